@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// verdict is what an error means for its message, in words.
+func verdict(err error) string {
+	var after *batch.RetryAfterError
+	switch {
+	case err == nil:
+		return "done"
+	case batch.IsPermanent(err):
+		return "permanent"
+	case errors.As(err, &after):
+		return "retry after " + after.After.String()
+	default:
+		return "retry"
+	}
+}
+
+// Every order gets the verdict that its sku asks for, in the time it asks for.
+// Each has a record deadline of 10 s.
+func TestShip(t *testing.T) {
+	tests := []struct {
+		name    string
+		body    string
+		attempt int
+		want    string
+		says    string // part of the error's text
+		takes   time.Duration
+	}{
+		{name: "ok", body: `{"id":"o-1","sku":"ok","quantity":1}`, want: "done"},
+		{name: "unknown", body: `{"id":"o-1","sku":"unknown","quantity":1}`, want: "permanent", says: "order o-1: unknown sku"},
+		{name: "busy", body: `{"id":"o-1","sku":"busy:90s","quantity":1}`, want: "retry after 1m30s", says: "order o-1: warehouse is busy for 1m30s"},
+		{name: "busy for no time", body: `{"id":"o-1","sku":"busy:0s","quantity":1}`, want: "retry after 0s"},
+		{name: "down", body: `{"id":"o-1","sku":"down","quantity":1}`, want: "retry", says: "order o-1: warehouse is down"},
+		{name: "slow", body: `{"id":"o-1","sku":"slow:9s","quantity":1}`, want: "done", takes: 9 * time.Second},
+		{name: "slow past its deadline", body: `{"id":"o-1","sku":"slow:1h","quantity":1}`, want: "retry", says: "deadline exceeded", takes: 10 * time.Second},
+		{name: "hang past its deadline", body: `{"id":"o-1","sku":"hang:30s","quantity":1}`, want: "done", takes: 30 * time.Second},
+		{name: "flaky before its attempt", body: `{"id":"o-1","sku":"flaky:3","quantity":1}`, attempt: 2, want: "retry", says: "attempt 2 of 3"},
+		{name: "flaky at its attempt", body: `{"id":"o-1","sku":"flaky:3","quantity":1}`, attempt: 3, want: "done"},
+		{name: "flaky after its attempt", body: `{"id":"o-1","sku":"flaky:3","quantity":1}`, attempt: 4, want: "done"},
+
+		{name: "no id", body: `{"sku":"ok","quantity":1}`, want: "permanent", says: "no id"},
+		{name: "quantity 0", body: `{"id":"o-1","sku":"ok","quantity":0}`, want: "permanent", says: "quantity is 0, must be at least 1"},
+		{name: "quantity below 0", body: `{"id":"o-1","sku":"down","quantity":-2}`, want: "permanent", says: "quantity is -2"},
+		{name: "no quantity", body: `{"id":"o-1","sku":"ok"}`, want: "permanent", says: "quantity is 0"},
+		{name: "null", body: `null`, want: "permanent", says: "no id"},
+		{name: "not JSON", body: `order 1, please`, want: "permanent", says: "malformed body"},
+
+		{name: "no sku", body: `{"id":"o-1","quantity":1}`, want: "permanent", says: `unknown sku ""`},
+		{name: "no such sku", body: `{"id":"o-1","sku":"gone","quantity":1}`, want: "permanent", says: `unknown sku "gone"`},
+		{name: "ok with a value", body: `{"id":"o-1","sku":"ok:1s","quantity":1}`, want: "permanent", says: `unknown sku "ok:1s"`},
+		{name: "busy without a duration", body: `{"id":"o-1","sku":"busy","quantity":1}`, want: "permanent", says: `"busy": want a duration from 0 up, as in busy:2s`},
+		{name: "slow for a bare number", body: `{"id":"o-1","sku":"slow:2","quantity":1}`, want: "permanent", says: "as in slow:2s"},
+		{name: "hang below 0", body: `{"id":"o-1","sku":"hang:-1s","quantity":1}`, want: "permanent", says: "as in hang:2s"},
+		{name: "flaky without a number", body: `{"id":"o-1","sku":"flaky:often","quantity":1}`, want: "permanent", says: "as in flaky:2"},
+		{name: "flaky 0", body: `{"id":"o-1","sku":"flaky:0","quantity":1}`, want: "permanent", says: "as in flaky:2"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := batch.Record{MessageID: "m-1", Body: tt.body, Attempt: max(tt.attempt, 1)}
+				ctx, cancel := context.WithTimeout(batch.WithRecord(t.Context(), r), 10*time.Second)
+				defer cancel()
+
+				start := time.Now()
+				err := batch.JSON(shipFrom(memoryWarehouse{})).Handle(ctx, r)
+
+				if got := verdict(err); got != tt.want {
+					t.Errorf("verdict is %q, want %q (error: %v)", got, tt.want, err)
+				}
+				if !strings.Contains(fmt.Sprint(err), tt.says) {
+					t.Errorf("error is %q, want it to say %q", err, tt.says)
+				}
+				if took := time.Since(start); took != tt.takes {
+					t.Errorf("took %v, want %v", took, tt.takes)
+				}
+			})
+		})
+	}
+}
+
+func TestShipPanics(t *testing.T) {
+	defer func() {
+		if got := recover(); got != "warehouse: a shelf fell over" {
+			t.Errorf("recovered %v, want the warehouse's panic", got)
+		}
+	}()
+	err := shipFrom(memoryWarehouse{})(t.Context(), Order{ID: "o-1", SKU: "panic", Quantity: 1})
+	t.Errorf("returned %v, want a panic", err)
+}
+
+// Without a record there is no attempt to compare with, and the order must not
+// count as shipped.
+func TestFlakyNeedsItsRecord(t *testing.T) {
+	err := shipFrom(memoryWarehouse{})(t.Context(), Order{ID: "o-1", SKU: "flaky:1", Quantity: 1})
+	if verdict(err) != "retry" {
+		t.Errorf("got %v, want an ordinary failure", err)
+	}
+}
+
+// refusing is a warehouse that knows one answer.
+type refusing struct{ err error }
+
+func (w refusing) Ship(context.Context, Order) error { return w.err }
+
+// The business logic works with any Warehouse, however it wraps its errors.
+func TestShipFromAnotherWarehouse(t *testing.T) {
+	tests := []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"unknown, wrapped", fmt.Errorf("catalogue: %w", ErrUnknownSKU), "permanent"},
+		{"busy, wrapped", fmt.Errorf("dock: %w", &BusyError{For: time.Minute}), "retry after 1m0s"},
+		{"anything else", errors.New("no route to host"), "retry"},
+		{"shipped", nil, "done"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := shipFrom(refusing{tt.err})(t.Context(), Order{ID: "o-1", SKU: "ok", Quantity: 1})
+			if got := verdict(err); got != tt.want {
+				t.Errorf("verdict is %q, want %q", got, tt.want)
+			}
+			if !errors.Is(err, tt.err) {
+				t.Errorf("%v does not wrap %v", err, tt.err)
+			}
+		})
+	}
+}
