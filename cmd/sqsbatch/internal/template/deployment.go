@@ -1,0 +1,126 @@
+package template
+
+import "time"
+
+// Options says what the template alone does not. The zero value is good for a
+// template with one SQS function whose parameters have defaults.
+type Options struct {
+	// Function is the logical id or the FunctionName of the function that is
+	// meant. Defaults to the only function with an SQS event; with several of
+	// them, Resolve returns a [*ChoiceError].
+	Function string
+	// Queue is the logical id or the name of the queue whose event is meant,
+	// for a function with several SQS events. Defaults to the first event.
+	Queue string
+	// Parameters are values for the template's parameters, in place of their
+	// defaults.
+	Parameters map[string]string
+	// Endpoint is what queue URLs begin with. Defaults to
+	// "https://sqs.<Region>.amazonaws.com".
+	Endpoint string
+	// Region is AWS::Region. Defaults to "us-east-1".
+	Region string
+	// AccountID is AWS::AccountId. Defaults to "000000000000".
+	AccountID string
+	// StackName is AWS::StackName. Defaults to "local".
+	StackName string
+}
+
+func (o Options) withDefaults() Options {
+	if o.Region == "" {
+		o.Region = "us-east-1"
+	}
+	if o.AccountID == "" {
+		o.AccountID = "000000000000"
+	}
+	if o.StackName == "" {
+		o.StackName = "local"
+	}
+	if o.Endpoint == "" {
+		o.Endpoint = "https://sqs." + o.Region + ".amazonaws.com"
+	}
+	return o
+}
+
+// A Deployment is what a template deploys for one function.
+type Deployment struct {
+	Function Function
+	// Event is the event source mapping between Source and Function.
+	Event Event
+	// Source is the queue that the event polls. It is also in Queues.
+	Source Queue
+	// Queues are the queues of the template, and those that it refers to by a
+	// literal ARN, each after the dead-letter queue that it needs.
+	Queues []Queue
+	// Warnings are sentences on what was left out or assumed.
+	Warnings []string
+}
+
+// A Function is an AWS::Serverless::Function or AWS::Lambda::Function.
+type Function struct {
+	LogicalID string
+	// Name is FunctionName, and the logical id where the template leaves the
+	// name to CloudFormation.
+	Name string
+	// CodeDir is the directory that CodeUri names, joined to the template's
+	// own, and "" when the code is not a local directory.
+	CodeDir string
+	// BuildMethod is Metadata's BuildMethod: "go1.x", "makefile" or "".
+	BuildMethod string
+	// Timeout defaults to 3 s, as on Lambda.
+	Timeout time.Duration
+	// MemoryMB defaults to 128, as on Lambda.
+	MemoryMB int
+	// Environment holds the variables of Globals and of the function.
+	Environment map[string]string
+	// LogFormat is LoggingConfig's LogFormat: "JSON", "Text" or "".
+	LogFormat string
+	// LogLevel is LoggingConfig's ApplicationLogLevel, or "".
+	LogLevel string
+	// ReservedConcurrency is ReservedConcurrentExecutions, and nil where the
+	// template does not reserve any.
+	ReservedConcurrency *int
+}
+
+// An Event is an event of type SQS, or an AWS::Lambda::EventSourceMapping. Its
+// values are as written; Lambda's bounds are not checked here.
+type Event struct {
+	// Name is the event's name below Events, or the mapping's logical id.
+	Name string
+	// QueueARN is the queue's ARN, in Options' region and account also where
+	// the template names a queue elsewhere.
+	QueueARN string
+	// BatchSize defaults to 10.
+	BatchSize int
+	// Window is MaximumBatchingWindowInSeconds.
+	Window time.Duration
+	// ReportBatchItemFailures says whether FunctionResponseTypes lists it.
+	ReportBatchItemFailures bool
+	// MaximumConcurrency is ScalingConfig's, and 0 when not set.
+	MaximumConcurrency int
+	// Enabled defaults to true.
+	Enabled bool
+}
+
+// A Queue is an AWS::SQS::Queue.
+type Queue struct {
+	// LogicalID is "" for a queue that the template knows by its ARN only.
+	LogicalID string
+	// Name is QueueName, and the logical id where the template leaves the name
+	// to CloudFormation (with ".fifo" when it is a FIFO queue).
+	Name string
+	// ARN is the queue's ARN in Options' region and account.
+	ARN string
+	// URL is the queue's URL below Options.Endpoint.
+	URL string
+	// FIFO says whether the queue is a FIFO queue.
+	FIFO bool
+	// Attributes are in the form of SQS' CreateQueue, RedrivePolicy and
+	// RedriveAllowPolicy included as JSON. What only AWS can honour
+	// (encryption, tags) is not there.
+	Attributes map[string]string
+	// DeadLetterARN is RedrivePolicy's deadLetterTargetArn, or "".
+	DeadLetterARN string
+	// MaxReceiveCount is RedrivePolicy's, or 0.
+	MaxReceiveCount int
+}

@@ -1,0 +1,97 @@
+package template_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+)
+
+// function makes a template whose function has the given properties and whose
+// queue has the given ones.
+func function(properties, queue string) string {
+	return `
+Parameters: {Free: {Type: String}, Loop: {Type: String, Default: x}, Ssm: {Type: "AWS::SSM::Parameter::Value<String>", Default: /a/b}}
+Conditions: {C: {"Fn::Not": [{Condition: C}]}, D: !Equals [a, a]}
+Mappings: {M: {a: {b: c}}}
+Resources:
+  Q: {Type: AWS::SQS::Queue, Properties: {` + queue + `}}
+  F:
+    Type: AWS::Serverless::Function
+    Properties: {` + properties + `, Events: {E: {Type: SQS, Properties: {Queue: !GetAtt Q.Arn}}}}
+`
+}
+
+// TestUnknownValues: what cannot be known is an error where it is needed, with
+// the line and what to do.
+func TestUnknownValues(t *testing.T) {
+	tests := []struct{ name, function, queue, err string }{
+		{"parameter", "Timeout: !Ref Free", "", "line 9: parameter Free has no default"},
+		{"ssm", "Timeout: !Ref Ssm", "", "parameter Ssm is read from SSM"},
+		{"no such", "Timeout: !Ref Nope", "", "Nope is neither a parameter nor a resource"},
+		{"number", "Timeout: soon", "", `Timeout is "soon"; it must be a whole number`},
+		{"timeout bounds", "Timeout: 901", "", "Lambda takes 1 to 900 seconds"},
+		{"memory bounds", "MemorySize: 1", "", "Lambda takes 128 to 10240 MB"},
+		{"import", "Timeout: !ImportValue x", "", "Fn::ImportValue has no value outside an AWS account"},
+		{"circle of conditions", "Timeout: !If [C, 1, 2]", "", "does something in it refer to itself"},
+		{"no condition", "Timeout: !If [X, 1, 2]", "", "Conditions has no X"},
+		{"if", "Timeout: !If [D, 1]", "", "it must be written as Fn::If"},
+		{"map", "Timeout: !FindInMap [M, a, z]", "", "Mappings has no M.a.z"},
+		{"select", "Timeout: !Select [2, [a, b]]", "", "element 2 of a list of 2"},
+		{"split", `Timeout: !Select [0, !Split ["", x]]`, "", "delimiter of Fn::Split is empty"},
+		{"sub", `Timeout: !Sub "${a"`, "", "${ without }"},
+		{"attribute", "Timeout: !GetAtt Q.Age", "", "Q.Age is known only once the stack is deployed"},
+		{"mapping", "Timeout: {a: 1, b: 2}", "", "a string is expected here, not a mapping"},
+		{"name refers to itself", "Timeout: 1", "QueueName: !GetAtt Q.QueueName", "does something in it refer to itself"},
+		{"redrive target", "Timeout: 1", "RedrivePolicy: {deadLetterTargetArn: x, maxReceiveCount: 5}", "must be the ARN of an SQS queue"},
+		{"redrive count", "Timeout: 1", `RedrivePolicy: '{"deadLetterTargetArn":"arn:aws:sqs:r:1:d"}'`, "maxReceiveCount <nil>"},
+		{"redrive json", "Timeout: 1", `RedrivePolicy: '{'`, "not a JSON object"},
+		{"variables", "Environment: {Variables: [a]}", "", "Variables must be a mapping"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tmpl, err := template.Parse([]byte(function(tt.function, tt.queue)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = tmpl.Resolve(template.Options{})
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("error %v, want %q", err, tt.err)
+			}
+		})
+	}
+}
+
+// TestGrowth: aliases and joins that multiply end in an error, soon.
+func TestGrowth(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("Metadata:\n  l0: &l0 xxxxxxxxxxxxxxxx\n")
+	for i := range 9 {
+		next := string(rune('0' + i + 1))
+		prev := string(rune('0' + i))
+		b.WriteString("  l" + next + ": &l" + next + " {\"Fn::Join\": [\"\", [" +
+			strings.Repeat("*l"+prev+", ", 15) + "*l" + prev + "]]}\n")
+	}
+	b.WriteString(strings.TrimPrefix(function("FunctionName: *l9", ""), "\n"))
+	tmpl, err := template.Parse([]byte(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tmpl.Resolve(template.Options{}); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestNotATemplate(t *testing.T) {
+	for in, want := range map[string]string{
+		"":               "empty",
+		"a: 1":           "no mapping named Resources",
+		"- a":            "top level is not a mapping",
+		"Resources: [a]": "no mapping named Resources",
+		"a: b: c":        "mapping values are not allowed",
+	} {
+		if _, err := template.Parse([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", in, err, want)
+		}
+	}
+}

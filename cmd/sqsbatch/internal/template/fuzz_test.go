@@ -1,0 +1,35 @@
+package template_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+)
+
+// FuzzResolve: whatever the file holds, there is a deployment or an error, and
+// a deployment is complete.
+func FuzzResolve(f *testing.F) {
+	full, err := os.ReadFile("testdata/full.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(full)
+	f.Add([]byte(two))
+	f.Add([]byte(function("Timeout: !If [C, 1, 2]", "FifoQueue: true")))
+	f.Add([]byte("Resources: &r {F: {Type: AWS::Serverless::Function, Properties: {Events: {E: *r}}}}"))
+	f.Add([]byte("Resources: {Q: &a [*a]}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tmpl, err := template.Parse(data)
+		if err != nil {
+			return
+		}
+		d, err := tmpl.Resolve(template.Options{Function: "F"})
+		if err != nil {
+			return
+		}
+		if d.Function.Timeout <= 0 || d.Source.Name == "" || d.Source.ARN != d.Event.QueueARN {
+			t.Errorf("%+v", d)
+		}
+	})
+}

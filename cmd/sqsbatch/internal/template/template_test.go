@@ -1,0 +1,199 @@
+package template_test
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+)
+
+func resolve(t *testing.T, o template.Options) *template.Deployment {
+	t.Helper()
+	tmpl, err := template.Read(filepath.Join("testdata", "full.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := tmpl.Resolve(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestFullTemplate(t *testing.T) {
+	d := resolve(t, template.Options{Endpoint: "http://127.0.0.1:9324/"})
+	f := d.Function
+	if f.LogicalID != "Worker" || f.Name != "Worker" || f.Timeout != 20*time.Second || f.MemoryMB != 256 ||
+		f.LogFormat != "JSON" || f.LogLevel != "WARN" || f.BuildMethod != "makefile" ||
+		f.CodeDir != filepath.Join("testdata", "cmd", "worker") || f.ReservedConcurrency != nil {
+		t.Errorf("function: %+v", f)
+	}
+	env := map[string]string{
+		"STAGE": "dev", "SHARED": "own",
+		"DLQ":     "http://127.0.0.1:9324/000000000000/dev-dead",
+		"DLQ_ARN": "arn:aws:sqs:us-east-1:000000000000:dev-dead",
+		"TABLE":   "Table", "LITERAL": "${keep} Orders", "MIXED": "x/dev-local-dev", "PART": "sqs",
+		"NUMBER": "42", "YES": "true",
+	}
+	if !maps.Equal(f.Environment, env) {
+		t.Errorf("environment:\n got %q\nwant %q", f.Environment, env)
+	}
+	want := template.Event{
+		Name: "Orders", QueueARN: "arn:aws:sqs:us-east-1:000000000000:Orders", BatchSize: 50,
+		Window: 5 * time.Second, ReportBatchItemFailures: true, MaximumConcurrency: 7, Enabled: true,
+	}
+	if d.Event != want {
+		t.Errorf("event:\n got %+v\nwant %+v", d.Event, want)
+	}
+	if s := d.Source; s.Name != "Orders" || s.URL != "http://127.0.0.1:9324/000000000000/Orders" || s.FIFO ||
+		s.MaxReceiveCount != 5 || s.DeadLetterARN != env["DLQ_ARN"] {
+		t.Errorf("source: %+v", s)
+	}
+	attributes := map[string]string{
+		"VisibilityTimeout": "125",
+		"RedrivePolicy":     `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dev-dead","maxReceiveCount":"5"}`,
+	}
+	if !maps.Equal(d.Source.Attributes, attributes) {
+		t.Errorf("attributes: %q", d.Source.Attributes)
+	}
+	if len(d.Queues) != 2 || d.Queues[0].Name != "dev-dead" || d.Queues[1].Name != "Orders" {
+		t.Fatalf("queues: %+v", d.Queues)
+	}
+	if got := d.Queues[0].Attributes["RedriveAllowPolicy"]; got !=
+		`{"redrivePermission":"byQueue","sourceQueueArns":["arn:aws:sqs:us-east-1:000000000000:orders"]}` {
+		t.Errorf("RedriveAllowPolicy: %s", got)
+	}
+	all := strings.Join(d.Warnings, "\n")
+	for _, w := range []string{"STREAM is not set", "SECRET is not set", "--parameter-overrides Secret=VALUE", "SELF is not set"} {
+		if !strings.Contains(all, w) {
+			t.Errorf("no warning says %q: %s", w, all)
+		}
+	}
+}
+
+func TestParameterOverrides(t *testing.T) {
+	d := resolve(t, template.Options{Parameters: map[string]string{
+		"Fifo": "true", "FunctionTimeout": "10", "Stage": "x", "Secret": "s", "Levels": "A,DEBUG",
+	}})
+	if d.Source.Name != "Orders.fifo" || !d.Source.FIFO || d.Source.Attributes["FifoQueue"] != "true" ||
+		d.Source.Attributes["VisibilityTimeout"] != "65" || d.Event.BatchSize != 10 {
+		t.Errorf("source %+v, event %+v", d.Source, d.Event)
+	}
+	if d.Function.Environment["SECRET"] != "s" || d.Function.LogLevel != "DEBUG" || d.Function.Timeout != 10*time.Second {
+		t.Errorf("function: %+v", d.Function)
+	}
+	if got := d.Source.DeadLetterARN; !strings.HasSuffix(got, ":x-dead.fifo") {
+		t.Errorf("dead-letter queue: %s", got)
+	}
+}
+
+const two = `
+Resources:
+  Q: {Type: AWS::SQS::Queue}
+  R: {Type: AWS::SQS::Queue, Properties: {QueueName: other}}
+  A:
+    Type: AWS::Serverless::Function
+    Properties: {FunctionName: a-name, Events: {E: {Type: SQS, Properties: {Queue: !GetAtt Q.Arn}}, F: {Type: SQS, Properties: {Queue: !GetAtt R.Arn, Enabled: false}}}}
+  B:
+    Type: AWS::Lambda::Function
+    Properties: {Code: b, Timeout: 7}
+  M:
+    Type: AWS::Lambda::EventSourceMapping
+    Properties: {FunctionName: !GetAtt B.Arn, EventSourceArn: "arn:aws:sqs:eu-west-1:123456789012:far.fifo"}
+  N:
+    Type: AWS::Lambda::EventSourceMapping
+    Properties: {FunctionName: !Ref B, EventSourceArn: "arn:aws:kinesis:eu-west-1:123456789012:stream/x"}
+`
+
+func TestChoice(t *testing.T) {
+	tests := []struct {
+		name           string
+		o              template.Options
+		function, from string
+		err            string
+	}{
+		{name: "none chosen", err: "several functions with an SQS event: A, B"},
+		{name: "logical id", o: template.Options{Function: "B"}, function: "B", from: "far.fifo"},
+		{name: "name", o: template.Options{Function: "a-name"}, function: "a-name", from: "Q"},
+		{name: "queue", o: template.Options{Function: "A", Queue: "other"}, function: "a-name", from: "other"},
+		{name: "queue's id", o: template.Options{Function: "A", Queue: "R"}, function: "a-name", from: "other"},
+		{name: "wrong queue", o: template.Options{Function: "A", Queue: "x"}, err: "A has no event on a queue x; its queues are Q, other"},
+		{name: "wrong function", o: template.Options{Function: "C"}, err: "no function C with an SQS event; it has A, B"},
+		{name: "wrong parameter", o: template.Options{Parameters: map[string]string{"P": ""}}, err: "no parameter P"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tmpl, err := template.Parse([]byte(two))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := tmpl.Resolve(tt.o)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Fatalf("error %v, want %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Function.Name != tt.function || d.Source.Name != tt.from {
+				t.Errorf("got %s from %s", d.Function.Name, d.Source.Name)
+			}
+		})
+	}
+}
+
+func TestQueueElsewhere(t *testing.T) {
+	tmpl, err := template.Parse([]byte(two))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := tmpl.Resolve(template.Options{Function: "B"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := d.Source; !s.FIFO || s.Attributes["VisibilityTimeout"] != "42" || s.ARN != "arn:aws:sqs:us-east-1:000000000000:far.fifo" {
+		t.Errorf("source: %+v", s)
+	}
+	if len(d.Queues) != 3 || len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], "far.fifo is not in the template") {
+		t.Errorf("queues %v, warnings %q", d.Queues, d.Warnings)
+	}
+}
+
+func TestNoFunction(t *testing.T) {
+	tmpl, err := template.Parse([]byte("Resources: {Q: {Type: AWS::SQS::Queue}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = tmpl.Resolve(template.Options{})
+	var choice *template.ChoiceError
+	if !errors.As(err, &choice) || len(choice.Candidates) != 0 {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := template.Find(dir); !errors.Is(err, template.ErrNotFound) {
+		t.Fatalf("error %v", err)
+	}
+	sub := filepath.Join(dir, "sub")
+	if err := os.Mkdir(sub, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"template.yml", "template.yaml"} {
+		want := filepath.Join(dir, name)
+		if err := os.WriteFile(want, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := template.Find(sub, dir); got != want || err != nil {
+			t.Errorf("got %s, %v", got, err)
+		}
+	}
+}
