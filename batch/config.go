@@ -1,0 +1,78 @@
+package batch
+
+import (
+	"fmt"
+	"time"
+)
+
+// Config says how an [Engine] runs its batches. The zero value is good.
+type Config struct {
+	// Concurrency is how many records are handled at a time, 1 to 10,000.
+	// Defaults to 10.
+	Concurrency int
+
+	// Reserve is the time kept back at the end of an invocation for settling
+	// what failed and for the response. Defaults to a tenth of the remaining
+	// time, see [Engine.Times].
+	Reserve time.Duration
+
+	// RecordTimeout is the longest that one record may take. A record whose
+	// handler is still running [Config.Grace] after that gives its place to
+	// the next. Defaults to no limit of its own: all that remains to the
+	// cutoff.
+	RecordTimeout time.Duration
+
+	// Deadline decides how much of the remaining time a record is given.
+	// Defaults to all of it ([WholeRemaining]).
+	Deadline DeadlinePolicy
+
+	// MinRemaining is the least time to the cutoff with which a record is
+	// still started. Defaults to the median time of the batch's latest
+	// successes, and at least 50 ms.
+	MinRemaining time.Duration
+
+	// Grace is how long a handler may still run after the end of its context
+	// before it is abandoned; at the cutoff at most a quarter of the reserve.
+	// Defaults to 1 s.
+	Grace time.Duration
+
+	// Hooks are told what happens: any values with one or more of the hook
+	// interfaces' methods, see [BatchStartedHook]. Defaults to none.
+	Hooks []any
+}
+
+const (
+	defaultConcurrency = 10
+	maxConcurrency     = 10_000
+	defaultGrace       = time.Second
+	maxDuration        = 12 * time.Hour // the longest that SQS leaves a message with a receiver
+)
+
+func (c *Config) setDefaults() {
+	if c.Concurrency == 0 {
+		c.Concurrency = defaultConcurrency
+	}
+	if c.Grace == 0 {
+		c.Grace = defaultGrace
+	}
+}
+
+func (c *Config) validate() error {
+	if c.Concurrency < 1 || c.Concurrency > maxConcurrency {
+		return fmt.Errorf("batch: Concurrency is %d, must be 1 to %d", c.Concurrency, maxConcurrency)
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"Reserve", c.Reserve},
+		{"RecordTimeout", c.RecordTimeout},
+		{"MinRemaining", c.MinRemaining},
+		{"Grace", c.Grace},
+	} {
+		if d.value < 0 || d.value > maxDuration {
+			return fmt.Errorf("batch: %s is %v, must be 0 to %v", d.name, d.value, maxDuration)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+package batch
+
+import "context"
+
+// Handler handles one record. Nil means that the record is done with and may
+// be deleted; an error means that it is not, and comes back after a backoff
+// unless the error is one of the verbs [Permanent] or [RetryAfter].
+//
+// ctx ends at the record's deadline. A handler should return soon after that:
+// one that does not is abandoned, and its record is delivered again while it
+// may still be running.
+//
+// Handle is called from several goroutines at a time.
+type Handler interface {
+	Handle(ctx context.Context, r Record) error
+}
+
+// HandlerFunc makes a function a [Handler].
+type HandlerFunc func(ctx context.Context, r Record) error
+
+// Handle calls f.
+func (f HandlerFunc) Handle(ctx context.Context, r Record) error { return f(ctx, r) }
+
+// Chain wraps h in middleware, the first outermost:
+// Chain(h, a, b) handles a record by a, which calls b, which calls h.
+func Chain(h Handler, middleware ...func(Handler) Handler) Handler {
+	for i := len(middleware) - 1; i >= 0; i-- {
+		h = middleware[i](h)
+	}
+	return h
+}

@@ -1,0 +1,139 @@
+package batch
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+)
+
+// A hook is any value with one or more of the methods of the interfaces below.
+// Hooks are called on the path of the records: they must not block, and must
+// be safe for several goroutines. A hook that panics is contained; what it
+// panicked with goes to the warning hooks.
+
+// BatchInfo describes a batch that begins.
+type BatchInfo struct {
+	Records int
+	// QueueARN is the queue of the batch's first record.
+	QueueARN string
+	Started  time.Time
+	Times    Times
+}
+
+// BatchStartedHook is told that a batch begins, before its first record.
+type BatchStartedHook interface {
+	BatchStarted(ctx context.Context, b BatchInfo)
+}
+
+// BatchSettledHook is told that a batch is over: every record has its outcome,
+// and what could be settled is. The results are in the order of the records
+// and must not be kept or changed.
+type BatchSettledHook interface {
+	BatchSettled(ctx context.Context, b BatchInfo, results []Result)
+}
+
+// RecordStartedHook is told that a record's handler is about to be called.
+type RecordStartedHook interface {
+	RecordStarted(ctx context.Context, r *Record)
+}
+
+// RecordFinishedHook is told that a record's handler returned or was
+// abandoned. The outcome is the handler's: a permanent failure is Retry here,
+// and DeadLettered in [BatchSettledHook] if that came true.
+type RecordFinishedHook interface {
+	RecordFinished(ctx context.Context, r Result)
+}
+
+// WarningHook is told what an operator should know: something was refused,
+// is misconfigured or about to go wrong. No record is lost by it.
+type WarningHook interface {
+	Warned(ctx context.Context, w Warning)
+}
+
+// Warning is something that an operator should know.
+type Warning struct {
+	// Message says what happened and what to do.
+	Message string
+	// MessageID is the record it is about; empty when it is about none in particular.
+	MessageID string
+	// Err is the cause; may be nil.
+	Err error
+}
+
+// Hooks is a set of hooks, sorted by what they want to be told. A nil *Hooks has none.
+type Hooks struct {
+	batchStarted   []BatchStartedHook
+	batchSettled   []BatchSettledHook
+	recordStarted  []RecordStartedHook
+	recordFinished []RecordFinishedHook
+	warned         []WarningHook
+}
+
+// NewHooks sorts hooks. It returns an error when one of them has none of the
+// methods of a hook.
+func NewHooks(hooks ...any) (*Hooks, error) {
+	h := &Hooks{}
+	for i, hook := range hooks {
+		n := collect(&h.batchStarted, hook) + collect(&h.batchSettled, hook) +
+			collect(&h.recordStarted, hook) + collect(&h.recordFinished, hook) + collect(&h.warned, hook)
+		if n == 0 {
+			return nil, fmt.Errorf("batch: Hooks[%d] is a %T, which has none of the hooks' methods (see batch.BatchStartedHook)", i, hook)
+		}
+	}
+	return h, nil
+}
+
+func collect[T any](to *[]T, hook any) int {
+	if h, ok := hook.(T); ok {
+		*to = append(*to, h)
+		return 1
+	}
+	return 0
+}
+
+// BatchStarted tells the hooks that a batch begins.
+func (h *Hooks) BatchStarted(ctx context.Context, b BatchInfo) {
+	if h != nil {
+		each(ctx, h, h.batchStarted, func(hook BatchStartedHook) { hook.BatchStarted(ctx, b) })
+	}
+}
+
+// BatchSettled tells the hooks that a batch is over.
+func (h *Hooks) BatchSettled(ctx context.Context, b BatchInfo, results []Result) {
+	if h != nil {
+		each(ctx, h, h.batchSettled, func(hook BatchSettledHook) { hook.BatchSettled(ctx, b, results) })
+	}
+}
+
+// Warn tells the hooks of a warning.
+func (h *Hooks) Warn(ctx context.Context, w Warning) {
+	if h != nil {
+		each(ctx, nil, h.warned, func(hook WarningHook) { hook.Warned(ctx, w) })
+	}
+}
+
+func (h *Hooks) started(ctx context.Context, r *Record) {
+	each(ctx, h, h.recordStarted, func(hook RecordStartedHook) { hook.RecordStarted(ctx, r) })
+}
+
+func (h *Hooks) finished(ctx context.Context, r Result) {
+	each(ctx, h, h.recordFinished, func(hook RecordFinishedHook) { hook.RecordFinished(ctx, r) })
+}
+
+// each calls the hooks one by one; what a hook panics with goes to report's warnings.
+func each[T any](ctx context.Context, report *Hooks, hooks []T, call func(T)) {
+	for _, hook := range hooks {
+		func() {
+			defer func() {
+				if v := recover(); v != nil {
+					report.Warn(ctx, Warning{
+						Message: fmt.Sprintf("a hook of type %T panicked", hook),
+						Err:     &PanicError{Value: v, Stack: debug.Stack()},
+					})
+				}
+			}()
+			call(hook)
+		}()
+	}
+}

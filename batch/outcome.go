@@ -1,0 +1,68 @@
+package batch
+
+import "time"
+
+// Outcome is what became of a record. Every record of a batch ends in exactly one.
+type Outcome uint8
+
+const (
+	// Pending is the zero value: no outcome yet. No finished batch holds it.
+	Pending Outcome = iota
+	// Succeeded: the handler returned nil. The record is deleted.
+	Succeeded
+	// Retry: the handler failed. The record comes back after its backoff.
+	Retry
+	// DeadLettered: the record was sent to the dead-letter queue, and is deleted.
+	DeadLettered
+	// Dropped: the record failed for good and was deleted because the
+	// configuration says so.
+	Dropped
+	// NotStarted: too little time was left. The record comes back at once.
+	NotStarted
+	// Skipped: an earlier record of its FIFO group failed. It comes back with that one.
+	Skipped
+	// Abandoned: the handler ignored the end of its context. The record comes
+	// back after its backoff.
+	Abandoned
+)
+
+var outcomeNames = [...]string{"pending", "succeeded", "retry", "dead-letter", "dropped", "not-started", "skipped", "abandoned"}
+
+func (o Outcome) String() string {
+	if int(o) < len(outcomeNames) {
+		return outcomeNames[o]
+	}
+	return "unknown"
+}
+
+// Done reports whether the record need not be delivered again: it is left out
+// of the batch's failures.
+func (o Outcome) Done() bool { return o == Succeeded || o == DeadLettered || o == Dropped }
+
+// Result is what became of one record.
+type Result struct {
+	// Record is the record, shared with its handler: read only.
+	Record  *Record
+	Outcome Outcome
+	// Err says why the record is not Succeeded; nil when it is.
+	Err error
+	// Started is when the handler was called; zero when it was not.
+	Started time.Time
+	// Duration is how long the handler took, up to its abandonment if it was.
+	Duration time.Duration
+	// Allowed is the time that the handler was given; 0 when it had no deadline.
+	Allowed time.Duration
+
+	// The fields below are set when the record is settled.
+
+	// VisibleIn is after how long SQS shows the record again, counted from
+	// when it failed. It holds only if VisibilitySet; otherwise the queue's own
+	// visibility timeout decides.
+	VisibleIn     time.Duration
+	VisibilitySet bool
+	// DeadLetterQueue is the URL of the queue that a DeadLettered record went to.
+	DeadLetterQueue string
+	// MaxReceiveCount is the attempt after which SQS itself moves the record
+	// to the dead-letter queue; 0 when unknown.
+	MaxReceiveCount int
+}

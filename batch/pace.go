@@ -1,0 +1,46 @@
+package batch
+
+import (
+	"slices"
+	"time"
+)
+
+// minStart is the least time with which a record is started when nothing is configured.
+const minStart = 50 * time.Millisecond
+
+// pace remembers how long the latest successes took, to tell whether another
+// record is worth starting.
+type pace struct {
+	latest  [64]time.Duration
+	n       int
+	longest time.Duration
+}
+
+func (p *pace) add(d time.Duration) {
+	p.latest[p.n%len(p.latest)] = d
+	p.n++
+	p.longest = max(p.longest, d)
+}
+
+// enough reports whether remaining is worth starting a record: at least the
+// configured minimum, else the median of the latest successes and minStart.
+// The median is worked out only in the last stretch, where it can matter.
+func (p *pace) enough(remaining, configured time.Duration) bool {
+	if configured > 0 {
+		return remaining >= configured
+	}
+	if remaining < minStart {
+		return false
+	}
+	return remaining >= p.longest || remaining >= p.median()
+}
+
+func (p *pace) median() time.Duration {
+	n := min(p.n, len(p.latest))
+	if n == 0 {
+		return 0
+	}
+	sorted := p.latest
+	slices.Sort(sorted[:n])
+	return sorted[n/2]
+}

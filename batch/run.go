@@ -1,0 +1,195 @@
+package batch
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Engine runs batches of records by one handler. It holds no state of a batch:
+// it is safe for concurrent use, and nothing leaks from one batch to the next.
+type Engine struct {
+	handler Handler
+	cfg     Config
+	hooks   *Hooks
+}
+
+// New returns an Engine. It returns an error when h is nil, a value of cfg is
+// out of its bounds, or a hook has none of the hooks' methods.
+func New(h Handler, cfg Config) (*Engine, error) {
+	if h == nil {
+		return nil, fmt.Errorf("batch: the handler is nil")
+	}
+	cfg.setDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	hooks, err := NewHooks(cfg.Hooks...)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{handler: h, cfg: cfg, hooks: hooks}, nil
+}
+
+// Hooks returns the engine's hooks, for who settles its results.
+func (e *Engine) Hooks() *Hooks { return e.hooks }
+
+// Failed is told of failures while the batch still runs. unit holds the result
+// of the record that failed, followed by those of its FIFO group that were
+// skipped because of it: elements of the slice that Run will return, read only
+// until it has. It must not block, nor call back into the batch.
+type Failed func(unit []*Result)
+
+// Run handles every record and returns their results in the same order, each
+// with exactly one outcome: Succeeded, Retry, NotStarted, Skipped or Abandoned.
+//
+// It returns when all are done, or else shortly after times' cutoff (see
+// [Engine.Times]) or the end of ctx. With a ctx that has ended already nothing
+// is started. Without a cutoff, Run takes as long as the handlers do.
+//
+// failed may be nil. It is not told of what was not started.
+//
+// Cost: one allocation a record for its context, and Concurrency goroutines
+// at most, abandoned ones aside.
+func (e *Engine) Run(ctx context.Context, records []Record, times Times, failed Failed) []Result {
+	if len(records) == 0 {
+		return nil
+	}
+	r := &run{
+		Engine:  e,
+		parent:  ctx,
+		times:   times,
+		records: records,
+		results: make([]Result, len(records)),
+		order:   newOrder(records),
+		waiting: len(records),
+		failed:  failed,
+		done:    make(chan struct{}),
+	}
+	r.quiet.L = &r.mu
+	if ctx.Err() == nil {
+		r.start()
+		r.wait()
+	}
+	return r.close()
+}
+
+// run is the state of one batch. A record is waiting, then running, then it has
+// an outcome. One whose handler is still running a grace after its deadline is
+// overdue in between: its place is given away and the batch does not wait for
+// it, but if it returns in time its result counts.
+type run struct {
+	*Engine
+	parent  context.Context
+	times   Times
+	records []Record
+	order   order
+	failed  Failed
+	done    chan struct{} // closed when nothing is left to wait for
+
+	mu        sync.Mutex
+	results   []Result
+	active    crew  // workers that take records
+	overdue   crew  // workers whose place was given away
+	growing   bool  // a worker was started and has not taken its first record
+	nextChain int   // the first chain that was not begun
+	resume    []int // records whose chain goes on without its worker
+	waiting   int   // records not started
+	blocked   int   // those of them behind an overdue record of their chain
+	running   int   // records started, not overdue, and not told to the hooks yet
+	telling   int   // calls of hooks under way
+	quiet     sync.Cond
+	stopped   bool // no further record is started
+	ended     bool // done is closed
+	closed    bool // the results belong to the caller of Run
+	pace      pace
+
+	policyPanic error
+}
+
+func (r *run) start() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.grow()
+}
+
+// wait returns when no handler is running any more that is waited for.
+func (r *run) wait() {
+	var cutoff <-chan time.Time
+	if !r.times.Cutoff.IsZero() {
+		timer := time.NewTimer(time.Until(r.times.Cutoff))
+		defer timer.Stop()
+		cutoff = timer.C
+	}
+	select {
+	case <-r.done:
+		return
+	case <-cutoff:
+		r.endAll(context.DeadlineExceeded)
+	case <-r.parent.Done():
+		r.endAll(r.parent.Err())
+	}
+	// Handlers that heed their context return now, and their results count.
+	grace := time.NewTimer(r.cutoffGrace())
+	defer grace.Stop()
+	select {
+	case <-r.done:
+	case <-grace.C:
+	}
+}
+
+// stop starts no further record.
+func (r *run) stop() {
+	r.stopped = true
+	r.checkDone()
+}
+
+// checkDone ends the wait when nothing runs and nothing can be started. The
+// caller holds r.mu, as for every method of run without a Lock of its own.
+func (r *run) checkDone() {
+	if !r.ended && r.running == 0 && (r.stopped || r.waiting == r.blocked) {
+		r.ended = true
+		close(r.done)
+	}
+}
+
+// close gives every record that has none its outcome: those still running are
+// abandoned, the rest was not started.
+func (r *run) close() []Result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopped = true
+	r.abandonAll()
+	for r.telling > 0 {
+		r.quiet.Wait()
+	}
+	r.closed = true
+	notStarted := 0
+	for i := range r.results {
+		result := &r.results[i]
+		if result.Outcome == Pending {
+			result.Record = &r.records[i]
+			result.Outcome = NotStarted
+			result.Err = ErrNotStarted
+			notStarted++
+		}
+	}
+	r.warn(notStarted)
+	return r.results
+}
+
+// warn tells the hooks of what points to a mistake in the configuration.
+func (r *run) warn(notStarted int) {
+	if r.policyPanic != nil {
+		r.hooks.Warn(r.parent, Warning{
+			Message: "the deadline policy panicked: all the remaining time was given instead",
+			Err:     r.policyPanic,
+		})
+	}
+	if notStarted == len(r.records) && r.cfg.MinRemaining > 0 && r.parent.Err() == nil {
+		r.hooks.Warn(r.parent, Warning{Message: fmt.Sprintf(
+			"no record was started: less than MinRemaining (%v) was left from the very beginning; lower it or raise the function's timeout",
+			r.cfg.MinRemaining)})
+	}
+}

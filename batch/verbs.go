@@ -1,0 +1,108 @@
+package batch
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Permanent marks err as one that no retry can mend: the record goes to the
+// dead-letter queue at once, instead of failing its way there. Without a
+// dead-letter queue it is an ordinary failure.
+//
+// The result wraps err, and is a failure even when err is nil.
+func Permanent(err error) error { return &PermanentError{Err: err} }
+
+// PermanentError is what [Permanent] returns.
+type PermanentError struct{ Err error }
+
+func (e *PermanentError) Error() string { return message(e.Err, "permanent failure") }
+
+// Unwrap returns the error that was marked.
+func (e *PermanentError) Unwrap() error { return e.Err }
+
+// RetryAfter fails the record and says when SQS shall deliver it again, in
+// place of the configured backoff: after d, in whole seconds (rounded up), 0
+// for at once, and at most what SQS allows (12 hours from receipt, see "Amazon
+// SQS visibility timeout" in its Developer Guide). A negative d counts as 0.
+//
+// The result wraps err, and is a failure even when err is nil.
+func RetryAfter(d time.Duration, err error) error {
+	return &RetryAfterError{After: max(d, 0), Err: err}
+}
+
+// RetryAfterError is what [RetryAfter] returns.
+type RetryAfterError struct {
+	After time.Duration
+	Err   error
+}
+
+func (e *RetryAfterError) Error() string {
+	return message(e.Err, "retry after "+e.After.String())
+}
+
+// Unwrap returns the error that was marked.
+func (e *RetryAfterError) Unwrap() error { return e.Err }
+
+// MalformedError is returned by handlers that could not decode a record. Like
+// a [PermanentError] it sends the record to the dead-letter queue. Its text
+// says where the body is wrong and never quotes it; Unwrap gives the decoder's
+// own error, which may.
+type MalformedError struct {
+	// Reason says what is wrong and where, without any of the body's values.
+	Reason string
+	Err    error
+}
+
+func (e *MalformedError) Error() string { return "malformed body: " + e.Reason }
+
+// Unwrap returns the decoder's error.
+func (e *MalformedError) Unwrap() error { return e.Err }
+
+// IsPermanent reports whether err, or an error it wraps, is a
+// [PermanentError] or a [MalformedError]. Where errors are joined and one of
+// them is permanent, the whole is.
+func IsPermanent(err error) bool {
+	var permanent *PermanentError
+	var malformed *MalformedError
+	return errors.As(err, &permanent) || errors.As(err, &malformed)
+}
+
+// Failures of records whose handler did not return an error of its own.
+var (
+	// ErrNotStarted is a record's error when too little time was left to start it.
+	ErrNotStarted = errors.New("not started: too little time left")
+	// ErrSkipped is wrapped by the error of a FIFO record when an earlier one
+	// of its group failed.
+	ErrSkipped = errors.New("skipped")
+	// ErrAbandoned is wrapped by a record's error when its handler was still
+	// running after its deadline and grace.
+	ErrAbandoned = errors.New("abandoned")
+	// ErrGoexit is a record's error when its handler called runtime.Goexit
+	// (testing.T.FailNow does).
+	ErrGoexit = errors.New("handler called runtime.Goexit")
+)
+
+// PanicError is a record's error when its handler panicked.
+type PanicError struct {
+	// Value is what the handler panicked with.
+	Value any
+	// Stack is the stack of the panic, as runtime/debug.Stack prints it.
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("handler panicked: %v", e.Value) }
+
+// Unwrap returns the panic's value when that is an error, so that errors.As
+// finds a *runtime.Error in it.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+func message(err error, otherwise string) string {
+	if err == nil {
+		return otherwise
+	}
+	return err.Error()
+}

@@ -1,0 +1,216 @@
+package batch
+
+import (
+	"context"
+	"runtime/debug"
+	"time"
+)
+
+// worker is a goroutine that handles records one after another. Its fields
+// are guarded by run.mu.
+type worker struct {
+	fresh  bool           // it has not taken its first record
+	ctx    *recordContext // of the record it handles; nil between records
+	record int            // index of that record
+	next   int            // the next record of the same chain, or none
+	timer  *time.Timer    // see run.arm
+	crew   *crew          // active, overdue, or nil once its batch gave up on it
+	slot   int            // its place in crew
+}
+
+// crew is a set of workers.
+type crew []*worker
+
+// join moves w to c, out of the crew that it is in.
+func (w *worker) join(c *crew) {
+	w.leave()
+	w.crew, w.slot = c, len(*c)
+	*c = append(*c, w)
+}
+
+func (w *worker) leave() {
+	if w.crew == nil {
+		return
+	}
+	c := *w.crew
+	last := c[len(c)-1]
+	c[w.slot], last.slot = last, w.slot
+	*w.crew = c[:len(c)-1]
+	w.crew = nil
+}
+
+// grow starts a worker if there is a record for it and a place. Each worker
+// starts the next one when it has taken its first record: a batch whose
+// records take no time is done before ten goroutines have been made for it.
+func (r *run) grow() {
+	startable := r.nextChain < r.order.chains() || len(r.resume) > 0
+	if r.growing || r.stopped || !startable || len(r.active) >= r.cfg.Concurrency {
+		return
+	}
+	r.growing = true
+	w := &worker{next: none, fresh: true}
+	w.join(&r.active)
+	go r.work(w)
+}
+
+// work handles records until none is left for w.
+func (r *run) work(w *worker) {
+	returned := false
+	defer func() {
+		if !returned && r.over(w, ErrGoexit) {
+			go r.work(w) // the handler ended this goroutine: another goes on
+		}
+	}()
+	for ctx := r.take(w); ctx != nil; ctx = r.take(w) {
+		if err := r.call(ctx); !r.over(w, err) {
+			break
+		}
+	}
+	returned = true
+}
+
+// take picks w's next record and returns its context, or nil if there is none.
+func (r *run) take(w *worker) *recordContext {
+	r.mu.Lock()
+	now := time.Now()
+	if w.fresh {
+		w.fresh, r.growing = false, false
+	}
+	i := r.choose(w, now)
+	if i == none {
+		w.leave()
+		r.mu.Unlock()
+		return nil
+	}
+	deadline := r.deadline(now)
+	ctx := &recordContext{parent: r.parent, record: &r.records[i], deadline: deadline}
+	w.ctx, w.record, w.next = ctx, i, r.order.after(i)
+	r.waiting--
+	r.running++
+	result := &r.results[i]
+	result.Record = ctx.record
+	result.Started = now
+	if !deadline.IsZero() {
+		result.Allowed = deadline.Sub(now)
+	}
+	r.arm(w)
+	r.grow()
+	r.mu.Unlock()
+	r.hooks.started(ctx, ctx.record)
+	return ctx
+}
+
+// choose returns the record that w shall start, or none.
+func (r *run) choose(w *worker, now time.Time) int {
+	if r.stopped || w.crew == nil {
+		return none
+	}
+	if w.next == none && len(r.resume) == 0 && r.nextChain == r.order.chains() {
+		return none
+	}
+	if !r.times.Cutoff.IsZero() && !r.pace.enough(r.times.Cutoff.Sub(now), r.cfg.MinRemaining) {
+		r.stop() // time only gets shorter
+		return none
+	}
+	switch {
+	case w.next != none:
+		return w.next
+	case len(r.resume) > 0:
+		i := r.resume[0]
+		r.resume = r.resume[1:]
+		return i
+	default:
+		r.nextChain++
+		return r.order.head(r.nextChain - 1)
+	}
+}
+
+// call calls the handler. A panic becomes an error; a Goexit passes.
+func (r *run) call(ctx *recordContext) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return r.handler.Handle(ctx, *ctx.record)
+}
+
+// over takes the result of w's record and reports whether w may take another.
+// After its batch gave up on w, the result changes nothing.
+func (r *run) over(w *worker, err error) bool {
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ctx := w.ctx
+	ctx.end(context.Canceled)
+	w.ctx = nil
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	if w.crew == nil {
+		return false
+	}
+	goOn := r.backInTime(w)
+	result := &r.results[w.record]
+	result.Duration = now.Sub(result.Started)
+	if err == nil {
+		result.Outcome = Succeeded
+		r.pace.add(result.Duration)
+		r.tell(ctx, []*Result{result})
+	} else {
+		result.Outcome, result.Err = Retry, err
+		r.tellFailed(ctx, r.fail(w))
+	}
+	if !goOn && w.next != none {
+		r.resume = append(r.resume, w.next)
+	}
+	return goOn
+}
+
+// backInTime makes an overdue worker's record an ordinary one again, and
+// reports whether w's place is still, or again, free for it.
+func (r *run) backInTime(w *worker) bool {
+	if w.crew == &r.active {
+		return true
+	}
+	r.running++
+	r.blocked -= r.behind(w)
+	if len(r.active) < r.cfg.Concurrency {
+		w.join(&r.active)
+		return true
+	}
+	w.leave()
+	return false
+}
+
+// behind counts the records that wait for w's.
+func (r *run) behind(w *worker) (n int) {
+	for i := w.next; i != none; i = r.order.after(i) {
+		n++
+	}
+	return n
+}
+
+func (r *run) tellFailed(ctx *recordContext, unit []*Result) {
+	if r.failed != nil {
+		r.failed(unit)
+	}
+	r.tell(ctx, unit)
+}
+
+// tell calls the hooks for a unit of results, without the lock, then counts
+// its record as no longer running.
+func (r *run) tell(ctx *recordContext, unit []*Result) {
+	if len(r.hooks.recordFinished) > 0 {
+		r.telling++
+		r.mu.Unlock()
+		for _, result := range unit {
+			r.hooks.finished(ctx, *result)
+		}
+		r.mu.Lock()
+		r.telling--
+		r.quiet.Broadcast()
+	}
+	r.running--
+	r.checkDone()
+}
