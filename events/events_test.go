@@ -1,0 +1,229 @@
+package events_test
+
+import (
+	"crypto/md5"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"hash"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/sqsbatch/sqsbatch/events"
+)
+
+type event struct{ Records []record }
+
+type record struct {
+	MessageID              string `json:"messageId"`
+	ReceiptHandle          string `json:"receiptHandle"`
+	Body                   string `json:"body"`
+	Attributes             map[string]string
+	MessageAttributes      map[string]attribute
+	MD5OfBody              string `json:"md5OfBody"`
+	MD5OfMessageAttributes string `json:"md5OfMessageAttributes"`
+	EventSource            string `json:"eventSource"`
+	EventSourceARN         string `json:"eventSourceARN"`
+	AWSRegion              string `json:"awsRegion"`
+}
+
+type attribute struct {
+	StringValue      *string `json:"stringValue"`
+	BinaryValue      *string `json:"binaryValue"`
+	StringListValues []any   `json:"stringListValues"`
+	BinaryListValues []any   `json:"binaryListValues"`
+	DataType         string  `json:"dataType"`
+}
+
+func names(t *testing.T, pattern string) []string {
+	t.Helper()
+	found, err := fs.Glob(events.FS, pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) == 0 {
+		t.Fatalf("no file matches %s", pattern)
+	}
+	return found
+}
+
+func load(t *testing.T, name string, into any) {
+	t.Helper()
+	b, err := events.FS.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(b, into); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+// Every record has what AWS always sends, with digests that fit.
+func TestRecords(t *testing.T) {
+	for _, name := range names(t, "*.json") {
+		t.Run(name, func(t *testing.T) {
+			var e event
+			load(t, name, &e)
+			ids, handles := map[string]bool{}, map[string]bool{}
+			for i, r := range e.Records {
+				at := "record " + strconv.Itoa(i+1)
+				if ids[r.MessageID] && name != "duplicate.json" {
+					t.Errorf("%s: messageId %s is there twice", at, r.MessageID)
+				}
+				if handles[r.ReceiptHandle] {
+					t.Errorf("%s: receiptHandle is there twice: every delivery has its own", at)
+				}
+				ids[r.MessageID], handles[r.ReceiptHandle] = true, true
+				checkRecord(t, at, r)
+			}
+		})
+	}
+}
+
+var (
+	uuid   = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+	number = regexp.MustCompile(`^[1-9][0-9]*$`)
+)
+
+func checkRecord(t *testing.T, at string, r record) {
+	t.Helper()
+	fifo := strings.HasSuffix(r.EventSourceARN, ".fifo")
+	switch {
+	case !uuid.MatchString(r.MessageID):
+		t.Errorf("%s: messageId %q is no UUID", at, r.MessageID)
+	case !strings.HasPrefix(r.ReceiptHandle, "AQEB"):
+		t.Errorf("%s: receiptHandle %q is unlike SQS's", at, r.ReceiptHandle)
+	case r.Body == "" || !utf8.ValidString(r.Body):
+		t.Errorf("%s: body %q is none that SQS would take", at, r.Body)
+	case strings.TrimSuffix(r.EventSourceARN, ".fifo") != "arn:aws:sqs:us-east-1:123456789012:orders":
+		t.Errorf("%s: eventSourceARN is %q", at, r.EventSourceARN)
+	case r.EventSource != "aws:sqs" || r.AWSRegion != "us-east-1":
+		t.Errorf("%s: eventSource %q, awsRegion %q", at, r.EventSource, r.AWSRegion)
+	case r.MessageAttributes == nil:
+		t.Errorf("%s: messageAttributes is missing: without any it is {}", at)
+	}
+
+	for _, name := range []string{"ApproximateReceiveCount", "SentTimestamp", "ApproximateFirstReceiveTimestamp"} {
+		if !number.MatchString(r.Attributes[name]) {
+			t.Errorf("%s: attribute %s is %q, want a number", at, name, r.Attributes[name])
+		}
+	}
+	if r.Attributes["ApproximateFirstReceiveTimestamp"] < r.Attributes["SentTimestamp"] {
+		t.Errorf("%s: received before it was sent", at)
+	}
+	for _, name := range []string{"SequenceNumber", "MessageDeduplicationId"} {
+		if _, has := r.Attributes[name]; has != fifo {
+			t.Errorf("%s: attribute %s there: %t, on a FIFO queue: %t", at, name, has, fifo)
+		}
+	}
+	if fifo && r.Attributes["MessageGroupId"] == "" {
+		t.Errorf("%s: no MessageGroupId on a FIFO queue", at)
+	}
+
+	body := md5.Sum([]byte(r.Body))
+	if want := hex.EncodeToString(body[:]); r.MD5OfBody != want {
+		t.Errorf("%s: md5OfBody is %q, want %q", at, r.MD5OfBody, want)
+	}
+	if want := digest(t, at, r.MessageAttributes); r.MD5OfMessageAttributes != want {
+		t.Errorf("%s: md5OfMessageAttributes is %q, want %q", at, r.MD5OfMessageAttributes, want)
+	}
+}
+
+// digest is the MD5 of message attributes, as "Amazon SQS message metadata" in
+// the Amazon SQS Developer Guide has clients calculate it; "" without any.
+func digest(t *testing.T, at string, attributes map[string]attribute) string {
+	t.Helper()
+	if len(attributes) == 0 {
+		return ""
+	}
+	h := md5.New()
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		a := attributes[name]
+		put(h, []byte(name))
+		put(h, []byte(a.DataType))
+		kind, _, _ := strings.Cut(a.DataType, ".")
+		switch {
+		case a.StringListValues == nil || a.BinaryListValues == nil:
+			t.Errorf("%s: attribute %s lacks its empty lists", at, name)
+		case kind == "Binary" && a.BinaryValue != nil && a.StringValue == nil:
+			value, err := base64.StdEncoding.DecodeString(*a.BinaryValue)
+			if err != nil {
+				t.Errorf("%s: attribute %s: %v", at, name, err)
+			}
+			h.Write([]byte{2})
+			put(h, value)
+		case (kind == "String" || kind == "Number") && a.StringValue != nil && a.BinaryValue == nil:
+			h.Write([]byte{1})
+			put(h, []byte(*a.StringValue))
+		default:
+			t.Errorf("%s: attribute %s: no value for its type %s", at, name, a.DataType)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func put(h hash.Hash, b []byte) {
+	_ = binary.Write(h, binary.BigEndian, uint32(len(b))) // a hash never fails
+	h.Write(b)
+}
+
+// Each event, its answer and its line in README.md say the same.
+func TestAnswersAreDocumented(t *testing.T) {
+	row := regexp.MustCompile(`(?m)^\| ([a-z]+\.json) \| [^|]+ \| ([0-9, ]+|none) \| [^|]+ \|$`)
+	documented := map[string]string{}
+	for _, m := range row.FindAllStringSubmatch(readme(t), -1) {
+		documented[m[1]] = m[2]
+	}
+	for _, name := range names(t, "*.json") {
+		var e event
+		load(t, name, &e)
+		var answer struct {
+			BatchItemFailures []struct{ ItemIdentifier string }
+		}
+		load(t, path.Join("answers", name), &answer)
+		var places []string
+		for _, f := range answer.BatchItemFailures {
+			i := slices.IndexFunc(e.Records, func(r record) bool { return r.MessageID == f.ItemIdentifier })
+			places = append(places, strconv.Itoa(i+1)) // 0: the event has no such record
+		}
+		want := strings.Join(places, ", ")
+		if want == "" {
+			want = "none"
+		}
+		if documented[name] != want {
+			t.Errorf("README.md says that the answer to %s lists %q, answers/%s lists %q", name, documented[name], name, want)
+		}
+		delete(documented, name)
+	}
+	for name := range documented {
+		t.Errorf("README.md describes %s, which is not there", name)
+	}
+}
+
+func TestRefusedAreDocumented(t *testing.T) {
+	for _, name := range names(t, "refused/*.json") {
+		var payload any
+		load(t, name, &payload)
+		if !strings.Contains(readme(t), "| "+name+" |") {
+			t.Errorf("README.md does not describe %s", name)
+		}
+	}
+}
+
+func readme(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
