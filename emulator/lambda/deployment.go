@@ -1,0 +1,252 @@
+package lambda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+var (
+	// ErrThrottled is returned by Invoke when every environment is busy, where
+	// Lambda answers TooManyRequestsException.
+	ErrThrottled = errors.New("every environment is busy (TooManyRequestsException)")
+
+	// ErrClosed is returned by Invoke and Mapping.Run when the deployment was
+	// closed, before or meanwhile.
+	ErrClosed = errors.New("the deployment is closed")
+
+	// ErrPayloadTooLarge is returned by Invoke for a payload above 6 MiB, where
+	// Lambda answers RequestTooLargeException.
+	ErrPayloadTooLarge = errors.New("the payload is too large (RequestTooLargeException)")
+)
+
+// Deployment is a function that can be invoked. It is safe for concurrent use
+// and must be closed.
+type Deployment struct {
+	fn      Function
+	ctx     context.Context // ends at Close
+	cancel  context.CancelFunc
+	running sync.WaitGroup // invocations under way
+	output  sync.Mutex     // one call of fn.Output at a time
+	boot    bootBackoff
+
+	mu           sync.Mutex
+	closed       bool
+	environments []*environment
+	idle         []*environment // most recently used last
+	waiting      []chan *environment
+}
+
+// Start deploys the function. No process is started before the first
+// invocation, as on Lambda. The error names the field of Function that is
+// wrong.
+func Start(fn Function) (*Deployment, error) {
+	fn = fn.withDefaults()
+	if err := fn.validate(); err != nil {
+		return nil, err
+	}
+	d := &Deployment{fn: fn}
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+	return d, nil
+}
+
+// Function returns the configuration with its defaults filled in.
+func (d *Deployment) Function() Function { return d.fn }
+
+// ARN returns the function's ARN, as the function sees it in its context.
+func (d *Deployment) ARN() string { return d.fn.arn() }
+
+// Invoke runs the function once and waits for its answer. What the function
+// did wrong is in Result.Error. The error is for invocations that did not take
+// place or whose answer nobody waited for: ErrThrottled, ErrClosed,
+// ErrPayloadTooLarge, or ctx's. As with Lambda's RequestResponse invocations, a
+// caller that goes away does not stop the function.
+func (d *Deployment) Invoke(ctx context.Context, payload []byte) (Result, error) {
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	if len(payload) > maxPayload {
+		return Result{}, fmt.Errorf("lambda: function %s: %d bytes, limit %d: %w", d.fn.Name, len(payload), maxPayload, ErrPayloadTooLarge)
+	}
+	env, err := d.reserve()
+	if err != nil {
+		return Result{}, err
+	}
+	type ended struct {
+		result Result
+		err    error
+	}
+	done := make(chan ended, 1)
+	go func() {
+		result, err := d.run(env, newInvocation(payload))
+		done <- ended{result, err}
+	}()
+	select {
+	case e := <-done:
+		return e.result, e.err
+	case <-ctx.Done():
+		return Result{}, ctx.Err()
+	}
+}
+
+// run carries inv through env, which the caller has reserved, and gives env
+// back. With an error, Result.Error says the same.
+func (d *Deployment) run(env *environment, inv *invocation) (Result, error) {
+	if !d.enter() {
+		a := failure(&FunctionError{Type: "Sandbox.Closed", Message: ErrClosed.Error()})
+		return inv.result(env.number, a), d.error(ErrClosed)
+	}
+	defer d.running.Done()
+	result, err := env.run(inv)
+	d.giveBack(env)
+	return result, err
+}
+
+func (d *Deployment) enter() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return false
+	}
+	d.running.Add(1)
+	return true
+}
+
+// reserve takes a warm environment, else a new one, else says ErrThrottled.
+func (d *Deployment) reserve() (*environment, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.reserveLocked()
+}
+
+func (d *Deployment) reserveLocked() (*environment, error) {
+	if d.closed {
+		return nil, d.error(ErrClosed)
+	}
+	if n := len(d.idle); n > 0 {
+		env := d.idle[n-1]
+		d.idle = d.idle[:n-1]
+		return env, nil
+	}
+	if len(d.environments) < d.fn.Concurrency {
+		env := newEnvironment(d, len(d.environments)+1)
+		d.environments = append(d.environments, env)
+		return env, nil
+	}
+	return nil, d.error(ErrThrottled)
+}
+
+// await is reserve that waits its turn while the function is throttled.
+func (d *Deployment) await(ctx context.Context) (*environment, error) {
+	d.mu.Lock()
+	env, err := d.reserveLocked()
+	if !errors.Is(err, ErrThrottled) {
+		d.mu.Unlock()
+		return env, err
+	}
+	turn := make(chan *environment, 1)
+	d.waiting = append(d.waiting, turn)
+	d.mu.Unlock()
+
+	select {
+	case env := <-turn:
+		return env, nil
+	case <-d.ctx.Done():
+		err = d.error(ErrClosed)
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i, w := range d.waiting {
+		if w == turn {
+			d.waiting = append(d.waiting[:i], d.waiting[i+1:]...)
+			return nil, err
+		}
+	}
+	// Its turn came in the same moment: taking it loses nothing.
+	return <-turn, nil
+}
+
+func (d *Deployment) giveBack(env *environment) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.waiting) > 0 {
+		d.waiting[0] <- env
+		d.waiting = d.waiting[1:]
+		return
+	}
+	d.idle = append(d.idle, env)
+}
+
+// Close kills every process, ends what is under way with ErrClosed and waits
+// until all is gone. In-process handlers see their context end; one that
+// ignores this is waited for until its timeout. Close is idempotent.
+func (d *Deployment) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	environments := d.environments
+	d.mu.Unlock()
+	d.cancel()
+	d.running.Wait()
+	var closing sync.WaitGroup
+	for _, env := range environments {
+		closing.Go(env.close)
+	}
+	closing.Wait()
+	return nil
+}
+
+func (d *Deployment) error(err error) error {
+	return fmt.Errorf("lambda: function %s: %w", d.fn.Name, err)
+}
+
+// bootBackoff spaces the starts of processes that fail before their first
+// invocation, so that a broken bootstrap behind a full queue is not a hot loop.
+type bootBackoff struct {
+	mu       sync.Mutex
+	failures int
+	next     time.Time
+}
+
+const (
+	bootBackoffBase = 100 * time.Millisecond
+	bootBackoffCap  = 10 * time.Second
+)
+
+// wait returns when a process may be started, or false when ctx ended first.
+func (b *bootBackoff) wait(ctx context.Context) bool {
+	b.mu.Lock()
+	next := b.next
+	b.mu.Unlock()
+	return sleepUntil(ctx, next)
+}
+
+func (b *bootBackoff) report(ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if ok {
+		b.failures, b.next = 0, time.Time{}
+		return
+	}
+	b.next = time.Now().Add(min(bootBackoffBase<<min(b.failures, 10), bootBackoffCap))
+	b.failures++
+}
+
+// sleepUntil returns false when ctx ended first.
+func sleepUntil(ctx context.Context, t time.Time) bool {
+	d := time.Until(t)
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,29 @@
+// Package lambda emulates AWS Lambda for tests and local runs: functions that
+// are invoked in environments, and the event source mapping that feeds them
+// from an SQS queue.
+//
+// Start deploys a Function. Its code is either a program that speaks Lambda's
+// Runtime API, such as a bootstrap built with aws-lambda-go, or a Go function
+// in this process, which also works in the virtual time of testing/synctest:
+//
+//	fn, err := lambda.Start(lambda.Function{
+//		Name:    "orders",
+//		Timeout: 10 * time.Second,
+//		Command: []string{"./bootstrap"},
+//	})
+//	if err != nil {
+//		return err
+//	}
+//	defer fn.Close()
+//	result, err := fn.Invoke(ctx, []byte(`{"Records":[]}`))
+//
+// Environments come and go as on Lambda: one is started when no warm one is
+// free, up to Function.Concurrency; it runs one invocation at a time; at the
+// timeout, and after a crash, its process group is killed and the next
+// invocation starts a new process.
+//
+// What differs from Lambda: a process is not frozen between invocations, memory
+// is not limited, and a process that does not start within 10 s plus the
+// function's timeout is not tried a second time within the same invocation.
+// The servers listen on loopback only.
+package lambda

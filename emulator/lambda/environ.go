@@ -1,0 +1,71 @@
+package lambda
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// handlerName is the handler of a function on provided.al2023.
+const handlerName = "bootstrap"
+
+// inherited are the caller's variables that a process needs to run at all on
+// one system or another: search paths, temporary and home folders, the roots of
+// Windows, certificates, and where coverage data goes. Nothing else is passed
+// on: a variable that happens to be set here would hide one that is missing
+// from the template.
+var inherited = []string{
+	"PATH", "HOME", "TMPDIR", "TMP", "TEMP",
+	"SystemRoot", "SystemDrive", "ComSpec", "PATHEXT", "windir",
+	"USERPROFILE", "APPDATA", "LOCALAPPDATA", "ProgramData",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "GOCOVERDIR",
+}
+
+// environ returns a process's environment: "Using Lambda environment
+// variables", Defined runtime environment variables. AWS_EXECUTION_ENV is left
+// out because Lambda does not set it for provided runtimes.
+func environ(fn Function, runtimeAPI, dir, logStream string) []string {
+	vars := map[string]string{}
+	for _, name := range inherited {
+		if value, ok := os.LookupEnv(name); ok {
+			vars[name] = value
+		}
+	}
+	for name, value := range map[string]string{
+		"LANG":                            "en_US.UTF-8",
+		"TZ":                              ":UTC",
+		"LAMBDA_TASK_ROOT":                dir,
+		"LAMBDA_RUNTIME_DIR":              "/var/runtime",
+		"AWS_REGION":                      fn.Region,
+		"AWS_DEFAULT_REGION":              fn.Region,
+		"AWS_ACCESS_KEY_ID":               "test",
+		"AWS_SECRET_ACCESS_KEY":           "test",
+		"AWS_SESSION_TOKEN":               "test",
+		"AWS_LAMBDA_FUNCTION_NAME":        fn.Name,
+		"AWS_LAMBDA_FUNCTION_VERSION":     fn.Version,
+		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": strconv.Itoa(fn.MemoryMB),
+		"AWS_LAMBDA_INITIALIZATION_TYPE":  "on-demand",
+		"AWS_LAMBDA_LOG_GROUP_NAME":       "/aws/lambda/" + fn.Name,
+		"AWS_LAMBDA_LOG_STREAM_NAME":      logStream,
+		"_HANDLER":                        handlerName,
+	} {
+		vars[name] = value
+	}
+	for name, value := range fn.Env {
+		vars[name] = value
+	}
+	vars["AWS_LAMBDA_RUNTIME_API"] = runtimeAPI // without it nothing works
+	env := make([]string, 0, len(vars))
+	for name, value := range vars {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+// taskRoot returns the absolute folder that the process starts in.
+func taskRoot(dir, command string) (string, error) {
+	if dir == "" {
+		dir = filepath.Dir(command)
+	}
+	return filepath.Abs(dir)
+}

@@ -1,0 +1,12 @@
+package lambda
+
+// AwaitExit waits until the idle environments' processes are gone.
+func (d *Deployment) AwaitExit() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, env := range d.idle {
+		if env.process != nil {
+			<-env.process.exited
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package lambda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+)
+
+// Bounds and defaults of a function's configuration, from "Lambda quotas" and
+// "CreateFunction" in the AWS Lambda documentation.
+const (
+	defaultTimeout     = 3 * time.Second
+	maxTimeout         = 15 * time.Minute
+	defaultMemoryMB    = 128
+	maxMemoryMB        = 10240
+	defaultConcurrency = 10
+	maxConcurrency     = 1000
+	defaultRegion      = "us-east-1"
+	defaultAccountID   = "000000000000"
+
+	// initTimeout is how long Lambda waits for the Init phase before it tries
+	// again within the function's own timeout ("Lambda execution environment
+	// lifecycle").
+	initTimeout = 10 * time.Second
+
+	// maxPayload is what one synchronous request may carry ("Lambda quotas":
+	// 6 MB); maxResponse adds the allowance of Lambda's own Runtime API.
+	maxPayload  = 6 * 1024 * 1024
+	maxResponse = maxPayload + 100
+)
+
+// Function says what to run and how. Exactly one of Command and Handler is
+// needed; every other field has a usable zero value.
+type Function struct {
+	// Name is the function's name: up to 64 letters, digits, "-" and "_".
+	// Defaults to "function".
+	Name string
+
+	// Version is reported as AWS_LAMBDA_FUNCTION_VERSION. Defaults to "$LATEST".
+	Version string
+
+	// Region and AccountID go into the function's ARN and its environment.
+	// They default to "us-east-1" and "000000000000".
+	Region, AccountID string
+
+	// Timeout is how long one invocation may take, up to 15 minutes. Lambda
+	// takes whole seconds; shorter ones are accepted here for tests.
+	// Defaults to 3 s.
+	Timeout time.Duration
+
+	// MemoryMB is reported to the function, 128 to 10,240; it limits nothing.
+	// Defaults to 128.
+	MemoryMB int
+
+	// Env is added to the variables that Lambda sets, and wins over them.
+	Env map[string]string
+
+	// Command is the bootstrap and its arguments: a program that speaks the
+	// Runtime API, such as one built with aws-lambda-go. A path without a
+	// separator is looked up in PATH.
+	Command []string
+
+	// Dir is the process's working directory and LAMBDA_TASK_ROOT. Defaults to
+	// the directory of Command[0].
+	Dir string
+
+	// Handler runs in this process instead of Command. Its context ends at the
+	// invocation's deadline and carries aws-lambda-go's LambdaContext. A handler
+	// that ignores its context cannot be killed: the invocation is answered as
+	// timed out and the goroutine is left behind.
+	Handler func(ctx context.Context, payload []byte) ([]byte, error)
+
+	// Concurrency is how many environments may exist, 1 to 1,000, and so how
+	// many invocations may run at once. Defaults to 10.
+	Concurrency int
+
+	// Output receives what a Command prints, a line at a time and never two
+	// calls at once. It must not call Close. A slow one slows the function
+	// down, as a full pipe does. Defaults to discarding.
+	Output func(Line)
+}
+
+// Line is one line that a function's process printed.
+type Line struct {
+	Time        time.Time
+	Environment int
+	// RequestID is the invocation under way, "" while the process starts or idles.
+	RequestID string
+	// Stream is "stdout" or "stderr".
+	Stream string
+	// Text comes without its line end; lines above 256 KiB come in pieces, as
+	// CloudWatch Logs takes them.
+	Text string
+}
+
+var functionName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+func (f Function) withDefaults() Function {
+	setDefault(&f.Name, "function")
+	setDefault(&f.Version, "$LATEST")
+	setDefault(&f.Region, defaultRegion)
+	setDefault(&f.AccountID, defaultAccountID)
+	setDefault(&f.Timeout, defaultTimeout)
+	setDefault(&f.MemoryMB, defaultMemoryMB)
+	setDefault(&f.Concurrency, defaultConcurrency)
+	return f
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (f Function) validate() error {
+	switch {
+	case !functionName.MatchString(f.Name):
+		return fmt.Errorf("lambda: Function.Name %q: need 1 to 64 letters, digits, - or _", f.Name)
+	case len(f.Command) == 0 && f.Handler == nil:
+		return errors.New("lambda: Function needs a Command or a Handler")
+	case len(f.Command) > 0 && f.Handler != nil:
+		return errors.New("lambda: Function has both a Command and a Handler: keep one")
+	case len(f.Command) > 0 && f.Command[0] == "":
+		return errors.New(`lambda: Function.Command[0] is "": need the path of a program`)
+	case f.Timeout < 0 || f.Timeout > maxTimeout:
+		return fmt.Errorf("lambda: Function.Timeout %v: need more than 0 and at most %v", f.Timeout, maxTimeout)
+	case f.MemoryMB < defaultMemoryMB || f.MemoryMB > maxMemoryMB:
+		return fmt.Errorf("lambda: Function.MemoryMB %d: need %d to %d", f.MemoryMB, defaultMemoryMB, maxMemoryMB)
+	case f.Concurrency < 1 || f.Concurrency > maxConcurrency:
+		return fmt.Errorf("lambda: Function.Concurrency %d: need 1 to %d", f.Concurrency, maxConcurrency)
+	}
+	return nil
+}
+
+func (f Function) arn() string {
+	return "arn:aws:lambda:" + f.Region + ":" + f.AccountID + ":function:" + f.Name
+}

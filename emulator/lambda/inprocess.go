@@ -1,0 +1,118 @@
+package lambda
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda/messages"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+)
+
+// runHandler runs Function.Handler under the rules of a process: the context
+// ends at the deadline, and from the deadline on the answer is the timeout.
+func (e *environment) runHandler(inv *invocation) (Result, error) {
+	fn := e.d.fn
+	inv.deliver(fn.Timeout)
+	cold := !e.warm
+	e.warm = true
+
+	// The caller's context is no parent: on Lambda nothing of it arrives.
+	ctx, cancel := context.WithDeadline(e.d.ctx, inv.deadline)
+	defer cancel()
+	ctx = lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{
+		AwsRequestID: inv.id, InvokedFunctionArn: fn.arn(),
+	})
+	//lint:ignore SA1029 it is the key that aws-lambda-go uses
+	ctx = context.WithValue(ctx, "x-amzn-trace-id", inv.traceID)
+
+	done := make(chan answer, 1)
+	go call(ctx, fn, inv, done)
+	timer := time.NewTimer(time.Until(inv.deadline))
+	defer timer.Stop()
+
+	var a answer
+	var err error
+	select {
+	case a = <-done:
+	case <-timer.C:
+	case <-e.d.ctx.Done():
+		err = e.d.error(ErrClosed)
+		a = failure(&FunctionError{Type: "Sandbox.Closed", Message: ErrClosed.Error()})
+		select { // nobody can end it before its time
+		case <-done:
+		case <-timer.C:
+		}
+	}
+	if err == nil && (a.at.IsZero() || !a.at.Before(inv.deadline)) {
+		a = failure(timedOut(inv.id, fn.Timeout))
+	}
+	// A process would have been lost after these; the next one starts cold.
+	if a.err != nil && (a.err.Type == "Sandbox.Timedout" || a.err.exit) {
+		e.warm = false
+	}
+	r := inv.result(e.number, a)
+	r.ColdStart = cold
+	return r, err
+}
+
+// call turns what the handler did into an answer, as aws-lambda-go does. It
+// answers in a deferred call because runtime.Goexit leaves no other chance; on
+// Lambda the process would die of it.
+func call(ctx context.Context, fn Function, inv *invocation, done chan<- answer) {
+	a := failure(&FunctionError{
+		Type:    "Runtime.ExitError",
+		Message: fmt.Sprintf("RequestId: %s Error: the handler ended its goroutine (runtime.Goexit)", inv.id),
+		exit:    true,
+	})
+	defer func() {
+		if v := recover(); v != nil {
+			a = failure(panicError(v, debug.Stack()))
+		}
+		a.at = time.Now()
+		done <- a
+	}()
+	payload, err := fn.Handler(ctx, inv.payload)
+	switch {
+	case err != nil:
+		a = errorAnswer(err)
+	case len(payload) > maxResponse:
+		ferr := responseTooLarge(int64(len(payload)))
+		ferr.exit = true
+		a = failure(ferr)
+	default:
+		a = answer{payload: payload}
+	}
+}
+
+func errorAnswer(err error) answer {
+	var own messages.InvokeResponse_Error
+	if !errors.As(err, &own) {
+		own = messages.InvokeResponse_Error{Message: err.Error(), Type: typeName(err)}
+	}
+	doc, jsonErr := json.Marshal(own)
+	if jsonErr != nil {
+		return failure(&FunctionError{Type: "Runtime.SerializationError", Message: jsonErr.Error()})
+	}
+	return answer{payload: doc, err: &FunctionError{Type: own.Type, Message: own.Message}}
+}
+
+func panicError(v any, stack []byte) *FunctionError {
+	lines := strings.Split(strings.TrimSpace(string(stack)), "\n")
+	trace, _ := json.Marshal(lines)
+	return &FunctionError{Type: typeName(v), Message: fmt.Sprint(v), StackTrace: trace, exit: true}
+}
+
+// typeName is aws-lambda-go's errorType.
+func typeName(v any) string {
+	t := reflect.TypeOf(v)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Name()
+}

@@ -1,0 +1,183 @@
+package lambda
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Result is what one invocation gave.
+type Result struct {
+	RequestID string
+
+	// Payload is the function's response, or when Error is set the error
+	// document that Lambda returns: {"errorType": …, "errorMessage": …}.
+	Payload []byte
+
+	// Error is the function's error, nil when it answered.
+	Error *FunctionError
+
+	// Environment is the number of the environment that ran it, from 1.
+	Environment int
+
+	// ColdStart tells that a process was started for this invocation; Init is
+	// how long it took to ask for its first invocation.
+	ColdStart bool
+	Init      time.Duration
+
+	// Duration runs from the delivery of the payload to the answer, the timeout
+	// or the crash.
+	Duration time.Duration
+}
+
+// FunctionError is a failed invocation: the function's own error, a timeout, a
+// crash, or an environment that could not start.
+type FunctionError struct {
+	// Type is the errorType: the Go type's name for errors of aws-lambda-go,
+	// or "Sandbox.Timedout", "Runtime.ExitError", "Runtime.InvalidEntrypoint",
+	// "Function.ResponseSizeTooLarge".
+	Type    string
+	Message string
+
+	// StackTrace is what the runtime sent, nil when nothing.
+	StackTrace json.RawMessage
+
+	// Init tells that the environment failed before its first invocation.
+	Init bool
+
+	// Output holds the last lines that the process printed before it ended,
+	// at most 20; nil unless it ended by itself.
+	Output []string
+
+	exit bool // a process would not have survived it
+}
+
+func (e *FunctionError) Error() string { return e.Type + ": " + e.Message }
+
+// document is the payload that Lambda answers a failed invocation with.
+func (e *FunctionError) document() []byte {
+	doc, _ := json.Marshal(struct {
+		Message    string          `json:"errorMessage"`
+		Type       string          `json:"errorType"`
+		StackTrace json.RawMessage `json:"stackTrace,omitempty"`
+	}{e.Message, e.Type, e.StackTrace})
+	return doc
+}
+
+func timedOut(requestID string, after time.Duration) *FunctionError {
+	return &FunctionError{
+		Type:    "Sandbox.Timedout",
+		Message: fmt.Sprintf("RequestId: %s Error: Task timed out after %.2f seconds", requestID, after.Seconds()),
+	}
+}
+
+func exited(requestID, status string, output []string) *FunctionError {
+	return &FunctionError{
+		Type:    "Runtime.ExitError",
+		Message: fmt.Sprintf("RequestId: %s Error: %s", requestID, status),
+		Output:  output,
+	}
+}
+
+func responseTooLarge(size int64) *FunctionError {
+	return &FunctionError{
+		Type:    "Function.ResponseSizeTooLarge",
+		Message: fmt.Sprintf("Response payload size (%d bytes) exceeded maximum allowed payload size (%d bytes).", size, maxResponse),
+	}
+}
+
+// answer is how an invocation ended: a response, or an error with its document.
+type answer struct {
+	payload []byte
+	err     *FunctionError
+	at      time.Time
+}
+
+func failure(err *FunctionError) answer {
+	return answer{payload: err.document(), err: err, at: time.Now()}
+}
+
+// invocation is one request on its way through an environment.
+type invocation struct {
+	id, traceID string
+	payload     []byte
+
+	// delivered is closed once the runtime has taken the payload; started and
+	// deadline are set before.
+	delivered         chan struct{}
+	started, deadline time.Time
+
+	answer chan answer // holds the one answer
+
+	mu      sync.Mutex
+	claimed bool
+}
+
+func newInvocation(payload []byte) *invocation {
+	return &invocation{
+		id:        newRequestID(),
+		traceID:   newTraceID(time.Now()),
+		payload:   payload,
+		delivered: make(chan struct{}),
+		answer:    make(chan answer, 1),
+	}
+}
+
+// deliver starts the invocation's clock.
+func (i *invocation) deliver(timeout time.Duration) {
+	i.started = time.Now()
+	i.deadline = i.started.Add(timeout)
+	close(i.delivered)
+}
+
+func (i *invocation) wasDelivered() bool {
+	select {
+	case <-i.delivered:
+		return true
+	default:
+		return false
+	}
+}
+
+// claim makes the caller the only one who may answer.
+func (i *invocation) claim() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	won := !i.claimed
+	i.claimed = true
+	return won
+}
+
+func (i *invocation) isClaimed() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.claimed
+}
+
+func (i *invocation) result(env int, a answer) Result {
+	r := Result{RequestID: i.id, Payload: a.payload, Error: a.err, Environment: env}
+	if !i.started.IsZero() {
+		r.Duration = a.at.Sub(i.started)
+	}
+	return r
+}
+
+// newRequestID returns a random UUID, the form of Lambda's request ids.
+func newRequestID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand.Read
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// newTraceID returns an X-Ray trace header that is not sampled.
+func newTraceID(now time.Time) string {
+	var b [20]byte
+	_, _ = rand.Read(b[:])
+	return fmt.Sprintf("Root=1-%08x-%s;Parent=%s;Sampled=0",
+		uint32(now.Unix()), hex.EncodeToString(b[:12]), hex.EncodeToString(b[12:]))
+}

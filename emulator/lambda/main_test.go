@@ -1,0 +1,107 @@
+package lambda_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	awslambda "github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+	"go.uber.org/goleak"
+)
+
+// TestMain makes the test binary its own bootstrap: started with
+// TEST_BOOTSTRAP it is a function built with aws-lambda-go.
+func TestMain(m *testing.M) {
+	switch mode := os.Getenv("TEST_BOOTSTRAP"); mode {
+	case "":
+		goleak.VerifyTestMain(m)
+	case "exit-at-start":
+		fmt.Println("no configuration found")
+		fmt.Fprintln(os.Stderr, "giving up")
+		os.Exit(3)
+	case "hang-at-start":
+		select {}
+	case "sigterm":
+		awslambda.StartWithOptions(bootstrap, awslambda.WithEnableSIGTERM(func() {
+			fmt.Println("said goodbye")
+			os.Exit(0)
+		}))
+	default:
+		awslambda.Start(bootstrap)
+	}
+}
+
+// command is what bootstrap is asked to do.
+type command struct {
+	Do   string        `json:"do"`
+	Text string        `json:"text,omitempty"`
+	Size int           `json:"size,omitempty"`
+	For  time.Duration `json:"for,omitempty"`
+}
+
+type testError struct{ text string }
+
+func (e *testError) Error() string { return e.text }
+
+func bootstrap(ctx context.Context, c command) (any, error) {
+	switch c.Do {
+	case "echo":
+		return c.Text, nil
+	case "error":
+		return nil, &testError{c.Text}
+	case "panic":
+		panic(errors.New(c.Text))
+	case "exit":
+		fmt.Println("exiting")
+		os.Exit(c.Size)
+	case "hang":
+		select {}
+	case "sleep":
+		time.Sleep(c.For)
+		return "slept", nil
+	case "big":
+		return strings.Repeat("x", c.Size), nil
+	case "print":
+		for line := range strings.SplitSeq(c.Text, ",") {
+			fmt.Println(line)
+		}
+		fmt.Fprint(os.Stderr, "on stderr\r\n")
+		return nil, nil
+	case "child": // a child that would outlive its parent
+		child := exec.Command("sleep", "60")
+		if err := child.Start(); err != nil {
+			return nil, err
+		}
+		fmt.Println(child.Process.Pid)
+		select {}
+	case "env":
+		return os.Environ(), nil
+	case "context":
+		lc, _ := lambdacontext.FromContext(ctx)
+		deadline, _ := ctx.Deadline()
+		return map[string]any{
+			"requestId": lc.AwsRequestID, "arn": lc.InvokedFunctionArn,
+			"trace": ctx.Value("x-amzn-trace-id"), "left": time.Until(deadline).Milliseconds(),
+		}, nil
+	case "pid":
+		return os.Getpid(), nil
+	}
+	return nil, fmt.Errorf("unknown command %q", c.Do)
+}
+
+func (c command) payload(t testing.TB) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(c); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}

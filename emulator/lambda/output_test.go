@@ -1,0 +1,114 @@
+package lambda_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
+)
+
+// recorder keeps the lines of Function.Output.
+type recorder struct {
+	mu    sync.Mutex
+	lines []lambda.Line
+	added chan struct{}
+}
+
+func (r *recorder) add(l lambda.Line) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, l)
+	if r.added != nil {
+		close(r.added)
+		r.added = nil
+	}
+}
+
+// wait returns the first line that fits.
+func (r *recorder) wait(t *testing.T, fits func(lambda.Line) bool) lambda.Line {
+	t.Helper()
+	patience := time.After(20 * time.Second)
+	for seen := 0; ; {
+		r.mu.Lock()
+		for ; seen < len(r.lines); seen++ {
+			if l := r.lines[seen]; fits(l) {
+				r.mu.Unlock()
+				return l
+			}
+		}
+		added := make(chan struct{})
+		r.added = added
+		r.mu.Unlock()
+		select {
+		case <-added:
+		case <-patience:
+			t.Fatalf("the line did not come; %v", r.lines)
+		}
+	}
+}
+
+func (r *recorder) of(requestID string) (lines []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range r.lines {
+		if l.RequestID == requestID {
+			lines = append(lines, l.Stream+" "+l.Text)
+		}
+	}
+	return lines
+}
+
+// Each line belongs to the invocation that printed it, also when the next one
+// follows at once.
+func TestOutputKeepsItsInvocation(t *testing.T) {
+	var lines recorder
+	d := deploy(t, "worker", func(f *lambda.Function) { f.Output = lines.add })
+	const n = 20
+	var ids []string
+	for i := range n {
+		var text []string
+		for j := range 50 {
+			text = append(text, fmt.Sprintf("line %d of %d", j, i))
+		}
+		r := invoke(t, d, command{Do: "print", Text: strings.Join(text, ",")})
+		mustAnswer(t, r, "null")
+		ids = append(ids, r.RequestID)
+	}
+	for i, id := range ids {
+		var stdout, stderr []string
+		for _, l := range lines.of(id) {
+			if text, ok := strings.CutPrefix(l, "stdout "); ok {
+				stdout = append(stdout, text)
+			} else {
+				stderr = append(stderr, l)
+			}
+		}
+		if len(stdout) != 50 || stdout[0] != fmt.Sprintf("line 0 of %d", i) || stdout[49] != fmt.Sprintf("line 49 of %d", i) {
+			t.Errorf("invocation %d: stdout %q", i, stdout)
+		}
+		if len(stderr) != 1 || stderr[0] != "stderr on stderr" {
+			t.Errorf("invocation %d: stderr %q", i, stderr)
+		}
+	}
+	if l := lines.lines[0]; l.Environment != 1 || l.Time.IsZero() {
+		t.Errorf("first line %+v", l)
+	}
+}
+
+func TestLongLineComesInPieces(t *testing.T) {
+	var lines recorder
+	d := deploy(t, "worker", func(f *lambda.Function) { f.Output = lines.add })
+	r := invoke(t, d, command{Do: "print", Text: strings.Repeat("x", 300*1024)})
+	var sizes []int
+	for _, l := range lines.of(r.RequestID) {
+		if text, ok := strings.CutPrefix(l, "stdout "); ok {
+			sizes = append(sizes, len(text))
+		}
+	}
+	if len(sizes) != 2 || sizes[0] != 256*1024 || sizes[1] != 44*1024 {
+		t.Errorf("pieces of %v bytes", sizes)
+	}
+}
