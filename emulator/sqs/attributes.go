@@ -1,0 +1,166 @@
+package sqs
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// attributeSpec is one settable queue attribute, by the API reference's
+// SetQueueAttributes page.
+type attributeSpec struct {
+	fifoOnly bool
+	initial  string // value of a new queue; "": absent until set
+	// canonical checks a value and returns the form in which it is kept and compared.
+	canonical func(name, value string) (string, *apiError)
+}
+
+var attributeSpecs = map[string]attributeSpec{
+	"DelaySeconds":                  {initial: "0", canonical: between(0, 900)},
+	"MaximumMessageSize":            {initial: "1048576", canonical: between(1024, maxMessageBytes)},
+	"MessageRetentionPeriod":        {initial: "345600", canonical: between(60, 1209600)},
+	"ReceiveMessageWaitTimeSeconds": {initial: "0", canonical: between(0, 20)},
+	"VisibilityTimeout":             {initial: "30", canonical: between(0, maxVisibilitySeconds)},
+	"KmsMasterKeyId":                {canonical: anyText},
+	"KmsDataKeyReusePeriodSeconds":  {canonical: between(60, 86400)},
+	"SqsManagedSseEnabled":          {initial: "true", canonical: oneOf("true", "false")},
+	"Policy":                        {canonical: jsonObject},
+	"RedrivePolicy":                 {canonical: canonicalRedrivePolicy},
+	"RedriveAllowPolicy":            {canonical: canonicalAllowPolicy},
+	"ContentBasedDeduplication":     {fifoOnly: true, initial: "false", canonical: oneOf("true", "false")},
+	"DeduplicationScope":            {fifoOnly: true, initial: "queue", canonical: oneOf("queue", "messageGroup")},
+	"FifoThroughputLimit":           {fifoOnly: true, initial: "perQueue", canonical: oneOf("perQueue", "perMessageGroupId")},
+}
+
+// settings are a queue's attributes as the hot paths need them.
+type settings struct {
+	delay, retention, wait, visibility time.Duration
+	maxBytes                           int
+	contentDeduplication               bool
+	deduplicateByGroup                 bool
+	redrive                            *redrivePolicy
+	allow                              *allowPolicy
+}
+
+func initialAttributes(fifo bool) map[string]string {
+	values := map[string]string{}
+	for name, spec := range attributeSpecs {
+		if spec.initial != "" && (fifo || !spec.fifoOnly) {
+			values[name] = spec.initial
+		}
+	}
+	return values
+}
+
+// merge returns a queue's attributes after given ones were set. Nothing is
+// changed in values; an empty value removes what may be absent.
+func merge(values, given map[string]string, fifo bool) (map[string]string, *apiError) {
+	merged := maps.Clone(values)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		spec, known := attributeSpecs[name]
+		if !known || spec.fifoOnly && !fifo {
+			return nil, errUnknownAttribute(name)
+		}
+		if given[name] == "" && spec.initial == "" {
+			delete(merged, name)
+			continue
+		}
+		value, err := spec.canonical(name, given[name])
+		if err != nil {
+			return nil, err
+		}
+		merged[name] = value
+	}
+	if merged["FifoThroughputLimit"] == "perMessageGroupId" && merged["DeduplicationScope"] != "messageGroup" {
+		return nil, modelled("InvalidAttributeValue",
+			"Invalid value for the parameter FifoThroughputLimit. Reason: perMessageGroupId needs DeduplicationScope messageGroup.")
+	}
+	return merged, nil
+}
+
+// parseSettings reads canonical attributes, which need no checks any more.
+func parseSettings(values map[string]string) settings {
+	number := func(name string) int {
+		n, _ := strconv.Atoi(values[name])
+		return n
+	}
+	seconds := func(name string) time.Duration { return time.Duration(number(name)) * time.Second }
+	return settings{
+		delay:                seconds("DelaySeconds"),
+		retention:            seconds("MessageRetentionPeriod"),
+		wait:                 seconds("ReceiveMessageWaitTimeSeconds"),
+		visibility:           seconds("VisibilityTimeout"),
+		maxBytes:             number("MaximumMessageSize"),
+		contentDeduplication: values["ContentBasedDeduplication"] == "true",
+		deduplicateByGroup:   values["DeduplicationScope"] == "messageGroup",
+		redrive:              parseRedrivePolicy(values["RedrivePolicy"]),
+		allow:                parseAllowPolicy(values["RedriveAllowPolicy"]),
+	}
+}
+
+// readAttributes returns the named attributes, or all that the queue has.
+func (q *queue) readAttributes(names []string) (map[string]string, *apiError) {
+	all := maps.Clone(q.attributes)
+	all["QueueArn"] = q.arn
+	all["ApproximateNumberOfMessages"] = strconv.Itoa(len(q.messages) - q.hidden.len())
+	all["ApproximateNumberOfMessagesNotVisible"] = strconv.Itoa(q.inFlightNow)
+	all["ApproximateNumberOfMessagesDelayed"] = strconv.Itoa(q.delayedCount)
+	all["CreatedTimestamp"] = strconv.FormatInt(q.created.Unix(), 10)
+	all["LastModifiedTimestamp"] = strconv.FormatInt(q.modified.Unix(), 10)
+	if q.fifo {
+		all["FifoQueue"] = "true"
+	}
+	if slices.Contains(names, "All") {
+		return all, nil
+	}
+	chosen := map[string]string{}
+	for _, name := range names {
+		if value, ok := all[name]; ok {
+			chosen[name] = value
+			continue
+		}
+		if spec, known := attributeSpecs[name]; name != "FifoQueue" && (!known || spec.fifoOnly) {
+			return nil, errUnknownAttribute(name)
+		}
+	}
+	return chosen, nil
+}
+
+func errUnknownAttribute(name string) *apiError {
+	return modelled("InvalidAttributeName", "Unknown Attribute %s.", name)
+}
+
+func errAttributeValue(name string) *apiError {
+	return modelled("InvalidAttributeValue", "Invalid value for the parameter %s.", name)
+}
+
+func between(low, high int) func(name, value string) (string, *apiError) {
+	return func(name, value string) (string, *apiError) {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < low || n > high {
+			return "", errAttributeValue(name)
+		}
+		return strconv.Itoa(n), nil
+	}
+}
+
+func oneOf(allowed ...string) func(name, value string) (string, *apiError) {
+	return func(name, value string) (string, *apiError) {
+		if !slices.Contains(allowed, value) {
+			return "", errAttributeValue(name)
+		}
+		return value, nil
+	}
+}
+
+func anyText(_, value string) (string, *apiError) { return value, nil }
+
+func jsonObject(name, value string) (string, *apiError) {
+	var object map[string]any
+	if json.Unmarshal([]byte(value), &object) != nil || object == nil {
+		return "", errAttributeValue(name)
+	}
+	return value, nil
+}

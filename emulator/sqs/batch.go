@@ -1,0 +1,53 @@
+package sqs
+
+import "regexp"
+
+// maxBatch is the number of entries that a batch may have.
+const maxBatch = 10
+
+var entryID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
+
+// batchAnswer is the answer of the three batch calls: HTTP status 200, and
+// for each entry a result or a failure.
+type batchAnswer struct {
+	Successful []any
+	Failed     []batchFailure `json:",omitempty"`
+}
+
+type batchFailure struct {
+	ID          string `json:"Id"`
+	SenderFault bool
+	Code        string
+	Message     string
+}
+
+// batchID is the result of an entry that has no other.
+type batchID struct {
+	ID string `json:"Id"`
+}
+
+func (a *batchAnswer) fail(id string, err *apiError) {
+	a.Failed = append(a.Failed, batchFailure{id, err.senderFault(), err.batchCode(), err.message})
+}
+
+// checkBatch finds what makes a batch fail as a whole.
+func checkBatch[E any](entries []E, id func(E) string) *apiError {
+	if len(entries) == 0 {
+		return prefixed("EmptyBatchRequest", "There should be at least one entry in the request.")
+	}
+	if len(entries) > maxBatch {
+		return prefixed("TooManyEntriesInBatchRequest", "Maximum number of entries per request are %d. You have sent %d.", maxBatch, len(entries))
+	}
+	seen := map[string]bool{}
+	for _, e := range entries {
+		switch id := id(e); {
+		case !entryID.MatchString(id):
+			return prefixed("InvalidBatchEntryId", "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long. Got %q.", id)
+		case seen[id]:
+			return prefixed("BatchEntryIdsNotDistinct", "Id %s repeated.", id)
+		default:
+			seen[id] = true
+		}
+	}
+	return nil
+}

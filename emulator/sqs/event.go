@@ -1,0 +1,69 @@
+package sqs
+
+import "time"
+
+// Kind says what happened to a message.
+type Kind string
+
+const (
+	Sent       Kind = "sent"       // accepted by the queue
+	Duplicate  Kind = "duplicate"  // a send answered with the id of an earlier one (FIFO deduplication)
+	Received   Kind = "received"   // given to a receiver
+	Visibility Kind = "visibility" // its visibility timeout was changed
+	Returned   Kind = "returned"   // visible again without having been deleted
+	Deleted    Kind = "deleted"    // deleted by a receiver
+	Redriven   Kind = "redriven"   // moved to the dead-letter queue, maxReceiveCount having been reached
+	Expired    Kind = "expired"    // dropped at the end of the retention period
+	Purged     Kind = "purged"     // every message of the queue was purged; names the queue only
+)
+
+// Event is one thing that happened to one message, for [Options.Observe].
+type Event struct {
+	Time  time.Time
+	Kind  Kind
+	Queue string // the queue's name; of Redriven, the queue that it leaves
+	// QueueURL is Queue's URL.
+	QueueURL  string
+	MessageID string
+	Body      string
+	// ReceiptHandle is the latest one; empty before the first receive.
+	ReceiptHandle string
+	// ReceiveCount is what ApproximateReceiveCount says, receives from all queues included.
+	ReceiveCount int
+	// Visibility is for how long the message is hidden from now: the visibility
+	// timeout of Received and Visibility, the delay of Sent.
+	Visibility time.Duration
+	// MessageGroupID, DeduplicationID and SequenceNumber are as given or assigned; empty where there is none.
+	MessageGroupID  string
+	DeduplicationID string
+	SequenceNumber  string
+	// DeadLetterQueue is the name of the queue that a Redriven message moved to.
+	DeadLetterQueue string
+}
+
+// event describes m's present state.
+func (q *queue) event(kind Kind, m *message, now time.Time) Event {
+	e := Event{
+		Time: now, Kind: kind, Queue: q.name, QueueURL: q.url,
+		MessageID: m.content.id, Body: m.content.body, ReceiveCount: m.received,
+		MessageGroupID: m.content.groupID, DeduplicationID: m.content.deduplicationID,
+		SequenceNumber: sequenceNumber(m.sequence),
+	}
+	if m.receivedHere > 0 {
+		e.ReceiptHandle = q.receiptHandle(m)
+	}
+	switch kind {
+	case Sent, Received, Visibility:
+		if m.state != visible {
+			e.Visibility = m.due.Sub(now)
+		}
+	}
+	return e
+}
+
+// observe reports an event; the caller holds the server's lock.
+func (q *queue) observe(kind Kind, m *message, now time.Time) {
+	if q.observer != nil {
+		q.observer(q.event(kind, m, now))
+	}
+}

@@ -1,0 +1,131 @@
+package sqs
+
+import (
+	"context"
+	"time"
+)
+
+// maxVisibilitySeconds bounds a visibility timeout, and also the sum of all
+// of a receive's timeouts.
+const maxVisibilitySeconds = 43_200
+
+type receiptEntry struct {
+	ID                string `json:"Id"`
+	ReceiptHandle     string
+	VisibilityTimeout *int
+}
+
+type receiptRequest struct {
+	queueRequest
+	receiptEntry
+}
+
+type receiptBatch struct {
+	queueRequest
+	Entries []receiptEntry
+}
+
+func (s *Server) deleteMessage(_ context.Context, in *receiptRequest) (any, error) {
+	return s.finish(in, (*queue).delete)
+}
+
+func (s *Server) deleteMessageBatch(_ context.Context, in *receiptBatch) (any, error) {
+	return s.finishBatch(in, (*queue).delete)
+}
+
+func (s *Server) changeMessageVisibility(_ context.Context, in *receiptRequest) (any, error) {
+	return s.finish(in, (*queue).changeVisibility)
+}
+
+func (s *Server) changeMessageVisibilityBatch(_ context.Context, in *receiptBatch) (any, error) {
+	return s.finishBatch(in, (*queue).changeVisibility)
+}
+
+func (s *Server) finish(in *receiptRequest, run func(*queue, receiptEntry, time.Time) *apiError) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	q, err := s.queue(in.QueueURL, now)
+	if err != nil {
+		return nil, err
+	}
+	err = run(q, in.receiptEntry, now)
+	s.settle(q, now)
+	if err != nil {
+		return nil, err
+	}
+	return nothing{}, nil
+}
+
+func (s *Server) finishBatch(in *receiptBatch, run func(*queue, receiptEntry, time.Time) *apiError) (any, error) {
+	if err := checkBatch(in.Entries, func(e receiptEntry) string { return e.ID }); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	q, err := s.queue(in.QueueURL, now)
+	if err != nil {
+		return nil, err
+	}
+	answer := &batchAnswer{Successful: []any{}}
+	for _, e := range in.Entries {
+		if err := run(q, e, now); err != nil {
+			answer.fail(e.ID, err)
+		} else {
+			answer.Successful = append(answer.Successful, batchID{e.ID})
+		}
+	}
+	s.settle(q, now)
+	return answer, nil
+}
+
+// delete removes a message. With an older receipt handle than the latest it
+// succeeds without effect on a standard queue (API reference, DeleteMessage);
+// a FIFO queue refuses every handle whose visibility timeout is over.
+// Deleting what is deleted already succeeds.
+func (q *queue) delete(e receiptEntry, now time.Time) *apiError {
+	m, latest, err := q.receipt(e.ReceiptHandle)
+	switch {
+	case err != nil:
+		return err
+	case m == nil:
+		return nil
+	case q.fifo && (!latest || m.state != inFlight):
+		return errValue(e.ReceiptHandle, "ReceiptHandle", "The receipt handle has expired.")
+	case !latest:
+		return nil
+	}
+	q.forget(m)
+	q.observe(Deleted, m, now)
+	return nil
+}
+
+// changeVisibility sets when a message in flight becomes visible, counted from now.
+func (q *queue) changeVisibility(e receiptEntry, now time.Time) *apiError {
+	if e.VisibilityTimeout == nil {
+		return errMissing("VisibilityTimeout")
+	}
+	seconds := *e.VisibilityTimeout
+	if seconds < 0 || seconds > maxVisibilitySeconds {
+		return errValue(seconds, "VisibilityTimeout", "Must be between 0 and 43200, if provided.")
+	}
+	m, latest, err := q.receipt(e.ReceiptHandle)
+	if err != nil {
+		return err
+	}
+	if m == nil || !latest {
+		return errValue(e.ReceiptHandle, "ReceiptHandle", "Message does not exist or is not available for visibility timeout change.")
+	}
+	if m.state != inFlight {
+		return prefixed("MessageNotInflight", "The message of receipt handle %s is not in flight.", e.ReceiptHandle)
+	}
+	due := now.Add(time.Duration(seconds) * time.Second)
+	if due.After(m.lastReceived.Add(maxVisibilitySeconds * time.Second)) {
+		return errValue(seconds, "VisibilityTimeout", "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]")
+	}
+	m.due = due
+	q.hidden.fix(m.slot)
+	q.observe(Visibility, m, now)
+	return nil
+}

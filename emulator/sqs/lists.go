@@ -1,0 +1,177 @@
+package sqs
+
+import (
+	"context"
+	"encoding/base64"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// listLimit is how many queues one answer lists at most.
+const listLimit = 1000
+
+type pageRequest struct {
+	MaxResults *int
+	NextToken  string
+}
+
+// page cuts a sorted list of queue names: what follows the token's name, at
+// most MaxResults of it. Only a request with MaxResults gets a token.
+func (in pageRequest) page(names []string) (page []string, nextToken string, err *apiError) {
+	limit := listLimit
+	if in.MaxResults != nil {
+		if limit = *in.MaxResults; limit < 1 || limit > listLimit {
+			return nil, "", errValue(limit, "MaxResults", "Must be between 1 and 1000, if provided.")
+		}
+	}
+	if in.NextToken != "" {
+		after, err := base64.StdEncoding.DecodeString(in.NextToken)
+		if err != nil {
+			return nil, "", errInvalidParameter("Invalid or expired next token.")
+		}
+		from, found := slices.BinarySearch(names, string(after))
+		if found {
+			from++
+		}
+		names = names[from:]
+	}
+	if len(names) <= limit {
+		return names, "", nil
+	}
+	names = names[:limit]
+	if in.MaxResults != nil {
+		nextToken = base64.StdEncoding.EncodeToString([]byte(names[limit-1]))
+	}
+	return names, nextToken, nil
+}
+
+func (s *Server) queueURLs(names []string) []string {
+	urls := make([]string, len(names))
+	for i, name := range names {
+		urls[i] = s.QueueURL(name)
+	}
+	return urls
+}
+
+func (s *Server) listQueues(_ context.Context, in *struct {
+	pageRequest
+	QueueNamePrefix string
+}) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errClosed()
+	}
+	var names []string
+	for name := range s.queues {
+		if strings.HasPrefix(name, in.QueueNamePrefix) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	names, token, err := in.page(names)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		QueueURLs []string `json:"QueueUrls,omitempty"`
+		NextToken string   `json:",omitempty"`
+	}{s.queueURLs(names), token}, nil
+}
+
+// listDeadLetterSourceQueues lists the queues whose RedrivePolicy names the queue.
+func (s *Server) listDeadLetterSourceQueues(_ context.Context, in *struct {
+	queueRequest
+	pageRequest
+}) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	target, err := s.find(in.QueueURL)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for name, q := range s.queues {
+		if q.settings.redrive != nil && q.settings.redrive.TargetARN == target.arn {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	names, token, err := in.page(names)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		QueueURLs []string `json:"queueUrls"` // lower case, unlike in ListQueues
+		NextToken string   `json:",omitempty"`
+	}{s.queueURLs(names), token}, nil
+}
+
+// tagLimit is the number of tags on a queue that the developer guide's quotas allow.
+const tagLimit = 50
+
+func (q *queue) addTags(tags map[string]string) *apiError {
+	merged := maps.Clone(q.tags)
+	for key, value := range tags {
+		if key == "" || len([]rune(key)) > 128 || len([]rune(value)) > 256 {
+			return errInvalidParameter("Tag key %q is invalid: keys have 1 to 128 characters, values up to 256.", key)
+		}
+		merged[key] = value
+	}
+	if len(merged) > tagLimit {
+		return errInvalidParameter("Too many tags added for queue %s: %d, at most %d are allowed.", q.name, len(merged), tagLimit)
+	}
+	q.tags = merged
+	return nil
+}
+
+func (s *Server) tagQueue(_ context.Context, in *struct {
+	queueRequest
+	Tags map[string]string
+}) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, err := s.find(in.QueueURL)
+	if err != nil {
+		return nil, err
+	}
+	if len(in.Tags) == 0 {
+		return nil, errMissing("Tags")
+	}
+	if err := q.addTags(in.Tags); err != nil {
+		return nil, err
+	}
+	return nothing{}, nil
+}
+
+func (s *Server) untagQueue(_ context.Context, in *struct {
+	queueRequest
+	TagKeys []string
+}) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, err := s.find(in.QueueURL)
+	if err != nil {
+		return nil, err
+	}
+	if len(in.TagKeys) == 0 {
+		return nil, errMissing("TagKeys")
+	}
+	for _, key := range in.TagKeys {
+		delete(q.tags, key)
+	}
+	return nothing{}, nil
+}
+
+func (s *Server) listQueueTags(_ context.Context, in *queueRequest) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, err := s.find(in.QueueURL)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		Tags map[string]string `json:",omitempty"`
+	}{maps.Clone(q.tags)}, nil
+}

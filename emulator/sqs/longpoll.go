@@ -1,0 +1,195 @@
+package sqs
+
+import (
+	"context"
+	"time"
+)
+
+// maxInFlight is the quota of messages in flight, of standard and FIFO queues.
+const maxInFlight = 120_000
+
+// receiver is a ReceiveMessage call, in its queue's line of waiting ones.
+type receiver struct {
+	ctx        context.Context
+	max        int
+	visibility *int // seconds; nil: the queue's
+
+	// Set under the lock when the receiver leaves the line.
+	finished   bool
+	deliveries []delivery
+	err        error
+	done       chan struct{} // closed then; nil while no one waits for it
+}
+
+func (r *receiver) finish(err error) {
+	r.finished, r.err = true, err
+	if r.done != nil {
+		close(r.done)
+	}
+}
+
+// receive takes messages, waiting for the first one as long as the request or
+// the queue says. Every receiver goes through the line, so whoever came first
+// is served first.
+func (s *Server) receive(ctx context.Context, in *receiveRequest) ([]delivery, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	q, err := s.queue(in.QueueURL, now)
+	if err != nil {
+		return nil, err
+	}
+	if in.ReceiveRequestAttemptID != "" && !q.fifo {
+		return nil, errValue(in.ReceiveRequestAttemptID, "ReceiveRequestAttemptId", "The request include parameter that is not valid for this queue type")
+	}
+	r := &receiver{ctx: ctx, max: 1, visibility: in.VisibilityTimeout}
+	if in.MaxNumberOfMessages != nil {
+		r.max = *in.MaxNumberOfMessages
+	}
+	wait := q.settings.wait
+	if in.WaitTimeSeconds != nil {
+		wait = time.Duration(*in.WaitTimeSeconds) * time.Second
+	}
+	place := q.waiting.PushBack(r)
+	s.serve(q, now)
+	if !r.finished && wait > 0 {
+		r.done = make(chan struct{})
+		s.settle(q, now) // arms the queue's timer
+		s.wait(r, wait)
+		if r.finished {
+			return r.deliveries, r.err
+		}
+		// What becomes visible in the last instant is still taken.
+		now = time.Now()
+		q.advance(now)
+		s.serve(q, now)
+	}
+	if !r.finished {
+		q.waiting.Remove(place)
+		if !q.fifo && wait == 0 && q.inFlightNow >= maxInFlight {
+			r.err = modelled("OverLimit", "There are already %d messages in flight.", q.inFlightNow)
+		}
+		if ctx.Err() != nil {
+			r.err = errGone
+		}
+	}
+	s.settle(q, now)
+	return r.deliveries, r.err
+}
+
+// wait lets go of the lock until the receiver is finished, its client is gone
+// or its time is over.
+func (s *Server) wait(r *receiver, limit time.Duration) {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-r.done:
+	case <-r.ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// serve gives the queue's visible messages to those that wait, in their order.
+func (s *Server) serve(q *queue, now time.Time) {
+	for place := q.waiting.Front(); place != nil; place = q.waiting.Front() {
+		r := place.Value.(*receiver)
+		if r.ctx.Err() != nil {
+			q.waiting.Remove(place) // its client is gone: it must take nothing
+			r.finish(errGone)
+			continue
+		}
+		q.advance(now) // a visibility of 0 brings messages back at once
+		if r.deliveries = s.take(q, r, now); len(r.deliveries) == 0 {
+			return
+		}
+		q.waiting.Remove(place)
+		r.finish(nil)
+	}
+}
+
+// take receives up to r.max messages; several of one group on FIFO queues,
+// where a receive takes as many of a group as it can before the next.
+func (s *Server) take(q *queue, r *receiver, now time.Time) (taken []delivery) {
+	timeout := q.settings.visibility
+	if r.visibility != nil {
+		timeout = time.Duration(*r.visibility) * time.Second
+	}
+	for len(taken) < r.max && q.inFlightNow < maxInFlight {
+		g := q.next()
+		if g == nil {
+			break
+		}
+		enough := len(taken) + 1
+		if q.fifo {
+			enough = min(r.max, len(taken)+maxInFlight-q.inFlightNow)
+		}
+		for len(taken) < enough && g.messages.len() > 0 {
+			m := g.messages.remove(0)
+			if target := s.deadLetterQueue(q, m); target != nil {
+				s.redrive(q, m, target, now)
+				continue
+			}
+			taken = append(taken, q.deliver(m, now, timeout))
+		}
+		q.refresh(g)
+	}
+	return taken
+}
+
+// deliver puts m, just taken from its group, in flight.
+func (q *queue) deliver(m *message, now time.Time, timeout time.Duration) delivery {
+	if m.received++; m.received == 1 {
+		m.firstReceived = now
+	}
+	m.receivedHere++
+	m.lastReceived = now
+	q.hide(m, now, timeout)
+	q.observe(Received, m, now)
+	return delivery{
+		content: m.content, handle: q.receiptHandle(m), received: m.received,
+		sent: m.sent, firstReceived: m.firstReceived, sequence: m.sequence, source: m.source,
+	}
+}
+
+// arm sets the queue's timer to its next change while someone wants to know.
+func (s *Server) arm(q *queue, now time.Time) {
+	if q.waiting.Len() == 0 && q.observer == nil {
+		return // a timer that still runs will find nothing to do
+	}
+	at, ok := q.nextChange()
+	if !ok || !q.armed.IsZero() && !at.Before(q.armed) {
+		return
+	}
+	q.armed = at
+	if q.timer == nil {
+		q.timer = time.AfterFunc(at.Sub(now), func() { s.fire(q) })
+		return
+	}
+	q.timer.Reset(at.Sub(now))
+}
+
+// fire runs when the queue's timer does.
+func (s *Server) fire(q *queue) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.queues[q.name] != q {
+		return
+	}
+	q.armed = time.Time{}
+	now := time.Now()
+	q.advance(now)
+	s.settle(q, now)
+}
+
+// shut ends a queue that is deleted or whose server is closed.
+func (q *queue) shut(err *apiError) {
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	for place := q.waiting.Front(); place != nil; place = q.waiting.Front() {
+		q.waiting.Remove(place)
+		place.Value.(*receiver).finish(err)
+	}
+}

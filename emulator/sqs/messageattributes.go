@@ -1,0 +1,163 @@
+package sqs
+
+import (
+	"crypto/md5"
+	"encoding/binary"
+	"encoding/hex"
+	"maps"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const maxMessageAttributes = 10
+
+// attributeValue is one message attribute as clients send and get it.
+type attributeValue struct {
+	DataType         string
+	StringValue      *string  `json:",omitempty"`
+	BinaryValue      []byte   `json:",omitempty"`
+	StringListValues []string `json:",omitempty"`
+	BinaryListValues [][]byte `json:",omitempty"`
+}
+
+var (
+	attributeName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,256}$`)
+	numberValue   = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$`)
+)
+
+// checkAttributes applies the rules of the developer guide, "Amazon SQS
+// message attributes", and returns what the attributes add to the message's size.
+func checkAttributes(attributes map[string]attributeValue) (size int, err *apiError) {
+	if len(attributes) > maxMessageAttributes {
+		return 0, errInvalidParameter("Number of message attributes [%d] exceeds the allowed maximum [%d].", len(attributes), maxMessageAttributes)
+	}
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		lower := strings.ToLower(name)
+		switch {
+		case !attributeName.MatchString(name), strings.HasPrefix(name, "."), strings.HasSuffix(name, "."), strings.Contains(name, ".."):
+			return 0, errInvalidParameter("Message attribute name %q is invalid: up to 256 letters, digits, underscores, hyphens and periods, no period first, last or twice in a row.", name)
+		case strings.HasPrefix(lower, "aws."), strings.HasPrefix(lower, "amazon."):
+			return 0, errInvalidParameter("Message attribute name %q is invalid: it begins with a reserved prefix (AWS. or Amazon.).", name)
+		}
+		if err := attributes[name].check(name); err != nil {
+			return 0, err
+		}
+		size += len(name) + attributes[name].size()
+	}
+	return size, nil
+}
+
+func (v attributeValue) check(name string) *apiError {
+	invalid := func(reason string) *apiError {
+		return errInvalidParameter("The message attribute '%s' is invalid: %s", name, reason)
+	}
+	kind, _, _ := strings.Cut(v.DataType, ".")
+	switch {
+	case len(v.StringListValues) > 0 || len(v.BinaryListValues) > 0:
+		return prefixed("UnsupportedOperation", "Message attribute list values in SendMessage operation are not supported.")
+	case v.DataType == "":
+		return invalid("it must contain a non-empty message attribute type.")
+	case kind != "String" && kind != "Number" && kind != "Binary" || len(v.DataType) > 256:
+		return invalid("its type " + v.DataType + " must be String, Number or Binary, with an optional .label, at most 256 characters.")
+	case kind == "Binary":
+		if len(v.BinaryValue) == 0 || v.StringValue != nil {
+			return invalid("an attribute of type Binary must have a non-empty BinaryValue and no other.")
+		}
+	case v.StringValue == nil || *v.StringValue == "" || v.BinaryValue != nil:
+		return invalid("an attribute of type " + kind + " must have a non-empty StringValue and no other.")
+	case !validText(*v.StringValue):
+		return modelled("InvalidMessageContents", "The message attribute '%s' has characters outside the allowed set.", name)
+	case kind == "Number" && !validNumber(*v.StringValue):
+		return invalid("its value " + *v.StringValue + " is not a number between -10^128 and 10^126.")
+	}
+	return nil
+}
+
+func validNumber(text string) bool {
+	if !numberValue.MatchString(text) || len(text) > 256 {
+		return false
+	}
+	n, _, err := big.ParseFloat(text, 10, 512, big.ToNearestEven)
+	if err != nil {
+		return false
+	}
+	low, _, _ := big.ParseFloat("-1e128", 10, 512, big.ToNearestEven)
+	high, _, _ := big.ParseFloat("1e126", 10, 512, big.ToNearestEven)
+	return n.Cmp(low) >= 0 && n.Cmp(high) <= 0
+}
+
+func (v attributeValue) size() int {
+	n := len(v.DataType) + len(v.BinaryValue)
+	if v.StringValue != nil {
+		n += len(*v.StringValue)
+	}
+	return n
+}
+
+// attributesMD5 is the digest of the developer guide's "Calculating the MD5
+// message digest for message attributes"; empty when there are none.
+func attributesMD5(attributes map[string]attributeValue) string {
+	if len(attributes) == 0 {
+		return ""
+	}
+	const stringTransport, binaryTransport = 1, 2
+	var text []byte
+	add := func(part string) {
+		text = binary.BigEndian.AppendUint32(text, uint32(len(part)))
+		text = append(text, part...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		v := attributes[name]
+		add(name)
+		add(v.DataType)
+		if v.StringValue != nil {
+			text = append(text, stringTransport)
+			add(*v.StringValue)
+		} else {
+			text = append(text, binaryTransport)
+			add(string(v.BinaryValue))
+		}
+	}
+	return md5Hex(text)
+}
+
+func md5Hex(data []byte) string {
+	sum := md5.Sum(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// chooseAttributes returns the attributes that a receiver asked for: by name,
+// by "prefix.*", or all by "All" or ".*".
+func chooseAttributes(attributes map[string]attributeValue, wanted []string) map[string]attributeValue {
+	if len(attributes) == 0 || len(wanted) == 0 {
+		return nil
+	}
+	if slices.Contains(wanted, "All") || slices.Contains(wanted, ".*") {
+		return attributes
+	}
+	chosen := map[string]attributeValue{}
+	for name, value := range attributes {
+		for _, want := range wanted {
+			prefix, any := strings.CutSuffix(want, ".*")
+			if name == want || any && strings.HasPrefix(name, prefix) {
+				chosen[name] = value
+			}
+		}
+	}
+	return chosen
+}
+
+// validText tells whether every character is one that SendMessage's page of
+// the API reference allows.
+func validText(text string) bool {
+	for _, r := range text {
+		switch {
+		case r == '\t', r == '\n', r == '\r', r >= 0x20 && r <= 0xD7FF, r >= 0xE000 && r <= 0xFFFD, r >= 0x10000:
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,231 @@
+package sqs
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// purgeInterval and recreateInterval are the service's: between two purges of
+// a queue, and between deleting a queue and creating one of the same name.
+const (
+	purgeInterval    = time.Minute
+	recreateInterval = time.Minute
+)
+
+var queueName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
+
+type createQueueRequest struct {
+	QueueName  string
+	Attributes map[string]string
+	Tags       map[string]string `json:"tags"`
+}
+
+type queueURLAnswer struct {
+	QueueURL string `json:"QueueUrl"`
+}
+
+type queueRequest struct {
+	QueueURL string `json:"QueueUrl"`
+}
+
+func (s *Server) createQueue(_ context.Context, in *createQueueRequest) (any, error) {
+	given := maps.Clone(in.Attributes)
+	fifoValue, fifoGiven := given["FifoQueue"]
+	delete(given, "FifoQueue")
+	fifo := fifoValue == "true"
+	stem, suffixed := strings.CutSuffix(in.QueueName, ".fifo")
+	switch {
+	case in.QueueName == "":
+		return nil, errMissing("QueueName")
+	case fifo && (!suffixed || !queueName.MatchString(stem) || len(in.QueueName) > 80):
+		return nil, errInvalidParameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, must end with .fifo suffix and be 1 to 80 in length.")
+	case fifoGiven && !fifo && fifoValue != "false":
+		return nil, errAttributeValue("FifoQueue")
+	case fifoGiven && !fifo:
+		return nil, errUnknownAttribute("FifoQueue") // what AWS says of false
+	case !fifo && !queueName.MatchString(in.QueueName):
+		return nil, errInvalidParameter("Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errClosed()
+	}
+	if q := s.queues[in.QueueName]; q != nil {
+		return q.matches(given)
+	}
+	now := time.Now()
+	if at, ok := s.deleted[in.QueueName]; ok && now.Before(at.Add(recreateInterval)) {
+		return nil, prefixed("QueueDeletedRecently", "You must wait 60 seconds after deleting a queue before you can create another with the same name.")
+	}
+	q := newQueue(in.QueueName, now)
+	q.url, q.arn, q.fifo = s.QueueURL(q.name), s.QueueARN(q.name), fifo
+	q.uid, q.observer = rand.Uint64(), s.options.Observe
+	attributes, err := merge(initialAttributes(fifo), given, fifo)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkRedrive(q, attributes); err != nil {
+		return nil, err
+	}
+	if err := q.addTags(in.Tags); err != nil {
+		return nil, err
+	}
+	q.attributes, q.settings = attributes, parseSettings(attributes)
+	s.queues[q.name] = q
+	delete(s.deleted, q.name)
+	return queueURLAnswer{q.url}, nil
+}
+
+// matches answers CreateQueue for a queue that exists: fine as long as no
+// attribute of the request differs.
+func (q *queue) matches(given map[string]string) (any, error) {
+	merged, err := merge(q.attributes, given, q.fifo)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if merged[name] != q.attributes[name] {
+			return nil, errQueueExists(name)
+		}
+	}
+	return queueURLAnswer{q.url}, nil
+}
+
+// find returns the queue of a URL, by the last two segments of its path. The
+// caller holds the lock.
+func (s *Server) find(url string) (*queue, *apiError) {
+	if s.closed {
+		return nil, errClosed()
+	}
+	name, account := url, ""
+	if i := strings.LastIndexByte(url, '/'); i >= 0 {
+		name, account = url[i+1:], url[:i]
+		account = account[strings.LastIndexByte(account, '/')+1:]
+	}
+	q := s.queues[name]
+	if q == nil || account != s.options.AccountID {
+		return nil, errNoQueue(url)
+	}
+	return q, nil
+}
+
+func (s *Server) getQueueURL(_ context.Context, in *struct {
+	QueueName              string
+	QueueOwnerAWSAccountID string `json:"QueueOwnerAWSAccountId"`
+}) (any, error) {
+	if in.QueueName == "" {
+		return nil, errMissing("QueueName")
+	}
+	owner := in.QueueOwnerAWSAccountID
+	if owner == "" {
+		owner = s.options.AccountID
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, err := s.find(owner + "/" + in.QueueName)
+	if err != nil {
+		return nil, err
+	}
+	return queueURLAnswer{q.url}, nil
+}
+
+func (s *Server) deleteQueue(_ context.Context, in *queueRequest) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, err := s.find(in.QueueURL)
+	if err != nil {
+		return nil, err
+	}
+	q.shut(errNoQueue(in.QueueURL))
+	delete(s.queues, q.name)
+	s.deleted[q.name] = time.Now()
+	return nothing{}, nil
+}
+
+func (s *Server) purgeQueue(_ context.Context, in *queueRequest) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	q, err := s.queue(in.QueueURL, now)
+	if err != nil {
+		return nil, err
+	}
+	if !q.purged.IsZero() && now.Before(q.purged.Add(purgeInterval)) {
+		e := prefixed("PurgeQueueInProgress", "Only one PurgeQueue operation on %s is allowed every 60 seconds.", q.name)
+		e.status = 403
+		return nil, e
+	}
+	q.purged = now
+	q.reset()
+	if q.observer != nil {
+		q.observer(Event{Time: now, Kind: Purged, Queue: q.name, QueueURL: q.url})
+	}
+	return nothing{}, nil
+}
+
+func (s *Server) getQueueAttributes(_ context.Context, in *struct {
+	queueRequest
+	AttributeNames []string
+}) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	q, err := s.queue(in.QueueURL, now)
+	if err != nil {
+		return nil, err
+	}
+	values, err := q.readAttributes(in.AttributeNames)
+	if err != nil {
+		return nil, err
+	}
+	s.settle(q, now)
+	return struct {
+		Attributes map[string]string `json:",omitempty"`
+	}{values}, nil
+}
+
+func (s *Server) setQueueAttributes(_ context.Context, in *struct {
+	queueRequest
+	Attributes map[string]string
+}) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	q, err := s.queue(in.QueueURL, now)
+	if err != nil {
+		return nil, err
+	}
+	given := maps.Clone(in.Attributes)
+	if value, ok := given["FifoQueue"]; ok && q.fifo {
+		if value != "true" {
+			return nil, errAttributeValue("FifoQueue") // a queue's type never changes
+		}
+		delete(given, "FifoQueue")
+	}
+	if len(in.Attributes) == 0 {
+		return nil, errMissing("Attributes")
+	}
+	attributes, err := merge(q.attributes, given, q.fifo)
+	if err != nil {
+		return nil, err
+	}
+	if _, changed := given["RedrivePolicy"]; changed {
+		if err := s.checkRedrive(q, attributes); err != nil {
+			return nil, err
+		}
+	}
+	q.attributes, q.settings, q.modified = attributes, parseSettings(attributes), now
+	if q.fifo {
+		q.redelay()
+	}
+	q.advance(now)
+	s.settle(q, now)
+	return nothing{}, nil
+}

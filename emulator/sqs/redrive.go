@@ -1,0 +1,157 @@
+package sqs
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// redrivePolicy is the RedrivePolicy attribute of a source queue.
+type redrivePolicy struct {
+	TargetARN       string `json:"deadLetterTargetArn"`
+	MaxReceiveCount int    `json:"maxReceiveCount"`
+}
+
+// allowPolicy is the RedriveAllowPolicy attribute of a dead-letter queue.
+type allowPolicy struct {
+	Permission string   `json:"redrivePermission"`
+	SourceARNs []string `json:"sourceQueueArns,omitempty"`
+}
+
+// canonicalRedrivePolicy accepts maxReceiveCount as a number or, as
+// CloudFormation sends it, a string; it is kept as a number.
+func canonicalRedrivePolicy(name, value string) (string, *apiError) {
+	invalid := func(reason string) *apiError { return errValue(value, name, reason) }
+	var raw struct {
+		TargetARN       *string `json:"deadLetterTargetArn"`
+		MaxReceiveCount any     `json:"maxReceiveCount"`
+	}
+	if err := json.Unmarshal([]byte(value), &raw); err != nil {
+		return "", invalid("Redrive policy is not a valid JSON map.")
+	}
+	if raw.TargetARN == nil {
+		return "", invalid("Redrive policy does not contain mandatory attribute: deadLetterTargetArn.")
+	}
+	if raw.MaxReceiveCount == nil {
+		return "", invalid("Redrive policy does not contain mandatory attribute: maxReceiveCount.")
+	}
+	count, err := strconv.Atoi(fmt.Sprint(raw.MaxReceiveCount))
+	if err != nil || count < 1 || count > 1000 {
+		return "", invalid("Invalid value for maxReceiveCount: must be between 1 and 1000.")
+	}
+	return mustJSON(redrivePolicy{*raw.TargetARN, count}), nil
+}
+
+func canonicalAllowPolicy(name, value string) (string, *apiError) {
+	invalid := func(reason string) *apiError { return errValue(value, name, reason) }
+	var policy allowPolicy
+	if err := json.Unmarshal([]byte(value), &policy); err != nil {
+		return "", invalid("Redrive allow policy is not a valid JSON map.")
+	}
+	switch policy.Permission {
+	case "byQueue":
+		if n := len(policy.SourceARNs); n < 1 || n > 10 {
+			return "", invalid("byQueue needs 1 to 10 sourceQueueArns.")
+		}
+	case "allowAll", "denyAll":
+		if len(policy.SourceARNs) > 0 {
+			return "", invalid("sourceQueueArns are allowed with redrivePermission byQueue only.")
+		}
+	default:
+		return "", invalid("redrivePermission must be allowAll, denyAll or byQueue.")
+	}
+	return mustJSON(policy), nil
+}
+
+func mustJSON(v any) string {
+	text, _ := json.Marshal(v) // strings and numbers always marshal
+	return string(text)
+}
+
+func parseRedrivePolicy(canonical string) *redrivePolicy {
+	policy := new(redrivePolicy)
+	if json.Unmarshal([]byte(canonical), policy) != nil {
+		return nil
+	}
+	return policy
+}
+
+func parseAllowPolicy(canonical string) *allowPolicy {
+	policy := new(allowPolicy)
+	if json.Unmarshal([]byte(canonical), policy) != nil {
+		return nil
+	}
+	return policy
+}
+
+// checkRedrive refuses a RedrivePolicy whose target is no queue, of the other
+// type, or does not allow it. source is the queue that will have the policy.
+func (s *Server) checkRedrive(source *queue, attributes map[string]string) *apiError {
+	text := attributes["RedrivePolicy"]
+	policy := parseRedrivePolicy(text)
+	if policy == nil {
+		return nil
+	}
+	target := s.queueByARN(policy.TargetARN)
+	if policy.TargetARN == source.arn {
+		target = source // a queue may be its own target, also while it is created
+	}
+	switch {
+	case target == nil:
+		return errValue(text, "RedrivePolicy", "Dead letter target does not exist.")
+	case target.fifo != source.fifo:
+		return errValue(text, "RedrivePolicy", "Dead-letter queue must be same type of queue as the source.")
+	case !target.settings.allow.permits(source.arn):
+		return errValue(text, "RedrivePolicy", "The dead-letter queue's RedriveAllowPolicy does not permit this source queue.")
+	}
+	return nil
+}
+
+func (p *allowPolicy) permits(sourceARN string) bool {
+	return p == nil || p.Permission == "allowAll" ||
+		p.Permission == "byQueue" && slices.Contains(p.SourceARNs, sourceARN)
+}
+
+// queueByARN returns nil when the ARN is not one of this server's queues.
+func (s *Server) queueByARN(arn string) *queue {
+	q := s.queues[arn[strings.LastIndexByte(arn, ':')+1:]]
+	if q == nil || q.arn != arn {
+		return nil
+	}
+	return q
+}
+
+// deadLetterQueue returns where m has to go instead of being received again;
+// nil: nowhere. Receives count per queue, so a message does not leave a
+// dead-letter queue that has a policy of its own sooner than that one says.
+func (s *Server) deadLetterQueue(q *queue, m *message) *queue {
+	policy := q.settings.redrive
+	if policy == nil || m.receivedHere < policy.MaxReceiveCount {
+		return nil
+	}
+	return s.queueByARN(policy.TargetARN)
+}
+
+// redrive moves m, just taken from its group, to the dead-letter queue. On
+// standard queues the enqueue time stays (retention goes on counting); on FIFO
+// queues it starts anew (developer guide, "Using dead-letter queues").
+func (s *Server) redrive(q *queue, m *message, target *queue, now time.Time) {
+	var e Event
+	if q.observer != nil {
+		e = q.event(Redriven, m, now)
+		e.DeadLetterQueue = target.name
+	}
+	q.forget(m)
+	m.source = q.arn
+	if q.fifo {
+		m.sent = now
+	}
+	target.add(m, now, 0)
+	s.touched = append(s.touched, target)
+	if q.observer != nil {
+		q.observer(e)
+	}
+}

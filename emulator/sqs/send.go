@@ -1,0 +1,225 @@
+package sqs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"time"
+)
+
+const (
+	// maxMessageBytes bounds a message and a batch: body, attribute names, types and values.
+	maxMessageBytes = 1 << 20
+	maxDelaySeconds = 900
+)
+
+type sendEntry struct {
+	ID                      string `json:"Id"`
+	MessageBody             string
+	DelaySeconds            *int
+	MessageAttributes       map[string]attributeValue
+	MessageSystemAttributes map[string]attributeValue
+	MessageGroupID          string `json:"MessageGroupId"`
+	MessageDeduplicationID  string `json:"MessageDeduplicationId"`
+}
+
+type sendAnswer struct {
+	ID                           string `json:"Id,omitempty"`
+	MessageID                    string `json:"MessageId"`
+	MD5OfMessageBody             string
+	MD5OfMessageAttributes       string `json:",omitempty"`
+	MD5OfMessageSystemAttributes string `json:",omitempty"`
+	SequenceNumber               string `json:",omitempty"`
+}
+
+func (s *Server) sendMessage(_ context.Context, in *struct {
+	queueRequest
+	sendEntry
+}) (any, error) {
+	draft := in.sendEntry.draft()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	q, err := s.queue(in.QueueURL, now)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.send(q, draft, now)
+	if err != nil {
+		return nil, err
+	}
+	s.settle(q, now)
+	answer.ID = "" // only entries of a batch have one
+	return answer, nil
+}
+
+func (s *Server) sendMessageBatch(_ context.Context, in *struct {
+	queueRequest
+	Entries []sendEntry
+}) (any, error) {
+	if err := checkBatch(in.Entries, func(e sendEntry) string { return e.ID }); err != nil {
+		return nil, err
+	}
+	drafts := make([]*draft, len(in.Entries))
+	total := 0
+	for i := range in.Entries {
+		drafts[i] = in.Entries[i].draft()
+		total += drafts[i].size
+	}
+	if total > maxMessageBytes {
+		return nil, prefixed("BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", maxMessageBytes, total)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	q, err := s.queue(in.QueueURL, now)
+	if err != nil {
+		return nil, err
+	}
+	answer := &batchAnswer{Successful: []any{}}
+	for _, d := range drafts {
+		if sent, err := s.send(q, d, now); err != nil {
+			answer.fail(d.answer.ID, err)
+		} else {
+			answer.Successful = append(answer.Successful, sent)
+		}
+	}
+	s.settle(q, now)
+	return answer, nil
+}
+
+// draft is a message on its way into a queue: checked and hashed as far as
+// that needs no queue, so that it is done without the lock.
+type draft struct {
+	content *content
+	answer  sendAnswer
+	size    int
+	delay   *int
+	err     *apiError
+}
+
+func (in *sendEntry) draft() *draft {
+	d := &draft{delay: in.DelaySeconds, size: len(in.MessageBody)}
+	d.answer.ID = in.ID
+	attributesSize, err := checkAttributes(in.MessageAttributes)
+	d.size += attributesSize
+	trace, traceErr := checkSystemAttributes(in.MessageSystemAttributes)
+	switch {
+	case in.MessageBody == "":
+		d.err = errMissing("MessageBody")
+	case d.delay != nil && (*d.delay < 0 || *d.delay > maxDelaySeconds):
+		d.err = errValue(*d.delay, "DelaySeconds", "DelaySeconds must be >= 0 and <= 900.")
+	case !validText(in.MessageBody):
+		d.err = modelled("InvalidMessageContents", "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF.")
+	case err != nil:
+		d.err = err
+	case traceErr != nil:
+		d.err = traceErr
+	case in.MessageGroupID != "" && !validToken(in.MessageGroupID):
+		d.err = errToken(in.MessageGroupID, "MessageGroupId")
+	case in.MessageDeduplicationID != "" && !validToken(in.MessageDeduplicationID):
+		d.err = errToken(in.MessageDeduplicationID, "MessageDeduplicationId")
+	}
+	if d.err != nil {
+		return d
+	}
+	d.answer.MD5OfMessageBody = md5Hex([]byte(in.MessageBody))
+	d.answer.MD5OfMessageAttributes = attributesMD5(in.MessageAttributes)
+	d.answer.MD5OfMessageSystemAttributes = attributesMD5(in.MessageSystemAttributes)
+	d.content = &content{
+		body: in.MessageBody, bodyMD5: d.answer.MD5OfMessageBody,
+		attributes: in.MessageAttributes, traceHeader: trace,
+		groupID: in.MessageGroupID, deduplicationID: in.MessageDeduplicationID,
+	}
+	return d
+}
+
+// checkSystemAttributes returns AWSTraceHeader, the only one there is.
+func checkSystemAttributes(attributes map[string]attributeValue) (trace string, err *apiError) {
+	for name, value := range attributes {
+		if name != "AWSTraceHeader" {
+			return "", errInvalidParameter("Message system attribute name '%s' is invalid: only AWSTraceHeader is allowed.", name)
+		}
+		if value.DataType != "String" {
+			return "", errInvalidParameter("Message system attribute AWSTraceHeader is invalid: its type must be String.")
+		}
+		if err := value.check(name); err != nil {
+			return "", err
+		}
+		trace = *value.StringValue
+	}
+	return trace, nil
+}
+
+// validToken is the rule for group, deduplication and receive attempt ids:
+// letters, digits and ASCII punctuation.
+func validToken(id string) bool {
+	return len(id) <= 128 && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+}
+
+func errToken(value, parameter string) *apiError {
+	return errValue(value, parameter, parameter+" can only include alphanumeric and punctuation characters. 1 to 128 in length.")
+}
+
+// send enqueues a message, or finds the one that it duplicates.
+func (s *Server) send(q *queue, d *draft, now time.Time) (*sendAnswer, *apiError) {
+	if d.err != nil {
+		return nil, d.err
+	}
+	if d.size > q.settings.maxBytes {
+		return nil, errInvalidParameter("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", q.settings.maxBytes)
+	}
+	delay := q.settings.delay
+	if d.delay != nil && !q.fifo {
+		delay = time.Duration(*d.delay) * time.Second
+	}
+	key := ""
+	if q.fifo {
+		if err := q.checkFIFO(d); err != nil {
+			return nil, err
+		}
+		key = d.content.deduplicationID
+		if q.settings.deduplicateByGroup {
+			key = d.content.groupID + " " + key // no id has a space
+		}
+		if past, ok := q.sentEarlier.find(key, now); ok {
+			d.answer.MessageID, d.answer.SequenceNumber = past.messageID, sequenceNumber(past.sequence)
+			if q.observer != nil {
+				d.content.id = past.messageID
+				q.observe(Duplicate, &message{content: d.content, sequence: past.sequence}, now)
+			}
+			return &d.answer, nil
+		}
+	} else if d.content.deduplicationID != "" {
+		return nil, errValue(d.content.deduplicationID, "MessageDeduplicationId", "The request include parameter that is not valid for this queue type")
+	}
+	s.lastUID++
+	d.content.id = newID()
+	m := &message{content: d.content, uid: s.lastUID, sent: now, slot: -1, ageSlot: -1}
+	q.add(m, now, delay)
+	if q.fifo {
+		q.sentEarlier.remember(key, m, now)
+	}
+	d.answer.MessageID, d.answer.SequenceNumber = d.content.id, sequenceNumber(m.sequence)
+	q.observe(Sent, m, now)
+	return &d.answer, nil
+}
+
+// checkFIFO applies the rules for messages of FIFO queues and completes the
+// deduplication id.
+func (q *queue) checkFIFO(d *draft) *apiError {
+	switch {
+	case d.content.groupID == "":
+		return errMissing("MessageGroupId")
+	case d.delay != nil && *d.delay != 0:
+		return errValue(*d.delay, "DelaySeconds", "The request include parameter that is not valid for this queue type")
+	case d.content.deduplicationID != "":
+	case q.settings.contentDeduplication:
+		sum := sha256.Sum256([]byte(d.content.body))
+		d.content.deduplicationID = hex.EncodeToString(sum[:])
+	default:
+		return errInvalidParameter("The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+	}
+	return nil
+}

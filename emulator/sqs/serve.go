@@ -1,0 +1,63 @@
+package sqs
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// listener is the socket of a server made by Serve.
+type listener struct {
+	http   *http.Server
+	served chan error
+}
+
+// Serve returns a server that listens on addr, "127.0.0.1:0" for a free port;
+// [Server.URL] then says which. It returns an error when addr is not a
+// loopback address, because the emulator checks no credentials, or is in use.
+func Serve(addr string, o Options) (*Server, error) {
+	s := New(o)
+	if s.invalid != nil {
+		return nil, s.invalid
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("sqs: listen address %q: %w", addr, err)
+	}
+	if ip := net.ParseIP(host); !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("sqs: listen address %q is not a loopback address: use 127.0.0.1, ::1 or localhost", addr)
+	}
+	socket, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("sqs: %w", err)
+	}
+	// "localhost" is what the machine's resolver makes of it.
+	if at, ok := socket.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
+		return nil, errors.Join(
+			fmt.Errorf("sqs: listen address %q is %v here, which is not a loopback address", addr, socket.Addr()),
+			socket.Close())
+	}
+	s.endpoint = "http://" + socket.Addr().String()
+	s.listener = &listener{
+		http: &http.Server{
+			Handler:           s,
+			ReadHeaderTimeout: 10 * time.Second,
+			IdleTimeout:       2 * time.Minute,
+			MaxHeaderBytes:    64 << 10,
+		},
+		served: make(chan error, 1),
+	}
+	go func() { s.listener.served <- s.listener.http.Serve(socket) }()
+	return s, nil
+}
+
+func (l *listener) close() error {
+	err := l.http.Close()
+	if served := <-l.served; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}
