@@ -1,0 +1,188 @@
+package partialfailure
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// ReasonAttribute is the message attribute that says, on a message in the
+// dead-letter queue, why sqsbatch sent it there: the error's text. It is left
+// out when the message has ten attributes already or would grow beyond SQS's
+// limit.
+const ReasonAttribute = "sqsbatch.reason"
+
+const (
+	maxAttributes  = 10
+	maxReasonBytes = 1024
+)
+
+// flushDead starts a call for the first records that wait for the dead-letter
+// queue: ten, or as many as fit into a call.
+func (st *Settlement) flushDead(p *pending) {
+	n, size := 0, 0
+	for n < min(len(p.dead), maxEntries) {
+		size += messageSize(p.dead[n].results[0].Record) + reasonRoom
+		if n > 0 && size > maxPayload {
+			break
+		}
+		n++
+	}
+	units := p.dead[:n:n]
+	p.dead = p.dead[n:]
+	if st.cfg.DryRun {
+		for _, u := range units {
+			st.deadLettered(u, st.cfg.DeadLetterQueue, nil)
+		}
+		return
+	}
+	st.background(func() { st.deadLetter(p.arn, units) })
+}
+
+// deadLetter sends records to the dead-letter queue. Only those that SQS
+// confirms are out of their own queue.
+func (st *Settlement) deadLetter(arn string, units []*unit) {
+	target, err := st.deadLetterQueue(arn)
+	errs := make([]error, len(units))
+	url := ""
+	if err == nil && target != "" {
+		errs = st.call(opSend, target, len(units), func(ctx context.Context, q queue, left []int) (answer, error) {
+			url = q.url
+			in := &sqs.SendMessageBatchInput{QueueUrl: &q.url}
+			for _, k := range left {
+				in.Entries = append(in.Entries, entry(k, units[k].results[0], strings.HasSuffix(q.url, ".fifo")))
+			}
+			out, err := q.client.SendMessageBatch(ctx, in, q.options...)
+			if err != nil {
+				return answer{}, err
+			}
+			return answerOf(out.Successful, func(e types.SendMessageBatchResultEntry) *string { return e.Id }, out.Failed), nil
+		})
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for k, u := range units {
+		st.deadLettered(u, url, errs[k])
+	}
+	if !st.closed {
+		st.flushFull()
+		st.lingerOn()
+	}
+}
+
+// deadLettered goes on with a unit whose first record was to be dead-lettered:
+// url is empty when there is no dead-letter queue.
+func (st *Settlement) deadLettered(u *unit, url string, err error) {
+	if url == "" || err != nil {
+		st.retryLater(u)
+		return
+	}
+	u.outcome, u.queue = batch.DeadLettered, url
+	st.release(u)
+}
+
+// deadLetterQueue returns the URL or ARN of the dead-letter queue of a queue,
+// or "" if it has none.
+func (st *Settlement) deadLetterQueue(arn string) (string, error) {
+	if st.cfg.DeadLetterQueue != "" {
+		return st.cfg.DeadLetterQueue, nil
+	}
+	policy, err := st.redriveOf(arn)
+	return policy.deadLetterARN, err
+}
+
+// entry is the record as it was sent, byte for byte, with the reason beside it.
+func entry(k int, r *batch.Result, fifo bool) types.SendMessageBatchRequestEntry {
+	record := r.Record
+	e := types.SendMessageBatchRequestEntry{
+		Id:          aws.String(strconv.Itoa(k)),
+		MessageBody: &record.Body,
+	}
+	if len(record.MessageAttributes) > 0 {
+		e.MessageAttributes = make(map[string]types.MessageAttributeValue, len(record.MessageAttributes)+1)
+		for name, a := range record.MessageAttributes {
+			v := types.MessageAttributeValue{DataType: aws.String(a.DataType)}
+			if strings.HasPrefix(a.DataType, "Binary") {
+				v.BinaryValue = a.BinaryValue
+			} else {
+				v.StringValue = aws.String(a.StringValue)
+			}
+			e.MessageAttributes[name] = v
+		}
+	}
+	addReason(&e, record, r.Err)
+	if record.TraceHeader != "" {
+		e.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
+			"AWSTraceHeader": {DataType: aws.String("String"), StringValue: &record.TraceHeader},
+		}
+	}
+	if record.GroupID != "" {
+		e.MessageGroupId = &record.GroupID
+	}
+	if fifo {
+		// The id of the record itself where it has none: sending it twice is then sending it once.
+		e.MessageGroupId = aws.String(or(record.GroupID, record.MessageID))
+		e.MessageDeduplicationId = aws.String(or(record.DeduplicationID, record.MessageID))
+	}
+	return e
+}
+
+func addReason(e *types.SendMessageBatchRequestEntry, record *batch.Record, err error) {
+	_, taken := record.MessageAttributes[ReasonAttribute]
+	reason := reasonText(err)
+	if taken || reason == "" || len(record.MessageAttributes) >= maxAttributes || messageSize(record)+reasonRoom > maxPayload {
+		return
+	}
+	if e.MessageAttributes == nil {
+		e.MessageAttributes = make(map[string]types.MessageAttributeValue, 1)
+	}
+	e.MessageAttributes[ReasonAttribute] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &reason}
+}
+
+// reasonRoom is the most that the reason adds to a message.
+const reasonRoom = len(ReasonAttribute) + len("String") + maxReasonBytes
+
+// reasonText is an error's text in the characters that SQS takes, see
+// SendMessage in the API reference.
+func reasonText(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t' || r == '\n' || r == '\r' || r >= ' ' && r != '\uFFFE' && r != '\uFFFF':
+			return r
+		default:
+			return '\uFFFD'
+		}
+	}, err.Error())
+	if len(text) > maxReasonBytes {
+		text = text[:maxReasonBytes]
+		for !utf8.ValidString(text) {
+			text = text[:len(text)-1]
+		}
+	}
+	return text
+}
+
+// messageSize is what SQS counts: the body and every attribute's name, type and value.
+func messageSize(r *batch.Record) int {
+	size := len(r.Body)
+	for name, a := range r.MessageAttributes {
+		size += len(name) + len(a.DataType) + len(a.StringValue) + len(a.BinaryValue)
+	}
+	return size
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,21 @@
+// Package partialfailure settles what failed in a batch of SQS records: it
+// sets the visibility of records that shall come back (their backoff), sends
+// those that never will succeed to the dead-letter queue, and writes the
+// partial batch response that tells Lambda which records to keep.
+//
+// A [Settler] is made once and serves the process. Each batch gets a
+// [Settlement], which takes failures while the batch still runs, so that a
+// backoff counts from its failure and little is left to do at the end.
+//
+//	settlement := settler.Begin(ctx, times)
+//	results := engine.Run(ctx, records, times, settlement.Failed)
+//	settlement.Finish(results)
+//	response := partialfailure.AppendResponse(nil, partialfailure.Failures(results))
+//
+// Nothing here decides whether a record is lost: a call to SQS that fails
+// costs the record its backoff, and it comes back after the queue's own
+// visibility timeout.
+//
+// Read in this order: settlement.go (the way of a failure), backoff.go,
+// visibility.go, deadletter.go, calls.go (how SQS is called), response.go.
+package partialfailure

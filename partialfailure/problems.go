@@ -1,0 +1,122 @@
+package partialfailure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/smithy-go"
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// costs says what a failed operation means for the records.
+var costs = map[string]string{
+	opVisibility: "failed records come back after the queue's visibility timeout instead of their backoff",
+	opSend:       "permanent failures stay in the queue and are retried",
+	opDelete:     "records that succeeded will be delivered again",
+	opAttributes: "the dead-letter queue and maxReceiveCount are unknown",
+}
+
+// refusal is an error of an operation, told once per batch and cause.
+type refusal struct {
+	op, cause, advice string
+	err               error
+}
+
+// refuse notes an error of an operation, and that no further call shall be made
+// which would meet the same: a refused permission costs one call a batch, a
+// dead endpoint one timeout.
+func (st *Settlement) refuse(op, target string, err error) {
+	if st.ctx.Err() != nil {
+		return // the time is over: Finish tells that
+	}
+	r := refusal{op: op, err: err}
+	var stops scope
+	r.cause, r.advice, stops = diagnose(op, target, err)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, told := range st.refusal {
+		if told.cause == r.cause && (told.op == op || stops == everyOperation) {
+			return
+		}
+	}
+	st.refusal = append(st.refusal, r)
+	if st.refused == nil {
+		st.refused = make(map[string]bool, 1)
+	}
+	switch stops {
+	case thisOperation:
+		st.refused[op] = true
+	case everyOperation:
+		for o := range costs {
+			st.refused[o] = true
+		}
+	}
+}
+
+// warnRefused tells the hooks what was refused during the batch.
+func (st *Settlement) warnRefused(answered bool) {
+	st.mu.Lock()
+	refusal := st.refusal
+	st.mu.Unlock()
+	for _, r := range refusal {
+		st.cfg.Hooks.Warn(st.ctx, batch.Warning{
+			Message: fmt.Sprintf("%s: %s (%s)", strings.TrimPrefix(r.op, "sqs:"), r.advice, costs[r.op]),
+			Err:     r.err,
+		})
+	}
+	if !answered {
+		st.cfg.Hooks.Warn(st.ctx, batch.Warning{Message: "the time was over before SQS had answered all calls: " +
+			"records whose backoff was not set come back after the queue's visibility timeout. " +
+			"Raise the reserve (SQSBATCH_RESERVE) or the function's timeout, or look why SQS is slow to answer"})
+	}
+}
+
+func (st *Settlement) isRefused(op string) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.refused[op]
+}
+
+// scope is what an error stops for the rest of the batch.
+type scope int
+
+const (
+	thisCall scope = iota
+	thisOperation
+	everyOperation
+)
+
+// diagnose tells what kind of error it is, what to do about it, and how much it stops.
+func diagnose(op, target string, err error) (cause, advice string, stops scope) {
+	var entry *entryError
+	var api smithy.APIError
+	code := ""
+	switch {
+	case errors.As(err, &entry):
+		code = entry.code
+	case errors.As(err, &api):
+		code = api.ErrorCode()
+	}
+	switch {
+	case strings.HasPrefix(strings.ToUpper(code), "KMS"):
+		return code, "the queue's key refuses the function's role: allow kms:GenerateDataKey and kms:Decrypt on it", thisOperation
+	case strings.Contains(code, "AccessDenied"):
+		return code, fmt.Sprintf("the function's role lacks %s on %s", op, target), thisOperation
+	case strings.Contains(code, "NonExistentQueue"), strings.Contains(code, "QueueDoesNotExist"):
+		return code, fmt.Sprintf("there is no queue %s: is its URL or ARN right?", target), thisOperation
+	case strings.Contains(code, "MessageNotInflight"), strings.Contains(code, "ReceiptHandleIsInvalid"):
+		return code, "the record is no longer in flight: the queue's visibility timeout is shorter than the function takes (AWS advises 6 × its timeout)", thisCall
+	case isThrottle(code):
+		return code, "SQS throttles the calls", thisCall
+	case code != "":
+		return code, "SQS refused the call", thisCall
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timeout", fmt.Sprintf("no answer from SQS within %v: a function in a VPC needs a route to it (VPC endpoint or NAT)", callTimeout), everyOperation
+	case errors.Is(err, errNoAnswer):
+		return "answer", "SQS's answer is incomplete", thisCall
+	default:
+		return "connection", "SQS cannot be called: are region, credentials and endpoint (AWS_ENDPOINT_URL_SQS) right, and is it reachable?", everyOperation
+	}
+}

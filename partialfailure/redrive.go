@@ -1,0 +1,166 @@
+package partialfailure
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// How long an answer about a queue's RedrivePolicy is believed.
+const (
+	redriveKept      = 5 * time.Minute
+	redriveErrorKept = time.Minute
+)
+
+// redrive is what a queue's RedrivePolicy says; zero without one.
+type redrive struct {
+	deadLetterARN   string
+	maxReceiveCount int
+}
+
+// redriveCache remembers RedrivePolicies by queue ARN. A policy is asked for
+// by one batch at a time.
+type redriveCache struct {
+	mu      sync.Mutex
+	answers map[string]*redriveAnswer
+}
+
+type redriveAnswer struct {
+	ready chan struct{}
+	value redrive
+	err   error
+	until time.Time // zero until ready
+}
+
+// claim returns the answer for a queue and whether the caller has to find it.
+func (c *redriveCache) claim(arn string) (a *redriveAnswer, mine bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a = c.answers[arn]
+	if a != nil && (a.until.IsZero() || time.Now().Before(a.until)) {
+		return a, false
+	}
+	if c.answers == nil {
+		c.answers = make(map[string]*redriveAnswer)
+	}
+	a = &redriveAnswer{ready: make(chan struct{})}
+	c.answers[arn] = a
+	return a, true
+}
+
+// known returns the policy if there is an answer already.
+func (c *redriveCache) known(arn string) redrive {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if a := c.answers[arn]; a != nil && !a.until.IsZero() {
+		return a.value
+	}
+	return redrive{}
+}
+
+func (c *redriveCache) resolve(arn string, a *redriveAnswer, value redrive, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a.value, a.err = value, err
+	switch {
+	case err == nil:
+		a.until = time.Now().Add(redriveKept)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		a.until = time.Now() // this batch had no time; the next one asks again
+	default:
+		a.until = time.Now().Add(redriveErrorKept)
+	}
+	close(a.ready)
+}
+
+// redriveOf returns the RedrivePolicy of a queue, asking SQS if need be.
+func (st *Settlement) redriveOf(arn string) (redrive, error) {
+	a, mine := st.redrive.claim(arn)
+	if mine {
+		value, err := st.askRedrive(arn)
+		st.redrive.resolve(arn, a, value, err)
+	}
+	select {
+	case <-a.ready:
+		return a.value, a.err
+	case <-st.ctx.Done():
+		return redrive{}, st.ctx.Err()
+	}
+}
+
+func (st *Settlement) askRedrive(arn string) (r redrive, _ error) {
+	errs := st.call(opAttributes, arn, 1, func(ctx context.Context, q queue, _ []int) (answer, error) {
+		out, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+			QueueUrl:       &q.url,
+			AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameRedrivePolicy},
+		}, q.options...)
+		if err != nil {
+			return answer{}, err
+		}
+		r, err = parseRedrive(out.Attributes["RedrivePolicy"])
+		return answer{ok: []string{"0"}}, err
+	})
+	return r, errs[0]
+}
+
+func parseRedrive(policy string) (redrive, error) {
+	if policy == "" {
+		return redrive{}, nil
+	}
+	var p struct {
+		DeadLetterTargetArn string
+		MaxReceiveCount     json.Number // SQS writes a number, older policies have a string
+	}
+	if err := json.Unmarshal([]byte(policy), &p); err != nil {
+		return redrive{}, fmt.Errorf("RedrivePolicy %q: %w", policy, err)
+	}
+	n, _ := p.MaxReceiveCount.Int64()
+	return redrive{deadLetterARN: p.DeadLetterTargetArn, maxReceiveCount: int(n)}, nil
+}
+
+// wantsMaxReceiveCount reports whether a failure may be near its last attempt
+// and the queue has to be asked when that is. No first attempt asks.
+func (st *Settlement) wantsMaxReceiveCount(r *batch.Result) bool {
+	return st.cfg.MaxReceiveCount == 0 && !st.cfg.DryRun && r.Record.Attempt > 1 && !st.refused[opAttributes]
+}
+
+func (st *Settlement) maxReceiveCount(arn string) int {
+	if st.cfg.MaxReceiveCount > 0 {
+		return st.cfg.MaxReceiveCount
+	}
+	return st.redrive.known(arn).maxReceiveCount
+}
+
+// warnAttempts notes the maximum in the failures and warns of those that SQS
+// is about to give up on: at their last attempt, or the one before.
+func (st *Settlement) warnAttempts(results []batch.Result) {
+	var near *batch.Result
+	n := 0
+	for i := range results {
+		r := &results[i]
+		if r.Outcome.Done() {
+			continue
+		}
+		r.MaxReceiveCount = st.maxReceiveCount(r.Record.QueueARN)
+		if r.MaxReceiveCount > 0 && r.Record.Attempt >= r.MaxReceiveCount-1 {
+			n++
+			if near == nil || r.Record.Attempt > near.Record.Attempt {
+				near = r
+			}
+		}
+	}
+	if n > 0 {
+		st.cfg.Hooks.Warn(st.ctx, batch.Warning{
+			MessageID: near.Record.MessageID,
+			Message: fmt.Sprintf("%d failed record(s) near the dead-letter queue: this one at attempt %d of %d",
+				n, near.Record.Attempt, near.MaxReceiveCount),
+		})
+	}
+}

@@ -1,0 +1,62 @@
+package partialfailure
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// Failures returns the message ids that Lambda must not delete, in the order
+// of the batch, each once. Never nil.
+func Failures(results []batch.Result) []string {
+	n := 0
+	for i := range results {
+		if !results[i].Outcome.Done() {
+			n++
+		}
+	}
+	ids := make([]string, 0, n)
+	seen := make(map[string]struct{}, n)
+	for i := range results {
+		if results[i].Outcome.Done() {
+			continue
+		}
+		id := results[i].Record.MessageID
+		if _, ok := seen[id]; !ok {
+			seen[id] = struct{}{}
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// AppendResponse appends the partial batch response that reports failures to
+// dst: {"batchItemFailures":[{"itemIdentifier":"…"},…]}, with an empty list
+// for none. See "Handling errors for an SQS event source in Lambda" in the AWS
+// Lambda Developer Guide.
+func AppendResponse(dst []byte, failures []string) []byte {
+	dst = append(dst, `{"batchItemFailures":[`...)
+	for i, id := range failures {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"itemIdentifier":`...)
+		dst = appendString(dst, id)
+		dst = append(dst, '}')
+	}
+	return append(dst, `]}`...)
+}
+
+// appendString appends s as JSON. Message ids are plain; anything else is left
+// to encoding/json.
+func appendString(dst []byte, s string) []byte {
+	plain := func(r rune) bool { return r >= ' ' && r < 0x7f && r != '"' && r != '\\' }
+	if strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		dst = append(dst, '"')
+		dst = append(dst, s...)
+		return append(dst, '"')
+	}
+	quoted, _ := json.Marshal(s) // a string always marshals
+	return append(dst, quoted...)
+}

@@ -1,0 +1,289 @@
+package partialfailure
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+const (
+	// linger is how long a failure waits for nine others to share its call.
+	linger = 50 * time.Millisecond
+	// finishTimeout bounds Finish where the context has no deadline.
+	finishTimeout = 10 * time.Second
+)
+
+// Settlement settles one batch. Its methods but Failed are for one goroutine.
+type Settlement struct {
+	*Settler
+	ctx    context.Context
+	cancel context.CancelFunc
+	began  time.Time
+	calls  chan struct{} // one token for each call under way
+
+	mu      sync.Mutex
+	units   []*unit
+	queues  map[string]*pending // by ARN
+	timer   *time.Timer         // runs when something lingers
+	busy    int                 // flushes under way or due
+	idle    chan struct{}       // closed when busy falls to 0, if someone waits
+	refused map[string]bool     // operations that SQS refuses, see refuse
+	refusal []refusal           // what to warn of
+	closed  bool                // the outcomes stand
+}
+
+// unit is a failure and the records that were skipped because of it. They are
+// settled alike, so that a FIFO group is not blocked by some of its records.
+type unit struct {
+	results   []*batch.Result
+	failedAt  time.Time
+	outcome   batch.Outcome // of the first record, when it is not what the engine said
+	queue     string        // where a dead-lettered record went
+	visibleIn time.Duration // counted from failedAt
+	set       []bool        // by result: SQS has accepted the visibility
+}
+
+// pending is what waits for a call about one queue.
+type pending struct {
+	arn     string
+	visible []visibility
+	dead    []*unit
+}
+
+// Begin starts the settlement of a batch. Calls end with times.SettleBy; the
+// end of ctx does not end them, so that a backoff is still set after a handler
+// ran into its deadline.
+func (s *Settler) Begin(ctx context.Context, times batch.Times) *Settlement {
+	st := &Settlement{
+		Settler: s,
+		began:   time.Now(),
+		calls:   make(chan struct{}, maxCalls),
+	}
+	ctx = context.WithoutCancel(ctx)
+	if times.SettleBy.IsZero() {
+		st.ctx, st.cancel = context.WithCancel(ctx)
+	} else {
+		st.ctx, st.cancel = context.WithDeadline(ctx, times.SettleBy)
+	}
+	return st
+}
+
+// Failed takes a failure while the batch runs; it is a [batch.Failed]. It does
+// not block: calls are made in tens, or after 50 ms, in the background.
+func (st *Settlement) Failed(results []*batch.Result) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.closed {
+		return
+	}
+	u := &unit{
+		results:  results,
+		failedAt: results[0].Started.Add(results[0].Duration),
+		set:      make([]bool, len(results)),
+	}
+	st.units = append(st.units, u)
+	st.route(u)
+	if st.wantsMaxReceiveCount(u.results[0]) {
+		st.background(func() { _, _ = st.redriveOf(u.results[0].Record.QueueARN) })
+	}
+	st.flushFull()
+	st.lingerOn()
+}
+
+// route decides what to do about a failure.
+func (st *Settlement) route(u *unit) {
+	failed := u.results[0]
+	if batch.IsPermanent(failed.Err) {
+		switch st.cfg.OnPermanent {
+		case DeadLetter:
+			st.pendingOf(failed.Record.QueueARN).dead = append(st.pendingOf(failed.Record.QueueARN).dead, u)
+			return
+		case Drop:
+			u.outcome = batch.Dropped
+			st.release(u)
+			return
+		}
+	}
+	st.retryLater(u)
+}
+
+// retryLater has the whole unit come back after its backoff.
+func (st *Settlement) retryLater(u *unit) {
+	failed := u.results[0]
+	var retryAfter *batch.RetryAfterError
+	errors.As(failed.Err, &retryAfter)
+	u.visibleIn = st.backoff(failed, retryAfter)
+	st.enqueue(u, 0)
+}
+
+// release has what was skipped come back at once: the record in its way is gone.
+func (st *Settlement) release(u *unit) {
+	u.visibleIn = 0
+	st.enqueue(u, 1)
+}
+
+func (st *Settlement) enqueue(u *unit, from int) {
+	p := st.pendingOf(u.results[0].Record.QueueARN)
+	for i := from; i < len(u.results); i++ {
+		p.visible = append(p.visible, visibility{unit: u, i: i})
+	}
+}
+
+func (st *Settlement) pendingOf(arn string) *pending {
+	p := st.queues[arn]
+	if p == nil {
+		if st.queues == nil {
+			st.queues = make(map[string]*pending, 1)
+		}
+		p = &pending{arn: arn}
+		st.queues[arn] = p
+	}
+	return p
+}
+
+// flushFull starts a call for every ten that wait.
+func (st *Settlement) flushFull() {
+	for _, p := range st.queues {
+		for len(p.visible) >= maxEntries {
+			st.flushVisible(p)
+		}
+		for len(p.dead) >= maxEntries {
+			st.flushDead(p)
+		}
+	}
+}
+
+// flushAll starts calls for all that waits.
+func (st *Settlement) flushAll() {
+	for _, p := range st.queues {
+		for len(p.dead) > 0 {
+			st.flushDead(p)
+		}
+		for len(p.visible) > 0 {
+			st.flushVisible(p)
+		}
+	}
+}
+
+// lingerOn flushes what waits a little later, unless ten come together before.
+func (st *Settlement) lingerOn() {
+	if st.timer != nil {
+		return
+	}
+	waiting := false
+	for _, p := range st.queues {
+		waiting = waiting || len(p.visible) > 0 || len(p.dead) > 0
+	}
+	if !waiting {
+		return
+	}
+	st.timer = time.AfterFunc(linger, func() {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		st.timer = nil
+		if !st.closed {
+			st.flushAll()
+		}
+	})
+}
+
+// background runs f beside the batch; Finish waits for it.
+func (st *Settlement) background(f func()) {
+	st.busy++
+	go func() {
+		defer func() {
+			st.mu.Lock()
+			defer st.mu.Unlock()
+			st.busy--
+			if st.busy == 0 && st.idle != nil {
+				close(st.idle)
+				st.idle = nil
+			}
+		}()
+		f()
+	}()
+}
+
+// Finish settles what is left, what was not started last, and writes into
+// results what became of each record: a permanent failure that reached the
+// dead-letter queue is DeadLettered, and so on. It returns when every call is
+// answered, at the latest at times.SettleBy; without one, after 10 s. Calls
+// still open then are given up, and their records are as if they had failed.
+//
+// results must be what Engine.Run returned with Failed as its callback.
+func (st *Settlement) Finish(results []batch.Result) {
+	defer st.cancel()
+	answered := st.wait(func() {
+		st.flushAll()
+		st.releaseNotStarted(results)
+		st.flushAll()
+	})
+	st.apply()
+	if answered && st.cfg.DeleteDone && !st.cfg.DryRun {
+		answered = st.wait(func() { st.deleteDone(results) })
+	}
+	st.warnRefused(answered)
+	st.warnAttempts(results)
+	st.warnDryRun(results)
+}
+
+// releaseNotStarted has records that were not started come back at once.
+func (st *Settlement) releaseNotStarted(results []batch.Result) {
+	for i := range results {
+		if results[i].Outcome == batch.NotStarted {
+			u := &unit{results: []*batch.Result{&results[i]}, failedAt: time.Now(), set: make([]bool, 1)}
+			st.units = append(st.units, u)
+			st.enqueue(u, 0)
+		}
+	}
+}
+
+// wait calls start with the lock held, then waits for all calls, those that
+// follow from others included (a visibility after a dead-letter that failed).
+// It reports false when the time was over before.
+func (st *Settlement) wait(start func()) (answered bool) {
+	if _, bounded := st.ctx.Deadline(); !bounded {
+		timer := time.AfterFunc(finishTimeout, st.cancel)
+		defer timer.Stop()
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	start()
+	for st.busy > 0 && st.ctx.Err() == nil {
+		idle := make(chan struct{})
+		st.idle = idle
+		st.mu.Unlock()
+		select {
+		case <-idle:
+		case <-st.ctx.Done():
+		}
+		st.mu.Lock()
+		st.flushAll()
+	}
+	return st.busy == 0
+}
+
+// apply writes what became of the units into their results. Answers that come
+// later change nothing.
+func (st *Settlement) apply() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.closed = true
+	if st.timer != nil {
+		st.timer.Stop()
+	}
+	for _, u := range st.units {
+		for i, r := range u.results {
+			if u.set[i] {
+				r.VisibleIn, r.VisibilitySet = u.visibleIn, true
+			}
+		}
+		if u.outcome != batch.Pending {
+			u.results[0].Outcome = u.outcome
+			u.results[0].DeadLetterQueue = u.queue
+		}
+	}
+}

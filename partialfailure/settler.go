@@ -1,0 +1,111 @@
+package partialfailure
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// OnPermanent says what becomes of a record that failed for good.
+type OnPermanent string
+
+const (
+	// DeadLetter sends it to the dead-letter queue at once; without one, it is
+	// an ordinary failure. This is the default.
+	DeadLetter OnPermanent = "dead-letter"
+	// Retry treats it as an ordinary failure.
+	Retry OnPermanent = "retry"
+	// Drop deletes it. The record is gone; the logs have its id and error.
+	Drop OnPermanent = "drop"
+)
+
+// Config says how a [Settler] settles. Client is needed, the rest may be zero.
+type Config struct {
+	// Client returns the SQS client. It is called when the first call to SQS
+	// is needed, and should then return the same client again.
+	Client func(context.Context) (*sqs.Client, error)
+
+	// Backoff decides when a failed record comes back. Defaults to
+	// Exponential(DefaultBackoffBase, DefaultBackoffCap).
+	Backoff Backoff
+
+	// DeadLetterQueue is the URL or ARN of the queue for records that failed
+	// for good. Defaults to the one in the source queue's RedrivePolicy, asked
+	// for once it is needed (sqs:GetQueueAttributes).
+	DeadLetterQueue string
+
+	// MaxReceiveCount is the source queue's. It is only used to warn before
+	// SQS gives up on a record. Defaults to the one in the RedrivePolicy.
+	MaxReceiveCount int
+
+	// OnPermanent defaults to DeadLetter.
+	OnPermanent OnPermanent
+
+	// DeleteDone deletes the records that are done with when others of their
+	// batch are not. It is for event source mappings without
+	// ReportBatchItemFailures, where the function must fail to keep what
+	// failed, and thereby keeps what succeeded as well. A record that cannot be
+	// deleted is delivered again. Defaults to false.
+	DeleteDone bool
+
+	// DryRun makes no call to SQS and behaves as if every call had succeeded.
+	// The hooks are warned of what would have been set. It is for
+	// `sam local invoke`, where receipt handles are samples.
+	DryRun bool
+
+	// Hooks are warned of what SQS refused. Defaults to none.
+	Hooks *batch.Hooks
+}
+
+// Settler settles the failures of batches. It is safe for concurrent use.
+type Settler struct {
+	cfg     Config
+	redrive redriveCache
+}
+
+// New returns a Settler. It returns an error that names the field when a value
+// of cfg is out of its bounds.
+func New(cfg Config) (*Settler, error) {
+	if cfg.Client == nil && !cfg.DryRun {
+		return nil, fmt.Errorf("partialfailure: Client is nil")
+	}
+	if cfg.Backoff == nil {
+		cfg.Backoff = Exponential(DefaultBackoffBase, DefaultBackoffCap)
+	}
+	if cfg.OnPermanent == "" {
+		cfg.OnPermanent = DeadLetter
+	}
+	switch cfg.OnPermanent {
+	case DeadLetter, Retry, Drop:
+	default:
+		return nil, fmt.Errorf("partialfailure: OnPermanent is %q, must be %q, %q or %q", cfg.OnPermanent, DeadLetter, Retry, Drop)
+	}
+	// The queue of a dry run is not called: `sam local` puts a resource's name there.
+	if q := cfg.DeadLetterQueue; q != "" && !cfg.DryRun && !strings.HasPrefix(q, "http://") && !strings.HasPrefix(q, "https://") {
+		if _, err := parseARN(q); err != nil {
+			return nil, fmt.Errorf("partialfailure: DeadLetterQueue is %q, must be the queue's URL (https://…) or its ARN: %w", q, err)
+		}
+	}
+	if cfg.MaxReceiveCount < 0 || cfg.MaxReceiveCount > 1000 {
+		return nil, fmt.Errorf("partialfailure: MaxReceiveCount is %d, must be 1 to 1000, or 0 to ask the queue", cfg.MaxReceiveCount)
+	}
+	return &Settler{cfg: cfg}, nil
+}
+
+// backoff is the time until a failed record comes back: what its error asks
+// for, else the configured backoff. A backoff that panics counts as 1 s.
+func (s *Settler) backoff(r *batch.Result, retryAfter *batch.RetryAfterError) (d time.Duration) {
+	if retryAfter != nil {
+		return retryAfter.After
+	}
+	defer func() {
+		if recover() != nil {
+			d = minBackoff
+		}
+	}()
+	return max(minBackoff, s.cfg.Backoff(max(r.Record.Attempt, 1)))
+}

@@ -1,0 +1,114 @@
+package partialfailure
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// maxVisibility is what SQS allows from the receipt of a message to its next
+// appearance. Beyond that ChangeMessageVisibility is an error, see "Amazon SQS
+// visibility timeout" in the Developer Guide.
+const maxVisibility = 12 * time.Hour
+
+// maxWindow is the longest that a message may have been with Lambda before the
+// invocation began: the longest batching window, and some time to spare.
+const maxWindow = 5*time.Minute + 30*time.Second
+
+// visibility is one entry of a call: result i of a unit.
+type visibility struct {
+	unit *unit
+	i    int
+}
+
+func (v visibility) result() *batch.Result { return v.unit.results[v.i] }
+
+// flushVisible starts a call for the first ten entries that wait.
+func (st *Settlement) flushVisible(p *pending) {
+	n := min(len(p.visible), maxEntries)
+	entries := p.visible[:n:n]
+	p.visible = p.visible[n:]
+	if st.cfg.DryRun {
+		for _, e := range entries {
+			e.unit.set[e.i] = true
+		}
+		return
+	}
+	st.background(func() { st.changeVisibility(p.arn, entries) })
+}
+
+func (st *Settlement) changeVisibility(arn string, entries []visibility) {
+	errs := st.call(opVisibility, arn, len(entries), func(ctx context.Context, q queue, left []int) (answer, error) {
+		in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url}
+		now := time.Now()
+		for _, k := range left {
+			in.Entries = append(in.Entries, types.ChangeMessageVisibilityBatchRequestEntry{
+				Id:                aws.String(strconv.Itoa(k)),
+				ReceiptHandle:     &entries[k].result().Record.ReceiptHandle,
+				VisibilityTimeout: st.seconds(entries[k], now),
+			})
+		}
+		out, err := q.client.ChangeMessageVisibilityBatch(ctx, in, q.options...)
+		if err != nil {
+			return answer{}, err
+		}
+		return answerOf(out.Successful, func(e types.ChangeMessageVisibilityBatchResultEntry) *string { return e.Id }, out.Failed), nil
+	})
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for k, err := range errs {
+		entries[k].unit.set[entries[k].i] = err == nil
+	}
+}
+
+// seconds is the visibility timeout that makes an entry appear when its unit
+// shall: SQS counts from the call, the backoff from the failure.
+func (st *Settlement) seconds(v visibility, now time.Time) int32 {
+	left := v.unit.visibleIn - now.Sub(v.unit.failedAt)
+	left = min(left, maxVisibility-now.Sub(st.received(v.result().Record)))
+	return int32(max(0, (left+time.Second-1)/time.Second))
+}
+
+// received is when the message was received, as early as it may have been.
+// SQS tells it only of a first delivery.
+func (st *Settlement) received(r *batch.Record) time.Time {
+	earliest := st.began.Add(-maxWindow)
+	if r.Attempt == 1 && r.FirstReceivedAt.After(earliest) && r.FirstReceivedAt.Before(st.began) {
+		return r.FirstReceivedAt.Add(-time.Second) // clocks differ
+	}
+	return earliest
+}
+
+// warnDryRun tells what would have been set, where no call is made.
+func (st *Settlement) warnDryRun(results []batch.Result) {
+	if !st.cfg.DryRun {
+		return
+	}
+	var would []string
+	for i := range results {
+		switch r := &results[i]; {
+		case r.VisibilitySet:
+			would = append(would, fmt.Sprintf("%s visible in %v", r.Record.MessageID, r.VisibleIn))
+		case r.Outcome == batch.DeadLettered:
+			would = append(would, fmt.Sprintf("%s sent to %s", r.Record.MessageID, r.DeadLetterQueue))
+		}
+	}
+	if len(would) > 0 {
+		const most = 10
+		more := ""
+		if len(would) > most {
+			more = fmt.Sprintf(", and %d more", len(would)-most)
+			would = would[:most]
+		}
+		st.cfg.Hooks.Warn(st.ctx, batch.Warning{
+			Message: "sam local: receipt handles are samples, SQS is not called; it would be: " + strings.Join(would, ", ") + more,
+		})
+	}
+}
