@@ -1,0 +1,117 @@
+package track
+
+import "time"
+
+// Outcomes of a record, as sqsbatch names them. Lost is this tool's own.
+const (
+	Succeeded  = "succeeded"
+	Retry      = "retry"
+	DeadLetter = "dead-letter"
+	Dropped    = "dropped"
+	NotStarted = "not-started"
+	Skipped    = "skipped"
+	Abandoned  = "abandoned"
+	// Lost: the function said that the record failed, and Lambda deleted it
+	// all the same, because the event lacks ReportBatchItemFailures.
+	Lost = "lost"
+)
+
+// A Fact is something to show: a [Started], [Record], [Ended], [Log] or
+// [Warning].
+type Fact any
+
+// Started: an invocation begins.
+type Started struct {
+	Invocation int // counted from 1
+	RequestID  string
+	Records    int
+}
+
+// Record is what became of one record in one invocation.
+//
+// With a function that uses sqsbatch it comes twice: as soon as the function
+// logs it, and with Final set once the invocation is over. Repeats says that
+// the final one adds nothing to what was said before.
+type Record struct {
+	Invocation int // 0 when SQS moved the message without another invocation
+	RequestID  string
+	MessageID  string
+	Body       string
+	Attempt    int
+	Outcome    string
+	Reason     string // "" when there is none
+	// Duration is how long the handler took and Allowed how long it might have;
+	// both are negative when not known, as with a function without sqsbatch.
+	Duration, Allowed time.Duration
+	// VisibleIn is after how long the record comes back; negative when it does
+	// not, or when that is not known.
+	VisibleIn time.Duration
+	// DeadLetterQueue is the name of the queue that the record went to.
+	DeadLetterQueue string
+	Final, Repeats  bool
+}
+
+// Done says whether the record is gone from its queue.
+func (r Record) Done() bool {
+	switch r.Outcome {
+	case Succeeded, DeadLetter, Dropped, Lost:
+		return true
+	}
+	return false
+}
+
+// Ended: an invocation is over and each of its records has its final outcome.
+type Ended struct {
+	Invocation     int
+	RequestID      string
+	Records        int
+	Deleted, Back  int // how many left the queue, how many come back
+	Duration       time.Duration
+	ColdStart      bool
+	Init           time.Duration // of a cold start
+	Error          string        // the function's error, "" when it answered
+	WholeBatchFail string        // why every record counts as failed although it answered
+}
+
+// Log is one line of the function's own output.
+type Log struct {
+	Invocation int // 0 outside invocations
+	Stream     string
+	Text       string
+}
+
+// Warning is something that the toolkit, or this tool, warns of.
+type Warning struct {
+	Text string
+}
+
+// Progress is the state of the run at one moment. Every message sent is in
+// exactly one of Succeeded, DeadLettered, Dropped, Lost, Removed, InFlight and
+// Waiting.
+type Progress struct {
+	Sent         int
+	Succeeded    int
+	DeadLettered int
+	Dropped      int
+	Lost         int
+	// Removed were deleted by another receiver, purged, or reached the end of
+	// their retention.
+	Removed int
+	// InFlight are in an invocation now.
+	InFlight int
+	// Waiting are in the queue, to be received at once or later.
+	Waiting int
+	// Retried counts how often a record came back to its queue.
+	Retried     int
+	Invocations int
+	// Next is the body of the message that becomes visible first, when none is
+	// visible now, and NextIn how long that takes.
+	Next   string
+	NextIn time.Duration
+}
+
+// Dead is a message that went to the dead-letter queue.
+type Dead struct {
+	MessageID, Body, Reason string
+	Attempt                 int
+}

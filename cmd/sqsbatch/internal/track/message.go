@@ -1,0 +1,124 @@
+package track
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// A message is one message of the source queue, from its sending on.
+type message struct {
+	id, body string
+	due      time.Time // when it can be received
+	received int
+	held     bool   // received, and not yet part of an invocation
+	inFlight int    // invocations that it is part of; several after a late redelivery
+	gone     bool   // no longer in the source queue
+	settled  bool   // counted as succeeded, dead-lettered, …
+	reason   string // why it failed last
+}
+
+// Queue takes one event of the SQS emulator.
+func (t *Tracker) Queue(e sqs.Event) {
+	t.post(func() { t.queueEvent(e) })
+}
+
+func (t *Tracker) queueEvent(e sqs.Event) {
+	if e.Queue != t.o.Source {
+		return
+	}
+	if e.Kind == sqs.Purged {
+		for _, m := range t.alive {
+			t.remove(m)
+		}
+		return
+	}
+	m := t.messages[e.MessageID]
+	if m == nil {
+		if e.Kind != sqs.Sent {
+			return
+		}
+		m = &message{id: e.MessageID, body: e.Body}
+		t.messages[m.id] = m
+		t.alive[m.id] = m
+		t.progress.Sent++
+	}
+	switch e.Kind {
+	case sqs.Sent, sqs.Visibility, sqs.Returned:
+		m.due = e.Time.Add(e.Visibility)
+		m.held = false
+	case sqs.Received:
+		m.due = e.Time.Add(e.Visibility)
+		m.received = e.ReceiveCount
+		m.held = true
+	case sqs.Redriven:
+		t.redriven(m, e)
+	case sqs.Deleted:
+		m.gone = true
+		delete(t.alive, m.id)
+		if m.inFlight == 0 && !m.settled {
+			t.remove(m) // by a receiver of somebody else's
+		}
+	case sqs.Expired:
+		t.remove(m)
+	}
+}
+
+// remove takes a message off the account that nothing here has handled.
+func (t *Tracker) remove(m *message) {
+	m.gone = true
+	delete(t.alive, m.id)
+	if !m.settled {
+		m.settled = true
+		t.progress.Removed++
+	}
+}
+
+// redriven: SQS itself moved the message, on the receive after the last one
+// that maxReceiveCount allows.
+func (t *Tracker) redriven(m *message, e sqs.Event) {
+	m.gone = true
+	delete(t.alive, m.id)
+	reason := fmt.Sprintf("received %s, which is all that maxReceiveCount allows", times(m.received))
+	if m.reason != "" {
+		reason += "; last failure: " + m.reason
+	}
+	r := Record{
+		MessageID: m.id, Body: m.body, Attempt: m.received, Outcome: DeadLetter, Reason: reason,
+		Duration: -1, Allowed: -1, VisibleIn: -1, DeadLetterQueue: e.DeadLetterQueue, Final: true,
+	}
+	t.settle(m, r)
+	t.emit(r)
+}
+
+// settle counts a record's final outcome.
+func (t *Tracker) settle(m *message, r Record) {
+	if !r.Done() {
+		t.progress.Retried++
+		m.reason = r.Reason
+		return
+	}
+	if m.settled {
+		return // a second delivery of a message that was done before
+	}
+	m.settled = true
+	switch r.Outcome {
+	case Succeeded:
+		t.progress.Succeeded++
+	case DeadLetter:
+		t.progress.DeadLettered++
+		t.dead = append(t.dead, Dead{MessageID: m.id, Body: m.body, Reason: r.Reason, Attempt: r.Attempt})
+	case Dropped:
+		t.progress.Dropped++
+	case Lost:
+		t.progress.Lost++
+	}
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}

@@ -1,0 +1,79 @@
+package track
+
+import (
+	"encoding/json"
+	"path"
+	"strings"
+	"time"
+)
+
+// A report is one line that the toolkit logged: of a record, of a whole batch,
+// or a warning.
+type report struct {
+	Logger    string   `json:"logger"`
+	Msg       string   `json:"msg"`
+	RequestID string   `json:"requestId"`
+	MessageID string   `json:"messageId"`
+	Attempt   int      `json:"attempt"`
+	Outcome   string   `json:"outcome"`
+	Reason    string   `json:"reason"`
+	Error     string   `json:"error"`
+	Duration  *float64 `json:"durationMs"`
+	Allowed   *float64 `json:"allowedMs"`
+	VisibleIn *float64 `json:"visibleInMs"`
+	DLQ       string   `json:"deadLetterQueue"`
+}
+
+// parseReport says whether the line is the toolkit's; every other line is the
+// function's own.
+func parseReport(line string) (report, bool) {
+	var r report
+	if !strings.HasPrefix(line, "{") || !strings.Contains(line, `"sqsbatch"`) {
+		return r, false
+	}
+	if err := json.Unmarshal([]byte(line), &r); err != nil || r.Logger != "sqsbatch" {
+		return r, false
+	}
+	return r, true
+}
+
+func (r report) record() Record {
+	out := Record{
+		RequestID: r.RequestID, MessageID: r.MessageID, Attempt: r.Attempt,
+		Outcome: r.Outcome, Reason: r.Reason,
+		Duration: duration(r.Duration), Allowed: duration(r.Allowed), VisibleIn: duration(r.VisibleIn),
+	}
+	if r.DLQ != "" {
+		out.DeadLetterQueue = queueName(r.DLQ)
+	}
+	return out
+}
+
+func (r report) warning() Warning {
+	text := r.Msg
+	for _, s := range []string{r.Reason, r.Error} {
+		if s != "" {
+			text += ": " + s
+		}
+	}
+	if r.MessageID != "" {
+		text += " (message " + r.MessageID + ")"
+	}
+	return Warning{Text: text}
+}
+
+// duration is ms milliseconds, and -1 ns for nil.
+func duration(ms *float64) time.Duration {
+	if ms == nil {
+		return -1
+	}
+	return time.Duration(*ms * float64(time.Millisecond))
+}
+
+// queueName is the last part of a queue's URL or ARN.
+func queueName(s string) string {
+	if strings.HasPrefix(s, "arn:") {
+		return s[strings.LastIndex(s, ":")+1:]
+	}
+	return path.Base(s)
+}

@@ -1,0 +1,185 @@
+// Package track turns what the emulators and the function say while
+// `sqsbatch local` runs into facts to show: what became of each record, how
+// each invocation ended, how far the run is.
+//
+// Three streams come in, each through a method that returns at once: the
+// queue's events ([Tracker.Queue]), the event source mapping's ([Tracker.Started],
+// [Tracker.Ended]) and the function's output ([Tracker.Line]). Facts go out, in
+// order and one at a time, to Options.Emit:
+//
+//	t := track.New(track.Options{Source: "orders", Emit: show})
+//	go t.Run(ctx)
+//
+// The streams are not in step: a line that the function wrote before it
+// answered may arrive after the answer. Tracker waits a moment for such lines
+// before it calls an invocation's records final.
+package track
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Options configures a Tracker.
+type Options struct {
+	// Source is the name of the queue that the function's event polls.
+	Source string
+	// Emit is given every fact, from Run's goroutine.
+	Emit func(Fact)
+	// Grace is how long the toolkit's lines may arrive after the answer.
+	// Defaults to 300 ms.
+	Grace time.Duration
+}
+
+// A Tracker keeps account of messages and invocations. Its methods are safe for
+// concurrent use.
+type Tracker struct {
+	o    Options
+	wake chan struct{}
+	done chan struct{}
+
+	inboxMu sync.Mutex
+	inbox   []func() // inputs not yet looked at, in order of arrival
+
+	mu          sync.Mutex
+	out         []Fact // facts to emit once mu is free
+	messages    map[string]*message
+	alive       map[string]*message
+	invocations map[string]*invocation // by request id; those not final yet
+	progress    Progress
+	dead        []Dead
+	toolkit     bool // the function has logged as sqsbatch does
+	finals      int  // invocations that became final
+	allSent     bool
+}
+
+// New returns a Tracker that does nothing until Run.
+func New(o Options) *Tracker {
+	if o.Grace == 0 {
+		o.Grace = 300 * time.Millisecond
+	}
+	return &Tracker{
+		o:           o,
+		wake:        make(chan struct{}, 1),
+		done:        make(chan struct{}),
+		messages:    map[string]*message{},
+		alive:       map[string]*message{},
+		invocations: map[string]*invocation{},
+	}
+}
+
+// Run handles what comes in until ctx ends; what came in before that is still
+// handled, without waiting for more.
+func (t *Tracker) Run(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		if next, ok := t.handle(time.Now()); ok {
+			timer.Reset(time.Until(next))
+		} else {
+			timer.Stop()
+		}
+		select {
+		case <-t.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			t.handle(time.Now().Add(t.o.Grace))
+			return
+		}
+	}
+}
+
+// AllSent says that no more messages will be sent by this tool; see [Tracker.Done].
+func (t *Tracker) AllSent() {
+	t.post(func() { t.allSent = true })
+}
+
+// Done is closed when every message that was sent is gone from the queue and
+// every invocation is final, once AllSent was called.
+func (t *Tracker) Done() <-chan struct{} { return t.done }
+
+// Progress returns the present state.
+func (t *Tracker) Progress() Progress {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.progress
+	now := time.Now()
+	visible := false
+	for _, m := range t.alive {
+		if m.inFlight > 0 || m.held && m.due.After(now) {
+			p.InFlight++
+			continue
+		}
+		p.Waiting++
+		in := m.due.Sub(now)
+		if in <= 0 {
+			visible = true
+		} else if p.Next == "" || in < p.NextIn {
+			p.Next, p.NextIn = m.body, in
+		}
+	}
+	if visible {
+		p.Next, p.NextIn = "", 0
+	}
+	return p
+}
+
+// Dead lists the messages that went to the dead-letter queue, in order.
+func (t *Tracker) Dead() []Dead {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]Dead(nil), t.dead...)
+}
+
+// post queues an input. It never blocks: the queue's events come from under
+// the emulator's lock.
+func (t *Tracker) post(f func()) {
+	t.inboxMu.Lock()
+	t.inbox = append(t.inbox, f)
+	t.inboxMu.Unlock()
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// handle works off the inbox and finishes invocations whose grace is over at
+// now. It returns when the next grace ends, if any runs.
+func (t *Tracker) handle(now time.Time) (next time.Time, ok bool) {
+	t.inboxMu.Lock()
+	inbox := t.inbox
+	t.inbox = nil
+	t.inboxMu.Unlock()
+
+	t.mu.Lock()
+	for _, f := range inbox {
+		f()
+	}
+	for _, inv := range t.ripe(now) {
+		t.finish(inv)
+	}
+	for _, inv := range t.invocations {
+		if inv.end != nil && (!ok || inv.final.Before(next)) {
+			next, ok = inv.final, true
+		}
+	}
+	out := t.out
+	t.out = nil
+	finished := t.allSent && len(t.alive) == 0 && len(t.invocations) == 0
+	t.mu.Unlock()
+
+	for _, f := range out {
+		t.o.Emit(f)
+	}
+	if finished {
+		select {
+		case <-t.done:
+		default:
+			close(t.done)
+		}
+	}
+	return next, ok
+}
+
+func (t *Tracker) emit(f Fact) { t.out = append(t.out, f) }

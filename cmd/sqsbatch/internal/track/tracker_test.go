@@ -1,0 +1,313 @@
+package track_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A bench is a tracker under test and what it said.
+type bench struct {
+	*track.Tracker
+	t    *testing.T
+	stop func()
+
+	mu    sync.Mutex
+	facts []track.Fact
+}
+
+// inBubble runs f with a running tracker in virtual time.
+func inBubble(t *testing.T, f func(b *bench)) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{t: t}
+		b.Tracker = track.New(track.Options{Source: "orders", Emit: b.emit})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); b.Run(ctx) }()
+		b.stop = func() { cancel(); <-ended }
+		defer b.stop()
+		f(b)
+	})
+}
+
+func (b *bench) emit(f track.Fact) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.facts = append(b.facts, f)
+}
+
+// take returns the facts so far, all input handled, and forgets them.
+func (b *bench) take() []track.Fact {
+	synctest.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	facts := b.facts
+	b.facts = nil
+	return facts
+}
+
+// body is that of the message with the given id.
+func body(id string) string { return `{"id":"` + id + `"}` }
+
+func (b *bench) event(kind sqs.Kind, id string, attempt int, visibility time.Duration) {
+	b.Queue(sqs.Event{Time: time.Now(), Kind: kind, Queue: "orders", MessageID: id, Body: body(id), ReceiveCount: attempt, Visibility: visibility, DeadLetterQueue: "dead"})
+}
+
+// invoke sends (at the first attempt) and receives the messages, and begins
+// an invocation with them.
+func (b *bench) invoke(request string, attempt int, ids ...string) {
+	var deliveries []track.Delivery
+	for _, id := range ids {
+		if attempt == 1 {
+			b.event(sqs.Sent, id, 0, 0)
+		}
+		b.event(sqs.Received, id, attempt, time.Minute)
+		deliveries = append(deliveries, track.Delivery{MessageID: id, Body: body(id), Attempt: attempt})
+	}
+	b.Started(request, deliveries)
+}
+
+func (b *bench) logs(request, format string, args ...any) {
+	b.Line(lambda.Line{RequestID: request, Stream: "stderr", Text: fmt.Sprintf(format, args...)})
+}
+
+func (b *bench) record(request, id, rest string) {
+	b.logs(request, `{"level":"INFO","msg":"record","logger":"sqsbatch","requestId":%q,"messageId":%q,"attempt":1,"durationMs":12.5,"allowedMs":2700,%s}`, request, id, rest)
+}
+
+func (b *bench) batch(request string) {
+	b.logs(request, `{"msg":"batch","logger":"sqsbatch","requestId":%q,"records":2}`, request)
+}
+
+// finals lists "id outcome" of the final records so far, all input handled.
+func (b *bench) finals() []string {
+	synctest.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []string
+	for _, f := range b.facts {
+		if r, ok := f.(track.Record); ok && r.Final {
+			out = append(out, r.MessageID+" "+r.Outcome)
+		}
+	}
+	return out
+}
+
+func (b *bench) last() track.Record {
+	b.t.Helper()
+	synctest.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := len(b.facts) - 1; i >= 0; i-- {
+		if r, ok := b.facts[i].(track.Record); ok {
+			return r
+		}
+	}
+	b.t.Fatal("no record")
+	return track.Record{}
+}
+
+func want(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s:\n got %v\nwant %v", what, got, want)
+	}
+}
+
+func TestRecordsFromTheToolkitsLines(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.invoke("r1", 1, "a", "b", "c")
+		b.record("r1", "b", `"outcome":"dead-letter","reason":"unknown sku","deadLetterQueue":"http://h/0/dead"`)
+		b.record("r1", "a", `"outcome":"succeeded"`)
+		if got := b.last(); got.MessageID != "a" || got.Final || got.Duration != 12500*time.Microsecond || got.Allowed != 2700*time.Millisecond {
+			t.Errorf("live: %+v", got)
+		}
+		want(t, "finals before the end", b.finals(), []string(nil))
+		b.event(sqs.Visibility, "c", 1, 4*time.Second)
+		b.record("r1", "c", `"outcome":"retry","reason":"down","visibleInMs":4000`)
+		b.batch("r1")
+		b.Ended(track.End{RequestID: "r1", Duration: time.Second, Left: []string{"c"}})
+		b.event(sqs.Deleted, "a", 1, 0)
+		b.event(sqs.Deleted, "b", 1, 0)
+		want(t, "finals", b.finals(), []string{"a succeeded", "b dead-letter", "c retry"})
+		p := b.Progress()
+		want(t, "progress", p, track.Progress{
+			Sent: 3, Succeeded: 1, DeadLettered: 1, Waiting: 1, Retried: 1, Invocations: 1,
+			Next: body("c"), NextIn: 4 * time.Second,
+		})
+		want(t, "dead", b.Dead(), []track.Dead{{MessageID: "b", Body: body("b"), Reason: "unknown sku", Attempt: 1}})
+		if r := b.last(); !r.Repeats || r.VisibleIn != 4*time.Second || r.Body != body("c") {
+			t.Errorf("final: %+v", r)
+		}
+		facts := b.take()
+		e, ok := facts[len(facts)-1].(track.Ended)
+		if !ok || e.Deleted != 2 || e.Back != 1 || e.Records != 3 {
+			t.Errorf("end: %+v", facts[len(facts)-1])
+		}
+	})
+}
+
+// TestLateLines: a line that arrives after the answer still counts, and the
+// wait for it is bounded.
+func TestLateLines(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.invoke("r1", 1, "a", "b")
+		b.Ended(track.End{RequestID: "r1"})
+		b.event(sqs.Deleted, "a", 1, 0)
+		b.event(sqs.Deleted, "b", 1, 0)
+		time.Sleep(100 * time.Millisecond)
+		b.record("r1", "a", `"outcome":"dead-letter","reason":"x"`)
+		want(t, "before the grace is over", b.finals(), []string(nil))
+		time.Sleep(201 * time.Millisecond)
+		want(t, "after it", b.finals(), []string{"a dead-letter", "b succeeded"})
+		want(t, "progress", b.Progress(), track.Progress{Sent: 2, Succeeded: 1, DeadLettered: 1, Invocations: 1})
+	})
+}
+
+// TestForeignFunction: without the toolkit, the verdict of the mapping and the
+// queue's visibility tell the outcomes; only the first invocation waits for
+// lines that do not come.
+func TestForeignFunction(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.invoke("r1", 1, "a", "b")
+		b.logs("r1", "hello")
+		b.Ended(track.End{RequestID: "r1", Left: []string{"b"}})
+		b.event(sqs.Deleted, "a", 1, 0)
+		time.Sleep(time.Second)
+		want(t, "finals", b.finals(), []string{"a succeeded", "b retry"})
+		if r := b.last(); r.Reason != "the function named it in batchItemFailures" || r.Duration >= 0 ||
+			r.VisibleIn != time.Minute-300*time.Millisecond {
+			t.Errorf("%+v", r)
+		}
+		b.invoke("r2", 2, "b")
+		b.Ended(track.End{RequestID: "r2", Error: "Task timed out after 3.00 seconds", Left: []string{"b"}})
+		want(t, "finals", b.finals(), []string{"a succeeded", "b retry", "b retry"})
+		if r := b.last(); r.Reason != "Task timed out after 3.00 seconds" || r.Attempt != 2 {
+			t.Errorf("%+v", r)
+		}
+		want(t, "retried", b.Progress().Retried, 2)
+	})
+}
+
+// TestWholeBatchFails: a success that the toolkit logged comes back when
+// Lambda counts the batch as failed.
+func TestWholeBatchFails(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.invoke("r1", 1, "a")
+		b.record("r1", "a", `"outcome":"succeeded"`)
+		b.Ended(track.End{RequestID: "r1", WholeBatchFail: "invalid JSON", Left: []string{"a"}})
+		time.Sleep(time.Second)
+		want(t, "finals", b.finals(), []string{"a retry"})
+		if r := b.last(); r.Repeats || !strings.Contains(r.Reason, "done (succeeded)") || !strings.Contains(r.Reason, "invalid JSON") {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestLost: Lambda deletes a failed record when the event does not report
+// failures one by one.
+func TestLost(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.invoke("r1", 1, "a")
+		b.record("r1", "a", `"outcome":"retry","reason":"down","visibleInMs":1000`)
+		b.batch("r1")
+		b.Ended(track.End{RequestID: "r1"})
+		b.event(sqs.Deleted, "a", 1, 0)
+		want(t, "finals", b.finals(), []string{"a lost"})
+		want(t, "progress", b.Progress(), track.Progress{Sent: 1, Lost: 1, Invocations: 1})
+	})
+}
+
+// TestDeletedByTheFunction: with SQSBATCH_DELETE_SUCCEEDED the function deletes
+// by itself and fails the invocation.
+func TestDeletedByTheFunction(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.invoke("r1", 1, "a", "b")
+		b.record("r1", "a", `"outcome":"succeeded"`)
+		b.record("r1", "b", `"outcome":"retry","reason":"down","visibleInMs":1000`)
+		b.event(sqs.Deleted, "a", 1, 0)
+		b.batch("r1")
+		b.Ended(track.End{RequestID: "r1", Error: "1 of 2 failed", Left: []string{"a", "b"}})
+		want(t, "finals", b.finals(), []string{"a succeeded", "b retry"})
+	})
+}
+
+func TestRedriven(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.invoke("r1", 1, "a")
+		b.record("r1", "a", `"outcome":"retry","reason":"down","visibleInMs":1000`)
+		b.batch("r1")
+		b.Ended(track.End{RequestID: "r1", Left: []string{"a"}})
+		b.AllSent()
+		time.Sleep(time.Second)
+		select {
+		case <-b.Done():
+			t.Error("done while a message waits")
+		default:
+		}
+		b.event(sqs.Redriven, "a", 1, 0)
+		<-b.Done()
+		want(t, "finals", b.finals(), []string{"a retry", "a dead-letter"})
+		if r := b.last(); r.DeadLetterQueue != "dead" || r.Reason != "received once, which is all that maxReceiveCount allows; last failure: down" {
+			t.Errorf("%+v", r)
+		}
+		want(t, "progress", b.Progress(), track.Progress{Sent: 1, DeadLettered: 1, Retried: 1, Invocations: 1})
+	})
+}
+
+func TestOthersAtTheQueue(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		for _, id := range []string{"a", "b", "c", "d"} {
+			b.event(sqs.Sent, id, 0, 0)
+		}
+		b.Queue(sqs.Event{Kind: sqs.Sent, Queue: "another", MessageID: "x"})
+		b.event(sqs.Received, "a", 1, time.Minute)
+		synctest.Wait()
+		want(t, "received elsewhere", b.Progress(), track.Progress{Sent: 4, InFlight: 1, Waiting: 3})
+		b.event(sqs.Deleted, "a", 1, 0)
+		b.event(sqs.Expired, "b", 0, 0)
+		b.event(sqs.Purged, "", 0, 0)
+		b.AllSent()
+		<-b.Done()
+		want(t, "progress", b.Progress(), track.Progress{Sent: 4, Removed: 4})
+	})
+}
+
+// TestStreams: warnings and the function's own lines are told apart.
+func TestStreams(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.invoke("r1", 1, "a")
+		b.take()
+		b.logs("r1", `{"level":"WARN","msg":"grant sqs:ChangeMessageVisibility","logger":"sqsbatch","error":"denied"}`)
+		b.logs("r1", `{"msg":"mine","logger":"other"}`)
+		b.logs("", "sqsbatch says")
+		want(t, "facts", b.take(), []track.Fact{
+			track.Warning{Text: "grant sqs:ChangeMessageVisibility: denied"},
+			track.Log{Invocation: 1, Stream: "stderr", Text: `{"msg":"mine","logger":"other"}`},
+			track.Log{Stream: "stderr", Text: "sqsbatch says"},
+		})
+	})
+}
+
+// TestStopFinishes: what ended before the stop is told, without its grace.
+func TestStopFinishes(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.invoke("r1", 1, "a")
+		b.Ended(track.End{RequestID: "r1"})
+		b.stop()
+		want(t, "finals", b.finals(), []string{"a succeeded"})
+	})
+}
