@@ -1,0 +1,151 @@
+package lambda
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// sqsRecord is a record of an SQS event in the order and with the names of
+// "Using Lambda with Amazon SQS", Example Amazon SQS message event.
+type sqsRecord struct {
+	MessageID              string                  `json:"messageId"`
+	ReceiptHandle          string                  `json:"receiptHandle"`
+	Body                   string                  `json:"body"`
+	Attributes             map[string]string       `json:"attributes"`
+	MessageAttributes      map[string]sqsAttribute `json:"messageAttributes"`
+	MD5OfMessageAttributes string                  `json:"md5OfMessageAttributes,omitempty"`
+	MD5OfBody              string                  `json:"md5OfBody"`
+	EventSource            string                  `json:"eventSource"`
+	EventSourceARN         string                  `json:"eventSourceARN"`
+	Region                 string                  `json:"awsRegion"`
+}
+
+type sqsAttribute struct {
+	StringValue      *string  `json:"stringValue,omitempty"`
+	BinaryValue      []byte   `json:"binaryValue,omitempty"`
+	StringListValues []string `json:"stringListValues"`
+	BinaryListValues [][]byte `json:"binaryListValues"`
+	DataType         string   `json:"dataType"`
+}
+
+// message is a received message with its part of the event, encoded once: the
+// size decides which batch it goes into.
+type message struct {
+	Record
+	event   []byte
+	expires time.Time // when the queue shows it again
+	receive int       // which of the mapping's receives brought it
+}
+
+// newMessage encodes m as Lambda does: HTML characters stay as they are.
+func newMessage(m types.Message, arn, region string) (message, error) {
+	r := sqsRecord{
+		MessageID:              aws.ToString(m.MessageId),
+		ReceiptHandle:          aws.ToString(m.ReceiptHandle),
+		Body:                   aws.ToString(m.Body),
+		Attributes:             m.Attributes,
+		MessageAttributes:      make(map[string]sqsAttribute, len(m.MessageAttributes)),
+		MD5OfMessageAttributes: aws.ToString(m.MD5OfMessageAttributes),
+		MD5OfBody:              aws.ToString(m.MD5OfBody),
+		EventSource:            "aws:sqs",
+		EventSourceARN:         arn,
+		Region:                 region,
+	}
+	if r.Attributes == nil {
+		r.Attributes = map[string]string{}
+	}
+	for name, a := range m.MessageAttributes {
+		r.MessageAttributes[name] = sqsAttribute{
+			StringValue:      a.StringValue,
+			BinaryValue:      a.BinaryValue,
+			StringListValues: []string{},
+			BinaryListValues: [][]byte{},
+			DataType:         aws.ToString(a.DataType),
+		}
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(r); err != nil {
+		return message{}, err
+	}
+	attempt, _ := strconv.Atoi(m.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)])
+	return message{
+		Record: Record{
+			MessageID:     r.MessageID,
+			ReceiptHandle: r.ReceiptHandle,
+			Body:          r.Body,
+			GroupID:       m.Attributes[string(types.MessageSystemAttributeNameMessageGroupId)],
+			Attempt:       attempt,
+		},
+		event: bytes.TrimSuffix(buf.Bytes(), []byte("\n")),
+	}, nil
+}
+
+const (
+	eventHead = `{"Records":[`
+	eventTail = `]}`
+)
+
+// batch is what one invocation gets.
+type batch struct {
+	messages []message
+	bytes    int // of the payload
+}
+
+// add takes m if neither the number nor the payload grows too large for it. A
+// batch takes any one message, however large.
+func (b *batch) add(m message, most int) bool {
+	if len(b.messages) >= most {
+		return false
+	}
+	bytes := b.bytes + len(m.event) + len(",")
+	if len(b.messages) == 0 {
+		bytes = len(eventHead) + len(m.event) + len(eventTail)
+	} else if bytes > maxPayload {
+		return false
+	}
+	b.messages = append(b.messages, m)
+	b.bytes = bytes
+	return true
+}
+
+// payload returns the event.
+func (b *batch) payload() []byte {
+	buf := append(make([]byte, 0, b.bytes), eventHead...)
+	for i, m := range b.messages {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		buf = append(buf, m.event...)
+	}
+	return append(buf, eventTail...)
+}
+
+// remove takes out the messages that fit and returns them.
+func (b *batch) remove(fits func(message) bool) (removed []message) {
+	kept := b.messages[:0:0]
+	for _, m := range b.messages {
+		if fits(m) {
+			removed = append(removed, m)
+			b.bytes -= len(m.event) + len(",")
+		} else {
+			kept = append(kept, m)
+		}
+	}
+	b.messages = kept
+	return removed
+}
+
+func (b *batch) records() []Record {
+	records := make([]Record, len(b.messages))
+	for i, m := range b.messages {
+		records[i] = m.Record
+	}
+	return records
+}

@@ -1,0 +1,192 @@
+package lambda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// Bounds of an event source mapping, from "CreateEventSourceMapping" and
+// "Using Lambda with Amazon SQS".
+const (
+	defaultBatchSize   = 10
+	maxBatchSize       = 10_000
+	maxBatchSizeFIFO   = 10
+	maxWindow          = 300 * time.Second
+	minMaxConcurrency  = 2
+	maxMaxConcurrency  = 1000
+	maxReceive         = 10 // messages of one ReceiveMessage
+	longPoll           = 20 * time.Second
+	batchWithoutWindow = 10 // above it a window is needed
+)
+
+// Mapping is an event source mapping: it feeds a function from an SQS queue,
+// by the rules of the real service. Run it in a goroutine of its own.
+type Mapping struct {
+	// Function is invoked. Needed.
+	Function *Deployment
+
+	// SQS is the client of the queue; its endpoint may be anything that speaks
+	// SQS. Its HTTP client must let a request take longer than 20 s. Needed.
+	SQS *awssqs.Client
+
+	// QueueURL is the queue's URL. Needed.
+	QueueURL string
+
+	// QueueARN becomes each record's eventSourceARN, and its region the
+	// awsRegion. Defaults to what the queue says.
+	QueueARN string
+
+	// BatchSize is how many records an invocation gets at most: 1 to 10,000,
+	// on a FIFO queue 10. Defaults to 10.
+	BatchSize int
+
+	// Window is MaximumBatchingWindowInSeconds: how long a batch that is not
+	// full waits for more, counted from its first message. Whole seconds up to
+	// 300; needed above a BatchSize of 10; not taken on FIFO queues. Zero
+	// invokes with what the first receive returns.
+	Window time.Duration
+
+	// ReportBatchItemFailures is the function response type of that name. With
+	// it the response names the records that failed; without it any error fails
+	// the batch and any answer deletes it.
+	ReportBatchItemFailures bool
+
+	// MaximumConcurrency limits the mapping's invocations: 2 to 1,000. Zero
+	// leaves the limit to the function's Concurrency.
+	MaximumConcurrency int
+
+	// Started, Ended and Errored are told what happens. Each may be nil; no two
+	// of their calls run at once; they may not call Run's cancel and wait for it.
+	Started func(Invocation)
+	Ended   func(Ended)
+	Errored func(*PollError)
+}
+
+// Validate says which field is wrong, its value and its bounds. Run validates
+// by itself, and asks the queue for what only the queue knows.
+func (m Mapping) Validate() error {
+	m.BatchSize = m.batchSize()
+	fifo := m.fifo()
+	switch {
+	case m.Function == nil:
+		return errors.New("lambda: Mapping.Function is nil: need what Start returned")
+	case m.SQS == nil:
+		return errors.New("lambda: Mapping.SQS is nil: need a client of the queue")
+	case m.QueueURL == "":
+		return errors.New("lambda: Mapping.QueueURL is empty")
+	case m.QueueARN != "" && region(m.QueueARN) == "":
+		return fmt.Errorf("lambda: Mapping.QueueARN %q is no ARN of an SQS queue", m.QueueARN)
+	case m.BatchSize < 1 || m.BatchSize > maxBatchSize:
+		return fmt.Errorf("lambda: BatchSize %d: need 1 to %d", m.BatchSize, maxBatchSize)
+	case fifo && m.BatchSize > maxBatchSizeFIFO:
+		return fmt.Errorf("lambda: BatchSize %d: a FIFO queue takes at most %d", m.BatchSize, maxBatchSizeFIFO)
+	case fifo && m.Window != 0:
+		return fmt.Errorf("lambda: MaximumBatchingWindowInSeconds %v: a FIFO queue takes none", m.Window.Seconds())
+	case m.Window < 0 || m.Window > maxWindow:
+		return fmt.Errorf("lambda: MaximumBatchingWindowInSeconds %v: need 0 to %v", m.Window.Seconds(), maxWindow.Seconds())
+	case m.Window%time.Second != 0:
+		return fmt.Errorf("lambda: MaximumBatchingWindowInSeconds %v: need whole seconds", m.Window.Seconds())
+	case m.BatchSize > batchWithoutWindow && m.Window < time.Second:
+		return fmt.Errorf("lambda: BatchSize %d needs MaximumBatchingWindowInSeconds of at least 1", m.BatchSize)
+	case m.MaximumConcurrency != 0 && (m.MaximumConcurrency < minMaxConcurrency || m.MaximumConcurrency > maxMaxConcurrency):
+		return fmt.Errorf("lambda: MaximumConcurrency %d: need %d to %d, or 0 for none", m.MaximumConcurrency, minMaxConcurrency, maxMaxConcurrency)
+	}
+	return nil
+}
+
+func (m Mapping) batchSize() int {
+	if m.BatchSize == 0 {
+		return defaultBatchSize
+	}
+	return m.BatchSize
+}
+
+// fifo goes by the name: a MessageGroupId says nothing, fair queues have it too.
+func (m Mapping) fifo() bool {
+	return strings.HasSuffix(m.QueueARN, ".fifo") || strings.HasSuffix(m.QueueURL, ".fifo")
+}
+
+// Run polls until ctx ends and returns nil then: the open receive is given up,
+// messages that were not invoked are released (visibility 0), invocations under
+// way end and are settled. It returns an error at once when a field is wrong or
+// the queue does not answer, and ErrClosed when the function is closed.
+//
+// One receive is open at a time, and none while the function is throttled or
+// MaximumConcurrency is reached. A throttled batch waits for a free environment
+// until its visibility ends, then it is the queue's again, as on Lambda.
+func (m Mapping) Run(ctx context.Context) error {
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	p, err := m.poller(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	polling, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(m.Function.ctx, func() { stop(m.Function.error(ErrClosed)) })()
+	p.poll(polling)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return context.Cause(polling)
+}
+
+// poller asks the queue for what the mapping has to know about it.
+func (m Mapping) poller(ctx context.Context) (*poller, error) {
+	out, err := m.SQS.GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{
+		QueueUrl:       &m.QueueURL,
+		AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameQueueArn, types.QueueAttributeNameVisibilityTimeout},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lambda: queue %s: %w", m.QueueURL, err)
+	}
+	if m.QueueARN == "" {
+		m.QueueARN = out.Attributes[string(types.QueueAttributeNameQueueArn)]
+		if region(m.QueueARN) == "" {
+			return nil, fmt.Errorf("lambda: queue %s calls itself %q: set Mapping.QueueARN", m.QueueURL, m.QueueARN)
+		}
+	}
+	text := out.Attributes[string(types.QueueAttributeNameVisibilityTimeout)]
+	seconds, err := strconv.Atoi(text)
+	if err != nil {
+		return nil, fmt.Errorf("lambda: queue %s: VisibilityTimeout %q is no number", m.QueueURL, text)
+	}
+	visibility := time.Duration(seconds) * time.Second
+	if timeout := m.Function.fn.Timeout; visibility < timeout {
+		return nil, fmt.Errorf("lambda: queue %s: Queue visibility timeout: %d seconds is less than Function timeout: %v seconds",
+			m.QueueURL, seconds, timeout.Seconds())
+	}
+	limit := m.MaximumConcurrency
+	if limit == 0 {
+		limit = maxConcurrency
+	}
+	m.BatchSize = m.batchSize()
+	return &poller{
+		Mapping:    m,
+		isFIFO:     m.fifo(),
+		region:     region(m.QueueARN),
+		visibility: visibility,
+		slots:      make(chan struct{}, limit),
+		runs:       map[string]*groupRun{},
+	}, nil
+}
+
+// region returns the region of a queue's ARN, "" when it is none.
+func region(arn string) string {
+	parts := strings.Split(arn, ":")
+	if len(parts) != 6 || parts[0] != "arn" || parts[2] != "sqs" || parts[5] == "" {
+		return ""
+	}
+	return parts[3]
+}

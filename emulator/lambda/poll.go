@@ -1,0 +1,200 @@
+package lambda
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// poller is a mapping at work. One goroutine receives, cuts batches and waits
+// for environments, so everything without a lock is its own; each invocation
+// has a goroutine that also settles it.
+type poller struct {
+	Mapping
+	isFIFO      bool
+	region      string
+	visibility  time.Duration
+	slots       chan struct{} // one token for each invocation under way
+	invocations sync.WaitGroup
+	telling     sync.Mutex // one callback at a time
+
+	receives int       // how many there were
+	failures int       // receives that failed in a row
+	carry    []message // received, but too much for the last batch
+	runs     map[string]*groupRun
+}
+
+const (
+	receiveBackoffBase = 200 * time.Millisecond
+	receiveBackoffCap  = 20 * time.Second
+	// releaseTimeout bounds the goodbye to the queue after the end.
+	releaseTimeout = 5 * time.Second
+)
+
+// poll works until ctx ends.
+func (p *poller) poll(ctx context.Context) {
+	defer p.invocations.Wait()
+	for {
+		select {
+		case p.slots <- struct{}{}:
+		case <-ctx.Done():
+		}
+		b := p.collect(ctx)
+		p.inOrder(ctx, b)
+		env := p.environment(ctx, b)
+		if env == nil { // none is left to invoke, or the end
+			if ctx.Err() != nil {
+				p.release(ctx, append(b.messages, p.carry...))
+				return
+			}
+			<-p.slots
+			continue
+		}
+		run := p.begin(b)
+		p.invocations.Go(func() {
+			defer func() { <-p.slots }()
+			p.invoke(ctx, env, b, run)
+		})
+	}
+}
+
+// collect gathers a batch: until it is full, or 6 MB, or its window is over.
+// At ctx's end it returns what it holds.
+func (p *poller) collect(ctx context.Context) *batch {
+	b := &batch{}
+	for full := p.fill(b, nil); !full && ctx.Err() == nil; {
+		wait, last := longPoll, false
+		if len(b.messages) > 0 {
+			end := b.messages[0].ReceivedAt.Add(p.Window)
+			wait = time.Until(end)
+			if wait <= 0 {
+				break
+			}
+			// A long poll takes whole seconds: the rest is waited out, and what
+			// came meanwhile taken with one short poll.
+			if last = wait < time.Second; last {
+				sleepUntil(ctx, end)
+			}
+		}
+		got, err := p.receive(ctx, min(maxReceive, p.BatchSize-len(b.messages)), wait)
+		if err != nil {
+			p.backOff(ctx, b, err)
+			continue
+		}
+		full = p.fill(b, got) || last
+	}
+	return b
+}
+
+// fill moves what was carried over and then got into b, as far as it goes. It
+// tells whether b is full.
+func (p *poller) fill(b *batch, got []message) (full bool) {
+	queue := append(p.carry, got...)
+	for len(queue) > 0 && b.add(queue[0], p.BatchSize) {
+		queue = queue[1:]
+	}
+	p.carry = queue
+	return len(queue) > 0 || len(b.messages) == p.BatchSize
+}
+
+func (p *poller) receive(ctx context.Context, most int, wait time.Duration) ([]message, error) {
+	out, err := p.SQS.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{
+		QueueUrl:                    &p.QueueURL,
+		MaxNumberOfMessages:         int32(most),
+		WaitTimeSeconds:             int32(min(wait, longPoll) / time.Second),
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
+		MessageAttributeNames:       []string{"All"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.failures = 0
+	p.receives++
+	now := time.Now()
+	messages := make([]message, 0, len(out.Messages))
+	for _, m := range out.Messages {
+		msg, err := newMessage(m, p.QueueARN, p.region)
+		if err != nil {
+			return nil, err
+		}
+		msg.ReceivedAt, msg.expires, msg.receive = now, now.Add(p.visibility), p.receives
+		messages = append(messages, msg)
+	}
+	return messages, nil
+}
+
+// backOff waits after a failed receive: 200 ms doubled up to 20 s, half of it
+// at random, but not beyond the window of what is held.
+func (p *poller) backOff(ctx context.Context, b *batch, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	pause := min(receiveBackoffBase<<min(p.failures, 10), receiveBackoffCap)
+	pause = pause/2 + rand.N(pause/2)
+	p.failures++
+	p.tellErrored(&PollError{Operation: "ReceiveMessage", RetryIn: pause, Err: err})
+	until := time.Now().Add(pause)
+	if len(b.messages) > 0 {
+		if end := b.messages[0].ReceivedAt.Add(p.Window); end.Before(until) {
+			until = end
+		}
+	}
+	sleepUntil(ctx, until)
+}
+
+// environment reserves one for b. While the function is throttled nothing is
+// received, and what is held is given up when its visibility ends. It returns
+// nil when nothing is left in b, or at the end.
+func (p *poller) environment(ctx context.Context, b *batch) *environment {
+	for throttled := false; ; throttled = true {
+		// A group's order is lost with its lock; a standard queue's message is
+		// invoked late rather than not at all.
+		if throttled || p.isFIFO {
+			p.giveUpExpired(b)
+		}
+		if len(b.messages) == 0 || ctx.Err() != nil {
+			return nil
+		}
+		env, err := p.Function.reserve()
+		if errors.Is(err, ErrThrottled) {
+			waiting, stop := context.WithDeadline(ctx, b.expires())
+			env, err = p.Function.await(waiting)
+			stop()
+		}
+		switch {
+		case errors.Is(err, ErrClosed):
+			<-ctx.Done() // follows from it
+			return nil
+		case err == nil && ctx.Err() != nil:
+			p.Function.giveBack(env)
+			return nil
+		case err == nil:
+			return env
+		}
+	}
+}
+
+var errExpired = errors.New("their visibility ended before an environment was free")
+
+func (p *poller) giveUpExpired(b *batch) {
+	now := time.Now()
+	if gone := b.remove(func(m message) bool { return !now.Before(m.expires) }); len(gone) > 0 {
+		p.tellErrored(&PollError{Operation: "Invoke", Messages: len(gone), Err: errExpired})
+	}
+}
+
+// expires returns when the first of b's messages is visible again.
+func (b *batch) expires() time.Time {
+	first := b.messages[0].expires
+	for _, m := range b.messages[1:] {
+		if m.expires.Before(first) {
+			first = m.expires
+		}
+	}
+	return first
+}
