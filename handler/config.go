@@ -1,0 +1,155 @@
+package handler
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+	"github.com/sqsbatch/sqsbatch/telemetry/log"
+)
+
+// Config says how records are handled. The zero value is good. A field that is
+// left zero is taken from its environment variable, if that is set.
+type Config struct {
+	// Concurrency is how many records of a batch are handled at a time, 1 to
+	// 10,000. SQSBATCH_CONCURRENCY. Defaults to 10.
+	Concurrency int
+
+	// Reserve is the time kept back at the end of an invocation for settling
+	// what failed and for the response. SQSBATCH_RESERVE. Defaults to a tenth
+	// of the remaining time, between 200 ms and 2 s and at most a quarter.
+	Reserve time.Duration
+
+	// RecordTimeout is the longest that one record may take.
+	// SQSBATCH_RECORD_TIMEOUT. Defaults to all that remains of the invocation.
+	RecordTimeout time.Duration
+
+	// Deadline decides how much of the remaining time a record is given.
+	// SQSBATCH_DEADLINE_POLICY is "whole" (batch.WholeRemaining) or "fair"
+	// (batch.FairShare with a floor of 1 s). Defaults to whole.
+	Deadline batch.DeadlinePolicy
+
+	// MinRemaining is the least time with which a record is still started.
+	// SQSBATCH_MIN_REMAINING. Defaults to the median of the batch's latest
+	// successes, and at least 50 ms.
+	MinRemaining time.Duration
+
+	// Grace is how long a handler may still run after the end of its context
+	// before it is abandoned. SQSBATCH_GRACE. Defaults to 1 s; at the end of
+	// an invocation at most a quarter of the reserve.
+	Grace time.Duration
+
+	// Backoff decides when a failed record comes back. SQSBATCH_BACKOFF is
+	// "exponential" (with full jitter), "linear" or "constant",
+	// SQSBATCH_BACKOFF_BASE its first step and SQSBATCH_BACKOFF_CAP its
+	// longest. Defaults to exponential, 2 s and 15 min.
+	Backoff partialfailure.Backoff
+
+	// DeadLetterQueue is the URL or ARN of the queue for records that failed
+	// for good. SQSBATCH_DEAD_LETTER_QUEUE. Defaults to the one in the source
+	// queue's RedrivePolicy, asked for once it is needed.
+	DeadLetterQueue string
+
+	// MaxReceiveCount is the source queue's, 1 to 1,000, to warn before SQS
+	// gives up on a record. SQSBATCH_MAX_RECEIVE_COUNT. Defaults to the one in
+	// the source queue's RedrivePolicy.
+	MaxReceiveCount int
+
+	// OnPermanent says what becomes of records that failed for good:
+	// "dead-letter", "retry" or "drop". SQSBATCH_ON_PERMANENT. Defaults to
+	// dead-letter; without a dead-letter queue that is retry.
+	OnPermanent partialfailure.OnPermanent
+
+	// ErrorIfAllFail makes an invocation fail in which no record was done, so
+	// that Lambda counts an error. The messages are kept either way.
+	// SQSBATCH_ERROR_IF_ALL_FAIL. Defaults to false.
+	ErrorIfAllFail bool
+
+	// DeleteSucceeded is for event source mappings without
+	// ReportBatchItemFailures: when records failed, those that succeeded are
+	// deleted, and the invocation fails so that the others are kept.
+	// SQSBATCH_DELETE_SUCCEEDED. Defaults to false.
+	DeleteSucceeded bool
+
+	// LogSucceeded logs a line for each record that succeeded, too.
+	// SQSBATCH_LOG_SUCCEEDED. Defaults to false.
+	LogSucceeded bool
+
+	// Logger gets a line for each batch and each record that did not succeed.
+	// Defaults to lambdacontext.NewLogger(), which heeds
+	// AWS_LAMBDA_LOG_FORMAT and AWS_LAMBDA_LOG_LEVEL.
+	Logger *slog.Logger
+
+	// Hooks are told what happens, see batch.BatchStartedHook. Defaults to
+	// none; the log does not depend on them.
+	Hooks []any
+
+	// SQS is the client for visibility changes and dead letters. Defaults to
+	// one from the environment, made when first needed.
+	SQS *sqs.Client
+}
+
+func (c *Config) setDefaults() {
+	if c.Logger == nil {
+		c.Logger = lambdacontext.NewLogger()
+	}
+}
+
+// engine is the part of the configuration that batch has to know.
+func (c *Config) engine() batch.Config {
+	return batch.Config{
+		Concurrency:   c.Concurrency,
+		Reserve:       c.Reserve,
+		RecordTimeout: c.RecordTimeout,
+		Deadline:      c.Deadline,
+		MinRemaining:  c.MinRemaining,
+		Grace:         c.Grace,
+		Hooks:         append([]any{log.New(c.Logger, log.Options{Succeeded: c.LogSucceeded})}, c.Hooks...),
+	}
+}
+
+// settler is the part of the configuration that partialfailure has to know.
+func (c *Config) settler(hooks *batch.Hooks) partialfailure.Config {
+	return partialfailure.Config{
+		Client:          c.client(),
+		Backoff:         c.Backoff,
+		DeadLetterQueue: c.DeadLetterQueue,
+		MaxReceiveCount: c.MaxReceiveCount,
+		OnPermanent:     c.OnPermanent,
+		DeleteDone:      c.DeleteSucceeded,
+		DryRun:          c.SQS == nil && samLocal(),
+		Hooks:           hooks,
+	}
+}
+
+// client returns the configured client, or makes one at the first call: a
+// function whose records succeed never pays for it.
+func (c *Config) client() func(context.Context) (*sqs.Client, error) {
+	if c.SQS != nil {
+		return func(context.Context) (*sqs.Client, error) { return c.SQS, nil }
+	}
+	client := sync.OnceValues(func() (*sqs.Client, error) {
+		// Lambda's credentials are in its environment. Without any, looking
+		// for those of an EC2 instance would only cost seconds.
+		cfg, err := config.LoadDefaultConfig(context.Background(), config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
+		if err != nil {
+			return nil, err
+		}
+		return sqs.NewFromConfig(cfg), nil
+	})
+	return func(context.Context) (*sqs.Client, error) { return client() }
+}
+
+// samLocal reports whether this runs under `sam local` with no endpoint of the
+// user's own: the receipt handles of sample events are not real.
+func samLocal() bool {
+	return os.Getenv("AWS_SAM_LOCAL") == "true" && os.Getenv("AWS_ENDPOINT_URL") == "" && os.Getenv("AWS_ENDPOINT_URL_SQS") == ""
+}

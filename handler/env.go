@@ -1,0 +1,130 @@
+package handler
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+// fairFloor is the floor of the fair deadline policy when it is chosen by the environment.
+const fairFloor = time.Second
+
+// fromEnvironment sets the fields that are zero from their variables. It
+// returns an error that names every variable with a value that cannot be used.
+func (c *Config) fromEnvironment() error {
+	var errs []error
+	set := func(name string, unset bool, parse func(string) error) {
+		value := os.Getenv(name)
+		if value == "" || !unset {
+			return
+		}
+		if err := parse(value); err != nil {
+			errs = append(errs, fmt.Errorf("%s is %q: %w", name, value, err))
+		}
+	}
+	set("SQSBATCH_CONCURRENCY", c.Concurrency == 0, number(&c.Concurrency, 1, 10_000))
+	set("SQSBATCH_RESERVE", c.Reserve == 0, duration(&c.Reserve))
+	set("SQSBATCH_RECORD_TIMEOUT", c.RecordTimeout == 0, duration(&c.RecordTimeout))
+	set("SQSBATCH_DEADLINE_POLICY", c.Deadline == nil, c.setDeadlinePolicy)
+	set("SQSBATCH_MIN_REMAINING", c.MinRemaining == 0, duration(&c.MinRemaining))
+	set("SQSBATCH_GRACE", c.Grace == 0, duration(&c.Grace))
+	set("SQSBATCH_DEAD_LETTER_QUEUE", c.DeadLetterQueue == "", func(s string) error {
+		c.DeadLetterQueue = s
+		return nil
+	})
+	set("SQSBATCH_MAX_RECEIVE_COUNT", c.MaxReceiveCount == 0, number(&c.MaxReceiveCount, 1, 1000))
+	set("SQSBATCH_ON_PERMANENT", c.OnPermanent == "", func(s string) error {
+		c.OnPermanent = partialfailure.OnPermanent(s)
+		return nil
+	})
+	set("SQSBATCH_ERROR_IF_ALL_FAIL", !c.ErrorIfAllFail, boolean(&c.ErrorIfAllFail))
+	set("SQSBATCH_DELETE_SUCCEEDED", !c.DeleteSucceeded, boolean(&c.DeleteSucceeded))
+	set("SQSBATCH_LOG_SUCCEEDED", !c.LogSucceeded, boolean(&c.LogSucceeded))
+
+	kind, base, limit := "exponential", time.Duration(0), time.Duration(0)
+	set("SQSBATCH_BACKOFF", c.Backoff == nil, func(s string) error {
+		kind = s
+		return nil
+	})
+	set("SQSBATCH_BACKOFF_BASE", c.Backoff == nil, duration(&base))
+	set("SQSBATCH_BACKOFF_CAP", c.Backoff == nil, duration(&limit))
+	if c.Backoff == nil {
+		if err := c.setBackoff(kind, base, limit); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) setDeadlinePolicy(name string) error {
+	switch name {
+	case "whole":
+		c.Deadline = batch.WholeRemaining()
+	case "fair":
+		c.Deadline = batch.FairShare(fairFloor)
+	default:
+		return errors.New(`must be "whole" or "fair"`)
+	}
+	return nil
+}
+
+func (c *Config) setBackoff(kind string, base, limit time.Duration) error {
+	if base == 0 {
+		base = partialfailure.DefaultBackoffBase
+	}
+	if limit == 0 {
+		limit = max(partialfailure.DefaultBackoffCap, base)
+	}
+	if base > limit {
+		return fmt.Errorf("SQSBATCH_BACKOFF_BASE is %v: must not be above SQSBATCH_BACKOFF_CAP, which is %v", base, limit)
+	}
+	switch kind {
+	case "exponential":
+		c.Backoff = partialfailure.Exponential(base, limit)
+	case "linear":
+		c.Backoff = partialfailure.Linear(base, limit)
+	case "constant":
+		c.Backoff = partialfailure.Constant(base)
+	default:
+		return fmt.Errorf(`SQSBATCH_BACKOFF is %q: must be "exponential", "linear" or "constant"`, kind)
+	}
+	return nil
+}
+
+func number(to *int, least, most int) func(string) error {
+	return func(s string) error {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < least || n > most {
+			return fmt.Errorf("must be a whole number from %d to %d", least, most)
+		}
+		*to = n
+		return nil
+	}
+}
+
+func duration(to *time.Duration) func(string) error {
+	return func(s string) error {
+		d, err := time.ParseDuration(s)
+		if err != nil || d <= 0 || d > 12*time.Hour {
+			return errors.New(`must be a duration above 0 and up to 12h, like "500ms" or "30s"`)
+		}
+		*to = d
+		return nil
+	}
+}
+
+func boolean(to *bool) func(string) error {
+	return func(s string) error {
+		b, err := strconv.ParseBool(s)
+		if err != nil {
+			return errors.New("must be true or false")
+		}
+		*to = b
+		return nil
+	}
+}

@@ -1,0 +1,130 @@
+package handler
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler/internal/sqsevent"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+// LambdaHandler handles the invocations of a Lambda function by an SQS event
+// source mapping. It is safe for concurrent invocations.
+type LambdaHandler struct {
+	engine  *batch.Engine
+	settler *partialfailure.Settler
+	cfg     Config
+}
+
+// New returns a handler that passes each record to h. It returns an error that
+// names every field or environment variable whose value is out of its bounds.
+// No call is made to AWS, then or on the first invocation that goes well.
+func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
+	if err := cfg.fromEnvironment(); err != nil {
+		return nil, err
+	}
+	cfg.setDefaults()
+	engine, err := batch.New(h, cfg.engine())
+	if err != nil {
+		return nil, err
+	}
+	settler, err := partialfailure.New(cfg.settler(engine.Hooks()))
+	if err != nil {
+		return nil, err
+	}
+	return &LambdaHandler{engine: engine, settler: settler, cfg: cfg}, nil
+}
+
+// Invoke handles one invocation, from the event's bytes to those of the
+// response. It makes a LambdaHandler a lambda.Handler of aws-lambda-go.
+//
+// It returns an [InvalidEventError] when the payload is no SQS event, so that
+// Lambda counts the invocation as failed and keeps every message.
+func (l *LambdaHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	records, err := sqsevent.Decode(payload)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	failures, err := l.process(ctx, records)
+	if err != nil {
+		return nil, err
+	}
+	return partialfailure.AppendResponse(nil, failures), nil
+}
+
+// HandleEvent does what Invoke does for an event that is decoded already. Use
+// it inside a handler of your own; Invoke is faster.
+func (l *LambdaHandler) HandleEvent(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
+	response := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
+	records, err := fromEvent(event)
+	if err != nil {
+		return response, invalid(err)
+	}
+	failures, err := l.process(ctx, records)
+	if err != nil {
+		return response, err
+	}
+	for _, id := range failures {
+		response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: id})
+	}
+	return response, nil
+}
+
+// process runs a batch, settles it, and returns the ids of what failed.
+func (l *LambdaHandler) process(ctx context.Context, records []batch.Record) ([]string, error) {
+	if len(records) == 0 {
+		return nil, nil
+	}
+	info := batch.BatchInfo{
+		Records:  len(records),
+		QueueARN: records[0].QueueARN,
+		Started:  time.Now(),
+		Times:    l.engine.Times(ctx),
+	}
+	hooks := l.engine.Hooks()
+	hooks.BatchStarted(ctx, info)
+	settlement := l.settler.Begin(ctx, info.Times)
+	results := l.engine.Run(ctx, records, info.Times, settlement.Failed)
+	settlement.Finish(results)
+	hooks.BatchSettled(ctx, info, results)
+
+	failures := partialfailure.Failures(results)
+	if len(failures) > 0 && (l.cfg.DeleteSucceeded || l.cfg.ErrorIfAllFail && allFailed(results)) {
+		return nil, &FailedError{Failed: len(failures), Records: len(records)}
+	}
+	return failures, nil
+}
+
+func allFailed(results []batch.Result) bool {
+	for i := range results {
+		if results[i].Outcome.Done() {
+			return false
+		}
+	}
+	return true
+}
+
+// InvalidEventError is returned when the payload is no SQS event, or one that
+// could not be answered record by record.
+type InvalidEventError struct{ Err error }
+
+func invalid(err error) error { return &InvalidEventError{Err: err} }
+
+func (e *InvalidEventError) Error() string {
+	return fmt.Sprintf("the event is not one of an SQS event source mapping: %v", e.Err)
+}
+
+// Unwrap returns what is wrong with the event.
+func (e *InvalidEventError) Unwrap() error { return e.Err }
+
+// FailedError is returned when records failed and the configuration asks for
+// an error instead of a report: [Config.ErrorIfAllFail] or
+// [Config.DeleteSucceeded].
+type FailedError struct{ Failed, Records int }
+
+func (e *FailedError) Error() string {
+	return fmt.Sprintf("%d of %d records failed, see the log for each", e.Failed, e.Records)
+}
