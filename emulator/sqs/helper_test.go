@@ -201,3 +201,20 @@ func (b *bench) kinds() string {
 }
 
 func ms(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 10) }
+
+// poll starts a long poll of 20 s and returns where its messages, or none
+// after an error, will come.
+func (b *bench) poll(queue *string) <-chan []types.Message {
+	got := make(chan []types.Message, 1)
+	go func() {
+		out, err := b.ReceiveMessage(b.ctx, &awssqs.ReceiveMessageInput{
+			QueueUrl: queue, MaxNumberOfMessages: 10, WaitTimeSeconds: 20})
+		if err != nil {
+			b.Error(err)
+			out = &awssqs.ReceiveMessageOutput{}
+		}
+		got <- out.Messages
+	}()
+	synctest.Wait() // until it stands in the line
+	return got
+}

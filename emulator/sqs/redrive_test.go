@@ -1,0 +1,202 @@
+package sqs_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+func redrivePolicy(arn string, count int) string {
+	return fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, arn, count)
+}
+
+func TestRedrive(t *testing.T) {
+	virtual(t, func(b *bench) {
+		dead := b.queue("dead")
+		queue := b.queue("orders", "VisibilityTimeout", "10",
+			"RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 2))
+		_, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{QueueUrl: queue, MessageBody: aws.String("a"),
+			MessageAttributes: map[string]types.MessageAttributeValue{"k": {DataType: aws.String("String"), StringValue: aws.String("v")}}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		first := b.one(queue)
+		time.Sleep(10 * time.Second)
+		b.one(queue)
+		time.Sleep(10 * time.Second)
+		b.counts(queue, "1", "0", "0") // it moves when it would be received a third time
+		if got := b.receive(queue); len(got) != 0 {
+			b.Fatalf("received %q beyond maxReceiveCount", bodies(got))
+		}
+		b.counts(queue, "0", "0", "0")
+		m := b.one(dead)
+		if *m.MessageId != *first.MessageId || *m.Body != "a" || *m.MessageAttributes["k"].StringValue != "v" {
+			b.Errorf("dead letter %v of %v", m, first)
+		}
+		for name, want := range map[string]string{
+			"SentTimestamp":            first.Attributes["SentTimestamp"],
+			"ApproximateReceiveCount":  "3", // of all queues
+			"DeadLetterQueueSourceArn": b.server.QueueARN("orders"),
+		} {
+			if m.Attributes[name] != want {
+				b.Errorf("%s is %q, want %q", name, m.Attributes[name], want)
+			}
+		}
+		if got := b.kinds(); got != "sent received returned received returned redriven received" {
+			b.Errorf("events %s", got)
+		}
+		if e := (*b.events)[5]; e.Queue != "orders" || e.DeadLetterQueue != "dead" || e.ReceiveCount != 2 {
+			b.Errorf("event %+v", e)
+		}
+		// The handle of the source queue is none of the dead-letter queue.
+		wantType[*types.ReceiptHandleIsInvalid](b, b.delete(dead, first.ReceiptHandle))
+		if err := b.delete(dead, m.ReceiptHandle); err != nil {
+			b.Error(err)
+		}
+	})
+}
+
+func TestRedriveKeepsRetentionOnStandardQueues(t *testing.T) {
+	virtual(t, func(b *bench) {
+		dead := b.queue("dead", "MessageRetentionPeriod", "120")
+		queue := b.queue("orders", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 1))
+		b.send(queue, "a")
+		b.one(queue, hiddenFor(60))
+		time.Sleep(time.Minute)
+		b.receive(queue)
+		b.counts(dead, "1", "0", "0")
+		time.Sleep(time.Minute) // two since it was sent
+		b.counts(dead, "0", "0", "0")
+	})
+}
+
+func TestRedriveWakesReceiversOfTheDeadLetterQueue(t *testing.T) {
+	virtual(t, func(b *bench) {
+		dead := b.queue("dead")
+		queue := b.queue("orders", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 1))
+		b.send(queue, "a")
+		b.one(queue, hiddenFor(5))
+		letters := b.poll(dead)
+		source := b.poll(queue) // finds the message when its timeout ends
+		start := time.Now()
+		if got := bodies(<-letters); got != "a" || time.Since(start) != 5*time.Second {
+			b.Errorf("received %q after %v", got, time.Since(start))
+		}
+		if got := <-source; len(got) != 0 {
+			b.Errorf("received %q from the source queue", bodies(got))
+		}
+	})
+}
+
+func TestRedriveKeepsFIFOOrder(t *testing.T) {
+	virtual(t, func(b *bench) {
+		dead := b.queue("dead.fifo")
+		queue := b.queue("orders.fifo", "VisibilityTimeout", "5",
+			"RedrivePolicy", redrivePolicy(b.server.QueueARN("dead.fifo"), 1))
+		b.sendFIFO(queue, "g", "1", "2", "3")
+		sent := time.Now()
+		if got := bodies(b.receive(queue, atMost(2))); got != "1 2" {
+			b.Fatalf("received %q", got)
+		}
+		time.Sleep(5 * time.Second)
+		if got := bodies(b.receive(queue)); got != "3" {
+			b.Errorf("after 1 and 2 were used up: %q", got)
+		}
+		letters := b.receive(dead)
+		if bodies(letters) != "1 2" {
+			b.Fatalf("dead letters %q", bodies(letters))
+		}
+		if got := letters[0].Attributes["SentTimestamp"]; got != ms(sent.Add(5*time.Second)) {
+			b.Errorf("SentTimestamp %s: a FIFO queue's starts anew", got)
+		}
+	})
+}
+
+func TestRedriveWithoutATargetGoesOnDelivering(t *testing.T) {
+	virtual(t, func(b *bench) {
+		dead := b.queue("dead")
+		queue := b.queue("orders", "VisibilityTimeout", "0", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 1))
+		b.send(queue, "a")
+		b.one(queue)
+		if _, err := b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: dead}); err != nil {
+			b.Fatal(err)
+		}
+		b.one(queue)
+	})
+}
+
+func TestRedriveInACircleEnds(t *testing.T) {
+	virtual(t, func(b *bench) {
+		first, second := b.queue("first"), b.queue("second")
+		itself := b.queue("itself", "VisibilityTimeout", "0", "RedrivePolicy", redrivePolicy(b.server.QueueARN("itself"), 1))
+		for queue, target := range map[*string]string{first: "second", second: "first"} {
+			if _, err := b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: queue, Attributes: map[string]string{
+				"RedrivePolicy": redrivePolicy(b.server.QueueARN(target), 1), "VisibilityTimeout": "0"}}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.send(first, "a")
+		b.send(itself, "b")
+		for range 3 {
+			b.one(first)
+			b.receive(first) // moves it to second
+			b.one(second)
+			b.receive(second) // and back
+			b.one(itself)
+		}
+	})
+}
+
+func TestRedrivePolicies(t *testing.T) {
+	virtual(t, func(b *bench) {
+		dead, closed := b.queue("dead"), b.queue("closed", "RedriveAllowPolicy", `{"redrivePermission":"denyAll"}`)
+		chosen := b.queue("chosen", "RedriveAllowPolicy",
+			`{"redrivePermission":"byQueue","sourceQueueArns":["`+b.server.QueueARN("source")+`"]}`)
+		b.queue("dead.fifo")
+		for policy, code := range map[string]string{
+			redrivePolicy(b.server.QueueARN("none"), 3):                   "InvalidParameterValue",
+			redrivePolicy(b.server.QueueARN("dead.fifo"), 3):              "InvalidParameterValue",
+			redrivePolicy(b.server.QueueARN("closed"), 3):                 "InvalidParameterValue",
+			redrivePolicy(b.server.QueueARN("dead"), 0):                   "InvalidParameterValue",
+			redrivePolicy(b.server.QueueARN("dead"), 1001):                "InvalidParameterValue",
+			redrivePolicy("arn:aws:sqs:eu-west-1:000000000000:dead", 3):   "InvalidParameterValue",
+			`{"maxReceiveCount":3}`:                                       "InvalidParameterValue",
+			`{"deadLetterTargetArn":"` + b.server.QueueARN("dead") + `"}`: "InvalidParameterValue",
+			`[]`: "InvalidParameterValue",
+		} {
+			_, err := b.CreateQueue(b.ctx, &awssqs.CreateQueueInput{QueueName: aws.String("orders"), Attributes: map[string]string{"RedrivePolicy": policy}})
+			b.wantCode(err, code)
+		}
+		b.queue("source", "RedrivePolicy", redrivePolicy(b.server.QueueARN("chosen"), 3))
+		text := b.queue("text", "RedrivePolicy", `{"deadLetterTargetArn":"`+b.server.QueueARN("dead")+`","maxReceiveCount":"5"}`)
+		if got := b.attributes(text)["RedrivePolicy"]; got != redrivePolicy(b.server.QueueARN("dead"), 5) {
+			b.Errorf("RedrivePolicy %s", got)
+		}
+		sources := func(queue *string) []string {
+			out, err := b.ListDeadLetterSourceQueues(b.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: queue})
+			if err != nil {
+				b.Fatal(err)
+			}
+			return out.QueueUrls
+		}
+		if got := sources(dead); len(got) != 1 || got[0] != *text {
+			b.Errorf("sources of dead: %v", got)
+		}
+		if got := sources(chosen); len(got) != 1 || got[0] != b.server.QueueURL("source") {
+			b.Errorf("sources of chosen: %v", got)
+		}
+		if got := sources(closed); len(got) != 0 {
+			b.Errorf("sources of closed: %v", got)
+		}
+		if _, err := b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: text, Attributes: map[string]string{"RedrivePolicy": ""}}); err != nil {
+			b.Fatal(err)
+		}
+		if got := sources(dead); len(got) != 0 {
+			b.Errorf("sources after the policy was removed: %v", got)
+		}
+	})
+}
