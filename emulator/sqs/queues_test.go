@@ -1,0 +1,277 @@
+package sqs_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+func TestCreateQueue(t *testing.T) {
+	virtual(t, func(b *bench) {
+		b.queue("existing", "VisibilityTimeout", "60")
+		b.queue("existing.fifo")
+		long := strings.Repeat("q", 80)
+		for _, tc := range []struct {
+			name       string
+			attributes map[string]string
+			code       string // "" for success
+		}{
+			{"existing", nil, ""},
+			{"existing", map[string]string{"VisibilityTimeout": "60"}, ""},
+			{"existing", map[string]string{"DelaySeconds": "0"}, ""}, // the default
+			{"existing", map[string]string{"VisibilityTimeout": "30"}, "QueueAlreadyExists"},
+			{"existing", map[string]string{"KmsMasterKeyId": "alias/aws/sqs"}, "QueueAlreadyExists"},
+			{"existing.fifo", map[string]string{"FifoQueue": "true"}, ""},
+			{"existing.fifo", map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "true"}, "QueueAlreadyExists"},
+			{long, nil, ""},
+			{long + "q", nil, "InvalidParameterValue"},
+			{"", nil, "MissingParameter"},
+			{"a.b", nil, "InvalidParameterValue"},
+			{"new.fifo", nil, "InvalidParameterValue"},
+			{"new", map[string]string{"FifoQueue": "true"}, "InvalidParameterValue"},
+			{long + ".fifo", map[string]string{"FifoQueue": "true"}, "InvalidParameterValue"},
+			{long[:75] + ".fifo", map[string]string{"FifoQueue": "true"}, ""},
+			{"new", map[string]string{"FifoQueue": "false"}, "InvalidAttributeName"},
+			{"new", map[string]string{"FifoQueue": "yes"}, "InvalidAttributeValue"},
+			{"new", map[string]string{"ContentBasedDeduplication": "true"}, "InvalidAttributeName"},
+			{"new", map[string]string{"Colour": "red"}, "InvalidAttributeName"},
+			{"new", map[string]string{"QueueArn": "arn"}, "InvalidAttributeName"},
+		} {
+			out, err := b.CreateQueue(b.ctx, &awssqs.CreateQueueInput{QueueName: &tc.name, Attributes: tc.attributes})
+			if tc.code != "" {
+				b.wantCode(err, tc.code)
+			} else if err != nil || *out.QueueUrl != b.server.QueueURL(tc.name) {
+				b.Errorf("%s: %v", tc.name, err)
+			}
+		}
+		_, err := b.CreateQueue(b.ctx, &awssqs.CreateQueueInput{QueueName: aws.String("existing"), Attributes: map[string]string{"DelaySeconds": "1"}})
+		wantType[*types.QueueNameExists](b, err)
+	})
+}
+
+func TestAttributeValues(t *testing.T) {
+	for name, tc := range map[string]struct{ good, bad []string }{
+		"DelaySeconds":                  {[]string{"0", "900"}, []string{"-1", "901", "", "x"}},
+		"MaximumMessageSize":            {[]string{"1024", "1048576"}, []string{"1023", "1048577"}},
+		"MessageRetentionPeriod":        {[]string{"60", "1209600"}, []string{"59", "1209601"}},
+		"ReceiveMessageWaitTimeSeconds": {[]string{"0", "20"}, []string{"-1", "21"}},
+		"VisibilityTimeout":             {[]string{"0", "43200"}, []string{"-1", "43201", "1.5"}},
+		"KmsDataKeyReusePeriodSeconds":  {[]string{"60", "86400"}, []string{"59", "86401"}},
+		"SqsManagedSseEnabled":          {[]string{"true", "false"}, []string{"yes"}},
+		"KmsMasterKeyId":                {[]string{"alias/aws/sqs"}, nil},
+		"Policy":                        {[]string{`{"Version":"2012-10-17"}`}, []string{"{", "null", "3"}},
+		"ContentBasedDeduplication":     {[]string{"true", "false"}, []string{"1"}},
+		"DeduplicationScope":            {[]string{"messageGroup", "queue"}, []string{"group"}},
+		"RedriveAllowPolicy":            {[]string{`{"redrivePermission":"allowAll"}`}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(b *bench) {
+				queue := b.queue("orders.fifo")
+				set := func(value string) error {
+					_, err := b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{
+						QueueUrl: queue, Attributes: map[string]string{name: value}})
+					return err
+				}
+				for _, value := range tc.good {
+					if err := set(value); err != nil {
+						b.Errorf("%q: %v", value, err)
+					}
+					if got := b.attributes(queue)[name]; got != value {
+						b.Errorf("%q reads back as %q", value, got)
+					}
+				}
+				for _, value := range tc.bad {
+					wantType[*types.InvalidAttributeValue](b, set(value))
+				}
+			})
+		})
+	}
+}
+
+func TestSetQueueAttributes(t *testing.T) {
+	virtual(t, func(b *bench) {
+		standard, fifo := b.queue("orders"), b.queue("orders.fifo")
+		set := func(queue *string, attributes map[string]string) error {
+			_, err := b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: queue, Attributes: attributes})
+			return err
+		}
+		wantType[*types.InvalidAttributeName](b, set(standard, map[string]string{"FifoQueue": "true"}))
+		wantType[*types.InvalidAttributeValue](b, set(fifo, map[string]string{"FifoQueue": "false"}))
+		wantType[*types.InvalidAttributeName](b, set(standard, map[string]string{"DelaySeconds": "1", "Nope": "1"}))
+		if got := b.attributes(standard)["DelaySeconds"]; got != "0" {
+			b.Errorf("a refused request set DelaySeconds to %s", got)
+		}
+		wantType[*types.InvalidAttributeValue](b, set(fifo, map[string]string{"FifoThroughputLimit": "perMessageGroupId"}))
+		if err := set(fifo, map[string]string{"FifoThroughputLimit": "perMessageGroupId", "DeduplicationScope": "messageGroup"}); err != nil {
+			b.Error(err)
+		}
+		created := time.Now()
+		time.Sleep(time.Minute)
+		if err := set(standard, map[string]string{"Policy": `{"Version":"2012-10-17"}`, "VisibilityTimeout": "5"}); err != nil {
+			b.Fatal(err)
+		}
+		got := b.attributes(standard)
+		if got["LastModifiedTimestamp"] != fmt.Sprint(time.Now().Unix()) || got["CreatedTimestamp"] != fmt.Sprint(created.Unix()) {
+			b.Errorf("timestamps %v", got)
+		}
+		if err := set(standard, map[string]string{"Policy": ""}); err != nil {
+			b.Fatal(err)
+		}
+		if _, ok := b.attributes(standard)["Policy"]; ok {
+			b.Error("an empty value did not remove the policy")
+		}
+		b.send(standard, "a")
+		b.one(standard)
+		time.Sleep(5 * time.Second)
+		b.one(standard)
+	})
+}
+
+func TestGetQueueAttributes(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		got := slices.Sorted(maps.Keys(b.attributes(queue)))
+		want := []string{"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed", "ApproximateNumberOfMessagesNotVisible",
+			"CreatedTimestamp", "DelaySeconds", "LastModifiedTimestamp", "MaximumMessageSize", "MessageRetentionPeriod",
+			"QueueArn", "ReceiveMessageWaitTimeSeconds", "SqsManagedSseEnabled", "VisibilityTimeout"}
+		if !slices.Equal(got, want) {
+			b.Errorf("all: %v", got)
+		}
+		get := func(names ...types.QueueAttributeName) (map[string]string, error) {
+			out, err := b.GetQueueAttributes(b.ctx, &awssqs.GetQueueAttributesInput{QueueUrl: queue, AttributeNames: names})
+			if err != nil {
+				return nil, err
+			}
+			return out.Attributes, nil
+		}
+		some, err := get("QueueArn", "RedrivePolicy")
+		if err != nil || len(some) != 1 || some["QueueArn"] != "arn:aws:sqs:us-east-1:000000000000:orders" {
+			b.Errorf("two: %v, %v", some, err)
+		}
+		if none, err := get(); err != nil || len(none) != 0 {
+			b.Errorf("none: %v, %v", none, err)
+		}
+		_, err = get("Colour")
+		wantType[*types.InvalidAttributeName](b, err)
+	})
+}
+
+func TestQueueURLs(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		out, err := b.GetQueueUrl(b.ctx, &awssqs.GetQueueUrlInput{QueueName: aws.String("orders")})
+		if err != nil || *out.QueueUrl != *queue || *queue != b.server.URL()+"/000000000000/orders" {
+			b.Errorf("URL %v, %v", out, err)
+		}
+		_, err = b.GetQueueUrl(b.ctx, &awssqs.GetQueueUrlInput{QueueName: aws.String("orders"), QueueOwnerAWSAccountId: aws.String("111111111111")})
+		wantType[*types.QueueDoesNotExist](b, err)
+		for url, exists := range map[string]bool{
+			"https://sqs.us-east-1.amazonaws.com/000000000000/orders": true,
+			"http://localhost:9324/000000000000/orders":               true,
+			"https://sqs.us-east-1.amazonaws.com/111111111111/orders": false,
+			"http://localhost:9324/000000000000/other":                false,
+			"orders": false,
+			"///":    false,
+		} {
+			_, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String("a")})
+			if exists && err != nil {
+				b.Errorf("%s: %v", url, err)
+			}
+			if !exists {
+				wantType[*types.QueueDoesNotExist](b, err)
+			}
+		}
+	})
+}
+
+func TestDeletedQueues(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		b.send(queue, "a")
+		old := b.one(queue)
+		if _, err := b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: queue}); err != nil {
+			b.Fatal(err)
+		}
+		_, err := b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: queue})
+		wantType[*types.QueueDoesNotExist](b, err)
+		_, err = b.CreateQueue(b.ctx, &awssqs.CreateQueueInput{QueueName: aws.String("orders")})
+		wantType[*types.QueueDeletedRecently](b, err)
+		time.Sleep(time.Minute)
+		queue = b.queue("orders")
+		b.counts(queue, "0", "0", "0")
+		wantType[*types.ReceiptHandleIsInvalid](b, b.delete(queue, old.ReceiptHandle))
+	})
+}
+
+func TestListQueues(t *testing.T) {
+	virtual(t, func(b *bench) {
+		var want []string
+		for i := range 5 {
+			want = append(want, *b.queue(fmt.Sprintf("orders-%d", i)))
+		}
+		b.queue("other")
+		var got []string
+		pages := awssqs.NewListQueuesPaginator(b, &awssqs.ListQueuesInput{
+			QueueNamePrefix: aws.String("orders"), MaxResults: aws.Int32(2)})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(b.ctx)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if len(page.QueueUrls) > 2 {
+				b.Errorf("a page of %d", len(page.QueueUrls))
+			}
+			got = append(got, page.QueueUrls...)
+		}
+		if !slices.Equal(got, want) {
+			b.Errorf("listed %v", got)
+		}
+		all, err := b.ListQueues(b.ctx, nil)
+		if err != nil || len(all.QueueUrls) != 6 || all.NextToken != nil {
+			b.Errorf("all: %v, %v", all, err)
+		}
+		_, err = b.ListQueues(b.ctx, &awssqs.ListQueuesInput{MaxResults: aws.Int32(1001)})
+		b.wantCode(err, "InvalidParameterValue")
+		_, err = b.ListQueues(b.ctx, &awssqs.ListQueuesInput{NextToken: aws.String("?")})
+		b.wantCode(err, "InvalidParameterValue")
+	})
+}
+
+func TestTags(t *testing.T) {
+	virtual(t, func(b *bench) {
+		out, err := b.CreateQueue(b.ctx, &awssqs.CreateQueueInput{QueueName: aws.String("orders"), Tags: map[string]string{"team": "ship", "stage": "test"}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := b.TagQueue(b.ctx, &awssqs.TagQueueInput{QueueUrl: out.QueueUrl, Tags: map[string]string{"stage": "prod", "cost": "1"}}); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := b.UntagQueue(b.ctx, &awssqs.UntagQueueInput{QueueUrl: out.QueueUrl, TagKeys: []string{"cost"}}); err != nil {
+			b.Fatal(err)
+		}
+		many := map[string]string{}
+		for i := range 49 {
+			many[fmt.Sprint(i)] = ""
+		}
+		_, err = b.TagQueue(b.ctx, &awssqs.TagQueueInput{QueueUrl: out.QueueUrl, Tags: many})
+		b.wantCode(err, "InvalidParameterValue")
+		tags, err := b.ListQueueTags(b.ctx, &awssqs.ListQueueTagsInput{QueueUrl: out.QueueUrl})
+		if err != nil || !maps.Equal(tags.Tags, map[string]string{"team": "ship", "stage": "prod"}) {
+			b.Errorf("tags %v, %v", tags, err)
+		}
+	})
+}
+
+func TestUnimplementedOperationsSaySo(t *testing.T) {
+	virtual(t, func(b *bench) {
+		_, err := b.StartMessageMoveTask(b.ctx, &awssqs.StartMessageMoveTaskInput{SourceArn: aws.String(b.server.QueueARN("dead"))})
+		wantType[*types.UnsupportedOperation](b, err)
+	})
+}
