@@ -1,0 +1,59 @@
+.DEFAULT_GOAL := help
+
+# The machine that template.yaml asks for, so that it is said in one place.
+# "make ARCH=amd64 ..." overrides it.
+ARCH = $(if $(shell grep -E '^ *Architectures: *\[x86_64\]' template.yaml),amd64,arm64)
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## run examples/orders on this machine, with a queue and orders to ship
+	go run ./cmd/sqsbatch local
+
+.PHONY: test
+test: ## run the tests
+	go test ./...
+
+.PHONY: race
+race: ## run the tests under the race detector
+	go test -race ./...
+
+.PHONY: cover
+cover: ## run the tests and show what they cover (cover.out)
+	go test -coverprofile=cover.out ./...
+	go tool cover -func=cover.out | tail -n 1
+
+.PHONY: bench
+bench: ## run the benchmarks, six times each, as benchstat wants them
+	go test -run='^$$' -bench=. -benchmem -count=6 ./...
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for a while (FUZZTIME=30s)
+	FUZZTIME=$${FUZZTIME:-30s} .ci/run fuzz
+
+.PHONY: lint
+lint: ## check formatting, go vet on three systems, staticcheck, go.mod
+	.ci/run gofmt vet staticcheck tidy
+
+.PHONY: sam
+sam: ## validate template.yaml and build it with SAM (installs SAM by itself)
+	go run ./test/integration/sam
+
+.PHONY: rie
+rie: ## run the sample events through AWS's Runtime Interface Emulator (Linux)
+	go run ./test/integration/rie
+
+.PHONY: ci
+ci: ## everything that a change must pass
+	.ci/run
+
+# What "sam build" calls for OrdersFunction. Everything that decides what comes
+# out is on the line: without CGO_ENABLED=0 the binary would want the build
+# machine's C library, and -buildvcs=false makes the same source the same file.
+# lambda.norpc leaves out what only the retired go1.x runtime needed.
+.PHONY: build-OrdersFunction
+build-OrdersFunction:
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) GOFLAGS= go build -trimpath -buildvcs=false \
+		-tags lambda.norpc -ldflags "-s -w" -o "$(ARTIFACTS_DIR)/bootstrap" ./examples/orders

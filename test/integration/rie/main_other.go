@@ -1,0 +1,14 @@
+//go:build !linux
+
+// Command rie needs Linux: AWS's Runtime Interface Emulator is a Linux program.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	fmt.Fprintln(os.Stderr, "rie: AWS's Runtime Interface Emulator runs on Linux only")
+	os.Exit(1)
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"debug/buildinfo"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// checkBootstrap looks for what would keep a binary from starting on Lambda, or
+// make it larger than it need be. It returns the size in bytes.
+func checkBootstrap(path, arch string) (int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	if info.Mode()&0o111 == 0 {
+		return 0, errors.New("is not executable")
+	}
+	if err := checkELF(path, arch); err != nil {
+		return 0, err
+	}
+	return info.Size(), checkSettings(path)
+}
+
+func checkELF(path, arch string) error {
+	f, err := elf.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	want := map[string]elf.Machine{"arm64": elf.EM_AARCH64, "x86_64": elf.EM_X86_64}[arch]
+	if f.Machine != want {
+		return fmt.Errorf("is for %v, template.yaml asks for %s", f.Machine, arch)
+	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return errors.New("is dynamically linked: it would want the build machine's C library")
+		}
+	}
+	if f.Section(".symtab") != nil || f.Section(".debug_info") != nil || f.Section(".zdebug_info") != nil {
+		return errors.New("is not stripped")
+	}
+	return nil
+}
+
+func checkSettings(path string) error {
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	got := map[string]string{}
+	for _, s := range info.Settings {
+		got[s.Key] = s.Value
+	}
+	for key, want := range map[string]string{"CGO_ENABLED": "0", "-tags": "lambda.norpc", "-trimpath": "true"} {
+		if got[key] != want {
+			return fmt.Errorf("was built with %s=%q, want %q", key, got[key], want)
+		}
+	}
+	return nil
+}
+
+// builtArchitecture is the function's architecture in a built template.
+func builtArchitecture(template string) (string, error) {
+	b, err := os.ReadFile(template)
+	if err != nil {
+		return "", err
+	}
+	var t struct {
+		Resources struct {
+			OrdersFunction struct {
+				Properties struct {
+					Architectures []string `yaml:"Architectures"`
+				} `yaml:"Properties"`
+			} `yaml:"OrdersFunction"`
+		} `yaml:"Resources"`
+	}
+	if err := yaml.Unmarshal(b, &t); err != nil {
+		return "", fmt.Errorf("%s: %w", template, err)
+	}
+	archs := t.Resources.OrdersFunction.Properties.Architectures
+	if len(archs) != 1 {
+		return "", fmt.Errorf("OrdersFunction has the architectures %v, want one", archs)
+	}
+	return archs[0], nil
+}
