@@ -1,0 +1,85 @@
+package batch_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+type order struct {
+	ID       string    `json:"id"`
+	Quantity int8      `json:"quantity"`
+	At       time.Time `json:"at"`
+	Lines    []struct {
+		SKU string `json:"sku"`
+	} `json:"lines"`
+}
+
+func TestJSONDecodes(t *testing.T) {
+	var got order
+	h := batch.JSON(func(_ context.Context, o order) error { got = o; return nil })
+	if err := h.Handle(t.Context(), batch.Record{Body: ` {"id":"o-1","quantity":2,"more":1} `}); err != nil || got.ID != "o-1" || got.Quantity != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestJSONMalformed(t *testing.T) {
+	const secret = "swordfish"
+	for name, c := range map[string]struct {
+		body   string
+		strict bool
+		want   string // in the reason; empty: accepted
+	}{
+		"empty":             {"", false, "offset 0"},
+		"empty, strict":     {"", true, "empty"},
+		"syntax":            {`{"id":"` + secret + `"x}`, false, "not valid JSON at offset 18"},
+		"syntax, strict":    {`{"id":"` + secret + `"x}`, true, "not valid JSON at offset 18"},
+		"cut off":           {`{"id":"` + secret, false, "not valid JSON at offset 16"},
+		"cut off, strict":   {`{"id":"` + secret, true, "too early"},
+		"wrong type":        {`{"id":7}`, false, `field "id": a JSON number does not go into string`},
+		"nested type":       {`{"lines":[{"sku":7}]}`, false, `field "lines.sku": a JSON number`},
+		"number too large":  {`{"quantity":31337}`, false, `field "quantity": a JSON number does not go into int8`},
+		"a type of its own": {`{"at":"` + secret + `"}`, false, "not accepted by its type (*time.ParseError)"},
+		"trailing":          {`{} {"id":"` + secret + `"}`, false, "offset"},
+		"trailing, strict":  {`{} {"id":"` + secret + `"}`, true, "after the JSON value"},
+		"garbage, strict":   {`{} x`, true, "after the JSON value"},
+		"unknown":           {`{"nope":1}`, false, ""},
+		"unknown, strict":   {`{"nope":1}`, true, `unknown field "nope"`},
+		"good, strict":      {`{"id":"o-1"}`, true, ""},
+		"invalid UTF-8":     {"{\"id\":\"\xff\"}", false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			called := false
+			var opts []batch.JSONOption
+			if c.strict {
+				opts = append(opts, batch.DisallowUnknownFields())
+			}
+			h := batch.JSON(func(context.Context, order) error { called = true; return nil }, opts...)
+			err := h.Handle(t.Context(), batch.Record{Body: c.body})
+			if c.want == "" {
+				if err != nil || !called {
+					t.Errorf("error %v, called %v", err, called)
+				}
+				return
+			}
+			var malformed *batch.MalformedError
+			if !errors.As(err, &malformed) || called {
+				t.Fatalf("error %v, called %v", err, called)
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%q, want %q in it", err, c.want)
+			}
+			// Rule 25: the body's values stay out of the text.
+			if strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "31337") {
+				t.Errorf("the error quotes the body: %q", err)
+			}
+			if errors.Unwrap(err) == nil {
+				t.Error("the decoder's error is lost")
+			}
+		})
+	}
+}

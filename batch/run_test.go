@@ -1,0 +1,307 @@
+package batch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// recorder is a hook that notes everything.
+type recorder struct {
+	mu       sync.Mutex
+	started  []string
+	finished []string
+	warnings []batch.Warning
+}
+
+func (r *recorder) RecordStarted(ctx context.Context, record *batch.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.started = append(r.started, record.MessageID)
+}
+
+func (r *recorder) RecordFinished(_ context.Context, result batch.Result) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.finished = append(r.finished, result.Record.MessageID+" "+result.Outcome.String())
+}
+
+func (r *recorder) Warned(_ context.Context, w batch.Warning) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.warnings = append(r.warnings, w)
+}
+
+func TestRule07EveryRecordHasOneOutcomeInOrder(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		var hook recorder
+		boom := errors.New("boom")
+		results := invoke(t, 10*time.Second, standard(5), batch.Config{Hooks: []any{&hook}}, func(ctx context.Context, r batch.Record) error {
+			switch r.MessageID {
+			case "m-1":
+				return boom
+			case "m-2":
+				return batch.Permanent(boom)
+			case "m-3":
+				return wait(ctx, time.Hour, false)
+			}
+			return nil
+		})
+		// Permanent is a plain failure until it has reached a dead-letter queue.
+		if got, want := outcomes(results), []batch.Outcome{batch.Succeeded, batch.Retry, batch.Retry, batch.Abandoned, batch.Succeeded}; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		for i, r := range results {
+			if r.Record.MessageID != fmt.Sprintf("m-%d", i) {
+				t.Errorf("result %d is of %s", i, r.Record.MessageID)
+			}
+			if r.Outcome.Done() != (r.Err == nil) {
+				t.Errorf("%s: %v with error %v", r.Record.MessageID, r.Outcome, r.Err)
+			}
+		}
+		slices.Sort(hook.finished)
+		if want := []string{"m-0 succeeded", "m-1 retry", "m-2 retry", "m-3 abandoned", "m-4 succeeded"}; !slices.Equal(hook.finished, want) {
+			t.Errorf("hooks were told %v", hook.finished)
+		}
+		if len(hook.started) != 5 {
+			t.Errorf("hooks were told of %d starts", len(hook.started))
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+func TestRule09PanicsAndGoexitFailTheirRecordOnly(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		results := invoke(t, 10*time.Second, standard(5), batch.Config{Concurrency: 2}, func(_ context.Context, r batch.Record) error {
+			switch r.MessageID {
+			case "m-0":
+				panic(fmt.Errorf("wrapped: %w", io.ErrUnexpectedEOF))
+			case "m-1":
+				var nothing *batch.Record
+				_ = nothing.Body
+			case "m-2":
+				runtime.Goexit()
+			case "m-3":
+				panic(nil)
+			}
+			return nil
+		})
+		if got, want := outcomes(results), []batch.Outcome{batch.Retry, batch.Retry, batch.Retry, batch.Retry, batch.Succeeded}; !slices.Equal(got, want) {
+			t.Fatalf("%v, want %v", got, want)
+		}
+		var panicked *batch.PanicError
+		if !errors.As(results[0].Err, &panicked) || !errors.Is(results[0].Err, io.ErrUnexpectedEOF) {
+			t.Errorf("panic with an error: %v", results[0].Err)
+		}
+		if !strings.Contains(string(panicked.Stack), "run_test.go") {
+			t.Errorf("the stack does not show where:\n%s", panicked.Stack)
+		}
+		var runtimeError runtime.Error
+		if !errors.As(results[1].Err, &runtimeError) {
+			t.Errorf("nil pointer: %v", results[1].Err)
+		}
+		if !errors.Is(results[2].Err, batch.ErrGoexit) {
+			t.Errorf("Goexit: %v", results[2].Err)
+		}
+		var panicNil *runtime.PanicNilError
+		if !errors.As(results[3].Err, &panicNil) {
+			t.Errorf("panic(nil): %v", results[3].Err)
+		}
+	})
+}
+
+func TestRule09GoexitOfEveryRecordStillEnds(t *testing.T) {
+	results := invoke(t, time.Minute, standard(50), batch.Config{Concurrency: 3}, func(context.Context, batch.Record) error {
+		runtime.Goexit()
+		return nil
+	})
+	for _, r := range results {
+		if !errors.Is(r.Err, batch.ErrGoexit) {
+			t.Fatalf("%s: %v", r.Record.MessageID, r.Err)
+		}
+	}
+}
+
+func TestRule09ConcurrentInvocationsShareNothing(t *testing.T) {
+	engine := newEngine(t, batch.Config{}, func(_ context.Context, r batch.Record) error {
+		if r.Attempt > 1 {
+			return errors.New("again")
+		}
+		return nil
+	})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			records := standard(100)
+			for i := range records {
+				records[i].Attempt = 1 + i%2
+			}
+			for i, r := range engine.Run(t.Context(), records, batch.Times{}, nil) {
+				if want := []batch.Outcome{batch.Succeeded, batch.Retry}[i%2]; r.Outcome != want {
+					t.Errorf("record %d: %v, want %v", i, r.Outcome, want)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestRule15OnlyTheQueueTellsFIFO(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		fair := fifo("g", "g", "g")
+		for i := range fair {
+			fair[i].QueueARN = standardARN // a fair queue: groups without order
+		}
+		begin := time.Now()
+		results := invoke(t, 10*time.Second, fair, batch.Config{}, func(ctx context.Context, r batch.Record) error {
+			if r.MessageID == "m-0" {
+				return errors.New("no")
+			}
+			return wait(ctx, time.Second, true)
+		})
+		if got, want := outcomes(results), []batch.Outcome{batch.Retry, batch.Succeeded, batch.Succeeded}; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		if took := time.Since(begin); took != time.Second {
+			t.Errorf("the batch took %v: the group was handled in order", took)
+		}
+	})
+}
+
+func TestRule16GroupsInOrderAndAfterAFailureSkipped(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		records := fifo("a", "b", "a", "b", "a", "c", "b")
+		var mu sync.Mutex
+		handled := map[string][]string{}
+		var units [][]string
+		engine := newEngine(t, batch.Config{}, func(ctx context.Context, r batch.Record) error {
+			mu.Lock()
+			handled[r.GroupID] = append(handled[r.GroupID], r.MessageID)
+			mu.Unlock()
+			if err := wait(ctx, time.Second, true); err != nil {
+				return err
+			}
+			if r.MessageID == "m-2" {
+				return errors.New("no")
+			}
+			return nil
+		})
+		begin := time.Now()
+		results := engine.Run(t.Context(), records, batch.Times{}, func(unit []*batch.Result) {
+			var ids []string
+			for _, r := range unit {
+				ids = append(ids, r.Record.MessageID)
+			}
+			units = append(units, ids)
+		})
+		if got, want := outcomes(results), []batch.Outcome{batch.Succeeded, batch.Succeeded, batch.Retry, batch.Succeeded, batch.Skipped, batch.Succeeded, batch.Succeeded}; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		if got, want := fmt.Sprint(handled), "map[a:[m-0 m-2] b:[m-1 m-3 m-6] c:[m-5]]"; got != want {
+			t.Errorf("handled %v, want %v", got, want)
+		}
+		if got, want := fmt.Sprint(units), "[[m-2 m-4]]"; got != want {
+			t.Errorf("told of the failures %v, want %v", got, want)
+		}
+		if !errors.Is(results[4].Err, batch.ErrSkipped) || !strings.Contains(results[4].Err.Error(), "m-2") {
+			t.Errorf("the skipped record's error is %v", results[4].Err)
+		}
+		if took := time.Since(begin); took != 3*time.Second {
+			t.Errorf("took %v, want 3s: the longest group", took)
+		}
+	})
+}
+
+func TestRule16AMalformedRecordIsAFailureOfItsGroup(t *testing.T) {
+	records := fifo("a", "a")
+	records[0].Body, records[1].Body = "{", "{}"
+	results := invoke(t, 0, records, batch.Config{}, batch.JSON(func(context.Context, struct{}) error { return nil }))
+	if got, want := outcomes(results), []batch.Outcome{batch.Retry, batch.Skipped}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestRule16OverdueGroupWaitsAndGoesOn(t *testing.T) {
+	// The first record is overdue after 3 s and returns nil after 5: its group
+	// waits for it, and goes on in order.
+	virtual(t, func(t *testing.T) {
+		cfg := batch.Config{Concurrency: 1, RecordTimeout: 2 * time.Second}
+		var mu sync.Mutex
+		var order []string
+		results := invoke(t, time.Minute, fifo("a", "a", "b", "b", "b"), cfg, func(ctx context.Context, r batch.Record) error {
+			mu.Lock()
+			order = append(order, r.MessageID)
+			mu.Unlock()
+			if r.MessageID == "m-0" {
+				return wait(ctx, 5*time.Second, false)
+			}
+			return wait(ctx, 1500*time.Millisecond, false)
+		})
+		for _, r := range results {
+			if r.Outcome != batch.Succeeded {
+				t.Errorf("%s: %v (%v)", r.Record.MessageID, r.Outcome, r.Err)
+			}
+		}
+		if slices.Index(order, "m-1") < slices.Index(order, "m-3") {
+			t.Errorf("handled in the order %v: the group went on before its first record was over", order)
+		}
+	})
+}
+
+func TestRule16OverdueGroupIsSkippedWhenItNeverReturns(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		cfg := batch.Config{Concurrency: 1, RecordTimeout: 2 * time.Second}
+		results := invoke(t, time.Minute, fifo("a", "a", "b"), cfg, func(ctx context.Context, r batch.Record) error {
+			return wait(ctx, time.Hour, r.GroupID == "b")
+		})
+		if got, want := outcomes(results), []batch.Outcome{batch.Abandoned, batch.Skipped, batch.Retry}; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+func TestRule26ConfigurationIsValidated(t *testing.T) {
+	ok := batch.HandlerFunc(func(context.Context, batch.Record) error { return nil })
+	for name, c := range map[string]struct {
+		h    batch.Handler
+		cfg  batch.Config
+		want string
+	}{
+		"no handler":  {nil, batch.Config{}, "handler is nil"},
+		"concurrency": {ok, batch.Config{Concurrency: -1}, "Concurrency is -1, must be 1 to 10000"},
+		"too many":    {ok, batch.Config{Concurrency: 10_001}, "Concurrency is 10001"},
+		"reserve":     {ok, batch.Config{Reserve: -time.Second}, "Reserve is -1s, must be 0 to 12h0m0s"},
+		"timeout":     {ok, batch.Config{RecordTimeout: 13 * time.Hour}, "RecordTimeout is 13h0m0s"},
+		"hook":        {ok, batch.Config{Hooks: []any{42}}, "Hooks[0] is a int"},
+	} {
+		if _, err := batch.New(c.h, c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q in it", name, err, c.want)
+		}
+	}
+}
+
+func TestHooksThatPanicAreContained(t *testing.T) {
+	var hook recorder
+	results := invoke(t, 0, standard(1), batch.Config{Hooks: []any{badHook{}, &hook}}, func(context.Context, batch.Record) error { return nil })
+	if results[0].Outcome != batch.Succeeded || len(hook.finished) != 1 {
+		t.Errorf("%v, other hooks told %v", results[0].Outcome, hook.finished)
+	}
+	if len(hook.warnings) != 2 {
+		t.Errorf("%d warnings, want one each for start and finish", len(hook.warnings))
+	}
+}
+
+type badHook struct{}
+
+func (badHook) RecordStarted(context.Context, *batch.Record) { panic("start") }
+func (badHook) RecordFinished(context.Context, batch.Result) { panic("finish") }

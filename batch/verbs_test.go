@@ -1,0 +1,57 @@
+package batch_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+func TestVerbsWrap(t *testing.T) {
+	for _, err := range []error{
+		batch.Permanent(io.EOF),
+		batch.RetryAfter(time.Second, io.EOF),
+		fmt.Errorf("while shipping: %w", batch.Permanent(io.EOF)),
+		errors.Join(errors.New("other"), batch.RetryAfter(time.Second, io.EOF)),
+	} {
+		if !errors.Is(err, io.EOF) {
+			t.Errorf("%v does not unwrap", err)
+		}
+	}
+}
+
+func TestVerbsOfNilAreFailures(t *testing.T) {
+	if err := batch.Permanent(nil); err == nil || err.Error() != "permanent failure" {
+		t.Errorf("Permanent(nil): %v", err)
+	}
+	if err := batch.RetryAfter(30*time.Second, nil); err == nil || err.Error() != "retry after 30s" {
+		t.Errorf("RetryAfter(nil): %v", err)
+	}
+}
+
+func TestRetryAfterIsNeverNegative(t *testing.T) {
+	var after *batch.RetryAfterError
+	if !errors.As(batch.RetryAfter(-time.Second, io.EOF), &after) || after.After != 0 {
+		t.Errorf("%+v", after)
+	}
+}
+
+func TestIsPermanent(t *testing.T) {
+	for err, want := range map[error]bool{
+		io.EOF:                                    false,
+		batch.RetryAfter(0, io.EOF):               false,
+		batch.Permanent(io.EOF):                   true,
+		&batch.MalformedError{Reason: "x"}:        true,
+		fmt.Errorf("x: %w", batch.Permanent(nil)): true,
+		errors.Join(batch.RetryAfter(0, nil), batch.Permanent(nil)): true,
+		&batch.PanicError{Value: batch.Permanent(io.EOF)}:           true,
+		&batch.PanicError{Value: "text"}:                            false,
+	} {
+		if got := batch.IsPermanent(err); got != want {
+			t.Errorf("IsPermanent(%v) = %v", err, got)
+		}
+	}
+}
