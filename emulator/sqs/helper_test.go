@@ -218,3 +218,5 @@ func (b *bench) poll(queue *string) <-chan []types.Message {
 	synctest.Wait() // until it stands in the line
 	return got
 }
+
+var allSystemAttributes = []types.MessageSystemAttributeName{"All"}

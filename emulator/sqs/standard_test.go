@@ -199,6 +199,7 @@ func TestSystemAttributesOnlyWhenAsked(t *testing.T) {
 			b.Errorf("all: %v", all)
 		}
 		older := b.one(queue, func(in *awssqs.ReceiveMessageInput) {
+			//lint:ignore SA1019 older clients still send it
 			in.MessageSystemAttributeNames, in.AttributeNames = nil, []types.QueueAttributeName{"All"}
 		})
 		if len(older.Attributes) != 6 {

@@ -1,0 +1,183 @@
+package sqs_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// post sends a raw request and returns the status, the decoded body and the query error's code.
+func post(server http.Handler, target, body string) (status int, answer map[string]any, code string) {
+	request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+	request.Header.Set("X-Amz-Target", target)
+	w := httptest.NewRecorder()
+	server.ServeHTTP(w, request)
+	_ = json.Unmarshal(w.Body.Bytes(), &answer)
+	code, _, _ = strings.Cut(w.Header().Get("X-Amzn-Query-Error"), ";")
+	return w.Code, answer, code
+}
+
+func TestGarbageIsAnsweredInWords(t *testing.T) {
+	server := sqs.New(sqs.Options{})
+	defer server.Close()
+	deep := strings.Repeat(`{"a":`, 20_000)
+	for name, tc := range map[string]struct {
+		target, body string
+		status       int
+		code         string
+	}{
+		"no target":          {"", "{}", 400, "InvalidAction"},
+		"another service":    {"DynamoDB_20120810.GetItem", "{}", 400, "InvalidAction"},
+		"unknown operation":  {"AmazonSQS.Explode", "{}", 400, "InvalidAction"},
+		"not JSON":           {"AmazonSQS.SendMessage", "hello", 400, "MalformedInput"},
+		"cut off":            {"AmazonSQS.SendMessage", `{"QueueUrl":"`, 400, "MalformedInput"},
+		"an array":           {"AmazonSQS.SendMessage", "[]", 400, "MalformedInput"},
+		"null":               {"AmazonSQS.SendMessage", "null", 400, "MalformedInput"},
+		"not UTF-8":          {"AmazonSQS.SendMessage", "{\"MessageBody\":\"\xff\"}", 400, "MalformedInput"},
+		"a number as text":   {"AmazonSQS.ReceiveMessage", `{"MaxNumberOfMessages":"ten"}`, 400, "MalformedInput"},
+		"a fraction":         {"AmazonSQS.ReceiveMessage", `{"MaxNumberOfMessages":1.5}`, 400, "MalformedInput"},
+		"a huge number":      {"AmazonSQS.ReceiveMessage", `{"MaxNumberOfMessages":99999999999999999999}`, 400, "MalformedInput"},
+		"deep":               {"AmazonSQS.SendMessage", deep, 400, "MalformedInput"},
+		"no parameters":      {"AmazonSQS.SendMessage", "", 400, "AWS.SimpleQueueService.NonExistentQueue"},
+		"null in a batch":    {"AmazonSQS.SendMessageBatch", `{"Entries":[null]}`, 400, "AWS.SimpleQueueService.InvalidBatchEntryId"},
+		"more than 8 MiB":    {"AmazonSQS.SendMessage", strings.Repeat(" ", 10<<20), 413, "RequestEntityTooLarge"},
+		"not base64, binary": {"AmazonSQS.SendMessage", `{"MessageAttributes":{"a":{"BinaryValue":"!"}}}`, 400, "MalformedInput"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, answer, code := post(server, tc.target, tc.body)
+			if status != tc.status || code != tc.code || answer["message"] == "" || answer["__type"] == "" {
+				t.Errorf("%d %s %v, want %d %s", status, code, answer, tc.status, tc.code)
+			}
+		})
+	}
+}
+
+func TestOtherProtocolsAreToldWhatToUse(t *testing.T) {
+	server := sqs.New(sqs.Options{})
+	defer server.Close()
+	for _, tc := range []struct{ method, contentType, want string }{
+		{http.MethodGet, "", "POST requests"},
+		{http.MethodPost, "application/x-www-form-urlencoded; charset=utf-8", "query protocol"},
+		{http.MethodPost, "application/x-amz-json-1.0", "X-Amz-Target"},
+	} {
+		request := httptest.NewRequest(tc.method, "/?Action=ListQueues", http.NoBody)
+		request.Header.Set("Content-Type", tc.contentType)
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, request)
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), tc.want) {
+			t.Errorf("%s %s: %d %s", tc.method, tc.contentType, w.Code, w.Body)
+		}
+	}
+}
+
+type brokenBody struct{}
+
+func (brokenBody) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func TestABodyThatBreaksOff(t *testing.T) {
+	server := sqs.New(sqs.Options{})
+	defer server.Close()
+	w := httptest.NewRecorder()
+	request := httptest.NewRequest(http.MethodPost, "/", brokenBody{})
+	request.Header.Set("X-Amz-Target", "AmazonSQS.ListQueues")
+	server.ServeHTTP(w, request)
+	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "could not be read") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestInvalidOptionsAreTheAnswer(t *testing.T) {
+	for _, o := range []sqs.Options{{Region: "US East"}, {AccountID: "12"}} {
+		status, answer, _ := post(sqs.New(o), "AmazonSQS.ListQueues", "{}")
+		if status != 400 || !strings.Contains(fmt.Sprint(answer["message"]), "sqs: Options.") {
+			t.Errorf("%+v: %d %v", o, status, answer)
+		}
+		if _, err := sqs.Serve("127.0.0.1:0", o); err == nil {
+			t.Errorf("%+v: Serve returned no error", o)
+		}
+	}
+}
+
+func TestOptionsAreInTheARN(t *testing.T) {
+	server := sqs.New(sqs.Options{Region: "eu-west-1", AccountID: "123456789012"})
+	defer server.Close()
+	if got := server.QueueARN("orders"); got != "arn:aws:sqs:eu-west-1:123456789012:orders" {
+		t.Error(got)
+	}
+	status, answer, _ := post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders"}`)
+	if status != 200 || answer["QueueUrl"] != server.URL()+"/123456789012/orders" {
+		t.Errorf("%d %v", status, answer)
+	}
+}
+
+// FuzzRequest sends any body to any operation of a server with a few
+// messages in it: every answer is JSON, and the server goes on.
+func FuzzRequest(f *testing.F) {
+	url := `"QueueUrl":"http://x/000000000000/orders"`
+	fifo := `"QueueUrl":"http://x/000000000000/orders.fifo"`
+	for _, seed := range [][2]string{
+		{"CreateQueue", `{"QueueName":"new","Attributes":{"RedrivePolicy":"{\"deadLetterTargetArn\":\"arn:aws:sqs:us-east-1:000000000000:orders\",\"maxReceiveCount\":\"3\"}"},"tags":{"a":"b"}}`},
+		{"SetQueueAttributes", `{` + url + `,"Attributes":{"RedriveAllowPolicy":"{\"redrivePermission\":\"byQueue\",\"sourceQueueArns\":[\"a\"]}","Policy":"{}"}}`},
+		{"SendMessage", `{` + url + `,"MessageBody":"a","DelaySeconds":1,"MessageAttributes":{"n":{"DataType":"Number","StringValue":"1e5"},"b":{"DataType":"Binary","BinaryValue":"AAA="}}}`},
+		{"SendMessageBatch", `{` + fifo + `,"Entries":[{"Id":"1","MessageBody":"a","MessageGroupId":"g","MessageDeduplicationId":"1"}]}`},
+		{"ReceiveMessage", `{` + fifo + `,"MaxNumberOfMessages":10,"WaitTimeSeconds":1,"VisibilityTimeout":0,"AttributeNames":["All"],"MessageAttributeNames":["a.*"]}`},
+		{"ChangeMessageVisibility", `{` + url + `,"ReceiptHandle":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","VisibilityTimeout":1}`},
+		{"DeleteMessageBatch", `{` + url + `,"Entries":[{"Id":"1","ReceiptHandle":"x"}]}`},
+		{"ListQueues", `{"MaxResults":1,"NextToken":"b3JkZXJz"}`},
+		{"PurgeQueue", `{` + url + `}`}, {"DeleteQueue", `{` + url + `}`}, {"TagQueue", `{` + url + `,"Tags":{"a":"b"}}`},
+	} {
+		f.Add(seed[0], []byte(seed[1]))
+	}
+	f.Fuzz(func(t *testing.T, operation string, body []byte) {
+		synctest.Test(t, func(t *testing.T) {
+			server := sqs.New(sqs.Options{Observe: func(sqs.Event) {}})
+			defer server.Close()
+			post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders"}`)
+			post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders.fifo","Attributes":{"FifoQueue":"true"}}`)
+			post(server, "AmazonSQS.SendMessage", `{`+url+`,"MessageBody":"a"}`)
+			post(server, "AmazonSQS.SendMessage", `{`+fifo+`,"MessageBody":"a","MessageGroupId":"g","MessageDeduplicationId":"d"}`)
+			status, answer, code := post(server, "AmazonSQS."+operation, string(body))
+			if answer == nil || (status == http.StatusOK) != (code == "") || status >= http.StatusInternalServerError {
+				t.Errorf("%s %s: %d %v %s", operation, body, status, answer, code)
+			}
+			if status, _, _ := post(server, "AmazonSQS.ListQueues", "{}"); status != http.StatusOK {
+				t.Errorf("afterwards: %d", status)
+			}
+		})
+	})
+}
+
+func TestInFlightQuota(t *testing.T) {
+	if testing.Short() {
+		t.Skip("sends 120,010 messages")
+	}
+	server := sqs.New(sqs.Options{})
+	defer server.Close()
+	queue := `"QueueUrl":"` + server.QueueURL("orders") + `"`
+	post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders","Attributes":{"VisibilityTimeout":"43200"}}`)
+	send := batchOfTen(queue)
+	receive := `{` + queue + `,"MaxNumberOfMessages":10}`
+	for range 12_000 {
+		post(server, "AmazonSQS.SendMessageBatch", send)
+	}
+	post(server, "AmazonSQS.SendMessageBatch", send)
+	for range 12_000 {
+		if status, answer, _ := post(server, "AmazonSQS.ReceiveMessage", receive); status != 200 || len(answer["Messages"].([]any)) != 10 {
+			t.Fatalf("%d %v", status, answer)
+		}
+	}
+	if status, _, code := post(server, "AmazonSQS.ReceiveMessage", receive); status != 400 || code != "OverLimit" {
+		t.Errorf("with 120,000 in flight: %d %s, want OverLimit", status, code)
+	}
+	// A long poll is not refused; it waits.
+	if status, answer, code := post(server, "AmazonSQS.ReceiveMessage", `{`+queue+`,"WaitTimeSeconds":1}`); status != 200 || len(answer) != 0 {
+		t.Errorf("long poll with 120,000 in flight: %d %v %s", status, answer, code)
+	}
+}

@@ -1,0 +1,194 @@
+package sqs_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+func serve(t *testing.T, o sqs.Options) *bench {
+	t.Helper()
+	server, err := sqs.Serve("127.0.0.1:0", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	connections := &http.Transport{}
+	t.Cleanup(connections.CloseIdleConnections)
+	client := newClient(server)
+	return &bench{T: t, server: server, ctx: t.Context(), Client: awssqs.New(client.Options(), func(o *awssqs.Options) {
+		o.HTTPClient = &http.Client{Transport: connections}
+	})}
+}
+
+func TestServeOverASocket(t *testing.T) {
+	b := serve(t, sqs.Options{})
+	queue := b.queue("orders")
+	if !strings.HasPrefix(*queue, "http://127.0.0.1:") {
+		t.Errorf("queue URL %s", *queue)
+	}
+	b.send(queue, "a")
+	m := b.one(queue, waiting(20))
+	if err := b.hide(queue, m.ReceiptHandle, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.delete(queue, b.one(queue).ReceiptHandle); err != nil {
+		t.Fatal(err)
+	}
+	b.counts(queue, "0", "0", "0")
+}
+
+func TestADroppedConnectionTakesNothing(t *testing.T) {
+	server := sqs.New(sqs.Options{})
+	defer server.Close()
+	began, ended := make(chan struct{}), make(chan struct{})
+	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(began)
+		server.ServeHTTP(w, r)
+		close(ended)
+	}))
+	defer listening.Close()
+	b := &bench{T: t, server: server, ctx: t.Context(), Client: newClient(server)}
+	queue := b.queue("orders")
+	connection := longPoll(t, listening.URL, *queue)
+	<-began
+	if err := connection.Close(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(15 * time.Second):
+		t.Error("the long poll goes on without a client")
+	}
+	b.send(queue, "a")
+	b.counts(queue, "1", "0", "0")
+}
+
+// longPoll begins a receive of 20 s on a connection of its own.
+func longPoll(t *testing.T, endpoint, queue string) net.Conn {
+	t.Helper()
+	connection, err := net.Dial("tcp", strings.TrimPrefix(endpoint, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := fmt.Sprintf(`{"QueueUrl":%q,"WaitTimeSeconds":20}`, queue)
+	fmt.Fprintf(connection, "POST / HTTP/1.1\r\nHost: x\r\nX-Amz-Target: AmazonSQS.ReceiveMessage\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	return connection
+}
+
+func TestServeRefusesWhatIsNotLoopback(t *testing.T) {
+	for addr, want := range map[string]string{
+		"0.0.0.0:0":     "loopback",
+		":0":            "loopback",
+		"[::]:0":        "loopback",
+		"192.0.2.1:0":   "loopback",
+		"example.com:0": "loopback",
+		"127.0.0.1":     "missing port",
+		"127.0.0.1:x":   "127.0.0.1:x",
+	} {
+		server, err := sqs.Serve(addr, sqs.Options{})
+		if err == nil {
+			t.Errorf("%s: listens on %s", addr, server.URL())
+			server.Close()
+		} else if !strings.Contains(err.Error()+addr, want) {
+			t.Errorf("%s: %v, want %q in it", addr, err, want)
+		}
+	}
+	for _, addr := range []string{"localhost:0", "127.0.0.2:0"} {
+		server, err := sqs.Serve(addr, sqs.Options{})
+		if err != nil {
+			t.Logf("%s: %v", addr, err) // not every machine has 127.0.0.2
+			continue
+		}
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestServeSaysThatThePortIsInUse(t *testing.T) {
+	b := serve(t, sqs.Options{})
+	if _, err := sqs.Serve(strings.TrimPrefix(b.server.URL(), "http://"), sqs.Options{}); err == nil {
+		t.Error("two servers on one port")
+	}
+}
+
+func TestCloseEndsLongPollsOverASocket(t *testing.T) {
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := newClient(server)
+	out, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("orders")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection := longPoll(t, server.URL(), *out.QueueUrl)
+	defer connection.Close()
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+	// Whether it got an answer before the connection was cut or not: it ends.
+	if err := connection.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, bufio.NewReader(connection)); err != nil && strings.Contains(err.Error(), "timeout") {
+		t.Error("the long poll goes on after Close")
+	}
+}
+
+func TestManyClientsAtOnce(t *testing.T) {
+	b := serve(t, sqs.Options{})
+	queue := b.queue("orders")
+	const clients, each = 8, 25
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	deleted := make(chan string, clients*each)
+	for range clients {
+		go func() {
+			for i := range each {
+				if _, err := b.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: queue, MessageBody: aws.String(fmt.Sprint(i))}); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		go func() {
+			for {
+				out, err := b.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: queue, MaxNumberOfMessages: 10, WaitTimeSeconds: 20})
+				if err != nil {
+					return // cancelled
+				}
+				for _, m := range out.Messages {
+					if b.delete(queue, m.ReceiptHandle) == nil {
+						deleted <- *m.MessageId
+					}
+				}
+			}
+		}()
+	}
+	seen := map[string]bool{}
+	for range clients * each {
+		id := <-deleted
+		if seen[id] {
+			t.Errorf("message %s was delivered twice", id)
+		}
+		seen[id] = true
+	}
+	b.counts(queue, "0", "0", "0")
+}
