@@ -25,6 +25,7 @@ type Started struct {
 	Invocation int // counted from 1
 	RequestID  string
 	Records    int
+	ColdStart  bool
 }
 
 // Record is what became of one record in one invocation.

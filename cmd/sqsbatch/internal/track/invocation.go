@@ -41,7 +41,7 @@ type invocation struct {
 }
 
 // Started takes the beginning of an invocation.
-func (t *Tracker) Started(requestID string, deliveries []Delivery) {
+func (t *Tracker) Started(requestID string, coldStart bool, deliveries []Delivery) {
 	t.post(func() {
 		t.progress.Invocations++
 		inv := &invocation{
@@ -55,7 +55,7 @@ func (t *Tracker) Started(requestID string, deliveries []Delivery) {
 				m.held = false
 			}
 		}
-		t.emit(Started{Invocation: inv.number, RequestID: requestID, Records: len(deliveries)})
+		t.emit(Started{Invocation: inv.number, RequestID: requestID, Records: len(deliveries), ColdStart: coldStart})
 	})
 }
 

@@ -183,3 +183,8 @@ func (t *Tracker) handle(now time.Time) (next time.Time, ok bool) {
 }
 
 func (t *Tracker) emit(f Fact) { t.out = append(t.out, f) }
+
+// Warn adds a warning of this tool's own to the facts.
+func (t *Tracker) Warn(text string) {
+	t.post(func() { t.emit(Warning{Text: text}) })
+}

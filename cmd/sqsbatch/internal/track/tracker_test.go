@@ -77,7 +77,7 @@ func (b *bench) invoke(request string, attempt int, ids ...string) {
 		b.event(sqs.Received, id, attempt, time.Minute)
 		deliveries = append(deliveries, track.Delivery{MessageID: id, Body: body(id), Attempt: attempt})
 	}
-	b.Started(request, deliveries)
+	b.Started(request, attempt == 1, deliveries)
 }
 
 func (b *bench) logs(request, format string, args ...any) {

@@ -1,0 +1,156 @@
+// Package build compiles a Go function for this machine, as `sqsbatch local`
+// runs it.
+//
+//	pkg, err := build.Find(ctx, "./examples/orders")
+//	if err != nil {
+//		return err
+//	}
+//	binary, err := pkg.Build(ctx, dir)
+//
+// The tags and cgo's absence are those of a deployment; operating system and
+// processor are this machine's, whatever GOOS and GOARCH say.
+package build
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// A Package is a Go main package.
+type Package struct {
+	// ImportPath is the package's, and "command-line-arguments" for files.
+	ImportPath string
+	// Dir is the directory that holds its files.
+	Dir string
+
+	workDir, pattern string
+}
+
+// An Error is returned when the go command refuses. Output is what it said, in
+// the compiler's words.
+type Error struct {
+	Package string
+	Output  string
+	Err     error
+}
+
+// Error gives the compiler's words.
+func (e *Error) Error() string {
+	out := strings.TrimSpace(e.Output)
+	if out == "" {
+		out = e.Err.Error()
+	}
+	return fmt.Sprintf("%s does not build:\n%s", e.Package, out)
+}
+
+// Unwrap returns the go command's exit.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Find asks the go command about arg: a directory, which may belong to another
+// module, an import path or a Go file. The error says what is wrong when arg is
+// not exactly one main package.
+func Find(ctx context.Context, arg string) (*Package, error) {
+	p := &Package{pattern: arg}
+	if info, err := os.Stat(arg); err == nil && info.IsDir() {
+		p.workDir, p.pattern = arg, "."
+	}
+	out, err := p.run(ctx, "list", "-e", "-f", "{{.Name}}\t{{.Dir}}\t{{.ImportPath}}\t{{with .Error}}{{printf \"%q\" .Err}}{{end}}", "-tags", tags, "--", p.pattern)
+	if err != nil {
+		return nil, &Error{Package: arg, Output: out.stderr, Err: err}
+	}
+	lines := strings.Split(strings.TrimRight(out.stdout, "\r\n"), "\n")
+	if len(lines) > 1 {
+		return nil, fmt.Errorf("%s names %d packages; give the one that has the function's main", arg, len(lines))
+	}
+	fields := strings.Split(lines[0], "\t")
+	if len(fields) != 4 {
+		return nil, fmt.Errorf("%s is not a Go package; give the directory or import path of the function's main package", arg)
+	}
+	if name := fields[0]; name != "main" && name != "" {
+		return nil, fmt.Errorf("%s is package %s; a Lambda function is a package main", arg, name)
+	}
+	if fields[3] != "" {
+		return nil, &Error{Package: arg, Output: unquote(fields[3]), Err: errors.New("not a package")}
+	}
+	p.ImportPath, p.Dir = fields[2], fields[1]
+	return p, nil
+}
+
+// IsMain says whether dir holds a main package.
+func IsMain(ctx context.Context, dir string) bool {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return false
+	}
+	p := &Package{workDir: dir}
+	out, err := p.run(ctx, "list", "-f", "{{.Name}}", "-tags", tags, "--", ".")
+	return err == nil && strings.TrimSpace(out.stdout) == "main"
+}
+
+// tags leave out aws-lambda-go's RPC mode, which provided runtimes do not use.
+const tags = "lambda.norpc"
+
+// Build compiles the package into dir and returns the program's path. The error
+// is an [*Error] with the compiler's words.
+func (p *Package) Build(ctx context.Context, dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(dir, "bootstrap")
+	if runtime.GOOS == "windows" {
+		binary += ".exe"
+	}
+	out, err := p.run(ctx, "build", "-tags", tags, "-buildvcs=false", "-o", binary, "--", p.pattern)
+	if err != nil {
+		return "", &Error{Package: p.ImportPath, Output: p.fromHere(out.stderr), Err: err}
+	}
+	return binary, nil
+}
+
+type output struct{ stdout, stderr string }
+
+// run starts the go command in the package's directory. -tags wins over
+// GOFLAGS.
+func (p *Package) run(ctx context.Context, args ...string) (output, error) {
+	goCommand, err := exec.LookPath("go")
+	if err != nil {
+		return output{}, errors.New("the go command is not in PATH; it is needed to build the function (https://go.dev/dl)")
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, goCommand, args...)
+	cmd.Dir = p.workDir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return output{stdout.String(), stderr.String()}, err
+}
+
+// fromHere makes the file names at the beginning of lines relative to the
+// caller's directory rather than to the package's.
+func (p *Package) fromHere(out string) string {
+	if p.workDir == "" || filepath.Clean(p.workDir) == "." {
+		return out
+	}
+	lines := strings.Split(out, "\n")
+	for i, line := range lines {
+		if rest, ok := strings.CutPrefix(line, "."+string(filepath.Separator)); ok {
+			lines[i] = filepath.Clean(p.workDir) + string(filepath.Separator) + rest
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func unquote(s string) string {
+	s = strings.TrimSuffix(strings.TrimPrefix(s, `"`), `"`)
+	return strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`, `\\`, `\`).Replace(s)
+}

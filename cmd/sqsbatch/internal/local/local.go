@@ -1,0 +1,216 @@
+// Package local is the command `sqsbatch local`: it builds a function, runs it
+// against the embedded SQS and Lambda as its template says, sends messages and
+// shows what becomes of them.
+//
+// The parts stand in packages of their own: template (what is deployed), build
+// (the program), message (what is sent), track (what happened) and view (how it
+// looks). This package puts them together: stack.go is what runs, send.go what
+// is sent, local.go the order of things.
+package local
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
+)
+
+// IO is how the command meets its caller.
+type IO struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// Interrupts asks to end, the first time after what is under way, the
+	// second time at once. Nil means never.
+	Interrupts <-chan os.Signal
+}
+
+var (
+	errInterrupted = errors.New("interrupted")
+	errComplete    = errors.New("everything sent is done")
+	errTimeout     = errors.New("timeout")
+)
+
+// Run runs the command. The error is a [*UsageError] for a wrong command line.
+func Run(ctx context.Context, args []string, tio IO) error {
+	o, err := parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		_, err = io.WriteString(tio.Stdout, Usage)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	hard, stopNow := context.WithCancel(context.Background())
+	defer stopNow()
+
+	var text *view.Text
+	var v view.View
+	var json *view.JSON
+	if o.output == "json" {
+		text = view.NewText(tio.Stderr, detect(tio.Stderr))
+		json = view.NewJSON(tio.Stdout, text)
+		v = json
+	} else {
+		text = view.NewText(tio.Stdout, detect(tio.Stdout))
+		v = text
+	}
+	go interrupts(hard, tio.Interrupts, func(n int) {
+		cancel(errInterrupted)
+		if n > 1 {
+			stopNow()
+		}
+	})
+	r := &run{o: o, stdin: tio.Stdin, view: v, cancel: cancel, hard: hard, stopNow: stopNow}
+	err = r.run(ctx)
+	if errors.Is(err, errInterrupted) && !o.once {
+		err = nil
+	}
+	if json != nil && err == nil {
+		err = json.Err()
+	}
+	return err
+}
+
+// interrupts calls f with 1, 2, … for each interrupt until ctx ends.
+func interrupts(ctx context.Context, in <-chan os.Signal, f func(n int)) {
+	for n := 1; ; n++ {
+		select {
+		case <-in:
+			f(n)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func detect(w io.Writer) view.Terminal {
+	if f, ok := w.(*os.File); ok {
+		return view.Detect(f)
+	}
+	return view.Terminal{}
+}
+
+// A run is one run of the command.
+type run struct {
+	o       options
+	stdin   io.Reader
+	view    view.View
+	cancel  context.CancelCauseFunc // of the run; what is under way is finished
+	hard    context.Context         // ended by a second interrupt
+	stopNow context.CancelFunc
+	refused atomic.Int64 // messages that SQS did not take
+}
+
+// tick is how often the progress line is drawn.
+const tick = 100 * time.Millisecond
+
+func (r *run) run(ctx context.Context) error {
+	p, err := r.plan(ctx)
+	if err != nil {
+		return notInterrupted(ctx, err)
+	}
+	tracker := track.New(track.Options{Source: p.deployment.Source.Name, Emit: r.view.Fact})
+	s, err := p.start(ctx, r, tracker)
+	if err != nil {
+		return notInterrupted(ctx, err)
+	}
+	defer s.close()
+	r.view.Header(s.header())
+
+	begun := time.Now()
+	background, stopBackground := context.WithCancel(context.Background())
+	defer stopBackground()
+	tracked, ticked := make(chan struct{}), make(chan struct{})
+	go func() { defer close(tracked); tracker.Run(background) }()
+	go func() { defer close(ticked); r.ticks(background, tracker) }()
+
+	err = r.work(ctx, s, tracker)
+	stopBackground()
+	<-tracked
+	<-ticked
+	r.view.Summary(view.Summary{
+		Progress: tracker.Progress(), Dead: tracker.Dead(), DeadName: s.deadName(), Elapsed: time.Since(begun),
+	})
+	if n := r.refused.Load(); err == nil && n > 0 {
+		err = fmt.Errorf("%d messages could not be sent (see above)", n)
+	}
+	return err
+}
+
+// work sends, polls and waits for the end; it returns nil when that is a good
+// one.
+func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error {
+	if r.o.timeout > 0 {
+		timer := time.AfterFunc(r.o.timeout, func() {
+			r.cancel(errTimeout)
+			r.stopNow()
+		})
+		defer timer.Stop()
+	}
+	if r.o.once {
+		waited := make(chan struct{})
+		defer func() { <-waited }()
+		go func() {
+			defer close(waited)
+			select {
+			case <-tracker.Done():
+				r.cancel(errComplete)
+			case <-ctx.Done():
+			}
+		}()
+	}
+	// What is at hand is sent before the function polls: it then gets whole
+	// batches. Standard input may never end, so it is sent meanwhile.
+	if err := r.sendAtHand(ctx, s); err != nil {
+		r.cancel(err)
+		return notInterrupted(ctx, err)
+	}
+	if r.o.stdin {
+		go r.sendLines(ctx, s, tracker)
+	} else {
+		tracker.AllSent()
+	}
+	err := s.poll(ctx, r.hard)
+	r.cancel(err) // ends the goroutine above when the mapping ended by itself
+	switch cause := context.Cause(ctx); {
+	case err != nil:
+		return err
+	case errors.Is(cause, errComplete):
+		return nil
+	case errors.Is(cause, errTimeout):
+		return fmt.Errorf("--timeout: not everything was done after %s", r.o.timeout)
+	default:
+		return cause
+	}
+}
+
+func (r *run) ticks(ctx context.Context, tracker *track.Tracker) {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			r.view.Tick(tracker.Progress())
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// notInterrupted replaces err by the reason for which ctx ended, if it did:
+// what failed then failed because of it.
+func notInterrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return context.Cause(ctx)
+	}
+	return err
+}

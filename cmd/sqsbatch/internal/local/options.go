@@ -1,0 +1,190 @@
+package local
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// options are the command line of `sqsbatch local`.
+type options struct {
+	pkg        string // "" for what the template names, else examples/orders
+	stdin      bool
+	event      string
+	noSamples  bool
+	template   string
+	function   string
+	queue      string
+	parameters assignments
+	env        assignments
+	addr       string
+	once       bool
+	timeout    time.Duration
+	output     string
+}
+
+// Usage is what `sqsbatch local -h` prints.
+const Usage = `Runs a function against an embedded SQS and Lambda, with the settings of its
+SAM or CloudFormation template, and shows what becomes of each record.
+
+Usage:
+  sqsbatch local [flags] [package] [-]
+
+  package   directory or import path of the function's main package
+            (default: the template's CodeUri if it is one, else ./examples/orders)
+  -         send standard input, one message a line
+
+What is sent:
+  --event FILE       the records of an SQS event, as in events/ (default: sample orders)
+  --no-samples       nothing; send with any SQS client to the endpoint that is shown
+
+What runs:
+  --template FILE    default: template.yaml here, or beside or above the package
+  --function NAME    the function, when the template has several with an SQS event
+  --queue NAME       the queue, when the function has several SQS events
+  --parameter-overrides KEY=VALUE ...
+                     values for the template's parameters
+  --env KEY=VALUE    an environment variable of the function; may be repeated
+  --addr HOST:PORT   where the SQS endpoint listens, loopback only (default 127.0.0.1:0,
+                     a free port)
+
+How it ends:
+  --once             as soon as every message is deleted or dead-lettered
+  --timeout DURATION give up after that long, as in 2m (default: never)
+  Ctrl-C             finishes what is under way; a second one does not wait
+
+What is shown:
+  --output text      (default) lines to read; on a terminal with a progress line
+  --output json      one JSON object a line and nothing else on standard output; "type" is
+                     "record": messageId, body, attempt, outcome, reason, durationMs,
+                               allowedMs, visibleInMs, deadLetterQueue, invocation, requestId
+                     "invocation": requestId, records, deleted, back, durationMs, timeoutMs,
+                               coldStart, error, allFailed
+                     "summary" (last): sent, succeeded, deadLettered, dropped, lost, removed,
+                               remaining, retried, invocations, durationMs
+                     retried counts how often a record came back to its queue
+
+The function's environment is the template's, and on top of it
+AWS_ENDPOINT_URL_SQS, AWS_LAMBDA_LOG_FORMAT=JSON, AWS_LAMBDA_LOG_LEVEL of at
+least INFO and SQSBATCH_LOG_SUCCEEDED=true, so that each record can be shown.
+
+Exit status: 0 when all went through (dead letters included), 1 when something
+could not run or --once ended before its messages did, 2 for a wrong command line.
+`
+
+// A UsageError is a command line that cannot be meant.
+type UsageError struct{ msg string }
+
+// Error says what is wrong and where the flags are explained.
+func (e *UsageError) Error() string {
+	return e.msg + "; `sqsbatch local -h` explains the flags"
+}
+
+func usagef(format string, args ...any) error {
+	return &UsageError{fmt.Sprintf(format, args...)}
+}
+
+// parse reads the command line; flags may stand before and after the package.
+// The error is flag.ErrHelp when help is asked for.
+func parse(args []string) (options, error) {
+	o := options{parameters: assignments{}, env: assignments{}}
+	fs := flag.NewFlagSet("local", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.StringVar(&o.event, "event", "", "")
+	fs.BoolVar(&o.noSamples, "no-samples", false, "")
+	fs.StringVar(&o.template, "template", "", "")
+	fs.StringVar(&o.function, "function", "", "")
+	fs.StringVar(&o.queue, "queue", "", "")
+	fs.Var(o.parameters, "parameter-overrides", "")
+	fs.Var(o.env, "env", "")
+	fs.StringVar(&o.addr, "addr", "127.0.0.1:0", "")
+	fs.BoolVar(&o.once, "once", false, "")
+	fs.DurationVar(&o.timeout, "timeout", 0, "")
+	fs.StringVar(&o.output, "output", "text", "")
+	for {
+		if err := fs.Parse(args); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				return o, err
+			}
+			return o, usagef("%s", strings.Replace(err.Error(), "flag provided but not defined: -", "unknown flag --", 1))
+		}
+		if fs.NArg() == 0 {
+			break
+		}
+		if err := o.positional(fs.Arg(0)); err != nil {
+			return o, err
+		}
+		args = fs.Args()[1:]
+	}
+	return o, o.check()
+}
+
+func (o *options) positional(arg string) error {
+	switch {
+	case arg == "-":
+		o.stdin = true
+	case strings.Contains(arg, "=") && len(o.parameters) > 0:
+		if err := o.parameters.Set(arg); err != nil { // --parameter-overrides A=1 B=2
+			return usagef("%s: %v", arg, err)
+		}
+	case o.pkg != "":
+		return usagef("two packages, %s and %s; give one", o.pkg, arg)
+	default:
+		o.pkg = arg
+	}
+	return nil
+}
+
+func (o *options) check() error {
+	switch {
+	case o.output != "text" && o.output != "json":
+		return usagef("--output is %q; it must be text or json", o.output)
+	case o.timeout < 0:
+		return usagef("--timeout is %s; it must not be negative", o.timeout)
+	case o.stdin && o.event != "":
+		return usagef("both --event and - (standard input) say what to send; give one")
+	case o.noSamples && (o.stdin || o.event != ""):
+		return usagef("--no-samples says to send nothing, --event or - to send something; give one")
+	case o.noSamples && o.once:
+		return usagef("--once ends when everything sent is done, and --no-samples sends nothing; give one")
+	}
+	return nil
+}
+
+// assignments collects KEY=VALUE.
+type assignments map[string]string
+
+// String implements flag.Value.
+func (a assignments) String() string { return "" }
+
+// Set implements flag.Value; several assignments may stand in one argument,
+// separated by blanks, as SAM's commands take them.
+func (a assignments) Set(s string) error {
+	key, value, ok := strings.Cut(s, "=")
+	if !ok || key == "" || strings.ContainsAny(key, " \t") {
+		return errors.New("it must be written as KEY=VALUE")
+	}
+	if fields := strings.Fields(value); len(fields) > 1 && allAssign(fields[1:]) {
+		a[key] = fields[0]
+		for _, f := range fields[1:] {
+			if err := a.Set(f); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	a[key] = value
+	return nil
+}
+
+func allAssign(fields []string) bool {
+	for _, f := range fields {
+		if i := strings.Index(f, "="); i < 1 {
+			return false
+		}
+	}
+	return true
+}

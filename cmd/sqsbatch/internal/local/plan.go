@@ -1,0 +1,133 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+)
+
+// examplePackage is what is built when nothing else is named.
+const examplePackage = "examples/orders"
+
+// A plan is what is to run, read and checked before anything is started.
+type plan struct {
+	o          options
+	template   *template.Template
+	deployment *template.Deployment // with an endpoint that is not real yet
+	pkg        *build.Package
+	pkgName    string // as the user would write it
+	messages   []message.Message
+	fifoEvent  bool
+}
+
+// plan reads everything that the command line names.
+func (r *run) plan(ctx context.Context) (*plan, error) {
+	p := &plan{o: r.o}
+	var err error
+	switch {
+	case r.o.event != "":
+		data, err := os.ReadFile(r.o.event)
+		if err != nil {
+			return nil, fmt.Errorf("--event: %w", err)
+		}
+		if p.messages, p.fifoEvent, err = message.Event(data); err != nil {
+			return nil, fmt.Errorf("--event %s: %w; a record needs messageId and body, as in events/one.json", r.o.event, err)
+		}
+	case !r.o.stdin && !r.o.noSamples:
+		p.messages = message.Samples()
+	}
+	if p.template, err = readTemplate(r.o); err != nil {
+		return nil, err
+	}
+	if p.deployment, err = p.resolve(""); err != nil {
+		return nil, err
+	}
+	if err := p.findPackage(ctx); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func readTemplate(o options) (*template.Template, error) {
+	path := o.template
+	if path == "" {
+		dirs := templateDirs(o.pkg)
+		found, err := template.Find(dirs...)
+		if err != nil {
+			return nil, fmt.Errorf("no %s in %s; name one with --template FILE (it says the queue, the batch size, the timeout: what runs locally is what is deployed)",
+				template.Names[0], strings.Join(dirs, ", "))
+		}
+		path = found
+	}
+	t, err := template.Read(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("no template %s; name one with --template FILE", path)
+	}
+	return t, err
+}
+
+// templateDirs are where a template may stand: here, and from the package's
+// directory up to its module's.
+func templateDirs(pkg string) []string {
+	dirs := []string{"."}
+	if info, err := os.Stat(pkg); err != nil || !info.IsDir() {
+		return dirs
+	}
+	for dir := filepath.Clean(pkg); dir != "."; {
+		dirs = append(dirs, dir)
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			break
+		}
+		dir = parent
+	}
+	return dirs
+}
+
+func (p *plan) resolve(endpoint string) (*template.Deployment, error) {
+	d, err := p.template.Resolve(template.Options{
+		Function: p.o.function, Queue: p.o.queue, Parameters: p.o.parameters, Endpoint: endpoint,
+	})
+	var choice *template.ChoiceError
+	switch {
+	case err == nil:
+		return d, nil
+	case !errors.As(err, &choice):
+		return nil, err
+	case len(choice.Candidates) == 0:
+		return nil, fmt.Errorf("%w; add one to a function (Events: {Name: {Type: SQS, Properties: {Queue: !GetAtt QUEUE.Arn, FunctionResponseTypes: [ReportBatchItemFailures]}}}), or name another template with --template FILE", err)
+	default:
+		return nil, fmt.Errorf("%w; choose with --function NAME", err)
+	}
+}
+
+// findPackage finds the function's main package: the argument, CodeUri if it is
+// one, else the example beside the template.
+func (p *plan) findPackage(ctx context.Context) error {
+	p.pkgName = p.o.pkg
+	if p.pkgName == "" {
+		example := filepath.Join(filepath.Dir(p.template.Path), filepath.FromSlash(examplePackage))
+		switch code := p.deployment.Function.CodeDir; {
+		case code != "" && build.IsMain(ctx, code):
+			p.pkgName = code
+		case build.IsMain(ctx, example):
+			p.pkgName = example
+		default:
+			return fmt.Errorf("what to build is not known: %s names no main package as CodeUri of %s; give it as argument, as in `sqsbatch local ./cmd/function`",
+				p.template.Path, p.deployment.Function.LogicalID)
+		}
+	}
+	var err error
+	p.pkg, err = build.Find(ctx, p.pkgName)
+	return err
+}

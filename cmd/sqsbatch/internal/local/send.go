@@ -1,0 +1,116 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+)
+
+// localGroup is the message group, on a FIFO queue, of what names none.
+const localGroup = "sqsbatch-local"
+
+// sendAtHand sends the samples or the event's records. Nothing polls yet.
+func (r *run) sendAtHand(ctx context.Context, s *stack) error {
+	fifo := s.deployment.Source.FIFO
+	if r.o.event != "" && len(s.messages) == 0 {
+		r.view.Say(r.o.event + " has no records: nothing is sent")
+	}
+	if s.fifoEvent && !fifo {
+		r.view.Say(fmt.Sprintf("the event comes from a FIFO queue; %s is none, so order is not kept", s.deployment.Source.Name))
+	}
+	young, old := s.messages, []message.Message(nil)
+	if slices.ContainsFunc(s.messages, isOld) {
+		if fifo {
+			r.view.Say("the event's receive counts are left out: on a FIFO queue every message begins with its first attempt")
+		} else {
+			young, old = nil, nil
+			for _, m := range s.messages {
+				if isOld(m) {
+					old = append(old, m)
+				} else {
+					young = append(young, m)
+				}
+			}
+		}
+	}
+	show, err := r.sendOld(ctx, s, old)
+	if err != nil {
+		return err
+	}
+	for _, m := range young {
+		if _, err := r.send(ctx, s, m); err != nil {
+			return err
+		}
+	}
+	return show()
+}
+
+// sendLines sends standard input until it ends.
+func (r *run) sendLines(ctx context.Context, s *stack, tracker *track.Tracker) {
+	err := message.Lines(r.stdin, func(m message.Message) error {
+		_, err := r.send(ctx, s, m)
+		return err
+	})
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		r.cancel(err)
+	default:
+		tracker.AllSent()
+	}
+}
+
+// send sends one message. One that SQS refuses is told, counted and otherwise
+// passed over.
+func (r *run) send(ctx context.Context, s *stack, m message.Message) (sent bool, err error) {
+	in := &awssqs.SendMessageInput{
+		QueueUrl:          &s.deployment.Source.URL,
+		MessageBody:       &m.Body,
+		MessageAttributes: map[string]types.MessageAttributeValue{},
+	}
+	for name, a := range m.Attributes {
+		v := types.MessageAttributeValue{DataType: aws.String(a.DataType)}
+		if strings.HasPrefix(a.DataType, "Binary") {
+			v.BinaryValue = a.Binary
+		} else {
+			v.StringValue = aws.String(a.String)
+		}
+		in.MessageAttributes[name] = v
+	}
+	if m.TraceHeader != "" {
+		in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
+			"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String(m.TraceHeader)},
+		}
+	}
+	if m.GroupID != "" {
+		in.MessageGroupId = aws.String(m.GroupID)
+	}
+	if s.deployment.Source.FIFO {
+		if in.MessageGroupId == nil {
+			in.MessageGroupId = aws.String(localGroup)
+		}
+		s.dedup++
+		in.MessageDeduplicationId = aws.String(fmt.Sprintf("%s-%d", localGroup, s.dedup))
+		if m.DeduplicationID != "" {
+			in.MessageDeduplicationId = aws.String(m.DeduplicationID)
+		}
+	}
+	_, err = s.client.SendMessage(ctx, in)
+	var refusal smithy.APIError
+	if errors.As(err, &refusal) {
+		r.refused.Add(1)
+		r.view.Say(fmt.Sprintf("not sent: %s: %s: %.60q", refusal.ErrorCode(), refusal.ErrorMessage(), m.Body))
+		return false, nil
+	}
+	return err == nil, err
+}

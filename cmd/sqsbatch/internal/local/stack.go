@@ -1,0 +1,244 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// defaultEnvironments is how many processes run side by side when the template
+// sets no bound. An account's default on AWS is 1,000; this is one machine.
+const defaultEnvironments = 10
+
+// A stack is what runs: queues, function and the mapping between them.
+type stack struct {
+	*plan
+	server  *sqs.Server
+	client  *awssqs.Client
+	fn      *lambda.Deployment
+	mapping lambda.Mapping
+	dir     string // of the built program
+	dedup   int    // deduplication ids given out
+	broken  chan error
+}
+
+// start builds the function and starts everything but the mapping.
+func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *stack, err error) {
+	s := &stack{plan: p, broken: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	if s.server, err = sqs.Serve(p.o.addr, sqs.Options{Observe: tracker.Queue}); err != nil {
+		return nil, listenError(p.o.addr, err)
+	}
+	if p.deployment, err = p.resolve(s.server.URL()); err != nil {
+		return nil, err
+	}
+	for _, w := range p.deployment.Warnings {
+		r.view.Fact(track.Warning{Text: w})
+	}
+	s.client = awssqs.New(awssqs.Options{
+		Region:       "us-east-1",
+		BaseEndpoint: aws.String(s.server.URL()),
+		Credentials:  credentials.NewStaticCredentialsProvider("test", "test", ""),
+		HTTPClient:   s.server.HTTPClient(),
+	})
+	for _, q := range p.deployment.Queues {
+		if _, err := s.client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &q.Name, Attributes: q.Attributes}); err != nil {
+			return nil, fmt.Errorf("%s: queue %s: %w", p.template.Path, cmp.Or(q.LogicalID, q.Name), err)
+		}
+	}
+	if s.dir, err = os.MkdirTemp("", "sqsbatch-local-"); err != nil {
+		return nil, err
+	}
+	r.view.Say("building " + p.pkgName)
+	binary, err := p.pkg.Build(ctx, s.dir)
+	if err != nil {
+		return nil, err
+	}
+	f, e := p.deployment.Function, p.deployment.Event
+	if s.fn, err = lambda.Start(lambda.Function{
+		Name: f.Name, Timeout: f.Timeout, MemoryMB: f.MemoryMB, Env: s.environment(),
+		Command: []string{binary}, Concurrency: s.environments(), Output: tracker.Line,
+	}); err != nil {
+		return nil, err
+	}
+	s.mapping = lambda.Mapping{
+		Function: s.fn, SQS: s.client, QueueURL: p.deployment.Source.URL, QueueARN: p.deployment.Source.ARN,
+		BatchSize: e.BatchSize, Window: e.Window, ReportBatchItemFailures: e.ReportBatchItemFailures,
+		MaximumConcurrency: e.MaximumConcurrency,
+		Started:            func(i lambda.Invocation) { started(tracker, i) },
+		Ended:              func(e lambda.Ended) { s.ended(tracker, e) },
+		Errored:            func(e *lambda.PollError) { tracker.Warn(e.Error()) },
+	}
+	if err := s.mapping.Validate(); err != nil {
+		return nil, fmt.Errorf("%s: event %s: %w", p.template.Path, e.Name, err)
+	}
+	return s, nil
+}
+
+func listenError(addr string, err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "listen" {
+		return fmt.Errorf("%w; choose another address with --addr, or leave the flag out for a free port", err)
+	}
+	return fmt.Errorf("--addr %s: %w", addr, err)
+}
+
+// environment is the function's: the template's, what this tool needs in order
+// to show each record, and what the command line says.
+func (s *stack) environment() map[string]string {
+	f := s.deployment.Function
+	env := maps.Clone(f.Environment)
+	env["AWS_ENDPOINT_URL_SQS"] = s.server.URL()
+	env["SQSBATCH_LOG_SUCCEEDED"] = "true"
+	env["AWS_LAMBDA_LOG_FORMAT"] = "JSON"
+	env["AWS_LAMBDA_LOG_LEVEL"] = "INFO"
+	if level := strings.ToUpper(f.LogLevel); level == "DEBUG" || level == "TRACE" {
+		env["AWS_LAMBDA_LOG_LEVEL"] = level
+	}
+	maps.Copy(env, s.o.env)
+	return env
+}
+
+// environments is how many processes may run at a time.
+func (s *stack) environments() int {
+	if n := s.deployment.Function.ReservedConcurrency; n != nil && *n > 0 {
+		return min(*n, 1000)
+	}
+	return min(cmp.Or(s.deployment.Event.MaximumConcurrency, defaultEnvironments), 1000)
+}
+
+// poll runs the mapping until ctx ends and what is under way is settled, or
+// hard ends. It returns an error when the mapping or the function cannot run.
+func (s *stack) poll(ctx, hard context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(hard, func() { _ = s.fn.Close() })()
+	ended := make(chan error, 1)
+	go func() { ended <- s.mapping.Run(ctx) }()
+	select {
+	case err := <-ended:
+		return ignoreClosed(err)
+	case err := <-s.broken:
+		cancel()
+		_ = s.fn.Close()
+		<-ended
+		return err
+	}
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, lambda.ErrClosed) {
+		return nil // by a second interrupt
+	}
+	return err
+}
+
+func started(tracker *track.Tracker, i lambda.Invocation) {
+	deliveries := make([]track.Delivery, len(i.Records))
+	for n, r := range i.Records {
+		deliveries[n] = track.Delivery{MessageID: r.MessageID, Body: r.Body, Attempt: r.Attempt}
+	}
+	tracker.Started(i.RequestID, i.ColdStart, deliveries)
+}
+
+func (s *stack) ended(tracker *track.Tracker, e lambda.Ended) {
+	end := track.End{
+		RequestID: e.RequestID, Duration: e.Result.Duration,
+		ColdStart: e.Result.ColdStart, Init: e.Result.Init,
+	}
+	if ferr := e.Result.Error; ferr != nil {
+		end.Error = ferr.Type + ": " + ferr.Message
+		if ferr.Init {
+			s.breakDown(ferr)
+		}
+	} else {
+		end.WholeBatchFail = e.AllFailed
+	}
+	for n, v := range e.Verdicts {
+		if !v.Deleted {
+			end.Left = append(end.Left, e.Records[n].MessageID)
+		}
+		if v.Err != nil {
+			tracker.Warn(fmt.Sprintf("message %s succeeded but could not be deleted: %v", e.Records[n].MessageID, v.Err))
+		}
+	}
+	tracker.Ended(end)
+}
+
+// breakDown ends the run: a process that cannot start will not start next time
+// either.
+func (s *stack) breakDown(ferr *lambda.FunctionError) {
+	text := fmt.Sprintf("%s cannot start: %s", s.pkgName, ferr.Message)
+	if len(ferr.Output) > 0 {
+		text += "\nits last words:\n  " + strings.Join(ferr.Output, "\n  ")
+	}
+	text += "\na function's main calls handler.Run (or aws-lambda-go's lambda.Start), which does not return"
+	select {
+	case s.broken <- errors.New(text):
+	default:
+	}
+}
+
+func (s *stack) header() view.Header {
+	d := s.deployment
+	h := view.Header{
+		Template: s.template.Path, Package: s.pkgName, Function: d.Function.Name,
+		Timeout: d.Function.Timeout, MemoryMB: d.Function.MemoryMB,
+		Endpoint: s.server.URL(), QueueURL: d.Source.URL,
+		MaxReceiveCount: d.Source.MaxReceiveCount, Visibility: 30 * time.Second, // SQS' default
+		BatchSize: d.Event.BatchSize, Window: d.Event.Window, MaximumConcurrency: d.Event.MaximumConcurrency,
+		ReportBatchItemFailures: d.Event.ReportBatchItemFailures,
+	}
+	if seconds, err := strconv.Atoi(d.Source.Attributes["VisibilityTimeout"]); err == nil {
+		h.Visibility = time.Duration(seconds) * time.Second
+	}
+	for _, q := range d.Queues {
+		if q.ARN == d.Source.DeadLetterARN {
+			h.DeadLetterURL = q.URL
+		}
+	}
+	return h
+}
+
+// deadName is the dead-letter queue's name, "" without one.
+func (s *stack) deadName() string {
+	i := slices.IndexFunc(s.deployment.Queues, func(q template.Queue) bool { return q.ARN == s.deployment.Source.DeadLetterARN })
+	if i < 0 {
+		return ""
+	}
+	return s.deployment.Queues[i].Name
+}
+
+func (s *stack) close() {
+	if s.fn != nil {
+		_ = s.fn.Close()
+	}
+	if s.server != nil {
+		_ = s.server.Close()
+	}
+	if s.dir != "" {
+		_ = os.RemoveAll(s.dir)
+	}
+}

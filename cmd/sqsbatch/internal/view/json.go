@@ -1,0 +1,145 @@
+package view
+
+import (
+	"encoding/json"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+)
+
+// JSON writes a "record" line for each record of each invocation once its
+// outcome is final, an "invocation" line after those, and a "summary" line at
+// the end. Everything that is no such line goes to a Text.
+type JSON struct {
+	mu      sync.Mutex
+	enc     *json.Encoder
+	err     error
+	aside   *Text
+	timeout time.Duration
+}
+
+// NewJSON returns a JSON that writes lines to w and the rest to aside.
+func NewJSON(w io.Writer, aside *Text) *JSON {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return &JSON{enc: enc, aside: aside}
+}
+
+type recordLine struct {
+	Type            string   `json:"type"` // "record"
+	Invocation      int      `json:"invocation"`
+	RequestID       string   `json:"requestId"`
+	MessageID       string   `json:"messageId"`
+	Body            string   `json:"body"`
+	Attempt         int      `json:"attempt"`
+	Outcome         string   `json:"outcome"`
+	Reason          string   `json:"reason"`
+	DurationMs      *float64 `json:"durationMs"` // null when not known
+	AllowedMs       *float64 `json:"allowedMs"`
+	VisibleInMs     *float64 `json:"visibleInMs"` // null when it does not come back
+	DeadLetterQueue string   `json:"deadLetterQueue,omitempty"`
+}
+
+type invocationLine struct {
+	Type       string   `json:"type"` // "invocation"
+	Invocation int      `json:"invocation"`
+	RequestID  string   `json:"requestId"`
+	Records    int      `json:"records"`
+	Deleted    int      `json:"deleted"`
+	Back       int      `json:"back"`
+	DurationMs *float64 `json:"durationMs"`
+	TimeoutMs  *float64 `json:"timeoutMs"`
+	ColdStart  bool     `json:"coldStart"`
+	InitMs     *float64 `json:"initMs,omitempty"`
+	Error      string   `json:"error,omitempty"`
+	AllFailed  string   `json:"allFailed,omitempty"`
+}
+
+type summaryLine struct {
+	Type         string   `json:"type"` // "summary"
+	Sent         int      `json:"sent"`
+	Succeeded    int      `json:"succeeded"`
+	DeadLettered int      `json:"deadLettered"`
+	Dropped      int      `json:"dropped"`
+	Lost         int      `json:"lost"`
+	Removed      int      `json:"removed"`
+	Remaining    int      `json:"remaining"`
+	Retried      int      `json:"retried"`
+	Invocations  int      `json:"invocations"`
+	DurationMs   *float64 `json:"durationMs"`
+}
+
+// Say implements [View].
+func (j *JSON) Say(line string) { j.aside.Say(line) }
+
+// Header implements [View].
+func (j *JSON) Header(h Header) {
+	j.timeout = h.Timeout
+	j.aside.Header(h)
+}
+
+// Tick implements [View].
+func (j *JSON) Tick(track.Progress) {}
+
+// Fact implements [View].
+func (j *JSON) Fact(f track.Fact) {
+	switch f := f.(type) {
+	case track.Record:
+		if f.Final {
+			j.write(recordLine{
+				Type: "record", Invocation: f.Invocation, RequestID: f.RequestID,
+				MessageID: f.MessageID, Body: f.Body, Attempt: f.Attempt, Outcome: f.Outcome, Reason: f.Reason,
+				DurationMs: ms(f.Duration), AllowedMs: ms(f.Allowed), VisibleInMs: ms(f.VisibleIn),
+				DeadLetterQueue: f.DeadLetterQueue,
+			})
+		}
+	case track.Ended:
+		line := invocationLine{
+			Type: "invocation", Invocation: f.Invocation, RequestID: f.RequestID,
+			Records: f.Records, Deleted: f.Deleted, Back: f.Back,
+			DurationMs: ms(f.Duration), TimeoutMs: ms(j.timeout), ColdStart: f.ColdStart,
+			Error: f.Error, AllFailed: f.WholeBatchFail,
+		}
+		if f.ColdStart {
+			line.InitMs = ms(f.Init)
+		}
+		j.write(line)
+	case track.Log, track.Warning:
+		j.aside.Fact(f)
+	}
+}
+
+// Summary implements [View].
+func (j *JSON) Summary(s Summary) {
+	j.write(summaryLine{
+		Type: "summary", Sent: s.Sent, Succeeded: s.Succeeded, DeadLettered: s.DeadLettered,
+		Dropped: s.Dropped, Lost: s.Lost, Removed: s.Removed, Remaining: s.Remaining(),
+		Retried: s.Retried, Invocations: s.Invocations, DurationMs: ms(s.Elapsed),
+	})
+}
+
+// Err returns the first error of writing a line.
+func (j *JSON) Err() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err
+}
+
+func (j *JSON) write(line any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err == nil {
+		j.err = j.enc.Encode(line)
+	}
+}
+
+// ms is d in milliseconds, to the microsecond, and nil when d is negative.
+func ms(d time.Duration) *float64 {
+	if d < 0 {
+		return nil
+	}
+	v := float64(d.Microseconds()) / 1000
+	return &v
+}

@@ -1,0 +1,241 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+)
+
+// Text writes lines to read: one for each record, and on a terminal a last line
+// that says how far the run is.
+type Text struct {
+	mu     sync.Mutex
+	w      io.Writer
+	term   Terminal
+	header Header
+	bodies int    // the widest body so far, up to a bound
+	status string // what stands on the last line now
+	idle   bool   // the wait has been told since the last fact
+}
+
+// NewText returns a Text that writes to w, which can do what t says.
+func NewText(w io.Writer, t Terminal) *Text {
+	return &Text{w: w, term: t, bodies: 24}
+}
+
+// Say implements [View].
+func (t *Text) Say(line string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.line(line)
+}
+
+// Header implements [View].
+func (t *Text) Header(h Header) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.header = h
+	row := func(name, format string, args ...any) {
+		t.line(t.paint(dim, pad(name, 13)) + fmt.Sprintf(format, args...))
+	}
+	batches := fmt.Sprintf("batches of %d", h.BatchSize)
+	if h.Window > 0 {
+		batches += ", window " + short(h.Window)
+	}
+	if h.MaximumConcurrency > 0 {
+		batches += fmt.Sprintf(", %d at a time", h.MaximumConcurrency)
+	}
+	if !h.ReportBatchItemFailures {
+		batches += ", no ReportBatchItemFailures"
+	}
+	row("function", "%s: %s, timeout %s, %d MB, %s", h.Function, h.Package, short(h.Timeout), h.MemoryMB, batches)
+	row("settings", "%s", h.Template)
+	row("endpoint", "%s", h.Endpoint)
+	row("queue", "%s  (visibility %s)", h.QueueURL, short(h.Visibility))
+	if h.DeadLetterURL != "" {
+		row("dead letters", "%s  (after %s)", h.DeadLetterURL, count(h.MaxReceiveCount, "receive"))
+	}
+	t.line("")
+}
+
+// Fact implements [View].
+func (t *Text) Fact(f track.Fact) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.idle = false
+	switch f := f.(type) {
+	case track.Started:
+		line := number(f.Invocation) + count(f.Records, "record")
+		if f.ColdStart {
+			line += ", cold start"
+		}
+		t.line(t.paint(bold, line))
+	case track.Record:
+		if !f.Repeats {
+			t.record(f)
+		}
+	case track.Ended:
+		t.ended(f)
+	case track.Log:
+		t.line(t.paint(dim, number(f.Invocation)+"│ "+fit(logText(f.Text), t.room(7))))
+	case track.Warning:
+		t.line(t.paint(yellow, "warning: ") + clean(f.Text))
+	}
+}
+
+// recordWidth is what stands before a record's body: number, outcome, attempt
+// and times, each with a blank.
+const recordWidth = 5 + 12 + 7 + 18
+
+func (t *Text) record(r track.Record) {
+	body := Body(r.Body)
+	widest := 40
+	if t.term.Width != nil {
+		widest = min(widest, max(16, (t.term.Width()-recordWidth)*2/5))
+	}
+	t.bodies = min(widest, max(t.bodies, utf8.RuneCountInString(body)))
+	times := pad("", 16)
+	if r.Duration >= 0 {
+		times = fmt.Sprintf("%7s", short(r.Duration))
+		if r.Allowed >= 0 {
+			times += " of " + fmt.Sprintf("%5s", short(r.Allowed))
+		}
+		times = pad(times, 16)
+	}
+	note := clean(note(r))
+	line := pad(number(r.Invocation), 5) + t.paint(colourOf(r.Outcome), pad(r.Outcome, 12)) +
+		pad(fmt.Sprintf("try %d", r.Attempt), 7) + times + "  "
+	if note == "" {
+		t.line(line + fit(body, t.room(recordWidth)))
+		return
+	}
+	t.line(line + pad(fit(body, t.bodies), t.bodies) + "  " + t.paint(dim, fit(note, t.room(recordWidth+t.bodies+2))))
+}
+
+// note says what comes of a record that did not succeed, and why.
+func note(r track.Record) string {
+	var what string
+	switch {
+	case r.Outcome == track.DeadLetter && r.DeadLetterQueue != "":
+		what = "to " + r.DeadLetterQueue
+	case r.Done():
+	case r.VisibleIn > 0:
+		what = "back in " + short(r.VisibleIn)
+	case r.VisibleIn == 0:
+		what = "back at once"
+	}
+	if what != "" && r.Reason != "" {
+		what += ": "
+	}
+	return what + r.Reason
+}
+
+func (t *Text) ended(e track.Ended) {
+	line := number(e.Invocation) + t.paint(dim, "took "+short(e.Duration)+" of "+short(t.header.Timeout))
+	switch {
+	case e.Error != "":
+		line += ": " + t.paint(red, "failed") + ": " + clean(e.Error)
+	case e.WholeBatchFail != "":
+		line += ": " + t.paint(red, "counts as failed") + ": " + clean(e.WholeBatchFail)
+	default:
+		line += t.paint(dim, fmt.Sprintf(": %d deleted, %d to come back", e.Deleted, e.Back))
+	}
+	t.line(line)
+}
+
+// Tick implements [View]. Where nothing can be redrawn it tells a wait once.
+func (t *Text) Tick(p track.Progress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.term.Redraw {
+		t.redraw(progressLine(p))
+		return
+	}
+	if p.InFlight == 0 && p.Waiting > 0 && p.NextIn > 0 && !t.idle {
+		t.idle = true
+		t.line("waiting: " + progressLine(p))
+	}
+}
+
+// progressLine is the account so far, in words.
+func progressLine(p track.Progress) string {
+	parts := []string{fmt.Sprintf("%d sent", p.Sent)}
+	for _, c := range []struct {
+		n    int
+		what string
+	}{
+		{p.Succeeded, "succeeded"},
+		{p.DeadLettered, "dead-lettered"},
+		{p.Dropped, "dropped"},
+		{p.Lost, "lost"},
+		{p.Removed, "removed by others"},
+		{p.InFlight, "in flight"},
+	} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
+		}
+	}
+	switch {
+	case p.Waiting > 0 && p.NextIn > 0:
+		parts = append(parts, fmt.Sprintf("%d to come back, next in %s: %s", p.Waiting, short(p.NextIn.Round(100*time.Millisecond)), Body(p.Next)))
+	case p.Waiting > 0:
+		parts = append(parts, fmt.Sprintf("%d waiting", p.Waiting))
+	case p.InFlight == 0 && p.Sent > 0:
+		parts = append(parts, "nothing left; Ctrl-C ends")
+	}
+	return strings.Join(parts, " · ")
+}
+
+// Summary implements [View].
+func (t *Text) Summary(s Summary) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.redraw("")
+	t.line("")
+	parts := []string{t.paint(green, fmt.Sprintf("%d succeeded", s.Succeeded))}
+	add := func(n int, colour, what string) {
+		if n > 0 {
+			parts = append(parts, t.paint(colour, fmt.Sprintf("%d %s", n, what)))
+		}
+	}
+	add(s.DeadLettered, red, "dead-lettered")
+	add(s.Dropped, red, "dropped")
+	add(s.Lost, red, "lost")
+	add(s.Removed, dim, "removed by others")
+	add(s.Remaining(), yellow, "still in the queue")
+	t.line(t.paint(bold, count(s.Sent, "message")+" sent: ") + strings.Join(parts, ", ") +
+		t.paint(dim, fmt.Sprintf("  (%s, %s back to the queue, %s)",
+			count(s.Invocations, "invocation"), count(s.Retried, "time"), short(s.Elapsed))))
+	if len(s.Dead) == 0 {
+		return
+	}
+	in := "in the dead-letter queue"
+	if s.DeadName != "" {
+		in = "in " + s.DeadName
+	}
+	t.line(in + ":")
+	for _, d := range s.Dead {
+		t.line("  " + pad(fit(Body(d.Body), t.bodies), t.bodies) + "  " + clean(d.Reason))
+	}
+}
+
+func number(invocation int) string {
+	if invocation == 0 {
+		return pad("sqs", 5)
+	}
+	return pad(fmt.Sprintf("#%d", invocation), 5)
+}
+
+// logText is a line of the function's own; one that is JSON, as slog writes
+// it, is shortened to its message and attributes.
+func logText(s string) string {
+	if short, ok := object(s); ok {
+		return short
+	}
+	return clean(s)
+}

@@ -1,0 +1,53 @@
+// Package view shows what package track finds out: as text to read, or as one
+// JSON object a line.
+//
+//	v := view.NewText(os.Stdout, view.Detect(os.Stdout))
+//	v.Header(header)
+//	v.Fact(fact)
+package view
+
+import (
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+)
+
+// A View shows one run. Its methods may be called from several goroutines.
+type View interface {
+	// Say shows a line about the run itself.
+	Say(line string)
+	// Header shows what runs, and where.
+	Header(h Header)
+	// Fact shows what happened.
+	Fact(f track.Fact)
+	// Tick shows how far the run is; it is called several times a second.
+	Tick(p track.Progress)
+	// Summary ends the run.
+	Summary(s Summary)
+}
+
+// Header says what runs, and where.
+type Header struct {
+	Template, Package, Function string
+	Timeout                     time.Duration
+	MemoryMB                    int
+	Endpoint, QueueURL          string
+	DeadLetterURL               string // "" without one
+	MaxReceiveCount             int
+	Visibility                  time.Duration // of the queue
+	BatchSize                   int
+	Window                      time.Duration
+	MaximumConcurrency          int // 0 for none
+	ReportBatchItemFailures     bool
+}
+
+// Summary is the account at the end.
+type Summary struct {
+	track.Progress
+	Dead     []track.Dead
+	DeadName string // of the dead-letter queue, "" without one
+	Elapsed  time.Duration
+}
+
+// Remaining are the messages that are still in the queue or in an invocation.
+func (s Summary) Remaining() int { return s.InFlight + s.Waiting }

@@ -1,0 +1,78 @@
+// Command sqsbatch is the tool that goes with the toolkit.
+//
+//	sqsbatch local     run a function against an embedded SQS and Lambda
+//	sqsbatch version   say which version this is
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
+)
+
+const usage = `sqsbatch is the tool that goes with the sqsbatch toolkit.
+
+Usage:
+  sqsbatch local     run a function against an embedded SQS and Lambda, with the
+                     settings of its template, and show what becomes of each record
+  sqsbatch version   say which version this is
+  sqsbatch help      show this
+
+sqsbatch local -h tells more.
+`
+
+func main() {
+	interrupts := make(chan os.Signal, 2)
+	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
+	os.Exit(run(os.Args[1:], local.IO{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Interrupts: interrupts,
+	}))
+}
+
+// run returns the exit status.
+func run(args []string, tio local.IO) int {
+	command := "help"
+	if len(args) > 0 {
+		command, args = args[0], args[1:]
+	}
+	switch command {
+	case "local":
+		return status(command, local.Run(context.Background(), args, tio), tio.Stderr)
+	case "version", "--version", "-version":
+		fmt.Fprintln(tio.Stdout, "sqsbatch "+version())
+		return 0
+	case "help", "--help", "-help", "-h":
+		_, _ = io.WriteString(tio.Stdout, usage)
+		return 0
+	default:
+		fmt.Fprintf(tio.Stderr, "sqsbatch: unknown command %q; `sqsbatch help` lists them\n", command)
+		return 2
+	}
+}
+
+func status(command string, err error, stderr io.Writer) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(stderr, "sqsbatch %s: %v\n", command, err)
+	var wrong *local.UsageError
+	if errors.As(err, &wrong) {
+		return 2
+	}
+	return 1
+}
+
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}
