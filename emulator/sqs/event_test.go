@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
@@ -19,7 +18,7 @@ func TestEventsTellAllOfAMessage(t *testing.T) {
 		}
 		start := time.Now()
 		time.Sleep(2 * time.Minute)
-		events := *b.events
+		events := b.events()
 		if got := b.kinds(); got != "sent received visibility returned" {
 			b.Fatalf("events %s", got)
 		}
@@ -55,7 +54,7 @@ func TestEventsOfExpiryAndPurge(t *testing.T) {
 		if got := b.kinds(); got != "sent expired sent purged" {
 			b.Errorf("events %s", got)
 		}
-		if e := (*b.events)[1]; e.Body != "a" || e.Time.Sub((*b.events)[0].Time) != time.Minute {
+		if e := b.events()[1]; e.Body != "a" || e.Time.Sub(b.events()[0].Time) != time.Minute {
 			b.Errorf("%+v", e)
 		}
 	})
@@ -67,13 +66,10 @@ func TestAReceiveIsObservedBeforeItIsAnswered(t *testing.T) {
 		b.send(queue, "a")
 		for i := range 3 {
 			b.one(queue, hiddenFor(1))
-			if e := (*b.events)[len(*b.events)-1]; e.Kind != "received" || e.ReceiveCount != i+1 {
+			if e := last(b.events()); e.Kind != "received" || e.ReceiveCount != i+1 {
 				b.Errorf("%+v", e)
 			}
 			time.Sleep(time.Second)
-		}
-		if _, err := b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: aws.String(*queue)}); err != nil {
-			b.Fatal(err)
 		}
 	})
 }

@@ -3,8 +3,10 @@ package sqs_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,17 +28,26 @@ type bench struct {
 	*awssqs.Client
 	ctx    context.Context
 	server *sqs.Server
-	events *[]sqs.Event
+	events func() []sqs.Event // what happened so far
 }
 
 // virtual runs a test in a synctest bubble, where time passes at once.
 func virtual(t *testing.T, test func(b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var events []sqs.Event
-		server := sqs.New(sqs.Options{Observe: func(e sqs.Event) { events = append(events, e) }})
+		server := sqs.New(sqs.Options{Observe: func(e sqs.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			events = append(events, e)
+		}})
 		defer server.Close()
-		test(&bench{t, newClient(server), t.Context(), server, &events})
+		test(&bench{t, newClient(server), t.Context(), server, func() []sqs.Event {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(events)
+		}})
 	})
 }
 
@@ -191,10 +202,10 @@ func wantType[E error](b *bench, err error) {
 	}
 }
 
-// took returns the events' kinds, for comparison in one line.
+// kinds joins the events' kinds, for comparison in one line.
 func (b *bench) kinds() string {
 	var all []string
-	for _, e := range *b.events {
+	for _, e := range b.events() {
 		all = append(all, string(e.Kind))
 	}
 	return strings.Join(all, " ")
@@ -220,3 +231,5 @@ func (b *bench) poll(queue *string) <-chan []types.Message {
 }
 
 var allSystemAttributes = []types.MessageSystemAttributeName{"All"}
+
+func last(events []sqs.Event) sqs.Event { return events[len(events)-1] }

@@ -63,8 +63,8 @@ func TestLongPollGetsWhatBecomesVisibleAgain(t *testing.T) {
 		go func() {
 			time.Sleep(3 * time.Second)
 			// The latest handle is in the events, as a user's test would find it.
-			last := (*b.events)[len(*b.events)-1]
-			if err := b.hide(queue, &last.ReceiptHandle, 0); err != nil {
+			handle := last(b.events()).ReceiptHandle
+			if err := b.hide(queue, &handle, 0); err != nil {
 				b.Error(err)
 			}
 		}()

@@ -49,7 +49,7 @@ func TestRedrive(t *testing.T) {
 		if got := b.kinds(); got != "sent received returned received returned redriven received" {
 			b.Errorf("events %s", got)
 		}
-		if e := (*b.events)[5]; e.Queue != "orders" || e.DeadLetterQueue != "dead" || e.ReceiveCount != 2 {
+		if e := b.events()[5]; e.Queue != "orders" || e.DeadLetterQueue != "dead" || e.ReceiveCount != 2 {
 			b.Errorf("event %+v", e)
 		}
 		// The handle of the source queue is none of the dead-letter queue.

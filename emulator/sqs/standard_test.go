@@ -238,6 +238,44 @@ func TestFairQueuesHoldANoisyTenantBack(t *testing.T) {
 	})
 }
 
+func TestANoisyTenantIsServedWhenNoOtherIsThere(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders", "VisibilityTimeout", "600", "MessageRetentionPeriod", "300")
+		send := func(tenant string, n int) {
+			for range n {
+				if _, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{
+					QueueUrl: queue, MessageBody: &tenant, MessageGroupId: &tenant}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		send("a", 40)
+		send("b", 40)
+		for range 6 { // thirty of each: both are noisy then, the older goes first
+			b.receive(queue)
+		}
+		if got := bodies(b.receive(queue, atMost(2))); got != "a a" {
+			b.Errorf("received %q", got)
+		}
+		for range 2 {
+			b.receive(queue)
+		}
+		if got := b.receive(queue); len(got) != 0 {
+			b.Errorf("received %q of an empty queue", bodies(got))
+		}
+		send("a", 3) // held back, and expired before anyone takes them
+		send("c", 1)
+		if got := bodies(b.receive(queue, atMost(1))); got != "c" {
+			b.Errorf("received %q", got)
+		}
+		time.Sleep(5 * time.Minute)
+		send("a", 1)
+		if got := bodies(b.receive(queue)); got != "a" {
+			b.Errorf("received %q after the others expired", got)
+		}
+	})
+}
+
 func TestPurge(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue := b.queue("orders")
