@@ -31,6 +31,7 @@ type Deployment struct {
 	running sync.WaitGroup // invocations under way
 	output  sync.Mutex     // one call of fn.Output at a time
 	boot    bootBackoff
+	init    time.Duration // limit of a start, beside the function's timeout
 
 	mu           sync.Mutex
 	closed       bool
@@ -47,7 +48,7 @@ func Start(fn Function) (*Deployment, error) {
 	if err := fn.validate(); err != nil {
 		return nil, err
 	}
-	d := &Deployment{fn: fn}
+	d := &Deployment{fn: fn, init: initTimeout}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d, nil
 }

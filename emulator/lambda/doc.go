@@ -17,13 +17,22 @@
 //	defer fn.Close()
 //	result, err := fn.Invoke(ctx, []byte(`{"Records":[]}`))
 //
+// A Mapping feeds a Deployment from a queue, by the rules of Lambda's event
+// source mapping: batch size and window, the 6 MB cut, maximum concurrency,
+// FIFO groups, and what each response deletes (see Mapping and the example).
+//
 // Environments come and go as on Lambda: one is started when no warm one is
 // free, up to Function.Concurrency; it runs one invocation at a time; at the
 // timeout, and after a crash, its process group is killed and the next
 // invocation starts a new process.
 //
+// What the mapping leaves to the queue it leaves as Lambda does: the visibility
+// of failed messages is untouched, so that a function's own
+// ChangeMessageVisibility holds.
+//
 // What differs from Lambda: a process is not frozen between invocations, memory
 // is not limited, and a process that does not start within 10 s plus the
 // function's timeout is not tried a second time within the same invocation.
-// The servers listen on loopback only.
+// The mapping keeps one receive open where Lambda keeps several, and reads the
+// queue's visibility timeout once, at its start. The servers listen on loopback only.
 package lambda

@@ -72,7 +72,7 @@ func (e *environment) boot(inv *invocation) (*answer, error) {
 			Message: fmt.Sprintf("RequestId: %s Error: %v", inv.id, err),
 		})
 	}
-	limit := initTimeout + e.d.fn.Timeout
+	limit := e.d.init + e.d.fn.Timeout
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {

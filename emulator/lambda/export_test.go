@@ -1,5 +1,7 @@
 package lambda
 
+import "time"
+
 // AwaitExit waits until the idle environments' processes are gone.
 func (d *Deployment) AwaitExit() {
 	d.mu.Lock()
@@ -10,3 +12,6 @@ func (d *Deployment) AwaitExit() {
 		}
 	}
 }
+
+// SetInitTimeout changes the limit of a start.
+func (d *Deployment) SetInitTimeout(limit time.Duration) { d.init = limit }

@@ -8,9 +8,9 @@ type groupRun struct {
 	failed map[string]int // group to the receive of a message that was not processed; read after done
 }
 
-// begin notes that b is being invoked. On a FIFO queue the returned run must be
-// ended; on others it is nil.
-func (p *poller) begin(b *batch) *groupRun {
+// lockGroups notes that b is being invoked. On a FIFO queue the returned run
+// must be ended; on others it is nil.
+func (p *poller) lockGroups(b *batch) *groupRun {
 	if !p.isFIFO {
 		return nil
 	}

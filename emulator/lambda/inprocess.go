@@ -3,11 +3,9 @@ package lambda
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
-	"runtime/debug"
-	"strings"
+	"runtime"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambda/messages"
@@ -72,7 +70,7 @@ func call(ctx context.Context, fn Function, inv *invocation, done chan<- answer)
 	})
 	defer func() {
 		if v := recover(); v != nil {
-			a = failure(panicError(v, debug.Stack()))
+			a = failure(panicError(v))
 		}
 		a.at = time.Now()
 		done <- a
@@ -91,8 +89,8 @@ func call(ctx context.Context, fn Function, inv *invocation, done chan<- answer)
 }
 
 func errorAnswer(err error) answer {
-	var own messages.InvokeResponse_Error
-	if !errors.As(err, &own) {
+	own, ok := err.(messages.InvokeResponse_Error) // unwrapped: aws-lambda-go does not look deeper
+	if !ok {
 		own = messages.InvokeResponse_Error{Message: err.Error(), Type: typeName(err)}
 	}
 	doc, jsonErr := json.Marshal(own)
@@ -102,9 +100,19 @@ func errorAnswer(err error) answer {
 	return answer{payload: doc, err: &FunctionError{Type: own.Type, Message: own.Message}}
 }
 
-func panicError(v any, stack []byte) *FunctionError {
-	lines := strings.Split(strings.TrimSpace(string(stack)), "\n")
-	trace, _ := json.Marshal(lines)
+// panicError is called by the function that recovered: the panicking frames are
+// still there.
+func panicError(v any) *FunctionError {
+	const skip = 3 // Callers, this function and the deferred one
+	callers := make([]uintptr, 32)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(skip, callers)])
+	var stack []messages.InvokeResponse_Error_StackFrame
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		stack = append(stack, messages.InvokeResponse_Error_StackFrame{Path: f.File, Line: int32(f.Line), Label: f.Function})
+	}
+	trace, _ := json.Marshal(stack)
 	return &FunctionError{Type: typeName(v), Message: fmt.Sprint(v), StackTrace: trace, exit: true}
 }
 

@@ -29,6 +29,11 @@ func TestMain(m *testing.M) {
 		os.Exit(3)
 	case "hang-at-start":
 		select {}
+	case "raw":
+		raw()
+	case "init-error":
+		post("/runtime/init/error", `{"errorType":"Function.NoConfig","errorMessage":"no table name"}`)
+		os.Exit(1)
 	case "sigterm":
 		awslambda.StartWithOptions(bootstrap, awslambda.WithEnableSIGTERM(func() {
 			fmt.Println("said goodbye")

@@ -63,7 +63,8 @@ type Mapping struct {
 	MaximumConcurrency int
 
 	// Started, Ended and Errored are told what happens. Each may be nil; no two
-	// of their calls run at once; they may not call Run's cancel and wait for it.
+	// of their calls run at once, and polling waits for Started and Errored.
+	// None may wait for Run to end.
 	Started func(Invocation)
 	Ended   func(Ended)
 	Errored func(*PollError)

@@ -55,10 +55,10 @@ func (p *poller) poll(ctx context.Context) {
 			<-p.slots
 			continue
 		}
-		run := p.begin(b)
+		i := p.begin(env, b)
 		p.invocations.Go(func() {
 			defer func() { <-p.slots }()
-			p.invoke(ctx, env, b, run)
+			p.invoke(ctx, i)
 		})
 	}
 }

@@ -8,22 +8,36 @@ import (
 	"time"
 )
 
-// invoke runs the function over b and settles what came of it.
-func (p *poller) invoke(ctx context.Context, env *environment, b *batch, run *groupRun) {
-	inv := newInvocation(b.payload())
-	told := Invocation{
-		RequestID:   inv.id,
+// begun is an invocation of the mapping.
+type begun struct {
+	*batch
+	env  *environment
+	inv  *invocation
+	told Invocation
+	run  *groupRun
+}
+
+// begin prepares b's invocation and tells of it, in the order of the receives.
+func (p *poller) begin(env *environment, b *batch) begun {
+	i := begun{batch: b, env: env, inv: newInvocation(b.payload()), run: p.lockGroups(b)}
+	i.told = Invocation{
+		RequestID:   i.inv.id,
 		Environment: env.number,
 		ColdStart:   env.cold(),
 		Started:     time.Now(),
 		Records:     b.records(),
 	}
-	p.tellStarted(told)
-	result, _ := p.Function.run(env, inv) // its error is in Result.Error as well
-	left, why := p.judge(result, b)
-	verdicts := p.deleteSucceeded(ctx, b, left)
-	p.tellEnded(Ended{Invocation: told, Result: result, AllFailed: why, Verdicts: verdicts})
-	run.end(b, left)
+	p.tellStarted(i.told)
+	return i
+}
+
+// invoke runs the function and settles what came of it.
+func (p *poller) invoke(ctx context.Context, i begun) {
+	result, _ := p.Function.run(i.env, i.inv) // its error is in Result.Error as well
+	left, why := p.judge(result, i.batch)
+	verdicts := p.deleteSucceeded(ctx, i.batch, left)
+	p.tellEnded(Ended{Invocation: i.told, Result: result, AllFailed: why, Verdicts: verdicts})
+	i.run.end(i.batch, left)
 }
 
 // judge says for each of b's messages whether it stays in the queue, and why

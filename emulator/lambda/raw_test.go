@@ -1,0 +1,209 @@
+package lambda_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
+)
+
+// post sends to the Runtime API and returns the answer's status and body.
+func post(path, body string, header ...string) string {
+	r, err := http.NewRequest(http.MethodPost, "http://"+os.Getenv("AWS_LAMBDA_RUNTIME_API")+"/2018-06-01"+path, strings.NewReader(body))
+	if err != nil {
+		return err.Error()
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return answer(http.DefaultClient.Do(r))
+}
+
+func answer(resp *http.Response, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprint(resp.StatusCode, " ", strings.TrimSpace(string(body)))
+}
+
+func next() (id, payload, status string) {
+	resp, err := http.Get("http://" + os.Getenv("AWS_LAMBDA_RUNTIME_API") + "/2018-06-01/runtime/invocation/next")
+	if err != nil {
+		return "", "", err.Error()
+	}
+	id = resp.Header.Get("Lambda-Runtime-Aws-Request-Id")
+	text := answer(resp, nil)
+	return id, strings.TrimPrefix(text, "200 "), text
+}
+
+// raw is a bootstrap that breaks the rules and prints what it is told. The
+// payload of each invocation says how.
+func raw() {
+	for {
+		id, do, _ := next()
+		invocation := "/runtime/invocation/" + id
+		switch do {
+		case "respond twice":
+			fmt.Println(post(invocation+"/response", "first"))
+			fmt.Println(post(invocation+"/response", "second"))
+			fmt.Println(post(invocation+"/error", `{}`))
+		case "unknown id":
+			fmt.Println(post("/runtime/invocation/nobody/response", "x"))
+			fmt.Println(post("/runtime/invocation/nobody/error", "x"))
+			post(invocation+"/response", "fine")
+		case "next before the answer":
+			_, _, status := next()
+			fmt.Println(status)
+			post(invocation+"/response", "fine")
+		case "init error too late":
+			fmt.Println(post("/runtime/init/error", "{}"))
+			post(invocation+"/response", "fine")
+		case "other paths":
+			fmt.Println(strings.Fields(post("/runtime/restore/error", "{}"))[0])
+			post(invocation+"/response", "fine")
+		case "error that is no JSON":
+			post(invocation+"/error", "it broke", "Lambda-Runtime-Function-Error-Type", "Function.Broken")
+		case "error without a type":
+			post(invocation+"/error", `{"errorMessage":"m"}`)
+		case "error with the wrong types":
+			post(invocation+"/error", `{"errorType":7,"errorMessage":"m"}`)
+		case "error with a large X-Ray cause":
+			post(invocation+"/error", `{"errorType":"T","errorMessage":"m"}`,
+				"Lambda-Runtime-Function-Xray-Error-Cause", strings.Repeat("x", 1<<20-1))
+		case "stream with trailers":
+			stream(id)
+		case "cut off":
+			cutOff(id)
+		}
+	}
+}
+
+// stream answers as aws-lambda-go does when a handler returns a reader.
+func stream(id string) {
+	r, _ := http.NewRequest(http.MethodPost, "http://"+os.Getenv("AWS_LAMBDA_RUNTIME_API")+"/2018-06-01/runtime/invocation/"+id+"/response", io.MultiReader(strings.NewReader("streamed")))
+	r.Trailer = http.Header{"Lambda-Runtime-Function-Error-Type": {"T"}, "Lambda-Runtime-Function-Error-Body": {"e30="}}
+	r.Header.Set("Lambda-Runtime-Function-Response-Mode", "streaming")
+	fmt.Println(answer(http.DefaultClient.Do(r)))
+}
+
+// cutOff drops its connection in the middle of a response.
+func cutOff(id string) {
+	conn, err := net.Dial("tcp", os.Getenv("AWS_LAMBDA_RUNTIME_API"))
+	if err != nil {
+		return
+	}
+	fmt.Fprintf(conn, "POST /2018-06-01/runtime/invocation/%s/response HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf", id)
+	_ = conn.Close()
+}
+
+// The Runtime API's answers to a bootstrap that breaks the rules, and what
+// becomes of its invocation.
+func TestRuntimeAPIRules(t *testing.T) {
+	var lines recorder
+	d := deploy(t, "raw", func(f *lambda.Function) { f.Output = lines.add })
+	const fine = ""
+	cases := []struct {
+		do        string
+		says      []string // beginnings of what the bootstrap is told
+		answer    string
+		errorType string
+		message   string
+	}{
+		{"respond twice", []string{`202 {"status":"OK"}`, "403 ", "403 "}, "first", fine, ""},
+		{"unknown id", []string{"400 ", "400 "}, "fine", fine, ""},
+		{"next before the answer", []string{"403 "}, "fine", fine, ""},
+		{"init error too late", []string{"403 "}, "fine", fine, ""},
+		{"other paths", []string{"404"}, "fine", fine, ""},
+		{"stream with trailers", []string{"202 "}, "streamed", fine, ""},
+		{"error that is no JSON", nil, "", "Function.Broken", "it broke"},
+		{"error with a large X-Ray cause", nil, "", "T", "m"},
+		{"cut off", nil, "", "Runtime.TruncatedResponse", "the response ended after 4 bytes"},
+	}
+	for _, c := range cases {
+		t.Run(c.do, func(t *testing.T) {
+			r, err := d.Invoke(t.Context(), []byte(c.do))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.errorType == fine {
+				mustAnswer(t, r, c.answer)
+			} else {
+				mustFail(t, r, c.errorType, c.message)
+			}
+			told := lines.of(r.RequestID)
+			if len(told) != len(c.says) {
+				t.Fatalf("told %q, want %q", told, c.says)
+			}
+			for i, want := range c.says {
+				if !strings.HasPrefix(told[i], "stdout "+want) {
+					t.Errorf("told %q, want %q", told[i], want)
+				}
+			}
+		})
+	}
+	// A document without what belongs in it is kept as it came.
+	for do, document := range map[string]string{
+		"error without a type":       `{"errorMessage":"m"}`,
+		"error with the wrong types": `{"errorType":7,"errorMessage":"m"}`,
+	} {
+		t.Run(do, func(t *testing.T) {
+			r, err := d.Invoke(t.Context(), []byte(do))
+			if err != nil || r.Error == nil || r.Error.Type != "Runtime.Unknown" || string(r.Payload) != document {
+				t.Errorf("payload %s, %v, %v", r.Payload, r.Error, err)
+			}
+		})
+	}
+}
+
+func TestInitErrorInItsOwnWords(t *testing.T) {
+	d := deploy(t, "init-error", nil)
+	r, err := d.Invoke(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ferr := mustFail(t, r, "Function.NoConfig", "no table name"); !ferr.Init {
+		t.Error("not an init error")
+	}
+}
+
+// The server is reachable from this machine only.
+func TestRuntimeAPIListensOnLoopback(t *testing.T) {
+	d := deploy(t, "worker", nil)
+	var env []string
+	decode(t, invoke(t, d, command{Do: "env"}), &env)
+	for _, v := range env {
+		if addr, ok := strings.CutPrefix(v, "AWS_LAMBDA_RUNTIME_API="); ok {
+			host, _, err := net.SplitHostPort(addr)
+			if err != nil || !net.ParseIP(host).IsLoopback() {
+				t.Errorf("listens on %s", addr)
+			}
+			return
+		}
+	}
+	t.Error("no AWS_LAMBDA_RUNTIME_API")
+}
+
+// What hangs before its first invocation is ended, the init limit (10 s) and
+// the timeout later.
+func TestInitTimeout(t *testing.T) {
+	d := deploy(t, "hang-at-start", func(f *lambda.Function) { f.Timeout = 100 * time.Millisecond })
+	d.SetInitTimeout(200 * time.Millisecond)
+	r, err := d.Invoke(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ferr := mustFail(t, r, "Sandbox.Timedout", "Task timed out after 0.30 seconds"); !ferr.Init {
+		t.Error("not an init error")
+	}
+}

@@ -1,0 +1,148 @@
+package lambda_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
+)
+
+var errFunction = errors.New("the warehouse is down")
+
+// Each response, as AWS's documentation judges it: what is deleted of the
+// messages a, b and c. «x» in a response stands for the message id of body x.
+func TestSettling(t *testing.T) {
+	const all, none = "abc", ""
+	cases := []struct {
+		name     string
+		report   bool
+		response string
+		err      error
+		deleted  string
+		why      string // of AllFailed
+	}{
+		{"answer", false, `{}`, nil, all, ""},
+		{"no JSON", false, `oops`, nil, all, ""},
+		{"a report without the setting", false, `{"batchItemFailures":[{"itemIdentifier":"«a»"}]}`, nil, all, ""},
+		{"error", false, ``, errFunction, none, "the warehouse is down"},
+
+		{"empty", true, ``, nil, all, ""},
+		{"blank", true, " \n", nil, all, ""},
+		{"null", true, `null`, nil, all, ""},
+		{"empty object", true, `{}`, nil, all, ""},
+		{"other keys", true, `{"statusCode":200}`, nil, all, ""},
+		{"null list", true, `{"batchItemFailures":null}`, nil, all, ""},
+		{"empty list", true, `{"batchItemFailures":[]}`, nil, all, ""},
+		{"one", true, `{"batchItemFailures":[{"itemIdentifier":"«b»"}]}`, nil, "ac", ""},
+		{"one, twice", true, `{"batchItemFailures":[{"itemIdentifier":"«b»"},{"itemIdentifier":"«b»"}]}`, nil, "ac", ""},
+		{"two, with more keys", true, `{"x":1,"batchItemFailures":[{"itemIdentifier":"«c»","why":"x"},{"itemIdentifier":"«a»"}]}`, nil, "b", ""},
+		{"all", true, `{"batchItemFailures":[{"itemIdentifier":"«a»"},{"itemIdentifier":"«b»"},{"itemIdentifier":"«c»"}]}`, nil, none, ""},
+
+		{"invalid JSON", true, `{"batchItemFailures":[`, nil, none, "not valid JSON"},
+		{"trailing garbage", true, `{"batchItemFailures":[]} x`, nil, none, "not valid JSON"},
+		{"text", true, `"ok"`, nil, none, "not a JSON object"},
+		{"list", true, `[]`, nil, none, "not a JSON object"},
+		{"list is text", true, `{"batchItemFailures":"«a»"}`, nil, none, "not a list"},
+		{"item is text", true, `{"batchItemFailures":["«a»"]}`, nil, none, "batchItemFailures[0] is not an object"},
+		{"item is null", true, `{"batchItemFailures":[null]}`, nil, none, "batchItemFailures[0] is not an object"},
+		{"bad key", true, `{"batchItemFailures":[{"itemIdentifier":"«a»"},{"ItemIdentifier":"«b»"}]}`, nil, none, "batchItemFailures[1] has no itemIdentifier"},
+		{"empty id", true, `{"batchItemFailures":[{"itemIdentifier":""}]}`, nil, none, "is empty"},
+		{"null id", true, `{"batchItemFailures":[{"itemIdentifier":null}]}`, nil, none, "is null"},
+		{"number", true, `{"batchItemFailures":[{"itemIdentifier":7}]}`, nil, none, "is not a string"},
+		{"unknown id", true, `{"batchItemFailures":[{"itemIdentifier":"«a»"},{"itemIdentifier":"m-1"}]}`, nil, none, `"m-1" is no message of the batch`},
+		{"error with the setting", true, `{"batchItemFailures":[]}`, errFunction, none, "the warehouse is down"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			virtual(t, func(w *world) {
+				url := w.queue("orders", 30)
+				d := w.function(lambda.Function{}, func(_ context.Context, e events.SQSEvent) (string, error) {
+					response := c.response
+					for _, r := range e.Records {
+						response = strings.ReplaceAll(response, "«"+r.Body+"»", r.MessageId)
+					}
+					return response, c.err
+				})
+				w.send(url, "a", "b", "c")
+				stop := w.run(lambda.Mapping{Function: d, QueueURL: url, ReportBatchItemFailures: c.report})
+				w.after(29 * time.Second) // what stays is left alone until its visibility ends
+				stop()
+				w.wantDeleted(strings.Split(c.deleted, "")...)
+				if len(w.ended) != 1 {
+					t.Fatalf("%d invocations, want 1", len(w.ended))
+				}
+				end := w.ended[0]
+				if (end.AllFailed == "") != (c.why == "") || !strings.Contains(end.AllFailed, c.why) {
+					t.Errorf("AllFailed %q, want %q", end.AllFailed, c.why)
+				}
+				for i, r := range end.Records {
+					if v := end.Verdicts[i]; v.Deleted != strings.Contains(c.deleted, r.Body) || v.Err != nil {
+						t.Errorf("verdict on %s: %+v", r.Body, v)
+					}
+				}
+				w.after(31 * time.Second)
+				var left []string
+				for _, body := range []string{"a", "b", "c"} {
+					if !strings.Contains(c.deleted, body) {
+						left = append(left, body)
+					}
+				}
+				if got := w.visible(url); !slices.Equal(got, left) {
+					t.Errorf("in the queue %v, want %v", got, left)
+				}
+			})
+		})
+	}
+}
+
+// A function that times out, panics or ends its goroutine fails its batch.
+func TestSettlingAfterACrash(t *testing.T) {
+	for name, handle := range map[string]func(){
+		"hang":  func() { time.Sleep(time.Minute) },
+		"panic": func() { panic("boom") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(w *world) {
+				url := w.queue("orders", 30)
+				d := w.function(lambda.Function{Timeout: 5 * time.Second}, func(context.Context, events.SQSEvent) (string, error) {
+					handle()
+					return "", nil
+				})
+				w.send(url, "a", "b")
+				stop := w.run(lambda.Mapping{Function: d, QueueURL: url, ReportBatchItemFailures: true})
+				w.after(29 * time.Second)
+				stop()
+				w.wantDeleted()
+				if len(w.ended) != 1 || w.ended[0].AllFailed == "" {
+					t.Errorf("ended %+v", w.ended)
+				}
+				w.after(2 * time.Minute)
+			})
+		})
+	}
+}
+
+// Ten thousand records in one batch, each settled by its own verdict.
+func TestLargestBatch(t *testing.T) {
+	virtual(t, func(w *world) {
+		url := w.queue("orders", 300)
+		d := w.function(lambda.Function{}, func(_ context.Context, e events.SQSEvent) (string, error) {
+			return fmt.Sprintf(`{"batchItemFailures":[{"itemIdentifier":%q}]}`, e.Records[5000].MessageId), nil
+		})
+		w.send(url, numbered(10_000)...)
+		stop := w.run(lambda.Mapping{Function: d, QueueURL: url, BatchSize: 10_000, Window: 10 * time.Second, ReportBatchItemFailures: true})
+		w.after(time.Minute)
+		stop()
+		w.wantTimes("0s:10000")
+		if len(w.deleted) != 9999 || w.ended[0].Verdicts[5000].Deleted {
+			t.Errorf("deleted %d, verdict on the failed one %+v", len(w.deleted), w.ended[0].Verdicts[5000])
+		}
+	})
+}

@@ -1,0 +1,229 @@
+package lambda_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// world is a queue, a function and a mapping in a synctest bubble.
+type world struct {
+	*testing.T
+	ctx    context.Context
+	client *awssqs.Client
+	server *sqs.Server
+	begin  time.Time
+
+	// intercept may answer a request instead of the server, by returning
+	// something.
+	intercept func(operation string, body []byte) (*http.Response, error)
+
+	mu          sync.Mutex
+	deleted     []string // bodies, in order
+	invocations []lambda.Invocation
+	ended       []lambda.Ended
+	pollErrors  []*lambda.PollError
+}
+
+func virtual(t *testing.T, test func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, ctx: t.Context(), begin: time.Now()}
+		w.server = sqs.New(sqs.Options{Observe: func(e sqs.Event) {
+			if e.Kind == sqs.Deleted {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.deleted = append(w.deleted, e.Body)
+			}
+		}})
+		defer w.server.Close()
+		w.client = awssqs.New(awssqs.Options{
+			Region:       "us-east-1",
+			BaseEndpoint: aws.String(w.server.URL()),
+			HTTPClient:   w,
+			Retryer:      aws.NopRetryer{},
+			Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+				return aws.Credentials{AccessKeyID: "any", SecretAccessKey: "any"}, nil
+			}),
+		})
+		test(w)
+	})
+}
+
+// Do makes the world the client's HTTP client.
+func (w *world) Do(r *http.Request) (*http.Response, error) {
+	if w.intercept != nil && r.Body != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+		if resp, err := w.intercept(operation, body); resp != nil || err != nil {
+			return resp, err
+		}
+	}
+	return w.server.HTTPClient().Do(r)
+}
+
+func (w *world) queue(name string, visibility int) string {
+	w.Helper()
+	attributes := map[string]string{"VisibilityTimeout": fmt.Sprint(visibility)}
+	if strings.HasSuffix(name, ".fifo") {
+		attributes["FifoQueue"] = "true"
+	}
+	out, err := w.client.CreateQueue(w.ctx, &awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return *out.QueueUrl
+}
+
+func (w *world) send(queue string, bodies ...string) {
+	w.Helper()
+	for _, body := range bodies {
+		in := &awssqs.SendMessageInput{QueueUrl: &queue, MessageBody: &body}
+		if strings.HasSuffix(queue, ".fifo") { // the group is the body's first letter
+			in.MessageGroupId, in.MessageDeduplicationId = aws.String(body[:1]), aws.String(body[:min(len(body), 20)])
+		}
+		if _, err := w.client.SendMessage(w.ctx, in); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// function deploys a handler over decoded events; what it returns is the
+// response as it is.
+func (w *world) function(fn lambda.Function, handle func(ctx context.Context, e events.SQSEvent) (string, error)) *lambda.Deployment {
+	w.Helper()
+	fn.Handler = func(ctx context.Context, payload []byte) ([]byte, error) {
+		var e events.SQSEvent
+		if err := json.Unmarshal(payload, &e); err != nil {
+			return nil, err
+		}
+		response, err := handle(ctx, e)
+		return []byte(response), err
+	}
+	d, err := lambda.Start(fn)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+// run starts the mapping and returns a function that stops it and waits.
+func (w *world) run(m lambda.Mapping) (stop func()) {
+	w.Helper()
+	m.SQS = w.client
+	m.Started = func(i lambda.Invocation) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.invocations = append(w.invocations, i)
+	}
+	m.Ended = func(e lambda.Ended) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.ended = append(w.ended, e)
+	}
+	m.Errored = func(e *lambda.PollError) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.pollErrors = append(w.pollErrors, e)
+	}
+	ctx, cancel := context.WithCancel(w.ctx)
+	done := make(chan error, 1)
+	go func() { done <- m.Run(ctx) }()
+	stopped := false
+	stop = func() {
+		w.Helper()
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			w.Errorf("Run: %v", err)
+		}
+	}
+	w.Cleanup(stop)
+	return stop
+}
+
+// after lets virtual time pass until so long after the beginning.
+func (w *world) after(d time.Duration) {
+	time.Sleep(time.Until(w.begin.Add(d)))
+	synctest.Wait()
+}
+
+// times returns when each invocation began and with how many records.
+func (w *world) times() (all []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, i := range w.invocations {
+		all = append(all, fmt.Sprintf("%v:%d", i.Started.Sub(w.begin), len(i.Records)))
+	}
+	return all
+}
+
+func (w *world) wantTimes(want ...string) {
+	w.Helper()
+	if got := w.times(); !slices.Equal(got, want) {
+		w.Errorf("invocations (time:records) %v, want %v", got, want)
+	}
+}
+
+// wantDeleted compares without order.
+func (w *world) wantDeleted(want ...string) {
+	w.Helper()
+	w.mu.Lock()
+	got := slices.Clone(w.deleted)
+	w.mu.Unlock()
+	slices.Sort(got)
+	want = slices.Clone(want)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		w.Errorf("deleted %v, want %v", got, want)
+	}
+}
+
+// visible receives what is in the queue now.
+func (w *world) visible(queue string) (bodies []string) {
+	w.Helper()
+	for {
+		out, err := w.client.ReceiveMessage(w.ctx, &awssqs.ReceiveMessageInput{QueueUrl: &queue, MaxNumberOfMessages: 10})
+		if err != nil {
+			w.Fatal(err)
+		}
+		if len(out.Messages) == 0 {
+			slices.Sort(bodies)
+			return bodies
+		}
+		for _, m := range out.Messages {
+			bodies = append(bodies, *m.Body)
+		}
+	}
+}
+
+func numbered(n int) (bodies []string) {
+	for i := range n {
+		bodies = append(bodies, fmt.Sprintf("m%03d", i))
+	}
+	return bodies
+}
