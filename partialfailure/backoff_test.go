@@ -1,0 +1,49 @@
+package partialfailure_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+func TestRule12ExponentialHasFullJitterAndACap(t *testing.T) {
+	backoff := partialfailure.Exponential(2*time.Second, time.Minute)
+	for attempt, most := range map[int]time.Duration{
+		0: 2 * time.Second, 1: 2 * time.Second, 2: 4 * time.Second, 3: 8 * time.Second, 5: 32 * time.Second,
+		6: time.Minute, 100: time.Minute, math.MaxInt: time.Minute, // lesson 28: no count overflows it
+	} {
+		least, longest, sum := time.Duration(math.MaxInt64), time.Duration(0), time.Duration(0)
+		const n = 2000
+		for range n {
+			d := backoff(attempt)
+			least, longest, sum = min(least, d), max(longest, d), sum+d
+		}
+		if least < time.Second || longest > most {
+			t.Errorf("attempt %d: %v to %v, want 1s to %v", attempt, least, longest, most)
+		}
+		// Spread over the whole range: 2,000 draws come within a fifth of both ends, and to the middle.
+		spread, middle := most-time.Second, (most+time.Second)/2
+		if least > time.Second+spread/5 || longest < most-spread/5 || sum/n < middle*8/10 || sum/n > middle*12/10 {
+			t.Errorf("attempt %d: %v to %v, mean %v: not spread over 1s to %v", attempt, least, longest, sum/n, most)
+		}
+	}
+}
+
+func TestRule12LinearAndConstant(t *testing.T) {
+	linear := partialfailure.Linear(5*time.Second, time.Minute)
+	for attempt, want := range map[int]time.Duration{1: 5 * time.Second, 3: 15 * time.Second, 12: time.Minute, 13: time.Minute, math.MaxInt: time.Minute} {
+		if got := linear(attempt); got != want {
+			t.Errorf("linear, attempt %d: %v, want %v", attempt, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]time.Duration{0: time.Second, time.Minute: time.Minute} {
+		if got := partialfailure.Constant(d)(7); got != want {
+			t.Errorf("constant %v: %v", d, got)
+		}
+	}
+	if got := partialfailure.Exponential(time.Millisecond, time.Hour)(1); got != time.Second {
+		t.Errorf("exponential from 1ms: %v, want 1s at least", got)
+	}
+}

@@ -1,0 +1,324 @@
+package partialfailure_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+func noClient(context.Context) (*awssqs.Client, error) { return nil, errors.New("no region") }
+
+func clientOf(f *fixture) func(context.Context) (*awssqs.Client, error) {
+	return func(context.Context) (*awssqs.Client, error) { return f.Client, nil }
+}
+
+func TestRule17PermanentGoesToTheDeadLetterQueueAtOnce(t *testing.T) {
+	for name, configured := range map[string]func(f *fixture) string{
+		"from the RedrivePolicy": func(*fixture) string { return "" },
+		"by URL":                 func(f *fixture) string { return f.DeadLetterURL },
+		"by ARN":                 func(f *fixture) string { return f.DeadLetterARN },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, false, func(f *fixture) {
+				body := "\x09über <&> \"never\" \U0001F4E6:never"
+				f.SendInput(&awssqs.SendMessageInput{
+					MessageBody: &body,
+					MessageAttributes: map[string]types.MessageAttributeValue{
+						"text":   {DataType: aws.String("String"), StringValue: aws.String("a")},
+						"number": {DataType: aws.String("Number.int"), StringValue: aws.String("0042")},
+						"bytes":  {DataType: aws.String("Binary.png"), BinaryValue: []byte{0, 1, 255}},
+					},
+					MessageSystemAttributes: map[string]types.MessageSystemAttributeValue{
+						"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("Root=1-5759e988-bd862e3fe1be46a994272793")},
+					},
+				})
+				records := f.Receive(10)
+				f.ForgetCalls()
+				f.settling.DeadLetterQueue = configured(f)
+				results := f.invoke(records, byBody)
+				if results[0].Outcome != batch.DeadLettered || results[0].DeadLetterQueue != f.DeadLetterURL || results[0].Err == nil {
+					t.Fatalf("%v to %q (%v), warnings %q", results[0].Outcome, results[0].DeadLetterQueue, results[0].Err, f.warnings)
+				}
+				if got := partialfailure.Failures(results); len(got) != 0 {
+					t.Errorf("reported %v", got)
+				}
+				want := []string{"SendMessageBatch"}
+				if f.settling.DeadLetterQueue == "" {
+					want = []string{"GetQueueAttributes", "SendMessageBatch"}
+				}
+				if got := f.Calls(); !slices.Equal(got, want) {
+					t.Errorf("calls %v, want %v", got, want)
+				}
+				dead := f.DeadLetters()
+				if len(dead) != 1 {
+					t.Fatalf("%d dead letters", len(dead))
+				}
+				m := dead[0]
+				if *m.Body != body {
+					t.Errorf("the body became %q", *m.Body)
+				}
+				if a := m.MessageAttributes; len(a) != 4 || *a["number"].StringValue != "0042" || *a["number"].DataType != "Number.int" ||
+					!bytes.Equal(a["bytes"].BinaryValue, []byte{0, 1, 255}) || *a["text"].StringValue != "a" {
+					t.Errorf("attributes became %+v", a)
+				}
+				if got := *m.MessageAttributes[partialfailure.ReasonAttribute].StringValue; got != "no such thing" {
+					t.Errorf("the reason is %q", got)
+				}
+				if got := m.Attributes["AWSTraceHeader"]; got != "Root=1-5759e988-bd862e3fe1be46a994272793" {
+					t.Errorf("the trace header became %q", got)
+				}
+			})
+		})
+	}
+}
+
+func TestRule17TheReasonYieldsToTheLimits(t *testing.T) {
+	ten := map[string]types.MessageAttributeValue{}
+	for i := range 10 {
+		ten[fmt.Sprintf("a%d", i)] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String("x")}
+	}
+	for name, in := range map[string]*awssqs.SendMessageInput{
+		"ten attributes":  {MessageBody: aws.String("never"), MessageAttributes: ten},
+		"a body of 1 MiB": {MessageBody: aws.String(strings.Repeat("x", 1<<20-6) + ":never")},
+		"its own of the name": {MessageBody: aws.String("never"), MessageAttributes: map[string]types.MessageAttributeValue{
+			partialfailure.ReasonAttribute: {DataType: aws.String("String"), StringValue: aws.String("an earlier one")}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, false, func(f *fixture) {
+				f.SendInput(in)
+				results := f.invoke(f.Receive(10), byBody)
+				dead := f.DeadLetters()
+				if results[0].Outcome != batch.DeadLettered || len(dead) != 1 {
+					t.Fatalf("%v, %d dead letters, warnings %q", results[0].Outcome, len(dead), f.warnings)
+				}
+				if *dead[0].Body != *in.MessageBody || len(dead[0].MessageAttributes) != len(in.MessageAttributes) {
+					t.Errorf("it has %d attributes, want the %d it was sent with", len(dead[0].MessageAttributes), len(in.MessageAttributes))
+				}
+				if a, ok := dead[0].MessageAttributes[partialfailure.ReasonAttribute]; ok && *a.StringValue != "an earlier one" {
+					t.Errorf("the reason became %q", *a.StringValue)
+				}
+			})
+		})
+	}
+}
+
+func TestRule17TheReasonIsMadeFitForSQS(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("x")
+		long := strings.Repeat("é", 2000)
+		f.invoke(f.Receive(10), func(context.Context, batch.Record) error {
+			return batch.Permanent(errors.New("bell \a, bytes \xff\xfe, " + long))
+		})
+		dead := f.DeadLetters()
+		if len(dead) != 1 {
+			t.Fatalf("%d dead letters, warnings %q", len(dead), f.warnings)
+		}
+		reason := *dead[0].MessageAttributes[partialfailure.ReasonAttribute].StringValue
+		if !strings.HasPrefix(reason, "bell \uFFFD, bytes \uFFFD\uFFFD, éé") || len(reason) > 1024 || !strings.HasSuffix(reason, "é") {
+			t.Errorf("the reason is %q", reason)
+		}
+	})
+}
+
+func TestRule17BigRecordsAreSplitOverCalls(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		for range 5 { // 400 KB each: two to a call
+			f.Send(strings.Repeat("x", 400_000) + ":never")
+		}
+		records := f.Receive(10)
+		f.settling.DeadLetterQueue = f.DeadLetterURL
+		f.ForgetCalls()
+		results := f.invoke(records, byBody)
+		for _, r := range results {
+			if r.Outcome != batch.DeadLettered {
+				t.Errorf("%v, warnings %q", r.Outcome, f.warnings)
+			}
+		}
+		if got := f.Calls(); len(got) != 3 {
+			t.Errorf("calls %v, want 3", got)
+		}
+	})
+}
+
+func TestRule17ASendThatFailsLeavesTheRecordFailed(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault func(op string, r *http.Request) (*http.Response, error)
+		words string
+	}{
+		"denied": {func(op string, r *http.Request) (*http.Response, error) {
+			if op == "SendMessageBatch" {
+				return testqueue.Answer(r, 403, "AccessDeniedException", "")
+			}
+			return nil, nil
+		}, "lacks sqs:SendMessage on"},
+		"refused entry": {func(op string, r *http.Request) (*http.Response, error) {
+			if op == "SendMessageBatch" {
+				return testqueue.Answer(r, 200, "", `{"Failed":[{"Id":"0","Code":"InvalidMessageContents","SenderFault":true}]}`)
+			}
+			return nil, nil
+		}, "SQS refused the call"},
+		"the policy cannot be read": {func(op string, r *http.Request) (*http.Response, error) {
+			if op == "GetQueueAttributes" {
+				return testqueue.Answer(r, 403, "AccessDeniedException", "")
+			}
+			return nil, nil
+		}, "lacks sqs:GetQueueAttributes on"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, false, func(f *fixture) {
+				f.Send("never")
+				f.Fault = c.fault
+				results := f.invoke(f.Receive(10), byBody)
+				if results[0].Outcome != batch.Retry || !results[0].VisibilitySet || results[0].VisibleIn != 10*time.Second {
+					t.Errorf("%v, visible in %v", results[0].Outcome, results[0].VisibleIn)
+				}
+				if got := partialfailure.Failures(results); len(got) != 1 {
+					t.Errorf("reported %v", got)
+				}
+				f.warnedOnce(c.words)
+			})
+		})
+	}
+}
+
+func TestRule17WithoutADeadLetterQueueItIsAnOrdinaryFailure(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		if _, err := f.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{
+			QueueUrl: &f.URL, Attributes: map[string]string{"RedrivePolicy": ""},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		f.Send("never")
+		results := f.invoke(f.Receive(10), byBody)
+		if results[0].Outcome != batch.Retry || results[0].VisibleIn != 10*time.Second || len(f.warnings) > 0 {
+			t.Errorf("%v, visible in %v, warnings %q", results[0].Outcome, results[0].VisibleIn, f.warnings)
+		}
+	})
+}
+
+func TestRule17OnPermanent(t *testing.T) {
+	for policy, want := range map[partialfailure.OnPermanent]batch.Outcome{
+		partialfailure.Retry: batch.Retry, partialfailure.Drop: batch.Dropped, partialfailure.DeadLetter: batch.DeadLettered,
+	} {
+		inBubble(t, false, func(f *fixture) {
+			f.Send("never")
+			f.settling.OnPermanent = policy
+			if got := f.invoke(f.Receive(10), byBody)[0].Outcome; got != want {
+				t.Errorf("%s: %v, want %v", policy, got, want)
+			}
+		})
+	}
+}
+
+func TestRule17FIFOKeepsGroupAndDeduplicationID(t *testing.T) {
+	inBubble(t, true, func(f *fixture) {
+		f.Send("a:never", "a:after", "b:never")
+		records := f.Receive(10)
+		results := f.invoke(records, byBody)
+		if got, want := fmt.Sprint(outcomes(results)), "map[a:after:skipped a:never:dead-letter b:never:dead-letter]"; got != want {
+			t.Fatalf("%v, want %v, warnings %q", got, want, f.warnings)
+		}
+		dead := f.DeadLetters()
+		if len(dead) != 2 {
+			t.Fatalf("%d dead letters", len(dead))
+		}
+		for _, m := range dead {
+			i := slices.IndexFunc(records, func(r batch.Record) bool { return r.Body == *m.Body })
+			if m.Attributes["MessageGroupId"] != records[i].GroupID || m.Attributes["MessageDeduplicationId"] != records[i].DeduplicationID {
+				t.Errorf("%s has group %q and deduplication id %q", *m.Body, m.Attributes["MessageGroupId"], m.Attributes["MessageDeduplicationId"])
+			}
+		}
+		// The record in the way is gone: what was skipped for it comes back at once.
+		changed := f.Events(sqs.Visibility)
+		if len(changed) != 1 || changed[0].Body != "a:after" || changed[0].Visibility != 0 {
+			t.Errorf("visibility changes: %+v", changed)
+		}
+	})
+}
+
+func TestRule18WarnsNearTheLastAttempt(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("fail")
+		for attempt := 1; attempt <= 5; attempt++ {
+			f.warnings = nil
+			f.ForgetCalls()
+			results := f.invoke(f.Receive(10), byBody)
+			asked := slices.Contains(f.Calls(), "GetQueueAttributes")
+			if asked != (attempt == 2) {
+				t.Errorf("attempt %d: asked for the policy: %v", attempt, asked)
+			}
+			if attempt < 4 {
+				if len(f.warnings) > 0 {
+					t.Errorf("attempt %d: warned %q", attempt, f.warnings)
+				}
+			} else {
+				f.warnedOnce(fmt.Sprintf("attempt %d of 5", attempt))
+			}
+			if attempt > 1 && results[0].MaxReceiveCount != 5 {
+				t.Errorf("attempt %d: MaxReceiveCount %d", attempt, results[0].MaxReceiveCount)
+			}
+			time.Sleep(time.Duration(attempt) * 10 * time.Second)
+		}
+		f.visible() // the sixth receive moves it
+		if n := len(f.DeadLetters()); n != 1 {
+			t.Errorf("%d dead letters", n)
+		}
+	})
+}
+
+func TestRule11DeleteDoneDeletesWhatSucceededWhenOthersFailed(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.settling.DeleteDone = true
+		f.Send("1:ok", "2:ok", "never")
+		f.invoke(f.Receive(10), func(context.Context, batch.Record) error { return nil })
+		if n := len(f.Events(sqs.Deleted)); n != 0 {
+			t.Errorf("%d deleted although Lambda deletes a batch without failures", n)
+		}
+		time.Sleep(testqueue.Visibility)
+		f.Send("fail")
+		results := f.invoke(f.Receive(10), byBody)
+		if got, want := fmt.Sprint(outcomes(results)), "map[1:ok:succeeded 2:ok:succeeded fail:retry never:dead-letter]"; got != want {
+			t.Fatalf("%v, want %v", got, want)
+		}
+		var deleted []string
+		for _, e := range f.Events(sqs.Deleted) {
+			deleted = append(deleted, e.Body)
+		}
+		slices.Sort(deleted)
+		if want := []string{"1:ok", "2:ok", "never"}; !slices.Equal(deleted, want) {
+			t.Errorf("deleted %v, want %v", deleted, want)
+		}
+	})
+}
+
+func TestDryRunCallsNothingAndTellsWhatItWouldSet(t *testing.T) {
+	inBubble(t, true, func(f *fixture) {
+		f.Send("a:fail", "a:after", "b:never", "c:ok")
+		records := f.Receive(10)
+		f.ForgetCalls()
+		f.settling.DryRun = true
+		f.settling.DeadLetterQueue = "OrdersDeadLetterQueue" // what sam local makes of !Ref
+		results := f.invoke(records, byBody)
+		if got, want := fmt.Sprint(outcomes(results)), "map[a:after:skipped a:fail:retry b:never:dead-letter c:ok:succeeded]"; got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+		if got := f.Calls(); len(got) > 0 {
+			t.Errorf("called %v", got)
+		}
+		f.warnedOnce("SQS is not called", "visible in 10s", "sent to OrdersDeadLetterQueue")
+	})
+}

@@ -1,0 +1,324 @@
+package partialfailure_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+func TestRule12FailedRecordsComeBackAfterTheirBackoff(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("ok", "fail", "busy", "now")
+		begin := time.Now()
+		f.invoke(f.Receive(10), byBody)
+		for _, c := range []struct {
+			at   time.Duration
+			want []string
+		}{
+			{time.Second, []string{"now"}},
+			{9500 * time.Millisecond, nil},
+			{10500 * time.Millisecond, []string{"fail"}},
+			{44 * time.Second, nil},
+			{46 * time.Second, []string{"busy"}},
+			{testqueue.Visibility, []string{"ok"}}, // Lambda would have deleted it: only its own timeout shows it again
+		} {
+			time.Sleep(time.Until(begin.Add(c.at)))
+			got := f.visible()
+			got = slices.DeleteFunc(got, func(s string) bool { return s == "now" && c.at > time.Second })
+			if !slices.Equal(got, c.want) {
+				t.Errorf("after %v: %v, want %v", c.at, got, c.want)
+			}
+		}
+	})
+}
+
+func TestRule12ABackoffCountsFromTheFailure(t *testing.T) {
+	// One record fails at once, another keeps the batch for 20 s more: the
+	// first is back 10 s after it failed, while the batch still runs.
+	inBubble(t, false, func(f *fixture) {
+		f.Send("fail", "slow")
+		begin := time.Now()
+		f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
+			if r.Body == "slow" {
+				time.Sleep(20 * time.Second)
+			}
+			return byBody(ctx, r)
+		})
+		changed := f.Events(sqs.Visibility)
+		if len(changed) != 1 || changed[0].Time.Sub(begin) > 100*time.Millisecond {
+			t.Fatalf("visibility changes: %+v", changed)
+		}
+		if got := f.visible(); !slices.Equal(got, []string{"fail"}) {
+			t.Errorf("visible after the batch: %v", got)
+		}
+	})
+}
+
+func TestRule12ElapsedTimeIsSubtracted(t *testing.T) {
+	// SQS throttles for 5 s: the backoff still ends 10 s after the failure.
+	inBubble(t, false, func(f *fixture) {
+		f.Send("fail")
+		begin := time.Now()
+		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
+			if op == "ChangeMessageVisibilityBatch" && time.Since(begin) < 400*time.Millisecond {
+				return testqueue.Answer(r, 400, "RequestThrottled", "")
+			}
+			return nil, nil
+		}
+		f.invoke(f.Receive(10), func(context.Context, batch.Record) error {
+			return batch.RetryAfter(2*time.Second, errors.New("no"))
+		})
+		changed := f.Events(sqs.Visibility)
+		if len(changed) != 1 {
+			t.Fatalf("%d visibility changes, want 1", len(changed))
+		}
+		if back := changed[0].Time.Add(changed[0].Visibility).Sub(begin); back < 2*time.Second || back > 3*time.Second {
+			t.Errorf("back after %v, want 2s, rounded up", back)
+		}
+	})
+}
+
+func TestRule13NeverBeyondTwelveHours(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("long")
+		records := f.Receive(10)
+		time.Sleep(2 * time.Minute) // in Lambda's hands before the function is invoked
+		f.invoke(records, byBody)
+		changed := f.Events(sqs.Visibility)
+		if len(changed) != 1 || changed[0].Visibility < 11*time.Hour+50*time.Minute || changed[0].Visibility > 12*time.Hour-2*time.Minute {
+			t.Errorf("visibility changes: %+v", changed)
+		}
+		if len(f.warnings) > 0 {
+			t.Errorf("warned: %q", f.warnings)
+		}
+	})
+}
+
+func TestRule14TensWithPositionalIDs(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		bodies := make([]string, 25)
+		for i := range bodies {
+			bodies[i] = fmt.Sprintf("%d:fail", i)
+		}
+		f.Send(bodies...)
+		records := f.Receive(25)
+		for i := range records {
+			records[i].MessageID = "the same" // SQS may deliver a message twice in a batch
+		}
+		f.ForgetCalls()
+		f.engine.Concurrency = 25
+		f.invoke(records, byBody)
+		want := []string{"ChangeMessageVisibilityBatch", "ChangeMessageVisibilityBatch", "ChangeMessageVisibilityBatch"}
+		if got := f.Calls(); !slices.Equal(got, want) {
+			t.Errorf("calls %v, want %v", got, want)
+		}
+		if n := len(f.Events(sqs.Visibility)); n != 25 {
+			t.Errorf("%d visibilities changed, want 25", n)
+		}
+	})
+}
+
+func TestRule14EntriesThatFailAreTriedAgain(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("1:fail", "2:fail", "3:fail")
+		tries := 0
+		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
+			if op != "ChangeMessageVisibilityBatch" {
+				return nil, nil
+			}
+			if tries++; tries == 1 { // entry 1 fails for a passing reason, entry 2 for good
+				return testqueue.Answer(r, 200, "", `{"Successful":[{"Id":"0"}],"Failed":[
+					{"Id":"1","Code":"InternalError","SenderFault":false},
+					{"Id":"2","Code":"AWS.SimpleQueueService.MessageNotInflight","SenderFault":true}]}`)
+			}
+			return nil, nil
+		}
+		results := f.invoke(f.Receive(10), byBody)
+		if tries != 2 || len(f.Events(sqs.Visibility)) != 1 {
+			t.Errorf("%d tries, %d changes by the server, want 2 and 1", tries, len(f.Events(sqs.Visibility)))
+		}
+		for i, want := range []bool{true, true, false} {
+			if results[i].VisibilitySet != want || results[i].Outcome != batch.Retry {
+				t.Errorf("record %d: set %v, %v", i, results[i].VisibilitySet, results[i].Outcome)
+			}
+		}
+		f.warnedOnce("ChangeMessageVisibility", "no longer in flight", "visibility timeout is shorter")
+	})
+}
+
+func TestRule14AFailedCallOnlyCostsTheBackoff(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault func(op string, r *http.Request) (*http.Response, error)
+		took  time.Duration // at most
+		words []string
+	}{
+		"denied": {func(op string, r *http.Request) (*http.Response, error) {
+			return testqueue.Answer(r, 403, "AccessDeniedException", "")
+		}, time.Second, []string{"lacks sqs:ChangeMessageVisibility on arn:aws:sqs:eu-west-1:123456789012:orders"}},
+		"refused": {func(string, *http.Request) (*http.Response, error) {
+			return nil, errors.New("dial tcp 127.0.0.1:9: connect: connection refused")
+		}, 2 * time.Second, []string{"SQS cannot be called", "connection refused"}},
+		"hanging": {func(_ string, r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}, 4 * time.Second, []string{"no answer from SQS within 3s", "VPC"}},
+		"no queue": {func(_ string, r *http.Request) (*http.Response, error) {
+			return testqueue.Answer(r, 400, "QueueDoesNotExist", "")
+		}, time.Second, []string{"there is no queue"}},
+		"garbage": {func(_ string, r *http.Request) (*http.Response, error) {
+			return testqueue.Answer(r, 200, "", `<html>proxy</html>`)
+		}, 2 * time.Second, []string{"SQS cannot be called"}},
+		"an empty answer": {func(_ string, r *http.Request) (*http.Response, error) {
+			return testqueue.Answer(r, 200, "", `{}`)
+		}, time.Second, []string{"answer is incomplete"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, false, func(f *fixture) {
+				var bodies []string
+				for i := range 40 {
+					bodies = append(bodies, fmt.Sprintf("%d:fail", i))
+				}
+				f.Send(append(bodies, "ok")...)
+				records := f.Receive(100)
+				f.Fault = c.fault
+				begin := time.Now()
+				results := f.invoke(records, byBody)
+				if took := time.Since(begin); took > c.took {
+					t.Errorf("took %v, want at most %v", took, c.took)
+				}
+				if got := len(partialfailure.Failures(results)); got != 40 {
+					t.Errorf("%d reported, want the 40 that failed", got)
+				}
+				f.warnedOnce(c.words...)
+			})
+		})
+	}
+}
+
+func TestRule14AHangingEndpointLeavesTimeForTheResponse(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("hang", "fail", "ok")
+		records := f.Receive(10)
+		f.Fault = func(_ string, r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		f.timeout = 2 * time.Second
+		begin := time.Now()
+		results := f.invoke(records, byBody)
+		if took := time.Since(begin); took > 1960*time.Millisecond {
+			t.Errorf("took %v of 2s", took)
+		}
+		want := map[string]string{"hang": "abandoned", "fail": "retry", "ok": "succeeded"}
+		if got := outcomes(results); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		f.warnedOnce("the time was over")
+	})
+}
+
+func TestRule14NoClient(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("fail", "ok")
+		records := f.Receive(10)
+		f.settling.Client = noClient
+		results := f.invoke(records, byBody)
+		if got := partialfailure.Failures(results); len(got) != 1 {
+			t.Errorf("reported %v", got)
+		}
+		f.warnedOnce("SQS cannot be called", "no region")
+	})
+}
+
+func TestRule03WhatWasNotStartedIsReleasedLast(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("1:fail", "2:slow", "3:late", "4:late")
+		f.engine.Concurrency = 1
+		f.engine.MinRemaining = 20 * time.Second
+		results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
+			if strings.HasSuffix(r.Body, "slow") {
+				time.Sleep(20 * time.Second)
+			}
+			return byBody(ctx, r)
+		})
+		if got, want := fmt.Sprint(outcomes(results)), "map[1:fail:retry 2:slow:succeeded 3:late:not-started 4:late:not-started]"; got != want {
+			t.Fatalf("%v, want %v", got, want)
+		}
+		changed := f.Events(sqs.Visibility)
+		if len(changed) != 3 || changed[0].Body != "1:fail" || changed[1].Visibility != 0 || changed[2].Visibility != 0 {
+			t.Errorf("visibility changes: %+v", changed)
+		}
+		if got := f.visible(); !slices.Contains(got, "3:late") || !slices.Contains(got, "4:late") {
+			t.Errorf("visible at once: %v", got)
+		}
+	})
+}
+
+func TestRule16FailedAndSkippedComeBackTogether(t *testing.T) {
+	inBubble(t, true, func(f *fixture) {
+		f.Send("a:ok", "a:busy", "a:after", "a:more", "b:ok")
+		results := f.invoke(f.Receive(10), byBody)
+		if got, want := fmt.Sprint(outcomes(results)), "map[a:after:skipped a:busy:retry a:more:skipped a:ok:succeeded b:ok:succeeded]"; got != want {
+			t.Fatalf("%v, want %v", got, want)
+		}
+		changed := f.Events(sqs.Visibility)
+		if len(changed) != 3 {
+			t.Fatalf("%d visibility changes, want 3", len(changed))
+		}
+		for _, e := range changed {
+			if e.Visibility != 45*time.Second {
+				t.Errorf("%s comes back in %v, want 45s", e.Body, e.Visibility)
+			}
+		}
+	})
+}
+
+func TestRule06WithoutADeadlineSettlingIsBounded(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("fail")
+		records := f.Receive(10)
+		f.timeout = 0
+		f.Fault = func(_ string, r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		begin := time.Now()
+		f.invoke(records, byBody)
+		if took := time.Since(begin); took > 10*time.Second {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+func TestLesson26ACancelledContextStillSettles(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("fail")
+		records := f.Receive(10)
+		f.settling.Client = clientOf(f)
+		settler, err := partialfailure.New(f.settling)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		engine, _ := batch.New(batch.HandlerFunc(func(context.Context, batch.Record) error {
+			cancel()
+			return errors.New("no")
+		}), batch.Config{})
+		settlement := settler.Begin(ctx, batch.Times{})
+		results := engine.Run(ctx, records, batch.Times{}, settlement.Failed)
+		settlement.Finish(results)
+		if !results[0].VisibilitySet {
+			t.Error("the visibility was not set")
+		}
+	})
+}
