@@ -29,8 +29,9 @@
 // receive with long poll, delete, change visibility, and the three batch
 // calls), delays, retention, FIFO groups and deduplication, fair queues and
 // redrive to dead-letter queues. Permissions and message move tasks answer
-// UnsupportedOperation. Any credentials are accepted; nothing is encrypted,
-// and policies are kept but not enforced.
+// UnsupportedOperation, and ReceiveRequestAttemptId is checked but has no
+// effect. Any credentials are accepted; nothing is encrypted, and policies are
+// kept but not enforced.
 //
 // Where the service promises little, the emulator is definite, so that tests
 // repeat: counts and lists are exact at once, a standard queue delivers in the

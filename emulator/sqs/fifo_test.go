@@ -166,14 +166,17 @@ func TestDeduplicationLastsFiveMinutesAndSurvivesDeletes(t *testing.T) {
 func TestFIFODelayIsTheQueuesAndRetroactive(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue := b.queue("orders.fifo", "DelaySeconds", "60")
+		b.sendFIFO(queue, "h", "other")
+		time.Sleep(time.Minute)
+		b.one(queue, hiddenFor(35))
 		b.sendFIFO(queue, "g", "1", "2")
 		time.Sleep(30 * time.Second)
-		b.counts(queue, "0", "0", "2")
+		b.counts(queue, "0", "1", "2")
 		if _, err := b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{
-			QueueUrl: queue, Attributes: map[string]string{"DelaySeconds": "40"}}); err != nil {
+			QueueUrl: queue, Attributes: map[string]string{"DelaySeconds": "32"}}); err != nil {
 			b.Fatal(err)
 		}
-		time.Sleep(10 * time.Second)
+		time.Sleep(2 * time.Second)
 		if got := bodies(b.receive(queue)); got != "1 2" {
 			b.Errorf("received %q", got)
 		}

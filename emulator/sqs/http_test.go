@@ -1,6 +1,7 @@
 package sqs_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -93,6 +94,20 @@ func TestABodyThatBreaksOff(t *testing.T) {
 	}
 }
 
+func TestARequestWhoseClientIsGoneHasNoEffect(t *testing.T) {
+	server := sqs.New(sqs.Options{})
+	defer server.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	request := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader(`{"QueueName":"orders"}`))
+	request.Header.Set("X-Amz-Target", "AmazonSQS.CreateQueue")
+	w := httptest.NewRecorder()
+	server.ServeHTTP(w, request)
+	if _, answer, _ := post(server, "AmazonSQS.ListQueues", "{}"); len(answer) != 0 || w.Body.Len() != 0 {
+		t.Errorf("queues %v, answer %s", answer, w.Body)
+	}
+}
+
 func TestInvalidOptionsAreTheAnswer(t *testing.T) {
 	for _, o := range []sqs.Options{{Region: "US East"}, {AccountID: "12"}} {
 		status, answer, _ := post(sqs.New(o), "AmazonSQS.ListQueues", "{}")
@@ -152,32 +167,4 @@ func FuzzRequest(f *testing.F) {
 			}
 		})
 	})
-}
-
-func TestInFlightQuota(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sends 120,010 messages")
-	}
-	server := sqs.New(sqs.Options{})
-	defer server.Close()
-	queue := `"QueueUrl":"` + server.QueueURL("orders") + `"`
-	post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders","Attributes":{"VisibilityTimeout":"43200"}}`)
-	send := batchOfTen(queue)
-	receive := `{` + queue + `,"MaxNumberOfMessages":10}`
-	for range 12_000 {
-		post(server, "AmazonSQS.SendMessageBatch", send)
-	}
-	post(server, "AmazonSQS.SendMessageBatch", send)
-	for range 12_000 {
-		if status, answer, _ := post(server, "AmazonSQS.ReceiveMessage", receive); status != 200 || len(answer["Messages"].([]any)) != 10 {
-			t.Fatalf("%d %v", status, answer)
-		}
-	}
-	if status, _, code := post(server, "AmazonSQS.ReceiveMessage", receive); status != 400 || code != "OverLimit" {
-		t.Errorf("with 120,000 in flight: %d %s, want OverLimit", status, code)
-	}
-	// A long poll is not refused; it waits.
-	if status, answer, code := post(server, "AmazonSQS.ReceiveMessage", `{`+queue+`,"WaitTimeSeconds":1}`); status != 200 || len(answer) != 0 {
-		t.Errorf("long poll with 120,000 in flight: %d %v %s", status, answer, code)
-	}
 }

@@ -134,6 +134,30 @@ func TestACancelledRequestIsNotSent(t *testing.T) {
 	})
 }
 
+func TestACancelledReceiverBehindAnother(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		first := b.poll(queue)
+		ctx, cancel := context.WithTimeout(b.ctx, 3*time.Second)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, b.server.URL(),
+			strings.NewReader(`{"QueueUrl":"`+*queue+`","WaitTimeSeconds":20}`))
+		if err != nil {
+			b.Fatal(err)
+		}
+		request.Header.Set("X-Amz-Target", "AmazonSQS.ReceiveMessage")
+		start := time.Now()
+		_, err = b.server.HTTPClient().Transport.RoundTrip(request)
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 3*time.Second {
+			b.Errorf("error %v after %v", err, time.Since(start))
+		}
+		b.send(queue, "a")
+		if got := bodies(<-first); got != "a" {
+			b.Errorf("the first receiver got %q", got)
+		}
+	})
+}
+
 func TestATimeoutOfTheHTTPClientEndsTheLongPoll(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue := b.queue("orders")

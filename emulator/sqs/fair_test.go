@@ -1,0 +1,96 @@
+package sqs_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+func TestFairQueuesHoldANoisyTenantBack(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		send := func(tenant string, n int) {
+			for range n {
+				if _, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{
+					QueueUrl: queue, MessageBody: &tenant, MessageGroupId: &tenant}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		send("noisy", 50)
+		send("quiet", 3)
+		b.send(queue, "none")
+		for range 3 {
+			if got := bodies(b.receive(queue)); got != "noisy noisy noisy noisy noisy noisy noisy noisy noisy noisy" {
+				b.Fatalf("before 30 are in flight: %q", got)
+			}
+		}
+		if got := bodies(b.receive(queue)); got != "quiet quiet quiet none noisy noisy noisy noisy noisy noisy" {
+			b.Errorf("with 30 in flight: %q", got)
+		}
+		time.Sleep(30 * time.Second)
+		b.counts(queue, "54", "0", "0")
+		if got := b.receive(queue); len(got) != 10 {
+			b.Errorf("received %d, want 10", len(got))
+		}
+	})
+}
+
+func TestMessagesWithoutAGroupAreNoTenant(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		for range 41 {
+			b.send(queue, "none")
+		}
+		if _, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{
+			QueueUrl: queue, MessageBody: aws.String("quiet"), MessageGroupId: aws.String("g")}); err != nil {
+			b.Fatal(err)
+		}
+		for range 4 {
+			b.receive(queue)
+		}
+		if got := bodies(b.receive(queue)); got != "none quiet" {
+			b.Errorf("received %q, want the older first", got)
+		}
+	})
+}
+
+func TestANoisyTenantIsServedWhenNoOtherIsThere(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders", "VisibilityTimeout", "600", "MessageRetentionPeriod", "300")
+		send := func(tenant string, n int) {
+			for range n {
+				if _, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{
+					QueueUrl: queue, MessageBody: &tenant, MessageGroupId: &tenant}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		send("a", 40)
+		send("b", 40)
+		for range 6 { // thirty of each: both are noisy then, the older goes first
+			b.receive(queue)
+		}
+		if got := bodies(b.receive(queue, atMost(2))); got != "a a" {
+			b.Errorf("received %q", got)
+		}
+		for range 2 {
+			b.receive(queue)
+		}
+		if got := b.receive(queue); len(got) != 0 {
+			b.Errorf("received %q of an empty queue", bodies(got))
+		}
+		send("a", 3) // held back, and expired before anyone takes them
+		send("c", 1)
+		if got := bodies(b.receive(queue, atMost(1))); got != "c" {
+			b.Errorf("received %q", got)
+		}
+		time.Sleep(5 * time.Minute)
+		send("a", 1)
+		if got := bodies(b.receive(queue)); got != "a" {
+			b.Errorf("received %q after the others expired", got)
+		}
+	})
+}

@@ -1,0 +1,53 @@
+package sqs_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// TestInFlightQuota has 120,000 messages in flight. A standard queue then
+// refuses a short poll; a long poll, and a FIFO queue, return nothing.
+func TestInFlightQuota(t *testing.T) {
+	if testing.Short() {
+		t.Skip("sends 120,000 messages, twice")
+	}
+	for _, tc := range []struct{ name, attributes, overLimit string }{
+		{"orders", "", "OverLimit"},
+		{"orders.fifo", `,"FifoQueue":"true","ContentBasedDeduplication":"true","DeduplicationScope":"messageGroup"`, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			server := sqs.New(sqs.Options{})
+			defer server.Close()
+			queue := `"QueueUrl":"` + server.QueueURL(tc.name) + `"`
+			post(server, "AmazonSQS.CreateQueue", `{"QueueName":"`+tc.name+`","Attributes":{"VisibilityTimeout":"43200"`+tc.attributes+`}}`)
+			for group := range 12_001 {
+				var entries []string
+				for i := range 10 {
+					entries = append(entries, fmt.Sprintf(`{"Id":"%d","MessageBody":"%[1]d","MessageGroupId":"%d"}`, i, group))
+				}
+				if _, answer, _ := post(server, "AmazonSQS.SendMessageBatch", `{`+queue+`,"Entries":[`+strings.Join(entries, ",")+`]}`); len(answer["Successful"].([]any)) != 10 {
+					t.Fatal(answer)
+				}
+			}
+			receive := func(parameters string, want int) {
+				t.Helper()
+				status, answer, _ := post(server, "AmazonSQS.ReceiveMessage", `{`+queue+parameters+`}`)
+				if messages, _ := answer["Messages"].([]any); status != 200 || len(messages) != want {
+					t.Fatalf("%d %v, want %d messages", status, answer, want)
+				}
+			}
+			for range 11_999 {
+				receive(`,"MaxNumberOfMessages":10`, 10)
+			}
+			receive(`,"MaxNumberOfMessages":5`, 5)
+			receive(`,"MaxNumberOfMessages":10`, 5)
+			if _, _, code := post(server, "AmazonSQS.ReceiveMessage", `{`+queue+`}`); code != tc.overLimit {
+				t.Errorf("a short poll with 120,000 in flight: %q, want %q", code, tc.overLimit)
+			}
+			receive(`,"WaitTimeSeconds":1`, 0)
+		})
+	}
+}
