@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -112,7 +113,7 @@ func (c *Config) engine() batch.Config {
 		Deadline:      c.Deadline,
 		MinRemaining:  c.MinRemaining,
 		Grace:         c.Grace,
-		Hooks:         append([]any{log.New(c.Logger, log.Options{Succeeded: c.LogSucceeded})}, c.Hooks...),
+		Hooks:         append(slices.Clone(c.Hooks), log.New(c.Logger, log.Options{Succeeded: c.LogSucceeded})),
 	}
 }
 

@@ -1,0 +1,94 @@
+package handler
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+func TestRule26EveryFieldFromTheEnvironment(t *testing.T) {
+	for name, value := range map[string]string{
+		"SQSBATCH_CONCURRENCY": "7", "SQSBATCH_RESERVE": "700ms", "SQSBATCH_RECORD_TIMEOUT": "30s", "SQSBATCH_DEADLINE_POLICY": "fair",
+		"SQSBATCH_MIN_REMAINING": "2s", "SQSBATCH_GRACE": "3s", "SQSBATCH_DEAD_LETTER_QUEUE": "https://sqs/1/dead", "SQSBATCH_MAX_RECEIVE_COUNT": "9",
+		"SQSBATCH_ON_PERMANENT": "drop", "SQSBATCH_ERROR_IF_ALL_FAIL": "true", "SQSBATCH_DELETE_SUCCEEDED": "1", "SQSBATCH_LOG_SUCCEEDED": "TRUE",
+		"SQSBATCH_BACKOFF": "linear", "SQSBATCH_BACKOFF_BASE": "3s", "SQSBATCH_BACKOFF_CAP": "8s",
+	} {
+		t.Setenv(name, value)
+	}
+	var c Config
+	if err := c.fromEnvironment(); err != nil {
+		t.Fatal(err)
+	}
+	if got := []time.Duration{c.Backoff(1), c.Backoff(2), c.Backoff(3)}; !reflect.DeepEqual(got, []time.Duration{3 * time.Second, 6 * time.Second, 8 * time.Second}) {
+		t.Errorf("backoff %v", got)
+	}
+	if got := c.Deadline(batch.Start{Remaining: time.Minute, Waiting: 600, Concurrency: 1}); got != time.Second {
+		t.Errorf("the fair policy gives %v", got)
+	}
+	c.Backoff, c.Deadline = nil, nil
+	want := Config{Concurrency: 7, Reserve: 700 * time.Millisecond, RecordTimeout: 30 * time.Second, MinRemaining: 2 * time.Second, Grace: 3 * time.Second,
+		DeadLetterQueue: "https://sqs/1/dead", MaxReceiveCount: 9, OnPermanent: partialfailure.Drop, ErrorIfAllFail: true, DeleteSucceeded: true, LogSucceeded: true}
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("%+v\nwant %+v", c, want)
+	}
+}
+
+func TestRule26CodeComesBeforeTheEnvironment(t *testing.T) {
+	t.Setenv("SQSBATCH_CONCURRENCY", "7")
+	t.Setenv("SQSBATCH_BACKOFF_BASE", "7s")
+	c := Config{Concurrency: 3, Backoff: partialfailure.Constant(time.Minute)}
+	if err := c.fromEnvironment(); err != nil || c.Concurrency != 3 || c.Backoff(1) != time.Minute {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestRule26AllWrongVariablesAreNamedWithTheirBounds(t *testing.T) {
+	wrong := map[string][2]string{
+		"SQSBATCH_CONCURRENCY":       {"0", "whole number from 1 to 10000"},
+		"SQSBATCH_RESERVE":           {"1", "like \"500ms\""},
+		"SQSBATCH_RECORD_TIMEOUT":    {"-5s", "above 0 and up to 12h"},
+		"SQSBATCH_MIN_REMAINING":     {"13h", "up to 12h"},
+		"SQSBATCH_DEADLINE_POLICY":   {"half", `"whole" or "fair"`},
+		"SQSBATCH_MAX_RECEIVE_COUNT": {"1001", "1 to 1000"},
+		"SQSBATCH_LOG_SUCCEEDED":     {"yes", "true or false"},
+		"SQSBATCH_BACKOFF":           {"none", `"exponential", "linear" or "constant"`},
+	}
+	for name, c := range wrong {
+		t.Setenv(name, c[0])
+	}
+	_, err := New(batch.HandlerFunc(nil), Config{})
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for name, c := range wrong {
+		if !strings.Contains(err.Error(), name+` is "`+c[0]+`": must be`) || !strings.Contains(err.Error(), c[1]) {
+			t.Errorf("%s=%s is not explained in:\n%v", name, c[0], err)
+		}
+	}
+}
+
+func TestRule26OtherMistakesAreNamed(t *testing.T) {
+	for want, cfg := range map[string]Config{
+		`OnPermanent is "explode", must be "dead-letter"`: {OnPermanent: "explode"},
+		`DeadLetterQueue is "orders-dead", must be`:       {DeadLetterQueue: "orders-dead"},
+		"Reserve is -1s, must be":                         {Reserve: -time.Second},
+		"Hooks[0] is a string":                            {Hooks: []any{"text"}},
+	} {
+		t.Setenv("AWS_SAM_LOCAL", "")
+		if _, err := New(batch.HandlerFunc(nil), cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q in it", err, want)
+		}
+	}
+	t.Setenv("SQSBATCH_BACKOFF_BASE", "1h")
+	t.Setenv("SQSBATCH_BACKOFF_CAP", "1m")
+	if _, err := New(batch.HandlerFunc(nil), Config{}); err == nil || !strings.Contains(err.Error(), "SQSBATCH_BACKOFF_BASE is 1h0m0s: must not be above") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := New(nil, Config{}); err == nil {
+		t.Error("a nil handler is accepted")
+	}
+}

@@ -1,0 +1,322 @@
+package handler_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	samples "github.com/sqsbatch/sqsbatch/events"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+)
+
+var _ lambda.Handler = (*handler.LambdaHandler)(nil)
+
+func TestRule08Responses(t *testing.T) {
+	t.Setenv("AWS_SAM_LOCAL", "true")
+	var log logbook
+	l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger()})
+	for name, c := range map[string]struct {
+		payload []byte
+		want    string
+	}{
+		"no records":     {[]byte(`{"Records":[]}`), `{"batchItemFailures":[]}`},
+		"all succeed":    {payload(ordersARN, "ok", "ok"), `{"batchItemFailures":[]}`},
+		"some fail":      {payload(ordersARN, "ok", "fail", "panic"), `{"batchItemFailures":[{"itemIdentifier":"m-1"},{"itemIdentifier":"m-2"}]}`},
+		"all fail":       {payload(ordersARN, "fail"), `{"batchItemFailures":[{"itemIdentifier":"m-0"}]}`},
+		"no ARN, no tag": {[]byte(`{"Records":[{"messageId":"m-0","body":"fail"}]}`), `{"batchItemFailures":[{"itemIdentifier":"m-0"}]}`},
+		"odd count":      {[]byte(strings.Replace(string(payload(ordersARN, "fail")), `ReceiveCount":"1"`, `ReceiveCount":"abc"`, 1)), `{"batchItemFailures":[{"itemIdentifier":"m-0"}]}`},
+		"the same twice": {[]byte(`{"Records":[{"messageId":"x","body":"fail"},{"messageId":"x","body":"fail"}]}`), `{"batchItemFailures":[{"itemIdentifier":"x"}]}`},
+		"6 MB":           {payload(ordersARN, strings.Repeat("x", 6<<20)), `{"batchItemFailures":[]}`},
+	} {
+		got, err := l.Invoke(t.Context(), c.payload)
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: %s, %v, want %s", name, got, err, c.want)
+		}
+	}
+}
+
+func TestRule08EventsThatCannotBeAnsweredAreErrors(t *testing.T) {
+	l := newHandler(t, batch.HandlerFunc(func(context.Context, batch.Record) error {
+		t.Error("the handler was called")
+		return nil
+	}), handler.Config{})
+	for _, p := range []string{``, `null`, `{`, `{"key1":"value1"}`, `{"Records":null}`, `{"Records":[{"messageId":"m","eventSource":"aws:kinesis"}]}`,
+		`{"Records":[{"messageId":"m-1"},{"body":"no id"}]}`, `{"Records":[{"EventSource":"aws:sns","Sns":{"Message":"x"}}]}`} {
+		response, err := l.Invoke(t.Context(), []byte(p))
+		var invalid *handler.InvalidEventError
+		if !errors.As(err, &invalid) || response != nil || errors.Unwrap(err) == nil {
+			t.Errorf("%s: %s, %v", p, response, err)
+		}
+	}
+	for _, e := range []events.SQSEvent{{}, {Records: []events.SQSMessage{{}}}, {Records: []events.SQSMessage{{MessageId: "m", EventSource: "aws:s3"}}}} {
+		var invalid *handler.InvalidEventError
+		if _, err := l.HandleEvent(t.Context(), e); !errors.As(err, &invalid) {
+			t.Errorf("%+v: %v", e, err)
+		}
+	}
+}
+
+func TestHandleEventAnswersAsInvoke(t *testing.T) {
+	t.Setenv("AWS_SAM_LOCAL", "true")
+	var log logbook
+	l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger()})
+	for _, p := range [][]byte{payload(ordersARN, "ok", "fail", "never"), payload(ordersARN+".fifo", "fail", "ok"), []byte(`{"Records":[]}`)} {
+		var event events.SQSEvent
+		if err := json.Unmarshal(p, &event); err != nil {
+			t.Fatal(err)
+		}
+		want, err := l.Invoke(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := l.HandleEvent(t.Context(), event)
+		got, _ := json.Marshal(response)
+		if err != nil || string(got) != string(want) {
+			t.Errorf("%s, %v, want %s", got, err, want)
+		}
+	}
+}
+
+func TestMessageFuncGetsWhatAWSLambdaGoDecodes(t *testing.T) {
+	t.Setenv("AWS_SAM_LOCAL", "true")
+	names, _ := fs.Glob(samples.FS, "*.json")
+	for _, name := range names {
+		data, err := samples.FS.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var event events.SQSEvent
+		if err := json.Unmarshal(data, &event); err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		got := map[string]events.SQSMessage{}
+		l := newHandler(t, handler.MessageFunc(func(_ context.Context, m events.SQSMessage) error {
+			mu.Lock()
+			defer mu.Unlock()
+			got[m.ReceiptHandle] = m
+			return nil
+		}), handler.Config{})
+		if _, err := l.Invoke(t.Context(), data); err != nil {
+			t.Fatal(err)
+		}
+		if len(event.Records) == 0 && name != "empty.json" {
+			t.Errorf("%s has no records", name)
+		}
+		for _, want := range event.Records {
+			if m := got[want.ReceiptHandle]; !reflect.DeepEqual(m, want) {
+				t.Errorf("%s: %+v\nwant %+v", name, m, want)
+			}
+		}
+	}
+}
+
+func TestRule04AnAbandonedRecordKeepsItsStrings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		t.Context()
+		var log logbook
+		seen := make(chan string, 1)
+		l := newHandler(t, batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
+			time.Sleep(time.Minute) // ignores its context
+			seen <- r.MessageID + " " + r.Body
+			return nil
+		}), handler.Config{Logger: log.logger(), SQS: testqueue.New(t, false).Client})
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		p := payload(ordersARN, `{"id":"o-1"}`)
+		got, err := l.Invoke(ctx, p)
+		if err != nil || string(got) != `{"batchItemFailures":[{"itemIdentifier":"m-0"}]}` || ctx.Err() != nil {
+			t.Fatalf("%s, %v, context %v", got, err, ctx.Err())
+		}
+		for i := range p {
+			p[i] = '#' // the next invocation's event
+		}
+		if got := <-seen; got != `m-0 {"id":"o-1"}` {
+			t.Errorf("the abandoned handler saw %q", got)
+		}
+		if lines := log.lines(t, "record"); len(lines) != 1 || lines[0]["outcome"] != "abandoned" {
+			t.Errorf("log: %s", log.String())
+		}
+	})
+}
+
+func TestRule10AllFailed(t *testing.T) {
+	t.Setenv("AWS_SAM_LOCAL", "true")
+	for _, c := range []struct {
+		bodies []string
+		fails  bool
+	}{{[]string{"fail", "fail"}, true}, {[]string{"fail", "ok"}, false}, {[]string{"ok"}, false}} {
+		var log logbook
+		l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger(), ErrorIfAllFail: true})
+		response, err := l.Invoke(t.Context(), payload(ordersARN, c.bodies...))
+		var failed *handler.FailedError
+		if errors.As(err, &failed) != c.fails || (response == nil) != c.fails {
+			t.Errorf("%v: %s, %v", c.bodies, response, err)
+		}
+		// The records are settled and reported in the log either way.
+		if len(log.lines(t, "batch")) != 1 {
+			t.Errorf("%v: no line for the batch", c.bodies)
+		}
+	}
+}
+
+func TestRule11WithoutReportBatchItemFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := testqueue.New(t, false)
+		q.Send("ok", "fail")
+		var log logbook
+		l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger(), SQS: q.Client, DeleteSucceeded: true})
+		response, err := l.Invoke(t.Context(), eventOf(t, q.Receive(10)))
+		var failed *handler.FailedError
+		if !errors.As(err, &failed) || response != nil || err.Error() != "1 of 2 records failed, see the log for each" {
+			t.Errorf("%s, %v", response, err)
+		}
+		deleted := q.Events(sqs.Deleted)
+		if len(deleted) != 1 || deleted[0].Body != "ok" {
+			t.Errorf("deleted %+v", deleted)
+		}
+	})
+}
+
+// eventOf is the event that Lambda would make of records.
+func eventOf(t *testing.T, records []batch.Record) []byte {
+	t.Helper()
+	var bodies []string
+	for _, r := range records {
+		bodies = append(bodies, r.Body)
+	}
+	var event map[string][]map[string]any
+	if err := json.Unmarshal(payload(records[0].QueueARN, bodies...), &event); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range records {
+		event["Records"][i]["messageId"], event["Records"][i]["receiptHandle"] = r.MessageID, r.ReceiptHandle
+	}
+	b, _ := json.Marshal(event)
+	return b
+}
+
+func TestRule09ConcurrentInvocations(t *testing.T) {
+	t.Setenv("AWS_SAM_LOCAL", "true")
+	var log logbook
+	l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger()})
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			bodies := slices.Repeat([]string{"ok"}, 20)
+			bodies[i] = "fail"
+			got, err := l.Invoke(t.Context(), payload(ordersARN, bodies...))
+			if want := fmt.Sprintf(`{"batchItemFailures":[{"itemIdentifier":"m-%d"}]}`, i); err != nil || string(got) != want {
+				t.Errorf("%s, %v, want %s", got, err, want)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestSAMLocalMakesNoCallAndTellsWhatItWouldSet(t *testing.T) {
+	t.Setenv("AWS_SAM_LOCAL", "true")
+	t.Setenv("AWS_ENDPOINT_URL", "")
+	t.Setenv("AWS_ENDPOINT_URL_SQS", "")
+	t.Setenv("SQSBATCH_DEAD_LETTER_QUEUE", "OrdersDeadLetterQueue")
+	t.Setenv("SQSBATCH_BACKOFF", "constant")
+	var log logbook
+	l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger()})
+	got, err := l.Invoke(t.Context(), payload(ordersARN, "fail", "never", "ok"))
+	if err != nil || string(got) != `{"batchItemFailures":[{"itemIdentifier":"m-0"}]}` {
+		t.Errorf("%s, %v", got, err)
+	}
+	if !strings.Contains(log.String(), "SQS is not called; it would be: m-0 visible in 2s, m-1 sent to OrdersDeadLetterQueue") {
+		t.Errorf("log: %s", log.String())
+	}
+}
+
+func TestWithoutCredentialsOrRegionTheAnswerIsTheSame(t *testing.T) {
+	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SAM_LOCAL", "AWS_PROFILE",
+		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("AWS_CONFIG_FILE", os.DevNull)
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
+	synctest.Test(t, func(t *testing.T) { // no call can leave the bubble: it would hang
+		var log logbook
+		l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger()})
+		begin := time.Now()
+		got, err := l.Invoke(t.Context(), payload(ordersARN, "fail", "never", "ok"))
+		if err != nil || string(got) != `{"batchItemFailures":[{"itemIdentifier":"m-0"},{"itemIdentifier":"m-1"}]}` {
+			t.Errorf("%s, %v", got, err)
+		}
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("took %v", took)
+		}
+		if n := strings.Count(log.String(), "SQS cannot be called"); n != 1 {
+			t.Errorf("said %d times: %s", n, log.String())
+		}
+	})
+}
+
+func TestRule25BodiesNeverAppearInTheLog(t *testing.T) {
+	t.Setenv("AWS_SAM_LOCAL", "true")
+	const secret = "swordfish"
+	var log logbook
+	type order struct {
+		ID       string
+		Quantity int
+		At       time.Time
+	}
+	l := newHandler(t, batch.JSON(func(_ context.Context, o order) error {
+		if o.Quantity == 0 {
+			return errors.New("no")
+		}
+		panic("oops")
+	}), handler.Config{Logger: log.logger(), LogSucceeded: true})
+	if _, err := l.Invoke(t.Context(), payload(ordersARN, `{"ID":"`+secret+`"}`, `{"ID":"`+secret+`","Quantity":1}`, secret,
+		`{"Quantity":"`+secret+`"}`, `{"At":"`+secret+`"}`, `{"ID":"`+secret)); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(log.lines(t, "record")); n != 6 {
+		t.Errorf("%d lines for 6 records", n)
+	}
+	if strings.Contains(log.String(), secret) {
+		t.Errorf("a body is in the log: %s", log.String())
+	}
+}
+
+func TestRunOutsideOfLambdaSaysWhatItNeeds(t *testing.T) {
+	for name, c := range map[string]struct {
+		env  string
+		want []string
+	}{
+		"not on Lambda": {"X=", []string{"AWS_LAMBDA_RUNTIME_API is not set", "sqsbatch local", "sam local invoke"}},
+		"configuration": {"SQSBATCH_CONCURRENCY=many", []string{`SQSBATCH_CONCURRENCY is "many": must be a whole number from 1 to 10000`}},
+	} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
+		cmd.Env = append(os.Environ(), "SQSBATCH_TEST_RUN=1", "AWS_LAMBDA_RUNTIME_API=", c.env)
+		out, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, w := range c.want {
+			if !strings.Contains(string(out), w) {
+				t.Errorf("%s: no %q in %s", name, w, out)
+			}
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package handler_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("SQSBATCH_TEST_RUN") != "" { // this binary stands in for a user's program
+		handler.Run(batch.HandlerFunc(byBody))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// logbook is a logger's output.
+type logbook struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logbook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logbook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+func (l *logbook) logger() *slog.Logger {
+	return slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// lines returns the log's lines with a message.
+func (l *logbook) lines(t *testing.T, message string) []map[string]any {
+	t.Helper()
+	var list []map[string]any
+	d := json.NewDecoder(bytes.NewReader([]byte(l.String())))
+	for d.More() {
+		var line map[string]any
+		if err := d.Decode(&line); err != nil {
+			t.Fatal(err)
+		}
+		if line["msg"] == message {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+func newHandler(t testing.TB, h batch.Handler, cfg handler.Config) *handler.LambdaHandler {
+	t.Helper()
+	l, err := handler.New(h, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// payload is an event with a record for each body, with its id from m-0 on.
+func payload(arn string, bodies ...string) []byte {
+	type record map[string]any
+	var records []record
+	for i, body := range bodies {
+		records = append(records, record{
+			"messageId": fmt.Sprintf("m-%d", i), "receiptHandle": fmt.Sprintf("handle-%d", i), "body": body,
+			"attributes":  map[string]string{"ApproximateReceiveCount": "1"},
+			"eventSource": "aws:sqs", "eventSourceARN": arn, "awsRegion": "eu-west-1",
+		})
+	}
+	b, _ := json.Marshal(map[string]any{"Records": records})
+	return b
+}
+
+const ordersARN = "arn:aws:sqs:eu-west-1:123456789012:orders"
+
+func byBody(ctx context.Context, r batch.Record) error {
+	switch r.Body {
+	case "fail":
+		return errors.New("no")
+	case "never":
+		return batch.Permanent(errors.New("no such thing"))
+	case "panic":
+		panic("oops")
+	case "hang":
+		time.Sleep(time.Hour)
+	}
+	return nil
+}
