@@ -96,16 +96,22 @@ func New(cfg Config) (*Settler, error) {
 	return &Settler{cfg: cfg}, nil
 }
 
-// backoff is the time until a failed record comes back: what its error asks
-// for, else the configured backoff. A backoff that panics counts as 1 s.
+// backoff is the time until a failed record comes back, in whole seconds as SQS
+// counts them: what its error asks for, else the configured backoff. A backoff
+// that panics counts as the least.
 func (s *Settler) backoff(r *batch.Result, retryAfter *batch.RetryAfterError) (d time.Duration) {
 	if retryAfter != nil {
-		return retryAfter.After
+		return wholeSeconds(retryAfter.After)
 	}
 	defer func() {
 		if recover() != nil {
 			d = minBackoff
 		}
 	}()
-	return max(minBackoff, s.cfg.Backoff(max(r.Record.Attempt, 1)))
+	return wholeSeconds(max(minBackoff, s.cfg.Backoff(max(r.Record.Attempt, 1))))
+}
+
+// wholeSeconds rounds up, and down to what SQS can take at all.
+func wholeSeconds(d time.Duration) time.Duration {
+	return (min(d, maxVisibility) + time.Second - 1).Truncate(time.Second)
 }

@@ -73,7 +73,7 @@ func (st *Settlement) changeVisibility(arn string, entries []visibility) {
 func (st *Settlement) seconds(v visibility, now time.Time) int32 {
 	left := v.unit.visibleIn - now.Sub(v.unit.failedAt)
 	left = min(left, maxVisibility-now.Sub(st.received(v.result().Record)))
-	return int32(max(0, (left+time.Second-1)/time.Second))
+	return int32(max(0, wholeSeconds(left)/time.Second))
 }
 
 // received is when the message was received, as early as it may have been.
