@@ -25,32 +25,46 @@ func (r *run) sendOld(ctx context.Context, s *stack, old []message.Message) (sho
 			return nil, err
 		}
 		for n := 1; sent && n < m.Attempt; n++ {
-			visibility := int32(0)
-			if n == m.Attempt-1 {
-				visibility = hidden
-			}
-			out, err := s.client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{
-				QueueUrl: &s.deployment.Source.URL, VisibilityTimeout: visibility, MaxNumberOfMessages: 1,
-			})
+			h, err := s.hideOne(ctx)
 			if err != nil {
 				return nil, err
 			}
-			if len(out.Messages) == 0 {
+			if h == nil {
 				break // maxReceiveCount was reached: it is in the dead-letter queue
 			}
-			if visibility == hidden {
-				handles = append(handles, out.Messages[0].ReceiptHandle)
+			if n == m.Attempt-1 {
+				handles = append(handles, h)
+			} else if err := s.show(ctx, h); err != nil {
+				return nil, err
 			}
 		}
 	}
 	return func() error {
 		for _, h := range handles {
-			if _, err := s.client.ChangeMessageVisibility(ctx, &awssqs.ChangeMessageVisibilityInput{
-				QueueUrl: &s.deployment.Source.URL, ReceiptHandle: h, VisibilityTimeout: 0,
-			}); err != nil {
+			if err := s.show(ctx, h); err != nil {
 				return err
 			}
 		}
 		return nil
 	}, nil
+}
+
+// hideOne receives the message that is visible; nil when there is none. (A
+// receive with visibility 0 would do for most of them, but the SDK leaves a
+// zero out, and then the queue's own timeout counts.)
+func (s *stack) hideOne(ctx context.Context) (handle *string, err error) {
+	out, err := s.client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{
+		QueueUrl: &s.deployment.Source.URL, VisibilityTimeout: hidden, MaxNumberOfMessages: 1,
+	})
+	if err != nil || len(out.Messages) == 0 {
+		return nil, err
+	}
+	return out.Messages[0].ReceiptHandle, nil
+}
+
+func (s *stack) show(ctx context.Context, handle *string) error {
+	_, err := s.client.ChangeMessageVisibility(ctx, &awssqs.ChangeMessageVisibilityInput{
+		QueueUrl: &s.deployment.Source.URL, ReceiptHandle: handle, VisibilityTimeout: 0,
+	})
+	return err
 }

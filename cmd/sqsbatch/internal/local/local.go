@@ -133,7 +133,13 @@ func (r *run) run(ctx context.Context) error {
 	go func() { defer close(tracked); tracker.Run(background) }()
 	go func() { defer close(ticked); r.ticks(background, tracker) }()
 
+	stopSaying := context.AfterFunc(ctx, func() {
+		if errors.Is(context.Cause(ctx), errInterrupted) && tracker.Progress().InFlight > 0 {
+			r.view.Say("finishing what is under way; interrupt again to stop at once")
+		}
+	})
 	err = r.work(ctx, s, tracker)
+	stopSaying()
 	stopBackground()
 	<-tracked
 	<-ticked

@@ -68,6 +68,9 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 			return nil, fmt.Errorf("%s: queue %s: %w", p.template.Path, cmp.Or(q.LogicalID, q.Name), err)
 		}
 	}
+	if err = s.connect(tracker); err != nil {
+		return nil, err
+	}
 	if s.dir, err = os.MkdirTemp("", "sqsbatch-local-"); err != nil {
 		return nil, err
 	}
@@ -76,25 +79,47 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 	if err != nil {
 		return nil, err
 	}
-	f, e := p.deployment.Function, p.deployment.Event
+	f := p.deployment.Function
 	if s.fn, err = lambda.Start(lambda.Function{
 		Name: f.Name, Timeout: f.Timeout, MemoryMB: f.MemoryMB, Env: s.environment(),
 		Command: []string{binary}, Concurrency: s.environments(), Output: tracker.Line,
 	}); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: function %s: %w", p.template.Path, f.LogicalID, err)
 	}
+	s.mapping.Function = s.fn
+	return s, nil
+}
+
+// connect prepares the mapping and checks its settings, before time is spent on
+// the build.
+func (s *stack) connect(tracker *track.Tracker) error {
+	source, e := s.deployment.Source, s.deployment.Event
 	s.mapping = lambda.Mapping{
-		Function: s.fn, SQS: s.client, QueueURL: p.deployment.Source.URL, QueueARN: p.deployment.Source.ARN,
+		SQS: s.client, QueueURL: source.URL, QueueARN: source.ARN,
 		BatchSize: e.BatchSize, Window: e.Window, ReportBatchItemFailures: e.ReportBatchItemFailures,
 		MaximumConcurrency: e.MaximumConcurrency,
 		Started:            func(i lambda.Invocation) { started(tracker, i) },
 		Ended:              func(e lambda.Ended) { s.ended(tracker, e) },
 		Errored:            func(e *lambda.PollError) { tracker.Warn(e.Error()) },
 	}
-	if err := s.mapping.Validate(); err != nil {
-		return nil, fmt.Errorf("%s: event %s: %w", p.template.Path, e.Name, err)
+	probe := s.mapping
+	probe.Function = &lambda.Deployment{}
+	if err := probe.Validate(); err != nil {
+		return fmt.Errorf("%s: event %s: %w", s.template.Path, e.Name, err)
 	}
-	return s, nil
+	if timeout := s.deployment.Function.Timeout; visibility(source) < timeout {
+		return fmt.Errorf("%s: queue %s has a VisibilityTimeout of %d seconds, less than the function's Timeout of %d; Lambda refuses that. Set it to %d (6 × Timeout + window)",
+			s.template.Path, source.Name, int(visibility(source).Seconds()), int(timeout.Seconds()), int((6*timeout + e.Window).Seconds()))
+	}
+	return nil
+}
+
+// visibility is the queue's visibility timeout, by SQS' default 30 s.
+func visibility(q template.Queue) time.Duration {
+	if seconds, err := strconv.Atoi(q.Attributes["VisibilityTimeout"]); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	return 30 * time.Second
 }
 
 func listenError(addr string, err error) error {
@@ -170,8 +195,11 @@ func (s *stack) ended(tracker *track.Tracker, e lambda.Ended) {
 	}
 	if ferr := e.Result.Error; ferr != nil {
 		end.Error = ferr.Type + ": " + ferr.Message
-		if ferr.Init {
+		switch {
+		case ferr.Init:
 			s.breakDown(ferr)
+		case ferr.Type == "Sandbox.Closed":
+			end.Error = "stopped before it answered"
 		}
 	} else {
 		end.WholeBatchFail = e.AllFailed
@@ -190,9 +218,13 @@ func (s *stack) ended(tracker *track.Tracker, e lambda.Ended) {
 // breakDown ends the run: a process that cannot start will not start next time
 // either.
 func (s *stack) breakDown(ferr *lambda.FunctionError) {
-	text := fmt.Sprintf("%s cannot start: %s", s.pkgName, ferr.Message)
+	message := ferr.Message
+	if _, after, ok := strings.Cut(message, " Error: "); ok && strings.HasPrefix(message, "RequestId: ") {
+		message = after
+	}
+	text := fmt.Sprintf("%s cannot start: %s", s.pkgName, message)
 	if len(ferr.Output) > 0 {
-		text += "\nits last words:\n  " + strings.Join(ferr.Output, "\n  ")
+		text += "\nit printed:\n  " + strings.Join(ferr.Output, "\n  ")
 	}
 	text += "\na function's main calls handler.Run (or aws-lambda-go's lambda.Start), which does not return"
 	select {
@@ -207,12 +239,9 @@ func (s *stack) header() view.Header {
 		Template: s.template.Path, Package: s.pkgName, Function: d.Function.Name,
 		Timeout: d.Function.Timeout, MemoryMB: d.Function.MemoryMB,
 		Endpoint: s.server.URL(), QueueURL: d.Source.URL,
-		MaxReceiveCount: d.Source.MaxReceiveCount, Visibility: 30 * time.Second, // SQS' default
+		MaxReceiveCount: d.Source.MaxReceiveCount, Visibility: visibility(d.Source),
 		BatchSize: d.Event.BatchSize, Window: d.Event.Window, MaximumConcurrency: d.Event.MaximumConcurrency,
-		ReportBatchItemFailures: d.Event.ReportBatchItemFailures,
-	}
-	if seconds, err := strconv.Atoi(d.Source.Attributes["VisibilityTimeout"]); err == nil {
-		h.Visibility = time.Duration(seconds) * time.Second
+		ReportBatchItemFailures: d.Event.ReportBatchItemFailures, Once: s.o.once,
 	}
 	for _, q := range d.Queues {
 		if q.ARN == d.Source.DeadLetterARN {

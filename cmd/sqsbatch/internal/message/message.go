@@ -46,7 +46,7 @@ func Samples() []Message {
 		{"ok", 5},
 		{"busy:1s", 1},
 		{"ok", 0},
-		{"panic", 1},
+		{"ok", 2},
 		{"slow:300ms", 3},
 		{"ok", 1},
 	}

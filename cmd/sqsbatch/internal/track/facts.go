@@ -24,7 +24,7 @@ type Fact any
 type Started struct {
 	Invocation int // counted from 1
 	RequestID  string
-	Records    int
+	Bodies     []string // of its records
 	ColdStart  bool
 }
 
@@ -41,6 +41,8 @@ type Record struct {
 	Attempt    int
 	Outcome    string
 	Reason     string // "" when there is none
+	// Shared says that Reason is that of the whole invocation.
+	Shared bool
 	// Duration is how long the handler took and Allowed how long it might have;
 	// both are negative when not known, as with a function without sqsbatch.
 	Duration, Allowed time.Duration
@@ -84,6 +86,9 @@ type Log struct {
 // Warning is something that the toolkit, or this tool, warns of.
 type Warning struct {
 	Text string
+	// MessageID and Body are those of the message that it is about, "" when it
+	// is about none in particular.
+	MessageID, Body string
 }
 
 // Progress is the state of the run at one moment. Every message sent is in

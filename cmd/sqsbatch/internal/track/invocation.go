@@ -49,13 +49,15 @@ func (t *Tracker) Started(requestID string, coldStart bool, deliveries []Deliver
 			deliveries: deliveries, reports: map[string]Record{},
 		}
 		t.invocations[requestID] = inv
+		bodies := make([]string, 0, len(deliveries))
 		for _, d := range deliveries {
+			bodies = append(bodies, d.Body)
 			if m := t.messages[d.MessageID]; m != nil {
 				m.inFlight++
 				m.held = false
 			}
 		}
-		t.emit(Started{Invocation: inv.number, RequestID: requestID, Records: len(deliveries), ColdStart: coldStart})
+		t.emit(Started{Invocation: inv.number, RequestID: requestID, Bodies: bodies, ColdStart: coldStart})
 	})
 }
 
@@ -87,14 +89,19 @@ func (t *Tracker) line(l lambda.Line) {
 	}
 	t.toolkit = true
 	switch {
-	case r.Msg == "record" && inv != nil:
+	case r.Message == "record" && inv != nil:
 		t.report(inv, r)
-	case r.Msg == "batch" && inv != nil:
+	case r.Message == "batch" && inv != nil:
 		inv.settled = true
-	case r.Msg == "record" || r.Msg == "batch":
+	case r.Message == "record" || r.Message == "batch":
 		// of an invocation that is final: too late to matter
 	default:
-		t.emit(r.warning())
+		w := r.warning()
+		w.MessageID = r.MessageID
+		if m := t.messages[r.MessageID]; m != nil {
+			w.Body = m.body
+		}
+		t.emit(w)
 	}
 }
 
@@ -189,6 +196,7 @@ func (t *Tracker) final(inv *invocation, d Delivery, m *message, left bool) Reco
 	switch {
 	case left && r.Done():
 		r.Outcome, r.Reason = Retry, cmp.Or(failed, "the function named it in batchItemFailures")
+		r.Shared = failed != "" && !ok
 		if ok {
 			r.Reason = "the handler was done (" + said.Outcome + "), but the whole batch counts as failed: " + r.Reason
 			r.DeadLetterQueue = ""

@@ -80,9 +80,9 @@ func (t *Tracker) remove(m *message) {
 func (t *Tracker) redriven(m *message, e sqs.Event) {
 	m.gone = true
 	delete(t.alive, m.id)
-	reason := fmt.Sprintf("received %s, which is all that maxReceiveCount allows", times(m.received))
+	reason := fmt.Sprintf("received %s, as often as maxReceiveCount allows", times(m.received))
 	if m.reason != "" {
-		reason += "; last failure: " + m.reason
+		reason = m.reason + " (" + reason + ")"
 	}
 	r := Record{
 		MessageID: m.id, Body: m.body, Attempt: m.received, Outcome: DeadLetter, Reason: reason,

@@ -1,6 +1,7 @@
 package track
 
 import (
+	"cmp"
 	"encoding/json"
 	"path"
 	"strings"
@@ -8,16 +9,17 @@ import (
 )
 
 // A report is one line that the toolkit logged: of a record, of a whole batch,
-// or a warning.
+// or a warning. Its text is "message" in the format of Lambda's own loggers,
+// "msg" in slog's.
 type report struct {
 	Logger    string   `json:"logger"`
+	Message   string   `json:"message"`
 	Msg       string   `json:"msg"`
 	RequestID string   `json:"requestId"`
 	MessageID string   `json:"messageId"`
 	Attempt   int      `json:"attempt"`
 	Outcome   string   `json:"outcome"`
 	Reason    string   `json:"reason"`
-	Error     string   `json:"error"`
 	Duration  *float64 `json:"durationMs"`
 	Allowed   *float64 `json:"allowedMs"`
 	VisibleIn *float64 `json:"visibleInMs"`
@@ -34,6 +36,7 @@ func parseReport(line string) (report, bool) {
 	if err := json.Unmarshal([]byte(line), &r); err != nil || r.Logger != "sqsbatch" {
 		return r, false
 	}
+	r.Message = cmp.Or(r.Message, r.Msg)
 	return r, true
 }
 
@@ -50,14 +53,9 @@ func (r report) record() Record {
 }
 
 func (r report) warning() Warning {
-	text := r.Msg
-	for _, s := range []string{r.Reason, r.Error} {
-		if s != "" {
-			text += ": " + s
-		}
-	}
-	if r.MessageID != "" {
-		text += " (message " + r.MessageID + ")"
+	text := r.Message
+	if r.Reason != "" {
+		text += ": " + r.Reason
 	}
 	return Warning{Text: text}
 }

@@ -85,7 +85,7 @@ func (b *bench) logs(request, format string, args ...any) {
 }
 
 func (b *bench) record(request, id, rest string) {
-	b.logs(request, `{"level":"INFO","msg":"record","logger":"sqsbatch","requestId":%q,"messageId":%q,"attempt":1,"durationMs":12.5,"allowedMs":2700,%s}`, request, id, rest)
+	b.logs(request, `{"level":"INFO","message":"record","logger":"sqsbatch","requestId":%q,"messageId":%q,"attempt":1,"durationMs":12.5,"allowedMs":2700,%s}`, request, id, rest)
 }
 
 func (b *bench) batch(request string) {
@@ -261,7 +261,7 @@ func TestRedriven(t *testing.T) {
 		b.event(sqs.Redriven, "a", 1, 0)
 		<-b.Done()
 		want(t, "finals", b.finals(), []string{"a retry", "a dead-letter"})
-		if r := b.last(); r.DeadLetterQueue != "dead" || r.Reason != "received once, which is all that maxReceiveCount allows; last failure: down" {
+		if r := b.last(); r.DeadLetterQueue != "dead" || r.Reason != "down (received once, as often as maxReceiveCount allows)" {
 			t.Errorf("%+v", r)
 		}
 		want(t, "progress", b.Progress(), track.Progress{Sent: 1, DeadLettered: 1, Retried: 1, Invocations: 1})
@@ -291,11 +291,13 @@ func TestStreams(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a")
 		b.take()
-		b.logs("r1", `{"level":"WARN","msg":"grant sqs:ChangeMessageVisibility","logger":"sqsbatch","error":"denied"}`)
+		b.logs("r1", `{"level":"WARN","msg":"grant sqs:ChangeMessageVisibility","logger":"sqsbatch","reason":"denied"}`)
+		b.logs("r1", `{"level":"WARN","msg":"near the end","logger":"sqsbatch","messageId":"a"}`)
 		b.logs("r1", `{"msg":"mine","logger":"other"}`)
 		b.logs("", "sqsbatch says")
 		want(t, "facts", b.take(), []track.Fact{
 			track.Warning{Text: "grant sqs:ChangeMessageVisibility: denied"},
+			track.Warning{Text: "near the end", MessageID: "a", Body: body("a")},
 			track.Log{Invocation: 1, Stream: "stderr", Text: `{"msg":"mine","logger":"other"}`},
 			track.Log{Stream: "stderr", Text: "sqsbatch says"},
 		})

@@ -119,6 +119,8 @@ func short(d time.Duration) string {
 	switch {
 	case d < 0:
 		return "-"
+	case d < 100*time.Microsecond:
+		return "<0.1ms"
 	case d < 10*time.Millisecond:
 		return fmt.Sprintf("%.1fms", float64(d)/float64(time.Millisecond))
 	case d < time.Second:
@@ -128,10 +130,10 @@ func short(d time.Duration) string {
 		return strings.Replace(s, ".0s", "s", 1)
 	case d < time.Hour:
 		d = d.Round(time.Second)
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+		return strings.TrimSuffix(fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60), "00s")
 	default:
 		d = d.Round(time.Minute)
-		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+		return strings.TrimSuffix(fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60), "00m")
 	}
 }
 

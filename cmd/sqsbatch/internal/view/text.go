@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -19,13 +20,14 @@ type Text struct {
 	term   Terminal
 	header Header
 	bodies int    // the widest body so far, up to a bound
+	times  int    // the widest "time of deadline" so far
 	status string // what stands on the last line now
 	idle   bool   // the wait has been told since the last fact
 }
 
 // NewText returns a Text that writes to w, which can do what t says.
 func NewText(w io.Writer, t Terminal) *Text {
-	return &Text{w: w, term: t, bodies: 24}
+	return &Text{w: w, term: t, bodies: 16, times: 13}
 }
 
 // Say implements [View].
@@ -60,6 +62,9 @@ func (t *Text) Header(h Header) {
 	if h.DeadLetterURL != "" {
 		row("dead letters", "%s  (after %s)", h.DeadLetterURL, count(h.MaxReceiveCount, "receive"))
 	}
+	if !h.Once {
+		row("send more", "aws sqs send-message --endpoint-url %s --queue-url %s --message-body BODY", h.Endpoint, h.QueueURL)
+	}
 	t.line("")
 }
 
@@ -70,7 +75,13 @@ func (t *Text) Fact(f track.Fact) {
 	t.idle = false
 	switch f := f.(type) {
 	case track.Started:
-		line := number(f.Invocation) + count(f.Records, "record")
+		for _, body := range f.Bodies {
+			t.widen(Body(body))
+		}
+		if len(f.Bodies) == 1 && !f.ColdStart {
+			return // its record and its end say it all
+		}
+		line := number(f.Invocation) + count(len(f.Bodies), "record")
 		if f.ColdStart {
 			line += ", cold start"
 		}
@@ -84,37 +95,46 @@ func (t *Text) Fact(f track.Fact) {
 	case track.Log:
 		t.line(t.paint(dim, number(f.Invocation)+"│ "+fit(logText(f.Text), t.room(7))))
 	case track.Warning:
-		t.line(t.paint(yellow, "warning: ") + clean(f.Text))
+		line := t.paint(yellow, "warning: ") + clean(f.Text)
+		if f.MessageID != "" {
+			line += t.paint(dim, " ("+cmp.Or(Body(f.Body), f.MessageID)+")")
+		}
+		t.line(line)
 	}
 }
 
-// recordWidth is what stands before a record's body: number, outcome, attempt
-// and times, each with a blank.
-const recordWidth = 5 + 12 + 7 + 18
+// used is how many columns stand before a record's body: number, outcome,
+// attempt and times.
+func (t *Text) used() int { return 5 + 12 + 7 + t.times + 2 }
 
 func (t *Text) record(r track.Record) {
 	body := Body(r.Body)
-	widest := 40
-	if t.term.Width != nil {
-		widest = min(widest, max(16, (t.term.Width()-recordWidth)*2/5))
-	}
-	t.bodies = min(widest, max(t.bodies, utf8.RuneCountInString(body)))
-	times := pad("", 16)
+	t.widen(body)
+	times := ""
 	if r.Duration >= 0 {
 		times = fmt.Sprintf("%7s", short(r.Duration))
 		if r.Allowed >= 0 {
-			times += " of " + fmt.Sprintf("%5s", short(r.Allowed))
+			times += " of " + short(r.Allowed)
 		}
-		times = pad(times, 16)
+		t.times = max(t.times, len(times))
 	}
 	note := clean(note(r))
 	line := pad(number(r.Invocation), 5) + t.paint(colourOf(r.Outcome), pad(r.Outcome, 12)) +
-		pad(fmt.Sprintf("try %d", r.Attempt), 7) + times + "  "
+		pad(fmt.Sprintf("try %d", r.Attempt), 7) + pad(times, t.times) + "  "
 	if note == "" {
-		t.line(line + fit(body, t.room(recordWidth)))
+		t.line(line + fit(body, t.room(t.used())))
 		return
 	}
-	t.line(line + pad(fit(body, t.bodies), t.bodies) + "  " + t.paint(dim, fit(note, t.room(recordWidth+t.bodies+2))))
+	t.line(line + pad(fit(body, t.bodies), t.bodies) + "  " + t.paint(dim, fit(note, t.room(t.used()+t.bodies+2))))
+}
+
+// widen makes the column of bodies fit body, within what the terminal allows.
+func (t *Text) widen(body string) {
+	widest := 40
+	if t.term.Width != nil {
+		widest = min(widest, max(16, (t.term.Width()-t.used())*2/5))
+	}
+	t.bodies = min(widest, max(t.bodies, utf8.RuneCountInString(body)))
 }
 
 // note says what comes of a record that did not succeed, and why.
@@ -129,10 +149,14 @@ func note(r track.Record) string {
 	case r.VisibleIn == 0:
 		what = "back at once"
 	}
-	if what != "" && r.Reason != "" {
-		what += ": "
+	switch {
+	case r.Shared || r.Reason == "":
+		return what
+	case what == "":
+		return r.Reason
+	default:
+		return what + ": " + r.Reason
 	}
-	return what + r.Reason
 }
 
 func (t *Text) ended(e track.Ended) {
@@ -152,13 +176,19 @@ func (t *Text) ended(e track.Ended) {
 func (t *Text) Tick(p track.Progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	line := progressLine(p)
+	end := p.InFlight == 0 && p.Waiting == 0 && !t.header.Once
+	if end {
+		line += "; Ctrl-C ends"
+	}
 	if t.term.Redraw {
-		t.redraw(progressLine(p))
+		t.redraw(line)
 		return
 	}
-	if p.InFlight == 0 && p.Waiting > 0 && p.NextIn > 0 && !t.idle {
+	waiting := p.InFlight == 0 && p.Waiting > 0 && p.NextIn > 0
+	if (waiting || end) && !t.idle {
 		t.idle = true
-		t.line("waiting: " + progressLine(p))
+		t.line("waiting: " + line)
 	}
 }
 
@@ -185,8 +215,6 @@ func progressLine(p track.Progress) string {
 		parts = append(parts, fmt.Sprintf("%d to come back, next in %s: %s", p.Waiting, short(p.NextIn.Round(100*time.Millisecond)), Body(p.Next)))
 	case p.Waiting > 0:
 		parts = append(parts, fmt.Sprintf("%d waiting", p.Waiting))
-	case p.InFlight == 0 && p.Sent > 0:
-		parts = append(parts, "nothing left; Ctrl-C ends")
 	}
 	return strings.Join(parts, " · ")
 }

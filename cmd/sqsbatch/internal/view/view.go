@@ -39,6 +39,7 @@ type Header struct {
 	Window                      time.Duration
 	MaximumConcurrency          int // 0 for none
 	ReportBatchItemFailures     bool
+	Once                        bool // the run ends by itself
 }
 
 // Summary is the account at the end.
