@@ -18,11 +18,15 @@ func TestHeap(t *testing.T) {
 		}
 		var all []*heapItem
 		pick := func() int { return rapid.IntRange(0, len(all)-1).Draw(t, "pick") }
-		key := rapid.IntRange(0, 20)
+		key := rapid.IntRange(0, 1000)
+		for _, k := range rapid.SliceOfN(key, 0, 60).Draw(t, "initial") {
+			all = append(all, &heapItem{key: k})
+			h.push(all[len(all)-1])
+		}
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
 			do := "push"
 			if len(all) > 0 {
-				do = rapid.SampledFrom([]string{"push", "push", "remove", "fix"}).Draw(t, "do")
+				do = rapid.SampledFrom([]string{"push", "remove", "fix"}).Draw(t, "do")
 			}
 			switch do {
 			case "push":
@@ -48,9 +52,12 @@ func TestHeap(t *testing.T) {
 				if item.at != i {
 					t.Fatalf("the item at %d believes to be at %d", i, item.at)
 				}
-				if first := h.first(); item.key < first.key {
-					t.Fatalf("first is %d, but there is %d", first.key, item.key)
-				}
+			}
+		}
+		slices.SortFunc(all, func(a, b *heapItem) int { return a.key - b.key })
+		for _, want := range all {
+			if got := h.remove(0); got.key != want.key {
+				t.Fatalf("the least is %d, want %d", got.key, want.key)
 			}
 		}
 	})

@@ -16,13 +16,18 @@ import (
 
 // post sends a raw request and returns the status, the decoded body and the query error's code.
 func post(server http.Handler, target, body string) (status int, answer map[string]any, code string) {
+	w := postRaw(server, target, body)
+	_ = json.Unmarshal(w.Body.Bytes(), &answer)
+	code, _, _ = strings.Cut(w.Header().Get("X-Amzn-Query-Error"), ";")
+	return w.Code, answer, code
+}
+
+func postRaw(server http.Handler, target, body string) *httptest.ResponseRecorder {
 	request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
 	request.Header.Set("X-Amz-Target", target)
 	w := httptest.NewRecorder()
 	server.ServeHTTP(w, request)
-	_ = json.Unmarshal(w.Body.Bytes(), &answer)
-	code, _, _ = strings.Cut(w.Header().Get("X-Amzn-Query-Error"), ";")
-	return w.Code, answer, code
+	return w
 }
 
 func TestGarbageIsAnsweredInWords(t *testing.T) {
