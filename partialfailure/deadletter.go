@@ -38,7 +38,11 @@ func (st *Settlement) flushDead(p *pending) {
 	p.dead = p.dead[n:]
 	if st.cfg.DryRun {
 		for _, u := range units {
-			st.deadLettered(u, st.cfg.DeadLetterQueue, nil)
+			if u.wouldGoTo = st.cfg.DeadLetterQueue; u.wouldGoTo != "" {
+				st.release(u)
+			} else {
+				st.retryLater(u)
+			}
 		}
 		return
 	}

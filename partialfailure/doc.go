@@ -16,6 +16,7 @@
 // costs the record its backoff, and it comes back after the queue's own
 // visibility timeout.
 //
-// Read in this order: settlement.go (the way of a failure), backoff.go,
+// Read in this order: settlement.go (one batch), routing.go (what is done about
+// a failure), backoff.go,
 // visibility.go, deadletter.go, calls.go (how SQS is called), response.go.
 package partialfailure

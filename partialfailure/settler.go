@@ -52,9 +52,10 @@ type Config struct {
 	// deleted is delivered again. Defaults to false.
 	DeleteDone bool
 
-	// DryRun makes no call to SQS and behaves as if every call had succeeded.
-	// The hooks are warned of what would have been set. It is for
-	// `sam local invoke`, where receipt handles are samples.
+	// DryRun makes no call to SQS; the hooks are warned of what would have been
+	// set. A record that would have gone to the dead-letter queue is reported
+	// as failed, since it did not. It is for `sam local invoke`, where receipt
+	// handles are samples.
 	DryRun bool
 
 	// Hooks are warned of what SQS refused. Defaults to none.

@@ -87,17 +87,19 @@ func (st *Settlement) received(r *batch.Record) time.Time {
 }
 
 // warnDryRun tells what would have been set, where no call is made.
-func (st *Settlement) warnDryRun(results []batch.Result) {
+func (st *Settlement) warnDryRun() {
 	if !st.cfg.DryRun {
 		return
 	}
 	var would []string
-	for i := range results {
-		switch r := &results[i]; {
-		case r.VisibilitySet:
-			would = append(would, fmt.Sprintf("%s visible in %v", r.Record.MessageID, r.VisibleIn))
-		case r.Outcome == batch.DeadLettered:
-			would = append(would, fmt.Sprintf("%s sent to %s", r.Record.MessageID, r.DeadLetterQueue))
+	for _, u := range st.units {
+		if u.wouldGoTo != "" {
+			would = append(would, fmt.Sprintf("%s sent to %s", u.results[0].Record.MessageID, u.wouldGoTo))
+		}
+		for i, r := range u.results {
+			if u.set[i] {
+				would = append(would, fmt.Sprintf("%s visible in %v", r.Record.MessageID, u.visibleIn))
+			}
 		}
 	}
 	if len(would) > 0 {

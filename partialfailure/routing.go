@@ -1,0 +1,135 @@
+package partialfailure
+
+import (
+	"errors"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// unit is a failure and the records that were skipped because of it. They are
+// settled alike, so that a FIFO group is not blocked by some of its records.
+type unit struct {
+	results   []*batch.Result
+	failedAt  time.Time
+	outcome   batch.Outcome // of the first record, when it is not what the engine said
+	queue     string        // where a dead-lettered record went
+	wouldGoTo string        // where it would have, were this not a dry run
+	visibleIn time.Duration // counted from failedAt
+	set       []bool        // by result: SQS has accepted the visibility
+}
+
+// pending is what waits for a call about one queue.
+type pending struct {
+	arn     string
+	visible []visibility
+	dead    []*unit
+}
+
+// route decides what to do about a failure.
+func (st *Settlement) route(u *unit) {
+	failed := u.results[0]
+	if batch.IsPermanent(failed.Err) {
+		switch st.cfg.OnPermanent {
+		case DeadLetter:
+			st.pendingOf(failed.Record.QueueARN).dead = append(st.pendingOf(failed.Record.QueueARN).dead, u)
+			return
+		case Drop:
+			u.outcome = batch.Dropped
+			st.release(u)
+			return
+		}
+	}
+	st.retryLater(u)
+}
+
+// retryLater has the whole unit come back after its backoff.
+func (st *Settlement) retryLater(u *unit) {
+	failed := u.results[0]
+	var retryAfter *batch.RetryAfterError
+	errors.As(failed.Err, &retryAfter)
+	u.visibleIn = st.backoff(failed, retryAfter)
+	st.enqueue(u, 0)
+}
+
+// release has what was skipped come back at once: the record in its way is gone.
+func (st *Settlement) release(u *unit) {
+	u.visibleIn = 0
+	st.enqueue(u, 1)
+}
+
+func (st *Settlement) enqueue(u *unit, from int) {
+	p := st.pendingOf(u.results[0].Record.QueueARN)
+	for i := from; i < len(u.results); i++ {
+		p.visible = append(p.visible, visibility{unit: u, i: i})
+	}
+}
+
+func (st *Settlement) pendingOf(arn string) *pending {
+	p := st.queues[arn]
+	if p == nil {
+		if st.queues == nil {
+			st.queues = make(map[string]*pending, 1)
+		}
+		p = &pending{arn: arn}
+		st.queues[arn] = p
+	}
+	return p
+}
+
+// flushFull starts a call for every ten that wait.
+func (st *Settlement) flushFull() {
+	for _, p := range st.queues {
+		for len(p.visible) >= maxEntries {
+			st.flushVisible(p)
+		}
+		for len(p.dead) >= maxEntries {
+			st.flushDead(p)
+		}
+	}
+}
+
+// flushAll starts calls for all that waits.
+func (st *Settlement) flushAll() {
+	for _, p := range st.queues {
+		for len(p.dead) > 0 {
+			st.flushDead(p)
+		}
+		for len(p.visible) > 0 {
+			st.flushVisible(p)
+		}
+	}
+}
+
+// lingerOn flushes what waits a little later, unless ten come together before.
+func (st *Settlement) lingerOn() {
+	if st.timer != nil {
+		return
+	}
+	waiting := false
+	for _, p := range st.queues {
+		waiting = waiting || len(p.visible) > 0 || len(p.dead) > 0
+	}
+	if !waiting {
+		return
+	}
+	st.timer = time.AfterFunc(linger, func() {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		st.timer = nil
+		if !st.closed {
+			st.flushAll()
+		}
+	})
+}
+
+// releaseNotStarted has records that were not started come back at once.
+func (st *Settlement) releaseNotStarted(results []batch.Result) {
+	for i := range results {
+		if results[i].Outcome == batch.NotStarted {
+			u := &unit{results: []*batch.Result{&results[i]}, failedAt: time.Now(), set: make([]bool, 1)}
+			st.units = append(st.units, u)
+			st.enqueue(u, 0)
+		}
+	}
+}
