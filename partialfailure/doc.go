@@ -17,6 +17,6 @@
 // visibility timeout.
 //
 // Read in this order: settlement.go (one batch), routing.go (what is done about
-// a failure), backoff.go,
-// visibility.go, deadletter.go, calls.go (how SQS is called), response.go.
+// a failure), backoff.go, visibility.go, deadletter.go, calls.go (how SQS is
+// called), response.go.
 package partialfailure
