@@ -12,8 +12,8 @@ type Config struct {
 	Concurrency int
 
 	// Reserve is the time kept back at the end of an invocation for settling
-	// what failed and for the response. Defaults to a tenth of the remaining
-	// time, see [Engine.Times].
+	// what failed and for the response, at most half of the remaining time.
+	// Defaults to a tenth of the remaining time, see [Engine.Times].
 	Reserve time.Duration
 
 	// RecordTimeout is the longest that one record may take. A record whose

@@ -60,7 +60,8 @@ type Times struct {
 // Times derives a batch's moments from ctx's deadline, for a batch that begins
 // now. The reserve, unless configured, is a tenth of the remaining time,
 // between 200 ms and 2 s, but never above a quarter of it: a function with a
-// timeout of 1 s keeps 200 ms, one of 10 s or more than that 1 s to 2 s. A
+// timeout of 1 s keeps 200 ms, one of 20 s or more 2 s. A configured reserve is
+// never above half of the remaining time, or nothing would ever be handled. A
 // quarter of the reserve is left for the response itself.
 func (e *Engine) Times(ctx context.Context) Times {
 	deadline, ok := ctx.Deadline()
@@ -68,8 +69,8 @@ func (e *Engine) Times(ctx context.Context) Times {
 		return Times{}
 	}
 	remaining := max(0, time.Until(deadline))
-	reserve := e.cfg.Reserve
-	if reserve == 0 {
+	reserve := min(e.cfg.Reserve, remaining/2)
+	if e.cfg.Reserve == 0 {
 		reserve = min(max(remaining/10, minReserve), maxReserve, remaining/4)
 	}
 	return Times{

@@ -22,6 +22,7 @@ func TestRule01CutoffIsTheDeadlineLessAnAdaptiveReserve(t *testing.T) {
 		{10 * time.Second, 0, time.Second},
 		{15 * time.Minute, 0, 2 * time.Second},
 		{30 * time.Second, 5 * time.Second, 5 * time.Second},
+		{3 * time.Second, 5 * time.Second, 1500 * time.Millisecond}, // or nothing would ever be handled
 	} {
 		virtual(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), c.timeout)

@@ -187,9 +187,9 @@ func (r *run) warn(notStarted int) {
 			Err:     r.policyPanic,
 		})
 	}
-	if notStarted == len(r.records) && r.cfg.MinRemaining > 0 && r.parent.Err() == nil {
+	if notStarted == len(r.records) && r.parent.Err() == nil {
 		r.hooks.Warn(r.parent, Warning{Message: fmt.Sprintf(
-			"no record was started: less than MinRemaining (%v) was left from the very beginning; lower it or raise the function's timeout",
-			r.cfg.MinRemaining)})
+			"no record was started: %v was left before the cutoff. If that is so on every invocation, lower MinRemaining (%v) or raise the function's timeout",
+			time.Until(r.times.Cutoff).Round(time.Millisecond), max(r.cfg.MinRemaining, minStart))})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-lambda-go/lambdacontext"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -25,8 +24,9 @@ type Config struct {
 	Concurrency int
 
 	// Reserve is the time kept back at the end of an invocation for settling
-	// what failed and for the response. SQSBATCH_RESERVE. Defaults to a tenth
-	// of the remaining time, between 200 ms and 2 s and at most a quarter.
+	// what failed and for the response, at most half of the remaining time.
+	// SQSBATCH_RESERVE. Defaults to a tenth of the remaining time, between
+	// 200 ms and 2 s and at most a quarter.
 	Reserve time.Duration
 
 	// RecordTimeout is the longest that one record may take.
@@ -85,8 +85,8 @@ type Config struct {
 	LogSucceeded bool
 
 	// Logger gets a line for each batch and each record that did not succeed.
-	// Defaults to lambdacontext.NewLogger(), which heeds
-	// AWS_LAMBDA_LOG_FORMAT and AWS_LAMBDA_LOG_LEVEL.
+	// Defaults to aws-lambda-go's, which heeds AWS_LAMBDA_LOG_FORMAT and
+	// AWS_LAMBDA_LOG_LEVEL and writes to standard output.
 	Logger *slog.Logger
 
 	// Hooks are told what happens, see batch.BatchStartedHook. Defaults to
@@ -100,7 +100,7 @@ type Config struct {
 
 func (c *Config) setDefaults() {
 	if c.Logger == nil {
-		c.Logger = lambdacontext.NewLogger()
+		c.Logger = lambdaLogger(os.Getenv("AWS_LAMBDA_LOG_LEVEL"))
 	}
 }
 

@@ -1,0 +1,38 @@
+package handler
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/aws/aws-lambda-go/lambdacontext"
+)
+
+// lambdaLogger is aws-lambda-go's logger, which writes in Lambda's format with
+// the request id. It takes the levels TRACE and FATAL, which Lambda has, for
+// INFO; here they are what they say.
+func lambdaLogger(level string) *slog.Logger {
+	h := lambdacontext.NewLogHandler()
+	switch level {
+	case "TRACE":
+		h = leveled{h, slog.LevelDebug}
+	case "FATAL":
+		h = leveled{h, slog.LevelError + 4}
+	}
+	return slog.New(h)
+}
+
+// leveled is a handler with a level of its own.
+type leveled struct {
+	slog.Handler
+	least slog.Level
+}
+
+func (l leveled) Enabled(_ context.Context, level slog.Level) bool { return level >= l.least }
+
+func (l leveled) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return leveled{l.Handler.WithAttrs(attrs), l.least}
+}
+
+func (l leveled) WithGroup(name string) slog.Handler {
+	return leveled{l.Handler.WithGroup(name), l.least}
+}
