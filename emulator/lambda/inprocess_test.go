@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,10 +129,9 @@ func TestHandlerTimeout(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				first := true
+				var later atomic.Bool // a handler that is left behind orders nothing
 				d := inProcess(t, lambda.Function{Concurrency: 1}, func(ctx context.Context, p []byte) ([]byte, error) {
-					if first {
-						first = false
+					if !later.Swap(true) {
 						return handler(ctx, p)
 					}
 					return []byte("fine"), nil

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	awslambda "github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 	"go.uber.org/goleak"
@@ -34,6 +35,8 @@ func TestMain(m *testing.M) {
 	case "init-error":
 		post("/runtime/init/error", `{"errorType":"Function.NoConfig","errorMessage":"no table name"}`)
 		os.Exit(1)
+	case "sqs":
+		awslambda.Start(failBad)
 	case "sigterm":
 		awslambda.StartWithOptions(bootstrap, awslambda.WithEnableSIGTERM(func() {
 			fmt.Println("said goodbye")
@@ -68,6 +71,7 @@ func bootstrap(ctx context.Context, c command) (any, error) {
 		fmt.Println("exiting")
 		os.Exit(c.Size)
 	case "hang":
+		fmt.Println("hanging")
 		select {}
 	case "sleep":
 		time.Sleep(c.For)
@@ -109,4 +113,15 @@ func (c command) payload(t testing.TB) []byte {
 		t.Fatal(err)
 	}
 	return buf.Bytes()
+}
+
+// failBad reports the records whose body is "bad".
+func failBad(_ context.Context, e events.SQSEvent) (r events.SQSEventResponse, err error) {
+	for _, record := range e.Records {
+		fmt.Println("record", record.Body)
+		if record.Body == "bad" {
+			r.BatchItemFailures = append(r.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: record.MessageId})
+		}
+	}
+	return r, nil
 }
