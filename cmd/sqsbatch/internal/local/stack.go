@@ -9,9 +9,7 @@ import (
 	"net"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -90,38 +88,6 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 	return s, nil
 }
 
-// connect prepares the mapping and checks its settings, before time is spent on
-// the build.
-func (s *stack) connect(tracker *track.Tracker) error {
-	source, e := s.deployment.Source, s.deployment.Event
-	s.mapping = lambda.Mapping{
-		SQS: s.client, QueueURL: source.URL, QueueARN: source.ARN,
-		BatchSize: e.BatchSize, Window: e.Window, ReportBatchItemFailures: e.ReportBatchItemFailures,
-		MaximumConcurrency: e.MaximumConcurrency,
-		Started:            func(i lambda.Invocation) { started(tracker, i) },
-		Ended:              func(e lambda.Ended) { s.ended(tracker, e) },
-		Errored:            func(e *lambda.PollError) { tracker.Warn(e.Error()) },
-	}
-	probe := s.mapping
-	probe.Function = &lambda.Deployment{}
-	if err := probe.Validate(); err != nil {
-		return fmt.Errorf("%s: event %s: %w", s.template.Path, e.Name, err)
-	}
-	if timeout := s.deployment.Function.Timeout; visibility(source) < timeout {
-		return fmt.Errorf("%s: queue %s has a VisibilityTimeout of %d seconds, less than the function's Timeout of %d; Lambda refuses that. Set it to %d (6 × Timeout + window)",
-			s.template.Path, source.Name, int(visibility(source).Seconds()), int(timeout.Seconds()), int((6*timeout + e.Window).Seconds()))
-	}
-	return nil
-}
-
-// visibility is the queue's visibility timeout, by SQS' default 30 s.
-func visibility(q template.Queue) time.Duration {
-	if seconds, err := strconv.Atoi(q.Attributes["VisibilityTimeout"]); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	return 30 * time.Second
-}
-
 func listenError(addr string, err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "listen" {
@@ -178,59 +144,6 @@ func ignoreClosed(err error) error {
 		return nil // by a second interrupt
 	}
 	return err
-}
-
-func started(tracker *track.Tracker, i lambda.Invocation) {
-	deliveries := make([]track.Delivery, len(i.Records))
-	for n, r := range i.Records {
-		deliveries[n] = track.Delivery{MessageID: r.MessageID, Body: r.Body, Attempt: r.Attempt}
-	}
-	tracker.Started(i.RequestID, i.ColdStart, deliveries)
-}
-
-func (s *stack) ended(tracker *track.Tracker, e lambda.Ended) {
-	end := track.End{
-		RequestID: e.RequestID, Duration: e.Result.Duration,
-		ColdStart: e.Result.ColdStart, Init: e.Result.Init,
-	}
-	if ferr := e.Result.Error; ferr != nil {
-		end.Error = ferr.Type + ": " + ferr.Message
-		switch {
-		case ferr.Init:
-			s.breakDown(ferr)
-		case ferr.Type == "Sandbox.Closed":
-			end.Error = "stopped before it answered"
-		}
-	} else {
-		end.WholeBatchFail = e.AllFailed
-	}
-	for n, v := range e.Verdicts {
-		if !v.Deleted {
-			end.Left = append(end.Left, e.Records[n].MessageID)
-		}
-		if v.Err != nil {
-			tracker.Warn(fmt.Sprintf("message %s succeeded but could not be deleted: %v", e.Records[n].MessageID, v.Err))
-		}
-	}
-	tracker.Ended(end)
-}
-
-// breakDown ends the run: a process that cannot start will not start next time
-// either.
-func (s *stack) breakDown(ferr *lambda.FunctionError) {
-	message := ferr.Message
-	if _, after, ok := strings.Cut(message, " Error: "); ok && strings.HasPrefix(message, "RequestId: ") {
-		message = after
-	}
-	text := fmt.Sprintf("%s cannot start: %s", s.pkgName, message)
-	if len(ferr.Output) > 0 {
-		text += "\nit printed:\n  " + strings.Join(ferr.Output, "\n  ")
-	}
-	text += "\na function's main calls handler.Run (or aws-lambda-go's lambda.Start), which does not return"
-	select {
-	case s.broken <- errors.New(text):
-	default:
-	}
 }
 
 func (s *stack) header() view.Header {

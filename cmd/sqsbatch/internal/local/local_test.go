@@ -1,0 +1,313 @@
+package local_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// root is the repository's, from here.
+var root = filepath.Join("..", "..", "..", "..")
+
+// line is any line of --output json.
+type line struct {
+	Type, MessageID, Body, Outcome, Reason, DeadLetterQueue, Error string
+	Attempt, Records, Deleted, Back                                int
+	DurationMs, AllowedMs, VisibleInMs                             *float64
+
+	Sent, Succeeded, DeadLettered, Lost, Remaining, Retried, Invocations int
+}
+
+// run runs the command with JSON output and returns its lines.
+func run(t *testing.T, stdin string, args ...string) ([]line, error) {
+	t.Helper()
+	var out, side bytes.Buffer
+	err := local.Run(t.Context(), append(args, "--output", "json"), local.IO{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &side})
+	if t.Failed() || err != nil {
+		t.Log(side.String())
+	}
+	var lines []line
+	for s := range strings.Lines(out.String()) {
+		var l line
+		if err := json.Unmarshal([]byte(s), &l); err != nil {
+			t.Fatalf("standard output has a line that is no JSON object: %q", s)
+		}
+		lines = append(lines, l)
+	}
+	return lines, err
+}
+
+// fates lists "attempt outcome" of each body's records, in order.
+func fates(lines []line) map[string][]string {
+	out := map[string][]string{}
+	for _, l := range lines {
+		if l.Type == "record" {
+			out[l.Body] = append(out[l.Body], fmt.Sprintf("%d %s", l.Attempt, l.Outcome))
+		}
+	}
+	return out
+}
+
+func checkFates(t *testing.T, lines []line, want map[string][]string) {
+	t.Helper()
+	if got := fates(lines); !maps.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("records:\n got %v\nwant %v", got, want)
+	}
+}
+
+func summary(t *testing.T, lines []line) line {
+	t.Helper()
+	if len(lines) == 0 || lines[len(lines)-1].Type != "summary" {
+		t.Fatalf("the last line is no summary: %+v", lines)
+	}
+	return lines[len(lines)-1]
+}
+
+// TestSamples is what a new user sees first: the sample orders on the
+// repository's own template and example.
+func TestSamples(t *testing.T) {
+	lines, err := run(t, "", "--once", "--timeout", "2m", "--template", filepath.Join(root, "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := func(id, sku string, quantity int) string {
+		return fmt.Sprintf(`{"id":%q,"sku":%q,"quantity":%d}`, id, sku, quantity)
+	}
+	ok := []string{"1 succeeded"}
+	checkFates(t, lines, map[string][]string{
+		order("o-1", "ok", 1):         ok,
+		order("o-2", "slow:700ms", 2): ok,
+		order("o-3", "unknown", 1):    {"1 dead-letter"},
+		order("o-4", "flaky:2", 1):    {"1 retry", "2 succeeded"},
+		order("o-5", "ok", 5):         ok,
+		order("o-6", "busy:1s", 1):    {"1 retry", "2 retry", "3 retry", "4 retry", "5 retry", "5 dead-letter"},
+		order("o-7", "ok", 0):         {"1 dead-letter"},
+		order("o-8", "ok", 2):         ok,
+		order("o-9", "slow:300ms", 3): ok,
+		order("o-10", "ok", 1):        ok,
+	})
+	s := summary(t, lines)
+	if s.Sent != 10 || s.Succeeded != 7 || s.DeadLettered != 3 || s.Retried != 6 || s.Remaining != 0 || s.Invocations < 5 {
+		t.Errorf("summary: %+v", s)
+	}
+	records := 0
+	for _, l := range lines {
+		switch l.Type {
+		case "record":
+			records++
+			checkOrder(t, l)
+		case "invocation":
+			if l.Records != l.Deleted+l.Back || l.Records > records {
+				t.Errorf("an invocation comes after its records, each deleted or back: %+v", l)
+			}
+		}
+	}
+}
+
+// checkOrder checks what a record's line says beside its outcome.
+func checkOrder(t *testing.T, l line) {
+	t.Helper()
+	redriven := l.Outcome == "dead-letter" && l.Attempt == 5
+	switch {
+	case redriven:
+		if !strings.Contains(l.Reason, "warehouse is busy") || !strings.Contains(l.Reason, "received 5 times") {
+			t.Errorf("the reason of a redriven record: %q", l.Reason)
+		}
+	case l.DurationMs == nil || l.AllowedMs == nil || *l.DurationMs > *l.AllowedMs || *l.AllowedMs > 10_000:
+		t.Errorf("the time of %+v", l)
+	case strings.Contains(l.Body, "slow:700ms") && *l.DurationMs < 700:
+		t.Errorf("a slow order took %v ms", *l.DurationMs)
+	}
+	switch l.Outcome {
+	case "retry":
+		if l.VisibleInMs == nil || *l.VisibleInMs < 1 || l.Reason == "" {
+			t.Errorf("a retry without return or reason: %+v", l)
+		}
+		if strings.Contains(l.Body, "busy:1s") && (*l.VisibleInMs < 900 || *l.VisibleInMs > 1100) {
+			t.Errorf("RetryAfter of 1 s: back in %v ms", *l.VisibleInMs)
+		}
+	case "dead-letter":
+		if l.DeadLetterQueue != "local-orders-dead" || l.Reason == "" || l.VisibleInMs != nil {
+			t.Errorf("a dead letter: %+v", l)
+		}
+	}
+}
+
+// TestForeignFunction: a function without sqsbatch works too; what became of
+// its records is what the event source mapping decided.
+func TestForeignFunction(t *testing.T) {
+	lines, err := run(t, "fine\nfail\n\nalso fine\n", "testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkFates(t, lines, map[string][]string{
+		"fine": {"1 succeeded"}, "also fine": {"1 succeeded"},
+		"fail": {"1 retry", "2 retry", "2 dead-letter"},
+	})
+	for _, l := range lines {
+		if l.Outcome == "retry" && (l.Reason != "the function named it in batchItemFailures" || l.VisibleInMs == nil || *l.VisibleInMs > 1000) {
+			t.Errorf("%+v", l)
+		}
+	}
+}
+
+// TestLateEvent: receive counts of an event are reproduced, so that its last
+// attempts are the last ones here too.
+func TestLateEvent(t *testing.T) {
+	const record = `{"messageId":"m%d","body":%q,"attributes":{"ApproximateReceiveCount":"%d"}}`
+	event := filepath.Join(t.TempDir(), "event.json")
+	text := fmt.Sprintf(`{"Records":[`+record+`,`+record+`,`+record+`]}`, 1, "a", 1, 2, "b", 2, 3, "fail", 2)
+	if err := os.WriteFile(event, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := run(t, "", "testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "--event", event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkFates(t, lines, map[string][]string{"a": {"1 succeeded"}, "b": {"2 succeeded"}, "fail": {"2 retry", "2 dead-letter"}})
+	if n := summary(t, lines).Invocations; n != 1 {
+		t.Errorf("%d invocations; the event's records fit in one batch", n)
+	}
+}
+
+// TestTimeout: an error of the function is told, and --timeout ends what would
+// not end.
+func TestTimeout(t *testing.T) {
+	lines, err := run(t, "error\n", "testdata/foreign", "--function", "Foreign", "--template", "testdata/endless.yaml", "--once", "--timeout", "1500ms", "-")
+	if err == nil || !strings.Contains(err.Error(), "not everything was done after 1.5s") {
+		t.Fatalf("error %v", err)
+	}
+	if s := summary(t, lines); s.Remaining != 1 || s.Retried < 1 {
+		t.Errorf("summary: %+v", s)
+	}
+	for _, l := range lines {
+		if l.Type == "invocation" && (!strings.Contains(l.Error, "nothing works") || l.Back != 1) {
+			t.Errorf("%+v", l)
+		}
+	}
+}
+
+// TestUsersErrors: each mistake is answered with what to do about it.
+func TestUsersErrors(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	noEvent := write("none.yaml", "Resources: {F: {Type: AWS::Serverless::Function}}")
+	wideBatch := write("wide.yaml", `
+Resources:
+  Q: {Type: AWS::SQS::Queue}
+  F: {Type: AWS::Serverless::Function, Properties: {Events: {E: {Type: SQS, Properties: {Queue: !GetAtt Q.Arn, BatchSize: 11}}}}}`)
+	own := filepath.Join(root, "template.yaml")
+	tests := []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"does not build", []string{"testdata/broken", "--template", own}, []string{"does not build", filepath.Join("testdata", "broken", "main.go") + ":4:15: undefined: missing"}},
+		{"no such package", []string{"./nowhere", "--template", own}, []string{"nowhere"}},
+		{"not a main package", []string{filepath.Join(root, "batch"), "--template", own}, []string{"is package batch", "package main"}},
+		{"many packages", []string{root + "/...", "--template", own}, []string{"give the one"}},
+		{"no template", nil, []string{"no template.yaml", "--template FILE"}},
+		{"missing template", []string{"--template", "nope.yaml"}, []string{"no template nope.yaml"}},
+		{"no function", []string{"--template", noEvent}, []string{"no function with an event of type SQS", "add one"}},
+		{"several functions", []string{"testdata/foreign"}, []string{"Foreign, Slow", "--function NAME"}},
+		{"unknown function", []string{"testdata/foreign", "--function", "X"}, []string{"no function X", "Foreign, Slow"}},
+		{"nothing to build", []string{"--template", wideBatch}, []string{"what to build is not known", "sqsbatch local ./"}},
+		{"a batch without window", []string{"testdata/foreign", "--template", wideBatch}, []string{"event E", "BatchSize 11 needs MaximumBatchingWindowInSeconds"}},
+		{"visibility below timeout", []string{"testdata/foreign", "--function", "Slow"}, []string{"VisibilityTimeout of 1 seconds", "Timeout of 40", "Set it to 240"}},
+		{"port in use", []string{"--template", own, "--addr", taken.Addr().String()}, []string{taken.Addr().String(), "another address with --addr"}},
+		{"not loopback", []string{"--template", own, "--addr", "0.0.0.0:0"}, []string{"--addr 0.0.0.0:0", "loopback"}},
+		{"exits at once", []string{"testdata/exits", "--template", own}, []string{"cannot start", "exit status 3", "no configuration", "handler.Run"}},
+		{"no event file", []string{"--template", own, "--event", "nope.json"}, []string{"--event", "nope.json"}},
+		{"no event", []string{"--template", own, "--event", write("e.json", `{"key1":"value1"}`)}, []string{"not an SQS event: it has no Records"}},
+		{"unknown parameter", []string{"--template", own, "--parameter-overrides", "A=1"}, []string{"no parameter A"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var out, side bytes.Buffer
+			err := local.Run(t.Context(), append(tt.args, "--timeout", "1m"), local.IO{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &side})
+			if err == nil {
+				t.Fatalf("no error; it printed\n%s", out.String())
+			}
+			for _, w := range tt.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("the error does not say %q:\n%v", w, err)
+				}
+			}
+		})
+	}
+}
+
+// TestRefusedMessage: what SQS does not take is told, and the run is no
+// success.
+func TestRefusedMessage(t *testing.T) {
+	lines, err := run(t, "fine\n\x01\n", "testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "-")
+	if err == nil || !strings.Contains(err.Error(), "1 messages could not be sent") {
+		t.Errorf("error %v", err)
+	}
+	checkFates(t, lines, map[string][]string{"fine": {"1 succeeded"}})
+}
+
+// cancelOn cancels when a line of the output contains what.
+type cancelOn struct {
+	text bytes.Buffer
+	what string
+	f    func()
+}
+
+func (c *cancelOn) Write(p []byte) (int, error) {
+	n, err := c.text.Write(p)
+	if c.f != nil && strings.Contains(c.text.String(), c.what) {
+		c.f()
+		c.f = nil
+	}
+	return n, err
+}
+
+// TestInterrupt: Ctrl-C is a good end, with a summary; with --once it is none.
+func TestInterrupt(t *testing.T) {
+	for _, once := range []bool{false, true} {
+		interrupts := make(chan os.Signal, 1)
+		out := &cancelOn{what: "retry", f: func() { interrupts <- os.Interrupt }}
+		args := []string{"testdata/foreign", "--function", "Foreign", "--template", "testdata/endless.yaml", "--timeout", "1m", "-"}
+		if once {
+			args = append(args, "--once")
+		}
+		err := local.Run(context.Background(), args, local.IO{
+			Stdin: strings.NewReader("fail\n"), Stdout: out, Stderr: &bytes.Buffer{}, Interrupts: interrupts,
+		})
+		if (err != nil) != once {
+			t.Errorf("once %v: error %v", once, err)
+		}
+		text := out.text.String()
+		for _, w := range []string{"endpoint ", "http://127.0.0.1:", "│ got fail", "1 message sent: 0 succeeded, 1 still in the queue"} {
+			if !strings.Contains(text, w) {
+				t.Errorf("the output does not say %q:\n%s", w, text)
+			}
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package local_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
+)
+
+// TestCommandLine: a command line that cannot be meant is a UsageError.
+func TestCommandLine(t *testing.T) {
+	tests := []struct {
+		args string
+		want string
+	}{
+		{"--bogus", "unknown flag --bogus"},
+		{"--timeout soon", "timeout"},
+		{"--timeout -1s", "--timeout is -1s"},
+		{"--output xml", `--output is "xml"; it must be text or json`},
+		{"a b", "two packages, a and b"},
+		{"a --once b", "two packages, a and b"},
+		{"- --event x", "give one"},
+		{"--no-samples -", "give one"},
+		{"--no-samples --once", "give one"},
+		{"--env X", "KEY=VALUE"},
+		{"--parameter-overrides X", "KEY=VALUE"},
+		{"--parameter-overrides A=1 =2", "KEY=VALUE"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.args, func(t *testing.T) {
+			err := local.Run(t.Context(), strings.Fields(tt.args), local.IO{})
+			var usage *local.UsageError
+			if !errors.As(err, &usage) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "-h") {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestHelp: the help names every flag and goes to standard output.
+func TestHelp(t *testing.T) {
+	var out bytes.Buffer
+	if err := local.Run(t.Context(), []string{"./x", "-h"}, local.IO{Stdout: &out}); err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"event", "no-samples", "template", "function", "queue", "parameter-overrides", "env", "addr", "once", "timeout", "output"} {
+		if !strings.Contains(out.String(), "  --"+flag+" ") {
+			t.Errorf("the help does not explain --%s", flag)
+		}
+	}
+}
