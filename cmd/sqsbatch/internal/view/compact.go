@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -21,37 +22,86 @@ func Body(body string) string {
 	return clean(strings.Join(strings.Fields(body), " "))
 }
 
-// object writes the members of a JSON object in the order in which they stand.
+// object writes the members of a JSON object.
 func object(s string) (string, bool) {
+	members, ok := parseObject(s)
+	if ok && len(members) == 0 {
+		return "{}", true
+	}
+	return join(members), ok
+}
+
+// A member is one key and value of a JSON object, both fit to be shown.
+type member struct{ key, value string }
+
+func join(members []member) string {
+	parts := make([]string, len(members))
+	for i, m := range members {
+		parts[i] = m.key + "=" + m.value
+	}
+	return strings.Join(parts, " ")
+}
+
+// parseObject lists the members of a JSON object in the order in which they
+// stand. It is false when s is anything else.
+func parseObject(s string) ([]member, bool) {
 	if !strings.HasPrefix(strings.TrimSpace(s), "{") {
-		return "", false
+		return nil, false
 	}
 	d := json.NewDecoder(strings.NewReader(s))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return "", false
+		return nil, false
 	}
-	var out []string
+	var out []member
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return "", false
+			return nil, false
 		}
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
-			return "", false
+			return nil, false
 		}
-		out = append(out, clean(fmt.Sprint(key))+"="+scalar(value))
+		out = append(out, member{clean(fmt.Sprint(key)), scalar(value)})
 	}
 	if _, err := d.Token(); err != nil {
-		return "", false
+		return nil, false
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return "", false // something follows the object
+		return nil, false // something follows the object
 	}
-	if len(out) == 0 {
-		return "{}", true
+	return out, true
+}
+
+// logText is a line of the function's own. One that is JSON, as slog and
+// Lambda's own loggers write it, becomes its level, message and attributes;
+// what every line has or the display says anyway is left out.
+func logText(s string) string {
+	members, ok := parseObject(s)
+	if !ok {
+		return clean(s)
 	}
-	return strings.Join(out, " "), true
+	var head, rest []member
+	for _, m := range members {
+		switch m.key {
+		case "level", "msg", "message":
+			head = append(head, m)
+		case "time", "timestamp", "requestId":
+		default:
+			rest = append(rest, m)
+		}
+	}
+	var parts []string
+	for _, m := range head {
+		if unquoted, err := strconv.Unquote(m.value); err == nil {
+			m.value = clean(unquoted)
+		}
+		parts = append(parts, m.value)
+	}
+	if len(rest) > 0 {
+		parts = append(parts, join(rest))
+	}
+	return strings.Join(parts, " ")
 }
 
 // scalar is a JSON value without quotes where none are needed.
@@ -86,7 +136,7 @@ func clean(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		switch {
-		case r == '\t':
+		case r == '\t', r == '\n', r == '\r':
 			b.WriteByte(' ')
 		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
 			fmt.Fprintf(&b, "\\u%04x", r)

@@ -93,7 +93,11 @@ func (t *Text) Fact(f track.Fact) {
 	case track.Ended:
 		t.ended(f)
 	case track.Log:
-		t.line(t.paint(dim, number(f.Invocation)+"│ "+fit(logText(f.Text), t.room(7))))
+		from := pad("", 5)
+		if f.Invocation > 0 {
+			from = number(f.Invocation)
+		}
+		t.line(t.paint(dim, from+"│ "+fit(logText(f.Text), t.room(7))))
 	case track.Warning:
 		line := t.paint(yellow, "warning: ") + clean(f.Text)
 		if f.MessageID != "" {
@@ -257,13 +261,4 @@ func number(invocation int) string {
 		return pad("sqs", 5)
 	}
 	return pad(fmt.Sprintf("#%d", invocation), 5)
-}
-
-// logText is a line of the function's own; one that is JSON, as slog writes
-// it, is shortened to its message and attributes.
-func logText(s string) string {
-	if short, ok := object(s); ok {
-		return short
-	}
-	return clean(s)
 }

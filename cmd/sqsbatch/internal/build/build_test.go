@@ -1,0 +1,117 @@
+package build_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
+)
+
+// module writes a module with the given files and makes it the working
+// directory.
+func module(t *testing.T, files map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	files["go.mod"] = "module example.com/m\n\ngo 1.26\n"
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+}
+
+const hello = "package main\n\nfunc main() { println(\"hello\") }\n"
+
+func TestBuild(t *testing.T) {
+	// What a shell that deploys to Lambda may have set must not count here.
+	t.Setenv("GOOS", "plan9")
+	t.Setenv("GOARCH", "arm")
+	for _, arg := range []string{"cmd/f", "./cmd/f", "example.com/m/cmd/f", "cmd/f/main.go"} {
+		t.Run(arg, func(t *testing.T) {
+			module(t, map[string]string{"cmd/f/main.go": hello})
+			p, err := build.Find(t.Context(), arg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			binary, err := p.Build(t.Context(), t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := exec.CommandContext(t.Context(), binary).CombinedOutput()
+			if err != nil || string(out) != "hello\n" {
+				t.Errorf("it printed %q, %v", out, err)
+			}
+		})
+	}
+}
+
+// TestNoFunction: what is no main package is refused before it is built.
+func TestNoFunction(t *testing.T) {
+	module(t, map[string]string{
+		"lib/lib.go": "package lib\n", "cmd/f/main.go": hello, "empty/README": "",
+		"syntax/main.go": "package main\n\nfunc main() {\n",
+	})
+	for arg, want := range map[string]string{
+		"lib":               "lib is package lib; a Lambda function is a package main",
+		"./...":             "give the one that has the function's main",
+		"empty":             "no Go files",
+		"nowhere":           "nowhere",
+		"example.com/other": "example.com/other",
+	} {
+		_, err := build.Find(t.Context(), arg)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", arg, err, want)
+		}
+		if build.IsMain(t.Context(), arg) {
+			t.Errorf("%s counts as a main package", arg)
+		}
+	}
+	if !build.IsMain(t.Context(), "cmd/f") {
+		t.Error("cmd/f does not count as a main package")
+	}
+}
+
+// TestCompilersWords: the error is the compiler's, with file names from here.
+func TestCompilersWords(t *testing.T) {
+	module(t, map[string]string{"cmd/f/main.go": "package main\n\nfunc main() { x := 1 }\n"})
+	p, err := build.Find(t.Context(), "cmd/f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Build(t.Context(), t.TempDir())
+	var buildErr *build.Error
+	if !errors.As(err, &buildErr) || !strings.Contains(err.Error(), filepath.Join("cmd", "f", "main.go")+":3:15: declared and not used: x") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestBuildIsCancelled(t *testing.T) {
+	module(t, map[string]string{"main.go": hello})
+	p, err := build.Find(t.Context(), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.Build(ctx, t.TempDir()); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestNoGoCommand(t *testing.T) {
+	module(t, map[string]string{"main.go": hello})
+	t.Setenv("PATH", t.TempDir())
+	if _, err := build.Find(t.Context(), "."); err == nil || !strings.Contains(err.Error(), "the go command is not in PATH") {
+		t.Errorf("error %v", err)
+	}
+}

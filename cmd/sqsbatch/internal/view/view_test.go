@@ -1,0 +1,232 @@
+package view_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
+)
+
+var header = view.Header{
+	Template: "template.yaml", Package: "examples/orders", Function: "Orders", Timeout: 10 * time.Second, MemoryMB: 256,
+	Endpoint: "http://127.0.0.1:9", QueueURL: "http://127.0.0.1:9/0/orders", DeadLetterURL: "http://127.0.0.1:9/0/dead",
+	MaxReceiveCount: 5, Visibility: time.Minute, BatchSize: 10, Window: 2 * time.Second, MaximumConcurrency: 4,
+}
+
+func order(id, sku string) string {
+	return `{"id":"` + id + `", "sku":"` + sku + `","quantity":1}`
+}
+
+// play shows one run: a batch with every kind of line.
+func play(v view.View) {
+	v.Say("building examples/orders")
+	v.Header(header)
+	v.Fact(track.Started{Invocation: 1, Bodies: []string{order("o-1", "ok"), order("o-2", "busy:2s")}, ColdStart: true})
+	v.Fact(track.Log{Invocation: 1, Text: `{"time":"t","level":"INFO","msg":"shipping it","id":"o-1"}`})
+	v.Fact(track.Log{Text: "plain \x1b[31mred"})
+	v.Fact(track.Warning{Text: "near the end", MessageID: "m2", Body: order("o-2", "busy:2s")})
+	record := track.Record{
+		Invocation: 1, RequestID: "r1", MessageID: "m1", Body: order("o-1", "ok"), Attempt: 1,
+		Outcome: track.Succeeded, Duration: 12300 * time.Microsecond, Allowed: 9 * time.Second, VisibleIn: -1,
+	}
+	v.Fact(record)
+	record.Final, record.Repeats = true, true
+	v.Fact(record)
+	v.Fact(track.Record{
+		Invocation: 1, RequestID: "r1", MessageID: "m2", Body: order("o-2", "busy:2s"), Attempt: 2, Final: true,
+		Outcome: track.Retry, Reason: "busy\nbusy", Duration: 90 * time.Second, Allowed: 0, VisibleIn: 2 * time.Second,
+	})
+	v.Fact(track.Record{
+		Invocation: 1, RequestID: "r1", MessageID: "m3", Body: "plain  text", Attempt: 1, Final: true,
+		Outcome: track.Retry, Reason: "Task timed out", Shared: true, Duration: -1, Allowed: -1, VisibleIn: 0,
+	})
+	v.Fact(track.Ended{Invocation: 1, RequestID: "r1", Records: 3, Deleted: 1, Back: 2, Duration: 700 * time.Millisecond, ColdStart: true, Init: 40 * time.Millisecond})
+	v.Tick(track.Progress{Sent: 3, Succeeded: 1, Waiting: 2, Next: order("o-2", "busy:2s"), NextIn: 1900 * time.Millisecond})
+	v.Tick(track.Progress{Sent: 3, Succeeded: 1, Waiting: 2, Next: order("o-2", "busy:2s"), NextIn: 1800 * time.Millisecond})
+	v.Fact(track.Started{Invocation: 2, Bodies: []string{"x"}})
+	v.Fact(track.Ended{Invocation: 2, Duration: 10 * time.Second, Error: "Sandbox.Timedout: Task timed out"})
+	v.Fact(track.Ended{Invocation: 3, Duration: 10 * time.Second, WholeBatchFail: "invalid JSON"})
+	v.Fact(track.Record{
+		MessageID: "m2", Body: order("o-2", "busy:2s"), Attempt: 5, Final: true, Outcome: track.DeadLetter,
+		Reason: "busy (received 5 times)", Duration: -1, Allowed: -1, VisibleIn: -1, DeadLetterQueue: "dead",
+	})
+	v.Tick(track.Progress{Sent: 3, Succeeded: 1, DeadLettered: 1, Removed: 1})
+	v.Summary(view.Summary{
+		Progress: track.Progress{Sent: 3, Succeeded: 1, DeadLettered: 1, Waiting: 1, Retried: 7, Invocations: 3},
+		Dead:     []track.Dead{{Body: order("o-2", "busy:2s"), Reason: "busy (received 5 times)"}},
+		DeadName: "dead", Elapsed: 4200 * time.Millisecond,
+	})
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.ReplaceAll(string(want), "\r\n", "\n"); got != want {
+		t.Errorf("%s differs (UPDATE=1 rewrites it):\n got\n%s\nwant\n%s", path, got, want)
+	}
+}
+
+func TestPlainText(t *testing.T) {
+	var out bytes.Buffer
+	play(view.NewText(&out, view.Terminal{}))
+	golden(t, "plain.txt", out.String())
+	if strings.ContainsAny(out.String(), "\x1b\r") {
+		t.Error("escape sequences where there is no terminal")
+	}
+}
+
+// TestTerminal: lines fit the width, the progress line is replaced in place
+// and is gone at the end.
+func TestTerminal(t *testing.T) {
+	var out bytes.Buffer
+	play(view.NewText(&out, view.Terminal{Redraw: true, Width: func() int { return 80 }}))
+	screen := replay(t, out.String())
+	golden(t, "terminal80.txt", strings.Join(screen, "\n")+"\n")
+	records := 0
+	for _, line := range screen {
+		if strings.Contains(line, " try ") {
+			records++
+			if n := utf8.RuneCountInString(line); n > 80 {
+				t.Errorf("%d columns: %s", n, line)
+			}
+		}
+		if strings.Contains(line, "in flight") || strings.Contains(line, "to come back, next") {
+			t.Errorf("the progress line is left: %s", line)
+		}
+	}
+	if records != 4 {
+		t.Errorf("%d lines of records, want 4", records)
+	}
+}
+
+// replay plays carriage returns and "erase to the end of the line" as a
+// terminal does, and returns the lines.
+func replay(t *testing.T, out string) []string {
+	t.Helper()
+	lines := []string{""}
+	for i := 0; i < len(out); {
+		last := &lines[len(lines)-1]
+		switch {
+		case out[i] == '\n':
+			lines, i = append(lines, ""), i+1
+		case out[i] == '\r':
+			i++
+			end := strings.Index(out[i:], "\x1b[K")
+			if end < 0 {
+				t.Fatalf("a carriage return without an erase: %q", out[i:])
+			}
+			*last = out[i : i+end]
+			i += end + len("\x1b[K")
+		default:
+			*last, i = *last+out[i:i+1], i+1
+		}
+	}
+	return lines[:len(lines)-1]
+}
+
+func TestColour(t *testing.T) {
+	var out bytes.Buffer
+	play(view.NewText(&out, view.Terminal{Colour: true}))
+	for _, want := range []string{"\x1b[32msucceeded   \x1b[0m", "\x1b[33mretry       \x1b[0m", "\x1b[31mdead-letter \x1b[0m"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if strings.Contains(out.String(), "\x1b[31mred") {
+		t.Error("the function's output changes the colour")
+	}
+}
+
+// TestDetect: a file is no terminal.
+func TestDetect(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if got := view.Detect(f); got.Redraw || got.Colour || got.Width != nil {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	var out, aside bytes.Buffer
+	v := view.NewJSON(&out, view.NewText(&aside, view.Terminal{}))
+	play(v)
+	if v.Err() != nil {
+		t.Fatal(v.Err())
+	}
+	golden(t, "lines.json", out.String())
+	for line := range strings.Lines(out.String()) {
+		var v map[string]any
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Errorf("%v: %s", err, line)
+		}
+	}
+	for _, want := range []string{"endpoint", "│ INFO shipping it id=o-1", "warning: near the end"} {
+		if !strings.Contains(aside.String(), want) {
+			t.Errorf("beside it there is no %q:\n%s", want, aside.String())
+		}
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+func TestJSONWriteError(t *testing.T) {
+	v := view.NewJSON(failing{}, view.NewText(&bytes.Buffer{}, view.Terminal{}))
+	v.Summary(view.Summary{})
+	if v.Err() == nil {
+		t.Error("no error")
+	}
+}
+
+func TestBody(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"id":"o-1","sku":"busy:2s","n":1.50,"x":null}`: `id=o-1 sku=busy:2s n=1.50 x=null`,
+		`{"a":"two words","b":"","c":"k=v"}`:             `a="two words" b="" c="k=v"`,
+		`{"a":{"b": [1, 2]}}`:                            `a={"b":[1,2]}`,
+		`{}`:                                             `{}`,
+		`{"a":1} {"b":2}`:                                `{"a":1} {"b":2}`,
+		`{"a":`:                                          `{"a":`,
+		"two\n  lines":                                   "two lines",
+		"bell\a esc\x1b[2J":                              `bell\u0007 esc\u001b[2J`,
+		`{"a":"\u001b[2J"}`:                              `a=\u001b[2J`,
+		"right\u202eleft":                                `right\u202eleft`,
+	} {
+		if got := view.Body(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+// FuzzBody: whatever a body holds, it is shown in one line that moves no cursor.
+func FuzzBody(f *testing.F) {
+	f.Add(order("o-1", "ok"))
+	f.Add("\x1b]0;x\x07\u0085\u2028")
+	f.Add(`{"a":{"\n":"\u0000"}}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		for _, r := range view.Body(body) {
+			if r < ' ' || r >= 0x7f && r < 0xa0 {
+				t.Fatalf("%q is shown as %q", body, view.Body(body))
+			}
+		}
+	})
+}
