@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -48,6 +50,7 @@ func Start(fn Function) (*Deployment, error) {
 	if err := fn.validate(); err != nil {
 		return nil, err
 	}
+	fn.Env, fn.Command = maps.Clone(fn.Env), slices.Clone(fn.Command)
 	d := &Deployment{fn: fn, init: initTimeout}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d, nil

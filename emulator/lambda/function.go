@@ -69,7 +69,8 @@ type Function struct {
 	// Handler runs in this process instead of Command. Its context ends at the
 	// invocation's deadline and carries aws-lambda-go's LambdaContext. A handler
 	// that ignores its context cannot be killed: the invocation is answered as
-	// timed out and the goroutine is left behind.
+	// timed out and the goroutine is left behind. For virtual time call Start
+	// inside the synctest bubble.
 	Handler func(ctx context.Context, payload []byte) ([]byte, error)
 
 	// Concurrency is how many environments may exist, 1 to 1,000, and so how

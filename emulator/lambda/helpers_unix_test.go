@@ -4,12 +4,15 @@ package lambda_test
 
 import (
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
 )
 
 const canTerminate = true
+
+func ownSession(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
 // alive tells whether a process runs; one that is dead and not reaped is not.
 func alive(pid int) bool {

@@ -91,6 +91,18 @@ func bootstrap(ctx context.Context, c command) (any, error) {
 		}
 		fmt.Println(child.Process.Pid)
 		select {}
+	case "escape": // prints, leaves a child in a session of its own, and ends
+		child := exec.Command("sleep", "60")
+		child.Stdout, child.Stderr = os.Stdout, os.Stderr
+		ownSession(child)
+		if err := child.Start(); err != nil {
+			return nil, err
+		}
+		fmt.Println(child.Process.Pid)
+		for i := range c.Size {
+			fmt.Printf("line %d\n", i)
+		}
+		os.Exit(4)
 	case "env":
 		return os.Environ(), nil
 	case "context":

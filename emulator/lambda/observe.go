@@ -21,8 +21,10 @@ type Record struct {
 type Invocation struct {
 	RequestID   string
 	Environment int
-	ColdStart   bool
-	Started     time.Time
+	// ColdStart tells that a process has to be started for it. A warm one may
+	// still turn out to be gone: Result.ColdStart has the last word.
+	ColdStart bool
+	Started   time.Time
 	Records     []Record
 }
 

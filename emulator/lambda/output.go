@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,8 +13,8 @@ const (
 	keptLines = 20
 	// maxLine is the size of a CloudWatch Logs event.
 	maxLine = 256 * 1024
-	// pipeGrace is how long a pipe may stay open after its process is gone: a
-	// child that left the group may hold it for ever.
+	// pipeGrace is how long a pipe may stay open and silent after its process is
+	// gone: a child that left the group may hold it for ever.
 	pipeGrace = 250 * time.Millisecond
 )
 
@@ -75,14 +76,8 @@ func (o *output) drain() {
 
 // finish reads what is left after the process's end.
 func (o *output) finish() {
-	timer := time.NewTimer(pipeGrace)
-	defer timer.Stop()
 	for _, s := range []*stream{o.stdout, o.stderr} {
-		select {
-		case <-s.done:
-		case <-timer.C:
-			timer.Reset(0)
-		}
+		s.awaitEnd()
 		_ = s.read.Close()
 	}
 }
@@ -113,7 +108,8 @@ type stream struct {
 	out         *output
 	name        string
 	read, write *os.File
-	pending     []byte // a line without its end
+	pending     []byte       // a line without its end
+	reads       atomic.Int64 // odd while a read waits for data
 	done        chan struct{}
 
 	mu      sync.Mutex
@@ -133,7 +129,7 @@ func (s *stream) run() {
 	defer s.end()
 	buf := make([]byte, 32*1024)
 	for {
-		n, err := s.read.Read(buf)
+		n, err := s.next(buf)
 		s.split(buf[:n])
 		switch {
 		case err == nil:
@@ -144,6 +140,31 @@ func (s *stream) run() {
 				s.out.line(s.name, s.pending)
 			}
 			return
+		}
+	}
+}
+
+func (s *stream) next(buf []byte) (int, error) {
+	s.reads.Add(1)
+	defer s.reads.Add(1)
+	return s.read.Read(buf)
+}
+
+// awaitEnd returns when all was read and handed out, or when one and the same
+// read has waited for pipeGrace.
+func (s *stream) awaitEnd() {
+	ticker := time.NewTicker(pipeGrace)
+	defer ticker.Stop()
+	for last := int64(-1); ; {
+		select {
+		case <-s.done:
+			return
+		case <-ticker.C:
+			now := s.reads.Load()
+			if now == last && now%2 == 1 {
+				return
+			}
+			last = now
 		}
 	}
 }
@@ -198,7 +219,7 @@ func (s *stream) releaseDrain() {
 func (s *stream) empty(buf []byte) {
 	for {
 		_ = s.read.SetReadDeadline(time.Now().Add(time.Millisecond))
-		n, err := s.read.Read(buf)
+		n, err := s.next(buf)
 		s.split(buf[:n])
 		if n == 0 || err != nil {
 			break

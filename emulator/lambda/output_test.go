@@ -2,6 +2,8 @@ package lambda_test
 
 import (
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -110,5 +112,40 @@ func TestLongLineComesInPieces(t *testing.T) {
 	}
 	if len(sizes) != 2 || sizes[0] != 256*1024 || sizes[1] != 44*1024 {
 		t.Errorf("pieces of %v bytes", sizes)
+	}
+}
+
+// A process that prints and ends loses no line to a slow reader, and a child
+// that escapes with its pipes does not hold up the end.
+func TestOutputAfterTheEnd(t *testing.T) {
+	if !canTerminate {
+		t.Skip("no sessions here")
+	}
+	var lines recorder
+	first := true
+	d := deploy(t, "worker", func(f *lambda.Function) {
+		f.Output = func(l lambda.Line) {
+			if first {
+				first = false
+				time.Sleep(700 * time.Millisecond) // longer than any grace
+			}
+			lines.add(l)
+		}
+	})
+	r := invoke(t, d, command{Do: "escape", Size: 500})
+	mustFail(t, r, "Runtime.ExitError", "exit status 4")
+	got := lines.of(r.RequestID)
+	if len(got) != 501 || got[500] != "stdout line 499" {
+		t.Fatalf("%d lines, the last %q", len(got), got[len(got)-1])
+	}
+	child, err := strconv.Atoi(strings.TrimPrefix(got[0], "stdout "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !alive(child) {
+		t.Error("the child did not escape: the test shows nothing")
+	}
+	if p, err := os.FindProcess(child); err == nil {
+		_ = p.Kill()
 	}
 }
