@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -32,6 +33,7 @@ type stack struct {
 	server  *sqs.Server
 	client  *awssqs.Client
 	fn      *lambda.Deployment
+	closeFn func() // once, however many ask for it
 	mapping lambda.Mapping
 	dir     string // of the built program
 	dedup   int    // deduplication ids given out
@@ -84,6 +86,7 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 	}); err != nil {
 		return nil, fmt.Errorf("%s: function %s: %w", p.template.Path, f.LogicalID, err)
 	}
+	s.closeFn = sync.OnceFunc(func() { _ = s.fn.Close() })
 	s.mapping.Function = s.fn
 	return s, nil
 }
@@ -125,7 +128,7 @@ func (s *stack) environments() int {
 func (s *stack) poll(ctx, hard context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(hard, func() { _ = s.fn.Close() })()
+	defer context.AfterFunc(hard, s.closeFn)()
 	ended := make(chan error, 1)
 	go func() { ended <- s.mapping.Run(ctx) }()
 	select {
@@ -133,7 +136,7 @@ func (s *stack) poll(ctx, hard context.Context) error {
 		return ignoreClosed(err)
 	case err := <-s.broken:
 		cancel()
-		_ = s.fn.Close()
+		s.closeFn()
 		<-ended
 		return err
 	}
@@ -174,8 +177,8 @@ func (s *stack) deadName() string {
 }
 
 func (s *stack) close() {
-	if s.fn != nil {
-		_ = s.fn.Close()
+	if s.closeFn != nil {
+		s.closeFn()
 	}
 	if s.server != nil {
 		_ = s.server.Close()

@@ -1,0 +1,165 @@
+package local_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
+	"github.com/sqsbatch/sqsbatch/events"
+)
+
+// TestSampleEvents: every event of the repository gets, in its first
+// invocation, the answer that is documented for it, except that what the answer
+// names and can never succeed is in the dead-letter queue.
+func TestSampleEvents(t *testing.T) {
+	names, err := fs.Glob(events.FS, "*.json")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%v, %v", names, err)
+	}
+	for _, name := range names {
+		if name == "empty.json" {
+			continue // nothing is sent, so nothing is invoked
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := documented(t, name)
+			got := map[string]int{}
+			for _, l := range firstInvocation(t, name) {
+				if l.Type == "record" && l.Outcome != "succeeded" {
+					got[l.Body]++
+				}
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("not succeeded:\n got %v\nwant %v", got, want)
+			}
+		})
+	}
+}
+
+// documented counts the bodies of the records that the documented answer names.
+func documented(t *testing.T, name string) map[string]int {
+	t.Helper()
+	var event struct {
+		Records []struct{ MessageID, Body string }
+	}
+	var answer struct {
+		BatchItemFailures []struct{ ItemIdentifier string }
+	}
+	for file, into := range map[string]any{name: &event, path.Join("answers", name): &answer} {
+		data, err := events.FS.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(data, into)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := map[string]int{}
+	for _, r := range event.Records {
+		for _, f := range answer.BatchItemFailures {
+			if f.ItemIdentifier == r.MessageID {
+				out[r.Body]++
+			}
+		}
+	}
+	return out
+}
+
+// firstInvocation runs the event until its first invocation is over.
+func firstInvocation(t *testing.T, name string) []line {
+	t.Helper()
+	args := []string{
+		"--template", filepath.Join(root, "template.yaml"), "--event", filepath.Join(root, "events", name),
+		"--output", "json", "--timeout", "1m",
+	}
+	if strings.HasPrefix(name, "fifo") {
+		args = append(args, "--parameter-overrides", "Fifo=true")
+	}
+	interrupts := make(chan os.Signal, 2)
+	out := &cancelOn{what: `"type":"invocation"`, f: func() {
+		interrupts <- os.Interrupt
+		interrupts <- os.Interrupt
+	}}
+	if err := local.Run(context.Background(), args, local.IO{Stdout: out, Stderr: io.Discard, Interrupts: interrupts}); err != nil {
+		t.Fatal(err)
+	}
+	var lines []line
+	for s := range strings.Lines(out.text.String()) {
+		var l line
+		if err := json.Unmarshal([]byte(s), &l); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, l)
+		if l.Type == "invocation" {
+			break
+		}
+	}
+	return lines
+}
+
+// TestFIFO: on the template's FIFO variant a group waits for its failed record.
+func TestFIFO(t *testing.T) {
+	first, second := `{"id":"o-1","sku":"flaky:2","quantity":1}`, `{"id":"o-2","sku":"ok","quantity":1}`
+	event := filepath.Join(t.TempDir(), "event.json")
+	text, err := json.Marshal(map[string]any{"Records": []any{
+		map[string]any{"messageId": "1", "body": first, "attributes": map[string]string{"MessageGroupId": "g"}},
+		map[string]any{"messageId": "2", "body": second, "attributes": map[string]string{"MessageGroupId": "g"}},
+	}})
+	if err == nil {
+		err = os.WriteFile(event, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := run(t, "", "--template", filepath.Join(root, "template.yaml"), "--parameter-overrides", "Fifo=true", "--event", event, "--once", "--timeout", "1m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkFates(t, lines, map[string][]string{first: {"1 retry", "2 succeeded"}, second: {"1 skipped", "2 succeeded"}})
+}
+
+// TestNothingToSend: an event without records ends at once, and well.
+func TestNothingToSend(t *testing.T) {
+	var out, side bytes.Buffer
+	err := local.Run(t.Context(), []string{
+		"--template", filepath.Join(root, "template.yaml"), "--event", filepath.Join(root, "events", "empty.json"), "--once",
+	}, local.IO{Stdout: &out, Stderr: &side})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"has no records: nothing is sent", "0 messages sent"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the output does not say %q:\n%s", want, out.String())
+		}
+	}
+}
+
+// TestManyMessages: more than one batch, in several processes side by side.
+func TestManyMessages(t *testing.T) {
+	var in strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&in, "message %d\n", i)
+	}
+	lines, err := run(t, in.String(), "testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := summary(t, lines)
+	if s.Sent != 500 || s.Succeeded != 500 || s.Invocations < 50 {
+		t.Errorf("summary: %+v", s)
+	}
+	if !slices.ContainsFunc(lines, func(l line) bool { return l.Type == "invocation" && l.Records == 10 }) {
+		t.Error("no full batch")
+	}
+}
