@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -198,67 +197,6 @@ func TestTimeout(t *testing.T) {
 		if l.Type == "invocation" && (!strings.Contains(l.Error, "nothing works") || l.Back != 1) {
 			t.Errorf("%+v", l)
 		}
-	}
-}
-
-// TestUsersErrors: each mistake is answered with what to do about it.
-func TestUsersErrors(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	noEvent := write("none.yaml", "Resources: {F: {Type: AWS::Serverless::Function}}")
-	wideBatch := write("wide.yaml", `
-Resources:
-  Q: {Type: AWS::SQS::Queue}
-  F: {Type: AWS::Serverless::Function, Properties: {Events: {E: {Type: SQS, Properties: {Queue: !GetAtt Q.Arn, BatchSize: 11}}}}}`)
-	own := filepath.Join(root, "template.yaml")
-	tests := []struct {
-		name string
-		args []string
-		want []string
-	}{
-		{"does not build", []string{"testdata/broken", "--template", own}, []string{"does not build", filepath.Join("testdata", "broken", "main.go") + ":4:15: undefined: missing"}},
-		{"no such package", []string{"./nowhere", "--template", own}, []string{"nowhere"}},
-		{"not a main package", []string{filepath.Join(root, "batch"), "--template", own}, []string{"is package batch", "package main"}},
-		{"many packages", []string{root + "/...", "--template", own}, []string{"give the one"}},
-		{"no template", nil, []string{"no template.yaml", "--template FILE"}},
-		{"missing template", []string{"--template", "nope.yaml"}, []string{"no template nope.yaml"}},
-		{"no function", []string{"--template", noEvent}, []string{"no function with an event of type SQS", "add one"}},
-		{"several functions", []string{"testdata/foreign"}, []string{"Foreign, Slow", "--function NAME"}},
-		{"unknown function", []string{"testdata/foreign", "--function", "X"}, []string{"no function X", "Foreign, Slow"}},
-		{"nothing to build", []string{"--template", wideBatch}, []string{"what to build is not known", "sqsbatch local ./"}},
-		{"a batch without window", []string{"testdata/foreign", "--template", wideBatch}, []string{"event E", "BatchSize 11 needs MaximumBatchingWindowInSeconds"}},
-		{"visibility below timeout", []string{"testdata/foreign", "--function", "Slow"}, []string{"VisibilityTimeout of 1 seconds", "Timeout of 40", "Set it to 240"}},
-		{"port in use", []string{"--template", own, "--addr", taken.Addr().String()}, []string{taken.Addr().String(), "another address with --addr"}},
-		{"not loopback", []string{"--template", own, "--addr", "0.0.0.0:0"}, []string{"--addr 0.0.0.0:0", "loopback"}},
-		{"exits at once", []string{"testdata/exits", "--template", own}, []string{"cannot start", "exit status 3", "no configuration", "handler.Run"}},
-		{"no event file", []string{"--template", own, "--event", "nope.json"}, []string{"--event", "nope.json"}},
-		{"no event", []string{"--template", own, "--event", write("e.json", `{"key1":"value1"}`)}, []string{"not an SQS event: it has no Records"}},
-		{"unknown parameter", []string{"--template", own, "--parameter-overrides", "A=1"}, []string{"no parameter A"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var out, side bytes.Buffer
-			err := local.Run(t.Context(), append(tt.args, "--timeout", "1m"), local.IO{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &side})
-			if err == nil {
-				t.Fatalf("no error; it printed\n%s", out.String())
-			}
-			for _, w := range tt.want {
-				if !strings.Contains(err.Error(), w) {
-					t.Errorf("the error does not say %q:\n%v", w, err)
-				}
-			}
-		})
 	}
 }
 

@@ -1,11 +1,7 @@
 package track_test
 
 import (
-	"context"
-	"fmt"
-	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,119 +9,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
-	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// A bench is a tracker under test and what it said.
-type bench struct {
-	*track.Tracker
-	t    *testing.T
-	stop func()
-
-	mu    sync.Mutex
-	facts []track.Fact
-}
-
-// inBubble runs f with a running tracker in virtual time.
-func inBubble(t *testing.T, f func(b *bench)) {
-	synctest.Test(t, func(t *testing.T) {
-		b := &bench{t: t}
-		b.Tracker = track.New(track.Options{Source: "orders", Emit: b.emit})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { defer close(ended); b.Run(ctx) }()
-		b.stop = func() { cancel(); <-ended }
-		defer b.stop()
-		f(b)
-	})
-}
-
-func (b *bench) emit(f track.Fact) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.facts = append(b.facts, f)
-}
-
-// take returns the facts so far, all input handled, and forgets them.
-func (b *bench) take() []track.Fact {
-	synctest.Wait()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	facts := b.facts
-	b.facts = nil
-	return facts
-}
-
-// body is that of the message with the given id.
-func body(id string) string { return `{"id":"` + id + `"}` }
-
-func (b *bench) event(kind sqs.Kind, id string, attempt int, visibility time.Duration) {
-	b.Queue(sqs.Event{Time: time.Now(), Kind: kind, Queue: "orders", MessageID: id, Body: body(id), ReceiveCount: attempt, Visibility: visibility, DeadLetterQueue: "dead"})
-}
-
-// invoke sends (at the first attempt) and receives the messages, and begins
-// an invocation with them.
-func (b *bench) invoke(request string, attempt int, ids ...string) {
-	var deliveries []track.Delivery
-	for _, id := range ids {
-		if attempt == 1 {
-			b.event(sqs.Sent, id, 0, 0)
-		}
-		b.event(sqs.Received, id, attempt, time.Minute)
-		deliveries = append(deliveries, track.Delivery{MessageID: id, Body: body(id), Attempt: attempt})
-	}
-	b.Started(request, attempt == 1, deliveries)
-}
-
-func (b *bench) logs(request, format string, args ...any) {
-	b.Line(lambda.Line{RequestID: request, Stream: "stderr", Text: fmt.Sprintf(format, args...)})
-}
-
-func (b *bench) record(request, id, rest string) {
-	b.logs(request, `{"level":"INFO","message":"record","logger":"sqsbatch","requestId":%q,"messageId":%q,"attempt":1,"durationMs":12.5,"allowedMs":2700,%s}`, request, id, rest)
-}
-
-func (b *bench) batch(request string) {
-	b.logs(request, `{"msg":"batch","logger":"sqsbatch","requestId":%q,"records":2}`, request)
-}
-
-// finals lists "id outcome" of the final records so far, all input handled.
-func (b *bench) finals() []string {
-	synctest.Wait()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var out []string
-	for _, f := range b.facts {
-		if r, ok := f.(track.Record); ok && r.Final {
-			out = append(out, r.MessageID+" "+r.Outcome)
-		}
-	}
-	return out
-}
-
-func (b *bench) last() track.Record {
-	b.t.Helper()
-	synctest.Wait()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i := len(b.facts) - 1; i >= 0; i-- {
-		if r, ok := b.facts[i].(track.Record); ok {
-			return r
-		}
-	}
-	b.t.Fatal("no record")
-	return track.Record{}
-}
-
-func want(t *testing.T, what string, got, want any) {
-	t.Helper()
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%s:\n got %v\nwant %v", what, got, want)
-	}
-}
 
 func TestRecordsFromTheToolkitsLines(t *testing.T) {
 	inBubble(t, func(b *bench) {
