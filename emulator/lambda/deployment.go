@@ -36,6 +36,7 @@ type Deployment struct {
 	init    time.Duration // limit of a start, beside the function's timeout
 
 	mu           sync.Mutex
+	closing      sync.Once
 	closed       bool
 	environments []*environment
 	idle         []*environment // most recently used last
@@ -195,11 +196,13 @@ func (d *Deployment) Close() error {
 	d.mu.Unlock()
 	d.cancel()
 	d.running.Wait()
-	var closing sync.WaitGroup
-	for _, env := range environments {
-		closing.Go(env.close)
-	}
-	closing.Wait()
+	d.closing.Do(func() { // a second caller waits for the first
+		var closing sync.WaitGroup
+		for _, env := range environments {
+			closing.Go(env.close)
+		}
+		closing.Wait()
+	})
 	return nil
 }
 

@@ -269,12 +269,26 @@ func TestCallerGoesAway(t *testing.T) {
 	mustAnswer(t, invoke(t, d, command{Do: "echo", Text: "a"}), `"a"`)
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := d.Invoke(ctx, command{Do: "sleep", For: 300 * time.Millisecond}.payload(t)); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := d.Invoke(ctx, command{Do: "sleep", For: 25 * time.Second}.payload(t)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v, want the caller's deadline", err)
 	}
 	if _, err := d.Invoke(context.Background(), command{Do: "echo"}.payload(t)); !errors.Is(err, lambda.ErrThrottled) {
 		t.Errorf("%v, want ErrThrottled: the function goes on", err)
 	}
+}
+
+func TestCloseByMany(t *testing.T) {
+	d := deploy(t, "worker", nil)
+	mustAnswer(t, invoke(t, d, command{Do: "echo", Text: "a"}), `"a"`)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestSIGTERMBeforeKill(t *testing.T) {
