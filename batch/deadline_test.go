@@ -32,8 +32,8 @@ func TestRule01CutoffIsTheDeadlineLessAnAdaptiveReserve(t *testing.T) {
 			if got := times.Deadline.Sub(times.Cutoff); got != c.want {
 				t.Errorf("timeout %v, Reserve %v: the reserve is %v, want %v", c.timeout, c.configured, got, c.want)
 			}
-			if !times.SettleBy.After(times.Cutoff) || !times.SettleBy.Before(times.Deadline) {
-				t.Errorf("timeout %v: SettleBy %v is not between cutoff and deadline", c.timeout, times.SettleBy)
+			if got := times.Deadline.Sub(times.SettleBy); got != c.want/4 {
+				t.Errorf("timeout %v: %v are left after SettleBy, want a quarter of the reserve", c.timeout, got)
 			}
 		})
 	}
@@ -116,6 +116,7 @@ func TestRule02FairShareDividesByWaves(t *testing.T) {
 		{batch.Start{Remaining: 20 * time.Second, Waiting: 21, Concurrency: 10}, 20 * time.Second / 3},
 		{batch.Start{Remaining: 20 * time.Second, Waiting: 1, Concurrency: 10}, 20 * time.Second},
 		{batch.Start{Remaining: 20 * time.Second, Waiting: 10_000, Concurrency: 10}, time.Second},
+		{batch.Start{Remaining: 20 * time.Second}, 20 * time.Second},
 	} {
 		if got := policy(c.start); got != c.want {
 			t.Errorf("%+v: %v, want %v", c.start, got, c.want)
@@ -283,6 +284,9 @@ func TestRule06ExpiredOrCancelledContextStartsNothing(t *testing.T) {
 				t.Errorf("%s: the handler was called", name)
 				return nil
 			})
+			if times := engine.Times(ctx); times.Cutoff.After(times.Deadline) {
+				t.Errorf("%s: the cutoff is %v after the deadline", name, times.Cutoff.Sub(times.Deadline))
+			}
 			for _, r := range engine.Run(ctx, standard(3), engine.Times(ctx), nil) {
 				if r.Outcome != batch.NotStarted || r.Record == nil {
 					t.Errorf("%s: %v", name, r.Outcome)

@@ -282,11 +282,17 @@ func TestRule26ConfigurationIsValidated(t *testing.T) {
 		"too many":    {ok, batch.Config{Concurrency: 10_001}, "Concurrency is 10001"},
 		"reserve":     {ok, batch.Config{Reserve: -time.Second}, "Reserve is -1s, must be 0 to 12h0m0s"},
 		"timeout":     {ok, batch.Config{RecordTimeout: 13 * time.Hour}, "RecordTimeout is 13h0m0s"},
+		"minimum":     {ok, batch.Config{MinRemaining: -1}, "MinRemaining is -1ns, must be 0 to 12h0m0s"},
+		"grace":       {ok, batch.Config{Grace: -1}, "Grace is -1ns, must be 0 to 12h0m0s"},
 		"hook":        {ok, batch.Config{Hooks: []any{42}}, "Hooks[0] is a int"},
 	} {
 		if _, err := batch.New(c.h, c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q in it", name, err, c.want)
 		}
+	}
+	const most = 12 * time.Hour
+	if _, err := batch.New(ok, batch.Config{Concurrency: 10_000, Reserve: most, RecordTimeout: most, MinRemaining: most, Grace: most}); err != nil {
+		t.Errorf("the upper bounds: %v", err)
 	}
 }
 
@@ -299,9 +305,14 @@ func TestHooksThatPanicAreContained(t *testing.T) {
 	if len(hook.warnings) != 2 {
 		t.Errorf("%d warnings, want one each for start and finish", len(hook.warnings))
 	}
+	var none *batch.Hooks // a settlement's hooks default to that
+	none.BatchStarted(t.Context(), batch.BatchInfo{})
+	none.BatchSettled(t.Context(), batch.BatchInfo{}, nil)
+	none.Warn(t.Context(), batch.Warning{})
 }
 
 type badHook struct{}
 
 func (badHook) RecordStarted(context.Context, *batch.Record) { panic("start") }
 func (badHook) RecordFinished(context.Context, batch.Result) { panic("finish") }
+func (badHook) Warned(context.Context, batch.Warning)        { panic("warned") }

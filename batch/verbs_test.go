@@ -55,3 +55,17 @@ func TestIsPermanent(t *testing.T) {
 		}
 	}
 }
+
+func TestOutcomesHaveNames(t *testing.T) {
+	for o, want := range map[batch.Outcome]string{
+		batch.Pending: "pending", batch.Succeeded: "succeeded", batch.Retry: "retry", batch.DeadLettered: "dead-letter", batch.Dropped: "dropped",
+		batch.NotStarted: "not-started", batch.Skipped: "skipped", batch.Abandoned: "abandoned", batch.Abandoned + 1: "unknown",
+	} {
+		if got := o.String(); got != want {
+			t.Errorf("%d: %q, want %q", o, got, want)
+		}
+		if done := want == "succeeded" || want == "dead-letter" || want == "dropped"; o.Done() != done {
+			t.Errorf("%s: done %v", want, o.Done())
+		}
+	}
+}
