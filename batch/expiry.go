@@ -97,7 +97,7 @@ func (r *run) endAll(err error) {
 
 // abandonAll gives up on everything that still runs: the results stand,
 // whatever the handlers still do.
-func (r *run) abandonAll() {
+func (r *run) abandonAll() (list []abandoned) {
 	for _, c := range []*crew{&r.overdue, &r.active} {
 		for len(*c) > 0 {
 			w := (*c)[0]
@@ -107,22 +107,29 @@ func (r *run) abandonAll() {
 				continue // between records
 			}
 			if overdue {
-				r.running++
 				r.blocked -= r.behind(w)
+			} else {
+				r.running--
 			}
-			r.abandon(w)
+			unit := r.abandon(w)
+			list = append(list, abandoned{w.ctx, copies(unit)})
 		}
 	}
+	return list
 }
 
-func (r *run) abandon(w *worker) {
+func (r *run) abandon(w *worker) []*Result {
 	result := &r.results[w.record]
 	w.ctx.end(context.DeadlineExceeded)
 	result.Outcome = Abandoned
 	result.Duration = time.Since(result.Started)
 	result.Err = fmt.Errorf("%w: its handler was still running after %v and ignores the end of its context",
 		ErrAbandoned, result.Duration.Round(time.Millisecond))
-	r.tellFailed(w.ctx, r.fail(w))
+	unit := r.fail(w)
+	if r.failed != nil {
+		r.failed(unit)
+	}
+	return unit
 }
 
 // fail skips what waits for w's record, which failed.

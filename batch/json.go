@@ -78,7 +78,7 @@ func whereJSON(err error) string {
 		}
 		return fmt.Sprintf("%sa JSON %s does not go into %s, at offset %d", field, kind, mismatch.Type, mismatch.Offset)
 	case strings.HasPrefix(err.Error(), "json: unknown field "):
-		return strings.TrimPrefix(err.Error(), "json: ")
+		return fmt.Sprintf("%.60s", strings.TrimPrefix(err.Error(), "json: ")) // a name is part of the body: no more than helps
 	default:
 		return fmt.Sprintf("a value is not accepted by its type (%T)", err)
 	}

@@ -61,6 +61,9 @@ func drawWorld(t *rapid.T) *world {
 	if rapid.Bool().Draw(t, "has minimum") {
 		w.cfg.MinRemaining = time.Duration(rapid.IntRange(1, 3000).Draw(t, "minimum")) * time.Millisecond
 	}
+	if rapid.Bool().Draw(t, "hooks") {
+		w.cfg.Hooks = []any{onStart(func(context.Context, *batch.Record) {}), onFinish(func(context.Context, batch.Result) { runtime.Gosched() })}
+	}
 	if rapid.Bool().Draw(t, "fair") {
 		w.cfg.Deadline = batch.FairShare(200 * time.Millisecond)
 	}

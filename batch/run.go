@@ -18,7 +18,7 @@ type Engine struct {
 // New returns an Engine. It returns an error when h is nil, a value of cfg is
 // out of its bounds, or a hook has none of the hooks' methods.
 func New(h Handler, cfg Config) (*Engine, error) {
-	if h == nil {
+	if f, ok := h.(HandlerFunc); h == nil || ok && f == nil {
 		return nil, fmt.Errorf("batch: the handler is nil")
 	}
 	cfg.setDefaults()
@@ -67,7 +67,6 @@ func (e *Engine) Run(ctx context.Context, records []Record, times Times, failed 
 		failed:  failed,
 		done:    make(chan struct{}),
 	}
-	r.quiet.L = &r.mu
 	if ctx.Err() == nil {
 		r.start()
 		r.wait()
@@ -90,19 +89,18 @@ type run struct {
 
 	mu        sync.Mutex
 	results   []Result
-	active    crew  // workers that take records
-	overdue   crew  // workers whose place was given away
-	growing   bool  // a worker was started and has not taken its first record
-	nextChain int   // the first chain that was not begun
-	resume    []int // records whose chain goes on without its worker
-	waiting   int   // records not started
-	blocked   int   // those of them behind an overdue record of their chain
-	running   int   // records started, not overdue, and not told to the hooks yet
-	telling   int   // calls of hooks under way
-	quiet     sync.Cond
-	stopped   bool // no further record is started
-	ended     bool // done is closed
-	closed    bool // the results belong to the caller of Run
+	active    crew          // workers that take records
+	overdue   crew          // workers whose place was given away
+	growing   bool          // a worker was started and has not taken its first record
+	nextChain int           // the first chain that was not begun
+	resume    []int         // records whose chain goes on without its worker
+	waiting   int           // records not started
+	blocked   int           // those of them behind an overdue record of their chain
+	running   int           // records started, not overdue, and not told to the hooks yet
+	telling   int           // calls of hooks under way
+	quiet     chan struct{} // closed when telling falls to 0, if someone waits
+	stopped   bool          // no further record is started
+	ended     bool          // done is closed
 	pace      pace
 
 	policyPanic error
@@ -160,11 +158,8 @@ func (r *run) close() []Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopped = true
-	r.abandonAll()
-	for r.telling > 0 {
-		r.quiet.Wait()
-	}
-	r.closed = true
+	r.tellAbandoned(r.abandonAll())
+	r.awaitHooks()
 	notStarted := 0
 	for i := range r.results {
 		result := &r.results[i]

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"fmt"
 	"runtime/debug"
 	"time"
 )
@@ -71,7 +72,16 @@ func (r *run) work(w *worker) {
 
 // take picks w's next record and returns its context, or nil if there is none.
 func (r *run) take(w *worker) *recordContext {
+	ctx := r.begin(w)
+	if ctx != nil {
+		r.hooks.started(ctx, ctx.record)
+	}
+	return ctx
+}
+
+func (r *run) begin(w *worker) *recordContext {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	now := time.Now()
 	if w.fresh {
 		w.fresh, r.growing = false, false
@@ -79,7 +89,6 @@ func (r *run) take(w *worker) *recordContext {
 	i := r.choose(w, now)
 	if i == none {
 		w.leave()
-		r.mu.Unlock()
 		return nil
 	}
 	deadline := r.deadline(now)
@@ -95,8 +104,6 @@ func (r *run) take(w *worker) *recordContext {
 	}
 	r.arm(w)
 	r.grow()
-	r.mu.Unlock()
-	r.hooks.started(ctx, ctx.record)
 	return ctx
 }
 
@@ -129,10 +136,38 @@ func (r *run) choose(w *worker, now time.Time) int {
 func (r *run) call(ctx *recordContext) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &PanicError{Value: v, Stack: debug.Stack()}
+			err = &PanicError{Value: harmless(v), Stack: debug.Stack()}
 		}
 	}()
-	return r.handler.Handle(ctx, *ctx.record)
+	if err := ctx.Err(); err != nil {
+		return err // it ended while the hooks were told of the start
+	}
+	err = r.handler.Handle(ctx, *ctx.record)
+	if err != nil {
+		probe(err)
+	}
+	return err
+}
+
+// probe panics here if an error's methods do, as those of a nil pointer in an
+// error often do: later it would be where nobody expects it.
+func probe(err error) {
+	_ = err.Error()
+	_ = IsPermanent(err)
+}
+
+// harmless returns what a handler panicked with, as text if it is an error
+// whose own methods panic.
+func harmless(v any) (safe any) {
+	defer func() {
+		if recover() != nil {
+			safe = fmt.Sprintf("%T: %v", v, v) // fmt contains the panic of a method
+		}
+	}()
+	if err, ok := v.(error); ok {
+		probe(err)
+	}
+	return v
 }
 
 // over takes the result of w's record and reports whether w may take another.
@@ -142,6 +177,9 @@ func (r *run) over(w *worker, err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	ctx := w.ctx
+	if ctx == nil { // a hook ended the goroutine after the result was taken
+		return w.crew == &r.active
+	}
 	ctx.end(context.Canceled)
 	w.ctx = nil
 	if w.timer != nil {
@@ -151,6 +189,7 @@ func (r *run) over(w *worker, err error) bool {
 		return false
 	}
 	goOn := r.backInTime(w)
+	defer r.handOver(w, goOn)
 	result := &r.results[w.record]
 	result.Duration = now.Sub(result.Started)
 	if err == nil {
@@ -161,10 +200,15 @@ func (r *run) over(w *worker, err error) bool {
 		result.Outcome, result.Err = Retry, err
 		r.tellFailed(ctx, r.fail(w))
 	}
+	return goOn
+}
+
+// handOver leaves the rest of w's chain to others if w does not go on.
+func (r *run) handOver(w *worker, goOn bool) {
 	if !goOn && w.next != none {
 		r.resume = append(r.resume, w.next)
+		r.grow()
 	}
-	return goOn
 }
 
 // backInTime makes an overdue worker's record an ordinary one again, and
@@ -189,28 +233,4 @@ func (r *run) behind(w *worker) (n int) {
 		n++
 	}
 	return n
-}
-
-func (r *run) tellFailed(ctx *recordContext, unit []*Result) {
-	if r.failed != nil {
-		r.failed(unit)
-	}
-	r.tell(ctx, unit)
-}
-
-// tell calls the hooks for a unit of results, without the lock, then counts
-// its record as no longer running.
-func (r *run) tell(ctx *recordContext, unit []*Result) {
-	if len(r.hooks.recordFinished) > 0 {
-		r.telling++
-		r.mu.Unlock()
-		for _, result := range unit {
-			r.hooks.finished(ctx, *result)
-		}
-		r.mu.Lock()
-		r.telling--
-		r.quiet.Broadcast()
-	}
-	r.running--
-	r.checkDone()
 }

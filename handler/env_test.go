@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"context"
 	"reflect"
 	"strings"
 	"testing"
@@ -60,7 +61,7 @@ func TestRule26AllWrongVariablesAreNamedWithTheirBounds(t *testing.T) {
 	for name, c := range wrong {
 		t.Setenv(name, c[0])
 	}
-	_, err := New(batch.HandlerFunc(nil), Config{})
+	_, err := New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), Config{})
 	if err == nil {
 		t.Fatal("accepted")
 	}
@@ -79,13 +80,13 @@ func TestRule26OtherMistakesAreNamed(t *testing.T) {
 		"Hooks[0] is a string":                            {Hooks: []any{"text"}},
 	} {
 		t.Setenv("AWS_SAM_LOCAL", "")
-		if _, err := New(batch.HandlerFunc(nil), cfg); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q in it", err, want)
 		}
 	}
 	t.Setenv("SQSBATCH_BACKOFF_BASE", "1h")
 	t.Setenv("SQSBATCH_BACKOFF_CAP", "1m")
-	if _, err := New(batch.HandlerFunc(nil), Config{}); err == nil || !strings.Contains(err.Error(), "SQSBATCH_BACKOFF_BASE is 1h0m0s: must not be above") {
+	if _, err := New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), Config{}); err == nil || !strings.Contains(err.Error(), "SQSBATCH_BACKOFF_BASE is 1h0m0s: must not be above") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := New(nil, Config{}); err == nil {
