@@ -74,10 +74,12 @@ func (c *Config) setDeadlinePolicy(name string) error {
 }
 
 func (c *Config) setBackoff(kind string, base, limit time.Duration) error {
-	if base == 0 {
-		base = partialfailure.DefaultBackoffBase
-	}
-	if limit == 0 {
+	switch {
+	case base == 0 && limit == 0:
+		base, limit = partialfailure.DefaultBackoffBase, partialfailure.DefaultBackoffCap
+	case base == 0:
+		base = min(partialfailure.DefaultBackoffBase, limit)
+	case limit == 0:
 		limit = max(partialfailure.DefaultBackoffCap, base)
 	}
 	if base > limit {

@@ -2,7 +2,9 @@ package partialfailure
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,6 +20,34 @@ func parseARN(s string) (queueARN, error) {
 		return queueARN{}, fmt.Errorf("%q is no queue's ARN (arn:aws:sqs:REGION:ACCOUNT:NAME)", s)
 	}
 	return queueARN{region: part[3], account: part[4], name: part[5]}, nil
+}
+
+// sameQueue reports whether a URL or ARN names the queue with an ARN.
+func sameQueue(arnOrURL, arn string) bool {
+	if arnOrURL == arn {
+		return true
+	}
+	a, err := parseARN(arn)
+	u, urlErr := url.Parse(arnOrURL)
+	if err != nil || urlErr != nil || u.Host == "" {
+		return false
+	}
+	region := regionOf(u.Host)
+	return strings.Trim(u.Path, "/") == a.account+"/"+a.name && (region == "" || region == a.region)
+}
+
+// regionOf returns the region in the host of a queue's URL, or "" when the
+// host is not one of AWS's: sqs.REGION.amazonaws.com and its kind, or
+// REGION.queue.amazonaws.com of old.
+func regionOf(host string) string {
+	part := strings.Split(host, ".")
+	switch {
+	case len(part) > 3 && (part[0] == "sqs" || part[0] == "sqs-fips"):
+		return part[1]
+	case len(part) > 3 && part[1] == "queue":
+		return part[0]
+	}
+	return ""
 }
 
 // queueURL derives a queue's URL from its ARN without a call to SQS
@@ -47,20 +77,48 @@ type queue struct {
 
 // queueAt returns the queue with an ARN or a URL.
 func (s *Settler) queueAt(ctx context.Context, arnOrURL string) (queue, error) {
-	client, err := s.cfg.Client(ctx)
+	client, err := s.client(ctx)
 	if err != nil {
 		return queue{}, fmt.Errorf("no SQS client: %w", err)
 	}
-	q := queue{client: client, url: arnOrURL, options: []func(*sqs.Options){limitRetries}}
-	if strings.HasPrefix(arnOrURL, "arn:") || !strings.Contains(arnOrURL, "://") {
+	q := queue{client: client, url: strings.TrimSuffix(arnOrURL, "/")}
+	region := ""
+	if u, err := url.Parse(arnOrURL); err == nil && u.Host != "" {
+		region = regionOf(u.Host)
+	} else {
 		arn, err := parseARN(arnOrURL)
 		if err != nil {
-			return queue{}, err
+			return queue{}, fmt.Errorf("%w: %w", errNoARN, err)
 		}
 		if q.url, err = queueURL(ctx, client, arn); err != nil {
 			return queue{}, err
 		}
-		q.options = append(q.options, func(o *sqs.Options) { o.Region = arn.region })
+		region = arn.region
 	}
+	q.options = []func(*sqs.Options){limitRetries, func(o *sqs.Options) {
+		if region != "" {
+			o.Region = region
+		}
+	}}
 	return q, nil
 }
+
+// client asks the configuration for its client, which is the user's code.
+func (s *Settler) client(ctx context.Context) (client *sqs.Client, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			client, err = nil, fmt.Errorf("Config.Client panicked: %v", v)
+		}
+	}()
+	client, err = s.cfg.Client(ctx)
+	if err == nil && client == nil {
+		err = errors.New("Config.Client returned nil")
+	}
+	return client, err
+}
+
+var (
+	errNoARN    = errors.New("the records do not say their queue")
+	errOwnQueue = errors.New("the dead-letter queue is the queue itself")
+	errRefused  = errors.New("not called: SQS refused the same before")
+)

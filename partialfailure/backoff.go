@@ -24,6 +24,7 @@ const (
 // The sum over the attempts is the outage that a record survives: with the
 // defaults and a maxReceiveCount of 5 about half a minute at most.
 func Exponential(base, limit time.Duration) Backoff {
+	limit = min(limit, maxVisibility)
 	return func(attempt int) time.Duration {
 		longest := base
 		for i := 1; i < attempt && longest < limit; i++ {

@@ -70,6 +70,9 @@ func (st *Settlement) call(op, arnOrURL string, n int, send func(ctx context.Con
 		return fail(st.ctx.Err())
 	}
 	if st.isRefused(op) {
+		for k := range errs {
+			errs[k] = errRefused
+		}
 		return errs
 	}
 	ctx, cancel := context.WithTimeout(st.ctx, callTimeout)
@@ -126,7 +129,7 @@ func (a answer) read(errs []error, again []int) []int {
 	return again
 }
 
-// errNoAnswer is the error of an entry that SQS was not asked about, or did not mention.
+// errNoAnswer is the error of an entry that SQS did not mention.
 var errNoAnswer = errors.New("SQS's answer does not mention the entry")
 
 // entryError is a failure of one entry in a call that succeeded.

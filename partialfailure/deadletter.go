@@ -52,10 +52,10 @@ func (st *Settlement) flushDead(p *pending) {
 // deadLetter sends records to the dead-letter queue. Only those that SQS
 // confirms are out of their own queue.
 func (st *Settlement) deadLetter(arn string, units []*unit) {
-	target, err := st.deadLetterQueue(arn)
+	target := st.deadLetterQueue(arn)
 	errs := make([]error, len(units))
 	url := ""
-	if err == nil && target != "" {
+	if target != "" {
 		errs = st.call(opSend, target, len(units), func(ctx context.Context, q queue, left []int) (answer, error) {
 			url = q.url
 			in := &sqs.SendMessageBatchInput{QueueUrl: &q.url}
@@ -92,13 +92,22 @@ func (st *Settlement) deadLettered(u *unit, url string, err error) {
 }
 
 // deadLetterQueue returns the URL or ARN of the dead-letter queue of a queue,
-// or "" if it has none.
-func (st *Settlement) deadLetterQueue(arn string) (string, error) {
-	if st.cfg.DeadLetterQueue != "" {
-		return st.cfg.DeadLetterQueue, nil
+// or "" if it has none, or none that is known.
+func (st *Settlement) deadLetterQueue(arn string) string {
+	target := st.cfg.DeadLetterQueue
+	if target == "" {
+		policy, err := st.redriveOf(arn)
+		if err != nil {
+			return ""
+		}
+		target = policy.deadLetterARN
 	}
-	policy, err := st.redriveOf(arn)
-	return policy.deadLetterARN, err
+	if sameQueue(target, arn) {
+		// Each copy would be a new message at its first attempt, for ever.
+		st.refuse(opSend, target, errOwnQueue)
+		return ""
+	}
+	return target
 }
 
 // entry is the record as it was sent, byte for byte, with the reason beside it.
@@ -130,17 +139,23 @@ func entry(k int, r *batch.Result, fifo bool) types.SendMessageBatchRequestEntry
 		e.MessageGroupId = &record.GroupID
 	}
 	if fifo {
-		// The id of the record itself where it has none: sending it twice is then sending it once.
-		e.MessageGroupId = aws.String(or(record.GroupID, record.MessageID))
-		e.MessageDeduplicationId = aws.String(or(record.DeduplicationID, record.MessageID))
+		// Not the record's own deduplication id: another message may have it
+		// too (sent five minutes apart, or in another group), and the second
+		// of them would be swallowed. With the message's id, sending the same
+		// message again is still sending it once.
+		e.MessageDeduplicationId = &record.MessageID
+		if record.GroupID == "" {
+			e.MessageGroupId = &record.MessageID
+		}
 	}
 	return e
 }
 
 func addReason(e *types.SendMessageBatchRequestEntry, record *batch.Record, err error) {
-	_, taken := record.MessageAttributes[ReasonAttribute]
+	_, earlier := record.MessageAttributes[ReasonAttribute] // it was redriven
 	reason := reasonText(err)
-	if taken || reason == "" || len(record.MessageAttributes) >= maxAttributes || messageSize(record)+reasonRoom > maxPayload {
+	full := len(record.MessageAttributes) >= maxAttributes && !earlier || messageSize(record)+reasonRoom > maxPayload
+	if reason == "" || full {
 		return
 	}
 	if e.MessageAttributes == nil {
@@ -182,11 +197,4 @@ func messageSize(r *batch.Record) int {
 		size += len(name) + len(a.DataType) + len(a.StringValue) + len(a.BinaryValue)
 	}
 	return size
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

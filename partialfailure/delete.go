@@ -2,6 +2,7 @@ package partialfailure
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -10,18 +11,20 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// deleteDone deletes the records that are done with, if others are not: see
-// Config.DeleteDone.
-func (st *Settlement) deleteDone(results []batch.Result) {
+// deleteDone deletes the records that are done with by one of some outcomes, if
+// other records are not done: see Config.DeleteDone.
+func (st *Settlement) deleteDone(results []batch.Result, by ...batch.Outcome) {
+	if !st.cfg.DeleteDone || st.cfg.DryRun {
+		return
+	}
 	byQueue := make(map[string][]*batch.Record)
 	failed := false
 	for i := range results {
-		if !results[i].Outcome.Done() {
-			failed = true
-			continue
+		failed = failed || !results[i].Outcome.Done()
+		if slices.Contains(by, results[i].Outcome) {
+			r := results[i].Record
+			byQueue[r.QueueARN] = append(byQueue[r.QueueARN], r)
 		}
-		r := results[i].Record
-		byQueue[r.QueueARN] = append(byQueue[r.QueueARN], r)
 	}
 	if !failed {
 		return

@@ -15,7 +15,7 @@ var costs = map[string]string{
 	opVisibility: "failed records come back after the queue's visibility timeout instead of their backoff",
 	opSend:       "permanent failures stay in the queue and are retried",
 	opDelete:     "records that succeeded will be delivered again",
-	opAttributes: "the dead-letter queue and maxReceiveCount are unknown",
+	opAttributes: "the dead-letter queue and maxReceiveCount are unknown: permanent failures are retried, and nothing warns of last attempts",
 }
 
 // refusal is an error of an operation, told once per batch and cause.
@@ -28,8 +28,8 @@ type refusal struct {
 // which would meet the same: a refused permission costs one call a batch, a
 // dead endpoint one timeout.
 func (st *Settlement) refuse(op, target string, err error) {
-	if st.ctx.Err() != nil {
-		return // the time is over: Finish tells that
+	if st.ctx.Err() != nil || errors.Is(err, errRefused) {
+		return // the time is over, which Finish tells; or it was told already
 	}
 	r := refusal{op: op, err: err}
 	var stops scope
@@ -100,20 +100,24 @@ func diagnose(op, target string, err error) (cause, advice string, stops scope) 
 		code = api.ErrorCode()
 	}
 	switch {
+	case errors.Is(err, errOwnQueue):
+		return "own queue", fmt.Sprintf("the dead-letter queue %s is the queue that the records come from: nothing is sent there", target), thisOperation
+	case errors.Is(err, errNoARN):
+		return "no ARN", "the records' eventSourceARN names no queue", everyOperation
+	case isThrottle(code):
+		return code, "SQS throttles the calls", thisCall
 	case strings.HasPrefix(strings.ToUpper(code), "KMS"):
-		return code, "the queue's key refuses the function's role: allow kms:GenerateDataKey and kms:Decrypt on it", thisOperation
+		return code, "the queue's key cannot be used: is it enabled, and does it allow the function's role kms:GenerateDataKey and kms:Decrypt?", thisOperation
 	case strings.Contains(code, "AccessDenied"):
 		return code, fmt.Sprintf("the function's role lacks %s on %s", op, target), thisOperation
 	case strings.Contains(code, "NonExistentQueue"), strings.Contains(code, "QueueDoesNotExist"):
 		return code, fmt.Sprintf("there is no queue %s: is its URL or ARN right?", target), thisOperation
 	case strings.Contains(code, "MessageNotInflight"), strings.Contains(code, "ReceiptHandleIsInvalid"):
 		return code, "the record is no longer in flight: the queue's visibility timeout is shorter than the function takes (AWS advises 6 × its timeout)", thisCall
-	case isThrottle(code):
-		return code, "SQS throttles the calls", thisCall
 	case code != "":
 		return code, "SQS refused the call", thisCall
 	case errors.Is(err, context.DeadlineExceeded):
-		return "timeout", fmt.Sprintf("no answer from SQS within %v: a function in a VPC needs a route to it (VPC endpoint or NAT)", callTimeout), everyOperation
+		return "timeout", fmt.Sprintf("no answer from SQS within %v: a function in a VPC needs a route to it (VPC endpoint or NAT)", callTimeout), thisOperation
 	case errors.Is(err, errNoAnswer):
 		return "answer", "SQS's answer is incomplete", thisCall
 	default:

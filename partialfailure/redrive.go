@@ -55,12 +55,19 @@ func (c *redriveCache) claim(arn string) (a *redriveAnswer, mine bool) {
 	return a, true
 }
 
+// kept reports whether an answer is still believed.
+func (c *redriveCache) kept(a *redriveAnswer) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Before(a.until)
+}
+
 // known returns the policy if there is an answer already.
 func (c *redriveCache) known(arn string) redrive {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if a := c.answers[arn]; a != nil && !a.until.IsZero() {
-		return a.value
+		return a.value // zero if it could not be had
 	}
 	return redrive{}
 }
@@ -72,8 +79,8 @@ func (c *redriveCache) resolve(arn string, a *redriveAnswer, value redrive, err 
 	switch {
 	case err == nil:
 		a.until = time.Now().Add(redriveKept)
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		a.until = time.Now() // this batch had no time; the next one asks again
+	case errors.Is(err, errRefused), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		a.until = time.Now() // SQS was not asked, or did not answer this batch; the next one asks again
 	default:
 		a.until = time.Now().Add(redriveErrorKept)
 	}
@@ -82,16 +89,26 @@ func (c *redriveCache) resolve(arn string, a *redriveAnswer, value redrive, err 
 
 // redriveOf returns the RedrivePolicy of a queue, asking SQS if need be.
 func (st *Settlement) redriveOf(arn string) (redrive, error) {
-	a, mine := st.redrive.claim(arn)
-	if mine {
-		value, err := st.askRedrive(arn)
-		st.redrive.resolve(arn, a, value, err)
-	}
-	select {
-	case <-a.ready:
-		return a.value, a.err
-	case <-st.ctx.Done():
-		return redrive{}, st.ctx.Err()
+	for {
+		a, mine := st.redrive.claim(arn)
+		if mine {
+			value, err := st.askRedrive(arn)
+			st.redrive.resolve(arn, a, value, err)
+			return value, err
+		}
+		select {
+		case <-a.ready:
+		case <-st.ctx.Done():
+			return redrive{}, st.ctx.Err()
+		}
+		if a.err == nil {
+			return a.value, nil
+		}
+		if st.redrive.kept(a) { // an answer of SQS to an earlier batch, which this one must tell of as well
+			st.refuse(opAttributes, arn, a.err)
+			return redrive{}, a.err
+		}
+		// Another batch asked and had no time for the answer: this one asks itself.
 	}
 }
 
@@ -125,10 +142,19 @@ func parseRedrive(policy string) (redrive, error) {
 	return redrive{deadLetterARN: p.DeadLetterTargetArn, maxReceiveCount: int(n)}, nil
 }
 
-// wantsMaxReceiveCount reports whether a failure may be near its last attempt
-// and the queue has to be asked when that is. No first attempt asks.
-func (st *Settlement) wantsMaxReceiveCount(r *batch.Result) bool {
-	return st.cfg.MaxReceiveCount == 0 && !st.cfg.DryRun && r.Record.Attempt > 1 && !st.refused[opAttributes]
+// askMaxReceiveCount asks the queue when the last attempt is, if one of the
+// records that are not done may be near it. No first attempt asks.
+func (st *Settlement) askMaxReceiveCount(results []*batch.Result) {
+	if st.cfg.MaxReceiveCount > 0 || st.cfg.DryRun || st.asked {
+		return
+	}
+	for _, r := range results {
+		if r.Record.Attempt > 1 {
+			st.asked = true
+			st.background(func() { _, _ = st.redriveOf(r.Record.QueueARN) })
+			return
+		}
+	}
 }
 
 func (st *Settlement) maxReceiveCount(arn string) int {

@@ -2,6 +2,7 @@ package partialfailure
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -16,7 +17,18 @@ type unit struct {
 	queue     string        // where a dead-lettered record went
 	wouldGoTo string        // where it would have, were this not a dry run
 	visibleIn time.Duration // counted from failedAt
-	set       []bool        // by result: SQS has accepted the visibility
+	// visible is, by result, what SQS has accepted, or notSet.
+	visible []time.Duration
+}
+
+const notSet = time.Duration(-1)
+
+func newUnit(results []*batch.Result, failedAt time.Time) *unit {
+	u := &unit{results: results, failedAt: failedAt, visible: make([]time.Duration, len(results))}
+	for i := range u.visible {
+		u.visible[i] = notSet
+	}
+	return u
 }
 
 // pending is what waits for a call about one queue.
@@ -123,13 +135,23 @@ func (st *Settlement) lingerOn() {
 	})
 }
 
-// releaseNotStarted has records that were not started come back at once.
+// releaseNotStarted has records that were not started come back at once. If none
+// of the batch was, and that not for the first time, something is wrong with
+// the configuration, and they come back with backoff: released at once they
+// would be in the dead-letter queue within seconds.
 func (st *Settlement) releaseNotStarted(results []batch.Result) {
+	stuck := !slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome != batch.NotStarted })
 	for i := range results {
-		if results[i].Outcome == batch.NotStarted {
-			u := &unit{results: []*batch.Result{&results[i]}, failedAt: time.Now(), set: make([]bool, 1)}
-			st.units = append(st.units, u)
-			st.enqueue(u, 0)
+		r := &results[i]
+		if r.Outcome != batch.NotStarted {
+			continue
 		}
+		u := newUnit([]*batch.Result{r}, time.Now())
+		if stuck && r.Record.Attempt > 1 {
+			u.visibleIn = st.backoff(r, nil)
+		}
+		st.units = append(st.units, u)
+		st.enqueue(u, 0)
+		st.askMaxReceiveCount(u.results)
 	}
 }

@@ -29,6 +29,7 @@ type Settlement struct {
 	timer   *time.Timer         // runs when something lingers
 	busy    int                 // flushes under way or due
 	idle    chan struct{}       // closed when busy falls to 0, if someone waits
+	asked   bool                // for the RedrivePolicy
 	refused map[string]bool     // operations that SQS refuses, see refuse
 	refusal []refusal           // what to warn of
 	closed  bool                // the outcomes stand
@@ -60,16 +61,10 @@ func (st *Settlement) Failed(results []*batch.Result) {
 	if st.closed {
 		return
 	}
-	u := &unit{
-		results:  results,
-		failedAt: results[0].Started.Add(results[0].Duration),
-		set:      make([]bool, len(results)),
-	}
+	u := newUnit(results, results[0].Started.Add(results[0].Duration))
 	st.units = append(st.units, u)
 	st.route(u)
-	if st.wantsMaxReceiveCount(u.results[0]) {
-		st.background(func() { _, _ = st.redriveOf(u.results[0].Record.QueueARN) })
-	}
+	st.askMaxReceiveCount(u.results)
 	st.flushFull()
 	st.lingerOn()
 }
@@ -101,13 +96,14 @@ func (st *Settlement) background(f func()) {
 func (st *Settlement) Finish(results []batch.Result) {
 	defer st.cancel()
 	answered := st.wait(func() {
+		st.deleteDone(results, batch.Succeeded)
 		st.flushAll()
 		st.releaseNotStarted(results)
 		st.flushAll()
 	})
 	st.apply()
-	if answered && st.cfg.DeleteDone && !st.cfg.DryRun {
-		answered = st.wait(func() { st.deleteDone(results) })
+	if answered {
+		answered = st.wait(func() { st.deleteDone(results, batch.DeadLettered, batch.Dropped) })
 	}
 	st.warnRefused(answered)
 	st.warnAttempts(results)
@@ -150,8 +146,8 @@ func (st *Settlement) apply() {
 	}
 	for _, u := range st.units {
 		for i, r := range u.results {
-			if u.set[i] {
-				r.VisibleIn, r.VisibilitySet = u.visibleIn, true
+			if u.visible[i] != notSet {
+				r.VisibleIn, r.VisibilitySet = u.visible[i], true
 			}
 		}
 		if u.outcome != batch.Pending {

@@ -83,12 +83,12 @@ func New(cfg Config) (*Settler, error) {
 	switch cfg.OnPermanent {
 	case DeadLetter, Retry, Drop:
 	default:
-		return nil, fmt.Errorf("partialfailure: OnPermanent is %q, must be %q, %q or %q", cfg.OnPermanent, DeadLetter, Retry, Drop)
+		return nil, fmt.Errorf("partialfailure: OnPermanent is %q, must be %q, %q or %q (SQSBATCH_ON_PERMANENT)", cfg.OnPermanent, DeadLetter, Retry, Drop)
 	}
 	// The queue of a dry run is not called: `sam local` puts a resource's name there.
 	if q := cfg.DeadLetterQueue; q != "" && !cfg.DryRun && !strings.HasPrefix(q, "http://") && !strings.HasPrefix(q, "https://") {
 		if _, err := parseARN(q); err != nil {
-			return nil, fmt.Errorf("partialfailure: DeadLetterQueue is %q, must be the queue's URL (https://…) or its ARN: %w", q, err)
+			return nil, fmt.Errorf("partialfailure: DeadLetterQueue is %q, must be the queue's URL (https://…) or its ARN (SQSBATCH_DEAD_LETTER_QUEUE): %w", q, err)
 		}
 	}
 	if cfg.MaxReceiveCount < 0 || cfg.MaxReceiveCount > 1000 {

@@ -22,6 +22,9 @@ const maxVisibility = 12 * time.Hour
 // invocation began: the longest batching window, and some time to spare.
 const maxWindow = 5*time.Minute + 30*time.Second
 
+// callMargin is left of the 12 hours for the call itself and for clocks that differ.
+const callMargin = 5 * time.Second
+
 // visibility is one entry of a call: result i of a unit.
 type visibility struct {
 	unit *unit
@@ -37,7 +40,7 @@ func (st *Settlement) flushVisible(p *pending) {
 	p.visible = p.visible[n:]
 	if st.cfg.DryRun {
 		for _, e := range entries {
-			e.unit.set[e.i] = true
+			e.unit.visible[e.i] = e.unit.visibleIn
 		}
 		return
 	}
@@ -45,14 +48,17 @@ func (st *Settlement) flushVisible(p *pending) {
 }
 
 func (st *Settlement) changeVisibility(arn string, entries []visibility) {
+	visible := make([]time.Duration, len(entries))
 	errs := st.call(opVisibility, arn, len(entries), func(ctx context.Context, q queue, left []int) (answer, error) {
 		in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url}
 		now := time.Now()
 		for _, k := range left {
+			seconds, appears := st.timeout(entries[k], now)
+			visible[k] = appears
 			in.Entries = append(in.Entries, types.ChangeMessageVisibilityBatchRequestEntry{
 				Id:                aws.String(strconv.Itoa(k)),
 				ReceiptHandle:     &entries[k].result().Record.ReceiptHandle,
-				VisibilityTimeout: st.seconds(entries[k], now),
+				VisibilityTimeout: seconds,
 			})
 		}
 		out, err := q.client.ChangeMessageVisibilityBatch(ctx, in, q.options...)
@@ -64,16 +70,24 @@ func (st *Settlement) changeVisibility(arn string, entries []visibility) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	for k, err := range errs {
-		entries[k].unit.set[entries[k].i] = err == nil
+		if err == nil {
+			entries[k].unit.visible[entries[k].i] = visible[k]
+		}
 	}
 }
 
-// seconds is the visibility timeout that makes an entry appear when its unit
-// shall: SQS counts from the call, the backoff from the failure.
-func (st *Settlement) seconds(v visibility, now time.Time) int32 {
-	left := v.unit.visibleIn - now.Sub(v.unit.failedAt)
-	left = min(left, maxVisibility-now.Sub(st.received(v.result().Record)))
-	return int32(max(0, wholeSeconds(left)/time.Second))
+// timeout is the visibility timeout in seconds that makes an entry appear when
+// its unit shall: SQS counts it from the call, the backoff counts from the
+// failure. It also returns after how long that is, counted from the failure.
+func (st *Settlement) timeout(v visibility, now time.Time) (seconds int32, appears time.Duration) {
+	elapsed := now.Sub(v.unit.failedAt)
+	left := wholeSeconds(max(0, v.unit.visibleIn-elapsed))
+	most := (maxVisibility - now.Sub(st.received(v.result().Record)) - callMargin).Truncate(time.Second)
+	if left <= most {
+		return int32(left / time.Second), v.unit.visibleIn
+	}
+	most = max(0, most)
+	return int32(most / time.Second), most + elapsed.Truncate(time.Second)
 }
 
 // received is when the message was received, as early as it may have been.
@@ -81,7 +95,7 @@ func (st *Settlement) seconds(v visibility, now time.Time) int32 {
 func (st *Settlement) received(r *batch.Record) time.Time {
 	earliest := st.began.Add(-maxWindow)
 	if r.Attempt == 1 && r.FirstReceivedAt.After(earliest) && r.FirstReceivedAt.Before(st.began) {
-		return r.FirstReceivedAt.Add(-time.Second) // clocks differ
+		return r.FirstReceivedAt
 	}
 	return earliest
 }
@@ -97,8 +111,8 @@ func (st *Settlement) warnDryRun() {
 			would = append(would, fmt.Sprintf("%s sent to %s", u.results[0].Record.MessageID, u.wouldGoTo))
 		}
 		for i, r := range u.results {
-			if u.set[i] {
-				would = append(would, fmt.Sprintf("%s visible in %v", r.Record.MessageID, u.visibleIn))
+			if u.visible[i] != notSet {
+				would = append(would, fmt.Sprintf("%s visible in %v", r.Record.MessageID, u.visible[i]))
 			}
 		}
 	}
