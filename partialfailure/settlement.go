@@ -23,16 +23,17 @@ type Settlement struct {
 	began  time.Time
 	calls  chan struct{} // one token for each call under way
 
-	mu      sync.Mutex
-	units   []*unit
-	queues  map[string]*pending // by ARN
-	timer   *time.Timer         // runs when something lingers
-	busy    int                 // flushes under way or due
-	idle    chan struct{}       // closed when busy falls to 0, if someone waits
-	asked   bool                // for the RedrivePolicy
-	refused map[string]bool     // operations that SQS refuses, see refuse
-	refusal []refusal           // what to warn of
-	closed  bool                // the outcomes stand
+	mu       sync.Mutex
+	units    []*unit
+	queues   map[string]*pending // by ARN
+	timer    *time.Timer         // runs when something lingers
+	busy     int                 // flushes under way or due
+	idle     chan struct{}       // closed when busy falls to 0, if someone waits
+	asked    bool                // for the RedrivePolicy
+	refused  map[string]bool     // operations that SQS refuses, see refuse
+	refusal  []refusal           // what to warn of
+	cutShort bool                // the time was over before a call was answered
+	closed   bool                // the outcomes stand
 }
 
 // Begin starts the settlement of a batch. Calls end with times.SettleBy; the
@@ -132,7 +133,7 @@ func (st *Settlement) wait(start func()) (answered bool) {
 		st.mu.Lock()
 		st.flushAll()
 	}
-	return st.busy == 0
+	return st.busy == 0 && !st.cutShort
 }
 
 // apply writes what became of the units into their results. Answers that come

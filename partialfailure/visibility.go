@@ -94,10 +94,14 @@ func (st *Settlement) timeout(v visibility, now time.Time) (seconds int32, appea
 // SQS tells it only of a first delivery.
 func (st *Settlement) received(r *batch.Record) time.Time {
 	earliest := st.began.Add(-maxWindow)
-	if r.Attempt == 1 && r.FirstReceivedAt.After(earliest) && r.FirstReceivedAt.Before(st.began) {
-		return r.FirstReceivedAt
+	switch first := r.FirstReceivedAt; {
+	case r.Attempt != 1 || first.Before(earliest):
+		return earliest
+	case first.After(st.began): // clocks differ
+		return st.began
+	default:
+		return first
 	}
-	return earliest
 }
 
 // warnDryRun tells what would have been set, where no call is made.

@@ -25,7 +25,7 @@ type Invocation struct {
 	// still turn out to be gone: Result.ColdStart has the last word.
 	ColdStart bool
 	Started   time.Time
-	Records     []Record
+	Records   []Record
 }
 
 // Ended is told to Mapping.Ended once an invocation is settled.
