@@ -1,0 +1,158 @@
+package partialfailure_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+)
+
+// asks counts the calls for the RedrivePolicy since it was last called.
+func (f *fixture) asks() (n int) {
+	for _, op := range f.Calls() {
+		if op == "GetQueueAttributes" {
+			n++
+		}
+	}
+	f.ForgetCalls()
+	return n
+}
+
+func TestRule17ThePolicyIsAskedForAgainAfterAWhile(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault func(op string, r *http.Request) (*http.Response, error)
+		kept  time.Duration
+	}{
+		"an answer": {nil, 5 * time.Minute},
+		"an error": {func(op string, r *http.Request) (*http.Response, error) {
+			if op == "GetQueueAttributes" {
+				return testqueue.Answer(r, 403, "AccessDeniedException", "")
+			}
+			return nil, nil
+		}, time.Minute},
+		"no time": {func(op string, r *http.Request) (*http.Response, error) {
+			if op == "GetQueueAttributes" {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return nil, nil
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, false, func(f *fixture) {
+				f.Fault = c.fault
+				f.Send("1:never", "2:never", "3:never")
+				records := f.Receive(10)
+				ask := func(i int) int {
+					f.ForgetCalls()
+					f.invoke(records[i:i+1], byBody)
+					return f.asks()
+				}
+				if ask(0) != 1 {
+					t.Error("not asked at first")
+				}
+				if c.kept > 0 {
+					time.Sleep(c.kept - time.Second)
+					if ask(1) != 0 {
+						t.Errorf("asked again within %v", c.kept)
+					}
+					time.Sleep(2 * time.Second)
+				}
+				if ask(2) != 1 {
+					t.Errorf("not asked again after %v", c.kept)
+				}
+			})
+		})
+	}
+}
+
+func TestRule18ThePolicyIsAskedForOnceByABatch(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		records := f.failures(5)
+		for i := range records {
+			records[i].Attempt = 2
+		}
+		f.ForgetCalls()
+		f.invoke(records, byBody)
+		if n := f.asks(); n != 1 {
+			t.Errorf("asked %d times", n)
+		}
+	})
+}
+
+func TestRule18AConfiguredMaximumNeedsNoCall(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.settling.MaxReceiveCount = 7
+		records := f.failures(3)
+		f.Send("ok")
+		records = append(records, f.Receive(1)...)
+		for i, attempt := range []int{6, 7, 2, 9} { // the last one succeeds
+			records[i].Attempt = attempt
+		}
+		f.ForgetCalls()
+		f.invoke(records, byBody)
+		if n := f.asks(); n != 0 {
+			t.Errorf("asked %d times", n)
+		}
+		f.warnedOnce("2 failed record(s) near the dead-letter queue: this one at attempt 7 of 7")
+	})
+}
+
+func TestRule18TheFirstOfTheMostAttemptsIsNamed(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.settling.MaxReceiveCount = 5
+		records := f.failures(3)
+		for i, attempt := range []int{5, 4, 4} {
+			records[i].Attempt = attempt
+		}
+		f.invoke(records, byBody)
+		f.warnedOnce("3 failed record(s)", "attempt 5 of 5")
+	})
+}
+
+func TestRule18OldPoliciesHaveAString(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
+			if op != "GetQueueAttributes" {
+				return nil, nil
+			}
+			policy := strings.ReplaceAll(fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"3"}`, f.DeadLetterARN), `"`, `\"`)
+			return testqueue.Answer(r, 200, "", `{"Attributes":{"RedrivePolicy":"`+policy+`"}}`)
+		}
+		f.Send("fail", "never")
+		records := f.Receive(10)
+		records[0].Attempt = 2
+		results := f.invoke(records, byBody)
+		if results[1].Outcome != batch.DeadLettered {
+			t.Errorf("the permanent failure is %v", results[1].Outcome)
+		}
+		f.warnedOnce("attempt 2 of 3")
+	})
+}
+
+func TestDryRunAsksNothingAtLaterAttempts(t *testing.T) {
+	inBubble(t, true, func(f *fixture) {
+		f.Send("a:never", "a:after", "b:fail")
+		records := f.Receive(10)
+		for i := range records {
+			records[i].Attempt = 3
+		}
+		f.ForgetCalls()
+		f.settling.DryRun = true
+		results := f.invoke(records, func(ctx context.Context, r batch.Record) error { return byBody(ctx, r) })
+		if got := f.Calls(); len(got) > 0 {
+			t.Errorf("called %v", got)
+		}
+		// No dead-letter queue is known: a permanent failure is an ordinary one.
+		for i, want := range []time.Duration{30 * time.Second, 30 * time.Second, 30 * time.Second} {
+			if !results[i].VisibilitySet || results[i].VisibleIn != want {
+				t.Errorf("%s would be visible in %v (%v), want %v", results[i].Record.Body, results[i].VisibleIn, results[i].VisibilitySet, want)
+			}
+		}
+	})
+}

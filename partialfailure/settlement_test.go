@@ -1,0 +1,164 @@
+package partialfailure_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+)
+
+func TestRule12WhatFailsAtTheCutoffStillHasItsBackoff(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("heeds", "hang")
+		results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
+			if r.Body == "heeds" {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return byBody(ctx, r)
+		})
+		for _, r := range results {
+			if !r.VisibilitySet || r.VisibleIn != 10*time.Second {
+				t.Errorf("%s: %v, visible in %v (%v)", r.Record.Body, r.Outcome, r.VisibleIn, r.VisibilitySet)
+			}
+		}
+		if changed := f.Events(sqs.Visibility); len(changed) != 2 || changed[0].Visibility != 10*time.Second || changed[1].Visibility != 10*time.Second {
+			t.Errorf("visibility changes: %+v", changed)
+		}
+	})
+}
+
+func TestRule12TheVisibilityIsWhatIsLeftAtTheCall(t *testing.T) {
+	for body, c := range map[string]struct{ took, answers, want time.Duration }{
+		"fail": {20 * time.Second, 0, 10 * time.Second},                                      // counted from the failure, not from the start
+		"busy": {0, 2500 * time.Millisecond, 43 * time.Second},                               // 45 s less 2.6 s, rounded up
+		"now":  {0, 2800 * time.Millisecond, 0},                                              // late already
+		"long": {0, 2500 * time.Millisecond, 11*time.Hour + 54*time.Minute + 22*time.Second}, // from its receipt, 5 min 30 s and 2.6 s ago, with 5 s to spare
+	} {
+		inBubble(t, false, func(f *fixture) {
+			f.Send(body)
+			records := f.Receive(1)
+			records[0].FirstReceivedAt = time.Time{}
+			tries := 0
+			f.Fault = func(_ string, r *http.Request) (*http.Response, error) {
+				if tries++; tries == 1 && c.answers > 0 {
+					time.Sleep(c.answers)
+					return testqueue.Answer(r, 200, "", `{"Failed":[{"Id":"0","Code":"InternalError"}]}`)
+				}
+				return nil, nil
+			}
+			f.invoke(records, func(ctx context.Context, r batch.Record) error {
+				time.Sleep(c.took)
+				return byBody(ctx, r)
+			})
+			if changed := f.Events(sqs.Visibility); len(changed) != 1 || changed[0].Visibility != c.want {
+				t.Errorf("%s: visibility changes %+v, want %v; warnings %q", body, changed, c.want, f.warnings)
+			}
+		})
+	}
+}
+
+func TestRule13TheReceiptIsTakenAsEarlyAsItMayHaveBeen(t *testing.T) {
+	const most = 12*time.Hour - 5*time.Second // for the call itself
+	for name, c := range map[string]struct {
+		attempt int
+		first   time.Duration // before the invocation
+		want    time.Duration
+	}{
+		"first attempt":            {1, 2 * time.Minute, most - 2*time.Minute},
+		"a later one":              {2, 2 * time.Minute, most - 5*time.Minute - 30*time.Second},
+		"received long ago":        {1, 10 * time.Minute, most - 5*time.Minute - 30*time.Second},
+		"received after the start": {1, -time.Minute, most},
+	} {
+		inBubble(t, false, func(f *fixture) {
+			f.settling.MaxReceiveCount = 1000
+			f.Send("long")
+			records := f.Receive(1)
+			records[0].Attempt, records[0].FirstReceivedAt = c.attempt, time.Now().Add(-c.first)
+			f.invoke(records, byBody)
+			if changed := f.Events(sqs.Visibility); len(changed) != 1 || changed[0].Visibility != c.want {
+				t.Errorf("%s: %+v, want %v", name, changed, c.want)
+			}
+		})
+	}
+}
+
+func TestRule06OnlyWithoutADeadlineFinishEndsAfterTenSeconds(t *testing.T) {
+	for timeout, want := range map[time.Duration]time.Duration{0: 10 * time.Second, 5 * time.Minute: 17500 * time.Millisecond} {
+		inBubble(t, false, func(f *fixture) {
+			records := slices.Repeat(f.failures(10), 100) // 100 calls, 16 at a time
+			f.Fault = func(_ string, r *http.Request) (*http.Response, error) {
+				select {
+				case <-time.After(2500 * time.Millisecond):
+					return nil, nil
+				case <-r.Context().Done():
+					return nil, r.Context().Err()
+				}
+			}
+			f.timeout, f.engine.Concurrency = timeout, 1000
+			begin := time.Now()
+			f.invoke(records, func(context.Context, batch.Record) error { return errors.New("no") })
+			if took := time.Since(begin); took != want {
+				t.Errorf("timeout %v: took %v, want %v", timeout, took, want)
+			}
+			if over := slices.ContainsFunc(f.warnings, func(s string) bool { return strings.HasPrefix(s, "the time was over") }); over != (timeout == 0) {
+				t.Errorf("timeout %v: warned %q", timeout, f.warnings)
+			}
+		})
+	}
+}
+
+func TestRule11DeletesAreInTensByQueueAndWithinTheTime(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.settling.DeleteDone = true
+		f.Send(slices.Repeat([]string{"ok"}, 24)...)
+		f.Send("fail")
+		records := f.Receive(25)
+		f.ForgetCalls()
+		f.invoke(records, byBody)
+		if n := len(f.Events(sqs.Deleted)); n != 24 || len(f.Calls()) != 4 {
+			t.Errorf("%d deleted by %v, want 24 by three calls", n, f.Calls())
+		}
+		f.Send("ok", "ok", "fail")
+		records = f.Receive(3)
+		records[1].QueueARN = f.DeadLetterARN // another queue
+		f.ForgetCalls()
+		f.invoke(records, byBody)
+		if n := len(f.Calls()); n != 3 {
+			t.Errorf("%v, want a call for each queue", f.Calls())
+		}
+		f.warnings = nil
+		f.Send("ok", "fail")
+		records = f.Receive(2)
+		f.timeout = 2 * time.Second
+		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
+			if op != "DeleteMessageBatch" {
+				return nil, nil
+			}
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		f.invoke(records, byBody)
+		f.warnedOnce("the time was over")
+	})
+}
+
+func TestRule11ADryRunDeletesNothing(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.settling.DeleteDone, f.settling.DryRun = true, true
+		f.Send("ok", "fail")
+		records := f.Receive(2)
+		f.ForgetCalls()
+		f.invoke(records, byBody)
+		if got := f.Calls(); len(got) > 0 {
+			t.Errorf("called %v", got)
+		}
+	})
+}
