@@ -6,7 +6,7 @@ ARCH = $(if $(shell grep -E '^ *Architectures: *\[x86_64\]' template.yaml),amd64
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## run examples/orders on this machine, with a queue and orders to ship
@@ -28,6 +28,14 @@ cover: ## run the tests and show what they cover (cover.out)
 .PHONY: bench
 bench: ## run the benchmarks, six times each, as benchstat wants them
 	go test -run='^$$' -bench=. -benchmem -count=6 ./...
+
+.PHONY: size
+size: ## compare the example's bootstrap with one that only links the SDK
+	go run ./test/size
+
+.PHONY: deadline
+deadline: ## 1,000 invocations of real processes with hanging records (3 min)
+	go run ./test/deadline -n 1000
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for a while (FUZZTIME=30s)
