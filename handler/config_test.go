@@ -1,8 +1,10 @@
 package handler
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,5 +102,66 @@ func TestRule11ABatchWithoutFailuresIsNoError(t *testing.T) {
 	}
 	if got, err := l.Invoke(t.Context(), []byte(`{"Records":[{"messageId":"m"}]}`)); err != nil || string(got) != `{"batchItemFailures":[]}` {
 		t.Errorf("%s, %v", got, err)
+	}
+}
+
+func TestRule26CodeComesBeforeTheEnvironmentInEveryField(t *testing.T) {
+	for _, name := range []string{"RESERVE", "RECORD_TIMEOUT", "MIN_REMAINING", "GRACE"} {
+		t.Setenv("SQSBATCH_"+name, "7s")
+	}
+	t.Setenv("SQSBATCH_DEADLINE_POLICY", "fair")
+	t.Setenv("SQSBATCH_DEAD_LETTER_QUEUE", "https://sqs/1/other")
+	t.Setenv("SQSBATCH_MAX_RECEIVE_COUNT", "7")
+	t.Setenv("SQSBATCH_ON_PERMANENT", "drop")
+	for _, name := range []string{"ERROR_IF_ALL_FAIL", "DELETE_SUCCEEDED", "LOG_SUCCEEDED"} {
+		t.Setenv("SQSBATCH_"+name, "false")
+	}
+	const want = "https://sqs/1/dead"
+	c := Config{Reserve: 1, RecordTimeout: 2, MinRemaining: 3, Grace: 4, Deadline: func(batch.Start) time.Duration { return 5 }, DeadLetterQueue: want,
+		MaxReceiveCount: 6, OnPermanent: partialfailure.Retry, ErrorIfAllFail: true, DeleteSucceeded: true, LogSucceeded: true}
+	if err := c.fromEnvironment(); err != nil || c.Reserve != 1 || c.RecordTimeout != 2 || c.MinRemaining != 3 || c.Grace != 4 || c.Deadline(batch.Start{}) != 5 ||
+		c.DeadLetterQueue != want || c.MaxReceiveCount != 6 || c.OnPermanent != partialfailure.Retry || !c.ErrorIfAllFail || !c.DeleteSucceeded || !c.LogSucceeded {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestRule26BoundsAreAccepted(t *testing.T) {
+	for name, c := range map[string]struct {
+		env  map[string]string
+		good func(c Config) bool
+	}{
+		"12h":                    {map[string]string{"SQSBATCH_RECORD_TIMEOUT": "12h"}, func(c Config) bool { return c.RecordTimeout == 12*time.Hour }},
+		"base is cap":            {map[string]string{"SQSBATCH_BACKOFF": "linear", "SQSBATCH_BACKOFF_BASE": "9s", "SQSBATCH_BACKOFF_CAP": "9s"}, func(c Config) bool { return c.Backoff(3) == 9*time.Second }},
+		"base beyond 15 minutes": {map[string]string{"SQSBATCH_BACKOFF": "linear", "SQSBATCH_BACKOFF_BASE": "1h"}, func(c Config) bool { return c.Backoff(1) == time.Hour }},
+		"whole": {map[string]string{"SQSBATCH_DEADLINE_POLICY": "whole"}, func(c Config) bool {
+			return c.Deadline(batch.Start{Remaining: time.Minute, Waiting: 99, Concurrency: 1}) == time.Minute
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for key, value := range c.env {
+				t.Setenv(key, value)
+			}
+			var got Config
+			if err := got.fromEnvironment(); err != nil || !c.good(got) {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestLogSucceededLogsEveryRecord(t *testing.T) {
+	for succeeded, want := range map[bool]int{false: 0, true: 2} {
+		var buf bytes.Buffer
+		l, err := New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
+			Config{LogSucceeded: succeeded, Logger: slog.New(slog.NewTextHandler(&buf, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Invoke(t.Context(), []byte(`{"Records":[{"messageId":"a"},{"messageId":"b"}]}`)); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(buf.String(), "msg=record"); n != want {
+			t.Errorf("LogSucceeded %v: %d lines, want %d", succeeded, n, want)
+		}
 	}
 }

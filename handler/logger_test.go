@@ -1,7 +1,9 @@
 package handler
 
 import (
+	"bytes"
 	"log/slog"
+	"strings"
 	"testing"
 )
 
@@ -13,5 +15,14 @@ func TestLambdasLogLevels(t *testing.T) {
 		if d, i, e := log.Enabled(t.Context(), slog.LevelDebug), log.Enabled(t.Context(), slog.LevelInfo), log.Enabled(t.Context(), slog.LevelError); d != want.debug || i != want.info || e != want.err {
 			t.Errorf("%q: debug %v, info %v, error %v", level, d, i, e)
 		}
+	}
+}
+
+func TestALevelOfItsOwnKeepsAttributesAndGroups(t *testing.T) {
+	var buf bytes.Buffer
+	h := leveled{slog.NewTextHandler(&buf, nil), slog.LevelInfo}
+	slog.New(h).With("logger", "sqsbatch").WithGroup("g").Info("x", "n", 1)
+	if !strings.Contains(buf.String(), "logger=sqsbatch g.n=1") {
+		t.Errorf("%s", buf.String())
 	}
 }

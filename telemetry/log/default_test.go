@@ -51,3 +51,15 @@ func TestAVisibilityOfZeroIsLogged(t *testing.T) {
 		t.Errorf("%v", lines[0])
 	}
 }
+
+func TestLinesThatTheLevelHidesDoNotCount(t *testing.T) {
+	var results []batch.Result
+	for range 150 {
+		results = append(results, result("m", batch.Retry, nil))
+	}
+	results = append(results, result("last", batch.DeadLettered, nil))
+	lines := written(t, slog.LevelError, log.Options{}, func(h *log.Hook) { h.BatchSettled(t.Context(), batch.BatchInfo{}, results) })
+	if len(lines) != 1 || lines[0]["messageId"] != "last" {
+		t.Errorf("%v", lines)
+	}
+}
