@@ -34,6 +34,6 @@ func RunWith(h batch.Handler, cfg Config) {
 
 var errNotOnLambda = errors.New(`this program is an AWS Lambda function, and this is not Lambda (AWS_LAMBDA_RUNTIME_API is not set).
 To try it on this machine, with an embedded SQS and Lambda, run in its module:
-	go run github.com/sqsbatch/sqsbatch/cmd/sqsbatch local .
+	go run github.com/sqsbatch/sqsbatch/cmd/sqsbatch@latest local .
 or, where Docker is at hand:
 	sam build && sam local invoke -e EVENT.json`)
