@@ -3,6 +3,7 @@ package lambda
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -31,13 +32,27 @@ func FuzzItemFailures(f *testing.F) {
 			t.Errorf("both %v and %q", failed, all)
 		}
 		// What aws-lambda-go's type makes of an accepted response is the same.
-		if all == "" && len(failed) > 0 {
+		if all == "" && len(failed) > 0 && !ambiguous(response) {
 			var r events.SQSEventResponse
 			if err := json.Unmarshal(response, &r); err != nil || len(r.BatchItemFailures) < len(failed) {
 				t.Errorf("%v of %+v (%v)", failed, r, err)
 			}
 		}
 	})
+}
+
+// ambiguous tells responses that name their list twice in different cases,
+// which are one name to encoding/json.
+func ambiguous(response []byte) bool {
+	var doc map[string]json.RawMessage
+	_ = json.Unmarshal(response, &doc)
+	n := 0
+	for name := range doc {
+		if strings.EqualFold(name, "batchItemFailures") {
+			n++
+		}
+	}
+	return n > 1
 }
 
 func FuzzErrorDocument(f *testing.F) {
