@@ -31,7 +31,6 @@ func (r *run) share(s Start) (d time.Duration) {
 	defer func() {
 		if v := recover(); v != nil {
 			r.policyPanic = &PanicError{Value: v, Stack: debug.Stack()}
-			d = 0
 		}
 	}()
 	return r.cfg.Deadline(s)
@@ -101,18 +100,10 @@ func (r *run) abandonAll() (list []abandoned) {
 	for _, c := range []*crew{&r.overdue, &r.active} {
 		for len(*c) > 0 {
 			w := (*c)[0]
-			overdue := w.crew == &r.overdue
 			w.leave()
-			if w.ctx == nil {
-				continue // between records
+			if w.ctx != nil { // else it is between records
+				list = append(list, abandoned{w.ctx, copies(r.abandon(w))})
 			}
-			if overdue {
-				r.blocked -= r.behind(w)
-			} else {
-				r.running--
-			}
-			unit := r.abandon(w)
-			list = append(list, abandoned{w.ctx, copies(unit)})
 		}
 	}
 	return list
@@ -120,7 +111,6 @@ func (r *run) abandonAll() (list []abandoned) {
 
 func (r *run) abandon(w *worker) []*Result {
 	result := &r.results[w.record]
-	w.ctx.end(context.DeadlineExceeded)
 	result.Outcome = Abandoned
 	result.Duration = time.Since(result.Started)
 	result.Err = fmt.Errorf("%w: its handler was still running after %v and ignores the end of its context",

@@ -109,7 +109,7 @@ func (r *run) begin(w *worker) *recordContext {
 
 // choose returns the record that w shall start, or none.
 func (r *run) choose(w *worker, now time.Time) int {
-	if r.stopped || w.crew == nil {
+	if r.stopped {
 		return none
 	}
 	if w.next == none && len(r.resume) == 0 && r.nextChain == r.order.chains() {
@@ -212,18 +212,14 @@ func (r *run) handOver(w *worker, goOn bool) {
 }
 
 // backInTime makes an overdue worker's record an ordinary one again, and
-// reports whether w's place is still, or again, free for it.
+// reports whether w still has its place.
 func (r *run) backInTime(w *worker) bool {
 	if w.crew == &r.active {
 		return true
 	}
+	w.leave()
 	r.running++
 	r.blocked -= r.behind(w)
-	if len(r.active) < r.cfg.Concurrency {
-		w.join(&r.active)
-		return true
-	}
-	w.leave()
 	return false
 }
 

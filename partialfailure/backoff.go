@@ -45,7 +45,7 @@ func Linear(step, limit time.Duration) Backoff {
 		if step > 0 && time.Duration(attempt) > limit/step {
 			return max(minBackoff, limit)
 		}
-		return max(minBackoff, min(step*time.Duration(max(attempt, 1)), limit))
+		return max(minBackoff, step*time.Duration(max(attempt, 1)))
 	}
 }
 

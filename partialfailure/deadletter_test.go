@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -91,25 +92,69 @@ func TestRule17TheReasonYieldsToTheLimits(t *testing.T) {
 	for i := range 10 {
 		ten[fmt.Sprintf("a%d", i)] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String("x")}
 	}
-	for name, in := range map[string]*awssqs.SendMessageInput{
-		"ten attributes":  {MessageBody: aws.String("never"), MessageAttributes: ten},
-		"a body of 1 MiB": {MessageBody: aws.String(strings.Repeat("x", 1<<20-6) + ":never")},
-		"the reason of an earlier time": {MessageBody: aws.String("never"), MessageAttributes: map[string]types.MessageAttributeValue{
-			partialfailure.ReasonAttribute: {DataType: aws.String("String"), StringValue: aws.String("an earlier one")}}},
+	nine := maps.Clone(ten)
+	delete(nine, "a9")
+	ours := map[string]types.MessageAttributeValue{
+		partialfailure.ReasonAttribute: {DataType: aws.String("String"), StringValue: aws.String("an earlier one")},
+	}
+	bytes := map[string]types.MessageAttributeValue{"b": {DataType: aws.String("Binary"), BinaryValue: make([]byte, 1000)}}
+	// A body that leaves room for a reason of 1,024 bytes under its name and type, and no more.
+	room := 1<<20 - len(partialfailure.ReasonAttribute) - len("String") - 1024
+	body := func(size int) *string { return aws.String(strings.Repeat("x", size-6) + ":never") }
+	for name, c := range map[string]struct {
+		in     awssqs.SendMessageInput
+		reason bool
+	}{
+		"nine attributes":               {awssqs.SendMessageInput{MessageBody: aws.String("never"), MessageAttributes: nine}, true},
+		"ten attributes":                {awssqs.SendMessageInput{MessageBody: aws.String("never"), MessageAttributes: ten}, false},
+		"a body of 1 MiB":               {awssqs.SendMessageInput{MessageBody: body(1 << 20)}, false},
+		"room for the longest reason":   {awssqs.SendMessageInput{MessageBody: body(room)}, true},
+		"a byte too few":                {awssqs.SendMessageInput{MessageBody: body(room + 1)}, false},
+		"binary attributes count":       {awssqs.SendMessageInput{MessageBody: body(room - 1000), MessageAttributes: bytes}, false},
+		"the reason of an earlier time": {awssqs.SendMessageInput{MessageBody: aws.String("never"), MessageAttributes: ours}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, false, func(f *fixture) {
-				f.SendInput(in)
+				f.SendInput(&c.in)
 				results := f.invoke(f.Receive(10), byBody)
 				dead := f.DeadLetters()
-				if results[0].Outcome != batch.DeadLettered || len(dead) != 1 {
+				if results[0].Outcome != batch.DeadLettered || len(dead) != 1 || *dead[0].Body != *c.in.MessageBody {
 					t.Fatalf("%v, %d dead letters, warnings %q", results[0].Outcome, len(dead), f.warnings)
 				}
-				if *dead[0].Body != *in.MessageBody || len(dead[0].MessageAttributes) != len(in.MessageAttributes) {
-					t.Errorf("it has %d attributes, want the %d it was sent with", len(dead[0].MessageAttributes), len(in.MessageAttributes))
+				want := len(c.in.MessageAttributes)
+				if _, had := c.in.MessageAttributes[partialfailure.ReasonAttribute]; c.reason && !had {
+					want++
 				}
-				if a, ok := dead[0].MessageAttributes[partialfailure.ReasonAttribute]; ok && *a.StringValue != "no such thing" {
-					t.Errorf("the reason is %q", *a.StringValue)
+				if got := len(dead[0].MessageAttributes); got != want {
+					t.Errorf("%d attributes, want %d", got, want)
+				}
+				if a := dead[0].MessageAttributes[partialfailure.ReasonAttribute]; c.reason && aws.ToString(a.StringValue) != "no such thing" {
+					t.Errorf("the reason is %q", aws.ToString(a.StringValue))
+				}
+			})
+		})
+	}
+}
+
+func TestRule17QueuesOfTheOtherKind(t *testing.T) {
+	// SQS itself wants both queues of one kind; a configured one may be another's.
+	for name, fifo := range map[string]bool{"standard to FIFO": false, "FIFO to standard": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, fifo, func(f *fixture) {
+				target, attributes := "other", map[string]string{}
+				if !fifo {
+					target, attributes = "other.fifo", map[string]string{"FifoQueue": "true"}
+				}
+				out, err := f.Client.CreateQueue(context.Background(), &awssqs.CreateQueueInput{QueueName: &target, Attributes: attributes})
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.settling.DeadLetterQueue = *out.QueueUrl
+				f.Send("1:never", "2:never")
+				for _, r := range f.invoke(f.Receive(10), byBody) {
+					if r.Outcome != batch.DeadLettered {
+						t.Errorf("%s: %v, warnings %q", r.Record.Body, r.Outcome, f.warnings)
+					}
 				}
 			})
 		})

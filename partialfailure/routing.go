@@ -66,7 +66,6 @@ func (st *Settlement) retryLater(u *unit) {
 
 // release has what was skipped come back at once: the record in its way is gone.
 func (st *Settlement) release(u *unit) {
-	u.visibleIn = 0
 	st.enqueue(u, 1)
 }
 
