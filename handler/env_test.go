@@ -89,7 +89,9 @@ func TestRule26OtherMistakesAreNamed(t *testing.T) {
 	if _, err := New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), Config{}); err == nil || !strings.Contains(err.Error(), "SQSBATCH_BACKOFF_BASE is 1h0m0s: must not be above") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := New(nil, Config{}); err == nil {
-		t.Error("a nil handler is accepted")
+	for _, h := range []batch.Handler{nil, batch.HandlerFunc(nil), MessageFunc(nil)} {
+		if _, err := New(h, Config{}); err == nil {
+			t.Errorf("a nil %T is accepted", h)
+		}
 	}
 }

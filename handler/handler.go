@@ -27,6 +27,9 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 		return nil, err
 	}
 	cfg.setDefaults()
+	if f, ok := h.(MessageFunc); ok && f == nil {
+		h = nil
+	}
 	engine, err := batch.New(h, cfg.engine())
 	if err != nil {
 		return nil, err

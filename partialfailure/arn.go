@@ -118,7 +118,8 @@ func (s *Settler) client(ctx context.Context) (client *sqs.Client, err error) {
 }
 
 var (
-	errNoARN    = errors.New("the records do not say their queue")
-	errOwnQueue = errors.New("the dead-letter queue is the queue itself")
-	errRefused  = errors.New("not called: SQS refused the same before")
+	errNoARN             = errors.New("the records do not say their queue")
+	errNoDeadLetterQueue = errors.New("the queue has no RedrivePolicy")
+	errOwnQueue          = errors.New("the dead-letter queue is the queue itself")
+	errRefused           = errors.New("not called: SQS refused the same before")
 )

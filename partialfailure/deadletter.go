@@ -102,6 +102,10 @@ func (st *Settlement) deadLetterQueue(arn string) string {
 		}
 		target = policy.deadLetterARN
 	}
+	if target == "" {
+		st.refuse(opSend, arn, errNoDeadLetterQueue)
+		return ""
+	}
 	if sameQueue(target, arn) {
 		// Each copy would be a new message at its first attempt, for ever.
 		st.refuse(opSend, target, errOwnQueue)

@@ -108,6 +108,8 @@ func diagnose(op, target string, err error) (cause, advice string, stops scope) 
 	switch {
 	case errors.Is(err, errOwnQueue):
 		return "own queue", fmt.Sprintf("the dead-letter queue %s is the queue that the records come from: nothing is sent there", target), thisOperation
+	case errors.Is(err, errNoDeadLetterQueue):
+		return "no queue", "there is no dead-letter queue: give the queue a RedrivePolicy, or set SQSBATCH_DEAD_LETTER_QUEUE; SQSBATCH_ON_PERMANENT=retry or drop says that this is as it should be", thisCall
 	case errors.Is(err, errNoARN):
 		return "no ARN", "the records' eventSourceARN names no queue", everyOperation
 	case isThrottle(code):

@@ -30,7 +30,7 @@ sqsbatch local -h tells more.
 
 func main() {
 	interrupts := make(chan os.Signal, 2)
-	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	os.Exit(run(os.Args[1:], local.IO{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Interrupts: interrupts,
 	}))

@@ -146,10 +146,17 @@ func (r *run) run(ctx context.Context) error {
 	r.view.Summary(view.Summary{
 		Progress: tracker.Progress(), Dead: tracker.Dead(), DeadName: s.deadName(), Elapsed: time.Since(begun),
 	})
-	if n := r.refused.Load(); err == nil && n > 0 {
-		err = fmt.Errorf("%d messages could not be sent (see above)", n)
+	lost := tracker.Progress().Lost
+	switch n := r.refused.Load(); {
+	case err != nil:
+		return err
+	case n > 0:
+		return fmt.Errorf("%d of the messages could not be sent (see above)", n)
+	case lost > 0:
+		return fmt.Errorf("%d of the messages were lost: they failed and were deleted. "+
+			"Give the event FunctionResponseTypes: [ReportBatchItemFailures], or the function SQSBATCH_DELETE_SUCCEEDED=true", lost)
 	}
-	return err
+	return nil
 }
 
 // work sends, polls and waits for the end; it returns nil when that is a good

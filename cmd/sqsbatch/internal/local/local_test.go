@@ -203,11 +203,25 @@ func TestTimeout(t *testing.T) {
 // TestRefusedMessage: what SQS does not take is told, and the run is no
 // success.
 func TestRefusedMessage(t *testing.T) {
-	lines, err := run(t, "fine\n\x01\n", "testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "-")
-	if err == nil || !strings.Contains(err.Error(), "1 messages could not be sent") {
+	input := "fine\n\x01\nnot \xff UTF-8\n" + strings.Repeat("x", 2<<20) + "\n"
+	lines, err := run(t, input, "testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "-")
+	if err == nil || !strings.Contains(err.Error(), "3 of the messages could not be sent") {
 		t.Errorf("error %v", err)
 	}
 	checkFates(t, lines, map[string][]string{"fine": {"1 succeeded"}})
+}
+
+// TestLostMessage: what Lambda deletes although it failed is told, and the run
+// is no success.
+func TestLostMessage(t *testing.T) {
+	orders := `{"id":"o-1","sku":"ok","quantity":1}` + "\n" + `{"id":"o-2","sku":"down","quantity":1}` + "\n"
+	lines, err := run(t, orders, filepath.Join(root, "examples", "orders"), "--function", "Foreign", "--template", "testdata/noreport.yaml", "--once", "--timeout", "1m", "-")
+	if err == nil || !strings.Contains(err.Error(), "ReportBatchItemFailures") {
+		t.Errorf("error %v", err)
+	}
+	if s := summary(t, lines); s.Lost != 1 || s.Succeeded != 1 {
+		t.Errorf("summary: %+v", s)
+	}
 }
 
 // cancelOn cancels when a line of the output contains what.

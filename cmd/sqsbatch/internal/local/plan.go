@@ -80,8 +80,18 @@ func templateDirs(pkg string) []string {
 	if info, err := os.Stat(pkg); err != nil || !info.IsDir() {
 		return dirs
 	}
-	for dir := filepath.Clean(pkg); dir != "."; {
-		dirs = append(dirs, dir)
+	here, err := filepath.Abs(".")
+	if err != nil {
+		return dirs
+	}
+	dir := pkg
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(here, dir)
+	}
+	for {
+		if dir != here {
+			dirs = append(dirs, dir)
+		}
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			break
 		}

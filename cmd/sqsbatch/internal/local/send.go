@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -104,6 +105,11 @@ func (r *run) send(ctx context.Context, s *stack, m message.Message) (sent bool,
 		if m.DeduplicationID != "" {
 			in.MessageDeduplicationId = aws.String(m.DeduplicationID)
 		}
+	}
+	if !utf8.ValidString(m.Body) { // the client would alter it, and then doubt the answer
+		r.refused.Add(1)
+		r.view.Say(fmt.Sprintf("not sent: it is not UTF-8: %.60q", m.Body))
+		return false, nil
 	}
 	_, err = s.client.SendMessage(ctx, in)
 	var refusal smithy.APIError

@@ -2,6 +2,7 @@ package message
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,24 +12,39 @@ import (
 const maxBody = 1 << 20
 
 // Lines gives each line of r, blank ones left out, to send as the body of a
-// message. It ends at the end of r, with r's error, with send's, or when a line
-// is longer than SQS takes.
+// message. Of a line that is longer than SQS takes, send gets just so much that
+// it is refused. Lines ends at the end of r, with r's error, or with send's.
 func Lines(r io.Reader, send func(Message) error) error {
-	in := bufio.NewScanner(r)
-	in.Buffer(make([]byte, 0, 64<<10), maxBody+2) // with its line end
-	n := 0
-	for in.Scan() {
-		n++
-		body := strings.TrimSuffix(in.Text(), "\r")
-		if strings.TrimSpace(body) == "" {
-			continue
+	in := bufio.NewReaderSize(r, 64<<10)
+	for n := 1; ; n++ {
+		line, err := readLine(in)
+		body := strings.TrimSuffix(line, "\r")
+		if strings.TrimSpace(body) != "" {
+			if err := send(Message{Body: body}); err != nil {
+				return err
+			}
 		}
-		if err := send(Message{Body: body}); err != nil {
-			return err
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("standard input, line %d: %w", n, err)
 		}
 	}
-	if err := in.Err(); err != nil {
-		return fmt.Errorf("standard input, line %d: %w", n+1, err)
+}
+
+// readLine reads to the end of a line, and keeps what could be sent and a little more.
+func readLine(in *bufio.Reader) (string, error) {
+	var line strings.Builder
+	for {
+		part, err := in.ReadSlice('\n')
+		if room := maxBody + 2 - line.Len(); len(part) <= room {
+			line.Write(part)
+		} else {
+			line.Write(part[:max(room, 0)])
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return strings.TrimSuffix(line.String(), "\n"), err
+		}
 	}
-	return nil
 }
