@@ -63,7 +63,12 @@ func (t *Text) Header(h Header) {
 		row("dead letters", "%s  (after %s)", h.DeadLetterURL, count(h.MaxReceiveCount, "receive"))
 	}
 	if !h.Once {
-		row("send more", "aws sqs send-message --endpoint-url %s --queue-url %s --message-body BODY", h.Endpoint, h.QueueURL)
+		group := ""
+		if strings.HasSuffix(h.QueueURL, ".fifo") {
+			group = " --message-group-id G --message-deduplication-id 1"
+		}
+		row("send more", "AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any aws sqs send-message --region us-east-1 --endpoint-url %s --queue-url %s%s --message-body BODY",
+			h.Endpoint, h.QueueURL, group)
 	}
 	t.line("")
 }
