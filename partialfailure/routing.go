@@ -44,7 +44,8 @@ func (st *Settlement) route(u *unit) {
 	if batch.IsPermanent(failed.Err) {
 		switch st.cfg.OnPermanent {
 		case DeadLetter:
-			st.pendingOf(failed.Record.QueueARN).dead = append(st.pendingOf(failed.Record.QueueARN).dead, u)
+			p := st.pendingOf(failed.Record.QueueARN)
+			p.dead = append(p.dead, u)
 			return
 		case Drop:
 			u.outcome = batch.Dropped
