@@ -26,7 +26,14 @@ type batchID struct {
 	ID string `json:"Id"`
 }
 
-func (a *batchAnswer) fail(id string, err *apiError) {
+// add notes an entry's result, or its failure.
+func (a *batchAnswer) add(c *call, id string, result any, err *apiError) {
+	c.messages++
+	if err == nil {
+		a.Successful = append(a.Successful, result)
+		return
+	}
+	c.failed++
 	a.Failed = append(a.Failed, batchFailure{id, err.senderFault(), err.batchCode(), err.message})
 }
 

@@ -1,9 +1,6 @@
 package sqs
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // maxVisibilitySeconds bounds a visibility timeout, and also the sum of all
 // of a receive's timeouts.
@@ -25,59 +22,44 @@ type receiptBatch struct {
 	Entries []receiptEntry
 }
 
-func (s *Server) deleteMessage(_ context.Context, in *receiptRequest) (any, error) {
-	return s.finish(in, (*queue).delete)
+func (s *Server) deleteMessage(c *call, in *receiptRequest) (any, error) {
+	return s.finish(c, in, (*queue).delete)
 }
 
-func (s *Server) deleteMessageBatch(_ context.Context, in *receiptBatch) (any, error) {
-	return s.finishBatch(in, (*queue).delete)
+func (s *Server) deleteMessageBatch(c *call, in *receiptBatch) (any, error) {
+	return s.finishBatch(c, in, (*queue).delete)
 }
 
-func (s *Server) changeMessageVisibility(_ context.Context, in *receiptRequest) (any, error) {
-	return s.finish(in, (*queue).changeVisibility)
+func (s *Server) changeMessageVisibility(c *call, in *receiptRequest) (any, error) {
+	return s.finish(c, in, (*queue).changeVisibility)
 }
 
-func (s *Server) changeMessageVisibilityBatch(_ context.Context, in *receiptBatch) (any, error) {
-	return s.finishBatch(in, (*queue).changeVisibility)
+func (s *Server) changeMessageVisibilityBatch(c *call, in *receiptBatch) (any, error) {
+	return s.finishBatch(c, in, (*queue).changeVisibility)
 }
 
-func (s *Server) finish(in *receiptRequest, run func(*queue, receiptEntry, time.Time) *apiError) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	q, err := s.queue(in.QueueURL, now)
-	if err != nil {
-		return nil, err
-	}
-	err = run(q, in.receiptEntry, now)
-	s.settle(q, now)
-	if err != nil {
-		return nil, err
-	}
-	return nothing{}, nil
+func (s *Server) finish(c *call, in *receiptRequest, run func(*queue, receiptEntry, time.Time) *apiError) (any, error) {
+	c.messages = 1
+	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
+		return nothing{}, run(q, in.receiptEntry, now)
+	})
 }
 
-func (s *Server) finishBatch(in *receiptBatch, run func(*queue, receiptEntry, time.Time) *apiError) (any, error) {
+func (s *Server) finishBatch(c *call, in *receiptBatch, run func(*queue, receiptEntry, time.Time) *apiError) (any, error) {
 	if err := checkBatch(in.Entries, func(e receiptEntry) string { return e.ID }); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	q, err := s.queue(in.QueueURL, now)
-	if err != nil {
-		return nil, err
-	}
-	answer := &batchAnswer{Successful: []any{}}
-	for _, e := range in.Entries {
-		if err := run(q, e, now); err != nil {
-			answer.fail(e.ID, err)
-		} else {
-			answer.Successful = append(answer.Successful, batchID{e.ID})
+	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
+		answer := &batchAnswer{Successful: []any{}}
+		for _, e := range in.Entries {
+			err := s.strikeEntry(c)
+			if err == nil {
+				err = run(q, e, now)
+			}
+			answer.add(c, e.ID, batchID{e.ID}, err)
 		}
-	}
-	s.settle(q, now)
-	return answer, nil
+		return answer, nil
+	})
 }
 
 // delete removes a message. With an older receipt handle than the latest it

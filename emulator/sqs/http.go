@@ -2,7 +2,6 @@ package sqs
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 const (
@@ -23,13 +21,14 @@ const (
 	bodyTimeout = 30 * time.Second
 )
 
-// errGone is the end of a request whose client has left: there is no one to answer.
-var errGone = errors.New("sqs: the client is gone")
-
 // ServeHTTP answers one request of the AWS JSON 1.0 protocol.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, err := s.answer(w, r)
-	if errors.Is(err, errGone) {
+	switch {
+	case errors.Is(err, errGone):
+		return
+	case errors.Is(err, errRefused), errors.Is(err, errLostAnswer):
+		breakOff(w, err)
 		return
 	}
 	status := http.StatusOK
@@ -85,7 +84,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 	if r.Context().Err() != nil {
 		return nil, errGone
 	}
-	return s.call(r.Context(), r.Method, r.Header, body)
+	name, err := route(r)
+	if err != nil {
+		return nil, err
+	}
+	return s.call(r.Context(), name, body)
 }
 
 func readBody(r io.Reader, length int64) ([]byte, error) {
@@ -97,57 +100,22 @@ func readBody(r io.Reader, length int64) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// call finds the operation and runs it.
-func (s *Server) call(ctx context.Context, method string, header http.Header, body []byte) (any, error) {
-	target := header.Get("X-Amz-Target")
+// route finds the operation that a request is for.
+func route(r *http.Request) (name string, err error) {
+	target := r.Header.Get("X-Amz-Target")
 	name, ok := strings.CutPrefix(target, targetPrefix)
 	switch {
-	case method != http.MethodPost:
-		return nil, errUnknownOperation("The request's method is %s; SQS's operations are POST requests with the header X-Amz-Target: AmazonSQS.<Operation>.", method)
-	case target == "" && strings.HasPrefix(header.Get("Content-Type"), "application/x-www-form-urlencoded"):
-		return nil, errUnknownOperation("The emulator speaks the AWS JSON 1.0 protocol only; this is a request of the older query protocol. Use a newer AWS SDK.")
+	case r.Method != http.MethodPost:
+		return "", errUnknownOperation("The request's method is %s; SQS's operations are POST requests with the header X-Amz-Target: AmazonSQS.<Operation>.", r.Method)
+	case target == "" && strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded"):
+		return "", errUnknownOperation("The emulator speaks the AWS JSON 1.0 protocol only; this is a request of the older query protocol. Use a newer AWS SDK.")
 	case !ok:
-		return nil, errUnknownOperation("The header X-Amz-Target is %q; want AmazonSQS.<Operation>.", target)
+		return "", errUnknownOperation("The header X-Amz-Target is %q; want AmazonSQS.<Operation>.", target)
 	}
-	run, known := operations[name]
-	if !known {
-		return nil, errUnknownOperation("The operation %s is not one of SQS's.", strconv.Quote(name))
+	if _, known := operations[name]; !known {
+		return "", errUnknownOperation("The operation %s is not one of SQS's.", strconv.Quote(name))
 	}
-	if run == nil {
-		return nil, prefixed("UnsupportedOperation", "The emulator does not implement the operation %s.", name)
-	}
-	return run(s, ctx, body)
-}
-
-// operation decodes a request's body and carries it out.
-type operation func(s *Server, ctx context.Context, body []byte) (any, error)
-
-// handle makes an operation of a method that takes the decoded request.
-func handle[In any](run func(*Server, context.Context, *In) (any, error)) operation {
-	return func(s *Server, ctx context.Context, body []byte) (any, error) {
-		in := new(In)
-		if err := decode(body, in); err != nil {
-			return nil, err
-		}
-		return run(s, ctx, in)
-	}
-}
-
-func decode(body []byte, in any) error {
-	body = bytes.TrimSpace(body)
-	if len(body) == 0 {
-		return nil // a request without parameters
-	}
-	if body[0] != '{' {
-		return errMalformed("The request body is not a JSON object.")
-	}
-	if !utf8.Valid(body) {
-		return errMalformed("The request body is not UTF-8.")
-	}
-	if err := json.Unmarshal(body, in); err != nil {
-		return errMalformed("The request body could not be decoded: %v.", err)
-	}
-	return nil
+	return name, nil
 }
 
 // newID returns a random UUID (version 4). Ids here are no secrets, so a fast

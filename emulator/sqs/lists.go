@@ -1,11 +1,11 @@
 package sqs
 
 import (
-	"context"
 	"encoding/base64"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // listLimit is how many queues one answer lists at most.
@@ -54,7 +54,7 @@ func (s *Server) queueURLs(names []string) []string {
 	return urls
 }
 
-func (s *Server) listQueues(_ context.Context, in *struct {
+func (s *Server) listQueues(_ *call, in *struct {
 	pageRequest
 	QueueNamePrefix string
 }) (any, error) {
@@ -81,31 +81,24 @@ func (s *Server) listQueues(_ context.Context, in *struct {
 }
 
 // listDeadLetterSourceQueues lists the queues whose RedrivePolicy names the queue.
-func (s *Server) listDeadLetterSourceQueues(_ context.Context, in *struct {
+func (s *Server) listDeadLetterSourceQueues(_ *call, in *struct {
 	queueRequest
 	pageRequest
 }) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	target, err := s.find(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for name, q := range s.queues {
-		if q.settings.redrive != nil && q.settings.redrive.TargetARN == target.arn {
-			names = append(names, name)
+	return s.on(in.QueueURL, func(target *queue, _ time.Time) (any, *apiError) {
+		var names []string
+		for name, q := range s.queues {
+			if q.settings.redrive != nil && q.settings.redrive.TargetARN == target.arn {
+				names = append(names, name)
+			}
 		}
-	}
-	slices.Sort(names)
-	names, token, err := in.page(names)
-	if err != nil {
-		return nil, err
-	}
-	return struct {
-		QueueURLs []string `json:"queueUrls"` // lower case, unlike in ListQueues
-		NextToken string   `json:",omitempty"`
-	}{s.queueURLs(names), token}, nil
+		slices.Sort(names)
+		names, token, err := in.page(names)
+		return struct {
+			QueueURLs []string `json:"queueUrls"` // lower case, unlike in ListQueues
+			NextToken string   `json:",omitempty"`
+		}{s.queueURLs(names), token}, err
+	})
 }
 
 // tagLimit is the number of tags on a queue that the developer guide's quotas allow.
@@ -126,52 +119,37 @@ func (q *queue) addTags(tags map[string]string) *apiError {
 	return nil
 }
 
-func (s *Server) tagQueue(_ context.Context, in *struct {
+func (s *Server) tagQueue(_ *call, in *struct {
 	queueRequest
 	Tags map[string]string
 }) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	q, err := s.find(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
 	if len(in.Tags) == 0 {
 		return nil, errMissing("Tags")
 	}
-	if err := q.addTags(in.Tags); err != nil {
-		return nil, err
-	}
-	return nothing{}, nil
+	return s.on(in.QueueURL, func(q *queue, _ time.Time) (any, *apiError) {
+		return nothing{}, q.addTags(in.Tags)
+	})
 }
 
-func (s *Server) untagQueue(_ context.Context, in *struct {
+func (s *Server) untagQueue(_ *call, in *struct {
 	queueRequest
 	TagKeys []string
 }) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	q, err := s.find(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
 	if len(in.TagKeys) == 0 {
 		return nil, errMissing("TagKeys")
 	}
-	for _, key := range in.TagKeys {
-		delete(q.tags, key)
-	}
-	return nothing{}, nil
+	return s.on(in.QueueURL, func(q *queue, _ time.Time) (any, *apiError) {
+		for _, key := range in.TagKeys {
+			delete(q.tags, key)
+		}
+		return nothing{}, nil
+	})
 }
 
-func (s *Server) listQueueTags(_ context.Context, in *queueRequest) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	q, err := s.find(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
-	return struct {
-		Tags map[string]string `json:",omitempty"`
-	}{maps.Clone(q.tags)}, nil
+func (s *Server) listQueueTags(_ *call, in *queueRequest) (any, error) {
+	return s.on(in.QueueURL, func(q *queue, _ time.Time) (any, *apiError) {
+		return struct {
+			Tags map[string]string `json:",omitempty"`
+		}{maps.Clone(q.tags)}, nil
+	})
 }

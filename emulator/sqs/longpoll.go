@@ -1,16 +1,13 @@
 package sqs
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // maxInFlight is the quota of messages in flight, of standard and FIFO queues.
 const maxInFlight = 120_000
 
 // receiver is a ReceiveMessage call, in its queue's line of waiting ones.
 type receiver struct {
-	ctx        context.Context
+	call       *call
 	max        int
 	visibility *int // seconds; nil: the queue's
 
@@ -31,49 +28,50 @@ func (r *receiver) finish(err error) {
 // receive takes messages, waiting for the first one as long as the request or
 // the queue says. Every receiver goes through the line, so whoever came first
 // is served first.
-func (s *Server) receive(ctx context.Context, in *receiveRequest) ([]delivery, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	q, err := s.queue(in.QueueURL, now)
-	if err != nil {
-		return nil, err
-	}
-	if in.ReceiveRequestAttemptID != "" && !q.fifo {
-		return nil, errValue(in.ReceiveRequestAttemptID, "ReceiveRequestAttemptId", "The request include parameter that is not valid for this queue type")
-	}
-	r := &receiver{ctx: ctx, max: 1, visibility: in.VisibilityTimeout}
+func (s *Server) receive(c *call, in *receiveRequest) ([]delivery, error) {
+	r := &receiver{call: c, max: 1, visibility: in.VisibilityTimeout}
 	if in.MaxNumberOfMessages != nil {
 		r.max = *in.MaxNumberOfMessages
 	}
-	wait := q.settings.wait
-	if in.WaitTimeSeconds != nil {
-		wait = time.Duration(*in.WaitTimeSeconds) * time.Second
-	}
-	place := q.waiting.PushBack(r)
-	s.serve(q, now)
-	if !r.finished && wait > 0 {
-		r.done = make(chan struct{})
-		s.settle(q, now) // arms the queue's timer
-		s.wait(r, wait)
-		if r.finished {
-			return r.deliveries, r.err
+	_, err := s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
+		if in.ReceiveRequestAttemptID != "" && !q.fifo {
+			return nil, errValue(in.ReceiveRequestAttemptID, "ReceiveRequestAttemptId", "The request include parameter that is not valid for this queue type")
 		}
-		// What becomes visible in the last instant is still taken.
-		now = time.Now()
-		q.advance(now)
+		wait := q.settings.wait
+		if in.WaitTimeSeconds != nil {
+			wait = time.Duration(*in.WaitTimeSeconds) * time.Second
+		}
+		if wait == 0 && !q.fifo && s.strikes(c, EmptyReceive) != nil {
+			return nil, nil
+		}
+		place := q.waiting.PushBack(r)
 		s.serve(q, now)
-	}
-	if !r.finished {
+		if !r.finished && wait > 0 {
+			r.done = make(chan struct{})
+			s.settle(q, now) // arms the queue's timer
+			s.wait(r, wait)
+			if !r.finished {
+				// What becomes visible in the last instant is still taken.
+				now = time.Now()
+				q.advance(now)
+				s.serve(q, now)
+			}
+		}
+		if r.finished {
+			return nil, nil
+		}
 		q.waiting.Remove(place)
 		if !q.fifo && wait == 0 && q.inFlightNow >= maxInFlight {
-			r.err = modelled("OverLimit", "There are already %d messages in flight.", q.inFlightNow)
+			return nil, modelled("OverLimit", "There are already %d messages in flight.", q.inFlightNow)
 		}
-		if ctx.Err() != nil {
-			r.err = errGone
-		}
+		return nil, nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !r.finished && c.ctx.Err() != nil:
+		return nil, errGone
 	}
-	s.settle(q, now)
 	return r.deliveries, r.err
 }
 
@@ -86,7 +84,7 @@ func (s *Server) wait(r *receiver, limit time.Duration) {
 	defer timer.Stop()
 	select {
 	case <-r.done:
-	case <-r.ctx.Done():
+	case <-r.call.ctx.Done():
 	case <-timer.C:
 	}
 }
@@ -95,7 +93,7 @@ func (s *Server) wait(r *receiver, limit time.Duration) {
 func (s *Server) serve(q *queue, now time.Time) {
 	for place := q.waiting.Front(); place != nil; place = q.waiting.Front() {
 		r := place.Value.(*receiver)
-		if r.ctx.Err() != nil {
+		if r.call.ctx.Err() != nil {
 			q.waiting.Remove(place) // its client is gone: it must take nothing
 			r.finish(errGone)
 			continue
@@ -116,22 +114,34 @@ func (s *Server) take(q *queue, r *receiver, now time.Time) (taken []delivery) {
 	if r.visibility != nil {
 		timeout = time.Duration(*r.visibility) * time.Second
 	}
+	anyOrder := !q.fifo && q.ready.len() > 0 && s.strikes(r.call, OutOfOrder) != nil
 	for len(taken) < r.max && q.inFlightNow < maxInFlight {
 		g := q.next()
 		if g == nil {
 			break
+		}
+		if anyOrder && q.ready.len() > 0 {
+			g = q.ready.items[s.faults.pick(q.ready.len())]
 		}
 		enough := len(taken) + 1
 		if q.fifo {
 			enough = min(r.max, len(taken)+maxInFlight-q.inFlightNow)
 		}
 		for len(taken) < enough && g.messages.len() > 0 {
-			m := g.messages.remove(0)
+			at := 0
+			if anyOrder {
+				at = s.faults.pick(g.messages.len())
+			}
+			m := g.messages.remove(at)
 			if target := s.deadLetterQueue(q, m); target != nil {
 				s.redrive(q, m, target, now)
 				continue
 			}
-			taken = append(taken, q.deliver(m, now, timeout))
+			hidden := timeout
+			if !q.fifo && s.strikes(r.call, DuplicateDelivery) != nil {
+				hidden = 0
+			}
+			taken = append(taken, q.deliver(m, now, hidden))
 		}
 		q.refresh(g)
 	}
@@ -155,7 +165,7 @@ func (q *queue) deliver(m *message, now time.Time, timeout time.Duration) delive
 
 // arm sets the queue's timer to its next change while someone wants to know.
 func (s *Server) arm(q *queue, now time.Time) {
-	if q.waiting.Len() == 0 && q.observer == nil {
+	if q.waiting.Len() == 0 && !q.prompt {
 		return // a timer that still runs will find nothing to do
 	}
 	at, ok := q.nextChange()

@@ -1,10 +1,7 @@
 package sqs
 
-// operations has every operation of the service by its name in X-Amz-Target;
-// nil is one that the emulator does not implement.
+// operations has every operation of the service by its name in X-Amz-Target.
 var operations = map[string]operation{
-	"AddPermission":                nil,
-	"CancelMessageMoveTask":        nil,
 	"ChangeMessageVisibility":      handle((*Server).changeMessageVisibility),
 	"ChangeMessageVisibilityBatch": handle((*Server).changeMessageVisibilityBatch),
 	"CreateQueue":                  handle((*Server).createQueue),
@@ -14,16 +11,13 @@ var operations = map[string]operation{
 	"GetQueueAttributes":           handle((*Server).getQueueAttributes),
 	"GetQueueUrl":                  handle((*Server).getQueueURL),
 	"ListDeadLetterSourceQueues":   handle((*Server).listDeadLetterSourceQueues),
-	"ListMessageMoveTasks":         nil,
 	"ListQueueTags":                handle((*Server).listQueueTags),
 	"ListQueues":                   handle((*Server).listQueues),
 	"PurgeQueue":                   handle((*Server).purgeQueue),
 	"ReceiveMessage":               handle((*Server).receiveMessage),
-	"RemovePermission":             nil,
 	"SendMessage":                  handle((*Server).sendMessage),
 	"SendMessageBatch":             handle((*Server).sendMessageBatch),
 	"SetQueueAttributes":           handle((*Server).setQueueAttributes),
-	"StartMessageMoveTask":         nil,
 	"TagQueue":                     handle((*Server).tagQueue),
 	"UntagQueue":                   handle((*Server).untagQueue),
 }

@@ -71,8 +71,9 @@ type queue struct {
 	sentEarlier               deduplication
 	waiting                   list.List // of *receiver, in order of arrival
 	timer                     *time.Timer
-	armed                     time.Time // when timer fires; zero: it is not running
-	observer                  func(Event)
+	armed                     time.Time   // when timer fires; zero: it is not running
+	observer                  func(Event) // nil: no one wants to know
+	prompt                    bool        // the observer wants to know at once what time brings
 }
 
 func newQueue(name string, now time.Time) *queue {
@@ -185,12 +186,12 @@ func (q *queue) advance(now time.Time) {
 		}
 		q.show(m)
 		if was == inFlight {
-			q.observe(Returned, m, now)
+			q.observe(Returned, m, m.due)
 		}
 	}
 	for m := q.ages.first(); m != nil && !m.sent.Add(q.settings.retention).After(now); m = q.ages.first() {
 		q.forget(m)
-		q.observe(Expired, m, now)
+		q.observe(Expired, m, m.sent.Add(q.settings.retention))
 	}
 }
 

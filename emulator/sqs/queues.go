@@ -1,9 +1,9 @@
 package sqs
 
 import (
-	"context"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,15 +25,13 @@ type createQueueRequest struct {
 	Tags       map[string]string `json:"tags"`
 }
 
+func (r *createQueueRequest) queueName() string { return r.QueueName }
+
 type queueURLAnswer struct {
 	QueueURL string `json:"QueueUrl"`
 }
 
-type queueRequest struct {
-	QueueURL string `json:"QueueUrl"`
-}
-
-func (s *Server) createQueue(_ context.Context, in *createQueueRequest) (any, error) {
+func (s *Server) createQueue(_ *call, in *createQueueRequest) (any, error) {
 	given := maps.Clone(in.Attributes)
 	fifoValue, fifoGiven := given["FifoQueue"]
 	delete(given, "FifoQueue")
@@ -66,7 +64,7 @@ func (s *Server) createQueue(_ context.Context, in *createQueueRequest) (any, er
 	}
 	q := newQueue(in.QueueName, now)
 	q.url, q.arn, q.fifo = s.QueueURL(q.name), s.QueueARN(q.name), fifo
-	q.uid, q.observer = rand.Uint64(), s.options.Observe
+	q.uid, q.observer, q.prompt = rand.Uint64(), s.observer(), s.options.Observe != nil
 	attributes, err := merge(initialAttributes(fifo), given, fifo)
 	if err != nil {
 		return nil, err
@@ -116,10 +114,14 @@ func (s *Server) find(url string) (*queue, *apiError) {
 	return q, nil
 }
 
-func (s *Server) getQueueURL(_ context.Context, in *struct {
+type getQueueURLRequest struct {
 	QueueName              string
 	QueueOwnerAWSAccountID string `json:"QueueOwnerAWSAccountId"`
-}) (any, error) {
+}
+
+func (r *getQueueURLRequest) queueName() string { return r.QueueName }
+
+func (s *Server) getQueueURL(_ *call, in *getQueueURLRequest) (any, error) {
 	if in.QueueName == "" {
 		return nil, errMissing("QueueName")
 	}
@@ -127,105 +129,77 @@ func (s *Server) getQueueURL(_ context.Context, in *struct {
 	if owner == "" {
 		owner = s.options.AccountID
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	q, err := s.find(owner + "/" + in.QueueName)
-	if err != nil {
-		return nil, err
-	}
-	return queueURLAnswer{q.url}, nil
+	return s.on(owner+"/"+in.QueueName, func(q *queue, _ time.Time) (any, *apiError) {
+		return queueURLAnswer{q.url}, nil
+	})
 }
 
-func (s *Server) deleteQueue(_ context.Context, in *queueRequest) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	q, err := s.find(in.QueueURL)
-	if err != nil {
-		return nil, err
-	}
-	q.shut(errNoQueue(in.QueueURL))
-	delete(s.queues, q.name)
-	s.deleted[q.name] = time.Now()
-	return nothing{}, nil
+func (s *Server) deleteQueue(_ *call, in *queueRequest) (any, error) {
+	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
+		q.shut(errNoQueue(in.QueueURL))
+		delete(s.queues, q.name)
+		s.deleted[q.name] = now
+		return nothing{}, nil
+	})
 }
 
-func (s *Server) purgeQueue(_ context.Context, in *queueRequest) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	q, err := s.queue(in.QueueURL, now)
-	if err != nil {
-		return nil, err
-	}
-	if !q.purged.IsZero() && now.Before(q.purged.Add(purgeInterval)) {
-		e := prefixed("PurgeQueueInProgress", "Only one PurgeQueue operation on %s is allowed every 60 seconds.", q.name)
-		e.status = 403
-		return nil, e
-	}
-	q.purged = now
-	q.reset()
-	if q.observer != nil {
-		q.observer(Event{Time: now, Kind: Purged, Queue: q.name, QueueURL: q.url})
-	}
-	return nothing{}, nil
+func (s *Server) purgeQueue(_ *call, in *queueRequest) (any, error) {
+	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
+		if !q.purged.IsZero() && now.Before(q.purged.Add(purgeInterval)) {
+			err := prefixed("PurgeQueueInProgress", "Only one PurgeQueue operation on %s is allowed every 60 seconds.", q.name)
+			err.status = http.StatusForbidden
+			return nil, err
+		}
+		q.purged = now
+		q.reset()
+		if q.observer != nil {
+			q.observer(Event{Time: now, Kind: Purged, Queue: q.name, QueueURL: q.url})
+		}
+		return nothing{}, nil
+	})
 }
 
-func (s *Server) getQueueAttributes(_ context.Context, in *struct {
+func (s *Server) getQueueAttributes(_ *call, in *struct {
 	queueRequest
 	AttributeNames []string
 }) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	q, err := s.queue(in.QueueURL, now)
-	if err != nil {
-		return nil, err
-	}
-	values, err := q.readAttributes(in.AttributeNames)
-	if err != nil {
-		return nil, err
-	}
-	s.settle(q, now)
-	return struct {
-		Attributes map[string]string `json:",omitempty"`
-	}{values}, nil
+	return s.on(in.QueueURL, func(q *queue, _ time.Time) (any, *apiError) {
+		values, err := q.readAttributes(in.AttributeNames)
+		return struct {
+			Attributes map[string]string `json:",omitempty"`
+		}{values}, err
+	})
 }
 
-func (s *Server) setQueueAttributes(_ context.Context, in *struct {
+func (s *Server) setQueueAttributes(_ *call, in *struct {
 	queueRequest
 	Attributes map[string]string
 }) (any, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	q, err := s.queue(in.QueueURL, now)
-	if err != nil {
-		return nil, err
-	}
-	given := maps.Clone(in.Attributes)
-	if value, ok := given["FifoQueue"]; ok && q.fifo {
-		if value != "true" {
-			return nil, errAttributeValue("FifoQueue") // a queue's type never changes
-		}
-		delete(given, "FifoQueue")
-	}
 	if len(in.Attributes) == 0 {
 		return nil, errMissing("Attributes")
 	}
-	attributes, err := merge(q.attributes, given, q.fifo)
-	if err != nil {
-		return nil, err
-	}
-	if _, changed := given["RedrivePolicy"]; changed {
-		if err := s.checkRedrive(q, attributes); err != nil {
+	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
+		given := maps.Clone(in.Attributes)
+		if value, ok := given["FifoQueue"]; ok && q.fifo {
+			if value != "true" {
+				return nil, errAttributeValue("FifoQueue") // a queue's type never changes
+			}
+			delete(given, "FifoQueue")
+		}
+		attributes, err := merge(q.attributes, given, q.fifo)
+		if err != nil {
 			return nil, err
 		}
-	}
-	q.attributes, q.settings, q.modified = attributes, parseSettings(attributes), now
-	if q.fifo {
-		q.redelay()
-	}
-	q.advance(now)
-	s.settle(q, now)
-	return nothing{}, nil
+		if _, changed := given["RedrivePolicy"]; changed {
+			if err := s.checkRedrive(q, attributes); err != nil {
+				return nil, err
+			}
+		}
+		q.attributes, q.settings, q.modified = attributes, parseSettings(attributes), now
+		if q.fifo {
+			q.redelay()
+		}
+		q.advance(now)
+		return nothing{}, nil
+	})
 }

@@ -268,10 +268,3 @@ func TestTags(t *testing.T) {
 		}
 	})
 }
-
-func TestUnimplementedOperationsSaySo(t *testing.T) {
-	virtual(t, func(b *bench) {
-		_, err := b.StartMessageMoveTask(b.ctx, &awssqs.StartMessageMoveTaskInput{SourceArn: aws.String(b.server.QueueARN("dead"))})
-		wantType[*types.UnsupportedOperation](b, err)
-	})
-}

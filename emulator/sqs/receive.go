@@ -1,7 +1,6 @@
 package sqs
 
 import (
-	"context"
 	"slices"
 	"strconv"
 	"time"
@@ -63,14 +62,15 @@ func (in *receiveRequest) check() *apiError {
 	return nil
 }
 
-func (s *Server) receiveMessage(ctx context.Context, in *receiveRequest) (any, error) {
+func (s *Server) receiveMessage(c *call, in *receiveRequest) (any, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	deliveries, err := s.receive(ctx, in)
+	deliveries, err := s.receive(c, in)
 	if err != nil {
 		return nil, err
 	}
+	c.messages = len(deliveries)
 	messages := make([]receivedMessage, len(deliveries))
 	for i := range deliveries {
 		messages[i] = deliveries[i].answer(in)

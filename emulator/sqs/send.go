@@ -1,7 +1,6 @@
 package sqs
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -33,28 +32,20 @@ type sendAnswer struct {
 	SequenceNumber               string `json:",omitempty"`
 }
 
-func (s *Server) sendMessage(_ context.Context, in *struct {
+func (s *Server) sendMessage(c *call, in *struct {
 	queueRequest
 	sendEntry
 }) (any, error) {
-	draft := in.sendEntry.draft()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	q, err := s.queue(in.QueueURL, now)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := s.send(q, draft, now)
-	if err != nil {
-		return nil, err
-	}
-	s.settle(q, now)
-	answer.ID = "" // only entries of a batch have one
-	return answer, nil
+	c.messages = 1
+	d := in.sendEntry.draft()
+	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
+		answer, err := s.send(q, d, now)
+		d.answer.ID = "" // only entries of a batch have one
+		return answer, err
+	})
 }
 
-func (s *Server) sendMessageBatch(_ context.Context, in *struct {
+func (s *Server) sendMessageBatch(c *call, in *struct {
 	queueRequest
 	Entries []sendEntry
 }) (any, error) {
@@ -70,23 +61,18 @@ func (s *Server) sendMessageBatch(_ context.Context, in *struct {
 	if total > maxMessageBytes {
 		return nil, prefixed("BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", maxMessageBytes, total)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	q, err := s.queue(in.QueueURL, now)
-	if err != nil {
-		return nil, err
-	}
-	answer := &batchAnswer{Successful: []any{}}
-	for _, d := range drafts {
-		if sent, err := s.send(q, d, now); err != nil {
-			answer.fail(d.answer.ID, err)
-		} else {
-			answer.Successful = append(answer.Successful, sent)
+	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
+		answer := &batchAnswer{Successful: []any{}}
+		for _, d := range drafts {
+			var sent *sendAnswer
+			err := s.strikeEntry(c)
+			if err == nil {
+				sent, err = s.send(q, d, now)
+			}
+			answer.add(c, d.answer.ID, sent, err)
 		}
-	}
-	s.settle(q, now)
-	return answer, nil
+		return answer, nil
+	})
 }
 
 // draft is a message on its way into a queue: checked and hashed as far as

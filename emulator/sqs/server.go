@@ -20,6 +20,16 @@ type Options struct {
 	// answered. The server waits for it, so it must be quick, and it must not
 	// call the server: that would be a deadlock. Defaults to nothing.
 	Observe func(Event)
+	// Faults are there from the start; [Server.Inject] adds others.
+	Faults []Fault
+	// Seed decides which calls are struck by faults with a probability: the same
+	// seed strikes the same ones. Defaults to 0, a seed as any other.
+	Seed uint64
+	// History is how many calls and how many events are kept at most for
+	// [Server.Calls] and [Server.Events]; when there are more, the oldest go. An
+	// event keeps its message's body in memory. Defaults to 100,000; negative
+	// keeps none.
+	History int
 }
 
 var (
@@ -41,6 +51,14 @@ func (o Options) complete() (Options, error) {
 	if !accountPattern.MatchString(o.AccountID) {
 		return o, fmt.Errorf("sqs: Options.AccountID is %q: want 12 digits", o.AccountID)
 	}
+	for i, f := range o.Faults {
+		if err := f.validate(); err != nil {
+			return o, fmt.Errorf("sqs: Options.Faults[%d]: %w", i, err)
+		}
+	}
+	if o.History == 0 {
+		o.History = defaultHistory
+	}
 	return o, nil
 }
 
@@ -51,6 +69,9 @@ type Server struct {
 	invalid  error // what is wrong with the options: the answer to every request
 	endpoint string
 	listener *listener // nil unless made by Serve
+	faults   faultSet
+	history  history
+	ended    chan struct{} // closed by Close
 
 	// mu guards what follows and all queues. One lock for all, because a
 	// receive may move messages between queues, and because it gives the
@@ -68,13 +89,18 @@ type Server struct {
 // answered with.
 func New(o Options) *Server {
 	o, err := o.complete()
-	return &Server{
+	s := &Server{
 		options: o, invalid: err,
 		// .invalid never resolves: a client that lacks HTTPClient fails clearly.
 		endpoint: "http://sqs." + o.Region + ".invalid",
 		queues:   map[string]*queue{},
 		deleted:  map[string]time.Time{},
+		ended:    make(chan struct{}),
 	}
+	s.history.calls.limit, s.history.events.limit = o.History, o.History
+	s.faults.seed = o.Seed
+	s.faults.add(o.Faults)
+	return s
 }
 
 // URL returns the endpoint for clients: where [Serve] listens, else a made-up
@@ -108,6 +134,7 @@ func (s *Server) Close() error {
 		return nil
 	}
 	s.closed = true
+	close(s.ended)
 	for _, q := range s.queues {
 		q.shut(errClosed())
 	}
@@ -116,26 +143,4 @@ func (s *Server) Close() error {
 		return nil
 	}
 	return s.listener.close()
-}
-
-// queue finds the queue of a request and brings it up to now. The caller holds
-// the lock and calls settle when it is done.
-func (s *Server) queue(url string, now time.Time) (*queue, *apiError) {
-	q, err := s.find(url)
-	if err == nil {
-		q.advance(now)
-	}
-	return q, err
-}
-
-// settle serves the receivers that wait for what the request made visible, on
-// q and on the queues that messages were moved to.
-func (s *Server) settle(q *queue, now time.Time) {
-	s.touched = append(s.touched, q)
-	for len(s.touched) > 0 {
-		next := s.touched[len(s.touched)-1]
-		s.touched = s.touched[:len(s.touched)-1]
-		s.serve(next, now)
-		s.arm(next, now)
-	}
 }

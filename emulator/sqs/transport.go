@@ -23,6 +23,9 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer func() { _ = r.Body.Close() }() // read to its end; nothing is lost by an error
 	w := &recorder{header: http.Header{}}
 	t.server.ServeHTTP(w, r)
+	if w.broken != nil {
+		return nil, w.broken
+	}
 	if w.status == 0 {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -44,6 +47,7 @@ type recorder struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
+	broken error // the connection ended, in place of an answer
 }
 
 func (w *recorder) Header() http.Header { return w.header }

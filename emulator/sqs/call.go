@@ -1,0 +1,125 @@
+package sqs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// call is one request for an operation, from its decoding to its answer.
+type call struct {
+	ctx       context.Context
+	operation string
+	queue     string // name of the queue that it is about; "" for none
+	began     time.Time
+	// messages is how many were sent, received, or named by receipt handles;
+	// failed is how many of these were refused in a batch.
+	messages, failed int
+	struck           FaultKind
+}
+
+// operation knows how to decode a request and how to carry it out.
+type operation struct {
+	request func() any
+	run     func(*Server, *call, any) (any, error)
+}
+
+// handle makes an operation of a method that takes the decoded request.
+func handle[In any](run func(*Server, *call, *In) (any, error)) operation {
+	return operation{
+		request: func() any { return new(In) },
+		run:     func(s *Server, c *call, in any) (any, error) { return run(s, c, in.(*In)) },
+	}
+}
+
+// queueRequest is the part of a request that names its queue by URL.
+type queueRequest struct {
+	QueueURL string `json:"QueueUrl"`
+}
+
+func (r *queueRequest) queueName() string {
+	return r.QueueURL[strings.LastIndexByte(r.QueueURL, '/')+1:]
+}
+
+// call decodes a request, carries it out under the faults that are injected,
+// and keeps it in the history.
+func (s *Server) call(ctx context.Context, name string, body []byte) (any, error) {
+	op := operations[name]
+	c := &call{ctx: ctx, operation: name, began: time.Now()}
+	answer, err := s.carryOut(c, op, body)
+	s.history.addCall(c, err)
+	return answer, err
+}
+
+func (s *Server) carryOut(c *call, op operation, body []byte) (any, error) {
+	in := op.request()
+	if err := decode(body, in); err != nil {
+		return nil, err
+	}
+	if about, ok := in.(interface{ queueName() string }); ok {
+		c.queue = about.queueName()
+	}
+	if err := s.strikeBefore(c); err != nil {
+		return nil, err
+	}
+	answer, err := op.run(s, c, in)
+	if errors.Is(err, errGone) {
+		return nil, err
+	}
+	if s.strikes(c, LostAnswer) != nil {
+		return nil, errLostAnswer
+	}
+	return answer, err
+}
+
+// on carries out an operation on the queue of a URL: under the lock, on the
+// queue as it is now. Receivers that wait for what came of it are served.
+func (s *Server) on(url string, run func(q *queue, now time.Time) (any, *apiError)) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, err := s.find(url)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	q.advance(now)
+	answer, err := run(q, now)
+	s.settle(q, time.Now()) // a receive may have waited
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// settle serves the receivers that wait for what has become visible on q and
+// on the queues that messages were moved to.
+func (s *Server) settle(q *queue, now time.Time) {
+	s.touched = append(s.touched, q)
+	for len(s.touched) > 0 {
+		next := s.touched[len(s.touched)-1]
+		s.touched = s.touched[:len(s.touched)-1]
+		s.serve(next, now)
+		s.arm(next, now)
+	}
+}
+
+func decode(body []byte, in any) error {
+	body = bytes.TrimSpace(body)
+	if len(body) == 0 {
+		return nil // a request without parameters
+	}
+	if body[0] != '{' {
+		return errMalformed("The request body is not a JSON object.")
+	}
+	if !utf8.Valid(body) {
+		return errMalformed("The request body is not UTF-8.")
+	}
+	if err := json.Unmarshal(body, in); err != nil {
+		return errMalformed("The request body could not be decoded: %v.", err)
+	}
+	return nil
+}
