@@ -1,0 +1,342 @@
+package sqs_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+func (b *bench) inject(faults ...sqs.Fault) {
+	b.Helper()
+	if err := b.server.Inject(faults...); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// try sends a body and returns the error.
+func (b *bench) try(ctx context.Context, queue *string, body string) error {
+	_, err := b.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: queue, MessageBody: &body})
+	return err
+}
+
+func TestFaultsThatHaveNoEffect(t *testing.T) {
+	cases := map[string]struct {
+		fault sqs.Fault
+		check func(b *bench, err error)
+		ended string // what the history says
+	}{
+		"throttled": {sqs.Fault{Kind: sqs.Throttled}, func(b *bench, err error) { wantType[*types.RequestThrottled](b, err) }, "RequestThrottled"},
+		"failure":   {sqs.Fault{Kind: sqs.Failure}, func(b *bench, err error) { b.wantCode(err, "InternalError") }, "InternalError"},
+		"denied":    {sqs.Fault{Kind: sqs.Failure, Code: "AccessDenied"}, func(b *bench, err error) { b.wantCode(err, "AccessDenied") }, "AccessDenied"},
+		"a modelled code": {sqs.Fault{Kind: sqs.Failure, Code: "OverLimit"},
+			func(b *bench, err error) { wantType[*types.OverLimit](b, err) }, "OverLimit"},
+		"refused": {sqs.Fault{Kind: sqs.Refused}, func(b *bench, err error) {
+			if !errors.Is(err, syscall.ECONNREFUSED) {
+				b.Errorf("error %v", err)
+			}
+		}, "no answer"},
+		"hang": {sqs.Fault{Kind: sqs.Hang}, func(b *bench, err error) {
+			if !errors.Is(err, context.DeadlineExceeded) {
+				b.Errorf("error %v", err)
+			}
+		}, "no answer"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(b *bench) {
+				queue := b.queue("orders")
+				c.fault.Operation = "SendMessage"
+				b.inject(c.fault)
+				ctx, cancel := context.WithTimeout(b.ctx, time.Hour)
+				defer cancel()
+				c.check(b, b.try(ctx, queue, "a"))
+				b.counts(queue, "0", "0", "0")
+				if calls := b.server.Calls("SendMessage"); len(calls) != 1 || calls[0].Error != c.ended || calls[0].Fault != c.fault.Kind {
+					b.Errorf("calls %+v", calls)
+				}
+				b.server.ClearFaults()
+				b.send(queue, "a")
+				b.counts(queue, "1", "0", "0")
+			})
+		})
+	}
+}
+
+// The SDK's own retries make good what is not the sender's fault.
+func TestClientsRetryFaults(t *testing.T) {
+	for _, kind := range []sqs.FaultKind{sqs.Throttled, sqs.Failure, sqs.Refused, sqs.LostAnswer} {
+		t.Run(string(kind), func(t *testing.T) {
+			virtual(t, func(b *bench) {
+				queue := b.queue("orders")
+				b.inject(sqs.Fault{Kind: kind, Operation: "DeleteMessage", Times: 2})
+				b.send(queue, "a")
+				retrying := awssqs.New(b.Options(), func(o *awssqs.Options) { o.Retryer = retry.NewStandard() })
+				_, err := retrying.DeleteMessage(b.ctx, &awssqs.DeleteMessageInput{QueueUrl: queue, ReceiptHandle: b.one(queue).ReceiptHandle})
+				if err != nil {
+					b.Error(err)
+				}
+				b.counts(queue, "0", "0", "0")
+				if n := len(b.server.Calls("DeleteMessage")); n != 3 { // the SDK's default number of tries
+					b.Errorf("%d calls, want 3", n)
+				}
+			})
+		})
+	}
+}
+
+func TestLatency(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		b.inject(sqs.Fault{Kind: sqs.Latency, Latency: 7 * time.Second, Operation: "SendMessage"})
+		begin := time.Now()
+		b.send(queue, "a")
+		if took := time.Since(begin); took != 7*time.Second {
+			b.Errorf("took %v", took)
+		}
+		if call := b.server.Calls("SendMessage")[0]; call.Ended.Sub(call.Began) != 7*time.Second {
+			b.Errorf("%+v", call)
+		}
+		// A client that leaves meanwhile sends nothing.
+		ctx, cancel := context.WithTimeout(b.ctx, time.Second)
+		defer cancel()
+		if err := b.try(ctx, queue, "b"); !errors.Is(err, context.DeadlineExceeded) {
+			b.Errorf("error %v", err)
+		}
+		b.counts(queue, "1", "0", "0")
+	})
+}
+
+func TestCloseEndsWhatHangs(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		b.inject(sqs.Fault{Kind: sqs.Hang})
+		ended := make(chan error, 1)
+		go func() { ended <- b.try(b.ctx, queue, "a") }()
+		synctest.Wait()
+		if err := b.server.Close(); err != nil {
+			b.Error(err)
+		}
+		b.wantCode(<-ended, "ServiceUnavailable")
+	})
+}
+
+func TestLostAnswer(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		b.inject(sqs.Fault{Kind: sqs.LostAnswer, Times: 1})
+		if err := b.try(b.ctx, queue, "a"); !errors.Is(err, syscall.ECONNRESET) {
+			b.Errorf("error %v", err)
+		}
+		b.counts(queue, "1", "0", "0")
+		if calls := b.server.Calls("SendMessage"); len(calls) != 1 || calls[0].Error != "no answer" || calls[0].Fault != sqs.LostAnswer {
+			b.Errorf("calls %+v", calls)
+		}
+	})
+}
+
+func TestEntryFailure(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		b.inject(
+			sqs.Fault{Kind: sqs.EntryFailure, Operation: "SendMessageBatch", Skip: 1, Times: 1},
+			sqs.Fault{Kind: sqs.EntryFailure, Operation: "DeleteMessageBatch", Code: "ReceiptHandleIsInvalid"})
+		out, err := b.SendMessageBatch(b.ctx, &awssqs.SendMessageBatchInput{QueueUrl: queue, Entries: []types.SendMessageBatchRequestEntry{
+			{Id: aws.String("1"), MessageBody: aws.String("a")},
+			{Id: aws.String("2"), MessageBody: aws.String("b")},
+			{Id: aws.String("3"), MessageBody: aws.String("c")},
+		}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(out.Failed) != 1 || *out.Failed[0].Id != "2" || *out.Failed[0].Code != "InternalError" || out.Failed[0].SenderFault {
+			b.Errorf("failed %+v", out.Failed)
+		}
+		if call := b.server.Calls("SendMessageBatch")[0]; call.Messages != 3 || call.Failed != 1 || call.Error != "" || call.Queue != "orders" {
+			b.Errorf("%+v", call)
+		}
+		messages := b.receive(queue)
+		if bodies(messages) != "a c" {
+			b.Errorf("received %q", bodies(messages))
+		}
+		deleted, err := b.DeleteMessageBatch(b.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: queue, Entries: []types.DeleteMessageBatchRequestEntry{
+			{Id: aws.String("1"), ReceiptHandle: messages[0].ReceiptHandle}}})
+		if err != nil || len(deleted.Failed) != 1 || !deleted.Failed[0].SenderFault {
+			b.Errorf("%+v, %v", deleted, err)
+		}
+		b.counts(queue, "0", "2", "0")
+	})
+}
+
+func TestDuplicateDelivery(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		b.send(queue, "a", "b", "c")
+		b.inject(sqs.Fault{Kind: sqs.DuplicateDelivery, Skip: 1, Times: 1})
+		first := b.receive(queue)
+		if bodies(first) != "a b c" {
+			b.Fatalf("received %q: a receive never returns a message twice", bodies(first))
+		}
+		second := b.receive(queue)
+		if bodies(second) != "b" || second[0].Attributes["ApproximateReceiveCount"] != "2" {
+			b.Fatalf("then %q", bodies(second))
+		}
+		if err := b.delete(queue, first[1].ReceiptHandle); err != nil {
+			b.Error(err) // an old handle: succeeds, and deletes nothing
+		}
+		b.counts(queue, "0", "3", "0")
+		// Order and exactly-once processing are what FIFO queues promise.
+		b.server.ClearFaults()
+		b.inject(sqs.Fault{Kind: sqs.DuplicateDelivery}, sqs.Fault{Kind: sqs.OutOfOrder}, sqs.Fault{Kind: sqs.EmptyReceive})
+		fifo := b.queue("orders.fifo")
+		b.sendFIFO(fifo, "g", "a", "b", "c")
+		if got := bodies(b.receive(fifo)); got != "a b c" {
+			b.Errorf("FIFO: %q", got)
+		}
+		b.counts(fifo, "0", "3", "0")
+	})
+}
+
+func TestOutOfOrder(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		all := strings.Fields("a b c d e f g h")
+		b.send(queue, all...)
+		b.inject(sqs.Fault{Kind: sqs.OutOfOrder})
+		got := strings.Fields(bodies(b.receive(queue)))
+		inOrder := true
+		for i, body := range got {
+			inOrder = inOrder && body == all[i]
+		}
+		if len(got) != len(all) || inOrder {
+			b.Errorf("received %v", got)
+		}
+	})
+}
+
+func TestEmptyReceive(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		b.send(queue, "a")
+		b.inject(sqs.Fault{Kind: sqs.EmptyReceive})
+		if got := b.receive(queue); len(got) != 0 {
+			b.Errorf("a short poll received %q", bodies(got))
+		}
+		if got := bodies(b.receive(queue, waiting(1))); got != "a" {
+			b.Errorf("a long poll received %q", got)
+		}
+	})
+}
+
+// pattern tells which of n sends were struck.
+func pattern(t *testing.T, seed uint64, n int, others bool, faults ...sqs.Fault) string {
+	var struck strings.Builder
+	synctest.Test(t, func(t *testing.T) {
+		server := sqs.New(sqs.Options{Seed: seed, Faults: faults})
+		defer server.Close()
+		b := &bench{T: t, Client: newClient(server), ctx: t.Context(), server: server}
+		queue := b.queue("orders")
+		for range n {
+			if others {
+				b.attributes(queue)
+			}
+			struck.WriteByte(".x"[btoi(b.try(b.ctx, queue, "a") != nil)])
+		}
+	})
+	return struck.String()
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func TestWhichCallsAreStruck(t *testing.T) {
+	throttled := func(f sqs.Fault) sqs.Fault { f.Kind, f.Operation = sqs.Throttled, "SendMessage"; return f }
+	for name, c := range map[string]struct {
+		fault sqs.Fault
+		want  string
+	}{
+		"every one":           {sqs.Fault{}, "xxxxxx"},
+		"all but the first":   {sqs.Fault{Skip: 1}, ".xxxxx"},
+		"two of them":         {sqs.Fault{Skip: 3, Times: 2}, "...xx."},
+		"of this queue":       {sqs.Fault{Queue: "orders"}, "xxxxxx"},
+		"of another queue":    {sqs.Fault{Queue: "order"}, "......"},
+		"another probability": {sqs.Fault{Probability: 1}, "xxxxxx"},
+	} {
+		if got := pattern(t, 0, 6, false, throttled(c.fault)); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+	const n = 400
+	some := throttled(sqs.Fault{Probability: 0.25})
+	one := pattern(t, 1, n, false, some)
+	if count := strings.Count(one, "x"); count < n/4-40 || count > n/4+40 {
+		t.Errorf("%d of %d calls struck at a probability of 0.25", count, n)
+	}
+	if other := pattern(t, 1, n, true, some, sqs.Fault{Kind: sqs.Latency, Latency: time.Second, Probability: 0.5}); other != one {
+		t.Error("the same seed struck other calls because of what other calls and faults did")
+	}
+	if pattern(t, 2, n, false, some) == one {
+		t.Error("another seed struck the same calls")
+	}
+	times := pattern(t, 1, n, false, throttled(sqs.Fault{Probability: 0.25, Times: 3}))
+	if strings.Count(times, "x") != 3 {
+		t.Error("Times counts calls that were not struck")
+	}
+}
+
+func TestInvalidFaults(t *testing.T) {
+	for want, f := range map[string]sqs.Fault{
+		`Fault.Kind is ""`:             {},
+		`Fault.Kind is "slow"`:         {Kind: "slow"},
+		"Fault.Operation":              {Kind: sqs.Hang, Operation: "Receive"},
+		`Operation of kind "out of`:    {Kind: sqs.OutOfOrder, Operation: "SendMessage"},
+		"Fault.Probability":            {Kind: sqs.Hang, Probability: 1.1},
+		"Fault.Skip":                   {Kind: sqs.Hang, Skip: -1},
+		"Fault.Times":                  {Kind: sqs.Hang, Times: -1},
+		`Latency of kind "latency" is`: {Kind: sqs.Latency},
+		`Latency of kind "hang"`:       {Kind: sqs.Hang, Latency: time.Second},
+		"Fault.Code":                   {Kind: sqs.Throttled, Code: "AccessDenied"},
+	} {
+		server := sqs.New(sqs.Options{})
+		if err := server.Inject(sqs.Fault{Kind: sqs.Hang}, f); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: error %v, want %q", f, err, want)
+		}
+		if _, err := sqs.Serve("127.0.0.1:0", sqs.Options{Faults: []sqs.Fault{f}}); err == nil || !strings.Contains(err.Error(), "Options.Faults[0]") {
+			t.Errorf("Serve: %v", err)
+		}
+		if _, err := newClient(server).ListQueues(t.Context(), &awssqs.ListQueuesInput{}); err != nil {
+			t.Errorf("a fault was added beside an invalid one: %v", err)
+		}
+	}
+}
+
+func TestBrokenConnectionsOverASocket(t *testing.T) {
+	for _, kind := range []sqs.FaultKind{sqs.Refused, sqs.LostAnswer} {
+		b := serve(t, sqs.Options{})
+		queue := b.queue("orders")
+		b.inject(sqs.Fault{Kind: kind, Operation: "SendMessage"})
+		if err := b.try(b.ctx, queue, "a"); err == nil {
+			t.Errorf("%s: no error", kind)
+		} else {
+			var answer interface{ ErrorCode() string }
+			if errors.As(err, &answer) {
+				t.Errorf("%s: the error %v was answered", kind, err)
+			}
+		}
+		b.counts(queue, map[sqs.FaultKind]string{sqs.Refused: "0", sqs.LostAnswer: "1"}[kind], "0", "0")
+	}
+}
