@@ -1,0 +1,66 @@
+package mailer
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// The first sixty receives are refused, and half of the deletes take effect
+// without an answer. No mail is lost, none is sent twice, and the outage makes
+// no storm of requests.
+func TestMailerInAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := sqs.New(sqs.Options{Seed: 1, Faults: []sqs.Fault{
+			{Kind: sqs.Refused, Operation: "ReceiveMessage", Times: 60},
+			{Kind: sqs.LostAnswer, Operation: "DeleteMessage", Probability: 0.5},
+		}})
+		defer server.Close()
+		client := awssqs.New(awssqs.Options{
+			Region:       "us-east-1",
+			BaseEndpoint: aws.String(server.URL()),
+			HTTPClient:   server.HTTPClient(),
+			Credentials:  credentials.NewStaticCredentialsProvider("any", "any", ""),
+		})
+		mails := createQueue(t, client, "mails", nil)
+		for _, mail := range []string{"a", "b", "c", "d", "e", "f"} {
+			sendMessage(t, client, mails, mail)
+		}
+
+		sent := map[string]int{}
+		mailer := &Mailer{SQS: client, Queue: mails, Send: func(_ context.Context, mail string) error {
+			sent[mail]++
+			return nil
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		mailer.Run(ctx)
+
+		for _, e := range server.Events(sqs.Sent) {
+			if sent[e.Body] != 1 {
+				t.Errorf("mail %s was sent %d times", e.Body, sent[e.Body])
+			}
+		}
+		if deleted := server.Events(sqs.Deleted); len(deleted) != 6 {
+			t.Errorf("%d mails were deleted", len(deleted))
+		}
+		struck := map[sqs.FaultKind][]sqs.Call{}
+		for _, call := range server.Calls() {
+			struck[call.Fault] = append(struck[call.Fault], call)
+		}
+		if len(struck[sqs.LostAnswer]) == 0 {
+			t.Error("no answer was lost: the test shows nothing")
+		}
+		refused := struck[sqs.Refused]
+		if took := refused[len(refused)-1].Ended.Sub(refused[0].Began); took < 20*time.Second {
+			t.Errorf("%d receives within %v", len(refused), took)
+		}
+	})
+}
