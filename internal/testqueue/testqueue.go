@@ -37,18 +37,18 @@ type Queue struct {
 	DeadLetterURL, DeadLetterARN string
 
 	// Fault, if set, sees each call before the server does. What it returns
-	// that is not nil is the answer instead of the server's.
+	// that is not nil is the answer instead of the server's: it can be one that
+	// no server gives.
 	Fault func(operation string, r *http.Request) (*http.Response, error)
 
-	mu     sync.Mutex
-	events []sqs.Event
-	calls  []string
+	mu    sync.Mutex
+	calls []string
 }
 
 // New makes a standard queue, or a FIFO queue.
 func New(t testing.TB, fifo bool) *Queue {
 	q := &Queue{t: t}
-	q.server = sqs.New(sqs.Options{Region: "eu-west-1", AccountID: "123456789012", Observe: q.observe})
+	q.server = sqs.New(sqs.Options{Region: "eu-west-1", AccountID: "123456789012"})
 	t.Cleanup(func() { _ = q.server.Close() })
 	q.Client = awssqs.New(awssqs.Options{
 		Region:       "eu-west-1",
@@ -78,12 +78,6 @@ func (q *Queue) create(name string, attributes map[string]string) string {
 		q.t.Fatal(err)
 	}
 	return *out.QueueUrl
-}
-
-func (q *Queue) observe(e sqs.Event) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.events = append(q.events, e)
 }
 
 // RoundTrip notes the operation and answers by Fault or the server.
@@ -129,17 +123,7 @@ func (q *Queue) ForgetCalls() {
 }
 
 // Events returns what happened to messages of a kind.
-func (q *Queue) Events(kind sqs.Kind) []sqs.Event {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	var list []sqs.Event
-	for _, e := range q.events {
-		if e.Kind == kind {
-			list = append(list, e)
-		}
-	}
-	return list
-}
+func (q *Queue) Events(kind sqs.Kind) []sqs.Event { return q.server.Events(kind) }
 
 // Send sends bodies to the queue; on a FIFO queue a body's group is what
 // precedes its first colon.
