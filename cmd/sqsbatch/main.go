@@ -1,6 +1,7 @@
 // Command sqsbatch is the tool that goes with the toolkit.
 //
 //	sqsbatch local     run a function against an embedded SQS and Lambda
+//	sqsbatch sqs       serve the embedded SQS by itself
 //	sqsbatch version   say which version this is
 package main
 
@@ -14,7 +15,9 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
 )
 
 const usage = `sqsbatch is the tool that goes with the sqsbatch toolkit.
@@ -22,22 +25,23 @@ const usage = `sqsbatch is the tool that goes with the sqsbatch toolkit.
 Usage:
   sqsbatch local     run a function against an embedded SQS and Lambda, with the
                      settings of its template, and show what becomes of each record
+  sqsbatch sqs       serve the embedded SQS by itself, for programs in any language
   sqsbatch version   say which version this is
   sqsbatch help      show this
 
-sqsbatch local -h tells more.
+sqsbatch local -h and sqsbatch sqs -h tell more.
 `
 
 func main() {
 	interrupts := make(chan os.Signal, 2)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	os.Exit(run(os.Args[1:], local.IO{
+	os.Exit(run(os.Args[1:], cli.IO{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Interrupts: interrupts,
 	}))
 }
 
 // run returns the exit status.
-func run(args []string, tio local.IO) int {
+func run(args []string, tio cli.IO) int {
 	command := "help"
 	if len(args) > 0 {
 		command, args = args[0], args[1:]
@@ -45,6 +49,8 @@ func run(args []string, tio local.IO) int {
 	switch command {
 	case "local":
 		return status(command, local.Run(context.Background(), args, tio), tio.Stderr)
+	case "sqs":
+		return status(command, serve.Run(context.Background(), args, tio), tio.Stderr)
 	case "version", "--version", "-version":
 		fmt.Fprintln(tio.Stdout, "sqsbatch "+version())
 		return 0
@@ -62,7 +68,7 @@ func status(command string, err error, stderr io.Writer) int {
 		return 0
 	}
 	fmt.Fprintf(stderr, "sqsbatch %s: %v\n", command, err)
-	var wrong *local.UsageError
+	var wrong *cli.UsageError
 	if errors.As(err, &wrong) {
 		return 2
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 )
 
@@ -59,7 +60,7 @@ Resources:
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, side bytes.Buffer
-			err := local.Run(t.Context(), append(tt.args, "--timeout", "1m"), local.IO{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &side})
+			err := local.Run(t.Context(), append(tt.args, "--timeout", "1m"), cli.IO{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &side})
 			if err == nil {
 				t.Fatalf("no error; it printed\n%s", out.String())
 			}

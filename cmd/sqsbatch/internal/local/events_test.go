@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 	"github.com/sqsbatch/sqsbatch/events"
 )
@@ -91,7 +92,7 @@ func firstInvocation(t *testing.T, name string) []line {
 		interrupts <- os.Interrupt
 		interrupts <- os.Interrupt
 	}}
-	if err := local.Run(context.Background(), args, local.IO{Stdout: out, Stderr: io.Discard, Interrupts: interrupts}); err != nil {
+	if err := local.Run(context.Background(), args, cli.IO{Stdout: out, Stderr: io.Discard, Interrupts: interrupts}); err != nil {
 		t.Fatal(err)
 	}
 	var lines []line
@@ -134,7 +135,7 @@ func TestNothingToSend(t *testing.T) {
 	var out, side bytes.Buffer
 	err := local.Run(t.Context(), []string{
 		"--template", filepath.Join(root, "template.yaml"), "--event", filepath.Join(root, "events", "empty.json"), "--once",
-	}, local.IO{Stdout: &out, Stderr: &side})
+	}, cli.IO{Stdout: &out, Stderr: &side})
 	if err != nil {
 		t.Fatal(err)
 	}

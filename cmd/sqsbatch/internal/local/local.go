@@ -18,18 +18,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 )
-
-// IO is how the command meets its caller.
-type IO struct {
-	Stdin          io.Reader
-	Stdout, Stderr io.Writer
-	// Interrupts asks to end, the first time after what is under way, the
-	// second time at once. Nil means never.
-	Interrupts <-chan os.Signal
-}
 
 var (
 	errInterrupted = errors.New("interrupted")
@@ -37,8 +29,9 @@ var (
 	errTimeout     = errors.New("timeout")
 )
 
-// Run runs the command. The error is a [*UsageError] for a wrong command line.
-func Run(ctx context.Context, args []string, tio IO) error {
+// Run runs the command. The first interrupt ends it after what is under way, a
+// second one at once. The error is a [*cli.UsageError] for a wrong command line.
+func Run(ctx context.Context, args []string, tio cli.IO) error {
 	o, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		_, err = io.WriteString(tio.Stdout, Usage)

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 )
 
@@ -35,7 +36,7 @@ type line struct {
 func run(t *testing.T, stdin string, args ...string) ([]line, error) {
 	t.Helper()
 	var out, side bytes.Buffer
-	err := local.Run(t.Context(), append(args, "--output", "json"), local.IO{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &side})
+	err := local.Run(t.Context(), append(args, "--output", "json"), cli.IO{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &side})
 	if t.Failed() || err != nil {
 		t.Log(side.String())
 	}
@@ -249,7 +250,7 @@ func TestInterrupt(t *testing.T) {
 		if once {
 			args = append(args, "--once")
 		}
-		err := local.Run(context.Background(), args, local.IO{
+		err := local.Run(context.Background(), args, cli.IO{
 			Stdin: strings.NewReader("fail\n"), Stdout: out, Stderr: &bytes.Buffer{}, Interrupts: interrupts,
 		})
 		if (err != nil) != once {

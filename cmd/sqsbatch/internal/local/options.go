@@ -1,12 +1,10 @@
 package local
 
 import (
-	"errors"
-	"flag"
-	"fmt"
-	"io"
 	"strings"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 )
 
 // options are the command line of `sqsbatch local`.
@@ -18,8 +16,8 @@ type options struct {
 	template   string
 	function   string
 	queue      string
-	parameters assignments
-	env        assignments
+	parameters cli.Assignments
+	env        cli.Assignments
 	addr       string
 	once       bool
 	timeout    time.Duration
@@ -75,24 +73,13 @@ Exit status: 0 when all went through (dead letters included), 1 when something
 could not run or --once ended before its messages did, 2 for a wrong command line.
 `
 
-// A UsageError is a command line that cannot be meant.
-type UsageError struct{ msg string }
-
-// Error says what is wrong and where the flags are explained.
-func (e *UsageError) Error() string {
-	return e.msg + "; `sqsbatch local -h` explains the flags"
-}
-
-func usagef(format string, args ...any) error {
-	return &UsageError{fmt.Sprintf(format, args...)}
-}
+func usagef(format string, args ...any) error { return cli.Usagef("local", format, args...) }
 
 // parse reads the command line; flags may stand before and after the package.
 // The error is flag.ErrHelp when help is asked for.
 func parse(args []string) (options, error) {
-	o := options{parameters: assignments{}, env: assignments{}}
-	fs := flag.NewFlagSet("local", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
+	o := options{parameters: cli.Assignments{}, env: cli.Assignments{}}
+	fs := cli.NewFlagSet("local")
 	fs.StringVar(&o.event, "event", "", "")
 	fs.BoolVar(&o.noSamples, "no-samples", false, "")
 	fs.StringVar(&o.template, "template", "", "")
@@ -105,11 +92,8 @@ func parse(args []string) (options, error) {
 	fs.DurationVar(&o.timeout, "timeout", 0, "")
 	fs.StringVar(&o.output, "output", "text", "")
 	for {
-		if err := fs.Parse(args); err != nil {
-			if errors.Is(err, flag.ErrHelp) {
-				return o, err
-			}
-			return o, usagef("%s", strings.Replace(err.Error(), "flag provided but not defined: -", "unknown flag --", 1))
+		if err := cli.Parse(fs, args); err != nil {
+			return o, err
 		}
 		if fs.NArg() == 0 {
 			break
@@ -152,39 +136,4 @@ func (o *options) check() error {
 		return usagef("--once ends when everything sent is done, and --no-samples sends nothing; give one")
 	}
 	return nil
-}
-
-// assignments collects KEY=VALUE.
-type assignments map[string]string
-
-// String implements flag.Value.
-func (a assignments) String() string { return "" }
-
-// Set implements flag.Value; several assignments may stand in one argument,
-// separated by blanks, as SAM's commands take them.
-func (a assignments) Set(s string) error {
-	key, value, ok := strings.Cut(s, "=")
-	if !ok || key == "" || strings.ContainsAny(key, " \t") {
-		return errors.New("it must be written as KEY=VALUE")
-	}
-	if fields := strings.Fields(value); len(fields) > 1 && allAssign(fields[1:]) {
-		a[key] = fields[0]
-		for _, f := range fields[1:] {
-			if err := a.Set(f); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	a[key] = value
-	return nil
-}
-
-func allAssign(fields []string) bool {
-	for _, f := range fields {
-		if i := strings.Index(f, "="); i < 1 {
-			return false
-		}
-	}
-	return true
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 )
 
@@ -30,8 +31,8 @@ func TestCommandLine(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {
-			err := local.Run(t.Context(), strings.Fields(tt.args), local.IO{})
-			var usage *local.UsageError
+			err := local.Run(t.Context(), strings.Fields(tt.args), cli.IO{})
+			var usage *cli.UsageError
 			if !errors.As(err, &usage) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "-h") {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
@@ -42,7 +43,7 @@ func TestCommandLine(t *testing.T) {
 // TestHelp: the help names every flag and goes to standard output.
 func TestHelp(t *testing.T) {
 	var out bytes.Buffer
-	if err := local.Run(t.Context(), []string{"./x", "-h"}, local.IO{Stdout: &out}); err != nil {
+	if err := local.Run(t.Context(), []string{"./x", "-h"}, cli.IO{Stdout: &out}); err != nil {
 		t.Fatal(err)
 	}
 	for _, flag := range []string{"event", "no-samples", "template", "function", "queue", "parameter-overrides", "env", "addr", "once", "timeout", "output"} {

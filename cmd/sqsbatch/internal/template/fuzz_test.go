@@ -8,7 +8,7 @@ import (
 )
 
 // FuzzResolve: whatever the file holds, there is a deployment or an error, and
-// a deployment is complete.
+// a deployment is complete. So are the queues by themselves.
 func FuzzResolve(f *testing.F) {
 	full, err := os.ReadFile("testdata/full.yaml")
 	if err != nil {
@@ -23,6 +23,12 @@ func FuzzResolve(f *testing.F) {
 		tmpl, err := template.Parse(data)
 		if err != nil {
 			return
+		}
+		queues, _, err := tmpl.Queues(template.Options{})
+		for _, q := range queues {
+			if err == nil && (q.ARN == "" || q.Attributes == nil) {
+				t.Errorf("%+v", q)
+			}
 		}
 		d, err := tmpl.Resolve(template.Options{Function: "F"})
 		if err != nil {

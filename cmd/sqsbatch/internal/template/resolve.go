@@ -2,6 +2,7 @@ package template
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -38,10 +39,8 @@ func (e *ChoiceError) Error() string {
 // [*ChoiceError], or names the file, the line and what cannot be known.
 func (t *Template) Resolve(o Options) (*Deployment, error) {
 	e := &evaluator{t: t, o: o.withDefaults()}
-	for name := range o.Parameters {
-		if child(child(t.root, "Parameters"), name) == nil {
-			return nil, e.errorf(nil, "the template has no parameter %s", name)
-		}
+	if err := e.checkParameters(); err != nil {
+		return nil, err
 	}
 	s, more, err := e.choose()
 	if err != nil {
@@ -61,6 +60,16 @@ func (t *Template) Resolve(o Options) (*Deployment, error) {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("event %s is disabled in the template; it is enabled here", d.Event.Name))
 	}
 	return d, e.queues(d)
+}
+
+// checkParameters finds values for parameters that the template does not have.
+func (e *evaluator) checkParameters() error {
+	for _, name := range slices.Sorted(maps.Keys(e.o.Parameters)) {
+		if child(child(e.t.root, "Parameters"), name) == nil {
+			return e.errorf(nil, "the template has no parameter %s", name)
+		}
+	}
+	return nil
 }
 
 // choose finds the mapping that the options mean.

@@ -22,6 +22,9 @@ func Body(body string) string {
 	return clean(strings.Join(strings.Fields(body), " "))
 }
 
+// Brief is Body, cut to at most width characters.
+func Brief(body string, width int) string { return fit(Body(body), width) }
+
 // object writes the members of a JSON object.
 func object(s string) (string, bool) {
 	members, ok := parseObject(s)

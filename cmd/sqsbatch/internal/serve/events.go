@@ -1,0 +1,180 @@
+package serve
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+const (
+	// waitingEvents may be observed before the server waits for the output.
+	waitingEvents = 256
+	// endTimeout bounds how long the end waits for an output that nobody reads.
+	endTimeout = time.Second
+	// shownBody is how many characters of a body a line shows.
+	shownBody = 60
+)
+
+// An eventLog writes what happens to messages, in the order in which it
+// happens, from a goroutine of its own: the server waits for its observer. A
+// nil one does nothing.
+type eventLog struct {
+	events         chan sqs.Event
+	started, ended chan struct{}
+	done           chan error // what became of writing
+	once           sync.Once
+}
+
+// newEventLog returns a log whose lines wait for start.
+func newEventLog(w io.Writer, output string) *eventLog {
+	l := &eventLog{
+		events:  make(chan sqs.Event, waitingEvents),
+		started: make(chan struct{}), ended: make(chan struct{}),
+		done: make(chan error, 1),
+	}
+	format := textEvent
+	if output == "json" {
+		format = jsonEvent
+	}
+	go func() { l.done <- l.run(bufio.NewWriter(w), format) }()
+	return l
+}
+
+// start lets the lines out, after what is printed at the start.
+func (l *eventLog) start() {
+	if l != nil {
+		close(l.started)
+	}
+}
+
+// observe is the server's observer.
+func (l *eventLog) observe(e sqs.Event) {
+	select {
+	case l.events <- e:
+	case <-l.ended:
+	}
+}
+
+// end writes what was observed until now and stops.
+func (l *eventLog) end() (err error) {
+	if l == nil {
+		return nil
+	}
+	l.once.Do(func() {
+		close(l.ended)
+		select {
+		case err = <-l.done:
+		case <-time.After(endTimeout):
+		}
+	})
+	return err
+}
+
+func (l *eventLog) run(w *bufio.Writer, format func(io.Writer, sqs.Event)) (failed error) {
+	flush := func() {
+		if err := w.Flush(); err != nil {
+			failed = fmt.Errorf("--verbose: %w", err)
+			w.Reset(io.Discard) // the server must not wait for what cannot be written
+		}
+	}
+	var early []sqs.Event // clients may come before the start is printed
+	for waiting := true; waiting; {
+		select {
+		case e := <-l.events:
+			early = append(early, e)
+		case <-l.started:
+			waiting = false
+		case <-l.ended:
+			return nil
+		}
+	}
+	for _, e := range early {
+		format(w, e)
+	}
+	for {
+		e, ok := l.next(flush)
+		if !ok {
+			flush()
+			return failed
+		}
+		format(w, e)
+	}
+}
+
+// next returns the next event, and false when the log has ended and none is
+// left. It calls idle before it waits.
+func (l *eventLog) next(idle func()) (e sqs.Event, ok bool) {
+	select {
+	case e = <-l.events:
+		return e, true
+	default:
+		idle()
+	}
+	select {
+	case e = <-l.events:
+		return e, true
+	case <-l.ended:
+	}
+	select {
+	case e = <-l.events:
+		return e, true
+	default:
+		return e, false
+	}
+}
+
+// textEvent writes a line for a person. Errors stay in the writer, for Flush.
+func textEvent(w io.Writer, e sqs.Event) {
+	parts := []string{
+		e.Time.Format("15:04:05.000"), fmt.Sprintf("%-10s", e.Kind), e.Queue,
+	}
+	if e.MessageID != "" {
+		parts = append(parts, e.MessageID[:min(8, len(e.MessageID))])
+	}
+	if e.MessageGroupID != "" {
+		parts = append(parts, "group="+e.MessageGroupID)
+	}
+	if e.ReceiveCount > 0 {
+		parts = append(parts, "receives="+fmt.Sprint(e.ReceiveCount))
+	}
+	if e.Visibility > 0 {
+		parts = append(parts, "hidden="+e.Visibility.Round(time.Millisecond).String())
+	}
+	if e.DeadLetterQueue != "" {
+		parts = append(parts, "to="+e.DeadLetterQueue)
+	}
+	if e.Body != "" && e.Kind != sqs.Purged {
+		parts = append(parts, view.Brief(e.Body, shownBody))
+	}
+	_, _ = io.WriteString(w, strings.Join(parts, "  ")+"\n")
+}
+
+// jsonEvent writes a line for a program.
+func jsonEvent(w io.Writer, e sqs.Event) {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(struct {
+		Type              string    `json:"type"`
+		Time              time.Time `json:"time"`
+		Event             sqs.Kind  `json:"event"`
+		Queue             string    `json:"queue"`
+		MessageID         string    `json:"messageId,omitempty"`
+		Body              string    `json:"body,omitempty"`
+		ReceiveCount      int       `json:"receiveCount"`
+		VisibilitySeconds float64   `json:"visibilitySeconds"`
+		MessageGroupID    string    `json:"messageGroupId,omitempty"`
+		DeduplicationID   string    `json:"messageDeduplicationId,omitempty"`
+		SequenceNumber    string    `json:"sequenceNumber,omitempty"`
+		DeadLetterQueue   string    `json:"deadLetterQueue,omitempty"`
+	}{
+		"message", e.Time.UTC(), e.Kind, e.Queue, e.MessageID, e.Body, e.ReceiveCount, e.Visibility.Seconds(),
+		e.MessageGroupID, e.DeduplicationID, e.SequenceNumber, e.DeadLetterQueue,
+	})
+}

@@ -1,0 +1,182 @@
+package serve_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
+)
+
+// session runs the command in this process, lets use work with it, and returns
+// the lines that follow the one of the start.
+func session(t *testing.T, use func(*awssqs.Client, string), args ...string) []string {
+	t.Helper()
+	r, w := io.Pipe()
+	interrupts := make(chan os.Signal, 1)
+	ran := make(chan error, 1)
+	go func() {
+		err := serve.Run(t.Context(), append(args, "--addr", "127.0.0.1:0"), cli.IO{Stdout: w, Stderr: io.Discard, Interrupts: interrupts})
+		ran <- errors.Join(err, w.Close())
+	}()
+	out := bufio.NewReader(r)
+	var endpoint string
+	for endpoint == "" {
+		line, err := out.ReadString('\n')
+		if err != nil {
+			t.Fatal(err, <-ran)
+		}
+		endpoint = regexp.MustCompile(`http://127.0.0.1:\d+`).FindString(line)
+	}
+	rest := make(chan []byte, 1)
+	go func() {
+		text, _ := io.ReadAll(out) // a pipe has no other end than the writer's
+		rest <- text
+	}()
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL_SQS": endpoint, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"} {
+		t.Setenv(name, value)
+	}
+	use(newClient(t), endpoint+"/000000000000/")
+	interrupts <- os.Interrupt
+	text := <-rest
+	if err := <-ran; err != nil {
+		t.Fatal(err)
+	}
+	_, after, ok := strings.Cut(string(text), "ready\n")
+	if !ok {
+		after = string(text)
+	}
+	return strings.Split(strings.TrimSuffix(after, "\n"), "\n")
+}
+
+// lifeOfTwo has one message dead-lettered and another deleted.
+func lifeOfTwo(t *testing.T) func(*awssqs.Client, string) {
+	return func(client *awssqs.Client, urls string) {
+		ctx := t.Context()
+		orders := aws.String(urls + "orders.fifo")
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		receive := func() *string {
+			t.Helper()
+			got, err := client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: orders})
+			must(err)
+			if len(got.Messages) == 0 {
+				return nil
+			}
+			return got.Messages[0].ReceiptHandle
+		}
+		for _, body := range []string{`{"id": 7, "note": "a\u202eb"}`, `{"id": 7, "note": "a\u202eb"}`, "second"} {
+			_, err := client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: orders, MessageBody: &body, MessageGroupId: aws.String("g")})
+			must(err)
+		}
+		handle := receive()
+		_, err := client.ChangeMessageVisibility(ctx, &awssqs.ChangeMessageVisibilityInput{QueueUrl: orders, ReceiptHandle: handle})
+		must(err)
+		_, err = client.DeleteMessage(ctx, &awssqs.DeleteMessageInput{QueueUrl: orders, ReceiptHandle: receive()})
+		must(err)
+		_, err = client.PurgeQueue(ctx, &awssqs.PurgeQueueInput{QueueUrl: orders})
+		must(err)
+	}
+}
+
+var fifoQueue = []string{"--verbose", "--queue", "orders.fifo,ContentBasedDeduplication=true,VisibilityTimeout=90,dead-letter=dead.fifo,max-receive-count=1"}
+
+func TestEventsForPeople(t *testing.T) {
+	lines := session(t, lifeOfTwo(t), fifoQueue...)
+	want := []string{
+		`sent +orders.fifo  ID  group=g  id=7 note=a\\u202eb$`,
+		`duplicate +orders.fifo  ID  group=g  id=7 `,
+		`sent +orders.fifo  ID  group=g  second$`,
+		`received +orders.fifo  ID  group=g  receives=1  hidden=1m30s  id=7 `,
+		`visibility +orders.fifo  ID  group=g  receives=1  id=7 `,
+		`returned +orders.fifo  ID  group=g  receives=1  id=7 `,
+		`redriven +orders.fifo  ID  group=g  receives=1  to=dead.fifo  id=7 `,
+		`received +orders.fifo  ID  group=g  receives=1  hidden=1m30s  second$`,
+		`deleted +orders.fifo  ID  group=g  receives=1  second$`,
+		`purged +orders.fifo$`,
+	}
+	if len(lines) != len(want) {
+		t.Fatalf("%d lines, want %d:\n%s", len(lines), len(want), strings.Join(lines, "\n"))
+	}
+	for i, line := range lines {
+		pattern := `^\d\d:\d\d:\d\d\.\d{3}  ` + strings.ReplaceAll(want[i], "ID", "[0-9a-f]{8}")
+		if !regexp.MustCompile(pattern).MatchString(line) {
+			t.Errorf("line %d is %q, want %s", i+1, line, pattern)
+		}
+	}
+}
+
+func TestEventsForPrograms(t *testing.T) {
+	lines := session(t, lifeOfTwo(t), append(fifoQueue, "--output", "json")...)
+	var events []string
+	for i, line := range lines {
+		var e struct {
+			Type, Time, Event, Queue, MessageID, Body, MessageGroupID, DeadLetterQueue, SequenceNumber string
+			VisibilitySeconds                                                                          float64
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		events = append(events, e.Event)
+		if e.Type != "message" || e.Queue != "orders.fifo" || e.Time == "" {
+			t.Errorf("line %d: %s", i+1, line)
+		}
+		switch {
+		case e.Event == "purged":
+		case e.Body == "" || e.MessageID == "" || e.MessageGroupID != "g" || e.SequenceNumber == "",
+			e.Event == "received" && e.VisibilitySeconds < 89,
+			(e.Event == "redriven") != (e.DeadLetterQueue == "dead.fifo"):
+			t.Errorf("line %d: %s", i+1, line)
+		}
+	}
+	const want = "sent duplicate sent received visibility returned redriven received deleted purged"
+	if got := strings.Join(events, " "); got != want {
+		t.Errorf("events %s, want %s", got, want)
+	}
+}
+
+// TestAnOutputThatCannotBeWritten: the server goes on for its clients, and the
+// end says what was wrong.
+func TestAnOutputThatCannotBeWritten(t *testing.T) {
+	r, w := io.Pipe()
+	interrupts := make(chan os.Signal, 1)
+	ran := make(chan error, 1)
+	go func() {
+		ran <- serve.Run(t.Context(), []string{"--addr", "127.0.0.1:0", "--output", "json", "--verbose", "--queue", "orders"},
+			cli.IO{Stdout: w, Stderr: io.Discard, Interrupts: interrupts})
+	}()
+	first, err := bufio.NewReader(r).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.CloseWithError(errors.New("disk full")); err != nil {
+		t.Fatal(err)
+	}
+	endpoint := regexp.MustCompile(`http://127.0.0.1:\d+`).FindString(first)
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL_SQS": endpoint, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"} {
+		t.Setenv(name, value)
+	}
+	client := newClient(t)
+	for range 600 { // more than may wait
+		if _, err := client.SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: aws.String(endpoint + "/000000000000/orders"), MessageBody: aws.String("a")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	interrupts <- os.Interrupt
+	if err := <-ran; err == nil || !strings.Contains(err.Error(), "--verbose: disk full") {
+		t.Errorf("error %v", err)
+	}
+}

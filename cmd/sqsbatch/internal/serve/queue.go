@@ -1,0 +1,163 @@
+package serve
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+)
+
+// A queue is one to be made at the start.
+type queue struct {
+	from       string // names it in errors: the flag as it was given, or the template's resource
+	flag       bool   // from is a flag
+	name       string
+	attributes map[string]string // of CreateQueue, without RedrivePolicy
+	redrive    string            // RedrivePolicy as it was given
+	// deadLetter is the name of the dead-letter queue; "" for none or one in redrive.
+	deadLetter      string
+	maxReceiveCount int
+}
+
+// errorf names the queue and makes what is wrong with a flag a usage error.
+func (q *queue) errorf(format string, args ...any) error {
+	text := q.from + ": " + fmt.Sprintf(format, args...)
+	if q.flag {
+		return cli.Usagef(command, "%s", text)
+	}
+	return errors.New(text)
+}
+
+// policy is the RedrivePolicy, "" for none.
+func (q *queue) policy(arn func(name string) string) string {
+	if q.deadLetter == "" {
+		return q.redrive
+	}
+	text, _ := json.Marshal(map[string]any{ // strings and numbers always marshal
+		"deadLetterTargetArn": arn(q.deadLetter), "maxReceiveCount": q.maxReceiveCount,
+	})
+	return string(text)
+}
+
+// queueFlags collects --queue.
+type queueFlags []queue
+
+// String implements flag.Value.
+func (f *queueFlags) String() string { return "" }
+
+// attributeStart is where a queue's next attribute begins. Other commas belong
+// to the value before them, as in a Policy.
+var attributeStart = regexp.MustCompile(`,[A-Za-z][A-Za-z-]*=`)
+
+// defaultMaxReceiveCount is what the API reference's SetQueueAttributes page
+// gives for a RedrivePolicy.
+const defaultMaxReceiveCount = 10
+
+// Set implements flag.Value.
+func (f *queueFlags) Set(s string) error {
+	q := queue{from: "--queue " + s, flag: true, attributes: map[string]string{}}
+	var count string
+	starts := attributeStart.FindAllStringIndex(s, -1)
+	q.name = s
+	for i, at := range starts {
+		if i == 0 {
+			q.name = s[:at[0]]
+		}
+		end := len(s)
+		if i+1 < len(starts) {
+			end = starts[i+1][0]
+		}
+		key, value := s[at[0]+1:at[1]-1], s[at[1]:end]
+		switch key {
+		case "dead-letter":
+			q.deadLetter = value
+		case "max-receive-count":
+			count = value
+		case "RedrivePolicy":
+			q.redrive = value
+		default:
+			q.attributes[key] = value
+		}
+	}
+	switch {
+	case q.name == "" || strings.ContainsAny(q.name, ",="):
+		return errors.New("it must be written as NAME or NAME,ATTRIBUTE=VALUE,…")
+	case count != "" && q.deadLetter == "":
+		return errors.New("max-receive-count needs dead-letter=NAME, the queue that messages go to then")
+	case q.redrive != "" && q.deadLetter != "":
+		return errors.New("both RedrivePolicy and dead-letter say where dead letters go; give one")
+	}
+	var err error
+	q.maxReceiveCount, err = strconv.Atoi(cmp.Or(count, strconv.Itoa(defaultMaxReceiveCount)))
+	if err != nil || q.maxReceiveCount < 1 || q.maxReceiveCount > 1000 {
+		return fmt.Errorf("max-receive-count is %q; it must be a number from 1 to 1000", count)
+	}
+	*f = append(*f, q)
+	return nil
+}
+
+// plan lists the queues to be made: the template's, those of the flags, and
+// the dead-letter queues that only these name.
+func (o *options) plan() (queues []queue, warnings []string, err error) {
+	if o.template != "" {
+		if queues, warnings, err = o.templateQueues(); err != nil {
+			return nil, nil, err
+		}
+	}
+	queues = append(queues, o.queues...)
+	known := map[string]*queue{}
+	for i := range queues {
+		q := &queues[i]
+		if strings.HasSuffix(q.name, ".fifo") && q.attributes["FifoQueue"] == "" {
+			q.attributes["FifoQueue"] = "true"
+		}
+		if other := known[q.name]; other != nil {
+			return nil, nil, q.errorf("there is a queue of that name already, of %s; give one", other.from)
+		}
+		known[q.name] = q
+	}
+	for _, q := range queues {
+		if q.deadLetter == "" || known[q.deadLetter] != nil {
+			continue
+		}
+		added := queue{from: q.from, flag: q.flag, name: q.deadLetter, attributes: map[string]string{}}
+		if strings.HasSuffix(added.name, ".fifo") {
+			added.attributes["FifoQueue"] = "true"
+		}
+		known[added.name] = &added
+		queues = append(queues, added)
+	}
+	return queues, warnings, nil
+}
+
+func (o *options) templateQueues() (queues []queue, warnings []string, err error) {
+	t, err := template.Read(o.template)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil, fmt.Errorf("--template: there is no file %s", o.template)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("--template: %w", err)
+	}
+	found, warnings, err := t.Queues(template.Options{Parameters: o.parameters, Region: o.region, AccountID: o.account})
+	if err != nil {
+		return nil, nil, fmt.Errorf("--template: %w", err)
+	}
+	if len(found) == 0 {
+		return nil, nil, fmt.Errorf("--template: %s", strings.Join(append([]string{o.template + " has no queue that can be made"}, warnings...), "; "))
+	}
+	for _, q := range found {
+		delete(q.Attributes, "RedrivePolicy")
+		queues = append(queues, queue{
+			from: o.template + ": queue " + cmp.Or(q.LogicalID, q.Name), name: q.Name, attributes: q.Attributes,
+			deadLetter: q.DeadLetterARN[strings.LastIndex(q.DeadLetterARN, ":")+1:], maxReceiveCount: q.MaxReceiveCount,
+		})
+	}
+	return queues, warnings, nil
+}

@@ -1,0 +1,88 @@
+// Package serve is the command `sqsbatch sqs`: the SQS emulator by itself, for
+// programs in any language.
+//
+//	sqsbatch sqs --queue orders,dead-letter=dead,max-receive-count=5
+//
+// options.go has the flags, queue.go what --queue and --template say, create.go
+// makes the queues, start.go what is printed once it listens, and events.go
+// what --verbose adds.
+package serve
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// Run serves until an interrupt comes or ctx ends, which is no error: waiting
+// receivers get an error at once and the messages are gone. The error is a
+// [*cli.UsageError] for a wrong command line.
+func Run(ctx context.Context, args []string, tio cli.IO) (err error) {
+	o, err := parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		_, err = io.WriteString(tio.Stdout, Usage)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	queues, warnings, err := o.plan()
+	if err != nil {
+		return err
+	}
+	for _, w := range warnings {
+		fmt.Fprintln(tio.Stderr, "warning: "+w)
+	}
+
+	settings := sqs.Options{
+		Region: o.region, AccountID: o.account,
+		History: -1, // nothing reads it, and it would only grow
+	}
+	var events *eventLog
+	if o.verbose {
+		events = newEventLog(tio.Stdout, o.output)
+		settings.Observe = events.observe
+	}
+	server, err := sqs.Serve(o.addr, settings)
+	if err != nil {
+		return errors.Join(listenError(o.addr, err), events.end())
+	}
+	defer func() {
+		// The log first: an output that nobody reads would hold up the server.
+		err = errors.Join(err, events.end(), server.Close())
+	}()
+	if err := create(ctx, server, queues); err != nil {
+		return err
+	}
+	if err := o.started(tio.Stdout, server, queues); err != nil {
+		return err
+	}
+	if o.readyFile != "" {
+		remove, err := writeReadyFile(o.readyFile, server.URL())
+		if err != nil {
+			return fmt.Errorf("--ready-file: %w", err)
+		}
+		defer remove()
+	}
+	events.start()
+	select {
+	case <-tio.Interrupts:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+func listenError(addr string, err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "listen" {
+		return fmt.Errorf("--addr %s: %w. If another sqsbatch sqs listens there, use that one or end it; "+
+			"else choose another address (port 0 takes a free one)", addr, err)
+	}
+	return fmt.Errorf("--addr %s: %w", addr, err)
+}

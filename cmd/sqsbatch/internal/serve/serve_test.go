@@ -1,0 +1,156 @@
+package serve_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares text with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.ReplaceAll(string(want), "\r\n", "\n"); got != text {
+		t.Errorf("%s (go test -update writes it anew):\n%s\nwant\n%s", path, got, text)
+	}
+}
+
+// once runs the command on a free port and ends it as soon as it is ready.
+func once(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	interrupts := make(chan os.Signal, 1)
+	interrupts <- os.Interrupt
+	var out, side bytes.Buffer
+	err = serve.Run(t.Context(), append([]string{"--addr", "127.0.0.1:0"}, args...), cli.IO{Stdout: &out, Stderr: &side, Interrupts: interrupts})
+	return regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(out.String(), "127.0.0.1:PORT"), side.String(), err
+}
+
+func TestUsage(t *testing.T) {
+	var stdout bytes.Buffer
+	if err := serve.Run(t.Context(), []string{"--quiet", "--help"}, cli.IO{Stdout: &stdout}); err != nil {
+		t.Fatal(err)
+	}
+	out := stdout.String()
+	golden(t, "usage.txt", out)
+	for _, name := range []string{"addr", "queue", "template", "parameter-overrides", "region", "account", "ready-file", "output", "verbose", "quiet"} {
+		if !strings.Contains(out, "  --"+name+" ") {
+			t.Errorf("the help does not explain --%s", name)
+		}
+	}
+}
+
+// TestStart: what is printed, for people and for programs.
+func TestStart(t *testing.T) {
+	path := filepath.Join("testdata", "queues.yaml")
+	queues := []string{"--queue", "events.fifo,ContentBasedDeduplication=true", "--queue", "late,dead-letter=orders-dead"}
+	tests := []struct {
+		golden string
+		args   []string
+	}{
+		{"start.txt", append(queues, "--template", path, "--parameter-overrides", "Stage=dev", "Wait=60")},
+		{"start.json", append(queues, "--template", path, "--parameter-overrides", "Stage=dev", "--output", "json")},
+		{"empty.txt", []string{"--region", "eu-central-1", "--account", "123456789012"}},
+		{"quiet.txt", []string{"--quiet", "--queue", "orders"}},
+	}
+	if runtime.GOOS == "windows" {
+		tests = tests[1:2] // its shell has its own way to set variables
+	}
+	for _, tt := range tests {
+		t.Run(tt.golden, func(t *testing.T) {
+			out, side, err := once(t, tt.args...)
+			if err != nil || side != "" {
+				t.Fatalf("%v, standard error %q", err, side)
+			}
+			golden(t, tt.golden, out)
+		})
+	}
+}
+
+// TestWarnings: what a template leaves open goes to standard error, also when
+// it is to be quiet.
+func TestWarnings(t *testing.T) {
+	out, side, err := once(t, "--quiet", "--template", filepath.Join("testdata", "queues.yaml"))
+	if err != nil || out != "" || !strings.Contains(side, "warning: queue Orders is not created: ") || !strings.Contains(side, "parameter Stage has no default") {
+		t.Errorf("%v\n%s\n%s", err, out, side)
+	}
+}
+
+// TestErrors: each names the flag, its value and what to do.
+func TestErrors(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	none := write("none.yaml", "Resources: {F: {Type: AWS::Lambda::Function}}")
+	odd := write("odd.yaml", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: 50000}}}")
+	q := func(spec string) []string { return []string{"--queue", spec} }
+	tests := []struct {
+		name  string
+		args  []string
+		usage bool
+		want  []string
+	}{
+		{"argument", []string{"orders"}, true, []string{`"orders" is no flag; a queue is --queue orders`}},
+		{"no name", q(",DelaySeconds=1"), true, []string{`invalid value ",DelaySeconds=1" for flag -queue`, "NAME,ATTRIBUTE=VALUE"}},
+		{"no attribute", q("orders,60"), true, []string{"orders,60", "NAME,ATTRIBUTE=VALUE"}},
+		{"count alone", q("orders,max-receive-count=3"), true, []string{"max-receive-count needs dead-letter=NAME"}},
+		{"count", q("orders,dead-letter=dead,max-receive-count=0"), true, []string{`max-receive-count is "0"`, "1 to 1000"}},
+		{"two policies", q("orders,dead-letter=dead,RedrivePolicy={}"), true, []string{"both RedrivePolicy and dead-letter"}},
+		{"twice", []string{"--queue", "orders", "--queue", "orders,DelaySeconds=1"}, true, []string{"--queue orders,DelaySeconds=1: ", "of --queue orders;"}},
+		{"attribute", q("orders,visibilityTimeout=1"), true, []string{"--queue orders,visibilityTimeout=1: ", "visibilityTimeout", "VisibilityTimeout=60"}},
+		{"value", q("orders,VisibilityTimeout=1m"), true, []string{"--queue orders,VisibilityTimeout=1m: InvalidAttributeValue", "VisibilityTimeout"}},
+		{"name", q("or ders"), true, []string{"--queue or ders: ", "alphanumeric"}},
+		{"mixed types", q("orders.fifo,dead-letter=dead"), true, []string{"--queue orders.fifo,dead-letter=dead: ", "same type"}},
+		{"region", []string{"--region", "Frankfurt"}, true, []string{`--region is "Frankfurt"`, "eu-central-1"}},
+		{"account", []string{"--account", "1"}, true, []string{`--account is "1"`, "12 digits"}},
+		{"output", []string{"--output", "xml"}, true, []string{`--output is "xml"`, "text or json"}},
+		{"quiet and verbose", []string{"--quiet", "--verbose"}, true, []string{"--quiet and --verbose"}},
+		{"parameters without template", []string{"--parameter-overrides", "A=1"}, true, []string{"--template FILE"}},
+		{"parameter", []string{"--template", odd, "--parameter-overrides", "A=1", "=2"}, true, []string{"--parameter-overrides =2", "KEY=VALUE"}},
+		{"not loopback", []string{"--addr", "0.0.0.0:0"}, false, []string{"--addr 0.0.0.0:0: ", "not a loopback address"}},
+		{"no port", []string{"--addr", "localhost"}, false, []string{"--addr localhost: ", "missing port"}},
+		{"no template", []string{"--template", "nope.yaml"}, false, []string{"--template: there is no file nope.yaml"}},
+		{"no queues", []string{"--template", none}, false, []string{"none.yaml has no queue"}},
+		{"template value", []string{"--template", odd}, false, []string{"odd.yaml: queue Q: ", "VisibilityTimeout"}},
+		{"unknown parameter", []string{"--template", odd, "--parameter-overrides", "A=1"}, false, []string{"no parameter A"}},
+		{"ready file", []string{"--ready-file", filepath.Join(dir, "no", "ready")}, false, []string{"--ready-file: "}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, _, err := once(t, tt.args...)
+			var usage *cli.UsageError
+			if err == nil || errors.As(err, &usage) != tt.usage {
+				t.Fatalf("error %v, a usage error: %v", err, !tt.usage)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the error does not say %q:\n%v", want, err)
+				}
+			}
+		})
+	}
+}
