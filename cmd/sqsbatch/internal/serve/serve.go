@@ -60,15 +60,15 @@ func Run(ctx context.Context, args []string, tio cli.IO) (err error) {
 	if err := create(ctx, server, queues); err != nil {
 		return err
 	}
-	if err := o.started(tio.Stdout, server, queues); err != nil {
-		return err
-	}
 	if o.readyFile != "" {
 		remove, err := writeReadyFile(o.readyFile, server.URL())
 		if err != nil {
 			return fmt.Errorf("--ready-file: %w", err)
 		}
 		defer remove()
+	}
+	if err := o.started(tio.Stdout, server, queues); err != nil {
+		return err
 	}
 	events.start()
 	select {
