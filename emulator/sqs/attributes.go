@@ -1,7 +1,6 @@
 package sqs
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -26,7 +25,7 @@ var attributeSpecs = map[string]attributeSpec{
 	"KmsMasterKeyId":                {canonical: anyText},
 	"KmsDataKeyReusePeriodSeconds":  {canonical: between(60, 86400)},
 	"SqsManagedSseEnabled":          {initial: "true", canonical: oneOf("true", "false")},
-	"Policy":                        {canonical: jsonObject},
+	"Policy":                        {canonical: canonicalPolicy},
 	"RedrivePolicy":                 {canonical: canonicalRedrivePolicy},
 	"RedriveAllowPolicy":            {canonical: canonicalAllowPolicy},
 	"ContentBasedDeduplication":     {fifoOnly: true, initial: "false", canonical: oneOf("true", "false")},
@@ -156,11 +155,3 @@ func oneOf(allowed ...string) func(name, value string) (string, *apiError) {
 }
 
 func anyText(_, value string) (string, *apiError) { return value, nil }
-
-func jsonObject(name, value string) (string, *apiError) {
-	var object map[string]any
-	if json.Unmarshal([]byte(value), &object) != nil || object == nil {
-		return "", errAttributeValue(name)
-	}
-	return value, nil
-}

@@ -85,7 +85,13 @@ func (s *Server) on(url string, run func(q *queue, now time.Time) (any, *apiErro
 	if err != nil {
 		return nil, err
 	}
+	return s.onQueue(q, run)
+}
+
+// onQueue is on for a queue that was found already; the caller holds the lock.
+func (s *Server) onQueue(q *queue, run func(q *queue, now time.Time) (any, *apiError)) (any, error) {
 	now := time.Now()
+	s.move(now)
 	q.advance(now)
 	answer, err := run(q, now)
 	s.settle(q, time.Now()) // a receive may have waited
@@ -96,13 +102,17 @@ func (s *Server) on(url string, run func(q *queue, now time.Time) (any, *apiErro
 }
 
 // settle serves the receivers that wait for what has become visible on q and
-// on the queues that messages were moved to.
+// on the queues that messages were moved to, and then lets q's move task take
+// what is left.
 func (s *Server) settle(q *queue, now time.Time) {
 	s.touched = append(s.touched, q)
 	for len(s.touched) > 0 {
 		next := s.touched[len(s.touched)-1]
 		s.touched = s.touched[:len(s.touched)-1]
 		s.serve(next, now)
+		if next.moving != nil {
+			s.carryOn(next.moving, now)
+		}
 		s.arm(next, now)
 	}
 }

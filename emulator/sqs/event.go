@@ -13,6 +13,7 @@ const (
 	Returned   Kind = "returned"   // visible again without having been deleted
 	Deleted    Kind = "deleted"    // deleted by a receiver
 	Redriven   Kind = "redriven"   // moved to the dead-letter queue, maxReceiveCount having been reached
+	Moved      Kind = "moved"      // moved to another queue by a message move task
 	Expired    Kind = "expired"    // dropped at the end of the retention period
 	Purged     Kind = "purged"     // every message of the queue was purged; names the queue only
 )
@@ -21,7 +22,7 @@ const (
 type Event struct {
 	Time  time.Time
 	Kind  Kind
-	Queue string // the queue's name; of Redriven, the queue that it leaves
+	Queue string // the queue's name; of Redriven and Moved, the queue that it leaves
 	// QueueURL is Queue's URL.
 	QueueURL  string
 	MessageID string
@@ -39,6 +40,9 @@ type Event struct {
 	SequenceNumber  string
 	// DeadLetterQueue is the name of the queue that a Redriven message moved to.
 	DeadLetterQueue string
+	// MovedTo is the name of the queue that a Moved message went to, and
+	// NewMessageID is its id there: it counts as a new message.
+	MovedTo, NewMessageID string
 }
 
 // event describes m's present state.

@@ -41,6 +41,7 @@ func (s *Server) Events(kinds ...Kind) []Event {
 	s.mu.Lock()
 	if !s.closed {
 		now := time.Now()
+		s.move(now)
 		for _, q := range s.queues {
 			q.advance(now)
 			s.settle(q, now)

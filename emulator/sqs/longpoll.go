@@ -9,13 +9,22 @@ const maxInFlight = 120_000
 type receiver struct {
 	call       *call
 	max        int
-	visibility *int // seconds; nil: the queue's
+	visibility *int   // seconds; nil: the queue's
+	attempt    string // its ReceiveRequestAttemptId; "" for none
 
 	// Set under the lock when the receiver leaves the line.
 	finished   bool
 	deliveries []delivery
 	err        error
 	done       chan struct{} // closed then; nil while no one waits for it
+}
+
+// timeout is for how long messages are hidden that it takes from q.
+func (r *receiver) timeout(q *queue) time.Duration {
+	if r.visibility != nil {
+		return time.Duration(*r.visibility) * time.Second
+	}
+	return q.settings.visibility
 }
 
 func (r *receiver) finish(err error) {
@@ -29,7 +38,7 @@ func (r *receiver) finish(err error) {
 // the queue says. Every receiver goes through the line, so whoever came first
 // is served first.
 func (s *Server) receive(c *call, in *receiveRequest) ([]delivery, error) {
-	r := &receiver{call: c, max: 1, visibility: in.VisibilityTimeout}
+	r := &receiver{call: c, max: 1, visibility: in.VisibilityTimeout, attempt: in.ReceiveRequestAttemptID}
 	if in.MaxNumberOfMessages != nil {
 		r.max = *in.MaxNumberOfMessages
 	}
@@ -44,6 +53,13 @@ func (s *Server) receive(c *call, in *receiveRequest) ([]delivery, error) {
 		if wait == 0 && !q.fifo && s.strikes(c, EmptyReceive) != nil {
 			return nil, nil
 		}
+		if r.attempt != "" {
+			if again, ok := q.receiveAgain(r.attempt, r.timeout(q), now); ok {
+				r.deliveries = again
+				r.finish(nil)
+				return nil, nil
+			}
+		}
 		place := q.waiting.PushBack(r)
 		s.serve(q, now)
 		if !r.finished && wait > 0 {
@@ -53,6 +69,7 @@ func (s *Server) receive(c *call, in *receiveRequest) ([]delivery, error) {
 			if !r.finished {
 				// What becomes visible in the last instant is still taken.
 				now = time.Now()
+				s.move(now)
 				q.advance(now)
 				s.serve(q, now)
 			}
@@ -103,6 +120,9 @@ func (s *Server) serve(q *queue, now time.Time) {
 			return
 		}
 		q.waiting.Remove(place)
+		if r.attempt != "" {
+			q.attempts.remember(r.attempt, r.deliveries, now)
+		}
 		r.finish(nil)
 	}
 }
@@ -110,10 +130,7 @@ func (s *Server) serve(q *queue, now time.Time) {
 // take receives up to r.max messages; several of one group on FIFO queues,
 // where a receive takes as many of a group as it can before the next.
 func (s *Server) take(q *queue, r *receiver, now time.Time) (taken []delivery) {
-	timeout := q.settings.visibility
-	if r.visibility != nil {
-		timeout = time.Duration(*r.visibility) * time.Second
-	}
+	timeout := r.timeout(q)
 	anyOrder := !q.fifo && q.ready.len() > 0 && s.strikes(r.call, OutOfOrder) != nil
 	for len(taken) < r.max && q.inFlightNow < maxInFlight {
 		g := q.next()
@@ -158,14 +175,14 @@ func (q *queue) deliver(m *message, now time.Time, timeout time.Duration) delive
 	q.hide(m, now, timeout)
 	q.observe(Received, m, now)
 	return delivery{
-		content: m.content, handle: q.receiptHandle(m), received: m.received,
+		message: m, content: m.content, handle: q.receiptHandle(m), received: m.received,
 		sent: m.sent, firstReceived: m.firstReceived, sequence: m.sequence, source: m.source,
 	}
 }
 
 // arm sets the queue's timer to its next change while someone wants to know.
 func (s *Server) arm(q *queue, now time.Time) {
-	if q.waiting.Len() == 0 && !q.prompt {
+	if q.waiting.Len() == 0 && !q.prompt && q.moving == nil {
 		return // a timer that still runs will find nothing to do
 	}
 	at, ok := q.nextChange()
@@ -189,6 +206,7 @@ func (s *Server) fire(q *queue) {
 	}
 	q.armed = time.Time{}
 	now := time.Now()
+	s.move(now)
 	q.advance(now)
 	s.settle(q, now)
 }
@@ -198,6 +216,7 @@ func (q *queue) shut(err *apiError) {
 	if q.timer != nil {
 		q.timer.Stop()
 	}
+	q.prompt = false
 	for place := q.waiting.Front(); place != nil; place = q.waiting.Front() {
 		q.waiting.Remove(place)
 		place.Value.(*receiver).finish(err)

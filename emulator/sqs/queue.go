@@ -69,7 +69,10 @@ type queue struct {
 	delayedCount, inFlightNow int
 	lastOrder                 uint64
 	sentEarlier               deduplication
-	waiting                   list.List // of *receiver, in order of arrival
+	attempts                  attempts
+	waiting                   list.List   // of *receiver, in order of arrival
+	moves                     []*moveTask // the latest from this queue
+	moving                    *moveTask   // the active one of them; nil: none
 	timer                     *time.Timer
 	armed                     time.Time   // when timer fires; zero: it is not running
 	observer                  func(Event) // nil: no one wants to know
@@ -85,7 +88,7 @@ func newQueue(name string, now time.Time) *queue {
 // reset drops all messages.
 func (q *queue) reset() {
 	q.messages, q.groups = map[uint64]*message{}, map[string]*group{}
-	q.noisy, q.delayedCount, q.inFlightNow = nil, 0, 0
+	q.noisy, q.delayedCount, q.inFlightNow, q.attempts = nil, 0, 0, attempts{}
 	q.ready = heap[*group]{
 		less:  func(a, b *group) bool { return a.messages.first().order < b.messages.first().order },
 		place: func(g *group, i int) { g.slot = i },
@@ -203,6 +206,11 @@ func (q *queue) nextChange() (at time.Time, ok bool) {
 	if m := q.ages.first(); m != nil {
 		if expiry := m.sent.Add(q.settings.retention); !ok || expiry.Before(at) {
 			at, ok = expiry, true
+		}
+	}
+	if q.moving != nil {
+		if move := q.moving.nextMove(); !ok || move.Before(at) {
+			at, ok = move, true
 		}
 	}
 	return at, ok

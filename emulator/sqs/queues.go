@@ -138,9 +138,16 @@ func (s *Server) deleteQueue(_ *call, in *queueRequest) (any, error) {
 	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
 		q.shut(errNoQueue(in.QueueURL))
 		delete(s.queues, q.name)
+		s.endMoves(q)
+		s.forgetDeleted(now)
 		s.deleted[q.name] = now
 		return nothing{}, nil
 	})
+}
+
+// forgetDeleted drops the names that may be used again.
+func (s *Server) forgetDeleted(now time.Time) {
+	maps.DeleteFunc(s.deleted, func(_ string, at time.Time) bool { return !now.Before(at.Add(recreateInterval)) })
 }
 
 func (s *Server) purgeQueue(_ *call, in *queueRequest) (any, error) {

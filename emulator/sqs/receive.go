@@ -82,6 +82,7 @@ func (s *Server) receiveMessage(c *call, in *receiveRequest) (any, error) {
 
 // delivery is one receive of one message, as it was when it happened.
 type delivery struct {
+	message             *message // as it is now; needs the lock
 	content             *content
 	handle              string
 	received            int

@@ -137,7 +137,9 @@ func (s *Server) deadLetterQueue(q *queue, m *message) *queue {
 
 // redrive moves m, just taken from its group, to the dead-letter queue. On
 // standard queues the enqueue time stays (retention goes on counting); on FIFO
-// queues it starts anew (developer guide, "Using dead-letter queues").
+// queues it starts anew (developer guide, "Setting-up dead-letter queue
+// retention"), and the message's id becomes its deduplication id ("Learn how to
+// configure a dead-letter queue redrive"), since two messages may share one.
 func (s *Server) redrive(q *queue, m *message, target *queue, now time.Time) {
 	var e Event
 	if q.observer != nil {
@@ -147,7 +149,9 @@ func (s *Server) redrive(q *queue, m *message, target *queue, now time.Time) {
 	q.forget(m)
 	m.source = q.arn
 	if q.fifo {
-		m.sent = now
+		renewed := *m.content
+		renewed.deduplicationID = renewed.id
+		m.content, m.sent = &renewed, now
 	}
 	target.add(m, now, 0)
 	s.touched = append(s.touched, target)

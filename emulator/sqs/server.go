@@ -80,6 +80,7 @@ type Server struct {
 	queues  map[string]*queue
 	deleted map[string]time.Time // when queues were deleted, by name
 	touched []*queue             // queues that gained messages and are to be served
+	moving  []*moveTask          // the active message move tasks
 	lastUID uint64
 	closed  bool
 }

@@ -1,0 +1,150 @@
+package sqs_test
+
+import (
+	"testing"
+	"time"
+
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+func attempt(id string) func(*awssqs.ReceiveMessageInput) {
+	return func(in *awssqs.ReceiveMessageInput) { in.ReceiveRequestAttemptId = &id }
+}
+
+func handles(messages []types.Message) (all []string) {
+	for _, m := range messages {
+		all = append(all, *m.ReceiptHandle)
+	}
+	return all
+}
+
+func TestTheSameAttemptGetsTheSameMessages(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders.fifo", "VisibilityTimeout", "30")
+		b.sendFIFO(queue, "g", "1", "2", "3")
+		first := b.receive(queue, attempt("x"), atMost(2))
+		time.Sleep(20 * time.Second)
+		if got := b.receive(queue, attempt("y")); len(got) != 0 {
+			b.Fatalf("another attempt got %q of a locked group", bodies(got))
+		}
+		again := b.receive(queue, attempt("x"), atMost(2))
+		if bodies(again) != "1 2" || handles(again)[0] != handles(first)[0] || handles(again)[1] != handles(first)[1] {
+			b.Fatalf("received %q again, handles %v, want %v", bodies(again), handles(again), handles(first))
+		}
+		if got := again[0].Attributes["ApproximateReceiveCount"]; got != "1" {
+			b.Errorf("ApproximateReceiveCount %s: it is the same receive", got)
+		}
+		if e := last(b.events()); e.Kind != sqs.Visibility || e.Visibility != 30*time.Second {
+			b.Errorf("event %+v", e)
+		}
+		time.Sleep(30*time.Second - time.Nanosecond) // counted from the second time
+		b.counts(queue, "1", "2", "0")
+		if err := b.delete(queue, first[0].ReceiptHandle); err != nil {
+			b.Error(err)
+		}
+	})
+}
+
+func TestAnAttemptThatIsNoLongerTheSame(t *testing.T) {
+	for name, tc := range map[string]struct {
+		meanwhile func(b *bench, queue *string, got []types.Message)
+		want      string // of the second receive
+	}{
+		"deleted": {func(b *bench, queue *string, got []types.Message) {
+			if err := b.delete(queue, got[0].ReceiptHandle); err != nil {
+				b.Fatal(err)
+			}
+		}, ""},
+		"visibility changed": {func(b *bench, queue *string, got []types.Message) {
+			if err := b.hide(queue, got[1].ReceiptHandle, 500); err != nil {
+				b.Fatal(err)
+			}
+		}, ""},
+		"visible again": {func(_ *bench, _ *string, _ []types.Message) { time.Sleep(400 * time.Second) }, "1 2 3"},
+		"released": {func(b *bench, queue *string, got []types.Message) {
+			for _, m := range got {
+				if err := b.hide(queue, m.ReceiptHandle, 0); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}, "1 2 3"},
+		"received since": {func(b *bench, queue *string, got []types.Message) {
+			for _, m := range got {
+				if err := b.hide(queue, m.ReceiptHandle, 0); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.receive(queue)
+		}, ""},
+		"five minutes": {func(_ *bench, _ *string, _ []types.Message) { time.Sleep(5 * time.Minute) }, ""},
+		"nearly five minutes": {func(_ *bench, _ *string, _ []types.Message) {
+			time.Sleep(5*time.Minute - time.Nanosecond)
+		}, "1 2"},
+		"purged": {func(b *bench, queue *string, _ []types.Message) {
+			if _, err := b.PurgeQueue(b.ctx, &awssqs.PurgeQueueInput{QueueUrl: queue}); err != nil {
+				b.Fatal(err)
+			}
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(b *bench) {
+				queue := b.queue("orders.fifo", "VisibilityTimeout", "400")
+				b.sendFIFO(queue, "g", "1", "2", "3")
+				first := b.receive(queue, attempt("x"), atMost(2))
+				tc.meanwhile(b, queue, first)
+				if got := bodies(b.receive(queue, attempt("x"))); got != tc.want {
+					b.Errorf("received %q, want %q", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// A retry does not extend the five minutes, and a receive that found nothing
+// is no attempt that could be repeated.
+func TestTheFiveMinutesOfAnAttemptBeginOnce(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders.fifo", "VisibilityTimeout", "43200")
+		if got := b.receive(queue, attempt("x")); len(got) != 0 {
+			b.Fatal("a message in an empty queue")
+		}
+		b.sendFIFO(queue, "g", "1")
+		for range 2 {
+			if got := bodies(b.receive(queue, attempt("x"))); got != "1" {
+				b.Errorf("received %q", got)
+			}
+			time.Sleep(2 * time.Minute)
+		}
+		time.Sleep(time.Minute)
+		if got := bodies(b.receive(queue, attempt("x"))); got != "" {
+			b.Errorf("after five minutes: %q", got)
+		}
+		got := b.poll(queue)
+		b.sendFIFO(queue, "h", "2")
+		if m := <-got; bodies(m) != "2" {
+			b.Errorf("received %q", bodies(m))
+		}
+	})
+}
+
+// What a lost answer took is there again for the same attempt.
+func TestAttemptAfterALostAnswer(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders.fifo")
+		b.sendFIFO(queue, "g", "1")
+		if err := b.server.Inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "ReceiveMessage", Times: 1}); err != nil {
+			b.Fatal(err)
+		}
+		in := &awssqs.ReceiveMessageInput{QueueUrl: queue}
+		attempt("x")(in)
+		if _, err := b.ReceiveMessage(b.ctx, in); err == nil {
+			b.Fatal("the answer was not lost")
+		}
+		if got := bodies(b.receive(queue, attempt("x"))); got != "1" {
+			b.Errorf("received %q", got)
+		}
+	})
+}

@@ -1,0 +1,269 @@
+package sqs_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// deadLetters makes a queue and its dead-letter queue and lets messages with
+// these bodies end there.
+func (b *bench) deadLetters(suffix string, letters ...string) (queue, dead *string) {
+	b.Helper()
+	dead = b.queue("dead" + suffix)
+	queue = b.queue("orders"+suffix, "VisibilityTimeout", "1",
+		"RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"+suffix), 1))
+	if suffix == "" {
+		b.send(queue, letters...)
+	} else {
+		b.sendFIFO(queue, "g", letters...)
+	}
+	for len(b.receive(queue)) > 0 {
+	}
+	time.Sleep(time.Second)
+	b.receive(queue)
+	b.counts(dead, fmt.Sprint(len(letters)), "0", "0")
+	return queue, dead
+}
+
+// move starts a task from the queue named dead; destination may be "" and rate 0.
+func (b *bench) move(dead, destination string, rate int32) (handle *string, err error) {
+	in := &awssqs.StartMessageMoveTaskInput{SourceArn: aws.String(b.server.QueueARN(dead))}
+	if destination != "" {
+		in.DestinationArn = aws.String(b.server.QueueARN(destination))
+	}
+	if rate != 0 {
+		in.MaxNumberOfMessagesPerSecond = &rate
+	}
+	out, err := b.StartMessageMoveTask(b.ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return out.TaskHandle, nil
+}
+
+func (b *bench) tasks(dead string, limit int32) []types.ListMessageMoveTasksResultEntry {
+	b.Helper()
+	in := &awssqs.ListMessageMoveTasksInput{SourceArn: aws.String(b.server.QueueARN(dead))}
+	if limit != 0 {
+		in.MaxResults = &limit
+	}
+	out, err := b.ListMessageMoveTasks(b.ctx, in)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return out.Results
+}
+
+// wantTask fails unless the latest task from dead is like this.
+func (b *bench) wantTask(dead, status string, moved int64, reason string) {
+	b.Helper()
+	tasks := b.tasks(dead, 0)
+	if len(tasks) != 1 {
+		b.Fatalf("listed %d tasks, want the latest", len(tasks))
+	}
+	task := tasks[0]
+	if *task.Status != status || task.ApproximateNumberOfMessagesMoved != moved || aws.ToString(task.FailureReason) != reason ||
+		(task.TaskHandle != nil) != (status == "RUNNING") {
+		b.Errorf("task %s, %d moved, reason %q, handle %v; want %s, %d, %q", *task.Status,
+			task.ApproximateNumberOfMessagesMoved, aws.ToString(task.FailureReason), task.TaskHandle, status, moved, reason)
+	}
+}
+
+func TestMoveTaskGoesBackToTheSource(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue, dead := b.deadLetters("", "1", "2", "3")
+		before := len(b.events())
+		old := b.one(dead, hiddenFor(1))
+		time.Sleep(time.Second)
+		started := time.Now()
+		if _, err := b.move("dead", "", 1); err != nil {
+			b.Fatal(err)
+		}
+		b.wantTask("dead", "RUNNING", 0, "")
+		time.Sleep(time.Second)
+		b.wantTask("dead", "RUNNING", 1, "")
+		b.counts(queue, "1", "0", "0")
+		b.counts(dead, "2", "0", "0")
+		time.Sleep(2 * time.Second)
+		b.wantTask("dead", "COMPLETED", 3, "")
+		task := b.tasks("dead", 1)[0]
+		if *task.ApproximateNumberOfMessagesToMove != 3 || *task.MaxNumberOfMessagesPerSecond != 1 || task.DestinationArn != nil ||
+			*task.SourceArn != b.server.QueueARN("dead") || task.StartedTimestamp != started.UnixMilli() {
+			b.Errorf("task %+v", task)
+		}
+		got := b.receive(queue)
+		if bodies(got) != "2 3 1" { // 1 was received in between, and is the latest that became visible
+			b.Fatalf("received %q", bodies(got))
+		}
+		m := got[2]
+		for name, want := range map[string]string{
+			"ApproximateReceiveCount":  "1",
+			"SentTimestamp":            ms(started.Add(3 * time.Second)),
+			"DeadLetterQueueSourceArn": "",
+		} {
+			if m.Attributes[name] != want {
+				b.Errorf("%s is %q, want %q: a moved message is a new one", name, m.Attributes[name], want)
+			}
+		}
+		if *m.MessageId == *old.MessageId {
+			b.Error("the moved message kept its id")
+		}
+		var moved []sqs.Event
+		for _, e := range b.events()[before:] {
+			if e.Kind == sqs.Moved {
+				moved = append(moved, e)
+			}
+		}
+		if len(moved) != 3 || moved[2].MessageID != *old.MessageId || moved[2].NewMessageID != *m.MessageId ||
+			moved[2].Queue != "dead" || moved[2].MovedTo != "orders" {
+			b.Errorf("events %+v", moved)
+		}
+	})
+}
+
+func TestMoveTaskToADestinationKeepsWhatTheSenderGave(t *testing.T) {
+	virtual(t, func(b *bench) {
+		b.queue("dead.fifo")
+		queue := b.queue("orders.fifo", "VisibilityTimeout", "1", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead.fifo"), 1))
+		other := b.queue("other.fifo", "DelaySeconds", "5")
+		in := fifoSend("a", "g", "d")
+		in.QueueUrl = queue
+		in.MessageAttributes = map[string]types.MessageAttributeValue{"k": text("v")}
+		in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
+			"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("Root=1-5759e988-bd862e3fe1be46a994272793")}}
+		sent, err := b.SendMessage(b.ctx, &in)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.one(queue)
+		time.Sleep(time.Second)
+		b.receive(queue)
+		if _, err := b.move("dead.fifo", "other.fifo", 0); err != nil {
+			b.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		b.wantTask("dead.fifo", "COMPLETED", 1, "")
+		b.counts(other, "0", "0", "1") // the queue's delay is for every message that is new there
+		time.Sleep(5 * time.Second)
+		m := b.one(other)
+		if *m.Body != "a" || *m.MessageAttributes["k"].StringValue != "v" || m.Attributes["MessageGroupId"] != "g" ||
+			m.Attributes["AWSTraceHeader"] == "" || m.Attributes["SequenceNumber"] == "" {
+			b.Errorf("moved message %+v", m)
+		}
+		// On its way into the dead-letter queue it got its id as deduplication id.
+		if got := m.Attributes["MessageDeduplicationId"]; got != *sent.MessageId || *m.MessageId == *sent.MessageId {
+			b.Errorf("deduplication id %s, message id %s; sent as %s", got, *m.MessageId, *sent.MessageId)
+		}
+	})
+}
+
+func TestMoveTaskWaitsForWhatIsInFlight(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue, dead := b.deadLetters(".fifo", "1", "2")
+		b.one(dead, hiddenFor(60)) // locks the group
+		if _, err := b.move("dead.fifo", "", 0); err != nil {
+			b.Fatal(err)
+		}
+		got := b.poll(queue)
+		start := time.Now()
+		time.Sleep(time.Second)
+		b.wantTask("dead.fifo", "RUNNING", 0, "")
+		if m := <-got; len(m) != 0 || time.Since(start) != 20*time.Second {
+			b.Errorf("received %q after %v", bodies(m), time.Since(start))
+		}
+		got = b.poll(queue)
+		time.Sleep(20*time.Second - time.Nanosecond)
+		if m := <-got; len(m) != 0 {
+			b.Errorf("received %q", bodies(m))
+		}
+		if m := <-b.poll(queue); bodies(m) != "1" || time.Since(start) != time.Minute {
+			b.Errorf("received %q after %v", bodies(m), time.Since(start))
+		}
+		time.Sleep(time.Second)
+		b.wantTask("dead.fifo", "COMPLETED", 2, "")
+	})
+}
+
+func TestMoveTaskGoesOnWhenAGroupIsUnlocked(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue, dead := b.deadLetters(".fifo", "1", "2")
+		m := b.one(dead, hiddenFor(600))
+		if _, err := b.move("dead.fifo", "", 0); err != nil {
+			b.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if err := b.delete(dead, m.ReceiptHandle); err != nil {
+			b.Fatal(err)
+		}
+		m = b.one(queue)
+		if *m.Body != "2" || m.Attributes["SentTimestamp"] != ms(time.Now()) {
+			b.Errorf("received %+v", m)
+		}
+		b.wantTask("dead.fifo", "COMPLETED", 1, "") // there is nothing left
+	})
+}
+
+func TestMoveTaskIsCancelled(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue, dead := b.deadLetters("", "1", "2", "3")
+		handle, err := b.move("dead", "", 1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		cancel := func(handle *string) (int64, error) {
+			out, err := b.CancelMessageMoveTask(b.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: handle})
+			if err != nil {
+				return 0, err
+			}
+			return out.ApproximateNumberOfMessagesMoved, nil
+		}
+		if moved, err := cancel(handle); err != nil || moved != 2 {
+			b.Errorf("cancelled: %d moved, %v", moved, err)
+		}
+		time.Sleep(time.Minute)
+		b.wantTask("dead", "CANCELLED", 2, "")
+		b.counts(queue, "2", "0", "0")
+		b.counts(dead, "1", "0", "0")
+		_, err = cancel(handle)
+		wantType[*types.UnsupportedOperation](b, err)
+		_, err = cancel(aws.String("nonsense"))
+		b.wantCode(err, "InvalidParameterValue")
+		_, err = cancel(aws.String(""))
+		b.wantCode(err, "MissingParameter")
+		if _, err := b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: dead}); err != nil {
+			b.Fatal(err)
+		}
+		_, err = cancel(handle)
+		wantType[*types.ResourceNotFoundException](b, err)
+	})
+}
+
+func TestMoveTaskEndsWithWhatWasThereAtItsStart(t *testing.T) {
+	virtual(t, func(b *bench) {
+		_, dead := b.deadLetters("", "1", "2")
+		b.queue("other")
+		if _, err := b.move("dead", "other", 1); err != nil {
+			b.Fatal(err)
+		}
+		b.send(dead, "later")
+		time.Sleep(time.Minute)
+		b.wantTask("dead", "COMPLETED", 2, "")
+		b.counts(dead, "1", "0", "0")
+		// A purge takes what a task would have moved.
+		if _, err := b.move("dead", "other", 1); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := b.PurgeQueue(b.ctx, &awssqs.PurgeQueueInput{QueueUrl: dead}); err != nil {
+			b.Fatal(err)
+		}
+		b.wantTask("dead", "COMPLETED", 0, "")
+	})
+}

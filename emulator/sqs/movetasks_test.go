@@ -1,0 +1,150 @@
+package sqs_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+func TestMoveTasksThatFail(t *testing.T) {
+	t.Run("sent to the dead-letter queue", func(t *testing.T) {
+		virtual(t, func(b *bench) {
+			_, dead := b.deadLetters("", "1")
+			b.send(dead, "sent")
+			if _, err := b.move("dead", "", 10); err != nil {
+				b.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			b.wantTask("dead", "FAILED", 1, "CouldNotDetermineMessageSource")
+			b.counts(dead, "1", "0", "0")
+			b.queue("other")
+			if _, err := b.move("dead", "other", 10); err != nil {
+				b.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			b.wantTask("dead", "COMPLETED", 1, "")
+		})
+	})
+	t.Run("source deleted", func(t *testing.T) {
+		virtual(t, func(b *bench) {
+			queue, dead := b.deadLetters("", "1", "2")
+			b.queue("another", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 1))
+			if _, err := b.move("dead", "", 1); err != nil {
+				b.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			if _, err := b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: queue}); err != nil {
+				b.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			b.wantTask("dead", "FAILED", 1, "AWS.SimpleQueueService.NonExistentQueue")
+			b.counts(dead, "1", "0", "0")
+		})
+	})
+	t.Run("destination deleted", func(t *testing.T) {
+		virtual(t, func(b *bench) {
+			b.deadLetters("", "1", "2")
+			other := b.queue("other")
+			if _, err := b.move("dead", "other", 1); err != nil {
+				b.Fatal(err)
+			}
+			if _, err := b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: other}); err != nil {
+				b.Fatal(err)
+			}
+			b.wantTask("dead", "FAILED", 0, "AWS.SimpleQueueService.NonExistentQueue")
+			if got := *b.tasks("dead", 0)[0].DestinationArn; got != b.server.QueueARN("other") {
+				b.Errorf("DestinationArn %s", got)
+			}
+		})
+	})
+	t.Run("36 hours", func(t *testing.T) {
+		virtual(t, func(b *bench) {
+			_, dead := b.deadLetters("", "1")
+			if _, err := b.move("dead", "", 1); err != nil {
+				b.Fatal(err)
+			}
+			hide := func(handle *string, seconds int32) {
+				if err := b.hide(dead, handle, seconds); err != nil {
+					b.Fatal(err)
+				}
+			}
+			m := b.one(dead)
+			for range 3 {
+				hide(m.ReceiptHandle, 43_200-60)
+				time.Sleep(11 * time.Hour)
+				waiting := b.poll(dead) // a receiver that waits takes it before the task does
+				hide(m.ReceiptHandle, 0)
+				m = (<-waiting)[0]
+			}
+			hide(m.ReceiptHandle, 43_200-60)
+			time.Sleep(3*time.Hour - time.Nanosecond)
+			b.wantTask("dead", "RUNNING", 0, "")
+			time.Sleep(time.Nanosecond)
+			b.wantTask("dead", "FAILED", 0, "The task ran for 36 hours.")
+		})
+	})
+}
+
+func TestStartMessageMoveTaskRefuses(t *testing.T) {
+	virtual(t, func(b *bench) {
+		b.deadLetters("", "1", "2")
+		b.queue("other")
+		b.queue("other.fifo")
+		for _, tc := range []struct {
+			dead, destination string
+			rate              int32
+			code              string
+		}{
+			{"none", "", 0, "ResourceNotFoundException"},
+			{"not a name", "", 0, "InvalidParameterValue"},
+			{"orders", "", 0, "InvalidParameterValue"}, // no one's dead-letter queue
+			{"dead", "none", 0, "ResourceNotFoundException"},
+			{"dead", "dead", 0, "InvalidParameterValue"},
+			{"dead", "other.fifo", 0, "InvalidParameterValue"},
+			{"dead", "not a name", 0, "InvalidParameterValue"},
+			{"dead", "other", 501, "InvalidParameterValue"},
+			{"dead", "other", -1, "InvalidParameterValue"},
+		} {
+			_, err := b.move(tc.dead, tc.destination, tc.rate)
+			b.wantCode(err, tc.code)
+		}
+		if _, err := b.move("dead", "other", 1); err != nil {
+			b.Fatal(err)
+		}
+		_, err := b.move("dead", "other", 1)
+		b.wantCode(err, "InvalidParameterValue")
+		_, err = b.StartMessageMoveTask(b.ctx, &awssqs.StartMessageMoveTaskInput{SourceArn: aws.String("")})
+		b.wantCode(err, "MissingParameter")
+		list := func(arn string, limit int32) error {
+			_, err := b.ListMessageMoveTasks(b.ctx, &awssqs.ListMessageMoveTasksInput{SourceArn: &arn, MaxResults: &limit})
+			return err
+		}
+		wantType[*types.ResourceNotFoundException](b, list(b.server.QueueARN("none"), 1))
+		b.wantCode(list(b.server.QueueARN("dead"), 0), "InvalidParameterValue")
+		b.wantCode(list(b.server.QueueARN("dead"), 11), "InvalidParameterValue")
+	})
+}
+
+func TestTheLatestTenMoveTasksAreListed(t *testing.T) {
+	virtual(t, func(b *bench) {
+		_, dead := b.deadLetters("")
+		b.queue("other")
+		for i := range 12 {
+			b.send(dead, "a")
+			if _, err := b.move("dead", "other", int32(i)+1); err != nil {
+				b.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		tasks := b.tasks("dead", 10)
+		if len(tasks) != 10 || *tasks[0].MaxNumberOfMessagesPerSecond != 12 || *tasks[9].MaxNumberOfMessagesPerSecond != 3 {
+			b.Errorf("tasks %+v", tasks)
+		}
+		if got := len(b.tasks("dead", 3)); got != 3 {
+			b.Errorf("%d tasks, want 3", got)
+		}
+	})
+}
