@@ -40,6 +40,10 @@ func (p *poller) deleteSucceeded(ctx context.Context, b *batch, left []bool) []V
 		n := min(callEntries, len(done))
 		part := done[:n]
 		done = done[n:]
+		if len(done) == 0 { // the last call needs no goroutine
+			p.deletePart(ctx, b, part, verdicts)
+			break
+		}
 		limit <- struct{}{}
 		calls.Go(func() {
 			defer func() { <-limit }()

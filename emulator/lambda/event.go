@@ -1,37 +1,12 @@
 package lambda
 
 import (
-	"bytes"
-	"encoding/json"
 	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
-
-// sqsRecord is a record of an SQS event in the order and with the names of
-// "Using Lambda with Amazon SQS", Example Amazon SQS message event.
-type sqsRecord struct {
-	MessageID              string                  `json:"messageId"`
-	ReceiptHandle          string                  `json:"receiptHandle"`
-	Body                   string                  `json:"body"`
-	Attributes             map[string]string       `json:"attributes"`
-	MessageAttributes      map[string]sqsAttribute `json:"messageAttributes"`
-	MD5OfMessageAttributes string                  `json:"md5OfMessageAttributes,omitempty"`
-	MD5OfBody              string                  `json:"md5OfBody"`
-	EventSource            string                  `json:"eventSource"`
-	EventSourceARN         string                  `json:"eventSourceARN"`
-	Region                 string                  `json:"awsRegion"`
-}
-
-type sqsAttribute struct {
-	StringValue      *string  `json:"stringValue,omitempty"`
-	BinaryValue      []byte   `json:"binaryValue,omitempty"`
-	StringListValues []string `json:"stringListValues"`
-	BinaryListValues [][]byte `json:"binaryListValues"`
-	DataType         string   `json:"dataType"`
-}
 
 // message is a received message with its part of the event, encoded once: the
 // size decides which batch it goes into.
@@ -42,25 +17,23 @@ type message struct {
 	receive int       // which of the mapping's receives brought it
 }
 
-// newMessage encodes m as Lambda does: HTML characters stay as they are.
+// newMessage encodes m as Lambda does.
 func newMessage(m types.Message, arn, region string) (message, error) {
 	r := sqsRecord{
-		MessageID:              aws.ToString(m.MessageId),
-		ReceiptHandle:          aws.ToString(m.ReceiptHandle),
-		Body:                   aws.ToString(m.Body),
-		Attributes:             m.Attributes,
-		MessageAttributes:      make(map[string]sqsAttribute, len(m.MessageAttributes)),
-		MD5OfMessageAttributes: aws.ToString(m.MD5OfMessageAttributes),
-		MD5OfBody:              aws.ToString(m.MD5OfBody),
-		EventSource:            "aws:sqs",
-		EventSourceARN:         arn,
-		Region:                 region,
+		messageID:              aws.ToString(m.MessageId),
+		receiptHandle:          aws.ToString(m.ReceiptHandle),
+		body:                   aws.ToString(m.Body),
+		attributes:             m.Attributes,
+		md5OfMessageAttributes: aws.ToString(m.MD5OfMessageAttributes),
+		md5OfBody:              aws.ToString(m.MD5OfBody),
+		arn:                    arn,
+		region:                 region,
 	}
-	if r.Attributes == nil {
-		r.Attributes = map[string]string{}
+	if len(m.MessageAttributes) > 0 {
+		r.messageAttributes = make(map[string]sqsAttribute, len(m.MessageAttributes))
 	}
 	for name, a := range m.MessageAttributes {
-		r.MessageAttributes[name] = sqsAttribute{
+		r.messageAttributes[name] = sqsAttribute{
 			StringValue:      a.StringValue,
 			BinaryValue:      a.BinaryValue,
 			StringListValues: []string{},
@@ -68,22 +41,20 @@ func newMessage(m types.Message, arn, region string) (message, error) {
 			DataType:         aws.ToString(a.DataType),
 		}
 	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(r); err != nil {
+	event, err := r.encode()
+	if err != nil {
 		return message{}, err
 	}
 	attempt, _ := strconv.Atoi(m.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)])
 	return message{
 		Record: Record{
-			MessageID:     r.MessageID,
-			ReceiptHandle: r.ReceiptHandle,
-			Body:          r.Body,
+			MessageID:     r.messageID,
+			ReceiptHandle: r.receiptHandle,
+			Body:          r.body,
 			GroupID:       m.Attributes[string(types.MessageSystemAttributeNameMessageGroupId)],
 			Attempt:       attempt,
 		},
-		event: bytes.TrimSuffix(buf.Bytes(), []byte("\n")),
+		event: event,
 	}, nil
 }
 

@@ -32,9 +32,10 @@ type Mapping struct {
 	// Function is invoked. Needed.
 	Function *Deployment
 
-	// SQS is the client of the queue; its endpoint may be anything that speaks
-	// SQS. Its HTTP client must let a request take longer than 20 s. Needed.
-	SQS *awssqs.Client
+	// SQS is the client of the queue: the SDK's, whose endpoint may be anything
+	// that speaks SQS, or [Direct] for an emulated one.
+	// Its HTTP client must let a request take longer than 20 s. Needed.
+	SQS SQS
 
 	// QueueURL is the queue's URL. Needed.
 	QueueURL string
