@@ -54,7 +54,8 @@ What is shown:
   --verbose          what happens to each message, a line an event, with its body's beginning
   --quiet            nothing but warnings and errors
   --output text      (default) the endpoint, the queues, the environment variables by which
-                     clients find it, and "ready" once it listens
+                     clients find it, and "ready" once it listens. Version 1 of the AWS CLI
+                     does not heed them for SQS: aws --endpoint-url URL sqs ...
   --output json      one JSON object a line and nothing else on standard output; "type" is
                      "ready" (first): endpoint, region, accountId, queues: name, url, arn,
                                deadLetterQueue, maxReceiveCount

@@ -1,0 +1,86 @@
+// Package pyenv gives the integration checks Python packages of known versions,
+// installed by themselves into the user's cache directory:
+//
+//	env, err := pyenv.Install(ctx, "boto3-1.44.5", "boto3==1.44.5")
+//	err = env.Command(ctx, "script.py").Run()
+//
+// It needs Python 3 with its venv module, and PyPI on the first use.
+package pyenv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Env is a Python environment with packages in it.
+type Env struct{ python string }
+
+// Install returns the environment of that name in the user's cache directory,
+// after putting the packages there if they are not there yet. The name must
+// change when the packages do.
+func Install(ctx context.Context, name string, packages ...string) (*Env, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir() // no home: a build container, say
+	}
+	dir := filepath.Join(cache, "sqsbatch", name)
+	env := &Env{python: filepath.Join(dir, "bin", "python")}
+	if runtime.GOOS == "windows" {
+		env.python = filepath.Join(dir, "Scripts", "python.exe")
+	}
+
+	// The mark is set last: an installation that was interrupted is done again.
+	mark := filepath.Join(dir, "installed")
+	if _, err := os.Stat(mark); err == nil {
+		return env, nil
+	}
+	all := strings.Join(packages, " ")
+	fmt.Fprintf(os.Stderr, "installing %s into %s\n", all, dir)
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, err
+	}
+	python, err := find()
+	if err != nil {
+		return nil, err
+	}
+	if err := run(ctx, python, "-m", "venv", dir); err != nil {
+		return nil, fmt.Errorf("make a Python environment (on Debian: apt-get install python3-venv): %w", err)
+	}
+	if err := run(ctx, env.python, append([]string{"-m", "pip", "install", "--quiet"}, packages...)...); err != nil {
+		return nil, fmt.Errorf("install %s from PyPI: %w", all, err)
+	}
+	return env, os.WriteFile(mark, []byte(all+"\n"), 0o644)
+}
+
+// Command is a run of the environment's Python. Its output goes where the
+// caller directs it.
+func (e *Env) Command(ctx context.Context, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, e.python, args...)
+}
+
+func find() (string, error) {
+	for _, name := range []string{"python3", "python"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("python3 is not on the PATH: install Python 3")
+}
+
+// run runs a command whose output matters only when it fails.
+func run(ctx context.Context, name string, args ...string) error {
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out.Bytes())
+	}
+	return nil
+}
