@@ -59,7 +59,10 @@ func merge(values, given map[string]string, fifo bool) (map[string]string, *apiE
 	merged := maps.Clone(values)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		spec, known := attributeSpecs[name]
-		if !known || spec.fifoOnly && !fifo {
+		switch {
+		case known && spec.fifoOnly && !fifo && name != "ContentBasedDeduplication":
+			return nil, modelled("InvalidAttributeName", "You can specify the %s only when FifoQueue is set to true.", name)
+		case !known || spec.fifoOnly && !fifo:
 			return nil, errUnknownAttribute(name)
 		}
 		if given[name] == "" && spec.initial == "" {
@@ -71,6 +74,9 @@ func merge(values, given map[string]string, fifo bool) (map[string]string, *apiE
 			return nil, err
 		}
 		merged[name] = value
+	}
+	if err := chooseEncryption(merged, given); err != nil {
+		return nil, err
 	}
 	if merged["FifoThroughputLimit"] == "perMessageGroupId" && merged["DeduplicationScope"] != "messageGroup" {
 		return nil, modelled("InvalidAttributeValue",
@@ -125,6 +131,17 @@ func (q *queue) readAttributes(names []string) (map[string]string, *apiError) {
 		}
 	}
 	return chosen, nil
+}
+
+// derivedAttributes are those that a queue has and that cannot be set.
+var derivedAttributes = []string{
+	"QueueArn", "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible",
+	"ApproximateNumberOfMessagesDelayed", "CreatedTimestamp", "LastModifiedTimestamp", "FifoQueue",
+}
+
+func isQueueAttribute(name string) bool {
+	_, settable := attributeSpecs[name]
+	return settable || slices.Contains(derivedAttributes, name)
 }
 
 func errUnknownAttribute(name string) *apiError {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 )
 
@@ -230,5 +231,26 @@ func TestDeletedMessageOfALockedGroupUnlocksIt(t *testing.T) {
 		if messages := <-got; bodies(messages) != "2" || time.Since(start) != 0 {
 			b.Errorf("received %q after %v", bodies(messages), time.Since(start))
 		}
+	})
+}
+
+// The service refuses such a batch as a whole, not its entry.
+func TestBatchesForFIFOQueuesNeedTheirIDs(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue, byContent := b.queue("orders.fifo"), b.queue("content.fifo", "ContentBasedDeduplication", "true")
+		send := func(queue *string, group, id *string) error {
+			_, err := b.SendMessageBatch(b.ctx, &awssqs.SendMessageBatchInput{QueueUrl: queue, Entries: []types.SendMessageBatchRequestEntry{
+				{Id: aws.String("good"), MessageBody: aws.String("a"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("d")},
+				{Id: aws.String("bad"), MessageBody: aws.String("b"), MessageGroupId: group, MessageDeduplicationId: id},
+			}})
+			return err
+		}
+		b.wantCode(send(queue, nil, aws.String("e")), "InvalidParameterValue")
+		b.wantCode(send(queue, aws.String("g"), nil), "InvalidParameterValue")
+		b.counts(queue, "0", "0", "0")
+		if err := send(byContent, aws.String("g"), nil); err != nil {
+			b.Error(err)
+		}
+		b.counts(byContent, "2", "0", "0")
 	})
 }

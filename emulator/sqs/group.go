@@ -1,6 +1,9 @@
 package sqs
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // A queue's messages are kept by message group. On a FIFO queue a group with a
 // message in flight is locked. On a standard queue a group is a tenant, and
@@ -73,7 +76,9 @@ func (q *queue) next() *group {
 	if len(q.noisy) == 0 {
 		return nil
 	}
+	// "How Amazon SQS fair queues work": of several noisy tenants, the one with
+	// the fewest messages in flight first.
 	return slices.MinFunc(q.noisy, func(a, b *group) int {
-		return int(int64(a.messages.first().order) - int64(b.messages.first().order))
+		return cmp.Or(cmp.Compare(a.inFlight, b.inFlight), cmp.Compare(a.messages.first().order, b.messages.first().order))
 	})
 }

@@ -38,13 +38,16 @@ func (r *receiver) finish(err error) {
 // the queue says. Every receiver goes through the line, so whoever came first
 // is served first.
 func (s *Server) receive(c *call, in *receiveRequest) ([]delivery, error) {
-	r := &receiver{call: c, max: 1, visibility: in.VisibilityTimeout, attempt: in.ReceiveRequestAttemptID}
+	r := &receiver{call: c, max: 1, visibility: in.VisibilityTimeout}
 	if in.MaxNumberOfMessages != nil {
 		r.max = *in.MaxNumberOfMessages
 	}
+	if in.ReceiveRequestAttemptID != nil {
+		r.attempt = *in.ReceiveRequestAttemptID
+	}
 	_, err := s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
-		if in.ReceiveRequestAttemptID != "" && !q.fifo {
-			return nil, errValue(in.ReceiveRequestAttemptID, "ReceiveRequestAttemptId", "The request include parameter that is not valid for this queue type")
+		if r.attempt != "" && !q.fifo {
+			return nil, errValue(r.attempt, "ReceiveRequestAttemptId", "The request include parameter that is not valid for this queue type.")
 		}
 		wait := q.settings.wait
 		if in.WaitTimeSeconds != nil {

@@ -63,29 +63,41 @@ func (v attributeValue) check(name string) *apiError {
 		return invalid("its type " + v.DataType + " must be String, Number or Binary, with an optional .label, at most 256 characters.")
 	case kind == "Binary":
 		if len(v.BinaryValue) == 0 || v.StringValue != nil {
-			return invalid("an attribute of type Binary must have a non-empty BinaryValue and no other.")
+			return errInvalidParameter("Message (user) attribute '%s' must contain a non-empty value of type 'Binary', and no other.", name)
 		}
 	case v.StringValue == nil || *v.StringValue == "" || v.BinaryValue != nil:
-		return invalid("an attribute of type " + kind + " must have a non-empty StringValue and no other.")
+		return errInvalidParameter("Message (user) attribute '%s' must contain a non-empty value of type '%s', and no other.", name, kind)
 	case !validText(*v.StringValue):
 		return modelled("InvalidMessageContents", "The message attribute '%s' has characters outside the allowed set.", name)
 	case kind == "Number" && !validNumber(*v.StringValue):
-		return invalid("its value " + *v.StringValue + " is not a number between -10^128 and 10^126.")
+		return invalid("its value " + *v.StringValue + " is not a number of up to 38 digits between 10^-128 and 10^126.")
 	}
 	return nil
 }
 
+// The bounds of a number's absolute value.
+var (
+	leastNumber, _, _    = big.ParseFloat("1e-128", 10, 512, big.ToNearestEven)
+	greatestNumber, _, _ = big.ParseFloat("1e126", 10, 512, big.ToNearestEven)
+)
+
+// validNumber is the developer guide's rule in "Amazon SQS message attributes":
+// up to 38 digits, between 10^-128 and 10^+126, positive or negative.
 func validNumber(text string) bool {
-	if !numberValue.MatchString(text) || len(text) > 256 {
+	if len(text) > 256 || !numberValue.MatchString(text) {
+		return false
+	}
+	digits, _, _ := strings.Cut(strings.ToLower(strings.TrimLeft(text, "+-")), "e")
+	whole, fraction, _ := strings.Cut(digits, ".")
+	if len(strings.Trim(whole+fraction, "0")) > 38 {
 		return false
 	}
 	n, _, err := big.ParseFloat(text, 10, 512, big.ToNearestEven)
 	if err != nil {
 		return false
 	}
-	low, _, _ := big.ParseFloat("-1e128", 10, 512, big.ToNearestEven)
-	high, _, _ := big.ParseFloat("1e126", 10, 512, big.ToNearestEven)
-	return n.Cmp(low) >= 0 && n.Cmp(high) <= 0
+	n.Abs(n)
+	return n.Sign() == 0 || n.Cmp(leastNumber) >= 0 && n.Cmp(greatestNumber) <= 0
 }
 
 func (v attributeValue) size() int {

@@ -99,12 +99,16 @@ func TestSendMessageRefuses(t *testing.T) {
 		"no type":              {with("a", typed("", "x")), "InvalidParameterValue"},
 		"empty value":          {with("a", text("")), "InvalidParameterValue"},
 		"no number":            {with("a", typed("Number", "seven")), "InvalidParameterValue"},
-		"number too large":     {with("a", typed("Number", "1e127")), "InvalidParameterValue"},
+		"number too large":     {with("a", typed("Number", "-1e127")), "InvalidParameterValue"},
+		"number too small":     {with("a", typed("Number", "1e-129")), "InvalidParameterValue"},
+		"39 digits":            {with("a", typed("Number", "1."+strings.Repeat("0", 37)+"1")), "InvalidParameterValue"},
 		"value's characters":   {with("a", text("\x01")), "InvalidMessageContents"},
 		"empty binary":         {with("a", binary("")), "InvalidParameterValue"},
 		"list values": {with("a", types.MessageAttributeValue{DataType: aws.String("String"), StringListValues: []string{"x"}}),
 			"AWS.SimpleQueueService.UnsupportedOperation"},
-		"group id of 129": {awssqs.SendMessageInput{MessageBody: aws.String("a"), MessageGroupId: aws.String(strings.Repeat("g", 129))}, "InvalidParameterValue"},
+		"group id of 129":        {awssqs.SendMessageInput{MessageBody: aws.String("a"), MessageGroupId: aws.String(strings.Repeat("g", 129))}, "InvalidParameterValue"},
+		"empty group id":         {awssqs.SendMessageInput{MessageBody: aws.String("a"), MessageGroupId: aws.String("")}, "InvalidParameterValue"},
+		"empty deduplication id": {awssqs.SendMessageInput{MessageBody: aws.String("a"), MessageDeduplicationId: aws.String("")}, "InvalidParameterValue"},
 		"system attribute": {awssqs.SendMessageInput{MessageBody: aws.String("a"), MessageSystemAttributes: map[string]types.MessageSystemAttributeValue{
 			"Other": {DataType: aws.String("String"), StringValue: aws.String("x")}}}, "InvalidParameterValue"},
 	} {
@@ -118,6 +122,18 @@ func TestSendMessageRefuses(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestNumbers(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		for _, number := range []string{"0", "-0.0", "1e126", "-1E+126", "1e-128", "+.5", "7.", "00012", strings.Repeat("9", 38), "1" + strings.Repeat("0", 60)} {
+			if _, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{QueueUrl: queue, MessageBody: aws.String("a"),
+				MessageAttributes: map[string]types.MessageAttributeValue{"n": typed("Number", number)}}); err != nil {
+				b.Errorf("%s: %v", number, err)
+			}
+		}
+	})
 }
 
 func TestMessageSizes(t *testing.T) {
@@ -144,6 +160,18 @@ func TestReceiveMessageRefuses(t *testing.T) {
 		_, err := b.ReceiveMessage(b.ctx, &awssqs.ReceiveMessageInput{QueueUrl: queue,
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{"Colour"}})
 		wantType[*types.InvalidAttributeName](b, err)
+		// The older parameter takes names of queue attributes, without effect.
+		b.send(queue, "a")
+		for name, code := range map[types.QueueAttributeName]string{"Colour": "InvalidAttributeName", "QueueArn": "", "Policy": ""} {
+			out, err := b.ReceiveMessage(b.ctx, &awssqs.ReceiveMessageInput{QueueUrl: queue, VisibilityTimeout: 1, AttributeNames: []types.QueueAttributeName{name}})
+			if code != "" {
+				b.wantCode(err, code)
+			} else if err != nil {
+				b.Errorf("%s: %v", name, err)
+			} else if len(out.Messages) > 0 && len(out.Messages[0].Attributes) > 0 {
+				b.Errorf("%s: %v", name, out.Messages[0].Attributes)
+			}
+		}
 	})
 }
 

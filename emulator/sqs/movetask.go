@@ -138,11 +138,12 @@ func (s *Server) carryOn(t *moveTask, now time.Time) {
 			t.next = at.Add(t.interval)
 			continue
 		}
-		// All that is left is hidden, or behind a hidden one of its group.
+		// All that is left is hidden, or behind a hidden one of its group. The
+		// task tries again when it changes, or at least when its time is over.
 		t.next = now
 		if due := q.hidden.first().due; !due.After(now) {
 			t.next = due
-		} else {
+		} else if now.Before(t.started.Add(moveTaskLimit)) {
 			return
 		}
 	}

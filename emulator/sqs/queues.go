@@ -189,7 +189,7 @@ func (s *Server) setQueueAttributes(_ *call, in *struct {
 		given := maps.Clone(in.Attributes)
 		if value, ok := given["FifoQueue"]; ok && q.fifo {
 			if value != "true" {
-				return nil, errAttributeValue("FifoQueue") // a queue's type never changes
+				return nil, modelled("InvalidAttributeValue", "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.")
 			}
 			delete(given, "FifoQueue")
 		}

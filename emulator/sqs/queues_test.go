@@ -41,6 +41,7 @@ func TestCreateQueue(t *testing.T) {
 			{"new", map[string]string{"FifoQueue": "false"}, "InvalidAttributeName"},
 			{"new", map[string]string{"FifoQueue": "yes"}, "InvalidAttributeValue"},
 			{"new", map[string]string{"ContentBasedDeduplication": "true"}, "InvalidAttributeName"},
+			{"new", map[string]string{"DeduplicationScope": "queue"}, "InvalidAttributeName"},
 			{"new", map[string]string{"Colour": "red"}, "InvalidAttributeName"},
 			{"new", map[string]string{"QueueArn": "arn"}, "InvalidAttributeName"},
 		} {

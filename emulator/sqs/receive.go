@@ -17,7 +17,7 @@ type receiveRequest struct {
 	MessageAttributeNames       []string
 	AttributeNames              []string // the older name of MessageSystemAttributeNames
 	MessageSystemAttributeNames []string
-	ReceiveRequestAttemptID     string `json:"ReceiveRequestAttemptId"`
+	ReceiveRequestAttemptID     *string `json:"ReceiveRequestAttemptId"`
 }
 
 type receivedMessage struct {
@@ -36,28 +36,28 @@ var systemAttributeNames = []string{
 }
 
 func (in *receiveRequest) check() *apiError {
-	bounds := func(value *int, name string, low, high int) *apiError {
-		if value != nil && (*value < low || *value > high) {
-			return errValue(*value, name, "Must be between "+strconv.Itoa(low)+" and "+strconv.Itoa(high)+", if provided.")
-		}
-		return nil
+	outside := func(value *int, low, high int) bool { return value != nil && (*value < low || *value > high) }
+	switch {
+	case outside(in.MaxNumberOfMessages, 1, maxBatch):
+		return errValue(*in.MaxNumberOfMessages, "MaxNumberOfMessages", "Must be between 1 and 10, if provided.")
+	case outside(in.WaitTimeSeconds, 0, 20):
+		return errValue(*in.WaitTimeSeconds, "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided.")
+	case outside(in.VisibilityTimeout, 0, maxVisibilitySeconds):
+		return errValue(*in.VisibilityTimeout, "VisibilityTimeout", "Must be between 0 and 43200, if provided.")
+	case in.ReceiveRequestAttemptID != nil && !validToken(*in.ReceiveRequestAttemptID):
+		return errToken(*in.ReceiveRequestAttemptID, "ReceiveRequestAttemptId")
 	}
-	if err := bounds(in.MaxNumberOfMessages, "MaxNumberOfMessages", 1, maxBatch); err != nil {
-		return err
-	}
-	if err := bounds(in.WaitTimeSeconds, "WaitTimeSeconds", 0, 20); err != nil {
-		return err
-	}
-	if err := bounds(in.VisibilityTimeout, "VisibilityTimeout", 0, maxVisibilitySeconds); err != nil {
-		return err
-	}
-	for _, name := range slices.Concat(in.AttributeNames, in.MessageSystemAttributeNames) {
+	for _, name := range in.MessageSystemAttributeNames {
 		if !slices.Contains(systemAttributeNames, name) {
 			return errUnknownAttribute(name)
 		}
 	}
-	if in.ReceiveRequestAttemptID != "" && !validToken(in.ReceiveRequestAttemptID) {
-		return errToken(in.ReceiveRequestAttemptID, "ReceiveRequestAttemptId")
+	for _, name := range in.AttributeNames {
+		// The older parameter's type has the names of queue attributes too; they
+		// are no attributes of a message, and say nothing.
+		if !slices.Contains(systemAttributeNames, name) && !isQueueAttribute(name) {
+			return errUnknownAttribute(name)
+		}
 	}
 	return nil
 }

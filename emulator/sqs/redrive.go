@@ -38,6 +38,9 @@ func canonicalRedrivePolicy(name, value string) (string, *apiError) {
 	if raw.MaxReceiveCount == nil {
 		return "", invalid("Redrive policy does not contain mandatory attribute: maxReceiveCount.")
 	}
+	if !queueARN.MatchString(*raw.TargetARN) {
+		return "", invalid("Invalid value for deadLetterTargetArn.")
+	}
 	count, err := strconv.Atoi(fmt.Sprint(raw.MaxReceiveCount))
 	if err != nil || count < 1 || count > 1000 {
 		return "", invalid("Invalid value for maxReceiveCount: must be between 1 and 1000.")
@@ -55,6 +58,9 @@ func canonicalAllowPolicy(name, value string) (string, *apiError) {
 	case "byQueue":
 		if n := len(policy.SourceARNs); n < 1 || n > 10 {
 			return "", invalid("byQueue needs 1 to 10 sourceQueueArns.")
+		}
+		if slices.ContainsFunc(policy.SourceARNs, func(arn string) bool { return !queueARN.MatchString(arn) }) {
+			return "", invalid("Invalid value for sourceQueueArns.")
 		}
 	case "allowAll", "denyAll":
 		if len(policy.SourceARNs) > 0 {

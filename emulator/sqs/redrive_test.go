@@ -164,6 +164,7 @@ func TestRedrivePolicies(t *testing.T) {
 			redrivePolicy(b.server.QueueARN("dead"), 0):                   "InvalidParameterValue",
 			redrivePolicy(b.server.QueueARN("dead"), 1001):                "InvalidParameterValue",
 			redrivePolicy("arn:aws:sqs:eu-west-1:000000000000:dead", 3):   "InvalidParameterValue",
+			redrivePolicy("dead", 3):                                      "InvalidParameterValue",
 			`{"maxReceiveCount":3}`:                                       "InvalidParameterValue",
 			`{"deadLetterTargetArn":"` + b.server.QueueARN("dead") + `"}`: "InvalidParameterValue",
 			`[]`: "InvalidParameterValue",

@@ -19,8 +19,8 @@ type sendEntry struct {
 	DelaySeconds            *int
 	MessageAttributes       map[string]attributeValue
 	MessageSystemAttributes map[string]attributeValue
-	MessageGroupID          string `json:"MessageGroupId"`
-	MessageDeduplicationID  string `json:"MessageDeduplicationId"`
+	MessageGroupID          *string `json:"MessageGroupId"`
+	MessageDeduplicationID  *string `json:"MessageDeduplicationId"`
 }
 
 type sendAnswer struct {
@@ -62,6 +62,9 @@ func (s *Server) sendMessageBatch(c *call, in *struct {
 		return nil, prefixed("BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", maxMessageBytes, total)
 	}
 	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
+		if err := q.checkBatchIDs(drafts); err != nil {
+			return nil, err
+		}
 		answer := &batchAnswer{Successful: []any{}}
 		for _, d := range drafts {
 			var sent *sendAnswer
@@ -102,10 +105,10 @@ func (in *sendEntry) draft() *draft {
 		d.err = err
 	case traceErr != nil:
 		d.err = traceErr
-	case in.MessageGroupID != "" && !validToken(in.MessageGroupID):
-		d.err = errToken(in.MessageGroupID, "MessageGroupId")
-	case in.MessageDeduplicationID != "" && !validToken(in.MessageDeduplicationID):
-		d.err = errToken(in.MessageDeduplicationID, "MessageDeduplicationId")
+	case in.MessageGroupID != nil && !validToken(*in.MessageGroupID):
+		d.err = errToken(*in.MessageGroupID, "MessageGroupId")
+	case in.MessageDeduplicationID != nil && !validToken(*in.MessageDeduplicationID):
+		d.err = errToken(*in.MessageDeduplicationID, "MessageDeduplicationId")
 	}
 	if d.err != nil {
 		return d
@@ -116,7 +119,12 @@ func (in *sendEntry) draft() *draft {
 	d.content = &content{
 		body: in.MessageBody, bodyMD5: d.answer.MD5OfMessageBody,
 		attributes: in.MessageAttributes, traceHeader: trace,
-		groupID: in.MessageGroupID, deduplicationID: in.MessageDeduplicationID,
+	}
+	if in.MessageGroupID != nil {
+		d.content.groupID = *in.MessageGroupID
+	}
+	if in.MessageDeduplicationID != nil {
+		d.content.deduplicationID = *in.MessageDeduplicationID
 	}
 	return d
 }
@@ -141,7 +149,7 @@ func checkSystemAttributes(attributes map[string]attributeValue) (trace string, 
 // validToken is the rule for group, deduplication and receive attempt ids:
 // letters, digits and ASCII punctuation.
 func validToken(id string) bool {
-	return len(id) <= 128 && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+	return id != "" && len(id) <= 128 && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
 func errToken(value, parameter string) *apiError {
@@ -178,7 +186,7 @@ func (s *Server) send(q *queue, d *draft, now time.Time) (*sendAnswer, *apiError
 			return &d.answer, nil
 		}
 	} else if d.content.deduplicationID != "" {
-		return nil, errValue(d.content.deduplicationID, "MessageDeduplicationId", "The request include parameter that is not valid for this queue type")
+		return nil, errValue(d.content.deduplicationID, "MessageDeduplicationId", "The request include parameter that is not valid for this queue type.")
 	}
 	s.lastUID++
 	d.content.id = newID()
@@ -192,6 +200,28 @@ func (s *Server) send(q *queue, d *draft, now time.Time) (*sendAnswer, *apiError
 	return &d.answer, nil
 }
 
+// checkBatchIDs finds what makes a batch fail as a whole on a FIFO queue: an
+// entry without group id, or without deduplication id where it needs one. It is
+// what the service does, though its pages do not say so.
+func (q *queue) checkBatchIDs(drafts []*draft) *apiError {
+	for _, d := range drafts {
+		if !q.fifo || d.err != nil {
+			continue
+		}
+		if d.content.groupID == "" {
+			return errInvalidParameter("The request must contain the parameter MessageGroupId.")
+		}
+		if d.content.deduplicationID == "" && !q.settings.contentDeduplication {
+			return errNoDeduplicationID()
+		}
+	}
+	return nil
+}
+
+func errNoDeduplicationID() *apiError {
+	return errInvalidParameter("The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+}
+
 // checkFIFO applies the rules for messages of FIFO queues and completes the
 // deduplication id.
 func (q *queue) checkFIFO(d *draft) *apiError {
@@ -199,13 +229,13 @@ func (q *queue) checkFIFO(d *draft) *apiError {
 	case d.content.groupID == "":
 		return errMissing("MessageGroupId")
 	case d.delay != nil && *d.delay != 0:
-		return errValue(*d.delay, "DelaySeconds", "The request include parameter that is not valid for this queue type")
+		return errValue(*d.delay, "DelaySeconds", "The request include parameter that is not valid for this queue type.")
 	case d.content.deduplicationID != "":
 	case q.settings.contentDeduplication:
 		sum := sha256.Sum256([]byte(d.content.body))
 		d.content.deduplicationID = hex.EncodeToString(sum[:])
 	default:
-		return errInvalidParameter("The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+		return errNoDeduplicationID()
 	}
 	return nil
 }
