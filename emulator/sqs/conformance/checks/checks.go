@@ -1,0 +1,100 @@
+// Package checks is a list of what Amazon SQS promises: each check has one
+// sentence that must hold, the page of AWS's documentation that says so, and
+// code that finds out by calls of the real SDK. It runs against anything that
+// claims to be SQS, over a socket or in-process:
+//
+//	func TestMyFakeIsSQS(t *testing.T) {
+//		results, err := checks.Run(t.Context(), checks.Config{Client: client})
+//		if err != nil {
+//			t.Fatal(err)
+//		}
+//		for _, r := range results {
+//			if r.Err != nil {
+//				t.Errorf("%s: %s\n%v\nsee %s", r.ID, r.Must, r.Err, r.Page.URL)
+//			}
+//		}
+//	}
+//
+// The command emulator/sqs/conformance runs it from a shell.
+//
+// Where AWS's documentation is silent, or says two things, there is no check,
+// or one that is marked Undocumented. Checks leave room for what the service
+// does not promise: they poll for counts, collect messages from as many
+// receives as it takes, and ask for an error's type only where the API
+// reference names it.
+package checks
+
+import (
+	"slices"
+	"strings"
+)
+
+// Check is one thing that SQS promises.
+type Check struct {
+	// ID is the check's name, for ever: theme, slash, what.
+	ID string
+	// Must is what has to hold, in one sentence.
+	Must string
+	// Page is where AWS's documentation says so.
+	Page Page
+	// Slow tells that the check takes more than about ten seconds of real time.
+	Slow bool
+	// Undocumented tells that AWS's documentation does not promise this, though
+	// consumers depend on it. Such checks run, but no verdict hangs on them.
+	Undocumented bool
+
+	run func(e *env)
+}
+
+// Theme is the part of the ID before the slash.
+func (c Check) Theme() string {
+	theme, _, _ := strings.Cut(c.ID, "/")
+	return theme
+}
+
+// Page is a page of AWS's documentation.
+type Page struct {
+	Title, URL string
+}
+
+const documentation = "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/"
+
+// api is an operation's page in the API reference.
+func api(operation string) Page {
+	return Page{"API reference, " + operation, documentation + "APIReference/API_" + operation + ".html"}
+}
+
+func guide(title, file string) Page {
+	return Page{"Developer guide, " + title, documentation + "SQSDeveloperGuide/" + file + ".html"}
+}
+
+var (
+	pageVisibility   = guide("Amazon SQS visibility timeout", "sqs-visibility-timeout")
+	pageDelayQueues  = guide("Amazon SQS delay queues", "sqs-delay-queues")
+	pageTimers       = guide("Amazon SQS message timers", "sqs-message-timers")
+	pagePolling      = guide("Amazon SQS short and long polling", "sqs-short-and-long-polling")
+	pageMetadata     = guide("Amazon SQS message metadata", "sqs-message-metadata")
+	pageIdentifiers  = guide("Amazon SQS queue and message identifiers", "sqs-queue-message-identifiers")
+	pageMessageQuota = guide("Amazon SQS message quotas", "quotas-messages")
+	pageFIFOLogic    = guide("FIFO queue delivery logic in Amazon SQS", "FIFO-queues-understanding-logic")
+	pageExactlyOnce  = guide("Exactly-once processing in Amazon SQS", "FIFO-queues-exactly-once-processing")
+	pageDeadLetter   = guide("Using dead-letter queues in Amazon SQS", "sqs-dead-letter-queues")
+	pageRetentionDLQ = guide("Setting-up dead-letter queue retention in Amazon SQS", "setting-up-dead-letter-queue-retention")
+	pageRedrive      = guide("Learn how to configure a dead-letter queue redrive in Amazon SQS", "sqs-configure-dead-letter-queue-redrive")
+	pageFair         = guide("Amazon SQS fair queues", "sqs-fair-queues")
+	pageFairDetails  = guide("How Amazon SQS fair queues work", "sqs-fair-queues-detailed")
+	pageJSON         = guide("Interpreting Amazon SQS JSON API responses", "sqs-json-api-responses")
+)
+
+// All returns every check, theme by theme.
+func All() []Check {
+	return slices.Concat(
+		queueChecks, nameChecks, attributeChecks, attributeBounds(), countChecks, listChecks, tagChecks, permissionChecks,
+		sendChecks, sizeChecks, messageAttributeChecks, messageAttributeRefusals, digestChecks, selectionChecks, systemAttributeChecks,
+		receiveChecks, longPollChecks, visibilityChecks, deleteChecks, purgeChecks, delayChecks,
+		batchChecks, batchErrorChecks(),
+		fifoChecks, groupChecks, deduplicationChecks, tokenChecks, attemptChecks, fairChecks,
+		redriveChecks, redriveFIFOChecks, redrivePolicyChecks, allowChecks, moveChecks, moveRefusals,
+		protocolChecks,
+	)
+}

@@ -1,0 +1,168 @@
+package checks
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// onlyOne ends the check unless the queue has this message, and no other.
+func (q *queue) onlyOne(body string) types.Message {
+	m := q.one()
+	want(q.env, "body", *m.Body, body)
+	q.must("DeleteMessage", q.delete(m))
+	q.none("a duplicate within five minutes")
+	return m
+}
+
+var deduplicationChecks = []Check{
+	{
+		ID: "deduplication/by-id", Page: pageExactlyOnce,
+		Must: "A second message with a deduplication id is accepted, and not delivered.",
+		run: func(e *env) {
+			q := e.fifo("VisibilityTimeout", "600")
+			q.send("first", inGroup("g"), withID("same"))
+			q.send("second", inGroup("g"), withID("same"))
+			q.onlyOne("first")
+		},
+	}, {
+		ID: "deduplication/by-content", Page: pageExactlyOnce,
+		Must: "With content-based deduplication a second message with the same body is not delivered, whatever its attributes.",
+		run: func(e *env) {
+			q := e.fifo("ContentBasedDeduplication", "true", "VisibilityTimeout", "600")
+			q.send("same", inGroup("g"))
+			q.send("same", inGroup("g"), withAttributes(sample()))
+			q.onlyOne("same")
+		},
+	}, {
+		ID: "deduplication/content-differs", Page: pageExactlyOnce,
+		Must: "With content-based deduplication messages with different bodies are all delivered.",
+		run: func(e *env) {
+			q := e.fifo("ContentBasedDeduplication", "true", "VisibilityTimeout", "600")
+			q.send("one", inGroup("g"), withAttributes(sample()))
+			q.send("two", inGroup("g"), withAttributes(sample()))
+			q.inOrder("one", "two")
+		},
+	}, {
+		ID: "deduplication/id-over-content", Page: api("SendMessage"),
+		Must: "A MessageDeduplicationId overrides the one that content-based deduplication would make.",
+		run: func(e *env) {
+			q := e.fifo("ContentBasedDeduplication", "true", "VisibilityTimeout", "600")
+			q.send("same", inGroup("g"), withID("1"))
+			q.send("same", inGroup("g"), withID("2"))
+			q.inOrder("same", "same")
+		},
+	}, {
+		ID: "deduplication/id-equals-content", Page: api("SendMessage"),
+		Must: "The id that content-based deduplication makes is the SHA-256 of the body, and equal to the same id given.",
+		run: func(e *env) {
+			q := e.fifo("ContentBasedDeduplication", "true", "VisibilityTimeout", "600")
+			sum := sha256.Sum256([]byte("first"))
+			q.send("first", inGroup("g"))
+			q.send("second", inGroup("g"), withID(hex.EncodeToString(sum[:])))
+			m := q.onlyOne("first")
+			want(e, "MessageDeduplicationId", m.Attributes["MessageDeduplicationId"], hex.EncodeToString(sum[:]))
+		},
+	}, {
+		ID: "deduplication/survives-delete", Page: api("SendMessage"),
+		Must: "A deduplication id is kept track of after its message was received and deleted.",
+		run: func(e *env) {
+			q := e.fifo("VisibilityTimeout", "600")
+			q.send("first", inGroup("g"), withID("same"))
+			e.must("DeleteMessage", q.delete(q.one()))
+			q.send("second", inGroup("g"), withID("same"))
+			q.none("a duplicate of a message that was deleted")
+		},
+	}, {
+		ID: "deduplication/in-batches", Page: pageExactlyOnce,
+		Must: "Duplicates within a batch are accepted, and delivered once.",
+		run: func(e *env) {
+			q := e.fifo("VisibilityTimeout", "600")
+			a, b := entry("a", "first"), entry("b", "second")
+			group, id := "g", "same"
+			a.MessageGroupId, a.MessageDeduplicationId, b.MessageGroupId, b.MessageDeduplicationId = &group, &id, &group, &id
+			out, err := q.sendBatch(a, b)
+			e.must("SendMessageBatch", err)
+			want(e, "Failed", failures(out.Failed), "[]")
+			q.onlyOne("first")
+		},
+	}, {
+		ID: "deduplication/of-the-queue", Page: api("CreateQueue"),
+		Must: "With DeduplicationScope queue the same id in two groups is a duplicate.",
+		run: func(e *env) {
+			q := e.fifo("DeduplicationScope", "queue", "VisibilityTimeout", "600")
+			q.send("first", inGroup("g"), withID("same"))
+			q.send("second", inGroup("h"), withID("same"))
+			q.onlyOne("first")
+		},
+	}, {
+		ID: "deduplication/of-the-group", Page: api("CreateQueue"),
+		Must: "With DeduplicationScope messageGroup the same id is a duplicate within a group only.",
+		run: func(e *env) {
+			q := e.fifo("DeduplicationScope", "messageGroup", "FifoThroughputLimit", "perMessageGroupId", "VisibilityTimeout", "600")
+			q.send("g1", inGroup("g"), withID("same"))
+			q.send("h1", inGroup("h"), withID("same"))
+			q.send("g2", inGroup("g"), withID("same"))
+			want(e, "messages", sorted(q.take(2)), `"g1", "h1"`)
+			q.none("a duplicate of the group")
+		},
+	}, {
+		ID: "deduplication/window", Page: pageExactlyOnce, Slow: true,
+		Must: "Five minutes after it was sent a deduplication id can be sent again, and not sooner.",
+		run: func(e *env) {
+			q := e.fifo("VisibilityTimeout", "600")
+			q.send("first", inGroup("g"), withID("same"))
+			e.must("DeleteMessage", q.delete(q.one()))
+			e.sleep(4 * time.Minute)
+			q.send("second", inGroup("g"), withID("same"))
+			q.none("a duplicate four minutes later")
+			e.sleep(90 * time.Second)
+			q.send("third", inGroup("g"), withID("same"))
+			want(e, "the message five and a half minutes later", *q.one().Body, "third")
+		},
+	},
+}
+
+// punctuation are the characters other than letters and digits that the ids
+// of messages, groups and attempts may have.
+const punctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+
+// tokens checks what an id may be; send sends a message with it.
+func tokens(id, parameter string, send func(q *queue, id string) error) Check {
+	return Check{
+		ID: "ids/" + id, Page: api("SendMessage"),
+		Must: parameter + " has up to 128 letters, digits and punctuation characters.",
+		run: func(e *env) {
+			q := e.fifo()
+			for _, good := range []string{"aZ09", punctuation, strings.Repeat("x", 128)} {
+				e.must(parameter+" "+show(good), send(q, good))
+			}
+			for _, bad := range []string{strings.Repeat("x", 129), "a b", "ä", "tab\t"} {
+				e.refused(parameter+" "+show(bad), send(q, bad))
+			}
+		},
+	}
+}
+
+var tokenChecks = []Check{
+	tokens("group", "MessageGroupId", func(q *queue, id string) error {
+		_, err := q.trySend("a", inGroup(id), withID(fmt.Sprint(len(id))))
+		return err
+	}),
+	tokens("deduplication", "MessageDeduplicationId", func(q *queue, id string) error {
+		_, err := q.trySend("a", inGroup("g"), withID(id))
+		return err
+	}),
+	func() Check {
+		c := tokens("attempt", "ReceiveRequestAttemptId", func(q *queue, id string) error {
+			_, err := q.tryReceive(attempt(id))
+			return err
+		})
+		c.Page = api("ReceiveMessage")
+		return c
+	}(),
+}

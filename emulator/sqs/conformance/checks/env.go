@@ -1,0 +1,183 @@
+package checks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+// env is what a check works with: the client, and queues of its own. Its
+// methods end the check when something is not as it must be, as testing.T's
+// Fatal ends a test, so that a check reads as the sequence of calls that it is.
+// They are for the check's own goroutine only.
+type env struct {
+	*awssqs.Client
+	ctx    context.Context
+	config Config
+	stem   string // begins the names of this check's queues
+
+	mu      sync.Mutex
+	created []string // URLs, for deleteQueues
+	names   int
+}
+
+// failure is what ends a check.
+type failure struct{ err error }
+
+func (e *env) fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
+
+// try runs a check and returns what ended it.
+func (e *env) try(run func(*env)) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case failure:
+			err = r.err
+		default:
+			err = fmt.Errorf("the check itself panicked, on an answer that nothing allows for: %v\n%s", r, debug.Stack())
+		}
+	}()
+	run(e)
+	return nil
+}
+
+// must ends the check when a call failed that had to succeed.
+func (e *env) must(what string, err error) {
+	if err != nil {
+		e.fail("%s: want success, got %w", what, err)
+	}
+}
+
+// want ends the check unless got is want.
+func want[T comparable](e *env, what string, got, want T) {
+	if got != want {
+		e.fail("%s: want %v, got %v", what, show(want), show(got))
+	}
+}
+
+// show quotes strings, and cuts long ones.
+func show(v any) string {
+	text, ok := v.(string)
+	if !ok {
+		return fmt.Sprint(v)
+	}
+	if len(text) > 300 {
+		return fmt.Sprintf("%q… (%d bytes)", text[:300], len(text))
+	}
+	return fmt.Sprintf("%q", text)
+}
+
+// sleep lets d pass.
+func (e *env) sleep(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-e.ctx.Done():
+		e.fail("stopped while it waited: %w", e.ctx.Err())
+	}
+}
+
+// eventually polls until look says true, and ends the check when that takes
+// longer than the service is given. got is what was there last.
+func (e *env) eventually(what string, look func() (got string, ok bool)) {
+	deadline := time.Now().Add(e.config.Patience)
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		got, ok := look()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			e.fail("%s: not within %v; last seen: %s", what, e.config.Patience, got)
+		}
+		e.sleep(pause)
+	}
+}
+
+// name returns a new queue name that only this check uses.
+func (e *env) name() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.names++
+	return fmt.Sprintf("%s-%d", e.stem, e.names)
+}
+
+// create creates a queue and sees to its end; it returns what the service says.
+func (e *env) create(name string, attributes map[string]string, options ...func(*awssqs.CreateQueueInput)) (*queue, error) {
+	in := &awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes}
+	for _, option := range options {
+		option(in)
+	}
+	out, err := e.CreateQueue(e.ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if out.QueueUrl == nil || *out.QueueUrl == "" {
+		return nil, errors.New("CreateQueue answered without a QueueUrl")
+	}
+	e.mu.Lock()
+	e.created = append(e.created, *out.QueueUrl)
+	e.mu.Unlock()
+	if e.config.Settle > 0 {
+		e.sleep(e.config.Settle)
+	}
+	return &queue{env: e, name: name, url: out.QueueUrl}, nil
+}
+
+// queue creates a standard queue; attributes are name, value, name, value.
+func (e *env) queue(attributes ...string) *queue {
+	q, err := e.create(e.name(), pairs(attributes))
+	e.must("CreateQueue", err)
+	return q
+}
+
+// fifo creates a FIFO queue.
+func (e *env) fifo(attributes ...string) *queue {
+	q, err := e.create(e.name()+".fifo", pairs(append(attributes, "FifoQueue", "true")))
+	e.must("CreateQueue of a FIFO queue", err)
+	return q
+}
+
+// kind creates a queue of the type.
+func (e *env) kind(fifo bool, attributes ...string) *queue {
+	if fifo {
+		return e.fifo(attributes...)
+	}
+	return e.queue(attributes...)
+}
+
+func pairs(list []string) map[string]string {
+	m := map[string]string{}
+	for i := 0; i < len(list); i += 2 {
+		m[list[i]] = list[i+1]
+	}
+	return m
+}
+
+// deleteQueues deletes what the check created, also after its context ended.
+func (e *env) deleteQueues() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), 30*time.Second)
+	defer cancel()
+	var all error
+	for _, url := range e.created {
+		_, err := e.DeleteQueue(ctx, &awssqs.DeleteQueueInput{QueueUrl: aws.String(url)})
+		if err != nil && !isNoQueue(err) {
+			all = errors.Join(all, fmt.Errorf("queue %s is left: %w", url, err))
+		}
+	}
+	return all
+}
+
+// isNoQueue recognises the answer for a queue that is gone, also of services
+// that get the error's type wrong.
+func isNoQueue(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "QueueDoesNotExist") || strings.Contains(text, "NonExistentQueue")
+}

@@ -1,0 +1,66 @@
+package checks
+
+import (
+	"fmt"
+)
+
+var fairChecks = []Check{
+	{
+		ID: "fair/group-kept", Page: pageFair,
+		Must: "A message to a standard queue may have a MessageGroupId, and is received with it.",
+		run: func(e *env) {
+			q := e.queue()
+			q.send("a", inGroup("tenant-1"))
+			want(e, "MessageGroupId", q.one().Attributes["MessageGroupId"], "tenant-1")
+		},
+	}, {
+		ID: "fair/no-lock", Page: api("SendMessage"),
+		Must: "On a standard queue messages of one group can be received while others of it are in flight.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "600")
+			for i := range 3 {
+				q.send(fmt.Sprint(i), inGroup("tenant-1"))
+			}
+			for range 3 {
+				q.one(atMost(1))
+			}
+		},
+	}, {
+		ID: "fair/mixed", Page: pageFairDetails,
+		Must: "A queue can have messages with and without MessageGroupId.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "600")
+			q.send("with", inGroup("tenant-1"))
+			q.send("without")
+			for _, m := range q.take(2) {
+				group := map[string]string{"with": "tenant-1"}[*m.Body]
+				want(e, "MessageGroupId of "+*m.Body, m.Attributes["MessageGroupId"], group)
+			}
+		},
+	}, {
+		ID: "fair/quiet-first", Page: pageFairDetails,
+		Must: "A quiet tenant's message is received before the backlog of one that has most of the queue in flight.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "600")
+			for batch := range 8 { // twice as many as a noisy neighbour has in flight
+				entries := ten()
+				for i := range entries {
+					id, group := fmt.Sprintf("noisy-%d-%d", batch, i), "noisy"
+					entries[i].MessageBody, entries[i].MessageGroupId = &id, &group
+				}
+				out, err := q.sendBatch(entries...)
+				e.must("SendMessageBatch", err)
+				want(e, "Failed", failures(out.Failed), "[]")
+			}
+			q.take(40)
+			q.send("quiet", inGroup("quiet"))
+			e.sleep(e.config.Settle)
+			for range 10 {
+				if *q.one(atMost(1)).Body == "quiet" {
+					return
+				}
+			}
+			e.fail("40 of the noisy tenant in flight and 40 waiting: want the quiet tenant's message among the next ten, got ten of the noisy one's")
+		},
+	},
+}

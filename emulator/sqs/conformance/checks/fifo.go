@@ -1,0 +1,226 @@
+package checks
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// inOrder receives and deletes messages, which must come in this order.
+func (q *queue) inOrder(wanted ...string) {
+	deadline := time.Now().Add(q.config.Patience)
+	var got []string
+	for len(got) < len(wanted) {
+		if time.Now().After(deadline) {
+			q.fail("want %d messages within %v, got %d: %v", len(wanted), q.config.Patience, len(got), got)
+		}
+		for _, m := range q.receive(waiting(2)) {
+			if got = append(got, *m.Body); len(got) > len(wanted) || !slices.Equal(got, wanted[:len(got)]) {
+				q.fail("want the messages %v in this order, got %v", wanted, got)
+			}
+			q.must("DeleteMessage", q.delete(m))
+		}
+	}
+}
+
+// sequence reads a sequence number, which has up to 128 bits.
+func (e *env) sequence(text *string) *big.Int {
+	n, ok := new(big.Int).SetString(aws.ToString(text), 10)
+	if !ok || n.Sign() < 0 || n.BitLen() > 128 {
+		e.fail("SequenceNumber: want a number of up to 128 bits, got %q", aws.ToString(text))
+	}
+	return n
+}
+
+var fifoChecks = []Check{
+	{
+		ID: "fifo/group-required", Page: api("SendMessage"),
+		Must: "A message to a FIFO queue must have a MessageGroupId.",
+		run: func(e *env) {
+			q := e.fifo()
+			_, err := q.trySend("a", withID("a"))
+			e.refused("SendMessage without MessageGroupId", err)
+			out, err := q.sendBatch(entry("a", "a"))
+			if err == nil {
+				e.failedEntry("a", out.Failed)
+			} else {
+				e.refused("SendMessageBatch without MessageGroupId", err)
+			}
+		},
+	}, {
+		ID: "fifo/id-required", Page: api("SendMessage"),
+		Must: "Without content-based deduplication a message must have a MessageDeduplicationId.",
+		run: func(e *env) {
+			_, err := e.fifo().trySend("a", inGroup("g"))
+			e.refused("SendMessage without MessageDeduplicationId", err)
+		},
+	}, {
+		ID: "fifo/sequence", Page: api("SendMessage"),
+		Must: "SequenceNumber is a number of up to 128 bits that increases within a group.",
+		run: func(e *env) {
+			q := e.fifo()
+			last := big.NewInt(-1)
+			for i := range 5 {
+				n := e.sequence(q.send("a", inGroup("g"), withID(fmt.Sprint(i))).SequenceNumber)
+				if n.Cmp(last) <= 0 {
+					e.fail("SequenceNumber: want more than %v, got %v", last, n)
+				}
+				last = n
+			}
+		},
+	}, {
+		ID: "fifo/order", Page: pageFIFOLogic,
+		Must: "The messages of a group are received in the order in which they were sent.",
+		run: func(e *env) {
+			q := e.fifo("VisibilityTimeout", "600")
+			var sent []string
+			for i := range 25 {
+				sent = append(sent, fmt.Sprintf("%02d", i))
+			}
+			q.sendTo("g", sent...)
+			q.inOrder(sent...)
+		},
+	}, {
+		ID: "fifo/order-of-each-group", Page: pageFIFOLogic,
+		Must: "Each group has an order of its own when several are received together.",
+		run: func(e *env) {
+			q := e.fifo("VisibilityTimeout", "600")
+			for i := range 6 {
+				q.sendTo("a", fmt.Sprintf("a%d", i))
+				q.sendTo("b", fmt.Sprintf("b%d", i))
+			}
+			next := map[string]int{}
+			deadline := time.Now().Add(e.config.Patience)
+			for next["a"]+next["b"] < 12 {
+				if time.Now().After(deadline) {
+					e.fail("want 12 messages within %v, got %d", e.config.Patience, next["a"]+next["b"])
+				}
+				for _, m := range q.receive(waiting(2)) {
+					group := m.Attributes["MessageGroupId"]
+					want(e, "next message of group "+group, *m.Body, fmt.Sprintf("%s%d", group, next[group]))
+					next[group]++
+					e.must("DeleteMessage", q.delete(m))
+				}
+			}
+		},
+	}, {
+		ID: "fifo/several-of-a-group", Page: pageFIFOLogic,
+		Must: "A receive returns as many messages of one group as it can, in their order.",
+		run: func(e *env) {
+			q := e.fifo("VisibilityTimeout", "600")
+			q.sendTo("g", "a", "b", "c", "d", "e")
+			q.counts(5, 0, 0)
+			got := q.receive(atMost(10), waiting(20))
+			if len(got) < 2 {
+				e.fail("want more than one of five messages of a group in one receive, got %s", bodies(got))
+			}
+			for i, m := range got {
+				want(e, fmt.Sprintf("message %d", i), *m.Body, string(rune('a'+i)))
+			}
+		},
+	}, {
+		ID: "fifo/first-one-group", Page: pageFIFOLogic,
+		Must: "A receive takes messages of another group only when the first group has no more.",
+		run: func(e *env) {
+			q := e.fifo("VisibilityTimeout", "600")
+			for i := range 4 {
+				q.sendTo("a", fmt.Sprintf("a%d", i))
+				q.sendTo("b", fmt.Sprintf("b%d", i))
+			}
+			q.counts(8, 0, 0)
+			groups := map[string]bool{}
+			got := q.receive(atMost(3), waiting(20))
+			for _, m := range got {
+				groups[m.Attributes["MessageGroupId"]] = true
+			}
+			if len(groups) != 1 {
+				e.fail("three of two groups with four messages each: want all of one group, got %s", bodies(got))
+			}
+		},
+	},
+}
+
+var groupChecks = []Check{
+	{
+		ID: "groups/locked", Page: pageFIFOLogic,
+		Must: "While a message of a group is in flight no more of the group are received.",
+		run: func(e *env) {
+			q := e.fifo("VisibilityTimeout", "600")
+			q.sendTo("g", "a", "b", "c")
+			want(e, "first", *q.one(atMost(1)).Body, "a")
+			q.none("a group with a message in flight")
+		},
+	}, {
+		ID: "groups/others-go-on", Page: pageFIFOLogic,
+		Must: "Messages of other groups are received while a group is locked.",
+		run: func(e *env) {
+			q := e.fifo("VisibilityTimeout", "600")
+			q.sendTo("g", "g1", "g2")
+			want(e, "first", *q.one(atMost(1)).Body, "g1")
+			q.sendTo("h", "h1")
+			want(e, "of the other group", *q.one().Body, "h1")
+		},
+	}, {
+		ID: "groups/order-after-failure", Page: pageFIFOLogic,
+		Must: "A message that was not deleted comes again before the later ones of its group.",
+		run: func(e *env) {
+			q := e.fifo("VisibilityTimeout", "2")
+			q.sendTo("g", "a", "b")
+			want(e, "first", *q.one(atMost(1)).Body, "a")
+			want(e, "after its visibility timeout", *q.one(atMost(1), hidden(600)).Body, "a")
+		},
+	}, {
+		ID: "groups/order-after-release", Page: pageFIFOLogic,
+		Must: "A message whose timeout is set to 0 comes again before the later ones of its group.",
+		run: func(e *env) {
+			q := e.fifo("VisibilityTimeout", "600")
+			q.sendTo("g", "a", "b", "c")
+			m := q.one(atMost(1))
+			e.must("ChangeMessageVisibility", q.hide(m, 0))
+			q.inOrder("a", "b", "c")
+		},
+	}, {
+		ID: "groups/waits-for-all", Page: pageFIFOLogic,
+		Must: "A group of which several are in flight is locked until none is.",
+		run: func(e *env) {
+			q := e.fifo("VisibilityTimeout", "600")
+			q.sendTo("g", "a", "b")
+			q.counts(2, 0, 0)
+			var got []types.Message
+			e.eventually("a and b in one receive", func() (string, bool) {
+				got = q.receive(atMost(2), waiting(2))
+				if len(got) == 2 {
+					return "", true
+				}
+				for _, m := range got {
+					e.must("ChangeMessageVisibility", q.hide(m, 0))
+				}
+				return bodies(got), false
+			})
+			q.sendTo("g", "c")
+			e.must("DeleteMessage", q.delete(got[0]))
+			q.none("a group with its second message in flight")
+			e.must("DeleteMessage", q.delete(got[1]))
+			want(e, "third", *q.one().Body, "c")
+		},
+	}, {
+		ID: "groups/long-poll", Page: pagePolling,
+		Must: "A long poll gets a group's next message as soon as the one in flight is deleted.",
+		run: func(e *env) {
+			q := e.fifo("VisibilityTimeout", "600")
+			q.sendTo("g", "a", "b")
+			m := q.one(atMost(1))
+			answers := q.poll(e.ctx)
+			began := time.Now()
+			e.must("DeleteMessage", q.delete(m))
+			answer := <-answers
+			e.must("ReceiveMessage", answer.err)
+			want(e, "messages", bodies(answer.messages), show("b"))
+			e.within("the poll's answer", began, 0, soon)
+		},
+	},
+}

@@ -1,0 +1,157 @@
+package checks
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+func typed(dataType, value string) types.MessageAttributeValue {
+	return types.MessageAttributeValue{DataType: &dataType, StringValue: &value}
+}
+
+func text(value string) types.MessageAttributeValue { return typed("String", value) }
+
+func binary(dataType string, value ...byte) types.MessageAttributeValue {
+	return types.MessageAttributeValue{DataType: &dataType, BinaryValue: value}
+}
+
+// sample has an attribute of every kind.
+func sample() map[string]types.MessageAttributeValue {
+	return map[string]types.MessageAttributeValue{
+		"text": text("ünïcödé\n🚀"), "text.custom": typed("String.json", `{"a":1}`),
+		"number": typed("Number", "-12.5"), "number_custom": typed("Number.int", "7"),
+		"binary-1": binary("Binary", 0, 255, 10, 0), "binary-2": binary("Binary.png", 0x89, 'P', 'N', 'G'),
+	}
+}
+
+// sameAttributes ends the check unless got is exactly what was sent.
+func (e *env) sameAttributes(got, sent map[string]types.MessageAttributeValue) {
+	for name, s := range sent {
+		g, ok := got[name]
+		if !ok || aws.ToString(g.DataType) != *s.DataType || aws.ToString(g.StringValue) != aws.ToString(s.StringValue) ||
+			!bytes.Equal(g.BinaryValue, s.BinaryValue) {
+			e.fail("message attribute %s: want %s, got %s", name, describe(s), describe(g))
+		}
+	}
+	want(e, "number of message attributes", len(got), len(sent))
+}
+
+func describe(v types.MessageAttributeValue) string {
+	return fmt.Sprintf("type %q, text %q, bytes %v", aws.ToString(v.DataType), aws.ToString(v.StringValue), v.BinaryValue)
+}
+
+// attributeNames are message attributes of these names.
+func attributeNames(names ...string) map[string]types.MessageAttributeValue {
+	all := map[string]types.MessageAttributeValue{}
+	for _, name := range names {
+		all[name] = text("value of " + name)
+	}
+	return all
+}
+
+var messageAttributeChecks = []Check{
+	{
+		ID: "attributes-of-messages/intact", Page: pageMetadata,
+		Must: "Attributes of type String, Number and Binary are received as they were sent.",
+		run: func(e *env) {
+			q := e.queue()
+			q.send("a", withAttributes(sample()))
+			e.sameAttributes(q.one().MessageAttributes, sample())
+		},
+	}, {
+		ID: "attributes-of-messages/ten", Page: pageMetadata,
+		Must: "A message may have ten attributes.",
+		run: func(e *env) {
+			q := e.queue()
+			ten := attributeNames("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
+			q.send("a", withAttributes(ten))
+			e.sameAttributes(q.one().MessageAttributes, ten)
+		},
+	}, {
+		ID: "attributes-of-messages/name-case", Page: pageMetadata,
+		Must: "Attribute names are case-sensitive.",
+		run: func(e *env) {
+			q := e.queue()
+			two := attributeNames("name", "NAME")
+			q.send("a", withAttributes(two))
+			e.sameAttributes(q.one().MessageAttributes, two)
+		},
+	}, {
+		ID: "attributes-of-messages/name-longest", Page: pageMetadata,
+		Must: "An attribute name may have 256 letters, digits, underscores, hyphens and periods.",
+		run: func(e *env) {
+			q := e.queue()
+			two := attributeNames(strings.Repeat("n", 256), "aZ_09-b.c.d")
+			q.send("a", withAttributes(two))
+			e.sameAttributes(q.one().MessageAttributes, two)
+		},
+	},
+}
+
+// refuses is a check of attributes that SendMessage must refuse, each on its own.
+func refuses(id, must string, bad map[string]map[string]types.MessageAttributeValue) Check {
+	return Check{ID: "attributes-of-messages/" + id, Must: must, Page: pageMetadata, run: func(e *env) {
+		q := e.queue()
+		for what, attributes := range bad {
+			_, err := q.trySend("a", withAttributes(attributes))
+			e.refused("SendMessage with "+what, err)
+		}
+		q.none("the queue of messages that were refused")
+	}}
+}
+
+type attributes = map[string]types.MessageAttributeValue
+
+var messageAttributeRefusals = []Check{
+	refuses("eleven", "A message has ten attributes at most.", map[string]attributes{
+		"eleven attributes": attributeNames("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"),
+	}),
+	refuses("name-characters", "Attribute names have letters, digits, underscores, hyphens and periods only.", map[string]attributes{
+		"a space in a name":    attributeNames("a b"),
+		"an umlaut in a name":  attributeNames("ä"),
+		"a slash in a name":    attributeNames("a/b"),
+		"an asterisk as name":  attributeNames("*"),
+		"a name of 257 letter": attributeNames(strings.Repeat("n", 257)),
+	}),
+	refuses("name-prefixes", "Attribute names do not begin with AWS. or Amazon., in any casing.", map[string]attributes{
+		"the name AWS.trace":    attributeNames("AWS.trace"),
+		"the name aws.trace":    attributeNames("aws.trace"),
+		"the name Amazon.trace": attributeNames("Amazon.trace"),
+		"the name aMaZoN.trace": attributeNames("aMaZoN.trace"),
+	}),
+	refuses("name-periods", "Attribute names have no period first, last or twice in a row.", map[string]attributes{
+		"the name .a":   attributeNames(".a"),
+		"the name a.":   attributeNames("a."),
+		"the name a..b": attributeNames("a..b"),
+	}),
+	refuses("empty", "Name, type and value of an attribute are not empty.", map[string]attributes{
+		"an empty name":         attributeNames(""),
+		"an empty type":         {"a": typed("", "value")},
+		"an empty text":         {"a": text("")},
+		"an empty number":       {"a": typed("Number", "")},
+		"no value":              {"a": {DataType: aws.String("String")}},
+		"a Binary without bits": {"a": {DataType: aws.String("Binary")}},
+	}),
+	refuses("types", "An attribute's type is String, Number or Binary, with a label or without, and case-sensitive.", map[string]attributes{
+		"the type Integer":             {"a": typed("Integer", "1")},
+		"the type string":              {"a": typed("string", "a")},
+		"a type of 257 characters":     {"a": typed("String."+strings.Repeat("x", 250), "a")},
+		"a text of type Binary":        {"a": typed("Binary", "a")},
+		"bytes of type String":         {"a": binary("String", 1)},
+		"a control character in value": {"a": text("\x01")},
+	}),
+	refuses("numbers", "The value of a Number is checked to be one.", map[string]attributes{
+		"the number abc":  {"a": typed("Number", "abc")},
+		"the number 1,5":  {"a": typed("Number", "1,5")},
+		"the number 1 2":  {"a": typed("Number", "1 2")},
+		"the number 0x1f": {"a": typed("Number.int", "0x1f")},
+	}),
+	refuses("lists", "Values that are lists are not implemented.", map[string]attributes{
+		"a list of texts": {"a": {DataType: aws.String("String"), StringListValues: []string{"x"}}},
+		"a list of bytes": {"a": {DataType: aws.String("Binary"), BinaryListValues: [][]byte{{1}}}},
+	}),
+}

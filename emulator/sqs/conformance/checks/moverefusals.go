@@ -1,0 +1,105 @@
+package checks
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// nowhere is the ARN of a queue that does not exist.
+func nowhere(e *env) string {
+	q := e.queue()
+	return strings.TrimSuffix(q.arn(), q.name) + e.name()
+}
+
+var moveRefusals = []Check{
+	{
+		ID: "moves/no-dead-letter-queue", Page: api("StartMessageMoveTask"),
+		Must: "Only a queue that is the dead-letter queue of another can be the source of a task.",
+		run: func(e *env) {
+			_, err := e.queue().move()
+			e.refused("StartMessageMoveTask from a queue that no redrive policy names", err)
+		},
+	}, {
+		ID: "moves/unknown-source", Page: api("StartMessageMoveTask"),
+		Must: "StartMessageMoveTask from a queue that does not exist is ResourceNotFoundException.",
+		run: func(e *env) {
+			_, err := e.StartMessageMoveTask(e.ctx, &awssqs.StartMessageMoveTaskInput{SourceArn: aws.String(nowhere(e))})
+			refusedAs[*types.ResourceNotFoundException](e, "StartMessageMoveTask", err)
+		},
+	}, {
+		ID: "moves/unknown-destination", Page: api("StartMessageMoveTask"),
+		Must: "StartMessageMoveTask to a queue that does not exist is ResourceNotFoundException.",
+		run: func(e *env) {
+			_, dead := e.pair(false, 1)
+			_, err := dead.move(toQueue(nowhere(e)))
+			refusedAs[*types.ResourceNotFoundException](e, "StartMessageMoveTask", err)
+		},
+	}, {
+		ID: "moves/other-type", Page: pageRedrive,
+		Must: "The destination must be of the dead-letter queue's type.",
+		run: func(e *env) {
+			_, dead := e.pair(false, 1)
+			_, err := dead.move(toQueue(e.fifo().arn()))
+			e.refused("StartMessageMoveTask from a standard to a FIFO queue", err)
+		},
+	}, {
+		ID: "moves/one-at-a-time", Page: api("StartMessageMoveTask"),
+		Must: "A queue has one active task at most.",
+		run: func(e *env) {
+			dead, handle := e.slowTask()
+			_, err := dead.move()
+			e.refused("StartMessageMoveTask while one is running", err)
+			_, err = e.CancelMessageMoveTask(e.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: &handle})
+			e.must("CancelMessageMoveTask", err)
+		},
+	}, {
+		ID: "moves/rate", Page: api("StartMessageMoveTask"),
+		Must: "MaxNumberOfMessagesPerSecond is 500 at most.",
+		run: func(e *env) {
+			_, dead := e.pair(false, 1)
+			_, err := dead.move(atRate(501))
+			e.refused("StartMessageMoveTask with 501 messages per second", err)
+			_, err = dead.move(atRate(500))
+			e.must("StartMessageMoveTask with 500 messages per second", err)
+		},
+	}, {
+		ID: "moves/list-unknown", Page: api("ListMessageMoveTasks"),
+		Must: "ListMessageMoveTasks of a queue that does not exist is ResourceNotFoundException.",
+		run: func(e *env) {
+			_, err := e.ListMessageMoveTasks(e.ctx, &awssqs.ListMessageMoveTasksInput{SourceArn: aws.String(nowhere(e))})
+			refusedAs[*types.ResourceNotFoundException](e, "ListMessageMoveTasks", err)
+		},
+	}, {
+		ID: "moves/list-bounds", Page: api("ListMessageMoveTasks"),
+		Must: "MaxResults of ListMessageMoveTasks is 10 at most.",
+		run: func(e *env) {
+			_, dead := e.pair(false, 1)
+			want(e, "number of tasks", len(dead.tasks(10)), 0)
+			_, err := e.ListMessageMoveTasks(e.ctx, &awssqs.ListMessageMoveTasksInput{SourceArn: aws.String(dead.arn()), MaxResults: aws.Int32(11)})
+			e.refused("ListMessageMoveTasks with MaxResults 11", err)
+		},
+	}, {
+		ID: "moves/cancel-unknown", Page: api("CancelMessageMoveTask"),
+		Must: "A handle that is none cannot be cancelled.",
+		run: func(e *env) {
+			_, err := e.CancelMessageMoveTask(e.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: aws.String("no handle")})
+			e.refused("CancelMessageMoveTask", err)
+		},
+	}, {
+		ID: "moves/cancel-completed", Page: api("CancelMessageMoveTask"),
+		Must: "A task can be cancelled only while it is running.",
+		run: func(e *env) {
+			source, dead := e.pair(false, 1)
+			dead.bury(source, "poison")
+			handle, err := dead.move()
+			e.must("StartMessageMoveTask", err)
+			state := aws.ToString(dead.latest("COMPLETED").Status)
+			_, err = e.CancelMessageMoveTask(e.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: &handle})
+			e.refused(fmt.Sprintf("CancelMessageMoveTask of a task that is %s", state), err)
+		},
+	},
+}

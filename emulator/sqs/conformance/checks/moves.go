@@ -1,0 +1,214 @@
+package checks
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// move starts a task that moves a dead-letter queue's messages.
+func (dead *queue) move(options ...func(*awssqs.StartMessageMoveTaskInput)) (handle string, err error) {
+	in := &awssqs.StartMessageMoveTaskInput{SourceArn: aws.String(dead.arn())}
+	for _, option := range options {
+		option(in)
+	}
+	out, err := dead.StartMessageMoveTask(dead.ctx, in)
+	if err != nil {
+		return "", err
+	}
+	if aws.ToString(out.TaskHandle) == "" {
+		dead.fail("StartMessageMoveTask: want a TaskHandle, got none")
+	}
+	return *out.TaskHandle, nil
+}
+
+func toQueue(arn string) func(*awssqs.StartMessageMoveTaskInput) {
+	return func(in *awssqs.StartMessageMoveTaskInput) { in.DestinationArn = &arn }
+}
+
+func atRate(perSecond int32) func(*awssqs.StartMessageMoveTaskInput) {
+	return func(in *awssqs.StartMessageMoveTaskInput) { in.MaxNumberOfMessagesPerSecond = &perSecond }
+}
+
+func (dead *queue) tasks(most int32) []types.ListMessageMoveTasksResultEntry {
+	in := &awssqs.ListMessageMoveTasksInput{SourceArn: aws.String(dead.arn())}
+	if most > 0 {
+		in.MaxResults = &most
+	}
+	out, err := dead.ListMessageMoveTasks(dead.ctx, in)
+	dead.must("ListMessageMoveTasks", err)
+	return out.Results
+}
+
+// latest waits until the latest task has one of these states.
+func (dead *queue) latest(states ...string) (task types.ListMessageMoveTasksResultEntry) {
+	dead.eventually(fmt.Sprintf("a latest task that is one of %v", states), func() (string, bool) {
+		all := dead.tasks(0)
+		if len(all) != 1 {
+			return fmt.Sprintf("%d tasks", len(all)), false
+		}
+		task = all[0]
+		for _, state := range states {
+			if aws.ToString(task.Status) == state {
+				return "", true
+			}
+		}
+		return aws.ToString(task.Status) + " " + aws.ToString(task.FailureReason), false
+	})
+	return task
+}
+
+// slowTask buries five messages and starts to move them, one a second.
+func (e *env) slowTask() (dead *queue, handle string) {
+	source, dead := e.pair(false, 1)
+	dead.bury(source, "one", "two", "three", "four", "five")
+	dead.counts(5, 0, 0)
+	destination := e.queue("VisibilityTimeout", "600")
+	handle, err := dead.move(toQueue(destination.arn()), atRate(1))
+	e.must("StartMessageMoveTask", err)
+	return dead, handle
+}
+
+var moveChecks = []Check{
+	{
+		ID: "moves/to-source", Page: pageRedrive,
+		Must: "Without a destination a task moves messages back to the queues that they came from.",
+		run: func(e *env) {
+			source, dead := e.pair(false, 1)
+			other := e.queue("RedrivePolicy", policy(dead.arn(), 1), "VisibilityTimeout", "600")
+			dead.bury(source, "of the first")
+			dead.bury(other, "of the second")
+			_, err := dead.move()
+			e.must("StartMessageMoveTask", err)
+			want(e, "in the first queue", *source.one().Body, "of the first")
+			want(e, "in the second queue", *other.one().Body, "of the second")
+			dead.counts(0, 0, 0)
+		},
+	}, {
+		ID: "moves/to-destination", Page: pageRedrive,
+		Must: "A task moves messages to the destination that it was given, with their attributes.",
+		run: func(e *env) {
+			source, dead := e.pair(false, 1)
+			source.send("poison", withAttributes(sample()))
+			source.waste("poison", 1)
+			e.must("ChangeMessageVisibility", dead.hide(dead.arrives(source), 0))
+			destination := e.queue("VisibilityTimeout", "600")
+			_, err := dead.move(toQueue(destination.arn()))
+			e.must("StartMessageMoveTask", err)
+			m := destination.one()
+			want(e, "body", *m.Body, "poison")
+			e.sameAttributes(m.MessageAttributes, sample())
+			source.none("the source queue")
+			dead.counts(0, 0, 0)
+		},
+	}, {
+		ID: "moves/new-messages", Page: pageRedrive,
+		Must: "Moved messages are new ones: another id, sent when they were moved.",
+		run: func(e *env) {
+			source, dead := e.pair(false, 1)
+			sent := source.send("poison")
+			first := source.waste("poison", 1)
+			e.must("ChangeMessageVisibility", dead.hide(dead.arrives(source), 0))
+			e.sleep(time.Second)
+			_, err := dead.move()
+			e.must("StartMessageMoveTask", err)
+			m := source.one()
+			if *m.MessageId == *sent.MessageId {
+				e.fail("MessageId: want another than before, got %s again", *m.MessageId)
+			}
+			if before, after := source.number(first, "SentTimestamp"), source.number(m, "SentTimestamp"); after <= before {
+				e.fail("SentTimestamp: want more than the first one, %d, got %d", before, after)
+			}
+		},
+	}, {
+		ID: "moves/fifo", Page: pageRedrive,
+		Must: "A FIFO dead-letter queue's messages are moved to a FIFO queue, in their order.",
+		run: func(e *env) {
+			source, dead := e.pair(true, 1)
+			for _, body := range []string{"a", "b", "c"} {
+				source.sendTo("g", body)
+				source.waste(body, 1)
+				e.must("ChangeMessageVisibility", dead.hide(dead.arrives(source), 0))
+				source.counts(0, 0, 0)
+			}
+			destination := e.fifo("VisibilityTimeout", "600")
+			_, err := dead.move(toQueue(destination.arn()))
+			e.must("StartMessageMoveTask", err)
+			destination.inOrder("a", "b", "c")
+		},
+	}, {
+		ID: "moves/list", Page: api("ListMessageMoveTasks"),
+		Must: "ListMessageMoveTasks tells of a task's state, queues, rate, start and messages moved.",
+		run: func(e *env) {
+			source, dead := e.pair(false, 1)
+			dead.bury(source, "poison")
+			destination := e.queue("VisibilityTimeout", "600")
+			_, err := dead.move(toQueue(destination.arn()), atRate(500))
+			e.must("StartMessageMoveTask", err)
+			destination.one()
+			task := dead.latest("COMPLETED")
+			want(e, "SourceArn", aws.ToString(task.SourceArn), dead.arn())
+			want(e, "DestinationArn", aws.ToString(task.DestinationArn), destination.arn())
+			want(e, "MaxNumberOfMessagesPerSecond", aws.ToInt32(task.MaxNumberOfMessagesPerSecond), 500)
+			want(e, "ApproximateNumberOfMessagesMoved", task.ApproximateNumberOfMessagesMoved, 1)
+			want(e, "TaskHandle of a task that is not running", aws.ToString(task.TaskHandle), "")
+			if task.StartedTimestamp < 1_600_000_000 && time.Now().Unix() > 1_600_000_000 {
+				e.fail("StartedTimestamp: want a time since 1970, got %d", task.StartedTimestamp)
+			}
+		},
+	}, {
+		ID: "moves/list-unsaid", Page: api("ListMessageMoveTasks"),
+		Must: "Destination and rate are null where they were not given.",
+		run: func(e *env) {
+			source, dead := e.pair(false, 1)
+			dead.bury(source, "poison")
+			_, err := dead.move()
+			e.must("StartMessageMoveTask", err)
+			task := dead.latest("COMPLETED")
+			if task.DestinationArn != nil || task.MaxNumberOfMessagesPerSecond != nil {
+				e.fail("want null, got the destination %s and the rate %d",
+					aws.ToString(task.DestinationArn), aws.ToInt32(task.MaxNumberOfMessagesPerSecond))
+			}
+		},
+	}, {
+		ID: "moves/list-latest", Page: api("ListMessageMoveTasks"),
+		Must: "ListMessageMoveTasks returns the latest task, or with MaxResults up to ten, the latest first.",
+		run: func(e *env) {
+			_, dead := e.pair(false, 1)
+			for rate := int32(101); rate <= 103; rate++ {
+				_, err := dead.move(atRate(rate))
+				e.must("StartMessageMoveTask", err)
+				dead.latest("COMPLETED")
+				e.sleep(1100 * time.Millisecond) // starts are told apart
+			}
+			var rates []int32
+			for _, task := range dead.tasks(10) {
+				rates = append(rates, aws.ToInt32(task.MaxNumberOfMessagesPerSecond))
+			}
+			want(e, "rates of the tasks", fmt.Sprint(rates), "[103 102 101]")
+			want(e, "number of tasks by default", len(dead.tasks(0)), 1)
+			want(e, "number of tasks with MaxResults 2", len(dead.tasks(2)), 2)
+		},
+	}, {
+		ID: "moves/cancel", Page: api("CancelMessageMoveTask"),
+		Must: "A running task can be cancelled: what was moved stays moved, the rest stays where it is.",
+		run: func(e *env) {
+			dead, handle := e.slowTask()
+			task := dead.latest("RUNNING")
+			want(e, "TaskHandle of the running task", aws.ToString(task.TaskHandle), handle)
+			out, err := e.CancelMessageMoveTask(e.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: &handle})
+			e.must("CancelMessageMoveTask", err)
+			if out.ApproximateNumberOfMessagesMoved >= 5 {
+				e.fail("ApproximateNumberOfMessagesMoved at one a second: want less than all five, got %d", out.ApproximateNumberOfMessagesMoved)
+			}
+			dead.latest("CANCELLED")
+			e.sleep(2 * time.Second)
+			if left := dead.attributes()["ApproximateNumberOfMessages"]; left == "0" {
+				e.fail("messages in the dead-letter queue after the task was cancelled: want some, got none")
+			}
+		},
+	},
+}

@@ -1,0 +1,80 @@
+package checks
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+// noQueue is the HTTP answer to a call for a queue that does not exist.
+func noQueue(e *env) (answer, map[string]any) {
+	var a answer
+	_, err := e.GetQueueUrl(e.ctx, &awssqs.GetQueueUrlInput{QueueName: aws.String(e.name())}, recorded(&a))
+	e.refused("GetQueueUrl of a queue that does not exist", err)
+	var body map[string]any
+	if err := json.Unmarshal(a.body, &body); err != nil {
+		e.fail("the error's body: want a JSON object, got %s", show(string(a.body)))
+	}
+	return a, body
+}
+
+var protocolChecks = []Check{
+	{
+		ID: "protocol/error-type", Page: pageJSON,
+		Must: "An error's body says which it is in __type.",
+		run: func(e *env) {
+			_, body := noQueue(e)
+			want(e, "__type", body["__type"], any("com.amazonaws.sqs#QueueDoesNotExist"))
+		},
+	}, {
+		ID: "protocol/error-header", Page: pageJSON,
+		Must: "An error's header x-amzn-query-error has the error's code of the query protocol, and who is to blame.",
+		run: func(e *env) {
+			a, _ := noQueue(e)
+			want(e, "x-amzn-query-error", a.header.Get("X-Amzn-Query-Error"), "AWS.SimpleQueueService.NonExistentQueue;Sender")
+		},
+	}, {
+		ID: "protocol/error-status", Page: pageJSON,
+		Must: "A client's error has the HTTP status 400.",
+		run: func(e *env) {
+			a, _ := noQueue(e)
+			want(e, "status", a.status, 400)
+		},
+	}, {
+		ID: "protocol/error-message", Page: pageJSON,
+		Must: "An error's body has a message for people.",
+		run: func(e *env) {
+			_, body := noQueue(e)
+			if message, _ := body["message"].(string); message == "" {
+				e.fail("message: want words, got %v", body["message"])
+			}
+		},
+	}, {
+		ID: "protocol/content-type", Page: pageJSON,
+		Must: "Answers have the content type application/x-amz-json-1.0.",
+		run: func(e *env) {
+			var a answer
+			_, err := e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem}, recorded(&a))
+			e.must("ListQueues", err)
+			want(e, "Content-Type of an answer", a.header.Get("Content-Type"), "application/x-amz-json-1.0")
+			a, _ = noQueue(e)
+			want(e, "Content-Type of an error", a.header.Get("Content-Type"), "application/x-amz-json-1.0")
+		},
+	}, {
+		ID: "protocol/request-id", Page: pageJSON,
+		Must: "Every answer has a request id of its own in x-amzn-RequestId.",
+		run: func(e *env) {
+			seen := map[string]bool{}
+			for range 2 {
+				a, _ := noQueue(e)
+				id := a.header.Get("X-Amzn-Requestid")
+				if strings.TrimSpace(id) == "" || seen[id] {
+					e.fail("x-amzn-RequestId: want another one in each answer, got %q", id)
+				}
+				seen[id] = true
+			}
+		},
+	},
+}

@@ -1,0 +1,201 @@
+package checks
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// queue is a queue of a check, with the calls that checks make most.
+type queue struct {
+	*env
+	name string
+	url  *string
+}
+
+func (q *queue) send(body string, options ...func(*awssqs.SendMessageInput)) *awssqs.SendMessageOutput {
+	out, err := q.trySend(body, options...)
+	q.must("SendMessage", err)
+	return out
+}
+
+func (q *queue) trySend(body string, options ...func(*awssqs.SendMessageInput)) (*awssqs.SendMessageOutput, error) {
+	in := &awssqs.SendMessageInput{QueueUrl: q.url, MessageBody: &body}
+	for _, option := range options {
+		option(in)
+	}
+	return q.SendMessage(q.ctx, in)
+}
+
+// sendTo sends bodies to a FIFO group; each body is its own deduplication id.
+func (q *queue) sendTo(group string, bodies ...string) {
+	for _, body := range bodies {
+		q.send(body, inGroup(group), withID(body))
+	}
+}
+
+func inGroup(group string) func(*awssqs.SendMessageInput) {
+	return func(in *awssqs.SendMessageInput) { in.MessageGroupId = &group }
+}
+
+func withID(id string) func(*awssqs.SendMessageInput) {
+	return func(in *awssqs.SendMessageInput) { in.MessageDeduplicationId = &id }
+}
+
+func withAttributes(attributes map[string]types.MessageAttributeValue) func(*awssqs.SendMessageInput) {
+	return func(in *awssqs.SendMessageInput) { in.MessageAttributes = attributes }
+}
+
+type receiving = func(*awssqs.ReceiveMessageInput)
+
+func atMost(n int32) receiving {
+	return func(in *awssqs.ReceiveMessageInput) { in.MaxNumberOfMessages = n }
+}
+func waiting(seconds int32) receiving {
+	return func(in *awssqs.ReceiveMessageInput) { in.WaitTimeSeconds = seconds }
+}
+func hidden(seconds int32) receiving {
+	return func(in *awssqs.ReceiveMessageInput) { in.VisibilityTimeout = seconds }
+}
+func attempt(id string) receiving {
+	return func(in *awssqs.ReceiveMessageInput) { in.ReceiveRequestAttemptId = &id }
+}
+
+func asking(names ...types.MessageSystemAttributeName) receiving {
+	return func(in *awssqs.ReceiveMessageInput) { in.MessageSystemAttributeNames = names }
+}
+
+// receive is one call, for up to ten messages with all their attributes.
+func (q *queue) receive(options ...receiving) []types.Message {
+	out, err := q.tryReceive(options...)
+	q.must("ReceiveMessage", err)
+	for _, m := range out {
+		if m.Body == nil || m.MessageId == nil || m.ReceiptHandle == nil {
+			q.fail("ReceiveMessage: want a message with Body, MessageId and ReceiptHandle, got %+v", m)
+		}
+	}
+	return out
+}
+
+func (q *queue) tryReceive(options ...receiving) ([]types.Message, error) {
+	in := &awssqs.ReceiveMessageInput{
+		QueueUrl: q.url, MaxNumberOfMessages: 10,
+		MessageAttributeNames:       []string{"All"},
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
+	}
+	for _, option := range options {
+		option(in)
+	}
+	out, err := q.ReceiveMessage(q.ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return out.Messages, nil
+}
+
+// take receives exactly n messages, in as many calls as that needs.
+func (q *queue) take(n int, options ...receiving) []types.Message {
+	var all []types.Message
+	deadline := time.Now().Add(q.config.Patience)
+	for len(all) < n {
+		left := time.Until(deadline)
+		if left <= 0 {
+			q.fail("want %d messages within %v, got %d: %s", n, q.config.Patience, len(all), bodies(all))
+		}
+		wait := int32(max(1, min(20, left/time.Second)))
+		all = append(all, q.receive(append([]receiving{atMost(int32(min(10, n-len(all)))), waiting(wait)}, options...)...)...)
+	}
+	if len(all) > n {
+		q.fail("want %d messages at most, got %d: %s", n, len(all), bodies(all))
+	}
+	return all
+}
+
+// one is take for a single message.
+func (q *queue) one(options ...receiving) types.Message { return q.take(1, options...)[0] }
+
+// none ends the check if a receive that waits a second gets anything.
+func (q *queue) none(why string, options ...receiving) {
+	if got := q.receive(append([]receiving{waiting(1)}, options...)...); len(got) > 0 {
+		q.fail("%s: want no message, got %s", why, bodies(got))
+	}
+}
+
+// bodies lists the messages' bodies.
+func bodies(messages []types.Message) string {
+	var all []string
+	for _, m := range messages {
+		all = append(all, show(aws.ToString(m.Body)))
+	}
+	return strings.Join(all, ", ")
+}
+
+// sorted lists the bodies in the alphabet's order, for queues that promise none.
+func sorted(messages []types.Message) string {
+	ordered := slices.Clone(messages)
+	slices.SortFunc(ordered, func(a, b types.Message) int { return strings.Compare(*a.Body, *b.Body) })
+	return bodies(ordered)
+}
+
+func (q *queue) delete(m types.Message) error {
+	_, err := q.DeleteMessage(q.ctx, &awssqs.DeleteMessageInput{QueueUrl: q.url, ReceiptHandle: m.ReceiptHandle})
+	return err
+}
+
+func (q *queue) hide(m types.Message, seconds int32) error {
+	_, err := q.ChangeMessageVisibility(q.ctx, &awssqs.ChangeMessageVisibilityInput{
+		QueueUrl: q.url, ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: seconds})
+	return err
+}
+
+func (q *queue) attributes(names ...types.QueueAttributeName) map[string]string {
+	if len(names) == 0 {
+		names = []types.QueueAttributeName{types.QueueAttributeNameAll}
+	}
+	out, err := q.GetQueueAttributes(q.ctx, &awssqs.GetQueueAttributesInput{QueueUrl: q.url, AttributeNames: names})
+	q.must("GetQueueAttributes", err)
+	return out.Attributes
+}
+
+func (q *queue) set(attributes ...string) error {
+	_, err := q.SetQueueAttributes(q.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: q.url, Attributes: pairs(attributes)})
+	return err
+}
+
+// arn is the queue's, as the service tells it.
+func (q *queue) arn() string {
+	arn := q.attributes(types.QueueAttributeNameQueueArn)["QueueArn"]
+	if strings.Count(arn, ":") != 5 {
+		q.fail("QueueArn: want an ARN, got %q", arn)
+	}
+	return arn
+}
+
+// account is the number of the account that owns the queue.
+func (q *queue) account() string { return strings.Split(q.arn(), ":")[4] }
+
+// counts waits until so many messages are visible, in flight and delayed.
+func (q *queue) counts(visible, inFlight, delayed int) {
+	wanted := fmt.Sprintf("%d visible, %d in flight, %d delayed", visible, inFlight, delayed)
+	q.eventually("counts of "+wanted, func() (string, bool) {
+		all := q.attributes("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
+		got := fmt.Sprintf("%s visible, %s in flight, %s delayed", all["ApproximateNumberOfMessages"],
+			all["ApproximateNumberOfMessagesNotVisible"], all["ApproximateNumberOfMessagesDelayed"])
+		return got, got == wanted
+	})
+}
+
+// number reads a system attribute that is a number.
+func (q *queue) number(m types.Message, name string) int64 {
+	n, err := strconv.ParseInt(m.Attributes[name], 10, 64)
+	if err != nil {
+		q.fail("system attribute %s: want a number, got %q", name, m.Attributes[name])
+	}
+	return n
+}

@@ -1,0 +1,153 @@
+package checks
+
+import (
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+var queueChecks = []Check{
+	{
+		ID: "queues/url", Page: pageIdentifiers,
+		Must: "A queue's URL ends in the account's number and the queue's name.",
+		run: func(e *env) {
+			q := e.queue()
+			if end := "/" + q.account() + "/" + q.name; !strings.HasSuffix(*q.url, end) {
+				e.fail("QueueUrl: want it to end in %s, got %s", end, *q.url)
+			}
+		},
+	}, {
+		ID: "queues/get-url", Page: api("GetQueueUrl"),
+		Must: "GetQueueUrl returns the URL that CreateQueue returned.",
+		run: func(e *env) {
+			q := e.queue()
+			out, err := e.GetQueueUrl(e.ctx, &awssqs.GetQueueUrlInput{QueueName: &q.name})
+			e.must("GetQueueUrl", err)
+			want(e, "QueueUrl", aws.ToString(out.QueueUrl), *q.url)
+		},
+	}, {
+		ID: "queues/get-url-unknown", Page: api("GetQueueUrl"),
+		Must: "GetQueueUrl of a queue that does not exist is QueueDoesNotExist.",
+		run: func(e *env) {
+			_, err := e.GetQueueUrl(e.ctx, &awssqs.GetQueueUrlInput{QueueName: aws.String(e.name())})
+			refusedAs[*types.QueueDoesNotExist](e, "GetQueueUrl", err)
+		},
+	}, {
+		ID: "queues/create-again", Page: api("CreateQueue"),
+		Must: "CreateQueue with the name and the attributes of an existing queue returns its URL.",
+		run: func(e *env) {
+			attributes := []string{"VisibilityTimeout", "77", "DelaySeconds", "3"}
+			q := e.queue(attributes...)
+			again, err := e.create(q.name, pairs(attributes))
+			e.must("CreateQueue again", err)
+			want(e, "QueueUrl", *again.url, *q.url)
+		},
+	}, {
+		ID: "queues/create-conflict", Page: api("CreateQueue"),
+		Must: "CreateQueue of an existing name with another value of an attribute is QueueNameExists.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "77")
+			_, err := e.create(q.name, pairs([]string{"VisibilityTimeout", "78"}))
+			refusedAs[*types.QueueNameExists](e, "CreateQueue with VisibilityTimeout 78 instead of 77", err)
+			want(e, "VisibilityTimeout after the refusal", q.attributes()["VisibilityTimeout"], "77")
+		},
+	}, {
+		ID: "queues/delete", Page: api("DeleteQueue"),
+		Must: "A queue that was deleted, with messages in it, does not exist any more.",
+		run: func(e *env) {
+			q := e.queue()
+			q.send("left behind")
+			_, err := e.DeleteQueue(e.ctx, &awssqs.DeleteQueueInput{QueueUrl: q.url})
+			e.must("DeleteQueue", err)
+			e.eventually("QueueDoesNotExist from ReceiveMessage", func() (string, bool) {
+				_, err := q.tryReceive()
+				return errorText(err), err != nil && isNoQueue(err)
+			})
+			_, err = e.GetQueueUrl(e.ctx, &awssqs.GetQueueUrlInput{QueueName: &q.name})
+			refusedAs[*types.QueueDoesNotExist](e, "GetQueueUrl", err)
+		},
+	}, {
+		ID: "queues/recreate-at-once", Page: api("CreateQueue"),
+		Must: "CreateQueue within 60 seconds of deleting a queue of that name is QueueDeletedRecently.",
+		run: func(e *env) {
+			q := e.queue()
+			_, err := e.DeleteQueue(e.ctx, &awssqs.DeleteQueueInput{QueueUrl: q.url})
+			e.must("DeleteQueue", err)
+			_, err = e.create(q.name, nil)
+			refusedAs[*types.QueueDeletedRecently](e, "CreateQueue", err)
+		},
+	}, {
+		ID: "queues/recreate-later", Page: api("DeleteQueue"), Slow: true,
+		Must: "60 seconds after a queue was deleted its name is free, and the new queue is empty.",
+		run: func(e *env) {
+			q := e.queue()
+			q.send("of the old queue")
+			_, err := e.DeleteQueue(e.ctx, &awssqs.DeleteQueueInput{QueueUrl: q.url})
+			e.must("DeleteQueue", err)
+			e.sleep(65 * time.Second)
+			again, err := e.create(q.name, nil)
+			e.must("CreateQueue", err)
+			again.none("a queue that was created anew")
+		},
+	}, {
+		ID: "queues/unknown-messages", Page: api("SendMessage"),
+		Must: "Every call for messages of a queue that does not exist is QueueDoesNotExist.",
+		run: func(e *env) {
+			url, handle := missing(e), aws.String("AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a")
+			_, err := e.SendMessage(e.ctx, &awssqs.SendMessageInput{QueueUrl: url, MessageBody: aws.String("a")})
+			refusedAs[*types.QueueDoesNotExist](e, "SendMessage", err)
+			_, err = e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: url})
+			refusedAs[*types.QueueDoesNotExist](e, "ReceiveMessage", err)
+			_, err = e.DeleteMessage(e.ctx, &awssqs.DeleteMessageInput{QueueUrl: url, ReceiptHandle: handle})
+			refusedAs[*types.QueueDoesNotExist](e, "DeleteMessage", err)
+			_, err = e.ChangeMessageVisibility(e.ctx, &awssqs.ChangeMessageVisibilityInput{QueueUrl: url, ReceiptHandle: handle, VisibilityTimeout: 1})
+			refusedAs[*types.QueueDoesNotExist](e, "ChangeMessageVisibility", err)
+			_, err = e.PurgeQueue(e.ctx, &awssqs.PurgeQueueInput{QueueUrl: url})
+			refusedAs[*types.QueueDoesNotExist](e, "PurgeQueue", err)
+		},
+	}, {
+		ID: "queues/unknown-batches", Page: api("SendMessageBatch"),
+		Must: "Every batch call on a queue that does not exist is QueueDoesNotExist, not a failure of its entries.",
+		run: func(e *env) {
+			for _, batch := range batchCalls {
+				refusedAs[*types.QueueDoesNotExist](e, batch.name, batch.call(e, missing(e), "a"))
+			}
+		},
+	}, {
+		ID: "queues/unknown-settings", Page: api("GetQueueAttributes"),
+		Must: "Every call for a queue that does not exist, its attributes or its tags, is QueueDoesNotExist.",
+		run: func(e *env) {
+			url := missing(e)
+			_, err := e.GetQueueAttributes(e.ctx, &awssqs.GetQueueAttributesInput{QueueUrl: url, AttributeNames: []types.QueueAttributeName{"All"}})
+			refusedAs[*types.QueueDoesNotExist](e, "GetQueueAttributes", err)
+			_, err = e.SetQueueAttributes(e.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: url, Attributes: map[string]string{"DelaySeconds": "1"}})
+			refusedAs[*types.QueueDoesNotExist](e, "SetQueueAttributes", err)
+			_, err = e.DeleteQueue(e.ctx, &awssqs.DeleteQueueInput{QueueUrl: url})
+			refusedAs[*types.QueueDoesNotExist](e, "DeleteQueue", err)
+			_, err = e.ListDeadLetterSourceQueues(e.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: url})
+			refusedAs[*types.QueueDoesNotExist](e, "ListDeadLetterSourceQueues", err)
+			_, err = e.TagQueue(e.ctx, &awssqs.TagQueueInput{QueueUrl: url, Tags: map[string]string{"a": "b"}})
+			refusedAs[*types.QueueDoesNotExist](e, "TagQueue", err)
+			_, err = e.UntagQueue(e.ctx, &awssqs.UntagQueueInput{QueueUrl: url, TagKeys: []string{"a"}})
+			refusedAs[*types.QueueDoesNotExist](e, "UntagQueue", err)
+			_, err = e.ListQueueTags(e.ctx, &awssqs.ListQueueTagsInput{QueueUrl: url})
+			refusedAs[*types.QueueDoesNotExist](e, "ListQueueTags", err)
+		},
+	},
+}
+
+// missing returns the URL of a queue that never was.
+func missing(e *env) *string {
+	q := e.queue()
+	return aws.String(strings.TrimSuffix(*q.url, q.name) + e.name())
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return "success"
+	}
+	return err.Error()
+}

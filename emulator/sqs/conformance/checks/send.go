@@ -1,0 +1,115 @@
+package checks
+
+import (
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// traceHeader is a correctly formed one, which AWSTraceHeader has to be.
+const traceHeader = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
+
+func traced(header, dataType string) func(*awssqs.SendMessageInput) {
+	return func(in *awssqs.SendMessageInput) {
+		in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
+			"AWSTraceHeader": {DataType: &dataType, StringValue: &header}}
+	}
+}
+
+var sendChecks = []Check{
+	{
+		ID: "send/answer", Page: api("SendMessage"),
+		Must: "SendMessage returns the message's id, of 100 characters at most, and no sequence number on a standard queue.",
+		run: func(e *env) {
+			q := e.queue()
+			sent := q.send("hello")
+			if id := aws.ToString(sent.MessageId); id == "" || len(id) > 100 {
+				e.fail("MessageId: want 1 to 100 characters, got %q", id)
+			}
+			want(e, "SequenceNumber", aws.ToString(sent.SequenceNumber), "")
+			want(e, "MessageId of the received message", *q.one().MessageId, *sent.MessageId)
+		},
+	}, {
+		ID: "send/ids-differ", Page: pageIdentifiers,
+		Must: "Each message has an id of its own, also when it is sent twice.",
+		run: func(e *env) {
+			q := e.queue()
+			if a, b := *q.send("same").MessageId, *q.send("same").MessageId; a == b {
+				e.fail("want two ids, got %s twice", a)
+			}
+			q.take(2)
+		},
+	}, {
+		ID: "send/body-intact", Page: api("SendMessage"),
+		Must: "A body of any allowed characters is received as it was sent.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "600")
+			for _, body := range []string{
+				"a", " ", "  spaces around  ", "tab\tline\nreturn\r\n", `{"quote":"\"","slash":"\\"}`, "<a>&amp;'</a>",
+				"\u0020\ud7ff\ue000\ufffd\U00010000\U0010ffff", "\u007f\u0085\u2028", "ünïcödé 漢字 🚀", "%20+%2B&Action=SendMessage",
+			} {
+				q.send(body)
+				m := q.one()
+				want(e, "body", *m.Body, body)
+				e.must("DeleteMessage", q.delete(m))
+			}
+		},
+	}, {
+		ID: "send/characters", Page: api("SendMessage"),
+		Must: "A body with a character outside the allowed set is InvalidMessageContents.",
+		run: func(e *env) {
+			q := e.queue()
+			for _, bad := range []string{"\x00", "\x01", "\x08", "\x0b", "\x1f", "\ufffe", "\uffff"} {
+				_, err := q.trySend("a" + bad + "b")
+				refusedAs[*types.InvalidMessageContents](e, fmt.Sprintf("SendMessage with %+q in the body", bad), err)
+			}
+		},
+	}, {
+		ID: "send/empty", Page: api("SendMessage"),
+		Must: "The minimum size of a message is one character.",
+		run: func(e *env) {
+			_, err := e.queue().trySend("")
+			e.refused("SendMessage with an empty body", err)
+		},
+	}, {
+		ID: "send/delay-bounds", Page: api("SendMessage"),
+		Must: "DelaySeconds is 0 to 900.",
+		run: func(e *env) {
+			q := e.queue()
+			delayed := func(seconds int32) error {
+				_, err := q.trySend("a", func(in *awssqs.SendMessageInput) { in.DelaySeconds = seconds })
+				return err
+			}
+			e.must("SendMessage with DelaySeconds 900", delayed(900))
+			e.refused("SendMessage with DelaySeconds 901", delayed(901))
+			e.refused("SendMessage with DelaySeconds -1", delayed(-1))
+		},
+	}, {
+		ID: "send/trace-header", Page: pageMetadata,
+		Must: "The system attribute AWSTraceHeader is delivered with the message.",
+		run: func(e *env) {
+			q := e.queue()
+			q.send("a", traced(traceHeader, "String"))
+			want(e, "AWSTraceHeader", q.one().Attributes["AWSTraceHeader"], traceHeader)
+		},
+	}, {
+		ID: "send/trace-header-type", Page: pageMetadata,
+		Must: "AWSTraceHeader's type must be String.",
+		run: func(e *env) {
+			_, err := e.queue().trySend("a", traced("1", "Number"))
+			e.refused("SendMessage with an AWSTraceHeader of type Number", err)
+		},
+	}, {
+		ID: "send/system-attributes", Page: api("SendMessage"),
+		Must: "AWSTraceHeader is the only system attribute that can be sent.",
+		run: func(e *env) {
+			_, err := e.queue().trySend("a", func(in *awssqs.SendMessageInput) {
+				in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
+					"SenderId": {DataType: aws.String("String"), StringValue: aws.String("me")}}
+			})
+			e.refused("SendMessage with the system attribute SenderId", err)
+		},
+	},
+}

@@ -1,0 +1,64 @@
+package checks
+
+import (
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+const mebibyte = 1 << 20
+
+var sizeChecks = []Check{
+	{
+		ID: "size/1-MiB", Page: api("SendMessage"),
+		Must: "A message may have 1,048,576 bytes.",
+		run: func(e *env) {
+			q := e.queue()
+			body := strings.Repeat("x", mebibyte)
+			q.send(body)
+			want(e, "body", *q.one().Body, body)
+		},
+	}, {
+		ID: "size/over-1-MiB", Page: api("SendMessage"),
+		Must: "A message of 1,048,577 bytes is refused.",
+		run: func(e *env) {
+			_, err := e.queue().trySend(strings.Repeat("x", mebibyte+1))
+			e.refused("SendMessage of 1 MiB and a byte", err)
+		},
+	}, {
+		ID: "size/queue-limit", Page: api("CreateQueue"),
+		Must: "A message larger than the queue's MaximumMessageSize is refused.",
+		run: func(e *env) {
+			q := e.queue("MaximumMessageSize", "1024")
+			q.send(strings.Repeat("x", 1024))
+			_, err := q.trySend(strings.Repeat("x", 1025))
+			e.refused("SendMessage of 1025 bytes to a queue for 1024", err)
+		},
+	}, {
+		ID: "size/bytes", Page: api("CreateQueue"),
+		Must: "A message's size is counted in bytes, not in characters.",
+		run: func(e *env) {
+			q := e.queue("MaximumMessageSize", "1024")
+			q.send(strings.Repeat("é", 512))
+			_, err := q.trySend(strings.Repeat("é", 513))
+			e.refused("SendMessage of 513 characters with 2 bytes each to a queue for 1024", err)
+		},
+	}, {
+		ID: "size/attributes-count", Page: pageMetadata,
+		Must: "Names, types and values of message attributes count towards a message's size.",
+		run: func(e *env) {
+			q := e.queue("MaximumMessageSize", "1024")
+			one := withAttributes(map[string]types.MessageAttributeValue{"name": text("value")}) // 4 + 6 + 5 bytes
+			q.send(strings.Repeat("x", 1024-15), one)
+			_, err := q.trySend(strings.Repeat("x", 1024-14), one)
+			e.refused("SendMessage of 1010 bytes with an attribute of 15 to a queue for 1024", err)
+		},
+	}, {
+		ID: "size/system-attributes-do-not", Page: pageMetadata,
+		Must: "A message system attribute does not count towards a message's size.",
+		run: func(e *env) {
+			_, err := e.queue("MaximumMessageSize", "1024").trySend(strings.Repeat("x", 1024), traced(traceHeader, "String"))
+			e.must("SendMessage of 1024 bytes and a trace header to a queue for 1024", err)
+		},
+	},
+}

@@ -1,0 +1,166 @@
+package checks
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+var visibilityChecks = []Check{
+	{
+		ID: "visibility/hides", Page: pageVisibility,
+		Must: "A message that was received is hidden until its visibility timeout ends, and then received again.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "3")
+			q.send("a")
+			began := time.Now()
+			m := q.one()
+			q.none("a message in flight")
+			again := q.one()
+			e.within("the second receive", began, 2*time.Second, 3*time.Second+soon)
+			want(e, "MessageId", *again.MessageId, *m.MessageId)
+		},
+	}, {
+		ID: "visibility/of-the-receive", Page: pageVisibility,
+		Must: "The visibility timeout of a receive counts instead of the queue's.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "600")
+			q.send("a")
+			began := time.Now()
+			q.one(hidden(2))
+			q.one()
+			e.within("the second receive", began, time.Second, 2*time.Second+soon)
+		},
+	}, {
+		ID: "visibility/zero-receive", Page: pageVisibility,
+		Must: "A message that was received with a visibility timeout of 0 can be received again at once.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "600")
+			q.send("a")
+			e.eventually("the message, received without being hidden", func() (string, bool) {
+				out, err := e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url, WaitTimeSeconds: 1}, withField("VisibilityTimeout", 0))
+				e.must("ReceiveMessage", err)
+				return bodies(out.Messages), len(out.Messages) == 1
+			})
+			q.one()
+		},
+	}, {
+		ID: "visibility/per-message", Page: pageVisibility,
+		Must: "Each message has a visibility timeout of its own.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "600")
+			q.send("short")
+			q.send("long")
+			for _, m := range q.take(2) {
+				if *m.Body == "short" {
+					e.must("ChangeMessageVisibility", q.hide(m, 1))
+				}
+			}
+			want(e, "the message that came back", *q.one().Body, "short")
+			q.none("the message that is hidden for ten minutes")
+		},
+	}, {
+		ID: "visibility/extend", Page: pageVisibility,
+		Must: "A longer timeout hides the message for so long, counted from the call.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "2")
+			q.send("a")
+			m := q.one()
+			e.sleep(time.Second)
+			began := time.Now()
+			e.must("ChangeMessageVisibility", q.hide(m, 4))
+			q.none("a message whose timeout was extended", waiting(2))
+			q.one()
+			e.within("the second receive", began, 3*time.Second, 4*time.Second+soon)
+		},
+	}, {
+		ID: "visibility/shorten", Page: pageVisibility,
+		Must: "A shorter timeout makes the message visible sooner.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "600")
+			q.send("a")
+			m := q.one()
+			began := time.Now()
+			e.must("ChangeMessageVisibility", q.hide(m, 2))
+			q.one()
+			e.within("the second receive", began, time.Second, 2*time.Second+soon)
+		},
+	}, {
+		ID: "visibility/zero", Page: pageVisibility,
+		Must: "A timeout of 0 makes the message visible at once.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "600")
+			q.send("a")
+			e.must("ChangeMessageVisibility", q.hide(q.one(), 0))
+			began := time.Now()
+			q.one()
+			e.within("the second receive", began, 0, soon)
+		},
+	}, {
+		ID: "visibility/not-kept", Page: api("ChangeMessageVisibility"),
+		Must: "A changed timeout is of that receive only: the next one has the queue's again.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "3")
+			q.send("a")
+			e.must("ChangeMessageVisibility to 600", q.hide(q.one(), 600))
+			q.none("a message that is hidden for ten minutes")
+			q = e.queue("VisibilityTimeout", "600")
+			q.send("b")
+			e.must("ChangeMessageVisibility to 1", q.hide(q.one(), 1))
+			q.one()
+			q.none("a message whose second receive hid it for ten minutes", waiting(3))
+		},
+	}, {
+		ID: "visibility/change-bounds", Page: api("ChangeMessageVisibility"),
+		Must: "The timeout of ChangeMessageVisibility is 0 to 43,200.",
+		run: func(e *env) {
+			q := e.queue()
+			q.send("a")
+			m := q.one()
+			for _, seconds := range []int32{-1, 43_201} {
+				e.refused(fmt.Sprintf("ChangeMessageVisibility to %d", seconds), q.hide(m, seconds))
+			}
+		},
+	}, {
+		ID: "visibility/total-12h", Page: pageVisibility,
+		Must: "12 hours from the receive are the most: a timeout beyond that is refused, and not cut.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "600")
+			q.send("a")
+			m := q.one()
+			e.sleep(3 * time.Second)
+			e.refused("ChangeMessageVisibility to 43200, 3 s after the receive", q.hide(m, 43_200))
+			e.must("ChangeMessageVisibility to 43100, 3 s after the receive", q.hide(m, 43_100))
+		},
+	}, {
+		ID: "visibility/total-is-not-reset", Page: pageVisibility,
+		Must: "Extending a timeout does not begin the 12 hours anew.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "600")
+			q.send("a")
+			m := q.one()
+			e.sleep(2 * time.Second)
+			e.must("ChangeMessageVisibility to 43100", q.hide(m, 43_100))
+			e.sleep(time.Second)
+			e.refused("ChangeMessageVisibility to 43200, 3 s after the receive", q.hide(m, 43_200))
+		},
+	}, {
+		ID: "visibility/no-handle", Page: api("ChangeMessageVisibility"),
+		Must: "ChangeMessageVisibility with what is no receipt handle is ReceiptHandleIsInvalid.",
+		run: func(e *env) {
+			refusedAs[*types.ReceiptHandleIsInvalid](e, "ChangeMessageVisibility", e.queue().hide(types.Message{ReceiptHandle: aws.String("no handle")}, 5))
+		},
+	}, {
+		ID: "visibility/group", Page: api("ChangeMessageVisibility"),
+		Must: "ChangeMessageVisibility to 0 makes a message of a FIFO queue visible at once.",
+		run: func(e *env) {
+			q := e.fifo("VisibilityTimeout", "600")
+			q.sendTo("g", "a")
+			e.must("ChangeMessageVisibility", q.hide(q.one(), 0))
+			want(e, "body", *q.one().Body, "a")
+		},
+	},
+}
