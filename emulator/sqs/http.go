@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -15,10 +14,6 @@ import (
 const (
 	contentType  = "application/x-amz-json-1.0"
 	targetPrefix = "AmazonSQS."
-	// maxRequestBytes leaves room for 1 MiB of messages, every byte of it escaped.
-	maxRequestBytes = 8 << 20
-	// bodyTimeout bounds how long a client may take to send a request's body.
-	bodyTimeout = 30 * time.Second
 )
 
 // ServeHTTP answers one request of the AWS JSON 1.0 protocol.
@@ -57,6 +52,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Type", contentType)
 	header.Set("Content-Length", strconv.Itoa(body.Len()))
 	header.Set("X-Amzn-Requestid", newID())
+	if _, inProcess := w.(*recorder); !inProcess {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.limits.answer))
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(body.Bytes()) // the client may be gone; what it asked for has happened
 }
@@ -67,20 +65,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 	if s.invalid != nil {
 		return nil, errInvalidParameter("%v", s.invalid)
 	}
-	// In-process writers have no deadlines, and need none.
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
-	body, err := readBody(http.MaxBytesReader(w, r.Body, maxRequestBytes), r.ContentLength)
+	body, err := s.body(w, r)
 	if err != nil {
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
-			return nil, &apiError{shape: coralShape + "RequestEntityTooLargeException", queryCode: "RequestEntityTooLarge",
-				message: "The request is larger than " + strconv.Itoa(maxRequestBytes) + " bytes.",
-				status:  http.StatusRequestEntityTooLarge}
-		}
-		return nil, errMalformed("The request body could not be read: %v.", err)
+		return nil, err
 	}
-	_ = control.SetReadDeadline(time.Time{})
 	if r.Context().Err() != nil {
 		return nil, errGone
 	}
@@ -89,15 +77,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, err
 	}
 	return s.call(r.Context(), name, body)
-}
-
-func readBody(r io.Reader, length int64) ([]byte, error) {
-	var body bytes.Buffer
-	if length > 0 && length <= 1<<20 {
-		body.Grow(int(length) + bytes.MinRead)
-	}
-	_, err := body.ReadFrom(r)
-	return body.Bytes(), err
 }
 
 // route finds the operation that a request is for.

@@ -9,6 +9,16 @@ import (
 	"time"
 )
 
+// limits bound how long a client may keep a connection without getting on.
+type limits struct {
+	header time.Duration // to send a request's header
+	body   time.Duration // to send its body
+	answer time.Duration // to take the answer
+	idle   time.Duration // between two requests
+}
+
+var defaultLimits = limits{header: 10 * time.Second, body: 30 * time.Second, answer: 30 * time.Second, idle: 2 * time.Minute}
+
 // listener is the socket of a server made by Serve.
 type listener struct {
 	http   *http.Server
@@ -19,7 +29,12 @@ type listener struct {
 // [Server.URL] then says which. It returns an error when addr is not a
 // loopback address, because the emulator checks no credentials, or is in use.
 func Serve(addr string, o Options) (*Server, error) {
+	return serveWithin(defaultLimits, addr, o)
+}
+
+func serveWithin(l limits, addr string, o Options) (*Server, error) {
 	s := New(o)
+	s.limits = l
 	if s.invalid != nil {
 		return nil, s.invalid
 	}
@@ -44,8 +59,8 @@ func Serve(addr string, o Options) (*Server, error) {
 	s.listener = &listener{
 		http: &http.Server{
 			Handler:           s,
-			ReadHeaderTimeout: 10 * time.Second,
-			IdleTimeout:       2 * time.Minute,
+			ReadHeaderTimeout: l.header,
+			IdleTimeout:       l.idle,
 			MaxHeaderBytes:    64 << 10,
 		},
 		served: make(chan error, 1),
