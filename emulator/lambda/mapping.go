@@ -59,16 +59,23 @@ type Mapping struct {
 	// the batch and any answer deletes it.
 	ReportBatchItemFailures bool
 
+	// Filters are the patterns of FilterCriteria, see [ParseFilter]: at most 5,
+	// or 10 with a raised quota, of up to 4,096 characters. A message that
+	// matches none of them is deleted from the queue without an invocation.
+	// Defaults to none: every message passes.
+	Filters []string
+
 	// MaximumConcurrency limits the mapping's invocations: 2 to 1,000. Zero
 	// leaves the limit to the function's Concurrency.
 	MaximumConcurrency int
 
-	// Started, Ended and Errored are told what happens. Each may be nil; no two
-	// of their calls run at once, and polling waits for Started and Errored.
-	// None may wait for Run to end.
-	Started func(Invocation)
-	Ended   func(Ended)
-	Errored func(*PollError)
+	// Started, Ended, Filtered and Errored are told what happens. Each may be
+	// nil; no two of their calls run at once, and polling waits for Started and
+	// Errored. None may wait for Run to end.
+	Started  func(Invocation)
+	Ended    func(Ended)
+	Filtered func(Filtered)
+	Errored  func(*PollError)
 }
 
 // Validate says which field is wrong, its value and its bounds. Run validates
@@ -100,7 +107,8 @@ func (m Mapping) Validate() error {
 	case m.MaximumConcurrency != 0 && (m.MaximumConcurrency < minMaxConcurrency || m.MaximumConcurrency > maxMaxConcurrency):
 		return fmt.Errorf("lambda: MaximumConcurrency %d: need %d to %d, or 0 for none", m.MaximumConcurrency, minMaxConcurrency, maxMaxConcurrency)
 	}
-	return nil
+	_, err := parseFilters(m.Filters)
+	return err
 }
 
 func (m Mapping) batchSize() int {
@@ -174,7 +182,12 @@ func (m Mapping) poller(ctx context.Context) (*poller, error) {
 		limit = maxConcurrency
 	}
 	m.BatchSize = m.batchSize()
+	filters, err := parseFilters(m.Filters)
+	if err != nil {
+		return nil, err
+	}
 	return &poller{
+		filters:    filters,
 		Mapping:    m,
 		isFIFO:     m.fifo(),
 		region:     region(m.QueueARN),

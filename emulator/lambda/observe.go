@@ -43,13 +43,21 @@ type Ended struct {
 	Verdicts []Verdict
 }
 
+// Filtered is told to Mapping.Filtered once the messages of a receive that match
+// none of Mapping.Filters have been deleted.
+type Filtered struct {
+	Records []Record
+	// Verdicts holds one verdict for each of Records, in their order.
+	Verdicts []Verdict
+}
+
 // Verdict is what became of one record.
 type Verdict struct {
 	// Deleted tells that the message is gone. Otherwise it was left alone: it is
 	// back when its visibility timeout ends.
 	Deleted bool
 
-	// Err is why a record that succeeded could not be deleted.
+	// Err is why a record that succeeded, or was filtered, could not be deleted.
 	Err error
 }
 
@@ -93,6 +101,14 @@ func (p *poller) tellEnded(e Ended) {
 		p.telling.Lock()
 		defer p.telling.Unlock()
 		p.Ended(e)
+	}
+}
+
+func (p *poller) tellFiltered(f Filtered) {
+	if p.Filtered != nil {
+		p.telling.Lock()
+		defer p.telling.Unlock()
+		p.Filtered(f)
 	}
 }
 

@@ -19,9 +19,10 @@ type poller struct {
 	isFIFO      bool
 	region      string
 	visibility  time.Duration
-	slots       chan struct{} // one token for each invocation under way
-	invocations sync.WaitGroup
-	telling     sync.Mutex // one callback at a time
+	filters     []*Filter
+	slots       chan struct{}  // one token for each invocation under way
+	invocations sync.WaitGroup // and deletions of what was filtered
+	telling     sync.Mutex     // one callback at a time
 
 	receives int       // how many there were
 	failures int       // receives that failed in a row
@@ -125,7 +126,23 @@ func (p *poller) receive(ctx context.Context, most int, wait time.Duration) ([]m
 		msg.ReceivedAt, msg.expires, msg.receive = now, now.Add(p.visibility), p.receives
 		messages = append(messages, msg)
 	}
-	return messages, nil
+	return p.filter(ctx, messages), nil
+}
+
+// filter takes out what no filter matches and deletes it, while polling goes on.
+func (p *poller) filter(ctx context.Context, messages []message) []message {
+	if len(p.filters) == 0 {
+		return messages
+	}
+	b := &batch{messages: messages}
+	dropped := &batch{messages: b.remove(func(m message) bool { return !passes(p.filters, m.Body) })}
+	if len(dropped.messages) > 0 {
+		p.invocations.Go(func() {
+			verdicts := p.deleteSucceeded(ctx, dropped, make([]bool, len(dropped.messages)))
+			p.tellFiltered(Filtered{Records: dropped.records(), Verdicts: verdicts})
+		})
+	}
+	return b.messages
 }
 
 // backOff waits after a failed receive: 200 ms doubled up to 20 s, half of it

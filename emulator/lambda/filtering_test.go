@@ -1,0 +1,96 @@
+package lambda_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
+)
+
+// What matches no filter is deleted and never invoked, does not fill a batch,
+// and is told.
+func TestMappingFilters(t *testing.T) {
+	virtual(t, func(w *world) {
+		url := w.queue("orders", 30)
+		d := w.function(lambda.Function{}, succeed)
+		var filtered []string
+		m := lambda.Mapping{
+			Function: d, QueueURL: url, BatchSize: 3, Window: 10 * time.Second,
+			Filters: []string{`{"body": [{"prefix": "a"}]}`, `{"body": [{"suffix": "z"}]}`},
+			Filtered: func(f lambda.Filtered) {
+				for i, r := range f.Records {
+					if !f.Verdicts[i].Deleted || f.Verdicts[i].Err != nil {
+						w.Errorf("%s: %+v", r.Body, f.Verdicts[i])
+					}
+					filtered = append(filtered, r.Body)
+				}
+			},
+		}
+		w.send(url, "a1", "b1", "b2", "yz", "b3", "b4")
+		stop := w.run(m)
+		w.after(5 * time.Second)
+		w.wantDeleted("b1", "b2", "b3", "b4")
+		w.send(url, "b5", "a2", "c")
+		w.after(9 * time.Second)
+		w.wantTimes("5s:3")
+		w.wantDeleted("a1", "a2", "yz", "b1", "b2", "b3", "b4", "b5", "c")
+		stop()
+		slices.Sort(filtered)
+		if want := []string{"b1", "b2", "b3", "b4", "b5", "c"}; !slices.Equal(filtered, want) {
+			w.Errorf("filtered %v, want %v", filtered, want)
+		}
+	})
+}
+
+// A filtered message that cannot be deleted is told with the reason, and Run
+// waits for that.
+func TestFilteredAndNotDeleted(t *testing.T) {
+	virtual(t, func(w *world) {
+		url := w.queue("orders", 30)
+		d := w.function(lambda.Function{}, succeed)
+		w.intercept = func(operation string, _ []byte) (*http.Response, error) {
+			if operation == "DeleteMessageBatch" {
+				return nil, http.ErrHandlerTimeout
+			}
+			return nil, nil
+		}
+		var told []lambda.Filtered
+		w.send(url, "plain")
+		stop := w.run(lambda.Mapping{
+			Function: d, QueueURL: url, Filters: []string{`{"body": {"a": [1]}}`},
+			Filtered: func(f lambda.Filtered) { told = append(told, f) },
+		})
+		w.after(time.Millisecond)
+		stop()
+		if len(told) != 1 || told[0].Verdicts[0].Deleted || told[0].Verdicts[0].Err == nil || told[0].Records[0].Body != "plain" {
+			t.Errorf("told %+v", told)
+		}
+		if len(w.pollErrors) == 0 || w.pollErrors[len(w.pollErrors)-1].Operation != "DeleteMessageBatch" {
+			t.Errorf("errors %v, want one of the deletion", w.pollErrors)
+		}
+		w.wantTimes()
+	})
+}
+
+func TestFilterValidation(t *testing.T) {
+	d := inProcess(t, lambda.Function{}, func(context.Context, []byte) ([]byte, error) { return nil, nil })
+	m := lambda.Mapping{Function: d, SQS: lambda.Direct(nil), QueueURL: "http://q/0/orders"}
+	for _, c := range []struct {
+		filters []string
+		want    string
+	}{
+		{slices.Repeat([]string{`{"body": ["a"]}`}, 10), ""},
+		{slices.Repeat([]string{`{"body": ["a"]}`}, 11), "11 Filters: a mapping takes 5, and 10 with a raised quota"},
+		{[]string{`{"body": ["a"]}`, `{"body": "a"}`}, "Filters[1]: pattern.body: need a list"},
+	} {
+		m.Filters = c.filters
+		err := m.Validate()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v: error %v, want %q", c.filters, err, c.want)
+		}
+	}
+}
