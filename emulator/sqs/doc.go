@@ -1,6 +1,7 @@
 // Package sqs is an in-process Amazon SQS for tests and local runs. AWS's SDKs
-// talk to it as they talk to the service: it speaks the AWS JSON 1.0 protocol
-// and keeps the service's rules, limits and typed errors.
+// talk to it as they talk to the service: it speaks the AWS JSON 1.0 protocol,
+// and the query protocol of SDKs from before the end of 2023, and keeps the
+// service's rules, limits and typed errors.
 //
 // [New] makes a server that needs no socket. With [Server.HTTPClient] the real
 // client works inside a testing/synctest bubble, where a visibility timeout of

@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -27,6 +28,23 @@ func (e *apiError) httpStatus() int {
 
 // senderFault tells whether the client is to blame.
 func (e *apiError) senderFault() bool { return e.httpStatus() < 500 }
+
+func (e *apiError) fault() string {
+	if e.senderFault() {
+		return "Sender"
+	}
+	return "Receiver"
+}
+
+// asAPIError makes an answer of an error that was not meant to be one.
+func asAPIError(err error) *apiError {
+	var failure *apiError
+	if errors.As(err, &failure) {
+		return failure
+	}
+	return &apiError{shape: coralShape + "InternalFailure", queryCode: "InternalError",
+		message: err.Error(), status: http.StatusInternalServerError}
+}
 
 // batchCode is the error's name within a batch's Failed entries.
 func (e *apiError) batchCode() string { return strings.TrimPrefix(e.queryCode, queryShape) }
@@ -86,6 +104,10 @@ func errMalformed(format string, args ...any) *apiError {
 func errUnknownOperation(format string, args ...any) *apiError {
 	return &apiError{shape: coralShape + "UnknownOperationException", queryCode: "InvalidAction",
 		message: fmt.Sprintf(format, args...)}
+}
+
+func errNoOperation(name string) *apiError {
+	return errUnknownOperation("The operation %q is not one of SQS's.", name)
 }
 
 func errClosed() *apiError {

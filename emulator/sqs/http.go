@@ -16,7 +16,8 @@ const (
 	targetPrefix = "AmazonSQS."
 )
 
-// ServeHTTP answers one request of the AWS JSON 1.0 protocol.
+// ServeHTTP answers one request of the AWS JSON 1.0 protocol, or of the query
+// protocol that came before it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, err := s.answer(w, r)
 	switch {
@@ -26,19 +27,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		breakOff(w, err)
 		return
 	}
+	id := newID()
+	if isQuery(r) {
+		status, body := queryXML(id, answer, err)
+		s.writeAnswer(w, id, status, queryContentType, body)
+		return
+	}
 	status := http.StatusOK
-	header := w.Header()
 	if err != nil {
-		var failure *apiError
-		if !errors.As(err, &failure) {
-			failure = &apiError{shape: coralShape + "InternalFailure", queryCode: "InternalError",
-				message: err.Error(), status: http.StatusInternalServerError}
-		}
-		fault := "Sender"
-		if !failure.senderFault() {
-			fault = "Receiver"
-		}
-		header.Set("X-Amzn-Query-Error", failure.queryCode+";"+fault)
+		failure := asAPIError(err)
+		w.Header().Set("X-Amzn-Query-Error", failure.queryCode+";"+failure.fault())
 		status = failure.httpStatus()
 		answer = map[string]string{"__type": failure.shape, "message": failure.message}
 	}
@@ -49,14 +47,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	header.Set("Content-Type", contentType)
-	header.Set("Content-Length", strconv.Itoa(body.Len()))
-	header.Set("X-Amzn-Requestid", newID())
+	s.writeAnswer(w, id, status, contentType, body.Bytes())
+}
+
+func (s *Server) writeAnswer(w http.ResponseWriter, id string, status int, mediaType string, body []byte) {
+	header := w.Header()
+	header.Set("Content-Type", mediaType)
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	header.Set("X-Amzn-Requestid", id)
 	if _, inProcess := w.(*recorder); !inProcess {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.limits.answer))
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes()) // the client may be gone; what it asked for has happened
+	_, _ = w.Write(body) // the client may be gone; what it asked for has happened
 }
 
 // answer reads the request to its end (else net/http would not notice that a
@@ -72,6 +75,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 	if r.Context().Err() != nil {
 		return nil, errGone
 	}
+	if isQuery(r) {
+		return s.queryCall(r, body)
+	}
 	name, err := route(r)
 	if err != nil {
 		return nil, err
@@ -86,13 +92,11 @@ func route(r *http.Request) (name string, err error) {
 	switch {
 	case r.Method != http.MethodPost:
 		return "", errUnknownOperation("The request's method is %s; SQS's operations are POST requests with the header X-Amz-Target: AmazonSQS.<Operation>.", r.Method)
-	case target == "" && strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded"):
-		return "", errUnknownOperation("The emulator speaks the AWS JSON 1.0 protocol only; this is a request of the older query protocol. Use a newer AWS SDK.")
 	case !ok:
 		return "", errUnknownOperation("The header X-Amz-Target is %q; want AmazonSQS.<Operation>.", target)
 	}
 	if _, known := operations[name]; !known {
-		return "", errUnknownOperation("The operation %s is not one of SQS's.", strconv.Quote(name))
+		return "", errNoOperation(name)
 	}
 	return name, nil
 }

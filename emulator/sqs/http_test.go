@@ -70,10 +70,9 @@ func TestOtherProtocolsAreToldWhatToUse(t *testing.T) {
 	defer server.Close()
 	for _, tc := range []struct{ method, contentType, want string }{
 		{http.MethodGet, "", "POST requests"},
-		{http.MethodPost, "application/x-www-form-urlencoded; charset=utf-8", "query protocol"},
 		{http.MethodPost, "application/x-amz-json-1.0", "X-Amz-Target"},
 	} {
-		request := httptest.NewRequest(tc.method, "/?Action=ListQueues", http.NoBody)
+		request := httptest.NewRequest(tc.method, "/", http.NoBody)
 		request.Header.Set("Content-Type", tc.contentType)
 		w := httptest.NewRecorder()
 		server.ServeHTTP(w, request)
