@@ -1,8 +1,35 @@
 package sqs
 
-import "time"
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+)
 
 // ServeWithin is Serve with other limits for slow clients.
 func ServeWithin(header, body, answer time.Duration, o Options) (*Server, error) {
 	return serveWithin(limits{header: header, body: body, answer: answer, idle: header}, "127.0.0.1:0", o)
+}
+
+// FillInFlight sends n messages to a queue and receives them, ten to a group,
+// as the requests for it do, but without their JSON and digests.
+func FillInFlight(s *Server, name string, n int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, now := s.queues[name], time.Now()
+	for i := range n {
+		c := &content{body: "a", groupID: strconv.Itoa(i / 10), deduplicationID: strconv.Itoa(i)}
+		if !q.fifo {
+			c.deduplicationID = ""
+		}
+		if _, err := s.send(q, &draft{content: c, size: 1}, now); err != nil {
+			return err
+		}
+	}
+	r := &receiver{call: &call{ctx: context.Background()}, max: n}
+	if got := len(s.take(q, r, now)); got != n {
+		return fmt.Errorf("took %d messages, want %d", got, n)
+	}
+	return nil
 }
