@@ -1,7 +1,7 @@
 // Command clients has the programs that others write for SQS speak to
-// `sqsbatch sqs`: boto3 (python/) and the AWS CLI (awscli.go), each a real
-// process against a server of its own. It ends with 1 when one of them gets
-// what it does not expect.
+// `sqsbatch sqs`: boto3 (python/), an old boto3 whose protocol is the query
+// one, and the AWS CLI (awscli.go), each a real process against a server of its
+// own. It ends with 1 when one of them gets what it does not expect.
 //
 //	go run ./test/integration/clients
 //
@@ -22,10 +22,12 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
 )
 
-// The releases that the checks were written against.
+// The releases that the checks were written against. oldBoto3 is of the last
+// line that speaks the query protocol.
 const (
-	boto3  = "1.44.5"
-	awscli = "1.46.3"
+	boto3    = "1.44.5"
+	awscli   = "1.46.3"
+	oldBoto3 = "1.26.165"
 )
 
 func main() {
@@ -39,6 +41,10 @@ func main() {
 
 func check(ctx context.Context) error {
 	env, err := pyenv.Install(ctx, "boto3-"+boto3+"-awscli-"+awscli, "boto3=="+boto3, "awscli=="+awscli)
+	if err != nil {
+		return err
+	}
+	old, err := pyenv.Install(ctx, "boto3-"+oldBoto3, "boto3=="+oldBoto3)
 	if err != nil {
 		return err
 	}
@@ -66,6 +72,7 @@ func check(ctx context.Context) error {
 		run  func(context.Context, *server) error
 	}{
 		{"boto3 " + boto3, pythonScript(env, script)},
+		{"boto3 " + oldBoto3 + " (query protocol)", pythonScript(old, script)},
 		{"AWS CLI " + awscli, (&cli{env: env}).check},
 	} {
 		begin := time.Now()
