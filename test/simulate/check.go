@@ -1,0 +1,152 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// Invariant is something that holds in every history.
+type Invariant string
+
+const (
+	// Kept: every message is deleted after a success, was dropped because the
+	// configuration says so, is in a dead-letter queue as it was sent, or is
+	// still in its queue.
+	Kept Invariant = "no message is lost"
+	// Earned: nothing is deleted without a success, a dead letter or a drop.
+	Earned Invariant = "nothing is deleted that is not done"
+	// Final: a success whose response arrived is never handled again.
+	Final Invariant = "what succeeded is not handled again"
+	// Ordered: a message of a FIFO group is not handled before those that were
+	// sent before it are done, and never two at a time.
+	Ordered Invariant = "groups are handled in order"
+	// Punctual: the response is there before the invocation's deadline.
+	Punctual Invariant = "the response is in time"
+	// Counted: attempts are those of the queue, and no more than it allows.
+	Counted Invariant = "attempts are the queue's"
+	// Bounded: every visibility is one that SQS takes.
+	Bounded Invariant = "visibility is within SQS's bounds"
+	// Frugal: a batch makes no more calls than it needs, none of them after its response.
+	Frugal Invariant = "calls are few"
+	// Drained: at the end nothing is stuck, and no goroutine is left.
+	Drained Invariant = "everything comes to its end"
+	// Once: a delivery is handled once at most, and has one outcome, which the
+	// response, the hooks and the log agree on.
+	Once Invariant = "a delivery has one outcome"
+	// Spaced: what failed does not come back before its backoff.
+	Spaced Invariant = "failures come back after their backoff"
+)
+
+// Invariants are all of them.
+var Invariants = []Invariant{Kept, Earned, Final, Ordered, Punctual, Counted, Bounded, Frugal, Drained, Once, Spaced}
+
+// Violation is a moment of a history that breaks an invariant.
+type Violation struct {
+	Invariant Invariant
+	At        time.Time
+	Text      string
+}
+
+// Check returns what is wrong with a history, the first of each invariant first.
+func Check(h *History) []Violation {
+	c := newChecker(h)
+	for _, check := range []func(){
+		c.deletions, c.losses, c.deadLetters, c.repetitions, c.groups, c.responses,
+		c.attempts, c.visibilities, c.calls, c.end, c.outcomes, c.spacing,
+	} {
+		check()
+	}
+	slices.SortStableFunc(c.found, func(a, b Violation) int { return a.At.Compare(b.At) })
+	return c.found
+}
+
+// checker is a history, indexed.
+type checker struct {
+	*History
+	found      []Violation
+	messages   map[string]*story // of source queues, by message id
+	ordered    []*story          // in the order in which they were sent
+	deliveries map[string]*delivery
+}
+
+// story is a message of a source queue.
+type story struct {
+	id       string
+	plan     Message
+	queue    Queue
+	function Function
+	sent     Event
+	gone     Event // Deleted, Redriven or Expired
+}
+
+// delivery is one receive of a message, by its receipt handle.
+type delivery struct {
+	*story
+	received   Event
+	invocation *Invocation // nil: it was not invoked
+	handlings  []*Handling
+	outcome    *Outcome // nil: the invocation did not get so far
+}
+
+func newChecker(h *History) *checker {
+	c := &checker{History: h, messages: map[string]*story{}, deliveries: map[string]*delivery{}}
+	queues := map[string]Queue{}
+	numbers := map[string]int{}
+	for _, q := range h.Plan.Queues {
+		queues[q.Name] = q
+	}
+	for _, m := range h.Plan.Messages {
+		numbers[m.body()] = m.Number
+	}
+	for _, e := range h.Events {
+		q, isSource := queues[e.Queue]
+		if !isSource {
+			continue
+		}
+		switch m := c.messages[e.MessageID]; e.Kind {
+		case sqs.Sent:
+			m = &story{id: e.MessageID, queue: q, function: h.Plan.Functions[q.Function], sent: e}
+			m.plan = h.Plan.message(numbers[e.Body])
+			c.messages[m.id] = m
+			c.ordered = append(c.ordered, m)
+		case sqs.Received:
+			c.deliveries[e.ReceiptHandle] = &delivery{story: m, received: e}
+		case sqs.Deleted, sqs.Redriven, sqs.Expired:
+			m.gone = e
+		}
+	}
+	for _, i := range h.Invocations {
+		for _, r := range i.Records {
+			c.deliveries[r.ReceiptHandle].invocation = i
+		}
+		for k := range i.Results {
+			if d := c.deliveries[i.Results[k].Receipt]; d != nil {
+				d.outcome = &i.Results[k]
+			}
+		}
+	}
+	for _, g := range h.Handlings {
+		if d := c.deliveries[g.Receipt]; d != nil {
+			d.handlings = append(d.handlings, g)
+		}
+	}
+	return c
+}
+
+func (c *checker) violated(i Invariant, at Moment, format string, args ...any) {
+	c.found = append(c.found, Violation{i, at.At, fmt.Sprintf(format, args...)})
+}
+
+func (m *story) String() string { return fmt.Sprintf("message %d", m.plan.Number) }
+
+// succeeded tells whether the delivery's handler returned nil before a moment.
+func (d *delivery) succeeded(before Moment) bool {
+	return d.endedAs(Succeeded, before)
+}
+
+func (d *delivery) endedAs(end End, before Moment) bool {
+	return slices.ContainsFunc(d.handlings, func(g *Handling) bool { return g.End == end && g.Ended.Before(before) })
+}

@@ -1,0 +1,74 @@
+package simulate
+
+import (
+	"strings"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+// config is the function's handler.Config, without hooks and clients.
+func (f Function) config(w *world) handler.Config {
+	cfg := handler.Config{
+		Concurrency: f.Concurrency, Reserve: f.Reserve, RecordTimeout: f.RecordTimeout,
+		Deadline: deadline(f.Deadline), MinRemaining: f.MinRemaining, Grace: f.Grace,
+		Backoff: backoff(f.Backoff, w.plan.Seed), MaxReceiveCount: f.MaxReceiveCount,
+		OnPermanent: partialfailure.OnPermanent(f.OnPermanent), ErrorIfAllFail: f.ErrorIfAllFail,
+		DeleteSucceeded: f.DeleteSucceeded, LogSucceeded: f.LogSucceeded,
+	}
+	if name, isARN := strings.CutPrefix(f.DeadLetterQueue, "arn:"); isARN {
+		cfg.DeadLetterQueue = w.server.QueueARN(name)
+	} else if name != "" {
+		cfg.DeadLetterQueue = w.server.QueueURL(name)
+	}
+	return cfg
+}
+
+func deadline(name string) batch.DeadlinePolicy {
+	switch name {
+	case "whole":
+		return batch.WholeRemaining()
+	case "fair":
+		return batch.FairShare(100 * time.Millisecond)
+	case "absurd":
+		return func(s batch.Start) time.Duration {
+			return time.Duration(s.Waiting%3-1) * 100 * time.Hour // -100 h, 0 and 100 h
+		}
+	case "panics":
+		return func(batch.Start) time.Duration { panic("the deadline policy panicked") }
+	}
+	return nil
+}
+
+// longestHashed bounds the backoff of that name.
+const longestHashed = 30 * time.Second
+
+func backoff(name string, seed uint64) partialfailure.Backoff {
+	switch name {
+	case "constant":
+		return partialfailure.Constant(2 * time.Second)
+	case "linear":
+		return partialfailure.Linear(3*time.Second, time.Minute)
+	case "hashed":
+		return func(attempt int) time.Duration {
+			return time.Duration(mix(seed+uint64(attempt)) % uint64(longestHashed))
+		}
+	case "negative":
+		return func(int) time.Duration { return -5 * time.Second }
+	case "endless":
+		return func(int) time.Duration { return 50 * time.Hour }
+	case "panics":
+		return func(int) time.Duration { panic("the backoff panicked") }
+	}
+	return nil
+}
+
+// mix is the finalizer of SplitMix64: near numbers give numbers far apart.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

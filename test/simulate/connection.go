@@ -1,0 +1,122 @@
+package simulate
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+)
+
+// connection is an environment's way to SQS. It notes every call, and dies
+// with the environment.
+type connection struct {
+	env  *environment
+	next http.RoundTripper
+	kill func(*Invocation) *Kill
+}
+
+var errReset error = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
+
+// RoundTrip makes a call for the invocation that its context belongs to.
+func (c *connection) RoundTrip(r *http.Request) (*http.Response, error) {
+	i := c.env.rec.invocation(requestID(r.Context()))
+	if i == nil || c.env.isDead() {
+		return nil, errReset
+	}
+	call, err := readCall(r)
+	if err != nil {
+		return nil, err
+	}
+	number := 0
+	c.env.rec.locked(func() {
+		number = len(i.Calls)
+		call.Began = c.env.rec.moment()
+		i.Calls = append(i.Calls, call)
+	})
+	kill := c.kill(i)
+	if kill != nil && kill.How == BeforeCall && kill.Call == number {
+		c.env.kill(BeforeCall)
+		return nil, errReset
+	}
+	response, err := c.next.RoundTrip(r)
+	if kill != nil && kill.How == AfterCall && kill.Call == number {
+		c.env.kill(AfterCall)
+	}
+	if c.env.isDead() {
+		return nil, errReset
+	}
+	return c.note(call, response, err)
+}
+
+// note writes down the answer and returns it unchanged.
+func (c *connection) note(call *Call, response *http.Response, err error) (*http.Response, error) {
+	var body []byte
+	if err == nil {
+		body, err = io.ReadAll(response.Body)
+		response.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	var answer struct {
+		Type       string `json:"__type"`
+		Successful []struct{ Id string }
+		Failed     []struct{ Id, Code string }
+	}
+	c.env.rec.mu.Lock()
+	defer c.env.rec.mu.Unlock()
+	call.Ended = c.env.rec.moment()
+	if err != nil {
+		call.Err = err.Error()
+		return response, err
+	}
+	_ = json.Unmarshal(body, &answer) // an answer that cannot be read names nothing
+	if response.StatusCode != http.StatusOK {
+		call.Err = answer.Type[strings.LastIndexByte(answer.Type, '#')+1:]
+		return response, nil
+	}
+	for k := range call.Entries {
+		e := &call.Entries[k]
+		for _, s := range answer.Successful {
+			e.OK = e.OK || s.Id == e.id
+		}
+		for _, f := range answer.Failed {
+			if f.Id == e.id {
+				e.Code = f.Code
+			}
+		}
+	}
+	return response, nil
+}
+
+// readCall reads what is asked for, and leaves the request as it was.
+func readCall(r *http.Request) (*Call, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	var asked struct {
+		QueueURL string `json:"QueueUrl"`
+		Entries  []struct {
+			ID                string `json:"Id"`
+			ReceiptHandle     string
+			VisibilityTimeout int
+			MessageBody       string
+		}
+	}
+	if err := json.Unmarshal(body, &asked); err != nil {
+		return nil, err
+	}
+	target := r.Header.Get("X-Amz-Target")
+	call := &Call{Operation: target[strings.IndexByte(target, '.')+1:], Queue: path.Base(asked.QueueURL)}
+	for _, e := range asked.Entries {
+		call.Entries = append(call.Entries, Entry{id: e.ID, Receipt: e.ReceiptHandle, Seconds: e.VisibilityTimeout, Body: e.MessageBody})
+	}
+	return call, nil
+}

@@ -1,0 +1,30 @@
+package simulate
+
+import (
+	"net/http"
+
+	"github.com/sqsbatch/sqsbatch/handler"
+)
+
+// driver is what runs the user's handler over the queues' messages. Another
+// mode of the toolkit needs another driver, and nothing else.
+type driver interface {
+	// enable polls the queues from now on.
+	enable()
+	// disable stops polling, and returns when nothing is under way.
+	disable()
+	// close ends everything.
+	close()
+}
+
+// Mutant breaks something in front of the toolkit, to show that the checks see
+// it. Its functions may be nil.
+type Mutant struct {
+	// Invoke wraps LambdaHandler.Invoke, and may use its environment's
+	// connection to SQS.
+	Invoke func(next Invoke, connection http.RoundTripper) Invoke
+	// Transport wraps the toolkit's connection to SQS.
+	Transport func(next http.RoundTripper) http.RoundTripper
+	// Config changes the configuration.
+	Config func(*handler.Config)
+}

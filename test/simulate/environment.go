@@ -1,0 +1,154 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambdacontext"
+)
+
+// environment stands for a process of a function: it has a handler and an SQS
+// client of its own, and can die. What a dead one still does has no effect: its
+// calls fail, and what its handlers do is not noted.
+type environment struct {
+	rec    *recorder
+	number int
+	invoke Invoke
+	dead   chan struct{}
+	die    sync.Once
+	how    KillKind // set before dead is closed
+	inUse  int      // guarded by the pool
+}
+
+// Invoke is what Lambda calls, LambdaHandler.Invoke for example.
+type Invoke func(ctx context.Context, payload []byte) ([]byte, error)
+
+func (e *environment) isDead() bool {
+	select {
+	case <-e.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+// kill ends the environment, for all invocations that it runs.
+func (e *environment) kill(how KillKind) {
+	e.die.Do(func() {
+		e.rec.locked(func() {
+			e.how = how
+			for _, i := range e.rec.h.Invocations {
+				if i.Environment == e.number && !i.Ended.Came() && !i.Killed.Came() {
+					i.Killed, i.How = e.rec.moment(), how
+				}
+			}
+			close(e.dead)
+		})
+	})
+}
+
+// run carries out an invocation, and the kill that is planned for it. It does
+// not return when the environment dies of a crash.
+func (e *environment) run(ctx context.Context, i *Invocation, kill *Kill, payload []byte) ([]byte, error) {
+	type answer struct {
+		payload []byte
+		err     error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		var a answer
+		defer func() {
+			if v := recover(); v != nil {
+				a.err = fmt.Errorf("Invoke panicked: %v", v)
+				e.rec.locked(func() { e.rec.h.Panicked = append(e.rec.h.Panicked, fmt.Sprint(v)) })
+			}
+			answered <- a
+		}()
+		a.payload, a.err = e.invoke(ctx, payload)
+	}()
+	var timer <-chan time.Time
+	if kill != nil && (kill.How == Crash || kill.How == Freeze) {
+		t := time.NewTimer(kill.After)
+		defer t.Stop()
+		timer = t.C
+	}
+	select {
+	case a := <-answered:
+		if kill != nil && kill.How == AtResponse {
+			e.kill(AtResponse)
+		}
+		if !e.isDead() {
+			e.rec.locked(func() {
+				i.Answered, i.Response, i.Err = e.rec.moment(), a.payload, a.err
+			})
+			return a.payload, a.err
+		}
+	case <-timer:
+		e.kill(kill.How)
+	case <-e.dead:
+	}
+	if e.how == Freeze {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	runtime.Goexit()
+	return nil, nil
+}
+
+var errDead = errors.New("the environment is dead")
+
+// pool are the environments of a function.
+type pool struct {
+	make func() *environment
+	per  int // invocations at a time in one
+
+	mu   sync.Mutex
+	open []*environment
+}
+
+func (p *pool) take() *environment {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	alive := p.open[:0]
+	var found *environment
+	for _, e := range p.open {
+		if e.isDead() {
+			continue
+		}
+		alive = append(alive, e)
+		if found == nil && e.inUse < p.per {
+			found = e
+		}
+	}
+	p.open = alive
+	if found == nil {
+		found = p.make()
+		p.open = append(p.open, found)
+	}
+	found.inUse++
+	return found
+}
+
+func (p *pool) giveBack(e *environment) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e.inUse--
+}
+
+// requestID is the invocation's that a context belongs to; "" for none.
+func requestID(ctx context.Context) string {
+	if lc, ok := lambdacontext.FromContext(ctx); ok {
+		return lc.AwsRequestID
+	}
+	return ""
+}
+
+// roundTripper makes a function one.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

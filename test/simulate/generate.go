@@ -1,0 +1,230 @@
+package simulate
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Generate draws the plan of a seed.
+func Generate(seed uint64) Plan {
+	g := generator{rand.New(rand.NewPCG(seed, 0x5153_4261_7463_6831))}
+	p := Plan{Seed: seed, Heal: time.Duration(30+g.IntN(200)) * time.Second}
+	for range g.weighted(6, 3, 1) + 1 {
+		if len(p.Functions) == 0 || !g.oneIn(4) {
+			p.Functions = append(p.Functions, g.function())
+		}
+		p.Queues = append(p.Queues, g.queue(len(p.Queues), len(p.Functions)-1, p.Functions[len(p.Functions)-1]))
+	}
+	for i := range p.Functions {
+		g.settle(&p, i)
+	}
+	g.messages(&p)
+	if !g.oneIn(3) {
+		p.Faults = g.faults(p)
+	}
+	if g.oneIn(3) {
+		for range g.IntN(4) + 1 {
+			p.Kills = append(p.Kills, g.kill(p))
+		}
+	}
+	return p
+}
+
+type generator struct{ *rand.Rand }
+
+func (g generator) oneIn(n int) bool { return g.IntN(n) == 0 }
+
+// weighted returns i with a probability of weights[i] over their sum.
+func (g generator) weighted(weights ...int) int {
+	sum := 0
+	for _, w := range weights {
+		sum += w
+	}
+	n := g.IntN(sum)
+	for i, w := range weights {
+		if n -= w; n < 0 {
+			return i
+		}
+	}
+	panic("unreachable")
+}
+
+func pick[T any](g generator, from ...T) T { return from[g.IntN(len(from))] }
+
+// sometimes returns the zero value, or in one of n cases one of from.
+func sometimes[T any](g generator, n int, from ...T) (zero T) {
+	if g.oneIn(n) {
+		return pick(g, from...)
+	}
+	return zero
+}
+
+func (g generator) function() Function {
+	timeout := time.Duration(pick(g, 1, 2, 3, 5, 10, 30)) * time.Second
+	f := Function{
+		Timeout:         timeout,
+		Environments:    pick(g, 1, 2, 3, 10),
+		PerEnvironment:  max(1, sometimes(g, 5, 2, 4)),
+		JSON:            g.oneIn(2),
+		Concurrency:     sometimes(g, 2, 1, 2, 3, 50),
+		Reserve:         sometimes(g, 4, 100*time.Millisecond, timeout/5, timeout),
+		RecordTimeout:   sometimes(g, 4, timeout/10, timeout/3, 2*timeout),
+		Deadline:        sometimes(g, 3, "whole", "fair", "absurd", "panics"),
+		MinRemaining:    sometimes(g, 5, time.Millisecond, timeout/4),
+		Grace:           sometimes(g, 4, time.Millisecond, 100*time.Millisecond, timeout),
+		Backoff:         sometimes(g, 2, "constant", "linear", "hashed", "hashed", "negative", "panics"),
+		OnPermanent:     sometimes(g, 2, "dead-letter", "retry", "drop"),
+		ErrorIfAllFail:  g.oneIn(5),
+		DeleteSucceeded: g.oneIn(6),
+		LogSucceeded:    g.oneIn(4),
+		SlowHook:        sometimes(g, 12, 10*time.Millisecond, timeout/2, 2*timeout),
+	}
+	if g.oneIn(60) {
+		f.Backoff = "endless" // beyond what SQS takes: it comes back after 12 h
+	}
+	return f
+}
+
+func (g generator) queue(i, function int, f Function) Queue {
+	q := Queue{
+		Name:        fmt.Sprintf("q%d", i),
+		Function:    function,
+		Visibility:  f.Timeout * time.Duration(pick(g, 1, 2, 6, 6)),
+		BatchSize:   pick(g, 1, 3, 10, 10, 10),
+		Concurrency: sometimes(g, 3, 2, 5),
+		Report:      !f.DeleteSucceeded || g.oneIn(2),
+	}
+	if g.oneIn(2) {
+		q.Name += ".fifo"
+	} else if g.oneIn(2) {
+		q.Window = time.Duration(pick(g, 1, 2, 5)) * time.Second
+		q.BatchSize = pick(g, 10, 30, 100)
+		q.Visibility += q.Window
+	}
+	if !g.oneIn(3) {
+		q.MaxReceive = pick(g, 1, 2, 3, 5, 5, 10)
+		q.DeadLetters = deadLetters(q, g.oneIn(3))
+	}
+	return q
+}
+
+// deadLetters names a queue's dead-letter queue: its own, or one for all.
+func deadLetters(q Queue, shared bool) string {
+	name := "dead-" + q.Name
+	if shared {
+		name = "dead"
+		if q.FIFO() {
+			name = "dead.fifo"
+		}
+	}
+	return name
+}
+
+// settle completes a function's configuration by what its queues are.
+func (g generator) settle(p *Plan, function int) {
+	f := &p.Functions[function]
+	var queues []Queue
+	for _, q := range p.Queues {
+		if q.Function == function {
+			queues = append(queues, q)
+		}
+	}
+	if g.oneIn(3) {
+		name := pick(g, "dead", "dead.fifo", "dead-"+queues[0].Name, "dead-letters-of-the-function")
+		if len(queues) == 1 && g.oneIn(8) {
+			name = queues[0].Name // a mistake that must cost nothing
+		}
+		if g.oneIn(8) {
+			name = "no-such-queue"
+		}
+		f.DeadLetterQueue = pick(g, "", "arn:") + name
+	}
+	if g.oneIn(4) {
+		f.MaxReceiveCount = max(1, queues[0].MaxReceive)
+	}
+}
+
+func (g generator) messages(p *Plan) {
+	trouble := pick(g, 0, 10, 30, 70, 100) // percent of attempts that go wrong
+	at := time.Duration(0)
+	for n := 1 + g.IntN(pick(g, 6, 20, 50)); len(p.Messages) < n; {
+		at += pick(g, 0, 0, 20*time.Millisecond, time.Second, 4*time.Second)
+		queue := g.IntN(len(p.Queues))
+		for range min(1+g.IntN(10), n-len(p.Messages)) { // a burst
+			p.Messages = append(p.Messages, g.message(p, len(p.Messages), at, queue, trouble))
+		}
+	}
+	slices.SortStableFunc(p.Messages, func(a, b Message) int { return cmp.Compare(a.At, b.At) })
+}
+
+func (g generator) message(p *Plan, number int, at time.Duration, queue, trouble int) Message {
+	q := p.Queues[queue]
+	f := p.Functions[q.Function]
+	m := Message{Number: number, At: at, Queue: queue, Attributes: sometimes(g, 3, 1, 3, 10)}
+	switch {
+	case q.FIFO():
+		m.Group = string(rune('a' + g.IntN(3)))
+	case g.oneIn(4):
+		m.Group = "tenant"
+	}
+	if !q.FIFO() {
+		m.Delay = sometimes(g, 10, time.Second, 30*time.Second)
+	}
+	// One that can never be handled is stuck where nothing takes it out.
+	m.Malformed = f.JSON && p.endsMalformed(q, f) && g.IntN(400) < trouble
+	for range 6 {
+		if g.IntN(100) < trouble {
+			m.Acts = append(m.Acts, g.act(f.Timeout))
+			continue
+		}
+		m.Acts = append(m.Acts, Act{Verb: OK, Takes: pick(g, 0, 0, time.Millisecond, 30*time.Millisecond, f.Timeout/20), Heeds: true})
+		break
+	}
+	return m
+}
+
+// endsMalformed tells whether something takes a record out of the queue that
+// fails for good at every attempt.
+func (p *Plan) endsMalformed(q Queue, f Function) bool {
+	return q.MaxReceive > 0 || f.OnPermanent == "drop" || f.OnPermanent != "retry" && p.reaches(f.DeadLetterQueue, q)
+}
+
+func (g generator) act(timeout time.Duration) Act {
+	a := Act{
+		Takes: pick(g, 0, 0, time.Millisecond, 20*time.Millisecond, 70*time.Millisecond, timeout/3, timeout*9/10, timeout*6/5, timeout*2),
+		Heeds: !g.oneIn(3),
+	}
+	switch g.weighted(3, 6, 1, 3, 3, 1, 1, 1, 1, 1) {
+	case 0:
+		a.Verb = OK
+	case 1:
+		a.Verb = Fail
+	case 2:
+		a.Verb, a.Takes, a.Heeds = Late, timeout*2, true
+	case 3:
+		a.Verb = Permanent
+	case 4:
+		a.Verb, a.RetryAfter = RetryAfter, g.retryAfter()
+	case 5:
+		a.Verb, a.RetryAfter = PermanentAfter, g.retryAfter()
+	case 6:
+		a.Verb = Panic
+	case 7:
+		a.Verb = PanicError
+	case 8:
+		a.Verb = NilError
+	case 9:
+		a.Verb = Goexit
+	}
+	return a
+}
+
+func (g generator) retryAfter() time.Duration {
+	if g.oneIn(200) {
+		return 13 * time.Hour // beyond what SQS takes
+	}
+	return pick(g, 0, time.Second, 2500*time.Millisecond, 10*time.Second, time.Minute)
+}

@@ -1,0 +1,76 @@
+package simulate
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// hooks notes what the toolkit tells.
+type hooks struct {
+	*recorder
+	env    *environment
+	slow   time.Duration
+	healed func() bool
+}
+
+func (h *hooks) BatchStarted(ctx context.Context, b batch.BatchInfo) {
+	h.note(ctx, func(i *Invocation) { i.Batch = b })
+}
+
+func (h *hooks) RecordFinished(ctx context.Context, r batch.Result) {
+	if h.slow > 0 && !h.healed() {
+		timer := time.NewTimer(h.slow)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-h.env.dead:
+		}
+	}
+	h.note(ctx, func(i *Invocation) { i.Finished[r.Record.ReceiptHandle]++ })
+}
+
+func (h *hooks) BatchSettled(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
+	h.note(ctx, func(i *Invocation) {
+		for _, r := range results {
+			i.Results = append(i.Results, Outcome{
+				MessageID: r.Record.MessageID, Receipt: r.Record.ReceiptHandle, Attempt: r.Record.Attempt,
+				Outcome: r.Outcome, FailedAt: r.Started.Add(r.Duration),
+				VisibleIn: r.VisibleIn, VisibilitySet: r.VisibilitySet, DeadLetters: r.DeadLetterQueue,
+			})
+		}
+	})
+}
+
+func (h *hooks) note(ctx context.Context, f func(*Invocation)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if i := h.byID[requestID(ctx)]; i != nil && !h.env.isDead() {
+		f(i)
+	}
+}
+
+// logs reads the counts out of the log's line about a batch.
+type logs struct{ *hooks }
+
+func (l logs) Enabled(context.Context, slog.Level) bool { return true }
+func (l logs) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l logs) WithGroup(string) slog.Handler            { return l }
+
+func (l logs) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message != "batch" {
+		return nil
+	}
+	l.note(ctx, func(i *Invocation) {
+		i.Logged = map[string]int64{}
+		r.Attrs(func(a slog.Attr) bool {
+			if a.Value.Kind() == slog.KindInt64 {
+				i.Logged[a.Key] = a.Value.Int64()
+			}
+			return true
+		})
+	})
+	return nil
+}

@@ -1,0 +1,67 @@
+package simulate
+
+import (
+	"cmp"
+	"slices"
+)
+
+// groups: Ordered.
+func (c *checker) groups() {
+	type group struct{ queue, id string }
+	members := map[group][]*story{}
+	for _, m := range c.ordered {
+		if m.queue.FIFO() {
+			g := group{m.queue.Name, m.sent.MessageGroupID}
+			members[g] = append(members[g], m)
+		}
+	}
+	for _, list := range members {
+		slices.SortFunc(list, func(a, b *story) int { return cmp.Compare(a.sent.SequenceNumber, b.sent.SequenceNumber) })
+	}
+	running := map[group]*Handling{} // the latest of each group
+	for _, h := range c.Handlings {
+		m := c.messages[h.MessageID]
+		if m == nil || !m.queue.FIFO() {
+			continue
+		}
+		g := group{m.queue.Name, m.sent.MessageGroupID}
+		for _, earlier := range members[g] {
+			if earlier == m {
+				break
+			}
+			if !c.done(earlier, h) {
+				c.violated(Ordered, h.Started, "%v of group %s is handled before %v, which was sent before it and is not done", m, h.Group, earlier)
+			}
+		}
+		if before := running[g]; before != nil && !before.over().Before(h.Started) {
+			c.violated(Ordered, h.Started, "%v of group %s is handled while message %d still is", m, h.Group, before.Number)
+		}
+		running[g] = h
+	}
+}
+
+// done tells whether nothing of a message was left to do when a handling of a
+// later one of its group began.
+func (c *checker) done(m *story, when *Handling) bool {
+	if m.gone.Before(when.Started) {
+		return true
+	}
+	for _, h := range c.Handlings {
+		if h.MessageID == m.id && h.Invocation == when.Invocation && h.End == Succeeded && h.Ended.Before(when.Started) {
+			return true
+		}
+	}
+	return false
+}
+
+// over is when a handling ended for all that its group knows: it returned, its
+// invocation was answered without it, or its environment died.
+func (h *Handling) over() Moment {
+	first := h.Ended
+	for _, m := range []Moment{h.Invocation.Answered, h.Invocation.Killed} {
+		if m.Before(first) {
+			first = m
+		}
+	}
+	return first
+}

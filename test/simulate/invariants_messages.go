@@ -1,0 +1,204 @@
+package simulate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// deletions: Earned.
+func (c *checker) deletions() {
+	for _, m := range c.ordered {
+		e := m.gone
+		if e.Kind != sqs.Deleted {
+			continue
+		}
+		d := c.deliveries[e.ReceiptHandle]
+		switch {
+		case d == nil:
+			c.violated(Earned, e.Moment, "%v was deleted by a handle that no receive gave", m)
+		case d.succeeded(e.Moment):
+		case !d.endedAs(ForGood, e.Moment):
+			c.violated(Earned, e.Moment, "%v was deleted, but its handler did not succeed", m)
+		case m.function.OnPermanent == "drop":
+		case !c.sentDead(d, e.Moment):
+			c.violated(Earned, e.Moment, "%v was deleted before a dead-letter queue had it", m)
+		}
+	}
+}
+
+// sentDead tells whether a delivery was sent to a dead-letter queue as it is.
+func (c *checker) sentDead(d *delivery, before Moment) bool {
+	for _, e := range c.Events {
+		if (e.Kind == sqs.Sent || e.Kind == sqs.Duplicate) && e.Queue != d.queue.Name && e.Body == d.sent.Body &&
+			e.Before(before) && d.invocation != nil && d.invocation.Began.Before(e.Moment) {
+			return true
+		}
+	}
+	return false
+}
+
+// losses: Kept. What was deleted is the business of Earned.
+func (c *checker) losses() {
+	for _, m := range c.ordered {
+		switch m.gone.Kind {
+		case sqs.Expired:
+			c.violated(Kept, m.gone.Moment, "%v stayed in its queue until the end of its retention", m)
+		case sqs.Redriven:
+			if !c.isDead(m, m.gone.DeadLetterQueue) {
+				c.violated(Kept, m.gone.Moment, "%v was moved to %s by SQS and is not there", m, m.gone.DeadLetterQueue)
+			}
+		case sqs.Deleted:
+			d := c.deliveries[m.gone.ReceiptHandle]
+			if d != nil && d.outcome != nil && d.outcome.Outcome == batch.DeadLettered &&
+				!c.isDead(m, d.outcome.DeadLetters[strings.LastIndexByte(d.outcome.DeadLetters, '/')+1:]) {
+				c.violated(Kept, m.gone.Moment, "%v was deleted as a dead letter, and is not in %q as it was sent", m, d.outcome.DeadLetters)
+			}
+		}
+	}
+}
+
+// isDead tells whether the message is in a dead-letter queue, unchanged.
+func (c *checker) isDead(m *story, queue string) bool {
+	for _, d := range c.Dead {
+		if d.Queue == queue && d.Body == m.sent.Body && maps.Equal(d.Attributes, plain(m.plan.attributes())) &&
+			(!m.queue.FIFO() || d.Group == m.plan.Group) {
+			return true
+		}
+	}
+	return false
+}
+
+// deadLetters: Kept. Nothing is in a dead-letter queue that was not sent.
+func (c *checker) deadLetters() {
+	known := map[string]*story{}
+	for _, m := range c.ordered {
+		known[m.sent.Body] = m
+	}
+	for _, d := range c.Dead {
+		m := known[d.Body]
+		switch {
+		case m == nil:
+			c.violated(Kept, c.last(), "%s holds a message that nobody sent: %q", d.Queue, d.Body)
+		case !maps.Equal(d.Attributes, plain(m.plan.attributes())):
+			c.violated(Kept, c.last(), "%s holds %v with other attributes: %q", d.Queue, m, d.Attributes)
+		}
+	}
+}
+
+func (c *checker) last() Moment {
+	if len(c.Events) == 0 {
+		return Moment{At: c.Began, Seq: 1}
+	}
+	return c.Events[len(c.Events)-1].Moment
+}
+
+// repetitions: Final.
+func (c *checker) repetitions() {
+	for _, i := range c.Invocations {
+		if !i.arrived() {
+			continue
+		}
+		for k, r := range i.Records {
+			d := c.deliveries[r.ReceiptHandle]
+			if !slices.ContainsFunc(d.handlings, func(h *Handling) bool { return h.End == Succeeded && c.inTime(h) }) ||
+				i.heldTwice(r.MessageID) || i.Result.AllFailed != "" {
+				continue
+			}
+			verdict := i.Result.Verdicts[k]
+			if !verdict.Deleted && verdict.Err == nil {
+				c.violated(Final, i.Ended, "%v succeeded, and was reported as failed", d.story)
+			}
+			if again := c.handledAgain(d); again != nil && verdict.Err == nil {
+				c.violated(Final, again.Started, "%v is handled again, after a success whose response had arrived", d.story)
+			}
+		}
+	}
+}
+
+// inTime tells whether the handler returned in time: before its context ended,
+// or at least before its batch was over.
+func (c *checker) inTime(h *Handling) bool {
+	cutoff := h.Invocation.Batch.Times.Cutoff
+	return h.Ended.Came() && (cutoff.IsZero() || h.Ended.At.Before(cutoff)) && (!h.Ended.At.After(h.Allowed) || c.waitedFor(h))
+}
+
+// waitedFor tells whether the batch of a handling was still waiting for another
+// one when it ended.
+func (c *checker) waitedFor(h *Handling) bool {
+	return slices.ContainsFunc(c.Handlings, func(other *Handling) bool {
+		return other.Invocation == h.Invocation && other.Started.Before(h.Ended) && h.Ended.Before(other.Ended) &&
+			h.Ended.At.Before(other.Ended.At) && !other.Ended.At.After(other.Allowed)
+	})
+}
+
+// handledAgain returns a handling of the message after its success, unless it
+// was received while it was not hidden by this delivery any more.
+func (c *checker) handledAgain(success *delivery) *Handling {
+	i := success.invocation
+	for _, g := range c.Handlings {
+		d := c.deliveries[g.Receipt]
+		if g.MessageID == success.id && i.Ended.Before(g.Started) && d != nil && i.Ended.Before(d.received.Moment) && !c.shown(success, i.Ended) {
+			return g
+		}
+	}
+	return nil
+}
+
+// shown tells whether a delivery's message became visible before a moment: its
+// visibility ended, or SQS delivered it once more.
+func (c *checker) shown(d *delivery, before Moment) bool {
+	if d.received.Visibility == 0 {
+		return true
+	}
+	for _, e := range c.Events {
+		if e.MessageID == d.id && (e.Kind == sqs.Returned || e.Kind == sqs.Received) && d.received.Before(e.Moment) && e.Before(before) {
+			return true
+		}
+	}
+	return false
+}
+
+// heldTwice tells whether an invocation has a message more than once: a failure
+// of one of them keeps both.
+func (i *Invocation) heldTwice(id string) bool {
+	n := 0
+	for _, r := range i.Records {
+		if r.MessageID == id {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// spacing: Spaced.
+func (c *checker) spacing() {
+	next := map[string][]Event{} // receives by message
+	for _, e := range c.Events {
+		if e.Kind == sqs.Received && c.messages[e.MessageID] != nil {
+			next[e.MessageID] = append(next[e.MessageID], e)
+		}
+	}
+	for _, i := range c.Invocations {
+		for _, o := range i.Results {
+			d := c.deliveries[o.Receipt]
+			if d == nil || !o.VisibilitySet || d.received.Visibility == 0 || i.heldTwice(o.MessageID) ||
+				o.Outcome != batch.Retry && o.Outcome != batch.Abandoned {
+				continue
+			}
+			due := o.FailedAt.Add(o.VisibleIn)
+			for _, e := range next[o.MessageID] {
+				if d.received.Before(e.Moment) && e.At.After(o.FailedAt) && e.At.Before(due) {
+					c.violated(Spaced, e.Moment, "%v failed and is due after %v, but received %v after its failure", d.story, o.VisibleIn, e.At.Sub(o.FailedAt).Round(time.Millisecond))
+				}
+			}
+			if least := c.leastBackoff(d, o); o.VisibleIn < least {
+				c.violated(Spaced, i.Answered, "%v failed and comes back after %v, its backoff is %v at least", d.story, o.VisibleIn, least)
+			}
+		}
+	}
+}

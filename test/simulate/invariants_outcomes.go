@@ -1,0 +1,150 @@
+package simulate
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// outcomes: Once.
+func (c *checker) outcomes() {
+	for _, i := range c.Invocations {
+		for _, r := range i.Records {
+			if d := c.deliveries[r.ReceiptHandle]; len(d.handlings) > 1 {
+				c.violated(Once, d.handlings[1].Started, "one delivery of %v is handled %d times", d.story, len(d.handlings))
+			}
+		}
+		if i.Killed.Came() || !i.Answered.Came() {
+			continue
+		}
+		if len(i.Results) != len(i.Records) {
+			c.violated(Once, i.Answered, "invocation %d has %d records and %d results", i.Number, len(i.Records), len(i.Results))
+			continue
+		}
+		counts := map[string]int64{}
+		for k, o := range i.Results {
+			counts[countNames[o.Outcome]]++
+			if o.Receipt != i.Records[k].ReceiptHandle {
+				c.violated(Once, i.Answered, "result %d of invocation %d is of another record", k, i.Number)
+				continue
+			}
+			c.outcome(i, o)
+		}
+		counts["records"] = int64(len(i.Records))
+		for name, n := range counts {
+			if i.Logged[name] != n {
+				c.violated(Once, i.Answered, "the log of invocation %d says %s: %d, it had %d", i.Number, name, i.Logged[name], n)
+			}
+		}
+		c.response(i)
+	}
+}
+
+// countNames are the names of counts in the log's line about a batch.
+var countNames = map[batch.Outcome]string{
+	batch.Pending: "pending", batch.Succeeded: "succeeded", batch.Retry: "retry", batch.DeadLettered: "deadLetter",
+	batch.Dropped: "dropped", batch.NotStarted: "notStarted", batch.Skipped: "skipped", batch.Abandoned: "abandoned",
+}
+
+// outcome compares what the toolkit says of a record with what its handler did.
+func (c *checker) outcome(i *Invocation, o Outcome) {
+	d := c.deliveries[o.Receipt]
+	end, handled := End(""), len(d.handlings) > 0
+	if handled {
+		if h := d.handlings[0]; h.Ended.Before(i.Answered) {
+			end = h.End
+		}
+	}
+	ok := false
+	switch o.Outcome {
+	case batch.Succeeded:
+		ok = end == Succeeded
+	case batch.Retry:
+		ok = handled && end != Succeeded && end != "" || !handled && d.startedLate()
+	case batch.DeadLettered:
+		ok = end == ForGood && c.sentDead(d, i.Answered)
+	case batch.Dropped:
+		ok = end == ForGood && d.function.OnPermanent == "drop"
+	case batch.NotStarted:
+		ok = !handled
+	case batch.Skipped:
+		ok = !handled && d.queue.FIFO()
+	case batch.Abandoned:
+		ok = handled && (end == "" || !c.inTime(d.handlings[0]))
+	}
+	if !ok {
+		c.violated(Once, i.Answered, "%v is %v in invocation %d, but its handler %s", d.story, o.Outcome, i.Number, said(handled, end))
+	}
+	told := i.Finished[o.Receipt]
+	switch {
+	case o.Outcome == batch.NotStarted && told != 0, told > 1:
+		c.violated(Once, i.Answered, "RecordFinished was told %d times of %v, which is %v", told, d.story, o.Outcome)
+	case o.Outcome != batch.NotStarted && told == 0 && d.function.SlowHook == 0:
+		c.violated(Once, i.Answered, "RecordFinished was not told of %v, which is %v", d.story, o.Outcome)
+	}
+}
+
+func said(handled bool, end End) string {
+	switch {
+	case !handled:
+		return "was not called"
+	case end == "":
+		return "had not returned"
+	}
+	return string(end)
+}
+
+// response compares the response with the outcomes.
+func (c *checker) response(i *Invocation) {
+	var want []string
+	done := 0
+	for _, o := range i.Results {
+		if o.Outcome.Done() {
+			done++
+		} else if !slices.Contains(want, o.MessageID) {
+			want = append(want, o.MessageID)
+		}
+	}
+	f := c.Plan.Functions[i.Function]
+	asError := len(want) > 0 && (f.DeleteSucceeded || f.ErrorIfAllFail && done == 0)
+	if asError != (i.Err != nil) {
+		c.violated(Once, i.Answered, "invocation %d: %d records failed, and the error is %v", i.Number, len(want), i.Err)
+	}
+	if i.Err != nil {
+		return
+	}
+	var response struct {
+		BatchItemFailures []struct{ ItemIdentifier string }
+	}
+	if err := json.Unmarshal(i.Response, &response); err != nil {
+		c.violated(Once, i.Answered, "invocation %d: its response %q: %v", i.Number, i.Response, err)
+		return
+	}
+	var got []string
+	for _, f := range response.BatchItemFailures {
+		got = append(got, f.ItemIdentifier)
+	}
+	if !slices.Equal(got, want) {
+		c.violated(Once, i.Answered, "invocation %d reports %d failures where it had %d, or in another order", i.Number, len(got), len(want))
+	}
+}
+
+// startedLate tells whether a record may fail without its handler having been
+// called: its time was over when that was to begin.
+func (d *delivery) startedLate() bool { return d.function.SlowHook > 0 }
+
+// leastBackoff is the least time after which a failure comes back.
+func (c *checker) leastBackoff(d *delivery, o Outcome) time.Duration {
+	want := time.Second
+	var after *batch.RetryAfterError
+	switch b := backoff(d.function.Backoff, c.Plan.Seed); {
+	case o.Outcome == batch.Retry && len(d.handlings) > 0 && errors.As(d.handlings[0].Err, &after):
+		want = after.After
+	case b != nil && d.function.Backoff != "panics":
+		want = max(want, b(o.Attempt))
+	}
+	return min(want, 11*time.Hour) // what is longer is cut to what SQS takes
+}

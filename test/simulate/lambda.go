@@ -1,0 +1,157 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
+	"github.com/sqsbatch/sqsbatch/handler"
+)
+
+// onLambda runs the toolkit's Lambda handler under emulated event source
+// mappings.
+type onLambda struct {
+	w        *world
+	mutant   Mutant
+	mappings []lambda.Mapping
+	deployed []*lambda.Deployment
+	stop     context.CancelFunc
+	polling  sync.WaitGroup
+
+	mu           sync.Mutex
+	environments int // how many there were
+}
+
+func newOnLambda(w *world, mutant Mutant) (*onLambda, error) {
+	d := &onLambda{w: w, mutant: mutant}
+	for number := range w.plan.Functions {
+		fn, err := d.deploy(number)
+		if err != nil {
+			d.close()
+			return nil, err
+		}
+		d.deployed = append(d.deployed, fn)
+	}
+	// A call of Lambda's pollers that is not answered ends by itself.
+	client := w.client(&http.Client{Transport: w.server.HTTPClient().Transport, Timeout: 40 * time.Second})
+	for _, q := range w.plan.Queues {
+		d.mappings = append(d.mappings, lambda.Mapping{
+			Function: d.deployed[q.Function], SQS: client, QueueURL: w.server.QueueURL(q.Name),
+			BatchSize: q.BatchSize, Window: q.Window, MaximumConcurrency: q.Concurrency, ReportBatchItemFailures: q.Report,
+			Started: func(i lambda.Invocation) { w.rec.began(q, i) },
+			Ended:   w.rec.ended,
+		})
+	}
+	return d, nil
+}
+
+func (d *onLambda) deploy(number int) (*lambda.Deployment, error) {
+	f := d.w.plan.Functions[number]
+	first, err := d.environment(f) // a configuration that is refused shows here
+	if err != nil {
+		return nil, err
+	}
+	environments := &pool{per: f.PerEnvironment, open: []*environment{first}, make: func() *environment {
+		e, err := d.environment(f)
+		if err != nil { // it was accepted before
+			panic(err)
+		}
+		return e
+	}}
+	return lambda.Start(lambda.Function{
+		Timeout:     f.Timeout,
+		Concurrency: f.Environments * f.PerEnvironment,
+		Handler: func(ctx context.Context, payload []byte) ([]byte, error) {
+			i := d.w.rec.invocation(requestID(ctx))
+			e := environments.take()
+			defer environments.giveBack(e)
+			d.w.rec.locked(func() {
+				i.Environment = e.number
+				i.Deadline, _ = ctx.Deadline()
+			})
+			return e.run(ctx, i, d.kill(i), payload)
+		},
+	})
+}
+
+// kill returns what is planned for an invocation; nil for nothing.
+func (d *onLambda) kill(i *Invocation) *Kill {
+	if d.w.healed.Load() {
+		return nil
+	}
+	for k, kill := range d.w.plan.Kills {
+		if kill.Invocation == i.Number {
+			return &d.w.plan.Kills[k]
+		}
+	}
+	return nil
+}
+
+// environment starts one with a handler of its own, as a process would.
+func (d *onLambda) environment(f Function) (*environment, error) {
+	d.mu.Lock()
+	d.environments++
+	e := &environment{rec: d.w.rec, number: d.environments, dead: make(chan struct{})}
+	d.mu.Unlock()
+
+	var connect http.RoundTripper = &connection{env: e, next: d.w.server.HTTPClient().Transport, kill: d.kill}
+	if d.mutant.Transport != nil {
+		connect = d.mutant.Transport(connect)
+	}
+	told := &hooks{recorder: d.w.rec, env: e, slow: f.SlowHook, healed: d.w.healed.Load}
+	cfg := f.config(d.w)
+	cfg.Hooks = []any{told}
+	cfg.Logger = slog.New(logs{told})
+	cfg.SQS = d.w.client(&http.Client{Transport: connect})
+	if d.mutant.Config != nil {
+		d.mutant.Config(&cfg)
+	}
+	u := &user{recorder: d.w.rec, plan: d.w.plan, env: e, healed: d.w.healed.Load}
+	h, err := handler.New(u.handler(f), cfg)
+	if err != nil {
+		return nil, err
+	}
+	e.invoke = h.Invoke
+	if d.mutant.Invoke != nil {
+		e.invoke = d.mutant.Invoke(e.invoke, connect)
+	}
+	return e, nil
+}
+
+func (d *onLambda) enable() {
+	ctx, stop := context.WithCancel(context.Background())
+	d.stop = stop
+	for _, m := range d.mappings {
+		d.polling.Go(func() {
+			for ctx.Err() == nil {
+				if err := m.Run(ctx); err == nil || errors.Is(err, lambda.ErrClosed) {
+					return
+				}
+				time.Sleep(time.Second) // the queue's attributes could not be had
+			}
+		})
+	}
+}
+
+func (d *onLambda) disable() {
+	d.stop()
+	d.polling.Wait()
+}
+
+func (d *onLambda) close() {
+	for _, fn := range d.deployed {
+		_ = fn.Close() // it never fails
+	}
+}
+
+// client returns an SQS client that uses an HTTP client.
+func (w *world) client(c *http.Client) *sqs.Client {
+	o := w.clientOptions
+	o.HTTPClient = c
+	return sqs.New(o)
+}

@@ -1,0 +1,168 @@
+package simulate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+type mutantCase struct {
+	name   string
+	caught Invariant
+	mutant Mutant
+}
+
+// mutants break one thing each, and the invariant that has to see it.
+var mutants = []mutantCase{
+	{"reports nothing though records failed", Earned, respond(func(report, event) report {
+		return report{BatchItemFailures: []failure{}}
+	})},
+	{"leaves the first failure out of the response", Earned, respond(func(r report, _ event) report {
+		return report{BatchItemFailures: r.BatchItemFailures[min(1, len(r.BatchItemFailures)):]}
+	})},
+	{"swallows a record", Earned, onEvent(func(e event) event {
+		return event{e.Records[:max(1, len(e.Records)-1)]}
+	})},
+	{"deletes before it sends to the dead-letter queue", Earned, deleteFirst()},
+	{"drops what belongs into the dead-letter queue", Earned, Mutant{Config: func(c *handler.Config) {
+		c.OnPermanent = partialfailure.Drop
+	}}},
+	{"changes the body of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
+		for _, e := range entries(call) {
+			e["MessageBody"] = e["MessageBody"].(string) + " "
+		}
+	})},
+	{"forgets the attributes of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
+		for _, e := range entries(call) {
+			delete(e, "MessageAttributes")
+		}
+	})},
+	{"reports a success as failed", Final, respond(func(r report, e event) report {
+		id, _ := e.Records[0]["messageId"].(string)
+		if !slices.Contains(r.BatchItemFailures, failure{id}) {
+			r.BatchItemFailures = append([]failure{{id}}, r.BatchItemFailures...)
+		}
+		return r
+	})},
+	{"fails when a record failed", Final, Mutant{Invoke: func(next Invoke, _ http.RoundTripper) Invoke {
+		return func(ctx context.Context, payload []byte) ([]byte, error) {
+			response, err := next(ctx, payload)
+			if len(readReport(response).BatchItemFailures) > 0 {
+				var all report // every record, as an invocation that failed
+				for _, r := range readEvent(payload).Records {
+					all.BatchItemFailures = append(all.BatchItemFailures, failure{r["messageId"].(string)})
+				}
+				return json.Marshal(all)
+			}
+			return response, err
+		}
+	}}},
+	{"handles the records of a group side by side", Ordered, oneByOne(true)},
+	{"goes on with a group after a failure", Ordered, oneByOne(false)},
+	{"takes a group's records in the wrong order", Ordered, onEvent(func(e event) event {
+		slices.Reverse(e.Records)
+		return e
+	})},
+	{"answers after its deadline", Punctual, afterwards(func(ctx context.Context, _ report) {
+		deadline, _ := ctx.Deadline()
+		time.Sleep(time.Until(deadline) + time.Millisecond)
+	})},
+	{"leaves nothing for the response", Punctual, afterwards(func(ctx context.Context, _ report) {
+		deadline, _ := ctx.Deadline()
+		time.Sleep(time.Until(deadline) - time.Millisecond)
+	})},
+	{"panics", Punctual, afterwards(func(context.Context, report) { panic("out of memory") })},
+	{"takes every attempt for the first", Counted, onEvent(func(e event) event {
+		for _, r := range e.Records {
+			r["attributes"].(map[string]any)["ApproximateReceiveCount"] = "1"
+		}
+		return e
+	})},
+	{"asks for more than 12 hours", Bounded, visibility(func(int) int { return 43_201 })},
+	{"asks for 12 hours from now, not from the receipt", Bounded, visibility(func(int) int { return 43_200 })},
+	{"asks for a negative visibility", Bounded, visibility(func(int) int { return -1 })},
+	{"has failures come back at once", Spaced, visibility(func(int) int { return 0 })},
+	{"counts the backoff in half seconds", Spaced, visibility(func(s int) int { return s / 2 })},
+	{"has another backoff than is configured", Spaced, Mutant{Config: func(c *handler.Config) {
+		c.Backoff = partialfailure.Constant(time.Second)
+	}}},
+	{"goes on calling SQS after the response", Frugal, Mutant{Invoke: func(next Invoke, connection http.RoundTripper) Invoke {
+		return func(ctx context.Context, payload []byte) ([]byte, error) {
+			late := hide(context.WithoutCancel(ctx), readEvent(payload))
+			time.AfterFunc(time.Minute, func() { tell(connection, late) })
+			return next(ctx, payload)
+		}
+	}}},
+	{"sends heartbeats", Frugal, Mutant{Invoke: heartbeats}},
+	{"makes a call for each record", Frugal, Mutant{Transport: entryByEntry}},
+	{"calls again for ever when SQS fails", Frugal, Mutant{Transport: again}},
+	{"is stuck: nothing is ever started", Drained, Mutant{Config: func(c *handler.Config) { c.MinRemaining = 12 * time.Hour }}},
+	{"leaves a goroutine behind", Drained, Mutant{Invoke: func(next Invoke, _ http.RoundTripper) Invoke {
+		return func(ctx context.Context, payload []byte) ([]byte, error) {
+			go leftBehind()
+			return next(ctx, payload)
+		}
+	}}},
+	{"handles every record twice", Once, Mutant{Invoke: func(next Invoke, _ http.RoundTripper) Invoke {
+		return func(ctx context.Context, payload []byte) ([]byte, error) {
+			if _, err := next(ctx, payload); err != nil {
+				return nil, err
+			}
+			return next(ctx, payload)
+		}
+	}}},
+	{"reports in another order", Once, respond(func(r report, _ event) report {
+		slices.Reverse(r.BatchItemFailures)
+		return r
+	})},
+	{"fails where it should report", Once, Mutant{Config: func(c *handler.Config) { c.ErrorIfAllFail = !c.ErrorIfAllFail }}},
+	{"swallows its error", Once, Mutant{Invoke: func(next Invoke, _ http.RoundTripper) Invoke {
+		return func(ctx context.Context, payload []byte) ([]byte, error) {
+			response, err := next(ctx, payload)
+			var failed *handler.FailedError
+			if errors.As(err, &failed) {
+				return []byte(`{}`), nil
+			}
+			return response, err
+		}
+	}}},
+	{"tells its hooks twice", Once, Mutant{Config: func(c *handler.Config) { c.Hooks = append(c.Hooks, told{c.Hooks[0].(*hooks)}) }}},
+	{"logs a wrong count", Once, Mutant{Config: func(c *handler.Config) {
+		c.Logger = slog.New(miscount{c.Logger.Handler()})
+	}}},
+}
+
+// within is how many histories it may take to catch a mutant.
+const within = 300
+
+// Every mutant is caught by the invariant that it breaks.
+func TestMutants(t *testing.T) {
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			for s := range uint64(within) {
+				violations := Check(RunInBubble(t, Generate(s), m.mutant))
+				for _, v := range violations {
+					if v.Invariant == m.caught {
+						t.Logf("caught in history %d: %s", s+1, v.Text)
+						return
+					}
+				}
+			}
+			t.Errorf("not caught by %q in %d histories", m.caught, within)
+		})
+	}
+	for _, i := range Invariants {
+		if !slices.ContainsFunc(mutants, func(m mutantCase) bool { return m.caught == i }) {
+			t.Errorf("no mutant breaks %q", i)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package simulate
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// Plan is all of a history that is decided before it begins. It is plain data:
+// the same seed gives the same plan.
+type Plan struct {
+	Seed      uint64
+	Queues    []Queue
+	Functions []Function
+	Messages  []Message
+	Faults    []sqs.Fault
+	Kills     []Kill
+	// Heal is when the faults end and every handler succeeds from then on.
+	Heal time.Duration
+}
+
+// Queue is a queue with its event source mapping.
+type Queue struct {
+	Name       string // ends in .fifo on FIFO queues
+	Visibility time.Duration
+	// MaxReceive is the RedrivePolicy's maxReceiveCount, and DeadLetters the
+	// queue that it names; 0 and "" without a policy.
+	MaxReceive  int
+	DeadLetters string
+
+	Function    int // index of the function that is invoked
+	BatchSize   int
+	Window      time.Duration
+	Concurrency int  // MaximumConcurrency
+	Report      bool // ReportBatchItemFailures
+}
+
+// FIFO goes by the name, as everywhere.
+func (q Queue) FIFO() bool { return strings.HasSuffix(q.Name, ".fifo") }
+
+// Function is a Lambda function with the toolkit's configuration.
+type Function struct {
+	Timeout      time.Duration
+	Environments int
+	// PerEnvironment is how many invocations an environment runs at a time
+	// (AWS_LAMBDA_MAX_CONCURRENCY).
+	PerEnvironment int
+	JSON           bool // the user's function is wrapped in batch.JSON
+
+	// What follows is handler.Config's.
+	Concurrency     int
+	Reserve         time.Duration
+	RecordTimeout   time.Duration
+	Deadline        string // "", whole, fair, absurd, panics
+	MinRemaining    time.Duration
+	Grace           time.Duration
+	Backoff         string // "", constant, linear, hashed, negative, endless, panics
+	DeadLetterQueue string // a queue's name; "arn:" before it for the ARN
+	MaxReceiveCount int
+	OnPermanent     string
+	ErrorIfAllFail  bool
+	DeleteSucceeded bool
+	LogSucceeded    bool
+	SlowHook        time.Duration // a RecordFinished hook that takes so long
+}
+
+// Message is one that the simulator sends.
+type Message struct {
+	Number     int
+	At         time.Duration
+	Queue      int
+	Group      string
+	Malformed  bool // no JSON
+	Attributes int  // how many it has, 0 to 10
+	Delay      time.Duration
+	// Acts are what the handler does at each attempt, from the first; after
+	// the last, and after Heal, it succeeds at once.
+	Acts []Act
+}
+
+// Act is what the handler does at one attempt.
+type Act struct {
+	Verb  Verb
+	Takes time.Duration
+	// Heeds tells that it returns when its context ends.
+	Heeds bool
+	// RetryAfter is the argument of the verb of that name.
+	RetryAfter time.Duration
+}
+
+// Verb is how a handler ends.
+type Verb string
+
+// What handlers do. Late succeeds when its context ends.
+const (
+	OK             Verb = "ok"
+	Fail           Verb = "fail"
+	Late           Verb = "late"
+	Permanent      Verb = "permanent"
+	RetryAfter     Verb = "retry-after"
+	PermanentAfter Verb = "permanent+retry-after"
+	Panic          Verb = "panic"
+	PanicError     Verb = "panic-error"
+	NilError       Verb = "nil-error" // a nil pointer as an error, whose methods panic
+	Goexit         Verb = "goexit"
+)
+
+// Kill ends the environment of one invocation.
+type Kill struct {
+	Invocation int // counted over the whole history, from 0
+	How        KillKind
+	After      time.Duration // of Crash and Freeze, from the invocation's begin
+	Call       int           // of BeforeCall and AfterCall: the environment's call to SQS in this invocation, from 0
+}
+
+// KillKind is how an environment ends.
+type KillKind string
+
+const (
+	Crash      KillKind = "crash"       // the process ends
+	Freeze     KillKind = "freeze"      // it stands still until Lambda's timeout
+	BeforeCall KillKind = "before-call" // it ends instead of a call to SQS
+	AfterCall  KillKind = "after-call"  // it ends when SQS has answered, before it sees that
+	AtResponse KillKind = "at-response" // it ends before its response is received
+)
+
+func (a Act) String() string {
+	text := string(a.Verb)
+	if a.RetryAfter > 0 || a.Verb == RetryAfter {
+		text += fmt.Sprintf("(%v)", a.RetryAfter)
+	}
+	if a.Takes > 0 {
+		text += fmt.Sprintf(" after %v", a.Takes)
+		if a.Heeds {
+			text += " or its deadline"
+		}
+	}
+	return text
+}
+
+func (k Kill) String() string {
+	switch k.How {
+	case Crash, Freeze:
+		return fmt.Sprintf("invocation %d: %s after %v", k.Invocation, k.How, k.After)
+	case AtResponse:
+		return fmt.Sprintf("invocation %d: %s", k.Invocation, k.How)
+	default:
+		return fmt.Sprintf("invocation %d: %s %d", k.Invocation, k.How, k.Call)
+	}
+}
+
+// String prints the plan a line for each part, leaving out what is zero.
+func (p Plan) String() string {
+	var b strings.Builder
+	for _, q := range p.Queues {
+		fmt.Fprintf(&b, "queue     %s\n", fields(q))
+	}
+	for i, f := range p.Functions {
+		fmt.Fprintf(&b, "function  %d: %s\n", i, fields(f))
+	}
+	for _, m := range p.Messages {
+		fmt.Fprintf(&b, "message   %s\n", fields(m))
+	}
+	for _, f := range p.Faults {
+		fmt.Fprintf(&b, "fault     %s\n", fields(f))
+	}
+	for _, k := range p.Kills {
+		fmt.Fprintf(&b, "kill      %v\n", k)
+	}
+	fmt.Fprintf(&b, "heal      at %v\n", p.Heal)
+	return b.String()
+}

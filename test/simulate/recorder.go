@@ -1,0 +1,153 @@
+package simulate
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// recorder writes a history. It is called from everywhere, also under the
+// server's lock, and calls nobody.
+type recorder struct {
+	mu      sync.Mutex
+	h       *History
+	seq     int
+	numbers map[string]int         // of the plan's messages, by body
+	byID    map[string]*Invocation // by request id
+	busy    int                    // invocations under way
+	places  map[string]place       // of messages in source queues, by id
+	sources map[string]bool        // names of the source queues
+	latest  time.Time              // when something last happened
+	closed  bool                   // nothing more is noted
+}
+
+// place is where a message is.
+type place struct {
+	hidden bool
+	until  time.Time
+}
+
+func newRecorder(p Plan) *recorder {
+	r := &recorder{
+		h:       &History{Plan: p, Began: time.Now(), Struck: map[string]int{}},
+		numbers: map[string]int{},
+		byID:    map[string]*Invocation{},
+		places:  map[string]place{},
+		sources: map[string]bool{},
+	}
+	for _, m := range p.Messages {
+		r.numbers[m.body()] = m.Number
+	}
+	for _, q := range p.Queues {
+		r.sources[q.Name] = true
+	}
+	return r
+}
+
+// moment is now; the caller holds the lock.
+func (r *recorder) moment() Moment {
+	r.seq++
+	return Moment{At: time.Now(), Seq: r.seq}
+}
+
+func (r *recorder) locked(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f()
+}
+
+// observe is the server's Observe.
+func (r *recorder) observe(e sqs.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	r.h.Events = append(r.h.Events, Event{e, r.moment()})
+	if !r.sources[e.Queue] {
+		return
+	}
+	switch e.Kind {
+	case sqs.Sent, sqs.Received, sqs.Visibility:
+		r.places[e.MessageID] = place{hidden: e.Visibility > 0, until: e.Time.Add(e.Visibility)}
+		r.latest = e.Time
+	case sqs.Returned:
+		r.places[e.MessageID] = place{}
+		r.latest = e.Time
+	case sqs.Deleted, sqs.Redriven, sqs.Expired, sqs.Purged:
+		delete(r.places, e.MessageID)
+	}
+}
+
+// began notes an invocation of the mapping of a queue.
+func (r *recorder) began(queue Queue, told lambda.Invocation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := &Invocation{
+		Number: len(r.h.Invocations), ID: told.RequestID, Function: queue.Function, Queue: queue.Name,
+		Records: told.Records, Began: r.moment(), Finished: map[string]int{},
+	}
+	r.h.Invocations = append(r.h.Invocations, i)
+	r.byID[i.ID] = i
+	r.busy++
+}
+
+func (r *recorder) ended(told lambda.Ended) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := r.byID[told.RequestID]
+	i.Ended, i.Result = r.moment(), told
+	r.busy--
+	r.latest = i.Ended.At
+}
+
+func (r *recorder) invocation(id string) *Invocation {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.byID[id]
+}
+
+// over tells whether the source queues are empty and nothing is under way.
+func (r *recorder) over() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.places) == 0 && r.busy == 0
+}
+
+// quietUntil returns when the next message of a source queue becomes visible
+// if until then nothing can happen; ok is false when something can.
+func (r *recorder) quietUntil(settled time.Duration) (next time.Time, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	if r.busy > 0 || len(r.places) == 0 || now.Sub(r.latest) < settled {
+		return next, false
+	}
+	for _, p := range r.places {
+		if !p.hidden || !p.until.After(now) {
+			return next, false
+		}
+		if next.IsZero() || p.until.Before(next) {
+			next = p.until
+		}
+	}
+	return next, true
+}
+
+func (r *recorder) invocations() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.h.Invocations)
+}
+
+// gets tells whether a queue was ever given a message.
+func (r *recorder) gets(queue string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.h.Events, func(e Event) bool {
+		return e.Kind == sqs.Sent && e.Queue == queue || e.Kind == sqs.Redriven && e.DeadLetterQueue == queue
+	})
+}

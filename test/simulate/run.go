@@ -1,0 +1,204 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+const (
+	// enough is how long after the end of its troubles a history has to be
+	// over: what is hidden longest is hidden for 12 h, ten times at most.
+	enough = 10 * 24 * time.Hour
+	// settled is how long nothing must have happened before polling is
+	// interrupted to skip a long wait.
+	settled  = 10 * time.Second
+	longWait = 40 * time.Second
+)
+
+// Run carries out a plan and returns what happened. It must be called in a
+// bubble of testing/synctest. The error is for plans that cannot be carried out.
+func Run(p Plan, mutant Mutant) (*History, error) {
+	w := &world{plan: p, rec: newRecorder(p)}
+	w.server = sqs.New(sqs.Options{Seed: p.Seed, History: 5000, Observe: w.rec.observe})
+	defer func() { _ = w.server.Close() }() // without a socket it never fails
+	w.clientOptions = awssqs.Options{
+		Region:       "us-east-1",
+		BaseEndpoint: aws.String(w.server.URL()),
+		Credentials:  credentials.NewStaticCredentialsProvider("simulate", "simulate", ""),
+	}
+	w.own = w.client(w.server.HTTPClient())
+	if err := w.createQueues(); err != nil {
+		return nil, err
+	}
+	if err := w.server.Inject(p.Faults...); err != nil {
+		return nil, err
+	}
+	d, err := newOnLambda(w, mutant)
+	if err != nil {
+		return nil, err
+	}
+	w.live(d)
+	// What handlers that were given up on still do must change nothing.
+	time.Sleep(2*15*time.Minute + time.Second)
+	d.close()
+	w.count()
+	w.server.ClearFaults()
+	return w.rec.h, w.readDead()
+}
+
+// world is what a plan is carried out in.
+type world struct {
+	plan          Plan
+	rec           *recorder
+	server        *sqs.Server
+	clientOptions awssqs.Options
+	own           *awssqs.Client // the simulator's
+	healed        atomic.Bool
+	sent          atomic.Bool
+	sendErr       error
+}
+
+func (w *world) createQueues() error {
+	for _, name := range w.plan.deadLetterQueues() {
+		if err := w.create(name, nil); err != nil {
+			return err
+		}
+	}
+	for _, q := range w.plan.Queues {
+		attributes := map[string]string{
+			"VisibilityTimeout":      fmt.Sprint(int(q.Visibility.Seconds())),
+			"MessageRetentionPeriod": "1209600",
+		}
+		if q.MaxReceive > 0 {
+			attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, w.server.QueueARN(q.DeadLetters), q.MaxReceive)
+		}
+		if err := w.create(q.Name, attributes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) create(name string, attributes map[string]string) error {
+	in := &awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes}
+	if strings.HasSuffix(name, ".fifo") {
+		if in.Attributes == nil {
+			in.Attributes = map[string]string{}
+		}
+		in.Attributes["FifoQueue"] = "true"
+	}
+	_, err := w.own.CreateQueue(context.Background(), in)
+	return err
+}
+
+// live goes on until every message is done, or nothing will come of it.
+func (w *world) live(d driver) {
+	go w.send()
+	d.enable()
+	defer d.disable()
+	for begin := time.Now(); ; time.Sleep(time.Second) {
+		heal := begin.Add(w.plan.Heal)
+		if !w.healed.Load() && !time.Now().Before(heal) {
+			w.healed.Store(true)
+			w.server.ClearFaults()
+			w.rec.locked(func() { w.rec.h.Healed = w.rec.moment() })
+		}
+		switch {
+		case w.sent.Load() && w.rec.over():
+			return
+		case time.Since(heal) > enough || w.rec.invocations() > w.plan.tooMany():
+			w.rec.h.Stuck = true
+			return
+		}
+		// Polling through hours in which nothing can happen would only take
+		// time: the mappings are disabled until then.
+		next, quiet := w.rec.quietUntil(settled)
+		if !w.healed.Load() && heal.Before(next) {
+			next = heal
+		}
+		if quiet && w.sent.Load() && time.Until(next) > longWait {
+			d.disable()
+			time.Sleep(time.Until(next))
+			d.enable()
+		}
+	}
+}
+
+// tooMany is how many invocations show that a history will never be over.
+func (p *Plan) tooMany() int { return 100 + 20*len(p.Messages) }
+
+// send sends the plan's messages, those of one moment together.
+func (w *world) send() {
+	begin := time.Now()
+	for list := w.plan.Messages; len(list) > 0; {
+		n := 1
+		for n < len(list) && n < 10 && list[n].At == list[0].At && list[n].Queue == list[0].Queue {
+			n++
+		}
+		time.Sleep(time.Until(begin.Add(list[0].At)))
+		queue := w.plan.Queues[list[0].Queue]
+		in := &awssqs.SendMessageBatchInput{QueueUrl: aws.String(w.server.QueueURL(queue.Name))}
+		for i, m := range list[:n] {
+			in.Entries = append(in.Entries, m.entry(i, queue.FIFO()))
+		}
+		out, err := w.own.SendMessageBatch(context.Background(), in)
+		if err == nil && len(out.Failed) > 0 {
+			err = fmt.Errorf("%s: %s", aws.ToString(out.Failed[0].Code), aws.ToString(out.Failed[0].Message))
+		}
+		if err != nil {
+			w.sendErr = fmt.Errorf("sending to %s: %w", queue.Name, err)
+			break
+		}
+		list = list[n:]
+	}
+	w.sent.Store(true)
+}
+
+// count adds up the faults that struck.
+func (w *world) count() {
+	for _, c := range w.server.Calls() {
+		if c.Fault != "" {
+			w.rec.h.Struck[string(c.Fault)+" of "+c.Operation]++
+		}
+	}
+}
+
+// readDead receives everything from the dead-letter queues.
+func (w *world) readDead() error {
+	w.rec.mu.Lock()
+	w.rec.closed = true // what follows is no part of the history
+	w.rec.mu.Unlock()
+	for _, name := range w.plan.deadLetterQueues() {
+		url := aws.String(w.server.QueueURL(name))
+		for w.rec.gets(name) {
+			out, err := w.own.ReceiveMessage(context.Background(), &awssqs.ReceiveMessageInput{
+				QueueUrl: url, MaxNumberOfMessages: 10, MessageAttributeNames: []string{"All"},
+				MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameMessageGroupId},
+			})
+			if err != nil {
+				return err
+			}
+			if len(out.Messages) == 0 {
+				break
+			}
+			in := &awssqs.DeleteMessageBatchInput{QueueUrl: url}
+			for i, m := range out.Messages {
+				w.rec.h.Dead = append(w.rec.h.Dead, dead(name, m))
+				in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(fmt.Sprint(i)), ReceiptHandle: m.ReceiptHandle})
+			}
+			if _, err := w.own.DeleteMessageBatch(context.Background(), in); err != nil {
+				return err
+			}
+		}
+	}
+	return w.sendErr
+}

@@ -1,0 +1,146 @@
+package simulate
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// Shrink makes a plan smaller as long as it still goes wrong: fails carries a
+// plan out, some times since the order of goroutines is not in the plan, and
+// tells whether it does. It is called budget times at most.
+func Shrink(p Plan, budget int, fails func(Plan) bool) Plan {
+	s := shrinker{plan: p, budget: budget, fails: fails}
+	for before := -1; before != s.steps && s.budget > 0; {
+		before = s.steps
+		s.without(len(p.Messages), func(p *Plan) int { return len(p.Messages) }, func(p *Plan, from, to int) {
+			p.Messages = slices.Delete(p.Messages, from, to)
+		})
+		s.without(len(p.Kills), func(p *Plan) int { return len(p.Kills) }, func(p *Plan, from, to int) {
+			p.Kills = slices.Delete(p.Kills, from, to)
+		})
+		s.without(len(p.Faults), func(p *Plan) int { return len(p.Faults) }, func(p *Plan, from, to int) {
+			p.Faults = slices.Delete(p.Faults, from, to)
+		})
+		s.queues()
+		s.acts()
+		s.simpler()
+	}
+	return s.plan
+}
+
+type shrinker struct {
+	plan   Plan
+	budget int
+	steps  int
+	fails  func(Plan) bool
+}
+
+// try takes over a change of the plan if it still goes wrong then.
+func (s *shrinker) try(change func(*Plan)) bool {
+	if s.budget <= 0 {
+		return false
+	}
+	s.budget--
+	p := s.plan.clone()
+	change(&p)
+	if reflect.DeepEqual(p, s.plan) || !s.fails(p) {
+		return false
+	}
+	s.plan = p
+	s.steps++
+	return true
+}
+
+// without leaves out parts of a list: halves, quarters, and so on to single ones.
+func (s *shrinker) without(most int, length func(*Plan) int, remove func(p *Plan, from, to int)) {
+	for size := max(1, most/2); size >= 1; size /= 2 {
+		for from := 0; from < length(&s.plan); {
+			to := min(from+size, length(&s.plan))
+			if !s.try(func(p *Plan) { remove(p, from, to) }) {
+				from = to
+			}
+		}
+	}
+}
+
+// queues leaves out those that are sent no message.
+func (s *shrinker) queues() {
+	for q := len(s.plan.Queues) - 1; q >= 0; q-- {
+		s.try(func(p *Plan) {
+			if slices.ContainsFunc(p.Messages, func(m Message) bool { return m.Queue == q }) {
+				return
+			}
+			p.Queues = slices.Delete(p.Queues, q, q+1)
+			for i := range p.Messages {
+				if p.Messages[i].Queue > q {
+					p.Messages[i].Queue--
+				}
+			}
+		})
+	}
+}
+
+// acts makes what handlers do simpler.
+func (s *shrinker) acts() {
+	for m := range s.plan.Messages {
+		for len(s.plan.Messages[m].Acts) > 0 && s.try(func(p *Plan) {
+			acts := &p.Messages[m].Acts
+			*acts = (*acts)[:len(*acts)-1]
+		}) {
+		}
+		for a := range s.plan.Messages[m].Acts {
+			act := func(p *Plan) *Act { return &p.Messages[m].Acts[a] }
+			if s.try(func(p *Plan) { *act(p) = Act{Verb: OK} }) || s.try(func(p *Plan) { *act(p) = Act{Verb: Fail} }) {
+				continue
+			}
+			s.try(func(p *Plan) { act(p).Takes, act(p).Heeds = 0, false })
+		}
+		s.try(func(p *Plan) { p.Messages[m].Attributes = 0 })
+		s.try(func(p *Plan) { p.Messages[m].Delay = 0 })
+		s.try(func(p *Plan) { p.Messages[m].At = 0 })
+	}
+}
+
+// simpler sets fields to zero: of functions, queues and faults.
+func (s *shrinker) simpler() {
+	for i := range s.plan.Functions {
+		s.zero(func(p *Plan) any { return &p.Functions[i] }, "Timeout", "Environments", "PerEnvironment", "DeleteSucceeded")
+		s.try(func(p *Plan) { p.Functions[i].PerEnvironment = 1 })
+		s.try(func(p *Plan) { p.Functions[i].Environments = 1 })
+	}
+	for i := range s.plan.Queues {
+		s.zero(func(p *Plan) any { return &p.Queues[i] }, "Name", "Visibility", "Function", "Report", "BatchSize", "Window")
+		s.try(func(p *Plan) { p.Queues[i].BatchSize, p.Queues[i].Window = 10, 0 })
+	}
+	for i := range s.plan.Faults {
+		s.try(func(p *Plan) {
+			f := p.Faults[i]
+			p.Faults[i] = sqs.Fault{Kind: f.Kind, Operation: f.Operation, Queue: f.Queue, Latency: f.Latency, Times: 1}
+		})
+		s.zero(func(p *Plan) any { return &p.Faults[i] }, "Kind", "Operation", "Queue", "Latency", "Times")
+	}
+	s.try(func(p *Plan) { p.Heal = min(p.Heal, 30*time.Second) })
+}
+
+// zero sets the fields of a struct to zero, one after another, but for those
+// that need a value.
+func (s *shrinker) zero(of func(*Plan) any, but ...string) {
+	t := reflect.TypeOf(of(&s.plan)).Elem()
+	for f := range t.NumField() {
+		if !slices.Contains(but, t.Field(f).Name) {
+			s.try(func(p *Plan) { reflect.ValueOf(of(p)).Elem().Field(f).SetZero() })
+		}
+	}
+}
+
+func (p Plan) clone() Plan {
+	p.Queues, p.Functions = slices.Clone(p.Queues), slices.Clone(p.Functions)
+	p.Messages, p.Faults, p.Kills = slices.Clone(p.Messages), slices.Clone(p.Faults), slices.Clone(p.Kills)
+	for i := range p.Messages {
+		p.Messages[i].Acts = slices.Clone(p.Messages[i].Acts)
+	}
+	return p
+}

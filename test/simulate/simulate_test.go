@@ -1,0 +1,91 @@
+package simulate
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+var (
+	seed      = flag.Uint64("seed", 1, "the seed of the first history; each has the next")
+	histories = flag.Int("histories", 200, "how many histories")
+	workers   = flag.Int("workers", 2, "how many at a time")
+)
+
+// aFullRun is how many histories show everything that can occur.
+const aFullRun = 3000
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/sqsbatch/sqsbatch/test/simulate.leftBehind"))
+}
+
+// TestSimulate carries out histories, by default a few:
+//
+//	go test ./test/simulate -run '^TestSimulate$' -count=1 -v -args -seed=1 -histories=10000
+func TestSimulate(t *testing.T) {
+	began := time.Now()
+	var mu sync.Mutex
+	coverage := Coverage{}
+	t.Run("histories", func(t *testing.T) {
+		for k := range *workers {
+			t.Run(fmt.Sprint("worker", k), func(t *testing.T) {
+				t.Parallel()
+				for n := k; n < *histories && !t.Failed(); n += *workers {
+					h := simulate(t, *seed+uint64(n))
+					mu.Lock()
+					coverage.Add(h)
+					mu.Unlock()
+				}
+			})
+		}
+	})
+	t.Logf("%d histories in %v, in which occurred:\n%v", coverage["history"], time.Since(began).Round(100*time.Millisecond), coverage)
+	if missing := coverage.Missing(); coverage["history"] >= aFullRun && len(missing) > 0 {
+		t.Errorf("what never occurred is not tested:\n%s", strings.Join(missing, "\n"))
+	}
+}
+
+// simulate carries out the plan of a seed, and reports what went wrong.
+func simulate(t *testing.T, seed uint64) *History {
+	p := Generate(seed)
+	h := RunInBubble(t, p, Mutant{})
+	if violations := Check(h); len(violations) > 0 {
+		t.Error(explain(t, h, violations[0], Mutant{}))
+	}
+	return h
+}
+
+const (
+	// shrinkRuns is how often a smaller plan is carried out before it counts
+	// as good, and shrinkTries how many smaller plans are tried.
+	shrinkRuns  = 3
+	shrinkTries = 300
+	// lines of a history are what fits on a screen or two.
+	lines = 60
+)
+
+// explain shrinks a plan that went wrong, and tells what is left.
+func explain(t *testing.T, h *History, v Violation, mutant Mutant) string {
+	smaller := Shrink(h.Plan, shrinkTries, func(p Plan) bool {
+		for range shrinkRuns {
+			again := RunInBubble(t, p, mutant)
+			for _, w := range Check(again) {
+				if w.Invariant == v.Invariant {
+					h, v = again, w
+					return true
+				}
+			}
+		}
+		return false
+	})
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d, %s: %s (at %s)\n\n", smaller.Seed, v.Invariant, v.Text, since(h.Began, v.At))
+	fmt.Fprintf(&b, "The smallest plan that was found:\n%v\nWhat happened:\n%s\n", smaller, h.Timeline(lines))
+	fmt.Fprintf(&b, "Again: make simulate SEED=%d HISTORIES=1\n", smaller.Seed)
+	return b.String()
+}

@@ -1,0 +1,155 @@
+package simulate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// Timeline prints a history, a line for each thing that happened, most of them
+// at most: the end is what tells.
+func (h *History) Timeline(most int) string {
+	t := timeline{h: h, numbers: map[string]int{}}
+	for _, e := range h.Events {
+		t.event(e)
+	}
+	for _, g := range h.Handlings {
+		t.add(g.Started, "  handler   message %d starts, attempt %d", g.Number, g.Attempt)
+		text := ""
+		if g.Err != nil && g.End != ForGood {
+			text = ": " + g.text()
+		}
+		t.add(g.Ended, "  handler   message %d %s%s", g.Number, g.End, text)
+	}
+	for _, i := range h.Invocations {
+		t.invocation(i)
+	}
+	t.add(h.Healed, "healed      faults end, handlers succeed")
+	slices.SortStableFunc(t.lines, func(a, b line) int { return cmp.Compare(a.Seq, b.Seq) })
+	var b strings.Builder
+	if cut := len(t.lines) - most; cut > 0 {
+		fmt.Fprintf(&b, "            … %d lines before\n", cut)
+		t.lines = t.lines[cut:]
+	}
+	for _, l := range t.lines {
+		fmt.Fprintf(&b, "%11s %s\n", since(h.Began, l.At), l.text)
+	}
+	return b.String()
+}
+
+// since is a time of a history, to the microsecond.
+func since(began, at time.Time) string { return at.Sub(began).Round(time.Microsecond).String() }
+
+func (g *Handling) text() (text string) {
+	defer func() {
+		if recover() != nil {
+			text = "(a nil pointer)"
+		}
+	}()
+	return g.Err.Error()
+}
+
+type timeline struct {
+	h       *History
+	numbers map[string]int // of messages, by id
+	lines   []line
+}
+
+type line struct {
+	Moment
+	text string
+}
+
+func (t *timeline) add(at Moment, format string, args ...any) {
+	if at.Came() {
+		t.lines = append(t.lines, line{at, fmt.Sprintf(format, args...)})
+	}
+}
+
+func (t *timeline) event(e Event) {
+	n, known := t.numbers[e.MessageID]
+	if !known {
+		n = -1
+		for _, m := range t.h.Plan.Messages {
+			if m.body() == e.Body {
+				n = m.Number
+			}
+		}
+		t.numbers[e.MessageID] = n
+	}
+	more := ""
+	switch e.Kind {
+	case sqs.Received:
+		more = fmt.Sprintf(", receive %d, hidden for %v", e.ReceiveCount, e.Visibility)
+	case sqs.Visibility:
+		more = fmt.Sprintf(", hidden for %v", e.Visibility)
+	case sqs.Redriven:
+		more = " to " + e.DeadLetterQueue
+	case sqs.Sent:
+		if e.MessageGroupID != "" {
+			more = ", group " + e.MessageGroupID
+		}
+	}
+	t.add(e.Moment, "%-11s message %d, %s%s", e.Kind, n, e.Queue, more)
+}
+
+func (t *timeline) invocation(i *Invocation) {
+	var records []string
+	for _, r := range i.Records {
+		records = append(records, fmt.Sprint(t.numbers[r.MessageID]))
+	}
+	t.add(i.Began, "invocation  %d begins: messages %s of %s", i.Number, strings.Join(records, ", "), i.Queue)
+	answer := fmt.Sprintf("error %v", i.Err)
+	if i.Err == nil {
+		answer = t.named(string(i.Response))
+	}
+	t.add(i.Answered, "invocation  %d answers %s", i.Number, answer)
+	t.add(i.Killed, "invocation  %d dies: %s", i.Number, i.How)
+	ended := "its messages are settled"
+	if why := i.Result.AllFailed; why != "" {
+		ended = "all its messages are left: " + why
+	}
+	t.add(i.Ended, "invocation  %d is over, %s", i.Number, ended)
+	for _, call := range i.Calls {
+		var entries []string
+		for _, e := range call.Entries {
+			entry := t.name(e)
+			if call.Operation == "ChangeMessageVisibilityBatch" {
+				entry += fmt.Sprintf(" %ds", e.Seconds)
+			}
+			switch {
+			case e.Code != "":
+				entry += " " + e.Code
+			case !e.OK && call.Ended.Came() && call.Err == "":
+				entry += " no result"
+			}
+			entries = append(entries, entry)
+		}
+		t.add(call.Began, "  calls     %s of %s (%s)", call.Operation, call.Queue, strings.Join(entries, ", "))
+		if call.Err != "" {
+			t.add(call.Ended, "  answer    %s: %s", call.Operation, call.Err)
+		}
+	}
+}
+
+// name says which message an entry is about.
+func (t *timeline) name(e Entry) string {
+	for _, event := range t.h.Events {
+		if e.Receipt != "" && event.ReceiptHandle == e.Receipt || e.Body != "" && event.Body == e.Body {
+			return fmt.Sprintf("message %d", t.numbers[event.MessageID])
+		}
+	}
+	return "an unknown message"
+}
+
+// named has numbers in place of message ids.
+func (t *timeline) named(text string) string {
+	for id, n := range t.numbers {
+		text = strings.ReplaceAll(text, id, fmt.Sprintf("message %d", n))
+	}
+	return text
+}

@@ -1,0 +1,171 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// user is the function of a user: it does what the plan says.
+type user struct {
+	*recorder
+	plan   Plan
+	env    *environment
+	healed func() bool
+}
+
+// handler returns what is given to the toolkit.
+func (u *user) handler(f Function) batch.Handler {
+	var h batch.Handler = batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+		return u.do(ctx, u.numbers[r.Body], r.Attempt)
+	})
+	if f.JSON {
+		h = batch.JSON(func(ctx context.Context, order struct{ N int }) error {
+			r, ok := batch.RecordFrom(ctx)
+			if !ok {
+				return errors.New("the context has no record")
+			}
+			return u.do(ctx, order.N, r.Attempt)
+		})
+	}
+	return batch.Chain(h, u.watch)
+}
+
+// watch is middleware that notes each call.
+func (u *user) watch(next batch.Handler) batch.Handler {
+	return batch.HandlerFunc(func(ctx context.Context, r batch.Record) (err error) {
+		h := u.start(ctx, r)
+		if h == nil {
+			return errDead
+		}
+		end := Exited
+		defer func() {
+			v := recover()
+			if v != nil {
+				end = Panicked
+			}
+			u.finish(h, end, err)
+			if v != nil {
+				panic(v)
+			}
+		}()
+		err = next.Handle(ctx, r)
+		end = endOf(err)
+		return err
+	})
+}
+
+func (u *user) start(ctx context.Context, r batch.Record) *Handling {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	number, known := u.numbers[r.Body]
+	if !known {
+		number = -1
+	}
+	i := u.byID[requestID(ctx)]
+	if i == nil || u.env.isDead() {
+		return nil
+	}
+	h := &Handling{
+		Invocation: i, Number: number, MessageID: r.MessageID, Receipt: r.ReceiptHandle,
+		Queue: i.Queue, Group: r.GroupID, Attempt: r.Attempt, Started: u.moment(),
+	}
+	h.Allowed, _ = ctx.Deadline()
+	u.h.Handlings = append(u.h.Handlings, h)
+	return h
+}
+
+func (u *user) finish(h *Handling, end End, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.env.isDead() {
+		h.Ended, h.End, h.Err = u.moment(), end, err
+	}
+}
+
+func endOf(err error) End {
+	var permanent *batch.PermanentError
+	var malformed *batch.MalformedError
+	switch {
+	case err == nil:
+		return Succeeded
+	case errors.As(err, &permanent), errors.As(err, &malformed):
+		return ForGood
+	default:
+		return Failed
+	}
+}
+
+// do performs the message's act for an attempt.
+func (u *user) do(ctx context.Context, number, attempt int) error {
+	acts := u.plan.message(number).Acts
+	if attempt < 1 || attempt > len(acts) || u.healed() {
+		return nil
+	}
+	a := acts[attempt-1]
+	if a.Takes > 0 {
+		timer := time.NewTimer(a.Takes)
+		defer timer.Stop()
+		var done <-chan struct{}
+		if a.Heeds {
+			done = ctx.Done()
+		}
+		select {
+		case <-timer.C:
+		case <-u.env.dead:
+			return errDead
+		case <-done:
+			if a.Verb == Late {
+				return nil
+			}
+			return fmt.Errorf("gave up: %w", ctx.Err())
+		}
+	}
+	return a.end()
+}
+
+// nilError is an error whose methods panic when it is nil.
+type nilError struct{ text string }
+
+func (e *nilError) Error() string { return e.text }
+
+var errHandler = errors.New("the handler failed")
+
+// end returns as the verb says, or does not return.
+func (a Act) end() error {
+	switch a.Verb {
+	case OK, Late:
+		return nil
+	case Permanent:
+		return fmt.Errorf("wrapped: %w", batch.Permanent(errHandler))
+	case RetryAfter:
+		return fmt.Errorf("wrapped: %w", batch.RetryAfter(a.RetryAfter, errHandler))
+	case PermanentAfter:
+		return errors.Join(batch.RetryAfter(a.RetryAfter, nil), batch.Permanent(nil))
+	case Panic:
+		panic("the handler panicked")
+	case PanicError:
+		var none *Act
+		_ = none.Verb // a runtime error
+	case NilError:
+		var none *nilError
+		return none
+	case Goexit:
+		runtime.Goexit()
+	}
+	return errHandler
+}
+
+// message returns the message of a number. Shrunk plans have gaps.
+func (p *Plan) message(number int) Message {
+	for _, m := range p.Messages {
+		if m.Number == number {
+			return m
+		}
+	}
+	return Message{Number: number}
+}
