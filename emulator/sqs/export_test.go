@@ -3,6 +3,8 @@ package sqs
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -33,3 +35,6 @@ func FillInFlight(s *Server, name string, n int) error {
 	}
 	return nil
 }
+
+// OperationNames returns the names of all operations, sorted.
+func OperationNames() []string { return slices.Sorted(maps.Keys(operations)) }

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
@@ -134,41 +133,4 @@ func TestOptionsAreInTheARN(t *testing.T) {
 	if status != 200 || answer["QueueUrl"] != server.URL()+"/123456789012/orders" {
 		t.Errorf("%d %v", status, answer)
 	}
-}
-
-// FuzzRequest sends any body to any operation of a server with a few
-// messages in it: every answer is JSON, and the server goes on.
-func FuzzRequest(f *testing.F) {
-	url := `"QueueUrl":"http://x/000000000000/orders"`
-	fifo := `"QueueUrl":"http://x/000000000000/orders.fifo"`
-	for _, seed := range [][2]string{
-		{"CreateQueue", `{"QueueName":"new","Attributes":{"RedrivePolicy":"{\"deadLetterTargetArn\":\"arn:aws:sqs:us-east-1:000000000000:orders\",\"maxReceiveCount\":\"3\"}"},"tags":{"a":"b"}}`},
-		{"SetQueueAttributes", `{` + url + `,"Attributes":{"RedriveAllowPolicy":"{\"redrivePermission\":\"byQueue\",\"sourceQueueArns\":[\"a\"]}","Policy":"{}"}}`},
-		{"SendMessage", `{` + url + `,"MessageBody":"a","DelaySeconds":1,"MessageAttributes":{"n":{"DataType":"Number","StringValue":"1e5"},"b":{"DataType":"Binary","BinaryValue":"AAA="}}}`},
-		{"SendMessageBatch", `{` + fifo + `,"Entries":[{"Id":"1","MessageBody":"a","MessageGroupId":"g","MessageDeduplicationId":"1"}]}`},
-		{"ReceiveMessage", `{` + fifo + `,"MaxNumberOfMessages":10,"WaitTimeSeconds":1,"VisibilityTimeout":0,"AttributeNames":["All"],"MessageAttributeNames":["a.*"]}`},
-		{"ChangeMessageVisibility", `{` + url + `,"ReceiptHandle":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","VisibilityTimeout":1}`},
-		{"DeleteMessageBatch", `{` + url + `,"Entries":[{"Id":"1","ReceiptHandle":"x"}]}`},
-		{"ListQueues", `{"MaxResults":1,"NextToken":"b3JkZXJz"}`},
-		{"PurgeQueue", `{` + url + `}`}, {"DeleteQueue", `{` + url + `}`}, {"TagQueue", `{` + url + `,"Tags":{"a":"b"}}`},
-	} {
-		f.Add(seed[0], []byte(seed[1]))
-	}
-	f.Fuzz(func(t *testing.T, operation string, body []byte) {
-		synctest.Test(t, func(t *testing.T) {
-			server := sqs.New(sqs.Options{Observe: func(sqs.Event) {}})
-			defer server.Close()
-			post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders"}`)
-			post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders.fifo","Attributes":{"FifoQueue":"true"}}`)
-			post(server, "AmazonSQS.SendMessage", `{`+url+`,"MessageBody":"a"}`)
-			post(server, "AmazonSQS.SendMessage", `{`+fifo+`,"MessageBody":"a","MessageGroupId":"g","MessageDeduplicationId":"d"}`)
-			status, answer, code := post(server, "AmazonSQS."+operation, string(body))
-			if answer == nil || (status == http.StatusOK) != (code == "") || status >= http.StatusInternalServerError {
-				t.Errorf("%s %s: %d %v %s", operation, body, status, answer, code)
-			}
-			if status, _, _ := post(server, "AmazonSQS.ListQueues", "{}"); status != http.StatusOK {
-				t.Errorf("afterwards: %d", status)
-			}
-		})
-	})
 }

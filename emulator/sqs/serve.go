@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -21,8 +22,18 @@ var defaultLimits = limits{header: 10 * time.Second, body: 30 * time.Second, ans
 
 // listener is the socket of a server made by Serve.
 type listener struct {
-	http   *http.Server
-	served chan error
+	http        *http.Server
+	served      chan error
+	connections sync.WaitGroup // their goroutines
+}
+
+func (l *listener) connState(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		l.connections.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		l.connections.Done()
+	}
 }
 
 // Serve returns a server that listens on addr, "127.0.0.1:0" for a free port;
@@ -65,14 +76,18 @@ func serveWithin(l limits, addr string, o Options) (*Server, error) {
 		},
 		served: make(chan error, 1),
 	}
+	s.listener.http.ConnState = s.listener.connState
 	go func() { s.listener.served <- s.listener.http.Serve(socket) }()
 	return s, nil
 }
 
+// close ends all connections, and waits for their goroutines: what they wait
+// for has ended before.
 func (l *listener) close() error {
 	err := l.http.Close()
 	if served := <-l.served; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
 	}
+	l.connections.Wait()
 	return err
 }

@@ -1,0 +1,178 @@
+package sqs_test
+
+import (
+	"crypto/md5"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"unicode/utf8"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// FuzzRequest sends any body to any operation of a server with a few messages
+// and a move task in it: every answer is JSON, and the server goes on.
+func FuzzRequest(f *testing.F) {
+	const url, fifo = `"QueueUrl":"http://x/000000000000/orders"`, `"QueueUrl":"http://x/000000000000/orders.fifo"`
+	const dead = `"SourceArn":"arn:aws:sqs:us-east-1:000000000000:dead"`
+	names := sqs.OperationNames()
+	for _, seed := range [][2]string{
+		{"AddPermission", `{` + url + `,"Label":"a","Actions":["SendMessage","*"],"AWSAccountIds":["111111111111"]}`},
+		{"CancelMessageMoveTask", `{"TaskHandle":"eyJ0YXNrSWQiOiJhIiwic291cmNlQXJuIjoiYXJuOmF3czpzcXM6dXMtZWFzdC0xOjAwMDAwMDAwMDAwMDpkZWFkIn0="}`},
+		{"ChangeMessageVisibility", `{` + url + `,"ReceiptHandle":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","VisibilityTimeout":1}`},
+		{"ChangeMessageVisibilityBatch", `{` + url + `,"Entries":[{"Id":"1","ReceiptHandle":"x","VisibilityTimeout":43200}]}`},
+		{"CreateQueue", `{"QueueName":"new","Attributes":{"RedrivePolicy":"{\"deadLetterTargetArn\":\"arn:aws:sqs:us-east-1:000000000000:orders\",\"maxReceiveCount\":\"3\"}"},"tags":{"a":"b"}}`},
+		{"DeleteMessageBatch", `{` + url + `,"Entries":[{"Id":"1","ReceiptHandle":"x"}]}`},
+		{"DeleteQueue", `{` + url + `}`},
+		{"GetQueueAttributes", `{` + fifo + `,"AttributeNames":["All","QueueArn"]}`},
+		{"GetQueueUrl", `{"QueueName":"orders","QueueOwnerAWSAccountId":"000000000000"}`},
+		{"ListDeadLetterSourceQueues", `{"QueueUrl":"http://x/000000000000/dead","MaxResults":1}`},
+		{"ListMessageMoveTasks", `{` + dead + `,"MaxResults":10}`},
+		{"ListQueues", `{"MaxResults":1,"NextToken":"b3JkZXJz"}`},
+		{"PurgeQueue", `{"QueueUrl":"http://x/000000000000/dead"}`},
+		{"ReceiveMessage", `{` + fifo + `,"MaxNumberOfMessages":10,"WaitTimeSeconds":1,"VisibilityTimeout":0,"AttributeNames":["All"],"MessageAttributeNames":["a.*"],"ReceiveRequestAttemptId":"a"}`},
+		{"RemovePermission", `{` + url + `,"Label":"a"}`},
+		{"SendMessage", `{` + url + `,"MessageBody":"a","DelaySeconds":1,"MessageAttributes":{"n":{"DataType":"Number","StringValue":"1e5"},"b":{"DataType":"Binary","BinaryValue":"AAA="}}}`},
+		{"SendMessageBatch", `{` + fifo + `,"Entries":[{"Id":"1","MessageBody":"a","MessageGroupId":"g","MessageDeduplicationId":"1"}]}`},
+		{"SetQueueAttributes", `{` + url + `,"Attributes":{"RedriveAllowPolicy":"{\"redrivePermission\":\"byQueue\",\"sourceQueueArns\":[\"a\"]}","Policy":"{}"}}`},
+		{"StartMessageMoveTask", `{` + dead + `,"DestinationArn":"arn:aws:sqs:us-east-1:000000000000:other","MaxNumberOfMessagesPerSecond":500}`},
+		{"TagQueue", `{` + url + `,"Tags":{"a":"b"}}`},
+		{"UntagQueue", `{` + url + `,"TagKeys":["a"]}`},
+	} {
+		f.Add(byte(slices.Index(names, seed[0])), []byte(seed[1]))
+	}
+	f.Fuzz(func(t *testing.T, operation byte, body []byte) {
+		name := names[int(operation)%len(names)]
+		synctest.Test(t, func(t *testing.T) {
+			server := sqs.New(sqs.Options{Observe: func(sqs.Event) {}})
+			defer server.Close()
+			post(server, "AmazonSQS.CreateQueue", `{"QueueName":"dead"}`)
+			post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders","Attributes":{"RedrivePolicy":"{\"deadLetterTargetArn\":\"arn:aws:sqs:us-east-1:000000000000:dead\",\"maxReceiveCount\":1}"}}`)
+			post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders.fifo","Attributes":{"FifoQueue":"true"}}`)
+			post(server, "AmazonSQS.SendMessage", `{`+url+`,"MessageBody":"a"}`)
+			post(server, "AmazonSQS.SendMessage", `{"QueueUrl":"http://x/000000000000/dead","MessageBody":"a"}`)
+			post(server, "AmazonSQS.SendMessage", `{`+fifo+`,"MessageBody":"a","MessageGroupId":"g","MessageDeduplicationId":"d"}`)
+			status, answer, code := post(server, "AmazonSQS."+name, string(body))
+			if answer == nil || (status == http.StatusOK) != (code == "") || status >= http.StatusInternalServerError {
+				t.Errorf("%s %s: %d %v %s", name, body, status, answer, code)
+			}
+			if status, _, _ := post(server, "AmazonSQS.ListQueues", "{}"); status != http.StatusOK {
+				t.Errorf("afterwards: %d", status)
+			}
+		})
+	})
+}
+
+// FuzzAttributesMD5 compares the digest of two attributes with one that is
+// written anew from the developer guide's "Calculating the MD5 message digest
+// for message attributes".
+func FuzzAttributesMD5(f *testing.F) {
+	f.Add("a", "String", "x", "b", []byte{0, 255})
+	f.Add("b.c", "Number.int", "1e3", "B-", []byte("binary"))
+	f.Add("Ä", "String", "", "Ä", []byte{})
+	f.Fuzz(func(t *testing.T, name, kind, value, binaryName string, binaryValue []byte) {
+		if !utf8.ValidString(name + "|" + kind + "|" + value + "|" + binaryName) {
+			return // json.Marshal would send something else
+		}
+		server := sqs.New(sqs.Options{History: -1})
+		defer server.Close()
+		post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders"}`)
+		attributes := map[string]any{
+			binaryName: map[string]any{"DataType": "Binary", "BinaryValue": base64.StdEncoding.EncodeToString(binaryValue)},
+			name:       map[string]any{"DataType": kind, "StringValue": value},
+		}
+		body, err := json.Marshal(map[string]any{"QueueUrl": server.QueueURL("orders"), "MessageBody": "a", "MessageAttributes": attributes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, answer, _ := post(server, "AmazonSQS.SendMessage", string(body))
+		if status != http.StatusOK {
+			return // refused: names, types or values that may not be
+		}
+		text := field(name) + field(kind) + "\x01" + field(value)
+		if binary := field(binaryName) + field("Binary") + "\x02" + field(string(binaryValue)); binaryName < name {
+			text = binary + text
+		} else if binaryName > name {
+			text += binary
+		}
+		if want := fmt.Sprintf("%x", md5.Sum([]byte(text))); answer["MD5OfMessageAttributes"] != want {
+			t.Errorf("%s: %v, want %s", body, answer["MD5OfMessageAttributes"], want)
+		}
+	})
+}
+
+// field is a text with its length before it, as four bytes.
+func field(text string) string {
+	n := len(text)
+	return string([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}) + text
+}
+
+// FuzzPolicies sets the three attributes that are JSON in JSON. What is
+// accepted reads back as something that is accepted, and is then the same.
+func FuzzPolicies(f *testing.F) {
+	names := []string{"Policy", "RedrivePolicy", "RedriveAllowPolicy"}
+	for i, values := range [][]string{
+		{`{"Version":"2012-10-17","Id":"i","Statement":[{"Sid":"a","Effect":"Allow","Principal":{"AWS":["1","2"]},"Action":"sqs:*","Resource":"*","Condition":{"Bool":{"a":"b"}}}]}`,
+			`{"Statement":{"Principal":"*","NotAction":["a"]}}`, `{"Statement":[1]}`},
+		{`{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead","maxReceiveCount":3}`,
+			`{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead","maxReceiveCount":"1000"}`, `{"deadLetterTargetArn":"arn:aws:sqs:::dead","maxReceiveCount":1e2}`},
+		{`{"redrivePermission":"byQueue","sourceQueueArns":["arn:aws:sqs:us-east-1:000000000000:orders"]}`, `{"redrivePermission":"denyAll"}`},
+	} {
+		for _, value := range values {
+			f.Add(byte(i), value)
+		}
+	}
+	f.Fuzz(func(t *testing.T, which byte, value string) {
+		name := names[int(which)%len(names)]
+		server := sqs.New(sqs.Options{History: -1})
+		defer server.Close()
+		queue := server.QueueURL("orders")
+		post(server, "AmazonSQS.CreateQueue", `{"QueueName":"dead"}`)
+		post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders"}`)
+		request := func(operation string, more map[string]any) (int, map[string]any) {
+			more["QueueUrl"] = queue
+			body, err := json.Marshal(more)
+			if err != nil {
+				t.Fatal(err)
+			}
+			status, answer, _ := post(server, "AmazonSQS."+operation, string(body))
+			if status >= http.StatusInternalServerError || answer == nil {
+				t.Fatalf("%s %s: %d %v", operation, body, status, answer)
+			}
+			return status, answer
+		}
+		set := func(value string) int {
+			status, _ := request("SetQueueAttributes", map[string]any{"Attributes": map[string]string{name: value}})
+			return status
+		}
+		read := func() string {
+			_, answer := request("GetQueueAttributes", map[string]any{"AttributeNames": []string{name}})
+			values, _ := answer["Attributes"].(map[string]any)
+			text, _ := values[name].(string)
+			return text
+		}
+		if set(value) != http.StatusOK {
+			if got := read(); got != "" {
+				t.Errorf("%s %s: refused, and reads back as %s", name, value, got)
+			}
+			return
+		}
+		kept := read()
+		if status := set(kept); status != http.StatusOK || read() != kept {
+			t.Errorf("%s %s reads back as %s, which is answered with %d and reads back as %s", name, value, kept, status, read())
+		}
+		permission := map[string]any{"Label": "fuzz-label-x", "Actions": []string{"SendMessage"}, "AWSAccountIds": []string{"111111111111"}}
+		if status, _ := request("AddPermission", permission); name == "Policy" && status == http.StatusOK {
+			if status, _ := request("RemovePermission", permission); status != http.StatusOK {
+				t.Errorf("%s %s: RemovePermission %d", name, value, status)
+			}
+			if got := read(); got != "" && set(got) != http.StatusOK {
+				t.Errorf("%s %s: what AddPermission and RemovePermission left is refused: %s", name, value, got)
+			}
+		}
+	})
+}
