@@ -39,7 +39,7 @@ type Deployment struct {
 	closing      sync.Once
 	closed       bool
 	environments []*environment
-	idle         []*environment // most recently used last
+	idle         []*environment // one for each free place, most recently used last
 	waiting      []chan *environment
 }
 
@@ -104,8 +104,15 @@ func (d *Deployment) run(env *environment, inv *invocation) (Result, error) {
 		return inv.result(env.number, a), d.error(ErrClosed)
 	}
 	defer d.running.Done()
-	result, err := env.run(inv)
-	d.giveBack(env)
+	result, late, err := env.run(inv)
+	if late == nil {
+		d.giveBack(env)
+		return result, err
+	}
+	d.running.Go(func() { // its place is taken for longer than its caller waits
+		late()
+		d.giveBack(env)
+	})
 	return result, err
 }
 
@@ -138,6 +145,9 @@ func (d *Deployment) reserveLocked() (*environment, error) {
 	if len(d.environments) < d.fn.Concurrency {
 		env := newEnvironment(d, len(d.environments)+1)
 		d.environments = append(d.environments, env)
+		for range d.fn.ConcurrencyPerEnvironment - 1 {
+			d.idle = append(d.idle, env)
+		}
 		return env, nil
 	}
 	return nil, d.error(ErrThrottled)

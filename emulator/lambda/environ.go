@@ -51,6 +51,9 @@ func environ(fn Function, runtimeAPI, dir, logStream string) []string {
 	} {
 		vars[name] = value
 	}
+	if fn.shared() {
+		vars["AWS_LAMBDA_MAX_CONCURRENCY"] = strconv.Itoa(fn.ConcurrencyPerEnvironment)
+	}
 	for name, value := range fn.Env {
 		vars[name] = value
 	}

@@ -2,18 +2,22 @@ package lambda
 
 import (
 	"fmt"
+	"sync"
 	"time"
 )
 
-// environment is one place of Function.Concurrency: at most one process (or
-// in-process handler) at a time, one invocation at a time. Whoever reserved it
-// owns its fields.
+// environment is one of Function.Concurrency: at most one process (or in-process
+// handler) at a time, with as many invocations at a time as it has places.
+// Whoever reserved a place may run one.
 type environment struct {
 	number    int
 	logStream string
 	d         *Deployment
-	process   *process // nil when none was started or the last one is gone
-	warm      bool     // an in-process handler has run here
+	starting  sync.Mutex // one start at a time
+
+	mu      sync.Mutex
+	process *process // nil when none was started or the last one is gone
+	warm    bool     // an in-process handler has run here
 }
 
 func newEnvironment(d *Deployment, number int) *environment {
@@ -27,43 +31,75 @@ func newEnvironment(d *Deployment, number int) *environment {
 // cold tells whether the next invocation has to start something.
 func (e *environment) cold() bool {
 	if e.d.fn.Handler != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
 		return !e.warm
 	}
-	return e.process == nil || e.process.hasExited()
+	return e.running() == nil
 }
 
-func (e *environment) run(inv *invocation) (Result, error) {
+// running returns the process that may be given work, nil when there is none.
+func (e *environment) running() *process {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.process == nil || e.process.hasExited() {
+		return nil
+	}
+	return e.process
+}
+
+// lost forgets p, unless another was started meanwhile.
+func (e *environment) lost(p *process) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.process == p {
+		e.process = nil
+	}
+}
+
+// run carries out inv. What it returns beside the result, when that is not nil,
+// waits until inv's place is free.
+func (e *environment) run(inv *invocation) (r Result, late func(), err error) {
 	if e.d.fn.Handler != nil {
 		return e.runHandler(inv)
 	}
 	for {
-		cold, begun := e.cold(), time.Now()
-		if cold {
-			if a, err := e.boot(inv); a != nil {
-				r := inv.result(e.number, *a)
-				r.ColdStart, r.Init = true, time.Since(begun)
-				return r, err
-			}
-		}
+		begun := time.Now()
+		p, cold, a, err := e.started(inv)
 		init := time.Since(begun)
-		a, err := e.invoke(inv, cold)
+		if a == nil {
+			a, late, err = e.invoke(p, inv, cold)
+		}
 		if a == nil {
 			continue // a warm process that had ended unseen: start a new one
 		}
-		r := inv.result(e.number, *a)
+		r = inv.result(e.number, *a)
 		if cold {
 			r.ColdStart, r.Init = true, init
 		}
-		return r, err
+		return r, late, err
 	}
+}
+
+// started returns the process, one that it started if there was none. When that
+// fails it returns inv's answer instead.
+func (e *environment) started(inv *invocation) (p *process, cold bool, a *answer, err error) {
+	e.starting.Lock()
+	defer e.starting.Unlock()
+	if p := e.running(); p != nil {
+		return p, false, nil, nil
+	}
+	p, a, err = e.boot(inv)
+	return p, true, a, err
 }
 
 // boot starts a process and waits until it asks for work. It returns the
 // invocation's answer when that fails. The exit of a process that cannot start
 // is told at once; the next start then waits (bootBackoff).
-func (e *environment) boot(inv *invocation) (*answer, error) {
+func (e *environment) boot(inv *invocation) (*process, *answer, error) {
 	if !e.d.boot.wait(e.d.ctx) {
-		return e.closed()
+		a, err := e.closed()
+		return nil, a, err
 	}
 	p, err := startProcess(e.d, e.number, e.logStream)
 	if err != nil {
@@ -77,10 +113,12 @@ func (e *environment) boot(inv *invocation) (*answer, error) {
 	defer timer.Stop()
 	select {
 	case <-p.api.ready:
+		e.mu.Lock()
 		e.process = p
+		e.mu.Unlock()
 		e.d.boot.report(true)
 		p.output.drain() // lines of the start belong to no invocation
-		return nil, nil
+		return p, nil, nil
 	case ferr := <-p.api.initError:
 		p.kill()
 		ferr.Output = p.output.lastLines()
@@ -98,112 +136,24 @@ func (e *environment) boot(inv *invocation) (*answer, error) {
 		return e.bootFailed(timedOut(inv.id, limit))
 	case <-e.d.ctx.Done():
 		p.kill()
-		return e.closed()
+		a, err := e.closed()
+		return nil, a, err
 	}
 }
 
-func (e *environment) bootFailed(ferr *FunctionError) (*answer, error) {
+func (e *environment) bootFailed(ferr *FunctionError) (*process, *answer, error) {
 	e.d.boot.report(false)
 	ferr.Init = true
 	a := failure(ferr)
-	return &a, nil
-}
-
-func (e *environment) closed() (*answer, error) {
-	a := failure(&FunctionError{Type: "Sandbox.Closed", Message: ErrClosed.Error()})
-	return &a, e.d.error(ErrClosed)
-}
-
-// invoke hands inv to the waiting process. As on Lambda an invocation is over
-// when the runtime asks for the next one, or is gone. It returns nil when a
-// warm process had ended before it took inv.
-func (e *environment) invoke(inv *invocation, cold bool) (*answer, error) {
-	p := e.process
-	p.output.attribute(inv.id)
-	p.api.work <- inv // has room: the process waits with nothing to do
-	select {
-	case <-inv.delivered:
-		return e.await(inv)
-	case <-p.exited:
-		switch {
-		case inv.wasDelivered():
-			return e.await(inv)
-		case cold:
-			return e.crashed(inv)
-		}
-		e.process = nil
-		return nil, nil
-	case <-e.d.ctx.Done():
-		p.kill()
-		return e.closed()
-	}
-}
-
-// await waits for the answer to a delivered invocation.
-func (e *environment) await(inv *invocation) (*answer, error) {
-	p := e.process
-	timer := time.NewTimer(time.Until(inv.deadline))
-	defer timer.Stop()
-	select {
-	case a := <-inv.answer:
-		e.settle(timer)
-		return &a, nil
-	case <-p.exited:
-		return e.crashed(inv)
-	case <-timer.C:
-		answering := !inv.claim()
-		p.kill()
-		e.process = nil
-		a := failure(timedOut(inv.id, e.d.fn.Timeout))
-		if answering {
-			select {
-			case a = <-inv.answer:
-			default: // half a response is none
-			}
-		}
-		return &a, nil
-	case <-e.d.ctx.Done():
-		p.kill()
-		return e.closed()
-	}
-}
-
-// crashed answers for a process that is gone, with what it said before: after a
-// panic aws-lambda-go reports the error and exits.
-func (e *environment) crashed(inv *invocation) (*answer, error) {
-	p := e.process
-	e.process = nil
-	select {
-	case a := <-inv.answer:
-		return &a, nil
-	default:
-		a := failure(exited(inv.id, p.status, p.output.lastLines()))
-		return &a, nil
-	}
-}
-
-// settle waits until the runtime asks for its next invocation, within the time
-// that this one has left.
-func (e *environment) settle(timer *time.Timer) {
-	p := e.process
-	select {
-	case <-p.api.ready:
-		p.output.drain()
-		p.output.attribute("")
-	case <-p.exited:
-		e.process = nil
-	case <-timer.C:
-		p.kill()
-		e.process = nil
-	case <-e.d.ctx.Done():
-		p.kill()
-		e.process = nil
-	}
+	return nil, &a, nil
 }
 
 func (e *environment) close() {
-	if p := e.process; p != nil {
+	e.mu.Lock()
+	p := e.process
+	e.process = nil
+	e.mu.Unlock()
+	if p != nil {
 		p.kill()
-		e.process = nil
 	}
 }

@@ -7,8 +7,8 @@ func (d *Deployment) AwaitExit() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, env := range d.idle {
-		if env.process != nil {
-			<-env.process.exited
+		if p := env.process; p != nil {
+			<-p.exited
 		}
 	}
 }

@@ -17,6 +17,7 @@ const (
 	maxMemoryMB        = 10240
 	defaultConcurrency = 10
 	maxConcurrency     = 1000
+	maxPerEnvironment  = 1600
 	defaultRegion      = "us-east-1"
 	defaultAccountID   = "000000000000"
 
@@ -77,6 +78,14 @@ type Function struct {
 	// many invocations may run at once. Defaults to 10.
 	Concurrency int
 
+	// ConcurrencyPerEnvironment is how many invocations one environment runs at
+	// a time, 1 to 1,600, as on Lambda Managed Instances: a Command is given
+	// AWS_LAMBDA_MAX_CONCURRENCY, which aws-lambda-go heeds, and Concurrency
+	// times as many invocations may run at once. A timeout then ends one
+	// invocation and leaves the environment to the others; what it ran goes on,
+	// and keeps its place until it answers. Defaults to 1.
+	ConcurrencyPerEnvironment int
+
 	// Output receives what a Command prints, a line at a time and never two
 	// calls at once. It must not call Close. A slow one slows the function
 	// down, as a full pipe does. Defaults to discarding.
@@ -106,6 +115,7 @@ func (f Function) withDefaults() Function {
 	setDefault(&f.Timeout, defaultTimeout)
 	setDefault(&f.MemoryMB, defaultMemoryMB)
 	setDefault(&f.Concurrency, defaultConcurrency)
+	setDefault(&f.ConcurrencyPerEnvironment, 1)
 	return f
 }
 
@@ -132,9 +142,14 @@ func (f Function) validate() error {
 		return fmt.Errorf("lambda: Function.MemoryMB %d: need %d to %d", f.MemoryMB, defaultMemoryMB, maxMemoryMB)
 	case f.Concurrency < 1 || f.Concurrency > maxConcurrency:
 		return fmt.Errorf("lambda: Function.Concurrency %d: need 1 to %d", f.Concurrency, maxConcurrency)
+	case f.ConcurrencyPerEnvironment < 1 || f.ConcurrencyPerEnvironment > maxPerEnvironment:
+		return fmt.Errorf("lambda: Function.ConcurrencyPerEnvironment %d: need 1 to %d", f.ConcurrencyPerEnvironment, maxPerEnvironment)
 	}
 	return nil
 }
+
+// shared tells whether an environment runs several invocations at a time.
+func (f Function) shared() bool { return f.ConcurrencyPerEnvironment > 1 }
 
 func (f Function) arn() string {
 	return "arn:aws:lambda:" + f.Region + ":" + f.AccountID + ":function:" + f.Name

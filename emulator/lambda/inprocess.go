@@ -14,11 +14,10 @@ import (
 
 // runHandler runs Function.Handler under the rules of a process: the context
 // ends at the deadline, and from the deadline on the answer is the timeout.
-func (e *environment) runHandler(inv *invocation) (Result, error) {
+func (e *environment) runHandler(inv *invocation) (r Result, late func(), err error) {
 	fn := e.d.fn
 	inv.deliver(fn.Timeout)
-	cold := !e.warm
-	e.warm = true
+	cold := !e.heat(true)
 
 	// The caller's context is no parent: on Lambda nothing of it arrives.
 	ctx, cancel := context.WithDeadline(e.d.ctx, inv.deadline)
@@ -35,10 +34,17 @@ func (e *environment) runHandler(inv *invocation) (Result, error) {
 	defer timer.Stop()
 
 	var a answer
-	var err error
 	select {
 	case a = <-done:
 	case <-timer.C:
+		if fn.shared() { // the handler keeps its place until it returns
+			late = func() {
+				select {
+				case <-done:
+				case <-e.d.ctx.Done():
+				}
+			}
+		}
 	case <-e.d.ctx.Done():
 		err = e.d.error(ErrClosed)
 		a = failure(&FunctionError{Type: "Sandbox.Closed", Message: ErrClosed.Error()})
@@ -51,12 +57,20 @@ func (e *environment) runHandler(inv *invocation) (Result, error) {
 		a = failure(timedOut(inv.id, fn.Timeout))
 	}
 	// A process would have been lost after these; the next one starts cold.
-	if a.err != nil && (a.err.Type == "Sandbox.Timedout" || a.err.exit) {
-		e.warm = false
+	if a.err != nil && (a.err.Type == "Sandbox.Timedout" && !fn.shared() || a.err.exit) {
+		e.heat(false)
 	}
-	r := inv.result(e.number, a)
+	r = inv.result(e.number, a)
 	r.ColdStart = cold
-	return r, err
+	return r, late, err
+}
+
+// heat notes whether the environment is warm, and returns whether it was.
+func (e *environment) heat(warm bool) (was bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	was, e.warm = e.warm, warm
+	return was
 }
 
 // call turns what the handler did into an answer, as aws-lambda-go does. It

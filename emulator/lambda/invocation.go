@@ -126,11 +126,28 @@ func newInvocation(payload []byte) *invocation {
 	}
 }
 
-// deliver starts the invocation's clock.
-func (i *invocation) deliver(timeout time.Duration) {
+// deliver starts the invocation's clock, unless it was given up.
+func (i *invocation) deliver(timeout time.Duration) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.claimed {
+		return false
+	}
 	i.started = time.Now()
 	i.deadline = i.started.Add(timeout)
 	close(i.delivered)
+	return true
+}
+
+// giveUp claims the invocation if it was not delivered yet.
+func (i *invocation) giveUp() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.claimed || i.wasDelivered() {
+		return false
+	}
+	i.claimed = true
+	return true
 }
 
 func (i *invocation) wasDelivered() bool {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 	awslambda "github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 	"go.uber.org/goleak"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
 )
 
 // TestMain makes the test binary its own bootstrap: started with
@@ -37,6 +41,8 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	case "sqs":
 		awslambda.Start(failBad)
+	case "toolkit":
+		handler.Run(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return meet(ctx) }))
 	case "sigterm":
 		awslambda.StartWithOptions(bootstrap, awslambda.WithEnableSIGTERM(func() {
 			fmt.Println("said goodbye")
@@ -114,8 +120,43 @@ func bootstrap(ctx context.Context, c command) (any, error) {
 		}, nil
 	case "pid":
 		return os.Getpid(), nil
+	case "meet":
+		return os.Getpid(), meet(ctx)
+	case "exit together":
+		if met.Add(1) == 2 {
+			os.Exit(3)
+		}
+		select {}
+	case "wait for release":
+		<-released
+		return nil, nil
+	case "release":
+		close(released)
+		return os.Getpid(), nil
 	}
 	return nil, fmt.Errorf("unknown command %q", c.Do)
+}
+
+// meeting is where three handlers of one process wait for each other.
+const meeting = 3
+
+var (
+	met      atomic.Int32
+	together = make(chan struct{})
+	released = make(chan struct{})
+)
+
+// meet returns nil once three run at a time, else the context's error.
+func meet(ctx context.Context) error {
+	if met.Add(1) == meeting {
+		close(together)
+	}
+	select {
+	case <-together:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (c command) payload(t testing.TB) []byte {

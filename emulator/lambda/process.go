@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"time"
 )
 
@@ -14,8 +15,9 @@ type process struct {
 	api    *runtimeAPI
 	output *output
 
-	exited chan struct{} // closed once it is gone and everything is read
-	status string        // Lambda's words for how it ended; set before exited
+	killing sync.Mutex
+	exited  chan struct{} // closed once it is gone and everything is read
+	status  string        // Lambda's words for how it ended; set before exited
 }
 
 // sigtermGrace is how long Lambda waits after SIGTERM for a runtime with an
@@ -83,6 +85,8 @@ func (p *process) wait() {
 
 // kill ends the process and returns when it is gone.
 func (p *process) kill() {
+	p.killing.Lock() // the invocations of a shared environment may all want to
+	defer p.killing.Unlock()
 	if p.hasExited() {
 		return // its number may be another's by now
 	}

@@ -3,6 +3,7 @@ package lambda
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -25,10 +26,10 @@ type runtimeAPI struct {
 	work      chan *invocation    // what the next request is answered with
 	initError chan *FunctionError // what the runtime says against itself
 
-	mu         sync.Mutex
-	asked      bool        // the first invocation was asked for
-	extension  bool        // an internal extension is registered
-	invocation *invocation // delivered and not followed by another
+	mu          sync.Mutex
+	asked       bool                   // the first invocation was asked for
+	extension   bool                   // an internal extension is registered
+	invocations map[string]*invocation // delivered and not followed by another
 }
 
 // maxErrorBody is what is kept of an error document; Lambda's limit is that of
@@ -41,12 +42,13 @@ func serveRuntimeAPI(fn Function) (*runtimeAPI, error) {
 		return nil, fmt.Errorf("runtime API: %w", err)
 	}
 	api := &runtimeAPI{
-		fn:        fn,
-		addr:      listener.Addr().String(),
-		closed:    make(chan struct{}),
-		ready:     make(chan struct{}, 1),
-		work:      make(chan *invocation, 1),
-		initError: make(chan *FunctionError, 1),
+		fn:          fn,
+		addr:        listener.Addr().String(),
+		closed:      make(chan struct{}),
+		ready:       make(chan struct{}, 1),
+		work:        make(chan *invocation, fn.ConcurrencyPerEnvironment),
+		initError:   make(chan *FunctionError, 1),
+		invocations: map[string]*invocation{},
 	}
 	mux := http.NewServeMux()
 	const root = "/2018-06-01/runtime/"
@@ -89,61 +91,95 @@ func (api *runtimeAPI) close() {
 }
 
 func (api *runtimeAPI) next(w http.ResponseWriter, r *http.Request) {
-	api.mu.Lock()
-	if inv := api.invocation; inv != nil && !inv.isClaimed() {
-		api.mu.Unlock()
-		forbidden(w, "the invocation "+inv.id+" was not answered yet")
+	if !api.mayAsk() {
+		forbidden(w, fmt.Sprintf("of %d invocations at a time, none was answered yet", api.fn.ConcurrencyPerEnvironment))
 		return
 	}
-	api.asked, api.invocation = true, nil
-	api.mu.Unlock()
 	select {
 	case api.ready <- struct{}{}:
 	default:
 	}
-	select {
-	case inv := <-api.work:
-		if !api.deliver(r, inv) {
-			return
+	inv := api.await(r)
+	if inv == nil {
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Lambda-Runtime-Aws-Request-Id", inv.id)
+	h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(inv.deadline.UnixMilli(), 10))
+	h.Set("Lambda-Runtime-Invoked-Function-Arn", api.fn.arn())
+	h.Set("Lambda-Runtime-Trace-Id", inv.traceID)
+	_, _ = w.Write(inv.payload) // a client that is gone shows as its process's end
+}
+
+// await waits for work and delivers it to r; nil when r's client is gone or
+// the process is.
+func (api *runtimeAPI) await(r *http.Request) *invocation {
+	for {
+		select {
+		case inv := <-api.work:
+			delivered, gone := api.deliver(r, inv)
+			if gone {
+				return nil
+			}
+			if delivered {
+				return inv
+			}
+		case <-r.Context().Done():
+			return nil
+		case <-api.closed:
+			return nil
 		}
-		h := w.Header()
-		h.Set("Content-Type", "application/json")
-		h.Set("Lambda-Runtime-Aws-Request-Id", inv.id)
-		h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(inv.deadline.UnixMilli(), 10))
-		h.Set("Lambda-Runtime-Invoked-Function-Arn", api.fn.arn())
-		h.Set("Lambda-Runtime-Trace-Id", inv.traceID)
-		_, _ = w.Write(inv.payload) // a client that is gone shows as its process's end
-	case <-r.Context().Done():
-	case <-api.closed:
 	}
 }
 
+// mayAsk tells whether the runtime may have another invocation. To ask for one
+// says that those which were answered are over.
+func (api *runtimeAPI) mayAsk() bool {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	unanswered := 0
+	for _, inv := range api.invocations {
+		if !inv.isClaimed() {
+			unanswered++
+		}
+	}
+	if unanswered >= api.fn.ConcurrencyPerEnvironment {
+		return false
+	}
+	maps.DeleteFunc(api.invocations, func(_ string, inv *invocation) bool { return inv.isClaimed() })
+	api.asked = true
+	return true
+}
+
 // deliver hands inv to the request, or back when its client is gone: a runtime
-// that drops its connection asks again.
-func (api *runtimeAPI) deliver(r *http.Request, inv *invocation) bool {
+// that drops its connection asks again. What was given up is dropped.
+func (api *runtimeAPI) deliver(r *http.Request, inv *invocation) (delivered, gone bool) {
 	api.mu.Lock()
 	defer api.mu.Unlock()
 	if r.Context().Err() != nil {
 		api.work <- inv // has room: this invocation just left it
-		return false
+		return false, true
+	}
+	if !inv.deliver(api.fn.Timeout) {
+		return false, false
 	}
 	select { // a second request of the same wait may have left a token
 	case <-api.ready:
 	default:
 	}
-	api.invocation = inv
-	inv.deliver(api.fn.Timeout)
-	return true
+	api.invocations[inv.id] = inv
+	return true, false
 }
 
 // claimed finds the invocation of the request's path and takes the right to
 // answer it, or tells the client why not.
 func (api *runtimeAPI) claimed(w http.ResponseWriter, r *http.Request) *invocation {
 	api.mu.Lock()
-	inv := api.invocation
+	inv := api.invocations[r.PathValue("id")]
 	api.mu.Unlock()
 	switch {
-	case inv == nil || inv.id != r.PathValue("id"):
+	case inv == nil:
 		reply(w, http.StatusBadRequest, "InvalidRequestID", "Invalid request ID")
 		return nil
 	case !inv.claim():

@@ -1,0 +1,212 @@
+package lambda_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+// A process of aws-lambda-go runs three invocations at a time when told so.
+func TestSharedProcess(t *testing.T) {
+	d := deploy(t, "worker", func(f *lambda.Function) { f.Concurrency, f.ConcurrencyPerEnvironment = 1, 3 })
+	var all sync.WaitGroup
+	pids := make([]string, 3)
+	colds := make([]bool, 3)
+	for i := range pids {
+		all.Go(func() {
+			r, err := d.Invoke(context.Background(), command{Do: "meet"}.payload(t))
+			if err != nil || r.Error != nil {
+				t.Errorf("%v, %v", err, r.Error)
+			}
+			pids[i], colds[i] = string(r.Payload), r.ColdStart
+		})
+	}
+	all.Wait()
+	if pids[0] != pids[1] || pids[0] != pids[2] {
+		t.Errorf("processes %v, want one", pids)
+	}
+	slices.SortFunc(colds, func(a, b bool) int {
+		if a {
+			return -1
+		}
+		return 1
+	})
+	if !slices.Equal(colds, []bool{true, false, false}) {
+		t.Errorf("cold starts %v, want one", colds)
+	}
+	var env []string
+	decode(t, invoke(t, d, command{Do: "env"}), &env)
+	if !slices.Contains(env, "AWS_LAMBDA_MAX_CONCURRENCY=3") {
+		t.Error("AWS_LAMBDA_MAX_CONCURRENCY is not set")
+	}
+}
+
+// A timeout ends one invocation: its process goes on, with what it ran, too.
+func TestSharedProcessTimeout(t *testing.T) {
+	d := deploy(t, "worker", func(f *lambda.Function) {
+		f.Concurrency, f.ConcurrencyPerEnvironment, f.Timeout = 1, 2, 2*time.Second
+	})
+	pid := string(invoke(t, d, command{Do: "pid"}).Payload)
+	mustFail(t, invoke(t, d, command{Do: "wait for release"}), "Sandbox.Timedout", "Task timed out after 2.00 seconds")
+	mustAnswer(t, invoke(t, d, command{Do: "release"}), pid) // the late answer is taken, or the process would end
+	mustAnswer(t, invoke(t, d, command{Do: "pid"}), pid)
+}
+
+// A crash takes down every invocation of the process, and the next one starts
+// another.
+func TestSharedProcessCrash(t *testing.T) {
+	d := deploy(t, "worker", func(f *lambda.Function) { f.Concurrency, f.ConcurrencyPerEnvironment = 1, 2 })
+	pid := string(invoke(t, d, command{Do: "pid"}).Payload)
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			r, err := d.Invoke(context.Background(), command{Do: "exit together"}.payload(t))
+			if err != nil || r.Error == nil || r.Error.Type != "Runtime.ExitError" || !strings.Contains(r.Error.Message, "exit status 3") {
+				t.Errorf("error %v, %v; want the process's end", r.Error, err)
+			}
+		})
+	}
+	both.Wait()
+	if r := invoke(t, d, command{Do: "pid"}); r.Error != nil || string(r.Payload) == pid {
+		t.Errorf("pid %s, error %v; want another than %s", r.Payload, r.Error, pid)
+	}
+}
+
+// The toolkit's handler behind a mapping: three batches meet in one process.
+func TestSharedToolkit(t *testing.T) {
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	client := awssqs.New(awssqs.Options{Region: "us-east-1", BaseEndpoint: aws.String(server.URL()), HTTPClient: server.HTTPClient(), Credentials: aws.AnonymousCredentials{}})
+	queue, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("orders")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := deploy(t, "toolkit", func(f *lambda.Function) { f.Concurrency, f.ConcurrencyPerEnvironment = 1, 3 })
+	for range meeting {
+		if _, err := client.SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: queue.QueueUrl, MessageBody: aws.String("{}")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := 0
+	err = lambda.Mapping{
+		Function: d, SQS: client, QueueURL: *queue.QueueUrl, BatchSize: 1, ReportBatchItemFailures: true,
+		Ended: func(e lambda.Ended) {
+			if e.Result.Error != nil || !e.Verdicts[0].Deleted || e.Environment != 1 {
+				t.Errorf("error %v, verdict %+v, environment %d", e.Result.Error, e.Verdicts[0], e.Environment)
+			}
+			if ended++; ended == meeting {
+				stop()
+			}
+		},
+	}.Run(ctx)
+	if err != nil || ended != meeting {
+		t.Errorf("%d invocations, error %v", ended, err)
+	}
+}
+
+// In this process: as many at a time, then ErrThrottled; a handler that ignores
+// its end keeps its place until it returns, and the environment stays warm.
+func TestSharedHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := inProcess(t, lambda.Function{Concurrency: 2, ConcurrencyPerEnvironment: 2}, func(_ context.Context, payload []byte) ([]byte, error) {
+			time.Sleep(map[string]time.Duration{"short": time.Second, "late": time.Minute}[string(payload)])
+			return payload, nil
+		})
+		environments := make(chan int, 16)
+		invoke := func(payload string) {
+			r, err := d.Invoke(context.Background(), []byte(payload))
+			if err != nil {
+				t.Error(err)
+			}
+			environments <- r.Environment
+			if payload == "late" {
+				mustFail(t, r, "Sandbox.Timedout", "timed out after 3.00 seconds")
+			}
+		}
+		go invoke("late")
+		synctest.Wait()
+		for range 3 {
+			go invoke("short")
+		}
+		synctest.Wait()
+		throttled := func(want bool) {
+			t.Helper()
+			r, err := d.Invoke(context.Background(), []byte("none"))
+			if errors.Is(err, lambda.ErrThrottled) != want {
+				t.Errorf("error %v, want throttled %v", err, want)
+			}
+			if err == nil && r.ColdStart {
+				t.Error("a cold start")
+			}
+		}
+		throttled(true)
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		used := []int{<-environments, <-environments, <-environments, <-environments}
+		slices.Sort(used)
+		if !slices.Equal(used, []int{1, 1, 2, 2}) {
+			t.Errorf("environments %v, want two in each", used)
+		}
+		for range 3 { // the late one still has its place
+			go invoke("short")
+		}
+		synctest.Wait()
+		throttled(true)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		throttled(false)
+		time.Sleep(time.Minute)
+		for range 4 {
+			go invoke("short")
+		}
+		synctest.Wait()
+		throttled(true)
+		time.Sleep(time.Second)
+		synctest.Wait()
+	})
+}
+
+// Close does not wait for a handler that was given up.
+func TestSharedHandlerClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := inProcess(t, lambda.Function{Concurrency: 1, ConcurrencyPerEnvironment: 2}, func(context.Context, []byte) ([]byte, error) {
+			time.Sleep(time.Hour)
+			return nil, nil
+		})
+		r, err := d.Invoke(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustFail(t, r, "Sandbox.Timedout", "3.00")
+		begin := time.Now()
+		_ = d.Close()
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("Close took %v", took)
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+func TestSharedValidation(t *testing.T) {
+	for _, n := range []int{-1, 1601} {
+		_, err := lambda.Start(lambda.Function{Command: []string{"x"}, ConcurrencyPerEnvironment: n})
+		if err == nil || !strings.Contains(err.Error(), "Function.ConcurrencyPerEnvironment") {
+			t.Errorf("%d: error %v", n, err)
+		}
+	}
+}
