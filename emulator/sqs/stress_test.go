@@ -1,0 +1,172 @@
+package sqs_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// TestAllOperationsAtOnce lets clients do everything at the same time, and
+// then finds every message where it must be: deleted, or in one of the queues.
+func TestAllOperationsAtOnce(t *testing.T) {
+	const clients, rounds = 6, 25
+	var mu sync.Mutex
+	seen := map[sqs.Kind]int{}
+	server := sqs.New(sqs.Options{History: 100, Observe: func(e sqs.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[e.Kind]++
+	}})
+	defer server.Close()
+	b := &bench{T: t, Client: newClient(server), ctx: t.Context(), server: server}
+	var queues []*string
+	for _, suffix := range []string{"", ".fifo"} {
+		dead := b.queue("dead" + suffix)
+		queues = append(queues, dead, b.queue("orders"+suffix, "VisibilityTimeout", "0",
+			"RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"+suffix), 2)))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var work, polls sync.WaitGroup
+	for _, queue := range queues { // waits, and lets go of what it gets
+		polls.Go(func() {
+			for ctx.Err() == nil {
+				out, err := b.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: queue, MaxNumberOfMessages: 3, WaitTimeSeconds: 20, VisibilityTimeout: 60})
+				for i := 0; err == nil && i < len(out.Messages); i++ {
+					_ = b.hide(queue, out.Messages[i].ReceiptHandle, 0)
+				}
+			}
+		})
+	}
+	for client := range clients {
+		work.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(client)))
+			for round := range rounds {
+				queue := queues[random.IntN(len(queues))]
+				b.sendTen(queue, fmt.Sprintf("%d-%d", client, round))
+				everything(b, queue, random, client)
+			}
+		})
+	}
+	work.Wait()
+	cancel()
+	polls.Wait()
+
+	left := 0
+	for _, queue := range queues {
+		got := b.attributes(queue)
+		for _, name := range []string{"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"} {
+			n := 0
+			if _, err := fmt.Sscan(got[name], &n); err != nil {
+				t.Error(err)
+			}
+			left += n
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if seen[sqs.Sent] != clients*rounds*10 || seen[sqs.Sent] != seen[sqs.Deleted]+left {
+		t.Errorf("%d sent, %d deleted, %d left; all: %v", seen[sqs.Sent], seen[sqs.Deleted], left, seen)
+	}
+	for _, kind := range []sqs.Kind{sqs.Received, sqs.Visibility, sqs.Returned, sqs.Deleted, sqs.Redriven, sqs.Moved} {
+		if seen[kind] == 0 {
+			t.Errorf("none was %s: the test misses something", kind)
+		}
+	}
+}
+
+func (b *bench) sendTen(queue *string, name string) {
+	var entries []types.SendMessageBatchRequestEntry
+	for i := range 10 {
+		id := aws.String(fmt.Sprintf("%s-%d", name, i))
+		e := types.SendMessageBatchRequestEntry{Id: id, MessageBody: id, MessageGroupId: aws.String(fmt.Sprint(i % 3))}
+		if aws.ToString(queue)[len(*queue)-5:] == ".fifo" {
+			e.MessageDeduplicationId = id
+		}
+		entries = append(entries, e)
+	}
+	out, err := b.SendMessageBatch(b.ctx, &awssqs.SendMessageBatchInput{QueueUrl: queue, Entries: entries})
+	if err != nil || len(out.Failed) > 0 {
+		b.Errorf("sending: %v, %v", out, err)
+	}
+}
+
+// everything calls the other operations, in any order and some of them. Errors
+// are none of its business: handles grow old, tasks run already.
+func everything(b *bench, queue *string, random *rand.Rand, client int) {
+	for range 12 {
+		switch random.IntN(14) {
+		case 0, 1, 2:
+			out, err := b.ReceiveMessage(b.ctx, &awssqs.ReceiveMessageInput{QueueUrl: queue, MaxNumberOfMessages: 10, VisibilityTimeout: 60})
+			if err != nil {
+				b.Error(err)
+				continue
+			}
+			var deletes []types.DeleteMessageBatchRequestEntry
+			var changes []types.ChangeMessageVisibilityBatchRequestEntry
+			for i, m := range out.Messages {
+				id := aws.String(fmt.Sprint(i))
+				if random.IntN(3) == 0 {
+					deletes = append(deletes, types.DeleteMessageBatchRequestEntry{Id: id, ReceiptHandle: m.ReceiptHandle})
+				} else {
+					changes = append(changes, types.ChangeMessageVisibilityBatchRequestEntry{Id: id, ReceiptHandle: m.ReceiptHandle})
+				}
+			}
+			_, _ = b.ChangeMessageVisibilityBatch(b.ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: queue, Entries: changes})
+			_, _ = b.DeleteMessageBatch(b.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: queue, Entries: deletes})
+		case 3:
+			_, _ = b.StartMessageMoveTask(b.ctx, &awssqs.StartMessageMoveTaskInput{SourceArn: aws.String(b.server.QueueARN("dead"))})
+			_, _ = b.StartMessageMoveTask(b.ctx, &awssqs.StartMessageMoveTaskInput{
+				SourceArn: aws.String(b.server.QueueARN("dead.fifo")), DestinationArn: aws.String(b.server.QueueARN("orders.fifo"))})
+		case 4:
+			if tasks := b.tasks("dead", 10); len(tasks) > 0 && tasks[0].TaskHandle != nil {
+				_, _ = b.CancelMessageMoveTask(b.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: tasks[0].TaskHandle})
+			}
+		case 5:
+			_ = b.permit(queue, fmt.Sprint(client), []string{"111111111111"}, []string{"*"})
+		case 6:
+			_ = b.forbid(queue, fmt.Sprint(client))
+		case 7:
+			_, _ = b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: queue, Attributes: map[string]string{"ReceiveMessageWaitTimeSeconds": "0"}})
+		case 8:
+			_, _ = b.TagQueue(b.ctx, &awssqs.TagQueueInput{QueueUrl: queue, Tags: map[string]string{fmt.Sprint(client): "x"}})
+			_, _ = b.ListQueueTags(b.ctx, &awssqs.ListQueueTagsInput{QueueUrl: queue})
+			_, _ = b.UntagQueue(b.ctx, &awssqs.UntagQueueInput{QueueUrl: queue, TagKeys: []string{"0", "1"}})
+		case 9:
+			_, _ = b.ListQueues(b.ctx, nil)
+			_, _ = b.ListDeadLetterSourceQueues(b.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: queue})
+		case 10:
+			// A queue of its own comes, waits with a receiver, and goes.
+			own := aws.String(fmt.Sprintf("own-%d-%d", client, random.IntN(1<<30)))
+			out, err := b.CreateQueue(b.ctx, &awssqs.CreateQueueInput{QueueName: own})
+			if err != nil {
+				b.Error(err)
+				continue
+			}
+			var waiting sync.WaitGroup
+			waiting.Go(func() {
+				_, _ = b.ReceiveMessage(b.ctx, &awssqs.ReceiveMessageInput{QueueUrl: out.QueueUrl, WaitTimeSeconds: 20})
+			})
+			_, _ = b.PurgeQueue(b.ctx, &awssqs.PurgeQueueInput{QueueUrl: out.QueueUrl})
+			_, _ = b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: out.QueueUrl})
+			waiting.Wait()
+		case 11:
+			_, _ = b.GetQueueUrl(b.ctx, &awssqs.GetQueueUrlInput{QueueName: aws.String("orders")})
+		case 12:
+			_, _ = b.server.Calls("SendMessageBatch"), b.server.Events(sqs.Moved)
+		case 13:
+			id := fmt.Sprint("attempt-", client)
+			in := &awssqs.ReceiveMessageInput{QueueUrl: aws.String(b.server.QueueURL("orders.fifo")), VisibilityTimeout: 1, ReceiveRequestAttemptId: &id}
+			_, _ = b.ReceiveMessage(b.ctx, in)
+			_, _ = b.ReceiveMessage(b.ctx, in)
+		}
+	}
+}
