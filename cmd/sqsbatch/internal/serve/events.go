@@ -136,7 +136,7 @@ func textEvent(w io.Writer, e sqs.Event) {
 		e.Time.Format("15:04:05.000"), fmt.Sprintf("%-10s", e.Kind), e.Queue,
 	}
 	if e.MessageID != "" {
-		parts = append(parts, e.MessageID[:min(8, len(e.MessageID))])
+		parts = append(parts, shortID(e.MessageID))
 	}
 	if e.MessageGroupID != "" {
 		parts = append(parts, "group="+e.MessageGroupID)
@@ -150,11 +150,17 @@ func textEvent(w io.Writer, e sqs.Event) {
 	if e.DeadLetterQueue != "" {
 		parts = append(parts, "to="+e.DeadLetterQueue)
 	}
+	if e.MovedTo != "" {
+		parts = append(parts, "to="+e.MovedTo, "as="+shortID(e.NewMessageID))
+	}
 	if e.Body != "" && e.Kind != sqs.Purged {
 		parts = append(parts, view.Brief(e.Body, shownBody))
 	}
 	_, _ = io.WriteString(w, strings.Join(parts, "  ")+"\n")
 }
+
+// shortID is enough of a message's id to tell it from others by eye.
+func shortID(id string) string { return id[:min(8, len(id))] }
 
 // jsonEvent writes a line for a program.
 func jsonEvent(w io.Writer, e sqs.Event) {
@@ -173,8 +179,10 @@ func jsonEvent(w io.Writer, e sqs.Event) {
 		DeduplicationID   string    `json:"messageDeduplicationId,omitempty"`
 		SequenceNumber    string    `json:"sequenceNumber,omitempty"`
 		DeadLetterQueue   string    `json:"deadLetterQueue,omitempty"`
+		MovedTo           string    `json:"movedTo,omitempty"`
+		NewMessageID      string    `json:"newMessageId,omitempty"`
 	}{
 		"message", e.Time.UTC(), e.Kind, e.Queue, e.MessageID, e.Body, e.ReceiveCount, e.Visibility.Seconds(),
-		e.MessageGroupID, e.DeduplicationID, e.SequenceNumber, e.DeadLetterQueue,
+		e.MessageGroupID, e.DeduplicationID, e.SequenceNumber, e.DeadLetterQueue, e.MovedTo, e.NewMessageID,
 	})
 }

@@ -148,6 +148,33 @@ func TestEventsForPrograms(t *testing.T) {
 	}
 }
 
+// TestMovesAreShown: a message that is moved back is a new one there.
+func TestMovesAreShown(t *testing.T) {
+	lines := session(t, func(client *awssqs.Client, urls string) {
+		ctx, orders := t.Context(), aws.String(urls+"orders")
+		if _, err := client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: orders, MessageBody: aws.String("a")}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: orders}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := client.StartMessageMoveTask(ctx, &awssqs.StartMessageMoveTaskInput{SourceArn: aws.String("arn:aws:sqs:us-east-1:000000000000:dead")}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: orders, WaitTimeSeconds: 20}); err != nil || len(got.Messages) != 1 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}, "--verbose", "--queue", "orders,VisibilityTimeout=0,dead-letter=dead,max-receive-count=1")
+	text := strings.Join(lines, "\n")
+	for _, want := range []string{`redriven +orders  \w+  receives=1  to=dead  a\n`, `moved +dead  \w{8}  receives=1  to=orders  as=\w{8}  a\n`} {
+		if !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("want %s in\n%s", want, text)
+		}
+	}
+}
+
 // TestAnOutputThatCannotBeWritten: the server goes on for its clients, and the
 // end says what was wrong.
 func TestAnOutputThatCannotBeWritten(t *testing.T) {

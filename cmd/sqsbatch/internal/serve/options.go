@@ -55,15 +55,15 @@ What is shown:
   --quiet            nothing but warnings and errors
   --output text      (default) the endpoint, the queues, the environment variables by which
                      clients find it, and "ready" once it listens. Version 1 of the AWS CLI
-                     does not heed them for SQS: aws --endpoint-url URL sqs ...
+                     has its own endpoint for SQS: aws --endpoint-url URL sqs ...
   --output json      one JSON object a line and nothing else on standard output; "type" is
                      "ready" (first): endpoint, region, accountId, queues: name, url, arn,
                                deadLetterQueue, maxReceiveCount
                      "message" (--verbose): time, event, queue, messageId, body, receiveCount,
                                visibilitySeconds, messageGroupId, messageDeduplicationId,
-                               sequenceNumber, deadLetterQueue; event is sent, duplicate,
-                               received, visibility, returned, deleted, redriven, expired,
-                               purged or moved
+                               sequenceNumber, deadLetterQueue, movedTo, newMessageId; event
+                               is sent, duplicate, received, visibility, returned, deleted,
+                               redriven, moved, expired or purged
   --ready-file FILE  is written with the endpoint once it listens and removed at the end
 
 Ctrl-C or SIGTERM ends it at once.
