@@ -26,23 +26,53 @@
 //
 // # What it does
 //
-// Queues (create, URL, list, attributes, tags, purge, delete), messages (send,
-// receive with long poll, delete, change visibility, and the three batch
-// calls), delays, retention, FIFO groups and deduplication, fair queues and
-// redrive to dead-letter queues. Permissions and message move tasks answer
-// UnsupportedOperation, and ReceiveRequestAttemptId is checked but has no
-// effect. Any credentials are accepted; nothing is encrypted, and policies are
-// kept but not enforced.
+// Every operation of the service:
+//
+//   - Queues: create, URL, list, attributes with the counts, tags, purge, delete.
+//   - Messages: send, receive with short and long poll, delete, change
+//     visibility, and the three batch calls; delays and retention.
+//   - FIFO queues: groups, deduplication, sequence numbers, receive attempts.
+//     Fair queues: message groups on standard queues.
+//   - Dead-letter queues: redrive, allow policies, sources, message move tasks.
+//   - Permissions are added to and removed from the queue's policy.
+//
+// The quotas and limits of the developer guide hold, with the service's typed
+// errors, those of throughput apart. Nothing is encrypted, any credentials are
+// accepted, and policies are kept and checked in their form, but not enforced.
+//
+// Events tell what happened to messages ([Options.Observe], [Server.Events]) and
+// calls what was asked ([Server.Calls]). Faults make calls go wrong in the ways
+// that consumers must survive: [Fault], [Server.Inject].
+//
+// # What is definite here
 //
 // Where the service promises little, the emulator is definite, so that tests
-// repeat: counts and lists are exact at once, a standard queue delivers in the
-// order in which messages became visible, and a change of an attribute counts
-// at once.
+// repeat:
+//
+//   - Counts and lists are exact at once, and a change of an attribute counts at
+//     once. A queue can be used as soon as it is created.
+//   - A standard queue delivers each message once per visibility timeout, in the
+//     order in which messages became visible. Faults of the kinds
+//     [DuplicateDelivery], [OutOfOrder] and [EmptyReceive] take that back.
+//   - A short poll finds every message that is there. Receivers that wait are
+//     served in the order in which they came.
+//   - A message moves to the dead-letter queue when a receive would otherwise
+//     take it once more than maxReceiveCount allows.
+//   - A message move task moves the oldest visible message first, at the rate
+//     that was asked for, else 500 messages per second; the first one after one
+//     interval. What is in flight is waited for. The task is completed when it has
+//     moved as many messages as the queue had at its start, or the queue is empty,
+//     and cancelled as soon as that is asked for. A moved message is a new one:
+//     another id, another enqueue time, no receives.
+//   - A receive attempt that can no longer be repeated, because a message was
+//     changed or deleted, is an ordinary receive.
+//   - A noisy tenant of a fair queue is one with at least 30 messages and more than
+//     a tenth of all messages in flight; its processing time is not measured.
 //
 // # Time
 //
 // The server knows the time from package time only. Delays, visibility and
 // retention are settled when a request comes, and by a timer while a receiver
-// waits or [Options.Observe] is set. A server that was made inside a synctest
+// waits, a message move task runs or [Options.Observe] is set. A server that was made inside a synctest
 // bubble must be used and closed there.
 package sqs
