@@ -31,7 +31,7 @@ type receivedMessage struct {
 }
 
 var systemAttributeNames = []string{
-	"All", "SenderId", "SentTimestamp", "ApproximateReceiveCount", "ApproximateFirstReceiveTimestamp",
+	"All", "SqsManagedSseEnabled", "SenderId", "SentTimestamp", "ApproximateReceiveCount", "ApproximateFirstReceiveTimestamp",
 	"SequenceNumber", "MessageDeduplicationId", "MessageGroupId", "AWSTraceHeader", "DeadLetterQueueSourceArn",
 }
 
