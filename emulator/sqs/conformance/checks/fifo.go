@@ -18,7 +18,7 @@ func (q *queue) inOrder(wanted ...string) {
 		if time.Now().After(deadline) {
 			q.fail("want %d messages within %v, got %d: %v", len(wanted), q.config.Patience, len(got), got)
 		}
-		for _, m := range q.receive(waiting(2)) {
+		for _, m := range q.some(waiting(2)) {
 			if got = append(got, *m.Body); len(got) > len(wanted) || !slices.Equal(got, wanted[:len(got)]) {
 				q.fail("want the messages %v in this order, got %v", wanted, got)
 			}
@@ -99,7 +99,7 @@ var fifoChecks = []Check{
 				if time.Now().After(deadline) {
 					e.fail("want 12 messages within %v, got %d", e.config.Patience, next["a"]+next["b"])
 				}
-				for _, m := range q.receive(waiting(2)) {
+				for _, m := range q.some(waiting(2)) {
 					group := m.Attributes["MessageGroupId"]
 					want(e, "next message of group "+group, *m.Body, fmt.Sprintf("%s%d", group, next[group]))
 					next[group]++

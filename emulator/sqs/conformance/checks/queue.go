@@ -109,12 +109,22 @@ func (q *queue) take(n int, options ...receiving) []types.Message {
 			q.fail("want %d messages within %v, got %d: %s", n, q.config.Patience, len(all), bodies(all))
 		}
 		wait := int32(max(1, min(20, left/time.Second)))
-		all = append(all, q.receive(append([]receiving{atMost(int32(min(10, n-len(all)))), waiting(wait)}, options...)...)...)
+		all = append(all, q.some(append([]receiving{atMost(int32(min(10, n-len(all)))), waiting(wait)}, options...)...)...)
 	}
 	if len(all) > n {
 		q.fail("want %d messages at most, got %d: %s", n, len(all), bodies(all))
 	}
 	return all
+}
+
+// some is a receive for loops: a service that does not wait is not asked
+// without a pause.
+func (q *queue) some(options ...receiving) []types.Message {
+	got := q.receive(options...)
+	if len(got) == 0 {
+		q.sleep(50 * time.Millisecond)
+	}
+	return got
 }
 
 // one is take for a single message.

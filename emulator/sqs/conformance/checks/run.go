@@ -22,7 +22,7 @@ type Config struct {
 	// Slow runs the slow checks, too: up to six minutes of real time.
 	Slow bool
 	// Prefix begins the names of all queues: letters, digits, hyphens and
-	// underscores, at most 40. Defaults to "conformance-" and eight random digits.
+	// underscores, at most 40. Defaults to that of [NewPrefix].
 	Prefix string
 	// Parallel is how many checks run at the same time. Defaults to 64: most wait.
 	Parallel int
@@ -55,14 +55,19 @@ type Result struct {
 
 var prefixPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
 
+// NewPrefix returns a prefix for the names of queues that no other run has.
+func NewPrefix() string {
+	random := make([]byte, 4)
+	_, _ = rand.Read(random) // never fails (package crypto/rand)
+	return "conformance-" + hex.EncodeToString(random)
+}
+
 func (c Config) complete() (Config, error) {
 	if c.Client == nil {
 		return c, errors.New("checks: Config.Client is nil: give the client of the service to check")
 	}
 	if c.Prefix == "" {
-		random := make([]byte, 4)
-		_, _ = rand.Read(random) // never fails (package crypto/rand)
-		c.Prefix = "conformance-" + hex.EncodeToString(random)
+		c.Prefix = NewPrefix()
 	}
 	if !prefixPattern.MatchString(c.Prefix) {
 		return c, fmt.Errorf("checks: Config.Prefix is %q: want 1 to 40 letters, digits, hyphens and underscores", c.Prefix)

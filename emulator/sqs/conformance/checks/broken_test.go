@@ -1,0 +1,189 @@
+package checks_test
+
+import (
+	"net/http"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs/conformance/checks"
+)
+
+func breakages() []breakage {
+	return slices.Concat(serviceBreakages(), messageBreakages(), receiveBreakages(), queueBreakages(), deadLetterBreakages())
+}
+
+// breakage is a way for a service to be wrong, and the checks that must see it.
+type breakage struct {
+	name string
+	// fresh returns the two ends of a proxy: what it does to requests and to
+	// answers. Either may be nil. Calls come one at a time.
+	fresh func() (before func(c *call), after func(c *call))
+	// fails are the IDs of checks that must fail, or patterns for them (path.Match).
+	fails string
+}
+
+// call is one request and its answer, as the proxy has them.
+type call struct {
+	op     string
+	in     map[string]any
+	out    map[string]any
+	status int
+	header http.Header
+	// skip answers in the service's place, with out, status and header.
+	skip bool
+	// pause passes between request and service.
+	pause time.Duration
+}
+
+// refuse answers with an error of the service's own model.
+func (c *call) refuse(shape, code string) {
+	c.skip, c.status = true, http.StatusBadRequest
+	c.out = map[string]any{"__type": shape, "message": "refused by the proxy"}
+	c.header = http.Header{"X-Amzn-Query-Error": {code + ";Sender"}, "Content-Type": {"application/x-amz-json-1.0"}}
+}
+
+func (c *call) succeed() {
+	c.skip, c.status, c.out, c.header = true, http.StatusOK, map[string]any{}, http.Header{}
+}
+
+// messages are the messages of a receive's answer.
+func (c *call) messages() (all []map[string]any) {
+	list, _ := c.out["Messages"].([]any)
+	for _, m := range list {
+		all = append(all, m.(map[string]any))
+	}
+	return all
+}
+
+// entries are the entries of a batch request, or the request itself.
+func (c *call) entries() []map[string]any {
+	list, ok := c.in["Entries"].([]any)
+	if !ok {
+		return []map[string]any{c.in}
+	}
+	var all []map[string]any
+	for _, e := range list {
+		all = append(all, e.(map[string]any))
+	}
+	return all
+}
+
+func (c *call) is(ops ...string) bool {
+	for _, op := range ops {
+		if c.op == op {
+			return true
+		}
+	}
+	return false
+}
+
+// object is a field that is a JSON object; nil when it is none.
+func object(m map[string]any, name string) map[string]any {
+	o, _ := m[name].(map[string]any)
+	return o
+}
+
+func text(v any) string { s, _ := v.(string); return s }
+
+// onRequest, onAnswer and onMessage make breakages without memory.
+func onRequest(do func(c *call)) func() (_, _ func(*call)) {
+	return func() (_, _ func(*call)) { return do, nil }
+}
+
+func onAnswer(do func(c *call)) func() (_, _ func(*call)) {
+	return func() (_, _ func(*call)) { return nil, do }
+}
+
+func onMessage(do func(m map[string]any)) func() (_, _ func(*call)) {
+	return onAnswer(func(c *call) {
+		for _, m := range c.messages() {
+			do(m)
+		}
+	})
+}
+
+// onSystem changes the system attributes of received messages.
+func onSystem(do func(attributes map[string]any)) func() (_, _ func(*call)) {
+	return onMessage(func(m map[string]any) {
+		if a := object(m, "Attributes"); a != nil {
+			do(a)
+		}
+	})
+}
+
+// broken runs checks against an emulator behind a proxy.
+func broken(t *testing.T, only *regexp.Regexp, b breakage) (results []checks.Result) {
+	synctest.Test(t, func(t *testing.T) {
+		server := sqs.New(sqs.Options{})
+		defer server.Close()
+		before, after := b.fresh()
+		client := newClient(server, func(inner http.RoundTripper) http.RoundTripper {
+			return &proxy{inner: inner, before: before, after: after}
+		})
+		var err error
+		results, err = checks.Run(t.Context(), checks.Config{Client: client, Only: only, Slow: true, Parallel: 1000})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return results
+}
+
+// chosen returns the IDs that the patterns of a breakage mean.
+func (b breakage) chosen(t *testing.T) (ids []string) {
+	for _, pattern := range strings.Fields(b.fails) {
+		n := len(ids)
+		for _, c := range checks.All() {
+			if ok, err := path.Match(pattern, c.ID); err != nil {
+				t.Fatal(err)
+			} else if ok {
+				ids = append(ids, c.ID)
+			}
+		}
+		if len(ids) == n {
+			t.Errorf("%s: no check is named %s", b.name, pattern)
+		}
+	}
+	return ids
+}
+
+// Each way of being wrong is seen by the checks that are there for it, and
+// most checks are shown to be able to fail.
+func TestChecksCanFail(t *testing.T) {
+	seen := map[string]bool{}
+	for _, b := range breakages() {
+		t.Run(b.name, func(t *testing.T) {
+			ids := b.chosen(t)
+			only := regexp.MustCompile("^(" + strings.Join(ids, "|") + ")$")
+			for _, r := range broken(t, only, b) {
+				if seen[r.ID] = true; r.Err == nil {
+					t.Errorf("%s holds", r.ID)
+				}
+			}
+		})
+	}
+	var unseen []string
+	for _, c := range checks.All() {
+		if !seen[c.ID] {
+			unseen = append(unseen, c.ID)
+		}
+	}
+	if n := len(checks.All()); len(unseen)*20 > n { // nineteen of twenty
+		t.Errorf("%d of %d checks were never seen to fail: %v", len(unseen), n, unseen)
+	}
+}
+
+// The proxy by itself breaks nothing.
+func TestProxyIsTransparent(t *testing.T) {
+	for _, r := range broken(t, nil, breakage{fresh: onRequest(nil)}) {
+		if r.Err != nil {
+			t.Errorf("%s: %v", r.ID, r.Err)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+// Command conformance checks whatever claims to be Amazon SQS against what
+// AWS's documentation says of it, by the real SDK:
+//
+//	go run github.com/sqsbatch/sqsbatch/emulator/sqs/conformance -endpoint http://127.0.0.1:9324
+//
+// It prints a line for each check, and for those that fail what was expected,
+// what came, and the page that says so. It exits with 0 when all documented
+// checks hold, 1 when some do not, and 2 when it could not run.
+//
+// Without -endpoint it runs against AWS, with the credentials and the region
+// of the SDK's default chain. It then creates about 300 queues, whose names
+// begin with "conformance-" and eight random digits, makes some 3,000 requests,
+// and deletes the queues, also after Ctrl-C.
+//
+// The list itself is package checks, for use in tests.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs/conformance/checks"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// options are the command line.
+type options struct {
+	endpoint, region string
+	only             *regexp.Regexp
+	list, json, slow bool
+	keep             bool
+	parallel         int
+	timeout          time.Duration
+}
+
+func parse(args []string, stderr io.Writer) (o options, err error) {
+	flags := flag.NewFlagSet("conformance", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&o.endpoint, "endpoint", "", "`URL` of the service; AWS when empty")
+	flags.StringVar(&o.region, "region", "", "the service's region; with -endpoint us-east-1 when empty")
+	flags.BoolVar(&o.list, "list", false, "list the checks and run none")
+	flags.BoolVar(&o.json, "json", false, "print one JSON object in the end instead of lines")
+	flags.BoolVar(&o.slow, "slow", false, "run the slow checks, too: six minutes")
+	flags.BoolVar(&o.keep, "keep", false, "leave the queues where they are")
+	flags.IntVar(&o.parallel, "parallel", 64, "run so many checks at the same time")
+	flags.DurationVar(&o.timeout, "timeout", 0, "end a check after so long; 1m (AWS: 2m30s) when 0")
+	flags.Func("run", "run the checks whose id matches the `regexp`", func(text string) (err error) {
+		o.only, err = regexp.Compile(text)
+		return err
+	})
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	switch {
+	case flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q: there are flags only", flags.Arg(0))
+	case o.parallel < 1:
+		err = fmt.Errorf("-parallel is %d: want 1 or more", o.parallel)
+	case o.timeout < 0:
+		err = fmt.Errorf("-timeout is %v: want 0 or more", o.timeout)
+	}
+	return o, err
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err == nil {
+		var failed bool
+		if failed, err = o.run(ctx, stdout, stderr); err == nil && failed {
+			return 1
+		}
+	}
+	if err != nil {
+		_, _ = fmt.Fprintln(stderr, "conformance:", err)
+		return 2
+	}
+	return 0
+}
+
+func (o options) run(ctx context.Context, stdout, stderr io.Writer) (failed bool, err error) {
+	c := checks.Config{Only: o.only, Slow: o.slow || o.list, Parallel: o.parallel, Timeout: o.timeout, Keep: o.keep}
+	chosen := c.Chosen()
+	if len(chosen) == 0 {
+		return false, fmt.Errorf("no check matches -run %s (slow ones need -slow)", o.only)
+	}
+	if o.list {
+		return false, list(stdout, chosen, o.json)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = o.parallel
+	defer transport.CloseIdleConnections()
+	if c.Client, err = o.client(ctx, &http.Client{Transport: transport}); err != nil {
+		return false, err
+	}
+	if err := reach(ctx, c.Client); err != nil {
+		return false, err
+	}
+	c.Prefix = checks.NewPrefix()
+	if o.endpoint == "" {
+		// AWS: new attributes take up to 60 s, a new queue 1 s (API reference, CreateQueue).
+		c.Patience, c.Settle = 75*time.Second, time.Second
+		if !o.keep {
+			_, _ = fmt.Fprintf(stderr, "Checking AWS in %s with queues named %s-…, which are deleted in the end.\n", c.Client.Options().Region, c.Prefix)
+		}
+	}
+	report := newReport(stdout, o.json)
+	c.Done = report.line
+	results, err := checks.Run(ctx, c)
+	if o.keep {
+		_, _ = fmt.Fprintf(stderr, "Left as asked: the queues named %s-….\n", c.Prefix)
+	}
+	for _, r := range results {
+		if r.Leftover != nil {
+			_, _ = fmt.Fprintln(stderr, "conformance:", r.Leftover)
+		}
+	}
+	if err != nil {
+		return false, fmt.Errorf("stopped: %w", err)
+	}
+	return report.end(results)
+}
+
+// client is the SDK's own. Against an endpoint it takes any credentials and
+// retries nothing, so that an error is reported and not repeated.
+func (o options) client(ctx context.Context, transport *http.Client) (*awssqs.Client, error) {
+	if o.endpoint != "" {
+		region := o.region
+		if region == "" {
+			region = "us-east-1"
+		}
+		return awssqs.New(awssqs.Options{
+			Region: region, BaseEndpoint: &o.endpoint, HTTPClient: transport, Retryer: aws.NopRetryer{},
+			Credentials: credentials.NewStaticCredentialsProvider("conformance", "conformance", ""),
+		}), nil
+	}
+	loaded, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(transport), config.WithRegion(o.region))
+	if err != nil {
+		return nil, err
+	}
+	if loaded.Region == "" {
+		return nil, errors.New("no region: give -region, or set AWS_REGION; for a server of your own give -endpoint")
+	}
+	return awssqs.NewFromConfig(loaded), nil
+}
+
+// reach finds out whether anyone answers, before all checks fail for that.
+func reach(ctx context.Context, client *awssqs.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	if _, err := client.ListQueues(ctx, &awssqs.ListQueuesInput{}); err != nil {
+		return fmt.Errorf("the service does not answer ListQueues: %w", err)
+	}
+	return nil
+}

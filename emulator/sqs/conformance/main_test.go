@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func serve(t *testing.T) *sqs.Server {
+	t.Helper()
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
+}
+
+func command(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = run(ctx, args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// The whole list over a socket, in real time: the command's own work.
+func TestServedEmulatorPasses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some ten seconds")
+	}
+	code, stdout, stderr := command(t.Context(), "-endpoint", serve(t).URL(), "-parallel", "500")
+	if code != 0 || strings.Contains(stdout, "FAIL") || !strings.Contains(stdout, "ok    visibility/total-12h") {
+		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	code, stdout, stderr := command(t.Context(), "-endpoint", serve(t).URL(), "-json", "-run", "^(names|digests)/")
+	var got struct {
+		Passed, Failed int
+		Checks         []struct {
+			ID     string
+			URL    string
+			Passed *bool
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 {
+		t.Fatalf("exit code %d, %v\n%s\n%s", code, err, stdout, stderr)
+	}
+	if got.Passed != len(got.Checks) || got.Failed != 0 || got.Passed < 10 {
+		t.Errorf("%d passed and %d failed of %d", got.Passed, got.Failed, len(got.Checks))
+	}
+	for _, c := range got.Checks {
+		if c.Passed == nil || !*c.Passed || !strings.HasPrefix(c.URL, "https://docs.aws.amazon.com/") {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// A service in another region than the one asked for fails one check, and the command says so.
+func TestFailure(t *testing.T) {
+	code, stdout, stderr := command(t.Context(), "-endpoint", serve(t).URL(), "-region", "eu-central-1", "-run", "^attributes/(arn|set)$")
+	if code != 1 {
+		t.Errorf("exit code %d, want 1\n%s", code, stderr)
+	}
+	for _, part := range []string{"ok    attributes/set", "FAIL  attributes/arn", `want "eu-central-1", got "us-east-1"`, "API_GetQueueAttributes.html"} {
+		if !strings.Contains(stdout, part) {
+			t.Errorf("no %q in\n%s", part, stdout)
+		}
+	}
+}
+
+func TestQueuesAreDeletedUnlessKept(t *testing.T) {
+	server := serve(t)
+	left := func(args ...string) int {
+		code, stdout, stderr := command(t.Context(), append(args, "-endpoint", server.URL(), "-run", "^lists/prefix$")...)
+		if code != 0 {
+			t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
+		}
+		client, err := options{endpoint: server.URL()}.client(t.Context(), server.HTTPClient())
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := client.ListQueues(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(out.QueueUrls)
+	}
+	if n := left(); n != 0 {
+		t.Errorf("%d queues are left", n)
+	}
+	if n := left("-keep"); n != 3 {
+		t.Errorf("%d queues were kept, want the check's 3", n)
+	}
+}
+
+func TestStopped(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	code, _, stderr := command(ctx, "-endpoint", serve(t).URL())
+	if code != 2 || !strings.Contains(stderr, "canceled") {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}
+
+func TestList(t *testing.T) {
+	code, stdout, _ := command(t.Context(), "-list")
+	if code != 0 || !strings.Contains(stdout, "deduplication/window (slow)") || !strings.Contains(stdout, "long-poll/client-gone (undocumented)") {
+		t.Errorf("exit code %d\n%s", code, stdout)
+	}
+	code, stdout, _ = command(t.Context(), "-list", "-json", "-run", "^tags/case$")
+	var got []map[string]any
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 || len(got) != 1 || got[0]["id"] != "tags/case" {
+		t.Errorf("exit code %d, %v\n%s", code, err, stdout)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"-help"}, 0, "-endpoint"},
+		{[]string{"-run", "("}, 2, "missing closing"},
+		{[]string{"-run", "^nothing$"}, 2, "no check matches"},
+		{[]string{"-parallel", "0"}, 2, "-parallel is 0"},
+		{[]string{"-timeout", "-1s"}, 2, "-timeout is -1s"},
+		{[]string{"http://127.0.0.1:9324"}, 2, "unexpected argument"},
+		{[]string{"-endpoint", "http://127.0.0.1:1"}, 2, "does not answer"},
+	} {
+		code, _, stderr := command(t.Context(), tc.args...)
+		if code != tc.code || !strings.Contains(stderr, tc.says) {
+			t.Errorf("%v: exit code %d, want %d; %s", tc.args, code, tc.code, stderr)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs/conformance/checks"
+)
+
+// report prints what came of the checks.
+type report struct {
+	out  io.Writer
+	json bool
+}
+
+func newReport(out io.Writer, asJSON bool) *report { return &report{out, asJSON} }
+
+// line prints one result as it comes.
+func (r *report) line(result checks.Result) {
+	if r.json {
+		return
+	}
+	if result.Err == nil {
+		_, _ = fmt.Fprintf(r.out, "ok    %s (%v)\n", result.ID, result.Took.Round(time.Millisecond))
+		return
+	}
+	word := "FAIL "
+	if result.Undocumented {
+		word = "note "
+	}
+	_, _ = fmt.Fprintf(r.out, "%s %s (%v)\n      must: %s\n      but:  %s\n      see:  %s, %s\n", word, result.ID, result.Took.Round(time.Millisecond),
+		result.Must, strings.ReplaceAll(result.Err.Error(), "\n", "\n            "), result.Page.Title, result.Page.URL)
+}
+
+// count is how many checks held, of how many.
+type count struct{ passed, of int }
+
+func (c *count) add(passed bool) {
+	c.of++
+	if passed {
+		c.passed++
+	}
+}
+
+// end prints the counts, or all as JSON, and tells whether a documented check failed.
+func (r *report) end(results []checks.Result) (failed bool, err error) {
+	var themes []string
+	var documented, undocumented count
+	byTheme := map[string]*count{}
+	for _, result := range results {
+		if result.Undocumented {
+			undocumented.add(result.Err == nil)
+			continue
+		}
+		theme := result.Theme()
+		if byTheme[theme] == nil {
+			byTheme[theme] = &count{}
+			themes = append(themes, theme)
+		}
+		byTheme[theme].add(result.Err == nil)
+		documented.add(result.Err == nil)
+	}
+	failed = documented.passed < documented.of
+	if r.json {
+		return failed, r.writeJSON(results, documented, undocumented)
+	}
+	table := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	_, _ = fmt.Fprintf(table, "\ntheme\tpassed\tof\t\n")
+	for _, theme := range themes {
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t\n", theme, byTheme[theme].passed, byTheme[theme].of)
+	}
+	_, _ = fmt.Fprintf(table, "all\t%d\t%d\t\n", documented.passed, documented.of)
+	if err := table.Flush(); err != nil {
+		return failed, err
+	}
+	if undocumented.of > 0 {
+		_, err = fmt.Fprintf(r.out, "Besides, %d of %d that AWS's documentation does not promise.\n", undocumented.passed, undocumented.of)
+	}
+	return failed, err
+}
+
+// entry is a check in JSON; what came of it is absent in a list.
+type entry struct {
+	ID           string `json:"id"`
+	Must         string `json:"must"`
+	Page         string `json:"page"`
+	URL          string `json:"url"`
+	Slow         bool   `json:"slow,omitempty"`
+	Undocumented bool   `json:"undocumented,omitempty"`
+	Passed       *bool  `json:"passed,omitempty"`
+	Error        string `json:"error,omitempty"`
+	Milliseconds int64  `json:"milliseconds,omitempty"`
+}
+
+func describe(c checks.Check) entry {
+	return entry{ID: c.ID, Must: c.Must, Page: c.Page.Title, URL: c.Page.URL, Slow: c.Slow, Undocumented: c.Undocumented}
+}
+
+func (r *report) writeJSON(results []checks.Result, documented, undocumented count) error {
+	entries := make([]entry, len(results))
+	for i, result := range results {
+		entries[i] = describe(result.Check)
+		passed := result.Err == nil
+		entries[i].Passed, entries[i].Milliseconds = &passed, result.Took.Milliseconds()
+		if !passed {
+			entries[i].Error = result.Err.Error()
+		}
+	}
+	return write(r.out, struct {
+		Passed             int     `json:"passed"`
+		Failed             int     `json:"failed"`
+		UndocumentedPassed int     `json:"undocumentedPassed"`
+		UndocumentedFailed int     `json:"undocumentedFailed"`
+		Checks             []entry `json:"checks"`
+	}{documented.passed, documented.of - documented.passed, undocumented.passed, undocumented.of - undocumented.passed, entries})
+}
+
+func write(out io.Writer, v any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
+}
+
+// list prints the checks without running them.
+func list(out io.Writer, all []checks.Check, asJSON bool) error {
+	if asJSON {
+		entries := make([]entry, len(all))
+		for i, c := range all {
+			entries[i] = describe(c)
+		}
+		return write(out, entries)
+	}
+	documented, slow := 0, 0
+	for _, c := range all {
+		mark := ""
+		if c.Slow {
+			mark, slow = " (slow)", slow+1
+		}
+		if c.Undocumented {
+			mark += " (undocumented)"
+		} else {
+			documented++
+		}
+		if _, err := fmt.Fprintf(out, "%s%s\n      %s\n      %s, %s\n", c.ID, mark, c.Must, c.Page.Title, c.Page.URL); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(out, "\n%d checks, %d of them slow; besides, %d that AWS's documentation does not promise.\n", documented, slow, len(all)-documented)
+	return err
+}
