@@ -1,11 +1,19 @@
 package sqs
 
-import "regexp"
+import "slices"
 
 // maxBatch is the number of entries that a batch may have.
 const maxBatch = 10
 
-var entryID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
+// validEntryID is ^[A-Za-z0-9_-]{1,80}$, for every entry of every batch.
+func validEntryID(id string) bool {
+	for _, c := range []byte(id) {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return id != "" && len(id) <= 80
+}
 
 // batchAnswer is the answer of the three batch calls: HTTP status 200, and
 // for each entry a result or a failure.
@@ -38,22 +46,19 @@ func (a *batchAnswer) add(c *call, id string, result any, err *apiError) {
 }
 
 // checkBatch finds what makes a batch fail as a whole.
-func checkBatch[E any](entries []E, id func(E) string) *apiError {
+func checkBatch[E any](entries []E, nameOf func(E) string) *apiError {
 	if len(entries) == 0 {
 		return prefixed("EmptyBatchRequest", "There should be at least one entry in the request.")
 	}
 	if len(entries) > maxBatch {
 		return prefixed("TooManyEntriesInBatchRequest", "Maximum number of entries per request are %d. You have sent %d.", maxBatch, len(entries))
 	}
-	seen := map[string]bool{}
-	for _, e := range entries {
-		switch id := id(e); {
-		case !entryID.MatchString(id):
+	for i, e := range entries {
+		switch id := nameOf(e); {
+		case !validEntryID(id):
 			return prefixed("InvalidBatchEntryId", "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long. Got %q.", id)
-		case seen[id]:
+		case slices.ContainsFunc(entries[:i], func(other E) bool { return nameOf(other) == id }):
 			return prefixed("BatchEntryIdsNotDistinct", "Id %s repeated.", id)
-		default:
-			seen[id] = true
 		}
 	}
 	return nil

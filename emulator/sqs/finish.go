@@ -22,6 +22,9 @@ type receiptBatch struct {
 	Entries []receiptEntry
 }
 
+// prepare makes room for as many entries as there may be.
+func (in *receiptBatch) prepare() { in.Entries = make([]receiptEntry, 0, maxBatch) }
+
 func (s *Server) deleteMessage(c *call, in *receiptRequest) (any, error) {
 	return s.finish(c, in, (*queue).delete)
 }

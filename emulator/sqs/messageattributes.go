@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 const maxMessageAttributes = 10
@@ -30,6 +31,9 @@ var (
 // checkAttributes applies the rules of the developer guide, "Amazon SQS
 // message attributes", and returns what the attributes add to the message's size.
 func checkAttributes(attributes map[string]attributeValue) (size int, err *apiError) {
+	if len(attributes) == 0 {
+		return 0, nil
+	}
 	if len(attributes) > maxMessageAttributes {
 		return 0, errInvalidParameter("Number of message attributes [%d] exceeds the allowed maximum [%d].", len(attributes), maxMessageAttributes)
 	}
@@ -164,7 +168,11 @@ func chooseAttributes(attributes map[string]attributeValue, wanted []string) map
 // validText tells whether every character is one that SendMessage's page of
 // the API reference allows.
 func validText(text string) bool {
-	for _, r := range text {
+	plain := 0 // bytes that need no look at what they encode
+	for plain < len(text) && (text[plain] >= 0x20 && text[plain] < utf8.RuneSelf || text[plain] == '\n') {
+		plain++
+	}
+	for _, r := range text[plain:] {
 		switch {
 		case r == '\t', r == '\n', r == '\r', r >= 0x20 && r <= 0xD7FF, r >= 0xE000 && r <= 0xFFFD, r >= 0x10000:
 		default:

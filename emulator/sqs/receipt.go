@@ -11,11 +11,13 @@ const receiptBytes = 3 * 8
 
 // receiptHandle returns the handle of m's latest receive.
 func (q *queue) receiptHandle(m *message) string {
-	raw := make([]byte, 0, receiptBytes)
-	raw = binary.BigEndian.AppendUint64(raw, q.uid)
-	raw = binary.BigEndian.AppendUint64(raw, m.uid)
-	raw = binary.BigEndian.AppendUint64(raw, uint64(m.received))
-	return base64.StdEncoding.EncodeToString(raw)
+	var raw [receiptBytes]byte
+	binary.BigEndian.PutUint64(raw[:], q.uid)
+	binary.BigEndian.PutUint64(raw[8:], m.uid)
+	binary.BigEndian.PutUint64(raw[16:], uint64(m.received))
+	var text [receiptBytes * 4 / 3]byte
+	base64.StdEncoding.Encode(text[:], raw[:])
+	return string(text[:])
 }
 
 // receipt finds the message of a handle. m is nil when the message is gone;

@@ -45,10 +45,15 @@ func (s *Server) sendMessage(c *call, in *struct {
 	})
 }
 
-func (s *Server) sendMessageBatch(c *call, in *struct {
+type sendBatch struct {
 	queueRequest
 	Entries []sendEntry
-}) (any, error) {
+}
+
+// prepare makes room for as many entries as there may be.
+func (in *sendBatch) prepare() { in.Entries = make([]sendEntry, 0, maxBatch) }
+
+func (s *Server) sendMessageBatch(c *call, in *sendBatch) (any, error) {
 	if err := checkBatch(in.Entries, func(e sendEntry) string { return e.ID }); err != nil {
 		return nil, err
 	}
