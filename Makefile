@@ -53,6 +53,22 @@ sam: ## validate template.yaml and build it with SAM (installs SAM by itself)
 rie: ## run the sample events through AWS's Runtime Interface Emulator (Linux)
 	go run ./test/integration/rie
 
+.PHONY: simulate
+simulate: ## random histories of the handler in virtual time (SEED=1 HISTORIES=10000)
+	go test ./test/simulate -run '^TestSimulate$$' -count=1 -v -timeout=0 -args -seed=$${SEED:-1} -histories=$${HISTORIES:-10000}
+
+.PHONY: conform
+conform: ## hold a server to what AWS documents (ENDPOINT=http://127.0.0.1:9324)
+	go run ./emulator/sqs/conformance -endpoint "$(ENDPOINT)"
+
+.PHONY: compare
+compare: ## the same random calls on emulator/sqs and on ElasticMQ (Java, Maven)
+	go run ./test/integration/elasticmq
+
+.PHONY: clients
+clients: ## boto3, old and new, and the AWS CLI against sqsbatch sqs (Python)
+	go run ./test/integration/clients
+
 .PHONY: ci
 ci: ## everything that a change must pass
 	.ci/run
