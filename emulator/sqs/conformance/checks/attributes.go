@@ -119,7 +119,7 @@ var attributeChecks = []Check{
 			e.refused("SetQueueAttributes with FifoQueue false on a FIFO queue", e.fifo().set("FifoQueue", "false"))
 		},
 	}, {
-		ID: "attributes/fifo-only", Page: api("CreateQueue"),
+		ID: "attributes/fifo-only", Page: api("CreateQueue"), Undocumented: true,
 		Must: "Attributes that apply to FIFO queues only are refused for a standard queue.",
 		run: func(e *env) {
 			for name, value := range map[string]string{
