@@ -3,10 +3,8 @@ package lambda
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 )
@@ -28,7 +26,7 @@ type runtimeAPI struct {
 
 	mu          sync.Mutex
 	asked       bool                   // the first invocation was asked for
-	extension   bool                   // an internal extension is registered
+	extension   string                 // the identifier of the registered extension
 	invocations map[string]*invocation // delivered and not followed by another
 }
 
@@ -50,14 +48,7 @@ func serveRuntimeAPI(fn Function) (*runtimeAPI, error) {
 		initError:   make(chan *FunctionError, 1),
 		invocations: map[string]*invocation{},
 	}
-	mux := http.NewServeMux()
-	const root = "/2018-06-01/runtime/"
-	mux.HandleFunc("GET "+root+"invocation/next", api.next)
-	mux.HandleFunc("POST "+root+"invocation/{id}/response", api.response)
-	mux.HandleFunc("POST "+root+"invocation/{id}/error", api.invocationError)
-	mux.HandleFunc("POST "+root+"init/error", api.initFailed)
-	mux.HandleFunc("POST /2020-01-01/extension/register", api.registerExtension)
-	mux.HandleFunc("GET /2020-01-01/extension/event/next", api.nextEvent)
+	mux := api.routes()
 	api.server = &http.Server{
 		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { api.serve(mux, w, r) }),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -65,6 +56,37 @@ func serveRuntimeAPI(fn Function) (*runtimeAPI, error) {
 	}
 	api.served.Go(func() { _ = api.server.Serve(listener) })
 	return api, nil
+}
+
+// routes answers what is not emulated, and what is asked for in the wrong way,
+// with words.
+func (api *runtimeAPI) routes() http.Handler {
+	const root = "/2018-06-01/runtime/"
+	mux := http.NewServeMux()
+	for _, route := range []struct {
+		method, path string
+		serve        http.HandlerFunc
+	}{
+		{http.MethodGet, root + "invocation/next", api.next},
+		{http.MethodPost, root + "invocation/{id}/response", api.response},
+		{http.MethodPost, root + "invocation/{id}/error", api.invocationError},
+		{http.MethodPost, root + "init/error", api.initFailed},
+		{http.MethodPost, "/2020-01-01/extension/register", api.registerExtension},
+		{http.MethodGet, "/2020-01-01/extension/event/next", api.nextEvent},
+	} {
+		mux.HandleFunc(route.path, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != route.method {
+				w.Header().Set("Allow", route.method)
+				reply(w, http.StatusMethodNotAllowed, "MethodNotAllowed", "need the method "+route.method)
+				return
+			}
+			route.serve(w, r)
+		})
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		reply(w, http.StatusNotFound, "NotFound", "the emulator has no such path: it serves the Runtime API of 2018-06-01 and extensions without events")
+	})
+	return mux
 }
 
 func (api *runtimeAPI) serve(mux http.Handler, w http.ResponseWriter, r *http.Request) {
@@ -88,88 +110,6 @@ func (api *runtimeAPI) close() {
 	api.mu.Unlock()
 	_ = api.server.Close()
 	api.served.Wait()
-}
-
-func (api *runtimeAPI) next(w http.ResponseWriter, r *http.Request) {
-	if !api.mayAsk() {
-		forbidden(w, fmt.Sprintf("of %d invocations at a time, none was answered yet", api.fn.ConcurrencyPerEnvironment))
-		return
-	}
-	select {
-	case api.ready <- struct{}{}:
-	default:
-	}
-	inv := api.await(r)
-	if inv == nil {
-		return
-	}
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Lambda-Runtime-Aws-Request-Id", inv.id)
-	h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(inv.deadline.UnixMilli(), 10))
-	h.Set("Lambda-Runtime-Invoked-Function-Arn", api.fn.arn())
-	h.Set("Lambda-Runtime-Trace-Id", inv.traceID)
-	_, _ = w.Write(inv.payload) // a client that is gone shows as its process's end
-}
-
-// await waits for work and delivers it to r; nil when r's client is gone or
-// the process is.
-func (api *runtimeAPI) await(r *http.Request) *invocation {
-	for {
-		select {
-		case inv := <-api.work:
-			delivered, gone := api.deliver(r, inv)
-			if gone {
-				return nil
-			}
-			if delivered {
-				return inv
-			}
-		case <-r.Context().Done():
-			return nil
-		case <-api.closed:
-			return nil
-		}
-	}
-}
-
-// mayAsk tells whether the runtime may have another invocation. To ask for one
-// says that those which were answered are over.
-func (api *runtimeAPI) mayAsk() bool {
-	api.mu.Lock()
-	defer api.mu.Unlock()
-	unanswered := 0
-	for _, inv := range api.invocations {
-		if !inv.isClaimed() {
-			unanswered++
-		}
-	}
-	if unanswered >= api.fn.ConcurrencyPerEnvironment {
-		return false
-	}
-	maps.DeleteFunc(api.invocations, func(_ string, inv *invocation) bool { return inv.isClaimed() })
-	api.asked = true
-	return true
-}
-
-// deliver hands inv to the request, or back when its client is gone: a runtime
-// that drops its connection asks again. What was given up is dropped.
-func (api *runtimeAPI) deliver(r *http.Request, inv *invocation) (delivered, gone bool) {
-	api.mu.Lock()
-	defer api.mu.Unlock()
-	if r.Context().Err() != nil {
-		api.work <- inv // has room: this invocation just left it
-		return false, true
-	}
-	if !inv.deliver(api.fn.Timeout) {
-		return false, false
-	}
-	select { // a second request of the same wait may have left a token
-	case <-api.ready:
-	default:
-	}
-	api.invocations[inv.id] = inv
-	return true, false
 }
 
 // claimed finds the invocation of the request's path and takes the right to
@@ -247,32 +187,4 @@ func (api *runtimeAPI) initFailed(w http.ResponseWriter, r *http.Request) {
 	default:
 		forbidden(w, "an init error was reported already")
 	}
-}
-
-// registerExtension and nextEvent are what aws-lambda-go's WithEnableSIGTERM
-// needs: an internal extension without events. It makes Lambda send SIGTERM
-// before SIGKILL.
-func (api *runtimeAPI) registerExtension(w http.ResponseWriter, r *http.Request) {
-	_, _, _ = readBody(r.Body, maxErrorBody)
-	api.mu.Lock()
-	api.extension = true
-	api.mu.Unlock()
-	w.Header().Set("Lambda-Extension-Identifier", newRequestID())
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]string{
-		"functionName": api.fn.Name, "functionVersion": api.fn.Version, "handler": handlerName,
-	})
-}
-
-func (api *runtimeAPI) nextEvent(w http.ResponseWriter, r *http.Request) {
-	select {
-	case <-r.Context().Done():
-	case <-api.closed:
-	}
-}
-
-func (api *runtimeAPI) wantsSIGTERM() bool {
-	api.mu.Lock()
-	defer api.mu.Unlock()
-	return api.extension
 }

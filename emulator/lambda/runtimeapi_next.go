@@ -1,0 +1,90 @@
+package lambda
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"strconv"
+)
+
+func (api *runtimeAPI) next(w http.ResponseWriter, r *http.Request) {
+	if !api.mayAsk() {
+		forbidden(w, fmt.Sprintf("of %d invocations at a time, none was answered yet", api.fn.ConcurrencyPerEnvironment))
+		return
+	}
+	select {
+	case api.ready <- struct{}{}:
+	default:
+	}
+	inv := api.await(r)
+	if inv == nil {
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Lambda-Runtime-Aws-Request-Id", inv.id)
+	h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(inv.deadline.UnixMilli(), 10))
+	h.Set("Lambda-Runtime-Invoked-Function-Arn", api.fn.arn())
+	h.Set("Lambda-Runtime-Trace-Id", inv.traceID)
+	_, _ = w.Write(inv.payload) // a client that is gone shows as its process's end
+}
+
+// await waits for work and delivers it to r; nil when r's client is gone or
+// the process is.
+func (api *runtimeAPI) await(r *http.Request) *invocation {
+	for {
+		select {
+		case inv := <-api.work:
+			delivered, gone := api.deliver(r, inv)
+			if gone {
+				return nil
+			}
+			if delivered {
+				return inv
+			}
+		case <-r.Context().Done():
+			return nil
+		case <-api.closed:
+			return nil
+		}
+	}
+}
+
+// mayAsk tells whether the runtime may have another invocation. To ask for one
+// says that those which were answered are over.
+func (api *runtimeAPI) mayAsk() bool {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	unanswered := 0
+	for _, inv := range api.invocations {
+		if !inv.isClaimed() {
+			unanswered++
+		}
+	}
+	if unanswered >= api.fn.ConcurrencyPerEnvironment {
+		return false
+	}
+	maps.DeleteFunc(api.invocations, func(_ string, inv *invocation) bool { return inv.isClaimed() })
+	api.asked = true
+	return true
+}
+
+// deliver hands inv to the request, or back when its client is gone: a runtime
+// that drops its connection asks again. What was given up is dropped.
+func (api *runtimeAPI) deliver(r *http.Request, inv *invocation) (delivered, gone bool) {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	if r.Context().Err() != nil {
+		api.work <- inv // has room: this invocation just left it
+		return false, true
+	}
+	if !inv.deliver(api.fn.Timeout) {
+		return false, false
+	}
+	select { // a second request of the same wait may have left a token
+	case <-api.ready:
+	default:
+	}
+	api.invocations[inv.id] = inv
+	return true, false
+}

@@ -1,0 +1,260 @@
+package lambda
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// The tests of this file play the runtime, without a process: what a program
+// would have to be broken, or hostile, to send.
+
+func startAPI(t *testing.T, concurrency int) *runtimeAPI {
+	t.Helper()
+	fn := Function{Command: []string{"x"}, Name: "worker", Timeout: time.Minute, ConcurrencyPerEnvironment: concurrency}.withDefaults()
+	api, err := serveRuntimeAPI(fn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		api.close()
+	})
+	return api
+}
+
+// ask sends a request and returns the answer with its body read.
+func (api *runtimeAPI) ask(t *testing.T, method, path, body string, header ...string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequest(method, "http://"+api.addr+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(got)
+}
+
+const (
+	nextPath   = "/2018-06-01/runtime/invocation/next"
+	answerPath = "/2018-06-01/runtime/invocation/%s/%s"
+)
+
+// take delivers an invocation to a next request.
+func (api *runtimeAPI) take(t *testing.T, payload string) (*invocation, *http.Response) {
+	t.Helper()
+	inv := newInvocation([]byte(payload))
+	api.work <- inv
+	resp, body := api.ask(t, http.MethodGet, nextPath, "")
+	if resp.StatusCode != http.StatusOK || body != payload {
+		t.Fatalf("next: %s %s", resp.Status, body)
+	}
+	return inv, resp
+}
+
+// The headers of "Using the Lambda runtime API for custom runtimes", Next
+// invocation. Those of the mobile SDK and of tenants do not come with SQS.
+func TestNextHeaders(t *testing.T) {
+	api := startAPI(t, 1)
+	inv, resp := api.take(t, `{"Records":[]}`)
+	for name, want := range map[string]string{
+		"Lambda-Runtime-Aws-Request-Id":       inv.id,
+		"Lambda-Runtime-Deadline-Ms":          fmt.Sprint(inv.deadline.UnixMilli()),
+		"Lambda-Runtime-Invoked-Function-Arn": "arn:aws:lambda:us-east-1:000000000000:function:worker",
+		"Lambda-Runtime-Trace-Id":             inv.traceID,
+		"Content-Type":                        "application/json",
+		"Lambda-Runtime-Client-Context":       "",
+		"Lambda-Runtime-Cognito-Identity":     "",
+		"Lambda-Runtime-Aws-Tenant-Id":        "",
+	} {
+		if got := resp.Header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if left := time.Until(inv.deadline); left > time.Minute || left < 30*time.Second {
+		t.Errorf("%v until the deadline, want about a minute", left)
+	}
+}
+
+// Whatever is asked in a wrong way is answered with a 4xx and an error document
+// that says why, and leaves the invocation as it was.
+func TestRuntimeAPIRefusals(t *testing.T) {
+	api := startAPI(t, 1)
+	inv, _ := api.take(t, "{}")
+	const register, event = "/2020-01-01/extension/register", "/2020-01-01/extension/event/next"
+	for _, c := range []struct {
+		method, path, body string
+		header             []string
+		status             int
+		errorType          string
+	}{
+		{http.MethodGet, "/", "", nil, 404, "NotFound"},
+		{http.MethodGet, "/2018-06-01/runtime/", "", nil, 404, "NotFound"},
+		{http.MethodGet, "/2019-01-01/runtime/invocation/next", "", nil, 404, "NotFound"},
+		{http.MethodPost, "/2018-06-01/runtime/restore/error", "{}", nil, 404, "NotFound"},
+		{http.MethodPut, "/2022-07-01/telemetry", "{}", nil, 404, "NotFound"},
+		{http.MethodPut, "/2020-08-15/logs", "{}", nil, 404, "NotFound"},
+		{http.MethodPost, "/2020-01-01/extension/init/error", "{}", nil, 404, "NotFound"},
+		{http.MethodPost, nextPath, "", nil, 405, "MethodNotAllowed"},
+		{http.MethodGet, fmt.Sprintf(answerPath, inv.id, "response"), "", nil, 405, "MethodNotAllowed"},
+		{http.MethodPut, fmt.Sprintf(answerPath, inv.id, "error"), "", nil, 405, "MethodNotAllowed"},
+		{http.MethodDelete, "/2018-06-01/runtime/init/error", "", nil, 405, "MethodNotAllowed"},
+		{http.MethodGet, register, "", nil, 405, "MethodNotAllowed"},
+		{http.MethodGet, nextPath, "", nil, 403, "InvalidStateTransition"}, // not answered yet
+		{http.MethodPost, "/2018-06-01/runtime/init/error", "{}", nil, 403, "InvalidStateTransition"},
+		{http.MethodPost, fmt.Sprintf(answerPath, "nobody", "response"), "x", nil, 400, "InvalidRequestID"},
+		{http.MethodPost, fmt.Sprintf(answerPath, "nobody", "error"), "x", nil, 400, "InvalidRequestID"},
+		{http.MethodPost, fmt.Sprintf(answerPath, "%00%FF", "response"), "x", nil, 400, "InvalidRequestID"},
+		{http.MethodPost, fmt.Sprintf(answerPath, strings.Repeat("x", 4096), "response"), "x", nil, 400, "InvalidRequestID"},
+		{http.MethodPost, register, `{"events":[]}`, nil, 400, "InvalidExtensionName"},
+		{http.MethodPost, register, `{"events":["INVOKE"]}`, []string{"Lambda-Extension-Name", "x"}, 400, "InvalidEventType"},
+		{http.MethodPost, register, `garbage`, []string{"Lambda-Extension-Name", "x"}, 400, "InvalidRequestFormat"},
+		{http.MethodPost, register, strings.Repeat(" ", 1<<20), []string{"Lambda-Extension-Name", "x"}, 400, "InvalidRequestFormat"},
+		{http.MethodGet, event, "", nil, 403, "Extension.UnknownExtensionIdentifier"},
+		{http.MethodGet, event, "", []string{extensionHeader, "nobody"}, 403, "Extension.UnknownExtensionIdentifier"},
+	} {
+		resp, body := api.ask(t, c.method, c.path, c.body, c.header...)
+		var doc struct{ ErrorMessage, ErrorType string }
+		if err := json.Unmarshal([]byte(body), &doc); err != nil || resp.StatusCode != c.status || doc.ErrorType != c.errorType || doc.ErrorMessage == "" {
+			t.Errorf("%s %.60s: %s %s, want %d %s", c.method, c.path, resp.Status, body, c.status, c.errorType)
+		}
+		if c.status == http.StatusMethodNotAllowed && resp.Header.Get("Allow") == "" {
+			t.Errorf("%s %s: no Allow", c.method, c.path)
+		}
+	}
+	if resp, _ := api.ask(t, http.MethodPost, fmt.Sprintf(answerPath, inv.id, "response"), "fine"); resp.StatusCode != http.StatusAccepted {
+		t.Errorf("the answer after all that: %s", resp.Status)
+	}
+	if a := <-inv.answer; a.err != nil || string(a.payload) != "fine" {
+		t.Errorf("answer %s, %v", a.payload, a.err)
+	}
+}
+
+func TestResponseTooLarge(t *testing.T) {
+	api := startAPI(t, 1)
+	for _, c := range []struct{ size, status int }{{maxResponse, 202}, {maxResponse + 1, 413}, {maxResponse + 4<<20, 413}} {
+		inv, _ := api.take(t, "{}")
+		resp, body := api.ask(t, http.MethodPost, fmt.Sprintf(answerPath, inv.id, "response"), strings.Repeat("x", c.size))
+		if resp.StatusCode != c.status {
+			t.Errorf("%d bytes: %s, want %d", c.size, resp.Status, c.status)
+		}
+		a := <-inv.answer
+		if c.status == 202 {
+			if a.err != nil || len(a.payload) != c.size {
+				t.Errorf("%d bytes: %v", c.size, a.err)
+			}
+			continue
+		}
+		if !strings.Contains(body, "RequestEntityTooLarge") || a.err == nil || a.err.Type != "Function.ResponseSizeTooLarge" || !strings.Contains(a.err.Message, fmt.Sprint(c.size)) {
+			t.Errorf("%d bytes: told %s, error %v", c.size, body, a.err)
+		}
+	}
+}
+
+// A shared environment: as many requests wait as it has places, and answers
+// come in any order.
+func TestSharedRuntimeAPI(t *testing.T) {
+	api := startAPI(t, 2)
+	one, _ := api.take(t, "1")
+	two, _ := api.take(t, "2")
+	if resp, _ := api.ask(t, http.MethodGet, nextPath, ""); resp.StatusCode != http.StatusForbidden {
+		t.Errorf("a third request with two unanswered: %s", resp.Status)
+	}
+	for _, inv := range []*invocation{two, one} {
+		resp, _ := api.ask(t, http.MethodPost, fmt.Sprintf(answerPath, inv.id, "response"), inv.id)
+		if a := <-inv.answer; resp.StatusCode != http.StatusAccepted || string(a.payload) != inv.id {
+			t.Errorf("%s: answer %s", resp.Status, a.payload)
+		}
+		if resp, _ := api.ask(t, http.MethodPost, fmt.Sprintf(answerPath, inv.id, "response"), "again"); resp.StatusCode != http.StatusForbidden {
+			t.Errorf("a second answer: %s", resp.Status)
+		}
+	}
+	gone := newInvocation([]byte("given up"))
+	if !gone.giveUp() {
+		t.Error("it cannot be given up")
+	}
+	api.work <- gone
+	api.take(t, "3") // passes over it
+	if gone.wasDelivered() {
+		t.Error("delivered what was given up")
+	}
+	if len(api.invocations) != 1 {
+		t.Errorf("%d invocations are kept, want the unanswered one", len(api.invocations))
+	}
+}
+
+// Bytes that are no HTTP, headers beyond every bound and connections that never
+// say anything are ended or refused, and nothing of them stays behind.
+func TestRuntimeAPIGarbage(t *testing.T) {
+	api := startAPI(t, 1)
+	known := goleak.IgnoreCurrent()
+	talk := func(text string) string {
+		t.Helper()
+		conn, err := net.Dial("tcp", api.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		go func() { _, _ = io.WriteString(conn, text) }() // the server may stop reading
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			return "closed"
+		}
+		defer func() { _ = resp.Body.Close() }()
+		return resp.Status
+	}
+	for text, want := range map[string]string{
+		"garbage\r\n\r\n": "400",
+		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\n":                                                          "400",
+		"GET / HTTP/9.9\r\nHost: x\r\n\r\n":                                                                   "505",
+		"GET / HTTP/1.1\r\n\r\n":                                                                              "400", // no Host
+		"GET /x HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 3<<20) + "\r\n\r\n":                         "431",
+		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n":                                            "400",
+		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: gzip\r\n\r\n":                  "501",
+		"POST /2018-06-01/runtime/init/error HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n": "", // any answer
+	} {
+		if got := talk(text); !strings.HasPrefix(got, want) {
+			t.Errorf("%.40q: %s, want %s", text, got, want)
+		}
+	}
+	for range 50 { // they connect, or send half of a request, and leave
+		conn, err := net.Dial("tcp", api.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(conn, "GET "+nextPath+" HTTP/1.1\r\nHost:")
+		_ = conn.Close()
+	}
+	inv, _ := api.take(t, "still there")
+	_, _ = api.ask(t, http.MethodPost, fmt.Sprintf(answerPath, inv.id, "response"), "yes")
+	if a := <-inv.answer; !bytes.Equal(a.payload, []byte("yes")) {
+		t.Errorf("answer %s", a.payload)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	var left error
+	for range 20 { // net/http lingers for half a second over what it has refused
+		if left = goleak.Find(known); left == nil {
+			return
+		}
+	}
+	t.Error(left)
+}
