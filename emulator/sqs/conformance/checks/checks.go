@@ -75,7 +75,6 @@ var (
 	pagePolling      = guide("Amazon SQS short and long polling", "sqs-short-and-long-polling")
 	pageMetadata     = guide("Amazon SQS message metadata", "sqs-message-metadata")
 	pageIdentifiers  = guide("Amazon SQS queue and message identifiers", "sqs-queue-message-identifiers")
-	pageMessageQuota = guide("Amazon SQS message quotas", "quotas-messages")
 	pageFIFOLogic    = guide("FIFO queue delivery logic in Amazon SQS", "FIFO-queues-understanding-logic")
 	pageExactlyOnce  = guide("Exactly-once processing in Amazon SQS", "FIFO-queues-exactly-once-processing")
 	pageDeadLetter   = guide("Using dead-letter queues in Amazon SQS", "sqs-dead-letter-queues")
