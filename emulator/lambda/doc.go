@@ -19,12 +19,15 @@
 //
 // A Mapping feeds a Deployment from a queue, by the rules of Lambda's event
 // source mapping: batch size and window, the 6 MB cut, maximum concurrency,
-// FIFO groups, and what each response deletes (see Mapping and the example).
+// FIFO groups, filters, and what each response deletes (see Mapping and the
+// example). In virtual time give it Direct, which costs a fraction of a client
+// of the SDK.
 //
 // Environments come and go as on Lambda: one is started when no warm one is
-// free, up to Function.Concurrency; it runs one invocation at a time; at the
-// timeout, and after a crash, its process group is killed and the next
-// invocation starts a new process.
+// free, up to Function.Concurrency; it runs one invocation at a time, or
+// Function.ConcurrencyPerEnvironment; at the timeout (unless it is shared so),
+// and after a crash, its process group is killed and the next invocation starts
+// a new process.
 //
 // What the mapping leaves to the queue it leaves as Lambda does: the visibility
 // of failed messages is untouched, so that a function's own
@@ -33,6 +36,8 @@
 // What differs from Lambda: a process is not frozen between invocations, memory
 // is not limited, and a process that does not start within 10 s plus the
 // function's timeout is not tried a second time within the same invocation.
-// The mapping keeps one receive open where Lambda keeps several, and reads the
-// queue's visibility timeout once, at its start. The servers listen on loopback only.
+// Extensions get no events. The mapping keeps one receive open where Lambda
+// starts with five (Mapping.Pollers), and does not scale their number; it reads
+// the queue's visibility timeout once, at its start, and refuses filters on
+// anything but the body. The servers listen on loopback only.
 package lambda

@@ -21,6 +21,7 @@ const (
 	maxWindow          = 300 * time.Second
 	minMaxConcurrency  = 2
 	maxMaxConcurrency  = 1000
+	maxPollers         = 1000
 	maxReceive         = 10 // messages of one ReceiveMessage
 	longPoll           = 20 * time.Second
 	batchWithoutWindow = 10 // above it a window is needed
@@ -69,6 +70,13 @@ type Mapping struct {
 	// leaves the limit to the function's Concurrency.
 	MaximumConcurrency int
 
+	// Pollers is how many receives are open at a time, 1 to 1,000; 1 on a FIFO
+	// queue. Each gathers batches of its own, so that with several the messages
+	// are spread over more and smaller batches: Lambda starts with five on a
+	// standard queue. Defaults to 1, with which batches depend on nothing but
+	// the queue and these settings.
+	Pollers int
+
 	// Started, Ended, Filtered and Errored are told what happens. Each may be
 	// nil; no two of their calls run at once, and polling waits for Started and
 	// Errored. None may wait for Run to end.
@@ -106,10 +114,16 @@ func (m Mapping) Validate() error {
 		return fmt.Errorf("lambda: BatchSize %d needs MaximumBatchingWindowInSeconds of at least 1", m.BatchSize)
 	case m.MaximumConcurrency != 0 && (m.MaximumConcurrency < minMaxConcurrency || m.MaximumConcurrency > maxMaxConcurrency):
 		return fmt.Errorf("lambda: MaximumConcurrency %d: need %d to %d, or 0 for none", m.MaximumConcurrency, minMaxConcurrency, maxMaxConcurrency)
+	case m.Pollers < 0 || m.Pollers > maxPollers:
+		return fmt.Errorf("lambda: Pollers %d: need 1 to %d", m.Pollers, maxPollers)
+	case fifo && m.Pollers > 1:
+		return fmt.Errorf("lambda: Pollers %d: a FIFO queue takes one, which keeps its groups in order", m.Pollers)
 	}
 	_, err := parseFilters(m.Filters)
 	return err
 }
+
+func (m Mapping) pollers() int { return max(m.Pollers, 1) }
 
 func (m Mapping) batchSize() int {
 	if m.BatchSize == 0 {
@@ -123,19 +137,21 @@ func (m Mapping) fifo() bool {
 	return strings.HasSuffix(m.QueueARN, ".fifo") || strings.HasSuffix(m.QueueURL, ".fifo")
 }
 
-// Run polls until ctx ends and returns nil then: the open receive is given up,
+// Run polls until ctx ends and returns nil then: open receives are given up,
 // messages that were not invoked are released (visibility 0), invocations under
-// way end and are settled. It returns an error at once when a field is wrong or
-// the queue does not answer, and ErrClosed when the function is closed.
+// way end and are settled. That is what disabling an event source mapping does;
+// to enable it again is to call Run again. Run returns an error at once when a
+// field is wrong or the queue does not answer, and ErrClosed when the function
+// is closed.
 //
-// One receive is open at a time, and none while the function is throttled or
-// MaximumConcurrency is reached. A throttled batch waits for a free environment
-// until its visibility ends, then it is the queue's again, as on Lambda.
+// No receive is open while the function is throttled or MaximumConcurrency is
+// reached. A throttled batch waits for a free environment until its visibility
+// ends, then it is the queue's again, as on Lambda.
 func (m Mapping) Run(ctx context.Context) error {
 	if err := m.Validate(); err != nil {
 		return err
 	}
-	p, err := m.poller(ctx)
+	w, err := m.work(ctx)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -145,15 +161,15 @@ func (m Mapping) Run(ctx context.Context) error {
 	polling, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer context.AfterFunc(m.Function.ctx, func() { stop(m.Function.error(ErrClosed)) })()
-	p.poll(polling)
+	w.poll(polling)
 	if ctx.Err() != nil {
 		return nil
 	}
 	return context.Cause(polling)
 }
 
-// poller asks the queue for what the mapping has to know about it.
-func (m Mapping) poller(ctx context.Context) (*poller, error) {
+// work asks the queue for what the mapping has to know about it.
+func (m Mapping) work(ctx context.Context) (*work, error) {
 	out, err := m.SQS.GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{
 		QueueUrl:       &m.QueueURL,
 		AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameQueueArn, types.QueueAttributeNameVisibilityTimeout},
@@ -186,14 +202,13 @@ func (m Mapping) poller(ctx context.Context) (*poller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &poller{
+	return &work{
 		filters:    filters,
 		Mapping:    m,
 		isFIFO:     m.fifo(),
 		region:     region(m.QueueARN),
 		visibility: visibility,
 		slots:      make(chan struct{}, limit),
-		runs:       map[string]*groupRun{},
 	}, nil
 }
 

@@ -51,6 +51,10 @@ func TestMappingValidation(t *testing.T) {
 		{good(func(m *lambda.Mapping) { m.MaximumConcurrency = 1001 }), "MaximumConcurrency 1001: need 2 to 1000"},
 		{good(func(m *lambda.Mapping) { m.QueueURL += ".fifo"; m.BatchSize = 11 }), "BatchSize 11: a FIFO queue takes at most 10"},
 		{good(func(m *lambda.Mapping) { m.QueueURL += ".fifo"; m.Window = time.Second }), "MaximumBatchingWindowInSeconds 1: a FIFO queue takes none"},
+		{good(func(m *lambda.Mapping) { m.Pollers = 5 }), ""},
+		{good(func(m *lambda.Mapping) { m.Pollers = -1 }), "Pollers -1: need 1 to 1000"},
+		{good(func(m *lambda.Mapping) { m.Pollers = 1001 }), "Pollers 1001: need 1 to 1000"},
+		{good(func(m *lambda.Mapping) { m.QueueURL += ".fifo"; m.Pollers = 2 }), "Pollers 2: a FIFO queue takes one"},
 	}
 	for _, c := range cases {
 		err := c.m.Validate()

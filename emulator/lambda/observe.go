@@ -88,7 +88,7 @@ func (e *PollError) Error() string {
 
 func (e *PollError) Unwrap() error { return e.Err }
 
-func (p *poller) tellStarted(i Invocation) {
+func (p *work) tellStarted(i Invocation) {
 	if p.Started != nil {
 		p.telling.Lock()
 		defer p.telling.Unlock()
@@ -96,7 +96,7 @@ func (p *poller) tellStarted(i Invocation) {
 	}
 }
 
-func (p *poller) tellEnded(e Ended) {
+func (p *work) tellEnded(e Ended) {
 	if p.Ended != nil {
 		p.telling.Lock()
 		defer p.telling.Unlock()
@@ -104,7 +104,7 @@ func (p *poller) tellEnded(e Ended) {
 	}
 }
 
-func (p *poller) tellFiltered(f Filtered) {
+func (p *work) tellFiltered(f Filtered) {
 	if p.Filtered != nil {
 		p.telling.Lock()
 		defer p.telling.Unlock()
@@ -112,7 +112,7 @@ func (p *poller) tellFiltered(f Filtered) {
 	}
 }
 
-func (p *poller) tellErrored(e *PollError) {
+func (p *work) tellErrored(e *PollError) {
 	e.QueueURL = p.QueueURL
 	if p.Errored != nil {
 		p.telling.Lock()

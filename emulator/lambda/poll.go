@@ -11,10 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// poller is a mapping at work. One goroutine receives, cuts batches and waits
-// for environments, so everything without a lock is its own; each invocation
-// has a goroutine that also settles it.
-type poller struct {
+// work is a mapping at work: what its pollers share.
+type work struct {
 	Mapping
 	isFIFO      bool
 	region      string
@@ -23,11 +21,28 @@ type poller struct {
 	slots       chan struct{}  // one token for each invocation under way
 	invocations sync.WaitGroup // and deletions of what was filtered
 	telling     sync.Mutex     // one callback at a time
+}
 
+// poller is one goroutine that receives, cuts batches and waits for
+// environments, so everything without a lock is its own; each invocation has a
+// goroutine that also settles it.
+type poller struct {
+	*work
 	receives int       // how many there were
 	failures int       // receives that failed in a row
 	carry    []message // received, but too much for the last batch
 	runs     map[string]*groupRun
+}
+
+// poll runs the pollers until ctx ends and everything is settled.
+func (w *work) poll(ctx context.Context) {
+	var pollers sync.WaitGroup
+	for range w.pollers() {
+		p := &poller{work: w, runs: map[string]*groupRun{}}
+		pollers.Go(func() { p.poll(ctx) })
+	}
+	pollers.Wait()
+	w.invocations.Wait()
 }
 
 const (
@@ -39,7 +54,6 @@ const (
 
 // poll works until ctx ends.
 func (p *poller) poll(ctx context.Context) {
-	defer p.invocations.Wait()
 	for {
 		select {
 		case p.slots <- struct{}{}:
