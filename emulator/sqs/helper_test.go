@@ -230,6 +230,4 @@ func (b *bench) poll(queue *string) <-chan []types.Message {
 	return got
 }
 
-var allSystemAttributes = []types.MessageSystemAttributeName{"All"}
-
 func last(events []sqs.Event) sqs.Event { return events[len(events)-1] }

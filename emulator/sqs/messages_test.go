@@ -162,14 +162,10 @@ func TestReceiveMessageRefuses(t *testing.T) {
 		wantType[*types.InvalidAttributeName](b, err)
 		// The older parameter takes names of queue attributes, without effect.
 		b.send(queue, "a")
-		for name, code := range map[types.QueueAttributeName]string{"Colour": "InvalidAttributeName", "QueueArn": "", "Policy": ""} {
-			out, err := b.ReceiveMessage(b.ctx, &awssqs.ReceiveMessageInput{QueueUrl: queue, VisibilityTimeout: 1, AttributeNames: []types.QueueAttributeName{name}})
-			if code != "" {
-				b.wantCode(err, code)
-			} else if err != nil {
-				b.Errorf("%s: %v", name, err)
-			} else if len(out.Messages) > 0 && len(out.Messages[0].Attributes) > 0 {
-				b.Errorf("%s: %v", name, out.Messages[0].Attributes)
+		for name, code := range map[string]string{"Colour": "InvalidAttributeName", "QueueArn": "", "Policy": ""} {
+			_, answer, got := post(b.server, "AmazonSQS.ReceiveMessage", `{"QueueUrl":"`+*queue+`","VisibilityTimeout":0,"AttributeNames":["`+name+`"]}`)
+			if messages, _ := answer["Messages"].([]any); got != code || code == "" && (len(messages) != 1 || messages[0].(map[string]any)["Attributes"] != nil) {
+				b.Errorf("%s: %q %v, want %q and no attributes", name, got, answer, code)
 			}
 		}
 	})
