@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// difference is one thing in which the answers to one operation differ.
+type difference struct {
+	operation    operation
+	fifo         bool        // the queues' type
+	earlier      []operation // of the same sequence
+	path         string
+	ours, theirs string // "" where a server's answer does not have it
+}
+
+// what is the path without of which message, entry or group.
+func (d difference) what() string {
+	what, _, _ := strings.Cut(d.path, " of ")
+	return what
+}
+
+// signature is the same for differences that one mistake would make.
+func (d difference) signature() string {
+	if what := d.what(); what == pathReceived || what == "order" || what == pathSkipped {
+		return d.operation.Name + ": " + what
+	}
+	return fmt.Sprintf("%s: %s: %q, %q", d.operation.Name, d.what(), d.ours, d.theirs)
+}
+
+// differences compares two answers. Where one failed, or they are about
+// different messages, the rest would only repeat that.
+func differences(o operation, ours, theirs answer) (all []difference) {
+	for _, path := range []string{pathSkipped, pathError, pathReceived} {
+		if ours[path] != theirs[path] {
+			return []difference{{operation: o, path: path, ours: ours[path], theirs: theirs[path]}}
+		}
+	}
+	both := maps.Clone(ours)
+	maps.Copy(both, theirs)
+	for _, path := range slices.Sorted(maps.Keys(both)) {
+		what, of, ok := strings.Cut(path, " of ")
+		if failed := pathError + " of " + of; ok && what != pathError && ours[failed] != theirs[failed] {
+			continue // one refused the batch's entry
+		}
+		a, inOurs := ours[path]
+		b, inTheirs := theirs[path]
+		if a != b || inOurs != inTheirs {
+			all = append(all, difference{operation: o, path: path, ours: a, theirs: b})
+		}
+	}
+	return all
+}
+
+// check compares two servers.
+type check struct {
+	ours, theirs endpoint
+	accepted     []acceptance
+	run          string // begins the names of this run's queues
+	attempts     atomic.Int64
+	slots        chan struct{} // one for each sequence that may run at a time
+}
+
+func newCheck(ours, theirs endpoint, accepted []acceptance, run string, parallel int) *check {
+	return &check{ours: ours, theirs: theirs, accepted: accepted, run: run, slots: make(chan struct{}, parallel)}
+}
+
+// outcome is what became of one sequence.
+type outcome struct {
+	sequence sequence
+	// compared operations, less those skipped for want of a receipt handle;
+	// uncompared are those after an accepted difference that left the two
+	// servers' queues in different states.
+	compared, skipped, uncompared int
+	accepted                      map[string]int
+	// differences are those of the first operation that has any.
+	differences []difference
+	ours        []answer
+	theirs      []answer
+}
+
+// maxLate is how often a sequence that came late is run again.
+const maxLate = 5
+
+// compare runs the sequence on both servers, side by side, and compares the
+// answers. The error is errLate when the machine was too slow too often.
+func (c *check) compare(ctx context.Context, s sequence) (*outcome, error) {
+	c.slots <- struct{}{}
+	defer func() { <-c.slots }()
+	var failed error
+	for range maxLate {
+		prefix := fmt.Sprintf("%s-%d", c.run, c.attempts.Add(1))
+		out := &outcome{sequence: s, accepted: map[string]int{}}
+		var ourErr error
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			out.ours, ourErr = c.ours.run(ctx, s, prefix)
+		}()
+		var theirErr error
+		out.theirs, theirErr = c.theirs.run(ctx, s, prefix)
+		<-done
+		if failed = errors.Join(ourErr, theirErr); failed == nil {
+			c.judge(out)
+			return out, nil
+		}
+		if !errors.Is(failed, errLate) || ctx.Err() != nil {
+			return nil, failed
+		}
+	}
+	return nil, errLate
+}
+
+// judge compares the answers, as far as that makes sense.
+func (c *check) judge(out *outcome) {
+	for i, o := range out.sequence.operations {
+		if o.Name == "Pause" {
+			continue
+		}
+		out.compared++
+		if _, skipped := out.ours[i][pathSkipped]; skipped {
+			out.skipped++
+		}
+		diverged := false
+		for _, d := range differences(o, out.ours[i], out.theirs[i]) {
+			d.fifo, d.earlier = out.sequence.fifo, out.sequence.operations[:i]
+			entry := c.accepts(d)
+			if entry == nil {
+				out.differences = append(out.differences, d)
+				continue
+			}
+			out.accepted[entry.name]++
+			diverged = diverged || entry.diverges
+		}
+		if len(out.differences) > 0 {
+			return
+		}
+		if diverged {
+			out.uncompared = len(out.sequence.operations) - i - 1
+			return
+		}
+	}
+}
+
+func (c *check) accepts(d difference) *acceptance {
+	for i := range c.accepted {
+		if c.accepted[i].covers(d) {
+			return &c.accepted[i]
+		}
+	}
+	return nil
+}
