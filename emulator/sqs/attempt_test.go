@@ -40,6 +40,9 @@ func TestTheSameAttemptGetsTheSameMessages(t *testing.T) {
 		if e := last(b.events()); e.Kind != sqs.Visibility || e.Visibility != 30*time.Second {
 			b.Errorf("event %+v", e)
 		}
+		if third := b.receive(queue, attempt("x")); bodies(third) != "1 2" {
+			b.Errorf("received %q the third time", bodies(third))
+		}
 		time.Sleep(30*time.Second - time.Nanosecond) // counted from the second time
 		b.counts(queue, "1", "2", "0")
 		if err := b.delete(queue, first[0].ReceiptHandle); err != nil {

@@ -1,6 +1,7 @@
 package sqs_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -145,6 +146,28 @@ func TestTheLatestTenMoveTasksAreListed(t *testing.T) {
 		}
 		if got := len(b.tasks("dead", 3)); got != 3 {
 			b.Errorf("%d tasks, want 3", got)
+		}
+	})
+}
+
+func TestAnAccountHasAHundredActiveMoveTasks(t *testing.T) {
+	virtual(t, func(b *bench) {
+		start := func(i int) error {
+			dead := fmt.Sprint("dead-", i)
+			b.send(b.queue(dead), "a")
+			b.queue(fmt.Sprint("orders-", i), "RedrivePolicy", redrivePolicy(b.server.QueueARN(dead), 1))
+			_, err := b.move(dead, "orders-0", 1)
+			return err
+		}
+		for i := range 100 {
+			if err := start(i); err != nil {
+				b.Fatal(err)
+			}
+		}
+		wantType[*types.RequestThrottled](b, start(100))
+		time.Sleep(time.Second) // all are over
+		if err := start(101); err != nil {
+			b.Error(err)
 		}
 	})
 }
