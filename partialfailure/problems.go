@@ -37,17 +37,9 @@ func (st *Settlement) refuse(op, target string, err error) {
 		st.cutShort = true // Finish tells that
 		return
 	}
-	r := refusal{op: op, err: err}
-	var stops scope
-	r.cause, r.advice, stops = diagnose(op, target, err)
+	stops := st.note(op, target, err)
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	for _, told := range st.refusal {
-		if told.cause == r.cause && (told.op == op || stops == everyOperation) {
-			return
-		}
-	}
-	st.refusal = append(st.refusal, r)
 	if st.refused == nil {
 		st.refused = make(map[string]bool, 1)
 	}
@@ -59,6 +51,22 @@ func (st *Settlement) refuse(op, target string, err error) {
 			st.refused[o] = true
 		}
 	}
+}
+
+// note keeps an error of an operation to be told, and returns how much it
+// stops. Each cause is told once.
+func (st *Settlement) note(op, target string, err error) (stops scope) {
+	r := refusal{op: op, err: err}
+	r.cause, r.advice, stops = diagnose(op, target, err)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, told := range st.refusal {
+		if told.cause == r.cause && (told.op == op || stops == everyOperation) {
+			return stops
+		}
+	}
+	st.refusal = append(st.refusal, r)
+	return stops
 }
 
 // warnRefused tells the hooks what was refused during the batch.

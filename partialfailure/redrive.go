@@ -105,7 +105,8 @@ func (st *Settlement) redriveOf(arn string) (redrive, error) {
 			return a.value, nil
 		}
 		if st.redrive.kept(a) { // an answer of SQS to an earlier batch, which this one must tell of as well
-			st.refuse(opAttributes, arn, a.err)
+			// Told, but it stops nothing: what was unreachable then may not be now.
+			st.note(opAttributes, arn, a.err)
 			return redrive{}, a.err
 		}
 		// Another batch asked and had no time for the answer: this one asks itself.

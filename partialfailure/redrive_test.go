@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -153,6 +154,35 @@ func TestDryRunAsksNothingAtLaterAttempts(t *testing.T) {
 			if !results[i].VisibilitySet || results[i].VisibleIn != want {
 				t.Errorf("%s would be visible in %v (%v), want %v", results[i].Record.Body, results[i].VisibleIn, results[i].VisibilitySet, want)
 			}
+		}
+	})
+}
+
+// That SQS could not be reached for the policy once is no reason to make no
+// call at all in the batches that follow.
+func TestRule14AnEarlierBatchsErrorStopsNothing(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Fault = func(op string, _ *http.Request) (*http.Response, error) {
+			if op == "GetQueueAttributes" {
+				return nil, syscall.ECONNRESET
+			}
+			return nil, nil
+		}
+		f.Send("1:fail", "2:fail", "3:ok")
+		records := f.Receive(10)
+		for i := range records {
+			records[i].Attempt = 2
+		}
+		f.invoke(records[:1], byBody)
+		f.ForgetCalls()
+		results := f.invoke(records[1:], func(ctx context.Context, r batch.Record) error {
+			if r.Body == "3:ok" {
+				time.Sleep(200 * time.Millisecond) // the failure's call goes out meanwhile
+			}
+			return byBody(ctx, r)
+		})
+		if !results[0].VisibilitySet {
+			t.Errorf("the visibility of %+v was not set; calls %v", results[0], f.Calls())
 		}
 	})
 }
