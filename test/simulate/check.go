@@ -36,12 +36,16 @@ const (
 	// Once: a delivery is handled once at most, and has one outcome, which the
 	// response, the hooks and the log agree on.
 	Once Invariant = "a delivery has one outcome"
-	// Spaced: what failed does not come back before its backoff.
+	// Spaced: what failed comes back when its backoff is over.
 	Spaced Invariant = "failures come back after their backoff"
+	// Told: SQS is told of every failure when it comes back, if it listens.
+	Told Invariant = "the visibility of every failure is set"
+	// Prompt: the response does not wait when there is nothing to wait for.
+	Prompt Invariant = "the response does not wait for nothing"
 )
 
 // Invariants are all of them.
-var Invariants = []Invariant{Kept, Earned, Final, Ordered, Punctual, Counted, Bounded, Frugal, Drained, Once, Spaced}
+var Invariants = []Invariant{Kept, Earned, Final, Ordered, Punctual, Counted, Bounded, Frugal, Drained, Once, Spaced, Told, Prompt}
 
 // Violation is a moment of a history that breaks an invariant.
 type Violation struct {
@@ -55,7 +59,7 @@ func Check(h *History) []Violation {
 	c := newChecker(h)
 	for _, check := range []func(){
 		c.deletions, c.losses, c.deadLetters, c.repetitions, c.groups, c.responses,
-		c.attempts, c.visibilities, c.calls, c.end, c.outcomes, c.spacing,
+		c.attempts, c.bounds, c.calls, c.end, c.outcomes, c.spacing, c.waits,
 	} {
 		check()
 	}

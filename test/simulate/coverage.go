@@ -104,6 +104,9 @@ func (c Coverage) invocation(i *Invocation) {
 	if i.Err != nil {
 		c["invocation: answers with an error"]++
 	}
+	if i.Batch.Records > 0 && len(i.Records) > 0 && i.heldTwice(i.Records[0].MessageID) {
+		c["message twice in one batch"]++
+	}
 	for _, o := range i.Results {
 		c["outcome: "+o.Outcome.String()]++
 		switch {

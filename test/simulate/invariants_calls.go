@@ -41,48 +41,27 @@ func (c *checker) attempts() {
 	}
 }
 
-// maxVisibility is SQS's limit, of one timeout and of all since the receive.
-const maxVisibility = 43_200
-
-// visibilities: Bounded.
-func (c *checker) visibilities() {
-	for _, i := range c.Invocations {
-		for _, call := range i.Calls {
-			if call.Operation != "ChangeMessageVisibilityBatch" {
-				continue
-			}
-			for _, e := range call.Entries {
-				d := c.deliveries[e.Receipt]
-				if d == nil {
-					c.violated(Bounded, call.Began, "visibility of a receipt handle that the queue did not give")
-					continue
-				}
-				total := call.Began.At.Add(time.Duration(e.Seconds) * time.Second).Sub(d.received.At)
-				if e.Seconds < 0 || e.Seconds > maxVisibility || total > maxVisibility*time.Second {
-					c.violated(Bounded, call.Began, "%v shall be hidden for %d s, %v after its receipt", d.story, e.Seconds, total)
-				}
-			}
-		}
-	}
-}
-
-// tries is how often a call may be made for one: three by the toolkit for
-// entries that fail, three by the SDK for calls that do.
-const tries = 9
+// tries is how often the toolkit makes a call for entries that fail, and the
+// SDK one that fails as a whole.
+const tries = 3
 
 // calls: Frugal.
 func (c *checker) calls() {
 	for _, i := range c.Invocations {
 		count := map[string]int{}
-		failed := map[string]int{}
+		failed := map[string]int{}    // as a whole
+		partly := map[string]int{}    // some of the entries
 		confirmed := map[string]int{} // visibility changes by receipt handle
 		for _, call := range i.Calls {
 			if i.Answered.Came() && i.Answered.Before(call.Began) {
 				c.violated(Frugal, call.Began, "invocation %d calls %s after its response", i.Number, call.Operation)
 			}
 			count[call.Operation]++
-			if call.Err != "" || !call.Ended.Came() || slices.ContainsFunc(call.Entries, func(e Entry) bool { return !e.OK }) {
+			switch {
+			case call.Err != "" || !call.Ended.Came():
 				failed[call.Operation]++
+			case !call.clean():
+				partly[call.Operation]++
 			}
 			for _, e := range call.Entries {
 				if e.OK && call.Operation == "ChangeMessageVisibilityBatch" {
@@ -91,18 +70,18 @@ func (c *checker) calls() {
 			}
 		}
 		for receipt, n := range confirmed {
-			if n > 1 {
-				c.violated(Frugal, i.Began, "invocation %d sets the visibility of message %v %d times", i.Number, c.deliveries[receipt].story, n)
+			if d := c.deliveries[receipt]; n > 1 && d != nil {
+				c.violated(Frugal, i.Began, "invocation %d sets the visibility of %v %d times", i.Number, d.story, n)
 			}
 		}
 		if i.Killed.Came() || len(i.Results) == 0 {
 			continue // what it wanted is not known
 		}
 		for operation, n := range count {
-			least := i.needs(operation)
-			if n-failed[operation] > least || n > least*tries {
-				c.violated(Frugal, i.Answered, "invocation %d makes %d calls of %s, %d of which failed; %d are enough",
-					i.Number, n, operation, failed[operation], least)
+			enough := c.needs(i, operation)
+			if n-failed[operation]-partly[operation] > enough || partly[operation] > enough*tries || n > enough*tries*tries {
+				c.violated(Frugal, i.Answered, "invocation %d makes %d calls of %s, of which %d failed and %d did in part; %d are enough",
+					i.Number, n, operation, failed[operation], partly[operation], enough)
 			}
 		}
 	}
@@ -112,40 +91,45 @@ func (c *checker) calls() {
 const lingers = 50 * time.Millisecond
 
 // needs is how many calls of an operation a batch may make, were all of them
-// answered well: one for ten records, and one for each 50 ms in which some
-// failed, since they do not wait for longer.
-func (i *Invocation) needs(operation string) int {
+// answered well: one for each full ten, and one at the end of each 50 ms that
+// began with a failure; what was not started, and what waited for a dead letter
+// in its way, comes on top.
+func (c *checker) needs(i *Invocation, operation string) int {
 	var when []time.Time
-	late, done, permanent, retried := 0, 0, 0, 0
+	failures, notStarted, done, dead, retried := 0, 0, 0, 0, 0
 	for _, o := range i.Results {
 		switch o.Outcome {
-		case batch.Succeeded, batch.Dropped, batch.DeadLettered:
+		case batch.NotStarted:
+			notStarted++
+		case batch.Skipped:
+			failures++ // with the one before it
+		case batch.Succeeded:
 			done++
-		case batch.NotStarted, batch.Abandoned, batch.Skipped:
-			late++
 		default:
 			when = append(when, o.FailedAt)
+			failures++
 		}
-		if o.Outcome == batch.DeadLettered {
-			permanent++
-			when = append(when, o.FailedAt)
+		if o.Outcome == batch.Dropped || o.Outcome == batch.DeadLettered {
+			done++
+		}
+		if d := c.deliveries[o.Receipt]; d != nil && d.endedAs(ForGood, i.Answered) || o.Outcome == batch.Retry && d.plan.Malformed {
+			dead++
 		}
 		if o.Attempt > 1 {
 			retried++
 		}
 	}
-	// Failures of one moment may be split by the end of a wait, by the answer
-	// about a dead letter, and by the end of the batch.
-	bound := func(n int) int { return min(n, (n+9)/10+2*windows(when)+3) }
+	waits := windows(when)
 	switch operation {
 	case "ChangeMessageVisibilityBatch":
-		return bound(len(when) + late)
+		sent := min(dead, dead/10+waits) // each answer about dead letters may begin a wait of its own
+		return min(failures+notStarted, failures/10+waits+sent+(notStarted+9)/10)
 	case "SendMessageBatch":
-		return bound(len(when) + late)
+		return min(dead, dead/10+waits)
 	case "DeleteMessageBatch":
 		return (done+9)/10 + 1
 	case "GetQueueAttributes":
-		return min(1, permanent+retried+len(when)+late)
+		return min(1, dead+retried)
 	}
 	return 0
 }
@@ -155,7 +139,7 @@ func windows(when []time.Time) (n int) {
 	slices.SortFunc(when, time.Time.Compare)
 	var end time.Time
 	for _, t := range when {
-		if n == 0 || t.After(end) {
+		if n == 0 || !t.Before(end) {
 			n++
 			end = t.Add(lingers)
 		}

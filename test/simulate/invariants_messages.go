@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -100,6 +99,7 @@ func (c *checker) last() Moment {
 // repetitions: Final.
 func (c *checker) repetitions() {
 	for _, i := range c.Invocations {
+		c.ownDeletes(i)
 		if !i.arrived() {
 			continue
 		}
@@ -116,6 +116,20 @@ func (c *checker) repetitions() {
 			if again := c.handledAgain(d); again != nil && verdict.Err == nil {
 				c.violated(Final, again.Started, "%v is handled again, after a success whose response had arrived", d.story)
 			}
+		}
+	}
+}
+
+// ownDeletes: where the function fails to keep what failed, it deletes what is
+// done by itself.
+func (c *checker) ownDeletes(i *Invocation) {
+	if !c.Plan.Functions[i.Function].DeleteSucceeded || i.Err == nil || i.Killed.Came() || !i.clean() {
+		return
+	}
+	for _, o := range i.Results {
+		d := c.deliveries[o.Receipt]
+		if d != nil && o.Outcome.Done() && !d.gone.Before(i.Answered) && !c.shown(d, i.Answered) {
+			c.violated(Final, i.Answered, "%v is %v, and was not deleted before invocation %d failed", d.story, o.Outcome, i.Number)
 		}
 	}
 }
@@ -173,32 +187,4 @@ func (i *Invocation) heldTwice(id string) bool {
 		}
 	}
 	return n > 1
-}
-
-// spacing: Spaced.
-func (c *checker) spacing() {
-	next := map[string][]Event{} // receives by message
-	for _, e := range c.Events {
-		if e.Kind == sqs.Received && c.messages[e.MessageID] != nil {
-			next[e.MessageID] = append(next[e.MessageID], e)
-		}
-	}
-	for _, i := range c.Invocations {
-		for _, o := range i.Results {
-			d := c.deliveries[o.Receipt]
-			if d == nil || !o.VisibilitySet || d.received.Visibility == 0 || i.heldTwice(o.MessageID) ||
-				o.Outcome != batch.Retry && o.Outcome != batch.Abandoned {
-				continue
-			}
-			due := o.FailedAt.Add(o.VisibleIn)
-			for _, e := range next[o.MessageID] {
-				if d.received.Before(e.Moment) && e.At.After(o.FailedAt) && e.At.Before(due) {
-					c.violated(Spaced, e.Moment, "%v failed and is due after %v, but received %v after its failure", d.story, o.VisibleIn, e.At.Sub(o.FailedAt).Round(time.Millisecond))
-				}
-			}
-			if least := c.leastBackoff(d, o); o.VisibleIn < least {
-				c.violated(Spaced, i.Answered, "%v failed and comes back after %v, its backoff is %v at least", d.story, o.VisibleIn, least)
-			}
-		}
-	}
 }

@@ -2,9 +2,7 @@ package simulate
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
-	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 )
@@ -69,11 +67,11 @@ func (c *checker) outcome(i *Invocation, o Outcome) {
 	case batch.Dropped:
 		ok = end == ForGood && d.function.OnPermanent == "drop"
 	case batch.NotStarted:
-		ok = !handled
+		ok = !handled && !c.groupFailed(i, d)
 	case batch.Skipped:
-		ok = !handled && d.queue.FIFO()
+		ok = !handled && d.queue.FIFO() && c.groupFailed(i, d)
 	case batch.Abandoned:
-		ok = handled && (end == "" || !c.inTime(d.handlings[0]))
+		ok = handled && (end == "" || !c.inTime(d.handlings[0])) && !i.Answered.At.Before(d.handlings[0].Allowed)
 	}
 	if !ok {
 		c.violated(Once, i.Answered, "%v is %v in invocation %d, but its handler %s", d.story, o.Outcome, i.Number, said(handled, end))
@@ -132,19 +130,22 @@ func (c *checker) response(i *Invocation) {
 	}
 }
 
+// groupFailed tells whether a record of the same FIFO group failed before d in
+// its batch, so that d is skipped.
+func (c *checker) groupFailed(i *Invocation, d *delivery) bool {
+	for _, o := range i.Results {
+		before := c.deliveries[o.Receipt]
+		switch {
+		case before == d || before == nil:
+			return false
+		case !d.queue.FIFO() || before.sent.MessageGroupID != d.sent.MessageGroupID:
+		case o.Outcome != batch.Succeeded && o.Outcome != batch.NotStarted:
+			return true
+		}
+	}
+	return false
+}
+
 // startedLate tells whether a record may fail without its handler having been
 // called: its time was over when that was to begin.
 func (d *delivery) startedLate() bool { return d.function.SlowHook > 0 }
-
-// leastBackoff is the least time after which a failure comes back.
-func (c *checker) leastBackoff(d *delivery, o Outcome) time.Duration {
-	want := time.Second
-	var after *batch.RetryAfterError
-	switch b := backoff(d.function.Backoff, c.Plan.Seed); {
-	case o.Outcome == batch.Retry && len(d.handlings) > 0 && errors.As(d.handlings[0].Err, &after):
-		want = after.After
-	case b != nil && d.function.Backoff != "panics":
-		want = max(want, b(o.Attempt))
-	}
-	return min(want, 11*time.Hour) // what is longer is cut to what SQS takes
-}

@@ -59,7 +59,7 @@ func respond(change func(report, event) report) Mutant {
 func ask(operation string, change func(call map[string]any)) Mutant {
 	return Mutant{Transport: func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+operation) {
+			if !isCall(r, operation) {
 				return next.RoundTrip(r)
 			}
 			call := body(r)
@@ -67,6 +67,23 @@ func ask(operation string, change func(call map[string]any)) Mutant {
 			return next.RoundTrip(with(r, call))
 		})
 	}}
+}
+
+func isCall(r *http.Request, operation string) bool {
+	return r.Header.Get("X-Amz-Target") == "AmazonSQS."+operation
+}
+
+// confirmed is an answer by which every entry of a batch call succeeded.
+func confirmed(r *http.Request) *http.Response {
+	var answer struct{ Successful []any }
+	for _, e := range entries(body(r)) {
+		answer.Successful = append(answer.Successful, map[string]any{"Id": e["Id"]})
+	}
+	b, err := json.Marshal(answer)
+	if err != nil {
+		panic(err)
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(b)), Request: r}
 }
 
 func body(r *http.Request) (call map[string]any) {

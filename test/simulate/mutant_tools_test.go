@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -89,7 +88,7 @@ func deleteFirst() Mutant {
 	})
 	m.Transport = func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".SendMessageBatch") {
+			if isCall(r, "SendMessageBatch") {
 				for _, e := range entries(body(r)) {
 					if v, ok := known.Load(e["MessageBody"]); ok {
 						at := v.(place)
@@ -129,7 +128,7 @@ func heartbeats(next Invoke, connection http.RoundTripper) Invoke {
 // entryByEntry makes a visibility call for each entry.
 func entryByEntry(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".ChangeMessageVisibilityBatch") {
+		if !isCall(r, "ChangeMessageVisibilityBatch") {
 			return next.RoundTrip(r)
 		}
 		call := body(r)

@@ -52,7 +52,7 @@ var mutants = []mutantCase{
 		}
 		return r
 	})},
-	{"fails when a record failed", Final, Mutant{Invoke: func(next Invoke, _ http.RoundTripper) Invoke {
+	{"reports every record when one failed", Final, Mutant{Invoke: func(next Invoke, _ http.RoundTripper) Invoke {
 		return func(ctx context.Context, payload []byte) ([]byte, error) {
 			response, err := next(ctx, payload)
 			if len(readReport(response).BatchItemFailures) > 0 {
@@ -94,6 +94,15 @@ var mutants = []mutantCase{
 	{"has another backoff than is configured", Spaced, Mutant{Config: func(c *handler.Config) {
 		c.Backoff = partialfailure.Constant(time.Second)
 	}}},
+	{"answers its visibility calls by itself", Told, Mutant{Transport: func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if isCall(r, "ChangeMessageVisibilityBatch") {
+				return confirmed(r), nil
+			}
+			return next.RoundTrip(r)
+		})
+	}}},
+	{"takes its time", Prompt, afterwards(func(context.Context, report) { time.Sleep(20 * time.Millisecond) })},
 	{"goes on calling SQS after the response", Frugal, Mutant{Invoke: func(next Invoke, connection http.RoundTripper) Invoke {
 		return func(ctx context.Context, payload []byte) ([]byte, error) {
 			late := hide(context.WithoutCancel(ctx), readEvent(payload))
@@ -149,8 +158,11 @@ func TestMutants(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			for s := range uint64(within) {
-				violations := Check(RunInBubble(t, Generate(s), m.mutant))
-				for _, v := range violations {
+				h, err := RunInBubble(t, Generate(s), m.mutant)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, v := range Check(h) {
 					if v.Invariant == m.caught {
 						t.Logf("caught in history %d: %s", s+1, v.Text)
 						return

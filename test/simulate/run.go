@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -52,7 +53,7 @@ func Run(p Plan, mutant Mutant) (*History, error) {
 	d.close()
 	w.count()
 	w.server.ClearFaults()
-	return w.rec.h, w.readDead()
+	return w.rec.h, errors.Join(w.sendErr, w.readDead())
 }
 
 // world is what a plan is carried out in.
@@ -69,15 +70,12 @@ type world struct {
 
 func (w *world) createQueues() error {
 	for _, name := range w.plan.deadLetterQueues() {
-		if err := w.create(name, nil); err != nil {
+		if err := w.create(name, map[string]string{}); err != nil {
 			return err
 		}
 	}
 	for _, q := range w.plan.Queues {
-		attributes := map[string]string{
-			"VisibilityTimeout":      fmt.Sprint(int(q.Visibility.Seconds())),
-			"MessageRetentionPeriod": "1209600",
-		}
+		attributes := map[string]string{"VisibilityTimeout": fmt.Sprint(int(q.Visibility.Seconds()))}
 		if q.MaxReceive > 0 {
 			attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, w.server.QueueARN(q.DeadLetters), q.MaxReceive)
 		}
@@ -89,14 +87,11 @@ func (w *world) createQueues() error {
 }
 
 func (w *world) create(name string, attributes map[string]string) error {
-	in := &awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes}
+	attributes["MessageRetentionPeriod"] = "1209600" // nothing shall expire
 	if strings.HasSuffix(name, ".fifo") {
-		if in.Attributes == nil {
-			in.Attributes = map[string]string{}
-		}
-		in.Attributes["FifoQueue"] = "true"
+		attributes["FifoQueue"] = "true"
 	}
-	_, err := w.own.CreateQueue(context.Background(), in)
+	_, err := w.own.CreateQueue(context.Background(), &awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
 	return err
 }
 
@@ -200,5 +195,5 @@ func (w *world) readDead() error {
 			}
 		}
 	}
-	return w.sendErr
+	return nil
 }

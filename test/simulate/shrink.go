@@ -46,7 +46,7 @@ func (s *shrinker) try(change func(*Plan)) bool {
 	s.budget--
 	p := s.plan.clone()
 	change(&p)
-	if reflect.DeepEqual(p, s.plan) || !s.fails(p) {
+	if reflect.DeepEqual(p, s.plan) || !p.sound() || !s.fails(p) {
 		return false
 	}
 	s.plan = p
@@ -98,6 +98,7 @@ func (s *shrinker) acts() {
 			}
 			s.try(func(p *Plan) { act(p).Takes, act(p).Heeds = 0, false })
 		}
+		s.try(func(p *Plan) { p.Messages[m].Malformed = false })
 		s.try(func(p *Plan) { p.Messages[m].Attributes = 0 })
 		s.try(func(p *Plan) { p.Messages[m].Delay = 0 })
 		s.try(func(p *Plan) { p.Messages[m].At = 0 })
@@ -112,6 +113,7 @@ func (s *shrinker) simpler() {
 		s.try(func(p *Plan) { p.Functions[i].Environments = 1 })
 	}
 	for i := range s.plan.Queues {
+		s.try(func(p *Plan) { p.Queues[i].MaxReceive, p.Queues[i].DeadLetters = 0, "" })
 		s.zero(func(p *Plan) any { return &p.Queues[i] }, "Name", "Visibility", "Function", "Report", "BatchSize", "Window")
 		s.try(func(p *Plan) { p.Queues[i].BatchSize, p.Queues[i].Window = 10, 0 })
 	}
@@ -134,6 +136,23 @@ func (s *shrinker) zero(of func(*Plan) any, but ...string) {
 			s.try(func(p *Plan) { reflect.ValueOf(of(p)).Elem().Field(f).SetZero() })
 		}
 	}
+}
+
+// sound tells whether a plan makes sense: it has a message, policies are whole,
+// and something takes out what can never be handled.
+func (p *Plan) sound() bool {
+	for _, q := range p.Queues {
+		if (q.MaxReceive > 0) != (q.DeadLetters != "") {
+			return false
+		}
+	}
+	for _, m := range p.Messages {
+		q := p.Queues[m.Queue]
+		if f := p.Functions[q.Function]; m.Malformed && f.JSON && !p.endsMalformed(q, f) {
+			return false
+		}
+	}
+	return len(p.Messages) > 0
 }
 
 func (p Plan) clone() Plan {

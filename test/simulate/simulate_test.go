@@ -14,6 +14,7 @@ import (
 var (
 	seed      = flag.Uint64("seed", 1, "the seed of the first history; each has the next")
 	histories = flag.Int("histories", 200, "how many histories")
+	shrink    = flag.Bool("shrink", true, "make a plan that goes wrong smaller")
 	workers   = flag.Int("workers", 2, "how many at a time")
 )
 
@@ -53,7 +54,10 @@ func TestSimulate(t *testing.T) {
 // simulate carries out the plan of a seed, and reports what went wrong.
 func simulate(t *testing.T, seed uint64) *History {
 	p := Generate(seed)
-	h := RunInBubble(t, p, Mutant{})
+	h, err := RunInBubble(t, p, Mutant{})
+	if err != nil {
+		t.Fatalf("seed %d: the plan cannot be carried out: %v\n%v", seed, err, p)
+	}
 	if violations := Check(h); len(violations) > 0 {
 		t.Error(explain(t, h, violations[0], Mutant{}))
 	}
@@ -71,9 +75,16 @@ const (
 
 // explain shrinks a plan that went wrong, and tells what is left.
 func explain(t *testing.T, h *History, v Violation, mutant Mutant) string {
-	smaller := Shrink(h.Plan, shrinkTries, func(p Plan) bool {
+	tries := shrinkTries
+	if !*shrink {
+		tries = 0
+	}
+	smaller := Shrink(h.Plan, tries, func(p Plan) bool {
 		for range shrinkRuns {
-			again := RunInBubble(t, p, mutant)
+			again, err := RunInBubble(t, p, mutant)
+			if err != nil {
+				return false // it makes no sense
+			}
 			for _, w := range Check(again) {
 				if w.Invariant == v.Invariant {
 					h, v = again, w

@@ -61,6 +61,8 @@ func (g generator) kind(f *sqs.Fault) {
 	kinds := faultKinds(f.Operation)
 	f.Kind = pick(g, append(kinds, kinds[len(kinds)-1])...) // the last ones twice as often
 	switch f.Kind {
+	case sqs.DuplicateDelivery:
+		f.Probability = max(f.Probability, 0.3)
 	case sqs.Latency:
 		f.Latency = pick(g, time.Millisecond, 80*time.Millisecond, 400*time.Millisecond, 2*time.Second, 10*time.Second)
 	case sqs.Failure:

@@ -1,0 +1,173 @@
+package simulate
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// maxVisibility is SQS's limit, of one timeout and of all since the receive.
+const maxVisibility = 43_200 * time.Second
+
+// bounds: Bounded.
+func (c *checker) bounds() {
+	for _, i := range c.Invocations {
+		for _, call := range i.Calls {
+			if call.Operation != "ChangeMessageVisibilityBatch" {
+				continue
+			}
+			at := call.Began
+			if call.Ended.Came() && call.Err == "" {
+				at = call.Ended // it took effect after Began, and nothing in between was too late
+			}
+			for _, e := range call.Entries {
+				d := c.deliveries[e.Receipt]
+				if d == nil {
+					c.violated(Bounded, at, "visibility of a receipt handle that the queue did not give")
+					continue
+				}
+				timeout := time.Duration(e.Seconds) * time.Second
+				total := at.At.Add(timeout).Sub(d.received.At)
+				if timeout < 0 || timeout > maxVisibility || total > maxVisibility {
+					c.violated(Bounded, at, "%v shall be hidden for %d s, %v after its receipt", d.story, e.Seconds, total)
+				}
+			}
+		}
+	}
+}
+
+// spacing: Spaced and Told.
+func (c *checker) spacing() {
+	received := map[string][]Event{} // by message
+	for _, e := range c.Events {
+		if e.Kind == sqs.Received && c.messages[e.MessageID] != nil {
+			received[e.MessageID] = append(received[e.MessageID], e)
+		}
+	}
+	for _, i := range c.Invocations {
+		if i.Killed.Came() {
+			continue
+		}
+		set := i.visibilitySet()
+		for _, o := range i.Results {
+			d := c.deliveries[o.Receipt]
+			if d == nil || o.Outcome.Done() {
+				continue
+			}
+			at := set[o.Receipt]
+			if o.VisibilitySet && !at.set {
+				c.violated(Told, i.Answered, "%v: the toolkit says that its visibility was set, SQS never did", d.story)
+			}
+			if !at.set && i.clean() && i.Answered.At.Before(i.Batch.Times.SettleBy) {
+				c.violated(Told, i.Answered, "%v is %v, and its visibility was not set, though no call failed", d.story, o.Outcome)
+			}
+			if at.set && o.VisibilitySet && (o.Outcome == batch.Retry || o.Outcome == batch.Abandoned) && d.received.Visibility > 0 && !i.heldTwice(o.MessageID) {
+				c.spaced(d, o, at, received[o.MessageID])
+			}
+		}
+	}
+}
+
+// spaced looks at a failure whose visibility was set.
+func (c *checker) spaced(d *delivery, o Outcome, at appearance, received []Event) {
+	i := d.invocation
+	due := o.FailedAt.Add(o.VisibleIn)
+	if at.hidden && !at.appears.Before(due.Add(time.Second)) {
+		c.violated(Spaced, i.Answered, "%v failed and is due after %v, but appears %v after its failure", d.story, o.VisibleIn, at.appears.Sub(o.FailedAt))
+	}
+	for _, e := range received {
+		if d.received.Before(e.Moment) && e.At.After(o.FailedAt) && e.At.Before(due) {
+			c.violated(Spaced, e.Moment, "%v failed and is due after %v, but is received %v after its failure", d.story, o.VisibleIn, e.At.Sub(o.FailedAt))
+		}
+	}
+	if least := c.leastBackoff(d, o); o.VisibleIn < least {
+		c.violated(Spaced, i.Answered, "%v failed and comes back after %v, its backoff is %v at least", d.story, o.VisibleIn, least)
+	}
+}
+
+// leastBackoff is the least time after which a failure comes back.
+func (c *checker) leastBackoff(d *delivery, o Outcome) time.Duration {
+	want := time.Second
+	var after *batch.RetryAfterError
+	switch b := backoff(d.function.Backoff, c.Plan.Seed); {
+	case o.Outcome == batch.Retry && len(d.handlings) > 0 && errors.As(d.handlings[0].Err, &after):
+		want = after.After
+	case b != nil && d.function.Backoff != "panics":
+		want = max(want, b(o.Attempt))
+	}
+	return min(want, 11*time.Hour) // what is longer is cut to what SQS takes
+}
+
+// appearance is what the toolkit wanted when it set a record's visibility.
+type appearance struct {
+	appears time.Time
+	hidden  bool // not shown at once
+	set     bool // SQS confirmed it before the response
+}
+
+// visibilitySet returns what was asked for, by receipt handle. A time counts
+// from the first try: the SDK repeats a call that fails as it is.
+func (i *Invocation) visibilitySet() map[string]appearance {
+	type request struct {
+		receipt string
+		seconds int
+	}
+	first := map[request]time.Time{}
+	set := map[string]appearance{}
+	for _, call := range i.Calls {
+		if call.Operation != "ChangeMessageVisibilityBatch" {
+			continue
+		}
+		for _, e := range call.Entries {
+			r := request{e.Receipt, e.Seconds}
+			if _, again := first[r]; !again {
+				first[r] = call.Began.At
+			}
+			if e.OK && call.Ended.Before(i.Answered) {
+				set[e.Receipt] = appearance{first[r].Add(time.Duration(e.Seconds) * time.Second), e.Seconds > 0, true}
+			}
+		}
+	}
+	return set
+}
+
+// clean tells whether every call of the invocation was answered well.
+func (i *Invocation) clean() bool {
+	return !slices.ContainsFunc(i.Calls, func(c *Call) bool { return !c.clean() })
+}
+
+func (c *Call) clean() bool {
+	return c.Ended.Came() && c.Err == "" && !slices.ContainsFunc(c.Entries, func(e Entry) bool { return !e.OK })
+}
+
+// waits: Prompt.
+func (c *checker) waits() {
+	for _, i := range c.Invocations {
+		f := c.Plan.Functions[i.Function]
+		// Invocations of one environment wait for each other's question about the queue.
+		if i.Killed.Came() || !i.Answered.Came() || !i.clean() || f.SlowHook > 0 || f.PerEnvironment > 1 {
+			continue
+		}
+		last, running := i.Began.At, false
+		latest := func(t time.Time) {
+			if t.After(last) {
+				last = t
+			}
+		}
+		for _, call := range i.Calls {
+			latest(call.Ended.At)
+		}
+		for _, h := range c.Handlings {
+			if h.Invocation == i {
+				running = running || !h.Ended.Before(i.Answered)
+				latest(h.Ended.At)
+			}
+		}
+		if !running && i.Answered.At.After(last) {
+			c.violated(Prompt, i.Answered, "invocation %d answers %v after its last handler and its last call were over", i.Number, i.Answered.At.Sub(last))
+		}
+	}
+}
