@@ -123,8 +123,7 @@ func (a answer) received(n *session, queue int, messages []types.Message) {
 		for name, v := range m.Attributes {
 			a[name+suffix] = n.systemAttribute(m, name, v)
 		}
-		if n.fifo {
-			group := m.Attributes["MessageGroupId"]
+		if group, told := m.Attributes["MessageGroupId"]; n.fifo && told {
 			order[group] = append(order[group], of)
 		}
 	}

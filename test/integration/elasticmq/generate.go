@@ -24,23 +24,24 @@ type generator struct {
 
 const (
 	maxSent   = 10 // messages a sequence, batches included
-	maxPhases = 4  // before the ending
+	maxPhases = 3  // before the ending
 )
 
 // generate makes the sequence of that number; the same for the same arguments.
 func generate(seed uint64, index int) sequence {
 	rng := rand.New(rand.NewPCG(seed, uint64(index)))
 	g := &generator{rng: rng, groups: 1, group: map[string]string{}, fifo: rng.IntN(5) >= 3, deadLetters: rng.IntN(5) < 2}
+	// One kind of limit by turns, so that a run of some length has them all.
+	limit, at := limits[index%len(limits)], 1+rng.IntN(6)
+	limit.suit(g)
 	if g.fifo {
 		g.groups += rng.IntN(3)
 		g.content = rng.IntN(2) == 0
 	}
 	g.made = sequence{seed: seed, index: index, fifo: g.fifo}
 	g.setUp()
-	// One kind of limit by turns, so that a run of some length has them all.
-	limit, at := limits[index%len(limits)], 1+rng.IntN(6)
 	for i := range 6 + rng.IntN(9) {
-		if i == at && limit.suits(g) {
+		if i == at {
 			for _, o := range limit.make(g) {
 				g.add(o)
 			}

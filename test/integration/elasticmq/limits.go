@@ -19,10 +19,21 @@ const (
 	onStandard
 	onFIFO
 	onDeadLetters // queues with a dead-letter queue
+	onFIFODeadLetters
 )
 
-func (l limit) suits(g *generator) bool {
-	return l.on == everywhere || l.on == onStandard && !g.fifo || l.on == onFIFO && g.fifo || l.on == onDeadLetters && g.deadLetters
+// suit gives the sequence the queues that the limit needs.
+func (l limit) suit(g *generator) {
+	switch l.on {
+	case onStandard:
+		g.fifo = false
+	case onFIFO:
+		g.fifo = true
+	case onDeadLetters:
+		g.deadLetters = true
+	case onFIFODeadLetters:
+		g.fifo, g.deadLetters = true, true
+	}
 }
 
 // limits has them all. Sequences take turns.
@@ -219,7 +230,7 @@ func receiptLimits() []limit {
 	// A message that was deleted, and one that is visible again.
 	return append(all,
 		limit{onFIFO, func(g *generator) []operation { return g.release() }},
-		limit{onDeadLetters, func(g *generator) []operation {
+		limit{onFIFODeadLetters, func(g *generator) []operation {
 			policy := map[string]string{"RedrivePolicy": `{"deadLetterTargetArn":"{arn:1}","maxReceiveCount":1}`}
 			return append([]operation{{Name: "SetQueueAttributes", Attributes: policy}}, g.release()...)
 		}},

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/test/integration/internal/elasticmq"
+	"github.com/sqsbatch/sqsbatch/test/internal/elasticmq"
 )
 
 type options struct {

@@ -1,0 +1,72 @@
+// Command throughput measures the emulator beside ElasticMQ: messages a second
+// over loopback, and what a waiting message costs in memory and time. Both
+// servers are processes of their own, both get the same requests over the same
+// number of connections, and take turns within the same minutes, since a shared
+// machine is not the same from one minute to the next.
+//
+//	go run ./test/throughput -elasticmq
+//	go run ./test/throughput            (the emulator alone, without Java)
+//
+// The requests come from a client of its own that keeps to what the network
+// needs (wire.go): the SDK's work for each call is the same for both servers,
+// and would hide what they differ in. What is left through the SDK is measured too.
+//
+// It ends with 1 when a bound is missed: with -elasticmq, four times ElasticMQ's
+// rates at batches of ten; and 1 KiB beside its body for a waiting message.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+type options struct {
+	elasticmq   bool
+	rounds      int
+	duration    time.Duration // of one measurement
+	warmup      time.Duration // of each kind of call, before the first
+	connections int
+	body        int
+	waiting     int // messages, for memory and the cost of calls
+}
+
+func main() {
+	var o options
+	flag.BoolVar(&o.elasticmq, "elasticmq", false, "measure ElasticMQ too (needs Java, and Maven for the first time)")
+	flag.IntVar(&o.rounds, "rounds", 7, "how often each thing is measured; medians are reported")
+	flag.DurationVar(&o.duration, "duration", 2*time.Second, "how long one measurement takes")
+	flag.DurationVar(&o.warmup, "warmup", 30*time.Second, "how long each server is called before anything is measured: Java compiles what is called often")
+	flag.IntVar(&o.connections, "connections", 8, "how many connections call at a time")
+	flag.IntVar(&o.body, "body", 1024, "bytes of a message's body, for throughput")
+	flag.IntVar(&o.waiting, "waiting", 1_000_000, "how many messages wait, for memory and the cost of calls; 0 leaves that out")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "throughput:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) error {
+	if o.rounds < 1 || o.connections < 1 || o.body < 1 || o.duration <= 0 || o.waiting < 0 {
+		return errors.New("-rounds, -connections, -body and -duration must be positive, -waiting not negative")
+	}
+	fmt.Printf("%s/%s, %d CPUs, %s\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+	starters := []starter{{"emulator", startEmulator}}
+	if o.elasticmq {
+		starters = append(starters, starter{"ElasticMQ", startElasticMQ})
+	}
+	missed := compareRates(ctx, o, starters)
+	if o.waiting > 0 && ctx.Err() == nil {
+		missed = errors.Join(missed, compareWaiting(ctx, o, starters))
+	}
+	return missed
+}
