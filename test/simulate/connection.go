@@ -28,6 +28,9 @@ func (c *connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	if i == nil || c.env.isDead() {
 		return nil, errReset
 	}
+	if err := r.Context().Err(); err != nil {
+		return nil, err // a real connection sends nothing then, so it is no call
+	}
 	call, err := readCall(r)
 	if err != nil {
 		return nil, err
