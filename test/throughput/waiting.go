@@ -65,6 +65,11 @@ func waitingOn(ctx context.Context, o options, start starter) error {
 		return err
 	}
 	defer s.stop()
+	// So that buffers, pools and compiled code are not counted as messages. The
+	// connections come after it: a server need not keep one that says nothing.
+	if err := warm(ctx, s, o, waitingBody); err != nil {
+		return err
+	}
 	queue, remove, err := newQueue(s.url)
 	if err != nil {
 		return err
@@ -74,10 +79,6 @@ func waitingOn(ctx context.Context, o options, start starter) error {
 		return err
 	}
 	defer hangUp()
-	// So that buffers, pools and compiled code are not counted as messages.
-	if err := warm(ctx, s, o, waitingBody); err != nil {
-		return err
-	}
 	empty := resident(s.pid)
 	have := 0
 	for _, n := range steps(1000, 100_000, o.waiting) {
