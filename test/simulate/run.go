@@ -28,7 +28,7 @@ const (
 // Run carries out a plan and returns what happened. It must be called in a
 // bubble of testing/synctest. The error is for plans that cannot be carried out.
 func Run(p Plan, mutant Mutant) (*History, error) {
-	w := &world{plan: p, rec: newRecorder(p)}
+	w := &world{plan: p, rec: newRecorder(p), tooMany: 5000}
 	w.server = sqs.New(sqs.Options{Seed: p.Seed, History: 5000, Observe: w.rec.observe})
 	defer func() { _ = w.server.Close() }() // without a socket it never fails
 	w.clientOptions = awssqs.Options{
@@ -66,6 +66,7 @@ type world struct {
 	healed        atomic.Bool
 	sent          atomic.Bool
 	sendErr       error
+	tooMany       int // invocations: a history with more will never be over
 }
 
 func (w *world) createQueues() error {
@@ -105,12 +106,13 @@ func (w *world) live(d driver) {
 		if !w.healed.Load() && !time.Now().Before(heal) {
 			w.healed.Store(true)
 			w.server.ClearFaults()
+			w.tooMany = w.rec.invocations() + 100 + 20*len(w.plan.Messages)
 			w.rec.locked(func() { w.rec.h.Healed = w.rec.moment() })
 		}
 		switch {
 		case w.sent.Load() && w.rec.over():
 			return
-		case time.Since(heal) > enough || w.rec.invocations() > w.plan.tooMany():
+		case time.Since(heal) > enough || w.rec.invocations() > w.tooMany:
 			w.rec.h.Stuck = true
 			return
 		}
@@ -127,9 +129,6 @@ func (w *world) live(d driver) {
 		}
 	}
 }
-
-// tooMany is how many invocations show that a history will never be over.
-func (p *Plan) tooMany() int { return 100 + 20*len(p.Messages) }
 
 // send sends the plan's messages, those of one moment together.
 func (w *world) send() {
