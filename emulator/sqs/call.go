@@ -56,11 +56,8 @@ func (s *Server) call(ctx context.Context, name string, body []byte) (any, error
 }
 
 func (s *Server) carryOut(c *call, op operation, body []byte) (any, error) {
-	in := op.request()
-	if batch, ok := in.(interface{ prepare() }); ok {
-		batch.prepare() // in place of growing while it is decoded
-	}
-	if err := decode(body, in); err != nil {
+	in, err := op.read(body)
+	if err != nil {
 		return nil, err
 	}
 	if about, ok := in.(interface{ queueName() string }); ok {

@@ -22,9 +22,6 @@ type receiptBatch struct {
 	Entries []receiptEntry
 }
 
-// prepare makes room for as many entries as there may be.
-func (in *receiptBatch) prepare() { in.Entries = make([]receiptEntry, 0, maxBatch) }
-
 func (s *Server) deleteMessage(c *call, in *receiptRequest) (any, error) {
 	return s.finish(c, in, (*queue).delete)
 }
@@ -53,13 +50,15 @@ func (s *Server) finishBatch(c *call, in *receiptBatch, run func(*queue, receipt
 		return nil, err
 	}
 	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
-		answer := &batchAnswer{Successful: []any{}}
-		for _, e := range in.Entries {
+		answer := newBatchAnswer(len(in.Entries))
+		ids := make([]batchID, len(in.Entries))
+		for i, e := range in.Entries {
+			ids[i].id = e.ID
 			err := s.strikeEntry(c)
 			if err == nil {
 				err = run(q, e, now)
 			}
-			answer.add(c, e.ID, batchID{e.ID}, err)
+			answer.add(c, e.ID, &ids[i], err)
 		}
 		return answer, nil
 	})

@@ -3,6 +3,7 @@ package sqs
 import (
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -68,7 +69,8 @@ func (h *history) addCall(c *call, err error) {
 		return
 	}
 	h.calls.add(Call{
-		Began: c.began, Ended: time.Now(), Operation: c.operation, Queue: c.queue,
+		// The queue's name is a part of the request, which must not be kept.
+		Began: c.began, Ended: time.Now(), Operation: c.operation, Queue: strings.Clone(c.queue),
 		Messages: c.messages, Failed: c.failed, Error: errorCode(err), Fault: c.struck,
 	})
 }
@@ -105,31 +107,4 @@ func (s *Server) observer() func(Event) {
 		return s.history.addEvent
 	}
 	return tell
-}
-
-// ring holds the latest items, at most limit of them.
-type ring[T any] struct {
-	limit int
-	items []T
-	next  int // where the oldest is, once limit is reached
-}
-
-func (r *ring[T]) add(item T) {
-	switch {
-	case len(r.items) < r.limit:
-		r.items = append(r.items, item)
-	case r.limit > 0:
-		r.items[r.next] = item
-		r.next = (r.next + 1) % r.limit
-	}
-}
-
-func (r *ring[T]) all(wanted func(T) bool) []T {
-	var list []T
-	for i := range r.items {
-		if item := r.items[(r.next+i)%len(r.items)]; wanted(item) {
-			list = append(list, item)
-		}
-	}
-	return list
 }

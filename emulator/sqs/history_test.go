@@ -1,6 +1,7 @@
 package sqs_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -98,4 +99,29 @@ func TestHistoryIsBounded(t *testing.T) {
 			b.Errorf("kept %v and %v", calls, events)
 		}
 	})
+}
+
+func TestHistoryOfManyKeepsTheLatestInOrder(t *testing.T) {
+	const sent = 1700
+	for _, length := range []int{0, sent, sent - 1, 1025, 1024, 1023, 513, 512, 511, 1} {
+		server := sqs.New(sqs.Options{History: length})
+		defer server.Close()
+		post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders"}`)
+		for i := range sent {
+			post(server, "AmazonSQS.SendMessage", `{"QueueUrl":"`+server.QueueURL("orders")+`","MessageBody":"`+strconv.Itoa(i)+`"}`)
+		}
+		want := length
+		if want == 0 {
+			want = sent
+		}
+		events := server.Events()
+		if len(events) != want {
+			t.Fatalf("History %d: %d events, want %d", length, len(events), want)
+		}
+		for i, e := range events {
+			if body := strconv.Itoa(sent - want + i); e.Body != body {
+				t.Fatalf("History %d: event %d is about %s, want %s", length, i, e.Body, body)
+			}
+		}
+	}
 }

@@ -1,8 +1,6 @@
 package sqs
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"net/http"
@@ -40,24 +38,24 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		status = failure.httpStatus()
 		answer = map[string]string{"__type": failure.shape, "message": failure.message}
 	}
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(answer); err != nil { // cannot happen: answers are strings and numbers
+	body, err := encode(answer)
+	if err != nil { // cannot happen: answers are strings and numbers
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	s.writeAnswer(w, id, status, contentType, body.Bytes())
+	s.writeAnswer(w, id, status, contentType, body)
 }
 
 func (s *Server) writeAnswer(w http.ResponseWriter, id string, status int, mediaType string, body []byte) {
-	header := w.Header()
-	header.Set("Content-Type", mediaType)
-	header.Set("Content-Length", strconv.Itoa(len(body)))
-	header.Set("X-Amzn-Requestid", id)
-	if _, inProcess := w.(*recorder); !inProcess {
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.limits.answer))
+	header, values := w.Header(), [3]string{mediaType, strconv.Itoa(len(body)), id}
+	header["Content-Type"] = values[0:1:1] // the names are in canonical form
+	header["Content-Length"] = values[1:2:2]
+	header["X-Amzn-Requestid"] = values[2:3:3]
+	if inProcess, ok := w.(*recorder); ok {
+		inProcess.status, inProcess.body = status, body
+		return
 	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.limits.answer))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client may be gone; what it asked for has happened
 }

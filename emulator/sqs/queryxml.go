@@ -64,7 +64,7 @@ func queryXML(id string, answer any, err error) (status int, text []byte) {
 
 // generic is an answer as the JSON protocol has it.
 func generic(answer any) (value any) {
-	text, _ := json.Marshal(answer) // answers are strings and numbers
+	text, _ := encode(answer) // answers are strings and numbers
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	_ = decoder.Decode(&value) // it was encoded just now

@@ -2,12 +2,8 @@ package sqs
 
 import (
 	"slices"
-	"strconv"
 	"time"
 )
-
-// senderID stands for the IAM id of the sender, whom the emulator does not check.
-const senderID = "AIDAEMULATOR000000000"
 
 type receiveRequest struct {
 	queueRequest
@@ -18,16 +14,6 @@ type receiveRequest struct {
 	AttributeNames              []string // the older name of MessageSystemAttributeNames
 	MessageSystemAttributeNames []string
 	ReceiveRequestAttemptID     *string `json:"ReceiveRequestAttemptId"`
-}
-
-type receivedMessage struct {
-	MessageID              string `json:"MessageId"`
-	ReceiptHandle          string
-	MD5OfBody              string
-	Body                   string
-	Attributes             map[string]string         `json:",omitempty"`
-	MD5OfMessageAttributes string                    `json:",omitempty"`
-	MessageAttributes      map[string]attributeValue `json:",omitempty"`
 }
 
 var systemAttributeNames = []string{
@@ -71,13 +57,12 @@ func (s *Server) receiveMessage(c *call, in *receiveRequest) (any, error) {
 		return nil, err
 	}
 	c.messages = len(deliveries)
-	messages := make([]receivedMessage, len(deliveries))
-	for i := range deliveries {
-		messages[i] = deliveries[i].answer(in)
-	}
-	return struct {
-		Messages []receivedMessage `json:",omitempty"`
-	}{messages}, nil
+	return &receiveAnswer{in, deliveries}, nil
+}
+
+type receiveAnswer struct {
+	request    *receiveRequest // says which attributes are wanted
+	deliveries []delivery
 }
 
 // delivery is one receive of one message, as it was when it happened.
@@ -89,41 +74,4 @@ type delivery struct {
 	sent, firstReceived time.Time
 	sequence            uint64
 	source              string
-}
-
-func (d *delivery) answer(in *receiveRequest) receivedMessage {
-	chosen := chooseAttributes(d.content.attributes, in.MessageAttributeNames)
-	return receivedMessage{
-		MessageID:     d.content.id,
-		ReceiptHandle: d.handle,
-		Body:          d.content.body,
-		MD5OfBody:     d.content.bodyMD5,
-		Attributes:    d.systemAttributes(slices.Concat(in.AttributeNames, in.MessageSystemAttributeNames)),
-		// The digest is of what is returned, so that the client can verify it.
-		MD5OfMessageAttributes: attributesMD5(chosen),
-		MessageAttributes:      chosen,
-	}
-}
-
-func (d *delivery) systemAttributes(names []string) map[string]string {
-	if len(names) == 0 {
-		return nil
-	}
-	all := slices.Contains(names, "All")
-	chosen := map[string]string{}
-	add := func(name, value string) {
-		if value != "" && (all || slices.Contains(names, name)) {
-			chosen[name] = value
-		}
-	}
-	add("SenderId", senderID)
-	add("SentTimestamp", strconv.FormatInt(d.sent.UnixMilli(), 10))
-	add("ApproximateReceiveCount", strconv.Itoa(d.received))
-	add("ApproximateFirstReceiveTimestamp", strconv.FormatInt(d.firstReceived.UnixMilli(), 10))
-	add("SequenceNumber", sequenceNumber(d.sequence))
-	add("MessageDeduplicationId", d.content.deduplicationID)
-	add("MessageGroupId", d.content.groupID)
-	add("AWSTraceHeader", d.content.traceHeader)
-	add("DeadLetterQueueSourceArn", d.source)
-	return chosen
 }

@@ -24,23 +24,25 @@ type sendEntry struct {
 }
 
 type sendAnswer struct {
-	ID                           string `json:"Id,omitempty"`
-	MessageID                    string `json:"MessageId"`
-	MD5OfMessageBody             string
-	MD5OfMessageAttributes       string `json:",omitempty"`
-	MD5OfMessageSystemAttributes string `json:",omitempty"`
-	SequenceNumber               string `json:",omitempty"`
+	id                  string // of an entry of a batch
+	messageID           string
+	bodyMD5             string
+	attributesMD5       string
+	systemAttributesMD5 string
+	sequenceNumber      string
 }
 
-func (s *Server) sendMessage(c *call, in *struct {
+type sendRequest struct {
 	queueRequest
 	sendEntry
-}) (any, error) {
+}
+
+func (s *Server) sendMessage(c *call, in *sendRequest) (any, error) {
 	c.messages = 1
 	d := in.sendEntry.draft()
 	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
 		answer, err := s.send(q, d, now)
-		d.answer.ID = "" // only entries of a batch have one
+		d.answer.id = "" // only entries of a batch have one
 		return answer, err
 	})
 }
@@ -49,9 +51,6 @@ type sendBatch struct {
 	queueRequest
 	Entries []sendEntry
 }
-
-// prepare makes room for as many entries as there may be.
-func (in *sendBatch) prepare() { in.Entries = make([]sendEntry, 0, maxBatch) }
 
 func (s *Server) sendMessageBatch(c *call, in *sendBatch) (any, error) {
 	if err := checkBatch(in.Entries, func(e sendEntry) string { return e.ID }); err != nil {
@@ -70,14 +69,14 @@ func (s *Server) sendMessageBatch(c *call, in *sendBatch) (any, error) {
 		if err := q.checkBatchIDs(drafts); err != nil {
 			return nil, err
 		}
-		answer := &batchAnswer{Successful: []any{}}
+		answer := newBatchAnswer(len(drafts))
 		for _, d := range drafts {
 			var sent *sendAnswer
 			err := s.strikeEntry(c)
 			if err == nil {
 				sent, err = s.send(q, d, now)
 			}
-			answer.add(c, d.answer.ID, sent, err)
+			answer.add(c, d.answer.id, sent, err)
 		}
 		return answer, nil
 	})
@@ -95,7 +94,7 @@ type draft struct {
 
 func (in *sendEntry) draft() *draft {
 	d := &draft{delay: in.DelaySeconds, size: len(in.MessageBody)}
-	d.answer.ID = in.ID
+	d.answer.id = in.ID
 	attributesSize, err := checkAttributes(in.MessageAttributes)
 	d.size += attributesSize
 	trace, traceErr := checkSystemAttributes(in.MessageSystemAttributes)
@@ -118,11 +117,11 @@ func (in *sendEntry) draft() *draft {
 	if d.err != nil {
 		return d
 	}
-	d.answer.MD5OfMessageBody = md5Hex([]byte(in.MessageBody))
-	d.answer.MD5OfMessageAttributes = attributesMD5(in.MessageAttributes)
-	d.answer.MD5OfMessageSystemAttributes = attributesMD5(in.MessageSystemAttributes)
+	d.answer.bodyMD5 = md5Hex([]byte(in.MessageBody))
+	d.answer.attributesMD5 = attributesMD5(in.MessageAttributes)
+	d.answer.systemAttributesMD5 = attributesMD5(in.MessageSystemAttributes)
 	d.content = &content{
-		body: in.MessageBody, bodyMD5: d.answer.MD5OfMessageBody,
+		body: in.MessageBody, bodyMD5: d.answer.bodyMD5,
 		attributes: in.MessageAttributes, traceHeader: trace,
 	}
 	if in.MessageGroupID != nil {
@@ -183,7 +182,7 @@ func (s *Server) send(q *queue, d *draft, now time.Time) (*sendAnswer, *apiError
 			key = d.content.groupID + " " + key // no id has a space
 		}
 		if past, ok := q.sentEarlier.find(key, now); ok {
-			d.answer.MessageID, d.answer.SequenceNumber = past.messageID, sequenceNumber(past.sequence)
+			d.answer.messageID, d.answer.sequenceNumber = past.messageID, sequenceNumber(past.sequence)
 			if q.observer != nil {
 				d.content.id = past.messageID
 				q.observe(Duplicate, &message{content: d.content, sequence: past.sequence}, now)
@@ -200,7 +199,7 @@ func (s *Server) send(q *queue, d *draft, now time.Time) (*sendAnswer, *apiError
 	if q.fifo {
 		q.sentEarlier.remember(key, m, now)
 	}
-	d.answer.MessageID, d.answer.SequenceNumber = d.content.id, sequenceNumber(m.sequence)
+	d.answer.messageID, d.answer.sequenceNumber = d.content.id, sequenceNumber(m.sequence)
 	q.observe(Sent, m, now)
 	return &d.answer, nil
 }

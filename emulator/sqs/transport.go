@@ -37,8 +37,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		StatusCode: w.status,
 		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header:        w.header,
-		Body:          io.NopCloser(&w.body),
-		ContentLength: int64(w.body.Len()),
+		Body:          io.NopCloser(bytes.NewReader(w.body)),
+		ContentLength: int64(len(w.body)),
 		Request:       r,
 	}, nil
 }
@@ -46,7 +46,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 type recorder struct {
 	header http.Header
 	status int
-	body   bytes.Buffer
+	body   []byte
 	broken error // the connection ended, in place of an answer
 }
 
@@ -60,5 +60,6 @@ func (w *recorder) WriteHeader(status int) {
 
 func (w *recorder) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
-	return w.body.Write(p)
+	w.body = append(w.body, p...)
+	return len(p), nil
 }

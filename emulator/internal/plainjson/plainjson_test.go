@@ -1,0 +1,160 @@
+package plainjson_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/sqsbatch/sqsbatch/emulator/internal/plainjson"
+)
+
+// thing has a member of each sort.
+type thing struct {
+	Text  string
+	Kept  string
+	Int   int
+	Texts []string
+	Inner *thing
+	Many  []thing
+}
+
+func (o *thing) Member(s *plainjson.Scanner, name string) (ok bool) {
+	switch name {
+	case "Text":
+		o.Text, ok = s.Text()
+	case "Kept":
+		o.Kept, ok = s.Kept()
+	case "Int":
+		ok = s.Int(&o.Int)
+	case "Texts":
+		ok = s.Texts(&o.Texts)
+	case "Inner":
+		o.Inner = new(thing)
+		ok = s.Object(o.Inner)
+	case "Many":
+		o.Many = []thing{}
+		ok = s.List(func() bool {
+			o.Many = append(o.Many, thing{})
+			return s.Object(&o.Many[len(o.Many)-1])
+		})
+	}
+	return ok
+}
+
+// What requests and answers look like must not be left to encoding/json.
+func TestTakes(t *testing.T) {
+	for _, text := range []string{
+		`{}`,
+		" { } \n",
+		`{"Text":"","Kept":"","Int":0,"Texts":[],"Inner":{},"Many":[]}`,
+		"\t{ \"Text\" :\r\n\"a\" , \"Int\" : 43200 , \"Texts\" : [ \"a\" , \"b\" ] , \"Many\" : [ { } , { } ] } ",
+		`{"Int":999999999}`,
+		`{"Text":"a/b \u0041\u00e4\u20AC\\ \" \/ \b\f\n\r\t","Kept":"{\"order\":1}"}`,
+		`{"Text":"ä € 𝄞 and more than eight bytes, so that eight at a time are looked at"}`,
+		`{"Kept":"0123456\"","Text":"01234567\"x\\"}`,
+		`{"Inner":{"Inner":{"Many":[{"Texts":["All"]},{"Int":10}]}}}`,
+		`{"Text":"a","Text":"b"}`,
+	} {
+		var got, want thing
+		if err := json.Unmarshal([]byte(text), &want); err != nil {
+			t.Fatal(err)
+		}
+		if !plainjson.NewScanner(text).Whole(&got) {
+			t.Errorf("%s is left to encoding/json", text)
+		} else if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, encoding/json has %+v", text, got, want)
+		}
+	}
+}
+
+// What encoding/json refuses, takes in a way of its own, or is rare.
+func TestLeaves(t *testing.T) {
+	for _, text := range []string{
+		``, ` `, `[]`, `null`, `{`, `}`, `{}}`, `{}{}`, "{}\x00", `{"Text"}`, `{"Text":}`, `{"Text":"a",}`, `{,}`, `{"Text":"a" "Int":1}`, `{"Text" "a"}`,
+		`{"text":"a"}`, `{"Other":1}`, `{"Text":null}`, `{"Text":1}`, `{"Text":"`, `{"Text":"a`, `{"Text":"a\`, `{"Text":"\`,
+		`{"Text":"\"`, `{"Text":"\x"}`, `{"Text":"\u12"}`, `{"Text":"\u12`, `{"Text":"\u12G4"}`, `{"Text":"\ud834\udd1e"}`,
+		"{\"Text\":\"\xff\"}", "{\"Text\":\"a\tb\"}", "{\"Text\":\"\\n\tb\"}", "\xff{}",
+		`{"Int":01}`, `{"Int":-1}`, `{"Int":1.5}`, `{"Int":1e2}`, `{"Int":1000000000}`, `{"Int":"1"}`, `{"Int":}`, `{"Int":`,
+		`{"Texts":["a",]}`, `{"Texts":["a" "b"]}`, `{"Texts":[1]}`, `{"Texts":["a"`, `{"Texts":"a"}`,
+		`{"Many":[{},]}`, `{"Many":{}}`, `{"Inner":[]}`,
+	} {
+		if plainjson.NewScanner(text).Whole(new(thing)) {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+// A string that is kept must not keep the whole text in memory.
+func TestKeptIsACopy(t *testing.T) {
+	text := strings.Repeat(`"abc"`, 100)
+	kept, ok := plainjson.NewScanner(text).Kept()
+	if !ok || kept != "abc" || unsafe.StringData(kept) == unsafe.StringData(text[1:]) {
+		t.Errorf("%q, %t: a part of the text", kept, ok)
+	}
+	part, ok := plainjson.NewScanner(text).Text()
+	if !ok || part != "abc" || unsafe.StringData(part) != unsafe.StringData(text[1:]) {
+		t.Errorf("%q, %t: Text copies", part, ok)
+	}
+}
+
+func FuzzScanner(f *testing.F) {
+	for _, seed := range []string{
+		`{"Text":"a","Kept":"b\"\\\u0041","Int":10,"Texts":["a"],"Inner":{},"Many":[{"Int":1},{}]}`,
+		`{"Many":[{"Text":"a"}],"Many":[{}]}`, `{"Inner":{"Int":1},"Inner":{}}`, `{"text":"ä","Int":-0}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var got, want thing
+		if strings.Count(text, `"Inner"`) > 1 || strings.Count(text, `"Many"`) > 1 {
+			return // encoding/json merges them, what a caller has to look for
+		}
+		if !plainjson.NewScanner(text).Whole(&got) {
+			return
+		}
+		if err := json.Unmarshal([]byte(text), &want); err != nil {
+			t.Fatalf("%q is taken; encoding/json: %v", text, err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, encoding/json has %+v", text, got, want)
+		}
+	})
+}
+
+func FuzzAppendString(f *testing.F) {
+	for _, seed := range []string{"", "abc", `{"a":"b\c"}`, "ä€𝄞", "\x00\x1f\b\f\n\r\t\x7f", "\u2028 \u2029\u202a", "a\xffb\xc3", "<&>", "\ufffd", "plain and long, with ä at its end: ä"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var want bytes.Buffer
+		encoder := json.NewEncoder(&want)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(text); err != nil {
+			t.Fatal(err)
+		}
+		if got := plainjson.AppendString([]byte("x"), text); string(got)+"\n" != "x"+want.String() {
+			t.Errorf("%q: %s, encoding/json has %s", text, got[1:], want.String())
+		}
+	})
+}
+
+func FuzzPlainEnd(f *testing.F) {
+	f.Add("0123456789abcdef\x1f", 3)
+	f.Add(`01234567"`, 0)
+	f.Add("ab\x7f !\\", 1)
+	f.Fuzz(func(t *testing.T, text string, from int) {
+		if from < 0 || from > len(text) {
+			return
+		}
+		want := from
+		for want < len(text) && text[want] >= ' ' && text[want] < 0x80 && text[want] != '"' && text[want] != '\\' {
+			want++
+		}
+		if got := plainjson.PlainEnd(text, from); got != want {
+			t.Errorf("%q from %d: %d, want %d", text, from, got, want)
+		}
+	})
+}

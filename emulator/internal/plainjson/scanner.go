@@ -1,0 +1,131 @@
+// Package plainjson reads and writes the JSON that is common on the wire of
+// the emulators, several times as fast as encoding/json, which remains the
+// definition of what is accepted: a [Scanner] takes only what it is certain
+// that encoding/json would take in the same way, and says so.
+//
+//	s := plainjson.NewScanner(string(body))
+//	if !s.Whole(request) {
+//		err = json.Unmarshal(body, other) // another value: request may be half filled
+//	}
+package plainjson
+
+import "unicode/utf8"
+
+// Object is a value that a [Scanner] can fill.
+type Object interface {
+	// Member reads the value of the member with that name. It returns false
+	// for a name that it does not know, and what the scanner's methods return.
+	Member(s *Scanner, name string) bool
+}
+
+// Scanner reads one JSON text. When a method returns false, the text is beyond
+// it or no JSON at all, and whatever was read of it is to be thrown away.
+//
+// Names are compared exactly, where encoding/json ignores their case when it
+// finds no other; numbers are whole and not negative; nothing is null.
+type Scanner struct {
+	text string
+	pos  int
+}
+
+// NewScanner returns a scanner at the beginning of a text.
+func NewScanner(text string) *Scanner { return &Scanner{text: text} }
+
+// Whole reads an object that is all of the text.
+func (s *Scanner) Whole(o Object) bool {
+	return utf8.ValidString(s.text) && s.Object(o) && s.peek() == 0 && s.pos == len(s.text)
+}
+
+// peek skips white space and returns the next byte, or 0 at the end.
+func (s *Scanner) peek() byte {
+	for s.pos < len(s.text) {
+		switch c := s.text[s.pos]; c {
+		case ' ', '\t', '\n', '\r':
+			s.pos++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// next takes the given byte, if it is next.
+func (s *Scanner) next(c byte) bool {
+	if s.peek() != c {
+		return false
+	}
+	s.pos++
+	return true
+}
+
+// Object reads an object.
+func (s *Scanner) Object(o Object) bool {
+	if !s.next('{') {
+		return false
+	}
+	if s.next('}') {
+		return true
+	}
+	for {
+		name, ok := s.Text()
+		if !ok || !s.next(':') || !o.Member(s, name) {
+			return false
+		}
+		if s.next('}') {
+			return true
+		}
+		if !s.next(',') {
+			return false
+		}
+	}
+}
+
+// List reads an array, calling element at each value.
+func (s *Scanner) List(element func() bool) bool {
+	if !s.next('[') {
+		return false
+	}
+	if s.next(']') {
+		return true
+	}
+	for {
+		if !element() {
+			return false
+		}
+		if s.next(']') {
+			return true
+		}
+		if !s.next(',') {
+			return false
+		}
+	}
+}
+
+// Texts reads an array of strings. It is not nil.
+func (s *Scanner) Texts(to *[]string) bool {
+	list := []string{}
+	ok := s.List(func() bool {
+		text, ok := s.Text()
+		list = append(list, text)
+		return ok
+	})
+	*to = list
+	return ok
+}
+
+// Int reads a whole number from 0 to 999,999,999.
+func (s *Scanner) Int(to *int) bool {
+	s.peek()
+	start, n := s.pos, 0
+	for s.pos < len(s.text) && s.text[s.pos] >= '0' && s.text[s.pos] <= '9' {
+		n = n*10 + int(s.text[s.pos]-'0')
+		if s.pos++; s.pos-start > 9 {
+			return false
+		}
+	}
+	if s.pos == start || s.text[start] == '0' && s.pos > start+1 {
+		return false
+	}
+	*to = n
+	return true
+}
