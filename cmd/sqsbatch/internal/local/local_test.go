@@ -29,7 +29,7 @@ type line struct {
 	Attempt, Records, Deleted, Back                                int
 	DurationMs, AllowedMs, VisibleInMs                             *float64
 
-	Sent, Succeeded, DeadLettered, Lost, Remaining, Retried, Invocations int
+	Sent, Succeeded, DeadLettered, Lost, Filtered, Removed, Remaining, Retried, Invocations int
 }
 
 // run runs the command with JSON output and returns its lines.

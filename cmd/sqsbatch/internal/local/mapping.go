@@ -21,8 +21,15 @@ func (s *stack) connect(tracker *track.Tracker) error {
 		BatchSize: e.BatchSize, Window: e.Window, ReportBatchItemFailures: e.ReportBatchItemFailures,
 		MaximumConcurrency: e.MaximumConcurrency,
 		Started:            func(i lambda.Invocation) { started(tracker, i) },
+		Filtered:           func(f lambda.Filtered) { filtered(tracker, f) },
 		Ended:              func(e lambda.Ended) { s.ended(tracker, e) },
 		Errored:            func(e *lambda.PollError) { tracker.Warn(e.Error()) },
+	}
+	for i, f := range e.Filters {
+		if _, err := lambda.ParseFilter(f.Pattern); err != nil {
+			return s.filterError(i, f, err)
+		}
+		s.mapping.Filters = append(s.mapping.Filters, f.Pattern)
 	}
 	probe := s.mapping
 	probe.Function = &lambda.Deployment{}
@@ -44,12 +51,38 @@ func visibility(q template.Queue) time.Duration {
 	return 30 * time.Second
 }
 
+// filterError says which filter Lambda would refuse, and why.
+func (s *stack) filterError(i int, f template.Filter, err error) error {
+	at := s.template.Path
+	if f.Line > 0 {
+		at += fmt.Sprintf(":%d", f.Line)
+	}
+	return fmt.Errorf(`%s: function %s, event %s: filter %d of FilterCriteria, %.200s: %w. Correct it, as in '{"body": {"status": ["paid"]}}' or, for bodies that are no JSON, '{"body": [{"prefix": "paid "}]}'`,
+		at, s.deployment.Function.LogicalID, s.deployment.Event.Name, i+1, strings.TrimSpace(f.Pattern), err)
+}
+
+func delivery(r lambda.Record) track.Delivery {
+	return track.Delivery{MessageID: r.MessageID, Body: r.Body, Attempt: r.Attempt}
+}
+
 func started(tracker *track.Tracker, i lambda.Invocation) {
 	deliveries := make([]track.Delivery, len(i.Records))
 	for n, r := range i.Records {
-		deliveries[n] = track.Delivery{MessageID: r.MessageID, Body: r.Body, Attempt: r.Attempt}
+		deliveries[n] = delivery(r)
 	}
 	tracker.Started(i.RequestID, i.ColdStart, deliveries)
+}
+
+func filtered(tracker *track.Tracker, f lambda.Filtered) {
+	var deleted []track.Delivery
+	for n, v := range f.Verdicts {
+		if v.Deleted {
+			deleted = append(deleted, delivery(f.Records[n]))
+		} else {
+			tracker.Warn(fmt.Sprintf("message %s matches no filter but could not be deleted: %v", f.Records[n].MessageID, v.Err))
+		}
+	}
+	tracker.Filtered(deleted)
 }
 
 func (s *stack) ended(tracker *track.Tracker, e lambda.Ended) {

@@ -61,9 +61,11 @@ What is shown:
                                allowedMs, visibleInMs, deadLetterQueue, invocation, requestId
                      "invocation": requestId, records, deleted, back, durationMs, timeoutMs,
                                coldStart, error, allFailed
-                     "summary" (last): sent, succeeded, deadLettered, dropped, lost, removed,
-                               remaining, retried, invocations, durationMs
-                     retried counts how often a record came back to its queue
+                     "moved" (by a message move task): messageId, newMessageId, body, from, to
+                     "summary" (last): sent, succeeded, deadLettered, dropped, lost, filtered,
+                               moved, removed, remaining, retried, invocations, durationMs
+                     filtered matched none of the event's FilterCriteria, retried counts how
+                     often a record came back to its queue
 
 The function's environment is the template's, and on top of it
 AWS_ENDPOINT_URL_SQS, AWS_LAMBDA_LOG_FORMAT=JSON, AWS_LAMBDA_LOG_LEVEL of at

@@ -157,7 +157,8 @@ func (s *stack) header() view.Header {
 		Endpoint: s.server.URL(), QueueURL: d.Source.URL,
 		MaxReceiveCount: d.Source.MaxReceiveCount, Visibility: visibility(d.Source),
 		BatchSize: d.Event.BatchSize, Window: d.Event.Window, MaximumConcurrency: d.Event.MaximumConcurrency,
-		ReportBatchItemFailures: d.Event.ReportBatchItemFailures, Once: s.o.once,
+		ReportBatchItemFailures: d.Event.ReportBatchItemFailures,
+		Filters:                 s.mapping.Filters, Once: s.o.once,
 	}
 	for _, q := range d.Queues {
 		if q.ARN == d.Source.DeadLetterARN {

@@ -98,6 +98,8 @@ type Event struct {
 	ReportBatchItemFailures bool
 	// MaximumConcurrency is ScalingConfig's, and 0 when not set.
 	MaximumConcurrency int
+	// Filters are those of FilterCriteria, in order.
+	Filters []Filter
 	// Enabled defaults to true.
 	Enabled bool
 }

@@ -62,6 +62,26 @@ func TestUnknownValues(t *testing.T) {
 	}
 }
 
+// TestManyFilters: more than the quota is a warning, more than a list an error.
+func TestManyFilters(t *testing.T) {
+	for list, want := range map[string]string{
+		strings.Repeat("{Pattern: x},", 5): "",
+		strings.Repeat("{Pattern: x},", 6): "event E has 6 filters: Lambda takes 5",
+	} {
+		tmpl, err := template.Parse([]byte(strings.Replace(function("Timeout: 1", ""), "Q.Arn}", "Q.Arn, FilterCriteria: {Filters: ["+list+"]}}", 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := tmpl.Resolve(template.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(d.Warnings, "\n"); got != want && (want == "" || !strings.Contains(got, want)) {
+			t.Errorf("%s: warnings %q, want %q", list, got, want)
+		}
+	}
+}
+
 // TestGrowth: aliases and joins that multiply end in an error, soon.
 func TestGrowth(t *testing.T) {
 	var b strings.Builder

@@ -1,7 +1,6 @@
 package template
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -132,8 +131,6 @@ func (e *evaluator) event(s source) (Event, []string, error) {
 		}
 	}
 	var warnings []string
-	if v, err := e.get(in, "FilterCriteria"); err != nil || v != nil {
-		warnings = append(warnings, fmt.Sprintf("FilterCriteria of event %s is not applied: every message reaches the function", s.name))
-	}
-	return out, warnings, nil
+	out.Filters, warnings, err = e.filters(s)
+	return out, warnings, err
 }

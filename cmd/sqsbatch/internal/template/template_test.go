@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -46,8 +47,9 @@ func TestFullTemplate(t *testing.T) {
 	want := template.Event{
 		Name: "Orders", QueueARN: "arn:aws:sqs:us-east-1:000000000000:Orders", BatchSize: 50,
 		Window: 5 * time.Second, ReportBatchItemFailures: true, MaximumConcurrency: 7, Enabled: true,
+		Filters: []template.Filter{{Pattern: `{"body": {"stage": ["dev"]}}`, Line: 88}, {Pattern: `{"body": ["plain"]}`, Line: 89}},
 	}
-	if d.Event != want {
+	if !reflect.DeepEqual(d.Event, want) {
 		t.Errorf("event:\n got %+v\nwant %+v", d.Event, want)
 	}
 	if s := d.Source; s.Name != "Orders" || s.URL != "http://127.0.0.1:9324/000000000000/Orders" || s.FIFO ||

@@ -14,10 +14,13 @@ const (
 	// Lost: the function said that the record failed, and Lambda deleted it
 	// all the same, because the event lacks ReportBatchItemFailures.
 	Lost = "lost"
+	// Filtered: the message matches none of the event's filters, and Lambda
+	// deleted it without an invocation.
+	Filtered = "filtered"
 )
 
-// A Fact is something to show: a [Started], [Record], [Ended], [Log] or
-// [Warning].
+// A Fact is something to show: a [Started], [Record], [Ended], [Moved], [Log]
+// or [Warning].
 type Fact any
 
 // Started: an invocation begins.
@@ -34,7 +37,7 @@ type Started struct {
 // logs it, and with Final set once the invocation is over. Repeats says that
 // the final one adds nothing to what was said before.
 type Record struct {
-	Invocation int // 0 when SQS moved the message without another invocation
+	Invocation int // 0 when what became of the message needed none
 	RequestID  string
 	MessageID  string
 	Body       string
@@ -57,7 +60,7 @@ type Record struct {
 // Done says whether the record is gone from its queue.
 func (r Record) Done() bool {
 	switch r.Outcome {
-	case Succeeded, DeadLetter, Dropped, Lost:
+	case Succeeded, DeadLetter, Dropped, Lost, Filtered:
 		return true
 	}
 	return false
@@ -76,6 +79,14 @@ type Ended struct {
 	WholeBatchFail string        // why every record counts as failed although it answered
 }
 
+// Moved: a message move task took a message from one queue to another, where it
+// counts as a new one. One of the two is the source queue.
+type Moved struct {
+	MessageID, NewMessageID string
+	Body                    string
+	From, To                string // names of queues
+}
+
 // Log is one line of the function's own output.
 type Log struct {
 	Invocation int // 0 outside invocations
@@ -92,14 +103,18 @@ type Warning struct {
 }
 
 // Progress is the state of the run at one moment. Every message sent is in
-// exactly one of Succeeded, DeadLettered, Dropped, Lost, Removed, InFlight and
-// Waiting.
+// exactly one of Succeeded, DeadLettered, Dropped, Lost, Filtered, Moved, Removed,
+// InFlight and Waiting.
 type Progress struct {
 	Sent         int
 	Succeeded    int
 	DeadLettered int
 	Dropped      int
 	Lost         int
+	Filtered     int
+	// Moved were taken to another queue by a message move task. A dead letter
+	// that such a task brings back is not among them: it is in the queue again.
+	Moved int
 	// Removed were deleted by another receiver, purged, or reached the end of
 	// their retention.
 	Removed int

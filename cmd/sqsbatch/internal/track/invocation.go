@@ -183,7 +183,7 @@ func (t *Tracker) finish(inv *invocation) {
 // final weighs what the toolkit said of a record against what became of its
 // message: the queue has the last word.
 func (t *Tracker) final(inv *invocation, d Delivery, m *message, left bool) Record {
-	left = left && !m.gone // the function may have deleted it by itself
+	left = left && !m.deleted // the function may have deleted it by itself
 	said, ok := inv.reports[d.MessageID]
 	r := said
 	if !ok {

@@ -14,8 +14,9 @@ type message struct {
 	received int
 	held     bool   // received, and not yet part of an invocation
 	inFlight int    // invocations that it is part of; several after a late redelivery
-	gone     bool   // no longer in the source queue
+	deleted  bool   // by the event source mapping, the function or somebody else
 	settled  bool   // counted as succeeded, dead-lettered, …
+	removed  bool   // counted as removed
 	reason   string // why it failed last
 }
 
@@ -25,6 +26,10 @@ func (t *Tracker) Queue(e sqs.Event) {
 }
 
 func (t *Tracker) queueEvent(e sqs.Event) {
+	if e.Kind == sqs.Moved {
+		t.moved(e)
+		return
+	}
 	if e.Queue != t.o.Source {
 		return
 	}
@@ -55,7 +60,7 @@ func (t *Tracker) queueEvent(e sqs.Event) {
 	case sqs.Redriven:
 		t.redriven(m, e)
 	case sqs.Deleted:
-		m.gone = true
+		m.deleted = true
 		delete(t.alive, m.id)
 		if m.inFlight == 0 && !m.settled {
 			t.remove(m) // by a receiver of somebody else's
@@ -67,10 +72,9 @@ func (t *Tracker) queueEvent(e sqs.Event) {
 
 // remove takes a message off the account that nothing here has handled.
 func (t *Tracker) remove(m *message) {
-	m.gone = true
 	delete(t.alive, m.id)
 	if !m.settled {
-		m.settled = true
+		m.settled, m.removed = true, true
 		t.progress.Removed++
 	}
 }
@@ -78,7 +82,6 @@ func (t *Tracker) remove(m *message) {
 // redriven: SQS itself moved the message, on the receive after the last one
 // that maxReceiveCount allows.
 func (t *Tracker) redriven(m *message, e sqs.Event) {
-	m.gone = true
 	delete(t.alive, m.id)
 	reason := fmt.Sprintf("received %s, as often as maxReceiveCount allows", times(m.received))
 	if m.reason != "" {
@@ -113,6 +116,8 @@ func (t *Tracker) settle(m *message, r Record) {
 		t.progress.Dropped++
 	case Lost:
 		t.progress.Lost++
+	case Filtered:
+		t.progress.Filtered++
 	}
 }
 

@@ -155,6 +155,20 @@ func TestRedriven(t *testing.T) {
 	})
 }
 
+// TestRedrivenAtOnce: SQS may redrive a record that the handler released before
+// its invocation is over; it is not lost.
+func TestRedrivenAtOnce(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.invoke("r1", 1, "a")
+		b.record("r1", "a", `"outcome":"retry","reason":"down","visibleInMs":0`)
+		b.event(sqs.Redriven, "a", 1, 0)
+		b.batch("r1")
+		b.Ended(track.End{RequestID: "r1", Left: []string{"a"}})
+		want(t, "finals", b.finals(), []string{"a dead-letter", "a retry"})
+		want(t, "progress", b.Progress(), track.Progress{Sent: 1, DeadLettered: 1, Retried: 1, Invocations: 1})
+	})
+}
+
 func TestOthersAtTheQueue(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		for _, id := range []string{"a", "b", "c", "d"} {

@@ -10,8 +10,8 @@ import (
 )
 
 // JSON writes a "record" line for each record of each invocation once its
-// outcome is final, an "invocation" line after those, and a "summary" line at
-// the end. Everything that is no such line goes to a Text.
+// outcome is final, an "invocation" line after those, a "moved" line for each
+// that a message move task moves, and a "summary" line at the end. Everything that is no such line goes to a Text.
 type JSON struct {
 	mu      sync.Mutex
 	enc     *json.Encoder
@@ -57,6 +57,15 @@ type invocationLine struct {
 	AllFailed  string   `json:"allFailed,omitempty"`
 }
 
+type movedLine struct {
+	Type         string `json:"type"` // "moved"
+	MessageID    string `json:"messageId"`
+	NewMessageID string `json:"newMessageId"`
+	Body         string `json:"body"`
+	From         string `json:"from"`
+	To           string `json:"to"`
+}
+
 type summaryLine struct {
 	Type         string   `json:"type"` // "summary"
 	Sent         int      `json:"sent"`
@@ -64,6 +73,8 @@ type summaryLine struct {
 	DeadLettered int      `json:"deadLettered"`
 	Dropped      int      `json:"dropped"`
 	Lost         int      `json:"lost"`
+	Filtered     int      `json:"filtered"`
+	Moved        int      `json:"moved"`
 	Removed      int      `json:"removed"`
 	Remaining    int      `json:"remaining"`
 	Retried      int      `json:"retried"`
@@ -106,6 +117,8 @@ func (j *JSON) Fact(f track.Fact) {
 			line.InitMs = ms(f.Init)
 		}
 		j.write(line)
+	case track.Moved:
+		j.write(movedLine{"moved", f.MessageID, f.NewMessageID, f.Body, f.From, f.To})
 	case track.Log, track.Warning:
 		j.aside.Fact(f)
 	}
@@ -115,8 +128,8 @@ func (j *JSON) Fact(f track.Fact) {
 func (j *JSON) Summary(s Summary) {
 	j.write(summaryLine{
 		Type: "summary", Sent: s.Sent, Succeeded: s.Succeeded, DeadLettered: s.DeadLettered,
-		Dropped: s.Dropped, Lost: s.Lost, Removed: s.Removed, Remaining: s.Remaining(),
-		Retried: s.Retried, Invocations: s.Invocations, DurationMs: ms(s.Elapsed),
+		Dropped: s.Dropped, Lost: s.Lost, Filtered: s.Filtered, Moved: s.Moved, Removed: s.Removed,
+		Remaining: s.Remaining(), Retried: s.Retried, Invocations: s.Invocations, DurationMs: ms(s.Elapsed),
 	})
 }
 

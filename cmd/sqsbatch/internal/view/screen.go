@@ -21,6 +21,8 @@ func colourOf(outcome string) string {
 		return green
 	case track.DeadLetter, track.Dropped, track.Lost:
 		return red
+	case track.Filtered:
+		return dim
 	default:
 		return yellow
 	}

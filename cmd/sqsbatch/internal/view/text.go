@@ -59,6 +59,9 @@ func (t *Text) Header(h Header) {
 	row("settings", "%s", h.Template)
 	row("endpoint", "%s", h.Endpoint)
 	row("queue", "%s  (visibility %s)", h.QueueURL, short(h.Visibility))
+	for _, f := range h.Filters {
+		row("filter", "%s", clean(f))
+	}
 	if h.DeadLetterURL != "" {
 		row("dead letters", "%s  (after %s)", h.DeadLetterURL, count(h.MaxReceiveCount, "receive"))
 	}
@@ -97,6 +100,9 @@ func (t *Text) Fact(f track.Fact) {
 		}
 	case track.Ended:
 		t.ended(f)
+	case track.Moved:
+		t.line(number(0) + t.paint(yellow, pad("moved", 12)) + pad("", 7+t.times+2) + pad(fit(Body(f.Body), t.bodies), t.bodies) + "  " +
+			t.paint(dim, fit("from "+f.From+" to "+f.To+" by a message move task", t.room(t.used()+t.bodies+2))))
 	case track.Log:
 		from := pad("", 5)
 		if f.Invocation > 0 {
@@ -212,6 +218,8 @@ func progressLine(p track.Progress) string {
 		{p.DeadLettered, "dead-lettered"},
 		{p.Dropped, "dropped"},
 		{p.Lost, "lost"},
+		{p.Filtered, "filtered out"},
+		{p.Moved, "moved to another queue"},
 		{p.Removed, "removed by others"},
 		{p.InFlight, "in flight"},
 	} {
@@ -243,6 +251,8 @@ func (t *Text) Summary(s Summary) {
 	add(s.DeadLettered, red, "dead-lettered")
 	add(s.Dropped, red, "dropped")
 	add(s.Lost, red, "lost")
+	add(s.Filtered, dim, "filtered out")
+	add(s.Moved, dim, "moved to another queue")
 	add(s.Removed, dim, "removed by others")
 	add(s.Remaining(), yellow, "still in the queue")
 	t.line(t.paint(bold, count(s.Sent, "message")+" sent: ") + strings.Join(parts, ", ") +

@@ -39,7 +39,8 @@ type Header struct {
 	Window                      time.Duration
 	MaximumConcurrency          int // 0 for none
 	ReportBatchItemFailures     bool
-	Once                        bool // the run ends by itself
+	Filters                     []string // patterns; what matches none is deleted unseen
+	Once                        bool     // the run ends by itself
 }
 
 // Summary is the account at the end.

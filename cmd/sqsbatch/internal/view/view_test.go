@@ -18,6 +18,7 @@ var header = view.Header{
 	Template: "template.yaml", Package: "examples/orders", Function: "Orders", Timeout: 10 * time.Second, MemoryMB: 256,
 	Endpoint: "http://127.0.0.1:9", QueueURL: "http://127.0.0.1:9/0/orders", DeadLetterURL: "http://127.0.0.1:9/0/dead",
 	MaxReceiveCount: 5, Visibility: time.Minute, BatchSize: 10, Window: 2 * time.Second, MaximumConcurrency: 4,
+	Filters: []string{`{"body": {"sku": ["ok"]}}`},
 }
 
 func order(id, sku string) string {
@@ -57,9 +58,14 @@ func play(v view.View) {
 		MessageID: "m2", Body: order("o-2", "busy:2s"), Attempt: 5, Final: true, Outcome: track.DeadLetter,
 		Reason: "busy (received 5 times)", Duration: -1, Allowed: -1, VisibleIn: -1, DeadLetterQueue: "dead",
 	})
-	v.Tick(track.Progress{Sent: 3, Succeeded: 1, DeadLettered: 1, Removed: 1})
+	v.Fact(track.Record{
+		MessageID: "m4", Body: order("o-4", "ok"), Attempt: 1, Final: true, Outcome: track.Filtered,
+		Reason: "it matches no filter", Duration: -1, Allowed: -1, VisibleIn: -1,
+	})
+	v.Fact(track.Moved{MessageID: "m2", NewMessageID: "m5", Body: order("o-2", "busy:2s"), From: "dead", To: "orders"})
+	v.Tick(track.Progress{Sent: 5, Succeeded: 1, DeadLettered: 1, Filtered: 1, Moved: 1, Removed: 1})
 	v.Summary(view.Summary{
-		Progress: track.Progress{Sent: 3, Succeeded: 1, DeadLettered: 1, Waiting: 1, Retried: 7, Invocations: 3},
+		Progress: track.Progress{Sent: 5, Succeeded: 1, DeadLettered: 1, Filtered: 1, Moved: 1, Waiting: 1, Retried: 7, Invocations: 3},
 		Dead:     []track.Dead{{Body: order("o-2", "busy:2s"), Reason: "busy (received 5 times)"}},
 		DeadName: "dead", Elapsed: 4200 * time.Millisecond,
 	})
@@ -110,8 +116,8 @@ func TestTerminal(t *testing.T) {
 			t.Errorf("the progress line is left: %s", line)
 		}
 	}
-	if records != 4 {
-		t.Errorf("%d lines of records, want 4", records)
+	if records != 5 {
+		t.Errorf("%d lines of records, want 5", records)
 	}
 }
 

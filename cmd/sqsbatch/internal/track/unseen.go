@@ -1,0 +1,75 @@
+package track
+
+import (
+	"slices"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// Filtered takes messages that match none of the event's filters and were
+// deleted for it. The queue has told of their deletion before.
+func (t *Tracker) Filtered(deliveries []Delivery) {
+	t.post(func() {
+		for _, d := range deliveries {
+			t.filtered(d)
+		}
+	})
+}
+
+func (t *Tracker) filtered(d Delivery) {
+	m := t.messages[d.MessageID]
+	if m == nil {
+		return // sent before this tool looked
+	}
+	if m.removed { // by the event source mapping, as is known only now
+		m.settled, m.removed = false, false
+		t.progress.Removed--
+	}
+	r := Record{
+		MessageID: m.id, Body: m.body, Attempt: d.Attempt, Outcome: Filtered,
+		Reason:   "it matches no filter of the event: deleted, the function never sees it",
+		Duration: -1, Allowed: -1, VisibleIn: -1, Final: true,
+	}
+	t.settle(m, r)
+	t.emit(r)
+}
+
+// moved: a message move task took a message from the source queue, or brought
+// one there.
+func (t *Tracker) moved(e sqs.Event) {
+	if e.Queue != t.o.Source && e.MovedTo != t.o.Source {
+		return
+	}
+	if m := t.messages[e.MessageID]; m != nil && e.Queue == t.o.Source {
+		delete(t.alive, m.id)
+		if !m.settled {
+			m.settled = true
+			t.progress.Moved++
+		}
+	}
+	if e.MovedTo == t.o.Source {
+		if !t.revive(e) {
+			t.progress.Sent++
+		}
+		m := &message{id: e.NewMessageID, body: e.Body, due: e.Time.Add(e.Visibility)}
+		t.messages[m.id] = m
+		t.alive[m.id] = m
+	}
+	t.emit(Moved{MessageID: e.MessageID, NewMessageID: e.NewMessageID, Body: e.Body, From: e.Queue, To: e.MovedTo})
+}
+
+// revive takes a dead letter that came back out of the account, if it is one of
+// this run's. What the toolkit dead-lettered has another id in that queue, so
+// the body tells it too.
+func (t *Tracker) revive(e sqs.Event) bool {
+	i := slices.IndexFunc(t.dead, func(d Dead) bool { return d.MessageID == e.MessageID })
+	if i < 0 {
+		i = slices.IndexFunc(t.dead, func(d Dead) bool { return d.Body == e.Body })
+	}
+	if i < 0 {
+		return false
+	}
+	t.dead = slices.Delete(t.dead, i, i+1)
+	t.progress.DeadLettered--
+	return true
+}
