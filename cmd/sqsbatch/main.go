@@ -35,6 +35,10 @@ sqsbatch local -h and sqsbatch sqs -h tell more.
 func main() {
 	interrupts := make(chan os.Signal, 2)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// An output that nobody reads any more is an error of writing, so that the
+	// commands can clean up. Not signal.Ignore: the functions that are started
+	// would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(run(os.Args[1:], cli.IO{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Interrupts: interrupts,
 	}))

@@ -45,15 +45,19 @@ func Run(ctx context.Context, args []string, tio cli.IO) error {
 	hard, stopNow := context.WithCancel(context.Background())
 	defer stopNow()
 
+	stdout := &output{w: tio.Stdout, failed: func(err error) {
+		cancel(fmt.Errorf("standard output: %w", err))
+		stopNow() // nobody sees what would still happen
+	}}
 	var text *view.Text
 	var v view.View
 	var json *view.JSON
 	if o.output == "json" {
 		text = view.NewText(tio.Stderr, detect(tio.Stderr))
-		json = view.NewJSON(tio.Stdout, text)
+		json = view.NewJSON(stdout, text)
 		v = json
 	} else {
-		text = view.NewText(tio.Stdout, detect(tio.Stdout))
+		text = view.NewText(stdout, detect(tio.Stdout))
 		v = text
 	}
 	go interrupts(hard, tio.Interrupts, func(n int) {
