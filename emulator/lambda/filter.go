@@ -24,8 +24,8 @@ type Filter struct {
 
 // ParseFilter reads the Pattern of one of a mapping's FilterCriteria, JSON as
 // written in "Control which events Lambda sends to your function". Messages of
-// SQS are filtered by their body alone: as JSON when the pattern of body is an
-// object,
+// SQS are filtered by their body alone ("Using event filtering with an Amazon
+// SQS event source"): as JSON when the pattern of body is an object,
 //
 //	{"body": {"status": ["paid", {"prefix": "part-"}], "total": [{"numeric": [">", 100]}]}}
 //
@@ -33,8 +33,10 @@ type Filter struct {
 //
 //	{"body": [{"prefix": "order "}]}
 //
-// The error, for what Lambda refuses as an invalid filter pattern definition,
-// names the place in the pattern.
+// A pattern with another key, which that page's table would have filter by
+// metadata and its note says is not supported, is an error rather than a guess.
+// The error, also for what Lambda refuses as an invalid filter pattern
+// definition, names the place in the pattern.
 func ParseFilter(pattern string) (*Filter, error) {
 	if n := utf8.RuneCountInString(pattern); n > maxPatternLength {
 		return nil, fmt.Errorf("the pattern has %d characters, limit %d", n, maxPatternLength)
@@ -59,10 +61,12 @@ func ParseFilter(pattern string) (*Filter, error) {
 // String returns the pattern.
 func (f *Filter) String() string { return f.pattern }
 
-// Match tells whether a message with this body passes the filter. By the table
-// of "Properly filtering Amazon SQS messages" a body that is valid JSON never
-// matches a plain string's pattern, and one that is not never matches that of
-// an object. Numbers and quoted strings are valid JSON, too.
+// Match tells whether a message with this body passes the filter. Where the
+// formats differ it does not, and Lambda drops the message: by the table of
+// "Using event filtering with an Amazon SQS event source" a body that is valid
+// JSON never matches a plain string's pattern, and one that is not never
+// matches that of an object. The page does not say what a number or a quoted
+// string by itself is; they are valid JSON, and taken as that.
 func (f *Filter) Match(body string) bool {
 	return f.rule.match(record(body))
 }

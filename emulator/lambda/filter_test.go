@@ -111,7 +111,9 @@ func TestFilterMatch(t *testing.T) {
 	}
 }
 
-// The table of "Properly filtering Amazon SQS messages".
+// The table of "Using event filtering with an Amazon SQS event source", whose
+// rows are a body's format and a pattern's; those without a pattern of body are
+// among the errors.
 func TestFilterFormats(t *testing.T) {
 	const (
 		plain  = `{"body": [{"prefix": "order"}, "42", {"exists": true}]}`
