@@ -40,6 +40,9 @@ func failure(err error) answer {
 		if status == 0 {
 			return answer{pathError: "no answer: " + err.Error()}
 		}
+		if status < 300 {
+			return answer{pathError: "an answer that the SDK does not take: " + err.Error()}
+		}
 		return answer{pathError: fmt.Sprintf("an answer that is not in the protocol, status %d", status)}
 	}
 	a := answer{"query code": api.ErrorCode()}
