@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -26,7 +27,7 @@ var errNoAnswer = errors.New("the queue did not answer for this entry")
 // deleteSucceeded deletes what is not left and returns every message's verdict.
 func (p *poller) deleteSucceeded(ctx context.Context, b *batch, left []bool) []Verdict {
 	verdicts := make([]Verdict, len(b.messages))
-	var done []int
+	done := make([]int, 0, len(b.messages))
 	for i := range b.messages {
 		if !left[i] {
 			done = append(done, i)
@@ -34,16 +35,20 @@ func (p *poller) deleteSucceeded(ctx context.Context, b *batch, left []bool) []V
 	}
 	ctx, cancel := outliving(ctx, deleteTimeout)
 	defer cancel()
+	if len(done) > callEntries {
+		p.deleteParts(ctx, b, done, verdicts)
+	} else if len(done) > 0 {
+		p.deletePart(ctx, b, done, verdicts)
+	}
+	p.tellUndeleted(verdicts)
+	return verdicts
+}
+
+// deleteParts deletes any number of messages, ten to a call.
+func (p *poller) deleteParts(ctx context.Context, b *batch, done []int, verdicts []Verdict) {
 	var calls sync.WaitGroup
 	limit := make(chan struct{}, deleteCalls)
-	for len(done) > 0 {
-		n := min(callEntries, len(done))
-		part := done[:n]
-		done = done[n:]
-		if len(done) == 0 { // the last call needs no goroutine
-			p.deletePart(ctx, b, part, verdicts)
-			break
-		}
+	for part := range slices.Chunk(done, callEntries) {
 		limit <- struct{}{}
 		calls.Go(func() {
 			defer func() { <-limit }()
@@ -51,8 +56,6 @@ func (p *poller) deleteSucceeded(ctx context.Context, b *batch, left []bool) []V
 		})
 	}
 	calls.Wait()
-	p.tellUndeleted(verdicts)
-	return verdicts
 }
 
 // deletePart deletes up to ten messages, and again those that the queue failed
@@ -91,7 +94,10 @@ func (p *poller) deleteOnce(ctx context.Context, b *batch, part []int, verdicts 
 			verdicts[at] = Verdict{Deleted: true}
 		}
 	}
-	final := map[int]bool{}
+	var final map[int]bool
+	if len(out.Failed) > 0 {
+		final = map[int]bool{}
+	}
 	for _, entry := range out.Failed {
 		if at, ok := position(entry.Id, part); ok {
 			verdicts[at].Err = fmt.Errorf("%s: %s", aws.ToString(entry.Code), aws.ToString(entry.Message))

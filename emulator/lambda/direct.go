@@ -12,8 +12,9 @@ import (
 	"strings"
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
+
+	"github.com/sqsbatch/sqsbatch/emulator/internal/plainjson"
 )
 
 // direct speaks the AWS JSON 1.0 protocol without the SDK.
@@ -39,65 +40,57 @@ func Direct(transport http.RoundTripper) SQS {
 }
 
 func (d direct) GetQueueAttributes(ctx context.Context, in *awssqs.GetQueueAttributesInput, _ ...func(*awssqs.Options)) (*awssqs.GetQueueAttributesOutput, error) {
-	out := new(awssqs.GetQueueAttributesOutput)
-	return out, d.call(ctx, "GetQueueAttributes", in.QueueUrl, in, out)
-}
-
-// The SDK's types have the names of the protocol. Only zeroes differ: the SDK
-// leaves them out, where they are not required.
-type directReceive struct {
-	QueueURL                    *string                            `json:"QueueUrl"`
-	MaxNumberOfMessages         int32                              `json:",omitempty"`
-	WaitTimeSeconds             int32                              `json:",omitempty"`
-	VisibilityTimeout           int32                              `json:",omitempty"`
-	ReceiveRequestAttemptID     *string                            `json:"ReceiveRequestAttemptId,omitempty"`
-	MessageAttributeNames       []string                           `json:",omitempty"`
-	MessageSystemAttributeNames []types.MessageSystemAttributeName `json:",omitempty"`
+	return directCall[awssqs.GetQueueAttributesOutput](ctx, d, "GetQueueAttributes", in.QueueUrl, in, nil)
 }
 
 func (d direct) ReceiveMessage(ctx context.Context, in *awssqs.ReceiveMessageInput, _ ...func(*awssqs.Options)) (*awssqs.ReceiveMessageOutput, error) {
-	out := new(awssqs.ReceiveMessageOutput)
-	return out, d.call(ctx, "ReceiveMessage", in.QueueUrl, directReceive{
-		QueueURL:                    in.QueueUrl,
-		MaxNumberOfMessages:         in.MaxNumberOfMessages,
-		WaitTimeSeconds:             in.WaitTimeSeconds,
-		VisibilityTimeout:           in.VisibilityTimeout,
-		ReceiveRequestAttemptID:     in.ReceiveRequestAttemptId,
-		MessageAttributeNames:       in.MessageAttributeNames,
-		MessageSystemAttributeNames: in.MessageSystemAttributeNames,
-	}, out)
+	return directCall(ctx, d, "ReceiveMessage", in.QueueUrl, (*directReceive)(in), plainReceived)
 }
 
 func (d direct) DeleteMessageBatch(ctx context.Context, in *awssqs.DeleteMessageBatchInput, _ ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error) {
-	out := new(awssqs.DeleteMessageBatchOutput)
-	return out, d.call(ctx, "DeleteMessageBatch", in.QueueUrl, in, out)
+	return directCall(ctx, d, "DeleteMessageBatch", in.QueueUrl, (*directDelete)(in), plainDeleted)
 }
 
 func (d direct) ChangeMessageVisibilityBatch(ctx context.Context, in *awssqs.ChangeMessageVisibilityBatchInput, _ ...func(*awssqs.Options)) (*awssqs.ChangeMessageVisibilityBatchOutput, error) {
-	out := new(awssqs.ChangeMessageVisibilityBatchOutput)
-	return out, d.call(ctx, "ChangeMessageVisibilityBatch", in.QueueUrl, in, out)
+	return directCall[awssqs.ChangeMessageVisibilityBatchOutput](ctx, d, "ChangeMessageVisibilityBatch", in.QueueUrl, in, nil)
 }
 
-// call sends one request and reads its answer into out.
-func (d direct) call(ctx context.Context, operation string, queue *string, in, out any) error {
-	err := d.exchange(ctx, operation, queue, in, out)
-	if err != nil {
-		return &smithy.OperationError{ServiceID: "SQS", OperationName: operation, Err: err}
+// directCall sends one request and decodes its answer: by plain where there is one
+// and it can, else by encoding/json.
+func directCall[Out any](ctx context.Context, d direct, operation string, queue *string, in any, plain func(*Out) plainjson.Object) (*Out, error) {
+	answer, err := d.exchange(ctx, operation, queue, in)
+	if err == nil && plain != nil {
+		out := new(Out)
+		if plainjson.NewScanner(string(answer)).Whole(plain(out)) {
+			return out, nil
+		}
 	}
-	return nil
+	out := new(Out)
+	if err == nil {
+		if err = json.Unmarshal(answer, out); err != nil {
+			err = fmt.Errorf("the answer could not be decoded: %w", err)
+		}
+	}
+	if err != nil {
+		err = &smithy.OperationError{ServiceID: "SQS", OperationName: operation, Err: err}
+	}
+	return out, err
 }
 
-func (d direct) exchange(ctx context.Context, operation string, queue *string, in, out any) error {
+// exchange sends one request and returns its answer.
+func (d direct) exchange(ctx context.Context, operation string, queue *string, in any) ([]byte, error) {
 	if queue == nil {
-		return errors.New("QueueUrl is missing")
+		return nil, errors.New("QueueUrl is missing")
 	}
 	endpoint, err := url.Parse(*queue)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	body, err := json.Marshal(in)
-	if err != nil {
-		return err
+	var body []byte
+	if plain, ok := in.(interface{ json() []byte }); ok {
+		body = plain.json()
+	} else if body, err = json.Marshal(in); err != nil {
+		return nil, err
 	}
 	request := (&http.Request{
 		Method: http.MethodPost, URL: endpoint, Host: endpoint.Host,
@@ -111,20 +104,24 @@ func (d direct) exchange(ctx context.Context, operation string, queue *string, i
 	}).WithContext(ctx)
 	response, err := d.transport.RoundTrip(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err
+	answer, err := readAll(response)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = refusal(response, answer)
 	}
-	if response.StatusCode != http.StatusOK {
-		return refusal(response, answer)
+	return answer, err
+}
+
+// readAll reads a response's body, at once where it says how long it is.
+func readAll(response *http.Response) ([]byte, error) {
+	if n := response.ContentLength; n > 0 && n <= maxPayload {
+		answer := make([]byte, n)
+		_, err := io.ReadFull(response.Body, answer)
+		return answer, err
 	}
-	if err := json.Unmarshal(answer, out); err != nil {
-		return fmt.Errorf("the answer could not be decoded: %w", err)
-	}
-	return nil
+	return io.ReadAll(response.Body)
 }
 
 // refusal reads an error's code and message as the SDK does: the code of the

@@ -3,8 +3,9 @@ package lambda
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"slices"
+
+	"github.com/sqsbatch/sqsbatch/emulator/internal/plainjson"
 )
 
 // sqsRecord is a record of an SQS event in the order and with the names of
@@ -31,16 +32,21 @@ type sqsAttribute struct {
 func (r *sqsRecord) encode() ([]byte, error) {
 	const fixed = 512 // names, attributes of the usual number, punctuation
 	b := make([]byte, 0, fixed+len(r.receiptHandle)+len(r.body)+len(r.body)/8)
-	b = appendString(append(b, `{"messageId":`...), r.messageID)
-	b = appendString(append(b, `,"receiptHandle":`...), r.receiptHandle)
-	b = appendString(append(b, `,"body":`...), r.body)
+	b = plainjson.AppendString(append(b, `{"messageId":`...), r.messageID)
+	b = plainjson.AppendString(append(b, `,"receiptHandle":`...), r.receiptHandle)
+	b = plainjson.AppendString(append(b, `,"body":`...), r.body)
 	b = append(b, `,"attributes":{`...)
-	for i, name := range slices.Sorted(maps.Keys(r.attributes)) {
+	names := make([]string, 0, 16) // on the stack
+	for name := range r.attributes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for i, name := range names {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendString(b, name), ':')
-		b = appendString(b, r.attributes[name])
+		b = append(plainjson.AppendString(b, name), ':')
+		b = plainjson.AppendString(b, r.attributes[name])
 	}
 	b = append(b, `},"messageAttributes":`...)
 	if len(r.messageAttributes) == 0 {
@@ -53,26 +59,13 @@ func (r *sqsRecord) encode() ([]byte, error) {
 		b = append(b, attributes...)
 	}
 	if r.md5OfMessageAttributes != "" {
-		b = appendString(append(b, `,"md5OfMessageAttributes":`...), r.md5OfMessageAttributes)
+		b = plainjson.AppendString(append(b, `,"md5OfMessageAttributes":`...), r.md5OfMessageAttributes)
 	}
-	b = appendString(append(b, `,"md5OfBody":`...), r.md5OfBody)
+	b = plainjson.AppendString(append(b, `,"md5OfBody":`...), r.md5OfBody)
 	b = append(b, `,"eventSource":"aws:sqs"`...)
-	b = appendString(append(b, `,"eventSourceARN":`...), r.arn)
-	b = appendString(append(b, `,"awsRegion":`...), r.region)
+	b = plainjson.AppendString(append(b, `,"eventSourceARN":`...), r.arn)
+	b = plainjson.AppendString(append(b, `,"awsRegion":`...), r.region)
 	return append(b, '}'), nil
-}
-
-// appendString appends a JSON string. What has nothing to escape is copied.
-func appendString(b []byte, s string) []byte {
-	start := len(b)
-	b = append(b, '"')
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x80 {
-			quoted, _ := marshal(s) // strings cannot fail
-			return append(b[:start], quoted...)
-		}
-	}
-	return append(append(b, s...), '"')
 }
 
 // marshal leaves HTML characters as they are, as Lambda does.

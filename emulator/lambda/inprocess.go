@@ -30,27 +30,28 @@ func (e *environment) runHandler(inv *invocation) (r Result, late func(), err er
 
 	done := make(chan answer, 1)
 	go call(ctx, fn, inv, done)
-	timer := time.NewTimer(time.Until(inv.deadline))
-	defer timer.Stop()
 
 	var a answer
 	select {
 	case a = <-done:
-	case <-timer.C:
-		if fn.shared() { // the handler keeps its place until it returns
+	case <-ctx.Done():
+		switch {
+		case e.d.ctx.Err() != nil:
+			err = e.d.error(ErrClosed)
+			a = failure(&FunctionError{Type: "Sandbox.Closed", Message: ErrClosed.Error()})
+			timer := time.NewTimer(time.Until(inv.deadline))
+			defer timer.Stop()
+			select { // nobody can end it before its time
+			case <-done:
+			case <-timer.C:
+			}
+		case fn.shared(): // the handler keeps its place until it returns
 			late = func() {
 				select {
 				case <-done:
 				case <-e.d.ctx.Done():
 				}
 			}
-		}
-	case <-e.d.ctx.Done():
-		err = e.d.error(ErrClosed)
-		a = failure(&FunctionError{Type: "Sandbox.Closed", Message: ErrClosed.Error()})
-		select { // nobody can end it before its time
-		case <-done:
-		case <-timer.C:
 		}
 	}
 	if err == nil && (a.at.IsZero() || !a.at.Before(inv.deadline)) {

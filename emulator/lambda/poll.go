@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -109,7 +110,11 @@ func (p *poller) collect(ctx context.Context) *batch {
 // fill moves what was carried over and then got into b, as far as it goes. It
 // tells whether b is full.
 func (p *poller) fill(b *batch, got []message) (full bool) {
-	queue := append(p.carry, got...)
+	queue := got
+	if len(p.carry) > 0 {
+		queue = append(p.carry, got...)
+	}
+	b.messages = slices.Grow(b.messages, min(len(queue), p.BatchSize-len(b.messages)))
 	for len(queue) > 0 && b.add(queue[0], p.BatchSize) {
 		queue = queue[1:]
 	}

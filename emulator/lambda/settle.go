@@ -63,7 +63,8 @@ func (p *poller) judge(result Result, b *batch) (left []bool, why string) {
 // compared exactly, case included.
 func itemFailures(response []byte, b *batch) (failed map[string]bool, all string) {
 	response = bytes.TrimSpace(response)
-	if len(response) == 0 || bytes.Equal(response, []byte("null")) {
+	switch string(response) {
+	case "", "null", `{"batchItemFailures":[]}`: // the last as Go writes it: the usual answer
 		return nil, ""
 	}
 	if !json.Valid(response) {

@@ -1,7 +1,6 @@
 package sqs
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -44,10 +43,10 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 }
 
 func readBody(r io.Reader, length int64) ([]byte, error) {
-	var body bytes.Buffer
 	if length > 0 && length <= 1<<20 {
-		body.Grow(int(length) + bytes.MinRead)
+		body := make([]byte, length)
+		_, err := io.ReadFull(r, body)
+		return body, err
 	}
-	_, err := body.ReadFrom(r)
-	return body.Bytes(), err
+	return io.ReadAll(r)
 }
