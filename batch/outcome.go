@@ -60,6 +60,11 @@ type Result struct {
 	// visibility timeout decides.
 	VisibleIn     time.Duration
 	VisibilitySet bool
+	// Deleted says that sqsbatch deleted the record, rather than Lambda.
+	Deleted bool
+	// DeleteErr is why sqsbatch could not delete a record that is done with:
+	// it may be delivered again.
+	DeleteErr error
 	// DeadLetterQueue is the URL of the queue that a DeadLettered record went to.
 	DeadLetterQueue string
 	// MaxReceiveCount is the attempt after which SQS itself moves the record

@@ -29,6 +29,9 @@ type Record struct {
 	// FirstReceivedAt is when the message was first received
 	// (ApproximateFirstReceiveTimestamp). Zero when unknown.
 	FirstReceivedAt time.Time
+	// ReceivedAt is when this delivery was received by a long poll. Zero on
+	// Lambda, which does not tell.
+	ReceivedAt time.Time
 	// SenderID is the IAM id of who sent the message.
 	SenderID string
 	// GroupID is the MessageGroupId. FIFO queues order by it; standard queues

@@ -56,7 +56,18 @@ func (e *Engine) Run(ctx context.Context, records []Record, times Times, failed 
 	if len(records) == 0 {
 		return nil
 	}
-	r := &run{
+	r := e.newRun(ctx, records, times)
+	r.failed = failed
+	r.done = make(chan struct{})
+	if ctx.Err() == nil {
+		r.start()
+		r.wait()
+	}
+	return r.close()
+}
+
+func (e *Engine) newRun(ctx context.Context, records []Record, times Times) *run {
+	return &run{
 		Engine:  e,
 		parent:  ctx,
 		times:   times,
@@ -64,14 +75,7 @@ func (e *Engine) Run(ctx context.Context, records []Record, times Times, failed 
 		results: make([]Result, len(records)),
 		order:   newOrder(records),
 		waiting: len(records),
-		failed:  failed,
-		done:    make(chan struct{}),
 	}
-	if ctx.Err() == nil {
-		r.start()
-		r.wait()
-	}
-	return r.close()
 }
 
 // run is the state of one batch. A record is waiting, then running, then it has
@@ -80,12 +84,14 @@ func (e *Engine) Run(ctx context.Context, records []Record, times Times, failed 
 // it, but if it returns in time its result counts.
 type run struct {
 	*Engine
-	parent  context.Context
-	times   Times
-	records []Record
-	order   order
-	failed  Failed
-	done    chan struct{} // closed when nothing is left to wait for
+	parent    context.Context
+	times     Times
+	records   []Record
+	order     order
+	succeeded func(*Result)
+	failed    Failed
+	done      chan struct{} // closed when nothing is left to wait for
+	finish    func()        // called then in place of it, see Start
 
 	mu        sync.Mutex
 	results   []Result
@@ -100,7 +106,10 @@ type run struct {
 	telling   int           // calls of hooks under way
 	quiet     chan struct{} // closed when telling falls to 0, if someone waits
 	stopped   bool          // no further record is started
-	ended     bool          // done is closed
+	byCaller  bool          // because the caller wants it
+	ending    bool          // the grace after the end of all contexts has begun
+	ended     bool          // nothing is waited for any more
+	endTimer  *time.Timer   // of the cutoff, then of the grace; see Start
 	pace      pace
 
 	policyPanic error
@@ -147,8 +156,7 @@ func (r *run) stop() {
 // caller holds r.mu, as for every method of run without a Lock of its own.
 func (r *run) checkDone() {
 	if !r.ended && r.running == 0 && (r.stopped || r.waiting == r.blocked) {
-		r.ended = true
-		close(r.done)
+		r.finished()
 	}
 }
 
@@ -182,7 +190,7 @@ func (r *run) warn(notStarted int) {
 			Err:     r.policyPanic,
 		})
 	}
-	if notStarted == len(r.records) && r.parent.Err() == nil {
+	if notStarted == len(r.records) && r.parent.Err() == nil && !r.byCaller {
 		r.hooks.Warn(r.parent, Warning{Message: fmt.Sprintf(
 			"no record was started: %v was left before the cutoff. If that is so on every invocation, lower MinRemaining (%v) or raise the function's timeout",
 			time.Until(r.times.Cutoff).Round(time.Millisecond), max(r.cfg.MinRemaining, minStart))})

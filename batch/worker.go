@@ -195,6 +195,9 @@ func (r *run) over(w *worker, err error) bool {
 	if err == nil {
 		result.Outcome = Succeeded
 		r.pace.add(result.Duration)
+		if r.succeeded != nil {
+			r.succeeded(result)
+		}
 		r.tell(ctx, []*Result{result})
 	} else {
 		result.Outcome, result.Err = Retry, err

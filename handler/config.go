@@ -119,13 +119,17 @@ func (c *Config) engine() batch.Config {
 
 // settler is the part of the configuration that partialfailure has to know.
 func (c *Config) settler(hooks *batch.Hooks) partialfailure.Config {
+	del := partialfailure.DeleteNever
+	if c.DeleteSucceeded {
+		del = partialfailure.DeleteIfOthersFail
+	}
 	return partialfailure.Config{
 		Client:          c.client(),
 		Backoff:         c.Backoff,
 		DeadLetterQueue: c.DeadLetterQueue,
 		MaxReceiveCount: c.MaxReceiveCount,
 		OnPermanent:     c.OnPermanent,
-		DeleteDone:      c.DeleteSucceeded,
+		Delete:          del,
 		DryRun:          c.SQS == nil && samLocal(),
 		Hooks:           hooks,
 	}

@@ -27,7 +27,7 @@ func TestEveryFieldReachesItsPackage(t *testing.T) {
 	}
 	hooks := &batch.Hooks{}
 	s := c.settler(hooks)
-	if s.Backoff == nil || s.Backoff(1) != 6*time.Second || s.DeadLetterQueue != "https://sqs/1/dead" || s.MaxReceiveCount != 8 || s.OnPermanent != partialfailure.Drop || !s.DeleteDone || s.Hooks != hooks {
+	if s.Backoff == nil || s.Backoff(1) != 6*time.Second || s.DeadLetterQueue != "https://sqs/1/dead" || s.MaxReceiveCount != 8 || s.OnPermanent != partialfailure.Drop || s.Delete != partialfailure.DeleteIfOthersFail || s.Hooks != hooks {
 		t.Errorf("partialfailure gets %+v", s)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/handler/internal/sqsevent"
+	"github.com/sqsbatch/sqsbatch/internal/attribute"
 )
 
 // MessageFunc is a function that handles an SQS message as aws-lambda-go
@@ -49,7 +49,7 @@ func fromMessage(m events.SQSMessage) batch.Record {
 		Region:                 m.AWSRegion,
 	}
 	for name, value := range m.Attributes {
-		sqsevent.SetAttribute(&r, name, value)
+		attribute.Set(&r, name, value)
 	}
 	if len(m.MessageAttributes) > 0 {
 		r.MessageAttributes = make(map[string]batch.MessageAttribute, len(m.MessageAttributes))

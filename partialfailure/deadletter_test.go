@@ -326,9 +326,9 @@ func TestRule18WarnsNearTheLastAttempt(t *testing.T) {
 	})
 }
 
-func TestRule11DeleteDoneDeletesWhatSucceededWhenOthersFailed(t *testing.T) {
+func TestRule11DeleteIfOthersFailDeletesWhatSucceededWhenOthersFailed(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
-		f.settling.DeleteDone = true
+		f.settling.Delete = partialfailure.DeleteIfOthersFail
 		f.Send("1:ok", "2:ok", "never")
 		f.invoke(f.Receive(10), func(context.Context, batch.Record) error { return nil })
 		if n := len(f.Events(sqs.Deleted)); n != 0 {

@@ -2,8 +2,10 @@ package partialfailure
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -11,41 +13,48 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// deleteDone deletes the records that are done with by one of some outcomes, if
-// other records are not done: see Config.DeleteDone.
+// deleteDone deletes the records that are done with by one of some outcomes,
+// see Config.Delete.
 func (st *Settlement) deleteDone(results []batch.Result, by ...batch.Outcome) {
-	if !st.cfg.DeleteDone || st.cfg.DryRun {
+	if st.cfg.Delete == DeleteNever || st.cfg.DryRun {
 		return
 	}
-	byQueue := make(map[string][]*batch.Record)
+	byQueue := make(map[string][]*batch.Result)
 	failed := false
 	for i := range results {
-		failed = failed || !results[i].Outcome.Done()
-		if slices.Contains(by, results[i].Outcome) {
-			r := results[i].Record
-			byQueue[r.QueueARN] = append(byQueue[r.QueueARN], r)
+		r := &results[i]
+		failed = failed || !r.Outcome.Done()
+		if slices.Contains(by, r.Outcome) {
+			byQueue[r.Record.QueueARN] = append(byQueue[r.Record.QueueARN], r)
 		}
 	}
-	if !failed {
+	if !failed && st.cfg.Delete == DeleteIfOthersFail {
 		return
 	}
-	for arn, records := range byQueue {
-		for len(records) > 0 {
-			n := min(len(records), maxEntries)
-			ten := records[:n]
-			records = records[n:]
+	for arn, done := range byQueue {
+		for len(done) > 0 {
+			n := min(len(done), maxEntries)
+			ten := done[:n]
+			done = done[n:]
+			for _, r := range ten {
+				r.DeleteErr = errNoAnswer // until there is one
+			}
 			st.background(func() { st.delete(arn, ten) })
 		}
 	}
 }
 
-func (st *Settlement) delete(arn string, records []*batch.Record) {
-	st.call(opDelete, arn, len(records), func(ctx context.Context, q queue, left []int) (answer, error) {
+func (st *Settlement) delete(arn string, done []*batch.Result) {
+	handles := make([]*string, len(done))
+	for k, r := range done {
+		handles[k] = &r.Record.ReceiptHandle
+	}
+	errs := st.call(opDelete, st.source(arn), len(done), func(ctx context.Context, q queue, left []int) (answer, error) {
 		in := &sqs.DeleteMessageBatchInput{QueueUrl: &q.url}
 		for _, k := range left {
 			in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{
 				Id:            aws.String(strconv.Itoa(k)),
-				ReceiptHandle: &records[k].ReceiptHandle,
+				ReceiptHandle: handles[k],
 			})
 		}
 		out, err := q.client.DeleteMessageBatch(ctx, in, q.options...)
@@ -54,4 +63,20 @@ func (st *Settlement) delete(arn string, records []*batch.Record) {
 		}
 		return answerOf(out.Successful, func(e types.DeleteMessageBatchResultEntry) *string { return e.Id }, out.Failed), nil
 	})
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.over { // the results are the caller's again
+		return
+	}
+	for k, r := range done {
+		r.Deleted, r.DeleteErr = errs[k] == nil, errs[k]
+	}
+}
+
+// StaleReceipt reports whether SQS refused a delete ([batch.Result].DeleteErr)
+// because the receipt handle is no longer good: no further try with it can succeed.
+func StaleReceipt(err error) bool {
+	var entry *entryError
+	return errors.As(err, &entry) && !entry.passing() && (strings.Contains(entry.code, "ReceiptHandleIsInvalid") ||
+		strings.Contains(entry.code, "InvalidParameterValue") || strings.Contains(entry.code, "MessageNotInflight"))
 }

@@ -34,6 +34,7 @@ type Settlement struct {
 	refusal  []refusal           // what to warn of
 	cutShort bool                // the time was over before a call was answered
 	closed   bool                // the outcomes stand
+	over     bool                // the results are the caller's again
 }
 
 // Begin starts the settlement of a batch. Calls end with times.SettleBy; the
@@ -106,6 +107,9 @@ func (st *Settlement) Finish(results []batch.Result) {
 	if answered {
 		answered = st.wait(func() { st.deleteDone(results, batch.DeadLettered, batch.Dropped) })
 	}
+	st.mu.Lock()
+	st.over = true
+	st.mu.Unlock()
 	st.warnRefused(answered)
 	st.warnAttempts(results)
 	st.warnDryRun()

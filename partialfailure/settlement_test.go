@@ -12,6 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 func TestRule12WhatFailsAtTheCutoffStillHasItsBackoff(t *testing.T) {
@@ -117,7 +118,7 @@ func TestRule06OnlyWithoutADeadlineFinishEndsAfterTenSeconds(t *testing.T) {
 
 func TestRule11DeletesAreInTensByQueueAndWithinTheTime(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
-		f.settling.DeleteDone = true
+		f.settling.Delete = partialfailure.DeleteIfOthersFail
 		f.Send(slices.Repeat([]string{"ok"}, 24)...)
 		f.Send("fail")
 		records := f.Receive(25)
@@ -152,7 +153,7 @@ func TestRule11DeletesAreInTensByQueueAndWithinTheTime(t *testing.T) {
 
 func TestRule11ADryRunDeletesNothing(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
-		f.settling.DeleteDone, f.settling.DryRun = true, true
+		f.settling.Delete, f.settling.DryRun = partialfailure.DeleteIfOthersFail, true
 		f.Send("ok", "fail")
 		records := f.Receive(2)
 		f.ForgetCalls()

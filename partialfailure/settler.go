@@ -23,6 +23,22 @@ const (
 	Drop OnPermanent = "drop"
 )
 
+// Delete says which records a [Settler] deletes. A record that cannot be
+// deleted is delivered again; its result says why, see [batch.Result].
+type Delete int
+
+const (
+	// DeleteNever leaves it to Lambda, which deletes what is not reported.
+	DeleteNever Delete = iota
+	// DeleteIfOthersFail deletes the records that are done with when others of
+	// their batch are not. It is for event source mappings without
+	// ReportBatchItemFailures, where the function must fail to keep what
+	// failed, and thereby keeps what succeeded as well.
+	DeleteIfOthersFail
+	// DeleteAlways deletes every record that is done with: nobody else does.
+	DeleteAlways
+)
+
 // Config says how a [Settler] settles. Client is needed, the rest may be zero.
 type Config struct {
 	// Client returns the SQS client. It is called when the first call to SQS
@@ -45,12 +61,13 @@ type Config struct {
 	// OnPermanent defaults to DeadLetter.
 	OnPermanent OnPermanent
 
-	// DeleteDone deletes the records that are done with when others of their
-	// batch are not. It is for event source mappings without
-	// ReportBatchItemFailures, where the function must fail to keep what
-	// failed, and thereby keeps what succeeded as well. A record that cannot be
-	// deleted is delivered again. Defaults to false.
-	DeleteDone bool
+	// Delete says whether records that are done with are deleted here. Defaults
+	// to DeleteNever: Lambda does it.
+	Delete Delete
+
+	// QueueURL is the URL of the queue that the records come from. Defaults to
+	// what follows from the records' ARN and the client's endpoint.
+	QueueURL string
 
 	// DryRun makes no call to SQS; the hooks are warned of what would have been
 	// set. A record that would have gone to the dead-letter queue is reported
@@ -95,6 +112,14 @@ func New(cfg Config) (*Settler, error) {
 		return nil, fmt.Errorf("partialfailure: MaxReceiveCount is %d, must be 1 to 1000, or 0 to ask the queue", cfg.MaxReceiveCount)
 	}
 	return &Settler{cfg: cfg}, nil
+}
+
+// source is where to call the queue that records come from.
+func (s *Settler) source(arn string) string {
+	if s.cfg.QueueURL != "" {
+		return s.cfg.QueueURL
+	}
+	return arn
 }
 
 // backoff is the time until a failed record comes back, in whole seconds as SQS

@@ -176,7 +176,7 @@ func TestRule17ABatchWithTimeAsksForThePolicyItself(t *testing.T) {
 func TestOneSlowCallStopsNoOtherOperation(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("1:fail", "2:never", "3:ok")
-		f.settling.DeadLetterQueue, f.settling.DeleteDone = f.DeadLetterURL, true
+		f.settling.DeadLetterQueue, f.settling.Delete = f.DeadLetterURL, partialfailure.DeleteIfOthersFail
 		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
 			if op == "ChangeMessageVisibilityBatch" {
 				<-r.Context().Done()

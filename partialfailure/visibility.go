@@ -49,7 +49,7 @@ func (st *Settlement) flushVisible(p *pending) {
 
 func (st *Settlement) changeVisibility(arn string, entries []visibility) {
 	visible := make([]time.Duration, len(entries))
-	errs := st.call(opVisibility, arn, len(entries), func(ctx context.Context, q queue, left []int) (answer, error) {
+	errs := st.call(opVisibility, st.source(arn), len(entries), func(ctx context.Context, q queue, left []int) (answer, error) {
 		in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url}
 		now := time.Now()
 		for _, k := range left {
@@ -91,8 +91,11 @@ func (st *Settlement) timeout(v visibility, now time.Time) (seconds int32, appea
 }
 
 // received is when the message was received, as early as it may have been.
-// SQS tells it only of a first delivery.
+// On Lambda, SQS tells it only of a first delivery.
 func (st *Settlement) received(r *batch.Record) time.Time {
+	if !r.ReceivedAt.IsZero() {
+		return r.ReceivedAt
+	}
 	earliest := st.began.Add(-maxWindow)
 	switch first := r.FirstReceivedAt; {
 	case r.Attempt != 1 || first.Before(earliest):

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/sqsbatch/sqsbatch/batch"
 	samples "github.com/sqsbatch/sqsbatch/events"
+	"github.com/sqsbatch/sqsbatch/internal/attribute"
 )
 
 func TestDecodeFields(t *testing.T) {
@@ -208,7 +209,7 @@ func flatMessage(m events.SQSMessage) string {
 		MD5OfMessageAttributes: m.Md5OfMessageAttributes, QueueARN: m.EventSourceARN, Region: m.AWSRegion,
 	}
 	for name, value := range maps.All(m.Attributes) {
-		SetAttribute(&r, name, value)
+		attribute.Set(&r, name, value)
 	}
 	r.MessageAttributes = map[string]batch.MessageAttribute{}
 	for name := range m.MessageAttributes {

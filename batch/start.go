@@ -1,0 +1,102 @@
+package batch
+
+import (
+	"context"
+	"time"
+)
+
+// Progress is told what becomes of records while their batch runs. Its
+// functions are called under the batch's lock: they must not block, nor call
+// back into the batch. Each may be nil.
+type Progress struct {
+	// Succeeded is told of each record whose handler returned nil.
+	Succeeded func(*Result)
+	// Failed is told of each failure.
+	Failed Failed
+	// Done is told all results, once, when [Engine.Run] would have returned
+	// them. It is called on a goroutine of its own, without the lock.
+	Done func([]Result)
+}
+
+// Running is a batch that was begun by [Engine.Start].
+type Running struct{ run *run }
+
+// Start is [Engine.Run] without waiting for the end: it returns at once, and
+// on.Done gets the results. The handlers' contexts have ctx's values; the end
+// of ctx is not watched, see [Running.Cancel].
+//
+// Cost: beside Run's, one goroutine for a moment at the end.
+func (e *Engine) Start(ctx context.Context, records []Record, times Times, on Progress) *Running {
+	r := e.newRun(ctx, records, times)
+	r.succeeded, r.failed = on.Succeeded, on.Failed
+	r.finish = func() {
+		results := r.close()
+		if on.Done != nil {
+			on.Done(results)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(records) == 0 {
+		r.checkDone()
+		return &Running{r}
+	}
+	if !times.Cutoff.IsZero() {
+		r.endTimer = time.AfterFunc(time.Until(times.Cutoff), func() { r.end(context.DeadlineExceeded) })
+	}
+	r.grow()
+	return &Running{r}
+}
+
+// Stop starts no further record of the batch: those left are NotStarted.
+func (b *Running) Stop() {
+	b.run.mu.Lock()
+	defer b.run.mu.Unlock()
+	b.run.byCaller = true
+	b.run.stop()
+}
+
+// Cancel stops the batch and ends the context of what runs, with
+// [context.Canceled]. Handlers that do not return within the grace are
+// abandoned.
+func (b *Running) Cancel() {
+	b.run.mu.Lock()
+	b.run.byCaller = true
+	b.run.mu.Unlock()
+	b.run.end(context.Canceled)
+}
+
+// end is what wait does at the cutoff, for a batch that nobody waits for.
+func (r *run) end(err error) {
+	r.endAll(err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended || r.ending {
+		return
+	}
+	r.ending = true
+	if r.endTimer != nil {
+		r.endTimer.Stop()
+	}
+	r.endTimer = time.AfterFunc(r.cutoffGrace(), func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.finished()
+	})
+}
+
+// finished ends the wait for the batch, once.
+func (r *run) finished() {
+	if r.ended {
+		return
+	}
+	r.ended = true
+	if r.finish == nil {
+		close(r.done)
+		return
+	}
+	if r.endTimer != nil {
+		r.endTimer.Stop()
+	}
+	go r.finish()
+}
