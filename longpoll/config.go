@@ -1,0 +1,120 @@
+package longpoll
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+// Config says how a [Poller] polls. Queue and SQS are needed, the rest may be zero.
+type Config struct {
+	// Queue is the queue's URL, or its name (which takes sqs:GetQueueUrl).
+	Queue string
+
+	// SQS is the client. Its HTTP client must allow requests that take Wait.
+	SQS *sqs.Client
+
+	// Engine says how records are handled. Its Concurrency is the number of
+	// slots: records handled at a time, of standard queues, or FIFO groups. Its
+	// RecordTimeout defaults to 15 min, the longest that Lambda gives a batch,
+	// and is at most 11 h 59 min: SQS leaves a message with a receiver for 12 h.
+	Engine batch.Config
+
+	// Settler says what becomes of records that fail. Client, Delete, QueueURL
+	// and Hooks are set by the Poller.
+	Settler partialfailure.Config
+
+	// Wait is how long a receive waits for messages, in whole seconds, 1 s to
+	// 20 s (ReceiveMessage's WaitTimeSeconds). Defaults to 20 s.
+	Wait time.Duration
+
+	// Prefetch bounds the records that wait for a slot: so many are received
+	// ahead if the slots have handled as many in the last second, so that slow
+	// handlers take nothing from other consumers. -1 means none. Defaults to
+	// Concurrency, at least 10.
+	Prefetch int
+
+	// Visibility is for how long a record is hidden from other consumers, at a
+	// time, in whole seconds from 3 s to 12 h: extended while it is held, it is
+	// what a crash costs. Defaults to 1 min, or without heartbeats to the
+	// queue's own visibility timeout.
+	Visibility time.Duration
+
+	// NoHeartbeat extends nothing: a record must be done within Visibility,
+	// less a margin of a tenth of it (at most 5 s). Defaults to false.
+	NoHeartbeat bool
+
+	// DrainLimit is how long a stop waits for what runs, before it ends the
+	// handlers' contexts. Ending them and settling takes up to 5 s more.
+	// Defaults to 24 s: Amazon ECS and Kubernetes kill after 30 s.
+	DrainLimit time.Duration
+
+	// MaxAbandoned is how many handlers may be running that were given up,
+	// because they ignored the end of their context, before Run ends with
+	// [ErrAbandoned], so that the platform starts a new process. Defaults to
+	// Concurrency.
+	MaxAbandoned int
+}
+
+const (
+	defaultWait          = 20 * time.Second
+	defaultVisibility    = time.Minute
+	minVisibility        = 3 * time.Second
+	defaultRecordTimeout = 15 * time.Minute
+	maxRecordTimeout     = 12*time.Hour - time.Minute
+	defaultDrainLimit    = 24 * time.Second
+	defaultConcurrency   = 10
+	maxReceive           = 10 // messages in one ReceiveMessage
+)
+
+func (c *Config) setDefaults() {
+	if c.Engine.Concurrency == 0 {
+		c.Engine.Concurrency = defaultConcurrency
+	}
+	if c.Engine.RecordTimeout == 0 && !c.NoHeartbeat {
+		c.Engine.RecordTimeout = defaultRecordTimeout
+	}
+	if c.Wait == 0 {
+		c.Wait = defaultWait
+	}
+	switch {
+	case c.Prefetch == 0:
+		c.Prefetch = max(c.Engine.Concurrency, maxReceive)
+	case c.Prefetch == -1:
+		c.Prefetch = 0
+	}
+	if c.Visibility == 0 && !c.NoHeartbeat {
+		c.Visibility = defaultVisibility
+	}
+	if c.DrainLimit == 0 {
+		c.DrainLimit = defaultDrainLimit
+	}
+	if c.MaxAbandoned == 0 {
+		c.MaxAbandoned = c.Engine.Concurrency
+	}
+}
+
+func (c *Config) validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("longpoll: "+format, args...))
+		}
+	}
+	check(c.Queue != "", "Queue is empty, must be the queue's URL or name (SQSBATCH_QUEUE_URL)")
+	check(c.SQS != nil, "SQS is nil")
+	check(c.Wait >= time.Second && c.Wait <= 20*time.Second && c.Wait%time.Second == 0,
+		"Wait is %v, must be whole seconds from 1s to 20s (SQSBATCH_WAIT)", c.Wait)
+	check(c.Prefetch >= 0 && c.Prefetch <= 10_000, "Prefetch is %d, must be 0 to 10000 (SQSBATCH_PREFETCH)", c.Prefetch)
+	check(c.Visibility == 0 || c.Visibility >= minVisibility && c.Visibility <= 12*time.Hour && c.Visibility%time.Second == 0,
+		"Visibility is %v, must be whole seconds from %v to 12h (SQSBATCH_VISIBILITY)", c.Visibility, minVisibility)
+	check(c.Engine.RecordTimeout <= maxRecordTimeout,
+		"Engine.RecordTimeout is %v, must be at most %v (SQSBATCH_RECORD_TIMEOUT)", c.Engine.RecordTimeout, maxRecordTimeout)
+	check(c.DrainLimit > 0 && c.DrainLimit <= 12*time.Hour, "DrainLimit is %v, must be above 0 and up to 12h (SQSBATCH_DRAIN_LIMIT)", c.DrainLimit)
+	check(c.MaxAbandoned >= 1 && c.MaxAbandoned <= 10_000, "MaxAbandoned is %d, must be 1 to 10000 (SQSBATCH_MAX_ABANDONED)", c.MaxAbandoned)
+	return errors.Join(errs...)
+}

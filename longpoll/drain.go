@@ -1,0 +1,186 @@
+package longpoll
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+const (
+	// receiveGrace is how long an open receive may still be answered when the
+	// poller stops: SQS may have taken messages for it already.
+	receiveGrace = 200 * time.Millisecond
+	// flushTimeout bounds settling after the last handler has returned.
+	flushTimeout = 4 * time.Second
+)
+
+// drain ends the polling: it receives no more, makes visible what was not
+// started, waits for what runs, and settles it.
+func (p *Poller) drain() {
+	limit := time.NewTimer(p.cfg.DrainLimit)
+	defer limit.Stop()
+	p.mu.Lock()
+	p.phase = draining
+	p.trouble.stopTimer()
+	back := p.takeWaiting()
+	running := p.runningBatches()
+	p.flush(true)
+	p.mu.Unlock()
+	grace := time.AfterFunc(receiveGrace, p.intake.abandon)
+	defer grace.Stop()
+	for _, r := range running {
+		r.Stop()
+	}
+	p.releaseBeside(back)
+
+	if !p.until(p.nothingRuns, limit.C, p.force) {
+		p.cut()
+		p.until(p.nothingRuns, nil, nil) // the engine gives up on handlers after their grace
+	}
+	flushed := time.NewTimer(flushTimeout)
+	defer flushed.Stop()
+	p.mu.Lock()
+	p.settling.by = time.Now().Add(flushTimeout - time.Second)
+	p.flush(true)
+	p.mu.Unlock()
+	p.until(p.nothingLeft, flushed.C, nil)
+	if left := p.leftovers(); left != "" {
+		p.engine.Hooks().Warn(p.base, batch.Warning{Message: fmt.Sprintf("queue %s: stopped, but %s", p.cfg.Queue, left)})
+	}
+}
+
+// until waits until ok holds and reports false when it does not in time.
+func (p *Poller) until(ok func() bool, late <-chan time.Time, force <-chan struct{}) bool {
+	for {
+		p.mu.Lock()
+		is := ok()
+		p.mu.Unlock()
+		if is {
+			return true
+		}
+		select {
+		case <-p.changed:
+		case <-late:
+			return false
+		case <-force:
+			return false
+		}
+	}
+}
+
+func (p *Poller) nothingRuns() bool { return p.load.running == 0 }
+
+func (p *Poller) nothingLeft() bool {
+	s := &p.settling
+	return s.calls == 0 && len(s.done)+len(s.failed)+len(s.again) == 0 && p.intake.calls == 0
+}
+
+// cut ends the contexts of what runs: the drain has taken as long as it may.
+func (p *Poller) cut() {
+	p.mu.Lock()
+	p.settling.cutting = true
+	for c := range p.load.begun {
+		c.canceled = true
+	}
+	running := p.runningBatches()
+	p.mu.Unlock()
+	p.engine.Hooks().Warn(p.base, batch.Warning{Message: fmt.Sprintf(
+		"queue %s: %d still ran when the stop had taken as long as it may (DrainLimit, SQSBATCH_DRAIN_LIMIT, is %v): they are cancelled and released",
+		p.cfg.Queue, len(running), p.cfg.DrainLimit)})
+	for _, r := range running {
+		r.Cancel()
+	}
+}
+
+// runningBatches are those that the engine runs; the caller holds the lock.
+func (p *Poller) runningBatches() (list []*batch.Running) {
+	for c := range p.load.begun {
+		if c.running != nil {
+			list = append(list, c.running)
+		}
+	}
+	return list
+}
+
+// takeWaiting takes all that waits for a slot; the caller holds the lock.
+func (p *Poller) takeWaiting() (back []*message) {
+	l := &p.load
+	take := func(c *chain) {
+		l.held -= len(c.records)
+		back = append(back, p.giveBack(c)...)
+	}
+	for _, c := range l.waiting {
+		take(c)
+	}
+	for group, line := range l.groups {
+		for _, c := range line {
+			take(c)
+		}
+		l.groups[group] = nil
+	}
+	for _, c := range l.waiting {
+		if c.group != "" {
+			delete(l.groups, c.group)
+		}
+	}
+	l.waiting = nil
+	return back
+}
+
+// releaseBeside releases messages beside what else is done; a drain waits for it.
+func (p *Poller) releaseBeside(back []*message) {
+	if len(back) == 0 {
+		return
+	}
+	p.mu.Lock()
+	p.settling.calls++
+	p.mu.Unlock()
+	p.routines.Go(func() {
+		p.release(back)
+		p.mu.Lock()
+		p.settling.calls--
+		p.mu.Unlock()
+		p.signal()
+	})
+}
+
+// leftovers says what could not be settled, "" for nothing.
+func (p *Poller) leftovers() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.undone()
+}
+
+// Pause stops receiving until [Poller.Resume], for when what the handler needs
+// is down: what waits for a slot is made visible at once, what runs goes on. It
+// has no effect while the Poller stops.
+func (p *Poller) Pause() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.paused {
+		return
+	}
+	p.paused = true
+	if p.phase != polling {
+		return
+	}
+	back := p.takeWaiting()
+	p.routines.Go(func() { p.release(back) })
+	abandon := p.intake.abandon
+	time.AfterFunc(receiveGrace, abandon)
+}
+
+// Resume begins receiving again after [Poller.Pause].
+func (p *Poller) Resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.paused {
+		return
+	}
+	p.paused = false
+	if p.phase == polling {
+		p.intake.open(p.base)
+		p.receiveMore()
+	}
+}

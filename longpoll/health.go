@@ -1,0 +1,39 @@
+package longpoll
+
+import (
+	"encoding/json"
+	"net/http"
+)
+
+// Health returns a handler for orchestrators, over any number of pollers:
+//
+//   - /livez answers 200 while every poller's receives are answered in time, and
+//     503 else: the process should be replaced. SQS being down is no reason.
+//   - /readyz answers 200 while every poller can receive, and 503 else, as while
+//     it starts, fails to receive, or drains. A paused one is ready.
+//   - /statusz answers with a JSON list of [Status], one for each poller.
+func Health(pollers ...*Poller) http.Handler {
+	mux := http.NewServeMux()
+	all := func(ok func(Status) bool) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			for _, p := range pollers {
+				if s := p.Status(); !ok(s) {
+					http.Error(w, s.Queue+": "+s.State, http.StatusServiceUnavailable)
+					return
+				}
+			}
+			_, _ = w.Write([]byte("ok\n"))
+		}
+	}
+	mux.HandleFunc("GET /livez", all(func(s Status) bool { return s.live }))
+	mux.HandleFunc("GET /readyz", all(func(s Status) bool { return s.State == "polling" || s.State == "paused" }))
+	mux.HandleFunc("GET /statusz", func(w http.ResponseWriter, _ *http.Request) {
+		list := make([]Status, len(pollers))
+		for i, p := range pollers {
+			list[i] = p.Status()
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(list)
+	})
+	return mux
+}

@@ -1,0 +1,146 @@
+package longpoll
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// sweepEvery is how often held messages are looked through for what is due.
+const sweepEvery = time.Second
+
+// sweepOn has held messages looked through, as long as there are any. The
+// caller holds the lock, here and below.
+func (p *Poller) sweepOn() {
+	if p.sweep != nil || len(p.load.byID) == 0 || p.phase == stopped {
+		return
+	}
+	p.sweep = time.AfterFunc(min(sweepEvery, p.queue.visibility/12), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.sweep = nil
+		now := time.Now()
+		p.retryDue(now)
+		p.extendDue(now)
+		p.sweepOn()
+	})
+}
+
+// extendDue extends the visibility of what is held and due, ten to a call.
+func (p *Poller) extendDue(now time.Time) {
+	if p.cfg.NoHeartbeat {
+		return
+	}
+	var due []*message
+	for _, m := range p.load.byID {
+		if m.state != failed && !m.lost && !m.extending && !m.settling && !m.extendAt.After(now) {
+			due = append(due, m)
+		}
+	}
+	for ten := range slices.Chunk(due, maxEntries) {
+		for _, m := range ten {
+			m.extending = true
+		}
+		entries := p.extensions(ten, now)
+		p.counts.Extensions++
+		p.routines.Go(func() { p.extend(ten, entries, now) })
+	}
+}
+
+// extensions makes a call's entries. SQS counts a timeout from the call, and
+// allows 12 hours from the receipt in all.
+func (p *Poller) extensions(list []*message, now time.Time) []types.ChangeMessageVisibilityBatchRequestEntry {
+	entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(list))
+	for i, m := range list {
+		left := m.receivedAt.Add(maxHeld - settleMargin).Sub(now).Truncate(time.Second)
+		entries[i] = entryOf(i, m, max(0, min(p.queue.visibility, left)))
+	}
+	return entries
+}
+
+// entryOf is one entry of a call. Its id is its position: message ids repeat.
+func entryOf(i int, m *message, d time.Duration) types.ChangeMessageVisibilityBatchRequestEntry {
+	return types.ChangeMessageVisibilityBatchRequestEntry{
+		Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(m.handle), VisibilityTimeout: int32(d / time.Second),
+	}
+}
+
+// extend makes one call and notes its answers.
+func (p *Poller) extend(list []*message, entries []types.ChangeMessageVisibilityBatchRequestEntry, began time.Time) {
+	failures, err := p.changeVisibility(p.base, entries)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	for i, m := range list {
+		m.extending = false
+		if m.handle != *entries[i].ReceiptHandle {
+			continue // it was delivered again meanwhile
+		}
+		switch failure := failures[i]; {
+		case err != nil, failure != nil && !isGone(failure):
+			m.extendAt = now.Add(sweepEvery)
+		case failure != nil:
+			if m.state != failed && !m.settling && p.load.byID[m.record().MessageID] == m {
+				p.lose(m)
+			}
+		default:
+			visible := time.Duration(entries[i].VisibilityTimeout) * time.Second
+			m.visibleAt = began.Add(visible)
+			m.extendAt = began.Add(p.queue.visibility / 3)
+			if visible < p.queue.visibility {
+				m.extendAt = m.visibleAt // the last that SQS allows
+			}
+		}
+	}
+	p.extensionsFail(err)
+	p.flush(false) // what waited for the answer
+	p.signal()
+}
+
+// extensionsFail tells when extending begins to fail, and when it works again.
+func (p *Poller) extensionsFail(err error) {
+	if (err != nil) == p.load.extensionsFail || p.base.Err() != nil {
+		return
+	}
+	p.load.extensionsFail = err != nil
+	text := "extending the records' visibility works again"
+	if err != nil {
+		text = "extending the records' visibility fails: others may receive them while they are handled here; " + advice(err)
+	}
+	p.warn(batch.Warning{Message: text, Err: err})
+}
+
+// isGone reports whether SQS says that a message is no longer this receiver's.
+func isGone(f *types.BatchResultErrorEntry) bool {
+	code := aws.ToString(f.Code)
+	for _, gone := range []string{"InvalidParameterValue", "ReceiptHandleIsInvalid", "MessageNotInflight"} {
+		if strings.Contains(code, gone) {
+			return true
+		}
+	}
+	return false
+}
+
+// changeVisibility makes one call; failures has what SQS refused, by position.
+func (p *Poller) changeVisibility(ctx context.Context, entries []types.ChangeMessageVisibilityBatchRequestEntry) (failures []*types.BatchResultErrorEntry, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	failures = make([]*types.BatchResultErrorEntry, len(entries))
+	out, err := p.cfg.SQS.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &p.queue.url, Entries: entries}, once)
+	if err != nil {
+		return failures, err
+	}
+	for i := range out.Failed {
+		if k, err := strconv.Atoi(aws.ToString(out.Failed[i].Id)); err == nil && k >= 0 && k < len(failures) {
+			failures[k] = &out.Failed[i]
+		}
+	}
+	return failures, nil
+}

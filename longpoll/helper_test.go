@@ -1,0 +1,142 @@
+package longpoll_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/longpoll"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a queue, a poller, and what they did, in virtual time.
+type world struct {
+	*testqueue.Queue
+	t   *testing.T
+	cfg longpoll.Config
+	p   *longpoll.Poller
+	err chan error // of Run
+
+	mu       sync.Mutex
+	handled  []string
+	warnings []string
+	results  []batch.Result
+}
+
+// handle is a handler for tests; w notes each call before it.
+type handle func(ctx context.Context, r batch.Record) error
+
+func ok(context.Context, batch.Record) error { return nil }
+
+// inWorld runs script in a bubble, with a poller that script starts, and stops
+// it at the end.
+func inWorld(t *testing.T, fifo bool, h handle, configure func(*longpoll.Config), script func(*world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{Queue: testqueue.New(t, fifo), t: t, err: make(chan error, 1)}
+		w.cfg = longpoll.Config{Queue: w.URL, SQS: w.Client}
+		w.cfg.Engine.Hooks = []any{w}
+		if configure != nil {
+			configure(&w.cfg)
+		}
+		var err error
+		w.p, err = longpoll.New(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+			w.mu.Lock()
+			w.handled = append(w.handled, r.Body)
+			w.mu.Unlock()
+			return h(ctx, r)
+		}), w.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		script(w)
+		_ = w.p.Shutdown(context.Background())
+	})
+}
+
+// start runs the poller.
+func (w *world) start() {
+	go func() { w.err <- w.p.Run(context.Background()) }()
+	synctest.Wait()
+}
+
+// stop shuts the poller down, and returns how long that took.
+func (w *world) stop() time.Duration {
+	w.t.Helper()
+	began := time.Now()
+	if err := w.p.Shutdown(context.Background()); err != nil {
+		w.t.Errorf("Shutdown: %v", err)
+	}
+	if err := <-w.err; err != nil {
+		w.t.Errorf("Run: %v", err)
+	}
+	return time.Since(began)
+}
+
+// after lets time pass.
+func (w *world) after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (w *world) bodies() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.handled)
+}
+
+func (w *world) warned(part string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.warnings, func(s string) bool { return strings.Contains(s, part) })
+}
+
+// count is how often an operation was called.
+func (w *world) count(operation string) int {
+	n := 0
+	for _, name := range w.Calls() {
+		if name == operation {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) Warned(_ context.Context, warning batch.Warning) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := warning.Message
+	if warning.Err != nil {
+		text += ": " + warning.Err.Error()
+	}
+	w.warnings = append(w.warnings, text)
+}
+
+func (w *world) BatchSettled(_ context.Context, _ batch.BatchInfo, results []batch.Result) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.results = append(w.results, results...)
+}
+
+// outcomes are those of all records that were settled, in that order.
+func (w *world) outcomes() (list []batch.Outcome) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.results {
+		list = append(list, r.Outcome)
+	}
+	return list
+}
+
+// deleted are the bodies of what was deleted.
+func (w *world) deleted() int { return len(w.Events(sqs.Deleted)) }

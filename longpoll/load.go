@@ -1,0 +1,239 @@
+package longpoll
+
+import (
+	"time"
+)
+
+// load is what this poller holds; the poller's lock guards it.
+type load struct {
+	held    int // records that wait or run
+	running int // chains that have a slot
+	waiting []*chain
+
+	// byID has every message that is held, or done and not deleted yet.
+	byID map[string]*message
+	// groups has the FIFO groups of which a chain waits or runs, with those
+	// that came after it.
+	groups         map[string][]*chain
+	begun          map[*chain]struct{}
+	recent         recent
+	extensionsFail bool // since the latest call
+
+	finished []time.Time // of the latest records, for ahead
+}
+
+// horizon is how far ahead records are received: what the slots will have
+// taken by then, judged by what they took lately.
+const horizon = time.Second
+
+// ahead is how many records may wait for a slot.
+func (l *load) ahead(now time.Time, most int) int {
+	i := 0
+	for i < len(l.finished) && now.Sub(l.finished[i]) > horizon {
+		i++
+	}
+	l.finished = l.finished[i:]
+	return min(most, len(l.finished))
+}
+
+// finish notes that records need no slot any more.
+func (l *load) finish(n, most int) {
+	l.held -= n
+	now := time.Now()
+	for range n {
+		l.finished = append(l.finished, now)
+	}
+	if extra := len(l.finished) - most; extra > 0 {
+		l.finished = l.finished[extra:]
+	}
+}
+
+// takeIn puts chains in line for a slot, and returns what has to be made
+// visible again, since nothing is started any more. The caller holds the lock.
+func (p *Poller) takeIn(list []*chain) (back []*message) {
+	l := &p.load
+	for _, c := range list {
+		if !p.adopt(c) {
+			continue
+		}
+		if p.phase != polling || p.paused {
+			for i := range c.messages {
+				back = append(back, &c.messages[i])
+			}
+			continue
+		}
+		for i := range c.messages {
+			l.byID[c.records[i].MessageID] = &c.messages[i]
+		}
+		l.held += len(c.records)
+		if c.group != "" {
+			line, busy := l.groups[c.group]
+			if busy {
+				l.groups[c.group] = append(line, c)
+				continue
+			}
+			l.groups[c.group] = nil
+		}
+		l.waiting = append(l.waiting, c)
+	}
+	p.sweepOn()
+	return back
+}
+
+// adopt finds what of a chain is known already: SQS delivers a message again
+// when its visibility could not be extended, and standard queues now and then
+// for no reason. One that is held goes on with the new receipt handle; one that
+// was handled is deleted by it, and not handled again. It reports whether
+// anything new is left, which c then holds.
+func (p *Poller) adopt(c *chain) bool {
+	fresh := &chain{group: c.group}
+	for i := range c.messages {
+		m, id := &c.messages[i], c.records[i].MessageID
+		held := p.load.byID[id]
+		switch {
+		case held != nil && held.state != failed:
+			held.handle, held.receivedAt, held.visibleAt, held.extendAt = m.handle, m.receivedAt, m.visibleAt, m.extendAt
+			held.lost = false
+			p.counts.Repeated++
+		case held == nil && p.load.recent.has(id):
+			p.counts.Repeated++
+			p.deleteAgain(c.records[i], *m)
+		default:
+			fresh.records = append(fresh.records, c.records[i])
+			fresh.messages = append(fresh.messages, *m)
+		}
+	}
+	if len(fresh.records) == len(c.records) {
+		return true
+	}
+	if len(fresh.records) == 0 {
+		return false
+	}
+	*c = *fresh
+	c.open = len(c.records)
+	for i := range c.messages {
+		c.messages[i].chain, c.messages[i].index = c, i
+	}
+	return true
+}
+
+// pump gives free slots to what waits.
+func (p *Poller) pump() {
+	for {
+		p.mu.Lock()
+		c := p.next()
+		p.mu.Unlock()
+		if c == nil {
+			return
+		}
+		p.start(c)
+	}
+}
+
+// next takes the first chain in line, if there is a slot for it.
+func (p *Poller) next() *chain {
+	l := &p.load
+	for p.phase == polling && !p.paused && l.running < p.cfg.Engine.Concurrency && len(l.waiting) > 0 {
+		c := l.waiting[0]
+		l.waiting[0] = nil
+		l.waiting = l.waiting[1:]
+		if p.expired(c) {
+			continue
+		}
+		for i := range c.messages {
+			c.messages[i].state = begun
+		}
+		l.running++
+		l.begun[c] = struct{}{}
+		return c
+	}
+	return nil
+}
+
+// expired drops a chain of which a message may be visible to others again
+// before it was started. What else it holds is made visible.
+func (p *Poller) expired(c *chain) bool {
+	now, gone := time.Now(), false
+	for i := range c.messages {
+		gone = gone || c.messages[i].lost || !c.messages[i].visibleAt.After(now)
+	}
+	if !gone {
+		return false
+	}
+	p.load.held -= len(c.records)
+	p.counts.Lost += len(c.records)
+	p.leave(c)
+	back := p.giveBack(c)
+	p.routines.Go(func() { p.release(back) })
+	return true
+}
+
+// giveBack marks a chain's messages as failed and returns those that this
+// poller can make visible. The caller holds the lock.
+func (p *Poller) giveBack(c *chain) (back []*message) {
+	for i := range c.messages {
+		m := &c.messages[i]
+		m.state = failed
+		if m.lost || !m.visibleAt.After(time.Now()) {
+			p.forget(m)
+		} else {
+			back = append(back, m)
+		}
+	}
+	return back
+}
+
+// leave lets the next chain of c's group come after c.
+func (p *Poller) leave(c *chain) {
+	l := &p.load
+	if c.group == "" {
+		return
+	}
+	line := l.groups[c.group]
+	if len(line) == 0 {
+		delete(l.groups, c.group)
+		return
+	}
+	l.groups[c.group] = line[1:]
+	l.waiting = append(l.waiting, line[0])
+}
+
+// forget ends the holding of a message; the caller holds the lock.
+func (p *Poller) forget(m *message) {
+	id := m.record().MessageID
+	if p.load.byID[id] == m {
+		delete(p.load.byID, id)
+	}
+}
+
+// recent remembers the latest messages that were handled and deleted.
+type recent struct {
+	ids  map[string]int // where in ring
+	ring []string
+	next int
+}
+
+const maxRecent = 10_000
+
+func (r *recent) has(id string) bool {
+	_, ok := r.ids[id]
+	return ok
+}
+
+func (r *recent) add(id string) {
+	if r.has(id) {
+		return
+	}
+	if r.ids == nil {
+		r.ids = make(map[string]int)
+	}
+	if len(r.ring) < maxRecent {
+		r.ring = append(r.ring, "")
+	}
+	if old := r.ring[r.next]; old != "" {
+		delete(r.ids, old)
+	}
+	r.ring[r.next] = id
+	r.ids[id] = r.next
+	r.next = (r.next + 1) % maxRecent
+}

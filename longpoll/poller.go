@@ -1,0 +1,221 @@
+package longpoll
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+// Errors of [Poller.Run].
+var (
+	// ErrAbandoned is returned when more than Config.MaxAbandoned handlers were
+	// still running that had been given up. The process should end: what they
+	// hold cannot be freed.
+	ErrAbandoned = errors.New("longpoll: too many handlers ignore the end of their context")
+	// ErrRunTwice is returned when Run was called before on the same Poller.
+	ErrRunTwice = errors.New("longpoll: Run was called before: make a new Poller")
+)
+
+// Poller handles the records of one queue. Make it with [New]. Its methods are
+// safe for concurrent use.
+type Poller struct {
+	cfg     Config
+	engine  *batch.Engine
+	settler *partialfailure.Settler
+	hooks   *batch.Hooks
+	queue   queue // set by Run before it polls
+
+	stop    chan struct{} // closed by the first Shutdown
+	force   chan struct{} // closed when a drain shall not wait any longer
+	over    chan struct{} // closed when Run has returned
+	changed chan struct{} // has a value after something that a drain waits for
+	failed  chan struct{} // closed by fail
+
+	base     context.Context // of handlers and calls; ends when Run does
+	endBase  context.CancelFunc
+	routines sync.WaitGroup // goroutines of receives and extensions
+
+	mu     sync.Mutex
+	phase  phase
+	paused bool
+	fatal  error // ends Run
+
+	intake   intake
+	load     load
+	settling settling
+	trouble  trouble
+	handling handling
+	counts   Counts
+	sweep    *time.Timer // runs while something is held
+}
+
+// phase is where a Poller stands in its life.
+type phase int
+
+const (
+	created phase = iota
+	starting
+	polling
+	draining
+	stopped
+)
+
+// New returns a Poller that passes each record to h. It returns an error that
+// names every field whose value is out of its bounds. No call is made before Run.
+func New(h batch.Handler, cfg Config) (*Poller, error) {
+	cfg.setDefaults()
+	p := &Poller{
+		stop: make(chan struct{}), force: make(chan struct{}), over: make(chan struct{}), changed: make(chan struct{}, 1), failed: make(chan struct{}),
+	}
+	p.load.byID = make(map[string]*message)
+	p.load.groups = make(map[string][]*chain)
+	p.load.begun = make(map[*chain]struct{})
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	counted := h
+	if f, isFunc := h.(batch.HandlerFunc); h != nil && (!isFunc || f != nil) {
+		counted = p.counting(h)
+	}
+	engine, err := batch.New(counted, cfg.Engine)
+	if err != nil {
+		return nil, err
+	}
+	p.cfg, p.engine = cfg, engine
+	if p.hooks, err = batch.NewHooks(&quieter{to: engine.Hooks()}); err != nil {
+		return nil, err
+	}
+	if err := p.newSettler(""); err != nil { // so that its errors are told here
+		return nil, err
+	}
+	return p, nil
+}
+
+// newSettler makes the settler for the queue, once its URL is known.
+func (p *Poller) newSettler(queueURL string) (err error) {
+	s := p.cfg.Settler
+	s.Client = p.client
+	s.Delete = partialfailure.DeleteAlways
+	s.QueueURL = queueURL
+	s.Hooks = p.hooks
+	p.settler, err = partialfailure.New(s)
+	return err
+}
+
+// Run polls until ctx ends or [Poller.Shutdown] is called, and then drains: it
+// stops receiving, waits up to Config.DrainLimit for what runs, makes visible
+// what was not started, deletes what is done, and returns nil.
+//
+// It returns an error when the queue cannot be used at all (there is no such
+// queue, or no permission, see [ConfigError]), when it was called before
+// ([ErrRunTwice]), and when too many handlers had to be abandoned
+// ([ErrAbandoned]). Whatever else happens is retried and told to the hooks.
+func (p *Poller) Run(ctx context.Context) error {
+	p.mu.Lock()
+	if p.phase != created {
+		p.mu.Unlock()
+		return ErrRunTwice
+	}
+	p.phase = starting
+	p.base, p.endBase = context.WithCancel(context.WithoutCancel(ctx))
+	p.intake.open(p.base)
+	p.mu.Unlock()
+	defer close(p.over)
+	defer p.end()
+
+	stopping, ready := context.WithCancel(ctx)
+	defer ready()
+	go func() {
+		select {
+		case <-p.stop:
+			ready()
+		case <-stopping.Done():
+		}
+	}()
+	if err := p.lookUp(stopping); err != nil {
+		if stopping.Err() != nil {
+			return nil // told to stop before it had begun
+		}
+		return err
+	}
+	p.mu.Lock()
+	p.phase = polling
+	p.receiveMore()
+	p.mu.Unlock()
+
+	select {
+	case <-stopping.Done():
+	case <-p.failed:
+	}
+	p.drain()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fatal
+}
+
+// end ends all that belongs to Run.
+func (p *Poller) end() {
+	p.mu.Lock()
+	p.phase = stopped
+	if p.sweep != nil {
+		p.sweep.Stop()
+	}
+	p.settling.stopTimer()
+	p.trouble.stopTimer()
+	p.mu.Unlock()
+	p.endBase()
+	p.routines.Wait()
+}
+
+// Shutdown stops the Poller and waits until [Poller.Run] has returned. When ctx
+// ends before, the drain is cut short: what runs is cancelled, what is left is
+// released, and ctx's error is returned. It may be called often, and before
+// Run, which then returns at once.
+func (p *Poller) Shutdown(ctx context.Context) error {
+	p.mu.Lock()
+	closeOnce(p.stop)
+	begun := p.phase != created
+	p.mu.Unlock()
+	if !begun {
+		return nil
+	}
+	select {
+	case <-p.over:
+		return nil
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	closeOnce(p.force)
+	p.mu.Unlock()
+	<-p.over
+	return ctx.Err()
+}
+
+// closeOnce closes c unless it is closed; the caller holds the lock.
+func closeOnce(c chan struct{}) {
+	select {
+	case <-c:
+	default:
+		close(c)
+	}
+}
+
+// fail ends Run with an error; the caller holds the lock.
+func (p *Poller) fail(err error) {
+	if p.fatal == nil {
+		p.fatal = err
+		closeOnce(p.failed)
+	}
+}
+
+// signal wakes a drain that waits for something to have changed.
+func (p *Poller) signal() {
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}

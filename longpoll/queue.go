@@ -1,0 +1,121 @@
+package longpoll
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// queue is what is known of the queue.
+type queue struct {
+	url, arn, region string
+	visibility       time.Duration // the queue's own
+}
+
+// lookUp asks SQS for the queue, until it answers: only a refusal that no
+// further try can mend, or the end of ctx, is an error.
+func (p *Poller) lookUp(ctx context.Context) error {
+	for {
+		err := p.askQueue(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if c := configError(p.cfg.Queue, err); c != nil {
+			return c
+		}
+		p.mu.Lock()
+		delay := p.trouble.failed(p, "the queue cannot be looked up", err)
+		p.mu.Unlock()
+		timer := time.NewTimer(delay)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+// askQueue finds the queue's URL, ARN and visibility timeout. Without
+// permission for GetQueueAttributes the ARN is taken from the URL.
+func (p *Poller) askQueue(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	q := queue{url: p.cfg.Queue, visibility: defaultQueueVisibility, region: p.cfg.SQS.Options().Region}
+	if !strings.Contains(q.url, "://") {
+		out, err := p.cfg.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &q.url}, once)
+		if err != nil {
+			return err
+		}
+		q.url = *out.QueueUrl
+	}
+	q.url = strings.TrimSuffix(q.url, "/")
+	out, err := p.cfg.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &q.url, AttributeNames: []types.QueueAttributeName{
+		types.QueueAttributeNameQueueArn, types.QueueAttributeNameVisibilityTimeout}}, once)
+	switch {
+	case err == nil:
+		q.arn = out.Attributes["QueueArn"]
+		if seconds, err := strconv.Atoi(out.Attributes["VisibilityTimeout"]); err == nil {
+			q.visibility = time.Duration(seconds) * time.Second
+		}
+	case accessDenied(err) && (!p.cfg.NoHeartbeat || p.cfg.Visibility > 0):
+	default:
+		return err
+	}
+	if part := strings.Split(q.arn, ":"); len(part) == 6 {
+		q.region = part[3]
+	} else if q.arn, err = arnOf(q.url, q.region); err != nil {
+		return err
+	}
+	return p.use(q)
+}
+
+// defaultQueueVisibility is what SQS gives a queue for which nothing is set.
+const defaultQueueVisibility = 30 * time.Second
+
+// use takes a queue that was found.
+func (p *Poller) use(q queue) error {
+	if p.cfg.Visibility > 0 {
+		q.visibility = p.cfg.Visibility
+	}
+	if q.visibility < minVisibility {
+		return &ConfigError{Queue: p.cfg.Queue, Err: fmt.Errorf(
+			"the queue's visibility timeout is %v: without heartbeats nothing can be handled in that; set it, or SQSBATCH_VISIBILITY, to at least %v",
+			q.visibility, minVisibility)}
+	}
+	p.queue = q
+	return p.newSettler(q.url)
+}
+
+// arnOf makes an ARN of a queue's URL, https://HOST/ACCOUNT/NAME.
+func arnOf(queueURL, region string) (string, error) {
+	u, err := url.Parse(queueURL)
+	if err == nil {
+		if part := strings.Split(strings.Trim(u.Path, "/"), "/"); len(part) >= 2 {
+			return fmt.Sprintf("arn:%s:sqs:%s:%s:%s", partitionOf(region), region, part[len(part)-2], part[len(part)-1]), nil
+		}
+	}
+	return "", &ConfigError{Queue: queueURL, Err: fmt.Errorf("%q is no queue's URL (https://HOST/ACCOUNT/NAME)", queueURL)}
+}
+
+func partitionOf(region string) string {
+	switch {
+	case strings.HasPrefix(region, "cn-"):
+		return "aws-cn"
+	case strings.HasPrefix(region, "us-gov-"):
+		return "aws-us-gov"
+	}
+	return "aws"
+}
+
+// client is what the settler asks for.
+func (p *Poller) client(context.Context) (*sqs.Client, error) { return p.cfg.SQS, nil }

@@ -1,0 +1,276 @@
+package longpoll
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+const (
+	maxEntries    = 10 // of a batch call
+	linger        = 100 * time.Millisecond
+	settleTimeout = 10 * time.Second
+	maxSettling   = 16    // settlements under way
+	maxBacklog    = 1_000 // records done but not deleted, above which nothing is received
+	lastRetry     = 30 * time.Second
+)
+
+// outcome is a message with what became of it.
+type outcome struct {
+	*message
+	result batch.Result
+}
+
+// settling is what is to be told to SQS; the poller's lock guards it.
+type settling struct {
+	done    []outcome   // to be deleted
+	failed  [][]outcome // units: a failure and what was skipped for it
+	again   []retry     // deletes that failed
+	calls   int         // settlements and releases under way
+	backlog int         // records done but not deleted
+	timer   *time.Timer // runs while something lingers
+	cutting bool        // handlers are cancelled because the poller stops
+	by      time.Time   // when settling must be over; zero unless it drains
+}
+
+// retry is a delete to try again.
+type retry struct {
+	outcome
+	at time.Time
+}
+
+func (s *settling) stopTimer() {
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
+// settle puts a record that is done in line for its deletion. The caller holds
+// the lock, here and below.
+func (p *Poller) settle(o outcome) {
+	p.settling.backlog++
+	p.settling.done = append(p.settling.done, o)
+	p.flush(false)
+}
+
+// deleteAgain deletes a delivery of a message that was handled before.
+func (p *Poller) deleteAgain(r batch.Record, m message) {
+	c := &chain{records: []batch.Record{r}, ended: true}
+	m.chain, m.index, m.state = c, 0, done
+	c.messages = []message{m}
+	p.load.byID[r.MessageID] = &c.messages[0]
+	p.settle(outcome{&c.messages[0], batch.Result{Record: &c.records[0], Outcome: batch.Succeeded}})
+}
+
+// settleFailed puts a failure in line.
+func (p *Poller) settleFailed(unit []outcome) {
+	first := &unit[0].result
+	switch {
+	case p.cutOff(first):
+		p.releaseOutcomes(unit)
+	case first.Outcome == batch.Abandoned: // its handler may still be at work: SQS shows it when its visibility ends
+		p.warn(batch.Warning{MessageID: first.Record.MessageID, Err: first.Err, Message: "the handler ignores the end of its context and was given up: " +
+			"its record comes back when its visibility timeout is over, and its goroutine is lost"})
+		p.settled(unit)
+	default:
+		p.settling.failed = append(p.settling.failed, unit)
+		p.flush(false)
+	}
+}
+
+// flush begins a settlement for every ten of a kind, and for all when nothing
+// else runs that could join them; else a moment later.
+func (p *Poller) flush(all bool) {
+	s := &p.settling
+	all = all || p.phase != polling || p.load.running == 0 && len(p.load.waiting) == 0
+	for s.calls < maxSettling && (len(s.done) >= maxEntries || all && len(s.done) > 0) {
+		n := min(len(s.done), maxEntries)
+		p.beginSettlement([][]outcome{s.done[:n:n]})
+		s.done = s.done[n:]
+	}
+	for s.calls < maxSettling {
+		n, records := 0, 0
+		for n < len(s.failed) && records < maxEntries {
+			records += len(s.failed[n])
+			n++
+		}
+		if n == 0 || records < maxEntries && !all || p.extending(s.failed[:n]) {
+			break
+		}
+		p.beginSettlement(s.failed[:n:n])
+		s.failed = s.failed[n:]
+	}
+	if len(s.done)+len(s.failed) > 0 && s.timer == nil {
+		s.timer = time.AfterFunc(linger, func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			s.timer = nil
+			p.flush(true)
+		})
+	}
+}
+
+// extending reports whether an extension of one of them is under way: a
+// visibility that is set before its answer could be undone by it.
+func (p *Poller) extending(units [][]outcome) bool {
+	for _, unit := range units {
+		for _, o := range unit {
+			if o.extending {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// beginSettlement tells SQS of units: successes, or failures, each with what was
+// skipped for it.
+func (p *Poller) beginSettlement(units [][]outcome) {
+	for _, unit := range units {
+		for _, o := range unit {
+			o.settling = true
+		}
+	}
+	by := time.Now().Add(settleTimeout)
+	if !p.settling.by.IsZero() && p.settling.by.Before(by) {
+		by = p.settling.by
+	}
+	var list []outcome
+	for _, unit := range units {
+		list = append(list, unit...)
+	}
+	results := make([]batch.Result, len(list))
+	for i, o := range list {
+		results[i] = o.latest()
+	}
+	p.settling.calls++
+	go func() {
+		st := p.settler.Begin(p.base, batch.Times{SettleBy: by})
+		at := 0
+		for _, unit := range units {
+			if !results[at].Outcome.Done() {
+				refs := make([]*batch.Result, len(unit))
+				for i := range unit {
+					refs[i] = &results[at+i]
+				}
+				st.Failed(refs)
+			}
+			at += len(unit)
+		}
+		st.Finish(results)
+		for i := range list {
+			list[i].result = results[i]
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.settling.calls--
+		p.settled(list)
+		p.flush(false)
+		p.receiveMore()
+		p.signal()
+	}()
+}
+
+// latest is the outcome's result with the latest receipt handle.
+func (o *outcome) latest() batch.Result {
+	r := o.result
+	if r.Record.ReceiptHandle != o.handle || !r.Record.ReceivedAt.Equal(o.receivedAt) {
+		record := *r.Record
+		record.ReceiptHandle, record.ReceivedAt = o.handle, o.receivedAt
+		r.Record = &record
+	}
+	return r
+}
+
+// settled takes what SQS answered.
+func (p *Poller) settled(list []outcome) {
+	for _, o := range list {
+		o.settling = false
+		switch {
+		case !o.result.Outcome.Done():
+			p.forget(o.message)
+		case o.result.Deleted, partialfailure.StaleReceipt(o.result.DeleteErr):
+			p.settling.deleted(o.message)
+			p.load.recent.add(o.record().MessageID)
+			p.forget(o.message)
+		default:
+			p.retryDelete(o)
+		}
+		p.tell(o)
+	}
+}
+
+// deleted counts a message that is no longer to be deleted.
+func (s *settling) deleted(m *message) {
+	if m.state == done {
+		s.backlog--
+	}
+}
+
+// retryDelete has a delete made again: until it is, the record would come back.
+func (p *Poller) retryDelete(o outcome) {
+	if o.state != done { // it went to the dead-letter queue, or was dropped
+		o.state = done
+		p.settling.backlog++
+		p.load.byID[o.record().MessageID] = o.message
+	}
+	o.tries++
+	delay := min(time.Second<<min(o.tries-1, 10), lastRetry)
+	if !p.settling.by.IsZero() {
+		delay = 500 * time.Millisecond
+	}
+	p.settling.again = append(p.settling.again, retry{o, time.Now().Add(delay)})
+	p.sweepOn()
+}
+
+// retryDue puts the deletes in line whose time has come.
+func (p *Poller) retryDue(now time.Time) {
+	s := &p.settling
+	left := s.again[:0]
+	for _, r := range s.again {
+		if r.at.After(now) {
+			left = append(left, r)
+		} else {
+			s.done = append(s.done, r.outcome)
+		}
+	}
+	clear(s.again[len(left):])
+	s.again = left
+	if len(s.done) > 0 {
+		p.flush(true)
+	}
+}
+
+// tell notes a settled record and, when it was the last of its chain, tells the hooks.
+func (p *Poller) tell(o outcome) {
+	c := o.chain
+	if c.open == 0 {
+		return // told before: its delete was tried again
+	}
+	if c.results == nil {
+		c.results = make([]batch.Result, len(c.records))
+	}
+	c.results[o.index] = o.result
+	c.open--
+	if c.open == 0 && !c.info.Started.IsZero() {
+		p.routines.Go(func() { p.engine.Hooks().BatchSettled(p.base, c.info, c.results) })
+	}
+}
+
+// undone names what is left, for the last line of a stop.
+func (p *Poller) undone() string {
+	n := len(p.settling.again) + len(p.settling.done)
+	if n == 0 {
+		return ""
+	}
+	id := ""
+	for _, o := range p.settling.done {
+		id = o.record().MessageID
+	}
+	for _, r := range p.settling.again {
+		id = r.record().MessageID
+	}
+	return fmt.Sprintf("%d records were handled but could not be deleted (one is %s): they will be delivered again", n, id)
+}

@@ -1,0 +1,180 @@
+package longpoll
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go"
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// Bounds of the time between tries while receiving fails.
+const (
+	firstDelay = 200 * time.Millisecond
+	lastDelay  = 20 * time.Second
+	// callTimeout ends a call that is not answered, long polls aside.
+	callTimeout = 5 * time.Second
+)
+
+// once keeps the SDK from trying again by itself, where the poller does.
+func once(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
+
+// trouble is the state of receiving: one line in the log tells that it fails,
+// and one that it works again.
+type trouble struct {
+	tries int       // that failed one after another
+	since time.Time // the first of them
+	until time.Time // when to try again
+	timer *time.Timer
+	last  string // error, kept for the status
+	lastT time.Time
+}
+
+func (t *trouble) stopTimer() {
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+}
+
+// failed notes a try that failed and returns how long to wait for the next.
+// The caller holds the lock.
+func (t *trouble) failed(p *Poller, what string, err error) time.Duration {
+	now := time.Now()
+	t.tries++
+	t.last, t.lastT = err.Error(), now
+	if t.tries == 1 {
+		t.since = now
+		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: %s: %s; trying again", p.cfg.Queue, what, advice(err)), Err: err})
+	}
+	delay := min(firstDelay<<min(t.tries-1, 16), lastDelay)
+	delay = delay/2 + rand.N(delay/2+1)
+	t.until = now.Add(delay)
+	return delay
+}
+
+// works notes a try that succeeded; the caller holds the lock.
+func (t *trouble) works(p *Poller) {
+	if t.tries > 0 {
+		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: receiving works again, after %v and %d tries that failed",
+			p.cfg.Queue, time.Since(t.since).Round(time.Millisecond), t.tries)})
+	}
+	t.tries = 0
+}
+
+// warn tells the hooks, from a goroutine of its own: the caller holds the lock,
+// and a hook may ask for the poller's status.
+func (p *Poller) warn(w batch.Warning) {
+	p.routines.Go(func() { p.engine.Hooks().Warn(p.base, w) })
+}
+
+// ConfigError is returned by [Poller.Run] when SQS says, before the first
+// message could be received, what no further try can mend.
+type ConfigError struct {
+	Queue string
+	Err   error
+}
+
+func (e *ConfigError) Error() string {
+	return fmt.Sprintf("longpoll: queue %s: %s: %v", e.Queue, advice(e.Err), e.Err)
+}
+
+// Unwrap returns SQS's error.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// configError returns what of an error is a mistake in the configuration, or nil.
+func configError(queue string, err error) *ConfigError {
+	var c *ConfigError
+	if errors.As(err, &c) {
+		return c
+	}
+	code := codeOf(err)
+	for _, fatal := range []string{"NonExistentQueue", "QueueDoesNotExist", "AccessDenied", "InvalidAddress", "InvalidClientTokenId",
+		"UnrecognizedClient", "SignatureDoesNotMatch", "AuthFailure", "InvalidSecurity", "UnsupportedOperation", "InvalidParameterValue"} {
+		if strings.Contains(code, fatal) {
+			return &ConfigError{Queue: queue, Err: err}
+		}
+	}
+	return nil
+}
+
+func codeOf(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+func accessDenied(err error) bool { return strings.Contains(codeOf(err), "AccessDenied") }
+
+// advice says what to do about an error.
+func advice(err error) string {
+	code := codeOf(err)
+	is := func(parts ...string) bool {
+		for _, part := range parts {
+			if strings.Contains(code, part) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case is("NonExistentQueue", "QueueDoesNotExist", "InvalidAddress"):
+		return "there is no such queue: are its URL (SQSBATCH_QUEUE_URL), region and account right?"
+	case strings.HasPrefix(strings.ToUpper(code), "KMS"):
+		return "the queue's key cannot be used: is it enabled, and does it allow the role kms:Decrypt and kms:GenerateDataKey?"
+	case is("AccessDenied"):
+		return "the role needs sqs:ReceiveMessage, sqs:DeleteMessage, sqs:ChangeMessageVisibility and sqs:GetQueueAttributes on the queue"
+	case is("Expired"):
+		return "the credentials have expired, or this machine's clock is wrong"
+	case is("InvalidClientTokenId", "UnrecognizedClient", "SignatureDoesNotMatch", "AuthFailure", "InvalidSecurity"):
+		return "SQS does not accept the credentials"
+	case is("Throttl", "RequestLimit", "TooManyRequests"):
+		return "SQS throttles the calls"
+	case code != "":
+		return "SQS refused the call"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "no answer from SQS in time: is there a route to it?"
+	default:
+		return "SQS cannot be called: are region, credentials and endpoint (AWS_ENDPOINT_URL_SQS) right, and is it reachable?"
+	}
+}
+
+// quieter passes a warning on unless it passed the same in the last minute:
+// settling goes on all the time, and so may what is wrong with it.
+type quieter struct {
+	to   *batch.Hooks
+	mu   sync.Mutex
+	told map[string]time.Time
+}
+
+const quietFor = time.Minute
+
+// Warned implements [batch.WarningHook].
+func (q *quieter) Warned(ctx context.Context, w batch.Warning) {
+	if w.MessageID == "" && q.toldOf(w.Message) {
+		return
+	}
+	q.to.Warn(ctx, w)
+}
+
+func (q *quieter) toldOf(text string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	if at, ok := q.told[text]; ok && now.Sub(at) < quietFor {
+		return true
+	}
+	if q.told == nil || len(q.told) > 100 {
+		q.told = make(map[string]time.Time)
+	}
+	q.told[text] = now
+	return false
+}
