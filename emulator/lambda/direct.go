@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
@@ -18,7 +19,16 @@ import (
 )
 
 // direct speaks the AWS JSON 1.0 protocol without the SDK.
-type direct struct{ transport http.RoundTripper }
+type direct struct {
+	transport http.RoundTripper
+	last      *atomic.Pointer[endpoint]
+}
+
+// endpoint is a queue's URL: the last one, since a mapping has but one.
+type endpoint struct {
+	text string
+	url  *url.URL
+}
 
 // Direct returns a client for a [Mapping] whose queue is emulated, such as by
 // emulator/sqs in the same process:
@@ -36,7 +46,7 @@ func Direct(transport http.RoundTripper) SQS {
 	if transport == nil {
 		transport = http.DefaultTransport
 	}
-	return direct{transport}
+	return direct{transport, new(atomic.Pointer[endpoint])}
 }
 
 func (d direct) GetQueueAttributes(ctx context.Context, in *awssqs.GetQueueAttributesInput, _ ...func(*awssqs.Options)) (*awssqs.GetQueueAttributesOutput, error) {
@@ -82,7 +92,7 @@ func (d direct) exchange(ctx context.Context, operation string, queue *string, i
 	if queue == nil {
 		return nil, errors.New("QueueUrl is missing")
 	}
-	endpoint, err := url.Parse(*queue)
+	at, err := d.endpoint(*queue)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +103,7 @@ func (d direct) exchange(ctx context.Context, operation string, queue *string, i
 		return nil, err
 	}
 	request := (&http.Request{
-		Method: http.MethodPost, URL: endpoint, Host: endpoint.Host,
+		Method: http.MethodPost, URL: at, Host: at.Host,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{
 			"Content-Type": {"application/x-amz-json-1.0"},
@@ -112,6 +122,17 @@ func (d direct) exchange(ctx context.Context, operation string, queue *string, i
 		err = refusal(response, answer)
 	}
 	return answer, err
+}
+
+func (d direct) endpoint(queue string) (*url.URL, error) {
+	if last := d.last.Load(); last != nil && last.text == queue {
+		return last.url, nil
+	}
+	parsed, err := url.Parse(queue)
+	if err == nil {
+		d.last.Store(&endpoint{queue, parsed})
+	}
+	return parsed, err
 }
 
 // readAll reads a response's body, at once where it says how long it is.

@@ -2,6 +2,7 @@ package lambda
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -188,13 +189,20 @@ func newRequestID() string {
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand.Read
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	text := hex.AppendEncode(make([]byte, 0, 36), b[:4])
+	for _, part := range [][]byte{b[4:6], b[6:8], b[8:10], b[10:]} {
+		text = hex.AppendEncode(append(text, '-'), part)
+	}
+	return string(text)
 }
 
 // newTraceID returns an X-Ray trace header that is not sampled.
 func newTraceID(now time.Time) string {
-	var b [20]byte
-	_, _ = rand.Read(b[:])
-	return fmt.Sprintf("Root=1-%08x-%s;Parent=%s;Sampled=0",
-		uint32(now.Unix()), hex.EncodeToString(b[:12]), hex.EncodeToString(b[12:]))
+	var b [24]byte
+	_, _ = rand.Read(b[4:])
+	binary.BigEndian.PutUint32(b[:], uint32(now.Unix()))
+	text := hex.AppendEncode(append(make([]byte, 0, 80), "Root=1-"...), b[:4])
+	text = hex.AppendEncode(append(text, '-'), b[4:16])
+	text = hex.AppendEncode(append(text, ";Parent="...), b[16:])
+	return string(append(text, ";Sampled=0"...))
 }

@@ -82,10 +82,11 @@ func (h *history) addEvent(e Event) {
 }
 
 func errorCode(err error) string {
+	if err == nil {
+		return ""
+	}
 	var failure *apiError
 	switch {
-	case err == nil:
-		return ""
 	case errors.As(err, &failure):
 		return failure.queryCode
 	case errors.Is(err, errGone), errors.Is(err, errRefused), errors.Is(err, errLostAnswer):

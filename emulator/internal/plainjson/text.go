@@ -59,6 +59,9 @@ func (s *Scanner) escaped(start int) (text string, ok bool) {
 		case c == '"':
 			b.WriteString(s.text[from:s.pos])
 			s.pos++
+			if b.Len() < b.Cap()/4*3 {
+				return strings.Clone(b.String()), true // it may be kept for long
+			}
 			return b.String(), true
 		case c == '\\':
 			b.WriteString(s.text[from:s.pos])
