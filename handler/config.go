@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
-	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
 
 // Config says how records are handled. The zero value is good. A field that is
@@ -93,9 +92,12 @@ type Config struct {
 	// none; the log does not depend on them.
 	Hooks []any
 
-	// SQS is the client for visibility changes and dead letters. Defaults to
-	// one from the environment, made when first needed.
+	// SQS is the client. Defaults to one from the environment, made when first
+	// needed.
 	SQS *sqs.Client
+
+	// Poll is for running in a container, see [Poll].
+	Poll PollConfig
 }
 
 func (c *Config) setDefaults() {
@@ -104,8 +106,8 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// engine is the part of the configuration that batch has to know.
-func (c *Config) engine() batch.Config {
+// engine is the part of the configuration that batch has to know; lines writes the log.
+func (c *Config) engine(lines any) batch.Config {
 	return batch.Config{
 		Concurrency:   c.Concurrency,
 		Reserve:       c.Reserve,
@@ -113,7 +115,7 @@ func (c *Config) engine() batch.Config {
 		Deadline:      c.Deadline,
 		MinRemaining:  c.MinRemaining,
 		Grace:         c.Grace,
-		Hooks:         append(slices.Clone(c.Hooks), log.New(c.Logger, log.Options{Succeeded: c.LogSucceeded})),
+		Hooks:         append(slices.Clone(c.Hooks), lines),
 	}
 }
 

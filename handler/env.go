@@ -45,6 +45,7 @@ func (c *Config) fromEnvironment() error {
 	set("SQSBATCH_ERROR_IF_ALL_FAIL", !c.ErrorIfAllFail, boolean(&c.ErrorIfAllFail))
 	set("SQSBATCH_DELETE_SUCCEEDED", !c.DeleteSucceeded, boolean(&c.DeleteSucceeded))
 	set("SQSBATCH_LOG_SUCCEEDED", !c.LogSucceeded, boolean(&c.LogSucceeded))
+	c.Poll.fromEnvironment(set)
 
 	kind, base, limit := "exponential", time.Duration(0), time.Duration(0)
 	set("SQSBATCH_BACKOFF", c.Backoff == nil, func(s string) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler/internal/sqsevent"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
+	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
 
 // LambdaHandler handles the invocations of a Lambda function by an SQS event
@@ -30,7 +31,7 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 	if f, ok := h.(MessageFunc); ok && f == nil {
 		h = nil
 	}
-	engine, err := batch.New(h, cfg.engine())
+	engine, err := batch.New(h, cfg.engine(log.New(cfg.Logger, log.Options{Succeeded: cfg.LogSucceeded})))
 	if err != nil {
 		return nil, err
 	}

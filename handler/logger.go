@@ -3,6 +3,7 @@ package handler
 import (
 	"context"
 	"log/slog"
+	"os"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 )
@@ -35,4 +36,18 @@ func (l leveled) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (l leveled) WithGroup(name string) slog.Handler {
 	return leveled{l.Handler.WithGroup(name), l.least}
+}
+
+// containerLogger writes JSON to standard output, with the keys that Lambda's
+// log has.
+func containerLogger() *slog.Logger {
+	level := slog.LevelInfo
+	_ = level.UnmarshalText([]byte(os.Getenv("AWS_LAMBDA_LOG_LEVEL"))) // INFO, unless it is one of slog's
+	names := map[string]string{slog.TimeKey: "timestamp", slog.MessageKey: "message"}
+	return slog.New(slog.NewJSONHandler(os.Stdout, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		if name, ok := names[a.Key]; ok && len(groups) == 0 {
+			a.Key = name
+		}
+		return a
+	}}))
 }

@@ -1,9 +1,12 @@
 package handler
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -14,25 +17,54 @@ import (
 //
 //	func main() { handler.Run(batch.JSON(shipOrder)) }
 //
-// It does not return. When the configuration is wrong or the process is not
-// running on Lambda, it says so on standard error and exits with status 1.
+// On Lambda it handles the invocations. Elsewhere it polls the queues of
+// SQSBATCH_QUEUE_URL, see [Poll]: SIGTERM or SIGINT stops it, a second one ends
+// it at once.
+//
+// It does not return. When the configuration is wrong it says so on standard
+// error and exits with status 1.
 func Run(h batch.Handler) { RunWith(h, Config{}) }
 
 // RunWith is [Run] with a configuration in code. What it leaves zero comes
 // from the environment.
 func RunWith(h batch.Handler, cfg Config) {
-	l, err := New(h, cfg)
-	if err == nil && os.Getenv("AWS_LAMBDA_RUNTIME_API") == "" {
-		err = errNotOnLambda
+	if os.Getenv("AWS_LAMBDA_RUNTIME_API") != "" {
+		l, err := New(h, cfg)
+		if err != nil {
+			exit(err)
+		}
+		lambda.Start(l)
+		return
 	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "sqsbatch: %v\n", err)
-		os.Exit(1)
+	if err := cfg.fromEnvironment(); err != nil {
+		exit(err)
 	}
-	lambda.Start(l)
+	if len(cfg.Poll.Queues) == 0 {
+		exit(errNoMode)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		stop()
+		<-signals
+		exit(errors.New("a second signal: ended at once, what was in flight comes back when its visibility timeout is over"))
+	}()
+	if err := Poll(ctx, h, cfg); err != nil {
+		exit(err)
+	}
+	os.Exit(0)
 }
 
-var errNotOnLambda = errors.New(`this program is an AWS Lambda function, and this is not Lambda (AWS_LAMBDA_RUNTIME_API is not set).
+func exit(err error) {
+	fmt.Fprintf(os.Stderr, "sqsbatch: %v\n", err)
+	os.Exit(1)
+}
+
+var errNoMode = errors.New(`nothing to do: this is not AWS Lambda (AWS_LAMBDA_RUNTIME_API is not set), and no queue is named.
+To poll a queue, name it:
+	SQSBATCH_QUEUE_URL=https://sqs.REGION.amazonaws.com/ACCOUNT/NAME
 To try it on this machine, with an embedded SQS and Lambda, run in its module:
 	go run github.com/sqsbatch/sqsbatch/cmd/sqsbatch@latest local .
 or, where Docker is at hand:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 )
 
 // queueARN is arn:PARTITION:sqs:REGION:ACCOUNT:NAME.
@@ -32,22 +33,8 @@ func sameQueue(arnOrURL, arn string) bool {
 	if err != nil || urlErr != nil || u.Host == "" {
 		return false
 	}
-	region := regionOf(u.Host)
+	region := endpoint.Region(u.Host)
 	return strings.Trim(u.Path, "/") == a.account+"/"+a.name && (region == "" || region == a.region)
-}
-
-// regionOf returns the region in the host of a queue's URL, or "" when the
-// host is not one of AWS's: sqs.REGION.amazonaws.com and its kind, or
-// REGION.queue.amazonaws.com of old.
-func regionOf(host string) string {
-	part := strings.Split(host, ".")
-	switch {
-	case len(part) > 3 && (part[0] == "sqs" || part[0] == "sqs-fips"):
-		return part[1]
-	case len(part) > 3 && part[1] == "queue":
-		return part[0]
-	}
-	return ""
 }
 
 // queueURL derives a queue's URL from its ARN without a call to SQS
@@ -56,7 +43,7 @@ func regionOf(host string) string {
 // dual stack and custom endpoints are right, with account and name as its path.
 func queueURL(ctx context.Context, client *sqs.Client, arn queueARN) (string, error) {
 	o := client.Options()
-	endpoint, err := o.EndpointResolverV2.ResolveEndpoint(ctx, sqs.EndpointParameters{
+	resolved, err := o.EndpointResolverV2.ResolveEndpoint(ctx, sqs.EndpointParameters{
 		Region:       &arn.region,
 		UseDualStack: aws.Bool(o.EndpointOptions.UseDualStackEndpoint == aws.DualStackEndpointStateEnabled),
 		UseFIPS:      aws.Bool(o.EndpointOptions.UseFIPSEndpoint == aws.FIPSEndpointStateEnabled),
@@ -65,7 +52,7 @@ func queueURL(ctx context.Context, client *sqs.Client, arn queueARN) (string, er
 	if err != nil {
 		return "", fmt.Errorf("no SQS endpoint for region %q: %w", arn.region, err)
 	}
-	return strings.TrimSuffix(endpoint.URI.String(), "/") + "/" + arn.account + "/" + arn.name, nil
+	return strings.TrimSuffix(resolved.URI.String(), "/") + "/" + arn.account + "/" + arn.name, nil
 }
 
 // queue is a queue that can be called.
@@ -84,7 +71,7 @@ func (s *Settler) queueAt(ctx context.Context, arnOrURL string) (queue, error) {
 	q := queue{client: client, url: strings.TrimSuffix(arnOrURL, "/")}
 	region := ""
 	if u, err := url.Parse(arnOrURL); err == nil && u.Host != "" {
-		region = regionOf(u.Host)
+		region = endpoint.Region(u.Host)
 	} else {
 		arn, err := parseARN(arnOrURL)
 		if err != nil {

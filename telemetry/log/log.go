@@ -24,6 +24,11 @@ type Options struct {
 	// Succeeded also writes a line for each record that succeeded, at level
 	// INFO. Defaults to false: a success costs nothing.
 	Succeeded bool
+
+	// Every sums up batches: there is at most one line for batches in that time,
+	// with the counts since the one before, and [Hook.Flush] writes the last.
+	// Defaults to 0: a line for each batch.
+	Every time.Duration
 }
 
 // maxLines bounds the lines about records for one batch: in a storm the
@@ -34,6 +39,7 @@ const maxLines = 100
 type Hook struct {
 	logger *slog.Logger
 	opts   Options
+	sum    sum
 }
 
 // New returns a hook that writes to logger, or to slog.Default() if that is nil.
@@ -46,7 +52,7 @@ func New(logger *slog.Logger, opts Options) *Hook {
 
 // BatchSettled implements [batch.BatchSettledHook].
 func (h *Hook) BatchSettled(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
-	var counts [batch.Abandoned + 1]int
+	var counts counts
 	lines, unlogged := 0, 0
 	for i := range results {
 		r := &results[i]
@@ -65,12 +71,13 @@ func (h *Hook) BatchSettled(ctx context.Context, b batch.BatchInfo, results []ba
 	if !h.logger.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
-	line := []slog.Attr{slog.Int("records", len(results))}
-	for o, n := range counts {
-		if n > 0 {
-			line = append(line, slog.Int(countNames[o], n))
+	if h.opts.Every > 0 {
+		if total, since, due := h.sum.add(counts, b.Started, h.opts.Every); due {
+			h.logTotal(ctx, total, since)
 		}
+		return
 	}
+	line := counts.attrs()
 	if unlogged > 0 {
 		line = append(line, slog.Int("unlogged", unlogged))
 	}
