@@ -25,6 +25,7 @@ func (p *Poller) drain() {
 	p.trouble.stopTimer()
 	back := p.takeWaiting()
 	running := p.runningBatches()
+	p.releaseLater(back)
 	p.flush(true)
 	p.mu.Unlock()
 	grace := time.AfterFunc(receiveGrace, p.intake.abandon)
@@ -32,7 +33,6 @@ func (p *Poller) drain() {
 	for _, r := range running {
 		r.Stop()
 	}
-	p.releaseBeside(back)
 
 	if !p.until(p.nothingRuns, limit.C, p.force) {
 		p.cut()
@@ -128,23 +128,6 @@ func (p *Poller) takeWaiting() (back []*message) {
 	return back
 }
 
-// releaseBeside releases messages beside what else is done; a drain waits for it.
-func (p *Poller) releaseBeside(back []*message) {
-	if len(back) == 0 {
-		return
-	}
-	p.mu.Lock()
-	p.settling.calls++
-	p.mu.Unlock()
-	p.routines.Go(func() {
-		p.release(back)
-		p.mu.Lock()
-		p.settling.calls--
-		p.mu.Unlock()
-		p.signal()
-	})
-}
-
 // leftovers says what could not be settled, "" for nothing.
 func (p *Poller) leftovers() string {
 	p.mu.Lock()
@@ -165,8 +148,7 @@ func (p *Poller) Pause() {
 	if p.phase != polling {
 		return
 	}
-	back := p.takeWaiting()
-	p.routines.Go(func() { p.release(back) })
+	p.releaseLater(p.takeWaiting())
 	abandon := p.intake.abandon
 	time.AfterFunc(receiveGrace, abandon)
 }

@@ -2,6 +2,8 @@ package longpoll
 
 import (
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
 )
 
 // load is what this poller holds; the poller's lock guards it.
@@ -48,10 +50,11 @@ func (l *load) finish(n, most int) {
 	}
 }
 
-// takeIn puts chains in line for a slot, and returns what has to be made
-// visible again, since nothing is started any more. The caller holds the lock.
-func (p *Poller) takeIn(list []*chain) (back []*message) {
+// takeIn puts chains in line for a slot, or makes them visible again if nothing
+// is started any more. The caller holds the lock.
+func (p *Poller) takeIn(list []*chain) {
 	l := &p.load
+	var back []*message
 	for _, c := range list {
 		if !p.adopt(c) {
 			continue
@@ -76,8 +79,8 @@ func (p *Poller) takeIn(list []*chain) (back []*message) {
 		}
 		l.waiting = append(l.waiting, c)
 	}
+	p.releaseLater(back)
 	p.sweepOn()
-	return back
 }
 
 // adopt finds what of a chain is known already: SQS delivers a message again
@@ -143,6 +146,7 @@ func (p *Poller) next() *chain {
 		for i := range c.messages {
 			c.messages[i].state = begun
 		}
+		c.info = batch.BatchInfo{Records: len(c.records), QueueARN: p.queue.arn, Started: time.Now(), Times: p.times(c)}
 		l.running++
 		l.begun[c] = struct{}{}
 		return c
@@ -163,8 +167,7 @@ func (p *Poller) expired(c *chain) bool {
 	p.load.held -= len(c.records)
 	p.counts.Lost += len(c.records)
 	p.leave(c)
-	back := p.giveBack(c)
-	p.routines.Go(func() { p.release(back) })
+	p.releaseLater(p.giveBack(c))
 	return true
 }
 

@@ -25,6 +25,7 @@ type message struct {
 	lost      bool // SQS refused to extend it: others may have it
 	extending bool // a call that extends it is under way
 	settling  bool // a call that settles it is under way, or due next
+	told      bool // the hooks' results have it
 	tries     int  // deletes that failed
 }
 

@@ -13,6 +13,8 @@ import (
 const (
 	// receiveMargin is how much longer than its wait a receive may take.
 	receiveMargin = 10 * time.Second
+	// maxParallel bounds the receives that are open at a time.
+	maxParallel = 32
 	// attemptKept is for how long SQS gives the messages of a receive again to
 	// one with the same attempt id (ReceiveRequestAttemptId, FIFO queues).
 	attemptKept = 5*time.Minute - 10*time.Second
@@ -130,6 +132,7 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, n 
 	in.reserved -= n
 	if err != nil {
 		p.receiveFailed(ctx, input, err, now.Sub(began), wait)
+		p.receiveMore()
 		p.signal()
 		p.mu.Unlock()
 		return
@@ -139,14 +142,13 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, n 
 	if len(out.Messages) < n {
 		in.parallel = 1
 	} else if in.calls+1 >= in.parallel {
-		in.parallel++
+		in.parallel = min(in.parallel+1, maxParallel)
 	}
 	p.counts.Received += len(out.Messages)
-	back := p.takeIn(p.chains(out.Messages, now))
+	p.takeIn(p.chains(out.Messages, now))
 	p.receiveMore()
 	p.signal()
 	p.mu.Unlock()
-	p.release(back)
 	p.pump()
 }
 

@@ -22,7 +22,7 @@ func (p *Poller) releaseOutcomes(list []outcome) {
 		o.settling = true
 	}
 	p.settling.calls++
-	go func() {
+	p.routines.Go(func() {
 		messages := make([]*message, len(list))
 		for i, o := range list {
 			messages[i] = o.message
@@ -37,7 +37,23 @@ func (p *Poller) releaseOutcomes(list []outcome) {
 		p.settling.calls--
 		p.flush(false)
 		p.signal()
-	}()
+	})
+}
+
+// releaseLater releases messages beside what else is done; a drain waits for
+// it. The caller holds the lock.
+func (p *Poller) releaseLater(list []*message) {
+	if len(list) == 0 {
+		return
+	}
+	p.settling.calls++
+	p.routines.Go(func() {
+		p.release(list)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.settling.calls--
+		p.signal()
+	})
 }
 
 // release makes messages visible at once, whatever becomes of extensions that

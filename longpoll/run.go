@@ -13,7 +13,6 @@ import (
 // lock under the batch's own; so no method of a batch is called under the
 // poller's lock.
 func (p *Poller) start(c *chain) {
-	c.info = batch.BatchInfo{Records: len(c.records), QueueARN: p.queue.arn, Started: time.Now(), Times: p.times(c)}
 	p.engine.Hooks().BatchStarted(p.base, c.info)
 	running := p.engine.Start(p.base, c.records, c.info.Times, batch.Progress{
 		Succeeded: func(r *batch.Result) { p.succeeded(c, r) },
@@ -153,10 +152,16 @@ func (p *Poller) lose(m *message) {
 	}
 }
 
+// ErrLost is a record's error when it was not started, because others may have
+// received it: its visibility could not be extended.
+var ErrLost = errors.New("longpoll: not started, the record's visibility timeout is over")
+
 // counting counts the handlers that were given up and still run.
 func (p *Poller) counting(h batch.Handler) batch.Handler {
 	return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-		p.handling.enter(p, r.ReceiptHandle)
+		if !p.handling.enter(p, &r) {
+			return ErrLost
+		}
 		defer p.handling.leave(p, r.ReceiptHandle)
 		return h.Handle(ctx, r)
 	})
@@ -169,13 +174,20 @@ type handling struct {
 	abandoned int
 }
 
-func (h *handling) enter(p *Poller, receipt string) {
+// enter notes a handler that begins. It reports false when the record is no
+// longer this poller's, as when it waited for the one before it in its group.
+func (h *handling) enter(p *Poller, r *batch.Record) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if m := p.load.byID[r.MessageID]; m != nil && (m.lost || !m.visibleAt.After(time.Now())) {
+		m.lost = true
+		return false
+	}
 	if h.running == nil {
 		h.running = make(map[string]bool)
 	}
-	h.running[receipt] = false
+	h.running[r.ReceiptHandle] = false
+	return true
 }
 
 func (h *handling) leave(p *Poller, receipt string) {

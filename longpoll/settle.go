@@ -68,6 +68,9 @@ func (p *Poller) deleteAgain(r batch.Record, m message) {
 func (p *Poller) settleFailed(unit []outcome) {
 	first := &unit[0].result
 	switch {
+	case unit[0].lost: // others may have it already: what came after it must wait for that
+		p.settled(unit[:1])
+		p.releaseOutcomes(unit[1:])
 	case p.cutOff(first):
 		p.releaseOutcomes(unit)
 	case first.Outcome == batch.Abandoned: // its handler may still be at work: SQS shows it when its visibility ends
@@ -84,6 +87,9 @@ func (p *Poller) settleFailed(unit []outcome) {
 // else runs that could join them; else a moment later.
 func (p *Poller) flush(all bool) {
 	s := &p.settling
+	if p.phase == stopped {
+		return
+	}
 	all = all || p.phase != polling || p.load.running == 0 && len(p.load.waiting) == 0
 	for s.calls < maxSettling && (len(s.done) >= maxEntries || all && len(s.done) > 0) {
 		n := min(len(s.done), maxEntries)
@@ -146,7 +152,7 @@ func (p *Poller) beginSettlement(units [][]outcome) {
 		results[i] = o.latest()
 	}
 	p.settling.calls++
-	go func() {
+	p.routines.Go(func() {
 		st := p.settler.Begin(p.base, batch.Times{SettleBy: by})
 		at := 0
 		for _, unit := range units {
@@ -170,7 +176,7 @@ func (p *Poller) beginSettlement(units [][]outcome) {
 		p.flush(false)
 		p.receiveMore()
 		p.signal()
-	}()
+	})
 }
 
 // latest is the outcome's result with the latest receipt handle.
@@ -246,15 +252,16 @@ func (p *Poller) retryDue(now time.Time) {
 // tell notes a settled record and, when it was the last of its chain, tells the hooks.
 func (p *Poller) tell(o outcome) {
 	c := o.chain
-	if c.open == 0 {
-		return // told before: its delete was tried again
+	if o.told || c.info.Started.IsZero() {
+		return // its delete was tried again, or it never began
 	}
+	o.told = true
 	if c.results == nil {
 		c.results = make([]batch.Result, len(c.records))
 	}
 	c.results[o.index] = o.result
 	c.open--
-	if c.open == 0 && !c.info.Started.IsZero() {
+	if c.open == 0 {
 		p.routines.Go(func() { p.engine.Hooks().BatchSettled(p.base, c.info, c.results) })
 	}
 }
