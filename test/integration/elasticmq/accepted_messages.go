@@ -121,9 +121,9 @@ var acceptedOnMessages = []acceptance{
 		right:         emulator,
 	},
 	{
-		name: "deduplication of what was deleted, purged or moved away", operations: sends, what: one("MessageId"), theirs: one("new"),
+		name: "deduplication of what was deleted, purged or moved away", operations: sends, what: one("MessageId"),
 		when: func(d difference) bool {
-			return strings.HasPrefix(d.ours, "that of ") && slices.ContainsFunc(d.earlier, func(o operation) bool {
+			return strings.HasPrefix(d.ours, "that of ") && (d.theirs == "new" || sentBefore(d)) && slices.ContainsFunc(d.earlier, func(o operation) bool {
 				return slices.Contains([]string{"DeleteMessage", "DeleteMessageBatch", "PurgeQueue"}, o.Name) || o.Attributes["RedrivePolicy"] != ""
 			})
 		},
@@ -210,6 +210,23 @@ var acceptedOnMessages = []acceptance{
 		documentation: "developer guide, Amazon SQS visibility timeout: 0 seconds to 12 hours.",
 		right:         emulator,
 	},
+}
+
+// sentBefore tells whether theirs is that of an entry before this one in the
+// same batch, with the same deduplication id: what was new there is the
+// original of those that follow.
+func sentBefore(d difference) bool {
+	dedup := func(m message) string {
+		if m.Dedup != "" {
+			return m.Dedup
+		}
+		return "the body " + m.Body
+	}
+	entries := d.operation.Messages
+	at := slices.IndexFunc(entries, func(m message) bool { return m.ID == d.entry() })
+	return at >= 0 && slices.ContainsFunc(entries[:at], func(m message) bool {
+		return d.theirs == "that of "+m.Body && dedup(m) == dedup(entries[at])
+	})
 }
 
 // released tells whether a visibility timeout was changed before.

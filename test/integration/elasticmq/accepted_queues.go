@@ -165,4 +165,4 @@ var acceptedOnQueues = []acceptance{
 }
 
 // notInProtocol500 is what an answer is called that is plain text.
-const notInProtocol500 = "an answer that is not in the protocol, status 500"
+const notInProtocol500 = notInProtocol + "500"

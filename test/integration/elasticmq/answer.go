@@ -26,6 +26,19 @@ const (
 	pathSkipped  = "skipped"  // an operation that had nothing to act upon
 )
 
+// What an error begins with that is none of SQS's, but of the connection or the
+// form of the answer.
+const (
+	noAnswer      = "no answer: "
+	notTaken      = "an answer that the SDK does not take: "
+	notInProtocol = "an answer that is not in the protocol, status "
+)
+
+// broken tells whether the error is one of those.
+func broken(text string) bool {
+	return strings.HasPrefix(text, noAnswer) || strings.HasPrefix(text, notTaken) || strings.HasPrefix(text, notInProtocol)
+}
+
 // failure describes an error by what programs can tell apart: the code, whether
 // the SDK has a type for it, and the code of the older query protocol, which
 // the SDK reports in the newer one's stead. The message is for people.
@@ -38,12 +51,12 @@ func failure(err error) answer {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
 		if status == 0 {
-			return answer{pathError: "no answer: " + err.Error()}
+			return answer{pathError: noAnswer + err.Error()}
 		}
 		if status < 300 {
-			return answer{pathError: "an answer that the SDK does not take: " + err.Error()}
+			return answer{pathError: notTaken + err.Error()}
 		}
-		return answer{pathError: fmt.Sprintf("an answer that is not in the protocol, status %d", status)}
+		return answer{pathError: fmt.Sprintf("%s%d", notInProtocol, status)}
 	}
 	a := answer{"query code": api.ErrorCode()}
 	if kind, typed := strings.CutPrefix(fmt.Sprintf("%T", api), "*types."); typed {

@@ -8,7 +8,9 @@ import (
 
 // generator makes one sequence. Where SQS leaves a choice to the server, it
 // avoids the question: a standard queue, or a FIFO queue with several groups,
-// never holds more messages than one receive may return.
+// never holds more messages than one receive may return. (A receive that finds
+// more also tells how a server goes about it: what ElasticMQ moves to the
+// dead-letter queue counts among the ten that it looks at.)
 type generator struct {
 	rng         *rand.Rand
 	fifo        bool
@@ -16,6 +18,8 @@ type generator struct {
 	content     bool // ContentBasedDeduplication
 	deadLetters bool // queue 1 is the dead-letter queue of queue 0
 	sent        []string
+	over        bool              // nothing may come after this
+	unnamed     int               // messages that were sent beside those in sent
 	group       map[string]string // of what was sent
 	received    int               // so many of sent had been sent when last received
 	phases      int
@@ -46,9 +50,14 @@ func generate(seed uint64, index int) sequence {
 				g.add(o)
 			}
 		}
+		if g.over {
+			break
+		}
 		g.step()
 	}
-	g.end()
+	if !g.over {
+		g.end()
+	}
 	for i := range g.made.operations {
 		g.made.kept = append(g.made.kept, i)
 	}
@@ -200,7 +209,7 @@ func (g *generator) queue() int {
 
 // message makes one that the queue takes; ok is false when there are enough.
 func (g *generator) message() (m message, ok bool) {
-	if len(g.sent) >= maxSent {
+	if len(g.sent)+g.unnamed >= maxSent {
 		return m, false
 	}
 	m.Body = fmt.Sprintf("m%d", len(g.sent)+1)

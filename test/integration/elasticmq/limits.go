@@ -78,6 +78,7 @@ func receiveLimits() []limit {
 func messageLimits() []limit {
 	m := func(on kind, change func(*message)) limit {
 		return limit{on, func(g *generator) []operation {
+			g.unnamed++ // the odd one
 			good, ok := g.message()
 			if !ok {
 				return nil

@@ -31,9 +31,15 @@ func attributeLimits() []limit {
 		}
 		value(everywhere, bounds.name, "many")
 	}
-	for _, text := range []string{"-1", "0", "21", "x"} { // 20 would make the receives that follow wait
+	for _, text := range []string{"-1", "0", "x"} {
 		value(everywhere, "ReceiveMessageWaitTimeSeconds", text)
 	}
+	all = append(all, limit{everywhere, func(g *generator) []operation {
+		g.over = true // where it is taken, receives would wait for so long
+		return []operation{{Name: "SetQueueAttributes", Attributes: map[string]string{"ReceiveMessageWaitTimeSeconds": "21"}}}
+	}}, limit{everywhere, func(g *generator) []operation {
+		return []operation{g.another(map[string]string{"ReceiveMessageWaitTimeSeconds": "21"})}
+	}})
 	value(everywhere, "Nonsense", "1")
 	value(everywhere, "QueueArn", "arn")
 	value(everywhere, "Policy", "{")

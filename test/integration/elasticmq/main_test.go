@@ -120,7 +120,7 @@ func TestABrokenServerIsFound(t *testing.T) {
 					t.Errorf("shortened to %d operations, want at most %d: %v", n, test.longest, short.sequence.operations)
 				}
 				// What was printed to repeat it does.
-				again, err := c.compare(t.Context(), generate(short.sequence.seed, short.sequence.index).keep(short.sequence.kept))
+				again, err := c.patiently(t.Context(), generate(short.sequence.seed, short.sequence.index).keep(short.sequence.kept))
 				if err != nil || len(again.differences) == 0 {
 					t.Errorf("%s: no difference (error %v)", short.sequence.command(), err)
 				}
@@ -132,7 +132,7 @@ func TestABrokenServerIsFound(t *testing.T) {
 // find returns the first sequence that shows the difference.
 func find(ctx context.Context, c *check, want string) *outcome {
 	for i := range sequencesTested {
-		out, err := c.compare(ctx, generate(3, i))
+		out, err := c.patiently(ctx, generate(3, i))
 		if err == nil && len(out.differences) > 0 && strings.HasPrefix(out.differences[0].signature(), want) {
 			return out
 		}

@@ -96,6 +96,9 @@ func (e endpoint) run(ctx context.Context, s sequence, prefix string) ([]answer,
 			continue
 		}
 		now = now.Add(time.Duration(o.phases()) * phase)
+		if time.Now().After(now) { // a receive waited into the next phase
+			return nil, errLate
+		}
 		if err := sleepUntil(ctx, now); err != nil {
 			return nil, err
 		}

@@ -14,7 +14,7 @@ func (c *check) shrink(ctx context.Context, found *outcome, signature string) *o
 		if len(s.operations) == 0 || !s.timely() {
 			return nil
 		}
-		out, err := c.compare(ctx, s)
+		out, err := c.patiently(ctx, s)
 		if err != nil { // too slow, or stopped: then it stays
 			return nil
 		}
