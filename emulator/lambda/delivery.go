@@ -10,36 +10,13 @@ func (e *environment) invoke(p *process, inv *invocation, cold bool) (a *answer,
 	if !e.d.fn.shared() {
 		p.output.attribute(inv.id)
 	}
-	p.api.work <- inv         // has room: no more than the places of the environment
-	var busy <-chan time.Time // a shared runtime may hang in all that it does
-	if e.d.fn.shared() {
-		timer := time.NewTimer(e.d.fn.Timeout)
-		defer timer.Stop()
-		busy = timer.C
-	}
-	select {
-	case <-inv.delivered:
-	case <-busy:
-		if inv.giveUp() {
-			a := failure(timedOut(inv.id, e.d.fn.Timeout))
-			return &a, nil, nil
-		}
-	case <-p.exited:
-		switch {
-		case inv.wasDelivered():
-		case cold:
-			return e.crashed(p, inv), nil, nil
-		default:
-			e.lost(p)
-			return nil, nil, nil
-		}
-	case <-e.d.ctx.Done():
-		p.kill()
-		a, err := e.closed()
+	timer := time.NewTimer(e.d.fn.Timeout)
+	defer timer.Stop()
+	taken, a, err := e.hand(p, inv, cold, timer.C)
+	if !taken {
 		return a, nil, err
 	}
-	timer := time.NewTimer(time.Until(inv.deadline))
-	defer timer.Stop()
+	timer.Reset(time.Until(inv.deadline))
 	select {
 	case a := <-inv.answer:
 		e.settle(p, timer)
@@ -59,6 +36,46 @@ func (e *environment) invoke(p *process, inv *invocation, cold bool) (a *answer,
 	}
 }
 
+// hand waits until the runtime takes inv, for no longer than inv may take: a
+// runtime that hangs, or has lost its connection, may never ask for it. When it
+// is not taken, hand returns the answer; nil where another process shall have
+// inv.
+func (e *environment) hand(p *process, inv *invocation, cold bool, timeout <-chan time.Time) (taken bool, a *answer, err error) {
+	for work := p.api.work; ; {
+		select {
+		case work <- inv:
+			work = nil
+		case <-inv.back:
+			work = p.api.work
+		case <-inv.delivered:
+			return true, nil, nil
+		case <-timeout:
+			if !inv.giveUp() {
+				return true, nil, nil // it was delivered in that very moment
+			}
+			if !e.d.fn.shared() { // else it may be busy with the others
+				p.kill()
+				e.lost(p)
+			}
+			a := failure(timedOut(inv.id, e.d.fn.Timeout))
+			return false, &a, nil
+		case <-p.exited:
+			switch {
+			case inv.wasDelivered():
+				return true, nil, nil
+			case cold:
+				return false, e.crashed(p, inv), nil
+			}
+			e.lost(p)
+			return false, nil, nil
+		case <-e.d.ctx.Done():
+			p.kill()
+			a, err := e.closed()
+			return false, a, err
+		}
+	}
+}
+
 // timedOut ends the process, unless inv was answered in that very moment.
 func (e *environment) timedOut(p *process, inv *invocation) *answer {
 	answering := !inv.claim()
@@ -67,8 +84,11 @@ func (e *environment) timedOut(p *process, inv *invocation) *answer {
 	a := failure(timedOut(inv.id, e.d.fn.Timeout))
 	if answering {
 		select {
-		case a = <-inv.answer:
-		default: // half a response is none
+		case in := <-inv.answer:
+			if in.at.Before(inv.deadline) { // else it ended with the process: half a response is none
+				a = in
+			}
+		default:
 		}
 	}
 	return &a

@@ -111,7 +111,8 @@ type invocation struct {
 	delivered         chan struct{}
 	started, deadline time.Time
 
-	answer chan answer // holds the one answer
+	back   chan struct{} // holds a token when a request took it that could not deliver it
+	answer chan answer   // holds the one answer
 
 	mu      sync.Mutex
 	claimed bool
@@ -123,6 +124,7 @@ func newInvocation(payload []byte) *invocation {
 		traceID:   newTraceID(time.Now()),
 		payload:   payload,
 		delivered: make(chan struct{}),
+		back:      make(chan struct{}, 1),
 		answer:    make(chan answer, 1),
 	}
 }

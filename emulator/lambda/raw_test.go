@@ -84,7 +84,18 @@ func raw() {
 		case "stream with trailers":
 			stream(id)
 		case "cut off":
-			cutOff(id)
+			_ = half(id).Close()
+		case "hang in a response":
+			half(id)
+			select {}
+		case "hang":
+			fmt.Println("hanging")
+			select {}
+		case "leave":
+			post(invocation+"/response", "fine")
+			leave()
+			fmt.Println("left")
+			select {}
 		}
 	}
 }
@@ -97,14 +108,20 @@ func stream(id string) {
 	fmt.Println(answer(http.DefaultClient.Do(r)))
 }
 
-// cutOff drops its connection in the middle of a response.
-func cutOff(id string) {
+// half sends half of a response.
+func half(id string) net.Conn {
 	conn, err := net.Dial("tcp", os.Getenv("AWS_LAMBDA_RUNTIME_API"))
 	if err != nil {
-		return
+		os.Exit(1)
 	}
 	fmt.Fprintf(conn, "POST /2018-06-01/runtime/invocation/%s/response HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf", id)
-	_ = conn.Close()
+	return conn
+}
+
+// leave asks for an invocation and does not wait for it.
+func leave() {
+	client := http.Client{Timeout: 200 * time.Millisecond}
+	_, _ = client.Get("http://" + os.Getenv("AWS_LAMBDA_RUNTIME_API") + "/2018-06-01/runtime/invocation/next")
 }
 
 // The Runtime API's answers to a bootstrap that breaks the rules, and what

@@ -21,7 +21,7 @@ type runtimeAPI struct {
 	closed chan struct{}  // closed under mu
 
 	ready     chan struct{}       // holds one token once the runtime asks for work
-	work      chan *invocation    // what the next request is answered with
+	work      chan *invocation    // what the next request is answered with; holds none, so that what is given up is gone
 	initError chan *FunctionError // what the runtime says against itself
 
 	mu          sync.Mutex
@@ -44,7 +44,7 @@ func serveRuntimeAPI(fn Function) (*runtimeAPI, error) {
 		addr:        listener.Addr().String(),
 		closed:      make(chan struct{}),
 		ready:       make(chan struct{}, 1),
-		work:        make(chan *invocation, fn.ConcurrencyPerEnvironment),
+		work:        make(chan *invocation),
 		initError:   make(chan *FunctionError, 1),
 		invocations: map[string]*invocation{},
 	}

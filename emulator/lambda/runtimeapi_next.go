@@ -75,7 +75,7 @@ func (api *runtimeAPI) deliver(r *http.Request, inv *invocation) (delivered, gon
 	api.mu.Lock()
 	defer api.mu.Unlock()
 	if r.Context().Err() != nil {
-		api.work <- inv // has room: this invocation just left it
+		inv.back <- struct{}{} // has room: it is offered again only when this was taken
 		return false, true
 	}
 	if !inv.deliver(api.fn.Timeout) {

@@ -3,11 +3,13 @@ package lambda
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -63,7 +65,7 @@ const (
 func (api *runtimeAPI) take(t *testing.T, payload string) (*invocation, *http.Response) {
 	t.Helper()
 	inv := newInvocation([]byte(payload))
-	api.work <- inv
+	go func() { api.work <- inv }()
 	resp, body := api.ask(t, http.MethodGet, nextPath, "")
 	if resp.StatusCode != http.StatusOK || body != payload {
 		t.Fatalf("next: %s %s", resp.Status, body)
@@ -188,17 +190,48 @@ func TestSharedRuntimeAPI(t *testing.T) {
 			t.Errorf("a second answer: %s", resp.Status)
 		}
 	}
-	gone := newInvocation([]byte("given up"))
+	gone, three := newInvocation([]byte("given up")), newInvocation([]byte("3"))
 	if !gone.giveUp() {
 		t.Error("it cannot be given up")
 	}
-	api.work <- gone
-	api.take(t, "3") // passes over it
+	offered := make(chan struct{})
+	go func() {
+		api.work <- gone
+		close(offered)
+		api.work <- three
+	}()
+	if _, body := api.ask(t, http.MethodGet, nextPath, ""); body != "3" { // it passes over what was given up
+		t.Errorf("next: %s", body)
+	}
+	<-offered
 	if gone.wasDelivered() {
 		t.Error("delivered what was given up")
 	}
 	if len(api.invocations) != 1 {
 		t.Errorf("%d invocations are kept, want the unanswered one", len(api.invocations))
+	}
+}
+
+// What a request took whose client had left in that moment is offered again.
+func TestNextOfAClientThatHasLeft(t *testing.T) {
+	api := startAPI(t, 1)
+	e := newEnvironment(&Deployment{fn: api.fn, ctx: t.Context()}, 1)
+	inv, taken := newInvocation(nil), make(chan bool)
+	go func() {
+		ok, _, _ := e.hand(&process{api: api}, inv, false, nil)
+		taken <- ok
+	}()
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	left := httptest.NewRequestWithContext(ctx, http.MethodGet, nextPath, nil)
+	for range 3 {
+		if delivered, gone := api.deliver(left, <-api.work); delivered || !gone {
+			t.Fatalf("delivered %t, gone %t", delivered, gone)
+		}
+	}
+	api.ask(t, http.MethodGet, nextPath, "")
+	if !<-taken || !inv.wasDelivered() {
+		t.Error("it was not delivered")
 	}
 }
 
