@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -93,4 +94,30 @@ func TestFilterValidation(t *testing.T) {
 			t.Errorf("%v: error %v, want %q", c.filters, err, c.want)
 		}
 	}
+}
+
+// A queue that is slow to delete holds up polling, before what waits for its
+// deletion is without bound.
+func TestFilteredFasterThanDeleted(t *testing.T) {
+	virtual(t, func(w *world) {
+		url := w.queue("orders", 30)
+		d := w.function(lambda.Function{}, succeed)
+		var open, most atomic.Int32
+		w.intercept = func(operation string, _ []byte) (*http.Response, error) {
+			if operation == "DeleteMessageBatch" {
+				most.Store(max(most.Load(), open.Add(1)))
+				defer open.Add(-1)
+				time.Sleep(time.Second)
+			}
+			return nil, nil
+		}
+		bodies := numbered(300)
+		w.send(url, bodies...)
+		stop := w.run(lambda.Mapping{Function: d, QueueURL: url, Filters: []string{`{"body": {"a": [1]}}`}})
+		w.after(500 * time.Millisecond)
+		stop() // waits for what has begun
+		if most.Load() != 10 || len(w.deleted) < 100 || len(w.deleted) > 110 {
+			t.Errorf("%d deletions at a time, %d messages in the first second; want 10 of 10 each", most.Load(), len(w.deleted))
+		}
+	})
 }

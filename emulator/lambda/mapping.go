@@ -171,8 +171,10 @@ func (m Mapping) Run(ctx context.Context) error {
 // work asks the queue for what the mapping has to know about it.
 func (m Mapping) work(ctx context.Context) (*work, error) {
 	out, err := m.SQS.GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{
-		QueueUrl:       &m.QueueURL,
-		AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameQueueArn, types.QueueAttributeNameVisibilityTimeout},
+		QueueUrl: &m.QueueURL,
+		AttributeNames: []types.QueueAttributeName{
+			types.QueueAttributeNameQueueArn, types.QueueAttributeNameVisibilityTimeout, types.QueueAttributeNameReceiveMessageWaitTimeSeconds,
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("lambda: queue %s: %w", m.QueueURL, err)
@@ -202,13 +204,16 @@ func (m Mapping) work(ctx context.Context) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
+	wait := out.Attributes[string(types.QueueAttributeNameReceiveMessageWaitTimeSeconds)]
 	return &work{
 		filters:    filters,
 		Mapping:    m,
 		isFIFO:     m.fifo(),
 		region:     region(m.QueueARN),
 		visibility: visibility,
+		shortPolls: wait == "" || wait == "0",
 		slots:      make(chan struct{}, limit),
+		deletions:  make(chan struct{}, deleteCalls),
 	}, nil
 }
 

@@ -18,8 +18,10 @@ type work struct {
 	isFIFO      bool
 	region      string
 	visibility  time.Duration
+	shortPolls  bool // a receive that says nothing of waiting does not wait
 	filters     []*Filter
 	slots       chan struct{}  // one token for each invocation under way
+	deletions   chan struct{}  // the same for deletions of what was filtered
 	invocations sync.WaitGroup // and deletions of what was filtered
 	telling     sync.Mutex     // one callback at a time
 }
@@ -92,9 +94,14 @@ func (p *poller) collect(ctx context.Context) *batch {
 				break
 			}
 			// A long poll takes whole seconds: the rest is waited out, and what
-			// came meanwhile taken with one short poll.
+			// came meanwhile taken with one short poll. Where the queue has a
+			// ReceiveMessageWaitTimeSeconds there is none: the SDK leaves out a
+			// wait of 0.
 			if last = wait < time.Second; last {
 				sleepUntil(ctx, end)
+				if !p.shortPolls {
+					break
+				}
 			}
 		}
 		got, err := p.receive(ctx, min(maxReceive, p.BatchSize-len(b.messages)), wait)
@@ -148,7 +155,8 @@ func (p *poller) receive(ctx context.Context, most int, wait time.Duration) ([]m
 	return p.filter(ctx, messages), nil
 }
 
-// filter takes out what no filter matches and deletes it, while polling goes on.
+// filter takes out what no filter matches and deletes it, while polling goes on
+// unless a queue that is slow to delete has too much to do already.
 func (p *poller) filter(ctx context.Context, messages []message) []message {
 	if len(p.filters) == 0 {
 		return messages
@@ -156,7 +164,9 @@ func (p *poller) filter(ctx context.Context, messages []message) []message {
 	b := &batch{messages: messages}
 	dropped := &batch{messages: b.remove(func(m message) bool { return !passes(p.filters, m.Body) })}
 	if len(dropped.messages) > 0 {
+		p.deletions <- struct{}{} // ends: deletions outlive ctx, and have an end of their own
 		p.invocations.Go(func() {
+			defer func() { <-p.deletions }()
 			verdicts := p.deleteSucceeded(ctx, dropped, make([]bool, len(dropped.messages)))
 			p.tellFiltered(Filtered{Records: dropped.records(), Verdicts: verdicts})
 		})
