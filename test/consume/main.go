@@ -1,0 +1,121 @@
+// Command consume measures what it costs to consume a queue: messages a second,
+// requests, and what is held, by sqsbatch's long poll beside a loop written by
+// hand with AWS's SDK and beside gocloud.dev's pubsub/awssnssqs. All have 64
+// slots, the same handler, and the same server: emulator/sqs over loopback,
+// which answers each call after 5 ms.
+//
+//	go run .
+//
+// It is a module of its own, so that sqsbatch does not depend on its opponents.
+// It ends with 1 when sqsbatch takes more than 0.21 requests a message; rates
+// depend on the machine, and are for people to read.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"time"
+)
+
+const (
+	slots   = 64
+	latency = 5 * time.Millisecond
+)
+
+// load is a kind of work.
+type load struct {
+	name  string
+	work  func(n int) time.Duration // of the n-th message
+	limit float64                   // messages a second that the slots allow; 0 for no limit
+}
+
+var loads = []load{
+	{name: "no-op", work: func(int) time.Duration { return 0 }},
+	{name: "10 ms", work: func(int) time.Duration { return 10 * time.Millisecond }, limit: 6400},
+	{name: "10 ms, 1 % of them 1 s", work: func(n int) time.Duration {
+		if n%100 == 50 {
+			return time.Second
+		}
+		return 10 * time.Millisecond
+	}, limit: 3216},
+}
+
+// consumer handles the messages of a queue until ctx ends.
+type consumer struct {
+	name string
+	run  func(ctx context.Context, w *world) error
+}
+
+var consumers = []consumer{
+	{"sqsbatch", longPoll},
+	{"a loop with the SDK", byHand},
+	{"gocloud.dev, defaults", gocloudDefaults},
+	{"gocloud.dev, tuned", gocloudTuned},
+}
+
+// maxRequests is the bound of requests a message; 0.2 is what ten at a time cost.
+const maxRequests = 0.21
+
+func main() {
+	seconds := flag.Float64("seconds", 5, "how many seconds of messages to send, by the slots' limit")
+	rounds := flag.Int("rounds", 3, "how often each is measured, in turns; medians are reported")
+	flag.Parse()
+	fmt.Printf("%s/%s, %d CPUs, %s; %d slots, %v a call\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), slots, latency)
+	missed := false
+	for _, l := range loads {
+		limit := l.limit
+		if limit == 0 {
+			limit = 8000
+		}
+		messages := int(limit**seconds) / 10 * 10
+		fmt.Printf("\n%s, %d messages\n\n| | messages/s | requests a message | most handlers at a time | most held | handled twice |\n| --- | --- | --- | --- | --- | --- |\n", l.name, messages)
+		results := make([][]result, len(consumers))
+		for range *rounds {
+			for i, c := range consumers {
+				r, err := measure(c, l, messages)
+				if err != nil {
+					fmt.Fprintf(os.Stderr, "consume: %s, %s: %v\n", c.name, l.name, err)
+					os.Exit(2)
+				}
+				results[i] = append(results[i], r)
+			}
+		}
+		for i, c := range consumers {
+			rate, requests := median(results[i], rateOf), median(results[i], func(r result) float64 { return r.requests })
+			ofLimit := ""
+			if l.limit > 0 {
+				ofLimit = fmt.Sprintf(" (%.0f %%)", 100*rate/l.limit)
+			}
+			fmt.Printf("| %s | %.0f%s | %.3f | %d | %d | %d |\n", c.name, rate, ofLimit, requests,
+				most(results[i], func(r result) int { return r.running }), most(results[i], func(r result) int { return r.held }),
+				most(results[i], func(r result) int { return r.twice }))
+			missed = missed || i == 0 && requests > maxRequests
+		}
+	}
+	if missed {
+		fmt.Printf("\nsqsbatch takes more than %v requests a message\n", maxRequests)
+		os.Exit(1)
+	}
+}
+
+func rateOf(r result) float64 { return r.rate }
+
+func median(list []result, of func(result) float64) float64 {
+	values := make([]float64, len(list))
+	for i, r := range list {
+		values[i] = of(r)
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+func most(list []result, of func(result) int) (n int) {
+	for _, r := range list {
+		n = max(n, of(r))
+	}
+	return n
+}

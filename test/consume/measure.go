@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// world is a server with a queue full of messages, and what was made of them.
+type world struct {
+	client *awssqs.Client // of the consumer; its requests are counted
+	url    string
+
+	requests atomic.Int64
+	running  atomic.Int64
+	most     atomic.Int64
+
+	mu      sync.Mutex
+	handled map[string]int
+	left    int
+	load    load
+	done    chan struct{} // closed when every message was handled
+}
+
+type result struct {
+	rate, requests       float64
+	running, held, twice int
+}
+
+// handle is what every consumer calls for a message.
+func (w *world) handle(id, body string) {
+	n := w.running.Add(1)
+	for {
+		most := w.most.Load()
+		if n <= most || w.most.CompareAndSwap(most, n) {
+			break
+		}
+	}
+	number, _ := strconv.Atoi(body)
+	if d := w.load.work(number); d > 0 {
+		time.Sleep(d)
+	}
+	w.running.Add(-1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.handled[id]++
+	if w.handled[id] == 1 {
+		if w.left--; w.left == 0 {
+			close(w.done)
+		}
+	}
+}
+
+// measure has a consumer empty a queue.
+func measure(c consumer, l load, messages int) (result, error) {
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{History: -1})
+	if err != nil {
+		return result{}, err
+	}
+	defer server.Close()
+	w := &world{load: l, handled: make(map[string]int, messages), left: messages, done: make(chan struct{})}
+	quiet := clientOf(server.URL(), nil)
+	if w.url, err = fill(quiet, messages); err != nil {
+		return result{}, err
+	}
+	if err := server.Inject(sqs.Fault{Kind: sqs.Latency, Latency: latency}); err != nil {
+		return result{}, err
+	}
+	w.client = clientOf(server.URL(), &w.requests)
+
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	began := time.Now()
+	go func() { ended <- c.run(ctx, w) }()
+	held, took, err := w.wait(server, quiet, began)
+	if err != nil {
+		stop()
+		return result{}, err
+	}
+	requests := w.requests.Load()
+	stop()
+	if err := <-ended; err != nil {
+		return result{}, err
+	}
+	twice := 0
+	for _, n := range w.handled {
+		twice += n - 1
+	}
+	return result{
+		rate: float64(messages) / took.Seconds(), requests: float64(requests) / float64(messages),
+		running: int(w.most.Load()), held: held, twice: twice,
+	}, nil
+}
+
+// wait returns when the queue is empty: what was handled is deleted too. It
+// reports the most messages that were in flight, as the server counts them, and
+// how long it took until the last was handled.
+func (w *world) wait(server *sqs.Server, client *awssqs.Client, began time.Time) (held int, took time.Duration, err error) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	done := w.done
+	limit := time.After(2 * time.Minute)
+	for {
+		select {
+		case <-done:
+			took, done = time.Since(began), nil
+		case <-limit:
+			return 0, 0, errors.New("the queue is not empty after two minutes")
+		case <-tick.C:
+			visible, hidden, err := depth(client, w.url)
+			if err != nil {
+				return 0, 0, err
+			}
+			held = max(held, hidden)
+			if done == nil && visible+hidden == 0 {
+				return held, took, nil
+			}
+		}
+	}
+}
+
+func depth(client *awssqs.Client, url string) (visible, hidden int, err error) {
+	out, err := client.GetQueueAttributes(context.Background(), &awssqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{
+		types.QueueAttributeNameApproximateNumberOfMessages, types.QueueAttributeNameApproximateNumberOfMessagesNotVisible}})
+	if err != nil {
+		return 0, 0, err
+	}
+	visible, _ = strconv.Atoi(out.Attributes["ApproximateNumberOfMessages"])
+	hidden, _ = strconv.Atoi(out.Attributes["ApproximateNumberOfMessagesNotVisible"])
+	return visible, hidden, nil
+}
+
+// clientOf makes a client that counts its requests, the SDK's own tries included.
+func clientOf(url string, requests *atomic.Int64) *awssqs.Client {
+	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = 64 })
+	options := awssqs.Options{
+		Region: "us-east-1", BaseEndpoint: &url, HTTPClient: transport,
+		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
+	}
+	if requests != nil {
+		options.HTTPClient = counting{transport, requests}
+	}
+	return awssqs.New(options)
+}
+
+type counting struct {
+	to *awshttp.BuildableClient
+	n  *atomic.Int64
+}
+
+func (c counting) Do(r *http.Request) (*http.Response, error) {
+	c.n.Add(1)
+	return c.to.Do(r)
+}
+
+// fill makes a queue and sends the messages.
+func fill(client *awssqs.Client, messages int) (url string, err error) {
+	ctx := context.Background()
+	out, err := client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: aws.String("work"), Attributes: map[string]string{"VisibilityTimeout": "60"}})
+	if err != nil {
+		return "", err
+	}
+	for n := 0; n < messages; n += 10 {
+		in := &awssqs.SendMessageBatchInput{QueueUrl: out.QueueUrl}
+		for i := n; i < n+10; i++ {
+			in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: aws.String(strconv.Itoa(i))})
+		}
+		if _, err := client.SendMessageBatch(ctx, in); err != nil {
+			return "", err
+		}
+	}
+	return *out.QueueUrl, nil
+}
