@@ -3,6 +3,7 @@ package longpoll_test
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -27,8 +28,11 @@ type world struct {
 	p   *longpoll.Poller
 	err chan error // of Run
 
+	began time.Time
+
 	mu       sync.Mutex
 	handled  []string
+	started  int // records of batches that began
 	warnings []string
 	results  []batch.Result
 }
@@ -43,7 +47,7 @@ func ok(context.Context, batch.Record) error { return nil }
 func inWorld(t *testing.T, fifo bool, h handle, configure func(*longpoll.Config), script func(*world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{Queue: testqueue.New(t, fifo), t: t, err: make(chan error, 1)}
+		w := &world{Queue: testqueue.New(t, fifo), t: t, err: make(chan error, 1), began: time.Now()}
 		w.cfg = longpoll.Config{Queue: w.URL, SQS: w.Client}
 		w.cfg.Engine.Hooks = []any{w}
 		if configure != nil {
@@ -61,7 +65,20 @@ func inWorld(t *testing.T, fifo bool, h handle, configure func(*longpoll.Config)
 		}
 		script(w)
 		_ = w.p.Shutdown(context.Background())
+		synctest.Wait()
+		if w.started != len(w.results) {
+			t.Errorf("hooks were told of %d records that begin and of %d that are settled", w.started, len(w.results))
+		}
 	})
+}
+
+// numbered are n bodies, each its number and suffix.
+func numbered(n int, suffix string) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = strconv.Itoa(i) + suffix
+	}
+	return list
 }
 
 // start runs the poller.
@@ -112,6 +129,14 @@ func (w *world) count(operation string) int {
 	return n
 }
 
+// inject makes calls go wrong from now on.
+func (w *world) inject(faults ...sqs.Fault) {
+	w.t.Helper()
+	if err := w.Server().Inject(faults...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func (w *world) Warned(_ context.Context, warning batch.Warning) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,10 +147,28 @@ func (w *world) Warned(_ context.Context, warning batch.Warning) {
 	w.warnings = append(w.warnings, text)
 }
 
+func (w *world) BatchStarted(_ context.Context, info batch.BatchInfo) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.started += info.Records
+}
+
 func (w *world) BatchSettled(_ context.Context, _ batch.BatchInfo, results []batch.Result) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.results = append(w.results, results...)
+}
+
+// told are the warnings so far with part in them.
+func (w *world) told(part string) (list []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.warnings {
+		if strings.Contains(s, part) {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // outcomes are those of all records that were settled, in that order.
@@ -138,5 +181,41 @@ func (w *world) outcomes() (list []batch.Outcome) {
 	return list
 }
 
-// deleted are the bodies of what was deleted.
+// deleted is how many messages were deleted.
 func (w *world) deleted() int { return len(w.Events(sqs.Deleted)) }
+
+// returned are the times at which a message became visible again, in seconds
+// since the world began.
+func (w *world) returned(body string) (list []float64) {
+	for _, e := range w.Events(sqs.Returned) {
+		if e.Body == body {
+			list = append(list, e.Time.Sub(w.began).Seconds())
+		}
+	}
+	return list
+}
+
+// seconds since the world began.
+func (w *world) seconds() float64 { return time.Since(w.began).Seconds() }
+
+// wantHandled compares what was handled, in order.
+func (w *world) wantHandled(want ...string) {
+	w.t.Helper()
+	if got := w.bodies(); !slices.Equal(got, want) {
+		w.t.Errorf("handled %q, want %q", got, want)
+	}
+}
+
+// wantOutcomes compares what the hooks were told, in order.
+func (w *world) wantOutcomes(want ...batch.Outcome) {
+	w.t.Helper()
+	if got := w.outcomes(); !slices.Equal(got, want) {
+		w.t.Errorf("the hooks were told %v, want %v", got, want)
+	}
+}
+
+// visible is how many messages another consumer would get now.
+func (w *world) visible() int {
+	w.t.Helper()
+	return len(w.Receive(1000))
+}

@@ -3,7 +3,6 @@ package longpoll_test
 import (
 	"context"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -56,9 +55,7 @@ func TestRule20ASlowRecordHoldsOneSlot(t *testing.T) {
 	}
 	inWorld(t, false, slow, func(c *longpoll.Config) { c.Engine.Concurrency = 4 }, func(w *world) {
 		w.Send("slow")
-		for i := range 300 {
-			w.Send(strconv.Itoa(i))
-		}
+		w.Send(numbered(300, "")...)
 		w.start()
 		w.after(2 * time.Second)
 		if n := w.deleted(); n != 300 {

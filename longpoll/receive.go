@@ -3,6 +3,7 @@ package longpoll
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,14 +33,27 @@ type intake struct {
 	parallel int // how many may be open: more while they come back full
 	wait     time.Duration
 	began    time.Time // the oldest that is open, roughly: the latest that began when none was
-	attempt  attempt
+	again    []attempt // that got no answer
 	last     time.Time // when the latest one was answered
 }
 
-// attempt is the id of a FIFO queue's receive that was not answered.
+// attempt is a FIFO queue's receive that was not answered.
 type attempt struct {
 	id    string
 	since time.Time
+	n     int // messages that SQS may have taken for it
+}
+
+// next takes an attempt to make again that brings no more than n messages, or a new one.
+func (in *intake) next(n int) attempt {
+	in.again = slices.DeleteFunc(in.again, func(a attempt) bool { return time.Since(a.since) > attemptKept })
+	for i, a := range in.again {
+		if a.n <= n {
+			in.again = slices.Delete(in.again, i, i+1)
+			return a
+		}
+	}
+	return attempt{rand.Text(), time.Now(), n}
 }
 
 // open lets receives begin.
@@ -71,8 +85,12 @@ func (p *Poller) receiveMore() {
 			wait = 0 // the first tells at once whether the queue can be used
 		}
 		p.counts.Receives++
-		input := p.input(n, wait)
-		p.routines.Go(func() { p.receive(in.ctx, input, n, wait) })
+		var a attempt
+		if strings.HasSuffix(p.queue.arn, ".fifo") {
+			a = in.next(n)
+		}
+		ctx, input := in.ctx, p.input(n, wait, a)
+		p.routines.Go(func() { p.receive(ctx, input, a, wait) })
 	}
 }
 
@@ -97,7 +115,7 @@ func (p *Poller) room() int {
 // systemAttributes are those that become fields of a record.
 var systemAttributes = []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll}
 
-func (p *Poller) input(n int, wait time.Duration) *sqs.ReceiveMessageInput {
+func (p *Poller) input(n int, wait time.Duration, a attempt) *sqs.ReceiveMessageInput {
 	in := &sqs.ReceiveMessageInput{
 		QueueUrl:                    &p.queue.url,
 		MaxNumberOfMessages:         int32(n),
@@ -106,21 +124,15 @@ func (p *Poller) input(n int, wait time.Duration) *sqs.ReceiveMessageInput {
 		MessageAttributeNames:       []string{"All"},
 		MessageSystemAttributeNames: systemAttributes,
 	}
-	if strings.HasSuffix(p.queue.arn, ".fifo") {
-		a := &p.intake.attempt
-		if a.id == "" || time.Since(a.since) > attemptKept {
-			*a = attempt{rand.Text(), time.Now()}
-		}
-		id := a.id
-		*a = attempt{} // the next one is another receive, unless this one fails
-		in.ReceiveRequestAttemptId = &id
+	if a.id != "" {
+		in.ReceiveRequestAttemptId = &a.id
 	}
 	return in
 }
 
 // receive makes one call and takes what it returns.
-func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, n int, wait time.Duration) {
-	began := time.Now()
+func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a attempt, wait time.Duration) {
+	n, began := int(input.MaxNumberOfMessages), time.Now()
 	callCtx, cancel := context.WithTimeout(ctx, wait+receiveMargin)
 	out, err := p.cfg.SQS.ReceiveMessage(callCtx, input, once)
 	cancel()
@@ -131,7 +143,7 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, n 
 	in.calls--
 	in.reserved -= n
 	if err != nil {
-		p.receiveFailed(ctx, input, err, now.Sub(began), wait)
+		p.receiveFailed(ctx, a, err, now.Sub(began), wait)
 		p.receiveMore()
 		p.signal()
 		p.mu.Unlock()
@@ -153,7 +165,10 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, n 
 }
 
 // receiveFailed decides when to try again; the caller holds the lock.
-func (p *Poller) receiveFailed(ctx context.Context, input *sqs.ReceiveMessageInput, err error, took, wait time.Duration) {
+func (p *Poller) receiveFailed(ctx context.Context, a attempt, err error, took, wait time.Duration) {
+	if a.id != "" {
+		p.intake.again = append(p.intake.again, a) // SQS may have taken messages for it
+	}
 	if ctx.Err() != nil {
 		return // it was given up, see drain and Pause
 	}
@@ -164,9 +179,6 @@ func (p *Poller) receiveFailed(ctx context.Context, input *sqs.ReceiveMessageInp
 		}
 	}
 	p.intake.parallel = 1
-	if id := input.ReceiveRequestAttemptId; id != nil {
-		p.intake.attempt = attempt{*id, time.Now().Add(-took)} // the same again: SQS may have taken messages for it
-	}
 	if codeOf(err) == "" && took >= cutAfter && took < wait {
 		p.intake.wait = max(time.Second, (took - time.Second).Truncate(time.Second))
 	}

@@ -122,6 +122,9 @@ func (q *Queue) ForgetCalls() {
 	q.calls = nil
 }
 
+// Server is the emulated SQS, to inject faults into.
+func (q *Queue) Server() *sqs.Server { return q.server }
+
 // Events returns what happened to messages of a kind.
 func (q *Queue) Events(kind sqs.Kind) []sqs.Event { return q.server.Events(kind) }
 
