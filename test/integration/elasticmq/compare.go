@@ -101,18 +101,17 @@ type outcome struct {
 	theirs      []answer
 }
 
-// maxLate is how often patiently runs a sequence that comes late.
-const maxLate = 5
-
-// patiently is compare, again while it is late. The error is errLate when the
-// machine was too slow too often.
+// patiently is compare, and while that is late, again with more room, twice at
+// each stretch. The error is errLate when the machine was too slow for any.
 func (c *check) patiently(ctx context.Context, s sequence) (out *outcome, err error) {
-	for range maxLate {
-		if out, err = c.compare(ctx, s); !errors.Is(err, errLate) || ctx.Err() != nil {
-			break
+	for _, times := range stretches {
+		for range 2 {
+			if out, err = c.compare(ctx, s.stretched(max(times, s.stretch))); !errors.Is(err, errLate) || ctx.Err() != nil {
+				return out, err
+			}
 		}
 	}
-	return out, err
+	return nil, errLate
 }
 
 // compare runs the sequence on both servers, side by side, and compares the

@@ -6,8 +6,8 @@
 // A real difference is there whenever its sequence is run. So a sequence that
 // differs is run again, with nothing beside it: if it agrees then, it counts as
 // "not judged: timing" and is listed with what differed. So do those that came
-// too late to know what to expect, however few ran at a time. More than 1 % of
-// both end the run with 1. An answer of the emulator's that is broken off or in
+// too late to know what to expect, even with all delays and timeouts four times
+// as long. More than 1 % of both end the run with 1. An answer of the emulator's that is broken off or in
 // no protocol is never put down to timing.
 //
 //	go run ./test/integration/elasticmq [-seed N] [-sequences M]
@@ -38,6 +38,7 @@ type options struct {
 	parallel  int
 	sequence  int // only this one; -1: all
 	keep      string
+	stretch   int
 	shrink    int
 }
 
@@ -45,9 +46,10 @@ func main() {
 	var o options
 	flag.Uint64Var(&o.seed, "seed", 1, "what the sequences are generated from")
 	flag.IntVar(&o.sequences, "sequences", 600, "how many sequences to run")
-	flag.IntVar(&o.parallel, "parallel", 64, "how many sequences to run at a time; fewer if the machine is too slow for the timetable")
+	flag.IntVar(&o.parallel, "parallel", 64, "how many sequences to run at a time; fewer if the machine is too slow for the timetable even with four times the room")
 	flag.IntVar(&o.sequence, "sequence", -1, "run this sequence only, and print all answers")
 	flag.StringVar(&o.keep, "keep", "", "with -sequence: keep only these of its operations, such as 0,3,7")
+	flag.IntVar(&o.stretch, "stretch", 1, "with -sequence: how many times as long its delays and timeouts are, for a slow machine")
 	flag.IntVar(&o.shrink, "shrink", 12, "how many different differences to shorten; the others are printed as they were found")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -59,8 +61,8 @@ func main() {
 }
 
 func run(ctx context.Context, o options) error {
-	if o.parallel < 1 || o.sequences < 1 {
-		return fmt.Errorf("-parallel is %d and -sequences is %d: both must be at least 1", o.parallel, o.sequences)
+	if o.parallel < 1 || o.sequences < 1 || o.stretch < 1 || o.stretch > 4 {
+		return fmt.Errorf("-parallel is %d, -sequences %d and -stretch %d: want at least 1, and a stretch of at most 4", o.parallel, o.sequences, o.stretch)
 	}
 	theirs, err := elasticmq.Start(ctx)
 	if err != nil {

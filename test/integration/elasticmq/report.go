@@ -125,12 +125,16 @@ func (s sequence) command() string {
 	for _, i := range s.kept {
 		keep = append(keep, fmt.Sprint(i))
 	}
-	return fmt.Sprintf("go run ./test/integration/elasticmq -seed %d -sequence %d -keep %s", s.seed, s.index, strings.Join(keep, ","))
+	command := fmt.Sprintf("go run ./test/integration/elasticmq -seed %d -sequence %d -keep %s", s.seed, s.index, strings.Join(keep, ","))
+	if s.times() > 1 {
+		command += fmt.Sprint(" -stretch ", s.times())
+	}
+	return command
 }
 
 // single runs one sequence and prints every answer of both.
 func (c *check) single(ctx context.Context, o options, w io.Writer) error {
-	s := generate(o.seed, o.sequence)
+	s := generate(o.seed, o.sequence).stretched(o.stretch)
 	if o.keep != "" {
 		numbers, err := kept(o.keep)
 		if err != nil {

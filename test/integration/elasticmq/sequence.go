@@ -17,6 +17,7 @@ type sequence struct {
 	fifo       bool // its queues' type
 	kept       []int
 	operations []operation
+	stretch    int // how many times as long it takes; 0 and 1: as it is
 }
 
 // operation is one call, or a Pause.

@@ -80,7 +80,7 @@ func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestALateRunIsNoVerdict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := twin(t, func(inner http.RoundTripper) http.RoundTripper { return slow{inner, 2 * budget} })
+		c := twin(t, func(inner http.RoundTripper) http.RoundTripper { return slow{inner, 10 * budget} })
 		var out strings.Builder
 		err := c.all(t.Context(), options{seed: 1, sequences: 20, parallel: 8}, &out)
 		if err == nil || !strings.Contains(err.Error(), "20 of 20 sequences were not judged") {

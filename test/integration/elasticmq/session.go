@@ -40,6 +40,7 @@ type session struct {
 	endpoint
 	prefix string // of its queues' names
 	fifo   bool
+	phase  time.Duration
 	began  time.Time
 
 	urls      map[int]string
@@ -64,7 +65,7 @@ const countsAfter = 5 * time.Millisecond
 // and returns one answer for each.
 func (e endpoint) run(ctx context.Context, s sequence, prefix string) ([]answer, error) {
 	n := &session{
-		endpoint: e, prefix: prefix, fifo: s.fifo,
+		endpoint: e, prefix: prefix, fifo: s.fifo, phase: s.phase(),
 		began: time.Now().Truncate(time.Millisecond), // servers' timestamps have milliseconds
 		urls:  map[int]string{}, receipts: map[string][]string{}, handles: map[string]bool{},
 		ids: map[string]string{}, sequences: map[string]string{}, latest: map[string]string{}, untold: map[string]bool{},
@@ -73,7 +74,7 @@ func (e endpoint) run(ctx context.Context, s sequence, prefix string) ([]answer,
 	var answers []answer
 	now := n.began // when this phase began
 	for _, o := range s.operations {
-		if time.Since(now) > budget {
+		if time.Since(now) > s.budget() {
 			return nil, errLate
 		}
 		if o.Name == "Pause" {
@@ -84,18 +85,18 @@ func (e endpoint) run(ctx context.Context, s sequence, prefix string) ([]answer,
 					return nil, err
 				}
 			}
-			answers = append(answers, n.do(ctx, o))
+			answers = append(answers, n.do(ctx, s.call(o)))
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if o.phases() == 0 {
-			if time.Since(now) > budget {
+			if time.Since(now) > s.budget() {
 				return nil, errLate
 			}
 			continue
 		}
-		now = now.Add(time.Duration(o.phases()) * phase)
+		now = now.Add(time.Duration(o.phases()) * n.phase)
 		if time.Now().After(now) { // a receive waited into the next phase
 			return nil, errLate
 		}
@@ -183,7 +184,7 @@ func (n *session) when(at time.Time) string {
 	if since < 0 {
 		return "before the run"
 	}
-	return fmt.Sprintf("in phase %d", since/phase)
+	return fmt.Sprintf("in phase %d", since/n.phase)
 }
 
 func (n *session) receiptKey(queue int, of string) string { return fmt.Sprint(queue, " ", of) }

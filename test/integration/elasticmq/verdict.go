@@ -46,27 +46,27 @@ func (c *check) judgeAll(ctx context.Context, o options) (*verdict, error) {
 	return v, c.confirm(ctx, v)
 }
 
-// rounds runs the sequences, those that were late by a quarter as many at a time.
+// rounds runs the sequences, and those that were late with more room.
 func (c *check) rounds(ctx context.Context, o options, v *verdict) error {
 	began := time.Now()
 	left := make([]int, o.sequences)
 	for i := range left {
 		left[i] = i
 	}
-	for parallel := o.parallel; len(left) > 0; parallel /= 4 {
-		var group sync.WaitGroup
-		turn := make(chan struct{}, max(1, parallel))
+	for _, times := range stretches {
 		errs := make([]error, len(left))
+		turn := make(chan struct{}, o.parallel)
+		var group sync.WaitGroup
 		for at, i := range left {
 			turn <- struct{}{}
-			if parallel < o.parallel && time.Since(began) > roundsTime {
+			if times > 1 && time.Since(began) > roundsTime {
 				errs[at] = errLate
 				<-turn
 				continue
 			}
 			group.Go(func() {
 				defer func() { <-turn }()
-				v.outcomes[i], errs[at] = c.compare(ctx, generate(o.seed, i))
+				v.outcomes[i], errs[at] = c.compare(ctx, generate(o.seed, i).stretched(times))
 			})
 		}
 		group.Wait()
@@ -82,9 +82,6 @@ func (c *check) rounds(ctx context.Context, o options, v *verdict) error {
 			}
 		}
 		left = late
-		if parallel <= 1 {
-			break
-		}
 	}
 	v.late = len(left)
 	return nil

@@ -44,10 +44,10 @@ func TestADifferenceThatIsNotThereAgain(t *testing.T) {
 		failure      string // in the error; "": none
 		printed, not string // in what is printed
 	}{
-		{"one of many", 200, nothing, false, "", "not judged: timing: ", "difference 1"},
+		{"one of many", 101, nothing, false, "", "not judged: timing: ", "difference 1"},
 		{"more than 1 %", 60, nothing, false, "1 of 60 sequences were not judged, more than 1 %", "not judged: timing: ", "difference 1"},
-		{"a broken answer of the other's", 200, breakOff, false, "", "broken off", "difference 1"},
-		{"a broken answer of the emulator's", 200, breakOff, true, "1 differences that accepted.go does not explain", "broken off", "not judged"},
+		{"a broken answer of the other's", 101, breakOff, false, "", "broken off", "difference 1"},
+		{"a broken answer of the emulator's", 101, breakOff, true, "1 differences that accepted.go does not explain", "broken off", "not judged"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
