@@ -26,6 +26,7 @@ func (p *Poller) drain() {
 	back := p.takeWaiting()
 	running := p.runningBatches()
 	p.releaseLater(back)
+	p.retryDue(time.Now().Add(lastRetry)) // all of them: it is now or never
 	p.flush(true)
 	p.mu.Unlock()
 	grace := time.AfterFunc(receiveGrace, p.intake.abandon)

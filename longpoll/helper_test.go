@@ -63,12 +63,14 @@ func inWorld(t *testing.T, fifo bool, h handle, configure func(*longpoll.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer func() {
+			_ = w.p.Shutdown(context.Background())
+			synctest.Wait()
+			if w.started != len(w.results) {
+				t.Errorf("hooks were told of %d records that begin and of %d that are settled", w.started, len(w.results))
+			}
+		}()
 		script(w)
-		_ = w.p.Shutdown(context.Background())
-		synctest.Wait()
-		if w.started != len(w.results) {
-			t.Errorf("hooks were told of %d records that begin and of %d that are settled", w.started, len(w.results))
-		}
 	})
 }
 
@@ -159,8 +161,8 @@ func (w *world) BatchSettled(_ context.Context, _ batch.BatchInfo, results []bat
 	w.results = append(w.results, results...)
 }
 
-// told are the warnings so far with part in them.
-func (w *world) told(part string) (list []string) {
+// warningsWith are the warnings so far with part in them.
+func (w *world) warningsWith(part string) (list []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range w.warnings {

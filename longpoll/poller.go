@@ -127,6 +127,11 @@ func (p *Poller) Run(ctx context.Context) error {
 	defer close(p.over)
 	defer p.end()
 
+	select {
+	case <-p.stop:
+		return nil
+	default:
+	}
 	stopping, ready := context.WithCancel(ctx)
 	defer ready()
 	go func() {
