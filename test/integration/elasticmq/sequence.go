@@ -95,8 +95,9 @@ func squeeze(text string) string {
 // Time on the servers is real, so a sequence keeps to a timetable that leaves no
 // doubt about what is over: it does everything within the first budget of a
 // phase, and uses delays and timeouts of 1 and 2 s (or far longer ones), which
-// end between two phases' budgets, half a second from either. A run that was
-// later than that proves nothing, and is done again.
+// end between two phases' budgets: of 1 s between 1.0 and 1.4 s after the phase
+// began, of 2 s between 2.0 and 2.4 s, where budgets end at 0.4, 1.9 and 3.4 s. A
+// run that was later than that proves nothing, and is done again (see stretches).
 const (
 	phase  = 1500 * time.Millisecond
 	budget = 400 * time.Millisecond
