@@ -68,6 +68,6 @@ func (q *queue) event(kind Kind, m *message, now time.Time) Event {
 // observe reports an event; the caller holds the server's lock.
 func (q *queue) observe(kind Kind, m *message, now time.Time) {
 	if q.observer != nil {
-		q.observer(q.event(kind, m, now))
+		q.observer(q.event(kind, m, now), m.content)
 	}
 }

@@ -8,8 +8,12 @@ import (
 	"time"
 )
 
-// defaultHistory is how many calls and how many events are kept.
-const defaultHistory = 100_000
+const (
+	// defaultHistory is how many calls and how many events are kept.
+	defaultHistory = 100_000
+	// maxHistoryBytes bounds the bodies that the events keep in memory.
+	maxHistoryBytes = 64 << 20
+)
 
 // Call is one request, as [Server.Calls] tells of it.
 type Call struct {
@@ -33,11 +37,18 @@ type Call struct {
 func (s *Server) Calls(operations ...string) []Call {
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()
-	return s.history.calls.all(func(c Call) bool { return slices.Contains(operations, c.Operation) || len(operations) == 0 })
+	var list []Call
+	s.history.calls.each(func(c *Call) {
+		if len(operations) == 0 || slices.Contains(operations, c.Operation) {
+			list = append(list, *c)
+		}
+	})
+	return list
 }
 
 // Events returns what happened to messages, in the order in which it took
-// effect: the given kinds, or all. What time has brought until now is in it.
+// effect: the given kinds, or all. What time has brought until now is in it, at
+// its own time, even where the server came to know of it later.
 func (s *Server) Events(kinds ...Kind) []Event {
 	s.mu.Lock()
 	if !s.closed {
@@ -49,24 +60,40 @@ func (s *Server) Events(kinds ...Kind) []Event {
 		}
 	}
 	s.mu.Unlock()
-	s.history.mu.Lock()
-	defer s.history.mu.Unlock()
-	return s.history.events.all(func(e Event) bool { return slices.Contains(kinds, e.Kind) || len(kinds) == 0 })
+	list := s.history.eventsOf(kinds)
+	byTime := func(a, b Event) int { return a.Time.Compare(b.Time) }
+	if !slices.IsSortedFunc(list, byTime) {
+		slices.SortStableFunc(list, byTime)
+	}
+	return list
 }
 
 // history keeps the latest calls and events. Its lock may be taken while the
 // server's is held.
 type history struct {
+	limit int // of calls, and of events; 0 or less: none are kept
+
 	mu     sync.Mutex
 	calls  ring[Call]
-	events ring[Event]
+	events ring[keptEvent]
+	bytes  int // of the bodies of events
+}
+
+// keptEvent is an event with the number of those that have the same body in
+// memory, which they share.
+type keptEvent struct {
+	Event
+	sharing *int32 // nil: it has no body
 }
 
 func (h *history) addCall(c *call, err error) {
+	if h.limit <= 0 {
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.calls.limit <= 0 {
-		return
+	if h.calls.len() == h.limit {
+		h.calls.drop()
 	}
 	h.calls.add(Call{
 		// The queue's name is a part of the request, which must not be kept.
@@ -75,10 +102,45 @@ func (h *history) addCall(c *call, err error) {
 	})
 }
 
-func (h *history) addEvent(e Event) {
+// addEvent keeps an event about a message of that content; nil for none.
+func (h *history) addEvent(e Event, of *content) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.events.add(e)
+	kept := keptEvent{Event: e}
+	if of != nil {
+		if of.events == nil {
+			of.events = new(int32)
+		}
+		if kept.sharing = of.events; *kept.sharing == 0 {
+			h.bytes += len(e.Body)
+		}
+		*kept.sharing++
+	}
+	h.events.add(kept)
+	for h.events.len() > h.limit || h.bytes > maxHistoryBytes {
+		h.dropEvent()
+	}
+}
+
+func (h *history) dropEvent() {
+	old := h.events.drop()
+	if old.sharing == nil {
+		return
+	}
+	if *old.sharing--; *old.sharing == 0 {
+		h.bytes -= len(old.Body)
+	}
+}
+
+func (h *history) eventsOf(kinds []Kind) (list []Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.events.each(func(e *keptEvent) {
+		if len(kinds) == 0 || slices.Contains(kinds, e.Kind) {
+			list = append(list, e.Event)
+		}
+	})
+	return list
 }
 
 func errorCode(err error) string {
@@ -95,17 +157,20 @@ func errorCode(err error) string {
 	return "InternalError"
 }
 
-// observer returns what is to be called for each event; nil for nothing.
-func (s *Server) observer() func(Event) {
-	keep, tell := s.history.events.limit > 0, s.options.Observe
+// observer returns what is to be called for each event and the content of the
+// message that it is about, nil for none; it is nil when no one wants to know.
+func (s *Server) observer() func(Event, *content) {
+	keep, tell := s.history.limit > 0, s.options.Observe
 	switch {
 	case keep && tell != nil:
-		return func(e Event) {
-			s.history.addEvent(e)
+		return func(e Event, of *content) {
+			s.history.addEvent(e, of)
 			tell(e)
 		}
 	case keep:
 		return s.history.addEvent
+	case tell != nil:
+		return func(e Event, _ *content) { tell(e) }
 	}
-	return tell
+	return nil
 }

@@ -125,3 +125,75 @@ func TestHistoryOfManyKeepsTheLatestInOrder(t *testing.T) {
 		}
 	}
 }
+
+// The bodies of the events take 64 MiB at most, however few events there are;
+// the events of one message share theirs.
+func TestHistoryIsBoundedInBytes(t *testing.T) {
+	const size, fit = 1 << 20, 64
+	bodyOf := func(i int) string { return strconv.Itoa(i) + strings.Repeat("x", size-len(strconv.Itoa(i))) }
+	remembering(t, 0, func(b *bench) {
+		queue := b.queue("orders")
+		for i := range fit {
+			b.send(queue, bodyOf(i))
+			if err := b.delete(queue, b.one(queue).ReceiptHandle); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if n := len(b.server.Events()); n != 3*fit {
+			b.Fatalf("%d events, want all of %d messages", n, fit)
+		}
+		for i := fit; i < fit+5; i++ { // each in place of the oldest, with what happened to it
+			b.send(queue, bodyOf(i))
+		}
+		events := b.server.Events()
+		if n := len(events); n != 3*(fit-5)+5 || !strings.HasPrefix(events[0].Body, "5x") || events[0].Kind != sqs.Sent {
+			b.Errorf("%d events from %.2s %s", n, events[0].Body, events[0].Kind)
+		}
+		if n := len(b.server.Calls()); n != 1+3*fit+5 {
+			b.Errorf("%d calls: they have no bodies", n)
+		}
+		b.send(queue, strings.Repeat("small ", 10))
+		if events := b.server.Events(); !strings.HasPrefix(events[len(events)-1].Body, "small") {
+			b.Error("the latest event is not there")
+		}
+	})
+}
+
+// What time brings to a queue that no one uses is told at its own time.
+func TestHistoryIsInOrderOfTime(t *testing.T) {
+	remembering(t, 0, func(b *bench) {
+		silent, other := b.queue("silent"), b.queue("other")
+		b.send(silent, "a")
+		b.one(silent, hiddenFor(30))
+		time.Sleep(40 * time.Second)
+		b.send(other, "b")
+		time.Sleep(time.Second)
+		var told []string
+		for _, e := range b.server.Events() {
+			told = append(told, string(e.Kind)+" "+e.Body)
+		}
+		if got := strings.Join(told, ", "); got != "sent a, received a, returned a, sent b" {
+			b.Errorf("events %s", got)
+		}
+	})
+}
+
+// A message that expired in flight never returns.
+func TestHistoryOfWhatExpiredInFlight(t *testing.T) {
+	for _, hidden := range []int32{59, 60, 61} {
+		remembering(t, 0, func(b *bench) {
+			queue := b.queue("orders", "MessageRetentionPeriod", "60")
+			sent := time.Now()
+			b.send(queue, "a")
+			b.one(queue, hiddenFor(hidden))
+			time.Sleep(time.Hour)
+			returned, expired := b.server.Events(sqs.Returned), b.server.Events(sqs.Expired)
+			if len(expired) != 1 || expired[0].Time.Sub(sent) != time.Minute {
+				b.Errorf("hidden for %d s: expired %+v", hidden, expired)
+			}
+			if len(returned) != btoi(hidden < 60) {
+				b.Errorf("hidden for %d s: returned %+v", hidden, returned)
+			}
+		})
+	}
+}

@@ -179,7 +179,7 @@ func (s *Server) moveFirst(t *moveTask, g *group, at time.Time) (failure string)
 	t.moved++
 	s.touched = append(s.touched, target)
 	if q.observer != nil {
-		q.observer(e)
+		q.observer(e, &renewed)
 	}
 	return ""
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // content is what the sender gave: it never changes, so answers are written
-// from it without holding the server's lock.
+// from it without holding the server's lock. (The count of events is the
+// history's, which changes it under its own.)
 type content struct {
 	id              string
 	body            string
@@ -16,6 +17,7 @@ type content struct {
 	traceHeader     string
 	groupID         string
 	deduplicationID string
+	events          *int32 // how many the history has with this body; nil: none yet
 }
 
 // state says which of its queue's structures holds a message.
@@ -74,9 +76,9 @@ type queue struct {
 	moves                     []*moveTask // the latest from this queue
 	moving                    *moveTask   // the active one of them; nil: none
 	timer                     *time.Timer
-	armed                     time.Time   // when timer fires; zero: it is not running
-	observer                  func(Event) // nil: no one wants to know
-	prompt                    bool        // the observer wants to know at once what time brings
+	armed                     time.Time             // when timer fires; zero: it is not running
+	observer                  func(Event, *content) // nil: no one wants to know
+	prompt                    bool                  // the observer wants to know at once what time brings
 }
 
 func newQueue(name string, now time.Time) *queue {
@@ -178,9 +180,23 @@ func (q *queue) forget(m *message) {
 }
 
 // advance brings the queue's state up to now: what is due becomes visible,
-// what is older than the retention period goes.
+// what is older than the retention period goes, each in its turn.
 func (q *queue) advance(now time.Time) {
-	for m := q.hidden.first(); m != nil && !m.due.After(now); m = q.hidden.first() {
+	for m := q.ages.first(); m != nil; m = q.ages.first() {
+		expiry := m.sent.Add(q.settings.retention)
+		if expiry.After(now) {
+			break
+		}
+		q.unhideUntil(expiry.Add(-1)) // what would return in this very moment is gone
+		q.forget(m)
+		q.observe(Expired, m, expiry)
+	}
+	q.unhideUntil(now)
+}
+
+// unhideUntil makes visible what is due at a time or before.
+func (q *queue) unhideUntil(at time.Time) {
+	for m := q.hidden.first(); m != nil && !m.due.After(at); m = q.hidden.first() {
 		was := m.state
 		q.unhide(m)
 		if !q.fifo {
@@ -191,10 +207,6 @@ func (q *queue) advance(now time.Time) {
 		if was == inFlight {
 			q.observe(Returned, m, m.due)
 		}
-	}
-	for m := q.ages.first(); m != nil && !m.sent.Add(q.settings.retention).After(now); m = q.ages.first() {
-		q.forget(m)
-		q.observe(Expired, m, m.sent.Add(q.settings.retention))
 	}
 }
 

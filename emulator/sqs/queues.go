@@ -160,7 +160,7 @@ func (s *Server) purgeQueue(_ *call, in *queueRequest) (any, error) {
 		q.purged = now
 		q.reset()
 		if q.observer != nil {
-			q.observer(Event{Time: now, Kind: Purged, Queue: q.name, QueueURL: q.url})
+			q.observer(Event{Time: now, Kind: Purged, Queue: q.name, QueueURL: q.url}, nil)
 		}
 		return nothing{}, nil
 	})

@@ -162,6 +162,6 @@ func (s *Server) redrive(q *queue, m *message, target *queue, now time.Time) {
 	target.add(m, now, 0)
 	s.touched = append(s.touched, target)
 	if q.observer != nil {
-		q.observer(e)
+		q.observer(e, m.content)
 	}
 }

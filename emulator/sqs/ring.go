@@ -1,29 +1,40 @@
 package sqs
 
-// ring holds the latest items, at most limit of them. They are in chunks, in
-// place of one slice, because that would be copied again and again on its way
-// to the limit.
+// ring holds the latest items. They are in chunks, in place of one slice,
+// because that would be copied again and again on its way to the limit.
 type ring[T any] struct {
-	limit  int
 	chunks [][]T // all but the last one are full
-	next   int   // where the oldest is, once limit is reached
+	gone   int   // items at the front of the first chunk that were dropped
+	spare  []T   // a chunk that was given up
 }
 
 const chunkItems = 512
 
 func (r *ring[T]) add(item T) {
 	switch last := len(r.chunks) - 1; {
-	case r.limit <= 0:
-	case r.len() == r.limit:
-		*r.at(r.next) = item
-		r.next = (r.next + 1) % r.limit
 	case last < 0: // it grows by append: most servers are small
 		r.chunks = append(r.chunks, []T{item})
 	case len(r.chunks[last]) == chunkItems:
-		r.chunks = append(r.chunks, append(make([]T, 0, chunkItems), item))
+		if r.spare == nil {
+			r.spare = make([]T, 0, chunkItems)
+		}
+		r.chunks = append(r.chunks, append(r.spare, item))
+		r.spare = nil
 	default:
 		r.chunks[last] = append(r.chunks[last], item)
 	}
+}
+
+// drop removes the oldest item, which must be there.
+func (r *ring[T]) drop() T {
+	first := r.chunks[0]
+	item := first[r.gone]
+	clear(first[r.gone : r.gone+1]) // it may hold on to something
+	if r.gone++; r.gone == chunkItems {
+		r.chunks[0], r.spare, r.gone = nil, first[:0], 0
+		r.chunks = r.chunks[1:]
+	}
+	return item
 }
 
 func (r *ring[T]) len() int {
@@ -31,18 +42,16 @@ func (r *ring[T]) len() int {
 		return 0
 	}
 	last := len(r.chunks) - 1
-	return last*chunkItems + len(r.chunks[last])
+	return last*chunkItems + len(r.chunks[last]) - r.gone
 }
 
-func (r *ring[T]) at(i int) *T { return &r.chunks[i/chunkItems][i%chunkItems] }
-
-// all returns the wanted items, from oldest to latest.
-func (r *ring[T]) all(wanted func(T) bool) []T {
-	var list []T
-	for n, i := r.len(), 0; i < n; i++ {
-		if item := *r.at((r.next + i) % n); wanted(item) {
-			list = append(list, item)
+// each calls a function with all items, from oldest to latest.
+func (r *ring[T]) each(do func(*T)) {
+	from := r.gone
+	for _, chunk := range r.chunks {
+		for i := from; i < len(chunk); i++ {
+			do(&chunk[i])
 		}
+		from = 0
 	}
-	return list
 }

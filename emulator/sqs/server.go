@@ -27,8 +27,9 @@ type Options struct {
 	Seed uint64
 	// History is how many calls and how many events are kept at most for
 	// [Server.Calls] and [Server.Events]; when there are more, the oldest go. An
-	// event keeps its message's body in memory. Defaults to 100,000; negative
-	// keeps none.
+	// event keeps its message's body in memory, also when the message is gone:
+	// the oldest events go, too, when their bodies take more than 64 MiB, each
+	// counted once. Defaults to 100,000; negative keeps none.
 	History int
 }
 
@@ -99,7 +100,7 @@ func New(o Options) *Server {
 		deleted:  map[string]time.Time{},
 		ended:    make(chan struct{}),
 	}
-	s.history.calls.limit, s.history.events.limit = o.History, o.History
+	s.history.limit = o.History
 	s.faults.seed = o.Seed
 	s.faults.add(o.Faults)
 	return s
