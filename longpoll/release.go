@@ -75,7 +75,7 @@ func (p *Poller) release(list []*message) (released []bool) {
 			again = append(again, p.releaseTen(list, ten, released)...)
 		}
 		left = again
-		if try == releaseTries || !p.sleep(releaseDelay) {
+		if len(left) == 0 || try == releaseTries || !p.sleep(releaseDelay) {
 			break
 		}
 	}
