@@ -49,7 +49,8 @@ type Config struct {
 	NoHeartbeat bool
 
 	// DrainLimit is how long a stop waits for what runs, before it ends the
-	// handlers' contexts. Ending them and settling takes up to 5 s more.
+	// handlers' contexts. Ending them takes up to Engine.Grace more (1 s), and
+	// settling 4 s.
 	// Defaults to 24 s: Amazon ECS and Kubernetes kill after 30 s.
 	DrainLimit time.Duration
 

@@ -53,7 +53,7 @@ func TestRule23WhatWaitsIsReleasedAndWhatRunsIsFinished(t *testing.T) {
 		w.inject(latency(5 * time.Millisecond))
 		w.Send(numbered(60, "")...)
 		w.start()
-		w.after(1500 * time.Millisecond)
+		w.after(600 * time.Millisecond)
 		s := w.p.Status()
 		if s.Running != 2 || s.Waiting == 0 {
 			t.Fatalf("%d run and %d wait, want 2 and some: the test tests nothing", s.Running, s.Waiting)

@@ -65,6 +65,7 @@ func inWorld(t *testing.T, fifo bool, h handle, configure func(*longpoll.Config)
 		}
 		defer func() {
 			_ = w.p.Shutdown(context.Background())
+			time.Sleep(2 * time.Hour) // for handlers that were given up
 			synctest.Wait()
 			if w.started != len(w.results) {
 				t.Errorf("hooks were told of %d records that begin and of %d that are settled", w.started, len(w.results))

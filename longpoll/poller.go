@@ -191,6 +191,11 @@ func (p *Poller) Shutdown(ctx context.Context) error {
 	select {
 	case <-p.over:
 		return nil
+	default: // ctx may have ended as well
+	}
+	select {
+	case <-p.over:
+		return nil
 	case <-ctx.Done():
 	}
 	p.mu.Lock()

@@ -268,16 +268,14 @@ func (p *Poller) tell(o outcome) {
 
 // undone names what is left, for the last line of a stop.
 func (p *Poller) undone() string {
-	n := len(p.settling.again) + len(p.settling.done)
+	n, one := 0, ""
+	for id, m := range p.load.byID {
+		if m.state == done {
+			n, one = n+1, id
+		}
+	}
 	if n == 0 {
 		return ""
 	}
-	id := ""
-	for _, o := range p.settling.done {
-		id = o.record().MessageID
-	}
-	for _, r := range p.settling.again {
-		id = r.record().MessageID
-	}
-	return fmt.Sprintf("%d records were handled but could not be deleted (one is %s): they will be delivered again", n, id)
+	return fmt.Sprintf("%d records were handled but could not be deleted (one is %s): they will be delivered again", n, one)
 }
