@@ -197,6 +197,11 @@ func (p *Poller) settled(list []outcome) {
 		switch {
 		case !o.result.Outcome.Done():
 			p.forget(o.message)
+		case o.state == done && o.handle != o.result.Record.ReceiptHandle:
+			// It was delivered again meanwhile: a delete by the handle before
+			// that has no effect, although it may be answered with success.
+			p.settling.done = append(p.settling.done, o)
+			continue
 		case o.result.Deleted, partialfailure.StaleReceipt(o.result.DeleteErr):
 			p.settling.deleted(o.message)
 			p.load.recent.add(o.record().MessageID)
