@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"go.uber.org/goleak"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -82,6 +84,21 @@ func numbered(n int, suffix string) []string {
 		list[i] = strconv.Itoa(i) + suffix
 	}
 	return list
+}
+
+// sendMany sends n numbered bodies to a standard queue, and forgets these calls.
+func (w *world) sendMany(n int) {
+	w.t.Helper()
+	for ten := range slices.Chunk(numbered(n, ""), 10) {
+		in := &awssqs.SendMessageBatchInput{QueueUrl: &w.URL}
+		for _, body := range ten {
+			in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{Id: &body, MessageBody: &body})
+		}
+		if out, err := w.Client.SendMessageBatch(context.Background(), in); err != nil || len(out.Failed) > 0 {
+			w.t.Fatal(err, out)
+		}
+	}
+	w.ForgetCalls()
 }
 
 // start runs the poller.

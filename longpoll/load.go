@@ -21,26 +21,36 @@ type load struct {
 	recent         recent
 	extensionsFail bool // since the latest call
 
-	finished []time.Time // of the latest records, for ahead
+	finished []time.Time   // of the latest records, for ahead
+	pace     time.Duration // how long they took, on average
 }
 
 // horizon is how far ahead records are received: what the slots will have
 // taken by then, judged by what they took lately.
 const horizon = time.Second
 
-// ahead is how many records may wait for a slot.
-func (l *load) ahead(now time.Time, most int) int {
+// ahead is how many records may wait for one of the slots.
+func (l *load) ahead(now time.Time, slots, most int) int {
 	i := 0
 	for i < len(l.finished) && now.Sub(l.finished[i]) > horizon {
 		i++
 	}
 	l.finished = l.finished[i:]
-	return min(most, len(l.finished))
+	n := min(most, len(l.finished))
+	if l.pace > 0 { // they may have finished all at once, and be slow nevertheless
+		n = min(n, int(time.Duration(slots)*horizon/l.pace))
+	}
+	return n
 }
 
-// finish notes that records need no slot any more.
-func (l *load) finish(n, most int) {
+// finish notes that records need no slot any more, of which the first was
+// handled in the time that it took.
+func (l *load) finish(n, most int, took time.Duration) {
 	l.held -= n
+	if l.pace == 0 {
+		l.pace = took
+	}
+	l.pace += (took - l.pace) / 16
 	now := time.Now()
 	for range n {
 		l.finished = append(l.finished, now)

@@ -104,7 +104,7 @@ func (p *Poller) room() int {
 		p.settling.backlog >= maxBacklog+p.cfg.Engine.Concurrency:
 		return 0
 	}
-	space := p.cfg.Engine.Concurrency + p.load.ahead(time.Now(), p.cfg.Prefetch) - p.load.held - in.reserved
+	space := p.cfg.Engine.Concurrency + p.load.ahead(time.Now(), p.cfg.Engine.Concurrency, p.cfg.Prefetch) - p.load.held - in.reserved
 	idle := p.cfg.Engine.Concurrency - p.load.running - len(p.load.waiting) - in.reserved
 	if space >= maxReceive || space > 0 && idle > 0 {
 		return min(space, maxReceive)

@@ -136,8 +136,8 @@ func openReceives(w *world, since time.Time) (most int) {
 func TestRule19SeveralReceivesUnderLoadAndOneWhenIdle(t *testing.T) {
 	work := func(context.Context, batch.Record) error { time.Sleep(10 * time.Millisecond); return nil }
 	inWorld(t, false, work, func(c *longpoll.Config) { c.Engine.Concurrency = 64 }, func(w *world) {
+		w.sendMany(2000)
 		w.inject(sqs.Fault{Kind: sqs.Latency, Latency: 20 * time.Millisecond, Operation: "ReceiveMessage"})
-		w.Send(numbered(2000, "")...)
 		w.start()
 		w.after(5 * time.Second)
 		if n := w.deleted(); n != 2000 {

@@ -57,7 +57,7 @@ func (p *Poller) succeeded(c *chain, r *batch.Result) {
 	m := c.message(r)
 	m.state = done
 	p.counts.Succeeded++
-	p.load.finish(1, p.cfg.Prefetch)
+	p.load.finish(1, p.cfg.Prefetch, r.Duration)
 	p.settle(outcome{m, *r})
 }
 
@@ -74,7 +74,7 @@ func (p *Poller) failedUnit(c *chain, unit []*batch.Result) {
 	}
 	list = append(list, p.behind(c)...)
 	p.counts.Failed++
-	p.load.finish(len(list), p.cfg.Prefetch)
+	p.load.finish(len(list), p.cfg.Prefetch, unit[0].Duration)
 	p.settleFailed(list)
 }
 
@@ -119,7 +119,7 @@ func (p *Poller) ended(c *chain, results []batch.Result) {
 		}
 	}
 	c.ended = true
-	p.load.finish(len(left), p.cfg.Prefetch)
+	p.load.held -= len(left)
 	p.load.running--
 	delete(p.load.begun, c)
 	p.leave(c)
