@@ -48,17 +48,17 @@ func (a *batchAnswer) add(c *call, id string, result plainAnswer, err *apiError)
 // checkBatch finds what makes a batch fail as a whole.
 func checkBatch[E any](entries []E, nameOf func(E) string) *apiError {
 	if len(entries) == 0 {
-		return prefixed("EmptyBatchRequest", "There should be at least one entry in the request.")
+		return modelled("EmptyBatchRequest", "There should be at least one entry in the request.")
 	}
 	if len(entries) > maxBatch {
-		return prefixed("TooManyEntriesInBatchRequest", "Maximum number of entries per request are %d. You have sent %d.", maxBatch, len(entries))
+		return modelled("TooManyEntriesInBatchRequest", "Maximum number of entries per request are %d. You have sent %d.", maxBatch, len(entries))
 	}
 	for i, e := range entries {
 		switch id := nameOf(e); {
 		case !validEntryID(id):
-			return prefixed("InvalidBatchEntryId", "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long. Got %q.", id)
+			return modelled("InvalidBatchEntryId", "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long. Got %q.", id)
 		case slices.ContainsFunc(entries[:i], func(other E) bool { return nameOf(other) == id }):
-			return prefixed("BatchEntryIdsNotDistinct", "Id %s repeated.", id)
+			return modelled("BatchEntryIdsNotDistinct", "Id %s repeated.", id)
 		}
 	}
 	return nil

@@ -19,6 +19,7 @@ type call struct {
 	// messages is how many were sent, received, or named by receipt handles;
 	// failed is how many of these were refused in a batch.
 	messages, failed int
+	due              []drawn // faults whose turn it is to strike the call
 	struck           FaultKind
 }
 
@@ -70,7 +71,7 @@ func (s *Server) carryOut(c *call, op operation, body []byte) (any, error) {
 	if errors.Is(err, errGone) {
 		return nil, err
 	}
-	if s.strikes(c, LostAnswer) != nil {
+	if s.strikes(c, c.due, LostAnswer) != nil {
 		return nil, errLostAnswer
 	}
 	return answer, err

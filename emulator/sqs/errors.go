@@ -42,8 +42,7 @@ func asAPIError(err error) *apiError {
 	if errors.As(err, &failure) {
 		return failure
 	}
-	return &apiError{shape: coralShape + "InternalFailure", queryCode: "InternalError",
-		message: err.Error(), status: http.StatusInternalServerError}
+	return errorNamed("InternalFailure", err.Error())
 }
 
 // batchCode is the error's name within a batch's Failed entries.
@@ -55,29 +54,21 @@ const (
 	queryShape = "AWS.SimpleQueueService."
 )
 
-// modelled returns an error of the service's own model whose query code is its name.
+// modelled returns an error of the API model by its name.
 func modelled(name, format string, args ...any) *apiError {
-	return &apiError{shape: sqsShape + name, queryCode: name, message: fmt.Sprintf(format, args...)}
-}
-
-// prefixed is modelled for the errors whose query code has the service's prefix.
-func prefixed(name, format string, args ...any) *apiError {
-	return &apiError{shape: sqsShape + name, queryCode: queryShape + name, message: fmt.Sprintf(format, args...)}
+	return errorNamed(name, fmt.Sprintf(format, args...))
 }
 
 func errNoQueue(name string) *apiError {
-	return &apiError{shape: sqsShape + "QueueDoesNotExist", queryCode: queryShape + "NonExistentQueue",
-		message: fmt.Sprintf("The specified queue does not exist: %q.", name)}
+	return modelled("QueueDoesNotExist", "The specified queue does not exist: %q.", name)
 }
 
 func errQueueExists(attribute string) *apiError {
-	return &apiError{shape: sqsShape + "QueueNameExists", queryCode: "QueueAlreadyExists",
-		message: "A queue already exists with the same name and a different value for attribute " + attribute}
+	return modelled("QueueNameExists", "A queue already exists with the same name and a different value for attribute %s", attribute)
 }
 
 func errInvalidParameter(format string, args ...any) *apiError {
-	return &apiError{shape: coralShape + "InvalidParameterValueException", queryCode: "InvalidParameterValue",
-		message: fmt.Sprintf(format, args...)}
+	return modelled("InvalidParameterValueException", format, args...)
 }
 
 // errValue is errInvalidParameter in AWS's usual words.
@@ -86,24 +77,19 @@ func errValue(value any, parameter, reason string) *apiError {
 }
 
 func errMissing(parameter string) *apiError {
-	return &apiError{shape: coralShape + "MissingRequiredParameterException", queryCode: "MissingParameter",
-		message: fmt.Sprintf("The request must contain the parameter %s.", parameter)}
+	return modelled("MissingRequiredParameterException", "The request must contain the parameter %s.", parameter)
 }
 
 func errReceipt(handle string) *apiError {
-	e := modelled("ReceiptHandleIsInvalid", "The input receipt handle %q is not a valid receipt handle.", handle)
-	e.status = http.StatusNotFound
-	return e
+	return modelled("ReceiptHandleIsInvalid", "The input receipt handle %q is not a valid receipt handle.", handle)
 }
 
 func errMalformed(format string, args ...any) *apiError {
-	return &apiError{shape: coralShape + "SerializationException", queryCode: "MalformedInput",
-		message: fmt.Sprintf(format, args...)}
+	return modelled("SerializationException", format, args...)
 }
 
 func errUnknownOperation(format string, args ...any) *apiError {
-	return &apiError{shape: coralShape + "UnknownOperationException", queryCode: "InvalidAction",
-		message: fmt.Sprintf(format, args...)}
+	return modelled("UnknownOperationException", format, args...)
 }
 
 func errNoOperation(name string) *apiError {
@@ -111,6 +97,5 @@ func errNoOperation(name string) *apiError {
 }
 
 func errClosed() *apiError {
-	return &apiError{shape: coralShape + "ServiceUnavailableException", queryCode: "ServiceUnavailable",
-		message: "The SQS emulator was closed.", status: http.StatusServiceUnavailable}
+	return modelled("ServiceUnavailableException", "The SQS emulator was closed.")
 }

@@ -3,10 +3,9 @@ package sqs
 import (
 	"fmt"
 	"math"
-	"net/http"
 	"slices"
-	"sync"
-	"sync/atomic"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -34,7 +33,9 @@ const (
 	LostAnswer FaultKind = "lost answer"
 	// DuplicateDelivery leaves a message that is received from a standard queue
 	// visible, so that the next receive gets it too: "at-least-once delivery" in
-	// the developer guide. The handle of the first receive is then an old one.
+	// the developer guide. The copy comes also after a delete by the handle of
+	// the first receive, which is as good as an old one: it succeeds without
+	// effect. The copy itself is not struck.
 	DuplicateDelivery FaultKind = "duplicate delivery"
 	// OutOfOrder makes a receive from a standard queue take any visible
 	// messages, not the oldest.
@@ -53,34 +54,50 @@ type Fault struct {
 	// example. Defaults to every one that Kind can apply to: the batch calls for
 	// EntryFailure, ReceiveMessage for the last three kinds.
 	Operation string
-	// Queue is the name of the queue that the calls are about. Defaults to
-	// every queue, and calls about none.
+	// Queue is the name, not the URL, of the queue that the calls are about.
+	// Defaults to every queue, and calls about none.
 	Queue string
-	// Probability is the share of the matching calls that the fault strikes: of
-	// the entries for EntryFailure, of the messages for DuplicateDelivery. Zero
-	// means every one. Which ones follows from Options.Seed and their number.
+	// Probability is the share of what the fault can strike that it strikes:
+	//
+	//   - entries of batch calls for EntryFailure,
+	//   - messages that are received for DuplicateDelivery,
+	//   - receives that find something for OutOfOrder,
+	//   - short polls for EmptyReceive,
+	//   - calls for the other kinds.
+	//
+	// Zero means every one. Which ones follows from Options.Seed, from the fault
+	// and from their number.
 	Probability float64
-	// Skip is how many matching calls pass before the first that can be struck.
+	// Skip is how many of them pass before the first that can be struck.
 	Skip int
-	// Times is how many calls are struck before the fault is over. Zero sets no limit.
+	// Times is how many of them are struck before the fault is over. Where
+	// several faults would strike a call before its effect, Latency acts and then
+	// one of the others, in the order Refused, Hang, Throttled, Failure: for the
+	// rest it is not one of their Times. Zero sets no limit.
 	Times int
 	// Latency is how long calls wait; for the kind of that name.
 	Latency time.Duration
-	// Code is the error of Failure and EntryFailure, "AccessDenied" for example.
-	// InternalError and ServiceUnavailable are the service's faults, which
-	// clients try again; any other is the sender's. Defaults to "InternalError".
+	// Code is the error of Failure and EntryFailure, by its name in the API
+	// reference, "QueueDoesNotExist" for example, or by the code that clients
+	// see, "AWS.SimpleQueueService.NonExistentQueue": the answer is the server's
+	// own, with its code and status. InternalError and ServiceUnavailable are the
+	// service's faults, which clients try again; any other is the sender's, with
+	// status 400 if it is unknown. Defaults to "InternalError".
 	Code string
 }
 
 // applies tells which operations a fault of the kind can strike.
 func (k FaultKind) applies(operation string) bool {
-	switch k {
-	case EntryFailure:
+	if k == EntryFailure {
 		return operation == "SendMessageBatch" || operation == "DeleteMessageBatch" || operation == "ChangeMessageVisibilityBatch"
-	case DuplicateDelivery, OutOfOrder, EmptyReceive:
-		return operation == "ReceiveMessage"
 	}
-	return true
+	return !k.ofStandardQueues() || operation == "ReceiveMessage"
+}
+
+// ofStandardQueues tells whether a fault of the kind takes back what only FIFO
+// queues promise.
+func (k FaultKind) ofStandardQueues() bool {
+	return k == DuplicateDelivery || k == OutOfOrder || k == EmptyReceive
 }
 
 func (f Fault) validate() error {
@@ -96,6 +113,10 @@ func (f Fault) validate() error {
 		return wrong("Operation", f.Operation, "an operation of SQS, ReceiveMessage for example")
 	case f.Operation != "" && !f.Kind.applies(f.Operation):
 		return wrong("Operation", f.Operation, "one that the kind can apply to")
+	case f.Queue != "" && (!queueName.MatchString(strings.TrimSuffix(f.Queue, ".fifo")) || len(f.Queue) > 80):
+		return wrong("Queue", strconv.Quote(f.Queue), "the name of a queue, which is the last part of its URL")
+	case strings.HasSuffix(f.Queue, ".fifo") && f.Kind.ofStandardQueues():
+		return wrong("Queue", f.Queue, "a standard queue: it can strike no other")
 	case math.IsNaN(f.Probability) || f.Probability < 0 || f.Probability > 1:
 		return wrong("Probability", f.Probability, "0 (every call) to 1")
 	case f.Skip < 0:
@@ -127,99 +148,11 @@ func (s *Server) Inject(faults ...Fault) error {
 // ClearFaults removes all faults. Calls that hang go on hanging.
 func (s *Server) ClearFaults() { s.faults.clear() }
 
-// faultSet are the faults of a server. Its lock may be taken while the
-// server's is held.
-type faultSet struct {
-	some atomic.Bool // there are any: what every call asks
-
-	mu    sync.Mutex
-	seed  uint64
-	added uint64
-	picks uint64
-	list  []*injected
-}
-
-type injected struct {
-	Fault
-	number       uint64 // of all that were ever injected
-	seen, struck int
-}
-
-func (s *faultSet) add(faults []Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, f := range faults {
-		s.added++
-		s.list = append(s.list, &injected{Fault: f, number: s.added})
-	}
-	s.some.Store(len(s.list) > 0)
-}
-
-func (s *faultSet) clear() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.list = nil
-	s.some.Store(false)
-}
-
-// strike returns the first fault of a kind that strikes now, nil for none.
-func (s *faultSet) strike(kind FaultKind, operation, queue string) *Fault {
-	if !s.some.Load() {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var first *Fault
-	for _, f := range s.list {
-		if f.Kind != kind || f.Operation != "" && f.Operation != operation || f.Queue != "" && f.Queue != queue {
-			continue
-		}
-		f.seen++
-		if first == nil && f.seen > f.Skip && (f.Times == 0 || f.struck < f.Times) && s.draws(f) {
-			f.struck++
-			first = &f.Fault
-		}
-	}
-	return first
-}
-
-// draws decides by the seed and the call's number alone, so that what other
-// faults and other calls do changes nothing.
-func (s *faultSet) draws(f *injected) bool {
-	if f.Probability == 0 {
-		return true
-	}
-	const bits = 53 // a float64 holds so many exactly
-	draw := mix(mix(s.seed^mix(f.number)) + uint64(f.seen))
-	return float64(draw>>(64-bits))/(1<<bits) < f.Probability
-}
-
-// pick returns one of n at random.
-func (s *faultSet) pick(n int) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.picks++
-	return int(mix(s.seed^mix(s.picks)) % uint64(n))
-}
-
-// mix is the finalizer of SplitMix64.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
 // answer is the error that Failure and EntryFailure answer with.
 func (f *Fault) answer() *apiError {
-	const words = "A fault that was injected into the SQS emulator."
-	switch f.Code {
-	case "", "InternalError":
-		return &apiError{shape: coralShape + "InternalFailure", queryCode: "InternalError", message: words, status: http.StatusInternalServerError}
-	case "ServiceUnavailable":
-		return &apiError{shape: coralShape + "ServiceUnavailableException", queryCode: f.Code, message: words, status: http.StatusServiceUnavailable}
-	case "AccessDenied":
-		return &apiError{shape: coralShape + "AccessDeniedException", queryCode: f.Code, message: words, status: http.StatusForbidden}
+	code := f.Code
+	if code == "" {
+		code = "InternalError"
 	}
-	return modelled(f.Code, words)
+	return errorNamed(code, "A fault that was injected into the SQS emulator.")
 }

@@ -180,16 +180,21 @@ func TestEntryFailure(t *testing.T) {
 
 func TestInvalidFaults(t *testing.T) {
 	for want, f := range map[string]sqs.Fault{
-		`Fault.Kind is ""`:             {},
-		`Fault.Kind is "slow"`:         {Kind: "slow"},
-		"Fault.Operation":              {Kind: sqs.Hang, Operation: "Receive"},
-		`Operation of kind "out of`:    {Kind: sqs.OutOfOrder, Operation: "SendMessage"},
-		"Fault.Probability":            {Kind: sqs.Hang, Probability: 1.1},
-		"Fault.Skip":                   {Kind: sqs.Hang, Skip: -1},
-		"Fault.Times":                  {Kind: sqs.Hang, Times: -1},
-		`Latency of kind "latency" is`: {Kind: sqs.Latency},
-		`Latency of kind "hang"`:       {Kind: sqs.Hang, Latency: time.Second},
-		"Fault.Code":                   {Kind: sqs.Throttled, Code: "AccessDenied"},
+		`Fault.Kind is ""`:               {},
+		`Fault.Kind is "slow"`:           {Kind: "slow"},
+		"Fault.Operation":                {Kind: sqs.Hang, Operation: "Receive"},
+		`Operation of kind "out of`:      {Kind: sqs.OutOfOrder, Operation: "SendMessage"},
+		"Fault.Probability":              {Kind: sqs.Hang, Probability: 1.1},
+		"Fault.Skip":                     {Kind: sqs.Hang, Skip: -1},
+		"Fault.Times":                    {Kind: sqs.Hang, Times: -1},
+		`Latency of kind "latency" is`:   {Kind: sqs.Latency},
+		`Latency of kind "hang"`:         {Kind: sqs.Hang, Latency: time.Second},
+		"Fault.Code":                     {Kind: sqs.Throttled, Code: "AccessDenied"},
+		"is \"http://q/0/orders\": want": {Kind: sqs.Hang, Queue: "http://q/0/orders"},
+		"is \"arn:aws:sqs":               {Kind: sqs.Hang, Queue: "arn:aws:sqs:us-east-1:000000000000:orders"},
+		"a standard queue":               {Kind: sqs.DuplicateDelivery, Queue: "orders.fifo"},
+		"is orders.fifo":                 {Kind: sqs.OutOfOrder, Queue: "orders.fifo"},
+		"it can strike no other":         {Kind: sqs.EmptyReceive, Queue: "orders.fifo"},
 	} {
 		server := sqs.New(sqs.Options{})
 		if err := server.Inject(sqs.Fault{Kind: sqs.Hang}, f); err == nil || !strings.Contains(err.Error(), want) {

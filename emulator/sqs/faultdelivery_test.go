@@ -3,6 +3,7 @@ package sqs_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
@@ -33,6 +34,42 @@ func TestDuplicateDelivery(t *testing.T) {
 			b.Errorf("FIFO: %q", got)
 		}
 		b.counts(fifo, "0", "3", "0")
+	})
+}
+
+// A consumer that deletes what it has received before it receives again gets
+// every message twice, and deletes it the second time.
+func TestDuplicateDeliveryAfterTheDelete(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		b.inject(sqs.Fault{Kind: sqs.DuplicateDelivery})
+		b.send(queue, "a", "b")
+		for range 2 {
+			messages := b.receive(queue)
+			if bodies(messages) != "a b" {
+				b.Fatalf("received %q", bodies(messages))
+			}
+			for _, m := range messages {
+				if err := b.delete(queue, m.ReceiptHandle); err != nil {
+					b.Error(err)
+				}
+			}
+		}
+		b.counts(queue, "0", "0", "0")
+		if got := b.kinds(); got != "sent sent received received returned returned received received deleted deleted" {
+			b.Errorf("events %s", got)
+		}
+		// What is not deleted the second time is an ordinary message again.
+		b.send(queue, "c")
+		b.one(queue)
+		b.one(queue, hiddenFor(5))
+		if got := b.receive(queue); len(got) != 0 {
+			b.Errorf("a copy of the copy: %q", bodies(got))
+		}
+		time.Sleep(5 * time.Second)
+		if m := b.one(queue); m.Attributes["ApproximateReceiveCount"] != "3" {
+			b.Errorf("%+v", m)
+		}
 	})
 }
 

@@ -64,10 +64,11 @@ func (s *Server) finishBatch(c *call, in *receiptBatch, run func(*queue, receipt
 	})
 }
 
-// delete removes a message. With an older receipt handle than the latest it
-// succeeds without effect on a standard queue (API reference, DeleteMessage);
-// a FIFO queue refuses every handle whose visibility timeout is over.
-// Deleting what is deleted already succeeds.
+// delete removes a message. With an older receipt handle than the latest, or
+// that of a copy which another is to follow, it succeeds without effect on a
+// standard queue (API reference, DeleteMessage); a FIFO queue refuses every
+// handle whose visibility timeout is over. Deleting what is deleted already
+// succeeds.
 func (q *queue) delete(e receiptEntry, now time.Time) *apiError {
 	m, latest, err := q.receipt(e.ReceiptHandle)
 	switch {
@@ -77,7 +78,7 @@ func (q *queue) delete(e receiptEntry, now time.Time) *apiError {
 		return nil
 	case q.fifo && (!latest || m.state != inFlight):
 		return errValue(e.ReceiptHandle, "ReceiptHandle", "The receipt handle has expired.")
-	case !latest:
+	case !latest || m.again:
 		return nil
 	}
 	q.forget(m)
@@ -102,7 +103,7 @@ func (q *queue) changeVisibility(e receiptEntry, now time.Time) *apiError {
 		return errValue(e.ReceiptHandle, "ReceiptHandle", "Message does not exist or is not available for visibility timeout change.")
 	}
 	if m.state != inFlight {
-		return prefixed("MessageNotInflight", "The message of receipt handle %s is not in flight.", e.ReceiptHandle)
+		return modelled("MessageNotInflight", "The message of receipt handle %s is not in flight.", e.ReceiptHandle)
 	}
 	due := now.Add(time.Duration(seconds) * time.Second)
 	if due.After(m.lastReceived.Add(maxVisibilitySeconds * time.Second)) {

@@ -53,7 +53,7 @@ func (s *Server) receive(c *call, in *receiveRequest) ([]delivery, error) {
 		if in.WaitTimeSeconds != nil {
 			wait = time.Duration(*in.WaitTimeSeconds) * time.Second
 		}
-		if wait == 0 && !q.fifo && s.strikes(c, EmptyReceive) != nil {
+		if wait == 0 && !q.fifo && s.strikesPart(c, EmptyReceive) != nil {
 			return nil, nil
 		}
 		if r.attempt != "" {
@@ -134,14 +134,17 @@ func (s *Server) serve(q *queue, now time.Time) {
 // where a receive takes as many of a group as it can before the next.
 func (s *Server) take(q *queue, r *receiver, now time.Time) (taken []delivery) {
 	timeout := r.timeout(q)
-	anyOrder := !q.fifo && q.ready.len() > 0 && s.strikes(r.call, OutOfOrder) != nil
+	var anyOrder *drawn
+	if !q.fifo && q.ready.len() > 0 {
+		anyOrder = s.strikesPart(r.call, OutOfOrder)
+	}
 	for len(taken) < r.max && q.inFlightNow < maxInFlight {
 		g := q.next()
 		if g == nil {
 			break
 		}
-		if anyOrder && q.ready.len() > 0 {
-			g = q.ready.items[s.faults.pick(q.ready.len())]
+		if anyOrder != nil && q.ready.len() > 0 {
+			g = q.ready.items[anyOrder.pick(q.ready.len())]
 		}
 		enough := len(taken) + 1
 		if q.fifo {
@@ -149,8 +152,8 @@ func (s *Server) take(q *queue, r *receiver, now time.Time) (taken []delivery) {
 		}
 		for len(taken) < enough && g.messages.len() > 0 {
 			at := 0
-			if anyOrder {
-				at = s.faults.pick(g.messages.len())
+			if anyOrder != nil {
+				at = anyOrder.pick(g.messages.len())
 			}
 			m := g.messages.remove(at)
 			if target := s.deadLetterQueue(q, m); target != nil {
@@ -158,7 +161,7 @@ func (s *Server) take(q *queue, r *receiver, now time.Time) (taken []delivery) {
 				continue
 			}
 			hidden := timeout
-			if !q.fifo && s.strikes(r.call, DuplicateDelivery) != nil {
+			if m.again = !q.fifo && !m.again && s.strikesPart(r.call, DuplicateDelivery) != nil; m.again {
 				hidden = 0
 			}
 			taken = append(taken, q.deliver(m, now, hidden))

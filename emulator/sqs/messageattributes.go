@@ -60,7 +60,7 @@ func (v attributeValue) check(name string) *apiError {
 	kind, _, _ := strings.Cut(v.DataType, ".")
 	switch {
 	case len(v.StringListValues) > 0 || len(v.BinaryListValues) > 0:
-		return prefixed("UnsupportedOperation", "Message attribute list values in SendMessage operation are not supported.")
+		return modelled("UnsupportedOperation", "Message attribute list values in SendMessage operation are not supported.")
 	case v.DataType == "":
 		return invalid("it must contain a non-empty message attribute type.")
 	case kind != "String" && kind != "Number" && kind != "Binary" || len(v.DataType) > 256:

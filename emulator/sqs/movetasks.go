@@ -1,7 +1,6 @@
 package sqs
 
 import (
-	"net/http"
 	"regexp"
 	"strings"
 	"time"
@@ -48,9 +47,7 @@ func (s *Server) checkARN(parameter, arn string) *apiError {
 }
 
 func errNoResource(parameter string) *apiError {
-	err := modelled("ResourceNotFoundException", "The resource that you specified for the %s parameter doesn't exist.", parameter)
-	err.status = http.StatusNotFound
-	return err
+	return modelled("ResourceNotFoundException", "The resource that you specified for the %s parameter doesn't exist.", parameter)
 }
 
 // startMessageMoveTask checks and begins a task. Without a rate it moves as
@@ -187,13 +184,11 @@ func (s *Server) cancelMessageMoveTask(_ *call, in *cancelMoveRequest) (any, err
 				continue
 			}
 			if t.status != moveRunning {
-				return nil, prefixed("UnsupportedOperation", "The task's status is %s: only a task that is RUNNING can be cancelled.", t.status)
+				return nil, modelled("UnsupportedOperation", "The task's status is %s: only a task that is RUNNING can be cancelled.", t.status)
 			}
 			s.end(t, moveCancelled, "")
 			return struct{ ApproximateNumberOfMessagesMoved int }{t.moved}, nil
 		}
-		err := modelled("ResourceNotFoundException", "Task does not exist.")
-		err.status = http.StatusNotFound
-		return nil, err
+		return nil, modelled("ResourceNotFoundException", "Task does not exist.")
 	})
 }

@@ -46,6 +46,7 @@ type message struct {
 	received      int       // receives from all queues
 	receivedHere  int       // receives from this queue: what maxReceiveCount bounds
 	source        string    // ARN of the queue that it was redriven from
+	again         bool      // what was received is one copy, another is to follow
 
 	slot    int // place in its group's heap or in queue.hidden
 	ageSlot int // place in queue.ages
@@ -120,7 +121,7 @@ func (q *queue) add(m *message, now time.Time, delay time.Duration) {
 	m.group = g
 	g.total++
 	q.lastOrder++
-	m.order, m.receivedHere = q.lastOrder, 0
+	m.order, m.receivedHere, m.again = q.lastOrder, 0, false
 	if q.fifo {
 		m.sequence = q.lastOrder
 	}

@@ -3,7 +3,6 @@ package sqs
 import (
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -60,7 +59,7 @@ func (s *Server) createQueue(_ *call, in *createQueueRequest) (any, error) {
 	}
 	now := time.Now()
 	if at, ok := s.deleted[in.QueueName]; ok && now.Before(at.Add(recreateInterval)) {
-		return nil, prefixed("QueueDeletedRecently", "You must wait 60 seconds after deleting a queue before you can create another with the same name.")
+		return nil, modelled("QueueDeletedRecently", "You must wait 60 seconds after deleting a queue before you can create another with the same name.")
 	}
 	q := newQueue(in.QueueName, now)
 	q.url, q.arn, q.fifo = s.QueueURL(q.name), s.QueueARN(q.name), fifo
@@ -153,9 +152,7 @@ func (s *Server) forgetDeleted(now time.Time) {
 func (s *Server) purgeQueue(_ *call, in *queueRequest) (any, error) {
 	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
 		if !q.purged.IsZero() && now.Before(q.purged.Add(purgeInterval)) {
-			err := prefixed("PurgeQueueInProgress", "Only one PurgeQueue operation on %s is allowed every 60 seconds.", q.name)
-			err.status = http.StatusForbidden
-			return nil, err
+			return nil, modelled("PurgeQueueInProgress", "Only one PurgeQueue operation on %s is allowed every 60 seconds.", q.name)
 		}
 		q.purged = now
 		q.reset()

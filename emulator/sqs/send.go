@@ -63,7 +63,7 @@ func (s *Server) sendMessageBatch(c *call, in *sendBatch) (any, error) {
 		total += drafts[i].size
 	}
 	if total > maxMessageBytes {
-		return nil, prefixed("BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", maxMessageBytes, total)
+		return nil, modelled("BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", maxMessageBytes, total)
 	}
 	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
 		if err := q.checkBatchIDs(drafts); err != nil {

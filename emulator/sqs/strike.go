@@ -28,36 +28,43 @@ func breakOff(w http.ResponseWriter, err error) {
 	panic(http.ErrAbortHandler) // net/http's way to end a connection; it is not reported
 }
 
-// strikes tells which fault of a kind strikes the call, nil for none.
-func (s *Server) strikes(c *call, kind FaultKind) *Fault {
-	f := s.faults.strike(kind, c.operation, c.queue)
+// strikes tells which fault of a kind, of those that are due, strikes the call;
+// nil for none.
+func (s *Server) strikes(c *call, due []drawn, kind FaultKind) *drawn {
+	f := s.faults.strike(due, kind)
 	if f != nil {
 		c.struck = kind
 	}
 	return f
 }
 
-// strikeBefore applies the faults that keep a call from having its effect.
+// strikesPart is strikes for the kinds that strike something within a call.
+func (s *Server) strikesPart(c *call, kind FaultKind) *drawn {
+	return s.strikes(c, s.faults.draw(c.operation, c.queue, kind), kind)
+}
+
+// strikeBefore applies the faults that keep a call from having its effect. All
+// that strike whole calls are drawn before the first acts, so that none changes
+// which calls the others count.
 func (s *Server) strikeBefore(c *call) error {
-	if f := s.strikes(c, Latency); f != nil {
+	c.due = s.faults.draw(c.operation, c.queue, Latency, Refused, Hang, Throttled, Failure, LostAnswer)
+	if f := s.strikes(c, c.due, Latency); f != nil {
 		timer := time.NewTimer(f.Latency)
 		defer timer.Stop()
 		if err := s.pause(c, timer.C); err != nil {
 			return err
 		}
 	}
-	if s.strikes(c, Refused) != nil {
+	if s.strikes(c, c.due, Refused) != nil {
 		return errRefused
 	}
-	if s.strikes(c, Hang) != nil {
+	if s.strikes(c, c.due, Hang) != nil {
 		return s.pause(c, nil)
 	}
-	if s.strikes(c, Throttled) != nil {
-		err := modelled("RequestThrottled", "The request was denied due to request throttling: a fault that was injected into the SQS emulator.")
-		err.status = http.StatusForbidden
-		return err
+	if s.strikes(c, c.due, Throttled) != nil {
+		return modelled("RequestThrottled", "The request was denied due to request throttling: a fault that was injected into the SQS emulator.")
 	}
-	if f := s.strikes(c, Failure); f != nil {
+	if f := s.strikes(c, c.due, Failure); f != nil {
 		return f.answer()
 	}
 	return nil
@@ -77,7 +84,7 @@ func (s *Server) pause(c *call, over <-chan time.Time) error {
 
 // strikeEntry returns the error of an entry that is to fail.
 func (s *Server) strikeEntry(c *call) *apiError {
-	if f := s.strikes(c, EntryFailure); f != nil {
+	if f := s.strikesPart(c, EntryFailure); f != nil {
 		return f.answer()
 	}
 	return nil

@@ -68,3 +68,66 @@ func TestWhichCallsAreStruck(t *testing.T) {
 		t.Error("Times counts calls that were not struck")
 	}
 }
+
+// The calls that a fault strikes do not depend on the faults beside it, were
+// they injected before it or strike its calls first.
+func TestFaultsAreIndependent(t *testing.T) {
+	const n = 100
+	struck := func(faults ...sqs.Fault) string { // only by the last of them
+		var seen strings.Builder
+		synctest.Test(t, func(t *testing.T) {
+			server := sqs.New(sqs.Options{Seed: 7, Faults: faults})
+			defer server.Close()
+			b := &bench{T: t, Client: newClient(server), ctx: t.Context(), server: server}
+			queue := b.queue("orders")
+			for range n {
+				_ = b.try(b.ctx, queue, "a")
+			}
+			for _, call := range server.Calls("SendMessage") {
+				seen.WriteByte(".x"[btoi(call.Fault == faults[len(faults)-1].Kind)])
+			}
+		})
+		return seen.String()
+	}
+	failure := sqs.Fault{Kind: sqs.Failure, Operation: "SendMessage", Probability: 0.3}
+	alone := struck(failure)
+	for name, other := range map[string]sqs.Fault{
+		"of another operation": {Kind: sqs.Latency, Latency: time.Second, Operation: "PurgeQueue"},
+		"that acts first":      {Kind: sqs.Latency, Latency: time.Second},
+		"of another error":     {Kind: sqs.Failure, Operation: "PurgeQueue"},
+	} {
+		if got := struck(other, failure); got != alone {
+			t.Errorf("beside a fault %s: %s, alone %s", name, got, alone)
+		}
+	}
+	lost := sqs.Fault{Kind: sqs.LostAnswer, Operation: "SendMessage", Probability: 0.5}
+	want := []byte(struck(lost))
+	for i := range want {
+		if alone[i] == 'x' {
+			want[i] = '.' // a call that fails has no effect whose answer could be lost
+		}
+	}
+	if got := struck(failure, lost); got != string(want) {
+		t.Errorf("beside failures: %s, want %s", got, want)
+	}
+	// What strikes instead of it takes a call, and none of the others.
+	if got := struck(sqs.Fault{Kind: sqs.Refused, Operation: "SendMessage", Times: 5}, failure); got != "....."+alone[5:] {
+		t.Errorf("beside five refused calls: %s, alone %s", got, alone)
+	}
+	twice := struck(sqs.Fault{Kind: sqs.Refused, Operation: "SendMessage", Times: 5}, sqs.Fault{Kind: sqs.Failure, Operation: "SendMessage", Times: 2})
+	if !strings.HasPrefix(twice, ".....xx...") {
+		t.Errorf("%s: the calls that another fault struck are of its Times", twice)
+	}
+	// With a higher probability it strikes the same calls, and others.
+	more := failure
+	more.Probability = 0.6
+	for i, c := range []byte(struck(more)) {
+		if c == '.' && alone[i] == 'x' {
+			t.Errorf("call %d is struck at a probability of 0.3, not at 0.6", i)
+		}
+	}
+	// Two that are the same are two.
+	if pattern(t, 7, n, false, failure) == pattern(t, 7, n, false, failure, failure) {
+		t.Error("two faults that are alike strike the same calls")
+	}
+}

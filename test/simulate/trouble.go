@@ -44,7 +44,8 @@ func (g generator) faults(p Plan) []sqs.Fault {
 }
 
 // faultKinds are what can go wrong with an operation. EmptyReceive is not among
-// them: Lambda's pollers make no short poll.
+// them: the only short poll of Lambda's pollers is the last of a batching
+// window, and when it finds nothing the messages are the next batch's.
 func faultKinds(operation string) []sqs.FaultKind {
 	kinds := []sqs.FaultKind{sqs.Latency, sqs.Failure, sqs.Throttled, sqs.Refused, sqs.Hang, sqs.LostAnswer}
 	switch operation {
@@ -63,6 +64,11 @@ func (g generator) kind(f *sqs.Fault) {
 	switch f.Kind {
 	case sqs.DuplicateDelivery:
 		f.Probability = max(f.Probability, 0.3)
+		fallthrough
+	case sqs.OutOfOrder:
+		if strings.HasSuffix(f.Queue, ".fifo") {
+			f.Queue = "" // it can strike standard queues only
+		}
 	case sqs.Latency:
 		f.Latency = pick(g, time.Millisecond, 80*time.Millisecond, 400*time.Millisecond, 2*time.Second, 10*time.Second)
 	case sqs.Failure:
