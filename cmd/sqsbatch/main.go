@@ -24,7 +24,8 @@ const usage = `sqsbatch is the tool that goes with the sqsbatch toolkit.
 
 Usage:
   sqsbatch local     run a function against an embedded SQS and Lambda, with the
-                     settings of its template, and show what becomes of each record
+                     settings of its template, and show what becomes of each record;
+                     with --mode poll as a container that polls the queue
   sqsbatch sqs       serve the embedded SQS by itself, for programs in any language
   sqsbatch version   say which version this is
   sqsbatch help      show this

@@ -5,7 +5,8 @@
 // The parts stand in packages of their own: template (what is deployed), build
 // (the program), message (what is sent), track (what happened) and view (how it
 // looks). This package puts them together: stack.go is what runs, send.go what
-// is sent, local.go the order of things.
+// is sent, local.go the order of things. With --mode poll the function runs in
+// processes that poll, as in a container: container.go, by package container.
 package local
 
 import (
@@ -115,7 +116,7 @@ func (r *run) run(ctx context.Context) error {
 	if err != nil {
 		return notInterrupted(ctx, err)
 	}
-	tracker := track.New(track.Options{Source: p.deployment.Source.Name, Emit: r.view.Fact})
+	tracker := track.New(track.Options{Sources: p.sources(), Containers: r.o.mode == modePoll, Emit: r.view.Fact})
 	s, err := p.start(ctx, r, tracker)
 	if err != nil {
 		return notInterrupted(ctx, err)
@@ -189,7 +190,7 @@ func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error 
 	} else {
 		tracker.AllSent()
 	}
-	err := s.poll(ctx, r.hard)
+	err := s.run(ctx, r.hard)
 	r.cancel(err) // ends the goroutine above when the mapping ended by itself
 	switch cause := context.Cause(ctx); {
 	case err != nil:

@@ -29,7 +29,12 @@ type line struct {
 	Attempt, Records, Deleted, Back                                int
 	DurationMs, AllowedMs, VisibleInMs                             *float64
 
-	Sent, Succeeded, DeadLettered, Lost, Filtered, Removed, Remaining, Retried, Invocations int
+	Process, PID, CutOff int
+	Ended                string
+	Asked                bool
+	AgainInMs            *float64
+
+	Sent, Succeeded, DeadLettered, Lost, Filtered, Removed, Remaining, Retried, Invocations, Starts, Crashes int
 }
 
 // run runs the command with JSON output and returns its lines.

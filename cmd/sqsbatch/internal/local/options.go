@@ -19,10 +19,21 @@ type options struct {
 	parameters cli.Assignments
 	env        cli.Assignments
 	addr       string
+	mode       string // modeLambda or modePoll
+	processes  int
 	once       bool
 	timeout    time.Duration
 	output     string
 }
+
+// Modes: how the function is run.
+const (
+	modeLambda = "lambda"
+	modePoll   = "poll"
+)
+
+// maxProcesses bounds --processes: this is one machine.
+const maxProcesses = 100
 
 // Usage is what `sqsbatch local -h` prints.
 const Usage = `Runs a function against an embedded SQS and Lambda, with the settings of its
@@ -46,6 +57,10 @@ What runs:
   --parameter-overrides KEY=VALUE ...
                      values for the template's parameters
   --env KEY=VALUE    an environment variable of the function; may be repeated
+  --mode lambda      (default) in invocations, as Lambda and the template's event do
+  --mode poll        as in a container on Amazon ECS or Kubernetes: a process that polls
+                     the queues of all of the function's SQS events (see below)
+  --processes N      of --mode poll: how many processes side by side (default 1)
   --addr HOST:PORT   where the SQS endpoint listens, loopback only (default 127.0.0.1:0,
                      a free port)
 
@@ -58,18 +73,31 @@ What is shown:
   --output text      (default) lines to read; on a terminal with a progress line
   --output json      one JSON object a line and nothing else on standard output; "type" is
                      "record": messageId, body, attempt, outcome, reason, durationMs,
-                               allowedMs, visibleInMs, deadLetterQueue, invocation, requestId
+                               allowedMs, visibleInMs, deadLetterQueue, invocation, requestId,
+                               process
                      "invocation": requestId, records, deleted, back, durationMs, timeoutMs,
                                coldStart, error, allFailed
                      "moved" (by a message move task): messageId, newMessageId, body, from, to
                      "summary" (last): sent, succeeded, deadLettered, dropped, lost, filtered,
-                               moved, removed, remaining, retried, invocations, durationMs
+                               moved, removed, remaining, retried, invocations, durationMs,
+                               handledAgain, starts, crashes
+                     "process" (of --mode poll, a start or an end): process, pid, ended, asked,
+                               cutOff, againInMs
                      filtered matched none of the event's FilterCriteria, retried counts how
                      often a record came back to its queue
 
 The function's environment is the template's, and on top of it
 AWS_ENDPOINT_URL_SQS, AWS_LAMBDA_LOG_FORMAT=JSON, AWS_LAMBDA_LOG_LEVEL of at
 least INFO and SQSBATCH_LOG_SUCCEEDED=true, so that each record can be shown.
+
+With --mode poll it is the template's too, and on top of it SQSBATCH_QUEUE_URL,
+AWS_ENDPOINT_URL_SQS, a region, credentials for the test, SQSBATCH_LOG_SUCCEEDED=true
+and no AWS_LAMBDA_*. What the template says of the event (BatchSize, FilterCriteria
+and so on), Timeout and MemorySize are Lambda's and not applied; SQSBATCH_CONCURRENCY
+and the like are. Messages are sent to the first event's queue, --queue polls one
+only. Ctrl-C sends SIGTERM and waits for SQSBATCH_DRAIN_LIMIT (24s) and 6s more, then
+kills; a process that ends by itself is started again after a moment. outcome
+"cut-off" is that of a record whose process ended before it was done.
 
 Exit status: 0 when all went through (dead letters included), 1 when something
 could not run or --once ended before its messages did, 2 for a wrong command line.
@@ -89,6 +117,8 @@ func parse(args []string) (options, error) {
 	fs.StringVar(&o.queue, "queue", "", "")
 	fs.Var(o.parameters, "parameter-overrides", "")
 	fs.Var(o.env, "env", "")
+	fs.StringVar(&o.mode, "mode", modeLambda, "")
+	fs.IntVar(&o.processes, "processes", 1, "")
 	fs.StringVar(&o.addr, "addr", "127.0.0.1:0", "")
 	fs.BoolVar(&o.once, "once", false, "")
 	fs.DurationVar(&o.timeout, "timeout", 0, "")
@@ -128,6 +158,12 @@ func (o *options) check() error {
 	switch {
 	case o.output != "text" && o.output != "json":
 		return usagef("--output is %q; it must be text or json", o.output)
+	case o.mode != modeLambda && o.mode != modePoll:
+		return usagef("--mode is %q; it must be lambda or poll", o.mode)
+	case o.processes < 1 || o.processes > maxProcesses:
+		return usagef("--processes is %d; it must be 1 to %d", o.processes, maxProcesses)
+	case o.processes > 1 && o.mode != modePoll:
+		return usagef("--processes is for --mode poll; Lambda starts as many as the event's MaximumConcurrency allows")
 	case o.timeout < 0:
 		return usagef("--timeout is %s; it must not be negative", o.timeout)
 	case o.stdin && o.event != "":

@@ -25,6 +25,9 @@ func TestCommandLine(t *testing.T) {
 		{"- --event x", "give one"},
 		{"--no-samples -", "give one"},
 		{"--no-samples --once", "give one"},
+		{"--mode ecs", `--mode is "ecs"; it must be lambda or poll`},
+		{"--mode poll --processes 0", "--processes is 0; it must be 1 to 100"},
+		{"--processes 2", "--processes is for --mode poll"},
 		{"--env X", "KEY=VALUE"},
 		{"--parameter-overrides X", "KEY=VALUE"},
 		{"--parameter-overrides A=1 =2", "KEY=VALUE"},
@@ -46,7 +49,7 @@ func TestHelp(t *testing.T) {
 	if err := local.Run(t.Context(), []string{"./x", "-h"}, cli.IO{Stdout: &out}); err != nil {
 		t.Fatal(err)
 	}
-	for _, flag := range []string{"event", "no-samples", "template", "function", "queue", "parameter-overrides", "env", "addr", "once", "timeout", "output"} {
+	for _, flag := range []string{"event", "no-samples", "template", "function", "queue", "parameter-overrides", "env", "mode", "processes", "addr", "once", "timeout", "output"} {
 		if !strings.Contains(out.String(), "  --"+flag+" ") {
 			t.Errorf("the help does not explain --%s", flag)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
@@ -107,6 +108,7 @@ func templateDirs(pkg string) []string {
 func (p *plan) resolve(endpoint string) (*template.Deployment, error) {
 	d, err := p.template.Resolve(template.Options{
 		Function: p.o.function, Queue: p.o.queue, Parameters: p.o.parameters, Endpoint: endpoint,
+		AllEvents: p.o.mode == modePoll,
 	})
 	var choice *template.ChoiceError
 	switch {
@@ -119,6 +121,17 @@ func (p *plan) resolve(endpoint string) (*template.Deployment, error) {
 	default:
 		return nil, fmt.Errorf("%w; choose with --function NAME", err)
 	}
+}
+
+// sources are the names of the queues that feed the function.
+func (p *plan) sources() []string {
+	names := []string{p.deployment.Source.Name}
+	for _, m := range p.deployment.More {
+		if !slices.Contains(names, m.Queue.Name) {
+			names = append(names, m.Queue.Name)
+		}
+	}
+	return names
 }
 
 // findPackage finds the function's main package: the argument, CodeUri if it is

@@ -27,7 +27,11 @@ import (
 // sets no bound. An account's default on AWS is 1,000; this is one machine.
 const defaultEnvironments = 10
 
-// A stack is what runs: queues, function and the mapping between them.
+// region is that of the queues, as of the template's ARNs.
+const region = "us-east-1"
+
+// A stack is what runs: queues, and the function that they feed, by a mapping or
+// in processes that poll.
 type stack struct {
 	*plan
 	server  *sqs.Server
@@ -36,11 +40,16 @@ type stack struct {
 	closeFn func() // once, however many ask for it
 	mapping lambda.Mapping
 	dir     string // of the built program
-	dedup   int    // deduplication ids given out
+	binary  string
+	dedup   int // deduplication ids given out
 	broken  chan error
+
+	// run feeds the function until ctx ends and what is under way is settled, or
+	// hard ends.
+	run func(ctx, hard context.Context) error
 }
 
-// start builds the function and starts everything but the mapping.
+// start builds the function and starts everything but what feeds it.
 func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *stack, err error) {
 	s := &stack{plan: p, broken: make(chan error, 1)}
 	defer func() {
@@ -58,7 +67,7 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 		r.view.Fact(track.Warning{Text: w})
 	}
 	s.client = awssqs.New(awssqs.Options{
-		Region:       "us-east-1",
+		Region:       region,
 		BaseEndpoint: aws.String(s.server.URL()),
 		Credentials:  credentials.NewStaticCredentialsProvider("test", "test", ""),
 		HTTPClient:   s.server.HTTPClient(),
@@ -68,21 +77,27 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 			return nil, fmt.Errorf("%s: queue %s: %w", p.template.Path, cmp.Or(q.LogicalID, q.Name), err)
 		}
 	}
-	if err = s.connect(tracker); err != nil {
+	if p.o.mode == modePoll {
+		s.notApplied(tracker)
+	} else if err = s.connect(tracker); err != nil {
 		return nil, err
 	}
 	if s.dir, err = os.MkdirTemp("", "sqsbatch-local-"); err != nil {
 		return nil, err
 	}
 	r.view.Say("building " + p.pkgName)
-	binary, err := p.pkg.Build(ctx, s.dir)
-	if err != nil {
+	if s.binary, err = p.pkg.Build(ctx, s.dir); err != nil {
 		return nil, err
 	}
+	if p.o.mode == modePoll {
+		s.run = func(ctx, hard context.Context) error { return s.contain(ctx, hard, tracker) }
+		return s, nil
+	}
+	s.run = s.poll
 	f := p.deployment.Function
 	if s.fn, err = lambda.Start(lambda.Function{
 		Name: f.Name, Timeout: f.Timeout, MemoryMB: f.MemoryMB, Env: s.environment(),
-		Command: []string{binary}, Concurrency: s.environments(), Output: tracker.Line,
+		Command: []string{s.binary}, Concurrency: s.environments(), Output: tracker.Line,
 	}); err != nil {
 		return nil, fmt.Errorf("%s: function %s: %w", p.template.Path, f.LogicalID, err)
 	}
@@ -154,11 +169,15 @@ func (s *stack) header() view.Header {
 	h := view.Header{
 		Template: s.template.Path, Package: s.pkgName, Function: d.Function.Name,
 		Timeout: d.Function.Timeout, MemoryMB: d.Function.MemoryMB,
+		Mode: s.o.mode, Processes: s.o.processes, Variables: s.variables(),
 		Endpoint: s.server.URL(), QueueURL: d.Source.URL,
 		MaxReceiveCount: d.Source.MaxReceiveCount, Visibility: visibility(d.Source),
 		BatchSize: d.Event.BatchSize, Window: d.Event.Window, MaximumConcurrency: d.Event.MaximumConcurrency,
 		ReportBatchItemFailures: d.Event.ReportBatchItemFailures,
 		Filters:                 s.mapping.Filters, Once: s.o.once,
+	}
+	for _, m := range d.More {
+		h.MoreQueues = append(h.MoreQueues, view.Queue{URL: m.Queue.URL, Visibility: visibility(m.Queue)})
 	}
 	for _, q := range d.Queues {
 		if q.ARN == d.Source.DeadLetterARN {

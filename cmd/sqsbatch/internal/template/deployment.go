@@ -12,6 +12,8 @@ type Options struct {
 	// Queue is the logical id or the name of the queue whose event is meant,
 	// for a function with several SQS events. Defaults to the first event.
 	Queue string
+	// AllEvents takes all of the function's SQS events, unless Queue names one.
+	AllEvents bool
 	// Parameters are values for the template's parameters, in place of their
 	// defaults.
 	Parameters map[string]string
@@ -49,6 +51,9 @@ type Deployment struct {
 	Event Event
 	// Source is the queue that the event polls. It is also in Queues.
 	Source Queue
+	// More are the function's other SQS events, with their queues, if
+	// Options.AllEvents asks for them.
+	More []Mapping
 	// Queues are the queues of the template, and those that it refers to by a
 	// literal ARN, each after the dead-letter queue that it needs.
 	Queues []Queue
@@ -102,6 +107,12 @@ type Event struct {
 	Filters []Filter
 	// Enabled defaults to true.
 	Enabled bool
+}
+
+// A Mapping is an event with the queue that it polls.
+type Mapping struct {
+	Event Event
+	Queue Queue
 }
 
 // A Queue is an AWS::SQS::Queue.

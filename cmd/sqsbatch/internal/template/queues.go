@@ -21,7 +21,7 @@ func (t *Template) Queues(o Options) (queues []Queue, warnings []string, err err
 	return d.Queues, d.Warnings, err
 }
 
-// queues fills in d.Source and d.Queues. Queues that have nothing to do with
+// queues fills in d.Source, d.Queues and the queues of d.More. Queues that have nothing to do with
 // the event are there for the function to send to; one of those that cannot be
 // read is a warning.
 func (e *evaluator) queues(d *Deployment) error {
@@ -29,17 +29,28 @@ func (e *evaluator) queues(d *Deployment) error {
 	if err != nil {
 		return err
 	}
-	arn := d.Event.QueueARN
-	if err := s.failed[arn]; err != nil {
+	if d.Source, err = e.polled(s, d, d.Event.QueueARN); err != nil {
 		return err
 	}
-	source, ok := s.known[arn]
-	if !ok {
-		source = e.elsewhere(d, arn)
-		s.add(source)
+	for i := range d.More {
+		if d.More[i].Queue, err = e.polled(s, d, d.More[i].Event.QueueARN); err != nil {
+			return err
+		}
 	}
-	d.Source = source
 	return s.list(e, d)
+}
+
+// polled is the queue of an event.
+func (e *evaluator) polled(s *queueSet, d *Deployment, arn string) (Queue, error) {
+	if err := s.failed[arn]; err != nil {
+		return Queue{}, err
+	}
+	q, ok := s.known[arn]
+	if !ok {
+		q = e.elsewhere(d, arn)
+		s.add(q)
+	}
+	return q, nil
 }
 
 // A queueSet is what is known of queues, by ARN.

@@ -42,10 +42,11 @@ func (t *Template) Resolve(o Options) (*Deployment, error) {
 	if err := e.checkParameters(); err != nil {
 		return nil, err
 	}
-	s, more, err := e.choose()
+	chosen, more, err := e.choose()
 	if err != nil {
 		return nil, err
 	}
+	s := chosen[0]
 	d := &Deployment{Warnings: more}
 	var warnings []string
 	if d.Function, warnings, err = e.function(s.function); err != nil {
@@ -56,10 +57,24 @@ func (t *Template) Resolve(o Options) (*Deployment, error) {
 		return nil, err
 	}
 	d.Warnings = append(d.Warnings, warnings...)
-	if !d.Event.Enabled {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("event %s is disabled in the template; it is enabled here", d.Event.Name))
+	d.Warnings = append(d.Warnings, disabled(d.Event)...)
+	for _, s := range chosen[1:] {
+		event, warnings, err := e.event(s)
+		if err != nil {
+			return nil, err
+		}
+		d.Warnings = append(append(d.Warnings, warnings...), disabled(event)...)
+		d.More = append(d.More, Mapping{Event: event})
 	}
 	return d, e.queues(d)
+}
+
+// disabled is what there is to say of an event that is.
+func disabled(e Event) []string {
+	if e.Enabled {
+		return nil
+	}
+	return []string{fmt.Sprintf("event %s is disabled in the template; it is enabled here", e.Name)}
 }
 
 // checkParameters finds values for parameters that the template does not have.
@@ -72,18 +87,18 @@ func (e *evaluator) checkParameters() error {
 	return nil
 }
 
-// choose finds the mapping that the options mean.
-func (e *evaluator) choose() (source, []string, error) {
+// choose finds the mappings that the options mean: one, or with AllEvents all.
+func (e *evaluator) choose() ([]source, []string, error) {
 	all, err := e.sources()
 	if err != nil {
-		return source{}, nil, err
+		return nil, nil, err
 	}
 	choice := &ChoiceError{Path: e.t.Path, Asked: e.o.Function}
 	var mine []source
 	for _, s := range all {
 		name, err := e.functionName(s.function.id, s.function.node)
 		if err != nil {
-			return source{}, nil, err
+			return nil, nil, err
 		}
 		if !slices.Contains(choice.Candidates, s.function.id) {
 			choice.Candidates = append(choice.Candidates, s.function.id)
@@ -93,9 +108,13 @@ func (e *evaluator) choose() (source, []string, error) {
 		}
 	}
 	if len(mine) == 0 || e.o.Function == "" && len(choice.Candidates) > 1 {
-		return source{}, nil, choice
+		return nil, nil, choice
 	}
-	return e.chooseQueue(mine)
+	if e.o.AllEvents && e.o.Queue == "" {
+		return mine, nil, nil
+	}
+	one, warnings, err := e.chooseQueue(mine)
+	return []source{one}, warnings, err
 }
 
 // chooseQueue picks one of a function's mappings by its queue.

@@ -28,14 +28,18 @@ type bench struct {
 func inBubble(t *testing.T, f func(b *bench)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bench{t: t}
-		b.Tracker = track.New(track.Options{Source: "orders", Emit: b.emit})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { defer close(ended); b.Run(ctx) }()
-		b.stop = func() { cancel(); <-ended }
-		defer b.stop()
-		f(b)
+		b.Tracker = track.New(track.Options{Sources: []string{"orders"}, Emit: b.emit})
+		b.run(t, f)
 	})
+}
+
+func (b *bench) run(t *testing.T, f func(b *bench)) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); b.Run(ctx) }()
+	b.stop = func() { cancel(); <-ended }
+	defer b.stop()
+	f(b)
 }
 
 func (b *bench) emit(f track.Fact) {

@@ -14,13 +14,16 @@ const (
 	// Lost: the function said that the record failed, and Lambda deleted it
 	// all the same, because the event lacks ReportBatchItemFailures.
 	Lost = "lost"
+	// CutOff: the process that held the record ended before it was handled, or
+	// before that was logged.
+	CutOff = "cut-off"
 	// Filtered: the message matches none of the event's filters, and Lambda
 	// deleted it without an invocation.
 	Filtered = "filtered"
 )
 
-// A Fact is something to show: a [Started], [Record], [Ended], [Moved], [Log]
-// or [Warning].
+// A Fact is something to show: a [Started], [Record], [Ended], [Moved],
+// [Process], [Log] or [Warning].
 type Fact any
 
 // Started: an invocation begins.
@@ -38,6 +41,7 @@ type Started struct {
 // the final one adds nothing to what was said before.
 type Record struct {
 	Invocation int // 0 when what became of the message needed none
+	Process    int // of containers, counted from 1; 0 when none is known
 	RequestID  string
 	MessageID  string
 	Body       string
@@ -87,9 +91,25 @@ type Moved struct {
 	From, To                string // names of queues
 }
 
+// Process says that a long-polling process has started or ended.
+type Process struct {
+	Number int // counted from 1; the one that follows a crash has the same
+	PID    int
+	// Ended says how it ended, as in "exit status 1"; "" while it runs.
+	Ended string
+	// Asked says that it was told to end.
+	Asked bool
+	// CutOff counts the records that it may have held when it ended; -1 when
+	// other processes may hold them.
+	CutOff int
+	// Again is after how long it is started again; 0 when it is not.
+	Again time.Duration
+}
+
 // Log is one line of the function's own output.
 type Log struct {
 	Invocation int // 0 outside invocations
+	Process    int // of containers, counted from 1
 	Stream     string
 	Text       string
 }
@@ -125,6 +145,10 @@ type Progress struct {
 	// Retried counts how often a record came back to its queue.
 	Retried     int
 	Invocations int
+	// HandledAgain counts how often a record was handled that had been before:
+	// its deletion had failed. Starts counts the processes that were started,
+	// Crashes those that ended without having been told to. Of containers.
+	HandledAgain, Starts, Crashes int
 	// Next is the body of the message that becomes visible first, when none is
 	// visible now, and NextIn how long that takes.
 	Next   string

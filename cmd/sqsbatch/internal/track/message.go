@@ -9,15 +9,18 @@ import (
 
 // A message is one message of the source queue, from its sending on.
 type message struct {
-	id, body string
-	due      time.Time // when it can be received
-	received int
-	held     bool   // received, and not yet part of an invocation
-	inFlight int    // invocations that it is part of; several after a late redelivery
-	deleted  bool   // by the event source mapping, the function or somebody else
-	settled  bool   // counted as succeeded, dead-lettered, …
-	removed  bool   // counted as removed
-	reason   string // why it failed last
+	id, queue, body string
+	due             time.Time // when it can be received
+	received        int
+	held            bool   // received, and not yet part of an invocation; of containers, until it is back or gone
+	inFlight        int    // invocations that it is part of; several after a late redelivery
+	deleted         bool   // by the event source mapping, the function or somebody else
+	settled         bool   // counted as succeeded, dead-lettered, …
+	removed         bool   // counted as removed
+	reason          string // why it failed last
+
+	said      *Record   // of containers: what was logged of it last
+	deletedAt time.Time // of containers
 }
 
 // Queue takes one event of the SQS emulator.
@@ -30,12 +33,14 @@ func (t *Tracker) queueEvent(e sqs.Event) {
 		t.moved(e)
 		return
 	}
-	if e.Queue != t.o.Source {
+	if !t.feeds(e.Queue) {
 		return
 	}
 	if e.Kind == sqs.Purged {
 		for _, m := range t.alive {
-			t.remove(m)
+			if m.queue == e.Queue {
+				t.remove(m)
+			}
 		}
 		return
 	}
@@ -44,7 +49,7 @@ func (t *Tracker) queueEvent(e sqs.Event) {
 		if e.Kind != sqs.Sent {
 			return
 		}
-		m = &message{id: e.MessageID, body: e.Body}
+		m = &message{id: e.MessageID, queue: e.Queue, body: e.Body}
 		t.messages[m.id] = m
 		t.alive[m.id] = m
 		t.progress.Sent++
@@ -52,7 +57,7 @@ func (t *Tracker) queueEvent(e sqs.Event) {
 	switch e.Kind {
 	case sqs.Sent, sqs.Visibility, sqs.Returned:
 		m.due = e.Time.Add(e.Visibility)
-		m.held = false
+		m.held = t.o.Containers && m.held && e.Visibility > 0 // a heartbeat, unless the line says otherwise
 	case sqs.Received:
 		m.due = e.Time.Add(e.Visibility)
 		m.received = e.ReceiveCount
@@ -62,7 +67,9 @@ func (t *Tracker) queueEvent(e sqs.Event) {
 	case sqs.Deleted:
 		m.deleted = true
 		delete(t.alive, m.id)
-		if m.inFlight == 0 && !m.settled {
+		if t.o.Containers {
+			t.deleted(m, e.Time)
+		} else if m.inFlight == 0 && !m.settled {
 			t.remove(m) // by a receiver of somebody else's
 		}
 	case sqs.Expired:

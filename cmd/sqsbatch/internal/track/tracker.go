@@ -1,13 +1,15 @@
 // Package track turns what the emulators and the function say while
 // `sqsbatch local` runs into facts to show: what became of each record, how
-// each invocation ended, how far the run is.
+// each invocation or process ended, how far the run is.
 //
 // Three streams come in, each through a method that returns at once: the
 // queue's events ([Tracker.Queue]), the event source mapping's ([Tracker.Started],
-// [Tracker.Ended]) and the function's output ([Tracker.Line]). Facts go out, in
+// [Tracker.Ended]) and the function's output ([Tracker.Line]); of containers,
+// what becomes of processes ([Tracker.ProcessEnded]) and their output
+// ([Tracker.ProcessLine]). Facts go out, in
 // order and one at a time, to Options.Emit:
 //
-//	t := track.New(track.Options{Source: "orders", Emit: show})
+//	t := track.New(track.Options{Sources: []string{"orders"}, Emit: show})
 //	go t.Run(ctx)
 //
 // The streams are not in step: a line that the function wrote before it
@@ -23,8 +25,11 @@ import (
 
 // Options configures a Tracker.
 type Options struct {
-	// Source is the name of the queue that the function's event polls.
-	Source string
+	// Sources are the names of the queues that the function is fed from.
+	Sources []string
+	// Containers says that long-polling processes handle the messages, not
+	// invocations: see [Tracker.ProcessLine].
+	Containers bool
 	// Emit is given every fact, from Run's goroutine.
 	Emit func(Fact)
 	// Grace is how long the toolkit's lines may arrive after the answer.
@@ -47,6 +52,9 @@ type Tracker struct {
 	messages    map[string]*message
 	alive       map[string]*message
 	invocations map[string]*invocation // by request id; those not final yet
+	unsaid      map[string]*message    // of containers: deleted, the line is to come
+	running     int                    // of containers: processes
+	crowdedAt   time.Time              // of containers: when something was last in flight
 	progress    Progress
 	dead        []Dead
 	toolkit     bool // the function has logged as sqsbatch does
@@ -66,6 +74,7 @@ func New(o Options) *Tracker {
 		messages:    map[string]*message{},
 		alive:       map[string]*message{},
 		invocations: map[string]*invocation{},
+		unsaid:      map[string]*message{},
 	}
 }
 
@@ -104,6 +113,7 @@ func (t *Tracker) Progress() Progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.progress
+	p.InFlight = len(t.unsaid)
 	now := time.Now()
 	visible := false
 	for _, m := range t.alive {
@@ -159,6 +169,9 @@ func (t *Tracker) handle(now time.Time) (next time.Time, ok bool) {
 	for _, inv := range t.ripe(now) {
 		t.finish(inv)
 	}
+	if at, waits := t.finishUnsaid(now); waits {
+		next, ok = at, true
+	}
 	for _, inv := range t.invocations {
 		if inv.end != nil && (!ok || inv.final.Before(next)) {
 			next, ok = inv.final, true
@@ -166,7 +179,7 @@ func (t *Tracker) handle(now time.Time) (next time.Time, ok bool) {
 	}
 	out := t.out
 	t.out = nil
-	finished := t.allSent && len(t.alive) == 0 && len(t.invocations) == 0
+	finished := t.allSent && len(t.alive)+len(t.invocations)+len(t.unsaid) == 0
 	t.mu.Unlock()
 
 	for _, f := range out {

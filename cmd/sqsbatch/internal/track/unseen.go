@@ -37,26 +37,29 @@ func (t *Tracker) filtered(d Delivery) {
 // moved: a message move task took a message from the source queue, or brought
 // one there.
 func (t *Tracker) moved(e sqs.Event) {
-	if e.Queue != t.o.Source && e.MovedTo != t.o.Source {
+	if !t.feeds(e.Queue) && !t.feeds(e.MovedTo) {
 		return
 	}
-	if m := t.messages[e.MessageID]; m != nil && e.Queue == t.o.Source {
+	if m := t.messages[e.MessageID]; m != nil && t.feeds(e.Queue) {
 		delete(t.alive, m.id)
 		if !m.settled {
 			m.settled = true
 			t.progress.Moved++
 		}
 	}
-	if e.MovedTo == t.o.Source {
+	if t.feeds(e.MovedTo) {
 		if !t.revive(e) {
 			t.progress.Sent++
 		}
-		m := &message{id: e.NewMessageID, body: e.Body, due: e.Time.Add(e.Visibility)}
+		m := &message{id: e.NewMessageID, queue: e.MovedTo, body: e.Body, due: e.Time.Add(e.Visibility)}
 		t.messages[m.id] = m
 		t.alive[m.id] = m
 	}
 	t.emit(Moved{MessageID: e.MessageID, NewMessageID: e.NewMessageID, Body: e.Body, From: e.Queue, To: e.MovedTo})
 }
+
+// feeds says whether the function is fed from the queue.
+func (t *Tracker) feeds(queue string) bool { return slices.Contains(t.o.Sources, queue) }
 
 // revive takes a dead letter that came back out of the account, if it is one of
 // this run's. What the toolkit dead-lettered has another id in that queue, so

@@ -11,7 +11,9 @@ import (
 
 // JSON writes a "record" line for each record of each invocation once its
 // outcome is final, an "invocation" line after those, a "moved" line for each
-// that a message move task moves, and a "summary" line at the end. Everything that is no such line goes to a Text.
+// that a message move task moves, a "process" line for each start and end of a
+// process that polls, and a "summary" line at the end. Everything that is no
+// such line goes to a Text.
 type JSON struct {
 	mu      sync.Mutex
 	enc     *json.Encoder
@@ -30,6 +32,7 @@ func NewJSON(w io.Writer, aside *Text) *JSON {
 type recordLine struct {
 	Type            string   `json:"type"` // "record"
 	Invocation      int      `json:"invocation"`
+	Process         int      `json:"process,omitempty"`
 	RequestID       string   `json:"requestId"`
 	MessageID       string   `json:"messageId"`
 	Body            string   `json:"body"`
@@ -57,6 +60,16 @@ type invocationLine struct {
 	AllFailed  string   `json:"allFailed,omitempty"`
 }
 
+type processLine struct {
+	Type      string   `json:"type"` // "process"
+	Process   int      `json:"process"`
+	PID       int      `json:"pid"`
+	Ended     string   `json:"ended,omitempty"` // how; not there for a start
+	Asked     bool     `json:"asked,omitempty"`
+	CutOff    int      `json:"cutOff,omitempty"`    // records; -1 when not known
+	AgainInMs *float64 `json:"againInMs,omitempty"` // not there when it is not started again
+}
+
 type movedLine struct {
 	Type         string `json:"type"` // "moved"
 	MessageID    string `json:"messageId"`
@@ -80,6 +93,9 @@ type summaryLine struct {
 	Retried      int      `json:"retried"`
 	Invocations  int      `json:"invocations"`
 	DurationMs   *float64 `json:"durationMs"`
+	HandledAgain int      `json:"handledAgain,omitempty"`
+	Starts       int      `json:"starts,omitempty"` // of processes
+	Crashes      int      `json:"crashes,omitempty"`
 }
 
 // Say implements [View].
@@ -100,7 +116,7 @@ func (j *JSON) Fact(f track.Fact) {
 	case track.Record:
 		if f.Final {
 			j.write(recordLine{
-				Type: "record", Invocation: f.Invocation, RequestID: f.RequestID,
+				Type: "record", Invocation: f.Invocation, Process: f.Process, RequestID: f.RequestID,
 				MessageID: f.MessageID, Body: f.Body, Attempt: f.Attempt, Outcome: f.Outcome, Reason: f.Reason,
 				DurationMs: ms(f.Duration), AllowedMs: ms(f.Allowed), VisibleInMs: ms(f.VisibleIn),
 				DeadLetterQueue: f.DeadLetterQueue,
@@ -119,6 +135,12 @@ func (j *JSON) Fact(f track.Fact) {
 		j.write(line)
 	case track.Moved:
 		j.write(movedLine{"moved", f.MessageID, f.NewMessageID, f.Body, f.From, f.To})
+	case track.Process:
+		line := processLine{Type: "process", Process: f.Number, PID: f.PID, Ended: f.Ended, Asked: f.Asked, CutOff: f.CutOff}
+		if f.Again > 0 {
+			line.AgainInMs = ms(f.Again)
+		}
+		j.write(line)
 	case track.Log, track.Warning:
 		j.aside.Fact(f)
 	}
@@ -130,6 +152,7 @@ func (j *JSON) Summary(s Summary) {
 		Type: "summary", Sent: s.Sent, Succeeded: s.Succeeded, DeadLettered: s.DeadLettered,
 		Dropped: s.Dropped, Lost: s.Lost, Filtered: s.Filtered, Moved: s.Moved, Removed: s.Removed,
 		Remaining: s.Remaining(), Retried: s.Retried, Invocations: s.Invocations, DurationMs: ms(s.Elapsed),
+		HandledAgain: s.HandledAgain, Starts: s.Starts, Crashes: s.Crashes,
 	})
 }
 

@@ -45,20 +45,16 @@ func (t *Text) Header(h Header) {
 	row := func(name, format string, args ...any) {
 		t.line(t.paint(dim, pad(name, 13)) + fmt.Sprintf(format, args...))
 	}
-	batches := fmt.Sprintf("batches of %d", h.BatchSize)
-	if h.Window > 0 {
-		batches += ", window " + short(h.Window)
+	if h.Mode == "poll" {
+		row("function", "%s: %s in a container, %s", h.Function, h.Package, plural(h.Processes, "process", "processes"))
+		row("settings", "%s", strings.Join(append([]string{h.Template}, h.Variables...), " "))
+	} else {
+		t.invoked(h, row)
 	}
-	if h.MaximumConcurrency > 0 {
-		batches += fmt.Sprintf(", %d at a time", h.MaximumConcurrency)
-	}
-	if !h.ReportBatchItemFailures {
-		batches += ", no ReportBatchItemFailures"
-	}
-	row("function", "%s: %s, timeout %s, %d MB, %s", h.Function, h.Package, short(h.Timeout), h.MemoryMB, batches)
-	row("settings", "%s", h.Template)
 	row("endpoint", "%s", h.Endpoint)
-	row("queue", "%s  (visibility %s)", h.QueueURL, short(h.Visibility))
+	for _, q := range append([]Queue{{h.QueueURL, h.Visibility}}, h.MoreQueues...) {
+		row("queue", "%s  (visibility %s)", q.URL, short(q.Visibility))
+	}
 	for _, f := range h.Filters {
 		row("filter", "%s", clean(f))
 	}
@@ -74,6 +70,22 @@ func (t *Text) Header(h Header) {
 			h.Endpoint, h.QueueURL, group)
 	}
 	t.line("")
+}
+
+// invoked shows how invocations are made.
+func (t *Text) invoked(h Header, row func(name, format string, args ...any)) {
+	batches := fmt.Sprintf("batches of %d", h.BatchSize)
+	if h.Window > 0 {
+		batches += ", window " + short(h.Window)
+	}
+	if h.MaximumConcurrency > 0 {
+		batches += fmt.Sprintf(", %d at a time", h.MaximumConcurrency)
+	}
+	if !h.ReportBatchItemFailures {
+		batches += ", no ReportBatchItemFailures"
+	}
+	row("function", "%s: %s, timeout %s, %d MB, %s", h.Function, h.Package, short(h.Timeout), h.MemoryMB, batches)
+	row("settings", "%s", h.Template)
 }
 
 // Fact implements [View].
@@ -100,13 +112,15 @@ func (t *Text) Fact(f track.Fact) {
 		}
 	case track.Ended:
 		t.ended(f)
+	case track.Process:
+		t.process(f)
 	case track.Moved:
 		t.line(number(0) + t.paint(yellow, pad("moved", 12)) + pad("", 7+t.times+2) + pad(fit(Body(f.Body), t.bodies), t.bodies) + "  " +
 			t.paint(dim, fit("from "+f.From+" to "+f.To+" by a message move task", t.room(t.used()+t.bodies+2))))
 	case track.Log:
 		from := pad("", 5)
-		if f.Invocation > 0 {
-			from = number(f.Invocation)
+		if f.Invocation+f.Process > 0 {
+			from = by(f.Invocation, f.Process)
 		}
 		t.line(t.paint(dim, from+"│ "+fit(logText(f.Text), t.room(7))))
 	case track.Warning:
@@ -134,7 +148,7 @@ func (t *Text) record(r track.Record) {
 		t.times = max(t.times, len(times))
 	}
 	note := clean(note(r))
-	line := pad(number(r.Invocation), 5) + t.paint(colourOf(r.Outcome), pad(r.Outcome, 12)) +
+	line := by(r.Invocation, r.Process) + t.paint(colourOf(r.Outcome), pad(r.Outcome, 12)) +
 		pad(fmt.Sprintf("try %d", r.Attempt), 7) + pad(times, t.times) + "  "
 	if note == "" {
 		t.line(line + fit(body, t.room(t.used())))
@@ -254,10 +268,14 @@ func (t *Text) Summary(s Summary) {
 	add(s.Filtered, dim, "filtered out")
 	add(s.Moved, dim, "moved to another queue")
 	add(s.Removed, dim, "removed by others")
+	add(s.HandledAgain, yellow, "handled again")
 	add(s.Remaining(), yellow, "still in the queue")
+	ran := count(s.Invocations, "invocation")
+	if s.Starts > 0 {
+		ran = startsAndCrashes(s.Progress)
+	}
 	t.line(t.paint(bold, count(s.Sent, "message")+" sent: ") + strings.Join(parts, ", ") +
-		t.paint(dim, fmt.Sprintf("  (%s, %s back to the queue, %s)",
-			count(s.Invocations, "invocation"), count(s.Retried, "time"), short(s.Elapsed))))
+		t.paint(dim, fmt.Sprintf("  (%s, %s back to the queue, %s)", ran, count(s.Retried, "time"), short(s.Elapsed))))
 	if len(s.Dead) == 0 {
 		return
 	}
@@ -269,11 +287,4 @@ func (t *Text) Summary(s Summary) {
 	for _, d := range s.Dead {
 		t.line("  " + pad(fit(Body(d.Body), t.bodies), t.bodies) + "  " + clean(d.Reason))
 	}
-}
-
-func number(invocation int) string {
-	if invocation == 0 {
-		return pad("sqs", 5)
-	}
-	return pad(fmt.Sprintf("#%d", invocation), 5)
 }

@@ -29,10 +29,14 @@ type View interface {
 // Header says what runs, and where.
 type Header struct {
 	Template, Package, Function string
+	Mode                        string   // "poll", or else invocations
+	Processes                   int      // of the mode poll
+	Variables                   []string // of the mode poll: settings, as KEY=VALUE
 	Timeout                     time.Duration
 	MemoryMB                    int
 	Endpoint, QueueURL          string
-	DeadLetterURL               string // "" without one
+	MoreQueues                  []Queue // that are polled, too
+	DeadLetterURL               string  // "" without one
 	MaxReceiveCount             int
 	Visibility                  time.Duration // of the queue
 	BatchSize                   int
@@ -41,6 +45,12 @@ type Header struct {
 	ReportBatchItemFailures     bool
 	Filters                     []string // patterns; what matches none is deleted unseen
 	Once                        bool     // the run ends by itself
+}
+
+// A Queue is one that feeds the function.
+type Queue struct {
+	URL        string
+	Visibility time.Duration
 }
 
 // Summary is the account at the end.

@@ -1,0 +1,169 @@
+// Package container runs a program as Amazon ECS or Kubernetes would run its
+// container: it is started again when it ends, and told by SIGTERM to stop.
+//
+//	err := container.Run(ctx, hard, container.Options{Command: path, StopTimeout: 30 * time.Second})
+//
+// A program that ends before it has worked at all is not started again: its
+// configuration is wrong, and somebody waits to hear that.
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Options says what to run. Command is needed.
+type Options struct {
+	// Command is the program's path.
+	Command string
+	// Env is its environment, in addition to what a process needs to run at all.
+	Env map[string]string
+	// Processes is how many run side by side. Defaults to 1.
+	Processes int
+	// StopTimeout is how long a process may take to end after SIGTERM before it
+	// is killed. Defaults to 30 s, as on Amazon ECS and Kubernetes.
+	StopTimeout time.Duration
+	// Works says whether any process has done what it is there for. Defaults to
+	// true.
+	Works func() bool
+	// Output is given each line that a process prints to "stdout" or "stderr".
+	// It may be called by several goroutines. Defaults to nothing.
+	Output func(process int, stream, text string)
+	// Changed is told of every start, and of every end after the last line of
+	// the process. Defaults to nothing.
+	Changed func(Change)
+}
+
+// Change is the start or end of a process.
+type Change struct {
+	Process int // counted from 1; what is started in place of one has its number
+	PID     int
+	// Ended says how it ended, as in "exit status 1"; "" when it has started.
+	Ended string
+	// Asked says that it had been told to end.
+	Asked bool
+	// Again is after how long it is started again; 0 when it is not.
+	Again time.Duration
+}
+
+// A StartError is returned when a process cannot be started, or ended before it
+// has worked.
+type StartError struct {
+	Err    error    // how it ended
+	Output []string // its last lines
+}
+
+// Error says how it ended.
+func (e *StartError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error of starting or waiting.
+func (e *StartError) Unwrap() error { return e.Err }
+
+// Bounds of the pause before a process is started again. The first is that of
+// one that ran for steady, as Kubernetes and Amazon ECS make it longer only for
+// one that keeps ending.
+const (
+	firstPause = 500 * time.Millisecond
+	lastPause  = 10 * time.Second
+	steady     = 10 * time.Second
+)
+
+// Run runs the program until ctx ends, and then until its processes have ended
+// of themselves, StopTimeout is over or hard ends, whatever is first. It returns
+// a [*StartError], or an error when a process had to be killed because it took
+// too long to stop.
+func Run(ctx, hard context.Context, o Options) error {
+	if o.Processes == 0 {
+		o.Processes = 1
+	}
+	if o.StopTimeout == 0 {
+		o.StopTimeout = 30 * time.Second
+	}
+	if o.Works == nil {
+		o.Works = func() bool { return true }
+	}
+	if o.Output == nil {
+		o.Output = func(int, string, string) {}
+	}
+	if o.Changed == nil {
+		o.Changed = func(Change) {}
+	}
+	ctx, stopAll := context.WithCancel(ctx)
+	defer stopAll()
+	errs := make([]error, o.Processes)
+	var all sync.WaitGroup
+	for i := range o.Processes {
+		all.Go(func() {
+			if errs[i] = o.keep(ctx, hard, i+1); errs[i] != nil {
+				stopAll()
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		var start *StartError
+		if errors.As(err, &start) {
+			return err // of several processes all fail alike
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// keep runs one process after another.
+func (o *Options) keep(ctx, hard context.Context, number int) error {
+	pause := firstPause
+	for ctx.Err() == nil {
+		p, err := o.start(number)
+		if err != nil {
+			return &StartError{Err: err}
+		}
+		began := time.Now()
+		o.Changed(Change{Process: number, PID: p.pid()})
+		select {
+		case <-p.ended:
+		case <-ctx.Done():
+			return o.stop(hard, p, number)
+		}
+		if time.Since(began) > steady {
+			pause = firstPause
+		}
+		end := Change{Process: number, PID: p.pid(), Ended: p.status, Again: pause}
+		if !o.Works() {
+			end.Again = 0
+			o.Changed(end)
+			return &StartError{Err: fmt.Errorf("it ended before it received anything: %s", p.status), Output: p.lastLines()}
+		}
+		o.Changed(end)
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+		pause = min(2*pause, lastPause)
+	}
+	return nil
+}
+
+// stop tells a process to end, and kills it when it does not.
+func (o *Options) stop(hard context.Context, p *process, number int) error {
+	asked := p.terminate()
+	timer := time.NewTimer(o.StopTimeout)
+	defer timer.Stop()
+	var err error
+	if asked {
+		select {
+		case <-p.ended:
+		case <-hard.Done():
+		case <-timer.C:
+			err = fmt.Errorf("process %d did not end within %s of SIGTERM and was killed", number, o.StopTimeout)
+		}
+	}
+	p.kill()
+	<-p.ended
+	o.Changed(Change{Process: number, PID: p.pid(), Ended: p.status, Asked: true})
+	return err
+}

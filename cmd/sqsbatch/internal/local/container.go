@@ -1,0 +1,127 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+const (
+	// drainLimit is the toolkit's default of SQSBATCH_DRAIN_LIMIT, and drainMore
+	// how much longer a process may take than that: 5 s are for settling.
+	drainLimit = 24 * time.Second
+	drainMore  = 6 * time.Second
+)
+
+// contain runs the function in processes that poll, until ctx ends and they
+// have drained, or hard ends.
+func (s *stack) contain(ctx, hard context.Context, tracker *track.Tracker) error {
+	begun := time.Now() // what this tool received by itself, see sendOld, is older
+	err := container.Run(ctx, hard, container.Options{
+		Command: s.binary, Env: s.containerEnvironment(), Processes: s.o.processes,
+		StopTimeout: s.drainLimit() + drainMore,
+		Works: func() bool {
+			return slices.ContainsFunc(s.server.Calls("ReceiveMessage"), func(c sqs.Call) bool { return c.Error == "" && c.Began.After(begun) })
+		},
+		Output: tracker.ProcessLine,
+		Changed: func(c container.Change) {
+			if c.Ended == "" {
+				tracker.ProcessStarted(c.Process, c.PID)
+				return
+			}
+			tracker.ProcessEnded(track.Process{Number: c.Process, PID: c.PID, Ended: c.Ended, Asked: c.Asked, Again: c.Again})
+		},
+	})
+	var start *container.StartError
+	if errors.As(err, &start) {
+		text := fmt.Sprintf("%s cannot start: %v", s.pkgName, start)
+		if len(start.Output) > 0 {
+			text += "\nit printed:\n  " + strings.Join(start.Output, "\n  ")
+		}
+		return errors.New(text + "\na program that runs in a container too calls handler.Run in its main, which polls SQSBATCH_QUEUE_URL and does not return")
+	}
+	return err
+}
+
+// containerEnvironment is that of a container: the template's variables, and
+// what stands for the role and the region of the platform.
+func (s *stack) containerEnvironment() map[string]string {
+	env := maps.Clone(s.deployment.Function.Environment)
+	if env == nil {
+		env = map[string]string{}
+	}
+	maps.DeleteFunc(env, func(name, _ string) bool { return strings.HasPrefix(name, "AWS_LAMBDA_") })
+	maps.Copy(env, map[string]string{
+		"SQSBATCH_QUEUE_URL":        strings.Join(s.polled(), ","),
+		"SQSBATCH_LOG_SUCCEEDED":    "true",
+		"AWS_ENDPOINT_URL_SQS":      s.server.URL(),
+		"AWS_REGION":                region,
+		"AWS_DEFAULT_REGION":        region,
+		"AWS_ACCESS_KEY_ID":         "test",
+		"AWS_SECRET_ACCESS_KEY":     "test",
+		"AWS_EC2_METADATA_DISABLED": "true",
+	})
+	maps.Copy(env, s.o.env)
+	return env
+}
+
+// polled lists the URLs of the queues that are polled.
+func (s *stack) polled() (urls []string) {
+	for _, name := range s.sources() {
+		i := slices.IndexFunc(s.deployment.Queues, func(q template.Queue) bool { return q.Name == name })
+		urls = append(urls, s.deployment.Queues[i].URL)
+	}
+	return urls
+}
+
+// drainLimit is how long the function takes to stop, as far as its environment
+// says that.
+func (s *stack) drainLimit() time.Duration {
+	limit, err := time.ParseDuration(cmp.Or(s.o.env["SQSBATCH_DRAIN_LIMIT"], s.deployment.Function.Environment["SQSBATCH_DRAIN_LIMIT"]))
+	if err != nil || limit <= 0 {
+		return drainLimit // a wrong one is told by the function
+	}
+	return limit
+}
+
+// variables are the settings of the toolkit, as KEY=VALUE.
+func (s *stack) variables() (list []string) {
+	if s.o.mode != modePoll {
+		return nil
+	}
+	env := maps.Clone(s.deployment.Function.Environment)
+	if env == nil {
+		env = map[string]string{}
+	}
+	maps.Copy(env, s.o.env)
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if strings.HasPrefix(name, "SQSBATCH_") {
+			list = append(list, name+"="+env[name])
+		}
+	}
+	return list
+}
+
+// notApplied warns of what the template says to event source mappings only, and
+// that changes what a handler is given.
+func (s *stack) notApplied(tracker *track.Tracker) {
+	events := []template.Event{s.deployment.Event}
+	for _, m := range s.deployment.More {
+		events = append(events, m.Event)
+	}
+	for _, e := range events {
+		if len(e.Filters) > 0 {
+			tracker.Warn(fmt.Sprintf("the FilterCriteria of event %s are Lambda's and not applied in a container: the function is given every message", e.Name))
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package track
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// ProcessStarted takes the start of a process, by its number.
+func (t *Tracker) ProcessStarted(number, pid int) {
+	t.post(func() {
+		t.progress.Starts++
+		t.running++
+		t.emit(Process{Number: number, PID: pid})
+	})
+}
+
+// ProcessEnded takes the end of a process, after the last of its lines.
+func (t *Tracker) ProcessEnded(p Process) {
+	t.post(func() {
+		t.running--
+		if !p.Asked {
+			t.progress.Crashes++
+		}
+		if t.running > 0 {
+			p.CutOff = -1 // what is held may be another's
+			t.emit(p)
+			return
+		}
+		cut := t.cutOff(p)
+		p.CutOff = len(cut)
+		t.emit(p)
+		for _, r := range cut {
+			t.emit(r)
+		}
+		t.sayUnsaid()
+	})
+}
+
+// cutOff gives what was held by the only process an outcome for this attempt.
+func (t *Tracker) cutOff(p Process) (list []Record) {
+	now := time.Now()
+	for _, m := range t.alive {
+		if !m.held || !m.due.After(now) {
+			continue
+		}
+		m.held = false
+		r := Record{
+			Process: p.Number, MessageID: m.id, Body: m.body, Attempt: m.received, Outcome: CutOff,
+			Reason: "its process ended (" + p.Ended + ")", Duration: -1, Allowed: -1, VisibleIn: m.due.Sub(now), Final: true,
+		}
+		t.settle(m, r)
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b Record) int {
+		return cmp.Or(cmp.Compare(a.Body, b.Body), cmp.Compare(a.MessageID, b.MessageID))
+	})
+	return list
+}
+
+// ProcessLine takes one line of a process's output.
+func (t *Tracker) ProcessLine(process int, stream, text string) {
+	t.post(func() {
+		r, ok := parseReport(text)
+		switch {
+		case !ok:
+			t.emit(Log{Process: process, Stream: stream, Text: text})
+		case r.Message == "record":
+			t.toolkit = true
+			t.said(process, r)
+		case r.Message == "batch" || r.Message == "batches":
+			t.toolkit = true // sums; each record was told
+		default:
+			t.toolkit = true
+			w := r.warning()
+			w.MessageID = r.MessageID
+			if m := t.messages[r.MessageID]; m != nil {
+				w.Body = m.body
+			}
+			t.emit(w)
+		}
+	})
+}
+
+// said takes what the toolkit logged of a record: after it has settled it, so
+// that the queue has told before.
+func (t *Tracker) said(process int, line report) {
+	r := line.record()
+	r.Process = process
+	m := t.messages[r.MessageID]
+	if m == nil {
+		t.emit(r) // sent before this tool looked; keep it out of the account
+		return
+	}
+	r.Body, r.Attempt = m.body, cmp.Or(r.Attempt, m.received)
+	again := m.said != nil && m.said.Outcome == Succeeded && r.Outcome == Succeeded
+	if again {
+		t.progress.HandledAgain++
+		r.Reason = "handled again: it could not be deleted before"
+	}
+	m.said = &r
+	switch {
+	case !r.Done():
+		m.held = false
+		if r.VisibleIn < 0 {
+			r.VisibleIn = max(0, time.Until(m.due))
+		}
+		r.Final = true
+		t.settle(m, r)
+		t.emit(r)
+	case m.settled && !again: // it was said without this line, which comes late
+	case m.deleted:
+		delete(t.unsaid, m.id)
+		r.Final = true
+		t.settle(m, r)
+		t.emit(r)
+	default: // its deletion failed and is tried again
+		t.emit(r)
+	}
+}
+
+// deleted takes the deletion of a message.
+func (t *Tracker) deleted(m *message, at time.Time) {
+	m.deletedAt = at
+	switch {
+	case m.settled:
+	case m.said != nil && m.said.Done():
+		r := *m.said
+		r.Final, r.Repeats = true, true
+		t.settle(m, r)
+		t.emit(r)
+	case m.held:
+		t.unsaid[m.id] = m
+	default:
+		t.remove(m) // by a receiver of somebody else's
+	}
+}
+
+// finishUnsaid gives deleted messages of which no line came an outcome. The
+// records of a FIFO group that came together are logged together, so as long as
+// something is in flight lines may come. It returns when to look again.
+func (t *Tracker) finishUnsaid(now time.Time) (next time.Time, waits bool) {
+	if len(t.unsaid) == 0 {
+		return next, false
+	}
+	for _, m := range t.alive {
+		if m.held && m.due.After(now) && t.toolkit {
+			t.crowdedAt = now
+			return now.Add(t.o.Grace), true
+		}
+	}
+	latest := t.crowdedAt
+	for _, m := range t.unsaid {
+		if m.deletedAt.After(latest) {
+			latest = m.deletedAt
+		}
+	}
+	if next = latest.Add(t.o.Grace); next.After(now) {
+		return next, true
+	}
+	t.sayUnsaid()
+	return next, false
+}
+
+func (t *Tracker) sayUnsaid() {
+	for id, m := range t.unsaid {
+		delete(t.unsaid, id)
+		if m.said != nil && m.said.Attempt >= m.received { // it had failed, and then somebody deleted it
+			t.remove(m)
+			continue
+		}
+		r := Record{
+			MessageID: m.id, Body: m.body, Attempt: m.received, Outcome: Succeeded, Reason: "it was deleted; nothing was logged of it",
+			Duration: -1, Allowed: -1, VisibleIn: -1, Final: true,
+		}
+		t.settle(m, r)
+		t.emit(r)
+	}
+}

@@ -1,0 +1,207 @@
+package track_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// inContainers runs f with a tracker of polling processes in virtual time.
+func inContainers(t *testing.T, f func(b *bench)) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{t: t}
+		b.Tracker = track.New(track.Options{Sources: []string{"orders", "returns"}, Containers: true, Emit: b.emit})
+		b.run(t, f)
+	})
+}
+
+// hold sends and receives messages, at their first attempt.
+func (b *bench) hold(ids ...string) {
+	for _, id := range ids {
+		b.event(sqs.Sent, id, 0, 0)
+		b.event(sqs.Received, id, 1, time.Minute)
+	}
+}
+
+// says logs what became of a record, as process 1.
+func (b *bench) says(id, rest string) {
+	b.ProcessLine(1, "stdout", fmt.Sprintf(`{"level":"INFO","message":"record","logger":"sqsbatch","messageId":%q,"attempt":1,"durationMs":1,"allowedMs":2,%s}`, id, rest))
+}
+
+func (b *bench) delete(id string) { b.event(sqs.Deleted, id, 1, 0) }
+
+// TestProcessOutcomes: the queue tells first what became of a message, and the
+// line says what that was.
+func TestProcessOutcomes(t *testing.T) {
+	inContainers(t, func(b *bench) {
+		b.hold("good", "bad", "poor", "dull")
+		b.event(sqs.Visibility, "good", 1, time.Minute) // a heartbeat
+		b.delete("good")
+		b.says("good", `"outcome":"succeeded"`)
+		b.event(sqs.Visibility, "bad", 1, 7*time.Second)
+		b.says("bad", `"outcome":"retry","visibleInMs":7000,"reason":"no luck"`)
+		b.delete("poor")
+		b.says("poor", `"outcome":"dead-letter","deadLetterQueue":"http://x/0/dead","reason":"hopeless"`)
+		b.delete("dull")
+		b.says("dull", `"outcome":"dropped"`)
+		want(t, "finals", b.finals(), []string{"good succeeded", "bad retry", "poor dead-letter", "dull dropped"})
+		want(t, "the last one", b.last(), track.Record{
+			Process: 1, MessageID: "dull", Body: body("dull"), Attempt: 1, Outcome: "dropped",
+			Duration: time.Millisecond, Allowed: 2 * time.Millisecond, VisibleIn: -1, Final: true,
+		})
+		p := b.Progress()
+		want(t, "progress", p, track.Progress{Sent: 4, Succeeded: 1, DeadLettered: 1, Dropped: 1, Retried: 1, Waiting: 1, Next: body("bad"), NextIn: 7 * time.Second})
+	})
+}
+
+// TestProcessEnds: what the only process held is cut off and comes back; what it
+// had deleted without a word was done.
+func TestProcessEnds(t *testing.T) {
+	inContainers(t, func(b *bench) {
+		b.ProcessStarted(1, 77)
+		b.hold("held", "done", "released")
+		b.says("other", `"outcome":"succeeded"`) // the toolkit's lines are known
+		b.delete("done")
+		b.event(sqs.Visibility, "released", 1, 0)
+		time.Sleep(20 * time.Second)
+		b.take()
+		want(t, "in flight", b.Progress().InFlight, 2)
+		b.ProcessEnded(track.Process{Number: 1, PID: 77, Ended: "signal: killed", Again: time.Second})
+		want(t, "facts", b.take(), []track.Fact{
+			track.Process{Number: 1, PID: 77, Ended: "signal: killed", CutOff: 1, Again: time.Second},
+			track.Record{Process: 1, MessageID: "held", Body: body("held"), Attempt: 1, Outcome: track.CutOff, Reason: "its process ended (signal: killed)",
+				Duration: -1, Allowed: -1, VisibleIn: 40 * time.Second, Final: true},
+			track.Record{MessageID: "done", Body: body("done"), Attempt: 1, Outcome: track.Succeeded, Reason: "it was deleted; nothing was logged of it",
+				Duration: -1, Allowed: -1, VisibleIn: -1, Final: true},
+		})
+		p := b.Progress()
+		if p.Starts != 1 || p.Crashes != 1 || p.Succeeded != 1 || p.Waiting != 2 || p.Retried != 1 {
+			t.Errorf("%+v", p)
+		}
+	})
+}
+
+// TestOneOfTwoProcessesEnds: what is held may be the other's.
+func TestOneOfTwoProcessesEnds(t *testing.T) {
+	inContainers(t, func(b *bench) {
+		b.ProcessStarted(1, 77)
+		b.ProcessStarted(2, 78)
+		b.hold("held")
+		b.take()
+		b.ProcessEnded(track.Process{Number: 2, PID: 78, Ended: "exit status 1"})
+		want(t, "facts", b.take(), []track.Fact{track.Process{Number: 2, PID: 78, Ended: "exit status 1", CutOff: -1}})
+		b.ProcessEnded(track.Process{Number: 1, PID: 77, Ended: "exit status 0", Asked: true})
+		if facts := b.take(); len(facts) != 2 || facts[0].(track.Process).CutOff != 1 {
+			t.Errorf("%+v", facts)
+		}
+		want(t, "crashes", b.Progress().Crashes, 1)
+	})
+}
+
+// TestHandledAgain: a record whose deletion failed is handled a second time, and
+// counted once.
+func TestHandledAgain(t *testing.T) {
+	inContainers(t, func(b *bench) {
+		b.hold("m")
+		b.says("m", `"outcome":"succeeded"`)
+		want(t, "final before it is deleted", b.finals(), []string(nil))
+		b.event(sqs.Received, "m", 2, time.Minute)
+		b.delete("m")
+		b.says("m", `"outcome":"succeeded"`)
+		want(t, "reason", b.last().Reason, "handled again: it could not be deleted before")
+		p := b.Progress()
+		if p.Succeeded != 1 || p.HandledAgain != 1 || p.InFlight+p.Waiting != 0 {
+			t.Errorf("%+v", p)
+		}
+	})
+}
+
+// TestDeletedLater: a deletion that failed at first ends what was said before.
+func TestDeletedLater(t *testing.T) {
+	inContainers(t, func(b *bench) {
+		b.hold("m")
+		b.says("m", `"outcome":"succeeded"`)
+		b.delete("m")
+		want(t, "finals", b.finals(), []string{"m succeeded"})
+		want(t, "repeats", b.last().Repeats, true)
+	})
+}
+
+// TestSilentFunction: a function that does not log as the toolkit does is judged
+// by the queue.
+func TestSilentFunction(t *testing.T) {
+	inContainers(t, func(b *bench) {
+		b.hold("m", "long")
+		b.ProcessLine(1, "stderr", "something")
+		b.delete("m")
+		time.Sleep(time.Second)
+		want(t, "finals", b.finals(), []string{"m succeeded"})
+	})
+}
+
+// TestLateLine: records of a FIFO group are logged together, after the last. A
+// message of which no line comes at all ends the waiting when nothing else is
+// in flight.
+func TestLateLine(t *testing.T) {
+	inContainers(t, func(b *bench) {
+		b.AllSent()
+		b.hold("first", "second")
+		b.says("other", `"outcome":"succeeded"`)
+		b.delete("first")
+		time.Sleep(10 * time.Second)
+		want(t, "finals", b.finals(), []string(nil))
+		b.delete("second")
+		b.says("first", `"outcome":"succeeded"`)
+		want(t, "finals", b.finals(), []string{"first succeeded"})
+		select {
+		case <-b.Done():
+			t.Error("done, but a line is to come")
+		default:
+		}
+		time.Sleep(time.Second)
+		want(t, "finals", b.finals(), []string{"first succeeded", "second succeeded"})
+		<-b.Done()
+		b.says("second", `"outcome":"succeeded"`) // too late to matter
+		want(t, "finals", b.finals(), []string{"first succeeded", "second succeeded"})
+	})
+}
+
+// TestRemovedByOthers: messages that no process held, or that came back before,
+// are somebody else's to delete; a purge is of one queue.
+func TestRemovedByOthers(t *testing.T) {
+	inContainers(t, func(b *bench) {
+		b.hold("back")
+		b.says("back", `"outcome":"retry","visibleInMs":0`)
+		b.delete("back")
+		b.event(sqs.Sent, "waiting", 0, 0)
+		b.delete("waiting")
+		b.event(sqs.Sent, "stays", 0, 0)
+		b.Queue(sqs.Event{Time: time.Now(), Kind: sqs.Sent, Queue: "returns", MessageID: "purged"})
+		b.Queue(sqs.Event{Time: time.Now(), Kind: sqs.Purged, Queue: "returns"})
+		synctest.Wait()
+		p := b.Progress()
+		if p.Sent != 4 || p.Removed != 3 || p.Waiting != 1 {
+			t.Errorf("%+v", p)
+		}
+	})
+}
+
+// TestProcessOutput: what is not the toolkit's is the function's own; its
+// warnings are warnings; its sums are no news.
+func TestProcessOutput(t *testing.T) {
+	inContainers(t, func(b *bench) {
+		b.hold("m")
+		b.take()
+		b.ProcessLine(2, "stderr", "hello")
+		b.ProcessLine(2, "stdout", `{"message":"batches","logger":"sqsbatch","records":3}`)
+		b.ProcessLine(2, "stdout", `{"message":"look","logger":"sqsbatch","messageId":"m","reason":"why"}`)
+		want(t, "facts", b.take(), []track.Fact{
+			track.Log{Process: 2, Stream: "stderr", Text: "hello"},
+			track.Warning{Text: "look: why", MessageID: "m", Body: body("m")},
+		})
+	})
+}

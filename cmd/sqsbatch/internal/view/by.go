@@ -1,0 +1,62 @@
+package view
+
+import (
+	"fmt"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+)
+
+// number is that of an invocation at the beginning of a line, and the queue's
+// name for what needed none.
+func number(invocation int) string { return by(invocation, 0) }
+
+// by says who handled something: an invocation, a process or SQS.
+func by(invocation, process int) string {
+	switch {
+	case process > 0:
+		return pad(fmt.Sprintf("p%d", process), 5)
+	case invocation > 0:
+		return pad(fmt.Sprintf("#%d", invocation), 5)
+	default:
+		return pad("sqs", 5)
+	}
+}
+
+// process shows that one has started or ended.
+func (t *Text) process(p track.Process) {
+	switch {
+	case p.Ended == "":
+		t.line(t.paint(bold, by(0, p.Number)+"started") + t.paint(dim, fmt.Sprintf(", process %d", p.PID)))
+	case p.Asked:
+		line := by(0, p.Number) + t.paint(dim, "stopped: "+p.Ended)
+		if p.CutOff > 0 {
+			line += t.paint(red, fmt.Sprintf(", with %s in its hands", count(p.CutOff, "record")))
+		}
+		t.line(line)
+	default:
+		line := by(0, p.Number) + t.paint(red, "ended by itself: ") + clean(p.Ended)
+		if p.Again > 0 {
+			line += t.paint(dim, "; it is started again in "+short(p.Again))
+		}
+		if p.CutOff < 0 {
+			line += t.paint(dim, "; what it held comes back when its visibility timeout is over")
+		}
+		t.line(line)
+	}
+}
+
+// startsAndCrashes is what there is to say of processes at the end.
+func startsAndCrashes(p track.Progress) string {
+	text := plural(p.Starts, "process", "processes")
+	if p.Crashes > 0 {
+		text += fmt.Sprintf(", %d of them ended by itself", p.Crashes)
+	}
+	return text
+}
+
+func plural(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, several)
+}
