@@ -89,6 +89,7 @@ func TestRule23WhatAReceiveBringsDuringTheStopIsReleased(t *testing.T) {
 			}
 			time.AfterFunc(100*time.Millisecond, func() { w.Send("late", "later") })
 			took := w.stop()
+			w.after(time.Second)
 			w.wantHandled()
 			if n := len(w.Events(sqs.Received)); n == 0 {
 				t.Fatal("nothing was received during the stop: the test tests nothing")

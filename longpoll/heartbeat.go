@@ -13,8 +13,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// sweepEvery is how often held messages are looked through for what is due.
-const sweepEvery = time.Second
+// sweepEvery is how often held messages are looked through for what is due, and
+// an extension that failed is tried again.
+func (p *Poller) sweepEvery() time.Duration { return min(time.Second, p.queue.visibility/12) }
 
 // sweepOn has held messages looked through, as long as there are any. The
 // caller holds the lock, here and below.
@@ -22,7 +23,7 @@ func (p *Poller) sweepOn() {
 	if p.sweep != nil || len(p.load.byID) == 0 || p.phase == stopped {
 		return
 	}
-	p.sweep = time.AfterFunc(min(sweepEvery, p.queue.visibility/12), func() {
+	p.sweep = time.AfterFunc(p.sweepEvery(), func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.sweep = nil
@@ -85,7 +86,7 @@ func (p *Poller) extend(list []*message, entries []types.ChangeMessageVisibility
 		}
 		switch failure := failures[i]; {
 		case err != nil, failure != nil && !isGone(failure):
-			m.extendAt = now.Add(sweepEvery)
+			m.extendAt = now.Add(p.sweepEvery())
 		case failure != nil:
 			if m.state != failed && !m.settling && p.load.byID[m.record().MessageID] == m {
 				p.lose(m)

@@ -239,3 +239,13 @@ func (w *world) visible() int {
 	w.t.Helper()
 	return len(w.Receive(1000))
 }
+
+// changeVisibility is what another consumer does, by a receipt handle.
+func (w *world) changeVisibility(handle string, seconds int32) {
+	w.t.Helper()
+	_, err := w.Client.ChangeMessageVisibility(context.Background(), &awssqs.ChangeMessageVisibilityInput{
+		QueueUrl: &w.URL, ReceiptHandle: &handle, VisibilityTimeout: seconds})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
