@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"net"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -24,6 +26,7 @@ func (n *session) do(ctx context.Context, o operation) answer {
 	}
 	a := answer{}
 	if err := run(n, ctx, o, a); err != nil {
+		n.ownSide = n.ownSide || errors.Is(err, net.ErrClosed)
 		return failure(err)
 	}
 	return a

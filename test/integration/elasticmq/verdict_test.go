@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -27,13 +28,14 @@ func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-type unreadable struct{}
+type unreadable struct{ err error }
 
-func (unreadable) Read([]byte) (int, error) { return 0, errors.New("broken off") }
-func (unreadable) Close() error             { return nil }
+func (u unreadable) Read([]byte) (int, error) { return 0, u.err }
+func (unreadable) Close() error               { return nil }
 
 func nothing(res *http.Response)  { res.Body = http.NoBody }
-func breakOff(res *http.Response) { res.Body = unreadable{} }
+func breakOff(res *http.Response) { res.Body = unreadable{errors.New("broken off")} }
+func closeOwn(res *http.Response) { res.Body = unreadable{net.ErrClosed} }
 
 func TestADifferenceThatIsNotThereAgain(t *testing.T) {
 	tests := []struct {
@@ -48,6 +50,7 @@ func TestADifferenceThatIsNotThereAgain(t *testing.T) {
 		{"more than 1 %", 60, nothing, false, "1 of 60 sequences were not judged, more than 1 %", "not judged: timing: ", "difference 1"},
 		{"a broken answer of the other's", 101, breakOff, false, "", "broken off", "difference 1"},
 		{"a broken answer of the emulator's", 101, breakOff, true, "1 differences that accepted.go does not explain", "broken off", "not judged"},
+		{"a connection that the client itself closed", 60, closeOwn, true, "", "60 sequences", "not judged"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
