@@ -11,12 +11,15 @@ const minStart = 50 * time.Millisecond
 // pace remembers how long the latest successes took, to tell whether another
 // record is worth starting.
 type pace struct {
-	latest  [64]time.Duration
+	latest  *[64]time.Duration // nil before the first
 	n       int
 	longest time.Duration
 }
 
 func (p *pace) add(d time.Duration) {
+	if p.latest == nil {
+		p.latest = new([64]time.Duration)
+	}
 	p.latest[p.n%len(p.latest)] = d
 	p.n++
 	p.longest = max(p.longest, d)
@@ -36,11 +39,11 @@ func (p *pace) enough(remaining, configured time.Duration) bool {
 }
 
 func (p *pace) median() time.Duration {
-	n := min(p.n, len(p.latest))
-	if n == 0 {
+	if p.latest == nil {
 		return 0
 	}
-	sorted := p.latest
+	n := min(p.n, len(p.latest))
+	sorted := *p.latest
 	slices.Sort(sorted[:n])
 	return sorted[n/2]
 }

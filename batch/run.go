@@ -10,15 +10,17 @@ import (
 // Engine runs batches of records by one handler. It holds no state of a batch:
 // it is safe for concurrent use, and nothing leaks from one batch to the next.
 type Engine struct {
-	handler Handler
-	cfg     Config
-	hooks   *Hooks
+	handler  Handler
+	function HandlerFunc // the handler, if it is one
+	cfg      Config
+	hooks    *Hooks
 }
 
 // New returns an Engine. It returns an error when h is nil, a value of cfg is
 // out of its bounds, or a hook has none of the hooks' methods.
 func New(h Handler, cfg Config) (*Engine, error) {
-	if f, ok := h.(HandlerFunc); h == nil || ok && f == nil {
+	f, ok := h.(HandlerFunc)
+	if h == nil || ok && f == nil {
 		return nil, fmt.Errorf("batch: the handler is nil")
 	}
 	cfg.setDefaults()
@@ -29,7 +31,7 @@ func New(h Handler, cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{handler: h, cfg: cfg, hooks: hooks}, nil
+	return &Engine{handler: h, function: f, cfg: cfg, hooks: hooks}, nil
 }
 
 // Hooks returns the engine's hooks, for who settles its results.
@@ -84,14 +86,13 @@ func (e *Engine) newRun(ctx context.Context, records []Record, times Times) *run
 // it, but if it returns in time its result counts.
 type run struct {
 	*Engine
-	parent    context.Context
-	times     Times
-	records   []Record
-	order     order
-	succeeded func(*Result)
-	failed    Failed
-	done      chan struct{} // closed when nothing is left to wait for
-	finish    func()        // called then in place of it, see Start
+	parent  context.Context
+	times   Times
+	records []Record
+	order   order
+	failed  Failed
+	on      Progress      // nil for Run
+	done    chan struct{} // closed when nothing is left to wait for; nil if nobody waits, see Start
 
 	mu        sync.Mutex
 	results   []Result

@@ -5,36 +5,35 @@ import (
 	"time"
 )
 
-// Progress is told what becomes of records while their batch runs. Its
-// functions are called under the batch's lock: they must not block, nor call
-// back into the batch. Each may be nil.
-type Progress struct {
+// Progress is told what becomes of records while their batch runs. But for
+// Begin and Done, its methods are called under the batch's lock: they must not
+// block, nor call back into the batch.
+type Progress interface {
+	// Begin is asked when a record's turn has come. What it returns, unless nil,
+	// is the record's error, and its handler is not called.
+	Begin(*Record) error
 	// Succeeded is told of each record whose handler returned nil.
-	Succeeded func(*Result)
-	// Failed is told of each failure.
-	Failed Failed
+	Succeeded(*Result)
+	// Failed is told of each failure, see [Failed].
+	Failed(unit []*Result)
+	// Late is told of each handler that returns after its record was abandoned.
+	Late(*Record)
 	// Done is told all results, once, when [Engine.Run] would have returned
-	// them. It is called on a goroutine of its own, without the lock.
-	Done func([]Result)
+	// them. It is called on a goroutine of its own.
+	Done([]Result)
 }
 
 // Running is a batch that was begun by [Engine.Start].
 type Running struct{ run *run }
 
 // Start is [Engine.Run] without waiting for the end: it returns at once, and
-// on.Done gets the results. The handlers' contexts have ctx's values; the end
+// on is told the results. The handlers' contexts have ctx's values; the end
 // of ctx is not watched, see [Running.Cancel].
 //
 // Cost: beside Run's, one goroutine for a moment at the end.
 func (e *Engine) Start(ctx context.Context, records []Record, times Times, on Progress) *Running {
 	r := e.newRun(ctx, records, times)
-	r.succeeded, r.failed = on.Succeeded, on.Failed
-	r.finish = func() {
-		results := r.close()
-		if on.Done != nil {
-			on.Done(results)
-		}
-	}
+	r.on, r.failed = on, on.Failed
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(records) == 0 {
@@ -91,12 +90,12 @@ func (r *run) finished() {
 		return
 	}
 	r.ended = true
-	if r.finish == nil {
+	if r.done != nil {
 		close(r.done)
 		return
 	}
 	if r.endTimer != nil {
 		r.endTimer.Stop()
 	}
-	go r.finish()
+	go func() { r.on.Done(r.close()) }()
 }

@@ -63,7 +63,11 @@ func (r *run) work(w *worker) {
 		}
 	}()
 	for ctx := r.take(w); ctx != nil; ctx = r.take(w) {
-		if err := r.call(ctx); !r.over(w, err) {
+		err := r.mayBegin(ctx)
+		if err == nil {
+			err = r.call(ctx)
+		}
+		if !r.over(w, err) {
 			break
 		}
 	}
@@ -132,6 +136,14 @@ func (r *run) choose(w *worker, now time.Time) int {
 	}
 }
 
+// mayBegin asks whether a record is still to be handled.
+func (r *run) mayBegin(ctx *recordContext) error {
+	if err := ctx.Err(); err != nil || r.on == nil {
+		return err // it ended while the hooks were told of the start
+	}
+	return r.on.Begin(ctx.record)
+}
+
 // call calls the handler. A panic becomes an error; a Goexit passes.
 func (r *run) call(ctx *recordContext) (err error) {
 	defer func() {
@@ -139,10 +151,11 @@ func (r *run) call(ctx *recordContext) (err error) {
 			err = &PanicError{Value: harmless(v), Stack: debug.Stack()}
 		}
 	}()
-	if err := ctx.Err(); err != nil {
-		return err // it ended while the hooks were told of the start
+	if r.function != nil {
+		err = r.function(ctx, *ctx.record) // saves a copy of the record on the stack, which would take another page of it
+	} else {
+		err = r.handler.Handle(ctx, *ctx.record)
 	}
-	err = r.handler.Handle(ctx, *ctx.record)
 	if err != nil {
 		probe(err)
 	}
@@ -186,6 +199,9 @@ func (r *run) over(w *worker, err error) bool {
 		w.timer.Stop()
 	}
 	if w.crew == nil {
+		if r.on != nil {
+			r.on.Late(ctx.record)
+		}
 		return false
 	}
 	goOn := r.backInTime(w)
@@ -194,9 +210,11 @@ func (r *run) over(w *worker, err error) bool {
 	result.Duration = now.Sub(result.Started)
 	if err == nil {
 		result.Outcome = Succeeded
-		r.pace.add(result.Duration)
-		if r.succeeded != nil {
-			r.succeeded(result)
+		if !r.times.Cutoff.IsZero() {
+			r.pace.add(result.Duration)
+		}
+		if r.on != nil {
+			r.on.Succeeded(result)
 		}
 		r.tell(ctx, []*Result{result})
 	} else {

@@ -2,8 +2,6 @@ package longpoll
 
 import (
 	"time"
-
-	"github.com/sqsbatch/sqsbatch/batch"
 )
 
 // load is what this poller holds; the poller's lock guards it.
@@ -19,6 +17,7 @@ type load struct {
 	groups         map[string][]*chain
 	begun          map[*chain]struct{}
 	recent         recent
+	abandoned      int  // handlers that were given up and still run
 	extensionsFail bool // since the latest call
 
 	finished []time.Time   // of the latest records, for ahead
@@ -156,7 +155,7 @@ func (p *Poller) next() *chain {
 		for i := range c.messages {
 			c.messages[i].state = begun
 		}
-		c.info = batch.BatchInfo{Records: len(c.records), QueueARN: p.queue.arn, Started: time.Now(), Times: p.times(c)}
+		c.started, c.times = time.Now(), p.times(c)
 		l.running++
 		l.begun[c] = struct{}{}
 		return c

@@ -48,12 +48,22 @@ type chain struct {
 	records  []batch.Record
 	messages []message
 
-	info     batch.BatchInfo
+	started  time.Time      // zero until it got a slot
+	times    *batch.Times   // nil for none
 	running  *batch.Running // nil until it was started
 	canceled bool           // when it was to be cancelled before that
 	ended    bool           // the engine has no more to do with it
 	open     int            // records that are not settled
 	results  []batch.Result // of those that are
+}
+
+// info is what the hooks are told of c.
+func (c *chain) info() batch.BatchInfo {
+	info := batch.BatchInfo{Records: len(c.records), QueueARN: c.records[0].QueueARN, Started: c.started}
+	if c.times != nil {
+		info.Times = *c.times
+	}
+	return info
 }
 
 // chains makes chains of what one receive returned, in its order.

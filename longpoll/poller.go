@@ -48,7 +48,6 @@ type Poller struct {
 	load     load
 	settling settling
 	trouble  trouble
-	handling handling
 	counts   Counts
 	sweep    *time.Timer // runs while something is held
 }
@@ -77,11 +76,7 @@ func New(h batch.Handler, cfg Config) (*Poller, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	counted := h
-	if f, isFunc := h.(batch.HandlerFunc); h != nil && (!isFunc || f != nil) {
-		counted = p.counting(h)
-	}
-	engine, err := batch.New(counted, cfg.Engine)
+	engine, err := batch.New(h, cfg.Engine)
 	if err != nil {
 		return nil, err
 	}

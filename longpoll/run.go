@@ -13,12 +13,8 @@ import (
 // lock under the batch's own; so no method of a batch is called under the
 // poller's lock.
 func (p *Poller) start(c *chain) {
-	p.engine.Hooks().BatchStarted(p.base, c.info)
-	running := p.engine.Start(p.base, c.records, c.info.Times, batch.Progress{
-		Succeeded: func(r *batch.Result) { p.succeeded(c, r) },
-		Failed:    func(unit []*batch.Result) { p.failedUnit(c, unit) },
-		Done:      func(results []batch.Result) { p.ended(c, results) },
-	})
+	p.engine.Hooks().BatchStarted(p.base, c.info())
+	running := p.engine.Start(p.base, c.records, c.info().Times, &progress{p, c})
 	p.mu.Lock()
 	c.running = running
 	cancel, stop := c.canceled, p.phase != polling
@@ -31,18 +27,47 @@ func (p *Poller) start(c *chain) {
 	}
 }
 
+// progress is what the engine tells of a chain.
+type progress struct {
+	*Poller
+	chain *chain
+}
+
+// Begin is asked before a record is started: while it waited for those before
+// it in its group, it may have become visible to others.
+func (p *progress) Begin(r *batch.Record) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m := p.chain.message(r); m.lost || !m.visibleAt.After(time.Now()) {
+		m.lost = true
+		return ErrLost
+	}
+	return nil
+}
+
+func (p *progress) Succeeded(r *batch.Result)   { p.succeeded(p.chain, r) }
+func (p *progress) Failed(unit []*batch.Result) { p.failedUnit(p.chain, unit) }
+func (p *progress) Done(results []batch.Result) { p.ended(p.chain, results) }
+
+// Late counts a handler that returned after it was given up.
+func (p *progress) Late(*batch.Record) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.load.abandoned--
+}
+
 // times bounds a chain: SQS leaves a message with a receiver for 12 hours, or
 // without heartbeats for its visibility timeout. The usual chain is far from
 // that, and bounded by the record timeout alone.
-func (p *Poller) times(c *chain) batch.Times {
+func (p *Poller) times(c *chain) *batch.Times {
 	first := &c.messages[0]
 	deadline, margin := first.receivedAt.Add(maxHeld), settleMargin
 	if p.cfg.NoHeartbeat {
 		deadline, margin = first.visibleAt, min(p.queue.visibility/10, settleMargin)
 	} else if time.Until(deadline) > time.Duration(len(c.records))*p.cfg.Engine.RecordTimeout+time.Minute {
-		return batch.Times{}
+		return nil
 	}
-	return batch.Times{Deadline: deadline, Cutoff: deadline.Add(-margin), SettleBy: deadline.Add(-margin / 4)}
+	return &batch.Times{Deadline: deadline, Cutoff: deadline.Add(-margin), SettleBy: deadline.Add(-margin / 4)}
 }
 
 const (
@@ -54,7 +79,7 @@ const (
 func (p *Poller) succeeded(c *chain, r *batch.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	m := c.message(r)
+	m := c.message(r.Record)
 	m.state = done
 	p.counts.Succeeded++
 	p.load.finish(1, p.cfg.Prefetch, r.Duration)
@@ -68,12 +93,16 @@ func (p *Poller) failedUnit(c *chain, unit []*batch.Result) {
 	defer p.mu.Unlock()
 	list := make([]outcome, len(unit))
 	for i, r := range unit {
-		m := c.message(r)
+		m := c.message(r.Record)
 		m.state = failed
 		list[i] = outcome{m, *r}
 	}
 	list = append(list, p.behind(c)...)
 	p.counts.Failed++
+	if unit[0].Outcome == batch.Abandoned {
+		p.counts.Abandoned++
+		p.load.abandoned++
+	}
 	p.load.finish(len(list), p.cfg.Prefetch, unit[0].Duration)
 	p.settleFailed(list)
 }
@@ -95,10 +124,10 @@ func (p *Poller) behind(c *chain) (list []outcome) {
 	return list
 }
 
-// message is that of a result of c.
-func (c *chain) message(r *batch.Result) *message {
+// message is that of a record of c.
+func (c *chain) message(r *batch.Record) *message {
 	for i := range c.records {
-		if &c.records[i] == r.Record {
+		if &c.records[i] == r {
 			return &c.messages[i]
 		}
 	}
@@ -110,12 +139,9 @@ func (p *Poller) ended(c *chain, results []batch.Result) {
 	p.mu.Lock()
 	var left []outcome
 	for i := range results {
-		switch results[i].Outcome {
-		case batch.NotStarted:
+		if results[i].Outcome == batch.NotStarted {
 			c.messages[i].state = failed
 			left = append(left, outcome{&c.messages[i], results[i]})
-		case batch.Abandoned:
-			p.abandoned(&c.records[i])
 		}
 	}
 	c.ended = true
@@ -156,61 +182,8 @@ func (p *Poller) lose(m *message) {
 // received it: its visibility could not be extended.
 var ErrLost = errors.New("longpoll: not started, the record's visibility timeout is over")
 
-// counting counts the handlers that were given up and still run.
-func (p *Poller) counting(h batch.Handler) batch.Handler {
-	return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-		if !p.handling.enter(p, &r) {
-			return ErrLost
-		}
-		defer p.handling.leave(p, r.ReceiptHandle)
-		return h.Handle(ctx, r)
-	})
-}
-
-// handling has the handlers that run, by receipt handle, and whether they were
-// given up; the poller's lock guards it.
-type handling struct {
-	running   map[string]bool
-	abandoned int
-}
-
-// enter notes a handler that begins. It reports false when the record is no
-// longer this poller's, as when it waited for the one before it in its group.
-func (h *handling) enter(p *Poller, r *batch.Record) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if m := p.load.byID[r.MessageID]; m != nil && (m.lost || !m.visibleAt.After(time.Now())) {
-		m.lost = true
-		return false
-	}
-	if h.running == nil {
-		h.running = make(map[string]bool)
-	}
-	h.running[r.ReceiptHandle] = false
-	return true
-}
-
-func (h *handling) leave(p *Poller, receipt string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if h.running[receipt] {
-		h.abandoned--
-	}
-	delete(h.running, receipt)
-}
-
-// abandoned notes that a record's handler was given up; the caller holds the lock.
-func (p *Poller) abandoned(r *batch.Record) {
-	h := &p.handling
-	p.counts.Abandoned++
-	if givenUp, runs := h.running[r.ReceiptHandle]; runs && !givenUp {
-		h.running[r.ReceiptHandle] = true
-		h.abandoned++
-	}
-}
-
 func (p *Poller) tooManyAbandoned() {
-	if n := p.handling.abandoned; n > p.cfg.MaxAbandoned {
+	if n := p.load.abandoned; n > p.cfg.MaxAbandoned {
 		p.fail(fmt.Errorf("%w: %d still run that were given up, MaxAbandoned (SQSBATCH_MAX_ABANDONED) is %d; the process ends so that another one starts",
 			ErrAbandoned, n, p.cfg.MaxAbandoned))
 	}

@@ -257,7 +257,7 @@ func (p *Poller) retryDue(now time.Time) {
 // tell notes a settled record and, when it was the last of its chain, tells the hooks.
 func (p *Poller) tell(o outcome) {
 	c := o.chain
-	if o.told || c.info.Started.IsZero() {
+	if o.told || c.started.IsZero() {
 		return // its delete was tried again, or it never began
 	}
 	o.told = true
@@ -267,7 +267,7 @@ func (p *Poller) tell(o outcome) {
 	c.results[o.index] = o.result
 	c.open--
 	if c.open == 0 {
-		p.routines.Go(func() { p.engine.Hooks().BatchSettled(p.base, c.info, c.results) })
+		p.routines.Go(func() { p.engine.Hooks().BatchSettled(p.base, c.info(), c.results) })
 	}
 }
 

@@ -50,7 +50,7 @@ func (p *Poller) Status() Status {
 		State:            p.state(),
 		Running:          p.load.running,
 		Undeleted:        p.settling.backlog,
-		AbandonedRunning: p.handling.abandoned,
+		AbandonedRunning: p.load.abandoned,
 		LastReceive:      p.intake.last,
 		LastError:        p.trouble.last,
 		LastErrorAt:      p.trouble.lastT,
@@ -59,7 +59,7 @@ func (p *Poller) Status() Status {
 	}
 	begun := 0
 	for c := range p.load.begun {
-		s.OldestSeconds = max(s.OldestSeconds, now.Sub(c.info.Started).Seconds())
+		s.OldestSeconds = max(s.OldestSeconds, now.Sub(c.started).Seconds())
 		for i := range c.messages {
 			if c.messages[i].state == beginState {
 				begun++
