@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -128,6 +129,9 @@ func decode(body []byte, in any) error {
 	}
 	if !utf8.Valid(body) {
 		return errMalformed("The request body is not UTF-8.")
+	}
+	if json.Valid(body) {
+		body = exact(body, reflect.TypeOf(in))
 	}
 	if err := json.Unmarshal(body, in); err != nil {
 		return errMalformed("The request body could not be decoded: %v.", err)

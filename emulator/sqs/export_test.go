@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -40,6 +41,13 @@ func FillInFlight(s *Server, name string, n int) error {
 
 // OperationNames returns the names of all operations, sorted.
 func OperationNames() []string { return slices.Sorted(maps.Keys(operations)) }
+
+// Exact returns what encoding/json gets to read of a request's body, and a
+// request to read it into.
+func Exact(operation string, body []byte) ([]byte, any) {
+	in := operations[operation].request()
+	return exact(body, reflect.TypeOf(in)), in
+}
 
 // ReadPlain decodes a request for an operation in both ways: without
 // encoding/json, where ok tells whether that was possible, and with it.

@@ -50,7 +50,7 @@ func TestGarbageIsAnsweredInWords(t *testing.T) {
 		"a fraction":         {"AmazonSQS.ReceiveMessage", `{"MaxNumberOfMessages":1.5}`, 400, "MalformedInput"},
 		"a huge number":      {"AmazonSQS.ReceiveMessage", `{"MaxNumberOfMessages":99999999999999999999}`, 400, "MalformedInput"},
 		"deep":               {"AmazonSQS.SendMessage", deep, 400, "MalformedInput"},
-		"no parameters":      {"AmazonSQS.SendMessage", "", 400, "AWS.SimpleQueueService.NonExistentQueue"},
+		"no parameters":      {"AmazonSQS.SendMessage", "", 400, "MissingParameter"},
 		"null in a batch":    {"AmazonSQS.SendMessageBatch", `{"Entries":[null]}`, 400, "AWS.SimpleQueueService.InvalidBatchEntryId"},
 		"more than 8 MiB":    {"AmazonSQS.SendMessage", strings.Repeat(" ", 10<<20), 413, "RequestEntityTooLarge"},
 		"not base64, binary": {"AmazonSQS.SendMessage", `{"MessageAttributes":{"a":{"BinaryValue":"!"}}}`, 400, "MalformedInput"},

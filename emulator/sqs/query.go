@@ -96,8 +96,12 @@ func queryRequest(r *http.Request, body []byte) (name string, parameters []byte,
 	if failure != nil {
 		return "", nil, failure
 	}
+	name = form.Get("Action")
+	if tags, given := tree["Tags"]; given && name == "CreateQueue" {
+		tree["tags"] = tags // its name in this one request
+	}
 	parameters, err = json.Marshal(tree)
-	return form.Get("Action"), parameters, err
+	return name, parameters, err
 }
 
 // A queryAnswer is an operation's answer, to be written as XML.

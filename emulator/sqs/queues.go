@@ -101,6 +101,9 @@ func (s *Server) find(url string) (*queue, *apiError) {
 	if s.closed {
 		return nil, errClosed()
 	}
+	if url == "" {
+		return nil, errMissing("QueueUrl")
+	}
 	name, account := url, ""
 	if i := strings.LastIndexByte(url, '/'); i >= 0 {
 		name, account = url[i+1:], url[:i]
