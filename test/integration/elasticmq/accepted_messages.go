@@ -159,6 +159,17 @@ var acceptedOnMessages = []acceptance{
 		right:         emulator,
 	},
 	{
+		name: "dead letters among the messages of a receive of few", operations: one("ReceiveMessage"), what: one(pathReceived),
+		when: func(d difference) bool {
+			return d.operation.Max < maxSent && subset(d.theirs, d.ours) &&
+				slices.ContainsFunc(d.earlier, func(o operation) bool { return strings.Contains(o.Attributes["RedrivePolicy"], "maxReceiveCount") }) &&
+				slices.ContainsFunc(d.earlier, func(o operation) bool { return o.Name == "ReceiveMessage" && o.Queue == d.operation.Queue })
+		},
+		diverges:      true,
+		documentation: "API reference, ReceiveMessage: MaxNumberOfMessages: never more than this value, but fewer might be returned. ElasticMQ counts what the receive moves to the dead-letter queue among them; the emulator goes on to the next.",
+		right:         neither,
+	},
+	{
 		name: "a FIFO queue's new delay", operations: []string{"ReceiveMessage", "GetQueueAttributes"},
 		what: []string{pathReceived, "attribute ApproximateNumberOfMessages", "attribute ApproximateNumberOfMessagesDelayed"},
 		when: func(d difference) bool {

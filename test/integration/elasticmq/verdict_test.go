@@ -154,6 +154,32 @@ func TestADuplicateOfWhatOnlyOneDeduplicated(t *testing.T) {
 	}
 }
 
+func TestDeadLettersAmongFew(t *testing.T) {
+	receive := func(most int32) operation { return operation{Name: "ReceiveMessage", Max: most} }
+	policy := operation{Name: "CreateQueue", Attributes: map[string]string{"RedrivePolicy": `{"deadLetterTargetArn":"{arn:1}","maxReceiveCount":1}`}}
+	tests := []struct {
+		name         string
+		most         int32
+		ours, theirs string
+		earlier      []operation
+		want         bool
+	}{
+		{"fewer of few", 1, "m4", "", []operation{policy, receive(10)}, true},
+		{"fewer of all", 10, "m4", "", []operation{policy, receive(10)}, false},
+		{"others", 1, "m4", "m5", []operation{policy, receive(10)}, false},
+		{"more", 1, "", "m4", []operation{policy, receive(10)}, false},
+		{"no redrive policy", 1, "m4", "", []operation{receive(10)}, false},
+		{"received for the first time", 1, "m4", "", []operation{policy}, false},
+	}
+	for _, test := range tests {
+		c := newCheck(endpoint{}, endpoint{}, acceptedDifferences, "test", 1)
+		d := difference{operation: receive(test.most), fifo: true, earlier: test.earlier, path: pathReceived, ours: test.ours, theirs: test.theirs}
+		if got := c.accepts(d) != nil; got != test.want {
+			t.Errorf("%s: accepted %v, want %v", test.name, got, test.want)
+		}
+	}
+}
+
 func TestNoMoreMessagesThanOneReceiveReturns(t *testing.T) {
 	for i := range 4 * len(limits) {
 		s, n := generate(9, i), 0
