@@ -36,7 +36,7 @@ func (p *Poller) sweepOn() {
 
 // extendDue extends the visibility of what is held and due, ten to a call.
 func (p *Poller) extendDue(now time.Time) {
-	if p.cfg.NoHeartbeat {
+	if p.cfg.NoHeartbeat || now.Before(p.load.extendAfter) {
 		return
 	}
 	var due []*message
@@ -44,6 +44,9 @@ func (p *Poller) extendDue(now time.Time) {
 		if m.state != failed && !m.lost && !m.extending && !m.settling && !m.extendAt.After(now) {
 			due = append(due, m)
 		}
+	}
+	if p.load.extensionsFail {
+		due = due[:min(len(due), maxEntries)] // one call tells whether it works again
 	}
 	for ten := range slices.Chunk(due, maxEntries) {
 		for _, m := range ten {
@@ -106,11 +109,27 @@ func (p *Poller) extend(list []*message, entries []types.ChangeMessageVisibility
 }
 
 // extensionsFail tells when extending begins to fail, and when it works again.
+// While it fails it is tried less and less often, down to twelve times in a
+// visibility timeout, and every 2 s at most once all of that is over.
 func (p *Poller) extensionsFail(err error) {
-	if (err != nil) == p.load.extensionsFail || p.base.Err() != nil {
+	l, now := &p.load, time.Now()
+	switch {
+	case p.base.Err() != nil:
+		return
+	case err == nil:
+		l.extensionTries, l.extendAfter = 0, time.Time{}
+	case !now.Before(l.extendAfter):
+		longest := p.queue.visibility / 12
+		if l.extensionTries >= 12 {
+			longest = max(longest, 2*time.Second)
+		}
+		l.extendAfter = now.Add(min(p.sweepEvery()<<min(l.extensionTries, 12), longest))
+		l.extensionTries++
+	}
+	if (err != nil) == l.extensionsFail {
 		return
 	}
-	p.load.extensionsFail = err != nil
+	l.extensionsFail = err != nil
 	text := "extending the records' visibility works again"
 	if err != nil {
 		text = "extending the records' visibility fails: others may receive them while they are handled here; " + advice(err)

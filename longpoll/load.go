@@ -14,11 +14,14 @@ type load struct {
 	byID map[string]*message
 	// groups has the FIFO groups of which a chain waits or runs, with those
 	// that came after it.
-	groups         map[string][]*chain
-	begun          map[*chain]struct{}
-	recent         recent
-	abandoned      int  // handlers that were given up and still run
-	extensionsFail bool // since the latest call
+	groups    map[string][]*chain
+	begun     map[*chain]struct{}
+	recent    recent
+	abandoned int // handlers that were given up and still run
+
+	extensionsFail bool      // since the latest call
+	extensionTries int       // that failed since then
+	extendAfter    time.Time // the next one
 
 	finished []time.Time   // of the latest records, for ahead
 	pace     time.Duration // how long they took, on average

@@ -2,12 +2,14 @@ package longpoll
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
@@ -56,7 +58,9 @@ func (p *Poller) askQueue(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		q.url = *out.QueueUrl
+		if q.url = aws.ToString(out.QueueUrl); q.url == "" {
+			return errors.New("the answer to GetQueueUrl has no URL")
+		}
 	}
 	q.url = strings.TrimSuffix(q.url, "/")
 	out, err := p.cfg.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &q.url, AttributeNames: []types.QueueAttributeName{
@@ -91,6 +95,11 @@ func (p *Poller) use(q queue) error {
 		return &ConfigError{Queue: p.cfg.Queue, Err: fmt.Errorf(
 			"the queue's visibility timeout is %v: without heartbeats nothing can be handled in that; set it, or SQSBATCH_VISIBILITY, to at least %v",
 			q.visibility, minVisibility)}
+	}
+	if least := p.cfg.Engine.MinRemaining; p.cfg.NoHeartbeat && least >= q.visibility-noHeartbeatMargin(q.visibility) {
+		return &ConfigError{Queue: p.cfg.Queue, Err: fmt.Errorf(
+			"MinRemaining is %v (SQSBATCH_MIN_REMAINING): without heartbeats nothing would ever be started, since a record must be done in %v, the visibility timeout less a margin",
+			least, q.visibility-noHeartbeatMargin(q.visibility))}
 	}
 	p.queue = q
 	return p.newSettler(q.url)

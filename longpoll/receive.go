@@ -22,19 +22,23 @@ const (
 	// cutAfter tells a long poll that something between here and SQS has cut
 	// from a call that failed at once.
 	cutAfter = 2 * time.Second
+	// cutKept is for how long receives stay shorter after that.
+	cutKept = time.Hour
 )
 
 // intake is the state of receiving; the poller's lock guards it.
 type intake struct {
 	ctx      context.Context // of the receives that are open
 	abandon  context.CancelFunc
-	calls    int // receives that are open
-	reserved int // messages that they may return
-	parallel int // how many may be open: more while they come back full
-	wait     time.Duration
-	began    time.Time // the oldest that is open, roughly: the latest that began when none was
-	again    []attempt // that got no answer
-	last     time.Time // when the latest one was answered
+	calls    int           // receives that are open
+	reserved int           // messages that they may return
+	parallel int           // how many may be open: more while they come back full
+	wait     time.Duration // instead of the configured one, because receives were cut; or 0
+	cuts     int           // one after another
+	cutAt    time.Time     // the last of them
+	began    time.Time     // the oldest that is open, roughly: the latest that began when none was
+	again    []attempt     // that got no answer
+	last     time.Time     // when the latest one was answered
 }
 
 // attempt is a FIFO queue's receive that was not answered.
@@ -54,6 +58,28 @@ func (in *intake) next(n int) attempt {
 		}
 	}
 	return attempt{rand.Text(), time.Now(), n}
+}
+
+// cut notes a long poll that ended early. One is a connection that broke; the
+// second in a row is something on the way that cuts them all, so that shorter
+// ones are made.
+func (in *intake) cut(now time.Time, took time.Duration) {
+	in.cuts++
+	in.cutAt = now
+	if in.cuts > 1 {
+		in.wait = max(time.Second, (took - time.Second).Truncate(time.Second))
+	}
+}
+
+// uncut notes a receive that was answered, and whether it took its whole time.
+// Now and then a long one is tried again.
+func (in *intake) uncut(now time.Time, whole bool) {
+	switch {
+	case whole:
+		in.cuts = 0
+	case in.wait > 0 && now.Sub(in.cutAt) > cutKept:
+		in.wait, in.cuts = 0, 1
+	}
 }
 
 // open lets receives begin.
@@ -150,6 +176,7 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 		return
 	}
 	in.last = now
+	in.uncut(now, now.Sub(began) >= p.cfg.Wait)
 	p.trouble.works(p)
 	if len(out.Messages) < n {
 		in.parallel = 1
@@ -180,7 +207,7 @@ func (p *Poller) receiveFailed(ctx context.Context, a attempt, err error, took, 
 	}
 	p.intake.parallel = 1
 	if codeOf(err) == "" && took >= cutAfter && took < wait {
-		p.intake.wait = max(time.Second, (took - time.Second).Truncate(time.Second))
+		p.intake.cut(time.Now(), took)
 	}
 	delay := p.trouble.failed(p, "receiving fails", err)
 	p.trouble.stopTimer()

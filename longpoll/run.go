@@ -63,11 +63,16 @@ func (p *Poller) times(c *chain) *batch.Times {
 	first := &c.messages[0]
 	deadline, margin := first.receivedAt.Add(maxHeld), settleMargin
 	if p.cfg.NoHeartbeat {
-		deadline, margin = first.visibleAt, min(p.queue.visibility/10, settleMargin)
+		deadline, margin = first.visibleAt, noHeartbeatMargin(p.queue.visibility)
 	} else if time.Until(deadline) > time.Duration(len(c.records))*p.cfg.Engine.RecordTimeout+time.Minute {
 		return nil
 	}
 	return &batch.Times{Deadline: deadline, Cutoff: deadline.Add(-margin), SettleBy: deadline.Add(-margin / 4)}
+}
+
+// noHeartbeatMargin is kept of a visibility timeout for settling.
+func noHeartbeatMargin(visibility time.Duration) time.Duration {
+	return min(visibility/10, settleMargin)
 }
 
 const (

@@ -1,0 +1,206 @@
+package longpoll_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/longpoll"
+)
+
+func TestRule24DownAtTheStartIsNotFatal(t *testing.T) {
+	for _, kind := range []sqs.FaultKind{sqs.Refused, sqs.Hang, sqs.Failure, sqs.Throttled} {
+		inWorld(t, false, ok, nil, func(w *world) {
+			w.Send("a")
+			w.inject(sqs.Fault{Kind: kind})
+			w.start()
+			w.after(5 * time.Minute)
+			if s := w.p.Status(); s.State != "failing" {
+				t.Errorf("%s: the poller is %s", kind, s.State)
+			}
+			if got := w.warningsWith("the queue cannot be looked up"); len(got) != 1 || len(w.warnings) != 1 {
+				t.Errorf("%s: warned of %q, want one line", kind, w.warnings)
+			}
+			w.Server().ClearFaults()
+			w.after(30 * time.Second)
+			w.wantHandled("a")
+			if got := w.warningsWith("works again"); len(got) != 1 {
+				t.Errorf("%s: warned of %q", kind, w.warnings)
+			}
+			w.stop()
+		})
+	}
+}
+
+func TestRule24AConfigurationErrorAtTheStartEndsRun(t *testing.T) {
+	tests := []struct{ operation, code, says string }{
+		{"GetQueueAttributes", "AWS.SimpleQueueService.NonExistentQueue", "there is no such queue"},
+		{"GetQueueAttributes", "QueueDoesNotExist", "there is no such queue"},
+		{receiving, "QueueDoesNotExist", "there is no such queue"},
+		{receiving, "AccessDeniedException", "sqs:ReceiveMessage"},
+		{receiving, "KmsAccessDenied", "kms:Decrypt"},
+		{"GetQueueAttributes", "InvalidClientTokenId", "does not accept the credentials"},
+		{"GetQueueAttributes", "SignatureDoesNotMatch", "does not accept the credentials"},
+		{receiving, "UnrecognizedClientException", "does not accept the credentials"},
+	}
+	for _, test := range tests {
+		inWorld(t, false, ok, nil, func(w *world) {
+			w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
+				if operation == test.operation {
+					return testqueue.Answer(r, 403, test.code, "")
+				}
+				return nil, nil
+			}
+			w.start()
+			w.after(time.Second)
+			select {
+			case err := <-w.err:
+				var c *longpoll.ConfigError
+				var api smithy.APIError
+				if !errors.As(err, &c) || c.Queue != w.URL || !errors.As(err, &api) || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), w.URL) {
+					t.Errorf("%s of %s: Run returned %v, want a ConfigError that says %q and names the queue", test.code, test.operation, err, test.says)
+				}
+			default:
+				t.Errorf("%s of %s did not end Run", test.code, test.operation)
+			}
+			if s := w.p.Status(); s.State != "stopped" {
+				t.Errorf("%s of %s: the poller is %s", test.code, test.operation, s.State)
+			}
+			if err := w.p.Shutdown(context.Background()); err != nil {
+				t.Errorf("Shutdown: %v", err)
+			}
+		})
+	}
+}
+
+// Expired credentials may be renewed: that is no mistake in the configuration.
+func TestRule24ExpiredCredentialsAtTheStart(t *testing.T) {
+	inWorld(t, false, ok, nil, func(w *world) {
+		var valid atomic.Bool
+		w.Fault = func(_ string, r *http.Request) (*http.Response, error) {
+			if valid.Load() {
+				return nil, nil
+			}
+			return testqueue.Answer(r, 403, "ExpiredToken", "")
+		}
+		w.start()
+		w.after(time.Minute)
+		if got := w.warningsWith("clock is wrong"); len(got) != 1 {
+			t.Errorf("warned of %q", w.warnings)
+		}
+		valid.Store(true)
+		w.Send("a")
+		w.after(20 * time.Second)
+		w.wantHandled("a")
+		w.stop()
+	})
+}
+
+// Without permission to ask for the queue's attributes, its URL says enough.
+func TestRule24NoPermissionForTheAttributes(t *testing.T) {
+	denied := func(operation string, r *http.Request) (*http.Response, error) {
+		if operation == "GetQueueAttributes" {
+			return testqueue.Answer(r, 403, "AccessDenied", "")
+		}
+		return nil, nil
+	}
+	var arn, region string
+	h := func(_ context.Context, r batch.Record) error { arn, region = r.QueueARN, r.Region; return nil }
+	for _, fifo := range []bool{false, true} {
+		for _, c := range []longpoll.Config{{}, {NoHeartbeat: true, Visibility: time.Minute}} {
+			inWorld(t, fifo, h, func(cfg *longpoll.Config) { cfg.NoHeartbeat, cfg.Visibility = c.NoHeartbeat, c.Visibility }, func(w *world) {
+				w.Fault = denied
+				w.Send("g:1")
+				w.start()
+				w.after(time.Second)
+				if arn != w.ARN || region != "eu-west-1" || w.deleted() != 1 {
+					t.Errorf("a record of %q in %q, want %q; %d deleted", arn, region, w.ARN, w.deleted())
+				}
+			})
+		}
+	}
+	inWorld(t, false, h, func(cfg *longpoll.Config) { cfg.NoHeartbeat = true }, func(w *world) {
+		w.Fault = denied
+		var c *longpoll.ConfigError
+		if err := w.p.Run(context.Background()); !errors.As(err, &c) || !strings.Contains(err.Error(), "sqs:GetQueueAttributes") {
+			t.Errorf("Run returned %v, want a ConfigError: without heartbeats the visibility timeout must be known", err)
+		}
+	})
+}
+
+func TestRule24TheQueueByName(t *testing.T) {
+	inWorld(t, true, ok, func(c *longpoll.Config) { c.Queue = "orders.fifo" }, func(w *world) {
+		w.Send("g:1")
+		w.start()
+		w.after(time.Second)
+		w.wantHandled("g:1")
+		w.stop()
+	})
+	for _, name := range []string{"nothing", "https://example.com"} {
+		inWorld(t, false, ok, func(c *longpoll.Config) { c.Queue = name }, func(w *world) {
+			var c *longpoll.ConfigError
+			if err := w.p.Run(context.Background()); !errors.As(err, &c) || c.Queue != name {
+				t.Errorf("Run of %q returned %v, want a ConfigError", name, err)
+			}
+		})
+	}
+	inWorld(t, false, ok, func(c *longpoll.Config) { c.Queue = "orders" }, func(w *world) {
+		w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
+			if operation == "GetQueueUrl" {
+				return testqueue.Answer(r, 200, "", "{}")
+			}
+			return nil, nil
+		}
+		w.start()
+		w.after(time.Minute)
+		w.stop() // no panic
+	})
+}
+
+// The queue's own visibility timeout may be too short to do without heartbeats.
+func TestRule24TooShortAVisibility(t *testing.T) {
+	inWorld(t, false, ok, func(c *longpoll.Config) { c.NoHeartbeat = true }, func(w *world) {
+		_, err := w.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{
+			QueueUrl: &w.URL, Attributes: map[string]string{"VisibilityTimeout": "2"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c *longpoll.ConfigError
+		if err := w.p.Run(context.Background()); !errors.As(err, &c) || !strings.Contains(err.Error(), "SQSBATCH_VISIBILITY") || !strings.Contains(err.Error(), "2s") {
+			t.Errorf("Run returned %v, want a ConfigError that names the timeout", err)
+		}
+	})
+}
+
+// What needs more time than the visibility leaves could never be started.
+func TestRule24AMinimumAboveTheVisibility(t *testing.T) {
+	inWorld(t, false, ok, func(c *longpoll.Config) {
+		c.NoHeartbeat, c.Visibility, c.Engine.MinRemaining = true, 10*time.Second, 10*time.Second
+	}, func(w *world) {
+		w.Send("a")
+		w.start()
+		w.after(time.Minute)
+		if n := len(w.Events(sqs.Received)); n > 2 {
+			t.Errorf("the record was received %d times in a minute and never started", n)
+		}
+		select {
+		case err := <-w.err:
+			var c *longpoll.ConfigError
+			if !errors.As(err, &c) || !strings.Contains(err.Error(), "MinRemaining") {
+				t.Errorf("Run returned %v, want a ConfigError that names MinRemaining", err)
+			}
+		default:
+			t.Error("Run goes on, want a ConfigError")
+		}
+	})
+}
