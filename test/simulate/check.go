@@ -44,8 +44,27 @@ const (
 	Prompt Invariant = "the response does not wait for nothing"
 )
 
-// Invariants are all of them.
-var Invariants = []Invariant{Kept, Earned, Final, Ordered, Punctual, Counted, Bounded, Frugal, Drained, Once, Spaced, Told, Prompt}
+// Of the long-poll mode alone.
+const (
+	// Hidden: while a message is handled, no other receiver is given it.
+	Hidden Invariant = "what is handled is hidden from others"
+	// Roomy: no more is handled, or held, than the configuration allows.
+	Roomy Invariant = "there is a slot or a place for all that is held"
+	// Freed: after a stop everything that is not done can be received.
+	Freed Invariant = "nothing is stranded after a stop"
+	// Swift: a stop takes no longer than it may, and does not wait for nothing.
+	Swift Invariant = "a stop ends in time"
+	// Quiet: while a process is paused it starts nothing and holds nothing.
+	Quiet Invariant = "a pause holds no messages"
+	// Limited: no handler is given more than its timeout.
+	Limited Invariant = "handlers have their deadline"
+)
+
+// Invariants are all of them, by mode.
+var (
+	Invariants     = []Invariant{Kept, Earned, Final, Ordered, Punctual, Counted, Bounded, Frugal, Drained, Once, Spaced, Told, Prompt}
+	PollInvariants = []Invariant{Kept, Earned, Final, Ordered, Counted, Bounded, Frugal, Drained, Once, Spaced, Told, Hidden, Roomy, Freed, Swift, Quiet, Limited}
+)
 
 // Violation is a moment of a history that breaks an invariant.
 type Violation struct {
@@ -57,10 +76,17 @@ type Violation struct {
 // Check returns what is wrong with a history, the first of each invariant first.
 func Check(h *History) []Violation {
 	c := newChecker(h)
-	for _, check := range []func(){
+	checks := []func(){
 		c.deletions, c.losses, c.deadLetters, c.repetitions, c.groups, c.responses,
 		c.attempts, c.bounds, c.calls, c.end, c.outcomes, c.spacing, c.waits,
-	} {
+	}
+	if h.Plan.Polls() {
+		checks = []func(){
+			c.deletions, c.losses, c.deadLetters, c.handledTwice, c.pollGroups, c.attempts, c.bounds, c.receives, c.extensions,
+			c.end, c.errs, c.pollOutcomes, c.pollSpacing, c.hidden, c.room, c.freed, c.swift, c.pauses, c.limits,
+		}
+	}
+	for _, check := range checks {
 		check()
 	}
 	slices.SortStableFunc(c.found, func(a, b Violation) int { return a.At.Compare(b.At) })
@@ -91,6 +117,8 @@ type delivery struct {
 	*story
 	received   Event
 	invocation *Invocation // nil: it was not invoked
+	process    *Process    // nil: no process was given it
+	got        Moment      // when it was
 	handlings  []*Handling
 	outcome    *Outcome // nil: the invocation did not get so far
 }
@@ -129,6 +157,20 @@ func newChecker(h *History) *checker {
 		for k := range i.Results {
 			if d := c.deliveries[i.Results[k].Receipt]; d != nil {
 				d.outcome = &i.Results[k]
+			}
+		}
+	}
+	for _, p := range h.Processes {
+		for _, call := range p.Calls {
+			for _, receipt := range call.Got {
+				if d := c.deliveries[receipt]; d != nil {
+					d.process, d.got = p, call.Ended
+				}
+			}
+		}
+		for k := range p.Results {
+			if d := c.deliveries[p.Results[k].Receipt]; d != nil {
+				d.outcome = &p.Results[k]
 			}
 		}
 	}

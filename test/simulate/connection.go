@@ -2,7 +2,9 @@ package simulate
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -10,6 +12,7 @@ import (
 	"path"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // connection is an environment's way to SQS. It notes every call, and dies
@@ -53,11 +56,12 @@ func (c *connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.env.isDead() {
 		return nil, errReset
 	}
-	return c.note(call, response, err)
+	return c.env.rec.note(call, response, err, nil)
 }
 
-// note writes down the answer and returns it unchanged.
-func (c *connection) note(call *Call, response *http.Response, err error) (*http.Response, error) {
+// note writes down the answer and returns it unchanged. ended is why the call
+// was given up, if it was.
+func (r *recorder) note(call *Call, response *http.Response, err, ended error) (*http.Response, error) {
 	var body []byte
 	if err == nil {
 		body, err = io.ReadAll(response.Body)
@@ -67,18 +71,22 @@ func (c *connection) note(call *Call, response *http.Response, err error) (*http
 		Type       string `json:"__type"`
 		Successful []struct{ Id string }
 		Failed     []struct{ Id, Code string }
+		Messages   []struct{ ReceiptHandle string }
 	}
-	c.env.rec.mu.Lock()
-	defer c.env.rec.mu.Unlock()
-	call.Ended = c.env.rec.moment()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	call.Ended = r.moment()
 	if err != nil {
-		call.Err = err.Error()
+		call.Err, call.GivenUp = err.Error(), errors.Is(ended, context.Canceled)
 		return response, err
 	}
 	_ = json.Unmarshal(body, &answer) // an answer that cannot be read names nothing
 	if response.StatusCode != http.StatusOK {
 		call.Err = answer.Type[strings.LastIndexByte(answer.Type, '#')+1:]
 		return response, nil
+	}
+	for _, m := range answer.Messages {
+		call.Got = append(call.Got, m.ReceiptHandle)
 	}
 	for k := range call.Entries {
 		e := &call.Entries[k]
@@ -106,6 +114,8 @@ func readCall(r *http.Request) (*Call, error) {
 	}
 	var asked struct {
 		QueueURL string `json:"QueueUrl"`
+		Wait     int    `json:"WaitTimeSeconds"`
+		Most     int    `json:"MaxNumberOfMessages"`
 		Entries  []struct {
 			ID                string `json:"Id"`
 			ReceiptHandle     string
@@ -117,7 +127,8 @@ func readCall(r *http.Request) (*Call, error) {
 		return nil, err
 	}
 	target := r.Header.Get("X-Amz-Target")
-	call := &Call{Operation: target[strings.IndexByte(target, '.')+1:], Queue: path.Base(asked.QueueURL)}
+	call := &Call{Operation: target[strings.IndexByte(target, '.')+1:], Queue: path.Base(asked.QueueURL),
+		Wait: time.Duration(asked.Wait) * time.Second, Most: asked.Most}
 	for _, e := range asked.Entries {
 		call.Entries = append(call.Entries, Entry{id: e.ID, Receipt: e.ReceiptHandle, Seconds: e.VisibilityTimeout, Body: e.MessageBody})
 	}

@@ -3,7 +3,9 @@ package simulate
 import (
 	"net/http"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
 // driver is what runs the user's handler over the queues' messages. Another
@@ -13,6 +15,8 @@ type driver interface {
 	enable()
 	// disable stops polling, and returns when nothing is under way.
 	disable()
+	// busy tells whether something is under way that the recorder cannot see.
+	busy() bool
 	// close ends everything.
 	close()
 }
@@ -27,4 +31,10 @@ type Mutant struct {
 	Transport func(next http.RoundTripper) http.RoundTripper
 	// Config changes the configuration.
 	Config func(*handler.Config)
+
+	// The same in the long-poll mode: Poll changes the configuration, Handler
+	// wraps what is given to the toolkit, and Poller what it makes of it.
+	Poll    func(*longpoll.Config)
+	Handler func(next batch.Handler) batch.Handler
+	Poller  func(next Poller) Poller
 }

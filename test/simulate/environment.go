@@ -23,6 +23,11 @@ type environment struct {
 	die    sync.Once
 	how    KillKind // set before dead is closed
 	inUse  int      // guarded by the pool
+
+	// Of a process that polls:
+	process *Process
+	ctx     context.Context // ends with it
+	cut     context.CancelFunc
 }
 
 // Invoke is what Lambda calls, LambdaHandler.Invoke for example.
@@ -47,8 +52,21 @@ func (e *environment) kill(how KillKind) {
 					i.Killed, i.How = e.rec.moment(), how
 				}
 			}
+			if e.process != nil {
+				e.process.Killed = e.rec.moment()
+				e.cut()
+			}
 			close(e.dead)
 		})
+	})
+}
+
+// exit ends a process whose Run has returned: what its handlers still do has no
+// effect. The caller holds the recorder's lock.
+func (e *environment) exit() {
+	e.die.Do(func() {
+		e.cut()
+		close(e.dead)
 	})
 }
 

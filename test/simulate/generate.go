@@ -30,6 +30,9 @@ func Generate(seed uint64) Plan {
 			p.Kills = append(p.Kills, g.kill(p))
 		}
 	}
+	if g.oneIn(2) {
+		g.poll(&p)
+	}
 	return p
 }
 

@@ -18,6 +18,8 @@ type History struct {
 	Handlings []*Handling
 	// Invocations of the functions, in the order of their start.
 	Invocations []*Invocation
+	// Processes that polled, in the order of their start.
+	Processes []*Process
 	// Dead are the messages found in the dead-letter queues at the end.
 	Dead []DeadMessage
 	// Struck counts the faults that struck, by kind and operation.
@@ -55,7 +57,8 @@ type Event struct {
 // Handling is one call of the user's handler.
 type Handling struct {
 	Invocation *Invocation
-	Number     int // of the message in the plan
+	Process    *Process // in the long-poll mode, instead of an invocation
+	Number     int      // of the message in the plan
 	MessageID  string
 	Receipt    string
 	Queue      string // name
@@ -63,6 +66,7 @@ type Handling struct {
 	Attempt    int
 	Allowed    time.Time // the context's deadline
 	Started    Moment
+	Canceled   Moment // when its context ended, before it did; in the long-poll mode
 	Ended      Moment
 	End        End
 	Err        error
@@ -129,6 +133,13 @@ type Call struct {
 	Began     Moment
 	Ended     Moment
 	Err       string // "" when it was answered with success
+	GivenUp   bool   // the toolkit ended it, by its context
+
+	// Of ReceiveMessage: what was asked for, and the receipt handles that the
+	// answer had.
+	Wait time.Duration
+	Most int
+	Got  []string
 }
 
 // Entry is one entry of a batch call.

@@ -29,19 +29,35 @@ func (h *hooks) RecordFinished(ctx context.Context, r batch.Result) {
 		case <-h.env.dead:
 		}
 	}
+	if h.env.process != nil {
+		h.noteProcess(func(p *Process) { p.Finished[r.Record.ReceiptHandle]++ })
+		return
+	}
 	h.note(ctx, func(i *Invocation) { i.Finished[r.Record.ReceiptHandle]++ })
 }
 
 func (h *hooks) BatchSettled(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
-	h.note(ctx, func(i *Invocation) {
-		for _, r := range results {
-			i.Results = append(i.Results, Outcome{
-				MessageID: r.Record.MessageID, Receipt: r.Record.ReceiptHandle, Attempt: r.Record.Attempt,
-				Outcome: r.Outcome, FailedAt: r.Started.Add(r.Duration),
-				VisibleIn: r.VisibleIn, VisibilitySet: r.VisibilitySet, DeadLetters: r.DeadLetterQueue,
-			})
+	list := make([]Outcome, len(results))
+	for k, r := range results {
+		list[k] = Outcome{
+			MessageID: r.Record.MessageID, Receipt: r.Record.ReceiptHandle, Attempt: r.Record.Attempt,
+			Outcome: r.Outcome, FailedAt: r.Started.Add(r.Duration),
+			VisibleIn: r.VisibleIn, VisibilitySet: r.VisibilitySet, DeadLetters: r.DeadLetterQueue,
 		}
-	})
+	}
+	if h.env.process != nil {
+		h.noteProcess(func(p *Process) { p.Results = append(p.Results, list...) })
+		return
+	}
+	h.note(ctx, func(i *Invocation) { i.Results = append(i.Results, list...) })
+}
+
+func (h *hooks) noteProcess(f func(*Process)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.env.isDead() {
+		f(h.env.process)
+	}
 }
 
 func (h *hooks) note(ctx context.Context, f func(*Invocation)) {

@@ -20,8 +20,9 @@ func (c *checker) deletions() {
 		switch {
 		case d == nil:
 			c.violated(Earned, e.Moment, "%v was deleted by a handle that no receive gave", m)
+		case c.Plan.Polls() && c.endedBefore(d, Succeeded, e.Moment): // perhaps as an earlier delivery
 		case d.succeeded(e.Moment):
-		case !d.endedAs(ForGood, e.Moment):
+		case !d.endedAs(ForGood, e.Moment) && !(c.Plan.Polls() && c.endedBefore(d, ForGood, e.Moment)):
 			c.violated(Earned, e.Moment, "%v was deleted, but its handler did not succeed", m)
 		case m.function.OnPermanent == "drop":
 		case !c.sentDead(d, e.Moment):
@@ -34,11 +35,20 @@ func (c *checker) deletions() {
 func (c *checker) sentDead(d *delivery, before Moment) bool {
 	for _, e := range c.Events {
 		if (e.Kind == sqs.Sent || e.Kind == sqs.Duplicate) && e.Queue != d.queue.Name && e.Body == d.sent.Body &&
-			e.Before(before) && d.invocation != nil && d.invocation.Began.Before(e.Moment) {
+			e.Before(before) && d.given().Before(e.Moment) {
 			return true
 		}
 	}
 	return false
+}
+
+// given is when the toolkit was given a delivery. (In the long-poll mode an
+// earlier one may have been settled by its receipt handle.)
+func (d *delivery) given() Moment {
+	if d.invocation != nil {
+		return d.invocation.Began
+	}
+	return d.sent.Moment
 }
 
 // losses: Kept. What was deleted is the business of Earned.

@@ -14,8 +14,8 @@ const maxVisibility = 43_200 * time.Second
 
 // bounds: Bounded.
 func (c *checker) bounds() {
-	for _, i := range c.Invocations {
-		for _, call := range i.Calls {
+	for _, calls := range c.allCalls() {
+		for _, call := range calls {
 			if call.Operation != "ChangeMessageVisibilityBatch" {
 				continue
 			}
@@ -37,6 +37,17 @@ func (c *checker) bounds() {
 			}
 		}
 	}
+}
+
+// allCalls are the calls of every invocation and process.
+func (c *checker) allCalls() (list [][]*Call) {
+	for _, i := range c.Invocations {
+		list = append(list, i.Calls)
+	}
+	for _, p := range c.Processes {
+		list = append(list, p.Calls)
+	}
+	return list
 }
 
 // spacing: Spaced and Told.

@@ -143,6 +143,8 @@ func (d *onLambda) disable() {
 	d.polling.Wait()
 }
 
+func (d *onLambda) busy() bool { return false }
+
 func (d *onLambda) close() {
 	for _, fn := range d.deployed {
 		_ = fn.Close() // it never fails

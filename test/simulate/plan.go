@@ -17,6 +17,9 @@ type Plan struct {
 	Messages  []Message
 	Faults    []sqs.Fault
 	Kills     []Kill
+	// Replicas are what polls the queues in the long-poll mode. Without any,
+	// event source mappings invoke the functions.
+	Replicas []Replica
 	// Heal is when the faults end and every handler succeeds from then on.
 	Heal time.Duration
 }
@@ -168,6 +171,14 @@ func (p Plan) String() string {
 	}
 	for _, k := range p.Kills {
 		fmt.Fprintf(&b, "kill      %v\n", k)
+	}
+	for i, r := range p.Replicas {
+		lives := r.Lives
+		r.Lives = nil
+		fmt.Fprintf(&b, "replica   %d: %s\n", i, fields(r))
+		for _, l := range lives {
+			fmt.Fprintf(&b, "  process %v\n", l)
+		}
 	}
 	fmt.Fprintf(&b, "heal      at %v\n", p.Heal)
 	return b.String()

@@ -72,7 +72,7 @@ func TestExplain(t *testing.T) {
 				t.Errorf("%q is missing in\n%s", want, text)
 			}
 		}
-		if n := strings.Count(text, "\n"); n > lines+20 {
+		if n := strings.Count(text, "\n"); n > *lines+20 {
 			t.Errorf("%d lines:\n%s", n, text)
 		}
 		return

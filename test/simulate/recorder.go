@@ -21,6 +21,7 @@ type recorder struct {
 	places  map[string]place       // of messages in source queues, by id
 	sources map[string]bool        // names of the source queues
 	latest  time.Time              // when something last happened
+	given   int                    // messages that were received, unless by Lambda
 	closed  bool                   // nothing more is noted
 }
 
@@ -69,6 +70,9 @@ func (r *recorder) observe(e sqs.Event) {
 	r.h.Events = append(r.h.Events, Event{e, r.moment()})
 	if !r.sources[e.Queue] {
 		return
+	}
+	if e.Kind == sqs.Received && r.h.Plan.Polls() {
+		r.given++
 	}
 	switch e.Kind {
 	case sqs.Sent, sqs.Received, sqs.Visibility:
@@ -137,10 +141,12 @@ func (r *recorder) quietUntil(settled time.Duration) (next time.Time, ok bool) {
 	return next, true
 }
 
-func (r *recorder) invocations() int {
+// steps is how far the history has come: the invocations, or what processes
+// were given to handle.
+func (r *recorder) steps() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.h.Invocations)
+	return len(r.h.Invocations) + r.given
 }
 
 // gets tells whether a queue was ever given a message.

@@ -40,10 +40,16 @@ func Run(p Plan, mutant Mutant) (*History, error) {
 	if err := w.createQueues(); err != nil {
 		return nil, err
 	}
-	if err := w.server.Inject(p.Faults...); err != nil {
+	err := w.server.Inject(p.Faults...)
+	if err != nil {
 		return nil, err
 	}
-	d, err := newOnLambda(w, mutant)
+	var d driver
+	if p.Polls() {
+		d, err = newOnPoll(w, mutant)
+	} else {
+		d, err = newOnLambda(w, mutant)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -106,13 +112,13 @@ func (w *world) live(d driver) {
 		if !w.healed.Load() && !time.Now().Before(heal) {
 			w.healed.Store(true)
 			w.server.ClearFaults()
-			w.tooMany = w.rec.invocations() + 100 + 20*len(w.plan.Messages)
+			w.tooMany = w.rec.steps() + 100 + 20*len(w.plan.Messages)
 			w.rec.locked(func() { w.rec.h.Healed = w.rec.moment() })
 		}
 		switch {
 		case w.sent.Load() && w.rec.over():
 			return
-		case time.Since(heal) > enough || w.rec.invocations() > w.tooMany:
+		case time.Since(heal) > enough || w.rec.steps() > w.tooMany:
 			w.rec.h.Stuck = true
 			return
 		}
@@ -122,7 +128,7 @@ func (w *world) live(d driver) {
 		if !w.healed.Load() && heal.Before(next) {
 			next = heal
 		}
-		if quiet && w.sent.Load() && time.Until(next) > longWait {
+		if quiet && !d.busy() && w.sent.Load() && time.Until(next) > longWait {
 			d.disable()
 			time.Sleep(time.Until(next))
 			d.enable()

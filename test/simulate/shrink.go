@@ -24,6 +24,7 @@ func Shrink(p Plan, budget int, fails func(Plan) bool) Plan {
 		s.without(len(p.Faults), func(p *Plan) int { return len(p.Faults) }, func(p *Plan, from, to int) {
 			p.Faults = slices.Delete(p.Faults, from, to)
 		})
+		s.replicas()
 		s.queues()
 		s.acts()
 		s.simpler()
@@ -46,7 +47,7 @@ func (s *shrinker) try(change func(*Plan)) bool {
 	s.budget--
 	p := s.plan.clone()
 	change(&p)
-	if reflect.DeepEqual(p, s.plan) || !p.sound() || !s.fails(p) {
+	if reflect.DeepEqual(p, s.plan) || p.Polls() != s.plan.Polls() || !p.sound() || !s.fails(p) {
 		return false
 	}
 	s.plan = p
@@ -79,7 +80,29 @@ func (s *shrinker) queues() {
 					p.Messages[i].Queue--
 				}
 			}
+			p.Replicas = slices.DeleteFunc(p.Replicas, func(r Replica) bool { return r.Queue == q })
+			for i := range p.Replicas {
+				if p.Replicas[i].Queue > q {
+					p.Replicas[i].Queue--
+				}
+			}
 		})
+	}
+}
+
+// replicas leaves out replicas, processes and pauses, and makes the rest simpler.
+func (s *shrinker) replicas() {
+	s.without(len(s.plan.Replicas), func(p *Plan) int { return len(p.Replicas) }, func(p *Plan, from, to int) {
+		p.Replicas = slices.Delete(p.Replicas, from, to)
+	})
+	for i := range s.plan.Replicas {
+		s.without(len(s.plan.Replicas[i].Lives), func(p *Plan) int { return len(p.Replicas[i].Lives) }, func(p *Plan, from, to int) {
+			p.Replicas[i].Lives = slices.Delete(p.Replicas[i].Lives, from, to)
+		})
+		for l := range s.plan.Replicas[i].Lives {
+			s.zero(func(p *Plan) any { return &p.Replicas[i].Lives[l] }, "Lasts", "How")
+		}
+		s.zero(func(p *Plan) any { return &p.Replicas[i] }, "Queue", "Lives")
 	}
 }
 
@@ -109,13 +132,17 @@ func (s *shrinker) acts() {
 func (s *shrinker) simpler() {
 	for i := range s.plan.Functions {
 		s.zero(func(p *Plan) any { return &p.Functions[i] }, "Timeout", "Environments", "PerEnvironment", "DeleteSucceeded")
-		s.try(func(p *Plan) { p.Functions[i].PerEnvironment = 1 })
-		s.try(func(p *Plan) { p.Functions[i].Environments = 1 })
+		if !s.plan.Polls() {
+			s.try(func(p *Plan) { p.Functions[i].PerEnvironment = 1 })
+			s.try(func(p *Plan) { p.Functions[i].Environments = 1 })
+		}
 	}
 	for i := range s.plan.Queues {
 		s.try(func(p *Plan) { p.Queues[i].MaxReceive, p.Queues[i].DeadLetters = 0, "" })
 		s.zero(func(p *Plan) any { return &p.Queues[i] }, "Name", "Visibility", "Function", "Report", "BatchSize", "Window")
-		s.try(func(p *Plan) { p.Queues[i].BatchSize, p.Queues[i].Window = 10, 0 })
+		if !s.plan.Polls() {
+			s.try(func(p *Plan) { p.Queues[i].BatchSize, p.Queues[i].Window = 10, 0 })
+		}
 	}
 	for i := range s.plan.Faults {
 		s.try(func(p *Plan) {
@@ -152,12 +179,21 @@ func (p *Plan) sound() bool {
 			return false
 		}
 	}
+	for i := range p.Queues { // each has someone to take its messages
+		if p.Polls() && !slices.ContainsFunc(p.Replicas, func(r Replica) bool { return r.Queue == i }) {
+			return false
+		}
+	}
 	return len(p.Messages) > 0
 }
 
 func (p Plan) clone() Plan {
 	p.Queues, p.Functions = slices.Clone(p.Queues), slices.Clone(p.Functions)
 	p.Messages, p.Faults, p.Kills = slices.Clone(p.Messages), slices.Clone(p.Faults), slices.Clone(p.Kills)
+	p.Replicas = slices.Clone(p.Replicas)
+	for i := range p.Replicas {
+		p.Replicas[i].Lives = slices.Clone(p.Replicas[i].Lives)
+	}
 	for i := range p.Messages {
 		p.Messages[i].Acts = slices.Clone(p.Messages[i].Acts)
 	}

@@ -14,7 +14,10 @@ import (
 var (
 	seed      = flag.Uint64("seed", 1, "the seed of the first history; each has the next")
 	histories = flag.Int("histories", 200, "how many histories")
+	lines     = flag.Int("lines", 60, "how many lines to print of a history that goes wrong: the last ones")
 	shrink    = flag.Bool("shrink", true, "make a plan that goes wrong smaller")
+	mode      = flag.String("mode", "", "lambda or poll: only the histories of that mode")
+	goOn      = flag.Bool("all", false, "go on after a history that goes wrong")
 	workers   = flag.Int("workers", 2, "how many at a time")
 )
 
@@ -36,8 +39,11 @@ func TestSimulate(t *testing.T) {
 		for k := range *workers {
 			t.Run(fmt.Sprint("worker", k), func(t *testing.T) {
 				t.Parallel()
-				for n := k; n < *histories && !t.Failed(); n += *workers {
+				for n := k; n < *histories && (*goOn || !t.Failed()); n += *workers {
 					h := simulate(t, *seed+uint64(n))
+					if h == nil {
+						continue
+					}
 					mu.Lock()
 					coverage.Add(h)
 					mu.Unlock()
@@ -54,6 +60,9 @@ func TestSimulate(t *testing.T) {
 // simulate carries out the plan of a seed, and reports what went wrong.
 func simulate(t *testing.T, seed uint64) *History {
 	p := Generate(seed)
+	if *mode != "" && (*mode == "poll") != p.Polls() {
+		return nil
+	}
 	h, err := RunInBubble(t, p, Mutant{})
 	if err != nil {
 		t.Fatalf("seed %d: the plan cannot be carried out: %v\n%v", seed, err, p)
@@ -69,8 +78,6 @@ const (
 	// as good, and shrinkTries how many smaller plans are tried.
 	shrinkRuns  = 3
 	shrinkTries = 300
-	// lines of a history are what fits on a screen or two.
-	lines = 60
 )
 
 // explain shrinks a plan that went wrong, and tells what is left.
@@ -96,7 +103,7 @@ func explain(t *testing.T, h *History, v Violation, mutant Mutant) string {
 	})
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d, %s: %s (at %s)\n\n", smaller.Seed, v.Invariant, v.Text, since(h.Began, v.At))
-	fmt.Fprintf(&b, "The smallest plan that was found:\n%v\nWhat happened:\n%s\n", smaller, h.Timeline(lines))
+	fmt.Fprintf(&b, "The smallest plan that was found:\n%v\nWhat happened:\n%s\n", smaller, h.Timeline(*lines))
 	fmt.Fprintf(&b, "Again: make simulate SEED=%d HISTORIES=1\n", smaller.Seed)
 	return b.String()
 }

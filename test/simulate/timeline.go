@@ -24,9 +24,13 @@ func (h *History) Timeline(most int) string {
 			text = ": " + g.text()
 		}
 		t.add(g.Ended, "  handler   message %d %s%s", g.Number, g.End, text)
+		t.add(g.Canceled, "  handler   message %d: its context ends", g.Number)
 	}
 	for _, i := range h.Invocations {
 		t.invocation(i)
+	}
+	for _, p := range h.Processes {
+		t.process(p)
 	}
 	t.add(h.Healed, "healed      faults end, handlers succeed")
 	slices.SortStableFunc(t.lines, func(a, b line) int { return cmp.Compare(a.Seq, b.Seq) })
@@ -114,7 +118,23 @@ func (t *timeline) invocation(i *Invocation) {
 		ended = "all its messages are left: " + why
 	}
 	t.add(i.Ended, "invocation  %d is over, %s", i.Number, ended)
-	for _, call := range i.Calls {
+	t.calls(i.Calls)
+}
+
+func (t *timeline) process(p *Process) {
+	t.add(p.Began, "process     %d of replica %d begins, %s", p.Number, p.Replica, p.Queue)
+	t.add(p.Stopping, "process     %d is told to stop: %s", p.Number, p.How)
+	t.add(p.Killed, "process     %d dies", p.Number)
+	t.add(p.Returned, "process     %d has stopped: %v", p.Number, p.Err)
+	for _, pause := range p.Paused {
+		t.add(pause.From, "process     %d is paused", p.Number)
+		t.add(pause.Until, "process     %d is resumed", p.Number)
+	}
+	t.calls(p.Calls)
+}
+
+func (t *timeline) calls(list []*Call) {
+	for _, call := range list {
 		var entries []string
 		for _, e := range call.Entries {
 			entry := t.name(e)
@@ -128,6 +148,10 @@ func (t *timeline) invocation(i *Invocation) {
 				entry += " no result"
 			}
 			entries = append(entries, entry)
+		}
+		if call.Operation == "ReceiveMessage" {
+			entries = []string{fmt.Sprintf("%d in %v", call.Most, call.Wait)}
+			t.add(call.Ended, "  answer    ReceiveMessage: %d messages", len(call.Got))
 		}
 		t.add(call.Began, "  calls     %s of %s (%s)", call.Operation, call.Queue, strings.Join(entries, ", "))
 		if call.Err != "" {

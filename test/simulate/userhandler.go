@@ -42,6 +42,9 @@ func (u *user) watch(next batch.Handler) batch.Handler {
 		if h == nil {
 			return errDead
 		}
+		if h.Process != nil {
+			defer context.AfterFunc(ctx, func() { u.canceled(h) })()
+		}
 		end := Exited
 		defer func() {
 			v := recover()
@@ -66,13 +69,18 @@ func (u *user) start(ctx context.Context, r batch.Record) *Handling {
 	if !known {
 		number = -1
 	}
-	i := u.byID[requestID(ctx)]
-	if i == nil || u.env.isDead() {
+	i, p := u.byID[requestID(ctx)], u.env.process
+	if i == nil && p == nil || u.env.isDead() {
 		return nil
 	}
 	h := &Handling{
-		Invocation: i, Number: number, MessageID: r.MessageID, Receipt: r.ReceiptHandle,
-		Queue: i.Queue, Group: r.GroupID, Attempt: r.Attempt, Started: u.moment(),
+		Invocation: i, Process: p, Number: number, MessageID: r.MessageID, Receipt: r.ReceiptHandle,
+		Group: r.GroupID, Attempt: r.Attempt, Started: u.moment(),
+	}
+	if i != nil {
+		h.Queue = i.Queue
+	} else {
+		h.Queue = p.Queue
 	}
 	h.Allowed, _ = ctx.Deadline()
 	u.h.Handlings = append(u.h.Handlings, h)
@@ -84,6 +92,14 @@ func (u *user) finish(h *Handling, end End, err error) {
 	defer u.mu.Unlock()
 	if !u.env.isDead() {
 		h.Ended, h.End, h.Err = u.moment(), end, err
+	}
+}
+
+func (u *user) canceled(h *Handling) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.env.isDead() && !h.Ended.Came() {
+		h.Canceled = u.moment()
 	}
 }
 

@@ -1,0 +1,167 @@
+package simulate
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// span is a time in which something is held.
+type span struct{ from, to time.Time }
+
+// most is how many spans there are at one time, and when. One that ends and
+// one that begins at the same time are not together.
+func most(list []span) (n int, at time.Time) {
+	type edge struct {
+		at   time.Time
+		step int
+	}
+	var edges []edge
+	for _, s := range list {
+		if s.from.Before(s.to) {
+			edges = append(edges, edge{s.from, 1}, edge{s.to, -1})
+		}
+	}
+	slices.SortFunc(edges, func(a, b edge) int {
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.step, b.step))
+	})
+	now := 0
+	for _, e := range edges {
+		if now += e.step; now > n {
+			n, at = now, e.at
+		}
+	}
+	return n, at
+}
+
+// room: Roomy.
+func (c *checker) room() {
+	for _, p := range c.Processes {
+		var handled, held []span
+		for _, h := range c.Handlings {
+			if h.Process == p {
+				handled = append(handled, span{h.Started.At, h.overIn().At})
+			}
+		}
+		if n, at := most(handled); n > p.Limits.Concurrency {
+			c.violated(Roomy, Moment{At: at}, "process %d handles %d at a time, its Concurrency is %d", p.Number, n, p.Limits.Concurrency)
+		}
+		if !p.clean("ChangeMessageVisibilityBatch") {
+			continue // a release may take as long as it likes
+		}
+		for _, d := range c.deliveries {
+			if d.process == p && !c.heldBefore(d) {
+				held = append(held, span{d.got.At, c.heldUntil(d)})
+			}
+		}
+		if n, at := most(held); n > p.Limits.Concurrency+p.Limits.Prefetch {
+			c.violated(Roomy, Moment{At: at}, "process %d holds %d, its Concurrency is %d and its Prefetch %d", p.Number, n, p.Limits.Concurrency, p.Limits.Prefetch)
+		}
+	}
+}
+
+// heldBefore tells whether a delivery's message was the process's already, by
+// an earlier delivery: it is not held a second time.
+func (c *checker) heldBefore(d *delivery) bool {
+	for _, before := range c.deliveries {
+		if before.story == d.story && before.process == d.process && before.got.Before(d.got) && len(before.handlings) > 0 &&
+			(!before.handlings[0].Ended.Before(d.got) || before.handlings[0].End == Succeeded) {
+			return true
+		}
+	}
+	return false
+}
+
+// heldUntil is when a delivery needed no slot and no place any more.
+func (c *checker) heldUntil(d *delivery) time.Time {
+	p := d.process
+	end := p.gone().At
+	earlier := func(m Moment) {
+		if m.Came() && !m.At.Before(d.got.At) && m.At.Before(end) {
+			end = m.At
+		}
+	}
+	if len(d.handlings) > 0 {
+		earlier(d.handlings[0].overIn())
+		return end
+	}
+	earlier(p.Stopping)
+	for _, pause := range p.Paused {
+		earlier(pause.From)
+	}
+	for _, call := range p.Calls {
+		if slices.ContainsFunc(call.Entries, func(e Entry) bool { return e.Receipt == d.received.ReceiptHandle && e.Seconds == 0 }) {
+			earlier(call.Began)
+		}
+	}
+	for _, h := range c.Handlings { // the failure that it is skipped for
+		if h.Process == p && d.queue.FIFO() && h.Group == d.plan.Group && h.fails() {
+			earlier(h.overIn())
+		}
+	}
+	for _, e := range c.Events {
+		if e.MessageID == d.id && d.received.Before(e.Moment) && (e.Kind == "returned" || e.Kind == "received") {
+			earlier(e.Moment)
+		}
+	}
+	return end
+}
+
+// limits: Limited.
+func (c *checker) limits() {
+	for _, h := range c.Handlings {
+		l := h.Process.Limits
+		d := c.deliveries[h.Receipt]
+		given := h.Allowed.Sub(h.Started.At)
+		switch {
+		case h.Allowed.IsZero():
+			c.violated(Limited, h.Started, "message %d is handled without a deadline", h.Number)
+		case l.RecordTimeout > 0 && given > l.RecordTimeout:
+			c.violated(Limited, h.Started, "message %d is given %v, the record timeout is %v", h.Number, given, l.RecordTimeout)
+		case d != nil && c.Plan.Replicas[h.Process.Replica].NoHeartbeat && h.Allowed.After(c.hiddenAt(d, h.Started)) && !c.repeats(d.queue):
+			c.violated(Limited, h.Started, "message %d is given %v, longer than it is hidden", h.Number, given)
+		}
+	}
+}
+
+// swift: Swift.
+func (c *checker) swift() {
+	for _, p := range c.Processes {
+		f := c.function(p)
+		if !p.Stopping.Came() || f.SlowHook > 0 {
+			continue
+		}
+		limit := p.Limits.DrainLimit
+		switch p.How {
+		case Hurried:
+			limit = min(limit, p.Patience)
+		case Dies:
+			limit = 0
+		}
+		limit += 5*time.Second + p.Limits.Grace + 200*time.Millisecond
+		if !p.Returned.Came() || p.Returned.At.Sub(p.Stopping.At) > limit {
+			c.violated(Swift, p.Stopping, "process %d was told to stop and took %v, more than %v", p.Number, p.Returned.At.Sub(p.Stopping.At), limit)
+			continue
+		}
+		last := p.Stopping.At
+		for _, h := range c.Handlings {
+			if over := h.overAfter(p.Limits.Grace).At; h.Process == p && over.After(last) && !over.After(p.Returned.At) {
+				last = over
+			}
+		}
+		if p.How != Dies && p.instant() && p.Returned.At.Sub(last) > 300*time.Millisecond {
+			c.violated(Swift, p.Returned, "process %d stopped %v after its last handler was over", p.Number, p.Returned.At.Sub(last))
+		}
+	}
+}
+
+// instant tells whether every call was answered at once, receives aside.
+func (p *Process) instant() bool {
+	return p.clean() && !slices.ContainsFunc(p.Calls, func(c *Call) bool {
+		return c.Operation != "ReceiveMessage" && c.Ended.At.After(c.Began.At)
+	})
+}
+
+func (c *checker) function(p *Process) Function {
+	return c.Plan.Functions[c.Plan.Queues[c.Plan.Replicas[p.Replica].Queue].Function]
+}

@@ -1,0 +1,194 @@
+package simulate
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// endedBefore tells whether a handler of the delivery's message ended in a way
+// before a moment.
+func (c *checker) endedBefore(d *delivery, end End, before Moment) bool {
+	return slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
+		return h.MessageID == d.id && h.End == end && h.Ended.Before(before)
+	})
+}
+
+// counts tells whether a handling is a success for its process: it returned nil
+// before its context ended.
+func (h *Handling) counts() bool { return h.End == Succeeded && !h.Canceled.Came() }
+
+// repeats tells whether the plan has SQS deliver messages of a queue twice.
+func (c *checker) repeats(q Queue) bool {
+	return !q.FIFO() && slices.ContainsFunc(c.Plan.Faults, func(f sqs.Fault) bool {
+		return f.Kind == sqs.DuplicateDelivery && (f.Queue == "" || f.Queue == q.Name)
+	})
+}
+
+// handledTwice: Final.
+func (c *checker) handledTwice() {
+	for _, h := range c.Handlings {
+		if !h.counts() {
+			continue
+		}
+		for _, again := range c.Handlings {
+			if again.MessageID == h.MessageID && h.Ended.Before(again.Started) && !c.mayRepeat(h, again) {
+				c.violated(Final, again.Started, "message %d is handled by process %d, after it succeeded in process %d",
+					h.Number, again.Process.Number, h.Process.Number)
+			}
+		}
+	}
+}
+
+// mayRepeat tells whether something explains that a success was handled again:
+// its process died or was not answered before it could delete the message.
+// In the same process nothing does.
+func (c *checker) mayRepeat(success, again *Handling) bool {
+	p := success.Process
+	if again.Process == p {
+		return false
+	}
+	m := c.messages[success.MessageID]
+	return p.Killed.Came() || m == nil || c.repeats(m.queue) || !p.clean("DeleteMessageBatch") || !p.clean("ChangeMessageVisibilityBatch") ||
+		m.function.SlowHook > 0
+}
+
+// pollGroups: Ordered.
+func (c *checker) pollGroups() {
+	type group struct{ queue, id string }
+	members := map[group][]*story{}
+	for _, m := range c.ordered {
+		if m.queue.FIFO() {
+			g := group{m.queue.Name, m.sent.MessageGroupID}
+			members[g] = append(members[g], m)
+		}
+	}
+	type place struct {
+		group
+		process *Process
+	}
+	running := map[place]*Handling{} // the latest of each group in a process
+	for _, h := range c.Handlings {
+		m := c.messages[h.MessageID]
+		if m == nil || !m.queue.FIFO() {
+			continue
+		}
+		g := group{m.queue.Name, m.sent.MessageGroupID}
+		slices.SortFunc(members[g], func(a, b *story) int { return cmp.Compare(a.sent.SequenceNumber, b.sent.SequenceNumber) })
+		for _, earlier := range members[g] {
+			if earlier == m {
+				break
+			}
+			if !earlier.gone.Before(h.Started) && !c.doneIn(h.Process, earlier, h.Started) {
+				c.violated(Ordered, h.Started, "%v of group %s is handled before %v, which was sent before it and is not done", m, h.Group, earlier)
+			}
+		}
+		at := place{g, h.Process}
+		if before := running[at]; before != nil && before.overIn().At.After(h.Started.At) {
+			c.violated(Ordered, h.Started, "%v of group %s is handled while message %d still is", m, h.Group, before.Number)
+		}
+		running[at] = h
+	}
+}
+
+// doneIn tells whether a process had only to delete a message at a moment.
+func (c *checker) doneIn(p *Process, m *story, before Moment) bool {
+	return slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
+		if h.MessageID != m.id || h.Process != p || !h.Ended.Before(before) {
+			return false
+		}
+		d := c.deliveries[h.Receipt]
+		return h.End == Succeeded || h.End == ForGood && d != nil && (m.function.OnPermanent == "drop" || c.sentDead(d, before))
+	})
+}
+
+// hidden: Hidden.
+func (c *checker) hidden() {
+	for _, h := range c.Handlings {
+		d := c.deliveries[h.Receipt]
+		if d == nil || c.repeats(d.queue) || !h.Process.clean("ChangeMessageVisibilityBatch") {
+			continue
+		}
+		over := h.overIn()
+		for _, e := range c.Events {
+			shown := e.Kind == sqs.Returned || e.Kind == sqs.Received || e.Kind == sqs.Visibility && e.Visibility == 0
+			if e.MessageID == d.id && shown && h.Started.Before(e.Moment) && e.At.Before(over.At) {
+				c.violated(Hidden, e.Moment, "%v is handled by process %d from %s to %s, and others can receive it",
+					d.story, h.Process.Number, since(c.Began, h.Started.At), since(c.Began, over.At))
+				break
+			}
+		}
+	}
+}
+
+// pollOutcomes: Once.
+func (c *checker) pollOutcomes() {
+	for _, d := range c.deliveries {
+		if len(d.handlings) > 1 {
+			c.violated(Once, d.handlings[1].Started, "one delivery of %v is handled %d times", d.story, len(d.handlings))
+		}
+	}
+	for _, p := range c.Processes {
+		told := map[string]int{}
+		for _, o := range p.Results {
+			if told[o.Receipt]++; told[o.Receipt] > 1 {
+				c.violated(Once, p.gone(), "process %d tells the outcome of a delivery of message %d twice", p.Number, c.number(o.MessageID))
+			}
+			if n := p.Finished[o.Receipt]; n > 1 {
+				c.violated(Once, p.gone(), "RecordFinished was told %d times of one delivery of message %d", n, c.number(o.MessageID))
+			}
+			if h := c.handlingIn(p, o.MessageID); !agrees(o, h) {
+				c.violated(Once, p.gone(), "message %d is %v in process %d, but its handler did not end so", c.number(o.MessageID), o.Outcome, p.Number)
+			}
+		}
+		if p.Killed.Came() || !p.Returned.Came() {
+			continue
+		}
+		for _, h := range c.Handlings {
+			if h.Process == p && !slices.ContainsFunc(p.Results, func(o Outcome) bool { return o.MessageID == h.MessageID }) {
+				c.violated(Once, p.Returned, "process %d handled message %d, and told no outcome", p.Number, h.Number)
+			}
+		}
+	}
+}
+
+func (c *checker) number(id string) int {
+	if m := c.messages[id]; m != nil {
+		return m.plan.Number
+	}
+	return -1
+}
+
+// handlingIn are the handlings of a message by a process.
+func (c *checker) handlingIn(p *Process, id string) (list []*Handling) {
+	for _, h := range c.Handlings {
+		if h.Process == p && h.MessageID == id {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// agrees tells whether an outcome is one that a handling can have had. (A
+// receipt handle does not tell which: a delivery that comes again while the
+// first is handled is settled by the later handle.)
+func agrees(o Outcome, list []*Handling) bool {
+	ended := func(ends ...End) bool {
+		return slices.ContainsFunc(list, func(h *Handling) bool { return slices.Contains(ends, h.End) })
+	}
+	switch o.Outcome {
+	case batch.Succeeded:
+		return ended(Succeeded)
+	case batch.DeadLettered, batch.Dropped:
+		return ended(ForGood)
+	case batch.Retry:
+		return ended(Failed, ForGood, Panicked, Exited)
+	case batch.Abandoned:
+		return len(list) > 0
+	case batch.Skipped, batch.NotStarted:
+		return !slices.ContainsFunc(list, func(h *Handling) bool { return h.Receipt == o.Receipt })
+	}
+	return false
+}

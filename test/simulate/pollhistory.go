@@ -1,0 +1,128 @@
+package simulate
+
+import (
+	"slices"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/longpoll"
+)
+
+// Process is one run of a poller.
+type Process struct {
+	Number  int
+	Replica int
+	Queue   string
+	Limits  Limits
+	Began   Moment
+	// Stopping is when it was told to stop, How in which way, and Patience how
+	// long it may take.
+	Stopping Moment
+	How      Ending
+	Patience time.Duration
+	Killed   Moment
+	Returned Moment // Run
+	Err      error
+	Paused   []*Paused
+
+	Results  []Outcome
+	Finished map[string]int // calls of the RecordFinished hook, by receipt handle
+	Calls    []*Call
+}
+
+// Limits are what a process is configured to keep, defaults included.
+type Limits struct {
+	Concurrency, Prefetch, Abandoned       int
+	Wait, RecordTimeout, Grace, DrainLimit time.Duration
+	Visibility                             time.Duration // 0: the queue's
+	EndGrace                               time.Duration // the grace at the end of the visibility, without heartbeats
+}
+
+// Paused is a time in which a process was paused.
+type Paused struct{ From, Until Moment }
+
+// limits says in the words of the documentation what the configuration means.
+func (p *Process) limits(cfg longpoll.Config, q Queue) {
+	or := func(d, otherwise time.Duration) time.Duration {
+		if d == 0 {
+			return otherwise
+		}
+		return d
+	}
+	l := Limits{
+		Concurrency: cfg.Engine.Concurrency, Prefetch: cfg.Prefetch, Abandoned: cfg.MaxAbandoned,
+		Wait: or(cfg.Wait, 20*time.Second), Grace: or(cfg.Engine.Grace, time.Second), DrainLimit: or(cfg.DrainLimit, 24*time.Second),
+		RecordTimeout: cfg.Engine.RecordTimeout, Visibility: cfg.Visibility,
+	}
+	if l.Concurrency == 0 {
+		l.Concurrency = 10
+	}
+	switch l.Prefetch {
+	case 0:
+		l.Prefetch = max(l.Concurrency, 10)
+	case -1:
+		l.Prefetch = 0
+	}
+	if l.Abandoned == 0 {
+		l.Abandoned = l.Concurrency
+	}
+	if l.EndGrace = l.Grace; cfg.NoHeartbeat {
+		// At the end of the visibility the grace is part of the margin.
+		hidden := or(cfg.Visibility, q.Visibility)
+		l.EndGrace = min(l.Grace, hidden/10/4, 5*time.Second/4)
+	} else {
+		l.RecordTimeout, l.Visibility = or(l.RecordTimeout, 15*time.Minute), or(l.Visibility, time.Minute)
+	}
+	p.Limits = l
+}
+
+// alive tells whether the process runs at a moment.
+func (p *Process) alive(m Moment) bool {
+	return p.Began.Before(m) && !p.Killed.Before(m) && !p.Returned.Before(m)
+}
+
+// gone is when the process was no more.
+func (p *Process) gone() Moment {
+	if p.Killed.Before(p.Returned) {
+		return p.Killed
+	}
+	return p.Returned
+}
+
+// slow is how long a call may take that counts as answered well.
+const slow = 300 * time.Millisecond
+
+// clean tells whether every call of some operations was answered well and soon.
+func (p *Process) clean(operations ...string) bool {
+	return !slices.ContainsFunc(p.Calls, func(c *Call) bool {
+		switch {
+		case len(operations) > 0 && !slices.Contains(operations, c.Operation), c.GivenUp && c.Operation == "ReceiveMessage":
+			return false
+		case c.Operation == "ReceiveMessage":
+			return !c.clean()
+		}
+		return !c.clean() || c.Ended.At.Sub(c.Began.At) > slow
+	})
+}
+
+// overIn is when a handling ended for all that its process knows, at the
+// earliest: it returned, or its context ended and it was given up after its grace.
+func (h *Handling) overIn() Moment { return h.overAfter(h.Process.Limits.EndGrace) }
+
+func (h *Handling) overAfter(grace time.Duration) Moment {
+	first := h.Ended
+	if h.Canceled.Came() {
+		if given := h.Canceled.At.Add(grace); !h.Ended.Came() || given.Before(h.Ended.At) {
+			first = Moment{At: given, Seq: h.Canceled.Seq}
+		}
+	}
+	if gone := h.Process.gone(); !first.Came() || gone.Came() && gone.At.Before(first.At) {
+		first = gone
+	}
+	return first
+}
+
+// fails tells whether its process may count a handling as a failure: it failed,
+// or may have been given up on before it succeeded.
+func (h *Handling) fails() bool {
+	return h.End != Succeeded || h.Canceled.Came() && !h.Ended.At.Before(h.overIn().At)
+}
