@@ -1,0 +1,83 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAsk(t *testing.T) {
+	status := http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/livez" || r.Method != http.MethodGet {
+			t.Errorf("asked for %s %s", r.Method, r.URL.Path)
+		}
+		w.WriteHeader(status)
+	}))
+	defer server.Close()
+	addr := server.Listener.Addr().String()
+	_, port, _ := net.SplitHostPort(addr)
+
+	for _, at := range []string{addr, ":" + port, "0.0.0.0:" + port} {
+		if err := ask(at, timeout); err != nil {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+	status = http.StatusServiceUnavailable
+	if err := ask(addr, timeout); err == nil || !strings.Contains(err.Error(), "503") {
+		t.Errorf("503: %v", err)
+	}
+	status = http.StatusFound
+	if err := ask(addr, timeout); err == nil {
+		t.Error("302 is no 200")
+	}
+	server.Close()
+	if err := ask(addr, timeout); err == nil {
+		t.Error("nobody listens, and it lives")
+	}
+}
+
+func TestAskNamesAnAddressThatIsNone(t *testing.T) {
+	for _, addr := range []string{"", "8080", "localhost"} {
+		if err := ask(addr, timeout); err == nil || !strings.Contains(err.Error(), "SQSBATCH_HEALTH_ADDR") {
+			t.Errorf("%q: %v", addr, err)
+		}
+	}
+}
+
+// A program that hangs takes the connection and does not answer.
+func TestAskGivesUp(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if err := ask(listener.Addr().String(), 50*time.Millisecond); err == nil {
+		t.Error("no answer, and it lives")
+	}
+}
+
+func TestAskTakesNothingButHTTP(t *testing.T) {
+	for _, answer := range []string{"220 mail.example.com 200 ESMTP\r\n", "HTTP/1.1\r\n", "\r\n", "no end"} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if conn, err := listener.Accept(); err == nil {
+				_, _ = conn.Write([]byte(answer))
+				conn.Close()
+			}
+		}()
+		if err := ask(listener.Addr().String(), timeout); err == nil {
+			t.Errorf("%q is taken for an answer", answer)
+		}
+		<-done
+		listener.Close()
+	}
+}
