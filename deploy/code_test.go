@@ -1,0 +1,195 @@
+// Package deploy_test holds what the files of deploy say against what the code
+// does: the stop timeouts, the names of environment variables, permissions.
+// What linters and schemas say of them is test/integration/deploy's.
+package deploy_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sources are the files of a package of this module, without its tests.
+func sources(t *testing.T, dir string) []*ast.File {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []*ast.File
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	if len(files) == 0 {
+		t.Fatalf("no package in %s", dir)
+	}
+	return files
+}
+
+// variables are the environment variables that package handler reads.
+func variables(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for _, file := range sources(t, "handler") {
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			var function string
+			switch f := call.Fun.(type) {
+			case *ast.Ident:
+				function = f.Name
+			case *ast.SelectorExpr:
+				function = f.Sel.Name
+			}
+			if lit, ok := call.Args[0].(*ast.BasicLit); ok && lit.Kind == token.STRING && (function == "set" || function == "Getenv") {
+				name, err := strconv.Unquote(lit.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				names[name] = true
+			}
+			return true
+		})
+	}
+	return names
+}
+
+// constant is a duration that a package has as a constant, n * time.Unit.
+func constant(t *testing.T, dir, name string) time.Duration {
+	t.Helper()
+	units := map[string]time.Duration{"Millisecond": time.Millisecond, "Second": time.Second, "Minute": time.Minute, "Hour": time.Hour}
+	var found time.Duration
+	for _, file := range sources(t, dir) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Names) != 1 || spec.Names[0].Name != name || len(spec.Values) != 1 {
+				return true
+			}
+			found = 1
+			ast.Inspect(spec.Values[0], func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.BasicLit:
+					factor, err := strconv.Atoi(n.Value)
+					if err != nil {
+						t.Fatalf("%s.%s: %v", dir, name, err)
+					}
+					found *= time.Duration(factor)
+				case *ast.SelectorExpr:
+					found *= units[n.Sel.Name]
+					return false
+				case *ast.BinaryExpr:
+					if n.Op != token.MUL {
+						t.Fatalf("%s.%s is no product", dir, name)
+					}
+				}
+				return true
+			})
+			return false
+		})
+	}
+	if found <= 1 {
+		t.Fatalf("%s has no duration %s: where is it now?", dir, name)
+	}
+	return found
+}
+
+// actions are the IAM actions of the operations that a poller calls.
+func actions(t *testing.T) []string {
+	t.Helper()
+	called := map[string]bool{}
+	input := regexp.MustCompile(`^(\w+?)(Batch)?Input$`)
+	for _, dir := range []string{"longpoll", "partialfailure"} {
+		for _, file := range sources(t, dir) {
+			ast.Inspect(file, func(n ast.Node) bool {
+				lit, ok := n.(*ast.CompositeLit)
+				if !ok {
+					return true
+				}
+				if sel, ok := lit.Type.(*ast.SelectorExpr); ok {
+					if pkg, ok := sel.X.(*ast.Ident); ok && pkg.Name == "sqs" {
+						if part := input.FindStringSubmatch(sel.Sel.Name); part != nil {
+							called["sqs:"+part[1]] = true // a batch call takes the permission of the single one
+						}
+					}
+				}
+				return true
+			})
+		}
+	}
+	return slices.Sorted(maps.Keys(called))
+}
+
+// settling is what a stop may take after its drain limit: handlers that ignore
+// their end get a grace, then what is left is settled.
+func settling(t *testing.T) time.Duration {
+	return constant(t, "batch", "defaultGrace") + constant(t, "longpoll", "flushTimeout")
+}
+
+func TestFactsAreFoundInTheCode(t *testing.T) {
+	names := variables(t)
+	for _, name := range []string{"SQSBATCH_CONCURRENCY", "SQSBATCH_QUEUE_URL", "SQSBATCH_DRAIN_LIMIT", "AWS_LAMBDA_LOG_LEVEL"} {
+		if !names[name] {
+			t.Errorf("%s is not among what handler reads: %v", name, names)
+		}
+	}
+	for _, action := range []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:SendMessage"} {
+		if !slices.Contains(actions(t), action) {
+			t.Errorf("%s is not among what is called: %v", action, actions(t))
+		}
+	}
+}
+
+// The second is for the process to end.
+func TestDefaultsFitInto30Seconds(t *testing.T) {
+	if all := constant(t, "longpoll", "defaultDrainLimit") + settling(t); all > 29*time.Second {
+		t.Errorf("a stop takes up to %v by default; Amazon ECS and Kubernetes kill after 30s", all)
+	}
+}
+
+// checkStop holds a drain limit against the time after which the platform kills.
+func checkStop(t *testing.T, where, limit string, kill time.Duration) {
+	t.Helper()
+	d, err := time.ParseDuration(limit)
+	if err != nil {
+		t.Errorf("%s: SQSBATCH_DRAIN_LIMIT: %v", where, err)
+		return
+	}
+	if rest := kill - d - settling(t); rest < time.Second {
+		t.Errorf("%s: drain limit %v + settling %v leaves %v of %v, want 1s at least", where, d, settling(t), rest, kill)
+	} else if rest > 2*time.Second {
+		t.Errorf("%s: drain limit %v + settling %v leaves %v of %v unused", where, d, settling(t), rest, kill)
+	}
+}
+
+// checkVariables holds the names that a deployment sets against what handler reads.
+func checkVariables(t *testing.T, where string, set []string) {
+	t.Helper()
+	read := variables(t)
+	for _, name := range set {
+		if !read[name] {
+			t.Errorf("%s sets %s, which nothing reads", where, name)
+		}
+	}
+	for _, name := range []string{"SQSBATCH_QUEUE_URL", "SQSBATCH_DEAD_LETTER_QUEUE", "SQSBATCH_DRAIN_LIMIT", "SQSBATCH_HEALTH_ADDR"} {
+		if !slices.Contains(set, name) {
+			t.Errorf("%s does not set %s", where, name)
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package deploy_test
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// load reads a CloudFormation template as plain values; !Ref X is {"Ref": X}, and
+// so on.
+func load(t *testing.T, path string) map[string]any {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root yaml.Node
+	if err := yaml.Unmarshal(b, &root); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	template, ok := plain(root.Content[0]).(map[string]any)
+	if !ok {
+		t.Fatalf("%s is no template", path)
+	}
+	return template
+}
+
+func plain(n *yaml.Node) any {
+	var v any
+	switch n.Kind {
+	case yaml.MappingNode:
+		m := map[string]any{}
+		for i := 0; i < len(n.Content); i += 2 {
+			m[n.Content[i].Value] = plain(n.Content[i+1])
+		}
+		v = m
+	case yaml.SequenceNode:
+		list := []any{}
+		for _, item := range n.Content {
+			list = append(list, plain(item))
+		}
+		v = list
+	default:
+		v = n.Value
+	}
+	if tag := n.Tag; strings.HasPrefix(tag, "!") && !strings.HasPrefix(tag, "!!") {
+		return map[string]any{strings.TrimPrefix(tag, "!"): v}
+	}
+	return v
+}
+
+// at goes down a path of names and indices.
+func at(t *testing.T, v any, path ...string) any {
+	t.Helper()
+	for i, name := range path {
+		var next any
+		switch v := v.(type) {
+		case map[string]any:
+			next = v[name]
+		case []any:
+			if n, err := strconv.Atoi(name); err == nil && n < len(v) {
+				next = v[n]
+			}
+		}
+		if next == nil {
+			t.Fatalf("there is no %s", strings.Join(path[:i+1], "."))
+		}
+		v = next
+	}
+	return v
+}
+
+// statements are those of a role's only policy that hold by default, by Sid.
+func statements(t *testing.T, template map[string]any, role string) map[string]map[string]any {
+	t.Helper()
+	policies := at(t, template, "Resources", role, "Properties", "Policies").([]any)
+	if len(policies) != 1 {
+		t.Fatalf("%s has %d policies", role, len(policies))
+	}
+	bySid := map[string]map[string]any{}
+	for _, s := range at(t, policies[0], "PolicyDocument", "Statement").([]any) {
+		statement := s.(map[string]any)
+		if condition, ok := statement["If"]; ok {
+			statement = at(t, condition, "1").(map[string]any)
+		}
+		bySid[statement["Sid"].(string)] = statement
+	}
+	return bySid
+}
+
+// Both roles may do what longpoll and partialfailure call, and nothing else.
+func TestRolesAllowWhatIsCalled(t *testing.T) {
+	// Asked only when a queue is given by its name; both deployments give its URL.
+	elsewhere := []string{"sqs:GetQueueUrl"}
+	for _, c := range []struct{ path, role string }{{"ecs/service.yaml", "TaskRole"}, {"kubernetes/role.yaml", "Role"}} {
+		allowed := statements(t, load(t, c.path), c.role)
+		if len(allowed) != 3 {
+			t.Errorf("%s: statements %v, want Poll, DeadLetter and Encrypted", c.path, allowed)
+		}
+		var got []string
+		for _, a := range at(t, allowed["Poll"], "Action").([]any) {
+			got = append(got, a.(string))
+		}
+		if ref := at(t, allowed["Poll"], "Resource", "Ref"); ref != "QueueArn" {
+			t.Errorf("%s: Poll is allowed on %v", c.path, ref)
+		}
+		if slices.Contains(got, "sqs:SendMessage") {
+			t.Errorf("%s: a consumer may send to its own queue", c.path)
+		}
+		got = append(got, at(t, allowed["DeadLetter"], "Action").(string))
+		if ref := at(t, allowed["DeadLetter"], "Resource", "Ref"); ref != "DeadLetterQueueArn" {
+			t.Errorf("%s: DeadLetter is allowed on %v", c.path, ref)
+		}
+		slices.Sort(got)
+		want := slices.DeleteFunc(actions(t), func(a string) bool { return slices.Contains(elsewhere, a) })
+		if !slices.Equal(got, want) {
+			t.Errorf("%s allows %v, called are %v", c.path, got, want)
+		}
+	}
+}
+
+// The trust policy is text in which CloudFormation puts parameters.
+func TestTrustPolicyIsJSON(t *testing.T) {
+	document := at(t, load(t, "kubernetes/role.yaml"), "Resources", "Role", "Properties", "AssumeRolePolicyDocument", "Sub")
+	keda := at(t, document, "1", "Keda", "If", "1", "Sub").(string)
+	for with, want := range map[string]int{keda: 2, "": 1} {
+		text := strings.NewReplacer("${Keda}", with, "${OidcProvider}", "oidc.eks.eu-west-1.amazonaws.com/id/A1").Replace(at(t, document, "0").(string))
+		var policy struct {
+			Statement []struct{ Effect, Action string }
+		}
+		if err := json.Unmarshal([]byte(text), &policy); err != nil {
+			t.Errorf("%v in %s", err, text)
+		} else if len(policy.Statement) != want {
+			t.Errorf("%d statements, want %d", len(policy.Statement), want)
+		}
+	}
+}
+
+func container(t *testing.T, template map[string]any) map[string]any {
+	t.Helper()
+	containers := at(t, template, "Resources", "TaskDefinition", "Properties", "ContainerDefinitions").([]any)
+	if len(containers) != 1 {
+		t.Fatalf("%d containers", len(containers))
+	}
+	return containers[0].(map[string]any)
+}
+
+func TestServiceDrainsBeforeItIsKilled(t *testing.T) {
+	template := load(t, "ecs/service.yaml")
+	c := container(t, template)
+	if ref := at(t, c, "StopTimeout", "Ref"); ref != "StopTimeout" {
+		t.Errorf("StopTimeout is %v", ref)
+	}
+	choices := at(t, template, "Parameters", "StopTimeout", "AllowedValues").([]any)
+	table := at(t, template, "Mappings", "DrainLimit").(map[string]any)
+	if len(choices) != len(table) {
+		t.Errorf("%d stop timeouts, %d drain limits", len(choices), len(table))
+	}
+	for _, choice := range choices {
+		seconds, err := strconv.Atoi(choice.(string))
+		if err != nil || seconds > 120 {
+			t.Errorf("StopTimeout %v: Fargate takes up to 120", choice)
+		}
+		checkStop(t, "ecs, StopTimeout "+choice.(string), at(t, table, choice.(string), "Of").(string), time.Duration(seconds)*time.Second)
+	}
+	value := at(t, environment(t, c)["SQSBATCH_DRAIN_LIMIT"], "FindInMap").([]any)
+	if at(t, value, "0") != "DrainLimit" || at(t, value, "1", "Ref") != "StopTimeout" {
+		t.Errorf("SQSBATCH_DRAIN_LIMIT is %v", value)
+	}
+	def := at(t, template, "Parameters", "StopTimeout", "Default").(string) + "s"
+	if d, err := time.ParseDuration(def); err != nil || d < constant(t, "longpoll", "defaultDrainLimit")+settling(t) {
+		t.Errorf("StopTimeout is %s by default", def)
+	}
+}
+
+func environment(t *testing.T, container map[string]any) map[string]any {
+	t.Helper()
+	values := map[string]any{}
+	for _, v := range at(t, container, "Environment").([]any) {
+		values[at(t, v, "Name").(string)] = at(t, v, "Value")
+	}
+	return values
+}
+
+func TestServiceSetsWhatIsRead(t *testing.T) {
+	c := container(t, load(t, "ecs/service.yaml"))
+	values := environment(t, c)
+	var names []string
+	for name := range values {
+		names = append(names, name)
+	}
+	checkVariables(t, "ecs", names)
+	if addr, _ := values["SQSBATCH_HEALTH_ADDR"].(string); !strings.HasPrefix(addr, "127.0.0.1:") {
+		t.Errorf("health is served at %s: only the container itself asks for it", addr)
+	}
+	if c["User"] != user+":"+user || c["ReadonlyRootFilesystem"] != "true" {
+		t.Errorf("user %v, read-only %v", c["User"], c["ReadonlyRootFilesystem"])
+	}
+}
+
+// Without a shell in the image the check must be a file that the image has.
+func TestServiceHealthCheckIsInTheImage(t *testing.T) {
+	command := at(t, container(t, load(t, "ecs/service.yaml")), "HealthCheck", "Command").([]any)
+	if len(command) != 2 || command[0] != "CMD" || !strings.Contains(dockerfile(t), "-o /out"+command[1].(string)+" ") {
+		t.Errorf("the health check is %v", command)
+	}
+}
+
+func TestScalingKeepsATask(t *testing.T) {
+	parameters := at(t, load(t, "ecs/service.yaml"), "Parameters")
+	if least := at(t, parameters, "MinTasks", "MinValue"); least != "1" {
+		t.Errorf("MinTasks may be %v: the policy divides by the tasks", least)
+	}
+}
