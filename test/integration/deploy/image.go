@@ -1,0 +1,134 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"debug/elf"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+)
+
+const image = "sqsbatch.example/orders:here"
+
+// checkImage builds the image as the Dockerfile says, looks into it, and runs it.
+func checkImage(ctx context.Context, root, tmp string) (err error) {
+	e, err := startEngine(ctx, filepath.Join(tmp, "engine"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.stop()) }()
+	begin := time.Now()
+	if err := importBase(ctx, e, root, tmp); err != nil {
+		return fmt.Errorf("an image with Go: %w", err)
+	}
+	fmt.Printf("an image with this machine's Go: %.1f s\n", time.Since(begin).Seconds())
+
+	begin = time.Now()
+	if err := run(e.docker(ctx, "build", "--progress=plain", "--network=none", "--build-arg", "GO_IMAGE="+goImage,
+		"--build-arg", "GOPROXY=file:///"+modules, "--tag", image, root)); err != nil {
+		return err
+	}
+	fmt.Printf("docker build: %.1f s\n", time.Since(begin).Seconds())
+	if err := checkConfig(ctx, e); err != nil {
+		return fmt.Errorf("the image: %w", err)
+	}
+	size, err := checkFiles(ctx, e)
+	if err != nil {
+		return fmt.Errorf("the image: %w", err)
+	}
+	fmt.Printf("the image has static programs and certificates, %.1f MB\n", float64(size)/1e6)
+	return checkRuns(ctx, e, root)
+}
+
+func checkConfig(ctx context.Context, e *engine) error {
+	out, err := e.output(ctx, "image", "inspect", image)
+	if err != nil {
+		return err
+	}
+	var all []struct {
+		Config struct {
+			User, StopSignal string
+			Entrypoint, Cmd  []string
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
+		return err
+	}
+	c := all[0].Config
+	if c.User != "65532:65532" || c.StopSignal != "SIGTERM" || !slices.Equal(c.Entrypoint, []string{"/app"}) || len(c.Cmd) > 0 {
+		return fmt.Errorf("is run as %+v", c)
+	}
+	return nil
+}
+
+// checkFiles returns the size of all files in the image.
+func checkFiles(ctx context.Context, e *engine) (int64, error) {
+	id, err := e.output(ctx, "create", "--network=none", image)
+	if err != nil {
+		return 0, err
+	}
+	archive, err := e.docker(ctx, "export", id).Output()
+	if err != nil {
+		return 0, fmt.Errorf("docker export: %w", err)
+	}
+	if _, err := e.output(ctx, "rm", id); err != nil {
+		return 0, err
+	}
+	var names []string
+	var size int64
+	for r := tar.NewReader(bytes.NewReader(archive)); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		// What is empty is where the engine mounts something of its own.
+		if h.Typeflag != tar.TypeReg || h.Size == 0 {
+			continue
+		}
+		names, size = append(names, h.Name), size+h.Size
+		if h.Name == "app" || h.Name == "livez" {
+			if err := checkProgram(r); err != nil {
+				return 0, fmt.Errorf("/%s %w", h.Name, err)
+			}
+		}
+	}
+	slices.Sort(names)
+	if want := []string{"app", "etc/ssl/certs/ca-certificates.crt", "livez"}; !slices.Equal(names, want) {
+		return 0, fmt.Errorf("has %v, want %v", names, want)
+	}
+	return size, nil
+}
+
+func checkProgram(r io.Reader) error {
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	f, err := elf.NewFile(bytes.NewReader(content))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if want := map[string]elf.Machine{"arm64": elf.EM_AARCH64, "amd64": elf.EM_X86_64}[runtime.GOARCH]; f.Machine != want {
+		return fmt.Errorf("is for %v, want %v", f.Machine, want)
+	}
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return errors.New("is dynamically linked: there is nothing to link it with")
+		}
+	}
+	if f.Section(".symtab") != nil || f.Section(".debug_info") != nil {
+		return errors.New("is not stripped")
+	}
+	return nil
+}
