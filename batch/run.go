@@ -169,13 +169,17 @@ func (r *run) close() []Result {
 	r.stopped = true
 	r.tellAbandoned(r.abandonAll())
 	r.awaitHooks()
+	why := errTooLate
+	if r.byCaller {
+		why = errStopped
+	}
 	notStarted := 0
 	for i := range r.results {
 		result := &r.results[i]
 		if result.Outcome == Pending {
 			result.Record = &r.records[i]
 			result.Outcome = NotStarted
-			result.Err = ErrNotStarted
+			result.Err = why
 			notStarted++
 		}
 	}
@@ -197,3 +201,8 @@ func (r *run) warn(notStarted int) {
 			time.Until(r.times.Cutoff).Round(time.Millisecond), max(r.cfg.MinRemaining, minStart))})
 	}
 }
+
+var (
+	errTooLate = fmt.Errorf("%w: too little time left", ErrNotStarted)
+	errStopped = fmt.Errorf("%w: stopped before its turn", ErrNotStarted)
+)

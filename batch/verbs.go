@@ -70,8 +70,9 @@ func IsPermanent(err error) bool {
 
 // Failures of records whose handler did not return an error of its own.
 var (
-	// ErrNotStarted is a record's error when too little time was left to start it.
-	ErrNotStarted = errors.New("not started: too little time left")
+	// ErrNotStarted is wrapped by a record's error when too little time was left
+	// to start it, or its batch was stopped before its turn.
+	ErrNotStarted = errors.New("not started")
 	// ErrSkipped is wrapped by the error of a FIFO record when an earlier one
 	// of its group failed.
 	ErrSkipped = errors.New("skipped")

@@ -25,14 +25,17 @@ func (p *Poller) drain() {
 	p.trouble.stopTimer()
 	back := p.takeWaiting()
 	running := p.runningBatches()
-	p.releaseLater(back)
 	p.retryDue(time.Now().Add(lastRetry)) // all of them: it is now or never
 	p.flush(true)
 	p.mu.Unlock()
-	grace := time.AfterFunc(receiveGrace, p.intake.abandon)
-	defer grace.Stop()
 	for _, r := range running {
 		r.Stop()
+	}
+	if len(back) > 0 { // an open receive could take it again
+		p.endReceives()
+		p.mu.Lock()
+		p.releaseLater(back)
+		p.mu.Unlock()
 	}
 
 	if !p.until(p.nothingRuns, limit.C, p.force) {
@@ -45,10 +48,21 @@ func (p *Poller) drain() {
 	p.settling.by = time.Now().Add(flushTimeout - time.Second)
 	p.flush(true)
 	p.mu.Unlock()
+	p.endReceives()
 	p.until(p.nothingLeft, flushed.C, nil)
 	if left := p.leftovers(); left != "" {
 		p.engine.Hooks().Warn(p.base, batch.Warning{Message: fmt.Sprintf("queue %s: stopped, but %s", p.cfg.Queue, left)})
 	}
+}
+
+// endReceives gives up the receives that are not answered within the grace.
+// While something runs anyway they are left open: SQS may go on with a long poll
+// whose client has left, and what that takes is hidden from everyone.
+func (p *Poller) endReceives() {
+	grace := time.NewTimer(receiveGrace)
+	defer grace.Stop()
+	p.until(func() bool { return p.intake.calls == 0 }, grace.C, nil)
+	p.intake.abandon()
 }
 
 // until waits until ok holds and reports false when it does not in time.

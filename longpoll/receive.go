@@ -196,7 +196,7 @@ func (p *Poller) receiveFailed(ctx context.Context, a attempt, err error, took, 
 	if a.id != "" {
 		p.intake.again = append(p.intake.again, a) // SQS may have taken messages for it
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || p.phase != polling {
 		return // it was given up, see drain and Pause
 	}
 	if p.intake.last.IsZero() {
