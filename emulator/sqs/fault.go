@@ -113,7 +113,7 @@ func (f Fault) validate() error {
 		return wrong("Operation", f.Operation, "an operation of SQS, ReceiveMessage for example")
 	case f.Operation != "" && !f.Kind.applies(f.Operation):
 		return wrong("Operation", f.Operation, "one that the kind can apply to")
-	case f.Queue != "" && (!queueName.MatchString(strings.TrimSuffix(f.Queue, ".fifo")) || len(f.Queue) > 80):
+	case f.Queue != "" && (!queueName.MatchString(strings.TrimSuffix(f.Queue, ".fifo")) || len(f.Queue) > maxNameBytes):
 		return wrong("Queue", strconv.Quote(f.Queue), "the name of a queue, which is the last part of its URL")
 	case strings.HasSuffix(f.Queue, ".fifo") && f.Kind.ofStandardQueues():
 		return wrong("Queue", f.Queue, "a standard queue: it can strike no other")

@@ -230,4 +230,4 @@ func (b *bench) poll(queue *string) <-chan []types.Message {
 	return got
 }
 
-func last(events []sqs.Event) sqs.Event { return events[len(events)-1] }
+func last[E any](list []E) E { return list[len(list)-1] }

@@ -13,13 +13,15 @@ const (
 	defaultHistory = 100_000
 	// maxHistoryBytes bounds the bodies that the events keep in memory.
 	maxHistoryBytes = 64 << 20
+	// maxNameBytes is how long a queue's name can be; a request may have anything.
+	maxNameBytes = 80
 )
 
 // Call is one request, as [Server.Calls] tells of it.
 type Call struct {
 	Began, Ended time.Time
 	Operation    string // "SendMessage" for example
-	Queue        string // name of the queue that it was about; "" for none
+	Queue        string // name of the queue that it was about, cut to 80 bytes; "" for none
 	// Messages is how many messages were sent or received, or named by receipt
 	// handles. Failed is how many of them failed as entries of a batch.
 	Messages, Failed int
@@ -97,7 +99,7 @@ func (h *history) addCall(c *call, err error) {
 	}
 	h.calls.add(Call{
 		// The queue's name is a part of the request, which must not be kept.
-		Began: c.began, Ended: time.Now(), Operation: c.operation, Queue: strings.Clone(c.queue),
+		Began: c.began, Ended: time.Now(), Operation: c.operation, Queue: strings.Clone(c.queue[:min(len(c.queue), maxNameBytes)]),
 		Messages: c.messages, Failed: c.failed, Error: errorCode(err), Fault: c.struck,
 	})
 }

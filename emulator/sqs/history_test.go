@@ -75,6 +75,10 @@ func TestHistoryKeepsErrorsAndLongPolls(t *testing.T) {
 		if purge := calls[2]; purge.Error != "AWS.SimpleQueueService.NonExistentQueue" || purge.Queue != "orders-missing" {
 			b.Errorf("%+v", purge)
 		}
+		_, _, _ = post(b.server, "AmazonSQS.PurgeQueue", `{"QueueUrl":"`+*queue+strings.Repeat("x", 1<<20)+`"}`)
+		if name := last(b.server.Calls()).Queue; !strings.HasPrefix(name, "ordersx") || len(name) != 80 {
+			b.Errorf("a name of %d bytes is kept", len(name))
+		}
 	})
 }
 

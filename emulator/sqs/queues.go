@@ -39,7 +39,7 @@ func (s *Server) createQueue(_ *call, in *createQueueRequest) (any, error) {
 	switch {
 	case in.QueueName == "":
 		return nil, errMissing("QueueName")
-	case fifo && (!suffixed || !queueName.MatchString(stem) || len(in.QueueName) > 80):
+	case fifo && (!suffixed || !queueName.MatchString(stem) || len(in.QueueName) > maxNameBytes):
 		return nil, errInvalidParameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, must end with .fifo suffix and be 1 to 80 in length.")
 	case fifoGiven && !fifo && fifoValue != "false":
 		return nil, errAttributeValue("FifoQueue")
