@@ -65,6 +65,22 @@ conform: ## hold a server to what AWS documents (ENDPOINT=http://127.0.0.1:9324)
 compare: ## the same random calls on emulator/sqs and on ElasticMQ (Java, Maven)
 	go run ./test/integration/elasticmq
 
+.PHONY: poll
+poll: ## the long poll in a process of its own, against ElasticMQ (Java, Maven)
+	go run ./test/integration/poll
+
+.PHONY: consume
+consume: ## the long poll beside a loop by hand and gocloud.dev (2 min)
+	cd test/consume && go run .
+
+.PHONY: chaos
+chaos: ## 100,000 messages through kills, stops and network faults
+	cd test/chaos && go run .
+
+.PHONY: deploy
+deploy: ## check the Dockerfile and what is in deploy (Python)
+	go run ./test/integration/deploy
+
 .PHONY: clients
 clients: ## boto3, old and new, and the AWS CLI against sqsbatch sqs (Python)
 	go run ./test/integration/clients
