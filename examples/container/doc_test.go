@@ -1,0 +1,181 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/longpoll"
+)
+
+var update = flag.Bool("update", false, "write the files into docs/containers.md")
+
+const page = "../../docs/containers.md"
+
+func readPage(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// The page shows these files as they are. After a change of one:
+//
+//	go test ./examples/container -run TestThePageShowsTheseFiles -update
+func TestThePageShowsTheseFiles(t *testing.T) {
+	text := readPage(t)
+	shown := regexp.MustCompile("(?s)<!-- file: (\\S+) -->\n```go\n(.*?)```\n")
+	count := 0
+	want := shown.ReplaceAllStringFunc(text, func(block string) string {
+		name := shown.FindStringSubmatch(block)[1]
+		source, err := os.ReadFile(filepath.Join(filepath.Dir(page), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		count++
+		return "<!-- file: " + name + " -->\n```go\n" + string(source) + "```\n"
+	})
+	if count != 4 || strings.Count(text, "```go") != 4 {
+		t.Errorf("the page has %d blocks of Go, %d of them files, want 4", strings.Count(text, "```go"), count)
+	}
+	if want == text {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s shows other code than the files have: run this test with -update", page)
+	}
+	if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// block is the only one of its language that begins with the given text.
+func block(t *testing.T, language, start string) string {
+	t.Helper()
+	var found []string
+	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```\n").FindAllStringSubmatch(readPage(t), -1) {
+		if strings.HasPrefix(m[1], start) {
+			found = append(found, m[1])
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("the page has %d blocks of %s that begin with %s, want 1", len(found), language, start)
+	}
+	return found[0]
+}
+
+// The table names every variable that package handler reads, and no other.
+func TestTheTableHasEveryVariable(t *testing.T) {
+	read := map[string]bool{}
+	for _, file := range []string{"env.go", "poll.go"} {
+		source, err := os.ReadFile(filepath.Join("../../handler", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`set\("(SQSBATCH_[A-Z_]+)"`).FindAllStringSubmatch(string(source), -1) {
+			read[m[1]] = true
+		}
+	}
+	inTable := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(SQSBATCH_[A-Z_]+)`").FindAllStringSubmatch(readPage(t), -1) {
+		inTable[m[1]] = true
+	}
+	for _, m := range regexp.MustCompile("(?m)^(?:Without effect|`SQSBATCH_).*$").FindAllString(readPage(t), -1) {
+		for _, name := range regexp.MustCompile("`(SQSBATCH_[A-Z_]+)`").FindAllStringSubmatch(m, -1) {
+			inTable[name[1]] = true
+		}
+	}
+	if len(read) < 15 || !maps.Equal(read, inTable) {
+		t.Errorf("package handler reads\n %v\nthe page has\n %v", slices.Sorted(maps.Keys(read)), slices.Sorted(maps.Keys(inTable)))
+	}
+}
+
+// The policy allows what a process asks of SQS, and nothing else.
+func TestThePolicyAllowsWhatIsAsked(t *testing.T) {
+	var policy struct {
+		Statement []struct{ Action []string }
+	}
+	if err := json.Unmarshal([]byte(block(t, "json", `{
+  "Version"`)), &policy); err != nil {
+		t.Fatal(err)
+	}
+	allowed := map[string]bool{}
+	for _, s := range policy.Statement {
+		for _, a := range s.Action {
+			allowed[a] = true
+		}
+	}
+	_, operations := eventful(t)
+	asked := map[string]bool{}
+	for o := range operations {
+		asked["sqs:"+strings.TrimSuffix(o, "Batch")] = true // "SQS API permissions": as the single operation
+	}
+	if !maps.Equal(asked, allowed) {
+		t.Errorf("asked for\n %v\nallowed\n %v", slices.Sorted(maps.Keys(asked)), slices.Sorted(maps.Keys(allowed)))
+	}
+}
+
+// The lines of the log are such as a process writes.
+func TestTheLogIsReal(t *testing.T) {
+	shape := func(l map[string]any) string {
+		message, _ := l["message"].(string)
+		message = regexp.MustCompile(`queue \S+:`).ReplaceAllString(message, "queue:")
+		message = regexp.MustCompile(`[0-9][0-9.]*m?s?`).ReplaceAllString(message, "0")
+		outcome, _ := l["outcome"].(string)
+		return message + " " + outcome + " " + strings.Join(slices.Sorted(maps.Keys(l)), " ")
+	}
+	real := map[string]bool{}
+	lines, _ := eventful(t)
+	for _, l := range lines {
+		real[shape(l)] = true
+	}
+	shown := 0
+	for text := range strings.Lines(block(t, "json", `{"timestamp"`)) {
+		var l map[string]any
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		shown++
+		if !real[shape(l)] {
+			t.Errorf("no process writes a line like\n%s%s\nbut\n%s", text, shape(l), strings.Join(slices.Sorted(maps.Keys(real)), "\n"))
+		}
+	}
+	if shown < 6 {
+		t.Errorf("%d lines", shown)
+	}
+}
+
+// The status has every field, and no other.
+func TestTheStatusIsReal(t *testing.T) {
+	text := block(t, "json", "[{")
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	var status []longpoll.Status
+	if err := d.Decode(&status); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := json.Marshal(status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown, all any
+	if err := json.Unmarshal([]byte(text), &shown); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(whole, &all); err != nil {
+		t.Fatal(err)
+	}
+	a, _ := json.Marshal(shown)
+	b, _ := json.Marshal(all)
+	if string(a) != string(b) {
+		t.Errorf("the page has\n%s\nwant\n%s", a, b)
+	}
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// While the service is down nothing is received, and afterwards everything is
+// handled at its first attempt.
+func TestNothingIsReceivedWhileTheServiceIsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := sqs.New(sqs.Options{})
+		defer server.Close()
+		client := awssqs.New(awssqs.Options{
+			Region: "us-east-1", BaseEndpoint: aws.String(server.URL()), HTTPClient: server.HTTPClient(),
+			Credentials: credentials.NewStaticCredentialsProvider("any", "any", ""),
+		})
+		queue, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("orders")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var down atomic.Bool
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- run(ctx, client, *queue.QueueUrl, batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
+				func(context.Context) error {
+					if down.Load() {
+						return errors.New("it is down")
+					}
+					return nil
+				})
+		}()
+		send := func(n int) {
+			for range n {
+				if _, err := client.SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: queue.QueueUrl, MessageBody: aws.String("x")}); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		check := func(when string, received, deleted int) {
+			t.Helper()
+			r, d := server.Events(sqs.Received), server.Events(sqs.Deleted)
+			if len(r) != received || len(d) != deleted {
+				t.Errorf("%s: %d received, %d deleted, want %d and %d", when, len(r), len(d), received, deleted)
+			}
+		}
+		send(3)
+		time.Sleep(time.Second)
+		check("at first", 3, 3)
+		down.Store(true)
+		time.Sleep(10 * time.Second)
+		send(5)
+		time.Sleep(time.Hour)
+		check("while it is down", 3, 3)
+		down.Store(false)
+		time.Sleep(6 * time.Second)
+		check("when it is up again", 8, 8)
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestTheServiceIsAsked(t *testing.T) {
+	status := http.StatusOK
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/health" && r.URL.RequestURI() != "/order?id=m-1" {
+			t.Errorf("asked for %s", r.URL)
+		}
+		w.WriteHeader(status)
+	}))
+	defer shop.Close()
+	s := &service{url: shop.URL}
+	if err := errors.Join(s.healthy(t.Context()), s.order(t.Context(), batch.Record{MessageID: "m-1"})); err != nil {
+		t.Error(err)
+	}
+	status = http.StatusServiceUnavailable
+	if s.healthy(t.Context()) == nil || s.order(t.Context(), batch.Record{MessageID: "m-1"}) == nil {
+		t.Error("no error while the service is unavailable")
+	}
+}
