@@ -249,3 +249,18 @@ func (w *world) changeVisibility(handle string, seconds int32) {
 		w.t.Fatal(err)
 	}
 }
+
+// sendTo sends a message with a MessageGroupId.
+func (w *world) sendTo(group string) {
+	w.SendInput(&awssqs.SendMessageInput{MessageBody: &group, MessageGroupId: &group})
+}
+
+// noRedrive takes the queue's RedrivePolicy away.
+func (w *world) noRedrive() {
+	w.t.Helper()
+	_, err := w.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{
+		QueueUrl: &w.URL, Attributes: map[string]string{"RedrivePolicy": ""}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}

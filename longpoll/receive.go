@@ -112,7 +112,7 @@ func (p *Poller) receiveMore() {
 		}
 		p.counts.Receives++
 		var a attempt
-		if strings.HasSuffix(p.queue.arn, ".fifo") {
+		if p.fifo() {
 			a = in.next(n)
 		}
 		ctx, input := in.ctx, p.input(n, wait, a)
@@ -130,13 +130,27 @@ func (p *Poller) room() int {
 		p.settling.backlog >= maxBacklog+p.cfg.Engine.Concurrency:
 		return 0
 	}
-	space := p.cfg.Engine.Concurrency + p.load.ahead(time.Now(), p.cfg.Engine.Concurrency, p.cfg.Prefetch) - p.load.held - in.reserved
-	idle := p.cfg.Engine.Concurrency - p.load.running - len(p.load.waiting) - in.reserved
+	slots := p.cfg.Engine.Concurrency
+	space := slots - p.load.held - in.reserved
+	idle := slots - p.load.running - len(p.load.waiting)
+	if p.fifo() {
+		// All that comes may be of one group, for one slot; what it brings ahead
+		// nobody else could have meanwhile. Something is left for the other slots.
+		if idle -= in.calls; idle > 0 {
+			space += p.cfg.Prefetch
+			return max(0, min(space, maxReceive, max(1, space-idle+1)))
+		}
+	} else {
+		idle -= in.reserved
+	}
+	space += p.load.ahead(time.Now(), slots, p.cfg.Prefetch)
 	if space >= maxReceive || space > 0 && idle > 0 {
 		return min(space, maxReceive)
 	}
 	return 0
 }
+
+func (p *Poller) fifo() bool { return strings.HasSuffix(p.queue.arn, ".fifo") }
 
 // systemAttributes are those that become fields of a record.
 var systemAttributes = []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll}

@@ -1,0 +1,101 @@
+package longpoll_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/longpoll"
+)
+
+// A permanent failure is dead-lettered, and what is behind it goes on at once.
+func TestRule16APermanentFailureLetsItsGroupGoOn(t *testing.T) {
+	h := func(_ context.Context, r batch.Record) error {
+		if r.Body == "g:1" {
+			return batch.Permanent(errors.New("boom"))
+		}
+		return nil
+	}
+	inWorld(t, true, h, nil, func(w *world) {
+		w.Send("g:1", "g:2", "g:3")
+		w.start()
+		w.after(2 * time.Second)
+		w.wantHandled("g:1", "g:2", "g:3")
+		if dead := w.DeadLetters(); len(dead) != 1 || *dead[0].Body != "g:1" || w.deleted() != 3 {
+			t.Errorf("dead letters %v, %d deleted", dead, w.deleted())
+		}
+	})
+}
+
+// A group whose visibility was lost while it ran is received again, and waits
+// for what runs of it.
+func TestRule16AGroupWhoseVisibilityWasLost(t *testing.T) {
+	var g groups
+	h := g.around(func(_ context.Context, r batch.Record) error {
+		if r.Body == "g0:0" {
+			time.Sleep(50 * time.Second)
+		}
+		return nil
+	})
+	inWorld(t, true, h, func(c *longpoll.Config) { c.Visibility = 30 * time.Second }, func(w *world) {
+		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: extension})
+		w.Send("g0:0", "g0:1")
+		w.start()
+		w.after(10 * time.Second)
+		w.Send("g0:2", "g0:3") // received with the others when their visibility is over
+		w.after(35 * time.Second)
+		if n := len(w.Events(sqs.Received)); n < 4 {
+			t.Fatalf("%d were received: the test tests nothing", n)
+		}
+		w.Server().ClearFaults()
+		w.after(10 * time.Minute)
+		g.check(t, 1, 4)
+		if n := w.deleted(); n != 4 || len(w.bodies()) != 4 {
+			t.Errorf("%d deleted, handled %v; want 4", n, w.bodies())
+		}
+	})
+}
+
+// The same, and the first fails: what came behind it is skipped with it.
+func TestRule16WhatCameBehindAFailureIsSkippedWithIt(t *testing.T) {
+	var g groups
+	h := g.around(func(_ context.Context, r batch.Record) error {
+		if r.Body == "g0:0" && r.Attempt == 1 {
+			time.Sleep(50 * time.Second)
+			return batch.RetryAfter(time.Second, errors.New("boom"))
+		}
+		return nil
+	})
+	inWorld(t, true, h, func(c *longpoll.Config) { c.Visibility = 30 * time.Second }, func(w *world) {
+		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: extension, Times: 60})
+		w.Send("g0:0", "g0:1")
+		w.start()
+		w.after(10 * time.Second)
+		w.Send("g0:2", "g0:3")
+		w.after(35 * time.Second)
+		w.Server().ClearFaults()
+		w.after(10 * time.Minute)
+		g.check(t, 1, 4)
+		if n := w.deleted(); n != 4 {
+			t.Errorf("%d of 4 deleted", n)
+		}
+	})
+}
+
+// Rule 15: a standard queue's MessageGroupId (fair queues) means no order.
+func TestRule15GroupsOfAStandardQueueAreNoOrder(t *testing.T) {
+	var g gauge
+	inWorld(t, false, g.around(lasting(time.Second)), nil, func(w *world) {
+		for range 10 {
+			w.sendTo("tenant")
+		}
+		w.start()
+		w.after(1500 * time.Millisecond)
+		if g.most != 10 || w.deleted() != 10 {
+			t.Errorf("%d ran side by side, %d deleted; want 10", g.most, w.deleted())
+		}
+	})
+}
