@@ -69,6 +69,7 @@ const (
 	maxRecordTimeout     = 12*time.Hour - time.Minute
 	defaultDrainLimit    = 24 * time.Second
 	defaultConcurrency   = 10
+	maxConcurrency       = 10_000
 	maxReceive           = 10 // messages in one ReceiveMessage
 )
 
@@ -76,6 +77,7 @@ func (c *Config) setDefaults() {
 	if c.Engine.Concurrency == 0 {
 		c.Engine.Concurrency = defaultConcurrency
 	}
+	slots := max(1, min(c.Engine.Concurrency, maxConcurrency)) // or what is derived would be blamed
 	if c.Engine.RecordTimeout == 0 && !c.NoHeartbeat {
 		c.Engine.RecordTimeout = defaultRecordTimeout
 	}
@@ -84,7 +86,7 @@ func (c *Config) setDefaults() {
 	}
 	switch {
 	case c.Prefetch == 0:
-		c.Prefetch = max(c.Engine.Concurrency, maxReceive)
+		c.Prefetch = max(slots, maxReceive)
 	case c.Prefetch == -1:
 		c.Prefetch = 0
 	}
@@ -95,7 +97,7 @@ func (c *Config) setDefaults() {
 		c.DrainLimit = defaultDrainLimit
 	}
 	if c.MaxAbandoned == 0 {
-		c.MaxAbandoned = c.Engine.Concurrency
+		c.MaxAbandoned = slots
 	}
 }
 
@@ -108,6 +110,8 @@ func (c *Config) validate() error {
 	}
 	check(c.Queue != "", "Queue is empty, must be the queue's URL or name (SQSBATCH_QUEUE_URL)")
 	check(c.SQS != nil, "SQS is nil")
+	check(c.Engine.Concurrency >= 1 && c.Engine.Concurrency <= maxConcurrency,
+		"Engine.Concurrency is %d, must be 1 to %d (SQSBATCH_CONCURRENCY)", c.Engine.Concurrency, maxConcurrency)
 	check(c.Wait >= time.Second && c.Wait <= 20*time.Second && c.Wait%time.Second == 0,
 		"Wait is %v, must be whole seconds from 1s to 20s (SQSBATCH_WAIT)", c.Wait)
 	check(c.Prefetch >= 0 && c.Prefetch <= 10_000, "Prefetch is %d, must be 0 to 10000 (SQSBATCH_PREFETCH)", c.Prefetch)

@@ -1,0 +1,125 @@
+package longpoll_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/longpoll"
+)
+
+// diary notes what hooks are told.
+type diary struct {
+	mu     sync.Mutex
+	lines  []string
+	poller *longpoll.Poller
+}
+
+func (d *diary) note(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lines = append(d.lines, fmt.Sprintf(format, args...))
+}
+
+func (d *diary) BatchStarted(_ context.Context, b batch.BatchInfo) {
+	d.note("batch of %d from %s", b.Records, b.QueueARN)
+}
+
+func (d *diary) BatchSettled(_ context.Context, b batch.BatchInfo, results []batch.Result) {
+	outcomes := make([]string, len(results))
+	for i, r := range results {
+		outcomes[i] = r.Record.Body + " " + r.Outcome.String()
+	}
+	d.note("settled %d: %s", b.Records, strings.Join(outcomes, ", "))
+	_ = d.poller.Status() // a hook may ask
+}
+
+func (d *diary) RecordStarted(_ context.Context, r *batch.Record) { d.note("start %s", r.Body) }
+func (d *diary) RecordFinished(ctx context.Context, r batch.Result) {
+	if _, ok := batch.RecordFrom(ctx); !ok {
+		d.note("no record in the context")
+	}
+	d.note("finish %s %s", r.Record.Body, r.Outcome)
+}
+
+func (d *diary) Warned(context.Context, batch.Warning) { _ = d.poller.Status() }
+
+func TestHooksAreToldOfAGroup(t *testing.T) {
+	h := func(_ context.Context, r batch.Record) error {
+		if r.Body == "g:2" && r.Attempt == 1 {
+			return batch.RetryAfter(time.Hour, errors.New("boom"))
+		}
+		return nil
+	}
+	d := &diary{}
+	inWorld(t, true, h, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, d) }, func(w *world) {
+		d.poller = w.p
+		w.Send("g:1", "g:2", "g:3")
+		w.start()
+		w.after(time.Minute)
+		want := []string{
+			"batch of 3 from " + w.ARN, "start g:1", "finish g:1 succeeded", "start g:2", "finish g:2 retry", "finish g:3 skipped",
+			"settled 3: g:1 succeeded, g:2 retry, g:3 skipped",
+		}
+		if !slices.Equal(d.lines, want) {
+			t.Errorf("hooks were told\n%s\nwant\n%s", strings.Join(d.lines, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
+// A batch is told once, when its deletes are tried again too.
+func TestHooksAreToldOnce(t *testing.T) {
+	d := &diary{}
+	inWorld(t, false, ok, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, d) }, func(w *world) {
+		d.poller = w.p
+		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: deletion, Times: 20})
+		w.Send("a")
+		w.start()
+		w.after(5 * time.Minute)
+		want := []string{"batch of 1 from " + w.ARN, "start a", "finish a succeeded", "settled 1: a succeeded"}
+		if !slices.Equal(d.lines, want) || w.deleted() != 1 {
+			t.Errorf("hooks were told %q, want %q", d.lines, want)
+		}
+		if r := w.results[0]; r.Deleted || r.DeleteErr == nil {
+			t.Errorf("the result says deleted %v, error %v; it was told when the first delete had failed", r.Deleted, r.DeleteErr)
+		}
+	})
+	d = &diary{}
+	inWorld(t, false, ok, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, d) }, func(w *world) {
+		d.poller = w.p
+		w.Send("a")
+		w.start()
+		w.after(time.Second)
+		if r := w.results[0]; !r.Deleted || r.DeleteErr != nil {
+			t.Errorf("the result says deleted %v, error %v", r.Deleted, r.DeleteErr)
+		}
+	})
+}
+
+// A hook that panics is contained.
+type bomb struct{}
+
+func (bomb) BatchStarted(context.Context, batch.BatchInfo)                 { panic("hook") }
+func (bomb) BatchSettled(context.Context, batch.BatchInfo, []batch.Result) { panic("hook") }
+
+func TestAHookThatPanics(t *testing.T) {
+	inWorld(t, false, ok, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, bomb{}) }, func(w *world) {
+		w.Send("a", "b")
+		w.start()
+		w.after(time.Second)
+		w.stop()
+		if w.deleted() != 2 {
+			t.Errorf("%d of 2 deleted", w.deleted())
+		}
+		if got := w.warningsWith("bomb panicked"); len(got) == 0 {
+			t.Errorf("warned of %q", w.warnings)
+		}
+	})
+}
