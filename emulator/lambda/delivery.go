@@ -41,6 +41,7 @@ func (e *environment) invoke(p *process, inv *invocation, cold bool) (a *answer,
 // is not taken, hand returns the answer; nil where another process shall have
 // inv.
 func (e *environment) hand(p *process, inv *invocation, cold bool, timeout <-chan time.Time) (taken bool, a *answer, err error) {
+	inv.back = make(chan struct{}, 1)
 	for work := p.api.work; ; {
 		select {
 		case work <- inv:

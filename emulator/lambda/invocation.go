@@ -111,7 +111,7 @@ type invocation struct {
 	delivered         chan struct{}
 	started, deadline time.Time
 
-	back   chan struct{} // holds a token when a request took it that could not deliver it
+	back   chan struct{} // of processes: holds a token when a request took it that could not deliver it
 	answer chan answer   // holds the one answer
 
 	mu      sync.Mutex
@@ -124,7 +124,6 @@ func newInvocation(payload []byte) *invocation {
 		traceID:   newTraceID(time.Now()),
 		payload:   payload,
 		delivered: make(chan struct{}),
-		back:      make(chan struct{}, 1),
 		answer:    make(chan answer, 1),
 	}
 }
