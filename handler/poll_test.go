@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -199,10 +200,10 @@ func TestPollsEnvironment(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		server, client := queues(t, "a", "b")
-		var given time.Duration
+		var given atomic.Int64
 		h := batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
 			d, _ := ctx.Deadline()
-			given = d.Sub(r.ReceivedAt)
+			given.Store(int64(d.Sub(r.ReceivedAt)))
 			<-ctx.Done()
 			return ctx.Err()
 		})
@@ -216,7 +217,7 @@ func TestPollsEnvironment(t *testing.T) {
 		if took := time.Since(stopped); err != nil || took < 2*time.Second || took > 3*time.Second {
 			t.Errorf("the stop took %v, want 2 s; error %v", took, err)
 		}
-		if given != 36*time.Second {
+		if given := time.Duration(given.Load()); given != 36*time.Second {
 			t.Errorf("a record was given %v, want its visibility of 40 s less a tenth", given)
 		}
 		if n := len(server.Events(sqs.Received)); n != 2 {
