@@ -1,0 +1,122 @@
+// Package diary is what a worker leaves behind: a line for each handler call's
+// start and end, in a file that survives kill -9.
+package diary
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Order is a message's body: what its handler shall do.
+type Order struct {
+	N         int  `json:"n"`
+	Millis    int  `json:"ms"`                  // how long to work
+	Fails     int  `json:"fails,omitempty"`     // so many first attempts fail
+	Permanent bool `json:"permanent,omitempty"` // fails for good
+}
+
+// Outcome is how a handler call ended.
+type Outcome string
+
+const (
+	OK        Outcome = "ok"
+	Failed    Outcome = "failed"
+	Permanent Outcome = "permanent"
+	Cancelled Outcome = "cancelled"
+)
+
+// Line is one line of a diary.
+type Line struct {
+	Kind    Kind
+	N       int // the order's
+	Attempt int // the delivery's number, ApproximateReceiveCount
+	At      time.Time
+	Outcome Outcome       // of an End
+	Lasted  time.Duration // of a Stall, which ended at At
+}
+
+// Kind is what a line tells of.
+type Kind string
+
+const (
+	Start Kind = "start"
+	End   Kind = "end"
+	Stall Kind = "stall"
+)
+
+// Writer appends to a diary. Each line is one write, so that what was written
+// is there whatever becomes of the process.
+type Writer struct{ file *os.File }
+
+// Open opens a diary to append to it.
+func Open(path string) (*Writer, error) {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return &Writer{f}, nil
+}
+
+// Write adds a line.
+func (w *Writer) Write(l Line) error {
+	outcome := l.Outcome
+	if outcome == "" {
+		outcome = "-"
+	}
+	_, err := fmt.Fprintf(w.file, "%s %d %d %d %s %d\n", l.Kind, l.N, l.Attempt, l.At.UnixNano(), outcome, l.Lasted)
+	return err
+}
+
+// Read returns the lines of a diary. A last line without its end, which a
+// killed worker may leave, is none.
+func Read(path string) ([]Line, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var lines []Line
+	r := bufio.NewReader(f)
+	for {
+		text, err := r.ReadString('\n')
+		if err != nil {
+			return lines, nil
+		}
+		l, err := parse(strings.Fields(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %q: %w", path, text, err)
+		}
+		lines = append(lines, l)
+	}
+}
+
+func parse(word []string) (l Line, err error) {
+	if len(word) != 6 {
+		return l, fmt.Errorf("%d words, want 6", len(word))
+	}
+	var number [6]int64
+	for _, i := range []int{1, 2, 3, 5} {
+		if number[i], err = strconv.ParseInt(word[i], 10, 64); err != nil {
+			return l, err
+		}
+	}
+	return Line{Kind: Kind(word[0]), N: int(number[1]), Attempt: int(number[2]), At: time.Unix(0, number[3]),
+		Outcome: Outcome(word[4]), Lasted: time.Duration(number[5])}, nil
+}
+
+// Stalls reports when this process was not run for a while by its machine. It
+// does not return.
+func Stalls(report func(at time.Time, lasted time.Duration)) {
+	const tick, late = 50 * time.Millisecond, 250 * time.Millisecond
+	for {
+		before := time.Now()
+		time.Sleep(tick)
+		if after := time.Now(); after.Sub(before) > tick+late {
+			report(after, after.Sub(before)-tick)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// fault is something that went wrong on purpose.
+type fault struct {
+	kind     kind
+	slot     int // -1: all
+	from, to time.Time
+	detail   string
+}
+
+// log has the faults that were, and are.
+type faultLog struct {
+	mu   sync.Mutex
+	list []*fault
+}
+
+func (l *faultLog) begin(k kind, slot int, detail string) *fault {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := &fault{kind: k, slot: slot, from: time.Now(), detail: detail}
+	l.list = append(l.list, f)
+	return f
+}
+
+func (l *faultLog) end(f *fault) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f.to = time.Now()
+}
+
+// saboteur makes faults happen. Two slots at most are struck at a time, so that
+// the run gets on.
+type saboteur struct {
+	fleet  *fleet
+	server *server
+	log    *faultLog
+
+	free   chan int // slots that may be struck
+	atOnce chan struct{}
+	going  sync.WaitGroup
+	failed chan error
+}
+
+func newSaboteur(f *fleet, s *server, log *faultLog) *saboteur {
+	b := &saboteur{fleet: f, server: s, log: log, free: make(chan int, slots), atOnce: make(chan struct{}, 2), failed: make(chan error, 1)}
+	for i := range slots {
+		b.free <- i
+	}
+	return b
+}
+
+// strike begins a fault, as soon as there is a slot for it, and returns while
+// it lasts.
+func (b *saboteur) strike(k kind, random *rand.Rand) {
+	b.atOnce <- struct{}{}
+	slot := <-b.free
+	random = rand.New(rand.NewPCG(random.Uint64(), 0))
+	b.going.Go(func() {
+		defer func() { b.free <- slot; <-b.atOnce }()
+		if err := b.run(k, slot, random); err != nil {
+			select {
+			case b.failed <- err:
+			default:
+			}
+		}
+	})
+}
+
+func (b *saboteur) run(k kind, slot int, random *rand.Rand) error {
+	between := func(least, most time.Duration) time.Duration {
+		return least + time.Duration(random.Int64N(int64(most-least)))
+	}
+	switch k {
+	case kill, term:
+		f := b.log.begin(k, slot, "")
+		visibility := b.fleet.stop(slot, k).visibility
+		b.log.end(f)
+		time.Sleep(between(0, time.Second))
+		return b.fleet.start(slot, visibility)
+	case restart:
+		f := b.log.begin(k, -1, "")
+		b.server.shut()
+		time.Sleep(between(500*time.Millisecond, 3*time.Second))
+		err := b.server.open()
+		b.log.end(f)
+		return err
+	case refused:
+		f := b.log.begin(k, slot, "")
+		b.fleet.networks[slot].refuse()
+		time.Sleep(between(500*time.Millisecond, 4*time.Second))
+		err := b.fleet.networks[slot].accept()
+		b.log.end(f)
+		return err
+	}
+	list, lasts := toxics(k, random), between(time.Second, 4*time.Second)
+	if k == hangAsk || k == hangTell {
+		lasts = between(time.Second, 9*time.Second) // longer than a visibility timeout, at times
+	}
+	f := b.log.begin(k, slot, fmt.Sprint(list))
+	network := b.fleet.networks[slot]
+	for _, t := range list {
+		if err := network.begin(t.name, t.stream, t.attributes); err != nil {
+			return err
+		}
+	}
+	time.Sleep(lasts)
+	err := network.end()
+	b.log.end(f)
+	return err
+}
+
+// toxic is what toxiproxy is asked for.
+type toxic struct {
+	name, stream string
+	attributes   map[string]int
+}
+
+func toxics(k kind, random *rand.Rand) []toxic {
+	const ask, tell = "upstream", "downstream"
+	switch k {
+	case latency: // on the whole way 50 to 500 ms
+		a := map[string]int{"latency": 25 + random.IntN(225), "jitter": 20}
+		return []toxic{{"latency", ask, a}, {"latency", tell, a}}
+	case bandwidth:
+		a := map[string]int{"rate": 10 + random.IntN(90)} // KB/s
+		return []toxic{{"bandwidth", ask, a}, {"bandwidth", tell, a}}
+	case slicer:
+		a := map[string]int{"average_size": 64, "size_variation": 32, "delay": 500}
+		return []toxic{{"slicer", ask, a}, {"slicer", tell, a}}
+	case reset:
+		return []toxic{{"reset_peer", tell, map[string]int{"timeout": random.IntN(200)}}}
+	case hangAsk:
+		return []toxic{{"timeout", ask, map[string]int{"timeout": 0}}}
+	case hangTell:
+		return []toxic{{"timeout", tell, map[string]int{"timeout": 0}}}
+	case cut: // after so many bytes of a connection's answers
+		return []toxic{{"limit_data", tell, map[string]int{"bytes": 100 + random.IntN(20_000)}}}
+	}
+	panic("no toxic for " + k) // cannot happen
+}

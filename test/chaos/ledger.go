@@ -1,0 +1,143 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// ledger is what the server knows: every event of every message, and every call
+// of the workers.
+type ledger struct {
+	mu         sync.Mutex
+	messages   []state
+	deliveries []delivery
+	byHandle   map[string]int // receipt handle to index in deliveries
+	calls      []call
+	events     []event
+	done       [phases]int // messages deleted from their queue
+	lastDone   time.Time
+}
+
+// state is where the server has a message.
+type state struct {
+	deleted time.Time // zero: not yet
+	due     time.Time // hidden until then
+	last    int       // its latest delivery; -1 for none
+	copies  []time.Time
+	faulty  string // what must never happen to it, and did
+	struck  bool   // DuplicateDelivery struck one of its deliveries
+}
+
+// delivery is one receive of a message.
+type delivery struct {
+	n, attempt int
+	at         time.Time
+	process    int // which was given it; -1 when the answer reached none
+	before     int // the message's delivery before; -1 for none
+}
+
+// event is what happened to a message, kept small.
+type event struct {
+	at      time.Time
+	n       int
+	kind    sqs.Kind
+	attempt int
+	hidden  time.Duration
+}
+
+func newLedger(messages int) *ledger {
+	l := &ledger{messages: make([]state, messages), byHandle: make(map[string]int, messages), lastDone: time.Now()}
+	for i := range l.messages {
+		l.messages[i].last = -1
+	}
+	return l
+}
+
+// observe is the server's sqs.Options.Observe.
+func (l *ledger) observe(e sqs.Event) {
+	n, ok := numberOf(e.Body)
+	if !ok || n >= len(l.messages) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := &l.messages[n]
+	if strings.HasPrefix(e.Queue, deadName) {
+		if e.Kind == sqs.Sent {
+			m.copies = append(m.copies, e.Time)
+		}
+		return
+	}
+	l.events = append(l.events, event{e.Time, n, e.Kind, e.ReceiveCount, e.Visibility})
+	switch e.Kind {
+	case sqs.Received:
+		l.byHandle[e.ReceiptHandle] = len(l.deliveries)
+		l.deliveries = append(l.deliveries, delivery{n, e.ReceiveCount, e.Time, -1, m.last})
+		m.last = len(l.deliveries) - 1
+		m.due = e.Time.Add(e.Visibility)
+		m.struck = m.struck || e.Visibility == 0
+	case sqs.Visibility:
+		l.byHandle[e.ReceiptHandle] = m.last // a repeated receive attempt has a new one
+		m.due = e.Time.Add(e.Visibility)
+	case sqs.Returned:
+		m.due = e.Time
+	case sqs.Deleted:
+		m.deleted = e.Time
+		l.done[phaseOf(n, len(l.messages))]++
+		l.lastDone = time.Now()
+	case sqs.Redriven, sqs.Expired, sqs.Moved, sqs.Purged:
+		m.faulty = string(e.Kind)
+	}
+}
+
+// numberOf reads a body's "n", which is its first member.
+func numberOf(body string) (int, bool) {
+	rest, ok := strings.CutPrefix(body, `{"n":`)
+	if !ok {
+		return 0, false
+	}
+	end := strings.IndexAny(rest, ",}")
+	if end < 0 {
+		return 0, false
+	}
+	n, err := strconv.Atoi(rest[:end])
+	return n, err == nil && n >= 0
+}
+
+// finished is how many messages of a phase are deleted, and when the latest of
+// all was.
+func (l *ledger) finished(phase int) (n int, last time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.done[phase], l.lastDone
+}
+
+// stranded returns the messages that a process was given last, and that are
+// neither deleted nor visible at the latest by a time.
+func (l *ledger) stranded(process int, by time.Time) (list []int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n := range l.messages {
+		m := &l.messages[n]
+		if m.last >= 0 && m.deleted.IsZero() && l.deliveries[m.last].process == process && m.due.After(by) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// left returns the messages of a phase that are not deleted.
+func (l *ledger) left(phase int) (list []int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n := range l.messages {
+		if l.messages[n].deleted.IsZero() && phaseOf(n, len(l.messages)) == phase {
+			list = append(list, n)
+		}
+	}
+	return list
+}

@@ -1,0 +1,117 @@
+// Command chaos lets the long poll meet everything at once: real processes,
+// started, stopped and killed, on a network that delays, hangs, cuts and refuses
+// (toxiproxy), before a server that restarts and gives wrong answers. Then it
+// reads the server's history and the workers' diaries, and asks of every message
+// whether it was lost, and of every one that was handled again, why.
+//
+//	go run .          100,000 messages, 50 faults
+//	go run . -short   10,000 messages, 12 faults, for CI
+//
+// It ends with 1 when a promise was broken, and says what happened to the
+// messages concerned; what the workers wrote is then left in a folder. Everything
+// that decides is an order of events, or is found in the history: a slow machine
+// makes the run longer, and fails nothing.
+//
+// It is a module of its own, so that sqsbatch does not depend on toxiproxy.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
+)
+
+type options struct {
+	messages, faultsWanted, stopsWanted int
+	seed                                uint64
+}
+
+func main() {
+	o := options{}
+	short := flag.Bool("short", false, "10,000 messages, 12 faults")
+	flag.IntVar(&o.messages, "messages", 100_000, "how many to send, at least 1,000")
+	flag.IntVar(&o.faultsWanted, "faults", 50, "how many faults the last phase has")
+	flag.Uint64Var(&o.seed, "seed", 1, "decides what is sent and which faults come in which order")
+	flag.Parse()
+	o.stopsWanted = 10
+	if *short {
+		o.messages, o.faultsWanted, o.stopsWanted = 10_000, 12, 6
+	}
+	if flag.NArg() > 0 || o.messages < 1000 || o.faultsWanted < 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	folder, err := os.MkdirTemp("", "sqsbatch-chaos-")
+	if err != nil {
+		fatal(err)
+	}
+	broken, err := chaos(o, folder)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "chaos: %v; the workers' diaries and logs are in %s\n", err, folder)
+		os.Exit(2)
+	}
+	if broken {
+		fmt.Printf("\nthe workers' diaries and logs are in %s\n", folder)
+		os.Exit(1)
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		fatal(err)
+	}
+}
+
+func fatal(err error) {
+	fmt.Fprintf(os.Stderr, "chaos: %v\n", err)
+	os.Exit(2)
+}
+
+// chaos is the whole run. It reports whether a promise was broken.
+func chaos(o options, folder string) (broken bool, err error) {
+	binary := filepath.Join(folder, "worker")
+	build := exec.Command("go", "build", "-o", binary, "./worker")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return false, fmt.Errorf("building the worker (run this in test/chaos): %w", err)
+	}
+	r := &run{options: o, orders: makeOrders(o.messages, rand.New(rand.NewPCG(o.seed, 0))), ledger: newLedger(o.messages)}
+	if r.server, err = newServer(o.messages, o.seed, r.ledger); err != nil {
+		return false, err
+	}
+	defer r.server.close()
+	r.fleet = &fleet{binary: binary, folder: folder, server: r.server, violations: &r.violations}
+	for i := range slots {
+		if r.fleet.networks[i], err = newNetwork(i, r.server.gates[i].address); err != nil {
+			return false, err
+		}
+	}
+	defer r.fleet.close()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := r.server.createQueues(ctx); err != nil {
+		return false, err
+	}
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go r.watchHealth(watching)
+	go diary.Stalls(r.stalled)
+
+	err = r.play(ctx)
+	cancel()
+	if err != nil && !errors.Is(err, errStuck) {
+		return false, err
+	}
+	r.fleet.close()
+	if r.began[phases].IsZero() {
+		r.began[phases] = time.Now()
+	}
+	return r.judge()
+}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
+)
+
+// Visibility timeouts. Where nobody is killed a long one: what is stranded
+// shows, and no slow machine makes a duplicate. A short one where it is what a
+// kill costs.
+const (
+	longVisibility  = 30 * time.Second
+	shortVisibility = 5 * time.Second
+)
+
+// patience is how long nothing at all may be finished before the run gives up.
+const patience = 90 * time.Second
+
+// run is one chaos run.
+type run struct {
+	options
+	orders     []order
+	ledger     *ledger
+	server     *server
+	fleet      *fleet
+	faults     faultLog
+	violations violations
+	began      [phases + 1]time.Time // of the phases, and the end
+	stops      int                   // workers stopped by SIGTERM and looked at
+
+	stallsMu  sync.Mutex
+	stalls    []diary.Line // of this process
+	handlings [][]handling // by message; see readDiaries
+	slept     map[*process][]diary.Line
+}
+
+// play plays the phases.
+func (r *run) play(ctx context.Context) error {
+	random := rand.New(rand.NewPCG(r.seed, 1))
+	r.began[calm] = time.Now()
+	// What phase A costs is counted, so its queue is full when it begins.
+	if err := r.server.send(ctx, r.of(calm)); err != nil {
+		return err
+	}
+	if err := r.startAll(longVisibility); err != nil {
+		return err
+	}
+	if err := r.finish(ctx, calm); err != nil {
+		return err
+	}
+	r.began[stops] = time.Now()
+	if err := r.phaseStops(ctx); err != nil {
+		return err
+	}
+	for slot := range slots {
+		r.stopAndLook(slot)
+	}
+	r.began[everything] = time.Now()
+	if err := r.startAll(shortVisibility); err != nil {
+		return err
+	}
+	if err := r.phaseEverything(ctx, random); err != nil {
+		return err
+	}
+	r.began[phases] = time.Now()
+	for slot := range slots {
+		r.stopAndLook(slot)
+	}
+	return nil
+}
+
+func (r *run) of(phase int) []order {
+	return r.orders[first(phase, r.messages):first(phase+1, r.messages)]
+}
+
+func (r *run) startAll(visibility time.Duration) error {
+	for slot := range slots {
+		if err := r.fleet.start(slot, visibility); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// phaseStops stops the workers in turn while the queues are full; every fourth
+// time all of them.
+func (r *run) phaseStops(ctx context.Context) error {
+	if err := r.server.send(ctx, r.of(stops)); err != nil {
+		return err
+	}
+	count := len(r.of(stops))
+	for i := 0; i < r.stopsWanted; {
+		if err := r.reach(ctx, stops, count*(i+1)/(r.stopsWanted+1)); err != nil {
+			return err
+		}
+		list := []int{i % slots}
+		if i%4 == 3 {
+			list = []int{0, 1, 2}
+		}
+		for _, slot := range list {
+			r.stopAndLook(slot)
+		}
+		for _, slot := range list {
+			if err := r.fleet.start(slot, longVisibility); err != nil {
+				return err
+			}
+		}
+		i += len(list)
+	}
+	return r.finish(ctx, stops)
+}
+
+// stopAndLook stops a worker by SIGTERM, where nothing else goes wrong. What it
+// was given and is not done with must be visible the moment it has ended, or in
+// its backoff, which is told in whole seconds.
+func (r *run) stopAndLook(slot int) {
+	f := r.faults.begin(term, slot, "")
+	p := r.fleet.stop(slot, term)
+	r.faults.end(f)
+	r.stops++
+	for _, n := range r.ledger.stranded(p.index, p.ended.Add(backoff+time.Second)) {
+		r.violations.add("message %d is stranded: %v had it, has ended, and it stays hidden%s%s", n, p, r.timeline(n), r.lastCalls(p))
+	}
+}
+
+// phaseEverything sends while faults strike, each when a share of the phase is
+// done, so that a slow machine meets as many as a fast one. After every tenth
+// part of the messages the queues run nearly empty, so that faults meet
+// consumers that wait, too.
+func (r *run) phaseEverything(ctx context.Context, random *rand.Rand) error {
+	if err := r.server.misbehave(); err != nil {
+		return err
+	}
+	list, count := makeFaults(r.faultsWanted, random), len(r.of(everything))
+	saboteur := newSaboteur(r.fleet, r.server, &r.faults)
+	defer saboteur.going.Wait()
+	sent := make(chan error, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { sent <- r.feed(ctx, r.of(everything)) }()
+	for i, k := range list {
+		if err := r.reach(ctx, everything, count*i/len(list)); err != nil {
+			return err
+		}
+		saboteur.strike(k, random)
+	}
+	if err := <-sent; err != nil {
+		return err
+	}
+	saboteur.going.Wait()
+	select {
+	case err := <-saboteur.failed:
+		return err
+	default:
+	}
+	r.server.state.ClearFaults()
+	return r.finish(ctx, everything)
+}
+
+// feed sends the last phase's orders, with no more than backlog of them undone.
+func (r *run) feed(ctx context.Context, orders []order) error {
+	const backlog, part, nearlyEmpty = 4000, 100, 200
+	lulls := 10
+	if len(orders) < 20_000 {
+		lulls = 2
+	}
+	for at := 0; at < len(orders); at += part {
+		most := at - backlog
+		if lull := len(orders) / lulls; at > 0 && at/lull != (at-part)/lull {
+			most = at - nearlyEmpty
+		}
+		if err := r.reach(ctx, everything, most); err != nil {
+			return err
+		}
+		if err := r.server.send(ctx, orders[at:min(at+part, len(orders))]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish waits until all of a phase is done.
+func (r *run) finish(ctx context.Context, phase int) error {
+	return r.reach(ctx, phase, len(r.of(phase)))
+}
+
+// reach waits until so many messages of a phase are done.
+func (r *run) reach(ctx context.Context, phase, count int) error {
+	began := time.Now()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		n, last := r.ledger.finished(phase)
+		if n >= count {
+			return nil
+		}
+		if time.Since(last) > patience && time.Since(began) > patience {
+			left := r.ledger.left(phase)
+			text := ""
+			for _, n := range left[:min(len(left), 3)] {
+				text += r.timeline(n)
+			}
+			r.violations.add("%s: nothing was finished for %v, and %d messages are not, %v at first%s", phaseNames[phase], patience, len(left), left[:min(len(left), 20)], text)
+			return errStuck
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+var errStuck = fmt.Errorf("the run is stuck")
+
+// watchHealth asks every worker whether it lives, as an orchestrator does. No
+// fault here is a reason for a no.
+func (r *run) watchHealth(ctx context.Context) {
+	client := &http.Client{Timeout: 5 * time.Second}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
+		for _, p := range r.fleet.running() {
+			answer, err := client.Get("http://" + p.health + "/livez")
+			if err != nil {
+				continue // it starts, or ends
+			}
+			_ = answer.Body.Close()
+			if answer.StatusCode != http.StatusOK {
+				r.violations.add("%v answers /livez with %s: %s", p, answer.Status, tail(p.output))
+			}
+		}
+	}
+}

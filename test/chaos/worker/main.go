@@ -1,0 +1,71 @@
+// Command worker is what the chaos run starts, stops and kills: a consumer as a
+// user would write it, whose handler works as long as the message says, or
+// fails, and keeps a diary.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
+)
+
+func main() {
+	// The driver holds the other end: whatever becomes of it, this process ends.
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(3)
+	}()
+	d, err := diary.Open(os.Getenv("CHAOS_DIARY"))
+	if err != nil {
+		fail(err)
+	}
+	go diary.Stalls(func(at time.Time, lasted time.Duration) {
+		note(d, diary.Line{Kind: diary.Stall, At: at, Lasted: lasted})
+	})
+	handler.Run(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return handle(ctx, d, r) }))
+}
+
+func handle(ctx context.Context, d *diary.Writer, r batch.Record) error {
+	var o diary.Order
+	if err := json.Unmarshal([]byte(r.Body), &o); err != nil {
+		return batch.Permanent(err)
+	}
+	note(d, diary.Line{Kind: diary.Start, N: o.N, Attempt: r.Attempt, At: time.Now()})
+	outcome, err := work(ctx, o, r.Attempt)
+	note(d, diary.Line{Kind: diary.End, N: o.N, Attempt: r.Attempt, At: time.Now(), Outcome: outcome})
+	return err
+}
+
+func work(ctx context.Context, o diary.Order, attempt int) (diary.Outcome, error) {
+	select {
+	case <-ctx.Done():
+		return diary.Cancelled, ctx.Err()
+	case <-time.After(time.Duration(o.Millis) * time.Millisecond):
+	}
+	switch {
+	case o.Permanent:
+		return diary.Permanent, batch.Permanent(errors.New("an order that nobody can fill"))
+	case attempt <= o.Fails:
+		return diary.Failed, fmt.Errorf("attempt %d of an order that fails %d times", attempt, o.Fails)
+	}
+	return diary.OK, nil
+}
+
+func note(d *diary.Writer, l diary.Line) {
+	if err := d.Write(l); err != nil {
+		fail(err)
+	}
+}
+
+func fail(err error) {
+	fmt.Fprintf(os.Stderr, "worker: %v\n", err)
+	os.Exit(4)
+}
