@@ -150,3 +150,17 @@ func (r *run) explainCopies(n int) string {
 	}
 	return ""
 }
+
+// longestStall is the longest time since then that a worker was not run.
+func longestStall(path string, since time.Time) (longest time.Duration) {
+	lines, err := diary.Read(path)
+	if err != nil {
+		return 0 // it began nothing
+	}
+	for _, l := range lines {
+		if l.Kind == diary.Stall && l.At.After(since) {
+			longest = max(longest, l.Lasted)
+		}
+	}
+	return longest
+}

@@ -59,8 +59,9 @@ func (r *run) report(f *findings) {
 			}
 		}
 	}
-	fmt.Printf("\n%d workers, %d of them stopped and looked at; %d messages released, %d taken over from killed workers; %d dead-lettered, %d copies too many%s\n",
-		len(r.fleet.processes), r.stops, released, f.back, f.dead, sum(f.copies), because(f.copies))
+	fmt.Printf("\n%d workers; %d looked at when they had stopped, %d of these on a machine too slow to tell (%d messages in answers that came too late)\n",
+		len(r.fleet.processes), r.looked.stops, r.looked.slow, r.looked.late)
+	fmt.Printf("%d messages released, %d taken over from killed workers; %d dead-lettered, %d copies too many%s\n", released, f.back, f.dead, sum(f.copies), because(f.copies))
 	var still time.Duration
 	for _, list := range r.slept {
 		for _, s := range list {
@@ -95,9 +96,10 @@ func (r *run) callTable() {
 		c := &r.ledger.calls[i]
 		for p := range calls {
 			if !c.began.Before(r.began[p]) && c.began.Before(r.began[p+1]) {
-				names[c.operation]++
-				calls[p][c.operation]++
-				full[p][c.operation] += max(len(c.entries), c.given)
+				name := c.operation + ", " + c.queue
+				names[name]++
+				calls[p][name]++
+				full[p][name] += max(len(c.entries), c.given)
 			}
 		}
 	}

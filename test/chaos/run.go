@@ -32,7 +32,7 @@ type run struct {
 	faults     faultLog
 	violations violations
 	began      [phases + 1]time.Time // of the phases, and the end
-	stops      int                   // workers stopped by SIGTERM and looked at
+	looked     looked
 
 	stallsMu  sync.Mutex
 	stalls    []diary.Line // of this process
@@ -114,19 +114,6 @@ func (r *run) phaseStops(ctx context.Context) error {
 		i += len(list)
 	}
 	return r.finish(ctx, stops)
-}
-
-// stopAndLook stops a worker by SIGTERM, where nothing else goes wrong. What it
-// was given and is not done with must be visible the moment it has ended, or in
-// its backoff, which is told in whole seconds.
-func (r *run) stopAndLook(slot int) {
-	f := r.faults.begin(term, slot, "")
-	p := r.fleet.stop(slot, term)
-	r.faults.end(f)
-	r.stops++
-	for _, n := range r.ledger.stranded(p.index, p.ended.Add(backoff+time.Second)) {
-		r.violations.add("message %d is stranded: %v had it, has ended, and it stays hidden%s%s", n, p, r.timeline(n), r.lastCalls(p))
-	}
 }
 
 // phaseEverything sends while faults strike, each when a share of the phase is

@@ -14,6 +14,7 @@ import (
 type call struct {
 	process      int
 	operation    string
+	queue        string // its name
 	began, ended time.Time
 	trouble      string  // "" when it was answered with success
 	entries      []entry // of a batch call: the deliveries that it names
@@ -36,6 +37,10 @@ type spy struct {
 }
 
 func (s *spy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet { // see roundTrips
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler) // the request was cut
@@ -65,7 +70,8 @@ func (s *spy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // note adds a call to the ledger.
 func (l *ledger) note(c call, request, answer []byte) {
 	var asked struct {
-		Entries []struct {
+		QueueURL string `json:"QueueUrl"`
+		Entries  []struct {
 			ID                string `json:"Id"`
 			ReceiptHandle     string
 			VisibilityTimeout int
@@ -78,10 +84,8 @@ func (l *ledger) note(c call, request, answer []byte) {
 		Messages []struct{ ReceiptHandle string }
 	}
 	// What does not parse names nothing, and shows as a message without calls.
-	switch c.operation {
-	case "DeleteMessageBatch", "ChangeMessageVisibilityBatch":
-		_ = json.Unmarshal(request, &asked)
-	}
+	_ = json.Unmarshal(request, &asked)
+	c.queue = asked.QueueURL[strings.LastIndexByte(asked.QueueURL, '/')+1:]
 	if c.trouble == "" {
 		_ = json.Unmarshal(answer, &told)
 	}

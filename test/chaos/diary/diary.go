@@ -111,7 +111,7 @@ func parse(word []string) (l Line, err error) {
 // Stalls reports when this process was not run for a while by its machine. It
 // does not return.
 func Stalls(report func(at time.Time, lasted time.Duration)) {
-	const tick, late = 50 * time.Millisecond, 250 * time.Millisecond
+	const tick, late = 20 * time.Millisecond, 50 * time.Millisecond
 	for {
 		before := time.Now()
 		time.Sleep(tick)
