@@ -201,33 +201,3 @@ func (h *handling) over() time.Time {
 func sortByStart(list []handling) {
 	slices.SortStableFunc(list, func(a, b handling) int { return a.start.Compare(b.start) })
 }
-
-// maxRequests is what a message of phase A may cost: 0.2 by tens, and what the
-// 2 % of failures take.
-const maxRequests = 0.25
-
-// judgeRequests holds phase A to what its messages cost. A slow machine fills
-// fewer calls: what waits goes out after 0.1 s, so each worker may make ten
-// calls a second, of each of three kinds, for each of two queues, whatever is
-// in them.
-func (r *run) judgeRequests() {
-	took := r.began[stops].Sub(r.began[calm]).Seconds()
-	messages := float64(len(r.of(calm)))
-	if took < 0 || r.requests(calm) <= maxRequests {
-		return
-	}
-	if allowed := 0.2 + slots*2*3*10*took/messages; r.requests(calm) > allowed {
-		r.violations.add("%.3f requests a message in phase A, of which at most %.2f, or %.3f in %.1f s, can be explained", r.requests(calm), maxRequests, allowed, took)
-	}
-}
-
-// requests is how many calls a message of a phase cost.
-func (r *run) requests(phase int) float64 {
-	calls := 0
-	for i := range r.ledger.calls {
-		if at := r.ledger.calls[i].began; !at.Before(r.began[phase]) && at.Before(r.began[phase+1]) {
-			calls++
-		}
-	}
-	return float64(calls) / float64(len(r.of(phase)))
-}

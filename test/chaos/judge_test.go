@@ -1,0 +1,210 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
+)
+
+// story is a run that never was: message 900, of the last phase, in two workers.
+type story struct {
+	*run
+	began      time.Time
+	one, other *process
+	findings   *findings
+}
+
+const hero = 900
+
+func newStory() *story {
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := &story{began: began, findings: &findings{copies: map[string]int{}},
+		run: &run{options: options{messages: 1000}, orders: make([]order, 1000), ledger: newLedger(1000), handlings: make([][]handling, 1000)}}
+	for i := range s.findings.again {
+		s.findings.again[i] = map[string]int{}
+	}
+	s.one = &process{index: 0, slot: 0, visibility: shortVisibility, signal: term, signaled: began.Add(time.Hour)}
+	s.other = &process{index: 1, slot: 1, visibility: shortVisibility, signal: term, signaled: began.Add(time.Hour)}
+	return s
+}
+
+func (s *story) at(seconds float64) time.Time {
+	return s.began.Add(time.Duration(seconds * float64(time.Second)))
+}
+
+func (s *story) event(seconds float64, kind sqs.Kind, attempt int, hidden time.Duration) {
+	s.ledger.observe(sqs.Event{Time: s.at(seconds), Kind: kind, Queue: standardName, Body: `{"n":900,"ms":1}`, ReceiveCount: attempt,
+		Visibility: hidden, ReceiptHandle: string(kind) + string(rune('0'+attempt))})
+}
+
+func (s *story) handled(n int, p *process, attempt int, start, end float64, outcome diary.Outcome) {
+	h := handling{n: n, attempt: attempt, process: p, start: s.at(start), outcome: outcome}
+	if outcome != "" {
+		h.end = s.at(end)
+	}
+	s.handlings[n] = append(s.handlings[n], h)
+}
+
+// twice tells of a message that one worker handled, and then another.
+func (s *story) twice() {
+	s.event(1, sqs.Received, 1, 5*time.Second)
+	s.handled(hero, s.one, 1, 1.1, 1.2, diary.OK)
+	s.event(6, sqs.Returned, 1, 0)
+	s.event(6.1, sqs.Received, 2, 5*time.Second)
+	s.handled(hero, s.other, 2, 6.2, 6.3, diary.OK)
+	s.event(6.5, sqs.Deleted, 2, 0)
+}
+
+func TestJudgeMessage(t *testing.T) {
+	tests := []struct {
+		name string
+		tell func(*story)
+		want string // in the only violation; "" for none
+		why  string // it was handled again
+	}{
+		{"once", func(s *story) {
+			s.event(1, sqs.Received, 1, 5*time.Second)
+			s.handled(hero, s.one, 1, 1.1, 1.2, diary.OK)
+			s.event(2, sqs.Deleted, 1, 0)
+		}, "", ""},
+		{"again after a failure", func(s *story) {
+			s.event(1, sqs.Received, 1, 5*time.Second)
+			s.handled(hero, s.one, 1, 1.1, 1.2, diary.Failed)
+			s.event(2, sqs.Received, 2, 5*time.Second)
+			s.handled(hero, s.one, 2, 2.1, 2.2, diary.OK)
+			s.event(3, sqs.Deleted, 2, 0)
+		}, "", ""},
+		{"again without a reason", (*story).twice, "for no reason", "NO REASON"},
+		{"again, a fault before", func(s *story) {
+			s.twice()
+			s.faults.list = []*fault{{kind: reset, slot: 0, from: s.at(0), to: s.at(0.9)}}
+		}, "for no reason", "NO REASON"},
+		{"again, a fault of another slot", func(s *story) {
+			s.twice()
+			s.faults.list = []*fault{{kind: reset, slot: 1, from: s.at(2), to: s.at(3)}}
+		}, "for no reason", "NO REASON"},
+		{"again, a SIGTERM", func(s *story) {
+			s.twice()
+			s.one.signaled = s.at(3)
+			s.faults.list = []*fault{{kind: term, slot: 0, from: s.at(3), to: s.at(4)}}
+		}, "for no reason", "NO REASON"},
+		{"again, two calls failed", func(s *story) {
+			s.twice()
+			s.failedCalls(2)
+		}, "for no reason", "NO REASON"},
+		{"again, three calls failed", func(s *story) {
+			s.twice()
+			s.failedCalls(3)
+		}, "", "calls failed by the server"},
+		{"again, a fault of its slot", func(s *story) {
+			s.twice()
+			s.faults.list = []*fault{{kind: reset, slot: 0, from: s.at(2), to: s.at(3)}}
+		}, "", "reset"},
+		{"again, a restart", func(s *story) {
+			s.twice()
+			s.faults.list = []*fault{{kind: restart, slot: -1, from: s.at(5), to: s.at(7)}}
+		}, "", "server restart"},
+		{"again, the first one killed", func(s *story) {
+			s.twice()
+			s.one.signal, s.one.signaled = kill, s.at(1.3)
+		}, "", "kill -9"},
+		{"again, the first one killed later", func(s *story) {
+			s.twice()
+			s.one.signal, s.one.signaled = kill, s.at(7)
+		}, "for no reason", "NO REASON"},
+		{"again, a machine that stood still", func(s *story) {
+			s.twice()
+			s.slept = map[*process][]diary.Line{s.one: {{Kind: diary.Stall, At: s.at(5), Lasted: 2 * time.Second}}}
+		}, "", "the machine stood still"},
+		{"delivered twice", func(s *story) {
+			s.event(1, sqs.Received, 1, 0)
+			s.handled(hero, s.one, 1, 1.1, 1.4, diary.OK)
+			s.event(1.1, sqs.Received, 2, 5*time.Second)
+			s.handled(hero, s.other, 2, 1.2, 1.3, diary.OK)
+			s.event(2, sqs.Deleted, 2, 0)
+		}, "", "delivered twice by the server"},
+		{"lost", func(s *story) {
+			s.event(1, sqs.Received, 1, 5*time.Second)
+			s.handled(hero, s.one, 1, 1.1, 1.2, diary.Failed)
+			s.event(2, sqs.Deleted, 1, 0)
+		}, "is LOST", ""},
+		{"never begun", func(s *story) { s.event(2, sqs.Deleted, 1, 0) }, "is LOST", ""},
+		{"deleted too early", func(s *story) {
+			s.event(1, sqs.Received, 1, 5*time.Second)
+			s.event(1.15, sqs.Deleted, 1, 0)
+			s.handled(hero, s.one, 1, 1.1, 1.2, diary.OK)
+		}, "deleted before it was handled", ""},
+		{"left", func(s *story) {
+			s.event(1, sqs.Received, 1, 5*time.Second)
+			s.handled(hero, s.one, 1, 1.1, 1.2, diary.OK)
+		}, "is not deleted", ""},
+		{"redriven", func(s *story) { s.event(1, sqs.Redriven, 1000, 0) }, "was redriven by the server", ""},
+		{"cut off by a stop", func(s *story) {
+			s.event(1, sqs.Received, 1, 5*time.Second)
+			s.handled(hero, s.one, 1, 1.1, 0, "")
+			s.handled(hero, s.one, 1, 1.1, 1.2, diary.OK)
+			s.event(2, sqs.Deleted, 1, 0)
+		}, "ended in peace before the handler did", "NO REASON"},
+		{"cancelled", func(s *story) {
+			s.event(1, sqs.Received, 1, 5*time.Second)
+			s.handled(hero, s.one, 1, 1.1, 1.2, diary.Cancelled)
+			s.event(2, sqs.Received, 2, 5*time.Second)
+			s.handled(hero, s.one, 2, 2.1, 2.2, diary.OK)
+			s.event(3, sqs.Deleted, 2, 0)
+		}, "was cancelled", ""},
+		{"dead-lettered, and good", func(s *story) {
+			s.event(1, sqs.Received, 1, 5*time.Second)
+			s.handled(hero, s.one, 1, 1.1, 1.2, diary.OK)
+			s.copied(1.5)
+			s.event(2, sqs.Deleted, 1, 0)
+		}, "where it does not belong", ""},
+		{"permanent", func(s *story) { s.permanent(1.5) }, "", ""},
+		{"permanent, not there", func(s *story) { s.permanent() }, "is LOST", ""},
+		{"permanent, deleted before", func(s *story) { s.permanent(2.5) }, "is LOST", ""},
+		{"permanent, twice", func(s *story) { s.permanent(1.5, 1.6) }, "in the dead-letter queue 2 times", ""},
+		{"permanent, twice by a lost answer", func(s *story) {
+			s.permanent(1.5, 1.6)
+			s.ledger.calls = []call{{process: 0, operation: "SendMessageBatch", began: s.at(1.45), trouble: "no answer"}}
+		}, "", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := newStory()
+			test.tell(s)
+			s.judgeMessage(hero, s.findings)
+			got := s.violations.list
+			switch {
+			case test.want == "" && len(got) > 0:
+				t.Errorf("violations %q, want none", got)
+			case test.want != "" && (len(got) == 0 || !strings.Contains(strings.Join(got, "\n"), test.want)):
+				t.Errorf("violations %q, want one with %q", got, test.want)
+			}
+			if again := s.findings.again[everything]; test.why != "" && again[test.why] != 1 || test.why == "" && len(again) > 0 {
+				t.Errorf("handled again: %v, want %q", again, test.why)
+			}
+		})
+	}
+}
+
+func (s *story) failedCalls(n int) {
+	for range n {
+		s.ledger.calls = append(s.ledger.calls, call{process: 0, began: s.at(3), ended: s.at(3), entries: []entry{{n: hero, failed: true}}})
+	}
+}
+
+func (s *story) copied(seconds float64) {
+	s.ledger.observe(sqs.Event{Time: s.at(seconds), Kind: sqs.Sent, Queue: deadName, Body: `{"n":900,"ms":1}`})
+}
+
+func (s *story) permanent(copies ...float64) {
+	s.orders[hero].Permanent = true
+	s.event(1, sqs.Received, 1, 5*time.Second)
+	s.handled(hero, s.one, 1, 1.1, 1.2, diary.Permanent)
+	for _, at := range copies {
+		s.copied(at)
+	}
+	s.event(2, sqs.Deleted, 1, 0)
+}

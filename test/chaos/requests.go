@@ -1,0 +1,72 @@
+package main
+
+import "fmt"
+
+// maxRequests is what a message of phase A may cost on the standard queue: 0.2
+// by tens, and what the 2 % of failures take. A FIFO queue's depends on its
+// groups, and is only told.
+const maxRequests = 0.25
+
+// judgeRequests holds phase A to what its messages cost. A slow machine fills
+// fewer calls: what waits goes out after 0.1 s, so each worker may make ten
+// calls a second, of each of three kinds, whatever is in them.
+func (r *run) judgeRequests() {
+	if r.began[stops].IsZero() {
+		return // it has not come to its end, which was told
+	}
+	cost, took := r.requests(calm, standardName), r.began[stops].Sub(r.began[calm]).Seconds()
+	allowed := 0.2 + slots*3*10*took/float64(r.sent(calm, standardName))
+	if cost > max(maxRequests, allowed) {
+		r.violations.add("%.3f requests a message of the standard queue in phase A, of which at most %.3f can be explained", cost, max(maxRequests, allowed))
+	}
+}
+
+// sent is how many messages of a phase went to a queue.
+func (r *run) sent(phase int, queue string) (n int) {
+	for _, o := range r.of(phase) {
+		if (o.group != "") == (queue == fifoName) {
+			n++
+		}
+	}
+	return n
+}
+
+// requests is how many calls a message of a phase cost, to its queue.
+func (r *run) requests(phase int, queue string) float64 {
+	calls := 0
+	for i := range r.ledger.calls {
+		c := &r.ledger.calls[i]
+		if c.queue == queue && !c.began.Before(r.began[phase]) && c.began.Before(r.began[phase+1]) {
+			calls++
+		}
+	}
+	return float64(calls) / float64(max(1, r.sent(phase, queue)))
+}
+
+// callTable tells what the phases' requests were, and how full.
+func (r *run) callTable() {
+	var calls, full [phases]map[string]int
+	names := map[string]int{}
+	for p := range calls {
+		calls[p], full[p] = map[string]int{}, map[string]int{}
+	}
+	for i := range r.ledger.calls {
+		c := &r.ledger.calls[i]
+		for p := range calls {
+			if !c.began.Before(r.began[p]) && c.began.Before(r.began[p+1]) {
+				name := c.operation + ", " + c.queue
+				names[name]++
+				calls[p][name]++
+				full[p][name] += max(len(c.entries), c.given)
+			}
+		}
+	}
+	fmt.Println("\n| calls, and messages in each | A | B | C |\n| --- | --- | --- | --- |")
+	for _, name := range sorted(names) {
+		fmt.Printf("| %s |", name)
+		for p := range calls {
+			fmt.Printf(" %d, %.1f |", calls[p][name], float64(full[p][name])/float64(max(1, calls[p][name])))
+		}
+		fmt.Println()
+	}
+}
