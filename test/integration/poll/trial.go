@@ -181,7 +181,7 @@ func (t *trial) doneOnce(repeats int) error {
 		}
 	}
 	if total > repeats {
-		wrong = append(wrong, fmt.Errorf("%d tasks were done again, at most %d can have been in flight", total, repeats))
+		wrong = append(wrong, fmt.Errorf("%d tasks were done again, at most %d had not been deleted", total, repeats))
 	}
 	return errors.Join(append(wrong, t.inOrder())...)
 }
