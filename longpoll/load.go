@@ -167,19 +167,34 @@ func (p *Poller) next() *chain {
 }
 
 // expired drops a chain of which a message may be visible to others again
-// before it was started. What else it holds is made visible.
+// before it was started, and what came behind it of its group. What they hold
+// besides is made visible.
 func (p *Poller) expired(c *chain) bool {
-	now, gone := time.Now(), false
+	now, lost := time.Now(), 0
 	for i := range c.messages {
-		gone = gone || c.messages[i].lost || !c.messages[i].visibleAt.After(now)
+		if m := &c.messages[i]; !m.lost && !m.visibleAt.After(now) {
+			m.lost = true
+			p.counts.Lost++
+		}
+		if c.messages[i].lost {
+			lost++
+		}
 	}
-	if !gone {
+	if lost == 0 {
 		return false
 	}
-	p.load.held -= len(c.records)
-	p.counts.Lost += len(c.records)
+	list := append([]*chain{c}, p.load.groups[c.group]...)
+	if c.group != "" {
+		p.load.groups[c.group] = nil
+	}
+	var back []*message
+	for _, c := range list {
+		p.load.held -= len(c.records)
+		back = append(back, p.giveBack(c)...)
+	}
 	p.leave(c)
-	p.releaseLater(p.giveBack(c))
+	p.releaseLater(back)
+	p.receiveMore() // what they held is free
 	return true
 }
 

@@ -39,7 +39,10 @@ func (p *progress) Begin(r *batch.Record) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if m := p.chain.message(r); m.lost || !m.visibleAt.After(time.Now()) {
-		m.lost = true
+		if !m.lost {
+			m.lost = true
+			p.counts.Lost++
+		}
 		return ErrLost
 	}
 	return nil

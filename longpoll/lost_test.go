@@ -1,0 +1,146 @@
+package longpoll_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/longpoll"
+)
+
+// What waited for a slot until its visibility was over is not started: another
+// consumer may have it.
+func TestRule21WhatWasLostWhileItWaitedIsNotStarted(t *testing.T) {
+	h := func(_ context.Context, r batch.Record) error {
+		if r.Body == "slow" {
+			time.Sleep(2 * time.Minute)
+		}
+		return nil
+	}
+	inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency = 1 }, func(w *world) {
+		w.inject(latency(5*time.Millisecond), sqs.Fault{Kind: sqs.Failure, Operation: extension, Times: 200})
+		w.Send(numbered(30, "quick")...)
+		w.Send("slow", "a", "b")
+		w.start()
+		w.after(5 * time.Second)
+		if n := w.p.Status().Waiting; n != 2 {
+			t.Fatalf("%d wait, want 2: the test tests nothing", n)
+		}
+		w.after(70 * time.Second)
+		other := w.Receive(10) // another consumer gets them, and handles them
+		w.Server().ClearFaults()
+		if len(other) == 0 {
+			t.Fatal("nothing came back: the test tests nothing")
+		}
+		w.after(2 * time.Minute)
+		for _, body := range w.bodies() {
+			if body == "a" || body == "b" {
+				t.Errorf("%s was handled here, which another consumer has", body)
+			}
+		}
+		if n := w.p.Status().Counts.Lost; n != 3 {
+			t.Errorf("Lost is %d, want 3: both, and the one that ran", n)
+		}
+		w.after(5 * time.Minute) // the other consumer died
+		if n := w.deleted(); n != 33 {
+			t.Errorf("%d of 33 deleted in the end", n)
+		}
+	})
+}
+
+// The same for the records of a group behind one that takes long.
+func TestRule21WhatWasLostBehindARecordOfItsGroupIsNotStarted(t *testing.T) {
+	h := func(_ context.Context, r batch.Record) error {
+		if r.Body == "g:1" && r.Attempt == 1 {
+			time.Sleep(100 * time.Second)
+		}
+		return nil
+	}
+	inWorld(t, true, h, nil, func(w *world) {
+		w.noRedrive()
+		w.Send("g:1", "g:2", "g:3")
+		w.start()
+		w.after(time.Second)
+		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: extension})
+		w.p.Pause() // it shall not get them again itself
+		w.after(2 * time.Minute)
+		w.wantHandled("g:1")
+		if n := len(w.Events(sqs.Returned)); n != 3 {
+			t.Errorf("%d came back, want 3: the test tests nothing", n)
+		}
+		if len(w.results) != 3 || w.results[0].Outcome != batch.Succeeded || !errors.Is(w.results[1].Err, longpoll.ErrLost) || !errors.Is(w.results[2].Err, batch.ErrSkipped) {
+			t.Errorf("results %+v, want the second lost and the third skipped", w.results)
+		}
+		if n := w.p.Status().Counts.Lost; n != 1 {
+			t.Errorf("Lost is %d, want 1", n)
+		}
+		w.Server().ClearFaults()
+		w.p.Resume()
+		w.after(2 * time.Minute)
+		w.wantHandled("g:1", "g:2", "g:3")
+		if n := w.deleted(); n != 3 {
+			t.Errorf("%d of 3 deleted: the first was handled and is not handled again", n)
+		}
+	})
+}
+
+// A group of which more was received behind what runs is released by a stop.
+func TestRule23WhatWaitsBehindItsGroupIsReleased(t *testing.T) {
+	for _, pause := range []bool{false, true} {
+		h := func(context.Context, batch.Record) error { time.Sleep(50 * time.Second); return nil }
+		inWorld(t, true, h, func(c *longpoll.Config) { c.Visibility, c.DrainLimit = 30*time.Second, time.Minute }, func(w *world) {
+			w.inject(sqs.Fault{Kind: sqs.Failure, Operation: extension})
+			w.Send("g:1")
+			w.start()
+			w.after(10 * time.Second)
+			w.Send("g:2", "g:3")
+			w.after(35 * time.Second)
+			if n := w.p.Status().Waiting; n != 2 {
+				t.Fatalf("%d wait, want 2 behind what runs: the test tests nothing", n)
+			}
+			w.Server().ClearFaults()
+			if pause {
+				w.p.Pause()
+				w.after(20 * time.Second)
+			} else {
+				w.stop()
+			}
+			w.wantHandled("g:1")
+			if n := w.visible(); n != 2 || w.deleted() != 1 {
+				t.Errorf("%d visible and %d deleted, want 2 and 1", n, w.deleted())
+			}
+		})
+	}
+}
+
+// Where SQS does not tell the queue's ARN, its partition follows from the region.
+func TestPartitions(t *testing.T) {
+	for region, want := range map[string]string{"cn-north-1": "aws-cn", "us-gov-west-1": "aws-us-gov", "eu-west-1": "aws"} {
+		var arn string
+		inWorld(t, false, func(_ context.Context, r batch.Record) error { arn = r.QueueARN; return nil }, func(c *longpoll.Config) {
+			o := c.SQS.Options()
+			o.Region = region
+			c.SQS = awssqs.New(o)
+		}, func(w *world) {
+			w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
+				if operation == "GetQueueAttributes" {
+					return testqueue.Answer(r, 403, "AccessDenied", "")
+				}
+				return nil, nil
+			}
+			w.Send("a")
+			w.start()
+			w.after(time.Second)
+			if want := "arn:" + want + ":sqs:" + region + ":123456789012:orders"; arn != want {
+				t.Errorf("a record of %q, want %q", arn, want)
+			}
+		})
+	}
+}
