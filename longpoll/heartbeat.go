@@ -30,6 +30,7 @@ func (p *Poller) sweepOn() {
 		now := time.Now()
 		p.retryDue(now)
 		p.extendDue(now)
+		p.receiveMore() // slots may be idle beside others that take long
 		p.sweepOn()
 	})
 }

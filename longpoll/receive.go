@@ -120,6 +120,19 @@ func (p *Poller) receiveMore() {
 	}
 }
 
+// quick reports whether the slots were all free again in the last second.
+func (p *Poller) quick() bool {
+	slots := p.cfg.Engine.Concurrency
+	return p.cfg.Prefetch >= max(maxReceive, slots) && p.load.ahead(time.Now(), slots, slots) >= slots
+}
+
+func fullOnly(space int) int {
+	if space < maxReceive {
+		return 0
+	}
+	return maxReceive
+}
+
 // room is how many messages the next receive may ask for, 0 for none now: ten,
 // or fewer if there are idle slots which nothing else will fill.
 func (p *Poller) room() int {
@@ -138,6 +151,9 @@ func (p *Poller) room() int {
 		// nobody else could have meanwhile. Something is left for the other slots.
 		if idle -= in.calls; idle > 0 {
 			space += p.cfg.Prefetch
+			if p.quick() { // there will be room for ten in a moment
+				return fullOnly(space)
+			}
 			return max(0, min(space, maxReceive, max(1, space-idle+1)))
 		}
 	} else {

@@ -72,7 +72,7 @@ func (h *Hook) BatchSettled(ctx context.Context, b batch.BatchInfo, results []ba
 		return
 	}
 	if h.opts.Every > 0 {
-		if total, since, due := h.sum.add(counts, b.Started, h.opts.Every); due {
+		if total, since, due := h.sum.add(counts, h.opts.Every); due {
 			h.logTotal(ctx, total, since)
 		}
 		return

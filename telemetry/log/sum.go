@@ -30,18 +30,18 @@ func (c *counts) attrs() []slog.Attr {
 type sum struct {
 	mu    sync.Mutex
 	total counts
-	since time.Time // when the first of them began; zero without any
+	since time.Time // when the first of them was over; zero without any
 }
 
 // add returns the total when a line is due, and begins anew.
-func (s *sum) add(c counts, began time.Time, every time.Duration) (total counts, since time.Time, due bool) {
+func (s *sum) add(c counts, every time.Duration) (total counts, since time.Time, due bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for o, n := range c {
 		s.total[o] += n
 	}
 	if s.since.IsZero() {
-		s.since = began
+		s.since = time.Now()
 	}
 	if time.Since(s.since) < every {
 		return total, since, false
