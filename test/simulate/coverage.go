@@ -18,11 +18,18 @@ type Coverage map[string]int
 func (c Coverage) Add(h *History) {
 	c["history"]++
 	for _, q := range h.Plan.Queues {
-		c.queue(q)
+		c.queue(q, h.Plan.Polls())
 	}
 	for _, f := range h.Plan.Functions {
 		c.function(f)
 	}
+	for _, r := range h.Plan.Replicas {
+		c.replica(h.Plan, r)
+	}
+	for _, p := range h.Processes {
+		c.process(h, p)
+	}
+	c.config("poll", h.Plan.Polls(), "history")
 	for _, g := range h.Handlings {
 		c["handler: "+string(g.End)]++
 		if acts := h.Plan.message(g.Number).Acts; g.Attempt >= 1 && g.Attempt <= len(acts) {
@@ -55,7 +62,7 @@ func (c Coverage) Add(h *History) {
 	}
 }
 
-func (c Coverage) queue(q Queue) {
+func (c Coverage) queue(q Queue, polled bool) {
 	kind := "standard"
 	if q.FIFO() {
 		kind = "FIFO"
@@ -66,7 +73,7 @@ func (c Coverage) queue(q Queue) {
 	}
 	c.config("mapping", q.Window > 0, "window")
 	c.config("mapping", q.Concurrency > 0, "maximum concurrency")
-	c.config("mapping", !q.Report, "without ReportBatchItemFailures")
+	c.config("mapping", !q.Report && !polled, "without ReportBatchItemFailures")
 	c.config("mapping", q.BatchSize > 10, "batch size above 10")
 }
 
@@ -165,6 +172,7 @@ func (c Coverage) Missing() (missing []string) {
 			want = append(want, fmt.Sprintf("fault: %s of %s", kind, operation))
 		}
 	}
+	want = append(want, pollFeatures()...)
 	for _, name := range want {
 		if c[name] == 0 {
 			missing = append(missing, name)

@@ -119,7 +119,7 @@ func (c *checker) goesOn(h *Handling, pause *Paused) bool {
 func (c *checker) groupGoesOn(d *delivery, pause *Paused) bool {
 	return d.queue.FIFO() && slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
 		with := c.deliveries[h.Receipt]
-		return h.Process == d.process && h.Group == d.plan.Group && h.Started.Before(pause.From) && with != nil && with.got == d.got
+		return h.Process == d.process && h.Group == d.plan.Group && !h.Started.At.After(pause.From.At) && with != nil && with.got == d.got
 	})
 }
 

@@ -95,13 +95,18 @@ const slow = 300 * time.Millisecond
 func (p *Process) clean(operations ...string) bool {
 	return !slices.ContainsFunc(p.Calls, func(c *Call) bool {
 		switch {
-		case len(operations) > 0 && !slices.Contains(operations, c.Operation), c.GivenUp && c.Operation == "ReceiveMessage":
+		case len(operations) > 0 && !slices.Contains(operations, c.Operation), c.Operation == "ReceiveMessage" && p.gaveUp(c):
 			return false
 		case c.Operation == "ReceiveMessage":
 			return !c.clean()
 		}
 		return !c.clean() || c.Ended.At.Sub(c.Began.At) > slow
 	})
+}
+
+// gaveUp tells whether the process did not wait for a receive any more.
+func (p *Process) gaveUp(c *Call) bool {
+	return c.GivenUp || !c.Ended.Came() && p.Returned.Came() && !p.Killed.Came()
 }
 
 // overIn is when a handling ended for all that its process knows, at the

@@ -3,6 +3,8 @@ package simulate
 import (
 	"fmt"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
 // Replica is a place for one process at a time, as an orchestrator keeps it,
@@ -90,6 +92,11 @@ func (g generator) poll(p *Plan) {
 		for range 1 + g.weighted(5, 3, 2) {
 			p.Replicas = append(p.Replicas, g.replica(i, q, p.Functions[q.Function]))
 		}
+	}
+	if g.oneIn(10) {
+		f := sqs.Fault{Operation: "GetQueueUrl", Times: pick(g, 1, 3), Probability: pick(g, 0, 0.5)}
+		g.kind(&f)
+		p.Faults = append(p.Faults, f)
 	}
 }
 

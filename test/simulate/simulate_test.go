@@ -22,7 +22,7 @@ var (
 )
 
 // aFullRun is how many histories show everything that can occur.
-const aFullRun = 3000
+const aFullRun = 5000
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/sqsbatch/sqsbatch/test/simulate.leftBehind"))

@@ -43,15 +43,14 @@ func (g generator) faults(p Plan) []sqs.Fault {
 	return list
 }
 
-// faultKinds are what can go wrong with an operation. EmptyReceive is not among
-// them: the only short poll of Lambda's pollers is the last of a batching
-// window, and when it finds nothing the messages are the next batch's.
+// faultKinds are what can go wrong with an operation. EmptyReceive strikes the
+// first receive of a process that polls, and the last of a batching window.
 func faultKinds(operation string) []sqs.FaultKind {
 	kinds := []sqs.FaultKind{sqs.Latency, sqs.Failure, sqs.Throttled, sqs.Refused, sqs.Hang, sqs.LostAnswer}
 	switch operation {
 	case "ReceiveMessage":
-		return append(kinds, sqs.DuplicateDelivery, sqs.OutOfOrder)
-	case "GetQueueAttributes":
+		return append(kinds, sqs.EmptyReceive, sqs.OutOfOrder, sqs.DuplicateDelivery)
+	case "GetQueueAttributes", "GetQueueUrl":
 		return kinds
 	default:
 		return append(kinds, sqs.EntryFailure)
@@ -65,7 +64,7 @@ func (g generator) kind(f *sqs.Fault) {
 	case sqs.DuplicateDelivery:
 		f.Probability = max(f.Probability, 0.3)
 		fallthrough
-	case sqs.OutOfOrder:
+	case sqs.OutOfOrder, sqs.EmptyReceive:
 		if strings.HasSuffix(f.Queue, ".fifo") {
 			f.Queue = "" // it can strike standard queues only
 		}

@@ -1,0 +1,250 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/longpoll"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+// pollMutants break one thing each of the long-poll mode, and the invariant
+// that has to see it.
+var pollMutants = []mutantCase{
+	{"deletes what it receives", Earned, Mutant{Transport: deleteAtOnce}},
+	{"takes failures for successes", Earned, wrap(func(ctx context.Context, r batch.Record, next batch.Handler) error {
+		_ = next.Handle(ctx, r)
+		return nil
+	})},
+	{"drops what belongs into the dead-letter queue", Earned, Mutant{Poll: func(c *longpoll.Config) { c.Settler.OnPermanent = partialfailure.Drop }}},
+	{"changes the body of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
+		for _, e := range entries(call) {
+			e["MessageBody"] = e["MessageBody"].(string) + " "
+		}
+	})},
+	{"forgets the attributes of messages", Kept, answers("ReceiveMessage", func(answer map[string]any) {
+		for _, m := range messagesOf(answer) {
+			delete(m, "MessageAttributes")
+			delete(m, "MD5OfMessageAttributes")
+		}
+	})},
+	{"never deletes", Final, Mutant{Transport: confirm(func(r *http.Request) bool { return isCall(r, "DeleteMessageBatch") })}},
+	{"takes a group's records in the wrong order", Ordered, answers("ReceiveMessage", func(answer map[string]any) {
+		if list, ok := answer["Messages"].([]any); ok {
+			slices.Reverse(list)
+		}
+	})},
+	{"does not see groups", Ordered, answers("ReceiveMessage", func(answer map[string]any) {
+		for i, m := range messagesOf(answer) {
+			attributes := m["Attributes"].(map[string]any)
+			attributes["MessageGroupId"] = string(rune('A' + i))
+		}
+	})},
+	{"takes every attempt for the first", Counted, answers("ReceiveMessage", func(answer map[string]any) {
+		for _, m := range messagesOf(answer) {
+			m["Attributes"].(map[string]any)["ApproximateReceiveCount"] = "1"
+		}
+	})},
+	{"asks for more than 12 hours", Bounded, visibility(func(int) int { return 43_201 })},
+	{"asks for 12 hours from now, not from the receipt", Bounded, visibility(func(int) int { return 43_200 })},
+	{"polls short", Frugal, ask("ReceiveMessage", func(call map[string]any) {
+		if wait, _ := call["WaitTimeSeconds"].(float64); wait > 1 {
+			call["WaitTimeSeconds"] = 1
+		}
+	})},
+	{"calls again for ever when SQS fails", Frugal, Mutant{Transport: again}},
+	{"calls after it has stopped", Frugal, Mutant{Transport: callLater}},
+	{"extends all the time", Frugal, Mutant{Transport: extendMore}},
+	{"is stuck: nothing is ever started", Drained, wrap(func(ctx context.Context, _ batch.Record, _ batch.Handler) error {
+		return context.Canceled
+	})},
+	{"leaves a goroutine behind", Drained, pollers(func(p *poller) {
+		p.run = func(ctx context.Context) error {
+			go leftBehind()
+			return p.Poller.Run(ctx)
+		}
+	})},
+	{"handles every record twice", Once, wrap(func(ctx context.Context, r batch.Record, next batch.Handler) error {
+		_ = next.Handle(ctx, r)
+		return next.Handle(ctx, r)
+	})},
+	{"tells its hooks twice", Once, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, c.Engine.Hooks[0]) }}},
+	{"has failures come back at once", Spaced, visibility(func(int) int { return 0 })},
+	{"counts the backoff in half seconds", Spaced, visibility(func(s int) int { return s / 2 })},
+	{"has another backoff than is configured", Spaced, Mutant{Poll: func(c *longpoll.Config) { c.Settler.Backoff = partialfailure.Constant(time.Second) }}},
+	{"answers its visibility calls by itself", Told, Mutant{Transport: confirm(func(r *http.Request) bool {
+		return isCall(r, "ChangeMessageVisibilityBatch")
+	})}},
+	{"extends nothing", Hidden, Mutant{Transport: confirm(func(r *http.Request) bool { return extends(r) })}},
+	{"extends too late", Hidden, Mutant{Transport: hideFor(3)}},
+	{"has a slot too many", Roomy, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Concurrency = 2*max(c.Engine.Concurrency, 10) + 1 }}},
+	{"prefetches more than it may", Roomy, Mutant{Poll: func(c *longpoll.Config) {
+		if c.Prefetch = 50; c.Engine.Concurrency == 0 {
+			c.Engine.Concurrency = 10
+		}
+	}}},
+	{"releases nothing", Freed, Mutant{Transport: confirm(func(r *http.Request) bool {
+		return isCall(r, "ChangeMessageVisibilityBatch") && !extends(r)
+	})}},
+	{"drains for longer than it may", Swift, Mutant{Poll: func(c *longpoll.Config) {
+		c.DrainLimit, c.Engine.RecordTimeout = 10*time.Minute, 0
+	}}},
+	{"ends its long polls when they are answered", Swift, Mutant{Transport: patient}},
+	{"does not hear that it shall stop", Swift, pollers(func(p *poller) {
+		p.shutdown = func(ctx context.Context) error {
+			time.Sleep(time.Minute)
+			return p.Poller.Shutdown(ctx)
+		}
+	})},
+	{"pauses late", Quiet, pollers(func(p *poller) {
+		p.pause = func() { time.AfterFunc(500*time.Millisecond, p.Poller.Pause) }
+	})},
+	{"gives handlers twice the time", Limited, Mutant{Poll: func(c *longpoll.Config) {
+		c.Engine.RecordTimeout = min(2*max(c.Engine.RecordTimeout, 15*time.Minute), 11*time.Hour)
+	}}},
+}
+
+func TestPollMutants(t *testing.T) { catch(t, pollMutants, PollInvariants, Plan.Polls) }
+
+// wrap is a mutant of the handler.
+func wrap(handle func(ctx context.Context, r batch.Record, next batch.Handler) error) Mutant {
+	return Mutant{Handler: func(next batch.Handler) batch.Handler {
+		return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return handle(ctx, r, next) })
+	}}
+}
+
+// poller is one with other methods.
+type poller struct {
+	Poller
+	run, shutdown func(context.Context) error
+	pause         func()
+}
+
+func (p *poller) Run(ctx context.Context) error      { return p.run(ctx) }
+func (p *poller) Shutdown(ctx context.Context) error { return p.shutdown(ctx) }
+func (p *poller) Pause()                             { p.pause() }
+
+// pollers is a mutant of the poller.
+func pollers(change func(*poller)) Mutant {
+	return Mutant{Poller: func(next Poller) Poller {
+		p := &poller{Poller: next, run: next.Run, shutdown: next.Shutdown, pause: next.Pause}
+		change(p)
+		return p
+	}}
+}
+
+// answers is a mutant that changes SQS's answers.
+func answers(operation string, change func(answer map[string]any)) Mutant {
+	return Mutant{Transport: func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			response, err := next.RoundTrip(r)
+			if err != nil || response.StatusCode != http.StatusOK || !isCall(r, operation) {
+				return response, err
+			}
+			answer := answerOf(response)
+			change(answer)
+			b, err := json.Marshal(answer)
+			response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
+			response.Header.Del("Content-Length")
+			return response, err
+		})
+	}}
+}
+
+// answerOf reads an answer, and leaves it as it was.
+func answerOf(response *http.Response) (answer map[string]any) {
+	b, err := io.ReadAll(response.Body)
+	if err == nil {
+		err = json.Unmarshal(b, &answer)
+	}
+	if err != nil {
+		panic(err)
+	}
+	response.Body = io.NopCloser(bytes.NewReader(b))
+	return answer
+}
+
+func messagesOf(answer map[string]any) (list []map[string]any) {
+	messages, _ := answer["Messages"].([]any)
+	for _, m := range messages {
+		list = append(list, m.(map[string]any))
+	}
+	return list
+}
+
+// confirm answers some calls by itself.
+func confirm(which func(*http.Request) bool) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if which(r) {
+				return confirmed(r), nil
+			}
+			return next.RoundTrip(r)
+		})
+	}
+}
+
+// extends tells whether a call extends the visibility: its entries are hidden
+// for longer than any backoff that is drawn.
+func extends(r *http.Request) bool {
+	return isCall(r, "ChangeMessageVisibilityBatch") && entries(body(r))[0]["VisibilityTimeout"].(float64) > 0
+}
+
+// deleteAtOnce deletes what a receive returns.
+func deleteAtOnce(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		url := body(r)["QueueUrl"]
+		response, err := next.RoundTrip(r)
+		if err == nil && response.StatusCode == http.StatusOK && isCall(r, "ReceiveMessage") {
+			for _, m := range messagesOf(answerOf(response)) {
+				tell(next, request(r.Context(), "DeleteMessage", map[string]any{"QueueUrl": url, "ReceiptHandle": m["ReceiptHandle"]}))
+			}
+		}
+		return response, err
+	})
+}
+
+// callLater makes a call a minute after each.
+func callLater(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if isCall(r, "DeleteMessageBatch") {
+			late := with(r, body(r)).WithContext(context.WithoutCancel(r.Context()))
+			time.AfterFunc(time.Minute, func() { tell(next, late) })
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// extendMore makes every extension twenty times.
+func extendMore(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if extends(r) {
+			for range 20 {
+				tell(next, with(r, body(r)))
+			}
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// hideFor receives messages for fewer seconds than the poller believes.
+func hideFor(seconds int) func(http.RoundTripper) http.RoundTripper {
+	return ask("ReceiveMessage", func(call map[string]any) { call["VisibilityTimeout"] = seconds }).Transport
+}
+
+// patient does not end a receive that was begun.
+func patient(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if isCall(r, "ReceiveMessage") {
+			r = r.WithContext(context.WithoutCancel(r.Context()))
+		}
+		return next.RoundTrip(r)
+	})
+}
