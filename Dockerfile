@@ -6,8 +6,7 @@
 #
 # It works in any module that requires github.com/sqsbatch/sqsbatch: copy it and
 # .dockerignore beside your go.mod. It needs BuildKit, which `docker build` uses
-# by itself since Docker 23.0, and before that with DOCKER_BUILDKIT=1; Buildah
-# and Podman read it too.
+# by itself since Docker 23.0, and before that with DOCKER_BUILDKIT=1.
 
 ARG GO_VERSION=1.26
 # The registry's mirror, if you have one: it must be Debian's variant or another

@@ -17,6 +17,7 @@ import (
 // leaves nothing behind. It changes nothing of the machine's network: what is
 // built has none, and what runs has the machine's.
 type engine struct {
+	dir            string // all that it has
 	cli, host, log string
 	daemon         *exec.Cmd
 	ended          chan error // the daemon has
@@ -39,7 +40,7 @@ func startEngine(ctx context.Context, dir string) (*engine, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	e := &engine{cli: cli, host: "unix://" + filepath.Join(dir, "socket"), log: filepath.Join(dir, "log"), ended: make(chan error, 1)}
+	e := &engine{dir: dir, cli: cli, host: "unix://" + filepath.Join(dir, "socket"), log: filepath.Join(dir, "log"), ended: make(chan error, 1)}
 	log, err := os.Create(e.log)
 	if err != nil {
 		return nil, err
@@ -74,10 +75,25 @@ func (e *engine) stop() error {
 	}
 	select {
 	case err := <-e.ended:
-		return err
+		return errors.Join(err, e.unmount())
 	case <-time.After(30 * time.Second):
 		return errors.Join(errors.New("dockerd does not end, it is killed"), e.daemon.Process.Kill())
 	}
+}
+
+// unmount takes away what the daemon leaves mounted: the network of containers
+// that had the machine's. Its folder could not be removed.
+func (e *engine) unmount() error {
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if at := strings.Fields(line); len(at) > 1 && strings.HasPrefix(at[1], e.dir+"/") {
+			err = errors.Join(err, run(exec.Command("umount", at[1])))
+		}
+	}
+	return err
 }
 
 func (e *engine) lastWords() string {

@@ -61,7 +61,11 @@ func check(ctx context.Context) (wrong, notRun []error) {
 	if err != nil {
 		return []error{err}, nil
 	}
-	defer os.RemoveAll(tmp)
+	defer func() {
+		if err := os.RemoveAll(tmp); err != nil {
+			wrong = append(wrong, err)
+		}
+	}()
 	rendered := filepath.Join(tmp, "rendered.yaml")
 	for _, step := range []struct {
 		name string
