@@ -29,7 +29,7 @@ import (
 )
 
 // errNotRun is in errors that are no verdict.
-var errNotRun = errors.New("not run")
+var errNotRun = errors.New("not tried")
 
 func main() {
 	reason := flag.String("reason", "", "a file to say in why there is no verdict, if that is all")
