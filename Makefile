@@ -78,8 +78,12 @@ chaos: ## 100,000 messages through kills, stops and network faults
 	cd test/chaos && go run .
 
 .PHONY: deploy
-deploy: ## check the Dockerfile and what is in deploy (Python)
+deploy: ## check deploy/ and the Dockerfile; build and run the image (Python; Linux, root, dockerd)
 	go run ./test/integration/deploy
+
+.PHONY: image
+image: ## build the container image of examples/orders (BuildKit)
+	docker build -t orders .
 
 .PHONY: clients
 clients: ## boto3, old and new, and the AWS CLI against sqsbatch sqs (Python)

@@ -109,6 +109,8 @@ func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 		return err
 	}
 	defer stopHealth()
+	cfg.Logger.InfoContext(ctx, "polling", "logger", "sqsbatch", "queues", cfg.Poll.Queues)
+	defer cfg.Logger.InfoContext(ctx, "stopped", "logger", "sqsbatch")
 	return runAll(ctx, pollers)
 }
 
