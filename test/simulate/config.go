@@ -47,6 +47,12 @@ const longestHashed = 30 * time.Second
 
 func backoff(name string, seed uint64) partialfailure.Backoff {
 	switch name {
+	case "":
+		// The form of the default, drawn by the plan's seed.
+		return func(attempt int) time.Duration {
+			longest := min(partialfailure.DefaultBackoffBase<<min(max(attempt, 1)-1, 20), partialfailure.DefaultBackoffCap)
+			return time.Second + time.Duration(mix(seed^uint64(attempt))%uint64(longest-time.Second+1))
+		}
 	case "constant":
 		return partialfailure.Constant(2 * time.Second)
 	case "linear":
@@ -62,7 +68,7 @@ func backoff(name string, seed uint64) partialfailure.Backoff {
 	case "panics":
 		return func(int) time.Duration { panic("the backoff panicked") }
 	}
-	return nil
+	return nil // "default": the toolkit's own, which no seed repeats
 }
 
 // mix is the finalizer of SplitMix64: near numbers give numbers far apart.

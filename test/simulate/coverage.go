@@ -148,7 +148,7 @@ func (c Coverage) Missing() (missing []string) {
 	for _, name := range []string{"JSON", "several invocations in one environment", "Concurrency", "Reserve", "RecordTimeout", "MinRemaining", "Grace",
 		"MaxReceiveCount", "ErrorIfAllFail", "DeleteSucceeded", "LogSucceeded", "slow hook", "DeadLetterQueue", "DeadLetterQueue by ARN",
 		"Deadline ", "Deadline whole", "Deadline fair", "Deadline absurd", "Deadline panics",
-		"Backoff ", "Backoff constant", "Backoff linear", "Backoff hashed", "Backoff negative", "Backoff endless", "Backoff panics",
+		"Backoff ", "Backoff default", "Backoff constant", "Backoff linear", "Backoff hashed", "Backoff negative", "Backoff endless", "Backoff panics",
 		"OnPermanent ", "OnPermanent dead-letter", "OnPermanent retry", "OnPermanent drop"} {
 		want = append(want, "config: "+name)
 	}

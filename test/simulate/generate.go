@@ -78,7 +78,7 @@ func (g generator) function() Function {
 		Deadline:        sometimes(g, 3, "whole", "fair", "absurd", "panics"),
 		MinRemaining:    sometimes(g, 5, time.Millisecond, timeout/4),
 		Grace:           sometimes(g, 4, time.Millisecond, 100*time.Millisecond, timeout),
-		Backoff:         sometimes(g, 2, "constant", "linear", "hashed", "hashed", "negative", "panics"),
+		Backoff:         sometimes(g, 2, "constant", "linear", "hashed", "hashed", "negative", "panics", "default"),
 		OnPermanent:     sometimes(g, 2, "dead-letter", "retry", "drop"),
 		ErrorIfAllFail:  g.oneIn(5),
 		DeleteSucceeded: g.oneIn(6),

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/handler"
 )
@@ -149,11 +148,4 @@ func (d *onLambda) close() {
 	for _, fn := range d.deployed {
 		_ = fn.Close() // it never fails
 	}
-}
-
-// client returns an SQS client that uses an HTTP client.
-func (w *world) client(c *http.Client) *sqs.Client {
-	o := w.clientOptions
-	o.HTTPClient = c
-	return sqs.New(o)
 }

@@ -59,7 +59,7 @@ type Function struct {
 	Deadline        string // "", whole, fair, absurd, panics
 	MinRemaining    time.Duration
 	Grace           time.Duration
-	Backoff         string // "", constant, linear, hashed, negative, endless, panics
+	Backoff         string // "", default, constant, linear, hashed, negative, endless, panics
 	DeadLetterQueue string // a queue's name; "arn:" before it for the ARN
 	MaxReceiveCount int
 	OnPermanent     string

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +30,14 @@ type recorder struct {
 type place struct {
 	hidden bool
 	until  time.Time
+	group  string // of FIFO queues: the queue's name and the group; else ""
+}
+
+func groupOf(e sqs.Event) string {
+	if strings.HasSuffix(e.Queue, ".fifo") {
+		return e.Queue + " " + e.MessageGroupID
+	}
+	return ""
 }
 
 func newRecorder(p Plan) *recorder {
@@ -76,10 +85,10 @@ func (r *recorder) observe(e sqs.Event) {
 	}
 	switch e.Kind {
 	case sqs.Sent, sqs.Received, sqs.Visibility:
-		r.places[e.MessageID] = place{hidden: e.Visibility > 0, until: e.Time.Add(e.Visibility)}
+		r.places[e.MessageID] = place{hidden: e.Visibility > 0, until: e.Time.Add(e.Visibility), group: groupOf(e)}
 		r.latest = e.Time
 	case sqs.Returned:
-		r.places[e.MessageID] = place{}
+		r.places[e.MessageID] = place{group: groupOf(e)}
 		r.latest = e.Time
 	case sqs.Deleted, sqs.Redriven, sqs.Expired, sqs.Purged:
 		delete(r.places, e.MessageID)
@@ -130,8 +139,17 @@ func (r *recorder) quietUntil(settled time.Duration) (next time.Time, ok bool) {
 	if r.busy > 0 || len(r.places) == 0 || now.Sub(r.latest) < settled {
 		return next, false
 	}
+	locked := map[string]bool{} // groups of which a message is hidden
+	for _, p := range r.places {
+		if p.hidden && p.until.After(now) && p.group != "" {
+			locked[p.group] = true
+		}
+	}
 	for _, p := range r.places {
 		if !p.hidden || !p.until.After(now) {
+			if locked[p.group] {
+				continue
+			}
 			return next, false
 		}
 		if next.IsZero() || p.until.Before(next) {

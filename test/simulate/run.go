@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -73,6 +75,19 @@ type world struct {
 	sent          atomic.Bool
 	sendErr       error
 	tooMany       int // invocations: a history with more will never be over
+}
+
+// client returns an SQS client that uses an HTTP client. Its waits between
+// tries are drawn by the plan's seed, since the SDK's own are no part of it.
+func (w *world) client(c *http.Client) *awssqs.Client {
+	o := w.clientOptions
+	o.HTTPClient = c
+	o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) {
+		s.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
+			return time.Duration(mix(w.plan.Seed+uint64(attempt)) % uint64(time.Second<<min(attempt, 4))), nil
+		})
+	})
+	return awssqs.New(o)
 }
 
 func (w *world) createQueues() error {

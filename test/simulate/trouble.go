@@ -78,7 +78,7 @@ func (g generator) kind(f *sqs.Fault) {
 }
 
 func (g generator) kill(p Plan) Kill {
-	timeout := p.Functions[0].Timeout
+	timeout := pick(g, p.Functions...).Timeout
 	return Kill{
 		Invocation: g.IntN(12),
 		How:        pick(g, Crash, Crash, Freeze, BeforeCall, AfterCall, AfterCall, AtResponse),
