@@ -41,6 +41,7 @@ func ofType(lines []line, kind string) (list []line) {
 
 // TestPollSamples: in a container the sample orders end as they do on Lambda.
 func TestPollSamples(t *testing.T) {
+	t.Parallel()
 	lines, err := run(t, "", "--mode", "poll", "--once", "--timeout", "2m", "--template", filepath.Join(root, "template.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -67,6 +68,7 @@ func TestPollSamples(t *testing.T) {
 // TestPollKilled: what a process held that was killed comes back and is done by
 // the one that is started in its place.
 func TestPollKilled(t *testing.T) {
+	t.Parallel()
 	var out *watched
 	out = &watched{saw: func(l line) {
 		if l.Type == "record" && l.Outcome == "succeeded" && !out.done {
@@ -108,6 +110,7 @@ func TestPollKilled(t *testing.T) {
 
 // TestPollStopped: Ctrl-C lets the process drain, and nothing is stranded.
 func TestPollStopped(t *testing.T) {
+	t.Parallel()
 	interrupts := make(chan os.Signal, 2)
 	var out *watched
 	out = &watched{saw: func(l line) {
@@ -185,6 +188,7 @@ func killProcess(t *testing.T, pid int) {
 // TestPollSeveralQueues: the queues of all of the function's events are polled,
 // and --queue chooses one. A filter is Lambda's, and told not to count.
 func TestPollSeveralQueues(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		args           []string
 		polled, silent []string
@@ -243,6 +247,7 @@ func sendTo(t *testing.T, header, queue string) {
 
 // TestPollCannotStart: a program that never polls is not started for ever.
 func TestPollCannotStart(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		args []string
 		want []string

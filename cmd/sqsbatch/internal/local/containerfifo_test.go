@@ -27,6 +27,7 @@ func inEvent(t *testing.T, attributes map[string]string, bodies ...string) (path
 
 // TestPollFIFO: a group waits for its failed record in a container too.
 func TestPollFIFO(t *testing.T) {
+	t.Parallel()
 	first, second := `{"id":"o-1","sku":"flaky:2","quantity":1}`, `{"id":"o-2","sku":"ok","quantity":1}`
 	lines, err := run(t, "", "--mode", "poll", "--template", filepath.Join(root, "template.yaml"), "--parameter-overrides", "Fifo=true",
 		"--event", inEvent(t, map[string]string{"MessageGroupId": "g"}, first, second), "--once", "--timeout", "1m")
@@ -39,6 +40,7 @@ func TestPollFIFO(t *testing.T) {
 // TestPollLateEvent: receive counts of an event are reproduced before the
 // process polls, and what this tool received for that is nobody's attempt.
 func TestPollLateEvent(t *testing.T) {
+	t.Parallel()
 	good, last := `{"id":"o-1","sku":"flaky:3","quantity":1}`, `{"id":"o-2","sku":"flaky:4","quantity":1}`
 	lines, err := run(t, "", "--mode", "poll", "--template", filepath.Join(root, "template.yaml"),
 		"--event", inEvent(t, map[string]string{"ApproximateReceiveCount": "3"}, good, last), "--once", "--timeout", "1m")

@@ -48,6 +48,7 @@ func TestPollStubborn(t *testing.T) {
 
 // TestPollSecondInterrupt: nothing is waited for.
 func TestPollSecondInterrupt(t *testing.T) {
+	t.Parallel()
 	interrupts := make(chan os.Signal, 2)
 	out := &cancelOn{what: "that is all", f: func() {
 		interrupts <- os.Interrupt
