@@ -123,3 +123,30 @@ func TestAHookThatPanics(t *testing.T) {
 		}
 	})
 }
+
+// slowStart is a hook that takes its time.
+type slowStart time.Duration
+
+func (s slowStart) BatchStarted(context.Context, batch.BatchInfo) { time.Sleep(time.Duration(s)) }
+
+// What has a slot but was not started when a stop begins, or reaches its limit,
+// is not started then.
+func TestRule23AStopWhileARecordIsAboutToStart(t *testing.T) {
+	for _, limit := range []time.Duration{time.Minute, 500 * time.Millisecond} {
+		inWorld(t, false, heeding, func(c *longpoll.Config) {
+			c.Engine.Hooks, c.DrainLimit = append(c.Engine.Hooks, slowStart(2*time.Second)), limit
+		}, func(w *world) {
+			w.Send("a")
+			w.start()
+			w.after(time.Second)
+			if took := w.stop(); took > time.Second+brief {
+				t.Errorf("the stop took %v with a limit of %v", took, limit)
+			}
+			w.wantHandled()
+			w.wantOutcomes(batch.NotStarted)
+			if n := w.visible(); n != 1 {
+				t.Errorf("%d of 1 is visible after the stop", n)
+			}
+		})
+	}
+}
