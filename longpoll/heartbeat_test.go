@@ -197,8 +197,11 @@ func TestRule21ARefusedExtensionCancelsTheRecord(t *testing.T) {
 			}
 			w.after(time.Minute)
 			w.wantHandled("a", "a")
-			if w.deleted() != 1 {
-				t.Errorf("%s: deleted %d, want 1", code, w.deleted())
+			if got := w.returned("a"); w.deleted() != 1 || len(got) != 1 || got[0] < 60 {
+				t.Errorf("%s: deleted %d, came back at %v s; want 1, and nothing set for what is another's", code, w.deleted(), got)
+			}
+			if len(w.warnings) != 1 {
+				t.Errorf("%s: warned of %q", code, w.warnings)
 			}
 		})
 	}

@@ -256,14 +256,16 @@ func TestRule18TheLastAttemptsAreAWarning(t *testing.T) {
 	inWorld(t, false, func(context.Context, batch.Record) error { return batch.RetryAfter(time.Second, errors.New("boom")) }, nil, func(w *world) {
 		w.Send("a")
 		w.start()
-		w.after(time.Minute)
-		if n := len(w.bodies()); n != 5 {
-			t.Errorf("%d attempts, want 5 (the RedrivePolicy's)", n)
+		w.after(20 * time.Second)
+		w.Send("b") // told as well, although the same was told less than a minute ago
+		w.after(20 * time.Second)
+		if n := len(w.bodies()); n != 10 {
+			t.Errorf("%d attempts, want 5 of each (the RedrivePolicy's)", n)
 		}
-		if got := w.warningsWith("near the dead-letter queue"); len(got) != 2 || !strings.Contains(got[1], "attempt 5 of 5") {
-			t.Errorf("warned of %q, want attempts 4 and 5", w.warnings)
+		if got := w.warningsWith("near the dead-letter queue"); len(got) != 4 || !strings.Contains(got[1], "attempt 5 of 5") {
+			t.Errorf("warned of %q, want attempts 4 and 5 of each", w.warnings)
 		}
-		if n := len(w.DeadLetters()); n != 1 {
+		if n := len(w.DeadLetters()); n != 2 {
 			t.Errorf("%d dead letters", n)
 		}
 	})

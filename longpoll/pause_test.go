@@ -62,6 +62,11 @@ func TestPauseGivesTheOpenReceiveUp(t *testing.T) {
 		w.Send("late")
 		w.after(time.Second)
 		w.wantHandled()
+		for _, e := range w.Events(sqs.Received) {
+			if e.Body == "late" {
+				t.Error("a receive was still open a second after the pause")
+			}
+		}
 		if n := w.visible(); n != 2 {
 			t.Errorf("%d of 2 are visible while paused", n)
 		}
