@@ -132,12 +132,6 @@ func (w *world) bodies() []string {
 	return slices.Clone(w.handled)
 }
 
-func (w *world) warned(part string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.ContainsFunc(w.warnings, func(s string) bool { return strings.Contains(s, part) })
-}
-
 // count is how often an operation was called.
 func (w *world) count(operation string) int {
 	n := 0
