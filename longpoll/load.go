@@ -148,7 +148,7 @@ func (p *Poller) pump() {
 // next takes the first chain in line, if there is a slot for it.
 func (p *Poller) next() *chain {
 	l := &p.load
-	for p.phase == polling && !p.paused && l.running < p.cfg.Engine.Concurrency && len(l.waiting) > 0 {
+	for p.phase == polling && p.fatal == nil && !p.paused && l.running < p.cfg.Engine.Concurrency && len(l.waiting) > 0 {
 		c := l.waiting[0]
 		l.waiting[0] = nil
 		l.waiting = l.waiting[1:]

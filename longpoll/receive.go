@@ -138,7 +138,7 @@ func fullOnly(space int) int {
 func (p *Poller) room() int {
 	in := &p.intake
 	switch {
-	case p.phase != polling || p.paused || in.calls >= in.parallel,
+	case p.phase != polling || p.fatal != nil || p.paused || in.calls >= in.parallel,
 		p.trouble.tries > 0 && (in.calls > 0 || time.Now().Before(p.trouble.until)),
 		p.settling.backlog >= maxBacklog+p.cfg.Engine.Concurrency:
 		return 0
