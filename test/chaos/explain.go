@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
@@ -81,13 +82,17 @@ func (r *run) explain(n int, holder *process, from, to time.Time) string {
 	if r.ledger.messages[n].struck {
 		return "delivered twice by the server"
 	}
+	var worst *fault
 	for _, f := range r.faults.list {
-		if f.kind == kill || f.kind == term || f.slot >= 0 && f.slot != holder.slot {
+		if f.kind == kill || f.kind == term || f.slot >= 0 && f.slot != holder.slot || f.from.After(to) || f.to.Before(from) {
 			continue
 		}
-		if !f.from.After(to) && !f.to.Before(from) {
-			return string(f.kind)
+		if worst == nil || slices.Index(kinds, f.kind) > slices.Index(kinds, worst.kind) {
+			worst = f
 		}
+	}
+	if worst != nil {
+		return string(worst.kind)
 	}
 	if slept(r.slept[holder], from, to)+slept(r.stalls, from, to) >= holder.visibility/5 {
 		return "the machine stood still"

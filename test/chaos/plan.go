@@ -98,6 +98,7 @@ const (
 	restart   kind = "server restart"
 )
 
+// kinds are all of them; the later, the likelier the reason of what happened then.
 var kinds = []kind{kill, term, latency, bandwidth, slicer, reset, hangAsk, hangTell, cut, refused, restart}
 
 // makeFaults is the order of the third phase's faults: all kinds in turn, each

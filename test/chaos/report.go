@@ -69,6 +69,10 @@ func (r *run) report(f *findings) {
 	}
 	fmt.Printf("the machine stood still for %.1f s of the driver's time, and %.1f s of the workers'\n", slept(r.stalls, r.began[calm], time.Now()).Seconds(), still.Seconds())
 
+	for _, text := range f.shown {
+		fmt.Printf("\n%s\n", text)
+	}
+
 	const most = 10
 	v := r.violations.list
 	if len(v) == 0 {
