@@ -15,7 +15,7 @@ type fault struct {
 	detail   string
 }
 
-// log has the faults that were, and are.
+// faultLog has the faults that were, and are.
 type faultLog struct {
 	mu   sync.Mutex
 	list []*fault

@@ -38,6 +38,9 @@ func (r *run) judge() (broken bool, err error) {
 	if err := r.readDiaries(); err != nil {
 		return false, err
 	}
+	r.stalling.Lock()
+	r.stalls = slices.Clone(r.standing)
+	r.stalling.Unlock()
 	for i := range r.faults.list {
 		if f := r.faults.list[i]; f.to.IsZero() {
 			f.to = time.Now()

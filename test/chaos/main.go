@@ -25,6 +25,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -52,6 +53,9 @@ func main() {
 	if flag.NArg() > 0 || o.messages < 1000 || o.faultsWanted < 1 {
 		flag.Usage()
 		os.Exit(2)
+	}
+	if runtime.GOOS == "windows" {
+		fatal(errors.New("this needs a system with SIGTERM"))
 	}
 	folder, err := os.MkdirTemp("", "sqsbatch-chaos-")
 	if err != nil {
@@ -108,7 +112,10 @@ func chaos(o options, folder string) (broken bool, err error) {
 
 	err = r.play(ctx)
 	cancel()
-	if err != nil && !errors.Is(err, errStuck) {
+	switch {
+	case ctx.Err() != nil:
+		return false, errors.New("interrupted")
+	case err != nil && !errors.Is(err, errStuck):
 		return false, err
 	}
 	r.fleet.close()

@@ -6,16 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
 )
-
-// stalled notes that this machine did not run the driver for a while.
-func (r *run) stalled(at time.Time, lasted time.Duration) {
-	r.stallsMu.Lock()
-	defer r.stallsMu.Unlock()
-	r.stalls = append(r.stalls, diary.Line{Kind: diary.Stall, At: at, Lasted: lasted})
-}
 
 // report prints the tables, and what was broken.
 func (r *run) report(f *findings) {

@@ -34,8 +34,9 @@ type run struct {
 	began      [phases + 1]time.Time // of the phases, and the end
 	looked     looked
 
-	stallsMu  sync.Mutex
-	stalls    []diary.Line // of this process
+	stalling  sync.Mutex
+	standing  []diary.Line // stalls of this process, up to now
+	stalls    []diary.Line // the same when the run was over
 	handlings [][]handling // by message; see readDiaries
 	slept     map[*process][]diary.Line
 }
@@ -227,4 +228,11 @@ func (r *run) watchHealth(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// stalled notes that this machine did not run the driver for a while.
+func (r *run) stalled(at time.Time, lasted time.Duration) {
+	r.stalling.Lock()
+	defer r.stalling.Unlock()
+	r.standing = append(r.standing, diary.Line{Kind: diary.Stall, At: at, Lasted: lasted})
 }
