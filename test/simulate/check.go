@@ -44,26 +44,39 @@ const (
 	Prompt Invariant = "the response does not wait for nothing"
 )
 
+// Of both modes, too.
+const (
+	// Together: what was not started comes back at once, and what was skipped
+	// with the failure that it was skipped for.
+	Together Invariant = "what was not handled comes back at once, or with what failed"
+	// Single: without faults and deaths a message becomes one dead letter.
+	Single Invariant = "a message becomes one dead letter"
+	// Explained: a dead letter that the toolkit sent says why it is one.
+	Explained Invariant = "dead letters say why"
+	// Roomy: no more is handled, or held, than the configuration allows.
+	Roomy Invariant = "there is a slot or a place for all that is held"
+	// Limited: no handler is given more than its timeout.
+	Limited Invariant = "handlers have their deadline"
+)
+
 // Of the long-poll mode alone.
 const (
 	// Hidden: while a message is handled, no other receiver is given it.
 	Hidden Invariant = "what is handled is hidden from others"
-	// Roomy: no more is handled, or held, than the configuration allows.
-	Roomy Invariant = "there is a slot or a place for all that is held"
 	// Freed: after a stop everything that is not done can be received.
 	Freed Invariant = "nothing is stranded after a stop"
 	// Swift: a stop takes no longer than it may, and does not wait for nothing.
 	Swift Invariant = "a stop ends in time"
 	// Quiet: while a process is paused it starts nothing and holds nothing.
 	Quiet Invariant = "a pause holds no messages"
-	// Limited: no handler is given more than its timeout.
-	Limited Invariant = "handlers have their deadline"
 )
 
 // Invariants are all of them, by mode.
 var (
-	Invariants     = []Invariant{Kept, Earned, Final, Ordered, Punctual, Counted, Bounded, Frugal, Drained, Once, Spaced, Told, Prompt}
-	PollInvariants = []Invariant{Kept, Earned, Final, Ordered, Counted, Bounded, Frugal, Drained, Once, Spaced, Told, Hidden, Roomy, Freed, Swift, Quiet, Limited}
+	Invariants = []Invariant{Kept, Earned, Final, Ordered, Punctual, Counted, Bounded, Frugal, Drained, Once, Spaced, Told, Prompt,
+		Together, Single, Explained, Roomy, Limited}
+	PollInvariants = []Invariant{Kept, Earned, Final, Ordered, Counted, Bounded, Frugal, Drained, Once, Spaced, Told,
+		Together, Single, Explained, Roomy, Limited, Hidden, Freed, Swift, Quiet}
 )
 
 // Violation is a moment of a history that breaks an invariant.
@@ -78,12 +91,12 @@ func Check(h *History) []Violation {
 	c := newChecker(h)
 	checks := []func(){
 		c.deletions, c.losses, c.deadLetters, c.repetitions, c.groups, c.responses,
-		c.attempts, c.bounds, c.calls, c.end, c.outcomes, c.spacing, c.waits,
+		c.attempts, c.bounds, c.calls, c.end, c.outcomes, c.spacing, c.waits, c.together, c.single, c.explained, c.deadlines,
 	}
 	if h.Plan.Polls() {
 		checks = []func(){
 			c.deletions, c.losses, c.deadLetters, c.handledTwice, c.pollGroups, c.attempts, c.bounds, c.receives, c.extensions,
-			c.end, c.errs, c.pollOutcomes, c.pollSpacing, c.hidden, c.room, c.freed, c.swift, c.pauses, c.limits,
+			c.end, c.errs, c.pollOutcomes, c.pollSpacing, c.hidden, c.room, c.freed, c.swift, c.pauses, c.limits, c.pollTogether, c.single, c.explained,
 		}
 	}
 	for _, check := range checks {

@@ -166,7 +166,7 @@ func (g generator) messages(p *Plan) {
 func (g generator) message(p *Plan, number int, at time.Duration, queue, trouble int) Message {
 	q := p.Queues[queue]
 	f := p.Functions[q.Function]
-	m := Message{Number: number, At: at, Queue: queue, Attributes: sometimes(g, 3, 1, 3, 10)}
+	m := Message{Number: number, At: at, Queue: queue, Attributes: sometimes(g, 3, 1, 3, 10), Trace: g.oneIn(3)}
 	switch {
 	case q.FIFO():
 		m.Group = string(rune('a' + g.IntN(3)))

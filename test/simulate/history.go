@@ -159,6 +159,7 @@ type DeadMessage struct {
 	Attributes map[string]string // the sender's: type and value
 	Reason     bool              // the toolkit's attribute is there
 	Group      string
+	Trace      string // AWSTraceHeader
 }
 
 // arrived tells whether the function's response was a success and reached Lambda.

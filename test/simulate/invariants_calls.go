@@ -13,14 +13,14 @@ func (c *checker) responses() {
 		c.violated(Punctual, c.last(), "Invoke panicked: %s", text)
 	}
 	for _, i := range c.Invocations {
-		settleBy := i.Batch.Times.SettleBy
+		settleBy := c.before(i, c.reserve(i)/4) // the last quarter of the reserve is for the response
 		switch {
 		case i.Killed.Came():
 		case i.Ended.Came() && i.Result.Result.Error != nil && i.Result.Result.Error.Type == "Sandbox.Timedout":
 			c.violated(Punctual, i.Ended, "invocation %d ran into its timeout", i.Number)
 		case i.Answered.Came() && !i.Answered.At.Before(i.Deadline):
 			c.violated(Punctual, i.Answered, "invocation %d answered %v after its deadline", i.Number, i.Answered.At.Sub(i.Deadline))
-		case i.Answered.Came() && !settleBy.IsZero() && i.Answered.At.After(settleBy):
+		case i.Answered.Came() && i.Answered.At.After(settleBy):
 			c.violated(Punctual, i.Answered, "invocation %d answered %v after it had to be settled", i.Number, i.Answered.At.Sub(settleBy))
 		}
 	}

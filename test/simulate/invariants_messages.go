@@ -75,7 +75,7 @@ func (c *checker) losses() {
 func (c *checker) isDead(m *story, queue string) bool {
 	for _, d := range c.Dead {
 		if d.Queue == queue && d.Body == m.sent.Body && maps.Equal(d.Attributes, plain(m.plan.attributes())) &&
-			(!m.queue.FIFO() || d.Group == m.plan.Group) {
+			d.Trace == m.plan.trace() && (!m.queue.FIFO() || d.Group == m.plan.Group) {
 			return true
 		}
 	}

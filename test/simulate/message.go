@@ -40,6 +40,14 @@ func (m Message) attributes() map[string]types.MessageAttributeValue {
 	return list
 }
 
+// trace is the message's X-Ray header; "" for none.
+func (m Message) trace() string {
+	if !m.Trace {
+		return ""
+	}
+	return fmt.Sprintf("Root=1-5759e988-%024x;Sampled=1", m.Number)
+}
+
 // plain makes attributes comparable.
 func plain(attributes map[string]types.MessageAttributeValue) map[string]string {
 	list := make(map[string]string, len(attributes))
@@ -56,6 +64,11 @@ func (m Message) entry(id int, fifo bool) types.SendMessageBatchRequestEntry {
 		MessageAttributes: m.attributes(),
 		DelaySeconds:      int32(m.Delay.Seconds()),
 	}
+	if header := m.trace(); header != "" {
+		e.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
+			string(types.MessageSystemAttributeNameForSendsAWSTraceHeader): {DataType: aws.String("String"), StringValue: &header},
+		}
+	}
 	if m.Group != "" {
 		e.MessageGroupId = &m.Group
 	}
@@ -67,7 +80,7 @@ func (m Message) entry(id int, fifo bool) types.SendMessageBatchRequestEntry {
 
 // dead is a message as it was found in a dead-letter queue.
 func dead(queue string, m types.Message) DeadMessage {
-	d := DeadMessage{Queue: queue, Body: aws.ToString(m.Body), Group: m.Attributes["MessageGroupId"], Attributes: plain(m.MessageAttributes)}
+	d := DeadMessage{Queue: queue, Body: aws.ToString(m.Body), Group: m.Attributes["MessageGroupId"], Trace: m.Attributes["AWSTraceHeader"], Attributes: plain(m.MessageAttributes)}
 	_, d.Reason = d.Attributes[partialfailure.ReasonAttribute]
 	delete(d.Attributes, partialfailure.ReasonAttribute)
 	return d

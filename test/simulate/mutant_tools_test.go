@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 // onEvent is a mutant that changes the event.
@@ -195,4 +196,40 @@ func (m miscount) Handle(ctx context.Context, r slog.Record) error {
 		return true
 	})
 	return m.Handler.Handle(ctx, wrong)
+}
+
+// hideOthers hides all but the first entry of a call for seven seconds more.
+func hideOthers(next http.RoundTripper) http.RoundTripper {
+	return ask("ChangeMessageVisibilityBatch", func(call map[string]any) {
+		for i, e := range entries(call) {
+			if i > 0 {
+				e["VisibilityTimeout"] = e["VisibilityTimeout"].(float64) + 7
+			}
+		}
+	}).Transport(next)
+}
+
+// sendTwice sends everything twice, as other messages.
+func sendTwice(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if isCall(r, "SendMessageBatch") {
+			call := body(r)
+			for _, e := range entries(call) {
+				if _, fifo := e["MessageDeduplicationId"]; fifo {
+					e["MessageDeduplicationId"] = "another"
+				}
+			}
+			tell(next, with(r, call))
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// forgetReason removes the attribute that says why a message is a dead letter.
+func forgetReason(call map[string]any) {
+	for _, e := range entries(call) {
+		if attributes, ok := e["MessageAttributes"].(map[string]any); ok {
+			delete(attributes, partialfailure.ReasonAttribute)
+		}
+	}
 }

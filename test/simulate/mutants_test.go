@@ -144,6 +144,19 @@ var mutants = []mutantCase{
 		}
 	}}},
 	{"tells its hooks twice", Once, Mutant{Config: func(c *handler.Config) { c.Hooks = append(c.Hooks, told{c.Hooks[0].(*hooks)}) }}},
+	{"forgets the trace header of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
+		for _, e := range entries(call) {
+			delete(e, "MessageSystemAttributes")
+		}
+	})},
+	{"hides what was not started", Together, visibility(func(s int) int { return max(s, 30) })},
+	{"hides what was skipped for longer than what failed", Together, Mutant{Transport: hideOthers}},
+	{"sends dead letters twice", Single, Mutant{Transport: sendTwice}},
+	{"does not say why", Explained, ask("SendMessageBatch", forgetReason)},
+	{"has a slot too many", Roomy, Mutant{Config: func(c *handler.Config) { c.Concurrency = 3*max(c.Concurrency, 10) + 1 }}},
+	{"forgets its record timeout", Limited, Mutant{Config: func(c *handler.Config) { c.RecordTimeout = 0 }}},
+	{"reserves little", Limited, Mutant{Config: func(c *handler.Config) { c.Reserve = 2 * time.Millisecond }}},
+	{"has another grace", Limited, Mutant{Config: func(c *handler.Config) { c.Grace = time.Microsecond }}},
 	{"logs a wrong count", Once, Mutant{Config: func(c *handler.Config) {
 		c.Logger = slog.New(miscount{c.Logger.Handler()})
 	}}},

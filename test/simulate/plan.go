@@ -78,6 +78,7 @@ type Message struct {
 	Malformed  bool // no JSON
 	Attributes int  // how many it has, 0 to 10
 	Delay      time.Duration
+	Trace      bool // it has an AWSTraceHeader
 	// Acts are what the handler does at each attempt, from the first; after
 	// the last, and after Heal, it succeeds at once.
 	Acts []Act

@@ -81,9 +81,11 @@ func (c *checker) mayHide(d *delivery, until time.Time) bool {
 	return d.outcome.VisibilitySet && !until.After(h.Ended.At.Add(d.outcome.VisibleIn+time.Second+slow))
 }
 
-// cutOff tells whether a handler failed because its process stopped.
+// cutOff tells whether a handler failed because its process stopped, or found
+// that it has to.
 func (h *Handling) cutOff() bool {
-	return h.End == Failed && errors.Is(h.Err, context.Canceled) && h.Process.Stopping.Before(h.Canceled)
+	p := h.Process
+	return h.End == Failed && errors.Is(h.Err, context.Canceled) && (p.Stopping.Before(h.Canceled) || p.Err != nil)
 }
 
 // inGroupThatFailed tells whether a record of a delivery's group failed in its
@@ -122,6 +124,9 @@ func (c *checker) pollSpacing() {
 				continue
 			}
 			set, ok := c.lastSet(d)
+			if !ok && len(d.handlings) == 0 && !p.clean("ChangeMessageVisibilityBatch") {
+				continue // it may have come again while it waited, and was settled by that handle
+			}
 			if !ok {
 				c.violated(Told, p.gone(), "%v: process %d says that its visibility was set, SQS never did", d.story, p.Number)
 				continue
@@ -158,10 +163,10 @@ func (c *checker) lastSet(d *delivery) (set Event, ok bool) {
 }
 
 // cameAgain tells whether a delivery is of a message that its process was
-// handling already, or was about to.
+// handling already.
 func (c *checker) cameAgain(later, d *delivery) bool {
 	return later.process == d.process && later.story == d.story && len(later.handlings) == 0 &&
-		(len(d.handlings) == 0 || later.got.Before(d.handlings[0].overIn()))
+		len(d.handlings) > 0 && later.got.Before(d.handlings[0].overIn())
 }
 
 // comesBack looks at a failure whose visibility was set.

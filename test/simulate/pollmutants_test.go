@@ -82,6 +82,14 @@ var pollMutants = []mutantCase{
 	{"answers its visibility calls by itself", Told, Mutant{Transport: confirm(func(r *http.Request) bool {
 		return isCall(r, "ChangeMessageVisibilityBatch")
 	})}},
+	{"forgets the trace header of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
+		for _, e := range entries(call) {
+			delete(e, "MessageSystemAttributes")
+		}
+	})},
+	{"hides what was skipped for longer than what failed", Together, Mutant{Transport: hideOthers}},
+	{"sends dead letters twice", Single, Mutant{Transport: sendTwice}},
+	{"does not say why", Explained, ask("SendMessageBatch", forgetReason)},
 	{"extends nothing", Hidden, Mutant{Transport: confirm(func(r *http.Request) bool { return extends(r) })}},
 	{"extends too late", Hidden, Mutant{Transport: hideFor(3)}},
 	{"has a slot too many", Roomy, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Concurrency = 2*max(c.Engine.Concurrency, 10) + 1 }}},
@@ -191,8 +199,8 @@ func confirm(which func(*http.Request) bool) func(http.RoundTripper) http.RoundT
 	}
 }
 
-// extends tells whether a call extends the visibility: its entries are hidden
-// for longer than any backoff that is drawn.
+// extends tells whether a call hides records for longer, as extensions and
+// backoffs do, and does not release them.
 func extends(r *http.Request) bool {
 	return isCall(r, "ChangeMessageVisibilityBatch") && entries(body(r))[0]["VisibilityTimeout"].(float64) > 0
 }

@@ -197,7 +197,7 @@ func (w *world) readDead() error {
 		for w.rec.gets(name) {
 			out, err := w.own.ReceiveMessage(context.Background(), &awssqs.ReceiveMessageInput{
 				QueueUrl: url, MaxNumberOfMessages: 10, MessageAttributeNames: []string{"All"},
-				MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameMessageGroupId},
+				MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameMessageGroupId, types.MessageSystemAttributeNameAWSTraceHeader},
 			})
 			if err != nil {
 				return err

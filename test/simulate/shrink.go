@@ -124,6 +124,7 @@ func (s *shrinker) acts() {
 		s.try(func(p *Plan) { p.Messages[m].Malformed = false })
 		s.try(func(p *Plan) { p.Messages[m].Attributes = 0 })
 		s.try(func(p *Plan) { p.Messages[m].Delay = 0 })
+		s.try(func(p *Plan) { p.Messages[m].Trace = false })
 		s.try(func(p *Plan) { p.Messages[m].At = 0 })
 	}
 }

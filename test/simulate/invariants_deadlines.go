@@ -1,0 +1,79 @@
+package simulate
+
+import (
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// reserve is what is kept back at the end of an invocation, by the words of
+// batch.Config and Engine.Times.
+func (c *checker) reserve(i *Invocation) time.Duration {
+	remaining := i.Deadline.Sub(i.Began.At)
+	if r := c.Plan.Functions[i.Function].Reserve; r > 0 {
+		return min(r, remaining/2)
+	}
+	return min(max(remaining/10, 200*time.Millisecond), 2*time.Second, remaining/4)
+}
+
+// before is a time before an invocation's deadline, and a moment later, since
+// an invocation takes a moment to begin.
+func (c *checker) before(i *Invocation, reserve time.Duration) time.Time {
+	return i.Deadline.Add(-reserve + time.Millisecond)
+}
+
+// deadlines: Limited and Roomy, of invocations.
+func (c *checker) deadlines() {
+	running := map[*Invocation][]span{}
+	for _, h := range c.Handlings {
+		i := h.Invocation
+		f := c.Plan.Functions[i.Function]
+		switch {
+		case h.Allowed.IsZero():
+			c.violated(Limited, h.Started, "message %d is handled without a deadline", h.Number)
+		case h.Allowed.After(c.before(i, c.reserve(i))):
+			c.violated(Limited, h.Started, "message %d may take until %v before the invocation's deadline, %v are reserved", h.Number, i.Deadline.Sub(h.Allowed), c.reserve(i))
+		case f.RecordTimeout > 0 && h.Allowed.Sub(h.Started.At) > f.RecordTimeout:
+			c.violated(Limited, h.Started, "message %d is given %v, the record timeout is %v", h.Number, h.Allowed.Sub(h.Started.At), f.RecordTimeout)
+		}
+		end := h.Allowed // it may be given up after that
+		if h.Ended.Came() && h.Ended.At.Before(end) {
+			end = h.Ended.At
+		}
+		if i.Killed.Came() && i.Killed.At.Before(end) {
+			end = i.Killed.At
+		}
+		running[i] = append(running[i], span{h.Started.At, end})
+	}
+	for i, list := range running {
+		limit := c.Plan.Functions[i.Function].Concurrency
+		if limit == 0 {
+			limit = 10
+		}
+		if n, at := most(list); n > limit {
+			c.violated(Roomy, Moment{At: at}, "invocation %d handles %d at a time, its Concurrency is %d", i.Number, n, limit)
+		}
+	}
+	for _, i := range c.Invocations {
+		c.graces(i)
+	}
+}
+
+// graces: Limited. A handler that ignores its deadline has its grace, unless the
+// batch ends before.
+func (c *checker) graces(i *Invocation) {
+	grace := c.Plan.Functions[i.Function].Grace
+	if grace == 0 {
+		grace = time.Second
+	}
+	for _, o := range i.Results {
+		d := c.deliveries[o.Receipt]
+		if o.Outcome != batch.Abandoned || d == nil || len(d.handlings) == 0 {
+			continue
+		}
+		due := d.handlings[0].Allowed.Add(grace)
+		if due.Before(c.before(i, c.reserve(i))) && o.FailedAt.Before(due) {
+			c.violated(Limited, i.Answered, "%v was given up %v after its deadline, the grace is %v", d.story, o.FailedAt.Sub(d.handlings[0].Allowed), grace)
+		}
+	}
+}
