@@ -51,10 +51,6 @@ func (r *run) timeline(n int) string {
 			if h.outcome != "" {
 				add(h.end, "%v: handler ends, attempt %d: %s", h.process, h.attempt, h.outcome)
 			}
-			if h.process.signal != "" {
-				add(h.process.signaled, "%v: %s", h.process, h.process.signal)
-				add(h.process.ended, "%v: is gone, status %d", h.process, h.process.code)
-			}
 		}
 	}
 	if len(list) == 0 {
@@ -63,6 +59,14 @@ func (r *run) timeline(n int) string {
 	byTime := func(a, b line) int { return a.at.Compare(b.at) }
 	slices.SortStableFunc(list, byTime)
 	from, to := list[0].at, list[len(list)-1].at
+	if r.handlings != nil {
+		for _, h := range r.handlings[n] {
+			if p := h.process; p.signal != "" && !p.signaled.After(to) {
+				add(p.signaled, "%v: %s", p, p.signal)
+				add(p.ended, "%v: is gone, status %d", p, p.code)
+			}
+		}
+	}
 	r.faults.mu.Lock()
 	for _, f := range r.faults.list {
 		if !f.from.After(to) && (f.to.IsZero() || !f.to.Before(from)) {
