@@ -138,7 +138,9 @@ func (c *Config) pollers(ctx context.Context, h batch.Handler, hook any) ([]*lon
 		h = nil
 	}
 	engine := c.engine(hook)
-	engine.Reserve, engine.Deadline = 0, nil
+	settler := c.settler(nil)
+	settler.DryRun = false
+	engine.Reserve, engine.Deadline, engine.MinRemaining = 0, nil, 0
 	list := make([]*longpoll.Poller, len(c.Poll.Queues))
 	for i, queue := range c.Poll.Queues {
 		client, err := c.pollClient(ctx, queue)
@@ -146,7 +148,7 @@ func (c *Config) pollers(ctx context.Context, h batch.Handler, hook any) ([]*lon
 			return nil, err
 		}
 		list[i], err = longpoll.New(h, longpoll.Config{
-			Queue: queue, SQS: client, Engine: engine, Settler: c.settler(nil),
+			Queue: queue, SQS: client, Engine: engine, Settler: settler,
 			Wait: c.Poll.Wait, Prefetch: c.Poll.Prefetch, Visibility: c.Poll.Visibility, NoHeartbeat: c.Poll.NoHeartbeat,
 			DrainLimit: c.Poll.DrainLimit, MaxAbandoned: c.Poll.MaxAbandoned,
 		})

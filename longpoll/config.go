@@ -110,6 +110,7 @@ func (c *Config) validate() error {
 	}
 	check(c.Queue != "", "Queue is empty, must be the queue's URL or name (SQSBATCH_QUEUE_URL)")
 	check(c.SQS != nil, "SQS is nil")
+	check(!c.Settler.DryRun, "Settler.DryRun is set: a poller that calls nothing would handle its records for ever")
 	check(c.Engine.Concurrency >= 1 && c.Engine.Concurrency <= maxConcurrency,
 		"Engine.Concurrency is %d, must be 1 to %d (SQSBATCH_CONCURRENCY)", c.Engine.Concurrency, maxConcurrency)
 	check(c.Wait >= time.Second && c.Wait <= 20*time.Second && c.Wait%time.Second == 0,

@@ -22,6 +22,7 @@ func (p *Poller) drain() {
 	defer limit.Stop()
 	p.mu.Lock()
 	p.phase = draining
+	p.settling.by = time.Now().Add(p.cfg.DrainLimit + p.grace() + flushTimeout - time.Second)
 	p.trouble.stopTimer()
 	back := p.takeWaiting()
 	running := p.runningBatches()
@@ -34,7 +35,8 @@ func (p *Poller) drain() {
 	if len(back) > 0 { // an open receive could take it again
 		p.endReceives()
 		p.mu.Lock()
-		p.releaseLater(back)
+		p.releaseAll(back)
+		p.flush(true)
 		p.mu.Unlock()
 	}
 
@@ -45,7 +47,8 @@ func (p *Poller) drain() {
 	flushed := time.NewTimer(flushTimeout)
 	defer flushed.Stop()
 	p.mu.Lock()
-	p.settling.by = time.Now().Add(flushTimeout - time.Second)
+	p.settling.by = p.settling.bounded(time.Now().Add(flushTimeout - time.Second))
+	p.settling.last = true
 	p.flush(true)
 	p.mu.Unlock()
 	p.endReceives()
@@ -88,7 +91,15 @@ func (p *Poller) nothingRuns() bool { return p.load.running == 0 }
 
 func (p *Poller) nothingLeft() bool {
 	s := &p.settling
-	return s.calls == 0 && len(s.done)+len(s.failed)+len(s.again) == 0 && p.intake.calls == 0
+	return s.calls == 0 && len(s.done)+len(s.failed)+len(s.back)+len(s.again) == 0 && p.intake.calls == 0
+}
+
+// grace is how long handlers may go on after the end of their contexts.
+func (p *Poller) grace() time.Duration {
+	if g := p.cfg.Engine.Grace; g > 0 {
+		return g
+	}
+	return time.Second
 }
 
 // cut ends the contexts of what runs: the drain has taken as long as it may.
@@ -99,10 +110,14 @@ func (p *Poller) cut() {
 		c.canceled = true
 	}
 	running := p.runningBatches()
+	why := fmt.Sprintf("the stop had taken as long as it may (DrainLimit, SQSBATCH_DRAIN_LIMIT, is %v)", p.cfg.DrainLimit)
+	select {
+	case <-p.force:
+		why = "the stop was told not to wait any longer (the end of Shutdown's context)"
+	default:
+	}
 	p.mu.Unlock()
-	p.engine.Hooks().Warn(p.base, batch.Warning{Message: fmt.Sprintf(
-		"queue %s: %d still ran when the stop had taken as long as it may (DrainLimit, SQSBATCH_DRAIN_LIMIT, is %v): they are cancelled and released",
-		p.cfg.Queue, len(running), p.cfg.DrainLimit)})
+	p.engine.Hooks().Warn(p.base, batch.Warning{Message: fmt.Sprintf("queue %s: %d still ran when %s: they are cancelled", p.cfg.Queue, len(running), why)})
 	for _, r := range running {
 		r.Cancel()
 	}
@@ -163,9 +178,16 @@ func (p *Poller) Pause() {
 	if p.phase != polling {
 		return
 	}
-	p.releaseLater(p.takeWaiting())
-	abandon := p.intake.abandon
-	time.AfterFunc(receiveGrace, abandon)
+	back, abandon := p.takeWaiting(), p.intake.abandon
+	p.settling.calls++ // a stop waits for this
+	time.AfterFunc(receiveGrace, func() {
+		abandon() // an open receive could take again what is released
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.settling.calls--
+		p.releaseAll(back)
+		p.signal()
+	})
 }
 
 // Resume begins receiving again after [Poller.Pause].

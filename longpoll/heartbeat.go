@@ -20,16 +20,20 @@ func (p *Poller) sweepEvery() time.Duration { return min(time.Second, p.queue.vi
 // sweepOn has held messages looked through, as long as there are any. The
 // caller holds the lock, here and below.
 func (p *Poller) sweepOn() {
-	if p.sweep != nil || len(p.load.byID) == 0 || p.phase == stopped {
+	if p.sweep != nil || len(p.load.byID)+len(p.settling.again) == 0 || p.phase == stopped {
 		return
 	}
 	p.sweep = time.AfterFunc(p.sweepEvery(), func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.sweep = nil
+		if p.phase == stopped {
+			return
+		}
 		now := time.Now()
 		p.retryDue(now)
 		p.extendDue(now)
+		p.giveUpWaiting(now)
 		p.receiveMore() // slots may be idle beside others that take long
 		p.sweepOn()
 	})
@@ -104,15 +108,15 @@ func (p *Poller) extend(list []*message, entries []types.ChangeMessageVisibility
 			}
 		}
 	}
-	p.extensionsFail(err)
+	p.extended(err)
 	p.flush(false) // what waited for the answer
 	p.signal()
 }
 
-// extensionsFail tells when extending begins to fail, and when it works again.
+// extended tells when extending begins to fail, and when it works again.
 // While it fails it is tried less and less often, down to twelve times in a
 // visibility timeout, and every 2 s at most once all of that is over.
-func (p *Poller) extensionsFail(err error) {
+func (p *Poller) extended(err error) {
 	l, now := &p.load, time.Now()
 	switch {
 	case p.base.Err() != nil:
@@ -127,15 +131,15 @@ func (p *Poller) extensionsFail(err error) {
 		l.extendAfter = now.Add(min(p.sweepEvery()<<min(l.extensionTries, 12), longest))
 		l.extensionTries++
 	}
-	if (err != nil) == l.extensionsFail {
-		return
-	}
 	l.extensionsFail = err != nil
-	text := "extending the records' visibility works again"
 	if err != nil {
-		text = "extending the records' visibility fails: others may receive them while they are handled here; " + advice(err)
+		if l.extensionLine.fails(now) {
+			p.warn(batch.Warning{Err: err,
+				Message: "extending the records' visibility fails: others may receive them while they are handled here; " + advice(err)})
+		}
+	} else if tell, _ := l.extensionLine.works(); tell {
+		p.warn(batch.Warning{Message: "extending the records' visibility works again"})
 	}
-	p.warn(batch.Warning{Message: text, Err: err})
 }
 
 // isGone reports whether SQS says that a message is no longer this receiver's.

@@ -75,17 +75,17 @@ func TestRule21WhatWaitsIsExtended(t *testing.T) {
 func TestRule21WhatWaitsForASlotIsExtended(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Body == "0" {
-			time.Sleep(5 * time.Minute) // the record whose turn comes first, after quick ones
+			time.Sleep(15 * time.Second) // the record whose turn comes first, after quick ones
 		}
 		return nil
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency = 1 }, func(w *world) {
+	inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency, c.Visibility = 1, 6*time.Second }, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
 		w.Send(numbered(30, "quick")...)
 		w.Send("0")
 		w.Send(numbered(30, "after")...)
 		w.start()
-		w.after(time.Minute)
+		w.after(10 * time.Second)
 		if s := w.p.Status(); s.Waiting == 0 {
 			t.Fatal("nothing waits: the test tests nothing")
 		}

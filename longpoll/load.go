@@ -19,7 +19,8 @@ type load struct {
 	recent    recent
 	abandoned int // handlers that were given up and still run
 
-	extensionsFail bool      // since the latest call
+	extensionsFail bool // since the latest call
+	extensionLine  line
 	extensionTries int       // that failed since then
 	extendAfter    time.Time // the next one
 
@@ -91,7 +92,7 @@ func (p *Poller) takeIn(list []*chain) {
 		}
 		l.waiting = append(l.waiting, c)
 	}
-	p.releaseLater(back)
+	p.releaseAll(back)
 	p.sweepOn()
 }
 
@@ -152,7 +153,7 @@ func (p *Poller) next() *chain {
 		c := l.waiting[0]
 		l.waiting[0] = nil
 		l.waiting = l.waiting[1:]
-		if p.expired(c) {
+		if p.expired(c) || p.tooLate(c) {
 			continue
 		}
 		for i := range c.messages {
@@ -193,8 +194,41 @@ func (p *Poller) expired(c *chain) bool {
 		back = append(back, p.giveBack(c)...)
 	}
 	p.leave(c)
-	p.releaseLater(back)
+	p.releaseAll(back)
 	p.receiveMore() // what they held is free
+	return true
+}
+
+// maxWaiting is how long a record of a standard queue waits for a slot here.
+const maxWaiting = 20 * time.Second
+
+// giveUpWaiting makes visible what has waited long, behind records that take
+// longer than those before: another task may have a slot for it. A FIFO queue's
+// stay, since their groups are locked by what runs.
+func (p *Poller) giveUpWaiting(now time.Time) {
+	if p.fifo() {
+		return
+	}
+	l := &p.load
+	for len(l.waiting) > 0 && now.Sub(l.waiting[0].messages[0].receivedAt) >= maxWaiting {
+		c := l.waiting[0]
+		l.waiting[0] = nil
+		l.waiting = l.waiting[1:]
+		l.held -= len(c.records)
+		p.releaseAll(p.giveBack(c))
+	}
+}
+
+// tooLate gives back a chain that has waited so long that, without heartbeats,
+// less time is left than records take.
+func (p *Poller) tooLate(c *chain) bool {
+	first := &c.messages[0]
+	if !p.cfg.NoHeartbeat || time.Since(first.receivedAt) < time.Second || time.Until(p.times(c).Cutoff) >= p.load.pace {
+		return false
+	}
+	p.load.held -= len(c.records)
+	p.leave(c)
+	p.releaseAll(p.giveBack(c))
 	return true
 }
 
@@ -204,7 +238,11 @@ func (p *Poller) giveBack(c *chain) (back []*message) {
 	for i := range c.messages {
 		m := &c.messages[i]
 		m.state = failed
-		if m.lost || !m.visibleAt.After(time.Now()) {
+		if !m.lost && !m.visibleAt.After(time.Now()) {
+			m.lost = true
+			p.counts.Lost++
+		}
+		if m.lost {
 			p.forget(m)
 		} else {
 			back = append(back, m)

@@ -24,7 +24,7 @@ func TestRule21WhatWasLostWhileItWaitedIsNotStarted(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency = 1 }, func(w *world) {
+	inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency, c.Visibility = 1, 9*time.Second }, func(w *world) {
 		w.inject(latency(5*time.Millisecond), sqs.Fault{Kind: sqs.Failure, Operation: extension, Times: 200})
 		w.Send(numbered(30, "quick")...)
 		w.Send("slow", "a", "b")

@@ -22,23 +22,26 @@ const (
 	// cutAfter tells a long poll that something between here and SQS has cut
 	// from a call that failed at once.
 	cutAfter = 2 * time.Second
+	// tooSoon tells an empty answer to a long poll that nobody waited for.
+	tooSoon = 500 * time.Millisecond
 	// cutKept is for how long receives stay shorter after that.
 	cutKept = time.Hour
 )
 
 // intake is the state of receiving; the poller's lock guards it.
 type intake struct {
-	ctx      context.Context // of the receives that are open
-	abandon  context.CancelFunc
-	calls    int           // receives that are open
-	reserved int           // messages that they may return
-	parallel int           // how many may be open: more while they come back full
-	wait     time.Duration // instead of the configured one, because receives were cut; or 0
-	cuts     int           // one after another
-	cutAt    time.Time     // the last of them
-	began    time.Time     // the oldest that is open, roughly: the latest that began when none was
-	again    []attempt     // that got no answer
-	last     time.Time     // when the latest one was answered
+	ctx       context.Context // of the receives that are open
+	abandon   context.CancelFunc
+	calls     int           // receives that are open
+	reserved  int           // messages that they may return
+	parallel  int           // how many may be open: more while they come back full
+	wait      time.Duration // instead of the configured one, because receives were cut; or 0
+	cuts      int           // one after another
+	cutAt     time.Time     // the last of them
+	began     time.Time     // the oldest that is open, roughly: the latest that began when none was
+	again     []attempt     // that got no answer
+	notBefore time.Time     // of the next receive, when the latest was answered too soon
+	last      time.Time     // when the latest one was answered
 }
 
 // attempt is a FIFO queue's receive that was not answered.
@@ -120,50 +123,71 @@ func (p *Poller) receiveMore() {
 	}
 }
 
-// quick reports whether the slots were all free again in the last second.
-func (p *Poller) quick() bool {
-	slots := p.cfg.Engine.Concurrency
-	return p.cfg.Prefetch >= max(maxReceive, slots) && p.load.ahead(time.Now(), slots, slots) >= slots
-}
-
-func fullOnly(space int) int {
-	if space < maxReceive {
-		return 0
-	}
-	return maxReceive
-}
-
 // room is how many messages the next receive may ask for, 0 for none now: ten,
 // or fewer if there are idle slots which nothing else will fill.
 func (p *Poller) room() int {
-	in := &p.intake
 	switch {
-	case p.phase != polling || p.fatal != nil || p.paused || in.calls >= in.parallel,
-		p.trouble.tries > 0 && (in.calls > 0 || time.Now().Before(p.trouble.until)),
-		p.settling.backlog >= maxBacklog+p.cfg.Engine.Concurrency:
+	case !p.mayReceive():
 		return 0
+	case p.fifo():
+		return p.roomFIFO()
 	}
 	slots := p.cfg.Engine.Concurrency
-	space := slots - p.load.held - in.reserved
-	idle := slots - p.load.running - len(p.load.waiting)
-	if p.fifo() {
-		// All that comes may be of one group, for one slot; what it brings ahead
-		// nobody else could have meanwhile. Something is left for the other slots.
-		if idle -= in.calls; idle > 0 {
-			space += p.cfg.Prefetch
-			if p.quick() { // there will be room for ten in a moment
-				return fullOnly(space)
-			}
-			return max(0, min(space, maxReceive, max(1, space-idle+1)))
-		}
-	} else {
-		idle -= in.reserved
-	}
-	space += p.load.ahead(time.Now(), slots, p.cfg.Prefetch)
+	space := slots + p.load.ahead(time.Now(), slots, p.cfg.Prefetch) - p.load.held - p.intake.reserved
+	idle := slots - p.load.running - len(p.load.waiting) - p.intake.reserved
 	if space >= maxReceive || space > 0 && idle > 0 {
 		return min(space, maxReceive)
 	}
 	return 0
+}
+
+// mayReceive reports whether anything but a lack of room forbids a receive.
+func (p *Poller) mayReceive() bool {
+	in, now := &p.intake, time.Now()
+	switch {
+	case p.phase != polling, p.fatal != nil, p.paused:
+		return false
+	case in.calls >= in.parallel, now.Before(in.notBefore):
+		return false
+	case p.trouble.tries > 0 && (in.calls > 0 || now.Before(p.trouble.until)):
+		return false
+	}
+	return p.settling.backlog < p.maxBacklog()
+}
+
+// maxBacklog is how many records that are done may wait for their deletion.
+func (p *Poller) maxBacklog() int { return maxBacklog + p.cfg.Engine.Concurrency }
+
+// roomFIFO is room of a FIFO queue. All that comes may be of one group, for one
+// slot, so that idle slots ask for more beside it; and what it brings ahead
+// nobody else could have meanwhile, since the group is locked.
+func (p *Poller) roomFIFO() int {
+	slots := p.cfg.Engine.Concurrency
+	space := slots - p.load.held - p.intake.reserved
+	idle := slots - p.load.running - len(p.load.waiting) - p.intake.calls
+	if idle <= 0 {
+		space += p.load.ahead(time.Now(), slots, p.cfg.Prefetch)
+	} else {
+		space += p.cfg.Prefetch
+		if !p.quick() {
+			return max(0, min(space, maxReceive, max(1, space-idle+1))) // something is left for the other slots
+		}
+	}
+	if space >= maxReceive {
+		return maxReceive
+	}
+	return 0 // there will be room for ten in a moment
+}
+
+// quickPace is for how long records may run that are waited for, so that the
+// next receive is a full one.
+const quickPace = 20 * time.Millisecond
+
+// quick reports whether the slots were all free again in the last second, and
+// soon will be.
+func (p *Poller) quick() bool {
+	slots := p.cfg.Engine.Concurrency
+	return p.load.pace <= quickPace && p.cfg.Prefetch >= max(maxReceive, slots) && p.load.ahead(time.Now(), slots, slots) >= slots
 }
 
 func (p *Poller) fifo() bool { return strings.HasSuffix(p.queue.arn, ".fifo") }
@@ -213,6 +237,10 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 	} else if in.calls+1 >= in.parallel {
 		in.parallel = min(in.parallel+1, maxParallel)
 	}
+	if len(out.Messages) == 0 && wait > 0 && now.Sub(began) < tooSoon {
+		p.intake.notBefore = now.Add(time.Second) // SQS waits; what stands in its place may not
+		p.receiveAfter(time.Second)
+	}
 	p.counts.Received += len(out.Messages)
 	p.takeIn(p.chains(out.Messages, now))
 	p.receiveMore()
@@ -223,7 +251,7 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 
 // receiveFailed decides when to try again; the caller holds the lock.
 func (p *Poller) receiveFailed(ctx context.Context, a attempt, err error, took, wait time.Duration) {
-	if a.id != "" {
+	if a.id != "" && codeOf(err) == "" {
 		p.intake.again = append(p.intake.again, a) // SQS may have taken messages for it
 	}
 	if ctx.Err() != nil || p.phase != polling {
@@ -240,6 +268,11 @@ func (p *Poller) receiveFailed(ctx context.Context, a attempt, err error, took, 
 		p.intake.cut(time.Now(), took)
 	}
 	delay := p.trouble.failed(p, "receiving fails", err)
+	p.receiveAfter(delay)
+}
+
+// receiveAfter begins receives again later.
+func (p *Poller) receiveAfter(delay time.Duration) {
 	p.trouble.stopTimer()
 	p.trouble.timer = time.AfterFunc(delay, func() {
 		p.mu.Lock()

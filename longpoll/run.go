@@ -157,7 +157,7 @@ func (p *Poller) ended(c *chain, results []batch.Result) {
 	p.load.running--
 	delete(p.load.begun, c)
 	p.leave(c)
-	p.releaseOutcomes(left)
+	p.release(left)
 	p.flush(false)
 	p.tooManyAbandoned()
 	p.receiveMore()
@@ -179,6 +179,9 @@ func (p *Poller) lose(m *message) {
 	}
 	if m.state != begun || c.ended {
 		return // what waits is dropped when its turn comes
+	}
+	if m.index > 0 && c.messages[m.index-1].state == begun {
+		return // another one runs; this one's turn will not come, see Begin
 	}
 	c.canceled = true
 	if c.running != nil {

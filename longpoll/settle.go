@@ -1,11 +1,9 @@
 package longpoll
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 const (
@@ -27,18 +25,28 @@ type outcome struct {
 type settling struct {
 	done    []outcome   // to be deleted
 	failed  [][]outcome // units: a failure and what was skipped for it
-	again   []retry     // deletes that failed
+	back    []outcome   // to be made visible at once
+	again   []retry     // deletes and releases that failed
 	calls   int         // settlements and releases under way
 	backlog int         // records done but not deleted
 	timer   *time.Timer // runs while something lingers
 	cutting bool        // handlers are cancelled because the poller stops
 	by      time.Time   // when settling must be over; zero unless it drains
+	last    bool        // nothing runs any more: tries follow each other quickly
 }
 
-// retry is a delete to try again.
+// retry is a delete or a release to try again.
 type retry struct {
 	outcome
 	at time.Time
+}
+
+// bounded is at, or when settling must be over if that is sooner.
+func (s *settling) bounded(at time.Time) time.Time {
+	if !s.by.IsZero() && s.by.Before(at) {
+		return s.by
+	}
+	return at
 }
 
 func (s *settling) stopTimer() {
@@ -70,9 +78,9 @@ func (p *Poller) settleFailed(unit []outcome) {
 	switch {
 	case unit[0].lost: // others may have it already: what came after it must wait for that
 		p.settled(unit[:1])
-		p.releaseOutcomes(unit[1:])
+		p.release(unit[1:])
 	case p.cutOff(first):
-		p.releaseOutcomes(unit)
+		p.release(unit)
 	case first.Outcome == batch.Abandoned: // its handler may still be at work: SQS shows it when its visibility ends
 		p.warn(batch.Warning{MessageID: first.Record.MessageID, Err: first.Err, Message: "the handler ignores the end of its context and was given up: " +
 			"its record comes back when its visibility timeout is over, and its goroutine is lost"})
@@ -90,6 +98,7 @@ func (p *Poller) flush(all bool) {
 	if p.phase == stopped {
 		return
 	}
+	p.flushBack(all)
 	all = all || p.phase != polling || p.load.running == 0 && len(p.load.waiting) == 0
 	for s.calls < maxSettling && (len(s.done) >= maxEntries || all && len(s.done) > 0) {
 		n := min(len(s.done), maxEntries)
@@ -108,7 +117,7 @@ func (p *Poller) flush(all bool) {
 		p.beginSettlement(s.failed[:n:n])
 		s.failed = s.failed[n:]
 	}
-	if len(s.done)+len(s.failed) > 0 && s.timer == nil {
+	if len(s.done)+len(s.failed)+len(s.back) > 0 && s.timer == nil {
 		s.timer = time.AfterFunc(linger, func() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -139,10 +148,7 @@ func (p *Poller) beginSettlement(units [][]outcome) {
 			o.settling = true
 		}
 	}
-	by := time.Now().Add(settleTimeout)
-	if !p.settling.by.IsZero() && p.settling.by.Before(by) {
-		by = p.settling.by
-	}
+	by := p.settling.bounded(time.Now().Add(settleTimeout))
 	var list []outcome
 	for _, unit := range units {
 		list = append(list, unit...)
@@ -188,99 +194,4 @@ func (o *outcome) latest() batch.Result {
 		r.Record = &record
 	}
 	return r
-}
-
-// settled takes what SQS answered.
-func (p *Poller) settled(list []outcome) {
-	for _, o := range list {
-		o.settling = false
-		switch {
-		case !o.result.Outcome.Done():
-			p.forget(o.message)
-		case o.state == done && o.handle != o.result.Record.ReceiptHandle:
-			// It was delivered again meanwhile: a delete by the handle before
-			// that has no effect, although it may be answered with success.
-			p.settling.done = append(p.settling.done, o)
-			continue
-		case o.result.Deleted, partialfailure.StaleReceipt(o.result.DeleteErr):
-			p.settling.deleted(o.message)
-			p.load.recent.add(o.record().MessageID)
-			p.forget(o.message)
-		default:
-			p.retryDelete(o)
-		}
-		p.tell(o)
-	}
-}
-
-// deleted counts a message that is no longer to be deleted.
-func (s *settling) deleted(m *message) {
-	if m.state == done {
-		s.backlog--
-	}
-}
-
-// retryDelete has a delete made again: until it is, the record would come back.
-func (p *Poller) retryDelete(o outcome) {
-	if o.state != done { // it went to the dead-letter queue, or was dropped
-		o.state = done
-		p.settling.backlog++
-		p.load.byID[o.record().MessageID] = o.message
-	}
-	o.tries++
-	delay := min(time.Second<<min(o.tries-1, 10), lastRetry)
-	if !p.settling.by.IsZero() {
-		delay = 500 * time.Millisecond
-	}
-	p.settling.again = append(p.settling.again, retry{o, time.Now().Add(delay)})
-	p.sweepOn()
-}
-
-// retryDue puts the deletes in line whose time has come.
-func (p *Poller) retryDue(now time.Time) {
-	s := &p.settling
-	left := s.again[:0]
-	for _, r := range s.again {
-		if r.at.After(now) {
-			left = append(left, r)
-		} else {
-			s.done = append(s.done, r.outcome)
-		}
-	}
-	clear(s.again[len(left):])
-	s.again = left
-	if len(s.done) > 0 {
-		p.flush(true)
-	}
-}
-
-// tell notes a settled record and, when it was the last of its chain, tells the hooks.
-func (p *Poller) tell(o outcome) {
-	c := o.chain
-	if o.told || c.started.IsZero() {
-		return // its delete was tried again, or it never began
-	}
-	o.told = true
-	if c.results == nil {
-		c.results = make([]batch.Result, len(c.records))
-	}
-	c.results[o.index] = o.result
-	c.open--
-	if c.open == 0 {
-		p.routines.Go(func() { p.engine.Hooks().BatchSettled(p.base, c.info(), c.results) })
-	}
-}
-
-// undone names what is left, for the last line of a stop.
-func (p *Poller) undone() string {
-	n, one := 0, ""
-	for id, m := range p.load.byID {
-		if m.state == done {
-			n, one = n+1, id
-		}
-	}
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d records were handled but could not be deleted (one is %s): they will be delivered again", n, one)
 }

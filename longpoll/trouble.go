@@ -30,11 +30,40 @@ func once(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
 // and one that it works again.
 type trouble struct {
 	tries int       // that failed one after another
-	since time.Time // the first of them
 	until time.Time // when to try again
 	timer *time.Timer
 	last  string // error, kept for the status
 	lastT time.Time
+	line  line
+}
+
+// line is what the log is told of something that fails and works again. What
+// flaps is told once a minute; what goes on failing is told in any case.
+type line struct {
+	since time.Time // of failing; zero while it works
+	told  time.Time // that it fails, the last time
+	open  bool      // told that it fails, and not yet that it works
+}
+
+const goesOn = 5 * time.Second
+
+// fails reports whether to tell that it fails.
+func (l *line) fails(now time.Time) bool {
+	if l.since.IsZero() {
+		l.since = now
+	}
+	if l.open || now.Sub(l.told) < quietFor && now.Sub(l.since) < goesOn {
+		return false
+	}
+	l.open, l.told = true, now
+	return true
+}
+
+// works reports whether to tell that it works again, and since when it did not.
+func (l *line) works() (tell bool, since time.Time) {
+	tell, since = l.open, l.since
+	l.open, l.since = false, time.Time{}
+	return tell, since
 }
 
 func (t *trouble) stopTimer() {
@@ -49,8 +78,7 @@ func (t *trouble) failed(p *Poller, what string, err error) time.Duration {
 	now := time.Now()
 	t.tries++
 	t.last, t.lastT = err.Error(), now
-	if t.tries == 1 {
-		t.since = now
+	if t.line.fails(now) {
 		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: %s: %s; trying again", p.cfg.Queue, what, advice(err)), Err: err})
 	}
 	delay := min(firstDelay<<min(t.tries-1, 16), lastDelay)
@@ -61,9 +89,9 @@ func (t *trouble) failed(p *Poller, what string, err error) time.Duration {
 
 // works notes a try that succeeded; the caller holds the lock.
 func (t *trouble) works(p *Poller) {
-	if t.tries > 0 {
+	if tell, since := t.line.works(); tell {
 		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: receiving works again, after %v and %d tries that failed",
-			p.cfg.Queue, time.Since(t.since).Round(time.Millisecond), t.tries)})
+			p.cfg.Queue, time.Since(since).Round(time.Millisecond), t.tries)})
 	}
 	t.tries = 0
 }
@@ -82,6 +110,9 @@ type ConfigError struct {
 }
 
 func (e *ConfigError) Error() string {
+	if codeOf(e.Err) == "" { // it says by itself what to do
+		return fmt.Sprintf("longpoll: queue %s: %v", e.Queue, e.Err)
+	}
 	return fmt.Sprintf("longpoll: queue %s: %s: %v", e.Queue, advice(e.Err), e.Err)
 }
 

@@ -81,9 +81,12 @@ func (st *Settlement) warnRefused(answered bool) {
 		})
 	}
 	if !answered {
+		advice := "Raise the reserve (SQSBATCH_RESERVE) or the function's timeout, or look why SQS is slow to answer"
+		if st.cfg.Delete == DeleteAlways { // in a container
+			advice = "Look why SQS is slow to answer"
+		}
 		st.cfg.Hooks.Warn(st.ctx, batch.Warning{Message: "the time was over before SQS had answered all calls: " +
-			"records whose backoff was not set come back after the queue's visibility timeout. " +
-			"Raise the reserve (SQSBATCH_RESERVE) or the function's timeout, or look why SQS is slow to answer"})
+			"records whose backoff was not set come back after the queue's visibility timeout. " + advice})
 	}
 }
 
@@ -129,7 +132,7 @@ func diagnose(op, target string, err error) (cause, advice string, stops scope) 
 	case strings.Contains(code, "NonExistentQueue"), strings.Contains(code, "QueueDoesNotExist"):
 		return code, fmt.Sprintf("there is no queue %s: is its URL or ARN right?", target), thisOperation
 	case strings.Contains(code, "MessageNotInflight"), strings.Contains(code, "ReceiptHandleIsInvalid"):
-		return code, "the record is no longer in flight: the queue's visibility timeout is shorter than the function takes (AWS advises 6 × its timeout)", thisCall
+		return code, "the record is no longer in flight: its visibility timeout is shorter than its handler takes (for Lambda, AWS advises 6 × the function's timeout)", thisCall
 	case code != "":
 		return code, "SQS refused the call", thisCall
 	case errors.Is(err, context.DeadlineExceeded):

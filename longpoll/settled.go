@@ -1,0 +1,130 @@
+package longpoll
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+// settled takes what SQS answered.
+func (p *Poller) settled(list []outcome) {
+	for _, o := range list {
+		o.settling = false
+		switch {
+		case !o.result.Outcome.Done():
+			p.forget(o.message)
+		case o.state == done && o.handle != o.result.Record.ReceiptHandle:
+			// It was delivered again meanwhile: a delete by the handle before
+			// that has no effect, although it may be answered with success.
+			p.settling.done = append(p.settling.done, o)
+			continue
+		case o.result.Deleted, partialfailure.StaleReceipt(o.result.DeleteErr):
+			p.settling.deleted(o.message)
+			p.load.recent.add(o.record().MessageID)
+			p.forget(o.message)
+		default:
+			p.retryDelete(o)
+		}
+		p.tell(o)
+	}
+}
+
+// deleted counts a message that is no longer to be deleted.
+func (s *settling) deleted(m *message) {
+	if m.state == done {
+		s.backlog--
+	}
+}
+
+// retryDelete has a delete made again: until it is, the record would come back.
+func (p *Poller) retryDelete(o outcome) {
+	if o.state != done { // it went to the dead-letter queue, or was dropped
+		o.state = done
+		p.settling.backlog++
+		p.load.byID[o.record().MessageID] = o.message
+	}
+	if p.settling.backlog == p.maxBacklog() {
+		p.hooks.Warn(p.base, batch.Warning{Message: fmt.Sprintf(
+			"queue %s: %d records were handled but cannot be deleted: nothing is received until they are", p.cfg.Queue, p.settling.backlog)})
+	}
+	p.tryAgain(o)
+}
+
+// tryAgain has a delete or a release made again, less and less often.
+func (p *Poller) tryAgain(o outcome) {
+	o.tries++
+	delay := min(time.Second<<min(o.tries-1, 10), lastRetry)
+	if p.settling.last {
+		delay = 500 * time.Millisecond
+	}
+	p.settling.again = append(p.settling.again, retry{o, time.Now().Add(delay)})
+	p.sweepOn()
+}
+
+// retryDue puts in line what is to be tried again now.
+func (p *Poller) retryDue(now time.Time) {
+	s := &p.settling
+	left := s.again[:0]
+	for _, r := range s.again {
+		switch {
+		case r.at.After(now):
+			left = append(left, r)
+		case r.state == done:
+			s.done = append(s.done, r.outcome)
+		default:
+			s.back = append(s.back, r.outcome)
+		}
+	}
+	clear(s.again[len(left):])
+	s.again = left
+	if len(s.done)+len(s.back) > 0 {
+		p.flush(true)
+	}
+}
+
+// tell notes a settled record and, when it was the last of its chain, tells the hooks.
+func (p *Poller) tell(o outcome) {
+	c := o.chain
+	if o.told || c.started.IsZero() || o.result.Record == nil {
+		return // its delete was tried again, or it never began
+	}
+	o.told = true
+	if c.results == nil {
+		c.results = make([]batch.Result, len(c.records))
+	}
+	c.results[o.index] = o.result
+	c.open--
+	if c.open == 0 {
+		p.routines.Go(func() { p.engine.Hooks().BatchSettled(p.base, c.info(), c.results) })
+	}
+}
+
+// undone names what is left, for the last line of a stop; "" for nothing.
+func (p *Poller) undone() string {
+	var parts []string
+	n, one := 0, ""
+	for id, m := range p.load.byID {
+		if m.state == done {
+			n, one = n+1, id
+		}
+	}
+	if n > 0 {
+		parts = append(parts, fmt.Sprintf("%d records were handled but could not be deleted (one is %s): they will be delivered again", n, one))
+	}
+	n = len(p.settling.back)
+	for _, o := range p.settling.back {
+		one = o.record().MessageID
+	}
+	for _, r := range p.settling.again {
+		if r.state != done {
+			n, one = n+1, r.record().MessageID
+		}
+	}
+	if n > 0 {
+		parts = append(parts, fmt.Sprintf("%d records could not be made visible (one is %s): they come back when their visibility timeout is over", n, one))
+	}
+	return strings.Join(parts, ", and ")
+}
