@@ -110,8 +110,8 @@ func (p *Poller) receiveMore() {
 		if in.wait > 0 {
 			wait = in.wait
 		}
-		if p.counts.Receives == 0 {
-			wait = 0 // the first tells at once whether the queue can be used
+		if p.counts.Receives == 0 || p.trouble.tries > 0 {
+			wait = 0 // it tells at once whether the queue can be used
 		}
 		p.counts.Receives++
 		var a attempt

@@ -106,7 +106,9 @@ func (p *Poller) failedUnit(c *chain, unit []*batch.Result) {
 		list[i] = outcome{m, *r}
 	}
 	list = append(list, p.behind(c)...)
-	p.counts.Failed++
+	if !errors.Is(unit[0].Err, ErrLost) {
+		p.counts.Failed++
+	}
 	if unit[0].Outcome == batch.Abandoned {
 		p.counts.Abandoned++
 		p.load.abandoned++
