@@ -49,11 +49,16 @@ func (p *Poller) drain() {
 	p.mu.Lock()
 	p.settling.by = p.settling.bounded(time.Now().Add(flushTimeout - time.Second))
 	p.settling.last = true
+	p.endBeat() // what waits for an extension's answer has no time for it
 	p.flush(true)
 	p.mu.Unlock()
 	p.endReceives()
 	p.until(p.nothingLeft, flushed.C, nil)
-	if left := p.leftovers(); left != "" {
+	p.mu.Lock()
+	left := p.undone()
+	p.tellRest()
+	p.mu.Unlock()
+	if left != "" {
 		p.engine.Hooks().Warn(p.base, batch.Warning{Message: fmt.Sprintf("queue %s: stopped, but %s", p.cfg.Queue, left)})
 	}
 }
@@ -156,13 +161,6 @@ func (p *Poller) takeWaiting() (back []*message) {
 	}
 	l.waiting = nil
 	return back
-}
-
-// leftovers says what could not be settled, "" for nothing.
-func (p *Poller) leftovers() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.undone()
 }
 
 // Pause stops receiving until [Poller.Resume], for when what the handler needs

@@ -41,7 +41,7 @@ func (p *Poller) sweepOn() {
 
 // extendDue extends the visibility of what is held and due, ten to a call.
 func (p *Poller) extendDue(now time.Time) {
-	if p.cfg.NoHeartbeat || now.Before(p.load.extendAfter) {
+	if p.cfg.NoHeartbeat || p.beat.Err() != nil || now.Before(p.load.extendAfter) {
 		return
 	}
 	var due []*message
@@ -83,7 +83,7 @@ func entryOf(i int, m *message, d time.Duration) types.ChangeMessageVisibilityBa
 
 // extend makes one call and notes its answers.
 func (p *Poller) extend(list []*message, entries []types.ChangeMessageVisibilityBatchRequestEntry, began time.Time) {
-	failures, err := p.changeVisibility(p.base, entries)
+	failures, err := p.changeVisibility(p.beat, entries)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -119,7 +119,7 @@ func (p *Poller) extend(list []*message, entries []types.ChangeMessageVisibility
 func (p *Poller) extended(err error) {
 	l, now := &p.load, time.Now()
 	switch {
-	case p.base.Err() != nil:
+	case p.beat.Err() != nil:
 		return
 	case err == nil:
 		l.extensionTries, l.extendAfter = 0, time.Time{}

@@ -37,6 +37,8 @@ type Poller struct {
 
 	base     context.Context // of handlers and calls; ends when Run does
 	endBase  context.CancelFunc
+	beat     context.Context // of extensions; ends when nothing runs any more
+	endBeat  context.CancelFunc
 	routines sync.WaitGroup // goroutines of receives and extensions
 
 	mu     sync.Mutex
@@ -117,6 +119,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	}
 	p.phase = starting
 	p.base, p.endBase = context.WithCancel(context.WithoutCancel(ctx))
+	p.beat, p.endBeat = context.WithCancel(p.base)
 	p.intake.open(p.base)
 	p.mu.Unlock()
 	defer close(p.over)
@@ -167,6 +170,7 @@ func (p *Poller) end() {
 	p.settling.stopTimer()
 	p.trouble.stopTimer()
 	p.mu.Unlock()
+	p.endBeat()
 	p.endBase()
 	p.routines.Wait()
 }

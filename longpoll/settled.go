@@ -102,6 +102,18 @@ func (p *Poller) tell(o outcome) {
 	}
 }
 
+// tellRest tells the hooks of what a stop leaves unsettled.
+func (p *Poller) tellRest() {
+	for _, unit := range append(p.settling.failed, p.settling.back, p.settling.done) {
+		for _, o := range unit {
+			p.tell(o)
+		}
+	}
+	for _, r := range p.settling.again {
+		p.tell(r.outcome)
+	}
+}
+
 // undone names what is left, for the last line of a stop; "" for nothing.
 func (p *Poller) undone() string {
 	var parts []string
@@ -114,9 +126,11 @@ func (p *Poller) undone() string {
 	if n > 0 {
 		parts = append(parts, fmt.Sprintf("%d records were handled but could not be deleted (one is %s): they will be delivered again", n, one))
 	}
-	n = len(p.settling.back)
-	for _, o := range p.settling.back {
-		one = o.record().MessageID
+	n = 0
+	for _, unit := range append(p.settling.failed, p.settling.back) {
+		for _, o := range unit {
+			n, one = n+1, o.record().MessageID
+		}
 	}
 	for _, r := range p.settling.again {
 		if r.state != done {
