@@ -54,13 +54,6 @@ func (p *Poller) drain() {
 	p.mu.Unlock()
 	p.endReceives()
 	p.until(p.nothingLeft, flushed.C, nil)
-	p.mu.Lock()
-	left := p.undone()
-	p.tellRest()
-	p.mu.Unlock()
-	if left != "" {
-		p.engine.Hooks().Warn(p.base, batch.Warning{Message: fmt.Sprintf("queue %s: stopped, but %s", p.cfg.Queue, left)})
-	}
 }
 
 // endReceives gives up the receives that are not answered within the grace.

@@ -173,6 +173,8 @@ func (p *Poller) end() {
 	p.endBeat()
 	p.endBase()
 	p.routines.Wait()
+	p.tellLeft()
+	p.routines.Wait()
 }
 
 // Shutdown stops the Poller and waits until [Poller.Run] has returned. When ctx

@@ -1,6 +1,7 @@
 package longpoll
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -98,12 +99,15 @@ func (p *Poller) tell(o outcome) {
 	c.results[o.index] = o.result
 	c.open--
 	if c.open == 0 {
-		p.routines.Go(func() { p.engine.Hooks().BatchSettled(p.base, c.info(), c.results) })
+		p.routines.Go(func() { p.engine.Hooks().BatchSettled(context.WithoutCancel(p.base), c.info(), c.results) })
 	}
 }
 
-// tellRest tells the hooks of what a stop leaves unsettled.
-func (p *Poller) tellRest() {
+// tellLeft names what a stop could not settle, calls that were under way at its
+// end included, and tells the hooks of it.
+func (p *Poller) tellLeft() {
+	p.mu.Lock()
+	left := p.undone()
 	for _, unit := range append(p.settling.failed, p.settling.back, p.settling.done) {
 		for _, o := range unit {
 			p.tell(o)
@@ -111,6 +115,10 @@ func (p *Poller) tellRest() {
 	}
 	for _, r := range p.settling.again {
 		p.tell(r.outcome)
+	}
+	p.mu.Unlock()
+	if left != "" {
+		p.hooks.Warn(context.WithoutCancel(p.base), batch.Warning{Message: fmt.Sprintf("queue %s: stopped, but %s", p.cfg.Queue, left)})
 	}
 }
 

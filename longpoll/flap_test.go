@@ -1,0 +1,73 @@
+package longpoll_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/longpoll"
+)
+
+// paired reports whether each line that something fails, most of them at most,
+// has one that it works again, but for the last.
+func (w *world) paired(fails, works string, most int) {
+	w.t.Helper()
+	n, again := len(w.warningsWith(fails)), len(w.warningsWith(works))
+	if n == 0 || n > most || again < n-1 || again > n {
+		w.t.Errorf("%d lines with %q and %d with %q, want 1 to %d, in pairs", n, fails, again, works, most)
+	}
+}
+
+// Receives that fail and work in turn are told once a minute.
+func TestRule24FlappingReceivesAreToldOnceAMinute(t *testing.T) {
+	for _, probability := range []float64{0.05, 0.3} {
+		inWorld(t, false, lasting(2*time.Second), func(c *longpoll.Config) { c.Engine.Concurrency = 16 }, func(w *world) {
+			w.inject(latency(5*time.Millisecond), sqs.Fault{Kind: sqs.Throttled, Operation: "ReceiveMessage", Probability: probability})
+			w.sendMany(2000)
+			w.start()
+			w.after(170 * time.Second)
+			w.paired("receiving fails", "works again", 3)
+		})
+	}
+}
+
+// So are extensions, but for times in which they fail for 5 s.
+func TestRule21FlappingExtensionsAreToldOnceAMinute(t *testing.T) {
+	for _, test := range []struct {
+		probability float64
+		most        int
+	}{{0.05, 10}, {0.2, 15}} {
+		inWorld(t, false, lasting(time.Hour), func(c *longpoll.Config) {
+			c.Engine.Concurrency, c.Engine.RecordTimeout, c.Visibility = 100, 2*time.Hour, 30*time.Second
+		}, func(w *world) {
+			w.inject(latency(5*time.Millisecond), sqs.Fault{Kind: sqs.Throttled, Operation: extension, Probability: test.probability})
+			w.sendMany(100)
+			w.start()
+			w.after(10*time.Minute - time.Second)
+			w.paired("visibility fails", "visibility works", test.most)
+		})
+	}
+}
+
+// What fails for longer is told in time, also soon after a short failure was.
+func TestRule24AnOutageSoonAfterAFailureIsTold(t *testing.T) {
+	inWorld(t, false, ok, nil, func(w *world) {
+		w.start()
+		w.after(time.Second)
+		w.inject(sqs.Fault{Kind: sqs.Throttled, Operation: "ReceiveMessage", Times: 1})
+		w.after(25 * time.Second)
+		w.paired("receiving fails", "works again", 1)
+		w.inject(sqs.Fault{Kind: sqs.Refused})
+		w.after(20*time.Second + 15*time.Second) // the open receive, and what is waited before it is told
+		if n := len(w.warningsWith("receiving fails")); n != 2 {
+			t.Errorf("%d lines that receiving fails, want a second one: it has failed for more than 5 s", n)
+		}
+		w.after(time.Minute)
+		w.Server().ClearFaults()
+		w.after(time.Minute)
+		w.paired("receiving fails", "works again", 2)
+		if n := len(w.warningsWith("works again")); n != 2 {
+			t.Errorf("%d lines that receiving works again, want 2", n)
+		}
+	})
+}
