@@ -179,6 +179,9 @@ func TestRule22FailingDeletesStopReceiving(t *testing.T) {
 		if n := len(w.bodies()); n < 900 || n > 1200 {
 			t.Errorf("%d were handled that cannot be deleted, want about 1000", n)
 		}
+		if list := w.warningsWith("nothing is received until they are"); len(list) != 1 {
+			t.Errorf("warned %q, want one line that nothing is received", list)
+		}
 		w.Server().ClearFaults()
 		w.after(time.Minute)
 		if n := len(w.bodies()); n != 3000 || w.deleted() != 3000 {

@@ -2,6 +2,7 @@ package longpoll_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,6 +119,39 @@ func TestRule03WhatWaitedTooLongIsNotStarted(t *testing.T) {
 			t.Errorf("handled %v, want each once", count)
 		}
 		if s := w.p.Status(); s.Counts.Lost+s.Counts.Released == 0 {
+			t.Error("nothing waited too long: the test tests nothing")
+		}
+	})
+}
+
+// What has waited so long that the time left is less than records take is given
+// back, not started to be cut off.
+func TestRule03WhatWaitedTooLongForThePaceIsGivenBack(t *testing.T) {
+	h := func(ctx context.Context, r batch.Record) error {
+		d := 20 * time.Millisecond
+		switch {
+		case r.Body == "slow":
+			d = 26500 * time.Millisecond
+		case strings.HasSuffix(r.Body, "after"):
+			d = time.Second
+		}
+		return lasting(d)(ctx, r)
+	}
+	inWorld(t, false, h, func(c *longpoll.Config) {
+		c.Engine.Concurrency, c.NoHeartbeat, c.Visibility = 1, true, 30*time.Second
+		c.Wait = time.Second
+	}, func(w *world) {
+		w.inject(latency(5 * time.Millisecond))
+		w.Send(numbered(30, "quick")...)
+		w.Send("slow")
+		w.Send(numbered(8, "after")...)
+		w.start()
+		w.after(2 * time.Minute)
+		s := w.p.Status()
+		if s.Counts.Failed != 0 || w.deleted() != 39 {
+			t.Errorf("%d of 39 deleted, %d failed; want none to be started that has no time", w.deleted(), s.Counts.Failed)
+		}
+		if s.Counts.Released == 0 {
 			t.Error("nothing waited too long: the test tests nothing")
 		}
 	})

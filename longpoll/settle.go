@@ -29,6 +29,7 @@ type settling struct {
 	again   []retry     // deletes and releases that failed
 	calls   int         // settlements and releases under way
 	backlog int         // records done but not deleted
+	full    bool        // told that the backlog is, see maxBacklog
 	timer   *time.Timer // runs while something lingers
 	cutting bool        // handlers are cancelled because the poller stops
 	by      time.Time   // when settling must be over; zero unless it drains

@@ -38,6 +38,9 @@ func (s *settling) deleted(m *message) {
 	if m.state == done {
 		s.backlog--
 	}
+	if s.backlog < maxBacklog/2 {
+		s.full = false
+	}
 }
 
 // retryDelete has a delete made again: until it is, the record would come back.
@@ -47,7 +50,8 @@ func (p *Poller) retryDelete(o outcome) {
 		p.settling.backlog++
 		p.load.byID[o.record().MessageID] = o.message
 	}
-	if p.settling.backlog == p.maxBacklog() {
+	if p.settling.backlog >= p.maxBacklog() && !p.settling.full {
+		p.settling.full = true
 		p.hooks.Warn(p.base, batch.Warning{Message: fmt.Sprintf(
 			"queue %s: %d records were handled but cannot be deleted: nothing is received until they are", p.cfg.Queue, p.settling.backlog)})
 	}

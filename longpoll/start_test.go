@@ -204,3 +204,30 @@ func TestRule24AMinimumAboveTheVisibility(t *testing.T) {
 		}
 	})
 }
+
+// What Run itself finds is told without a guess at what SQS may have meant.
+func TestRule24ConfigErrorsSayWhatToDoOnce(t *testing.T) {
+	tests := []struct {
+		visibility string
+		change     func(*longpoll.Config)
+		says       string
+	}{
+		{"300", func(c *longpoll.Config) { c.Engine.MinRemaining = 10 * time.Minute },
+			"MinRemaining is 10m0s (SQSBATCH_MIN_REMAINING): without heartbeats nothing would ever be started, since a record must be done in 4m55s, the visibility timeout less a margin"},
+		{"1", func(*longpoll.Config) {},
+			"the queue's visibility timeout is 1s: without heartbeats nothing can be handled in that; set it, or SQSBATCH_VISIBILITY, to at least 3s"},
+	}
+	for _, test := range tests {
+		inWorld(t, false, ok, func(c *longpoll.Config) { c.NoHeartbeat = true; test.change(c) }, func(w *world) {
+			_, err := w.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{
+				QueueUrl: &w.URL, Attributes: map[string]string{"VisibilityTimeout": test.visibility}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.start()
+			if err, want := <-w.err, "longpoll: queue "+w.URL+": "+test.says; err == nil || err.Error() != want {
+				t.Errorf("Run returned %q, want %q", err, want)
+			}
+		})
+	}
+}
