@@ -175,7 +175,7 @@ func TestRule22FailingDeletesStopReceiving(t *testing.T) {
 		w.sendMany(3000)
 		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: deletion})
 		w.start()
-		w.after(time.Minute)
+		w.after(5 * time.Minute)
 		if n := len(w.bodies()); n < 900 || n > 1200 {
 			t.Errorf("%d were handled that cannot be deleted, want about 1000", n)
 		}

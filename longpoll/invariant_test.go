@@ -144,8 +144,9 @@ func TestNoCounterDrifts(t *testing.T) {
 
 // A poller whose records were all lost at once goes on receiving.
 func TestAllThatIsHeldIsLost(t *testing.T) {
-	for _, purge := range []bool{true, false} {
-		inWorld(t, false, slowlyBehind(10*time.Minute), oneSlot, func(w *world) {
+	for i := range 4 {
+		fifo, purge := i&1 == 0, i&2 == 0
+		inWorld(t, fifo, slowlyBehind(10*time.Minute), oneSlot, func(w *world) {
 			w.sendAround()
 			if purge {
 				if _, err := w.Client.PurgeQueue(context.Background(), &awssqs.PurgeQueueInput{QueueUrl: &w.URL}); err != nil {
@@ -159,10 +160,10 @@ func TestAllThatIsHeldIsLost(t *testing.T) {
 			w.Send("new:1", "new:2")
 			w.after(time.Hour)
 			if drift := w.p.Drift(); drift != "" {
-				t.Errorf("purged %v: an hour later%s", purge, drift)
+				t.Errorf("FIFO %v, purged %v: an hour later%s", fifo, purge, drift)
 			}
 			if bodies := w.bodies(); !slices.Contains(bodies, "new:1") || !slices.Contains(bodies, "new:2") || w.visible() != 0 {
-				t.Errorf("purged %v: what came later was not handled: %q", purge, bodies)
+				t.Errorf("FIFO %v, purged %v: what came later was not handled: %q", fifo, purge, bodies)
 			}
 		})
 	}

@@ -131,15 +131,14 @@ func TestRule03WhatWaitedTooLongForThePaceIsGivenBack(t *testing.T) {
 		d := 20 * time.Millisecond
 		switch {
 		case r.Body == "slow":
-			d = 26500 * time.Millisecond
+			d = 8700 * time.Millisecond
 		case strings.HasSuffix(r.Body, "after"):
 			d = time.Second
 		}
 		return lasting(d)(ctx, r)
 	}
 	inWorld(t, false, h, func(c *longpoll.Config) {
-		c.Engine.Concurrency, c.NoHeartbeat, c.Visibility = 1, true, 30*time.Second
-		c.Wait = time.Second
+		c.Engine.Concurrency, c.NoHeartbeat, c.Visibility = 1, true, 10*time.Second
 	}, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
 		w.Send(numbered(30, "quick")...)

@@ -154,9 +154,9 @@ func TestRule23ManyThatWaitAreReleasedInTime(t *testing.T) {
 func TestPauseReleasesAfterItsReceivesHaveEnded(t *testing.T) {
 	h := func(context.Context, batch.Record) error { time.Sleep(20 * time.Millisecond); return nil }
 	released := 0
-	for at := 20 * time.Millisecond; at < 400*time.Millisecond; at += 14 * time.Millisecond {
+	for at := 20 * time.Millisecond; at < 800*time.Millisecond; at += 14 * time.Millisecond {
 		inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency, c.Prefetch = 4, 40 }, func(w *world) {
-			w.sendMany(80)
+			w.sendMany(160)
 			w.inject(latency(30 * time.Millisecond))
 			w.start()
 			w.after(at)
@@ -164,7 +164,7 @@ func TestPauseReleasesAfterItsReceivesHaveEnded(t *testing.T) {
 			w.after(2 * time.Second)
 			released += w.p.Status().Counts.Released
 			w.Server().ClearFaults()
-			for _, r := range w.Receive(100) {
+			for _, r := range w.Receive(200) {
 				if r.Attempt > 2 {
 					t.Fatalf("paused after %v: a record was released, taken by the open receive, and released again: it is at attempt %d", at, r.Attempt)
 				}

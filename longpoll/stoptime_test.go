@@ -58,6 +58,25 @@ func TestRule23NoStopTakesLonger(t *testing.T) {
 	}
 }
 
+// A success within a long grace after the limit is deleted, also when SQS is slow.
+func TestRule23ALongGraceLeavesTimeForItsDeletes(t *testing.T) {
+	h := func(ctx context.Context, _ batch.Record) error {
+		<-ctx.Done()
+		time.Sleep(9 * time.Second)
+		return nil
+	}
+	inWorld(t, false, h, func(c *longpoll.Config) { c.DrainLimit, c.Engine.Grace = 2*time.Second, 10*time.Second }, func(w *world) {
+		w.Send("a")
+		w.start()
+		w.after(time.Second)
+		w.inject(latency(time.Second))
+		w.stop()
+		if w.deleted() != 1 {
+			t.Errorf("not deleted: %q", w.warnings)
+		}
+	})
+}
+
 // The line about what is cut off says what has cut it off.
 func TestRule23WhyRecordsWereCutOff(t *testing.T) {
 	for _, forced := range []bool{false, true} {
