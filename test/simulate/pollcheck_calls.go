@@ -8,13 +8,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-// failing is how many receives may fail one after another in as many seconds.
-const failing = 30
+// failing is how many receives may follow on one that fails, and fail as well,
+// within a second: after 0.2, 0.4, 0.8 s and so on, or half of that.
+const failing = 4
 
 // receives: Frugal.
 func (c *checker) receives() {
 	for _, p := range c.Processes {
 		var failed []time.Time
+		var failedAt Moment
 		var open []span
 		full, short := 0, 0
 		first := true
@@ -29,7 +31,8 @@ func (c *checker) receives() {
 			switch {
 			case call.Most < 1 || call.Most > 10:
 				c.violated(Frugal, call.Began, "process %d asks for %d messages", p.Number, call.Most)
-			case first || call.Wait == p.Limits.Wait:
+			case call.Wait == p.Limits.Wait:
+			case call.Wait == 0 && (first || p.troubled(call)): // it tells at once whether the queue can be used
 			case short == 0 || call.Wait < time.Second:
 				c.violated(Frugal, call.Began, "process %d asks SQS to wait for %v, not %v", p.Number, call.Wait, p.Limits.Wait)
 			}
@@ -41,12 +44,15 @@ func (c *checker) receives() {
 			open = append(open, span{call.Began.At, end})
 			switch {
 			case call.Err != "" && !call.GivenUp:
-				failed = append(failed, call.Began.At)
-				if k := len(failed) - failing - 1; k >= 0 && failed[k+failing].Sub(failed[k]) < failing*time.Second {
-					c.violated(Frugal, call.Began, "process %d receives %d times in %v although it fails", p.Number, failing+1, failed[k+failing].Sub(failed[k]))
-				}
 				if took > time.Second && took < call.Wait {
 					short++ // as if something between here and SQS had cut it
+				}
+				if failedAt.Came() && call.Began.Before(failedAt) {
+					break // it was open beside the one that failed
+				}
+				failed, failedAt = append(failed, call.Began.At), call.Ended
+				if k := len(failed) - failing - 1; k >= 0 && failed[k+failing].Sub(failed[k]) < time.Second {
+					c.violated(Frugal, call.Began, "process %d receives %d times in %v although it fails", p.Number, failing+1, failed[k+failing].Sub(failed[k]))
 				}
 			case len(call.Got) == call.Most:
 				full++
@@ -59,6 +65,18 @@ func (c *checker) receives() {
 			c.violated(Frugal, Moment{At: at}, "process %d has %d receives open, of which %d came back full", p.Number, n, full)
 		}
 	}
+}
+
+// troubled tells whether no receive was answered before a call, or the latest
+// one failed.
+func (p *Process) troubled(call *Call) bool {
+	var latest *Call
+	for _, c := range p.Calls {
+		if c.Operation == "ReceiveMessage" && c.Ended.Before(call.Began) && !c.GivenUp && (latest == nil || latest.Ended.Before(c.Ended)) {
+			latest = c
+		}
+	}
+	return latest == nil || latest.Err != ""
 }
 
 // extensions: Frugal.

@@ -91,7 +91,9 @@ func (c *checker) heldUntil(d *delivery) time.Time {
 	}
 	for _, call := range p.Calls {
 		if slices.ContainsFunc(call.Entries, func(e Entry) bool { return e.Receipt == d.received.ReceiptHandle && e.Seconds == 0 }) {
-			earlier(call.Began)
+			since := call.Began
+			since.At = maxTime(d.got.At, since.At.Add(-sharesCall))
+			earlier(since)
 		}
 	}
 	for _, h := range c.Handlings { // the failure that it is skipped for
@@ -105,6 +107,16 @@ func (c *checker) heldUntil(d *delivery) time.Time {
 		}
 	}
 	return end
+}
+
+// sharesCall is how long what is to be released waits for others to share its call.
+const sharesCall = 100 * time.Millisecond
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // limits: Limited.

@@ -139,12 +139,13 @@ func (c *checker) pollOutcomes() {
 			if n := p.Finished[o.Receipt]; n > 1 {
 				c.violated(Once, p.gone(), "RecordFinished was told %d times of one delivery of message %d", n, c.number(o.MessageID))
 			}
-			if h := c.handlingIn(p, o.MessageID); !agrees(o, h) {
+			h := c.handlingIn(p, o.MessageID)
+			if late := o.Outcome == batch.Retry && len(h) == 0 && c.function(p).SlowHook > 0; !late && !agrees(o, h) {
 				c.violated(Once, p.gone(), "message %d is %v in process %d, but its handler did not end so", c.number(o.MessageID), o.Outcome, p.Number)
 			}
 		}
-		if p.Killed.Came() || !p.Returned.Came() {
-			continue
+		if p.Killed.Came() || !p.Returned.Came() || !p.clean() {
+			continue // a stop does not wait for ever until SQS answers
 		}
 		for _, h := range c.Handlings {
 			if h.Process == p && !slices.ContainsFunc(p.Results, func(o Outcome) bool { return o.MessageID == h.MessageID }) {
