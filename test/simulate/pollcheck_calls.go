@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -15,8 +16,6 @@ const failing = 4
 // receives: Frugal.
 func (c *checker) receives() {
 	for _, p := range c.Processes {
-		var failed []time.Time
-		var failedAt Moment
 		var open []span
 		full, short := 0, 0
 		first := true
@@ -47,22 +46,40 @@ func (c *checker) receives() {
 				if took > time.Second && took < call.Wait {
 					short++ // as if something between here and SQS had cut it
 				}
-				if failedAt.Came() && call.Began.Before(failedAt) {
-					break // it was open beside the one that failed
-				}
-				failed, failedAt = append(failed, call.Began.At), call.Ended
-				if k := len(failed) - failing - 1; k >= 0 && failed[k+failing].Sub(failed[k]) < time.Second {
-					c.violated(Frugal, call.Began, "process %d receives %d times in %v although it fails", p.Number, failing+1, failed[k+failing].Sub(failed[k]))
-				}
 			case len(call.Got) == call.Most:
 				full++
-			}
-			if call.Err == "" && call.Ended.Came() {
-				failed = nil
 			}
 		}
 		if n, at := most(open); n > 1+full+len(p.Paused) {
 			c.violated(Frugal, Moment{At: at}, "process %d has %d receives open, of which %d came back full", p.Number, n, full)
+		}
+	}
+}
+
+// hurries: Frugal. Receives that fail become rarer.
+func (c *checker) hurries() {
+	for _, p := range c.Processes {
+		var answered []*Call
+		for _, call := range p.Calls {
+			if call.Operation == "ReceiveMessage" && call.Ended.Came() && !call.GivenUp {
+				answered = append(answered, call)
+			}
+		}
+		slices.SortFunc(answered, func(a, b *Call) int { return cmp.Compare(a.Ended.Seq, b.Ended.Seq) })
+		var failed []*Call // one after another, not side by side
+		for _, call := range answered {
+			n := len(failed)
+			switch {
+			case call.Err == "":
+				failed = nil
+				continue
+			case n > 0 && call.Began.Before(failed[n-1].Ended):
+				continue
+			}
+			failed = append(failed, call)
+			if k := n - failing; k >= 0 && call.Began.At.Sub(failed[k].Began.At) < time.Second {
+				c.violated(Frugal, call.Began, "process %d receives %d times in %v although it fails", p.Number, failing+1, call.Began.At.Sub(failed[k].Began.At))
+			}
 		}
 	}
 }
