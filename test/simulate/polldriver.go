@@ -3,7 +3,6 @@ package simulate
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -18,7 +17,6 @@ type onPoll struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 	alive   sync.Map // of *process, while its Run has not returned
-	closed  atomic.Bool
 }
 
 func newOnPoll(w *world, mutant Mutant) (*onPoll, error) {

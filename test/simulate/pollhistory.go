@@ -75,11 +75,6 @@ func (p *Process) limits(cfg longpoll.Config, q Queue) {
 	p.Limits = l
 }
 
-// alive tells whether the process runs at a moment.
-func (p *Process) alive(m Moment) bool {
-	return p.Began.Before(m) && !p.Killed.Before(m) && !p.Returned.Before(m)
-}
-
 // gone is when the process was no more.
 func (p *Process) gone() Moment {
 	if p.Killed.Before(p.Returned) {
