@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +24,27 @@ func bodyOf(r *http.Request) string {
 	return string(b)
 }
 
+// intercept has f asked before each call, one call at a time, while it is turned
+// on. It is for before the start, since calls read the field that it sets.
+func (w *world) intercept(f func(operation, body string, r *http.Request) (*http.Response, error)) (turn func(on bool)) {
+	var mu sync.Mutex
+	is := false
+	w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
+		body := bodyOf(r)
+		mu.Lock()
+		defer mu.Unlock()
+		if !is {
+			return nil, nil
+		}
+		return f(operation, body, r)
+	}
+	return func(on bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		is = on
+	}
+}
+
 // An attempt id is used again for a receive that got no answer, and no more
 // once SQS has refused it.
 func TestRule19AnAttemptIDIsKeptUntilThereIsAnAnswer(t *testing.T) {
@@ -29,13 +52,11 @@ func TestRule19AnAttemptIDIsKeptUntilThereIsAnAnswer(t *testing.T) {
 		inWorld(t, true, ok, nil, func(w *world) {
 			used := map[string]int{}
 			broken := false
-			w.start()
-			w.after(time.Second)
-			w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
+			turn := w.intercept(func(operation, body string, r *http.Request) (*http.Response, error) {
 				if operation != "ReceiveMessage" {
 					return nil, nil
 				}
-				_, id, _ := strings.Cut(bodyOf(r), `"ReceiveRequestAttemptId":"`)
+				_, id, _ := strings.Cut(body, `"ReceiveRequestAttemptId":"`)
 				id, _, _ = strings.Cut(id, `"`)
 				used[id]++
 				switch {
@@ -46,11 +67,14 @@ func TestRule19AnAttemptIDIsKeptUntilThereIsAnAnswer(t *testing.T) {
 					return testqueue.Answer(r, http.StatusBadRequest, code, "")
 				}
 				return nil, nil
-			}
+			})
+			w.start()
+			w.after(time.Second)
+			turn(true)
 			w.after(25 * time.Second) // the open one ends, the next is broken, the next refused
 			w.Send("g:1")
 			w.after(5 * time.Second)
-			w.Fault = nil
+			turn(false)
 			w.wantHandled("g:1")
 			again := 0
 			for id, n := range used {
@@ -69,20 +93,22 @@ func TestRule19AnAttemptIDIsKeptUntilThereIsAnAnswer(t *testing.T) {
 // Something that answers long polls at once, and empty, is not asked all the time.
 func TestRule19EmptyAnswersAtOnceAreNotRepeatedWithoutPause(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
-		w.start()
-		w.after(time.Second)
-		n := 0
+		var on atomic.Bool
+		var calls atomic.Int32
 		w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
-			if operation != "ReceiveMessage" {
+			if operation != "ReceiveMessage" || !on.Load() {
 				return nil, nil
 			}
-			n++
+			calls.Add(1)
 			time.Sleep(2 * time.Millisecond)
 			return testqueue.Answer(r, http.StatusOK, "", `{}`)
 		}
+		w.start()
+		w.after(time.Second)
+		on.Store(true)
 		w.after(40 * time.Second) // of which the first 20 s are an open receive's
-		w.Fault = nil
-		if n < 10 || n > 22 {
+		on.Store(false)
+		if n := calls.Load(); n < 10 || n > 22 {
 			t.Errorf("%d receives in 20 s, want one a second", n)
 		}
 		w.Send("a")
@@ -97,9 +123,8 @@ func TestRule21ALostRecordDoesNotCancelTheOneBeforeIt(t *testing.T) {
 	inWorld(t, true, lasting(2*time.Minute), func(c *longpoll.Config) { c.Visibility = time.Minute }, func(w *world) {
 		handles := map[string]string{}
 		refused := ""
-		w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
-			body := bodyOf(r)
-			if operation != extension || refused != "" || len(handles) < 3 {
+		turn := w.intercept(func(operation, body string, r *http.Request) (*http.Response, error) {
+			if operation != extension || refused != "" {
 				return nil, nil
 			}
 			var good, bad []string
@@ -113,15 +138,16 @@ func TestRule21ALostRecordDoesNotCancelTheOneBeforeIt(t *testing.T) {
 				}
 			}
 			return testqueue.Answer(r, http.StatusOK, "", fmt.Sprintf(`{"Successful":[%s],"Failed":[%s]}`, strings.Join(good, ","), strings.Join(bad, ",")))
-		}
+		})
 		w.Send("g:1", "g:2", "g:3")
 		w.start()
 		w.after(time.Second)
 		for _, e := range w.Events(sqs.Received) {
 			handles[e.Body] = e.ReceiptHandle
 		}
+		turn(true)
 		w.after(3 * time.Minute)
-		w.Fault = nil
+		turn(false)
 		if refused == "" {
 			t.Fatal("no extension was refused: the test tests nothing")
 		}
