@@ -28,8 +28,10 @@ type world struct {
 
 	mu      sync.Mutex
 	handled map[string]int
-	left    int
+	total   int
 	load    load
+	begun   time.Time     // when a tenth was handled
+	nearly  time.Time     // when nine tenths were: the last slow ones would hide the rate
 	done    chan struct{} // closed when every message was handled
 }
 
@@ -55,10 +57,16 @@ func (w *world) handle(id, body string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.handled[id]++
-	if w.handled[id] == 1 {
-		if w.left--; w.left == 0 {
-			close(w.done)
-		}
+	if w.handled[id] > 1 {
+		return
+	}
+	switch len(w.handled) {
+	case w.total / 10:
+		w.begun = time.Now()
+	case w.total * 9 / 10:
+		w.nearly = time.Now()
+	case w.total:
+		close(w.done)
 	}
 }
 
@@ -69,7 +77,7 @@ func measure(c consumer, l load, messages int) (result, error) {
 		return result{}, err
 	}
 	defer server.Close()
-	w := &world{load: l, handled: make(map[string]int, messages), left: messages, done: make(chan struct{})}
+	w := &world{load: l, handled: make(map[string]int, messages), total: messages, done: make(chan struct{})}
 	quiet := clientOf(server.URL(), nil)
 	if w.url, err = fill(quiet, messages); err != nil {
 		return result{}, err
@@ -81,9 +89,8 @@ func measure(c consumer, l load, messages int) (result, error) {
 
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	began := time.Now()
 	go func() { ended <- c.run(ctx, w) }()
-	held, took, err := w.wait(server, quiet, began)
+	held, err := w.wait(quiet)
 	if err != nil {
 		stop()
 		return result{}, err
@@ -98,15 +105,14 @@ func measure(c consumer, l load, messages int) (result, error) {
 		twice += n - 1
 	}
 	return result{
-		rate: float64(messages) / took.Seconds(), requests: float64(requests) / float64(messages),
+		rate: 0.8 * float64(messages) / w.nearly.Sub(w.begun).Seconds(), requests: float64(requests) / float64(messages),
 		running: int(w.most.Load()), held: held, twice: twice,
 	}, nil
 }
 
 // wait returns when the queue is empty: what was handled is deleted too. It
-// reports the most messages that were in flight, as the server counts them, and
-// how long it took until the last was handled.
-func (w *world) wait(server *sqs.Server, client *awssqs.Client, began time.Time) (held int, took time.Duration, err error) {
+// reports the most messages that were in flight, as the server counts them.
+func (w *world) wait(client *awssqs.Client) (held int, err error) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	done := w.done
@@ -114,17 +120,17 @@ func (w *world) wait(server *sqs.Server, client *awssqs.Client, began time.Time)
 	for {
 		select {
 		case <-done:
-			took, done = time.Since(began), nil
+			done = nil
 		case <-limit:
-			return 0, 0, errors.New("the queue is not empty after two minutes")
+			return 0, errors.New("the queue is not empty after two minutes")
 		case <-tick.C:
 			visible, hidden, err := depth(client, w.url)
 			if err != nil {
-				return 0, 0, err
+				return 0, err
 			}
 			held = max(held, hidden)
 			if done == nil && visible+hidden == 0 {
-				return held, took, nil
+				return held, nil
 			}
 		}
 	}
