@@ -54,7 +54,7 @@ rie: ## run the sample events through AWS's Runtime Interface Emulator (Linux)
 	go run ./test/integration/rie
 
 .PHONY: simulate
-simulate: ## random histories of the handler in virtual time (SEED=1 HISTORIES=10000)
+simulate: ## random histories of both modes in virtual time (SEED=1 HISTORIES=10000)
 	go test ./test/simulate -run '^TestSimulate$$' -count=1 -v -timeout=0 -args -seed=$${SEED:-1} -histories=$${HISTORIES:-10000}
 
 .PHONY: conform
