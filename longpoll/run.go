@@ -14,6 +14,13 @@ import (
 // poller's lock.
 func (p *Poller) start(c *chain) {
 	p.engine.Hooks().BatchStarted(p.base, c.info())
+	p.mu.Lock()
+	stopping := c.canceled || p.phase != polling
+	p.mu.Unlock()
+	if stopping { // while the hooks were told
+		p.ended(c, c.notStarted())
+		return
+	}
 	running := p.engine.Start(p.base, c.records, c.info().Times, &progress{p, c})
 	p.mu.Lock()
 	c.running = running
@@ -26,6 +33,16 @@ func (p *Poller) start(c *chain) {
 		running.Stop()
 	}
 }
+
+func (c *chain) notStarted() []batch.Result {
+	results := make([]batch.Result, len(c.records))
+	for i := range results {
+		results[i] = batch.Result{Record: &c.records[i], Outcome: batch.NotStarted, Err: errStopped}
+	}
+	return results
+}
+
+var errStopped = fmt.Errorf("%w: stopped before its turn", batch.ErrNotStarted)
 
 // progress is what the engine tells of a chain.
 type progress struct {
