@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -96,9 +97,15 @@ func (c *checker) single() {
 		slices.ContainsFunc(c.Processes, func(p *Process) bool { return p.Killed.Came() || !p.clean() }) {
 		return
 	}
+	// SQS gives up on a message whose visibility ends at its last attempt, also
+	// while its handler is at work, which may send it there as well.
+	redriven := map[string]bool{}
+	for _, m := range c.ordered {
+		redriven[m.sent.Body] = redriven[m.sent.Body] || m.gone.Kind == sqs.Redriven
+	}
 	count := map[string]int{}
 	for _, d := range c.Dead {
-		if count[d.Body]++; count[d.Body] == 2 {
+		if count[d.Body]++; count[d.Body] == 2 && !redriven[d.Body] {
 			c.violated(Single, c.last(), "a message is in dead-letter queues twice: %q", d.Body)
 		}
 	}
