@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // queue is what is known of the queue.
@@ -37,12 +38,8 @@ func (p *Poller) lookUp(ctx context.Context) error {
 		p.mu.Lock()
 		delay := p.trouble.failed(p, "the queue cannot be looked up", err)
 		p.mu.Unlock()
-		timer := time.NewTimer(delay)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !sleep.For(ctx, delay) {
 			return ctx.Err()
-		case <-timer.C:
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // Limits of a batch call, see "Amazon SQS batch actions" in the Developer Guide.
@@ -87,7 +88,7 @@ func (st *Settlement) call(op, arnOrURL string, n int, send func(ctx context.Con
 			return fail(err)
 		}
 		left = a.read(errs, left[:0])
-		if len(left) == 0 || try == maxTries || !sleep(ctx, retryDelay<<try) {
+		if len(left) == 0 || try == maxTries || !sleep.For(ctx, retryDelay<<try) {
 			break
 		}
 	}
@@ -155,17 +156,5 @@ func isThrottle(code string) bool {
 func limitRetries(o *sqs.Options) {
 	if o.Retryer != nil {
 		o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, 200*time.Millisecond)
-	}
-}
-
-// sleep waits for d and reports false when ctx ended before.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

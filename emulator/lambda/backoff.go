@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // bootBackoff spaces the starts of processes that fail before their first
@@ -24,7 +26,7 @@ func (b *bootBackoff) wait(ctx context.Context) bool {
 	b.mu.Lock()
 	next := b.next
 	b.mu.Unlock()
-	return sleepUntil(ctx, next)
+	return sleep.Until(ctx, next)
 }
 
 func (b *bootBackoff) report(ok bool) {
@@ -36,20 +38,4 @@ func (b *bootBackoff) report(ok bool) {
 	}
 	b.next = time.Now().Add(min(bootBackoffBase<<min(b.failures, 10), bootBackoffCap))
 	b.failures++
-}
-
-// sleepUntil returns false when ctx ended first.
-func sleepUntil(ctx context.Context, t time.Time) bool {
-	d := time.Until(t)
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 const (
@@ -66,7 +67,7 @@ func (p *poller) deletePart(ctx context.Context, b *batch, part []int, verdicts 
 		if len(part) == 0 || try == deleteTries-1 {
 			return
 		}
-		if !sleepUntil(ctx, time.Now().Add(deleteBackoffBase<<try)) {
+		if !sleep.For(ctx, deleteBackoffBase<<try) {
 			return
 		}
 	}

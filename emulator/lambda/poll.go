@@ -10,6 +10,7 @@ import (
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // work is a mapping at work: what its pollers share.
@@ -98,7 +99,7 @@ func (p *poller) collect(ctx context.Context) *batch {
 			// ReceiveMessageWaitTimeSeconds there is none: the SDK leaves out a
 			// wait of 0.
 			if last = wait < time.Second; last {
-				sleepUntil(ctx, end)
+				sleep.Until(ctx, end)
 				if !p.shortPolls {
 					break
 				}
@@ -190,7 +191,7 @@ func (p *poller) backOff(ctx context.Context, b *batch, err error) {
 			until = end
 		}
 	}
-	sleepUntil(ctx, until)
+	sleep.Until(ctx, until)
 }
 
 // environment reserves one for b. While the function is throttled nothing is

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
 )
 
@@ -211,12 +212,7 @@ var errStuck = fmt.Errorf("the run is stuck")
 // fault here is a reason for a no.
 func (r *run) watchHealth(ctx context.Context) {
 	client := &http.Client{Timeout: 5 * time.Second}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(time.Second):
-		}
+	for sleep.For(ctx, time.Second) {
 		for _, p := range r.fleet.running() {
 			answer, err := client.Get("http://" + p.health + "/livez")
 			if err != nil {

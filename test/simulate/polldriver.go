@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // onPoll runs the toolkit's pollers over the queues: each replica a process
@@ -35,7 +37,7 @@ func (d *onPoll) enable() {
 	d.stop = stop
 	for i, r := range d.w.plan.Replicas {
 		d.running.Go(func() {
-			if d.lives[i] == 0 && !pass(ctx, r.Starts) {
+			if d.lives[i] == 0 && !sleep.For(ctx, r.Starts) {
 				return
 			}
 			d.keep(ctx, i)
@@ -86,7 +88,7 @@ func (d *onPoll) keep(ctx context.Context, number int) {
 		if <-stopped; !life.Overlaps {
 			<-gone
 		}
-		pass(ctx, restartAfter)
+		sleep.For(ctx, restartAfter)
 	}
 }
 
@@ -191,17 +193,5 @@ func (p *process) pause(list []Pause, told <-chan struct{}) {
 			return
 		}
 		p.poller.Resume()
-	}
-}
-
-// pass lets time pass, and reports false when ctx ended before.
-func pass(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

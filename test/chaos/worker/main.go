@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
 )
 
@@ -45,10 +46,8 @@ func handle(ctx context.Context, d *diary.Writer, r batch.Record) error {
 }
 
 func work(ctx context.Context, o diary.Order, attempt int) (diary.Outcome, error) {
-	select {
-	case <-ctx.Done():
+	if !sleep.For(ctx, time.Duration(o.Millis)*time.Millisecond) {
 		return diary.Cancelled, ctx.Err()
-	case <-time.After(time.Duration(o.Millis) * time.Millisecond):
 	}
 	switch {
 	case o.Permanent:

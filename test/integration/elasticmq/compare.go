@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // difference is one thing in which the answers to one operation differ.
@@ -119,8 +121,8 @@ func (c *check) patiently(ctx context.Context, s sequence) (out *outcome, err er
 func (c *check) compare(ctx context.Context, s sequence) (*outcome, error) {
 	first := <-c.slots
 	defer func() { c.slots <- 0 }()
-	if err := sleepUntil(ctx, time.Now().Add(first)); err != nil {
-		return nil, err
+	if !sleep.For(ctx, first) {
+		return nil, ctx.Err()
 	}
 	prefix := fmt.Sprintf("%s-%dx", c.run, c.attempts.Add(1)) // x: 1 must not begin 14, when queues are listed by prefix
 	out := &outcome{sequence: s, accepted: map[string]int{}}

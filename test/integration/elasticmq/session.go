@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // endpoint is one of the two servers.
@@ -88,8 +89,8 @@ func (e endpoint) run(ctx context.Context, s sequence, prefix string) ([]answer,
 			answers = append(answers, answer{})
 		} else {
 			if o.Name == "GetQueueAttributes" {
-				if err := sleepUntil(ctx, time.Now().Add(countsAfter)); err != nil {
-					return nil, err
+				if !sleep.For(ctx, countsAfter) {
+					return nil, ctx.Err()
 				}
 			}
 			answers = append(answers, n.do(ctx, s.call(o)))
@@ -110,22 +111,11 @@ func (e endpoint) run(ctx context.Context, s sequence, prefix string) ([]answer,
 		if time.Now().After(now) { // a receive waited into the next phase
 			return nil, errLate
 		}
-		if err := sleepUntil(ctx, now); err != nil {
-			return nil, err
+		if !sleep.Until(ctx, now) {
+			return nil, ctx.Err()
 		}
 	}
 	return answers, nil
-}
-
-func sleepUntil(ctx context.Context, at time.Time) error {
-	timer := time.NewTimer(time.Until(at))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // cleanUp deletes the session's queues, so that the servers stay small.

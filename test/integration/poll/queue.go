@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // task is a message, as worker/ has it.
@@ -120,9 +121,7 @@ func (q *queues) awaitEmpty(ctx context.Context) error {
 		if time.Now().After(end) {
 			return fmt.Errorf("after %v the queue still has %+v", patience, c)
 		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
+		if !sleep.For(ctx, 50*time.Millisecond) {
 			return ctx.Err()
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // Options says what to run. Command is needed.
@@ -137,12 +139,7 @@ func (o *Options) keep(ctx, hard context.Context, number int) error {
 			return &StartError{Err: fmt.Errorf("it ended before it received anything: %s", p.status), Output: p.lastLines()}
 		}
 		o.Changed(end)
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		sleep.For(ctx, pause)
 		pause = min(2*pause, lastPause)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // env is what a check works with: the client, and queues of its own. Its
@@ -76,11 +77,7 @@ func show(v any) string {
 
 // sleep lets d pass.
 func (e *env) sleep(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-e.ctx.Done():
+	if !sleep.For(e.ctx, d) {
 		e.fail("stopped while it waited: %w", e.ctx.Err())
 	}
 }

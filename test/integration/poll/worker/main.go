@@ -13,6 +13,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // task is a message.
@@ -41,12 +42,12 @@ func do(ctx context.Context, t task, attempt int) error {
 	case "ok":
 		return nil
 	case "sleep": // heeds its context
-		return sleep(ctx, long)
+		return work(ctx, long)
 	case "sleep-first":
 		if attempt > 1 {
 			return nil
 		}
-		return sleep(ctx, long)
+		return work(ctx, long)
 	case "hang", "hang-first": // heeds nothing
 		if t.Do == "hang" || attempt == 1 {
 			time.Sleep(long)
@@ -66,15 +67,11 @@ func do(ctx context.Context, t task, attempt int) error {
 	return batch.Permanent(fmt.Errorf("nothing to do for %q", t.Do))
 }
 
-func sleep(ctx context.Context, long time.Duration) error {
-	timer := time.NewTimer(long)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+func work(ctx context.Context, long time.Duration) error {
+	if !sleep.For(ctx, long) {
 		return ctx.Err()
 	}
+	return nil
 }
 
 var stdout sync.Mutex

@@ -1,0 +1,31 @@
+// Package sleep is time.Sleep that ends with a context. It imports the standard
+// library only, so that every package may use it.
+//
+//	if !sleep.For(ctx, 200*time.Millisecond) {
+//		return ctx.Err()
+//	}
+package sleep
+
+import (
+	"context"
+	"time"
+)
+
+// For waits for d and reports true, or false as soon as ctx ends. A d of zero
+// or less does not wait: then it reports whether ctx has not ended yet.
+func For(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Until is [For] until t.
+func Until(ctx context.Context, t time.Time) bool { return For(ctx, time.Until(t)) }

@@ -1,0 +1,44 @@
+package sleep_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
+)
+
+func TestFor(t *testing.T) {
+	const never, before = time.Hour, -time.Second
+	for _, c := range []struct {
+		name       string
+		d, ends    time.Duration // of the sleep; when the context ends
+		want       bool
+		wantPassed time.Duration
+	}{
+		{"to the end", time.Second, never, true, time.Second},
+		{"the context ends first", time.Minute, time.Second, false, time.Second},
+		{"the context has ended", time.Minute, before, false, 0},
+		{"nothing to wait for", 0, never, true, 0},
+		{"nothing to wait for, and ended", 0, before, false, 0},
+		{"a time that is over", -time.Second, never, true, 0},
+		{"a time that is over, and ended", -time.Second, before, false, 0},
+	} {
+		for how, f := range map[string]func(context.Context, time.Duration) bool{
+			"For":   sleep.For,
+			"Until": func(ctx context.Context, d time.Duration) bool { return sleep.Until(ctx, time.Now().Add(d)) },
+		} {
+			t.Run(how+" "+c.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					ctx, cancel := context.WithTimeout(t.Context(), c.ends)
+					defer cancel()
+					began := time.Now()
+					if got := f(ctx, c.d); got != c.want || time.Since(began) != c.wantPassed {
+						t.Errorf("got %v after %v, want %v after %v", got, time.Since(began), c.want, c.wantPassed)
+					}
+				})
+			})
+		}
+	}
+}
