@@ -49,6 +49,10 @@ lint: ## check formatting, go vet on three systems, staticcheck, go.mod
 sam: ## validate template.yaml and build it with SAM (installs SAM by itself)
 	go run ./test/integration/sam
 
+.PHONY: starter
+starter: ## make a project with sam init; build, test and run it (Python)
+	go run ./test/integration/starter
+
 .PHONY: rie
 rie: ## run the sample events through AWS's Runtime Interface Emulator (Linux)
 	go run ./test/integration/rie
