@@ -4,13 +4,13 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
 // sweepEvery is how often held messages are looked through for what is due, and
@@ -144,13 +144,7 @@ func (p *Poller) extended(err error) {
 
 // isGone reports whether SQS says that a message is no longer this receiver's.
 func isGone(f *types.BatchResultErrorEntry) bool {
-	code := aws.ToString(f.Code)
-	for _, gone := range []string{"InvalidParameterValue", "ReceiptHandleIsInvalid", "MessageNotInflight"} {
-		if strings.Contains(code, gone) {
-			return true
-		}
-	}
-	return false
+	return sqserror.Gone(aws.ToString(f.Code))
 }
 
 // changeVisibility makes one call; failures has what SQS refused, by position.

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
 // queue is what is known of the queue.
@@ -68,7 +69,7 @@ func (p *Poller) askQueue(ctx context.Context) error {
 		if seconds, err := strconv.Atoi(out.Attributes["VisibilityTimeout"]); err == nil {
 			q.visibility = time.Duration(seconds) * time.Second
 		}
-	case accessDenied(err) && (!p.cfg.NoHeartbeat || p.cfg.Visibility > 0):
+	case sqserror.KindOf(sqserror.Code(err)) == sqserror.Denied && (!p.cfg.NoHeartbeat || p.cfg.Visibility > 0):
 	default:
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
 const (
@@ -251,7 +252,7 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 
 // receiveFailed decides when to try again; the caller holds the lock.
 func (p *Poller) receiveFailed(ctx context.Context, a attempt, err error, took, wait time.Duration) {
-	if a.id != "" && codeOf(err) == "" {
+	if a.id != "" && sqserror.Code(err) == "" {
 		p.intake.again = append(p.intake.again, a) // SQS may have taken messages for it
 	}
 	if ctx.Err() != nil || p.phase != polling {
@@ -264,7 +265,7 @@ func (p *Poller) receiveFailed(ctx context.Context, a attempt, err error, took, 
 		}
 	}
 	p.intake.parallel = 1
-	if codeOf(err) == "" && took >= cutAfter && took < wait {
+	if sqserror.Code(err) == "" && took >= cutAfter && took < wait {
 		p.intake.cut(time.Now(), took)
 	}
 	delay := p.trouble.failed(p, "receiving fails", err)

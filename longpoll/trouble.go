@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/smithy-go"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
 // Bounds of the time between tries while receiving fails.
@@ -110,7 +109,7 @@ type ConfigError struct {
 }
 
 func (e *ConfigError) Error() string {
-	if codeOf(e.Err) == "" { // it says by itself what to do
+	if sqserror.Code(e.Err) == "" { // it says by itself what to do
 		return fmt.Sprintf("longpoll: queue %s: %v", e.Queue, e.Err)
 	}
 	return fmt.Sprintf("longpoll: queue %s: %s: %v", e.Queue, advice(e.Err), e.Err)
@@ -125,56 +124,36 @@ func configError(queue string, err error) *ConfigError {
 	if errors.As(err, &c) {
 		return c
 	}
-	code := codeOf(err)
-	for _, fatal := range []string{"NonExistentQueue", "QueueDoesNotExist", "AccessDenied", "InvalidAddress", "InvalidClientTokenId",
-		"UnrecognizedClient", "SignatureDoesNotMatch", "AuthFailure", "InvalidSecurity", "UnsupportedOperation", "InvalidParameterValue"} {
-		if strings.Contains(code, fatal) {
-			return &ConfigError{Queue: queue, Err: err}
-		}
+	switch sqserror.KindOf(sqserror.Code(err)) {
+	case sqserror.NoQueue, sqserror.InvalidAddress, sqserror.Denied, sqserror.KeyDenied, sqserror.Credentials,
+		sqserror.Unsupported, sqserror.InvalidValue:
+		return &ConfigError{Queue: queue, Err: err}
 	}
 	return nil
 }
 
-func codeOf(err error) string {
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		return api.ErrorCode()
-	}
-	return ""
-}
-
-func accessDenied(err error) bool { return strings.Contains(codeOf(err), "AccessDenied") }
-
 // advice says what to do about an error.
 func advice(err error) string {
-	code := codeOf(err)
-	is := func(parts ...string) bool {
-		for _, part := range parts {
-			if strings.Contains(code, part) {
-				return true
-			}
-		}
-		return false
-	}
-	switch {
-	case is("NonExistentQueue", "QueueDoesNotExist", "InvalidAddress"):
+	switch sqserror.KindOf(sqserror.Code(err)) {
+	case sqserror.NoQueue, sqserror.InvalidAddress:
 		return "there is no such queue: are its URL (SQSBATCH_QUEUE_URL), region and account right?"
-	case strings.HasPrefix(strings.ToUpper(code), "KMS"):
+	case sqserror.Key, sqserror.KeyDenied:
 		return "the queue's key cannot be used: is it enabled, and does it allow the role kms:Decrypt and kms:GenerateDataKey?"
-	case is("AccessDenied"):
+	case sqserror.Denied:
 		return "the role needs sqs:ReceiveMessage, sqs:DeleteMessage, sqs:ChangeMessageVisibility and sqs:GetQueueAttributes on the queue"
-	case is("Expired"):
+	case sqserror.Expired:
 		return "the credentials have expired, or this machine's clock is wrong"
-	case is("InvalidClientTokenId", "UnrecognizedClient", "SignatureDoesNotMatch", "AuthFailure", "InvalidSecurity"):
+	case sqserror.Credentials:
 		return "SQS does not accept the credentials"
-	case is("Throttl", "RequestLimit", "TooManyRequests"):
-		return "SQS throttles the calls"
-	case code != "":
-		return "SQS refused the call"
-	case errors.Is(err, context.DeadlineExceeded):
-		return "no answer from SQS in time: is there a route to it?"
+	case sqserror.Throttled:
+		return sqserror.SaysThrottled
+	case sqserror.None:
+		if errors.Is(err, context.DeadlineExceeded) {
+			return "no answer from SQS in time: is there a route to it?"
+		}
+		return sqserror.SaysUnreachable
 	default:
-		return "SQS cannot be called: are region, credentials and endpoint (AWS_ENDPOINT_URL_SQS) right, and is it reachable?"
+		return sqserror.SaysRefused
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
 // Limits of a batch call, see "Amazon SQS batch actions" in the Developer Guide.
@@ -143,12 +144,8 @@ func (e *entryError) Error() string { return fmt.Sprintf("%s: %s", e.code, e.mes
 
 // passing reports whether the entry may succeed if it is sent again.
 func (e *entryError) passing() bool {
-	return !e.senderFault || isThrottle(e.code)
-}
-
-func isThrottle(code string) bool {
-	_, ok := retry.DefaultThrottleErrorCodes[code]
-	return ok || code == "OverLimit" || code == "KmsThrottled" || code == "KMS.ThrottlingException"
+	kind := sqserror.KindOf(e.code)
+	return !e.senderFault || kind == sqserror.Throttled || kind == sqserror.OverLimit
 }
 
 // limitRetries keeps the SDK's own retries within what a reserve can hold: its

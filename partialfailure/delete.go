@@ -5,12 +5,12 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
 // deleteDone deletes the records that are done with by one of some outcomes,
@@ -77,6 +77,5 @@ func (st *Settlement) delete(arn string, done []*batch.Result) {
 // because the receipt handle is no longer good: no further try with it can succeed.
 func StaleReceipt(err error) bool {
 	var entry *entryError
-	return errors.As(err, &entry) && !entry.passing() && (strings.Contains(entry.code, "ReceiptHandleIsInvalid") ||
-		strings.Contains(entry.code, "InvalidParameterValue") || strings.Contains(entry.code, "MessageNotInflight"))
+	return errors.As(err, &entry) && !entry.passing() && sqserror.Gone(entry.code)
 }

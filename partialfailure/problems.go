@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/aws/smithy-go"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
 // costs says what a failed operation means for the records.
@@ -108,13 +108,9 @@ const (
 // diagnose tells what kind of error it is, what to do about it, and how much it stops.
 func diagnose(op, target string, err error) (cause, advice string, stops scope) {
 	var entry *entryError
-	var api smithy.APIError
-	code := ""
-	switch {
-	case errors.As(err, &entry):
+	code := sqserror.Code(err)
+	if errors.As(err, &entry) {
 		code = entry.code
-	case errors.As(err, &api):
-		code = api.ErrorCode()
 	}
 	switch {
 	case errors.Is(err, errOwnQueue):
@@ -123,23 +119,28 @@ func diagnose(op, target string, err error) (cause, advice string, stops scope) 
 		return "no queue", "there is no dead-letter queue: give the queue a RedrivePolicy, or set SQSBATCH_DEAD_LETTER_QUEUE; SQSBATCH_ON_PERMANENT=retry or drop says that this is as it should be", thisCall
 	case errors.Is(err, errNoARN):
 		return "no ARN", "the records' eventSourceARN names no queue", everyOperation
-	case isThrottle(code):
-		return code, "SQS throttles the calls", thisCall
-	case strings.HasPrefix(strings.ToUpper(code), "KMS"):
+	}
+	switch sqserror.KindOf(code) {
+	case sqserror.Throttled, sqserror.OverLimit:
+		return code, sqserror.SaysThrottled, thisCall
+	case sqserror.Key, sqserror.KeyDenied:
 		return code, "the queue's key cannot be used: is it enabled, and does it allow the function's role kms:GenerateDataKey and kms:Decrypt?", thisOperation
-	case strings.Contains(code, "AccessDenied"):
+	case sqserror.Denied:
 		return code, fmt.Sprintf("the function's role lacks %s on %s", op, target), thisOperation
-	case strings.Contains(code, "NonExistentQueue"), strings.Contains(code, "QueueDoesNotExist"):
+	case sqserror.NoQueue:
 		return code, fmt.Sprintf("there is no queue %s: is its URL or ARN right?", target), thisOperation
-	case strings.Contains(code, "MessageNotInflight"), strings.Contains(code, "ReceiptHandleIsInvalid"):
+	case sqserror.Stale:
 		return code, "the record is no longer in flight: its visibility timeout is shorter than its handler takes (for Lambda, AWS advises 6 × the function's timeout)", thisCall
-	case code != "":
-		return code, "SQS refused the call", thisCall
+	case sqserror.None: // SQS did not answer
+	default:
+		return code, sqserror.SaysRefused, thisCall
+	}
+	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "timeout", fmt.Sprintf("no answer from SQS within %v: a function in a VPC needs a route to it (VPC endpoint or NAT)", callTimeout), thisOperation
 	case errors.Is(err, errNoAnswer):
 		return "answer", "SQS's answer is incomplete", thisCall
 	default:
-		return "connection", "SQS cannot be called: are region, credentials and endpoint (AWS_ENDPOINT_URL_SQS) right, and is it reachable?", everyOperation
+		return "connection", sqserror.SaysUnreachable, everyOperation
 	}
 }

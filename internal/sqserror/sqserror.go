@@ -1,0 +1,103 @@
+// Package sqserror knows the codes of SQS's errors: of calls, and of entries in
+// the answers to batch calls. What is to be done about a kind of error is the
+// caller's to say.
+//
+//	if sqserror.KindOf(sqserror.Code(err)) == sqserror.NoQueue { …
+package sqserror
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/smithy-go"
+)
+
+// Kind is what an error is about.
+type Kind int
+
+const (
+	None           Kind = iota // there is no code: SQS did not answer
+	Other                      // a code that is none of those below
+	Throttled                  // too many calls, KMS's included
+	OverLimit                  // too many messages in flight, or too many entries
+	Key                        // the queue's KMS key cannot be used
+	KeyDenied                  // as Key, for want of a permission
+	Denied                     // the caller has no permission
+	NoQueue                    // there is no such queue
+	InvalidAddress             // the queue's URL is not one
+	Expired                    // the credentials or the request are out of date
+	Credentials                // they are not accepted
+	Unsupported                // not an operation for this queue
+	InvalidValue               // of a parameter: a receipt handle that has expired, too
+	Stale                      // the message is not, or no longer, this receiver's
+)
+
+// Texts that are the same wherever they are told.
+const (
+	SaysThrottled   = "SQS throttles the calls"
+	SaysRefused     = "SQS refused the call"
+	SaysUnreachable = "SQS cannot be called: are region, credentials and endpoint (AWS_ENDPOINT_URL_SQS) right, and is it reachable?"
+)
+
+// parts are found anywhere in a code: the query protocol's have a prefix
+// (AWS.SimpleQueueService.), others an ending (Exception).
+var parts = []struct {
+	part string
+	kind Kind
+}{
+	{"NonExistentQueue", NoQueue}, {"QueueDoesNotExist", NoQueue}, {"InvalidAddress", InvalidAddress},
+	{"AccessDenied", Denied},
+	{"Expired", Expired},
+	{"InvalidClientTokenId", Credentials}, {"UnrecognizedClient", Credentials}, {"SignatureDoesNotMatch", Credentials},
+	{"AuthFailure", Credentials}, {"InvalidSecurity", Credentials},
+	{"Throttl", Throttled}, {"RequestLimit", Throttled}, {"TooManyRequests", Throttled},
+	{"UnsupportedOperation", Unsupported}, {"InvalidParameterValue", InvalidValue},
+	{"ReceiptHandleIsInvalid", Stale}, {"MessageNotInflight", Stale},
+}
+
+// Code returns the code with which SQS answered a call, or "" when err is not
+// an answer of SQS.
+func Code(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+// KindOf returns the kind of a code.
+func KindOf(code string) Kind {
+	if code == "" {
+		return None
+	}
+	if _, ok := retry.DefaultThrottleErrorCodes[code]; ok || code == "KmsThrottled" || code == "KMS.ThrottlingException" {
+		return Throttled
+	}
+	if code == "OverLimit" {
+		return OverLimit
+	}
+	key := strings.HasPrefix(strings.ToUpper(code), "KMS")
+	for _, p := range parts {
+		if !strings.Contains(code, p.part) {
+			continue
+		}
+		if key && p.kind == Denied {
+			return KeyDenied
+		}
+		if !key {
+			return p.kind
+		}
+	}
+	if key {
+		return Key
+	}
+	return Other
+}
+
+// Gone reports whether a code says, of an entry, that its receipt handle is no
+// longer good: no further try with it can succeed.
+func Gone(code string) bool {
+	kind := KindOf(code)
+	return kind == Stale || kind == InvalidValue
+}
