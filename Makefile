@@ -6,7 +6,7 @@ ARCH = $(if $(shell grep -E '^ *Architectures: *\[x86_64\]' template.yaml),amd64
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## run examples/orders on this machine, with a queue and orders to ship
@@ -56,6 +56,10 @@ starter: ## make a project with sam init; build, test and run it (Python)
 .PHONY: rie
 rie: ## run the sample events through AWS's Runtime Interface Emulator (Linux)
 	go run ./test/integration/rie
+
+.PHONY: coldstart
+coldstart: ## init, first invocation and memory beside functions without sqsbatch (Linux)
+	go run ./test/integration/coldstart -rounds 100
 
 .PHONY: simulate
 simulate: ## random histories of both modes in virtual time (SEED=1 HISTORIES=10000)

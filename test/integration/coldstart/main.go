@@ -1,0 +1,167 @@
+//go:build linux
+
+// Command coldstart measures what a cold start costs under AWS's own Runtime
+// Interface Emulator: init (from the start of the process to its first request
+// for an invocation), the first invocation, both together as the caller sees
+// them, and the most memory the process has had. examples/orders is run in turns
+// with two functions that do without sqsbatch: hello, with aws-lambda-go alone,
+// and client, which also makes a client of SQS as functions do that call it.
+//
+//	go run ./test/integration/coldstart -rounds 60
+//
+// With -limit it ends with 1 when the median of orders is above that many times
+// the median of client, in any of the four.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/events"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
+)
+
+// programs are what is measured; the first is compared with the others.
+var programs = []struct{ name, pkg string }{
+	{"orders", "./examples/orders"},
+	{"client", "./test/integration/coldstart/client"},
+	{"hello", "./test/integration/coldstart/hello"},
+}
+
+// start is one cold start.
+type start struct {
+	init, invoke, whole time.Duration
+	memory              float64 // KiB
+}
+
+var measures = []struct {
+	name, unit string
+	of         func(start) float64
+}{
+	{"init", "ms", func(s start) float64 { return milliseconds(s.init) }},
+	{"first invocation", "ms", func(s start) float64 { return milliseconds(s.invoke) }},
+	{"request to answer", "ms", func(s start) float64 { return milliseconds(s.whole) }},
+	{"peak memory", "MiB", func(s start) float64 { return s.memory / 1024 }},
+}
+
+func main() {
+	rounds := flag.Int("rounds", 60, "cold starts of each program")
+	limit := flag.Float64("limit", 0, "the most that orders may be of client; 0 for no limit")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *rounds, *limit); err != nil {
+		fmt.Fprintln(os.Stderr, "coldstart:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, rounds int, limit float64) error {
+	if rounds < 1 {
+		return fmt.Errorf("-rounds is %d, must be at least 1", rounds)
+	}
+	payload, err := events.FS.ReadFile("one.json")
+	if err != nil {
+		return err
+	}
+	cli, err := samcli.Install(ctx)
+	if err != nil {
+		return err
+	}
+	rie, err := cli.RIE(ctx)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "sqsbatch-coldstart-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := build(ctx, dir); err != nil {
+		return err
+	}
+
+	results := make([][]start, len(programs))
+	// The first round warms the page cache and does not count.
+	for round := range rounds + 1 {
+		for i := range programs {
+			n := (i + round) % len(programs) // each comes after each other as often
+			s, err := coldStart(ctx, rie, filepath.Join(dir, programs[n].name), payload)
+			if err != nil {
+				return fmt.Errorf("%s: %w", programs[n].name, err)
+			}
+			if round > 0 {
+				results[n] = append(results[n], s)
+			}
+		}
+	}
+	return report(results, limit)
+}
+
+// build builds the programs as template.yaml has its function built, but for
+// this machine.
+func build(ctx context.Context, dir string) error {
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return fmt.Errorf("find the module (run this inside it): %w", err)
+	}
+	for _, p := range programs {
+		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "lambda.norpc",
+			"-ldflags", "-s -w", "-o", filepath.Join(dir, p.name), p.pkg)
+		cmd.Dir = strings.TrimSpace(string(root))
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("go build %s: %w\n%s", p.pkg, err, out)
+		}
+	}
+	return nil
+}
+
+// report prints medians (and the quartiles about them), and by how much orders
+// exceeds the others.
+func report(results [][]start, limit float64) error {
+	fmt.Printf("%d cold starts each; medians, with quartiles\n\n| |", len(results[0]))
+	for _, p := range programs {
+		fmt.Printf(" %s |", p.name)
+	}
+	for _, p := range programs[1:] {
+		fmt.Printf(" %s ÷ %s |", programs[0].name, p.name)
+	}
+	fmt.Printf("\n|%s\n", strings.Repeat(" --- |", 2*len(programs)))
+	var over []string
+	for _, m := range measures {
+		medians := make([]float64, len(programs))
+		fmt.Printf("| %s |", m.name)
+		for n := range programs {
+			var values []float64
+			for _, s := range results[n] {
+				values = append(values, m.of(s))
+			}
+			slices.Sort(values)
+			at := func(part float64) float64 { return values[int(part*float64(len(values)-1)+0.5)] }
+			medians[n] = at(0.5)
+			fmt.Printf(" %.2f %s (%.2f to %.2f) |", medians[n], m.unit, at(0.25), at(0.75))
+		}
+		for n := range programs[1:] {
+			fmt.Printf(" %.2f × |", medians[0]/medians[n+1])
+		}
+		fmt.Println()
+		if limit > 0 && medians[0] > limit*medians[1] {
+			over = append(over, m.name)
+		}
+	}
+	if over != nil {
+		return fmt.Errorf("%s of orders is above %.2f × that of client", strings.Join(over, ", "), limit)
+	}
+	return nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
