@@ -1,6 +1,10 @@
 package plainjson
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"github.com/sqsbatch/sqsbatch/internal/jsontext"
+)
 
 // AppendString appends a string as encoding/json writes it without escaping
 // what is special in HTML.
@@ -8,7 +12,7 @@ func AppendString(b []byte, text string) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')
 	from := 0
-	for i := PlainEnd(text, 0); i < len(text); i = PlainEnd(text, i) {
+	for i := jsontext.PlainEnd(text, 0); i < len(text); i = jsontext.PlainEnd(text, i) {
 		switch c := text[i]; {
 		case c >= utf8.RuneSelf:
 			r, size := utf8.DecodeRuneInString(text[i:])

@@ -140,21 +140,3 @@ func FuzzAppendString(f *testing.F) {
 		}
 	})
 }
-
-func FuzzPlainEnd(f *testing.F) {
-	f.Add("0123456789abcdef\x1f", 3)
-	f.Add(`01234567"`, 0)
-	f.Add("ab\x7f !\\", 1)
-	f.Fuzz(func(t *testing.T, text string, from int) {
-		if from < 0 || from > len(text) {
-			return
-		}
-		want := from
-		for want < len(text) && text[want] >= ' ' && text[want] < 0x80 && text[want] != '"' && text[want] != '\\' {
-			want++
-		}
-		if got := plainjson.PlainEnd(text, from); got != want {
-			t.Errorf("%q from %d: %d, want %d", text, from, got, want)
-		}
-	})
-}

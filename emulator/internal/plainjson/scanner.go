@@ -9,7 +9,11 @@
 //	}
 package plainjson
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"github.com/sqsbatch/sqsbatch/internal/jsontext"
+)
 
 // Object is a value that a [Scanner] can fill.
 type Object interface {
@@ -38,15 +42,11 @@ func (s *Scanner) Whole(o Object) bool {
 
 // peek skips white space and returns the next byte, or 0 at the end.
 func (s *Scanner) peek() byte {
-	for s.pos < len(s.text) {
-		switch c := s.text[s.pos]; c {
-		case ' ', '\t', '\n', '\r':
-			s.pos++
-		default:
-			return c
-		}
+	s.pos = jsontext.SpaceEnd(s.text, s.pos)
+	if s.pos == len(s.text) {
+		return 0
 	}
-	return 0
+	return s.text[s.pos]
 }
 
 // next takes the given byte, if it is next.

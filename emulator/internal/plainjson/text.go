@@ -2,7 +2,9 @@ package plainjson
 
 import (
 	"strings"
-	"unicode/utf8"
+	"unicode/utf16"
+
+	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
 
 // Text reads a string. It is a part of the scanner's text where nothing in it
@@ -28,7 +30,7 @@ func (s *Scanner) quoted() (text string, own, ok bool) {
 	}
 	start := s.pos
 	for {
-		s.pos = PlainEnd(s.text, s.pos)
+		s.pos = jsontext.PlainEnd(s.text, s.pos)
 		if s.pos == len(s.text) {
 			return "", false, false
 		}
@@ -51,7 +53,7 @@ func (s *Scanner) escaped(start int) (text string, ok bool) {
 	var b strings.Builder
 	b.Grow(s.pos - start + s.ahead())
 	for from := start; ; {
-		s.pos = PlainEnd(s.text, s.pos)
+		s.pos = jsontext.PlainEnd(s.text, s.pos)
 		if s.pos == len(s.text) {
 			return "", false
 		}
@@ -99,76 +101,18 @@ func (s *Scanner) escape(b *strings.Builder) bool {
 	}
 	c := s.text[s.pos]
 	s.pos++
-	switch c {
-	case '"', '\\', '/':
-	case 'b':
-		c = '\b'
-	case 'f':
-		c = '\f'
-	case 'n':
-		c = '\n'
-	case 'r':
-		c = '\r'
-	case 't':
-		c = '\t'
-	case 'u':
-		r, ok := hex4(s.text[s.pos:])
-		if !ok || r >= 0xd800 && r <= 0xdfff {
-			return false
-		}
-		s.pos += 4
-		b.WriteRune(r)
+	if plain := jsontext.Unescape(c); plain != 0 {
+		b.WriteByte(plain)
 		return true
-	default:
+	}
+	if c != 'u' {
 		return false
 	}
-	b.WriteByte(c)
+	r := jsontext.Hex4(s.text[s.pos:])
+	if r < 0 || utf16.IsSurrogate(r) {
+		return false
+	}
+	s.pos += 4
+	b.WriteRune(r)
 	return true
-}
-
-// hex4 reads four hexadecimal digits.
-func hex4(text string) (r rune, ok bool) {
-	if len(text) < 4 {
-		return 0, false
-	}
-	for _, c := range []byte(text[:4]) {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c >= 'a' && c <= 'f':
-			c -= 'a' - 10
-		case c >= 'A' && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
-}
-
-// PlainEnd returns the first position from i on of a quote, a backslash, a
-// control character or a byte above ASCII; len(s) when there is none. It looks
-// at eight bytes at a time.
-func PlainEnd(s string, i int) int {
-	const (
-		ones  = 0x0101010101010101
-		highs = 0x8080808080808080
-	)
-	for ; i+8 <= len(s); i += 8 {
-		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
-			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
-		quote, slash := w^(ones*'"'), w^(ones*'\\')
-		// A byte's high bit is set where the byte is too small for its
-		// subtraction, or above ASCII anyway.
-		if (w|(w-ones*' ')|(quote-ones)|(slash-ones))&highs != 0 {
-			break
-		}
-	}
-	for ; i < len(s); i++ {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			break
-		}
-	}
-	return i
 }

@@ -3,6 +3,8 @@ package sqsevent
 import (
 	"fmt"
 	"strings"
+
+	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
 
 // maxDepth bounds the nesting of what is skipped.
@@ -20,15 +22,11 @@ type scanner struct {
 
 // peek skips white space and returns the next byte, or 0 at the end.
 func (s *scanner) peek() byte {
-	for s.pos < len(s.src) {
-		switch c := s.src[s.pos]; c {
-		case ' ', '\t', '\n', '\r':
-			s.pos++
-		default:
-			return c
-		}
+	s.pos = jsontext.SpaceEnd(s.src, s.pos)
+	if s.pos == len(s.src) {
+		return 0
 	}
-	return 0
+	return s.src[s.pos]
 }
 
 func (s *scanner) unexpected(wanted string) error {
