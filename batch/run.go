@@ -10,10 +10,9 @@ import (
 // Engine runs batches of records by one handler. It holds no state of a batch:
 // it is safe for concurrent use, and nothing leaks from one batch to the next.
 type Engine struct {
-	handler  Handler
-	function HandlerFunc // the handler, if it is one
-	cfg      Config
-	hooks    *Hooks
+	handle HandlerFunc // called directly: each call on the way would copy the record on the stack
+	cfg    Config
+	hooks  *Hooks
 }
 
 // New returns an Engine. It returns an error when h is nil, a value of cfg is
@@ -31,7 +30,10 @@ func New(h Handler, cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{handler: h, function: f, cfg: cfg, hooks: hooks}, nil
+	if !ok {
+		f = h.Handle
+	}
+	return &Engine{handle: f, cfg: cfg, hooks: hooks}, nil
 }
 
 // Hooks returns the engine's hooks, for who settles its results.
@@ -69,16 +71,23 @@ func (e *Engine) Run(ctx context.Context, records []Record, times Times, failed 
 }
 
 func (e *Engine) newRun(ctx context.Context, records []Record, times Times) *run {
+	bounds := &unbounded
+	if times != unbounded {
+		own := times // a copy, so that times itself stays on the stack
+		bounds = &own
+	}
 	return &run{
 		Engine:  e,
 		parent:  ctx,
-		times:   times,
+		times:   bounds,
 		records: records,
 		results: make([]Result, len(records)),
 		order:   newOrder(records),
 		waiting: len(records),
 	}
 }
+
+var unbounded Times // never written
 
 // run is the state of one batch. A record is waiting, then running, then it has
 // an outcome. One whose handler is still running a grace after its deadline is
@@ -87,7 +96,7 @@ func (e *Engine) newRun(ctx context.Context, records []Record, times Times) *run
 type run struct {
 	*Engine
 	parent  context.Context
-	times   Times
+	times   *Times // read only
 	records []Record
 	order   order
 	failed  Failed
@@ -98,7 +107,6 @@ type run struct {
 	results   []Result
 	active    crew          // workers that take records
 	overdue   crew          // workers whose place was given away
-	growing   bool          // a worker was started and has not taken its first record
 	nextChain int           // the first chain that was not begun
 	resume    []int         // records whose chain goes on without its worker
 	waiting   int           // records not started
@@ -106,6 +114,7 @@ type run struct {
 	running   int           // records started, not overdue, and not told to the hooks yet
 	telling   int           // calls of hooks under way
 	quiet     chan struct{} // closed when telling falls to 0, if someone waits
+	growing   bool          // a worker was started and has not taken its first record
 	stopped   bool          // no further record is started
 	byCaller  bool          // because the caller wants it
 	ending    bool          // the grace after the end of all contexts has begun

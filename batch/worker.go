@@ -151,12 +151,7 @@ func (r *run) call(ctx *recordContext) (err error) {
 			err = &PanicError{Value: harmless(v), Stack: debug.Stack()}
 		}
 	}()
-	if r.function != nil {
-		err = r.function(ctx, *ctx.record) // saves a copy of the record on the stack, which would take another page of it
-	} else {
-		err = r.handler.Handle(ctx, *ctx.record)
-	}
-	if err != nil {
+	if err = r.handle(ctx, *ctx.record); err != nil {
 		probe(err)
 	}
 	return err
