@@ -152,6 +152,7 @@ func (w *world) inject(faults ...sqs.Fault) {
 }
 
 func (w *world) Warned(_ context.Context, warning batch.Warning) {
+	w.p.Status() // no hook is called under the poller's lock
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	text := warning.Message
@@ -162,12 +163,14 @@ func (w *world) Warned(_ context.Context, warning batch.Warning) {
 }
 
 func (w *world) BatchStarted(_ context.Context, info batch.BatchInfo) {
+	w.p.Status()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.started += info.Records
 }
 
 func (w *world) BatchSettled(_ context.Context, _ batch.BatchInfo, results []batch.Result) {
+	w.p.Status()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.results = append(w.results, results...)

@@ -52,7 +52,7 @@ func (p *Poller) retryDelete(o outcome) {
 	}
 	if p.settling.backlog >= p.maxBacklog() && !p.settling.full {
 		p.settling.full = true
-		p.hooks.Warn(p.base, batch.Warning{Message: fmt.Sprintf(
+		p.warn(batch.Warning{Message: fmt.Sprintf(
 			"queue %s: %d records were handled but cannot be deleted: nothing is received until they are", p.cfg.Queue, p.settling.backlog)})
 	}
 	p.tryAgain(o)
