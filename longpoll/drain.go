@@ -134,16 +134,12 @@ func (p *Poller) runningBatches() (list []*batch.Running) {
 // takeWaiting takes all that waits for a slot; the caller holds the lock.
 func (p *Poller) takeWaiting() (back []*message) {
 	l := &p.load
-	take := func(c *chain) {
-		l.held -= len(c.records)
-		back = append(back, p.giveBack(c)...)
-	}
 	for _, c := range l.waiting {
-		take(c)
+		back = append(back, p.giveBack(c)...)
 	}
 	for group, line := range l.groups {
 		for _, c := range line {
-			take(c)
+			back = append(back, p.giveBack(c)...)
 		}
 		l.groups[group] = nil
 	}

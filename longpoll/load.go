@@ -146,13 +146,19 @@ func (p *Poller) pump() {
 	}
 }
 
+// pop takes the first chain in line.
+func (l *load) pop() *chain {
+	c := l.waiting[0]
+	l.waiting[0] = nil
+	l.waiting = l.waiting[1:]
+	return c
+}
+
 // next takes the first chain in line, if there is a slot for it.
 func (p *Poller) next() *chain {
 	l := &p.load
 	for p.phase == polling && p.fatal == nil && !p.paused && l.running < p.cfg.Engine.Concurrency && len(l.waiting) > 0 {
-		c := l.waiting[0]
-		l.waiting[0] = nil
-		l.waiting = l.waiting[1:]
+		c := l.pop()
 		if p.expired(c) || p.tooLate(c) {
 			continue
 		}
@@ -173,11 +179,7 @@ func (p *Poller) next() *chain {
 func (p *Poller) expired(c *chain) bool {
 	now, lost := time.Now(), 0
 	for i := range c.messages {
-		if m := &c.messages[i]; !m.lost && !m.visibleAt.After(now) {
-			m.lost = true
-			p.counts.Lost++
-		}
-		if c.messages[i].lost {
+		if p.lapsed(&c.messages[i], now) {
 			lost++
 		}
 	}
@@ -190,13 +192,22 @@ func (p *Poller) expired(c *chain) bool {
 	}
 	var back []*message
 	for _, c := range list {
-		p.load.held -= len(c.records)
 		back = append(back, p.giveBack(c)...)
 	}
 	p.leave(c)
 	p.releaseAll(back)
 	p.receiveMore() // what they held is free
 	return true
+}
+
+// lapsed reports whether others may have a message, and counts it when that is
+// new. The caller holds the lock.
+func (p *Poller) lapsed(m *message, now time.Time) bool {
+	if !m.lost && !m.visibleAt.After(now) {
+		m.lost = true
+		p.counts.Lost++
+	}
+	return m.lost
 }
 
 // maxWaiting is how long a record of a standard queue waits for a slot here.
@@ -211,11 +222,7 @@ func (p *Poller) giveUpWaiting(now time.Time) {
 	}
 	l := &p.load
 	for len(l.waiting) > 0 && now.Sub(l.waiting[0].messages[0].receivedAt) >= maxWaiting {
-		c := l.waiting[0]
-		l.waiting[0] = nil
-		l.waiting = l.waiting[1:]
-		l.held -= len(c.records)
-		p.releaseAll(p.giveBack(c))
+		p.releaseAll(p.giveBack(l.pop()))
 	}
 }
 
@@ -226,23 +233,19 @@ func (p *Poller) tooLate(c *chain) bool {
 	if !p.cfg.NoHeartbeat || time.Since(first.receivedAt) < time.Second || time.Until(p.times(c).Cutoff) >= p.load.pace {
 		return false
 	}
-	p.load.held -= len(c.records)
 	p.leave(c)
 	p.releaseAll(p.giveBack(c))
 	return true
 }
 
-// giveBack marks a chain's messages as failed and returns those that this
-// poller can make visible. The caller holds the lock.
+// giveBack ends the holding of a chain that was not started, and returns those
+// of its messages that this poller can make visible. The caller holds the lock.
 func (p *Poller) giveBack(c *chain) (back []*message) {
+	p.load.held -= len(c.records)
 	for i := range c.messages {
 		m := &c.messages[i]
 		m.state = failed
-		if !m.lost && !m.visibleAt.After(time.Now()) {
-			m.lost = true
-			p.counts.Lost++
-		}
-		if m.lost {
+		if p.lapsed(m, time.Now()) {
 			p.forget(m)
 		} else {
 			back = append(back, m)

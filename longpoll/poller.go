@@ -33,7 +33,7 @@ type Poller struct {
 	force   chan struct{} // closed when a drain shall not wait any longer
 	over    chan struct{} // closed when Run has returned
 	changed chan struct{} // has a value after something that a drain waits for
-	failed  chan struct{} // closed by fail
+	unable  chan struct{} // closed by fail
 
 	base     context.Context // of handlers and calls; ends when Run does
 	endBase  context.CancelFunc
@@ -70,7 +70,7 @@ const (
 func New(h batch.Handler, cfg Config) (*Poller, error) {
 	cfg.setDefaults()
 	p := &Poller{
-		stop: make(chan struct{}), force: make(chan struct{}), over: make(chan struct{}), changed: make(chan struct{}, 1), failed: make(chan struct{}),
+		stop: make(chan struct{}), force: make(chan struct{}), over: make(chan struct{}), changed: make(chan struct{}, 1), unable: make(chan struct{}),
 	}
 	p.load.byID = make(map[string]*message)
 	p.load.groups = make(map[string][]*chain)
@@ -152,7 +152,7 @@ func (p *Poller) Run(ctx context.Context) error {
 
 	select {
 	case <-stopping.Done():
-	case <-p.failed:
+	case <-p.unable:
 	}
 	p.drain()
 	p.mu.Lock()
@@ -219,7 +219,7 @@ func closeOnce(c chan struct{}) {
 func (p *Poller) fail(err error) {
 	if p.fatal == nil {
 		p.fatal = err
-		closeOnce(p.failed)
+		closeOnce(p.unable)
 	}
 }
 

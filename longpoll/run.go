@@ -55,11 +55,7 @@ type progress struct {
 func (p *progress) Begin(r *batch.Record) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if m := p.chain.message(r); m.lost || !m.visibleAt.After(time.Now()) {
-		if !m.lost {
-			m.lost = true
-			p.counts.Lost++
-		}
+	if p.lapsed(p.chain.message(r), time.Now()) {
 		return ErrLost
 	}
 	return nil

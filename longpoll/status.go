@@ -57,20 +57,18 @@ func (p *Poller) Status() Status {
 		Counts:           p.counts,
 		live:             p.phase < stopped && p.intake.turns(now, p.cfg.Wait),
 	}
-	begun := 0
+	started := 0
 	for c := range p.load.begun {
 		s.OldestSeconds = max(s.OldestSeconds, now.Sub(c.started).Seconds())
 		for i := range c.messages {
-			if c.messages[i].state == beginState {
-				begun++
+			if c.messages[i].state == begun {
+				started++
 			}
 		}
 	}
-	s.Waiting = p.load.held - begun
+	s.Waiting = p.load.held - started
 	return s
 }
-
-const beginState = begun
 
 func (p *Poller) state() string {
 	switch {
