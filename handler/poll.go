@@ -31,7 +31,8 @@ type PollConfig struct {
 	Wait time.Duration
 
 	// Prefetch bounds the records of a queue that wait for a slot; -1 means
-	// none. SQSBATCH_PREFETCH. Defaults to Concurrency, at least 10.
+	// none. SQSBATCH_PREFETCH. Defaults to 4 x Concurrency, at most 320 or
+	// Concurrency, or on FIFO queues to Concurrency; see [longpoll.Config].
 	Prefetch int
 
 	// Visibility is for how long a record is hidden from others, at a time: what

@@ -32,10 +32,12 @@ type Config struct {
 	// 20 s (ReceiveMessage's WaitTimeSeconds). Defaults to 20 s.
 	Wait time.Duration
 
-	// Prefetch bounds the records that wait for a slot: so many are received
-	// ahead if the slots have handled as many in the last second, so that slow
-	// handlers take nothing from other consumers. -1 means none. Defaults to
-	// Concurrency, at least 10.
+	// Prefetch bounds the records that wait for a slot. Fewer are received ahead
+	// of slow handlers, so that they take nothing from other consumers: as many
+	// as were handled in the last second, up to Concurrency, or in the last
+	// 100 ms, if that is more. -1 means none. Defaults to 4 x Concurrency, but
+	// at most to 320 or Concurrency, whichever is more; for a FIFO queue to
+	// Concurrency. It is 10 at least.
 	Prefetch int
 
 	// Visibility is for how long a record is hidden from other consumers, at a
@@ -85,8 +87,10 @@ func (c *Config) setDefaults() {
 		c.Wait = defaultWait
 	}
 	switch {
+	case c.Prefetch == 0 && isFIFO(c.Queue):
+		c.Prefetch = max(slots, maxReceive) // what comes may all be for one slot
 	case c.Prefetch == 0:
-		c.Prefetch = max(slots, maxReceive)
+		c.Prefetch = max(slots, maxReceive, min(4*slots, maxParallel*maxReceive))
 	case c.Prefetch == -1:
 		c.Prefetch = 0
 	}

@@ -1,6 +1,7 @@
 package longpoll
 
 import (
+	"slices"
 	"time"
 )
 
@@ -28,21 +29,28 @@ type load struct {
 	pace     time.Duration // how long they took, on average
 }
 
-// horizon is how far ahead records are received: what the slots will have
-// taken by then, judged by what they took lately.
-const horizon = time.Second
+// Records are received ahead for the slots to take soon, judged by what they
+// took lately.
+const (
+	horizon     = time.Second            // for as many records as there are slots
+	slowReceive = 100 * time.Millisecond // for more: what a slow receive takes must not leave slots idle
+)
 
 // ahead is how many records may wait for one of the slots.
 func (l *load) ahead(now time.Time, slots, most int) int {
-	i := 0
-	for i < len(l.finished) && now.Sub(l.finished[i]) > horizon {
-		i++
-	}
-	l.finished = l.finished[i:]
-	n := min(most, len(l.finished))
+	l.finished = l.finished[l.finishedBefore(now.Add(-horizon)):]
+	n := min(len(l.finished), max(slots, maxReceive))
+	lately := len(l.finished) - l.finishedBefore(now.Add(-slowReceive))
 	if l.pace > 0 { // they may have finished all at once, and be slow nevertheless
 		n = min(n, int(time.Duration(slots)*horizon/l.pace))
+		lately = min(lately, int(time.Duration(slots)*slowReceive/l.pace))
 	}
+	return min(most, max(n, lately))
+}
+
+// finishedBefore counts the records in finished that are older than t.
+func (l *load) finishedBefore(t time.Time) int {
+	n, _ := slices.BinarySearchFunc(l.finished, t, time.Time.Compare)
 	return n
 }
 

@@ -191,7 +191,10 @@ func (p *Poller) quick() bool {
 	return p.load.pace <= quickPace && p.cfg.Prefetch >= max(maxReceive, slots) && p.load.ahead(time.Now(), slots, slots) >= slots
 }
 
-func (p *Poller) fifo() bool { return strings.HasSuffix(p.queue.arn, ".fifo") }
+func (p *Poller) fifo() bool { return isFIFO(p.queue.arn) }
+
+// isFIFO tells by a queue's name, ARN or URL.
+func isFIFO(queue string) bool { return strings.HasSuffix(strings.TrimSuffix(queue, "/"), ".fifo") }
 
 // systemAttributes are those that become fields of a record.
 var systemAttributes = []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll}
@@ -233,8 +236,8 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 	in.last = now
 	in.uncut(now, now.Sub(began) >= p.cfg.Wait)
 	p.trouble.works(p)
-	if len(out.Messages) < n {
-		in.parallel = 1
+	if len(out.Messages) < n { // there is no more, or SQS did not find it at once
+		in.parallel = max(1, in.parallel/2)
 	} else if in.calls+1 >= in.parallel {
 		in.parallel = min(in.parallel+1, maxParallel)
 	}

@@ -10,7 +10,7 @@ const (
 	maxEntries    = 10 // of a batch call
 	linger        = 100 * time.Millisecond
 	settleTimeout = 10 * time.Second
-	maxSettling   = 16    // settlements under way
+	maxSettling   = 32    // settlements under way
 	maxBacklog    = 1_000 // records done but not deleted, above which nothing is received
 	lastRetry     = 30 * time.Second
 )

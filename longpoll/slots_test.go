@@ -70,13 +70,15 @@ func TestRule20NeverMoreThanTheSlotsNorMoreHeldThanThatAndPrefetch(t *testing.T)
 		takes, latency        time.Duration
 		most                  int // held
 	}{
-		{"quick", 16, 0, 5 * time.Millisecond, 5 * time.Millisecond, 32},
+		{"quick", 16, 0, 5 * time.Millisecond, 5 * time.Millisecond, 80},
+		{"a second in line", 16, 0, 100 * time.Millisecond, 5 * time.Millisecond, 32},
+		{"many slots", 400, 0, 5 * time.Millisecond, 5 * time.Millisecond, 800},
 		{"no prefetch", 16, -1, 5 * time.Millisecond, 5 * time.Millisecond, 16},
 		{"one slot", 1, 0, time.Millisecond, 5 * time.Millisecond, 11},
 		{"one slot, no prefetch", 1, -1, time.Millisecond, time.Millisecond, 1},
 		{"little prefetch", 8, 3, 2 * time.Millisecond, 20 * time.Millisecond, 11},
 		{"much prefetch", 4, 100, time.Millisecond, 50 * time.Millisecond, 104},
-		{"no time at all", 10, 0, 0, 0, 20},
+		{"no time at all", 10, 0, 0, 0, 50},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
