@@ -47,7 +47,9 @@ func main() {
 	flag.IntVar(&o.body, "body", 1024, "bytes of a message's body, for throughput")
 	flag.IntVar(&o.waiting, "waiting", 1_000_000, "how many messages wait, for memory and the cost of calls; 0 leaves that out")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// An output that nobody reads any more ends it too, by SIGPIPE: the servers
+	// must be stopped.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
 	defer stop()
 	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "throughput:", err)

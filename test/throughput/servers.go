@@ -1,17 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/sqsbatch/sqsbatch/test/internal/elasticmq"
+	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
 
 // process is a server that is measured.
@@ -62,42 +59,16 @@ func startEmulator(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	binary, ready := filepath.Join(dir, "sqsbatch.exe"), filepath.Join(dir, "ready")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/sqsbatch/sqsbatch/cmd/sqsbatch")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, errors.Join(fmt.Errorf("build cmd/sqsbatch (run this inside the module): %w\n%s", err, out), os.RemoveAll(dir))
+	program := filepath.Join(dir, "sqsbatch.exe")
+	var s *sqsserver.Server
+	if err = module.Build(ctx, program, "./cmd/sqsbatch"); err == nil {
+		s, err = sqsserver.Start(ctx, program)
 	}
-	var said bytes.Buffer
-	cmd := exec.Command(binary, "sqs", "--quiet", "--addr", "127.0.0.1:0", "--ready-file", ready)
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	exited := make(chan struct{})
-	go func() {
-		defer close(exited)
-		_ = cmd.Wait() // it is killed
-	}()
-	s := &process{pid: cmd.Process.Pid, stop: func() {
-		_ = cmd.Process.Kill() // it may have ended already
-		<-exited
+	return &process{url: s.URL, pid: s.PID, stop: func() {
+		_ = s.Stop() // what was measured stands
 		_ = os.RemoveAll(dir)
-	}}
-	for range 200 {
-		if text, err := os.ReadFile(ready); err == nil {
-			s.url = strings.TrimSpace(string(text))
-			return s, nil
-		}
-		select {
-		case <-exited:
-			s.stop()
-			return nil, fmt.Errorf("sqsbatch sqs ended: %s", &said)
-		case <-ctx.Done():
-			s.stop()
-			return nil, ctx.Err()
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	s.stop()
-	return nil, errors.New("sqsbatch sqs did not say within 10 s where it listens")
+	}}, nil
 }

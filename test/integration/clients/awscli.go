@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
 
 // A cliStep is one command of the AWS CLI. $NAME in its arguments and in what
@@ -107,8 +108,8 @@ type cli struct {
 	saved map[string]string
 }
 
-func (c *cli) check(ctx context.Context, s *server) error {
-	c.saved = map[string]string{"ENDPOINT": s.endpoint}
+func (c *cli) check(ctx context.Context, s *sqsserver.Server) error {
+	c.saved = map[string]string{"ENDPOINT": s.URL}
 	for _, step := range cliSteps {
 		begin := time.Now()
 		operation, _, _ := strings.Cut(step.args, " ")
@@ -123,15 +124,15 @@ func (c *cli) check(ctx context.Context, s *server) error {
 
 func (c *cli) get(name string) string { return c.saved[name] }
 
-func (c *cli) step(ctx context.Context, s *server, step cliStep) error {
+func (c *cli) step(ctx context.Context, s *sqsserver.Server, step cliStep) error {
 	// Version 1 of the CLI has an endpoint of its own for SQS, which comes before
 	// the environment's.
-	args := []string{"-m", "awscli", "--endpoint-url", s.endpoint, "--output", "json", "sqs"}
+	args := []string{"-m", "awscli", "--endpoint-url", s.URL, "--output", "json", "sqs"}
 	for _, arg := range words(step.args) {
 		args = append(args, os.Expand(arg, c.get))
 	}
 	cmd := c.env.Command(ctx, args...)
-	cmd.Env = s.environment()
+	cmd.Env = environment(s.URL)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -13,13 +13,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
+	"syscall"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
+	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
 
 // The releases that the checks were written against. oldBoto3 is of the last
@@ -31,7 +32,7 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
 	defer stop()
 	if err := check(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "clients:", err)
@@ -53,23 +54,20 @@ func check(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	root, err := module.Root(ctx)
 	if err != nil {
-		return fmt.Errorf("find the module (run this inside it): %w", err)
+		return err
 	}
-	module := strings.TrimSpace(string(root))
 	command := filepath.Join(tmp, "sqsbatch.exe") // a name that every system runs
-	build := exec.CommandContext(ctx, "go", "build", "-o", command, "./cmd/sqsbatch")
-	build.Dir = module
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build sqsbatch: %w\n%s", err, out)
+	if err := module.Build(ctx, command, "./cmd/sqsbatch"); err != nil {
+		return err
 	}
-	script := filepath.Join(module, "test", "integration", "clients", "python")
+	script := filepath.Join(root, "test", "integration", "clients", "python")
 
 	var wrong []error
 	for _, c := range []struct {
 		name string
-		run  func(context.Context, *server) error
+		run  func(context.Context, *sqsserver.Server) error
 	}{
 		{"boto3 " + boto3, pythonScript(env, script)},
 		{"boto3 " + oldBoto3 + " (query protocol)", pythonScript(old, script)},
@@ -77,11 +75,11 @@ func check(ctx context.Context) error {
 	} {
 		begin := time.Now()
 		fmt.Printf("\n%s\n", c.name)
-		s, err := serve(ctx, command)
+		s, err := sqsserver.Start(ctx, command)
 		if err != nil {
 			return err
 		}
-		err = errors.Join(c.run(ctx, s), s.end())
+		err = errors.Join(c.run(ctx, s), s.Stop())
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", c.name, err))
 		}
@@ -91,10 +89,10 @@ func check(ctx context.Context) error {
 }
 
 // pythonScript runs the steps of python/, which print what is wrong themselves.
-func pythonScript(env *pyenv.Env, script string) func(context.Context, *server) error {
-	return func(ctx context.Context, s *server) error {
+func pythonScript(env *pyenv.Env, script string) func(context.Context, *sqsserver.Server) error {
+	return func(ctx context.Context, s *sqsserver.Server) error {
 		cmd := env.Command(ctx, "-B", script) // -B: leaves no compiled files beside the script
-		cmd.Env = s.environment()
+		cmd.Env = environment(s.URL)
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		return cmd.Run()
 	}

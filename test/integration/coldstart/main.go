@@ -27,6 +27,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/events"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
+	"github.com/sqsbatch/sqsbatch/test/internal/module"
 )
 
 // programs are what is measured; the first is compared with the others.
@@ -109,14 +110,14 @@ func run(ctx context.Context, rounds int, limit float64) error {
 // build builds the programs as template.yaml has its function built, but for
 // this machine.
 func build(ctx context.Context, dir string) error {
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	root, err := module.Root(ctx)
 	if err != nil {
-		return fmt.Errorf("find the module (run this inside it): %w", err)
+		return err
 	}
 	for _, p := range programs {
 		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "lambda.norpc",
 			"-ldflags", "-s -w", "-o", filepath.Join(dir, p.name), p.pkg)
-		cmd.Dir = strings.TrimSpace(string(root))
+		cmd.Dir = root
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("go build %s: %w\n%s", p.pkg, err, out)

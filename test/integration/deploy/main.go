@@ -23,9 +23,10 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/module"
 )
 
 // errNotRun is in errors that are no verdict.
@@ -52,11 +53,10 @@ func main() {
 
 // check does all steps, whatever comes of those before.
 func check(ctx context.Context) (wrong, notRun []error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	root, err := module.Root(ctx)
 	if err != nil {
-		return []error{fmt.Errorf("find the module (run this inside it): %w", err)}, nil
+		return []error{err}, nil
 	}
-	root := strings.TrimSpace(string(out))
 	tmp, err := os.MkdirTemp("", "sqsbatch-deploy-")
 	if err != nil {
 		return []error{err}, nil

@@ -52,8 +52,11 @@ func readSettings(root string) (*settings, error) {
 }
 
 // start runs the image as the deployments do: read-only, without capabilities,
-// with their settings, but for the addresses.
-func (e *engine) start(ctx context.Context, s *settings, q *queues, health string) (string, error) {
+// with their settings, but for the addresses. It returns where the health checks are.
+func (e *engine) start(ctx context.Context, s *settings, q *queues) (id, health string, err error) {
+	if health, err = freeAddress(); err != nil {
+		return "", "", err
+	}
 	args := []string{"run", "--detach", "--network=host", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"}
 	env := map[string]string{
 		"SQSBATCH_QUEUE_URL": q.url, "SQSBATCH_DEAD_LETTER_QUEUE": q.deadURL, "SQSBATCH_HEALTH_ADDR": health,
@@ -67,10 +70,11 @@ func (e *engine) start(ctx context.Context, s *settings, q *queues, health strin
 	for name, value := range env {
 		args = append(args, "--env", name+"="+value)
 	}
-	return e.output(ctx, append(args, image)...)
+	id, err = e.output(ctx, append(args, image)...)
+	return id, health, err
 }
 
-// stop does what an orchestrator does, and returns the exit code and how long
+// stopContainer does what an orchestrator does, and returns the exit code and how long
 // it took. A process that is killed has 137.
 func (e *engine) stopContainer(ctx context.Context, id string, grace time.Duration) (code int, took time.Duration, err error) {
 	begin := time.Now()
@@ -119,11 +123,7 @@ func checkRuns(ctx context.Context, e *engine, root string) error {
 // orders are handled, those that cannot be shipped are dead letters, the health
 // check of Amazon ECS passes, and a stop without work takes no time.
 func orders(ctx context.Context, e *engine, s *settings, q *queues) (err error) {
-	health, err := freeAddress()
-	if err != nil {
-		return err
-	}
-	id, err := e.start(ctx, s, q, health)
+	id, health, err := e.start(ctx, s, q)
 	if err != nil {
 		return err
 	}
@@ -161,11 +161,7 @@ func orders(ctx context.Context, e *engine, s *settings, q *queues) (err error) 
 // of its context: the platform must not have to kill, and the order is visible
 // at once.
 func stopAtWork(ctx context.Context, e *engine, s *settings, q *queues) (err error) {
-	health, err := freeAddress()
-	if err != nil {
-		return err
-	}
-	id, err := e.start(ctx, s, q, health)
+	id, _, err := e.start(ctx, s, q)
 	if err != nil {
 		return err
 	}
@@ -197,11 +193,7 @@ func stopAtWork(ctx context.Context, e *engine, s *settings, q *queues) (err err
 // wrongQueue is a mistake that a deployment must see: the program ends by
 // itself, at once and not well.
 func wrongQueue(ctx context.Context, e *engine, s *settings, q *queues) error {
-	health, err := freeAddress()
-	if err != nil {
-		return err
-	}
-	id, err := e.start(ctx, s, &queues{url: q.url + "-not", deadURL: q.deadURL}, health)
+	id, _, err := e.start(ctx, s, &queues{url: q.url + "-not", deadURL: q.deadURL})
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func main() {
 	flag.IntVar(&o.stretch, "stretch", 1, "with -sequence: how many times as long its delays and timeouts are, for a slow machine")
 	flag.IntVar(&o.shrink, "shrink", 12, "how many different differences to shorten; the others are printed as they were found")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
 	defer stop()
 	if err := run(ctx, o); err != nil {
 		fmt.Fprintln(os.Stderr, "elasticmq:", err)

@@ -16,19 +16,19 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/module"
 )
 
 func main() {
 	server := flag.String("server", "", "run against one server only: sqsbatch or elasticmq")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
 	defer stop()
 	begin := time.Now()
 	if err := run(ctx, *server); err != nil {
@@ -98,17 +98,9 @@ type programs struct{ sqsbatch, worker string }
 
 // build builds what is run.
 func build(ctx context.Context, dir string) (p programs, err error) {
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
-	if err != nil {
-		return p, fmt.Errorf("find the module (run this inside it): %w", err)
-	}
 	p = programs{filepath.Join(dir, "sqsbatch"), filepath.Join(dir, "worker")}
-	for program, pkg := range map[string]string{p.sqsbatch: "./cmd/sqsbatch", p.worker: "./test/integration/poll/worker"} {
-		cmd := exec.CommandContext(ctx, "go", "build", "-o", program, pkg)
-		cmd.Dir = strings.TrimSpace(string(root))
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return p, fmt.Errorf("build %s: %w\n%s", pkg, err, out)
-		}
-	}
-	return p, nil
+	return p, errors.Join(
+		module.Build(ctx, p.sqsbatch, "./cmd/sqsbatch"),
+		module.Build(ctx, p.worker, "./test/integration/poll/worker"),
+	)
 }

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 
 	"github.com/sqsbatch/sqsbatch/test/internal/elasticmq"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
 
 // server is an SQS endpoint.
@@ -26,12 +23,12 @@ func startServers(ctx context.Context, sqsbatch, only string) (list []server, st
 		return err
 	}
 	if only == "" || only == "sqsbatch" {
-		endpoint, end, err := startSqsbatch(sqsbatch)
+		s, err := sqsserver.Start(ctx, sqsbatch)
 		if err != nil {
 			return nil, nil, err
 		}
-		stops = append(stops, end)
-		list = append(list, server{"sqsbatch", endpoint})
+		stops = append(stops, s.Stop)
+		list = append(list, server{"sqsbatch", s.URL})
 	}
 	if only == "" || only == "elasticmq" {
 		mq, err := elasticmq.Start(ctx)
@@ -48,36 +45,4 @@ func startServers(ctx context.Context, sqsbatch, only string) (list []server, st
 		return nil, nil, fmt.Errorf("-server is %q: must be sqsbatch or elasticmq", only)
 	}
 	return list, stop, nil
-}
-
-// startSqsbatch starts `sqsbatch sqs` and returns its endpoint.
-func startSqsbatch(program string) (endpoint string, stop func() error, err error) {
-	var stderr bytes.Buffer
-	cmd := exec.Command(program, "sqs", "--addr", "127.0.0.1:0", "--output", "json")
-	cmd.SysProcAttr = ownGroup()
-	cmd.Stderr = &stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return "", nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return "", nil, err
-	}
-	var ready struct{ Endpoint string }
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, &ready)
-	}
-	if err != nil {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // what it printed says more
-		return "", nil, fmt.Errorf("sqsbatch sqs did not start: %w: %s%s", err, line, stderr.Bytes())
-	}
-	return ready.Endpoint, func() error {
-		_ = cmd.Process.Signal(os.Interrupt) // if it has ended, Wait says how
-		if err := cmd.Wait(); err != nil {
-			return fmt.Errorf("sqsbatch sqs ended with %w: %s", err, stderr.Bytes())
-		}
-		return nil
-	}, nil
 }

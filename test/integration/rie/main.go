@@ -26,6 +26,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/events"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
+	"github.com/sqsbatch/sqsbatch/test/internal/module"
 )
 
 // timeout is the function's: short, so that hang.json is over soon, and within
@@ -76,12 +77,12 @@ func check(ctx context.Context) error {
 // build makes the bootstrap for this machine with the Makefile's target that
 // "sam build" uses.
 func build(ctx context.Context, dir string) error {
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	root, err := module.Root(ctx)
 	if err != nil {
-		return fmt.Errorf("find the module (run this inside it): %w", err)
+		return err
 	}
 	cmd := exec.CommandContext(ctx, "make", "build-OrdersFunction", "ARCH="+runtime.GOARCH, "ARTIFACTS_DIR="+dir)
-	cmd.Dir = strings.TrimSpace(string(root))
+	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("make build-OrdersFunction: %w\n%s", err, out)
 	}

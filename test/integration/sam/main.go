@@ -13,9 +13,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
+	"github.com/sqsbatch/sqsbatch/test/internal/module"
 )
 
 func main() {
@@ -28,11 +28,11 @@ func main() {
 }
 
 func check(ctx context.Context) error {
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	root, err := module.Root(ctx)
 	if err != nil {
-		return fmt.Errorf("find the module (run this inside it): %w", err)
+		return err
 	}
-	if err := os.Chdir(strings.TrimSpace(string(root))); err != nil {
+	if err := os.Chdir(root); err != nil {
 		return err
 	}
 	sam, err := samcli.Install(ctx)

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
+	"github.com/sqsbatch/sqsbatch/test/internal/module"
 )
 
 const name = "my-signups"
@@ -31,11 +32,10 @@ func main() {
 }
 
 func check(ctx context.Context) error {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	root, err := module.Root(ctx)
 	if err != nil {
-		return fmt.Errorf("find the module (run this inside it): %w", err)
+		return err
 	}
-	root := strings.TrimSpace(string(out))
 	cli, err := samcli.Install(ctx)
 	if err != nil {
 		return err
