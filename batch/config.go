@@ -48,13 +48,16 @@ const (
 	maxDuration        = 12 * time.Hour // the longest that SQS leaves a message with a receiver
 )
 
-func (c *Config) setDefaults() {
+// WithDefaults returns the configuration with the default of every field that
+// has a fixed one, for who derives more from it.
+func (c Config) WithDefaults() Config {
 	if c.Concurrency == 0 {
 		c.Concurrency = defaultConcurrency
 	}
 	if c.Grace == 0 {
 		c.Grace = defaultGrace
 	}
+	return c
 }
 
 func (c *Config) validate() error {

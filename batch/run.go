@@ -22,7 +22,7 @@ func New(h Handler, cfg Config) (*Engine, error) {
 	if h == nil || ok && f == nil {
 		return nil, fmt.Errorf("batch: the handler is nil")
 	}
-	cfg.setDefaults()
+	cfg = cfg.WithDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}

@@ -270,32 +270,6 @@ func TestRule16OverdueGroupIsSkippedWhenItNeverReturns(t *testing.T) {
 	})
 }
 
-func TestRule26ConfigurationIsValidated(t *testing.T) {
-	ok := batch.HandlerFunc(func(context.Context, batch.Record) error { return nil })
-	for name, c := range map[string]struct {
-		h    batch.Handler
-		cfg  batch.Config
-		want string
-	}{
-		"no handler":  {nil, batch.Config{}, "handler is nil"},
-		"concurrency": {ok, batch.Config{Concurrency: -1}, "Concurrency is -1, must be 1 to 10000"},
-		"too many":    {ok, batch.Config{Concurrency: 10_001}, "Concurrency is 10001"},
-		"reserve":     {ok, batch.Config{Reserve: -time.Second}, "Reserve is -1s, must be 0 to 12h0m0s"},
-		"timeout":     {ok, batch.Config{RecordTimeout: 13 * time.Hour}, "RecordTimeout is 13h0m0s"},
-		"minimum":     {ok, batch.Config{MinRemaining: -1}, "MinRemaining is -1ns, must be 0 to 12h0m0s"},
-		"grace":       {ok, batch.Config{Grace: -1}, "Grace is -1ns, must be 0 to 12h0m0s"},
-		"hook":        {ok, batch.Config{Hooks: []any{42}}, "Hooks[0] is a int"},
-	} {
-		if _, err := batch.New(c.h, c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want %q in it", name, err, c.want)
-		}
-	}
-	const most = 12 * time.Hour
-	if _, err := batch.New(ok, batch.Config{Concurrency: 10_000, Reserve: most, RecordTimeout: most, MinRemaining: most, Grace: most}); err != nil {
-		t.Errorf("the upper bounds: %v", err)
-	}
-}
-
 func TestHooksThatPanicAreContained(t *testing.T) {
 	var hook recorder
 	results := invoke(t, 0, standard(1), batch.Config{Hooks: []any{badHook{}, &hook}}, func(context.Context, batch.Record) error { return nil })
@@ -314,5 +288,7 @@ func TestHooksThatPanicAreContained(t *testing.T) {
 type badHook struct{}
 
 func (badHook) RecordStarted(context.Context, *batch.Record) { panic("start") }
+
 func (badHook) RecordFinished(context.Context, batch.Result) { panic("finish") }
-func (badHook) Warned(context.Context, batch.Warning)        { panic("warned") }
+
+func (badHook) Warned(context.Context, batch.Warning) { panic("warned") }

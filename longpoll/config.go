@@ -70,15 +70,12 @@ const (
 	defaultRecordTimeout = 15 * time.Minute
 	maxRecordTimeout     = 12*time.Hour - time.Minute
 	defaultDrainLimit    = 24 * time.Second
-	defaultConcurrency   = 10
 	maxConcurrency       = 10_000
 	maxReceive           = 10 // messages in one ReceiveMessage
 )
 
 func (c *Config) setDefaults() {
-	if c.Engine.Concurrency == 0 {
-		c.Engine.Concurrency = defaultConcurrency
-	}
+	c.Engine = c.Engine.WithDefaults()
 	slots := max(1, min(c.Engine.Concurrency, maxConcurrency)) // or what is derived would be blamed
 	if c.Engine.RecordTimeout == 0 && !c.NoHeartbeat {
 		c.Engine.RecordTimeout = defaultRecordTimeout

@@ -22,7 +22,7 @@ func (p *Poller) drain() {
 	defer limit.Stop()
 	p.mu.Lock()
 	p.phase = draining
-	p.settling.by = time.Now().Add(p.cfg.DrainLimit + p.grace() + flushTimeout - time.Second)
+	p.settling.by = time.Now().Add(p.cfg.DrainLimit + p.cfg.Engine.Grace + flushTimeout - time.Second)
 	p.trouble.stopTimer()
 	back := p.takeWaiting()
 	running := p.runningBatches()
@@ -90,14 +90,6 @@ func (p *Poller) nothingRuns() bool { return p.load.running == 0 }
 func (p *Poller) nothingLeft() bool {
 	s := &p.settling
 	return s.calls == 0 && len(s.done)+len(s.failed)+len(s.back)+len(s.again) == 0 && p.intake.calls == 0
-}
-
-// grace is how long handlers may go on after the end of their contexts.
-func (p *Poller) grace() time.Duration {
-	if g := p.cfg.Engine.Grace; g > 0 {
-		return g
-	}
-	return time.Second
 }
 
 // cut ends the contexts of what runs: the drain has taken as long as it may.
