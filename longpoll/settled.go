@@ -3,6 +3,7 @@ package longpoll
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -112,7 +113,7 @@ func (p *Poller) tell(o outcome) {
 func (p *Poller) tellLeft() {
 	p.mu.Lock()
 	left := p.undone()
-	for _, unit := range append(p.settling.failed, p.settling.back, p.settling.done) {
+	for _, unit := range slices.Concat(p.settling.failed, [][]outcome{p.settling.back, p.settling.done}) {
 		for _, o := range unit {
 			p.tell(o)
 		}
@@ -139,7 +140,7 @@ func (p *Poller) undone() string {
 		parts = append(parts, fmt.Sprintf("%d records were handled but could not be deleted (one is %s): they will be delivered again", n, one))
 	}
 	n = 0
-	for _, unit := range append(p.settling.failed, p.settling.back) {
+	for _, unit := range slices.Concat(p.settling.failed, [][]outcome{p.settling.back}) {
 		for _, o := range unit {
 			n, one = n+1, o.record().MessageID
 		}
