@@ -60,6 +60,10 @@ type Warning struct {
 	MessageID string
 	// Err is the cause; may be nil.
 	Err error
+	// Serious is set when somebody should look now: records are held up, or
+	// handled in vain, and time alone has not mended it. Package telemetry/log
+	// writes such a warning at level ERROR.
+	Serious bool
 }
 
 // Hooks is a set of hooks, sorted by what they want to be told. A nil *Hooks has none.

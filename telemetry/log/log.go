@@ -7,7 +7,8 @@
 // given), visibleInMs (when it comes back, if that was set), deadLetterQueue,
 // maxReceiveCount, reason (the error), and stack (of a panic). The batch's line
 // has the message "batch", records, a count for each outcome that occurred,
-// durationMs and remainingMs. Bodies are never written.
+// durationMs and remainingMs. A warning is at level WARN, or ERROR if it is
+// serious. Bodies are never written.
 package log
 
 import (
@@ -97,7 +98,11 @@ func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
 	if w.Err != nil {
 		line = append(line, slog.String("reason", w.Err.Error()))
 	}
-	h.logger.LogAttrs(ctx, slog.LevelWarn, w.Message, append(line, stack(w.Err)...)...)
+	level := slog.LevelWarn
+	if w.Serious {
+		level = slog.LevelError
+	}
+	h.logger.LogAttrs(ctx, level, w.Message, append(line, stack(w.Err)...)...)
 }
 
 // levelOf is by consequence: what was given up on or points to a bug is an

@@ -108,3 +108,13 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+func TestASeriousWarningIsAnError(t *testing.T) {
+	lines := written(t, slog.LevelError, log.Options{}, func(h *log.Hook) {
+		h.Warned(context.Background(), batch.Warning{Message: "look soon"})
+		h.Warned(context.Background(), batch.Warning{Message: "look now", Serious: true})
+	})
+	if len(lines) != 1 || lines[0]["msg"] != "look now" || lines[0]["level"] != "ERROR" {
+		t.Errorf("%v", lines)
+	}
+}
