@@ -1,0 +1,129 @@
+package batch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+func TestRule15OnlyTheQueueTellsFIFO(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		fair := fifo("g", "g", "g")
+		for i := range fair {
+			fair[i].QueueARN = standardARN // a fair queue: groups without order
+		}
+		begin := time.Now()
+		results := invoke(t, 10*time.Second, fair, batch.Config{}, func(ctx context.Context, r batch.Record) error {
+			if r.MessageID == "m-0" {
+				return errors.New("no")
+			}
+			return wait(ctx, time.Second, true)
+		})
+		if got, want := outcomes(results), []batch.Outcome{batch.Retry, batch.Succeeded, batch.Succeeded}; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		if took := time.Since(begin); took != time.Second {
+			t.Errorf("the batch took %v: the group was handled in order", took)
+		}
+	})
+}
+
+func TestRule16GroupsInOrderAndAfterAFailureSkipped(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		records := fifo("a", "b", "a", "b", "a", "c", "b")
+		var mu sync.Mutex
+		handled := map[string][]string{}
+		var units [][]string
+		engine := newEngine(t, batch.Config{}, func(ctx context.Context, r batch.Record) error {
+			mu.Lock()
+			handled[r.GroupID] = append(handled[r.GroupID], r.MessageID)
+			mu.Unlock()
+			if err := wait(ctx, time.Second, true); err != nil {
+				return err
+			}
+			if r.MessageID == "m-2" {
+				return errors.New("no")
+			}
+			return nil
+		})
+		begin := time.Now()
+		results := engine.Run(t.Context(), records, batch.Times{}, func(unit []*batch.Result) {
+			var ids []string
+			for _, r := range unit {
+				ids = append(ids, r.Record.MessageID)
+			}
+			units = append(units, ids)
+		})
+		if got, want := outcomes(results), []batch.Outcome{batch.Succeeded, batch.Succeeded, batch.Retry, batch.Succeeded, batch.Skipped, batch.Succeeded, batch.Succeeded}; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		if got, want := fmt.Sprint(handled), "map[a:[m-0 m-2] b:[m-1 m-3 m-6] c:[m-5]]"; got != want {
+			t.Errorf("handled %v, want %v", got, want)
+		}
+		if got, want := fmt.Sprint(units), "[[m-2 m-4]]"; got != want {
+			t.Errorf("told of the failures %v, want %v", got, want)
+		}
+		if !errors.Is(results[4].Err, batch.ErrSkipped) || !strings.Contains(results[4].Err.Error(), "m-2") {
+			t.Errorf("the skipped record's error is %v", results[4].Err)
+		}
+		if took := time.Since(begin); took != 3*time.Second {
+			t.Errorf("took %v, want 3s: the longest group", took)
+		}
+	})
+}
+
+func TestRule16AMalformedRecordIsAFailureOfItsGroup(t *testing.T) {
+	records := fifo("a", "a")
+	records[0].Body, records[1].Body = "{", "{}"
+	results := invoke(t, 0, records, batch.Config{}, batch.JSON(func(context.Context, struct{}) error { return nil }))
+	if got, want := outcomes(results), []batch.Outcome{batch.Retry, batch.Skipped}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestRule16OverdueGroupWaitsAndGoesOn(t *testing.T) {
+	// The first record is overdue after 3 s and returns nil after 5: its group
+	// waits for it, and goes on in order.
+	virtual(t, func(t *testing.T) {
+		cfg := batch.Config{Concurrency: 1, RecordTimeout: 2 * time.Second}
+		var mu sync.Mutex
+		var order []string
+		results := invoke(t, time.Minute, fifo("a", "a", "b", "b", "b"), cfg, func(ctx context.Context, r batch.Record) error {
+			mu.Lock()
+			order = append(order, r.MessageID)
+			mu.Unlock()
+			if r.MessageID == "m-0" {
+				return wait(ctx, 5*time.Second, false)
+			}
+			return wait(ctx, 1500*time.Millisecond, false)
+		})
+		for _, r := range results {
+			if r.Outcome != batch.Succeeded {
+				t.Errorf("%s: %v (%v)", r.Record.MessageID, r.Outcome, r.Err)
+			}
+		}
+		if slices.Index(order, "m-1") < slices.Index(order, "m-3") {
+			t.Errorf("handled in the order %v: the group went on before its first record was over", order)
+		}
+	})
+}
+
+func TestRule16OverdueGroupIsSkippedWhenItNeverReturns(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		cfg := batch.Config{Concurrency: 1, RecordTimeout: 2 * time.Second}
+		results := invoke(t, time.Minute, fifo("a", "a", "b"), cfg, func(ctx context.Context, r batch.Record) error {
+			return wait(ctx, time.Hour, r.GroupID == "b")
+		})
+		if got, want := outcomes(results), []batch.Outcome{batch.Abandoned, batch.Skipped, batch.Retry}; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
