@@ -13,17 +13,19 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/engine"
 )
 
 const image = "sqsbatch.example/orders:here"
 
 // checkImage builds the image as the Dockerfile says, looks into it, and runs it.
 func checkImage(ctx context.Context, root, tmp string) (err error) {
-	e, err := startEngine(ctx, filepath.Join(tmp, "engine"))
+	e, err := engine.Start(ctx, filepath.Join(tmp, "engine"), engine.Options{})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, e.stop()) }()
+	defer func() { err = errors.Join(err, e.Stop()) }()
 	begin := time.Now()
 	if err := importBase(ctx, e, root, tmp); err != nil {
 		return fmt.Errorf("an image with Go: %w", err)
@@ -31,7 +33,7 @@ func checkImage(ctx context.Context, root, tmp string) (err error) {
 	fmt.Printf("an image with this machine's Go: %.1f s\n", time.Since(begin).Seconds())
 
 	begin = time.Now()
-	if err := run(e.docker(ctx, "build", "--progress=plain", "--network=none", "--build-arg", "GO_IMAGE="+goImage,
+	if err := run(e.Docker(ctx, "build", "--progress=plain", "--network=none", "--build-arg", "GO_IMAGE="+goImage,
 		"--build-arg", "GOPROXY=file:///"+modules, "--tag", image, root)); err != nil {
 		return err
 	}
@@ -47,8 +49,8 @@ func checkImage(ctx context.Context, root, tmp string) (err error) {
 	return checkRuns(ctx, e, root)
 }
 
-func checkConfig(ctx context.Context, e *engine) error {
-	out, err := e.output(ctx, "image", "inspect", image)
+func checkConfig(ctx context.Context, e *engine.Engine) error {
+	out, err := e.Output(ctx, "image", "inspect", image)
 	if err != nil {
 		return err
 	}
@@ -69,16 +71,16 @@ func checkConfig(ctx context.Context, e *engine) error {
 }
 
 // checkFiles returns the size of all files in the image.
-func checkFiles(ctx context.Context, e *engine) (int64, error) {
-	id, err := e.output(ctx, "create", "--network=none", image)
+func checkFiles(ctx context.Context, e *engine.Engine) (int64, error) {
+	id, err := e.Output(ctx, "create", "--network=none", image)
 	if err != nil {
 		return 0, err
 	}
-	archive, err := e.docker(ctx, "export", id).Output()
+	archive, err := e.Docker(ctx, "export", id).Output()
 	if err != nil {
 		return 0, fmt.Errorf("docker export: %w", err)
 	}
-	if _, err := e.output(ctx, "rm", id); err != nil {
+	if _, err := e.Output(ctx, "rm", id); err != nil {
 		return 0, err
 	}
 	var names []string

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/engine"
 )
 
 // settings are what deploy/kubernetes sets, read from the file that users copy.
@@ -53,7 +55,7 @@ func readSettings(root string) (*settings, error) {
 
 // start runs the image as the deployments do: read-only, without capabilities,
 // with their settings, but for the addresses. It returns where the health checks are.
-func (e *engine) start(ctx context.Context, s *settings, q *queues) (id, health string, err error) {
+func start(ctx context.Context, e *engine.Engine, s *settings, q *queues) (id, health string, err error) {
 	if health, err = freeAddress(); err != nil {
 		return "", "", err
 	}
@@ -70,24 +72,24 @@ func (e *engine) start(ctx context.Context, s *settings, q *queues) (id, health 
 	for name, value := range env {
 		args = append(args, "--env", name+"="+value)
 	}
-	id, err = e.output(ctx, append(args, image)...)
+	id, err = e.Output(ctx, append(args, image)...)
 	return id, health, err
 }
 
 // stopContainer does what an orchestrator does, and returns the exit code and how long
 // it took. A process that is killed has 137.
-func (e *engine) stopContainer(ctx context.Context, id string, grace time.Duration) (code int, took time.Duration, err error) {
+func stopContainer(ctx context.Context, e *engine.Engine, id string, grace time.Duration) (code int, took time.Duration, err error) {
 	begin := time.Now()
-	if _, err := e.output(ctx, "stop", "--time", strconv.Itoa(int(grace/time.Second)), id); err != nil {
+	if _, err := e.Output(ctx, "stop", "--time", strconv.Itoa(int(grace/time.Second)), id); err != nil {
 		return 0, 0, err
 	}
 	took = time.Since(begin)
-	code, err = e.exitCode(ctx, id)
+	code, err = exitCode(ctx, e, id)
 	return code, took, err
 }
 
-func (e *engine) exitCode(ctx context.Context, id string) (int, error) {
-	out, err := e.output(ctx, "inspect", "--format", "{{.State.ExitCode}}", id)
+func exitCode(ctx context.Context, e *engine.Engine, id string) (int, error) {
+	out, err := e.Output(ctx, "inspect", "--format", "{{.State.ExitCode}}", id)
 	if err != nil {
 		return 0, err
 	}
@@ -95,7 +97,7 @@ func (e *engine) exitCode(ctx context.Context, id string) (int, error) {
 }
 
 // checkRuns has the image handle orders, be asked for its health, and stop.
-func checkRuns(ctx context.Context, e *engine, root string) error {
+func checkRuns(ctx context.Context, e *engine.Engine, root string) error {
 	s, err := readSettings(root)
 	if err != nil {
 		return err
@@ -122,12 +124,12 @@ func checkRuns(ctx context.Context, e *engine, root string) error {
 
 // orders are handled, those that cannot be shipped are dead letters, the health
 // check of Amazon ECS passes, and a stop without work takes no time.
-func orders(ctx context.Context, e *engine, s *settings, q *queues) (err error) {
-	id, health, err := e.start(ctx, s, q)
+func orders(ctx context.Context, e *engine.Engine, s *settings, q *queues) (err error) {
+	id, health, err := start(ctx, e, s, q)
 	if err != nil {
 		return err
 	}
-	defer func() { err = e.withLog(ctx, id, err) }()
+	defer func() { err = withLog(ctx, e, id, err) }()
 	const good = 50
 	for i := range good {
 		if err := q.send(ctx, fmt.Sprintf(`{"id":"o-%d","sku":"ok","quantity":1}`, i)); err != nil {
@@ -140,13 +142,13 @@ func orders(ctx context.Context, e *engine, s *settings, q *queues) (err error) 
 	if err := wait(ctx, 30*time.Second, func() (string, bool) { return q.counts(ctx, 0, 0, 1) }); err != nil {
 		return err
 	}
-	if _, err := e.output(ctx, "exec", id, "/livez"); err != nil {
+	if _, err := e.Output(ctx, "exec", id, "/livez"); err != nil {
 		return err
 	}
 	if err := get(ctx, "http://"+health+"/readyz"); err != nil {
 		return err
 	}
-	code, took, err := e.stopContainer(ctx, id, s.grace)
+	code, took, err := stopContainer(ctx, e, id, s.grace)
 	if err != nil {
 		return err
 	}
@@ -160,19 +162,19 @@ func orders(ctx context.Context, e *engine, s *settings, q *queues) (err error) 
 // stopAtWork stops the program while a handler hangs that does not heed the end
 // of its context: the platform must not have to kill, and the order is visible
 // at once.
-func stopAtWork(ctx context.Context, e *engine, s *settings, q *queues) (err error) {
-	id, _, err := e.start(ctx, s, q)
+func stopAtWork(ctx context.Context, e *engine.Engine, s *settings, q *queues) (err error) {
+	id, _, err := start(ctx, e, s, q)
 	if err != nil {
 		return err
 	}
-	defer func() { err = e.withLog(ctx, id, err) }()
+	defer func() { err = withLog(ctx, e, id, err) }()
 	if err := q.send(ctx, `{"id":"o-h","sku":"hang:1h","quantity":1}`); err != nil {
 		return err
 	}
 	if err := wait(ctx, 30*time.Second, func() (string, bool) { return q.counts(ctx, 0, 1, 1) }); err != nil {
 		return err
 	}
-	code, took, err := e.stopContainer(ctx, id, s.grace)
+	code, took, err := stopContainer(ctx, e, id, s.grace)
 	if err != nil {
 		return err
 	}
@@ -192,18 +194,18 @@ func stopAtWork(ctx context.Context, e *engine, s *settings, q *queues) (err err
 
 // wrongQueue is a mistake that a deployment must see: the program ends by
 // itself, at once and not well.
-func wrongQueue(ctx context.Context, e *engine, s *settings, q *queues) error {
-	id, _, err := e.start(ctx, s, &queues{url: q.url + "-not", deadURL: q.deadURL})
+func wrongQueue(ctx context.Context, e *engine.Engine, s *settings, q *queues) error {
+	id, _, err := start(ctx, e, s, &queues{url: q.url + "-not", deadURL: q.deadURL})
 	if err != nil {
 		return err
 	}
 	ended, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	code, err := e.output(ended, "wait", id)
+	code, err := e.Output(ended, "wait", id)
 	if err != nil || code != "1" {
-		return e.withLog(ctx, id, fmt.Errorf("the program ended with %q (%v), want 1", code, err))
+		return withLog(ctx, e, id, fmt.Errorf("the program ended with %q (%v), want 1", code, err))
 	}
-	said, err := e.docker(ctx, "logs", id).CombinedOutput()
+	said, err := e.Docker(ctx, "logs", id).CombinedOutput()
 	if err != nil || !strings.Contains(string(said), q.url+"-not") {
 		return fmt.Errorf("the program does not name the queue: %s", said)
 	}
@@ -212,11 +214,11 @@ func wrongQueue(ctx context.Context, e *engine, s *settings, q *queues) error {
 }
 
 // withLog adds what the program said to an error.
-func (e *engine) withLog(ctx context.Context, id string, err error) error {
+func withLog(ctx context.Context, e *engine.Engine, id string, err error) error {
 	if err == nil {
 		return nil
 	}
-	said, logErr := e.docker(ctx, "logs", "--tail", "20", id).CombinedOutput()
+	said, logErr := e.Docker(ctx, "logs", "--tail", "20", id).CombinedOutput()
 	return fmt.Errorf("%w\nthe program said (%v):\n%s", err, logErr, said)
 }
 

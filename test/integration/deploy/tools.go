@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
 // cfn-lint is AWS's own; kubernetes-validate brings the schemas of Kubernetes
@@ -52,7 +53,7 @@ func runUpstream(ctx context.Context, root, rendered string) error {
 // checked in upstream.
 func checkManifests(ctx context.Context, rendered string) error {
 	if _, err := os.Stat(rendered); err != nil {
-		return fmt.Errorf("%w: Kustomize made nothing", errNotRun)
+		return fmt.Errorf("%w: Kustomize made nothing", stage.ErrNotRun)
 	}
 	env, err := tools(ctx)
 	if err != nil {

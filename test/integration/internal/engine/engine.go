@@ -1,0 +1,179 @@
+// Package engine gives the integration checks a Docker engine of their own,
+// which knows no other's images, changes nothing that was there, and leaves
+// nothing behind:
+//
+//	e, err := engine.Start(ctx, dir, engine.Options{})
+//	if err != nil {
+//		return err
+//	}
+//	defer func() { err = errors.Join(err, e.Stop()) }()
+//	out, err := e.Output(ctx, "run", "--rm", "--network=host", image)
+//
+// It needs Linux, root, and dockerd (Debian: docker.io). No image can be pulled:
+// [Engine.Import] makes one.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+)
+
+// Options say what an engine has. The zero value is one whose containers have
+// either the machine's network or none.
+type Options struct {
+	// Bridge gives containers a network of their own, whose ports can be
+	// published on the loopback interface. They reach nothing else by it: no
+	// packet filter is changed. It needs ip (Debian: iproute2).
+	Bridge bool
+}
+
+// An Engine is a Docker engine that runs.
+type Engine struct {
+	// Host is what DOCKER_HOST is for clients.
+	Host string
+
+	dir      string // all that it has
+	cli, log string
+	bridge   *bridge // nil without one
+	daemon   *exec.Cmd
+	ended    chan error // the daemon has
+}
+
+// Start starts an engine with all that it has in dir, and returns when it
+// answers. The error wraps [stage.ErrNotRun] when that cannot be done on this machine.
+func Start(ctx context.Context, dir string, o Options) (_ *Engine, err error) {
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		return nil, fmt.Errorf("%w: a Docker engine of one's own takes Linux and root", stage.ErrNotRun)
+	}
+	dockerd, err := Look("dockerd", "/usr/sbin/dockerd")
+	if err != nil {
+		return nil, fmt.Errorf("%w: there is no dockerd (Debian: docker.io)", stage.ErrNotRun)
+	}
+	// The client that came with it first: another may lack the plugin for BuildKit.
+	cli, err := Look("/usr/bin/docker", "docker")
+	if err != nil {
+		return nil, fmt.Errorf("%w: there is no docker (Debian: docker.io)", stage.ErrNotRun)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	e := &Engine{dir: dir, cli: cli, Host: "unix://" + filepath.Join(dir, "socket"), log: filepath.Join(dir, "log"), ended: make(chan error, 1)}
+	network := "none"
+	if o.Bridge {
+		if e.bridge, err = addBridge(ctx); err != nil {
+			return nil, err
+		}
+		network = e.bridge.name
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, e.bridge.remove())
+		}
+	}()
+	log, err := os.Create(e.log)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	e.daemon = exec.Command(dockerd, "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
+		"--pidfile", filepath.Join(dir, "pid"), "--host", e.Host, "--bridge="+network, "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false")
+	e.daemon.Stdout, e.daemon.Stderr = log, log
+	if err := e.daemon.Start(); err != nil {
+		return nil, fmt.Errorf("%w: %w", stage.ErrNotRun, err)
+	}
+	go func() { e.ended <- e.daemon.Wait() }()
+	for range 60 {
+		if e.Docker(ctx, "version").Run() == nil {
+			return e, nil
+		}
+		select {
+		case err := <-e.ended:
+			return nil, fmt.Errorf("%w: dockerd ended with %v: %s", stage.ErrNotRun, err, e.lastWords())
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), e.kill())
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+	return nil, errors.Join(fmt.Errorf("%w: dockerd does not answer: %s", stage.ErrNotRun, e.lastWords()), e.kill())
+}
+
+// Stop ends the daemon, and with it what runs in it, and takes away its network.
+func (e *Engine) Stop() error { return errors.Join(e.kill(), e.bridge.remove()) }
+
+func (e *Engine) kill() error {
+	if err := e.daemon.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case err := <-e.ended:
+		return errors.Join(err, e.unmount())
+	case <-time.After(30 * time.Second):
+		return errors.Join(errors.New("dockerd does not end, it is killed"), e.daemon.Process.Kill())
+	}
+}
+
+// unmount takes away what the daemon leaves mounted: the network of containers
+// that had the machine's. Its folder could not be removed.
+func (e *Engine) unmount() error {
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if at := strings.Fields(line); len(at) > 1 && strings.HasPrefix(at[1], e.dir+"/") {
+			err = errors.Join(err, run(exec.Command("umount", at[1])))
+		}
+	}
+	return err
+}
+
+func (e *Engine) lastWords() string {
+	b, err := os.ReadFile(e.log)
+	if err != nil {
+		return err.Error()
+	}
+	s := strings.TrimSpace(string(b))
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}
+
+// Docker is a run of the client.
+func (e *Engine) Docker(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, e.cli, args...)
+	cmd.Env = append(os.Environ(), "DOCKER_HOST="+e.Host, "DOCKER_BUILDKIT=1", "DOCKER_CONTEXT=")
+	return cmd
+}
+
+// Output is what a command of the client prints.
+func (e *Engine) Output(ctx context.Context, args ...string) (string, error) {
+	cmd := e.Docker(ctx, args...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("docker %s: %w: %s", args[0], err, stderr.String())
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// Look finds the first of these programs that there is.
+func Look(names ...string) (string, error) {
+	var errs []error
+	for _, name := range names {
+		path, err := exec.LookPath(name)
+		if err == nil {
+			return path, nil
+		}
+		errs = append(errs, err)
+	}
+	return "", errors.Join(errs...)
+}

@@ -1,0 +1,60 @@
+package samcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Copy makes a copy of the repository in dir whose template.yaml asks for the
+// architecture, as SAM calls it: what a user does who changes that line. The
+// copy has the files that git knows, and those it would add.
+func Copy(ctx context.Context, root, dir, arch string) error {
+	cmd := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("list the files of the repository: %w", err)
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		if err := copyFile(filepath.Join(root, name), filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err // one that is only listed has just been removed
+		}
+	}
+	path := filepath.Join(dir, "template.yaml")
+	template, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	const asked = "\n      Architectures: [arm64]"
+	if strings.Count(string(template), asked) != 1 {
+		return fmt.Errorf("template.yaml no longer has one line %q", strings.TrimSpace(asked))
+	}
+	changed := strings.Replace(string(template), asked, "\n      Architectures: ["+arch+"]", 1)
+	return os.WriteFile(path, []byte(changed), 0o644)
+}
+
+func copyFile(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, 0o644)
+}
+
+// Architecture is this machine's, as SAM calls it.
+func Architecture() (string, error) {
+	arch, ok := map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
+	if !ok {
+		return "", fmt.Errorf("Lambda runs on amd64 and arm64, this is %s", runtime.GOARCH)
+	}
+	return arch, nil
+}

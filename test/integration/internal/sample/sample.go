@@ -1,0 +1,110 @@
+// Package sample has what the integration checks know of the sample events: the
+// payloads, and whether what a function answers is what is documented.
+package sample
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"path"
+	"reflect"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/events"
+)
+
+// Answered are the events that have an answer, Refused those that must fail.
+func Answered() ([]string, error) { return names("*.json") }
+
+// Refused are the payloads that fail the invocation.
+func Refused() ([]string, error) { return names("refused/*.json") }
+
+func names(pattern string) ([]string, error) {
+	found, err := fs.Glob(events.FS, pattern)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("no sample event matches %s", pattern)
+	}
+	return found, err
+}
+
+// Check says what is wrong with the answer to an event, by events/answers.
+func Check(name string, answer []byte) error {
+	want, err := events.FS.ReadFile(path.Join("answers", name))
+	if err != nil {
+		return err
+	}
+	var got, documented any
+	if err := json.Unmarshal(want, &documented); err != nil {
+		return fmt.Errorf("answers/%s: %w", name, err)
+	}
+	if json.Unmarshal(answer, &got) != nil || !reflect.DeepEqual(got, documented) {
+		return fmt.Errorf("%s: answer is %s, want %s", name, answer, want)
+	}
+	return nil
+}
+
+// CheckRefused says what is wrong with the answer to a payload that must fail,
+// and what the function said of it.
+func CheckRefused(name string, answer []byte) (message string, err error) {
+	var failure struct{ ErrorType, ErrorMessage string }
+	if json.Unmarshal(answer, &failure) != nil || failure.ErrorMessage == "" || failure.ErrorType == "" {
+		return "", fmt.Errorf("%s: answer is %s, want an error with its type and message", name, answer)
+	}
+	return failure.ErrorMessage, nil
+}
+
+// Listed counts, by their bodies, the records of an event that an answer names.
+func Listed(name string, answer []byte) (map[string]int, error) {
+	payload, err := events.FS.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	var event struct {
+		Records []struct{ MessageID, Body string }
+	}
+	var response struct {
+		BatchItemFailures []struct{ ItemIdentifier string }
+	}
+	if err := json.Unmarshal(payload, &event); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := json.Unmarshal(answer, &response); err != nil {
+		return nil, fmt.Errorf("%s: answer %s: %w", name, answer, err)
+	}
+	failed := map[string]bool{}
+	for _, f := range response.BatchItemFailures {
+		failed[f.ItemIdentifier] = true
+	}
+	listed := map[string]int{}
+	for _, r := range event.Records {
+		if failed[r.MessageID] {
+			listed[r.Body]++
+		}
+	}
+	return listed, nil
+}
+
+// CheckSilence says which record's body is in a log, where none belongs.
+func CheckSilence(log string) error {
+	log = strings.ReplaceAll(log, `\"`, `"`) // as it is quoted in a JSON line
+	all, err := Answered()
+	if err != nil {
+		return err
+	}
+	for _, name := range all {
+		payload, err := events.FS.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		var event struct{ Records []struct{ Body string } }
+		if err := json.Unmarshal(payload, &event); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		for i, r := range event.Records {
+			if strings.Contains(log, r.Body) {
+				return fmt.Errorf("%s: the body of record %d is in the log", name, i+1)
+			}
+		}
+	}
+	return nil
+}
