@@ -1,5 +1,5 @@
 // Package samcli gives the integration checks an AWS SAM CLI of a known
-// version, installed by itself into the user's cache directory:
+// version, and moto, installed by itself into the user's cache directory:
 //
 //	sam, err := samcli.Install(ctx)
 //	err = sam.Command(ctx, "validate", "--lint").Run()
@@ -19,8 +19,12 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
 )
 
-// version is the release that the checks were written against.
-const version = "1.170.0"
+// The releases that the checks were written against. moto plays AWS's part when
+// something is deployed; it shares most of what it needs with SAM.
+const (
+	version     = "1.170.0"
+	motoVersion = "5.2.5"
+)
 
 // CLI is an installed SAM CLI.
 type CLI struct{ env *pyenv.Env }
@@ -28,7 +32,8 @@ type CLI struct{ env *pyenv.Env }
 // Install returns the SAM CLI in the user's cache directory, after putting it
 // there if it is not there yet.
 func Install(ctx context.Context) (*CLI, error) {
-	env, err := pyenv.Install(ctx, "sam-"+version, "aws-sam-cli=="+version)
+	env, err := pyenv.Install(ctx, "sam-"+version+"-moto-"+motoVersion,
+		"aws-sam-cli=="+version, "moto[server,awslambda,cloudformation,s3,sqs]=="+motoVersion)
 	return &CLI{env}, err
 }
 
@@ -38,6 +43,12 @@ func (c *CLI) Command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := c.env.Command(ctx, append([]string{"-m", "samcli"}, args...)...)
 	cmd.Env = append(os.Environ(), "SAM_CLI_TELEMETRY=0", "AWS_DEFAULT_REGION=us-east-1")
 	return cmd
+}
+
+// Python is a run of the Python that has SAM, its translator, cfn-lint and moto.
+// Its output goes where the caller directs it.
+func (c *CLI) Python(ctx context.Context, args ...string) *exec.Cmd {
+	return c.env.Command(ctx, args...)
 }
 
 // RIE is the path of AWS's Runtime Interface Emulator for this machine, a

@@ -12,8 +12,9 @@ import (
 )
 
 // Copy makes a copy of the repository in dir whose template.yaml asks for the
-// architecture, as SAM calls it: what a user does who changes that line. The
-// copy has the files that git knows, and those it would add.
+// architecture, as SAM calls it: what a user does who changes that line. ""
+// leaves it as it is. The copy has the files that git knows, and those it would
+// add.
 func Copy(ctx context.Context, root, dir, arch string) error {
 	cmd := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	cmd.Dir = root
@@ -25,6 +26,9 @@ func Copy(ctx context.Context, root, dir, arch string) error {
 		if err := copyFile(filepath.Join(root, name), filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err // one that is only listed has just been removed
 		}
+	}
+	if arch == "" {
+		return nil
 	}
 	path := filepath.Join(dir, "template.yaml")
 	template, err := os.ReadFile(path)
