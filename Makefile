@@ -61,6 +61,11 @@ rie: ## run the sample events through AWS's Runtime Interface Emulator (Linux)
 coldstart: ## init, first invocation and memory beside functions without sqsbatch (Linux)
 	go run ./test/integration/coldstart -rounds 100
 
+.PHONY: deploy-local
+deploy-local: ## sam local invoke in a container (Linux, root, dockerd), sam deploy against moto
+	go run ./test/integration/invoke
+	go run ./test/integration/stack
+
 .PHONY: simulate
 simulate: ## random histories of both modes in virtual time (SEED=1 HISTORIES=10000)
 	go test ./test/simulate -run '^TestSimulate$$' -count=1 -v -timeout=0 -args -seed=$${SEED:-1} -histories=$${HISTORIES:-10000}
