@@ -6,7 +6,7 @@ ARCH = $(if $(shell grep -E '^ *Architectures: *\[x86_64\]' template.yaml),amd64
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## run examples/orders on this machine, with a queue and orders to ship
