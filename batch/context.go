@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,7 +15,8 @@ import (
 type recordContext struct {
 	parent   context.Context
 	record   *Record
-	deadline time.Time // zero: the parent's
+	deadline time.Time                       // zero: the parent's
+	values   atomic.Pointer[context.Context] // in place of the parent's, see RecordContextHook
 
 	mu    sync.Mutex
 	done  chan struct{}
@@ -62,6 +64,9 @@ func (c *recordContext) Err() error {
 func (c *recordContext) Value(key any) any {
 	if _, ok := key.(recordKey); ok {
 		return c.record
+	}
+	if values := c.values.Load(); values != nil {
+		return (*values).Value(key)
 	}
 	return c.parent.Value(key)
 }

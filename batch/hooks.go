@@ -73,6 +73,8 @@ type Hooks struct {
 	recordStarted  []RecordStartedHook
 	recordFinished []RecordFinishedHook
 	warned         []WarningHook
+	batchContext   []BatchContextHook
+	recordContexts []RecordContextHook
 }
 
 // NewHooks sorts hooks. It returns an error when one of them has none of the
@@ -81,7 +83,8 @@ func NewHooks(hooks ...any) (*Hooks, error) {
 	h := &Hooks{}
 	for i, hook := range hooks {
 		n := collect(&h.batchStarted, hook) + collect(&h.batchSettled, hook) +
-			collect(&h.recordStarted, hook) + collect(&h.recordFinished, hook) + collect(&h.warned, hook)
+			collect(&h.recordStarted, hook) + collect(&h.recordFinished, hook) + collect(&h.warned, hook) +
+			collect(&h.batchContext, hook) + collect(&h.recordContexts, hook)
 		if n == 0 {
 			return nil, fmt.Errorf("batch: Hooks[%d] is a %T, which has none of the hooks' methods (see batch.BatchStartedHook)", i, hook)
 		}
@@ -132,13 +135,14 @@ func each[T any](ctx context.Context, report *Hooks, hooks []T, call func(T)) {
 		func() {
 			defer func() {
 				if v := recover(); v != nil {
-					report.Warn(ctx, Warning{
-						Message: fmt.Sprintf("a hook of type %T panicked", hook),
-						Err:     &PanicError{Value: v, Stack: debug.Stack()},
-					})
+					report.Warn(ctx, hookPanicked(hook, &PanicError{Value: v, Stack: debug.Stack()}))
 				}
 			}()
 			call(hook)
 		}()
 	}
+}
+
+func hookPanicked(hook any, err *PanicError) Warning {
+	return Warning{Message: fmt.Sprintf("a hook of type %T panicked", hook), Err: err}
 }

@@ -78,6 +78,7 @@ func (r *run) work(w *worker) {
 func (r *run) take(w *worker) *recordContext {
 	ctx := r.begin(w)
 	if ctx != nil {
+		r.hooks.recordContext(ctx)
 		r.hooks.started(ctx, ctx.record)
 	}
 	return ctx

@@ -89,6 +89,7 @@ func (l *LambdaHandler) process(ctx context.Context, records []batch.Record) ([]
 		Times:    l.engine.Times(ctx),
 	}
 	hooks := l.engine.Hooks()
+	ctx = hooks.BatchContext(ctx, info, records)
 	hooks.BatchStarted(ctx, info)
 	settlement := l.settler.Begin(ctx, info.Times)
 	results := l.engine.Run(ctx, records, info.Times, settlement.Failed)

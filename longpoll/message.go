@@ -1,6 +1,7 @@
 package longpoll
 
 import (
+	"context"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -48,13 +49,14 @@ type chain struct {
 	records  []batch.Record
 	messages []message
 
-	started  time.Time      // zero until it got a slot
-	times    *batch.Times   // nil for none
-	running  *batch.Running // nil until it was started
-	canceled bool           // when it was to be cancelled before that
-	ended    bool           // the engine has no more to do with it
-	open     int            // records that are not settled
-	results  []batch.Result // of those that are
+	started  time.Time       // zero until it got a slot
+	ctx      context.Context // of the batch that it is; nil until the hooks were told
+	times    *batch.Times    // nil for none
+	running  *batch.Running  // nil until it was started
+	canceled bool            // when it was to be cancelled before that
+	ended    bool            // the engine has no more to do with it
+	open     int             // records that are not settled
+	results  []batch.Result  // of those that are
 }
 
 // info is what the hooks are told of c.

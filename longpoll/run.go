@@ -13,15 +13,18 @@ import (
 // lock under the batch's own; so no method of a batch is called under the
 // poller's lock.
 func (p *Poller) start(c *chain) {
-	p.engine.Hooks().BatchStarted(p.base, c.info())
+	info := c.info()
+	ctx := p.engine.Hooks().BatchContext(p.base, info, c.records)
+	p.engine.Hooks().BatchStarted(ctx, info)
 	p.mu.Lock()
+	c.ctx = ctx
 	stopping := c.canceled || p.phase != polling
 	p.mu.Unlock()
 	if stopping { // while the hooks were told
 		p.ended(c, c.notStarted())
 		return
 	}
-	running := p.engine.Start(p.base, c.records, c.info().Times, &progress{p, c})
+	running := p.engine.Start(ctx, c.records, info.Times, &progress{p, c})
 	p.mu.Lock()
 	c.running = running
 	cancel, stop := c.canceled, p.phase != polling

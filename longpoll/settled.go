@@ -1,6 +1,7 @@
 package longpoll
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -104,7 +105,8 @@ func (p *Poller) tell(o outcome) {
 	c.results[o.index] = o.result
 	c.open--
 	if c.open == 0 {
-		p.routines.Go(func() { p.engine.Hooks().BatchSettled(context.WithoutCancel(p.base), c.info(), c.results) })
+		ctx := cmp.Or(c.ctx, p.base)
+		p.routines.Go(func() { p.engine.Hooks().BatchSettled(context.WithoutCancel(ctx), c.info(), c.results) })
 	}
 }
 
