@@ -53,6 +53,10 @@ sam: ## validate template.yaml and build it with SAM (installs SAM by itself)
 starter: ## make a project with sam init; build, test and run it (Python)
 	go run ./test/integration/starter
 
+.PHONY: deploying
+deploying: ## put the snippets of docs/deploying.md into the templates, lint them (Python)
+	go run ./test/integration/deploying
+
 .PHONY: rie
 rie: ## run the sample events through AWS's Runtime Interface Emulator (Linux)
 	go run ./test/integration/rie

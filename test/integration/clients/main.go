@@ -18,18 +18,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/awscli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
 	"github.com/sqsbatch/sqsbatch/test/internal/module"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
 
-// The releases that the checks were written against. oldBoto3 is of the last
-// line that speaks the query protocol.
-const (
-	boto3    = "1.44.5"
-	awscli   = "1.46.3"
-	oldBoto3 = "1.26.165"
-)
+// oldBoto3 is of the last line that speaks the query protocol.
+const oldBoto3 = "1.26.165"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
@@ -41,7 +37,7 @@ func main() {
 }
 
 func check(ctx context.Context) error {
-	env, err := pyenv.Install(ctx, "boto3-"+boto3+"-awscli-"+awscli, "boto3=="+boto3, "awscli=="+awscli)
+	env, err := awscli.Install(ctx)
 	if err != nil {
 		return err
 	}
@@ -69,9 +65,9 @@ func check(ctx context.Context) error {
 		name string
 		run  func(context.Context, *sqsserver.Server) error
 	}{
-		{"boto3 " + boto3, pythonScript(env, script)},
+		{"boto3 " + awscli.Boto3, pythonScript(env, script)},
 		{"boto3 " + oldBoto3 + " (query protocol)", pythonScript(old, script)},
-		{"AWS CLI " + awscli, (&cli{env: env}).check},
+		{"AWS CLI " + awscli.Version, (&cli{env: env}).check},
 	} {
 		begin := time.Now()
 		fmt.Printf("\n%s\n", c.name)
