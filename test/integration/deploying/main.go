@@ -11,12 +11,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
+	"github.com/sqsbatch/sqsbatch/test/internal/module"
 )
 
 func main() {
@@ -29,11 +28,11 @@ func main() {
 }
 
 func check(ctx context.Context) error {
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	root, err := module.Root(ctx)
 	if err != nil {
-		return fmt.Errorf("find the module (run this inside it): %w", err)
+		return err
 	}
-	docs := filepath.Join(strings.TrimSpace(string(root)), "docs")
+	docs := filepath.Join(root, "docs")
 	page, err := os.ReadFile(filepath.Join(docs, "deploying.md"))
 	if err != nil {
 		return err
