@@ -48,12 +48,12 @@ func (r *queueRequest) queueName() string {
 }
 
 // call decodes a request, carries it out under the faults that are injected,
-// and keeps it in the history.
+// keeps it in the history and tells who observes.
 func (s *Server) call(ctx context.Context, name string, body []byte) (any, error) {
 	op := operations[name]
 	c := &call{ctx: ctx, operation: name, began: time.Now()}
 	answer, err := s.carryOut(c, op, body)
-	s.history.addCall(c, err)
+	s.answered(c, err)
 	return answer, err
 }
 

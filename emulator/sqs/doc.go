@@ -41,7 +41,7 @@
 // accepted, and policies are kept and checked in their form, but not enforced.
 //
 // Events tell what happened to messages ([Options.Observe], [Server.Events]) and
-// calls what was asked ([Server.Calls]). Faults make calls go wrong in the ways
+// calls what was asked ([Options.ObserveCall], [Server.Calls]). Faults make calls go wrong in the ways
 // that consumers must survive: [Fault], [Server.Inject].
 //
 // # What is definite here

@@ -15,6 +15,8 @@ const (
 	maxHistoryBytes = 64 << 20
 	// maxNameBytes is how long a queue's name can be; a request may have anything.
 	maxNameBytes = 80
+	// maxErrorBytes is how much of an error's message is kept: it may quote the request.
+	maxErrorBytes = 1000
 )
 
 // Call is one request, as [Server.Calls] tells of it.
@@ -29,6 +31,8 @@ type Call struct {
 	// ErrorCode has it. "" for success; "no answer" when the client had left or
 	// the connection was broken off.
 	Error string
+	// Message is what was answered beside Error, cut to 1,000 bytes.
+	Message string
 	// Fault is the kind of the fault that struck; the last one, of several.
 	Fault FaultKind
 }
@@ -88,7 +92,24 @@ type keptEvent struct {
 	sharing *int32 // nil: it has no body
 }
 
-func (h *history) addCall(c *call, err error) {
+// answered keeps a call that has its answer, and tells of it.
+func (s *Server) answered(c *call, err error) {
+	if s.history.limit <= 0 && s.options.ObserveCall == nil {
+		return
+	}
+	code, message := errorOf(err)
+	told := Call{
+		// The queue's name is a part of the request, which must not be kept.
+		Began: c.began, Ended: time.Now(), Operation: c.operation, Queue: strings.Clone(c.queue[:min(len(c.queue), maxNameBytes)]),
+		Messages: c.messages, Failed: c.failed, Error: code, Message: message, Fault: c.struck,
+	}
+	s.history.addCall(told)
+	if s.options.ObserveCall != nil {
+		s.options.ObserveCall(told)
+	}
+}
+
+func (h *history) addCall(c Call) {
 	if h.limit <= 0 {
 		return
 	}
@@ -97,11 +118,7 @@ func (h *history) addCall(c *call, err error) {
 	if h.calls.len() == h.limit {
 		h.calls.drop()
 	}
-	h.calls.add(Call{
-		// The queue's name is a part of the request, which must not be kept.
-		Began: c.began, Ended: time.Now(), Operation: c.operation, Queue: strings.Clone(c.queue[:min(len(c.queue), maxNameBytes)]),
-		Messages: c.messages, Failed: c.failed, Error: errorCode(err), Fault: c.struck,
-	})
+	h.calls.add(c)
 }
 
 // addEvent keeps an event about a message of that content; nil for none.
@@ -145,18 +162,19 @@ func (h *history) eventsOf(kinds []Kind) (list []Event) {
 	return list
 }
 
-func errorCode(err error) string {
-	if err == nil {
-		return ""
-	}
-	var failure *apiError
+func errorOf(err error) (code, message string) {
 	switch {
-	case errors.As(err, &failure):
-		return failure.queryCode
+	case err == nil:
+		return "", ""
 	case errors.Is(err, errGone), errors.Is(err, errRefused), errors.Is(err, errLostAnswer):
-		return "no answer"
+		return "no answer", ""
 	}
-	return "InternalError"
+	failure := asAPIError(err)
+	message = failure.message
+	if len(message) > maxErrorBytes {
+		message = strings.ToValidUTF8(strings.Clone(message[:maxErrorBytes]), "")
+	}
+	return failure.queryCode, message
 }
 
 // observer returns what is to be called for each event and the content of the

@@ -72,7 +72,7 @@ func TestHistoryKeepsErrorsAndLongPolls(t *testing.T) {
 		if poll := calls[1]; poll.Ended.Sub(poll.Began) != 20*time.Second || poll.Messages != 0 {
 			b.Errorf("%+v", poll)
 		}
-		if purge := calls[2]; purge.Error != "AWS.SimpleQueueService.NonExistentQueue" || purge.Queue != "orders-missing" {
+		if purge := calls[2]; purge.Error != "AWS.SimpleQueueService.NonExistentQueue" || purge.Queue != "orders-missing" || purge.Message == "" {
 			b.Errorf("%+v", purge)
 		}
 		_, _, _ = post(b.server, "AmazonSQS.PurgeQueue", `{"QueueUrl":"`+*queue+strings.Repeat("x", 1<<20)+`"}`)

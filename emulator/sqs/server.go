@@ -20,6 +20,11 @@ type Options struct {
 	// answered. The server waits for it, so it must be quick, and it must not
 	// call the server: that would be a deadlock. Defaults to nothing.
 	Observe func(Event)
+	// ObserveCall is called for every call that is then in [Server.Calls],
+	// whatever History is, when its answer is certain and before that goes out.
+	// The server is not locked, so that it may be called; calls that are made
+	// side by side are told side by side. Defaults to nothing.
+	ObserveCall func(Call)
 	// Faults are there from the start; [Server.Inject] adds others.
 	Faults []Fault
 	// Seed decides which calls are struck by faults with a probability: the same

@@ -14,19 +14,20 @@ import (
 )
 
 const (
-	// waitingEvents may be observed before the server waits for the output.
-	waitingEvents = 256
+	// waitingLines may be observed before the server waits for the output.
+	waitingLines = 256
 	// endTimeout bounds how long the end waits for an output that nobody reads.
 	endTimeout = time.Second
 	// shownBody is how many characters of a body a line shows.
 	shownBody = 60
 )
 
-// An eventLog writes what happens to messages, in the order in which it
-// happens, from a goroutine of its own: the server waits for its observer. A
-// nil one does nothing.
+// An eventLog writes what happens to messages and which calls are refused, in
+// the order in which it happens, from a goroutine of its own: the server waits
+// for its observer. A nil one does nothing.
 type eventLog struct {
-	events         chan sqs.Event
+	json           bool
+	lines          chan func(io.Writer)
 	started, ended chan struct{}
 	done           chan error // what became of writing
 	once           sync.Once
@@ -35,15 +36,12 @@ type eventLog struct {
 // newEventLog returns a log whose lines wait for start.
 func newEventLog(w io.Writer, output string) *eventLog {
 	l := &eventLog{
-		events:  make(chan sqs.Event, waitingEvents),
+		json:    output == "json",
+		lines:   make(chan func(io.Writer), waitingLines),
 		started: make(chan struct{}), ended: make(chan struct{}),
 		done: make(chan error, 1),
 	}
-	format := textEvent
-	if output == "json" {
-		format = jsonEvent
-	}
-	go func() { l.done <- l.run(bufio.NewWriter(w), format) }()
+	go func() { l.done <- l.run(bufio.NewWriter(w)) }()
 	return l
 }
 
@@ -56,8 +54,28 @@ func (l *eventLog) start() {
 
 // observe is the server's observer.
 func (l *eventLog) observe(e sqs.Event) {
+	format := textEvent
+	if l.json {
+		format = jsonEvent
+	}
+	l.add(func(w io.Writer) { format(w, e) })
+}
+
+// observeCall is the server's observer of calls.
+func (l *eventLog) observeCall(c sqs.Call) {
+	if !refused(c) {
+		return
+	}
+	format := textRefusal
+	if l.json {
+		format = jsonRefusal
+	}
+	l.add(func(w io.Writer) { format(w, c) })
+}
+
+func (l *eventLog) add(line func(io.Writer)) {
 	select {
-	case l.events <- e:
+	case l.lines <- line:
 	case <-l.ended:
 	}
 }
@@ -77,56 +95,56 @@ func (l *eventLog) end() (err error) {
 	return err
 }
 
-func (l *eventLog) run(w *bufio.Writer, format func(io.Writer, sqs.Event)) (failed error) {
+func (l *eventLog) run(w *bufio.Writer) (failed error) {
 	flush := func() {
 		if err := w.Flush(); err != nil {
 			failed = fmt.Errorf("--verbose: %w", err)
 			w.Reset(io.Discard) // the server must not wait for what cannot be written
 		}
 	}
-	var early []sqs.Event // clients may come before the start is printed
+	var early []func(io.Writer) // clients may come before the start is printed
 	for waiting := true; waiting; {
 		select {
-		case e := <-l.events:
-			early = append(early, e)
+		case line := <-l.lines:
+			early = append(early, line)
 		case <-l.started:
 			waiting = false
 		case <-l.ended:
 			return nil
 		}
 	}
-	for _, e := range early {
-		format(w, e)
+	for _, line := range early {
+		line(w)
 	}
 	for {
-		e, ok := l.next(flush)
+		line, ok := l.next(flush)
 		if !ok {
 			flush()
 			return failed
 		}
-		format(w, e)
+		line(w)
 	}
 }
 
-// next returns the next event, and false when the log has ended and none is
+// next returns the next line, and false when the log has ended and none is
 // left. It calls idle before it waits.
-func (l *eventLog) next(idle func()) (e sqs.Event, ok bool) {
+func (l *eventLog) next(idle func()) (line func(io.Writer), ok bool) {
 	select {
-	case e = <-l.events:
-		return e, true
+	case line = <-l.lines:
+		return line, true
 	default:
 		idle()
 	}
 	select {
-	case e = <-l.events:
-		return e, true
+	case line = <-l.lines:
+		return line, true
 	case <-l.ended:
 	}
 	select {
-	case e = <-l.events:
-		return e, true
+	case line = <-l.lines:
+		return line, true
 	default:
-		return e, false
+		return nil, false
 	}
 }
 

@@ -51,7 +51,8 @@ Which queues there are at the start (clients can create others):
                --queue events.fifo,ContentBasedDeduplication=true
 
 What is shown:
-  --verbose          what happens to each message, a line an event, with its body's beginning
+  --verbose          what happens to each message, a line an event, with its body's beginning;
+                     and each call that is refused, with the error's code and message
   --quiet            nothing but warnings and errors
   --output text      (default) the endpoint, the queues, the environment variables by which
                      clients find it, and "ready" once it listens. Version 1 of the AWS CLI
@@ -64,6 +65,7 @@ What is shown:
                                sequenceNumber, deadLetterQueue, movedTo, newMessageId; event
                                is sent, duplicate, received, visibility, returned, deleted,
                                redriven, moved, expired or purged
+                     "refused" (--verbose): time, operation, queue, code, message
   --ready-file FILE  is written with the endpoint once it listens and removed at the end
 
 Ctrl-C or SIGTERM ends it at once.

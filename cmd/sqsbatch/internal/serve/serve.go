@@ -47,7 +47,7 @@ func Run(ctx context.Context, args []string, tio cli.IO) (err error) {
 	var events *eventLog
 	if o.verbose {
 		events = newEventLog(tio.Stdout, o.output)
-		settings.Observe = events.observe
+		settings.Observe, settings.ObserveCall = events.observe, events.observeCall
 	}
 	server, err := sqs.Serve(o.addr, settings)
 	if err != nil {
