@@ -11,21 +11,17 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path"
-	"reflect"
 	"runtime"
-	"strings"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/events"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/sample"
 	"github.com/sqsbatch/sqsbatch/test/internal/module"
 )
 
@@ -67,7 +63,7 @@ func check(ctx context.Context) error {
 	failed := errors.Join(answers(ctx, e), refusals(ctx, e))
 	e.stop()
 	log := e.log.String()
-	failed = errors.Join(failed, silence(log))
+	failed = errors.Join(failed, sample.CheckSilence(log))
 	if failed != nil {
 		return fmt.Errorf("%w\n\nthe function's log:\n%s", failed, log)
 	}
@@ -91,22 +87,20 @@ func build(ctx context.Context, dir string) error {
 
 // answers invokes the function with each event and returns what was wrong.
 func answers(ctx context.Context, e *emulator) error {
-	names, err := fs.Glob(events.FS, "*.json")
-	if err != nil || len(names) == 0 {
-		return fmt.Errorf("no sample events (%w)", err)
+	names, err := sample.Answered()
+	if err != nil {
+		return err
 	}
 	var wrong []error
 	for _, name := range names {
-		want, err := events.FS.ReadFile(path.Join("answers", name))
-		if err != nil {
-			return err
-		}
 		got, took, err := e.invoke(ctx, name)
-		switch {
-		case err != nil:
+		if err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", name, err))
-		case !sameJSON(got, want):
-			wrong = append(wrong, fmt.Errorf("%s: answer is %s, want %s", name, got, want))
+			continue
+		}
+		switch err := sample.Check(name, got); {
+		case err != nil:
+			wrong = append(wrong, err)
 		case took >= timeout:
 			wrong = append(wrong, fmt.Errorf("%s: took %v, the timeout is %v", name, took, timeout))
 		default:
@@ -119,9 +113,9 @@ func answers(ctx context.Context, e *emulator) error {
 
 // refusals invokes the function with each payload that it must not answer.
 func refusals(ctx context.Context, e *emulator) error {
-	names, err := fs.Glob(events.FS, "refused/*.json")
-	if err != nil || len(names) == 0 {
-		return fmt.Errorf("no payloads to refuse (%w)", err)
+	names, err := sample.Refused()
+	if err != nil {
+		return err
 	}
 	var wrong []error
 	for _, name := range names {
@@ -130,42 +124,12 @@ func refusals(ctx context.Context, e *emulator) error {
 			wrong = append(wrong, fmt.Errorf("%s: %w", name, err))
 			continue
 		}
-		var failure struct{ ErrorType, ErrorMessage string }
-		if json.Unmarshal(got, &failure) != nil || failure.ErrorMessage == "" || failure.ErrorType == "" {
-			wrong = append(wrong, fmt.Errorf("%s: answer is %s, want an error with its type and message", name, got))
+		message, err := sample.CheckRefused(name, got)
+		if err != nil {
+			wrong = append(wrong, err)
 			continue
 		}
-		fmt.Printf("%-28s %5d ms  refused: %s\n", name, took.Milliseconds(), failure.ErrorMessage)
+		fmt.Printf("%-28s %5d ms  refused: %s\n", name, took.Milliseconds(), message)
 	}
 	return errors.Join(wrong...)
-}
-
-// silence looks for the body of any record in the log, where none belongs.
-func silence(log string) error {
-	log = strings.ReplaceAll(log, `\"`, `"`) // as it is quoted in a JSON line
-	names, err := fs.Glob(events.FS, "*.json")
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		payload, err := events.FS.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		var event struct{ Records []struct{ Body string } }
-		if err := json.Unmarshal(payload, &event); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		for i, r := range event.Records {
-			if strings.Contains(log, r.Body) {
-				return fmt.Errorf("%s: the body of record %d is in the log", name, i+1)
-			}
-		}
-	}
-	return nil
-}
-
-func sameJSON(a, b []byte) bool {
-	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
