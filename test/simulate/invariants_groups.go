@@ -5,26 +5,34 @@ import (
 	"slices"
 )
 
-// groups: Ordered.
-func (c *checker) groups() {
-	type group struct{ queue, id string }
-	members := map[group][]*story{}
+// groupKey names a message group.
+type groupKey struct{ queue, id string }
+
+// members are the messages of each group in the order in which they were sent.
+func (c *checker) members() map[groupKey][]*story {
+	members := map[groupKey][]*story{}
 	for _, m := range c.ordered {
 		if m.queue.FIFO() {
-			g := group{m.queue.Name, m.sent.MessageGroupID}
+			g := groupKey{m.queue.Name, m.sent.MessageGroupID}
 			members[g] = append(members[g], m)
 		}
 	}
 	for _, list := range members {
 		slices.SortFunc(list, func(a, b *story) int { return cmp.Compare(a.sent.SequenceNumber, b.sent.SequenceNumber) })
 	}
-	running := map[group]*Handling{} // the latest of each group
+	return members
+}
+
+// groups: Ordered.
+func (c *checker) groups() {
+	members := c.members()
+	running := map[groupKey]*Handling{} // the latest of each group
 	for _, h := range c.Handlings {
 		m := c.messages[h.MessageID]
 		if m == nil || !m.queue.FIFO() {
 			continue
 		}
-		g := group{m.queue.Name, m.sent.MessageGroupID}
+		g := groupKey{m.queue.Name, m.sent.MessageGroupID}
 		for _, earlier := range members[g] {
 			if earlier == m {
 				break

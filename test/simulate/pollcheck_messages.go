@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -57,16 +56,9 @@ func (c *checker) mayRepeat(success, again *Handling) bool {
 
 // pollGroups: Ordered.
 func (c *checker) pollGroups() {
-	type group struct{ queue, id string }
-	members := map[group][]*story{}
-	for _, m := range c.ordered {
-		if m.queue.FIFO() {
-			g := group{m.queue.Name, m.sent.MessageGroupID}
-			members[g] = append(members[g], m)
-		}
-	}
+	members := c.members()
 	type place struct {
-		group
+		groupKey
 		process *Process
 	}
 	running := map[place]*Handling{} // the latest of each group in a process
@@ -75,8 +67,7 @@ func (c *checker) pollGroups() {
 		if m == nil || !m.queue.FIFO() {
 			continue
 		}
-		g := group{m.queue.Name, m.sent.MessageGroupID}
-		slices.SortFunc(members[g], func(a, b *story) int { return cmp.Compare(a.sent.SequenceNumber, b.sent.SequenceNumber) })
+		g := groupKey{m.queue.Name, m.sent.MessageGroupID}
 		for _, earlier := range members[g] {
 			if earlier == m {
 				break

@@ -182,9 +182,7 @@ func shortID(id string) string { return id[:min(8, len(id))] }
 
 // jsonEvent writes a line for a program.
 func jsonEvent(w io.Writer, e sqs.Event) {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(struct {
+	jsonLine(w, struct {
 		Type              string    `json:"type"`
 		Time              time.Time `json:"time"`
 		Event             sqs.Kind  `json:"event"`
@@ -203,4 +201,10 @@ func jsonEvent(w io.Writer, e sqs.Event) {
 		"message", e.Time.UTC(), e.Kind, e.Queue, e.MessageID, e.Body, e.ReceiveCount, e.Visibility.Seconds(),
 		e.MessageGroupID, e.DeduplicationID, e.SequenceNumber, e.DeadLetterQueue, e.MovedTo, e.NewMessageID,
 	})
+}
+
+func jsonLine(w io.Writer, v any) {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(v)
 }

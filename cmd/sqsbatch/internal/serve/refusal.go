@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -30,9 +29,7 @@ func textRefusal(w io.Writer, c sqs.Call) {
 
 // jsonRefusal writes a line for a program.
 func jsonRefusal(w io.Writer, c sqs.Call) {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(struct {
+	jsonLine(w, struct {
 		Type      string    `json:"type"`
 		Time      time.Time `json:"time"`
 		Operation string    `json:"operation"`
