@@ -168,24 +168,3 @@ func TestRule22FIFOOrderAfterAFailedDelete(t *testing.T) {
 		}
 	})
 }
-
-// While deletes fail, no more is received than can be kept.
-func TestRule22FailingDeletesStopReceiving(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
-		w.sendMany(3000)
-		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: deletion})
-		w.start()
-		w.after(5 * time.Minute)
-		if n := len(w.bodies()); n < 900 || n > 1200 {
-			t.Errorf("%d were handled that cannot be deleted, want about 1000", n)
-		}
-		if list := w.warningsWith("nothing is received until they are"); len(list) != 1 {
-			t.Errorf("warned %q, want one line that nothing is received", list)
-		}
-		w.Server().ClearFaults()
-		w.after(time.Minute)
-		if n := len(w.bodies()); n != 3000 || w.deleted() != 3000 {
-			t.Errorf("%d handled and %d deleted, want 3000 of each", n, w.deleted())
-		}
-	})
-}

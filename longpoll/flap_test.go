@@ -62,7 +62,7 @@ func TestRule24AnOutageSoonAfterAFailureIsTold(t *testing.T) {
 		if n := len(w.warningsWith("receiving fails")); n != 2 {
 			t.Errorf("%d lines that receiving fails, want a second one: it has failed for more than 5 s", n)
 		}
-		w.after(time.Minute)
+		w.after(20 * time.Second)
 		w.Server().ClearFaults()
 		w.after(time.Minute)
 		w.paired("receiving fails", "works again", 2)

@@ -9,8 +9,8 @@ import (
 //
 //   - /livez answers 200 while every poller's receives are answered in time, and
 //     503 else: the process should be replaced. SQS being down is no reason.
-//   - /readyz answers 200 while every poller can receive, and 503 else, as while
-//     it starts, fails to receive, or drains. A paused one is ready.
+//   - /readyz answers 200 while every poller receives, and 503 else, as while it
+//     starts, drains, or fails to receive or to delete. A paused one is ready.
 //   - /statusz answers with a JSON list of [Status], one for each poller.
 func Health(pollers ...*Poller) http.Handler {
 	mux := http.NewServeMux()

@@ -2,6 +2,7 @@ package longpoll
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -133,12 +134,12 @@ func (p *Poller) extended(err error) {
 	}
 	l.extensionsFail = err != nil
 	if err != nil {
-		if l.extensionLine.fails(now) {
-			p.warn(batch.Warning{Err: err,
-				Message: "extending the records' visibility fails: others may receive them while they are handled here; " + advice(err)})
+		if l.extensionLine.fails(now, true) {
+			p.warn(batch.Warning{Err: err, Serious: l.extensionLine.serious(now), Message: fmt.Sprintf(
+				"extending the records' visibility fails%s: others may receive them while they are handled here; %s", l.extensionLine.soFar(now), advice(err))})
 		}
-	} else if tell, _ := l.extensionLine.works(); tell {
-		p.warn(batch.Warning{Message: "extending the records' visibility works again"})
+	} else if tell, after := l.extensionLine.works(now); tell {
+		p.warn(batch.Warning{Message: "extending the records' visibility works again, " + after})
 	}
 }
 

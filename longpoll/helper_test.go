@@ -156,6 +156,9 @@ func (w *world) Warned(_ context.Context, warning batch.Warning) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	text := warning.Message
+	if warning.Serious {
+		text = "ERROR " + text
+	}
 	if warning.Err != nil {
 		text += ": " + warning.Err.Error()
 	}

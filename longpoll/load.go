@@ -80,7 +80,7 @@ func (p *Poller) takeIn(list []*chain) {
 		if !p.adopt(c) {
 			continue
 		}
-		if p.phase != polling || p.paused {
+		if p.phase != polling || p.paused || p.settling.deletes.refused && p.deletesHold(time.Now()) {
 			for i := range c.messages {
 				back = append(back, &c.messages[i])
 			}
@@ -166,6 +166,10 @@ func (l *load) pop() *chain {
 func (p *Poller) next() *chain {
 	l := &p.load
 	for p.phase == polling && p.fatal == nil && !p.paused && l.running < p.cfg.Engine.Concurrency && len(l.waiting) > 0 {
+		now := time.Now()
+		if p.deletesHold(now) {
+			return nil
+		}
 		c := l.pop()
 		if p.expired(c) || p.tooLate(c) {
 			continue
@@ -173,7 +177,7 @@ func (p *Poller) next() *chain {
 		for i := range c.messages {
 			c.messages[i].state = begun
 		}
-		c.started, c.times = time.Now(), p.times(c)
+		c.started, c.times = now, p.times(c)
 		l.running++
 		l.begun[c] = struct{}{}
 		return c

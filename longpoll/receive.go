@@ -153,11 +153,8 @@ func (p *Poller) mayReceive() bool {
 	case p.trouble.tries > 0 && (in.calls > 0 || now.Before(p.trouble.until)):
 		return false
 	}
-	return p.settling.backlog < p.maxBacklog()
+	return !p.deletesHold(now)
 }
-
-// maxBacklog is how many records that are done may wait for their deletion.
-func (p *Poller) maxBacklog() int { return maxBacklog + p.cfg.Engine.Concurrency }
 
 // roomFIFO is room of a FIFO queue. All that comes may be of one group, for one
 // slot, so that idle slots ask for more beside it; and what it brings ahead

@@ -10,8 +10,7 @@ const (
 	maxEntries    = 10 // of a batch call
 	linger        = 100 * time.Millisecond
 	settleTimeout = 10 * time.Second
-	maxSettling   = 32    // settlements under way
-	maxBacklog    = 1_000 // records done but not deleted, above which nothing is received
+	maxSettling   = 32 // settlements under way
 	lastRetry     = 30 * time.Second
 )
 
@@ -29,7 +28,7 @@ type settling struct {
 	again   []retry     // deletes and releases that failed
 	calls   int         // settlements and releases under way
 	backlog int         // records done but not deleted
-	full    bool        // told that the backlog is, see maxBacklog
+	deletes deletes
 	timer   *time.Timer // runs while something lingers
 	cutting bool        // handlers are cancelled because the poller stops
 	by      time.Time   // when settling must be over; zero unless it drains

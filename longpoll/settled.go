@@ -14,6 +14,7 @@ import (
 
 // settled takes what SQS answered.
 func (p *Poller) settled(list []outcome) {
+	again := p.deletesFare(list)
 	for _, o := range list {
 		o.settling = false
 		switch {
@@ -33,15 +34,15 @@ func (p *Poller) settled(list []outcome) {
 		}
 		p.tell(o)
 	}
+	if again {
+		p.retryDue(time.Now().Add(lastRetry))
+	}
 }
 
 // deleted counts a message that is no longer to be deleted.
 func (s *settling) deleted(m *message) {
 	if m.state == done {
 		s.backlog--
-	}
-	if s.backlog < maxBacklog/2 {
-		s.full = false
 	}
 }
 
@@ -51,11 +52,6 @@ func (p *Poller) retryDelete(o outcome) {
 		o.state = done
 		p.settling.backlog++
 		p.load.byID[o.record().MessageID] = o.message
-	}
-	if p.settling.backlog >= p.maxBacklog() && !p.settling.full {
-		p.settling.full = true
-		p.warn(batch.Warning{Message: fmt.Sprintf(
-			"queue %s: %d records were handled but cannot be deleted: nothing is received until they are", p.cfg.Queue, p.settling.backlog)})
 	}
 	p.tryAgain(o)
 }

@@ -28,9 +28,7 @@ func TestRule24DownAtTheStartIsNotFatal(t *testing.T) {
 			if s := w.p.Status(); s.State != "failing" {
 				t.Errorf("%s: the poller is %s", kind, s.State)
 			}
-			if got := w.warningsWith("the queue cannot be looked up"); len(got) != 1 || len(w.warnings) != 1 {
-				t.Errorf("%s: warned of %q, want one line", kind, w.warnings)
-			}
+			w.wantOutage("the queue cannot be looked up", 1)
 			w.Server().ClearFaults()
 			w.after(30 * time.Second)
 			w.wantHandled("a")

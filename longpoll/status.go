@@ -18,8 +18,8 @@ type Counts struct {
 // Status is a Poller at one moment.
 type Status struct {
 	Queue string `json:"queue"`
-	// State is "created", "starting", "polling", "failing" (to receive),
-	// "paused", "draining" or "stopped".
+	// State is "created", "starting", "polling", "failing" (to receive, or to
+	// delete, so that nothing is received), "paused", "draining" or "stopped".
 	State string `json:"state"`
 	// Running counts the slots in use, Waiting the records that wait for one,
 	// Undeleted those that were handled and are not deleted yet.
@@ -32,7 +32,7 @@ type Status struct {
 	OldestSeconds float64 `json:"oldestSeconds"`
 	// LastReceive is when SQS last answered a receive; zero if never.
 	LastReceive time.Time `json:"lastReceive,omitzero"`
-	// LastError is the latest error of receiving, and LastErrorAt its time.
+	// LastError is the latest error of receiving or deleting, and LastErrorAt its time.
 	LastError   string    `json:"lastError,omitempty"`
 	LastErrorAt time.Time `json:"lastErrorAt,omitzero"`
 	Counts      Counts    `json:"counts"`
@@ -74,7 +74,9 @@ func (p *Poller) state() string {
 	switch {
 	case p.phase == polling && p.paused:
 		return "paused"
-	case p.phase == polling && p.trouble.tries > 0, p.phase == starting && p.trouble.tries > 0:
+	case (p.phase == polling || p.phase == starting) && p.trouble.tries > 0:
+		return "failing"
+	case p.phase == polling && p.settling.deletes.line.tries > 0 && p.deletesHold(time.Now()):
 		return "failing"
 	}
 	return [...]string{"created", "starting", "polling", "draining", "stopped"}[p.phase]

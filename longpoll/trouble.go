@@ -36,35 +36,6 @@ type trouble struct {
 	line  line
 }
 
-// line is what the log is told of something that fails and works again. What
-// flaps is told once a minute; what goes on failing is told in any case.
-type line struct {
-	since time.Time // of failing; zero while it works
-	told  time.Time // that it fails, the last time
-	open  bool      // told that it fails, and not yet that it works
-}
-
-const goesOn = 5 * time.Second
-
-// fails reports whether to tell that it fails.
-func (l *line) fails(now time.Time) bool {
-	if l.since.IsZero() {
-		l.since = now
-	}
-	if l.open || now.Sub(l.told) < quietFor && now.Sub(l.since) < goesOn {
-		return false
-	}
-	l.open, l.told = true, now
-	return true
-}
-
-// works reports whether to tell that it works again, and since when it did not.
-func (l *line) works() (tell bool, since time.Time) {
-	tell, since = l.open, l.since
-	l.open, l.since = false, time.Time{}
-	return tell, since
-}
-
 func (t *trouble) stopTimer() {
 	if t.timer != nil {
 		t.timer.Stop()
@@ -77,8 +48,9 @@ func (t *trouble) failed(p *Poller, what string, err error) time.Duration {
 	now := time.Now()
 	t.tries++
 	t.last, t.lastT = err.Error(), now
-	if t.line.fails(now) {
-		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: %s: %s; trying again", p.cfg.Queue, what, advice(err)), Err: err})
+	if t.line.fails(now, true) {
+		p.warn(batch.Warning{Err: err, Serious: t.line.serious(now), Message: fmt.Sprintf(
+			"queue %s: %s%s: %s; trying again", p.cfg.Queue, what, t.line.soFar(now), advice(err))})
 	}
 	delay := min(firstDelay<<min(t.tries-1, 16), lastDelay)
 	delay = delay/2 + rand.N(delay/2+1)
@@ -88,9 +60,8 @@ func (t *trouble) failed(p *Poller, what string, err error) time.Duration {
 
 // works notes a try that succeeded; the caller holds the lock.
 func (t *trouble) works(p *Poller) {
-	if tell, since := t.line.works(); tell {
-		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: receiving works again, after %v and %d tries that failed",
-			p.cfg.Queue, time.Since(since).Round(time.Millisecond), t.tries)})
+	if tell, after := t.line.works(time.Now()); tell {
+		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: receiving works again, %s", p.cfg.Queue, after)})
 	}
 	t.tries = 0
 }
@@ -157,15 +128,13 @@ func advice(err error) string {
 	}
 }
 
-// quieter passes a warning on unless it passed the same in the last minute:
+// quieter passes a warning on unless it passed the same in the last minutes:
 // settling goes on all the time, and so may what is wrong with it.
 type quieter struct {
 	to   *batch.Hooks
 	mu   sync.Mutex
 	told map[string]time.Time
 }
-
-const quietFor = time.Minute
 
 // Warned implements [batch.WarningHook].
 func (q *quieter) Warned(ctx context.Context, w batch.Warning) {
@@ -179,7 +148,7 @@ func (q *quieter) toldOf(text string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
-	if at, ok := q.told[text]; ok && now.Sub(at) < quietFor {
+	if at, ok := q.told[text]; ok && now.Sub(at) < remindEvery {
 		return true
 	}
 	if q.told == nil || len(q.told) > 100 {

@@ -56,15 +56,13 @@ func TestRule24ReceivingBacksOff(t *testing.T) {
 			if s := w.p.Status(); s.State != "failing" || s.LastError == "" || s.LastErrorAt.IsZero() {
 				t.Errorf("%s: status %+v", kind, s)
 			}
-			if got := w.warningsWith("receiving fails"); len(got) != 1 || len(w.warnings) != 1 {
-				t.Errorf("%s: warned of %q, want one line", kind, w.warnings)
-			}
+			w.wantOutage("receiving fails", 2)
 
 			w.Server().ClearFaults()
 			w.Send("a")
 			w.after(21 * time.Second)
 			w.wantHandled("a")
-			if got := w.warningsWith("receiving works again"); len(got) != 1 || len(w.warnings) != 2 {
+			if got := w.warningsWith("receiving works again"); len(got) != 1 || len(w.warnings) != 4 {
 				t.Errorf("%s: warned of %q, want one line more", kind, w.warnings)
 			}
 			if s := w.p.Status(); s.State != "polling" {
@@ -122,9 +120,7 @@ func TestRule24WhileRunningNothingEndsThePoller(t *testing.T) {
 			if s := w.p.Status(); s.State != "failing" || !strings.Contains(s.LastError, code) {
 				t.Errorf("%s: the poller is %s, LastError %q", code, s.State, s.LastError)
 			}
-			if len(w.warnings) != 1 {
-				t.Errorf("%s: warned of %q, want one line", code, w.warnings)
-			}
+			w.wantOutage("receiving fails", 6)
 			fails.Store(false)
 			w.Send("a")
 			w.after(21 * time.Second)

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
@@ -141,6 +142,17 @@ type entryError struct {
 }
 
 func (e *entryError) Error() string { return fmt.Sprintf("%s: %s", e.code, e.message) }
+
+// ErrorCode, ErrorMessage and ErrorFault make it a [smithy.APIError], as the
+// error of a call is.
+func (e *entryError) ErrorCode() string    { return e.code }
+func (e *entryError) ErrorMessage() string { return e.message }
+func (e *entryError) ErrorFault() smithy.ErrorFault {
+	if e.senderFault {
+		return smithy.FaultClient
+	}
+	return smithy.FaultServer
+}
 
 // passing reports whether the entry may succeed if it is sent again.
 func (e *entryError) passing() bool {
