@@ -33,7 +33,7 @@ func (h *Hooks) BatchContext(ctx context.Context, b BatchInfo, records []Record)
 		return ctx
 	}
 	values := ctx
-	each(ctx, h, h.batchContext, func(hook BatchContextHook) {
+	each(ctx, h, b.QueueARN, h.batchContext, func(hook BatchContextHook) {
 		if got := hook.BatchContext(values, b, records); got != nil {
 			values = got
 		}
@@ -57,7 +57,7 @@ func (h *Hooks) recordContext(ctx *recordContext) {
 func (h *Hooks) askRecordContext(hook RecordContextHook, values context.Context, ctx *recordContext) (got context.Context) {
 	defer func() {
 		if v := recover(); v != nil {
-			h.Warn(ctx, hookPanicked(hook, &PanicError{Value: v, Stack: debug.Stack()}))
+			h.Warn(ctx, hookPanicked(hook, ctx.record.QueueARN, &PanicError{Value: v, Stack: debug.Stack()}))
 		}
 		if got == nil {
 			got = values

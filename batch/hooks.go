@@ -58,6 +58,8 @@ type Warning struct {
 	Message string
 	// MessageID is the record it is about; empty when it is about none in particular.
 	MessageID string
+	// Queue is the name of the queue it is about; empty when that is not known.
+	Queue string
 	// Err is the cause; may be nil.
 	Err error
 	// Serious is set when somebody should look now: records are held up, or
@@ -103,39 +105,40 @@ func collect[T any](to *[]T, hook any) int {
 // BatchStarted tells the hooks that a batch begins.
 func (h *Hooks) BatchStarted(ctx context.Context, b BatchInfo) {
 	if h != nil {
-		each(ctx, h, h.batchStarted, func(hook BatchStartedHook) { hook.BatchStarted(ctx, b) })
+		each(ctx, h, b.QueueARN, h.batchStarted, func(hook BatchStartedHook) { hook.BatchStarted(ctx, b) })
 	}
 }
 
 // BatchSettled tells the hooks that a batch is over.
 func (h *Hooks) BatchSettled(ctx context.Context, b BatchInfo, results []Result) {
 	if h != nil {
-		each(ctx, h, h.batchSettled, func(hook BatchSettledHook) { hook.BatchSettled(ctx, b, results) })
+		each(ctx, h, b.QueueARN, h.batchSettled, func(hook BatchSettledHook) { hook.BatchSettled(ctx, b, results) })
 	}
 }
 
 // Warn tells the hooks of a warning.
 func (h *Hooks) Warn(ctx context.Context, w Warning) {
 	if h != nil {
-		each(ctx, nil, h.warned, func(hook WarningHook) { hook.Warned(ctx, w) })
+		each(ctx, nil, "", h.warned, func(hook WarningHook) { hook.Warned(ctx, w) })
 	}
 }
 
 func (h *Hooks) started(ctx context.Context, r *Record) {
-	each(ctx, h, h.recordStarted, func(hook RecordStartedHook) { hook.RecordStarted(ctx, r) })
+	each(ctx, h, r.QueueARN, h.recordStarted, func(hook RecordStartedHook) { hook.RecordStarted(ctx, r) })
 }
 
 func (h *Hooks) finished(ctx context.Context, r Result) {
-	each(ctx, h, h.recordFinished, func(hook RecordFinishedHook) { hook.RecordFinished(ctx, r) })
+	each(ctx, h, r.Record.QueueARN, h.recordFinished, func(hook RecordFinishedHook) { hook.RecordFinished(ctx, r) })
 }
 
-// each calls the hooks one by one; what a hook panics with goes to report's warnings.
-func each[T any](ctx context.Context, report *Hooks, hooks []T, call func(T)) {
+// each calls the hooks one by one; what a hook panics with goes to report's
+// warnings, as something about the queue with an ARN.
+func each[T any](ctx context.Context, report *Hooks, arn string, hooks []T, call func(T)) {
 	for _, hook := range hooks {
 		func() {
 			defer func() {
 				if v := recover(); v != nil {
-					report.Warn(ctx, hookPanicked(hook, &PanicError{Value: v, Stack: debug.Stack()}))
+					report.Warn(ctx, hookPanicked(hook, arn, &PanicError{Value: v, Stack: debug.Stack()}))
 				}
 			}()
 			call(hook)
@@ -143,6 +146,6 @@ func each[T any](ctx context.Context, report *Hooks, hooks []T, call func(T)) {
 	}
 }
 
-func hookPanicked(hook any, err *PanicError) Warning {
-	return Warning{Message: fmt.Sprintf("a hook of type %T panicked", hook), Err: err}
+func hookPanicked(hook any, arn string, err *PanicError) Warning {
+	return Warning{Queue: QueueName(arn), Message: fmt.Sprintf("a hook of type %T panicked", hook), Err: err}
 }

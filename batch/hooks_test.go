@@ -54,7 +54,7 @@ func TestAHookThatBlocksDoesNotCostTheResponse(t *testing.T) {
 				if took := time.Since(begin); took > 9750*time.Millisecond {
 					t.Errorf("took %v of 10s", took)
 				}
-				if len(warned.warnings) != 1 || !strings.Contains(warned.warnings[0].Message, "hooks must not block") {
+				if len(warned.warnings) != 1 || !strings.Contains(warned.warnings[0].Message, "hooks must not block") || warned.warnings[0].Queue != "orders" {
 					t.Errorf("warned %+v", warned.warnings)
 				}
 				time.Sleep(3 * time.Hour)
@@ -174,6 +174,28 @@ func TestRule09ErrorsWhoseMethodsPanic(t *testing.T) {
 		var panicked *batch.PanicError
 		if results[0].Outcome != batch.Retry || !errors.As(results[0].Err, &panicked) || batch.IsPermanent(results[0].Err) || results[0].Err.Error() == "" {
 			t.Errorf("%s: %v (%v)", name, results[0].Outcome, results[0].Err)
+		}
+	}
+}
+
+func TestAHookThatPanicsIsToldOfItsQueue(t *testing.T) {
+	var warned recorder
+	hook := onStart(func(context.Context, *batch.Record) { panic("oops") })
+	invoke(t, 0, standard(1), batch.Config{Hooks: []any{hook, &onlyWarnings{&warned}}}, func(context.Context, batch.Record) error { return nil })
+	if len(warned.warnings) != 1 || warned.warnings[0].Queue != "orders" {
+		t.Errorf("warned %+v", warned.warnings)
+	}
+}
+
+func TestQueueName(t *testing.T) {
+	for queue, want := range map[string]string{
+		"arn:aws:sqs:eu-west-1:123456789012:orders.fifo":          "orders.fifo",
+		"https://sqs.eu-west-1.amazonaws.com/123456789012/orders": "orders",
+		"http://127.0.0.1:9324/000000000000/orders/":              "orders",
+		"orders": "orders", "": "", "/": "",
+	} {
+		if got := batch.QueueName(queue); got != want {
+			t.Errorf("QueueName(%q) = %q, want %q", queue, got, want)
 		}
 	}
 }

@@ -73,6 +73,13 @@ type MessageAttribute struct {
 // name tells: standard queues may carry a GroupID as well.
 func (r *Record) FIFO() bool { return strings.HasSuffix(r.QueueARN, ".fifo") }
 
+// QueueName returns a queue's name, which ends its ARN and its URL:
+// "orders" of "arn:aws:sqs:eu-west-1:123456789012:orders". A name is its own.
+func QueueName(arnOrURL string) string {
+	s := strings.TrimRight(arnOrURL, "/")
+	return s[strings.LastIndexAny(s, ":/")+1:]
+}
+
 // RecordFrom returns the record that ctx belongs to, so that a function which
 // is given only a decoded body can ask for the id, the attempt or an
 // attribute. It reports false outside a record's context.

@@ -180,7 +180,7 @@ func (r *run) close() []Result {
 	r.awaitHooks()
 	why := errTooLate
 	if r.byCaller {
-		why = errStopped
+		why = ErrStopped
 	}
 	notStarted := 0
 	for i := range r.results {
@@ -200,18 +200,16 @@ func (r *run) close() []Result {
 func (r *run) warn(notStarted int) {
 	if r.policyPanic != nil {
 		r.hooks.Warn(r.parent, Warning{
+			Queue:   QueueName(r.records[0].QueueARN),
 			Message: "the deadline policy panicked: all the remaining time was given instead",
 			Err:     r.policyPanic,
 		})
 	}
-	if notStarted == len(r.records) && r.parent.Err() == nil && !r.byCaller {
-		r.hooks.Warn(r.parent, Warning{Message: fmt.Sprintf(
+	if notStarted > 0 && notStarted == len(r.records) && r.parent.Err() == nil && !r.byCaller {
+		r.hooks.Warn(r.parent, Warning{Queue: QueueName(r.records[0].QueueARN), Message: fmt.Sprintf(
 			"no record was started: %v was left before the cutoff. If that is so on every invocation, lower MinRemaining (%v) or raise the function's timeout",
 			time.Until(r.times.Cutoff).Round(time.Millisecond), max(r.cfg.MinRemaining, minStart))})
 	}
 }
 
-var (
-	errTooLate = fmt.Errorf("%w: too little time left", ErrNotStarted)
-	errStopped = fmt.Errorf("%w: stopped before its turn", ErrNotStarted)
-)
+var errTooLate = fmt.Errorf("%w: too little time left", ErrNotStarted)

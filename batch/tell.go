@@ -103,7 +103,7 @@ func (r *run) awaitHooks() {
 	select {
 	case <-quiet:
 	case <-late:
-		r.hooks.Warn(r.parent, Warning{Message: fmt.Sprintf(
+		r.hooks.Warn(r.parent, Warning{Queue: QueueName(r.records[0].QueueARN), Message: fmt.Sprintf(
 			"a RecordFinished hook still runs %v after the cutoff and is not waited for: hooks must not block",
 			time.Since(r.times.Cutoff).Round(time.Millisecond))})
 	}

@@ -73,6 +73,10 @@ var (
 	// ErrNotStarted is wrapped by a record's error when too little time was left
 	// to start it, or its batch was stopped before its turn.
 	ErrNotStarted = errors.New("not started")
+	// ErrStopped is wrapped, with [ErrNotStarted], by a record's error when its
+	// batch was stopped before its turn: a container was told to end. That is no
+	// trouble; package telemetry/log writes its line at level DEBUG.
+	ErrStopped = fmt.Errorf("%w: stopped before its turn", ErrNotStarted)
 	// ErrSkipped is wrapped by the error of a FIFO record when an earlier one
 	// of its group failed.
 	ErrSkipped = errors.New("skipped")

@@ -88,8 +88,9 @@ func TestPollHandlesSeveralQueues(t *testing.T) {
 		if n := len(server.Events(sqs.Deleted)); n != 2 {
 			t.Errorf("%d of 2 deleted", n)
 		}
-		if lines := book.lines(t, "batches"); len(lines) != 1 || lines[0]["records"] != 2.0 || lines[0]["succeeded"] != 2.0 {
-			t.Errorf("the log's sum is %v, want one line at the end with both records", lines)
+		lines := book.lines(t, "batches")
+		if len(lines) != 2 || lines[0]["queue"] != "a" || lines[1]["queue"] != "b" || lines[0]["records"] != 1.0 || lines[1]["succeeded"] != 1.0 {
+			t.Errorf("the log's sums are %v, want one line at the end for each queue", lines)
 		}
 	})
 }

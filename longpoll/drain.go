@@ -107,7 +107,7 @@ func (p *Poller) cut() {
 	default:
 	}
 	p.mu.Unlock()
-	p.engine.Hooks().Warn(p.base, batch.Warning{Message: fmt.Sprintf("queue %s: %d still ran when %s: they are cancelled", p.cfg.Queue, len(running), why)})
+	p.engine.Hooks().Warn(p.base, batch.Warning{Queue: batch.QueueName(p.cfg.Queue), Message: fmt.Sprintf("queue %s: %d still ran when %s: they are cancelled", p.cfg.Queue, len(running), why)})
 	for _, r := range running {
 		r.Cancel()
 	}

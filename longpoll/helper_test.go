@@ -155,6 +155,9 @@ func (w *world) Warned(_ context.Context, warning batch.Warning) {
 	w.p.Status() // no hook is called under the poller's lock
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if want := batch.QueueName(w.URL); warning.Queue != want {
+		w.t.Errorf("a warning is of queue %q, want %q: %s", warning.Queue, want, warning.Message)
+	}
 	text := warning.Message
 	if warning.Serious {
 		text = "ERROR " + text

@@ -83,7 +83,7 @@ func New(h batch.Handler, cfg Config) (*Poller, error) {
 		return nil, err
 	}
 	p.cfg, p.engine = cfg, engine
-	if p.hooks, err = batch.NewHooks(&quieter{to: engine.Hooks()}); err != nil {
+	if p.hooks, err = batch.NewHooks(&quieter{to: engine.Hooks(), queue: batch.QueueName(cfg.Queue)}); err != nil {
 		return nil, err
 	}
 	if err := p.newSettler(""); err != nil { // so that its errors are told here

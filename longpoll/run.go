@@ -40,12 +40,10 @@ func (p *Poller) start(c *chain) {
 func (c *chain) notStarted() []batch.Result {
 	results := make([]batch.Result, len(c.records))
 	for i := range results {
-		results[i] = batch.Result{Record: &c.records[i], Outcome: batch.NotStarted, Err: errStopped}
+		results[i] = batch.Result{Record: &c.records[i], Outcome: batch.NotStarted, Err: batch.ErrStopped}
 	}
 	return results
 }
-
-var errStopped = fmt.Errorf("%w: stopped before its turn", batch.ErrNotStarted)
 
 // progress is what the engine tells of a chain.
 type progress struct {

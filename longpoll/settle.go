@@ -82,8 +82,6 @@ func (p *Poller) settleFailed(unit []outcome) {
 	case p.cutOff(first):
 		p.release(unit)
 	case first.Outcome == batch.Abandoned: // its handler may still be at work: SQS shows it when its visibility ends
-		p.warn(batch.Warning{MessageID: first.Record.MessageID, Err: first.Err, Message: "the handler ignores the end of its context and was given up: " +
-			"its record comes back when its visibility timeout is over, and its goroutine is lost"})
 		p.settled(unit)
 	default:
 		p.settling.failed = append(p.settling.failed, unit)

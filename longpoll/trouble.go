@@ -69,6 +69,7 @@ func (t *trouble) works(p *Poller) {
 // warn tells the hooks, from a goroutine of its own: the caller holds the lock,
 // and a hook may ask for the poller's status.
 func (p *Poller) warn(w batch.Warning) {
+	w.Queue = batch.QueueName(p.cfg.Queue)
 	p.routines.Go(func() { p.engine.Hooks().Warn(p.base, w) })
 }
 
@@ -131,9 +132,10 @@ func advice(err error) string {
 // quieter passes a warning on unless it passed the same in the last minutes:
 // settling goes on all the time, and so may what is wrong with it.
 type quieter struct {
-	to   *batch.Hooks
-	mu   sync.Mutex
-	told map[string]time.Time
+	to    *batch.Hooks
+	queue string // its name
+	mu    sync.Mutex
+	told  map[string]time.Time
 }
 
 // Warned implements [batch.WarningHook].
@@ -141,6 +143,7 @@ func (q *quieter) Warned(ctx context.Context, w batch.Warning) {
 	if w.MessageID == "" && q.toldOf(w.Message) {
 		return
 	}
+	w.Queue = q.queue
 	q.to.Warn(ctx, w)
 }
 

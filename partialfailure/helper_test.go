@@ -29,6 +29,7 @@ type fixture struct {
 
 	mu       sync.Mutex
 	warnings []string
+	queue    string // of which the warnings must be
 }
 
 // inBubble runs a test on a queue in virtual time. The backoff is 10 s for
@@ -47,6 +48,9 @@ func inBubble(t *testing.T, fifo bool, test func(f *fixture)) {
 func (f *fixture) Warned(_ context.Context, w batch.Warning) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if w.Queue != f.queue {
+		f.t.Errorf("a warning is of queue %q, want %q: %s", w.Queue, f.queue, w.Message)
+	}
 	text := w.Message
 	if w.Err != nil {
 		text += ": " + w.Err.Error()
@@ -63,7 +67,7 @@ func (f *fixture) invoke(records []batch.Record, handle batch.HandlerFunc) []bat
 		ctx, cancel = context.WithTimeout(ctx, f.timeout)
 		defer cancel()
 	}
-	f.engine.Hooks = []any{f}
+	f.engine.Hooks, f.queue = []any{f}, batch.QueueName(records[0].QueueARN)
 	engine, err := batch.New(handle, f.engine)
 	if err != nil {
 		f.t.Fatal(err)

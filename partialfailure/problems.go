@@ -70,12 +70,12 @@ func (st *Settlement) note(op, target string, err error) (stops scope) {
 }
 
 // warnRefused tells the hooks what was refused during the batch.
-func (st *Settlement) warnRefused(answered bool) {
+func (st *Settlement) warnRefused(results []batch.Result, answered bool) {
 	st.mu.Lock()
 	refusal := st.refusal
 	st.mu.Unlock()
 	for _, r := range refusal {
-		st.cfg.Hooks.Warn(st.ctx, batch.Warning{
+		st.warn(results, batch.Warning{
 			Message: fmt.Sprintf("%s: %s (%s)", strings.TrimPrefix(r.op, "sqs:"), r.advice, costs[r.op]),
 			Err:     r.err,
 		})
@@ -85,7 +85,7 @@ func (st *Settlement) warnRefused(answered bool) {
 		if st.cfg.Delete == DeleteAlways { // in a container
 			advice = "Look why SQS is slow to answer"
 		}
-		st.cfg.Hooks.Warn(st.ctx, batch.Warning{Message: "the time was over before SQS had answered all calls: " +
+		st.warn(results, batch.Warning{Message: "the time was over before SQS had answered all calls: " +
 			"records whose backoff was not set come back after the queue's visibility timeout. " + advice})
 	}
 }

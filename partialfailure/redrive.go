@@ -184,10 +184,13 @@ func (st *Settlement) warnAttempts(results []batch.Result) {
 		}
 	}
 	if n > 0 {
-		st.cfg.Hooks.Warn(st.ctx, batch.Warning{
+		who := "the record is near the dead-letter queue: it"
+		if n > 1 {
+			who = fmt.Sprintf("%d records are near the dead-letter queue: this one", n)
+		}
+		st.warn(results, batch.Warning{
 			MessageID: near.Record.MessageID,
-			Message: fmt.Sprintf("%d failed record(s) near the dead-letter queue: this one at attempt %d of %d",
-				n, near.Record.Attempt, near.MaxReceiveCount),
+			Message:   fmt.Sprintf("%s was at attempt %d of %d", who, near.Record.Attempt, near.MaxReceiveCount),
 		})
 	}
 }

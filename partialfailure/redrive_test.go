@@ -100,7 +100,7 @@ func TestRule18AConfiguredMaximumNeedsNoCall(t *testing.T) {
 		if n := f.asks(); n != 0 {
 			t.Errorf("asked %d times", n)
 		}
-		f.warnedOnce("2 failed record(s) near the dead-letter queue: this one at attempt 7 of 7")
+		f.warnedOnce("2 records are near the dead-letter queue: this one was at attempt 7 of 7")
 	})
 }
 
@@ -112,7 +112,7 @@ func TestRule18TheFirstOfTheMostAttemptsIsNamed(t *testing.T) {
 			records[i].Attempt = attempt
 		}
 		f.invoke(records, byBody)
-		f.warnedOnce("3 failed record(s)", "attempt 5 of 5")
+		f.warnedOnce("3 records", "attempt 5 of 5")
 	})
 }
 

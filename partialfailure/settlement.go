@@ -110,9 +110,17 @@ func (st *Settlement) Finish(results []batch.Result) {
 	st.mu.Lock()
 	st.over = true
 	st.mu.Unlock()
-	st.warnRefused(answered)
+	st.warnRefused(results, answered)
 	st.warnAttempts(results)
-	st.warnDryRun()
+	st.warnDryRun(results)
+}
+
+// warn tells the hooks of something about the queue of the results.
+func (st *Settlement) warn(results []batch.Result, w batch.Warning) {
+	if len(results) > 0 {
+		w.Queue = batch.QueueName(results[0].Record.QueueARN)
+	}
+	st.cfg.Hooks.Warn(st.ctx, w)
 }
 
 // wait calls start with the lock held, then waits for all calls, those that

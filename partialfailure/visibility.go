@@ -108,7 +108,7 @@ func (st *Settlement) received(r *batch.Record) time.Time {
 }
 
 // warnDryRun tells what would have been set, where no call is made.
-func (st *Settlement) warnDryRun() {
+func (st *Settlement) warnDryRun(results []batch.Result) {
 	if !st.cfg.DryRun {
 		return
 	}
@@ -130,7 +130,7 @@ func (st *Settlement) warnDryRun() {
 			more = fmt.Sprintf(", and %d more", len(would)-most)
 			would = would[:most]
 		}
-		st.cfg.Hooks.Warn(st.ctx, batch.Warning{
+		st.warn(results, batch.Warning{
 			Message: "sam local: receipt handles are samples, SQS is not called; it would be: " + strings.Join(would, ", ") + more,
 		})
 	}

@@ -2,8 +2,8 @@
 // line for each record that did not succeed, one for the batch, and every
 // warning. It is a hook of package batch; package handler installs it.
 //
-// Every line has "logger":"sqsbatch". A record's line has the message "record"
-// and messageId, attempt, outcome, durationMs, allowedMs (the time it was
+// Every line has "logger":"sqsbatch", and "queue", the queue's name, where it is
+// known. A record's line has the message "record" and messageId, attempt, outcome, durationMs, allowedMs (the time it was
 // given), visibleInMs (when it comes back, if that was set), deadLetterQueue,
 // maxReceiveCount, reason (the error), and stack (of a panic). The batch's line
 // has the message "batch", records, a count for each outcome that occurred,
@@ -27,7 +27,7 @@ type Options struct {
 	Succeeded bool
 
 	// Every sums up batches: there is at most one line for batches in that time,
-	// with the counts since the one before, and [Hook.Flush] writes the last.
+	// and queue, with the counts since the one before, and [Hook.Flush] writes the last.
 	// Defaults to 0: a line for each batch.
 	Every time.Duration
 }
@@ -40,7 +40,7 @@ const maxLines = 100
 type Hook struct {
 	logger *slog.Logger
 	opts   Options
-	sum    sum
+	sums   sums
 }
 
 // New returns a hook that writes to logger, or to slog.Default() if that is nil.
@@ -73,12 +73,12 @@ func (h *Hook) BatchSettled(ctx context.Context, b batch.BatchInfo, results []ba
 		return
 	}
 	if h.opts.Every > 0 {
-		if total, since, due := h.sum.add(counts, h.opts.Every); due {
-			h.logTotal(ctx, total, since)
+		if sum, due := h.sums.add(b.QueueARN, counts, h.opts.Every); due {
+			h.logSum(ctx, b.QueueARN, sum)
 		}
 		return
 	}
-	line := counts.attrs()
+	line := counts.attrs(batch.QueueName(b.QueueARN))
 	if unlogged > 0 {
 		line = append(line, slog.Int("unlogged", unlogged))
 	}
@@ -91,7 +91,7 @@ func (h *Hook) BatchSettled(ctx context.Context, b batch.BatchInfo, results []ba
 
 // Warned implements [batch.WarningHook].
 func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
-	var line []slog.Attr
+	line := ofQueue(w.Queue)
 	if w.MessageID != "" {
 		line = append(line, slog.String("messageId", w.MessageID))
 	}
@@ -110,6 +110,8 @@ func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
 func levelOf(r *batch.Result) slog.Level {
 	var panicked *batch.PanicError
 	switch {
+	case errors.Is(r.Err, batch.ErrStopped):
+		return slog.LevelDebug // it waited for its turn, as others did for a slot
 	case r.Outcome == batch.Succeeded, r.Outcome == batch.Skipped:
 		return slog.LevelInfo
 	case r.Outcome == batch.DeadLettered, r.Outcome == batch.Dropped, r.Outcome == batch.Abandoned, errors.As(r.Err, &panicked):
@@ -130,12 +132,21 @@ var countNames = [...]string{
 	batch.Abandoned:    "abandoned",
 }
 
+// ofQueue begins a line with a queue's name, if that is known.
+func ofQueue(name string) []slog.Attr {
+	line := make([]slog.Attr, 0, 12)
+	if name != "" {
+		line = append(line, slog.String("queue", name))
+	}
+	return line
+}
+
 func attrs(r *batch.Result) []slog.Attr {
-	line := []slog.Attr{
+	line := append(ofQueue(batch.QueueName(r.Record.QueueARN)),
 		slog.String("messageId", r.Record.MessageID),
 		slog.Int("attempt", r.Record.Attempt),
 		slog.String("outcome", r.Outcome.String()),
-	}
+	)
 	if r.MaxReceiveCount > 0 {
 		line = append(line, slog.Int("maxReceiveCount", r.MaxReceiveCount))
 	}

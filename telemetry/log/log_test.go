@@ -20,8 +20,10 @@ var (
 	_ batch.WarningHook      = (*log.Hook)(nil)
 )
 
+const ordersARN = "arn:aws:sqs:eu-west-1:123456789012:orders"
+
 func result(id string, o batch.Outcome, err error) batch.Result {
-	return batch.Result{Record: &batch.Record{MessageID: id, Attempt: 2, Body: "swordfish"}, Outcome: o, Err: err}
+	return batch.Result{Record: &batch.Record{MessageID: id, Attempt: 2, Body: "swordfish", QueueARN: ordersARN}, Outcome: o, Err: err}
 }
 
 // written returns the lines that tell writes.
@@ -56,7 +58,7 @@ func TestLinesAndLevels(t *testing.T) {
 		results[1].Started, results[1].Duration, results[1].Allowed = time.Now(), 12345*time.Microsecond, 3*time.Second
 		results[1].VisibleIn, results[1].VisibilitySet, results[1].MaxReceiveCount = 4*time.Second, true, 5
 		results[2].DeadLetterQueue = "https://sqs/1/dead"
-		info := batch.BatchInfo{Started: time.Now(), Times: batch.Times{Deadline: time.Now().Add(30 * time.Second)}}
+		info := batch.BatchInfo{QueueARN: ordersARN, Started: time.Now(), Times: batch.Times{Deadline: time.Now().Add(30 * time.Second)}}
 		time.Sleep(1500 * time.Millisecond)
 		lines := written(t, slog.LevelDebug, log.Options{Succeeded: true}, func(h *log.Hook) { h.BatchSettled(t.Context(), info, results) })
 		if len(lines) != 9 {
@@ -68,11 +70,11 @@ func TestLinesAndLevels(t *testing.T) {
 			}
 		}
 		for i, want := range map[int]string{
-			0: `{"attempt":2,"level":"INFO","logger":"sqsbatch","messageId":"m-0","msg":"record","outcome":"succeeded"}`,
-			1: `{"allowedMs":3000,"attempt":2,"durationMs":12.3,"level":"WARN","logger":"sqsbatch","maxReceiveCount":5,"messageId":"m-1","msg":"record","outcome":"retry","reason":"boom","visibleInMs":4000}`,
-			2: `{"attempt":2,"deadLetterQueue":"https://sqs/1/dead","level":"ERROR","logger":"sqsbatch","messageId":"m-2","msg":"record","outcome":"dead-letter","reason":"boom"}`,
-			7: `{"attempt":2,"level":"ERROR","logger":"sqsbatch","messageId":"m-7","msg":"record","outcome":"retry","reason":"handler panicked: oops","stack":"goroutine 1"}`,
-			8: `{"abandoned":1,"deadLetter":1,"dropped":1,"durationMs":1500,"level":"INFO","logger":"sqsbatch","msg":"batch","notStarted":1,"records":8,"remainingMs":28500,"retry":2,"skipped":1,"succeeded":1}`,
+			0: `{"attempt":2,"level":"INFO","logger":"sqsbatch","messageId":"m-0","msg":"record","outcome":"succeeded","queue":"orders"}`,
+			1: `{"allowedMs":3000,"attempt":2,"durationMs":12.3,"level":"WARN","logger":"sqsbatch","maxReceiveCount":5,"messageId":"m-1","msg":"record","outcome":"retry","queue":"orders","reason":"boom","visibleInMs":4000}`,
+			2: `{"attempt":2,"deadLetterQueue":"https://sqs/1/dead","level":"ERROR","logger":"sqsbatch","messageId":"m-2","msg":"record","outcome":"dead-letter","queue":"orders","reason":"boom"}`,
+			7: `{"attempt":2,"level":"ERROR","logger":"sqsbatch","messageId":"m-7","msg":"record","outcome":"retry","queue":"orders","reason":"handler panicked: oops","stack":"goroutine 1"}`,
+			8: `{"abandoned":1,"deadLetter":1,"dropped":1,"durationMs":1500,"level":"INFO","logger":"sqsbatch","msg":"batch","notStarted":1,"queue":"orders","records":8,"remainingMs":28500,"retry":2,"skipped":1,"succeeded":1}`,
 		} {
 			if got, _ := json.Marshal(lines[i]); string(got) != want {
 				t.Errorf("line %d: %s\nwant %s", i, got, want)
@@ -102,9 +104,9 @@ func TestSuccessesAreSilentAndStormsAreCut(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) {
-		h.Warned(context.Background(), batch.Warning{Message: "look here", MessageID: "m-1", Err: errors.New("boom")})
+		h.Warned(context.Background(), batch.Warning{Message: "look here", MessageID: "m-1", Queue: "orders", Err: errors.New("boom")})
 	})
-	if got, _ := json.Marshal(lines); string(got) != `[{"level":"WARN","logger":"sqsbatch","messageId":"m-1","msg":"look here","reason":"boom"}]` {
+	if got, _ := json.Marshal(lines); string(got) != `[{"level":"WARN","logger":"sqsbatch","messageId":"m-1","msg":"look here","queue":"orders","reason":"boom"}]` {
 		t.Errorf("%s", got)
 	}
 }
@@ -116,5 +118,33 @@ func TestASeriousWarningIsAnError(t *testing.T) {
 	})
 	if len(lines) != 1 || lines[0]["msg"] != "look now" || lines[0]["level"] != "ERROR" {
 		t.Errorf("%v", lines)
+	}
+}
+
+// Before a queue is known there is nothing to name.
+func TestLinesWithoutAQueue(t *testing.T) {
+	lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) {
+		r := batch.Result{Record: &batch.Record{MessageID: "m"}, Outcome: batch.Retry}
+		h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{r})
+		h.Warned(t.Context(), batch.Warning{Message: "look here"})
+	})
+	for _, line := range lines {
+		if _, ok := line["queue"]; ok || len(lines) != 3 {
+			t.Errorf("%d lines, one is %v", len(lines), line)
+		}
+	}
+}
+
+// What waited for its turn when a container was stopped is no trouble: it
+// is a try like that of others, which waited for a slot.
+func TestWhatWasStoppedIsNoWarning(t *testing.T) {
+	results := []batch.Result{result("m", batch.NotStarted, batch.ErrStopped)}
+	lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) { h.BatchSettled(t.Context(), batch.BatchInfo{}, results) })
+	if len(lines) != 1 || lines[0]["notStarted"] != 1.0 {
+		t.Errorf("lines %v, want the batch's alone", lines)
+	}
+	lines = written(t, slog.LevelDebug, log.Options{}, func(h *log.Hook) { h.BatchSettled(t.Context(), batch.BatchInfo{}, results) })
+	if len(lines) != 2 || lines[0]["level"] != "DEBUG" {
+		t.Errorf("lines %v, want the record's at level DEBUG", lines)
 	}
 }

@@ -3,6 +3,8 @@ package log
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,12 +14,13 @@ import (
 // counts are numbers of records by outcome.
 type counts [batch.Abandoned + 1]int
 
-func (c *counts) attrs() []slog.Attr {
+// attrs are the counts of a queue that has a name.
+func (c *counts) attrs(queue string) []slog.Attr {
 	records := 0
 	for _, n := range c {
 		records += n
 	}
-	line := []slog.Attr{slog.Int("records", records)}
+	line := append(ofQueue(queue), slog.Int("records", records))
 	for o, n := range c {
 		if n > 0 {
 			line = append(line, slog.Int(countNames[o], n))
@@ -28,44 +31,58 @@ func (c *counts) attrs() []slog.Attr {
 
 // sum adds up batches between two lines.
 type sum struct {
-	mu    sync.Mutex
 	total counts
-	since time.Time // when the first of them was over; zero without any
+	since time.Time // when the first of them was over
 }
 
-// add returns the total when a line is due, and begins anew.
-func (s *sum) add(c counts, every time.Duration) (total counts, since time.Time, due bool) {
+// sums are those of each queue, by its ARN, of which there is something to tell.
+type sums struct {
+	mu sync.Mutex
+	of map[string]sum
+}
+
+// add returns a queue's sum when a line is due, and begins anew.
+func (s *sums) add(arn string, c counts, every time.Duration) (due sum, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.of == nil {
+		s.of = make(map[string]sum, 1)
+	}
+	now := time.Now()
+	of, begun := s.of[arn]
+	if !begun {
+		of.since = now
+	}
 	for o, n := range c {
-		s.total[o] += n
+		of.total[o] += n
 	}
-	if s.since.IsZero() {
-		s.since = time.Now()
+	s.of[arn] = of
+	if now.Sub(of.since) < every {
+		return sum{}, false
 	}
-	if time.Since(s.since) < every {
-		return total, since, false
-	}
-	total, since = s.take()
-	return total, since, true
+	delete(s.of, arn)
+	return of, true
 }
 
-func (s *sum) take() (total counts, since time.Time) {
-	total, since = s.total, s.since
-	s.total, s.since = counts{}, time.Time{}
-	return total, since
+func (s *sums) takeAll() map[string]sum {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.of
+	s.of = nil
+	return all
 }
 
-// Flush writes the line for what was summed up since the last, see [Options].
+// Flush writes the lines for what was summed up since the last, see [Options].
 func (h *Hook) Flush(ctx context.Context) {
-	h.sum.mu.Lock()
-	total, since := h.sum.take()
-	h.sum.mu.Unlock()
-	if !since.IsZero() && h.logger.Enabled(ctx, slog.LevelInfo) {
-		h.logTotal(ctx, total, since)
+	all := h.sums.takeAll()
+	for _, arn := range slices.Sorted(maps.Keys(all)) {
+		if h.logger.Enabled(ctx, slog.LevelInfo) {
+			h.logSum(ctx, arn, all[arn])
+		}
 	}
 }
 
-func (h *Hook) logTotal(ctx context.Context, total counts, since time.Time) {
-	h.logger.LogAttrs(ctx, slog.LevelInfo, "batches", append(total.attrs(), ms("durationMs", time.Since(since)))...)
+func (h *Hook) logSum(ctx context.Context, arn string, s sum) {
+	line := append(s.total.attrs(batch.QueueName(arn)), ms("durationMs", time.Since(s.since)))
+	h.logger.LogAttrs(ctx, slog.LevelInfo, "batches", line...)
 }

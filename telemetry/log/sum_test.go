@@ -19,7 +19,7 @@ func settle(h *log.Hook, outcomes ...batch.Outcome) {
 	for i, o := range outcomes {
 		results[i] = result("m", o, nil)
 	}
-	h.BatchSettled(context.Background(), batch.BatchInfo{Records: len(results), Started: time.Now()}, results)
+	h.BatchSettled(context.Background(), batch.BatchInfo{QueueARN: ordersARN, Records: len(results), Started: time.Now()}, results)
 }
 
 // sums are the lines of batches.
@@ -50,8 +50,8 @@ func TestEverySumsBatchesUp(t *testing.T) {
 			h.Flush(context.Background()) // nothing is left
 		}))
 		want := []map[string]any{
-			{"msg": "batches", "records": 4.0, "succeeded": 2.0, "retry": 1.0, "deadLetter": 1.0, "durationMs": 60_000.0},
-			{"msg": "batches", "records": 2.0, "succeeded": 1.0, "abandoned": 1.0, "durationMs": 20_000.0},
+			{"msg": "batches", "queue": "orders", "records": 4.0, "succeeded": 2.0, "retry": 1.0, "deadLetter": 1.0, "durationMs": 60_000.0},
+			{"msg": "batches", "queue": "orders", "records": 2.0, "succeeded": 1.0, "abandoned": 1.0, "durationMs": 20_000.0},
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("lines %v, want %v", got, want)
@@ -108,4 +108,29 @@ func TestEveryCountsConcurrentBatches(t *testing.T) {
 	if len(lines) != 1 || lines[0]["succeeded"] != 50.0 {
 		t.Errorf("lines %v, want one of 50", lines)
 	}
+}
+
+// Each queue has a sum of its own.
+func TestEverySumsUpEachQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := sums(written(t, slog.LevelInfo, log.Options{Every: time.Minute}, func(h *log.Hook) {
+			tell := func(queue string) {
+				info := batch.BatchInfo{QueueARN: "arn:aws:sqs:eu-west-1:123456789012:" + queue}
+				h.BatchSettled(context.Background(), info, []batch.Result{result("m", batch.Succeeded, nil)})
+			}
+			tell("b")
+			time.Sleep(30 * time.Second)
+			tell("a")
+			time.Sleep(30 * time.Second)
+			tell("b")
+			h.Flush(context.Background())
+		}))
+		want := []map[string]any{
+			{"msg": "batches", "queue": "b", "records": 2.0, "succeeded": 2.0, "durationMs": 60_000.0},
+			{"msg": "batches", "queue": "a", "records": 1.0, "succeeded": 1.0, "durationMs": 30_000.0},
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("lines %v, want %v", got, want)
+		}
+	})
 }
