@@ -3,7 +3,6 @@ package deploy_test
 import (
 	"encoding/json"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -74,55 +73,6 @@ func at(t *testing.T, v any, path ...string) any {
 		v = next
 	}
 	return v
-}
-
-// statements are those of a role's only policy that hold by default, by Sid.
-func statements(t *testing.T, template map[string]any, role string) map[string]map[string]any {
-	t.Helper()
-	policies := at(t, template, "Resources", role, "Properties", "Policies").([]any)
-	if len(policies) != 1 {
-		t.Fatalf("%s has %d policies", role, len(policies))
-	}
-	bySid := map[string]map[string]any{}
-	for _, s := range at(t, policies[0], "PolicyDocument", "Statement").([]any) {
-		statement := s.(map[string]any)
-		if condition, ok := statement["If"]; ok {
-			statement = at(t, condition, "1").(map[string]any)
-		}
-		bySid[statement["Sid"].(string)] = statement
-	}
-	return bySid
-}
-
-// Both roles may do what longpoll and partialfailure call, and nothing else.
-func TestRolesAllowWhatIsCalled(t *testing.T) {
-	// Asked only when a queue is given by its name; both deployments give its URL.
-	elsewhere := []string{"sqs:GetQueueUrl"}
-	for _, c := range []struct{ path, role string }{{"ecs/service.yaml", "TaskRole"}, {"kubernetes/role.yaml", "Role"}} {
-		allowed := statements(t, load(t, c.path), c.role)
-		if len(allowed) != 3 {
-			t.Errorf("%s: statements %v, want Poll, DeadLetter and Encrypted", c.path, allowed)
-		}
-		var got []string
-		for _, a := range at(t, allowed["Poll"], "Action").([]any) {
-			got = append(got, a.(string))
-		}
-		if ref := at(t, allowed["Poll"], "Resource", "Ref"); ref != "QueueArn" {
-			t.Errorf("%s: Poll is allowed on %v", c.path, ref)
-		}
-		if slices.Contains(got, "sqs:SendMessage") {
-			t.Errorf("%s: a consumer may send to its own queue", c.path)
-		}
-		got = append(got, at(t, allowed["DeadLetter"], "Action").(string))
-		if ref := at(t, allowed["DeadLetter"], "Resource", "Ref"); ref != "DeadLetterQueueArn" {
-			t.Errorf("%s: DeadLetter is allowed on %v", c.path, ref)
-		}
-		slices.Sort(got)
-		want := slices.DeleteFunc(actions(t), func(a string) bool { return slices.Contains(elsewhere, a) })
-		if !slices.Equal(got, want) {
-			t.Errorf("%s allows %v, called are %v", c.path, got, want)
-		}
-	}
 }
 
 // The trust policy is text in which CloudFormation puts parameters.
