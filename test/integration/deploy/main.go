@@ -1,7 +1,7 @@
 // Command deploy checks what is in deploy and the Dockerfile, as those read it
-// who will use it: CloudFormation's linter, Kubernetes' schemas, the rules of
-// BuildKit, Pod Security and KEDA (upstream), and a Docker engine, which builds
-// the image and runs it against an SQS. It ends with 1 when anything is wrong.
+// who will use it: Kubernetes' schemas, the rules of BuildKit, Pod Security and
+// KEDA (upstream), and a Docker engine, which builds the image and runs it
+// against an SQS. It ends with 1 when anything is wrong.
 //
 //	go run ./test/integration/deploy
 //
@@ -11,7 +11,8 @@
 // docker.io, busybox-static). Where it cannot be had, the exit code is 1, too,
 // and the file that -reason names says why, if nothing else was wrong.
 //
-// What deploy says against the code is tested by the tests in deploy.
+// What deploy says against the code is tested by the tests in deploy, its
+// CloudFormation templates are linted with all others by test/integration/sam.
 package main
 
 import (
@@ -27,7 +28,6 @@ func main() {
 	stage.Main("deploy", func(ctx context.Context, s *stage.Stage) []stage.Step {
 		rendered := filepath.Join(s.Tmp, "rendered.yaml")
 		return []stage.Step{
-			{Name: "templates", Run: func() error { return checkTemplates(ctx, s.Root) }},
 			{Name: "upstream", Run: func() error { return runUpstream(ctx, s.Root, rendered) }},
 			{Name: "manifests", Run: func() error { return checkManifests(ctx, rendered) }},
 			{Name: "image", Run: func() error { return checkImage(ctx, s.Root, s.Tmp) }},

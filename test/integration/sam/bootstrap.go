@@ -11,19 +11,19 @@ import (
 )
 
 // checkBootstrap looks for what would keep a binary from starting on Lambda, or
-// make it larger than it need be. It returns the size in bytes.
-func checkBootstrap(path, arch string) (int64, error) {
+// make it larger than it need be.
+func checkBootstrap(path, arch string) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if info.Mode()&0o111 == 0 {
-		return 0, errors.New("is not executable")
+		return errors.New("is not executable")
 	}
 	if err := checkELF(path, arch); err != nil {
-		return 0, err
+		return err
 	}
-	return info.Size(), checkSettings(path)
+	return checkSettings(path)
 }
 
 func checkELF(path, arch string) error {

@@ -1,10 +1,9 @@
-"""Prints what SAM's own translator makes of a template: plain CloudFormation, in JSON.
+"""Prints a SAM template, and what SAM's own translator makes of it, in JSON.
 
     python translate.py TEMPLATE
-
-The parameters have their defaults.
 """
 
+import copy
 import json
 import sys
 
@@ -12,10 +11,11 @@ from samcli.yamlhelper import parse_yaml_file
 from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 
-template = parse_yaml_file(sys.argv[1])
+source = parse_yaml_file(sys.argv[1])
+template = copy.deepcopy(source)
 values = {k: str(v["Default"]) for k, v in template.get("Parameters", {}).items() if "Default" in v}
 for resource in template["Resources"].values():
-    # The artifact, which "sam build" and "sam deploy" put into a bucket.
+    # The artifact, which "sam build" makes and "sam deploy" puts into a bucket.
     if resource["Type"] == "AWS::Serverless::Function":
         resource["Properties"]["CodeUri"] = "s3://bucket/key"
-print(json.dumps(Translator({}, Parser()).translate(template, values), indent=2))
+print(json.dumps({"Source": source, "Plain": Translator({}, Parser()).translate(template, values)}))

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+)
+
+// checkBuilds builds for both architectures, as who changes that line of
+// template.yaml, in environments that must not matter: the bootstrap is the same
+// byte for byte.
+func checkBuilds(ctx context.Context, s *stage.Stage, sam *samcli.CLI) error {
+	for _, arch := range []string{"arm64", "x86_64"} {
+		source := filepath.Join(s.Tmp, arch)
+		if err := samcli.Copy(ctx, s.Root, source, arch); err != nil {
+			return err
+		}
+		var first []byte
+		for _, environment := range [][]string{nil, {"CGO_ENABLED=0"}, {"CGO_ENABLED=1", "GOFLAGS=-tags=other"}} {
+			content, err := build(ctx, s, sam, source, arch, environment)
+			if err != nil {
+				return fmt.Errorf("sam build for %s with %v: %w", arch, environment, err)
+			}
+			if first == nil {
+				first = content
+			}
+			if !bytes.Equal(content, first) {
+				return fmt.Errorf("sam build for %s with %v makes another bootstrap than without", arch, environment)
+			}
+		}
+		fmt.Printf("sam build makes a static, stripped %s bootstrap of %.1f MB, the same with cgo on, off and by default\n", arch, float64(len(first))/1e6)
+	}
+	return nil
+}
+
+// build returns the bootstrap.
+func build(ctx context.Context, s *stage.Stage, sam *samcli.CLI, source, arch string, environment []string) ([]byte, error) {
+	cmd := sam.Command(ctx, "build")
+	cmd.Dir = source
+	cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "CGO_ENABLED=") || strings.HasPrefix(v, "GOFLAGS=") })
+	cmd.Env = append(cmd.Env, environment...)
+	if _, err := s.Log.Run(cmd); err != nil {
+		return nil, err
+	}
+	built := filepath.Join(source, ".aws-sam", "build")
+	dir := filepath.Join(built, "OrdersFunction")
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("left no function: %w", err)
+	}
+	if len(files) != 1 || files[0].Name() != "bootstrap" {
+		return nil, fmt.Errorf("packs %v, want the bootstrap alone", files)
+	}
+	asked, err := builtArchitecture(filepath.Join(built, "template.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if asked != arch {
+		return nil, fmt.Errorf("deploys it for %s", asked)
+	}
+	path := filepath.Join(dir, "bootstrap")
+	if err := checkBootstrap(path, arch); err != nil {
+		return nil, fmt.Errorf("the bootstrap %w", err)
+	}
+	return os.ReadFile(path)
+}

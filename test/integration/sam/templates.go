@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+)
+
+// checkTemplates lints every template that a user may deploy, and what SAM makes
+// of those that are SAM's.
+func checkTemplates(ctx context.Context, s *stage.Stage, sam *samcli.CLI) error {
+	all, err := templates(ctx, s.Root)
+	if err != nil {
+		return err
+	}
+	var wrong []error
+	for _, t := range all {
+		err := t.check(ctx, s, sam)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", t.name, err)
+		}
+		wrong = append(wrong, err)
+	}
+	return errors.Join(wrong...)
+}
+
+// A template is a file of the repository.
+type template struct {
+	name, text string
+}
+
+func (t template) sam() bool { return strings.Contains(t.text, "AWS::Serverless-2016-10-31") }
+
+// templates are all but those that tests read, which are wrong on purpose.
+func templates(ctx context.Context, root string) ([]template, error) {
+	cmd := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.yaml", "*.yml", "*.json")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list the files of the repository: %w", err)
+	}
+	var found []template
+	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		if strings.Contains("/"+name, "/testdata/") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if errors.Is(err, os.ErrNotExist) {
+			continue // only listed
+		}
+		if err != nil {
+			return nil, err
+		}
+		if t := (template{name: name, text: string(text)}); t.sam() || strings.Contains(t.text, "AWSTemplateFormatVersion") {
+			found = append(found, t)
+		}
+	}
+	if len(found) < 4 {
+		return nil, fmt.Errorf("found only %d templates", len(found))
+	}
+	return found, nil
+}
+
+func (t template) check(ctx context.Context, s *stage.Stage, sam *samcli.CLI) error {
+	if strings.Contains(t.text, "ignore_checks") {
+		return errors.New("has cfn-lint ignore something")
+	}
+	path := filepath.Join(s.Root, t.name)
+	if !t.sam() {
+		if err := lint(ctx, s, sam, path); err != nil {
+			return err
+		}
+		fmt.Printf("%s: cfn-lint finds nothing\n", t.name)
+		return nil
+	}
+	environments := []string{""}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(path), "samconfig.toml")); err == nil {
+		environments = []string{"default", "dev", "prod"}
+	}
+	for _, env := range environments {
+		args := []string{"validate", "--lint", "--template-file", path}
+		if env != "" {
+			args = append(args, "--config-env", env)
+		}
+		cmd := sam.Command(ctx, args...)
+		cmd.Dir = filepath.Dir(path)
+		if _, err := s.Log.Run(cmd); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("%s: valid in %d environments, sam validate --lint finds nothing\n", t.name, len(environments))
+	return t.checkTranslation(ctx, s, sam, path)
+}
+
+// checkTranslation lints what SAM makes of a template, and compares its roles:
+// SAM makes one of its own for a function that names none, and adds to it what
+// its events need, for all queues.
+func (t template) checkTranslation(ctx context.Context, s *stage.Stage, sam *samcli.CLI, path string) error {
+	source, plain, err := sam.Translate(ctx, path)
+	if err != nil {
+		return err
+	}
+	translated := filepath.Join(s.Tmp, strings.NewReplacer("/", "-", "{", "", "}", "").Replace(t.name)+".json")
+	if err := os.WriteFile(translated, plain.Text, 0o600); err != nil {
+		return err
+	}
+	if err := lint(ctx, s, sam, translated); err != nil {
+		return fmt.Errorf("what SAM makes of it: %w", err)
+	}
+	if before, after := source.Of("AWS::IAM::"), plain.Of("AWS::IAM::"); len(before) == 0 || !reflect.DeepEqual(before, after) {
+		return fmt.Errorf("SAM changes what is allowed: from %v to %v", before, after)
+	}
+	fmt.Printf("%s: cfn-lint finds nothing in SAM's translation, and SAM allows nothing more\n", t.name)
+	return nil
+}
+
+// lint runs cfn-lint, which fails on warnings, too.
+func lint(ctx context.Context, s *stage.Stage, sam *samcli.CLI, path string) error {
+	cmd := sam.Python(ctx, "-c", "import sys, cfnlint.runner; sys.exit(cfnlint.runner.main())", "--", path) // what its command does
+	_, err := s.Log.Run(cmd)
+	return err
+}
