@@ -15,8 +15,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/sqsbatch/sqsbatch/events"
 )
 
 // emulator is a running Runtime Interface Emulator with a function in it.
@@ -28,7 +26,7 @@ type emulator struct {
 }
 
 // start starts the emulator on free ports and waits until it listens.
-func start(ctx context.Context, rie, bootstrap string) (*emulator, error) {
+func start(ctx context.Context, rie, bootstrap string, timeout time.Duration) (*emulator, error) {
 	front, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -79,16 +77,12 @@ func start(ctx context.Context, rie, bootstrap string) (*emulator, error) {
 	return nil, fmt.Errorf("the Runtime Interface Emulator does not listen on %s after 10 s:\n%s", front, e.log)
 }
 
-// invoke sends the sample event to the function and returns what it answers,
-// be it an error of the function's.
-func (e *emulator) invoke(ctx context.Context, event string) (answer []byte, took time.Duration, err error) {
-	payload, err := events.FS.ReadFile(event)
-	if err != nil {
-		return nil, 0, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, 10*timeout)
+// invoke sends the event to the function and returns what it answers, be it an
+// error of the function's.
+func (e *emulator) invoke(ctx context.Context, event []byte) (answer []byte, took time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(payload))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(event))
 	if err != nil {
 		return nil, 0, err
 	}

@@ -1,11 +1,14 @@
 //go:build linux
 
 // Command rie runs examples/orders, built as template.yaml has it built, under
-// AWS's own Runtime Interface Emulator, and compares what it answers to each
-// sample event with what is documented (events/answers). It ends with 1 when an
-// answer differs, comes too late, or is given where the event must be refused.
+// AWS's own Runtime Interface Emulator: with each sample event, whose answer
+// must be the one that is documented (events/answers), and 200 times with
+// records of which some hang. It ends with 1 when an answer differs, comes too
+// late, or is given where the event must be refused.
 //
 //	go run ./test/integration/rie
+//
+// It needs Linux, Python 3 with its venv module, PyPI on the first use, and make.
 package main
 
 import (
@@ -13,16 +16,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"os/signal"
-	"path"
+	"path/filepath"
 	"runtime"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/events"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/sample"
-	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
 // timeout is the function's: short, so that hang.json is over soon, and within
@@ -30,59 +32,45 @@ import (
 const timeout = 3 * time.Second
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := check(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "rie:", err)
-		os.Exit(1)
-	}
+	stage.Main("rie", func(ctx context.Context, s *stage.Stage) []stage.Step {
+		rie, bootstrap, err := prepare(ctx, s)
+		if err != nil {
+			return []stage.Step{{Name: "build", Run: func() error { return err }}}
+		}
+		return []stage.Step{
+			{Name: "sample events", Run: func() error { return samples(ctx, s, rie, bootstrap) }},
+			{Name: "hanging records", Run: func() error { return hangs(ctx, s, rie, bootstrap) }},
+		}
+	})
 }
 
-func check(ctx context.Context) error {
+// prepare finds the emulator and makes the bootstrap for this machine with the
+// Makefile's target that "sam build" uses.
+func prepare(ctx context.Context, s *stage.Stage) (rie, bootstrap string, err error) {
 	sam, err := samcli.Install(ctx)
 	if err != nil {
-		return err
+		return "", "", err
 	}
-	rie, err := sam.RIE(ctx)
-	if err != nil {
-		return err
+	if rie, err = sam.RIE(ctx); err != nil {
+		return "", "", err
 	}
-	tmp, err := os.MkdirTemp("", "sqsbatch-rie-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp)
-	if err := build(ctx, tmp); err != nil {
-		return err
-	}
+	cmd := exec.CommandContext(ctx, "make", "build-OrdersFunction", "ARCH="+runtime.GOARCH, "ARTIFACTS_DIR="+s.Tmp)
+	cmd.Dir = s.Root
+	_, err = s.Log.Run(cmd)
+	return rie, filepath.Join(s.Tmp, "bootstrap"), err
+}
 
-	e, err := start(ctx, rie, path.Join(tmp, "bootstrap"))
+// samples invokes the function with every sample event.
+func samples(ctx context.Context, s *stage.Stage, rie, bootstrap string) error {
+	e, err := start(ctx, rie, bootstrap, timeout)
 	if err != nil {
 		return err
 	}
 	failed := errors.Join(answers(ctx, e), refusals(ctx, e))
 	e.stop()
 	log := e.log.String()
-	failed = errors.Join(failed, sample.CheckSilence(log))
-	if failed != nil {
-		return fmt.Errorf("%w\n\nthe function's log:\n%s", failed, log)
-	}
-	return nil
-}
-
-// build makes the bootstrap for this machine with the Makefile's target that
-// "sam build" uses.
-func build(ctx context.Context, dir string) error {
-	root, err := module.Root(ctx)
-	if err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(ctx, "make", "build-OrdersFunction", "ARCH="+runtime.GOARCH, "ARTIFACTS_DIR="+dir)
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("make build-OrdersFunction: %w\n%s", err, out)
-	}
-	return nil
+	fmt.Fprintf(s.Log, "\nsample events:\n%s", log)
+	return errors.Join(failed, sample.CheckSilence(log))
 }
 
 // answers invokes the function with each event and returns what was wrong.
@@ -93,20 +81,18 @@ func answers(ctx context.Context, e *emulator) error {
 	}
 	var wrong []error
 	for _, name := range names {
-		got, took, err := e.invoke(ctx, name)
+		got, took, err := e.sample(ctx, name)
+		if err == nil {
+			err = sample.Check(name, got)
+		}
+		if err == nil && took >= timeout {
+			err = fmt.Errorf("%s: took %v, the timeout is %v", name, took, timeout)
+		}
 		if err != nil {
-			wrong = append(wrong, fmt.Errorf("%s: %w", name, err))
+			wrong = append(wrong, err)
 			continue
 		}
-		switch err := sample.Check(name, got); {
-		case err != nil:
-			wrong = append(wrong, err)
-		case took >= timeout:
-			wrong = append(wrong, fmt.Errorf("%s: took %v, the timeout is %v", name, took, timeout))
-		default:
-			listed := bytes.Count(got, []byte("itemIdentifier"))
-			fmt.Printf("%-28s %5d ms  as documented, lists %d\n", name, took.Milliseconds(), listed)
-		}
+		fmt.Printf("%-28s %5d ms  as documented, lists %d\n", name, took.Milliseconds(), bytes.Count(got, []byte("itemIdentifier")))
 	}
 	return errors.Join(wrong...)
 }
@@ -119,9 +105,9 @@ func refusals(ctx context.Context, e *emulator) error {
 	}
 	var wrong []error
 	for _, name := range names {
-		got, took, err := e.invoke(ctx, name)
+		got, took, err := e.sample(ctx, name)
 		if err != nil {
-			wrong = append(wrong, fmt.Errorf("%s: %w", name, err))
+			wrong = append(wrong, err)
 			continue
 		}
 		message, err := sample.CheckRefused(name, got)
@@ -132,4 +118,16 @@ func refusals(ctx context.Context, e *emulator) error {
 		fmt.Printf("%-28s %5d ms  refused: %s\n", name, took.Milliseconds(), message)
 	}
 	return errors.Join(wrong...)
+}
+
+// sample invokes the function with a sample event.
+func (e *emulator) sample(ctx context.Context, name string) (answer []byte, took time.Duration, err error) {
+	event, err := events.FS.ReadFile(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	if answer, took, err = e.invoke(ctx, event); err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return answer, took, err
 }
