@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A hook is any value with one or more of the methods of the interfaces below.
+// A hook is any value with one or more of the methods of the interfaces below,
+// and of [CallHook], [PollHook] and [FlushHook].
 // Hooks are called on the path of the records: they must not block, and must
 // be safe for several goroutines. A hook that panics is contained; what it
 // panicked with goes to the warning hooks.
@@ -77,6 +78,9 @@ type Hooks struct {
 	warned         []WarningHook
 	batchContext   []BatchContextHook
 	recordContexts []RecordContextHook
+	called         []CallHook
+	polling        []PollHook
+	flush          []FlushHook
 }
 
 // NewHooks sorts hooks. It returns an error when one of them has none of the
@@ -86,7 +90,8 @@ func NewHooks(hooks ...any) (*Hooks, error) {
 	for i, hook := range hooks {
 		n := collect(&h.batchStarted, hook) + collect(&h.batchSettled, hook) +
 			collect(&h.recordStarted, hook) + collect(&h.recordFinished, hook) + collect(&h.warned, hook) +
-			collect(&h.batchContext, hook) + collect(&h.recordContexts, hook)
+			collect(&h.batchContext, hook) + collect(&h.recordContexts, hook) +
+			collect(&h.called, hook) + collect(&h.polling, hook) + collect(&h.flush, hook)
 		if n == 0 {
 			return nil, fmt.Errorf("batch: Hooks[%d] is a %T, which has none of the hooks' methods (see batch.BatchStartedHook)", i, hook)
 		}

@@ -18,6 +18,7 @@ type LambdaHandler struct {
 	engine  *batch.Engine
 	settler *partialfailure.Settler
 	cfg     Config
+	own     *batch.Hooks // the configured ones: the log keeps nothing back
 }
 
 // New returns a handler that passes each record to h. It returns an error that
@@ -39,7 +40,11 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &LambdaHandler{engine: engine, settler: settler, cfg: cfg}, nil
+	own, err := batch.NewHooks(cfg.Hooks...)
+	if err != nil {
+		return nil, err
+	}
+	return &LambdaHandler{engine: engine, settler: settler, cfg: cfg, own: own}, nil
 }
 
 // Invoke handles one invocation, from the event's bytes to those of the
@@ -94,7 +99,9 @@ func (l *LambdaHandler) process(ctx context.Context, records []batch.Record) ([]
 	settlement := l.settler.Begin(ctx, info.Times)
 	results := l.engine.Run(ctx, records, info.Times, settlement.Failed)
 	settlement.Finish(results)
+	settlement.AwaitHooks()
 	hooks.BatchSettled(ctx, info, results)
+	l.flush(ctx, info.Times)
 
 	failures := partialfailure.Failures(results)
 	if len(failures) > 0 && (l.cfg.DeleteSucceeded || l.cfg.ErrorIfAllFail && allFailed(results)) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -104,7 +105,11 @@ func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	defer lines.Flush(context.WithoutCancel(ctx))
+	hooks, err := batch.NewHooks(append(slices.Clone(cfg.Hooks), lines)...)
+	if err != nil {
+		return err
+	}
+	defer flushAtStop(ctx, hooks, pollers[0].StopTakes())()
 	stopHealth, err := serveHealth(cfg.Poll.HealthAddr, pollers)
 	if err != nil {
 		return err

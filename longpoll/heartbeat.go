@@ -60,7 +60,7 @@ func (p *Poller) extendDue(now time.Time) {
 		}
 		entries := p.extensions(ten, now)
 		p.counts.Extensions++
-		p.routines.Go(func() { p.extend(ten, entries, now) })
+		p.routines.Go(func() { p.called(p.extend(ten, entries, now)) })
 	}
 }
 
@@ -83,8 +83,9 @@ func entryOf(i int, m *message, d time.Duration) types.ChangeMessageVisibilityBa
 }
 
 // extend makes one call and notes its answers.
-func (p *Poller) extend(list []*message, entries []types.ChangeMessageVisibilityBatchRequestEntry, began time.Time) {
-	failures, err := p.changeVisibility(p.beat, entries)
+func (p *Poller) extend(list []*message, entries []types.ChangeMessageVisibilityBatchRequestEntry, began time.Time) batch.Call {
+	failures, call := p.changeVisibility(p.beat, entries)
+	err := call.Err
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -112,6 +113,7 @@ func (p *Poller) extend(list []*message, entries []types.ChangeMessageVisibility
 	p.extended(err)
 	p.flush(false) // what waited for the answer
 	p.signal()
+	return call
 }
 
 // extended tells when extending begins to fail, and when it works again.
@@ -149,18 +151,23 @@ func isGone(f *types.BatchResultErrorEntry) bool {
 }
 
 // changeVisibility makes one call; failures has what SQS refused, by position.
-func (p *Poller) changeVisibility(ctx context.Context, entries []types.ChangeMessageVisibilityBatchRequestEntry) (failures []*types.BatchResultErrorEntry, err error) {
+func (p *Poller) changeVisibility(ctx context.Context, entries []types.ChangeMessageVisibilityBatchRequestEntry) (failures []*types.BatchResultErrorEntry, call batch.Call) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	failures = make([]*types.BatchResultErrorEntry, len(entries))
+	call = p.call("ChangeMessageVisibilityBatch")
+	call.Entries = len(entries)
 	out, err := p.cfg.SQS.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &p.queue.url, Entries: entries}, once)
+	answered(&call, err)
 	if err != nil {
-		return failures, err
+		call.Failed = len(entries)
+		return failures, call
 	}
+	call.Failed = len(out.Failed)
 	for i := range out.Failed {
 		if k, err := strconv.Atoi(aws.ToString(out.Failed[i].Id)); err == nil && k >= 0 && k < len(failures) {
 			failures[k] = &out.Failed[i]
 		}
 	}
-	return failures, nil
+	return failures, call
 }

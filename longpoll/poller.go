@@ -83,7 +83,7 @@ func New(h batch.Handler, cfg Config) (*Poller, error) {
 		return nil, err
 	}
 	p.cfg, p.engine = cfg, engine
-	if p.hooks, err = batch.NewHooks(&quieter{to: engine.Hooks(), queue: batch.QueueName(cfg.Queue)}); err != nil {
+	if p.hooks, err = settlersHooks(engine.Hooks(), batch.QueueName(cfg.Queue)); err != nil {
 		return nil, err
 	}
 	if err := p.newSettler(""); err != nil { // so that its errors are told here
@@ -145,6 +145,7 @@ func (p *Poller) Run(ctx context.Context) error {
 		}
 		return err
 	}
+	p.announce()
 	p.mu.Lock()
 	p.phase = polling
 	p.receiveMore()

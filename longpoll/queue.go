@@ -52,7 +52,11 @@ func (p *Poller) askQueue(ctx context.Context) error {
 	defer cancel()
 	q := queue{url: p.cfg.Queue, visibility: defaultQueueVisibility, region: p.cfg.SQS.Options().Region}
 	if !strings.Contains(q.url, "://") {
+		call := p.call("GetQueueUrl")
+		call.URL = q.url
 		out, err := p.cfg.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &q.url}, once)
+		answered(&call, err)
+		p.routines.Go(func() { p.called(call) })
 		if err != nil {
 			return err
 		}
@@ -61,8 +65,12 @@ func (p *Poller) askQueue(ctx context.Context) error {
 		}
 	}
 	q.url = strings.TrimSuffix(q.url, "/")
+	call := p.call("GetQueueAttributes")
+	call.URL = q.url
 	out, err := p.cfg.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &q.url, AttributeNames: []types.QueueAttributeName{
 		types.QueueAttributeNameQueueArn, types.QueueAttributeNameVisibilityTimeout}}, once)
+	answered(&call, err)
+	p.routines.Go(func() { p.called(call) })
 	switch {
 	case err == nil:
 		q.arn = out.Attributes["QueueArn"]

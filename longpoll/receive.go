@@ -213,35 +213,38 @@ func (p *Poller) input(n int, wait time.Duration, a attempt) *sqs.ReceiveMessage
 
 // receive makes one call and takes what it returns.
 func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a attempt, wait time.Duration) {
-	n, began := int(input.MaxNumberOfMessages), time.Now()
+	n := int(input.MaxNumberOfMessages)
 	callCtx, cancel := context.WithTimeout(ctx, wait+receiveMargin)
+	call := p.call("ReceiveMessage")
 	out, err := p.cfg.SQS.ReceiveMessage(callCtx, input, once)
 	cancel()
-	now := time.Now()
+	now := answered(&call, err)
+	defer func() { p.called(call) }() // without the lock, when all that came is on its way
 
 	p.mu.Lock()
 	in := &p.intake
 	in.calls--
 	in.reserved -= n
 	if err != nil {
-		p.receiveFailed(ctx, a, err, now.Sub(began), wait)
+		p.receiveFailed(ctx, a, err, call.Duration, wait)
 		p.receiveMore()
 		p.signal()
 		p.mu.Unlock()
 		return
 	}
 	in.last = now
-	in.uncut(now, now.Sub(began) >= p.cfg.Wait)
+	in.uncut(now, call.Duration >= p.cfg.Wait)
 	p.trouble.works(p)
 	if len(out.Messages) < n { // there is no more, or SQS did not find it at once
 		in.parallel = max(1, in.parallel/2)
 	} else if in.calls+1 >= in.parallel {
 		in.parallel = min(in.parallel+1, maxParallel)
 	}
-	if len(out.Messages) == 0 && wait > 0 && now.Sub(began) < tooSoon {
+	if len(out.Messages) == 0 && wait > 0 && call.Duration < tooSoon {
 		p.intake.notBefore = now.Add(time.Second) // SQS waits; what stands in its place may not
 		p.receiveAfter(time.Second)
 	}
+	call.Entries = len(out.Messages)
 	p.counts.Received += len(out.Messages)
 	p.takeIn(p.chains(out.Messages, now))
 	p.receiveMore()

@@ -54,7 +54,9 @@ func (p *Poller) beginRelease(ten []outcome) {
 	}
 	p.settling.calls++
 	p.routines.Go(func() {
-		failures, err := p.changeVisibility(p.base, entries)
+		failures, call := p.changeVisibility(p.base, entries)
+		defer p.called(call) // without the lock
+		err := call.Err
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.settling.calls--

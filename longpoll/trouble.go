@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -127,36 +126,4 @@ func advice(err error) string {
 	default:
 		return sqserror.SaysRefused
 	}
-}
-
-// quieter passes a warning on unless it passed the same in the last minutes:
-// settling goes on all the time, and so may what is wrong with it.
-type quieter struct {
-	to    *batch.Hooks
-	queue string // its name
-	mu    sync.Mutex
-	told  map[string]time.Time
-}
-
-// Warned implements [batch.WarningHook].
-func (q *quieter) Warned(ctx context.Context, w batch.Warning) {
-	if w.MessageID == "" && q.toldOf(w.Message) {
-		return
-	}
-	w.Queue = q.queue
-	q.to.Warn(ctx, w)
-}
-
-func (q *quieter) toldOf(text string) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	now := time.Now()
-	if at, ok := q.told[text]; ok && now.Sub(at) < remindEvery {
-		return true
-	}
-	if q.told == nil || len(q.told) > 100 {
-		q.told = make(map[string]time.Time)
-	}
-	q.told[text] = now
-	return false
 }

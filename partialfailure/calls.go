@@ -42,17 +42,25 @@ const (
 	opAttributes = "sqs:GetQueueAttributes"
 )
 
+// actions are the operations as calls.
+var actions = map[string]string{
+	opVisibility: "ChangeMessageVisibilityBatch",
+	opSend:       "SendMessageBatch",
+	opDelete:     "DeleteMessageBatch",
+	opAttributes: "GetQueueAttributes",
+}
+
 // answer is what one batch call said of its entries.
 type answer struct {
 	ok     []string
 	failed []types.BatchResultErrorEntry
 }
 
-// call makes a batch call of n entries to a queue, and again for those that
-// failed for a passing reason. make is given the positions of the entries to
-// send, which are also their ids: message ids repeat, positions do not. It
-// returns each entry's error, nil where SQS confirmed it.
-func (st *Settlement) call(op, arnOrURL string, n int, send func(ctx context.Context, q queue, left []int) (answer, error)) []error {
+// call makes a batch call of n entries of the queue arn to the queue arnOrURL, and
+// again for those that failed for a passing reason. send is given the positions
+// of the entries to send, which are also their ids: message ids repeat,
+// positions do not. It returns each entry's error, nil where SQS confirmed it.
+func (st *Settlement) call(op, arn, arnOrURL string, n int, send func(ctx context.Context, q queue, left []int) (answer, error)) []error {
 	errs := make([]error, n)
 	left := make([]int, n)
 	for k := range n {
@@ -85,7 +93,9 @@ func (st *Settlement) call(op, arnOrURL string, n int, send func(ctx context.Con
 		return fail(err)
 	}
 	for try := 1; ; try++ {
+		began := time.Now()
 		a, err := send(ctx, q, left)
+		st.made(op, arn, q.url, began, len(left), a, err)
 		if err != nil {
 			return fail(err)
 		}

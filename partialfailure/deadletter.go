@@ -56,7 +56,7 @@ func (st *Settlement) deadLetter(arn string, units []*unit) {
 	errs := make([]error, len(units))
 	url := ""
 	if target != "" {
-		errs = st.call(opSend, target, len(units), func(ctx context.Context, q queue, left []int) (answer, error) {
+		errs = st.call(opSend, arn, target, len(units), func(ctx context.Context, q queue, left []int) (answer, error) {
 			url = q.url
 			in := &sqs.SendMessageBatchInput{QueueUrl: &q.url}
 			for _, k := range left {

@@ -49,7 +49,7 @@ func (st *Settlement) delete(arn string, done []*batch.Result) {
 	for k, r := range done {
 		handles[k] = &r.Record.ReceiptHandle
 	}
-	errs := st.call(opDelete, st.source(arn), len(done), func(ctx context.Context, q queue, left []int) (answer, error) {
+	errs := st.call(opDelete, arn, st.source(arn), len(done), func(ctx context.Context, q queue, left []int) (answer, error) {
 		in := &sqs.DeleteMessageBatchInput{QueueUrl: &q.url}
 		for _, k := range left {
 			in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{

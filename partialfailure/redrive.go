@@ -114,7 +114,7 @@ func (st *Settlement) redriveOf(arn string) (redrive, error) {
 }
 
 func (st *Settlement) askRedrive(arn string) (r redrive, _ error) {
-	errs := st.call(opAttributes, st.source(arn), 1, func(ctx context.Context, q queue, _ []int) (answer, error) {
+	errs := st.call(opAttributes, arn, st.source(arn), 1, func(ctx context.Context, q queue, _ []int) (answer, error) {
 		out, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 			QueueUrl:       &q.url,
 			AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameRedrivePolicy},

@@ -35,6 +35,9 @@ type Settlement struct {
 	cutShort bool                // the time was over before a call was answered
 	closed   bool                // the outcomes stand
 	over     bool                // the results are the caller's again
+	told     []batch.Call        // that the hooks are still to be told of
+	telling  int                 // goroutines that tell them
+	quiet    chan struct{}       // closed when telling falls to 0, if someone waits
 }
 
 // Begin starts the settlement of a batch. Calls end with times.SettleBy; the
@@ -71,7 +74,8 @@ func (st *Settlement) Failed(results []*batch.Result) {
 	st.lingerOn()
 }
 
-// background runs f beside the batch; Finish waits for it.
+// background runs f beside the batch; Finish waits for it, but not for the hooks
+// that are told of its calls.
 func (st *Settlement) background(f func()) {
 	st.busy++
 	go func() {
@@ -83,6 +87,7 @@ func (st *Settlement) background(f func()) {
 				close(st.idle)
 				st.idle = nil
 			}
+			st.tellCalls()
 		}()
 		f()
 	}()

@@ -49,7 +49,7 @@ func (st *Settlement) flushVisible(p *pending) {
 
 func (st *Settlement) changeVisibility(arn string, entries []visibility) {
 	visible := make([]time.Duration, len(entries))
-	errs := st.call(opVisibility, st.source(arn), len(entries), func(ctx context.Context, q queue, left []int) (answer, error) {
+	errs := st.call(opVisibility, arn, st.source(arn), len(entries), func(ctx context.Context, q queue, left []int) (answer, error) {
 		in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url}
 		now := time.Now()
 		for _, k := range left {

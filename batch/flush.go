@@ -1,0 +1,44 @@
+package batch
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// FlushHook keeps something back, to write or send it later. Flush is called
+// when there may be no later: package handler calls it at the end of each
+// invocation on Lambda, which freezes the process then, after BatchSettled and
+// for 2 s at most; and in a container at the end of Poll, for up to 5 s. It
+// should return when ctx ends, and is not waited for any longer.
+//
+// Whoever uses a [Engine] or a longpoll.Poller without package handler calls
+// it by [Hooks.Flush], or by itself.
+type FlushHook interface {
+	Flush(ctx context.Context)
+}
+
+// Flushes reports whether a hook keeps something back.
+func (h *Hooks) Flushes() bool { return h != nil && len(h.flush) > 0 }
+
+// Flush has the hooks write what they keep back, side by side, and returns when
+// they have, or when ctx ends.
+func (h *Hooks) Flush(ctx context.Context) {
+	if !h.Flushes() {
+		return
+	}
+	var all sync.WaitGroup
+	for i := range h.flush {
+		all.Go(func() { each(ctx, h, "", h.flush[i:i+1], func(hook FlushHook) { hook.Flush(ctx) }) })
+	}
+	done := make(chan struct{})
+	go func() {
+		all.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		h.Warn(ctx, Warning{Message: fmt.Sprintf("a Flush hook is not waited for any longer: %v", context.Cause(ctx))})
+	}
+}

@@ -1,0 +1,136 @@
+package handler_test
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/events"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+)
+
+// keeper is a hook that keeps something back until it is flushed.
+type keeper struct {
+	takes time.Duration
+	mu    sync.Mutex
+	told  []string
+	left  []time.Duration // that a flush had
+}
+
+func (k *keeper) note(what string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.told = append(k.told, what)
+}
+
+func (k *keeper) BatchSettled(context.Context, batch.BatchInfo, []batch.Result) { k.note("settled") }
+
+func (k *keeper) Flush(ctx context.Context) {
+	k.note("flush")
+	by, _ := ctx.Deadline()
+	k.mu.Lock()
+	k.left = append(k.left, time.Until(by))
+	k.mu.Unlock()
+	time.Sleep(k.takes)
+}
+
+func TestHooksAreFlushedAtTheEndOfEachInvocation(t *testing.T) {
+	for _, c := range []struct {
+		name                   string
+		timeout, takes, within time.Duration
+	}{
+		{name: "with time left", timeout: time.Minute},
+		{name: "without a deadline"},
+		{name: "a hook that blocks", timeout: time.Minute, takes: time.Hour, within: 2 * time.Second},
+		{name: "a hook that blocks at the end", timeout: time.Second, takes: time.Hour, within: 975 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				defer time.Sleep(3 * time.Hour) // for what was given up
+				k := &keeper{takes: c.takes}
+				h, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), handler.Config{Hooks: []any{k}, Logger: slog.New(slog.DiscardHandler)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx := t.Context()
+				if c.timeout > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, c.timeout)
+					defer cancel()
+				}
+				payload, err := events.FS.ReadFile("one.json")
+				if err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				for range 2 {
+					if _, err := h.Invoke(ctx, payload); err != nil {
+						t.Fatal(err)
+					}
+					if took := time.Since(began); took > c.within {
+						t.Errorf("the response came after %v, want %v", took, c.within)
+					}
+					if c.takes > 0 {
+						break
+					}
+				}
+				k.mu.Lock()
+				defer k.mu.Unlock()
+				if want := []string{"settled", "flush", "settled", "flush"}; c.takes == 0 && !slices.Equal(k.told, want) {
+					t.Errorf("told %q, want %q", k.told, want)
+				}
+			})
+		})
+	}
+}
+
+// At a stop the hooks are flushed once, after all else, within what the stop may take.
+func TestHooksAreFlushedAtTheEndOfPoll(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		handles      time.Duration
+		takes        time.Duration
+		least, limit time.Duration
+	}{
+		{name: "idle", least: 5 * time.Second, limit: 250 * time.Millisecond},
+		{name: "a hook that blocks", takes: time.Hour, least: 5 * time.Second, limit: 5250 * time.Millisecond},
+		{name: "a stop that takes long", handles: time.Hour, takes: time.Hour, least: 3 * time.Second, limit: 30 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				defer time.Sleep(3 * time.Hour) // for what was given up
+				q := testqueue.New(t, false)
+				k := &keeper{takes: c.takes}
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() {
+					ended <- handler.Poll(ctx, batch.HandlerFunc(func(context.Context, batch.Record) error {
+						time.Sleep(c.handles)
+						return nil
+					}), handler.Config{SQS: q.Client, Hooks: []any{k}, Logger: slog.New(slog.DiscardHandler), Poll: handler.PollConfig{Queues: []string{q.URL}}})
+				}()
+				q.Send("a")
+				time.Sleep(10 * time.Second)
+				began := time.Now()
+				stop()
+				if err := <-ended; err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); took > c.limit {
+					t.Errorf("the stop took %v, want at most %v", took, c.limit)
+				}
+				k.mu.Lock()
+				defer k.mu.Unlock()
+				if n := len(k.left); n != 1 || k.told[len(k.told)-1] != "flush" || k.left[0] < c.least {
+					t.Errorf("told %q, with %v left", k.told, k.left)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,201 @@
+package metric
+
+import (
+	"math"
+	"slices"
+)
+
+// MaxExact is how many different values a [Values] keeps as they are.
+const MaxExact = 64
+
+// Error is by how much a value may be off, relative to itself, once there were
+// more than MaxExact different ones.
+const Error = 0.02
+
+// Value is a value and how often it was observed.
+type Value struct {
+	Value float64
+	Count int
+}
+
+// Values is a distribution in little memory, from which percentiles can be
+// told: exact up to [MaxExact] different values, beyond that rounded by at most
+// [Error]. Count, Sum, Min and Max are exact in any case. The zero value is
+// empty and ready. It is not safe for concurrent use.
+//
+// Cost: 1 KiB while it is exact, then 8 bytes for each of the buckets between
+// the least and the greatest value, 59 for each power of ten.
+type Values struct {
+	Count         int
+	Sum, Min, Max float64
+
+	exact []Value
+	// buckets[i] counts the values that round to representative(first+i);
+	// nil while the distribution is exact. zeros are in no bucket.
+	buckets []int
+	first   int
+	zeros   int
+}
+
+// Observe adds a value. One below 0 counts as 0 (clocks differ); NaN and
+// infinities are left out.
+func (v *Values) Observe(x float64) {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return
+	}
+	x = max(x, 0)
+	if v.Count == 0 {
+		v.Min, v.Max = x, x
+	}
+	v.Min, v.Max = min(v.Min, x), max(v.Max, x)
+	v.Count++
+	v.Sum += x
+	if v.buckets != nil {
+		v.round(x, 1)
+		return
+	}
+	for i := range v.exact {
+		if v.exact[i].Value == x {
+			v.exact[i].Count++
+			return
+		}
+	}
+	if len(v.exact) < MaxExact {
+		v.exact = append(v.exact, Value{x, 1})
+		return
+	}
+	for _, e := range v.exact {
+		v.round(e.Value, e.Count)
+	}
+	v.exact = v.exact[:0]
+	v.round(x, 1)
+}
+
+// gamma is the ratio of neighbouring buckets: (gamma-1)/(gamma+1) is 1.91 %, so
+// that there is room in [Error] for four digits.
+const gamma = 1.039
+
+var perLog = 1 / math.Log(gamma)
+
+// least is what smaller values than it count as: a nanosecond, in seconds.
+const least = 1e-9
+
+// round puts a value into its bucket.
+func (v *Values) round(x float64, n int) {
+	if x == 0 {
+		v.zeros += n
+		v.buckets = slices.Grow(v.buckets, 1) // no longer nil
+		return
+	}
+	b := int(math.Floor(math.Log(max(x, least)) * perLog))
+	switch {
+	case len(v.buckets) == 0:
+		v.first = b
+		v.buckets = append(v.buckets, 0)
+	case b < v.first:
+		v.buckets = slices.Insert(v.buckets, 0, make([]int, v.first-b)...)
+		v.first = b
+	}
+	for b >= v.first+len(v.buckets) {
+		v.buckets = append(v.buckets, 0)
+	}
+	v.buckets[b-v.first] += n
+}
+
+// representative stands for bucket b's values: between gamma^b and gamma^(b+1),
+// equally far off from both in proportion, in four digits.
+func representative(b int) float64 {
+	return digits(2 * math.Pow(gamma, float64(b+1)) / (1 + gamma))
+}
+
+// digits rounds to four significant ones.
+func digits(x float64) float64 {
+	if x == 0 {
+		return 0
+	}
+	scale := 3 - int(math.Floor(math.Log10(x)))
+	if scale < 0 {
+		unit := math.Pow10(-scale)
+		return math.Round(x/unit) * unit
+	}
+	unit := math.Pow10(scale)
+	return math.Round(x*unit) / unit
+}
+
+// Append appends the values, ascending, each once, with their counts. The first
+// is Min and the last Max, also where those between are rounded.
+func (v *Values) Append(to []Value) []Value {
+	if v.buckets == nil {
+		from := len(to)
+		to = append(to, v.exact...)
+		slices.SortFunc(to[from:], func(a, b Value) int {
+			switch {
+			case a.Value < b.Value:
+				return -1
+			case a.Value > b.Value:
+				return 1
+			}
+			return 0
+		})
+		return to
+	}
+	from := len(to)
+	put := func(x float64, n int) {
+		if n == 0 {
+			return
+		}
+		x = min(max(x, v.Min), v.Max)
+		if last := len(to) - 1; last >= from && to[last].Value == x {
+			to[last].Count += n
+		} else {
+			to = append(to, Value{x, n})
+		}
+	}
+	put(0, v.zeros)
+	lowest, highest := v.lowest(), v.highest()
+	for i, n := range v.buckets {
+		if n == 0 {
+			continue
+		}
+		ends := 0 // the least and the greatest are told as they were
+		if i == lowest && v.zeros == 0 {
+			put(v.Min, 1)
+			ends++
+		}
+		if i == highest && n > ends {
+			put(representative(v.first+i), n-ends-1)
+			put(v.Max, 1)
+			continue
+		}
+		put(representative(v.first+i), n-ends)
+	}
+	return to
+}
+
+func (v *Values) lowest() int {
+	return slices.IndexFunc(v.buckets, func(n int) bool { return n > 0 })
+}
+
+func (v *Values) highest() int {
+	for i := len(v.buckets) - 1; i >= 0; i-- {
+		if v.buckets[i] > 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// Quantile returns the value below which the share q of the values lies, 0 to
+// 1; 0 without any value.
+func (v *Values) Quantile(q float64) float64 {
+	rank := int(math.Ceil(q * float64(v.Count)))
+	for _, x := range v.Append(nil) {
+		if rank -= x.Count; rank <= 0 {
+			return x.Value
+		}
+	}
+	return v.Max
+}
+
+// Reset empties the distribution.
+func (v *Values) Reset() { *v = Values{exact: v.exact[:0]} }

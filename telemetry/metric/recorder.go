@@ -1,0 +1,235 @@
+package metric
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// Sink is where observations go. It must be safe for concurrent use.
+type Sink interface {
+	// Series returns where observations about a queue, by its name, go. It is
+	// called once for each queue, and with "" for what is about none.
+	Series(queue string) Series
+}
+
+// Series takes observations about one queue. It must be safe for concurrent
+// use, and must not block.
+type Series interface {
+	// Add adds n to a [Counter].
+	Add(m *Metric, n float64)
+	// Observe adds a value to a [Distribution].
+	Observe(m *Metric, value float64)
+	// Set sets a [Gauge].
+	Set(m *Metric, value float64)
+}
+
+// Recorder is a hook of package batch that passes observations to a [Sink]. It
+// allocates nothing for a record, and is safe for concurrent use.
+type Recorder struct {
+	sink   Sink
+	warm   atomic.Bool // a batch was settled
+	mu     sync.RWMutex
+	queues map[string]Series // by ARN and by name
+
+	polling sync.Mutex
+	polls   []*poll
+}
+
+// poll is a long poll with what was counted of it so far.
+type poll struct {
+	series         Series
+	load           func() batch.Load
+	lost, repeated int
+}
+
+// NewRecorder returns a Recorder for a Sink.
+func NewRecorder(s Sink) *Recorder {
+	return &Recorder{sink: s, queues: make(map[string]Series, 1)}
+}
+
+// series returns where observations about a queue go, by its ARN or name.
+func (r *Recorder) series(arn string) Series {
+	r.mu.RLock()
+	s := r.queues[arn]
+	r.mu.RUnlock()
+	if s != nil {
+		return s
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.queues[arn] == nil {
+		r.queues[arn] = r.known(batch.QueueName(arn))
+	}
+	return r.queues[arn]
+}
+
+// known returns the series of a queue's name, which the Sink is asked for once.
+func (r *Recorder) known(name string) Series {
+	if r.queues[name] == nil {
+		r.queues[name] = r.sink.Series(name)
+	}
+	return r.queues[name]
+}
+
+// BatchSettled implements [batch.BatchSettledHook].
+func (r *Recorder) BatchSettled(_ context.Context, b batch.BatchInfo, results []batch.Result) {
+	s := r.series(b.QueueARN)
+	s.Observe(BatchSize, float64(len(results)))
+	if !r.warm.Load() && r.warm.CompareAndSwap(false, true) {
+		s.Add(ColdStarts, 1)
+	}
+	var outcomes [batch.Abandoned + 1]int
+	last, panicked := 0, 0
+	for i := range results {
+		result := &results[i]
+		if int(result.Outcome) < len(outcomes) {
+			outcomes[result.Outcome]++
+		}
+		observe(s, result)
+		if result.Outcome == batch.Succeeded {
+			continue
+		}
+		if !result.Outcome.Done() && result.MaxReceiveCount > 0 && result.Record.Attempt >= result.MaxReceiveCount {
+			last++
+		}
+		if _, is := errors.AsType[*batch.PanicError](result.Err); is || errors.Is(result.Err, batch.ErrGoexit) {
+			panicked++
+		}
+	}
+	for o, n := range outcomes {
+		if m := byOutcome[o]; m != nil && n > 0 {
+			s.Add(m, float64(n))
+		}
+	}
+	if last > 0 {
+		s.Add(RecordsLastAttempt, float64(last))
+	}
+	if panicked > 0 {
+		s.Add(RecordsPanicked, float64(panicked))
+	}
+}
+
+// observe is about a record whose handler was called.
+func observe(s Series, r *batch.Result) {
+	if r.Started.IsZero() || r.Outcome == batch.Skipped || r.Outcome == batch.NotStarted {
+		return
+	}
+	s.Observe(RecordDuration, float64(r.Duration.Microseconds())/1e3)
+	if r.Allowed > 0 {
+		s.Observe(DeadlineUsed, float64(r.Duration*10_000/r.Allowed)/100)
+	}
+	if r.Record.Attempt > 0 {
+		s.Observe(Attempts, float64(r.Record.Attempt))
+	}
+	if !r.Record.SentAt.IsZero() {
+		s.Observe(MessageAge, float64(r.Started.Add(r.Duration).Sub(r.Record.SentAt).Milliseconds())/1e3)
+	}
+}
+
+// Called implements [batch.CallHook].
+func (r *Recorder) Called(_ context.Context, c batch.Call) {
+	s := r.series(c.QueueARN)
+	o := operations[c.Operation]
+	if o == nil {
+		o = operations[""]
+	}
+	s.Add(o.calls, 1)
+	if o.entries != nil && c.Entries > 0 {
+		s.Add(o.entries, float64(c.Entries))
+	}
+	failed := c.Failed
+	if c.Err != nil && failed == 0 {
+		failed = 1
+	}
+	if failed > 0 && !errors.Is(c.Err, context.Canceled) { // given up at a stop
+		s.Add(o.failures, float64(failed))
+	}
+	if throttled(c.Err) {
+		s.Add(Throttles, 1)
+	}
+}
+
+// throttled reports whether SQS answered that there are too many calls.
+func throttled(err error) bool {
+	coded, ok := errors.AsType[interface {
+		error
+		ErrorCode() string
+	}](err)
+	if !ok {
+		return false
+	}
+	code := coded.ErrorCode()
+	return strings.Contains(code, "Throttl") || strings.Contains(code, "TooManyRequests") || strings.Contains(code, "RequestLimit")
+}
+
+// Warned implements [batch.WarningHook].
+func (r *Recorder) Warned(_ context.Context, w batch.Warning) {
+	s := r.series(w.Queue)
+	s.Add(Warnings, 1)
+	if w.Serious {
+		s.Add(SeriousWarnings, 1)
+	}
+}
+
+// Polling implements [batch.PollHook].
+func (r *Recorder) Polling(_ context.Context, queueARN string, load func() batch.Load) {
+	r.polling.Lock()
+	defer r.polling.Unlock()
+	r.polls = append(r.polls, &poll{series: r.series(queueARN), load: load})
+}
+
+// Collect passes the gauges of the long polls to the Sink, as they are now, and
+// reports whether one still goes on. Whoever reads the Sink calls it before.
+func (r *Recorder) Collect() (polling bool) {
+	r.polling.Lock()
+	defer r.polling.Unlock()
+	if len(r.polls) == 0 {
+		return false
+	}
+	sums := make(map[Series]batch.Load, len(r.polls)) // several may poll one queue
+	left := r.polls[:0]
+	for _, p := range r.polls {
+		l := p.load()
+		sum := sums[p.series]
+		sum.Slots += l.Slots
+		sum.Running += l.Running
+		sum.Waiting += l.Waiting
+		sum.Undeleted += l.Undeleted
+		sum.AbandonedRunning += l.AbandonedRunning
+		sum.OldestSeconds = max(sum.OldestSeconds, l.OldestSeconds)
+		sum.Lost += l.Lost - p.lost
+		sum.Repeated += l.Repeated - p.repeated
+		sums[p.series] = sum
+		p.lost, p.repeated = l.Lost, l.Repeated
+		if !l.Ended {
+			left = append(left, p)
+		}
+	}
+	clear(r.polls[len(left):])
+	r.polls = left
+	for s, l := range sums {
+		set(s, l)
+	}
+	return len(left) > 0
+}
+
+func set(s Series, l batch.Load) {
+	s.Set(Slots, float64(l.Slots))
+	s.Set(Running, float64(l.Running))
+	s.Set(Waiting, float64(l.Waiting))
+	s.Set(Undeleted, float64(l.Undeleted))
+	s.Set(AbandonedRunning, float64(l.AbandonedRunning))
+	s.Set(OldestRunning, float64(time.Duration(l.OldestSeconds*1e3))/1e3)
+	if l.Lost > 0 {
+		s.Add(RecordsLost, float64(l.Lost))
+	}
+	if l.Repeated > 0 {
+		s.Add(RecordsRepeated, float64(l.Repeated))
+	}
+}

@@ -1,0 +1,209 @@
+package metric_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/telemetry/metric"
+)
+
+var (
+	_ batch.BatchSettledHook = (*metric.Recorder)(nil)
+	_ batch.CallHook         = (*metric.Recorder)(nil)
+	_ batch.WarningHook      = (*metric.Recorder)(nil)
+	_ batch.PollHook         = (*metric.Recorder)(nil)
+)
+
+const orders = "arn:aws:sqs:eu-west-1:123456789012:orders"
+
+// taken is what an aggregate has: "queue Metric" with a sum, a gauge or values.
+func taken(a *metric.Aggregate) map[string]string {
+	got := map[string]string{}
+	a.Take(func(queue string, s *metric.Summary) {
+		s.Counts(func(m *metric.Metric, value float64) { got[queue+" "+m.Name] = fmt.Sprint(value) })
+		s.Distributions(func(m *metric.Metric, v *metric.Values) { got[queue+" "+m.Name] = fmt.Sprint(v.Append(nil)) })
+	})
+	return got
+}
+
+func want(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if got[name] != want[name] {
+			t.Errorf("%s is %q, want %q", name, got[name], want[name])
+		}
+	}
+	for name, value := range got {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s is %s, want none", name, value)
+		}
+	}
+}
+
+func TestWhatABatchIsObservedAs(t *testing.T) {
+	var a metric.Aggregate
+	r := metric.NewRecorder(&a)
+	began := time.Now()
+	result := func(o batch.Outcome, took, allowed time.Duration, attempt, most int, err error) batch.Result {
+		return batch.Result{
+			Record:  &batch.Record{Attempt: attempt, SentAt: began.Add(-time.Minute), QueueARN: orders},
+			Outcome: o, Started: began, Duration: took, Allowed: allowed, MaxReceiveCount: most, Err: err,
+		}
+	}
+	boom := errors.New("boom")
+	results := []batch.Result{
+		result(batch.Succeeded, 100*time.Millisecond, time.Second, 1, 0, nil),
+		result(batch.Succeeded, 100*time.Millisecond, time.Second, 1, 0, nil),
+		result(batch.Retry, 1234567*time.Nanosecond, time.Second, 2, 5, boom),
+		result(batch.Retry, 50*time.Millisecond, 0, 5, 5, &batch.PanicError{Value: "x"}),
+		result(batch.Retry, 50*time.Millisecond, 0, 2, 5, batch.ErrGoexit),
+		result(batch.Abandoned, 2*time.Second, time.Second, 1, 0, batch.ErrAbandoned),
+		result(batch.DeadLettered, 50*time.Millisecond, time.Second, 5, 5, batch.Permanent(boom)),
+		result(batch.Dropped, 50*time.Millisecond, time.Second, 1, 0, batch.Permanent(boom)),
+		{Record: &batch.Record{Attempt: 5}, Outcome: batch.NotStarted, MaxReceiveCount: 5, Err: batch.ErrNotStarted},
+		{Record: &batch.Record{Attempt: 1}, Outcome: batch.Skipped, Err: batch.ErrSkipped},
+		{Record: &batch.Record{}, Outcome: batch.Succeeded, Started: began}, // as little as can be
+	}
+	info := batch.BatchInfo{QueueARN: orders, Records: len(results), Started: began}
+	r.BatchSettled(t.Context(), info, results)
+	want(t, taken(&a), map[string]string{
+		"orders RecordsSucceeded": "3", "orders RecordsRetried": "3", "orders RecordsAbandoned": "1", "orders RecordsDeadLettered": "1",
+		"orders RecordsDropped": "1", "orders RecordsNotStarted": "1", "orders RecordsSkipped": "1",
+		"orders RecordsLastAttempt": "2", "orders RecordsPanicked": "2", "orders ColdStarts": "1",
+		"orders BatchSize": "[{11 1}]", "orders Attempts": "[{1 4} {2 2} {5 2}]",
+		"orders RecordDuration": "[{0 1} {1.234 1} {50 4} {100 2} {2000 1}]",
+		"orders DeadlineUsed":   "[{0.12 1} {5 2} {10 2} {200 1}]",
+		"orders MessageAge":     "[{60.001 1} {60.05 4} {60.1 2} {62 1}]",
+	})
+	r.BatchSettled(t.Context(), info, results[:1])
+	if got := taken(&a); got["orders RecordsSucceeded"] != "1" || got["orders ColdStarts"] != "" {
+		t.Errorf("the second batch is %v", got)
+	}
+	if got := taken(&a); len(got) != 0 {
+		t.Errorf("left is %v", got)
+	}
+}
+
+type apiError string
+
+func (e apiError) Error() string     { return string(e) }
+func (e apiError) ErrorCode() string { return string(e) }
+
+func TestWhatCallsAreObservedAs(t *testing.T) {
+	var a metric.Aggregate
+	r := metric.NewRecorder(&a)
+	for _, c := range []batch.Call{
+		{Operation: "ReceiveMessage", Entries: 7},
+		{Operation: "ReceiveMessage", Err: errors.New("no route")},
+		{Operation: "ReceiveMessage", Err: fmt.Errorf("stop: %w", context.Canceled)},
+		{Operation: "DeleteMessageBatch", Entries: 10, Failed: 3},
+		{Operation: "ChangeMessageVisibilityBatch", Entries: 4, Failed: 4, Err: fmt.Errorf("call: %w", apiError("ThrottlingException"))},
+		{Operation: "SendMessageBatch", Entries: 2},
+		{Operation: "GetQueueAttributes", Err: apiError("AccessDenied")},
+		{Operation: "SomethingNew"},
+	} {
+		c.QueueARN = orders
+		r.Called(t.Context(), c)
+	}
+	r.Warned(t.Context(), batch.Warning{Message: "look"})
+	r.Warned(t.Context(), batch.Warning{Message: "look now", Serious: true, Queue: "orders"})
+	want(t, taken(&a), map[string]string{
+		"orders ReceiveCalls": "3", "orders MessagesReceived": "7", "orders ReceiveFailures": "1",
+		"orders DeleteCalls": "1", "orders DeleteEntries": "10", "orders DeleteFailures": "3",
+		"orders VisibilityCalls": "1", "orders VisibilityEntries": "4", "orders VisibilityFailures": "4", "orders Throttles": "1",
+		"orders DeadLetterCalls": "1", "orders DeadLetterEntries": "2",
+		"orders OtherCalls": "2", "orders OtherFailures": "1",
+		" Warnings": "1", "orders Warnings": "1", "orders SeriousWarnings": "1",
+	})
+}
+
+// Two polls of one queue are added up; what they count is told once; one that
+// has ended is told a last time.
+func TestWhatALongPollIsObservedAs(t *testing.T) {
+	var a metric.Aggregate
+	r := metric.NewRecorder(&a)
+	if r.Collect() {
+		t.Error("a poll goes on, before any")
+	}
+	first := batch.Load{Slots: 10, Running: 7, Waiting: 3, Undeleted: 2, AbandonedRunning: 1, OldestSeconds: 4.5678, Lost: 2, Repeated: 1}
+	second := batch.Load{Slots: 10, Running: 1, OldestSeconds: 1, Lost: 1}
+	r.Polling(t.Context(), orders, func() batch.Load { return first })
+	r.Polling(t.Context(), orders, func() batch.Load { return second })
+	if !r.Collect() {
+		t.Error("no poll goes on")
+	}
+	want(t, taken(&a), map[string]string{
+		"orders Slots": "20", "orders Running": "8", "orders Waiting": "3", "orders Undeleted": "2", "orders AbandonedRunning": "1",
+		"orders OldestRunning": "4.567", "orders RecordsLost": "3", "orders RecordsRepeated": "1",
+	})
+	first = batch.Load{Slots: 10, Lost: 2, Repeated: 1, Ended: true}
+	second = batch.Load{Lost: 4, Ended: true}
+	if r.Collect() {
+		t.Error("a poll goes on after both ended")
+	}
+	if got := taken(&a); got["orders RecordsLost"] != "3" || got["orders RecordsRepeated"] != "" || got["orders Running"] != "0" {
+		t.Errorf("at the end: %v", got)
+	}
+	if r.Collect() || len(taken(&a)) != 0 {
+		t.Error("what has ended is told again")
+	}
+}
+
+func TestConcurrentBatchesLoseNothing(t *testing.T) {
+	var a metric.Aggregate
+	r := metric.NewRecorder(&a)
+	results := []batch.Result{{Record: &batch.Record{Attempt: 1}, Outcome: batch.Succeeded, Started: time.Now()}}
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for range 1000 {
+				r.BatchSettled(context.Background(), batch.BatchInfo{QueueARN: fmt.Sprint(orders, i%2)}, results)
+			}
+		})
+	}
+	records, attempts := 0.0, 0
+	take := func() {
+		a.Take(func(_ string, s *metric.Summary) {
+			s.Counts(func(m *metric.Metric, value float64) {
+				if m == metric.RecordsSucceeded {
+					records += value
+				}
+			})
+			s.Distributions(func(m *metric.Metric, v *metric.Values) {
+				if m == metric.Attempts {
+					attempts += v.Count
+				}
+			})
+		})
+	}
+	for range 100 {
+		take()
+	}
+	all.Wait()
+	take()
+	if records != 8000 || attempts != 8000 {
+		t.Errorf("%v records and %d attempts of 8000", records, attempts)
+	}
+}
+
+func TestNothingIsAllocatedForARecord(t *testing.T) {
+	var a metric.Aggregate
+	r := metric.NewRecorder(&a)
+	results := make([]batch.Result, 100)
+	for i := range results {
+		results[i] = batch.Result{Record: &batch.Record{Attempt: 1, SentAt: time.Now()}, Outcome: batch.Succeeded, Started: time.Now(),
+			Duration: time.Duration(i) * time.Millisecond, Allowed: time.Second}
+	}
+	info := batch.BatchInfo{QueueARN: orders}
+	r.BatchSettled(t.Context(), info, results)
+	if n := testing.AllocsPerRun(100, func() { r.BatchSettled(context.Background(), info, results) }); n > 1 {
+		t.Errorf("%v allocations for 100 records", n)
+	}
+}

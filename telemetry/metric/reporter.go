@@ -1,0 +1,130 @@
+package metric
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// Reporter is a hook that sums observations up and has them reported: each
+// interval while there are any, and when it is flushed, which package handler
+// does at the end of each invocation on Lambda and at the end of Poll in a
+// container. Embed it in an adapter.
+//
+// No record waits for a report. While one takes long, the next is put off, and
+// what is observed meanwhile is summed up for it.
+type Reporter struct {
+	*Recorder
+	sums   Aggregate
+	every  time.Duration
+	report func(context.Context, *Aggregate)
+	turn   chan struct{} // has a token while no report is under way
+
+	mu    sync.Mutex
+	timer *time.Timer // runs while there may be something to report
+	slow  bool        // a flush has waited in vain for the report under way
+}
+
+// NewReporter returns a Reporter. report is called by one goroutine at a time:
+// it takes what was observed, and writes or sends it. Its context has no end
+// but that of [Reporter.Flush].
+func NewReporter(every time.Duration, report func(ctx context.Context, a *Aggregate)) *Reporter {
+	r := &Reporter{every: every, report: report, turn: make(chan struct{}, 1)}
+	r.Recorder = NewRecorder(&r.sums)
+	r.turn <- struct{}{}
+	return r
+}
+
+// BatchSettled implements [batch.BatchSettledHook].
+func (r *Reporter) BatchSettled(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
+	r.Recorder.BatchSettled(ctx, b, results)
+	r.arm()
+}
+
+// Called implements [batch.CallHook].
+func (r *Reporter) Called(ctx context.Context, c batch.Call) {
+	r.Recorder.Called(ctx, c)
+	r.arm()
+}
+
+// Warned implements [batch.WarningHook].
+func (r *Reporter) Warned(ctx context.Context, w batch.Warning) {
+	r.Recorder.Warned(ctx, w)
+	r.arm()
+}
+
+// Polling implements [batch.PollHook].
+func (r *Reporter) Polling(ctx context.Context, queueARN string, load func() batch.Load) {
+	r.Recorder.Polling(ctx, queueARN, load)
+	r.arm()
+}
+
+// arm has what was observed reported later.
+func (r *Reporter) arm() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.timer == nil {
+		r.timer = time.AfterFunc(r.every, r.tick)
+	}
+}
+
+// tick reports what has come together in an interval.
+func (r *Reporter) tick() {
+	r.mu.Lock()
+	r.timer = nil
+	r.mu.Unlock()
+	select {
+	case <-r.turn:
+		r.now(context.Background())
+	default: // the report before still goes on
+		r.arm()
+	}
+}
+
+// now reports; the caller has the turn.
+func (r *Reporter) now(ctx context.Context) {
+	defer func() {
+		r.mu.Lock()
+		r.slow = false
+		r.mu.Unlock()
+		r.turn <- struct{}{}
+	}()
+	if r.Collect() {
+		r.arm() // gauges change without being told
+	}
+	r.report(ctx, &r.sums)
+}
+
+// Flush reports what has come together. It implements [batch.FlushHook]. While
+// an earlier report is under way it waits for that, until ctx ends; when that
+// was in vain, later ones do not wait until that report is over.
+func (r *Reporter) Flush(ctx context.Context) {
+	r.mu.Lock()
+	if r.timer != nil {
+		r.timer.Stop()
+		r.timer = nil
+	}
+	slow := r.slow
+	r.mu.Unlock()
+	select {
+	case <-r.turn:
+		r.now(ctx)
+		return
+	default:
+	}
+	if slow {
+		r.arm()
+		return
+	}
+	select {
+	case <-r.turn:
+		r.now(ctx)
+	case <-ctx.Done():
+		r.mu.Lock()
+		r.slow = true
+		r.mu.Unlock()
+		r.arm()
+	}
+}

@@ -1,0 +1,143 @@
+package metric_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/telemetry/metric"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var _ batch.FlushHook = (*metric.Reporter)(nil)
+
+// reports notes how many records each report had, and when it was made.
+type reports struct {
+	*metric.Reporter
+	began time.Time
+
+	mu    sync.Mutex
+	at    []time.Duration
+	had   []float64
+	takes time.Duration
+}
+
+func (r *reports) take(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.takes = d
+}
+
+// of are the records of each report with any.
+func (r *reports) of() []float64 {
+	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.had), func(n float64) bool { return n == 0 })
+}
+
+func newReports(every time.Duration) *reports {
+	r := &reports{began: time.Now()}
+	r.Reporter = metric.NewReporter(every, func(_ context.Context, a *metric.Aggregate) {
+		r.mu.Lock()
+		takes := r.takes
+		r.mu.Unlock()
+		time.Sleep(takes)
+		n := 0.0
+		a.Take(func(_ string, s *metric.Summary) {
+			s.Counts(func(m *metric.Metric, value float64) {
+				if m == metric.RecordsSucceeded {
+					n = value
+				}
+			})
+		})
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.at, r.had = append(r.at, time.Since(r.began)), append(r.had, n)
+	})
+	return r
+}
+
+func (r *reports) settle() {
+	r.BatchSettled(context.Background(), batch.BatchInfo{}, []batch.Result{{Record: &batch.Record{}, Outcome: batch.Succeeded, Started: time.Now()}})
+}
+
+func TestReportsFollowTheInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReports(time.Minute)
+		time.Sleep(time.Hour) // nothing to report
+		for range 3 {
+			r.settle()
+			time.Sleep(25 * time.Second)
+		}
+		time.Sleep(time.Hour)
+		r.settle()
+		time.Sleep(time.Second)
+		r.Flush(t.Context())
+		time.Sleep(time.Hour)
+		last := 2*time.Hour + 76*time.Second
+		if !slices.Equal(r.at, []time.Duration{time.Hour + time.Minute, last}) || !slices.Equal(r.of(), []float64{3, 1}) {
+			t.Errorf("reports at %v of %v", r.at, r.had)
+		}
+	})
+}
+
+// A long poll's gauges are reported though nothing is told of it, until it ends.
+func TestReportsGoOnWhileALongPollDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReports(time.Minute)
+		var ended atomic.Bool
+		r.Polling(t.Context(), orders, func() batch.Load { return batch.Load{Slots: 1, Ended: ended.Load()} })
+		time.Sleep(10*time.Minute + time.Second)
+		ended.Store(true)
+		time.Sleep(time.Hour)
+		r.of()
+		if len(r.at) != 11 {
+			t.Errorf("reports at %v", r.at)
+		}
+	})
+}
+
+// A report that takes long loses nothing, delays no record, and a flush once.
+func TestAReportThatTakesLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReports(time.Minute)
+		r.take(time.Hour)
+		flush := func(at, until time.Duration) {
+			t.Helper()
+			time.Sleep(time.Until(r.began.Add(at)))
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			r.Flush(ctx)
+			if took := time.Since(r.began); took != until {
+				t.Errorf("a flush at %v ended at %v, want %v", at, took, until)
+			}
+		}
+		r.settle()
+		time.Sleep(90 * time.Second) // a report goes on
+		r.settle()
+		if took := time.Since(r.began); took != 90*time.Second {
+			t.Errorf("a batch took until %v", took)
+		}
+		flush(2*time.Minute, 2*time.Minute+2*time.Second) // as long as it may
+		r.settle()
+		flush(3*time.Minute, 3*time.Minute) // it is known to be slow
+		r.take(0)
+		time.Sleep(2 * time.Hour)
+		if got := r.of(); !slices.Equal(got, []float64{3}) {
+			t.Errorf("reports of %v records, want one of 3: what came meanwhile is in it", got)
+		}
+		r.settle()
+		flush(4*time.Hour, 4*time.Hour)
+		if got := r.of(); !slices.Equal(got, []float64{3, 1}) {
+			t.Errorf("reports of %v records", got)
+		}
+	})
+}
