@@ -91,6 +91,9 @@ func (r *run) endAll(err error) {
 		if w.ctx != nil {
 			w.ctx.end(err)
 		}
+		if w.burying != nil {
+			w.endBurial()
+		}
 	}
 }
 
@@ -111,13 +114,17 @@ func (r *run) abandonAll() (list []abandoned) {
 
 func (r *run) abandon(w *worker) []*Result {
 	result := &r.results[w.record]
-	result.Outcome = Abandoned
-	result.Duration = time.Since(result.Started)
-	result.Err = fmt.Errorf("%w: its handler was still running after %v and ignores the end of its context",
-		ErrAbandoned, result.Duration.Round(time.Millisecond))
+	if w.burying != nil {
+		*result = *w.burying // its handler has returned
+	} else {
+		result.Outcome = Abandoned
+		result.Duration = time.Since(result.Started)
+		result.Err = fmt.Errorf("%w: its handler was still running after %v and ignores the end of its context",
+			ErrAbandoned, result.Duration.Round(time.Millisecond))
+	}
 	unit := r.fail(w)
-	if r.failed != nil {
-		r.failed(unit)
+	if r.settling != nil {
+		r.settling.Failed(unit)
 	}
 	return unit
 }

@@ -54,13 +54,13 @@ func TestRule16GroupsInOrderAndAfterAFailureSkipped(t *testing.T) {
 			return nil
 		})
 		begin := time.Now()
-		results := engine.Run(t.Context(), records, batch.Times{}, func(unit []*batch.Result) {
+		results := engine.Run(t.Context(), records, batch.Times{}, batch.Failed(func(unit []*batch.Result) {
 			var ids []string
 			for _, r := range unit {
 				ids = append(ids, r.Record.MessageID)
 			}
 			units = append(units, ids)
-		})
+		}))
 		if got, want := outcomes(results), []batch.Outcome{batch.Succeeded, batch.Succeeded, batch.Retry, batch.Succeeded, batch.Skipped, batch.Succeeded, batch.Succeeded}; !slices.Equal(got, want) {
 			t.Errorf("%v, want %v", got, want)
 		}

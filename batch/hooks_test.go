@@ -133,7 +133,7 @@ func TestGoexitInWhatUsersSupply(t *testing.T) {
 	t.Run("Failed", func(t *testing.T) {
 		virtual(t, func(t *testing.T) {
 			engine := newEngine(t, batch.Config{}, func(context.Context, batch.Record) error { return errors.New("no") })
-			for _, r := range engine.Run(t.Context(), standard(3), batch.Times{}, func([]*batch.Result) { runtime.Goexit() }) {
+			for _, r := range engine.Run(t.Context(), standard(3), batch.Times{}, batch.Failed(func([]*batch.Result) { runtime.Goexit() })) {
 				if r.Outcome != batch.Retry {
 					t.Errorf("%s is %v", r.Record.MessageID, r.Outcome)
 				}

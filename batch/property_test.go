@@ -134,11 +134,11 @@ func (w *world) check(t *testing.T) string {
 	engine := newEngine(t, w.cfg, w.handle)
 	times := engine.Times(ctx)
 	told := map[string]int{}
-	results := engine.Run(ctx, w.records, times, func(unit []*batch.Result) {
+	results := engine.Run(ctx, w.records, times, batch.Failed(func(unit []*batch.Result) {
 		for _, r := range unit {
 			told[r.Record.MessageID]++
 		}
-	})
+	}))
 	end := time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()

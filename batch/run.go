@@ -39,11 +39,31 @@ func New(h Handler, cfg Config) (*Engine, error) {
 // Hooks returns the engine's hooks, for who settles its results.
 func (e *Engine) Hooks() *Hooks { return e.hooks }
 
-// Failed is told of failures while the batch still runs. unit holds the result
-// of the record that failed, followed by those of its FIFO group that were
-// skipped because of it: elements of the slice that Run will return, read only
-// until it has. It must not block, nor call back into the batch.
+// Settling is told of failures while their batch still runs.
+type Settling interface {
+	// Failed is told of each failure. unit holds the result of the record that
+	// failed, followed by those of its FIFO group that were skipped because of
+	// it: elements of the slice that Run will return, read only until it has.
+	// It must not block, nor call back into the batch.
+	Failed(unit []*Result)
+	// Bury is asked about each record that failed while others of its FIFO group
+	// wait behind it in the batch. To put the record out of their
+	// way for good, it writes DeadLettered or Dropped into r and returns true;
+	// the group then goes on. Otherwise the rest of it is skipped.
+	//
+	// It is called on the goroutine that handled the record, and may block until
+	// the end of ctx, which ends at the cutoff.
+	Bury(ctx context.Context, r *Result) bool
+}
+
+// Failed is a [Settling] that buries nothing.
 type Failed func(unit []*Result)
+
+// Failed calls f.
+func (f Failed) Failed(unit []*Result) { f(unit) }
+
+// Bury returns false.
+func (Failed) Bury(context.Context, *Result) bool { return false }
 
 // Run handles every record and returns their results in the same order, each
 // with exactly one outcome: Succeeded, Retry, NotStarted, Skipped or Abandoned.
@@ -52,16 +72,16 @@ type Failed func(unit []*Result)
 // [Engine.Times]) or the end of ctx. With a ctx that has ended already nothing
 // is started. Without a cutoff, Run takes as long as the handlers do.
 //
-// failed may be nil. It is not told of what was not started.
+// on may be nil. It is not told of what was not started.
 //
 // Cost: one allocation a record for its context, and Concurrency goroutines
 // at most, abandoned ones aside.
-func (e *Engine) Run(ctx context.Context, records []Record, times Times, failed Failed) []Result {
+func (e *Engine) Run(ctx context.Context, records []Record, times Times, on Settling) []Result {
 	if len(records) == 0 {
 		return nil
 	}
 	r := e.newRun(ctx, records, times)
-	r.failed = failed
+	r.settling = on
 	r.done = make(chan struct{})
 	if ctx.Err() == nil {
 		r.start()
@@ -95,13 +115,13 @@ var unbounded Times // never written
 // it, but if it returns in time its result counts.
 type run struct {
 	*Engine
-	parent  context.Context
-	times   *Times // read only
-	records []Record
-	order   order
-	failed  Failed
-	on      Progress      // nil for Run
-	done    chan struct{} // closed when nothing is left to wait for; nil if nobody waits, see Start
+	parent   context.Context
+	times    *Times // read only
+	records  []Record
+	order    order
+	settling Settling      // may be nil
+	on       Progress      // nil for Run
+	done     chan struct{} // closed when nothing is left to wait for; nil if nobody waits, see Start
 
 	mu        sync.Mutex
 	results   []Result

@@ -6,16 +6,16 @@ import (
 )
 
 // Progress is told what becomes of records while their batch runs. But for
-// Begin and Done, its methods are called under the batch's lock: they must not
-// block, nor call back into the batch.
+// Begin, Bury and Done, its methods are called under the batch's lock: they must
+// not block, nor call back into the batch.
 type Progress interface {
 	// Begin is asked when a record's turn has come. What it returns, unless nil,
 	// is the record's error, and its handler is not called.
 	Begin(*Record) error
-	// Succeeded is told of each record whose handler returned nil.
-	Succeeded(*Result)
-	// Failed is told of each failure, see [Failed].
-	Failed(unit []*Result)
+	// Handled is told of each record that is done with: its handler returned
+	// nil, or it was buried.
+	Handled(*Result)
+	Settling
 	// Late is told of each handler that returns after its record was abandoned.
 	Late(*Record)
 	// Done is told all results, once, when [Engine.Run] would have returned
@@ -33,7 +33,7 @@ type Running struct{ run *run }
 // Cost: beside Run's, one goroutine for a moment at the end.
 func (e *Engine) Start(ctx context.Context, records []Record, times Times, on Progress) *Running {
 	r := e.newRun(ctx, records, times)
-	r.on, r.failed = on, on.Failed
+	r.on, r.settling = on, on
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(records) == 0 {

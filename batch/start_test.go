@@ -16,6 +16,7 @@ import (
 type progress struct {
 	mu        sync.Mutex
 	refuse    string // the id of a record that may not begin
+	bury      func(context.Context, *batch.Result) bool
 	succeeded []string
 	failed    [][]string // units
 	late      []string
@@ -31,10 +32,14 @@ func (p *progress) Begin(r *batch.Record) error {
 	return nil
 }
 
-func (p *progress) Succeeded(r *batch.Result) {
+func (p *progress) Handled(r *batch.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.succeeded = append(p.succeeded, r.Record.MessageID)
+}
+
+func (p *progress) Bury(ctx context.Context, r *batch.Result) bool {
+	return p.bury != nil && p.bury(ctx, r)
 }
 
 func (p *progress) Failed(unit []*batch.Result) {

@@ -5,10 +5,17 @@ import (
 	"time"
 )
 
+func (r *run) tellHandled(ctx *recordContext, result *Result) {
+	if r.on != nil {
+		r.on.Handled(result)
+	}
+	r.tell(ctx, []*Result{result})
+}
+
 func (r *run) tellFailed(ctx *recordContext, unit []*Result) {
 	defer r.tell(ctx, unit)
-	if r.failed != nil {
-		r.failed(unit)
+	if r.settling != nil {
+		r.settling.Failed(unit)
 	}
 }
 

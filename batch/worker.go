@@ -15,8 +15,11 @@ type worker struct {
 	record int            // index of that record
 	next   int            // the next record of the same chain, or none
 	timer  *time.Timer    // see run.arm
-	crew   *crew          // active, overdue, or nil once its batch gave up on it
-	slot   int            // its place in crew
+
+	burying   *Result            // what to say of its record if the burial is given up; nil unless one is under way
+	endBurial context.CancelFunc // ends it
+	crew      *crew              // active, overdue, or nil once its batch gave up on it
+	slot      int                // its place in crew
 }
 
 // crew is a set of workers.
@@ -58,16 +61,18 @@ func (r *run) grow() {
 func (r *run) work(w *worker) {
 	returned := false
 	defer func() {
-		if !returned && r.over(w, ErrGoexit) {
+		if !returned && r.over(w, ErrGoexit, nil) {
 			go r.work(w) // the handler ended this goroutine: another goes on
 		}
 	}()
 	for ctx := r.take(w); ctx != nil; ctx = r.take(w) {
+		var buried *Result
 		err := r.mayBegin(ctx)
 		if err == nil {
 			err = r.call(ctx)
+			buried = r.bury(w, err)
 		}
-		if !r.over(w, err) {
+		if !r.over(w, err, buried) {
 			break
 		}
 	}
@@ -179,9 +184,10 @@ func harmless(v any) (safe any) {
 	return v
 }
 
-// over takes the result of w's record and reports whether w may take another.
-// After its batch gave up on w, the result changes nothing.
-func (r *run) over(w *worker, err error) bool {
+// over takes the result of w's record, which failed with err if that is not nil
+// and was buried if buried is not, and reports whether w may take another. After
+// its batch gave up on w, the result changes nothing.
+func (r *run) over(w *worker, err error, buried *Result) bool {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -194,8 +200,10 @@ func (r *run) over(w *worker, err error) bool {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
+	late := w.crew == nil && w.burying == nil
+	w.burying = nil
 	if w.crew == nil {
-		if r.on != nil {
+		if late && r.on != nil {
 			r.on.Late(ctx.record)
 		}
 		return false
@@ -204,16 +212,17 @@ func (r *run) over(w *worker, err error) bool {
 	defer r.handOver(w, goOn)
 	result := &r.results[w.record]
 	result.Duration = now.Sub(result.Started)
-	if err == nil {
+	switch {
+	case err == nil:
 		result.Outcome = Succeeded
 		if !r.times.Cutoff.IsZero() {
 			r.pace.add(result.Duration)
 		}
-		if r.on != nil {
-			r.on.Succeeded(result)
-		}
-		r.tell(ctx, []*Result{result})
-	} else {
+		r.tellHandled(ctx, result)
+	case buried != nil:
+		*result = *buried
+		r.tellHandled(ctx, result)
+	default:
 		result.Outcome, result.Err = Retry, err
 		r.tellFailed(ctx, r.fail(w))
 	}

@@ -97,7 +97,7 @@ func (l *LambdaHandler) process(ctx context.Context, records []batch.Record) ([]
 	ctx = hooks.BatchContext(ctx, info, records)
 	hooks.BatchStarted(ctx, info)
 	settlement := l.settler.Begin(ctx, info.Times)
-	results := l.engine.Run(ctx, records, info.Times, settlement.Failed)
+	results := l.engine.Run(ctx, records, info.Times, settlement)
 	settlement.Finish(results)
 	settlement.AwaitHooks()
 	hooks.BatchSettled(ctx, info, results)

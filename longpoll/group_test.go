@@ -3,6 +3,7 @@ package longpoll_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -26,6 +27,60 @@ func TestRule16APermanentFailureLetsItsGroupGoOn(t *testing.T) {
 		w.wantHandled("g:1", "g:2", "g:3")
 		if dead := w.DeadLetters(); len(dead) != 1 || *dead[0].Body != "g:1" || w.deleted() != 3 {
 			t.Errorf("dead letters %v, %d deleted", dead, w.deleted())
+		}
+	})
+}
+
+// Those behind a record that always fails are delivered as often as it is. SQS
+// would move all of them to the dead-letter queue, handled or not.
+func TestRule16AFailingHeadDoesNotTakeItsGroupToTheDeadLetterQueue(t *testing.T) {
+	for _, receives := range []string{"one", "another"} {
+		t.Run(receives, func(t *testing.T) {
+			var at []string
+			h := func(_ context.Context, r batch.Record) error {
+				at = append(at, fmt.Sprintf("%s at %d", r.Body, r.Attempt))
+				if r.Body == "g:bad" {
+					time.Sleep(time.Second)
+					return errors.New("no")
+				}
+				return nil
+			}
+			inWorld(t, true, h, func(c *longpoll.Config) {
+				c.Settler.Backoff = func(int) time.Duration { return time.Second }
+			}, func(w *world) {
+				if receives == "one" {
+					w.Send("g:bad", "g:1", "g:2", "g:3")
+				} else {
+					w.Send("g:bad")
+					time.AfterFunc(1500*time.Millisecond, func() { w.Send("g:1", "g:2", "g:3") })
+				}
+				w.start()
+				w.after(time.Hour)
+				if len(at) != 5+3 || at[4] != "g:bad at 5" || w.bodies()[7] != "g:3" {
+					t.Errorf("handled %q, want g:bad five times, then the rest", at)
+				}
+				if dead := w.DeadLetters(); len(dead) != 1 || *dead[0].Body != "g:bad" || w.deleted() != 4 {
+					t.Errorf("dead letters %v, %d deleted; want g:bad alone, and 4", dead, w.deleted())
+				}
+				if c := w.p.Status().Counts; c.Succeeded != 3 || c.Failed != 5 {
+					t.Errorf("%d succeeded and %d failed, want 3 and 5", c.Succeeded, c.Failed)
+				}
+			})
+		})
+	}
+}
+
+// What fails because the poller stops is not buried.
+func TestRule16AStopBuriesNothing(t *testing.T) {
+	inWorld(t, true, heeding, func(c *longpoll.Config) {
+		c.DrainLimit, c.Settler.MaxReceiveCount, c.Engine.Concurrency = time.Second, 1, 1
+	}, func(w *world) {
+		w.Send("g:1", "g:2")
+		w.start()
+		w.after(time.Second)
+		w.stop()
+		if dead, visible := w.DeadLetters(), w.visible(); len(dead) != 0 || visible != 2 {
+			t.Errorf("%d dead letters, %d visible after the stop; want 0 and 2", len(dead), visible)
 		}
 	})
 }

@@ -62,7 +62,7 @@ func (p *progress) Begin(r *batch.Record) error {
 	return nil
 }
 
-func (p *progress) Succeeded(r *batch.Result)   { p.succeeded(p.chain, r) }
+func (p *progress) Handled(r *batch.Result)     { p.handled(p.chain, r) }
 func (p *progress) Failed(unit []*batch.Result) { p.failedUnit(p.chain, unit) }
 func (p *progress) Done(results []batch.Result) { p.ended(p.chain, results) }
 
@@ -97,13 +97,31 @@ const (
 	settleMargin = 5 * time.Second
 )
 
-// succeeded is told by the engine of a record that was handled.
-func (p *Poller) succeeded(c *chain, r *batch.Result) {
+// Bury puts a failure out of the way of the rest of its group, with a settlement
+// of its own. One that failed because the poller stops is none of the record's.
+func (p *progress) Bury(ctx context.Context, r *batch.Result) bool {
+	p.mu.Lock()
+	skip := p.phase != polling || p.chain.message(r.Record).lost
+	p.mu.Unlock()
+	if skip {
+		return false
+	}
+	st := p.settler.Begin(p.base, batch.Times{SettleBy: time.Now().Add(settleTimeout)})
+	defer st.Finish(nil)
+	return st.Bury(ctx, r)
+}
+
+// handled is told by the engine of a record that is done with.
+func (p *Poller) handled(c *chain, r *batch.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m := c.message(r.Record)
 	m.state = done
-	p.counts.Succeeded++
+	if r.Outcome == batch.Succeeded {
+		p.counts.Succeeded++
+	} else {
+		p.counts.Failed++
+	}
 	p.load.finish(1, p.cfg.Prefetch, r.Duration)
 	p.settle(outcome{m, *r})
 }

@@ -52,23 +52,11 @@ func (st *Settlement) flushDead(p *pending) {
 // deadLetter sends records to the dead-letter queue. Only those that SQS
 // confirms are out of their own queue.
 func (st *Settlement) deadLetter(arn string, units []*unit) {
-	target := st.deadLetterQueue(arn)
-	errs := make([]error, len(units))
-	url := ""
-	if target != "" {
-		errs = st.call(opSend, arn, target, len(units), func(ctx context.Context, q queue, left []int) (answer, error) {
-			url = q.url
-			in := &sqs.SendMessageBatchInput{QueueUrl: &q.url}
-			for _, k := range left {
-				in.Entries = append(in.Entries, entry(k, units[k].results[0], strings.HasSuffix(q.url, ".fifo")))
-			}
-			out, err := q.client.SendMessageBatch(ctx, in, q.options...)
-			if err != nil {
-				return answer{}, err
-			}
-			return answerOf(out.Successful, func(e types.SendMessageBatchResultEntry) *string { return e.Id }, out.Failed), nil
-		})
+	failures := make([]*batch.Result, len(units))
+	for k, u := range units {
+		failures[k] = u.results[0]
 	}
+	url, errs := st.send(arn, failures)
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	for k, u := range units {
@@ -78,6 +66,28 @@ func (st *Settlement) deadLetter(arn string, units []*unit) {
 		st.flushFull()
 		st.lingerOn()
 	}
+}
+
+// send makes the call. It returns the dead-letter queue's URL, or "" if there is
+// none, and each failure's error, nil where SQS confirmed it.
+func (st *Settlement) send(arn string, failures []*batch.Result) (url string, errs []error) {
+	target := st.deadLetterQueue(arn)
+	if target == "" {
+		return "", make([]error, len(failures))
+	}
+	errs = st.call(opSend, arn, target, len(failures), func(ctx context.Context, q queue, left []int) (answer, error) {
+		url = q.url
+		in := &sqs.SendMessageBatchInput{QueueUrl: &q.url}
+		for _, k := range left {
+			in.Entries = append(in.Entries, entry(k, failures[k], strings.HasSuffix(q.url, ".fifo")))
+		}
+		out, err := q.client.SendMessageBatch(ctx, in, q.options...)
+		if err != nil {
+			return answer{}, err
+		}
+		return answerOf(out.Successful, func(e types.SendMessageBatchResultEntry) *string { return e.Id }, out.Failed), nil
+	})
+	return url, errs
 }
 
 // deadLettered goes on with a unit whose first record was to be dead-lettered:

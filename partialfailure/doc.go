@@ -8,7 +8,7 @@
 // backoff counts from its failure and little is left to do at the end.
 //
 //	settlement := settler.Begin(ctx, times)
-//	results := engine.Run(ctx, records, times, settlement.Failed)
+//	results := engine.Run(ctx, records, times, settlement)
 //	settlement.Finish(results)
 //	response := partialfailure.AppendResponse(nil, partialfailure.Failures(results))
 //

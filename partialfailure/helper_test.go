@@ -27,6 +27,8 @@ type fixture struct {
 	settling partialfailure.Config
 	settler  *partialfailure.Settler
 
+	handled []string // see deliver
+
 	mu       sync.Mutex
 	warnings []string
 	queue    string // of which the warnings must be
@@ -84,7 +86,7 @@ func (f *fixture) invoke(records []batch.Record, handle batch.HandlerFunc) []bat
 	}
 	times := engine.Times(ctx)
 	settlement := f.settler.Begin(ctx, times)
-	results := engine.Run(ctx, records, times, settlement.Failed)
+	results := engine.Run(ctx, records, times, settlement)
 	settlement.Finish(results)
 	return results
 }

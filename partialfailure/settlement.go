@@ -15,7 +15,8 @@ const (
 	finishTimeout = 10 * time.Second
 )
 
-// Settlement settles one batch. Its methods but Failed are for one goroutine.
+// Settlement settles one batch. It is a [batch.Settling]; its other
+// methods are for one goroutine.
 type Settlement struct {
 	*Settler
 	ctx    context.Context
@@ -58,7 +59,7 @@ func (s *Settler) Begin(ctx context.Context, times batch.Times) *Settlement {
 	return st
 }
 
-// Failed takes a failure while the batch runs; it is a [batch.Failed]. It does
+// Failed takes a failure while the batch runs; see [batch.Settling]. It does
 // not block: calls are made in tens, or after 50 ms, in the background.
 func (st *Settlement) Failed(results []*batch.Result) {
 	st.mu.Lock()
@@ -99,7 +100,7 @@ func (st *Settlement) background(f func()) {
 // answered, at the latest at times.SettleBy; without one, after 10 s. Calls
 // still open then are given up, and their records are as if they had failed.
 //
-// results must be what Engine.Run returned with Failed as its callback.
+// results must be what Engine.Run returned for this Settlement.
 func (st *Settlement) Finish(results []batch.Result) {
 	defer st.cancel()
 	answered := st.wait(func() {

@@ -64,7 +64,7 @@ func (f *fixture) settle(l *listener, handle batch.HandlerFunc) (settled, told t
 	defer cancel()
 	times := engine.Times(ctx)
 	st := settler.Begin(ctx, times)
-	results := engine.Run(ctx, f.Receive(100), times, st.Failed)
+	results := engine.Run(ctx, f.Receive(100), times, st)
 	ran := time.Now()
 	st.Finish(results)
 	finished := time.Now()

@@ -159,7 +159,7 @@ func TestRule17ABatchWithTimeAsksForThePolicyItself(t *testing.T) {
 			defer cancel()
 			times := engine.Times(ctx)
 			settlement := settler.Begin(ctx, times)
-			results := engine.Run(ctx, []batch.Record{r}, times, settlement.Failed)
+			results := engine.Run(ctx, []batch.Record{r}, times, settlement)
 			settlement.Finish(results)
 			return results[0].Outcome
 		}

@@ -199,7 +199,7 @@ func TestLesson26ACancelledContextStillSettles(t *testing.T) {
 			return errors.New("no")
 		}), batch.Config{})
 		settlement := settler.Begin(ctx, batch.Times{})
-		results := engine.Run(ctx, records, batch.Times{}, settlement.Failed)
+		results := engine.Run(ctx, records, batch.Times{}, settlement)
 		settlement.Finish(results)
 		if !results[0].VisibilitySet {
 			t.Error("the visibility was not set")

@@ -98,7 +98,7 @@ const lingers = 50 * time.Millisecond
 // in its way, comes on top.
 func (c *checker) needs(i *Invocation, operation string) int {
 	var when []time.Time
-	failures, notStarted, done, dead, retried := 0, 0, 0, 0, 0
+	failures, notStarted, done, dead, retried, buried := 0, 0, 0, 0, 0, 0
 	for _, o := range i.Results {
 		switch o.Outcome {
 		case batch.NotStarted:
@@ -117,7 +117,10 @@ func (c *checker) needs(i *Invocation, operation string) int {
 		if d := c.deliveries[o.Receipt]; d != nil && d.endedAs(ForGood, i.Answered) || o.Outcome == batch.Retry && d.plan.Malformed {
 			dead++
 		}
-		if o.Attempt > 1 {
+		if d := c.deliveries[o.Receipt]; d != nil && d.queue.FIFO() && (c.endedLast(d, i.Answered) || d.endedAs(ForGood, i.Answered)) {
+			buried++ // with a call of its own
+		}
+		if d := c.deliveries[o.Receipt]; o.Attempt > 1 || d != nil && d.function.MaxReceiveCount == 1 {
 			retried++
 		}
 	}
@@ -127,7 +130,7 @@ func (c *checker) needs(i *Invocation, operation string) int {
 		sent := min(dead, dead/10+waits) // each answer about dead letters may begin a wait of its own
 		return min(failures+notStarted, failures/10+waits+sent+(notStarted+9)/10)
 	case "SendMessageBatch":
-		return min(dead, dead/10+waits)
+		return min(dead, dead/10+waits) + buried
 	case "DeleteMessageBatch":
 		return (done+9)/10 + 1
 	case "GetQueueAttributes":

@@ -55,7 +55,8 @@ func (c *checker) done(m *story, when *Handling) bool {
 		return true
 	}
 	for _, h := range c.Handlings {
-		if h.MessageID == m.id && h.Invocation == when.Invocation && h.End == Succeeded && h.Ended.Before(when.Started) {
+		if h.MessageID == m.id && h.Invocation == when.Invocation && h.Ended.Before(when.Started) &&
+			(h.End == Succeeded || c.buried(h, when.Started)) {
 			return true
 		}
 	}

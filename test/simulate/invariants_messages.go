@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -22,13 +23,46 @@ func (c *checker) deletions() {
 			c.violated(Earned, e.Moment, "%v was deleted by a handle that no receive gave", m)
 		case c.Plan.Polls() && c.endedBefore(d, Succeeded, e.Moment): // perhaps as an earlier delivery
 		case d.succeeded(e.Moment):
-		case !d.endedAs(ForGood, e.Moment) && !(c.Plan.Polls() && c.endedBefore(d, ForGood, e.Moment)):
+		case !c.forGood(d, e.Moment) && !c.endedLast(d, e.Moment):
 			c.violated(Earned, e.Moment, "%v was deleted, but its handler did not succeed", m)
-		case m.function.OnPermanent == "drop":
+		case m.function.OnPermanent == "drop" && c.forGood(d, e.Moment):
 		case !c.sentDead(d, e.Moment):
 			c.violated(Earned, e.Moment, "%v was deleted before a dead-letter queue had it", m)
 		}
 	}
+}
+
+// forGood tells whether a delivery failed for good, or perhaps an earlier one of
+// its message where that is kept in mind.
+func (c *checker) forGood(d *delivery, before Moment) bool {
+	return d.endedAs(ForGood, before) || c.Plan.Polls() && c.endedBefore(d, ForGood, before)
+}
+
+// endedLast tells whether a message failed the last time that SQS delivers it.
+func (c *checker) endedLast(d *delivery, before Moment) bool {
+	return slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
+		return h.MessageID == d.id && d.story.failsLast(h) && h.Ended.Before(before)
+	})
+}
+
+// failsLast tells whether a handling of a message of a FIFO queue failed with
+// the last delivery, so that it may be buried.
+func (m *story) failsLast(h *Handling) bool {
+	most := cmp.Or(m.function.MaxReceiveCount, m.queue.MaxReceive)
+	return m.queue.FIFO() && m.function.OnPermanent != "retry" && most > 0 && h.Attempt >= most && h.End != Succeeded
+}
+
+// buried tells whether a handling that failed left nothing to be done with its
+// message but to delete it: it was dropped, or is in a dead-letter queue.
+func (c *checker) buried(h *Handling, before Moment) bool {
+	d := c.deliveries[h.Receipt]
+	switch {
+	case d == nil:
+		return false
+	case h.End == ForGood && d.function.OnPermanent == "drop":
+		return true
+	}
+	return (h.End == ForGood || d.story.failsLast(h)) && c.sentDead(d, before)
 }
 
 // sentDead tells whether a delivery was sent to a dead-letter queue as it is.

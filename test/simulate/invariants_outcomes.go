@@ -63,13 +63,13 @@ func (c *checker) outcome(i *Invocation, o Outcome) {
 	case batch.Retry:
 		ok = handled && end != Succeeded && end != "" || !handled && d.startedLate()
 	case batch.DeadLettered:
-		ok = end == ForGood && c.sentDead(d, i.Answered)
+		ok = (end == ForGood || handled && end != "" && d.story.failsLast(d.handlings[0])) && c.sentDead(d, i.Answered)
 	case batch.Dropped:
 		ok = end == ForGood && d.function.OnPermanent == "drop"
 	case batch.NotStarted:
-		ok = !handled && !c.groupFailed(i, d)
+		ok = !handled && !c.groupFailed(i, d, false)
 	case batch.Skipped:
-		ok = !handled && d.queue.FIFO() && c.groupFailed(i, d)
+		ok = !handled && d.queue.FIFO() && c.groupFailed(i, d, true)
 	case batch.Abandoned:
 		ok = handled && (end == "" || !c.inTime(d.handlings[0])) && !i.Answered.At.Before(d.handlings[0].Allowed)
 	}
@@ -131,15 +131,18 @@ func (c *checker) response(i *Invocation) {
 }
 
 // groupFailed tells whether a record of the same FIFO group failed before d in
-// its batch, so that d is skipped.
-func (c *checker) groupFailed(i *Invocation, d *delivery) bool {
+// its batch, so that d is skipped. One that was dead-lettered or dropped may have
+// been buried: then the group went on.
+func (c *checker) groupFailed(i *Invocation, d *delivery, orBuried bool) bool {
 	for _, o := range i.Results {
 		before := c.deliveries[o.Receipt]
 		switch {
 		case before == d || before == nil:
 			return false
 		case !d.queue.FIFO() || before.sent.MessageGroupID != d.sent.MessageGroupID:
-		case o.Outcome != batch.Succeeded && o.Outcome != batch.NotStarted:
+		case orBuried && o.Outcome != batch.Succeeded && o.Outcome.Done():
+			return true
+		case !o.Outcome.Done() && o.Outcome != batch.NotStarted:
 			return true
 		}
 	}

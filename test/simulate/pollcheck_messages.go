@@ -87,11 +87,7 @@ func (c *checker) pollGroups() {
 // doneIn tells whether a process had only to delete a message at a moment.
 func (c *checker) doneIn(p *Process, m *story, before Moment) bool {
 	return slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
-		if h.MessageID != m.id || h.Process != p || !h.Ended.Before(before) {
-			return false
-		}
-		d := c.deliveries[h.Receipt]
-		return h.End == Succeeded || h.End == ForGood && d != nil && (m.function.OnPermanent == "drop" || c.sentDead(d, before))
+		return h.MessageID == m.id && h.Process == p && h.Ended.Before(before) && (h.End == Succeeded || c.buried(h, before))
 	})
 }
 
@@ -131,7 +127,7 @@ func (c *checker) pollOutcomes() {
 				c.violated(Once, p.gone(), "RecordFinished was told %d times of one delivery of message %d", n, c.number(o.MessageID))
 			}
 			h := c.handlingIn(p, o.MessageID)
-			if late := o.Outcome == batch.Retry && len(h) == 0 && c.function(p).SlowHook > 0; !late && !agrees(o, h) {
+			if late := o.Outcome == batch.Retry && len(h) == 0 && c.function(p).SlowHook > 0; !late && !c.agrees(o, h) {
 				c.violated(Once, p.gone(), "message %d is %v in process %d, but its handler did not end so", c.number(o.MessageID), o.Outcome, p.Number)
 			}
 		}
@@ -166,14 +162,16 @@ func (c *checker) handlingIn(p *Process, id string) (list []*Handling) {
 // agrees tells whether an outcome is one that a handling can have had. (A
 // receipt handle does not tell which: a delivery that comes again while the
 // first is handled is settled by the later handle.)
-func agrees(o Outcome, list []*Handling) bool {
+func (c *checker) agrees(o Outcome, list []*Handling) bool {
 	ended := func(ends ...End) bool {
 		return slices.ContainsFunc(list, func(h *Handling) bool { return slices.Contains(ends, h.End) })
 	}
 	switch o.Outcome {
 	case batch.Succeeded:
 		return ended(Succeeded)
-	case batch.DeadLettered, batch.Dropped:
+	case batch.DeadLettered:
+		return ended(ForGood) || slices.ContainsFunc(list, func(h *Handling) bool { return c.messages[h.MessageID].failsLast(h) })
+	case batch.Dropped:
 		return ended(ForGood)
 	case batch.Retry:
 		return ended(Failed, ForGood, Panicked, Exited)

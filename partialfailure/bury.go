@@ -1,0 +1,73 @@
+package partialfailure
+
+import (
+	"context"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// Bury sends a record of a FIFO group to the dead-letter queue, or drops it, if
+// it failed for good or for the last time before SQS would move it there, so
+// that the records behind it are handled in the same delivery: see
+// [batch.Settling]. They were delivered as often as it was, and SQS would move
+// them with the next delivery, although no handler has seen them.
+//
+// Only what SQS confirms within ctx is buried. With OnPermanent Retry, and in a
+// dry run, nothing is.
+func (st *Settlement) Bury(ctx context.Context, r *batch.Result) bool {
+	permanent := batch.IsPermanent(r.Err)
+	switch {
+	case st.cfg.DryRun || st.cfg.OnPermanent == Retry:
+		return false
+	case permanent && st.cfg.OnPermanent == Drop:
+		r.Outcome = batch.Dropped
+		return true
+	case !permanent && !st.mayBeLast(r.Record.Attempt):
+		return false
+	}
+	failed := *r // the call may outlive ctx
+	sent := make(chan string, 1)
+	st.mu.Lock()
+	if st.closed {
+		st.mu.Unlock()
+		return false
+	}
+	st.background(func() {
+		if permanent || st.isLast(failed.Record) {
+			if url, errs := st.send(failed.Record.QueueARN, []*batch.Result{&failed}); errs[0] == nil {
+				sent <- url
+			}
+		}
+		close(sent)
+	})
+	st.mu.Unlock()
+	select {
+	case url := <-sent:
+		if url == "" {
+			return false
+		}
+		r.Outcome, r.DeadLetterQueue = batch.DeadLettered, url
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// mayBeLast reports whether it is worth asking: no first attempt asks the queue.
+func (st *Settlement) mayBeLast(attempt int) bool {
+	return attempt > 1 || st.cfg.MaxReceiveCount == 1
+}
+
+// isLast reports whether SQS will move a record to the dead-letter queue instead
+// of delivering it again, asking for the queue's RedrivePolicy if need be.
+func (st *Settlement) isLast(r *batch.Record) bool {
+	most := st.cfg.MaxReceiveCount
+	if most == 0 {
+		policy, err := st.redriveOf(r.QueueARN)
+		if err != nil || policy.deadLetterARN == "" {
+			return false
+		}
+		most = policy.maxReceiveCount
+	}
+	return most > 0 && r.Attempt >= most
+}

@@ -1,0 +1,138 @@
+package partialfailure_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+// deliver receives and handles what the queue has, until it is empty.
+func (f *fixture) deliver() {
+	f.t.Helper()
+	f.settling.Delete = partialfailure.DeleteAlways
+	for range 20 {
+		if records := f.Receive(10); len(records) > 0 {
+			f.invoke(records, func(ctx context.Context, r batch.Record) error {
+				f.handled = append(f.handled, fmt.Sprintf("%s at %d", r.Body, r.Attempt))
+				return byBody(ctx, r)
+			})
+		}
+		time.Sleep(time.Minute)
+	}
+}
+
+// Those behind a record that always fails are delivered as often as it is. SQS
+// would move all of them to the dead-letter queue, handled or not.
+func TestRule16AFailingHeadDoesNotTakeItsGroupToTheDeadLetterQueue(t *testing.T) {
+	inBubble(t, true, func(f *fixture) {
+		f.engine.Concurrency = 1
+		f.Send("a:fail", "a:1", "a:2")
+		f.deliver()
+		want := "[a:fail at 1 a:fail at 2 a:fail at 3 a:fail at 4 a:fail at 5 a:1 at 5 a:2 at 5]"
+		if got := fmt.Sprint(f.handled); got != want {
+			t.Errorf("handled %v, want %v", got, want)
+		}
+		dead := f.DeadLetters()
+		if len(dead) != 1 || *dead[0].Body != "a:fail" {
+			t.Fatalf("dead letters %v, want a:fail alone", dead)
+		}
+		if reason := dead[0].MessageAttributes[partialfailure.ReasonAttribute]; reason.StringValue == nil || *reason.StringValue != "no" {
+			t.Errorf("the dead letter's reason is %v", reason.StringValue)
+		}
+	})
+}
+
+func TestRule16SeveralThatFailForTheLastTimeAreBuriedOneAfterAnother(t *testing.T) {
+	inBubble(t, true, func(f *fixture) {
+		f.engine.Concurrency = 1
+		f.Send("a:fail", "a:never", "a:1", "a:fail", "a:2", "a:fail")
+		f.deliver()
+		if n := len(f.handled); n != 4+6 || f.handled[n-2] != "a:2 at 5" {
+			t.Errorf("handled %v", f.handled)
+		}
+		if dead := f.DeadLetters(); len(dead) != 4 {
+			t.Errorf("%d dead letters, want the 4 that failed", len(dead))
+		}
+	})
+}
+
+// What is not buried is skipped, as after any failure.
+func TestRule16NotBuried(t *testing.T) {
+	tests := []struct {
+		name      string
+		body      string
+		configure func(f *fixture)
+		want      batch.Outcome // of the first
+	}{
+		{"not the last attempt", "a:fail", nil, batch.Retry},
+		{"permanent failures are retried", "a:never", func(f *fixture) { f.settling.OnPermanent = partialfailure.Retry }, batch.Retry},
+		{"a last attempt, permanent failures are retried", "a:fail", func(f *fixture) {
+			f.settling.OnPermanent, f.settling.MaxReceiveCount = partialfailure.Retry, 1
+		}, batch.Retry},
+		{"a dry run", "a:never", func(f *fixture) { f.settling.DryRun = true }, batch.Retry},
+		{"the send is refused", "a:never", func(f *fixture) {
+			f.Fault = func(op string, r *http.Request) (*http.Response, error) {
+				if op == "SendMessageBatch" {
+					return testqueue.Answer(r, 403, "AccessDeniedException", "")
+				}
+				return nil, nil
+			}
+		}, batch.Retry},
+		{"no dead-letter queue", "a:never", func(f *fixture) {
+			if _, err := f.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{
+				QueueUrl: &f.URL, Attributes: map[string]string{"RedrivePolicy": ""},
+			}); err != nil {
+				f.t.Fatal(err)
+			}
+		}, batch.Retry},
+		{"the send is not answered before the cutoff", "a:never", func(f *fixture) {
+			f.timeout = time.Second
+			f.Fault = func(op string, r *http.Request) (*http.Response, error) {
+				if op == "SendMessageBatch" {
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				}
+				return nil, nil
+			}
+		}, batch.Retry},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			inBubble(t, true, func(f *fixture) {
+				f.Send(test.body, "a:after")
+				if test.configure != nil {
+					test.configure(f)
+				}
+				results := f.invoke(f.Receive(10), byBody)
+				if results[0].Outcome != test.want || results[1].Outcome != batch.Skipped {
+					t.Errorf("%v and %v, want %v and skipped (%q)", results[0].Outcome, results[1].Outcome, test.want, f.warnings)
+				}
+				if dead := f.DeadLetters(); len(dead) != 0 {
+					t.Errorf("%d dead letters", len(dead))
+				}
+			})
+		})
+	}
+}
+
+// A first attempt costs no call for the queue's RedrivePolicy.
+func TestRule16AFirstAttemptAsksForNothing(t *testing.T) {
+	inBubble(t, true, func(f *fixture) {
+		f.Send("a:fail", "a:after")
+		f.ForgetCalls()
+		records := f.Receive(10)
+		f.invoke(records, byBody)
+		for _, call := range f.Calls() {
+			if call == "GetQueueAttributes" || call == "SendMessageBatch" {
+				t.Errorf("%s was called", call)
+			}
+		}
+	})
+}
