@@ -186,4 +186,6 @@ func (p *Poller) Resume() {
 // StopTakes is the longest that [Poller.Run] takes to return when it was told
 // to stop: DrainLimit, what handlers may take after the end of their contexts,
 // and 4 s for settling.
-func (p *Poller) StopTakes() time.Duration { return p.cfg.DrainLimit + p.cfg.Engine.Grace + flushTimeout }
+func (p *Poller) StopTakes() time.Duration {
+	return p.cfg.DrainLimit + p.cfg.Engine.Grace + flushTimeout
+}

@@ -38,6 +38,7 @@ type Settlement struct {
 	over     bool                // the results are the caller's again
 	told     []batch.Call        // that the hooks are still to be told of
 	telling  int                 // goroutines that tell them
+	about    string              // ARN of the queue of the latest of these calls
 	quiet    chan struct{}       // closed when telling falls to 0, if someone waits
 }
 

@@ -31,6 +31,7 @@ func (st *Settlement) tellCalls() {
 	}
 	st.told = nil
 	st.telling++
+	st.about = calls[0].QueueARN
 	st.mu.Unlock()
 	defer func() {
 		st.mu.Lock()
@@ -56,6 +57,7 @@ func (st *Settlement) AwaitHooks() {
 	}
 	quiet := make(chan struct{})
 	st.quiet = quiet
+	about := batch.QueueName(st.about)
 	st.mu.Unlock()
 	left := time.Second
 	if by, bounded := st.ctx.Deadline(); bounded {
@@ -67,7 +69,7 @@ func (st *Settlement) AwaitHooks() {
 	select {
 	case <-quiet:
 	case <-late.C:
-		st.cfg.Hooks.Warn(st.ctx, batch.Warning{Message: fmt.Sprintf(
+		st.cfg.Hooks.Warn(st.ctx, batch.Warning{Queue: about, Message: fmt.Sprintf(
 			"a Called hook still runs after %v and is not waited for: hooks must not block", time.Since(began).Round(time.Millisecond))})
 	}
 }

@@ -48,7 +48,7 @@ func (l *listener) lines() (list []string) {
 // the last handler, and after that until the hooks had been told.
 func (f *fixture) settle(l *listener, handle batch.HandlerFunc) (settled, told time.Duration) {
 	f.t.Helper()
-	f.engine.Hooks = []any{f, l}
+	f.engine.Hooks, f.queue = []any{f, l}, batch.QueueName(f.ARN)
 	engine, err := batch.New(handle, f.engine)
 	if err != nil {
 		f.t.Fatal(err)
