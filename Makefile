@@ -46,7 +46,7 @@ lint: ## check formatting, go vet on three systems, staticcheck, go.mod
 	.ci/run gofmt vet staticcheck tidy
 
 .PHONY: sam
-sam: ## validate template.yaml and build it with SAM (installs SAM by itself)
+sam: ## lint every template, build with SAM for both architectures (Python; installs SAM by itself)
 	go run ./test/integration/sam
 
 .PHONY: starter
@@ -58,7 +58,7 @@ deploying: ## put the snippets of docs/deploying.md into the templates, lint the
 	go run ./test/integration/deploying
 
 .PHONY: rie
-rie: ## run the sample events through AWS's Runtime Interface Emulator (Linux)
+rie: ## the sample events and records that hang under AWS's Runtime Interface Emulator (Python; Linux)
 	go run ./test/integration/rie
 
 .PHONY: coldstart

@@ -116,30 +116,34 @@ func fifo(ctx context.Context, d *deployer) error {
 	return d.expect(ctx, "orders-fifo", "CREATE_COMPLETE", set)
 }
 
-// guided is for who starts from nothing: no samconfig.toml, and Enter wherever
-// there is a default.
+// guided answers the questions of --guided, Enter wherever there is a default:
+// as README.md says it, and for who starts from nothing, without samconfig.toml.
 func guided(ctx context.Context, d *deployer) error {
-	empty := *d
-	empty.source = filepath.Join(d.stage.Tmp, "guided")
-	if err := samcli.Copy(ctx, d.stage.Root, empty.source, ""); err != nil {
+	g := *d
+	g.source = filepath.Join(d.stage.Tmp, "guided")
+	if err := samcli.Copy(ctx, d.stage.Root, g.source, ""); err != nil {
 		return err
 	}
-	if err := empty.removeConfig(); err != nil {
+	if err := g.sam(ctx, nil, "build"); err != nil {
 		return err
 	}
-	if err := empty.sam(ctx, nil, "build"); err != nil {
-		return err
-	}
-	a := &answers{to: map[string]string{"Stack Name": "orders-guided"}}
-	if err := empty.sam(ctx, a, "deploy", "--guided"); err != nil {
-		return err
-	}
-	if err := d.expect(ctx, "orders-guided", "CREATE_COMPLETE", parameters{}); err != nil {
-		return err
+	for _, stack := range []string{"orders-readme", "orders-guided"} {
+		a := &answers{to: map[string]string{"Stack Name": stack}}
+		if err := g.sam(ctx, a, "deploy", "--guided"); err != nil {
+			return err
+		}
+		if err := d.expect(ctx, stack, "CREATE_COMPLETE", parameters{}); err != nil {
+			return err
+		}
+		if stack == "orders-readme" {
+			if err := g.removeConfig(); err != nil { // with what was saved
+				return err
+			}
+		}
 	}
 	// What it saved is enough for the next time.
 	again := append([]string{"deploy", "--parameter-overrides"}, parameters{"MaximumConcurrency": "3"}.list()...)
-	if err := empty.sam(ctx, &answers{}, again...); err != nil {
+	if err := g.sam(ctx, &answers{}, again...); err != nil {
 		return fmt.Errorf("with what --guided saved: %w", err)
 	}
 	return d.expect(ctx, "orders-guided", "UPDATE_COMPLETE", parameters{"MaximumConcurrency": "3"})
@@ -147,7 +151,7 @@ func guided(ctx context.Context, d *deployer) error {
 
 // deleteAll leaves nothing of any stack.
 func deleteAll(ctx context.Context, d *deployer) error {
-	for _, stack := range []string{"orders", "orders-dev", "orders-prod", "orders-fifo", "orders-guided"} {
+	for _, stack := range []string{"orders", "orders-dev", "orders-prod", "orders-fifo", "orders-readme", "orders-guided"} {
 		if err := d.sam(ctx, nil, "delete", "--stack-name", stack, "--region", "us-east-1", "--no-prompts"); err != nil {
 			return err
 		}
@@ -164,6 +168,6 @@ func deleteAll(ctx context.Context, d *deployer) error {
 			return fmt.Errorf("%s are left: %v", kind, names)
 		}
 	}
-	fmt.Println("sam delete leaves nothing of five stacks")
+	fmt.Println("sam delete leaves nothing of six stacks")
 	return nil
 }
