@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -91,7 +92,7 @@ func hang(ctx context.Context, s *stage.Stage, rie, bootstrap string, random *ra
 			listed = append(listed, f.ItemIdentifier)
 		}
 		if err != nil || got.BatchItemFailures == nil || !slices.Equal(listed, want) {
-			return 0, 0, fmt.Errorf("invocation %d: answer is %s (%v), want %v for %s", i, answer, err, want, payload)
+			return 0, 0, fmt.Errorf("invocation %d: answer is %s (%v), want %v, for %s", i, answer, err, want, bodies(event["Records"]))
 		}
 		if hangs {
 			hung++
@@ -99,6 +100,14 @@ func hang(ctx context.Context, s *stage.Stage, rie, bootstrap string, random *ra
 		slowest = max(slowest, took)
 	}
 	return hung, slowest, nil
+}
+
+func bodies(records []record) string {
+	var all []string
+	for _, r := range records {
+		all = append(all, r.Body)
+	}
+	return strings.Join(all, " ")
 }
 
 type record struct {
