@@ -11,11 +11,7 @@ import (
 	"sync"
 	"time"
 
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
@@ -23,8 +19,8 @@ import (
 // PollConfig is the part of the configuration that only counts in a container.
 // The zero value is good, but for Queues. See [longpoll.Config] for what each means.
 type PollConfig struct {
-	// Queues are the URLs, or names, of the queues to poll, side by side, each
-	// with slots of its own. SQSBATCH_QUEUE_URL, separated by commas.
+	// Queues are the URLs, ARNs or names of the queues to poll, side by side, each
+	// with slots of its own and none of them twice. SQSBATCH_QUEUE_URL, separated by commas.
 	Queues []string
 
 	// Wait is how long a receive waits for messages, 1 s to 20 s.
@@ -163,37 +159,6 @@ func (c *Config) pollers(ctx context.Context, h batch.Handler, hook any) ([]*lon
 		}
 	}
 	return list, nil
-}
-
-// pollClient makes the client for a queue: for its region, and its host if that
-// is not one of AWS's.
-func (c *Config) pollClient(ctx context.Context, queue string) (*sqs.Client, error) {
-	if c.SQS != nil {
-		return c.SQS, nil
-	}
-	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-		t.MaxIdleConnsPerHost = 64 // as many calls as a busy poller makes at a time
-	})
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(transport))
-	if err != nil {
-		return nil, fmt.Errorf("handler: no AWS configuration: %w", err)
-	}
-	region, base := endpoint.Of(queue)
-	if region != "" {
-		cfg.Region = region
-	}
-	client := sqs.NewFromConfig(cfg, func(o *sqs.Options) {
-		if o.BaseEndpoint == nil && base != "" {
-			o.BaseEndpoint = &base
-		}
-		if o.Region == "" && base != "" {
-			o.Region = "us-east-1" // an endpoint of its own looks at no region
-		}
-	})
-	if client.Options().Region == "" {
-		return nil, fmt.Errorf("handler: no region for queue %s: set AWS_REGION, or give the queue's URL", queue)
-	}
-	return client, nil
 }
 
 // serveHealth answers orchestrators, if an address is configured.

@@ -19,7 +19,7 @@ import (
 //
 // On Lambda it handles the invocations. Elsewhere it polls the queues of
 // SQSBATCH_QUEUE_URL, see [Poll]: SIGTERM or SIGINT stops it, a second one ends
-// it at once.
+// it at once; the same again within a second counts as one.
 //
 // It does not return. When the configuration is wrong it says so on standard
 // error and exits with status 1.
@@ -46,9 +46,7 @@ func RunWith(h batch.Handler, cfg Config) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		<-signals
-		stop()
-		<-signals
+		untilSecond(signals, stop)
 		exit(errors.New("a second signal: ended at once, what was in flight comes back when its visibility timeout is over"))
 	}()
 	if err := Poll(ctx, h, cfg); err != nil {

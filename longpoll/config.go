@@ -3,16 +3,19 @@ package longpoll
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 // Config says how a [Poller] polls. Queue and SQS are needed, the rest may be zero.
 type Config struct {
-	// Queue is the queue's URL, or its name (which takes sqs:GetQueueUrl).
+	// Queue is the queue's URL, its ARN, or its name (which takes
+	// sqs:GetQueueUrl). An ARN must be of SQS's region.
 	Queue string
 
 	// SQS is the client. Its HTTP client must allow requests that take Wait.
@@ -109,7 +112,13 @@ func (c *Config) validate() error {
 			errs = append(errs, fmt.Errorf("longpoll: "+format, args...))
 		}
 	}
-	check(c.Queue != "", "Queue is empty, must be the queue's URL or name (SQSBATCH_QUEUE_URL)")
+	check(c.Queue != "", "Queue is empty, must be the queue's URL, ARN or name (SQSBATCH_QUEUE_URL)")
+	if strings.HasPrefix(c.Queue, "arn:") {
+		arn, err := endpoint.ParseARN(c.Queue)
+		check(err == nil, "Queue is wrong (SQSBATCH_QUEUE_URL): %w", err)
+		check(err != nil || c.SQS == nil || c.SQS.Options().BaseEndpoint != nil || c.SQS.Options().Region == arn.Region,
+			"Queue is %s, must be of the region of SQS's client (SQSBATCH_QUEUE_URL)", c.Queue)
+	}
 	check(c.SQS != nil, "SQS is nil")
 	check(!c.Settler.DryRun, "Settler.DryRun is set: a poller that calls nothing would handle its records for ever")
 	check(c.Engine.Concurrency >= 1 && c.Engine.Concurrency <= maxConcurrency,

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
@@ -51,7 +52,11 @@ func (p *Poller) askQueue(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	q := queue{url: p.cfg.Queue, visibility: defaultQueueVisibility, region: p.cfg.SQS.Options().Region}
-	if !strings.Contains(q.url, "://") {
+	if arn, err := endpoint.ParseARN(q.url); err == nil {
+		if q.url, err = endpoint.QueueURL(ctx, p.cfg.SQS, arn); err != nil {
+			return err
+		}
+	} else if !strings.Contains(q.url, "://") {
 		call := p.call("GetQueueUrl")
 		call.URL = q.url
 		out, err := p.cfg.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &q.url}, once)
@@ -116,20 +121,10 @@ func arnOf(queueURL, region string) (string, error) {
 	u, err := url.Parse(queueURL)
 	if err == nil {
 		if part := strings.Split(strings.Trim(u.Path, "/"), "/"); len(part) >= 2 {
-			return fmt.Sprintf("arn:%s:sqs:%s:%s:%s", partitionOf(region), region, part[len(part)-2], part[len(part)-1]), nil
+			return fmt.Sprintf("arn:%s:sqs:%s:%s:%s", endpoint.PartitionOf(region), region, part[len(part)-2], part[len(part)-1]), nil
 		}
 	}
 	return "", &ConfigError{Queue: queueURL, Err: fmt.Errorf("%q is no queue's URL (https://HOST/ACCOUNT/NAME)", queueURL)}
-}
-
-func partitionOf(region string) string {
-	switch {
-	case strings.HasPrefix(region, "cn-"):
-		return "aws-cn"
-	case strings.HasPrefix(region, "us-gov-"):
-		return "aws-us-gov"
-	}
-	return "aws"
 }
 
 // client is what the settler asks for.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 )
 
 // OnPermanent says what becomes of a record that failed for good.
@@ -104,7 +105,7 @@ func New(cfg Config) (*Settler, error) {
 	}
 	// The queue of a dry run is not called: `sam local` puts a resource's name there.
 	if q := cfg.DeadLetterQueue; q != "" && !cfg.DryRun && !strings.HasPrefix(q, "http://") && !strings.HasPrefix(q, "https://") {
-		if _, err := parseARN(q); err != nil {
+		if _, err := endpoint.ParseARN(q); err != nil {
 			return nil, fmt.Errorf("partialfailure: DeadLetterQueue is %q, must be the queue's URL (https://…) or its ARN (SQSBATCH_DEAD_LETTER_QUEUE): %w", q, err)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package endpoint reads what a queue's URL says of where it is.
+// Package endpoint reads what a queue's URL or ARN says of where it is.
 package endpoint
 
 import (
@@ -6,29 +6,100 @@ import (
 	"strings"
 )
 
-// Region returns the region in the host of a queue's URL, or "" when the host
-// is not one of AWS's: sqs.REGION.amazonaws.com and its kind, or
-// REGION.queue.amazonaws.com of old.
-func Region(host string) string {
-	part := strings.Split(host, ".")
-	switch {
-	case len(part) > 3 && (part[0] == "sqs" || part[0] == "sqs-fips"):
-		return part[1]
-	case len(part) > 3 && part[1] == "queue":
-		return part[0]
-	}
-	return ""
+// partition is a group of AWS's regions with domains of its own, see "Amazon
+// Simple Queue Service endpoints and quotas" in the AWS General Reference, and
+// the partitions of AWS's SDK.
+type partition struct {
+	name      string
+	prefix    string // of its regions' names
+	suffix    string // of its hosts
+	dualStack string // of those that have IPv6 addresses too
 }
 
-// Of returns the region of a queue's URL, or, when its host is not one of
-// AWS's, the endpoint to call it at. Both are empty for a queue's name.
+// partitions has the commercial one last: its prefix is that of all the others.
+var partitions = []partition{
+	{"aws-cn", "cn-", ".amazonaws.com.cn", ".api.amazonwebservices.com.cn"},
+	{"aws-us-gov", "us-gov-", ".amazonaws.com", ".api.aws"},
+	{"aws-eusc", "eusc-", ".amazonaws.eu", ".api.amazonwebservices.eu"},
+	{"aws-iso", "us-iso-", ".c2s.ic.gov", ".api.aws.ic.gov"},
+	{"aws-iso-b", "us-isob-", ".sc2s.sgov.gov", ".api.aws.scloud"},
+	{"aws-iso-e", "eu-isoe-", ".cloud.adc-e.uk", ".api.cloud-aws.adc-e.uk"},
+	{"aws-iso-f", "us-isof-", ".csp.hci.ic.gov", ".api.aws.hci.ic.gov"},
+	{"aws", "", ".amazonaws.com", ".api.aws"},
+}
+
+// PartitionOf returns the partition of a region, the second part of its ARNs.
+func PartitionOf(region string) string {
+	for _, p := range partitions {
+		if strings.HasPrefix(region, p.prefix) {
+			return p.name
+		}
+	}
+	return "" // cannot happen: the last has every prefix
+}
+
+// Region returns the region in the host of a queue's URL, or "" when the host
+// is not one of AWS's.
+func Region(host string) string {
+	region, _ := ofAWS(host)
+	return region
+}
+
+// ofAWS returns the region in a host of AWS's, and whether it is the one that a
+// client calls by itself for that region.
+func ofAWS(host string) (region string, usual bool) {
+	host = strings.ToLower(host)
+	for _, p := range partitions {
+		if rest, ok := strings.CutSuffix(host, p.dualStack); ok {
+			region, _ = inLabels(strings.Split(rest, "."))
+			return region, false
+		}
+		if rest, ok := strings.CutSuffix(host, p.suffix); ok {
+			return inLabels(strings.Split(rest, "."))
+		}
+	}
+	return "", false
+}
+
+// inLabels reads what is before the domain: sqs.REGION, sqs-fips.REGION,
+// REGION.queue and queue (of old), or VPCE.sqs.REGION.vpce.
+func inLabels(label []string) (region string, usual bool) {
+	n := len(label)
+	switch {
+	case n == 1 && label[0] == "queue":
+		return "us-east-1", true
+	case n == 2 && label[1] == "queue":
+		return label[0], true
+	case n == 2 && label[0] == "sqs":
+		return label[1], true
+	case n == 2 && label[0] == "sqs-fips":
+		return label[1], false
+	case n > 3 && label[n-1] == "vpce" && (label[n-3] == "sqs" || label[n-3] == "sqs-fips"):
+		return label[n-2], false
+	}
+	return "", false
+}
+
+// localStack ends the names that LocalStack gives its queues; like AWS's they
+// have the region, which it reads in the signatures of calls.
+const localStack = ".localhost.localstack.cloud"
+
+// Of returns the region of a queue's URL, and the endpoint to call it at unless
+// that is the one that a client has for the region: a VPC endpoint, FIPS, dual
+// stack, or a server that is not AWS's, whose region is "" then. Both are empty
+// for a queue's name.
 func Of(queueURL string) (region, base string) {
 	u, err := url.Parse(queueURL)
 	if err != nil || u.Host == "" {
 		return "", ""
 	}
-	if region = Region(u.Hostname()); region != "" {
+	host := u.Hostname()
+	region, usual := ofAWS(host)
+	if usual {
 		return region, ""
 	}
-	return "", u.Scheme + "://" + u.Host
+	if rest, ok := strings.CutSuffix(host, localStack); ok {
+		region, _ = inLabels(strings.Split(rest, "."))
+	}
+	return region, u.Scheme + "://" + u.Host
 }

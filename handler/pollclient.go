@@ -1,0 +1,50 @@
+package handler
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/endpoint"
+)
+
+// pollClient makes the client for a queue: for the region of its URL or ARN, and
+// the URL's host if that is not what a client calls there by itself.
+func (c *Config) pollClient(ctx context.Context, queue string) (*sqs.Client, error) {
+	if c.SQS != nil {
+		return c.SQS, nil
+	}
+	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.MaxIdleConnsPerHost = 64 // as many calls as a busy poller makes at a time
+	})
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(transport))
+	if err != nil {
+		return nil, fmt.Errorf("handler: no AWS configuration: %w", err)
+	}
+	region, base := endpoint.Of(queue)
+	if arn, err := endpoint.ParseARN(queue); err == nil {
+		region = arn.Region
+	}
+	if region != "" {
+		cfg.Region = region
+	}
+	client := sqs.NewFromConfig(cfg, func(o *sqs.Options) {
+		if o.BaseEndpoint == nil && base != "" {
+			o.BaseEndpoint = &base
+			// The host says whether it is one of these; the SDK refuses both.
+			o.EndpointOptions.UseFIPSEndpoint = aws.FIPSEndpointStateDisabled
+			o.EndpointOptions.UseDualStackEndpoint = aws.DualStackEndpointStateDisabled
+		}
+		if o.Region == "" && base != "" {
+			o.Region = "us-east-1" // an endpoint of its own looks at no region
+		}
+	})
+	if client.Options().Region == "" {
+		return nil, fmt.Errorf("handler: no region for queue %s: set AWS_REGION, or give the queue's URL or ARN", queue)
+	}
+	return client, nil
+}
