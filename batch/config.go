@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -60,9 +61,11 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
+// validate returns an error that names every field whose value is out of its bounds.
 func (c *Config) validate() error {
+	var errs []error
 	if c.Concurrency < 1 || c.Concurrency > maxConcurrency {
-		return fmt.Errorf("batch: Concurrency is %d, must be 1 to %d", c.Concurrency, maxConcurrency)
+		errs = append(errs, fmt.Errorf("batch: Concurrency is %d, must be 1 to %d", c.Concurrency, maxConcurrency))
 	}
 	for _, d := range []struct {
 		name  string
@@ -74,8 +77,8 @@ func (c *Config) validate() error {
 		{"Grace", c.Grace},
 	} {
 		if d.value < 0 || d.value > maxDuration {
-			return fmt.Errorf("batch: %s is %v, must be 0 to %v", d.name, d.value, maxDuration)
+			errs = append(errs, fmt.Errorf("batch: %s is %v, must be 0 to %v", d.name, d.value, maxDuration))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -83,18 +84,22 @@ type Hooks struct {
 	flush          []FlushHook
 }
 
-// NewHooks sorts hooks. It returns an error when one of them has none of the
-// methods of a hook.
+// NewHooks sorts hooks. It returns an error that names each which has none of
+// the methods of a hook.
 func NewHooks(hooks ...any) (*Hooks, error) {
 	h := &Hooks{}
+	var errs []error
 	for i, hook := range hooks {
 		n := collect(&h.batchStarted, hook) + collect(&h.batchSettled, hook) +
 			collect(&h.recordStarted, hook) + collect(&h.recordFinished, hook) + collect(&h.warned, hook) +
 			collect(&h.batchContext, hook) + collect(&h.recordContexts, hook) +
 			collect(&h.called, hook) + collect(&h.polling, hook) + collect(&h.flush, hook)
 		if n == 0 {
-			return nil, fmt.Errorf("batch: Hooks[%d] is a %T, which has none of the hooks' methods (see batch.BatchStartedHook)", i, hook)
+			errs = append(errs, fmt.Errorf("batch: Hooks[%d] is a %T, which has none of the hooks' methods (see batch.BatchStartedHook)", i, hook))
 		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
 	}
 	return h, nil
 }

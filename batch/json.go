@@ -11,11 +11,15 @@ import (
 
 // JSON makes a [Handler] of a function that takes the record's body decoded
 // from JSON. A body that cannot be decoded does not reach fn: the record fails
-// with a [MalformedError], which goes to the dead-letter queue.
+// with a [MalformedError], which goes to the dead-letter queue. Without fn there
+// is no handler: what runs handlers refuses the nil that JSON returns then.
 //
 // Unknown fields are ignored unless [DisallowUnknownFields] is given; anything
 // but white space after the value is always an error.
 func JSON[T any](fn func(ctx context.Context, v T) error, opts ...JSONOption) HandlerFunc {
+	if fn == nil {
+		return nil
+	}
 	var o jsonOptions
 	for _, opt := range opts {
 		opt(&o)

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -19,15 +20,13 @@ type Engine struct {
 // out of its bounds, or a hook has none of the hooks' methods.
 func New(h Handler, cfg Config) (*Engine, error) {
 	f, ok := h.(HandlerFunc)
+	var noHandler error
 	if h == nil || ok && f == nil {
-		return nil, fmt.Errorf("batch: the handler is nil")
+		noHandler = errors.New("batch: the handler is nil")
 	}
 	cfg = cfg.WithDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, err
-	}
-	hooks, err := NewHooks(cfg.Hooks...)
-	if err != nil {
+	hooks, badHooks := NewHooks(cfg.Hooks...)
+	if err := errors.Join(noHandler, cfg.validate(), badHooks); err != nil {
 		return nil, err
 	}
 	if !ok {

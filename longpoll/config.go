@@ -121,8 +121,6 @@ func (c *Config) validate() error {
 	}
 	check(c.SQS != nil, "SQS is nil")
 	check(!c.Settler.DryRun, "Settler.DryRun is set: a poller that calls nothing would handle its records for ever")
-	check(c.Engine.Concurrency >= 1 && c.Engine.Concurrency <= maxConcurrency,
-		"Engine.Concurrency is %d, must be 1 to %d (SQSBATCH_CONCURRENCY)", c.Engine.Concurrency, maxConcurrency)
 	check(c.Wait >= time.Second && c.Wait <= 20*time.Second && c.Wait%time.Second == 0,
 		"Wait is %v, must be whole seconds from 1s to 20s (SQSBATCH_WAIT)", c.Wait)
 	check(c.Prefetch >= 0 && c.Prefetch <= 10_000, "Prefetch is %d, must be 0 to 10000 (SQSBATCH_PREFETCH)", c.Prefetch)
@@ -130,6 +128,9 @@ func (c *Config) validate() error {
 		"Visibility is %v, must be whole seconds from %v to 12h (SQSBATCH_VISIBILITY)", c.Visibility, minVisibility)
 	check(c.Engine.RecordTimeout <= maxRecordTimeout,
 		"Engine.RecordTimeout is %v, must be at most %v (SQSBATCH_RECORD_TIMEOUT)", c.Engine.RecordTimeout, maxRecordTimeout)
+	check(!c.NoHeartbeat || c.Visibility == 0 || c.Engine.RecordTimeout <= c.Visibility,
+		"Engine.RecordTimeout is %v (SQSBATCH_RECORD_TIMEOUT), must be at most Visibility, which is %v (SQSBATCH_VISIBILITY): with NoHeartbeat (SQSBATCH_HEARTBEAT=false) nothing extends it",
+		c.Engine.RecordTimeout, c.Visibility)
 	check(c.DrainLimit > 0 && c.DrainLimit <= 12*time.Hour, "DrainLimit is %v, must be above 0 and up to 12h (SQSBATCH_DRAIN_LIMIT)", c.DrainLimit)
 	check(c.MaxAbandoned >= 1 && c.MaxAbandoned <= 10_000, "MaxAbandoned is %d, must be 1 to 10000 (SQSBATCH_MAX_ABANDONED)", c.MaxAbandoned)
 	return errors.Join(errs...)

@@ -48,6 +48,13 @@ func TestRule26EveryFieldIsValidated(t *testing.T) {
 		{func(c *longpoll.Config) { c.Settler.DryRun = true }, []string{"Settler.DryRun is set"}},
 		{func(c *longpoll.Config) { c.Settler.MaxReceiveCount = 2000 }, []string{"MaxReceiveCount is 2000"}},
 		{func(c *longpoll.Config) { c.Wait, c.Prefetch = -time.Second, -2 }, []string{"Wait is -1s", "Prefetch is -2"}},
+		{func(c *longpoll.Config) {
+			c.Wait, c.Engine.Concurrency, c.Engine.Grace, c.Engine.Hooks = -time.Second, -1, -1, []any{42, "text"}
+			c.Settler.OnPermanent, c.Settler.MaxReceiveCount = "burn", 2000
+		}, []string{"Wait is", "Concurrency is", "Grace is", "Hooks[0]", "Hooks[1]", "OnPermanent is", "MaxReceiveCount is"}},
+		{func(c *longpoll.Config) {
+			c.NoHeartbeat, c.Visibility, c.Engine.RecordTimeout = true, 6*time.Second, 10*time.Minute
+		}, []string{"RecordTimeout is 10m0s (SQSBATCH_RECORD_TIMEOUT)", "6s (SQSBATCH_VISIBILITY)", "SQSBATCH_HEARTBEAT"}},
 	}
 	for _, test := range tests {
 		cfg := longpoll.Config{Queue: "orders", SQS: awssqs.New(awssqs.Options{})}

@@ -75,18 +75,13 @@ func New(h batch.Handler, cfg Config) (*Poller, error) {
 	p.load.byID = make(map[string]*message)
 	p.load.groups = make(map[string][]*chain)
 	p.load.begun = make(map[*chain]struct{})
-	if err := cfg.validate(); err != nil {
-		return nil, err
-	}
 	engine, err := batch.New(h, cfg.Engine)
-	if err != nil {
-		return nil, err
-	}
 	p.cfg, p.engine = cfg, engine
-	if p.hooks, err = settlersHooks(engine.Hooks(), batch.QueueName(cfg.Queue)); err != nil {
-		return nil, err
+	if err == nil {
+		p.hooks, err = settlersHooks(engine.Hooks(), batch.QueueName(cfg.Queue))
 	}
-	if err := p.newSettler(""); err != nil { // so that its errors are told here
+	// All that is wrong is told at once, the settler's part too.
+	if err := errors.Join(cfg.validate(), err, p.newSettler("")); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -107,6 +107,11 @@ func (p *Poller) use(q queue) error {
 			"the queue's visibility timeout is %v: without heartbeats nothing can be handled in that; set it, or SQSBATCH_VISIBILITY, to at least %v",
 			q.visibility, minVisibility)}
 	}
+	if most := p.cfg.Engine.RecordTimeout; p.cfg.NoHeartbeat && most > q.visibility {
+		return &ConfigError{Queue: p.cfg.Queue, Err: fmt.Errorf(
+			"RecordTimeout is %v (SQSBATCH_RECORD_TIMEOUT), the visibility timeout %v: without heartbeats (SQSBATCH_HEARTBEAT=false) a record cannot have more than that",
+			most, q.visibility)}
+	}
 	if least := p.cfg.Engine.MinRemaining; p.cfg.NoHeartbeat && least >= q.visibility-noHeartbeatMargin(q.visibility) {
 		return &ConfigError{Queue: p.cfg.Queue, Err: fmt.Errorf(
 			"MinRemaining is %v (SQSBATCH_MIN_REMAINING): without heartbeats nothing would ever be started, since a record must be done in %v, the visibility timeout less a margin",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -228,4 +229,39 @@ func TestRule24ConfigErrorsSayWhatToDoOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A queue given by ARN costs no look-up.
+func TestAQueueByItsARN(t *testing.T) {
+	for _, fifo := range []bool{false, true} {
+		inWorld(t, fifo, ok, func(c *longpoll.Config) {
+			arn := "arn:aws:sqs:eu-west-1:123456789012:" + batch.QueueName(c.Queue)
+			c.Queue = arn
+		}, func(w *world) {
+			w.Send("g:a")
+			w.start()
+			w.after(time.Second)
+			w.wantHandled("g:a")
+			if w.deleted() != 1 || slices.Contains(w.Calls(), "GetQueueUrl") {
+				t.Errorf("%d of 1 deleted, calls %q", w.deleted(), w.Calls())
+			}
+		})
+	}
+}
+
+// A record that is not extended cannot have more than its visibility.
+func TestRule26ARecordTimeoutAboveTheVisibilityThatNothingExtends(t *testing.T) {
+	inWorld(t, false, ok, func(c *longpoll.Config) { c.NoHeartbeat, c.Engine.RecordTimeout = true, 301*time.Second }, func(w *world) {
+		w.start() // the queue's visibility timeout is 5 min
+		w.after(time.Second)
+		select {
+		case err := <-w.err:
+			var c *longpoll.ConfigError
+			if !errors.As(err, &c) || !strings.Contains(err.Error(), "SQSBATCH_RECORD_TIMEOUT") || !strings.Contains(err.Error(), "5m0s") {
+				t.Errorf("Run returned %v, want a ConfigError that names both", err)
+			}
+		default:
+			t.Error("Run goes on, want a ConfigError")
+		}
+	})
 }

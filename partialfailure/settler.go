@@ -2,6 +2,7 @@ package partialfailure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -86,11 +87,14 @@ type Settler struct {
 	redrive redriveCache
 }
 
-// New returns a Settler. It returns an error that names the field when a value
-// of cfg is out of its bounds.
+// New returns a Settler. It returns an error that names every field of cfg whose
+// value is out of its bounds.
 func New(cfg Config) (*Settler, error) {
-	if cfg.Client == nil && !cfg.DryRun {
-		return nil, fmt.Errorf("partialfailure: Client is nil")
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("partialfailure: "+format, args...))
+		}
 	}
 	if cfg.Backoff == nil {
 		cfg.Backoff = Exponential(DefaultBackoffBase, DefaultBackoffCap)
@@ -98,19 +102,18 @@ func New(cfg Config) (*Settler, error) {
 	if cfg.OnPermanent == "" {
 		cfg.OnPermanent = DeadLetter
 	}
-	switch cfg.OnPermanent {
-	case DeadLetter, Retry, Drop:
-	default:
-		return nil, fmt.Errorf("partialfailure: OnPermanent is %q, must be %q, %q or %q (SQSBATCH_ON_PERMANENT)", cfg.OnPermanent, DeadLetter, Retry, Drop)
-	}
+	check(cfg.Client != nil || cfg.DryRun, "Client is nil")
+	check(cfg.OnPermanent == DeadLetter || cfg.OnPermanent == Retry || cfg.OnPermanent == Drop,
+		"OnPermanent is %q, must be %q, %q or %q (SQSBATCH_ON_PERMANENT)", cfg.OnPermanent, DeadLetter, Retry, Drop)
 	// The queue of a dry run is not called: `sam local` puts a resource's name there.
 	if q := cfg.DeadLetterQueue; q != "" && !cfg.DryRun && !strings.HasPrefix(q, "http://") && !strings.HasPrefix(q, "https://") {
-		if _, err := endpoint.ParseARN(q); err != nil {
-			return nil, fmt.Errorf("partialfailure: DeadLetterQueue is %q, must be the queue's URL (https://…) or its ARN (SQSBATCH_DEAD_LETTER_QUEUE): %w", q, err)
-		}
+		_, err := endpoint.ParseARN(q)
+		check(err == nil, "DeadLetterQueue is %q, must be the queue's URL (https://…) or its ARN (SQSBATCH_DEAD_LETTER_QUEUE): %w", q, err)
 	}
-	if cfg.MaxReceiveCount < 0 || cfg.MaxReceiveCount > 1000 {
-		return nil, fmt.Errorf("partialfailure: MaxReceiveCount is %d, must be 1 to 1000, or 0 to ask the queue", cfg.MaxReceiveCount)
+	check(cfg.MaxReceiveCount >= 0 && cfg.MaxReceiveCount <= 1000,
+		"MaxReceiveCount is %d, must be 1 to 1000, or 0 to ask the queue (SQSBATCH_MAX_RECEIVE_COUNT)", cfg.MaxReceiveCount)
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
 	}
 	return &Settler{cfg: cfg}, nil
 }
