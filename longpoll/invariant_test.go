@@ -100,8 +100,8 @@ func TestNoCounterDrifts(t *testing.T) {
 				c.Prefetch = pick(-1, 0, 0, 3)
 				c.Visibility = time.Duration(pick(3, 10, 60)) * time.Second
 				c.NoHeartbeat = r.IntN(4) == 0
-				if r.IntN(2) == 0 {
-					c.Engine.RecordTimeout = time.Duration(pick(5, 30, 90)) * time.Second
+				if timeout := time.Duration(pick(5, 30, 90)) * time.Second; r.IntN(2) == 0 && (!c.NoHeartbeat || timeout <= c.Visibility) {
+					c.Engine.RecordTimeout = timeout
 				}
 				c.MaxAbandoned = 10_000
 				setup = fmt.Sprintf("FIFO %v, Concurrency %d, Prefetch %d, Visibility %v, NoHeartbeat %v, RecordTimeout %v",

@@ -112,9 +112,10 @@ func (g generator) replica(queue int, q *Queue, f Function) Replica {
 		MaxAbandoned: sometimes(g, 3, 1, 3),
 	}
 	if g.oneIn(4) {
-		// What a record needs has to be less than the visibility: else nothing is ever started.
+		// What a record needs has to be less than the visibility: else nothing is ever
+		// started. What it may have is no more: that is refused.
 		r.NoHeartbeat = true
-		q.Visibility = max(q.Visibility, 4*time.Second, 2*f.MinRemaining)
+		q.Visibility = max(q.Visibility, 4*time.Second, 2*f.MinRemaining, (f.RecordTimeout + time.Second - 1).Truncate(time.Second))
 		r.Visibility = sometimes(g, 2, max(4*time.Second, 2*f.Timeout), max(4*time.Second, 6*f.Timeout))
 	}
 	for range g.weighted(2, 3, 2, 1) {
