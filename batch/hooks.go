@@ -43,7 +43,8 @@ type RecordStartedHook interface {
 // RecordFinishedHook is told that a record's handler returned or was
 // abandoned, or that the record was skipped. The outcome is the handler's: a
 // permanent failure is Retry here, and DeadLettered in [BatchSettledHook] if
-// that came true, unless it was buried before (see [Settling]). It is not told of records that were not started.
+// that came true, unless it was buried before (see [Settling]). It is not told
+// of records that were not started.
 type RecordFinishedHook interface {
 	RecordFinished(ctx context.Context, r Result)
 }
