@@ -102,7 +102,7 @@ type Config struct {
 
 func (c *Config) setDefaults() {
 	if c.Logger == nil {
-		c.Logger = lambdaLogger(os.Getenv("AWS_LAMBDA_LOG_LEVEL"))
+		c.Logger = lambdaLogger(os.Getenv(levelVariable))
 	}
 }
 

@@ -130,7 +130,8 @@ func TestRule26BoundsAreAccepted(t *testing.T) {
 		env  map[string]string
 		good func(c Config) bool
 	}{
-		"12h":                    {map[string]string{"SQSBATCH_RECORD_TIMEOUT": "12h"}, func(c Config) bool { return c.RecordTimeout == 12*time.Hour }},
+		"12h":                    {map[string]string{"SQSBATCH_GRACE": "12h"}, func(c Config) bool { return c.Grace == 12*time.Hour }},
+		"a minute less":          {map[string]string{"SQSBATCH_RECORD_TIMEOUT": "11h59m"}, func(c Config) bool { return c.RecordTimeout == 719*time.Minute }},
 		"base is cap":            {map[string]string{"SQSBATCH_BACKOFF": "linear", "SQSBATCH_BACKOFF_BASE": "9s", "SQSBATCH_BACKOFF_CAP": "9s"}, func(c Config) bool { return c.Backoff(3) == 9*time.Second }},
 		"base beyond 15 minutes": {map[string]string{"SQSBATCH_BACKOFF": "linear", "SQSBATCH_BACKOFF_BASE": "1h"}, func(c Config) bool { return c.Backoff(1) == time.Hour }},
 		"whole": {map[string]string{"SQSBATCH_DEADLINE_POLICY": "whole"}, func(c Config) bool {

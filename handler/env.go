@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -16,10 +15,14 @@ const fairFloor = time.Second
 
 // fromEnvironment sets the fields that are zero from their variables. It
 // returns an error that names every variable with a value that cannot be used.
-func (c *Config) fromEnvironment() error {
+func (c *Config) fromEnvironment() error { return c.read(os.Getenv) }
+
+// read is fromEnvironment with an environment of any kind: every variable is
+// asked for.
+func (c *Config) read(getenv func(string) string) error {
 	var errs []error
-	set := func(name string, unset bool, parse func(string) error) {
-		value := os.Getenv(name)
+	set := func(name string, unset bool, parse parser) {
+		value := getenv(name)
 		if value == "" || !unset {
 			return
 		}
@@ -28,20 +31,14 @@ func (c *Config) fromEnvironment() error {
 		}
 	}
 	set("SQSBATCH_CONCURRENCY", c.Concurrency == 0, number(&c.Concurrency, 1, 10_000))
-	set("SQSBATCH_RESERVE", c.Reserve == 0, duration(&c.Reserve))
-	set("SQSBATCH_RECORD_TIMEOUT", c.RecordTimeout == 0, duration(&c.RecordTimeout))
+	set("SQSBATCH_RESERVE", c.Reserve == 0, duration(&c.Reserve, longest))
+	set("SQSBATCH_RECORD_TIMEOUT", c.RecordTimeout == 0, duration(&c.RecordTimeout, longest-time.Minute))
 	set("SQSBATCH_DEADLINE_POLICY", c.Deadline == nil, c.setDeadlinePolicy)
-	set("SQSBATCH_MIN_REMAINING", c.MinRemaining == 0, duration(&c.MinRemaining))
-	set("SQSBATCH_GRACE", c.Grace == 0, duration(&c.Grace))
-	set("SQSBATCH_DEAD_LETTER_QUEUE", c.DeadLetterQueue == "", func(s string) error {
-		c.DeadLetterQueue = s
-		return nil
-	})
+	set("SQSBATCH_MIN_REMAINING", c.MinRemaining == 0, duration(&c.MinRemaining, longest))
+	set("SQSBATCH_GRACE", c.Grace == 0, duration(&c.Grace, longest))
+	set("SQSBATCH_DEAD_LETTER_QUEUE", c.DeadLetterQueue == "", text(&c.DeadLetterQueue))
 	set("SQSBATCH_MAX_RECEIVE_COUNT", c.MaxReceiveCount == 0, number(&c.MaxReceiveCount, 1, 1000))
-	set("SQSBATCH_ON_PERMANENT", c.OnPermanent == "", func(s string) error {
-		c.OnPermanent = partialfailure.OnPermanent(s)
-		return nil
-	})
+	set("SQSBATCH_ON_PERMANENT", c.OnPermanent == "", text(&c.OnPermanent))
 	set("SQSBATCH_ERROR_IF_ALL_FAIL", !c.ErrorIfAllFail, boolean(&c.ErrorIfAllFail))
 	set("SQSBATCH_DELETE_SUCCEEDED", !c.DeleteSucceeded, boolean(&c.DeleteSucceeded))
 	set("SQSBATCH_LOG_SUCCEEDED", !c.LogSucceeded, boolean(&c.LogSucceeded))
@@ -52,8 +49,8 @@ func (c *Config) fromEnvironment() error {
 		kind = s
 		return nil
 	})
-	set("SQSBATCH_BACKOFF_BASE", c.Backoff == nil, duration(&base))
-	set("SQSBATCH_BACKOFF_CAP", c.Backoff == nil, duration(&limit))
+	set("SQSBATCH_BACKOFF_BASE", c.Backoff == nil, duration(&base, longest))
+	set("SQSBATCH_BACKOFF_CAP", c.Backoff == nil, duration(&limit, longest))
 	if c.Backoff == nil {
 		if err := c.setBackoff(kind, base, limit); err != nil {
 			errs = append(errs, err)
@@ -97,37 +94,4 @@ func (c *Config) setBackoff(kind string, base, limit time.Duration) error {
 		return fmt.Errorf(`SQSBATCH_BACKOFF is %q: must be "exponential", "linear" or "constant"`, kind)
 	}
 	return nil
-}
-
-func number(to *int, least, most int) func(string) error {
-	return func(s string) error {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < least || n > most {
-			return fmt.Errorf("must be a whole number from %d to %d", least, most)
-		}
-		*to = n
-		return nil
-	}
-}
-
-func duration(to *time.Duration) func(string) error {
-	return func(s string) error {
-		d, err := time.ParseDuration(s)
-		if err != nil || d <= 0 || d > 12*time.Hour {
-			return errors.New(`must be a duration above 0 and up to 12h, like "500ms" or "30s"`)
-		}
-		*to = d
-		return nil
-	}
-}
-
-func boolean(to *bool) func(string) error {
-	return func(s string) error {
-		b, err := strconv.ParseBool(s)
-		if err != nil {
-			return errors.New("must be true or false")
-		}
-		*to = b
-		return nil
-	}
 }

@@ -72,6 +72,21 @@ func TestRule26AllWrongVariablesAreNamedWithTheirBounds(t *testing.T) {
 	}
 }
 
+// What is wrong in code and in the environment is named in one go.
+func TestRule26AllMistakesAreNamedAtOnce(t *testing.T) {
+	t.Setenv("SQSBATCH_CONCURRENCY", "none")
+	_, err := New(nil, Config{Reserve: -1, Grace: -1, OnPermanent: "burn", MaxReceiveCount: 2000, DeadLetterQueue: "dead", Hooks: []any{1, 2}})
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, want := range []string{"SQSBATCH_CONCURRENCY", "handler is nil", "Reserve is", "Grace is", "OnPermanent is", "MaxReceiveCount is",
+		"DeadLetterQueue is", "Hooks[0]", "Hooks[1]"} {
+		if strings.Count(err.Error(), want) != 1 {
+			t.Errorf("want %q once in:\n%v", want, err)
+		}
+	}
+}
+
 func TestRule26OtherMistakesAreNamed(t *testing.T) {
 	for want, cfg := range map[string]Config{
 		`OnPermanent is "explode", must be "dead-letter"`: {OnPermanent: "explode"},
@@ -89,7 +104,7 @@ func TestRule26OtherMistakesAreNamed(t *testing.T) {
 	if _, err := New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), Config{}); err == nil || !strings.Contains(err.Error(), "SQSBATCH_BACKOFF_BASE is 1h0m0s: must not be above") {
 		t.Errorf("error %v", err)
 	}
-	for _, h := range []batch.Handler{nil, batch.HandlerFunc(nil), MessageFunc(nil)} {
+	for _, h := range []batch.Handler{nil, batch.HandlerFunc(nil), MessageFunc(nil), batch.JSON[string](nil)} {
 		if _, err := New(h, Config{}); err == nil {
 			t.Errorf("a nil %T is accepted", h)
 		}

@@ -2,6 +2,7 @@ package handler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,25 +26,25 @@ type LambdaHandler struct {
 // names every field or environment variable whose value is out of its bounds.
 // No call is made to AWS, then or on the first invocation that goes well.
 func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
-	if err := cfg.fromEnvironment(); err != nil {
-		return nil, err
-	}
+	badVariables, odd := cfg.fromEnvironment(), cfg.odd()
 	cfg.setDefaults()
 	if f, ok := h.(MessageFunc); ok && f == nil {
 		h = nil
 	}
 	engine, err := batch.New(h, cfg.engine(log.New(cfg.Logger, log.Options{Succeeded: cfg.LogSucceeded})))
-	if err != nil {
-		return nil, err
+	var hooks *batch.Hooks
+	if err == nil {
+		hooks = engine.Hooks()
 	}
-	settler, err := partialfailure.New(cfg.settler(engine.Hooks()))
-	if err != nil {
+	settler, badSettler := partialfailure.New(cfg.settler(hooks))
+	if err := errors.Join(badVariables, err, badSettler); err != nil {
 		return nil, err
 	}
 	own, err := batch.NewHooks(cfg.Hooks...)
 	if err != nil {
 		return nil, err
 	}
+	cfg.tell(context.Background(), odd)
 	return &LambdaHandler{engine: engine, settler: settler, cfg: cfg, own: own}, nil
 }
 

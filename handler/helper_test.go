@@ -46,7 +46,7 @@ func (l *logbook) logger() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// lines returns the log's lines with a message.
+// lines returns the log's lines with a message, or with any for "".
 func (l *logbook) lines(t *testing.T, message string) []map[string]any {
 	t.Helper()
 	var list []map[string]any
@@ -56,7 +56,7 @@ func (l *logbook) lines(t *testing.T, message string) []map[string]any {
 		if err := d.Decode(&line); err != nil {
 			t.Fatal(err)
 		}
-		if line["msg"] == message {
+		if message == "" || line["msg"] == message {
 			list = append(list, line)
 		}
 	}

@@ -26,3 +26,23 @@ func TestALevelOfItsOwnKeepsAttributesAndGroups(t *testing.T) {
 		t.Errorf("%s", buf.String())
 	}
 }
+
+func TestTheLogsLevels(t *testing.T) {
+	for name, c := range map[string]struct {
+		least slog.Level
+		odd   bool
+	}{
+		"": {slog.LevelInfo, false}, "TRACE": {slog.LevelDebug, false}, "DEBUG": {slog.LevelDebug, false}, "debug": {slog.LevelDebug, false},
+		"INFO": {slog.LevelInfo, false}, "WARN": {slog.LevelWarn, false}, "ERROR": {slog.LevelError, false}, "FATAL": {slog.LevelError + 4, false},
+		"abc": {slog.LevelInfo, true}, "5": {slog.LevelInfo, true},
+	} {
+		log := containerLogger(name)
+		if !log.Enabled(t.Context(), c.least) || log.Enabled(t.Context(), c.least-1) {
+			t.Errorf("%q: the least level is not %v", name, c.least)
+		}
+		t.Setenv(levelVariable, name)
+		if got := new(Config).odd(); (got != "") != c.odd || c.odd && !strings.Contains(got, `AWS_LAMBDA_LOG_LEVEL is "`+name+`", must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL`) {
+			t.Errorf("%q: told %q", name, got)
+		}
+	}
+}

@@ -1,11 +1,13 @@
 package handler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -53,34 +55,34 @@ type PollConfig struct {
 	HealthAddr string
 }
 
-func (c *PollConfig) fromEnvironment(set func(name string, unset bool, parse func(string) error)) {
-	set("SQSBATCH_QUEUE_URL", len(c.Queues) == 0, func(s string) error {
-		for q := range strings.SplitSeq(s, ",") {
-			if q = strings.TrimSpace(q); q == "" {
-				return errors.New("must be queues' URLs or names, separated by commas")
-			} else {
+func (c *PollConfig) fromEnvironment(set setter) {
+	set("SQSBATCH_QUEUE_URL", len(c.Queues) == 0, func(s string) (err error) {
+		items := strings.Split(s, ",")
+		for i, q := range items {
+			if q = strings.TrimSpace(q); q != "" {
 				c.Queues = append(c.Queues, q)
+				continue
 			}
+			err = fmt.Errorf("must be queues' URLs, ARNs or names, separated by commas: item %d of %d is empty", i+1, len(items))
 		}
+		return err
+	})
+	set("SQSBATCH_WAIT", c.Wait == 0, seconds(&c.Wait, time.Second, 20*time.Second))
+	set("SQSBATCH_PREFETCH", c.Prefetch == 0, func(s string) error {
+		var n int
+		if err := number(&n, 0, 10_000)(s); err != nil {
+			return err
+		}
+		c.Prefetch = cmp.Or(n, -1)
 		return nil
 	})
-	set("SQSBATCH_WAIT", c.Wait == 0, duration(&c.Wait))
-	set("SQSBATCH_PREFETCH", c.Prefetch == 0, func(s string) error {
-		if s == "0" {
-			s = "-1"
-		}
-		return number(&c.Prefetch, -1, 10_000)(s)
-	})
-	set("SQSBATCH_VISIBILITY", c.Visibility == 0, duration(&c.Visibility))
+	set("SQSBATCH_VISIBILITY", c.Visibility == 0, seconds(&c.Visibility, 3*time.Second, longest))
 	heartbeat := true
 	set("SQSBATCH_HEARTBEAT", !c.NoHeartbeat, boolean(&heartbeat))
 	c.NoHeartbeat = c.NoHeartbeat || !heartbeat
-	set("SQSBATCH_DRAIN_LIMIT", c.DrainLimit == 0, duration(&c.DrainLimit))
+	set("SQSBATCH_DRAIN_LIMIT", c.DrainLimit == 0, duration(&c.DrainLimit, longest))
 	set("SQSBATCH_MAX_ABANDONED", c.MaxAbandoned == 0, number(&c.MaxAbandoned, 1, 10_000))
-	set("SQSBATCH_HEALTH_ADDR", c.HealthAddr == "", func(s string) error {
-		c.HealthAddr = s
-		return nil
-	})
+	set("SQSBATCH_HEALTH_ADDR", c.HealthAddr == "", text(&c.HealthAddr))
 }
 
 // Poll handles the records of the configured queues by h until ctx ends, then
@@ -90,30 +92,31 @@ func (c *PollConfig) fromEnvironment(set func(name string, unset bool, parse fun
 // before. [Config.Reserve], Deadline, MinRemaining, ErrorIfAllFail and
 // DeleteSucceeded are about invocations and have no effect.
 func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
-	if err := cfg.fromEnvironment(); err != nil {
-		return err
-	}
+	badVariables, odd := cfg.fromEnvironment(), cfg.odd()
 	if cfg.Logger == nil {
-		cfg.Logger = containerLogger()
+		cfg.Logger = containerLogger(os.Getenv(levelVariable))
 	}
 	lines := log.New(cfg.Logger, log.Options{Succeeded: cfg.LogSucceeded, Every: time.Minute})
 	pollers, err := cfg.pollers(ctx, h, lines)
-	if err != nil {
+	if err := errors.Join(badVariables, err); err != nil {
 		return err
 	}
 	hooks, err := batch.NewHooks(append(slices.Clone(cfg.Hooks), lines)...)
 	if err != nil {
 		return err
 	}
-	defer flushAtStop(ctx, hooks, pollers[0].StopTakes())()
+	flush := flushAtStop(ctx, hooks, pollers[0].StopTakes())
 	stopHealth, err := serveHealth(cfg.Poll.HealthAddr, pollers)
 	if err != nil {
 		return err
 	}
-	defer stopHealth()
+	cfg.tell(ctx, odd)
 	cfg.Logger.InfoContext(ctx, "polling", "logger", "sqsbatch", "queues", cfg.Poll.Queues)
-	defer cfg.Logger.InfoContext(ctx, "stopped", "logger", "sqsbatch")
-	return runAll(ctx, pollers)
+	err = runAll(ctx, pollers)
+	stopHealth()
+	flush() // before the last line
+	cfg.Logger.InfoContext(ctx, "stopped", "logger", "sqsbatch")
+	return err
 }
 
 // runAll runs the pollers until ctx ends or one of them fails.
@@ -130,35 +133,6 @@ func runAll(ctx context.Context, pollers []*longpoll.Poller) error {
 	}
 	all.Wait()
 	return errors.Join(errs...)
-}
-
-func (c *Config) pollers(ctx context.Context, h batch.Handler, hook any) ([]*longpoll.Poller, error) {
-	if len(c.Poll.Queues) == 0 {
-		return nil, errors.New("handler: Poll.Queues is empty, must name at least one queue (SQSBATCH_QUEUE_URL)")
-	}
-	if f, ok := h.(MessageFunc); ok && f == nil {
-		h = nil
-	}
-	engine := c.engine(hook)
-	settler := c.settler(nil)
-	settler.DryRun = false
-	engine.Reserve, engine.Deadline, engine.MinRemaining = 0, nil, 0
-	list := make([]*longpoll.Poller, len(c.Poll.Queues))
-	for i, queue := range c.Poll.Queues {
-		client, err := c.pollClient(ctx, queue)
-		if err != nil {
-			return nil, err
-		}
-		list[i], err = longpoll.New(h, longpoll.Config{
-			Queue: queue, SQS: client, Engine: engine, Settler: settler,
-			Wait: c.Poll.Wait, Prefetch: c.Poll.Prefetch, Visibility: c.Poll.Visibility, NoHeartbeat: c.Poll.NoHeartbeat,
-			DrainLimit: c.Poll.DrainLimit, MaxAbandoned: c.Poll.MaxAbandoned,
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
 }
 
 // serveHealth answers orchestrators, if an address is configured.

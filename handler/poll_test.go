@@ -122,6 +122,9 @@ func TestPollsLog(t *testing.T) {
 		if list := book.lines(t, "record"); len(list) != 1 || list[0]["outcome"] != "retry" {
 			t.Errorf("lines of records: %v, want the one that failed", list)
 		}
+		if all := book.lines(t, ""); all[0]["msg"] != "polling" || all[len(all)-1]["msg"] != "stopped" {
+			t.Errorf("the first and the last line are %v and %v", all[0], all[len(all)-1])
+		}
 		if strings.Contains(book.String(), "swordfish") {
 			t.Error("a body is in the log")
 		}
@@ -165,7 +168,22 @@ func TestPollsConfiguration(t *testing.T) {
 			"SQSBATCH_DRAIN_LIMIT": "13h", "SQSBATCH_MAX_ABANDONED": "0",
 		}, handler.PollConfig{}, []string{"SQSBATCH_WAIT", "soon", "SQSBATCH_PREFETCH", "many", "SQSBATCH_VISIBILITY", "-1s", "SQSBATCH_HEARTBEAT", "perhaps",
 			"SQSBATCH_DRAIN_LIMIT", "13h", "SQSBATCH_MAX_ABANDONED", `"0"`}},
-		{"bounds", map[string]string{"SQSBATCH_WAIT": "30s"}, handler.PollConfig{Queues: []string{"a"}}, []string{"Wait is 30s", "1s to 20s"}},
+		{"bounds", map[string]string{"SQSBATCH_WAIT": "30s"}, handler.PollConfig{Queues: []string{"a"}}, []string{"SQSBATCH_WAIT is", "30s", "whole seconds from 1s to 20s"}},
+		{"its own bounds", map[string]string{"SQSBATCH_WAIT": "abc", "SQSBATCH_VISIBILITY": "1500ms", "SQSBATCH_RECORD_TIMEOUT": "12h"},
+			handler.PollConfig{Queues: []string{"a"}}, []string{
+				`SQSBATCH_WAIT is "abc": must be whole seconds from 1s to 20s`, `SQSBATCH_VISIBILITY is "1500ms": must be whole seconds from 3s to 12h`,
+				`SQSBATCH_RECORD_TIMEOUT is "12h": must be a duration above 0 and up to 11h59m`}},
+		{"all in one go", map[string]string{"SQSBATCH_WAIT": "30s", "SQSBATCH_VISIBILITY": "1s", "SQSBATCH_ON_PERMANENT": "burn", "SQSBATCH_HEALTH_ADDR": "nope"},
+			handler.PollConfig{Queues: []string{"a"}, Prefetch: -2}, []string{
+				"SQSBATCH_WAIT", "SQSBATCH_VISIBILITY", `OnPermanent is "burn"`, `HealthAddr is "nope" (SQSBATCH_HEALTH_ADDR): must be HOST:PORT`, "Prefetch is -2"}},
+		{"a comma too many", map[string]string{"SQSBATCH_QUEUE_URL": "a,"}, handler.PollConfig{}, []string{"item 2 of 2 is empty"}},
+		{"twice", nil, handler.PollConfig{Queues: []string{"a", "b", "a"}}, []string{"names a queue twice", "as a and as a"}},
+		{"twice, in two ways", map[string]string{"SQSBATCH_QUEUE_URL": "https://sqs.eu-west-1.amazonaws.com/1/a, arn:aws:sqs:eu-west-1:1:a"},
+			handler.PollConfig{}, []string{"names a queue twice", "arn:aws:sqs:eu-west-1:1:a"}},
+		{"a contradiction", map[string]string{"SQSBATCH_HEARTBEAT": "false", "SQSBATCH_VISIBILITY": "6s", "SQSBATCH_RECORD_TIMEOUT": "10m"},
+			handler.PollConfig{Queues: []string{"a"}}, []string{"RecordTimeout is 10m0s", "nothing extends it"}},
+		{"no ARN of a queue", map[string]string{"SQSBATCH_QUEUE_URL": "arn:aws:sns:eu-west-1:1:a"}, handler.PollConfig{}, []string{"is no queue's ARN"}},
+		{"misspelt queue", map[string]string{"SQSBATCH_QUEUES_URL": "a"}, handler.PollConfig{}, []string{"is SQSBATCH_QUEUE_URL meant?"}},
 		{"code comes first", map[string]string{"SQSBATCH_WAIT": "3s"}, handler.PollConfig{Queues: []string{"a"}, Wait: time.Minute}, []string{"Wait is 1m0s"}},
 	}
 	for _, test := range tests {
@@ -184,7 +202,7 @@ func TestPollsConfiguration(t *testing.T) {
 			}
 		})
 	}
-	for _, h := range []batch.Handler{nil, batch.HandlerFunc(nil), handler.MessageFunc(nil)} {
+	for _, h := range []batch.Handler{nil, batch.HandlerFunc(nil), handler.MessageFunc(nil), batch.JSON[string](nil)} {
 		if err := handler.Poll(context.Background(), h, handler.Config{SQS: client, Poll: handler.PollConfig{Queues: []string{"a"}}}); err == nil || !strings.Contains(err.Error(), "nil") {
 			t.Errorf("Poll without a handler: %v", err)
 		}

@@ -36,11 +36,12 @@ func RunWith(h batch.Handler, cfg Config) {
 		lambda.Start(l)
 		return
 	}
-	if err := cfg.fromEnvironment(); err != nil {
-		exit(err)
-	}
-	if len(cfg.Poll.Queues) == 0 {
-		exit(errNoMode)
+	if len(cfg.Poll.Queues) == 0 && os.Getenv("SQSBATCH_QUEUE_URL") == "" {
+		wrong := []error{errNoMode, cfg.fromEnvironment()}
+		if unknown := unknownVariables(); unknown != "" {
+			wrong = append(wrong, errors.New(unknown))
+		}
+		exit(errors.Join(wrong...))
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
