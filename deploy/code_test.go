@@ -42,8 +42,19 @@ func sources(t *testing.T, dir string) []*ast.File {
 // variables are the environment variables that package handler reads.
 func variables(t *testing.T) map[string]bool {
 	t.Helper()
-	names := map[string]bool{}
-	for _, file := range sources(t, "handler") {
+	names, constants := map[string]bool{}, map[string]ast.Expr{}
+	files := sources(t, "handler")
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Names) == len(spec.Values) {
+				for i, name := range spec.Names {
+					constants[name.Name] = spec.Values[i]
+				}
+			}
+			return true
+		})
+	}
+	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok || len(call.Args) == 0 {
@@ -56,7 +67,11 @@ func variables(t *testing.T) map[string]bool {
 			case *ast.SelectorExpr:
 				function = f.Sel.Name
 			}
-			if lit, ok := call.Args[0].(*ast.BasicLit); ok && lit.Kind == token.STRING && (function == "set" || function == "Getenv") {
+			arg := call.Args[0]
+			if id, ok := arg.(*ast.Ident); ok {
+				arg = constants[id.Name]
+			}
+			if lit, ok := arg.(*ast.BasicLit); ok && lit.Kind == token.STRING && (function == "set" || function == "Getenv") {
 				name, err := strconv.Unquote(lit.Value)
 				if err != nil {
 					t.Fatal(err)
