@@ -1,0 +1,216 @@
+package otel
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-lambda-go/lambdacontext"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// batchSpan is a batch's span, and the context that has it.
+type batchSpan struct {
+	context.Context
+	span    trace.Span // nil where the record's span is all there is
+	lambda  bool
+	records []batch.Record
+
+	mu      sync.Mutex
+	only    *recordSpan // of a batch of one, in place of open
+	open    map[*batch.Record]*recordSpan
+	settled bool
+}
+
+type batchKey struct{}
+
+func (b *batchSpan) Value(key any) any {
+	if _, ok := key.(batchKey); ok {
+		return b
+	}
+	return b.Context.Value(key)
+}
+
+func batchOf(ctx context.Context) *batchSpan {
+	b, _ := ctx.Value(batchKey{}).(*batchSpan)
+	return b
+}
+
+const (
+	// maxLinks is how many senders a batch's span links to: as many as the SDK
+	// keeps by default. Each record's own span has its link.
+	maxLinks = 128
+	// maxEvents is how many records without a span it tells of.
+	maxEvents = 100
+)
+
+// BatchContext implements [batch.BatchContextHook]: it begins the batch's span.
+func (h *Hook) BatchContext(ctx context.Context, info batch.BatchInfo, records []batch.Record) context.Context {
+	b := &batchSpan{Context: ctx, records: records}
+	b.lambda = len(records) > 0 && records[0].ReceivedAt.IsZero() // only a long poll tells
+	if !b.lambda && len(records) <= 1 {
+		return b
+	}
+	q := h.queues.of(info.QueueARN)
+	if severalQueues(records) {
+		q = newQueue("")
+	}
+	attrs := append(make([]attribute.KeyValue, 0, len(q.attrs)+3), q.attrs...)
+	attrs = append(attrs, semconv.MessagingBatchMessageCount(len(records)))
+	links := h.senders(records)
+	opts := []trace.SpanStartOption{consumer}
+	if b.lambda {
+		attrs = append(attrs, semconv.FaaSTriggerPubSub)
+		if lc, ok := lambdacontext.FromContext(ctx); ok {
+			attrs = append(attrs, semconv.FaaSInvocationID(lc.AwsRequestID))
+		}
+		var link []trace.Link
+		ctx, link = h.invocation(ctx)
+		links = append(links, link...)
+	} else {
+		// A span of the context that the poll was begun in would be the parent of
+		// all that the process ever does.
+		opts = append(opts, trace.WithNewRoot())
+	}
+	b.Context, b.span = h.tracer.Start(ctx, q.span, append(opts, trace.WithAttributes(attrs...), trace.WithLinks(links...))...)
+	return b
+}
+
+func severalQueues(records []batch.Record) bool {
+	for i := range records {
+		if records[i].QueueARN != records[0].QueueARN {
+			return true
+		}
+	}
+	return false
+}
+
+// senders are links to what sent the records, each with the message's id.
+func (h *Hook) senders(records []batch.Record) (links []trace.Link) {
+	for i := range records {
+		from := h.sender(&records[i])
+		for _, link := range from.links() {
+			if len(links) == maxLinks {
+				return links
+			}
+			link.Attributes = []attribute.KeyValue{semconv.MessagingMessageID(records[i].MessageID)}
+			links = append(links, link)
+		}
+	}
+	return links
+}
+
+// add notes a record's span, and reports whether the batch is still to be settled.
+func (b *batchSpan) add(r *batch.Record, s *recordSpan) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.settled:
+		return false
+	case len(b.records) == 1:
+		b.only = s
+	default:
+		if b.open == nil {
+			b.open = make(map[*batch.Record]*recordSpan, min(len(b.records), 100))
+		}
+		b.open[r] = s
+	}
+	return true
+}
+
+// take returns a record's span, once: who gets it ends it.
+func (b *batchSpan) take(r *batch.Record) (s *recordSpan) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.records) == 1 {
+		s, b.only = b.only, nil
+		return s
+	}
+	s = b.open[r]
+	delete(b.open, r)
+	return s
+}
+
+// settle returns the spans that are still to be ended; no more are added.
+func (b *batchSpan) settle() (open map[*batch.Record]*recordSpan, only *recordSpan) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	open, only = b.open, b.only
+	b.open, b.only, b.settled = nil, nil, true
+	return open, only
+}
+
+// BatchSettled implements [batch.BatchSettledHook]: it ends the spans of the
+// records that failed, and then the batch's.
+func (h *Hook) BatchSettled(ctx context.Context, info batch.BatchInfo, results []batch.Result) {
+	b := batchOf(ctx)
+	if b == nil || len(results) != len(b.records) {
+		return
+	}
+	open, only := b.settle()
+	var counts [batch.Abandoned + 1]int
+	done, events := 0, 0
+	for i := range results {
+		r := &results[i]
+		counts[r.Outcome]++
+		if r.Outcome.Done() {
+			done++
+		}
+		s := only
+		if open != nil {
+			s = open[&b.records[i]] // the result's own may be a copy, with a newer receipt handle
+		}
+		switch {
+		case s != nil:
+			s.finish(r)
+		case r.Outcome != batch.Succeeded && b.span != nil && events < maxEvents:
+			events++
+			b.span.AddEvent("sqsbatch.record", trace.WithAttributes(
+				semconv.MessagingMessageID(r.Record.MessageID), outcomeKey.String(r.Outcome.String()), attemptKey.Int(r.Record.Attempt)))
+		}
+	}
+	if b.span != nil {
+		endBatch(b.span, counts[:], done)
+	}
+}
+
+// endBatch ends a batch's span. It is an error when nothing of it was done; what
+// failed of the others is theirs to tell.
+func endBatch(span trace.Span, counts []int, done int) {
+	defer span.End()
+	if !span.IsRecording() {
+		return
+	}
+	for outcome, n := range counts {
+		if n > 0 {
+			name := strings.ReplaceAll(batch.Outcome(outcome).String(), "-", "_")
+			span.SetAttributes(attribute.Int("sqsbatch.records."+name, n))
+		}
+	}
+	if done == 0 {
+		span.SetAttributes(semconv.ErrorTypeKey.String("no_record_done"))
+		span.SetStatus(codes.Error, "no record of the batch was done")
+	}
+}
+
+// Warned implements [batch.WarningHook]: a warning is an event of the batch's
+// span, if it has one.
+func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
+	b := batchOf(ctx)
+	if b == nil || b.span == nil || !b.span.IsRecording() {
+		return
+	}
+	attrs := []attribute.KeyValue{attribute.String("sqsbatch.warning.message", w.Message)}
+	if w.MessageID != "" {
+		attrs = append(attrs, semconv.MessagingMessageID(w.MessageID))
+	}
+	if w.Err != nil {
+		attrs = append(attrs, semconv.ExceptionMessage(w.Err.Error()))
+	}
+	b.span.AddEvent("sqsbatch.warning", trace.WithAttributes(attrs...))
+}

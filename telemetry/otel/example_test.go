@@ -1,0 +1,63 @@
+package otel_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/telemetry/otel"
+)
+
+func Example() {
+	provider := sdktrace.NewTracerProvider( /* sdktrace.WithBatcher(exporter) */ )
+	cfg := handler.Config{
+		Hooks: []any{otel.New(otel.Options{TracerProvider: provider, Flush: provider.ForceFlush})},
+	}
+	_, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error {
+		return nil
+	}), cfg) // or handler.RunWith, which does not return
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+// A sender of one message.
+func ExampleInject() {
+	send := func(ctx context.Context, client *awssqs.Client, queueURL, body string) error {
+		attributes, err := otel.Inject(ctx, map[string]types.MessageAttributeValue{
+			"kind": {DataType: aws.String("String"), StringValue: aws.String("order")},
+		})
+		if err != nil {
+			fmt.Println(err) // ten attributes already: send it all the same
+		}
+		_, err = client.SendMessage(ctx, &awssqs.SendMessageInput{
+			QueueUrl: &queueURL, MessageBody: &body, MessageAttributes: attributes,
+		})
+		return err
+	}
+	_ = send
+}
+
+// A sender of several: each entry has attributes of its own.
+func ExampleInject_batch() {
+	sendAll := func(ctx context.Context, client *awssqs.Client, queueURL string, bodies []string) error {
+		entries := make([]types.SendMessageBatchRequestEntry, len(bodies)) // at most ten
+		for i := range bodies {
+			attributes, err := otel.Inject(ctx, nil)
+			if err != nil {
+				return err
+			}
+			entries[i] = types.SendMessageBatchRequestEntry{
+				Id: aws.String(fmt.Sprint(i)), MessageBody: &bodies[i], MessageAttributes: attributes,
+			}
+		}
+		_, err := client.SendMessageBatch(ctx, &awssqs.SendMessageBatchInput{QueueUrl: &queueURL, Entries: entries})
+		return err // and what out.Failed says
+	}
+	_ = sendAll
+}

@@ -1,0 +1,88 @@
+package otel_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	otelapi "go.opentelemetry.io/otel"
+
+	"github.com/sqsbatch/sqsbatch/telemetry/otel"
+)
+
+// errorLog takes what is told to OpenTelemetry's error handler.
+type errorLog struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (l *errorLog) Handle(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, err.Error())
+}
+
+// take returns what was told since the last time.
+func (l *errorLog) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := l.list
+	l.list = nil
+	return list
+}
+
+func TestFlush(t *testing.T) {
+	const late = "sqsbatch: Options.Flush is not called: an earlier call of it did not return in its time"
+	var told errorLog
+	otelapi.SetErrorHandler(&told)
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int32
+		var do func(context.Context) error
+		hook := otel.New(otel.Options{Flush: func(ctx context.Context) error {
+			calls.Add(1)
+			return do(ctx)
+		}})
+		flush := func(want time.Duration, errs ...string) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			began := time.Now()
+			hook.Flush(ctx)
+			if d := time.Since(began); d != want {
+				t.Errorf("took %v, want %v", d, want)
+			}
+			if got := told.take(); !slices.Equal(got, errs) {
+				t.Errorf("told %q, want %q", got, errs)
+			}
+		}
+		do = func(context.Context) error { time.Sleep(time.Second); return nil }
+		flush(time.Second)
+		do = func(context.Context) error { return errors.New("no collector") }
+		flush(0, "sqsbatch: Options.Flush: no collector")
+		do = func(context.Context) error { panic("oops") }
+		flush(0, "sqsbatch: Options.Flush: it panicked: oops")
+
+		// One that does not return costs its time once.
+		do = func(context.Context) error { time.Sleep(time.Minute); return nil }
+		flush(2 * time.Second)
+		flush(0, late)
+		flush(0, late)
+		time.Sleep(time.Minute)
+		do = func(context.Context) error { time.Sleep(time.Second); return nil }
+		flush(time.Second)
+		if n := calls.Load(); n != 5 {
+			t.Errorf("%d calls", n)
+		}
+
+		// Two invocations at a time: the second one's spans are flushed too.
+		go hook.Flush(t.Context())
+		synctest.Wait()
+		flush(2 * time.Second)
+		time.Sleep(time.Minute)
+	})
+}

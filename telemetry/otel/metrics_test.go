@@ -1,0 +1,139 @@
+package otel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/telemetry/otel"
+)
+
+// collect returns what was measured, by name.
+func (w *world) collect() map[string]metricdata.Metrics {
+	w.t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := w.reader.Collect(context.Background(), &all); err != nil {
+		w.t.Fatal(err)
+	}
+	byName := map[string]metricdata.Metrics{}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			byName[m.Name] = m
+		}
+	}
+	return byName
+}
+
+func TestMetrics(t *testing.T) {
+	const common = "messaging.destination.name=orders messaging.operation.name=process messaging.operation.type=process messaging.system=aws_sqs sqsbatch.outcome="
+	want := []string{
+		"error.type=*errors.errorString " + common + "dead-letter: 1 in 0s",
+		"error.type=*otel_test.carrierError " + common + "retry: 1 in 0s",
+		"error.type=abandoned " + common + "abandoned: 1 in 9.25s",
+		"error.type=timeout " + common + "retry: 1 in 9s",
+		common + "succeeded: 2 in 0s",
+	}
+	inWorld(t, false, otel.Options{}, func(w *world) {
+		w.Send("ok", "ok", "fail", "never", "slow", "hang")
+		w.onLambda(byBody, w.config())
+		all := w.collect()
+
+		d := all["messaging.process.duration"]
+		var got []string
+		for _, p := range d.Data.(metricdata.Histogram[float64]).DataPoints {
+			got = append(got, fmt.Sprintf("%s: %d in %vs", attrs(p.Attributes.ToSlice()), p.Count, p.Sum))
+			if !slices.Equal(p.Bounds, []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10}) {
+				t.Errorf("buckets %v", p.Bounds)
+			}
+			for _, e := range p.Exemplars {
+				if len(e.SpanID) == 0 {
+					t.Error("an exemplar without a span")
+				}
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) || d.Unit != "s" {
+			t.Errorf("durations in %q are %q, want\n%q", d.Unit, got, want)
+		}
+
+		consumed, n := all["messaging.client.consumed.messages"], int64(0)
+		for _, p := range consumed.Data.(metricdata.Sum[int64]).DataPoints {
+			n += p.Value
+		}
+		if n != 6 || consumed.Unit != "{message}" || !consumed.Data.(metricdata.Sum[int64]).IsMonotonic {
+			t.Errorf("%d %s of 6 were consumed", n, consumed.Unit)
+		}
+	})
+}
+
+// What was not handed to the handler was not consumed.
+func TestWhatIsNotStartedIsNotMeasured(t *testing.T) {
+	inWorld(t, true, otel.Options{}, func(w *world) {
+		w.Send("a:fail", "a:ok")
+		w.onLambda(byBody, w.config())
+		points := w.collect()["messaging.process.duration"].Data.(metricdata.Histogram[float64]).DataPoints
+		if len(points) != 1 || points[0].Count != 1 {
+			t.Errorf("%d points, %+v", len(points), points)
+		}
+	})
+}
+
+// codeError has a code, as AWS's errors have; a bad one has as many as messages.
+type codeError struct{ code string }
+
+func (e *codeError) Error() string { return "refused" }
+
+func (e *codeError) ErrorCode() string {
+	if e.code == "panic" {
+		panic("a nil pointer, perhaps")
+	}
+	return e.code
+}
+
+func TestErrorTypes(t *testing.T) {
+	for want, err := range map[string]error{
+		"ConditionalCheckFailed":  fmt.Errorf("saving: %w", &codeError{"ConditionalCheckFailed"}),
+		"_OTHER":                  &codeError{"panic"},
+		"canceled":                fmt.Errorf("asking: %w", context.Canceled),
+		"timeout":                 batch.RetryAfter(time.Hour, context.DeadlineExceeded),
+		"*otel_test.carrierError": errors.Join(fmt.Errorf("a: %w, %w", &carrierError{}, errors.New("b"))),
+		"*batch.PermanentError":   batch.Permanent(nil),
+	} {
+		t.Run(want, func(t *testing.T) {
+			inWorld(t, false, otel.Options{}, func(w *world) {
+				w.Send("x")
+				cfg := w.config()
+				cfg.Backoff = func(int) time.Duration { return time.Hour }
+				w.inContainer(func(context.Context, batch.Record) error { return err }, cfg, time.Minute)
+				records, _ := w.byID()
+				if len(records) != 1 || attr(records[0].Attributes, "error.type") != want {
+					t.Errorf("%d spans, %s", len(records), attrs(records[0].Attributes))
+				}
+			})
+		})
+	}
+}
+
+// Error codes without bound do not make metrics without bound.
+func TestErrorTypesAreBounded(t *testing.T) {
+	inWorld(t, false, otel.Options{}, func(w *world) {
+		ctx := context.Background()
+		records := make([]batch.Record, 1_500)
+		ctx = w.hook.BatchContext(ctx, batch.BatchInfo{}, records)
+		results := make([]batch.Result, len(records))
+		for i := range records {
+			w.hook.RecordContext(ctx, &records[i])
+			results[i] = batch.Result{Record: &records[i], Outcome: batch.Retry, Err: &codeError{fmt.Sprint("code ", i)}, Started: time.Now()}
+		}
+		w.hook.BatchSettled(ctx, batch.BatchInfo{}, results)
+		if n := len(w.collect()["messaging.process.duration"].Data.(metricdata.Histogram[float64]).DataPoints); n > 1_001 {
+			t.Errorf("%d sets of attributes", n)
+		}
+	})
+}

@@ -1,0 +1,145 @@
+package otel
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/codes"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// Attributes that no convention has a name for.
+const (
+	outcomeKey         = attribute.Key("sqsbatch.outcome")
+	attemptKey         = attribute.Key("sqsbatch.attempt")
+	maxReceiveCountKey = attribute.Key("sqsbatch.max_receive_count")
+	ageKey             = attribute.Key("sqsbatch.age_ms")
+	allowedKey         = attribute.Key("sqsbatch.allowed_ms")
+	visibleInKey       = attribute.Key("sqsbatch.visible_in_ms")
+	deadLetterQueueKey = attribute.Key("sqsbatch.dead_letter_queue")
+)
+
+// recordSpan is a record's span, and the context that has it.
+type recordSpan struct {
+	context.Context
+	span  trace.Span
+	hook  *Hook
+	queue *queue
+	batch *batchSpan // nil where nobody began a batch
+}
+
+type recordKey struct{}
+
+var consumer = trace.WithSpanKind(trace.SpanKindConsumer)
+
+func (s *recordSpan) Value(key any) any {
+	if _, ok := key.(recordKey); ok {
+		return s
+	}
+	return s.Context.Value(key)
+}
+
+// RecordContext implements [batch.RecordContextHook]: it begins the record's span.
+func (h *Hook) RecordContext(ctx context.Context, r *batch.Record) context.Context {
+	s := &recordSpan{hook: h, queue: h.queues.of(r.QueueARN), batch: batchOf(ctx)}
+	alone := s.batch == nil || len(s.batch.records) == 1
+	from := h.sender(r)
+	links := from.links()
+	opts := append(make([]trace.SpanStartOption, 0, 4), consumer)
+	switch parent := from.context(); {
+	case h.opts.SenderAsParent && alone && parent.IsValid():
+		if above := trace.SpanContextFromContext(ctx); above.IsValid() && s.batch != nil && s.batch.span != nil {
+			links = append(links, trace.Link{SpanContext: above})
+		}
+		ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
+	case s.batch != nil && s.batch.span == nil:
+		opts = append(opts, trace.WithNewRoot()) // see BatchContext
+	}
+	if from.baggage.Len() > 0 {
+		ctx = baggage.ContextWithBaggage(ctx, from.baggage)
+	}
+	if len(links) > 0 {
+		opts = append(opts, trace.WithLinks(links...))
+	}
+	opts = append(opts, trace.WithAttributes(s.attributes(r)...))
+	s.Context, s.span = h.tracer.Start(ctx, s.queue.span, opts...)
+	if s.batch != nil && !s.batch.add(r, s) {
+		s.finish(&batch.Result{Record: r, Outcome: batch.Abandoned, Err: batch.ErrAbandoned, Started: time.Now()})
+	}
+	return s
+}
+
+// attributes are those that a record's span begins with.
+func (s *recordSpan) attributes(r *batch.Record) []attribute.KeyValue {
+	attrs := append(make([]attribute.KeyValue, 0, len(s.queue.attrs)+4), s.queue.attrs...)
+	attrs = append(attrs, semconv.MessagingMessageID(r.MessageID), attemptKey.Int(r.Attempt))
+	if !r.SentAt.IsZero() {
+		attrs = append(attrs, ageKey.Int64(max(0, time.Since(r.SentAt).Milliseconds())))
+	}
+	if r.ReceivedAt.IsZero() {
+		attrs = append(attrs, semconv.FaaSTriggerPubSub)
+	}
+	return attrs
+}
+
+// RecordFinished implements [batch.RecordFinishedHook]: it ends the span of a
+// success. What became of a failure is known when its batch is settled.
+func (h *Hook) RecordFinished(ctx context.Context, r batch.Result) {
+	s, _ := ctx.Value(recordKey{}).(*recordSpan)
+	switch {
+	case s == nil: // skipped, or abandoned before it had its context
+	case s.batch == nil:
+		s.finish(&r)
+	case r.Outcome == batch.Succeeded && s.batch.take(r.Record) != nil:
+		s.finish(&r)
+	}
+}
+
+// finish ends the span, when the handler was done, and measures the record.
+func (s *recordSpan) finish(r *batch.Result) {
+	end := r.Started.Add(r.Duration)
+	defer s.span.End(trace.WithTimestamp(end))
+	var failure string
+	if r.Err != nil {
+		failure = errorType(r)
+	}
+	s.hook.metrics.processed(s, r, failure)
+	if !s.span.IsRecording() {
+		return
+	}
+	attrs := append(make([]attribute.KeyValue, 0, 6), outcomeKey.String(r.Outcome.String()))
+	if r.Allowed > 0 {
+		attrs = append(attrs, allowedKey.Int64(r.Allowed.Milliseconds()))
+	}
+	if r.MaxReceiveCount > 0 {
+		attrs = append(attrs, maxReceiveCountKey.Int(r.MaxReceiveCount))
+	}
+	if r.VisibilitySet {
+		attrs = append(attrs, visibleInKey.Int64(r.VisibleIn.Milliseconds()))
+	}
+	if r.DeadLetterQueue != "" {
+		attrs = append(attrs, deadLetterQueueKey.String(r.DeadLetterQueue))
+	}
+	if failure != "" {
+		attrs = append(attrs, semconv.ErrorTypeKey.String(failure))
+		s.span.SetStatus(codes.Error, r.Err.Error())
+		s.span.AddEvent("exception", trace.WithTimestamp(end), trace.WithAttributes(exception(r.Err)...))
+	}
+	s.span.SetAttributes(attrs...)
+}
+
+// exception is an error as the attributes of an exception event.
+func exception(err error) []attribute.KeyValue {
+	attrs := []attribute.KeyValue{semconv.ExceptionType(typeName(err)), semconv.ExceptionMessage(err.Error())}
+	var panicked *batch.PanicError
+	if errors.As(err, &panicked) {
+		attrs = append(attrs, semconv.ExceptionStacktrace(string(panicked.Stack)))
+	}
+	return attrs
+}
