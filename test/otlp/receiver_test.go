@@ -1,0 +1,129 @@
+package otlp
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	collectormetrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	collectortrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// receiver is what a collector is to an exporter: it takes OTLP over HTTP
+// (/v1/traces and /v1/metrics of the OpenTelemetry Protocol Specification).
+type receiver struct {
+	*httptest.Server
+	delay time.Duration // before each answer
+
+	mu      sync.Mutex
+	spans   []*trace.Span
+	metrics map[string]*metrics.Metric // the latest of each
+	scopes  map[string]string          // schema URLs by scope
+}
+
+func newReceiver(t *testing.T) *receiver {
+	r := &receiver{metrics: map[string]*metrics.Metric{}, scopes: map[string]string{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/traces", func(w http.ResponseWriter, req *http.Request) {
+		var in collectortrace.ExportTraceServiceRequest
+		if r.read(w, req, &in) {
+			r.takeSpans(&in)
+			answer(w, &collectortrace.ExportTraceServiceResponse{})
+		}
+	})
+	mux.HandleFunc("POST /v1/metrics", func(w http.ResponseWriter, req *http.Request) {
+		var in collectormetrics.ExportMetricsServiceRequest
+		if r.read(w, req, &in) {
+			r.takeMetrics(&in)
+			answer(w, &collectormetrics.ExportMetricsServiceResponse{})
+		}
+	})
+	r.Server = httptest.NewServer(mux)
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) read(w http.ResponseWriter, req *http.Request, into proto.Message) bool {
+	body := io.Reader(req.Body)
+	if req.Header.Get("Content-Encoding") == "gzip" {
+		z, err := gzip.NewReader(body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return false
+		}
+		body = z
+	}
+	b, err := io.ReadAll(body)
+	if err == nil {
+		err = proto.Unmarshal(b, into)
+	}
+	if err != nil || req.Header.Get("Content-Type") != "application/x-protobuf" {
+		http.Error(w, "no OTLP", http.StatusBadRequest)
+		return false
+	}
+	time.Sleep(r.delay)
+	return true
+}
+
+func answer(w http.ResponseWriter, m proto.Message) {
+	b, err := proto.Marshal(m)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-protobuf")
+	_, _ = w.Write(b)
+}
+
+func (r *receiver) takeSpans(in *collectortrace.ExportTraceServiceRequest) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, resource := range in.ResourceSpans {
+		for _, scope := range resource.ScopeSpans {
+			r.scopes[scope.Scope.Name] = scope.SchemaUrl
+			r.spans = append(r.spans, scope.Spans...)
+		}
+	}
+}
+
+func (r *receiver) takeMetrics(in *collectormetrics.ExportMetricsServiceRequest) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, resource := range in.ResourceMetrics {
+		for _, scope := range resource.ScopeMetrics {
+			for _, m := range scope.Metrics {
+				r.metrics[m.Name] = m
+			}
+		}
+	}
+}
+
+// named are the spans of a name that were received.
+func (r *receiver) named(name string) (list []*trace.Span) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.spans {
+		if s.Name == name {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// attr is an attribute that is a string.
+func attr(list []*common.KeyValue, key string) string {
+	for _, kv := range list {
+		if kv.Key == key {
+			return kv.Value.GetStringValue()
+		}
+	}
+	return ""
+}
