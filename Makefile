@@ -90,6 +90,10 @@ poll: ## the long poll in a process of its own, against ElasticMQ (Java, Maven)
 consume: ## the long poll beside a loop by hand and gocloud.dev (2 min)
 	cd test/consume && go run .
 
+.PHONY: otlp
+otlp: ## telemetry/otel over OTLP, in processes that are frozen and stopped (30 s)
+	cd test/otlp && go test ./...
+
 .PHONY: chaos
 chaos: ## 100,000 messages through kills, stops and network faults
 	cd test/chaos && go run .

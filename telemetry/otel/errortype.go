@@ -13,8 +13,8 @@ import (
 //   - abandoned, panic, goexit, malformed, timeout, canceled;
 //   - what the error, or one that it wraps, says of itself by a method
 //     ErrorType() string, or ErrorCode() string as AWS's errors have;
-//   - else the type of the first error below batch's verbs and the wrappers of
-//     package fmt.
+//   - else the type of the first error below batch's verbs, the wrappers of
+//     package fmt, and those of AWS's SDK.
 //
 // It is "_OTHER" when one of the error's methods panics.
 func errorType(r *batch.Result) string {
@@ -64,11 +64,11 @@ func typeName(err error) string {
 		case *batch.RetryAfterError:
 			below = e.Err
 		case interface{ Unwrap() error }:
-			if name == "*fmt.wrapError" {
+			if wrappers[name] {
 				below = e.Unwrap()
 			}
 		case interface{ Unwrap() []error }:
-			if list := e.Unwrap(); len(list) > 0 && (name == "*fmt.wrapErrors" || name == "*errors.joinError") {
+			if list := e.Unwrap(); len(list) > 0 && wrappers[name] {
 				below = list[0]
 			}
 		}
@@ -77,4 +77,10 @@ func typeName(err error) string {
 		}
 		err = below
 	}
+}
+
+// wrappers are types that say nothing of what went wrong: what they wrap does.
+var wrappers = map[string]bool{
+	"*fmt.wrapError": true, "*fmt.wrapErrors": true, "*errors.joinError": true,
+	"*smithy.OperationError": true, "*retry.MaxAttemptsError": true, "*http.RequestSendError": true, "*url.Error": true, "*http.ResponseError": true,
 }

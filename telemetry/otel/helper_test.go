@@ -163,7 +163,7 @@ func (w *world) byID() (list []tracetest.SpanStub, others []tracetest.SpanStub) 
 func attr(list []attribute.KeyValue, key string) string {
 	for _, kv := range list {
 		if string(kv.Key) == key {
-			return kv.Value.Emit()
+			return kv.Value.String()
 		}
 	}
 	return ""
@@ -174,7 +174,7 @@ func attrs(list []attribute.KeyValue, keys ...string) string {
 	var out []string
 	for _, kv := range list {
 		if len(keys) == 0 || slices.Contains(keys, string(kv.Key)) {
-			out = append(out, fmt.Sprintf("%s=%s", kv.Key, kv.Value.Emit()))
+			out = append(out, fmt.Sprintf("%s=%s", kv.Key, kv.Value.String()))
 		}
 	}
 	slices.SortFunc(out, cmp.Compare)

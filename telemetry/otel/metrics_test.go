@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/telemetry/otel"
 )
 
@@ -80,6 +84,57 @@ func TestWhatIsNotStartedIsNotMeasured(t *testing.T) {
 		points := w.collect()["messaging.process.duration"].Data.(metricdata.Histogram[float64]).DataPoints
 		if len(points) != 1 || points[0].Count != 1 {
 			t.Errorf("%d points, %+v", len(points), points)
+		}
+	})
+}
+
+// Calls to SQS are measured, with the queue that they were about.
+func TestCallsAreMeasured(t *testing.T) {
+	call := func(operation, queue, kind, failure string) string {
+		s := "messaging.destination.name=" + queue + " messaging.operation.name=" + operation + kind + " messaging.system=aws_sqs server.address=sqs.eu-west-1.invalid"
+		if failure != "" {
+			s = "error.type=" + failure + " " + s
+		}
+		return s
+	}
+	const receive, settle, send = " messaging.operation.type=receive", " messaging.operation.type=settle", " messaging.operation.type=send"
+	want := []string{
+		call("ChangeMessageVisibilityBatch", "orders", settle, ""),
+		call("DeleteMessageBatch", "orders", settle, ""),
+		call("DeleteMessageBatch", "orders", settle, "AccessDenied"),
+		call("GetQueueAttributes", "orders", "", ""),
+		call("ReceiveMessage", "orders", receive, ""),
+		call("ReceiveMessage", "orders", receive, "*net.OpError"),
+		call("SendMessageBatch", "orders-dead", send, ""),
+		call("SendMessageBatch", "orders-dead", send, "entries_failed"),
+	}
+	inWorld(t, false, otel.Options{}, func(w *world) {
+		refused := map[string]int{}
+		w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
+			refused[operation]++
+			switch {
+			case operation == "DeleteMessageBatch" && refused[operation] == 1:
+				return testqueue.Answer(r, 403, "AccessDenied", "")
+			case operation == "ReceiveMessage" && refused[operation] == 4:
+				return nil, &net.OpError{Op: "dial", Err: errors.New("no route")}
+			case operation == "SendMessageBatch" && refused[operation] == 1:
+				return testqueue.Answer(r, 200, "", `{"Failed":[{"Id":"0","Code":"InternalError","SenderFault":false}],"Successful":[]}`)
+			}
+			return nil, nil
+		}
+		w.Send("ok", "fail", "never")
+		cfg := w.config()
+		cfg.Backoff = func(int) time.Duration { return time.Hour }
+		w.inContainer(byBody, cfg, 2*time.Minute)
+		m := w.collect()["messaging.client.operation.duration"]
+		var got []string
+		for _, p := range m.Data.(metricdata.Histogram[float64]).DataPoints {
+			got = append(got, attrs(p.Attributes.ToSlice()))
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) || m.Unit != "s" {
+			t.Errorf("%s, want\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	})
 }

@@ -1,6 +1,7 @@
 // Command size compares the bootstrap of examples/orders, built as the
 // template builds it, with that of a function which links aws-lambda-go,
-// config and service/sqs and does nothing with them (hello).
+// config and service/sqs and does nothing with them (hello), and functions with
+// an adapter of telemetry with one that has none (plain).
 //
 //	go run ./test/size
 package main
@@ -20,6 +21,13 @@ func main() {
 	}
 }
 
+// pairs are what is compared.
+var pairs = []struct{ pkg, base string }{
+	{"./examples/orders", "./test/size/hello"},
+	{"./test/size/otel", "./test/size/plain"},
+	{"./test/size/otelsdk", "./test/size/plain"},
+}
+
 func run() error {
 	dir, err := os.MkdirTemp("", "size")
 	if err != nil {
@@ -27,15 +35,17 @@ func run() error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	for _, arch := range []string{"arm64", "amd64"} {
-		orders, err := size(dir, arch, "./examples/orders")
-		if err != nil {
-			return err
+		for _, c := range pairs {
+			got, err := size(dir, arch, c.pkg)
+			if err != nil {
+				return err
+			}
+			base, err := size(dir, arch, c.base)
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%s: %s %d bytes, %s %d bytes: %.3f ×\n", arch, c.pkg, got, c.base, base, float64(got)/float64(base))
 		}
-		hello, err := size(dir, arch, "./test/size/hello")
-		if err != nil {
-			return err
-		}
-		fmt.Printf("%s: examples/orders %d bytes, hello %d bytes: %.3f ×\n", arch, orders, hello, float64(orders)/float64(hello))
 	}
 	return nil
 }

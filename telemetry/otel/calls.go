@@ -1,0 +1,71 @@
+package otel
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// callKey is what calls to SQS are told apart by.
+type callKey struct{ operation, url, failure string }
+
+// Called implements [batch.CallHook]: it measures a call to SQS. One that was
+// given up, as a stop gives up the receive that is open, is none.
+func (h *Hook) Called(ctx context.Context, c batch.Call) {
+	if errors.Is(c.Err, context.Canceled) {
+		return
+	}
+	key := callKey{operation: c.Operation, url: c.URL}
+	switch {
+	case c.Err != nil:
+		key.failure = class(c.Err)
+	case c.Failed > 0:
+		key.failure = "entries_failed"
+	}
+	h.metrics.operation.Record(ctx, c.Duration.Seconds(), h.metrics.callSets.get(key, callAttributes).record...)
+}
+
+// operationTypes are the conventions' classes of what sqsbatch calls. The other
+// calls are about the queue, not about messages.
+var operationTypes = map[string]attribute.KeyValue{
+	"ReceiveMessage":               semconv.MessagingOperationTypeReceive,
+	"SendMessageBatch":             semconv.MessagingOperationTypeSend,
+	"SendMessage":                  semconv.MessagingOperationTypeSend,
+	"DeleteMessageBatch":           semconv.MessagingOperationTypeSettle,
+	"DeleteMessage":                semconv.MessagingOperationTypeSettle,
+	"ChangeMessageVisibilityBatch": semconv.MessagingOperationTypeSettle,
+	"ChangeMessageVisibility":      semconv.MessagingOperationTypeSettle,
+}
+
+func callAttributes(key callKey) []attribute.KeyValue {
+	attrs := []attribute.KeyValue{semconv.MessagingSystemAWSSQS, semconv.MessagingOperationName(key.operation)}
+	if t, ok := operationTypes[key.operation]; ok {
+		attrs = append(attrs, t)
+	}
+	if name := key.url[strings.LastIndexByte(key.url, '/')+1:]; name != "" {
+		attrs = append(attrs, semconv.MessagingDestinationName(name))
+	}
+	if u, err := url.Parse(key.url); err == nil && u.Host != "" {
+		attrs = append(attrs, semconv.ServerAddress(u.Hostname()))
+		if port, err := strconv.Atoi(u.Port()); err == nil {
+			attrs = append(attrs, semconv.ServerPort(port))
+		}
+	}
+	if key.failure != "" {
+		attrs = append(attrs, semconv.ErrorTypeKey.String(key.failure))
+	}
+	return attrs
+}
+
+func (k callKey) other() (callKey, bool) {
+	bounded := k
+	bounded.failure = "_OTHER"
+	return bounded, k.failure != "" && k != bounded
+}

@@ -1,0 +1,149 @@
+package otlp
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// world is a queue with orders, and a process of function with its environment.
+type world struct {
+	receiver *receiver
+	client   *awssqs.Client
+	url      string
+	binary   string
+	env      map[string]string
+}
+
+func newWorld(t *testing.T, bodies ...string) *world {
+	t.Helper()
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	w := &world{receiver: newReceiver(t), binary: filepath.Join(t.TempDir(), "bootstrap")}
+	if out, err := exec.Command("go", "build", "-o", w.binary, "./function").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	w.env = map[string]string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT": w.receiver.URL, "OTEL_SERVICE_NAME": "orders",
+		"SQSBATCH_BACKOFF": "constant", "SQSBATCH_BACKOFF_BASE": "1h", "SQSBATCH_BACKOFF_CAP": "1h",
+		"AWS_ENDPOINT_URL_SQS": server.URL(), "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+	}
+	w.client = awssqs.New(awssqs.Options{Region: "us-east-1", BaseEndpoint: aws.String(server.URL()), Credentials: aws.AnonymousCredentials{}})
+	out, err := w.client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("orders")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.url = *out.QueueUrl
+	for _, body := range bodies {
+		if _, err := w.client.SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: &w.url, MessageBody: &body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+// check wants the spans of two records, of which one failed, each above a span
+// of the function's own if its handler was called with an order.
+func (w *world) check(t *testing.T, others int) {
+	t.Helper()
+	spans, own := w.receiver.named("process orders"), w.receiver.named("ship")
+	if len(spans) != 2+others || len(own) != 2 {
+		t.Fatalf("%d spans of sqsbatch, want %d, and %d of the function, want 2", len(spans), 2+others, len(own))
+	}
+	parents := map[string]bool{}
+	for _, s := range spans {
+		parents[string(s.SpanId)] = true
+	}
+	for _, s := range own {
+		if !parents[string(s.ParentSpanId)] {
+			t.Errorf("the function's span has the parent %x", s.ParentSpanId)
+		}
+	}
+	for _, name := range []string{"messaging.process.duration", "messaging.client.consumed.messages", "messaging.client.operation.duration"} {
+		if w.receiver.metrics[name] == nil {
+			t.Errorf("no metric %s", name)
+		}
+	}
+}
+
+// The page's function as a process, on Lambda: spans leave before the process is frozen.
+func TestAProcessOnLambda(t *testing.T) {
+	w := newWorld(t, `{"sku":"a"}`, `{}`)
+	fn, err := lambda.Start(lambda.Function{Timeout: 20 * time.Second, Command: []string{w.binary}, Env: w.env})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fn.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	m := lambda.Mapping{Function: fn, SQS: w.client, QueueURL: w.url, BatchSize: 10, Window: time.Second, ReportBatchItemFailures: true,
+		Ended: func(lambda.Ended) { stop() }}
+	if err := m.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	w.check(t, 1) // the batch's
+}
+
+// The same process in a container: spans leave before it ends.
+func TestAProcessInAContainer(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("SIGTERM is how a container is stopped")
+	}
+	w := newWorld(t, `{"sku":"a"}`, `{}`)
+	process := exec.Command(w.binary)
+	process.Env = append(os.Environ(), "SQSBATCH_QUEUE_URL="+w.url)
+	for name, value := range w.env {
+		process.Env = append(process.Env, name+"="+value)
+	}
+	var output strings.Builder
+	process.Stdout, process.Stderr = &output, &output
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- process.Wait() }()
+	defer func() { _ = process.Process.Kill() }()
+	w.untilHandled(t)
+	if err := process.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Fatalf("%v: %s", err, output.String())
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the process does not end")
+	}
+	w.check(t, 0)
+}
+
+// untilHandled waits until nothing is visible in the queue: one order was
+// deleted, the other one has failed and waits for its backoff.
+func (w *world) untilHandled(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		out, err := w.client.GetQueueAttributes(t.Context(), &awssqs.GetQueueAttributesInput{QueueUrl: &w.url, AttributeNames: []types.QueueAttributeName{"All"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out.Attributes["ApproximateNumberOfMessages"] == "0" && out.Attributes["ApproximateNumberOfMessagesNotVisible"] == "1" {
+			return
+		}
+	}
+	t.Fatal("the orders are not handled")
+}
