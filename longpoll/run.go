@@ -209,7 +209,7 @@ func (p *Poller) lose(m *message) {
 	switch m.state {
 	case waiting, begun:
 		p.warn(batch.Warning{MessageID: m.record().MessageID, Message: "SQS did not extend the record's visibility, " +
-			"others may receive it: it is cancelled here, or not started (was it deleted, or this process suspended?)"})
+			"others may receive it: it is cancelled here, or not started (was this process suspended, was it deleted, or did an SQS of your own restart?)"})
 	}
 	if m.state != begun || c.ended {
 		return // what waits is dropped when its turn comes

@@ -50,6 +50,7 @@ func TestRule24AConfigurationErrorAtTheStartEndsRun(t *testing.T) {
 		{receiving, "KmsAccessDenied", "kms:Decrypt"},
 		{"GetQueueAttributes", "InvalidClientTokenId", "does not accept the credentials"},
 		{"GetQueueAttributes", "SignatureDoesNotMatch", "does not accept the credentials"},
+		{"GetQueueAttributes", "InvalidSignatureException", "does not accept the credentials"},
 		{receiving, "UnrecognizedClientException", "does not accept the credentials"},
 	}
 	for _, test := range tests {

@@ -95,7 +95,7 @@ func configError(queue string, err error) *ConfigError {
 	if errors.As(err, &c) {
 		return c
 	}
-	switch sqserror.KindOf(sqserror.Code(err)) {
+	switch sqserror.Of(err) {
 	case sqserror.NoQueue, sqserror.InvalidAddress, sqserror.Denied, sqserror.KeyDenied, sqserror.Credentials,
 		sqserror.Unsupported, sqserror.InvalidValue:
 		return &ConfigError{Queue: queue, Err: err}
@@ -105,7 +105,7 @@ func configError(queue string, err error) *ConfigError {
 
 // advice says what to do about an error.
 func advice(err error) string {
-	switch sqserror.KindOf(sqserror.Code(err)) {
+	switch sqserror.Of(err) {
 	case sqserror.NoQueue, sqserror.InvalidAddress:
 		return "there is no such queue: are its URL (SQSBATCH_QUEUE_URL), region and account right?"
 	case sqserror.Key, sqserror.KeyDenied:
@@ -113,9 +113,9 @@ func advice(err error) string {
 	case sqserror.Denied:
 		return "the role needs sqs:ReceiveMessage, sqs:DeleteMessage, sqs:ChangeMessageVisibility and sqs:GetQueueAttributes on the queue"
 	case sqserror.Expired:
-		return "the credentials have expired, or this machine's clock is wrong"
+		return sqserror.SaysExpired
 	case sqserror.Credentials:
-		return "SQS does not accept the credentials"
+		return sqserror.SaysCredentials
 	case sqserror.Throttled:
 		return sqserror.SaysThrottled
 	case sqserror.None:

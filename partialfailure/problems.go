@@ -4,23 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
-// costs says what a failed operation means for the records.
-var costs = map[string]string{
-	opVisibility: "failed records come back after the queue's visibility timeout instead of their backoff",
-	opSend:       "permanent failures stay in the queue and are retried",
-	opDelete:     "records that succeeded will be delivered again",
-	opAttributes: "the dead-letter queue and maxReceiveCount are unknown: permanent failures are retried, and nothing warns of last attempts",
-}
-
 // refusal is an error of an operation, told once per batch and cause.
 type refusal struct {
-	op, cause, advice string
+	op, cause, target string
+	advice            said
 	err               error
 }
 
@@ -56,8 +50,8 @@ func (st *Settlement) refuse(op, target string, err error) {
 // note keeps an error of an operation to be told, and returns how much it
 // stops. Each cause is told once.
 func (st *Settlement) note(op, target string, err error) (stops scope) {
-	r := refusal{op: op, err: err}
-	r.cause, r.advice, stops = diagnose(op, target, err)
+	r := refusal{op: op, target: target, err: err}
+	r.cause, r.advice, stops = diagnose(err)
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	for _, told := range st.refusal {
@@ -75,19 +69,34 @@ func (st *Settlement) warnRefused(results []batch.Result, answered bool) {
 	refusal := st.refusal
 	st.mu.Unlock()
 	for _, r := range refusal {
+		advice := strings.NewReplacer("{op}", r.op, "{queue}", r.target, "{timeout}", callTimeout.String()).Replace(st.say(r.advice))
+		cost := costs[r.op]
+		if r.advice == saysStale {
+			cost = staleCosts
+		}
 		st.warn(results, batch.Warning{
-			Message: fmt.Sprintf("%s: %s (%s)", strings.TrimPrefix(r.op, "sqs:"), r.advice, costs[r.op]),
+			Message: fmt.Sprintf("%s: %s (%s)", strings.TrimPrefix(r.op, "sqs:"), advice, st.say(cost)),
 			Err:     r.err,
 		})
 	}
 	if !answered {
-		advice := "Raise the reserve (SQSBATCH_RESERVE) or the function's timeout, or look why SQS is slow to answer"
-		if st.cfg.Delete == DeleteAlways { // in a container
-			advice = "Look why SQS is slow to answer"
-		}
-		st.warn(results, batch.Warning{Message: "the time was over before SQS had answered all calls: " +
-			"records whose backoff was not set come back after the queue's visibility timeout. " + advice})
+		st.warn(results, batch.Warning{Message: fmt.Sprintf("the time was over before SQS had answered all calls: %s. %s", st.unanswered(results), st.say(saysLate))})
 	}
+}
+
+// unanswered says what it means for the records that SQS did not answer in time.
+func (st *Settlement) unanswered(results []batch.Result) string {
+	var says []string
+	if slices.ContainsFunc(results, func(r batch.Result) bool { return !r.Outcome.Done() && !r.VisibilitySet }) {
+		says = append(says, st.say(saysNoBackoff))
+	}
+	if slices.ContainsFunc(results, func(r batch.Result) bool { return r.DeleteErr != nil }) {
+		says = append(says, st.say(saysUndeleted))
+	}
+	if len(says) == 0 {
+		says = append(says, st.say(saysNothing))
+	}
+	return strings.Join(says, ", and ")
 }
 
 func (st *Settlement) isRefused(op string) bool {
@@ -106,41 +115,45 @@ const (
 )
 
 // diagnose tells what kind of error it is, what to do about it, and how much it stops.
-func diagnose(op, target string, err error) (cause, advice string, stops scope) {
+func diagnose(err error) (cause string, advice said, stops scope) {
 	var entry *entryError
-	code := sqserror.Code(err)
+	code, kind := sqserror.Code(err), sqserror.Of(err)
 	if errors.As(err, &entry) {
-		code = entry.code
+		code, kind = entry.code, sqserror.KindOf(entry.code)
 	}
 	switch {
 	case errors.Is(err, errOwnQueue):
-		return "own queue", fmt.Sprintf("the dead-letter queue %s is the queue that the records come from: nothing is sent there", target), thisOperation
+		return "own queue", saysOwnQueue, thisOperation
 	case errors.Is(err, errNoDeadLetterQueue):
-		return "no queue", "there is no dead-letter queue: give the queue a RedrivePolicy, or set SQSBATCH_DEAD_LETTER_QUEUE; SQSBATCH_ON_PERMANENT=retry or drop says that this is as it should be", thisCall
+		return "no queue", saysNoDeadLetter, thisCall
 	case errors.Is(err, errNoARN):
-		return "no ARN", "the records' eventSourceARN names no queue", everyOperation
+		return "no ARN", saysNoARN, everyOperation
 	}
-	switch sqserror.KindOf(code) {
+	switch kind {
 	case sqserror.Throttled, sqserror.OverLimit:
-		return code, sqserror.SaysThrottled, thisCall
+		return code, saysThrottled, thisCall
 	case sqserror.Key, sqserror.KeyDenied:
-		return code, "the queue's key cannot be used: is it enabled, and does it allow the function's role kms:GenerateDataKey and kms:Decrypt?", thisOperation
+		return code, saysKey, thisOperation
 	case sqserror.Denied:
-		return code, fmt.Sprintf("the function's role lacks %s on %s", op, target), thisOperation
+		return code, saysDenied, thisOperation
 	case sqserror.NoQueue:
-		return code, fmt.Sprintf("there is no queue %s: is its URL or ARN right?", target), thisOperation
+		return code, saysNoQueue, thisOperation
 	case sqserror.Stale:
-		return code, "the record is no longer in flight: its visibility timeout is shorter than its handler takes (for Lambda, AWS advises 6 × the function's timeout)", thisCall
+		return code, saysStale, thisCall
+	case sqserror.Expired:
+		return code, saysExpired, thisCall
+	case sqserror.Credentials:
+		return code, saysCredentials, thisCall
 	case sqserror.None: // SQS did not answer
 	default:
-		return code, sqserror.SaysRefused, thisCall
+		return code, saysRefused, thisCall
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return "timeout", fmt.Sprintf("no answer from SQS within %v: a function in a VPC needs a route to it (VPC endpoint or NAT)", callTimeout), thisOperation
+		return "timeout", saysNoAnswer, thisOperation
 	case errors.Is(err, errNoAnswer):
-		return "answer", "SQS's answer is incomplete", thisCall
+		return "answer", saysIncomplete, thisCall
 	default:
-		return "connection", sqserror.SaysUnreachable, everyOperation
+		return "connection", saysUnreachable, everyOperation
 	}
 }

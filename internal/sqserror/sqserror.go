@@ -37,6 +37,8 @@ const (
 const (
 	SaysThrottled   = "SQS throttles the calls"
 	SaysRefused     = "SQS refused the call"
+	SaysExpired     = "the credentials have expired, or this machine's clock is wrong"
+	SaysCredentials = "SQS does not accept the credentials"
 	SaysUnreachable = "SQS cannot be called: are region, credentials and endpoint (AWS_ENDPOINT_URL_SQS) right, and is it reachable?"
 )
 
@@ -50,6 +52,7 @@ var parts = []struct {
 	{"AccessDenied", Denied},
 	{"Expired", Expired},
 	{"InvalidClientTokenId", Credentials}, {"UnrecognizedClient", Credentials}, {"SignatureDoesNotMatch", Credentials},
+	{"InvalidSignature", Credentials}, {"IncompleteSignature", Credentials}, {"MissingAuthenticationToken", Credentials},
 	{"AuthFailure", Credentials}, {"InvalidSecurity", Credentials},
 	{"Throttl", Throttled}, {"RequestLimit", Throttled}, {"TooManyRequests", Throttled},
 	{"UnsupportedOperation", Unsupported}, {"InvalidParameterValue", InvalidValue},
@@ -64,6 +67,19 @@ func Code(err error) string {
 		return api.ErrorCode()
 	}
 	return ""
+}
+
+// Of returns the kind of the error of a call. A signature is refused by one code
+// whether it is wrong or only too old, which the text tells.
+func Of(err error) Kind {
+	kind := KindOf(Code(err))
+	var api smithy.APIError
+	if kind == Credentials && errors.As(err, &api) {
+		if text := api.ErrorMessage(); strings.Contains(text, "expired") || strings.Contains(text, "not yet current") {
+			return Expired
+		}
+	}
+	return kind
 }
 
 // KindOf returns the kind of a code.

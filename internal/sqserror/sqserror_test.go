@@ -24,7 +24,7 @@ func TestKindOf(t *testing.T) {
 		sqserror.InvalidAddress: {"InvalidAddress"},
 		sqserror.Expired:        {"ExpiredToken", "ExpiredTokenException", "RequestExpired"},
 		sqserror.Credentials: {"InvalidClientTokenId", "UnrecognizedClientException", "SignatureDoesNotMatch", "AuthFailure",
-			"InvalidSecurity"},
+			"InvalidSecurity", "InvalidSignatureException", "IncompleteSignature", "MissingAuthenticationToken"},
 		sqserror.Unsupported:  {"AWS.SimpleQueueService.UnsupportedOperation"},
 		sqserror.InvalidValue: {"InvalidParameterValue", "InvalidParameterValueException"},
 		sqserror.Stale:        {"ReceiptHandleIsInvalid", "MessageNotInflight", "AWS.SimpleQueueService.MessageNotInflight"},
@@ -37,6 +37,25 @@ func TestKindOf(t *testing.T) {
 			if got := sqserror.Gone(code); got != gone {
 				t.Errorf("Gone(%q) is %v", code, got)
 			}
+		}
+	}
+}
+
+// A clock that is wrong is mended by itself, or by somebody: unlike a wrong key.
+func TestOf(t *testing.T) {
+	for _, c := range []struct {
+		code, message string
+		want          sqserror.Kind
+	}{
+		{"InvalidSignatureException", "The request signature we calculated does not match the signature you provided.", sqserror.Credentials},
+		{"InvalidSignatureException", "Signature expired: 20261121T120000Z is now earlier than 20261121T121000Z", sqserror.Expired},
+		{"SignatureDoesNotMatch", "Signature not yet current: 20261121T123000Z is still later than 20261121T121500Z", sqserror.Expired},
+		{"AccessDenied", "the policy has expired", sqserror.Denied},
+		{"", "expired", sqserror.None},
+	} {
+		var err error = &smithy.GenericAPIError{Code: c.code, Message: c.message}
+		if got := sqserror.Of(fmt.Errorf("a call: %w", err)); got != c.want {
+			t.Errorf("%s: %s: of kind %d, want %d", c.code, c.message, got, c.want)
 		}
 	}
 }
