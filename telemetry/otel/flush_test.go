@@ -73,6 +73,7 @@ func TestFlush(t *testing.T) {
 		flush(0, late)
 		flush(0, late)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		do = func(context.Context) error { time.Sleep(time.Second); return nil }
 		flush(time.Second)
 		if n := calls.Load(); n != 5 {

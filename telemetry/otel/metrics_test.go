@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -109,15 +110,19 @@ func TestCallsAreMeasured(t *testing.T) {
 		call("SendMessageBatch", "orders-dead", send, "entries_failed"),
 	}
 	inWorld(t, false, otel.Options{}, func(w *world) {
-		refused := map[string]int{}
+		var mu sync.Mutex
+		calls := map[string]int{}
 		w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
-			refused[operation]++
+			mu.Lock()
+			calls[operation]++
+			n := calls[operation]
+			mu.Unlock()
 			switch {
-			case operation == "DeleteMessageBatch" && refused[operation] == 1:
+			case operation == "DeleteMessageBatch" && n == 1:
 				return testqueue.Answer(r, 403, "AccessDenied", "")
-			case operation == "ReceiveMessage" && refused[operation] == 4:
+			case operation == "ReceiveMessage" && n == 4:
 				return nil, &net.OpError{Op: "dial", Err: errors.New("no route")}
-			case operation == "SendMessageBatch" && refused[operation] == 1:
+			case operation == "SendMessageBatch" && n == 1:
 				return testqueue.Answer(r, 200, "", `{"Failed":[{"Id":"0","Code":"InternalError","SenderFault":false}],"Successful":[]}`)
 			}
 			return nil, nil
