@@ -3,7 +3,6 @@ package batch
 import (
 	"context"
 	"fmt"
-	"sync"
 )
 
 // FlushHook keeps something back, to write or send it later. Flush is called
@@ -27,18 +26,19 @@ func (h *Hooks) Flush(ctx context.Context) {
 	if !h.Flushes() {
 		return
 	}
-	var all sync.WaitGroup
+	done := make(chan struct{}, len(h.flush))
 	for i := range h.flush {
-		all.Go(func() { each(ctx, h, "", h.flush[i:i+1], func(hook FlushHook) { hook.Flush(ctx) }) })
+		go func() {
+			defer func() { done <- struct{}{} }()
+			each(ctx, h, "", h.flush[i:i+1], func(hook FlushHook) { hook.Flush(ctx) })
+		}()
 	}
-	done := make(chan struct{})
-	go func() {
-		all.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		h.Warn(ctx, Warning{Message: fmt.Sprintf("a Flush hook is not waited for any longer: %v", context.Cause(ctx))})
+	for range h.flush {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			h.Warn(ctx, Warning{Message: fmt.Sprintf("a Flush hook is not waited for any longer: %v", context.Cause(ctx))})
+			return
+		}
 	}
 }

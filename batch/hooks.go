@@ -86,11 +86,17 @@ type Hooks struct {
 }
 
 // NewHooks sorts hooks. It returns an error that names each which has none of
-// the methods of a hook.
+// the methods of a hook, or whose method Validate() error returns one: what was
+// made in one line is validated here.
 func NewHooks(hooks ...any) (*Hooks, error) {
 	h := &Hooks{}
 	var errs []error
 	for i, hook := range hooks {
+		if v, ok := hook.(interface{ Validate() error }); ok {
+			if err := v.Validate(); err != nil {
+				errs = append(errs, fmt.Errorf("batch: Hooks[%d]: %w", i, err))
+			}
+		}
 		n := collect(&h.batchStarted, hook) + collect(&h.batchSettled, hook) +
 			collect(&h.recordStarted, hook) + collect(&h.recordFinished, hook) + collect(&h.warned, hook) +
 			collect(&h.batchContext, hook) + collect(&h.recordContexts, hook) +

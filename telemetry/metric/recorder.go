@@ -134,7 +134,11 @@ func observe(s Series, r *batch.Result) {
 
 // Called implements [batch.CallHook].
 func (r *Recorder) Called(_ context.Context, c batch.Call) {
-	s := r.series(c.QueueARN)
+	queue := c.QueueARN
+	if queue == "" { // not known yet
+		queue = batch.QueueName(c.URL)
+	}
+	s := r.series(queue)
 	o := operations[c.Operation]
 	if o == nil {
 		o = operations[""]

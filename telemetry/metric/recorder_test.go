@@ -112,6 +112,7 @@ func TestWhatCallsAreObservedAs(t *testing.T) {
 		c.QueueARN = orders
 		r.Called(t.Context(), c)
 	}
+	r.Called(t.Context(), batch.Call{Operation: "GetQueueAttributes", URL: "https://sqs.eu-west-1.amazonaws.com/123456789012/orders/"})
 	r.Warned(t.Context(), batch.Warning{Message: "look"})
 	r.Warned(t.Context(), batch.Warning{Message: "look now", Serious: true, Queue: "orders"})
 	want(t, taken(&a), map[string]string{
@@ -119,7 +120,7 @@ func TestWhatCallsAreObservedAs(t *testing.T) {
 		"orders DeleteCalls": "1", "orders DeleteEntries": "10", "orders DeleteFailures": "3",
 		"orders VisibilityCalls": "1", "orders VisibilityEntries": "4", "orders VisibilityFailures": "4", "orders Throttles": "1",
 		"orders DeadLetterCalls": "1", "orders DeadLetterEntries": "2",
-		"orders OtherCalls": "2", "orders OtherFailures": "1",
+		"orders OtherCalls": "3", "orders OtherFailures": "1",
 		" Warnings": "1", "orders Warnings": "1", "orders SeriousWarnings": "1",
 	})
 }

@@ -24,6 +24,7 @@ func main() {
 // pairs are what is compared.
 var pairs = []struct{ pkg, base string }{
 	{"./examples/orders", "./test/size/hello"},
+	{"./test/size/emf", "./test/size/plain"},
 	{"./test/size/otel", "./test/size/plain"},
 	{"./test/size/otelsdk", "./test/size/plain"},
 }

@@ -1,0 +1,173 @@
+// Package emf writes metrics in CloudWatch's Embedded Metric Format: lines of
+// JSON on standard output, of which CloudWatch Logs makes metrics. It takes no
+// call, no permission and no agent on Lambda, nor in a container whose output
+// goes to CloudWatch Logs (ECS's awslogs driver).
+//
+//	func main() {
+//		handler.RunWith(batch.JSON(shipOrder), handler.Config{
+//			Hooks: []any{emf.New(emf.Options{Service: "orders"})},
+//		})
+//	}
+//
+// On Lambda there is a line for each invocation, written before the response.
+// In a container there is one for each queue and interval, and a last one at
+// the stop, whatever the number of records. The metrics are those of package
+// telemetry/metric; docs/observability.md says what each means. Their
+// dimensions are Service and Queue; what has many values, such as the request
+// id, is a property of the line, to be searched in Logs Insights.
+//
+// Nothing waits for the output, but for an invocation's last line, for 2 s at
+// most. While the output is blocked, metrics are summed up for a later line; a
+// line that cannot be written is dropped, and counted in the next one.
+//
+// See "Specification: Embedded metric format" in the Amazon CloudWatch User
+// Guide.
+package emf
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/telemetry/metric"
+)
+
+// Options change what is written. The zero value is good.
+type Options struct {
+	// Service is the dimension that tells functions apart. Defaults to the
+	// function's name (AWS_LAMBDA_FUNCTION_NAME), or else the program's.
+	Service string
+
+	// Namespace is the metrics' in CloudWatch, up to 255 characters. Defaults
+	// to "sqsbatch".
+	Namespace string
+
+	// Dimensions are further dimensions, the same for every metric, such as
+	// {"Environment": "production"}: at most 28. Each value makes metrics of its
+	// own, which cost by the month: nothing that changes with each deployment,
+	// process or record. Defaults to none.
+	Dimensions map[string]string
+
+	// Properties are written with every line, and are no dimensions: such as
+	// {"version": "1.2.3"}. Defaults to none beside what the platform tells:
+	// functionName, functionVersion, requestId and coldStart on Lambda, hostname
+	// elsewhere.
+	Properties map[string]string
+
+	// Interval is the time between lines in a container, 1 s to 1 h. Lambda
+	// ends the interval with each invocation. Defaults to 1 min.
+	Interval time.Duration
+
+	// HighResolution stores the metrics by the second instead of by the minute
+	// (StorageResolution 1), which pays with an Interval below a minute.
+	// Defaults to false.
+	HighResolution bool
+
+	// Writer is where the lines go, each by one call of Write. Defaults to
+	// standard output.
+	Writer io.Writer
+}
+
+const (
+	defaultNamespace = "sqsbatch"
+	defaultInterval  = time.Minute
+)
+
+// Hook is a hook of package batch that writes metrics. Make it with [New]. It
+// is safe for concurrent use, and for several queues.
+type Hook struct {
+	*metric.Reporter
+	opts Options
+	err  error // of the options
+	doc  document
+	torn bool // a line was written in part
+
+	mu          sync.Mutex
+	dropped     int // documents, in all
+	invocations int // since the last report
+	requestID   string
+	warm        bool // a batch was settled before
+	cold        bool // the first batch was since the last report
+}
+
+// New returns a Hook. What is wrong with its options is told by
+// [Hook.Validate], which package handler asks before anything is handled.
+func New(o Options) *Hook {
+	h := &Hook{err: o.validate()}
+	o.setDefaults()
+	h.opts = o
+	h.doc.init(&h.opts)
+	h.Reporter = metric.NewReporter(o.Interval, h.report)
+	return h
+}
+
+func (o *Options) setDefaults() {
+	if o.Service == "" {
+		if o.Service = os.Getenv("AWS_LAMBDA_FUNCTION_NAME"); o.Service == "" {
+			o.Service = filepath.Base(os.Args[0])
+		}
+	}
+	if o.Namespace == "" {
+		o.Namespace = defaultNamespace
+	}
+	if o.Interval <= 0 {
+		o.Interval = defaultInterval
+	}
+	if o.Writer == nil {
+		o.Writer = os.Stdout
+	}
+}
+
+// BatchSettled implements [batch.BatchSettledHook].
+func (h *Hook) BatchSettled(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
+	h.mu.Lock()
+	h.invocations++
+	h.cold = h.cold || !h.warm
+	h.warm = true
+	if lambda, ok := lambdacontext.FromContext(ctx); ok {
+		h.requestID = lambda.AwsRequestID
+	}
+	h.mu.Unlock()
+	h.Reporter.BatchSettled(ctx, b, results)
+}
+
+// Dropped counts the lines that could not be written.
+func (h *Hook) Dropped() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.dropped
+}
+
+// report writes what has come together, a line or more for each queue.
+func (h *Hook) report(_ context.Context, a *metric.Aggregate) {
+	h.mu.Lock()
+	about := about{at: time.Now(), dropped: h.dropped, cold: h.cold}
+	if h.invocations == 1 {
+		about.requestID = h.requestID
+	}
+	h.invocations, h.requestID, h.cold = 0, "", false
+	h.mu.Unlock()
+	a.Take(func(queue string, s *metric.Summary) {
+		h.doc.write(about, queue, s, h.line)
+	})
+}
+
+// line writes a document. After one of which a part was written, the next one
+// begins on a line of its own.
+func (h *Hook) line(line []byte) {
+	if h.torn {
+		line = append([]byte{'\n'}, line...)
+	}
+	n, err := h.opts.Writer.Write(line)
+	h.torn = n > 0 && n < len(line) || h.torn && n == 0
+	if err != nil || n < len(line) {
+		h.mu.Lock()
+		h.dropped++
+		h.mu.Unlock()
+	}
+}

@@ -1,0 +1,247 @@
+package emf_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/telemetry/emf"
+	"github.com/sqsbatch/sqsbatch/telemetry/metric"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const orders = "arn:aws:sqs:eu-west-1:123456789012:orders"
+
+// output is a writer that tests look into.
+type output struct {
+	mu    sync.Mutex
+	buf   bytes.Buffer
+	calls int
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.calls++
+	return o.buf.Write(p)
+}
+
+// take returns what was written since the last take.
+func (o *output) take() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	defer o.buf.Reset()
+	return o.buf.String()
+}
+
+func record(o batch.Outcome, took time.Duration) batch.Result {
+	return batch.Result{Record: &batch.Record{Attempt: 1, QueueARN: orders}, Outcome: o, Started: time.Now(), Duration: took, Allowed: time.Second}
+}
+
+func settle(h *emf.Hook, results ...batch.Result) {
+	h.BatchSettled(context.Background(), batch.BatchInfo{QueueARN: orders, Records: len(results), Started: time.Now()}, results)
+}
+
+func TestADocument(t *testing.T) {
+	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "ship")
+	t.Setenv("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
+	synctest.Test(t, func(t *testing.T) {
+		out := &output{}
+		h := emf.New(emf.Options{Service: "orders", Writer: out, Properties: map[string]string{"version": "1 \"é\""}, Dimensions: map[string]string{"Stage": "prod"}})
+		settle(h, record(batch.Succeeded, 20*time.Millisecond), record(batch.Succeeded, 10*time.Millisecond), record(batch.Retry, 500*time.Millisecond))
+		h.Flush(t.Context())
+		got := out.take()
+		want := `{"_aws":{"Timestamp":946684800000,"CloudWatchMetrics":[{"Namespace":"sqsbatch","Dimensions":[["Service","Stage","Queue"]],"Metrics":[` +
+			`{"Name":"RecordsSucceeded","Unit":"Count"},{"Name":"RecordsRetried","Unit":"Count"},{"Name":"ColdStarts","Unit":"Count"},` +
+			`{"Name":"RecordDuration","Unit":"Milliseconds"},{"Name":"DeadlineUsed","Unit":"Percent"},{"Name":"Attempts","Unit":"Count"},{"Name":"BatchSize","Unit":"Count"}]}]},` +
+			`"Service":"orders","Stage":"prod","functionName":"ship","functionVersion":"$LATEST","version":"1 \"é\"","Queue":"orders","coldStart":true,` +
+			`"RecordsSucceeded":2,"RecordsRetried":1,"ColdStarts":1,"RecordDuration":[10,20,500],"DeadlineUsed":[1,2,50],"Attempts":[1,1,1],"BatchSize":[3]}` + "\n"
+		if got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		read(t, got)
+		h.Flush(t.Context())
+		if got := out.take(); got != "" {
+			t.Errorf("written without anything to tell: %s", got)
+		}
+		h.Warned(t.Context(), batch.Warning{Message: "look"})
+		h.Flush(t.Context())
+		if d := read(t, out.take()); len(d) != 1 || len(d[0].dimensions) != 2 || d[0].properties["coldStart"] != nil {
+			t.Errorf("a warning of no queue: %+v", d)
+		}
+	})
+}
+
+// Whatever is observed: the documents hold to the limits, and what they say is
+// what was observed.
+func TestDocumentsHoldToTheLimitsAndLoseNothing(t *testing.T) {
+	for _, c := range []struct {
+		records, least int
+		spread         float64
+	}{{10, 1, 1}, {100, 1, 1}, {101, 1, 1}, {1000, 1, 1}, {10_000, 2, 10}, {10_000, 3, 20}} {
+		t.Run(fmt.Sprint(c.records, c.spread), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(1, uint64(c.records)))
+			out := &output{}
+			h := emf.New(emf.Options{Writer: out, Namespace: "mine", HighResolution: true})
+			var results []batch.Result
+			var all metric.Values
+			for range c.records {
+				took := time.Duration(math.Exp(r.Float64()*c.spread) * float64(time.Microsecond))
+				all.Observe(float64(took.Microseconds()) / 1e3)
+				results = append(results, record(batch.Succeeded, took))
+			}
+			settle(h, results...)
+			for _, m := range []string{"ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch", "SendMessageBatch", "GetQueueUrl"} {
+				h.Called(t.Context(), batch.Call{Operation: m, QueueARN: orders, Entries: 5, Failed: 2})
+			}
+			h.Flush(t.Context())
+			docs := read(t, out.take())
+			if out.calls != len(docs) || len(docs) < c.least {
+				t.Errorf("%d documents in %d writes, want at least %d", len(docs), out.calls, c.least)
+			}
+			want := map[float64]int{}
+			for _, v := range all.Append(nil) {
+				want[v.Value] = v.Count
+			}
+			got := map[float64]int{}
+			seen := map[string]int{}
+			for _, d := range docs {
+				if len(d.line) > 16_000 {
+					t.Errorf("a document of %d bytes", len(d.line))
+				}
+				if d.namespace != "mine" || !strings.Contains(d.line, `"StorageResolution":1`) || d.dimensions["Queue"] != "orders" {
+					t.Errorf("%s", d.line)
+				}
+				for name, values := range d.values {
+					if name == "RecordDuration" {
+						for v, n := range values {
+							got[v] += n
+						}
+					} else if metric.ByName(name).Kind != metric.Distribution {
+						seen[name]++
+					}
+				}
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("the values are %v, want %v", got, want)
+			}
+			if len(seen) < 15 {
+				t.Errorf("counters %v", seen)
+			}
+			for name, n := range seen {
+				if n != 1 {
+					t.Errorf("%s is in %d documents", name, n)
+				}
+			}
+		})
+	}
+}
+
+// failing is a writer that fails, after a part of what it is given.
+type failing struct {
+	output
+	part  int
+	fails bool
+}
+
+func (f *failing) Write(p []byte) (int, error) {
+	if f.fails {
+		n, _ := f.output.Write(p[:f.part])
+		return n, errors.New("no space left")
+	}
+	return f.output.Write(p)
+}
+
+func TestLinesThatCannotBeWrittenAreCounted(t *testing.T) {
+	for _, part := range []int{0, 10} {
+		f := &failing{part: part, fails: true}
+		h := emf.New(emf.Options{Writer: f})
+		settle(h, record(batch.Succeeded, 0))
+		h.Flush(t.Context())
+		f.fails = false
+		settle(h, record(batch.Succeeded, 0), record(batch.Succeeded, 0))
+		h.Flush(t.Context())
+		torn, line, _ := strings.Cut(f.take(), "\n")
+		if part == 0 {
+			torn, line = "", torn+"\n"+line
+		}
+		d := read(t, line)
+		if h.Dropped() != 1 || len(torn) != part || len(d) != 1 || d[0].properties["droppedLines"] != 1.0 || d[0].values["RecordsSucceeded"][2] != 1 {
+			t.Errorf("dropped %d, torn %q, then %s", h.Dropped(), torn, line)
+		}
+	}
+}
+
+// blocked is a writer that blocks until it is let go.
+type blocked struct {
+	output
+	free chan struct{}
+}
+
+func (b *blocked) Write(p []byte) (int, error) {
+	<-b.free
+	return b.output.Write(p)
+}
+
+// An output that is blocked delays no record, and nothing of what is observed
+// meanwhile is lost.
+func TestAnOutputThatBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &blocked{free: make(chan struct{})}
+		h := emf.New(emf.Options{Writer: b})
+		began := time.Now()
+		for range 100 {
+			settle(h, record(batch.Succeeded, 0))
+			time.Sleep(time.Second)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		h.Flush(ctx)
+		if took := time.Since(began); took != 102*time.Second {
+			t.Errorf("took %v", took)
+		}
+		close(b.free)
+		time.Sleep(time.Hour)
+		records := 0.0
+		docs := read(t, b.take())
+		for _, d := range docs {
+			for n := range d.values["RecordsSucceeded"] {
+				records += n
+			}
+		}
+		if records != 100 || len(docs) != 2 || h.Dropped() != 0 {
+			t.Errorf("%d documents of %v records, %d dropped", len(docs), records, h.Dropped())
+		}
+	})
+}
+
+// Any text is a property.
+func FuzzProperties(f *testing.F) {
+	f.Add("version", "1.2.3")
+	f.Add("a\"b\\", "\x00\xff\u2028é\n")
+	f.Fuzz(func(t *testing.T, name, value string) {
+		out := &output{}
+		h := emf.New(emf.Options{Writer: out, Properties: map[string]string{name: value}})
+		if h.Validate() != nil || value == "" {
+			return
+		}
+		settle(h, record(batch.Succeeded, 0))
+		h.Flush(t.Context())
+		d := read(t, out.take())
+		if got := d[0].properties[strings.ToValidUTF8(name, "\ufffd")]; len(d) != 1 || got == nil {
+			t.Errorf("property %q: %q is %v", name, value, d[0].properties)
+		}
+	})
+}

@@ -1,0 +1,216 @@
+package emf_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// doc is a document, read by the rules of "Specification: Embedded metric
+// format" and its JSON schema.
+type doc struct {
+	timestamp  int64
+	namespace  string
+	dimensions map[string]string
+	units      map[string]string
+	values     map[string]map[float64]int // of each metric
+	properties map[string]any
+	line       string
+}
+
+// units are those of MetricDatum in the CloudWatch API reference.
+var units = strings.Fields(`Seconds Microseconds Milliseconds Bytes Kilobytes Megabytes Gigabytes Terabytes Bits Kilobits Megabits Gigabits
+	Terabits Percent Count Bytes/Second Kilobytes/Second Megabytes/Second Gigabytes/Second Terabytes/Second Bits/Second Kilobits/Second
+	Megabits/Second Gigabits/Second Terabits/Second Count/Second None`)
+
+// read reads lines, each of which must be a document.
+func read(t *testing.T, written string) (docs []doc) {
+	t.Helper()
+	if written == "" {
+		return nil
+	}
+	if !strings.HasSuffix(written, "\n") {
+		t.Errorf("the last line has no end: %s", written)
+	}
+	for line := range strings.SplitSeq(strings.TrimSuffix(written, "\n"), "\n") {
+		d, err := parse(line)
+		if err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		docs = append(docs, d)
+	}
+	return docs
+}
+
+func parse(line string) (doc, error) {
+	d := doc{dimensions: map[string]string{}, units: map[string]string{}, values: map[string]map[float64]int{}, line: line}
+	if len(line) > 256<<10 {
+		return d, fmt.Errorf("%d bytes are more than a log event may have", len(line))
+	}
+	root, err := members(line)
+	if err != nil {
+		return d, err
+	}
+	var meta struct {
+		Timestamp         *int64
+		CloudWatchMetrics []struct {
+			Namespace  string
+			Dimensions [][]string
+			Metrics    []struct {
+				Name, Unit        string
+				StorageResolution int
+			}
+		}
+	}
+	strict := json.NewDecoder(bytes.NewReader(root["_aws"]))
+	strict.DisallowUnknownFields() // no additional members
+	if err := strict.Decode(&meta); err != nil {
+		return d, fmt.Errorf("_aws: %w", err)
+	}
+	if meta.Timestamp == nil || len(meta.CloudWatchMetrics) != 1 {
+		return d, fmt.Errorf("a timestamp %v, %d directives", meta.Timestamp, len(meta.CloudWatchMetrics))
+	}
+	directive := meta.CloudWatchMetrics[0]
+	d.timestamp, d.namespace = *meta.Timestamp, directive.Namespace
+	if n := len(d.namespace); n < 1 || n > 255 {
+		return d, fmt.Errorf("a namespace of %d characters", n)
+	}
+	if len(directive.Dimensions) != 1 || len(directive.Dimensions[0]) > 30 {
+		return d, fmt.Errorf("dimensions %v", directive.Dimensions)
+	}
+	delete(root, "_aws")
+	for _, name := range directive.Dimensions[0] {
+		var value string
+		if err := json.Unmarshal(root[name], &value); err != nil || value == "" || len(value) > 1024 || len(name) > 250 {
+			return d, fmt.Errorf("dimension %q is %s", name, root[name])
+		}
+		d.dimensions[name] = value
+		delete(root, name)
+	}
+	if n := len(directive.Metrics); n < 1 || n > 100 {
+		return d, fmt.Errorf("%d metrics", n)
+	}
+	for _, m := range directive.Metrics {
+		if m.Name == "" || len(m.Name) > 1024 || !slices.Contains(units, m.Unit) || m.StorageResolution != 0 && m.StorageResolution != 1 && m.StorageResolution != 60 {
+			return d, fmt.Errorf("metric %+v", m)
+		}
+		if d.values[m.Name] != nil {
+			return d, fmt.Errorf("metric %q is there twice", m.Name)
+		}
+		if d.values[m.Name], err = target(root[m.Name]); err != nil {
+			return d, fmt.Errorf("%s: %w", m.Name, err)
+		}
+		d.units[m.Name] = m.Unit
+		delete(root, m.Name)
+	}
+	d.properties = map[string]any{}
+	for name, value := range root {
+		var v any
+		if err := json.Unmarshal(value, &v); err != nil {
+			return d, err
+		}
+		d.properties[name] = v
+	}
+	return d, nil
+}
+
+// members are those of an object that fills a line; none is there twice.
+func members(line string) (map[string]json.RawMessage, error) {
+	found := map[string]json.RawMessage{}
+	in := json.NewDecoder(strings.NewReader(line))
+	if first, err := in.Token(); err != nil || first != json.Delim('{') {
+		return nil, fmt.Errorf("begins with %v: %v", first, err)
+	}
+	for in.More() {
+		name, err := in.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := in.Decode(&value); err != nil {
+			return nil, err
+		}
+		if _, twice := found[name.(string)]; twice {
+			return nil, fmt.Errorf("member %q is there twice", name)
+		}
+		found[name.(string)] = value
+	}
+	if _, err := in.Token(); err != nil {
+		return nil, err
+	}
+	if rest := line[in.InputOffset():]; rest != "" {
+		return nil, fmt.Errorf("%q follows", rest)
+	}
+	return found, nil
+}
+
+// target reads a metric's value: a number, up to 100 numbers, or up to 100
+// values with their counts and statistics that agree with these.
+func target(raw json.RawMessage) (map[float64]int, error) {
+	got := map[float64]int{}
+	var single float64
+	if json.Unmarshal(raw, &single) == nil {
+		got[single]++
+		return got, nil
+	}
+	var list []float64
+	if json.Unmarshal(raw, &list) == nil {
+		if len(list) < 1 || len(list) > 100 || !slices.IsSorted(list) {
+			return nil, fmt.Errorf("%d values %v", len(list), list)
+		}
+		for _, x := range list {
+			got[x]++
+		}
+		return got, nil
+	}
+	var h struct {
+		Values               []float64
+		Counts               []int
+		Min, Max, Count, Sum float64
+	}
+	strict := json.NewDecoder(bytes.NewReader(raw))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&h); err != nil {
+		return nil, err
+	}
+	if n := len(h.Values); n < 1 || n > 100 || n != len(h.Counts) {
+		return nil, fmt.Errorf("%d values with %d counts", n, len(h.Counts))
+	}
+	count, sum := 0, 0.0
+	for i, x := range h.Values {
+		if h.Counts[i] < 1 {
+			return nil, fmt.Errorf("a count of %d", h.Counts[i])
+		}
+		got[x] += h.Counts[i]
+		count += h.Counts[i]
+		sum += x * float64(h.Counts[i])
+	}
+	if h.Min != slices.Min(h.Values) || h.Max != slices.Max(h.Values) || h.Count != float64(count) || math.Abs(h.Sum-sum) > sum*1e-9 {
+		return nil, fmt.Errorf("statistics %+v, want a count of %d and a sum of %v", h, count, sum)
+	}
+	return got, nil
+}
+
+// The reader refuses what the specification does.
+func TestTheReaderOfDocumentsIsStrict(t *testing.T) {
+	good := `{"_aws":{"Timestamp":1,"CloudWatchMetrics":[{"Namespace":"n","Dimensions":[["S"]],"Metrics":[{"Name":"M","Unit":"Count"}]}]},"S":"s","M":1}`
+	if _, err := parse(good); err != nil {
+		t.Fatal(err)
+	}
+	for _, swap := range [][2]string{
+		{`"M":1}`, `"M":1} `}, {`"M":1}`, `"M":1,"M":1}`}, {`"M":1}`, `"M":"1"}`}, {`,"M":1}`, `}`}, {`"S":"s",`, ``}, {`"S":"s"`, `"S":""`}, {`"S":"s"`, `"S":1`},
+		{`"Count"`, `"Counts"`}, {`"Timestamp":1,`, ``}, {`"Namespace":"n"`, `"Namespace":""`}, {`"n",`, `"n","More":1,`}, {`[["S"]]`, `[]`},
+		{`"M":1}`, `"M":[]}`}, {`"M":1}`, `"M":[2,1]}`}, {`"M":1}`, `"M":{"Values":[1],"Counts":[],"Min":1,"Max":1,"Count":1,"Sum":1}}`},
+		{`"M":1}`, `"M":{"Values":[1],"Counts":[2],"Min":1,"Max":1,"Count":1,"Sum":2}}`}, {`"M":1}`, `"M":[` + strings.Repeat("1,", 100) + `1]}`},
+		{`"Name":"M"`, `"Name":""`}, {`[{"Name":"M","Unit":"Count"}]`, `[]`},
+	} {
+		bad := strings.Replace(good, swap[0], swap[1], 1)
+		if _, err := parse(bad); err == nil || bad == good {
+			t.Errorf("read without an error: %s", bad)
+		}
+	}
+}
