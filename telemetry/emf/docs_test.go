@@ -1,0 +1,107 @@
+package emf_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/telemetry/metric"
+)
+
+var update = flag.Bool("update", false, "write files and metrics into docs/observability.md")
+
+const page = "../../docs/observability.md"
+
+func readPage(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// table is the list of metrics as the page has it.
+func table() string {
+	var b strings.Builder
+	b.WriteString("| metric | | unit | with labels | what it is, and what to do |\n| --- | --- | --- | --- | --- |\n")
+	for _, m := range metric.All {
+		labels, poll := "", ""
+		if m.Label != "" {
+			labels = fmt.Sprintf("`%s` `%s=%q`", m.Family, m.Label, m.Value)
+		}
+		if m.Poll {
+			poll = " †"
+		}
+		fmt.Fprintf(&b, "| `%s`%s | %s | %s | %s | %s |\n", m.Name, poll, m.Kind, m.Unit, labels, m.Help)
+	}
+	return b.String()
+}
+
+// The page shows the files and the list of metrics as they are. After a change:
+//
+//	go test ./telemetry/emf -run TestThePage -update
+func TestThePageHasTheFilesAndMetrics(t *testing.T) {
+	text := readPage(t)
+	files, tables := 0, 0
+	file := regexp.MustCompile("(?s)<!-- file: (\\S+) -->\n```go\n(.*?)```\n")
+	want := file.ReplaceAllStringFunc(text, func(block string) string {
+		name := file.FindStringSubmatch(block)[1]
+		source, err := os.ReadFile(filepath.Join(filepath.Dir(page), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files++
+		return "<!-- file: " + name + " -->\n```go\n" + string(source) + "```\n"
+	})
+	metrics := regexp.MustCompile("(?s)(<!-- metrics: [^\n]*\n).*?(<!-- end of metrics -->)")
+	want = metrics.ReplaceAllStringFunc(want, func(block string) string {
+		tables++
+		m := metrics.FindStringSubmatch(block)
+		return m[1] + table() + m[2]
+	})
+	if files == 0 || tables != 1 {
+		t.Fatalf("the page has %d files and %d tables of metrics", files, tables)
+	}
+	if want == text {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s differs from the files or the list of metrics: run this test with -update", page)
+	}
+	if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The line that the page shows is a document of metrics that there are.
+func TestThePageShowsADocument(t *testing.T) {
+	found := regexp.MustCompile("(?s)```json\n(\\{\"_aws\".*?)```\n").FindStringSubmatch(readPage(t))
+	if found == nil {
+		t.Fatal("the page shows no document")
+	}
+	var line bytes.Buffer
+	if err := json.Compact(&line, []byte(found[1])); err != nil {
+		t.Fatal(err)
+	}
+	d, err := parse(line.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, unit := range d.units {
+		if m := metric.ByName(name); m == nil || string(m.Unit) != unit {
+			t.Errorf("%s in %s is not in the list", name, unit)
+		}
+	}
+	for name := range d.properties {
+		if metric.ByName(name) != nil {
+			t.Errorf("%s has a value and no definition", name)
+		}
+	}
+}
