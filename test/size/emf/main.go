@@ -1,4 +1,4 @@
-// Command emf is a function with telemetry/emf, see test/size.
+// Command emf is plain with telemetry/emf.
 package main
 
 import (
@@ -10,6 +10,6 @@ import (
 )
 
 func main() {
-	handler.RunWith(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
-		handler.Config{Hooks: []any{emf.New(emf.Options{})}})
+	h := batch.HandlerFunc(func(context.Context, batch.Record) error { return nil })
+	handler.RunWith(h, handler.Config{Hooks: []any{emf.New(emf.Options{})}})
 }
