@@ -25,7 +25,8 @@ ARG GOPROXY GOPRIVATE
 ARG TARGETOS TARGETARCH
 # Without CGO_ENABLED=0 the program would want a C library, which scratch has
 # not. -buildvcs=false, because .git is not copied and need not be.
-# livez is what Amazon ECS runs to ask the program whether it lives.
+# livez is what Amazon ECS runs to ask the program whether it lives, at
+# SQSBATCH_HEALTH_ADDR or at its argument.
 RUN --mount=type=cache,target=/go/pkg/mod \
     --mount=type=cache,target=/root/.cache/go-build \
     --mount=type=secret,id=netrc,target=/root/.netrc \

@@ -50,6 +50,7 @@ type scaledObject struct {
 			Name string `yaml:"name"`
 		} `yaml:"scaleTargetRef"`
 		MinReplicaCount int `yaml:"minReplicaCount"`
+		CooldownPeriod  int `yaml:"cooldownPeriod"`
 		Triggers        []struct {
 			Type     string            `yaml:"type"`
 			Metadata map[string]string `yaml:"metadata"`
@@ -142,6 +143,9 @@ func TestScaledObjectAgreesWithTheDeployment(t *testing.T) {
 	}
 	if s.MinReplicaCount == 0 && meta["scaleOnInFlight"] == "false" {
 		t.Error("the last pod would be taken away while it works")
+	}
+	if s.MinReplicaCount > 0 && s.CooldownPeriod > 0 {
+		t.Errorf("cooldownPeriod has no effect with minReplicaCount %d: only the last pod waits for it", s.MinReplicaCount)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"strings"
 
@@ -71,22 +72,34 @@ func logLevel(name string) (level slog.Level, ok bool) {
 }
 
 // odd says what of the environment has no effect, although somebody may think
-// that it has; "" if nothing.
-func (c *Config) odd() string {
-	says := unknownVariables()
+// that it has.
+func (c *Config) odd() (says []string) {
+	if unknown := unknownVariables(); unknown != "" {
+		says = append(says, unknown)
+	}
 	name := os.Getenv(levelVariable)
-	if _, ok := logLevel(name); ok || c.Logger != nil {
-		return says
+	if _, ok := logLevel(name); !ok && c.Logger == nil {
+		says = append(says, fmt.Sprintf("%s is %q, must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL: it is INFO now", levelVariable, name))
 	}
-	if says != "" {
-		says += "; "
-	}
-	return says + fmt.Sprintf("%s is %q, must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL: it is INFO now", levelVariable, name)
+	return says
 }
 
-// tell writes a warning, unless it is empty.
-func (c *Config) tell(ctx context.Context, warning string) {
-	if warning != "" {
-		c.Logger.WarnContext(ctx, warning, "logger", "sqsbatch")
+// twoHealthAddrs says that a health check by command asks at another port than
+// the program serves.
+func (c *Config) twoHealthAddrs() []string {
+	inEnvironment := os.Getenv("SQSBATCH_HEALTH_ADDR")
+	_, asked, _ := net.SplitHostPort(inEnvironment)
+	_, served, _ := net.SplitHostPort(c.Poll.HealthAddr)
+	if inEnvironment == "" || asked == served {
+		return nil
+	}
+	return []string{fmt.Sprintf("Poll.HealthAddr is %q, and SQSBATCH_HEALTH_ADDR, which comes after it, is %q: a health check that runs livez must be given the former as argument",
+		c.Poll.HealthAddr, inEnvironment)}
+}
+
+// tell writes warnings.
+func (c *Config) tell(ctx context.Context, warnings []string) {
+	for _, text := range warnings {
+		c.Logger.WarnContext(ctx, text, "logger", "sqsbatch")
 	}
 }

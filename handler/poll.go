@@ -52,6 +52,8 @@ type PollConfig struct {
 
 	// HealthAddr is where to serve /livez, /readyz and /statusz, such as
 	// "127.0.0.1:8080", or ":8080" in a pod. SQSBATCH_HEALTH_ADDR. Defaults to nowhere.
+	// A health check by command (deploy/livez, on Amazon ECS) knows only the
+	// variable: where this is set, give it the same address as its argument.
 	HealthAddr string
 }
 
@@ -93,6 +95,7 @@ func (c *PollConfig) fromEnvironment(set setter) {
 // DeleteSucceeded are about invocations and have no effect.
 func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 	badVariables, odd := cfg.fromEnvironment(), cfg.odd()
+	odd = append(odd, cfg.twoHealthAddrs()...)
 	if cfg.Logger == nil {
 		cfg.Logger = containerLogger(os.Getenv(levelVariable))
 	}

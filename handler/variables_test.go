@@ -3,6 +3,7 @@ package handler_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,5 +69,26 @@ func TestRule26KnownVariablesAreNotTold(t *testing.T) {
 	onLambda, polling := start(t)
 	if len(onLambda)+len(polling) > 0 {
 		t.Errorf("warned %q on Lambda and %q polling", onLambda, polling)
+	}
+}
+
+// A health check that runs a command in the container knows the variable only.
+func TestTwoHealthAddressesAreTold(t *testing.T) {
+	for _, c := range []struct {
+		inCode, inEnvironment string
+		told                  int
+	}{
+		{"127.0.0.1:0", "127.0.0.1:8080", 1}, {"127.0.0.1:0", ":0", 0}, {"127.0.0.1:0", "", 0}, {"", "127.0.0.1:0", 0},
+	} {
+		t.Setenv("SQSBATCH_HEALTH_ADDR", c.inEnvironment)
+		_, client := queues(t, "a")
+		var book logbook
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		err := handler.Poll(ctx, batch.HandlerFunc(byBody), handler.Config{SQS: client, Logger: book.logger(),
+			Poll: handler.PollConfig{Queues: []string{"a"}, HealthAddr: c.inCode}})
+		if told := strings.Count(book.String(), "must be given the former as argument"); err != nil || told != c.told {
+			t.Errorf("%q in code, %q in the environment: told %d times, want %d; error %v", c.inCode, c.inEnvironment, told, c.told, err)
+		}
 	}
 }

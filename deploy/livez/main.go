@@ -3,8 +3,11 @@
 // image has no shell, and no curl. It ends with 0 when /livez answers 200, and
 // else with 1 and the reason on standard error.
 //
-// The address is that of SQSBATCH_HEALTH_ADDR, which the program listens on.
-// Kubernetes needs none of this, it asks over the network.
+//	livez [HOST]:PORT
+//
+// Without an argument it asks at SQSBATCH_HEALTH_ADDR, where the program listens
+// unless its code says otherwise (handler.PollConfig.HealthAddr): then give the
+// address. Kubernetes needs none of this, it asks over the network.
 package main
 
 import (
@@ -21,17 +24,38 @@ import (
 const timeout = 3 * time.Second
 
 func main() {
-	if err := ask(os.Getenv("SQSBATCH_HEALTH_ADDR"), timeout); err != nil {
+	addr, err := address(os.Args[1:], os.Getenv("SQSBATCH_HEALTH_ADDR"))
+	if err == nil {
+		err = ask(addr, timeout)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "livez:", err)
 		os.Exit(1)
 	}
+}
+
+// address is where to ask: the argument, or else what the environment says.
+func address(args []string, fromEnvironment string) (string, error) {
+	addr, from := fromEnvironment, "SQSBATCH_HEALTH_ADDR"
+	switch len(args) {
+	case 0:
+	case 1:
+		addr, from = args[0], "the argument"
+	default:
+		return "", fmt.Errorf("%d arguments, must be at most one: where the program serves its health, like 127.0.0.1:8080", len(args))
+	}
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return "", fmt.Errorf("%s is %q: must be where the program serves its health, like 127.0.0.1:8080; "+
+			"if that is set in its code (HealthAddr), give it to livez as argument", from, addr)
+	}
+	return addr, nil
 }
 
 // ask speaks HTTP by hand: net/http would make the command three times as large.
 func ask(addr string, timeout time.Duration) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return fmt.Errorf("SQSBATCH_HEALTH_ADDR is %q: must be where the program serves its health, like 127.0.0.1:8080", addr)
+		return err
 	}
 	conn, err := net.DialTimeout("tcp", addr, timeout) // which takes ":8080" for this machine
 	if err != nil {

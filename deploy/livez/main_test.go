@@ -40,10 +40,24 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-func TestAskNamesAnAddressThatIsNone(t *testing.T) {
-	for _, addr := range []string{"", "8080", "localhost"} {
-		if err := ask(addr, timeout); err == nil || !strings.Contains(err.Error(), "SQSBATCH_HEALTH_ADDR") {
-			t.Errorf("%q: %v", addr, err)
+func TestAddress(t *testing.T) {
+	for _, c := range []struct {
+		args        []string
+		environment string
+		want, says  string
+	}{
+		{nil, "127.0.0.1:8080", "127.0.0.1:8080", ""},
+		{[]string{":9090"}, "127.0.0.1:8080", ":9090", ""}, // the code has another
+		{[]string{"127.0.0.1:9090"}, "", "127.0.0.1:9090", ""},
+		{nil, "", "", "SQSBATCH_HEALTH_ADDR"},
+		{nil, "8080", "", "SQSBATCH_HEALTH_ADDR"},
+		{nil, "localhost", "", "as argument"},
+		{[]string{"9090"}, "127.0.0.1:8080", "", "the argument is"},
+		{[]string{":1", ":2"}, "127.0.0.1:8080", "", "at most one"},
+	} {
+		got, err := address(c.args, c.environment)
+		if got != c.want || (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%q and %q: %q, %v; want %q and words with %q", c.args, c.environment, got, err, c.want, c.says)
 		}
 	}
 }

@@ -116,7 +116,8 @@ type Log struct {
 
 // Warning is something that the toolkit, or this tool, warns of.
 type Warning struct {
-	Text string
+	Text    string
+	Serious bool // somebody should look now
 	// MessageID and Body are those of the message that it is about, "" when it
 	// is about none in particular.
 	MessageID, Body string

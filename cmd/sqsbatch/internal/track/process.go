@@ -70,6 +70,9 @@ func (t *Tracker) ProcessLine(process int, stream, text string) {
 			t.said(process, r)
 		case r.Message == "batch" || r.Message == "batches":
 			t.toolkit = true // sums; each record was told
+		case r.news():
+			t.toolkit = true
+			t.emit(Log{Process: process, Stream: stream, Text: r.Message})
 		default:
 			t.toolkit = true
 			w := r.warning()

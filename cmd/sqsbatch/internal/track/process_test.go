@@ -191,7 +191,7 @@ func TestRemovedByOthers(t *testing.T) {
 }
 
 // TestProcessOutput: what is not the toolkit's is the function's own; its
-// warnings are warnings; its sums are no news.
+// warnings are warnings, and what is only news is not; its sums are no news.
 func TestProcessOutput(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.hold("m")
@@ -202,6 +202,12 @@ func TestProcessOutput(t *testing.T) {
 		want(t, "facts", b.take(), []track.Fact{
 			track.Log{Process: 2, Stream: "stderr", Text: "hello"},
 			track.Warning{Text: "look: why", MessageID: "m", Body: body("m")},
+		})
+		b.ProcessLine(2, "stdout", `{"level":"INFO","message":"polling","logger":"sqsbatch","queues":["orders"]}`)
+		b.ProcessLine(2, "stdout", `{"level":"ERROR","message":"receiving fails","logger":"sqsbatch","queue":"orders"}`)
+		want(t, "facts", b.take(), []track.Fact{
+			track.Log{Process: 2, Stream: "stdout", Text: "polling"},
+			track.Warning{Text: "receiving fails", Serious: true},
 		})
 	})
 }

@@ -12,6 +12,7 @@ import (
 // or a warning. Its text is "message" in the format of Lambda's own loggers,
 // "msg" in slog's.
 type report struct {
+	Level     string   `json:"level"`
 	Logger    string   `json:"logger"`
 	Message   string   `json:"message"`
 	Msg       string   `json:"msg"`
@@ -40,6 +41,9 @@ func parseReport(line string) (report, bool) {
 	return r, true
 }
 
+// news reports whether the line only tells what goes on.
+func (r report) news() bool { return r.Level == "INFO" || r.Level == "DEBUG" }
+
 func (r report) record() Record {
 	out := Record{
 		RequestID: r.RequestID, MessageID: r.MessageID, Attempt: r.Attempt,
@@ -57,7 +61,7 @@ func (r report) warning() Warning {
 	if r.Reason != "" {
 		text += ": " + r.Reason
 	}
-	return Warning{Text: text}
+	return Warning{Text: text, Serious: r.Level == "ERROR"}
 }
 
 // duration is ms milliseconds, and -1 ns for nil.

@@ -45,6 +45,14 @@ func (t *Text) process(p track.Process) {
 	}
 }
 
+// label begins a warning's line.
+func (t *Text) label(w track.Warning) string {
+	if w.Serious {
+		return t.paint(red, "error: ")
+	}
+	return t.paint(yellow, "warning: ")
+}
+
 // startsAndCrashes is what there is to say of processes at the end.
 func startsAndCrashes(p track.Progress) string {
 	text := plural(p.Starts, "process", "processes")

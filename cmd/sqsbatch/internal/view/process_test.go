@@ -18,6 +18,8 @@ func playContainers(v view.View) {
 	})
 	v.Fact(track.Process{Number: 1, PID: 77})
 	v.Fact(track.Log{Process: 1, Text: "hello"})
+	v.Fact(track.Warning{Text: "receiving fails"})
+	v.Fact(track.Warning{Text: "receiving fails, for a minute now", Serious: true})
 	v.Fact(track.Record{
 		Process: 1, MessageID: "m1", Body: order("o-1", "ok"), Attempt: 1, Final: true,
 		Outcome: track.Succeeded, Duration: time.Millisecond, Allowed: 15 * time.Minute, VisibleIn: -1,

@@ -124,7 +124,7 @@ func (t *Text) Fact(f track.Fact) {
 		}
 		t.line(t.paint(dim, from+"│ "+fit(logText(f.Text), t.room(7))))
 	case track.Warning:
-		line := t.paint(yellow, "warning: ") + clean(f.Text)
+		line := t.label(f) + clean(f.Text)
 		if f.MessageID != "" {
 			line += t.paint(dim, " ("+cmp.Or(Body(f.Body), f.MessageID)+")")
 		}
