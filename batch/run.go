@@ -192,6 +192,13 @@ func (r *run) checkDone() {
 // close gives every record that has none its outcome: those still running are
 // abandoned, the rest was not started.
 func (r *run) close() []Result {
+	for _, w := range r.closeResults() { // without the lock: a hook may take long
+		r.hooks.Warn(r.parent, w)
+	}
+	return r.results
+}
+
+func (r *run) closeResults() []Warning {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopped = true
@@ -211,24 +218,24 @@ func (r *run) close() []Result {
 			notStarted++
 		}
 	}
-	r.warn(notStarted)
-	return r.results
+	return r.warnings(notStarted)
 }
 
-// warn tells the hooks of what points to a mistake in the configuration.
-func (r *run) warn(notStarted int) {
+// warnings are of what points to a mistake in the configuration.
+func (r *run) warnings(notStarted int) (list []Warning) {
 	if r.policyPanic != nil {
-		r.hooks.Warn(r.parent, Warning{
+		list = append(list, Warning{
 			Queue:   QueueName(r.records[0].QueueARN),
 			Message: "the deadline policy panicked: all the remaining time was given instead",
 			Err:     r.policyPanic,
 		})
 	}
 	if notStarted > 0 && notStarted == len(r.records) && r.parent.Err() == nil && !r.byCaller {
-		r.hooks.Warn(r.parent, Warning{Queue: QueueName(r.records[0].QueueARN), Message: fmt.Sprintf(
+		list = append(list, Warning{Queue: QueueName(r.records[0].QueueARN), Message: fmt.Sprintf(
 			"no record was started: %v was left before the cutoff. If that is so on every invocation, lower MinRemaining (%v) or raise the function's timeout",
 			time.Until(r.times.Cutoff).Round(time.Millisecond), max(r.cfg.MinRemaining, minStart))})
 	}
+	return list
 }
 
 var errTooLate = fmt.Errorf("%w: too little time left", ErrNotStarted)

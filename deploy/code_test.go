@@ -140,7 +140,7 @@ func TestFactsAreFoundInTheCode(t *testing.T) {
 
 // The second is for the process to end.
 func TestDefaultsFitInto30Seconds(t *testing.T) {
-	if all := constant(t, "longpoll", "defaultDrainLimit") + settling(t); all > 29*time.Second {
+	if all := constant(t, "longpoll", "drainAndGrace") + constant(t, "longpoll", "flushTimeout"); all > 29*time.Second {
 		t.Errorf("a stop takes up to %v by default; Amazon ECS and Kubernetes kill after 30s", all)
 	}
 }

@@ -14,7 +14,7 @@ const (
 	// stopFlush bounds it at the end of Poll, within what is left of the time
 	// that a stop may take. Something is always left: the process itself has 1 s.
 	stopFlush  = 5 * time.Second
-	leastFlush = 750 * time.Millisecond
+	leastFlush = 500 * time.Millisecond
 )
 
 // flush has the configured hooks write what they keep back, before Lambda
@@ -48,6 +48,6 @@ func flushAtStop(ctx context.Context, hooks *batch.Hooks, stopTakes time.Duratio
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 		defer cancel()
-		hooks.Flush(ctx)
+		waitFor(limit+100*time.Millisecond, func() { hooks.Flush(ctx) })
 	}
 }

@@ -43,7 +43,8 @@ type PollConfig struct {
 	NoHeartbeat bool
 
 	// DrainLimit is how long a stop waits for what runs. SQSBATCH_DRAIN_LIMIT.
-	// Defaults to 24 s: Amazon ECS and Kubernetes kill after 30 s.
+	// Defaults to 25 s less Grace, and at least 1 s: ending what still runs takes
+	// the grace and settling 4 s, and Amazon ECS and Kubernetes kill after 30 s.
 	DrainLimit time.Duration
 
 	// MaxAbandoned is how many handlers may be running that were given up before
@@ -113,13 +114,34 @@ func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	cfg.tell(ctx, odd)
-	cfg.Logger.InfoContext(ctx, "polling", "logger", "sqsbatch", "queues", cfg.Poll.Queues)
+	soon(func() {
+		cfg.tell(ctx, odd)
+		cfg.Logger.InfoContext(ctx, "polling", "logger", "sqsbatch", "queues", cfg.Poll.Queues)
+	})
 	err = runAll(ctx, pollers)
 	stopHealth()
 	flush() // before the last line
-	cfg.Logger.InfoContext(ctx, "stopped", "logger", "sqsbatch")
+	soon(func() { cfg.Logger.InfoContext(ctx, "stopped", "logger", "sqsbatch") })
 	return err
+}
+
+// soon runs f, which writes a line, and goes on after a moment if nobody reads
+// the log: no stop shall wait for it.
+func soon(f func()) { waitFor(200*time.Millisecond, f) }
+
+// waitFor runs f, which may block, and waits for it at most for limit.
+func waitFor(limit time.Duration, f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-late.C:
+	}
 }
 
 // runAll runs the pollers until ctx ends or one of them fails.

@@ -22,11 +22,23 @@ func answered(c *batch.Call, err error) time.Time {
 // called tells the hooks of a call. The lock is not held: a hook may take its
 // time, and ask for the poller's status.
 func (p *Poller) called(c batch.Call) {
-	p.engine.Hooks().Called(context.WithoutCancel(p.base), c)
+	if p.engine.Hooks().WantsCalls() {
+		p.routines.watch(func() { p.engine.Hooks().Called(context.WithoutCancel(p.base), c) })
+	}
 }
 
-// announce tells the hooks that the polling begins.
-func (p *Poller) announce() {
+// announce tells the hooks that the polling begins, and waits for them for a
+// moment, unless it is to stop.
+func (p *Poller) announce(stopping context.Context) {
+	ctx, cancel := context.WithTimeout(stopping, time.Second)
+	p.routines.hook(func() {
+		defer cancel()
+		p.tellPolling()
+	})
+	<-ctx.Done()
+}
+
+func (p *Poller) tellPolling() {
 	p.engine.Hooks().Polling(context.WithoutCancel(p.base), p.queue.arn, func() batch.Load {
 		s := p.Status()
 		return batch.Load{

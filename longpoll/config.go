@@ -55,8 +55,9 @@ type Config struct {
 
 	// DrainLimit is how long a stop waits for what runs, before it ends the
 	// handlers' contexts. Ending them takes up to Engine.Grace more (1 s), and
-	// settling 4 s.
-	// Defaults to 24 s: Amazon ECS and Kubernetes kill after 30 s.
+	// settling 4 s, whatever SQS, handlers and hooks do.
+	// Defaults to 25 s less Engine.Grace, and at least 1 s: Amazon ECS and
+	// Kubernetes kill after 30 s.
 	DrainLimit time.Duration
 
 	// MaxAbandoned is how many handlers may be running that were given up,
@@ -72,7 +73,8 @@ const (
 	minVisibility        = 3 * time.Second
 	defaultRecordTimeout = 15 * time.Minute
 	maxRecordTimeout     = 12*time.Hour - time.Minute
-	defaultDrainLimit    = 24 * time.Second
+	drainAndGrace        = 25 * time.Second // what fits into the 30 s of platforms, beside settling
+	minDrainLimit        = time.Second
 	maxConcurrency       = 10_000
 	maxReceive           = 10 // messages in one ReceiveMessage
 )
@@ -98,11 +100,17 @@ func (c *Config) setDefaults() {
 		c.Visibility = defaultVisibility
 	}
 	if c.DrainLimit == 0 {
-		c.DrainLimit = defaultDrainLimit
+		c.DrainLimit = max(minDrainLimit, drainAndGrace-c.Engine.Grace)
 	}
 	if c.MaxAbandoned == 0 {
 		c.MaxAbandoned = slots
 	}
+}
+
+// stopTime is what platforms must give the process from SIGTERM to the kill: a
+// second beside the bounds of a stop is for the process to end.
+func (c *Config) stopTime() time.Duration {
+	return c.DrainLimit + c.Engine.Grace + flushTimeout + time.Second
 }
 
 func (c *Config) validate() error {

@@ -8,32 +8,37 @@ import (
 )
 
 const (
-	// receiveGrace is how long an open receive may still be answered when the
-	// poller stops: SQS may have taken messages for it already.
-	receiveGrace = 200 * time.Millisecond
 	// flushTimeout bounds settling after the last handler has returned.
 	flushTimeout = 4 * time.Second
+	// handBack is how long the engine may take to give back what its hooks block.
+	handBack = 500 * time.Millisecond
+	// lastWords is how long calls may take to end at the end of all, and then
+	// hooks to be told what is left.
+	lastWords = 50 * time.Millisecond
 )
 
 // drain ends the polling: it receives no more, makes visible what was not
-// started, waits for what runs, and settles it.
+// started, waits for what runs, and settles it. Each of its waits has an end,
+// whatever SQS, handlers and hooks do.
 func (p *Poller) drain() {
+	now := time.Now()
 	limit := time.NewTimer(p.cfg.DrainLimit)
 	defer limit.Stop()
 	p.mu.Lock()
 	p.phase = draining
-	p.settling.by = time.Now().Add(p.cfg.DrainLimit + p.cfg.Engine.Grace + flushTimeout - time.Second)
+	p.endBy = now.Add(p.cfg.DrainLimit + p.cfg.Engine.Grace + flushTimeout)
+	p.settling.by = p.endBy.Add(-time.Second)
 	p.trouble.stopTimer()
 	back := p.takeWaiting()
 	running := p.runningBatches()
-	p.retryDue(time.Now().Add(lastRetry)) // all of them: it is now or never
+	p.retryDue(now.Add(lastRetry)) // all of them: it is now or never
 	p.flush(true)
 	p.mu.Unlock()
 	for _, r := range running {
 		r.Stop()
 	}
 	if len(back) > 0 { // an open receive could take it again
-		p.endReceives()
+		p.endReceives(now.Add(p.cfg.DrainLimit))
 		p.mu.Lock()
 		p.releaseAll(back)
 		p.flush(true)
@@ -42,27 +47,38 @@ func (p *Poller) drain() {
 
 	if !p.until(p.nothingRuns, limit.C, p.force) {
 		p.cut()
-		p.until(p.nothingRuns, nil, nil) // the engine gives up on handlers after their grace
+		grace := time.NewTimer(p.cfg.Engine.Grace + handBack)
+		defer grace.Stop()
+		if !p.until(p.nothingRuns, grace.C, nil) { // the engine gives up on handlers after their grace, but waits for hooks
+			p.takeOver(func(*chain) bool { return true })
+		}
 	}
-	flushed := time.NewTimer(flushTimeout)
-	defer flushed.Stop()
+	end := time.Now().Add(flushTimeout)
 	p.mu.Lock()
-	p.settling.by = p.settling.bounded(time.Now().Add(flushTimeout - time.Second))
+	if p.endBy.Before(end) {
+		end = p.endBy
+	}
+	p.settling.by = p.settling.bounded(end.Add(-time.Second))
 	p.settling.last = true
 	p.endBeat() // what waits for an extension's answer has no time for it
 	p.flush(true)
 	p.mu.Unlock()
-	p.endReceives()
+	flushed := time.NewTimer(time.Until(end))
+	defer flushed.Stop()
+	p.endReceives(end)
 	p.until(p.nothingLeft, flushed.C, nil)
 }
 
-// endReceives gives up the receives that are not answered within the grace.
+// endReceives gives up the receives that are not answered soon, and by late.
 // While something runs anyway they are left open: SQS may go on with a long poll
 // whose client has left, and what that takes is hidden from everyone.
-func (p *Poller) endReceives() {
-	grace := time.NewTimer(receiveGrace)
-	defer grace.Stop()
-	p.until(func() bool { return p.intake.calls == 0 }, grace.C, nil)
+func (p *Poller) endReceives(late time.Time) {
+	now := time.Now()
+	p.mu.Lock()
+	soon := time.NewTimer(min(p.intake.patience(now), late.Sub(now)))
+	p.mu.Unlock()
+	defer soon.Stop()
+	p.until(func() bool { return p.intake.calls == 0 }, soon.C, nil)
 	p.intake.abandon()
 }
 
@@ -99,7 +115,7 @@ func (p *Poller) cut() {
 	for c := range p.load.begun {
 		c.canceled = true
 	}
-	running := p.runningBatches()
+	n, running := len(p.load.begun), p.runningBatches()
 	why := fmt.Sprintf("the stop had taken as long as it may (DrainLimit, SQSBATCH_DRAIN_LIMIT, is %v)", p.cfg.DrainLimit)
 	select {
 	case <-p.force:
@@ -107,9 +123,26 @@ func (p *Poller) cut() {
 	default:
 	}
 	p.mu.Unlock()
-	p.engine.Hooks().Warn(p.base, batch.Warning{Queue: batch.QueueName(p.cfg.Queue), Message: fmt.Sprintf("queue %s: %d still ran when %s: they are cancelled", p.cfg.Queue, len(running), why)})
+	p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: %d still ran when %s: they are cancelled", p.cfg.Queue, n, why)})
 	for _, r := range running {
 		r.Cancel()
+	}
+	p.takeOver(func(c *chain) bool { return !c.handed })
+}
+
+// takeOver ends chains that a hook keeps from ending by themselves: what of them
+// has no outcome was not started.
+func (p *Poller) takeOver(which func(*chain) bool) {
+	p.mu.Lock()
+	var list []*chain
+	for c := range p.load.begun {
+		if which(c) {
+			list = append(list, c)
+		}
+	}
+	p.mu.Unlock()
+	for _, c := range list {
+		p.ended(c, c.notStarted())
 	}
 }
 
@@ -142,45 +175,6 @@ func (p *Poller) takeWaiting() (back []*message) {
 	}
 	l.waiting = nil
 	return back
-}
-
-// Pause stops receiving until [Poller.Resume], for when what the handler needs
-// is down: what waits for a slot is made visible at once, what runs goes on. It
-// has no effect while the Poller stops.
-func (p *Poller) Pause() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.paused {
-		return
-	}
-	p.paused = true
-	if p.phase != polling {
-		return
-	}
-	back, abandon := p.takeWaiting(), p.intake.abandon
-	p.settling.calls++ // a stop waits for this
-	time.AfterFunc(receiveGrace, func() {
-		abandon() // an open receive could take again what is released
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.settling.calls--
-		p.releaseAll(back)
-		p.signal()
-	})
-}
-
-// Resume begins receiving again after [Poller.Pause].
-func (p *Poller) Resume() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.paused {
-		return
-	}
-	p.paused = false
-	if p.phase == polling {
-		p.intake.open(p.base)
-		p.receiveMore()
-	}
 }
 
 // StopTakes is the longest that [Poller.Run] takes to return when it was told

@@ -7,8 +7,9 @@ import (
 
 // Health returns a handler for orchestrators, over any number of pollers:
 //
-//   - /livez answers 200 while every poller's receives are answered in time, and
-//     503 else: the process should be replaced. SQS being down is no reason.
+//   - /livez answers 200 while every poller's receives are answered in time and
+//     no hook hangs (takes more than 30 s), and 503 else: the process should be
+//     replaced. SQS being down is no reason.
 //   - /readyz answers 200 while every poller receives, and 503 else, as while it
 //     starts, drains, or fails to receive or to delete. A paused one is ready.
 //   - /statusz answers with a JSON list of [Status], one for each poller.

@@ -49,6 +49,9 @@ type chain struct {
 	records  []batch.Record
 	messages []message
 
+	opened   bool            // the hooks were told that it begins
+	handed   bool            // the engine has it
+	over     time.Time       // when its latest record had its outcome
 	started  time.Time       // zero until it got a slot
 	ctx      context.Context // of the batch that it is; nil until the hooks were told
 	times    *batch.Times    // nil for none

@@ -118,6 +118,7 @@ func TestPauseBeforeRunAndAfterTheStop(t *testing.T) {
 		w.p.Resume()
 		w.after(time.Second)
 		w.wantHandled("a")
+		w.after(time.Second)
 		w.p.Pause()
 		if took := w.stop(); took > brief {
 			t.Errorf("stopping a paused poller took %v", took)

@@ -3,6 +3,7 @@ package longpoll
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -39,12 +40,14 @@ type Poller struct {
 	endBase  context.CancelFunc
 	beat     context.Context // of extensions; ends when nothing runs any more
 	endBeat  context.CancelFunc
-	routines sync.WaitGroup // goroutines of receives and extensions
+	routines routines // goroutines of calls and hooks
 
 	mu     sync.Mutex
 	phase  phase
 	paused bool
-	fatal  error // ends Run
+	fatal  error     // ends Run
+	endBy  time.Time // when a stop waits for nothing any more
+	long   bool      // the stop may take longer than platforms give it, because of the grace
 
 	intake   intake
 	load     load
@@ -68,6 +71,7 @@ const (
 // New returns a Poller that passes each record to h. It returns an error that
 // names every field whose value is out of its bounds. No call is made before Run.
 func New(h batch.Handler, cfg Config) (*Poller, error) {
+	ownGrace := cfg.Engine.Grace != 0
 	cfg.setDefaults()
 	p := &Poller{
 		stop: make(chan struct{}), force: make(chan struct{}), over: make(chan struct{}), changed: make(chan struct{}, 1), unable: make(chan struct{}),
@@ -77,8 +81,9 @@ func New(h batch.Handler, cfg Config) (*Poller, error) {
 	p.load.begun = make(map[*chain]struct{})
 	engine, err := batch.New(h, cfg.Engine)
 	p.cfg, p.engine = cfg, engine
+	p.long = ownGrace && cfg.DrainLimit+cfg.Engine.Grace > drainAndGrace
 	if err == nil {
-		p.hooks, err = settlersHooks(engine.Hooks(), batch.QueueName(cfg.Queue))
+		p.hooks, err = settlersHooks(engine.Hooks(), p.warn)
 	}
 	// All that is wrong is told at once, the settler's part too.
 	if err := errors.Join(cfg.validate(), err, p.newSettler("")); err != nil {
@@ -100,7 +105,8 @@ func (p *Poller) newSettler(queueURL string) (err error) {
 
 // Run polls until ctx ends or [Poller.Shutdown] is called, and then drains: it
 // stops receiving, waits up to Config.DrainLimit for what runs, makes visible
-// what was not started, deletes what is done, and returns nil.
+// what was not started, deletes what is done, and returns nil. Whatever SQS,
+// handlers and hooks do, it returns by DrainLimit, Engine.Grace and 4.1 s.
 //
 // It returns an error when the queue cannot be used at all (there is no such
 // queue, or no permission, see [ConfigError]), when it was called before
@@ -125,6 +131,11 @@ func (p *Poller) Run(ctx context.Context) error {
 		return nil
 	default:
 	}
+	if p.long {
+		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: a stop takes up to %v: DrainLimit (SQSBATCH_DRAIN_LIMIT) is %v, Engine.Grace (SQSBATCH_GRACE) %v. "+
+			"The platform must not kill before that (stopTimeout of Amazon ECS, terminationGracePeriodSeconds of Kubernetes; 30 s by default)",
+			p.cfg.Queue, p.cfg.stopTime(), p.cfg.DrainLimit, p.cfg.Engine.Grace)})
+	}
 	stopping, ready := context.WithCancel(ctx)
 	defer ready()
 	go func() {
@@ -140,7 +151,7 @@ func (p *Poller) Run(ctx context.Context) error {
 		}
 		return err
 	}
-	p.announce()
+	p.announce(stopping)
 	p.mu.Lock()
 	p.phase = polling
 	p.receiveMore()
@@ -165,12 +176,19 @@ func (p *Poller) end() {
 	}
 	p.settling.stopTimer()
 	p.trouble.stopTimer()
+	late := p.endBy
 	p.mu.Unlock()
 	p.endBeat()
 	p.endBase()
-	p.routines.Wait()
+	if late.IsZero() { // it had not begun
+		late = time.Now().Add(flushTimeout)
+	}
+	if now := time.Now(); late.Before(now) {
+		late = now
+	}
+	p.routines.wait(late.Add(lastWords)) // for what ends with the contexts
 	p.tellLeft()
-	p.routines.Wait()
+	p.routines.wait(late.Add(2 * lastWords))
 }
 
 // Shutdown stops the Poller and waits until [Poller.Run] has returned. When ctx

@@ -23,6 +23,7 @@ func TestWhatSucceedsIsDeleted(t *testing.T) {
 		if got := w.bodies(); len(got) != 4 || w.deleted() != 4 {
 			t.Errorf("handled %v, deleted %d; want 4 of each", got, w.deleted())
 		}
+		w.after(time.Second)
 		if took := w.stop(); took > 300*time.Millisecond {
 			t.Errorf("stopping an idle poller took %v", took)
 		}

@@ -11,19 +11,17 @@ import (
 // quieter passes a warning on unless it passed the same in the last minutes:
 // settling goes on all the time, and so may what is wrong with it.
 type quieter struct {
-	to    *batch.Hooks
-	queue string // its name
-	mu    sync.Mutex
-	told  map[string]time.Time
+	warn func(batch.Warning)
+	mu   sync.Mutex
+	told map[string]time.Time
 }
 
 // Warned implements [batch.WarningHook].
-func (q *quieter) Warned(ctx context.Context, w batch.Warning) {
+func (q *quieter) Warned(_ context.Context, w batch.Warning) {
 	if w.MessageID == "" && q.toldOf(w.Message) {
 		return
 	}
-	w.Queue = q.queue
-	q.to.Warn(ctx, w)
+	q.warn(w)
 }
 
 func (q *quieter) toldOf(text string) bool {
@@ -42,8 +40,8 @@ func (q *quieter) toldOf(text string) bool {
 
 // settlersHooks are the hooks for who settles: told less often of what to warn
 // of, and of calls if they want to be.
-func settlersHooks(to *batch.Hooks, queue string) (*batch.Hooks, error) {
-	list := []any{&quieter{to: to, queue: queue}}
+func settlersHooks(to *batch.Hooks, warn func(batch.Warning)) (*batch.Hooks, error) {
+	list := []any{&quieter{warn: warn}}
 	if to.WantsCalls() {
 		list = append(list, calls{to})
 	}

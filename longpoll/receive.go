@@ -2,8 +2,6 @@ package longpoll
 
 import (
 	"context"
-	"crypto/rand"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,80 +15,12 @@ const (
 	receiveMargin = 10 * time.Second
 	// maxParallel bounds the receives that are open at a time.
 	maxParallel = 32
-	// attemptKept is for how long SQS gives the messages of a receive again to
-	// one with the same attempt id (ReceiveRequestAttemptId, FIFO queues).
-	attemptKept = 5*time.Minute - 10*time.Second
 	// cutAfter tells a long poll that something between here and SQS has cut
 	// from a call that failed at once.
 	cutAfter = 2 * time.Second
 	// tooSoon tells an empty answer to a long poll that nobody waited for.
 	tooSoon = 500 * time.Millisecond
-	// cutKept is for how long receives stay shorter after that.
-	cutKept = time.Hour
 )
-
-// intake is the state of receiving; the poller's lock guards it.
-type intake struct {
-	ctx       context.Context // of the receives that are open
-	abandon   context.CancelFunc
-	calls     int           // receives that are open
-	reserved  int           // messages that they may return
-	parallel  int           // how many may be open: more while they come back full
-	wait      time.Duration // instead of the configured one, because receives were cut; or 0
-	cuts      int           // one after another
-	cutAt     time.Time     // the last of them
-	began     time.Time     // the oldest that is open, roughly: the latest that began when none was
-	again     []attempt     // that got no answer
-	notBefore time.Time     // of the next receive, when the latest was answered too soon
-	last      time.Time     // when the latest one was answered
-}
-
-// attempt is a FIFO queue's receive that was not answered.
-type attempt struct {
-	id    string
-	since time.Time
-	n     int // messages that SQS may have taken for it
-}
-
-// next takes an attempt to make again that brings no more than n messages, or a new one.
-func (in *intake) next(n int) attempt {
-	in.again = slices.DeleteFunc(in.again, func(a attempt) bool { return time.Since(a.since) > attemptKept })
-	for i, a := range in.again {
-		if a.n <= n {
-			in.again = slices.Delete(in.again, i, i+1)
-			return a
-		}
-	}
-	return attempt{rand.Text(), time.Now(), n}
-}
-
-// cut notes a long poll that ended early. One is a connection that broke; the
-// second in a row is something on the way that cuts them all, so that shorter
-// ones are made.
-func (in *intake) cut(now time.Time, took time.Duration) {
-	in.cuts++
-	in.cutAt = now
-	if in.cuts > 1 {
-		in.wait = max(time.Second, (took - time.Second).Truncate(time.Second))
-	}
-}
-
-// uncut notes a receive that was answered, and whether it took its whole time.
-// Now and then a long one is tried again.
-func (in *intake) uncut(now time.Time, whole bool) {
-	switch {
-	case whole:
-		in.cuts = 0
-	case in.wait > 0 && now.Sub(in.cutAt) > cutKept:
-		in.wait, in.cuts = 0, 1
-	}
-}
-
-// open lets receives begin.
-func (in *intake) open(base context.Context) {
-	in.ctx, in.abandon = context.WithCancel(base)
-	in.parallel = 1
-}
 
 // receiveMore begins receives as long as there is room for what they may
 // return. One waits at an idle queue; there are more only while they come back
@@ -102,8 +32,9 @@ func (p *Poller) receiveMore() {
 			return
 		}
 		in := &p.intake
+		in.latest = time.Now()
 		if in.calls == 0 {
-			in.began = time.Now()
+			in.began = in.latest
 		}
 		in.calls++
 		in.reserved += n
@@ -232,7 +163,7 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 		p.mu.Unlock()
 		return
 	}
-	in.last = now
+	in.last, in.busy = now, len(out.Messages) > 0
 	in.uncut(now, call.Duration >= p.cfg.Wait)
 	p.trouble.works(p)
 	if len(out.Messages) < n { // there is no more, or SQS did not find it at once
@@ -267,7 +198,7 @@ func (p *Poller) receiveFailed(ctx context.Context, a attempt, err error, took, 
 			return
 		}
 	}
-	p.intake.parallel = 1
+	p.intake.parallel, p.intake.busy = 1, false
 	if sqserror.Code(err) == "" && took >= cutAfter && took < wait {
 		p.intake.cut(time.Now(), took)
 	}

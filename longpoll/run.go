@@ -19,6 +19,10 @@ func (p *Poller) start(c *chain) {
 	p.mu.Lock()
 	c.ctx = ctx
 	stopping := c.canceled || p.phase != polling
+	c.opened, c.handed = true, !stopping
+	if c.ended { // a stop did not wait for the hooks
+		p.tellSettled(c)
+	}
 	p.mu.Unlock()
 	if stopping { // while the hooks were told
 		p.ended(c, c.notStarted())
@@ -37,10 +41,13 @@ func (p *Poller) start(c *chain) {
 	}
 }
 
+// notStarted are c's results when what has no outcome is not started any more.
 func (c *chain) notStarted() []batch.Result {
 	results := make([]batch.Result, len(c.records))
 	for i := range results {
-		results[i] = batch.Result{Record: &c.records[i], Outcome: batch.NotStarted, Err: batch.ErrStopped}
+		if c.messages[i].state == begun {
+			results[i] = batch.Result{Record: &c.records[i], Outcome: batch.NotStarted, Err: batch.ErrStopped}
+		}
 	}
 	return results
 }
@@ -115,8 +122,11 @@ func (p *progress) Bury(ctx context.Context, r *batch.Result) bool {
 func (p *Poller) handled(c *chain, r *batch.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if c.ended {
+		return // see ended
+	}
 	m := c.message(r.Record)
-	m.state = done
+	m.state, c.over = done, time.Now()
 	if r.Outcome == batch.Succeeded {
 		p.counts.Succeeded++
 	} else {
@@ -131,6 +141,10 @@ func (p *Poller) handled(c *chain, r *batch.Result) {
 func (p *Poller) failedUnit(c *chain, unit []*batch.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if c.ended {
+		return // see ended
+	}
+	c.over = time.Now()
 	list := make([]outcome, len(unit))
 	for i, r := range unit {
 		m := c.message(r.Record)
@@ -179,6 +193,10 @@ func (c *chain) message(r *batch.Record) *message {
 // ended is told by the engine that nothing of c runs any more.
 func (p *Poller) ended(c *chain, results []batch.Result) {
 	p.mu.Lock()
+	if c.ended { // a stop has not waited for this
+		p.mu.Unlock()
+		return
+	}
 	var left []outcome
 	for i := range results {
 		if results[i].Outcome == batch.NotStarted {

@@ -100,9 +100,15 @@ func (p *Poller) tell(o outcome) {
 	}
 	c.results[o.index] = o.result
 	c.open--
-	if c.open == 0 {
+	p.tellSettled(c)
+}
+
+// tellSettled tells the hooks of a chain whose records are all settled, not
+// before they were told that it begins.
+func (p *Poller) tellSettled(c *chain) {
+	if c.open == 0 && c.opened {
 		ctx := cmp.Or(c.ctx, p.base)
-		p.routines.Go(func() { p.engine.Hooks().BatchSettled(context.WithoutCancel(ctx), c.info(), c.results) })
+		p.routines.hook(func() { p.engine.Hooks().BatchSettled(context.WithoutCancel(ctx), c.info(), c.results) })
 	}
 }
 
@@ -121,7 +127,7 @@ func (p *Poller) tellLeft() {
 	}
 	p.mu.Unlock()
 	if left != "" {
-		p.hooks.Warn(context.WithoutCancel(p.base), batch.Warning{Message: fmt.Sprintf("queue %s: stopped, but %s", p.cfg.Queue, left)})
+		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: stopped, but %s", p.cfg.Queue, left)})
 	}
 }
 

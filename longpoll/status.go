@@ -55,10 +55,13 @@ func (p *Poller) Status() Status {
 		LastError:        p.trouble.last,
 		LastErrorAt:      p.trouble.lastT,
 		Counts:           p.counts,
-		live:             p.phase < stopped && p.intake.turns(now, p.cfg.Wait),
+		live:             p.phase < stopped && p.intake.turns(now, p.cfg.Wait) && !p.routines.hung(now),
 	}
 	started := 0
 	for c := range p.load.begun {
+		if c.hung(now) {
+			s.live = false
+		}
 		s.OldestSeconds = max(s.OldestSeconds, now.Sub(c.started).Seconds())
 		for i := range c.messages {
 			if c.messages[i].state == begun {
@@ -68,6 +71,20 @@ func (p *Poller) Status() Status {
 	}
 	s.Waiting = p.load.held - started
 	return s
+}
+
+// hung reports whether a hook keeps c from being handed to the engine, or from
+// ending.
+func (c *chain) hung(now time.Time) bool {
+	if !c.handed {
+		return now.Sub(c.started) > hungAfter
+	}
+	for i := range c.messages {
+		if c.messages[i].state == begun {
+			return false
+		}
+	}
+	return now.Sub(c.over) > hungAfter
 }
 
 func (p *Poller) state() string {

@@ -65,11 +65,11 @@ func (t *trouble) works(p *Poller) {
 	t.tries = 0
 }
 
-// warn tells the hooks, from a goroutine of its own: the caller holds the lock,
-// and a hook may ask for the poller's status.
+// warn tells the hooks, from a goroutine of its own: the caller may hold the
+// lock, a hook may ask for the poller's status, and nothing waits for one that blocks.
 func (p *Poller) warn(w batch.Warning) {
 	w.Queue = batch.QueueName(p.cfg.Queue)
-	p.routines.Go(func() { p.engine.Hooks().Warn(p.base, w) })
+	p.routines.hook(func() { p.engine.Hooks().Warn(context.WithoutCancel(p.base), w) })
 }
 
 // ConfigError is returned by [Poller.Run] when SQS says, before the first

@@ -155,7 +155,7 @@ func (c *checker) swift() {
 			c.violated(Swift, p.Stopping, "process %d was told to stop and took %v, more than %v", p.Number, p.Returned.At.Sub(p.Stopping.At), limit)
 			continue
 		}
-		last := p.Stopping.At
+		last := p.patient()
 		for _, h := range c.Handlings {
 			if over := h.overAfter(p.Limits.Grace).At; h.Process == p && over.After(last) && !over.After(p.Returned.At) {
 				last = over
@@ -165,6 +165,29 @@ func (c *checker) swift() {
 			c.violated(Swift, p.Returned, "process %d stopped %v after its last handler was over", p.Number, p.Returned.At.Sub(last))
 		}
 	}
+}
+
+// patient is until when the stop may wait for a receive that is open: 2 s after
+// it began, if the answer before it brought messages.
+func (p *Process) patient() time.Time {
+	stop, busy := p.Stopping.At, true
+	var answered, open time.Time
+	for _, call := range p.Calls {
+		if call.Operation != "ReceiveMessage" || call.Began.At.After(stop) {
+			continue
+		}
+		if call.Began.At.After(open) {
+			open = call.Began.At
+		}
+		if call.Ended.Came() && !call.GivenUp && !call.Ended.At.After(stop) && !call.Ended.At.Before(answered) {
+			busy = len(call.Got) > 0 || busy && call.Ended.At.Equal(answered)
+			answered = call.Ended.At
+		}
+	}
+	if until := open.Add(2 * time.Second); busy && until.After(stop) {
+		return until
+	}
+	return stop
 }
 
 // instant tells whether every call was answered at once, receives aside.

@@ -50,8 +50,11 @@ func (p *Process) limits(cfg longpoll.Config, q Queue) {
 	}
 	l := Limits{
 		Concurrency: cfg.Engine.Concurrency, Prefetch: cfg.Prefetch, Abandoned: cfg.MaxAbandoned,
-		Wait: or(cfg.Wait, 20*time.Second), Grace: or(cfg.Engine.Grace, time.Second), DrainLimit: or(cfg.DrainLimit, 24*time.Second),
+		Wait: or(cfg.Wait, 20*time.Second), Grace: or(cfg.Engine.Grace, time.Second), DrainLimit: cfg.DrainLimit,
 		RecordTimeout: cfg.Engine.RecordTimeout, Visibility: cfg.Visibility,
+	}
+	if l.DrainLimit == 0 {
+		l.DrainLimit = max(time.Second, 25*time.Second-l.Grace)
 	}
 	if l.Concurrency == 0 {
 		l.Concurrency = 10

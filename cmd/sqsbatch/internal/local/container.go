@@ -17,10 +17,11 @@ import (
 )
 
 const (
-	// drainLimit is the toolkit's default of SQSBATCH_DRAIN_LIMIT, and drainMore
-	// how much longer a process may take than that: 5 s are for settling.
-	drainLimit = 24 * time.Second
-	drainMore  = 6 * time.Second
+	// drainAndGrace is what SQSBATCH_DRAIN_LIMIT and SQSBATCH_GRACE are together
+	// by default, and drainMore how much longer a process may take: 4 s are for
+	// settling.
+	drainAndGrace = 25 * time.Second
+	drainMore     = 5 * time.Second
 )
 
 // contain runs the function in processes that poll, until ctx ends and they
@@ -29,7 +30,7 @@ func (s *stack) contain(ctx, hard context.Context, tracker *track.Tracker) error
 	begun := time.Now() // what this tool received by itself, see sendOld, is older
 	err := container.Run(ctx, hard, container.Options{
 		Command: s.binary, Env: s.containerEnvironment(), Processes: s.o.processes,
-		StopTimeout: s.drainLimit() + drainMore,
+		StopTimeout: s.stopLimit() + drainMore,
 		Works: func() bool {
 			return slices.ContainsFunc(s.server.Calls("ReceiveMessage"), func(c sqs.Call) bool { return c.Error == "" && c.Began.After(begun) })
 		},
@@ -84,14 +85,18 @@ func (s *stack) polled() (urls []string) {
 	return urls
 }
 
-// drainLimit is how long the function takes to stop, as far as its environment
-// says that.
-func (s *stack) drainLimit() time.Duration {
-	limit, err := time.ParseDuration(cmp.Or(s.o.env["SQSBATCH_DRAIN_LIMIT"], s.deployment.Function.Environment["SQSBATCH_DRAIN_LIMIT"]))
-	if err != nil || limit <= 0 {
-		return drainLimit // a wrong one is told by the function
+// stopLimit is for how long the function may work on when it is told to stop, as
+// far as its environment says that.
+func (s *stack) stopLimit() time.Duration {
+	duration := func(name string, otherwise time.Duration) time.Duration {
+		d, err := time.ParseDuration(cmp.Or(s.o.env[name], s.deployment.Function.Environment[name]))
+		if err != nil || d <= 0 {
+			return otherwise // a wrong one is told by the function
+		}
+		return d
 	}
-	return limit
+	grace := duration("SQSBATCH_GRACE", time.Second)
+	return grace + duration("SQSBATCH_DRAIN_LIMIT", max(time.Second, drainAndGrace-grace))
 }
 
 // variables are the settings of the toolkit, as KEY=VALUE.

@@ -1,0 +1,55 @@
+package longpoll
+
+import "time"
+
+// Pause stops receiving until [Poller.Resume], for when what the handler needs
+// is down: what waits for a slot is made visible at once, what runs goes on. It
+// has no effect while the Poller stops.
+func (p *Poller) Pause() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.paused {
+		return
+	}
+	p.paused = true
+	if p.phase != polling {
+		return
+	}
+	back, abandon := p.takeWaiting(), p.intake.abandon
+	until := time.Now().Add(p.intake.patience(time.Now()))
+	p.settling.calls++ // a stop waits for this
+	p.afterReceives(receiveGrace, until, func() {
+		abandon() // an open receive could take again what is released
+		p.settling.calls--
+		p.releaseAll(back)
+		p.signal()
+	})
+}
+
+// afterReceives calls f, with the lock held, after a grace and when the open
+// receives were answered, or it is late. The caller holds the lock.
+func (p *Poller) afterReceives(grace time.Duration, late time.Time, f func()) {
+	time.AfterFunc(min(grace, time.Until(late)), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.intake.calls > 0 && time.Now().Before(late) {
+			p.afterReceives(20*time.Millisecond, late, f)
+			return
+		}
+		f()
+	})
+}
+
+// Resume begins receiving again after [Poller.Pause].
+func (p *Poller) Resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.paused {
+		return
+	}
+	p.paused = false
+	if p.phase == polling {
+		p.intake.open(p.base)
+		p.receiveMore()
+	}
+}
