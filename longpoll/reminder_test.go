@@ -13,9 +13,9 @@ import (
 // were written: one at its beginning, and then serious ones.
 func (w *world) wantOutage(what string, serious int) {
 	w.t.Helper()
-	lines, errors := w.warningsWith(what), w.warningsWith("ERROR queue "+w.URL+": "+what+", for ")
-	if len(errors) != serious || len(lines) != serious+1 || len(w.warnings) != len(lines) || strings.HasPrefix(lines[0], "ERROR") {
-		w.t.Errorf("told %q, want a line that %q, %d serious ones, and nothing else", w.warnings, what, serious)
+	all, lines, errors := w.warningsWith(""), w.warningsWith(what), w.warningsWith("ERROR queue "+w.URL+": "+what+", for ")
+	if len(errors) != serious || len(lines) != serious+1 || len(all) != len(lines) || strings.HasPrefix(lines[0], "ERROR") {
+		w.t.Errorf("told %q, want a line that %q, %d serious ones, and nothing else", all, what, serious)
 	}
 }
 
@@ -34,18 +34,20 @@ func TestRule24AnOutageIsRemindedOf(t *testing.T) {
 		w.wantOutage("receiving fails", 2)
 		w.after(2 * time.Hour)
 		w.wantOutage("receiving fails", 25)
-		last := w.warnings[len(w.warnings)-1]
+		all := w.warningsWith("")
+		last := all[len(all)-1]
 		if !strings.Contains(last, "fails, for 2h") || !strings.Contains(last, "tries by now: there is no such queue") {
 			t.Errorf("the last line is %q", last)
 		}
 		w.Server().ClearFaults()
 		w.after(time.Minute)
 		if got := w.warningsWith("receiving works again, after 2h"); len(got) != 1 {
-			t.Errorf("told %q when it worked again", w.warnings[len(w.warnings)-1])
+			t.Errorf("told %q when it worked again", got)
 		}
 		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: receiving}) // another outage is no part of the first
 		w.after(40 * time.Second)
-		if last := w.warnings[len(w.warnings)-1]; strings.HasPrefix(last, "ERROR") || strings.Contains(last, ", for ") {
+		all = w.warningsWith("")
+		if last := all[len(all)-1]; strings.HasPrefix(last, "ERROR") || strings.Contains(last, ", for ") {
 			t.Errorf("a new outage begins with %q", last)
 		}
 	})
