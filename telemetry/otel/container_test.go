@@ -34,8 +34,12 @@ func TestOutcomesInAContainer(t *testing.T) {
 		records, others := w.byID()
 		var got []string
 		traces := map[trace.TraceID]bool{}
+		took := map[string]time.Duration{"timeout": 30 * time.Second, "abandoned": 31 * time.Second}
 		for _, s := range records {
 			got = append(got, outcomeOf(s))
+			if d, want := s.EndTime.Sub(s.StartTime), took[attr(s.Attributes, "error.type")]; d != want {
+				t.Errorf("%q: the span takes %v, want the %v of the handler", outcomeOf(s), d, want)
+			}
 			traces[s.SpanContext.TraceID()] = true
 			if s.Name != "process orders" || s.SpanKind != trace.SpanKindConsumer || s.Parent.IsValid() || attr(s.Attributes, "faas.trigger") != "" {
 				t.Errorf("the span %s %q has the parent %v and %s", s.SpanKind, s.Name, s.Parent, attrs(s.Attributes))

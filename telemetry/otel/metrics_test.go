@@ -130,7 +130,7 @@ func TestCallsAreMeasured(t *testing.T) {
 		w.Send("ok", "fail", "never")
 		cfg := w.config()
 		cfg.Backoff = func(int) time.Duration { return time.Hour }
-		w.inContainer(byBody, cfg, 2*time.Minute)
+		w.inContainer(byBody, cfg, 130*time.Second) // a receive is open then
 		m := w.collect()["messaging.client.operation.duration"]
 		var got []string
 		for _, p := range m.Data.(metricdata.Histogram[float64]).DataPoints {
