@@ -6,7 +6,7 @@
 // known. A record's line has the message "record" and messageId, attempt, outcome, durationMs, allowedMs (the time it was
 // given), visibleInMs (when it comes back, if that was set), deadLetterQueue,
 // maxReceiveCount, reason (the error), and stack (of a panic). The batch's line
-// has the message "batch", records, a count for each outcome that occurred,
+// has the message "batch" ("batches", of each queue, see [Options]), records, a count for each outcome that occurred,
 // durationMs and remainingMs. A warning is at level WARN, or ERROR if it is
 // serious. Bodies are never written.
 package log

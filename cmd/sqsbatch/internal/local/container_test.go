@@ -256,7 +256,7 @@ func TestPollCannotStart(t *testing.T) {
 			[]string{"testdata/exits cannot start", "exit status 3", "no configuration", "handler.Run"}},
 		{[]string{"testdata/foreign", "--function", "Foreign"}, []string{"cannot start", "AWS_LAMBDA_RUNTIME_API", "handler.Run"}},
 		{[]string{"--template", filepath.Join(root, "template.yaml"), "--env", "SQSBATCH_WAIT=21s", "--processes", "3"},
-			[]string{"cannot start", "exit status 1", "Wait is 21s", "SQSBATCH_WAIT"}},
+			[]string{"cannot start", "exit status 1", "must be whole seconds from 1s to 20s", "SQSBATCH_WAIT"}},
 	}
 	for _, tt := range tests {
 		err := local.Run(t.Context(), append(tt.args, "--mode", "poll", "--timeout", "1m"), cli.IO{Stdout: io.Discard, Stderr: io.Discard})
