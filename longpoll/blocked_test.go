@@ -70,6 +70,10 @@ func TestRule23NoHookHoldsAStopUp(t *testing.T) {
 				if n := w.visible(); n != 3-test.deleted {
 					t.Errorf("%T: %d are visible after the stop, want %d", test.hook, n, 3-test.deleted)
 				}
+				w.after(3 * time.Hour) // the hook has returned
+				if drift := w.p.Drift(); drift != "" {
+					t.Errorf("%T: %s", test.hook, drift)
+				}
 			})
 		}
 	}

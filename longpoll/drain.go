@@ -2,6 +2,8 @@ package longpoll
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -50,7 +52,7 @@ func (p *Poller) drain() {
 		grace := time.NewTimer(p.cfg.Engine.Grace + handBack)
 		defer grace.Stop()
 		if !p.until(p.nothingRuns, grace.C, nil) { // the engine gives up on handlers after their grace, but waits for hooks
-			p.takeOver(func(*chain) bool { return true })
+			p.takeOver()
 		}
 	}
 	end := time.Now().Add(flushTimeout)
@@ -127,19 +129,13 @@ func (p *Poller) cut() {
 	for _, r := range running {
 		r.Cancel()
 	}
-	p.takeOver(func(c *chain) bool { return !c.handed })
 }
 
 // takeOver ends chains that a hook keeps from ending by themselves: what of them
 // has no outcome was not started.
-func (p *Poller) takeOver(which func(*chain) bool) {
+func (p *Poller) takeOver() {
 	p.mu.Lock()
-	var list []*chain
-	for c := range p.load.begun {
-		if which(c) {
-			list = append(list, c)
-		}
-	}
+	list := slices.Collect(maps.Keys(p.load.begun))
 	p.mu.Unlock()
 	for _, c := range list {
 		p.ended(c, c.notStarted())
