@@ -2,6 +2,7 @@ package handler_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/events"
 	"github.com/sqsbatch/sqsbatch/handler"
@@ -100,7 +102,7 @@ func TestHooksAreFlushedAtTheEndOfPoll(t *testing.T) {
 	}{
 		{name: "idle", least: 5 * time.Second, limit: 250 * time.Millisecond},
 		{name: "a hook that blocks", takes: time.Hour, least: 5 * time.Second, limit: 5250 * time.Millisecond},
-		{name: "a stop that takes long", handles: time.Hour, takes: time.Hour, least: 3 * time.Second, limit: 30 * time.Second},
+		{name: "a stop that takes long", handles: time.Hour, takes: time.Hour, least: 3 * time.Second, limit: 29*time.Second + 100*time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -133,4 +135,37 @@ func TestHooksAreFlushedAtTheEndOfPoll(t *testing.T) {
 			})
 		})
 	}
+}
+
+// listener is a hook for calls that takes its time.
+type listener struct{ keeper }
+
+func (l *listener) Called(_ context.Context, c batch.Call) {
+	time.Sleep(100 * time.Millisecond)
+	l.note(c.Operation)
+}
+
+// What is told of an invocation's calls is told before its end, and is in what
+// is flushed then.
+func TestCallsAreToldBeforeTheEndOfTheInvocation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := testqueue.New(t, false)
+		q.Send("a")
+		l := &listener{}
+		h, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return errors.New("no") }),
+			handler.Config{SQS: q.Client, Hooks: []any{l}, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := q.Receive(1)[0]
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := h.HandleEvent(ctx, lambdaevents.SQSEvent{Records: []lambdaevents.SQSMessage{{
+			MessageId: r.MessageID, ReceiptHandle: r.ReceiptHandle, Body: r.Body, EventSourceARN: q.ARN, EventSource: "aws:sqs"}}}); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"ChangeMessageVisibilityBatch", "settled", "flush"}; !slices.Equal(l.told, want) {
+			t.Errorf("told %q, want %q", l.told, want)
+		}
+	})
 }

@@ -56,7 +56,7 @@ type Options struct {
 	// Properties are written with every line, and are no dimensions: such as
 	// {"version": "1.2.3"}. Defaults to none beside what the platform tells:
 	// functionName, functionVersion, requestId and coldStart on Lambda, hostname
-	// elsewhere.
+	// elsewhere. They and Dimensions have 10,000 bytes, as JSON, at most.
 	Properties map[string]string
 
 	// Interval is the time between lines in a container, 1 s to 1 h. Lambda

@@ -149,6 +149,37 @@ func TestDocumentsHoldToTheLimitsAndLoseNothing(t *testing.T) {
 	}
 }
 
+// A document with much in it is cut by its size.
+func TestDocumentsAreCutByTheirSize(t *testing.T) {
+	out := &output{}
+	h := emf.New(emf.Options{Writer: out, HighResolution: true, Properties: map[string]string{"much": strings.Repeat("x", 9_980)}})
+	if err := h.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	var results []batch.Result
+	for i := range 4000 {
+		took := time.Duration(math.Exp(float64(i)/250) * float64(time.Microsecond))
+		r := record(batch.Succeeded, took)
+		r.Record.SentAt, r.Record.Attempt = r.Started.Add(-took), i
+		results = append(results, r)
+	}
+	for _, o := range []string{"ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch", "SendMessageBatch", "GetQueueUrl"} {
+		h.Called(t.Context(), batch.Call{Operation: o, QueueARN: orders, Entries: 10, Failed: 10})
+	}
+	h.Polling(t.Context(), orders, func() batch.Load { return batch.Load{Slots: 1000, Lost: 1, Repeated: 1, Ended: true} })
+	settle(h, results...)
+	h.Flush(t.Context())
+	docs := read(t, out.take())
+	for _, d := range docs {
+		if len(d.line) > 16_000 {
+			t.Errorf("a document of %d bytes", len(d.line))
+		}
+	}
+	if len(docs) < 4 || len(docs) > 10 {
+		t.Errorf("%d documents", len(docs))
+	}
+}
+
 // failing is a writer that fails, after a part of what it is given.
 type failing struct {
 	output
@@ -240,7 +271,7 @@ func FuzzProperties(f *testing.F) {
 		settle(h, record(batch.Succeeded, 0))
 		h.Flush(t.Context())
 		d := read(t, out.take())
-		if got := d[0].properties[strings.ToValidUTF8(name, "\ufffd")]; len(d) != 1 || got == nil {
+		if got := d[0].properties[string([]rune(name))]; len(d) != 1 || got == nil {
 			t.Errorf("property %q: %q is %v", name, value, d[0].properties)
 		}
 	})

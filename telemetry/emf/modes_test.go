@@ -55,6 +55,26 @@ func TestOnLambdaAnInvocationIsALine(t *testing.T) {
 	}
 }
 
+// A line of several invocations side by side is of none of them.
+func TestALineOfSeveralInvocationsHasNoRequestID(t *testing.T) {
+	out := &output{}
+	h := emf.New(emf.Options{Writer: out})
+	for _, ids := range [][]string{{"a", "b"}, {"c"}} {
+		for _, id := range ids {
+			ctx := lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: id})
+			h.BatchSettled(ctx, batch.BatchInfo{QueueARN: orders}, []batch.Result{record(batch.Succeeded, 0)})
+		}
+		h.Flush(t.Context())
+		var want any
+		if len(ids) == 1 {
+			want = ids[0]
+		}
+		if d := read(t, out.take()); len(d) != 1 || d[0].properties["requestId"] != want {
+			t.Errorf("invocations %q: %+v", ids, d)
+		}
+	}
+}
+
 // In a container there is a line for an interval, whatever the number of records,
 // and a last one when it stops.
 func TestInAContainerAnIntervalIsALine(t *testing.T) {
@@ -133,7 +153,7 @@ func TestOptionsAreValidatedBeforeAnythingIsHandled(t *testing.T) {
 		{emf.Options{Interval: -1}, "Interval is -1ns, must be 1s to 1h"}, {emf.Options{Interval: 2 * time.Hour}, "Interval"},
 		{emf.Options{Dimensions: many}, "29 entries"}, {emf.Options{Dimensions: map[string]string{"Queue": "x"}}, `"Queue", which has a meaning already`},
 		{emf.Options{Dimensions: map[string]string{"A": ""}}, `"A": ""`}, {emf.Options{Dimensions: map[string]string{"BatchSize": "x"}}, "BatchSize"},
-		{emf.Options{Properties: map[string]string{"_aws": "x"}}, "_aws"},
+		{emf.Options{Properties: map[string]string{"_aws": "x"}}, "_aws"}, {emf.Options{Properties: map[string]string{"A": strings.Repeat("\x00", 1700)}}, "10206 bytes"},
 		{emf.Options{Properties: map[string]string{"A": "x"}, Dimensions: map[string]string{"A": "x"}}, `Properties has "A"`},
 	} {
 		_, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), handler.Config{Hooks: []any{emf.New(c.o)}})

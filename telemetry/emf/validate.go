@@ -15,6 +15,7 @@ const (
 	maxName       = 250
 	maxValue      = 1024
 	maxNamespace  = 255
+	maxConstant   = 10_000 // bytes, as JSON, of what is in every line
 )
 
 // Validate returns an error that names every option whose value is out of its
@@ -42,6 +43,13 @@ func (o *Options) validate() error {
 		_, twice := o.Dimensions[name]
 		check(name != "" && !twice && !taken(name), "Properties has %q, which is empty or has a meaning already", name)
 	}
+	size := 0
+	for _, members := range []map[string]string{o.Dimensions, o.Properties} {
+		for name, value := range members {
+			size += len(member(nil, name, value))
+		}
+	}
+	check(size <= maxConstant, "Dimensions and Properties have %d bytes, must be at most %d, since they are in every line", size, maxConstant)
 	return errors.Join(errs...)
 }
 
