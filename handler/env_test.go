@@ -105,7 +105,7 @@ func TestRule26OtherMistakesAreNamed(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	for _, h := range []batch.Handler{nil, batch.HandlerFunc(nil), MessageFunc(nil), batch.JSON[string](nil)} {
-		if _, err := New(h, Config{}); err == nil {
+		if _, err := New(h, Config{}); err == nil || !strings.Contains(err.Error(), "the handler is nil") {
 			t.Errorf("a nil %T is accepted", h)
 		}
 	}
