@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -56,6 +55,11 @@ type PollConfig struct {
 	// A health check by command (deploy/livez, on Amazon ECS) knows only the
 	// variable: where this is set, give it the same address as its argument.
 	HealthAddr string
+
+	// Handlers are served at HealthAddr, too, by their paths, such as "/metrics"
+	// (telemetry/prometheus), until everything was drained. They have 5 s for an
+	// answer. Defaults to none.
+	Handlers map[string]http.Handler
 }
 
 func (c *PollConfig) fromEnvironment(set setter) {
@@ -110,7 +114,7 @@ func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 		return err
 	}
 	flush := flushAtStop(ctx, hooks, pollers[0].StopTakes())
-	stopHealth, err := serveHealth(cfg.Poll.HealthAddr, pollers)
+	stopHealth, err := cfg.Poll.serveHealth(pollers)
 	if err != nil {
 		return err
 	}
@@ -158,25 +162,4 @@ func runAll(ctx context.Context, pollers []*longpoll.Poller) error {
 	}
 	all.Wait()
 	return errors.Join(errs...)
-}
-
-// serveHealth answers orchestrators, if an address is configured.
-func serveHealth(addr string, pollers []*longpoll.Poller) (stop func(), err error) {
-	if addr == "" {
-		return func() {}, nil
-	}
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("handler: HealthAddr is %q (SQSBATCH_HEALTH_ADDR): %w", addr, err)
-	}
-	server := &http.Server{Handler: longpoll.Health(pollers...), ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second}
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		_ = server.Serve(listener) // until Close
-	}()
-	return func() {
-		_ = server.Close()
-		<-served
-	}, nil
 }

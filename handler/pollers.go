@@ -77,6 +77,7 @@ func (c *Config) checkPoll() (wrong mistakes) {
 			wrong.add(fmt.Errorf("handler: Poll.HealthAddr is %q (SQSBATCH_HEALTH_ADDR): %w", c.Poll.HealthAddr, err))
 		}
 	}
+	wrong = append(wrong, c.Poll.checkHandlers()...)
 	return wrong
 }
 

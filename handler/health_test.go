@@ -1,0 +1,88 @@
+package handler_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
+)
+
+var hello = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
+
+// Handlers are served beside the health checks, while a record is handled.
+func TestHandlersAreServedAtHealthAddr(t *testing.T) {
+	server, client := queues(t, "a")
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := free.Addr().String()
+	_ = free.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	answers := map[string]string{}
+	h := batch.HandlerFunc(func(context.Context, batch.Record) error {
+		defer cancel()
+		for _, path := range []string{"/metrics", "/livez", "/other"} {
+			response, err := http.Get("http://" + addr + path)
+			if err != nil {
+				return err
+			}
+			body, _ := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			answers[path] = response.Status + " " + strings.TrimSpace(string(body))
+		}
+		return nil
+	})
+	send(t, client, server.QueueURL("a"), "1")
+	var book logbook
+	cfg := handler.Config{SQS: client, Logger: book.logger(), Poll: handler.PollConfig{
+		Queues: []string{"a"}, HealthAddr: addr, Handlers: map[string]http.Handler{"/metrics": hello}}}
+	if err := handler.Poll(ctx, h, cfg); err != nil {
+		t.Fatal(err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	if answers["/metrics"] != "200 OK hello" || answers["/livez"] != "200 OK ok" || !strings.HasPrefix(answers["/other"], "404") {
+		t.Errorf("answers %v", answers)
+	}
+	if said := book.String(); strings.Contains(said, "served nowhere") {
+		t.Errorf("the log has %s", said)
+	}
+}
+
+func TestHandlersAreValidated(t *testing.T) {
+	_, client := queues(t, "a")
+	for path, want := range map[string]string{
+		"metrics": `Poll.Handlers["metrics"] must be a path below /`, "/": "below /", "GET /metrics": "below /", "/{x}": "below /",
+		"/livez": `Poll.Handlers["/livez"] is the health check's own path`, "/nil": `Poll.Handlers["/nil"] is nil`,
+	} {
+		handlers := map[string]http.Handler{path: hello}
+		if path == "/nil" {
+			handlers[path] = nil
+		}
+		cfg := handler.Config{SQS: client, Logger: (&logbook{}).logger(), Poll: handler.PollConfig{Queues: []string{"a"}, HealthAddr: "127.0.0.1:0", Handlers: handlers}}
+		if err := handler.Poll(t.Context(), batch.HandlerFunc(byBody), cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", path, err, want)
+		}
+	}
+}
+
+// Without an address the records are handled, and a line says what is missing.
+func TestHandlersWithoutAnAddressAreTold(t *testing.T) {
+	_, client := queues(t, "a")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var book logbook
+	cfg := handler.Config{SQS: client, Logger: book.logger(), Poll: handler.PollConfig{Queues: []string{"a"}, Handlers: map[string]http.Handler{"/metrics": hello}}}
+	if err := handler.Poll(ctx, batch.HandlerFunc(byBody), cfg); err != nil {
+		t.Fatal(err)
+	}
+	if said := book.String(); !strings.Contains(said, "/metrics: served nowhere, since Poll.HealthAddr is empty (SQSBATCH_HEALTH_ADDR)") {
+		t.Errorf("the log has %s", said)
+	}
+}

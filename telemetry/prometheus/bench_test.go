@@ -1,0 +1,70 @@
+package prometheus_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
+)
+
+// What the metrics add to a batch whose handler does nothing: compare
+// "prometheus" with "none".
+func BenchmarkBatch(b *testing.B) {
+	for _, records := range []int{1, 10, 1000} {
+		event := events.SQSEvent{}
+		for i := range records {
+			event.Records = append(event.Records, events.SQSMessage{
+				MessageId: fmt.Sprint(i), EventSourceARN: "arn:aws:sqs:eu-west-1:123456789012:orders", EventSource: "aws:sqs",
+				Attributes: map[string]string{"ApproximateReceiveCount": "1", "SentTimestamp": fmt.Sprint(time.Now().Add(-time.Duration(i) * time.Millisecond).UnixMilli())},
+			})
+		}
+		for _, name := range []string{"none", "prometheus"} {
+			b.Run(fmt.Sprintf("records=%d/%s", records, name), func(b *testing.B) {
+				cfg := handler.Config{Logger: quiet}
+				if name == "prometheus" {
+					cfg.Hooks = []any{prometheus.New(prometheus.Options{})}
+				}
+				h, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), cfg)
+				if err != nil {
+					b.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+				defer cancel()
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := h.HandleEvent(ctx, event); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*records), "ns/record")
+			})
+		}
+	}
+}
+
+// A scrape of one queue.
+func BenchmarkScrape(b *testing.B) {
+	metrics := prometheus.New(prometheus.Options{})
+	everything(metrics)
+	h := metrics.Handler()
+	b.ReportAllocs()
+	for b.Loop() {
+		h.ServeHTTP(discard{}, scrapeRequest)
+	}
+}
+
+var scrapeRequest = httptest.NewRequest("GET", "/metrics", nil)
+
+type discard struct{}
+
+func (discard) Header() http.Header         { return http.Header{} }
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+func (discard) WriteHeader(int)             {}

@@ -1,0 +1,140 @@
+package prometheus
+
+import (
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sqsbatch/sqsbatch/telemetry/metric"
+)
+
+// Name is a metric's name in Prometheus: its family in lower case, with the
+// base unit, and _total when it is a counter. Durations are in seconds and
+// percentages ratios there. A histogram's series have _bucket, _sum or _count
+// behind it.
+func Name(m *metric.Metric) string {
+	var b strings.Builder
+	b.WriteString("sqsbatch")
+	for _, r := range m.Family {
+		if unicode.IsUpper(r) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	switch m.Unit {
+	case metric.Milliseconds, metric.Seconds:
+		b.WriteString("_seconds")
+	case metric.Percent:
+		b.WriteString("_ratio")
+	}
+	if m.Kind == metric.Counter {
+		b.WriteString("_total")
+	}
+	return b.String()
+}
+
+// scale is what a metric's values are multiplied with.
+func scale(u metric.Unit) float64 {
+	switch u {
+	case metric.Milliseconds:
+		return 1e-3
+	case metric.Percent:
+		return 1e-2
+	}
+	return 1
+}
+
+// helps are for families of several metrics; others have their metric's.
+var helps = map[string]string{
+	"Records":      "Records by what became of them. Each record of a batch is counted in one outcome.",
+	"Calls":        "Calls to SQS that sqsbatch made, by their operation.",
+	"CallEntries":  "Messages in calls to SQS, by the calls' operation; those of repeated calls count again.",
+	"CallFailures": "Messages for which a call to SQS did not do what it was for, or calls that failed as a whole, by operation.",
+}
+
+// classic are the upper bounds of the classic buckets, for servers that do not
+// scrape native ones: a record's work takes seconds rather than milliseconds,
+// and ages matter up to the retention.
+var classic = map[*metric.Metric][]float64{
+	metric.RecordDuration: {0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900},
+	metric.DeadlineUsed:   {0.1, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1, 1.5},
+	metric.Attempts:       {1, 2, 3, 4, 5, 6, 8, 10, 20, 50, 100},
+	metric.MessageAge:     {0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 14400, 43200, 86400, 345600, 1209600},
+	metric.BatchSize:      {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000},
+}
+
+func (o *Options) buckets(m *metric.Metric) []float64 {
+	switch {
+	case o.NativeOnly:
+		return nil
+	case m == metric.RecordDuration && len(o.DurationBuckets) > 0:
+		return o.DurationBuckets
+	case m == metric.MessageAge && len(o.AgeBuckets) > 0:
+		return o.AgeBuckets
+	}
+	return classic[m]
+}
+
+const (
+	growth     = 1.1 // of a native bucket to the next: quantiles are off by 5 % at most
+	maxBuckets = 160 // native ones: four powers of ten and more at that growth
+)
+
+// family is one metric to Prometheus.
+type family struct {
+	collector prometheus.Collector
+	counters  *prometheus.CounterVec
+	gauges    *prometheus.GaugeVec
+	values    *prometheus.HistogramVec
+}
+
+// families is the [metric.Sink].
+type families struct {
+	all []*family // each once
+	of  []*family // by a metric's index
+}
+
+func newFamilies(o Options) *families {
+	fs := &families{of: make([]*family, len(metric.All))}
+	byName := map[string]*family{}
+	for i, m := range metric.All {
+		f := byName[m.Family]
+		if f == nil {
+			f = newFamily(m, o)
+			byName[m.Family] = f
+			fs.all = append(fs.all, f)
+		}
+		fs.of[i] = f
+	}
+	return fs
+}
+
+func newFamily(m *metric.Metric, o Options) *family {
+	help := helps[m.Family]
+	if help == "" {
+		help = m.Help
+	}
+	labels := []string{"queue"}
+	if m.Label != "" {
+		labels = append(labels, m.Label)
+	}
+	opts := prometheus.Opts{Name: Name(m), Help: help}
+	f := &family{}
+	switch m.Kind {
+	case metric.Counter:
+		f.counters = prometheus.NewCounterVec(prometheus.CounterOpts(opts), labels)
+		f.collector = f.counters
+	case metric.Gauge:
+		f.gauges = prometheus.NewGaugeVec(prometheus.GaugeOpts(opts), labels)
+		f.collector = f.gauges
+	case metric.Distribution:
+		f.values = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: opts.Name, Help: opts.Help, Buckets: o.buckets(m),
+			NativeHistogramBucketFactor: growth, NativeHistogramMaxBucketNumber: maxBuckets, NativeHistogramMinResetDuration: time.Hour,
+		}, labels)
+		f.collector = f.values
+	}
+	return f
+}

@@ -1,0 +1,120 @@
+// Package prometheus has metrics for a Prometheus server to scrape from a
+// container: records by outcome, durations, calls to SQS, what is held.
+//
+//	func main() {
+//		metrics := prometheus.New(prometheus.Options{})
+//		handler.RunWith(batch.JSON(shipOrder), handler.Config{
+//			Hooks: []any{metrics},
+//			Poll:  handler.PollConfig{HealthAddr: ":8080", Handlers: map[string]http.Handler{"/metrics": metrics.Handler()}},
+//		})
+//	}
+//
+// [Hook.Handler] answers scrapes by itself. In a process that has a registry
+// already, register the hook there, since it is a Collector of client_golang:
+//
+//	registry.MustRegister(metrics)
+//
+// The metrics are those of package telemetry/metric by Prometheus' names, such
+// as sqsbatch_records_total and sqsbatch_record_duration_seconds; [Name] tells
+// each, and docs/observability.md what it means. Their labels are queue, and
+// outcome or operation: about 170 series a queue, and no more with time. Which
+// service it is, the scraper's labels say (job, namespace, pod).
+//
+// On Lambda nothing can be scraped, and the hook only costs its memory: use
+// telemetry/emf there.
+//
+// See "Writing exporters" and "Metric and label naming" in Prometheus'
+// documentation.
+package prometheus
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/sqsbatch/sqsbatch/telemetry/metric"
+)
+
+// Options change how histograms are kept. The zero value is good.
+type Options struct {
+	// DurationBuckets are the upper bounds, in seconds and ascending, of the
+	// classic buckets of sqsbatch_record_duration_seconds. Defaults to 10 ms to
+	// 15 min in 14 steps.
+	DurationBuckets []float64
+
+	// AgeBuckets are those of sqsbatch_message_age_seconds. Defaults to 100 ms
+	// to 14 days in 14 steps.
+	AgeBuckets []float64
+
+	// NativeOnly leaves out the classic buckets of all histograms, for servers
+	// that scrape native ones (scrape_native_histograms, Prometheus 3.8 or
+	// later, or the feature flag native-histograms before): 60 series fewer a
+	// queue. A server that does not is given no buckets then, and so no
+	// quantiles. Defaults to false: both kinds are there.
+	NativeOnly bool
+}
+
+// Hook is a hook of package batch, and a Collector. Make it with [New]. It is
+// safe for concurrent use, and for several queues.
+type Hook struct {
+	*metric.Recorder
+	families *families
+	err      error // of the options
+}
+
+var _ prometheus.Collector = (*Hook)(nil)
+
+// New returns a Hook. What is wrong with its options is told by
+// [Hook.Validate], which package handler asks before anything is handled.
+func New(o Options) *Hook {
+	h := &Hook{err: o.validate()}
+	if h.err != nil {
+		o = Options{} // client_golang panics at what is wrong
+	}
+	h.families = newFamilies(o)
+	h.Recorder = metric.NewRecorder(h.families)
+	return h
+}
+
+// Validate returns an error that names each option that is out of its bounds.
+func (h *Hook) Validate() error { return h.err }
+
+func (o *Options) validate() error {
+	for _, option := range []struct {
+		name    string
+		buckets []float64
+	}{{"DurationBuckets", o.DurationBuckets}, {"AgeBuckets", o.AgeBuckets}} {
+		for i, bound := range option.buckets {
+			if !(bound > 0) || i > 0 && bound <= option.buckets[i-1] {
+				return fmt.Errorf("prometheus: %s[%d] is %v, must be above 0 and above the one before", option.name, i, bound)
+			}
+		}
+	}
+	return nil
+}
+
+// Describe implements client_golang's Collector.
+func (h *Hook) Describe(ch chan<- *prometheus.Desc) {
+	for _, f := range h.families.all {
+		f.collector.Describe(ch)
+	}
+}
+
+// Collect implements client_golang's Collector. Gauges are read when it is called.
+func (h *Hook) Collect(ch chan<- prometheus.Metric) {
+	h.Recorder.Collect()
+	for _, f := range h.families.all {
+		f.collector.Collect(ch)
+	}
+}
+
+// Handler answers scrapes, with these metrics and with those of the Go runtime
+// and the process. It has a registry of its own.
+func (h *Hook) Handler() http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(h, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+}

@@ -1,0 +1,185 @@
+package prometheus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	client "github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/goleak"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// scrape returns the series by name and labels, as the handler writes them.
+func scrape(t *testing.T, h *prometheus.Hook) map[string]string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if w.Code != 200 {
+		t.Fatalf("%d: %s", w.Code, w.Body)
+	}
+	series := map[string]string{}
+	for line := range strings.Lines(w.Body.String()) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
+			at := strings.LastIndexByte(line, ' ')
+			series[line[:at]] = line[at+1:]
+		}
+	}
+	return series
+}
+
+func want(t *testing.T, got, want map[string]string) {
+	t.Helper()
+	for name, value := range want {
+		if got[name] != value {
+			t.Errorf("%s is %q, want %q", name, got[name], value)
+		}
+	}
+}
+
+// What a container tells of its records: while they run, and when they are done.
+func TestAPollAsItIsScraped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, metrics := testqueue.New(t, false), prometheus.New(prometheus.Options{})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- handler.Poll(ctx, batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
+				time.Sleep(2 * time.Second)
+				switch r.Body {
+				case "fail":
+					return batch.RetryAfter(time.Hour, errors.New("no"))
+				case "never":
+					return batch.Permanent(errors.New("no"))
+				case "panic":
+					panic("x")
+				}
+				return nil
+			}), handler.Config{SQS: q.Client, Logger: quiet, Hooks: []any{metrics}, RecordTimeout: 4 * time.Second, Poll: handler.PollConfig{Queues: []string{q.URL}}})
+		}()
+		synctest.Wait()
+		want(t, scrape(t, metrics), map[string]string{
+			// There before anything happened, so that the first one is an increase.
+			`sqsbatch_records_total{outcome="abandoned",queue="orders"}`:                  "0",
+			`sqsbatch_call_failures_total{operation="DeleteMessageBatch",queue="orders"}`: "0",
+			`sqsbatch_slots{queue="orders"}`:                                              "10", `sqsbatch_running{queue="orders"}`: "0",
+		})
+		q.Send("ok", "ok", "fail", "never", "panic")
+		time.Sleep(time.Second)
+		want(t, scrape(t, metrics), map[string]string{`sqsbatch_running{queue="orders"}`: "5", `sqsbatch_oldest_running_seconds{queue="orders"}`: "1"})
+		time.Sleep(2 * time.Second)
+		want(t, scrape(t, metrics), map[string]string{
+			`sqsbatch_records_total{outcome="succeeded",queue="orders"}`:               "2",
+			`sqsbatch_records_total{outcome="retry",queue="orders"}`:                   "2",
+			`sqsbatch_records_total{outcome="dead-letter",queue="orders"}`:             "1",
+			`sqsbatch_records_panicked_total{queue="orders"}`:                          "1",
+			`sqsbatch_record_duration_seconds_bucket{queue="orders",le="1"}`:           "0",
+			`sqsbatch_record_duration_seconds_bucket{queue="orders",le="2.5"}`:         "5",
+			`sqsbatch_record_duration_seconds_sum{queue="orders"}`:                     "10",
+			`sqsbatch_deadline_used_ratio_sum{queue="orders"}`:                         "2.5",
+			`sqsbatch_deadline_used_ratio_bucket{queue="orders",le="0.5"}`:             "5",
+			`sqsbatch_attempts_bucket{queue="orders",le="1"}`:                          "5",
+			`sqsbatch_call_entries_total{operation="ReceiveMessage",queue="orders"}`:   "5",
+			`sqsbatch_call_entries_total{operation="SendMessageBatch",queue="orders"}`: "1",
+			`sqsbatch_running{queue="orders"}`:                                         "0", `sqsbatch_oldest_running_seconds{queue="orders"}`: "0",
+		})
+		stop()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		want(t, scrape(t, metrics), map[string]string{`sqsbatch_slots{queue="orders"}`: "10", `sqsbatch_undeleted{queue="orders"}`: "0"})
+	})
+}
+
+// everything has metrics told all that there is, of two queues and of none.
+func everything(metrics *prometheus.Hook) {
+	ctx := context.Background()
+	for n, queue := range []string{"arn:aws:sqs:eu-west-1:123456789012:orders", "arn:aws:sqs:eu-west-1:123456789012:bills.fifo", ""} {
+		var results []batch.Result
+		for o := batch.Succeeded; o <= batch.Abandoned; o++ {
+			for i := range 200 {
+				results = append(results, batch.Result{
+					Record:  &batch.Record{MessageID: fmt.Sprint(o, i), Attempt: 1 + i, SentAt: time.Now().Add(-time.Duration(i) * time.Hour), QueueARN: queue},
+					Outcome: o, Started: time.Now(), Duration: time.Duration(i*i) * time.Millisecond, Allowed: 10 * time.Second, MaxReceiveCount: 3, Err: batch.ErrGoexit,
+				})
+			}
+		}
+		metrics.BatchSettled(ctx, batch.BatchInfo{QueueARN: queue}, results)
+		for _, operation := range []string{"ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch", "SendMessageBatch", "GetQueueUrl", "Another"} {
+			metrics.Called(ctx, batch.Call{Operation: operation, QueueARN: queue, URL: fmt.Sprint("https://", n), Entries: 10, Failed: 2, Err: errors.New("no")})
+		}
+		metrics.Warned(ctx, batch.Warning{Message: fmt.Sprint("look ", n), Queue: batch.QueueName(queue), Serious: true})
+		metrics.Polling(ctx, queue, func() batch.Load { return batch.Load{Slots: 10, Lost: 1, Repeated: 1} })
+	}
+}
+
+func TestPromlintFindsNothing(t *testing.T) {
+	metrics := prometheus.New(prometheus.Options{})
+	everything(metrics)
+	registry := client.NewPedanticRegistry()
+	registry.MustRegister(metrics)
+	problems, err := testutil.GatherAndLint(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+	if n, err := testutil.GatherAndCount(registry, "sqsbatch_records_total", "sqsbatch_message_age_seconds"); err != nil || n != 3*7+3 {
+		t.Errorf("%d series of two metrics, %v", n, err)
+	}
+}
+
+// Whatever happens, a queue has the same series: the package's comment says how many.
+func TestTheSeriesOfAQueueAreBounded(t *testing.T) {
+	for _, c := range []struct {
+		o     prometheus.Options
+		most  int
+		least int
+	}{{prometheus.Options{}, 170, 100}, {prometheus.Options{NativeOnly: true}, 110, 40}} {
+		metrics := prometheus.New(c.o)
+		var counts []int
+		for range 2 {
+			everything(metrics)
+			n := 0
+			for name := range scrape(t, metrics) {
+				if strings.Contains(name, `queue="orders"`) {
+					n++
+				}
+			}
+			counts = append(counts, n)
+		}
+		if counts[0] != counts[1] || counts[0] > c.most || counts[0] < c.least {
+			t.Errorf("%+v: %v series", c.o, counts)
+		}
+	}
+}
+
+func TestNothingIsAllocatedForARecord(t *testing.T) {
+	metrics := prometheus.New(prometheus.Options{})
+	results := make([]batch.Result, 100)
+	for i := range results {
+		results[i] = batch.Result{Record: &batch.Record{Attempt: 1, SentAt: time.Now()}, Outcome: batch.Succeeded, Started: time.Now(),
+			Duration: time.Duration(i) * time.Millisecond, Allowed: time.Second}
+	}
+	settle := func() { metrics.BatchSettled(context.Background(), batch.BatchInfo{QueueARN: "orders"}, results) }
+	settle()
+	if n := testing.AllocsPerRun(100, settle); n > 1 {
+		t.Errorf("%v allocations for 100 records", n)
+	}
+}

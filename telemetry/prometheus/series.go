@@ -1,0 +1,76 @@
+package prometheus
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sqsbatch/sqsbatch/telemetry/metric"
+)
+
+// Series implements [metric.Sink]. A queue's counters and histograms begin with
+// 0, so that the first failure is an increase; what is about no queue in
+// particular begins when there is something.
+func (fs *families) Series(queue string) metric.Series {
+	s := &series{families: fs, queue: queue, counters: make([]prometheus.Counter, len(fs.of)), values: make([]prometheus.Observer, len(fs.of))}
+	if queue == "" {
+		return s
+	}
+	for i, m := range metric.All {
+		switch m.Kind {
+		case metric.Counter:
+			s.counters[i] = s.counter(m)
+		case metric.Distribution:
+			s.values[i] = s.value(m)
+		}
+	}
+	return s
+}
+
+// series are a queue's. What is nil is looked for when it is used.
+type series struct {
+	families *families
+	queue    string
+	counters []prometheus.Counter
+	values   []prometheus.Observer
+}
+
+func (s *series) labels(m *metric.Metric) []string {
+	if m.Label == "" {
+		return []string{s.queue}
+	}
+	return []string{s.queue, m.Value}
+}
+
+func (s *series) counter(m *metric.Metric) prometheus.Counter {
+	return s.families.of[m.Index()].counters.WithLabelValues(s.labels(m)...)
+}
+
+func (s *series) value(m *metric.Metric) prometheus.Observer {
+	return s.families.of[m.Index()].values.WithLabelValues(s.labels(m)...)
+}
+
+// Add implements [metric.Series].
+func (s *series) Add(m *metric.Metric, n float64) {
+	if n < 0 {
+		return // a counter would panic
+	}
+	c := s.counters[m.Index()]
+	if c == nil {
+		c = s.counter(m)
+	}
+	c.Add(n)
+}
+
+// Observe implements [metric.Series].
+func (s *series) Observe(m *metric.Metric, value float64) {
+	o := s.values[m.Index()]
+	if o == nil {
+		o = s.value(m)
+	}
+	// Below 0 only because clocks differ.
+	o.Observe(max(value, 0) * scale(m.Unit))
+}
+
+// Set implements [metric.Series].
+func (s *series) Set(m *metric.Metric, value float64) {
+	s.families.of[m.Index()].gauges.WithLabelValues(s.labels(m)...).Set(value * scale(m.Unit))
+}
