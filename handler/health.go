@@ -59,10 +59,10 @@ func (c *PollConfig) checkHandlers() (wrong mistakes) {
 	return wrong
 }
 
-// unserved is a warning, or empty.
-func (c *PollConfig) unserved() string {
+// unserved is a warning, or none.
+func (c *PollConfig) unserved() []string {
 	if len(c.Handlers) == 0 || c.HealthAddr != "" {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("%s: served nowhere, since Poll.HealthAddr is empty (SQSBATCH_HEALTH_ADDR)", strings.Join(slices.Sorted(maps.Keys(c.Handlers)), ", "))
+	return []string{fmt.Sprintf("%s: served nowhere, since Poll.HealthAddr is empty (SQSBATCH_HEALTH_ADDR)", strings.Join(slices.Sorted(maps.Keys(c.Handlers)), ", "))}
 }

@@ -100,7 +100,7 @@ func (c *PollConfig) fromEnvironment(set setter) {
 // DeleteSucceeded are about invocations and have no effect.
 func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 	badVariables, odd := cfg.fromEnvironment(), cfg.odd()
-	odd = append(odd, cfg.twoHealthAddrs()...)
+	odd = append(append(odd, cfg.twoHealthAddrs()...), cfg.Poll.unserved()...)
 	if cfg.Logger == nil {
 		cfg.Logger = containerLogger(os.Getenv(levelVariable))
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
+	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
 )
 
 var update = flag.Bool("update", false, "write files and metrics into docs/observability.md")
@@ -30,16 +31,16 @@ func readPage(t *testing.T) string {
 // table is the list of metrics as the page has it.
 func table() string {
 	var b strings.Builder
-	b.WriteString("| metric | | unit | with labels | what it is, and what to do |\n| --- | --- | --- | --- | --- |\n")
+	b.WriteString("| metric | | unit | Prometheus | what it is, and what to do |\n| --- | --- | --- | --- | --- |\n")
 	for _, m := range metric.All {
 		labels, poll := "", ""
 		if m.Label != "" {
-			labels = fmt.Sprintf("`%s` `%s=%q`", m.Family, m.Label, m.Value)
+			labels = fmt.Sprintf("{%s=%q}", m.Label, m.Value)
 		}
 		if m.Poll {
 			poll = " †"
 		}
-		fmt.Fprintf(&b, "| `%s`%s | %s | %s | %s | %s |\n", m.Name, poll, m.Kind, m.Unit, labels, m.Help)
+		fmt.Fprintf(&b, "| `%s`%s | %s | %s | `%s%s` | %s |\n", m.Name, poll, m.Kind, m.Unit, prometheus.Name(m), labels, m.Help)
 	}
 	return b.String()
 }

@@ -50,6 +50,18 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
+// What the metrics add to a record in a container, where each is a batch.
+func BenchmarkRecordInAContainer(b *testing.B) {
+	metrics := prometheus.New(prometheus.Options{})
+	results := []batch.Result{{Record: &batch.Record{Attempt: 1, SentAt: time.Now().Add(-time.Minute)}, Outcome: batch.Succeeded, Started: time.Now(), Allowed: time.Minute}}
+	info := batch.BatchInfo{QueueARN: "arn:aws:sqs:eu-west-1:123456789012:orders", Records: 1}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		results[0].Duration = time.Duration(i%100_000) * 10 * time.Microsecond
+		metrics.BatchSettled(context.Background(), info, results)
+	}
+}
+
 // A scrape of one queue.
 func BenchmarkScrape(b *testing.B) {
 	metrics := prometheus.New(prometheus.Options{})
