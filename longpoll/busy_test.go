@@ -67,3 +67,20 @@ func TestRule23AStopSoonAfterABusyTime(t *testing.T) {
 		})
 	}
 }
+
+// An answer that is not full has emptied the queue: what is open then is a long
+// poll, and a stop does not wait for it.
+func TestRule23AStopAfterTheLastMessageIsSwift(t *testing.T) {
+	inWorld(t, false, lasting(20*time.Millisecond), nil, func(w *world) {
+		w.start()
+		w.after(10 * time.Second)
+		w.sendMany(3)
+		w.after(300 * time.Millisecond)
+		if took := w.stop(); took > 300*time.Millisecond {
+			t.Errorf("the stop took %v, want at most 300ms", took)
+		}
+		if n := w.deleted(); n != 3 {
+			t.Errorf("%d of 3 deleted", n)
+		}
+	})
+}

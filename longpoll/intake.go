@@ -17,7 +17,7 @@ const (
 	// poller stops or pauses.
 	receiveGrace = 200 * time.Millisecond
 	// busyGrace is for how long in all one may have been open then that may be
-	// on its way with messages, as the answer before it was.
+	// on its way with messages, since the answer before it was a full one.
 	busyGrace = 2 * time.Second
 )
 
@@ -36,7 +36,7 @@ type intake struct {
 	notBefore time.Time     // of the next receive, when the latest was answered too soon
 	last      time.Time     // when the latest one was answered
 	latest    time.Time     // when the latest one began
-	busy      bool          // the latest answer brought messages
+	busy      bool          // the latest answer brought all that were asked for: there is more
 }
 
 // attempt is a FIFO queue's receive that was not answered.

@@ -163,7 +163,7 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 		p.mu.Unlock()
 		return
 	}
-	in.last, in.busy = now, len(out.Messages) > 0
+	in.last, in.busy = now, len(out.Messages) == n
 	in.uncut(now, call.Duration >= p.cfg.Wait)
 	p.trouble.works(p)
 	if len(out.Messages) < n { // there is no more, or SQS did not find it at once
