@@ -19,6 +19,7 @@ type Reporter struct {
 	*Recorder
 	sums   Aggregate
 	every  time.Duration
+	clock  bool // report at whole multiples of every
 	report func(context.Context, *Aggregate)
 	turn   chan struct{} // has a token while no report is under way
 
@@ -34,6 +35,14 @@ func NewReporter(every time.Duration, report func(ctx context.Context, a *Aggreg
 	r := &Reporter{every: every, report: report, turn: make(chan struct{}, 1)}
 	r.Recorder = NewRecorder(&r.sums)
 	r.turn <- struct{}{}
+	return r
+}
+
+// OnTheClock has reports made at whole multiples of the interval, such as at
+// each full minute (UTC), so that each has one interval's observations and each
+// interval has one report. It returns r, and is called before r is used.
+func (r *Reporter) OnTheClock() *Reporter {
+	r.clock = true
 	return r
 }
 
@@ -66,8 +75,21 @@ func (r *Reporter) arm() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.timer == nil {
-		r.timer = time.AfterFunc(r.every, r.tick)
+		r.timer = time.AfterFunc(r.wait(), r.tick)
 	}
+}
+
+// wait is the time until the next report.
+func (r *Reporter) wait() time.Duration {
+	if !r.clock {
+		return r.every
+	}
+	now := time.Now()
+	wait := now.Truncate(r.every).Add(r.every).Sub(now.Round(0))
+	if wait < r.every/100 { // the clock was set back a little since the report before
+		wait += r.every
+	}
+	return wait
 }
 
 // tick reports what has come together in an interval.

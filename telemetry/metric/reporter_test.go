@@ -89,6 +89,30 @@ func TestReportsFollowTheInterval(t *testing.T) {
 	})
 }
 
+// On the clock, a report is made at each full minute, whenever it began, and
+// however long one takes.
+func TestReportsOnTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReports(time.Minute)
+		r.OnTheClock()
+		time.Sleep(25 * time.Second)
+		var ended atomic.Bool
+		r.Polling(t.Context(), orders, func() batch.Load { return batch.Load{Slots: 1, Ended: ended.Load()} })
+		r.take(3 * time.Second)
+		time.Sleep(4 * time.Minute)
+		ended.Store(true)
+		time.Sleep(time.Hour)
+		r.of()
+		var want []time.Duration
+		for n := range 5 {
+			want = append(want, time.Duration(n+1)*time.Minute+3*time.Second)
+		}
+		if !slices.Equal(r.at, want) {
+			t.Errorf("reports at %v, want %v", r.at, want)
+		}
+	})
+}
+
 // A long poll's gauges are reported though nothing is told of it, until it ends.
 func TestReportsGoOnWhileALongPollDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
