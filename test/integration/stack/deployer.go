@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/moto"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
@@ -30,10 +31,11 @@ func (p parameters) list() []string {
 
 // A deployer runs SAM in a copy of the repository.
 type deployer struct {
-	stage  *stage.Stage
-	cli    *samcli.CLI
-	server *server
-	source string
+	stage   *stage.Stage
+	cli     *samcli.CLI
+	server  *moto.Server
+	changes string // the file with what properties have come to
+	source  string
 }
 
 func newDeployer(ctx context.Context, s *stage.Stage) (*deployer, error) {
@@ -41,11 +43,11 @@ func newDeployer(ctx context.Context, s *stage.Stage) (*deployer, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &deployer{stage: s, cli: sam, source: filepath.Join(s.Tmp, "source")}
+	d := &deployer{stage: s, cli: sam, source: filepath.Join(s.Tmp, "source"), changes: filepath.Join(s.Tmp, "resolved")}
 	if err := samcli.Copy(ctx, s.Root, d.source, ""); err != nil {
 		return nil, err
 	}
-	d.server, err = startServer(ctx, s, sam)
+	d.server, err = moto.Start(ctx, s, sam, "test/integration/stack/python/server.py", d.changes)
 	return d, err
 }
 
@@ -58,7 +60,7 @@ func (d *deployer) removeConfig() error {
 func (d *deployer) environ() []string {
 	others := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "AWS_") })
 	return append(others,
-		"AWS_ENDPOINT_URL="+d.server.url, "AWS_DEFAULT_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
+		"AWS_ENDPOINT_URL="+d.server.URL, "AWS_DEFAULT_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
 		"AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull,
 		"SAM_CLI_TELEMETRY=0", "SAM_CLI_POLL_DELAY=0.2", "PYTHONUNBUFFERED=1")
 }

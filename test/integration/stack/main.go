@@ -30,7 +30,7 @@ func check(ctx context.Context, s *stage.Stage) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.server.stop()) }()
+	defer func() { err = errors.Join(err, d.server.Stop()) }()
 	if err := d.sam(ctx, nil, "build"); err != nil {
 		return err
 	}

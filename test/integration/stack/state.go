@@ -77,7 +77,7 @@ type resource struct {
 
 // resolved are the resources that were made and changed, in order.
 func (d *deployer) resolved() ([]resource, error) {
-	content, err := os.ReadFile(d.server.resolved)
+	content, err := os.ReadFile(d.changes)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}

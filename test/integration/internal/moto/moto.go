@@ -1,0 +1,80 @@
+// Package moto gives the integration checks moto's server, which plays AWS's
+// part: the one that package samcli installs, run by a script of the check's own
+// that adds what moto lacks for it.
+//
+//	server, err := moto.Start(ctx, s, sam, "test/integration/stack/python/server.py", "more", "arguments")
+//	defer server.Stop()
+package moto
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+)
+
+// A Server is moto's, in a process of its own.
+type Server struct {
+	URL   string
+	cmd   *exec.Cmd
+	ended chan error
+}
+
+// Start returns when the server answers. script is a path in the repository; its
+// arguments are the port and those that are given here. What it prints is logged.
+func Start(ctx context.Context, s *stage.Stage, sam *samcli.CLI, script string, args ...string) (*Server, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	// By its name: below an address the SDK would not put a bucket into the path.
+	m := &Server{URL: "http://localhost:" + strconv.Itoa(port), ended: make(chan error, 1)}
+	m.cmd = sam.Python(context.WithoutCancel(ctx), append([]string{filepath.Join(s.Root, filepath.FromSlash(script)), strconv.Itoa(port)}, args...)...)
+	m.cmd.Env = append(os.Environ(), "AWS_DEFAULT_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test")
+	m.cmd.Stdout, m.cmd.Stderr = s.Log, s.Log
+	if err := m.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { m.ended <- m.cmd.Wait() }()
+	for range 600 {
+		if res, err := http.Get(m.URL + "/moto-api/data.json"); err == nil {
+			res.Body.Close()
+			return m, nil
+		}
+		select {
+		case err := <-m.ended:
+			return nil, fmt.Errorf("moto's server ended: %w", err)
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), m.Stop())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return nil, errors.Join(errors.New("moto's server does not answer after a minute"), m.Stop())
+}
+
+// Stop ends the server, which has nothing to save.
+func (m *Server) Stop() error {
+	if err := m.cmd.Process.Kill(); err != nil {
+		return fmt.Errorf("stop moto's server: %w", err)
+	}
+	<-m.ended // it was killed
+	return nil
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
