@@ -70,6 +70,10 @@ deploy-local: ## sam local invoke in a container (Linux, root, dockerd), sam dep
 	go run ./test/integration/invoke
 	go run ./test/integration/stack
 
+.PHONY: metrics
+metrics: ## put metrics into moto's CloudWatch and read them back (Python)
+	go run ./test/integration/metrics
+
 .PHONY: simulate
 simulate: ## random histories of both modes in virtual time (SEED=1 HISTORIES=10000)
 	go test ./test/simulate -run '^TestSimulate$$' -count=1 -v -timeout=0 -args -seed=$${SEED:-1} -histories=$${HISTORIES:-10000}

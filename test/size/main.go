@@ -25,6 +25,7 @@ func main() {
 var pairs = []struct{ pkg, base string }{
 	{"./examples/orders", "./test/size/hello"},
 	{"./test/size/emf", "./test/size/plain"},
+	{"./test/size/cloudwatch", "./test/size/plain"},
 	{"./test/size/prometheus", "./test/size/plain"},
 	{"./test/size/otel", "./test/size/plain"},
 	{"./test/size/otelsdk", "./test/size/plain"},

@@ -1,0 +1,157 @@
+// Package cloudwatch puts metrics into CloudWatch by PutMetricData, for
+// containers whose output does not reach CloudWatch Logs: Kubernetes, a log
+// driver of somebody else's, a machine of one's own.
+//
+//	func main() {
+//		handler.RunWith(batch.JSON(shipOrder), handler.Config{
+//			Hooks: []any{cloudwatch.New(cloudwatch.Options{Service: "orders"})},
+//		})
+//	}
+//
+// The metrics, their names and dimensions are those of package telemetry/emf:
+// docs/observability.md says what each means. They are summed up and put once a
+// minute, whatever the number of records, and a last time at the stop.
+// Distributions are put as values and counts, so that percentiles work. The role
+// needs cloudwatch:PutMetricData.
+//
+// No record waits for CloudWatch. What cannot be put is kept, up to 4 MB of it
+// (at a minute, hours of a queue), and put later, by fewer calls; of more, the
+// oldest is dropped, counted ([Hook.Dropped]) and warned of. A call whose answer
+// is lost is made again, and then counts twice.
+//
+// On Lambda it works as well, but telemetry/emf is better there: it writes a
+// line, where this package makes a call at the end of each invocation, which
+// takes time and money, and needs a permission and a way to CloudWatch.
+//
+// See PutMetricData and MetricDatum in the Amazon CloudWatch API Reference.
+package cloudwatch
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/telemetry/log"
+	"github.com/sqsbatch/sqsbatch/telemetry/metric"
+)
+
+// Options change what is put, and how. The zero value is good.
+type Options struct {
+	// Service is the dimension that tells programs apart. All tasks of a service
+	// have the same. Defaults to the function's name
+	// (AWS_LAMBDA_FUNCTION_NAME), or else the program's.
+	Service string
+
+	// Namespace is the metrics' in CloudWatch, up to 255 characters. Defaults
+	// to "sqsbatch".
+	Namespace string
+
+	// Dimensions are further dimensions, the same for every metric, such as
+	// {"Environment": "production"}: at most 28. Each value makes metrics of its
+	// own, which cost by the month: nothing that changes with each deployment,
+	// task or record. Defaults to none.
+	Dimensions map[string]string
+
+	// Interval is what is summed up, 1 s to 1 h: periods that begin at whole
+	// multiples of it. Each costs a call. Defaults to 1 min.
+	Interval time.Duration
+
+	// HighResolution stores the metrics by the second instead of by the minute
+	// (StorageResolution 1), which pays with an Interval below a minute.
+	// Defaults to false.
+	HighResolution bool
+
+	// Client makes the calls. Defaults to one by the environment, which is made
+	// at the first call: AWS_REGION, AWS_ENDPOINT_URL_CLOUDWATCH, the role's
+	// credentials. Package cloudwatch tries again by itself: the client's own
+	// retries are off.
+	Client *cloudwatch.Client
+
+	// Warnings is told when CloudWatch refuses or does not answer, and when data
+	// is dropped, once and then each hour that it lasts. Defaults to lines in
+	// slog.Default(), as package telemetry/log writes them.
+	Warnings batch.WarningHook
+}
+
+const (
+	defaultNamespace = "sqsbatch"
+	defaultInterval  = time.Minute
+)
+
+// Hook is a hook of package batch that puts metrics. Make it with [New]. It is
+// safe for concurrent use, and for several queues.
+type Hook struct {
+	*metric.Reporter
+	opts   Options
+	err    error // of the options
+	data   data
+	sender sender
+}
+
+// New returns a Hook. What is wrong with its options is told by
+// [Hook.Validate], which package handler asks before anything is handled.
+func New(o Options) *Hook {
+	h := &Hook{err: o.validate()}
+	o.setDefaults()
+	h.opts = o
+	h.data.init(&h.opts)
+	h.sender.init(&h.opts, h.warn)
+	h.Reporter = metric.NewReporter(o.Interval, h.report).OnTheClock()
+	return h
+}
+
+func (o *Options) setDefaults() {
+	if o.Service == "" {
+		if o.Service = os.Getenv("AWS_LAMBDA_FUNCTION_NAME"); o.Service == "" {
+			o.Service = filepath.Base(os.Args[0])
+		}
+	}
+	if o.Namespace == "" {
+		o.Namespace = defaultNamespace
+	}
+	if o.Interval < time.Second {
+		o.Interval = defaultInterval
+	}
+	if o.Warnings == nil {
+		o.Warnings = log.New(nil, log.Options{})
+	}
+}
+
+// Dropped counts the data, each a metric's in a period, that were given up:
+// because too much came together, or because CloudWatch refused them for good.
+func (h *Hook) Dropped() int {
+	h.sender.mu.Lock()
+	defer h.sender.mu.Unlock()
+	return h.sender.dropped
+}
+
+// warn tells of a warning, and counts it as any other.
+func (h *Hook) warn(w batch.Warning) {
+	ctx := context.Background()
+	h.Warned(ctx, w)
+	h.opts.Warnings.Warned(ctx, w)
+}
+
+// stopping is in the context of a report that a flush makes.
+type stopping struct{}
+
+// Flush puts what has come together. It implements [batch.FlushHook]. On Lambda,
+// when calls have failed before, it waits for one more at most, and for none
+// until it is time to try again: what is kept is put after a later invocation.
+func (h *Hook) Flush(ctx context.Context) {
+	h.Reporter.Flush(context.WithValue(ctx, stopping{}, true))
+	h.sender.flush(ctx)
+}
+
+// report hands on what was observed in the period that ends now, or at a flush
+// has begun.
+func (h *Hook) report(ctx context.Context, a *metric.Aggregate) {
+	begin := time.Now().Round(h.opts.Interval).Add(-h.opts.Interval)
+	if ctx.Value(stopping{}) != nil {
+		begin = time.Now().Truncate(h.opts.Interval)
+	}
+	h.sender.add(h.data.of(begin.UTC(), a))
+}

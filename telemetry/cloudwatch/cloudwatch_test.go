@@ -1,0 +1,221 @@
+package cloudwatch_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/telemetry/cloudwatch"
+	"github.com/sqsbatch/sqsbatch/telemetry/metric"
+)
+
+// What is observed in a minute is put once, with its names, units, dimensions
+// and the minute's time.
+func TestAMinuteIsOneCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{t: t}
+		h := f.hook(cloudwatch.Options{Namespace: "Shop", Dimensions: map[string]string{"Environment": "test"}})
+		minute := time.Now().Truncate(time.Minute)
+		time.Sleep(13 * time.Second)
+		for range 20 {
+			settle(h, orders, 100*time.Millisecond, 100*time.Millisecond, 300*time.Millisecond)
+			time.Sleep(time.Second)
+		}
+		h.Called(t.Context(), batch.Call{Operation: "DeleteMessageBatch", QueueARN: orders, Entries: 10, Failed: 2})
+		time.Sleep(time.Hour)
+		puts := f.all()
+		if len(puts) != 1 || puts[0].namespace != "Shop" || puts[0].at.Before(minute.Add(time.Minute)) || puts[0].at.After(minute.Add(70*time.Second)) {
+			t.Fatalf("put %+v", puts)
+		}
+		want := map[string][2]float64{ // sum and number of observations
+			"RecordsSucceeded": {60, 1}, "ColdStarts": {1, 1}, "BatchSize": {60, 20}, "RecordDuration": {10_000, 60}, "DeadlineUsed": {600, 60},
+			"Attempts": {60, 60}, "MessageAge": {70, 60}, "DeleteCalls": {1, 1}, "DeleteEntries": {10, 1}, "DeleteFailures": {2, 1},
+		}
+		for _, g := range puts[0].data {
+			m := metric.ByName(g.name)
+			if m == nil || g.unit != string(m.Unit) || g.resolution != 0 || !g.at.Equal(minute) {
+				t.Errorf("put %+v, in the list there is %+v", g, m)
+			}
+			if want := map[string]string{"Service": "orders", "Queue": "orders", "Environment": "test"}; !maps.Equal(g.dimensions, want) {
+				t.Errorf("%s has the dimensions %v", g.name, g.dimensions)
+			}
+			sum, count := g.sum()
+			if w := want[g.name]; fmt.Sprintf("%.6g %g", sum, count) != fmt.Sprintf("%.6g %g", w[0], w[1]) {
+				t.Errorf("%s is %g of %g, want %v", g.name, sum, count, w)
+			}
+			delete(want, g.name)
+		}
+		if len(want) > 0 {
+			t.Errorf("not put: %v", want)
+		}
+		d := f.of("RecordDuration")[0]
+		if !slices.Equal(d.values, []float64{100, 300}) || !slices.Equal(d.counts, []float64{40, 20}) {
+			t.Errorf("durations %v %v", d.values, d.counts)
+		}
+	})
+}
+
+// Each task puts its slots once for each minute, so that the sum over the tasks
+// is what they can do, and their number the number of tasks.
+func TestGaugesAreOncePerPeriod(t *testing.T) {
+	for _, o := range []cloudwatch.Options{{}, {Interval: 10 * time.Second, HighResolution: true}} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{t: t}
+			h := f.hook(o)
+			every := max(o.Interval, 10*time.Second)
+			if o.Interval == 0 {
+				every = time.Minute
+			}
+			begin := time.Now()
+			time.Sleep(every / 3)
+			var ended atomic.Bool
+			h.Polling(t.Context(), orders, func() batch.Load { return batch.Load{Slots: 10, Ended: ended.Load()} })
+			time.Sleep(20*every + every/2)
+			ended.Store(true)
+			h.Flush(t.Context())
+			time.Sleep(time.Hour)
+			slots := f.of("Slots")
+			if len(slots) != 21 {
+				t.Fatalf("%d data of slots", len(slots))
+			}
+			for i, g := range slots {
+				if want := begin.Add(time.Duration(i) * every); !g.at.Equal(want) || g.value != 10 || g.resolution == 1 != o.HighResolution {
+					t.Errorf("slots %d: %+v, want it at %v", i, g, want)
+				}
+			}
+		})
+	}
+}
+
+// However much there is, each call and datum is within CloudWatch's limits (the
+// fake sees to that), few calls are made, and nothing is lost.
+func TestLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		dimensions      map[string]string
+		queues, records int
+		least           int // bytes of the largest call
+	}{
+		"long dimensions": {dimensions(28, 200), 60, 3000, 985_000},
+		"many values":     {nil, 250, 400, 985_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fake{t: t}
+				h := f.hook(cloudwatch.Options{Dimensions: c.dimensions})
+				took := make([]time.Duration, c.records)
+				var sum float64
+				for i := range took {
+					took[i] = time.Duration(i*i*i) * 37 * time.Microsecond
+					sum += float64(c.queues) * float64(took[i].Microseconds()) / 1000
+				}
+				for q := range c.queues {
+					settle(h, fmt.Sprintf("%s-%d", orders, q), took...)
+				}
+				h.Flush(t.Context())
+				largest := 0
+				for _, p := range f.all() {
+					largest = max(largest, p.bytes)
+					if p.compressed != (p.bytes >= 10240) {
+						t.Errorf("%d bytes were compressed: %v", p.bytes, p.compressed)
+					}
+				}
+				if largest < c.least {
+					t.Errorf("the largest of %d calls had %d bytes: they could be fewer", len(f.all()), largest)
+				}
+				if got, n := f.total("RecordDuration"); int(n) != c.queues*c.records || got < sum*(1-metric.Error) || got > sum*(1+metric.Error) {
+					t.Errorf("durations %g of %g, want %g of %d", got, n, sum, c.queues*c.records)
+				}
+				parts := slices.DeleteFunc(f.of("RecordDuration"), func(g got) bool { return g.dimensions["Queue"] != "orders-7" })
+				if len(parts) < 2 || len(parts[0].values) != 150 {
+					t.Errorf("the durations of a queue are in %d data", len(parts))
+				}
+			})
+		})
+	}
+}
+
+// The tasks of a service do not all call at the same time.
+func TestCallsAreSpread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{t: t}
+		begin := time.Now()
+		for range 50 {
+			settle(f.hook(cloudwatch.Options{}), orders, time.Millisecond)
+		}
+		time.Sleep(time.Hour)
+		least, most := time.Hour, time.Duration(0)
+		for _, p := range f.all() {
+			after := p.at.Sub(begin) - time.Minute
+			least, most = min(least, after), max(most, after)
+		}
+		if len(f.all()) != 50 || least < 0 || most > 10*time.Second || most-least < 5*time.Second {
+			t.Errorf("%d calls, from %v to %v after the minute", len(f.all()), least, most)
+		}
+	})
+}
+
+// Small data are bounded by their number.
+func TestAThousandData(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{t: t}
+		h := f.hook(cloudwatch.Options{})
+		for q := range 1500 {
+			h.Called(t.Context(), batch.Call{Operation: "GetQueueUrl", QueueARN: fmt.Sprintf("%s-%d", orders, q)})
+		}
+		h.Flush(t.Context())
+		if puts := f.all(); len(puts) != 2 || len(puts[0].data) != 1000 || len(puts[1].data) != 500 {
+			t.Errorf("%d calls", len(puts))
+		}
+	})
+}
+
+func dimensions(n, length int) map[string]string {
+	all := map[string]string{}
+	for i := range n {
+		all[fmt.Sprintf("Dimension%d", i)] = strings.Repeat("x", length)
+	}
+	return all
+}
+
+func TestNothingObservedIsNoCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{t: t}
+		h := f.hook(cloudwatch.Options{})
+		h.Flush(t.Context())
+		time.Sleep(time.Hour)
+		if n := f.called(); n != 0 {
+			t.Errorf("%d calls", n)
+		}
+	})
+}
+
+func TestValidate(t *testing.T) {
+	for _, c := range []struct {
+		options cloudwatch.Options
+		want    string
+	}{
+		{cloudwatch.Options{}, ""},
+		{cloudwatch.Options{Service: "orders", Namespace: "Shop/Orders", Interval: time.Second, Dimensions: dimensions(28, 1024)}, ""},
+		{cloudwatch.Options{Service: ":orders"}, "Service"},
+		{cloudwatch.Options{Namespace: "AWS/SQS"}, "Namespace"},
+		{cloudwatch.Options{Namespace: "é"}, "Namespace"},
+		{cloudwatch.Options{Interval: time.Millisecond}, "Interval is 1ms"},
+		{cloudwatch.Options{Interval: -time.Minute}, "Interval"},
+		{cloudwatch.Options{Interval: 2 * time.Hour}, "Interval"},
+		{cloudwatch.Options{Dimensions: dimensions(29, 1)}, "Dimensions has 29"},
+		{cloudwatch.Options{Dimensions: dimensions(1, 1025)}, "Dimensions"},
+		{cloudwatch.Options{Dimensions: map[string]string{"Queue": "x"}}, `"Queue"`},
+		{cloudwatch.Options{Dimensions: map[string]string{"Empty": ""}}, `"Empty"`},
+	} {
+		err := cloudwatch.New(c.options).Validate()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v: %v, want %q", c.options, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package cloudwatch
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+const (
+	callTimeout = 10 * time.Second
+	// Time between tries; at a flush, which has little time, up to flushBackoff.
+	firstBackoff = time.Second
+	maxBackoff   = 5 * time.Minute
+	flushBackoff = time.Second
+	// maxOffset is how long after the end of a period its data are put at most:
+	// the tasks of a service would otherwise all call at each full minute.
+	maxOffset = 10 * time.Second
+)
+
+// sender puts data, by a goroutine that is there while there is any.
+type sender struct {
+	namespace string
+	lambda    bool
+	offset    time.Duration
+	trouble   trouble
+
+	client *cloudwatch.Client // the goroutine's, nil until the first call
+
+	mu        sync.Mutex
+	queue     queue
+	running   bool // the goroutine is there
+	calling   int  // data of the call that is under way
+	stuck     bool // a flush has waited for it in vain
+	flushing  int  // flushes that wait
+	failures  int  // calls since one succeeded
+	hopeless  bool // the last one will not succeed until somebody does something
+	notBefore time.Time
+	wake      chan struct{} // notBefore has changed
+	tried     chan struct{} // closed after the next call
+	dropped   int
+}
+
+func (s *sender) init(o *Options, warn func(batch.Warning)) {
+	s.namespace, s.client = o.Namespace, o.Client
+	s.lambda = os.Getenv("AWS_LAMBDA_RUNTIME_API") != ""
+	s.offset = rand.N(min(maxOffset, o.Interval/6))
+	s.trouble = trouble{namespace: o.Namespace, warn: warn}
+	s.wake, s.tried = make(chan struct{}, 1), make(chan struct{})
+}
+
+// add has data put.
+func (s *sender) add(some []datum) {
+	if len(some) == 0 {
+		return
+	}
+	s.mu.Lock()
+	dropped := s.queue.add(some)
+	s.dropped += dropped
+	if !s.running {
+		if s.failures == 0 {
+			s.notBefore = time.Now().Add(s.offset)
+		}
+		s.running = true
+		go s.run()
+	}
+	s.mu.Unlock()
+	s.trouble.dropped(dropped)
+}
+
+func (s *sender) run() {
+	for {
+		some, wait := s.next()
+		if wait > 0 {
+			timer := time.NewTimer(wait)
+			select {
+			case <-timer.C:
+			case <-s.wake:
+				timer.Stop()
+			}
+			continue
+		}
+		if len(some) == 0 {
+			return
+		}
+		s.over(some, s.put(some))
+	}
+}
+
+// next takes what to put, or says how long to wait before. With neither there
+// is nothing to do, and the goroutine is over.
+func (s *sender) next() (some []datum, wait time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue.data) == 0 {
+		s.running = false
+		return nil, 0
+	}
+	if wait = time.Until(s.notBefore); wait > 0 {
+		return nil, wait
+	}
+	some = s.queue.take()
+	s.calling = len(some)
+	return some, 0
+}
+
+// over notes what came of a call.
+func (s *sender) over(some []datum, err error) {
+	v := judge(err)
+	s.mu.Lock()
+	dropped := 0
+	switch {
+	case err == nil:
+		s.failures, s.notBefore = 0, time.Time{}
+	case v.forGood:
+		s.dropped += len(some)
+		s.failures, s.notBefore = 0, time.Time{}
+	default:
+		s.failures++
+		s.hopeless = v.now
+		s.notBefore = time.Now().Add(s.backoff())
+		dropped = s.queue.back(some)
+		s.dropped += dropped
+	}
+	failures := s.failures
+	s.mu.Unlock()
+
+	if err == nil {
+		s.trouble.over()
+	} else {
+		s.trouble.failed(v, failures, err)
+		s.trouble.dropped(dropped)
+	}
+
+	s.mu.Lock() // now that it is told, flushes may return
+	s.calling, s.stuck = 0, false
+	close(s.tried)
+	s.tried = make(chan struct{})
+	s.mu.Unlock()
+}
+
+// backoff is the time until the next try, with half of it by chance.
+func (s *sender) backoff() time.Duration {
+	d := min(firstBackoff<<min(s.failures-1, 16), maxBackoff)
+	if s.flushing > 0 {
+		d = min(firstBackoff/10<<min(s.failures-1, 16), flushBackoff)
+	}
+	return d/2 + rand.N(d/2)
+}
+
+// flush has everything put now, and returns when it is or ctx ends. On Lambda
+// it gives up at a failure that time does not mend soon: the next invocation
+// goes on with it.
+func (s *sender) flush(ctx context.Context) {
+	s.mu.Lock()
+	failed := s.failures
+	if s.lambda && (s.stuck || failed > 0 && time.Now().Before(s.notBefore)) {
+		s.mu.Unlock()
+		return
+	}
+	s.flushing++
+	s.notBefore = time.Time{}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+	for len(s.queue.data)+s.calling > 0 && ctx.Err() == nil {
+		if s.lambda && s.failures > failed && (failed > 0 || s.hopeless) {
+			break
+		}
+		tried := s.tried
+		s.mu.Unlock()
+		select {
+		case <-tried:
+		case <-ctx.Done():
+		}
+		s.mu.Lock()
+	}
+	s.flushing--
+	s.stuck = s.calling > 0
+	left := len(s.queue.data) + s.calling
+	s.mu.Unlock()
+	if left > 0 && !s.lambda {
+		s.trouble.left(left)
+	}
+}
+
+// put makes a call.
+func (s *sender) put(some []datum) error {
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	defer cancel()
+	if s.client == nil {
+		client, err := s.newClient(ctx)
+		if err != nil {
+			return err
+		}
+		s.client = client
+	}
+	_, err := s.client.PutMetricData(ctx, &cloudwatch.PutMetricDataInput{Namespace: &s.namespace, MetricData: bare(some)},
+		func(o *cloudwatch.Options) { o.Retryer = aws.NopRetryer{} })
+	return err
+}
+
+func (s *sender) newClient(ctx context.Context) (*cloudwatch.Client, error) {
+	var options []func(*config.LoadOptions) error
+	if s.lambda { // its credentials are in its environment
+		options = append(options, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return nil, fmt.Errorf("no AWS configuration: %w", err)
+	}
+	if cfg.Region == "" {
+		return nil, errNoRegion
+	}
+	return cloudwatch.NewFromConfig(cfg), nil
+}

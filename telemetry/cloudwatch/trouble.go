@@ -1,0 +1,123 @@
+package cloudwatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	smithy "github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+const (
+	remindEvery = time.Hour
+	// patience is how many calls may fail in a row before it is worth a line,
+	// where time may mend it.
+	patience = 3
+)
+
+var errNoRegion = errors.New("no region: set AWS_REGION, or give Options.Client")
+
+// verdict is what a failed call means.
+type verdict struct {
+	kind    string
+	now     bool // somebody has to do something
+	forGood bool // the same call never succeeds
+	text    string
+}
+
+// judge tells what an error means. The codes are those of "Common Errors" and
+// of PutMetricData in the CloudWatch API reference.
+func judge(err error) verdict {
+	code, status := "", 0
+	if coded, ok := errors.AsType[smithy.APIError](err); ok {
+		code = coded.ErrorCode()
+	}
+	if answered, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
+		status = answered.HTTPStatusCode()
+	}
+	has := func(parts ...string) bool {
+		for _, part := range parts {
+			if strings.Contains(code, part) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case err == nil:
+		return verdict{}
+	case errors.Is(err, errNoRegion):
+		return verdict{kind: "region", now: true, text: "metrics cannot be put into CloudWatch"}
+	case has("Throttl", "TooManyRequests", "RequestLimit", "LimitExceeded", "SlowDown") || status == http.StatusTooManyRequests:
+		return verdict{kind: "throttled", text: "CloudWatch throttles PutMetricData: lengthen Interval, or ask for a higher quota of calls a second in this account and region"}
+	case has("AccessDenied", "NotAuthorized", "Unauthorized"):
+		return verdict{kind: "denied", now: true, text: "CloudWatch refuses metrics of the namespace %[1]q: the role needs cloudwatch:PutMetricData, for the resource *, if with a condition then StringEquals cloudwatch:namespace %[1]s"}
+	case has("Skewed", "RequestExpired", "Signature", "InvalidClientToken", "UnrecognizedClient", "ExpiredToken", "MissingAuthentication", "OptInRequired") ||
+		status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return verdict{kind: "credentials", now: true, text: "CloudWatch does not accept the credentials, or the time, of calls for the namespace %q: look at the role, and whether the clock is right"}
+	case status >= 400 && status < 500 && status != http.StatusRequestTimeout:
+		return verdict{kind: "invalid", now: true, forGood: true, text: "CloudWatch takes no such metrics in the namespace %q: look at the reason, and whether the clock is right, since data may be two weeks old and two hours ahead"}
+	case errors.Is(err, context.DeadlineExceeded):
+		return verdict{kind: "silent", text: "CloudWatch does not answer: look whether there is a way to it, such as a NAT gateway or an endpoint for monitoring"}
+	}
+	return verdict{kind: "failing", text: "metrics cannot be put into CloudWatch: look at the reason, and whether there is a way to it, such as a NAT gateway or an endpoint for monitoring"}
+}
+
+// trouble tells of what goes wrong, of each kind once, and again each hour.
+type trouble struct {
+	namespace string
+	warn      func(batch.Warning)
+
+	mu   sync.Mutex
+	told map[string]time.Time
+}
+
+// over is for a call that succeeded: what comes next is news.
+func (t *trouble) over() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.told = nil
+}
+
+func (t *trouble) failed(v verdict, failures int, err error) {
+	if !v.now && failures < patience {
+		return
+	}
+	text := v.text
+	if strings.Contains(text, "%") {
+		text = fmt.Sprintf(text, t.namespace)
+	}
+	t.tell(v.kind, batch.Warning{Message: text, Err: err})
+}
+
+func (t *trouble) dropped(n int) {
+	if n > 0 {
+		t.tell("dropped", batch.Warning{Message: "metrics for CloudWatch are dropped, the oldest first: too much waits to be put. Records are not concerned"})
+	}
+}
+
+func (t *trouble) left(n int) {
+	t.tell("left", batch.Warning{Message: fmt.Sprintf("%d metric data could not be put into CloudWatch before the stop. Records are not concerned", n)})
+}
+
+func (t *trouble) tell(kind string, w batch.Warning) {
+	t.mu.Lock()
+	now := time.Now()
+	at, told := t.told[kind]
+	if told = told && now.Sub(at) < remindEvery; !told {
+		if t.told == nil {
+			t.told = map[string]time.Time{}
+		}
+		t.told[kind] = now
+	}
+	t.mu.Unlock()
+	if !told {
+		t.warn(w)
+	}
+}
