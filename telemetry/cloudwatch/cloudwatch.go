@@ -128,8 +128,10 @@ func (h *Hook) Dropped() int {
 	return h.sender.dropped
 }
 
-// warn tells of a warning, and counts it as any other.
+// warn tells of a warning, and counts it as any other. It is called beside the
+// records, where nobody else contains a panic.
 func (h *Hook) warn(w batch.Warning) {
+	defer func() { _ = recover() }()
 	ctx := context.Background()
 	h.Warned(ctx, w)
 	h.opts.Warnings.Warned(ctx, w)

@@ -32,6 +32,9 @@ type fake struct {
 	// of an error, or an error in place of an answer.
 	answer func(ctx context.Context, n int) (status int, code string, err error)
 
+	// ahead is by how much its clock is ahead of this machine's.
+	ahead time.Duration
+
 	mu    sync.Mutex
 	calls int
 	puts  []put
@@ -109,12 +112,17 @@ func (f *fake) Do(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+	now := time.Now().Add(f.ahead).UTC()
+	if signed, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date")); err != nil || signed.Sub(now).Abs() > 5*time.Minute {
+		status, code = http.StatusForbidden, "RequestTimeTooSkewed"
+	}
 	if status == http.StatusOK {
 		f.keep(r)
 	} else {
 		body = cbor.Map{"__type": cbor.String("com.amazonaws.cloudwatch#" + code), "message": cbor.String("made to fail")}
 	}
-	return &http.Response{StatusCode: status, Header: http.Header{"Smithy-Protocol": {"rpc-v2-cbor"}, "Content-Type": {"application/cbor"}},
+	return &http.Response{StatusCode: status, Header: http.Header{
+		"Smithy-Protocol": {"rpc-v2-cbor"}, "Content-Type": {"application/cbor"}, "Date": {now.Format(http.TimeFormat)}},
 		Body: io.NopCloser(bytes.NewReader(cbor.Encode(body))), Request: r}, nil
 }
 

@@ -162,6 +162,55 @@ func TestWarningsAreCounted(t *testing.T) {
 	})
 }
 
+// A clock that is wrong is told, since data are put with its time; the client
+// learns from the answer, so that they are put nevertheless.
+func TestAClockThatIsWrong(t *testing.T) {
+	for _, ahead := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{t: t, ahead: ahead}
+			h := f.hook(cloudwatch.Options{})
+			for range 10 {
+				settle(h, orders, time.Millisecond)
+				time.Sleep(time.Minute)
+			}
+			time.Sleep(time.Hour)
+			if sum, _ := f.total("RecordsSucceeded"); sum != 10 || f.called() != len(f.all())+1 {
+				t.Errorf("%g records by %d calls", sum, f.called())
+			}
+			if w := f.warnings(); len(w) != 1 || !strings.Contains(w[0].Message, "clock") {
+				t.Errorf("warned %+v", w)
+			}
+		})
+	}
+}
+
+// What panics in a client or in a hook for warnings does not end the process.
+func TestPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{t: t}
+		f.answer = func(_ context.Context, n int) (int, string, error) {
+			if n < 5 {
+				panic("a client")
+			}
+			return 200, "", nil
+		}
+		told := 0
+		h := cloudwatch.New(cloudwatch.Options{Client: f.client(), Warnings: onWarning(func(w batch.Warning) {
+			told++
+			panic("a hook")
+		})})
+		settle(h, orders, time.Millisecond)
+		time.Sleep(time.Hour)
+		if _, n := f.total("RecordsSucceeded"); n != 1 || told != 1 {
+			t.Errorf("put %g times, told %d times", n, told)
+		}
+	})
+}
+
+type onWarning func(batch.Warning)
+
+func (f onWarning) Warned(_ context.Context, w batch.Warning) { f(w) }
+
 // A short failure that a second try mends is no news.
 func TestABlipIsNotTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -193,8 +194,14 @@ func (s *sender) flush(ctx context.Context) {
 	}
 }
 
-// put makes a call.
-func (s *sender) put(some []datum) error {
+// put makes a call. A client may have parts of the user's, which must not end
+// the process.
+func (s *sender) put(some []datum) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &batch.PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
 	if s.client == nil {
@@ -204,7 +211,7 @@ func (s *sender) put(some []datum) error {
 		}
 		s.client = client
 	}
-	_, err := s.client.PutMetricData(ctx, &cloudwatch.PutMetricDataInput{Namespace: &s.namespace, MetricData: bare(some)},
+	_, err = s.client.PutMetricData(ctx, &cloudwatch.PutMetricDataInput{Namespace: &s.namespace, MetricData: bare(some)},
 		func(o *cloudwatch.Options) { o.Retryer = aws.NopRetryer{} })
 	return err
 }
