@@ -2,6 +2,7 @@ package handler
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
+	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
 
 // Config says how records are handled. The zero value is good. A field that is
@@ -83,6 +85,11 @@ type Config struct {
 	// SQSBATCH_LOG_SUCCEEDED. Defaults to false.
 	LogSucceeded bool
 
+	// LogBodyBytes logs the first bytes of the bodies of records that failed,
+	// up to 8,192. Bodies are often secret: mind who reads the log.
+	// SQSBATCH_LOG_BODY_BYTES. Defaults to 0: no body is logged.
+	LogBodyBytes int
+
 	// Logger gets a line for each batch and each record that did not succeed.
 	// Defaults to aws-lambda-go's, which heeds AWS_LAMBDA_LOG_FORMAT and
 	// AWS_LAMBDA_LOG_LEVEL and writes to standard output.
@@ -104,6 +111,22 @@ func (c *Config) setDefaults() {
 	if c.Logger == nil {
 		c.Logger = lambdaLogger(os.Getenv(levelVariable))
 	}
+}
+
+// lines are the options of the log.
+func (c *Config) lines() log.Options {
+	return log.Options{Succeeded: c.LogSucceeded, BodyBytes: c.LogBodyBytes}
+}
+
+// maxLogBody bounds LogBodyBytes: container runtimes split lines at 16 KiB.
+const maxLogBody = 8192
+
+// badLines says what is wrong with the log's options.
+func (c *Config) badLines() error {
+	if c.LogBodyBytes < 0 || c.LogBodyBytes > maxLogBody {
+		return fmt.Errorf("handler: LogBodyBytes is %d, must be 0 to %d (SQSBATCH_LOG_BODY_BYTES)", c.LogBodyBytes, maxLogBody)
+	}
+	return nil
 }
 
 // engine is the part of the configuration that batch has to know; lines writes the log.

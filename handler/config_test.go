@@ -3,6 +3,7 @@ package handler
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -163,6 +164,35 @@ func TestLogSucceededLogsEveryRecord(t *testing.T) {
 		}
 		if n := strings.Count(buf.String(), "msg=record"); n != want {
 			t.Errorf("LogSucceeded %v: %d lines, want %d", succeeded, n, want)
+		}
+	}
+}
+
+func TestRule25BodiesAreLoggedOnRequestOnly(t *testing.T) {
+	for limit, want := range map[int]string{0: "", 5: "body=sword bodyBytes=9"} {
+		var buf bytes.Buffer
+		l, err := New(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
+			if r.MessageID == "a" {
+				return errors.New("no")
+			}
+			return nil
+		}), Config{LogBodyBytes: limit, LogSucceeded: true, Logger: slog.New(slog.NewTextHandler(&buf, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Invoke(t.Context(), []byte(`{"Records":[{"messageId":"a","body":"swordfish"},{"messageId":"b","body":"swordfish"}]}`)); err != nil {
+			t.Fatal(err)
+		}
+		if got := buf.String(); !strings.Contains(got, want) || strings.Count(got, "sword") != limit/5 {
+			t.Errorf("%d bytes: %s", limit, got)
+		}
+	}
+	for _, n := range []int{-1, 8193} {
+		if _, err := New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), Config{LogBodyBytes: n}); err == nil || !strings.Contains(err.Error(), "LogBodyBytes") {
+			t.Errorf("LogBodyBytes %d: %v", n, err)
+		}
+		if err := Poll(t.Context(), batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), Config{LogBodyBytes: n, Poll: PollConfig{Queues: []string{"https://sqs.eu-west-1.amazonaws.com/1/q"}}}); err == nil || !strings.Contains(err.Error(), "LogBodyBytes") {
+			t.Errorf("Poll, LogBodyBytes %d: %v", n, err)
 		}
 	}
 }

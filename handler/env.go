@@ -42,6 +42,7 @@ func (c *Config) read(getenv func(string) string) error {
 	set("SQSBATCH_ERROR_IF_ALL_FAIL", !c.ErrorIfAllFail, boolean(&c.ErrorIfAllFail))
 	set("SQSBATCH_DELETE_SUCCEEDED", !c.DeleteSucceeded, boolean(&c.DeleteSucceeded))
 	set("SQSBATCH_LOG_SUCCEEDED", !c.LogSucceeded, boolean(&c.LogSucceeded))
+	set("SQSBATCH_LOG_BODY_BYTES", c.LogBodyBytes == 0, number(&c.LogBodyBytes, 0, maxLogBody))
 	c.Poll.fromEnvironment(set)
 
 	kind, base, limit := "exponential", time.Duration(0), time.Duration(0)

@@ -15,7 +15,7 @@ func TestRule26EveryFieldFromTheEnvironment(t *testing.T) {
 	for name, value := range map[string]string{
 		"SQSBATCH_CONCURRENCY": "7", "SQSBATCH_RESERVE": "700ms", "SQSBATCH_RECORD_TIMEOUT": "30s", "SQSBATCH_DEADLINE_POLICY": "fair",
 		"SQSBATCH_MIN_REMAINING": "2s", "SQSBATCH_GRACE": "3s", "SQSBATCH_DEAD_LETTER_QUEUE": "https://sqs/1/dead", "SQSBATCH_MAX_RECEIVE_COUNT": "9",
-		"SQSBATCH_ON_PERMANENT": "drop", "SQSBATCH_ERROR_IF_ALL_FAIL": "true", "SQSBATCH_DELETE_SUCCEEDED": "1", "SQSBATCH_LOG_SUCCEEDED": "TRUE",
+		"SQSBATCH_ON_PERMANENT": "drop", "SQSBATCH_ERROR_IF_ALL_FAIL": "true", "SQSBATCH_DELETE_SUCCEEDED": "1", "SQSBATCH_LOG_SUCCEEDED": "TRUE", "SQSBATCH_LOG_BODY_BYTES": "8192",
 		"SQSBATCH_BACKOFF": "linear", "SQSBATCH_BACKOFF_BASE": "3s", "SQSBATCH_BACKOFF_CAP": "8s",
 	} {
 		t.Setenv(name, value)
@@ -32,7 +32,7 @@ func TestRule26EveryFieldFromTheEnvironment(t *testing.T) {
 	}
 	c.Backoff, c.Deadline = nil, nil
 	want := Config{Concurrency: 7, Reserve: 700 * time.Millisecond, RecordTimeout: 30 * time.Second, MinRemaining: 2 * time.Second, Grace: 3 * time.Second,
-		DeadLetterQueue: "https://sqs/1/dead", MaxReceiveCount: 9, OnPermanent: partialfailure.Drop, ErrorIfAllFail: true, DeleteSucceeded: true, LogSucceeded: true}
+		DeadLetterQueue: "https://sqs/1/dead", MaxReceiveCount: 9, OnPermanent: partialfailure.Drop, ErrorIfAllFail: true, DeleteSucceeded: true, LogSucceeded: true, LogBodyBytes: 8192}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("%+v\nwant %+v", c, want)
 	}
@@ -56,6 +56,7 @@ func TestRule26AllWrongVariablesAreNamedWithTheirBounds(t *testing.T) {
 		"SQSBATCH_DEADLINE_POLICY":   {"half", `"whole" or "fair"`},
 		"SQSBATCH_MAX_RECEIVE_COUNT": {"1001", "1 to 1000"},
 		"SQSBATCH_LOG_SUCCEEDED":     {"yes", "true or false"},
+		"SQSBATCH_LOG_BODY_BYTES":    {"8193", "0 to 8192"},
 		"SQSBATCH_BACKOFF":           {"none", `"exponential", "linear" or "constant"`},
 	}
 	for name, c := range wrong {

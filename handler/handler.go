@@ -31,13 +31,13 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 	if f, ok := h.(MessageFunc); ok && f == nil {
 		h = nil
 	}
-	engine, err := batch.New(h, cfg.engine(log.New(cfg.Logger, log.Options{Succeeded: cfg.LogSucceeded})))
+	engine, err := batch.New(h, cfg.engine(log.New(cfg.Logger, cfg.lines())))
 	var hooks *batch.Hooks
 	if err == nil {
 		hooks = engine.Hooks()
 	}
 	settler, badSettler := partialfailure.New(cfg.settler(hooks))
-	if err := errors.Join(badVariables, err, badSettler); err != nil {
+	if err := errors.Join(badVariables, cfg.badLines(), err, badSettler); err != nil {
 		return nil, err
 	}
 	own, err := batch.NewHooks(cfg.Hooks...)

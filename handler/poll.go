@@ -104,9 +104,11 @@ func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 	if cfg.Logger == nil {
 		cfg.Logger = containerLogger(os.Getenv(levelVariable))
 	}
-	lines := log.New(cfg.Logger, log.Options{Succeeded: cfg.LogSucceeded, Every: time.Minute})
+	options := cfg.lines()
+	options.Every = time.Minute
+	lines := log.New(cfg.Logger, options)
 	pollers, err := cfg.pollers(ctx, h, lines)
-	if err := errors.Join(badVariables, err); err != nil {
+	if err := errors.Join(badVariables, cfg.badLines(), err); err != nil {
 		return err
 	}
 	hooks, err := batch.NewHooks(append(slices.Clone(cfg.Hooks), lines)...)

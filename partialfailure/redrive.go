@@ -5,24 +5,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// How long an answer about a queue's RedrivePolicy is believed.
+// How long an answer about a queue's attributes is believed.
 const (
 	redriveKept      = 5 * time.Minute
 	redriveErrorKept = time.Minute
 )
 
-// redrive is what a queue's RedrivePolicy says; zero without one.
+// redrive is what a queue's RedrivePolicy says, zero without one, and for how
+// long the queue keeps messages.
 type redrive struct {
 	deadLetterARN   string
 	maxReceiveCount int
+	retention       time.Duration // 0 if SQS did not say
 }
 
 // redriveCache remembers RedrivePolicies by queue ARN. A policy is asked for
@@ -37,6 +39,7 @@ type redriveAnswer struct {
 	value redrive
 	err   error
 	until time.Time // zero until ready
+	aged  bool      // a record near the end of its retention was told of
 }
 
 // claim returns the answer for a queue and whether the caller has to find it.
@@ -117,12 +120,15 @@ func (st *Settlement) askRedrive(arn string) (r redrive, _ error) {
 	errs := st.call(opAttributes, arn, st.source(arn), 1, func(ctx context.Context, q queue, _ []int) (answer, error) {
 		out, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 			QueueUrl:       &q.url,
-			AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameRedrivePolicy},
+			AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameMessageRetentionPeriod},
 		}, q.options...)
 		if err != nil {
 			return answer{}, err
 		}
 		r, err = parseRedrive(out.Attributes["RedrivePolicy"])
+		if seconds, e := strconv.Atoi(out.Attributes["MessageRetentionPeriod"]); e == nil && seconds > 0 {
+			r.retention = time.Duration(seconds) * time.Second
+		}
 		return answer{ok: []string{"0"}}, err
 	})
 	return r, errs[0]
@@ -141,56 +147,4 @@ func parseRedrive(policy string) (redrive, error) {
 	}
 	n, _ := p.MaxReceiveCount.Int64()
 	return redrive{deadLetterARN: p.DeadLetterTargetArn, maxReceiveCount: int(n)}, nil
-}
-
-// askMaxReceiveCount asks the queue when the last attempt is, if one of the
-// records that are not done may be near it. No first attempt asks.
-func (st *Settlement) askMaxReceiveCount(results []*batch.Result) {
-	if st.cfg.MaxReceiveCount > 0 || st.cfg.DryRun || st.asked {
-		return
-	}
-	for _, r := range results {
-		if r.Record.Attempt > 1 {
-			st.asked = true
-			st.background(func() { _, _ = st.redriveOf(r.Record.QueueARN) })
-			return
-		}
-	}
-}
-
-func (st *Settlement) maxReceiveCount(arn string) int {
-	if st.cfg.MaxReceiveCount > 0 {
-		return st.cfg.MaxReceiveCount
-	}
-	return st.redrive.known(arn).maxReceiveCount
-}
-
-// warnAttempts notes the maximum in the failures and warns of those that SQS
-// is about to give up on: at their last attempt, or the one before.
-func (st *Settlement) warnAttempts(results []batch.Result) {
-	var near *batch.Result
-	n := 0
-	for i := range results {
-		r := &results[i]
-		if r.Outcome.Done() {
-			continue
-		}
-		r.MaxReceiveCount = st.maxReceiveCount(r.Record.QueueARN)
-		if r.MaxReceiveCount > 0 && r.Record.Attempt >= r.MaxReceiveCount-1 {
-			n++
-			if near == nil || r.Record.Attempt > near.Record.Attempt {
-				near = r
-			}
-		}
-	}
-	if n > 0 {
-		who := "the record is near the dead-letter queue: it"
-		if n > 1 {
-			who = fmt.Sprintf("%d records are near the dead-letter queue: this one", n)
-		}
-		st.warn(results, batch.Warning{
-			MessageID: near.Record.MessageID,
-			Message:   fmt.Sprintf("%s was at attempt %d of %d", who, near.Record.Attempt, near.MaxReceiveCount),
-		})
-	}
 }

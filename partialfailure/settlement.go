@@ -119,6 +119,7 @@ func (st *Settlement) Finish(results []batch.Result) {
 	st.mu.Unlock()
 	st.warnRefused(results, answered)
 	st.warnAttempts(results)
+	st.warnAge(results)
 	st.warnDryRun(results)
 }
 

@@ -28,7 +28,7 @@ var costs = map[string]said{
 		"records that succeeded will be delivered again",
 		"records that were handled will be delivered again, unless a later try deletes them",
 	},
-	opAttributes: alike("the dead-letter queue and maxReceiveCount are unknown: permanent failures are retried, and nothing warns of last attempts"),
+	opAttributes: alike("the dead-letter queue and maxReceiveCount are unknown: permanent failures are retried, and nothing warns of last attempts, or of the end of the retention"),
 }
 
 // staleCosts is what it means for the record, whatever the operation.
@@ -66,6 +66,12 @@ var (
 		"no answer from SQS within {timeout}: a function in a VPC needs a route to it (VPC endpoint or NAT)",
 		"no answer from SQS within {timeout}: is it slow or down, or is there no route to it?",
 	}
+)
+
+// What a dead-letter queue does to a record's age.
+var (
+	saysClockGoesOn = alike("Its age counts on in a dead-letter queue: that one's retention must be longer")
+	saysClockBegins = alike("Its age begins anew in a FIFO dead-letter queue")
 )
 
 // What is left when the time was over before SQS had answered everything.

@@ -18,6 +18,7 @@ import (
 var (
 	_ batch.BatchSettledHook = (*log.Hook)(nil)
 	_ batch.WarningHook      = (*log.Hook)(nil)
+	_ batch.FlushHook        = (*log.Hook)(nil)
 )
 
 const ordersARN = "arn:aws:sqs:eu-west-1:123456789012:orders"

@@ -16,11 +16,7 @@ type counts [batch.Abandoned + 1]int
 
 // attrs are the counts of a queue that has a name.
 func (c *counts) attrs(queue string) []slog.Attr {
-	records := 0
-	for _, n := range c {
-		records += n
-	}
-	line := append(ofQueue(queue), slog.Int("records", records))
+	line := append(ofQueue(queue), slog.Int("records", c.records()))
 	for o, n := range c {
 		if n > 0 {
 			line = append(line, slog.Int(countNames[o], n))
@@ -29,60 +25,162 @@ func (c *counts) attrs(queue string) []slog.Attr {
 	return line
 }
 
-// sum adds up batches between two lines.
-type sum struct {
-	total counts
-	since time.Time // when the first of them was over
+func (c *counts) records() (n int) {
+	for _, of := range c {
+		n += of
+	}
+	return n
 }
 
-// sums are those of each queue, by its ARN, of which there is something to tell.
+// bound counts lines: [MaxLines] up to level WARN, and as many above it, so that
+// a storm of failures does not hide what is worse.
+type bound struct {
+	written [2]int
+	left    int        // out
+	highest slog.Level // of what was left out, at least INFO
+}
+
+// take reports whether one more line may be written.
+func (b *bound) take(level slog.Level) bool {
+	worse := 0
+	if level > slog.LevelWarn {
+		worse = 1
+	}
+	if b.written[worse] < MaxLines {
+		b.written[worse]++
+		return true
+	}
+	b.highest = max(b.highest, level)
+	b.left++
+	return false
+}
+
+// above is the level of a line that tells how many were left out: theirs, if
+// that is higher than its own.
+func (b *bound) above(level slog.Level) slog.Level {
+	if b.left > 0 {
+		return max(level, b.highest)
+	}
+	return level
+}
+
+// Kinds of lines.
+const (
+	ofRecords = iota
+	ofWarnings
+)
+
+// period is the time between two lines about a queue's batches. It begins with
+// the first record or warning, and ends when [Options.Every] is over.
+type period struct {
+	begun  bool
+	since  time.Time
+	total  counts
+	bounds [2]bound // by kind of line
+}
+
+// queue is a queue's period, and what ends it.
+type queue struct {
+	period
+	timer *time.Timer
+}
+
+// sums are those of each queue, by its name.
 type sums struct {
 	mu sync.Mutex
-	of map[string]sum
+	of map[string]*queue
+
+	writing sync.Mutex // held while lines are written, so that Flush's are the last
 }
 
-// add returns a queue's sum when a line is due, and begins anew.
-func (s *sums) add(arn string, c counts, every time.Duration) (due sum, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.of == nil {
-		s.of = make(map[string]sum, 1)
+// period returns a queue's, and begins one if none goes on; with the lock held.
+func (h *Hook) period(name string) *period {
+	q := h.sums.of[name]
+	if q == nil {
+		if h.sums.of == nil {
+			h.sums.of = make(map[string]*queue, 1)
+		}
+		q = &queue{}
+		h.sums.of[name] = q
 	}
-	now := time.Now()
-	of, begun := s.of[arn]
-	if !begun {
-		of.since = now
-	}
-	for o, n := range c {
-		of.total[o] += n
-	}
-	s.of[arn] = of
-	if now.Sub(of.since) < every {
-		return sum{}, false
-	}
-	delete(s.of, arn)
-	return of, true
-}
-
-func (s *sums) takeAll() map[string]sum {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := s.of
-	s.of = nil
-	return all
-}
-
-// Flush writes the lines for what was summed up since the last, see [Options].
-func (h *Hook) Flush(ctx context.Context) {
-	all := h.sums.takeAll()
-	for _, arn := range slices.Sorted(maps.Keys(all)) {
-		if h.logger.Enabled(ctx, slog.LevelInfo) {
-			h.logSum(ctx, arn, all[arn])
+	if !q.begun {
+		q.begun, q.since = true, time.Now()
+		if q.timer == nil {
+			q.timer = time.AfterFunc(h.opts.Every, func() { h.over(name) })
+		} else {
+			q.timer.Reset(h.opts.Every)
 		}
 	}
+	return &q.period
 }
 
-func (h *Hook) logSum(ctx context.Context, arn string, s sum) {
-	line := append(s.total.attrs(batch.QueueName(arn)), ms("durationMs", time.Since(s.since)))
-	h.logger.LogAttrs(ctx, slog.LevelInfo, "batches", line...)
+// add counts a batch.
+func (h *Hook) add(name string, c counts) {
+	h.sums.mu.Lock()
+	defer h.sums.mu.Unlock()
+	p := h.period(name)
+	for o, n := range c {
+		p.total[o] += n
+	}
+}
+
+// within reports whether a line may be written in a queue's period.
+func (h *Hook) within(name string, level slog.Level, kind int) bool {
+	h.sums.mu.Lock()
+	defer h.sums.mu.Unlock()
+	return h.period(name).bounds[kind].take(level)
+}
+
+// over writes the line of a period that is over. While the output is blocked
+// it is not waited for: the period goes on.
+func (h *Hook) over(name string) {
+	free := h.sums.writing.TryLock()
+	h.sums.mu.Lock()
+	q := h.sums.of[name]
+	if !free {
+		q.timer.Reset(h.opts.Every)
+		h.sums.mu.Unlock()
+		return
+	}
+	defer h.sums.writing.Unlock()
+	due := period{}
+	if q.begun && time.Since(q.since) >= h.opts.Every { // it is this one's timer, and not of one that was flushed
+		due, q.period = q.period, period{}
+	}
+	h.sums.mu.Unlock()
+	h.logSum(context.Background(), name, &due)
+}
+
+// Flush implements [batch.FlushHook]: it writes the lines for what was summed up
+// since the last, see [Options].
+func (h *Hook) Flush(ctx context.Context) {
+	h.sums.writing.Lock()
+	defer h.sums.writing.Unlock()
+	all := map[string]period{}
+	h.sums.mu.Lock()
+	for name, q := range h.sums.of {
+		q.timer.Stop()
+		all[name], q.period = q.period, period{}
+	}
+	h.sums.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		p := all[name]
+		h.logSum(ctx, name, &p)
+	}
+}
+
+func (h *Hook) logSum(ctx context.Context, name string, p *period) {
+	records, warnings := &p.bounds[ofRecords], &p.bounds[ofWarnings]
+	level := warnings.above(records.above(slog.LevelInfo))
+	if p.total.records()+records.left+warnings.left == 0 || !h.logger.Enabled(ctx, level) {
+		return
+	}
+	line := p.total.attrs(name)
+	if records.left > 0 {
+		line = append(line, slog.Int("unlogged", records.left))
+	}
+	if warnings.left > 0 {
+		line = append(line, slog.Int("unloggedWarnings", warnings.left))
+	}
+	h.logger.LogAttrs(ctx, level, "batches", append(line, ms("durationMs", time.Since(p.since)))...)
 }

@@ -40,10 +40,10 @@ func TestEverySumsBatchesUp(t *testing.T) {
 			settle(h, batch.Succeeded)
 			time.Sleep(30 * time.Second)
 			settle(h, batch.Succeeded, batch.Retry)
-			time.Sleep(30 * time.Second)
-			settle(h, batch.DeadLettered) // a minute after the first: the line
-			time.Sleep(10 * time.Minute)
-			settle(h, batch.Succeeded) // begins anew
+			time.Sleep(29 * time.Second)
+			settle(h, batch.DeadLettered)
+			time.Sleep(10 * time.Minute) // the line is there a minute after the first, and no other
+			settle(h, batch.Succeeded)   // begins anew
 			time.Sleep(20 * time.Second)
 			settle(h, batch.Abandoned)
 			h.Flush(context.Background())
@@ -121,8 +121,10 @@ func TestEverySumsUpEachQueue(t *testing.T) {
 			tell("b")
 			time.Sleep(30 * time.Second)
 			tell("a")
-			time.Sleep(30 * time.Second)
+			time.Sleep(29 * time.Second)
 			tell("b")
+			time.Sleep(time.Second)
+			synctest.Wait()
 			h.Flush(context.Background())
 		}))
 		want := []map[string]any{

@@ -1,0 +1,103 @@
+package log_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/telemetry/log"
+)
+
+// documented are the fields of each kind of line, as the page lists them.
+func documented(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/observability.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, ok := strings.Cut(string(text), "<!-- log fields -->\n")
+	table, _, ended := strings.Cut(table, "<!-- end of log fields -->")
+	if !ok || !ended {
+		t.Fatal("the page has no list of fields")
+	}
+	name := regexp.MustCompile("`(\\w+)`")
+	fields := map[string][]string{}
+	for _, row := range strings.Split(strings.TrimSpace(table), "\n")[2:] {
+		cells := strings.Split(row, "|")
+		for _, kind := range strings.Split(cells[2], ",") {
+			for _, field := range name.FindAllStringSubmatch(cells[1], -1) {
+				fields[strings.TrimSpace(kind)] = append(fields[strings.TrimSpace(kind)], field[1])
+			}
+		}
+	}
+	return fields
+}
+
+// The page lists every field that is written, for the lines that have it, and no other.
+func TestThePageHasTheFields(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		panicked := &batch.PanicError{Value: &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}, Stack: []byte("goroutine 1")}
+		all := batch.Result{
+			Record: &batch.Record{
+				MessageID: "m", QueueARN: ordersARN, Attempt: 2, Body: "a body",
+				SentAt: time.Now().Add(-time.Hour), FirstReceivedAt: time.Now().Add(-time.Minute),
+			},
+			Started: time.Now().Add(-time.Second), Duration: time.Second, Allowed: time.Minute, VisibleIn: time.Second, VisibilitySet: true,
+			DeadLetterQueue: "https://sqs/1/dead", MaxReceiveCount: 5, Err: panicked,
+		}
+		var results []batch.Result
+		for o := batch.Succeeded; o <= batch.Abandoned; o++ {
+			for range log.MaxLines + 1 {
+				r := all
+				r.Outcome = o
+				results = append(results, r)
+			}
+		}
+		info := batch.BatchInfo{QueueARN: ordersARN, Started: time.Now(), Times: batch.Times{Deadline: time.Now().Add(time.Minute)}}
+		tell := func(h *log.Hook) {
+			h.BatchSettled(t.Context(), info, results)
+			for range log.MaxLines + 1 {
+				h.Warned(t.Context(), batch.Warning{Message: "look here", MessageID: "m", Queue: "orders", Err: panicked})
+			}
+			h.Flush(context.Background())
+		}
+		lines := written(t, slog.LevelDebug, log.Options{BodyBytes: 3}, tell)
+		lines = append(lines, written(t, slog.LevelDebug, log.Options{BodyBytes: 3, Every: time.Minute}, tell)...)
+
+		got := map[string]map[string]bool{}
+		for _, line := range lines {
+			kind := fmt.Sprint(line["msg"])
+			if kind == "look here" {
+				kind = "warning"
+			}
+			if got[kind] == nil {
+				got[kind] = map[string]bool{}
+			}
+			for field := range line {
+				if field != "level" && field != "msg" && field != "logger" {
+					got[kind][field] = true
+				}
+			}
+		}
+		want := documented(t)
+		if len(got) != len(want) {
+			t.Errorf("lines of %d kinds, the page has %d", len(got), len(want))
+		}
+		for kind, fields := range want {
+			slices.Sort(fields)
+			if written := slices.Sorted(maps.Keys(got[kind])); !slices.Equal(written, fields) {
+				t.Errorf("%s: written are %v\nthe page has %v", kind, written, fields)
+			}
+		}
+	})
+}

@@ -1,0 +1,133 @@
+package log
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+var countNames = [...]string{
+	batch.Pending:      "pending",
+	batch.Succeeded:    "succeeded",
+	batch.Retry:        "retry",
+	batch.DeadLettered: "deadLetter",
+	batch.Dropped:      "dropped",
+	batch.NotStarted:   "notStarted",
+	batch.Skipped:      "skipped",
+	batch.Abandoned:    "abandoned",
+}
+
+// ofQueue begins a line with a queue's name, if that is known.
+func ofQueue(name string) []slog.Attr {
+	line := make([]slog.Attr, 0, 18)
+	if name != "" {
+		line = append(line, slog.String("queue", name))
+	}
+	return line
+}
+
+// head is what every line of a record has.
+func head(r *batch.Result) []slog.Attr {
+	return append(ofQueue(batch.QueueName(r.Record.QueueARN)),
+		slog.String("messageId", r.Record.MessageID),
+		slog.Int("attempt", r.Record.Attempt),
+		slog.String("outcome", r.Outcome.String()),
+	)
+}
+
+// attrs are a record's line.
+func (h *Hook) attrs(r *batch.Result) []slog.Attr {
+	line := head(r)
+	if r.MaxReceiveCount > 0 {
+		line = append(line, slog.Int("maxReceiveCount", r.MaxReceiveCount))
+	}
+	if !r.Started.IsZero() {
+		line = append(line, ms("durationMs", r.Duration))
+	}
+	if r.Allowed > 0 {
+		line = append(line, ms("allowedMs", r.Allowed))
+	}
+	line = appendAge(line, "ageMs", r.Record.SentAt)
+	line = appendAge(line, "sinceFirstReceiveMs", r.Record.FirstReceivedAt)
+	if r.VisibilitySet {
+		line = append(line, ms("visibleInMs", r.VisibleIn))
+	}
+	if r.DeadLetterQueue != "" {
+		line = append(line, slog.String("deadLetterQueue", r.DeadLetterQueue))
+	}
+	return h.appendBody(appendError(line, r.Err), r)
+}
+
+// appendAge appends how long ago something was, by SQS's clock and this one.
+func appendAge(line []slog.Attr, key string, at time.Time) []slog.Attr {
+	if at.IsZero() {
+		return line
+	}
+	return append(line, ms(key, max(0, time.Since(at))))
+}
+
+// appendBody appends the beginning of a body, if that is asked for.
+func (h *Hook) appendBody(line []slog.Attr, r *batch.Result) []slog.Attr {
+	switch r.Outcome {
+	case batch.Retry, batch.DeadLettered, batch.Dropped, batch.Abandoned:
+	default:
+		return line // no failure of its own
+	}
+	if h.opts.BodyBytes <= 0 {
+		return line
+	}
+	body := cut(r.Record.Body, h.opts.BodyBytes)
+	line = append(line, slog.String("body", body))
+	if len(body) < len(r.Record.Body) {
+		line = append(line, slog.Int("bodyBytes", len(r.Record.Body)))
+	}
+	return line
+}
+
+// cut returns the characters that fit into the first n bytes.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// appendError appends an error's text, what is wrapped in it, and the stack of a panic.
+func appendError(line []slog.Attr, err error) (with []slog.Attr) {
+	if err == nil {
+		return line
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			with = append(line, unreadable(err, v))
+		}
+	}()
+	reason := err.Error()
+	with = append(line, slog.String("reason", reason))
+	if links := chain(err, reason); len(links) > 0 {
+		with = append(with, slog.Any("errors", links))
+	}
+	var panicked *batch.PanicError
+	if errors.As(err, &panicked) {
+		with = append(with, slog.String("stack", string(panicked.Stack)))
+	}
+	return with
+}
+
+// unreadable is the reason when the methods of an error panic, as those of a
+// nil pointer of an error's type may.
+func unreadable(err error, panicked any) slog.Attr {
+	return slog.String("reason", fmt.Sprintf("an error of type %T, whose methods panic: %v", err, panicked))
+}
+
+// ms is a duration in milliseconds, to a tenth of one.
+func ms(key string, d time.Duration) slog.Attr {
+	return slog.Float64(key, float64(d.Round(100*time.Microsecond))/float64(time.Millisecond))
+}
