@@ -99,7 +99,7 @@ func New(o Options) *Hook {
 	h.opts = o
 	h.data.init(&h.opts)
 	h.sender.init(&h.opts, h.warn)
-	h.Reporter = metric.NewReporter(o.Interval, h.report).OnTheClock()
+	h.Reporter = metric.NewReporter(o.Interval, h.report)
 	return h
 }
 

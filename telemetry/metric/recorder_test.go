@@ -79,7 +79,7 @@ func TestWhatABatchIsObservedAs(t *testing.T) {
 		"orders RecordsLastAttempt": "2", "orders RecordsPanicked": "2", "orders ColdStarts": "1",
 		"orders BatchSize": "[{11 1}]", "orders Attempts": "[{1 4} {2 2} {5 2}]",
 		"orders RecordDuration": "[{0 1} {1.234 1} {50 4} {100 2} {2000 1}]",
-		"orders DeadlineUsed":   "[{0.12 1} {5 2} {10 2} {200 1}]",
+		"orders DeadlineUsed":   "[{0.123 1} {5 2} {10 2} {200 1}]",
 		"orders MessageAge":     "[{60.001 1} {60.05 4} {60.1 2} {62 1}]",
 	})
 	r.BatchSettled(t.Context(), info, results[:1])

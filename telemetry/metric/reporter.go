@@ -8,10 +8,13 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Reporter is a hook that sums observations up and has them reported: each
-// interval while there are any, and when it is flushed, which package handler
-// does at the end of each invocation on Lambda and at the end of Poll in a
-// container. Embed it in an adapter.
+// Reporter is a hook that sums observations up and has them reported: at the end
+// of each interval in which there were any, and when it is flushed, which package
+// handler does at the end of each invocation on Lambda and at the end of Poll in
+// a container. Embed it in an adapter.
+//
+// Intervals are the clock's, such as full minutes (UTC): a process has one report,
+// and one sample of each gauge, in each.
 //
 // No record waits for a report. While one takes long, the next is put off, and
 // what is observed meanwhile is summed up for it.
@@ -19,7 +22,6 @@ type Reporter struct {
 	*Recorder
 	sums   Aggregate
 	every  time.Duration
-	clock  bool // report at whole multiples of every
 	report func(context.Context, *Aggregate)
 	turn   chan struct{} // has a token while no report is under way
 
@@ -35,14 +37,6 @@ func NewReporter(every time.Duration, report func(ctx context.Context, a *Aggreg
 	r := &Reporter{every: every, report: report, turn: make(chan struct{}, 1)}
 	r.Recorder = NewRecorder(&r.sums)
 	r.turn <- struct{}{}
-	return r
-}
-
-// OnTheClock has reports made at whole multiples of the interval, such as at
-// each full minute (UTC), so that each has one interval's observations and each
-// interval has one report. It returns r, and is called before r is used.
-func (r *Reporter) OnTheClock() *Reporter {
-	r.clock = true
 	return r
 }
 
@@ -81,9 +75,6 @@ func (r *Reporter) arm() {
 
 // wait is the time until the next report.
 func (r *Reporter) wait() time.Duration {
-	if !r.clock {
-		return r.every
-	}
 	now := time.Now()
 	wait := now.Truncate(r.every).Add(r.every).Sub(now.Round(0))
 	if wait < r.every/100 { // the clock was set back a little since the report before

@@ -94,7 +94,6 @@ func TestReportsFollowTheInterval(t *testing.T) {
 func TestReportsOnTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReports(time.Minute)
-		r.OnTheClock()
 		time.Sleep(25 * time.Second)
 		var ended atomic.Bool
 		r.Polling(t.Context(), orders, func() batch.Load { return batch.Load{Slots: 1, Ended: ended.Load()} })
