@@ -61,7 +61,9 @@ func (p *Process) limits(cfg longpoll.Config, q Queue) {
 	}
 	switch l.Prefetch {
 	case 0:
-		l.Prefetch = max(l.Concurrency, 10)
+		if l.Prefetch = max(l.Concurrency, 10); !q.FIFO() {
+			l.Prefetch = max(l.Prefetch, min(4*l.Concurrency, 320))
+		}
 	case -1:
 		l.Prefetch = 0
 	}
