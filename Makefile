@@ -98,6 +98,10 @@ consume: ## the long poll beside a loop by hand and gocloud.dev (2 min)
 otlp: ## telemetry/otel over OTLP, in processes that are frozen and stopped (30 s)
 	cd test/otlp && go test ./...
 
+.PHONY: alerts
+alerts: ## the alerts and Grafana's dashboard under Prometheus' own engine (20 s)
+	cd test/prometheus && go test ./...
+
 .PHONY: chaos
 chaos: ## 100,000 messages through kills, stops and network faults
 	cd test/chaos && go run .

@@ -54,6 +54,11 @@ func TestMadeFromTheModulesOwn(t *testing.T) {
 			"Messages from an SQS queue, handled one by one by a function built with sqsbatch.",
 			`"go run ./cmd/sqsbatch local"`, `"go tool sqsbatch local"`,
 		},
+		"deploy/monitoring.yaml": {
+			"# It is a stack of its own, beside template.yaml's or deploy/queue.yaml's: docs/observability.md says how to deploy it.",
+			"# It is a stack of its own, beside template.yaml's: README.md says how to deploy it.",
+			"  # From here on made by: go test ./telemetry/internal/dashboard -update\n", "",
+		},
 		"samconfig.toml": {
 			`"orders`, `"{{ cookiecutter.project_name }}`,
 		},
@@ -64,6 +69,9 @@ func TestMadeFromTheModulesOwn(t *testing.T) {
 		}
 		file := filepath.Join(project, name)
 		if *update {
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
 			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 				t.Fatal(err)
 			}

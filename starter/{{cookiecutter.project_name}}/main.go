@@ -6,8 +6,12 @@ package main
 import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/telemetry/emf"
 )
 
 func main() {
-	handler.Run(batch.JSON(welcome(demoMailer{})))
+	handler.RunWith(batch.JSON(welcome(demoMailer{})), handler.Config{
+		// Metrics, as lines of the log: what the dashboard and alarms of deploy/monitoring.yaml show.
+		Hooks: []any{emf.New(emf.Options{})},
+	})
 }

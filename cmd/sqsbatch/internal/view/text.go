@@ -118,6 +118,9 @@ func (t *Text) Fact(f track.Fact) {
 		t.line(number(0) + t.paint(yellow, pad("moved", 12)) + pad("", 7+t.times+2) + pad(fit(Body(f.Body), t.bodies), t.bodies) + "  " +
 			t.paint(dim, fit("from "+f.From+" to "+f.To+" by a message move task", t.room(t.used()+t.bodies+2))))
 	case track.Log:
+		if strings.HasPrefix(f.Text, `{"_aws":{`) {
+			return // metrics (telemetry/emf), which say again what is shown here
+		}
 		from := pad("", 5)
 		if f.Invocation+f.Process > 0 {
 			from = by(f.Invocation, f.Process)

@@ -236,3 +236,14 @@ func FuzzBody(f *testing.F) {
 		}
 	})
 }
+
+// A line of metrics says again what the view shows; other lines of the function are shown.
+func TestLinesOfMetricsAreLeftOut(t *testing.T) {
+	var out bytes.Buffer
+	v := view.NewText(&out, view.Terminal{})
+	v.Fact(track.Log{Invocation: 1, Text: `{"_aws":{"Timestamp":1,"CloudWatchMetrics":[]},"Service":"orders"}`})
+	v.Fact(track.Log{Invocation: 1, Text: `{"msg":"_aws is the word"}`})
+	if got := out.String(); strings.Contains(got, "CloudWatchMetrics") || !strings.Contains(got, "_aws is the word") {
+		t.Errorf("%s", got)
+	}
+}

@@ -1,0 +1,183 @@
+package dashboard
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/sqsbatch/sqsbatch/telemetry/metric"
+)
+
+const (
+	root     = "../../../"
+	runbooks = root + "docs/runbooks/"
+)
+
+var link = regexp.MustCompile(`https://github\.com/sqsbatch/sqsbatch/blob/main/docs/runbooks/([a-z-]+)\.md`)
+
+// alarms are all of the templates' and of Prometheus', with the runbook that
+// each links to.
+func alarms(t *testing.T) map[string]string {
+	t.Helper()
+	list := map[string]string{}
+	add := func(name, text string) {
+		found := link.FindAllStringSubmatch(text, -1)
+		if len(found) != 1 {
+			t.Errorf("%s links to %d runbooks: %q", name, len(found), text)
+			return
+		}
+		if earlier, ok := list[name]; ok && earlier != found[0][1] {
+			t.Errorf("%s links to %s and to %s", name, earlier, found[0][1])
+		}
+		list[name] = found[0][1]
+	}
+	for _, file := range []string{"template.yaml", "deploy/queue.yaml", "deploy/monitoring.yaml"} {
+		var template struct {
+			Resources map[string]struct {
+				Type       string `yaml:"Type"`
+				Properties struct {
+					AlarmDescription string `yaml:"AlarmDescription"`
+					Namespace        string `yaml:"Namespace"`
+					MetricName       string `yaml:"MetricName"`
+					TreatMissingData string `yaml:"TreatMissingData"`
+				} `yaml:"Properties"`
+			} `yaml:"Resources"`
+		}
+		if err := yaml.Unmarshal([]byte(read(t, root+file)), &template); err != nil {
+			t.Fatal(file, ": ", err)
+		}
+		before := len(list)
+		for name, r := range template.Resources {
+			if r.Type != "AWS::CloudWatch::Alarm" {
+				continue
+			}
+			add(name, r.Properties.AlarmDescription)
+			if p := r.Properties; !strings.HasPrefix(p.Namespace, "AWS/") && metric.ByName(p.MetricName) == nil {
+				t.Errorf("%s: %s: there is no metric %s", file, name, p.MetricName)
+			}
+			if r.Properties.TreatMissingData != "notBreaching" {
+				t.Errorf("%s: %s: nothing to tell would be an alarm", file, name)
+			}
+		}
+		if len(list) == before && file != "deploy/queue.yaml" {
+			t.Errorf("%s has no alarm", file)
+		}
+	}
+	var rules struct {
+		Groups []struct {
+			Rules []struct {
+				Alert       string            `yaml:"alert"`
+				Annotations map[string]string `yaml:"annotations"`
+			} `yaml:"rules"`
+		} `yaml:"groups"`
+	}
+	if err := yaml.Unmarshal([]byte(read(t, deploy+"prometheus/rules.yaml")), &rules); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range rules.Groups {
+		for _, r := range g.Rules {
+			add(r.Alert, r.Annotations["runbook_url"])
+		}
+	}
+	return list
+}
+
+// pages are the runbooks by name.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(runbooks + "*.md")
+	if err != nil || len(files) < 2 {
+		t.Fatal(files, err)
+	}
+	list := map[string]string{}
+	for _, file := range files {
+		if name := strings.TrimSuffix(filepath.Base(file), ".md"); name != "README" {
+			list[name] = read(t, file)
+		}
+	}
+	return list
+}
+
+func TestEveryAlarmHasARunbookAndEveryRunbookAnAlarm(t *testing.T) {
+	list, pages := alarms(t), pages(t)
+	index := read(t, runbooks+"README.md")
+	for alarm, page := range list {
+		first, _, _ := strings.Cut(pages[page], "## ")
+		if !strings.Contains(first, "`"+alarm+"`") {
+			t.Errorf("%s links to %s.md, which is not there or does not begin with it", alarm, page)
+		}
+	}
+	for name, text := range pages {
+		first, _, _ := strings.Cut(text, "## ")
+		named := regexp.MustCompile("`([A-Za-z]+)`").FindAllStringSubmatch(first, -1)
+		if len(named) == 0 {
+			t.Errorf("%s is for no alarm", name)
+		}
+		for _, alarm := range named {
+			if list[alarm[1]] != name {
+				t.Errorf("%s is for %s, which links to %q", name, alarm[1], list[alarm[1]])
+			}
+		}
+		headings := regexp.MustCompile(`(?m)^## (.*)$`).FindAllString(text, -1)
+		if want := []string{"## What it means", "## What to look at", "## What to do", "## When it is harmless"}; !slices.Equal(headings, want) {
+			t.Errorf("%s has the headings %q", name, headings)
+		}
+		if !strings.Contains(index, "]("+name+".md)") {
+			t.Errorf("README.md does not list %s", name)
+		}
+		for _, l := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(text, -1) {
+			if _, err := os.Stat(runbooks + l[1]); err != nil {
+				t.Errorf("%s links to %s: %v", name, l[1], err)
+			}
+		}
+	}
+}
+
+// What a runbook quotes of the log (`"…"`) is in the code, and what looks like a
+// metric of ours is one.
+func TestRunbooksNameWhatThereIs(t *testing.T) {
+	code := source(t)
+	quoted, name := regexp.MustCompile("`\"([^`]+)\"`"), regexp.MustCompile("`(Records[A-Za-z]+|[A-Z][a-z]+(?:Failures|Calls|Running|Age|Used))`")
+	quotes := 0
+	for page, text := range pages(t) {
+		text = strings.Join(strings.Fields(text), " ")
+		for _, q := range quoted.FindAllStringSubmatch(text, -1) {
+			quotes++
+			if !strings.Contains(code, q[1]) {
+				t.Errorf("%s quotes %q, which the code does not say", page, q[1])
+			}
+		}
+		for _, n := range name.FindAllStringSubmatch(text, -1) {
+			if metric.ByName(n[1]) == nil {
+				t.Errorf("%s: there is no metric %s", page, n[1])
+			}
+		}
+	}
+	if quotes < 10 {
+		t.Errorf("only %d quotes were found", quotes)
+	}
+}
+
+// source is the code that writes the log.
+func source(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, dir := range []string{"batch", "partialfailure", "longpoll", "handler", "internal/sqserror"} {
+		err := filepath.WalkDir(root+dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+				all.WriteString(read(t, path))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all.String()
+}

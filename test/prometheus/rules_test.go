@@ -1,0 +1,140 @@
+package prometheus
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/promql/promqltest"
+)
+
+// rules are those of deploy/prometheus, which Prometheus' own reader takes:
+// names, labels, expressions and the templates of annotations.
+func rules(t *testing.T) map[string]rulefmt.Rule {
+	t.Helper()
+	groups, errs := rulefmt.ParseFile("../../deploy/prometheus/rules.yaml", false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+	for _, err := range errs {
+		t.Error(err)
+	}
+	if groups == nil || t.Failed() {
+		t.FailNow()
+	}
+	list := map[string]rulefmt.Rule{}
+	for _, g := range groups.Groups {
+		for _, r := range g.Rules {
+			list[r.Alert] = r
+		}
+	}
+	return list
+}
+
+// fires evaluates an alert each minute over half an hour of series, and returns
+// the first minute at which it fires, or -1.
+func fires(t *testing.T, r rulefmt.Rule, series string) int {
+	t.Helper()
+	storage := promqltest.LoadedStorage(t, "load 30s\n"+series)
+	defer func() { _ = storage.Close() }()
+	engine := promqltest.NewTestEngine(t, false, 0, 10_000)
+	held := -1 // minutes for which it has been pending
+	for minute := range 30 {
+		query, err := engine.NewInstantQuery(context.Background(), storage, promql.NewPrometheusQueryOpts(false, 0), r.Expr, time.Unix(int64(60*minute), 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		result := query.Exec(context.Background())
+		if result.Err != nil {
+			t.Fatal(result.Err)
+		}
+		vector, err := result.Vector()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := len(vector)
+		query.Close()
+		if n == 0 {
+			held = -1
+			continue
+		}
+		held++
+		if time.Duration(held)*time.Minute >= time.Duration(r.For) {
+			return minute
+		}
+	}
+	return -1
+}
+
+// late is a counter that stands still for five minutes and then grows.
+func late(series string) string { return "  " + series + " 0x10 1+1x50\n" }
+
+// still is one that never grows.
+func still(series string) string { return "  " + series + " 7x60\n" }
+
+const (
+	records  = `sqsbatch_records_total{job="orders", queue="orders", outcome="OUTCOME"}`
+	failures = `sqsbatch_call_failures_total{job="orders", queue="orders", operation="OPERATION"}`
+	receives = `sqsbatch_calls_total{job="orders", queue="orders", operation="ReceiveMessage"}`
+	gauges   = `  sqsbatch_slots{job="orders", queue="orders"} 10x60` + "\n"
+	idle     = gauges + `  sqsbatch_running{job="orders", queue="orders"} 0x60` + "\n"
+	busy     = gauges + `  sqsbatch_running{job="orders", queue="orders"} 10x60` + "\n"
+)
+
+func of(outcome string) string    { return strings.Replace(records, "OUTCOME", outcome, 1) }
+func failed(action string) string { return strings.Replace(failures, "OPERATION", action, 1) }
+
+// Each alert with what it fires for, when, and what it does not fire for.
+func TestAlertsFireWhenTheyShould(t *testing.T) {
+	age := `sqsbatch_message_age_seconds_bucket{job="orders", queue="orders", le="BOUND"}`
+	bucket := func(bound string) string { return strings.Replace(age, "BOUND", bound, 1) }
+	old := "  " + bucket("900") + " 0x60\n  " + bucket("3600") + " 0+10x60\n  " + bucket("+Inf") + " 0+10x60\n"
+	young := "  " + bucket("900") + " 0+10x60\n  " + bucket("3600") + " 0+10x60\n  " + bucket("+Inf") + " 0+10x60\n"
+	native := `  sqsbatch_message_age_seconds{job="orders", queue="orders"} {{schema:0 sum:20000 count:10 buckets:[10] offset:11}}+{{schema:0 sum:20000 count:10 buckets:[10] offset:11}}x60` + "\n"
+	cases := map[string]struct {
+		fires  []string
+		at     [2]int // between these minutes
+		silent []string
+	}{
+		"SqsbatchDeadLetters":       {[]string{late(of("dead-letter")), late(of("dropped"))}, [2]int{5, 6}, []string{still(of("dead-letter")), late(of("retry"))}},
+		"SqsbatchLastAttempt":       {[]string{late(`sqsbatch_records_last_attempt_total{job="orders", queue="orders"}`)}, [2]int{5, 6}, []string{late(of("retry"))}},
+		"SqsbatchOldMessages":       {[]string{old, native}, [2]int{5, 7}, []string{young, ""}},
+		"SqsbatchAbandoned":         {[]string{late(of("abandoned"))}, [2]int{5, 6}, []string{late(of("succeeded")), still(of("abandoned"))}},
+		"SqsbatchNotStarted":        {[]string{late(of("not-started"))}, [2]int{15, 16}, []string{"  " + of("not-started") + " 0x10 1x50\n"}},
+		"SqsbatchDeletesFailing":    {[]string{late(failed("DeleteMessageBatch"))}, [2]int{8, 9}, []string{"  " + failed("DeleteMessageBatch") + " 0x10 5x50\n", late(failed("ReceiveMessage"))}},
+		"SqsbatchReceivesFailing":   {[]string{late(failed("ReceiveMessage"))}, [2]int{9, 10}, []string{"  " + failed("ReceiveMessage") + " 0x10 5x50\n"}},
+		"SqsbatchVisibilityFailing": {[]string{late(failed("ChangeMessageVisibilityBatch"))}, [2]int{8, 9}, []string{still(failed("ChangeMessageVisibilityBatch"))}},
+		"SqsbatchSeriousWarnings":   {[]string{late(`sqsbatch_serious_warnings_total{job="orders", queue="orders"}`)}, [2]int{5, 6}, []string{late(`sqsbatch_warnings_total{job="orders", queue="orders"}`)}},
+		"SqsbatchNotPolling":        {[]string{still(receives) + idle}, [2]int{5, 6}, []string{"  " + receives + " 0+1x60\n" + idle, still(receives) + busy}},
+		"SqsbatchNoProcess":         {[]string{""}, [2]int{5, 5}, []string{idle}},
+	}
+	all := rules(t)
+	for name, r := range all {
+		c, ok := cases[name]
+		if !ok {
+			t.Errorf("%s has no case", name)
+			continue
+		}
+		for _, series := range c.fires {
+			if at := fires(t, r, series); at < c.at[0] || at > c.at[1] {
+				t.Errorf("%s fires after %d minutes, want %v, for\n%s", name, at, c.at, series)
+			}
+		}
+		for _, series := range c.silent {
+			if at := fires(t, r, series); at >= 0 {
+				t.Errorf("%s fires after %d minutes for\n%s", name, at, series)
+			}
+		}
+		if r.Labels["severity"] != "page" && r.Labels["severity"] != "ticket" || r.Annotations["summary"] == "" {
+			t.Errorf("%s: labels %v, annotations %v", name, r.Labels, r.Annotations)
+		}
+	}
+	for name := range cases {
+		if _, ok := all[name]; !ok {
+			t.Errorf("there is no alert %s", name)
+		}
+	}
+}
