@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
@@ -50,7 +50,7 @@ func checkSelector(t *testing.T, where string, v *parser.VectorSelector) {
 	}
 	for _, m := range v.LabelMatchers {
 		switch m.Name {
-		case labels.MetricName, "job", "queue":
+		case model.MetricNameLabel, "job", "queue":
 			continue
 		}
 		matches := 0
