@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
@@ -97,15 +98,23 @@ func (c *checker) single() {
 		slices.ContainsFunc(c.Processes, func(p *Process) bool { return p.Killed.Came() || !p.clean() }) {
 		return
 	}
-	// SQS gives up on a message whose visibility ends at its last attempt, also
-	// while its handler is at work, which may send it there as well.
-	redriven := map[string]bool{}
+	// A message whose visibility ends while its handler is at work may be sent
+	// there by it, and by whoever receives it next or by SQS itself.
+	twice := map[string]bool{}
 	for _, m := range c.ordered {
-		redriven[m.sent.Body] = redriven[m.sent.Body] || m.gone.Kind == sqs.Redriven
+		twice[m.sent.Body] = twice[m.sent.Body] || m.gone.Kind == sqs.Redriven
+	}
+	for _, e := range c.Events {
+		if m := c.messages[e.MessageID]; m != nil && e.Kind == sqs.Returned && slices.ContainsFunc(c.Invocations, func(i *Invocation) bool {
+			return i.Began.Before(e.Moment) && e.Before(i.Answered) &&
+				slices.ContainsFunc(i.Records, func(r lambda.Record) bool { return r.MessageID == m.id })
+		}) {
+			twice[m.sent.Body] = true
+		}
 	}
 	count := map[string]int{}
 	for _, d := range c.Dead {
-		if count[d.Body]++; count[d.Body] == 2 && !redriven[d.Body] {
+		if count[d.Body]++; count[d.Body] == 2 && !twice[d.Body] {
 			c.violated(Single, c.last(), "a message is in dead-letter queues twice: %q", d.Body)
 		}
 	}

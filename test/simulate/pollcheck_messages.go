@@ -127,7 +127,7 @@ func (c *checker) pollOutcomes() {
 				c.violated(Once, p.gone(), "RecordFinished was told %d times of one delivery of message %d", n, c.number(o.MessageID))
 			}
 			h := c.handlingIn(p, o.MessageID)
-			if late := o.Outcome == batch.Retry && len(h) == 0 && c.function(p).SlowHook > 0; !late && !c.agrees(o, h) {
+			if late := o.Outcome == batch.Retry && c.function(p).SlowHook > 0; !late && !c.agrees(o, h) {
 				c.violated(Once, p.gone(), "message %d is %v in process %d, but its handler did not end so", c.number(o.MessageID), o.Outcome, p.Number)
 			}
 		}
