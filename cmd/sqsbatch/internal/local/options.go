@@ -70,7 +70,8 @@ How it ends:
   Ctrl-C             finishes what is under way; a second one does not wait
 
 What is shown:
-  --output text      (default) lines to read; on a terminal with a progress line
+  --output text      (default) lines to read, those of metrics (telemetry/emf) left out;
+                     on a terminal with a progress line
   --output json      one JSON object a line and nothing else on standard output; "type" is
                      "record": messageId, body, attempt, outcome, reason, durationMs,
                                allowedMs, visibleInMs, deadLetterQueue, invocation, requestId,
