@@ -3,8 +3,8 @@
 // shows what becomes of them.
 //
 // The parts stand in packages of their own: template (what is deployed), build
-// (the program), message (what is sent), track (what happened) and view (how it
-// looks). This package puts them together: stack.go is what runs, send.go what
+// (the program), message (what is sent), track (what happened), tally (what was
+// measured) and view (how it looks). This package puts them together: stack.go is what runs, send.go what
 // is sent, local.go the order of things. With --mode poll the function runs in
 // processes that poll, as in a container: container.go, by package container.
 package local
@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/tally"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 )
@@ -106,6 +107,7 @@ type run struct {
 	hard    context.Context         // ended by a second interrupt
 	stopNow context.CancelFunc
 	refused atomic.Int64 // messages that SQS did not take
+	tally   *tally.Tally
 }
 
 // tick is how often the progress line is drawn.
@@ -116,7 +118,15 @@ func (r *run) run(ctx context.Context) error {
 	if err != nil {
 		return notInterrupted(ctx, err)
 	}
-	tracker := track.New(track.Options{Sources: p.sources(), Containers: r.o.mode == modePoll, Emit: r.view.Fact})
+	if err := writable(r.o.metrics); err != nil {
+		return err
+	}
+	r.tally = tally.New(p.deployment.Function.Timeout)
+	tracker := track.New(track.Options{Sources: p.sources(), Containers: r.o.mode == modePoll, Emit: func(f track.Fact) {
+		if metrics := r.tally.Fact(f); !metrics {
+			r.view.Fact(f)
+		}
+	}})
 	s, err := p.start(ctx, r, tracker)
 	if err != nil {
 		return notInterrupted(ctx, err)
@@ -141,10 +151,17 @@ func (r *run) run(ctx context.Context) error {
 	stopBackground()
 	<-tracked
 	<-ticked
-	r.view.Summary(view.Summary{
+	sum := view.Summary{
 		Progress: tracker.Progress(), Dead: tracker.Dead(), DeadName: s.deadName(), Elapsed: time.Since(begun),
-	})
-	lost := tracker.Progress().Lost
+	}
+	sum.Metrics = r.tally.Report(tally.Run{Poll: r.o.mode == modePoll, Elapsed: sum.Elapsed, Starts: sum.Starts, Crashes: sum.Crashes})
+	r.view.Summary(sum)
+	if e := writeMetrics(r.o.metrics, sum.Metrics); e != nil && (err == nil || errors.Is(err, errInterrupted)) {
+		err = e
+	} else if e != nil {
+		err = errors.Join(err, e)
+	}
+	lost := sum.Lost
 	switch n := r.refused.Load(); {
 	case err != nil:
 		return err
@@ -185,6 +202,7 @@ func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error 
 		r.cancel(err)
 		return notInterrupted(ctx, err)
 	}
+	r.tally.Begin()
 	if r.o.stdin {
 		go r.sendLines(ctx, s, tracker)
 	} else {

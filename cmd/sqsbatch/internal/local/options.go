@@ -24,6 +24,7 @@ type options struct {
 	once       bool
 	timeout    time.Duration
 	output     string
+	metrics    string // file, or ""
 }
 
 // Modes: how the function is run.
@@ -82,10 +83,20 @@ What is shown:
                      "summary" (last): sent, succeeded, deadLettered, dropped, lost, filtered,
                                moved, removed, remaining, retried, invocations, durationMs,
                                handledAgain, starts, crashes
+                     "metrics" (last but one): metrics, the object that --metrics FILE has
                      "process" (of --mode poll, a start or an end): process, pid, ended, asked,
                                cutOff, againInMs
                      filtered matched none of the event's FilterCriteria, retried counts how
                      often a record came back to its queue
+
+  --metrics FILE     writes what the run measured as a JSON object, also when it fails:
+                     mode, elapsedMs, handled, outcomes (how many records by outcome), redriven (moved by SQS),
+                     durationMs, deadlineUsedPercent, attempts, ageMs (each count, sum, min, p50,
+                     p90, p99, max; null when not known), invocations (count, coldStarts, errors,
+                     records, durationMs, timeoutUsedPercent), processes (starts, crashes),
+                     requests, calls (by operation: calls, messages, failed, errors), warnings,
+                     seriousWarnings, emf (lines, and metrics by namespace and name, each with its
+                     unit, that the function wrote in CloudWatch's Embedded Metric Format)
 
 The function's environment is the template's, and on top of it
 AWS_ENDPOINT_URL_SQS, AWS_LAMBDA_LOG_FORMAT=JSON, AWS_LAMBDA_LOG_LEVEL of at
@@ -124,6 +135,7 @@ func parse(args []string) (options, error) {
 	fs.BoolVar(&o.once, "once", false, "")
 	fs.DurationVar(&o.timeout, "timeout", 0, "")
 	fs.StringVar(&o.output, "output", "text", "")
+	fs.StringVar(&o.metrics, "metrics", "", "")
 	for {
 		if err := cli.Parse(fs, args); err != nil {
 			return o, err
@@ -159,6 +171,8 @@ func (o *options) check() error {
 	switch {
 	case o.output != "text" && o.output != "json":
 		return usagef("--output is %q; it must be text or json", o.output)
+	case o.metrics == "-":
+		return usagef("--metrics names a file; --output json has the metrics on standard output, as the line of type metrics")
 	case o.mode != modeLambda && o.mode != modePoll:
 		return usagef("--mode is %q; it must be lambda or poll", o.mode)
 	case o.processes < 1 || o.processes > maxProcesses:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -111,7 +112,9 @@ func (r *run) send(ctx context.Context, s *stack, m message.Message) (sent bool,
 		r.view.Say(fmt.Sprintf("not sent: it is not UTF-8: %.60q", m.Body))
 		return false, nil
 	}
+	began := time.Now()
 	_, err = s.client.SendMessage(ctx, in)
+	r.tally.Own("SendMessage", began)
 	var refusal smithy.APIError
 	if errors.As(err, &refusal) {
 		r.refused.Add(1)

@@ -57,7 +57,7 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 			s.close()
 		}
 	}()
-	if s.server, err = sqs.Serve(p.o.addr, sqs.Options{Observe: tracker.Queue}); err != nil {
+	if s.server, err = sqs.Serve(p.o.addr, sqs.Options{Observe: tracker.Queue, ObserveCall: r.tally.Call}); err != nil {
 		return nil, listenError(p.o.addr, err)
 	}
 	if p.deployment, err = p.resolve(s.server.URL()); err != nil {

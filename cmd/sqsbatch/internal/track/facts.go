@@ -53,6 +53,9 @@ type Record struct {
 	// Duration is how long the handler took and Allowed how long it might have;
 	// both are negative when not known, as with a function without sqsbatch.
 	Duration, Allowed time.Duration
+	// Age is how long ago the message had been sent when this was known;
+	// negative when it is not known.
+	Age time.Duration
 	// VisibleIn is after how long the record comes back; negative when it does
 	// not, or when that is not known.
 	VisibleIn time.Duration

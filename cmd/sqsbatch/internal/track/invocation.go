@@ -114,6 +114,7 @@ func (t *Tracker) report(inv *invocation, r report) {
 	rec := r.record()
 	rec.Invocation, rec.RequestID, rec.Body = inv.number, inv.requestID, d.Body
 	rec.Attempt = cmp.Or(rec.Attempt, d.Attempt)
+	rec.Age = t.age(rec.MessageID)
 	inv.reports[r.MessageID] = rec
 	t.emit(rec)
 }

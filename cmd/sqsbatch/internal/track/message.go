@@ -10,6 +10,7 @@ import (
 // A message is one message of the source queue, from its sending on.
 type message struct {
 	id, queue, body string
+	sent            time.Time
 	due             time.Time // when it can be received
 	received        int
 	held            bool   // received, and not yet part of an invocation; of containers, until it is back or gone
@@ -49,7 +50,7 @@ func (t *Tracker) queueEvent(e sqs.Event) {
 		if e.Kind != sqs.Sent {
 			return
 		}
-		m = &message{id: e.MessageID, queue: e.Queue, body: e.Body}
+		m = &message{id: e.MessageID, queue: e.Queue, body: e.Body, sent: e.Time}
 		t.messages[m.id] = m
 		t.alive[m.id] = m
 		t.progress.Sent++

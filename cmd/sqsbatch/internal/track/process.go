@@ -95,7 +95,7 @@ func (t *Tracker) said(process int, line report) {
 		t.emit(r) // sent before this tool looked; keep it out of the account
 		return
 	}
-	r.Body, r.Attempt = m.body, cmp.Or(r.Attempt, m.received)
+	r.Body, r.Attempt, r.Age = m.body, cmp.Or(r.Attempt, m.received), t.age(m.id)
 	again := m.said != nil && m.said.Outcome == Succeeded && r.Outcome == Succeeded
 	if again {
 		t.progress.HandledAgain++

@@ -51,7 +51,7 @@ func TestProcessOutcomes(t *testing.T) {
 		want(t, "finals", b.finals(), []string{"good succeeded", "bad retry", "poor dead-letter", "dull dropped"})
 		want(t, "the last one", b.last(), track.Record{
 			Process: 1, MessageID: "dull", Body: body("dull"), Attempt: 1, Outcome: "dropped",
-			Duration: time.Millisecond, Allowed: 2 * time.Millisecond, VisibleIn: -1, Final: true,
+			Duration: time.Millisecond, Allowed: 2 * time.Millisecond, Age: 1, VisibleIn: -1, Final: true,
 		})
 		p := b.Progress()
 		want(t, "progress", p, track.Progress{Sent: 4, Succeeded: 1, DeadLettered: 1, Dropped: 1, Retried: 1, Waiting: 1, Next: body("bad"), NextIn: 7 * time.Second})
@@ -74,9 +74,9 @@ func TestProcessEnds(t *testing.T) {
 		want(t, "facts", b.take(), []track.Fact{
 			track.Process{Number: 1, PID: 77, Ended: "signal: killed", CutOff: 1, Again: time.Second},
 			track.Record{Process: 1, MessageID: "held", Body: body("held"), Attempt: 1, Outcome: track.CutOff, Reason: "its process ended (signal: killed)",
-				Duration: -1, Allowed: -1, VisibleIn: 40 * time.Second, Final: true},
+				Duration: -1, Allowed: -1, Age: 20 * time.Second, VisibleIn: 40 * time.Second, Final: true},
 			track.Record{MessageID: "done", Body: body("done"), Attempt: 1, Outcome: track.Succeeded, Reason: "it was deleted; nothing was logged of it",
-				Duration: -1, Allowed: -1, VisibleIn: -1, Final: true},
+				Duration: -1, Allowed: -1, Age: 20 * time.Second, VisibleIn: -1, Final: true},
 		})
 		p := b.Progress()
 		if p.Starts != 1 || p.Crashes != 1 || p.Succeeded != 1 || p.Waiting != 2 || p.Retried != 1 {

@@ -195,7 +195,21 @@ func (t *Tracker) handle(now time.Time) (next time.Time, ok bool) {
 	return next, ok
 }
 
-func (t *Tracker) emit(f Fact) { t.out = append(t.out, f) }
+func (t *Tracker) emit(f Fact) {
+	if r, ok := f.(Record); ok && r.Age == 0 {
+		r.Age = t.age(r.MessageID)
+		f = r
+	}
+	t.out = append(t.out, f)
+}
+
+// age is how long ago a message was sent, and negative when that is not known.
+func (t *Tracker) age(id string) time.Duration {
+	if m := t.messages[id]; m != nil && !m.sent.IsZero() {
+		return max(1, time.Since(m.sent))
+	}
+	return -1
+}
 
 // Warn adds a warning of this tool's own to the facts.
 func (t *Tracker) Warn(text string) {

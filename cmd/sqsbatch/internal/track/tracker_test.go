@@ -214,3 +214,27 @@ func TestStopFinishes(t *testing.T) {
 		want(t, "finals", b.finals(), []string{"a succeeded"})
 	})
 }
+
+// TestAge: a record is as old as its message when the function is done with it,
+// and not when the invocation is final.
+func TestAge(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.event(sqs.Sent, "a", 0, 0)
+		time.Sleep(5 * time.Second)
+		b.invoke("r1", 2, "a", "unknown")
+		b.record("r1", "a", `"outcome":"succeeded"`)
+		if got := b.last().Age; got != 5*time.Second {
+			t.Errorf("an age of %v, want 5 s", got)
+		}
+		time.Sleep(time.Second)
+		b.Ended(track.End{RequestID: "r1"})
+		time.Sleep(time.Second)
+		ages := map[string]time.Duration{}
+		for _, f := range b.take() {
+			if r, ok := f.(track.Record); ok && r.Final {
+				ages[r.MessageID] = r.Age
+			}
+		}
+		want(t, "ages", ages, map[string]time.Duration{"a": 5 * time.Second, "unknown": -1})
+	})
+}

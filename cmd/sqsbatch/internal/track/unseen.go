@@ -51,7 +51,7 @@ func (t *Tracker) moved(e sqs.Event) {
 		if !t.revive(e) {
 			t.progress.Sent++
 		}
-		m := &message{id: e.NewMessageID, queue: e.MovedTo, body: e.Body, due: e.Time.Add(e.Visibility)}
+		m := &message{id: e.NewMessageID, queue: e.MovedTo, body: e.Body, sent: e.Time, due: e.Time.Add(e.Visibility)}
 		t.messages[m.id] = m
 		t.alive[m.id] = m
 	}

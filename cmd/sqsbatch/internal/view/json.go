@@ -6,13 +6,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/tally"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 )
 
 // JSON writes a "record" line for each record of each invocation once its
 // outcome is final, an "invocation" line after those, a "moved" line for each
 // that a message move task moves, a "process" line for each start and end of a
-// process that polls, and a "summary" line at the end. Everything that is no
+// process that polls, and at the end a "metrics" and a "summary" line. Everything that is no
 // such line goes to a Text.
 type JSON struct {
 	mu      sync.Mutex
@@ -77,6 +78,11 @@ type movedLine struct {
 	Body         string `json:"body"`
 	From         string `json:"from"`
 	To           string `json:"to"`
+}
+
+type metricsLine struct {
+	Type    string        `json:"type"` // "metrics"
+	Metrics *tally.Report `json:"metrics"`
 }
 
 type summaryLine struct {
@@ -148,6 +154,9 @@ func (j *JSON) Fact(f track.Fact) {
 
 // Summary implements [View].
 func (j *JSON) Summary(s Summary) {
+	if s.Metrics != nil {
+		j.write(metricsLine{"metrics", s.Metrics})
+	}
 	j.write(summaryLine{
 		Type: "summary", Sent: s.Sent, Succeeded: s.Succeeded, DeadLettered: s.DeadLettered,
 		Dropped: s.Dropped, Lost: s.Lost, Filtered: s.Filtered, Moved: s.Moved, Removed: s.Removed,

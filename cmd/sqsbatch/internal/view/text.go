@@ -279,6 +279,12 @@ func (t *Text) Summary(s Summary) {
 	}
 	t.line(t.paint(bold, count(s.Sent, "message")+" sent: ") + strings.Join(parts, ", ") +
 		t.paint(dim, fmt.Sprintf("  (%s, %s back to the queue, %s)", ran, count(s.Retried, "time"), short(s.Elapsed))))
+	t.dead(s)
+	t.metrics(s.Metrics)
+}
+
+// dead lists what is in the dead-letter queue.
+func (t *Text) dead(s Summary) {
 	if len(s.Dead) == 0 {
 		return
 	}

@@ -1,0 +1,132 @@
+package local_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/tally"
+)
+
+// TestMetrics: the same records in both modes, by a function that writes
+// metrics of its own.
+func TestMetrics(t *testing.T) {
+	for _, mode := range []string{"lambda", "poll"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "metrics.json")
+			var out bytes.Buffer
+			err := local.Run(t.Context(), []string{
+				filepath.Join(root, "examples", "metrics"), "--template", filepath.Join(root, "template.yaml"), "--mode", mode, "--once", "--timeout", "2m", "--metrics", file, "-",
+			}, cli.IO{Stdin: strings.NewReader(orders(20, "ok") + "broken\n"), Stdout: &out, Stderr: &out})
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out.String())
+			}
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var r tally.Report
+			if err := json.Unmarshal(data, &r); err != nil {
+				t.Fatal(err)
+			}
+			if r.Mode != mode || r.Handled != 21 || r.Outcomes["succeeded"] != 20 || r.Outcomes["dead-letter"] != 1 || r.Redriven != 0 {
+				t.Errorf("%s", data)
+			}
+			for name, d := range map[string]*tally.Distribution{"duration": r.DurationMs, "deadline": r.DeadlineUsedPercent, "attempts": r.Attempts, "age": r.AgeMs} {
+				if d == nil || d.Count != 21 || d.Min > d.P50 || d.P50 > d.P90 || d.P90 > d.P99 || d.P99 > d.Max {
+					t.Errorf("%s: %+v", name, d)
+				}
+			}
+			if r.AgeMs.Min <= 0 || r.Attempts.Max != 1 {
+				t.Errorf("%s", data)
+			}
+			if r.Calls["SendMessage"].Calls != 0 || r.Calls["SendMessageBatch"] != (tally.Calls{Calls: 1, Messages: 1}) ||
+				r.Calls["ReceiveMessage"].Messages != 21 || r.Calls["DeleteMessageBatch"].Messages != 21 {
+				t.Errorf("calls: %+v", r.Calls)
+			}
+			if (r.Invocations == nil) != (mode == "poll") || (r.Processes == nil) == (mode == "poll") {
+				t.Errorf("%s", data)
+			}
+			own := r.EMF.Metrics["sqsbatch"]
+			if own["RecordsSucceeded"].Sum != 20 || own["RecordsDeadLettered"].Sum != 1 || own["RecordDuration"].Count != 21 {
+				t.Errorf("the function's own: %+v", r.EMF)
+			}
+			for _, want := range []string{"21 deliveries: 20 succeeded, 1 dead-letter\n", "\nduration ", "\ndeadline used ", "\nage ", "\ncalls "} {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("there is no %q in\n%s", want, out.String())
+				}
+			}
+			if strings.Contains(out.String(), "_aws") {
+				t.Errorf("lines of metrics are shown:\n%s", out.String())
+			}
+		})
+	}
+}
+
+// A file that cannot be written is told before anything runs, and what a run
+// measured is written when it fails.
+func TestMetricsFile(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"--template", filepath.Join(root, "template.yaml"), "--once"}
+	ended := append(slices.Clone(args), "--timeout", "1500ms", "--metrics", filepath.Join(dir, "metrics.json"))
+	if _, err := run(t, "", append(slices.Clone(args), "--metrics", dir)...); err == nil || !strings.Contains(err.Error(), "--metrics") {
+		t.Errorf("a directory: %v", err)
+	}
+	if _, err := run(t, "", append(slices.Clone(args), "--metrics", "-")...); err == nil || !strings.Contains(err.Error(), "--output json") {
+		t.Errorf("standard output: %v", err)
+	}
+	lines, err := run(t, "", ended...)
+	if err == nil || !strings.Contains(err.Error(), "--timeout") {
+		t.Fatalf("%v", err)
+	}
+	data, err := os.ReadFile(ended[len(ended)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r tally.Report
+	if err := json.Unmarshal(data, &r); err != nil {
+		t.Fatalf("%v: %s", err, data)
+	}
+	if r.Handled == 0 || r.ElapsedMs < 1000 {
+		t.Errorf("%s", data)
+	}
+	if n := len(ofType(lines, "metrics")); n != 1 || lines[len(lines)-2].Type != "metrics" {
+		t.Errorf("%d lines of metrics, want one before the summary", n)
+	}
+}
+
+// TestMetricsAreDocumented: every name that is written is in the help.
+func TestMetricsAreDocumented(t *testing.T) {
+	var names func(t reflect.Type) []string
+	names = func(of reflect.Type) (list []string) {
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Map {
+			of = of.Elem()
+		}
+		if of.Kind() != reflect.Struct {
+			return nil
+		}
+		for i := range of.NumField() {
+			f := of.Field(i)
+			if name := f.Tag.Get("json"); name != "" {
+				list = append(list, name)
+			}
+			list = append(list, names(f.Type)...)
+		}
+		return list
+	}
+	_, help, _ := strings.Cut(local.Usage, "--metrics FILE     ")
+	help, _, _ = strings.Cut(help, "\n\n")
+	for _, name := range names(reflect.TypeFor[tally.Report]()) {
+		if !slices.Contains(strings.FieldsFunc(help, func(r rune) bool { return strings.ContainsRune(" ,;:()\n", r) }), name) {
+			t.Errorf("%s is not in the help of --metrics", name)
+		}
+	}
+}

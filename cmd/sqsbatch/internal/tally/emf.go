@@ -1,0 +1,116 @@
+package tally
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/telemetry/metric"
+)
+
+// EMF is what the function wrote in CloudWatch's Embedded Metric Format,
+// telemetry/emf or anything else that does.
+type EMF struct {
+	Lines int `json:"lines"`
+	// Metrics are by namespace and name, over all dimensions.
+	Metrics map[string]map[string]EMFMetric `json:"metrics"`
+}
+
+// EMFMetric are all values of a metric. The sum is what counters are read by.
+type EMFMetric struct {
+	Unit string `json:"unit"`
+	Distribution
+}
+
+// emf reads lines.
+type emf struct {
+	lines   int
+	metrics map[[2]string]*values // by namespace and name
+}
+
+type values struct {
+	unit string
+	metric.Values
+}
+
+// maxCount bounds how often one value of a line is taken.
+const maxCount = 1_000_000
+
+// line takes a line of the function's output, and reports whether it has metrics.
+func (e *emf) line(text string) bool {
+	if !strings.HasPrefix(text, "{") || !strings.Contains(text, `"_aws"`) {
+		return false
+	}
+	var head struct {
+		AWS *struct {
+			CloudWatchMetrics []struct {
+				Namespace string
+				Metrics   []struct{ Name, Unit string }
+			}
+		} `json:"_aws"`
+	}
+	members := map[string]json.RawMessage{}
+	if json.Unmarshal([]byte(text), &head) != nil || head.AWS == nil || len(head.AWS.CloudWatchMetrics) == 0 || json.Unmarshal([]byte(text), &members) != nil {
+		return false
+	}
+	e.lines++
+	for _, directive := range head.AWS.CloudWatchMetrics {
+		for _, m := range directive.Metrics {
+			e.observe([2]string{directive.Namespace, m.Name}, m.Unit, members[m.Name])
+		}
+	}
+	return true
+}
+
+// observe takes a metric's member: a number, a list of them, or values and counts.
+func (e *emf) observe(key [2]string, unit string, member json.RawMessage) {
+	var one float64
+	var list []float64
+	var counted struct{ Values, Counts []float64 }
+	switch {
+	case member == nil:
+		return
+	case json.Unmarshal(member, &one) == nil:
+		list = []float64{one}
+	case json.Unmarshal(member, &list) == nil:
+	case json.Unmarshal(member, &counted) != nil:
+		return // CloudWatch would not take it either
+	}
+	if e.metrics == nil {
+		e.metrics = map[[2]string]*values{}
+	}
+	v := e.metrics[key]
+	if v == nil {
+		v = &values{unit: unit}
+		e.metrics[key] = v
+	}
+	for _, x := range list {
+		v.Observe(x)
+	}
+	for i, x := range counted.Values {
+		n := 1.0
+		if i < len(counted.Counts) {
+			n = counted.Counts[i]
+		}
+		for range int(min(max(n, 0), maxCount)) {
+			v.Observe(x)
+		}
+	}
+}
+
+func (e *emf) report() *EMF {
+	if e.lines == 0 {
+		return nil
+	}
+	r := &EMF{Lines: e.lines, Metrics: map[string]map[string]EMFMetric{}}
+	for key, v := range e.metrics {
+		d := distribution(&v.Values)
+		if d == nil {
+			continue
+		}
+		if r.Metrics[key[0]] == nil {
+			r.Metrics[key[0]] = map[string]EMFMetric{}
+		}
+		r.Metrics[key[0]][key[1]] = EMFMetric{v.unit, *d}
+	}
+	return r
+}

@@ -1,0 +1,122 @@
+package tally
+
+import (
+	"maps"
+	"math"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/telemetry/metric"
+)
+
+// Report is what a run measured, as `--metrics FILE` has it. Names stay.
+type Report struct {
+	Mode      string  `json:"mode"` // "lambda" or "poll"
+	ElapsedMs float64 `json:"elapsedMs"`
+
+	// Handled counts the records that were handed to the function, each
+	// delivery of a message by itself, and Outcomes what became of them: every
+	// outcome is there, also with 0. Redriven counts messages that SQS moved to
+	// the dead-letter queue after the last receive that maxReceiveCount allows.
+	Handled  int            `json:"handled"`
+	Outcomes map[string]int `json:"outcomes"`
+	Redriven int            `json:"redriven"`
+
+	// Distributions are null where nothing is known. How long handlers took and
+	// how much of their deadline is known of functions that use sqsbatch.
+	DurationMs          *Distribution `json:"durationMs"`
+	DeadlineUsedPercent *Distribution `json:"deadlineUsedPercent"`
+	Attempts            *Distribution `json:"attempts"`
+	AgeMs               *Distribution `json:"ageMs"` // since the message was sent, when it was handled
+
+	Invocations *Invocations `json:"invocations"` // null with --mode poll
+	Processes   *Processes   `json:"processes"`   // null without
+
+	// Requests are all calls to SQS while the function was fed, those of the
+	// event source mapping included, and without this tool's own; Calls are they
+	// by operation.
+	Requests int              `json:"requests"`
+	Calls    map[string]Calls `json:"calls"`
+
+	Warnings        int `json:"warnings"`
+	SeriousWarnings int `json:"seriousWarnings"`
+
+	EMF *EMF `json:"emf"` // null when the function wrote none
+}
+
+// Distribution describes values. Percentiles are exact for up to 64 different
+// values, and within 2 % for more.
+type Distribution struct {
+	Count int     `json:"count"`
+	Sum   float64 `json:"sum"`
+	Min   float64 `json:"min"`
+	P50   float64 `json:"p50"`
+	P90   float64 `json:"p90"`
+	P99   float64 `json:"p99"`
+	Max   float64 `json:"max"`
+}
+
+// Invocations are those of a function on Lambda.
+type Invocations struct {
+	Count              int           `json:"count"`
+	ColdStarts         int           `json:"coldStarts"`
+	Errors             int           `json:"errors"`
+	Records            *Distribution `json:"records"` // batch size
+	DurationMs         *Distribution `json:"durationMs"`
+	TimeoutUsedPercent *Distribution `json:"timeoutUsedPercent"`
+}
+
+// Processes are those of a function in containers.
+type Processes struct {
+	Starts  int `json:"starts"`
+	Crashes int `json:"crashes"`
+}
+
+// Calls are those of an operation of SQS.
+type Calls struct {
+	Calls    int `json:"calls"`
+	Messages int `json:"messages"` // that were received, sent or named in them
+	Failed   int `json:"failed"`   // messages in calls that failed as entries of a batch
+	Errors   int `json:"errors"`   // calls that failed; not receives that were given up, as each stop does
+}
+
+// Run is what the Tally is not told of.
+type Run struct {
+	Poll            bool
+	Elapsed         time.Duration
+	Starts, Crashes int // of processes
+}
+
+// Report returns what was measured so far.
+func (t *Tally) Report(run Run) *Report {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := &Report{
+		Mode: "lambda", ElapsedMs: milliseconds(run.Elapsed),
+		Handled: t.handled, Outcomes: maps.Clone(t.outcomes), Redriven: t.redriven,
+		DurationMs: distribution(&t.duration), DeadlineUsedPercent: distribution(&t.deadline), Attempts: distribution(&t.attempts), AgeMs: distribution(&t.age),
+		Calls: map[string]Calls{}, Warnings: t.warnings, SeriousWarnings: t.serious, EMF: t.emf.report(),
+	}
+	for operation, c := range t.calls {
+		if c.Calls > 0 {
+			r.Calls[operation] = *c
+			r.Requests += c.Calls
+		}
+	}
+	if run.Poll {
+		r.Mode, r.Processes = "poll", &Processes{run.Starts, run.Crashes}
+		return r
+	}
+	r.Invocations = &Invocations{
+		Count: t.invocations, ColdStarts: t.coldStarts, Errors: t.errors,
+		Records: distribution(&t.records), DurationMs: distribution(&t.took), TimeoutUsedPercent: distribution(&t.timeoutUsed),
+	}
+	return r
+}
+
+// distribution describes values; nil without any.
+func distribution(v *metric.Values) *Distribution {
+	if v.Count == 0 {
+		return nil
+	}
+	return &Distribution{v.Count, math.Round(v.Sum*1e6) / 1e6, v.Min, v.Quantile(0.5), v.Quantile(0.9), v.Quantile(0.99), v.Max}
+}
