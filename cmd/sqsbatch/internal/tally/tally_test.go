@@ -82,8 +82,8 @@ func TestCalls(t *testing.T) {
 		early := time.Now()
 		time.Sleep(time.Second)
 		ta.Begin()
-		ta.Call(sqs.Call{Began: early, Operation: "SendMessage", Messages: 1}) // told of late
-		ta.Own("SendMessage", early)
+		ta.Call(sqs.Call{Began: early, Operation: "CreateQueue"}) // told of late
+		ta.Own("ReceiveMessage", early)
 		call("SendMessage", 1, 0, "")
 		ta.Own("SendMessage", time.Now())
 		call("SendMessageBatch", 2, 1, "")

@@ -211,3 +211,18 @@ func TestProcessOutput(t *testing.T) {
 		})
 	})
 }
+
+// TestProcessAge: a record is as old as when it was handled, however late its
+// deletion works.
+func TestProcessAge(t *testing.T) {
+	inContainers(t, func(b *bench) {
+		b.hold("late")
+		time.Sleep(5 * time.Second)
+		b.says("late", `"outcome":"succeeded"`)
+		time.Sleep(10 * time.Second)
+		b.delete("late")
+		if r := b.last(); !r.Final || r.Age != 5*time.Second {
+			t.Errorf("%+v", r)
+		}
+	})
+}
