@@ -118,5 +118,9 @@ func distribution(v *metric.Values) *Distribution {
 	if v.Count == 0 {
 		return nil
 	}
-	return &Distribution{v.Count, math.Round(v.Sum*1e6) / 1e6, v.Min, v.Quantile(0.5), v.Quantile(0.9), v.Quantile(0.99), v.Max}
+	sum := min(v.Sum, math.MaxFloat64) // JSON has no infinity
+	if sum < 1e9 {
+		sum = math.Round(sum*1e6) / 1e6 // what adding fractions leaves
+	}
+	return &Distribution{v.Count, sum, v.Min, v.Quantile(0.5), v.Quantile(0.9), v.Quantile(0.99), v.Max}
 }

@@ -129,11 +129,14 @@ func TestEMF(t *testing.T) {
 func FuzzEMF(f *testing.F) {
 	f.Add(`{"_aws":{"CloudWatchMetrics":[{"Namespace":"n","Metrics":[{"Name":"A"}]}]},"A":{"Values":[1e308,-1],"Counts":[1e300,-3]}}`)
 	f.Add(`{"_aws":{"CloudWatchMetrics":[{"Metrics":[{"Name":"_aws"}]}]}}`)
+	f.Add(`{"_aws":{"CloudWatchMetrics":[{"Metrics":[{"Name":"A"}]}]},"A":[1.7e308,1.7e308]}`)
 	f.Fuzz(func(t *testing.T, line string) {
 		ta := tally.New(0)
 		metrics := ta.Fact(track.Log{Text: line})
 		if r := ta.Report(tally.Run{}); (r.EMF != nil) != metrics {
 			t.Errorf("%v: %+v", metrics, r.EMF)
+		} else if _, err := json.Marshal(r); err != nil {
+			t.Error(err)
 		}
 	})
 }
