@@ -32,7 +32,7 @@ func (r *run) beginBurial(w *worker, err error) (ctx context.Context, result Res
 	if !cutoff.IsZero() && !time.Now().Before(cutoff) {
 		return nil, result // nothing behind it could be started
 	}
-	if r.stopped || w.crew != &r.active || !r.records[w.record].FIFO() || r.behind(w) == 0 {
+	if w.ctx == nil || r.stopped || w.crew != &r.active || !r.records[w.record].FIFO() || r.behind(w) == 0 {
 		return nil, result
 	}
 	w.ctx.end(context.Canceled) // the handler has returned

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -177,4 +178,39 @@ func TestRule16BurialsOfAStartedBatch(t *testing.T) {
 			t.Errorf("%v are told as handlers that returned late", late)
 		}
 	})
+}
+
+// A deadline that passes in the moment in which the handler returns is not that
+// of the burial.
+func TestRule16ABurialBesideADeadlineThatPasses(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newEngine(t, batch.Config{RecordTimeout: time.Second, Grace: time.Second}, func(context.Context, batch.Record) error {
+				time.Sleep(time.Second)
+				return errNo
+			})
+			u := &undertaker{bury: func(ctx context.Context, r *batch.Result) bool {
+				time.Sleep(2 * time.Second)
+				return toDeadLetters(ctx, r)
+			}}
+			if r := engine.Run(t.Context(), group(2), batch.Times{}, u)[0]; r.Outcome != batch.DeadLettered {
+				t.Fatalf("%v, want dead-letter", r.Outcome)
+			}
+			time.Sleep(time.Minute)
+		})
+	}
+}
+
+func TestRule16AGoexitIsBuried(t *testing.T) {
+	engine := newEngine(t, batch.Config{}, func(_ context.Context, r batch.Record) error {
+		if r.MessageID == "a0" {
+			runtime.Goexit()
+		}
+		return nil
+	})
+	results := engine.Run(t.Context(), group(3), batch.Times{}, &undertaker{bury: toDeadLetters})
+	if results[0].Outcome != batch.DeadLettered || !errors.Is(results[0].Err, batch.ErrGoexit) ||
+		results[1].Outcome != batch.Succeeded || results[2].Outcome != batch.Succeeded {
+		t.Errorf("%v (%v), %v and %v; want dead-letter and two that succeeded", results[0].Outcome, results[0].Err, results[1].Outcome, results[2].Outcome)
+	}
 }

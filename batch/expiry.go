@@ -54,7 +54,7 @@ func (r *run) arm(w *worker) {
 func (r *run) expire(w *worker) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if w.ctx == nil || w.crew != &r.active || w.ctx.deadline.IsZero() {
+	if w.ctx == nil || w.burying != nil || w.crew != &r.active || w.ctx.deadline.IsZero() {
 		return
 	}
 	switch late := time.Since(w.ctx.deadline); {

@@ -50,8 +50,9 @@ type Settling interface {
 	// way for good, it writes DeadLettered or Dropped into r and returns true;
 	// the group then goes on. Otherwise the rest of it is skipped.
 	//
-	// It is called on the goroutine that handled the record, and may block until
-	// the end of ctx, which ends at the cutoff.
+	// It is called on the goroutine that handled the record, and may block. ctx
+	// ends at the cutoff; a grace later the batch gives up on it, and the record
+	// is a failure.
 	Bury(ctx context.Context, r *Result) bool
 }
 

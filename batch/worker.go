@@ -61,7 +61,7 @@ func (r *run) grow() {
 func (r *run) work(w *worker) {
 	returned := false
 	defer func() {
-		if !returned && r.over(w, ErrGoexit, nil) {
+		if !returned && r.over(w, ErrGoexit, r.bury(w, ErrGoexit)) {
 			go r.work(w) // the handler ended this goroutine: another goes on
 		}
 	}()

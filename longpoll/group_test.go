@@ -70,6 +70,31 @@ func TestRule16AFailingHeadDoesNotTakeItsGroupToTheDeadLetterQueue(t *testing.T)
 	}
 }
 
+// What others may have received by now, or SQS has moved to the dead-letter
+// queue, is not sent there.
+func TestRule16WhatWasLostIsNotBuried(t *testing.T) {
+	h := func(_ context.Context, r batch.Record) error {
+		if r.Body == "g:1" {
+			time.Sleep(40 * time.Second)
+			return batch.Permanent(errors.New("no"))
+		}
+		return nil
+	}
+	inWorld(t, true, h, func(c *longpoll.Config) {
+		c.Visibility, c.Engine.Concurrency, c.Prefetch = 30*time.Second, 1, 1 // no room for more
+	}, func(w *world) {
+		w.Send("g:1", "g:2")
+		w.inject(sqs.Fault{Kind: sqs.Throttled, Operation: extension})
+		w.start()
+		w.after(41 * time.Second)
+		if dead := w.DeadLetters(); len(dead) != 0 {
+			t.Errorf("%d dead letters of records that others may have", len(dead))
+		}
+		w.wantHandled("g:1", "g:1") // it is received again, before g:2
+		w.Server().ClearFaults()
+	})
+}
+
 // What fails because the poller stops is not buried.
 func TestRule16AStopBuriesNothing(t *testing.T) {
 	inWorld(t, true, heeding, func(c *longpoll.Config) {

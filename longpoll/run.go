@@ -108,7 +108,7 @@ const (
 // of its own. One that failed because the poller stops is none of the record's.
 func (p *progress) Bury(ctx context.Context, r *batch.Result) bool {
 	p.mu.Lock()
-	skip := p.phase != polling || p.chain.message(r.Record).lost
+	skip := p.phase != polling || p.lapsed(p.chain.message(r.Record), time.Now()) // SQS may have moved it itself
 	p.mu.Unlock()
 	if skip {
 		return false

@@ -12,8 +12,8 @@ import (
 // [batch.Settling]. They were delivered as often as it was, and SQS would move
 // them with the next delivery, although no handler has seen them.
 //
-// Only what SQS confirms within ctx is buried. With OnPermanent Retry, and in a
-// dry run, nothing is.
+// Only what SQS confirms is buried, and nothing after the end of ctx. With
+// OnPermanent Retry, and in a dry run, nothing is.
 func (st *Settlement) Bury(ctx context.Context, r *batch.Result) bool {
 	permanent := batch.IsPermanent(r.Err)
 	switch {
@@ -25,7 +25,10 @@ func (st *Settlement) Bury(ctx context.Context, r *batch.Result) bool {
 	case !permanent && !st.mayBeLast(r.Record.Attempt):
 		return false
 	}
-	failed := *r // the call may outlive ctx
+	if ctx.Err() != nil {
+		return false
+	}
+	failed := *r
 	sent := make(chan string, 1)
 	st.mu.Lock()
 	if st.closed {
@@ -41,16 +44,14 @@ func (st *Settlement) Bury(ctx context.Context, r *batch.Result) bool {
 		close(sent)
 	})
 	st.mu.Unlock()
-	select {
-	case url := <-sent:
-		if url == "" {
-			return false
-		}
-		r.Outcome, r.DeadLetterQueue = batch.DeadLettered, url
-		return true
-	case <-ctx.Done():
+	// Not until the end of ctx: a send that is under way may still be confirmed. The
+	// batch gives up on it by itself, and the send ends with the settlement's calls.
+	url := <-sent
+	if url == "" {
 		return false
 	}
+	r.Outcome, r.DeadLetterQueue = batch.DeadLettered, url
+	return true
 }
 
 // mayBeLast reports whether it is worth asking: no first attempt asks the queue.

@@ -136,3 +136,28 @@ func TestRule16AFirstAttemptAsksForNothing(t *testing.T) {
 		}
 	})
 }
+
+// What SQS confirms after the cutoff, while the batch still waits, is buried: it
+// is in the dead-letter queue, and must not come back as well.
+func TestRule16ABurialConfirmedAfterTheCutoff(t *testing.T) {
+	for _, body := range []string{"a:fail", "a:never"} {
+		inBubble(t, true, func(f *fixture) {
+			f.timeout = 20 * time.Second // cutoff at 18 s, a grace of 0.5 s
+			f.settling.MaxReceiveCount = 1
+			f.Fault = func(op string, _ *http.Request) (*http.Response, error) {
+				if op == "SendMessageBatch" {
+					time.Sleep(400 * time.Millisecond)
+				}
+				return nil, nil
+			}
+			f.Send(body, "a:after")
+			results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
+				time.Sleep(17800 * time.Millisecond)
+				return byBody(ctx, r)
+			})
+			if dead := len(f.DeadLetters()); dead != 1 || results[0].Outcome != batch.DeadLettered || results[1].Outcome.Done() {
+				t.Errorf("%s: %v with %d dead letters, and %v", body, results[0].Outcome, dead, results[1].Outcome)
+			}
+		})
+	}
+}

@@ -123,6 +123,7 @@ type Outcome struct {
 	VisibleIn     time.Duration
 	VisibilitySet bool
 	DeadLetters   string
+	Lost          bool // longpoll.ErrLost: its handler was not called
 }
 
 // Call is one call that a function made to SQS.

@@ -2,10 +2,12 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
 // hooks notes what the toolkit tells.
@@ -43,6 +45,7 @@ func (h *hooks) BatchSettled(ctx context.Context, b batch.BatchInfo, results []b
 			MessageID: r.Record.MessageID, Receipt: r.Record.ReceiptHandle, Attempt: r.Record.Attempt,
 			Outcome: r.Outcome, FailedAt: r.Started.Add(r.Duration),
 			VisibleIn: r.VisibleIn, VisibilitySet: r.VisibilitySet, DeadLetters: r.DeadLetterQueue,
+			Lost: errors.Is(r.Err, longpoll.ErrLost),
 		}
 	}
 	if h.env.process != nil {

@@ -174,7 +174,7 @@ func (c *checker) agrees(o Outcome, list []*Handling) bool {
 	case batch.Dropped:
 		return ended(ForGood)
 	case batch.Retry:
-		return ended(Failed, ForGood, Panicked, Exited)
+		return o.Lost || ended(Failed, ForGood, Panicked, Exited)
 	case batch.Abandoned:
 		return len(list) > 0
 	case batch.Skipped, batch.NotStarted:
