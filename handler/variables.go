@@ -103,6 +103,13 @@ const ownPrefix = "SQSBATCH_"
 // sqsbatch-something, see "Discovering services" in its documentation.
 var serviceLink = regexp.MustCompile(`_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
+// isServiceLink tells SQSBATCH_X_PORT=tcp://10.0.0.1:80, which Kubernetes sets,
+// from SQSBATCH_X_PORT=80, which somebody believes to be sqsbatch's.
+func isServiceLink(name, value string) bool {
+	link := serviceLink.FindString(name)
+	return link != "" && (link != "_PORT" || strings.Contains(value, "://"))
+}
+
 // unknownVariables says which variables of the environment look like sqsbatch's
 // and are not; "" without any. They have no effect, which a misspelt one hides.
 func unknownVariables() string {
@@ -112,8 +119,8 @@ func unknownVariables() string {
 		return ""
 	})
 	for _, variable := range os.Environ() {
-		name, _, _ := strings.Cut(variable, "=")
-		if strings.HasPrefix(name, ownPrefix) && !slices.Contains(known, name) && !serviceLink.MatchString(name) {
+		name, value, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, ownPrefix) && !slices.Contains(known, name) && !isServiceLink(name, value) {
 			says = append(says, name+" is none of sqsbatch's variables and has no effect"+meant(name, known))
 		}
 	}

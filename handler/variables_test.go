@@ -45,13 +45,16 @@ func start(t *testing.T) (onLambda, polling []string) {
 func TestRule26VariablesThatAreNoneAreToldOnce(t *testing.T) {
 	t.Setenv("SQSBATCH_CONCURENCY", "5")
 	t.Setenv("SQSBATCH_VISIBILITY_TIMEOUT", "30s")
+	t.Setenv("SQSBATCH_HEALTH_PORT", "8080")
 	t.Setenv("SQSBATCH_XYZ", "")
 	t.Setenv("SQSBATCH_EMULATOR_SERVICE_HOST", "10.0.0.1") // Kubernetes's, of a service
+	t.Setenv("SQSBATCH_EMULATOR_SERVICE_PORT", "9324")
 	t.Setenv("SQSBATCH_EMULATOR_PORT_9324_TCP_ADDR", "10.0.0.1")
 	t.Setenv("SQSBATCH_EMULATOR_PORT", "tcp://10.0.0.1:9324")
 	t.Setenv("SQSBATCH_WAIT", "10s")
 	t.Setenv("OTHER_SQSBATCH_WAITS", "10s")
 	want := []string{"SQSBATCH_CONCURENCY is none of sqsbatch's variables and has no effect: is SQSBATCH_CONCURRENCY meant?; " +
+		"SQSBATCH_HEALTH_PORT is none of sqsbatch's variables and has no effect: is SQSBATCH_HEALTH_ADDR meant?; " +
 		"SQSBATCH_VISIBILITY_TIMEOUT is none of sqsbatch's variables and has no effect: is SQSBATCH_VISIBILITY meant?; " +
 		"SQSBATCH_XYZ is none of sqsbatch's variables and has no effect"}
 	onLambda, polling := start(t)
