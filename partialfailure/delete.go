@@ -31,6 +31,15 @@ func (st *Settlement) deleteDone(results []batch.Result, by ...batch.Outcome) {
 	if !failed && st.cfg.Delete == DeleteIfOthersFail {
 		return
 	}
+	if len(byQueue) > 0 && st.ctx.Err() != nil {
+		st.cutShort = true
+		for _, done := range byQueue {
+			for _, r := range done {
+				r.DeleteErr = errNoTime
+			}
+		}
+		return
+	}
 	for arn, done := range byQueue {
 		for len(done) > 0 {
 			n := min(len(done), maxEntries)
@@ -43,6 +52,9 @@ func (st *Settlement) deleteDone(results []batch.Result, by ...batch.Outcome) {
 		}
 	}
 }
+
+// errNoTime is why a record was not deleted that was done with at the last moment.
+var errNoTime = errors.New("the time was over before it could be deleted")
 
 func (st *Settlement) delete(arn string, done []*batch.Result) {
 	handles := make([]*string, len(done))

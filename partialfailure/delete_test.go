@@ -3,7 +3,9 @@ package partialfailure_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,5 +37,36 @@ func TestRule11DeleteIfOthersFailDeletesWhatSucceededWhenOthersFailed(t *testing
 		if want := []string{"1:ok", "2:ok", "never"}; !slices.Equal(deleted, want) {
 			t.Errorf("deleted %v, want %v", deleted, want)
 		}
+	})
+}
+
+// With DeleteIfOthersFail the function fails and keeps what is not deleted: a
+// record that is in the dead-letter queue comes back, and must say so.
+func TestRule11ADeadLetterThatIsNotDeletedForWantOfTimeSaysSo(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.settling.Delete = partialfailure.DeleteIfOthersFail
+		f.timeout = 10 * time.Second
+		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
+			if op == "ChangeMessageVisibilityBatch" {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return nil, nil
+		}
+		f.Send("never", "fail")
+		results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
+			time.Sleep(8 * time.Second)
+			return byBody(ctx, r)
+		})
+		if got, want := fmt.Sprint(outcomes(results)), "map[fail:retry never:dead-letter]"; got != want {
+			t.Fatalf("%v, want %v", got, want)
+		}
+		for _, r := range results {
+			late := r.DeleteErr != nil && strings.Contains(r.DeleteErr.Error(), "time was over")
+			if want := r.Outcome == batch.DeadLettered; r.Deleted || late != want {
+				t.Errorf("%s: deleted %v, DeleteErr %v", r.Record.Body, r.Deleted, r.DeleteErr)
+			}
+		}
+		f.warnedOnce("the time was over", "will be delivered again")
 	})
 }

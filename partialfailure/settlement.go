@@ -111,9 +111,8 @@ func (st *Settlement) Finish(results []batch.Result) {
 		st.flushAll()
 	})
 	st.apply()
-	if answered {
-		answered = st.wait(func() { st.deleteDone(results, batch.DeadLettered, batch.Dropped) })
-	}
+	// Also when the time is over: what is not deleted says so.
+	answered = st.wait(func() { st.deleteDone(results, batch.DeadLettered, batch.Dropped) }) && answered
 	st.mu.Lock()
 	st.over = true
 	st.mu.Unlock()
