@@ -66,7 +66,8 @@ func (f Failed) Failed(unit []*Result) { f(unit) }
 func (Failed) Bury(context.Context, *Result) bool { return false }
 
 // Run handles every record and returns their results in the same order, each
-// with exactly one outcome: Succeeded, Retry, NotStarted, Skipped or Abandoned.
+// with exactly one outcome: Succeeded, Retry, NotStarted, Skipped or Abandoned,
+// and DeadLettered or Dropped where on buried it, see [Settling].
 //
 // It returns when all are done, or else shortly after times' cutoff (see
 // [Engine.Times]) or the end of ctx. With a ctx that has ended already nothing

@@ -61,8 +61,10 @@ type Config struct {
 	DeadLetterQueue string
 
 	// MaxReceiveCount is the source queue's, 1 to 1,000, to warn before SQS
-	// gives up on a record. SQSBATCH_MAX_RECEIVE_COUNT. Defaults to the one in
-	// the source queue's RedrivePolicy.
+	// gives up on a record, and to dead-letter a FIFO record that fails for the
+	// last time while its group waits; if DeadLetterQueue is set, also where the
+	// queue has no RedrivePolicy. SQSBATCH_MAX_RECEIVE_COUNT. Defaults to the
+	// one in the source queue's RedrivePolicy.
 	MaxReceiveCount int
 
 	// OnPermanent says what becomes of records that failed for good:

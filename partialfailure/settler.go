@@ -26,7 +26,7 @@ const (
 )
 
 // Delete says which records a [Settler] deletes. A record that cannot be
-// deleted is delivered again; its result says why, see [batch.Result].
+// deleted is delivered again; the DeleteErr of its [batch.Result] says why.
 type Delete int
 
 const (
@@ -56,8 +56,11 @@ type Config struct {
 	// for once it is needed (sqs:GetQueueAttributes).
 	DeadLetterQueue string
 
-	// MaxReceiveCount is the source queue's. It is only used to warn before
-	// SQS gives up on a record. Defaults to the one in the RedrivePolicy.
+	// MaxReceiveCount is the source queue's. It is used to warn before SQS gives
+	// up on a record, and to tell which failure of a FIFO record is its last, so
+	// that it is dead-lettered while its group waits (see [Settlement.Bury]); if
+	// DeadLetterQueue is set, also where the queue has no RedrivePolicy.
+	// Defaults to the one in the RedrivePolicy.
 	MaxReceiveCount int
 
 	// OnPermanent defaults to DeadLetter.

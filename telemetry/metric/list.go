@@ -94,7 +94,7 @@ var (
 	Waiting = metric(Metric{Name: "Waiting", Kind: Gauge, Unit: Count, Poll: true,
 		Help: "Records received that wait for a slot. Many for long, while Running is below Slots: FIFO groups that are few."})
 	Undeleted = metric(Metric{Name: "Undeleted", Kind: Gauge, Unit: Count, Poll: true,
-		Help: "Records handled and not deleted yet. Growing: deletes fail (DeleteFailures); at 1,000 and Concurrency, receiving stops."})
+		Help: "Records handled and not deleted yet. Growing: deletes fail (DeleteFailures); at 400 and Concurrency, or 100 and Concurrency while none succeeds, receiving stops."})
 	AbandonedRunning = metric(Metric{Name: "AbandonedRunning", Kind: Gauge, Unit: Count, Poll: true,
 		Help: "Handlers that were given up and still run. Above 0: they hold memory and connections; the process ends at MaxAbandoned."})
 	OldestRunning = metric(Metric{Name: "OldestRunning", Kind: Gauge, Unit: Seconds, Poll: true,
