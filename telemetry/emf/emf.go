@@ -163,11 +163,17 @@ func (h *Hook) line(line []byte) {
 	if h.torn {
 		line = append([]byte{'\n'}, line...)
 	}
+	written := false
+	defer func() { // also when Write panics
+		if !written {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.dropped++
+		}
+	}()
+	torn := h.torn
+	h.torn = true // as far as is known, should Write panic
 	n, err := h.opts.Writer.Write(line)
-	h.torn = n > 0 && n < len(line) || h.torn && n == 0
-	if err != nil || n < len(line) {
-		h.mu.Lock()
-		h.dropped++
-		h.mu.Unlock()
-	}
+	h.torn = n > 0 && n < len(line) || torn && n == 0
+	written = err == nil && n == len(line)
 }

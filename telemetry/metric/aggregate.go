@@ -34,7 +34,8 @@ func (a *Aggregate) Series(queue string) Series {
 
 // Take calls visit for each queue of which something was observed since the
 // last Take. The summary is visit's until it returns; observations go on
-// meanwhile, into the next one.
+// meanwhile, into the next one. When visit panics, what it was given is lost,
+// and what it was not given yet is for the next Take.
 func (a *Aggregate) Take(visit func(queue string, s *Summary)) {
 	a.taking.Lock()
 	defer a.taking.Unlock()
@@ -42,18 +43,25 @@ func (a *Aggregate) Take(visit func(queue string, s *Summary)) {
 	queues := a.queues[:len(a.queues):len(a.queues)]
 	a.mu.Unlock()
 	for _, q := range queues {
-		q.mu.Lock()
-		taken := q.now
-		if taken.empty {
-			q.mu.Unlock()
-			continue
-		}
-		q.now, q.spare = q.spare, nil
-		q.mu.Unlock()
-		visit(q.queue, taken)
-		taken.reset()
-		q.spare = taken // only Take looks at it
+		q.take(visit)
 	}
+}
+
+// take is for one Take at a time.
+func (s *sums) take(visit func(queue string, s *Summary)) {
+	s.mu.Lock()
+	taken := s.now
+	if taken.empty {
+		s.mu.Unlock()
+		return
+	}
+	s.now, s.spare = s.spare, nil
+	s.mu.Unlock()
+	defer func() { // also when visit panics: without a spare nothing could be observed any more
+		taken.reset()
+		s.spare = taken // only take looks at it
+	}()
+	visit(s.queue, taken)
 }
 
 // Add implements [Series].

@@ -2,6 +2,8 @@ package metric
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -18,6 +20,9 @@ import (
 //
 // No record waits for a report. While one takes long, the next is put off, and
 // what is observed meanwhile is summed up for it.
+//
+// A report that panics ends neither the process nor later reports. What it was
+// made for is lost; what it panicked with is told as a panic of the hook is.
 type Reporter struct {
 	*Recorder
 	sums   Aggregate
@@ -25,9 +30,10 @@ type Reporter struct {
 	report func(context.Context, *Aggregate)
 	turn   chan struct{} // has a token while no report is under way
 
-	mu    sync.Mutex
-	timer *time.Timer // runs while there may be something to report
-	slow  bool        // a flush has waited in vain for the report under way
+	mu       sync.Mutex
+	timer    *time.Timer // runs while there may be something to report
+	slow     bool        // a flush has waited in vain for the report under way
+	panicked error       // what a report panicked with where no hook was called
 }
 
 // NewReporter returns a Reporter. report is called by one goroutine at a time:
@@ -44,12 +50,14 @@ func NewReporter(every time.Duration, report func(ctx context.Context, a *Aggreg
 func (r *Reporter) BatchSettled(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
 	r.Recorder.BatchSettled(ctx, b, results)
 	r.arm()
+	r.panicAgain()
 }
 
 // Called implements [batch.CallHook].
 func (r *Reporter) Called(ctx context.Context, c batch.Call) {
 	r.Recorder.Called(ctx, c)
 	r.arm()
+	r.panicAgain()
 }
 
 // Warned implements [batch.WarningHook].
@@ -83,8 +91,18 @@ func (r *Reporter) wait() time.Duration {
 	return wait
 }
 
-// tick reports what has come together in an interval.
+// tick reports what has come together in an interval. It is on a goroutine of
+// its own, where a panic would end the process.
 func (r *Reporter) tick() {
+	defer func() {
+		if v := recover(); v != nil {
+			err := fmt.Errorf("a report of metrics panicked: %v\n%s", v, debug.Stack())
+			r.mu.Lock()
+			r.panicked = err
+			r.mu.Unlock()
+			r.arm() // of several queues, some may not have been reported
+		}
+	}()
 	r.mu.Lock()
 	r.timer = nil
 	r.mu.Unlock()
@@ -93,6 +111,18 @@ func (r *Reporter) tick() {
 		r.now(context.Background())
 	default: // the report before still goes on
 		r.arm()
+	}
+}
+
+// panicAgain has package batch contain what a report panicked with, and tell the
+// warning hooks. It is for those methods whose panics are told.
+func (r *Reporter) panicAgain() {
+	r.mu.Lock()
+	err := r.panicked
+	r.panicked = nil
+	r.mu.Unlock()
+	if err != nil {
+		panic(err)
 	}
 }
 
@@ -114,6 +144,7 @@ func (r *Reporter) now(ctx context.Context) {
 // an earlier report is under way it waits for that, until ctx ends; when that
 // was in vain, later ones do not wait until that report is over.
 func (r *Reporter) Flush(ctx context.Context) {
+	defer r.panicAgain()
 	r.mu.Lock()
 	if r.timer != nil {
 		r.timer.Stop()
