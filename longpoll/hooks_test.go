@@ -150,3 +150,22 @@ func TestRule23AStopWhileARecordIsAboutToStart(t *testing.T) {
 		})
 	}
 }
+
+type slowPolling struct{}
+
+func (slowPolling) Polling(context.Context, string, func() batch.Load) {
+	time.Sleep(900 * time.Millisecond)
+}
+
+// A stop while the hooks are told that polling begins takes nothing any more.
+func TestAStopWhilePollingIsToldReceivesNothing(t *testing.T) {
+	inWorld(t, false, ok, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, slowPolling{}) }, func(w *world) {
+		w.Send("a")
+		w.start()
+		w.after(500 * time.Millisecond)
+		took := w.stop()
+		if n := w.count(receiving); n > 0 || took > time.Second {
+			t.Errorf("%d receives after the stop, which took %v", n, took)
+		}
+	})
+}

@@ -186,8 +186,7 @@ func (p *Poller) next() *chain {
 }
 
 // expired drops a chain of which a message may be visible to others again
-// before it was started, and what came behind it of its group. What they hold
-// besides is made visible.
+// before it was started, and what came behind it of its group.
 func (p *Poller) expired(c *chain) bool {
 	now, lost := time.Now(), 0
 	for i := range c.messages {
@@ -198,6 +197,13 @@ func (p *Poller) expired(c *chain) bool {
 	if lost == 0 {
 		return false
 	}
+	p.giveBackLine(c)
+	return true
+}
+
+// giveBackLine makes visible what a chain holds that was not started, and what
+// came behind it of its group, which must not overtake it.
+func (p *Poller) giveBackLine(c *chain) {
 	list := append([]*chain{c}, p.load.groups[c.group]...)
 	if c.group != "" {
 		p.load.groups[c.group] = nil
@@ -209,7 +215,6 @@ func (p *Poller) expired(c *chain) bool {
 	p.leave(c)
 	p.releaseAll(back)
 	p.receiveMore() // what they held is free
-	return true
 }
 
 // lapsed reports whether others may have a message, and counts it when that is
@@ -239,14 +244,13 @@ func (p *Poller) giveUpWaiting(now time.Time) {
 }
 
 // tooLate gives back a chain that has waited so long that, without heartbeats,
-// less time is left than records take.
+// less time is left than records take, and what came behind it of its group.
 func (p *Poller) tooLate(c *chain) bool {
 	first := &c.messages[0]
 	if !p.cfg.NoHeartbeat || time.Since(first.receivedAt) < time.Second || time.Until(p.times(c).Cutoff) >= p.load.pace {
 		return false
 	}
-	p.leave(c)
-	p.releaseAll(p.giveBack(c))
+	p.giveBackLine(c)
 	return true
 }
 

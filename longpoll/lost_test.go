@@ -78,6 +78,9 @@ func TestRule21WhatWasLostBehindARecordOfItsGroupIsNotStarted(t *testing.T) {
 		if len(w.results) != 3 || w.results[0].Outcome != batch.Succeeded || !errors.Is(w.results[1].Err, longpoll.ErrLost) || !errors.Is(w.results[2].Err, batch.ErrSkipped) {
 			t.Errorf("results %+v, want the second lost and the third skipped", w.results)
 		}
+		if r := w.results[1]; !r.Started.IsZero() || r.Duration != 0 || r.Allowed != 0 {
+			t.Errorf("the second was called at %v, for %v of %v; want that it was not", r.Started, r.Duration, r.Allowed)
+		}
 		if n := w.p.Status().Counts.Lost; n != 1 {
 			t.Errorf("Lost is %d, want 1", n)
 		}
@@ -87,6 +90,34 @@ func TestRule21WhatWasLostBehindARecordOfItsGroupIsNotStarted(t *testing.T) {
 		w.wantHandled("g:1", "g:2", "g:3")
 		if n := w.deleted(); n != 3 {
 			t.Errorf("%d of 3 deleted: the first was handled and is not handled again", n)
+		}
+	})
+}
+
+// What was behind a record that was lost while it ran says that, and not that the
+// process was told to end, which is no trouble.
+func TestRule21WhatWasBehindALostRecordSaysWhy(t *testing.T) {
+	h := func(ctx context.Context, r batch.Record) error {
+		if r.Attempt == 1 {
+			<-ctx.Done() // and succeeds nevertheless
+		}
+		return nil
+	}
+	inWorld(t, true, h, nil, func(w *world) {
+		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: extension, Code: "ReceiptHandleIsInvalid", Times: 3})
+		w.Send("g:1", "g:2", "g:3")
+		w.start()
+		w.after(25 * time.Second)
+		w.wantHandled("g:1", "g:2", "g:3")
+		w.wantOutcomes(batch.Succeeded, batch.NotStarted, batch.NotStarted, batch.Succeeded, batch.Succeeded)
+		for _, r := range w.results {
+			if r.Outcome == batch.NotStarted && (!errors.Is(r.Err, batch.ErrNotStarted) || errors.Is(r.Err, batch.ErrStopped)) {
+				t.Errorf("%s: %v", r.Record.Body, r.Err)
+			}
+		}
+		w.after(10 * time.Minute)
+		if n := w.deleted(); n != 3 {
+			t.Errorf("%d of 3 deleted in the end", n)
 		}
 	})
 }

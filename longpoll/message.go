@@ -57,6 +57,7 @@ type chain struct {
 	times    *batch.Times    // nil for none
 	running  *batch.Running  // nil until it was started
 	canceled bool            // when it was to be cancelled before that
+	lost     bool            // because others may have what ran of it
 	ended    bool            // the engine has no more to do with it
 	open     int             // records that are not settled
 	results  []batch.Result  // of those that are

@@ -152,6 +152,13 @@ func (p *Poller) Run(ctx context.Context) error {
 		return err
 	}
 	p.announce(stopping)
+	select {
+	case <-p.stop: // stopping may not have ended yet
+		return nil
+	case <-stopping.Done():
+		return nil
+	default:
+	}
 	p.mu.Lock()
 	p.phase = polling
 	p.receiveMore()

@@ -200,8 +200,12 @@ func (p *Poller) ended(c *chain, results []batch.Result) {
 	var left []outcome
 	for i := range results {
 		if results[i].Outcome == batch.NotStarted {
-			c.messages[i].state = failed
-			left = append(left, outcome{&c.messages[i], results[i]})
+			m, result := &c.messages[i], results[i]
+			m.state = failed
+			if c.lost {
+				result.Err = errGroupLost // rather than that of a stop
+			}
+			left = append(left, outcome{m, result})
 		}
 	}
 	c.ended = true
@@ -235,7 +239,7 @@ func (p *Poller) lose(m *message) {
 	if m.index > 0 && c.messages[m.index-1].state == begun {
 		return // another one runs; this one's turn will not come, see Begin
 	}
-	c.canceled = true
+	c.canceled, c.lost = true, true
 	if c.running != nil {
 		p.routines.Go(c.running.Cancel)
 	}
@@ -244,6 +248,9 @@ func (p *Poller) lose(m *message) {
 // ErrLost is a record's error when it was not started, because others may have
 // received it: its visibility could not be extended.
 var ErrLost = errors.New("longpoll: not started, the record's visibility timeout is over")
+
+// errGroupLost is the error of what was not started because of such a record.
+var errGroupLost = fmt.Errorf("%w: others may have received it, or an earlier record of its group", batch.ErrNotStarted)
 
 func (p *Poller) tooManyAbandoned() {
 	if n := p.load.abandoned; n > p.cfg.MaxAbandoned {

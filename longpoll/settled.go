@@ -3,6 +3,7 @@ package longpoll
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -97,6 +98,9 @@ func (p *Poller) tell(o outcome) {
 	o.told = true
 	if c.results == nil {
 		c.results = make([]batch.Result, len(c.records))
+	}
+	if errors.Is(o.result.Err, ErrLost) { // its handler was not called
+		o.result.Started, o.result.Duration, o.result.Allowed = time.Time{}, 0, 0
 	}
 	c.results[o.index] = o.result
 	c.open--
