@@ -27,6 +27,7 @@ type message struct {
 	extending bool // a call that extends it is under way
 	settling  bool // a call that settles it is under way, or due next
 	told      bool // the hooks' results have it
+	asked     bool // and a settlement has asked which attempt is its last
 	tries     int  // deletes that failed
 }
 
@@ -61,6 +62,7 @@ type chain struct {
 	ended    bool            // the engine has no more to do with it
 	open     int             // records that are not settled
 	results  []batch.Result  // of those that are
+	unasked  bool            // one was not done, and not settled by the settler
 }
 
 // info is what the hooks are told of c.

@@ -175,6 +175,9 @@ func (p *Poller) beginSettlement(units [][]outcome) {
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		for _, o := range list {
+			o.asked = true
+		}
 		p.settling.calls--
 		p.settled(list)
 		p.flush(false)

@@ -103,6 +103,7 @@ func (p *Poller) tell(o outcome) {
 		o.result.Started, o.result.Duration, o.result.Allowed = time.Time{}, 0, 0
 	}
 	c.results[o.index] = o.result
+	c.unasked = c.unasked || !o.asked && !o.result.Outcome.Done()
 	c.open--
 	p.tellSettled(c)
 }
@@ -110,10 +111,29 @@ func (p *Poller) tell(o outcome) {
 // tellSettled tells the hooks of a chain whose records are all settled, not
 // before they were told that it begins.
 func (p *Poller) tellSettled(c *chain) {
-	if c.open == 0 && c.opened {
-		ctx := cmp.Or(c.ctx, p.base)
-		p.routines.hook(func() { p.engine.Hooks().BatchSettled(context.WithoutCancel(ctx), c.info(), c.results) })
+	if c.open > 0 || !c.opened {
+		return
 	}
+	ctx, by := cmp.Or(c.ctx, p.base), p.nearBy()
+	p.routines.Go(func() {
+		if c.unasked {
+			p.settler.Near(p.base, by, c.results)
+		}
+		p.routines.watch(func() { p.engine.Hooks().BatchSettled(context.WithoutCancel(ctx), c.info(), c.results) })
+	})
+}
+
+// nearBy is when the queue must have said which attempt is the last: a stop does
+// not take long for that.
+func (p *Poller) nearBy() time.Time {
+	now := time.Now()
+	switch p.phase {
+	case polling:
+		return now.Add(settleTimeout)
+	case stopped:
+		return now
+	}
+	return p.settling.bounded(now.Add(time.Second))
 }
 
 // tellLeft names what a stop could not settle, calls that were under way at its

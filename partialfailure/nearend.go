@@ -1,11 +1,34 @@
 package partialfailure
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 )
+
+// Near does for records that are not done, and that no settlement tells SQS of
+// (their handlers still run, or they were made visible at once), what
+// [Settlement.Finish] does for others: it writes MaxReceiveCount into results,
+// asking the queue if need be, and warns of those that SQS is about to give up on.
+// It returns by the time by; what is not known then is left out.
+func (s *Settler) Near(ctx context.Context, by time.Time, results []batch.Result) {
+	st := s.Begin(ctx, batch.Times{SettleBy: by})
+	defer st.cancel()
+	if st.ctx.Err() == nil {
+		st.wait(func() {
+			for i := range results {
+				if r := &results[i]; !r.Outcome.Done() {
+					st.askMaxReceiveCount([]*batch.Result{r})
+				}
+			}
+		})
+	}
+	st.warnRefused(results, true)
+	st.warnAttempts(results)
+	st.warnAge(results)
+}
 
 // askMaxReceiveCount asks the queue when the last attempt is, if one of the
 // records that are not done may be near it. No first attempt asks.
