@@ -1,17 +1,13 @@
 package longpoll_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
-
-func stuck(context.Context, batch.Record) error { time.Sleep(time.Hour); return nil }
 
 // attempts are those that the hooks were told of, each with the last one.
 func (w *world) attempts() (list []string) {
@@ -40,7 +36,7 @@ func (w *world) deliverOften(body string, attempt int) {
 func TestRule18TheLastAttemptsOfAnAbandonedRecordAreToldOf(t *testing.T) {
 	for name, configured := range map[string]int{"asked": 0, "configured": 5} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, false, stuck, func(c *longpoll.Config) {
+			inWorld(t, false, ignoring, func(c *longpoll.Config) {
 				c.Engine.RecordTimeout, c.Visibility, c.MaxAbandoned = time.Second, 10*time.Second, 100
 				c.Settler.MaxReceiveCount = configured
 			}, func(w *world) {
@@ -73,7 +69,7 @@ func TestRule18TheLastAttemptsOfAnAbandonedRecordAreToldOf(t *testing.T) {
 
 // What a stop gives back had its last attempt, too.
 func TestRule18TheLastAttemptOfWhatAStopReleasesIsToldOf(t *testing.T) {
-	for name, h := range map[string]handle{"heeds": heeding, "hangs": stuck} {
+	for name, h := range map[string]handle{"heeds": heeding, "hangs": ignoring} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, false, h, func(c *longpoll.Config) { c.DrainLimit = time.Second }, func(w *world) {
 				w.deliverOften("a", 5)
@@ -95,7 +91,7 @@ func TestRule18TheLastAttemptOfWhatAStopReleasesIsToldOf(t *testing.T) {
 
 // No answer about the queue keeps the hooks from being told, and holds a stop up.
 func TestRule18AQueueThatDoesNotSayHoldsNothingUp(t *testing.T) {
-	inWorld(t, false, stuck, func(c *longpoll.Config) { c.Engine.RecordTimeout, c.DrainLimit = time.Second, time.Second }, func(w *world) {
+	inWorld(t, false, ignoring, func(c *longpoll.Config) { c.Engine.RecordTimeout, c.DrainLimit = time.Second, time.Second }, func(w *world) {
 		w.deliverOften("a", 3)
 		w.start()
 		w.inject(sqs.Fault{Kind: sqs.Hang, Operation: "GetQueueAttributes"})
