@@ -137,23 +137,15 @@ func (h *Hook) warn(w batch.Warning) {
 	h.opts.Warnings.Warned(ctx, w)
 }
 
-// stopping is in the context of a report that a flush makes.
-type stopping struct{}
-
 // Flush puts what has come together. It implements [batch.FlushHook]. On Lambda,
 // when calls have failed before, it waits for one more at most, and for none
 // until it is time to try again: what is kept is put after a later invocation.
 func (h *Hook) Flush(ctx context.Context) {
-	h.Reporter.Flush(context.WithValue(ctx, stopping{}, true))
+	h.Reporter.Flush(ctx)
 	h.sender.flush(ctx)
 }
 
-// report hands on what was observed in the period that ends now, or at a flush
-// has begun.
+// report hands on what was observed in a period.
 func (h *Hook) report(ctx context.Context, a *metric.Aggregate) {
-	begin := time.Now().Round(h.opts.Interval).Add(-h.opts.Interval)
-	if ctx.Value(stopping{}) != nil {
-		begin = time.Now().Truncate(h.opts.Interval)
-	}
-	h.sender.add(h.data.of(begin.UTC(), a))
+	h.sender.add(h.data.of(h.Period(ctx), a))
 }

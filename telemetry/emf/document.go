@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
@@ -17,13 +18,14 @@ const (
 	maxMetrics = 100
 	maxValues  = 100 // of a metric
 	maxBytes   = 16_000
-	maxHead    = 400 // of them, for metadata, queue and request
+	maxHead    = 500 // of them, for metadata, level, queue and request
 )
 
 // about is what a report's documents have in common.
 type about struct {
-	at        time.Time
-	requestID string // of the only invocation, on Lambda
+	now       time.Time
+	at        time.Time // that the metrics are of
+	requestID string    // of the only invocation, on Lambda
 	cold      bool
 	dropped   int
 }
@@ -34,6 +36,7 @@ type document struct {
 	names       []byte // of all dimensions but Queue, separated by commas
 	constant    []byte // members that are in every document
 	definitions [][]byte
+	level       string // "" unless lines need one
 
 	pieces []piece
 	values []metric.Value
@@ -49,6 +52,7 @@ type piece struct {
 }
 
 func (d *document) init(o *Options) {
+	d.level = logLevel()
 	for _, m := range metric.All {
 		b := text([]byte(`{"Name":`), m.Name)
 		b = text(append(b, `,"Unit":`...), string(m.Unit))
@@ -74,6 +78,17 @@ func (d *document) init(o *Options) {
 			d.constant = member(append(d.constant, ','), name, properties[name])
 		}
 	}
+}
+
+// logLevel is the level that lines must have, so that Lambda does not drop them:
+// it takes a line without level and timestamp (RFC 3339) for INFO. At INFO and
+// below they have none, and cost nothing.
+func logLevel() string {
+	level := strings.ToUpper(os.Getenv("AWS_LAMBDA_LOG_LEVEL"))
+	if os.Getenv("AWS_LAMBDA_LOG_FORMAT") == "JSON" && slices.Contains([]string{"WARN", "ERROR", "FATAL"}, level) {
+		return level
+	}
+	return ""
 }
 
 // write passes the documents of a queue's summary to line, each with a newline.
@@ -151,7 +166,12 @@ func (d *document) head(a about, queue string, pieces []piece) {
 		}
 		b = append(b, d.definitions[p.m.Index()]...)
 	}
-	b = append(append(b, `]}]},`...), d.constant...)
+	b = append(b, `]}]},`...)
+	if d.level != "" {
+		b = a.now.UTC().AppendFormat(append(b, `"timestamp":"`...), "2006-01-02T15:04:05.000Z")
+		b = append(member(append(b, `",`...), "level", d.level), ',')
+	}
+	b = append(b, d.constant...)
 	if queue != "" {
 		b = member(append(b, ','), "Queue", queue)
 	}

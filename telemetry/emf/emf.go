@@ -10,18 +10,22 @@
 //	}
 //
 // On Lambda there is a line for each invocation, written before the response.
-// In a container there is one for each queue and interval, and a last one at
-// the stop, whatever the number of records. The metrics are those of package
-// telemetry/metric; docs/observability.md says what each means. Their
-// dimensions are Service and Queue; what has many values, such as the request
-// id, is a property of the line, to be searched in Logs Insights.
+// In a container there is one for each queue and interval, whatever the number
+// of records, and a last one at the stop; their metrics are of the time when the
+// interval began. The metrics are those of package telemetry/metric;
+// docs/observability.md says what each means. Their dimensions are Service and
+// Queue; what has many values, such as the request id, is a property of the
+// line, to be searched in Logs Insights.
 //
 // Nothing waits for the output, but for an invocation's last line, for 2 s at
 // most. While the output is blocked, metrics are summed up for a later line; a
 // line that cannot be written is dropped, and counted in the next one.
 //
+// Lambda does not drop the lines when it filters the log by level: above INFO
+// (AWS_LAMBDA_LOG_LEVEL, with AWS_LAMBDA_LOG_FORMAT=JSON) they have that level.
+//
 // See "Specification: Embedded metric format" in the Amazon CloudWatch User
-// Guide.
+// Guide, and "Log-level filtering" in the AWS Lambda Developer Guide.
 package emf
 
 import (
@@ -56,7 +60,9 @@ type Options struct {
 	// Properties are written with every line, and are no dimensions: such as
 	// {"version": "1.2.3"}. Defaults to none beside what the platform tells:
 	// functionName, functionVersion, requestId and coldStart on Lambda, hostname
-	// elsewhere. They and Dimensions have 10,000 bytes, as JSON, at most.
+	// elsewhere. There is no requestId where an environment has several
+	// invocations at once (AWS_LAMBDA_MAX_CONCURRENCY). They and Dimensions have
+	// 10,000 bytes, as JSON, at most.
 	Properties map[string]string
 
 	// Interval is the time between lines in a container, 1 s to 1 h. Lambda
@@ -82,10 +88,12 @@ const (
 // is safe for concurrent use, and for several queues.
 type Hook struct {
 	*metric.Reporter
-	opts Options
-	err  error // of the options
-	doc  document
-	torn bool // a line was written in part
+	opts   Options
+	err    error // of the options
+	doc    document
+	lambda bool // not in a container
+	alone  bool // with one invocation at a time
+	torn   bool // a line was written in part
 
 	mu          sync.Mutex
 	dropped     int // documents, in all
@@ -102,6 +110,9 @@ func New(o Options) *Hook {
 	o.setDefaults()
 	h.opts = o
 	h.doc.init(&h.opts)
+	h.lambda = os.Getenv("AWS_LAMBDA_RUNTIME_API") != ""
+	most := os.Getenv("AWS_LAMBDA_MAX_CONCURRENCY")
+	h.alone = most == "" || most == "1"
 	h.Reporter = metric.NewReporter(o.Interval, h.report)
 	return h
 }
@@ -143,11 +154,16 @@ func (h *Hook) Dropped() int {
 	return h.dropped
 }
 
-// report writes what has come together, a line or more for each queue.
-func (h *Hook) report(_ context.Context, a *metric.Aggregate) {
+// report writes what has come together, a line or more for each queue. Of
+// invocations side by side it may have calls and warnings of one, and the batch
+// of another.
+func (h *Hook) report(ctx context.Context, a *metric.Aggregate) {
 	h.mu.Lock()
-	about := about{at: time.Now(), dropped: h.dropped, cold: h.cold}
-	if h.invocations == 1 {
+	about := about{now: time.Now(), at: h.Period(ctx), dropped: h.dropped, cold: h.cold && h.lambda}
+	if h.lambda {
+		about.at = about.now
+	}
+	if h.alone && h.invocations == 1 {
 		about.requestID = h.requestID
 	}
 	h.invocations, h.requestID, h.cold = 0, "", false

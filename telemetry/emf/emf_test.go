@@ -55,6 +55,7 @@ func settle(h *emf.Hook, results ...batch.Result) {
 }
 
 func TestADocument(t *testing.T) {
+	t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
 	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "ship")
 	t.Setenv("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
 	synctest.Test(t, func(t *testing.T) {
@@ -151,6 +152,8 @@ func TestDocumentsHoldToTheLimitsAndLoseNothing(t *testing.T) {
 
 // A document with much in it is cut by its size.
 func TestDocumentsAreCutByTheirSize(t *testing.T) {
+	t.Setenv("AWS_LAMBDA_LOG_FORMAT", "JSON")
+	t.Setenv("AWS_LAMBDA_LOG_LEVEL", "ERROR")
 	out := &output{}
 	h := emf.New(emf.Options{Writer: out, HighResolution: true, Properties: map[string]string{"much": strings.Repeat("x", 9_980)}})
 	if err := h.Validate(); err != nil {

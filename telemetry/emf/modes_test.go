@@ -21,6 +21,7 @@ var quiet = slog.New(slog.DiscardHandler)
 
 // On Lambda each invocation writes its metrics, before it answers.
 func TestOnLambdaAnInvocationIsALine(t *testing.T) {
+	t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
 	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "ship-orders")
 	out := &output{}
 	h, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
@@ -153,7 +154,9 @@ func TestOptionsAreValidatedBeforeAnythingIsHandled(t *testing.T) {
 		{emf.Options{Interval: -1}, "Interval is -1ns, must be 1s to 1h"}, {emf.Options{Interval: 2 * time.Hour}, "Interval"},
 		{emf.Options{Dimensions: many}, "29 entries"}, {emf.Options{Dimensions: map[string]string{"Queue": "x"}}, `"Queue", which has a meaning already`},
 		{emf.Options{Dimensions: map[string]string{"A": ""}}, `"A": ""`}, {emf.Options{Dimensions: map[string]string{"BatchSize": "x"}}, "BatchSize"},
-		{emf.Options{Properties: map[string]string{"_aws": "x"}}, "_aws"}, {emf.Options{Properties: map[string]string{"A": strings.Repeat("\x00", 1700)}}, "10206 bytes"},
+		{emf.Options{Properties: map[string]string{"_aws": "x"}}, "_aws"},
+		{emf.Options{Properties: map[string]string{"level": "x"}}, `"level"`}, {emf.Options{Dimensions: map[string]string{"timestamp": "x"}}, `"timestamp"`},
+		{emf.Options{Properties: map[string]string{"A": strings.Repeat("\x00", 1700)}}, "10206 bytes"},
 		{emf.Options{Properties: map[string]string{"A": "x"}, Dimensions: map[string]string{"A": "x"}}, `Properties has "A"`},
 	} {
 		_, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), handler.Config{Hooks: []any{emf.New(c.o)}})

@@ -61,6 +61,6 @@ func sound(s string, most int) bool {
 
 // taken reports whether a line has a member of a name in any case.
 func taken(name string) bool {
-	own := []string{"_aws", "Service", "Queue", "functionName", "functionVersion", "requestId", "coldStart", "hostname", "droppedLines"}
+	own := []string{"_aws", "Service", "Queue", "functionName", "functionVersion", "requestId", "coldStart", "hostname", "droppedLines", "timestamp", "level"}
 	return slices.Contains(own, name) || metric.ByName(name) != nil
 }

@@ -140,11 +140,25 @@ func (r *Reporter) now(ctx context.Context) {
 	r.report(ctx, &r.sums)
 }
 
+// flushing is in the context of a report that a flush makes.
+type flushing struct{}
+
+// Period returns when the period began that a report is of, by the context that
+// the report was given: the interval that ends now, or that a flush cuts short.
+func (r *Reporter) Period(ctx context.Context) time.Time {
+	now := time.Now().UTC()
+	if ctx.Value(flushing{}) != nil {
+		return now.Truncate(r.every)
+	}
+	return now.Round(r.every).Add(-r.every)
+}
+
 // Flush reports what has come together. It implements [batch.FlushHook]. While
 // an earlier report is under way it waits for that, until ctx ends; when that
 // was in vain, later ones do not wait until that report is over.
 func (r *Reporter) Flush(ctx context.Context) {
 	defer r.panicAgain()
+	ctx = context.WithValue(ctx, flushing{}, true)
 	r.mu.Lock()
 	if r.timer != nil {
 		r.timer.Stop()

@@ -101,10 +101,10 @@ func TestCalls(t *testing.T) {
 func TestEMF(t *testing.T) {
 	ta := tally.New(0)
 	for line, want := range map[string]bool{
-		`{"_aws":{"CloudWatchMetrics":[{"Namespace":"mine","Metrics":[{"Name":"A","Unit":"Count"},{"Name":"Missing"}]},{"Namespace":"other","Metrics":[{"Name":"A"}]}]},"A":3}`: true,
-		`{"_aws":{"CloudWatchMetrics":[{"Namespace":"mine","Metrics":[{"Name":"B","Unit":"Seconds"}]}]},"B":[1,2,2.5]}`:                                                         true,
-		`{"_aws":{"CloudWatchMetrics":[{"Namespace":"mine","Metrics":[{"Name":"C"}]}]},"C":{"Values":[1,5],"Counts":[3,1],"Max":5}}`:                                            true,
-		`{"_aws":{"CloudWatchMetrics":[{"Namespace":"mine","Metrics":[{"Name":"D"}]}]},"D":"no number"}`:                                                                        true,
+		`{"_aws":{"CloudWatchMetrics":[{"Namespace":"mine","Metrics":[{"Name":"A","Unit":"Count"},{"Name":"Missing"}]},{"Namespace":"other","Metrics":[{"Name":"A"}]}]},"A":3}`:             true,
+		`{"_aws":{"CloudWatchMetrics":[{"Namespace":"mine","Metrics":[{"Name":"B","Unit":"Seconds"}]}]},"B":[1,2,2.5]}`:                                                                     true,
+		`{"_aws":{"CloudWatchMetrics":[{"Namespace":"mine","Metrics":[{"Name":"C"}]}]},"timestamp":"2026-11-21T15:05:12.000Z","level":"ERROR","C":{"Values":[1,5],"Counts":[3,1],"Max":5}}`: true,
+		`{"_aws":{"CloudWatchMetrics":[{"Namespace":"mine","Metrics":[{"Name":"D"}]}]},"D":"no number"}`:                                                                                    true,
 		`{"_aws":{"CloudWatchMetrics":[]}}`:            false,
 		`{"_aws":1}`:                                   false,
 		`{"msg":"about \"_aws\""}`:                     false,
