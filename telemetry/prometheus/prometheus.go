@@ -14,6 +14,9 @@
 //
 //	registry.MustRegister(metrics)
 //
+// It needs collectors.NewProcessCollector, too: by process_start_time_seconds the
+// alerts of deploy/prometheus see what was counted before the first scrape.
+//
 // The metrics are those of package telemetry/metric by Prometheus' names, such
 // as sqsbatch_records_total and sqsbatch_record_duration_seconds; [Name] tells
 // each, and docs/observability.md what it means. Their labels are queue, and

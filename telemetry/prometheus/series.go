@@ -7,8 +7,10 @@ import (
 )
 
 // Series implements [metric.Sink]. A queue's counters and histograms begin with
-// 0, so that the first failure is an increase; what is about no queue in
-// particular begins when there is something.
+// 0, so that what is counted after the first scrape is an increase. What is
+// counted before that is none: deploy/prometheus/rules.yaml looks at the start of
+// the process, too. What is about no queue in particular begins when there is
+// something.
 func (fs *families) Series(queue string) metric.Series {
 	s := &series{families: fs, queue: queue, counters: make([]prometheus.Counter, len(fs.of)), values: make([]prometheus.Observer, len(fs.of))}
 	if queue == "" {

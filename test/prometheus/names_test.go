@@ -25,6 +25,9 @@ func checkNames(t *testing.T, where, expr string) {
 	found := 0
 	parser.Inspect(parsed, func(n parser.Node, _ []parser.Node) error {
 		if v, ok := n.(*parser.VectorSelector); ok {
+			if v.Name == started { // the process collector's, see TestWhatAServerTakes
+				return nil
+			}
 			found++
 			checkSelector(t, where, v)
 		}

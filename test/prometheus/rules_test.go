@@ -2,6 +2,7 @@ package prometheus
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -38,7 +39,13 @@ func rules(t *testing.T) map[string]rulefmt.Rule {
 // the first minute at which it fires, or -1.
 func fires(t *testing.T, r rulefmt.Rule, series string) int {
 	t.Helper()
-	storage := promqltest.LoadedStorage(t, "load 30s\n"+series)
+	return firesScraped(t, r, 30*time.Second, series)
+}
+
+// firesScraped is fires with values that are so far apart.
+func firesScraped(t *testing.T, r rulefmt.Rule, interval time.Duration, series string) int {
+	t.Helper()
+	storage := promqltest.LoadedStorage(t, fmt.Sprintf("load %v\n%s", interval, series))
 	defer func() { _ = storage.Close() }()
 	engine := promqltest.NewTestEngine(t, false, 0, 10_000)
 	held := -1 // minutes for which it has been pending
@@ -99,14 +106,15 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		at     [2]int // between these minutes
 		silent []string
 	}{
-		"SqsbatchDeadLetters":       {[]string{late(of("dead-letter")), late(of("dropped"))}, [2]int{5, 6}, []string{still(of("dead-letter")), late(of("retry"))}},
+		"SqsbatchDeadLetters":       {[]string{late(of("dead-letter"))}, [2]int{5, 6}, []string{still(of("dead-letter")), late(of("retry")), late(of("dropped"))}},
+		"SqsbatchDropped":           {[]string{late(of("dropped"))}, [2]int{5, 6}, []string{still(of("dropped")), late(of("dead-letter"))}},
 		"SqsbatchLastAttempt":       {[]string{late(`sqsbatch_records_last_attempt_total{job="orders", queue="orders"}`)}, [2]int{5, 6}, []string{late(of("retry"))}},
 		"SqsbatchOldMessages":       {[]string{old, native}, [2]int{5, 7}, []string{young, ""}},
 		"SqsbatchAbandoned":         {[]string{late(of("abandoned"))}, [2]int{5, 6}, []string{late(of("succeeded")), still(of("abandoned"))}},
 		"SqsbatchNotStarted":        {[]string{late(of("not-started"))}, [2]int{15, 16}, []string{"  " + of("not-started") + " 0x10 1x50\n"}},
-		"SqsbatchDeletesFailing":    {[]string{late(failed("DeleteMessageBatch"))}, [2]int{8, 9}, []string{"  " + failed("DeleteMessageBatch") + " 0x10 5x50\n", late(failed("ReceiveMessage"))}},
-		"SqsbatchReceivesFailing":   {[]string{late(failed("ReceiveMessage"))}, [2]int{9, 10}, []string{"  " + failed("ReceiveMessage") + " 0x10 5x50\n"}},
-		"SqsbatchVisibilityFailing": {[]string{late(failed("ChangeMessageVisibilityBatch"))}, [2]int{8, 9}, []string{still(failed("ChangeMessageVisibilityBatch"))}},
+		"SqsbatchDeletesFailing":    {[]string{late(failed("DeleteMessageBatch"))}, [2]int{11, 12}, []string{"  " + failed("DeleteMessageBatch") + " 0x10 5x50\n", late(failed("ReceiveMessage"))}},
+		"SqsbatchReceivesFailing":   {[]string{late(failed("ReceiveMessage"))}, [2]int{12, 13}, []string{"  " + failed("ReceiveMessage") + " 0x10 5x50\n"}},
+		"SqsbatchVisibilityFailing": {[]string{late(failed("ChangeMessageVisibilityBatch"))}, [2]int{11, 12}, []string{still(failed("ChangeMessageVisibilityBatch"))}},
 		"SqsbatchSeriousWarnings":   {[]string{late(`sqsbatch_serious_warnings_total{job="orders", queue="orders"}`)}, [2]int{5, 6}, []string{late(`sqsbatch_warnings_total{job="orders", queue="orders"}`)}},
 		"SqsbatchNotPolling":        {[]string{still(receives) + idle}, [2]int{5, 6}, []string{"  " + receives + " 0+1x60\n" + idle, still(receives) + busy}},
 		"SqsbatchNoProcess":         {[]string{""}, [2]int{5, 5}, []string{idle}},

@@ -65,6 +65,9 @@ func TestWhatAServerTakes(t *testing.T) {
 	const succeeded = `{__name__="sqsbatch_records_total", outcome="succeeded", queue="orders"}`
 
 	values, natives := scraped(t, metrics, "text/plain;version=0.0.4")
+	if values[`{__name__="`+started+`"}`] == 0 {
+		t.Errorf("there is no %s, which alerts need", started)
+	}
 	if len(natives) != 0 || values[succeeded] != 100 || values[`{__name__="`+name+`_bucket", le="1.0", queue="orders"}`]+values[`{__name__="`+name+`_bucket", le="1", queue="orders"}`] != 11 {
 		t.Errorf("as text: %d native histograms, %v", len(natives), values)
 	}
