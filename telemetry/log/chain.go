@@ -26,6 +26,7 @@ const (
 	maxLinks  = 16
 	maxVisits = 64 // of errors, joined ones are many
 	maxText   = 500
+	maxType   = 200
 )
 
 // plain are the types that say nothing: their texts do, and of a panic its stack.
@@ -34,32 +35,41 @@ var plain = map[string]bool{
 }
 
 // chain lists the errors in err, outer ones first, that add something to the
-// reason, which is err's text: a type of their own, or a text that is not in it.
-func chain(err error, reason string) []link {
+// reason, which is how err's text begins: a type of their own, or a text that is
+// not in it. It returns how many bytes they take, up to maxErrors.
+func chain(err error, reason string) (links []link, size int) {
 	c := chained{said: []string{reason}}
 	c.walk(err, false)
-	return c.links
+	return c.links, c.size
 }
 
 type chained struct {
 	links  []link
 	said   []string // texts
 	visits int
+	size   int
+	full   bool
 }
 
 // walk visits an error and what it wraps. Nothing is told of the texts within a
 // [batch.MalformedError]: a decoder's may quote the body.
 func (c *chained) walk(err error, secret bool) {
 	c.visits++
-	if err == nil || c.visits > maxVisits || len(c.links) == maxLinks {
+	if err == nil || c.visits > maxVisits || len(c.links) == maxLinks || c.full {
 		return
 	}
-	l := link{Type: fmt.Sprintf("%T", err)}
+	l := link{Type: cut(fmt.Sprintf("%T", err), maxType)}
+	size := len(`{"type":"","text":""},`) + len(l.Type)
 	if !secret {
-		l.Text = c.news(err.Error())
+		text, n := c.news(err.Error())
+		l.Text, size = text, size+n
 	}
 	if l.Text != "" || !plain[l.Type] {
-		c.links = append(c.links, l)
+		if c.size+size > maxErrors {
+			c.full = true
+			return
+		}
+		c.links, c.size = append(c.links, l), c.size+size
 	}
 	_, malformed := err.(*batch.MalformedError)
 	secret = secret || malformed
@@ -73,16 +83,15 @@ func (c *chained) walk(err error, secret bool) {
 	}
 }
 
-// news returns a text unless it was said, cut to what helps.
-func (c *chained) news(text string) string {
+// news returns a text, cut to what helps, and how many bytes it takes, unless
+// that much of it was said.
+func (c *chained) news(text string) (short string, size int) {
+	end, _ := fits(text, maxText-len("…"))
 	for _, said := range c.said {
-		if strings.Contains(said, text) {
-			return ""
+		if strings.Contains(said, text[:end]) {
+			return "", 0
 		}
 	}
 	c.said = append(c.said, text)
-	if len(text) > maxText {
-		return cut(text, maxText) + "…"
-	}
-	return text
+	return shortened(text, maxText)
 }

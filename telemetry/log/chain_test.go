@@ -66,7 +66,7 @@ func TestErrorsAreBounded(t *testing.T) {
 		h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{result("m", batch.Retry, hidden{errors.Join(many...)})})
 	})
 	data, _ := json.Marshal(lines[0]["errors"])
-	if n := len(lines[0]["errors"].([]any)); n != 16 || len(data) > 16*600 {
+	if n := len(lines[0]["errors"].([]any)); n < 5 || n > 16 || len(data) > 3<<10 {
 		t.Errorf("%d errors in %d bytes", n, len(data))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
-	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 )
@@ -59,7 +58,8 @@ func (h *Hook) attrs(r *batch.Result) []slog.Attr {
 	if r.DeadLetterQueue != "" {
 		line = append(line, slog.String("deadLetterQueue", r.DeadLetterQueue))
 	}
-	return h.appendBody(appendError(line, r.Err), r)
+	line, size := appendError(line, r.Err)
+	return h.appendBody(line, r, maxTexts-size)
 }
 
 // appendAge appends how long ago something was, by SQS's clock and this one.
@@ -70,8 +70,9 @@ func appendAge(line []slog.Attr, key string, at time.Time) []slog.Attr {
 	return append(line, ms(key, max(0, time.Since(at))))
 }
 
-// appendBody appends the beginning of a body, if that is asked for.
-func (h *Hook) appendBody(line []slog.Attr, r *batch.Result) []slog.Attr {
+// appendBody appends the beginning of a body, if that is asked for, and what
+// fits into so many bytes of it.
+func (h *Hook) appendBody(line []slog.Attr, r *batch.Result, room int) []slog.Attr {
 	switch r.Outcome {
 	case batch.Retry, batch.DeadLettered, batch.Dropped, batch.Abandoned:
 	default:
@@ -81,6 +82,8 @@ func (h *Hook) appendBody(line []slog.Attr, r *batch.Result) []slog.Attr {
 		return line
 	}
 	body := cut(r.Record.Body, h.opts.BodyBytes)
+	end, _ := fits(body, room)
+	body = body[:end]
 	line = append(line, slog.String("body", body))
 	if len(body) < len(r.Record.Body) {
 		line = append(line, slog.Int("bodyBytes", len(r.Record.Body)))
@@ -88,43 +91,35 @@ func (h *Hook) appendBody(line []slog.Attr, r *batch.Result) []slog.Attr {
 	return line
 }
 
-// cut returns the characters that fit into the first n bytes.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
-
-// appendError appends an error's text, what is wrapped in it, and the stack of a panic.
-func appendError(line []slog.Attr, err error) (with []slog.Attr) {
+// appendError appends an error's text, what is wrapped in it, and the stack of a
+// panic, and returns how many bytes they take.
+func appendError(line []slog.Attr, err error) (with []slog.Attr, size int) {
 	if err == nil {
-		return line
+		return line, 0
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			with = append(line, unreadable(err, v))
+			with, size = append(line, unreadable(err, v)), maxReason
 		}
 	}()
-	reason := err.Error()
+	reason, size := shortened(err.Error(), maxReason)
 	with = append(line, slog.String("reason", reason))
-	if links := chain(err, reason); len(links) > 0 {
-		with = append(with, slog.Any("errors", links))
+	if links, n := chain(err, reason); len(links) > 0 {
+		with, size = append(with, slog.Any("errors", links)), size+n
 	}
 	var panicked *batch.PanicError
 	if errors.As(err, &panicked) {
-		with = append(with, slog.String("stack", string(panicked.Stack)))
+		stack, n := shortened(string(panicked.Stack), maxStack)
+		with, size = append(with, slog.String("stack", stack)), size+n
 	}
-	return with
+	return with, size
 }
 
 // unreadable is the reason when the methods of an error panic, as those of a
 // nil pointer of an error's type may.
 func unreadable(err error, panicked any) slog.Attr {
-	return slog.String("reason", fmt.Sprintf("an error of type %T, whose methods panic: %v", err, panicked))
+	reason, _ := shortened(fmt.Sprintf("an error of type %T, whose methods panic: %v", err, panicked), maxReason)
+	return slog.String("reason", reason)
 }
 
 // ms is a duration in milliseconds, to a tenth of one.

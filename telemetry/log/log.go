@@ -15,7 +15,8 @@
 // the batches since the last one, how many were left out: no count is lost.
 //
 // Read in this order: log.go (which lines), line.go (a record's), chain.go (what
-// is wrapped in an error), sum.go (lines for a time).
+// is wrapped in an error), short.go (how long they get), sum.go (lines for a
+// time).
 package log
 
 import (
@@ -42,8 +43,9 @@ type Options struct {
 
 	// BodyBytes writes the first bytes of the bodies of records that failed,
 	// were dead-lettered, dropped or abandoned. Bodies are often secret, and the
-	// log is kept elsewhere than the queue: mind who reads it. Defaults to 0: no
-	// body is written.
+	// log is kept elsewhere than the queue: mind who reads it. Beside a long error
+	// or stack there may be fewer, so that lines stay below 16 KiB. Defaults to 0:
+	// no body is written.
 	BodyBytes int
 }
 
@@ -138,7 +140,8 @@ func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
 	if w.MessageID != "" {
 		line = append(line, slog.String("messageId", w.MessageID))
 	}
-	h.logger.LogAttrs(ctx, level, w.Message, appendError(line, w.Err)...)
+	line, _ = appendError(line, w.Err)
+	h.logger.LogAttrs(ctx, level, w.Message, line...)
 }
 
 // levelOf is by consequence: what was given up on, by sqsbatch or by SQS next,
