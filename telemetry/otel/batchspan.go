@@ -210,7 +210,7 @@ func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
 		attrs = append(attrs, semconv.MessagingMessageID(w.MessageID))
 	}
 	if w.Err != nil {
-		attrs = append(attrs, semconv.ExceptionMessage(w.Err.Error()))
+		attrs = append(attrs, semconv.ExceptionMessage(short(w.Err.Error(), maxText)))
 	}
 	b.span.AddEvent("sqsbatch.warning", trace.WithAttributes(attrs...))
 }

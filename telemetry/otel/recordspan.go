@@ -3,7 +3,9 @@ package otel
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/baggage"
@@ -128,18 +130,38 @@ func (s *recordSpan) finish(r *batch.Result) {
 	}
 	if failure != "" {
 		attrs = append(attrs, semconv.ErrorTypeKey.String(failure))
-		s.span.SetStatus(codes.Error, r.Err.Error())
+		s.span.SetStatus(codes.Error, short(r.Err.Error(), maxText))
 		s.span.AddEvent("exception", trace.WithTimestamp(end), trace.WithAttributes(exception(r.Err)...))
 	}
 	s.span.SetAttributes(attrs...)
 }
 
+// Bounds of what a span has of an error, in bytes: the SDK has none by default.
+const (
+	maxText  = 2 << 10
+	maxStack = 8 << 10
+)
+
+// short is the beginning of a text. It is valid UTF-8: else OTLP's exporters
+// fail, and with the text all spans are lost that go with it.
+func short(text string, most int) string {
+	const ellipsis = "…"
+	if len(text) > most {
+		end := most - len(ellipsis)
+		for end > 0 && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text = text[:end] + ellipsis
+	}
+	return strings.ToValidUTF8(text, "?")
+}
+
 // exception is an error as the attributes of an exception event.
 func exception(err error) []attribute.KeyValue {
-	attrs := []attribute.KeyValue{semconv.ExceptionType(typeName(err)), semconv.ExceptionMessage(err.Error())}
+	attrs := []attribute.KeyValue{semconv.ExceptionType(typeName(err)), semconv.ExceptionMessage(short(err.Error(), maxText))}
 	var panicked *batch.PanicError
 	if errors.As(err, &panicked) {
-		attrs = append(attrs, semconv.ExceptionStacktrace(string(panicked.Stack)))
+		attrs = append(attrs, semconv.ExceptionStacktrace(short(string(panicked.Stack), maxStack)))
 	}
 	return attrs
 }
