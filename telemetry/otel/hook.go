@@ -2,9 +2,6 @@ package otel
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"sync/atomic"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
@@ -41,8 +38,10 @@ type Options struct {
 	// Flush sends what the SDK keeps back: the ForceFlush method of its tracer
 	// provider, or a function that calls it and the meter provider's. It is
 	// called at the end of each invocation, and of handler.Poll, as
-	// batch.FlushHook says. It is never called twice at a time. Defaults to
-	// nothing: on Lambda spans then wait for the next invocation, or are lost.
+	// batch.FlushHook says. It is never called twice at a time: invocations that
+	// end while it runs share the next call, whose context lasts as long as one of
+	// them waits. Defaults to nothing: on Lambda spans then wait for the next
+	// invocation, or are lost.
 	Flush func(context.Context) error
 }
 
@@ -68,12 +67,11 @@ const (
 // Hook is a hook of package batch that makes spans and metrics. It is safe for
 // concurrent use.
 type Hook struct {
-	opts     Options
-	tracer   trace.Tracer
-	metrics  metrics
-	queues   queues
-	flushing chan struct{}                 // has a value while Options.Flush runs
-	overdue  atomic.Pointer[chan struct{}] // closed when the flush has returned that was not waited for
+	opts    Options
+	tracer  trace.Tracer
+	metrics metrics
+	queues  queues
+	flushes flushes
 }
 
 const scope = "github.com/sqsbatch/sqsbatch/telemetry/otel"
@@ -91,69 +89,9 @@ func New(opts Options) *Hook {
 		opts.Propagator = w3c
 	}
 	h := &Hook{
-		opts:     opts,
-		tracer:   opts.TracerProvider.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL)),
-		flushing: make(chan struct{}, 1),
+		opts:   opts,
+		tracer: opts.TracerProvider.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL)),
 	}
 	h.metrics.init(opts.MeterProvider.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL)))
 	return h
-}
-
-// Flush implements batch.FlushHook: it calls Options.Flush, and returns when
-// that has, or when ctx ends. While an earlier call runs it waits for its turn,
-// unless that one has had its time: then nothing is flushed. Errors go to the
-// error handler of OpenTelemetry.
-func (h *Hook) Flush(ctx context.Context) {
-	if h.opts.Flush == nil {
-		return
-	}
-	if h.stuck() {
-		handle(errOverdue)
-		return
-	}
-	select {
-	case h.flushing <- struct{}{}:
-	case <-ctx.Done():
-		handle(errOverdue)
-		return
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		err := flush(ctx, h.opts.Flush)
-		<-h.flushing
-		if err != nil {
-			handle(fmt.Errorf("sqsbatch: Options.Flush: %w", err))
-		}
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		h.overdue.Store(&done)
-	}
-}
-
-// stuck reports whether a flush that was not waited for still runs.
-func (h *Hook) stuck() bool {
-	done := h.overdue.Load()
-	if done == nil {
-		return false
-	}
-	select {
-	case <-*done:
-		return false
-	default:
-		return true
-	}
-}
-
-var errOverdue = errors.New("sqsbatch: Options.Flush is not called: an earlier call of it did not return in its time")
-
-func flush(ctx context.Context, f func(context.Context) error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("it panicked: %v", v)
-		}
-	}()
-	return f(ctx)
 }
