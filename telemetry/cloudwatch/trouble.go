@@ -23,6 +23,10 @@ const (
 
 var errNoRegion = errors.New("no region: set AWS_REGION, or give Options.Client")
 
+// unread is the SDK's code of an answer without one: it may be a proxy's, and
+// says nothing of the data.
+const unread = "UnknownError"
+
 // verdict is what a failed call means.
 type verdict struct {
 	kind    string
@@ -61,12 +65,12 @@ func judge(err error) verdict {
 	case has("Skewed", "RequestExpired", "Signature", "InvalidClientToken", "UnrecognizedClient", "ExpiredToken", "MissingAuthentication", "OptInRequired") ||
 		status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return verdict{kind: "credentials", now: true, text: "CloudWatch does not accept the credentials, or the time, of calls for the namespace %q: look at the role, and whether the clock is right"}
-	case status >= 400 && status < 500 && status != http.StatusRequestTimeout:
+	case status == http.StatusRequestEntityTooLarge || status >= 400 && status < 500 && status != http.StatusRequestTimeout && code != "" && code != unread:
 		return verdict{kind: "invalid", now: true, forGood: true, text: "CloudWatch takes no such metrics in the namespace %q: look at the reason, and whether the clock is right, since data may be two weeks old and two hours ahead"}
 	case errors.Is(err, context.DeadlineExceeded):
 		return verdict{kind: "silent", text: "CloudWatch does not answer: look whether there is a way to it, such as a NAT gateway or an endpoint for monitoring"}
 	}
-	return verdict{kind: "failing", text: "metrics cannot be put into CloudWatch: look at the reason, and whether there is a way to it, such as a NAT gateway or an endpoint for monitoring"}
+	return verdict{kind: "failing", text: "metrics cannot be put into CloudWatch: look at the reason, and whether there is a way to it, such as a NAT gateway, a proxy or an endpoint for monitoring"}
 }
 
 // trouble tells of what goes wrong, of each kind once, and again each hour.
