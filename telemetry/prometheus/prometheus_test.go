@@ -182,3 +182,19 @@ func TestNothingIsAllocatedForARecord(t *testing.T) {
 		t.Errorf("%v allocations for 100 records", n)
 	}
 }
+
+// A queue's name comes from an event, and a label must be UTF-8.
+func TestAQueueWhoseNameIsNoText(t *testing.T) {
+	metrics := prometheus.New(prometheus.Options{})
+	for _, queue := range []string{"arn:aws:sqs:eu-west-1:123456789012:or\xffders", "\xc3\x28", "\x00\n\"{}"} {
+		metrics.BatchSettled(t.Context(), batch.BatchInfo{QueueARN: queue}, []batch.Result{{Record: &batch.Record{QueueARN: queue}, Outcome: batch.Retry}})
+		metrics.Called(t.Context(), batch.Call{Operation: "ReceiveMessage", QueueARN: queue})
+		metrics.Polling(t.Context(), queue, func() batch.Load { return batch.Load{Slots: 3} })
+	}
+	want(t, scrape(t, metrics), map[string]string{
+		"sqsbatch_records_total{outcome=\"retry\",queue=\"or\uFFFDders\"}":          "1",
+		"sqsbatch_calls_total{operation=\"ReceiveMessage\",queue=\"or\uFFFDders\"}": "1",
+		"sqsbatch_slots{queue=\"\uFFFD(\"}":                                         "3",
+		"sqsbatch_slots{queue=\"\x00\\n\\\"{}\"}":                                   "3",
+	})
+}

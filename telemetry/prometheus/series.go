@@ -1,6 +1,8 @@
 package prometheus
 
 import (
+	"strings"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
@@ -12,6 +14,7 @@ import (
 // the process, too. What is about no queue in particular begins when there is
 // something.
 func (fs *families) Series(queue string) metric.Series {
+	queue = strings.ToValidUTF8(queue, "\uFFFD") // client_golang panics at what is not
 	s := &series{families: fs, queue: queue, counters: make([]prometheus.Counter, len(fs.of)), values: make([]prometheus.Observer, len(fs.of))}
 	if queue == "" {
 		return s
