@@ -22,6 +22,9 @@ type Call struct {
 	Entries int
 	// Failed counts the entries that SQS did not confirm: all when Err is set.
 	Failed int
+	// Throttled counts those of Failed of which the answer says that there are
+	// too many calls. Of a call that was throttled as a whole Err says it.
+	Throttled int
 	// Started is when the call was made, and Duration how long its answer took,
 	// with what the SDK tried again by itself.
 	Started  time.Time

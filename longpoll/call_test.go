@@ -64,6 +64,7 @@ func TestHooksAreToldOfEachCall(t *testing.T) {
 		w.Send("a", "b", "fail")
 		w.ForgetCalls()
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: "ChangeMessageVisibilityBatch", Skip: 1, Times: 1},
+			sqs.Fault{Kind: sqs.EntryFailure, Operation: "ChangeMessageVisibilityBatch", Code: "RequestThrottled", Skip: 2, Times: 1},
 			sqs.Fault{Kind: sqs.Failure, Operation: "ReceiveMessage", Skip: 1, Times: 1})
 		w.start()
 		w.after(30 * time.Second)
@@ -88,8 +89,15 @@ func TestHooksAreToldOfEachCall(t *testing.T) {
 		for _, c := range w.Server().Calls("ChangeMessageVisibilityBatch") {
 			refused += c.Failed
 		}
-		if _, _, failed, _ := o.of("ChangeMessageVisibilityBatch"); failed != refused || refused == 0 {
+		if _, _, failed, _ := o.of("ChangeMessageVisibilityBatch"); failed != refused || refused != 2 {
 			t.Errorf("told of %d entries that failed, %d did", failed, refused)
+		}
+		throttled := 0
+		for _, c := range o.calls {
+			throttled += c.Throttled
+		}
+		if throttled != 1 {
+			t.Errorf("told of %d entries that were throttled, one was", throttled)
 		}
 		if _, entries, failed, errs := o.of("DeleteMessageBatch"); entries != 2 || failed != 0 || errs != 0 {
 			t.Errorf("deletes of %d messages, %d failed, %d errors", entries, failed, errs)

@@ -165,6 +165,9 @@ func (p *Poller) changeVisibility(ctx context.Context, entries []types.ChangeMes
 	}
 	call.Failed = len(out.Failed)
 	for i := range out.Failed {
+		if sqserror.KindOf(aws.ToString(out.Failed[i].Code)) == sqserror.Throttled {
+			call.Throttled++
+		}
 		if k, err := strconv.Atoi(aws.ToString(out.Failed[i].Id)); err == nil && k >= 0 && k < len(failures) {
 			failures[k] = &out.Failed[i]
 		}

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
 // made notes a call for the hooks, if there are any. They are told when the
@@ -16,6 +18,11 @@ func (st *Settlement) made(op, arn, url string, began time.Time, entries int, a 
 	c := batch.Call{Operation: actions[op], QueueARN: arn, URL: url, Started: began, Duration: time.Since(began), Err: err}
 	if op != opAttributes {
 		c.Entries, c.Failed = entries, max(0, entries-len(a.ok))
+		for i := range a.failed {
+			if sqserror.KindOf(aws.ToString(a.failed[i].Code)) == sqserror.Throttled {
+				c.Throttled++
+			}
+		}
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -105,6 +105,26 @@ func TestHooksAreToldOfCalls(t *testing.T) {
 	})
 }
 
+// Entries that are throttled are told apart from those that fail otherwise.
+func TestHooksAreToldOfThrottledEntries(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("1:fail", "2:fail", "3:fail", "4:fail", "5:fail")
+		if err := f.Server().Inject(emulator.Fault{Kind: emulator.EntryFailure, Operation: "ChangeMessageVisibilityBatch", Code: "RequestThrottled", Times: 2},
+			emulator.Fault{Kind: emulator.EntryFailure, Operation: "ChangeMessageVisibilityBatch", Times: 1}); err != nil {
+			t.Fatal(err)
+		}
+		l := &listener{}
+		f.settle(l, byBody)
+		failed, throttled := 0, 0
+		for _, c := range l.calls {
+			failed, throttled = failed+c.Failed, throttled+c.Throttled
+		}
+		if failed != 3 || throttled != 2 {
+			t.Errorf("told of %d entries that failed, %d of them throttled; want 3 and 2", failed, throttled)
+		}
+	})
+}
+
 // A hook that takes long delays no settling, and the response by half of what
 // is left at most.
 func TestAHookForCallsIsNotWaitedFor(t *testing.T) {

@@ -82,7 +82,7 @@ var (
 		"Calls for a queue's URL and attributes that failed. The log says what is not known for it.")
 
 	Throttles = metric(Metric{Name: "Throttles", Unit: Count,
-		Help: "Calls that SQS throttled, after the SDK's own tries. Above 0: a FIFO queue without high throughput, or calls of others; ask for a higher quota."})
+		Help: "Calls that SQS throttled after the SDK's own tries, wholly or for some of their messages. Above 0: a FIFO queue without high throughput, or calls of others; ask for a higher quota."})
 )
 
 // What a long poll holds.

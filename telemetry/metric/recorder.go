@@ -161,12 +161,12 @@ func (r *Recorder) Called(_ context.Context, c batch.Call) {
 	if failed > 0 && !errors.Is(c.Err, context.Canceled) { // given up at a stop
 		s.Add(o.failures, float64(failed))
 	}
-	if throttled(c.Err) {
+	if c.Throttled > 0 || throttled(c.Err) {
 		s.Add(Throttles, 1)
 	}
 }
 
-// throttled reports whether SQS answered that there are too many calls.
+// throttled reports whether SQS answered a call that there are too many.
 func throttled(err error) bool {
 	coded, ok := errors.AsType[interface {
 		error

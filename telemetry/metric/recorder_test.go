@@ -103,7 +103,7 @@ func TestWhatCallsAreObservedAs(t *testing.T) {
 		{Operation: "ReceiveMessage", Entries: 7},
 		{Operation: "ReceiveMessage", Err: errors.New("no route")},
 		{Operation: "ReceiveMessage", Err: fmt.Errorf("stop: %w", context.Canceled)},
-		{Operation: "DeleteMessageBatch", Entries: 10, Failed: 3},
+		{Operation: "DeleteMessageBatch", Entries: 10, Failed: 3, Throttled: 2},
 		{Operation: "ChangeMessageVisibilityBatch", Entries: 4, Failed: 4, Err: fmt.Errorf("call: %w", apiError("ThrottlingException"))},
 		{Operation: "SendMessageBatch", Entries: 2},
 		{Operation: "GetQueueAttributes", Err: apiError("AccessDenied")},
@@ -118,7 +118,7 @@ func TestWhatCallsAreObservedAs(t *testing.T) {
 	want(t, taken(&a), map[string]string{
 		"orders ReceiveCalls": "3", "orders MessagesReceived": "7", "orders ReceiveFailures": "1",
 		"orders DeleteCalls": "1", "orders DeleteEntries": "10", "orders DeleteFailures": "3",
-		"orders VisibilityCalls": "1", "orders VisibilityEntries": "4", "orders VisibilityFailures": "4", "orders Throttles": "1",
+		"orders VisibilityCalls": "1", "orders VisibilityEntries": "4", "orders VisibilityFailures": "4", "orders Throttles": "2",
 		"orders DeadLetterCalls": "1", "orders DeadLetterEntries": "2",
 		"orders OtherCalls": "3", "orders OtherFailures": "1",
 		" Warnings": "1", "orders Warnings": "1", "orders SeriousWarnings": "1",
