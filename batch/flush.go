@@ -37,6 +37,11 @@ func (h *Hooks) Flush(ctx context.Context) {
 		select {
 		case <-done:
 		case <-ctx.Done():
+			select {
+			case <-done: // at the same moment
+				continue
+			default:
+			}
 			h.Warn(ctx, Warning{Message: fmt.Sprintf("a Flush hook is not waited for any longer: %v", context.Cause(ctx))})
 			return
 		}

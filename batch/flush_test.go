@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -37,6 +38,33 @@ func TestFlush(t *testing.T) {
 			t.Errorf("warned %+v", warned.warnings)
 		}
 		time.Sleep(time.Hour)
+	})
+}
+
+// ended is a context that is found to have ended when all else has come to rest.
+type ended struct{ context.Context }
+
+func (e ended) Done() <-chan struct{} {
+	synctest.Wait()
+	return e.Context.Done()
+}
+
+// A hook that is done when the context ends is not warned of.
+func TestAFlushThatIsDoneAtTheEnd(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		var warned recorder
+		hooks, err := batch.NewHooks(onFlush(func(context.Context) {}), &onlyWarnings{&warned})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 100 {
+			hooks.Flush(ended{ctx})
+		}
+		if n := len(warned.warnings); n > 0 {
+			t.Errorf("%d warnings of 100 flushes that were done in time: %+v", n, warned.warnings[0])
+		}
 	})
 }
 

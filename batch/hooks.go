@@ -13,6 +13,18 @@ import (
 // Hooks are called on the path of the records: they must not block, and must
 // be safe for several goroutines. A hook that panics is contained; what it
 // panicked with goes to the warning hooks.
+//
+// On Lambda a hook that blocks is waited for, before it costs the response:
+//
+//   - RecordFinished, and Warned of what [Engine.Run] warns of, for half of the
+//     time that is left until [Times].SettleBy;
+//   - BatchSettled, Called, and Warned of what settling met, for half of the time
+//     that is left until the deadline; Flush as [FlushHook] says.
+//
+// After that they are told beside the response, and a warning says so. Not bounded
+// are BatchContext and BatchStarted: nothing is handled before they return. One
+// that blocks in RecordContext or RecordStarted is its record's handler that blocks:
+// the record is abandoned.
 
 // BatchInfo describes a batch that begins.
 type BatchInfo struct {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -56,6 +57,44 @@ func TestAHookThatBlocksDoesNotCostTheResponse(t *testing.T) {
 				}
 				if len(warned.warnings) != 1 || !strings.Contains(warned.warnings[0].Message, "hooks must not block") || warned.warnings[0].Queue != "orders" {
 					t.Errorf("warned %+v", warned.warnings)
+				}
+				time.Sleep(3 * time.Hour)
+			})
+		})
+	}
+}
+
+type onWarning func(batch.Warning)
+
+func (f onWarning) Warned(_ context.Context, w batch.Warning) { f(w) }
+
+// Nor does one for warnings that blocks, of what is warned of at the end of a batch.
+func TestAWarningHookThatBlocksDoesNotCostTheResponse(t *testing.T) {
+	for name, c := range map[string]struct {
+		within time.Duration // the batch's time, of which the last fortieth is the response's
+		hook   any
+		warns  string
+	}{
+		"a hook still runs":     {10 * time.Second, onFinish(func(context.Context, batch.Result) { time.Sleep(time.Minute) }), "a RecordFinished hook still runs"},
+		"no record was started": {30 * time.Millisecond, nil, "no record was started"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				told := make(chan string, 10)
+				hooks := []any{onWarning(func(w batch.Warning) { told <- w.Message; time.Sleep(time.Hour) })}
+				if c.hook != nil {
+					hooks = append(hooks, c.hook)
+				}
+				begin := time.Now()
+				invoke(t, c.within, standard(1), batch.Config{Hooks: hooks}, func(context.Context, batch.Record) error {
+					return nil
+				})
+				if took := time.Since(begin); took > c.within-c.within/40 {
+					t.Errorf("took %v of %v", took, c.within)
+				}
+				synctest.Wait()
+				if len(told) != 1 || !strings.Contains(<-told, c.warns) {
+					t.Errorf("%d warnings more, want one: %s", len(told), c.warns)
 				}
 				time.Sleep(3 * time.Hour)
 			})

@@ -194,9 +194,7 @@ func (r *run) checkDone() {
 // close gives every record that has none its outcome: those still running are
 // abandoned, the rest was not started.
 func (r *run) close() []Result {
-	for _, w := range r.closeResults() { // without the lock: a hook may take long
-		r.hooks.Warn(r.parent, w)
-	}
+	r.warn(r.closeResults()) // without the lock: a hook may take long
 	return r.results
 }
 
@@ -205,7 +203,7 @@ func (r *run) closeResults() []Warning {
 	defer r.mu.Unlock()
 	r.stopped = true
 	r.tellAbandoned(r.abandonAll())
-	r.awaitHooks()
+	late := r.awaitHooks()
 	why := errTooLate
 	if r.byCaller {
 		why = ErrStopped
@@ -220,7 +218,7 @@ func (r *run) closeResults() []Warning {
 			notStarted++
 		}
 	}
-	return r.warnings(notStarted)
+	return append(late, r.warnings(notStarted)...)
 }
 
 // warnings are of what points to a mistake in the configuration.

@@ -91,27 +91,52 @@ func (r *run) told() {
 }
 
 // awaitHooks waits until no hook is being told any more, but not beyond
-// SettleBy: a hook that blocks must not cost the response.
-func (r *run) awaitHooks() {
+// SettleBy: a hook that blocks must not cost the response. It returns what to
+// warn of.
+func (r *run) awaitHooks() []Warning {
 	if r.telling == 0 {
-		return
+		return nil
 	}
 	quiet := make(chan struct{})
 	r.quiet = quiet
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	if r.await(quiet) {
+		return nil
+	}
+	return []Warning{{Queue: QueueName(r.records[0].QueueARN), Message: fmt.Sprintf(
+		"a RecordFinished hook still runs %v after the cutoff and is not waited for: hooks must not block",
+		time.Since(r.times.Cutoff).Round(time.Millisecond))}}
+}
+
+// warn tells the hooks of warnings, with the same bound.
+func (r *run) warn(list []Warning) {
+	if len(list) == 0 {
+		return
+	}
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		for _, w := range list {
+			r.hooks.Warn(r.parent, w)
+		}
+	}()
+	r.await(told)
+}
+
+// await waits for done, and reports false when half of what is left until
+// SettleBy is over before: the rest is for settling.
+func (r *run) await(done <-chan struct{}) bool {
 	var late <-chan time.Time
 	if !r.times.SettleBy.IsZero() {
-		// Half of what is left: the rest is for settling.
 		timer := time.NewTimer(time.Until(r.times.SettleBy) / 2)
 		defer timer.Stop()
 		late = timer.C
 	}
-	r.mu.Unlock()
-	defer r.mu.Lock()
 	select {
-	case <-quiet:
+	case <-done:
+		return true
 	case <-late:
-		r.hooks.Warn(r.parent, Warning{Queue: QueueName(r.records[0].QueueARN), Message: fmt.Sprintf(
-			"a RecordFinished hook still runs %v after the cutoff and is not waited for: hooks must not block",
-			time.Since(r.times.Cutoff).Round(time.Millisecond))})
+		return false
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -131,8 +130,8 @@ func (c *Config) badLines() error {
 	return nil
 }
 
-// engine is the part of the configuration that batch has to know; lines writes the log.
-func (c *Config) engine(lines any) batch.Config {
+// engine is the part of the configuration that batch has to know.
+func (c *Config) engine(hooks ...any) batch.Config {
 	return batch.Config{
 		Concurrency:   c.Concurrency,
 		Reserve:       c.Reserve,
@@ -140,7 +139,7 @@ func (c *Config) engine(lines any) batch.Config {
 		Deadline:      c.Deadline,
 		MinRemaining:  c.MinRemaining,
 		Grace:         c.Grace,
-		Hooks:         append(slices.Clone(c.Hooks), lines),
+		Hooks:         hooks,
 	}
 }
 

@@ -22,8 +22,8 @@ func TestEveryFieldReachesItsPackage(t *testing.T) {
 		Backoff: partialfailure.Constant(6 * time.Second), DeadLetterQueue: "https://sqs/1/dead", MaxReceiveCount: 8, OnPermanent: partialfailure.Drop,
 		DeleteSucceeded: true, Hooks: []any{hook}, Logger: slog.New(slog.DiscardHandler),
 	}
-	e := c.engine(nil)
-	if e.Concurrency != 7 || e.Reserve != 1 || e.RecordTimeout != 2 || e.MinRemaining != 3 || e.Grace != 4 || e.Deadline == nil || len(e.Hooks) != 2 || e.Hooks[0] != any(hook) {
+	e := c.engine(c.Hooks...)
+	if e.Concurrency != 7 || e.Reserve != 1 || e.RecordTimeout != 2 || e.MinRemaining != 3 || e.Grace != 4 || e.Deadline == nil || len(e.Hooks) != 1 || e.Hooks[0] != any(hook) {
 		t.Errorf("batch gets %+v", e)
 	}
 	hooks := &batch.Hooks{}

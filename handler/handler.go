@@ -19,7 +19,7 @@ type LambdaHandler struct {
 	engine  *batch.Engine
 	settler *partialfailure.Settler
 	cfg     Config
-	own     *batch.Hooks // the configured ones: the log keeps nothing back
+	own     *batch.Hooks // the configured ones; of the log its warnings: it keeps nothing back
 }
 
 // New returns a handler that passes each record to h. It returns an error that
@@ -31,16 +31,23 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 	if f, ok := h.(MessageFunc); ok && f == nil {
 		h = nil
 	}
-	engine, err := batch.New(h, cfg.engine(log.New(cfg.Logger, cfg.lines())))
+	lines := log.New(cfg.Logger, cfg.lines())
+	// The log comes first, so that it tells of the hook that blocks the others.
+	list := append([]any{lines}, cfg.Hooks...)
+	_, badHooks := batch.NewHooks(cfg.Hooks...)
+	if badHooks != nil {
+		list = nil // they are named as the configuration counts them
+	}
+	engine, err := batch.New(h, cfg.engine(list...))
 	var hooks *batch.Hooks
 	if err == nil {
 		hooks = engine.Hooks()
 	}
 	settler, badSettler := partialfailure.New(cfg.settler(hooks))
-	if err := errors.Join(badVariables, cfg.badLines(), err, badSettler); err != nil {
+	if err := errors.Join(badVariables, cfg.badLines(), err, badHooks, badSettler); err != nil {
 		return nil, err
 	}
-	own, err := batch.NewHooks(cfg.Hooks...)
+	own, err := batch.NewHooks(append([]any{warnings{lines}}, cfg.Hooks...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -99,13 +106,16 @@ func (l *LambdaHandler) process(ctx context.Context, records []batch.Record) ([]
 	hooks.BatchStarted(ctx, info)
 	settlement := l.settler.Begin(ctx, info.Times)
 	results := l.engine.Run(ctx, records, info.Times, settlement)
-	settlement.Finish(results)
-	settlement.AwaitHooks()
-	hooks.BatchSettled(ctx, info, results)
-	l.flush(ctx, info.Times)
-
+	warn := settlement.Settle(results)
 	failures := partialfailure.Failures(results)
-	if len(failures) > 0 && (l.cfg.DeleteSucceeded || l.cfg.ErrorIfAllFail && allFailed(results)) {
+	fail := len(failures) > 0 && (l.cfg.DeleteSucceeded || l.cfg.ErrorIfAllFail && allFailed(results))
+	l.tell(ctx, info, func() { // the results are the hooks' from here on
+		warn()
+		settlement.AwaitHooks()
+		hooks.BatchSettled(ctx, info, results)
+	})
+	l.flush(ctx, info.Times)
+	if fail {
 		return nil, &FailedError{Failed: len(failures), Records: len(records)}
 	}
 	return failures, nil

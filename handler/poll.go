@@ -135,8 +135,9 @@ func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 // the log: no stop shall wait for it.
 func soon(f func()) { waitFor(200*time.Millisecond, f) }
 
-// waitFor runs f, which may block, and waits for it at most for limit.
-func waitFor(limit time.Duration, f func()) {
+// waitFor runs f, which may block, and waits for it at most for limit. It
+// reports whether f has returned.
+func waitFor(limit time.Duration, f func()) bool {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -146,7 +147,9 @@ func waitFor(limit time.Duration, f func()) {
 	defer late.Stop()
 	select {
 	case <-done:
+		return true
 	case <-late.C:
+		return false
 	}
 }
 

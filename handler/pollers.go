@@ -19,7 +19,8 @@ func (c *Config) pollers(ctx context.Context, h batch.Handler, hook any) ([]*lon
 	if f, ok := h.(MessageFunc); ok && f == nil {
 		h = nil
 	}
-	engine := c.engine(hook)
+	// The log comes last: one that nobody reads keeps the metrics from nobody.
+	engine := c.engine(append(slices.Clone(c.Hooks), hook)...)
 	settler := c.settler(nil)
 	settler.DryRun = false
 	engine.Reserve, engine.Deadline, engine.MinRemaining = 0, nil, 0

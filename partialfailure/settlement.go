@@ -101,9 +101,16 @@ func (st *Settlement) background(f func()) {
 // answered, at the latest at times.SettleBy; without one, after 10 s. Calls
 // still open then are given up, and their records are as if they had failed.
 //
+// Then it tells the hooks what there is to warn of, and returns when they have
+// been told; see [Settlement.Settle].
+//
 // results must be what Engine.Run returned for this Settlement.
-func (st *Settlement) Finish(results []batch.Result) {
-	defer st.cancel()
+func (st *Settlement) Finish(results []batch.Result) { st.Settle(results)() }
+
+// Settle is [Settlement.Finish] without its warnings, so that no hook delays the
+// answer. It returns what tells the hooks of them and must be called once: it
+// reads results, and writes MaxReceiveCount into those of failures.
+func (st *Settlement) Settle(results []batch.Result) (warn func()) {
 	answered := st.wait(func() {
 		st.deleteDone(results, batch.Succeeded)
 		st.flushAll()
@@ -116,10 +123,13 @@ func (st *Settlement) Finish(results []batch.Result) {
 	st.mu.Lock()
 	st.over = true
 	st.mu.Unlock()
-	st.warnRefused(results, answered)
-	st.warnAttempts(results)
-	st.warnAge(results)
-	st.warnDryRun(results)
+	return func() {
+		defer st.cancel()
+		st.warnRefused(results, answered)
+		st.warnAttempts(results)
+		st.warnAge(results)
+		st.warnDryRun(results)
+	}
 }
 
 // warn tells the hooks of something about the queue of the results.

@@ -150,6 +150,47 @@ func TestAHookForCallsIsNotWaitedFor(t *testing.T) {
 	}
 }
 
+// A hook that is warned and blocks delays no settling: the results stand before it is told.
+func TestWarningsAreToldAfterTheResultsStand(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("3:fail")
+		f.settling.MaxReceiveCount = 1
+		told := make(chan string, 10)
+		hooks, err := batch.NewHooks(onWarning(func(w batch.Warning) { told <- w.Message; time.Sleep(time.Hour) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.settling.Hooks = hooks
+		f.settling.Client = func(context.Context) (*sqs.Client, error) { return f.Client, nil }
+		settler, err := partialfailure.New(f.settling)
+		if err != nil {
+			t.Fatal(err)
+		}
+		engine, err := batch.New(batch.HandlerFunc(byBody), f.engine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), f.timeout)
+		defer cancel()
+		times := engine.Times(ctx)
+		st := settler.Begin(ctx, times)
+		results := engine.Run(ctx, f.Receive(10), times, st)
+		began := time.Now()
+		warn := st.Settle(results)
+		if took := time.Since(began); took > 200*time.Millisecond || !results[0].VisibilitySet || len(told) > 0 {
+			t.Errorf("settled after %v, the backoff is set: %v, %d warnings before", took, results[0].VisibilitySet, len(told))
+		}
+		warn()
+		if len(told) != 1 || !strings.Contains(<-told, "near the dead-letter queue") {
+			t.Errorf("%d warnings more", len(told))
+		}
+	})
+}
+
+type onWarning func(batch.Warning)
+
+func (f onWarning) Warned(_ context.Context, w batch.Warning) { f(w) }
+
 func TestAHookForCallsThatPanicsIsContained(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("1:fail")
