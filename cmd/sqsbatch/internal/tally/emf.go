@@ -53,9 +53,14 @@ func (e *emf) line(text string) bool {
 		return false
 	}
 	e.lines++
+	seen := map[[2]string]bool{} // one value, under several dimensions, is one
 	for _, directive := range head.AWS.CloudWatchMetrics {
 		for _, m := range directive.Metrics {
-			e.observe([2]string{directive.Namespace, m.Name}, m.Unit, members[m.Name])
+			key := [2]string{directive.Namespace, m.Name}
+			if !seen[key] {
+				seen[key] = true
+				e.observe(key, m.Unit, members[m.Name])
+			}
 		}
 	}
 	return true

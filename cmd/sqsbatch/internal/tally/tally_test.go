@@ -115,12 +115,17 @@ func TestEMF(t *testing.T) {
 			t.Errorf("%s: %v, want %v", line, got, want)
 		}
 	}
-	check(t, "EMF", ta.Report(tally.Run{}).EMF, &tally.EMF{Lines: 4, Metrics: map[string]map[string]tally.EMFMetric{
+	// Two directives of a namespace tell the same value under other dimensions.
+	ta.Fact(track.Log{Text: `{"_aws":{"CloudWatchMetrics":[{"Namespace":"twice","Dimensions":[["a"]],"Metrics":[{"Name":"A"}]},` +
+		`{"Namespace":"twice","Dimensions":[["b"]],"Metrics":[{"Name":"A"},{"Name":"A"}]}]},"a":"x","b":"y","A":1}`})
+	one := tally.Distribution{Count: 1, Sum: 1, Min: 1, P50: 1, P90: 1, P99: 1, Max: 1}
+	check(t, "EMF", ta.Report(tally.Run{}).EMF, &tally.EMF{Lines: 5, Metrics: map[string]map[string]tally.EMFMetric{
 		"mine": {
 			"A": {"Count", tally.Distribution{Count: 1, Sum: 3, Min: 3, P50: 3, P90: 3, P99: 3, Max: 3}},
 			"B": {"Seconds", tally.Distribution{Count: 3, Sum: 5.5, Min: 1, P50: 2, P90: 2.5, P99: 2.5, Max: 2.5}},
 			"C": {"", tally.Distribution{Count: 4, Sum: 8, Min: 1, P50: 1, P90: 5, P99: 5, Max: 5}},
 		},
+		"twice": {"A": {"", one}},
 		"other": {"A": {"", tally.Distribution{Count: 1, Sum: 3, Min: 3, P50: 3, P90: 3, P99: 3, Max: 3}}},
 	}})
 }
