@@ -186,7 +186,9 @@ func (c *comparison) rest() {
 	c.equal("roles, policies and managed ones", []int{len(c.state.Roles), len(role.Policies), len(role.Attached)}, []int{1, 1, 0})
 	c.equal("log groups", len(c.state.Logs), 1)
 	c.equal("log retention", c.state.Logs["OrdersFunctionLogs"].RetentionInDays, 30)
-	c.equal("outputs", slices.Sorted(maps.Keys(c.state.Outputs)), []string{"DeadLetterQueueArn", "DeadLetterQueueUrl", "FunctionName", "QueueArn", "QueueUrl"})
+	c.equal("outputs", slices.Sorted(maps.Keys(c.state.Outputs)), []string{"DeadLetterQueueArn", "DeadLetterQueueName", "DeadLetterQueueUrl", "FunctionName", "QueueArn", "QueueName", "QueueUrl"})
+	c.equal("output QueueName", c.state.Outputs["QueueName"], c.queue("orders"))
+	c.equal("output DeadLetterQueueName", c.state.Outputs["DeadLetterQueueName"], c.queue("orders-dead"))
 	c.equal("output QueueArn", c.state.Outputs["QueueArn"], c.queueARN("orders"))
 	c.equal("output DeadLetterQueueArn", c.state.Outputs["DeadLetterQueueArn"], c.queueARN("orders-dead"))
 }

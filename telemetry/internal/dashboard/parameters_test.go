@@ -1,0 +1,95 @@
+package dashboard
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A queue's URL or ARN for its name would be dimensions that no metric has, and
+// alarms that are silent for ever: CloudFormation refuses them.
+func TestQueuesAreGivenByName(t *testing.T) {
+	var template struct {
+		Parameters map[string]struct {
+			AllowedPattern string `yaml:"AllowedPattern"`
+		} `yaml:"Parameters"`
+	}
+	if err := yaml.Unmarshal([]byte(read(t, deploy+"monitoring.yaml")), &template); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"QueueName", "DeadLetterQueueName"} {
+		text := template.Parameters[name].AllowedPattern
+		pattern, err := regexp.Compile("^(?:" + text + ")$") // CloudFormation's patterns are of the whole value
+		if err != nil || text == "" {
+			t.Errorf("%s: pattern %q: %v", name, text, err)
+			continue
+		}
+		for value, want := range map[string]bool{
+			"orders": true, "orders-dead": true, "Orders_2": true, "orders.fifo": true, strings.Repeat("q", 80): true,
+			"": false, "orders.dead": false, "ordersXfifo.": false, strings.Repeat("q", 81): false,
+			"https://sqs.eu-west-1.amazonaws.com/123456789012/orders": false, "arn:aws:sqs:eu-west-1:123456789012:orders": false,
+		} {
+			if pattern.MatchString(value) != want {
+				t.Errorf("%s: %q is taken: %v, want %v", name, value, !want, want)
+			}
+		}
+	}
+}
+
+// On Lambda a message that fails comes back after the visibility timeout, six
+// times the function's timeout: what is alone in its queue has to set off the
+// alarms on what fails, before its five tries are over.
+func TestAlarmsSeeALonelyMessage(t *testing.T) {
+	var template struct {
+		Resources map[string]struct {
+			Properties struct {
+				Period            int `yaml:"Period"`
+				EvaluationPeriods int `yaml:"EvaluationPeriods"`
+				DatapointsToAlarm int `yaml:"DatapointsToAlarm"`
+				Threshold         int `yaml:"Threshold"`
+			} `yaml:"Properties"`
+		} `yaml:"Resources"`
+	}
+	if err := yaml.Unmarshal([]byte(read(t, deploy+"monitoring.yaml")), &template); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"InvocationErrorsAlarm", "VisibilityFailuresAlarm"} {
+		p := template.Resources[name].Properties
+		if p.Period == 0 {
+			t.Fatalf("there is no %s", name)
+		}
+		for _, timeout := range []time.Duration{3 * time.Second, 10 * time.Second, 30 * time.Second} {
+			for offset := 0; offset < p.Period; offset += 10 { // in the first period
+				sums := make([]int, 1+(offset+int(5*6*timeout/time.Second))/p.Period)
+				for try := range 5 {
+					sums[(offset+int(time.Duration(try)*6*timeout/time.Second))/p.Period]++
+				}
+				if !alarm(sums, p.EvaluationPeriods, max(p.DatapointsToAlarm, 1), p.Threshold) {
+					t.Errorf("%s: five failures %v apart are no alarm: %v every %d s", name, 6*timeout, sums, p.Period)
+				}
+			}
+		}
+		if alarm([]int{1}, p.EvaluationPeriods, max(p.DatapointsToAlarm, 1), p.Threshold) {
+			t.Errorf("%s: a single failure is an alarm", name)
+		}
+	}
+}
+
+// alarm tells whether so many of so many sums in a row are above the threshold.
+func alarm(sums []int, of, datapoints, threshold int) bool {
+	for i := range sums {
+		above := 0
+		for _, sum := range sums[i:min(i+of, len(sums))] {
+			if sum > threshold {
+				above++
+			}
+		}
+		if above >= datapoints {
+			return true
+		}
+	}
+	return false
+}
