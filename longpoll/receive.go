@@ -42,7 +42,7 @@ func (p *Poller) receiveMore() {
 		if in.wait > 0 {
 			wait = in.wait
 		}
-		if p.counts.Receives == 0 || p.trouble.tries > 0 {
+		if p.counts.Receives == 0 || p.trouble.line.tries > 0 {
 			wait = 0 // it tells at once whether the queue can be used
 		}
 		p.counts.Receives++
@@ -81,7 +81,7 @@ func (p *Poller) mayReceive() bool {
 		return false
 	case in.calls >= in.parallel, now.Before(in.notBefore):
 		return false
-	case p.trouble.tries > 0 && (in.calls > 0 || now.Before(p.trouble.until)):
+	case p.trouble.line.tries > 0 && (in.calls > 0 || now.Before(p.trouble.until)):
 		return false
 	}
 	return !p.deletesHold(now)

@@ -91,7 +91,7 @@ func (p *Poller) state() string {
 	switch {
 	case p.phase == polling && p.paused:
 		return "paused"
-	case (p.phase == polling || p.phase == starting) && p.trouble.tries > 0:
+	case (p.phase == polling || p.phase == starting) && p.trouble.line.tries > 0:
 		return "failing"
 	case p.phase == polling && p.settling.deletes.line.tries > 0 && p.deletesHold(time.Now()):
 		return "failing"

@@ -27,7 +27,6 @@ func once(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
 // trouble is the state of receiving: one line in the log tells that it fails,
 // and one that it works again.
 type trouble struct {
-	tries int       // that failed one after another
 	until time.Time // when to try again
 	timer *time.Timer
 	last  string // error, kept for the status
@@ -45,13 +44,12 @@ func (t *trouble) stopTimer() {
 // The caller holds the lock.
 func (t *trouble) failed(p *Poller, what string, err error) time.Duration {
 	now := time.Now()
-	t.tries++
 	t.last, t.lastT = err.Error(), now
 	if t.line.fails(now, true) {
 		p.warn(batch.Warning{Err: err, Serious: t.line.serious(now), Message: fmt.Sprintf(
 			"queue %s: %s%s: %s; trying again", p.cfg.Queue, what, t.line.soFar(now), advice(err))})
 	}
-	delay := min(firstDelay<<min(t.tries-1, 16), lastDelay)
+	delay := min(firstDelay<<min(t.line.tries-1, 16), lastDelay)
 	delay = delay/2 + rand.N(delay/2+1)
 	t.until = now.Add(delay)
 	return delay
@@ -62,7 +60,6 @@ func (t *trouble) works(p *Poller) {
 	if tell, after := t.line.works(time.Now()); tell {
 		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: receiving works again, %s", p.cfg.Queue, after)})
 	}
-	t.tries = 0
 }
 
 // warn tells the hooks, from a goroutine of its own: the caller may hold the
