@@ -27,13 +27,13 @@
 package cloudwatch
 
 import (
+	"cmp"
 	"context"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/telemetry/internal/cwoptions"
 	"github.com/sqsbatch/sqsbatch/telemetry/log"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
@@ -76,11 +76,6 @@ type Options struct {
 	Warnings batch.WarningHook
 }
 
-const (
-	defaultNamespace = "sqsbatch"
-	defaultInterval  = time.Minute
-)
-
 // Hook is a hook of package batch that puts metrics. Make it with [New]. It is
 // safe for concurrent use, and for several queues.
 type Hook struct {
@@ -104,16 +99,10 @@ func New(o Options) *Hook {
 }
 
 func (o *Options) setDefaults() {
-	if o.Service == "" {
-		if o.Service = os.Getenv("AWS_LAMBDA_FUNCTION_NAME"); o.Service == "" {
-			o.Service = filepath.Base(os.Args[0])
-		}
-	}
-	if o.Namespace == "" {
-		o.Namespace = defaultNamespace
-	}
+	o.Service = cwoptions.Service(o.Service)
+	o.Namespace = cmp.Or(o.Namespace, cwoptions.Namespace)
 	if o.Interval < time.Second {
-		o.Interval = defaultInterval
+		o.Interval = cwoptions.Interval
 	}
 	if o.Warnings == nil {
 		o.Warnings = log.New(nil, log.Options{})

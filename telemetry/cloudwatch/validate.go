@@ -1,45 +1,16 @@
 package cloudwatch
 
-import (
-	"errors"
-	"fmt"
-	"strings"
-	"time"
-)
+import "github.com/sqsbatch/sqsbatch/telemetry/internal/cwoptions"
 
-const (
-	maxDimensions = 30 // of a metric, Service and Queue included
-	maxName       = 255
-	maxValue      = 1024
-	maxNamespace  = 255
-)
+const maxName = 255 // of a dimension
 
 // Validate returns an error that names every option whose value is out of its
 // bounds, see Dimension and PutMetricData in the CloudWatch API reference.
 func (h *Hook) Validate() error { return h.err }
 
 func (o *Options) validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("cloudwatch: "+format, args...))
-		}
-	}
-	check(o.Service == "" || sound(o.Service, maxValue), "Service is %q, must be up to %d printable ASCII characters that do not begin with a colon", o.Service, maxValue)
-	check(o.Namespace == "" || sound(o.Namespace, maxNamespace) && !strings.HasPrefix(o.Namespace, "AWS/"),
-		"Namespace is %q, must be up to %d printable ASCII characters that do not begin with a colon or AWS/", o.Namespace, maxNamespace)
-	check(o.Interval == 0 || o.Interval >= time.Second && o.Interval <= time.Hour, "Interval is %v, must be 1s to 1h", o.Interval)
-	check(len(o.Dimensions) <= maxDimensions-2, "Dimensions has %d entries, must be at most %d", len(o.Dimensions), maxDimensions-2)
-	for name, value := range o.Dimensions {
-		check(sound(name, maxName) && sound(value, maxValue),
-			"Dimensions has %q: %q, must be printable ASCII characters that do not begin with a colon, up to %d and %d", name, value, maxName, maxValue)
-		check(name != "Service" && name != "Queue", "Dimensions has %q, which has a meaning already", name)
-	}
-	return errors.Join(errs...)
-}
-
-// sound reports whether CloudWatch takes a text as a dimension or namespace.
-func sound(s string, most int) bool {
-	printable := strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
-	return printable && strings.TrimSpace(s) != "" && len(s) <= most && s[0] != ':'
+	check := cwoptions.Check{Package: "cloudwatch"}
+	check.Names(cwoptions.Names{Service: o.Service, Namespace: o.Namespace, Dimensions: o.Dimensions, Interval: o.Interval}, maxName,
+		func(name string) bool { return name == "Service" || name == "Queue" })
+	return check.Err()
 }

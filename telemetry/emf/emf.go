@@ -29,15 +29,16 @@
 package emf
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/telemetry/internal/cwoptions"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
@@ -79,11 +80,6 @@ type Options struct {
 	Writer io.Writer
 }
 
-const (
-	defaultNamespace = "sqsbatch"
-	defaultInterval  = time.Minute
-)
-
 // Hook is a hook of package batch that writes metrics. Make it with [New]. It
 // is safe for concurrent use, and for several queues.
 type Hook struct {
@@ -118,16 +114,10 @@ func New(o Options) *Hook {
 }
 
 func (o *Options) setDefaults() {
-	if o.Service == "" {
-		if o.Service = os.Getenv("AWS_LAMBDA_FUNCTION_NAME"); o.Service == "" {
-			o.Service = filepath.Base(os.Args[0])
-		}
-	}
-	if o.Namespace == "" {
-		o.Namespace = defaultNamespace
-	}
+	o.Service = cwoptions.Service(o.Service)
+	o.Namespace = cmp.Or(o.Namespace, cwoptions.Namespace)
 	if o.Interval <= 0 {
-		o.Interval = defaultInterval
+		o.Interval = cwoptions.Interval
 	}
 	if o.Writer == nil {
 		o.Writer = os.Stdout

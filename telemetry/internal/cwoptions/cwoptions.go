@@ -1,0 +1,78 @@
+// Package cwoptions has what the adapters for CloudWatch, telemetry/emf and
+// telemetry/cloudwatch, have in common: the names of their metrics, which are the
+// same, so that the same alarms and dashboards do for both.
+package cwoptions
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Defaults of the adapters' options.
+const (
+	Namespace = "sqsbatch"
+	Interval  = time.Minute
+)
+
+// Service returns the name that is given, or else the Lambda function's
+// (AWS_LAMBDA_FUNCTION_NAME), or else the program's.
+func Service(given string) string {
+	return cmp.Or(given, os.Getenv("AWS_LAMBDA_FUNCTION_NAME"), filepath.Base(os.Args[0]))
+}
+
+// Bounds of CloudWatch, in bytes but for the first.
+const (
+	maxDimensions = 30 // Service and Queue included
+	maxValue      = 1024
+	maxNamespace  = 255
+)
+
+// Names are options as they were given: empty for their defaults.
+type Names struct {
+	Service, Namespace string
+	Dimensions         map[string]string
+	Interval           time.Duration
+}
+
+// Check collects errors about options; its messages begin with the package's name.
+type Check struct {
+	Package string
+	errs    []error
+}
+
+// That adds an error unless ok.
+func (c *Check) That(ok bool, format string, args ...any) {
+	if !ok {
+		c.errs = append(c.errs, fmt.Errorf(c.Package+": "+format, args...))
+	}
+}
+
+// Err returns the errors, or nil.
+func (c *Check) Err() error { return errors.Join(c.errs...) }
+
+// Names adds an error for every name that CloudWatch would not take (see Dimension
+// and PutMetricData in its API reference). The name of a dimension has up to
+// maxName bytes, and taken reports whether it has a meaning already.
+func (c *Check) Names(n Names, maxName int, taken func(name string) bool) {
+	c.That(n.Service == "" || sound(n.Service, maxValue), "Service is %q, must be up to %d printable ASCII characters that do not begin with a colon", n.Service, maxValue)
+	c.That(n.Namespace == "" || sound(n.Namespace, maxNamespace) && !strings.HasPrefix(n.Namespace, "AWS/"),
+		"Namespace is %q, must be up to %d printable ASCII characters that do not begin with a colon or AWS/", n.Namespace, maxNamespace)
+	c.That(n.Interval == 0 || n.Interval >= time.Second && n.Interval <= time.Hour, "Interval is %v, must be 1s to 1h", n.Interval)
+	c.That(len(n.Dimensions) <= maxDimensions-2, "Dimensions has %d entries, must be at most %d", len(n.Dimensions), maxDimensions-2)
+	for name, value := range n.Dimensions {
+		c.That(sound(name, maxName) && sound(value, maxValue),
+			"Dimensions has %q: %q, must be printable ASCII characters that do not begin with a colon, up to %d and %d", name, value, maxName, maxValue)
+		c.That(!taken(name), "Dimensions has %q, which has a meaning already", name)
+	}
+}
+
+// sound reports whether CloudWatch takes a text as a dimension or namespace.
+func sound(s string, most int) bool {
+	printable := strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
+	return printable && strings.TrimSpace(s) != "" && len(s) <= most && s[0] != ':'
+}
