@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
@@ -18,50 +19,23 @@ var update = flag.Bool("update", false, "write the files into docs/containers.md
 
 const page = "../../docs/containers.md"
 
-func readPage(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // The page shows these files as they are. After a change of one:
 //
 //	go test ./examples/container -run TestThePageShowsTheseFiles -update
 func TestThePageShowsTheseFiles(t *testing.T) {
-	text := readPage(t)
-	shown := regexp.MustCompile("(?s)<!-- file: (\\S+) -->\n```go\n(.*?)```\n")
-	count := 0
-	want := shown.ReplaceAllStringFunc(text, func(block string) string {
-		name := shown.FindStringSubmatch(block)[1]
-		source, err := os.ReadFile(filepath.Join(filepath.Dir(page), name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		count++
-		return "<!-- file: " + name + " -->\n```go\n" + string(source) + "```\n"
-	})
+	text := docpage.Read(t, page)
+	want, count := docpage.WithFiles(t, page, text)
 	if count != 4 || strings.Count(text, "```go") != 4 {
 		t.Errorf("the page has %d blocks of Go, %d of them files, want 4", strings.Count(text, "```go"), count)
 	}
-	if want == text {
-		return
-	}
-	if !*update {
-		t.Fatalf("%s shows other code than the files have: run this test with -update", page)
-	}
-	if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	docpage.Hold(t, page, text, want, *update)
 }
 
 // block is the only one of its language that begins with the given text.
 func block(t *testing.T, language, start string) string {
 	t.Helper()
 	var found []string
-	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```\n").FindAllStringSubmatch(readPage(t), -1) {
+	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```\n").FindAllStringSubmatch(docpage.Read(t, page), -1) {
 		if strings.HasPrefix(m[1], start) {
 			found = append(found, m[1])
 		}
@@ -85,10 +59,10 @@ func TestTheTableHasEveryVariable(t *testing.T) {
 		}
 	}
 	inTable := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(SQSBATCH_[A-Z_]+)`").FindAllStringSubmatch(readPage(t), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(SQSBATCH_[A-Z_]+)`").FindAllStringSubmatch(docpage.Read(t, page), -1) {
 		inTable[m[1]] = true
 	}
-	for _, m := range regexp.MustCompile("(?m)^(?:Without effect|`SQSBATCH_).*$").FindAllString(readPage(t), -1) {
+	for _, m := range regexp.MustCompile("(?m)^(?:Without effect|`SQSBATCH_).*$").FindAllString(docpage.Read(t, page), -1) {
 		for _, name := range regexp.MustCompile("`(SQSBATCH_[A-Z_]+)`").FindAllStringSubmatch(m, -1) {
 			inTable[name[1]] = true
 		}

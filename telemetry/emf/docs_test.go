@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
 )
@@ -18,15 +17,6 @@ import (
 var update = flag.Bool("update", false, "write files and metrics into docs/observability.md")
 
 const page = "../../docs/observability.md"
-
-func readPage(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
 
 // table is the list of metrics as the page has it.
 func table() string {
@@ -49,18 +39,9 @@ func table() string {
 //
 //	go test ./telemetry/emf -run TestThePage -update
 func TestThePageHasTheFilesAndMetrics(t *testing.T) {
-	text := readPage(t)
-	files, tables := 0, 0
-	file := regexp.MustCompile("(?s)<!-- file: (\\S+) -->\n```go\n(.*?)```\n")
-	want := file.ReplaceAllStringFunc(text, func(block string) string {
-		name := file.FindStringSubmatch(block)[1]
-		source, err := os.ReadFile(filepath.Join(filepath.Dir(page), name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files++
-		return "<!-- file: " + name + " -->\n```go\n" + string(source) + "```\n"
-	})
+	text := docpage.Read(t, page)
+	want, files := docpage.WithFiles(t, page, text)
+	tables := 0
 	metrics := regexp.MustCompile("(?s)(<!-- metrics: [^\n]*\n).*?(<!-- end of metrics -->)")
 	want = metrics.ReplaceAllStringFunc(want, func(block string) string {
 		tables++
@@ -70,20 +51,12 @@ func TestThePageHasTheFilesAndMetrics(t *testing.T) {
 	if files == 0 || tables != 1 {
 		t.Fatalf("the page has %d files and %d tables of metrics", files, tables)
 	}
-	if want == text {
-		return
-	}
-	if !*update {
-		t.Fatalf("%s differs from the files or the list of metrics: run this test with -update", page)
-	}
-	if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	docpage.Hold(t, page, text, want, *update)
 }
 
 // The line that the page shows is a document of metrics that there are.
 func TestThePageShowsADocument(t *testing.T) {
-	found := regexp.MustCompile("(?s)```json\n(\\{\"_aws\".*?)```\n").FindStringSubmatch(readPage(t))
+	found := regexp.MustCompile("(?s)```json\n(\\{\"_aws\".*?)```\n").FindStringSubmatch(docpage.Read(t, page))
 	if found == nil {
 		t.Fatal("the page shows no document")
 	}

@@ -1,0 +1,50 @@
+// Package docpage lets this module's tests hold a document against the files that
+// it shows: a block of Go below a line <!-- file: PATH -->, with PATH from the
+// document's folder.
+package docpage
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// Read returns the text of a document.
+func Read(t testing.TB, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var shown = regexp.MustCompile("(?s)<!-- file: (\\S+) -->\n```go\n(.*?)```\n")
+
+// WithFiles returns the text of a document with the files that it shows as they
+// are, and how many these are.
+func WithFiles(t testing.TB, path, text string) (want string, files int) {
+	t.Helper()
+	want = shown.ReplaceAllStringFunc(text, func(block string) string {
+		name := shown.FindStringSubmatch(block)[1]
+		files++
+		return "<!-- file: " + name + " -->\n```go\n" + Read(t, filepath.Join(filepath.Dir(path), name)) + "```\n"
+	})
+	return want, files
+}
+
+// Hold fails the test unless a document has the text that is wanted; with update
+// it writes that.
+func Hold(t testing.TB, path, text, want string, update bool) {
+	t.Helper()
+	if want == text {
+		return
+	}
+	if !update {
+		t.Fatalf("%s shows other than there is: run this test with -update", path)
+	}
+	if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
