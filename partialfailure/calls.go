@@ -88,6 +88,9 @@ func (st *Settlement) call(op, arn, arnOrURL string, n int, send func(ctx contex
 	}
 	ctx, cancel := context.WithTimeout(st.ctx, callTimeout)
 	defer cancel()
+	if err := ctx.Err(); err != nil { // there is no time left, though select chose the other way
+		return fail(err)
+	}
 	q, err := st.queueAt(ctx, arnOrURL)
 	if err != nil {
 		return fail(err)

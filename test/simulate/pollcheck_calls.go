@@ -85,15 +85,18 @@ func (c *checker) hurries() {
 }
 
 // troubled tells whether no receive was answered before a call, or the latest
-// one failed.
+// one failed, or one of the latest: what happened at one moment has no order.
 func (p *Process) troubled(call *Call) bool {
-	var latest *Call
+	var latest time.Time
+	failed := true
 	for _, c := range p.Calls {
-		if c.Operation == "ReceiveMessage" && c.Ended.Before(call.Began) && !c.GivenUp && (latest == nil || latest.Ended.Before(c.Ended)) {
-			latest = c
+		if c.Operation != "ReceiveMessage" || !c.Ended.Before(call.Began) || c.GivenUp || c.Ended.At.Before(latest) {
+			continue
 		}
+		failed = c.Err != "" || failed && c.Ended.At.Equal(latest)
+		latest = c.Ended.At
 	}
-	return latest == nil || latest.Err != ""
+	return failed
 }
 
 // extensions: Frugal.
