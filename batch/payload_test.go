@@ -83,3 +83,69 @@ func TestJSONMalformed(t *testing.T) {
 		})
 	}
 }
+
+type checked struct{ N int }
+
+func (c *checked) Validate() error {
+	switch {
+	case c.N < 0:
+		return errors.New("n is negative")
+	case c.N == 0:
+		return errors.New(strings.Repeat("ü", 150))
+	}
+	return nil
+}
+
+type byValue struct{ N int }
+
+func (c byValue) Validate() error { return (*checked)(&c).Validate() }
+
+// A body whose type says that it is not valid is malformed, whatever T is.
+func TestJSONAsksValidate(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"N":1}`:  "",
+		`{"N":-1}`: "malformed body: it is not valid: n is negative",
+		`{"N":0}`:  "malformed body: it is not valid: " + strings.Repeat("ü", 100) + "…",
+	} {
+		called := 0
+		for _, h := range []batch.Handler{
+			batch.JSON(func(context.Context, checked) error { called++; return nil }),
+			batch.JSON(func(context.Context, *checked) error { called++; return nil }),
+			batch.JSON(func(context.Context, byValue) error { called++; return nil }),
+			batch.JSON(func(context.Context, *byValue) error { called++; return nil }, batch.DisallowUnknownFields()),
+		} {
+			err := h.Handle(t.Context(), batch.Record{Body: body})
+			var malformed *batch.MalformedError
+			if want == "" && err != nil || want != "" && (!errors.As(err, &malformed) || err.Error() != want) {
+				t.Errorf("%s: %v, want %q", body, err, want)
+			}
+		}
+		if want == "" && called != 4 || want != "" && called != 0 {
+			t.Errorf("%s: called %d times", body, called)
+		}
+	}
+	null := batch.JSON(func(context.Context, *checked) error { t.Error("called with nil"); return nil })
+	if err := null.Handle(t.Context(), batch.Record{Body: "null"}); !batch.IsPermanent(err) {
+		t.Errorf("null: %v", err)
+	}
+}
+
+func TestTextAndBytes(t *testing.T) {
+	const body = "a\x00b\xff"
+	var text string
+	var bytes []byte
+	errOwn := errors.New("own")
+	hText := batch.Text(func(_ context.Context, s string) error { text = s; return errOwn })
+	hBytes := batch.Bytes(func(_ context.Context, b []byte) error { bytes = b; return errOwn })
+	for _, h := range []batch.Handler{hText, hBytes} {
+		if err := h.Handle(t.Context(), batch.Record{Body: body}); !errors.Is(err, errOwn) {
+			t.Errorf("%v", err)
+		}
+	}
+	if text != body || string(bytes) != body {
+		t.Errorf("%q, %q", text, bytes)
+	}
+	if batch.Text(nil) != nil || batch.Bytes(nil) != nil || batch.JSON[int](nil) != nil {
+		t.Error("a nil function makes a handler")
+	}
+}

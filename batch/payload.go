@@ -1,0 +1,62 @@
+package batch
+
+import (
+	"context"
+
+	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
+)
+
+// JSON makes a [Handler] of a function that takes the record's body decoded
+// from JSON. A body that cannot be decoded does not reach fn: the record fails
+// with a [MalformedError], which goes to the dead-letter queue. Without fn there
+// is no handler: what runs handlers refuses the nil that JSON returns then.
+//
+// A T with a method Validate() error, its own or its pointer's, is asked by it;
+// an error means that the body is malformed, too. Its text is told in logs and in
+// the dead-letter: it should name fields, not values.
+//
+// Unknown fields are ignored unless [DisallowUnknownFields] is given; anything
+// but white space after the value is always an error.
+func JSON[T any](fn func(ctx context.Context, v T) error, opts ...JSONOption) HandlerFunc {
+	if fn == nil {
+		return nil
+	}
+	var o jsonOptions
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return func(ctx context.Context, r Record) error {
+		var v T
+		if reason, err := jsonbody.Decode(r.Body, &v, o.strict); err != nil {
+			return &MalformedError{Reason: reason, Err: err}
+		}
+		return fn(ctx, v)
+	}
+}
+
+// JSONOption changes how [JSON] decodes.
+type JSONOption func(*jsonOptions)
+
+type jsonOptions struct{ strict bool }
+
+// DisallowUnknownFields makes a field that T does not have an error.
+func DisallowUnknownFields() JSONOption {
+	return func(o *jsonOptions) { o.strict = true }
+}
+
+// Text makes a [Handler] of a function that takes the record's body as it is.
+func Text(fn func(ctx context.Context, body string) error) HandlerFunc {
+	if fn == nil {
+		return nil
+	}
+	return func(ctx context.Context, r Record) error { return fn(ctx, r.Body) }
+}
+
+// Bytes makes a [Handler] of a function that takes the record's body as bytes,
+// which are its own: one copy a record.
+func Bytes(fn func(ctx context.Context, body []byte) error) HandlerFunc {
+	if fn == nil {
+		return nil
+	}
+	return func(ctx context.Context, r Record) error { return fn(ctx, []byte(r.Body)) }
+}
