@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/valuectx"
 )
 
 // Record is one SQS message as it was received, on Lambda or by a long poll.
@@ -91,9 +93,10 @@ func RecordFrom(ctx context.Context) (Record, bool) {
 }
 
 // WithRecord returns a context from which [RecordFrom] gets r. The engine does
-// this by itself; it is for tests of functions that ask for their record.
+// this by itself: it is for middleware that hands on another record than it was
+// given, and for tests of functions that ask for their record.
 func WithRecord(ctx context.Context, r Record) context.Context {
-	return context.WithValue(ctx, recordKey{}, &r)
+	return valuectx.With(ctx, recordKey{}, &r)
 }
 
 type recordKey struct{}
