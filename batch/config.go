@@ -37,6 +37,15 @@ type Config struct {
 	// Defaults to 1 s.
 	Grace time.Duration
 
+	// Classify is asked about the errors that the handler returns, so that
+	// what handles a record needs to know nothing of this package: it returns
+	// the error as it is, or wrapped by a verb ([Permanent], [RetryAfter],
+	// [Abort]). Nil counts as the error itself. It is not asked about errors
+	// with a verb, panics, or the end of the record's own context. It is
+	// called from several goroutines at a time. Defaults to none; see
+	// [FirstOf], and package classify/httpstatus for what is ready-made.
+	Classify func(error) error
+
 	// Hooks are told what happens: any values with one or more of the hook
 	// interfaces' methods, see [BatchStartedHook]. Defaults to none.
 	Hooks []any

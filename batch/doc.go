@@ -10,7 +10,8 @@
 // results is the business of the packages above: [handler] on Lambda, with
 // partialfailure for what failed.
 //
-// Read in this order: record.go and verbs.go (what a user's function sees),
+// Read in this order: record.go, verbs.go and verdict.go (what a user's function
+// sees and says),
 // run.go (the batch), worker.go (one record), context.go (its deadline).
 //
 // [handler]: https://pkg.go.dev/github.com/sqsbatch/sqsbatch/handler

@@ -4,7 +4,8 @@ import "context"
 
 // Handler handles one record. Nil means that the record is done with and may
 // be deleted; an error means that it is not, and comes back after a backoff
-// unless the error is one of the verbs [Permanent] or [RetryAfter].
+// unless the error says otherwise: [Permanent], [RetryAfter], [Abort], see
+// [VerdictOf].
 //
 // ctx ends at the record's deadline. A handler should return soon after that:
 // one that does not is abandoned, and its record is delivered again while it

@@ -138,6 +138,7 @@ type run struct {
 	growing   bool          // a worker was started and has not taken its first record
 	stopped   bool          // no further record is started
 	byCaller  bool          // because the caller wants it
+	aborted   *AbortError   // because a record says that all would fail
 	ending    bool          // the grace after the end of all contexts has begun
 	ended     bool          // nothing is waited for any more
 	endTimer  *time.Timer   // of the cutoff, then of the grace; see Start
@@ -183,6 +184,18 @@ func (r *run) stop() {
 	r.checkDone()
 }
 
+// abort starts no further record if err says so; the longest delay counts.
+func (r *run) abort(err error) {
+	v := VerdictOf(err)
+	if !v.Aborts {
+		return
+	}
+	if r.aborted == nil || v.After > r.aborted.After {
+		r.aborted = &AbortError{After: v.After, Err: err}
+	}
+	r.stop()
+}
+
 // checkDone ends the wait when nothing runs and nothing can be started. The
 // caller holds r.mu, as for every method of run without a Lock of its own.
 func (r *run) checkDone() {
@@ -205,8 +218,11 @@ func (r *run) closeResults() []Warning {
 	r.tellAbandoned(r.abandonAll())
 	late := r.awaitHooks()
 	why := errTooLate
-	if r.byCaller {
+	switch {
+	case r.byCaller:
 		why = ErrStopped
+	case r.aborted != nil:
+		why = fmt.Errorf("%w: %w: %w", ErrNotStarted, ErrAborted, r.aborted)
 	}
 	notStarted := 0
 	for i := range r.results {

@@ -44,6 +44,31 @@ func (e *RetryAfterError) Error() string {
 // Unwrap returns the error that was marked.
 func (e *RetryAfterError) Unwrap() error { return e.Err }
 
+// Abort fails the record and says that no other would fare better: what it
+// needs is down. The record and all that was not started yet come back after d,
+// counted and bounded as for [RetryAfter], instead of being handled in vain one
+// after another; what runs goes on. On Lambda that is the rest of the batch. In a
+// long poll it is what waits for a slot, and nothing is received for d.
+//
+// In FIFO queues no record overtakes another by it: a group comes back as a
+// whole. Every delivery counts for maxReceiveCount, also of what was not started.
+//
+// The result wraps err, and is a failure even when err is nil.
+func Abort(d time.Duration, err error) error {
+	return &AbortError{After: max(d, 0), Err: err}
+}
+
+// AbortError is what [Abort] returns.
+type AbortError struct {
+	After time.Duration
+	Err   error
+}
+
+func (e *AbortError) Error() string { return message(e.Err, "aborted for "+e.After.String()) }
+
+// Unwrap returns the error that was marked.
+func (e *AbortError) Unwrap() error { return e.Err }
+
 // MalformedError is returned by handlers that could not decode a record. Like
 // a [PermanentError] it sends the record to the dead-letter queue. Its text
 // says where the body is wrong and never quotes it; Unwrap gives the decoder's
@@ -59,15 +84,6 @@ func (e *MalformedError) Error() string { return "malformed body: " + e.Reason }
 // Unwrap returns the decoder's error.
 func (e *MalformedError) Unwrap() error { return e.Err }
 
-// IsPermanent reports whether err, or an error it wraps, is a
-// [PermanentError] or a [MalformedError]. Where errors are joined and one of
-// them is permanent, the whole is.
-func IsPermanent(err error) bool {
-	var permanent *PermanentError
-	var malformed *MalformedError
-	return errors.As(err, &permanent) || errors.As(err, &malformed)
-}
-
 // Failures of records whose handler did not return an error of its own.
 var (
 	// ErrNotStarted is wrapped by a record's error when too little time was left
@@ -77,6 +93,9 @@ var (
 	// batch was stopped before its turn: a container was told to end. That is no
 	// trouble; package telemetry/log writes its line at level DEBUG.
 	ErrStopped = fmt.Errorf("%w: stopped before its turn", ErrNotStarted)
+	// ErrAborted is wrapped, with [ErrNotStarted] and the [AbortError], by the error
+	// of a record that was not started because another one's was Abort.
+	ErrAborted = errors.New("the batch was aborted")
 	// ErrSkipped is wrapped by the error of a FIFO record when an earlier one
 	// of its group failed.
 	ErrSkipped = errors.New("skipped")

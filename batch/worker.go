@@ -159,6 +159,10 @@ func (r *run) call(ctx *recordContext) (err error) {
 	}()
 	if err = r.handle(ctx, *ctx.record); err != nil {
 		probe(err)
+		if r.cfg.Classify != nil {
+			err = r.classify(ctx, err)
+			probe(err)
+		}
 	}
 	return err
 }
@@ -167,7 +171,7 @@ func (r *run) call(ctx *recordContext) (err error) {
 // error often do: later it would be where nobody expects it.
 func probe(err error) {
 	_ = err.Error()
-	_ = IsPermanent(err)
+	_ = VerdictOf(err)
 }
 
 // harmless returns what a handler panicked with, as text if it is an error
@@ -209,6 +213,9 @@ func (r *run) over(w *worker, err error, buried *Result) bool {
 		return false
 	}
 	goOn := r.backInTime(w)
+	if err != nil {
+		r.abort(err)
+	}
 	defer r.handOver(w, goOn)
 	result := &r.results[w.record]
 	result.Duration = now.Sub(result.Started)

@@ -71,6 +71,14 @@ type Config struct {
 	// dead-letter; without a dead-letter queue that is retry.
 	OnPermanent partialfailure.OnPermanent
 
+	// OnMalformed is OnPermanent for records that could not be decoded.
+	// SQSBATCH_ON_MALFORMED. Defaults to OnPermanent.
+	OnMalformed partialfailure.OnPermanent
+
+	// Classify says what errors of the handler mean, so that it needs to know
+	// nothing of this module; see batch.Config. Defaults to none.
+	Classify func(error) error
+
 	// ErrorIfAllFail makes an invocation fail in which no record was done, so
 	// that Lambda counts an error. The messages are kept either way.
 	// SQSBATCH_ERROR_IF_ALL_FAIL. Defaults to false.
@@ -139,6 +147,7 @@ func (c *Config) engine(hooks ...any) batch.Config {
 		Deadline:      c.Deadline,
 		MinRemaining:  c.MinRemaining,
 		Grace:         c.Grace,
+		Classify:      c.Classify,
 		Hooks:         hooks,
 	}
 }
@@ -155,6 +164,7 @@ func (c *Config) settler(hooks *batch.Hooks) partialfailure.Config {
 		DeadLetterQueue: c.DeadLetterQueue,
 		MaxReceiveCount: c.MaxReceiveCount,
 		OnPermanent:     c.OnPermanent,
+		OnMalformed:     c.OnMalformed,
 		Delete:          del,
 		DryRun:          c.SQS == nil && samLocal(),
 		Hooks:           hooks,

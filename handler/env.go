@@ -39,6 +39,7 @@ func (c *Config) read(getenv func(string) string) error {
 	set("SQSBATCH_DEAD_LETTER_QUEUE", c.DeadLetterQueue == "", text(&c.DeadLetterQueue))
 	set("SQSBATCH_MAX_RECEIVE_COUNT", c.MaxReceiveCount == 0, number(&c.MaxReceiveCount, 1, 1000))
 	set("SQSBATCH_ON_PERMANENT", c.OnPermanent == "", text(&c.OnPermanent))
+	set("SQSBATCH_ON_MALFORMED", c.OnMalformed == "", text(&c.OnMalformed))
 	set("SQSBATCH_ERROR_IF_ALL_FAIL", !c.ErrorIfAllFail, boolean(&c.ErrorIfAllFail))
 	set("SQSBATCH_DELETE_SUCCEEDED", !c.DeleteSucceeded, boolean(&c.DeleteSucceeded))
 	set("SQSBATCH_LOG_SUCCEEDED", !c.LogSucceeded, boolean(&c.LogSucceeded))

@@ -80,7 +80,7 @@ func (p *Poller) takeIn(list []*chain) {
 		if !p.adopt(c) {
 			continue
 		}
-		if p.phase != polling || p.paused || p.settling.deletes.refused && p.deletesHold(time.Now()) {
+		if p.phase != polling || p.paused || p.aborted(time.Now()) || p.settling.deletes.refused && p.deletesHold(time.Now()) {
 			for i := range c.messages {
 				back = append(back, &c.messages[i])
 			}

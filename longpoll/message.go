@@ -21,6 +21,7 @@ type message struct {
 	receivedAt time.Time
 	visibleAt  time.Time // when SQS shows it to others, unless it is extended
 	extendAt   time.Time // when to extend it
+	backAt     time.Time // when to show it again once it is given back; zero for at once
 
 	state     state
 	lost      bool // SQS refused to extend it: others may have it

@@ -45,9 +45,12 @@ type Poller struct {
 	mu     sync.Mutex
 	phase  phase
 	paused bool
-	fatal  error     // ends Run
-	endBy  time.Time // when a stop waits for nothing any more
-	long   bool      // the stop may take longer than platforms give it, because of the grace
+	// Until when nothing is received or started, see abort.
+	abortedUntil time.Time
+	abortTimer   *time.Timer
+	fatal        error     // ends Run
+	endBy        time.Time // when a stop waits for nothing any more
+	long         bool      // the stop may take longer than platforms give it, because of the grace
 
 	intake   intake
 	load     load
@@ -183,6 +186,7 @@ func (p *Poller) end() {
 	}
 	p.settling.stopTimer()
 	p.trouble.stopTimer()
+	p.stopAbortTimer()
 	late := p.endBy
 	p.mu.Unlock()
 	p.endBeat()

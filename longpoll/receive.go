@@ -77,7 +77,7 @@ func (p *Poller) room() int {
 func (p *Poller) mayReceive() bool {
 	in, now := &p.intake, time.Now()
 	switch {
-	case p.phase != polling, p.fatal != nil, p.paused:
+	case p.phase != polling, p.fatal != nil, p.paused, p.aborted(now):
 		return false
 	case in.calls >= in.parallel, now.Before(in.notBefore):
 		return false

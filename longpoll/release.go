@@ -6,11 +6,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// release puts messages in line to be made visible at once. They go out in
+// release puts messages in line to be made visible at once, or when an abort is
+// over. They go out in
 // tens, or a moment later. The caller holds the lock, here and below.
 func (p *Poller) release(list []outcome) {
+	aborted := p.phase == polling && p.aborted(time.Now())
 	for _, o := range list {
 		o.settling = true
+		if aborted {
+			o.backAt = p.abortedUntil
+		}
 	}
 	p.settling.back = append(p.settling.back, list...)
 	p.flush(false)
@@ -49,8 +54,9 @@ func (p *Poller) flushBack(all bool) {
 
 func (p *Poller) beginRelease(ten []outcome) {
 	entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(ten))
+	now := time.Now()
 	for i, o := range ten {
-		entries[i] = entryOf(i, o.message, 0)
+		entries[i], ten[i].result.VisibleIn = backEntry(i, o, now)
 	}
 	p.settling.calls++
 	p.routines.Go(func() {

@@ -134,6 +134,7 @@ func (p *Poller) handled(c *chain, r *batch.Result) {
 	}
 	p.load.finish(1, p.cfg.Prefetch, r.Duration)
 	p.settle(outcome{m, *r})
+	p.heed(r) // a failure may have been buried
 }
 
 // failedUnit is told by the engine of a record that failed, and of those of its
@@ -161,6 +162,7 @@ func (p *Poller) failedUnit(c *chain, unit []*batch.Result) {
 	}
 	p.load.finish(len(list), p.cfg.Prefetch, unit[0].Duration)
 	p.settleFailed(list)
+	p.heed(unit[0])
 }
 
 // behind takes what has come after c of its group: it must not overtake what
@@ -261,7 +263,7 @@ func (p *Poller) tooManyAbandoned() {
 
 // cutOff reports whether a record failed because the poller stopped.
 func (p *Poller) cutOff(r *batch.Result) bool {
-	var later *batch.RetryAfterError
-	return p.settling.cutting && !batch.IsPermanent(r.Err) && !errors.As(r.Err, &later) &&
+	v := batch.VerdictOf(r.Err)
+	return p.settling.cutting && !v.Permanent && !v.HasAfter &&
 		(r.Outcome == batch.Abandoned || errors.Is(r.Err, context.Canceled))
 }

@@ -19,7 +19,8 @@ type Counts struct {
 type Status struct {
 	Queue string `json:"queue"`
 	// State is "created", "starting", "polling", "failing" (to receive, or to
-	// delete, so that nothing is received), "paused", "draining" or "stopped".
+	// delete, so that nothing is received), "paused", "aborted" (nothing is received
+	// for a time, see batch.Abort), "draining" or "stopped".
 	State string `json:"state"`
 	// Running counts the slots in use, Waiting the records that wait for one,
 	// Undeleted those that were handled and are not deleted yet.
@@ -95,6 +96,8 @@ func (p *Poller) state() string {
 		return "failing"
 	case p.phase == polling && p.settling.deletes.line.tries > 0 && p.deletesHold(time.Now()):
 		return "failing"
+	case p.phase == polling && p.aborted(time.Now()):
+		return "aborted"
 	}
 	return [...]string{"created", "starting", "polling", "draining", "stopped"}[p.phase]
 }

@@ -15,14 +15,14 @@ import (
 // Only what SQS confirms is buried, and nothing after the end of ctx. With
 // OnPermanent Retry, and in a dry run, nothing is.
 func (st *Settlement) Bury(ctx context.Context, r *batch.Result) bool {
-	permanent := batch.IsPermanent(r.Err)
+	policy := st.onPermanent(batch.VerdictOf(r.Err))
 	switch {
-	case st.cfg.DryRun || st.cfg.OnPermanent == Retry:
+	case st.cfg.DryRun || policy == Retry && st.cfg.OnPermanent == Retry:
 		return false
-	case permanent && st.cfg.OnPermanent == Drop:
+	case policy == Drop:
 		r.Outcome = batch.Dropped
 		return true
-	case !permanent && !st.mayBeLast(r.Record.Attempt):
+	case policy == Retry && !st.mayBeLast(r.Record.Attempt):
 		return false
 	}
 	if ctx.Err() != nil {
@@ -36,7 +36,7 @@ func (st *Settlement) Bury(ctx context.Context, r *batch.Result) bool {
 		return false
 	}
 	st.background(func() {
-		if permanent || st.isLast(failed.Record) {
+		if policy == DeadLetter || st.isLast(failed.Record) {
 			if url, errs := st.send(failed.Record.QueueARN, []*batch.Result{&failed}); errs[0] == nil {
 				sent <- url
 			}

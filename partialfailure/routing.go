@@ -1,7 +1,6 @@
 package partialfailure
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -41,27 +40,34 @@ type pending struct {
 // route decides what to do about a failure.
 func (st *Settlement) route(u *unit) {
 	failed := u.results[0]
-	if batch.IsPermanent(failed.Err) {
-		switch st.cfg.OnPermanent {
-		case DeadLetter:
-			p := st.pendingOf(failed.Record.QueueARN)
-			p.dead = append(p.dead, u)
-			return
-		case Drop:
-			u.outcome = batch.Dropped
-			st.release(u)
-			return
-		}
+	verdict := batch.VerdictOf(failed.Err)
+	switch st.onPermanent(verdict) {
+	case DeadLetter:
+		p := st.pendingOf(failed.Record.QueueARN)
+		p.dead = append(p.dead, u)
+		return
+	case Drop:
+		u.outcome = batch.Dropped
+		st.release(u)
+		return
 	}
-	st.retryLater(u)
+	st.retryLater(u, verdict)
+}
+
+// onPermanent says what becomes of a record by what its error asks for.
+func (s *Settler) onPermanent(v batch.Verdict) OnPermanent {
+	switch {
+	case v.Malformed:
+		return s.cfg.OnMalformed
+	case v.Permanent:
+		return s.cfg.OnPermanent
+	}
+	return Retry
 }
 
 // retryLater has the whole unit come back after its backoff.
-func (st *Settlement) retryLater(u *unit) {
-	failed := u.results[0]
-	var retryAfter *batch.RetryAfterError
-	errors.As(failed.Err, &retryAfter)
-	u.visibleIn = st.backoff(failed, retryAfter)
+func (st *Settlement) retryLater(u *unit, verdict batch.Verdict) {
+	u.visibleIn = st.backoff(u.results[0], verdict)
 	st.enqueue(u, 0)
 }
 
@@ -135,7 +141,8 @@ func (st *Settlement) lingerOn() {
 	})
 }
 
-// releaseNotStarted has records that were not started come back at once. If none
+// releaseNotStarted has records that were not started come back at once, or, if
+// their batch was aborted, when that said. If none
 // of the batch was, and that not for the first time, something is wrong with
 // the configuration, and they come back with backoff: released at once they
 // would be in the dead-letter queue within seconds.
@@ -147,8 +154,9 @@ func (st *Settlement) releaseNotStarted(results []batch.Result) {
 			continue
 		}
 		u := newUnit([]*batch.Result{r}, time.Now())
-		if stuck && r.Record.Attempt > 1 {
-			u.visibleIn = st.backoff(r, nil)
+		verdict := batch.VerdictOf(r.Err)
+		if verdict.Aborts || stuck && r.Record.Attempt > 1 {
+			u.visibleIn = st.backoff(r, verdict)
 		}
 		st.units = append(st.units, u)
 		st.enqueue(u, 0)

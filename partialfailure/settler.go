@@ -25,6 +25,8 @@ const (
 	Drop OnPermanent = "drop"
 )
 
+func (o OnPermanent) valid() bool { return o == DeadLetter || o == Retry || o == Drop }
+
 // Delete says which records a [Settler] deletes. A record that cannot be
 // deleted is delivered again; the DeleteErr of its [batch.Result] says why.
 type Delete int
@@ -66,6 +68,10 @@ type Config struct {
 	// OnPermanent defaults to DeadLetter.
 	OnPermanent OnPermanent
 
+	// OnMalformed is OnPermanent for records that could not be decoded
+	// ([batch.MalformedError]). Defaults to OnPermanent.
+	OnMalformed OnPermanent
+
 	// Delete says whether records that are done with are deleted here. Defaults
 	// to DeleteNever: Lambda does it.
 	Delete Delete
@@ -105,9 +111,13 @@ func New(cfg Config) (*Settler, error) {
 	if cfg.OnPermanent == "" {
 		cfg.OnPermanent = DeadLetter
 	}
+	if cfg.OnMalformed == "" {
+		cfg.OnMalformed = cfg.OnPermanent
+	}
 	check(cfg.Client != nil || cfg.DryRun, "Client is nil")
-	check(cfg.OnPermanent == DeadLetter || cfg.OnPermanent == Retry || cfg.OnPermanent == Drop,
-		"OnPermanent is %q, must be %q, %q or %q (SQSBATCH_ON_PERMANENT)", cfg.OnPermanent, DeadLetter, Retry, Drop)
+	check(cfg.OnPermanent.valid(), "OnPermanent is %q, must be %q, %q or %q (SQSBATCH_ON_PERMANENT)", cfg.OnPermanent, DeadLetter, Retry, Drop)
+	check(cfg.OnMalformed.valid() || cfg.OnMalformed == cfg.OnPermanent,
+		"OnMalformed is %q, must be %q, %q or %q (SQSBATCH_ON_MALFORMED)", cfg.OnMalformed, DeadLetter, Retry, Drop)
 	// The queue of a dry run is not called: `sam local` puts a resource's name there.
 	if q := cfg.DeadLetterQueue; q != "" && !cfg.DryRun && !strings.HasPrefix(q, "http://") && !strings.HasPrefix(q, "https://") {
 		_, err := endpoint.ParseARN(q)
@@ -132,9 +142,9 @@ func (s *Settler) source(arn string) string {
 // backoff is the time until a failed record comes back, in whole seconds as SQS
 // counts them: what its error asks for, else the configured backoff. A backoff
 // that panics counts as the least.
-func (s *Settler) backoff(r *batch.Result, retryAfter *batch.RetryAfterError) (d time.Duration) {
-	if retryAfter != nil {
-		return wholeSeconds(retryAfter.After)
+func (s *Settler) backoff(r *batch.Result, verdict batch.Verdict) (d time.Duration) {
+	if verdict.HasAfter {
+		return wholeSeconds(verdict.After)
 	}
 	defer func() {
 		if recover() != nil {

@@ -63,6 +63,8 @@ func typeName(err error) string {
 			below = e.Err
 		case *batch.RetryAfterError:
 			below = e.Err
+		case *batch.AbortError:
+			below = e.Err
 		case interface{ Unwrap() error }:
 			if wrappers[name] {
 				below = e.Unwrap()

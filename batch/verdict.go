@@ -1,0 +1,182 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Verdict is what an error asks for its record, see [VerdictOf]. The zero value
+// asks for nothing: a retry with the configured backoff.
+type Verdict struct {
+	// Permanent: no retry can mend it.
+	Permanent bool
+	// Malformed: permanent, because the record could not be decoded.
+	Malformed bool
+	// Aborts: what of the batch was not started shall come back after After, too.
+	Aborts bool
+	// After is when to come back, in place of the backoff; it counts if HasAfter.
+	After    time.Duration
+	HasAfter bool
+	// Verb says that a verb of this package was in the error, rather than a
+	// method of another one's.
+	Verb bool
+}
+
+// VerdictOf tells what an error asks for, by all that it wraps and joins:
+//
+//   - [Permanent] or a [MalformedError] anywhere in it, also beside others in
+//     errors.Join, makes it permanent, whatever else is there;
+//   - else [Abort] counts, with the longest time asked for by any Abort;
+//   - else [RetryAfter], the longest of all;
+//   - else, where no verb is, methods of errors that know nothing of this
+//     package. RetryAfter() time.Duration is heard when it is above 0, the
+//     longest one. Retryable() bool, where it is false, makes the error permanent,
+//     but not where the error also wraps the end of a context: clients call that
+//     not retryable because the caller has left, which the record has not.
+//
+// Of an error and those that it wraps the outermost with such a method is heard.
+func VerdictOf(err error) (v Verdict) {
+	if err == nil {
+		return v
+	}
+	var w walk
+	w.verbs(err)
+	v = w.verdict
+	switch {
+	case v.Permanent:
+		return Verdict{Permanent: true, Malformed: v.Malformed, Verb: true}
+	case v.Aborts || v.HasAfter:
+		v.Verb = true
+		return v
+	}
+	w.methods(err, true, true)
+	v = w.verdict
+	if v.Permanent && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		v.Permanent = false
+	}
+	if v.Permanent {
+		return Verdict{Permanent: true}
+	}
+	return v
+}
+
+// walk collects what the errors of a tree ask for.
+type walk struct{ verdict Verdict }
+
+// verbs looks for this package's own errors.
+func (w *walk) verbs(err error) {
+	switch e := err.(type) {
+	case *PermanentError:
+		w.verdict.Permanent = true
+	case *MalformedError:
+		w.verdict.Permanent, w.verdict.Malformed = true, true
+	case *AbortError:
+		w.abort(e.After)
+	case *RetryAfterError:
+		w.after(e.After)
+	case interface{ As(any) bool }: // it may stand for several
+		var permanent *PermanentError
+		var malformed *MalformedError
+		var abort *AbortError
+		var later *RetryAfterError
+		isMalformed := e.As(&malformed)
+		w.verdict.Permanent = w.verdict.Permanent || isMalformed || e.As(&permanent)
+		w.verdict.Malformed = w.verdict.Malformed || isMalformed
+		if e.As(&abort) {
+			w.abort(abort.After)
+		}
+		if e.As(&later) {
+			w.after(later.After)
+		}
+	}
+	eachWrapped(err, w.verbs)
+}
+
+// abort and after take the longest; an Abort's own time goes before any other.
+func (w *walk) abort(d time.Duration) {
+	if !w.verdict.Aborts {
+		w.verdict.After = 0
+	}
+	w.verdict.Aborts, w.verdict.HasAfter = true, true
+	w.verdict.After = max(w.verdict.After, d)
+}
+
+func (w *walk) after(d time.Duration) {
+	if w.verdict.Aborts {
+		return
+	}
+	w.verdict.HasAfter = true
+	w.verdict.After = max(w.verdict.After, d)
+}
+
+// methods looks for those of other packages' errors.
+func (w *walk) methods(err error, retryable, after bool) {
+	if _, panicked := err.(*PanicError); panicked {
+		return // it is a mistake in the code, whatever it was made with
+	}
+	if e, ok := err.(interface{ Retryable() bool }); ok && retryable {
+		w.verdict.Permanent = w.verdict.Permanent || !e.Retryable()
+		retryable = false
+	}
+	if e, ok := err.(interface{ RetryAfter() time.Duration }); ok && after {
+		if d := e.RetryAfter(); d > 0 {
+			w.after(d)
+		}
+		after = false
+	}
+	eachWrapped(err, func(err error) { w.methods(err, retryable, after) })
+}
+
+// eachWrapped calls f for what err wraps or joins.
+func eachWrapped(err error, f func(error)) {
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			f(inner)
+		}
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			if inner != nil {
+				f(inner)
+			}
+		}
+	}
+}
+
+// IsPermanent reports whether an error makes its record permanent, see [VerdictOf].
+func IsPermanent(err error) bool { return VerdictOf(err).Permanent }
+
+// FirstOf makes one function for [Config.Classify] of several: the first that
+// gives an error a verb decides.
+func FirstOf(classifiers ...func(error) error) func(error) error {
+	return func(err error) error {
+		for _, classify := range classifiers {
+			if classified := classify(err); classified != nil && VerdictOf(classified).Verb {
+				return classified
+			}
+		}
+		return err
+	}
+}
+
+// classify asks the configuration about an error of a handler. One that has a
+// verb is not asked about, nor the end of the record's own context.
+func (e *Engine) classify(ctx context.Context, err error) (classified error) {
+	if VerdictOf(err).Verb {
+		return err
+	}
+	if end := ctx.Err(); end != nil && errors.Is(err, end) {
+		return err
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			classified = fmt.Errorf("%w (Classify panicked: %v)", err, v)
+		}
+	}()
+	if classified = e.cfg.Classify(err); classified == nil {
+		return err // no classifier makes a success of a failure
+	}
+	return classified
+}

@@ -1,0 +1,171 @@
+package batch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// foreign is an error of a package that knows nothing of this one.
+type foreign struct {
+	retryable bool
+	after     time.Duration
+	err       error
+}
+
+func (f *foreign) Error() string             { return "foreign" }
+func (f *foreign) Unwrap() error             { return f.err }
+func (f *foreign) Retryable() bool           { return f.retryable }
+func (f *foreign) RetryAfter() time.Duration { return f.after }
+
+// list is an error that stands for several by its own As.
+type list []error
+
+func (l list) Error() string { return "several" }
+func (l list) As(target any) bool {
+	for _, err := range l {
+		if errors.As(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestVerdictOf(t *testing.T) {
+	boom := errors.New("boom")
+	permanent := batch.Verdict{Permanent: true, Verb: true}
+	malformed := batch.Verdict{Permanent: true, Malformed: true, Verb: true}
+	after := func(d time.Duration) batch.Verdict { return batch.Verdict{After: d, HasAfter: true, Verb: true} }
+	aborts := func(d time.Duration) batch.Verdict {
+		return batch.Verdict{Aborts: true, After: d, HasAfter: true, Verb: true}
+	}
+	for name, c := range map[string]struct {
+		err  error
+		want batch.Verdict
+	}{
+		"nil":                             {nil, batch.Verdict{}},
+		"an ordinary error":               {boom, batch.Verdict{}},
+		"Permanent":                       {batch.Permanent(boom), permanent},
+		"Permanent of nil":                {batch.Permanent(nil), permanent},
+		"wrapped":                         {fmt.Errorf("on: %w", batch.Permanent(boom)), permanent},
+		"malformed":                       {&batch.MalformedError{Reason: "x"}, malformed},
+		"permanent and malformed":         {batch.Permanent(&batch.MalformedError{}), malformed},
+		"RetryAfter":                      {batch.RetryAfter(time.Minute, boom), after(time.Minute)},
+		"RetryAfter at once":              {batch.RetryAfter(-1, boom), after(0)},
+		"Abort":                           {batch.Abort(time.Minute, nil), aborts(time.Minute)},
+		"Permanent in RetryAfter":         {batch.RetryAfter(time.Minute, batch.Permanent(boom)), permanent},
+		"RetryAfter in Permanent":         {batch.Permanent(batch.RetryAfter(time.Minute, boom)), permanent},
+		"Permanent joined to Abort":       {errors.Join(batch.Abort(time.Minute, boom), boom, batch.Permanent(boom)), permanent},
+		"Abort in RetryAfter":             {batch.RetryAfter(time.Hour, batch.Abort(time.Minute, boom)), aborts(time.Minute)},
+		"RetryAfter in Abort":             {batch.Abort(time.Minute, batch.RetryAfter(time.Hour, boom)), aborts(time.Minute)},
+		"the longest RetryAfter":          {errors.Join(batch.RetryAfter(1, boom), batch.RetryAfter(3, boom), batch.RetryAfter(2, boom)), after(3)},
+		"the longest Abort":               {errors.Join(batch.Abort(1, boom), batch.Abort(3, boom), batch.RetryAfter(9, boom)), aborts(3)},
+		"several by As":                   {list{boom, batch.Permanent(boom)}, permanent},
+		"several by As, malformed":        {list{&batch.MalformedError{}}, malformed},
+		"several by As, times":            {list{batch.Abort(2, nil), batch.RetryAfter(9, boom)}, aborts(2)},
+		"not retryable":                   {&foreign{}, batch.Verdict{Permanent: true}},
+		"retryable":                       {&foreign{retryable: true}, batch.Verdict{}},
+		"retryable, after":                {&foreign{retryable: true, after: 5}, batch.Verdict{After: 5, HasAfter: true}},
+		"not retryable, after":            {&foreign{after: 5}, batch.Verdict{Permanent: true}},
+		"the outermost method":            {&foreign{retryable: true, after: 5, err: &foreign{after: 9}}, batch.Verdict{After: 5, HasAfter: true}},
+		"one of two is not":               {errors.Join(&foreign{retryable: true}, &foreign{}), batch.Verdict{Permanent: true}},
+		"a method beside a verb":          {errors.Join(&foreign{}, batch.RetryAfter(1, boom)), after(1)},
+		"a verb in one with a method":     {&foreign{err: batch.Abort(1, boom)}, aborts(1)},
+		"not retryable, since canceled":   {&foreign{err: &url.Error{Err: context.Canceled}}, batch.Verdict{}},
+		"not retryable, since time is up": {&foreign{after: 7, err: context.DeadlineExceeded}, batch.Verdict{After: 7, HasAfter: true}},
+		"a panic with a method's error":   {&batch.PanicError{Value: &foreign{}}, batch.Verdict{}},
+		"a panic with a verb":             {&batch.PanicError{Value: batch.Permanent(boom)}, permanent},
+	} {
+		if got := batch.VerdictOf(c.err); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+		if got := batch.IsPermanent(c.err); got != c.want.Permanent {
+			t.Errorf("%s: IsPermanent %v", name, got)
+		}
+	}
+}
+
+func TestFirstOf(t *testing.T) {
+	odd, even := errors.New("odd"), errors.New("even")
+	is := func(target, verb error) func(error) error {
+		return func(err error) error {
+			if errors.Is(err, target) {
+				return verb
+			}
+			return err
+		}
+	}
+	classify := batch.FirstOf(is(odd, nil), is(odd, batch.Permanent(odd)), is(even, batch.RetryAfter(1, even)), is(odd, batch.Abort(1, odd)))
+	if v := batch.VerdictOf(classify(odd)); !v.Permanent {
+		t.Errorf("odd: %+v", v)
+	}
+	if v := batch.VerdictOf(classify(even)); v.After != 1 {
+		t.Errorf("even: %+v", v)
+	}
+	if other := errors.New("other"); classify(other) != other || batch.FirstOf()(other) != other {
+		t.Error("an error that none knows is changed")
+	}
+}
+
+// classifying runs a record whose handler returns err, or panics with it, and
+// returns its error.
+func classifying(t *testing.T, classify func(error) error, h batch.HandlerFunc) error {
+	t.Helper()
+	e, err := batch.New(h, batch.Config{Classify: classify})
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := e.Run(t.Context(), standard(1), batch.Times{}, nil)
+	return results[0].Err
+}
+
+func TestClassify(t *testing.T) {
+	boom := errors.New("boom")
+	always := func(err error) error { return batch.Permanent(err) }
+	fails := func(err error) batch.HandlerFunc {
+		return func(context.Context, batch.Record) error { return err }
+	}
+	if err := classifying(t, always, fails(boom)); !batch.IsPermanent(err) || !errors.Is(err, boom) {
+		t.Errorf("an ordinary error: %v", err)
+	}
+	if err := classifying(t, always, fails(&foreign{retryable: true})); !batch.IsPermanent(err) {
+		t.Errorf("an error with a method: %v", err)
+	}
+	if err := classifying(t, always, fails(nil)); err != nil {
+		t.Errorf("a success: %v", err)
+	}
+	if err := classifying(t, always, fails(batch.RetryAfter(1, boom))); batch.IsPermanent(err) {
+		t.Errorf("an error with a verb is classified: %v", err)
+	}
+	if err := classifying(t, always, func(context.Context, batch.Record) error { panic("x") }); batch.IsPermanent(err) {
+		t.Errorf("a panic is classified: %v", err)
+	}
+	if err := classifying(t, func(error) error { return nil }, fails(boom)); !errors.Is(err, boom) {
+		t.Errorf("nil of a classifier makes a success: %v", err)
+	}
+	if err := classifying(t, func(error) error { panic("oops") }, fails(boom)); !errors.Is(err, boom) || err.Error() != "boom (Classify panicked: oops)" {
+		t.Errorf("a classifier that panics: %v", err)
+	}
+	if err := classifying(t, func(error) error { return (*foreign)(nil) }, fails(boom)); err == nil {
+		t.Error("an error whose methods panic makes a success")
+	}
+}
+
+// What ends because the record's time is over says nothing about the record.
+func TestClassifyIsNotAskedAboutTheEnd(t *testing.T) {
+	e, err := batch.New(batch.HandlerFunc(func(ctx context.Context, _ batch.Record) error {
+		<-ctx.Done()
+		return &url.Error{Op: "Get", URL: "x", Err: ctx.Err()}
+	}), batch.Config{RecordTimeout: time.Millisecond, Classify: func(err error) error { return batch.Permanent(err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := e.Run(t.Context(), standard(1), batch.Times{}, nil); batch.IsPermanent(r[0].Err) || r[0].Err == nil {
+		t.Errorf("%v", r[0].Err)
+	}
+}

@@ -1,0 +1,59 @@
+package longpoll
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// heed puts off what was not started if a handler said that it could only fail as
+// well ([batch.Abort]): what waits comes back after that time, and nothing is
+// received until then. What runs goes on. The caller holds the lock, and perhaps
+// that of a batch.
+func (p *Poller) heed(r *batch.Result) {
+	v := batch.VerdictOf(r.Err)
+	now := time.Now()
+	until := now.Add(v.After)
+	if !v.Aborts || p.phase != polling || !until.After(p.abortedUntil) {
+		return
+	}
+	if !p.aborted(now) {
+		p.warn(batch.Warning{Err: r.Err, Message: fmt.Sprintf(
+			"queue %s: a handler asks to wait (batch.Abort): nothing is received or started for %v", p.cfg.Queue, v.After)})
+	}
+	p.abortedUntil = until
+	p.releaseAll(p.takeWaiting())
+	running := p.runningBatches() // of a FIFO group only the record that runs goes on
+	p.routines.Go(func() {
+		for _, b := range running {
+			b.Stop()
+		}
+	})
+	p.stopAbortTimer()
+	p.abortTimer = time.AfterFunc(v.After, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.receiveMore()
+	})
+}
+
+// aborted reports whether nothing is to be received or started at the moment.
+func (p *Poller) aborted(now time.Time) bool { return now.Before(p.abortedUntil) }
+
+func (p *Poller) stopAbortTimer() {
+	if p.abortTimer != nil {
+		p.abortTimer.Stop()
+	}
+}
+
+// backEntry is the entry that gives a message back: visible at once, or when
+// an abort is over.
+func backEntry(i int, o outcome, now time.Time) (e types.ChangeMessageVisibilityBatchRequestEntry, d time.Duration) {
+	if o.backAt.After(now) {
+		d = (o.backAt.Sub(now) + time.Second - 1).Truncate(time.Second)
+		d = max(0, min(d, o.receivedAt.Add(maxHeld-settleMargin).Sub(now).Truncate(time.Second)))
+	}
+	return entryOf(i, o.message, d), d
+}
