@@ -15,7 +15,7 @@ func TestRule26EveryFieldFromTheEnvironment(t *testing.T) {
 	for name, value := range map[string]string{
 		"SQSBATCH_CONCURRENCY": "7", "SQSBATCH_RESERVE": "700ms", "SQSBATCH_RECORD_TIMEOUT": "30s", "SQSBATCH_DEADLINE_POLICY": "fair",
 		"SQSBATCH_MIN_REMAINING": "2s", "SQSBATCH_GRACE": "3s", "SQSBATCH_DEAD_LETTER_QUEUE": "https://sqs/1/dead", "SQSBATCH_MAX_RECEIVE_COUNT": "9",
-		"SQSBATCH_ON_PERMANENT": "drop", "SQSBATCH_ERROR_IF_ALL_FAIL": "true", "SQSBATCH_DELETE_SUCCEEDED": "1", "SQSBATCH_LOG_SUCCEEDED": "TRUE", "SQSBATCH_LOG_BODY_BYTES": "8192",
+		"SQSBATCH_ON_PERMANENT": "drop", "SQSBATCH_ON_MALFORMED": "retry", "SQSBATCH_ERROR_IF_ALL_FAIL": "true", "SQSBATCH_DELETE_SUCCEEDED": "1", "SQSBATCH_LOG_SUCCEEDED": "TRUE", "SQSBATCH_LOG_BODY_BYTES": "8192",
 		"SQSBATCH_BACKOFF": "linear", "SQSBATCH_BACKOFF_BASE": "3s", "SQSBATCH_BACKOFF_CAP": "8s",
 	} {
 		t.Setenv(name, value)
@@ -32,7 +32,7 @@ func TestRule26EveryFieldFromTheEnvironment(t *testing.T) {
 	}
 	c.Backoff, c.Deadline = nil, nil
 	want := Config{Concurrency: 7, Reserve: 700 * time.Millisecond, RecordTimeout: 30 * time.Second, MinRemaining: 2 * time.Second, Grace: 3 * time.Second,
-		DeadLetterQueue: "https://sqs/1/dead", MaxReceiveCount: 9, OnPermanent: partialfailure.Drop, ErrorIfAllFail: true, DeleteSucceeded: true, LogSucceeded: true, LogBodyBytes: 8192}
+		DeadLetterQueue: "https://sqs/1/dead", MaxReceiveCount: 9, OnPermanent: partialfailure.Drop, OnMalformed: partialfailure.Retry, ErrorIfAllFail: true, DeleteSucceeded: true, LogSucceeded: true, LogBodyBytes: 8192}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("%+v\nwant %+v", c, want)
 	}
@@ -109,5 +109,13 @@ func TestRule26OtherMistakesAreNamed(t *testing.T) {
 		if _, err := New(h, Config{}); err == nil || !strings.Contains(err.Error(), "the handler is nil") {
 			t.Errorf("a nil %T is accepted", h)
 		}
+	}
+}
+
+// What belongs to packages below reaches them, in both modes.
+func TestConfigIsHandedOn(t *testing.T) {
+	c := Config{Classify: func(err error) error { return batch.Permanent(err) }, OnMalformed: partialfailure.Retry}
+	if !batch.IsPermanent(c.engine().Classify(context.Canceled)) || c.settler(nil).OnMalformed != partialfailure.Retry {
+		t.Error("Classify or OnMalformed is not handed on")
 	}
 }
