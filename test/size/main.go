@@ -29,6 +29,7 @@ var pairs = []struct{ pkg, base string }{
 	{"./test/size/prometheus", "./test/size/plain"},
 	{"./test/size/otel", "./test/size/plain"},
 	{"./test/size/otelsdk", "./test/size/plain"},
+	{"./test/size/encoded", "./test/size/plain"},
 }
 
 func run() error {

@@ -1,0 +1,121 @@
+package encoded
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/sqsbatch/sqsbatch/internal/base64text"
+)
+
+type coding byte
+
+const (
+	asBase64 coding = iota + 1
+	asGzip
+	asDeflate
+)
+
+var names = [...]string{asBase64: "base64", asGzip: "gzip", asDeflate: "deflate"}
+
+// maxCodings bounds what one body can make us do. One compression and base64 is
+// what senders do.
+const maxCodings = 4
+
+// codings are those of a body, in the order in which they were applied.
+type codings struct {
+	list [maxCodings + 1]coding // one more for base64 that goes without saying
+	n    int
+}
+
+// parse reads the attribute's value. unknown is the first name that it does not
+// know, or what is wrong with the list.
+func parse(value string) (c codings, unknown string) {
+	for name := range strings.SplitSeq(value, ",") {
+		name = strings.TrimSpace(name)
+		var k coding
+		switch strings.ToLower(name) {
+		case "", "identity": // HTTP has both for nothing
+			continue
+		case "gzip", "x-gzip":
+			k = asGzip
+		case "deflate":
+			k = asDeflate
+		case "base64":
+			k = asBase64
+		default:
+			return c, name
+		}
+		if c.n == maxCodings {
+			return c, value
+		}
+		c.list[c.n] = k
+		c.n++
+	}
+	if c.n > 0 && c.list[c.n-1] != asBase64 {
+		c.list[c.n] = asBase64
+		c.n++
+	}
+	return c, ""
+}
+
+// decode undoes the codings, the last one first. No step makes more than max
+// bytes but the first, which cannot make more than the body has. If reason is
+// not empty it says what is wrong and quotes nothing; err may be nil then.
+func (c codings) decode(body string, max int) (decoded, reason string, err error) {
+	for c.n--; c.n >= 0; c.n-- {
+		switch k := c.list[c.n]; {
+		case k != asBase64:
+			body, err = inflate(k, []byte(body), max)
+		case c.n > 0 && c.list[c.n-1] != asBase64:
+			c.n--
+			body, err = inflateBase64(c.list[c.n], body, max)
+		default:
+			body, err = plainBase64(body)
+		}
+		if err == nil && len(body) > max {
+			err = tooLarge(max)
+		}
+		if err != nil {
+			return "", reasonOf(err), err
+		}
+	}
+	return body, "", nil
+}
+
+// scratch is what base64 is decoded into before it is copied or decompressed.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxScratch is the largest that is kept: what is larger is rare.
+const maxScratch = 256 << 10
+
+func plainBase64(body string) (string, error) {
+	b := scratch.Get().(*[]byte)
+	defer release(b)
+	data, err := base64text.Append((*b)[:0], body)
+	*b = data
+	return string(data), err
+}
+
+func inflateBase64(k coding, body string, max int) (string, error) {
+	b := scratch.Get().(*[]byte)
+	defer release(b)
+	data, err := base64text.Append((*b)[:0], body)
+	*b = data
+	if err != nil {
+		return "", err
+	}
+	return inflate(k, data, max)
+}
+
+func release(b *[]byte) {
+	if cap(*b) <= maxScratch {
+		scratch.Put(b)
+	}
+}
+
+type tooLarge int
+
+func (e tooLarge) Error() string {
+	return fmt.Sprintf("it is larger than %d bytes when it is decoded (MaxBytes)", int(e))
+}

@@ -1,0 +1,181 @@
+package encoded_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/payload/encoded"
+)
+
+func gzipped(s string) string     { return compressed(s, gzip.NewWriter(nil)) }
+func zlibbed(s string) string     { return compressed(s, zlib.NewWriter(nil)) }
+func based(s string) string       { return base64.StdEncoding.EncodeToString([]byte(s)) }
+func basedForURL(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+
+func compressed(s string, w interface {
+	io.WriteCloser
+	Reset(io.Writer)
+}) string {
+	var b bytes.Buffer
+	w.Reset(&b)
+	_, _ = io.WriteString(w, s)
+	_ = w.Close()
+	return b.String()
+}
+
+func record(body, coding string) batch.Record {
+	return batch.Record{MessageID: "m", Body: body, MessageAttributes: map[string]batch.MessageAttribute{
+		"Content-Encoding": {DataType: "String", StringValue: coding},
+	}}
+}
+
+// handle gives h's function the record, and returns what reached it.
+func handle(t testing.TB, c encoded.Config, r batch.Record) (got batch.Record, called bool, err error) {
+	t.Helper()
+	h := c.Unwrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+		got, called = r, true
+		if of, _ := batch.RecordFrom(ctx); of.Body != r.Body {
+			t.Errorf("RecordFrom has the body %q, the function %q", of.Body, r.Body)
+		}
+		return nil
+	}))
+	err = h.Handle(batch.WithRecord(t.Context(), r), r)
+	return got, called, err
+}
+
+const order = `{"sku":"hat-1","text":"zwölf Hüte, bitte; zwölf Hüte, bitte; zwölf Hüte, bitte"}`
+
+func TestDecodes(t *testing.T) {
+	for name, c := range map[string]struct{ coding, body string }{
+		"gzip":                      {"gzip", based(gzipped(order))},
+		"gzip, said to be base64":   {"gzip, base64", based(gzipped(order))},
+		"gzip for URLs, no padding": {"gzip", basedForURL(gzipped(order))},
+		"names of any case":         {" GZip ,BASE64", based(gzipped(order))},
+		"an old name":               {"x-gzip", based(gzipped(order))},
+		"deflate":                   {"deflate", based(zlibbed(order))},
+		"base64":                    {"base64", based(order)},
+		"base64 twice":              {"base64,base64", based(based(order))},
+		"compressed twice":          {"deflate, gzip", based(gzipped(zlibbed(order)))},
+		"base64 between":            {"gzip, base64, deflate", based(zlibbed(based(gzipped(order))))},
+		"base64 within":             {"base64, gzip", based(gzipped(based(order)))},
+		"several members":           {"gzip", based(gzipped(order[:20]) + gzipped("") + gzipped(order[20:]))},
+		"nothing":                   {"", order},
+		"nothing, by name":          {"identity", order},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 2 { // the second time with what was used before
+				got, _, err := handle(t, encoded.Config{}, record(c.body, c.coding))
+				if err != nil || got.Body != order {
+					t.Fatalf("%q: %v", got.Body, err)
+				}
+			}
+		})
+	}
+	t.Run("an empty text", func(t *testing.T) {
+		for _, c := range []struct{ coding, body string }{{"gzip", based(gzipped(""))}, {"deflate", based(zlibbed(""))}} {
+			if got, called, err := handle(t, encoded.Config{}, record(c.body, c.coding)); err != nil || !called || got.Body != "" {
+				t.Errorf("%s: %q, %v", c.coding, got.Body, err)
+			}
+		}
+	})
+}
+
+func TestWithoutTheAttributeTheRecordIsHandedOn(t *testing.T) {
+	r := record(based(gzipped(order)), "gzip")
+	got, _, err := handle(t, encoded.Config{Attribute: "encoding"}, r)
+	if err != nil || got.Body != r.Body || len(got.MessageAttributes) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	r.MessageAttributes["encoding"] = r.MessageAttributes["Content-Encoding"]
+	if got, _, err = handle(t, encoded.Config{Attribute: "encoding"}, r); err != nil || got.Body != order {
+		t.Errorf("%q, %v", got.Body, err)
+	}
+	if _, there := got.MessageAttributes["Content-Encoding"]; !there || len(got.MessageAttributes) != 1 {
+		t.Errorf("the function has the attributes %v", got.MessageAttributes)
+	}
+	if len(r.MessageAttributes) != 2 {
+		t.Error("the record's own attributes were changed")
+	}
+}
+
+func TestWhatIsMalformed(t *testing.T) {
+	gz, zl := gzipped(order), zlibbed(order)
+	flip := func(s string, at int) string { return s[:at] + string(s[at]^0x55) + s[at+1:] }
+	for name, c := range map[string]struct{ coding, body, reason string }{
+		"an unknown coding":       {"br", based(order), `attribute Content-Encoding: coding "br" is unknown`},
+		"one of them":             {"gzip, zstd", based(order), `attribute Content-Encoding: coding "zstd" is unknown`},
+		"too many":                {"gzip,gzip,gzip,gzip,gzip", based(order), `attribute Content-Encoding: coding "gzip,gzip,gzip,gzip,gzip" is unknown`},
+		"no base64":               {"gzip", order, "not valid base64 at offset 0"},
+		"base64 that goes on":     {"base64", based("cut") + "YQ==A", "not valid base64 at offset 6"},
+		"no gzip":                 {"gzip", based(order), "it does not begin as gzip data does"},
+		"no zlib":                 {"deflate", based(gz), "it does not begin as deflate data does"},
+		"nothing":                 {"gzip", "", "the gzip data ends too early"},
+		"gzip that is cut":        {"gzip", based(gz[:len(gz)-9]), "the gzip data ends too early"},
+		"without a trailer":       {"gzip", based(gz[:len(gz)-8]), "the gzip data ends too early"},
+		"a header only":           {"gzip", based(gz[:5]), "the gzip data ends too early"},
+		"deflate that is cut":     {"deflate", based(zl[:len(zl)-1]), "the deflate data ends too early"},
+		"a wrong checksum":        {"gzip", based(flip(gz, len(gz)-8)), "the gzip data's checksum is wrong"},
+		"of zlib":                 {"deflate", based(flip(zl, len(zl)-1)), "the deflate data's checksum is wrong"},
+		"damaged":                 {"deflate", based(flip(zl, 2)), "the deflate data is damaged at offset"},
+		"data behind":             {"gzip", based(gz + "and more than a header"), "there is other data after the gzip data"},
+		"zeros behind":            {"gzip", based(gz + strings.Repeat("\x00", 20)), "there is other data after the gzip data"},
+		"half a member behind":    {"gzip", based(gz + gz[:12]), "the gzip data ends too early"},
+		"data behind, of zlib":    {"deflate", based(zl + zl), "there is other data after the deflate data"},
+		"too large":               {"gzip", based(gzipped(strings.Repeat("a", 1001))), "it is larger than 1000 bytes when it is decoded (MaxBytes)"},
+		"too large, of zlib":      {"deflate", based(zlibbed(strings.Repeat("a", 1001))), "it is larger than 1000 bytes"},
+		"too large, of members":   {"gzip", based(strings.Repeat(gzipped(strings.Repeat("a", 300)), 4)), "it is larger than 1000 bytes"},
+		"too large, of base64":    {"base64", based(strings.Repeat("a", 1001)), "it is larger than 1000 bytes"},
+		"too large on its way":    {"gzip,gzip", based(gzipped(strings.Repeat(gzipped(""), 60))), "it is larger than 1000 bytes"},
+		"a size that is a lie":    {"gzip", based(gz[:len(gz)-4] + "\x00\x00\x00\x70"), "the gzip data's checksum is wrong"},
+		"a size that is too much": {"gzip", based(gz[:len(gz)-4] + "\x00\x08\x00\x00"), "it is larger than 1000 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, called, err := handle(t, encoded.Config{MaxBytes: 1000}, record(c.body, c.coding))
+			var malformed *batch.MalformedError
+			if called || !errors.As(err, &malformed) || !strings.HasPrefix(malformed.Reason, c.reason) {
+				t.Fatalf("called: %v, %v, want %q", called, err, c.reason)
+			}
+		})
+	}
+	t.Run("a binary attribute", func(t *testing.T) {
+		r := record(based(gz), "")
+		r.MessageAttributes["Content-Encoding"] = batch.MessageAttribute{DataType: "Binary", BinaryValue: []byte("gzip")}
+		if _, called, err := handle(t, encoded.Config{}, r); called || !batch.IsPermanent(err) {
+			t.Errorf("called: %v, %v", called, err)
+		}
+	})
+	t.Run("as large as may be", func(t *testing.T) {
+		if got, _, err := handle(t, encoded.Config{MaxBytes: 1000}, record(based(gzipped(strings.Repeat("a", 1000))), "gzip")); err != nil || len(got.Body) != 1000 {
+			t.Errorf("%d bytes, %v", len(got.Body), err)
+		}
+	})
+}
+
+func TestConfiguration(t *testing.T) {
+	if (encoded.Config{}).Unwrap(nil) != nil || encoded.Unwrap(batch.Text(nil)) != nil {
+		t.Error("nil does not stay nil")
+	}
+	h := encoded.Config{MaxBytes: -1}.Unwrap(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }))
+	err := h.(interface{ Validate() error }).Validate()
+	if err == nil || !strings.Contains(err.Error(), "MaxBytes is -1, must be 1 or more") {
+		t.Errorf("Validate: %v", err)
+	}
+	if outer := encoded.Unwrap(h).(interface{ Validate() error }).Validate(); outer == nil {
+		t.Error("what is wrong within is not told")
+	}
+	// Who does not ask finds out by the first record that needs it, which is kept.
+	if got := h.Handle(t.Context(), record(based(order), "base64")); got == nil || batch.IsPermanent(got) {
+		t.Errorf("Handle: %v", got)
+	}
+	if got := h.Handle(t.Context(), batch.Record{}); got != nil {
+		t.Errorf("Handle of a body that is not encoded: %v", got)
+	}
+}

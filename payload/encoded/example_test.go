@@ -1,0 +1,50 @@
+package encoded_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/payload/encoded"
+)
+
+type Order struct{ SKU string }
+
+func Example() {
+	h := encoded.Unwrap(batch.JSON(func(_ context.Context, o Order) error {
+		fmt.Println("shipping", o.SKU)
+		return nil
+	})) // for handler.Run
+
+	r := batch.Record{
+		Body:              "H4sIAAAAAAACA6tWCvYOVbJSykgs0TVUqgUA+i2ZHQ8AAAA=",
+		MessageAttributes: map[string]batch.MessageAttribute{"Content-Encoding": {DataType: "String", StringValue: "gzip"}},
+	}
+	if err := h.Handle(context.Background(), r); err != nil {
+		fmt.Println(err)
+	}
+	// Output: shipping hat-1
+}
+
+// Another attribute, and less memory.
+func ExampleConfig_Unwrap() {
+	var h batch.Handler = batch.Text(func(context.Context, string) error { return nil })
+	h = encoded.Config{Attribute: "encoding", MaxBytes: 1 << 20}.Unwrap(h)
+	_ = h
+}
+
+func ExampleGzip() {
+	send := func(ctx context.Context, client *awssqs.Client, queueURL, body string) error {
+		text, attributes, err := encoded.Gzip(body, nil)
+		if err != nil {
+			return err
+		}
+		_, err = client.SendMessage(ctx, &awssqs.SendMessageInput{
+			QueueUrl: aws.String(queueURL), MessageBody: &text, MessageAttributes: attributes,
+		})
+		return err
+	}
+	_ = send
+}

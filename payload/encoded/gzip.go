@@ -1,0 +1,62 @@
+package encoded
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// maxAttributes is how many attributes a message may have ("Amazon SQS message
+// quotas" in the Amazon SQS Developer Guide).
+const maxAttributes = 10
+
+// Gzip is [Config.Gzip] with the defaults.
+func Gzip(body string, attributes map[string]types.MessageAttributeValue) (string, map[string]types.MessageAttributeValue, error) {
+	return Config{}.Gzip(body, attributes)
+}
+
+// Gzip is for senders: it compresses a body, and returns it as text, with the
+// attribute that says so added to the message's, which are not changed
+// themselves. A body that this would make longer is returned as it is, and so are
+// the attributes.
+//
+// It returns an error when the attribute is there already, or when the message
+// has ten attributes, which is all that SQS allows; body and attributes can be
+// sent as they are then.
+func (c Config) Gzip(body string, attributes map[string]types.MessageAttributeValue) (string, map[string]types.MessageAttributeValue, error) {
+	name := c.attribute()
+	if _, there := attributes[name]; there {
+		return body, attributes, fmt.Errorf("encoded: the message has the attribute %s already", name)
+	}
+	if len(attributes) >= maxAttributes {
+		return body, attributes, fmt.Errorf("encoded: the message has %d attributes and SQS allows %d: no room for %s", len(attributes), maxAttributes, name)
+	}
+	text := deflate(body)
+	if len(text)+len(name)+len("String"+"gzip") >= len(body) {
+		return body, attributes, nil
+	}
+	added := make(map[string]types.MessageAttributeValue, len(attributes)+1)
+	maps.Copy(added, attributes)
+	added[name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String("gzip")}
+	return text, added, nil
+}
+
+// writers are kept because each has some 800 KB.
+var writers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
+func deflate(body string) string {
+	w := writers.Get().(*gzip.Writer)
+	defer writers.Put(w)
+	var compressed bytes.Buffer // a write to it does not fail
+	w.Reset(&compressed)
+	_, _ = strings.NewReader(body).WriteTo(w)
+	_ = w.Close()
+	return base64.StdEncoding.EncodeToString(compressed.Bytes())
+}

@@ -1,0 +1,104 @@
+package encoded_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/payload/encoded"
+)
+
+var long = strings.Repeat(order, 100)
+
+func TestGzip(t *testing.T) {
+	kind := map[string]types.MessageAttributeValue{"kind": {DataType: aws.String("String"), StringValue: aws.String("order")}}
+	text, attributes, err := encoded.Gzip(long, kind)
+	if err != nil || len(text) > len(long)/10 || len(attributes) != 2 || *attributes["Content-Encoding"].StringValue != "gzip" {
+		t.Fatalf("%d bytes of %d, %v, %v", len(text), len(long), attributes, err)
+	}
+	if len(kind) != 1 {
+		t.Error("the attributes that it was given were changed")
+	}
+	if got, _, err := handle(t, encoded.Config{}, record(text, "gzip")); err != nil || got.Body != long {
+		t.Errorf("it does not come back: %v", err)
+	}
+
+	if text, attributes, err = encoded.Gzip("short", kind); text != "short" || len(attributes) != 1 || err != nil {
+		t.Errorf("a short body became %q, %v, %v", text, attributes, err)
+	}
+	text, attributes, err = encoded.Config{Attribute: "encoding"}.Gzip(long, nil)
+	if _, there := attributes["encoding"]; !there || err != nil {
+		t.Errorf("%v, %v", attributes, err)
+	}
+	if again, same, err := (encoded.Config{Attribute: "encoding"}).Gzip(text, attributes); err == nil || again != text || len(same) != 1 {
+		t.Errorf("compressed twice: %v", err)
+	}
+	ten := map[string]types.MessageAttributeValue{}
+	for i := range 10 {
+		ten[fmt.Sprint("a", i)] = kind["kind"]
+	}
+	if text, attributes, err = encoded.Gzip(long, ten); err == nil || !strings.Contains(err.Error(), "10 attributes") || text != long || len(attributes) != 10 {
+		t.Errorf("with ten attributes: %d, %v", len(attributes), err)
+	}
+}
+
+// What a sender has compressed reaches the function as text, through a queue and
+// the real handler; what cannot be decoded reaches the dead-letter queue as it came.
+func TestThroughAQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := testqueue.New(t, false)
+		send := func(body, coding string) {
+			q.SendInput(&awssqs.SendMessageInput{MessageBody: &body, MessageAttributes: map[string]types.MessageAttributeValue{
+				"Content-Encoding": {DataType: aws.String("String"), StringValue: &coding},
+			}})
+		}
+		text, attributes, err := encoded.Gzip(long, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.SendInput(&awssqs.SendMessageInput{MessageBody: &text, MessageAttributes: attributes})
+		send("not at all", "gzip")
+		q.Send("plain")
+
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		got := make(chan string, 3)
+		err = handler.Poll(ctx, encoded.Unwrap(batch.Text(func(ctx context.Context, body string) error {
+			if _, there := ctx.Deadline(); !there {
+				return errors.New("no deadline")
+			}
+			got <- body
+			return nil
+		})), handler.Config{SQS: q.Client, Logger: slog.New(slog.DiscardHandler), Poll: handler.PollConfig{Queues: []string{q.URL}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		close(got)
+		bodies := map[string]bool{}
+		for body := range got {
+			bodies[body] = true
+		}
+		if len(bodies) != 2 || !bodies[long] || !bodies["plain"] {
+			t.Errorf("%d bodies", len(bodies))
+		}
+		dead := q.DeadLetters()
+		if len(dead) != 1 || *dead[0].Body != "not at all" || *dead[0].MessageAttributes["Content-Encoding"].StringValue != "gzip" {
+			t.Errorf("%d dead letters", len(dead))
+		}
+		if n := len(q.Events(sqs.Deleted)); n < 3 {
+			t.Errorf("%d of 3 messages were deleted", n)
+		}
+	})
+}

@@ -1,0 +1,156 @@
+package encoded
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// inflater is what a decompression needs beside its result: some 50 KB, which
+// are used again.
+type inflater struct {
+	in    bytes.Reader // an io.ByteReader: nothing is read beyond the end of the data
+	gzip  *gzip.Reader
+	zlib  io.ReadCloser
+	chunk [8 << 10]byte
+}
+
+var inflaters = sync.Pool{New: func() any { return new(inflater) }}
+
+// inflate decompresses data into no more than max bytes.
+func inflate(k coding, data []byte, max int) (string, error) {
+	f := inflaters.Get().(*inflater)
+	defer func() {
+		f.in.Reset(nil)
+		inflaters.Put(f)
+	}()
+	f.in.Reset(data)
+	hint := 4 * len(data)
+	var from io.Reader
+	var err error
+	if k == asGzip {
+		if hint = sizeAtEnd(data, hint); hint > max {
+			return "", tooLarge(max)
+		}
+		from, err = f.openGzip()
+	} else {
+		from, err = f.openZlib()
+	}
+	if err != nil {
+		return "", damaged{k, opening(err)}
+	}
+	out := newBuilder(min(hint, max))
+	for {
+		n, err := from.Read(f.chunk[:])
+		if out.Len()+n > max {
+			return "", tooLarge(max)
+		}
+		if room := out.Cap(); out.Len()+n > room {
+			larger := newBuilder(min(max, 2*room+len(f.chunk)))
+			larger.WriteString(out.String())
+			out = larger
+		}
+		out.Write(f.chunk[:n])
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return "", damaged{k, err}
+		}
+	}
+	if f.in.Len() > 0 { // a gzip reader looks for further members by itself
+		return "", damaged{k, errTrailing}
+	}
+	return out.String(), nil
+}
+
+// newBuilder has room for n bytes. A builder that grows by itself would go beyond
+// the bound, and leave more behind.
+func newBuilder(n int) *strings.Builder {
+	b := new(strings.Builder)
+	b.Grow(n)
+	return b
+}
+
+// sizeAtEnd is what gzip's last four bytes say: the size of the last member, and
+// so at least that of all, or nonsense, which is no longer than deflate can
+// make it at its best (1,032 : 1).
+func sizeAtEnd(data []byte, otherwise int) int {
+	if len(data) < 18 { // header and trailer
+		return otherwise
+	}
+	size := int(binary.LittleEndian.Uint32(data[len(data)-4:]))
+	if size/1032 > len(data) {
+		return otherwise
+	}
+	return size
+}
+
+func (f *inflater) openGzip() (io.Reader, error) {
+	if f.gzip == nil {
+		f.gzip = new(gzip.Reader)
+	}
+	return f.gzip, f.gzip.Reset(&f.in)
+}
+
+func (f *inflater) openZlib() (io.Reader, error) {
+	if f.zlib != nil {
+		return f.zlib, f.zlib.(zlib.Resetter).Reset(&f.in, nil)
+	}
+	var err error
+	f.zlib, err = zlib.NewReader(&f.in) // nil with an error
+	return f.zlib, err
+}
+
+// damaged is an error of what is said to be compressed.
+type damaged struct {
+	coding coding
+	err    error
+}
+
+func (e damaged) Error() string { return names[e.coding] + ": " + e.err.Error() }
+func (e damaged) Unwrap() error { return e.err }
+
+var (
+	errTrailing = errors.New("data after the end")
+	errNoHeader = errors.New("no such header")
+)
+
+// opening tells an error in what data begins with from one further on, for which
+// the decompressors have the same.
+func opening(err error) error {
+	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, zlib.ErrHeader) || errors.Is(err, zlib.ErrDictionary) {
+		return errNoHeader
+	}
+	return err
+}
+
+// reasonOf describes an error for a [batch.MalformedError].
+func reasonOf(err error) string {
+	var d damaged
+	if !errors.As(err, &d) {
+		return err.Error()
+	}
+	name := names[d.coding]
+	var corrupt flate.CorruptInputError
+	switch {
+	case d.err == errNoHeader:
+		return "it does not begin as " + name + " data does"
+	case errors.Is(d.err, io.EOF), errors.Is(d.err, io.ErrUnexpectedEOF):
+		return "the " + name + " data ends too early"
+	case errors.Is(d.err, gzip.ErrHeader), d.err == errTrailing:
+		return "there is other data after the " + name + " data"
+	case errors.Is(d.err, gzip.ErrChecksum), errors.Is(d.err, zlib.ErrChecksum):
+		return "the " + name + " data's checksum is wrong"
+	case errors.As(d.err, &corrupt):
+		return fmt.Sprintf("the %s data is damaged at offset %d", name, int64(corrupt))
+	}
+	return "the " + name + " data is damaged"
+}
