@@ -15,7 +15,7 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
 
-	"github.com/sqsbatch/sqsbatch/emulator/internal/plainjson"
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // direct speaks the AWS JSON 1.0 protocol without the SDK.

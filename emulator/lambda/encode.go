@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/sqsbatch/sqsbatch/emulator/internal/plainjson"
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // sqsRecord is a record of an SQS event in the order and with the names of

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/sqsbatch/sqsbatch/emulator/internal/plainjson"
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // plainAnswer is an answer, or a part of one, that writes itself: those that a

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/emulator/internal/plainjson"
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // ServeWithin is Serve with other limits for slow clients.

@@ -1,6 +1,6 @@
 package sqs
 
-import "github.com/sqsbatch/sqsbatch/emulator/internal/plainjson"
+import "github.com/sqsbatch/sqsbatch/internal/plainjson"
 
 // The requests that a queue gets all day are read by plainjson, which leaves
 // all that is not plain to encoding/json. What is kept after the request is

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqsbatch/sqsbatch/emulator/internal/plainjson"
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // BenchmarkWhole reads ten entries with texts of 500 bytes: plain, and JSON,

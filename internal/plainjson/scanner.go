@@ -1,7 +1,8 @@
-// Package plainjson reads and writes the JSON that is common on the wire of
-// the emulators, several times as fast as encoding/json, which remains the
-// definition of what is accepted: a [Scanner] takes only what it is certain
-// that encoding/json would take in the same way, and says so.
+// Package plainjson reads and writes the JSON that programs commonly write, on
+// the wire of the emulators and in the envelopes of AWS's services, several times
+// as fast as encoding/json, which remains the definition of what is accepted: a
+// [Scanner] takes only what it is certain that encoding/json would take in the
+// same way, and says so.
 //
 //	s := plainjson.NewScanner(string(body))
 //	if !s.Whole(request) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/sqsbatch/sqsbatch/emulator/internal/plainjson"
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // thing has a member of each sort.

@@ -1,0 +1,112 @@
+package sns
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
+	"github.com/sqsbatch/sqsbatch/internal/jsontext"
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
+)
+
+// opened is what was in an envelope.
+type opened struct {
+	Notification
+	Message    string
+	attributes map[string]batch.MessageAttribute
+}
+
+// open returns what is in an envelope, nil if body is none, or what is wrong
+// with it.
+func open(body string) (e *opened, reason string, err error) {
+	if !looks(body) && !begins(body) {
+		return nil, "", nil
+	}
+	env := new(envelope)
+	if !plainjson.NewScanner(body).Whole(env) {
+		env, err = decode(body)
+	}
+	if _, broken := errors.AsType[*json.SyntaxError](err); broken && begins(body) {
+		return nil, "SNS envelope: " + jsonbody.Where(err), err
+	}
+	switch {
+	case !env.written():
+		return nil, "", nil
+	case env.Type != notification:
+		return nil, confirmation, nil
+	case err != nil:
+		return nil, "SNS envelope: " + jsonbody.Where(err), err
+	case env.Message == nil:
+		return nil, "the SNS envelope has no Message", nil
+	}
+	published, err := time.Parse(time.RFC3339, env.Timestamp)
+	if err != nil && env.Timestamp != "" {
+		return nil, "SNS envelope: the Timestamp is no time", err
+	}
+	for name, a := range env.attributes {
+		if !strings.HasPrefix(a.DataType, "Binary") {
+			continue
+		}
+		if a.BinaryValue, err = base64.StdEncoding.DecodeString(a.StringValue); err != nil {
+			return nil, fmt.Sprintf("SNS envelope: the value of MessageAttributes %.60q is not base64", name), err
+		}
+		a.StringValue = ""
+		env.attributes[name] = a
+	}
+	return &opened{
+		Notification: Notification{
+			MessageID: env.MessageID, TopicARN: env.TopicARN, Subject: env.Subject,
+			Timestamp: published, SequenceNumber: env.SequenceNumber,
+		},
+		Message:    *env.Message,
+		attributes: env.attributes,
+	}, "", nil
+}
+
+// decode reads an envelope by encoding/json: what plainjson is not certain of.
+func decode(body string) (*envelope, error) {
+	env := new(envelope)
+	err := json.Unmarshal([]byte(body), env)
+	env.attributes = toAttributes(env.MessageAttributes)
+	return env, err
+}
+
+// isEnvelope reports whether a body is an envelope, even a bad one.
+func isEnvelope(body string) bool {
+	e, reason, _ := open(body)
+	return e != nil || reason != ""
+}
+
+const (
+	notification = "Notification"
+	// Of an UnsubscribeConfirmation the same is true.
+	confirmation = "an SNS message about a subscription, not a notification. SNS writes it into a queue that another account subscribed: " +
+		"open its SubscribeURL to confirm, or subscribe from the queue's account, which needs no confirmation"
+)
+
+// looks reports whether body has the names of an envelope, as SNS writes them:
+// what has not need not be decoded.
+func looks(body string) bool {
+	i := jsontext.SpaceEnd(body, 0)
+	return i < len(body) && body[i] == '{' &&
+		strings.Contains(body, `"TopicArn"`) && strings.Contains(body, `"MessageId"`) && strings.Contains(body, `"Type"`)
+}
+
+// begins reports whether body begins as SNS's envelopes do: it may be one that
+// is cut off.
+func begins(body string) bool {
+	for _, token := range []string{"{", `"Type"`, ":"} {
+		var ok bool
+		if body, ok = strings.CutPrefix(body[jsontext.SpaceEnd(body, 0):], token); !ok {
+			return false
+		}
+	}
+	body = body[jsontext.SpaceEnd(body, 0):]
+	return strings.HasPrefix(body, `"Notification"`) || strings.HasPrefix(body, `"SubscriptionConfirmation"`) ||
+		strings.HasPrefix(body, `"UnsubscribeConfirmation"`)
+}

@@ -1,0 +1,146 @@
+// Package sns takes messages out of the envelopes in which Amazon SNS puts
+// them for a queue that is subscribed to a topic:
+//
+//	handler.Run(sns.Unwrap(batch.JSON(shipOrder)))
+//
+// The function gets what was published: its body is the message, and its message
+// attributes are those of the publisher, as if the subscription delivered raw. It
+// does not change when raw message delivery is switched on. Subject and topic
+// are asked for where they are needed:
+//
+//	n, ok := sns.From(ctx) // false for a message that was delivered raw
+//
+// Envelopes are opened one inside another: S3 notifications by way of a topic are
+// sns.Unwrap(s3event.Each(importObject)), events of EventBridge
+// sns.Unwrap(eventbridge.JSON(shipOrder)).
+//
+// Signatures are not verified: who may send to a queue is what its policy says.
+//
+// See "Fanout Amazon SNS notifications to Amazon SQS queues" and "Amazon SNS raw
+// message delivery" in the Amazon SNS Developer Guide.
+package sns
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/nilfunc"
+	"github.com/sqsbatch/sqsbatch/internal/valuectx"
+)
+
+// Unwrap hands on the message in an SNS envelope, and a body that is no such
+// envelope as it is: it was delivered raw, or sent to the queue by someone else.
+//
+// An envelope is a JSON object with the three members that SNS always writes:
+// Type with one of its values, MessageId, and TopicArn with the ARN of a topic. A
+// body of one's own that has a field Type or Message is none.
+//
+// The record that h gets has the publisher's MessageAttributes, added to those
+// that the SQS message has; [batch.RecordFrom] gives it, too. It has no MD5, since
+// SQS's are of the envelope. Id, attempt and all else are those of the SQS message.
+//
+// These are malformed, see [batch.MalformedError]: an envelope that is cut off or
+// lacks its Message; what is no notification but the confirmation of a
+// subscription; and an envelope in an envelope, unless h is itself made by a
+// function of this package.
+//
+// Without h there is no handler: what runs handlers refuses the nil that Unwrap
+// returns then.
+func Unwrap(h batch.Handler) batch.Handler { return wrap(h, either) }
+
+// Enveloped is [Unwrap] for a queue in which every message must be an SNS
+// envelope: a body that is none is malformed.
+func Enveloped(h batch.Handler) batch.Handler { return wrap(h, enveloped) }
+
+// Raw is for a queue whose subscriptions deliver raw: it hands on every body as
+// it is, but for SNS envelopes. They are malformed, instead of reaching a function
+// that might take one for an empty order when raw message delivery was switched off.
+func Raw(h batch.Handler) batch.Handler { return wrap(h, raw) }
+
+// Notification is what SNS says of a message beside its text and attributes,
+// which are the record's.
+type Notification struct {
+	// MessageID is SNS's id of the message, the same for all subscribers.
+	MessageID string
+	// TopicARN is the topic that it was published to.
+	TopicARN string
+	// Subject is the publisher's. Usually empty.
+	Subject string
+	// Timestamp is when it was published.
+	Timestamp time.Time
+	// SequenceNumber is set by FIFO topics only.
+	SequenceNumber string
+}
+
+// From returns what SNS says of the message that ctx belongs to: of the
+// innermost envelope. It reports false for a message that was delivered raw, and
+// outside of [Unwrap] and [Enveloped].
+func From(ctx context.Context) (Notification, bool) {
+	if n, ok := ctx.Value(key{}).(*Notification); ok {
+		return *n, true
+	}
+	return Notification{}, false
+}
+
+type key struct{}
+
+// With returns a context from which [From] gets n, for tests of functions that
+// ask for it.
+func With(ctx context.Context, n Notification) context.Context {
+	return valuectx.With(ctx, key{}, &n)
+}
+
+// delivery is how messages may come.
+type delivery int
+
+const (
+	either delivery = iota
+	enveloped
+	raw
+)
+
+type unwrapper struct {
+	next     batch.Handler
+	delivery delivery
+	nested   bool // next opens envelopes as well
+}
+
+func wrap(h batch.Handler, d delivery) batch.Handler {
+	if nilfunc.Is(h) {
+		return nil
+	}
+	_, nested := h.(*unwrapper)
+	return &unwrapper{h, d, nested}
+}
+
+// Handle hands on what is in the envelope.
+func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
+	e, reason, err := open(r.Body)
+	switch {
+	case reason != "":
+	case e == nil && u.delivery == enveloped:
+		reason = "it is no SNS envelope (Type, MessageId and TopicArn), and every body must be one: is raw message delivery on, or does someone send to the queue directly?"
+	case e == nil:
+		return u.next.Handle(ctx, r)
+	case u.delivery == raw:
+		reason = "it is an SNS envelope, and no body may be one: is raw message delivery off?"
+	case !u.nested && isEnvelope(e.Message):
+		reason = "an SNS envelope in an SNS envelope: sns.Unwrap(sns.Unwrap(…)) opens both"
+	}
+	if reason != "" {
+		return &batch.MalformedError{Reason: reason, Err: err}
+	}
+	r.Body = e.Message
+	r.MD5OfBody, r.MD5OfMessageAttributes = "", ""
+	if len(e.attributes) > 0 {
+		if len(r.MessageAttributes) > 0 { // shared with the SQS message's record
+			own := maps.Clone(r.MessageAttributes)
+			maps.Copy(own, e.attributes)
+			e.attributes = own
+		}
+		r.MessageAttributes = e.attributes
+	}
+	return u.next.Handle(batch.WithRecord(With(ctx, e.Notification), r), r)
+}
