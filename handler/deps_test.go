@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// A function links the adapters that it imports and no other: of telemetry,
-// package handler has the log, and of modules those that a cold start can bear.
-func TestAFunctionLinksNoAdapterThatItDoesNotImport(t *testing.T) {
+// A function links what it imports and no other: package handler has the core
+// and the log, no adapter, envelope or middleware, and of modules those that a
+// cold start can bear.
+func TestAFunctionLinksNothingThatItDoesNotImport(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "github.com/sqsbatch/sqsbatch/handler").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)

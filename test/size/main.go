@@ -1,7 +1,7 @@
 // Command size compares the bootstrap of examples/orders, built as the
 // template builds it, with that of a function which links aws-lambda-go,
 // config and service/sqs and does nothing with them (hello), and functions with
-// an adapter of telemetry with one that has none (plain).
+// an adapter of telemetry, an envelope or the like with one that has none (plain).
 //
 //	go run ./test/size
 package main
@@ -30,6 +30,7 @@ var pairs = []struct{ pkg, base string }{
 	{"./test/size/otel", "./test/size/plain"},
 	{"./test/size/otelsdk", "./test/size/plain"},
 	{"./test/size/encoded", "./test/size/plain"},
+	{"./test/size/sns", "./test/size/plain"},
 }
 
 func run() error {
