@@ -1,0 +1,40 @@
+package awserr_test
+
+import (
+	"fmt"
+
+	"github.com/aws/smithy-go"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/classify/awserr"
+	"github.com/sqsbatch/sqsbatch/classify/httpstatus"
+)
+
+// An order whose parameters DynamoDB refuses will not be accepted later, nor one
+// that was written before; a table that is not there may be tomorrow.
+func Example() {
+	classify := awserr.New(awserr.Options{
+		Permanent: awserr.Validation,
+		Codes:     []string{"ConditionalCheckFailedException"},
+	})
+	for _, code := range []string{"ValidationException", "ConditionalCheckFailedException", "ThrottlingException", "ResourceNotFoundException"} {
+		err := classify(fmt.Errorf("put order: %w", &smithy.GenericAPIError{Code: code}))
+		fmt.Println(code, batch.IsPermanent(err))
+	}
+	// Output:
+	// ValidationException true
+	// ConditionalCheckFailedException true
+	// ThrottlingException false
+	// ResourceNotFoundException false
+}
+
+// A function that calls AWS and others has a classifier for each.
+func ExampleNew() {
+	classify := batch.FirstOf(awserr.New(awserr.Options{Permanent: awserr.NotFound}), httpstatus.Classify)
+	fmt.Println(batch.IsPermanent(classify(&smithy.GenericAPIError{Code: "NoSuchKey"})))
+	fmt.Println(batch.IsPermanent(classify(&httpstatus.Error{Status: 404})))
+	fmt.Println(batch.IsPermanent(classify(&smithy.GenericAPIError{Code: "SlowDown"})))
+	// Output:
+	// true
+	// true
+	// false
+}

@@ -1,0 +1,99 @@
+package httpstatus
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/classify/internal/verdict"
+)
+
+// Options change what a classifier says of a status. The zero value is good.
+type Options struct {
+	// Retry are statuses that are tried again besides those that are by
+	// themselves: 404 of a service that takes a moment to know a new order, 401
+	// and 403 where credentials are rotated. Defaults to none.
+	Retry []int
+}
+
+// New returns a classifier, for batch.Config.Classify and handler.Config.Classify.
+func New(o Options) func(error) error {
+	o.Retry = slices.Clone(o.Retry)
+	return func(err error) error { return verdict.Apply(err, o.judge) }
+}
+
+// Classify returns err wrapped with the verb that follows from the status that
+// it has, or as it is. It hears an [*Error], and any error with a method
+// StatusCode() int or HTTPStatusCode() int, as clients have them; also one with
+// RetryAfter() time.Duration beside it. Errors of AWS's SDK are never permanent by
+// their status, since AWS throttles with a 400: package classify/awserr is for them.
+//
+// It returns as it is what was decided before: an error with a verb of package
+// batch, one that says by itself whether it is Retryable() bool, the end of a
+// context. Where errors are joined and one of them is to be tried again, all are.
+func Classify(err error) error { return verdict.Apply(err, Options{}.judge) }
+
+func (o Options) judge(chain []error) verdict.Verdict {
+	for _, err := range chain {
+		status, after, ok := statusOf(err)
+		if !ok {
+			continue
+		}
+		switch {
+		case status < 400 || status > 599:
+			return verdict.Verdict{}
+		case after > 0, status >= 500, slices.Contains(o.Retry, status):
+			return verdict.Verdict{Kind: verdict.Retry, After: after}
+		}
+		switch status {
+		case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+			return verdict.Verdict{Kind: verdict.Retry}
+		}
+		if slices.ContainsFunc(chain, ofAWS) {
+			return verdict.Verdict{}
+		}
+		return verdict.Verdict{Kind: verdict.Permanent}
+	}
+	for _, err := range chain {
+		if _, ok := err.(net.Error); ok || err == io.ErrUnexpectedEOF {
+			return verdict.Verdict{Kind: verdict.Retry}
+		}
+	}
+	return verdict.Verdict{}
+}
+
+// ofAWS reports whether err is one of AWS's SDK: an OperationError or an APIError
+// of smithy-go. There a 400 may be a call that was throttled, or a token that has
+// expired; package awserr knows by the code.
+func ofAWS(err error) bool {
+	switch err.(type) {
+	case interface{ ErrorCode() string }:
+		return true
+	case interface {
+		Service() string
+		Operation() string
+	}:
+		return true
+	}
+	return false
+}
+
+// statusOf returns what err itself, not what it wraps, says of a response.
+func statusOf(err error) (status int, after time.Duration, ok bool) {
+	switch e := err.(type) {
+	case *Error:
+		return e.Status, min(e.RetryAfter, MaxRetryAfter), true
+	case interface{ HTTPStatusCode() int }:
+		status = e.HTTPStatusCode()
+	case interface{ StatusCode() int }:
+		status = e.StatusCode()
+	default:
+		return 0, 0, false
+	}
+	if e, has := err.(interface{ RetryAfter() time.Duration }); has {
+		after = min(e.RetryAfter(), MaxRetryAfter)
+	}
+	return status, after, true
+}
