@@ -1,0 +1,222 @@
+package protobuf_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/payload/protobuf"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// file has fields of every kind that matters: texts, lists, messages, and a
+// required field far within.
+func file() *descriptorpb.FileDescriptorProto {
+	return &descriptorpb.FileDescriptorProto{
+		Name: proto.String("shop.proto"), Dependency: []string{"other.proto"}, PublicDependency: []int32{1, 2, 3},
+		MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("Order"), Field: []*descriptorpb.FieldDescriptorProto{
+			{Name: proto.String("sku"), Number: proto.Int32(1)}, {Name: proto.String("quantity"), Number: proto.Int32(2)},
+		}}},
+		Options: &descriptorpb.FileOptions{UninterpretedOption: []*descriptorpb.UninterpretedOption{
+			{Name: []*descriptorpb.UninterpretedOption_NamePart{{NamePart: proto.String("a"), IsExtension: proto.Bool(true)}}},
+		}},
+	}
+}
+
+func wire(t testing.TB, m proto.Message) string {
+	t.Helper()
+	data, err := proto.MarshalOptions{AllowPartial: true, Deterministic: true}.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func text(data string) string { return base64.StdEncoding.EncodeToString([]byte(data)) }
+
+// handle gives a body to a handler of M, and returns the message that reached its function.
+func handle[M proto.Message](body string, opts ...protobuf.Option) (got M, called bool, err error) {
+	h := protobuf.Handler(func(_ context.Context, m M) error {
+		got, called = m, true
+		return nil
+	}, opts...)
+	err = h.Handle(context.Background(), batch.Record{Body: body})
+	return got, called, err
+}
+
+func TestDecodes(t *testing.T) {
+	want, data := file(), wire(t, file())
+	json, err := protojson.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		body string
+		opts []protobuf.Option
+	}{
+		"base64":                  {text(data), nil},
+		"base64 without padding":  {base64.RawStdEncoding.EncodeToString([]byte(data)), nil},
+		"base64 for URLs":         {base64.URLEncoding.EncodeToString([]byte(data)), nil},
+		"known fields only":       {text(data), []protobuf.Option{protobuf.DisallowUnknownFields()}},
+		"JSON":                    {string(json), []protobuf.Option{protobuf.JSON()}},
+		"JSON, known fields only": {string(json), []protobuf.Option{protobuf.JSON(), protobuf.DisallowUnknownFields()}},
+		"the wire format":         {data, []protobuf.Option{protobuf.Wire()}},
+	} {
+		got, _, err := handle[*descriptorpb.FileDescriptorProto](c.body, c.opts...)
+		if err != nil || !proto.Equal(got, want) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	if got, called, err := handle[*wrapperspb.StringValue](""); err != nil || !called || got.Value != "" {
+		t.Errorf("the message without fields: %v, %v", got, err)
+	}
+	got, _, err := handle[*structpb.Struct](`{"a":{"b":[1,null]}}`, protobuf.JSON(), protobuf.DisallowUnknownFields())
+	if err != nil || len(got.Fields) != 1 {
+		t.Errorf("a map: %v, %v", got, err)
+	}
+}
+
+const canary = "canary-4711"
+
+func TestWhatIsMalformedSaysWhere(t *testing.T) {
+	data := wire(t, file())
+	strict, json := protobuf.DisallowUnknownFields(), protobuf.JSON()
+	in := strings.Index(data, "sku")
+	required := file()
+	required.Options.UninterpretedOption[0].Name[0].NamePart = nil
+	alien := file()
+	alien.MessageType[0].Field[1].ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 77, protowire.VarintType), 1))
+	for name, c := range map[string]struct {
+		body, reason string
+		opts         []protobuf.Option
+	}{
+		"no base64":               {"{" + canary, "not valid base64 at offset 0", nil},
+		"cut":                     {text(data[:len(data)-1]), `field "public_dependency" is damaged or cut at offset 73`, nil},
+		"damaged within":          {text(data[:in-1] + "\x7f" + data[in:]), `field "message_type.field.name" is damaged or cut at offset`, nil},
+		"no field number":         {text("\x00"), "not a valid google.protobuf.FileDescriptorProto at offset 0", nil},
+		"a field that is missing": {text(wire(t, required)), "required field google.protobuf.UninterpretedOption.NamePart.name_part not set", nil},
+		"an unknown field":        {text(wire(t, alien)), `unknown field "message_type.field.77"`, []protobuf.Option{strict}},
+		"JSON, empty":             {" ", "it is empty", []protobuf.Option{json}},
+		"JSON, syntax":            {"{\n  \"name\": " + canary + "}", "not valid JSON of google.protobuf.FileDescriptorProto at line 2, column 11", []protobuf.Option{json}},
+		"JSON, cut":               {`{"name": "` + canary, "not valid JSON of google.protobuf.FileDescriptorProto", []protobuf.Option{json}},
+		"JSON, a wrong type":      {`{"name": {"` + canary + `":1}}`, "not valid JSON of google.protobuf.FileDescriptorProto at line 1, column 10", []protobuf.Option{json}},
+		"JSON, a wrong value":     {`{"syntax":"a","messageType":[{"field":[{"number":"` + canary + `"}]}]}`, "not valid JSON of google.protobuf.FileDescriptorProto at line 1, column 50", []protobuf.Option{json}},
+		"JSON, something behind":  {`{} ` + canary, "not valid JSON of google.protobuf.FileDescriptorProto at line 1, column 4", []protobuf.Option{json}},
+		"JSON, unknown":           {`{"` + canary + `":1}`, "not valid JSON of google.protobuf.FileDescriptorProto at line 1, column 2", []protobuf.Option{json, strict}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, called, err := handle[*descriptorpb.FileDescriptorProto](c.body, c.opts...)
+			var malformed *batch.MalformedError
+			if called || !errors.As(err, &malformed) || !strings.HasPrefix(malformed.Reason, c.reason) {
+				t.Fatalf("called: %v, %v, want %q", called, err, c.reason)
+			}
+			if strings.Contains(err.Error(), canary) {
+				t.Errorf("the body is in %q", err)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoTextSaysWhere(t *testing.T) {
+	m := &structpb.Struct{Fields: map[string]*structpb.Value{"a": structpb.NewStringValue("xyz")}}
+	data := strings.Replace(wire(t, m), "xyz", "x\xffz", 1)
+	_, called, err := handle[*structpb.Struct](text(data))
+	if called || err == nil || err.Error() != `malformed body: field "fields.value.string_value" is not valid UTF-8 at offset 9` {
+		t.Error(err)
+	}
+}
+
+func TestNestingHasABound(t *testing.T) {
+	data := ""
+	for range 10_010 { // a Value that is a list with a Value that is a list …
+		list := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), data)
+		data = string(protowire.AppendBytes(protowire.AppendTag(nil, 6, protowire.BytesType), list))
+	}
+	_, called, err := handle[*structpb.Value](text(data))
+	var malformed *batch.MalformedError
+	if called || !errors.As(err, &malformed) || len(malformed.Reason) > 400 || !strings.Contains(malformed.Reason, "is in a message too deep") {
+		t.Errorf("called: %v, %v", called, err)
+	}
+	if _, called, err = handle[*structpb.Value](strings.Repeat("[", 20_000), protobuf.JSON()); called || !batch.IsPermanent(err) {
+		t.Errorf("JSON: called: %v, %v", called, err)
+	}
+}
+
+func TestUnknownFieldsAreKept(t *testing.T) {
+	newer := wire(t, wrapperspb.String("a")) + "\x98\x06\x01"
+	got, _, err := handle[*wrapperspb.StringValue](text(newer))
+	if err != nil || wire(t, got) != newer {
+		t.Errorf("%q, %v", wire(t, got), err)
+	}
+	if _, _, err := handle[*descriptorpb.FileDescriptorProto](`{"name":"a","newer":{"b":1}}`, protobuf.JSON()); err != nil {
+		t.Error("JSON: ", err)
+	}
+}
+
+// order is a message with a Validate of its own, as generators make them.
+type order struct{ wrapperspb.StringValue }
+
+func (o *order) Validate() error {
+	if o.Value == "" {
+		return errors.New("value is missing")
+	}
+	return nil
+}
+
+func TestValidateIsAsked(t *testing.T) {
+	if got, _, err := handle[*order](text(wire(t, wrapperspb.String("hat")))); err != nil || got.Value != "hat" {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, c := range []struct {
+		body string
+		opts []protobuf.Option
+	}{{"", nil}, {`""`, []protobuf.Option{protobuf.JSON()}}} {
+		_, called, err := handle[*order](c.body, c.opts...)
+		if called || !batch.IsPermanent(err) || !strings.Contains(err.Error(), "it is not valid: value is missing") {
+			t.Errorf("%q: called: %v, %v", c.body, called, err)
+		}
+	}
+}
+
+func TestWithoutAFunctionThereIsNoHandler(t *testing.T) {
+	if protobuf.Handler[*order](nil) != nil {
+		t.Error("a handler without a function")
+	}
+	if protobuf.Handler(func(context.Context, proto.Message) error { return nil }) != nil {
+		t.Error("a handler of no type in particular")
+	}
+}
+
+func TestTheFunctionsErrorIsItsOwn(t *testing.T) {
+	want := errors.New("no")
+	h := protobuf.Handler(func(context.Context, *wrapperspb.StringValue) error { return want })
+	if err := h.Handle(t.Context(), batch.Record{}); err != want {
+		t.Error(err)
+	}
+}
+
+func FuzzHandler(f *testing.F) {
+	f.Add(wire(f, file()))
+	f.Add(`{"name":"a"}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		for _, opts := range [][]protobuf.Option{nil, {protobuf.Wire()}, {protobuf.Wire(), protobuf.DisallowUnknownFields()}, {protobuf.JSON()}} {
+			_, called, err := handle[*descriptorpb.FileDescriptorProto](body, opts...)
+			var malformed *batch.MalformedError
+			if called == (err != nil) || err != nil && !errors.As(err, &malformed) {
+				t.Fatalf("called: %v, %v", called, err)
+			}
+			if err == nil || malformed.Reason != "" {
+				continue
+			}
+			t.Fatal("no reason")
+		}
+	})
+}
