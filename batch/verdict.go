@@ -27,7 +27,8 @@ type Verdict struct {
 // VerdictOf tells what an error asks for, by all that it wraps and joins:
 //
 //   - [Permanent] or a [MalformedError] anywhere in it, also beside others in
-//     errors.Join, makes it permanent, whatever else is there;
+//     errors.Join, makes it permanent, whatever else is there. A time that is asked
+//     for as well counts where it is retried nevertheless (no dead-letter queue);
 //   - else [Abort] counts, with the longest time asked for by any Abort;
 //   - else [RetryAfter], the longest of all;
 //   - else, where no verb is, methods of errors that know nothing of this
@@ -46,7 +47,8 @@ func VerdictOf(err error) (v Verdict) {
 	v = w.verdict
 	switch {
 	case v.Permanent:
-		return Verdict{Permanent: true, Malformed: v.Malformed, Verb: true}
+		v.Aborts, v.Verb = false, true
+		return v
 	case v.Aborts || v.HasAfter:
 		v.Verb = true
 		return v

@@ -41,6 +41,9 @@ func TestVerdictOf(t *testing.T) {
 	permanent := batch.Verdict{Permanent: true, Verb: true}
 	malformed := batch.Verdict{Permanent: true, Malformed: true, Verb: true}
 	after := func(d time.Duration) batch.Verdict { return batch.Verdict{After: d, HasAfter: true, Verb: true} }
+	permanentAfter := func(d time.Duration) batch.Verdict {
+		return batch.Verdict{Permanent: true, After: d, HasAfter: true, Verb: true}
+	}
 	aborts := func(d time.Duration) batch.Verdict {
 		return batch.Verdict{Aborts: true, After: d, HasAfter: true, Verb: true}
 	}
@@ -58,9 +61,9 @@ func TestVerdictOf(t *testing.T) {
 		"RetryAfter":                      {batch.RetryAfter(time.Minute, boom), after(time.Minute)},
 		"RetryAfter at once":              {batch.RetryAfter(-1, boom), after(0)},
 		"Abort":                           {batch.Abort(time.Minute, nil), aborts(time.Minute)},
-		"Permanent in RetryAfter":         {batch.RetryAfter(time.Minute, batch.Permanent(boom)), permanent},
-		"RetryAfter in Permanent":         {batch.Permanent(batch.RetryAfter(time.Minute, boom)), permanent},
-		"Permanent joined to Abort":       {errors.Join(batch.Abort(time.Minute, boom), boom, batch.Permanent(boom)), permanent},
+		"Permanent in RetryAfter":         {batch.RetryAfter(time.Minute, batch.Permanent(boom)), permanentAfter(time.Minute)},
+		"RetryAfter in Permanent":         {batch.Permanent(batch.RetryAfter(time.Minute, boom)), permanentAfter(time.Minute)},
+		"Permanent joined to Abort":       {errors.Join(batch.Abort(time.Minute, boom), boom, batch.Permanent(boom)), permanentAfter(time.Minute)},
 		"Abort in RetryAfter":             {batch.RetryAfter(time.Hour, batch.Abort(time.Minute, boom)), aborts(time.Minute)},
 		"RetryAfter in Abort":             {batch.Abort(time.Minute, batch.RetryAfter(time.Hour, boom)), aborts(time.Minute)},
 		"the longest RetryAfter":          {errors.Join(batch.RetryAfter(1, boom), batch.RetryAfter(3, boom), batch.RetryAfter(2, boom)), after(3)},

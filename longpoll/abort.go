@@ -12,19 +12,28 @@ import (
 // well ([batch.Abort]): what waits comes back after that time, and nothing is
 // received until then. What runs goes on. The caller holds the lock, and perhaps
 // that of a batch.
+//
+// The time is what SQS can hide a message for: whole seconds, 12 hours at most.
+// With none, what waits would only be received again at once, at the price of a
+// delivery: it stays.
 func (p *Poller) heed(r *batch.Result) {
 	v := batch.VerdictOf(r.Err)
+	after := (min(v.After, maxHeld) + time.Second - 1).Truncate(time.Second)
 	now := time.Now()
-	until := now.Add(v.After)
-	if !v.Aborts || p.phase != polling || !until.After(p.abortedUntil) {
+	until := now.Add(after)
+	if !v.Aborts || after == 0 || p.phase != polling || !until.After(p.abortedUntil) {
 		return
 	}
 	if !p.aborted(now) {
 		p.warn(batch.Warning{Err: r.Err, Message: fmt.Sprintf(
-			"queue %s: a handler asks to wait (batch.Abort): nothing is received or started for %v", p.cfg.Queue, v.After)})
+			"queue %s: a handler asks to wait (batch.Abort): nothing is received or started for %v", p.cfg.Queue, after)})
 	}
 	p.abortedUntil = until
 	p.releaseAll(p.takeWaiting())
+	why := fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, &batch.AbortError{After: after, Err: r.Err})
+	for c := range p.load.begun {
+		c.aborted = why
+	}
 	running := p.runningBatches() // of a FIFO group only the record that runs goes on
 	p.routines.Go(func() {
 		for _, b := range running {
@@ -32,7 +41,7 @@ func (p *Poller) heed(r *batch.Result) {
 		}
 	})
 	p.stopAbortTimer()
-	p.abortTimer = time.AfterFunc(v.After, func() {
+	p.abortTimer = time.AfterFunc(after, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.receiveMore()

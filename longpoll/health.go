@@ -3,6 +3,7 @@ package longpoll
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 )
 
 // Health returns a handler for orchestrators, over any number of pollers:
@@ -11,7 +12,8 @@ import (
 //     no hook hangs (takes more than 30 s), and 503 else: the process should be
 //     replaced. SQS being down is no reason.
 //   - /readyz answers 200 while every poller receives, and 503 else, as while it
-//     starts, drains, or fails to receive or to delete. A paused one is ready.
+//     starts, drains, or fails to receive or to delete. One that is paused or
+//     aborted (batch.Abort) is ready: another in its place would do no better.
 //   - /statusz answers with a JSON list of [Status], one for each poller.
 func Health(pollers ...*Poller) http.Handler {
 	mux := http.NewServeMux()
@@ -27,7 +29,7 @@ func Health(pollers ...*Poller) http.Handler {
 		}
 	}
 	mux.HandleFunc("GET /livez", all(func(s Status) bool { return s.live }))
-	mux.HandleFunc("GET /readyz", all(func(s Status) bool { return s.State == "polling" || s.State == "paused" }))
+	mux.HandleFunc("GET /readyz", all(func(s Status) bool { return slices.Contains([]string{"polling", "paused", "aborted"}, s.State) }))
 	mux.HandleFunc("GET /statusz", func(w http.ResponseWriter, _ *http.Request) {
 		list := make([]Status, len(pollers))
 		for i, p := range pollers {

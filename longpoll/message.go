@@ -60,6 +60,7 @@ type chain struct {
 	running  *batch.Running  // nil until it was started
 	canceled bool            // when it was to be cancelled before that
 	lost     bool            // because others may have what ran of it
+	aborted  error           // of what is not started of it any more, see heed
 	ended    bool            // the engine has no more to do with it
 	open     int             // records that are not settled
 	results  []batch.Result  // of those that are

@@ -7,8 +7,8 @@ import (
 )
 
 // release puts messages in line to be made visible at once, or when an abort is
-// over. They go out in
-// tens, or a moment later. The caller holds the lock, here and below.
+// over. They go out in tens, or a moment later. The caller holds the lock, here
+// and below.
 func (p *Poller) release(list []outcome) {
 	aborted := p.phase == polling && p.aborted(time.Now())
 	for _, o := range list {

@@ -18,7 +18,7 @@ func (p *Poller) start(c *chain) {
 	p.engine.Hooks().BatchStarted(ctx, info)
 	p.mu.Lock()
 	c.ctx = ctx
-	stopping := c.canceled || p.phase != polling
+	stopping := c.canceled || c.aborted != nil || p.phase != polling
 	c.opened, c.handed = true, !stopping
 	if c.ended { // a stop did not wait for the hooks
 		p.tellSettled(c)
@@ -31,7 +31,7 @@ func (p *Poller) start(c *chain) {
 	running := p.engine.Start(ctx, c.records, info.Times, &progress{p, c})
 	p.mu.Lock()
 	c.running = running
-	cancel, stop := c.canceled, p.phase != polling
+	cancel, stop := c.canceled, c.aborted != nil || p.phase != polling
 	p.mu.Unlock()
 	switch {
 	case cancel:
@@ -204,8 +204,11 @@ func (p *Poller) ended(c *chain, results []batch.Result) {
 		if results[i].Outcome == batch.NotStarted {
 			m, result := &c.messages[i], results[i]
 			m.state = failed
-			if c.lost {
-				result.Err = errGroupLost // rather than that of a stop
+			switch { // rather than the error of a stop
+			case c.lost:
+				result.Err = errGroupLost
+			case c.aborted != nil:
+				result.Err = c.aborted
 			}
 			left = append(left, outcome{m, result})
 		}

@@ -9,7 +9,7 @@ type Counts struct {
 	Succeeded  int `json:"succeeded"`  // records
 	Failed     int `json:"failed"`     // records whose handler failed, or was given up
 	Abandoned  int `json:"abandoned"`  // records whose handler was given up
-	Released   int `json:"released"`   // records made visible unhandled
+	Released   int `json:"released"`   // records given back unhandled
 	Lost       int `json:"lost"`       // records that SQS took back while they were held
 	Repeated   int `json:"repeated"`   // deliveries of records that were held or handled already
 	Extensions int `json:"extensions"` // calls that extended visibility

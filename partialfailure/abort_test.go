@@ -136,3 +136,24 @@ func TestOnMalformed(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A time that a permanent failure asks for as well counts where nothing but a
+// retry is left.
+func TestRetryAfterOfAPermanentFailure(t *testing.T) {
+	for _, policy := range []partialfailure.OnPermanent{partialfailure.Retry, partialfailure.DeadLetter} {
+		inBubble(t, false, func(f *fixture) {
+			f.Send("a")
+			f.settling.OnPermanent = policy
+			if _, err := f.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{
+				QueueUrl: &f.URL, Attributes: map[string]string{"RedrivePolicy": ""}}); err != nil {
+				t.Fatal(err)
+			}
+			results := f.invoke(f.Receive(10), func(context.Context, batch.Record) error {
+				return errors.Join(batch.Permanent(nil), batch.RetryAfter(42*time.Second, nil))
+			})
+			if r := results[0]; r.Outcome != batch.Retry || r.VisibleIn != 42*time.Second {
+				t.Errorf("OnPermanent %q: %v, back in %v", policy, r.Outcome, r.VisibleIn)
+			}
+		})
+	}
+}

@@ -41,7 +41,7 @@ func (st *Settlement) flushDead(p *pending) {
 			if u.wouldGoTo = st.cfg.DeadLetterQueue; u.wouldGoTo != "" {
 				st.release(u)
 			} else {
-				st.retryLater(u, batch.Verdict{})
+				st.retryLater(u)
 			}
 		}
 		return
@@ -94,7 +94,7 @@ func (st *Settlement) send(arn string, failures []*batch.Result) (url string, er
 // url is empty when there is no dead-letter queue.
 func (st *Settlement) deadLettered(u *unit, url string, err error) {
 	if url == "" || err != nil {
-		st.retryLater(u, batch.Verdict{})
+		st.retryLater(u)
 		return
 	}
 	u.outcome, u.queue = batch.DeadLettered, url

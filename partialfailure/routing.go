@@ -40,8 +40,7 @@ type pending struct {
 // route decides what to do about a failure.
 func (st *Settlement) route(u *unit) {
 	failed := u.results[0]
-	verdict := batch.VerdictOf(failed.Err)
-	switch st.onPermanent(verdict) {
+	switch st.onPermanent(batch.VerdictOf(failed.Err)) {
 	case DeadLetter:
 		p := st.pendingOf(failed.Record.QueueARN)
 		p.dead = append(p.dead, u)
@@ -51,7 +50,7 @@ func (st *Settlement) route(u *unit) {
 		st.release(u)
 		return
 	}
-	st.retryLater(u, verdict)
+	st.retryLater(u)
 }
 
 // onPermanent says what becomes of a record by what its error asks for.
@@ -66,8 +65,9 @@ func (s *Settler) onPermanent(v batch.Verdict) OnPermanent {
 }
 
 // retryLater has the whole unit come back after its backoff.
-func (st *Settlement) retryLater(u *unit, verdict batch.Verdict) {
-	u.visibleIn = st.backoff(u.results[0], verdict)
+func (st *Settlement) retryLater(u *unit) {
+	failed := u.results[0]
+	u.visibleIn = st.backoff(failed, batch.VerdictOf(failed.Err))
 	st.enqueue(u, 0)
 }
 
@@ -142,10 +142,10 @@ func (st *Settlement) lingerOn() {
 }
 
 // releaseNotStarted has records that were not started come back at once, or, if
-// their batch was aborted, when that said. If none
-// of the batch was, and that not for the first time, something is wrong with
-// the configuration, and they come back with backoff: released at once they
-// would be in the dead-letter queue within seconds.
+// their batch was aborted, when that said. If none of the batch was, and that not
+// for the first time, something is wrong with the configuration, and they come
+// back with backoff: released at once they would be in the dead-letter queue
+// within seconds.
 func (st *Settlement) releaseNotStarted(results []batch.Result) {
 	stuck := !slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome != batch.NotStarted })
 	for i := range results {
