@@ -21,27 +21,26 @@ func JSON[T any](fn func(ctx context.Context, v T) error, opts ...JSONOption) Ha
 	if fn == nil {
 		return nil
 	}
-	var o jsonOptions
+	var o jsonbody.Options
 	for _, opt := range opts {
 		opt(&o)
 	}
 	return func(ctx context.Context, r Record) error {
 		var v T
-		if reason, err := jsonbody.Decode(r.Body, &v, o.strict); err != nil {
+		if reason, err := jsonbody.Decode(r.Body, &v, o.Strict); err != nil {
 			return &MalformedError{Reason: reason, Err: err}
 		}
 		return fn(ctx, v)
 	}
 }
 
-// JSONOption changes how [JSON] decodes.
-type JSONOption func(*jsonOptions)
-
-type jsonOptions struct{ strict bool }
+// JSONOption changes how [JSON] decodes. Other packages' functions for JSON take
+// it as well.
+type JSONOption func(*jsonbody.Options)
 
 // DisallowUnknownFields makes a field that T does not have an error.
 func DisallowUnknownFields() JSONOption {
-	return func(o *jsonOptions) { o.strict = true }
+	return func(o *jsonbody.Options) { o.Strict = true }
 }
 
 // Text makes a [Handler] of a function that takes the record's body as it is.

@@ -12,6 +12,11 @@ import (
 	"unicode/utf8"
 )
 
+// Options are what batch.JSONOption sets.
+type Options struct {
+	Strict bool // fields that v does not have are an error
+}
+
 // Decode reads body into v, and asks v's method Validate() error, if it has one.
 // With strict, fields that v does not have are an error; anything but white
 // space after the value always is.

@@ -19,6 +19,7 @@ type thing struct {
 	Texts []string
 	Inner *thing
 	Many  []thing
+	Value json.RawMessage
 }
 
 func (o *thing) Member(s *plainjson.Scanner, name string) (ok bool) {
@@ -31,6 +32,11 @@ func (o *thing) Member(s *plainjson.Scanner, name string) (ok bool) {
 		ok = s.Int(&o.Int)
 	case "Texts":
 		ok = s.Texts(&o.Texts)
+	case "Value":
+		var text string
+		text, ok = s.Value()
+		o.Value = json.RawMessage(text)
+		ok = ok && json.Valid(o.Value)
 	case "Inner":
 		o.Inner = new(thing)
 		ok = s.Object(o.Inner)
@@ -57,6 +63,7 @@ func TestTakes(t *testing.T) {
 		`{"Kept":"0123456\"","Text":"01234567\"x\\"}`,
 		`{"Inner":{"Inner":{"Many":[{"Texts":["All"]},{"Int":10}]}}}`,
 		`{"Text":"a","Text":"b"}`,
+		`{"Value":{"a":[1,{"b":"}]\\\""}],"c":"\u007d"}}`, `{"Value": [ ] ,"Int":1}`, `{"Value":"a\\","Int":1}`, `{"Value":-1.5e3}`, `{"Value":true ,"Int":1}`, `{"Value":null}`,
 	} {
 		var got, want thing
 		if err := json.Unmarshal([]byte(text), &want); err != nil {
@@ -79,6 +86,7 @@ func TestLeaves(t *testing.T) {
 		"{\"Text\":\"\xff\"}", "{\"Text\":\"a\tb\"}", "{\"Text\":\"\\n\tb\"}", "\xff{}",
 		`{"Int":01}`, `{"Int":-1}`, `{"Int":1.5}`, `{"Int":1e2}`, `{"Int":1000000000}`, `{"Int":"1"}`, `{"Int":}`, `{"Int":`,
 		`{"Texts":["a",]}`, `{"Texts":["a" "b"]}`, `{"Texts":[1]}`, `{"Texts":["a"`, `{"Texts":"a"}`,
+		`{"Value":}`, `{"Value":`, `{"Value":,"Int":1}`, `{"Value":[}`, `{"Value":{"a":1]}`, `{"Value":"a`, `{"Value":"a\`, `{"Value":tru}`, `{"Value":1 2}`, `{"Value":1]`, `{"Value":[[[[`, "{\"Value\":\"a\nb\"}",
 		`{"Many":[{},]}`, `{"Many":{}}`, `{"Inner":[]}`,
 	} {
 		if plainjson.NewScanner(text).Whole(new(thing)) {
@@ -103,6 +111,7 @@ func TestKeptIsACopy(t *testing.T) {
 func FuzzScanner(f *testing.F) {
 	for _, seed := range []string{
 		`{"Text":"a","Kept":"b\"\\\u0041","Int":10,"Texts":["a"],"Inner":{},"Many":[{"Int":1},{}]}`,
+		`{"Value":{"a":["]}\""]},"Int":1}`, `{"Value":1.5,"Value":[{}]}`,
 		`{"Many":[{"Text":"a"}],"Many":[{}]}`, `{"Inner":{"Int":1},"Inner":{}}`, `{"text":"ä","Int":-0}`,
 	} {
 		f.Add(seed)

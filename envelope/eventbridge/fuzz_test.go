@@ -1,0 +1,45 @@
+package eventbridge
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
+)
+
+// FuzzOpen holds what is read by hand against encoding/json, and what is opened
+// to what an event is.
+func FuzzOpen(f *testing.F) {
+	for _, body := range []string{
+		`{"version":"0","id":"1","detail-type":"d","source":"s","account":"1","time":"2026-11-21T18:43:48Z","region":"r","resources":["a","b"],"detail":{"a":[1,"]}\""]}}`,
+		`{"source":"s","detail-type":"d","replay-name":"r","detail":-1.5e3}`,
+		`{"Source":"s","detail-type":"\ud83d","x":[{}],"detail":null,"detail":{}}`,
+		`{"source":"s","detail-type":"d","resources":null,"detail":{"a":1]}`,
+		`{"id":"o-1"}`,
+	} {
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		var fast, slow envelope
+		if plainjson.NewScanner(body).Whole(&fast) {
+			if err := json.Unmarshal([]byte(body), &slow); err != nil || !reflect.DeepEqual(fast, slow) {
+				t.Fatalf("by hand %+v, by encoding/json %+v, %v", fast, slow, err)
+			}
+		}
+		e, reason, err := open(body)
+		switch {
+		case e != nil && (reason != "" || err != nil), e == nil && reason == "":
+			t.Fatalf("opened %v, and %q, %v", e != nil, reason, err)
+		case e != nil && (e.Source == "" || e.DetailType == "" || !json.Valid([]byte(e.Detail))):
+			t.Fatalf("opened %+v", e)
+		case e == nil:
+			return
+		}
+		at := jsonbody.Offset(body, "detail", -1)
+		if at < 0 || at+int64(len(e.Detail)) > int64(len(body)) || body[at:at+int64(len(e.Detail))] != string(e.Detail) {
+			t.Fatalf("the detail %q is not at %d", e.Detail, at)
+		}
+	})
+}
