@@ -115,6 +115,14 @@ func wrap(h batch.Handler, d delivery) batch.Handler {
 	return &unwrapper{h, d, nested}
 }
 
+// Validate asks the handler that is wrapped.
+func (u *unwrapper) Validate() error {
+	if v, ok := u.next.(interface{ Validate() error }); ok {
+		return v.Validate()
+	}
+	return nil
+}
+
 // Handle hands on what is in the envelope.
 func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	e, reason, err := open(r.Body)

@@ -31,6 +31,7 @@ var pairs = []struct{ pkg, base string }{
 	{"./test/size/otelsdk", "./test/size/plain"},
 	{"./test/size/encoded", "./test/size/plain"},
 	{"./test/size/sns", "./test/size/plain"},
+	{"./test/size/eventbridge", "./test/size/plain"},
 	{"./test/size/classify", "./test/size/plain"},
 	{"./test/size/protobuf", "./test/size/plain"},
 }
