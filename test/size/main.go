@@ -34,6 +34,8 @@ var pairs = []struct{ pkg, base string }{
 	{"./test/size/eventbridge", "./test/size/plain"},
 	{"./test/size/classify", "./test/size/plain"},
 	{"./test/size/protobuf", "./test/size/plain"},
+	{"./test/size/ratelimit", "./test/size/plain"},
+	{"./test/size/breaker", "./test/size/plain"},
 }
 
 func run() error {

@@ -1,0 +1,246 @@
+package breaker_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/middleware/breaker"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errDown = errors.New("down")
+
+// dependency is a handler that does what it is told to, behind a breaker that
+// opens at the second failure in a row.
+type dependency struct {
+	t     *testing.T
+	h     batch.Handler
+	calls int
+	do    func(ctx context.Context) error
+	state gobreaker.State
+}
+
+func newDependency(t *testing.T, settings gobreaker.Settings, o breaker.Options) *dependency {
+	d := &dependency{t: t}
+	if settings.ReadyToTrip == nil {
+		settings.ReadyToTrip = func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= 2 }
+	}
+	settings.OnStateChange = func(_ string, from, to gobreaker.State) {
+		if from != d.state {
+			t.Errorf("from %v to %v, was %v", from, to, d.state)
+		}
+		d.state = to
+	}
+	d.h = breaker.NewWith(settings, o)(batch.HandlerFunc(func(ctx context.Context, _ batch.Record) error {
+		d.calls++
+		return d.do(ctx)
+	}))
+	return d
+}
+
+// handle has a record handled that has a minute.
+func (d *dependency) handle(do func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(d.t.Context(), time.Minute)
+	defer cancel()
+	d.do = do
+	return d.h.Handle(ctx, batch.Record{})
+}
+
+func (d *dependency) open() {
+	d.t.Helper()
+	for range 2 {
+		if err := d.handle(fails); err != errDown {
+			d.t.Fatalf("%v before it is open", err)
+		}
+	}
+	if d.state != gobreaker.StateOpen {
+		d.t.Fatalf("it is %v after two failures", d.state)
+	}
+}
+
+// spared checks that err came without a call, and sends the record back after d.
+func (d *dependency) spared(err error, after time.Duration) {
+	d.t.Helper()
+	v := batch.VerdictOf(err)
+	if !v.Aborts || v.After < after || v.After > after+time.Millisecond {
+		d.t.Errorf("%v: %+v, want Abort after %v", err, v, after)
+	}
+}
+
+func fails(context.Context) error    { return errDown }
+func succeeds(context.Context) error { return nil }
+
+func TestOpenSendsBackUntilItMayTryAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, gobreaker.Settings{Name: "carrier", Timeout: 2 * time.Minute}, breaker.Options{})
+		d.open()
+		for i := range 12 {
+			err := d.handle(succeeds)
+			d.spared(err, 2*time.Minute-time.Duration(i)*10*time.Second)
+			if !errors.Is(err, gobreaker.ErrOpenState) || !strings.Contains(err.Error(), `breaker "carrier"`) {
+				t.Errorf("%v", err)
+			}
+			time.Sleep(10 * time.Second)
+		}
+		d.spared(d.handle(succeeds), 0) // it opens after its timeout, not at it
+		time.Sleep(time.Millisecond)
+		if err := d.handle(succeeds); err != nil || d.state != gobreaker.StateClosed || d.calls != 2+1 {
+			t.Errorf("%v, %v after %d calls", err, d.state, d.calls)
+		}
+	})
+}
+
+func TestTheDefaultTimeoutIsAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, gobreaker.Settings{}, breaker.Options{})
+		d.open()
+		d.spared(d.handle(succeeds), time.Minute)
+		time.Sleep(time.Minute + 1)
+		if err := d.handle(fails); err != errDown || d.state != gobreaker.StateOpen {
+			t.Errorf("%v, %v", err, d.state)
+		}
+		d.spared(d.handle(succeeds), time.Minute) // anew
+	})
+}
+
+// While one is tried the others come back, ever later the longer it takes, so
+// that a record which hangs does not use up the attempts of the others.
+func TestHalfOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, gobreaker.Settings{Timeout: 20 * time.Second}, breaker.Options{})
+		d.open()
+		time.Sleep(20*time.Second + 1)
+		probe := make(chan error)
+		go func() {
+			probe <- d.handle(func(ctx context.Context) error { time.Sleep(50 * time.Second); return nil })
+		}()
+		synctest.Wait()
+		begin, calls := time.Now(), d.calls
+		for _, step := range []struct{ at, after time.Duration }{
+			{0, 2 * time.Second}, {time.Second, 2 * time.Second}, {3 * time.Second, 3 * time.Second}, {12 * time.Second, 12 * time.Second}, {45 * time.Second, 20 * time.Second},
+		} {
+			time.Sleep(time.Until(begin.Add(step.at)))
+			err := d.h.Handle(t.Context(), batch.Record{})
+			d.spared(err, step.after)
+			if !errors.Is(err, gobreaker.ErrTooManyRequests) || d.calls != calls {
+				t.Errorf("%v, %d calls", err, d.calls-calls)
+			}
+		}
+		if err := <-probe; err != nil || d.state != gobreaker.StateClosed {
+			t.Errorf("%v, %v", err, d.state)
+		}
+	})
+}
+
+func TestProbeDelaysAreBounded(t *testing.T) {
+	for timeout, want := range map[time.Duration]time.Duration{
+		time.Second: time.Second, 5 * time.Second: time.Second, 30 * time.Second: 3 * time.Second, time.Hour: 10 * time.Second, time.Millisecond: time.Second,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDependency(t, gobreaker.Settings{Timeout: timeout}, breaker.Options{})
+			d.open()
+			time.Sleep(timeout + 1)
+			_ = d.handle(func(ctx context.Context) error {
+				d.spared(d.h.Handle(ctx, batch.Record{}), want)
+				return nil
+			})
+		})
+	}
+}
+
+// A handler that never returns is counted when its context ends: the place that
+// it has in a half-open breaker is free then.
+func TestAHandlerThatNeverReturnsHoldsNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, gobreaker.Settings{}, breaker.Options{})
+		d.open()
+		time.Sleep(time.Minute + 1)
+		go func() { _ = d.handle(func(context.Context) error { time.Sleep(24 * time.Hour); return nil }) }()
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if d.state != gobreaker.StateOpen {
+			t.Fatalf("it is %v a minute later", d.state)
+		}
+		time.Sleep(time.Minute + 1)
+		if err := d.handle(succeeds); err != nil || d.state != gobreaker.StateClosed {
+			t.Errorf("%v, %v", err, d.state)
+		}
+		time.Sleep(48 * time.Hour) // its return changes nothing
+		if d.state != gobreaker.StateClosed {
+			t.Errorf("it is %v in the end", d.state)
+		}
+	})
+}
+
+func TestPanicsPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDependency(t, gobreaker.Settings{}, breaker.Options{})
+		func() {
+			defer func() {
+				if v := recover(); v != "oops" {
+					t.Errorf("panicked with %v", v)
+				}
+			}()
+			_ = d.handle(func(context.Context) error { panic("oops") })
+		}()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = d.handle(func(context.Context) error { runtime.Goexit(); return nil })
+		}()
+		<-done
+		if d.state != gobreaker.StateOpen {
+			t.Errorf("it is %v", d.state)
+		}
+	})
+}
+
+// The settings' own functions replace ours, and one that panics beside a record
+// does not end the process.
+func TestSettingsOfGobreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []error
+		d := newDependency(t, gobreaker.Settings{
+			IsExcluded: func(err error) bool {
+				told = append(told, err)
+				if errors.Is(err, context.DeadlineExceeded) {
+					panic("a mistake")
+				}
+				return false
+			},
+			IsSuccessful: func(err error) bool { return err == nil || errors.Is(err, errDown) },
+		}, breaker.Options{})
+		for range 3 {
+			_ = d.handle(fails)
+			_ = d.handle(succeeds)
+		}
+		_ = d.handle(func(ctx context.Context) error { <-ctx.Done(); synctest.Wait(); return nil })
+		if d.state != gobreaker.StateClosed || len(told) != 7 || told[0] != errDown || told[1] != nil {
+			t.Errorf("it is %v, told %v", d.state, told)
+		}
+		_ = d.handle(func(context.Context) error { return batch.Permanent(nil) })
+		_ = d.handle(func(context.Context) error { return batch.Permanent(nil) })
+		if d.state != gobreaker.StateOpen {
+			t.Errorf("it is %v", d.state)
+		}
+	})
+}
+
+func TestNothingIsNoHandler(t *testing.T) {
+	var none batch.HandlerFunc
+	for _, h := range []batch.Handler{breaker.New(gobreaker.Settings{})(nil), breaker.New(gobreaker.Settings{})(none)} {
+		if _, err := batch.New(h, batch.Config{}); h != nil || err == nil {
+			t.Errorf("%v, %v", h, err)
+		}
+	}
+}

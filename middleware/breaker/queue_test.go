@@ -1,0 +1,91 @@
+package breaker_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/middleware/breaker"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+// An outage of three minutes: with the breaker the records outlive it and the
+// dependency is asked a few times; without, the same records are dead letters.
+func TestAnOutage(t *testing.T) {
+	for name, c := range map[string]struct {
+		settings  *gobreaker.Settings
+		dead      int
+		callsDown int
+	}{
+		"without": {nil, 20, 100}, // maxReceiveCount is 5
+		"with":    {&gobreaker.Settings{Timeout: time.Minute}, 0, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const outage = 3 * time.Minute
+				begin, down, shipped := time.Now(), 0, 0
+				var h batch.Handler = batch.HandlerFunc(func(context.Context, batch.Record) error {
+					if time.Since(begin) < outage {
+						down++
+						return errDown
+					}
+					shipped++
+					return nil
+				})
+				if c.settings != nil {
+					h = breaker.New(*c.settings)(h)
+				}
+				q := testqueue.New(t, false)
+				l, err := handler.New(h, handler.Config{
+					SQS: q.Client, Concurrency: 1, Backoff: partialfailure.Constant(5 * time.Second), Logger: slog.New(slog.DiscardHandler),
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range 20 {
+					q.Send(fmt.Sprint("o-", i))
+				}
+				q.Map(10*time.Minute, l.Invoke)
+				left, dead := q.Left()
+				if left != 0 || dead != c.dead || shipped != 20-c.dead || down > c.callsDown {
+					t.Errorf("%d calls while it was down, %d shipped, %d left, %d dead letters", down, shipped, left, dead)
+				}
+			})
+		})
+	}
+}
+
+// While the breaker is open, a FIFO group comes back as a whole, in order.
+func TestOrderIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var order []string
+		q := testqueue.New(t, true)
+		l, err := handler.New(breaker.New(gobreaker.Settings{
+			Timeout: time.Minute, ReadyToTrip: func(c gobreaker.Counts) bool { return true },
+		})(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
+			if time.Since(begin) < 30*time.Second {
+				return errDown
+			}
+			order = append(order, r.Body)
+			return nil
+		})), handler.Config{SQS: q.Client, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bodies := []string{"g:1", "g:2", "g:3", "g:4"}
+		q.Send(bodies...)
+		q.Map(3*time.Minute, l.Invoke)
+		if left, dead := q.Left(); !slices.Equal(order, bodies) || left != 0 || dead != 0 {
+			t.Errorf("handled %v, %d left, %d dead letters", order, left, dead)
+		}
+	})
+}

@@ -1,0 +1,250 @@
+package ratelimit_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/middleware/ratelimit"
+	"go.uber.org/goleak"
+	"golang.org/x/time/rate"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// limited runs f in a bubble with a handler that counts its calls.
+func limited(t *testing.T, l *rate.Limiter, o ratelimit.Options, f func(t *testing.T, h batch.Handler, calls *int)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		calls := 0
+		h := ratelimit.NewWith(l, o)(batch.HandlerFunc(func(context.Context, batch.Record) error {
+			mu.Lock()
+			defer mu.Unlock()
+			calls++
+			return nil
+		}))
+		f(t, h, &calls)
+	})
+}
+
+func within(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// aborted checks that err sends the record back after d.
+func aborted(t *testing.T, err error, d time.Duration) {
+	t.Helper()
+	v := batch.VerdictOf(err)
+	if !errors.Is(err, ratelimit.ErrNoToken) || !v.Aborts || (v.After-d).Abs() > time.Millisecond {
+		t.Errorf("%v: %+v, want Abort after %v", err, v, d)
+	}
+}
+
+func TestRecordsPassAtTheRate(t *testing.T) {
+	limited(t, rate.NewLimiter(2, 3), ratelimit.Options{}, func(t *testing.T, h batch.Handler, calls *int) {
+		begin := time.Now()
+		var wg sync.WaitGroup
+		for range 13 {
+			wg.Go(func() {
+				if err := h.Handle(within(t, time.Minute), batch.Record{}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if took := time.Since(begin); *calls != 13 || took != 5*time.Second {
+			t.Errorf("%d passed in %v, want 13 in 5s", *calls, took)
+		}
+	})
+}
+
+func TestWithoutADeadlineItWaits(t *testing.T) {
+	limited(t, rate.NewLimiter(rate.Every(time.Hour), 1), ratelimit.Options{}, func(t *testing.T, h batch.Handler, calls *int) {
+		begin := time.Now()
+		for range 3 {
+			if err := h.Handle(t.Context(), batch.Record{}); err != nil {
+				t.Error(err)
+			}
+		}
+		if took := time.Since(begin); *calls != 3 || took != 2*time.Hour {
+			t.Errorf("%d passed in %v", *calls, took)
+		}
+	})
+}
+
+// Records whose token comes too late take none, whatever others do meanwhile:
+// who comes next finds the limiter as it was.
+func TestWhatComesTooLateTakesNoToken(t *testing.T) {
+	l := rate.NewLimiter(rate.Every(10*time.Second), 1)
+	limited(t, l, ratelimit.Options{}, func(t *testing.T, h batch.Handler, calls *int) {
+		if err := h.Handle(within(t, 5*time.Second), batch.Record{}); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		var wg sync.WaitGroup
+		for i := range 100 {
+			wg.Go(func() {
+				if i == 50 { // this one has time
+					if err := h.Handle(within(t, time.Minute), batch.Record{}); err != nil {
+						t.Error(err)
+					}
+					return
+				}
+				err := h.Handle(within(t, 5*time.Second), batch.Record{})
+				if v := batch.VerdictOf(err); !v.Aborts || v.After < 9*time.Second || v.After > 21*time.Second || time.Since(begin) != 0 {
+					t.Errorf("%v after %v: %+v", err, time.Since(begin), v)
+				}
+			})
+		}
+		wg.Wait()
+		if took := time.Since(begin); *calls != 2 || took != 10*time.Second || math.Abs(l.Tokens()) > 1e-6 {
+			t.Errorf("%d passed in %v, %f tokens are left", *calls, took, l.Tokens())
+		}
+		aborted(t, h.Handle(within(t, 5*time.Second), batch.Record{}), 10*time.Second)
+	})
+}
+
+func TestTimeMustBeLeftForTheHandler(t *testing.T) {
+	for name, c := range map[string]struct {
+		has, min time.Duration
+		passes   bool
+	}{
+		"a second is enough":    {11050 * time.Millisecond, 0, true},
+		"less than a tenth":     {10900 * time.Millisecond, 0, false},
+		"a second of an hour":   {10*time.Second + 1100*time.Millisecond, time.Second, true},
+		"as configured":         {10*time.Second + 200*time.Millisecond, 100 * time.Millisecond, true},
+		"less than configured":  {13 * time.Second, 4 * time.Second, false},
+		"more than there is":    {5 * time.Second, time.Minute, false},
+		"not even for the wait": {9 * time.Second, time.Nanosecond, false},
+	} {
+		l := rate.NewLimiter(rate.Every(10*time.Second), 1)
+		limited(t, l, ratelimit.Options{MinRemaining: c.min}, func(t *testing.T, h batch.Handler, calls *int) {
+			l.Allow()
+			err := h.Handle(within(t, c.has), batch.Record{})
+			if c.passes != (err == nil) || c.passes != (*calls == 1) {
+				t.Errorf("%s: %v, %d calls", name, err, *calls)
+			}
+			if err != nil {
+				aborted(t, err, 10*time.Second)
+			}
+		})
+	}
+}
+
+func TestCost(t *testing.T) {
+	l := rate.NewLimiter(1, 5)
+	cost := func(r batch.Record) int { return len(r.Body) - 1 }
+	limited(t, l, ratelimit.Options{Cost: cost}, func(t *testing.T, h batch.Handler, calls *int) {
+		begin := time.Now()
+		for _, step := range []struct {
+			body string
+			at   time.Duration
+		}{
+			{"1234", 0},
+			{"", 0}, {"-", 0}, // free
+			{"123", 0},                               // the bucket is empty
+			{"1234", 3 * time.Second},                // 3 tokens
+			{"-", 3 * time.Second},                   // free, whatever there is
+			{"more than the burst", 8 * time.Second}, // 5 tokens
+		} {
+			if err := h.Handle(within(t, time.Minute), batch.Record{Body: step.body}); err != nil || time.Since(begin) != step.at {
+				t.Errorf("%q passed after %v (%v), want %v", step.body, time.Since(begin), err, step.at)
+			}
+		}
+		aborted(t, h.Handle(within(t, 2*time.Second), batch.Record{Body: "1234"}), 3*time.Second)
+	})
+}
+
+func TestDelaysAreBounded(t *testing.T) {
+	const never, hardlyEver = time.Duration(0), time.Duration(1)
+	for _, c := range []struct {
+		every time.Duration
+		most  time.Duration
+		want  time.Duration
+	}{
+		{never, 0, 15 * time.Minute},
+		{never, time.Hour, time.Hour},
+		{hardlyEver, 0, 15 * time.Minute},
+		{24 * time.Hour, 0, 15 * time.Minute},
+		{10 * time.Minute, 0, 10 * time.Minute},
+		{10 * time.Minute, time.Minute, time.Minute},
+		{300 * time.Millisecond, 0, time.Second},
+	} {
+		l := rate.NewLimiter(rate.Every(c.every), 1)
+		switch c.every {
+		case never:
+			l.SetLimit(0)
+		case hardlyEver:
+			l.SetLimit(1e-300)
+		}
+		limited(t, l, ratelimit.Options{MaxDelay: c.most, MinRemaining: time.Nanosecond}, func(t *testing.T, h batch.Handler, _ *int) {
+			l.Allow()
+			aborted(t, h.Handle(within(t, 100*time.Millisecond), batch.Record{}), c.want)
+		})
+	}
+}
+
+// A limiter that lets nothing pass is a mistake. It must not look like a
+// dependency that is back in a moment, nor lose records.
+func TestABurstOfNothing(t *testing.T) {
+	limited(t, rate.NewLimiter(5, 0), ratelimit.Options{}, func(t *testing.T, h batch.Handler, calls *int) {
+		err := h.Handle(within(t, time.Minute), batch.Record{})
+		if !errors.Is(err, ratelimit.ErrNoToken) || batch.VerdictOf(err) != (batch.Verdict{}) || !strings.Contains(err.Error(), "burst is 0") || *calls != 0 {
+			t.Errorf("%v", err)
+		}
+	})
+	limited(t, rate.NewLimiter(rate.Inf, 0), ratelimit.Options{}, func(t *testing.T, h batch.Handler, calls *int) {
+		if err := h.Handle(t.Context(), batch.Record{}); err != nil || *calls != 1 {
+			t.Errorf("%v with no limit", err)
+		}
+	})
+}
+
+func TestTheEndOfTheContextEndsTheWait(t *testing.T) {
+	l := rate.NewLimiter(rate.Every(time.Minute), 1)
+	limited(t, l, ratelimit.Options{}, func(t *testing.T, h batch.Handler, calls *int) {
+		l.Allow()
+		ctx, cancel := context.WithCancel(within(t, time.Hour))
+		time.AfterFunc(6*time.Second, cancel)
+		begin := time.Now()
+		err := h.Handle(ctx, batch.Record{})
+		if took := time.Since(begin); !errors.Is(err, context.Canceled) || batch.VerdictOf(err).Verb || took != 6*time.Second || *calls != 0 {
+			t.Errorf("%v after %v", err, took)
+		}
+		if got := l.Tokens(); math.Abs(got-0.1) > 1e-6 { // of which 6 s are a tenth
+			t.Errorf("%f tokens are left, want 0.1", got)
+		}
+	})
+}
+
+func TestErrorsOfTheHandlerPass(t *testing.T) {
+	own := errors.New("no stock")
+	h := ratelimit.New(rate.NewLimiter(1, 1))(batch.HandlerFunc(func(context.Context, batch.Record) error { return own }))
+	if err := h.Handle(t.Context(), batch.Record{}); err != own {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestNothingIsNoHandler(t *testing.T) {
+	f := batch.HandlerFunc(func(context.Context, batch.Record) error { return nil })
+	var none batch.HandlerFunc
+	for name, h := range map[string]batch.Handler{
+		"no limiter": ratelimit.New(nil)(f), "no handler": ratelimit.New(rate.NewLimiter(1, 1))(nil), "a nil function": ratelimit.New(rate.NewLimiter(1, 1))(none),
+	} {
+		if h != nil {
+			t.Errorf("%s: %v", name, h)
+		}
+		if _, err := batch.New(h, batch.Config{}); err == nil {
+			t.Errorf("%s: the engine takes it", name)
+		}
+	}
+}
