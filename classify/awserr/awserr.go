@@ -92,11 +92,11 @@ type answer struct {
 func read(chain []error) (a answer) {
 	operations := 0
 	for _, err := range chain {
-		if e, ok := err.(smithy.APIError); ok && a.code == "" {
+		if e, ok := err.(smithy.APIError); ok {
 			a.code, a.fault = e.ErrorCode(), e.ErrorFault()
 		}
 		if e, ok := err.(interface{ HTTPResponse() *smithyhttp.Response }); ok {
-			if r := e.HTTPResponse(); r != nil && r.Response != nil && a.status == 0 {
+			if r := e.HTTPResponse(); r != nil && r.Response != nil {
 				a.status, a.after = r.StatusCode, retryAfter(r.Header)
 			}
 		}

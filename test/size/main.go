@@ -36,6 +36,7 @@ var pairs = []struct{ pkg, base string }{
 	{"./test/size/protobuf", "./test/size/plain"},
 	{"./test/size/ratelimit", "./test/size/plain"},
 	{"./test/size/breaker", "./test/size/plain"},
+	{"./test/size/httpworker", "./test/size/plain"},
 }
 
 func run() error {

@@ -1,0 +1,58 @@
+package httpworker
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+const (
+	prefix    = "X-Aws-Sqsd-"
+	timestamp = "2006-01-02T15:04:05Z" // of ISO 8601, UTC
+)
+
+// header is what the daemon of Elastic Beanstalk sends with a record.
+func (o Options) header(r *batch.Record) http.Header {
+	h := make(http.Header, 8+len(r.MessageAttributes))
+	set := func(name, value string) {
+		if value != "" && validValue(value) {
+			h.Set(name, value)
+		}
+	}
+	set("Content-Type", o.ContentType)
+	set("User-Agent", o.UserAgent)
+	set(prefix+"Msgid", r.MessageID)
+	set(prefix+"Queue", batch.QueueName(r.QueueARN))
+	set(prefix+"Sender-Id", r.SenderID)
+	if !r.FirstReceivedAt.IsZero() {
+		set(prefix+"First-Received-At", r.FirstReceivedAt.In(time.UTC).Format(timestamp))
+	}
+	if r.Attempt > 0 {
+		set(prefix+"Receive-Count", strconv.Itoa(r.Attempt))
+	}
+	// In order, so that names which are one header's always give the same.
+	for _, name := range slices.Sorted(maps.Keys(r.MessageAttributes)) {
+		a := r.MessageAttributes[name]
+		if binary := strings.HasPrefix(a.DataType, "Binary"); !binary && validName(name) && validValue(a.StringValue) {
+			h.Add(prefix+"Attr-"+name, a.StringValue)
+		}
+	}
+	return h
+}
+
+// validName reports whether a header's name may end in s: a token of RFC 9110.
+// SQS allows letters, digits, and these.
+func validName(s string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == ""
+}
+
+// validValue reports whether a header's value may be s: no control character
+// but tabs, and nothing at the ends that would be lost on the way.
+func validValue(s string) bool {
+	return s == strings.Trim(s, " \t") && !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f })
+}

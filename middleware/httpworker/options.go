@@ -1,0 +1,40 @@
+package httpworker
+
+import (
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/classify/httpstatus"
+)
+
+// Options are those of [New] and [Post]. The zero value is good.
+type Options struct {
+	// Path is where [New] posts to, such as "/jobs?tenant=7". [Post] has a URL
+	// instead. Defaults to "/".
+	Path string
+	// ContentType is the header Content-Type, "MIME type" in Elastic Beanstalk.
+	// Defaults to "application/json".
+	ContentType string
+	// UserAgent is the header User-Agent. Defaults to "aws-sqsd", which
+	// frameworks look for before they take a request for a message.
+	UserAgent string
+}
+
+func (o Options) withDefaults() Options {
+	if o.Path == "" {
+		o.Path = "/"
+	}
+	if o.ContentType == "" {
+		o.ContentType = "application/json"
+	}
+	if o.UserAgent == "" {
+		o.UserAgent = "aws-sqsd"
+	}
+	return o
+}
+
+// failed returns the error of a record for that of its response.
+func failed(e *httpstatus.Error) error {
+	if e.RetryAfter > 0 {
+		return batch.RetryAfter(e.RetryAfter, e)
+	}
+	return e
+}

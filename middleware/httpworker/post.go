@@ -1,0 +1,85 @@
+package httpworker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/classify/httpstatus"
+)
+
+const (
+	// maxIdle is how many connections are kept open to a worker: the daemon's
+	// default of "HTTP connections".
+	maxIdle = 50
+	// maxDrained is how much of an answer is read so that its connection can be
+	// used again.
+	maxDrained = 64 << 10
+)
+
+// Post returns a handler that posts each record to a URL, with the record's
+// deadline. The client may be nil. It follows redirects only by a CheckRedirect
+// of its own: a POST that is redirected becomes a GET, whose 200 means nothing.
+//
+// It returns an error when target is not an absolute URL of http or https.
+func Post(target string, client *http.Client, o Options) (batch.HandlerFunc, error) {
+	o = o.withDefaults()
+	u, err := url.Parse(target)
+	if err != nil {
+		var parse *url.Error // without the URL, in which a secret may be
+		if errors.As(err, &parse) {
+			err = parse.Err
+		}
+		return nil, fmt.Errorf("httpworker: the URL cannot be read: %w", err)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return nil, fmt.Errorf("httpworker: the URL has the scheme %q and the host %q, must be http://HOST/PATH or https://HOST/PATH", u.Scheme, u.Host)
+	}
+	client = workers(client)
+	return func(ctx context.Context, r batch.Record) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, strings.NewReader(r.Body))
+		if err != nil {
+			return fmt.Errorf("httpworker: %w", err)
+		}
+		request.Header = o.header(&r)
+		response, err := client.Do(request)
+		if err != nil {
+			var failed *url.Error // likewise
+			if errors.As(err, &failed) {
+				err = failed.Err
+			}
+			return fmt.Errorf("httpworker: POST %s%s: %w", u.Host, u.EscapedPath(), err)
+		}
+		defer func() { _ = response.Body.Close() }()
+		_, broken := io.CopyN(io.Discard, response.Body, maxDrained)
+		var status *httpstatus.Error
+		if errors.As(httpstatus.Check(response), &status) {
+			return failed(status)
+		}
+		if broken != nil && broken != io.EOF { // the worker may have ended in the middle of it
+			return fmt.Errorf("httpworker: POST %s%s: the answer broke off: %w", u.Host, u.EscapedPath(), broken)
+		}
+		return nil
+	}, nil
+}
+
+// workers returns a copy of client that follows no redirect by default.
+func workers(client *http.Client) *http.Client {
+	var c http.Client
+	if client != nil {
+		c = *client
+	} else if transport, ok := http.DefaultTransport.(*http.Transport); ok {
+		transport = transport.Clone()
+		transport.MaxIdleConnsPerHost = maxIdle
+		c.Transport = transport
+	}
+	if c.CheckRedirect == nil {
+		c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	}
+	return &c
+}
