@@ -80,7 +80,7 @@ func JSON[T any](fn func(ctx context.Context, e Event[T]) error, opts ...batch.J
 			AccountID: opened.Account, Region: opened.Region, Resources: opened.Resources,
 		}
 		if reason, err := jsonbody.Decode(string(opened.Detail), &e.Detail, o.Strict); err != nil {
-			at := func() int64 { return jsonbody.Offset(r.Body, "detail", -1) }
+			at := func() int64 { return jsonbody.Offset(r.Body, "detail") }
 			return &batch.MalformedError{Reason: jsonbody.Within("detail", reason, err, at), Err: err}
 		}
 		return fn(ctx, e)

@@ -37,7 +37,7 @@ func FuzzOpen(f *testing.F) {
 		case e == nil:
 			return
 		}
-		at := jsonbody.Offset(body, "detail", -1)
+		at := jsonbody.Offset(body, "detail")
 		if at < 0 || at+int64(len(e.Detail)) > int64(len(body)) || body[at:at+int64(len(e.Detail))] != string(e.Detail) {
 			t.Fatalf("the detail %q is not at %d", e.Detail, at)
 		}

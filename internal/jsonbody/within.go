@@ -25,50 +25,48 @@ func Within(part, reason string, err error, offset func() int64) string {
 	return part + ": " + reason
 }
 
-// Offset returns where the value of a member begins in body, a JSON object, or
-// that of an element of a list there, if element is not negative. The name's case
-// does not count, and the last one of that name does, as for encoding/json. It
-// reads the body again. What is not there is at 0.
-func Offset(body, member string, element int) (offset int64) {
-	d := json.NewDecoder(strings.NewReader(body))
-	_, _ = d.Token() // {
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return offset
-		}
-		s, _ := name.(string)
-		wanted := strings.EqualFold(s, member)
-		if wanted && element >= 0 {
-			if token, err := d.Token(); err != nil || token != json.Delim('[') {
-				return 0
-			}
-			for i := 0; d.More(); i++ {
-				at, ok := next(d)
-				if !ok {
-					return offset
-				}
-				if i == element {
-					offset = at
-				}
-			}
-			_, _ = d.Token() // ]
-			continue
-		}
-		at, ok := next(d)
+// Offset returns where a value begins in body, which is valid JSON: path leads to
+// it by names of members and numbers of elements, from 0 on. The case of names
+// does not count, and the last one of a name does, as for encoding/json. Body is
+// read again for it. What is not there is where the path breaks off.
+func Offset(body string, path ...any) int64 {
+	var offset int64
+	for _, step := range path {
+		at, ok := within(body[offset:], step)
 		if !ok {
-			return offset
+			break
 		}
-		if wanted {
-			offset = at
-		}
+		offset += at
 	}
 	return offset
 }
 
-// next reads a value and returns where it began.
-func next(d *json.Decoder) (offset int64, ok bool) {
-	var value json.RawMessage
-	err := d.Decode(&value)
-	return d.InputOffset() - int64(len(value)), err == nil
+// within returns where a member or an element of the value that text begins with does.
+func within(text string, step any) (offset int64, found bool) {
+	d := json.NewDecoder(strings.NewReader(text))
+	open, err := d.Token()
+	if open != json.Delim('{') && open != json.Delim('[') {
+		return 0, false
+	}
+	for i := 0; err == nil && d.More(); i++ {
+		wanted := step == i
+		if open == json.Delim('{') {
+			var name json.Token
+			name, err = d.Token()
+			own, _ := name.(string)
+			member, isName := step.(string)
+			wanted = isName && strings.EqualFold(own, member)
+		}
+		var value json.RawMessage
+		if err == nil {
+			err = d.Decode(&value)
+		}
+		if wanted && err == nil {
+			offset, found = d.InputOffset()-int64(len(value)), true
+			if open == json.Delim('[') {
+				break
+			}
+		}
+	}
+	return offset, found
 }

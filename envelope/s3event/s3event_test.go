@@ -1,0 +1,159 @@
+package s3event_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/envelope/s3event"
+)
+
+const testEvent = `{"Service":"Amazon S3","Event":"s3:TestEvent","Time":"2026-11-21T10:00:00.000Z","Bucket":"photos","RequestId":"5582815E1AEA5ADF","HostId":"8cLeGAmw098X5cv4"}`
+
+// record is a record as S3 writes it, with a key as it is in there.
+func record(key string) string {
+	return `{"eventVersion":"2.1","eventSource":"aws:s3","awsRegion":"eu-west-1","eventTime":"2026-11-21T10:00:00.123Z","eventName":"ObjectCreated:Put",` +
+		`"userIdentity":{"principalId":"AWS:AIDA"},"requestParameters":{"sourceIPAddress":"192.0.2.7"},` +
+		`"responseElements":{"x-amz-request-id":"C3D13FE58DE4C810","x-amz-id-2":"FMyUVURIY8"},` +
+		`"s3":{"s3SchemaVersion":"1.0","configurationId":"imports","bucket":{"name":"photos","ownerIdentity":{"principalId":"A3NL1K"},"arn":"arn:aws:s3:::photos"},` +
+		`"object":{"key":"` + key + `","size":1024,"eTag":"d41d8cd98f00b204e9800998ecf8427e","versionId":"v1","sequencer":"0055AED6DCD90281E5"}}}`
+}
+
+func notification(keys ...string) string {
+	var list []string
+	for _, key := range keys {
+		list = append(list, record(key))
+	}
+	return `{"Records":[` + strings.Join(list, ",") + `]}`
+}
+
+func TestEach(t *testing.T) {
+	var got []events.S3EventRecord
+	var message batch.Record
+	h := s3event.Each(func(ctx context.Context, r events.S3EventRecord) error {
+		got = append(got, r)
+		message, _ = batch.RecordFrom(ctx)
+		return nil
+	})
+	for name, body := range map[string]string{
+		"as S3 writes it":         notification("one.jpg", "two.jpg"),
+		"indented":                strings.ReplaceAll(notification("one.jpg", "two.jpg"), ",", " ,\n\t"),
+		"with what comes later":   strings.Replace(notification("one.jpg", "two.jpg"), `{"Records"`, `{"new":[1.5],"Records"`, 1),
+		"with new fields":         strings.ReplaceAll(notification("one.jpg", "two.jpg"), `"size"`, `"new":{"a":null},"size"`),
+		"of a service like S3":    strings.ReplaceAll(notification("one.jpg", "two.jpg"), "aws:s3\"", "minio:s3\""),
+		"with an Event beside it": strings.Replace(notification("one.jpg", "two.jpg"), `{"Records"`, `{"Event":"s3:TestEvent","Records"`, 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			got = nil
+			m := batch.Record{MessageID: "m-1", Body: body}
+			if err := h.Handle(batch.WithRecord(t.Context(), m), m); err != nil {
+				t.Fatal(err)
+			}
+			if len(got) != 2 || got[0].S3.Object.Key != "one.jpg" || got[1].S3.Object.Key != "two.jpg" || message.Body != body {
+				t.Fatalf("got %+v", got)
+			}
+			r := got[0]
+			if r.S3.Bucket.Name != "photos" || r.S3.Object.Size != 1024 || r.S3.Object.VersionID != "v1" || r.EventName != "ObjectCreated:Put" ||
+				r.AWSRegion != "eu-west-1" || !r.EventTime.Equal(time.Date(2026, 11, 21, 10, 0, 0, 123e6, time.UTC)) {
+				t.Errorf("got %+v", r)
+			}
+		})
+	}
+}
+
+func TestKeysAreDecoded(t *testing.T) {
+	for encoded, want := range map[string]string{
+		"Happy+Face.jpg":           "Happy Face.jpg",
+		"Happy%20Face.jpg":         "Happy Face.jpg",
+		"1%2B1%3D2.txt":            "1+1=2.txt",
+		"100%25/a%252Bb":           "100%/a%2Bb", // once, not twice
+		"caf%C3%A9/%F0%9F%93%A6":   "café/📦",
+		"in/2026/11/21/plain-1.gz": "in/2026/11/21/plain-1.gz",
+		`quoted\"and\u0041`:        `quoted"andA`,
+	} {
+		var object events.S3Object
+		h := s3event.Each(func(_ context.Context, r events.S3EventRecord) error { object = r.S3.Object; return nil })
+		if err := h.Handle(t.Context(), batch.Record{Body: notification(encoded)}); err != nil || object.Key != want || object.URLDecodedKey != want {
+			t.Errorf("%s: %q and %q, %v, want %q", encoded, object.Key, object.URLDecodedKey, err, want)
+		}
+	}
+}
+
+func TestTheTestOfS3IsDoneWith(t *testing.T) {
+	h := s3event.Each(func(context.Context, events.S3EventRecord) error {
+		t.Error("the function was called")
+		return nil
+	})
+	for _, body := range []string{testEvent, strings.Replace(testEvent, "{", `{"Records":null,"new":1,`, 1), strings.Replace(testEvent, "{", `{"Records":[],`, 1)} {
+		if err := h.Handle(t.Context(), batch.Record{Body: body}); err != nil {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
+
+func TestTheFirstFailureEnds(t *testing.T) {
+	cause := errors.New("no such album")
+	for _, c := range []struct {
+		keys, called []string
+		err          error
+		want         string
+	}{
+		{[]string{"a", "b", "c"}, []string{"a", "b"}, batch.Permanent(cause), "record 2 of 3 of the S3 notification: no such album"},
+		{[]string{"a", "b", "c"}, []string{"a", "b"}, batch.RetryAfter(time.Minute, cause), "record 2 of 3 of the S3 notification: no such album"},
+		{[]string{"b"}, []string{"b"}, cause, "no such album"},
+		{[]string{"a", "c"}, []string{"a", "c"}, cause, "<nil>"},
+	} {
+		var called []string
+		h := s3event.Each(func(_ context.Context, r events.S3EventRecord) error {
+			called = append(called, r.S3.Object.Key)
+			if r.S3.Object.Key == "b" {
+				return c.err
+			}
+			return nil
+		})
+		err := h.Handle(t.Context(), batch.Record{Body: notification(c.keys...)})
+		if fmt.Sprint(err) != c.want || !slices.Equal(called, c.called) || err != nil && !errors.Is(err, c.err) {
+			t.Errorf("%v: called for %v, %v, want %v", c.keys, called, err, c.want)
+		}
+		if err != nil && batch.IsPermanent(err) != batch.IsPermanent(c.err) {
+			t.Errorf("%v: the verb is lost in %v", c.keys, err)
+		}
+	}
+}
+
+// What a handler that looks at its context would have done, but for records
+// that have not begun.
+func TestTheEndOfTheContextEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var called []string
+	h := s3event.Each(func(_ context.Context, r events.S3EventRecord) error {
+		called = append(called, r.S3.Object.Key)
+		if r.S3.Object.Key == "b" {
+			cancel()
+		}
+		return nil
+	})
+	err := h.Handle(ctx, batch.Record{Body: notification("a", "b", "c")})
+	if !errors.Is(err, context.Canceled) || err.Error() != "after 2 of 3 records of the S3 notification: context canceled" || len(called) != 2 {
+		t.Errorf("called for %v, %v", called, err)
+	}
+	// All were handled: that the context has ended meanwhile changes nothing.
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	if err := h.Handle(ctx, batch.Record{Body: notification("a", "b")}); err != nil {
+		t.Errorf("all are done, %v", err)
+	}
+}
+
+func TestNoHandlerStaysNone(t *testing.T) {
+	if s3event.Each(nil) != nil {
+		t.Error("there is a handler of no function")
+	}
+}
