@@ -32,6 +32,7 @@ var pairs = []struct{ pkg, base string }{
 	{"./test/size/encoded", "./test/size/plain"},
 	{"./test/size/sns", "./test/size/plain"},
 	{"./test/size/eventbridge", "./test/size/plain"},
+	{"./test/size/s3event", "./test/size/plain"},
 	{"./test/size/classify", "./test/size/plain"},
 	{"./test/size/protobuf", "./test/size/plain"},
 	{"./test/size/ratelimit", "./test/size/plain"},
