@@ -57,6 +57,10 @@ starter: ## make a project with sam init; build, test and run it (Python)
 deploying: ## put the snippets of docs/deploying.md into the templates, lint them (Python)
 	go run ./test/integration/deploying
 
+.PHONY: migrating
+migrating: ## build the programs of docs/migrating.md in an empty module, run its commands (30 s)
+	go run ./test/integration/migrating
+
 .PHONY: rie
 rie: ## the sample events and records that hang under AWS's Runtime Interface Emulator (Python; Linux)
 	go run ./test/integration/rie

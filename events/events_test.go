@@ -69,7 +69,7 @@ func load(t *testing.T, name string, into any) {
 
 // Every record has what AWS always sends, with digests that fit.
 func TestRecords(t *testing.T) {
-	for _, name := range names(t, "*.json") {
+	for _, name := range append(names(t, "*.json"), names(t, "shapes/*.json")...) {
 		t.Run(name, func(t *testing.T) {
 			var e event
 			load(t, name, &e)
@@ -178,18 +178,19 @@ func put(h hash.Hash, b []byte) {
 
 // Each event, its answer and its line in README.md say the same.
 func TestAnswersAreDocumented(t *testing.T) {
-	row := regexp.MustCompile(`(?m)^\| ([a-z]+\.json) \| [^|]+ \| ([0-9, ]+|none) \| [^|]+ \|$`)
+	row := regexp.MustCompile(`(?m)^\| ((?:shapes/)?[a-z0-9-]+\.json) \| [^|]+ \| ([0-9, ]+|none) \| [^|]+ \|$`)
 	documented := map[string]string{}
 	for _, m := range row.FindAllStringSubmatch(readme(t), -1) {
 		documented[m[1]] = m[2]
 	}
-	for _, name := range names(t, "*.json") {
+	for _, name := range append(names(t, "*.json"), names(t, "shapes/*.json")...) {
 		var e event
 		load(t, name, &e)
 		var answer struct {
 			BatchItemFailures []struct{ ItemIdentifier string }
 		}
-		load(t, path.Join("answers", name), &answer)
+		file := path.Join(path.Dir(name), "answers", path.Base(name))
+		load(t, file, &answer)
 		var places []string
 		for _, f := range answer.BatchItemFailures {
 			i := slices.IndexFunc(e.Records, func(r record) bool { return r.MessageID == f.ItemIdentifier })
@@ -200,7 +201,7 @@ func TestAnswersAreDocumented(t *testing.T) {
 			want = "none"
 		}
 		if documented[name] != want {
-			t.Errorf("README.md says that the answer to %s lists %q, answers/%s lists %q", name, documented[name], name, want)
+			t.Errorf("README.md says that the answer to %s lists %q, %s lists %q", name, documented[name], file, want)
 		}
 		delete(documented, name)
 	}

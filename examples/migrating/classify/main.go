@@ -1,0 +1,60 @@
+// Command classify is what a function becomes that decides by a helper what is
+// worth a retry.
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/classify/httpstatus"
+	"github.com/sqsbatch/sqsbatch/handler"
+)
+
+var (
+	consumer = batch.JSON(shipOrder)
+	config   = handler.Config{Classify: batch.FirstOf(ours, httpstatus.Classify)}
+)
+
+func main() { handler.RunWith(consumer, config) }
+
+// ours is the helper: it says what our own errors mean, and leaves the others.
+func ours(err error) error {
+	if errors.Is(err, ErrNothingToShip) {
+		return batch.Permanent(err) // to the dead-letter queue now
+	}
+	return err
+}
+
+// Order is a message.
+type Order struct {
+	ID       string `json:"id"`
+	SKU      string `json:"sku"`
+	Quantity int    `json:"quantity"`
+}
+
+// ErrNothingToShip is returned for an order of nothing.
+var ErrNothingToShip = errors.New("nothing to ship")
+
+// shipOrder knows nothing of queues and retries.
+func shipOrder(ctx context.Context, o Order) error {
+	if o.Quantity < 1 {
+		return ErrNothingToShip
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPut, "https://carrier.example.com/"+o.SKU+"/"+o.ID, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if err := httpstatus.Check(response); err != nil {
+		return err
+	}
+	slog.InfoContext(ctx, "shipped", "order", o.ID)
+	return nil
+}

@@ -1,0 +1,26 @@
+// Command loop is what a hand-written loop over events.SQSEvent becomes.
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
+)
+
+var consumer = batch.JSON(shipOrder)
+
+func main() { handler.Run(consumer) }
+
+// Order is a message.
+type Order struct {
+	ID       string `json:"id"`
+	SKU      string `json:"sku"`
+	Quantity int    `json:"quantity"`
+}
+
+func shipOrder(ctx context.Context, o Order) error {
+	slog.InfoContext(ctx, "shipped", "order", o.ID, "quantity", o.Quantity)
+	return nil
+}

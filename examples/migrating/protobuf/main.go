@@ -1,0 +1,21 @@
+// Command protobuf is what a function becomes that decodes Protocol Buffers by
+// hand.
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/sqsbatch/sqsbatch/examples/migrating/protobuf/orderpb"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/payload/protobuf"
+)
+
+var consumer = protobuf.Handler(shipOrder)
+
+func main() { handler.Run(consumer) }
+
+func shipOrder(ctx context.Context, o *orderpb.Order) error {
+	slog.InfoContext(ctx, "shipped", "order", o.GetId(), "quantity", o.GetQuantity())
+	return nil
+}

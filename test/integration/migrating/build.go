@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+)
+
+var shown = regexp.MustCompile("(?s)<!-- file: \\.\\./examples/migrating/(\\S+) -->\n```go\n(.*?)```\n")
+
+// build builds the programs that the page shows as one who copies them: in a
+// module that has nothing but them.
+func build(ctx context.Context, root, dir, page string) error {
+	files := shown.FindAllStringSubmatch(page, -1)
+	if len(files) == 0 {
+		return errors.New("docs/migrating.md shows no programs")
+	}
+	for _, f := range files {
+		file := filepath.Join(dir, filepath.FromSlash(f[1]))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, []byte(f[2]), 0o644); err != nil {
+			return err
+		}
+	}
+	mod := fmt.Sprintf("module example.com/moved\n\ngo 1.26\n\nrequire github.com/sqsbatch/sqsbatch v0.0.0\n\nreplace github.com/sqsbatch/sqsbatch => %q\n", root)
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o644); err != nil {
+		return err
+	}
+	for _, args := range [][]string{{"mod", "tidy"}, {"vet", "./..."}} {
+		cmd := exec.CommandContext(ctx, "go", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("the programs of docs/migrating.md in a module of their own: go %q: %w\n%s", args, err, out)
+		}
+	}
+	fmt.Printf("%d files of the page build in a module of their own\n", len(files))
+	return nil
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A command is one of the page's, with what it must come to.
+type command struct {
+	line int
+	text string
+	args []string // of sqsbatch
+	want map[string]int
+}
+
+// ends are how the messages of a run end, by the words of the page; the fields
+// of the summary have other ones.
+var ends = map[string]string{"succeeded": "succeeded", "dead-lettered": "deadLettered", "dropped": "dropped"}
+
+var comment = regexp.MustCompile(`^([0-9]+) ([a-z-]+)$`)
+
+// parse finds the commands, each of which has a comment such as
+// "# 3 succeeded, 1 dead-lettered".
+func parse(page string) ([]command, error) {
+	const tool = "go run ./cmd/sqsbatch "
+	var commands []command
+	for i, text := range strings.Split(page, "\n") {
+		rest, ok := strings.CutPrefix(text, tool)
+		if !ok {
+			continue
+		}
+		args, comes, ok := strings.Cut(rest, " # ")
+		if !ok {
+			return nil, fmt.Errorf("docs/migrating.md, line %d: the command has no comment that says what it comes to", i+1)
+		}
+		c := command{line: i + 1, text: text, args: strings.Fields(args), want: map[string]int{}}
+		for part := range strings.SplitSeq(comes, ", ") {
+			m := comment.FindStringSubmatch(part)
+			if m == nil || ends[m[2]] == "" {
+				return nil, fmt.Errorf("docs/migrating.md, line %d: %q is no end of messages", i+1, part)
+			}
+			c.want[ends[m[2]]], _ = strconv.Atoi(m[1])
+		}
+		commands = append(commands, c)
+	}
+	if len(commands) == 0 {
+		return nil, errors.New("docs/migrating.md has no commands")
+	}
+	return commands, nil
+}
+
+// run runs the command by a tool that is built, and compares its summary.
+func (c command) run(ctx context.Context, tool, root string) error {
+	cmd := exec.CommandContext(ctx, tool, append(slices.Clone(c.args), "--timeout", "2m", "--output", "json")...)
+	cmd.Dir = root
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w\n%s%s", err, stderr.Bytes(), stdout.Bytes())
+	}
+	lines := bytes.Split(bytes.TrimSpace(stdout.Bytes()), []byte("\n"))
+	var summary map[string]any
+	if err := json.Unmarshal(lines[len(lines)-1], &summary); err != nil || summary["type"] != "summary" {
+		return fmt.Errorf("no summary (%v): %s", err, stdout.Bytes())
+	}
+	sent := 0
+	for _, field := range ends {
+		got, _ := summary[field].(float64)
+		if int(got) != c.want[field] {
+			return fmt.Errorf("%s is %v, want %d:\n%s", field, summary[field], c.want[field], stdout.Bytes())
+		}
+		sent += c.want[field]
+	}
+	if got, _ := summary["sent"].(float64); int(got) != sent {
+		return fmt.Errorf("%v messages were sent, and %d are in the comment", summary["sent"], sent)
+	}
+	return nil
+}
