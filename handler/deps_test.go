@@ -39,3 +39,26 @@ func TestAFunctionLinksNothingThatItDoesNotImport(t *testing.T) {
 		}
 	}
 }
+
+// A classifier or middleware links, beside package batch and leaves, what it is
+// made of and nothing more.
+func TestClassifiersAndMiddlewareLinkWhatTheyAreMadeOf(t *testing.T) {
+	const own = "github.com/sqsbatch/sqsbatch/"
+	for p, links := range map[string][]string{
+		"classify/httpstatus":   {own + "classify/internal/"},
+		"classify/awserr":       {own + "classify/", "github.com/aws/smithy-go", "github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go-v2/internal/"},
+		"middleware/ratelimit":  {"golang.org/x/time/rate"},
+		"middleware/breaker":    {"github.com/sony/gobreaker/v2"},
+		"middleware/httpworker": {own + "classify/"},
+	} {
+		out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", own+p).Output()
+		if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		for _, d := range strings.Fields(string(out)) {
+			if d != own+p && d != own+"batch" && !strings.HasPrefix(d, own+"internal/") && !slices.ContainsFunc(links, func(prefix string) bool { return strings.HasPrefix(d, prefix) }) {
+				t.Errorf("%s links %s", p, d)
+			}
+		}
+	}
+}
