@@ -20,7 +20,7 @@ const Timeout = 30 * time.Second
 // returns how often it invoked. It belongs into a synctest bubble.
 func (q *Queue) Map(during time.Duration, invoke func(context.Context, []byte) ([]byte, error)) (invocations int) {
 	q.t.Helper()
-	const pause = 100 * time.Millisecond
+	const pause = 250 * time.Millisecond
 	for end := time.Now().Add(during); time.Now().Before(end); {
 		records := q.Receive(10)
 		if len(records) == 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,4 +89,38 @@ func TestOrderIsKept(t *testing.T) {
 			t.Errorf("handled %v, %d left, %d dead letters", order, left, dead)
 		}
 	})
+}
+
+// A dependency that hangs opens the breaker, whether its handler heeds the end
+// of its context or never returns: the other records are spared the wait.
+func TestAHangOnLambda(t *testing.T) {
+	for name, hang := range map[string]func(context.Context) error{
+		"heeds its end":   func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+		"does not return": func(context.Context) error { time.Sleep(time.Hour); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var hung, opened atomic.Int32
+				q := testqueue.New(t, false)
+				l, err := handler.New(breaker.New(gobreaker.Settings{
+					ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= 2 },
+					OnStateChange: func(string, gobreaker.State, gobreaker.State) { opened.Add(1) },
+				})(batch.HandlerFunc(func(ctx context.Context, _ batch.Record) error {
+					hung.Add(1)
+					return hang(ctx)
+				})), handler.Config{SQS: q.Client, Concurrency: 1, RecordTimeout: 6 * time.Second, Logger: slog.New(slog.DiscardHandler)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				q.Send("a", "b", "c", "d", "e")
+				begin := time.Now()
+				answer, err := l.Invoke(t.Context(), testqueue.Event(t, q.Receive(10)))
+				if err != nil || hung.Load() != 2 || opened.Load() != 1 || time.Since(begin) > 20*time.Second {
+					t.Errorf("%s, %v: %d hung, opened %d times, took %v", answer, err, hung.Load(), opened.Load(), time.Since(begin))
+				}
+				time.Sleep(2 * time.Hour)
+				synctest.Wait()
+			})
+		})
+	}
 }
