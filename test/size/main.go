@@ -30,6 +30,7 @@ var pairs = []struct{ pkg, base string }{
 	{"./test/size/otel", "./test/size/plain"},
 	{"./test/size/otelsdk", "./test/size/plain"},
 	{"./test/size/encoded", "./test/size/plain"},
+	{"./test/size/s3payload", "./test/size/plain"},
 	{"./test/size/sns", "./test/size/plain"},
 	{"./test/size/eventbridge", "./test/size/plain"},
 	{"./test/size/s3event", "./test/size/plain"},

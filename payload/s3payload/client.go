@@ -1,0 +1,71 @@
+package s3payload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+// clientOf returns client, or makes one at the first call: a function whose
+// messages are small never pays for it.
+func clientOf(client *s3.Client) func(context.Context) (*s3.Client, error) {
+	var mu sync.Mutex
+	return func(ctx context.Context) (*s3.Client, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if client != nil {
+			return client, nil
+		}
+		cfg, err := loadConfig(ctx)
+		if err == nil {
+			client = s3.NewFromConfig(cfg, func(o *s3.Options) {
+				// The name of a bucket below that of LocalStack, MinIO or the like
+				// is one that nobody resolves.
+				o.UsePathStyle = o.BaseEndpoint != nil
+			})
+		}
+		return client, err
+	}
+}
+
+// queueClientOf is the same for SQS.
+func queueClientOf(client *sqs.Client) func(context.Context) (*sqs.Client, error) {
+	var mu sync.Mutex
+	return func(ctx context.Context) (*sqs.Client, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if client != nil {
+			return client, nil
+		}
+		cfg, err := loadConfig(ctx)
+		if err == nil {
+			client = sqs.NewFromConfig(cfg)
+		}
+		return client, err
+	}
+}
+
+func loadConfig(ctx context.Context) (aws.Config, error) {
+	var options []func(*config.LoadOptions) error
+	if os.Getenv("AWS_LAMBDA_RUNTIME_API") != "" { // its credentials are in its environment
+		options = append(options, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return cfg, fmt.Errorf("s3payload: no AWS configuration: %w", err)
+	}
+	if cfg.Region == "" {
+		return cfg, errNoRegion
+	}
+	return cfg, nil
+}
+
+var errNoRegion = errors.New("s3payload: no region: set AWS_REGION")

@@ -1,0 +1,103 @@
+package s3payload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// errMissing is in errors of objects that do not exist.
+var errMissing = errors.New("no such object")
+
+// object is an object of S3, whose body must be closed.
+type object struct {
+	io.ReadCloser
+	size int64 // -1 if S3 did not say
+}
+
+// open begins to get the object, which is the one that the pointer means.
+func (s *store) open(ctx context.Context, p pointer) (o object, err error) {
+	if s.err != nil {
+		return o, s.err
+	}
+	if !s.mayRead(p.Bucket) {
+		return o, batch.Permanent(fmt.Errorf("s3payload: the pointer leads to the bucket %.63q, which is none of Config.Buckets", p.Bucket))
+	}
+	client, err := s.client(ctx)
+	if err != nil {
+		return o, err
+	}
+	out, err := client.GetObject(ctx, &s3.GetObjectInput{Bucket: &p.Bucket, Key: &p.Key})
+	if err != nil {
+		return o, getError(p, err)
+	}
+	o = object{out.Body, -1}
+	if out.ContentLength != nil {
+		o.size = *out.ContentLength
+	}
+	if err := s.check(p, o.size); err != nil {
+		_ = o.Close()
+		return object{}, err
+	}
+	return o, nil
+}
+
+// check compares an object's size with what it may be; an unknown one is checked
+// when the object was read.
+func (s *store) check(p pointer, size int64) error {
+	switch {
+	case size < 0:
+		return nil
+	case s.max > 0 && size > s.max:
+		return batch.Permanent(fmt.Errorf("s3payload: the object in bucket %q has %d bytes, more than Config.MaxBytes (%d) allows", p.Bucket, size, s.max))
+	case p.size >= 0 && p.size != size && !s.cfg.IgnoreSize:
+		return batch.Permanent(fmt.Errorf("s3payload: the object in bucket %q has %d bytes, the message's attribute says %d (Config.IgnoreSize)", p.Bucket, size, p.size))
+	}
+	return nil
+}
+
+// text gets the whole object.
+func (s *store) text(ctx context.Context, p pointer) (string, error) {
+	o, err := s.open(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	defer o.Close()
+	var b strings.Builder
+	b.Grow(int(max(o.size, 0)))
+	n, err := io.Copy(&b, io.LimitReader(o, s.max+1))
+	if err != nil {
+		return "", getError(p, err)
+	}
+	if o.size < 0 {
+		if err := s.check(p, n); err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
+}
+
+// delete removes the object.
+func (s *store) delete(ctx context.Context, p pointer) error {
+	client, err := s.client(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &p.Bucket, Key: &p.Key})
+	return err
+}
+
+// getError says what an error of S3 means for the record.
+func getError(p pointer, err error) error {
+	var api smithy.APIError
+	if errors.As(err, &api) && (api.ErrorCode() == "NoSuchKey" || api.ErrorCode() == "NoSuchBucket") {
+		return batch.Permanent(fmt.Errorf("s3payload: %w in S3, bucket %q: %w", errMissing, p.Bucket, err))
+	}
+	return fmt.Errorf("s3payload: get the object from bucket %q: %w", p.Bucket, err)
+}

@@ -1,0 +1,136 @@
+package s3payload
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
+	"github.com/sqsbatch/sqsbatch/internal/jsontext"
+)
+
+// The two generations of the libraries: what a pointer begins with, and the
+// attribute with the size. Java's library writes the second class with either
+// attribute.
+const (
+	pointerClass    = "software.amazon.payloadoffloading.PayloadS3Pointer"
+	sizeAttribute   = "ExtendedPayloadSize"
+	legacyClass     = "com.amazon.sqs.javamessaging.MessageS3Pointer"
+	legacyAttribute = "SQSLargePayloadSize"
+)
+
+// maxKey is how long an object's key may be ("Naming Amazon S3 objects" in the
+// Amazon S3 User Guide).
+const maxKey = 1024
+
+// pointer is where a body is.
+type pointer struct {
+	Bucket string `json:"s3BucketName"`
+	Key    string `json:"s3Key"`
+	size   int64  // as the attribute says; -1 if there is none
+}
+
+// pointerOf reads a record's pointer. It reports false for a record with a body of
+// its own, for which it must cost next to nothing.
+func pointerOf(r *batch.Record) (p pointer, found bool, err error) {
+	claim, claimed := claimOf(r.MessageAttributes)
+	if !looksLikePointer(r.Body) {
+		if claimed {
+			return p, false, malformed("the attribute with the payload's size says that the body is in S3, and the body is no pointer to it", nil)
+		}
+		return p, false, nil
+	}
+	if p, err = parsePointer(r.Body); err != nil {
+		return p, false, err
+	}
+	p.size = -1
+	if claimed {
+		if p.size, err = strconv.ParseInt(claim, 10, 64); err != nil || p.size < 0 {
+			return p, false, malformed("the attribute with the payload's size is not a number of bytes", err)
+		}
+	}
+	return p, true, nil
+}
+
+func claimOf(attributes map[string]batch.MessageAttribute) (claim string, claimed bool) {
+	if len(attributes) == 0 {
+		return "", false
+	}
+	a, claimed := attributes[sizeAttribute]
+	if !claimed {
+		a, claimed = attributes[legacyAttribute]
+	}
+	return a.StringValue, claimed
+}
+
+// looksLikePointer reports whether body is an array that begins with one of the
+// classes, which no body is by chance.
+func looksLikePointer(body string) bool {
+	i := jsontext.SpaceEnd(body, 0)
+	if i >= len(body) || body[i] != '[' {
+		return false
+	}
+	rest, quoted := strings.CutPrefix(body[jsontext.SpaceEnd(body, i+1):], `"`)
+	if !quoted {
+		return false
+	}
+	class, _, _ := strings.Cut(rest[:min(len(rest), len(pointerClass)+1)], `"`)
+	return class == pointerClass || class == legacyClass
+}
+
+func parsePointer(body string) (p pointer, err error) {
+	var parts []json.RawMessage
+	if err := json.Unmarshal([]byte(body), &parts); err != nil {
+		return p, malformed("pointer to S3: "+jsonbody.Where(err), err)
+	}
+	if len(parts) != 2 {
+		return p, malformed(fmt.Sprintf("pointer to S3: %d parts in place of 2", len(parts)), nil)
+	}
+	if err := json.Unmarshal(parts[1], &p); err != nil {
+		return p, malformed("pointer to S3, in its second part: "+jsonbody.Where(err), err)
+	}
+	switch {
+	case p.Bucket == "":
+		return p, malformed("pointer to S3: s3BucketName is missing", nil)
+	case p.Key == "":
+		return p, malformed("pointer to S3: s3Key is missing", nil)
+	case len(p.Key) > maxKey:
+		return p, malformed(fmt.Sprintf("pointer to S3: s3Key has %d bytes, S3 allows %d", len(p.Key), maxKey), nil)
+	case leaves(p.Key):
+		// On its way to a bucket in the path, somebody might take it for another's.
+		return p, malformed(`pointer to S3: s3Key has a part ".."`, nil)
+	}
+	return p, nil
+}
+
+// leaves reports whether key, as a path, leads out of where it begins.
+func leaves(key string) bool {
+	for part := range strings.FieldsFuncSeq(key, func(c rune) bool { return c == '/' || c == '\\' }) {
+		if part == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// text is the pointer as a message's body.
+func (p pointer) text(legacy bool) string {
+	class := pointerClass
+	if legacy {
+		class = legacyClass
+	}
+	b, _ := json.Marshal([]any{class, p}) // two strings cannot fail
+	return string(b)
+}
+
+func malformed(reason string, err error) error {
+	if err == nil {
+		err = errPointer
+	}
+	return &batch.MalformedError{Reason: reason, Err: err}
+}
+
+var errPointer = errors.New("no pointer to S3")

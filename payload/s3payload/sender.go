@@ -1,0 +1,200 @@
+package s3payload
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+const (
+	// Threshold is the default of [SenderConfig.Threshold], 256 KiB.
+	Threshold = 256 << 10
+	// maxMessage is what SQS takes, of a message and of a batch of them, and
+	// maxAttributes how many attributes of one ("Amazon SQS message quotas" in the
+	// Amazon SQS Developer Guide).
+	maxMessage    = 1 << 20
+	maxAttributes = 10
+	// maxPrefix leaves room for the id in a key.
+	maxPrefix = maxKey - 36
+)
+
+// SenderConfig says what is put into S3, and where. Bucket must be set.
+type SenderConfig struct {
+	// Bucket gets the bodies.
+	Bucket string
+
+	// Prefix begins the objects' keys, a random id follows: up to 988 bytes.
+	// Defaults to none.
+	Prefix string
+
+	// Threshold is how large a message may be, body and attributes, that is sent
+	// as it is: 1 to 1,048,576 bytes, and no more than the queue's
+	// MaximumMessageSize. Defaults to 262,144, as in Amazon's libraries.
+	Threshold int
+
+	// Always puts every body into S3. Defaults to false.
+	Always bool
+
+	// Legacy writes the pointer and the attribute of the first generation, for
+	// receivers whose library knows no other. Defaults to false.
+	Legacy bool
+
+	// Put changes an upload before it is made: a key of KMS, a storage class,
+	// tags. Defaults to none; the bucket's own encryption applies.
+	Put func(*s3.PutObjectInput)
+
+	// SQS and S3 make the calls. Default to clients from the environment, made
+	// when first needed.
+	SQS *sqs.Client
+	S3  *s3.Client
+}
+
+func (c *SenderConfig) validate() error {
+	switch {
+	case strings.TrimSpace(c.Bucket) != c.Bucket || c.Bucket == "":
+		return fmt.Errorf("s3payload: SenderConfig.Bucket is %q: name the bucket for payloads", c.Bucket)
+	case len(c.Prefix) > maxPrefix || leaves(c.Prefix):
+		return fmt.Errorf(`s3payload: SenderConfig.Prefix is %.60q, must have up to %d bytes and no part ".."`, c.Prefix, maxPrefix)
+	case c.Threshold < 0 || c.Threshold > maxMessage:
+		return fmt.Errorf("s3payload: SenderConfig.Threshold is %d, must be 1 to %d (0 for the default)", c.Threshold, maxMessage)
+	}
+	return nil
+}
+
+// Sender sends messages to SQS, and bodies that are too large for it by way of
+// S3, for [Unwrap] and for Amazon's libraries. It is safe for concurrent use.
+//
+// A body that is in S3 stays there if the message is not sent after all, or not
+// handled: the bucket should have a lifecycle rule that is longer than the queue's
+// retention, and that of its dead-letter queue.
+type Sender struct {
+	cfg SenderConfig
+	s3  func(context.Context) (*s3.Client, error)
+	sqs func(context.Context) (*sqs.Client, error)
+}
+
+// NewSender returns a Sender, or an error that names what is wrong with cfg.
+func NewSender(cfg SenderConfig) (*Sender, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Threshold == 0 {
+		cfg.Threshold = Threshold
+	}
+	return &Sender{cfg: cfg, s3: clientOf(cfg.S3), sqs: queueClientOf(cfg.SQS)}, nil
+}
+
+// SendMessage is that of the client, for bodies of up to 5 GiB. The input is not
+// changed. Beside the client's errors it returns one when the message has an
+// attribute of the libraries' own, or ten attributes, so that there is no room for
+// the one with the size: nothing was sent then.
+//
+// On a FIFO queue a message that goes by way of S3 and has no deduplication id
+// gets the digest of its body: SQS's own would be of the pointer, which is never
+// the same.
+func (s *Sender) SendMessage(ctx context.Context, in *sqs.SendMessageInput, opts ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	client, err := s.sqs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if in == nil || in.MessageBody == nil {
+		return client.SendMessage(ctx, in, opts...) // which knows what to say
+	}
+	m := message{body: *in.MessageBody, attributes: in.MessageAttributes}
+	if !s.cfg.Always && m.size() <= s.cfg.Threshold {
+		return client.SendMessage(ctx, in, opts...)
+	}
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	if err := s.put(ctx, &m); err != nil {
+		return nil, err
+	}
+	offloaded := *in
+	offloaded.MessageBody, offloaded.MessageAttributes = &m.pointer, m.attributes
+	offloaded.MessageDeduplicationId = deduplication(in.QueueUrl, in.MessageDeduplicationId, m.body)
+	return client.SendMessage(ctx, &offloaded, opts...)
+}
+
+// message is what is to be sent.
+type message struct {
+	body       string
+	attributes map[string]types.MessageAttributeValue
+	pointer    string // in place of the body, when that is in S3
+}
+
+// size is what SQS counts.
+func (m *message) size() int {
+	n := len(m.body)
+	for name, a := range m.attributes {
+		n += len(name) + len(aws.ToString(a.DataType)) + len(aws.ToString(a.StringValue)) + len(a.BinaryValue)
+	}
+	return n
+}
+
+// check says why the message cannot go by way of S3.
+func (m *message) check() error {
+	for _, name := range []string{sizeAttribute, legacyAttribute} {
+		if _, there := m.attributes[name]; there {
+			return fmt.Errorf("s3payload: the message has the attribute %s, which says that its body is in S3 already", name)
+		}
+	}
+	if n := len(m.attributes); n >= maxAttributes {
+		return fmt.Errorf("s3payload: the message has %d attributes and SQS allows %d: no room for %s, which a body in S3 needs", n, maxAttributes, sizeAttribute)
+	}
+	return nil
+}
+
+// put puts the body into S3, and a pointer in its place.
+func (s *Sender) put(ctx context.Context, m *message) error {
+	client, err := s.s3(ctx)
+	if err != nil {
+		return err
+	}
+	p := pointer{Bucket: s.cfg.Bucket, Key: s.cfg.Prefix + newID()}
+	in := &s3.PutObjectInput{Bucket: &p.Bucket, Key: &p.Key, Body: strings.NewReader(m.body)}
+	if s.cfg.Put != nil {
+		s.cfg.Put(in)
+	}
+	if _, err := client.PutObject(ctx, in); err != nil {
+		return fmt.Errorf("s3payload: put the body into bucket %q: %w", s.cfg.Bucket, err)
+	}
+	p.Bucket, p.Key = aws.ToString(in.Bucket), aws.ToString(in.Key)
+	name := sizeAttribute
+	if s.cfg.Legacy {
+		name = legacyAttribute
+	}
+	m.pointer = p.text(s.cfg.Legacy)
+	attributes := make(map[string]types.MessageAttributeValue, len(m.attributes)+1)
+	maps.Copy(attributes, m.attributes)
+	attributes[name] = types.MessageAttributeValue{DataType: aws.String("Number"), StringValue: aws.String(strconv.Itoa(len(m.body)))}
+	m.attributes = attributes
+	return nil
+}
+
+// deduplication is the id of a FIFO message whose body is in S3.
+func deduplication(queueURL, id *string, body string) *string {
+	if id != nil || !strings.HasSuffix(aws.ToString(queueURL), ".fifo") {
+		return id
+	}
+	digest := sha256.Sum256([]byte(body))
+	return aws.String(hex.EncodeToString(digest[:]))
+}
+
+// newID is a random UUID, as the libraries have them.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -1,0 +1,97 @@
+package s3payload
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// Object is a body that is read as it comes.
+type Object struct {
+	// Body is the text, of S3 or of the message itself. It ends with an error
+	// when the connection does, or the record's context; the record has failed
+	// then, whatever the function returns, and comes back as a whole. It must not
+	// be read after the function has returned.
+	Body io.Reader
+	// Size is how many bytes Body has.
+	Size int64
+	// Bucket and Key are the object's. Empty for a body in the message itself.
+	Bucket, Key string
+}
+
+// Stream makes a handler of a function that reads the body itself, so that none
+// is in memory as a whole. A message with a body of its own is read from there.
+// The rest is as for [Unwrap], but that [Config.MaxBytes] has no default. The
+// record, which [batch.RecordFrom] gives, lacks the attribute with the size and has
+// no body when that is in S3.
+//
+// Without fn there is no handler: what runs handlers refuses the nil that Stream
+// returns then.
+func Stream(fn func(ctx context.Context, o Object) error, cfg Config) batch.Handler {
+	if fn == nil {
+		return nil
+	}
+	return &streamer{store: newStore(cfg, 0), fn: fn}
+}
+
+type streamer struct {
+	store *store
+	fn    func(context.Context, Object) error
+}
+
+// Validate returns an error that names what is wrong with the configuration.
+func (s *streamer) Validate() error { return s.store.err }
+
+// Handle calls the function with a reader of the body.
+func (s *streamer) Handle(ctx context.Context, r batch.Record) error {
+	p, found, err := pointerOf(&r)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return s.fn(ctx, Object{Body: strings.NewReader(r.Body), Size: int64(len(r.Body))})
+	}
+	messageID := r.MessageID
+	o, err := s.store.open(ctx, p)
+	if err == nil && o.size < 0 {
+		_ = o.Close()
+		err = errNoSize
+	}
+	if err != nil {
+		return s.store.failed(ctx, messageID, err)
+	}
+	defer o.Close()
+	r = inner(r)
+	r.Body = ""
+	body := &reader{from: o, pointer: p}
+	if err := s.fn(batch.WithRecord(ctx, r), Object{Body: body, Size: o.size, Bucket: p.Bucket, Key: p.Key}); err != nil {
+		return err
+	}
+	if body.err != nil {
+		return body.err
+	}
+	s.store.succeeded(ctx, messageID, p)
+	return nil
+}
+
+var errNoSize = errors.New("s3payload: S3 did not say how large the object is")
+
+// reader remembers why the object could not be read to its end: a function that
+// takes an error for the end must not have handled the record.
+type reader struct {
+	from    io.Reader
+	pointer pointer
+	err     error
+}
+
+func (r *reader) Read(b []byte) (int, error) {
+	n, err := r.from.Read(b)
+	if err != nil && err != io.EOF {
+		r.err = getError(r.pointer, err)
+		err = r.err
+	}
+	return n, err
+}

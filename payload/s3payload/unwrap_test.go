@@ -1,0 +1,223 @@
+package s3payload_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/payload/s3payload"
+)
+
+var buckets = []string{"payloads"}
+
+// handle gives a record to Unwrap's handler, with a fake that has the order, and
+// returns what reached the function.
+func handle(ctx context.Context, f *fakeS3, cfg s3payload.Config, r batch.Record) (got batch.Record, called bool, err error) {
+	if cfg.Client == nil {
+		cfg.Client = f.client()
+	}
+	err = s3payload.Unwrap(cfg)(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+		if of, _ := batch.RecordFrom(ctx); of.Body != r.Body {
+			return errors.New("RecordFrom has another record")
+		}
+		got, called = r, true
+		return nil
+	})).Handle(batch.WithRecord(ctx, r), r)
+	return got, called, err
+}
+
+func TestTheBodyIsReadFromS3(t *testing.T) {
+	for name, r := range map[string]batch.Record{
+		"of this generation":               record(newer, size(len(order))),
+		"of the first":                     record(older, map[string]batch.MessageAttribute{"SQSLargePayloadSize": number(len(order))}),
+		"as Java's legacy attribute has":   record(newer, map[string]batch.MessageAttribute{"SQSLargePayloadSize": number(len(order))}),
+		"as Python writes it":              record(pythons, size(len(order))),
+		"without the attribute":            record(newer, nil),
+		"with white space and more fields": record(" [ \"com.amazon.sqs.javamessaging.MessageS3Pointer\"\n, {\"s3Key\":\"a\\/1\",\"s3BucketName\":\"payloads\",\"more\":1} ]\n", nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newS3(t)
+			f.objects["payloads/a/1"] = order
+			if r.MessageAttributes != nil {
+				r.MessageAttributes["kind"] = text("order")
+			}
+			before := len(r.MessageAttributes)
+			got, _, err := handle(t.Context(), f, s3payload.Config{Buckets: buckets}, r)
+			if err != nil || got.Body != order || got.MessageID != "m-1" || got.MD5OfBody != "" {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			if before > 0 && (len(got.MessageAttributes) != 1 || got.MessageAttributes["kind"].StringValue != "order") {
+				t.Errorf("attributes: %v", got.MessageAttributes)
+			}
+			if len(r.MessageAttributes) != before {
+				t.Error("the record's own attributes were changed")
+			}
+			if f.called() != "GET payloads/a/1" {
+				t.Errorf("calls: %s", f.called())
+			}
+		})
+	}
+}
+
+func TestABodyOfItsOwnIsHandedOn(t *testing.T) {
+	for _, body := range []string{
+		order, "", "[", "[]", `["`, `["software`, `["a","b"]`, " text", "null",
+		`["software.amazon.payloadoffloading.PayloadS3Pointers",{}]`,
+		`{"class":` + newer + `}`,
+	} {
+		f := newS3(t)
+		r := record(body, map[string]batch.MessageAttribute{"kind": text("order")})
+		got, called, err := handle(t.Context(), f, s3payload.Config{}, r) // not even a bucket is needed
+		if err != nil || !called || got.Body != body || got.MD5OfBody == "" || len(got.MessageAttributes) != 1 || f.called() != "" {
+			t.Errorf("%q: %+v, %v, calls: %s", body, got, err, f.called())
+		}
+	}
+}
+
+func TestPointersThatAreMalformed(t *testing.T) {
+	pointer := func(rest string) string { return `["software.amazon.payloadoffloading.PayloadS3Pointer"` + rest }
+	for name, c := range map[string]struct {
+		r      batch.Record
+		reason string
+	}{
+		"the attribute, and no pointer":        {record(order, size(5)), "the attribute with the payload's size says that the body is in S3"},
+		"the attribute, and a pointer escaped": {record(strings.Replace(newer, "software", `\u0073oftware`, 1), size(5)), "the attribute with"},
+		"cut":                                  {record(newer[:70], nil), "pointer to S3: not valid JSON at offset 70"},
+		"something behind":                     {record(newer+"x", nil), "pointer to S3: not valid JSON at offset"},
+		"no second part":                       {record(pointer("]"), nil), "pointer to S3: 1 parts in place of 2"},
+		"three parts":                          {record(pointer(",{},{}]"), nil), "pointer to S3: 3 parts in place of 2"},
+		"no object":                            {record(pointer(`,"a"]`), nil), "pointer to S3, in its second part: a JSON string does not go into"},
+		"a key that is no text":                {record(pointer(`,{"s3BucketName":"payloads","s3Key":7}]`), nil), `pointer to S3, in its second part: field "s3Key"`},
+		"null":                                 {record(pointer(",null]"), nil), "pointer to S3: s3BucketName is missing"},
+		"no key":                               {record(pointer(`,{"s3BucketName":"payloads"}]`), nil), "pointer to S3: s3Key is missing"},
+		"a long key":                           {record(pointer(`,{"s3BucketName":"payloads","s3Key":"`+strings.Repeat("k", 1025)+`"}]`), nil), "pointer to S3: s3Key has 1025 bytes"},
+		"a key that leaves its bucket":         {record(pointer(`,{"s3BucketName":"payloads","s3Key":"a/../../others/1"}]`), nil), `pointer to S3: s3Key has a part ".."`},
+		"a size that is no number":             {record(newer, map[string]batch.MessageAttribute{"ExtendedPayloadSize": text("large")}), "the attribute with the payload's size is not a number"},
+		"a size below nothing":                 {record(newer, size(-1)), "the attribute with the payload's size is not a number"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newS3(t)
+			_, called, err := handle(t.Context(), f, s3payload.Config{Buckets: buckets}, c.r)
+			var malformed *batch.MalformedError
+			if called || !errors.As(err, &malformed) || !strings.HasPrefix(malformed.Reason, c.reason) || f.called() != "" {
+				t.Errorf("called: %v, %v, want %q; calls: %s", called, err, c.reason, f.called())
+			}
+		})
+	}
+}
+
+func TestWhatFailsForGood(t *testing.T) {
+	missingBucket := func(f *fakeS3) {
+		f.fault = func(r *http.Request, _, _ string) (*http.Response, error) {
+			return f.refuse(r, 404, "NoSuchBucket"), nil
+		}
+	}
+	for name, c := range map[string]struct {
+		cfg   s3payload.Config
+		r     batch.Record
+		with  func(*fakeS3)
+		text  string
+		calls string
+	}{
+		"another bucket":    {s3payload.Config{Buckets: []string{"others", "payloads-2"}}, record(newer, nil), nil, `the pointer leads to the bucket "payloads", which is none of Config.Buckets`, ""},
+		"a missing object":  {s3payload.Config{Buckets: buckets}, record(strings.Replace(newer, "a/1", "a/2", 1), nil), nil, `no such object in S3, bucket "payloads"`, "GET payloads/a/2"},
+		"a missing bucket":  {s3payload.Config{Buckets: buckets}, record(newer, nil), missingBucket, `no such object in S3, bucket "payloads"`, "GET payloads/a/1"},
+		"larger than it is": {s3payload.Config{Buckets: buckets}, record(newer, size(len(order)+1)), nil, `the object in bucket "payloads" has 33 bytes, the message's attribute says 34`, "GET payloads/a/1"},
+		"smaller":           {s3payload.Config{Buckets: buckets}, record(newer, size(1)), nil, "the message's attribute says 1 (Config.IgnoreSize)", "GET payloads/a/1"},
+		"too large":         {s3payload.Config{Buckets: buckets, MaxBytes: 32}, record(newer, nil), nil, "has 33 bytes, more than Config.MaxBytes (32) allows", "GET payloads/a/1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newS3(t)
+			f.objects["payloads/a/1"] = order
+			if c.with != nil {
+				c.with(f)
+			}
+			_, called, err := handle(t.Context(), f, c.cfg, c.r)
+			if called || !batch.IsPermanent(err) || !strings.Contains(err.Error(), c.text) || f.called() != c.calls {
+				t.Errorf("called: %v, %v; calls: %s", called, err, f.called())
+			}
+		})
+	}
+}
+
+func TestASizeMayBeIgnored(t *testing.T) {
+	f := newS3(t)
+	f.objects["payloads/a/1"] = order
+	cfg := s3payload.Config{Buckets: []string{"*"}, IgnoreSize: true, MaxBytes: int64(len(order))}
+	if got, _, err := handle(t.Context(), f, cfg, record(newer, size(77))); err != nil || got.Body != order {
+		t.Errorf("%q, %v", got.Body, err)
+	}
+}
+
+func TestWhatComesBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault func(f *fakeS3, r *http.Request) (*http.Response, error)
+		text  string
+		calls int
+	}{
+		"access denied":          {func(f *fakeS3, r *http.Request) (*http.Response, error) { return f.refuse(r, 403, "AccessDenied"), nil }, "AccessDenied", 1},
+		"throttling":             {func(f *fakeS3, r *http.Request) (*http.Response, error) { return f.refuse(r, 503, "SlowDown"), nil }, "SlowDown", 3},
+		"no connection":          {func(f *fakeS3, r *http.Request) (*http.Response, error) { return nil, errors.New("connection refused") }, "connection refused", 3},
+		"a connection that ends": {func(f *fakeS3, r *http.Request) (*http.Response, error) { return f.cutOff(r, order, 9), nil }, "unexpected EOF", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newS3(t)
+				f.fault = func(r *http.Request, _, _ string) (*http.Response, error) { return c.fault(f, r) }
+				_, called, err := handle(t.Context(), f, s3payload.Config{Buckets: buckets}, record(newer, nil))
+				if called || err == nil || batch.IsPermanent(err) || !strings.Contains(err.Error(), c.text) || !strings.Contains(err.Error(), `bucket "payloads"`) {
+					t.Errorf("called: %v, %v", called, err)
+				}
+				if n := len(f.calls); n != c.calls {
+					t.Errorf("%d calls, want %d", n, c.calls)
+				}
+			})
+		})
+	}
+}
+
+func TestTheObjectIsFetchedWithinTheRecordsDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newS3(t)
+		f.slow = time.Minute
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		begin := time.Now()
+		_, called, err := handle(ctx, f, s3payload.Config{Buckets: buckets}, record(newer, nil))
+		if called || !errors.Is(err, context.DeadlineExceeded) || batch.IsPermanent(err) || time.Since(begin) != 3*time.Second {
+			t.Errorf("called: %v, after %v: %v", called, time.Since(begin), err)
+		}
+	})
+}
+
+func TestConfiguration(t *testing.T) {
+	h := batch.Text(func(context.Context, string) error { return nil })
+	for want, cfg := range map[string]s3payload.Config{
+		"Config.Buckets is empty":    {},
+		`Config.Buckets is ["a" ""]`: {Buckets: []string{"a", ""}},
+		"Config.MaxBytes is -1":      {Buckets: buckets, MaxBytes: -1},
+	} {
+		for _, made := range []batch.Handler{s3payload.Unwrap(cfg)(h), s3payload.Stream(func(context.Context, s3payload.Object) error { return nil }, cfg)} {
+			err := made.(interface{ Validate() error }).Validate()
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("Validate: %v, want %q", err, want)
+			}
+			// Who does not ask finds out by a pointer, which is kept.
+			if got := made.Handle(t.Context(), record(newer, nil)); got == nil || got.Error() != err.Error() || batch.IsPermanent(got) {
+				t.Errorf("Handle: %v", got)
+			}
+		}
+	}
+	outer := s3payload.Unwrap(s3payload.Config{Buckets: buckets})(s3payload.Unwrap(s3payload.Config{})(h))
+	if err := outer.(interface{ Validate() error }).Validate(); err == nil {
+		t.Error("what is wrong within is not told")
+	}
+	if s3payload.Unwrap(s3payload.Config{})(nil) != nil || s3payload.Unwrap(s3payload.Config{})(batch.Text(nil)) != nil || s3payload.Stream(nil, s3payload.Config{}) != nil {
+		t.Error("a handler without a function")
+	}
+}
