@@ -1,5 +1,5 @@
-// Package eventbridge takes events of Amazon EventBridge that a rule or a pipe
-// puts into a queue:
+// Package eventbridge takes events of Amazon EventBridge that a rule puts into a
+// queue:
 //
 //	handler.Run(eventbridge.JSON(shipOrder))
 //
@@ -13,7 +13,7 @@
 //
 // What a rule sends is an event only without an input path, constant or input
 // transformer: those may send anything, such as the detail alone, and that is
-// plain JSON for batch.JSON.
+// plain JSON for batch.JSON. So is what pipes and schedules send.
 //
 // See "Event structure reference" in the Amazon EventBridge User Guide.
 package eventbridge

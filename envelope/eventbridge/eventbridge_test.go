@@ -105,7 +105,7 @@ func TestUnwrap(t *testing.T) {
 	}
 }
 
-func TestEventsThatLie(t *testing.T) {
+func TestRule25EventsThatLie(t *testing.T) {
 	const canary = "swordfish"
 	head := `{"source":"shop","detail-type":"` + canary + `"`
 	for name, c := range map[string]struct {

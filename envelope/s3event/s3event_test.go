@@ -47,6 +47,7 @@ func TestEach(t *testing.T) {
 		"with what comes later":   strings.Replace(notification("one.jpg", "two.jpg"), `{"Records"`, `{"new":[1.5],"Records"`, 1),
 		"with new fields":         strings.ReplaceAll(notification("one.jpg", "two.jpg"), `"size"`, `"new":{"a":null},"size"`),
 		"of a service like S3":    strings.ReplaceAll(notification("one.jpg", "two.jpg"), "aws:s3\"", "minio:s3\""),
+		"twice, the last counts":  strings.Replace(notification("one.jpg", "two.jpg"), `{"Records"`, `{"Records":[{}],"Records"`, 1),
 		"with an Event beside it": strings.Replace(notification("one.jpg", "two.jpg"), `{"Records"`, `{"Event":"s3:TestEvent","Records"`, 1),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,6 +143,11 @@ func TestTheEndOfTheContextEnds(t *testing.T) {
 	})
 	err := h.Handle(ctx, batch.Record{Body: notification("a", "b", "c")})
 	if !errors.Is(err, context.Canceled) || err.Error() != "after 2 of 3 records of the S3 notification: context canceled" || len(called) != 2 {
+		t.Errorf("called for %v, %v", called, err)
+	}
+	// The first is the function's to decide, as without an envelope.
+	called = nil
+	if err := h.Handle(ctx, batch.Record{Body: notification("a")}); err != nil || len(called) != 1 {
 		t.Errorf("called for %v, %v", called, err)
 	}
 	// All were handled: that the context has ended meanwhile changes nothing.

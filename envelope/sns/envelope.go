@@ -42,7 +42,7 @@ func toAttributes(from map[string]jsonAttribute) map[string]batch.MessageAttribu
 // written reports whether SNS wrote it, whatever else is wrong with it.
 func (e *envelope) written() bool {
 	switch e.Type {
-	case notification, "SubscriptionConfirmation", "UnsubscribeConfirmation":
+	case notification, subscription, unsubscription:
 	default:
 		return false
 	}

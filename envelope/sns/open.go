@@ -38,7 +38,7 @@ func open(body string) (e *opened, reason string, err error) {
 	case !env.written():
 		return nil, "", nil
 	case env.Type != notification:
-		return nil, confirmation, nil
+		return nil, confirmations[env.Type], nil
 	case err != nil:
 		return nil, "SNS envelope: " + jsonbody.Where(err), err
 	case env.Message == nil:
@@ -83,11 +83,20 @@ func isEnvelope(body string) bool {
 }
 
 const (
-	notification = "Notification"
-	// Of an UnsubscribeConfirmation the same is true.
-	confirmation = "an SNS message about a subscription, not a notification. SNS writes it into a queue that another account subscribed: " +
-		"open its SubscribeURL to confirm, or subscribe from the queue's account, which needs no confirmation"
+	notification   = "Notification"
+	subscription   = "SubscriptionConfirmation"
+	unsubscription = "UnsubscribeConfirmation"
 )
+
+// confirmations say what to do about what is no notification. See "Sending Amazon
+// SNS messages to an Amazon SQS queue in a different account" and "HTTP/HTTPS
+// unsubscribe confirmation JSON format" in the Amazon SNS Developer Guide.
+var confirmations = map[string]string{
+	subscription: "an SNS SubscriptionConfirmation, no notification: the account of the topic has subscribed the queue of another. " +
+		"Open its SubscribeURL to confirm, or subscribe from the queue's account, which needs no confirmation",
+	unsubscription: "an SNS UnsubscribeConfirmation, no notification: a subscription was deleted. " +
+		"Nothing need be done if that was meant; its SubscribeURL takes it back",
+}
 
 // looks reports whether body has the names of an envelope, as SNS writes them:
 // what has not need not be decoded.
@@ -107,6 +116,6 @@ func begins(body string) bool {
 		}
 	}
 	body = body[jsontext.SpaceEnd(body, 0):]
-	return strings.HasPrefix(body, `"Notification"`) || strings.HasPrefix(body, `"SubscriptionConfirmation"`) ||
-		strings.HasPrefix(body, `"UnsubscribeConfirmation"`)
+	return strings.HasPrefix(body, `"`+notification+`"`) || strings.HasPrefix(body, `"`+subscription+`"`) ||
+		strings.HasPrefix(body, `"`+unsubscription+`"`)
 }

@@ -96,7 +96,7 @@ func TestOnAQueue(t *testing.T) {
 		if len(dead) != 2 || !slices.Contains(dead, confirmation) || !slices.Contains(dead, notify(t, `{"id":"`+canary)) {
 			t.Errorf("dead letters %q", dead)
 		}
-		if strings.Contains(log, canary) || !strings.Contains(log, "open its SubscribeURL") || !strings.Contains(log, "malformed body: not valid JSON") && !strings.Contains(log, "malformed body: the JSON ends too early") {
+		if strings.Contains(log, canary) || !strings.Contains(log, "Open its SubscribeURL") || !strings.Contains(log, "malformed body: not valid JSON") && !strings.Contains(log, "malformed body: the JSON ends too early") {
 			t.Errorf("log %s", log)
 		}
 	})

@@ -15,6 +15,8 @@
 // sns.Unwrap(eventbridge.JSON(shipOrder)).
 //
 // Signatures are not verified: who may send to a queue is what its policy says.
+// Logs, metrics and traces are told of the SQS message: W3C headers that a
+// publisher put into attributes link its span only where delivery is raw.
 //
 // See "Fanout Amazon SNS notifications to Amazon SQS queues" and "Amazon SNS raw
 // message delivery" in the Amazon SNS Developer Guide.

@@ -142,12 +142,12 @@ func TestWhatIsAnEnvelope(t *testing.T) {
 	}
 }
 
-func TestEnvelopesThatLie(t *testing.T) {
+func TestRule25EnvelopesThatLie(t *testing.T) {
 	const canary = "swordfish"
 	inner := `{\"Type\":\"Notification\",\"MessageId\":\"n\",\"TopicArn\":\"arn:aws:sns:eu-west-1:1:t\",\"Message\":\"` + canary + `\"}`
 	for name, c := range map[string]struct{ body, want string }{
-		"a subscription":            {`{"Type":"SubscriptionConfirmation","MessageId":"n","Token":"` + canary + `",` + topic + `,"Message":"` + canary + `"}`, "open its SubscribeURL"},
-		"the end of a subscription": {`{"Type":"UnsubscribeConfirmation","MessageId":"n",` + topic + `,"Message":"` + canary + `"}`, "about a subscription"},
+		"a subscription":            {`{"Type":"SubscriptionConfirmation","MessageId":"n","Token":"` + canary + `",` + topic + `,"Message":"` + canary + `"}`, "Open its SubscribeURL"},
+		"the end of a subscription": {`{"Type":"UnsubscribeConfirmation","MessageId":"n",` + topic + `,"Message":"` + canary + `"}`, "a subscription was deleted"},
 		"no message":                {`{"Type":"Notification","MessageId":"n",` + topic + `,"Subject":"` + canary + `"}`, "has no Message"},
 		"null message":              {`{"Type":"Notification","MessageId":"n",` + topic + `,"Subject":"` + canary + `","Message":null}`, "has no Message"},
 		"the message is an object":  {`{"Type":"Notification","MessageId":"n",` + topic + `,"Message":{"id":"` + canary + `"}}`, `field "Message": a JSON object does not go into string`},
