@@ -9,7 +9,7 @@ import (
 // Config says how an [Engine] runs its batches. The zero value is good.
 type Config struct {
 	// Concurrency is how many records are handled at a time, 1 to 10,000.
-	// Defaults to 10.
+	// Defaults to what the handler asks for, see [Handler], and else to 10.
 	Concurrency int
 
 	// Reserve is the time kept back at the end of an invocation for settling
@@ -68,6 +68,14 @@ func (c Config) WithDefaults() Config {
 		c.Grace = defaultGrace
 	}
 	return c
+}
+
+// WithDefaultsFor is WithDefaults, with the Concurrency that h asks for.
+func (c Config) WithDefaultsFor(h Handler) Config {
+	if w, ok := h.(interface{ Concurrency() int }); ok && c.Concurrency == 0 {
+		c.Concurrency = min(w.Concurrency(), maxConcurrency)
+	}
+	return c.WithDefaults()
 }
 
 // validate returns an error that names every field whose value is out of its bounds.

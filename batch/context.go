@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/gather"
 )
 
 // recordContext is the context of one record: the invocation's values, the
@@ -13,7 +15,7 @@ import (
 // (the run ends it, see worker.go), and its channel is made only when someone
 // asks for it.
 type recordContext struct {
-	parent   context.Context
+	worker   *worker // that handles the record, or did
 	record   *Record
 	deadline time.Time                       // zero: the parent's
 	values   atomic.Pointer[context.Context] // in place of the parent's, see RecordContextHook
@@ -22,11 +24,17 @@ type recordContext struct {
 	done  chan struct{}
 	err   error
 	after map[*func()]struct{}
+
+	// Guarded by run.mu, see gathering.
+	parked bool // it waits for other records
+	known  bool // its outcome came together with an earlier one's
 }
+
+func (c *recordContext) parent() context.Context { return c.worker.parent }
 
 func (c *recordContext) Deadline() (time.Time, bool) {
 	if c.deadline.IsZero() {
-		return c.parent.Deadline()
+		return c.parent().Deadline()
 	}
 	return c.deadline, true
 }
@@ -52,7 +60,7 @@ func (c *recordContext) Err() error {
 	if err != nil {
 		return err
 	}
-	if err := c.parent.Err(); err != nil {
+	if err := c.parent().Err(); err != nil {
 		return c.end(err)
 	}
 	if !c.deadline.IsZero() && !time.Now().Before(c.deadline) {
@@ -62,13 +70,16 @@ func (c *recordContext) Err() error {
 }
 
 func (c *recordContext) Value(key any) any {
-	if _, ok := key.(recordKey); ok {
+	switch key.(type) {
+	case recordKey:
 		return c.record
+	case gather.Key:
+		return (*gathering)(c)
 	}
 	if values := c.values.Load(); values != nil {
 		return (*values).Value(key)
 	}
-	return c.parent.Value(key)
+	return c.parent().Value(key)
 }
 
 // AfterFunc is what the context package looks for in a parent that it does not

@@ -33,7 +33,7 @@ func TestContextErrNeedsNoTimer(t *testing.T) {
 			"without one":         {t.Context(), time.Time{}, nil},
 			"parent is cancelled": {cancelled, time.Now().Add(time.Hour), context.Canceled},
 		} {
-			ctx := &recordContext{parent: c.parent, deadline: c.deadline}
+			ctx := &recordContext{worker: &worker{parent: c.parent}, deadline: c.deadline}
 			if err := ctx.Err(); !errors.Is(err, c.want) || closed(ctx) != (err != nil) {
 				t.Errorf("%s: Err is %v, Done is closed: %v", name, err, closed(ctx))
 			}
@@ -42,7 +42,7 @@ func TestContextErrNeedsNoTimer(t *testing.T) {
 }
 
 func TestContextEndsOnce(t *testing.T) {
-	ctx := &recordContext{parent: t.Context()}
+	ctx := &recordContext{worker: &worker{parent: t.Context()}}
 	if ctx.end(context.DeadlineExceeded); ctx.end(context.Canceled) != context.DeadlineExceeded || ctx.Err() != context.DeadlineExceeded {
 		t.Errorf("the second end replaced the first: %v", ctx.Err())
 	}
@@ -52,7 +52,7 @@ func TestContextEndsOnce(t *testing.T) {
 // once: what it relies on is only seen from here.
 func TestContextAfterFunc(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx := &recordContext{parent: t.Context()}
+		ctx := &recordContext{worker: &worker{parent: t.Context()}}
 		called, stopped := 0, 0
 		stopFirst := ctx.AfterFunc(func() { called++ })
 		stopSecond := ctx.AfterFunc(func() { stopped++ })

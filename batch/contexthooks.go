@@ -46,7 +46,7 @@ func (h *Hooks) recordContext(ctx *recordContext) {
 	if len(h.recordContexts) == 0 {
 		return
 	}
-	var values context.Context = ctx.parent
+	var values context.Context = ctx.parent()
 	for _, hook := range h.recordContexts {
 		values = h.askRecordContext(hook, values, ctx)
 	}

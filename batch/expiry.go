@@ -64,6 +64,8 @@ func (r *run) expire(w *worker) {
 		w.timer.Reset(r.cfg.Grace - late)
 	default:
 		w.ctx.end(context.DeadlineExceeded)
+		r.unpark(w)
+		r.unawaitAnswers(w)
 		w.join(&r.overdue)
 		r.running--
 		r.blocked += r.behind(w)
@@ -140,6 +142,7 @@ func (r *run) fail(w *worker) []*Result {
 		skipped.Err = fmt.Errorf("%w: record %s of its group failed before it", ErrSkipped, failed.Record.MessageID)
 		unit = append(unit, skipped)
 	}
+	r.forgetAnswers(w)
 	w.next = none
 	r.waiting -= len(unit) - 1
 	return unit

@@ -12,6 +12,11 @@ import "context"
 // may still be running.
 //
 // Handle is called from several goroutines at a time.
+//
+// A Handler may have two methods more, which are asked where it is started:
+// Validate() error, whose error ends the start, and Concurrency() int, how many
+// records it wants at a time where [Config].Concurrency is 0. Middleware around
+// it hides both.
 type Handler interface {
 	Handle(ctx context.Context, r Record) error
 }

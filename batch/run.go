@@ -11,28 +11,35 @@ import (
 // Engine runs batches of records by one handler. It holds no state of a batch:
 // it is safe for concurrent use, and nothing leaks from one batch to the next.
 type Engine struct {
-	handle HandlerFunc // called directly: each call on the way would copy the record on the stack
-	cfg    Config
-	hooks  *Hooks
+	handler Handler     // as it was given
+	handle  HandlerFunc // called directly: each call on the way would copy the record on the stack
+	cfg     Config
+	hooks   *Hooks
+	shared  shared // by what was begun with Start
 }
 
-// New returns an Engine. It returns an error when h is nil, a value of cfg is
-// out of its bounds, or a hook has none of the hooks' methods.
+// New returns an Engine. It returns an error when h is nil or its method
+// Validate() error, if it has one, returns one; when a value of cfg is out of its
+// bounds; or when a hook has none of the hooks' methods.
 func New(h Handler, cfg Config) (*Engine, error) {
 	f, ok := h.(HandlerFunc)
 	var noHandler error
 	if h == nil || ok && f == nil {
 		noHandler = errors.New("batch: the handler is nil")
 	}
-	cfg = cfg.WithDefaults()
+	cfg = cfg.WithDefaultsFor(h)
+	var badHandler error
+	if v, ok := h.(interface{ Validate() error }); ok {
+		badHandler = v.Validate()
+	}
 	hooks, badHooks := NewHooks(cfg.Hooks...)
-	if err := errors.Join(noHandler, cfg.validate(), badHooks); err != nil {
+	if err := errors.Join(noHandler, badHandler, cfg.validate(), badHooks); err != nil {
 		return nil, err
 	}
 	if !ok {
 		f = h.Handle
 	}
-	return &Engine{handle: f, cfg: cfg, hooks: hooks}, nil
+	return &Engine{handler: h, handle: f, cfg: cfg, hooks: hooks}, nil
 }
 
 // Hooks returns the engine's hooks, for who settles its results.
@@ -144,6 +151,11 @@ type run struct {
 	endTimer  *time.Timer   // of the cutoff, then of the grace; see Start
 	pace      pace
 
+	shared  shared         // by its handlers, see gathering
+	parked  int            // active workers whose record waits for others
+	answers map[int]answer // of records whose turn has not come, see gathering.Wake
+	awaited int            // those of them that the batch does not end without
+
 	policyPanic error
 }
 
@@ -199,7 +211,7 @@ func (r *run) abort(err error) {
 // checkDone ends the wait when nothing runs and nothing can be started. The
 // caller holds r.mu, as for every method of run without a Lock of its own.
 func (r *run) checkDone() {
-	if !r.ended && r.running == 0 && (r.stopped || r.waiting == r.blocked) {
+	if !r.ended && r.running == 0 && r.awaited == 0 && (r.stopped || r.waiting == r.blocked) {
 		r.finished()
 	}
 }

@@ -53,7 +53,7 @@ func copies(unit []*Result) []Result {
 func (h *Hooks) finishedAll(ctx *recordContext, unit []Result) {
 	h.finished(ctx, unit[0])
 	for _, skipped := range unit[1:] {
-		h.finished(WithRecord(ctx.parent, *skipped.Record), skipped)
+		h.finished(WithRecord(ctx.parent(), *skipped.Record), skipped)
 	}
 }
 

@@ -10,11 +10,14 @@ import (
 // worker is a goroutine that handles records one after another. Its fields
 // are guarded by run.mu.
 type worker struct {
-	fresh  bool           // it has not taken its first record
-	ctx    *recordContext // of the record it handles; nil between records
-	record int            // index of that record
-	next   int            // the next record of the same chain, or none
-	timer  *time.Timer    // see run.arm
+	run    *run
+	parent context.Context // the run's
+	answer any             // for its record, see gathering.Wake; nil if there is none
+	fresh  bool            // it has not taken its first record
+	ctx    *recordContext  // of the record it handles; nil between records
+	record int             // index of that record
+	next   int             // the next record of the same chain, or none
+	timer  *time.Timer     // see run.arm
 
 	burying   *Result            // what to say of its record if the burial is given up; nil unless one is under way
 	endBurial context.CancelFunc // ends it
@@ -52,7 +55,7 @@ func (r *run) grow() {
 		return
 	}
 	r.growing = true
-	w := &worker{next: none, fresh: true}
+	w := &worker{run: r, parent: r.parent, next: none, fresh: true}
 	w.join(&r.active)
 	go r.work(w)
 }
@@ -99,11 +102,13 @@ func (r *run) begin(w *worker) *recordContext {
 	i := r.choose(w, now)
 	if i == none {
 		w.leave()
+		r.checkIdle()
 		return nil
 	}
 	deadline := r.deadline(now)
-	ctx := &recordContext{parent: r.parent, record: &r.records[i], deadline: deadline}
+	ctx := &recordContext{worker: w, record: &r.records[i], deadline: deadline}
 	w.ctx, w.record, w.next = ctx, i, r.order.after(i)
+	r.takeAnswer(w)
 	r.waiting--
 	r.running++
 	result := &r.results[i]
@@ -119,6 +124,9 @@ func (r *run) begin(w *worker) *recordContext {
 
 // choose returns the record that w shall start, or none.
 func (r *run) choose(w *worker, now time.Time) int {
+	if w.next != none && w.crew == &r.active && !r.ended && r.answers[w.next].awaited {
+		return w.next // it is done: only its outcome is still to be told
+	}
 	if r.stopped {
 		return none
 	}
@@ -144,8 +152,11 @@ func (r *run) choose(w *worker, now time.Time) int {
 
 // mayBegin asks whether a record is still to be handled.
 func (r *run) mayBegin(ctx *recordContext) error {
-	if err := ctx.Err(); err != nil || r.on == nil {
+	if err := ctx.Err(); err != nil && !ctx.known {
 		return err // it ended while the hooks were told of the start
+	}
+	if r.on == nil {
+		return nil
 	}
 	return r.on.Begin(ctx.record)
 }
@@ -200,7 +211,8 @@ func (r *run) over(w *worker, err error, buried *Result) bool {
 		return w.crew == &r.active
 	}
 	ctx.end(context.Canceled)
-	w.ctx = nil
+	r.unpark(w)
+	w.ctx, w.answer = nil, nil
 	if w.timer != nil {
 		w.timer.Stop()
 	}
@@ -222,7 +234,7 @@ func (r *run) over(w *worker, err error, buried *Result) bool {
 	switch {
 	case err == nil:
 		result.Outcome = Succeeded
-		if !r.times.Cutoff.IsZero() {
+		if !r.times.Cutoff.IsZero() && !ctx.known {
 			r.pace.add(result.Duration)
 		}
 		r.tellHandled(ctx, result)

@@ -20,7 +20,8 @@ import (
 // left zero is taken from its environment variable, if that is set.
 type Config struct {
 	// Concurrency is how many records of a batch are handled at a time, 1 to
-	// 10,000. SQSBATCH_CONCURRENCY. Defaults to 10.
+	// 10,000. SQSBATCH_CONCURRENCY. Defaults to what the handler asks for (package
+	// bulk does), and else to 10.
 	Concurrency int
 
 	// Reserve is the time kept back at the end of an invocation for settling

@@ -79,8 +79,8 @@ const (
 	maxReceive           = 10 // messages in one ReceiveMessage
 )
 
-func (c *Config) setDefaults() {
-	c.Engine = c.Engine.WithDefaults()
+func (c *Config) setDefaults(h batch.Handler) {
+	c.Engine = c.Engine.WithDefaultsFor(h)
 	slots := max(1, min(c.Engine.Concurrency, maxConcurrency)) // or what is derived would be blamed
 	if c.Engine.RecordTimeout == 0 && !c.NoHeartbeat {
 		c.Engine.RecordTimeout = defaultRecordTimeout

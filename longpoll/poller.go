@@ -75,7 +75,7 @@ const (
 // names every field whose value is out of its bounds. No call is made before Run.
 func New(h batch.Handler, cfg Config) (*Poller, error) {
 	ownGrace := cfg.Engine.Grace != 0
-	cfg.setDefaults()
+	cfg.setDefaults(h)
 	p := &Poller{
 		stop: make(chan struct{}), force: make(chan struct{}), over: make(chan struct{}), changed: make(chan struct{}, 1), unable: make(chan struct{}),
 	}
