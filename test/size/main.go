@@ -39,6 +39,7 @@ var pairs = []struct{ pkg, base string }{
 	{"./test/size/ratelimit", "./test/size/plain"},
 	{"./test/size/breaker", "./test/size/plain"},
 	{"./test/size/httpworker", "./test/size/plain"},
+	{"./test/size/bulk", "./test/size/plain"},
 }
 
 func run() error {

@@ -1,0 +1,120 @@
+package bulk_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/bulk"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+)
+
+// sinkTakes is how long a call of the sink takes, whatever it is given.
+const sinkTakes = 5 * time.Millisecond
+
+// TestAgainstSingleRecords compares 100 records a call with one, in virtual time:
+// the figures of BENCHMARKS.md.
+func TestAgainstSingleRecords(t *testing.T) {
+	single := func(calls *atomic.Int64, _ int) batch.Handler {
+		return batch.JSON(func(context.Context, order) error { calls.Add(1); time.Sleep(sinkTakes); return nil })
+	}
+	many := func(calls *atomic.Int64, n int) batch.Handler {
+		return bulk.JSON(func(context.Context, []bulk.Item[order]) error { calls.Add(1); time.Sleep(sinkTakes); return nil }, bulk.Config{MaxItems: n})
+	}
+	for _, n := range []int{100, 1000} {
+		singleCalls, singleTime := onLambda(t, n, single)
+		calls, took := onLambda(t, n, many)
+		t.Logf("an invocation of %d records: %d calls in %v, one by one %d calls in %v: %d × faster, 1/%d of the calls",
+			n, calls, took, singleCalls, singleTime, singleTime/took, singleCalls/calls)
+		if calls != n/100 || singleTime < 10*took {
+			t.Errorf("%d records: %d calls in %v, one by one %v", n, calls, took, singleTime)
+		}
+	}
+	singleCalls, singleTime := inContainer(t, 2000, single)
+	calls, took := inContainer(t, 2000, many)
+	t.Logf("a long poll over 2000 messages: %d calls in %v, one by one %d calls in %v: %.1f × faster, 1/%d of the calls",
+		calls, took, singleCalls, singleTime, float64(singleTime)/float64(took), singleCalls/calls)
+	if calls > 100 || singleTime < 4*took {
+		t.Errorf("a long poll: %d calls in %v, one by one %v", calls, took, singleTime)
+	}
+}
+
+func records(n int) []batch.Record {
+	list := make([]batch.Record, n)
+	for i := range list {
+		list[i] = batch.Record{MessageID: fmt.Sprint("m-", i), QueueARN: "arn:aws:sqs:eu-west-1:1:q", Body: `{"N":12}`}
+	}
+	return list
+}
+
+func onLambda(t *testing.T, n int, make func(*atomic.Int64, int) batch.Handler) (_ int, took time.Duration) {
+	var calls atomic.Int64
+	synctest.Test(t, func(t *testing.T) {
+		engine, err := batch.New(make(&calls, 100), batch.Config{Concurrency: 0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		for _, r := range engine.Run(t.Context(), records(n), batch.Times{}, nil) {
+			if r.Outcome != batch.Succeeded {
+				t.Fatal(r.Outcome, r.Err)
+			}
+		}
+		took = time.Since(began)
+	})
+	return int(calls.Load()), took
+}
+
+// inContainer has receives take 5 ms, too.
+func inContainer(t *testing.T, n int, make func(*atomic.Int64, int) batch.Handler) (_ int, took time.Duration) {
+	var calls atomic.Int64
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{Queue: testqueue.New(t, false), t: t}
+		w.Send(slices.Repeat([]string{`{"N":12}`}, n)...)
+		w.began = time.Now()
+		w.slow(5 * time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		done := 0
+		count := hookFunc(func(r batch.Result) {
+			if done++; done == n {
+				took = time.Since(w.began)
+				cancel()
+			}
+		})
+		cfg := handler.Config{SQS: w.Client, Logger: discard, Hooks: []any{count}, Poll: handler.PollConfig{Queues: []string{w.URL}}}
+		if err := handler.Poll(ctx, make(&calls, 100), cfg); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return int(calls.Load()), took
+}
+
+// BenchmarkRecords is what gathering costs: n records decoded from JSON, for a
+// function that does nothing, by the same engine.
+func BenchmarkRecords(b *testing.B) {
+	const n = 1000
+	list := records(n)
+	for name, h := range map[string]batch.Handler{
+		"single":            batch.JSON(func(context.Context, order) error { return nil }),
+		"bulk":              bulk.JSON(func(context.Context, []bulk.Item[order]) error { return nil }, bulk.Config{}),
+		"single-that-waits": batch.JSON(func(context.Context, order) error { time.Sleep(time.Microsecond); return nil }),
+	} {
+		b.Run("impl="+name, func(b *testing.B) {
+			engine, err := batch.New(h, batch.Config{Concurrency: 200})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				engine.Run(context.Background(), list, batch.Times{}, nil)
+			}
+		})
+	}
+}

@@ -1,0 +1,164 @@
+package bulk
+
+import (
+	"context"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/gather"
+)
+
+// chunk is a set of records that are written at once. Its fields are guarded by
+// its scope's lock.
+type chunk[T any] struct {
+	tickets []*ticket[T] // those of a FIFO group in order
+	bytes   int
+	heads   int // tickets whose Handle waits
+
+	timer *time.Timer   // until it is due; nil if it is from the beginning
+	due   bool          // no other record is waited for
+	begun bool          // no record may join or leave
+	over  bool          // every record has its outcome
+	done  chan struct{} // closed then
+
+	deadline time.Time // the earliest of its records; zero if none has one
+	cancel   context.CancelFunc
+	ended    int         // tickets whose Handle waits and whose context has ended
+	lost     bool        // its place was given away
+	giveUp   *time.Timer // gives it away
+}
+
+func (c *chunk[T]) add(t *ticket[T]) {
+	t.chunk = c
+	c.tickets = append(c.tickets, t)
+	c.bytes += len(t.item.Record.Body)
+}
+
+func (c *chunk[T]) remove(t *ticket[T]) {
+	c.tickets = slices.DeleteFunc(c.tickets, func(other *ticket[T]) bool { return other == t })
+	c.bytes -= len(t.item.Record.Body)
+}
+
+// allEnded reports whether nobody waits for the chunk any more, and nothing ends
+// it at this moment anyway.
+func (c *chunk[T]) allEnded() bool {
+	return c.ended == c.heads && (c.deadline.IsZero() || time.Now().Before(c.deadline))
+}
+
+// writeChunk calls the function and gives every record its outcome.
+func (s *scope[T]) writeChunk(c *chunk[T]) {
+	ctx, items := s.prepare(c)
+	stop := context.AfterFunc(ctx, func() { s.watch(c) })
+	returned := false
+	var err error
+	defer func() {
+		if v := recover(); v != nil {
+			err = &batch.PanicError{Value: v, Stack: debug.Stack()}
+		} else if !returned {
+			err = batch.ErrGoexit
+		}
+		stop()
+		c.cancel()
+		s.finish(c, err)
+	}()
+	err = s.fn(ctx, items)
+	returned = true
+}
+
+// prepare makes the context and the items of a chunk.
+func (s *scope[T]) prepare(c *chunk[T]) (context.Context, []Item[T]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	items := make([]Item[T], len(c.tickets))
+	for i, t := range c.tickets {
+		items[i] = t.item
+		if !t.heads() {
+			continue
+		}
+		if d, ok := t.ctx.Deadline(); ok && (c.deadline.IsZero() || d.Before(c.deadline)) {
+			c.deadline = d
+		}
+	}
+	ctx := context.Context(values{c.tickets[0].ctx})
+	if c.deadline.IsZero() {
+		ctx, c.cancel = context.WithCancel(ctx)
+	} else {
+		ctx, c.cancel = context.WithDeadline(ctx, c.deadline)
+	}
+	if c.allEnded() {
+		c.cancel()
+	}
+	return ctx, items
+}
+
+// watch gives the chunk's place to another a grace after the end of its context:
+// its records are abandoned then.
+func (s *scope[T]) watch(c *chunk[T]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.over {
+		return
+	}
+	c.giveUp = time.AfterFunc(s.grace, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !c.over {
+			c.lost = true
+			s.writing--
+			s.write()
+		}
+	})
+}
+
+// finish gives every record its outcome; err is the function's.
+func (s *scope[T]) finish(c *chunk[T], err error) {
+	for _, t := range c.tickets {
+		t.verdict.seal(err)
+	}
+	s.mu.Lock()
+	c.over = true
+	if c.giveUp != nil {
+		c.giveUp.Stop()
+	}
+	s.waiting -= c.heads - c.ended
+	if !c.lost {
+		s.writing--
+	}
+	s.mu.Unlock()
+	for _, t := range c.tickets {
+		if t.engine != nil {
+			t.engine.Wake(t.answers()...)
+		}
+	}
+	close(c.done)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.write()
+}
+
+// answers are the outcomes of the records behind t, up to the first that failed:
+// what is behind that one is not done, whatever the function did with it.
+func (t *ticket[T]) answers() (list []any) {
+	for t.verdict.get() == nil && t.next != nil {
+		t = t.next
+		list = append(list, t)
+	}
+	return list
+}
+
+// values is a record's context without its end, for what is done for others, too.
+type values struct{ context.Context }
+
+func (values) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+func (values) Done() <-chan struct{}                   { return nil }
+func (values) Err() error                              { return nil }
+
+// Value hides the engine: a handler that the function calls is not the record's.
+func (v values) Value(key any) any {
+	if _, ok := key.(gather.Key); ok {
+		return nil
+	}
+	return v.Context.Value(key)
+}

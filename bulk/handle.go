@@ -1,0 +1,205 @@
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/gather"
+	"github.com/sqsbatch/sqsbatch/internal/valuectx"
+)
+
+// engine is what a record's context has for gather.Key: batch's type gathering.
+// No method of it is called while a scope's lock is held.
+type engine interface {
+	HandledBy(batch.Handler) bool
+	Behind(yield func(*batch.Record) bool)
+	Shared(key any, make func() any) any
+	More() bool
+	Concurrency() int
+	Grace() time.Duration
+	Park()
+	Wake(answers ...any)
+	Answer() any
+}
+
+// Handle has a record written with others, and waits for its outcome.
+func (h *handler[T]) Handle(ctx context.Context, r batch.Record) error {
+	switch {
+	case h.wrong != nil: // middleware hid it from who starts handlers
+		return h.wrong
+	case h.unwrap == nil:
+		return h.join(ctx, r)
+	}
+	return h.unwrap.Handle(valuectx.With(ctx, turnKey{}, &turn[T]{single: r.FIFO()}), r)
+}
+
+// turn is one call of the middleware of Config.Unwrap.
+type turn[T any] struct {
+	peek   bool // the record's turn has not come: it is only looked at
+	single bool // a second call of inner would break the order
+
+	mu    sync.Mutex
+	calls int
+	found *ticket[T]
+}
+
+type turnKey struct{}
+
+var (
+	errPeeked  = errors.New("bulk: the record's turn has not come, it is only looked at")
+	errContext = errors.New("bulk: the middleware of Config.Unwrap does not pass its context on")
+	errTwice   = errors.New("bulk: the middleware of Config.Unwrap calls its handler twice for a record of a FIFO queue, which breaks the order: put it around the bulk handler instead")
+)
+
+// inner is what the middleware of Config.Unwrap calls.
+func (h *handler[T]) inner(ctx context.Context, r batch.Record) error {
+	t, _ := ctx.Value(turnKey{}).(*turn[T])
+	if t == nil {
+		return errContext
+	}
+	t.mu.Lock()
+	t.calls++
+	calls := t.calls
+	t.mu.Unlock()
+	switch {
+	case t.peek:
+		if found, err := h.newTicket(ctx, r); err == nil {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.found = found
+		}
+		return errPeeked
+	case t.single && calls > 1:
+		return errTwice
+	}
+	return h.join(ctx, r)
+}
+
+// join puts a record into a chunk and returns its outcome, which may be there
+// already, since a chunk holds what was behind a record of a FIFO group.
+func (h *handler[T]) join(ctx context.Context, r batch.Record) error {
+	e, _ := ctx.Value(gather.Key{}).(engine)
+	if e != nil {
+		if t, ok := e.Answer().(*ticket[T]); ok {
+			return t.verdict.get()
+		}
+	}
+	t, err := h.newTicket(ctx, r)
+	if err != nil {
+		return err
+	}
+	t.ctx, t.engine = ctx, e
+	if e == nil {
+		s := newScope(h, nil)
+		s.join(t)
+		return s.await(ctx, t)
+	}
+	if r.FIFO() && e.HandledBy(h) {
+		t.next = h.behind(ctx, e)
+	}
+	s, ok := e.Shared(h, nil).(*scope[T])
+	if !ok {
+		s = e.Shared(h, func() any { return newScope(h, e) }).(*scope[T])
+	}
+	s.join(t)
+	e.Park()
+	return s.await(ctx, t)
+}
+
+func (h *handler[T]) newTicket(ctx context.Context, r batch.Record) (*ticket[T], error) {
+	v, err := h.decode(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	t := &ticket[T]{item: Item[T]{Value: v, Record: r}}
+	t.item.verdict = &t.verdict
+	return t, nil
+}
+
+// behind returns a ticket for each record that waits for ctx's in its FIFO group,
+// each the next of the one before, up to one that cannot be decoded. It does so
+// beside the record, which nothing behind it shall hold up for longer than a
+// moment, nor end.
+func (h *handler[T]) behind(ctx context.Context, e engine) (first *ticket[T]) {
+	var records []*batch.Record
+	bytes := 0
+	e.Behind(func(r *batch.Record) bool {
+		records = append(records, r)
+		bytes += len(r.Body)
+		return len(records) < h.cfg.MaxItems && bytes < h.cfg.MaxBytes
+	})
+	if len(records) == 0 {
+		return nil
+	}
+	var enough atomic.Bool
+	defer enough.Store(true)
+	found := make(chan *ticket[T], len(records))
+	go func() {
+		defer close(found)
+		for _, r := range records {
+			t := h.peek(batch.WithRecord(ctx, *r), *r)
+			if t == nil || enough.Load() {
+				return
+			}
+			found <- t
+		}
+	}()
+	late := time.NewTimer(h.cfg.Linger)
+	defer late.Stop()
+	for last := &first; ; {
+		select {
+		case t, ok := <-found:
+			if !ok {
+				return first
+			}
+			*last, last = t, &t.next
+		case <-late.C:
+			return first
+		case <-ctx.Done():
+			return first
+		}
+	}
+}
+
+// peek returns a ticket for a record whose turn has not come, or nil when that
+// must be waited for.
+func (h *handler[T]) peek(ctx context.Context, r batch.Record) (found *ticket[T]) {
+	defer func() {
+		if recover() != nil {
+			found = nil // it will panic again in its turn
+		}
+	}()
+	if h.unwrap == nil {
+		found, _ = h.newTicket(ctx, r)
+		return found
+	}
+	t := &turn[T]{peek: true}
+	err := h.unwrap.Handle(valuectx.With(ctx, turnKey{}, t), r)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.calls != 1 || !errors.Is(err, errPeeked) {
+		return nil
+	}
+	return t.found
+}
+
+// await returns a ticket's outcome. When the record's time is over before, it
+// leaves its chunk, unless that is being written: then the engine decides for how
+// long this is waited for.
+func (s *scope[T]) await(ctx context.Context, t *ticket[T]) error {
+	select {
+	case <-t.chunk.done:
+		return t.verdict.get()
+	case <-ctx.Done():
+	}
+	if s.leave(t) {
+		return fmt.Errorf("bulk: the record's time was over before its chunk was written: %w", ctx.Err())
+	}
+	<-t.chunk.done
+	return t.verdict.get()
+}

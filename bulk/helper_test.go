@@ -1,0 +1,268 @@
+package bulk_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"go.uber.org/goleak"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/bulk"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errNo = errors.New("no")
+
+// world is a queue and a bulk function that notes what it is given, in virtual time.
+type world struct {
+	*testqueue.Queue
+	t     *testing.T
+	began time.Time
+	cfg   bulk.Config
+	run   handler.Config
+	do    func(ctx context.Context, items []bulk.Item[string]) error // after the note; may be nil
+	wrap  func(batch.Handler) batch.Handler                          // around the bulk handler; may be nil
+
+	decode func(context.Context, batch.Record) (string, error)
+
+	mu      sync.Mutex
+	chunks  [][]string
+	times   []time.Duration // when each began
+	settled []batch.Result
+}
+
+// inWorld runs script in a bubble.
+func inWorld(t *testing.T, fifo bool, script func(*world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{Queue: testqueue.New(t, fifo), t: t, began: time.Now(), decode: text}
+		w.run = handler.Config{SQS: w.Client, Logger: discard, Hooks: []any{w}}
+		script(w)
+		time.Sleep(24 * time.Hour) // for functions that were given up
+	})
+}
+
+func (w *world) BatchSettled(_ context.Context, _ batch.BatchInfo, results []batch.Result) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settled = append(w.settled, results...)
+}
+
+// text decodes a body as it is, but for those that begin with "bad".
+func text(_ context.Context, r batch.Record) (string, error) {
+	if strings.HasPrefix(r.Body, "bad") {
+		return "", &batch.MalformedError{Reason: "it is bad"}
+	}
+	return r.Body, nil
+}
+
+func (w *world) handler() batch.Handler {
+	h := bulk.New(w.decode, func(ctx context.Context, items []bulk.Item[string]) error {
+		w.note(items)
+		if w.do == nil {
+			return nil
+		}
+		return w.do(ctx, items)
+	}, w.cfg)
+	if w.wrap != nil {
+		h = w.wrap(h)
+	}
+	return h
+}
+
+func (w *world) note(items []bulk.Item[string]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.chunks = append(w.chunks, values(items))
+	w.times = append(w.times, time.Since(w.began))
+}
+
+func values(items []bulk.Item[string]) (list []string) {
+	for i := range items {
+		list = append(list, items[i].Value)
+	}
+	return list
+}
+
+// invoke is one invocation on Lambda with what the queue has, within timeout. As
+// the event source mapping does, it deletes what is not reported as failed, and
+// returns the bodies of what is.
+func (w *world) invoke(most int, timeout time.Duration) (failed []string) {
+	w.t.Helper()
+	l, err := handler.New(w.handler(), w.run)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	records := w.Receive(most)
+	ctx, cancel := context.WithTimeout(w.t.Context(), timeout)
+	defer cancel()
+	out, err := l.Invoke(ctx, w.event(records))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var response events.SQSEventResponse
+	if err := json.Unmarshal(out, &response); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, r := range records {
+		if slices.ContainsFunc(response.BatchItemFailures, func(f events.SQSBatchItemFailure) bool { return f.ItemIdentifier == r.MessageID }) {
+			failed = append(failed, r.Body)
+			continue
+		}
+		if _, err := w.Client.DeleteMessage(w.t.Context(), &awssqs.DeleteMessageInput{QueueUrl: &w.URL, ReceiptHandle: &r.ReceiptHandle}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return failed
+}
+
+func (w *world) event(records []batch.Record) []byte {
+	var event events.SQSEvent
+	for _, r := range records {
+		event.Records = append(event.Records, events.SQSMessage{
+			MessageId: r.MessageID, ReceiptHandle: r.ReceiptHandle, Body: r.Body,
+			Attributes:  map[string]string{"ApproximateReceiveCount": strconv.Itoa(r.Attempt), "MessageGroupId": r.GroupID},
+			EventSource: "aws:sqs", EventSourceARN: r.QueueARN, AWSRegion: r.Region,
+		})
+	}
+	b, err := json.Marshal(event)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return b
+}
+
+// poll runs the handler as a container would, for d.
+func (w *world) poll(d time.Duration) {
+	w.t.Helper()
+	w.run.Poll.Queues = []string{w.URL}
+	ctx, cancel := context.WithTimeout(w.t.Context(), d)
+	defer cancel()
+	if err := handler.Poll(ctx, w.handler(), w.run); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// sendMany sends n messages with their numbers as bodies.
+func (w *world) sendMany(n int) (bodies []string) {
+	w.t.Helper()
+	for i := range n {
+		bodies = append(bodies, strconv.Itoa(i))
+	}
+	w.Send(bodies...)
+	w.began = time.Now()
+	return bodies
+}
+
+// sizes are those of the chunks.
+func (w *world) sizes() (list []int) {
+	for _, c := range w.seen() {
+		list = append(list, len(c))
+	}
+	return list
+}
+
+// seen are the chunks that the function was given.
+func (w *world) seen() [][]string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.chunks)
+}
+
+// items are those of all chunks, sorted.
+func (w *world) items() (list []string) {
+	for _, c := range w.seen() {
+		list = append(list, c...)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// outcomes count the records that were settled, by outcome.
+func (w *world) outcomes() map[batch.Outcome]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := map[batch.Outcome]int{}
+	for _, r := range w.settled {
+		n[r.Outcome]++
+	}
+	return n
+}
+
+// result is the latest of a body.
+func (w *world) result(body string) batch.Result {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range slices.Backward(w.settled) {
+		if r.Record.Body == body {
+			return r
+		}
+	}
+	w.t.Fatalf("%q was not settled", body)
+	return batch.Result{}
+}
+
+// left is how many messages the queue still has.
+func (w *world) left() int {
+	return len(w.Events(sqs.Sent)) - len(w.Events(sqs.Deleted)) - len(w.Events(sqs.Moved))
+}
+
+func wantChunks(t *testing.T, got [][]string, want ...[]string) {
+	t.Helper()
+	if !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("the function was given %q, want %q", got, want)
+	}
+}
+
+//go:noinline
+func deep() error { panic("deep") }
+
+func asPanic(err error, p **batch.PanicError) bool { return errors.As(err, p) }
+
+func containsDeep(stack []byte) bool { return strings.Contains(string(stack), "bulk_test.deep") }
+
+// drop deletes a message as somebody else would: its visibility cannot be extended.
+func (w *world) drop(r batch.Record) {
+	_, err := w.Client.DeleteMessage(context.Background(), &awssqs.DeleteMessageInput{QueueUrl: &w.URL, ReceiptHandle: &r.ReceiptHandle})
+	if err != nil {
+		w.t.Error(err)
+	}
+}
+
+var discard = slog.New(slog.DiscardHandler)
+
+// hookFunc is told of each record that was handled, by one goroutine at a time.
+type hookFunc func(batch.Result)
+
+var hookLock sync.Mutex
+
+func (f hookFunc) RecordFinished(_ context.Context, r batch.Result) {
+	hookLock.Lock()
+	defer hookLock.Unlock()
+	f(r)
+}
+
+// slow has every call to SQS take d.
+func (w *world) slow(d time.Duration) {
+	w.Fault = func(string, *http.Request) (*http.Response, error) {
+		time.Sleep(d)
+		return nil, nil
+	}
+}

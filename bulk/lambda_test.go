@@ -1,0 +1,205 @@
+package bulk_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/bulk"
+)
+
+func TestABatchIsWrittenInChunksWithoutWaiting(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		records     int
+		cfg         bulk.Config
+		concurrency int
+		want        []int
+		takes       time.Duration
+	}{
+		{"one chunk", 30, bulk.Config{}, 0, []int{30}, time.Second},
+		{"one record", 1, bulk.Config{}, 0, []int{1}, time.Second},
+		{"two at a time", 50, bulk.Config{MaxItems: 10}, 0, []int{10, 10, 10, 10, 10}, 3 * time.Second},
+		{"one at a time", 50, bulk.Config{MaxItems: 20, Parallel: 1}, 0, []int{20, 20, 10}, 3 * time.Second},
+		{"as many as run at a time", 12, bulk.Config{}, 5, []int{5, 5, 2}, 3 * time.Second},
+		{"by bytes", 20, bulk.Config{MaxBytes: 15, Parallel: 1}, 0, []int{12, 8}, 2 * time.Second}, // 10 bodies of 1 byte, 10 of 2
+		{"larger than the limit", 3, bulk.Config{MaxBytes: 1, Parallel: 9}, 0, []int{1, 1, 1}, time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, false, func(w *world) {
+				w.cfg, w.run.Concurrency = c.cfg, c.concurrency
+				w.do = func(context.Context, []bulk.Item[string]) error { time.Sleep(time.Second); return nil }
+				sent := w.sendMany(c.records)
+				failed := w.invoke(1000, 30*time.Second)
+				got := w.sizes()
+				slices.Sort(sent)
+				if c.cfg.MaxBytes == 15 { // by order of joining
+					for _, chunk := range w.seen() {
+						if n := len(fmt.Sprint(chunk)) - len(chunk) - 1; n > 15 {
+							t.Errorf("a chunk has %d bytes: %q", n, chunk)
+						}
+					}
+				} else if !slices.Equal(got, c.want) || time.Since(w.began) != c.takes {
+					t.Errorf("chunks of %v in %v, want %v in %v", got, time.Since(w.began), c.want, c.takes)
+				}
+				if items := w.items(); !slices.Equal(items, sent) || len(failed) > 0 || w.left() != 0 {
+					t.Errorf("written %q, failed %q", items, failed)
+				}
+			})
+		})
+	}
+}
+
+// What cannot be decoded, or never reaches the handler, is waited for by nobody.
+func TestNobodyWaitsForWhatDoesNotJoin(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		w.run.Concurrency = 100
+		w.wrap = func(h batch.Handler) batch.Handler {
+			return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+				if r.Body == "slow" {
+					time.Sleep(10 * time.Millisecond)
+					return nil
+				}
+				return h.Handle(ctx, r)
+			})
+		}
+		w.Send("1", "2", "bad 3", "slow")
+		w.began = time.Now()
+		w.invoke(10, 30*time.Second)
+		if items := w.items(); !slices.Equal(items, []string{"1", "2"}) || len(w.times) != 1 || w.times[0] != 10*time.Millisecond {
+			t.Errorf("%q at %v, want 1 and 2 in one chunk after 10ms", w.seen(), w.times)
+		}
+		if n := w.outcomes(); n[batch.Succeeded] != 3 || n[batch.DeadLettered] != 1 {
+			t.Errorf("outcomes are %v", n)
+		}
+	})
+}
+
+func TestOneThatTakesLongIsWaitedForUpToLinger(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		w.run.Concurrency, w.cfg.Linger = 100, 20*time.Millisecond
+		w.wrap = func(h batch.Handler) batch.Handler {
+			return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+				if r.Body == "slow" {
+					time.Sleep(time.Second)
+				}
+				return h.Handle(ctx, r)
+			})
+		}
+		w.Send("1", "slow")
+		w.began = time.Now()
+		w.invoke(10, 30*time.Second)
+		wantChunks(t, w.seen(), []string{"1"}, []string{"slow"})
+		if !slices.Equal(w.times, []time.Duration{20 * time.Millisecond, time.Second}) {
+			t.Errorf("written at %v, want 20ms and 1s", w.times)
+		}
+	})
+}
+
+func TestWhatItemsAndTheFunctionReturn(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(ctx context.Context, items []bulk.Item[string]) error
+		want map[string]batch.Outcome // of the three bodies
+		err  string                   // of the second
+	}{
+		{"nil", nil, map[string]batch.Outcome{"0": batch.Succeeded, "1": batch.Succeeded}, ""},
+		{"an error", func(context.Context, []bulk.Item[string]) error { return errNo },
+			map[string]batch.Outcome{"0": batch.Retry, "1": batch.Retry}, "no"},
+		{"one item failed", failing(errNo, "1"),
+			map[string]batch.Outcome{"0": batch.Succeeded, "1": batch.Retry, "2": batch.Succeeded}, "no"},
+		{"failed with nil", failing(nil, "1"), map[string]batch.Outcome{"0": batch.Succeeded, "1": batch.Retry}, "bulk: the item was failed without an error"},
+		{"one for good", failing(batch.Permanent(errNo), "1"),
+			map[string]batch.Outcome{"0": batch.Succeeded, "1": batch.DeadLettered, "2": batch.Succeeded}, "no"},
+		{"one for good, and an error", func(ctx context.Context, items []bulk.Item[string]) error {
+			_ = failing(batch.Permanent(errNo), "1")(ctx, items)
+			return fmt.Errorf("others")
+		}, map[string]batch.Outcome{"0": batch.Retry, "1": batch.DeadLettered, "2": batch.Retry}, "no"},
+		{"the first counts", func(_ context.Context, items []bulk.Item[string]) error {
+			for i := range items {
+				if items[i].Value == "1" {
+					copied := items[i]
+					copied.Fail(errNo)
+					items[i].Fail(batch.Permanent(fmt.Errorf("later")))
+				}
+			}
+			return nil
+		}, map[string]batch.Outcome{"0": batch.Succeeded, "1": batch.Retry}, "no"},
+		{"a panic", func(context.Context, []bulk.Item[string]) error { panic("oops") },
+			map[string]batch.Outcome{"0": batch.Retry, "1": batch.Retry, "2": batch.Retry}, "handler panicked: oops"},
+		{"an error whose methods panic", func(context.Context, []bulk.Item[string]) error {
+			var none *batch.PermanentError
+			return none
+		}, map[string]batch.Outcome{"0": batch.Retry, "1": batch.Retry}, "handler panicked: runtime error: invalid memory address or nil pointer dereference"},
+		{"Goexit", func(context.Context, []bulk.Item[string]) error { runtime.Goexit(); return nil },
+			map[string]batch.Outcome{"0": batch.Retry, "1": batch.Retry, "2": batch.Retry}, "handler called runtime.Goexit"},
+		{"items changed and kept", func(_ context.Context, items []bulk.Item[string]) error {
+			for i := range items {
+				items[i].Record.Body = "changed"
+				go func() { time.Sleep(time.Minute); items[i].Fail(errNo) }()
+			}
+			return nil
+		}, map[string]batch.Outcome{"0": batch.Succeeded, "1": batch.Succeeded, "2": batch.Succeeded}, ""},
+		{"failed by goroutines", func(_ context.Context, items []bulk.Item[string]) error {
+			done := make(chan bool)
+			for i := range items {
+				go func() { items[i].Fail(errNo); done <- true }()
+			}
+			for range items {
+				<-done
+			}
+			return nil
+		}, map[string]batch.Outcome{"0": batch.Retry, "1": batch.Retry, "2": batch.Retry}, "no"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, false, func(w *world) {
+				w.do = c.do
+				w.sendMany(3)
+				w.invoke(10, 30*time.Second)
+				for body, want := range c.want {
+					if r := w.result(body); r.Outcome != want {
+						t.Errorf("%s is %v, want %v: %v", body, r.Outcome, want, r.Err)
+					}
+				}
+				r := w.result("1")
+				if got := fmt.Sprint(r.Err); r.Err != nil && got != c.err || r.Err == nil && c.err != "" {
+					t.Errorf("the error is %v, want %q", r.Err, c.err)
+				}
+			})
+		})
+	}
+}
+
+func TestAPanicHasTheFunctionsStack(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		w.do = func(context.Context, []bulk.Item[string]) error { return deep() }
+		w.sendMany(2)
+		w.invoke(10, 30*time.Second)
+		for _, body := range []string{"0", "1"} {
+			var p *batch.PanicError
+			if err := w.result(body).Err; !asPanic(err, &p) {
+				t.Errorf("%s failed with %v", body, err)
+			} else if !containsDeep(p.Stack) {
+				t.Errorf("the stack is\n%s", p.Stack)
+			}
+		}
+	})
+}
+
+func TestAbortStartsNothingFurther(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		w.cfg = bulk.Config{MaxItems: 5, Parallel: 1}
+		w.do = func(context.Context, []bulk.Item[string]) error { return batch.Abort(time.Minute, errNo) }
+		w.sendMany(15)
+		if failed := w.invoke(100, 30*time.Second); len(failed) != 15 {
+			t.Errorf("%d failed, want all", len(failed))
+		}
+		if n := w.outcomes(); len(w.seen()) != 1 || n[batch.Retry] != 5 || n[batch.NotStarted] != 10 {
+			t.Errorf("chunks %q, outcomes %v", w.seen(), n)
+		}
+	})
+}

@@ -1,0 +1,190 @@
+package bulk_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/bulk"
+)
+
+func TestAChunkGathersAcrossReceives(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		w.do = func(context.Context, []bulk.Item[string]) error { time.Sleep(5 * time.Millisecond); return nil }
+		sent := w.sendMany(400)
+		w.poll(10 * time.Second)
+		slices.Sort(sent)
+		if items := w.items(); !slices.Equal(items, sent) || w.left() != 0 {
+			t.Errorf("%d items, %d messages left", len(items), w.left())
+		}
+		if sizes := w.sizes(); slices.Max(sizes) != 100 || len(sizes) > 6 { // a receive brings 10
+			t.Errorf("chunks of %v", sizes)
+		}
+	})
+}
+
+func TestTheFirstOfAChunkWaitsForLinger(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		w.cfg.Linger = 70 * time.Millisecond
+		w.sendMany(3)
+		w.poll(10 * time.Second)
+		if sizes := w.sizes(); !slices.Equal(sizes, []int{3}) || w.times[0] != 70*time.Millisecond {
+			t.Errorf("chunks of %v at %v, want 3 at 70ms", sizes, w.times)
+		}
+	})
+}
+
+func TestNobodyWaitsWhenAllSlotsWait(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		w.run.Concurrency = 4
+		w.sendMany(8)
+		w.poll(10 * time.Second)
+		if sizes := w.sizes(); !slices.Equal(sizes, []int{4, 4}) || w.times[1] != 0 {
+			t.Errorf("chunks of %v at %v, want 4 and 4 at once", sizes, w.times)
+		}
+	})
+}
+
+// A stop does not wait for what cannot come, and loses nothing that gathers.
+func TestAStopWhileAChunkGathers(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		w.cfg.Linger = time.Minute
+		w.run.RecordTimeout = 20 * time.Second // and linger at most half of it
+		w.sendMany(3)
+		w.poll(time.Second)
+		if sizes := w.sizes(); !slices.Equal(sizes, []int{3}) || w.times[0] != 10*time.Second || w.left() != 0 {
+			t.Errorf("chunks of %v at %v, %d left", sizes, w.times, w.left())
+		}
+	})
+	inWorld(t, false, func(w *world) { // cut before its chunk has begun
+		w.cfg.Linger, w.run.Poll.DrainLimit = time.Minute, time.Second
+		w.sendMany(3)
+		w.poll(time.Second)
+		if r := w.result("1"); len(w.seen()) != 0 || r.Outcome != batch.Retry || !strings.HasPrefix(fmt.Sprint(r.Err), "bulk: the record's time was over before") {
+			t.Errorf("chunks %q, 1 is %v: %v", w.seen(), r.Outcome, r.Err)
+		}
+		if back := w.Receive(10); len(back) != 3 {
+			t.Errorf("%d came back at once, want 3", len(back))
+		}
+	})
+}
+
+// A stop comes while the chunk of a group is being written: what was done of it is
+// deleted, although no record is started any more.
+func TestAStopWhileAGroupIsWritten(t *testing.T) {
+	inWorld(t, true, func(w *world) {
+		w.do = func(context.Context, []bulk.Item[string]) error { time.Sleep(5 * time.Second); return nil }
+		w.Send("a:0", "a:1", "a:2")
+		w.poll(time.Second)
+		wantChunks(t, w.seen(), []string{"a:0", "a:1", "a:2"})
+		if n := w.outcomes(); n[batch.Succeeded] != 3 || w.left() != 0 {
+			t.Errorf("outcomes %v, %d left", n, w.left())
+		}
+	})
+}
+
+// A function that never returns: its records are abandoned, and others are
+// written in its place.
+func TestAFunctionThatHangsGivesItsPlaceAway(t *testing.T) {
+	hang := func(_ context.Context, items []bulk.Item[string]) error {
+		if items[0].Value == "0" {
+			time.Sleep(time.Hour)
+		}
+		return nil
+	}
+	t.Run("container", func(t *testing.T) {
+		inWorld(t, false, func(w *world) {
+			w.cfg, w.do = bulk.Config{MaxItems: 1, Parallel: 1}, hang
+			w.run.RecordTimeout, w.run.Concurrency = 5*time.Second, 3
+			w.run.Poll.MaxAbandoned = 10
+			w.Send("0")
+			w.began = time.Now()
+			go func() {
+				time.Sleep(2 * time.Second)
+				w.Send("1", "2")
+			}()
+			w.poll(20 * time.Second)
+			if !slices.Equal(w.items(), []string{"0", "1", "2"}) || w.times[1] != 6*time.Second || w.times[2] != w.times[1] { // the timeout and the grace
+				t.Errorf("chunks %q at %v, want the second at 6s", w.seen(), w.times)
+			}
+			if n := w.outcomes(); n[batch.Abandoned] != 1 || n[batch.Succeeded] != 2 {
+				t.Errorf("outcomes are %v", n)
+			}
+		})
+	})
+	t.Run("Lambda", func(t *testing.T) {
+		inWorld(t, false, func(w *world) {
+			w.cfg, w.do = bulk.Config{MaxItems: 1, Parallel: 1}, hang
+			w.run.RecordTimeout = 5 * time.Second // and one record at a time
+			w.sendMany(3)
+			failed := w.invoke(10, 30*time.Second)
+			if !slices.Equal(failed, []string{"0"}) || !slices.Equal(w.times, []time.Duration{0, 6 * time.Second, 6 * time.Second}) {
+				t.Errorf("failed %v; chunks %q at %v", failed, w.seen(), w.times)
+			}
+			if n := w.outcomes(); n[batch.Abandoned] != 1 || n[batch.Succeeded] != 2 {
+				t.Errorf("outcomes are %v", n)
+			}
+		})
+	})
+	t.Run("Lambda, to its end", func(t *testing.T) {
+		inWorld(t, false, func(w *world) {
+			w.do = func(context.Context, []bulk.Item[string]) error { time.Sleep(time.Hour); return nil }
+			w.sendMany(3)
+			if failed := w.invoke(10, 30*time.Second); len(failed) != 3 || time.Since(w.began) > 30*time.Second {
+				t.Errorf("failed %v after %v", failed, time.Since(w.began))
+			}
+			if n := w.outcomes(); n[batch.Abandoned] != 3 {
+				t.Errorf("outcomes are %v", n)
+			}
+		})
+	})
+}
+
+// SQS takes a record back while its chunk is written: the others are not cut.
+func TestARecordThatIsLostEndsNoOthersChunk(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		var ended error
+		var at time.Duration
+		w.do = func(ctx context.Context, items []bulk.Item[string]) error {
+			for _, r := range items {
+				if r.Value == "0" {
+					w.drop(r.Record)
+				}
+			}
+			select {
+			case <-ctx.Done():
+				ended, at = ctx.Err(), time.Since(w.began)
+			case <-time.After(time.Minute):
+			}
+			return nil
+		}
+		w.sendMany(3)
+		w.poll(3 * time.Minute)
+		if n := w.outcomes(); ended != nil || n[batch.Succeeded] != 2 || n[batch.Abandoned] != 1 {
+			t.Errorf("the chunk ended with %v at %v; outcomes %v", ended, at, n)
+		}
+	})
+	inWorld(t, false, func(w *world) { // all of them: nobody waits any more
+		var ended error
+		w.do = func(ctx context.Context, items []bulk.Item[string]) error {
+			for _, r := range items {
+				w.drop(r.Record)
+			}
+			select {
+			case <-ctx.Done():
+				ended = ctx.Err()
+			case <-time.After(10 * time.Minute):
+			}
+			return ended
+		}
+		w.sendMany(3)
+		w.poll(3 * time.Minute)
+		if ended != context.Canceled {
+			t.Errorf("the chunk ended with %v", ended)
+		}
+	})
+}

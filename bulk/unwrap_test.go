@@ -1,0 +1,183 @@
+package bulk_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/bulk"
+)
+
+// envelope takes "(" off the bodies; without one they are malformed.
+func envelope(h batch.Handler) batch.Handler {
+	return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+		inner, ok := strings.CutSuffix(r.Body, ")")
+		if !ok {
+			return &batch.MalformedError{Reason: "no envelope"}
+		}
+		r.Body = inner
+		return h.Handle(ctx, r)
+	})
+}
+
+func TestUnwrapIsBetweenTheEngineAndTheChunk(t *testing.T) {
+	inWorld(t, true, func(w *world) {
+		w.cfg.Unwrap = envelope
+		w.Send("a:0)", "a:1)", "a:2", "a:3)", "b:0)")
+		w.invoke(10, 30*time.Second)
+		if got := w.seen(); len(got) != 2 || !slices.Equal(w.items(), []string{"a:0", "a:1", "a:3", "b:0"}) || !slices.Equal(got[1], []string{"a:3"}) {
+			t.Errorf("chunks are %q", got)
+		}
+		if dead := w.DeadLetters(); len(dead) != 1 || *dead[0].Body != "a:2" {
+			t.Errorf("dead letters: %v", dead)
+		}
+	})
+}
+
+// What middleware does after a success, it does after the chunk was written, once.
+func TestUnwrapKnowsTheOutcome(t *testing.T) {
+	inWorld(t, true, func(w *world) {
+		var after []string
+		w.cfg.Unwrap = func(h batch.Handler) batch.Handler {
+			return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+				err := h.Handle(ctx, r)
+				if err == nil {
+					after = append(after, r.Body)
+				}
+				return err
+			})
+		}
+		w.do = func(ctx context.Context, items []bulk.Item[string]) error {
+			if len(after) > 0 {
+				t.Errorf("%q before the chunk was written", after)
+			}
+			return failing(errNo, "a:2")(ctx, items)
+		}
+		w.Send("a:0", "a:1", "a:2", "a:3")
+		failed := w.invoke(10, 30*time.Second)
+		wantChunks(t, [][]string{after, failed}, []string{"a:0", "a:1"}, []string{"a:2", "a:3"})
+	})
+}
+
+// Middleware that fails, or hangs, after the chunk was written: the rest of the
+// group comes back with its record, and nothing waits for what it might have been.
+func TestUnwrapThatFailsAfterwards(t *testing.T) {
+	for name, after := range map[string]func() error{
+		"fails": func() error { return errNo },
+		"hangs": func() error { time.Sleep(time.Hour); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, true, func(w *world) {
+				w.run.RecordTimeout = 5 * time.Second
+				w.cfg.Unwrap = func(h batch.Handler) batch.Handler {
+					return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+						if err := h.Handle(ctx, r); err != nil || r.Body != "a:1" {
+							return err
+						}
+						return after()
+					})
+				}
+				w.Send("a:0", "a:1", "a:2")
+				w.began = time.Now()
+				failed := w.invoke(10, 30*time.Second)
+				if !slices.Equal(failed, []string{"a:1", "a:2"}) || len(w.seen()) != 1 || time.Since(w.began) > 10*time.Second {
+					t.Errorf("failed %q after %v; chunks %q", failed, time.Since(w.began), w.seen())
+				}
+			})
+		})
+	}
+}
+
+// A record that leaves its chunk takes those with it that it has taken along.
+func TestWhatIsBehindLeavesWithItsRecord(t *testing.T) {
+	inWorld(t, true, func(w *world) {
+		w.cfg = bulk.Config{MaxItems: 4, Parallel: 1, Unwrap: func(h batch.Handler) batch.Handler {
+			return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+				if r.Body == "a:0" {
+					time.Sleep(time.Second)
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, time.Second)
+					defer cancel()
+				}
+				return h.Handle(ctx, r)
+			})
+		}}
+		w.do = func(context.Context, []bulk.Item[string]) error { time.Sleep(4 * time.Second); return nil }
+		w.Send("b:0", "b:1", "b:2", "b:3", "a:0", "a:1")
+		failed := w.invoke(10, 30*time.Second)
+		wantChunks(t, append(w.seen(), failed), []string{"b:0", "b:1", "b:2", "b:3"}, []string{"a:0", "a:1"})
+	})
+}
+
+// What would be two items is not taken along.
+func TestUnwrapThatCallsTwiceForARecordBehind(t *testing.T) {
+	inWorld(t, true, func(w *world) {
+		w.cfg.Unwrap = func(h batch.Handler) batch.Handler {
+			return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+				if r.Body == "a:1" {
+					return twice(h).Handle(ctx, r)
+				}
+				return h.Handle(ctx, r)
+			})
+		}
+		w.Send("a:0", "a:1")
+		w.invoke(10, 30*time.Second)
+		wantChunks(t, w.seen(), []string{"a:0"}, []string{"a:1"})
+	})
+}
+
+func TestUnwrapHidesNoConcurrency(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		w.cfg.Unwrap = envelope
+		var bodies []string
+		for range 60 {
+			bodies = append(bodies, "x)")
+		}
+		w.Send(bodies...)
+		w.invoke(100, 30*time.Second)
+		if sizes := w.sizes(); !slices.Equal(sizes, []int{60}) {
+			t.Errorf("chunks of %v", sizes)
+		}
+	})
+}
+
+func twice(h batch.Handler) batch.Handler {
+	return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+		return errors.Join(h.Handle(ctx, r), h.Handle(ctx, r))
+	})
+}
+
+func forgetful(h batch.Handler) batch.Handler {
+	return batch.HandlerFunc(func(_ context.Context, r batch.Record) error { return h.Handle(context.Background(), r) })
+}
+
+// Middleware that a bulk handler cannot have is told, and no record is lost by it.
+func TestUnwrapThatCannotBe(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		fifo   bool
+		unwrap func(batch.Handler) batch.Handler
+		want   string // in the error; empty if it can be
+	}{
+		{"calls twice", false, twice, ""},
+		{"calls twice, FIFO", true, twice, "calls its handler twice"},
+		{"drops the context", false, forgetful, "does not pass its context on"},
+		{"drops the context, FIFO", true, forgetful, "does not pass its context on"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, c.fifo, func(w *world) {
+				w.cfg.Unwrap = c.unwrap
+				w.Send("a:0", "a:1")
+				failed := w.invoke(10, 30*time.Second)
+				r := w.result("a:0")
+				if c.want == "" && (len(failed) > 0 || len(w.items()) != 4) || c.want != "" && (len(failed) != 2 || !strings.Contains(r.Err.Error(), c.want)) {
+					t.Errorf("failed %q, chunks %q: %v", failed, w.seen(), r.Err)
+				}
+			})
+		})
+	}
+}
