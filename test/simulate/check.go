@@ -46,8 +46,8 @@ const (
 
 // Of both modes, too.
 const (
-	// Together: what was not started comes back at once, and what was skipped
-	// with the failure that it was skipped for.
+	// Together: what was not started comes back at once, unless for an abort, and
+	// what was skipped with the failure that it was skipped for.
 	Together Invariant = "what was not handled comes back at once, or with what failed"
 	// Single: without faults and deaths a message becomes one dead letter.
 	Single Invariant = "a message becomes one dead letter"
@@ -57,6 +57,9 @@ const (
 	Roomy Invariant = "there is a slot or a place for all that is held"
 	// Limited: no handler is given more than its timeout.
 	Limited Invariant = "handlers have their deadline"
+	// Heeded: after batch.Abort nothing more is started, nor received where the
+	// toolkit receives, and what was not started comes back when its time is over.
+	Heeded Invariant = "an abort puts off what was not started"
 )
 
 // Of the long-poll mode alone.
@@ -74,9 +77,9 @@ const (
 // Invariants are all of them, by mode.
 var (
 	Invariants = []Invariant{Kept, Earned, Final, Ordered, Punctual, Counted, Bounded, Frugal, Drained, Once, Spaced, Told, Prompt,
-		Together, Single, Explained, Roomy, Limited}
+		Together, Single, Explained, Roomy, Limited, Heeded}
 	PollInvariants = []Invariant{Kept, Earned, Final, Ordered, Counted, Bounded, Frugal, Drained, Once, Spaced, Told,
-		Together, Single, Explained, Roomy, Limited, Hidden, Freed, Swift, Quiet}
+		Together, Single, Explained, Roomy, Limited, Heeded, Hidden, Freed, Swift, Quiet}
 )
 
 // Violation is a moment of a history that breaks an invariant.
@@ -91,12 +94,12 @@ func Check(h *History) []Violation {
 	c := newChecker(h)
 	checks := []func(){
 		c.deletions, c.losses, c.deadLetters, c.repetitions, c.groups, c.responses,
-		c.attempts, c.bounds, c.calls, c.end, c.outcomes, c.spacing, c.waits, c.together, c.single, c.explained, c.deadlines,
+		c.attempts, c.bounds, c.calls, c.end, c.outcomes, c.spacing, c.waits, c.together, c.single, c.explained, c.deadlines, c.aborts,
 	}
 	if h.Plan.Polls() {
 		checks = []func(){
 			c.deletions, c.losses, c.deadLetters, c.handledTwice, c.pollGroups, c.attempts, c.bounds, c.receives, c.hurries, c.extensions,
-			c.end, c.errs, c.pollOutcomes, c.pollSpacing, c.hidden, c.room, c.freed, c.swift, c.pauses, c.limits, c.pollTogether, c.single, c.explained,
+			c.end, c.errs, c.pollOutcomes, c.pollSpacing, c.hidden, c.room, c.freed, c.swift, c.pauses, c.limits, c.pollTogether, c.single, c.explained, c.pollAborts,
 		}
 	}
 	for _, check := range checks {
@@ -113,6 +116,7 @@ type checker struct {
 	messages   map[string]*story // of source queues, by message id
 	ordered    []*story          // in the order in which they were sent
 	deliveries map[string]*delivery
+	delays     map[*Process][]delay // see delaysOf
 }
 
 // story is a message of a source queue.

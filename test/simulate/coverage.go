@@ -51,6 +51,7 @@ func (c Coverage) Add(h *History) {
 	for _, i := range h.Invocations {
 		c.invocation(i)
 	}
+	c.aborts(newChecker(h))
 	c["message in a dead-letter queue"] += len(h.Dead)
 	for _, d := range h.Dead {
 		if d.Reason {
@@ -158,7 +159,7 @@ func (c Coverage) Missing() (missing []string) {
 	for _, end := range []End{Succeeded, Failed, ForGood, Panicked, Exited} {
 		want = append(want, "handler: "+string(end))
 	}
-	for _, v := range []Verb{OK, Fail, Late, Permanent, RetryAfter, PermanentAfter, Panic, PanicError, NilError, Goexit} {
+	for _, v := range []Verb{OK, Fail, Late, Permanent, RetryAfter, PermanentAfter, Abort, AbortAfter, Panic, PanicError, NilError, Goexit} {
 		want = append(want, "verb: "+string(v))
 	}
 	for _, k := range []KillKind{Crash, Freeze, BeforeCall, AfterCall, AtResponse} {
@@ -172,6 +173,7 @@ func (c Coverage) Missing() (missing []string) {
 			want = append(want, fmt.Sprintf("fault: %s of %s", kind, operation))
 		}
 	}
+	want = append(want, abortFeatures()...)
 	want = append(want, pollFeatures()...)
 	for _, name := range want {
 		if c[name] == 0 {

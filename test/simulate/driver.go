@@ -32,9 +32,11 @@ type Mutant struct {
 	// Config changes the configuration.
 	Config func(*handler.Config)
 
-	// The same in the long-poll mode: Poll changes the configuration, Handler
-	// wraps what is given to the toolkit, and Poller what it makes of it.
-	Poll    func(*longpoll.Config)
+	// Handler wraps what is given to the toolkit.
 	Handler func(next batch.Handler) batch.Handler
-	Poller  func(next Poller) Poller
+
+	// In the long-poll mode Poll changes the configuration, and Poller wraps what
+	// the toolkit makes of it.
+	Poll   func(*longpoll.Config)
+	Poller func(next Poller) Poller
 }

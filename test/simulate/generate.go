@@ -200,7 +200,7 @@ func (g generator) act(timeout time.Duration) Act {
 		Takes: pick(g, 0, 0, time.Millisecond, 20*time.Millisecond, 70*time.Millisecond, timeout/3, timeout*9/10, timeout*6/5, timeout*2),
 		Heeds: !g.oneIn(3),
 	}
-	switch g.weighted(3, 6, 1, 3, 3, 1, 1, 1, 1, 1) {
+	switch g.weighted(3, 6, 1, 3, 3, 1, 1, 1, 1, 1, 2, 1) {
 	case 0:
 		a.Verb = OK
 	case 1:
@@ -221,6 +221,10 @@ func (g generator) act(timeout time.Duration) Act {
 		a.Verb = NilError
 	case 9:
 		a.Verb = Goexit
+	case 10:
+		a.Verb, a.RetryAfter = Abort, g.abortFor()
+	case 11:
+		a.Verb, a.RetryAfter = AbortAfter, g.abortFor()
 	}
 	return a
 }
@@ -230,4 +234,13 @@ func (g generator) retryAfter() time.Duration {
 		return 13 * time.Hour // beyond what SQS takes
 	}
 	return pick(g, 0, time.Second, 2500*time.Millisecond, 10*time.Second, time.Minute)
+}
+
+// abortFor is for how long nothing shall be started: a moment, or longer than
+// messages are hidden.
+func (g generator) abortFor() time.Duration {
+	if g.oneIn(3) {
+		return pick(g, 0, time.Millisecond, 30*time.Second, 4*time.Minute)
+	}
+	return g.retryAfter()
 }

@@ -124,6 +124,7 @@ type Outcome struct {
 	VisibilitySet bool
 	DeadLetters   string
 	Lost          bool // longpoll.ErrLost: its handler was not called
+	Aborted       bool // batch.ErrAborted: it was not started for that
 }
 
 // Call is one call that a function made to SQS.

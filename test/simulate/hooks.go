@@ -45,7 +45,7 @@ func (h *hooks) BatchSettled(ctx context.Context, b batch.BatchInfo, results []b
 			MessageID: r.Record.MessageID, Receipt: r.Record.ReceiptHandle, Attempt: r.Record.Attempt,
 			Outcome: r.Outcome, FailedAt: r.Started.Add(r.Duration),
 			VisibleIn: r.VisibleIn, VisibilitySet: r.VisibilitySet, DeadLetters: r.DeadLetterQueue,
-			Lost: errors.Is(r.Err, longpoll.ErrLost),
+			Lost: errors.Is(r.Err, longpoll.ErrLost), Aborted: errors.Is(r.Err, batch.ErrAborted),
 		}
 	}
 	if h.env.process != nil {

@@ -26,7 +26,7 @@ func (c *checker) together() {
 			switch o.Outcome {
 			case batch.NotStarted:
 				// Where nothing could be started at all, a backoff keeps it from going round and round.
-				if at.hidden && (!stuck || o.Attempt == 1) {
+				if at.hidden && !o.Aborted && (!stuck || o.Attempt == 1) {
 					c.violated(Together, i.Answered, "%v was not started in invocation %d, and is hidden for %v", d.story, i.Number, at.appears.Sub(i.Answered.At))
 				}
 			case batch.Skipped:
@@ -70,7 +70,7 @@ func (c *checker) pollTogether() {
 			set, ok := c.lastSet(d)
 			switch {
 			case !ok || set.Visibility == 0:
-			case o.Outcome == batch.NotStarted:
+			case o.Outcome == batch.NotStarted && !c.putOff(d, set.At.Add(set.Visibility)):
 				c.violated(Together, set.Moment, "%v was not started by process %d, and is hidden for %v", d.story, p.Number, set.Visibility)
 			case o.Outcome == batch.Skipped && p.clean("ChangeMessageVisibilityBatch") && !c.appearsWithFailure(d, set.At.Add(set.Visibility)):
 				c.violated(Together, set.Moment, "%v was skipped by process %d, and is hidden for %v, as nothing that failed", d.story, p.Number, set.Visibility)

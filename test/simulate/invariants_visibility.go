@@ -97,19 +97,38 @@ func (c *checker) spaced(d *delivery, o Outcome, at appearance, received []Event
 	if least := c.leastBackoff(d, o); o.VisibleIn < least {
 		c.violated(Spaced, i.Answered, "%v failed and comes back after %v, its backoff is %v at least", d.story, o.VisibleIn, least)
 	}
+	if asked, asks := d.asks(o); asks && o.VisibleIn >= asked+time.Second {
+		c.violated(Spaced, i.Answered, "%v failed and comes back after %v, it asked for %v", d.story, o.VisibleIn, asked)
+	}
 }
 
 // leastBackoff is the least time after which a failure comes back.
 func (c *checker) leastBackoff(d *delivery, o Outcome) time.Duration {
 	want := time.Second
-	var after *batch.RetryAfterError
+	asked, asks := d.asks(o)
 	switch b := backoff(d.function.Backoff, c.Plan.Seed); {
-	case o.Outcome == batch.Retry && len(d.handlings) > 0 && errors.As(d.handlings[0].Err, &after):
-		want = after.After
+	case asks:
+		want = asked
 	case b != nil && d.function.Backoff != "panics":
 		want = max(want, b(o.Attempt))
 	}
 	return min(want, 11*time.Hour) // what is longer is cut to what SQS takes
+}
+
+// asks is after which time a handler has asked for its record to come back.
+func (d *delivery) asks(o Outcome) (after time.Duration, ok bool) {
+	if o.Outcome != batch.Retry || len(d.handlings) == 0 {
+		return 0, false
+	}
+	var abort *batch.AbortError
+	var later *batch.RetryAfterError
+	switch err := d.handlings[0].Err; {
+	case errors.As(err, &abort):
+		return abort.After, true
+	case errors.As(err, &later):
+		return later.After, true
+	}
+	return 0, false
 }
 
 // appearance is what the toolkit wanted when it set a record's visibility.

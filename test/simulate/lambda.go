@@ -111,7 +111,11 @@ func (d *onLambda) environment(f Function) (*environment, error) {
 		d.mutant.Config(&cfg)
 	}
 	u := &user{recorder: d.w.rec, plan: d.w.plan, env: e, healed: d.w.healed.Load}
-	h, err := handler.New(u.handler(f), cfg)
+	fn := u.handler(f)
+	if d.mutant.Handler != nil {
+		fn = d.mutant.Handler(fn)
+	}
+	h, err := handler.New(fn, cfg)
 	if err != nil {
 		return nil, err
 	}

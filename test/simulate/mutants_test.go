@@ -167,7 +167,7 @@ const within = 600
 
 // Every mutant is caught by the invariant that it breaks.
 func TestMutants(t *testing.T) {
-	catch(t, mutants, Invariants, func(p Plan) bool { return !p.Polls() })
+	catch(t, slices.Concat(mutants, abortMutants), Invariants, func(p Plan) bool { return !p.Polls() })
 }
 
 // catch runs mutants through the plans of a mode.

@@ -90,7 +90,7 @@ type Act struct {
 	Takes time.Duration
 	// Heeds tells that it returns when its context ends.
 	Heeds bool
-	// RetryAfter is the argument of the verb of that name.
+	// RetryAfter is the argument of the verb of that name, and of Abort.
 	RetryAfter time.Duration
 }
 
@@ -105,6 +105,8 @@ const (
 	Permanent      Verb = "permanent"
 	RetryAfter     Verb = "retry-after"
 	PermanentAfter Verb = "permanent+retry-after"
+	Abort          Verb = "abort"
+	AbortAfter     Verb = "abort+retry-after" // joined with a longer one, which does not count
 	Panic          Verb = "panic"
 	PanicError     Verb = "panic-error"
 	NilError       Verb = "nil-error" // a nil pointer as an error, whose methods panic
@@ -132,7 +134,7 @@ const (
 
 func (a Act) String() string {
 	text := string(a.Verb)
-	if a.RetryAfter > 0 || a.Verb == RetryAfter {
+	if a.RetryAfter > 0 || a.Verb == RetryAfter || a.Verb == Abort {
 		text += fmt.Sprintf("(%v)", a.RetryAfter)
 	}
 	if a.Takes > 0 {

@@ -138,7 +138,7 @@ func (c *checker) pauses() {
 			}
 			for _, d := range c.deliveries {
 				if d.process == p && len(d.handlings) == 0 && !d.got.At.After(due.At) && !c.groupGoesOn(d, pause) && c.hiddenAt(d, due).After(due.At.Add(time.Second)) &&
-					!c.inGroupThatFailed(d) && !c.heldBefore(d) {
+					!c.inGroupThatFailed(d) && !c.heldBefore(d) && !c.putOff(d, c.hiddenAt(d, due)) {
 					c.violated(Quiet, pause.From, "process %d holds %v, 3 s after it was paused", p.Number, d.story)
 				}
 			}

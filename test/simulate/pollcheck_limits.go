@@ -89,6 +89,11 @@ func (c *checker) heldUntil(d *delivery) time.Time {
 	for _, pause := range p.Paused {
 		earlier(pause.From)
 	}
+	for _, a := range c.delaysOf(p) {
+		if earlier(a.from); d.got.At.After(a.from.At) && d.got.At.Before(a.until) {
+			earlier(d.got)
+		}
+	}
 	for _, call := range p.Calls {
 		if slices.ContainsFunc(call.Entries, func(e Entry) bool { return e.Receipt == d.received.ReceiptHandle && e.Seconds == 0 }) {
 			since := call.Began

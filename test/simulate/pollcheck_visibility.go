@@ -49,7 +49,7 @@ func (c *checker) freed() {
 				continue
 			}
 			until := c.hiddenAt(d, p.Returned)
-			if until.IsZero() || c.mayHide(d, until) {
+			if until.IsZero() || c.mayHide(d, until) || c.putOff(d, until) {
 				continue
 			}
 			c.violated(Freed, p.Returned, "%v is hidden for another %v, although process %d has stopped and it is not done",
@@ -182,5 +182,8 @@ func (c *checker) comesBack(d *delivery, o Outcome, set Event) {
 	}
 	if least := c.leastBackoff(d, o); o.VisibleIn < least {
 		c.violated(Spaced, set.Moment, "%v failed and comes back after %v, its backoff is %v at least", d.story, o.VisibleIn, least)
+	}
+	if asked, asks := d.asks(o); asks && o.VisibleIn >= asked+time.Second {
+		c.violated(Spaced, set.Moment, "%v failed and comes back after %v, it asked for %v", d.story, o.VisibleIn, asked)
 	}
 }

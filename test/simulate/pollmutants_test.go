@@ -121,7 +121,9 @@ var pollMutants = []mutantCase{
 	}}},
 }
 
-func TestPollMutants(t *testing.T) { catch(t, pollMutants, PollInvariants, Plan.Polls) }
+func TestPollMutants(t *testing.T) {
+	catch(t, slices.Concat(pollMutants, abortMutants, pollAbortMutants), PollInvariants, Plan.Polls)
+}
 
 // wrap is a mutant of the handler.
 func wrap(handle func(ctx context.Context, r batch.Record, next batch.Handler) error) Mutant {

@@ -160,6 +160,10 @@ func (a Act) end() error {
 		return fmt.Errorf("wrapped: %w", batch.Permanent(errHandler))
 	case RetryAfter:
 		return fmt.Errorf("wrapped: %w", batch.RetryAfter(a.RetryAfter, errHandler))
+	case Abort:
+		return fmt.Errorf("wrapped: %w", batch.Abort(a.RetryAfter, errHandler))
+	case AbortAfter:
+		return errors.Join(batch.RetryAfter(2*a.RetryAfter+time.Second, nil), batch.Abort(a.RetryAfter, errHandler))
 	case PermanentAfter:
 		return errors.Join(batch.RetryAfter(a.RetryAfter, nil), batch.Permanent(nil))
 	case Panic:

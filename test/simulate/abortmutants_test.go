@@ -1,0 +1,54 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// abortMutants break what batch.Abort promises, in both modes.
+var abortMutants = []mutantCase{
+	{"starts the rest after an abort", Heeded, onAbort(func(a *batch.AbortError) error { return batch.RetryAfter(a.After, a.Err) })},
+	{"releases at once after an abort", Heeded, visibility(func(int) int { return 0 })},
+	{"puts off for longer than an abort says", Heeded, visibility(func(s int) int { return s + 3 })},
+	{"puts off for half the time", Heeded, onAbort(func(a *batch.AbortError) error { return batch.Abort(a.After/2, a.Err) })},
+}
+
+// pollAbortMutants are those of the long-poll mode alone.
+var pollAbortMutants = []mutantCase{
+	{"goes on receiving", Heeded, Mutant{Transport: receiveLater}},
+	{"gives back what waits for an abort of no time", Heeded, onAbort(func(a *batch.AbortError) error {
+		if a.After > 0 {
+			return a
+		}
+		return batch.Abort(time.Millisecond, a.Err)
+	})},
+}
+
+// onAbort is a mutant that takes another error for an abort. What its handler
+// said is noted before.
+func onAbort(change func(*batch.AbortError) error) Mutant {
+	return wrap(func(ctx context.Context, r batch.Record, next batch.Handler) error {
+		err := next.Handle(ctx, r)
+		var abort *batch.AbortError
+		if errors.As(err, &abort) {
+			return fmt.Errorf("changed: %w", change(abort))
+		}
+		return err
+	})
+}
+
+// receiveLater makes a receive again a second later, whatever was said meanwhile.
+func receiveLater(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if isCall(r, "ReceiveMessage") {
+			late := with(r, body(r)).WithContext(context.WithoutCancel(r.Context()))
+			time.AfterFunc(time.Second, func() { tell(next, late) })
+		}
+		return next.RoundTrip(r)
+	})
+}
