@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,6 +35,13 @@ func (w *world) deliveries() map[string]int {
 		most[e.Body] = max(most[e.Body], e.ReceiveCount)
 	}
 	return most
+}
+
+// settled are the results that the hooks were told.
+func (w *world) settled() []batch.Result {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.results)
 }
 
 // Without a time there is nothing to wait for, so that what waits is handled
@@ -122,7 +130,7 @@ func TestAbortBeforeTheHooksAreTold(t *testing.T) {
 			t.Errorf("%d handled: %q", n, w.bodies())
 		}
 		w.wantOutcomes(batch.Retry, batch.NotStarted, batch.NotStarted)
-		for _, r := range w.results[1:] {
+		for _, r := range w.settled()[1:] {
 			var abort *batch.AbortError
 			if !errors.Is(r.Err, batch.ErrAborted) || !errors.Is(r.Err, batch.ErrNotStarted) || errors.Is(r.Err, batch.ErrStopped) ||
 				!errors.As(r.Err, &abort) || abort.After != time.Minute {
@@ -140,23 +148,25 @@ func TestAbortBeforeTheHooksAreTold(t *testing.T) {
 func TestAbortTellsWhatWasNotStarted(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.GroupID == "a" {
+			time.Sleep(150 * time.Millisecond) // the other one runs as well
 			return batch.Abort(time.Minute, errors.New("down"))
 		}
-		time.Sleep(time.Second)
+		time.Sleep(10 * time.Second)
 		return nil
 	}
 	inWorld(t, true, h, func(c *longpoll.Config) { c.Engine.Concurrency = 2 }, func(w *world) {
 		w.Send("b:1", "b:2", "b:3", "a:1")
 		w.start()
-		w.after(10 * time.Second)
+		w.after(20 * time.Second)
 		if got := fmt.Sprint(w.outcomes()); got != "[retry succeeded not-started not-started]" {
 			t.Fatalf("the hooks were told %s", got)
 		}
-		if err := w.results[3].Err; err.Error() != "not started: the batch was aborted: down" {
+		last := w.settled()[3]
+		if err := last.Err; err.Error() != "not started: the batch was aborted: down" {
 			t.Errorf("%v", err)
 		}
-		if in := w.results[3].VisibleIn; in != 59*time.Second || !w.results[3].VisibilitySet {
-			t.Errorf("the last comes back in %v", in)
+		if last.VisibleIn != 51*time.Second || !last.VisibilitySet {
+			t.Errorf("the last comes back in %v", last.VisibleIn)
 		}
 		if s := w.p.Status(); s.Counts.Released != 2 {
 			t.Errorf("%d released, want 2", s.Counts.Released)
