@@ -78,6 +78,10 @@ deploy-local: ## sam local invoke in a container (Linux, root, dockerd), sam dep
 metrics: ## put metrics into moto's CloudWatch and read them back (Python)
 	go run ./test/integration/metrics
 
+.PHONY: payloads
+payloads: ## exchange messages in S3 with the SQS Extended Client for Python, by moto's S3 (Python)
+	go run ./test/integration/s3payload
+
 .PHONY: simulate
 simulate: ## random histories of both modes in virtual time (SEED=1 HISTORIES=10000)
 	go test ./test/simulate -run '^TestSimulate$$' -count=1 -v -timeout=0 -args -seed=$${SEED:-1} -histories=$${HISTORIES:-10000}

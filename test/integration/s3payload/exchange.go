@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/payload/s3payload"
+	"github.com/sqsbatch/sqsbatch/telemetry/log"
+)
+
+// receiving is with the client that the package makes by itself.
+var receiving = s3payload.Config{Buckets: []string{bucket}, DeleteAfterSuccess: true}
+
+func pythonToUnwrap(ctx context.Context, w *world) error {
+	return fromPython(ctx, w, "unwrap", func(note func(string, batch.Record)) batch.Handler {
+		return s3payload.Unwrap(receiving)(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
+			note(r.Body, r)
+			return nil
+		}))
+	})
+}
+
+func pythonToStream(ctx context.Context, w *world) error {
+	return fromPython(ctx, w, "stream", func(note func(string, batch.Record)) batch.Handler {
+		return s3payload.Stream(func(ctx context.Context, o s3payload.Object) error {
+			body, err := io.ReadAll(o.Body)
+			if err != nil {
+				return err
+			}
+			if int64(len(body)) != o.Size {
+				return fmt.Errorf("%d bytes of %d", len(body), o.Size)
+			}
+			r, _ := batch.RecordFrom(ctx)
+			note(string(body), r)
+			return nil
+		}, receiving)
+	})
+}
+
+// fromPython lets the library send, and a handler receive until all is there.
+func fromPython(ctx context.Context, w *world, name string, made func(note func(string, batch.Record)) batch.Handler) error {
+	url, err := w.queue(ctx, name)
+	if err != nil {
+		return err
+	}
+	sent, err := w.extended(ctx, "send", url, bucket)
+	if err != nil {
+		return err
+	}
+	if n, err := w.objects(ctx); err != nil || n < 7 {
+		return errors.Join(err, fmt.Errorf("the library has put only %d objects into S3", n))
+	}
+	var mu sync.Mutex
+	var got []message
+	ctx, stop := context.WithTimeout(ctx, time.Minute)
+	defer stop()
+	h := made(func(body string, r batch.Record) {
+		mu.Lock()
+		defer mu.Unlock()
+		if got = append(got, received(body, r)); len(got) == len(sent) {
+			time.AfterFunc(time.Second, stop) // the last is settled, and there is no more
+		}
+	})
+	err = handler.Poll(ctx, h, handler.Config{
+		SQS: w.queues, Logger: w.logger(), Poll: handler.PollConfig{Queues: []string{url}, Wait: time.Second},
+	})
+	if err != nil {
+		return err
+	}
+	return same(sent, got)
+}
+
+// senderToPython sends in both generations, one by one and together.
+func senderToPython(ctx context.Context, w *world) error {
+	url, err := w.queue(ctx, "python")
+	if err != nil {
+		return err
+	}
+	var sent []message
+	for _, legacy := range []bool{false, true} {
+		s, err := s3payload.NewSender(s3payload.SenderConfig{Bucket: bucket, Prefix: "orders/", Legacy: legacy})
+		if err != nil {
+			return err
+		}
+		for i, body := range []string{"small", strings.Repeat("large ", 60_000), strings.Repeat("ü", 140_000)} {
+			attributes := map[string]string{"kind": "order", "n": strconv.Itoa(i)}
+			in := &awssqs.SendMessageInput{QueueUrl: &url, MessageBody: &body, MessageAttributes: typed(attributes)}
+			if _, err := s.SendMessage(ctx, in); err != nil {
+				return err
+			}
+			sent = append(sent, newMessage(body, attributes))
+		}
+		in := &awssqs.SendMessageBatchInput{QueueUrl: &url}
+		for i, n := range []int{300_000, 200_000, 210_000, 220_000, 230_000, 240_000, 3} { // more than 1 MiB without the first
+			body := strings.Repeat(string(rune('a'+i)), n)
+			in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: &body})
+			sent = append(sent, newMessage(body, map[string]string{}))
+		}
+		out, err := s.SendMessageBatch(ctx, in)
+		if err != nil {
+			return err
+		}
+		if len(out.Failed) > 0 {
+			return fmt.Errorf("%d entries failed: %s", len(out.Failed), aws.ToString(out.Failed[0].Message))
+		}
+	}
+	if n, err := w.objects(ctx); err != nil || n < 8 {
+		return errors.Join(err, fmt.Errorf("only %d objects are in S3", n))
+	}
+	got, err := w.extended(ctx, "receive", url, bucket, strconv.Itoa(len(sent)))
+	if err != nil {
+		return err
+	}
+	return same(sent, got)
+}
+
+func (w *world) logger() *slog.Logger { return slog.New(slog.NewJSONHandler(w.stage.Log, nil)) }
+
+// missing is what a real server says of an object and of a bucket that are not
+// there: both fail for good, or are taken for handled when that was asked for.
+func missing(ctx context.Context, w *world) error {
+	var wrong []error
+	for _, name := range []string{bucket, "sqsbatch-no-such-bucket"} {
+		r := batch.Record{MessageID: "m", Body: fmt.Sprintf(`["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":%q,"s3Key":"none"}]`, name)}
+		cfg := s3payload.Config{Buckets: []string{bucket, "sqsbatch-no-such-bucket"}, Warnings: log.New(w.logger(), log.Options{})}
+		h := batch.Text(func(context.Context, string) error { return errors.New("the function was called") })
+		err := s3payload.Unwrap(cfg)(h).Handle(ctx, r)
+		if fmt.Println(err); !batch.IsPermanent(err) || !strings.Contains(err.Error(), "no such object in S3") {
+			wrong = append(wrong, fmt.Errorf("in %s: %w", name, err))
+		}
+		cfg.IgnoreMissing = true
+		if err := s3payload.Unwrap(cfg)(h).Handle(ctx, r); err != nil {
+			wrong = append(wrong, fmt.Errorf("ignored, in %s: %w", name, err))
+		}
+	}
+	return errors.Join(wrong...)
+}

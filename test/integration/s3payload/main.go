@@ -1,0 +1,151 @@
+// Command s3payload exchanges messages whose bodies are in S3 with Amazon's SQS
+// Extended Client Library for Python: it sends and payload/s3payload receives, and
+// the other way round, in both generations of the pointer. S3 is moto's server in
+// a process of its own, SQS is emulator/sqs on a socket.
+//
+//	go run ./test/integration/s3payload
+//
+// It needs Python 3 with its venv module, and PyPI on the first use: it shares
+// SAM's environment, which has moto, and has one for the library.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/awscli"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/moto"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+)
+
+// version is the library's that the checks were written against.
+const version = "1.0.1"
+
+// bucket is where payloads are.
+const bucket = "sqsbatch-payloads"
+
+func main() {
+	stage.Main("s3payload", func(ctx context.Context, s *stage.Stage) []stage.Step {
+		w := &world{stage: s}
+		return []stage.Step{
+			{Name: "moto's S3 and an SQS", Run: func() error { return w.start(ctx) }},
+			{Name: "Python sends, Unwrap receives", Run: func() error { return w.run(ctx, pythonToUnwrap) }},
+			{Name: "Python sends, Stream receives", Run: func() error { return w.run(ctx, pythonToStream) }},
+			{Name: "Sender sends, Python receives", Run: func() error { return w.run(ctx, senderToPython) }},
+			{Name: "what S3 says of what is missing", Run: func() error { return w.run(ctx, missing) }},
+			{Name: "stop", Run: w.stop},
+		}
+	})
+}
+
+// world is what the steps share.
+type world struct {
+	stage   *stage.Stage
+	python  *pyenv.Env
+	moto    *moto.Server
+	sqs     *sqs.Server
+	s3      *s3.Client
+	queues  *awssqs.Client
+	started bool
+}
+
+func (w *world) start(ctx context.Context) error {
+	sam, err := samcli.Install(ctx)
+	if err != nil {
+		return err
+	}
+	name := "sqs-extended-client-" + version + "-boto3-" + awscli.Boto3
+	if w.python, err = pyenv.Install(ctx, name, "amazon-sqs-extended-client=="+version, "boto3=="+awscli.Boto3); err != nil {
+		return err
+	}
+	if w.moto, err = moto.Start(ctx, w.stage, sam, "test/integration/s3payload/python/server.py"); err != nil {
+		return err
+	}
+	if w.sqs, err = sqs.Serve("127.0.0.1:0", sqs.Options{}); err != nil {
+		return err
+	}
+	// The clients are those that payload/s3payload makes by itself, and Python's,
+	// which would put the bucket's name before the host's otherwise.
+	settings := filepath.Join(w.stage.Tmp, "aws")
+	if err := os.WriteFile(settings, []byte("[default]\ns3 =\n  addressing_style = path\n"), 0o600); err != nil {
+		return err
+	}
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL_S3": w.moto.URL, "AWS_ENDPOINT_URL_SQS": w.sqs.URL(), "AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1",
+		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_CONFIG_FILE": settings,
+		"AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_EC2_METADATA_DISABLED": "true", "PYTHONIOENCODING": "utf-8",
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"AWS_PROFILE", "AWS_SESSION_TOKEN"} {
+		if err := os.Unsetenv(name); err != nil {
+			return err
+		}
+	}
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return err
+	}
+	w.s3 = s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true })
+	w.queues = awssqs.NewFromConfig(cfg)
+	name = bucket
+	if _, err := w.s3.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &name}); err != nil {
+		return err
+	}
+	w.started = true
+	return nil
+}
+
+// run is a step that needs what start has started, and leaves no object.
+func (w *world) run(ctx context.Context, check func(context.Context, *world) error) error {
+	if !w.started {
+		return errors.New("not tried, since there is no S3 or SQS")
+	}
+	if err := check(ctx, w); err != nil {
+		return err
+	}
+	if n, err := w.objects(ctx); err != nil || n > 0 {
+		return errors.Join(err, fmt.Errorf("%d objects are left in the bucket", n))
+	}
+	return nil
+}
+
+func (w *world) objects(ctx context.Context) (int, error) {
+	name := bucket
+	out, err := w.s3.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &name})
+	if err != nil {
+		return 0, err
+	}
+	return len(out.Contents), nil
+}
+
+// queue makes a queue.
+func (w *world) queue(ctx context.Context, name string) (url string, err error) {
+	out, err := w.queues.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &name})
+	if err != nil {
+		return "", err
+	}
+	return *out.QueueUrl, nil
+}
+
+func (w *world) stop() error {
+	var errs []error
+	if w.sqs != nil {
+		errs = append(errs, w.sqs.Close())
+	}
+	if w.moto != nil {
+		errs = append(errs, w.moto.Stop())
+	}
+	return errors.Join(errs...)
+}
