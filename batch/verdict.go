@@ -38,13 +38,30 @@ type Verdict struct {
 //     not retryable because the caller has left, which the record has not.
 //
 // Of an error and those that it wraps the outermost with such a method is heard.
-func VerdictOf(err error) (v Verdict) {
+//
+// No more than 10,000 errors are looked at: an error that wraps more than that
+// most likely wraps itself.
+func VerdictOf(err error) Verdict {
+	v, _ := verdictOf(err)
+	return v
+}
+
+// verdictOf also reports whether all of err was looked at.
+func verdictOf(err error) (v Verdict, whole bool) {
+	w := walk{left: maxErrors}
+	v = w.of(err)
+	return v, w.left >= 0
+}
+
+// maxErrors is how many errors one may wrap.
+const maxErrors = 10_000
+
+func (w *walk) of(err error) Verdict {
 	if err == nil {
-		return v
+		return Verdict{}
 	}
-	var w walk
 	w.verbs(err)
-	v = w.verdict
+	v := w.verdict
 	switch {
 	case v.Permanent:
 		v.Aborts, v.Verb = false, true
@@ -53,9 +70,13 @@ func VerdictOf(err error) (v Verdict) {
 		v.Verb = true
 		return v
 	}
+	if w.left < 0 {
+		return v
+	}
+	w.left = maxErrors
 	w.methods(err, true, true)
 	v = w.verdict
-	if v.Permanent && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+	if v.Permanent && w.left >= 0 && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		v.Permanent = false
 	}
 	if v.Permanent {
@@ -65,10 +86,16 @@ func VerdictOf(err error) (v Verdict) {
 }
 
 // walk collects what the errors of a tree ask for.
-type walk struct{ verdict Verdict }
+type walk struct {
+	verdict Verdict
+	left    int // errors still to be looked at; below 0 there were more
+}
 
 // verbs looks for this package's own errors.
 func (w *walk) verbs(err error) {
+	if w.left--; w.left < 0 {
+		return
+	}
 	switch e := err.(type) {
 	case *PermanentError:
 		w.verdict.Permanent = true
@@ -115,6 +142,9 @@ func (w *walk) after(d time.Duration) {
 
 // methods looks for those of other packages' errors.
 func (w *walk) methods(err error, retryable, after bool) {
+	if w.left--; w.left < 0 {
+		return
+	}
 	if _, panicked := err.(*PanicError); panicked {
 		return // it is a mistake in the code, whatever it was made with
 	}
@@ -155,6 +185,9 @@ func IsPermanent(err error) bool { return VerdictOf(err).Permanent }
 func FirstOf(classifiers ...func(error) error) func(error) error {
 	return func(err error) error {
 		for _, classify := range classifiers {
+			if classify == nil {
+				continue
+			}
 			if classified := classify(err); classified != nil && VerdictOf(classified).Verb {
 				return classified
 			}

@@ -169,20 +169,35 @@ func (r *run) call(ctx *recordContext) (err error) {
 		}
 	}()
 	if err = r.handle(ctx, *ctx.record); err != nil {
-		probe(err)
+		err = probe(err)
 		if r.cfg.Classify != nil {
-			err = r.classify(ctx, err)
-			probe(err)
+			err = probe(r.classify(ctx, err))
 		}
 	}
 	return err
 }
 
 // probe panics here if an error's methods do, as those of a nil pointer in an
-// error often do: later it would be where nobody expects it.
-func probe(err error) {
-	_ = err.Error()
-	_ = VerdictOf(err)
+// error often do: later it would be where nobody expects it. It returns err, or in
+// place of one that has no end another with its text and its verb: errors.Is would
+// look at that for ever.
+func probe(err error) error {
+	text := err.Error()
+	v, whole := verdictOf(err)
+	if whole {
+		return err
+	}
+	err = fmt.Errorf("%s (it wraps more than %d errors, or itself)", text, maxErrors)
+	switch {
+	case v.Permanent:
+		err = Permanent(err)
+	case v.Aborts:
+		return Abort(v.After, err)
+	}
+	if v.HasAfter {
+		err = RetryAfter(v.After, err)
+	}
+	return err
 }
 
 // harmless returns what a handler panicked with, as text if it is an error
@@ -194,7 +209,7 @@ func harmless(v any) (safe any) {
 		}
 	}()
 	if err, ok := v.(error); ok {
-		probe(err)
+		return probe(err)
 	}
 	return v
 }

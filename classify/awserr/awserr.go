@@ -69,7 +69,7 @@ func New(o Options) func(error) error {
 func (o Options) judge(chain []error) verdict.Verdict {
 	a := read(chain)
 	switch {
-	case a.throttled():
+	case a.throttled(), a.nested: // no record is the reason for what failed on the way to credentials
 		return verdict.Verdict{Kind: verdict.Retry, After: a.after}
 	case slices.Contains(o.Codes, a.code) && a.code != "", o.Permanent&a.kind() != 0:
 		return verdict.Verdict{Kind: verdict.Permanent}
@@ -129,10 +129,7 @@ func (a *answer) throttled() bool {
 }
 
 func (a *answer) kind() Kind {
-	switch {
-	case a.nested: // no record is the reason for that
-		return 0
-	case a.invalid:
+	if a.invalid {
 		return Validation
 	}
 	for _, c := range codes {

@@ -85,7 +85,7 @@ func TestClassify(t *testing.T) {
 	throttled := answered(400, "ThrottlingException")
 	invalid := smithy.InvalidParamsError{Context: "PutItemInput"}
 	var noResponse error = &smithyhttp.ResponseError{Err: &smithy.GenericAPIError{Code: "NoSuchKey"}}
-	classify := awserr.New(awserr.Options{Permanent: everything, Codes: []string{"ConditionalCheckFailedException", "Busy", "ThrottlingException"}})
+	classify := awserr.New(awserr.Options{Permanent: everything, Codes: []string{"ConditionalCheckFailedException", "Busy", "ThrottlingException", "InvalidIdentityToken"}})
 	for name, c := range map[string]struct {
 		err  error
 		want string
@@ -112,6 +112,7 @@ func TestClassify(t *testing.T) {
 		"permanent, that passes":    {answered(400, "Busy", "Retry-After", "7"), "permanent"},
 		"404 without a code":        {answered(404, ""), ""},
 		"no credentials":            {&call{Err: fmt.Errorf("get identity: %w", answered(403, "AccessDenied"))}, ""},
+		"no identity, a named code": {&call{Err: fmt.Errorf("get identity: %w", answered(400, "InvalidIdentityToken"))}, ""},
 		"no role in the metadata":   {&call{Err: fmt.Errorf("get identity: %w", answered(404, "NotFound"))}, ""},
 		"joined":                    {errors.Join(errors.New("x"), notFound), "permanent"},
 		"joined with a throttled":   {errors.Join(notFound, throttled), ""},

@@ -33,6 +33,7 @@ func TestRule25NotificationsThatLie(t *testing.T) {
 		"a null record":         {`{"Records":[null]}`, "Records[0]: its eventSource is not aws:s3"},
 		"a word":                {second(record("two.jpg"), `"`+canary+`"`), `field "Records[1]": a JSON string does not go into events.S3EventRecord`},
 		"of SQS":                {second("aws:s3\"", "aws:sqs\""), "Records[1]: its eventSource is not aws:s3"},
+		"no JSON, twice":        {strings.Replace(good, `{"Records"`, `{"Records":[`+canary+`],"Records"`, 1), "not valid JSON at offset 13"},
 		"no bucket":             {second(`"name":"photos"`, `"other":"`+canary+`"`), "Records[1]: it names no bucket"},
 		"no object":             {second(`"key":"two.jpg"`, `"other":"`+canary+`"`), "Records[1]: it names no object"},
 		"a bad escape":          {second("two.jpg", canary+"%zz"), "Records[1]: the object's key is not URL-encoded"},

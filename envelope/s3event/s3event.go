@@ -33,7 +33,9 @@ import (
 // another, in their order, and the message is done with when all have succeeded.
 // The first that fails ends it with its error, verbs included, and so does the
 // end of ctx between two: the message comes back, and fn is called again for
-// those before it as well.
+// those before it as well. A permanent failure sends the whole message to the
+// dead-letter queue, with records behind it that fn was not called for; where
+// OnPermanent drops, they are gone with it.
 //
 // S3.Object.Key is the object's key as S3 wants it, as is URLDecodedKey: in the
 // notification it is URL-encoded, with "+" for a space. A function that decodes
@@ -150,7 +152,9 @@ func (t *text) UnmarshalJSON(b []byte) error {
 func (n *notification) Member(s *plainjson.Scanner, name string) (ok bool) {
 	switch name {
 	case "Records":
-		n.Records = nil
+		if n.Records != nil { // a second list takes the first one's place, which nobody would check
+			return false
+		}
 		ok = s.List(func() bool {
 			value, ok := s.Value()
 			n.Records = append(n.Records, text(value))

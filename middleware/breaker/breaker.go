@@ -18,7 +18,8 @@
 // What counts:
 //
 //   - nil is a success;
-//   - an error, a panic and runtime.Goexit are failures;
+//   - an error, a panic and runtime.Goexit are failures, and so is what makes
+//     Classify, IsSuccessful or IsExcluded panic;
 //   - a permanent or malformed record is neither: it tells of the record. Where
 //     a classifier makes it permanent, give the breaker the same, see [Options];
 //   - a record whose context ended before it was done is a failure if it had
@@ -107,6 +108,7 @@ func newBreaker(settings gobreaker.Settings, o Options) *breaker {
 	if settings.IsExcluded == nil {
 		settings.IsExcluded = b.excluded
 	}
+	settings.IsExcluded, settings.IsSuccessful = harmless(settings.IsExcluded), harmless(settings.IsSuccessful)
 	told := settings.OnStateChange
 	settings.OnStateChange = func(name string, from, to gobreaker.State) { // under the circuit's lock
 		now := time.Now()
@@ -117,6 +119,22 @@ func newBreaker(settings gobreaker.Settings, o Options) *breaker {
 	}
 	b.circuit = gobreaker.NewTwoStepCircuitBreaker[struct{}](settings)
 	return b
+}
+
+// harmless makes a panic a no, as those of an error's methods are that is a nil
+// pointer: it would leave a record uncounted, and what is half-open so for ever.
+func harmless(is func(error) bool) func(error) bool {
+	if is == nil {
+		return nil
+	}
+	return func(err error) (yes bool) {
+		defer func() {
+			if recover() != nil {
+				yes = false
+			}
+		}()
+		return is(err)
+	}
 }
 
 func (b *breaker) handle(ctx context.Context, r batch.Record, h batch.Handler) error {
@@ -132,7 +150,7 @@ func (b *breaker) handle(ctx context.Context, r batch.Record, h batch.Handler) e
 		})
 	}
 	stop := context.AfterFunc(ctx, func() {
-		defer func() { _ = recover() }() // of the settings' functions: here a panic would end the process
+		defer func() { _ = recover() }() // of OnStateChange and ReadyToTrip: here a panic would end the process
 		count(ctx.Err())
 	})
 	defer stop()
@@ -153,15 +171,23 @@ func (b *breaker) judged(ctx context.Context, err error, started time.Time) erro
 	if err == nil {
 		return nil
 	}
-	if b.options.Classify != nil {
-		if classified := b.options.Classify(err); classified != nil {
-			err = classified
-		}
-	}
+	err = b.classified(err)
 	if end := ctx.Err(); end != nil {
 		return &endedError{err: err, end: end, after: time.Since(started)}
 	}
 	return err
+}
+
+func (b *breaker) classified(err error) (classified error) {
+	if b.options.Classify == nil {
+		return err
+	}
+	defer func() {
+		if recover() != nil || classified == nil {
+			classified = err
+		}
+	}()
+	return b.options.Classify(err)
 }
 
 // delay is after how long a record that was not let through shall come back.
@@ -187,8 +213,7 @@ func (b *breaker) named(err error) error {
 
 // excluded is what is neither a success nor a failure.
 func (b *breaker) excluded(err error) bool {
-	var ended *endedError
-	if errors.As(err, &ended) {
+	if ended, ok := err.(*endedError); ok {
 		return errors.Is(ended.end, context.Canceled) || b.options.Hang < 0 || ended.after < b.options.Hang
 	}
 	return batch.IsPermanent(err)

@@ -95,3 +95,43 @@ func TestACutIsNoFailure(t *testing.T) {
 		})
 	}
 }
+
+// broken is an error whose methods panic when it is a nil pointer.
+type broken struct{ err error }
+
+func (b *broken) Error() string { return "broken" }
+func (b *broken) Unwrap() error { return b.err }
+
+// A trial is counted whatever the functions do that judge it: else the breaker
+// would be half-open for ever, and send every record back.
+func TestATrialIsCountedInAnyCase(t *testing.T) {
+	oops := func(error) bool { panic("oops") }
+	for name, c := range map[string]struct {
+		settings gobreaker.Settings
+		options  breaker.Options
+		err      error
+	}{
+		"an error that is a nil pointer": {err: (*broken)(nil)},
+		"Classify panics":                {options: breaker.Options{Classify: func(error) error { panic("oops") }}, err: errDown},
+		"IsSuccessful panics":            {settings: gobreaker.Settings{IsSuccessful: oops}, err: errDown},
+		"IsExcluded panics":              {settings: gobreaker.Settings{IsExcluded: oops}, err: errDown},
+	} {
+		for how, after := range map[string]time.Duration{"returned": 0, "hangs": time.Hour} {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDependency(t, c.settings, c.options)
+				d.open()
+				time.Sleep(time.Minute + 1)
+				err := d.handle(func(ctx context.Context) error {
+					if after > 0 {
+						<-ctx.Done()
+						synctest.Wait()
+					}
+					return c.err
+				})
+				if err != c.err || d.state != gobreaker.StateOpen {
+					t.Errorf("%s, %s: %v, and it is %v", name, how, err, d.state)
+				}
+			})
+		}
+	}
+}
