@@ -96,8 +96,13 @@ func (s *store) delete(ctx context.Context, p pointer) error {
 // getError says what an error of S3 means for the record.
 func getError(p pointer, err error) error {
 	var api smithy.APIError
-	if errors.As(err, &api) && (api.ErrorCode() == "NoSuchKey" || api.ErrorCode() == "NoSuchBucket") {
-		return batch.Permanent(fmt.Errorf("s3payload: %w in S3, bucket %q: %w", errMissing, p.Bucket, err))
+	if errors.As(err, &api) {
+		switch api.ErrorCode() {
+		case "NoSuchKey":
+			return batch.Permanent(fmt.Errorf("s3payload: %w in S3, bucket %q: %w", errMissing, p.Bucket, err))
+		case "NoSuchBucket": // which says nothing of whether the message was handled
+			return batch.Permanent(fmt.Errorf("s3payload: no such bucket in S3, %q: %w", p.Bucket, err))
+		}
 	}
 	return fmt.Errorf("s3payload: get the object from bucket %q: %w", p.Bucket, err)
 }

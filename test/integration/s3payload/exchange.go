@@ -129,19 +129,20 @@ func senderToPython(ctx context.Context, w *world) error {
 func (w *world) logger() *slog.Logger { return slog.New(slog.NewJSONHandler(w.stage.Log, nil)) }
 
 // missing is what a real server says of an object and of a bucket that are not
-// there: both fail for good, or are taken for handled when that was asked for.
+// there: both fail for good, and the object is taken for handled when that was
+// asked for.
 func missing(ctx context.Context, w *world) error {
 	var wrong []error
-	for _, name := range []string{bucket, "sqsbatch-no-such-bucket"} {
+	for name, want := range map[string]string{bucket: "no such object in S3", "sqsbatch-no-such-bucket": "no such bucket in S3"} {
 		r := batch.Record{MessageID: "m", Body: fmt.Sprintf(`["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":%q,"s3Key":"none"}]`, name)}
-		cfg := s3payload.Config{Buckets: []string{bucket, "sqsbatch-no-such-bucket"}, Warnings: log.New(w.logger(), log.Options{})}
+		cfg := s3payload.Config{Buckets: []string{name}, Warnings: log.New(w.logger(), log.Options{})}
 		h := batch.Text(func(context.Context, string) error { return errors.New("the function was called") })
 		err := s3payload.Unwrap(cfg)(h).Handle(ctx, r)
-		if fmt.Println(err); !batch.IsPermanent(err) || !strings.Contains(err.Error(), "no such object in S3") {
+		if fmt.Println(err); !batch.IsPermanent(err) || !strings.Contains(err.Error(), want) {
 			wrong = append(wrong, fmt.Errorf("in %s: %w", name, err))
 		}
 		cfg.IgnoreMissing = true
-		if err := s3payload.Unwrap(cfg)(h).Handle(ctx, r); err != nil {
+		if err := s3payload.Unwrap(cfg)(h).Handle(ctx, r); (err == nil) != (name == bucket) {
 			wrong = append(wrong, fmt.Errorf("ignored, in %s: %w", name, err))
 		}
 	}
