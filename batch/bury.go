@@ -35,6 +35,7 @@ func (r *run) beginBurial(w *worker, err error) (ctx context.Context, result Res
 	if w.ctx == nil || r.stopped || w.crew != &r.active || !r.records[w.record].FIFO() || r.behind(w) == 0 {
 		return nil, result
 	}
+	r.abort(err)                // not only once it is buried
 	w.ctx.end(context.Canceled) // the handler has returned
 	if w.timer != nil {
 		w.timer.Stop()

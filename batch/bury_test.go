@@ -214,3 +214,28 @@ func TestRule16AGoexitIsBuried(t *testing.T) {
 		t.Errorf("%v (%v), %v and %v; want dead-letter and two that succeeded", results[0].Outcome, results[0].Err, results[1].Outcome, results[2].Outcome)
 	}
 }
+
+// An abort does not wait for a burial.
+func TestAbortBeforeTheBurial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newEngine(t, batch.Config{Concurrency: 2}, func(_ context.Context, r batch.Record) error {
+			if r.MessageID == "a0" {
+				return batch.Abort(time.Minute, errNo)
+			}
+			time.Sleep(time.Second)
+			return nil
+		})
+		u := &undertaker{bury: func(ctx context.Context, r *batch.Result) bool {
+			time.Sleep(time.Minute)
+			return toDeadLetters(ctx, r)
+		}}
+		records := append(group(2), batch.Record{MessageID: "b0", GroupID: "b", QueueARN: group(1)[0].QueueARN},
+			batch.Record{MessageID: "b1", GroupID: "b", QueueARN: group(1)[0].QueueARN}, batch.Record{MessageID: "c0", GroupID: "c", QueueARN: group(1)[0].QueueARN})
+		results := engine.Run(t.Context(), records, batch.Times{}, u)
+		for i, want := range []batch.Outcome{batch.DeadLettered, batch.NotStarted, batch.Succeeded, batch.NotStarted, batch.NotStarted} {
+			if r := results[i]; r.Outcome != want && (i != 2 || r.Outcome != batch.NotStarted) { // b0 may not have begun yet
+				t.Errorf("%s: %v, want %v", r.Record.MessageID, r.Outcome, want)
+			}
+		}
+	})
+}

@@ -93,3 +93,29 @@ func TestAbortThenStop(t *testing.T) {
 		}
 	})
 }
+
+// It does not wait for a burial either.
+func TestAbortBeforeTheBurial(t *testing.T) {
+	h := func(_ context.Context, r batch.Record) error {
+		if r.GroupID == "a" {
+			time.Sleep(20 * time.Millisecond) // the other one runs as well
+			return batch.Abort(time.Minute, nil)
+		}
+		time.Sleep(50 * time.Millisecond)
+		return nil
+	}
+	inWorld(t, true, h, func(c *longpoll.Config) {
+		c.Engine.Concurrency, c.Settler.MaxReceiveCount = 2, 1
+	}, func(w *world) {
+		w.Send("b:1", "a:1", "a:2", "b:2", "b:3", "b:4")
+		w.inject(sqs.Fault{Kind: sqs.Latency, Operation: "SendMessageBatch", Latency: 2 * time.Second})
+		w.start()
+		w.after(10 * time.Second)
+		if n := len(w.bodies()); n != 2 {
+			t.Errorf("handled %q, want b:1 and a:1", w.bodies())
+		}
+		if n := w.p.Status().Counts.Failed; n != 1 || len(w.DeadLetters()) != 1 {
+			t.Errorf("%d failed, %d buried, want 1 and 1", n, len(w.DeadLetters()))
+		}
+	})
+}

@@ -108,6 +108,7 @@ const (
 // of its own. One that failed because the poller stops is none of the record's.
 func (p *progress) Bury(ctx context.Context, r *batch.Result) bool {
 	p.mu.Lock()
+	p.heed(r)                                                                     // not only once it is buried
 	skip := p.phase != polling || p.lapsed(p.chain.message(r.Record), time.Now()) // SQS may have moved it itself
 	p.mu.Unlock()
 	if skip {

@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -69,11 +68,7 @@ func (c *checker) abortsIn(i *Invocation) (list []*Handling) {
 
 // startsAfter: what ran goes on, and nothing else begins.
 func (c *checker) startsAfter(i *Invocation, list []*Handling) {
-	calm := !slices.ContainsFunc(i.Calls, func(c *Call) bool { return c.Ended.At.After(c.Began.At) })
 	for _, abort := range list {
-		if isFIFO(i.Queue) && !calm {
-			continue // its burial may be tried first, which takes a call
-		}
 		for _, h := range c.Handlings {
 			if h.Invocation == i && h.Started.At.After(abort.Ended.At) {
 				c.violated(Heeded, h.Started, "message %d is started %v after message %d has aborted invocation %d",

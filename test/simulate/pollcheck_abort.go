@@ -24,8 +24,7 @@ func (c *checker) delaysOf(p *Process) []delay {
 	}
 	for _, h := range c.Handlings {
 		if after, ok := h.abortsFor(); ok && after > 0 && h.Process == p && h.Ended.Came() {
-			sure := !h.Canceled.Came() && p.Err == nil && (!p.Stopping.Came() || h.Ended.At.Before(p.Stopping.At)) &&
-				(!isFIFO(p.Queue) || p.instant()) // its burial may be tried first, which takes a call
+			sure := !h.Canceled.Came() && p.Err == nil && (!p.Stopping.Came() || h.Ended.At.Before(p.Stopping.At))
 			list = append(list, delay{h, h.Ended, h.Ended.At.Add(after), sure})
 		}
 	}
@@ -87,13 +86,22 @@ func (c *checker) aborted(p *Process) bool {
 	})
 }
 
-// during: nothing is received or started before an abort is over.
+// during: nothing is received or started before an abort is over, and no message
+// is delivered more than once for it.
 func (c *checker) during(p *Process, a delay) {
 	within := func(m Moment) bool { return m.At.After(a.from.At) && m.At.Before(a.until) }
 	for _, call := range p.Calls {
 		if call.Operation == "ReceiveMessage" && within(call.Began) {
 			c.violated(Heeded, call.Began, "process %d receives %v after message %d has aborted it for %v",
 				p.Number, call.Began.At.Sub(a.from.At), a.Number, a.until.Sub(a.from.At))
+		}
+	}
+	count := map[string]int{} // what an open receive brings is given back, and not received again
+	for _, d := range c.deliveries {
+		if d.process == p && within(d.got) && p.beforeStop(d.got) && !c.repeats(d.queue) {
+			if count[d.id]++; count[d.id] == 2 {
+				c.violated(Heeded, d.got, "process %d is given %v twice while it is aborted", p.Number, d.story)
+			}
 		}
 	}
 	for _, h := range c.Handlings {
