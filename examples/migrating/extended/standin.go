@@ -22,16 +22,15 @@ func init() {
 	go func() { _ = http.Serve(listener, http.HandlerFunc(objects)) }()
 }
 
-// objects serves two objects of 300 KiB in orders-payloads.
+// objects serves two orders of 300 KiB in orders-payloads, and one that is
+// somebody else's.
 func objects(w http.ResponseWriter, r *http.Request) {
-	const bucket = "/orders-payloads/"
-	var n int
-	switch r.URL.Path {
-	case bucket + "3d1f9c4a-77f5-4be4-9d5e-6a2f3d0f5b11":
-		n = 2
-	case bucket + "8b79b963-244f-4056-910f-ad6c06bca726":
-		n = 3
-	default:
+	n, ok := map[string]int{
+		"/orders-payloads/3d1f9c4a-77f5-4be4-9d5e-6a2f3d0f5b11": 2,
+		"/orders-payloads/8b79b963-244f-4056-910f-ad6c06bca726": 3,
+		"/somebody-elses/5f7a1d1e-90c4-4c55-b0a9-0e3c5d8f6e21":  5,
+	}[r.URL.Path]
+	if !ok {
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprint(w, `<Error><Code>NoSuchKey</Code><Message>The specified key does not exist.</Message></Error>`)
 		return
