@@ -70,6 +70,25 @@ func TestThePageHasEveryEvent(t *testing.T) {
 	}
 }
 
+// The table leads to the sections.
+func TestTheLinksLeadSomewhere(t *testing.T) {
+	text := docpage.Read(t, page)
+	anchors := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^##+ (.*)$").FindAllStringSubmatch(text, -1) {
+		kept := regexp.MustCompile("[^a-z0-9 -]").ReplaceAllString(strings.ToLower(m[1]), "") // as GitHub makes them
+		anchors["#"+strings.ReplaceAll(kept, " ", "-")] = true
+	}
+	links := regexp.MustCompile(`\]\((#[^)]*)\)`).FindAllStringSubmatch(text, -1)
+	if len(links) < 15 {
+		t.Errorf("%d links", len(links))
+	}
+	for _, m := range links {
+		if !anchors[m[1]] {
+			t.Errorf("no section is %s", m[1])
+		}
+	}
+}
+
 // What is shown as it was before is at least Go, formatted as such.
 func TestWhatWasBefore(t *testing.T) {
 	text := docpage.Read(t, page)
