@@ -9,6 +9,11 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
+// own is a type of handler that batch does not know.
+type own func()
+
+func (f own) Handle(context.Context, batch.Record) error { f(); return nil }
+
 func TestRule26ConfigurationIsValidated(t *testing.T) {
 	ok := batch.HandlerFunc(func(context.Context, batch.Record) error { return nil })
 	for name, c := range map[string]struct {
@@ -17,6 +22,7 @@ func TestRule26ConfigurationIsValidated(t *testing.T) {
 		want string
 	}{
 		"no handler":  {nil, batch.Config{}, "handler is nil"},
+		"a nil func":  {own(nil), batch.Config{}, "handler is nil"},
 		"concurrency": {ok, batch.Config{Concurrency: -1}, "Concurrency is -1, must be 1 to 10000"},
 		"too many":    {ok, batch.Config{Concurrency: 10_001}, "Concurrency is 10001"},
 		"reserve":     {ok, batch.Config{Reserve: -time.Second}, "Reserve is -1s, must be 0 to 12h0m0s"},

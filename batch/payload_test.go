@@ -49,6 +49,7 @@ func TestJSONMalformed(t *testing.T) {
 		"garbage, strict":   {`{} x`, true, "after the JSON value"},
 		"unknown":           {`{"nope":1}`, false, ""},
 		"unknown, strict":   {`{"nope":1}`, true, `unknown field "nope"`},
+		"long, strict":      {`{"` + strings.Repeat("n", 60) + secret + `":1}`, true, "unknown field"},
 		"good, strict":      {`{"id":"o-1"}`, true, ""},
 		"invalid UTF-8":     {"{\"id\":\"\xff\"}", false, ""},
 	} {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/nilfunc"
 )
 
 // Engine runs batches of records by one handler. It holds no state of a batch:
@@ -24,7 +26,7 @@ type Engine struct {
 func New(h Handler, cfg Config) (*Engine, error) {
 	f, ok := h.(HandlerFunc)
 	var noHandler error
-	if h == nil || ok && f == nil {
+	if nilfunc.Is(h) {
 		noHandler = errors.New("batch: the handler is nil")
 	}
 	cfg = cfg.WithDefaultsFor(h)

@@ -28,9 +28,6 @@ type LambdaHandler struct {
 func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 	badVariables, odd := cfg.fromEnvironment(), cfg.odd()
 	cfg.setDefaults()
-	if f, ok := h.(MessageFunc); ok && f == nil {
-		h = nil
-	}
 	lines := log.New(cfg.Logger, cfg.lines())
 	// The log comes first, so that it tells of the hook that blocks the others.
 	list := append([]any{lines}, cfg.Hooks...)

@@ -16,9 +16,6 @@ import (
 // pollers makes a poller for each queue. It returns an error that names all that
 // is wrong with the configuration, once.
 func (c *Config) pollers(ctx context.Context, h batch.Handler, hook any) ([]*longpoll.Poller, error) {
-	if f, ok := h.(MessageFunc); ok && f == nil {
-		h = nil
-	}
 	// The log comes last: one that nobody reads keeps the metrics from nobody.
 	engine := c.engine(append(slices.Clone(c.Hooks), hook)...)
 	settler := c.settler(nil)

@@ -111,6 +111,7 @@ func TestOnMalformed(t *testing.T) {
 		{"", retry, "[dead-letter retry]"},
 		{retry, "", "[retry retry]"},
 		{drop, dead, "[dropped dead-letter]"},
+		{retry, dead, "[retry dead-letter]"}, // also out of the way of its group
 	} {
 		for _, fifo := range []bool{false, true} {
 			inBubble(t, fifo, func(f *fixture) {

@@ -125,6 +125,7 @@ func TestClassifyErrors(t *testing.T) {
 		"with RetryAfter of a year":      {waitingError{clientError{503}, 366 * 24 * time.Hour}, 12 * 60 * 60},
 		"says Retryable":                 {sayingError{clientError{404}}, asItIs},
 		"unknown":                        {io.ErrClosedPipe, asItIs},
+		"an answer that wraps several":   {&httpstatus.Error{Status: 410, Err: errors.Join(e503, io.ErrClosedPipe)}, permanent},
 		"the outer status is the answer": {&httpstatus.Error{Status: 502, Err: e404}, asItIs},
 
 		"joined":                        {errors.Join(e404, io.ErrClosedPipe), permanent},

@@ -147,3 +147,29 @@ func TestURLsThatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+// An answer without end is not read to its end: the status has decided.
+func TestPostReadsAnAnswerWithinABound(t *testing.T) {
+	ended := make(chan struct{})
+	h := posting(t, func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		for page := make([]byte, 4096); r.Context().Err() == nil; {
+			if _, err := w.Write(page); err != nil {
+				return
+			}
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := h.Handle(ctx, batch.Record{Body: "x"}); err != nil {
+		t.Error(err)
+	}
+	<-ended
+}
+
+func TestPostLeavesTheClientAlone(t *testing.T) {
+	client := new(http.Client)
+	if _, err := httpworker.Post("http://127.0.0.1/", client, httpworker.Options{}); err != nil || client.CheckRedirect != nil || client.Transport != nil {
+		t.Errorf("%v, and the client is %+v", err, client)
+	}
+}

@@ -32,7 +32,7 @@ func compressed(s string, w interface {
 }
 
 func record(body, coding string) batch.Record {
-	return batch.Record{MessageID: "m", Body: body, MessageAttributes: map[string]batch.MessageAttribute{
+	return batch.Record{MessageID: "m", Body: body, MD5OfBody: "x", MD5OfMessageAttributes: "y", MessageAttributes: map[string]batch.MessageAttribute{
 		"Content-Encoding": {DataType: "String", StringValue: coding},
 	}}
 }
@@ -73,7 +73,7 @@ func TestDecodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for range 2 { // the second time with what was used before
 				got, _, err := handle(t, encoded.Config{}, record(c.body, c.coding))
-				if err != nil || got.Body != order {
+				if err != nil || got.Body != order || got.MD5OfBody != "" || got.MD5OfMessageAttributes != "" {
 					t.Fatalf("%q: %v", got.Body, err)
 				}
 			}
