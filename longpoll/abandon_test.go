@@ -23,6 +23,7 @@ func TestRule04AnAbandonedHandlersSlotIsFreed(t *testing.T) {
 	inWorld(t, false, h, func(c *longpoll.Config) {
 		c.Engine.Concurrency, c.Engine.RecordTimeout = 1, 30*time.Second
 	}, func(w *world) {
+		w.inject(latency(time.Millisecond)) // so that a and b are deleted after stuck was given up, not at that moment
 		w.Send("stuck")
 		w.start()
 		w.after(time.Second)

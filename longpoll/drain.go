@@ -33,13 +33,14 @@ func (p *Poller) drain() {
 	p.trouble.stopTimer()
 	back := p.takeWaiting()
 	running := p.runningBatches()
+	releases := len(back) > 0 || p.moreToStart()
 	p.retryDue(now.Add(lastRetry)) // all of them: it is now or never
 	p.flush(true)
 	p.mu.Unlock()
 	for _, r := range running {
 		r.Stop()
 	}
-	if len(back) > 0 { // an open receive could take it again
+	if releases { // an open receive could take it again
 		p.endReceives(now.Add(p.cfg.DrainLimit))
 		p.mu.Lock()
 		p.releaseAll(back)
@@ -150,6 +151,23 @@ func (p *Poller) runningBatches() (list []*batch.Running) {
 		}
 	}
 	return list
+}
+
+// moreToStart reports whether something that runs has records that were not
+// started; the caller holds the lock.
+func (p *Poller) moreToStart() bool {
+	for c := range p.load.begun {
+		n := 0
+		for i := range c.messages {
+			if c.messages[i].state == begun {
+				n++
+			}
+		}
+		if n > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // takeWaiting takes all that waits for a slot; the caller holds the lock.

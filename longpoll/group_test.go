@@ -179,3 +179,25 @@ func TestRule15GroupsOfAStandardQueueAreNoOrder(t *testing.T) {
 		}
 	})
 }
+
+// What a stop does not start of a group is given back once, and not taken again
+// by a receive that is still open.
+func TestRule23WhatAGroupHasLeftIsNotReceivedAgain(t *testing.T) {
+	h := func(context.Context, batch.Record) error {
+		time.Sleep(3 * time.Second)
+		return nil
+	}
+	inWorld(t, true, h, nil, func(w *world) {
+		w.Send("g:0", "g:1", "g:2", "g:3")
+		w.start()
+		w.after(time.Second)
+		w.stop()
+		w.wantHandled("g:0")
+		if n := len(w.Events(sqs.Received)); n != 4 {
+			t.Errorf("%d messages were received, want 4", n)
+		}
+		if n := w.visible(); n != 3 {
+			t.Errorf("%d of 3 are visible after the stop", n)
+		}
+	})
+}
