@@ -16,7 +16,8 @@ import (
 // the dead-letter: it should name fields, not values.
 //
 // Unknown fields are ignored unless [DisallowUnknownFields] is given; anything
-// but white space after the value is always an error.
+// but white space after the value is always an error, and so is null where T is a
+// struct or a pointer, unless it decodes itself.
 func JSON[T any](fn func(ctx context.Context, v T) error, opts ...JSONOption) HandlerFunc {
 	if fn == nil {
 		return nil

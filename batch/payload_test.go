@@ -2,6 +2,7 @@ package batch_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -125,9 +126,45 @@ func TestJSONAsksValidate(t *testing.T) {
 			t.Errorf("%s: called %d times", body, called)
 		}
 	}
-	null := batch.JSON(func(context.Context, *checked) error { t.Error("called with nil"); return nil })
-	if err := null.Handle(t.Context(), batch.Record{Body: "null"}); !batch.IsPermanent(err) {
-		t.Errorf("null: %v", err)
+}
+
+// orNothing is a struct for which null is a value.
+type orNothing struct{ known, null bool }
+
+func (o *orNothing) UnmarshalJSON(text []byte) error {
+	o.known, o.null = true, string(text) == "null"
+	return nil
+}
+
+// null is no order: it would reach the function as one that lacks everything, and
+// be done with.
+func TestJSONOfNull(t *testing.T) {
+	called := 0
+	strict := batch.DisallowUnknownFields()
+	for name, c := range map[string]struct {
+		h     batch.Handler
+		takes bool
+	}{
+		"a struct":                {batch.JSON(func(context.Context, checked) error { called++; return nil }), false},
+		"a struct, strict":        {batch.JSON(func(context.Context, struct{ ID string }) error { called++; return nil }, strict), false},
+		"a pointer":               {batch.JSON(func(context.Context, *struct{}) error { called++; return nil }), false},
+		"a pointer with Validate": {batch.JSON(func(context.Context, *checked) error { called++; return nil }), false},
+		"a struct that reads null": {batch.JSON(func(_ context.Context, o orNothing) error {
+			called++
+			return map[bool]error{false: errors.New("not told")}[o.null]
+		}), true},
+		"what may be anything":         {batch.JSON(func(_ context.Context, v any) error { called++; return nil }), true},
+		"a map":                        {batch.JSON(func(_ context.Context, v map[string]int) error { called++; return nil }), true},
+		"JSON that is decoded later":   {batch.JSON(func(_ context.Context, v json.RawMessage) error { called++; return nil }, strict), true},
+		"a text, as encoding/json has": {batch.JSON(func(context.Context, string) error { called++; return nil }), true},
+	} {
+		for _, body := range []string{"null", " \n null\t"} {
+			called = 0
+			err := c.h.Handle(t.Context(), batch.Record{Body: body})
+			if c.takes && (err != nil || called != 1) || !c.takes && (called != 0 || err == nil || err.Error() != "malformed body: the JSON value is null") {
+				t.Errorf("%s: called %d times, %v", name, called, err)
+			}
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ func TestRule25NotificationsThatLie(t *testing.T) {
 		"another event":         {`{"Service":"Amazon S3","Event":"` + canary + `"}`, "it has no Records"},
 		"records are an object": {`{"Records":{"a":"` + canary + `"}}`, `field "Records": a JSON object does not go into`},
 		"a record of nothing":   {`{"Records":[{}]}`, "Records[0]: its eventSource is not aws:s3"},
-		"a null record":         {`{"Records":[null]}`, "Records[0]: its eventSource is not aws:s3"},
+		"a null record":         {`{"Records":[null]}`, "Records[0]: the JSON value is null"},
 		"a word":                {second(record("two.jpg"), `"`+canary+`"`), `field "Records[1]": a JSON string does not go into events.S3EventRecord`},
 		"of SQS":                {second("aws:s3\"", "aws:sqs\""), "Records[1]: its eventSource is not aws:s3"},
 		"no JSON, twice":        {strings.Replace(good, `{"Records"`, `{"Records":[`+canary+`],"Records"`, 1), "not valid JSON at offset 13"},

@@ -54,7 +54,7 @@ func TestShip(t *testing.T) {
 		{name: "quantity 0", body: `{"id":"o-1","sku":"ok","quantity":0}`, want: "permanent", says: "quantity is 0, must be at least 1"},
 		{name: "quantity below 0", body: `{"id":"o-1","sku":"down","quantity":-2}`, want: "permanent", says: "quantity is -2"},
 		{name: "no quantity", body: `{"id":"o-1","sku":"ok"}`, want: "permanent", says: "quantity is 0"},
-		{name: "null", body: `null`, want: "permanent", says: "no id"},
+		{name: "null", body: `null`, want: "permanent", says: "malformed body: the JSON value is null"},
 		{name: "not JSON", body: `order 1, please`, want: "permanent", says: "malformed body"},
 
 		{name: "no sku", body: `{"id":"o-1","quantity":1}`, want: "permanent", says: `unknown sku ""`},

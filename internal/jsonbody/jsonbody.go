@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
 
 // Options are what batch.JSONOption sets.
@@ -19,7 +21,8 @@ type Options struct {
 
 // Decode reads body into v, and asks v's method Validate() error, if it has one.
 // With strict, fields that v does not have are an error; anything but white
-// space after the value always is.
+// space after the value always is, and so is null for a struct or a pointer that
+// does not decode itself.
 //
 // reason says where an error is and quotes nothing of the body, unlike err may:
 // the decoder's own texts hold numbers and, from a type's own UnmarshalJSON,
@@ -28,7 +31,22 @@ func Decode[T any](body string, v *T, strict bool) (reason string, err error) {
 	if err := decode(body, v, strict); err != nil {
 		return Where(err), err
 	}
+	if isNull(body) && !takesNull[T]() {
+		return errNull.Error(), errNull
+	}
 	return Validate(v)
+}
+
+// isNull reports whether a body, which is valid JSON, is null.
+func isNull(body string) bool {
+	return strings.HasPrefix(body[jsontext.SpaceEnd(body, 0):], "n")
+}
+
+// takesNull reports whether null is a T: encoding/json leaves a struct as it is,
+// which nobody would tell from one whose members are all missing.
+func takesNull[T any]() bool {
+	t := reflect.TypeFor[T]()
+	return t.Kind() != reflect.Struct && t.Kind() != reflect.Pointer || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
 // Validate asks v's or *v's method Validate() error, if there is one.
@@ -36,9 +54,6 @@ func Validate[T any](v *T) (reason string, err error) {
 	validator, ok := any(v).(interface{ Validate() error })
 	if !ok { // T is a pointer or an interface, perhaps
 		validator, ok = any(*v).(interface{ Validate() error })
-		if p := reflect.ValueOf(*v); ok && p.Kind() == reflect.Pointer && p.IsNil() {
-			return errNull.Error(), errNull
-		}
 	}
 	if !ok {
 		return "", nil
