@@ -48,8 +48,9 @@ func (e *RetryAfterError) Unwrap() error { return e.Err }
 // needs is down. The record and all that was not started yet come back after d,
 // counted and bounded as for [RetryAfter], instead of being handled in vain one
 // after another; what runs goes on. On Lambda that is the rest of the batch. In a
-// long poll it is what waits for a slot, and nothing is received for d; with a d
-// of 0 it is no more than RetryAfter there.
+// long poll it is what waits for a slot, and nothing is received for d; then one
+// record is tried before the others, so that a long outage costs few attempts.
+// With a d of 0 it is no more than RetryAfter there.
 //
 // In FIFO queues no record overtakes another by it: a group comes back as a
 // whole. Every delivery counts for maxReceiveCount, also of what was not started.

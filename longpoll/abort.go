@@ -10,8 +10,8 @@ import (
 
 // heed puts off what was not started if a handler said that it could only fail as
 // well ([batch.Abort]): what waits comes back after that time, and nothing is
-// received until then. What runs goes on. The caller holds the lock, and perhaps
-// that of a batch.
+// received until then. What runs goes on, and then one record is tried alone, see
+// probing. The caller holds the lock, and perhaps that of a batch.
 //
 // The time is what SQS can hide a message for: whole seconds, 12 hours at most.
 // With none, what waits would only be received again at once, at the price of a
@@ -40,12 +40,7 @@ func (p *Poller) heed(r *batch.Result) {
 			b.Stop()
 		}
 	})
-	p.stopAbortTimer()
-	p.abortTimer = time.AfterFunc(after, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.receiveMore()
-	})
+	p.probeAfter(after)
 }
 
 // aborted reports whether nothing is to be received or started at the moment.

@@ -121,3 +121,55 @@ func TestAbortWhileAReceiveIsOpen(t *testing.T) {
 		}
 	})
 }
+
+// After the time of an abort one record is tried. What waits for the end of an
+// outage keeps its attempts.
+func TestAbortIsFollowedByAProbe(t *testing.T) {
+	for _, fifo := range []bool{false, true} {
+		var o outage
+		inWorld(t, fifo, o.handle, func(c *longpoll.Config) { c.Engine.Concurrency = 20 }, func(w *world) {
+			w.Send(numbered(200, "")...)
+			o.begins(time.Hour)
+			w.start()
+			w.after(59 * time.Minute)
+			received := len(w.Events(sqs.Received))
+			if most := 59 + 100; received > most || received < 59 {
+				t.Errorf("%d deliveries in an outage of 59 min, want about one a minute (%d)", received, most)
+			}
+			handled := len(w.bodies())
+			w.after(2 * time.Minute)
+			if s := w.p.Status(); s.Counts.Succeeded < 150 || s.State != "polling" {
+				t.Errorf("%d succeeded after the outage, %d handled before, %s", s.Counts.Succeeded, handled, s.State)
+			}
+			w.after(10 * time.Minute)
+			if n := w.deleted(); n < 180 {
+				t.Errorf("%d of 200 were handled, the others are dead letters: each minute can cost one of them an attempt", n)
+			}
+		})
+	}
+}
+
+// A record that takes its time is no reason to leave the other slots idle for long.
+func TestAbortsProbeHasAnEnd(t *testing.T) {
+	var o outage
+	h := func(ctx context.Context, r batch.Record) error {
+		if err := o.handle(ctx, r); err != nil {
+			return err
+		}
+		time.Sleep(10 * time.Minute)
+		return nil
+	}
+	inWorld(t, false, h, nil, func(w *world) {
+		o.begins(30 * time.Second)
+		w.Send(numbered(30, "")...)
+		w.start()
+		w.after(60*time.Second + 9*time.Second)
+		if s := w.p.Status(); s.Running != 1 || s.Waiting != 0 {
+			t.Errorf("%d run and %d wait, want one alone", s.Running, s.Waiting)
+		}
+		w.after(3 * time.Second)
+		if s := w.p.Status(); s.Running != 10 {
+			t.Errorf("%d run, want 10", s.Running)
+		}
+	})
+}

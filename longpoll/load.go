@@ -165,9 +165,9 @@ func (l *load) pop() *chain {
 // next takes the first chain in line, if there is a slot for it.
 func (p *Poller) next() *chain {
 	l := &p.load
-	for p.phase == polling && p.fatal == nil && !p.paused && l.running < p.cfg.Engine.Concurrency && len(l.waiting) > 0 {
+	for p.phase == polling && p.fatal == nil && !p.paused && len(l.waiting) > 0 {
 		now := time.Now()
-		if p.deletesHold(now) {
+		if l.running >= p.slots(now) || p.deletesHold(now) {
 			return nil
 		}
 		c := l.pop()

@@ -47,6 +47,7 @@ type Poller struct {
 	paused bool
 	// Until when nothing is received or started, see abort.
 	abortedUntil time.Time
+	probeUntil   time.Time // and then one at a time, see probing
 	abortTimer   *time.Timer
 	fatal        error     // ends Run
 	endBy        time.Time // when a stop waits for nothing any more

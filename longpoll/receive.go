@@ -61,6 +61,11 @@ func (p *Poller) room() int {
 	switch {
 	case !p.mayReceive():
 		return 0
+	case p.probing(time.Now()):
+		if p.load.held+p.intake.calls == 0 {
+			return 1
+		}
+		return 0
 	case p.fifo():
 		return p.roomFIFO()
 	}

@@ -136,6 +136,7 @@ func (p *Poller) handled(c *chain, r *batch.Result) {
 	p.load.finish(1, p.cfg.Prefetch, r.Duration)
 	p.settle(outcome{m, *r})
 	p.heed(r) // a failure may have been buried
+	p.probed(r)
 }
 
 // failedUnit is told by the engine of a record that failed, and of those of its
@@ -164,6 +165,7 @@ func (p *Poller) failedUnit(c *chain, unit []*batch.Result) {
 	p.load.finish(len(list), p.cfg.Prefetch, unit[0].Duration)
 	p.settleFailed(list)
 	p.heed(unit[0])
+	p.probed(unit[0])
 }
 
 // behind takes what has come after c of its group: it must not overtake what
