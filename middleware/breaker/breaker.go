@@ -54,7 +54,9 @@ type Options struct {
 	Classify func(error) error
 
 	// Hang is how long a record must have run for the end of its context to count
-	// as a failure; negative for never. Defaults to 5 s.
+	// as a failure; negative for never. Where records have less time than that, by
+	// RecordTimeout or the function's timeout, no hang counts: set it lower then.
+	// Defaults to 5 s.
 	Hang time.Duration
 }
 

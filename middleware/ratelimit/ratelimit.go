@@ -40,7 +40,8 @@ type Options struct {
 	// waits for all of it. Defaults to 1 for each record.
 	Cost func(batch.Record) int
 
-	// MinRemaining is what must be left of a record's time when its token comes.
+	// MinRemaining is what must be left of a record's time when a token comes that
+	// it waits for; one that is there at once it takes in any case.
 	// Defaults to a tenth of the time that it has, at most 1 s.
 	MinRemaining time.Duration
 

@@ -34,11 +34,12 @@ import (
 // message, as protobuf does (JSON's are ignored), unless [DisallowUnknownFields]
 // is given.
 //
-// Without fn, or when M is an interface and so no type to make, there is no
-// handler: what runs handlers refuses the nil that Handler returns then.
+// Without fn, or when M is no generated type (an interface, or dynamicpb's
+// Message, which alone does not say what it is), there is no handler: what runs
+// handlers refuses the nil that Handler returns then.
 func Handler[M proto.Message](fn func(ctx context.Context, m M) error, opts ...Option) batch.HandlerFunc {
 	t := reflect.TypeFor[M]()
-	if fn == nil || t.Kind() != reflect.Pointer {
+	if fn == nil || t.Kind() != reflect.Pointer || reflect.New(t.Elem()).Interface().(M).ProtoReflect().Descriptor() == nil {
 		return nil
 	}
 	validates := t.Implements(reflect.TypeFor[interface{ Validate() error }]())

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
@@ -192,6 +193,9 @@ func TestWithoutAFunctionThereIsNoHandler(t *testing.T) {
 	}
 	if protobuf.Handler(func(context.Context, proto.Message) error { return nil }) != nil {
 		t.Error("a handler of no type in particular")
+	}
+	if protobuf.Handler(func(context.Context, *dynamicpb.Message) error { return nil }) != nil {
+		t.Error("a handler of a type that has to be told what it is")
 	}
 }
 
