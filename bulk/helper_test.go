@@ -125,9 +125,7 @@ func (w *world) invoke(most int, timeout time.Duration) (failed []string) {
 			failed = append(failed, r.Body)
 			continue
 		}
-		if _, err := w.Client.DeleteMessage(w.t.Context(), &awssqs.DeleteMessageInput{QueueUrl: &w.URL, ReceiptHandle: &r.ReceiptHandle}); err != nil {
-			w.t.Fatal(err)
-		}
+		w.delete(w.URL, r.ReceiptHandle)
 	}
 	return failed
 }
@@ -240,7 +238,11 @@ func containsDeep(stack []byte) bool { return strings.Contains(string(stack), "b
 
 // drop deletes a message as somebody else would: its visibility cannot be extended.
 func (w *world) drop(r batch.Record) {
-	_, err := w.Client.DeleteMessage(context.Background(), &awssqs.DeleteMessageInput{QueueUrl: &w.URL, ReceiptHandle: &r.ReceiptHandle})
+	w.delete(w.URL, r.ReceiptHandle)
+}
+
+func (w *world) delete(url, handle string) {
+	_, err := w.Client.DeleteMessage(context.Background(), &awssqs.DeleteMessageInput{QueueUrl: &url, ReceiptHandle: &handle})
 	if err != nil {
 		w.t.Error(err)
 	}
