@@ -115,12 +115,12 @@ func TestAMissingObjectMayBeIgnored(t *testing.T) {
 	if called || err != nil || len(w.list) != 1 || w.list[0].MessageID != "m-1" || !strings.Contains(w.list[0].Message, "was taken for handled") {
 		t.Errorf("called: %v, %v, %v", called, err, w.list)
 	}
-	// Denied is not missing.
-	f.fault = func(r *http.Request, _, _ string) (*http.Response, error) {
-		return f.refuse(r, 403, "AccessDenied"), nil
-	}
-	if _, _, err = handle(t.Context(), f, cfg, record(newer, nil)); err == nil {
-		t.Error("an object that may not be read was taken for handled")
+	// Denied is not missing, and all objects of a bucket that does not exist were not handled.
+	for code, status := range map[string]int{"AccessDenied": 403, "NoSuchBucket": 404} {
+		f.fault = func(r *http.Request, _, _ string) (*http.Response, error) { return f.refuse(r, status, code), nil }
+		if _, _, err = handle(t.Context(), f, cfg, record(newer, nil)); err == nil {
+			t.Errorf("an object of which S3 says %s was taken for handled", code)
+		}
 	}
 	// An error of the function's own that looks like it is the function's.
 	f.fault = nil

@@ -71,7 +71,7 @@ func (s *store) text(ctx context.Context, p pointer) (string, error) {
 	defer o.Close()
 	var b strings.Builder
 	b.Grow(int(max(o.size, 0)))
-	n, err := io.Copy(&b, io.LimitReader(o, s.max+1))
+	n, err := io.Copy(&b, io.LimitReader(o, max(s.max, s.max+1))) // one more, if there is a number for it
 	if err != nil {
 		return "", getError(p, err)
 	}

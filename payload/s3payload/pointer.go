@@ -23,8 +23,12 @@ const (
 )
 
 // maxKey is how long an object's key may be ("Naming Amazon S3 objects" in the
-// Amazon S3 User Guide).
-const maxKey = 1024
+// Amazon S3 User Guide). No bucket's name, nor the ARN of an access point, is
+// longer than maxBucket.
+const (
+	maxKey    = 1024
+	maxBucket = 512
+)
 
 // pointer is where a body is.
 type pointer struct {
@@ -95,6 +99,8 @@ func parsePointer(body string) (p pointer, err error) {
 	switch {
 	case p.Bucket == "":
 		return p, malformed("pointer to S3: s3BucketName is missing", nil)
+	case len(p.Bucket) > maxBucket:
+		return p, malformed(fmt.Sprintf("pointer to S3: s3BucketName has %d bytes, more than any name has", len(p.Bucket)), nil)
 	case p.Key == "":
 		return p, malformed("pointer to S3: s3Key is missing", nil)
 	case len(p.Key) > maxKey:

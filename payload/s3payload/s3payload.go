@@ -80,7 +80,8 @@ type Config struct {
 	// IgnoreMissing takes a record whose object does not exist for one that was
 	// handled before: it is done, with a warning, and the function is not
 	// called. A bucket that does not exist is none of that. Not for buckets whose
-	// lifecycle rules may delete what was not handled yet. Defaults to false: it goes to the dead-letter queue.
+	// lifecycle rules may delete what was not handled yet. Defaults to false: it
+	// goes to the dead-letter queue.
 	IgnoreMissing bool
 
 	// Client makes the calls. Defaults to one from the environment, made when

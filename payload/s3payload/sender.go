@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -63,8 +65,8 @@ func (c *SenderConfig) validate() error {
 	switch {
 	case strings.TrimSpace(c.Bucket) != c.Bucket || c.Bucket == "":
 		return fmt.Errorf("s3payload: SenderConfig.Bucket is %q: name the bucket for payloads", c.Bucket)
-	case len(c.Prefix) > maxPrefix || leaves(c.Prefix):
-		return fmt.Errorf(`s3payload: SenderConfig.Prefix is %.60q, must have up to %d bytes and no part ".."`, c.Prefix, maxPrefix)
+	case len(c.Prefix) > maxPrefix || leaves(c.Prefix) || !utf8.ValidString(c.Prefix):
+		return fmt.Errorf(`s3payload: SenderConfig.Prefix is %.60q, must be up to %d bytes of UTF-8 without a part ".."`, c.Prefix, maxPrefix)
 	case c.Threshold < 0 || c.Threshold > maxMessage:
 		return fmt.Errorf("s3payload: SenderConfig.Threshold is %d, must be 1 to %d (0 for the default)", c.Threshold, maxMessage)
 	}
@@ -166,15 +168,18 @@ func (s *Sender) put(ctx context.Context, m *message) error {
 	if s.cfg.Put != nil {
 		s.cfg.Put(in)
 	}
-	if _, err := client.PutObject(ctx, in); err != nil {
-		return fmt.Errorf("s3payload: put the body into bucket %q: %w", s.cfg.Bucket, err)
-	}
 	p.Bucket, p.Key = aws.ToString(in.Bucket), aws.ToString(in.Key)
+	m.pointer = p.text(s.cfg.Legacy)
+	if read, err := parsePointer(m.pointer); err != nil || read != p {
+		return fmt.Errorf("s3payload: SenderConfig.Put made the bucket %.63q and the key %.63q, which no pointer leads to: %w", p.Bucket, p.Key, errors.Join(errPointer, err))
+	}
+	if _, err := client.PutObject(ctx, in); err != nil {
+		return fmt.Errorf("s3payload: put the body into bucket %q: %w", p.Bucket, err)
+	}
 	name := sizeAttribute
 	if s.cfg.Legacy {
 		name = legacyAttribute
 	}
-	m.pointer = p.text(s.cfg.Legacy)
 	attributes := make(map[string]types.MessageAttributeValue, len(m.attributes)+1)
 	maps.Copy(attributes, m.attributes)
 	attributes[name] = types.MessageAttributeValue{DataType: aws.String("Number"), StringValue: aws.String(strconv.Itoa(len(m.body)))}

@@ -201,6 +201,7 @@ func TestSenderConfiguration(t *testing.T) {
 		`SenderConfig.Bucket is ""`:          {},
 		`SenderConfig.Bucket is " b"`:        {Bucket: " b"},
 		`SenderConfig.Prefix is "a/../b"`:    {Bucket: "b", Prefix: "a/../b"},
+		`SenderConfig.Prefix is "\xff/"`:     {Bucket: "b", Prefix: "\xff/"}, // JSON would have another
 		`SenderConfig.Threshold is -1`:       {Bucket: "b", Threshold: -1},
 		"SenderConfig.Threshold is 1048577,": {Bucket: "b", Threshold: 1<<20 + 1},
 	} {
@@ -228,6 +229,20 @@ func TestAnUploadMayBeChanged(t *testing.T) {
 		}
 		if got, _, err := handle(t.Context(), f, s3payload.Config{Buckets: buckets}, q.Receive(1)[0]); err != nil || got.Body != order {
 			t.Errorf("%+v, %v; calls: %s", got, err, f.called())
+		}
+	})
+}
+
+// A pointer that no receiver follows to the object is not sent, nor the object put.
+func TestAnUploadThatNoPointerLeadsTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, f := testqueue.New(t, false), newS3(t)
+		for _, key := range []string{"", "\xff", "a/../b", strings.Repeat("k", 1025)} {
+			s := newSender(t, q, f, s3payload.SenderConfig{Always: true, Put: func(in *s3.PutObjectInput) { in.Key = &key }})
+			_, err := s.SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: &q.URL, MessageBody: aws.String(order)})
+			if err == nil || !strings.Contains(err.Error(), "SenderConfig.Put made") || f.called() != "" || len(q.Receive(1)) > 0 {
+				t.Errorf("%.20q: %v; calls: %s", key, err, f.called())
+			}
 		}
 	})
 }

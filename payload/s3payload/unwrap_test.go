@@ -3,6 +3,7 @@ package s3payload_test
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -95,6 +96,7 @@ func TestPointersThatAreMalformed(t *testing.T) {
 		"a key that is no text":                {record(pointer(`,{"s3BucketName":"payloads","s3Key":7}]`), nil), `pointer to S3, in its second part: field "s3Key"`},
 		"null":                                 {record(pointer(",null]"), nil), "pointer to S3: s3BucketName is missing"},
 		"no key":                               {record(pointer(`,{"s3BucketName":"payloads"}]`), nil), "pointer to S3: s3Key is missing"},
+		"a long bucket":                        {record(pointer(`,{"s3BucketName":"`+strings.Repeat("b", 513)+`","s3Key":"k"}]`), nil), "pointer to S3: s3BucketName has 513 bytes"},
 		"a long key":                           {record(pointer(`,{"s3BucketName":"payloads","s3Key":"`+strings.Repeat("k", 1025)+`"}]`), nil), "pointer to S3: s3Key has 1025 bytes"},
 		"a key that leaves its bucket":         {record(pointer(`,{"s3BucketName":"payloads","s3Key":"a/../../others/1"}]`), nil), `pointer to S3: s3Key has a part ".."`},
 		"a size that is no number":             {record(newer, map[string]batch.MessageAttribute{"ExtendedPayloadSize": text("large")}), "the attribute with the payload's size is not a number"},
@@ -150,6 +152,16 @@ func TestASizeMayBeIgnored(t *testing.T) {
 	f.objects["payloads/a/1"] = order
 	cfg := s3payload.Config{Buckets: []string{"*"}, IgnoreSize: true, MaxBytes: int64(len(order))}
 	if got, _, err := handle(t.Context(), f, cfg, record(newer, size(77))); err != nil || got.Body != order {
+		t.Errorf("%q, %v", got.Body, err)
+	}
+}
+
+// A limit that is no limit makes no empty body.
+func TestTheLargestLimit(t *testing.T) {
+	f := newS3(t)
+	f.objects["payloads/a/1"] = order
+	cfg := s3payload.Config{Buckets: buckets, MaxBytes: math.MaxInt64}
+	if got, _, err := handle(t.Context(), f, cfg, record(newer, nil)); err != nil || got.Body != order {
 		t.Errorf("%q, %v", got.Body, err)
 	}
 }
