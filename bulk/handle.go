@@ -100,7 +100,7 @@ func (h *handler[T]) join(ctx context.Context, r batch.Record) error {
 		return s.await(ctx, t)
 	}
 	if r.FIFO() && e.HandledBy(h) {
-		t.next = h.behind(ctx, e)
+		t.next = h.behind(ctx, e, len(t.item.Record.Body))
 	}
 	s, ok := e.Shared(h, nil).(*scope[T])
 	if !ok {
@@ -122,16 +122,17 @@ func (h *handler[T]) newTicket(ctx context.Context, r batch.Record) (*ticket[T],
 }
 
 // behind returns a ticket for each record that waits for ctx's in its FIFO group,
-// each the next of the one before, up to one that cannot be decoded. It does so
-// beside the record, which nothing behind it shall hold up for longer than a
-// moment, nor end.
-func (h *handler[T]) behind(ctx context.Context, e engine) (first *ticket[T]) {
+// each the next of the one before, up to one that cannot be decoded, and as far as
+// a chunk with ctx's own bytes has room. It does so beside the record, which nothing
+// behind it shall hold up for longer than a moment, nor end.
+func (h *handler[T]) behind(ctx context.Context, e engine, bytes int) (first *ticket[T]) {
+	if h.cfg.MaxItems == 1 || bytes >= h.cfg.MaxBytes {
+		return nil
+	}
 	var records []*batch.Record
-	bytes := 0
 	e.Behind(func(r *batch.Record) bool {
 		records = append(records, r)
-		bytes += len(r.Body)
-		return len(records) < h.cfg.MaxItems && bytes < h.cfg.MaxBytes
+		return len(records) < h.cfg.MaxItems-1
 	})
 	if len(records) == 0 {
 		return nil
@@ -145,6 +146,9 @@ func (h *handler[T]) behind(ctx context.Context, e engine) (first *ticket[T]) {
 			t := h.peek(batch.WithRecord(ctx, *r), *r)
 			if t == nil || enough.Load() {
 				return
+			}
+			if bytes += len(t.item.Record.Body); bytes > h.cfg.MaxBytes {
+				return // what Unwrap makes of few bytes may be many
 			}
 			found <- t
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -176,6 +177,43 @@ func TestUnwrapThatCannotBe(t *testing.T) {
 				r := w.result("a:0")
 				if c.want == "" && (len(failed) > 0 || len(w.items()) != 4) || c.want != "" && (len(failed) != 2 || !strings.Contains(r.Err.Error(), c.want)) {
 					t.Errorf("failed %q, chunks %q: %v", failed, w.seen(), r.Err)
+				}
+			})
+		})
+	}
+}
+
+// What is taken behind a record is no more than a chunk has room for, however
+// large the middleware makes it.
+func TestNoMoreIsLookedAtThanFits(t *testing.T) {
+	large := func(h batch.Handler) batch.Handler { // four times
+		return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+			r.Body = strings.Repeat(r.Body, 4)
+			return h.Handle(ctx, r)
+		})
+	}
+	for name, c := range map[string]struct {
+		cfg    bulk.Config
+		decode int // of ten records, those looked at before their turn included
+		chunks int
+	}{
+		"chunks of one": {bulk.Config{MaxItems: 1}, 10, 10},
+		"small ones":    {bulk.Config{MaxItems: 5}, 10, 2},
+		"few bytes":     {bulk.Config{MaxBytes: 50, Unwrap: large}, 12, 3}, // four fit, the fifth is one too many
+		"too few":       {bulk.Config{MaxBytes: 12, Unwrap: large}, 10, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, true, func(w *world) {
+				var decoded atomic.Int32
+				w.cfg, w.run.Concurrency = c.cfg, 1
+				w.decode = func(ctx context.Context, r batch.Record) (string, error) {
+					decoded.Add(1)
+					return text(ctx, r)
+				}
+				w.Send("a:0", "a:1", "a:2", "a:3", "a:4", "a:5", "a:6", "a:7", "a:8", "a:9")
+				failed := w.invoke(10, 30*time.Second)
+				if len(failed) > 0 || int(decoded.Load()) != c.decode || len(w.seen()) != c.chunks {
+					t.Errorf("failed %q; %d decoded, want %d; chunks %q", failed, decoded.Load(), c.decode, w.seen())
 				}
 			})
 		})
