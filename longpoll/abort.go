@@ -28,7 +28,12 @@ func (p *Poller) heed(r *batch.Result) {
 		p.warn(batch.Warning{Err: r.Err, Message: fmt.Sprintf(
 			"queue %s: a handler asks to wait (batch.Abort): nothing is received or started for %v", p.cfg.Queue, after)})
 	}
+	longer := until.Sub(p.abortedUntil) >= time.Second
 	p.abortedUntil = until
+	p.probeAfter(after)
+	if !longer {
+		return // all has been put off: of a chunk of package bulk each record says the same
+	}
 	p.releaseAll(p.takeWaiting())
 	why := fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, &batch.AbortError{After: after, Err: r.Err})
 	for c := range p.load.begun {
@@ -40,7 +45,6 @@ func (p *Poller) heed(r *batch.Result) {
 			b.Stop()
 		}
 	})
-	p.probeAfter(after)
 }
 
 // aborted reports whether nothing is to be received or started at the moment.
