@@ -30,11 +30,11 @@ func (g *gathering) Behind(yield func(*Record) bool) {
 	}
 }
 
-// Shared returns what make has made for key, or nil if neither is there: one for each batch, or in a long
-// poll, where each record is a batch, one for all of them. If it has a method
-// Idle(), that is called when no further record of the batch can join those that
-// are parked, under the batch's lock: it must not block, nor call a method of
-// gathering.
+// Shared returns what make has made for key, or nil if neither is there: one for
+// each batch, or in a long poll, where each record or FIFO group is a batch, one for
+// all of them. If it has a method Idle(), that is called when no further record of
+// the batch can join those that are parked, and in a long poll when one is stopped;
+// under the batch's lock: it must not block, nor call a method of gathering.
 func (g *gathering) Shared(key any, make func() any) any {
 	if g.More() {
 		return g.run().Engine.shared.get(key, make)

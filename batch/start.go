@@ -53,6 +53,7 @@ func (b *Running) Stop() {
 	defer b.run.mu.Unlock()
 	b.run.byCaller = true
 	b.run.stop()
+	b.run.Engine.shared.idle() // who stops one batch begins no other that could join, see gathering
 }
 
 // Cancel stops the batch and ends the context of what runs, with

@@ -115,7 +115,7 @@ func (r *run) begin(w *worker) *recordContext {
 	result.Record = ctx.record
 	result.Started = now
 	if !deadline.IsZero() {
-		result.Allowed = deadline.Sub(now)
+		result.Allowed = max(0, deadline.Sub(now)) // less for what is known already
 	}
 	r.arm(w)
 	r.grow()

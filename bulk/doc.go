@@ -26,7 +26,7 @@
 //
 // When it is full ([Config].MaxItems, MaxBytes), [Config].Linger after its first
 // record, or as soon as no further record can join it: on Lambda all of the batch
-// is there, and nothing waits. A chunk needs as many records at a time as it has
+// is there, and nothing waits; in a container when it stops. A chunk needs as many records at a time as it has
 // items, so that a bulk handler asks for a concurrency of MaxItems x Parallel
 // where none is configured (batch.Config.Concurrency, SQSBATCH_CONCURRENCY). A lower
 // one makes smaller chunks.
