@@ -44,6 +44,10 @@ func (t *Text) room(used int) int {
 	return max(10, t.term.Width()-used)
 }
 
+// longBody is as much of a body as is ever shown, also where there is no terminal
+// whose width would cut it. The JSON output has all of it.
+const longBody = 200
+
 // line writes s above the last line.
 func (t *Text) line(s string) {
 	status := t.status

@@ -129,7 +129,7 @@ func (t *Text) Fact(f track.Fact) {
 	case track.Warning:
 		line := t.label(f) + clean(f.Text)
 		if f.MessageID != "" {
-			line += t.paint(dim, " ("+cmp.Or(Body(f.Body), f.MessageID)+")")
+			line += t.paint(dim, " ("+cmp.Or(Brief(f.Body, longBody), f.MessageID)+")")
 		}
 		t.line(line)
 	}
@@ -154,7 +154,7 @@ func (t *Text) record(r track.Record) {
 	line := by(r.Invocation, r.Process) + t.paint(colourOf(r.Outcome), pad(r.Outcome, 12)) +
 		pad(fmt.Sprintf("try %d", r.Attempt), 7) + pad(times, t.times) + "  "
 	if note == "" {
-		t.line(line + fit(body, t.room(t.used())))
+		t.line(line + fit(body, cmp.Or(t.room(t.used()), longBody)))
 		return
 	}
 	t.line(line + pad(fit(body, t.bodies), t.bodies) + "  " + t.paint(dim, fit(note, t.room(t.used()+t.bodies+2))))
@@ -246,7 +246,7 @@ func progressLine(p track.Progress) string {
 	}
 	switch {
 	case p.Waiting > 0 && p.NextIn > 0:
-		parts = append(parts, fmt.Sprintf("%d to come back, next in %s: %s", p.Waiting, short(p.NextIn.Round(100*time.Millisecond)), Body(p.Next)))
+		parts = append(parts, fmt.Sprintf("%d to come back, next in %s: %s", p.Waiting, short(p.NextIn.Round(100*time.Millisecond)), Brief(p.Next, longBody)))
 	case p.Waiting > 0:
 		parts = append(parts, fmt.Sprintf("%d waiting", p.Waiting))
 	}

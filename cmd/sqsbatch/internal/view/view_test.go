@@ -247,3 +247,25 @@ func TestLinesOfMetricsAreLeftOut(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// A large body does not fill the screen, nor a file that the text goes to; the
+// JSON output has all of it.
+func TestLongBodiesAreCut(t *testing.T) {
+	body := strings.Repeat("x", 5000)
+	play := func(v view.View) {
+		v.Fact(track.Record{MessageID: "m1", Body: body, Attempt: 1, Final: true, Outcome: track.Succeeded, VisibleIn: -1})
+		v.Fact(track.Warning{Text: "near the end", MessageID: "m1", Body: body})
+		v.Tick(track.Progress{Sent: 1, Waiting: 1, Next: body, NextIn: time.Second})
+	}
+	var text, lines, aside bytes.Buffer
+	play(view.NewText(&text, view.Terminal{}))
+	for line := range strings.Lines(text.String()) {
+		if n := len([]rune(line)); n > 300 {
+			t.Errorf("a line of %d characters", n)
+		}
+	}
+	play(view.NewJSON(&lines, view.NewText(&aside, view.Terminal{})))
+	if !strings.Contains(lines.String(), body) {
+		t.Error("the JSON output has not all of the body")
+	}
+}
