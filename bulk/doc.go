@@ -47,7 +47,9 @@
 //
 // # A function that does not return
 //
-// The chunk's context ends at the earliest deadline of its records. A function that
+// The chunk's context ends at the earliest deadline of its records, or when nobody
+// waits for any of them; its values are those of its first record, batch.RecordFrom and
+// the span of a trace among them. A function that
 // ignores it is given up, and its records are abandoned, like any handler; a grace
 // later its place ([Config].Parallel) goes to the next chunk, while it may still run.
 // In a container each of its records counts as an abandoned handler

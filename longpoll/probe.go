@@ -25,6 +25,9 @@ func (p *Poller) probeAfter(after time.Duration) {
 	p.abortTimer = time.AfterFunc(after, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		if p.phase != polling || p.aborted(time.Now()) {
+			return // a stop, or another abort with a timer of its own, was first
+		}
 		p.receiveMore()
 		p.abortTimer = time.AfterFunc(time.Until(p.probeUntil), p.goOn)
 	})
