@@ -117,6 +117,7 @@ func (s *scope[T]) finish(c *chunk[T], err error) {
 	for _, t := range c.tickets {
 		t.verdict.seal(err)
 	}
+	over, abort := []*chunk[T]{c}, c.abort()
 	s.mu.Lock()
 	c.over = true
 	if c.giveUp != nil {
@@ -126,16 +127,38 @@ func (s *scope[T]) finish(c *chunk[T], err error) {
 	if !c.lost {
 		s.writing--
 	}
-	s.mu.Unlock()
-	for _, t := range c.tickets {
-		if t.engine != nil {
-			t.engine.Wake(t.answers()...)
-		}
+	if abort != nil {
+		over = append(over, s.putOff(abort)...)
 	}
-	close(c.done)
+	s.mu.Unlock()
+	for _, c := range over {
+		for _, t := range c.tickets {
+			if t.engine != nil {
+				t.engine.Wake(t.answers()...)
+			}
+		}
+		close(c.done)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.write()
+}
+
+// abort is the first error of its records that says that no other would fare better.
+func (c *chunk[T]) abort() error {
+	for _, t := range c.tickets {
+		if err := t.verdict.get(); err != nil && aborts(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// aborts is false for an error whose methods panic, as those of a nil pointer in
+// one do: the engine says so of each record.
+func aborts(err error) (aborts bool) {
+	defer func() { _ = recover() }()
+	return batch.VerdictOf(err).Aborts
 }
 
 // answers are the outcomes of the records behind t, up to the first that failed:

@@ -39,6 +39,11 @@
 // to the dead-letter queue. The function must therefore bear to see a record
 // again, as every function of a queue.
 //
+// # Abort
+//
+// With [batch.Abort], of the function or of an item, what waits to be written is not:
+// it fails as well, and comes back after that time.
+//
 // # Middleware
 //
 // Middleware around a bulk handler works, but hides what it asks for: set the

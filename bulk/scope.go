@@ -2,6 +2,7 @@ package bulk
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -147,6 +148,27 @@ func (s *scope[T]) write() {
 		s.writing++
 		go s.writeChunk(c)
 	}
+}
+
+// putOff ends what has not begun with an abort of what has: it would fare no
+// better. The caller wakes its records.
+func (s *scope[T]) putOff(abort error) (over []*chunk[T]) {
+	if over = s.full; s.open != nil {
+		over = append(over, s.open)
+	}
+	s.full, s.open = nil, nil
+	err := fmt.Errorf("bulk: not written, another chunk says that it would fail: %w", abort)
+	for _, c := range over {
+		if c.timer != nil {
+			c.timer.Stop()
+		}
+		c.begun, c.over = true, true
+		s.waiting -= c.heads
+		for _, t := range c.tickets {
+			t.verdict.seal(err)
+		}
+	}
+	return over
 }
 
 // takeOut takes a record out of a chunk that has not begun, with what it took along.
