@@ -8,7 +8,8 @@
 // applied. The body of an SQS message is text, so what is compressed comes as
 // base64, whether the attribute says so ("gzip, base64") or not ("gzip"); with or
 // without padding, of the standard or the URL alphabet. A message without the
-// attribute is handed on as it is, so that senders can change one by one.
+// attribute is handed on as it is, so that senders can change one by one. Where
+// senders always compress and have no attribute for it, [Config.Default] says so.
 //
 // The function's record, also that of [batch.RecordFrom], has the decoded body,
 // and neither the attribute nor SQS's digests, which are of what was sent.
@@ -41,6 +42,12 @@ type Config struct {
 	// SQS. Defaults to "Content-Encoding".
 	Attribute string
 
+	// Default is the coding of messages without the attribute, such as "gzip" for
+	// senders that always compress and do not say so. A message that is not coded
+	// must say that then, by the attribute with "identity": [Config.Gzip] does.
+	// Defaults to none: such a message is handed on as it is.
+	Default string
+
 	// MaxBytes is how large a decoded body may be, at least 1. A larger one is
 	// malformed. While a body is decoded it takes up to twice that, and as many
 	// are decoded at a time as records are handled; gzip, which says at its end
@@ -58,12 +65,15 @@ func (c Config) Unwrap(h batch.Handler) batch.Handler {
 	if nilfunc.Is(h) {
 		return nil
 	}
-	u := &unwrapper{next: h, attribute: c.attribute(), max: c.MaxBytes}
+	u := &unwrapper{next: h, attribute: c.attribute(), fallback: c.Default, max: c.MaxBytes}
 	if u.max == 0 {
 		u.max = MaxBytes
 	}
 	if u.max < 1 {
 		u.err = fmt.Errorf("encoded: MaxBytes is %d, must be 1 or more (0 for %d)", c.MaxBytes, MaxBytes)
+	}
+	if _, unknown := parse(c.Default); unknown != "" && u.err == nil {
+		u.err = fmt.Errorf("encoded: Default has the unknown coding %q; gzip, deflate and base64 are known", unknown)
 	}
 	return u
 }
@@ -78,6 +88,7 @@ func (c Config) attribute() string {
 type unwrapper struct {
 	next      batch.Handler
 	attribute string
+	fallback  string // Config.Default
 	max       int
 	err       error // of the configuration
 }
@@ -90,11 +101,14 @@ func (u *unwrapper) Validate() error {
 	return u.err
 }
 
-// Handle decodes the body, if the attribute is there.
+// Handle decodes the body, if the attribute is there or there is a default.
 func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	a, there := r.MessageAttributes[u.attribute]
 	if !there {
-		return u.next.Handle(ctx, r)
+		if u.fallback == "" {
+			return u.next.Handle(ctx, r)
+		}
+		a.StringValue = u.fallback
 	}
 	if u.err != nil {
 		return u.err
@@ -108,6 +122,9 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	}
 	body, reason, err := codings.decode(r.Body, u.max)
 	if reason != "" {
+		if !there {
+			reason = fmt.Sprintf("no attribute %s, so %s by Config.Default: %s", u.attribute, u.fallback, reason)
+		}
 		return &batch.MalformedError{Reason: reason, Err: err}
 	}
 	r.Body, r.MessageAttributes = body, without(r.MessageAttributes, u.attribute)
@@ -115,9 +132,12 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	return u.next.Handle(batch.WithRecord(ctx, r), r)
 }
 
-// without returns a copy of attributes that lacks one; the record's own must not
-// be changed.
+// without returns attributes that lack one: a copy if need be, since the record's
+// own must not be changed.
 func without(attributes map[string]batch.MessageAttribute, name string) map[string]batch.MessageAttribute {
+	if _, there := attributes[name]; !there {
+		return attributes
+	}
 	if len(attributes) == 1 {
 		return nil
 	}

@@ -25,7 +25,7 @@ func Gzip(body string, attributes map[string]types.MessageAttributeValue) (strin
 // Gzip is for senders: it compresses a body, and returns it as text, with the
 // attribute that says so added to the message's, which are not changed
 // themselves. A body that this would make longer is returned as it is, and so are
-// the attributes.
+// the attributes; with [Config.Default] one that says so is added.
 //
 // It returns an error when the attribute is there already, or when the message
 // has ten attributes, which is all that SQS allows; body and attributes can be
@@ -38,13 +38,16 @@ func (c Config) Gzip(body string, attributes map[string]types.MessageAttributeVa
 	if len(attributes) >= maxAttributes {
 		return body, attributes, fmt.Errorf("encoded: the message has %d attributes and SQS allows %d: no room for %s", len(attributes), maxAttributes, name)
 	}
-	text := deflate(body)
-	if len(text)+len(name)+len("String"+"gzip") >= len(body) {
-		return body, attributes, nil
+	text, coding := deflate(body), "gzip"
+	if len(text)+len(name)+len("String"+coding) >= len(body) {
+		if c.Default == "" {
+			return body, attributes, nil
+		}
+		text, coding = body, "identity"
 	}
 	added := make(map[string]types.MessageAttributeValue, len(attributes)+1)
 	maps.Copy(added, attributes)
-	added[name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String("gzip")}
+	added[name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(coding)}
 	return text, added, nil
 }
 
