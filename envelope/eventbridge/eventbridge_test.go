@@ -131,8 +131,8 @@ func TestRule25EventsThatLie(t *testing.T) {
 		"not valid":                     {json: true, body: head + `,"detail":{}}`, want: "detail: it is not valid: no id"},
 		"an unknown field":              {json: true, strict: true, body: head + `,"new":1,"detail":{"id":"o","extra":"` + canary + `"}}`, want: `detail: unknown field "extra"`},
 		"a wrong field, strict":         {json: true, strict: true, body: head + `,"detail":{"items":7}}`, want: `field "detail.items": a JSON number does not go into []eventbridge_test.item`},
-		"deep":                          {body: head + `,"detail":` + strings.Repeat(`{"a":`, 100_000), want: "not valid JSON"},
-		"deep and whole":                {body: head + `,"detail":` + strings.Repeat(`[`, 100_000) + strings.Repeat(`]`, 100_000) + `}`, want: "not valid JSON"},
+		"deep":                          {body: head + `,"detail":` + strings.Repeat(`{"a":`, 100_000), want: "JSON nested too deeply"},
+		"deep and whole":                {body: head + `,"detail":` + strings.Repeat(`[`, 100_000) + strings.Repeat(`]`, 100_000) + `}`, want: "JSON nested too deeply"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			called := false

@@ -39,8 +39,8 @@ func TestRule25NotificationsThatLie(t *testing.T) {
 		"a bad escape":          {second("two.jpg", canary+"%zz"), "Records[1]: the object's key is not URL-encoded"},
 		"no time":               {second("2026-11-21T10:00:00.123Z", canary), "Records[1]: a value is not accepted by its type (*time.ParseError)"},
 		"a record is no JSON":   {second(`"size":1024`, `"size":`), "not valid JSON at offset"},
-		"deep":                  {`{"Records":` + strings.Repeat(`[`, 100_000) + strings.Repeat(`]`, 100_000) + `}`, "not valid JSON"},
-		"deep, no end":          {`{"Records":[` + strings.Repeat(`{"s3":`, 100_000), "not valid JSON"},
+		"deep":                  {`{"Records":` + strings.Repeat(`[`, 100_000) + strings.Repeat(`]`, 100_000) + `}`, "JSON nested too deeply"},
+		"deep, no end":          {`{"Records":[` + strings.Repeat(`{"s3":`, 100_000), "JSON nested too deeply"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			called := false

@@ -159,7 +159,7 @@ func TestRule25EnvelopesThatLie(t *testing.T) {
 		"no time":                   {`{"Timestamp":"` + canary + `","Type":"Notification","MessageId":"n",` + topic + `,"Message":"x"}`, "Timestamp is no time"},
 		"in another":                {`{"Type":"Notification","MessageId":"n",` + topic + `,"Message":"` + inner + `"}`, "an SNS envelope in an SNS envelope"},
 		"a part in another":         {`{"Type":"Notification","MessageId":"n",` + topic + `,"Message":"` + inner[:60] + `"}`, "an SNS envelope in an SNS envelope"},
-		"deep":                      {`{"Type":"Notification","MessageId":"n",` + topic + `,"Message":"` + canary + `","x":` + strings.Repeat("[", 100_000), "not valid JSON"},
+		"deep":                      {`{"Type":"Notification","MessageId":"n",` + topic + `,"Message":"` + canary + `","x":` + strings.Repeat("[", 100_000), "JSON nested too deeply"},
 	} {
 		for how, wrap := range map[string]func(batch.Handler) batch.Handler{"Unwrap": sns.Unwrap, "Enveloped": sns.Enveloped, "Raw": sns.Raw} {
 			g, err := handle(t, wrap, batch.Record{Body: c.body})

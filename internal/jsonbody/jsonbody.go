@@ -95,7 +95,7 @@ func Where(err error) string {
 	case errors.Is(err, errTrailing):
 		return err.Error()
 	case errors.As(err, &syntax):
-		return fmt.Sprintf("not valid JSON at offset %d", syntax.Offset)
+		return inWords(syntax)
 	case errors.As(err, &mismatch):
 		kind, _, _ := strings.Cut(mismatch.Value, " ") // "number 300" when it does not fit
 		field := ""
@@ -107,6 +107,23 @@ func Where(err error) string {
 		return fmt.Sprintf("%.60s", strings.TrimPrefix(err.Error(), "json: ")) // a name is part of the body: no more than helps
 	default:
 		return fmt.Sprintf("a value is not accepted by its type (%T)", err)
+	}
+}
+
+// inWords tells apart what a look at the offset would not: there is nothing wrong
+// to be seen where a body is cut off, goes on after its value, or is nested deeper
+// than encoding/json goes.
+func inWords(err *json.SyntaxError) string {
+	at := fmt.Sprintf("not valid JSON at offset %d", err.Offset)
+	switch text := err.Error(); {
+	case text == "unexpected end of JSON input" && err.Offset > 0:
+		return at + ", where it ends too early"
+	case strings.HasSuffix(text, "exceeded max depth"):
+		return fmt.Sprintf("JSON nested too deeply, at offset %d", err.Offset)
+	case strings.HasSuffix(text, " after top-level value"):
+		return at + ", behind the value"
+	default:
+		return at
 	}
 }
 

@@ -39,7 +39,9 @@ func TestWithin(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"N":"x"}`: `field "part.N": a JSON string does not go into int, at offset 108`,
 		`"x"`:       `field "part": a JSON string does not go into struct { N int }, at offset 103`,
-		`{"N"`:      `not valid JSON at offset 104`,
+		`{"N"`:      `not valid JSON at offset 104, where it ends too early`,
+		`{"N":1}}`:  `not valid JSON at offset 108, behind the value`,
+		`{"N"}`:     `not valid JSON at offset 105`,
 	} {
 		reason, err := jsonbody.Decode(body, &v, false)
 		if got := jsonbody.Within("part", reason, err, at); got != want {
