@@ -207,6 +207,9 @@ func (b *breaker) delay(why error) time.Duration {
 }
 
 func (b *breaker) named(err error) error {
+	if errors.Is(err, gobreaker.ErrTooManyRequests) {
+		err = fmt.Errorf("half-open, others are tried first: %w", err) // gobreaker's words alone read like a 429
+	}
 	if b.name == "" {
 		return fmt.Errorf("breaker: %w", err)
 	}
