@@ -50,6 +50,15 @@
 // Concurrency, and a chunk holds one record of a FIFO group. What only changes the
 // record (envelopes, payloads) goes into [Config].Unwrap, which hides nothing.
 //
+// # One that spoils the call
+//
+// What the function returns is every item's error, and so is its verb: a
+// permanent one, returned or by a Classify, sends all of the chunk to the
+// dead-letter queue, the healthy with the one that the call was refused for. So
+// a function that writes what may be refused as a whole asks which it was, or
+// writes one by one then and fails that one by [Item.Fail]. A panic takes an
+// attempt of all, time after time.
+//
 // # A function that does not return
 //
 // The chunk's context ends at the earliest deadline of its records, or when nobody
