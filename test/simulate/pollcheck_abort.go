@@ -98,7 +98,7 @@ func (c *checker) during(p *Process, a delay) {
 	}
 	count := map[string]int{} // what an open receive brings is given back, and not received again
 	for _, d := range c.deliveries {
-		if d.process == p && within(d.got) && p.beforeStop(d.got) && !c.repeats(d.queue) {
+		if d.process == p && within(d.got) && p.beforeStop(d.got) && !c.repeats(d.queue) && !c.doneBefore(d) {
 			if count[d.id]++; count[d.id] == 2 {
 				c.violated(Heeded, d.got, "process %d is given %v twice while it is aborted", p.Number, d.story)
 			}
@@ -117,6 +117,17 @@ func (c *checker) during(p *Process, a delay) {
 			c.violated(Heeded, h.Started, "process %d has held message %d while it was aborted", p.Number, h.Number)
 		}
 	}
+}
+
+// doneBefore tells whether a process is given a message that it is done with, and
+// could not delete: then it is deleted by the new receipt handle, abort or not.
+func (c *checker) doneBefore(d *delivery) bool {
+	for _, before := range c.deliveries {
+		if before.story == d.story && before.process == d.process && (before.endedAs(Succeeded, d.got) || before.endedAs(ForGood, d.got)) {
+			return true
+		}
+	}
+	return false
 }
 
 // waits is for how long what waits for a slot of a standard queue does so at least.

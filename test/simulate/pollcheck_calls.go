@@ -66,11 +66,15 @@ func (c *checker) hurries() {
 			}
 		}
 		slices.SortFunc(answered, func(a, b *Call) int { return cmp.Compare(a.Ended.Seq, b.Ended.Seq) })
+		worked := map[time.Time]bool{} // what happened at one moment has no order
+		for _, call := range answered {
+			worked[call.Ended.At] = worked[call.Ended.At] || call.Err == ""
+		}
 		var failed []*Call // one after another, not side by side
 		for _, call := range answered {
 			n := len(failed)
 			switch {
-			case call.Err == "":
+			case worked[call.Ended.At]:
 				failed = nil
 				continue
 			case n > 0 && call.Began.Before(failed[n-1].Ended):
