@@ -31,21 +31,13 @@ func (p *Poller) drain() {
 	p.endBy = now.Add(p.cfg.DrainLimit + p.cfg.Engine.Grace + flushTimeout)
 	p.settling.by = p.endBy.Add(-time.Second)
 	p.trouble.stopTimer()
-	back := p.takeWaiting()
 	running := p.runningBatches()
-	releases := len(back) > 0 || p.moreToStart()
+	p.releaseAll(p.takeWaiting())
 	p.retryDue(now.Add(lastRetry)) // all of them: it is now or never
 	p.flush(true)
 	p.mu.Unlock()
 	for _, r := range running {
 		r.Stop()
-	}
-	if releases { // an open receive could take it again
-		p.endReceives(now.Add(p.cfg.DrainLimit))
-		p.mu.Lock()
-		p.releaseAll(back)
-		p.flush(true)
-		p.mu.Unlock()
 	}
 
 	if !p.until(p.nothingRuns, limit.C, p.force) {
@@ -73,8 +65,9 @@ func (p *Poller) drain() {
 }
 
 // endReceives gives up the receives that are not answered soon, and by late.
-// While something runs anyway they are left open: SQS may go on with a long poll
-// whose client has left, and what that takes is hidden from everyone.
+// While something runs anyway they are left open, unless something is given back
+// meanwhile: SQS may go on with a long poll whose client has left, and what that
+// takes is hidden from everyone.
 func (p *Poller) endReceives(late time.Time) {
 	now := time.Now()
 	p.mu.Lock()
@@ -151,23 +144,6 @@ func (p *Poller) runningBatches() (list []*batch.Running) {
 		}
 	}
 	return list
-}
-
-// moreToStart reports whether something that runs has records that were not
-// started; the caller holds the lock.
-func (p *Poller) moreToStart() bool {
-	for c := range p.load.begun {
-		n := 0
-		for i := range c.messages {
-			if c.messages[i].state == begun {
-				n++
-			}
-		}
-		if n > 1 {
-			return true
-		}
-	}
-	return false
 }
 
 // takeWaiting takes all that waits for a slot; the caller holds the lock.

@@ -18,7 +18,42 @@ func (p *Poller) release(list []outcome) {
 		}
 	}
 	p.settling.back = append(p.settling.back, list...)
+	if len(list) > 0 && p.phase == draining && p.intake.calls > 0 {
+		p.holdBack()
+	}
 	p.flush(false)
+}
+
+// gone is how long SQS may take to notice that the client of a receive has left.
+const gone = 50 * time.Millisecond
+
+// holdBack ends the receives that are open in a stop before anything is given
+// back: they would take it again, at the price of a delivery, and one that was
+// just given up would hide it from everyone.
+func (p *Poller) holdBack() {
+	s := &p.settling
+	if s.held {
+		return
+	}
+	s.held = true
+	s.calls++ // the stop waits for this
+	now := time.Now()
+	p.afterReceives(receiveGrace, now.Add(p.intake.patience(now)), func() {
+		left := p.intake.calls > 0
+		p.intake.abandon()
+		wait := time.Duration(0)
+		if left {
+			wait = gone
+		}
+		time.AfterFunc(wait, func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			s.held = false
+			s.calls--
+			p.flush(true)
+			p.signal()
+		})
+	})
 }
 
 // releaseAll is release for messages that were never started.
@@ -35,6 +70,9 @@ func (p *Poller) releaseAll(list []*message) {
 // took effect later would hide it again.
 func (p *Poller) flushBack(all bool) {
 	s := &p.settling
+	if s.held {
+		return
+	}
 	for s.calls < maxSettling && (len(s.back) >= maxEntries || all && len(s.back) > 0) {
 		var ten, left []outcome
 		for _, o := range s.back {

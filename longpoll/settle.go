@@ -29,6 +29,7 @@ type settling struct {
 	calls   int         // settlements and releases under way
 	backlog int         // records done but not deleted
 	deletes deletes
+	held    bool        // nothing is given back yet, see holdBack
 	timer   *time.Timer // runs while something lingers
 	cutting bool        // handlers are cancelled because the poller stops
 	by      time.Time   // when settling must be over; zero unless it drains
