@@ -39,7 +39,6 @@ func (p *Poller) drain() {
 	for _, r := range running {
 		r.Stop()
 	}
-
 	if !p.until(p.nothingRuns, limit.C, p.force) {
 		p.cut()
 		grace := time.NewTimer(p.cfg.Engine.Grace + handBack)
