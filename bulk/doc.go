@@ -37,7 +37,8 @@
 // one fails, those behind it in its group are not done, whatever the function
 // did with them: they come back with it, or are part of another chunk when it went
 // to the dead-letter queue. The function must therefore bear to see a record
-// again, as every function of a queue.
+// again, as every function of a queue. In logs and metrics a record's duration is
+// that of its wait and its chunk; one behind another in its group has none.
 //
 // # Abort
 //

@@ -80,6 +80,7 @@ func (c Coverage) queue(q Queue, polled bool) {
 
 func (c Coverage) function(f Function) {
 	c.config("config", f.JSON, "JSON")
+	c.config("config", f.Bulk > 0, "Bulk")
 	c.config("config", f.PerEnvironment > 1, "several invocations in one environment")
 	c.config("config", f.Concurrency > 0, "Concurrency")
 	c.config("config", f.Reserve > 0, "Reserve")
@@ -146,7 +147,7 @@ func (c Coverage) Missing() (missing []string) {
 		"message in a dead-letter queue with its reason", "visibility is set", "visibility is not set", "visibility is cut to what SQS takes",
 		"faults and failures until they are healed",
 	}
-	for _, name := range []string{"JSON", "several invocations in one environment", "Concurrency", "Reserve", "RecordTimeout", "MinRemaining", "Grace",
+	for _, name := range []string{"JSON", "Bulk", "several invocations in one environment", "Concurrency", "Reserve", "RecordTimeout", "MinRemaining", "Grace",
 		"MaxReceiveCount", "ErrorIfAllFail", "DeleteSucceeded", "LogSucceeded", "slow hook", "DeadLetterQueue", "DeadLetterQueue by ARN",
 		"Deadline ", "Deadline whole", "Deadline fair", "Deadline absurd", "Deadline panics",
 		"Backoff ", "Backoff default", "Backoff constant", "Backoff linear", "Backoff hashed", "Backoff negative", "Backoff endless", "Backoff panics",

@@ -33,6 +33,9 @@ func Generate(seed uint64) Plan {
 	if g.oneIn(2) {
 		g.poll(&p)
 	}
+	for i := range p.Functions {
+		p.Functions[i].Bulk = sometimes(g, 4, 1, 2, 5, 10)
+	}
 	return p
 }
 

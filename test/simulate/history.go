@@ -70,6 +70,9 @@ type Handling struct {
 	Ended      Moment
 	End        End
 	Err        error
+	// Told: a function of many did what there was to do before, together with an
+	// earlier record of the group; the call was only told the outcome.
+	Told bool
 }
 
 // End is how a handler ended.

@@ -51,6 +51,7 @@ type Function struct {
 	// (AWS_LAMBDA_MAX_CONCURRENCY).
 	PerEnvironment int
 	JSON           bool // the user's function is wrapped in batch.JSON
+	Bulk           int  // it writes so many records at once, by package bulk; 0 if it handles one
 
 	// What follows is handler.Config's.
 	Concurrency     int

@@ -105,7 +105,7 @@ func (c *checker) during(p *Process, a delay) {
 		}
 	}
 	for _, h := range c.Handlings {
-		if h.Process != p {
+		if h.Process != p || h.Told {
 			continue
 		}
 		d := c.deliveries[h.Receipt]

@@ -16,10 +16,14 @@ type user struct {
 	plan   Plan
 	env    *environment
 	healed func() bool
+	acts   map[string]int // of functions of many, by receipt handle; guarded by the recorder's lock
 }
 
 // handler returns what is given to the toolkit.
 func (u *user) handler(f Function) batch.Handler {
+	if f.Bulk > 0 {
+		return u.inBulk(f)
+	}
 	var h batch.Handler = batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
 		return u.do(ctx, u.numbers[r.Body], r.Attempt)
 	})
@@ -56,8 +60,12 @@ func (u *user) watch(next batch.Handler) batch.Handler {
 				panic(v)
 			}
 		}()
+		before := u.actsOf(r.ReceiptHandle)
 		err = next.Handle(ctx, r)
-		end = endOf(err)
+		if end = endOf(err); peeked(err) {
+			u.forget(h)
+		}
+		u.told(h, before)
 		return err
 	})
 }
