@@ -163,7 +163,7 @@ var mutants = []mutantCase{
 }
 
 // within is how many histories it may take to catch a mutant.
-const within = 600
+const within = 2000
 
 // Every mutant is caught by the invariant that it breaks.
 func TestMutants(t *testing.T) {

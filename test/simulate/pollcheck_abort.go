@@ -96,13 +96,17 @@ func (c *checker) during(p *Process, a delay) {
 				p.Number, call.Began.At.Sub(a.from.At), a.Number, a.until.Sub(a.from.At))
 		}
 	}
-	count := map[string]int{} // what an open receive brings is given back, and not received again
-	hides := p.clean("ChangeMessageVisibilityBatch")
+	var given []*delivery // what an open receive brings is given back, and not received again
 	for _, d := range c.deliveries {
-		if hides && d.process == p && within(d.got) && p.beforeStop(d.got) && !c.repeats(d.queue) && !c.doneBefore(d) {
-			if count[d.id]++; count[d.id] == 2 {
-				c.violated(Heeded, d.got, "process %d is given %v twice while it is aborted", p.Number, d.story)
-			}
+		if d.process == p && within(d.got) && p.beforeStop(d.got) && !c.repeats(d.queue) && !c.doneBefore(d) {
+			given = append(given, d)
+		}
+	}
+	for _, d := range given {
+		if slices.ContainsFunc(given, func(before *delivery) bool {
+			return before.id == d.id && before.got.Before(d.got) && !p.couldNotHide(before.received.ReceiptHandle)
+		}) {
+			c.violated(Heeded, d.got, "process %d is given %v twice while it is aborted", p.Number, d.story)
 		}
 	}
 	for _, h := range c.Handlings {
@@ -118,6 +122,24 @@ func (c *checker) during(p *Process, a delay) {
 			c.violated(Heeded, h.Started, "process %d has held message %d while it was aborted", p.Number, h.Number)
 		}
 	}
+}
+
+// couldNotHide tells whether SQS confirmed none of a process's calls that were to
+// hide a delivery.
+func (p *Process) couldNotHide(receipt string) bool {
+	tried := false
+	for _, call := range p.Calls {
+		if call.Operation != "ChangeMessageVisibilityBatch" {
+			continue
+		}
+		for _, e := range call.Entries {
+			if e.Receipt == receipt && e.OK {
+				return false
+			}
+			tried = tried || e.Receipt == receipt
+		}
+	}
+	return tried
 }
 
 // doneBefore tells whether a process is given a message that it is done with, and
