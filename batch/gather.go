@@ -51,6 +51,16 @@ func (g *gathering) Concurrency() int { return g.run().cfg.Concurrency }
 // Grace is how long after the end of its context the record is abandoned, at the latest.
 func (g *gathering) Grace() time.Duration { return g.run().cfg.Grace }
 
+// Permanent reports whether an error says that no retry can mend it, by itself or
+// by Config.Classify.
+func (g *gathering) Permanent(err error) bool {
+	r := g.run()
+	if r.cfg.Classify != nil {
+		err = r.classify((*recordContext)(g), err)
+	}
+	return IsPermanent(err)
+}
+
 // Park tells that the record waits for others.
 func (g *gathering) Park() {
 	r := g.run()

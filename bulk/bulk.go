@@ -57,9 +57,10 @@ const (
 // their bodies decoded from JSON as by batch.JSON: one that cannot be decoded does
 // not reach fn and fails with a [batch.MalformedError].
 //
-// What fn returns, unless nil, fails every item that was not failed by
-// [Item.Fail]; a panic fails them all. Without fn there is no handler: what runs
-// handlers refuses the nil that JSON returns then, and a Config out of its bounds.
+// What fn returns, unless nil, fails every item that was not failed by [Item.Fail];
+// where it is permanent, or a panic, each half of them is tried alone, see the
+// package. Without fn there is no handler: what runs handlers refuses the nil that
+// JSON returns then, and a Config out of its bounds.
 func JSON[T any](fn func(ctx context.Context, items []Item[T]) error, cfg Config) batch.Handler {
 	return New(func(_ context.Context, r batch.Record) (v T, err error) {
 		if reason, err := jsonbody.Decode(r.Body, &v, cfg.DisallowUnknownFields); err != nil {

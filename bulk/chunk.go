@@ -2,7 +2,6 @@ package bulk
 
 import (
 	"context"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -49,31 +48,21 @@ func (c *chunk[T]) allEnded() bool {
 
 // writeChunk calls the function and gives every record its outcome.
 func (s *scope[T]) writeChunk(c *chunk[T]) {
-	ctx, items := s.prepare(c)
+	ctx := s.prepare(c)
 	stop := context.AfterFunc(ctx, func() { s.watch(c) })
-	returned := false
-	var err error
 	defer func() {
-		if v := recover(); v != nil {
-			err = &batch.PanicError{Value: v, Stack: debug.Stack()}
-		} else if !returned {
-			err = batch.ErrGoexit
-		}
 		stop()
 		c.cancel()
-		s.finish(c, err)
+		s.finish(c, batch.ErrGoexit) // of those that have no outcome
 	}()
-	err = s.fn(ctx, items)
-	returned = true
+	s.newWriter(ctx, c).write(c.tickets)
 }
 
-// prepare makes the context and the items of a chunk.
-func (s *scope[T]) prepare(c *chunk[T]) (context.Context, []Item[T]) {
+// prepare makes the context of a chunk.
+func (s *scope[T]) prepare(c *chunk[T]) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	items := make([]Item[T], len(c.tickets))
-	for i, t := range c.tickets {
-		items[i] = t.item
+	for _, t := range c.tickets {
 		if !t.heads() {
 			continue
 		}
@@ -90,7 +79,7 @@ func (s *scope[T]) prepare(c *chunk[T]) (context.Context, []Item[T]) {
 	if c.allEnded() {
 		c.cancel()
 	}
-	return ctx, items
+	return ctx
 }
 
 // watch gives the chunk's place to another a grace after the end of its context:
@@ -112,7 +101,7 @@ func (s *scope[T]) watch(c *chunk[T]) {
 	})
 }
 
-// finish gives every record its outcome; err is the function's.
+// finish gives every record that has no outcome err, and tells all of theirs.
 func (s *scope[T]) finish(c *chunk[T], err error) {
 	for _, t := range c.tickets {
 		t.verdict.seal(err)

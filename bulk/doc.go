@@ -53,12 +53,13 @@
 //
 // # One that spoils the call
 //
-// What the function returns is every item's error, and so is its verb: a
-// permanent one, returned or by a Classify, sends all of the chunk to the
-// dead-letter queue, the healthy with the one that the call was refused for. So
-// a function that writes what may be refused as a whole asks which it was, or
-// writes one by one then and fails that one by [Item.Fail]. A panic takes an
-// attempt of all, time after time.
+// What the function returns is the error of every item. But one that no retry can
+// mend (a verb, or by Classify), or a panic, is about one of them, and nobody knows
+// which: the chunk is halved, and halved again, until the call that fails is for
+// one record, at the price of some 2 log2(n) calls. The others are not dead letters
+// with it. So the function may see a record again within the same chunk. An
+// ordinary error is taken for the sink's: all come back with the backoff. A
+// function that knows which item it was says so by [Item.Fail].
 //
 // # A function that does not return
 //

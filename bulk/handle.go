@@ -25,6 +25,7 @@ type engine interface {
 	Park()
 	Wake(answers ...any)
 	Answer() any
+	Permanent(err error) bool
 }
 
 // Handle has a record written with others, and waits for its outcome.

@@ -62,11 +62,11 @@ func (v *verdict) get() error {
 	return v.err
 }
 
-// seal ends what may be said, with the error of the whole chunk.
+// seal ends what may be said, with the error of the whole call. The first counts.
 func (v *verdict) seal(err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.err == nil {
+	if v.err == nil && !v.sealed {
 		v.err = err
 	}
 	v.sealed = true

@@ -41,6 +41,7 @@ type noted struct {
 	ids    []string
 	failed map[string]bool // what it did not write; all of them unless it returned nil
 	done   time.Time       // when it returned; zero until then
+	split  bool            // it ended as one does whose halves are written again
 }
 
 func drawBatch(t *rapid.T) *anyBatch {
@@ -72,7 +73,7 @@ func drawBatch(t *rapid.T) *anyBatch {
 	a.timeout = time.Duration(rapid.IntRange(1, 20).Draw(t, "timeout")) * time.Second
 	a.heeds = rapid.Bool().Draw(t, "heeds")
 	a.buries = rapid.Bool().Draw(t, "buries")
-	a.ends = rapid.SliceOfN(rapid.SampledFrom([]string{"nil", "nil", "nil", "error", "panic", "goexit", "abort"}), 1, 5).Draw(t, "ends")
+	a.ends = rapid.SliceOfN(rapid.SampledFrom([]string{"nil", "nil", "nil", "error", "panic", "permanent", "goexit", "abort"}), 1, 5).Draw(t, "ends")
 	for range a.ends {
 		a.takes = append(a.takes, time.Duration(rapid.IntRange(0, 3000).Draw(t, "takes"))*time.Millisecond)
 	}
@@ -104,6 +105,7 @@ func (a *anyBatch) write(ctx context.Context, items []bulk.Item[string]) error {
 		c.failed[id] = end != "nil" || a.fails[id]
 	}
 	c.done = time.Now()
+	c.split = end == "panic" || end == "permanent"
 	a.mu.Unlock()
 	if stop() {
 		a.add(-1)
@@ -113,6 +115,8 @@ func (a *anyBatch) write(ctx context.Context, items []bulk.Item[string]) error {
 		return errNo
 	case "abort":
 		return batch.Abort(time.Second, errNo)
+	case "permanent":
+		return batch.Permanent(errNo)
 	case "panic":
 		panic("oops")
 	case "goexit":
@@ -208,7 +212,9 @@ func (a *anyBatch) checkRecord(r batch.Result, want batch.Record, end time.Time)
 			if other != id {
 				continue
 			}
-			times++
+			if !c.split {
+				times++
+			}
 			written = !c.done.IsZero() && !c.done.After(end) && !c.failed[id]
 			for _, before := range c.ids[:k] {
 				if want.FIFO() && before[0] == id[0] && c.failed[before] {
@@ -250,7 +256,7 @@ func (a *anyBatch) checkOrder() error {
 				return fmt.Errorf("%s is out of order in %q", id, c.ids)
 			}
 			expect[g] = n + 1
-			if !failed[g] {
+			if !failed[g] && !c.split {
 				next[g] = n + 1
 			}
 			failed[g] = failed[g] || c.failed[id]

@@ -1,0 +1,87 @@
+package bulk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/bulk"
+)
+
+// An error for good of a call for many is about one of them: the others are no
+// dead letters with it. So is a panic.
+func TestOneRecordTakesNoOtherAlong(t *testing.T) {
+	const n, poison = 20, 7
+	for name, end := range map[string]func() error{
+		"a verb":       func() error { return batch.Permanent(errors.New("refused")) },
+		"a classifier": func() error { return errors.New("ValidationException") },
+		"a panic":      func() error { panic("oops") },
+	} {
+		calls, most := 0, 0
+		h := bulk.JSON(func(_ context.Context, items []bulk.Item[int]) error {
+			calls++
+			most = max(most, len(items))
+			if slices.ContainsFunc(items, func(it bulk.Item[int]) bool { return it.Value == poison }) {
+				return end()
+			}
+			return nil
+		}, bulk.Config{})
+		engine, err := batch.New(h, batch.Config{Classify: batch.Permanent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		records := make([]batch.Record, n)
+		for i := range records {
+			records[i] = batch.Record{MessageID: fmt.Sprint(i), Body: fmt.Sprint(i)}
+		}
+		for i, r := range engine.Run(t.Context(), records, batch.Times{}, nil) {
+			if (i == poison) != (r.Err != nil) {
+				t.Errorf("%s: record %d: %v", name, i, r.Err)
+			}
+			if i == poison && name != "a panic" && !batch.IsPermanent(r.Err) {
+				t.Errorf("%s: the record itself is not refused for good: %v", name, r.Err)
+			}
+		}
+		if most != n || calls > 11 { // 20, 10, 10, 5, 5, 2, 3, 1, 2, 1, 1
+			t.Errorf("%s: %d calls, the largest of %d", name, calls, most)
+		}
+	}
+}
+
+// What is behind a record of its group that failed is not written in another half.
+func TestHalvesKeepTheOrderOfAGroup(t *testing.T) {
+	var calls []string
+	h := bulk.New(func(_ context.Context, r batch.Record) (string, error) { return r.Body, nil },
+		func(_ context.Context, items []bulk.Item[string]) error {
+			var bodies []string
+			for _, it := range items {
+				bodies = append(bodies, it.Value)
+			}
+			calls = append(calls, fmt.Sprint(bodies))
+			if slices.Contains(bodies, "a1") {
+				panic("oops")
+			}
+			return nil
+		}, bulk.Config{})
+	engine, err := batch.New(h, batch.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []batch.Record
+	for _, body := range []string{"a0", "a1", "a2", "a3"} {
+		records = append(records, batch.Record{MessageID: body, Body: body, GroupID: "a", QueueARN: "arn:aws:sqs:eu-west-1:1:q.fifo"})
+	}
+	results := engine.Run(t.Context(), records, batch.Times{}, nil)
+	want := []batch.Outcome{batch.Succeeded, batch.Retry, batch.Skipped, batch.Skipped}
+	for i, r := range results {
+		if r.Outcome != want[i] {
+			t.Errorf("%s: %v, want %v: %v", records[i].Body, r.Outcome, want[i], r.Err)
+		}
+	}
+	if got := fmt.Sprint(calls); got != "[[a0 a1 a2 a3] [a0 a1] [a0] [a1]]" {
+		t.Errorf("calls %s", got)
+	}
+}
