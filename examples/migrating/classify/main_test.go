@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -10,11 +11,13 @@ import (
 
 // 2 is refused, 3 limited, 4 not served at the moment, 5 an order of nothing.
 func TestClassify(t *testing.T) {
+	http.DefaultClient.Transport = &carrier{} // it has not been asked
 	sample.Run(t, consumer, config, "shapes/http.json").Is(t, []int{2, 3, 4, 5}, "shipped order=o-1", "shipped order=o-6")
 }
 
 // What the errors of the function become.
 func TestVerdicts(t *testing.T) {
+	http.DefaultClient.Transport = &carrier{}
 	for body, want := range map[string]batch.Verdict{
 		`{"id":"a","sku":"unknown","quantity":1}`: {Permanent: true, Verb: true},
 		`{"id":"b","sku":"busy","quantity":1}`:    {After: 2 * time.Second, HasAfter: true, Verb: true},
