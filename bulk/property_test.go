@@ -88,7 +88,11 @@ func (a *anyBatch) write(ctx context.Context, items []bulk.Item[string]) error {
 	if a.heeds {
 		over = ctx.Done()
 	}
-	stop := context.AfterFunc(ctx, func() { a.add(-1) })
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		a.add(-1)
+		close(ended)
+	})
 	end := a.ends[n]
 	select {
 	case <-take.C:
@@ -109,6 +113,8 @@ func (a *anyBatch) write(ctx context.Context, items []bulk.Item[string]) error {
 	a.mu.Unlock()
 	if stop() {
 		a.add(-1)
+	} else {
+		<-ended // before another call begins
 	}
 	switch end {
 	case "error":
