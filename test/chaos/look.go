@@ -22,7 +22,8 @@ const prompt = 100 * time.Millisecond
 //
 // An answer that is under way for longer than the worker waits for it brings
 // messages that nobody has. So when the machine was slow, by its own measure,
-// messages that came last and that the worker never spoke of say nothing.
+// messages that came last and that the worker never spoke of say nothing. Nor do
+// those that became visible at the very moment at which it gave its receives up.
 func (r *run) stopAndLook(slot int) {
 	over, slowest := make(chan struct{}), make(chan time.Duration)
 	go func() { slowest <- roundTrips("http://"+r.fleet.networks[slot].address(), over) }()
@@ -36,12 +37,40 @@ func (r *run) stopAndLook(slot int) {
 		r.looked.slow++
 	}
 	for _, n := range r.ledger.stranded(p.index, p.ended.Add(backoff+time.Second)) {
-		if slow && r.ledger.neverNamed(n, p.signaled.Add(-time.Second)) {
+		if (slow || r.ledger.crossed(n, p.index)) && r.ledger.neverNamed(n, p.signaled.Add(-time.Second)) {
 			r.looked.late++
 			continue
 		}
 		r.violations.add("message %d is stranded: %v had it, has ended, and it stays hidden%s%s", n, p, r.timeline(n), r.lastCalls(p))
 	}
+}
+
+// crossing is how close to each other a delivery and the end of a receive's client
+// may be to have crossed on the way.
+const crossing = 10 * time.Millisecond
+
+// crossed reports whether a message was delivered while its process gave up its
+// receives, and not because that had made it visible itself: no stop can do
+// anything about that.
+func (l *ledger) crossed(n, process int) (crossed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.deliveries[l.messages[n].last].at
+	for i := range l.calls {
+		c := &l.calls[i]
+		if c.process != process {
+			continue
+		}
+		if c.trouble == "client gone" && c.operation == "ReceiveMessage" && at.Sub(c.ended).Abs() <= crossing {
+			crossed = true
+		}
+		for _, e := range c.entries {
+			if e.n == n && e.seconds == 0 && c.operation == "ChangeMessageVisibilityBatch" && at.Sub(c.began).Abs() < time.Second {
+				return false
+			}
+		}
+	}
+	return crossed
 }
 
 // roundTrips asks the server by a slot's network every 10 ms, and returns how
