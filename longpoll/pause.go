@@ -15,15 +15,8 @@ func (p *Poller) Pause() {
 	if p.phase != polling {
 		return
 	}
-	back, abandon := p.takeWaiting(), p.intake.abandon
-	until := time.Now().Add(p.intake.patience(time.Now()))
-	p.settling.calls++ // a stop waits for this
-	p.afterReceives(receiveGrace, until, func() {
-		abandon() // an open receive could take again what is released
-		p.settling.calls--
-		p.releaseAll(back)
-		p.signal()
-	})
+	p.holdBack() // also where nothing waits: a receive must not bring anything now
+	p.releaseAll(p.takeWaiting())
 }
 
 // afterReceives calls f, with the lock held, after a grace and when the open

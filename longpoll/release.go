@@ -18,7 +18,7 @@ func (p *Poller) release(list []outcome) {
 		}
 	}
 	p.settling.back = append(p.settling.back, list...)
-	if len(list) > 0 && p.phase == draining && p.intake.calls > 0 {
+	if len(list) > 0 && p.endsReceives() && p.intake.calls > 0 {
 		p.holdBack()
 	}
 	p.flush(false)
@@ -27,9 +27,14 @@ func (p *Poller) release(list []outcome) {
 // gone is how long SQS may take to notice that the client of a receive has left.
 const gone = 50 * time.Millisecond
 
-// holdBack ends the receives that are open in a stop before anything is given
-// back: they would take it again, at the price of a delivery, and one that was
-// just given up would hide it from everyone.
+// endsReceives reports whether nothing is to be received any more, or until Resume.
+func (p *Poller) endsReceives() bool {
+	return p.phase == draining || p.phase == polling && p.paused
+}
+
+// holdBack ends the receives that are open when a stop or a pause begins before
+// anything is given back: they would take it again, at the price of a delivery, and
+// one that was just given up would hide it from everyone.
 func (p *Poller) holdBack() {
 	s := &p.settling
 	if s.held {
@@ -37,10 +42,13 @@ func (p *Poller) holdBack() {
 	}
 	s.held = true
 	s.calls++ // the stop waits for this
-	now := time.Now()
+	now, abandon := time.Now(), p.intake.abandon
 	p.afterReceives(receiveGrace, now.Add(p.intake.patience(now)), func() {
 		left := p.intake.calls > 0
-		p.intake.abandon()
+		abandon() // those of that time: since then there may have been a Resume
+		if p.endsReceives() {
+			p.intake.abandon()
+		}
 		wait := time.Duration(0)
 		if left {
 			wait = gone
