@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"runtime/debug"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/inner"
 )
 
 // A hook is any value with one or more of the methods of the interfaces below,
@@ -104,10 +106,8 @@ func NewHooks(hooks ...any) (*Hooks, error) {
 	h := &Hooks{}
 	var errs []error
 	for i, hook := range hooks {
-		if v, ok := hook.(interface{ Validate() error }); ok {
-			if err := v.Validate(); err != nil {
-				errs = append(errs, fmt.Errorf("batch: Hooks[%d]: %w", i, err))
-			}
+		if err := inner.Validate(hook); err != nil {
+			errs = append(errs, fmt.Errorf("batch: Hooks[%d]: %w", i, err))
 		}
 		n := collect(&h.batchStarted, hook) + collect(&h.batchSettled, hook) +
 			collect(&h.recordStarted, hook) + collect(&h.recordFinished, hook) + collect(&h.warned, hook) +

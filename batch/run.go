@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/internal/nilfunc"
+	"github.com/sqsbatch/sqsbatch/internal/inner"
 )
 
 // Engine runs batches of records by one handler. It holds no state of a batch:
@@ -26,14 +26,11 @@ type Engine struct {
 func New(h Handler, cfg Config) (*Engine, error) {
 	f, ok := h.(HandlerFunc)
 	var noHandler error
-	if nilfunc.Is(h) {
+	if inner.IsNil(h) {
 		noHandler = errors.New("batch: the handler is nil")
 	}
 	cfg = cfg.WithDefaultsFor(h)
-	var badHandler error
-	if v, ok := h.(interface{ Validate() error }); ok {
-		badHandler = v.Validate()
-	}
+	badHandler := inner.Validate(h)
 	hooks, badHooks := NewHooks(cfg.Hooks...)
 	if err := errors.Join(noHandler, badHandler, cfg.validate(), badHooks); err != nil {
 		return nil, err

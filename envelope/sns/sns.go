@@ -28,7 +28,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/nilfunc"
+	"github.com/sqsbatch/sqsbatch/internal/inner"
 	"github.com/sqsbatch/sqsbatch/internal/valuectx"
 )
 
@@ -110,7 +110,7 @@ type unwrapper struct {
 }
 
 func wrap(h batch.Handler, d delivery) batch.Handler {
-	if nilfunc.Is(h) {
+	if inner.IsNil(h) {
 		return nil
 	}
 	_, nested := h.(*unwrapper)
@@ -118,12 +118,7 @@ func wrap(h batch.Handler, d delivery) batch.Handler {
 }
 
 // Validate asks the handler that is wrapped.
-func (u *unwrapper) Validate() error {
-	if v, ok := u.next.(interface{ Validate() error }); ok {
-		return v.Validate()
-	}
-	return nil
-}
+func (u *unwrapper) Validate() error { return inner.Validate(u.next) }
 
 // Handle hands on what is in the envelope.
 func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {

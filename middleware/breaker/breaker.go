@@ -43,7 +43,7 @@ import (
 
 	"github.com/sony/gobreaker/v2"
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/nilfunc"
+	"github.com/sqsbatch/sqsbatch/internal/inner"
 )
 
 // Options are what [NewWith] takes. The zero value is good.
@@ -84,7 +84,7 @@ func New(settings gobreaker.Settings) func(batch.Handler) batch.Handler {
 func NewWith(settings gobreaker.Settings, o Options) func(batch.Handler) batch.Handler {
 	b := newBreaker(settings, o)
 	return func(h batch.Handler) batch.Handler {
-		if nilfunc.Is(h) {
+		if inner.IsNil(h) {
 			return nil
 		}
 		return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return b.handle(ctx, r, h) })

@@ -29,7 +29,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/nilfunc"
+	"github.com/sqsbatch/sqsbatch/internal/inner"
 	"golang.org/x/time/rate"
 )
 
@@ -71,7 +71,7 @@ func NewWith(limiter *rate.Limiter, o Options) func(batch.Handler) batch.Handler
 		o.MaxDelay = defaultMaxDelay
 	}
 	return func(h batch.Handler) batch.Handler {
-		if nilfunc.Is(h) || limiter == nil {
+		if inner.IsNil(h) || limiter == nil {
 			return nil
 		}
 		return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {

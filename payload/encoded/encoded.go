@@ -20,12 +20,13 @@
 package encoded
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/nilfunc"
+	"github.com/sqsbatch/sqsbatch/internal/inner"
 )
 
 const (
@@ -62,7 +63,7 @@ func Unwrap(h batch.Handler) batch.Handler { return Config{}.Unwrap(h) }
 // h there is no handler: what runs handlers refuses the nil that Unwrap returns
 // then.
 func (c Config) Unwrap(h batch.Handler) batch.Handler {
-	if nilfunc.Is(h) {
+	if inner.IsNil(h) {
 		return nil
 	}
 	u := &unwrapper{next: h, attribute: c.attribute(), fallback: c.Default, max: c.MaxBytes}
@@ -95,10 +96,7 @@ type unwrapper struct {
 
 // Validate returns an error that names an option which is out of its bounds.
 func (u *unwrapper) Validate() error {
-	if v, ok := u.next.(interface{ Validate() error }); ok && u.err == nil {
-		return v.Validate()
-	}
-	return u.err
+	return cmp.Or(u.err, inner.Validate(u.next))
 }
 
 // Handle decodes the body, if the attribute is there or there is a default.

@@ -64,7 +64,7 @@ func (s *streamer) Handle(ctx context.Context, r batch.Record) error {
 		return s.store.failed(ctx, messageID, err)
 	}
 	defer o.Close()
-	r = inner(r)
+	r = withoutPointer(r)
 	r.Body = ""
 	body := &reader{from: o, pointer: p}
 	if err := s.fn(batch.WithRecord(ctx, r), Object{Body: body, Size: o.size, Bucket: p.Bucket, Key: p.Key}); err != nil {

@@ -1,6 +1,7 @@
 package s3payload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/nilfunc"
+	"github.com/sqsbatch/sqsbatch/internal/inner"
 )
 
 // Unwrap returns middleware that reads the body of a message from S3, if the
@@ -21,7 +22,7 @@ import (
 func Unwrap(cfg Config) func(batch.Handler) batch.Handler {
 	s := newStore(cfg, MaxBytes)
 	return func(h batch.Handler) batch.Handler {
-		if nilfunc.Is(h) {
+		if inner.IsNil(h) {
 			return nil
 		}
 		return &unwrapper{store: s, next: h}
@@ -35,10 +36,7 @@ type unwrapper struct {
 
 // Validate returns an error that names what is wrong with the configuration.
 func (u *unwrapper) Validate() error {
-	if v, ok := u.next.(interface{ Validate() error }); ok && u.store.err == nil {
-		return v.Validate()
-	}
-	return u.store.err
+	return cmp.Or(u.store.err, inner.Validate(u.next))
 }
 
 // Handle reads the body from S3, if it is there.
@@ -55,7 +53,7 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	if err != nil {
 		return u.store.failed(ctx, messageID, err)
 	}
-	r = inner(r)
+	r = withoutPointer(r)
 	r.Body = body
 	if err := u.next.Handle(batch.WithRecord(ctx, r), r); err != nil {
 		return err
@@ -64,9 +62,9 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	return nil
 }
 
-// inner is the record without what belongs to the pointer. Its attributes are a
+// withoutPointer is the record without what belongs to the pointer. Its attributes are a
 // copy, since the record's own must not be changed.
-func inner(r batch.Record) batch.Record {
+func withoutPointer(r batch.Record) batch.Record {
 	r.MD5OfBody, r.MD5OfMessageAttributes = "", ""
 	if _, claimed := claimOf(r.MessageAttributes); claimed {
 		r.MessageAttributes = maps.Clone(r.MessageAttributes)
