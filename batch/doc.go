@@ -11,8 +11,8 @@
 // partialfailure for what failed.
 //
 // Read in this order: record.go, verbs.go and verdict.go (what a user's function
-// sees and says),
-// run.go (the batch), worker.go (one record), context.go (its deadline).
+// sees and says), run.go (the batch), worker.go (one record), context.go (its
+// deadline).
 //
 // [handler]: https://pkg.go.dev/github.com/sqsbatch/sqsbatch/handler
 package batch

@@ -54,11 +54,7 @@ func (g *gathering) Grace() time.Duration { return g.run().cfg.Grace }
 // Permanent reports whether an error says that no retry can mend it, by itself or
 // by Config.Classify.
 func (g *gathering) Permanent(err error) bool {
-	r := g.run()
-	if r.cfg.Classify != nil {
-		err = r.classify((*recordContext)(g), err)
-	}
-	return IsPermanent(err)
+	return IsPermanent(g.run().classify((*recordContext)(g), err))
 }
 
 // Park tells that the record waits for others.

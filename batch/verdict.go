@@ -196,10 +196,11 @@ func FirstOf(classifiers ...func(error) error) func(error) error {
 	}
 }
 
-// classify asks the configuration about an error of a handler. One that has a
-// verb is not asked about, nor the end of the record's own context.
+// classify asks the configuration, if it has a classifier, about an error of a
+// handler. One that has a verb is not asked about, nor the end of the record's own
+// context.
 func (e *Engine) classify(ctx context.Context, err error) (classified error) {
-	if VerdictOf(err).Verb {
+	if e.cfg.Classify == nil || VerdictOf(err).Verb {
 		return err
 	}
 	if end := ctx.Err(); end != nil && errors.Is(err, end) {
