@@ -112,15 +112,21 @@ func (st *Settlement) warnDryRun(results []batch.Result) {
 	if !st.cfg.DryRun {
 		return
 	}
-	var would []string
+	said := map[*batch.Record]string{}
 	for _, u := range st.units {
-		if u.wouldGoTo != "" {
-			would = append(would, fmt.Sprintf("%s sent to %s", u.results[0].Record.MessageID, u.wouldGoTo))
-		}
 		for i, r := range u.results {
 			if u.visible[i] != notSet {
-				would = append(would, fmt.Sprintf("%s visible in %v", r.Record.MessageID, u.visible[i]))
+				said[r.Record] = fmt.Sprintf("%s visible in %v", r.Record.MessageID, u.visible[i])
 			}
+		}
+		if u.wouldGoTo != "" {
+			said[u.results[0].Record] = fmt.Sprintf("%s sent to %s", u.results[0].Record.MessageID, u.wouldGoTo)
+		}
+	}
+	var would []string
+	for _, r := range results { // the batch's order, whichever failed first
+		if s := said[r.Record]; s != "" {
+			would = append(would, s)
 		}
 	}
 	if len(would) > 0 {
