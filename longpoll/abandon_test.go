@@ -37,7 +37,7 @@ func TestRule04AnAbandonedHandlersSlotIsFreed(t *testing.T) {
 		if len(w.warnings) > 0 {
 			t.Errorf("warned of %q, beside the record's own line", w.warnings)
 		}
-		w.wantOutcomes(batch.Abandoned, batch.Succeeded, batch.Succeeded)
+		w.wantOutcomes(batch.Succeeded, batch.Succeeded, batch.Abandoned)
 		// It is extended at 20 s for a minute, and not when it was given up.
 		w.after(60 * time.Second)
 		if got := w.returned("stuck"); len(got) != 1 || got[0] < 31 || got[0] > 81 {

@@ -1,6 +1,7 @@
 package longpoll_test
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -194,11 +195,17 @@ func (w *world) warningsWith(part string) (list []string) {
 	return list
 }
 
-// outcomes are those of all records that were settled, in that order.
+// outcomes are those of all records that were settled: of first attempts before
+// those of second ones, and so on, and by body among those. In which order the
+// hooks are told of what ends at one moment is nobody's promise.
 func (w *world) outcomes() (list []batch.Outcome) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, r := range w.results {
+	results := slices.Clone(w.results)
+	w.mu.Unlock()
+	slices.SortStableFunc(results, func(a, b batch.Result) int {
+		return cmp.Or(cmp.Compare(a.Record.Attempt, b.Record.Attempt), cmp.Compare(a.Record.Body, b.Record.Body))
+	})
+	for _, r := range results {
 		list = append(list, r.Outcome)
 	}
 	return list
@@ -229,7 +236,7 @@ func (w *world) wantHandled(want ...string) {
 	}
 }
 
-// wantOutcomes compares what the hooks were told, in order.
+// wantOutcomes compares what the hooks were told, in the order of outcomes.
 func (w *world) wantOutcomes(want ...batch.Outcome) {
 	w.t.Helper()
 	if got := w.outcomes(); !slices.Equal(got, want) {

@@ -41,6 +41,7 @@ func TestRule14TensWithPositionalIDs(t *testing.T) {
 func TestRule14EntriesThatFailAreTriedAgain(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("1:fail", "2:fail", "3:fail")
+		f.engine.Concurrency = 1 // so that entries are in order
 		tries := 0
 		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
 			if op != "ChangeMessageVisibilityBatch" {
