@@ -70,7 +70,7 @@ func (p *Poller) drain() {
 func (p *Poller) endReceives(late time.Time) {
 	now := time.Now()
 	p.mu.Lock()
-	soon := time.NewTimer(min(p.intake.patience(now), late.Sub(now)))
+	soon := time.NewTimer(min(p.intake.end(now).Sub(now), late.Sub(now)))
 	p.mu.Unlock()
 	defer soon.Stop()
 	p.until(func() bool { return p.intake.calls == 0 }, soon.C, nil)

@@ -37,6 +37,7 @@ type intake struct {
 	last      time.Time     // when the latest one was answered
 	latest    time.Time     // when the latest one began
 	busy      bool          // the latest answer brought all that were asked for: there is more
+	endBy     time.Time     // when open receives are given up, once none may begin any more
 }
 
 // attempt is a FIFO queue's receive that was not answered.
@@ -83,14 +84,19 @@ func (in *intake) uncut(now time.Time, whole bool) {
 // open lets receives begin.
 func (in *intake) open(base context.Context) {
 	in.ctx, in.abandon = context.WithCancel(base)
-	in.parallel = 1
+	in.parallel, in.endBy = 1, time.Time{}
 }
 
-// patience is how much longer open receives may be answered when nothing more
-// is to be received: SQS may have taken messages for them already.
-func (in *intake) patience(now time.Time) time.Duration {
-	if in.busy || in.last.IsZero() {
-		return max(receiveGrace, busyGrace-now.Sub(in.latest))
+// end is until when open receives may be answered, from the first time that it is
+// asked for, when nothing more is to be received: SQS may have taken messages for
+// them already.
+func (in *intake) end(now time.Time) time.Time {
+	if !in.endBy.IsZero() {
+		return in.endBy
 	}
-	return receiveGrace
+	in.endBy = now.Add(receiveGrace)
+	if busy := in.latest.Add(busyGrace); (in.busy || in.last.IsZero()) && busy.After(in.endBy) {
+		in.endBy = busy
+	}
+	return in.endBy
 }

@@ -19,14 +19,14 @@ func (p *Poller) Pause() {
 	p.releaseAll(p.takeWaiting())
 }
 
-// afterReceives calls f, with the lock held, after a grace and when the open
-// receives were answered, or it is late. The caller holds the lock.
-func (p *Poller) afterReceives(grace time.Duration, late time.Time, f func()) {
-	time.AfterFunc(min(grace, time.Until(late)), func() {
+// afterReceives calls f, with the lock held, when the open receives were
+// answered, or it is late. The caller holds the lock.
+func (p *Poller) afterReceives(late time.Time, f func()) {
+	time.AfterFunc(min(20*time.Millisecond, time.Until(late)), func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.intake.calls > 0 && time.Now().Before(late) {
-			p.afterReceives(20*time.Millisecond, late, f)
+			p.afterReceives(late, f)
 			return
 		}
 		f()

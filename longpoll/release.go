@@ -42,8 +42,8 @@ func (p *Poller) holdBack() {
 	}
 	s.held = true
 	s.calls++ // the stop waits for this
-	now, abandon := time.Now(), p.intake.abandon
-	p.afterReceives(receiveGrace, now.Add(p.intake.patience(now)), func() {
+	abandon := p.intake.abandon
+	p.afterReceives(p.intake.end(time.Now()), func() {
 		left := p.intake.calls > 0
 		abandon() // those of that time: since then there may have been a Resume
 		if p.endsReceives() {
