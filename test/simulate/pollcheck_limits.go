@@ -175,7 +175,7 @@ func (c *checker) swift() {
 // patient is until when the stop may wait for a receive that is open: 2 s after
 // it began, if the answer before it brought messages.
 func (p *Process) patient() time.Time {
-	stop, busy := p.Stopping.At, true
+	stop, busy, atOnce := p.Stopping.At, true, false
 	var answered, open time.Time
 	for _, call := range p.Calls {
 		if call.Operation != "ReceiveMessage" || call.Began.At.After(stop) {
@@ -184,12 +184,16 @@ func (p *Process) patient() time.Time {
 		if call.Began.At.After(open) {
 			open = call.Began.At
 		}
-		if call.Ended.Came() && !call.GivenUp && !call.Ended.At.After(stop) && !call.Ended.At.Before(answered) {
-			busy = len(call.Got) > 0 || busy && call.Ended.At.Equal(answered)
+		switch got := len(call.Got) > 0; {
+		case !call.Ended.Came() || call.GivenUp || call.Ended.At.After(stop) || call.Ended.At.Before(answered):
+		case call.Ended.At.Equal(stop): // the process may have known of it, or not yet
+			atOnce = atOnce || got
+		default:
+			busy = got || busy && call.Ended.At.Equal(answered)
 			answered = call.Ended.At
 		}
 	}
-	if until := open.Add(2 * time.Second); busy && until.After(stop) {
+	if until := open.Add(2 * time.Second); (busy || atOnce) && until.After(stop) {
 		return until
 	}
 	return stop
