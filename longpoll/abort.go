@@ -20,8 +20,8 @@ func (p *Poller) heed(r *batch.Result) {
 	v := batch.VerdictOf(r.Err)
 	after := (min(v.After, maxHeld) + time.Second - 1).Truncate(time.Second)
 	now := time.Now()
-	until := now.Add(after)
-	if !v.Aborts || after == 0 || p.phase != polling || !until.After(p.abortedUntil) {
+	until := r.Started.Add(r.Duration + after) // from then on, however long it took to bury the record
+	if !v.Aborts || p.phase != polling || !until.After(now) || !until.After(p.abortedUntil) {
 		return
 	}
 	if !p.aborted(now) {
@@ -30,7 +30,7 @@ func (p *Poller) heed(r *batch.Result) {
 	}
 	longer := until.Sub(p.abortedUntil) >= time.Second
 	p.abortedUntil = until
-	p.probeAfter(after)
+	p.probeFor(min(after, maxProbe))
 	if !longer {
 		return // all has been put off: of a chunk of package bulk each record says the same
 	}

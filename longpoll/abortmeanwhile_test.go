@@ -117,5 +117,9 @@ func TestAbortBeforeTheBurial(t *testing.T) {
 		if n := w.p.Status().Counts.Failed; n != 1 || len(w.DeadLetters()) != 1 {
 			t.Errorf("%d failed, %d buried, want 1 and 1", n, len(w.DeadLetters()))
 		}
+		w.after(51500 * time.Millisecond) // counted from the failure, not from the end of the burial
+		if n := len(w.bodies()); n == 2 {
+			t.Error("nothing was started a minute after the abort")
+		}
 	})
 }

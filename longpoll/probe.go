@@ -18,11 +18,11 @@ func (p *Poller) probing(now time.Time) bool {
 	return now.Before(p.probeUntil) && !p.aborted(now)
 }
 
-// probeAfter has an abort be followed by a probe. The caller holds the lock.
-func (p *Poller) probeAfter(after time.Duration) {
-	p.probeUntil = p.abortedUntil.Add(min(after, maxProbe))
+// probeFor has an abort be followed by a probe. The caller holds the lock.
+func (p *Poller) probeFor(longest time.Duration) {
+	p.probeUntil = p.abortedUntil.Add(longest)
 	p.stopAbortTimer()
-	p.abortTimer = time.AfterFunc(after, func() {
+	p.abortTimer = time.AfterFunc(time.Until(p.abortedUntil), func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.phase != polling || p.aborted(time.Now()) {
