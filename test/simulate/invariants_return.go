@@ -68,9 +68,13 @@ func (c *checker) pollTogether() {
 				continue
 			}
 			set, ok := c.lastSet(d)
+			until := set.At.Add(set.Visibility)
+			if last := p.lastEntry(set.ReceiptHandle); last != nil { // SQS may have taken its time
+				until = last.at.At.Add(last.hidden)
+			}
 			switch {
 			case !ok || set.Visibility == 0:
-			case o.Outcome == batch.NotStarted && !c.putOff(d, set.At.Add(set.Visibility)):
+			case o.Outcome == batch.NotStarted && !c.putOff(d, until):
 				c.violated(Together, set.Moment, "%v was not started by process %d, and is hidden for %v", d.story, p.Number, set.Visibility)
 			case o.Outcome == batch.Skipped && p.clean("ChangeMessageVisibilityBatch") && !c.appearsWithFailure(d, set.At.Add(set.Visibility)):
 				c.violated(Together, set.Moment, "%v was skipped by process %d, and is hidden for %v, as nothing that failed", d.story, p.Number, set.Visibility)
