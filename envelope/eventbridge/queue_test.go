@@ -8,15 +8,12 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/envelope/eventbridge"
 	"github.com/sqsbatch/sqsbatch/envelope/sns"
@@ -44,13 +41,7 @@ func notify(t *testing.T, message string) string {
 // on sends bodies through a queue to h on Lambda, until nothing is left to do.
 func on(t *testing.T, q *testqueue.Queue, h batch.Handler, bodies ...string) (log string) {
 	t.Helper()
-	for i, body := range bodies {
-		in := &awssqs.SendMessageInput{MessageBody: &body}
-		if strings.HasSuffix(q.URL, ".fifo") {
-			in.MessageGroupId, in.MessageDeduplicationId = aws.String("g"), aws.String(strconv.Itoa(i))
-		}
-		q.SendInput(in)
-	}
+	q.SendTo("g", bodies...)
 	var book bytes.Buffer
 	l, err := handler.New(h, handler.Config{SQS: q.Client, Logger: slog.New(slog.NewJSONHandler(&book, nil))})
 	if err != nil {

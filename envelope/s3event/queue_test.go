@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,8 +15,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/envelope/s3event"
 	"github.com/sqsbatch/sqsbatch/envelope/sns"
@@ -61,13 +58,7 @@ func TestInSNSOnAQueue(t *testing.T) {
 				}))
 				bad := notify(t, `{"orderId":"`+canary+`"}`)
 				q := testqueue.New(t, fifo)
-				for i, body := range []string{testEvent, notify(t, testEvent), notify(t, notification("a+1")), notify(t, notification("b+1", "b+2", "b+3")), notification("c+1"), bad} {
-					in := &awssqs.SendMessageInput{MessageBody: &body}
-					if fifo {
-						in.MessageGroupId, in.MessageDeduplicationId = aws.String("g"), aws.String(strconv.Itoa(i))
-					}
-					q.SendInput(in)
-				}
+				q.SendTo("g", testEvent, notify(t, testEvent), notify(t, notification("a+1")), notify(t, notification("b+1", "b+2", "b+3")), notification("c+1"), bad)
 				var log bytes.Buffer
 				l, err := handler.New(h, handler.Config{SQS: q.Client, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 				if err != nil {

@@ -7,15 +7,12 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/envelope/sns"
 	"github.com/sqsbatch/sqsbatch/handler"
@@ -43,13 +40,7 @@ func notify(t testing.TB, message string) string {
 // records the response has as failed, and the log.
 func invoke(t *testing.T, q *testqueue.Queue, h batch.Handler, bodies ...string) (failed int, log string) {
 	t.Helper()
-	for i, body := range bodies {
-		in := &awssqs.SendMessageInput{MessageBody: &body}
-		if strings.HasSuffix(q.URL, ".fifo") {
-			in.MessageGroupId, in.MessageDeduplicationId = aws.String("g"), aws.String(strconv.Itoa(i))
-		}
-		q.SendInput(in)
-	}
+	q.SendTo("g", bodies...)
 	var book bytes.Buffer
 	l, err := handler.New(h, handler.Config{SQS: q.Client, Logger: slog.New(slog.NewJSONHandler(&book, nil))})
 	if err != nil {

@@ -5,6 +5,7 @@ package testqueue
 
 import (
 	"context"
+	"crypto/rand"
 	"io"
 	"net/http"
 	"strconv"
@@ -132,12 +133,19 @@ func (q *Queue) Events(kind sqs.Kind) []sqs.Event { return q.server.Events(kind)
 // precedes its first colon.
 func (q *Queue) Send(bodies ...string) {
 	q.t.Helper()
-	for i, body := range bodies {
-		in := &awssqs.SendMessageInput{QueueUrl: &q.URL, MessageBody: &body}
+	for _, body := range bodies {
+		group, _, _ := strings.Cut(body, ":")
+		q.SendTo(group, body)
+	}
+}
+
+// SendTo sends messages, on a FIFO queue all of one group.
+func (q *Queue) SendTo(group string, bodies ...string) {
+	q.t.Helper()
+	for _, body := range bodies {
+		in := &awssqs.SendMessageInput{MessageBody: &body}
 		if strings.HasSuffix(q.URL, ".fifo") {
-			group, _, _ := strings.Cut(body, ":")
-			in.MessageGroupId = &group
-			in.MessageDeduplicationId = aws.String(strconv.Itoa(i) + "-" + strconv.FormatInt(time.Now().UnixNano(), 10))
+			in.MessageGroupId, in.MessageDeduplicationId = &group, aws.String(rand.Text())
 		}
 		q.SendInput(in)
 	}

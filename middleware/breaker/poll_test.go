@@ -39,16 +39,12 @@ func TestAnOutageInAContainer(t *testing.T) {
 		for i := range records {
 			q.Send(fmt.Sprint("o-", i))
 		}
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() {
-			done <- handler.Poll(ctx, h, handler.Config{
-				SQS: q.Client, Concurrency: 5, Logger: slog.New(slog.DiscardHandler), Poll: handler.PollConfig{Queues: []string{q.URL}},
-			})
-		}()
-		time.Sleep(10 * time.Minute)
-		stop()
-		if err := <-done; err != nil {
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer stop()
+		err := handler.Poll(ctx, h, handler.Config{
+			SQS: q.Client, Concurrency: 5, Logger: slog.New(slog.DiscardHandler), Poll: handler.PollConfig{Queues: []string{q.URL}},
+		})
+		if err != nil {
 			t.Error(err)
 		}
 		if left, dead := q.Left(); left != 0 || dead != 0 || shipped != records || down > 15 {
