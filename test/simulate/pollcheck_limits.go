@@ -61,11 +61,13 @@ func (c *checker) room() {
 }
 
 // heldBefore tells whether a delivery's message was the process's already, by
-// an earlier delivery: it is not held a second time.
+// an earlier delivery, or only remains to be deleted: it is not held a second time.
 func (c *checker) heldBefore(d *delivery) bool {
 	for _, before := range c.deliveries {
-		if before.story == d.story && before.process == d.process && before.got.Before(d.got) && len(before.handlings) > 0 &&
-			(!before.handlings[0].Ended.Before(d.got) || before.handlings[0].End == Succeeded) {
+		if before.story != d.story || before.process != d.process || !before.got.Before(d.got) || len(before.handlings) == 0 {
+			continue
+		}
+		if h := before.handlings[0]; !h.Ended.Before(d.got) || h.End == Succeeded || c.buried(h, d.got) {
 			return true
 		}
 	}
