@@ -80,12 +80,12 @@ func TestPollKilled(t *testing.T) {
 	err := local.Run(t.Context(), []string{
 		"--mode", "poll", "--template", filepath.Join(root, "template.yaml"), "--env", "SQSBATCH_VISIBILITY=4s", "--env", "SQSBATCH_CONCURRENCY=4",
 		"--once", "--timeout", "1m", "--output", "json", "-",
-	}, cli.IO{Stdin: strings.NewReader(orders(40, "slow:300ms")), Stdout: out, Stderr: &side})
+	}, cli.IO{Stdin: strings.NewReader(orders(4, "slow:100ms") + orders(16, "slow:2s")), Stdout: out, Stderr: &side})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, side.String())
 	}
 	s := summary(t, out.lines)
-	if s.Sent != 40 || s.Succeeded != 40 || s.Starts != 2 || s.Crashes != 1 || s.Remaining != 0 {
+	if s.Sent != 20 || s.Succeeded != 20 || s.Starts != 2 || s.Crashes != 1 || s.Remaining != 0 {
 		t.Errorf("summary: %+v", s)
 	}
 	cut, told := 0, 0
@@ -123,7 +123,7 @@ func TestPollStopped(t *testing.T) {
 	err := local.Run(context.Background(), []string{
 		"--mode", "poll", "--processes", "2", "--template", filepath.Join(root, "template.yaml"), "--env", "SQSBATCH_CONCURRENCY=3",
 		"--timeout", "1m", "--output", "json", "-",
-	}, cli.IO{Stdin: strings.NewReader(orders(40, "slow:400ms")), Stdout: out, Stderr: &side, Interrupts: interrupts})
+	}, cli.IO{Stdin: strings.NewReader(orders(400, "slow:400ms")), Stdout: out, Stderr: &side, Interrupts: interrupts})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, side.String())
 	}
