@@ -110,6 +110,32 @@ func TestRule16AStopBuriesNothing(t *testing.T) {
 	})
 }
 
+// What is given back because its burial takes longer than the stop may is not sent
+// to the dead-letter queue after that.
+func TestRule16AStopEndsABurial(t *testing.T) {
+	fails := func(context.Context, batch.Record) error { return errors.New("boom") }
+	inWorld(t, true, fails, func(c *longpoll.Config) { c.DrainLimit, c.Settler.MaxReceiveCount = time.Second, 1 }, func(w *world) {
+		w.inject(sqs.Fault{Kind: sqs.Hang, Operation: "SendMessageBatch", Times: 1})
+		w.Send("g:1", "g:2")
+		w.start()
+		w.after(time.Second)
+		w.stop()
+		calls := len(w.Calls())
+		if visible := w.visible(); visible != 2 {
+			t.Errorf("%d visible after the stop, want 2", visible)
+		}
+		w.after(time.Minute)
+		for _, call := range w.Calls()[calls:] {
+			if call == "SendMessageBatch" {
+				t.Error("it was sent to the dead-letter queue when Run had returned")
+			}
+		}
+		if dead := w.DeadLetters(); len(dead) != 0 {
+			t.Errorf("%d dead letters", len(dead))
+		}
+	})
+}
+
 // A group whose visibility was lost while it ran is received again, and waits
 // for what runs of it.
 func TestRule16AGroupWhoseVisibilityWasLost(t *testing.T) {

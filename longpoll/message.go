@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/attribute"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 // message is a delivery that this poller holds. Its fields are guarded by the
@@ -51,20 +52,21 @@ type chain struct {
 	records  []batch.Record
 	messages []message
 
-	opened   bool            // the hooks were told that it begins
-	handed   bool            // the engine has it
-	over     time.Time       // when its latest record had its outcome
-	started  time.Time       // zero until it got a slot
-	ctx      context.Context // of the batch that it is; nil until the hooks were told
-	times    *batch.Times    // nil for none
-	running  *batch.Running  // nil until it was started
-	canceled bool            // when it was to be cancelled before that
-	lost     bool            // because others may have what ran of it
-	aborted  error           // of what is not started of it any more, see heed
-	ended    bool            // the engine has no more to do with it
-	open     int             // records that are not settled
-	results  []batch.Result  // of those that are
-	unasked  bool            // one was not done, and not settled by the settler
+	opened   bool                       // the hooks were told that it begins
+	handed   bool                       // the engine has it
+	over     time.Time                  // when its latest record had its outcome
+	started  time.Time                  // zero until it got a slot
+	ctx      context.Context            // of the batch that it is; nil until the hooks were told
+	times    *batch.Times               // nil for none
+	running  *batch.Running             // nil until it was started
+	canceled bool                       // when it was to be cancelled before that
+	lost     bool                       // because others may have what ran of it
+	aborted  error                      // of what is not started of it any more, see heed
+	ended    bool                       // the engine has no more to do with it
+	open     int                        // records that are not settled
+	results  []batch.Result             // of those that are
+	unasked  bool                       // one was not done, and not settled by the settler
+	burial   *partialfailure.Settlement // under way; nil for none
 }
 
 // info is what the hooks are told of c.

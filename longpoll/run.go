@@ -104,21 +104,6 @@ const (
 	settleMargin = 5 * time.Second
 )
 
-// Bury puts a failure out of the way of the rest of its group, with a settlement
-// of its own. One that failed because the poller stops is none of the record's.
-func (p *progress) Bury(ctx context.Context, r *batch.Result) bool {
-	p.mu.Lock()
-	p.heed(r)                                                                     // not only once it is buried
-	skip := p.phase != polling || p.lapsed(p.chain.message(r.Record), time.Now()) // SQS may have moved it itself
-	p.mu.Unlock()
-	if skip {
-		return false
-	}
-	st := p.settler.Begin(p.base, batch.Times{SettleBy: time.Now().Add(settleTimeout)})
-	defer st.Finish(nil)
-	return st.Bury(ctx, r)
-}
-
 // handled is told by the engine of a record that is done with.
 func (p *Poller) handled(c *chain, r *batch.Result) {
 	p.mu.Lock()
@@ -148,6 +133,7 @@ func (p *Poller) failedUnit(c *chain, unit []*batch.Result) {
 		return // see ended
 	}
 	c.over = time.Now()
+	c.endBurial()
 	list := make([]outcome, len(unit))
 	for i, r := range unit {
 		m := c.message(r.Record)
@@ -217,6 +203,7 @@ func (p *Poller) ended(c *chain, results []batch.Result) {
 		}
 	}
 	c.ended = true
+	c.endBurial()
 	p.load.held -= len(left)
 	p.load.running--
 	delete(p.load.begun, c)

@@ -76,6 +76,10 @@ func (st *Settlement) Failed(results []*batch.Result) {
 	st.lingerOn()
 }
 
+// Cancel ends the calls that are under way, as the end of times.SettleBy does: what
+// they were for has failed.
+func (st *Settlement) Cancel() { st.cancel() }
+
 // background runs f beside the batch; Finish waits for it, but not for the hooks
 // that are told of its calls.
 func (st *Settlement) background(f func()) {
