@@ -81,10 +81,13 @@ func (in *intake) uncut(now time.Time, whole bool) {
 	}
 }
 
-// open lets receives begin.
+// open lets receives begin, and those go on that are still open.
 func (in *intake) open(base context.Context) {
-	in.ctx, in.abandon = context.WithCancel(base)
-	in.parallel, in.endBy = 1, time.Time{}
+	in.endBy = time.Time{}
+	if in.ctx == nil || in.ctx.Err() != nil {
+		in.ctx, in.abandon = context.WithCancel(base)
+		in.parallel = 1
+	}
 }
 
 // end is until when open receives may be answered, from the first time that it is

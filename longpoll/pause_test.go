@@ -171,3 +171,30 @@ func TestPauseAndStopStrandNothing(t *testing.T) {
 		}
 	})
 }
+
+// A Resume before the receives of a pause were given up lets them go on, and a
+// stop after that ends all of them.
+func TestPauseOfAMoment(t *testing.T) {
+	inWorld(t, false, ok, nil, func(w *world) {
+		w.start()
+		w.after(5 * time.Second)
+		calls := w.count(receiving)
+		for range 3 {
+			w.p.Pause()
+			w.after(10 * time.Millisecond)
+			w.p.Resume()
+		}
+		w.after(time.Second)
+		if n := w.count(receiving) - calls; n != 0 {
+			t.Errorf("%d more receives: the one that was open goes on", n)
+		}
+		w.Send("a")
+		w.after(time.Second)
+		w.wantHandled("a")
+		w.p.Pause()
+		w.p.Resume()
+		if took := w.stop(); took > 300*time.Millisecond {
+			t.Errorf("the stop took %v", took)
+		}
+	})
+}

@@ -42,16 +42,13 @@ func (p *Poller) holdBack() {
 	}
 	s.held = true
 	s.calls++ // the stop waits for this
-	abandon := p.intake.abandon
 	p.afterReceives(p.intake.end(time.Now()), func() {
-		left := p.intake.calls > 0
-		abandon() // those of that time: since then there may have been a Resume
-		if p.endsReceives() {
-			p.intake.abandon()
-		}
 		wait := time.Duration(0)
-		if left {
-			wait = gone
+		if p.endsReceives() { // else there was a Resume: they go on
+			if p.intake.calls > 0 {
+				wait = gone
+			}
+			p.intake.abandon()
 		}
 		time.AfterFunc(wait, func() {
 			p.mu.Lock()
