@@ -114,12 +114,12 @@ func TestRule16AStopBuriesNothing(t *testing.T) {
 // to the dead-letter queue after that.
 func TestRule16AStopEndsABurial(t *testing.T) {
 	fails := func(context.Context, batch.Record) error { return errors.New("boom") }
-	inWorld(t, true, fails, func(c *longpoll.Config) { c.DrainLimit, c.Settler.MaxReceiveCount = time.Second, 1 }, func(w *world) {
+	inWorld(t, true, fails, func(c *longpoll.Config) { c.DrainLimit, c.Settler.MaxReceiveCount = 500*time.Millisecond, 1 }, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Hang, Operation: "SendMessageBatch", Times: 1})
 		w.Send("g:1", "g:2")
 		w.start()
 		w.after(time.Second)
-		w.stop()
+		w.stop() // after 1.5 s; the call would go on to 3 s, and be made again
 		calls := len(w.Calls())
 		if visible := w.visible(); visible != 2 {
 			t.Errorf("%d visible after the stop, want 2", visible)
