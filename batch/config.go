@@ -72,8 +72,8 @@ func (c Config) WithDefaults() Config {
 
 // WithDefaultsFor is WithDefaults, with the Concurrency that h asks for.
 func (c Config) WithDefaultsFor(h Handler) Config {
-	if w, ok := h.(interface{ Concurrency() int }); ok && c.Concurrency == 0 {
-		c.Concurrency = min(w.Concurrency(), maxConcurrency)
+	if c.Concurrency == 0 {
+		c.Concurrency = min(max(0, wish(h)), maxConcurrency) // what is below 0 is for its Validate
 	}
 	return c.WithDefaults()
 }

@@ -1,6 +1,11 @@
 package batch
 
-import "context"
+import (
+	"cmp"
+	"context"
+
+	"github.com/sqsbatch/sqsbatch/internal/inner"
+)
 
 // Handler handles one record. Nil means that the record is done with and may
 // be deleted; an error means that it is not, and comes back after a backoff
@@ -16,7 +21,7 @@ import "context"
 // A Handler may have two methods more, which are asked where it is started:
 // Validate() error, whose error ends the start, and Concurrency() int, how many
 // records it wants at a time where [Config].Concurrency is 0. Middleware around
-// it hides both.
+// it hides both, unless [Chain] puts it there.
 type Handler interface {
 	Handle(ctx context.Context, r Record) error
 }
@@ -28,10 +33,46 @@ type HandlerFunc func(ctx context.Context, r Record) error
 func (f HandlerFunc) Handle(ctx context.Context, r Record) error { return f(ctx, r) }
 
 // Chain wraps h in middleware, the first outermost:
-// Chain(h, a, b) handles a record by a, which calls b, which calls h.
+// Chain(h, a, b) handles a record by a, which calls b, which calls h. What it
+// returns has the methods Validate and Concurrency of what it is made of. It is
+// nil, which [New] refuses, when h or what middleware returns is.
 func Chain(h Handler, middleware ...func(Handler) Handler) Handler {
 	for i := len(middleware) - 1; i >= 0; i-- {
-		h = middleware[i](h)
+		if inner.IsNil(h) {
+			return nil
+		}
+		h = around(middleware[i](h), h)
 	}
 	return h
+}
+
+// around makes outer, which calls h, ask it as well for what outer hides.
+func around(outer, h Handler) Handler {
+	_, validates := h.(interface{ Validate() error })
+	if inner.IsNil(outer) || !validates && wish(h) == 0 {
+		return outer
+	}
+	return layer{outer, h}
+}
+
+// layer is middleware around something that is to be asked.
+type layer struct {
+	Handler
+	next Handler
+}
+
+// Validate asks the middleware, and then what is in it.
+func (l layer) Validate() error {
+	return cmp.Or(inner.Validate(l.Handler), inner.Validate(l.next))
+}
+
+// Concurrency is what the outermost that asks for it does; 0 if none does.
+func (l layer) Concurrency() int { return cmp.Or(wish(l.Handler), wish(l.next)) }
+
+// wish is the Concurrency that h asks for, 0 for none.
+func wish(h Handler) int {
+	if w, ok := h.(interface{ Concurrency() int }); ok {
+		return w.Concurrency()
+	}
+	return 0
 }

@@ -47,9 +47,10 @@
 //
 // # Middleware
 //
-// Middleware around a bulk handler works, but hides what it asks for: set the
-// Concurrency, and a chunk holds one record of a FIFO group. What only changes the
-// record (envelopes, payloads) goes into [Config].Unwrap, which hides nothing.
+// Middleware around a bulk handler works, by [batch.Chain]: put there otherwise, it
+// may hide how many records the handler wants at a time. In either case a chunk
+// holds one record of a FIFO group. What only changes the record (envelopes,
+// payloads) goes into [Config].Unwrap, which hides nothing.
 //
 // # One that spoils the call
 //

@@ -43,7 +43,6 @@ import (
 
 	"github.com/sony/gobreaker/v2"
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/inner"
 )
 
 // Options are what [NewWith] takes. The zero value is good.
@@ -83,12 +82,10 @@ func New(settings gobreaker.Settings) func(batch.Handler) batch.Handler {
 // NewWith is [New] with options.
 func NewWith(settings gobreaker.Settings, o Options) func(batch.Handler) batch.Handler {
 	b := newBreaker(settings, o)
-	return func(h batch.Handler) batch.Handler {
-		if inner.IsNil(h) {
-			return nil
-		}
+	around := func(h batch.Handler) batch.Handler {
 		return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return b.handle(ctx, r, h) })
 	}
+	return func(h batch.Handler) batch.Handler { return batch.Chain(h, around) }
 }
 
 type breaker struct {

@@ -29,7 +29,6 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/inner"
 	"golang.org/x/time/rate"
 )
 
@@ -70,8 +69,8 @@ func NewWith(limiter *rate.Limiter, o Options) func(batch.Handler) batch.Handler
 	if o.MaxDelay <= 0 {
 		o.MaxDelay = defaultMaxDelay
 	}
-	return func(h batch.Handler) batch.Handler {
-		if inner.IsNil(h) || limiter == nil {
+	around := func(h batch.Handler) batch.Handler {
+		if limiter == nil {
 			return nil
 		}
 		return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
@@ -87,6 +86,7 @@ func NewWith(limiter *rate.Limiter, o Options) func(batch.Handler) batch.Handler
 			return h.Handle(ctx, r)
 		})
 	}
+	return func(h batch.Handler) batch.Handler { return batch.Chain(h, around) }
 }
 
 // wait takes n tokens, or returns an error and takes none.
