@@ -1,7 +1,5 @@
 package longpoll
 
-import "time"
-
 // Pause stops receiving until [Poller.Resume], for when what the handler needs
 // is down: what waits for a slot is made visible at once, what runs goes on. It
 // has no effect while the Poller stops.
@@ -17,20 +15,6 @@ func (p *Poller) Pause() {
 	}
 	p.holdBack() // also where nothing waits: a receive must not bring anything now
 	p.releaseAll(p.takeWaiting())
-}
-
-// afterReceives calls f, with the lock held, when the open receives were
-// answered, or it is late. The caller holds the lock.
-func (p *Poller) afterReceives(late time.Time, f func()) {
-	time.AfterFunc(min(20*time.Millisecond, time.Until(late)), func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.intake.calls > 0 && time.Now().Before(late) {
-			p.afterReceives(late, f)
-			return
-		}
-		f()
-	})
 }
 
 // Resume begins receiving again after [Poller.Pause].

@@ -172,8 +172,7 @@ func TestPauseAndStopStrandNothing(t *testing.T) {
 	})
 }
 
-// A Resume before the receives of a pause were given up lets them go on, and a
-// stop after that ends all of them.
+// A Resume before the receives of a pause were given up lets them go on.
 func TestPauseOfAMoment(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
 		w.start()
@@ -191,10 +190,36 @@ func TestPauseOfAMoment(t *testing.T) {
 		w.Send("a")
 		w.after(time.Second)
 		w.wantHandled("a")
-		w.p.Pause()
-		w.p.Resume()
-		if took := w.stop(); took > 300*time.Millisecond {
-			t.Errorf("the stop took %v", took)
-		}
 	})
+}
+
+// However pauses follow each other, the last one ends all receives, and so does a stop.
+func TestPauseSoonAfterResume(t *testing.T) {
+	for _, pause := range []time.Duration{0, 10 * time.Millisecond, 199 * time.Millisecond, 200 * time.Millisecond, 201 * time.Millisecond, 230 * time.Millisecond, time.Second} {
+		for _, stop := range []bool{false, true} {
+			inWorld(t, false, ok, nil, func(w *world) {
+				w.start()
+				w.after(5 * time.Second)
+				for range 3 {
+					w.p.Pause()
+					w.after(pause)
+					w.p.Resume()
+					w.after(10 * time.Millisecond)
+				}
+				if stop {
+					if took := w.stop(); took > brief {
+						t.Errorf("after a pause of %v the stop took %v", pause, took)
+					}
+				} else {
+					w.p.Pause()
+				}
+				w.after(time.Second)
+				w.Send("late")
+				w.after(time.Second)
+				if e := w.Events(sqs.Received); len(e) != 0 {
+					t.Errorf("after a pause of %v a receive took %q", pause, e[0].Body)
+				}
+			})
+		}
+	}
 }

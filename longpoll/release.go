@@ -42,23 +42,39 @@ func (p *Poller) holdBack() {
 	}
 	s.held = true
 	s.calls++ // the stop waits for this
-	p.afterReceives(p.intake.end(time.Now()), func() {
+	p.awaitReceives()
+}
+
+// awaitReceives ends the hold when the open receives were answered or given up, or
+// go on because of a Resume.
+func (p *Poller) awaitReceives() {
+	time.AfterFunc(min(20*time.Millisecond, time.Until(p.intake.end(time.Now()))), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
 		wait := time.Duration(0)
-		if p.endsReceives() { // else there was a Resume: they go on
-			if p.intake.calls > 0 {
-				wait = gone
+		if now := time.Now(); p.endsReceives() && p.intake.calls > 0 {
+			if now.Before(p.intake.end(now)) {
+				p.awaitReceives()
+				return
 			}
 			p.intake.abandon()
+			wait = gone
 		}
-		time.AfterFunc(wait, func() {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			s.held = false
-			s.calls--
-			p.flush(true)
-			p.signal()
-		})
+		time.AfterFunc(wait, p.endHold)
 	})
+}
+
+func (p *Poller) endHold() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.endsReceives() && p.intake.calls > 0 && p.intake.ctx.Err() == nil {
+		p.awaitReceives() // meanwhile there was a Resume, and again a pause or a stop
+		return
+	}
+	p.settling.held = false
+	p.settling.calls--
+	p.flush(true)
+	p.signal()
 }
 
 // releaseAll is release for messages that were never started.
