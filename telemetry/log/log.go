@@ -145,13 +145,14 @@ func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
 }
 
 // levelOf is by consequence: what was given up on, by sqsbatch or by SQS next,
-// or points to a bug is an error, what comes back a warning.
+// or points to a bug (a panic, a Goexit) is an error, what comes back a warning.
 func levelOf(r *batch.Result) slog.Level {
 	var panicked *batch.PanicError
 	switch {
 	case r.Outcome == batch.Succeeded:
 		return slog.LevelInfo
-	case r.Outcome == batch.DeadLettered, r.Outcome == batch.Dropped, r.Outcome == batch.Abandoned, lastAttempt(r), errors.As(r.Err, &panicked):
+	case r.Outcome == batch.DeadLettered, r.Outcome == batch.Dropped, r.Outcome == batch.Abandoned, lastAttempt(r),
+		errors.As(r.Err, &panicked), errors.Is(r.Err, batch.ErrGoexit):
 		return slog.LevelError
 	case errors.Is(r.Err, batch.ErrStopped):
 		return slog.LevelDebug // it waited for its turn, as others did for a slot

@@ -54,7 +54,7 @@ func TestLinesAndLevels(t *testing.T) {
 			result("m-0", batch.Succeeded, nil), result("m-1", batch.Retry, boom), result("m-2", batch.DeadLettered, boom),
 			result("m-3", batch.NotStarted, batch.ErrNotStarted), result("m-4", batch.Skipped, batch.ErrSkipped),
 			result("m-5", batch.Abandoned, batch.ErrAbandoned), result("m-6", batch.Dropped, boom),
-			result("m-7", batch.Retry, &batch.PanicError{Value: "oops", Stack: []byte("goroutine 1")}),
+			result("m-7", batch.Retry, &batch.PanicError{Value: "oops", Stack: []byte("goroutine 1")}), result("m-8", batch.Retry, batch.ErrGoexit),
 		}
 		results[1].Started, results[1].Duration, results[1].Allowed = time.Now(), 12345*time.Microsecond, 3*time.Second
 		results[1].VisibleIn, results[1].VisibilitySet, results[1].MaxReceiveCount = 4*time.Second, true, 5
@@ -62,10 +62,10 @@ func TestLinesAndLevels(t *testing.T) {
 		info := batch.BatchInfo{QueueARN: ordersARN, Started: time.Now(), Times: batch.Times{Deadline: time.Now().Add(30 * time.Second)}}
 		time.Sleep(1500 * time.Millisecond)
 		lines := written(t, slog.LevelDebug, log.Options{Succeeded: true}, func(h *log.Hook) { h.BatchSettled(t.Context(), info, results) })
-		if len(lines) != 9 {
+		if len(lines) != 10 {
 			t.Fatalf("%d lines: %v", len(lines), lines)
 		}
-		for i, level := range []string{"INFO", "WARN", "ERROR", "WARN", "INFO", "ERROR", "ERROR", "ERROR", "INFO"} {
+		for i, level := range []string{"INFO", "WARN", "ERROR", "WARN", "INFO", "ERROR", "ERROR", "ERROR", "ERROR", "INFO"} {
 			if lines[i]["level"] != level || lines[i]["logger"] != "sqsbatch" {
 				t.Errorf("line %d is at level %v of %v", i, lines[i]["level"], lines[i]["logger"])
 			}
@@ -75,7 +75,7 @@ func TestLinesAndLevels(t *testing.T) {
 			1: `{"allowedMs":3000,"attempt":2,"durationMs":12.3,"level":"WARN","logger":"sqsbatch","maxReceiveCount":5,"messageId":"m-1","msg":"record","outcome":"retry","queue":"orders","reason":"boom","visibleInMs":4000}`,
 			2: `{"attempt":2,"deadLetterQueue":"https://sqs/1/dead","level":"ERROR","logger":"sqsbatch","messageId":"m-2","msg":"record","outcome":"dead-letter","queue":"orders","reason":"boom"}`,
 			7: `{"attempt":2,"level":"ERROR","logger":"sqsbatch","messageId":"m-7","msg":"record","outcome":"retry","queue":"orders","reason":"handler panicked: oops","stack":"goroutine 1"}`,
-			8: `{"abandoned":1,"deadLetter":1,"dropped":1,"durationMs":1500,"level":"INFO","logger":"sqsbatch","msg":"batch","notStarted":1,"queue":"orders","records":8,"remainingMs":28500,"retry":2,"skipped":1,"succeeded":1}`,
+			9: `{"abandoned":1,"deadLetter":1,"dropped":1,"durationMs":1500,"level":"INFO","logger":"sqsbatch","msg":"batch","notStarted":1,"queue":"orders","records":9,"remainingMs":28500,"retry":3,"skipped":1,"succeeded":1}`,
 		} {
 			if got, _ := json.Marshal(lines[i]); string(got) != want {
 				t.Errorf("line %d: %s\nwant %s", i, got, want)
