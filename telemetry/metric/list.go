@@ -11,9 +11,9 @@ var (
 	RecordsDeadLettered = records(batch.DeadLettered, "RecordsDeadLettered",
 		"Records that sqsbatch sent to the dead-letter queue, because they failed for good. Above 0: look at the message's sqsbatch.reason, mend, redrive. What SQS moves by maxReceiveCount is not in it: see RecordsLastAttempt.")
 	RecordsDropped = records(batch.Dropped, "RecordsDropped",
-		"Records that failed for good and were deleted, as SQSBATCH_ON_PERMANENT=drop says. They are gone: above 0, be sure that this is meant.")
+		"Records that failed for good and were deleted, as SQSBATCH_ON_PERMANENT or SQSBATCH_ON_MALFORMED says. They are gone: above 0, be sure that this is meant.")
 	RecordsNotStarted = records(batch.NotStarted, "RecordsNotStarted",
-		"Records given back because too little time was left, each at the price of an attempt. Above 0 for long: a smaller batch, more concurrency, or a longer timeout.")
+		"Records given back because too little time was left, their batch was aborted (batch.Abort) or a container was stopped, each at the price of an attempt. Above 0 for long: a smaller batch, more concurrency, or a longer timeout.")
 	RecordsSkipped = records(batch.Skipped, "RecordsSkipped",
 		"Records of a FIFO group given back because an earlier one of it failed. They come back with it: look at what failed.")
 	RecordsAbandoned = records(batch.Abandoned, "RecordsAbandoned",
@@ -25,7 +25,7 @@ var (
 	RecordsLastAttempt = metric(Metric{Name: "RecordsLastAttempt", Unit: Count,
 		Help: "Records that failed at their last attempt: SQS moves them to the dead-letter queue next. Above 0 should page: mend the cause before others follow."})
 	RecordsPanicked = metric(Metric{Name: "RecordsPanicked", Unit: Count,
-		Help: "Records whose handler panicked, or ended its goroutine; they count as retried, too. Above 0 is a bug: its stack is in the log."})
+		Help: "Records whose handler panicked, or ended its goroutine; they count as retried, too. Above 0 is a bug: the stack of a panic is in the log."})
 	RecordDuration = metric(Metric{Name: "RecordDuration", Kind: Distribution, Unit: Milliseconds,
 		Help: "How long handlers took, failures and abandonments included. Watch p99 against the time that a record may take."})
 	DeadlineUsed = metric(Metric{Name: "DeadlineUsed", Kind: Distribution, Unit: Percent,
@@ -96,7 +96,7 @@ var (
 	Undeleted = metric(Metric{Name: "Undeleted", Kind: Gauge, Unit: Count, Poll: true,
 		Help: "Records handled and not deleted yet. Growing: deletes fail (DeleteFailures); at 400 and Concurrency, or 100 and Concurrency while none succeeds, receiving stops."})
 	AbandonedRunning = metric(Metric{Name: "AbandonedRunning", Kind: Gauge, Unit: Count, Poll: true,
-		Help: "Handlers that were given up and still run. Above 0: they hold memory and connections; the process ends at MaxAbandoned."})
+		Help: "Handlers that were given up and still run. Above 0: they hold memory and connections; the process ends above MaxAbandoned."})
 	OldestRunning = metric(Metric{Name: "OldestRunning", Kind: Gauge, Unit: Seconds, Poll: true,
 		Help: "For how long the oldest of what runs has been running. Near the record timeout: a handler that hangs."})
 	RecordsLost = metric(Metric{Name: "RecordsLost", Unit: Count, Poll: true,
