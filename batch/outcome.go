@@ -17,12 +17,13 @@ const (
 	// Dropped: the record failed for good and was deleted because the
 	// configuration says so.
 	Dropped
-	// NotStarted: too little time was left. The record comes back at once.
+	// NotStarted: too little time was left, or the batch was stopped. The record
+	// comes back at once; if the batch was aborted, when that is over ([Abort]).
 	NotStarted
 	// Skipped: an earlier record of its FIFO group failed. It comes back with that one.
 	Skipped
 	// Abandoned: the handler ignored the end of its context. The record comes
-	// back after its backoff.
+	// back after its backoff, in a long poll when its visibility is over.
 	Abandoned
 )
 

@@ -30,8 +30,9 @@ type Config struct {
 	// 200 ms and 2 s and at most a quarter.
 	Reserve time.Duration
 
-	// RecordTimeout is the longest that one record may take.
-	// SQSBATCH_RECORD_TIMEOUT. Defaults to all that remains of the invocation.
+	// RecordTimeout is the longest that one record may take, up to 11 h 59 min.
+	// SQSBATCH_RECORD_TIMEOUT. Defaults to all that remains of the invocation; in
+	// a container to 15 min, see longpoll.Config.
 	RecordTimeout time.Duration
 
 	// Deadline decides how much of the remaining time a record is given.

@@ -51,7 +51,7 @@ func TestRule26AllWrongVariablesAreNamedWithTheirBounds(t *testing.T) {
 	wrong := map[string][2]string{
 		"SQSBATCH_CONCURRENCY":       {"0", "whole number from 1 to 10000"},
 		"SQSBATCH_RESERVE":           {"1", "like \"500ms\""},
-		"SQSBATCH_RECORD_TIMEOUT":    {"-5s", "above 0 and up to 12h"},
+		"SQSBATCH_RECORD_TIMEOUT":    {"-5s", "above 0 and up to 11h59m"},
 		"SQSBATCH_MIN_REMAINING":     {"13h", "up to 12h"},
 		"SQSBATCH_DEADLINE_POLICY":   {"half", `"whole" or "fair"`},
 		"SQSBATCH_MAX_RECEIVE_COUNT": {"1001", "1 to 1000"},

@@ -1,8 +1,9 @@
 package longpoll
 
 // Pause stops receiving until [Poller.Resume], for when what the handler needs
-// is down: what waits for a slot is made visible at once, what runs goes on. It
-// has no effect while the Poller stops.
+// is down: what runs goes on, and what waits for a slot is made visible as soon as
+// no receive is open that would take it again, after 0.2 s at most, or 2 s where
+// one may be on its way with messages. It has no effect while the Poller stops.
 func (p *Poller) Pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
