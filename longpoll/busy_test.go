@@ -25,7 +25,7 @@ func (w *world) answeredLate(by time.Duration) {
 // held counts the messages that were received and are neither deleted nor visible.
 func (w *world) held(n int) int { return n - w.deleted() - len(w.Receive(n)) }
 
-// lesson 1: at a busy queue the receives that are open have taken messages already.
+// At a busy queue the receives that are open have taken messages already.
 func TestRule23ABusyStopWaitsForSlowReceives(t *testing.T) {
 	for _, late := range []time.Duration{50 * time.Millisecond, 300 * time.Millisecond, 600 * time.Millisecond, 1500 * time.Millisecond} {
 		for i := range 10 { // at any moment between two answers

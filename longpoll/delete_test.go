@@ -54,7 +54,7 @@ func TestRule22ADeleteGoesAtOnceWhenNothingElseRuns(t *testing.T) {
 	})
 }
 
-// lessons 7 and 9: a delete that fails is tried again until it succeeds.
+// A delete that fails is tried again until it succeeds.
 func TestRule22FailedDeletesAreTriedAgain(t *testing.T) {
 	faults := map[string]sqs.Fault{
 		"entries":   {Kind: sqs.EntryFailure},

@@ -34,7 +34,7 @@ func slowing(_ context.Context, r batch.Record) error {
 // latency makes each call take a while.
 func latency(d time.Duration) sqs.Fault { return sqs.Fault{Kind: sqs.Latency, Latency: d} }
 
-// lesson 2: waiting out the long poll.
+// A stop does not wait out the long poll.
 func TestRule23AnIdleStopDoesNotWaitForTheReceive(t *testing.T) {
 	for _, fifo := range []bool{false, true} {
 		inWorld(t, fifo, ok, nil, func(w *world) {
@@ -78,7 +78,7 @@ func TestRule23WhatWaitsIsReleasedAndWhatRunsIsFinished(t *testing.T) {
 	})
 }
 
-// lessons 1 and 4: what a receive brings during the stop is not kept.
+// What a receive brings during the stop is not kept.
 func TestRule23WhatAReceiveBringsDuringTheStopIsReleased(t *testing.T) {
 	for _, slow := range []time.Duration{0, 50 * time.Millisecond, time.Second} {
 		inWorld(t, false, ok, nil, func(w *world) {
@@ -101,7 +101,7 @@ func TestRule23WhatAReceiveBringsDuringTheStopIsReleased(t *testing.T) {
 	}
 }
 
-// lesson 5: what was handled just before the stop is deleted.
+// What was handled just before the stop is deleted.
 func TestRule23DeletesThatLingerGoOut(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Body == "slow" {
@@ -129,7 +129,7 @@ func TestRule23DeletesThatLingerGoOut(t *testing.T) {
 	})
 }
 
-// lesson 5: a delete that was waiting for its next try is tried at the stop.
+// A delete that was waiting for its next try is tried at the stop.
 func TestRule23DeletesThatFailedAreTriedAtTheStop(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: "DeleteMessageBatch"})
@@ -167,7 +167,7 @@ func TestRule23WhatCannotBeDeletedIsNamed(t *testing.T) {
 	})
 }
 
-// lessons 3 and 30: the end of Run's context ends neither what runs nor its calls.
+// The end of Run's context ends neither what runs nor its calls.
 func TestRule23TheEndOfRunsContextIsAStop(t *testing.T) {
 	type key struct{}
 	var inside, value any
@@ -197,7 +197,7 @@ func TestRule23TheEndOfRunsContextIsAStop(t *testing.T) {
 	})
 }
 
-// lesson 22: a second stop, one before the start, several at a time.
+// A second stop, one before the start, several at a time.
 func TestRule23ShutdownIsIdempotent(t *testing.T) {
 	inWorld(t, false, working, nil, func(w *world) {
 		w.Send("a")

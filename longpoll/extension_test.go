@@ -12,7 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// lesson 14: a heartbeat that is carried out late must not hide again what was
+// A heartbeat that is carried out late must not hide again what was
 // released, or is to come back after its backoff.
 func TestRule21ALateExtensionHidesNothingAgain(t *testing.T) {
 	h := func(ctx context.Context, r batch.Record) error {
@@ -94,7 +94,7 @@ func TestRule21WhatFailedIsNotExtended(t *testing.T) {
 	})
 }
 
-// lesson 13: what was skipped for a failure is not extended any more.
+// What was skipped for a failure is not extended any more.
 func TestRule21WhatWasSkippedIsNotExtended(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Body == "g:1" && r.Attempt == 1 {
@@ -200,7 +200,7 @@ func TestRule21NoPermissionToExtend(t *testing.T) {
 	})
 }
 
-// lesson 12: a backoff counts from the failure, whatever was extended before.
+// A backoff counts from the failure, whatever was extended before.
 func TestRule12BackoffAfterExtensions(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Attempt == 1 {

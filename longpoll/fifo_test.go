@@ -218,7 +218,7 @@ func TestRule16AFailedRecordsGroupWaitsWithIt(t *testing.T) {
 		}
 		for _, body := range []string{"g:2", "g:3"} {
 			if got := w.returned(body); len(got) != 1 || got[0] < 29 || got[0] > 31.1 {
-				t.Errorf("%s came back at %v s, want 30 s: lesson 17", body, got)
+				t.Errorf("%s came back at %v s, want 30 s", body, got)
 			}
 		}
 	})

@@ -96,7 +96,7 @@ func TestRule21WhatWaitsForASlotIsExtended(t *testing.T) {
 	})
 }
 
-// lesson 15: a short visibility timeout.
+// A short visibility timeout.
 func TestRule21ShortVisibility(t *testing.T) {
 	for _, fault := range []sqs.Fault{{Kind: sqs.Latency, Latency: 50 * time.Millisecond}, {Kind: sqs.Failure, Operation: extension, Probability: 0.3}} {
 		inWorld(t, false, lasting(time.Minute), func(c *longpoll.Config) { c.Visibility = 3 * time.Second }, func(w *world) {
@@ -238,7 +238,7 @@ func TestRule21ALateResultOfALostRecordHarmsNothing(t *testing.T) {
 	}
 }
 
-// lesson 11: an extension that meets a deleted message is no noise.
+// An extension that meets a deleted message is no noise.
 func TestRule21AlreadyDeletedIsNoNoise(t *testing.T) {
 	inWorld(t, false, lasting(21500*time.Millisecond), nil, func(w *world) {
 		// The extension of about 20 s is carried out when the record is deleted.

@@ -9,7 +9,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// lesson 1: SQS may go on with a long poll whose client has left, so it is left
+// SQS may go on with a long poll whose client has left, so it is left
 // open as long as there is something to wait for anyway.
 func TestRule23AReceiveIsLeftOpenWhileSomethingRuns(t *testing.T) {
 	slow := func(context.Context, batch.Record) error {

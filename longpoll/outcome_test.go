@@ -68,7 +68,7 @@ func TestRule12WhenAFailureComesBack(t *testing.T) {
 	}
 }
 
-// lesson 32: what failed together does not come back together, nor at once.
+// What failed together does not come back together, nor at once.
 func TestRule12DefaultBackoffHasJitter(t *testing.T) {
 	inWorld(t, false, oncePer(func(batch.Record) error { return errors.New("boom") }), func(c *longpoll.Config) {
 		c.Settler.Backoff = partialfailure.Exponential(time.Minute, time.Hour)
@@ -89,7 +89,7 @@ func TestRule12DefaultBackoffHasJitter(t *testing.T) {
 	})
 }
 
-// lesson 18, rule 14: failures are settled in tens, entries that fail again.
+// Failures are settled in tens, entries that fail again.
 func TestRule14FailuresInTens(t *testing.T) {
 	inWorld(t, false, oncePer(func(batch.Record) error { return batch.RetryAfter(5*time.Second, errors.New("boom")) }), func(c *longpoll.Config) {
 		c.Engine.Concurrency = 30
@@ -128,7 +128,7 @@ func TestRule14NoPermissionForTheBackoff(t *testing.T) {
 	})
 }
 
-// lesson 35: panics, Goexit and nil pointers fail their record only.
+// Panics, Goexit and nil pointers fail their record only.
 func TestRule09PanicsAndGoexit(t *testing.T) {
 	h := oncePer(func(r batch.Record) error {
 		switch r.Body {
@@ -218,7 +218,7 @@ func TestRule17ASendThatFailsLeavesTheRecordFailed(t *testing.T) {
 	})
 }
 
-// lesson 19: malformed records do not vanish.
+// Malformed records do not vanish.
 func TestRule17MalformedRecords(t *testing.T) {
 	type order struct{ N int }
 	decode := batch.JSON(func(context.Context, order) error { return nil })

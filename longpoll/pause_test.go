@@ -156,7 +156,7 @@ func TestPauseWhileReceivingFails(t *testing.T) {
 	})
 }
 
-// lesson 5: what is released for a pause is released also when a stop follows.
+// What is released for a pause is released also when a stop follows.
 func TestPauseAndStopStrandNothing(t *testing.T) {
 	inWorld(t, false, slowing, func(c *longpoll.Config) { c.Engine.Concurrency = 2 }, func(w *world) {
 		w.Send(numbered(60, "")...)

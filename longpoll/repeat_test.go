@@ -28,7 +28,7 @@ func TestRule22ADuplicateOfWhatRunsIsNotHandledTwice(t *testing.T) {
 	})
 }
 
-// lesson 10: a delete by a handle that is not the latest succeeds without
+// A delete by a handle that is not the latest succeeds without
 // effect; the message comes again and must be deleted, not handled.
 func TestRule22WhatWasHandledIsNotHandledAgain(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {

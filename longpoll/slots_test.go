@@ -129,7 +129,7 @@ func TestRule20SlowHandlersTakeNothingAhead(t *testing.T) {
 	})
 }
 
-// lesson 23: one slow message stopped polling. lesson 20: slots are not lost.
+// One slow message does not stop the polling, and slots are not lost.
 func TestRule20SlotsAreKeptBusyBesideSlowRecords(t *testing.T) {
 	var g gauge
 	h := g.around(func(_ context.Context, r batch.Record) error {

@@ -26,7 +26,7 @@ func gaps(w *world) (list []time.Duration) {
 	return list
 }
 
-// lesson 31: receive errors in a hot loop.
+// Receive errors are no hot loop.
 func TestRule24ReceivingBacksOff(t *testing.T) {
 	for _, kind := range []sqs.FaultKind{sqs.Refused, sqs.Throttled, sqs.Failure} {
 		inWorld(t, false, ok, nil, func(w *world) {

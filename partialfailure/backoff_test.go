@@ -12,7 +12,7 @@ func TestRule12ExponentialHasFullJitterAndACap(t *testing.T) {
 	backoff := partialfailure.Exponential(2*time.Second, time.Minute)
 	for attempt, most := range map[int]time.Duration{
 		0: 2 * time.Second, 1: 2 * time.Second, 2: 4 * time.Second, 3: 8 * time.Second, 5: 32 * time.Second,
-		6: time.Minute, 100: time.Minute, math.MaxInt: time.Minute, // lesson 28: no count overflows it
+		6: time.Minute, 100: time.Minute, math.MaxInt: time.Minute, // no count overflows it
 	} {
 		least, longest, sum := time.Duration(math.MaxInt64), time.Duration(0), time.Duration(0)
 		const n = 2000
