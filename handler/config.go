@@ -103,7 +103,9 @@ type Config struct {
 
 	// Logger gets a line for each batch and each record that did not succeed.
 	// Defaults to aws-lambda-go's, which heeds AWS_LAMBDA_LOG_FORMAT and
-	// AWS_LAMBDA_LOG_LEVEL and writes to standard output.
+	// AWS_LAMBDA_LOG_LEVEL, in a container to JSON with the same keys, which heeds
+	// the level; there batches are summed up once a minute. Both write to standard
+	// output.
 	Logger *slog.Logger
 
 	// Hooks are told what happens, see batch.BatchStartedHook. Defaults to
