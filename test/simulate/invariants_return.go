@@ -73,7 +73,7 @@ func (c *checker) pollTogether() {
 				until = last.at.At.Add(last.hidden)
 			}
 			switch {
-			case !ok || set.Visibility == 0:
+			case !ok || set.Visibility == 0 || c.cameAgainMeanwhile(d):
 			case o.Outcome == batch.NotStarted && !c.putOff(d, until):
 				c.violated(Together, set.Moment, "%v was not started by process %d, and is hidden for %v", d.story, p.Number, set.Visibility)
 			case o.Outcome == batch.Skipped && p.clean("ChangeMessageVisibilityBatch") && !c.appearsWithFailure(d, set.At.Add(set.Visibility)):
@@ -81,6 +81,17 @@ func (c *checker) pollTogether() {
 			}
 		}
 	}
+}
+
+// cameAgainMeanwhile tells whether a process was given a message again that it
+// held: then it was given back by the later receipt handle.
+func (c *checker) cameAgainMeanwhile(d *delivery) bool {
+	for _, later := range c.deliveries {
+		if later.story == d.story && later.process == d.process && d.got.Before(later.got) && later.outcome == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // appearsWithFailure tells whether a failure of a delivery's group is shown
