@@ -35,23 +35,42 @@ func (st *Settlement) Bury(ctx context.Context, r *batch.Result) bool {
 		st.mu.Unlock()
 		return false
 	}
+	if st.burials == nil {
+		st.burials = map[*batch.Record]string{}
+	}
+	st.burials[r.Record] = ""
 	st.background(func() {
+		url := ""
 		if policy == DeadLetter || st.isLast(failed.Record) {
-			if url, errs := st.send(failed.Record.QueueARN, []*batch.Result{&failed}); errs[0] == nil {
-				sent <- url
+			if to, errs := st.send(failed.Record.QueueARN, []*batch.Result{&failed}); errs[0] == nil {
+				url = to
 			}
 		}
-		close(sent)
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		if st.burials[failed.Record] = url; url == "" {
+			delete(st.burials, failed.Record)
+		}
+		sent <- url
 	})
 	st.mu.Unlock()
 	// Not until the end of ctx: a send that is under way may still be confirmed. The
-	// batch gives up on it by itself, and the send ends with the settlement's calls.
+	// batch gives up on it by itself, see givenUp, and the send ends with the
+	// settlement's calls.
 	url := <-sent
 	if url == "" {
 		return false
 	}
 	r.Outcome, r.DeadLetterQueue = batch.DeadLettered, url
 	return true
+}
+
+// givenUp reports whether the batch took u for a failure before SQS answered its
+// burial, and which queue has it if SQS has confirmed it since. It is not sent once
+// more, and is no failure if it is there. The caller holds the lock.
+func (st *Settlement) givenUp(u *unit) (queue string, is bool) {
+	queue, is = st.burials[u.results[0].Record]
+	return queue, is
 }
 
 // mayBeLast reports whether it is worth asking: no first attempt asks the queue.

@@ -140,23 +140,29 @@ func TestRule16AFirstAttemptAsksForNothing(t *testing.T) {
 // What SQS confirms after the cutoff, while the batch still waits, is buried: it
 // is in the dead-letter queue, and must not come back as well.
 func TestRule16ABurialConfirmedAfterTheCutoff(t *testing.T) {
-	for _, body := range []string{"a:fail", "a:never"} {
+	for _, tt := range []struct {
+		body string
+		late time.Duration
+	}{
+		{"a:fail", 400 * time.Millisecond}, {"a:never", 400 * time.Millisecond},
+		{"a:fail", 900 * time.Millisecond}, {"a:never", 900 * time.Millisecond}, // the batch has given it up
+	} {
 		inBubble(t, true, func(f *fixture) {
-			f.timeout = 20 * time.Second // cutoff at 18 s, a grace of 0.5 s
+			f.timeout = 20 * time.Second // cutoff at 18 s, a grace of 0.5 s, settled by 19.5 s
 			f.settling.MaxReceiveCount = 1
 			f.Fault = func(op string, _ *http.Request) (*http.Response, error) {
 				if op == "SendMessageBatch" {
-					time.Sleep(400 * time.Millisecond)
+					time.Sleep(tt.late)
 				}
 				return nil, nil
 			}
-			f.Send(body, "a:after")
+			f.Send(tt.body, "a:after")
 			results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
 				time.Sleep(17800 * time.Millisecond)
 				return byBody(ctx, r)
 			})
 			if dead := len(f.DeadLetters()); dead != 1 || results[0].Outcome != batch.DeadLettered || results[1].Outcome.Done() {
-				t.Errorf("%s: %v with %d dead letters, and %v", body, results[0].Outcome, dead, results[1].Outcome)
+				t.Errorf("%v: %v with %d dead letters, and %v", tt, results[0].Outcome, dead, results[1].Outcome)
 			}
 		})
 	}

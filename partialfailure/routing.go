@@ -40,6 +40,10 @@ type pending struct {
 // route decides what to do about a failure.
 func (st *Settlement) route(u *unit) {
 	failed := u.results[0]
+	if _, is := st.givenUp(u); is {
+		st.retryLater(u)
+		return
+	}
 	switch st.onPermanent(batch.VerdictOf(failed.Err)) {
 	case DeadLetter:
 		p := st.pendingOf(failed.Record.QueueARN)

@@ -26,20 +26,21 @@ type Settlement struct {
 
 	mu       sync.Mutex
 	units    []*unit
-	queues   map[string]*pending // by ARN
-	timer    *time.Timer         // runs when something lingers
-	busy     int                 // flushes under way or due
-	idle     chan struct{}       // closed when busy falls to 0, if someone waits
-	asked    bool                // for the RedrivePolicy
-	refused  map[string]bool     // operations that SQS refuses, see refuse
-	refusal  []refusal           // what to warn of
-	cutShort bool                // the time was over before a call was answered
-	closed   bool                // the outcomes stand
-	over     bool                // the results are the caller's again
-	told     []batch.Call        // that the hooks are still to be told of
-	telling  int                 // goroutines that tell them
-	about    string              // ARN of the queue of the latest of these calls
-	quiet    chan struct{}       // closed when telling falls to 0, if someone waits
+	burials  map[*batch.Record]string // under way; with its queue, what SQS has confirmed
+	queues   map[string]*pending      // by ARN
+	timer    *time.Timer              // runs when something lingers
+	busy     int                      // flushes under way or due
+	idle     chan struct{}            // closed when busy falls to 0, if someone waits
+	asked    bool                     // for the RedrivePolicy
+	refused  map[string]bool          // operations that SQS refuses, see refuse
+	refusal  []refusal                // what to warn of
+	cutShort bool                     // the time was over before a call was answered
+	closed   bool                     // the outcomes stand
+	over     bool                     // the results are the caller's again
+	told     []batch.Call             // that the hooks are still to be told of
+	telling  int                      // goroutines that tell them
+	about    string                   // ARN of the queue of the latest of these calls
+	quiet    chan struct{}            // closed when telling falls to 0, if someone waits
 }
 
 // Begin starts the settlement of a batch. Calls end with times.SettleBy; the
@@ -179,6 +180,9 @@ func (st *Settlement) apply() {
 		st.timer.Stop()
 	}
 	for _, u := range st.units {
+		if queue, is := st.givenUp(u); is && queue != "" {
+			u.outcome, u.queue = batch.DeadLettered, queue
+		}
 		for i, r := range u.results {
 			if u.visible[i] != notSet {
 				r.VisibleIn, r.VisibilitySet = u.visible[i], true
