@@ -127,7 +127,7 @@ func (c *checker) needs(i *Invocation, operation string) int {
 	waits := windows(when)
 	switch operation {
 	case "ChangeMessageVisibilityBatch":
-		sent := min(dead, dead/10+waits) // each answer about dead letters may begin a wait of its own
+		sent := min(dead, dead/10+waits) + buried // each answer about dead letters may begin a wait of its own
 		return min(failures+notStarted, failures/10+waits+sent+(notStarted+9)/10)
 	case "SendMessageBatch":
 		return min(dead, dead/10+waits) + buried
