@@ -39,3 +39,20 @@ func TestRule23AReceiveIsLeftOpenWhileSomethingRuns(t *testing.T) {
 		}
 	})
 }
+
+// A message that comes at the end of the time that open receives have is given
+// back at the end of that time: the wait for it does not begin again.
+func TestRule23AStopGivesItsReceivesUpOnce(t *testing.T) {
+	inWorld(t, true, ok, nil, func(w *world) {
+		w.start()
+		w.after(5 * time.Second)
+		time.AfterFunc(157*time.Millisecond, func() { w.Send("g:late") })
+		if took := w.stop(); took > brief {
+			t.Errorf("the stop took %v", took)
+		}
+		w.wantHandled()
+		if n := w.visible(); n != 1 {
+			t.Errorf("%d visible after the stop, want 1", n)
+		}
+	})
+}
