@@ -40,9 +40,9 @@ func TestRule23AReceiveIsLeftOpenWhileSomethingRuns(t *testing.T) {
 	})
 }
 
-// A message that comes at the end of the time that open receives have is given
-// back at the end of that time: the wait for it does not begin again.
-func TestRule23AStopGivesItsReceivesUpOnce(t *testing.T) {
+// A message that comes while a stop ends its receives is given back without
+// another wait.
+func TestRule23WhatComesWhileAStopEndsItsReceives(t *testing.T) {
 	inWorld(t, true, ok, nil, func(w *world) {
 		w.start()
 		w.after(5 * time.Second)
