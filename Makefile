@@ -33,6 +33,10 @@ bench: ## run the benchmarks, six times each, as benchstat wants them
 size: ## compare the example's bootstrap with one that only links the SDK
 	go run ./test/size
 
+.PHONY: measure
+measure: ## how large and how costly the core is, beside what it was and is to become (40 s)
+	go run ./test/measure
+
 .PHONY: deadline
 deadline: ## 1,000 invocations of real processes with hanging records (3 min)
 	go run ./test/deadline -n 1000
@@ -83,8 +87,8 @@ payloads: ## exchange messages in S3 with the SQS Extended Client for Python, by
 	go run ./test/integration/s3payload
 
 .PHONY: simulate
-simulate: ## random histories of both modes in virtual time (SEED=1 HISTORIES=10000)
-	go test ./test/simulate -run '^TestSimulate$$' -count=1 -v -timeout=0 -args -seed=$${SEED:-1} -histories=$${HISTORIES:-10000}
+simulate: ## random histories of both modes in virtual time (SEED=1 HISTORIES=10000), and the search for every mutant
+	TEST_MANY=1 go test ./test/simulate -run '^TestSimulate$$|Mutants$$' -count=1 -v -timeout=0 -args -seed=$${SEED:-1} -histories=$${HISTORIES:-10000}
 
 .PHONY: conform
 conform: ## hold a server to what AWS documents (ENDPOINT=http://127.0.0.1:9324)
@@ -123,8 +127,12 @@ image: ## build the container image of examples/orders (BuildKit)
 	docker build -t orders .
 
 .PHONY: clients
-clients: ## boto3, old and new, and the AWS CLI against sqsbatch sqs (Python)
+clients: ## boto3, the AWS CLI, sqs-consumer, Celery, Spring Cloud AWS against sqsbatch sqs (Python, JDK 17, Maven)
 	go run ./test/integration/clients
+
+.PHONY: gocloud
+gocloud: ## gocloud.dev's conformance tests of its driver for SQS, against the emulator
+	cd test/gocloud && go test -v ./...
 
 .PHONY: ci
 ci: ## everything that a change must pass

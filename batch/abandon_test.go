@@ -38,7 +38,7 @@ func TestRule04HandlersThatIgnoreTheEndAreAbandoned(t *testing.T) {
 	})
 }
 
-func TestRule04AnOverdueRecordGivesItsPlaceToTheNext(t *testing.T) {
+func TestRule04AnAbandonedRecordGivesItsPlaceToTheNext(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		cfg := batch.Config{Concurrency: 1, RecordTimeout: 2 * time.Second}
 		begin := time.Now()
@@ -58,18 +58,25 @@ func TestRule04AnOverdueRecordGivesItsPlaceToTheNext(t *testing.T) {
 	})
 }
 
-func TestRule05NilBeforeTheEndOfTheBatchIsSuccess(t *testing.T) {
+func TestRule05NilWithinTheGraceIsSuccess_NilAfterItIsNot(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		cfg := batch.Config{Concurrency: 2, RecordTimeout: 2 * time.Second}
 		results := invoke(t, time.Minute, standard(8), cfg, func(ctx context.Context, r batch.Record) error {
-			if r.MessageID == "m-0" {
-				return wait(ctx, 5*time.Second, false) // overdue after 3 s, done after 5
+			switch r.MessageID {
+			case "m-0":
+				return wait(ctx, 2900*time.Millisecond, false)
+			case "m-1":
+				return wait(ctx, 3100*time.Millisecond, false)
 			}
 			return wait(ctx, 1500*time.Millisecond, false)
 		})
 		for i, r := range results {
-			if r.Outcome != batch.Succeeded {
-				t.Errorf("record %d: %v (%v)", i, r.Outcome, r.Err)
+			want := batch.Succeeded
+			if i == 1 {
+				want = batch.Abandoned
+			}
+			if r.Outcome != want {
+				t.Errorf("record %d: %v (%v), want %v", i, r.Outcome, r.Err, want)
 			}
 		}
 	})

@@ -32,7 +32,7 @@ func (r *run) beginBurial(w *worker, err error) (ctx context.Context, result Res
 	if !cutoff.IsZero() && !time.Now().Before(cutoff) {
 		return nil, result // nothing behind it could be started
 	}
-	if w.ctx == nil || r.stopped || w.crew != &r.active || !r.records[w.record].FIFO() || r.behind(w) == 0 {
+	if w.ctx == nil || r.stopped || w.slot == none || w.next == none {
 		return nil, result
 	}
 	r.abort(err)                // not only once it is buried
@@ -42,6 +42,9 @@ func (r *run) beginBurial(w *worker, err error) (ctx context.Context, result Res
 	}
 	result = r.results[w.record]
 	result.Outcome, result.Err, result.Duration = Retry, err, time.Since(result.Started)
+	if w.abandoned != nil {
+		result.Outcome = Abandoned
+	}
 	failed := result
 	w.burying = &failed
 	if cutoff.IsZero() {

@@ -17,6 +17,7 @@ import (
 // undertaker buries what fails if bury says so.
 type undertaker struct {
 	bury func(ctx context.Context, r *batch.Result) bool
+	last func(r *batch.Record) bool
 
 	mu    sync.Mutex
 	asked []string
@@ -35,6 +36,8 @@ func (u *undertaker) Bury(ctx context.Context, r *batch.Result) bool {
 	u.mu.Unlock()
 	return u.bury != nil && u.bury(ctx, r)
 }
+
+func (u *undertaker) LastAttempt(r *batch.Record) bool { return u.last != nil && u.last(r) }
 
 func toDeadLetters(_ context.Context, r *batch.Result) bool {
 	r.Outcome, r.DeadLetterQueue = batch.DeadLettered, "dead"

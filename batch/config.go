@@ -23,9 +23,10 @@ type Config struct {
 	// cutoff.
 	RecordTimeout time.Duration
 
-	// Deadline decides how much of the remaining time a record is given.
-	// Defaults to all of it ([WholeRemaining]).
-	Deadline DeadlinePolicy
+	// Deadline is how much of the remaining time a record is given. Defaults to all
+	// of it ([WholeRemaining]). A FIFO record with others behind it leaves time for them
+	// at its last attempt, see [Settling].
+	Deadline Deadline
 
 	// MinRemaining is the least time to the cutoff with which a record is
 	// still started. Defaults to the median time of the batch's latest
@@ -96,6 +97,9 @@ func (c *Config) validate() error {
 		if d.value < 0 || d.value > maxDuration {
 			errs = append(errs, fmt.Errorf("batch: %s is %v, must be 0 to %v", d.name, d.value, maxDuration))
 		}
+	}
+	if d := c.Deadline; d != "" && d != WholeRemaining && d != FairShare {
+		errs = append(errs, fmt.Errorf("batch: Deadline is %q, must be %q or %q", d, WholeRemaining, FairShare))
 	}
 	return errors.Join(errs...)
 }

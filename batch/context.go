@@ -25,9 +25,10 @@ type recordContext struct {
 	err   error
 	after map[*func()]struct{}
 
-	// Guarded by run.mu, see gathering.
-	parked bool // it waits for other records
-	known  bool // its outcome came together with an earlier one's
+	// Guarded by run.mu.
+	expired time.Time // when it was ended because of its own deadline
+	parked  bool      // it waits for other records, see gathering
+	known   bool      // its outcome came together with an earlier one's
 }
 
 func (c *recordContext) parent() context.Context { return c.worker.parent }

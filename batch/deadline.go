@@ -5,38 +5,29 @@ import (
 	"time"
 )
 
-// DeadlinePolicy says how much time a record that starts now is given. What it
-// returns is cut to the time that remains; 0 or less means all of it. It is
-// not asked where the context has no deadline.
-type DeadlinePolicy func(Start) time.Duration
+// Deadline says how much of the time that remains to the cutoff a record is given.
+type Deadline string
 
-// Start is what a [DeadlinePolicy] decides by.
-type Start struct {
-	// Remaining is the time to the cutoff.
-	Remaining time.Duration
-	// Waiting is how many records of the batch have not been started, this one included.
-	Waiting int
-	// Concurrency is how many records run at a time.
-	Concurrency int
-}
+const (
+	// WholeRemaining gives every record all the time that remains. It is the default,
+	// and right for nearly everyone: no record is cut for another's sake.
+	WholeRemaining Deadline = "whole"
+	// FairShare divides the time that remains by the waves of records still to be run,
+	// and gives at least 1 s. It lets every record of the batch start, at a price: a
+	// record that is slow but healthy is cut short on every delivery, and a batch in
+	// which all are slow finishes none of them, where [WholeRemaining] finishes some
+	// and releases the rest.
+	FairShare Deadline = "fair"
+)
 
-// WholeRemaining gives every record all the time that remains. It is what a
-// nil [DeadlinePolicy] does, and right for nearly everyone: no record is cut
-// for another's sake.
-func WholeRemaining() DeadlinePolicy {
-	return func(s Start) time.Duration { return s.Remaining }
-}
+// leastShare is what FairShare gives at least.
+const leastShare = time.Second
 
-// FairShare divides the time that remains by the waves of records still to be
-// run, and gives at least floor. It lets every record of the batch start, at a
-// price: a record that is slow but healthy is cut short on every delivery,
-// and a batch in which all are slow finishes none of them, where
-// [WholeRemaining] finishes some and releases the rest.
-func FairShare(floor time.Duration) DeadlinePolicy {
-	return func(s Start) time.Duration {
-		waves := (s.Waiting + s.Concurrency - 1) / max(s.Concurrency, 1)
-		return max(floor, s.Remaining/time.Duration(max(waves, 1)))
-	}
+// fairShare is a share of the remaining time for a record that starts while so many
+// wait, itself included, and so many run at a time.
+func fairShare(remaining time.Duration, waiting, concurrency int) time.Duration {
+	waves := (waiting + concurrency - 1) / concurrency
+	return max(leastShare, remaining/time.Duration(max(waves, 1)))
 }
 
 // Bounds of the reserve when it is not configured.

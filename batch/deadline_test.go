@@ -107,33 +107,35 @@ func TestRule02NoDeadlineOnTheContextStillHasTheRecordTimeout(t *testing.T) {
 }
 
 func TestRule02FairShareDividesByWaves(t *testing.T) {
-	policy := batch.FairShare(time.Second)
-	for _, c := range []struct {
-		start batch.Start
-		want  time.Duration
+	for name, c := range map[string]struct {
+		records, concurrency int
+		timeout              time.Duration // of a record; 0 for none
+		want                 time.Duration // that the first is allowed of 9 s
 	}{
-		{batch.Start{Remaining: 20 * time.Second, Waiting: 20, Concurrency: 10}, 10 * time.Second},
-		{batch.Start{Remaining: 20 * time.Second, Waiting: 21, Concurrency: 10}, 20 * time.Second / 3},
-		{batch.Start{Remaining: 20 * time.Second, Waiting: 1, Concurrency: 10}, 20 * time.Second},
-		{batch.Start{Remaining: 20 * time.Second, Waiting: 10_000, Concurrency: 10}, time.Second},
-		{batch.Start{Remaining: 20 * time.Second}, 20 * time.Second},
+		"two waves":                  {20, 10, 0, 4500 * time.Millisecond},
+		"two waves and one more":     {21, 10, 0, 3 * time.Second},
+		"one record":                 {1, 10, 0, 9 * time.Second},
+		"a second at least":          {1000, 10, 0, time.Second},
+		"the timeout, where shorter": {20, 10, 2 * time.Second, 2 * time.Second},
+		"the share, where shorter":   {20, 10, time.Minute, 4500 * time.Millisecond},
 	} {
-		if got := policy(c.start); got != c.want {
-			t.Errorf("%+v: %v, want %v", c.start, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				cfg := batch.Config{Concurrency: c.concurrency, Deadline: batch.FairShare, RecordTimeout: c.timeout}
+				results := invoke(t, 10*time.Second, standard(c.records), cfg, func(context.Context, batch.Record) error { return nil })
+				if got := results[0].Allowed; got != c.want {
+					t.Errorf("allowed %v, want %v", got, c.want)
+				}
+			})
+		})
 	}
 }
 
-func TestRule02APolicyThatPanicsGivesEverythingAndWarns(t *testing.T) {
+func TestRule02WithoutACutoffThereIsNothingToShare(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		var warned recorder
-		cfg := batch.Config{Hooks: []any{&warned}, Deadline: func(batch.Start) time.Duration { panic("oops") }}
-		results := invoke(t, 10*time.Second, standard(1), cfg, func(context.Context, batch.Record) error { return nil })
-		if results[0].Outcome != batch.Succeeded || results[0].Allowed != 9*time.Second {
-			t.Errorf("%v with %v, want success with 9s", results[0].Outcome, results[0].Allowed)
-		}
-		if len(warned.warnings) != 1 {
-			t.Errorf("%d warnings, want 1", len(warned.warnings))
+		results := invoke(t, 0, standard(3), batch.Config{Deadline: batch.FairShare}, func(context.Context, batch.Record) error { return nil })
+		if got := results[0].Allowed; got != 0 {
+			t.Errorf("allowed %v, want no deadline", got)
 		}
 	})
 }

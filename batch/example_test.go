@@ -44,7 +44,7 @@ func ExampleJSON() {
 	// Output:
 	// o-1 at attempt 2
 	// <nil>
-	// malformed body: field "ID": a JSON number does not go into string, at offset 7
+	// malformed body: field "ID": a JSON number does not go into string, at offset 6
 }
 
 func ExampleChain() {

@@ -3,17 +3,21 @@ package batch
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"time"
 )
 
-// deadline is that of a record which starts now; zero if it has none.
-func (r *run) deadline(now time.Time) time.Time {
+// deadline is that of record i, which starts now; zero if it has none. last says that
+// it leaves time for those behind it, see leaving.
+func (r *run) deadline(now time.Time, i int, last bool) time.Time {
 	cutoff := r.times.Cutoff
 	allowed := r.cfg.RecordTimeout
-	if r.cfg.Deadline != nil && !cutoff.IsZero() {
-		share := r.share(Start{Remaining: cutoff.Sub(now), Waiting: r.waiting, Concurrency: r.cfg.Concurrency})
-		if share > 0 && (allowed == 0 || share < allowed) {
+	if last {
+		if most := r.leaving(cutoff.Sub(now), r.behind(i)); allowed == 0 || most < allowed {
+			allowed = most
+		}
+	}
+	if r.cfg.Deadline == FairShare && !cutoff.IsZero() {
+		if share := fairShare(cutoff.Sub(now), r.waiting, r.cfg.Concurrency); allowed == 0 || share < allowed {
 			allowed = share
 		}
 	}
@@ -26,14 +30,18 @@ func (r *run) deadline(now time.Time) time.Time {
 	return cutoff
 }
 
-// share asks the policy; one that panics counts as one that gives everything.
-func (r *run) share(s Start) (d time.Duration) {
-	defer func() {
-		if v := recover(); v != nil {
-			r.policyPanic = &PanicError{Value: v, Stack: debug.Stack()}
-		}
-	}()
-	return r.cfg.Deadline(s)
+// sendTime is what a send to the dead-letter queue may take.
+const sendTime = 250 * time.Millisecond
+
+// leaving is how much of the remaining time a record may have at its last attempt while
+// others of its FIFO group wait behind it: so much that each of those can still be
+// handled when it has failed or hung, and was sent to the dead-letter queue, since they
+// would be moved there unhandled. But it may have half of what remains, and twice what a
+// record is expected to take, at least.
+func (r *run) leaving(remaining time.Duration, behind int) time.Duration {
+	each := r.pace.expected(r.cfg.MinRemaining)
+	most := remaining - time.Duration(behind)*each - r.cfg.Grace - sendTime
+	return min(remaining, max(most, remaining/2, 2*each))
 }
 
 // arm sets w's timer for a record whose deadline is its own. At the cutoff
@@ -50,28 +58,38 @@ func (r *run) arm(w *worker) {
 	w.timer.Reset(time.Until(deadline))
 }
 
-// expire ends w's record at its deadline; a grace later it is overdue.
+// expire ends w's record at its deadline; a grace later it is abandoned. The grace
+// begins when the context is ended, also where the timer is late.
 func (r *run) expire(w *worker) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if w.ctx == nil || w.burying != nil || w.crew != &r.active || w.ctx.deadline.IsZero() {
+	ctx, now := w.ctx, time.Now()
+	if ctx == nil || w.abandoned != nil || w.burying != nil || w.slot == none || ctx.deadline.IsZero() {
 		return
 	}
-	switch late := time.Since(w.ctx.deadline); {
-	case late < 0: // the timer had fired for the record before this one
-	case late < r.cfg.Grace:
-		w.ctx.end(context.DeadlineExceeded)
-		w.timer.Reset(r.cfg.Grace - late)
-	default:
-		w.ctx.end(context.DeadlineExceeded)
-		r.unpark(w)
-		r.unawaitAnswers(w)
-		w.join(&r.overdue)
-		r.running--
-		r.blocked += r.behind(w)
-		r.grow()
-		r.checkDone()
+	switch {
+	case now.Before(ctx.deadline): // the timer had fired for the record before this one
+	case ctx.expired.IsZero():
+		ctx.expired = now
+		ctx.end(context.DeadlineExceeded)
+		w.timer.Reset(r.cfg.Grace)
+	case now.Sub(ctx.expired) >= r.cfg.Grace:
+		r.replace(w)
 	}
+}
+
+// replace gives up on w's handler. Another worker has its place, its record, which is
+// abandoned, and the rest of its chain.
+func (r *run) replace(w *worker) {
+	r.unpark(w)
+	r.leave(w)
+	if r.on != nil {
+		r.on.Abandoned(w.ctx.record)
+	}
+	heir := &worker{run: r, parent: w.parent, ctx: w.ctx, record: w.record, next: w.next}
+	heir.abandoned = errAbandoned(time.Since(r.results[w.record].Started))
+	r.join(heir)
+	go r.work(heir)
 }
 
 // cutoffGrace is how long after the cutoff handlers may still return. It is
@@ -102,13 +120,11 @@ func (r *run) endAll(err error) {
 // abandonAll gives up on everything that still runs: the results stand,
 // whatever the handlers still do.
 func (r *run) abandonAll() (list []abandoned) {
-	for _, c := range []*crew{&r.overdue, &r.active} {
-		for len(*c) > 0 {
-			w := (*c)[0]
-			w.leave()
-			if w.ctx != nil { // else it is between records
-				list = append(list, abandoned{w.ctx, copies(r.abandon(w))})
-			}
+	for len(r.active) > 0 {
+		w := r.active[0]
+		r.leave(w)
+		if w.ctx != nil { // else it is between records
+			list = append(list, abandoned{w.ctx, copies(r.abandon(w))})
 		}
 	}
 	return list
@@ -117,18 +133,24 @@ func (r *run) abandonAll() (list []abandoned) {
 func (r *run) abandon(w *worker) []*Result {
 	result := &r.results[w.record]
 	if w.burying != nil {
-		*result = *w.burying // its handler has returned
+		*result = *w.burying // its handler has returned, or was given up before
 	} else {
 		result.Outcome = Abandoned
 		result.Duration = time.Since(result.Started)
-		result.Err = fmt.Errorf("%w: its handler was still running after %v and ignores the end of its context",
-			ErrAbandoned, result.Duration.Round(time.Millisecond))
+		result.Err = errAbandoned(result.Duration)
+		if r.on != nil && w.abandoned == nil {
+			r.on.Abandoned(result.Record)
+		}
 	}
 	unit := r.fail(w)
 	if r.settling != nil {
 		r.settling.Failed(unit)
 	}
 	return unit
+}
+
+func errAbandoned(after time.Duration) error {
+	return fmt.Errorf("%w: its handler was still running after %v and ignores the end of its context", ErrAbandoned, after.Round(time.Millisecond))
 }
 
 // fail skips what waits for w's record, which failed.

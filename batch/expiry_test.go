@@ -16,51 +16,6 @@ type finishedHook func(batch.Result)
 
 func (f finishedHook) RecordFinished(_ context.Context, r batch.Result) { f(r) }
 
-func TestRule02APolicyIsToldWhatIsLeftAndAskedOnlyWithADeadline(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		var starts []batch.Start
-		cfg := batch.Config{Concurrency: 1, Deadline: func(s batch.Start) time.Duration {
-			starts = append(starts, s)
-			return s.Remaining
-		}}
-		handle := func(ctx context.Context, _ batch.Record) error { return wait(ctx, time.Second, true) }
-		invoke(t, 10*time.Second, standard(3), cfg, handle)
-		want := []batch.Start{
-			{Remaining: 9 * time.Second, Waiting: 3, Concurrency: 1},
-			{Remaining: 8 * time.Second, Waiting: 2, Concurrency: 1},
-			{Remaining: 7 * time.Second, Waiting: 1, Concurrency: 1},
-		}
-		if !slices.Equal(starts, want) {
-			t.Errorf("asked with %+v, want %+v", starts, want)
-		}
-		starts = nil
-		invoke(t, 0, standard(3), cfg, handle)
-		if len(starts) > 0 {
-			t.Errorf("without a deadline asked with %+v", starts)
-		}
-	})
-}
-
-func TestRule02ZeroFromAPolicyIsAllThatRemains(t *testing.T) {
-	for _, c := range []struct{ share, timeout, want time.Duration }{
-		{0, 0, 9 * time.Second},
-		{-time.Second, 0, 9 * time.Second},
-		{0, 2 * time.Second, 2 * time.Second},
-		{-time.Second, 2 * time.Second, 2 * time.Second},
-		{time.Second, 2 * time.Second, time.Second},
-		{3 * time.Second, 2 * time.Second, 2 * time.Second},
-		{time.Hour, 0, 9 * time.Second},
-	} {
-		virtual(t, func(t *testing.T) {
-			cfg := batch.Config{RecordTimeout: c.timeout, Deadline: func(batch.Start) time.Duration { return c.share }}
-			r := invoke(t, 10*time.Second, standard(1), cfg, func(context.Context, batch.Record) error { return nil })[0]
-			if r.Allowed != c.want {
-				t.Errorf("share %v, RecordTimeout %v: allowed %v, want %v", c.share, c.timeout, r.Allowed, c.want)
-			}
-		})
-	}
-}
-
 func TestRule04TheGraceAtTheCutoffIsTheShortestOfThree(t *testing.T) {
 	for name, c := range map[string]struct {
 		grace, settleBy, want time.Duration // settleBy after the cutoff
@@ -100,7 +55,7 @@ func TestRule04AtTheCutoffThatIsHeededNothingIsWaitedFor(t *testing.T) {
 	})
 }
 
-func TestRule04WhenOnlyOverdueRecordsAreLeftTheBatchEnds(t *testing.T) {
+func TestRule04WhenAllThatRunsIsAbandonedTheBatchEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		records []batch.Record
 		want    time.Duration
@@ -176,34 +131,6 @@ func TestRule02ATimerThatFiredAsItsRecordEndedEndsNoOther(t *testing.T) {
 	}
 }
 
-func TestRule02ATimerThatIsLateStillEndsTheRecord(t *testing.T) {
-	// With a grace of 1 ns the timer comes after its end, as it does where the
-	// process was frozen: the context has to end all the same.
-	asked, ended := 0, make(chan struct{})
-	hook := finishedHook(func(r batch.Result) {
-		if r.Record.MessageID == "m-0" {
-			close(ended)
-		}
-	})
-	cfg := batch.Config{Grace: 1, Concurrency: 2, Hooks: []any{hook}, Deadline: func(batch.Start) time.Duration {
-		asked++ // for m-0 first
-		if asked == 1 {
-			return time.Millisecond
-		}
-		return time.Minute
-	}}
-	results := invoke(t, 5*time.Minute, standard(2), cfg, func(ctx context.Context, r batch.Record) error {
-		if r.MessageID == "m-0" {
-			return wait(ctx, 20*time.Second, true)
-		}
-		<-ended
-		return nil
-	})
-	if results[0].Outcome != batch.Retry || results[0].Duration > 10*time.Second {
-		t.Errorf("%v after %v, want a retry at its deadline", results[0].Outcome, results[0].Duration)
-	}
-}
-
 func TestRule04ResultsAreHandedOverAfterTheHooksWereTold(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var telling, told atomic.Int64
@@ -225,18 +152,18 @@ func TestRule04ResultsAreHandedOverAfterTheHooksWereTold(t *testing.T) {
 	})
 }
 
-func TestRule05AnOverdueRecordThatReturnsTakesNoPlaceFromTheRest(t *testing.T) {
+func TestRule05AnAbandonedRecordThatReturnsTakesNoPlaceFromTheRest(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		begin := time.Now()
 		cfg := batch.Config{Concurrency: 1, RecordTimeout: 2 * time.Second}
 		results := invoke(t, time.Minute, standard(4), cfg, func(ctx context.Context, r batch.Record) error {
 			if r.MessageID == "m-0" {
-				return wait(ctx, 4*time.Second, false) // overdue after 3 s, when the next begins
+				return wait(ctx, 4*time.Second, false) // abandoned after 3 s, when the next begins
 			}
 			return wait(ctx, 1500*time.Millisecond, false)
 		})
-		if got := outcomes(results); slices.ContainsFunc(got, func(o batch.Outcome) bool { return o != batch.Succeeded }) {
-			t.Errorf("%v, want success", got)
+		if got, want := outcomes(results), []batch.Outcome{batch.Abandoned, batch.Succeeded, batch.Succeeded, batch.Succeeded}; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
 		}
 		if took := time.Since(begin); took != 7500*time.Millisecond {
 			t.Errorf("the batch took %v, want 7.5s: one at a time", took)

@@ -88,34 +88,7 @@ func TestRule16AMalformedRecordIsAFailureOfItsGroup(t *testing.T) {
 	}
 }
 
-func TestRule16OverdueGroupWaitsAndGoesOn(t *testing.T) {
-	// The first record is overdue after 3 s and returns nil after 5: its group
-	// waits for it, and goes on in order.
-	virtual(t, func(t *testing.T) {
-		cfg := batch.Config{Concurrency: 1, RecordTimeout: 2 * time.Second}
-		var mu sync.Mutex
-		var order []string
-		results := invoke(t, time.Minute, fifo("a", "a", "b", "b", "b"), cfg, func(ctx context.Context, r batch.Record) error {
-			mu.Lock()
-			order = append(order, r.MessageID)
-			mu.Unlock()
-			if r.MessageID == "m-0" {
-				return wait(ctx, 5*time.Second, false)
-			}
-			return wait(ctx, 1500*time.Millisecond, false)
-		})
-		for _, r := range results {
-			if r.Outcome != batch.Succeeded {
-				t.Errorf("%s: %v (%v)", r.Record.MessageID, r.Outcome, r.Err)
-			}
-		}
-		if slices.Index(order, "m-1") < slices.Index(order, "m-3") {
-			t.Errorf("handled in the order %v: the group went on before its first record was over", order)
-		}
-	})
-}
-
-func TestRule16OverdueGroupIsSkippedWhenItNeverReturns(t *testing.T) {
+func TestRule16WhatIsBehindAnAbandonedRecordIsSkipped(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		cfg := batch.Config{Concurrency: 1, RecordTimeout: 2 * time.Second}
 		results := invoke(t, time.Minute, fifo("a", "a", "b"), cfg, func(ctx context.Context, r batch.Record) error {

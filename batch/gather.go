@@ -62,7 +62,7 @@ func (g *gathering) Park() {
 	r := g.run()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if g.worker.ctx != (*recordContext)(g) || g.worker.crew != &r.active || g.parked {
+	if g.worker.ctx != (*recordContext)(g) || g.worker.slot == none || g.parked {
 		return
 	}
 	g.parked = true
@@ -73,33 +73,22 @@ func (g *gathering) Park() {
 // Wake tells that the record waits no longer, and gives the answers to those
 // behind it, in order, which will ask for them in their turn: however little time
 // is left, they are started and waited for, since what they are for has been done.
-// They are forgotten if the record fails now. If it is overdue, they are started
-// only if others would be, too.
+// They are forgotten if the record fails now.
 func (g *gathering) Wake(answers ...any) {
 	r := g.run()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w := g.worker
-	if w.ctx != (*recordContext)(g) || w.crew == nil {
+	if w.ctx != (*recordContext)(g) || w.slot == none {
 		return
 	}
 	r.unpark(w)
 	if r.answers == nil && len(answers) > 0 {
-		r.answers = map[int]answer{}
+		r.answers = map[int]any{}
 	}
-	awaited := w.crew == &r.active
 	for i := w.next; i != none && len(answers) > 0; i = r.order.after(i) {
-		r.answers[i], answers = answer{answers[0], awaited}, answers[1:]
-		if awaited {
-			r.awaited++
-		}
+		r.answers[i], answers = answers[0], answers[1:]
 	}
-}
-
-// answer is the outcome of a record whose turn has not come.
-type answer struct {
-	value   any
-	awaited bool // the batch does not end before
 }
 
 // Answer returns what was given to [gathering.Wake] for this record, once, or nil.
@@ -126,8 +115,7 @@ func (r *run) unpark(w *worker) {
 // takeAnswer gives w the answer for its record, if there is one.
 func (r *run) takeAnswer(w *worker) {
 	if a, ok := r.answers[w.record]; ok {
-		w.answer, w.ctx.known = a.value, true
-		r.unawait(w.record)
+		w.answer, w.ctx.known = a, true
 		delete(r.answers, w.record)
 	}
 }
@@ -135,22 +123,7 @@ func (r *run) takeAnswer(w *worker) {
 // forgetAnswers drops those for what waits for w's record.
 func (r *run) forgetAnswers(w *worker) {
 	for i := w.next; i != none && len(r.answers) > 0; i = r.order.after(i) {
-		r.unawait(i)
 		delete(r.answers, i)
-	}
-}
-
-// unawaitAnswers lets the batch end without them.
-func (r *run) unawaitAnswers(w *worker) {
-	for i := w.next; i != none && r.awaited > 0; i = r.order.after(i) {
-		r.unawait(i)
-	}
-}
-
-func (r *run) unawait(i int) {
-	if a := r.answers[i]; a.awaited {
-		r.awaited--
-		r.answers[i] = answer{value: a.value}
 	}
 }
 
@@ -159,7 +132,7 @@ func (r *run) checkIdle() {
 	if r.parked == 0 || r.parked < len(r.active) {
 		return // a worker may still bring one
 	}
-	if !r.stopped && len(r.active) < r.cfg.Concurrency && (r.nextChain < r.order.chains() || len(r.resume) > 0) {
+	if !r.stopped && len(r.active) < r.cfg.Concurrency && r.nextChain < r.order.chains() {
 		return
 	}
 	r.shared.idle()

@@ -79,6 +79,9 @@ type Warning struct {
 	Queue string
 	// Err is the cause; may be nil.
 	Err error
+	// Info is set when nothing is wrong: it is said once how something was set up.
+	// Package telemetry/log writes it at level INFO; it does not count as a warning.
+	Info bool
 	// Serious is set when somebody should look now: records are held up, or
 	// handled in vain, and time alone has not mended it. Package telemetry/log
 	// writes such a warning at level ERROR.

@@ -126,37 +126,10 @@ func TestASlowHookCannotGiveARecordTwoOutcomes(t *testing.T) {
 	})
 }
 
-func TestASlowHookDoesNotStrandAGroup(t *testing.T) {
-	// m-0 is overdue and comes back in time, when m-2 has its place: while the
-	// hook is told of m-0, m-2's worker ends, and somebody must still take m-1.
-	virtual(t, func(t *testing.T) {
-		hook := onFinish(func(_ context.Context, r batch.Result) {
-			if r.Record.MessageID == "m-0" {
-				time.Sleep(time.Second)
-			}
-		})
-		cfg := batch.Config{Concurrency: 1, RecordTimeout: time.Second, Hooks: []any{hook}}
-		begin := time.Now()
-		results := invoke(t, 0, fifo("a", "a", "b"), cfg, func(ctx context.Context, r batch.Record) error {
-			switch r.MessageID {
-			case "m-0":
-				return wait(ctx, 3*time.Second, false)
-			case "m-2":
-				return wait(ctx, 1500*time.Millisecond, false)
-			}
-			return nil
-		})
-		if results[1].Outcome != batch.Succeeded || time.Since(begin) > 5*time.Second {
-			t.Errorf("m-1 is %v after %v", results[1].Outcome, time.Since(begin))
-		}
-	})
-}
-
 func TestGoexitInWhatUsersSupply(t *testing.T) {
 	for name, cfg := range map[string]batch.Config{
 		"RecordStarted":  {Hooks: []any{onStart(func(context.Context, *batch.Record) { runtime.Goexit() })}},
 		"RecordFinished": {Hooks: []any{onFinish(func(context.Context, batch.Result) { runtime.Goexit() })}},
-		"DeadlinePolicy": {Deadline: func(batch.Start) time.Duration { runtime.Goexit(); return 0 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T) {

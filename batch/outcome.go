@@ -18,12 +18,13 @@ const (
 	// configuration says so.
 	Dropped
 	// NotStarted: too little time was left, or the batch was stopped. The record
-	// comes back at once; if the batch was aborted, when that is over ([Abort]).
+	// comes back at once; if the batch was aborted, as [Abort] says.
 	NotStarted
 	// Skipped: an earlier record of its FIFO group failed. It comes back with that one.
 	Skipped
-	// Abandoned: the handler ignored the end of its context. The record comes
-	// back after its backoff, in a long poll when its visibility is over.
+	// Abandoned: the handler ignored the end of its context, and may still be at
+	// work. The record comes back when its visibility timeout ends, or after its
+	// backoff if that is later and the timeout is known.
 	Abandoned
 )
 

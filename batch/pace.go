@@ -38,6 +38,18 @@ func (p *pace) enough(remaining, configured time.Duration) bool {
 	return remaining >= p.longest || remaining >= p.median()
 }
 
+// expected is what a record that has not been started is expected to take: the least
+// with which it would be, and 1 s while nothing has succeeded.
+func (p *pace) expected(configured time.Duration) time.Duration {
+	switch {
+	case configured > 0:
+		return configured
+	case p.latest == nil:
+		return time.Second
+	}
+	return max(minStart, p.median())
+}
+
 func (p *pace) median() time.Duration {
 	if p.latest == nil {
 		return 0

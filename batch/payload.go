@@ -28,8 +28,8 @@ func JSON[T any](fn func(ctx context.Context, v T) error, opts ...JSONOption) Ha
 	}
 	return func(ctx context.Context, r Record) error {
 		var v T
-		if reason, err := jsonbody.Decode(r.Body, &v, o.Strict); err != nil {
-			return &MalformedError{Reason: reason, Err: err}
+		if bad := jsonbody.Decode(r.Body, &v, o.Strict); bad != nil {
+			return &MalformedError{Reason: bad.Reason(), Err: bad.Unwrap()}
 		}
 		return fn(ctx, v)
 	}
@@ -39,7 +39,8 @@ func JSON[T any](fn func(ctx context.Context, v T) error, opts ...JSONOption) Ha
 // it as well.
 type JSONOption func(*jsonbody.Options)
 
-// DisallowUnknownFields makes a field that T does not have an error.
+// DisallowUnknownFields makes a field that T does not have an error. The error has
+// the field's offset in the body, not its name, which may hold data of the sender's.
 func DisallowUnknownFields() JSONOption {
 	return func(o *jsonbody.Options) { o.Strict = true }
 }

@@ -51,6 +51,11 @@ type Settling interface {
 	// it: elements of the slice that Run will return, read only until it has.
 	// It must not block, nor call back into the batch.
 	Failed(unit []*Result)
+	// LastAttempt reports whether SQS gives up on a record after this delivery. It is
+	// asked, before it starts, about each record that others of its FIFO group wait
+	// for, where the batch has a cutoff: it then leaves them time to be handled. It may
+	// block for a moment.
+	LastAttempt(r *Record) bool
 	// Bury is asked about each record that failed while others of its FIFO group
 	// wait behind it in the batch. To put the record out of their
 	// way for good, it writes DeadLettered or Dropped into r and returns true;
@@ -67,6 +72,9 @@ type Failed func(unit []*Result)
 
 // Failed calls f.
 func (f Failed) Failed(unit []*Result) { f(unit) }
+
+// LastAttempt returns false.
+func (Failed) LastAttempt(*Record) bool { return false }
 
 // Bury returns false.
 func (Failed) Bury(context.Context, *Result) bool { return false }
@@ -117,9 +125,7 @@ func (e *Engine) newRun(ctx context.Context, records []Record, times Times) *run
 var unbounded Times // never written
 
 // run is the state of one batch. A record is waiting, then running, then it has
-// an outcome. One whose handler is still running a grace after its deadline is
-// overdue in between: its place is given away and the batch does not wait for
-// it, but if it returns in time its result counts.
+// an outcome.
 type run struct {
 	*Engine
 	parent   context.Context
@@ -132,13 +138,10 @@ type run struct {
 
 	mu        sync.Mutex
 	results   []Result
-	active    crew          // workers that take records
-	overdue   crew          // workers whose place was given away
+	active    []*worker     // those that were not given up
 	nextChain int           // the first chain that was not begun
-	resume    []int         // records whose chain goes on without its worker
 	waiting   int           // records not started
-	blocked   int           // those of them behind an overdue record of their chain
-	running   int           // records started, not overdue, and not told to the hooks yet
+	running   int           // records started, and not told to the hooks yet
 	telling   int           // calls of hooks under way
 	quiet     chan struct{} // closed when telling falls to 0, if someone waits
 	growing   bool          // a worker was started and has not taken its first record
@@ -150,12 +153,9 @@ type run struct {
 	endTimer  *time.Timer   // of the cutoff, then of the grace; see Start
 	pace      pace
 
-	shared  shared         // by its handlers, see gathering
-	parked  int            // active workers whose record waits for others
-	answers map[int]answer // of records whose turn has not come, see gathering.Wake
-	awaited int            // those of them that the batch does not end without
-
-	policyPanic error
+	shared  shared      // by its handlers, see gathering
+	parked  int         // active workers whose record waits for others
+	answers map[int]any // of records whose turn has not come, see gathering.Wake
 }
 
 func (r *run) start() {
@@ -210,7 +210,7 @@ func (r *run) abort(err error) {
 // checkDone ends the wait when nothing runs and nothing can be started. The
 // caller holds r.mu, as for every method of run without a Lock of its own.
 func (r *run) checkDone() {
-	if !r.ended && r.running == 0 && r.awaited == 0 && (r.stopped || r.waiting == r.blocked) {
+	if !r.ended && r.running == 0 && len(r.answers) == 0 && (r.stopped || r.waiting == 0) {
 		r.finished()
 	}
 }
@@ -250,13 +250,6 @@ func (r *run) closeResults() []Warning {
 
 // warnings are of what points to a mistake in the configuration.
 func (r *run) warnings(notStarted int) (list []Warning) {
-	if r.policyPanic != nil {
-		list = append(list, Warning{
-			Queue:   QueueName(r.records[0].QueueARN),
-			Message: "the deadline policy panicked: all the remaining time was given instead",
-			Err:     r.policyPanic,
-		})
-	}
 	if notStarted > 0 && notStarted == len(r.records) && r.parent.Err() == nil && !r.byCaller {
 		list = append(list, Warning{Queue: QueueName(r.records[0].QueueARN), Message: fmt.Sprintf(
 			"no record was started: %v was left before the cutoff. If that is so on every invocation, lower MinRemaining (%v) or raise the function's timeout",

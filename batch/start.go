@@ -16,7 +16,9 @@ type Progress interface {
 	// nil, or it was buried.
 	Handled(*Result)
 	Settling
-	// Late is told of each handler that returns after its record was abandoned.
+	// Abandoned is told of each handler that is given up.
+	Abandoned(*Record)
+	// Late is told of each handler that returns after it was given up.
 	Late(*Record)
 	// Done is told all results, once, when [Engine.Run] would have returned
 	// them. It is called on a goroutine of its own.

@@ -19,6 +19,7 @@ type progress struct {
 	bury      func(context.Context, *batch.Result) bool
 	succeeded []string
 	failed    [][]string // units
+	abandoned []string
 	late      []string
 	done      [][]batch.Result
 }
@@ -50,6 +51,14 @@ func (p *progress) Failed(unit []*batch.Result) {
 		ids = append(ids, r.Record.MessageID)
 	}
 	p.failed = append(p.failed, ids)
+}
+
+func (p *progress) LastAttempt(*batch.Record) bool { return false }
+
+func (p *progress) Abandoned(r *batch.Record) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.abandoned = append(p.abandoned, r.MessageID)
 }
 
 func (p *progress) Late(r *batch.Record) {

@@ -44,16 +44,17 @@ func (e *RetryAfterError) Error() string {
 // Unwrap returns the error that was marked.
 func (e *RetryAfterError) Unwrap() error { return e.Err }
 
-// Abort fails the record and says that no other would fare better: what it
-// needs is down. The record and all that was not started yet come back after d,
-// counted and bounded as for [RetryAfter], instead of being handled in vain one
-// after another; what runs goes on. On Lambda that is the rest of the batch. In a
-// long poll it is what waits for a slot, and nothing is received for d; then one
-// record is tried before the others, so that a long outage costs few attempts.
-// With a d of 0 it is no more than RetryAfter there.
+// Abort fails the record and says that a dependency is down, so that others would
+// fail too. The record and those that were not started come back after d or after
+// their backoff, whichever is longer, since every delivery counts for
+// maxReceiveCount. A d of 0 is exact: they come back at once. Running handlers go on.
 //
-// In FIFO queues no record overtakes another by it: a group comes back as a
-// whole. Every delivery counts for maxReceiveCount, also of what was not started.
+// On Lambda that is the rest of the batch. In a long poll it is what waits for a
+// slot, and nothing is received for d; then one record is tried before the others,
+// so that a long outage costs few attempts. There a d of 0 is no more than
+// [RetryAfter]. The bounds of d are those of RetryAfter.
+//
+// In FIFO queues no record overtakes another by it: a group comes back as a whole.
 //
 // The result wraps err, and is a failure even when err is nil.
 func Abort(d time.Duration, err error) error {

@@ -38,28 +38,11 @@ type Verdict struct {
 //     not retryable because the caller has left, which the record has not.
 //
 // Of an error and those that it wraps the outermost with such a method is heard.
-//
-// No more than 10,000 errors are looked at: an error that wraps more than that
-// most likely wraps itself.
 func VerdictOf(err error) Verdict {
-	v, _ := verdictOf(err)
-	return v
-}
-
-// verdictOf also reports whether all of err was looked at.
-func verdictOf(err error) (v Verdict, whole bool) {
-	w := walk{left: maxErrors}
-	v = w.of(err)
-	return v, w.left >= 0
-}
-
-// maxErrors is how many errors one may wrap.
-const maxErrors = 10_000
-
-func (w *walk) of(err error) Verdict {
 	if err == nil {
 		return Verdict{}
 	}
+	var w walk
 	w.verbs(err)
 	v := w.verdict
 	switch {
@@ -70,13 +53,9 @@ func (w *walk) of(err error) Verdict {
 		v.Verb = true
 		return v
 	}
-	if w.left < 0 {
-		return v
-	}
-	w.left = maxErrors
 	w.methods(err, true, true)
 	v = w.verdict
-	if v.Permanent && w.left >= 0 && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+	if v.Permanent && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		v.Permanent = false
 	}
 	if v.Permanent {
@@ -86,16 +65,10 @@ func (w *walk) of(err error) Verdict {
 }
 
 // walk collects what the errors of a tree ask for.
-type walk struct {
-	verdict Verdict
-	left    int // errors still to be looked at; below 0 there were more
-}
+type walk struct{ verdict Verdict }
 
 // verbs looks for this package's own errors.
 func (w *walk) verbs(err error) {
-	if w.left--; w.left < 0 {
-		return
-	}
 	switch e := err.(type) {
 	case *PermanentError:
 		w.verdict.Permanent = true
@@ -142,9 +115,6 @@ func (w *walk) after(d time.Duration) {
 
 // methods looks for those of other packages' errors.
 func (w *walk) methods(err error, retryable, after bool) {
-	if w.left--; w.left < 0 {
-		return
-	}
 	if _, panicked := err.(*PanicError); panicked {
 		return // it is a mistake in the code, whatever it was made with
 	}

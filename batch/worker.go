@@ -19,44 +19,37 @@ type worker struct {
 	next   int             // the next record of the same chain, or none
 	timer  *time.Timer     // see run.arm
 
+	abandoned error              // of its record, whose handler another worker called, which was given up
 	burying   *Result            // what to say of its record if the burial is given up; nil unless one is under way
 	endBurial context.CancelFunc // ends it
-	crew      *crew              // active, overdue, or nil once its batch gave up on it
-	slot      int                // its place in crew
+	slot      int                // its place among run.active, or none once its batch gave up on it
 }
 
-// crew is a set of workers.
-type crew []*worker
-
-// join moves w to c, out of the crew that it is in.
-func (w *worker) join(c *crew) {
-	w.leave()
-	w.crew, w.slot = c, len(*c)
-	*c = append(*c, w)
+func (r *run) join(w *worker) {
+	w.slot = len(r.active)
+	r.active = append(r.active, w)
 }
 
-func (w *worker) leave() {
-	if w.crew == nil {
+func (r *run) leave(w *worker) {
+	if w.slot == none {
 		return
 	}
-	c := *w.crew
-	last := c[len(c)-1]
-	c[w.slot], last.slot = last, w.slot
-	*w.crew = c[:len(c)-1]
-	w.crew = nil
+	last := r.active[len(r.active)-1]
+	r.active[w.slot], last.slot = last, w.slot
+	r.active = r.active[:len(r.active)-1]
+	w.slot = none
 }
 
 // grow starts a worker if there is a record for it and a place. Each worker
 // starts the next one when it has taken its first record: a batch whose
 // records take no time is done before ten goroutines have been made for it.
 func (r *run) grow() {
-	startable := r.nextChain < r.order.chains() || len(r.resume) > 0
-	if r.growing || r.stopped || !startable || len(r.active) >= r.cfg.Concurrency {
+	if r.growing || r.stopped || r.nextChain == r.order.chains() || len(r.active) >= r.cfg.Concurrency {
 		return
 	}
 	r.growing = true
 	w := &worker{run: r, parent: r.parent, next: none, fresh: true}
-	w.join(&r.active)
+	r.join(w)
 	go r.work(w)
 }
 
@@ -68,6 +61,10 @@ func (r *run) work(w *worker) {
 			go r.work(w) // the handler ended this goroutine: another goes on
 		}
 	}()
+	if w.abandoned != nil && !r.over(w, w.abandoned, r.bury(w, w.abandoned)) {
+		returned = true
+		return
+	}
 	for ctx := r.take(w); ctx != nil; ctx = r.take(w) {
 		var buried *Result
 		err := r.mayBegin(ctx)
@@ -100,12 +97,16 @@ func (r *run) begin(w *worker) *recordContext {
 		w.fresh, r.growing = false, false
 	}
 	i := r.choose(w, now)
-	if i == none {
-		w.leave()
+	last, asked := r.isLast(i)
+	if asked {
+		now = time.Now()
+	}
+	if i == none || asked && r.stopped {
+		r.leave(w)
 		r.checkIdle()
 		return nil
 	}
-	deadline := r.deadline(now)
+	deadline := r.deadline(now, i, last)
 	ctx := &recordContext{worker: w, record: &r.records[i], deadline: deadline}
 	w.ctx, w.record, w.next = ctx, i, r.order.after(i)
 	r.takeAnswer(w)
@@ -124,30 +125,37 @@ func (r *run) begin(w *worker) *recordContext {
 
 // choose returns the record that w shall start, or none.
 func (r *run) choose(w *worker, now time.Time) int {
-	if w.next != none && w.crew == &r.active && !r.ended && r.answers[w.next].awaited {
+	if _, answered := r.answers[w.next]; answered && w.slot != none && !r.ended {
 		return w.next // it is done: only its outcome is still to be told
 	}
 	if r.stopped {
 		return none
 	}
-	if w.next == none && len(r.resume) == 0 && r.nextChain == r.order.chains() {
+	if w.next == none && r.nextChain == r.order.chains() {
 		return none
 	}
 	if !r.times.Cutoff.IsZero() && !r.pace.enough(r.times.Cutoff.Sub(now), r.cfg.MinRemaining) {
 		r.stop() // time only gets shorter
 		return none
 	}
-	switch {
-	case w.next != none:
+	if w.next != none {
 		return w.next
-	case len(r.resume) > 0:
-		i := r.resume[0]
-		r.resume = r.resume[1:]
-		return i
-	default:
-		r.nextChain++
-		return r.order.head(r.nextChain - 1)
 	}
+	r.nextChain++
+	return r.order.head(r.nextChain - 1)
+}
+
+// isLast reports whether record i is delivered for the last time while others wait
+// for it, which would come to the same end. To ask for that may take a moment: the
+// lock is not held meanwhile, and other workers start.
+func (r *run) isLast(i int) (last, asked bool) {
+	if _, answered := r.answers[i]; answered || i == none || r.settling == nil || r.times.Cutoff.IsZero() || r.order.after(i) == none {
+		return false, false
+	}
+	r.grow()
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	return r.settling.LastAttempt(&r.records[i]), true
 }
 
 // mayBegin asks whether a record is still to be handled.
@@ -169,34 +177,19 @@ func (r *run) call(ctx *recordContext) (err error) {
 		}
 	}()
 	if err = r.handle(ctx, *ctx.record); err != nil {
-		err = probe(err)
+		err = sanitize(err)
 		if r.cfg.Classify != nil {
-			err = probe(r.classify(ctx, err))
+			err = sanitize(r.classify(ctx, err))
 		}
 	}
 	return err
 }
 
-// probe panics here if an error's methods do, as those of a nil pointer in an
-// error often do: later it would be where nobody expects it. It returns err, or in
-// place of one that has no end another with its text and its verb: errors.Is would
-// look at that for ever.
-func probe(err error) error {
-	text := err.Error()
-	v, whole := verdictOf(err)
-	if whole {
-		return err
-	}
-	err = fmt.Errorf("%s (it wraps more than %d errors, or itself)", text, maxErrors)
-	switch {
-	case v.Permanent:
-		err = Permanent(err)
-	case v.Aborts:
-		return Abort(v.After, err)
-	}
-	if v.HasAfter {
-		err = RetryAfter(v.After, err)
-	}
+// sanitize panics here if an error's methods do, as those of a nil pointer in an
+// error often do: later it would be where nobody expects it.
+func sanitize(err error) error {
+	_ = err.Error()
+	_ = VerdictOf(err)
 	return err
 }
 
@@ -209,7 +202,7 @@ func harmless(v any) (safe any) {
 		}
 	}()
 	if err, ok := v.(error); ok {
-		return probe(err)
+		return sanitize(err)
 	}
 	return v
 }
@@ -223,7 +216,7 @@ func (r *run) over(w *worker, err error, buried *Result) bool {
 	defer r.mu.Unlock()
 	ctx := w.ctx
 	if ctx == nil { // a hook ended the goroutine after the result was taken
-		return w.crew == &r.active
+		return w.slot != none
 	}
 	ctx.end(context.Canceled)
 	r.unpark(w)
@@ -231,21 +224,22 @@ func (r *run) over(w *worker, err error, buried *Result) bool {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
-	late := w.crew == nil && w.burying == nil
-	w.burying = nil
-	if w.crew == nil {
-		if late && r.on != nil {
+	abandoned, failed := w.abandoned != nil, w.burying
+	w.abandoned, w.burying = nil, nil
+	if w.slot == none {
+		if failed == nil && !abandoned && r.on != nil {
 			r.on.Late(ctx.record)
 		}
 		return false
 	}
-	goOn := r.backInTime(w)
 	if err != nil {
 		r.abort(err)
 	}
-	defer r.handOver(w, goOn)
 	result := &r.results[w.record]
 	result.Duration = now.Sub(result.Started)
+	if failed != nil {
+		result.Duration = failed.Duration // not of the burial
+	}
 	switch {
 	case err == nil:
 		result.Outcome = Succeeded
@@ -258,34 +252,17 @@ func (r *run) over(w *worker, err error, buried *Result) bool {
 		r.tellHandled(ctx, result)
 	default:
 		result.Outcome, result.Err = Retry, err
+		if abandoned {
+			result.Outcome = Abandoned
+		}
 		r.tellFailed(ctx, r.fail(w))
 	}
-	return goOn
+	return true
 }
 
-// handOver leaves the rest of w's chain to others if w does not go on.
-func (r *run) handOver(w *worker, goOn bool) {
-	if !goOn && w.next != none {
-		r.resume = append(r.resume, w.next)
-		r.grow()
-	}
-}
-
-// backInTime makes an overdue worker's record an ordinary one again, and
-// reports whether w still has its place.
-func (r *run) backInTime(w *worker) bool {
-	if w.crew == &r.active {
-		return true
-	}
-	w.leave()
-	r.running++
-	r.blocked -= r.behind(w)
-	return false
-}
-
-// behind counts the records that wait for w's.
-func (r *run) behind(w *worker) (n int) {
-	for i := w.next; i != none; i = r.order.after(i) {
+// behind counts the records that wait for one.
+func (r *run) behind(record int) (n int) {
+	for i := r.order.after(record); i != none; i = r.order.after(i) {
 		n++
 	}
 	return n

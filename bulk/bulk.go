@@ -63,8 +63,8 @@ const (
 // JSON returns then, and a Config out of its bounds.
 func JSON[T any](fn func(ctx context.Context, items []Item[T]) error, cfg Config) batch.Handler {
 	return New(func(_ context.Context, r batch.Record) (v T, err error) {
-		if reason, err := jsonbody.Decode(r.Body, &v, cfg.DisallowUnknownFields); err != nil {
-			return v, &batch.MalformedError{Reason: reason, Err: err}
+		if bad := jsonbody.Decode(r.Body, &v, cfg.DisallowUnknownFields); bad != nil {
+			return v, &batch.MalformedError{Reason: bad.Reason(), Err: bad.Unwrap()}
 		}
 		return v, nil
 	}, fn, cfg)

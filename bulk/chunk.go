@@ -16,15 +16,14 @@ type chunk[T any] struct {
 	bytes   int
 	heads   int // tickets whose Handle waits
 
-	timer *time.Timer   // until it is due; nil if it is from the beginning
-	due   bool          // no other record is waited for
-	begun bool          // no record may join or leave
-	over  bool          // every record has its outcome
-	done  chan struct{} // closed then
+	timer *time.Timer // until it is due; nil if it is from the beginning
+	due   bool        // no other record is waited for
+	begun bool        // no record may join or leave
+	over  bool        // the function has returned, or will not be called
 
 	deadline time.Time // the earliest of its records; zero if none has one
 	cancel   context.CancelFunc
-	ended    int         // tickets whose Handle waits and whose context has ended
+	ended    int         // those of heads whose context has ended
 	lost     bool        // its place was given away
 	giveUp   *time.Timer // gives it away
 }
@@ -101,7 +100,7 @@ func (s *scope[T]) watch(c *chunk[T]) {
 	})
 }
 
-// finish gives every record that has no outcome err, and tells all of theirs.
+// finish gives err to every record that has no outcome.
 func (s *scope[T]) finish(c *chunk[T], err error) {
 	for _, t := range c.tickets {
 		t.verdict.seal(err)
@@ -112,7 +111,6 @@ func (s *scope[T]) finish(c *chunk[T], err error) {
 	if c.giveUp != nil {
 		c.giveUp.Stop()
 	}
-	s.waiting -= c.heads - c.ended
 	if !c.lost {
 		s.writing--
 	}
@@ -121,16 +119,42 @@ func (s *scope[T]) finish(c *chunk[T], err error) {
 	}
 	s.mu.Unlock()
 	for _, c := range over {
-		for _, t := range c.tickets {
-			if t.engine != nil {
-				t.engine.Wake(t.answers()...)
-			}
-		}
-		close(c.done)
+		s.tell(c.tickets)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.write()
+}
+
+// tell ends the wait of records that have their outcome.
+func (s *scope[T]) tell(tickets []*ticket[T]) {
+	var told []*ticket[T]
+	s.mu.Lock()
+	for _, t := range tickets {
+		if t.over {
+			continue
+		}
+		t.over = true
+		told = append(told, t)
+		switch {
+		case !t.heads():
+			continue
+		case t.ended:
+			t.chunk.ended--
+		default:
+			s.waiting--
+		}
+		t.chunk.heads--
+	}
+	s.mu.Unlock()
+	for _, t := range told {
+		if t.engine != nil {
+			t.engine.Wake(t.answers()...)
+		}
+	}
+	for _, t := range told { // all are awake: none of them is taken for one that waits for others
+		close(t.done)
+	}
 }
 
 // abort is the first error of its records that says that no other would fare better.
@@ -150,8 +174,9 @@ func aborts(err error) (aborts bool) {
 	return batch.VerdictOf(err).Aborts
 }
 
-// answers are the outcomes of the records behind t, up to the first that failed:
-// what is behind that one is not done, whatever the function did with it.
+// answers are the tickets of the records behind t, up to the first that failed:
+// those behind that one are not done, whatever the function did with them. A record
+// of another half may have no outcome yet, see follow.
 func (t *ticket[T]) answers() (list []any) {
 	for t.verdict.get() == nil && t.next != nil {
 		t = t.next

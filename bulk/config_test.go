@@ -82,9 +82,9 @@ func TestJSONDecodesAsBatchJSON(t *testing.T) {
 		want string
 	}{
 		`{"N":1,"M":2}`:  {bulk.Config{}, ""},
-		`{"N":"secret"}`: {bulk.Config{}, `malformed body: field "N": a JSON string does not go into int, at offset 13`},
-		`{"N":1,"O":2}`:  {bulk.Config{DisallowUnknownFields: true}, `malformed body: unknown field "O"`},
-		`{"N":1} x`:      {bulk.Config{}, "malformed body: not valid JSON at offset 9, behind the value"},
+		`{"N":"secret"}`: {bulk.Config{}, `malformed body: field "N": a JSON string does not go into int, at offset 5`},
+		`{"N":1,"O":2}`:  {bulk.Config{DisallowUnknownFields: true}, `malformed body: unknown field in bulk_test.order, at offset 7`},
+		`{"N":1} x`:      {bulk.Config{}, "malformed body: not valid JSON at offset 8, behind the value"},
 	} {
 		err := bulk.JSON(fn, c.cfg).Handle(t.Context(), batch.Record{Body: body})
 		if err == nil && c.want != "" || err != nil && (err.Error() != c.want || !batch.IsPermanent(err)) {

@@ -38,7 +38,8 @@
 // did with them: they come back with it, or are part of another chunk when it went
 // to the dead-letter queue. The function must therefore bear to see a record
 // again, as every function of a queue. In logs and metrics a record's duration is
-// that of its wait and its chunk; one behind another in its group has none.
+// that of its wait and its chunk; one behind another in its group has only what its
+// own half takes longer.
 //
 // # Abort
 //
@@ -61,6 +62,10 @@
 // with it. So the function may see a record again within the same chunk. An
 // ordinary error is taken for the sink's: all come back with the backoff. A
 // function that knows which item it was says so by [Item.Fail].
+//
+// The records of a half that was written succeed at once, even if the call for the
+// other half hangs. No half begins after the end of the chunk's context: its
+// records come back with the backoff.
 //
 // # A function that does not return
 //

@@ -87,7 +87,7 @@ func (h *handler[T]) join(ctx context.Context, r batch.Record) error {
 	e, _ := ctx.Value(gather.Key{}).(engine)
 	if e != nil {
 		if t, ok := e.Answer().(*ticket[T]); ok {
-			return t.verdict.get()
+			return e.Shared(h, nil).(*scope[T]).follow(ctx, t)
 		}
 	}
 	t, err := h.newTicket(ctx, r)
@@ -117,7 +117,7 @@ func (h *handler[T]) newTicket(ctx context.Context, r batch.Record) (*ticket[T],
 	if err != nil {
 		return nil, err
 	}
-	t := &ticket[T]{item: Item[T]{Value: v, Record: r}}
+	t := &ticket[T]{item: Item[T]{Value: v, Record: r}, done: make(chan struct{})}
 	t.item.verdict = &t.verdict
 	return t, nil
 }
@@ -193,18 +193,31 @@ func (h *handler[T]) peek(ctx context.Context, r batch.Record) (found *ticket[T]
 	return t.found
 }
 
+// follow returns the outcome of a record that is in the chunk of one before it in
+// its FIFO group. That one may have its outcome first, if they are in two halves.
+func (s *scope[T]) follow(ctx context.Context, t *ticket[T]) error {
+	s.mu.Lock()
+	if !t.over {
+		t.ctx = ctx
+		t.chunk.heads++
+		s.waiting++
+	}
+	s.mu.Unlock()
+	return s.await(ctx, t)
+}
+
 // await returns a ticket's outcome. When the record's time is over before, it
 // leaves its chunk, unless that is being written: then the engine decides for how
 // long this is waited for.
 func (s *scope[T]) await(ctx context.Context, t *ticket[T]) error {
 	select {
-	case <-t.chunk.done:
+	case <-t.done:
 		return t.verdict.get()
 	case <-ctx.Done():
 	}
 	if s.leave(t) {
 		return fmt.Errorf("bulk: the record's time was over before its chunk was written: %w", ctx.Err())
 	}
-	<-t.chunk.done
+	<-t.done
 	return t.verdict.get()
 }

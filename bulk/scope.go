@@ -39,11 +39,16 @@ type ticket[T any] struct {
 	verdict verdict
 	next    *ticket[T] // the record behind it in its FIFO group, if the chunk has it
 	chunk   *chunk[T]  // set by join
-	left    bool       // it was taken out of it
+	done    chan struct{}
+
+	// Guarded by the scope's lock.
+	left  bool // it was taken out of its chunk
+	over  bool // it has its outcome; done is closed next
+	ended bool // its context has ended while it waited
 
 	// Of records whose Handle waits, rather than that of one before them.
 	ctx    context.Context
-	engine engine // may be nil
+	engine engine // that is given the answers for those behind; may be nil
 }
 
 // heads reports whether the record's own Handle waits for the chunk.
@@ -87,7 +92,7 @@ func (s *scope[T]) fits(c *chunk[T], t *ticket[T]) bool {
 // newChunk opens a chunk for a first record, which waits for others up to half of
 // its time.
 func (s *scope[T]) newChunk(ctx context.Context) *chunk[T] {
-	c := &chunk[T]{done: make(chan struct{})}
+	c := &chunk[T]{}
 	if s.alone {
 		return c
 	}
@@ -163,7 +168,6 @@ func (s *scope[T]) putOff(abort error) (over []*chunk[T]) {
 			c.timer.Stop()
 		}
 		c.begun, c.over = true, true
-		s.waiting -= c.heads
 		for _, t := range c.tickets {
 			t.verdict.seal(err)
 		}
@@ -192,10 +196,11 @@ func (s *scope[T]) leave(t *ticket[T]) bool {
 	switch {
 	case t.left:
 		return true
-	case c.over:
+	case t.over:
 		return false
 	case c.begun:
 		s.waiting--
+		t.ended = true
 		c.ended++
 		if c.cancel != nil && c.allEnded() {
 			c.cancel()

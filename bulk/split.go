@@ -3,7 +3,9 @@ package bulk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 )
@@ -30,36 +32,49 @@ func (s *scope[T]) newWriter(ctx context.Context, c *chunk[T]) *writer[T] {
 	return w
 }
 
-// write gives each record its outcome. An error that no retry can mend, or a
-// panic, of a call for several is about one of them, and nobody knows which: each
-// half is written by itself, so that the others are no dead letters with it.
+// write gives each record its outcome, at once: no record waits for another
+// half. A permanent error or a panic of a call for several records is about one of
+// them, and nothing says which: each half is written by itself, so that the others
+// do not become dead letters with it.
 func (w *writer[T]) write(tickets []*ticket[T]) {
 	if len(tickets) == 0 {
 		return
 	}
+	if w.late() { // the call for the other half took that long
+		w.over(tickets, errLate)
+		return
+	}
 	err := w.call(tickets)
-	var left []*ticket[T]
+	var left, failed []*ticket[T]
 	for _, t := range tickets {
 		if t.verdict.get() == nil {
 			left = append(left, t)
+		} else {
+			failed = append(failed, t)
 		}
 	}
-	if err == nil || len(left) < 2 || w.ctx.Err() != nil || !w.ofOne(err) {
-		for _, t := range tickets {
-			t.verdict.seal(err)
+	switch {
+	case err == nil || len(left) < 2 || !w.ofOne(err):
+		w.over(tickets, err)
+		return
+	case w.late():
+		if _, panicked := err.(*batch.PanicError); !panicked {
+			err = fmt.Errorf("bulk: one of %d records failed their call, and no time was left to find out which: %v", len(left), err)
 		}
+		w.over(tickets, err)
 		return
 	}
+	w.over(failed, nil)
 	half := len(left) / 2
 	w.write(w.mayGo(left[:half]))
 	w.write(w.mayGo(left[half:]))
 }
 
-// mayGo leaves out, and fails, what is behind a record of its group that failed.
+// mayGo leaves out, and fails, records behind a record of their group that failed.
 func (w *writer[T]) mayGo(tickets []*ticket[T]) (list []*ticket[T]) {
 	for _, t := range tickets {
 		if before := w.before[t]; before != nil && before.verdict.get() != nil {
-			t.verdict.seal(errBehind)
+			w.over([]*ticket[T]{t}, errBehind)
 			continue
 		}
 		list = append(list, t)
@@ -67,7 +82,25 @@ func (w *writer[T]) mayGo(tickets []*ticket[T]) (list []*ticket[T]) {
 	return list
 }
 
-var errBehind = errors.New("bulk: not written, an earlier record of its group failed")
+// over gives records that have no outcome that of their call.
+func (w *writer[T]) over(tickets []*ticket[T], err error) {
+	for _, t := range tickets {
+		t.verdict.seal(err)
+	}
+	w.tell(tickets)
+}
+
+// late reports whether the chunk's context has ended. It looks at the clock as
+// well: in a process that was frozen a timer may fire late.
+func (w *writer[T]) late() bool {
+	deadline, bounded := w.ctx.Deadline()
+	return w.ctx.Err() != nil || bounded && !time.Now().Before(deadline)
+}
+
+var (
+	errBehind = errors.New("bulk: not written, an earlier record of its group failed")
+	errLate   = fmt.Errorf("bulk: not written, its time was over when the records before it in its chunk were written: %w", context.DeadlineExceeded)
+)
 
 // call calls the function. A panic becomes an error; a Goexit passes.
 func (w *writer[T]) call(tickets []*ticket[T]) (err error) {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 // load reads a CloudFormation template as plain values; !Ref X is {"Ref": X}, and
@@ -166,5 +168,35 @@ func TestScalingKeepsATask(t *testing.T) {
 	parameters := at(t, load(t, "ecs/service.yaml"), "Parameters")
 	if least := at(t, parameters, "MinTasks", "MinValue"); least != "1" {
 		t.Errorf("MinTasks may be %v: the policy divides by the tasks", least)
+	}
+}
+
+// A record that keeps failing is retried for up to half more than the outage that it
+// outlives. That alone sets off no alarm on age, and each file has the same threshold.
+func TestAlarmsOnAgeFollowTheOutage(t *testing.T) {
+	const want = "1800"
+	seconds, err := strconv.Atoi(want)
+	if err != nil || time.Duration(seconds)*time.Second <= partialfailure.DefaultOutage*3/2+time.Minute {
+		t.Errorf("%s s is too little: %v, %v", want, partialfailure.DefaultOutage, err)
+	}
+	for _, file := range []string{"../template.yaml", "queue.yaml"} {
+		template := load(t, file)
+		if got := at(t, template, "Parameters", "OldestMessageSeconds", "Default"); got != want {
+			t.Errorf("%s: OldestMessageSeconds is %v, want %s", file, got, want)
+		}
+		if got := at(t, template, "Parameters", "MaxReceiveCount", "Default"); got != "5" {
+			t.Errorf("%s: MaxReceiveCount is %v, and its comment is about 5", file, got)
+		}
+		if alarm := at(t, template, "Resources", "OldestMessageAlarm", "Properties"); at(t, alarm, "Threshold", "Ref") != "OldestMessageSeconds" {
+			t.Errorf("%s: the alarm's threshold is %v", file, at(t, alarm, "Threshold"))
+		}
+	}
+	rules, err := os.ReadFile("prometheus/rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, alert, _ := strings.Cut(string(rules), "- alert: SqsbatchOldMessages")
+	if alert, _, _ = strings.Cut(alert, "- alert:"); !strings.Contains(alert, ") > "+want+"\n") {
+		t.Errorf("the alert has another threshold than %s:%s", want, alert)
 	}
 }

@@ -1,10 +1,12 @@
 package handler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -35,10 +37,10 @@ type Config struct {
 	// a container to 15 min, see longpoll.Config.
 	RecordTimeout time.Duration
 
-	// Deadline decides how much of the remaining time a record is given.
-	// SQSBATCH_DEADLINE_POLICY is "whole" (batch.WholeRemaining) or "fair"
-	// (batch.FairShare with a floor of 1 s). Defaults to whole.
-	Deadline batch.DeadlinePolicy
+	// Deadline is how much of the remaining time a record is given: "whole"
+	// (batch.WholeRemaining) or "fair" (batch.FairShare).
+	// SQSBATCH_DEADLINE_POLICY. Defaults to whole.
+	Deadline batch.Deadline
 
 	// MinRemaining is the least time with which a record is still started.
 	// SQSBATCH_MIN_REMAINING. Defaults to the median of the batch's latest
@@ -50,10 +52,16 @@ type Config struct {
 	// an invocation at most a quarter of the reserve.
 	Grace time.Duration
 
-	// Backoff decides when a failed record comes back. SQSBATCH_BACKOFF is
-	// "exponential" (with full jitter), "linear" or "constant",
-	// SQSBATCH_BACKOFF_BASE its first step and SQSBATCH_BACKOFF_CAP its
-	// longest. Defaults to exponential, 2 s and 15 min.
+	// Outage is the longest outage of a dependency that records outlive, 1 s to 7 h:
+	// the waits between the attempts of a record that fails every time add up to it at
+	// least. See partialfailure.Config. SQSBATCH_OUTAGE. Defaults to 15 min. It
+	// excludes Backoff.
+	Outage time.Duration
+
+	// Backoff decides when a failed record comes back, in place of Outage.
+	// SQSBATCH_BACKOFF is "exponential" (with full jitter), "linear" or "constant",
+	// SQSBATCH_BACKOFF_BASE its first step (2 s by default) and SQSBATCH_BACKOFF_CAP
+	// its longest (15 min). Defaults to none.
 	Backoff partialfailure.Backoff
 
 	// DeadLetterQueue is the URL or ARN of the queue for records that failed
@@ -164,12 +172,14 @@ func (c *Config) settler(hooks *batch.Hooks) partialfailure.Config {
 	}
 	return partialfailure.Config{
 		Client:          c.client(),
+		Outage:          c.Outage,
 		Backoff:         c.Backoff,
 		DeadLetterQueue: c.DeadLetterQueue,
 		MaxReceiveCount: c.MaxReceiveCount,
 		OnPermanent:     c.OnPermanent,
 		OnMalformed:     c.OnMalformed,
 		Delete:          del,
+		Name:            cmp.Or(os.Getenv("AWS_LAMBDA_FUNCTION_NAME"), filepath.Base(os.Args[0])), // as the metrics' dimension Service
 		DryRun:          c.SQS == nil && samLocal(),
 		Hooks:           hooks,
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,17 +20,21 @@ import (
 func TestEveryFieldReachesItsPackage(t *testing.T) {
 	hook := &watcher{}
 	c := Config{
-		Concurrency: 7, Reserve: 1, RecordTimeout: 2, MinRemaining: 3, Grace: 4, Deadline: func(batch.Start) time.Duration { return 5 },
+		Concurrency: 7, Reserve: 1, RecordTimeout: 2, MinRemaining: 3, Grace: 4, Deadline: batch.FairShare,
 		Backoff: partialfailure.Constant(6 * time.Second), DeadLetterQueue: "https://sqs/1/dead", MaxReceiveCount: 8, OnPermanent: partialfailure.Drop,
 		DeleteSucceeded: true, Hooks: []any{hook}, Logger: slog.New(slog.DiscardHandler),
 	}
 	e := c.engine(c.Hooks...)
-	if e.Concurrency != 7 || e.Reserve != 1 || e.RecordTimeout != 2 || e.MinRemaining != 3 || e.Grace != 4 || e.Deadline == nil || len(e.Hooks) != 1 || e.Hooks[0] != any(hook) {
+	if e.Concurrency != 7 || e.Reserve != 1 || e.RecordTimeout != 2 || e.MinRemaining != 3 || e.Grace != 4 || e.Deadline != batch.FairShare || len(e.Hooks) != 1 || e.Hooks[0] != any(hook) {
 		t.Errorf("batch gets %+v", e)
 	}
 	hooks := &batch.Hooks{}
+	if got, want := c.settler(hooks).Name, filepath.Base(os.Args[0]); got != want {
+		t.Errorf("in a container the name is %q, want the program's %q", got, want)
+	}
+	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "ship")
 	s := c.settler(hooks)
-	if s.Backoff == nil || s.Backoff(1) != 6*time.Second || s.DeadLetterQueue != "https://sqs/1/dead" || s.MaxReceiveCount != 8 || s.OnPermanent != partialfailure.Drop || s.Delete != partialfailure.DeleteIfOthersFail || s.Hooks != hooks {
+	if s.Backoff == nil || s.Backoff(1) != 6*time.Second || s.DeadLetterQueue != "https://sqs/1/dead" || s.MaxReceiveCount != 8 || s.OnPermanent != partialfailure.Drop || s.Delete != partialfailure.DeleteIfOthersFail || s.Name != "ship" || s.Hooks != hooks {
 		t.Errorf("partialfailure gets %+v", s)
 	}
 }
@@ -118,9 +124,9 @@ func TestRule26CodeComesBeforeTheEnvironmentInEveryField(t *testing.T) {
 		t.Setenv("SQSBATCH_"+name, "false")
 	}
 	const want = "https://sqs/1/dead"
-	c := Config{Reserve: 1, RecordTimeout: 2, MinRemaining: 3, Grace: 4, Deadline: func(batch.Start) time.Duration { return 5 }, DeadLetterQueue: want,
+	c := Config{Reserve: 1, RecordTimeout: 2, MinRemaining: 3, Grace: 4, Deadline: batch.FairShare, DeadLetterQueue: want,
 		MaxReceiveCount: 6, OnPermanent: partialfailure.Retry, ErrorIfAllFail: true, DeleteSucceeded: true, LogSucceeded: true}
-	if err := c.fromEnvironment(); err != nil || c.Reserve != 1 || c.RecordTimeout != 2 || c.MinRemaining != 3 || c.Grace != 4 || c.Deadline(batch.Start{}) != 5 ||
+	if err := c.fromEnvironment(); err != nil || c.Reserve != 1 || c.RecordTimeout != 2 || c.MinRemaining != 3 || c.Grace != 4 || c.Deadline != batch.FairShare ||
 		c.DeadLetterQueue != want || c.MaxReceiveCount != 6 || c.OnPermanent != partialfailure.Retry || !c.ErrorIfAllFail || !c.DeleteSucceeded || !c.LogSucceeded {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -135,9 +141,7 @@ func TestRule26BoundsAreAccepted(t *testing.T) {
 		"a minute less":          {map[string]string{"SQSBATCH_RECORD_TIMEOUT": "11h59m"}, func(c Config) bool { return c.RecordTimeout == 719*time.Minute }},
 		"base is cap":            {map[string]string{"SQSBATCH_BACKOFF": "linear", "SQSBATCH_BACKOFF_BASE": "9s", "SQSBATCH_BACKOFF_CAP": "9s"}, func(c Config) bool { return c.Backoff(3) == 9*time.Second }},
 		"base beyond 15 minutes": {map[string]string{"SQSBATCH_BACKOFF": "linear", "SQSBATCH_BACKOFF_BASE": "1h"}, func(c Config) bool { return c.Backoff(1) == time.Hour }},
-		"whole": {map[string]string{"SQSBATCH_DEADLINE_POLICY": "whole"}, func(c Config) bool {
-			return c.Deadline(batch.Start{Remaining: time.Minute, Waiting: 99, Concurrency: 1}) == time.Minute
-		}},
+		"whole":                  {map[string]string{"SQSBATCH_DEADLINE_POLICY": "whole"}, func(c Config) bool { return c.Deadline == batch.WholeRemaining }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for key, value := range c.env {

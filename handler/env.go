@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -9,9 +10,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
-
-// fairFloor is the floor of the fair deadline policy when it is chosen by the environment.
-const fairFloor = time.Second
 
 // fromEnvironment sets the fields that are zero from their variables. It
 // returns an error that names every variable with a value that cannot be used.
@@ -33,7 +31,7 @@ func (c *Config) read(getenv func(string) string) error {
 	set("SQSBATCH_CONCURRENCY", c.Concurrency == 0, number(&c.Concurrency, 1, 10_000))
 	set("SQSBATCH_RESERVE", c.Reserve == 0, duration(&c.Reserve, longest))
 	set("SQSBATCH_RECORD_TIMEOUT", c.RecordTimeout == 0, duration(&c.RecordTimeout, longest-time.Minute))
-	set("SQSBATCH_DEADLINE_POLICY", c.Deadline == nil, c.setDeadlinePolicy)
+	set("SQSBATCH_DEADLINE_POLICY", c.Deadline == "", oneOf(&c.Deadline, batch.WholeRemaining, batch.FairShare))
 	set("SQSBATCH_MIN_REMAINING", c.MinRemaining == 0, duration(&c.MinRemaining, longest))
 	set("SQSBATCH_GRACE", c.Grace == 0, duration(&c.Grace, longest))
 	set("SQSBATCH_DEAD_LETTER_QUEUE", c.DeadLetterQueue == "", text(&c.DeadLetterQueue))
@@ -46,41 +44,30 @@ func (c *Config) read(getenv func(string) string) error {
 	set("SQSBATCH_LOG_BODY_BYTES", c.LogBodyBytes == 0, number(&c.LogBodyBytes, 0, maxLogBody))
 	c.Poll.fromEnvironment(set)
 
-	kind, base, limit := "exponential", time.Duration(0), time.Duration(0)
-	set("SQSBATCH_BACKOFF", c.Backoff == nil, func(s string) error {
-		kind = s
-		return nil
-	})
-	set("SQSBATCH_BACKOFF_BASE", c.Backoff == nil, duration(&base, longest))
-	set("SQSBATCH_BACKOFF_CAP", c.Backoff == nil, duration(&limit, longest))
-	if c.Backoff == nil {
-		if err := c.setBackoff(kind, base, limit); err != nil {
+	var kind string
+	var base, limit time.Duration
+	unset := c.Outage == 0 && c.Backoff == nil // either field comes before all of these
+	set("SQSBATCH_OUTAGE", unset, seconds(&c.Outage, time.Second, 7*time.Hour))
+	set("SQSBATCH_BACKOFF", unset, text(&kind))
+	set("SQSBATCH_BACKOFF_BASE", unset, duration(&base, longest))
+	set("SQSBATCH_BACKOFF_CAP", unset, duration(&limit, longest))
+	if kind != "" || base > 0 || limit > 0 {
+		if err := c.setBackoff(cmp.Or(kind, "exponential"), base, limit); err != nil {
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (c *Config) setDeadlinePolicy(name string) error {
-	switch name {
-	case "whole":
-		c.Deadline = batch.WholeRemaining()
-	case "fair":
-		c.Deadline = batch.FairShare(fairFloor)
-	default:
-		return errors.New(`must be "whole" or "fair"`)
-	}
-	return nil
-}
-
 func (c *Config) setBackoff(kind string, base, limit time.Duration) error {
+	const usualBase, usualLimit = 2 * time.Second, 15 * time.Minute
 	switch {
 	case base == 0 && limit == 0:
-		base, limit = partialfailure.DefaultBackoffBase, partialfailure.DefaultBackoffCap
+		base, limit = usualBase, usualLimit
 	case base == 0:
-		base = min(partialfailure.DefaultBackoffBase, limit)
+		base = min(usualBase, limit)
 	case limit == 0:
-		limit = max(partialfailure.DefaultBackoffCap, base)
+		limit = max(usualLimit, base)
 	}
 	if base > limit {
 		return fmt.Errorf("SQSBATCH_BACKOFF_BASE is %v: must not be above SQSBATCH_BACKOFF_CAP, which is %v", base, limit)

@@ -27,14 +27,28 @@ func TestRule26EveryFieldFromTheEnvironment(t *testing.T) {
 	if got := []time.Duration{c.Backoff(1), c.Backoff(2), c.Backoff(3)}; !reflect.DeepEqual(got, []time.Duration{3 * time.Second, 6 * time.Second, 8 * time.Second}) {
 		t.Errorf("backoff %v", got)
 	}
-	if got := c.Deadline(batch.Start{Remaining: time.Minute, Waiting: 600, Concurrency: 1}); got != time.Second {
-		t.Errorf("the fair policy gives %v", got)
-	}
-	c.Backoff, c.Deadline = nil, nil
-	want := Config{Concurrency: 7, Reserve: 700 * time.Millisecond, RecordTimeout: 30 * time.Second, MinRemaining: 2 * time.Second, Grace: 3 * time.Second,
+	c.Backoff = nil
+	want := Config{Concurrency: 7, Deadline: batch.FairShare, Reserve: 700 * time.Millisecond, RecordTimeout: 30 * time.Second, MinRemaining: 2 * time.Second, Grace: 3 * time.Second,
 		DeadLetterQueue: "https://sqs/1/dead", MaxReceiveCount: 9, OnPermanent: partialfailure.Drop, OnMalformed: partialfailure.Retry, ErrorIfAllFail: true, DeleteSucceeded: true, LogSucceeded: true, LogBodyBytes: 8192}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("%+v\nwant %+v", c, want)
+	}
+}
+
+func TestRule26AnOutageExcludesABackoff(t *testing.T) {
+	handle := batch.HandlerFunc(func(context.Context, batch.Record) error { return nil })
+	t.Setenv("SQSBATCH_OUTAGE", "1h")
+	var c Config
+	if err := c.fromEnvironment(); err != nil || c.Outage != time.Hour || c.Backoff != nil {
+		t.Errorf("Outage %v, %v", c.Outage, err)
+	}
+	for name, value := range map[string]string{"SQSBATCH_BACKOFF": "constant", "SQSBATCH_BACKOFF_BASE": "9s", "SQSBATCH_BACKOFF_CAP": "9s"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, value)
+			if _, err := New(handle, Config{}); err == nil || !strings.Contains(err.Error(), "SQSBATCH_OUTAGE") || !strings.Contains(err.Error(), "SQSBATCH_BACKOFF") {
+				t.Errorf("%v, want an error that names both", err)
+			}
+		})
 	}
 }
 
@@ -47,16 +61,35 @@ func TestRule26CodeComesBeforeTheEnvironment(t *testing.T) {
 	}
 }
 
+// Whichever of the two fields is set, it decides: `sqsbatch local` sets SQSBATCH_OUTAGE
+// for functions whose code has a Backoff as well.
+func TestRule26CodeThatSpacesRetriesComesBeforeTheEnvironment(t *testing.T) {
+	for _, name := range []string{"SQSBATCH_OUTAGE", "SQSBATCH_BACKOFF_BASE"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, "10s")
+			c := Config{Backoff: partialfailure.Constant(time.Minute)}
+			if err := c.fromEnvironment(); err != nil || c.Outage != 0 || c.Backoff(1) != time.Minute {
+				t.Errorf("Backoff in code: %+v, %v", c, err)
+			}
+			c = Config{Outage: time.Hour}
+			if err := c.fromEnvironment(); err != nil || c.Outage != time.Hour || c.Backoff != nil {
+				t.Errorf("Outage in code: %+v, %v", c, err)
+			}
+		})
+	}
+}
+
 func TestRule26AllWrongVariablesAreNamedWithTheirBounds(t *testing.T) {
 	wrong := map[string][2]string{
 		"SQSBATCH_CONCURRENCY":       {"0", "whole number from 1 to 10000"},
 		"SQSBATCH_RESERVE":           {"1", "like \"500ms\""},
 		"SQSBATCH_RECORD_TIMEOUT":    {"-5s", "above 0 and up to 11h59m"},
 		"SQSBATCH_MIN_REMAINING":     {"13h", "up to 12h"},
-		"SQSBATCH_DEADLINE_POLICY":   {"half", `"whole" or "fair"`},
+		"SQSBATCH_DEADLINE_POLICY":   {"half", `["whole" "fair"]`},
 		"SQSBATCH_MAX_RECEIVE_COUNT": {"1001", "1 to 1000"},
 		"SQSBATCH_LOG_SUCCEEDED":     {"yes", "true or false"},
 		"SQSBATCH_LOG_BODY_BYTES":    {"8193", "0 to 8192"},
+		"SQSBATCH_OUTAGE":            {"8h", "whole seconds from 1s to 7h"},
 		"SQSBATCH_BACKOFF":           {"none", `"exponential", "linear" or "constant"`},
 	}
 	for name, c := range wrong {

@@ -164,7 +164,8 @@ func TestCallsAreToldBeforeTheEndOfTheInvocation(t *testing.T) {
 			MessageId: r.MessageID, ReceiptHandle: r.ReceiptHandle, Body: r.Body, EventSourceARN: q.ARN, EventSource: "aws:sqs"}}}); err != nil {
 			t.Fatal(err)
 		}
-		if want := []string{"ChangeMessageVisibilityBatch", "settled", "flush"}; !slices.Equal(l.told, want) {
+		slices.Sort(l.told[:min(2, len(l.told))]) // each call is told when it has done its work
+		if want := []string{"ChangeMessageVisibilityBatch", "GetQueueAttributes", "settled", "flush"}; !slices.Equal(l.told, want) {
 			t.Errorf("told %q, want %q", l.told, want)
 		}
 	})

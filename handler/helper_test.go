@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,6 +90,11 @@ func payload(arn string, bodies ...string) []byte {
 
 const ordersARN = "arn:aws:sqs:eu-west-1:123456789012:orders"
 
+var (
+	met    atomic.Int32
+	allMet = make(chan struct{})
+)
+
 func byBody(ctx context.Context, r batch.Record) error {
 	switch r.Body {
 	case "fail":
@@ -99,6 +105,11 @@ func byBody(ctx context.Context, r batch.Record) error {
 		panic("oops")
 	case "hang":
 		time.Sleep(time.Hour)
+	case "meet": // waits until it was called so often
+		if met.Add(1) == atATime {
+			close(allMet)
+		}
+		<-allMet
 	}
 	return nil
 }

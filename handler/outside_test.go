@@ -60,7 +60,7 @@ func TestRunOutsideOfLambdaSaysWhatItNeeds(t *testing.T) {
 		env  string
 		want []string
 	}{
-		"not on Lambda": {"X=", []string{"AWS_LAMBDA_RUNTIME_API is not set", "cmd/sqsbatch@latest local .", "sam local invoke"}},
+		"not on Lambda": {"X=", []string{"AWS_LAMBDA_RUNTIME_API is not set", "sqsbatch local --event FILE .", "go install ./cmd/sqsbatch in a clone", "sam local invoke"}},
 		"configuration": {"SQSBATCH_CONCURRENCY=many", []string{`SQSBATCH_CONCURRENCY is "many": must be a whole number from 1 to 10000`}},
 	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")

@@ -52,13 +52,16 @@ type PollConfig struct {
 
 	// HealthAddr is where to serve /livez, /readyz and /statusz, such as
 	// "127.0.0.1:8080", or ":8080" in a pod. SQSBATCH_HEALTH_ADDR. Defaults to nowhere.
+	// All calls of Poll in a process that name the same address share one listener,
+	// and are healthy when all their queues are, until each has returned.
 	// A health check by command (deploy/livez, on Amazon ECS) knows only the
 	// variable: where this is set, give it the same address as its argument.
 	HealthAddr string
 
 	// Handlers are served at HealthAddr, too, by their paths, such as "/metrics"
 	// (telemetry/prometheus), until everything was drained. They have 5 s for an
-	// answer. Defaults to none.
+	// answer. Of several calls of Poll with the same path and HealthAddr, the one
+	// that began first serves it. Defaults to none.
 	Handlers map[string]http.Handler
 }
 
@@ -116,12 +119,12 @@ func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 		return err
 	}
 	flush := flushAtStop(ctx, hooks, pollers[0].StopTakes())
-	stopHealth, err := cfg.Poll.serveHealth(pollers)
+	stopHealth, shared, err := cfg.Poll.serveHealth(pollers)
 	if err != nil {
 		return err
 	}
 	soon(func() {
-		cfg.tell(ctx, odd)
+		cfg.tell(ctx, append(odd, shared...))
 		cfg.Logger.InfoContext(ctx, "polling", "logger", "sqsbatch", "queues", cfg.Poll.Queues)
 	})
 	err = runAll(ctx, pollers)

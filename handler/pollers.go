@@ -20,7 +20,7 @@ func (c *Config) pollers(ctx context.Context, h batch.Handler, hook any) ([]*lon
 	engine := c.engine(append(slices.Clone(c.Hooks), hook)...)
 	settler := c.settler(nil)
 	settler.DryRun = false
-	engine.Reserve, engine.Deadline, engine.MinRemaining = 0, nil, 0
+	engine.Reserve, engine.Deadline, engine.MinRemaining = 0, "", 0
 	wrong := c.checkPoll()
 	list := make([]*longpoll.Poller, len(c.Poll.Queues))
 	for i, queue := range c.Poll.Queues {

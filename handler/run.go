@@ -65,6 +65,7 @@ var errNoMode = errors.New(`nothing to do: this is not AWS Lambda (AWS_LAMBDA_RU
 To poll a queue, name it:
 	SQSBATCH_QUEUE_URL=https://sqs.REGION.amazonaws.com/ACCOUNT/NAME
 To try it on this machine, with an embedded SQS and Lambda, run in its module:
-	go run github.com/sqsbatch/sqsbatch/cmd/sqsbatch@latest local .
+	sqsbatch local --event FILE .
+(go install ./cmd/sqsbatch in a clone of sqsbatch makes that command; of a release, go install github.com/sqsbatch/sqsbatch/cmd/sqsbatch@latest)
 or, where Docker is at hand:
 	sam build && sam local invoke -e EVENT.json`)

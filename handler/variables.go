@@ -79,6 +79,16 @@ func boolean(to *bool) parser {
 	}
 }
 
+func oneOf[T ~string](to *T, choices ...T) parser {
+	return func(s string) error {
+		if !slices.Contains(choices, T(s)) {
+			return fmt.Errorf("must be one of %q", choices)
+		}
+		*to = T(s)
+		return nil
+	}
+}
+
 // text is checked where it is used.
 func text[T ~string](to *T) parser {
 	return func(s string) error {

@@ -47,6 +47,17 @@ func (p *Poller) heed(r *batch.Result) {
 	})
 }
 
+// putOff is when a message comes back that an abort keeps from being started: when the
+// abort is over, but no sooner than after a failure, since this delivery counts as an
+// attempt. What came together of a FIFO group comes back together.
+func (p *Poller) putOff(o outcome, now time.Time) time.Time {
+	back := now.Add(p.settler.Backoff(&o.chain.records[0], now))
+	if back.Before(p.abortedUntil) {
+		return p.abortedUntil
+	}
+	return back
+}
+
 // aborted reports whether nothing is to be received or started at the moment.
 func (p *Poller) aborted(now time.Time) bool { return now.Before(p.abortedUntil) }
 

@@ -7,6 +7,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
+// LastAttempt goes by what the queue said when the poller started.
+func (p *progress) LastAttempt(r *batch.Record) bool { return p.settler.LastAttempt(r) }
+
 // Bury puts a failure out of the way of the rest of its group, with a settlement
 // of its own. One that failed because the poller stops is none of the record's.
 func (p *progress) Bury(ctx context.Context, r *batch.Result) (buried bool) {

@@ -19,11 +19,13 @@ func answered(c *batch.Call, err error) time.Time {
 	return now
 }
 
-// called tells the hooks of a call. The lock is not held: a hook may take its
+// called tells the hooks of calls. The lock is not held: a hook may take its
 // time, and ask for the poller's status.
-func (p *Poller) called(c batch.Call) {
-	if p.engine.Hooks().WantsCalls() {
-		p.routines.watch(func() { p.engine.Hooks().Called(context.WithoutCancel(p.base), c) })
+func (p *Poller) called(calls ...batch.Call) {
+	for _, c := range calls {
+		if p.engine.Hooks().WantsCalls() {
+			p.routines.watch(func() { p.engine.Hooks().Called(context.WithoutCancel(p.base), c) })
+		}
 	}
 }
 
@@ -39,6 +41,9 @@ func (p *Poller) announce(stopping context.Context) {
 }
 
 func (p *Poller) tellPolling() {
+	if text := p.settler.Schedule(p.queue.arn); text != "" {
+		p.warn(batch.Warning{Message: text, Info: true})
+	}
 	p.engine.Hooks().Polling(context.WithoutCancel(p.base), p.queue.arn, func() batch.Load {
 		s := p.Status()
 		return batch.Load{

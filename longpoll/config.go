@@ -27,8 +27,8 @@ type Config struct {
 	// and is at most 11 h 59 min: SQS leaves a message with a receiver for 12 h.
 	Engine batch.Config
 
-	// Settler says what becomes of records that fail. Client, Delete, QueueURL
-	// and Hooks are set by the Poller.
+	// Settler says what becomes of records that fail. Client, Delete, QueueURL,
+	// HiddenUntil and Hooks are set by the Poller.
 	Settler partialfailure.Config
 
 	// Wait is how long a receive waits for messages, in whole seconds, 1 s to
@@ -120,26 +120,26 @@ func (c *Config) validate() error {
 			errs = append(errs, fmt.Errorf("longpoll: "+format, args...))
 		}
 	}
-	check(c.Queue != "", "Queue is empty, must be the queue's URL, ARN or name (SQSBATCH_QUEUE_URL)")
+	check(c.Queue != "", "Queue is empty, must be the queue's URL, ARN or name")
 	if strings.HasPrefix(c.Queue, "arn:") {
 		arn, err := endpoint.ParseARN(c.Queue)
-		check(err == nil, "Queue is wrong (SQSBATCH_QUEUE_URL): %w", err)
+		check(err == nil, "Queue (with package handler: SQSBATCH_QUEUE_URL) is wrong: %w", err)
 		check(err != nil || c.SQS == nil || c.SQS.Options().BaseEndpoint != nil || c.SQS.Options().Region == arn.Region,
-			"Queue is %s, must be of the region of SQS's client (SQSBATCH_QUEUE_URL)", c.Queue)
+			"Queue (with package handler: SQSBATCH_QUEUE_URL) is %s, must be of the region of SQS's client", c.Queue)
 	}
 	check(c.SQS != nil, "SQS is nil")
 	check(!c.Settler.DryRun, "Settler.DryRun is set: a poller that calls nothing would handle its records for ever")
 	check(c.Wait >= time.Second && c.Wait <= 20*time.Second && c.Wait%time.Second == 0,
-		"Wait is %v, must be whole seconds from 1s to 20s (SQSBATCH_WAIT)", c.Wait)
-	check(c.Prefetch >= 0 && c.Prefetch <= 10_000, "Prefetch is %d, must be 0 to 10000 (SQSBATCH_PREFETCH)", c.Prefetch)
+		"Wait is %v, must be whole seconds from 1s to 20s", c.Wait)
+	check(c.Prefetch >= 0 && c.Prefetch <= 10_000, "Prefetch is %d, must be 0 to 10000", c.Prefetch)
 	check(c.Visibility == 0 || c.Visibility >= minVisibility && c.Visibility <= 12*time.Hour && c.Visibility%time.Second == 0,
-		"Visibility is %v, must be whole seconds from %v to 12h (SQSBATCH_VISIBILITY)", c.Visibility, minVisibility)
+		"Visibility is %v, must be whole seconds from %v to 12h", c.Visibility, minVisibility)
 	check(c.Engine.RecordTimeout <= maxRecordTimeout,
-		"Engine.RecordTimeout is %v, must be at most %v (SQSBATCH_RECORD_TIMEOUT)", c.Engine.RecordTimeout, maxRecordTimeout)
+		"Engine.RecordTimeout is %v, must be at most %v", c.Engine.RecordTimeout, maxRecordTimeout)
 	check(!c.NoHeartbeat || c.Visibility == 0 || c.Engine.RecordTimeout <= c.Visibility,
-		"Engine.RecordTimeout is %v (SQSBATCH_RECORD_TIMEOUT), must be at most Visibility, which is %v (SQSBATCH_VISIBILITY): with NoHeartbeat (SQSBATCH_HEARTBEAT=false) nothing extends it",
+		"Engine.RecordTimeout is %v, must be at most Visibility, which is %v: with NoHeartbeat nothing extends it (with package handler: SQSBATCH_RECORD_TIMEOUT, SQSBATCH_VISIBILITY, SQSBATCH_HEARTBEAT)",
 		c.Engine.RecordTimeout, c.Visibility)
-	check(c.DrainLimit > 0 && c.DrainLimit <= 12*time.Hour, "DrainLimit is %v, must be above 0 and up to 12h (SQSBATCH_DRAIN_LIMIT)", c.DrainLimit)
-	check(c.MaxAbandoned >= 1 && c.MaxAbandoned <= 10_000, "MaxAbandoned is %d, must be 1 to 10000 (SQSBATCH_MAX_ABANDONED)", c.MaxAbandoned)
+	check(c.DrainLimit > 0 && c.DrainLimit <= 12*time.Hour, "DrainLimit is %v, must be above 0 and up to 12h", c.DrainLimit)
+	check(c.MaxAbandoned >= 1 && c.MaxAbandoned <= 10_000, "MaxAbandoned is %d, must be 1 to 10000", c.MaxAbandoned)
 	return errors.Join(errs...)
 }

@@ -19,25 +19,25 @@ func TestRule26EveryFieldIsValidated(t *testing.T) {
 		change func(*longpoll.Config)
 		says   []string
 	}{
-		{func(c *longpoll.Config) { c.Queue = "" }, []string{"Queue is empty", "SQSBATCH_QUEUE_URL"}},
+		{func(c *longpoll.Config) { c.Queue = "" }, []string{"Queue is empty"}},
 		{func(c *longpoll.Config) { c.SQS = nil }, []string{"SQS is nil"}},
 		{func(c *longpoll.Config) { c.Queue = "arn:aws:sns:eu-west-1:123456789012:orders" }, []string{"is no queue's ARN", "SQSBATCH_QUEUE_URL"}},
 		{func(c *longpoll.Config) { c.Queue = "arn:aws:sqs:eu-west-1:123456789012:orders" }, []string{"region of SQS's client"}},
-		{func(c *longpoll.Config) { c.Wait = 500 * time.Millisecond }, []string{"Wait is 500ms", "1s to 20s", "SQSBATCH_WAIT"}},
+		{func(c *longpoll.Config) { c.Wait = 500 * time.Millisecond }, []string{"Wait is 500ms", "1s to 20s"}},
 		{func(c *longpoll.Config) { c.Wait = 21 * time.Second }, []string{"Wait is 21s"}},
 		{func(c *longpoll.Config) { c.Wait = 1500 * time.Millisecond }, []string{"Wait is 1.5s", "whole seconds"}},
 		{func(c *longpoll.Config) { c.Wait = -time.Second }, []string{"Wait is -1s"}},
-		{func(c *longpoll.Config) { c.Prefetch = -2 }, []string{"Prefetch is -2", "SQSBATCH_PREFETCH"}},
+		{func(c *longpoll.Config) { c.Prefetch = -2 }, []string{"Prefetch is -2"}},
 		{func(c *longpoll.Config) { c.Prefetch = 10_001 }, []string{"Prefetch is 10001", "10000"}},
-		{func(c *longpoll.Config) { c.Visibility = 2 * time.Second }, []string{"Visibility is 2s", "3s to 12h", "SQSBATCH_VISIBILITY"}},
+		{func(c *longpoll.Config) { c.Visibility = 2 * time.Second }, []string{"Visibility is 2s", "3s to 12h"}},
 		{func(c *longpoll.Config) { c.Visibility = 13 * time.Hour }, []string{"Visibility is 13h"}},
 		{func(c *longpoll.Config) { c.Visibility = 3500 * time.Millisecond }, []string{"Visibility is 3.5s", "whole seconds"}},
 		{func(c *longpoll.Config) { c.Visibility = -time.Minute }, []string{"Visibility is -1m"}},
-		{func(c *longpoll.Config) { c.Engine.RecordTimeout = 12 * time.Hour }, []string{"RecordTimeout is 12h", "11h59m", "SQSBATCH_RECORD_TIMEOUT"}},
+		{func(c *longpoll.Config) { c.Engine.RecordTimeout = 12 * time.Hour }, []string{"RecordTimeout is 12h", "11h59m"}},
 		{func(c *longpoll.Config) { c.Engine.RecordTimeout = -time.Second }, []string{"RecordTimeout is -1s"}},
-		{func(c *longpoll.Config) { c.DrainLimit = -time.Second }, []string{"DrainLimit is -1s", "SQSBATCH_DRAIN_LIMIT"}},
+		{func(c *longpoll.Config) { c.DrainLimit = -time.Second }, []string{"DrainLimit is -1s"}},
 		{func(c *longpoll.Config) { c.DrainLimit = 13 * time.Hour }, []string{"DrainLimit is 13h"}},
-		{func(c *longpoll.Config) { c.MaxAbandoned = -1 }, []string{"MaxAbandoned is -1", "SQSBATCH_MAX_ABANDONED"}},
+		{func(c *longpoll.Config) { c.MaxAbandoned = -1 }, []string{"MaxAbandoned is -1"}},
 		{func(c *longpoll.Config) { c.MaxAbandoned = 10_001 }, []string{"MaxAbandoned is 10001"}},
 		{func(c *longpoll.Config) { c.Engine.Concurrency = -1 }, []string{"Concurrency is -1"}},
 		{func(c *longpoll.Config) { c.Engine.Concurrency = 10_001 }, []string{"Concurrency is 10001"}},
@@ -54,7 +54,7 @@ func TestRule26EveryFieldIsValidated(t *testing.T) {
 		}, []string{"Wait is", "Concurrency is", "Grace is", "Hooks[0]", "Hooks[1]", "OnPermanent is", "MaxReceiveCount is"}},
 		{func(c *longpoll.Config) {
 			c.NoHeartbeat, c.Visibility, c.Engine.RecordTimeout = true, 6*time.Second, 10*time.Minute
-		}, []string{"RecordTimeout is 10m0s (SQSBATCH_RECORD_TIMEOUT)", "6s (SQSBATCH_VISIBILITY)", "SQSBATCH_HEARTBEAT"}},
+		}, []string{"RecordTimeout is 10m0s, must be at most Visibility, which is 6s: with NoHeartbeat"}},
 	}
 	for _, test := range tests {
 		cfg := longpoll.Config{Queue: "orders", SQS: awssqs.New(awssqs.Options{})}
@@ -68,6 +68,9 @@ func TestRule26EveryFieldIsValidated(t *testing.T) {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("error %q does not say %q", err, part)
 			}
+		}
+		if text, _, _ := strings.Cut(err.Error(), "with package handler: "); strings.Contains(text, "SQSBATCH_") {
+			t.Errorf("error %q names a variable as if this package read it", err)
 		}
 		if len(test.says) > 0 && strings.HasPrefix(test.says[0], "Concurrency") && strings.Contains(err.Error(), "Prefetch") {
 			t.Errorf("error %q blames a field that was not set", err)

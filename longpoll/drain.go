@@ -111,7 +111,7 @@ func (p *Poller) cut() {
 		c.canceled = true
 	}
 	n, running := len(p.load.begun), p.runningBatches()
-	why := fmt.Sprintf("the stop had taken as long as it may (DrainLimit, SQSBATCH_DRAIN_LIMIT, is %v)", p.cfg.DrainLimit)
+	why := fmt.Sprintf("the stop had taken as long as it may (DrainLimit is %v; with package handler: SQSBATCH_DRAIN_LIMIT)", p.cfg.DrainLimit)
 	select {
 	case <-p.force:
 		why = "the stop was told not to wait any longer (the end of Shutdown's context)"

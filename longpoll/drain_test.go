@@ -140,7 +140,7 @@ func TestRule23DeletesThatFailedAreTriedAtTheStop(t *testing.T) {
 			t.Fatal("it was deleted: the test tests nothing")
 		}
 		w.Server().ClearFaults()
-		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "DeleteMessageBatch", Times: 3}) // once more, with the SDK's tries
+		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "DeleteMessageBatch", Times: 3})
 		took := w.stop()
 		if w.deleted() != 1 || took > 3*time.Second {
 			t.Errorf("deleted %d of 1, the stop took %v", w.deleted(), took)

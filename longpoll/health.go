@@ -15,17 +15,24 @@ import (
 //     starts, drains, or fails to receive or to delete. One that is paused or
 //     aborted (batch.Abort) is ready: another in its place would do no better.
 //   - /statusz answers with a JSON list of [Status], one for each poller.
+//
+// The first two answer with a line for each poller, such as "ok QUEUE: polling" or
+// "not ok QUEUE: failing".
 func Health(pollers ...*Poller) http.Handler {
 	mux := http.NewServeMux()
-	all := func(ok func(Status) bool) http.HandlerFunc {
+	all := func(good func(Status) bool) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
+			code, lines := http.StatusOK, ""
 			for _, p := range pollers {
-				if s := p.Status(); !ok(s) {
-					http.Error(w, s.Queue+": "+s.State, http.StatusServiceUnavailable)
-					return
+				s, word := p.Status(), "ok"
+				if !good(s) {
+					code, word = http.StatusServiceUnavailable, "not ok"
 				}
+				lines += word + " " + s.Queue + ": " + s.State + "\n"
 			}
-			_, _ = w.Write([]byte("ok\n"))
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			w.WriteHeader(code)
+			_, _ = w.Write([]byte(lines))
 		}
 	}
 	mux.HandleFunc("GET /livez", all(func(s Status) bool { return s.live }))

@@ -24,7 +24,11 @@ func (p *Poller) sweepOn() {
 	if p.sweep != nil || len(p.load.byID)+len(p.settling.again) == 0 || p.phase == stopped {
 		return
 	}
-	p.sweep = time.AfterFunc(p.sweepEvery(), func() {
+	every := p.sweepEvery()
+	if p.phase != polling {
+		every /= 4 // what a stop has to settle is tried again soon
+	}
+	p.sweep = time.AfterFunc(every, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.sweep = nil
@@ -60,7 +64,7 @@ func (p *Poller) extendDue(now time.Time) {
 		}
 		entries := p.extensions(ten, now)
 		p.counts.Extensions++
-		p.routines.Go(func() { p.called(p.extend(ten, entries, now)) })
+		p.routines.Go(func() { p.called(p.extend(ten, entries, now)...) })
 	}
 }
 
@@ -83,9 +87,8 @@ func entryOf(i int, m *message, d time.Duration) types.ChangeMessageVisibilityBa
 }
 
 // extend makes one call and notes its answers.
-func (p *Poller) extend(list []*message, entries []types.ChangeMessageVisibilityBatchRequestEntry, began time.Time) batch.Call {
-	failures, call := p.changeVisibility(p.beat, entries)
-	err := call.Err
+func (p *Poller) extend(list []*message, entries []types.ChangeMessageVisibilityBatchRequestEntry, began time.Time) []batch.Call {
+	errs, calls, err := p.changeVisibility(p.beat, entries)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -94,10 +97,12 @@ func (p *Poller) extend(list []*message, entries []types.ChangeMessageVisibility
 		if m.handle != *entries[i].ReceiptHandle {
 			continue // it was delivered again meanwhile
 		}
-		switch failure := failures[i]; {
-		case err != nil, failure != nil && !isGone(failure):
+		switch {
+		case errs[i] != nil && !sqserror.Gone(errs[i]):
 			m.extendAt = now.Add(p.sweepEvery())
-		case failure != nil:
+		// After its end SQS accepts the change as well, on a standard queue, and it
+		// says nothing about who has the message.
+		case errs[i] != nil, !p.fifo() && !now.Before(m.visibleAt):
 			if m.state != failed && !m.settling && p.load.byID[m.record().MessageID] == m {
 				p.lose(m)
 			}
@@ -113,7 +118,7 @@ func (p *Poller) extend(list []*message, entries []types.ChangeMessageVisibility
 	p.extended(err)
 	p.flush(false) // what waited for the answer
 	p.signal()
-	return call
+	return calls
 }
 
 // extended tells when extending begins to fail, and when it works again.
@@ -145,32 +150,46 @@ func (p *Poller) extended(err error) {
 	}
 }
 
-// isGone reports whether SQS says that a message is no longer this receiver's.
-func isGone(f *types.BatchResultErrorEntry) bool {
-	return sqserror.Gone(aws.ToString(f.Code))
-}
-
-// changeVisibility makes one call; failures has what SQS refused, by position.
-func (p *Poller) changeVisibility(ctx context.Context, entries []types.ChangeMessageVisibilityBatchRequestEntry) (failures []*types.BatchResultErrorEntry, call batch.Call) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	failures = make([]*types.BatchResultErrorEntry, len(entries))
-	call = p.call("ChangeMessageVisibilityBatch")
-	call.Entries = len(entries)
-	out, err := p.cfg.SQS.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &p.queue.url, Entries: entries}, once)
-	answered(&call, err)
-	if err != nil {
-		call.Failed = len(entries)
-		return failures, call
+// changeVisibility makes a call, or several where SQS refuses it as a whole. errs
+// has what is wrong with the entries, by position; err is that of the calls if none
+// of them was answered with success.
+func (p *Poller) changeVisibility(ctx context.Context, entries []types.ChangeMessageVisibilityBatchRequestEntry) (errs []error, calls []batch.Call, err error) {
+	errs = make([]error, len(entries))
+	at := make([]int, len(entries)) // positions, which are the entries' ids
+	for i := range at {
+		at[i] = i
 	}
-	call.Failed = len(out.Failed)
-	for i := range out.Failed {
-		if sqserror.KindOf(aws.ToString(out.Failed[i].Code)) == sqserror.Throttled {
-			call.Throttled++
+	worked := false
+	sqserror.Divide(at, func(part []int) ([]int, error) {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		call := p.call("ChangeMessageVisibilityBatch")
+		call.Entries = len(part)
+		var out *sqs.ChangeMessageVisibilityBatchOutput
+		out, err = p.cfg.SQS.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{
+			QueueUrl: &p.queue.url, Entries: entries[part[0] : part[len(part)-1]+1]}, sqserror.Once)
+		answered(&call, err)
+		for _, k := range part {
+			errs[k] = err
 		}
-		if k, err := strconv.Atoi(aws.ToString(out.Failed[i].Id)); err == nil && k >= 0 && k < len(failures) {
-			failures[k] = &out.Failed[i]
+		if err != nil {
+			call.Failed = len(part)
+		} else {
+			call.Failed, worked = len(out.Failed), true
+			for i := range out.Failed {
+				if sqserror.KindOf(aws.ToString(out.Failed[i].Code)) == sqserror.Throttled {
+					call.Throttled++
+				}
+				if k, err := strconv.Atoi(aws.ToString(out.Failed[i].Id)); err == nil && k >= 0 && k < len(errs) {
+					errs[k] = sqserror.OfEntry(out.Failed[i])
+				}
+			}
 		}
+		calls = append(calls, call)
+		return part, err
+	})
+	if worked {
+		err = nil
 	}
-	return failures, call
+	return errs, calls, err
 }

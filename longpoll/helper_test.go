@@ -3,6 +3,7 @@ package longpoll_test
 import (
 	"cmp"
 	"context"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +22,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // a fifth of the processor time
+	goleak.VerifyTestMain(m)
+}
 
 // world is a queue, a poller, and what they did, in virtual time.
 type world struct {
@@ -37,6 +41,7 @@ type world struct {
 	handled  []string
 	started  int // records of batches that began
 	warnings []string
+	said     []string // nothing is wrong
 	results  []batch.Result
 }
 
@@ -160,6 +165,10 @@ func (w *world) Warned(_ context.Context, warning batch.Warning) {
 		w.t.Errorf("a warning is of queue %q, want %q: %s", warning.Queue, want, warning.Message)
 	}
 	text := warning.Message
+	if warning.Info {
+		w.said = append(w.said, text)
+		return
+	}
 	if warning.Serious {
 		text = "ERROR " + text
 	}

@@ -55,6 +55,33 @@ func TestRule21WhatWasLostWhileItWaitedIsNotStarted(t *testing.T) {
 	})
 }
 
+// On a standard queue SQS accepts a change of visibility that comes too late, which has
+// no effect: the record is visible, whatever the answer.
+func TestRule21AnExtensionThatComesTooLateIsNoExtension(t *testing.T) {
+	canceled := false
+	h := func(ctx context.Context, _ batch.Record) error {
+		<-ctx.Done()
+		canceled = true
+		return ctx.Err()
+	}
+	inWorld(t, false, h, func(c *longpoll.Config) { c.Visibility = 9 * time.Second }, func(w *world) {
+		w.Send("a")
+		w.start()
+		w.after(time.Second)
+		w.p.Pause() // it shall not get it again itself
+		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: extension})
+		w.after(20 * time.Second)
+		if canceled || len(w.Events(sqs.Returned)) != 1 {
+			t.Fatal("it did not come back while it was handled: the test tests nothing")
+		}
+		w.Server().ClearFaults()
+		w.after(5 * time.Second)
+		if n := w.p.Status().Counts.Lost; !canceled || n != 1 {
+			t.Errorf("canceled: %v, Lost is %d: want that the record is given up, since others may have it", canceled, n)
+		}
+	})
+}
+
 // The same for the records of a group behind one that takes long.
 func TestRule21WhatWasLostBehindARecordOfItsGroupIsNotStarted(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {

@@ -102,9 +102,20 @@ func (p *Poller) newSettler(queueURL string) (err error) {
 	s.Client = p.client
 	s.Delete = partialfailure.DeleteAlways
 	s.QueueURL = queueURL
+	s.HiddenUntil = p.hiddenUntil
 	s.Hooks = p.hooks
 	p.settler, err = partialfailure.New(s)
 	return err
+}
+
+// hiddenUntil is when SQS shows a record that is held to others.
+func (p *Poller) hiddenUntil(r *batch.Record) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m := p.load.byID[r.MessageID]; m != nil {
+		return m.visibleAt
+	}
+	return time.Time{}
 }
 
 // Run polls until ctx ends or [Poller.Shutdown] is called, and then drains: it
@@ -136,7 +147,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	default:
 	}
 	if p.long {
-		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: a stop takes up to %v: DrainLimit (SQSBATCH_DRAIN_LIMIT) is %v, Engine.Grace (SQSBATCH_GRACE) %v. "+
+		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: a stop takes up to %v: DrainLimit is %v, Engine.Grace %v (with package handler: SQSBATCH_DRAIN_LIMIT, SQSBATCH_GRACE). "+
 			"The platform must not kill before that (stopTimeout of Amazon ECS, terminationGracePeriodSeconds of Kubernetes; 30 s by default)",
 			p.cfg.Queue, p.cfg.stopTime(), p.cfg.DrainLimit, p.cfg.Engine.Grace)})
 	}

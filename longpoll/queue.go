@@ -59,7 +59,7 @@ func (p *Poller) askQueue(ctx context.Context) error {
 	} else if !strings.Contains(q.url, "://") {
 		call := p.call("GetQueueUrl")
 		call.URL = q.url
-		out, err := p.cfg.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &q.url}, once)
+		out, err := p.cfg.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &q.url}, sqserror.Once)
 		answered(&call, err)
 		p.routines.Go(func() { p.called(call) })
 		if err != nil {
@@ -73,7 +73,8 @@ func (p *Poller) askQueue(ctx context.Context) error {
 	call := p.call("GetQueueAttributes")
 	call.URL = q.url
 	out, err := p.cfg.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &q.url, AttributeNames: []types.QueueAttributeName{
-		types.QueueAttributeNameQueueArn, types.QueueAttributeNameVisibilityTimeout}}, once)
+		types.QueueAttributeNameQueueArn, types.QueueAttributeNameVisibilityTimeout,
+		types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameMessageRetentionPeriod}}, sqserror.Once)
 	answered(&call, err)
 	p.routines.Go(func() { p.called(call) })
 	switch {
@@ -91,7 +92,11 @@ func (p *Poller) askQueue(ctx context.Context) error {
 	} else if q.arn, err = arnOf(q.url, q.region); err != nil {
 		return err
 	}
-	return p.use(q)
+	if err := p.use(q); err != nil || out == nil {
+		return err
+	}
+	p.settler.Know(q.arn, out.Attributes)
+	return nil
 }
 
 // defaultQueueVisibility is what SQS gives a queue for which nothing is set.
@@ -104,17 +109,17 @@ func (p *Poller) use(q queue) error {
 	}
 	if q.visibility < minVisibility {
 		return &ConfigError{Queue: p.cfg.Queue, Err: fmt.Errorf(
-			"the queue's visibility timeout is %v: without heartbeats nothing can be handled in that; set it, or SQSBATCH_VISIBILITY, to at least %v",
+			"the queue's visibility timeout is %v: without heartbeats nothing can be handled in that; set it, or Visibility (with package handler: SQSBATCH_VISIBILITY), to at least %v",
 			q.visibility, minVisibility)}
 	}
 	if most := p.cfg.Engine.RecordTimeout; p.cfg.NoHeartbeat && most > q.visibility {
 		return &ConfigError{Queue: p.cfg.Queue, Err: fmt.Errorf(
-			"RecordTimeout is %v (SQSBATCH_RECORD_TIMEOUT), the visibility timeout %v: without heartbeats (SQSBATCH_HEARTBEAT=false) a record cannot have more than that",
+			"Engine.RecordTimeout is %v, the visibility timeout %v: with NoHeartbeat a record cannot have more than that (with package handler: SQSBATCH_RECORD_TIMEOUT, SQSBATCH_HEARTBEAT)",
 			most, q.visibility)}
 	}
 	if least := p.cfg.Engine.MinRemaining; p.cfg.NoHeartbeat && least >= q.visibility-noHeartbeatMargin(q.visibility) {
 		return &ConfigError{Queue: p.cfg.Queue, Err: fmt.Errorf(
-			"MinRemaining is %v (SQSBATCH_MIN_REMAINING): without heartbeats nothing would ever be started, since a record must be done in %v, the visibility timeout less a margin",
+			"Engine.MinRemaining is %v (with package handler: SQSBATCH_MIN_REMAINING): with NoHeartbeat nothing would ever be started, since a record must be done in %v, the visibility timeout less a margin",
 			least, q.visibility-noHeartbeatMargin(q.visibility))}
 	}
 	p.queue = q

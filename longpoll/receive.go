@@ -152,7 +152,7 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 	n := int(input.MaxNumberOfMessages)
 	callCtx, cancel := context.WithTimeout(ctx, wait+receiveMargin)
 	call := p.call("ReceiveMessage")
-	out, err := p.cfg.SQS.ReceiveMessage(callCtx, input, once)
+	out, err := p.cfg.SQS.ReceiveMessage(callCtx, input, sqserror.Once)
 	cancel()
 	now := answered(&call, err)
 	defer func() { p.called(call) }() // without the lock, when all that came is on its way

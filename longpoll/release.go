@@ -4,17 +4,19 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
 // release puts messages in line to be made visible at once, or when an abort is
 // over. They go out in tens, or a moment later. The caller holds the lock, here
 // and below.
 func (p *Poller) release(list []outcome) {
-	aborted := p.phase == polling && p.aborted(time.Now())
+	now := time.Now()
+	aborted := p.phase == polling && p.aborted(now)
 	for _, o := range list {
 		o.settling = true
 		if aborted {
-			o.backAt = p.abortedUntil
+			o.backAt = p.putOff(o, now)
 		}
 	}
 	p.settling.back = append(p.settling.back, list...)
@@ -119,20 +121,19 @@ func (p *Poller) beginRelease(ten []outcome) {
 	}
 	p.settling.calls++
 	p.routines.Go(func() {
-		failures, call := p.changeVisibility(p.base, entries)
-		defer p.called(call) // without the lock
-		err := call.Err
+		errs, calls, _ := p.changeVisibility(p.base, entries)
+		defer p.called(calls...) // without the lock
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.settling.calls--
 		now := time.Now()
 		for i, o := range ten {
 			switch {
-			case err == nil && failures[i] == nil:
+			case errs[i] == nil:
 				p.counts.Released++
 				o.result.VisibilitySet = true
 				p.released(o)
-			case err == nil && isGone(failures[i]), !o.visibleAt.After(now):
+			case sqserror.Gone(errs[i]), !o.visibleAt.After(now):
 				p.released(o) // it is visible, or somebody else's
 			default:
 				p.tryAgain(o)

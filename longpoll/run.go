@@ -73,6 +73,14 @@ func (p *progress) Handled(r *batch.Result)     { p.handled(p.chain, r) }
 func (p *progress) Failed(unit []*batch.Result) { p.failedUnit(p.chain, unit) }
 func (p *progress) Done(results []batch.Result) { p.ended(p.chain, results) }
 
+// Abandoned counts a handler that is given up and still runs.
+func (p *progress) Abandoned(*batch.Record) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.counts.Abandoned++
+	p.load.abandoned++
+}
+
 // Late counts a handler that returned after it was given up.
 func (p *progress) Late(*batch.Record) {
 	p.mu.Lock()
@@ -143,10 +151,6 @@ func (p *Poller) failedUnit(c *chain, unit []*batch.Result) {
 	list = append(list, p.behind(c)...)
 	if !errors.Is(unit[0].Err, ErrLost) {
 		p.counts.Failed++
-	}
-	if unit[0].Outcome == batch.Abandoned {
-		p.counts.Abandoned++
-		p.load.abandoned++
 	}
 	p.load.finish(len(list), p.cfg.Prefetch, unit[0].Duration)
 	p.settleFailed(list)
@@ -249,7 +253,7 @@ var errGroupLost = fmt.Errorf("%w: others may have received it, or an earlier re
 
 func (p *Poller) tooManyAbandoned() {
 	if n := p.load.abandoned; n > p.cfg.MaxAbandoned {
-		p.fail(fmt.Errorf("%w: %d still run that were given up, MaxAbandoned (SQSBATCH_MAX_ABANDONED) is %d; the process ends so that another one starts",
+		p.fail(fmt.Errorf("%w: %d still run that were given up, MaxAbandoned (with package handler: SQSBATCH_MAX_ABANDONED) is %d; the process ends so that another one starts",
 			ErrAbandoned, n, p.cfg.MaxAbandoned))
 	}
 }
@@ -257,6 +261,5 @@ func (p *Poller) tooManyAbandoned() {
 // cutOff reports whether a record failed because the poller stopped.
 func (p *Poller) cutOff(r *batch.Result) bool {
 	v := batch.VerdictOf(r.Err)
-	return p.settling.cutting && !v.Permanent && !v.HasAfter &&
-		(r.Outcome == batch.Abandoned || errors.Is(r.Err, context.Canceled))
+	return p.settling.cutting && !v.Permanent && !v.HasAfter && errors.Is(r.Err, context.Canceled)
 }

@@ -82,7 +82,7 @@ func (p *Poller) settleFailed(unit []outcome) {
 		p.release(unit[1:])
 	case p.cutOff(first):
 		p.release(unit)
-	case first.Outcome == batch.Abandoned: // its handler may still be at work: SQS shows it when its visibility ends
+	case p.settling.cutting && first.Outcome == batch.Abandoned: // its handler may still be at work: SQS shows it when its visibility ends
 		p.settled(unit)
 	default:
 		p.settling.failed = append(p.settling.failed, unit)

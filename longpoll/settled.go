@@ -61,7 +61,7 @@ func (p *Poller) retryDelete(o outcome) {
 func (p *Poller) tryAgain(o outcome) {
 	o.tries++
 	delay := min(time.Second<<min(o.tries-1, 10), lastRetry)
-	if p.settling.last {
+	if p.phase != polling {
 		delay = 500 * time.Millisecond
 	}
 	p.settling.again = append(p.settling.again, retry{o, time.Now().Add(delay)})

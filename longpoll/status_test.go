@@ -22,8 +22,17 @@ func health(t *testing.T, pollers ...*longpoll.Poller) (live, ready int) {
 	ask := func(path string) int {
 		answer := httptest.NewRecorder()
 		h.ServeHTTP(answer, httptest.NewRequest("GET", path, nil))
-		if answer.Code == http.StatusOK && answer.Body.String() != "ok\n" {
-			t.Errorf("%s says %q", path, answer.Body)
+		said, bad := answer.Body.String(), 0
+		for _, p := range pollers {
+			line := p.Status().Queue + ": " + p.Status().State + "\n"
+			if strings.Contains(said, "not ok "+line) {
+				bad++
+			} else if !strings.Contains(said, "ok "+line) {
+				t.Errorf("%s says %q, nothing of %q", path, said, line)
+			}
+		}
+		if (bad > 0) != (answer.Code == http.StatusServiceUnavailable) || strings.Count(said, "\n") != len(pollers) {
+			t.Errorf("%s answers %d and says %q", path, answer.Code, said)
 		}
 		return answer.Code
 	}

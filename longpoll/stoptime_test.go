@@ -95,7 +95,7 @@ func TestRule23WhyRecordsWereCutOff(t *testing.T) {
 			if err := w.p.Shutdown(ctx); forced != errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("Shutdown: %v", err)
 			}
-			want, other := "DrainLimit, SQSBATCH_DRAIN_LIMIT, is 10s", "Shutdown's context"
+			want, other := "DrainLimit is 10s; with package handler: SQSBATCH_DRAIN_LIMIT", "Shutdown's context"
 			if forced {
 				want, other = other, want
 			}

@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
@@ -20,9 +18,6 @@ const (
 	// callTimeout ends a call that is not answered, long polls aside.
 	callTimeout = 5 * time.Second
 )
-
-// once keeps the SDK from trying again by itself, where the poller does.
-func once(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
 
 // trouble is the state of receiving: one line in the log tells that it fails,
 // and one that it works again.
@@ -104,7 +99,7 @@ func configError(queue string, err error) *ConfigError {
 func advice(err error) string {
 	switch sqserror.Of(err) {
 	case sqserror.NoQueue, sqserror.InvalidAddress:
-		return "there is no such queue: are its URL (SQSBATCH_QUEUE_URL), region and account right?"
+		return "there is no such queue: are its URL (Queue; with package handler: SQSBATCH_QUEUE_URL), region and account right?"
 	case sqserror.Key, sqserror.KeyDenied:
 		return "the queue's key cannot be used: is it enabled, and does it allow the role kms:Decrypt and kms:GenerateDataKey?"
 	case sqserror.Denied:
@@ -119,7 +114,7 @@ func advice(err error) string {
 		if errors.Is(err, context.DeadlineExceeded) {
 			return "no answer from SQS in time: is there a route to it?"
 		}
-		return sqserror.SaysUnreachable
+		return sqserror.NoAnswer(err)
 	default:
 		return sqserror.SaysRefused
 	}

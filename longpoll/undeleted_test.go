@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/cases"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
@@ -92,6 +93,7 @@ func TestRule22RefusedDeletesOfAFIFOQueue(t *testing.T) {
 // Whatever deletes fail for, and however long it takes to know: few are handled
 // while none works.
 func TestRule22FewAreHandledWhileNoDeleteWorks(t *testing.T) {
+	many := cases.Of(700, 1300)
 	for name, fault := range map[string]sqs.Fault{
 		"fail": {Kind: sqs.Failure}, "refused": {Kind: sqs.Refused}, "throttled": {Kind: sqs.Throttled},
 		"hang": {Kind: sqs.Hang}, "entries": {Kind: sqs.EntryFailure},
@@ -106,14 +108,14 @@ func TestRule22FewAreHandledWhileNoDeleteWorks(t *testing.T) {
 				if !worked {
 					w.inject(fault)
 				}
-				w.sendMany(1300)
+				w.sendMany(many)
 				w.start()
 				before := 0
 				if worked {
 					w.after(60 * time.Millisecond)
 					w.inject(fault)
 					before = len(w.bodies())
-					if before == 0 || before == 1300 {
+					if before == 0 || before == many {
 						t.Fatalf("%d handled: the test tests nothing", before)
 					}
 				}
@@ -132,8 +134,8 @@ func TestRule22FewAreHandledWhileNoDeleteWorks(t *testing.T) {
 				w.Server().ClearFaults()
 				w.after(5 * time.Minute)
 				w.wantHealth("polling", 200, 200)
-				if n := len(w.bodies()); n != 1300 || w.deleted() != 1300 {
-					t.Errorf("%s: %d handled and %d deleted of 1300, each once", name, n, w.deleted())
+				if n := len(w.bodies()); n != many || w.deleted() != many {
+					t.Errorf("%s: %d handled and %d deleted of %d, each once", name, n, w.deleted(), many)
 				}
 			})
 		}

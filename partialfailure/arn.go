@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
 // sameQueue reports whether a URL or ARN names the queue with an ARN.
@@ -36,7 +37,7 @@ type queue struct {
 func (s *Settler) queueAt(ctx context.Context, arnOrURL string) (queue, error) {
 	client, err := s.client(ctx)
 	if err != nil {
-		return queue{}, fmt.Errorf("no SQS client: %w", err)
+		return queue{}, fmt.Errorf("%w: %w", errNoClient, err)
 	}
 	q := queue{client: client, url: strings.TrimSuffix(arnOrURL, "/")}
 	region := ""
@@ -52,7 +53,7 @@ func (s *Settler) queueAt(ctx context.Context, arnOrURL string) (queue, error) {
 		}
 		region = arn.Region
 	}
-	q.options = []func(*sqs.Options){limitRetries, func(o *sqs.Options) {
+	q.options = []func(*sqs.Options){sqserror.Once, func(o *sqs.Options) {
 		if region != "" {
 			o.Region = region
 		}
@@ -62,6 +63,8 @@ func (s *Settler) queueAt(ctx context.Context, arnOrURL string) (queue, error) {
 
 // client asks the configuration for its client, which is the user's code.
 func (s *Settler) client(ctx context.Context) (client *sqs.Client, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	defer func() {
 		if v := recover(); v != nil {
 			client, err = nil, fmt.Errorf("Config.Client panicked: %v", v)
@@ -75,7 +78,9 @@ func (s *Settler) client(ctx context.Context) (client *sqs.Client, err error) {
 }
 
 var (
+	errNoClient          = errors.New("no SQS client")
 	errNoARN             = errors.New("the records do not say their queue")
+	errPolicy            = errors.New("the queue's RedrivePolicy cannot be read")
 	errNoDeadLetterQueue = errors.New("the queue has no RedrivePolicy")
 	errOwnQueue          = errors.New("the dead-letter queue is the queue itself")
 	errRefused           = errors.New("not called: SQS refused the same before")

@@ -7,22 +7,17 @@ import (
 
 // Backoff says after how long a record that failed is delivered again, by the
 // number of the attempt that failed, from 1. What it returns is rounded up to
-// whole seconds and cut to what SQS takes.
+// whole seconds and cut to what SQS takes. Unlike [Config].Outage it does not know
+// when SQS gives up on a record.
 type Backoff func(attempt int) time.Duration
 
-// Defaults of the backoff.
-const (
-	DefaultBackoffBase = 2 * time.Second
-	DefaultBackoffCap  = 15 * time.Minute
+const minBackoff = time.Second // below that, a dependency that is down is hammered
 
-	minBackoff = time.Second // below that, a dependency that is down is hammered
-)
-
-// Exponential draws from 1 s to base × 2^(attempt−1), at most limit: records
-// that failed together do not come back together ("full jitter").
+// Exponential draws whole seconds, from 1 s to base × 2^(attempt−1), at most limit:
+// records that failed together do not come back together ("full jitter").
 //
-// The sum over the attempts is the outage that a record survives: with the
-// defaults and a maxReceiveCount of 5 about half a minute at most.
+// The sum over the attempts is the outage that a record survives: with 2 s, 15 min
+// and a maxReceiveCount of 5 half a minute at most.
 func Exponential(base, limit time.Duration) Backoff {
 	limit = min(limit, maxVisibility)
 	return func(attempt int) time.Duration {
@@ -34,7 +29,7 @@ func Exponential(base, limit time.Duration) Backoff {
 		if longest <= minBackoff {
 			return minBackoff
 		}
-		return minBackoff + rand.N(longest-minBackoff+1)
+		return minBackoff * (1 + time.Duration(rand.Int64N(int64(longest/minBackoff))))
 	}
 }
 

@@ -2,6 +2,7 @@ package partialfailure
 
 import (
 	"context"
+	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 )
@@ -16,16 +17,15 @@ import (
 // OnPermanent Retry, and in a dry run, nothing is.
 func (st *Settlement) Bury(ctx context.Context, r *batch.Result) bool {
 	policy := st.onPermanent(batch.VerdictOf(r.Err))
+	_, known := st.maxReceiveCount(r.Record.QueueARN)
 	switch {
 	case st.cfg.DryRun || policy == Retry && st.cfg.OnPermanent == Retry:
 		return false
 	case policy == Drop:
 		r.Outcome = batch.Dropped
 		return true
-	case policy == Retry && !st.mayBeLast(r.Record.Attempt):
-		return false
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || policy == Retry && known && !st.Settler.LastAttempt(r.Record) {
 		return false
 	}
 	failed := *r
@@ -57,7 +57,12 @@ func (st *Settlement) Bury(ctx context.Context, r *batch.Result) bool {
 	// Not until the end of ctx: a send that is under way may still be confirmed. The
 	// batch gives up on it by itself, see givenUp, and the send ends with the
 	// settlement's calls.
-	url := <-sent
+	url, enough := "", time.NewTimer(burialPatience)
+	defer enough.Stop()
+	select {
+	case url = <-sent:
+	case <-enough.C: // the other records of the batch need the worker, see givenUp
+	}
 	if url == "" {
 		return false
 	}
@@ -73,21 +78,33 @@ func (st *Settlement) givenUp(u *unit) (queue string, is bool) {
 	return queue, is
 }
 
-// mayBeLast reports whether it is worth asking: no first attempt asks the queue.
-func (st *Settlement) mayBeLast(attempt int) bool {
-	return attempt > 1 || st.cfg.MaxReceiveCount == 1
+// LastAttempt reports whether SQS will move a record to the dead-letter queue instead
+// of delivering it again; see [batch.Settling]. It asks the queue for its
+// RedrivePolicy if need be, and waits for the answer for 1 s at most. No first attempt
+// asks, since it may well succeed.
+func (st *Settlement) LastAttempt(r *batch.Record) bool {
+	if r.Attempt <= 1 {
+		return st.Settler.LastAttempt(r)
+	}
+	return st.isLast(r)
 }
 
-// isLast reports whether SQS will move a record to the dead-letter queue instead
-// of delivering it again, asking for the queue's RedrivePolicy if need be.
 func (st *Settlement) isLast(r *batch.Record) bool {
-	most := st.cfg.MaxReceiveCount
-	if most == 0 {
-		policy, err := st.redriveOf(r.QueueARN)
-		if err != nil || policy.deadLetterARN == "" {
-			return false
+	if st.cfg.MaxReceiveCount == 0 {
+		st.mu.Lock()
+		if !st.closed {
+			st.askPolicy(r.QueueARN)
 		}
-		most = policy.maxReceiveCount
+		st.mu.Unlock()
+		st.awaitPolicy(r.QueueARN)
 	}
-	return most > 0 && r.Attempt >= most
+	return st.Settler.LastAttempt(r)
+}
+
+// LastAttempt is [Settlement.LastAttempt] by what is known of the queue already. Where
+// no last failure is dead-lettered here (OnPermanent is Retry, or it is a dry run), it
+// is false.
+func (s *Settler) LastAttempt(r *batch.Record) bool {
+	most, _ := s.maxReceiveCount(r.QueueARN)
+	return most > 0 && r.Attempt >= most && !s.cfg.DryRun && s.cfg.OnPermanent != Retry
 }

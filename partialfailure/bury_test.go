@@ -14,13 +14,15 @@ import (
 )
 
 // deliver receives and handles what the queue has, until it is empty.
-func (f *fixture) deliver() {
+func (f *fixture) deliver(minutes int) {
 	f.t.Helper()
 	f.settling.Delete = partialfailure.DeleteAlways
-	for range 20 {
+	for range minutes {
 		if records := f.Receive(10); len(records) > 0 {
 			f.invoke(records, func(ctx context.Context, r batch.Record) error {
+				f.mu.Lock()
 				f.handled = append(f.handled, fmt.Sprintf("%s at %d", r.Body, r.Attempt))
+				f.mu.Unlock()
 				return byBody(ctx, r)
 			})
 		}
@@ -34,7 +36,7 @@ func TestRule16AFailingHeadDoesNotTakeItsGroupToTheDeadLetterQueue(t *testing.T)
 	inBubble(t, true, func(f *fixture) {
 		f.engine.Concurrency = 1
 		f.Send("a:fail", "a:1", "a:2")
-		f.deliver()
+		f.deliver(20)
 		want := "[a:fail at 1 a:fail at 2 a:fail at 3 a:fail at 4 a:fail at 5 a:1 at 5 a:2 at 5]"
 		if got := fmt.Sprint(f.handled); got != want {
 			t.Errorf("handled %v, want %v", got, want)
@@ -43,17 +45,37 @@ func TestRule16AFailingHeadDoesNotTakeItsGroupToTheDeadLetterQueue(t *testing.T)
 		if len(dead) != 1 || *dead[0].Body != "a:fail" {
 			t.Fatalf("dead letters %v, want a:fail alone", dead)
 		}
-		if reason := dead[0].MessageAttributes[partialfailure.ReasonAttribute]; reason.StringValue == nil || *reason.StringValue != "no" {
-			t.Errorf("the dead letter's reason is %v", reason.StringValue)
+		if o := f.origin(dead[0]); o.Reason != "no" || o.Attempts != 5 || !o.FailedAt.After(o.FirstReceived) {
+			t.Errorf("the dead letter's origin is %+v", o)
 		}
 	})
+}
+
+// One that ignores its context is dead-lettered as well, and its group goes on.
+func TestRule16AHangingRecordDoesNotTakeItsGroupToTheDeadLetterQueue(t *testing.T) {
+	for name, timeout := range map[string]time.Duration{"with a record timeout": 3 * time.Second, "without": 0} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, true, func(f *fixture) {
+				f.engine.RecordTimeout = timeout
+				f.Send("a:0", "a:hang", "a:1", "a:2", "a:3", "a:4", "a:5", "a:6", "a:7")
+				f.deliver(40)
+				dead := f.DeadLetters()
+				if len(dead) != 1 || *dead[0].Body != "a:hang" {
+					t.Fatalf("%d dead letters, want a:hang alone (%q)", len(dead), f.warnings)
+				}
+				if n := len(f.handled); n != 8+5 || f.handled[n-1] != "a:7 at 5" {
+					t.Errorf("handled %v", f.handled)
+				}
+			})
+		})
+	}
 }
 
 func TestRule16SeveralThatFailForTheLastTimeAreBuriedOneAfterAnother(t *testing.T) {
 	inBubble(t, true, func(f *fixture) {
 		f.engine.Concurrency = 1
 		f.Send("a:fail", "a:never", "a:1", "a:fail", "a:2", "a:fail")
-		f.deliver()
+		f.deliver(20)
 		if n := len(f.handled); n != 4+6 || f.handled[n-2] != "a:2 at 5" {
 			t.Errorf("handled %v", f.handled)
 		}
@@ -122,17 +144,30 @@ func TestRule16NotBuried(t *testing.T) {
 	}
 }
 
-// A first attempt costs no call for the queue's RedrivePolicy.
-func TestRule16AFirstAttemptAsksForNothing(t *testing.T) {
+// The first attempt may be the last, which nobody knows before the queue was asked.
+func TestRule16AFirstAttemptThatIsTheLast(t *testing.T) {
 	inBubble(t, true, func(f *fixture) {
+		if _, err := f.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{QueueUrl: &f.URL, Attributes: map[string]string{
+			"RedrivePolicy": `{"deadLetterTargetArn":"` + f.DeadLetterARN + `","maxReceiveCount":1}`}}); err != nil {
+			t.Fatal(err)
+		}
 		f.Send("a:fail", "a:after")
-		f.ForgetCalls()
+		results := f.invoke(f.Receive(10), byBody)
+		if results[0].Outcome != batch.DeadLettered || results[1].Outcome != batch.Succeeded {
+			t.Errorf("%v and %v, want that the second is handled (%q)", results[0].Outcome, results[1].Outcome, f.warnings)
+		}
+	})
+}
+
+// Before a failure no first attempt costs a call for the queue's RedrivePolicy.
+func TestRule16AFirstAttemptThatSucceedsAsksForNothing(t *testing.T) {
+	inBubble(t, true, func(f *fixture) {
+		f.Send("a:1", "a:2")
 		records := f.Receive(10)
+		f.ForgetCalls()
 		f.invoke(records, byBody)
-		for _, call := range f.Calls() {
-			if call == "GetQueueAttributes" || call == "SendMessageBatch" {
-				t.Errorf("%s was called", call)
-			}
+		if calls := f.Calls(); len(calls) > 0 {
+			t.Errorf("called %q", calls)
 		}
 	})
 }

@@ -1,17 +1,15 @@
 package partialfailure
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"github.com/aws/smithy-go"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
@@ -23,8 +21,8 @@ const (
 )
 
 const (
-	// maxCalls bounds the calls under way for one batch. It is above the
-	// number of connections that it takes to release a batch of 10,000 within
+	// maxCalls bounds an operation's calls under way for one batch. It is above
+	// the number of connections that it takes to release a batch of 10,000 within
 	// the reserve of a long function.
 	maxCalls = 16
 	// callTimeout ends a call to an endpoint that does not answer.
@@ -32,6 +30,19 @@ const (
 	// maxTries bounds the calls for an entry that fails for a passing reason.
 	maxTries   = 3
 	retryDelay = 50 * time.Millisecond
+	// Bounds of the time between tries while SQS does not answer, or throttles.
+	firstDelay = 200 * time.Millisecond
+	lastDelay  = 2 * time.Second
+	// patience is for how long after the batch's last handler a call is still made
+	// again that SQS does not answer. More would cost the time of a function, and
+	// one of its places, for nothing but the backoff.
+	patience = 5 * time.Second
+	// burialPatience is how long a group waits for a burial, whose calls are then
+	// made again beside it. It is more than a settlement of a long poll has.
+	burialPatience = 12 * time.Second
+	// lastWord is left of the time until times.SettleBy when the last try must have
+	// begun, so that the batch can say what is wrong.
+	lastWord = 20 * time.Millisecond
 )
 
 // The operations, by the names of their IAM actions.
@@ -56,56 +67,85 @@ type answer struct {
 	failed []types.BatchResultErrorEntry
 }
 
-// call makes a batch call of n entries of the queue arn to the queue arnOrURL, and
-// again for those that failed for a passing reason. send is given the positions
-// of the entries to send, which are also their ids: message ids repeat,
-// positions do not. It returns each entry's error, nil where SQS confirmed it.
-func (st *Settlement) call(op, arn, arnOrURL string, n int, send func(ctx context.Context, q queue, left []int) (answer, error)) []error {
-	errs := make([]error, n)
-	left := make([]int, n)
-	for k := range n {
-		errs[k], left[k] = errNoAnswer, k
-	}
-	fail := func(err error) []error {
-		st.refuse(op, arnOrURL, err)
-		for _, k := range left {
-			errs[k] = err
-		}
-		return errs
-	}
+// lane is how an operation fares in a batch. The settlement's lock guards what is
+// no channel.
+type lane struct {
+	calls   chan struct{} // a token for each call under way
+	probe   chan struct{} // the token of the one call that is made again while SQS answers none
+	worked  time.Time     // when SQS last answered
+	refused bool          // no further call is made
+}
 
-	select {
-	case st.calls <- struct{}{}:
-		defer func() { <-st.calls }()
-	case <-st.ctx.Done():
-		return fail(st.ctx.Err())
+func (st *Settlement) lane(op string) *lane {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.lanes == nil {
+		st.lanes = make(map[string]*lane, 1)
 	}
-	if st.isRefused(op) {
-		for k := range errs {
-			errs[k] = errRefused
+	l := st.lanes[op]
+	if l == nil {
+		l = &lane{calls: make(chan struct{}, maxCalls), probe: make(chan struct{}, 1)}
+		st.lanes[op] = l
+	}
+	return l
+}
+
+// call makes a batch call of n entries of the queue arn to the queue arnOrURL, and
+// again for those that failed for a passing reason; where SQS refuses it as a
+// whole, for its halves. send is given the positions of the entries to send, which
+// are also their ids: message ids repeat, positions do not. It returns each entry's
+// error, nil where SQS confirmed it.
+func (st *Settlement) call(op, arn, arnOrURL string, n int, send func(ctx context.Context, q queue, left []int) (answer, error)) []error {
+	errs, all := make([]error, n), make([]int, n)
+	for k := range n {
+		all[k] = k
+	}
+	fail := func(left []int, err error) error { // until there is an answer
+		for _, k := range left {
+			errs[k] = cmp.Or(err, errNoAnswer)
 		}
+		return err
+	}
+	l := st.lane(op)
+	select {
+	case l.calls <- struct{}{}:
+		defer func() { <-l.calls }()
+	case <-st.ctx.Done():
+	}
+	if st.isRefused(l) {
+		_ = fail(all, errRefused)
 		return errs
 	}
-	ctx, cancel := context.WithTimeout(st.ctx, callTimeout)
-	defer cancel()
-	if err := ctx.Err(); err != nil { // there is no time left, though select chose the other way
-		return fail(err)
-	}
-	q, err := st.queueAt(ctx, arnOrURL)
+	q, err := st.queueAt(st.ctx, arnOrURL)
 	if err != nil {
-		return fail(err)
-	}
-	for try := 1; ; try++ {
-		began := time.Now()
-		a, err := send(ctx, q, left)
-		st.made(op, arn, q.url, began, len(left), a, err)
-		if err != nil {
-			return fail(err)
+		_ = fail(all, err)
+	} else {
+		again := st.again
+		if op == opDelete && st.cfg.Delete == DeleteAlways {
+			again = never // a long poll makes them again by itself, and must know soon that none works
 		}
-		left = a.read(errs, left[:0])
-		if len(left) == 0 || try == maxTries || !sleep.For(ctx, retryDelay<<try) {
-			break
-		}
+		sqserror.Divide(all, func(left []int) ([]int, error) {
+			for try := 1; ; try++ {
+				a, err := st.answered(again, l, func() (answer, error) {
+					ctx, cancel := context.WithTimeout(st.ctx, callTimeout)
+					defer cancel()
+					began := time.Now()
+					a, err := send(ctx, q, left)
+					if errors.Is(err, errTooLate) {
+						return a, err
+					}
+					st.made(op, arn, q.url, began, len(left), a, err)
+					return a, fail(left, err)
+				})
+				if err != nil {
+					return left, fail(left, err)
+				}
+				left = a.read(errs, left[:0])
+				if len(left) == 0 || try == maxTries || !sleep.For(st.again, retryDelay<<try) {
+					return nil, nil
+				}
+			}
+		})
 	}
 	for _, err := range errs {
 		if err != nil {
@@ -113,6 +153,61 @@ func (st *Settlement) call(op, arn, arnOrURL string, n int, send func(ctx contex
 		}
 	}
 	return errs
+}
+
+// answered makes a call, and makes it again a moment later while SQS does not
+// answer it, answers what cannot be read, throttles or has trouble of its own,
+// until the context again ends. While SQS answers none of the operation's calls,
+// one at a time is made again: an endpoint that is out of reach is tried seldom.
+func (st *Settlement) answered(again context.Context, l *lane, call func() (answer, error)) (a answer, err error) {
+	probing := false
+	defer func() {
+		if probing {
+			<-l.probe
+		}
+	}()
+	for tries := 0; ; tries++ {
+		if st.isRefused(l) {
+			return a, cmp.Or(err, errRefused)
+		}
+		if ended := st.ctx.Err(); ended != nil {
+			return a, cmp.Or(err, ended)
+		}
+		began, before := time.Now(), err
+		a, err = call()
+		if errors.Is(err, errTooLate) {
+			return a, before
+		}
+		if !sqserror.Passing(err) {
+			st.mu.Lock()
+			defer st.mu.Unlock()
+			l.worked = time.Now()
+			return a, err
+		}
+		if !probing {
+			select {
+			case l.probe <- struct{}{}:
+				if probing = !st.worked(l, began); !probing { // this call alone fails
+					<-l.probe
+				}
+			case <-again.Done():
+			}
+		}
+		delay := min(firstDelay<<min(tries, 10), lastDelay)
+		if !sleep.For(again, delay/2+rand.N(delay/2+1)) {
+			if st.again.Err() != nil && !st.worked(l, began) {
+				st.stop(l) // the time is over for those that wait, too
+			}
+			return a, err
+		}
+	}
+}
+
+// worked reports whether SQS has answered a call of the operation since.
+func (st *Settlement) worked(l *lane, since time.Time) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return !l.worked.Before(since)
 }
 
 // answerOf makes an answer of an operation's two lists.
@@ -136,47 +231,23 @@ func (a answer) read(errs []error, again []int) []int {
 		if err != nil || k < 0 || k >= len(errs) {
 			continue
 		}
-		e := &entryError{code: aws.ToString(f.Code), message: aws.ToString(f.Message), senderFault: f.SenderFault}
-		errs[k] = e
-		if e.passing() {
+		errs[k] = sqserror.OfEntry(f)
+		if sqserror.Passing(errs[k]) {
 			again = append(again, k)
 		}
 	}
 	return again
 }
 
+// never is a context that has ended.
+var never = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// errTooLate ends the tries of a call for whose entries there is no time left.
+var errTooLate = errors.New("too late for another try")
+
 // errNoAnswer is the error of an entry that SQS did not mention.
 var errNoAnswer = errors.New("SQS's answer does not mention the entry")
-
-// entryError is a failure of one entry in a call that succeeded.
-type entryError struct {
-	code, message string
-	senderFault   bool
-}
-
-func (e *entryError) Error() string { return fmt.Sprintf("%s: %s", e.code, e.message) }
-
-// ErrorCode, ErrorMessage and ErrorFault make it a [smithy.APIError], as the
-// error of a call is.
-func (e *entryError) ErrorCode() string    { return e.code }
-func (e *entryError) ErrorMessage() string { return e.message }
-func (e *entryError) ErrorFault() smithy.ErrorFault {
-	if e.senderFault {
-		return smithy.FaultClient
-	}
-	return smithy.FaultServer
-}
-
-// passing reports whether the entry may succeed if it is sent again.
-func (e *entryError) passing() bool {
-	kind := sqserror.KindOf(e.code)
-	return !e.senderFault || kind == sqserror.Throttled || kind == sqserror.OverLimit
-}
-
-// limitRetries keeps the SDK's own retries within what a reserve can hold: its
-// default waits for up to 20 s.
-func limitRetries(o *sqs.Options) {
-	if o.Retryer != nil {
-		o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, 200*time.Millisecond)
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -12,23 +11,12 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// ReasonAttribute is the message attribute that says, on a message in the
-// dead-letter queue, why sqsbatch sent it there: the error's text. It is left
-// out when the message has ten attributes already or would grow beyond SQS's
-// limit.
-const ReasonAttribute = "sqsbatch.reason"
-
-const (
-	maxAttributes  = 10
-	maxReasonBytes = 1024
-)
-
 // flushDead starts a call for the first records that wait for the dead-letter
 // queue: ten, or as many as fit into a call.
 func (st *Settlement) flushDead(p *pending) {
 	n, size := 0, 0
 	for n < min(len(p.dead), maxEntries) {
-		size += messageSize(p.dead[n].results[0].Record) + reasonRoom
+		size += messageSize(p.dead[n].results[0].Record) + maxOrigin
 		if n > 0 && size > maxPayload {
 			break
 		}
@@ -79,7 +67,7 @@ func (st *Settlement) send(arn string, failures []*batch.Result) (url string, er
 		url = q.url
 		in := &sqs.SendMessageBatchInput{QueueUrl: &q.url}
 		for _, k := range left {
-			in.Entries = append(in.Entries, entry(k, failures[k], strings.HasSuffix(q.url, ".fifo")))
+			in.Entries = append(in.Entries, st.entry(k, failures[k], strings.HasSuffix(q.url, ".fifo")))
 		}
 		out, err := q.client.SendMessageBatch(ctx, in, q.options...)
 		if err != nil {
@@ -124,26 +112,31 @@ func (st *Settlement) deadLetterQueue(arn string) string {
 	return target
 }
 
-// entry is the record as it was sent, byte for byte, with the reason beside it.
-func entry(k int, r *batch.Result, fifo bool) types.SendMessageBatchRequestEntry {
+// entry is the record as it was sent, byte for byte, and an [Origin].
+func (s *Settler) entry(k int, r *batch.Result, fifo bool) types.SendMessageBatchRequestEntry {
 	record := r.Record
 	e := types.SendMessageBatchRequestEntry{
 		Id:          aws.String(strconv.Itoa(k)),
 		MessageBody: &record.Body,
 	}
-	if len(record.MessageAttributes) > 0 {
-		e.MessageAttributes = make(map[string]types.MessageAttributeValue, len(record.MessageAttributes)+1)
-		for name, a := range record.MessageAttributes {
-			v := types.MessageAttributeValue{DataType: aws.String(a.DataType)}
-			if strings.HasPrefix(a.DataType, "Binary") {
-				v.BinaryValue = a.BinaryValue
-			} else {
-				v.StringValue = aws.String(a.StringValue)
-			}
-			e.MessageAttributes[name] = v
+	attributes := make(map[string]types.MessageAttributeValue, len(record.MessageAttributes)+1)
+	for name, a := range record.MessageAttributes {
+		v := types.MessageAttributeValue{DataType: aws.String(a.DataType)}
+		if strings.HasPrefix(a.DataType, "Binary") {
+			v.BinaryValue = a.BinaryValue
+		} else {
+			v.StringValue = aws.String(a.StringValue)
 		}
+		attributes[name] = v
 	}
-	addReason(&e, record, r.Err)
+	// An earlier one goes even if there is no room for another: it would be wrong.
+	delete(attributes, OriginAttribute)
+	if origin, err := s.origin(r); err == nil {
+		attributes[OriginAttribute] = origin
+	}
+	if len(attributes) > 0 {
+		e.MessageAttributes = attributes
+	}
 	if record.TraceHeader != "" {
 		e.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
 			"AWSTraceHeader": {DataType: aws.String("String"), StringValue: &record.TraceHeader},
@@ -165,50 +158,15 @@ func entry(k int, r *batch.Result, fifo bool) types.SendMessageBatchRequestEntry
 	return e
 }
 
-func addReason(e *types.SendMessageBatchRequestEntry, record *batch.Record, err error) {
-	_, earlier := record.MessageAttributes[ReasonAttribute] // it was redriven
-	reason := reasonText(err)
-	full := len(record.MessageAttributes) >= maxAttributes && !earlier || messageSize(record)+reasonRoom > maxPayload
-	if reason == "" || full {
-		return
-	}
-	if e.MessageAttributes == nil {
-		e.MessageAttributes = make(map[string]types.MessageAttributeValue, 1)
-	}
-	e.MessageAttributes[ReasonAttribute] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &reason}
-}
-
-// reasonRoom is the most that the reason adds to a message.
-const reasonRoom = len(ReasonAttribute) + len("String") + maxReasonBytes
-
-// reasonText is an error's text in the characters that SQS takes, see
-// SendMessage in the API reference.
-func reasonText(err error) string {
-	if err == nil {
-		return ""
-	}
-	text := strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t' || r == '\n' || r == '\r' || r >= ' ' && r != '\uFFFE' && r != '\uFFFF':
-			return r
-		default:
-			return '\uFFFD'
-		}
-	}, err.Error())
-	if len(text) > maxReasonBytes {
-		text = text[:maxReasonBytes]
-		for !utf8.ValidString(text) {
-			text = text[:len(text)-1]
-		}
-	}
-	return text
-}
-
 // messageSize is what SQS counts: the body and every attribute's name, type and value.
 func messageSize(r *batch.Record) int {
 	size := len(r.Body)
 	for name, a := range r.MessageAttributes {
-		size += len(name) + len(a.DataType) + len(a.StringValue) + len(a.BinaryValue)
+		size += attributeSize(name, a)
 	}
 	return size
+}
+
+func attributeSize(name string, a batch.MessageAttribute) int {
+	return len(name) + len(a.DataType) + len(a.StringValue) + len(a.BinaryValue)
 }

@@ -73,8 +73,8 @@ func TestRule17PermanentGoesToTheDeadLetterQueueAtOnce(t *testing.T) {
 					!bytes.Equal(a["bytes"].BinaryValue, []byte{0, 1, 255}) || *a["text"].StringValue != "a" {
 					t.Errorf("attributes became %+v", a)
 				}
-				if got := *m.MessageAttributes[partialfailure.ReasonAttribute].StringValue; got != "no such thing" {
-					t.Errorf("the reason is %q", got)
+				if got := f.origin(m); got.Reason != "no such thing" {
+					t.Errorf("the origin is %+v", got)
 				}
 				if got := m.Attributes["AWSTraceHeader"]; got != "Root=1-5759e988-bd862e3fe1be46a994272793" {
 					t.Errorf("the trace header became %q", got)

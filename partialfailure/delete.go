@@ -87,7 +87,4 @@ func (st *Settlement) delete(arn string, done []*batch.Result) {
 
 // StaleReceipt reports whether SQS refused a delete ([batch.Result].DeleteErr)
 // because the receipt handle is no longer good: no further try with it can succeed.
-func StaleReceipt(err error) bool {
-	var entry *entryError
-	return errors.As(err, &entry) && !entry.passing() && sqserror.Gone(entry.code)
-}
+func StaleReceipt(err error) bool { return sqserror.Gone(err) }

@@ -12,11 +12,10 @@
 //	settlement.Finish(results)
 //	response := partialfailure.AppendResponse(nil, partialfailure.Failures(results))
 //
-// Nothing here decides whether a record is lost: a call to SQS that fails
-// costs the record its backoff, and it comes back after the queue's own
-// visibility timeout.
+// No call to SQS that fails loses a record. A record whose visibility could not be
+// set comes back after the queue's own visibility timeout.
 //
 // Read in this order: settlement.go (one batch), routing.go (what is done about
-// a failure), backoff.go, visibility.go, deadletter.go, calls.go (how SQS is
-// called), response.go.
+// a failure), schedule.go (when it comes back), visibility.go, deadletter.go,
+// calls.go (how SQS is called), response.go.
 package partialfailure

@@ -31,7 +31,9 @@ type fixture struct {
 
 	mu       sync.Mutex
 	warnings []string
-	queue    string // of which the warnings must be
+	said     []string // nothing is wrong
+	warnedOf []string // the records that they name
+	queue    string   // of which the warnings must be
 }
 
 // inBubble runs a test on a queue in virtual time. The backoff is 10 s for
@@ -54,10 +56,17 @@ func (f *fixture) Warned(_ context.Context, w batch.Warning) {
 		f.t.Errorf("a warning is of queue %q, want %q: %s", w.Queue, f.queue, w.Message)
 	}
 	text := w.Message
+	if w.Info {
+		f.said = append(f.said, text)
+		return
+	}
 	if w.Err != nil {
 		text += ": " + w.Err.Error()
 	}
 	f.warnings = append(f.warnings, text)
+	if w.MessageID != "" {
+		f.warnedOf = append(f.warnedOf, w.MessageID)
+	}
 }
 
 // invoke runs records through handle and settles them.

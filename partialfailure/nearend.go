@@ -19,8 +19,8 @@ func (s *Settler) Near(ctx context.Context, by time.Time, results []batch.Result
 	if st.ctx.Err() == nil {
 		st.wait(func() {
 			for i := range results {
-				if r := &results[i]; !r.Outcome.Done() {
-					st.askMaxReceiveCount([]*batch.Result{r})
+				if r := &results[i]; !r.Outcome.Done() && r.Record.Attempt > 1 {
+					st.askPolicy(r.Record.QueueARN)
 				}
 			}
 		})
@@ -30,26 +30,30 @@ func (s *Settler) Near(ctx context.Context, by time.Time, results []batch.Result
 	st.warnAge(results)
 }
 
-// askMaxReceiveCount asks the queue when the last attempt is, if one of the
-// records that are not done may be near it. No first attempt asks.
-func (st *Settlement) askMaxReceiveCount(results []*batch.Result) {
-	if st.cfg.MaxReceiveCount > 0 || st.cfg.DryRun || st.asked {
+// askPolicy asks the queue when the last attempt is, once in a batch and only where
+// that is not configured.
+func (st *Settlement) askPolicy(arn string) {
+	if st.cfg.MaxReceiveCount > 0 || st.cfg.DryRun || st.asked[arn] != nil {
 		return
 	}
-	for _, r := range results {
-		if r.Record.Attempt > 1 {
-			st.asked = true
-			st.background(func() { _, _ = st.redriveOf(r.Record.QueueARN) })
-			return
-		}
+	if st.asked == nil {
+		st.asked = make(map[string]chan struct{}, 1)
 	}
+	answered := make(chan struct{})
+	st.asked[arn] = answered
+	st.background(func() {
+		defer close(answered)
+		_, _ = st.redriveOf(arn)
+	})
 }
 
-func (st *Settlement) maxReceiveCount(arn string) int {
-	if st.cfg.MaxReceiveCount > 0 {
-		return st.cfg.MaxReceiveCount
+// maxReceiveCount is a queue's, 0 without a RedrivePolicy, and whether it is known.
+func (s *Settler) maxReceiveCount(arn string) (most int, known bool) {
+	if s.cfg.MaxReceiveCount > 0 {
+		return s.cfg.MaxReceiveCount, true
 	}
-	return st.redrive.known(arn).maxReceiveCount
+	policy, known := s.redrive.known(arn)
+	return policy.maxReceiveCount, known
 }
 
 // warnAttempts notes the maximum in the failures and warns of those that SQS
@@ -62,7 +66,7 @@ func (st *Settlement) warnAttempts(results []batch.Result) {
 		if r.Outcome.Done() {
 			continue
 		}
-		r.MaxReceiveCount = st.maxReceiveCount(r.Record.QueueARN)
+		r.MaxReceiveCount, _ = st.maxReceiveCount(r.Record.QueueARN)
 		if r.MaxReceiveCount > 0 && r.Record.Attempt >= r.MaxReceiveCount-1 {
 			n++
 			if near == nil || r.Record.Attempt > near.Record.Attempt {

@@ -13,14 +13,14 @@ import (
 
 // refusal is an error of an operation, told once per batch and cause.
 type refusal struct {
-	op, cause, target string
-	advice            said
-	err               error
+	diagnosis
+	op, target string
+	err        error
 }
 
-// refuse notes an error of an operation, and that no further call shall be made
-// which would meet the same: a refused permission costs one call a batch, a
-// dead endpoint one timeout.
+// refuse notes an error of an operation, to be told, and that no further call shall
+// be made if every one would meet the same: a refused permission costs one call a
+// batch.
 func (st *Settlement) refuse(op, target string, err error) {
 	if errors.Is(err, errRefused) {
 		return // it was told when it was refused
@@ -31,36 +31,24 @@ func (st *Settlement) refuse(op, target string, err error) {
 		st.cutShort = true // Finish tells that
 		return
 	}
-	stops := st.note(op, target, err)
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if st.refused == nil {
-		st.refused = make(map[string]bool, 1)
-	}
-	switch stops {
-	case thisOperation:
-		st.refused[op] = true
-	case everyOperation:
-		for o := range costs {
-			st.refused[o] = true
-		}
+	if st.note(op, target, err) {
+		st.stop(st.lane(op))
 	}
 }
 
-// note keeps an error of an operation to be told, and returns how much it
-// stops. Each cause is told once.
-func (st *Settlement) note(op, target string, err error) (stops scope) {
-	r := refusal{op: op, target: target, err: err}
-	r.cause, r.advice, stops = diagnose(err)
+// note keeps an error of an operation to be told, and reports whether it will be
+// the same for the rest of the batch. Each cause is told once.
+func (st *Settlement) note(op, target string, err error) (lasts bool) {
+	d := diagnose(err)
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	for _, told := range st.refusal {
-		if told.cause == r.cause && (told.op == op || stops == everyOperation) {
-			return stops
+		if told.cause == d.cause && (told.op == op || d.everyOperation) {
+			return d.lasts
 		}
 	}
-	st.refusal = append(st.refusal, r)
-	return stops
+	st.refusal = append(st.refusal, refusal{diagnosis: d, op: op, target: target, err: err})
+	return d.lasts
 }
 
 // warnRefused tells the hooks what was refused during the batch.
@@ -99,61 +87,67 @@ func (st *Settlement) unanswered(results []batch.Result) string {
 	return strings.Join(says, ", and ")
 }
 
-func (st *Settlement) isRefused(op string) bool {
+func (st *Settlement) isRefused(l *lane) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return st.refused[op]
+	return l.refused
 }
 
-// scope is what an error stops for the rest of the batch.
-type scope int
+// stop has no further call made of an operation.
+func (st *Settlement) stop(l *lane) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	l.refused = true
+}
 
-const (
-	thisCall scope = iota
-	thisOperation
-	everyOperation
-)
+// diagnosis is what kind of error it is, and what to do about it.
+type diagnosis struct {
+	cause          string
+	advice         said
+	lasts          bool // for the rest of the batch
+	everyOperation bool // would meet the same
+}
 
-// diagnose tells what kind of error it is, what to do about it, and how much it stops.
-func diagnose(err error) (cause string, advice said, stops scope) {
-	var entry *entryError
-	code, kind := sqserror.Code(err), sqserror.Of(err)
-	if errors.As(err, &entry) {
-		code, kind = entry.code, sqserror.KindOf(entry.code)
-	}
+func diagnose(err error) diagnosis {
+	code := sqserror.Code(err)
 	switch {
 	case errors.Is(err, errOwnQueue):
-		return "own queue", saysOwnQueue, thisOperation
+		return diagnosis{"own queue", saysOwnQueue, true, false}
 	case errors.Is(err, errNoDeadLetterQueue):
-		return "no queue", saysNoDeadLetter, thisCall
+		return diagnosis{"no queue", saysNoDeadLetter, false, false}
 	case errors.Is(err, errNoARN):
-		return "no ARN", saysNoARN, everyOperation
-	}
-	switch kind {
-	case sqserror.Throttled, sqserror.OverLimit:
-		return code, saysThrottled, thisCall
-	case sqserror.Key, sqserror.KeyDenied:
-		return code, saysKey, thisOperation
-	case sqserror.Denied:
-		return code, saysDenied, thisOperation
-	case sqserror.NoQueue:
-		return code, saysNoQueue, thisOperation
-	case sqserror.Stale:
-		return code, saysStale, thisCall
-	case sqserror.Expired:
-		return code, saysExpired, thisCall
-	case sqserror.Credentials:
-		return code, saysCredentials, thisCall
-	case sqserror.None: // SQS did not answer
-	default:
-		return code, saysRefused, thisCall
-	}
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return "timeout", saysNoAnswer, thisOperation
+		return diagnosis{"no ARN", saysNoARN, true, true}
+	case errors.Is(err, errNoClient):
+		return diagnosis{"no client", alike(sqserror.NoAnswer(err)), true, true}
+	case errors.Is(err, errPolicy):
+		return diagnosis{"policy", alike(errPolicy.Error()), false, false}
 	case errors.Is(err, errNoAnswer):
-		return "answer", saysIncomplete, thisCall
-	default:
-		return "connection", saysUnreachable, everyOperation
+		return diagnosis{"answer", saysIncomplete, false, false}
 	}
+	switch sqserror.Of(err) {
+	case sqserror.Throttled, sqserror.OverLimit:
+		return diagnosis{code, saysThrottled, false, false}
+	case sqserror.Key, sqserror.KeyDenied:
+		return diagnosis{code, saysKey, true, false}
+	case sqserror.Denied:
+		return diagnosis{code, saysDenied, true, false}
+	case sqserror.NoQueue:
+		return diagnosis{code, saysNoQueue, true, false}
+	case sqserror.Stale:
+		return diagnosis{code, saysStale, false, false}
+	case sqserror.Expired:
+		return diagnosis{code, saysExpired, false, false}
+	case sqserror.Credentials:
+		return diagnosis{code, saysCredentials, false, false}
+	case sqserror.None:
+		if errors.Is(err, context.DeadlineExceeded) {
+			return diagnosis{"timeout", saysNoAnswer, false, false}
+		}
+		text := sqserror.NoAnswer(err)
+		return diagnosis{text, alike(text), text == sqserror.SaysNotSent, true}
+	}
+	if sqserror.Passing(err) {
+		return diagnosis{code, saysTrouble, false, false}
+	}
+	return diagnosis{code, saysRefused, false, false}
 }

@@ -1,6 +1,7 @@
 package partialfailure
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
 // How long an answer about a queue's attributes is believed.
@@ -19,12 +21,13 @@ const (
 	redriveErrorKept = time.Minute
 )
 
-// redrive is what a queue's RedrivePolicy says, zero without one, and for how
-// long the queue keeps messages.
+// redrive is what a queue's RedrivePolicy says, zero without one, for how long the
+// queue keeps messages, and for how long it hides them. Times are 0 if SQS did not say.
 type redrive struct {
 	deadLetterARN   string
 	maxReceiveCount int
-	retention       time.Duration // 0 if SQS did not say
+	retention       time.Duration
+	visibility      time.Duration
 }
 
 // redriveCache remembers RedrivePolicies by queue ARN. A policy is asked for
@@ -39,7 +42,8 @@ type redriveAnswer struct {
 	value redrive
 	err   error
 	until time.Time // zero until ready
-	aged  bool      // a record near the end of its retention was told of
+	last  *redrive  // what an earlier answer said, until this one says it; nil for nothing
+	aged  bool      // a record near the end of its retention was warned of
 }
 
 // claim returns the answer for a queue and whether the caller has to find it.
@@ -53,7 +57,8 @@ func (c *redriveCache) claim(arn string) (a *redriveAnswer, mine bool) {
 	if c.answers == nil {
 		c.answers = make(map[string]*redriveAnswer)
 	}
-	a = &redriveAnswer{ready: make(chan struct{})}
+	last := a.said()
+	a = &redriveAnswer{ready: make(chan struct{}), last: last}
 	c.answers[arn] = a
 	return a, true
 }
@@ -65,14 +70,25 @@ func (c *redriveCache) kept(a *redriveAnswer) bool {
 	return time.Now().Before(a.until)
 }
 
-// known returns the policy if there is an answer already.
-func (c *redriveCache) known(arn string) redrive {
+// said returns what SQS said last, or nil. The caller holds the lock of the cache.
+func (a *redriveAnswer) said() *redrive {
+	switch {
+	case a == nil:
+		return nil
+	case !a.until.IsZero() && a.err == nil:
+		return &a.value
+	}
+	return a.last
+}
+
+// known returns the policy if SQS has answered already, however long ago.
+func (c *redriveCache) known(arn string) (policy redrive, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if a := c.answers[arn]; a != nil && !a.until.IsZero() {
-		return a.value // zero if it could not be had
+	if said := c.answers[arn].said(); said != nil {
+		return *said, true
 	}
-	return redrive{}
+	return redrive{}, false
 }
 
 func (c *redriveCache) resolve(arn string, a *redriveAnswer, value redrive, err error) {
@@ -82,7 +98,7 @@ func (c *redriveCache) resolve(arn string, a *redriveAnswer, value redrive, err 
 	switch {
 	case err == nil:
 		a.until = time.Now().Add(redriveKept)
-	case errors.Is(err, errRefused), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+	case sqserror.Passing(err), errors.Is(err, errRefused):
 		a.until = time.Now() // SQS was not asked, or did not answer this batch; the next one asks again
 	default:
 		a.until = time.Now().Add(redriveErrorKept)
@@ -116,22 +132,51 @@ func (st *Settlement) redriveOf(arn string) (redrive, error) {
 	}
 }
 
+// redriveAttributes are those of a queue that [Settler.Know] reads.
+var redriveAttributes = []types.QueueAttributeName{
+	types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameMessageRetentionPeriod, types.QueueAttributeNameVisibilityTimeout,
+}
+
+// Know takes the attributes of a queue with an ARN, as GetQueueAttributes answers, so
+// that it is not asked for them again soon: RedrivePolicy, MessageRetentionPeriod and
+// VisibilityTimeout, where they are there.
+func (s *Settler) Know(arn string, attributes map[string]string) {
+	value, err := readRedrive(attributes)
+	if a, mine := s.redrive.claim(arn); mine {
+		s.redrive.resolve(arn, a, value, err)
+	}
+}
+
+func readRedrive(attributes map[string]string) (redrive, error) {
+	r, err := parseRedrive(attributes["RedrivePolicy"])
+	seconds := func(name string) time.Duration {
+		n, err := strconv.Atoi(attributes[name])
+		if err != nil || n < 0 {
+			return 0
+		}
+		return time.Duration(n) * time.Second
+	}
+	r.retention, r.visibility = seconds("MessageRetentionPeriod"), seconds("VisibilityTimeout")
+	return r, err
+}
+
 func (st *Settlement) askRedrive(arn string) (r redrive, _ error) {
+	var policyErr error
 	errs := st.call(opAttributes, arn, st.source(arn), 1, func(ctx context.Context, q queue, _ []int) (answer, error) {
 		out, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 			QueueUrl:       &q.url,
-			AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameMessageRetentionPeriod},
+			AttributeNames: redriveAttributes,
 		}, q.options...)
 		if err != nil {
 			return answer{}, err
 		}
-		r, err = parseRedrive(out.Attributes["RedrivePolicy"])
-		if seconds, e := strconv.Atoi(out.Attributes["MessageRetentionPeriod"]); e == nil && seconds > 0 {
-			r.retention = time.Duration(seconds) * time.Second
-		}
-		return answer{ok: []string{"0"}}, err
+		r, policyErr = readRedrive(out.Attributes)
+		return answer{ok: []string{"0"}}, nil
 	})
-	return r, errs[0]
+	if policyErr != nil {
+		st.refuse(opAttributes, st.source(arn), policyErr)
+	}
+	return r, cmp.Or(errs[0], policyErr)
 }
 
 func parseRedrive(policy string) (redrive, error) {
@@ -143,7 +188,7 @@ func parseRedrive(policy string) (redrive, error) {
 		MaxReceiveCount     json.Number // SQS writes a number, older policies have a string
 	}
 	if err := json.Unmarshal([]byte(policy), &p); err != nil {
-		return redrive{}, fmt.Errorf("RedrivePolicy %q: %w", policy, err)
+		return redrive{}, fmt.Errorf("%w: %q: %w", errPolicy, policy, err)
 	}
 	n, _ := p.MaxReceiveCount.Int64()
 	return redrive{deadLetterARN: p.DeadLetterTargetArn, maxReceiveCount: int(n)}, nil

@@ -15,6 +15,7 @@ type unit struct {
 	outcome   batch.Outcome // of the first record, when it is not what the engine said
 	queue     string        // where a dead-lettered record went
 	wouldGoTo string        // where it would have, were this not a dry run
+	backoff   bool          // visibleIn is still to be worked out, see decide
 	visibleIn time.Duration // counted from failedAt
 	// visible is, by result, what SQS has accepted, or notSet.
 	visible []time.Duration
@@ -70,8 +71,10 @@ func (s *Settler) onPermanent(v batch.Verdict) OnPermanent {
 
 // retryLater has the whole unit come back after its backoff.
 func (st *Settlement) retryLater(u *unit) {
-	failed := u.results[0]
-	u.visibleIn = st.backoff(failed, batch.VerdictOf(failed.Err))
+	u.backoff = true
+	if failed := u.results[0]; st.cfg.Backoff == nil || failed.Record.Attempt > 1 || failed.Outcome == batch.Abandoned {
+		st.askPolicy(failed.Record.QueueARN)
+	}
 	st.enqueue(u, 0)
 }
 
@@ -159,11 +162,11 @@ func (st *Settlement) releaseNotStarted(results []batch.Result) {
 		}
 		u := newUnit([]*batch.Result{r}, time.Now())
 		verdict := batch.VerdictOf(r.Err)
-		if verdict.Aborts || stuck && r.Record.Attempt > 1 {
-			u.visibleIn = st.backoff(r, verdict)
-		}
+		u.backoff = verdict.Aborts || stuck && r.Record.Attempt > 1
 		st.units = append(st.units, u)
 		st.enqueue(u, 0)
-		st.askMaxReceiveCount(u.results)
+		if r.Record.Attempt > 1 || u.backoff && st.cfg.Backoff == nil {
+			st.askPolicy(r.Record.QueueARN)
+		}
 	}
 }

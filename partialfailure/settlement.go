@@ -21,8 +21,9 @@ type Settlement struct {
 	*Settler
 	ctx    context.Context
 	cancel context.CancelFunc
+	again  context.Context // until it ends, calls are made again that SQS does not answer
+	giveUp context.CancelFunc
 	began  time.Time
-	calls  chan struct{} // one token for each call under way
 
 	mu       sync.Mutex
 	units    []*unit
@@ -31,8 +32,8 @@ type Settlement struct {
 	timer    *time.Timer              // runs when something lingers
 	busy     int                      // flushes under way or due
 	idle     chan struct{}            // closed when busy falls to 0, if someone waits
-	asked    bool                     // for the RedrivePolicy
-	refused  map[string]bool          // operations that SQS refuses, see refuse
+	asked    map[string]chan struct{} // queues for their RedrivePolicy; closed when answered
+	lanes    map[string]*lane         // by operation
 	refusal  []refusal                // what to warn of
 	cutShort bool                     // the time was over before a call was answered
 	closed   bool                     // the outcomes stand
@@ -47,16 +48,14 @@ type Settlement struct {
 // end of ctx does not end them, so that a backoff is still set after a handler
 // ran into its deadline.
 func (s *Settler) Begin(ctx context.Context, times batch.Times) *Settlement {
-	st := &Settlement{
-		Settler: s,
-		began:   time.Now(),
-		calls:   make(chan struct{}, maxCalls),
-	}
+	st := &Settlement{Settler: s, began: time.Now()}
 	ctx = context.WithoutCancel(ctx)
 	if times.SettleBy.IsZero() {
 		st.ctx, st.cancel = context.WithCancel(ctx)
+		st.again, st.giveUp = context.WithCancel(st.ctx)
 	} else {
 		st.ctx, st.cancel = context.WithDeadline(ctx, times.SettleBy)
+		st.again, st.giveUp = context.WithDeadline(st.ctx, times.SettleBy.Add(-lastWord))
 	}
 	return st
 }
@@ -72,7 +71,6 @@ func (st *Settlement) Failed(results []*batch.Result) {
 	u := newUnit(results, results[0].Started.Add(results[0].Duration))
 	st.units = append(st.units, u)
 	st.route(u)
-	st.askMaxReceiveCount(u.results)
 	st.flushFull()
 	st.lingerOn()
 }
@@ -133,7 +131,9 @@ func (st *Settlement) Settle(results []batch.Result) (warn func()) {
 		st.warnRefused(results, answered)
 		st.warnAttempts(results)
 		st.warnAge(results)
+		st.warnOrigins(results)
 		st.warnDryRun(results)
+		st.tellSchedule(results)
 	}
 }
 
@@ -153,6 +153,8 @@ func (st *Settlement) wait(start func()) (answered bool) {
 		timer := time.AfterFunc(finishTimeout, st.cancel)
 		defer timer.Stop()
 	}
+	enough := time.AfterFunc(patience, st.giveUp)
+	defer enough.Stop()
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	start()

@@ -17,23 +17,55 @@ import (
 
 func TestRule12WhatFailsAtTheCutoffStillHasItsBackoff(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
-		f.Send("heeds", "hang")
+		f.Send("heeds")
 		results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
-			if r.Body == "heeds" {
-				<-ctx.Done()
-				return ctx.Err()
-			}
-			return byBody(ctx, r)
+			<-ctx.Done()
+			return ctx.Err()
 		})
-		for _, r := range results {
-			if !r.VisibilitySet || r.VisibleIn != 10*time.Second {
-				t.Errorf("%s: %v, visible in %v (%v)", r.Record.Body, r.Outcome, r.VisibleIn, r.VisibilitySet)
-			}
+		if r := results[0]; !r.VisibilitySet || r.VisibleIn != 10*time.Second {
+			t.Errorf("%v, visible in %v (%v)", r.Outcome, r.VisibleIn, r.VisibilitySet)
 		}
-		if changed := f.Events(sqs.Visibility); len(changed) != 2 || changed[0].Visibility != 10*time.Second || changed[1].Visibility != 10*time.Second {
+		if changed := f.Events(sqs.Visibility); len(changed) != 1 || changed[0].Visibility != 10*time.Second {
 			t.Errorf("visibility changes: %+v", changed)
 		}
 	})
+}
+
+// The handler of an abandoned record may still be at work: the record, and what is
+// behind it in its group, is never shown sooner than by the queue itself (after 5 min).
+func TestRule05TheVisibilityOfAnAbandonedRecordIsNotShortened(t *testing.T) {
+	for name, c := range map[string]struct {
+		backoff time.Duration
+		denied  bool // the queue's visibility timeout is not known
+		want    time.Duration
+	}{
+		"the visibility timeout is longer":       {10 * time.Second, false, 0},
+		"the backoff ends before it":             {4*time.Minute + 31*time.Second, false, 0},
+		"the backoff is longer":                  {6 * time.Minute, false, 6 * time.Minute},
+		"the visibility timeout is not known":    {10 * time.Second, true, 0},
+		"even where the backoff would be longer": {6 * time.Minute, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, true, func(f *fixture) {
+				f.settling.Backoff = partialfailure.Constant(c.backoff)
+				f.Fault = func(operation string, r *http.Request) (*http.Response, error) {
+					if c.denied && operation == "GetQueueAttributes" {
+						return testqueue.Answer(r, 403, "AccessDenied", "")
+					}
+					return nil, nil
+				}
+				f.Send("a:hang", "a:behind")
+				for _, r := range f.invoke(f.Receive(10), byBody) {
+					if r.VisibilitySet != (c.want > 0) || r.VisibleIn != c.want {
+						t.Errorf("%s: %v, visible in %v (%v), want %v", r.Record.Body, r.Outcome, r.VisibleIn, r.VisibilitySet, c.want)
+					}
+				}
+				if changed := f.Events(sqs.Visibility); len(changed) > 0 != (c.want > 0) {
+					t.Errorf("visibility changes: %+v", changed)
+				}
+			})
+		})
+	}
 }
 
 func TestRule12TheVisibilityIsWhatIsLeftAtTheCall(t *testing.T) {

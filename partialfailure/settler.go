@@ -49,8 +49,16 @@ type Config struct {
 	// is needed, and should then return the same client again.
 	Client func(context.Context) (*sqs.Client, error)
 
-	// Backoff decides when a failed record comes back. Defaults to
-	// Exponential(DefaultBackoffBase, DefaultBackoffCap).
+	// Outage is the longest outage of a dependency that records outlive, 1 s to 7 h:
+	// the waits between the attempts of a record that fails every time add up to it at
+	// least, before SQS moves the record to the dead-letter queue. How they are spaced
+	// follows from the queue's maxReceiveCount: 2, 15, 107 and 777 s for 15 min and 5
+	// attempts. Each wait is lengthened by chance, by up to a half, and by up to 3 s at
+	// least. Defaults to 15 min. It excludes Backoff.
+	Outage time.Duration
+
+	// Backoff decides when a failed record comes back, in place of Outage. Defaults
+	// to none.
 	Backoff Backoff
 
 	// DeadLetterQueue is the URL or ARN of the queue for records that failed
@@ -76,6 +84,15 @@ type Config struct {
 	// to DeleteNever: Lambda does it.
 	Delete Delete
 
+	// HiddenUntil says when SQS shows a record again by itself, zero if that is not
+	// known. No abandoned record is shown sooner, since its handler may still be at
+	// work. Defaults to the queue's visibility timeout after the batch began.
+	HiddenUntil func(*batch.Record) time.Time
+
+	// Name is the function or service whose failures these are, for the dead
+	// letters, see [Origin]. Defaults to none: they leave it out.
+	Name string
+
 	// QueueURL is the URL of the queue that the records come from. Defaults to
 	// what follows from the records' ARN and the client's endpoint.
 	QueueURL string
@@ -92,8 +109,9 @@ type Config struct {
 
 // Settler settles the failures of batches. It is safe for concurrent use.
 type Settler struct {
-	cfg     Config
-	redrive redriveCache
+	cfg      Config
+	redrive  redriveCache
+	schedule schedule
 }
 
 // New returns a Settler. It returns an error that names every field of cfg whose
@@ -105,9 +123,11 @@ func New(cfg Config) (*Settler, error) {
 			errs = append(errs, fmt.Errorf("partialfailure: "+format, args...))
 		}
 	}
-	if cfg.Backoff == nil {
-		cfg.Backoff = Exponential(DefaultBackoffBase, DefaultBackoffCap)
+	check(cfg.Outage == 0 || cfg.Backoff == nil, "Outage is %v (SQSBATCH_OUTAGE) and Backoff is set (SQSBATCH_BACKOFF): set one of them", cfg.Outage)
+	if cfg.Outage == 0 {
+		cfg.Outage = DefaultOutage
 	}
+	check(cfg.Outage >= minOutage && cfg.Outage <= maxOutage, "Outage is %v, must be %v to %v (SQSBATCH_OUTAGE)", cfg.Outage, minOutage, maxOutage)
 	if cfg.OnPermanent == "" {
 		cfg.OnPermanent = DeadLetter
 	}
@@ -115,20 +135,20 @@ func New(cfg Config) (*Settler, error) {
 		cfg.OnMalformed = cfg.OnPermanent
 	}
 	check(cfg.Client != nil || cfg.DryRun, "Client is nil")
-	check(cfg.OnPermanent.valid(), "OnPermanent is %q, must be %q, %q or %q (SQSBATCH_ON_PERMANENT)", cfg.OnPermanent, DeadLetter, Retry, Drop)
+	check(cfg.OnPermanent.valid(), "OnPermanent is %q, must be %q, %q or %q (with package handler: SQSBATCH_ON_PERMANENT)", cfg.OnPermanent, DeadLetter, Retry, Drop)
 	check(cfg.OnMalformed.valid() || cfg.OnMalformed == cfg.OnPermanent,
-		"OnMalformed is %q, must be %q, %q or %q (SQSBATCH_ON_MALFORMED)", cfg.OnMalformed, DeadLetter, Retry, Drop)
+		"OnMalformed is %q, must be %q, %q or %q (with package handler: SQSBATCH_ON_MALFORMED)", cfg.OnMalformed, DeadLetter, Retry, Drop)
 	// The queue of a dry run is not called: `sam local` puts a resource's name there.
 	if q := cfg.DeadLetterQueue; q != "" && !cfg.DryRun && !strings.HasPrefix(q, "http://") && !strings.HasPrefix(q, "https://") {
 		_, err := endpoint.ParseARN(q)
-		check(err == nil, "DeadLetterQueue is %q, must be the queue's URL (https://…) or its ARN (SQSBATCH_DEAD_LETTER_QUEUE): %w", q, err)
+		check(err == nil, "DeadLetterQueue is %q, must be the queue's URL (https://…) or its ARN (with package handler: SQSBATCH_DEAD_LETTER_QUEUE): %w", q, err)
 	}
 	check(cfg.MaxReceiveCount >= 0 && cfg.MaxReceiveCount <= 1000,
-		"MaxReceiveCount is %d, must be 1 to 1000, or 0 to ask the queue (SQSBATCH_MAX_RECEIVE_COUNT)", cfg.MaxReceiveCount)
+		"MaxReceiveCount is %d, must be 1 to 1000, or 0 to ask the queue", cfg.MaxReceiveCount)
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	return &Settler{cfg: cfg}, nil
+	return &Settler{cfg: cfg, schedule: schedule{outage: cfg.Outage}}, nil
 }
 
 // source is where to call the queue that records come from.
@@ -139,19 +159,44 @@ func (s *Settler) source(arn string) string {
 	return arn
 }
 
-// backoff is the time until a failed record comes back, in whole seconds as SQS
-// counts them: what its error asks for, else the configured backoff. A backoff
-// that panics counts as the least.
-func (s *Settler) backoff(r *batch.Result, verdict batch.Verdict) (d time.Duration) {
-	if verdict.HasAfter {
+// backoff is the time from its failure until a record comes back, in whole seconds as
+// SQS counts them: what its error asks for, else [Settler.Backoff]. An abort that asks
+// for less than that does not get it, but for 0, since a dependency that is down must
+// not use up the record's attempts.
+func (s *Settler) backoff(r *batch.Record, verdict batch.Verdict, failedAt time.Time) time.Duration {
+	if verdict.HasAfter && (!verdict.Aborts || verdict.After == 0) {
 		return wholeSeconds(verdict.After)
 	}
-	defer func() {
-		if recover() != nil {
-			d = minBackoff
-		}
-	}()
-	return wholeSeconds(max(minBackoff, s.cfg.Backoff(max(r.Record.Attempt, 1))))
+	return wholeSeconds(max(verdict.After, s.Backoff(r, failedAt)))
+}
+
+// Backoff is the time from its failure until a record comes back whose error asks
+// for nothing: what [Config].Backoff says, at least 1 s, or 1 s where that panics; else
+// what outlives [Config].Outage.
+func (s *Settler) Backoff(r *batch.Record, failedAt time.Time) (d time.Duration) {
+	if s.cfg.Backoff != nil {
+		defer func() {
+			if recover() != nil {
+				d = minBackoff
+			}
+		}()
+		return max(minBackoff, s.cfg.Backoff(max(r.Attempt, 1)))
+	}
+	most, known := s.maxReceiveCount(r.QueueARN)
+	switch {
+	case !known:
+		most = unknownReceive
+	case most == 1:
+		return 0 // nothing comes after it that could be put off
+	}
+	d = s.schedule.delay(r.Attempt, most)
+	if r.Attempt == most-1 && !r.FirstReceivedAt.IsZero() {
+		// Receives that were no attempts (not started, skipped, throttled) have
+		// used up some of the schedule, and none of the time.
+		since := max(0, failedAt.Sub(r.FirstReceivedAt))
+		d = max(d, wholeSeconds(s.cfg.Outage-since))
+	}
+	return jittered(d, r)
 }
 
 // wholeSeconds rounds up, and down to what SQS can take at all.

@@ -21,7 +21,7 @@ func (st *Settlement) say(s said) string {
 var costs = map[string]said{
 	opVisibility: {
 		"failed records come back after the queue's visibility timeout instead of their backoff",
-		"failed records come back when their visibility (SQSBATCH_VISIBILITY) is over, instead of after their backoff",
+		"failed records come back when their visibility (Visibility; with package handler: SQSBATCH_VISIBILITY) is over, instead of after their backoff",
 	},
 	opSend: alike("permanent failures stay in the queue and are retried"),
 	opDelete: {
@@ -37,15 +37,15 @@ var staleCosts = alike("it may be with another receiver, or come back")
 // Advice about what went wrong; {op} is the permission, {queue} where it was called.
 var (
 	saysOwnQueue     = alike("the dead-letter queue {queue} is the queue that the records come from: nothing is sent there")
-	saysNoDeadLetter = alike("there is no dead-letter queue: give the queue a RedrivePolicy, or set SQSBATCH_DEAD_LETTER_QUEUE; SQSBATCH_ON_PERMANENT=retry or drop says that this is as it should be")
+	saysNoDeadLetter = alike("there is no dead-letter queue: give the queue a RedrivePolicy, or set DeadLetterQueue; OnPermanent \"retry\" or \"drop\" says that this is as it should be (with package handler: SQSBATCH_DEAD_LETTER_QUEUE, SQSBATCH_ON_PERMANENT)")
 	saysNoARN        = alike("the records' eventSourceARN names no queue")
 	saysNoQueue      = alike("there is no queue {queue}: is its URL or ARN right?")
 	saysIncomplete   = alike("SQS's answer is incomplete")
 	saysThrottled    = alike(sqserror.SaysThrottled)
 	saysExpired      = alike(sqserror.SaysExpired)
 	saysCredentials  = alike(sqserror.SaysCredentials)
+	saysTrouble      = alike("SQS has an error of its own")
 	saysRefused      = alike(sqserror.SaysRefused)
-	saysUnreachable  = alike(sqserror.SaysUnreachable)
 
 	saysKey = said{
 		"the queue's key cannot be used: is it enabled, and does it allow the function's role kms:GenerateDataKey and kms:Decrypt?",
@@ -59,7 +59,7 @@ var (
 	saysStale = said{
 		"SQS does not take the record's receipt handle any more: its visibility timeout was over before its handler was done (AWS advises 6 × the function's timeout), " +
 			"or it was deleted meanwhile, or the queue was purged or made anew",
-		"SQS does not take the record's receipt handle any more: its visibility was over and others may have it (was this process suspended, or SQS out of reach, for as long as SQSBATCH_VISIBILITY?), " +
+		"SQS does not take the record's receipt handle any more: its visibility was over and others may have it (was this process suspended, or SQS out of reach, for as long as Visibility, with package handler SQSBATCH_VISIBILITY?), " +
 			"or it was deleted meanwhile, or the queue was purged or made anew, or its server restarted",
 	}
 	saysNoAnswer = said{
@@ -78,12 +78,12 @@ var (
 var (
 	saysNoBackoff = said{
 		"records whose backoff was not set come back after the queue's visibility timeout",
-		"records whose backoff was not set come back when their visibility (SQSBATCH_VISIBILITY) is over",
+		"records whose backoff was not set come back when their visibility (Visibility; with package handler: SQSBATCH_VISIBILITY) is over",
 	}
 	saysUndeleted = costs[opDelete]
 	saysNothing   = alike("no record is concerned")
 	saysLate      = said{
-		"Raise the reserve (SQSBATCH_RESERVE) or the function's timeout, or look why SQS is slow to answer",
+		"Raise the reserve (Reserve; with package handler: SQSBATCH_RESERVE) or the function's timeout, or look why SQS is slow to answer",
 		"Look why SQS is slow to answer",
 	}
 )

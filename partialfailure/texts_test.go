@@ -37,7 +37,7 @@ func TestAdviceIsForTheModeThatItIsToldIn(t *testing.T) {
 		"visibility denied": {"fail", changeVisibility, answer("AccessDenied"), time.Minute,
 			"function's role lacks sqs:ChangeMessageVisibility", "role of this process lacks sqs:ChangeMessageVisibility", "deleted"},
 		"visibility denied, its cost": {"fail", changeVisibility, answer("AccessDenied"), time.Minute,
-			"after the queue's visibility timeout instead", "when their visibility (SQSBATCH_VISIBILITY) is over, instead", "{"},
+			"after the queue's visibility timeout instead", "when their visibility (Visibility; with package handler: SQSBATCH_VISIBILITY) is over, instead", "{"},
 		"key": {"fail", changeVisibility, answer("KmsAccessDenied"), time.Minute,
 			"allow the function's role kms:", "allow the role of this process kms:", "{"},
 		"the handle is not known": {"fail", changeVisibility, answer("ReceiptHandleIsInvalid"), time.Minute,
@@ -53,7 +53,7 @@ func TestAdviceIsForTheModeThatItIsToldIn(t *testing.T) {
 		"no time for a delete": {"ok", deletion, hang, 2 * time.Second,
 			"", "over before SQS had answered all calls: records that were handled will be delivered again", "backoff"},
 		"no time for a backoff": {"fail", changeVisibility, hang, 2 * time.Second,
-			"come back after the queue's visibility timeout. Raise the reserve", "(SQSBATCH_VISIBILITY) is over. Look why", "handled"},
+			"come back after the queue's visibility timeout. Raise the reserve", "SQSBATCH_VISIBILITY) is over. Look why", "handled"},
 	} {
 		for _, polls := range []bool{false, true} {
 			want := c.onLambda
@@ -82,6 +82,9 @@ func TestAdviceIsForTheModeThatItIsToldIn(t *testing.T) {
 					told := strings.Join(f.warnings, "")
 					if strings.Contains(told, c.not) {
 						t.Errorf("the warning has %q: %s", c.not, told)
+					}
+					if own := strings.NewReplacer("with package handler: SQSBATCH_", "", "with package handler SQSBATCH_", "").Replace(told); strings.Contains(own, "SQSBATCH_") {
+						t.Errorf("the warning names a variable as if this package read it: %s", told)
 					}
 					for _, word := range []string{"function", "Lambda", "VPC", "SQSBATCH_RESERVE"} {
 						if polls && strings.Contains(told, word) {

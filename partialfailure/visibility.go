@@ -3,6 +3,7 @@ package partialfailure
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
 // maxVisibility is what SQS allows from the receipt of a message to its next
@@ -39,7 +41,7 @@ func (st *Settlement) flushVisible(p *pending) {
 	entries := p.visible[:n:n]
 	p.visible = p.visible[n:]
 	if st.cfg.DryRun {
-		for _, e := range entries {
+		for _, e := range st.decide(entries) {
 			e.unit.visible[e.i] = e.unit.visibleIn
 		}
 		return
@@ -47,12 +49,92 @@ func (st *Settlement) flushVisible(p *pending) {
 	st.background(func() { st.changeVisibility(p.arn, entries) })
 }
 
+// policyWait bounds the time for which a backoff waits for the queue to say its
+// maxReceiveCount, which then counts as 5.
+const policyWait = time.Second
+
+// awaitPolicy waits for the answer about a queue, if it was asked, for policyWait or a
+// quarter of the time that is left.
+func (st *Settlement) awaitPolicy(arn string) {
+	st.mu.Lock()
+	answered := st.asked[arn]
+	st.mu.Unlock()
+	if answered == nil {
+		return
+	}
+	wait := policyWait
+	if by, bounded := st.ctx.Deadline(); bounded {
+		wait = min(wait, time.Until(by)/4)
+	}
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	select {
+	case <-answered:
+	case <-late.C:
+	case <-st.ctx.Done():
+	}
+}
+
+// decide works out when the units come back of which that is not known, and returns
+// the entries that are to be set. What is not is left to the queue's visibility
+// timeout: an abandoned record, and those behind it, never come back sooner than that,
+// since the handler may still be at work. The caller holds the lock.
+func (st *Settlement) decide(entries []visibility) (set []visibility) {
+	for _, e := range entries {
+		u, failed := e.unit, e.unit.results[0]
+		if u.backoff {
+			u.backoff = false
+			u.visibleIn = st.backoff(failed.Record, batch.VerdictOf(failed.Err), u.failedAt)
+		}
+		if failed.Outcome == batch.Abandoned && u.outcome == batch.Pending {
+			until := st.hiddenUntil(e.result().Record)
+			if until.IsZero() || !u.failedAt.Add(u.visibleIn).After(until) {
+				continue
+			}
+		}
+		set = append(set, e)
+	}
+	return set
+}
+
+// hiddenUntil is when SQS shows a record by itself at the latest; zero if that is
+// not known.
+func (st *Settlement) hiddenUntil(r *batch.Record) time.Time {
+	if st.cfg.HiddenUntil != nil {
+		return st.cfg.HiddenUntil(r)
+	}
+	policy, known := st.redrive.known(r.QueueARN)
+	if !known || policy.visibility == 0 {
+		return time.Time{}
+	}
+	return st.began.Add(policy.visibility) // it was received before that
+}
+
+// decided is decide for entries of one queue, whose maxReceiveCount it waits for.
+func (st *Settlement) decided(arn string, entries []visibility) []visibility {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if slices.ContainsFunc(entries, func(e visibility) bool { return e.unit.backoff }) {
+		st.mu.Unlock()
+		st.awaitPolicy(arn)
+		st.mu.Lock()
+	}
+	return st.decide(entries)
+}
+
 func (st *Settlement) changeVisibility(arn string, entries []visibility) {
+	if entries = st.decided(arn, entries); len(entries) == 0 {
+		return
+	}
 	visible := make([]time.Duration, len(entries))
+	unsure := false // whether an earlier try took effect
 	errs := st.call(opVisibility, arn, st.source(arn), len(entries), func(ctx context.Context, q queue, left []int) (answer, error) {
 		in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url}
 		now := time.Now()
 		for _, k := range left {
+			if u := entries[k].unit; unsure && u.visibleIn > 0 && now.Sub(u.failedAt) >= u.visibleIn {
+				continue // it may be visible again, and with another receiver
+			}
 			seconds, appears := st.timeout(entries[k], now)
 			visible[k] = appears
 			in.Entries = append(in.Entries, types.ChangeMessageVisibilityBatchRequestEntry{
@@ -61,8 +143,12 @@ func (st *Settlement) changeVisibility(arn string, entries []visibility) {
 				VisibilityTimeout: seconds,
 			})
 		}
+		if len(in.Entries) == 0 {
+			return answer{}, errTooLate
+		}
 		out, err := q.client.ChangeMessageVisibilityBatch(ctx, in, q.options...)
 		if err != nil {
+			unsure = unsure || sqserror.Unsure(err)
 			return answer{}, err
 		}
 		return answerOf(out.Successful, func(e types.ChangeMessageVisibilityBatchResultEntry) *string { return e.Id }, out.Failed), nil

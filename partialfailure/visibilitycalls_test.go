@@ -1,7 +1,6 @@
 package partialfailure_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -77,18 +76,18 @@ func TestRule14AFailedCallOnlyCostsTheBackoff(t *testing.T) {
 			return testqueue.Answer(r, 403, "AccessDeniedException", "")
 		}, time.Second, []string{"lacks sqs:ChangeMessageVisibility on arn:aws:sqs:eu-west-1:123456789012:orders"}},
 		"refused": {func(string, *http.Request) (*http.Response, error) {
-			return nil, errors.New("dial tcp 127.0.0.1:9: connect: connection refused")
-		}, 2 * time.Second, []string{"SQS cannot be called", "connection refused"}},
+			return nil, refused
+		}, 5 * time.Second, []string{"SQS cannot be reached: is the network up, and are region and endpoint", "connection refused"}},
 		"hanging": {func(_ string, r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
-		}, 4 * time.Second, []string{"no answer from SQS within 3s", "VPC"}},
+		}, 7 * time.Second, []string{"no answer from SQS within 3s", "VPC"}},
 		"no queue": {func(_ string, r *http.Request) (*http.Response, error) {
 			return testqueue.Answer(r, 400, "QueueDoesNotExist", "")
 		}, time.Second, []string{"there is no queue"}},
 		"garbage": {func(_ string, r *http.Request) (*http.Response, error) {
 			return testqueue.Answer(r, 200, "", `<html>proxy</html>`)
-		}, 2 * time.Second, []string{"SQS cannot be called"}},
+		}, 5 * time.Second, []string{"SQS's answer cannot be read: it broke off, or a proxy"}},
 		"an empty answer": {func(_ string, r *http.Request) (*http.Response, error) {
 			return testqueue.Answer(r, 200, "", `{}`)
 		}, time.Second, []string{"answer is incomplete"}},

@@ -81,6 +81,17 @@ func TestMadeFromTheModulesOwn(t *testing.T) {
 	}
 }
 
+// What `sqsbatch local` sends without a flag is there.
+func TestSamplesAreThere(t *testing.T) {
+	named := regexp.MustCompile(`(?m)^//sqsbatch:samples (\S+)$`).FindStringSubmatch(read(t, filepath.Join(project, "signup.go")))
+	if named == nil {
+		t.Fatal("signup.go names no samples")
+	}
+	if text := read(t, filepath.Join(project, named[1])); !strings.Contains(text, `\"email\"`) {
+		t.Errorf("%s has no signups", named[1])
+	}
+}
+
 // The Makefile builds as the module's own does, but another package.
 func TestBuildsAsTheModuleDoes(t *testing.T) {
 	recipe := regexp.MustCompile(`(?s)\n\tCGO_ENABLED=0 .*?/bootstrap" (\S+)\n`)

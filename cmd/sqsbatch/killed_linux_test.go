@@ -2,9 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,13 +11,7 @@ import (
 // TestKilled: when the tool is killed, the process that polls is not left to
 // poll a server that is gone: it ends with its next line, which nobody reads.
 func TestKilled(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "sqsbatch")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	cmd := exec.Command(binary, "local", "--mode", "poll", "--timeout", "1m", "--output", "json")
-	cmd.Dir = filepath.Join("..", "..")
-	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir()) // what is left behind is there
+	cmd := command(t, t.TempDir(), "local", "--mode", "poll", "--timeout", "1m", "--output", "json") // what is left behind is there
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

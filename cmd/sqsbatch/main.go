@@ -2,7 +2,7 @@
 //
 //	sqsbatch local     run a function against an embedded SQS and Lambda
 //	sqsbatch sqs       serve the embedded SQS by itself
-//	sqsbatch version   say which version this is
+//	sqsbatch version   say which version or commit this is
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
@@ -27,7 +28,7 @@ Usage:
                      settings of its template, and show what becomes of each record;
                      with --mode poll as a container that polls the queue
   sqsbatch sqs       serve the embedded SQS by itself, for programs in any language
-  sqsbatch version   say which version this is
+  sqsbatch version   say which version or commit this is
   sqsbatch help      show this
 
 sqsbatch local -h and sqsbatch sqs -h tell more.
@@ -57,7 +58,8 @@ func run(args []string, tio cli.IO) int {
 	case "sqs":
 		return status(command, serve.Run(context.Background(), args, tio), tio.Stderr)
 	case "version", "--version", "-version":
-		fmt.Fprintln(tio.Stdout, "sqsbatch "+version())
+		info, _ := debug.ReadBuildInfo() // nil in a program that go did not build
+		fmt.Fprintln(tio.Stdout, "sqsbatch "+version(info))
 		return 0
 	case "help", "--help", "-help", "-h":
 		_, _ = io.WriteString(tio.Stdout, usage)
@@ -80,10 +82,29 @@ func status(command string, err error, stderr io.Writer) int {
 	return 1
 }
 
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(devel)"
+// version is the release, or else the commit that the program was built from. Go
+// makes a pseudo-version of that itself, which ends with the commit's first twelve
+// digits.
+func version(info *debug.BuildInfo) string {
+	version, commit := "", ""
+	if info != nil {
+		version = info.Main.Version
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision":
+				commit = s.Value + commit
+			case s.Key == "vcs.modified" && s.Value == "true":
+				commit += "+dirty"
+			}
+		}
 	}
-	return info.Main.Version
+	pseudo := len(commit) > 12 && strings.Contains(version, "-"+commit[:12])
+	switch {
+	case version != "" && version != "(devel)" && !pseudo:
+		return version
+	case commit != "":
+		return "commit " + commit
+	default:
+		return "(devel), of an unknown commit: `go install -buildvcs=true ./cmd/sqsbatch` in a clone notes it"
+	}
 }

@@ -2,11 +2,68 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 )
+
+const asCommand = "SQSBATCH_TEST_COMMAND"
+
+// TestMain makes this binary the command when a test says so: no other has to be linked.
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// command runs the command in the repository's root, with temporary files in dir.
+func command(t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Dir = filepath.Join("..", "..")
+	cmd.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+dir, "TMP="+dir, "TEMP="+dir)
+	return cmd
+}
+
+// TestVersion: the version, or the commit when there is none, or why there is neither.
+func TestVersion(t *testing.T) {
+	const revision = "0123456789abcdef0123456789abcdef01234567"
+	at := func(version string, settings ...string) *debug.BuildInfo {
+		info := &debug.BuildInfo{Main: debug.Module{Version: version}}
+		for i := 0; i < len(settings); i += 2 {
+			info.Settings = append(info.Settings, debug.BuildSetting{Key: settings[i], Value: settings[i+1]})
+		}
+		return info
+	}
+	for _, tt := range []struct {
+		info *debug.BuildInfo
+		want string
+	}{
+		{at("v0.1.0"), "v0.1.0"},
+		{at("v0.1.0", "vcs.revision", revision, "vcs.modified", "false"), "v0.1.0"},
+		{at("v0.1.0+dirty", "vcs.revision", revision, "vcs.modified", "true"), "v0.1.0+dirty"},
+		{at("(devel)", "vcs.revision", revision, "vcs.modified", "false"), "commit " + revision},
+		{at("", "vcs.revision", revision, "vcs.modified", "true"), "commit " + revision + "+dirty"},
+		{at("v0.0.0-20260801101112-0123456789ab+dirty", "vcs.revision", revision, "vcs.modified", "true"), "commit " + revision + "+dirty"},
+		{at("v0.0.0-20260801101112-0123456789ab"), "v0.0.0-20260801101112-0123456789ab"},
+		{at("(devel)"), "(devel), of an unknown commit: `go install -buildvcs=true ./cmd/sqsbatch` in a clone notes it"},
+		{nil, "(devel), of an unknown commit: `go install -buildvcs=true ./cmd/sqsbatch` in a clone notes it"},
+	} {
+		if got := version(tt.info); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.info, got, tt.want)
+		}
+	}
+}
 
 func TestCommands(t *testing.T) {
 	tests := []struct {

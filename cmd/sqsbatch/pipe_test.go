@@ -3,8 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,16 +11,10 @@ import (
 // TestClosedPipe: when what reads the output ends, as in `sqsbatch local | head`,
 // the run ends with an error and leaves nothing behind.
 func TestClosedPipe(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "sqsbatch.exe")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	for _, format := range []string{"text", "json"} {
 		t.Run(format, func(t *testing.T) {
 			temporary := t.TempDir()
-			cmd := exec.Command(binary, "local", "--timeout", "1m", "--output", format)
-			cmd.Dir = filepath.Join("..", "..")
-			cmd.Env = append(os.Environ(), "TMPDIR="+temporary, "TMP="+temporary, "TEMP="+temporary)
+			cmd := command(t, temporary, "local", "--timeout", "1m", "--output", format)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			stdout, err := cmd.StdoutPipe()

@@ -145,7 +145,7 @@ func (d *Deployment) reserveLocked() (*environment, error) {
 	if len(d.environments) < d.fn.Concurrency {
 		env := newEnvironment(d, len(d.environments)+1)
 		d.environments = append(d.environments, env)
-		for range d.fn.ConcurrencyPerEnvironment - 1 {
+		for range d.fn.perEnvironment() - 1 {
 			d.idle = append(d.idle, env)
 		}
 		return env, nil

@@ -13,6 +13,7 @@ import (
 const (
 	defaultTimeout     = 3 * time.Second
 	maxTimeout         = 15 * time.Minute
+	maxTimeoutManaged  = 90 * time.Minute // on Lambda Managed Instances
 	defaultMemoryMB    = 128
 	maxMemoryMB        = 10240
 	defaultConcurrency = 10
@@ -46,9 +47,9 @@ type Function struct {
 	// They default to "us-east-1" and "000000000000".
 	Region, AccountID string
 
-	// Timeout is how long one invocation may take, up to 15 minutes. Lambda
-	// takes whole seconds; shorter ones are accepted here for tests.
-	// Defaults to 3 s.
+	// Timeout is how long one invocation may take: up to 15 minutes, or 90 on
+	// Lambda Managed Instances (ConcurrencyPerEnvironment is set). Lambda takes
+	// whole seconds; shorter ones are accepted here for tests. Defaults to 3 s.
 	Timeout time.Duration
 
 	// MemoryMB is reported to the function, 128 to 10,240; it limits nothing.
@@ -79,11 +80,12 @@ type Function struct {
 	Concurrency int
 
 	// ConcurrencyPerEnvironment is how many invocations one environment runs at
-	// a time, 1 to 1,600, as on Lambda Managed Instances: a Command is given
+	// a time on Lambda Managed Instances, 1 to 1,600. Above 1 a Command is given
 	// AWS_LAMBDA_MAX_CONCURRENCY, which aws-lambda-go heeds, and Concurrency
 	// times as many invocations may run at once. A timeout then ends one
 	// invocation and leaves the environment to the others; what it ran goes on,
-	// and keeps its place until it answers. Defaults to 1.
+	// and keeps its place until it answers. Zero is ordinary Lambda: one at a
+	// time.
 	ConcurrencyPerEnvironment int
 
 	// Output receives what a Command prints, a line at a time and never two
@@ -115,7 +117,6 @@ func (f Function) withDefaults() Function {
 	setDefault(&f.Timeout, defaultTimeout)
 	setDefault(&f.MemoryMB, defaultMemoryMB)
 	setDefault(&f.Concurrency, defaultConcurrency)
-	setDefault(&f.ConcurrencyPerEnvironment, 1)
 	return f
 }
 
@@ -127,6 +128,10 @@ func setDefault[T comparable](field *T, value T) {
 }
 
 func (f Function) validate() error {
+	longest := maxTimeout
+	if f.ConcurrencyPerEnvironment > 0 {
+		longest = maxTimeoutManaged
+	}
 	switch {
 	case !functionName.MatchString(f.Name):
 		return fmt.Errorf("lambda: Function.Name %q: need 1 to 64 letters, digits, - or _", f.Name)
@@ -136,20 +141,24 @@ func (f Function) validate() error {
 		return errors.New("lambda: Function has both a Command and a Handler: keep one")
 	case len(f.Command) > 0 && f.Command[0] == "":
 		return errors.New(`lambda: Function.Command[0] is "": need the path of a program`)
-	case f.Timeout < 0 || f.Timeout > maxTimeout:
-		return fmt.Errorf("lambda: Function.Timeout %v: need more than 0 and at most %v", f.Timeout, maxTimeout)
+	case f.Timeout < 0 || f.Timeout > longest:
+		return fmt.Errorf("lambda: Function.Timeout %v: need more than 0 and at most %v (%v without ConcurrencyPerEnvironment, %v with it)",
+			f.Timeout, longest, maxTimeout, maxTimeoutManaged)
 	case f.MemoryMB < defaultMemoryMB || f.MemoryMB > maxMemoryMB:
 		return fmt.Errorf("lambda: Function.MemoryMB %d: need %d to %d", f.MemoryMB, defaultMemoryMB, maxMemoryMB)
 	case f.Concurrency < 1 || f.Concurrency > maxConcurrency:
 		return fmt.Errorf("lambda: Function.Concurrency %d: need 1 to %d", f.Concurrency, maxConcurrency)
-	case f.ConcurrencyPerEnvironment < 1 || f.ConcurrencyPerEnvironment > maxPerEnvironment:
-		return fmt.Errorf("lambda: Function.ConcurrencyPerEnvironment %d: need 1 to %d", f.ConcurrencyPerEnvironment, maxPerEnvironment)
+	case f.ConcurrencyPerEnvironment < 0 || f.ConcurrencyPerEnvironment > maxPerEnvironment:
+		return fmt.Errorf("lambda: Function.ConcurrencyPerEnvironment %d: need 1 to %d, or 0 for ordinary Lambda", f.ConcurrencyPerEnvironment, maxPerEnvironment)
 	}
 	return nil
 }
 
+// perEnvironment is how many invocations an environment runs at a time.
+func (f Function) perEnvironment() int { return max(f.ConcurrencyPerEnvironment, 1) }
+
 // shared tells whether an environment runs several invocations at a time.
-func (f Function) shared() bool { return f.ConcurrencyPerEnvironment > 1 }
+func (f Function) shared() bool { return f.perEnvironment() > 1 }
 
 func (f Function) arn() string {
 	return "arn:aws:lambda:" + f.Region + ":" + f.AccountID + ":function:" + f.Name

@@ -219,6 +219,7 @@ func TestFunctionValidation(t *testing.T) {
 		{lambda.Function{Handler: handler, Name: strings.Repeat("x", 65)}, "Function.Name"},
 		{lambda.Function{Handler: handler, Timeout: -1}, "Function.Timeout -1ns"},
 		{lambda.Function{Handler: handler, Timeout: 901 * time.Second}, "Function.Timeout 15m1s: need more than 0 and at most 15m0s"},
+		{lambda.Function{Handler: handler, Timeout: 5401 * time.Second, ConcurrencyPerEnvironment: 1}, "Function.Timeout 1h30m1s: need more than 0 and at most 1h30m0s"},
 		{lambda.Function{Handler: handler, MemoryMB: 64}, "Function.MemoryMB 64: need 128 to 10240"},
 		{lambda.Function{Handler: handler, Concurrency: 1001}, "Function.Concurrency 1001: need 1 to 1000"},
 		{lambda.Function{Handler: handler, Concurrency: -1}, "Function.Concurrency -1"},
@@ -226,6 +227,17 @@ func TestFunctionValidation(t *testing.T) {
 		if _, err := lambda.Start(c.fn); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
+	}
+	for _, fn := range []lambda.Function{
+		{Handler: handler, Timeout: 900 * time.Second},
+		{Handler: handler, Timeout: 5400 * time.Second, ConcurrencyPerEnvironment: 1},
+	} {
+		d, err := lambda.Start(fn)
+		if err != nil {
+			t.Errorf("timeout of %v: %v", fn.Timeout, err)
+			continue
+		}
+		_ = d.Close()
 	}
 	d := inProcess(t, lambda.Function{}, handler)
 	if fn := d.Function(); fn.Name != "function" || fn.Timeout != 3*time.Second || fn.MemoryMB != 128 || fn.Concurrency != 10 || fn.Region != "us-east-1" {

@@ -114,7 +114,7 @@ func half(id string) net.Conn {
 	if err != nil {
 		os.Exit(1)
 	}
-	fmt.Fprintf(conn, "POST /2018-06-01/runtime/invocation/%s/response HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf", id)
+	fmt.Fprintf(conn, "POST /2018-06-01/runtime/invocation/%s/response HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf", id)
 	return conn
 }
 

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/webguard"
 )
 
 // runtimeAPI is the HTTP server that one bootstrap process talks to, as written
@@ -100,6 +102,10 @@ func (api *runtimeAPI) serve(mux http.Handler, w http.ResponseWriter, r *http.Re
 	}
 	api.mu.Unlock()
 	defer api.served.Done()
+	if refusal := webguard.Refusal(r, nil); refusal != "" { // the process asks 127.0.0.1
+		reply(w, http.StatusForbidden, "AccessDenied", refusal)
+		return
+	}
 	mux.ServeHTTP(w, r)
 }
 

@@ -9,7 +9,7 @@ import (
 
 func (api *runtimeAPI) next(w http.ResponseWriter, r *http.Request) {
 	if !api.mayAsk() {
-		forbidden(w, fmt.Sprintf("of %d invocations at a time, none was answered yet", api.fn.ConcurrencyPerEnvironment))
+		forbidden(w, fmt.Sprintf("of %d invocations at a time, none was answered yet", api.fn.perEnvironment()))
 		return
 	}
 	select {
@@ -61,7 +61,7 @@ func (api *runtimeAPI) mayAsk() bool {
 			unanswered++
 		}
 	}
-	if unanswered >= api.fn.ConcurrencyPerEnvironment {
+	if unanswered >= api.fn.perEnvironment() {
 		return false
 	}
 	maps.DeleteFunc(api.invocations, func(_ string, inv *invocation) bool { return inv.isClaimed() })

@@ -44,6 +44,9 @@ func (api *runtimeAPI) ask(t *testing.T, method, path, body string, header ...st
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
+	if host := r.Header.Get("Host"); host != "" {
+		r.Host = host
+	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
@@ -257,13 +260,13 @@ func TestRuntimeAPIGarbage(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"garbage\r\n\r\n": "400",
-		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\n":                                                          "400",
-		"GET / HTTP/9.9\r\nHost: x\r\n\r\n":                                                                   "505",
-		"GET / HTTP/1.1\r\n\r\n":                                                                              "400", // no Host
-		"GET /x HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 3<<20) + "\r\n\r\n":                         "431",
-		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n":                                            "400",
-		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: gzip\r\n\r\n":                  "501",
-		"POST /2018-06-01/runtime/init/error HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n": "", // any answer
+		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\n":                                                                  "400",
+		"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n":                                                                   "505",
+		"GET / HTTP/1.1\r\n\r\n":                                                                                      "400", // no Host
+		"GET /x HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 3<<20) + "\r\n\r\n":                         "431",
+		"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n":                                            "400",
+		"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: gzip\r\n\r\n":                  "501",
+		"POST /2018-06-01/runtime/init/error HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n": "", // any answer
 	} {
 		if got := talk(text); !strings.HasPrefix(got, want) {
 			t.Errorf("%.40q: %s, want %s", text, got, want)

@@ -29,10 +29,10 @@ func encode(answer any) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// nothing is the answer of operations that have none.
-func (nothing) size() int { return len("{}") }
+// nothing is the answer of operations that have none: an empty body.
+func (nothing) size() int { return 0 }
 
-func (nothing) appendJSON(b []byte) []byte { return append(b, "{}"...) }
+func (nothing) appendJSON(b []byte) []byte { return b }
 
 func (a *sendAnswer) size() int { return 200 }
 

@@ -28,7 +28,7 @@ var attributeSpecs = map[string]attributeSpec{
 	"Policy":                        {canonical: canonicalPolicy},
 	"RedrivePolicy":                 {canonical: canonicalRedrivePolicy},
 	"RedriveAllowPolicy":            {canonical: canonicalAllowPolicy},
-	"ContentBasedDeduplication":     {fifoOnly: true, initial: "false", canonical: oneOf("true", "false")},
+	"ContentBasedDeduplication":     {fifoOnly: true, initial: "false", canonical: trueOrFalse},
 	"DeduplicationScope":            {fifoOnly: true, initial: "queue", canonical: oneOf("queue", "messageGroup")},
 	"FifoThroughputLimit":           {fifoOnly: true, initial: "perQueue", canonical: oneOf("perQueue", "perMessageGroupId")},
 }
@@ -170,5 +170,20 @@ func oneOf(allowed ...string) func(name, value string) (string, *apiError) {
 		return value, nil
 	}
 }
+
+// trueOrFalse also takes the words as Python writes them, as AWS does for
+// FifoQueue and ContentBasedDeduplication.
+func trueOrFalse(name, value string) (string, *apiError) {
+	switch {
+	case isTrue(value):
+		return "true", nil
+	case isFalse(value):
+		return "false", nil
+	}
+	return "", errAttributeValue(name)
+}
+
+func isTrue(value string) bool  { return value == "true" || value == "True" }
+func isFalse(value string) bool { return value == "false" || value == "False" }
 
 func anyText(_, value string) (string, *apiError) { return value, nil }

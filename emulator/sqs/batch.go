@@ -56,7 +56,7 @@ func checkBatch[E any](entries []E, nameOf func(E) string) *apiError {
 	for i, e := range entries {
 		switch id := nameOf(e); {
 		case !validEntryID(id):
-			return modelled("InvalidBatchEntryId", "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long. Got %q.", id)
+			return modelled("InvalidBatchEntryId", "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.")
 		case slices.ContainsFunc(entries[:i], func(other E) bool { return nameOf(other) == id }):
 			return modelled("BatchEntryIdsNotDistinct", "Id %s repeated.", id)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"reflect"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 type call struct {
 	ctx       context.Context
 	operation string
+	trace     string // its HTTP header X-Amzn-Trace-Id; "" for none
 	queue     string // name of the queue that it is about; "" for none
 	began     time.Time
 	// messages is how many were sent, received, or named by receipt handles;
@@ -49,9 +51,9 @@ func (r *queueRequest) queueName() string {
 
 // call decodes a request, carries it out under the faults that are injected,
 // keeps it in the history and tells who observes.
-func (s *Server) call(ctx context.Context, name string, body []byte) (any, error) {
+func (s *Server) call(r *http.Request, name string, body []byte) (any, error) {
 	op := operations[name]
-	c := &call{ctx: ctx, operation: name, began: time.Now()}
+	c := &call{ctx: r.Context(), operation: name, trace: r.Header.Get("X-Amzn-Trace-Id"), began: time.Now()}
 	answer, err := s.carryOut(c, op, body)
 	s.answered(c, err)
 	return answer, err

@@ -22,7 +22,9 @@
 //		})
 //	}
 //
-// [Serve] listens on a loopback address, for clients in other processes.
+// [Serve] listens on a loopback address, for clients in other processes. It refuses
+// requests of web pages, and those by a host name that is neither loopback nor in
+// [Options.AllowedHosts].
 //
 // # What it does
 //
@@ -54,11 +56,13 @@
 //   - A standard queue delivers each message once per visibility timeout, in the
 //     order in which messages became visible. Faults of the kinds
 //     [DuplicateDelivery], [OutOfOrder] and [EmptyReceive] take that back.
+//   - Of the groups of a FIFO queue, the one whose first message became visible
+//     first is received first. A group whose first message failed goes last.
 //   - A short poll finds every message that is there. Receivers that wait are
 //     served in the order in which they came.
 //   - A message moves to the dead-letter queue when a receive would otherwise
 //     take it once more than maxReceiveCount allows.
-//   - A message move task moves the oldest visible message first, at the rate
+//   - A message move task moves messages in the order of receives, at the rate
 //     that was asked for, else 500 messages per second; the first one after one
 //     interval. What is in flight is waited for. The task is completed when it has
 //     moved as many messages as the queue had at its start, or the queue is empty,
@@ -67,7 +71,10 @@
 //   - A receive attempt that can no longer be repeated, because a message was
 //     changed or deleted, is an ordinary receive.
 //   - A noisy tenant of a fair queue is one with at least 30 messages and more than
-//     a tenth of all messages in flight; its processing time is not measured.
+//     a tenth of all messages in flight, or with more than a tenth of the recent
+//     processing time, from one minute of that on. A message is processed while it
+//     is in flight, and what was 5 minutes ago counts 1/e. A tenant that sent
+//     nothing for 5 minutes is quiet.
 //
 // # Time
 //

@@ -44,8 +44,9 @@ func TestInjectedErrorsAreGenuine(t *testing.T) {
 			return err
 		}
 		_ = purge()
-		b.send(queue, "a")
-		m := b.one(queue, hiddenFor(1))
+		fifo := b.queue("orders.fifo")
+		b.sendFIFO(fifo, "g", "a")
+		m := b.one(fifo, hiddenFor(1))
 		time.Sleep(time.Second)
 		for _, c := range []struct {
 			do    func() error
@@ -55,7 +56,7 @@ func TestInjectedErrorsAreGenuine(t *testing.T) {
 			{func() error { return b.try(b.ctx, &nobody, "a") },
 				[]string{"QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "NonExistentQueue"}, is[*types.QueueDoesNotExist]},
 			{func() error { return b.delete(queue, aws.String("none")) }, []string{"ReceiptHandleIsInvalid"}, is[*types.ReceiptHandleIsInvalid]},
-			{func() error { return b.hide(queue, m.ReceiptHandle, 1) },
+			{func() error { return b.hide(fifo, m.ReceiptHandle, 1) },
 				[]string{"MessageNotInflight", "AWS.SimpleQueueService.MessageNotInflight"}, is[*types.MessageNotInflight]},
 			{purge, []string{"PurgeQueueInProgress", "AWS.SimpleQueueService.PurgeQueueInProgress"}, is[*types.PurgeQueueInProgress]},
 			{func() error { return b.try(b.ctx, queue, "\x00") }, []string{"InvalidMessageContents"}, is[*types.InvalidMessageContents]},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // apiError is an answer that AWS's SDKs turn into a typed error: the shape goes
@@ -15,6 +16,11 @@ type apiError struct {
 	queryCode string
 	message   string
 	status    int // 0: 400
+	// unavailable tells that a receipt handle has no message whose visibility
+	// timeout could be changed.
+	unavailable bool
+
+	retryAfter time.Duration // the header X-Amz-Retry-After; 0 for none
 }
 
 func (e *apiError) Error() string { return e.queryCode + ": " + e.message }
@@ -59,8 +65,8 @@ func modelled(name, format string, args ...any) *apiError {
 	return errorNamed(name, fmt.Sprintf(format, args...))
 }
 
-func errNoQueue(name string) *apiError {
-	return modelled("QueueDoesNotExist", "The specified queue does not exist: %q.", name)
+func errNoQueue() *apiError {
+	return modelled("QueueDoesNotExist", "The specified queue does not exist.")
 }
 
 func errQueueExists(attribute string) *apiError {
@@ -94,6 +100,11 @@ func errUnknownOperation(format string, args ...any) *apiError {
 
 func errNoOperation(name string) *apiError {
 	return errUnknownOperation("The operation %q is not one of SQS's.", name)
+}
+
+// errNoAction is errNoOperation in the words of the query protocol.
+func errNoAction(name string) *apiError {
+	return errUnknownOperation("The action %s is not valid for this endpoint.", name)
 }
 
 func errClosed() *apiError {

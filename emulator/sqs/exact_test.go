@@ -31,7 +31,7 @@ func TestRequestsAreReadExactly(t *testing.T) {
 		{"SendMessage", `{` + url + `,"MessageBody":"\uDFFFa"}`, "InvalidMessageContents"},
 		{"SendMessage", `{` + url + `,"MessageBody":"\ud834\ud834\udd1e"}`, "InvalidMessageContents"},
 		{"SendMessage", `{` + url + `,"MessageBody":"\ud834\\udd1e"}`, "InvalidMessageContents"},
-		{"SendMessage", `{` + url + `,"MessageBody":"a","MessageAttributes":{"n":{"DataType":"String","StringValue":"\ud800"}}}`, "InvalidMessageContents"},
+		{"SendMessage", `{` + url + `,"MessageBody":"a","MessageAttributes":{"n":{"DataType":"String","StringValue":"\ud800"}}}`, "InvalidParameterValue"},
 	} {
 		server := sqs.New(sqs.Options{})
 		post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders"}`)

@@ -94,3 +94,64 @@ func TestANoisyTenantIsServedWhenNoOtherIsThere(t *testing.T) {
 		}
 	})
 }
+
+// sendAs sends messages of a tenant, whose name is the body.
+func (b *bench) sendAs(queue *string, tenant string, n int) {
+	b.Helper()
+	for range n {
+		if _, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{
+			QueueUrl: queue, MessageBody: &tenant, MessageGroupId: &tenant}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// A tenant with few, but slow messages is held back for its processing time.
+func TestFairQueuesHoldASlowTenantBack(t *testing.T) {
+	for name, tc := range map[string]struct {
+		processed time.Duration // for how long the slow tenant's message is in flight
+		want      string
+	}{
+		"slow":  {2 * time.Minute, "quiet none slow"},
+		"quick": {5 * time.Second, "slow quiet none"}, // too little to tell
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(b *bench) {
+				queue := b.queue("orders", "VisibilityTimeout", "600")
+				b.sendAs(queue, "slow", 1)
+				m := b.one(queue)
+				b.sendAs(queue, "slow", 1)
+				time.Sleep(tc.processed)
+				if err := b.delete(queue, m.ReceiptHandle); err != nil {
+					b.Fatal(err)
+				}
+				b.sendAs(queue, "quiet", 1)
+				b.send(queue, "none")
+				if got := bodies(b.receive(queue)); got != tc.want {
+					b.Errorf("received %q, want %q", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// Five minutes without a send make a noisy tenant quiet.
+func TestANoisyTenantThatSendsNothingIsQuiet(t *testing.T) {
+	for pause, want := range map[time.Duration]string{
+		5*time.Minute - time.Second: "quiet noisy",
+		5 * time.Minute:             "noisy quiet",
+	} {
+		virtual(t, func(b *bench) {
+			queue := b.queue("orders", "VisibilityTimeout", "3600")
+			b.sendAs(queue, "noisy", 41)
+			for range 4 {
+				b.receive(queue)
+			}
+			time.Sleep(pause)
+			b.sendAs(queue, "quiet", 1)
+			if got := bodies(b.receive(queue)); got != want {
+				b.Errorf("after %v: received %q, want %q", pause, got, want)
+			}
+		})
+	}
+}

@@ -84,6 +84,10 @@ type Fault struct {
 	// service's faults, which clients try again; any other is the sender's, with
 	// status 400 if it is unknown. Defaults to "InternalError".
 	Code string
+	// RetryAfter is when the error of Failure or Throttled asks for the next try,
+	// in whole milliseconds: the header X-Amz-Retry-After, which AWS's SDKs heed
+	// since their retry behaviour 2.1. Zero asks for none.
+	RetryAfter time.Duration
 }
 
 // applies tells which operations a fault of the kind can strike.
@@ -129,6 +133,10 @@ func (f Fault) validate() error {
 		return wrong("Latency", f.Latency, "0: only the kind latency waits")
 	case f.Code != "" && f.Kind != Failure && f.Kind != EntryFailure:
 		return wrong("Code", f.Code, "none: only the kinds failure and entry failure have one")
+	case f.RetryAfter < 0 || f.RetryAfter%time.Millisecond != 0:
+		return wrong("RetryAfter", f.RetryAfter, "whole milliseconds, 0 (no header) or more")
+	case f.RetryAfter != 0 && f.Kind != Failure && f.Kind != Throttled:
+		return wrong("RetryAfter", f.RetryAfter, "0: only the kinds failure and throttled answer with the header")
 	}
 	return nil
 }

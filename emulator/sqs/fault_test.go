@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
@@ -90,6 +91,23 @@ func TestClientsRetryFaults(t *testing.T) {
 				if n := len(b.server.Calls("DeleteMessage")); n != 3 { // the SDK's default number of tries
 					b.Errorf("%d calls, want 3", n)
 				}
+			})
+		})
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	for _, kind := range []sqs.FaultKind{sqs.Throttled, sqs.Failure} {
+		t.Run(string(kind), func(t *testing.T) {
+			virtual(t, func(b *bench) {
+				queue := b.queue("orders")
+				b.inject(sqs.Fault{Kind: kind, Operation: "SendMessage", Times: 1, RetryAfter: 1500 * time.Millisecond})
+				var answer *smithyhttp.ResponseError
+				if err := b.try(b.ctx, queue, "a"); !errors.As(err, &answer) || answer.Response.Header.Get("X-Amz-Retry-After") != "1500" {
+					b.Errorf("error %v, %+v", err, answer)
+				}
+				b.send(queue, "a")
+				b.counts(queue, "1", "0", "0")
 			})
 		})
 	}
@@ -180,21 +198,24 @@ func TestEntryFailure(t *testing.T) {
 
 func TestInvalidFaults(t *testing.T) {
 	for want, f := range map[string]sqs.Fault{
-		`Fault.Kind is ""`:               {},
-		`Fault.Kind is "slow"`:           {Kind: "slow"},
-		"Fault.Operation":                {Kind: sqs.Hang, Operation: "Receive"},
-		`Operation of kind "out of`:      {Kind: sqs.OutOfOrder, Operation: "SendMessage"},
-		"Fault.Probability":              {Kind: sqs.Hang, Probability: 1.1},
-		"Fault.Skip":                     {Kind: sqs.Hang, Skip: -1},
-		"Fault.Times":                    {Kind: sqs.Hang, Times: -1},
-		`Latency of kind "latency" is`:   {Kind: sqs.Latency},
-		`Latency of kind "hang"`:         {Kind: sqs.Hang, Latency: time.Second},
-		"Fault.Code":                     {Kind: sqs.Throttled, Code: "AccessDenied"},
-		"is \"http://q/0/orders\": want": {Kind: sqs.Hang, Queue: "http://q/0/orders"},
-		"is \"arn:aws:sqs":               {Kind: sqs.Hang, Queue: "arn:aws:sqs:us-east-1:000000000000:orders"},
-		"a standard queue":               {Kind: sqs.DuplicateDelivery, Queue: "orders.fifo"},
-		"is orders.fifo":                 {Kind: sqs.OutOfOrder, Queue: "orders.fifo"},
-		"it can strike no other":         {Kind: sqs.EmptyReceive, Queue: "orders.fifo"},
+		`Fault.Kind is ""`:                 {},
+		`Fault.Kind is "slow"`:             {Kind: "slow"},
+		"Fault.Operation":                  {Kind: sqs.Hang, Operation: "Receive"},
+		`Operation of kind "out of`:        {Kind: sqs.OutOfOrder, Operation: "SendMessage"},
+		"Fault.Probability":                {Kind: sqs.Hang, Probability: 1.1},
+		"Fault.Skip":                       {Kind: sqs.Hang, Skip: -1},
+		"Fault.Times":                      {Kind: sqs.Hang, Times: -1},
+		`Latency of kind "latency" is`:     {Kind: sqs.Latency},
+		`Latency of kind "hang"`:           {Kind: sqs.Hang, Latency: time.Second},
+		"Fault.Code":                       {Kind: sqs.Throttled, Code: "AccessDenied"},
+		"RetryAfter of kind \"throttled\"": {Kind: sqs.Throttled, RetryAfter: time.Microsecond},
+		"RetryAfter of kind \"failure\"":   {Kind: sqs.Failure, RetryAfter: -time.Second},
+		"RetryAfter of kind \"hang\"":      {Kind: sqs.Hang, RetryAfter: time.Second},
+		"is \"http://q/0/orders\": want":   {Kind: sqs.Hang, Queue: "http://q/0/orders"},
+		"is \"arn:aws:sqs":                 {Kind: sqs.Hang, Queue: "arn:aws:sqs:us-east-1:000000000000:orders"},
+		"a standard queue":                 {Kind: sqs.DuplicateDelivery, Queue: "orders.fifo"},
+		"is orders.fifo":                   {Kind: sqs.OutOfOrder, Queue: "orders.fifo"},
+		"it can strike no other":           {Kind: sqs.EmptyReceive, Queue: "orders.fifo"},
 	} {
 		server := sqs.New(sqs.Options{})
 		if err := server.Inject(sqs.Fault{Kind: sqs.Hang}, f); err == nil || !strings.Contains(err.Error(), want) {

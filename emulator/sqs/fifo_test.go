@@ -75,6 +75,97 @@ func TestOrderIsKeptOverFailures(t *testing.T) {
 	})
 }
 
+// Only an earlier message of the group that is in flight blocks one.
+func TestAMessageInFlightBlocksWhatIsBehindIt(t *testing.T) {
+	for _, tc := range []struct {
+		hidden int // which of foo, bar and baz is extended, while the others become visible
+		want   string
+	}{{0, ""}, {1, "foo"}, {2, "foo bar"}} {
+		virtual(t, func(b *bench) {
+			queue := b.queue("orders.fifo", "VisibilityTimeout", "1")
+			b.sendFIFO(queue, "a", "foo", "bar", "baz")
+			got := b.receive(queue)
+			if err := b.hide(queue, got[tc.hidden].ReceiptHandle, 4); err != nil {
+				b.Fatal(err)
+			}
+			time.Sleep(2500 * time.Millisecond)
+			if got := bodies(b.receive(queue, hiddenFor(1))); got != tc.want {
+				b.Errorf("with %d extended: %q, want %q", tc.hidden, got, tc.want)
+			}
+			time.Sleep(1500 * time.Millisecond)
+			if got := bodies(b.receive(queue)); got != "foo bar baz" {
+				b.Errorf("when all are visible: %q", got)
+			}
+		})
+	}
+}
+
+// A head that is released comes back while its follower is in flight, also to
+// a receiver that waits, and what is behind the follower stays.
+func TestAReleasedHeadComesBackBeforeItsFollower(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders.fifo")
+		b.sendFIFO(queue, "a", "1", "2", "3")
+		got := b.receive(queue, atMost(2))
+		waiting := b.poll(queue)
+		if err := b.hide(queue, got[0].ReceiptHandle, 0); err != nil {
+			b.Fatal(err)
+		}
+		if again := bodies(<-waiting); again != "1" {
+			b.Errorf("received %q, want the head alone", again)
+		}
+		if err := b.delete(queue, got[1].ReceiptHandle); err != nil {
+			b.Fatal(err)
+		}
+		if more := bodies(b.receive(queue)); more != "" {
+			b.Errorf("received %q while 1 was in flight", more)
+		}
+	})
+}
+
+// A group's turn comes by when its first message became visible: one that is
+// released or whose timeout ends goes behind the groups that waited meanwhile.
+func TestAReleasedHeadWaitsForGroupsThatWereVisibleBefore(t *testing.T) {
+	for name, release := range map[string]func(*bench, *string, types.Message) error{
+		"released": func(b *bench, queue *string, m types.Message) error { return b.hide(queue, m.ReceiptHandle, 0) },
+		"expired": func(*bench, *string, types.Message) error {
+			time.Sleep(31 * time.Second)
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(b *bench) {
+				queue := b.queue("orders.fifo", "VisibilityTimeout", "30")
+				b.sendFIFO(queue, "1", "g1-m1", "g1-m2")
+				b.sendFIFO(queue, "2", "g2-m1")
+				if err := release(b, queue, b.one(queue)); err != nil {
+					b.Fatal(err)
+				}
+				if got := bodies(b.receive(queue)); got != "g2-m1 g1-m1 g1-m2" {
+					b.Errorf("received %q", got)
+				}
+			})
+		})
+	}
+}
+
+// A group whose first message was deleted keeps its place among the groups: that of its next message.
+func TestADeletedHeadLeavesItsGroupInPlace(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders.fifo")
+		b.sendFIFO(queue, "1", "g1-m1")
+		b.sendFIFO(queue, "2", "g2-m1")
+		b.sendFIFO(queue, "1", "g1-m2")
+		b.sendFIFO(queue, "3", "g3-m1")
+		if err := b.delete(queue, b.one(queue).ReceiptHandle); err != nil {
+			b.Fatal(err)
+		}
+		if got := bodies(b.receive(queue)); got != "g2-m1 g1-m2 g3-m1" {
+			b.Errorf("received %q", got)
+		}
+	})
+}
+
 func TestFIFORefusesExpiredReceiptHandles(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue := b.queue("orders.fifo", "VisibilityTimeout", "10")

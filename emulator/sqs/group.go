@@ -3,16 +3,20 @@ package sqs
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
-// A queue's messages are kept by message group. On a FIFO queue a group with a
-// message in flight is locked. On a standard queue a group is a tenant, and
-// the messages without a group are in the group "".
+// A queue's messages are kept by message group. On a FIFO queue a message in
+// flight blocks those behind it in its group. On a standard queue a group is a
+// tenant, and the messages without a group are in the group "".
 type group struct {
 	messages heap[*message] // the visible ones, by order
+	blocking heap[*message] // those in flight, by order; FIFO only
 	inFlight int
-	total    int // messages in any state
-	slot     int // place in queue.ready; -1: not there
+	worked   processing
+	total    int       // messages in any state
+	sent     time.Time // when the latest came to the queue
+	slot     int       // place in queue.ready; -1: not there
 	heldBack bool
 }
 
@@ -23,12 +27,25 @@ func newGroup() *group {
 			less:  func(a, b *message) bool { return a.order < b.order },
 			place: func(m *message, i int) { m.slot = i },
 		},
+		blocking: heap[*message]{
+			less:  func(a, b *message) bool { return a.order < b.order },
+			place: func(m *message, i int) { m.blockSlot = i },
+		},
 	}
+}
+
+// receivable tells whether the group's first visible message may be received:
+// on a FIFO queue only an earlier message in flight blocks it. The developer
+// guide's "FIFO queue delivery logic" says it of any message in flight. AWS's
+// answers were recorded (groups/only-earlier of the conformance checks).
+func (g *group) receivable() bool {
+	first, blocking := g.messages.first(), g.blocking.first()
+	return first != nil && (blocking == nil || first.order < blocking.order)
 }
 
 // refresh puts g where its present state belongs.
 func (q *queue) refresh(g *group) {
-	receivable := g.messages.len() > 0 && (!q.fifo || g.inFlight == 0)
+	receivable := g.receivable()
 	switch {
 	case receivable && g.slot >= 0:
 		q.ready.fix(g.slot)
@@ -44,20 +61,31 @@ func (q *queue) refresh(g *group) {
 
 // isNoisy is the rule of the developer guide, "How Amazon SQS fair queues
 // work": a tenant with at least 30 messages and more than a tenth of all
-// messages in flight. Its other measure, the share of processing time, is not
-// emulated. Each message without a group is a tenant of its own.
-func (q *queue) isNoisy(g *group) bool {
-	return g.inFlight >= 30 && g.inFlight*10 > q.inFlightNow &&
-		!q.fifo && g != q.groups[""]
+// messages in flight, or with more than a tenth of the recent processing time,
+// unless it sent nothing for five minutes. Each message without a group is a
+// tenant of its own.
+func (q *queue) isNoisy(g *group, now time.Time) bool {
+	if q.fifo || g == q.groups[""] || now.Sub(g.sent) >= quietAfter {
+		return false
+	}
+	if g.inFlight >= 30 && g.inFlight*10 > q.inFlightNow {
+		return true
+	}
+	all := q.worked.until(now, q.inFlightNow)
+	return all >= leastWorked && g.worked.until(now, g.inFlight)*10 > all
 }
 
-// next returns the group to receive from: the one with the oldest visible
-// message, noisy tenants last. It is nil when there is nothing to receive.
-func (q *queue) next() *group {
-	// At most nine groups can be noisy at a time, so this scan is short.
+// next returns the group to receive from: the one whose first message became
+// visible first, noisy tenants last. It is nil when there is nothing to receive.
+// So was AWS recorded on FIFO queues: a head that is released or expires goes
+// behind the groups that were visible meanwhile (groups/released-goes-last of
+// the conformance checks).
+func (q *queue) next(now time.Time) *group {
+	// At most nine groups can be noisy at a time by either measure, so this scan
+	// is short.
 	for i := 0; i < len(q.noisy); {
 		g := q.noisy[i]
-		if q.isNoisy(g) {
+		if q.isNoisy(g, now) {
 			i++
 			continue
 		}
@@ -66,7 +94,7 @@ func (q *queue) next() *group {
 		q.ready.push(g)
 	}
 	for g := q.ready.first(); g != nil; g = q.ready.first() {
-		if !q.isNoisy(g) {
+		if !q.isNoisy(g, now) {
 			return g
 		}
 		q.ready.remove(g.slot)

@@ -3,6 +3,7 @@ package sqs_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,9 +19,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/cases"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	_ = flag.Set("rapid.checks", strconv.Itoa(cases.Of(25, 100)))
+	goleak.VerifyTestMain(m)
+}
 
 // bench is a server with the real client, made inside the test's bubble.
 type bench struct {

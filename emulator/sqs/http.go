@@ -17,6 +17,10 @@ const (
 // ServeHTTP answers one request of the AWS JSON 1.0 protocol, or of the query
 // protocol that came before it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet && !isQuery(r) && r.Header.Get("X-Amz-Target") == "" {
+		s.writeAnswer(w, newID(), http.StatusNotFound, queryContentType, []byte("<UnknownOperationException/>\n"))
+		return
+	}
 	answer, err := s.answer(w, r)
 	switch {
 	case errors.Is(err, errGone):
@@ -24,6 +28,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errRefused), errors.Is(err, errLostAnswer):
 		breakOff(w, err)
 		return
+	}
+	s.write(w, r, answer, err)
+}
+
+// write writes an answer, or an error, in the request's protocol.
+func (s *Server) write(w http.ResponseWriter, r *http.Request, answer any, err error) {
+	var failure *apiError
+	if errors.As(err, &failure) && failure.retryAfter > 0 {
+		w.Header().Set("X-Amz-Retry-After", strconv.FormatInt(failure.retryAfter.Milliseconds(), 10))
 	}
 	id := newID()
 	if isQuery(r) {
@@ -33,7 +46,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	status := http.StatusOK
 	if err != nil {
-		failure := asAPIError(err)
+		failure = asAPIError(err)
 		w.Header().Set("X-Amzn-Query-Error", failure.queryCode+";"+failure.fault())
 		status = failure.httpStatus()
 		answer = map[string]string{"__type": failure.shape, "message": failure.message}
@@ -80,7 +93,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.call(r.Context(), name, body)
+	return s.call(r, name, body)
 }
 
 // route finds the operation that a request is for.

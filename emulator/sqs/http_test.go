@@ -13,10 +13,14 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// post sends a raw request and returns the status, the decoded body and the query error's code.
+// post sends a raw request and returns the status, the decoded body and the
+// query error's code. An answer without a body is one without members.
 func post(server http.Handler, target, body string) (status int, answer map[string]any, code string) {
 	w := postRaw(server, target, body)
-	_ = json.Unmarshal(w.Body.Bytes(), &answer)
+	if answer = (map[string]any{}); w.Body.Len() > 0 {
+		answer = nil
+		_ = json.Unmarshal(w.Body.Bytes(), &answer)
+	}
 	code, _, _ = strings.Cut(w.Header().Get("X-Amzn-Query-Error"), ";")
 	return w.Code, answer, code
 }
@@ -67,15 +71,19 @@ func TestGarbageIsAnsweredInWords(t *testing.T) {
 func TestOtherProtocolsAreToldWhatToUse(t *testing.T) {
 	server := sqs.New(sqs.Options{})
 	defer server.Close()
-	for _, tc := range []struct{ method, contentType, want string }{
-		{http.MethodGet, "", "POST requests"},
-		{http.MethodPost, "application/x-amz-json-1.0", "X-Amz-Target"},
+	for _, tc := range []struct {
+		method, contentType, want string
+		status                    int
+	}{
+		{http.MethodGet, "", "<UnknownOperationException", http.StatusNotFound},
+		{http.MethodPut, "", "POST requests", http.StatusBadRequest},
+		{http.MethodPost, "application/x-amz-json-1.0", "X-Amz-Target", http.StatusBadRequest},
 	} {
 		request := httptest.NewRequest(tc.method, "/", http.NoBody)
 		request.Header.Set("Content-Type", tc.contentType)
 		w := httptest.NewRecorder()
 		server.ServeHTTP(w, request)
-		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), tc.want) {
+		if w.Code != tc.status || !strings.Contains(w.Body.String(), tc.want) {
 			t.Errorf("%s %s: %d %s", tc.method, tc.contentType, w.Code, w.Body)
 		}
 	}
@@ -112,7 +120,7 @@ func TestARequestWhoseClientIsGoneHasNoEffect(t *testing.T) {
 }
 
 func TestInvalidOptionsAreTheAnswer(t *testing.T) {
-	for _, o := range []sqs.Options{{Region: "US East"}, {AccountID: "12"}} {
+	for _, o := range []sqs.Options{{Region: "US East"}, {AccountID: "12"}, {MaxBatchBytes: -1}, {MaxBatchBytes: 1<<20 + 1}} {
 		status, answer, _ := post(sqs.New(o), "AmazonSQS.ListQueues", "{}")
 		if status != 400 || !strings.Contains(fmt.Sprint(answer["message"]), "sqs: Options.") {
 			t.Errorf("%+v: %d %v", o, status, answer)

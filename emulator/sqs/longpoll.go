@@ -139,18 +139,18 @@ func (s *Server) take(q *queue, r *receiver, now time.Time) (taken []delivery) {
 		anyOrder = s.strikesPart(r.call, OutOfOrder)
 	}
 	for len(taken) < r.max && q.inFlightNow < maxInFlight {
-		g := q.next()
+		g := q.next(now)
 		if g == nil {
 			break
 		}
 		if anyOrder != nil && q.ready.len() > 0 {
 			g = q.ready.items[anyOrder.pick(q.ready.len())]
 		}
-		enough := len(taken) + 1
+		enough, blocking := len(taken)+1, g.blocking.first() // what this receive takes blocks nothing of it
 		if q.fifo {
 			enough = min(r.max, len(taken)+maxInFlight-q.inFlightNow)
 		}
-		for len(taken) < enough && g.messages.len() > 0 {
+		for len(taken) < enough && g.messages.len() > 0 && (blocking == nil || g.messages.first().order < blocking.order) {
 			at := 0
 			if anyOrder != nil {
 				at = anyOrder.pick(g.messages.len())

@@ -24,7 +24,9 @@ type attributeValue struct {
 }
 
 var (
-	attributeName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,256}$`)
+	// The developer guide has A-Z, a-z and 0-9. AWS was seen to take letters of
+	// other scripts (attributes-of-messages/name-letters of the conformance checks).
+	attributeName = regexp.MustCompile(`^[\p{L}\p{Nd}_.-]{1,256}$`)
 	numberValue   = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$`)
 )
 
@@ -67,12 +69,12 @@ func (v attributeValue) check(name string) *apiError {
 		return invalid("its type " + v.DataType + " must be String, Number or Binary, with an optional .label, at most 256 characters.")
 	case kind == "Binary":
 		if len(v.BinaryValue) == 0 || v.StringValue != nil {
-			return errInvalidParameter("Message (user) attribute '%s' must contain a non-empty value of type 'Binary', and no other.", name)
+			return errInvalidParameter("Message (user) attribute '%s' must contain a non-empty value of type 'Binary'.", name)
 		}
 	case v.StringValue == nil || *v.StringValue == "" || v.BinaryValue != nil:
-		return errInvalidParameter("Message (user) attribute '%s' must contain a non-empty value of type '%s', and no other.", name, kind)
+		return errInvalidParameter("Message (user) attribute '%s' must contain a non-empty value of type '%s'.", name, kind)
 	case !validText(*v.StringValue):
-		return modelled("InvalidMessageContents", "The message attribute '%s' has characters outside the allowed set.", name)
+		return invalid("its value has characters outside the allowed set.")
 	case kind == "Number" && !validNumber(*v.StringValue):
 		return invalid("its value " + *v.StringValue + " is not a number of up to 38 digits between 10^-128 and 10^126.")
 	}
@@ -145,12 +147,12 @@ func md5Hex(data []byte) string {
 }
 
 // chooseAttributes returns the attributes that a receiver asked for: by name,
-// by "prefix.*", or all by "All" or ".*".
+// by "prefix.*", or all by "All", ".*" or "*".
 func chooseAttributes(attributes map[string]attributeValue, wanted []string) map[string]attributeValue {
 	if len(attributes) == 0 || len(wanted) == 0 {
 		return nil
 	}
-	if slices.Contains(wanted, "All") || slices.Contains(wanted, ".*") {
+	if slices.Contains(wanted, "All") || slices.Contains(wanted, ".*") || slices.Contains(wanted, "*") {
 		return attributes
 	}
 	chosen := map[string]attributeValue{}

@@ -1,6 +1,7 @@
 package sqs_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,7 +28,9 @@ type modelMessage struct {
 	sent        time.Time
 	// order is the place among the visible ones: when it was sent on FIFO queues, else
 	// when it last became visible.
-	order    int
+	order int
+	// shown is when it last became visible: the groups' order.
+	shown    int
 	delayed  bool
 	inFlight bool
 	until    time.Time // end of either
@@ -38,7 +41,7 @@ type modelMessage struct {
 // add takes in a message as another one than it may have been elsewhere.
 func (q *modelQueue) add(body, group string, sent, now time.Time, delay time.Duration) {
 	q.order++
-	q.messages = append(q.messages, &modelMessage{body: body, group: group, sent: sent, order: q.order, delayed: delay > 0, until: now.Add(delay)})
+	q.messages = append(q.messages, &modelMessage{body: body, group: group, sent: sent, order: q.order, shown: q.order, delayed: delay > 0, until: now.Add(delay)})
 }
 
 func (q *modelQueue) remove(m *modelMessage) {
@@ -62,25 +65,38 @@ func (d *model) advance(now time.Time) {
 		})
 		for _, m := range due {
 			m.delayed, m.inFlight = false, false
+			q.order++
+			m.shown = q.order
 			if !d.fifo {
-				q.order++
-				m.order = q.order
+				m.order = m.shown
 			}
 		}
 		q.messages = slices.DeleteFunc(q.messages, func(m *modelMessage) bool { return !m.sent.Add(d.retain).After(now) })
 	}
 }
 
-// visible returns what may be received, in order; nothing of locked groups.
+// visible returns what may be received, in order; nothing that is behind a
+// message of its group in flight.
 func (d *model) visible(q *modelQueue) (list []*modelMessage) {
 	for _, m := range q.messages {
-		locked := d.fifo && slices.ContainsFunc(q.messages, func(o *modelMessage) bool { return o.inFlight && o.group == m.group })
+		locked := d.fifo && slices.ContainsFunc(q.messages, func(o *modelMessage) bool { return o.inFlight && o.group == m.group && o.order < m.order })
 		if !m.delayed && !m.inFlight && !locked {
 			list = append(list, m)
 		}
 	}
 	slices.SortFunc(list, func(a, b *modelMessage) int { return a.order - b.order })
 	return list
+}
+
+// firstGroup is the group whose first message became visible first.
+func firstGroup(list []*modelMessage) string {
+	first := map[string]*modelMessage{}
+	for _, m := range list {
+		if first[m.group] == nil {
+			first[m.group] = m
+		}
+	}
+	return slices.MinFunc(slices.Collect(maps.Values(first)), func(a, b *modelMessage) int { return a.shown - b.shown }).group
 }
 
 // receive returns what a receive must give, and moves what is used up.
@@ -90,7 +106,7 @@ func (d *model) receive(q *modelQueue, limit int, now time.Time, timeout time.Du
 		if len(list) == 0 {
 			break
 		}
-		group := list[0].group
+		group := firstGroup(list)
 		var taken []*modelMessage
 		for _, m := range list {
 			if len(got)+len(taken) == limit || m.group != group && d.fifo {
@@ -119,7 +135,9 @@ func (d *model) receive(q *modelQueue, limit int, now time.Time, timeout time.Du
 // move is what a task back to the source does, one message each 2 ms, while
 // nothing else happens and nothing is in flight.
 func (d *model) move(now time.Time) (ends time.Time) {
-	for _, m := range d.visible(&d.dead) {
+	for list := d.visible(&d.dead); len(list) > 0; list = d.visible(&d.dead) {
+		group := firstGroup(list)
+		m := list[slices.IndexFunc(list, func(m *modelMessage) bool { return m.group == group })]
 		now = now.Add(2 * time.Millisecond)
 		d.dead.remove(m)
 		d.source.add(m.body, m.group, now, now, d.delay)

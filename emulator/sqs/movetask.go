@@ -35,8 +35,8 @@ const (
 	reasonTimeIsOut = "The task ran for 36 hours."
 )
 
-// moveTask moves the messages of a dead-letter queue elsewhere, the oldest
-// visible one first, one each interval. What is in flight or delayed moves
+// moveTask moves the messages of a dead-letter queue elsewhere, in the order of
+// receives, one each interval. What is in flight or delayed moves
 // when it becomes visible. The task is completed when it has moved as many
 // messages as the queue had at its start, or when the queue is empty; AWS does
 // not say more exactly when its tasks end. So messages that fail again and
@@ -130,7 +130,7 @@ func (s *Server) carryOn(t *moveTask, now time.Time) {
 		if t.next.After(now) {
 			return
 		}
-		if g := q.next(); g != nil {
+		if g := q.next(at); g != nil {
 			if reason := s.moveFirst(t, g, at); reason != "" {
 				s.end(t, moveFailed, reason)
 				return
@@ -172,7 +172,7 @@ func (s *Server) moveFirst(t *moveTask, g *group, at time.Time) (failure string)
 		e = q.event(Moved, m, at)
 		e.MovedTo, e.NewMessageID = target.name, renewed.id
 	}
-	q.forget(m)
+	q.forget(m, at)
 	s.lastUID++
 	target.advance(at)
 	target.add(&message{content: &renewed, uid: s.lastUID, sent: at, slot: -1, ageSlot: -1}, at, target.settings.delay)
@@ -188,7 +188,7 @@ func (s *Server) moveFirst(t *moveTask, g *group, at time.Time) (failure string)
 // no change of the queue brings about.
 func (t *moveTask) nextMove() time.Time {
 	at := t.started.Add(moveTaskLimit)
-	if t.source.next() != nil && t.next.Before(at) {
+	if (t.source.ready.len() > 0 || len(t.source.noisy) > 0) && t.next.Before(at) {
 		at = t.next
 	}
 	return at

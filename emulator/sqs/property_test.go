@@ -171,6 +171,9 @@ func (m *machine) step(s step) error {
 			return fmt.Errorf("code %q, the last purge was at %v", code, last)
 		} else if !early {
 			m.purged[s.Dead], m.queue(s.Dead).messages = now, nil
+			if !s.Dead {
+				m.sent = map[string]time.Time{}
+			}
 		}
 	case "move":
 		for _, d := range m.dead.messages {
@@ -236,9 +239,9 @@ func (m *machine) settle(s step, now time.Time) error {
 		q.remove(held)
 	case !latest:
 		want = "InvalidParameterValue"
-	case !held.inFlight:
+	case m.fifo && !held.inFlight:
 		want = "AWS.SimpleQueueService.MessageNotInflight"
-	default:
+	case held.inFlight:
 		held.until = now.Add(time.Duration(s.Seconds) * time.Second)
 	}
 	if code != want {

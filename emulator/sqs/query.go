@@ -64,6 +64,14 @@ var queryMaps = map[string]string{
 	"Tag":                    "Tags",
 }
 
+// emptyLists are the names by which Python's SDK sends an empty list: those of
+// the lists, not of their elements. AWS ignores them.
+var emptyLists = map[string]bool{
+	"AWSAccountIds": true, "Actions": true, "AttributeNames": true, "MessageAttributeNames": true,
+	"MessageSystemAttributeNames": true, "TagKeys": true,
+	"Attributes": true, "MessageAttributes": true, "MessageSystemAttributes": true, "Tags": true,
+}
+
 var queryNumbers = []string{
 	"DelaySeconds", "MaxNumberOfMessages", "MaxNumberOfMessagesPerSecond", "MaxResults", "VisibilityTimeout", "WaitTimeSeconds",
 }
@@ -81,6 +89,9 @@ func queryRequest(r *http.Request, body []byte) (name string, parameters []byte,
 	}
 	root := &queryNode{}
 	for key, values := range form {
+		if values[0] == "" && emptyLists[key] {
+			continue
+		}
 		if !utf8.ValidString(key) || !utf8.ValidString(values[0]) {
 			return "", nil, errMalformed("The parameter %q is not UTF-8.", key)
 		}
@@ -97,6 +108,9 @@ func queryRequest(r *http.Request, body []byte) (name string, parameters []byte,
 		return "", nil, failure
 	}
 	name = form.Get("Action")
+	if _, given := tree["AttributeNames"]; given {
+		delete(tree, "MessageSystemAttributeNames") // the older name of the same counts (query/older-name-counts of the conformance checks)
+	}
 	if tags, given := tree["Tags"]; given && name == "CreateQueue" {
 		tree["tags"] = tags // its name in this one request
 	}
@@ -116,10 +130,12 @@ func (s *Server) queryCall(r *http.Request, body []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, known := operations[name]; !known {
-		return nil, errNoOperation(name)
+	// A queue's URL is an endpoint for what is about a queue.
+	elsewhere := r.Method == http.MethodGet && strings.Trim(r.URL.Path, "/") != "" && (name == "CreateQueue" || name == "ListQueues")
+	if _, known := operations[name]; !known || elsewhere {
+		return nil, errNoAction(name)
 	}
-	answer, err := s.call(r.Context(), name, parameters)
+	answer, err := s.call(r, name, parameters)
 	return queryAnswer{name, answer}, err
 }
 

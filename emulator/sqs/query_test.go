@@ -127,6 +127,30 @@ func TestQueryMessages(t *testing.T) {
 	}
 }
 
+// The query protocol's older parameter counts instead of the newer one, as AWS
+// was recorded; by the JSON protocol both count.
+func TestQueryTakesAttributeNameInsteadOfMessageSystemAttributeName(t *testing.T) {
+	server := sqs.New(sqs.Options{})
+	defer server.Close()
+	query(t, server, "/", "CreateQueue", "QueueName", "orders")
+	query(t, server, ordersPath, "SendMessage", "MessageBody", "a")
+	got := query(t, server, ordersPath, "ReceiveMessage", "MessageSystemAttributeName.1", "All", "AttributeName.1", "SenderId").Result.Messages
+	if len(got) != 1 || len(got[0].Attributes) != 1 || got[0].Attributes[0].Name != "SenderId" {
+		t.Errorf("received %+v", got)
+	}
+}
+
+func TestQueryWritesAnEmptyResultAsAWSDoes(t *testing.T) {
+	server := sqs.New(sqs.Options{})
+	defer server.Close()
+	query(t, server, "/", "CreateQueue", "QueueName", "orders")
+	w := httptest.NewRecorder()
+	server.ServeHTTP(w, httptest.NewRequest(http.MethodGet, ordersPath+"?Action=ReceiveMessage", nil))
+	if !strings.Contains(w.Body.String(), "<ReceiveMessageResult/>") {
+		t.Errorf("answer %s", w.Body)
+	}
+}
+
 func TestQueryBatches(t *testing.T) {
 	server := sqs.New(sqs.Options{})
 	defer server.Close()
@@ -196,6 +220,7 @@ func TestQueryErrors(t *testing.T) {
 		"an empty batch":    {"Action=SendMessageBatch&Entries=", 400, "AWS.SimpleQueueService.EmptyBatchRequest"},
 		"no action":         {"MessageBody=a", 400, "InvalidAction"},
 		"unknown action":    {"Action=Explode", 400, "InvalidAction"},
+		"an empty list":     {"Action=UntagQueue&TagKeys=", 400, "MissingParameter"},
 		"not a number":      {"Action=ReceiveMessage&WaitTimeSeconds=soon", 400, "InvalidParameterValue"},
 		"a large number":    {"Action=ReceiveMessage&WaitTimeSeconds=99999999999999999999", 400, "InvalidParameterValue"},
 		"a bad index":       {"Action=SendMessageBatch&SendMessageBatchRequestEntry.x.Id=a", 400, "MalformedInput"},

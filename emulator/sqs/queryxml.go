@@ -45,7 +45,7 @@ func queryXML(id string, answer any, err error) (status int, text []byte) {
 		fmt.Fprintf(&x, `<ErrorResponse xmlns="%s"><Error>`, queryNamespace)
 		x.element("Type", failure.fault())
 		x.element("Code", failure.queryCode)
-		x.element("Message", failure.message)
+		x.element("Message", queryMessage(failure))
 		x.WriteString("<Detail/></Error>")
 		x.element("RequestId", id)
 		x.WriteString("</ErrorResponse>")
@@ -60,6 +60,14 @@ func queryXML(id string, answer any, err error) (status int, text []byte) {
 		fmt.Fprintf(&x, "</%sResponse>", a.operation)
 	}
 	return status, x.Bytes()
+}
+
+// queryMessage is an error's message, which this protocol has one of its own for.
+func queryMessage(failure *apiError) string {
+	if failure.message == errNoQueue().message {
+		return "The specified queue does not exist for this wsdl version."
+	}
+	return failure.message
 }
 
 // generic is an answer as the JSON protocol has it.
@@ -91,6 +99,10 @@ func (x *xmlWriter) element(name string, value any) {
 		}
 	case map[string]any:
 		names, isMap := answerMaps[name]
+		if !isMap && len(v) == 0 {
+			x.WriteString("<" + name + "/>")
+			return
+		}
 		if !isMap {
 			x.WriteString("<" + name + ">")
 		}

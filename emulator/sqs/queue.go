@@ -37,6 +37,7 @@ type message struct {
 	// order is the message's place among the visible ones of its group: the
 	// sequence number on FIFO queues, else when it last became visible.
 	order    uint64
+	shown    uint64 // place among the groups while it is its group's first: when it last became visible
 	sequence uint64 // FIFO only
 
 	sent          time.Time // enqueue time: retention counts from here
@@ -48,8 +49,9 @@ type message struct {
 	source        string    // ARN of the queue that it was redriven from
 	again         bool      // what was received is one copy, another is to follow
 
-	slot    int // place in its group's heap or in queue.hidden
-	ageSlot int // place in queue.ages
+	slot      int // place in its group's heap or in queue.hidden
+	blockSlot int // place in its group's blocking
+	ageSlot   int // place in queue.ages
 }
 
 // queue is one SQS queue. The server's lock guards all of it. Every message is
@@ -70,6 +72,7 @@ type queue struct {
 	hidden                    heap[*message] // delayed and in flight, by due
 	ages                      heap[*message] // all, by sent
 	delayedCount, inFlightNow int
+	worked                    processing
 	lastOrder                 uint64
 	sentEarlier               deduplication
 	attempts                  attempts
@@ -88,12 +91,13 @@ func newQueue(name string, now time.Time) *queue {
 	return q
 }
 
-// reset drops all messages.
+// reset drops all messages, and what was remembered of them.
 func (q *queue) reset() {
 	q.messages, q.groups = map[uint64]*message{}, map[string]*group{}
-	q.noisy, q.delayedCount, q.inFlightNow, q.attempts = nil, 0, 0, attempts{}
+	q.noisy, q.delayedCount, q.inFlightNow = nil, 0, 0
+	q.worked, q.attempts, q.sentEarlier = processing{}, attempts{}, deduplication{}
 	q.ready = heap[*group]{
-		less:  func(a, b *group) bool { return a.messages.first().order < b.messages.first().order },
+		less:  func(a, b *group) bool { return a.messages.first().shown < b.messages.first().shown },
 		place: func(g *group, i int) { g.slot = i },
 	}
 	q.hidden = heap[*message]{
@@ -120,8 +124,9 @@ func (q *queue) add(m *message, now time.Time, delay time.Duration) {
 	}
 	m.group = g
 	g.total++
+	g.sent = now
 	q.lastOrder++
-	m.order, m.receivedHere, m.again = q.lastOrder, 0, false
+	m.order, m.shown, m.receivedHere, m.again = q.lastOrder, q.lastOrder, 0, false
 	if q.fifo {
 		m.sequence = q.lastOrder
 	}
@@ -147,30 +152,46 @@ func (q *queue) show(m *message) {
 // there until advance, so that one receive never returns a message twice.
 func (q *queue) hide(m *message, now time.Time, timeout time.Duration) {
 	m.state, m.due = inFlight, now.Add(timeout)
+	q.work(m.group, now)
 	q.inFlightNow++
 	m.group.inFlight++
+	if q.fifo {
+		m.group.blocking.push(m)
+	}
 	q.hidden.push(m)
 }
 
+// work counts processing time up to now, before a number in flight changes.
+func (q *queue) work(g *group, now time.Time) {
+	if !q.fifo {
+		q.worked.advance(now, q.inFlightNow)
+		g.worked.advance(now, g.inFlight)
+	}
+}
+
 // unhide takes a message out of hidden and leaves it in no heap.
-func (q *queue) unhide(m *message) {
+func (q *queue) unhide(m *message, at time.Time) {
 	q.hidden.remove(m.slot)
 	if m.state == delayed {
 		q.delayedCount--
 		return
 	}
+	q.work(m.group, at)
 	q.inFlightNow--
 	m.group.inFlight--
+	if q.fifo {
+		m.group.blocking.remove(m.blockSlot)
+	}
 }
 
 // forget removes a message, whatever its state.
-func (q *queue) forget(m *message) {
+func (q *queue) forget(m *message, at time.Time) {
 	if m.state == visible {
 		if m.slot >= 0 {
 			m.group.messages.remove(m.slot)
 		}
 	} else {
-		q.unhide(m)
+		q.unhide(m, at)
 	}
 	delete(q.messages, m.uid)
 	q.ages.remove(m.ageSlot)
@@ -189,7 +210,7 @@ func (q *queue) advance(now time.Time) {
 			break
 		}
 		q.unhideUntil(expiry.Add(-1)) // what would return in this very moment is gone
-		q.forget(m)
+		q.forget(m, expiry)
 		q.observe(Expired, m, expiry)
 	}
 	q.unhideUntil(now)
@@ -199,10 +220,11 @@ func (q *queue) advance(now time.Time) {
 func (q *queue) unhideUntil(at time.Time) {
 	for m := q.hidden.first(); m != nil && !m.due.After(at); m = q.hidden.first() {
 		was := m.state
-		q.unhide(m)
+		q.unhide(m, m.due)
+		q.lastOrder++
+		m.shown = q.lastOrder
 		if !q.fifo {
-			q.lastOrder++
-			m.order = q.lastOrder
+			m.order = m.shown
 		}
 		q.show(m)
 		if was == inFlight {

@@ -34,14 +34,14 @@ func (s *Server) createQueue(_ *call, in *createQueueRequest) (any, error) {
 	given := maps.Clone(in.Attributes)
 	fifoValue, fifoGiven := given["FifoQueue"]
 	delete(given, "FifoQueue")
-	fifo := fifoValue == "true"
+	fifo, notFIFO := isTrue(fifoValue), isFalse(fifoValue)
 	stem, suffixed := strings.CutSuffix(in.QueueName, ".fifo")
 	switch {
 	case in.QueueName == "":
 		return nil, errMissing("QueueName")
 	case fifo && (!suffixed || !queueName.MatchString(stem) || len(in.QueueName) > maxNameBytes):
 		return nil, errInvalidParameter("The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, must end with .fifo suffix and be 1 to 80 in length.")
-	case fifoGiven && !fifo && fifoValue != "false":
+	case fifoGiven && !fifo && !notFIFO:
 		return nil, errAttributeValue("FifoQueue")
 	case fifoGiven && !fifo:
 		return nil, errUnknownAttribute("FifoQueue") // what AWS says of false
@@ -95,8 +95,8 @@ func (q *queue) matches(given map[string]string) (any, error) {
 	return queueURLAnswer{q.url}, nil
 }
 
-// find returns the queue of a URL, by the last two segments of its path. The
-// caller holds the lock.
+// find returns the queue of a URL, by the last two segments of its path, or of
+// a bare name, which AWS takes as well. The caller holds the lock.
 func (s *Server) find(url string) (*queue, *apiError) {
 	if s.closed {
 		return nil, errClosed()
@@ -104,14 +104,14 @@ func (s *Server) find(url string) (*queue, *apiError) {
 	if url == "" {
 		return nil, errMissing("QueueUrl")
 	}
-	name, account := url, ""
+	name, account := url, s.options.AccountID
 	if i := strings.LastIndexByte(url, '/'); i >= 0 {
 		name, account = url[i+1:], url[:i]
 		account = account[strings.LastIndexByte(account, '/')+1:]
 	}
 	q := s.queues[name]
 	if q == nil || account != s.options.AccountID {
-		return nil, errNoQueue(url)
+		return nil, errNoQueue()
 	}
 	return q, nil
 }
@@ -138,7 +138,7 @@ func (s *Server) getQueueURL(_ *call, in *getQueueURLRequest) (any, error) {
 
 func (s *Server) deleteQueue(_ *call, in *queueRequest) (any, error) {
 	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
-		q.shut(errNoQueue(in.QueueURL))
+		q.shut(errNoQueue())
 		delete(s.queues, q.name)
 		s.endMoves(q)
 		s.forgetDeleted(now)
@@ -188,7 +188,7 @@ func (s *Server) setQueueAttributes(_ *call, in *struct {
 	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
 		given := maps.Clone(in.Attributes)
 		if value, ok := given["FifoQueue"]; ok && q.fifo {
-			if value != "true" {
+			if !isTrue(value) {
 				return nil, modelled("InvalidAttributeValue", "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.")
 			}
 			delete(given, "FifoQueue")

@@ -178,7 +178,8 @@ func TestQueueURLs(t *testing.T) {
 			"http://localhost:9324/000000000000/orders":               true,
 			"https://sqs.us-east-1.amazonaws.com/111111111111/orders": false,
 			"http://localhost:9324/000000000000/other":                false,
-			"orders": false,
+			"orders": true, // the bare name
+			"other":  false,
 			"///":    false,
 		} {
 			_, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String("a")})

@@ -152,7 +152,7 @@ func (s *Server) redrive(q *queue, m *message, target *queue, now time.Time) {
 		e = q.event(Redriven, m, now)
 		e.DeadLetterQueue = target.name
 	}
-	q.forget(m)
+	q.forget(m, now)
 	m.source = q.arn
 	if q.fifo {
 		renewed := *m.content

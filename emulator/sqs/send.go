@@ -39,11 +39,10 @@ type sendRequest struct {
 
 func (s *Server) sendMessage(c *call, in *sendRequest) (any, error) {
 	c.messages = 1
-	d := in.sendEntry.draft()
+	d := in.sendEntry.draft(c.trace)
+	d.answer.id = "" // only entries of a batch have one
 	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
-		answer, err := s.send(q, d, now)
-		d.answer.id = "" // only entries of a batch have one
-		return answer, err
+		return s.send(q, d, now)
 	})
 }
 
@@ -59,11 +58,11 @@ func (s *Server) sendMessageBatch(c *call, in *sendBatch) (any, error) {
 	drafts := make([]*draft, len(in.Entries))
 	total := 0
 	for i := range in.Entries {
-		drafts[i] = in.Entries[i].draft()
+		drafts[i] = in.Entries[i].draft(c.trace)
 		total += drafts[i].size
 	}
-	if total > maxMessageBytes {
-		return nil, modelled("BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", maxMessageBytes, total)
+	if most := s.options.MaxBatchBytes; total > most {
+		return nil, modelled("BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", most, total)
 	}
 	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
 		if err := q.checkBatchIDs(drafts); err != nil {
@@ -92,7 +91,10 @@ type draft struct {
 	err     *apiError
 }
 
-func (in *sendEntry) draft() *draft {
+// draft drafts the entry's message. header is the request's trace header, which
+// goes to all messages that bring none of their own ("Amazon SQS and AWS X-Ray"
+// in the X-Ray developer guide).
+func (in *sendEntry) draft(header string) *draft {
 	d := &draft{delay: in.DelaySeconds, size: len(in.MessageBody)}
 	d.answer.id = in.ID
 	attributesSize, err := checkAttributes(in.MessageAttributes)
@@ -120,6 +122,9 @@ func (in *sendEntry) draft() *draft {
 	d.answer.bodyMD5 = md5Hex([]byte(in.MessageBody))
 	d.answer.attributesMD5 = attributesMD5(in.MessageAttributes)
 	d.answer.systemAttributesMD5 = attributesMD5(in.MessageSystemAttributes)
+	if trace == "" && validText(header) {
+		trace = header
+	}
 	d.content = &content{
 		body: in.MessageBody, bodyMD5: d.answer.bodyMD5,
 		attributes: in.MessageAttributes, traceHeader: trace,
@@ -166,7 +171,11 @@ func (s *Server) send(q *queue, d *draft, now time.Time) (*sendAnswer, *apiError
 		return nil, d.err
 	}
 	if d.size > q.settings.maxBytes {
-		return nil, errInvalidParameter("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", q.settings.maxBytes)
+		verdict := "are invalid"
+		if d.answer.id != "" {
+			verdict = "cannot be validated"
+		}
+		return nil, errInvalidParameter("One or more parameters %s. Reason: Message must be shorter than %d bytes.", verdict, q.settings.maxBytes)
 	}
 	delay := q.settings.delay
 	if d.delay != nil && !q.fifo {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/webguard"
 )
 
 // limits bound how long a client may keep a connection without getting on.
@@ -39,6 +41,8 @@ func (l *listener) connState(_ net.Conn, state http.ConnState) {
 // Serve returns a server that listens on addr, "127.0.0.1:0" for a free port;
 // [Server.URL] then says which. It returns an error when addr is not a
 // loopback address, because the emulator checks no credentials, or is in use.
+// For the same reason it answers requests of web pages, and those for a Host that
+// is neither loopback nor in [Options.AllowedHosts], with the HTTP status 403.
 func Serve(addr string, o Options) (*Server, error) {
 	return serveWithin(defaultLimits, addr, o)
 }
@@ -69,7 +73,7 @@ func serveWithin(l limits, addr string, o Options) (*Server, error) {
 	s.endpoint = "http://" + socket.Addr().String()
 	s.listener = &listener{
 		http: &http.Server{
-			Handler:           s,
+			Handler:           http.HandlerFunc(s.guarded),
 			ReadHeaderTimeout: l.header,
 			IdleTimeout:       l.idle,
 			MaxHeaderBytes:    64 << 10,
@@ -79,6 +83,15 @@ func serveWithin(l limits, addr string, o Options) (*Server, error) {
 	s.listener.http.ConnState = s.listener.connState
 	go func() { s.listener.served <- s.listener.http.Serve(socket) }()
 	return s, nil
+}
+
+// guarded is ServeHTTP for what comes by the socket of Serve.
+func (s *Server) guarded(w http.ResponseWriter, r *http.Request) {
+	if refusal := webguard.Refusal(r, s.options.AllowedHosts); refusal != "" {
+		s.write(w, r, nil, modelled("AccessDeniedException", "%s", refusal))
+		return
+	}
+	s.ServeHTTP(w, r)
 }
 
 // close ends all connections, and waits for their goroutines: what they wait

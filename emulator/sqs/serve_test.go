@@ -88,7 +88,7 @@ func longPoll(t *testing.T, endpoint, queue string) net.Conn {
 		t.Fatal(err)
 	}
 	body := fmt.Sprintf(`{"QueueUrl":%q,"WaitTimeSeconds":20}`, queue)
-	fmt.Fprintf(connection, "POST / HTTP/1.1\r\nHost: x\r\nX-Amz-Target: AmazonSQS.ReceiveMessage\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	fmt.Fprintf(connection, "POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: AmazonSQS.ReceiveMessage\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	return connection
 }
 
@@ -191,4 +191,89 @@ func TestManyClientsAtOnce(t *testing.T) {
 		seen[id] = true
 	}
 	b.counts(queue, "0", "0", "0")
+}
+
+// askAs sends a request that a web page could make to the socket.
+func askAs(t *testing.T, b *bench, method, path, host string, header ...string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, b.server.URL()+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host != "" {
+		r.Host = host
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	answer, err := b.Options().HTTPClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+func TestServeRefusesWebPages(t *testing.T) {
+	b := serve(t, sqs.Options{AllowedHosts: []string{"host.docker.internal"}})
+	queue := b.queue("orders")
+	b.send(queue, "secret")
+	const receive, remove = ordersPath + "?Action=ReceiveMessage&VisibilityTimeout=0", ordersPath + "?Action=DeleteQueue"
+	for name, tc := range map[string]struct {
+		path, host string
+		header     []string
+		says       string
+	}{
+		"by DNS rebinding":   {receive, "evil.example:9324", nil, "evil.example:9324"},
+		"by a form":          {remove, "", []string{"Origin", "https://evil.example"}, "https://evil.example"},
+		"by an image":        {remove, "", []string{"Sec-Fetch-Site", "cross-site"}, "cross-site"},
+		"by a local program": {remove, "", []string{"Origin", "http://localhost:3000", "Sec-Fetch-Site", "same-site"}, "localhost:3000"},
+	} {
+		status, text := askAs(t, b, http.MethodGet, tc.path, tc.host, tc.header...)
+		if status != http.StatusForbidden || !strings.Contains(text, "<Code>AccessDenied</Code>") || !strings.Contains(text, tc.says) || strings.Contains(text, "secret") {
+			t.Errorf("%s: %d %s", name, status, text)
+		}
+	}
+	for _, host := range []string{"", "localhost:9324", "sqs.localhost", "host.docker.internal:9324"} {
+		if status, text := askAs(t, b, http.MethodGet, receive, host); status != http.StatusOK || !strings.Contains(text, "secret") {
+			t.Errorf("Host %q: %d %s", host, status, text)
+		}
+	}
+	b.counts(queue, "1", "0", "0")
+
+	elsewhere := awssqs.New(b.Options(), func(o *awssqs.Options) {
+		o.HTTPClient = hostClient{o.HTTPClient, "evil.example"}
+	})
+	_, err := elsewhere.ListQueues(t.Context(), nil)
+	b.wantCode(err, "AccessDenied")
+	if _, err := sqs.Serve("127.0.0.1:0", sqs.Options{AllowedHosts: []string{"http://sqs"}}); err == nil || !strings.Contains(err.Error(), "Options.AllowedHosts[0]") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// hostClient asks by another Host.
+type hostClient struct {
+	awssqs.HTTPClient
+	host string
+}
+
+func (c hostClient) Do(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Host = c.host
+	return c.HTTPClient.Do(r)
+}
+
+// A server without a socket is asked by whatever name its user's client has.
+func TestWithoutASocketEveryHostWillDo(t *testing.T) {
+	server := sqs.New(sqs.Options{})
+	defer server.Close()
+	request := httptest.NewRequest(http.MethodGet, "/?Action=ListQueues", http.NoBody)
+	request.Host = "sqs.eu-central-1.amazonaws.com"
+	if status, _ := answerOf(t, server, request); status != http.StatusOK {
+		t.Errorf("status %d", status)
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"sync"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/webguard"
 )
 
 // Options configure a [Server]. The zero value is ready to use.
@@ -25,8 +27,19 @@ type Options struct {
 	// The server is not locked, so that it may be called; calls that are made
 	// side by side are told side by side. Defaults to nothing.
 	ObserveCall func(Call)
+	// MaxBatchBytes is how much the messages of a SendMessageBatch may have in
+	// all, their attributes included, 1 byte to 1 MiB. Some servers in SQS's place
+	// still have the 256 KiB that were SQS's limit until August 2025. Defaults to
+	// 1 MiB.
+	MaxBatchBytes int
 	// Faults are there from the start; [Server.Inject] adds others.
 	Faults []Fault
+	// AllowedHosts are names, without port, by which clients may ask the socket
+	// of [Serve], besides localhost and loopback addresses: those by which
+	// containers reach this machine, as "host.docker.internal". Serve refuses
+	// others, because a web page could use one to read what is in the queues (DNS
+	// rebinding). [New]'s server has no socket and refuses none. Defaults to none.
+	AllowedHosts []string
 	// Seed decides which calls are struck by faults with a probability: the same
 	// seed strikes the same ones. Defaults to 0, a seed as any other.
 	Seed uint64
@@ -57,9 +70,20 @@ func (o Options) complete() (Options, error) {
 	if !accountPattern.MatchString(o.AccountID) {
 		return o, fmt.Errorf("sqs: Options.AccountID is %q: want 12 digits", o.AccountID)
 	}
+	if o.MaxBatchBytes < 0 || o.MaxBatchBytes > maxMessageBytes {
+		return o, fmt.Errorf("sqs: Options.MaxBatchBytes is %d: want 1 to %d, or 0 for %[2]d", o.MaxBatchBytes, maxMessageBytes)
+	}
+	if o.MaxBatchBytes == 0 {
+		o.MaxBatchBytes = maxMessageBytes
+	}
 	for i, f := range o.Faults {
 		if err := f.validate(); err != nil {
 			return o, fmt.Errorf("sqs: Options.Faults[%d]: %w", i, err)
+		}
+	}
+	for i, name := range o.AllowedHosts {
+		if err := webguard.CheckName(name); err != nil {
+			return o, fmt.Errorf("sqs: Options.AllowedHosts[%d]: %w", i, err)
 		}
 	}
 	if o.History == 0 {

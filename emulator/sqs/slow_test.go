@@ -52,7 +52,7 @@ const soon, never = 30 * time.Millisecond, time.Hour
 
 func TestAHeaderThatDoesNotEnd(t *testing.T) {
 	server := slowServer(t, soon, never, never)
-	connection := dial(t, server, "POST / HTTP/1.1\r\nHost: x\r\nX-Amz-Target: Amaz")
+	connection := dial(t, server, "POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: Amaz")
 	if _, err := io.Copy(io.Discard, connection); errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("the server waits for the rest of the header")
 	}
@@ -61,7 +61,7 @@ func TestAHeaderThatDoesNotEnd(t *testing.T) {
 func TestAConnectionThatIsNotUsed(t *testing.T) {
 	server := slowServer(t, soon, never, never)
 	body := "{}"
-	connection := dial(t, server, fmt.Sprintf("POST / HTTP/1.1\r\nHost: x\r\nX-Amz-Target: AmazonSQS.ListQueues\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+	connection := dial(t, server, fmt.Sprintf("POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: AmazonSQS.ListQueues\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
 	answer, err := io.ReadAll(connection) // to the end of the connection
 	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200 OK") {
 		t.Errorf("%q, %v", answer, err)
@@ -71,7 +71,7 @@ func TestAConnectionThatIsNotUsed(t *testing.T) {
 func TestABodyThatDoesNotEnd(t *testing.T) {
 	server := slowServer(t, never, soon, never)
 	for _, header := range []string{"Content-Length: 100", "Content-Length: 9000000000000000000", "Transfer-Encoding: chunked"} {
-		connection := dial(t, server, "POST / HTTP/1.1\r\nHost: x\r\nX-Amz-Target: AmazonSQS.ListQueues\r\n"+header+"\r\n\r\n")
+		connection := dial(t, server, "POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: AmazonSQS.ListQueues\r\n"+header+"\r\n\r\n")
 		response, err := http.ReadResponse(bufio.NewReader(connection), nil)
 		if err != nil {
 			t.Errorf("%s: %v", header, err)
@@ -97,7 +97,7 @@ func TestALongPollIsNotASlowBody(t *testing.T) {
 		t.Fatal(status)
 	}
 	body := `{` + queue + `,"WaitTimeSeconds":20}`
-	connection := dial(t, server, fmt.Sprintf("POST / HTTP/1.1\r\nHost: x\r\nX-Amz-Target: AmazonSQS.ReceiveMessage\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+	connection := dial(t, server, fmt.Sprintf("POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: AmazonSQS.ReceiveMessage\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
 	time.AfterFunc(4*soon, func() { post(server, "AmazonSQS.SendMessage", `{`+queue+`,"MessageBody":"late"}`) })
 	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
 	if err != nil {
@@ -122,7 +122,7 @@ func TestAnAnswerThatIsTakenSlowly(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := `{` + queue + `,"MaxNumberOfMessages":10}`
-	request := fmt.Sprintf("POST / HTTP/1.1\r\nHost: x\r\nX-Amz-Target: AmazonSQS.ReceiveMessage\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	request := fmt.Sprintf("POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: AmazonSQS.ReceiveMessage\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	if _, err := io.WriteString(connection, strings.Repeat(request, 3)); err != nil {
 		t.Fatal(err)
 	}

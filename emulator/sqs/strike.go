@@ -61,11 +61,15 @@ func (s *Server) strikeBefore(c *call) error {
 	if s.strikes(c, c.due, Hang) != nil {
 		return s.pause(c, nil)
 	}
-	if s.strikes(c, c.due, Throttled) != nil {
-		return modelled("RequestThrottled", "The request was denied due to request throttling: a fault that was injected into the SQS emulator.")
+	if f := s.strikes(c, c.due, Throttled); f != nil {
+		err := modelled("RequestThrottled", "The request was denied due to request throttling: a fault that was injected into the SQS emulator.")
+		err.retryAfter = f.RetryAfter
+		return err
 	}
 	if f := s.strikes(c, c.due, Failure); f != nil {
-		return f.answer()
+		err := f.answer()
+		err.retryAfter = f.RetryAfter
+		return err
 	}
 	return nil
 }

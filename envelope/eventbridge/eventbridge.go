@@ -79,9 +79,9 @@ func JSON[T any](fn func(ctx context.Context, e Event[T]) error, opts ...batch.J
 			ID: opened.ID, Source: opened.Source, DetailType: opened.DetailType, Time: opened.time,
 			AccountID: opened.Account, Region: opened.Region, Resources: opened.Resources,
 		}
-		if reason, err := jsonbody.Decode(string(opened.Detail), &e.Detail, o.Strict); err != nil {
-			at := func() int64 { return jsonbody.Offset(r.Body, "detail") }
-			return &batch.MalformedError{Reason: jsonbody.Within("detail", reason, err, at), Err: err}
+		if bad := jsonbody.Decode(string(opened.Detail), &e.Detail, o.Strict); bad != nil {
+			at := func() int { return jsonbody.Offset(r.Body, "detail") }
+			return &batch.MalformedError{Reason: bad.Within("detail", at), Err: bad.Unwrap()}
 		}
 		return fn(ctx, e)
 	}

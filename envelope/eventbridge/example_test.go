@@ -26,7 +26,7 @@ func ExampleJSON() {
 	// Output:
 	// Order Placed o-1 2026-11-21 18:43:48 +0000 UTC
 	// <nil>
-	// malformed body: field "detail.orderId": a JSON number does not go into string, at offset 79
+	// malformed body: field "detail.orderId": a JSON number does not go into string, at offset 78
 }
 
 func ExampleUnwrap() {

@@ -38,7 +38,7 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		at := jsonbody.Offset(body, "detail")
-		if at < 0 || at+int64(len(e.Detail)) > int64(len(body)) || body[at:at+int64(len(e.Detail))] != string(e.Detail) {
+		if at < 0 || at+len(e.Detail) > len(body) || body[at:at+len(e.Detail)] != string(e.Detail) {
 			t.Fatalf("the detail %q is not at %d", e.Detail, at)
 		}
 	})

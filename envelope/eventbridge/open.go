@@ -69,7 +69,7 @@ func open(body string) (e *envelope, reason string, err error) {
 	if !plainjson.NewScanner(body).Whole(e) {
 		e = new(envelope)
 		if err := json.Unmarshal([]byte(body), e); err != nil {
-			return nil, jsonbody.Where(err), err
+			return nil, jsonbody.Where(body, e), err
 		}
 	}
 	const transformed = ": it is no event of EventBridge, or the rule has an input transformer, whose output is for batch.JSON"

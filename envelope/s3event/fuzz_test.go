@@ -32,7 +32,7 @@ func FuzzOpen(f *testing.F) {
 			}
 			for i := range fast.Records {
 				at := jsonbody.Offset(body, "Records", i)
-				if fast.Records[i] != slow.Records[i] || body[at:at+int64(len(slow.Records[i]))] != string(slow.Records[i]) {
+				if fast.Records[i] != slow.Records[i] || body[at:at+len(slow.Records[i])] != string(slow.Records[i]) {
 					t.Fatalf("record %d is %q by hand, %q by encoding/json, and at %d", i, fast.Records[i], slow.Records[i], at)
 				}
 			}

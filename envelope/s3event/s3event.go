@@ -79,7 +79,7 @@ func open(body string) (records []events.S3EventRecord, reason string, err error
 	if !plainjson.NewScanner(body).Whole(n) {
 		n = new(notification)
 		if err := json.Unmarshal([]byte(body), n); err != nil {
-			return nil, jsonbody.Where(err), err
+			return nil, jsonbody.Where(body, n), err
 		}
 	}
 	if len(n.Records) == 0 {
@@ -92,43 +92,38 @@ func open(body string) (records []events.S3EventRecord, reason string, err error
 	records = make([]events.S3EventRecord, 0, min(len(n.Records), 1+len(body)/short))
 	for i, text := range n.Records {
 		var r events.S3EventRecord
-		if reason, err := decode(string(text), &r); reason != "" {
-			return nil, located(body, i, reason, err), err
+		if reason, err := decode(body, i, string(text), &r); reason != "" {
+			if !json.Valid([]byte(body)) { // plainjson does not look behind what it reads
+				reason = jsonbody.Where(body, new(any))
+			}
+			return nil, reason, err
 		}
 		records = append(records, r)
 	}
 	return records, "", nil
 }
 
-// located is the reason for an error in a record, with places in the whole body.
-func located(body string, i int, reason string, err error) string {
-	if err := json.Unmarshal([]byte(body), new(struct{})); err != nil { // the whole is no JSON
-		return jsonbody.Where(err)
-	}
-	path := []any{"Records", i}
-	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && strings.HasPrefix(mismatch.Field, "s3.object") {
-		path = append(path, "s3", "object") // events.S3Object decodes itself: its offsets begin there
-	}
-	return jsonbody.Within(fmt.Sprintf("Records[%d]", i), reason, err, func() int64 { return jsonbody.Offset(body, path...) })
-}
-
-// decode reads a record and has its key decoded.
-func decode(text string, r *events.S3EventRecord) (reason string, err error) {
-	reason, err = jsonbody.Decode(text, r, false)
-	if _, ok := errors.AsType[url.EscapeError](err); ok {
-		return "the object's key is not URL-encoded", err
+// decode reads record i of a body and has its key decoded.
+func decode(body string, i int, text string, r *events.S3EventRecord) (reason string, err error) {
+	record := fmt.Sprintf("Records[%d]", i)
+	bad := jsonbody.Decode(text, r, false)
+	switch {
+	case bad == nil:
+	case errors.As(bad.Unwrap(), new(url.EscapeError)):
+		return record + ": the object's key is not URL-encoded", bad.Unwrap()
+	default:
+		return bad.Within(record, func() int { return jsonbody.Offset(body, "Records", i) }), bad.Unwrap()
 	}
 	switch {
-	case err != nil:
 	case !strings.HasSuffix(r.EventSource, ":s3"): // aws:s3, and those of services that do as S3 does
-		reason = "its eventSource is not aws:s3"
+		return record + ": its eventSource is not aws:s3", nil
 	case r.S3.Bucket.Name == "":
-		reason = "it names no bucket"
+		return record + ": it names no bucket", nil
 	case r.S3.Object.URLDecodedKey == "":
-		reason = "it names no object"
+		return record + ": it names no object", nil
 	}
 	r.S3.Object.Key = r.S3.Object.URLDecodedKey
-	return reason, err
+	return "", nil
 }
 
 // notification is the JSON that S3 writes, read by plainjson or by encoding/json.

@@ -3,8 +3,6 @@ package sns
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -31,8 +29,8 @@ func open(body string) (e *opened, reason string, err error) {
 	if !plainjson.NewScanner(body).Whole(env) {
 		env, err = decode(body)
 	}
-	if _, broken := errors.AsType[*json.SyntaxError](err); broken && begins(body) {
-		return nil, "SNS envelope: " + jsonbody.Where(err), err
+	if err != nil && begins(body) && !json.Valid([]byte(body)) {
+		return nil, "SNS envelope: " + jsonbody.Where(body, env), err
 	}
 	switch {
 	case !env.written():
@@ -40,7 +38,7 @@ func open(body string) (e *opened, reason string, err error) {
 	case env.Type != notification:
 		return nil, confirmations[env.Type], nil
 	case err != nil:
-		return nil, "SNS envelope: " + jsonbody.Where(err), err
+		return nil, "SNS envelope: " + jsonbody.Where(body, env), err
 	case env.Message == nil:
 		return nil, "the SNS envelope has no Message", nil
 	}
@@ -53,7 +51,7 @@ func open(body string) (e *opened, reason string, err error) {
 			continue
 		}
 		if a.BinaryValue, err = base64.StdEncoding.DecodeString(a.StringValue); err != nil {
-			return nil, fmt.Sprintf("SNS envelope: the value of MessageAttributes %.60q is not base64", name), err
+			return nil, "SNS envelope: the value of one of the MessageAttributes is not base64", err
 		}
 		a.StringValue = ""
 		env.attributes[name] = a

@@ -154,7 +154,7 @@ func TestRule25EnvelopesThatLie(t *testing.T) {
 		"cut off":                   {`{"Type":"Notification","MessageId":"n",` + topic + `,"Message":"` + canary, "not valid JSON at offset"},
 		"cut off early":             {` { "Type" : "Notification" , "MessageId":"` + canary, "not valid JSON at offset"},
 		"two":                       {`{"Type":"Notification","MessageId":"n",` + topic + `,"Message":"` + canary + `"}{}`, "not valid JSON at offset"},
-		"no base64":                 {`{"Type":"Notification","MessageId":"n",` + topic + `,"Message":"x","MessageAttributes":{"key":{"Type":"Binary","Value":"*` + canary + `"}}}`, `MessageAttributes "key" is not base64`},
+		"no base64":                 {`{"Type":"Notification","MessageId":"n",` + topic + `,"Message":"x","MessageAttributes":{"key":{"Type":"Binary","Value":"*` + canary + `"}}}`, "the value of one of the MessageAttributes is not base64"},
 		"an attribute is a number":  {`{"Type":"Notification","MessageId":"n",` + topic + `,"Message":"` + canary + `","MessageAttributes":{"key":{"Type":"Number","Value":7}}}`, `field "MessageAttributes.Value"`},
 		"no time":                   {`{"Timestamp":"` + canary + `","Type":"Notification","MessageId":"n",` + topic + `,"Message":"x"}`, "Timestamp is no time"},
 		"in another":                {`{"Type":"Notification","MessageId":"n",` + topic + `,"Message":"` + inner + `"}`, "an SNS envelope in an SNS envelope"},

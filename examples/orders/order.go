@@ -8,7 +8,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Order is what a message's body holds.
+// Order is what a message's body holds. `sqsbatch local` sends those of
+// samples.json when it is given nothing else.
+//
+//sqsbatch:samples samples.json
 type Order struct {
 	ID       string `json:"id"`
 	SKU      string `json:"sku"`

@@ -5,11 +5,9 @@ package jsonbody
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"reflect"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
@@ -24,17 +22,26 @@ type Options struct {
 // space after the value always is, and so is null for a struct or a pointer that
 // does not decode itself.
 //
-// reason says where an error is and quotes nothing of the body, unlike err may:
-// the decoder's own texts hold numbers and, from a type's own UnmarshalJSON,
-// whole values. What Validate says is its author's choice, and is in it.
-func Decode[T any](body string, v *T, strict bool) (reason string, err error) {
+// The fault says where it is and quotes nothing of the body, unlike the
+// decoder's own texts, which hold keys and values. What Validate says is its
+// author's choice, and is in it.
+func Decode[T any](body string, v *T, strict bool) *Fault {
 	if err := decode(body, v, strict); err != nil {
-		return Where(err), err
+		return find(body, reflect.TypeFor[T](), strict, err)
 	}
 	if isNull(body) && !takesNull[T]() {
-		return errNull.Error(), errNull
+		return nowhere(errNull.Error(), errNull)
 	}
-	return Validate(v)
+	if reason, err := Validate(v); err != nil {
+		return nowhere(reason, err)
+	}
+	return nil
+}
+
+// Where says why json.Unmarshal did not take body for what v points to, without
+// quoting the body.
+func Where(body string, v any) string {
+	return find(body, reflect.TypeOf(v).Elem(), false, nil).Reason()
 }
 
 // isNull reports whether a body, which is valid JSON, is null.
@@ -82,62 +89,3 @@ func decode(body string, v any, strict bool) error {
 var errNull = errors.New("the JSON value is null")
 
 var errTrailing = errors.New("data after the JSON value")
-
-// Where describes a decoding error of encoding/json without quoting what was decoded.
-func Where(err error) string {
-	var syntax *json.SyntaxError
-	var mismatch *json.UnmarshalTypeError
-	switch {
-	case errors.Is(err, io.EOF):
-		return "it is empty"
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return "the JSON ends too early"
-	case errors.Is(err, errTrailing):
-		return err.Error()
-	case errors.As(err, &syntax):
-		return inWords(syntax)
-	case errors.As(err, &mismatch):
-		kind, _, _ := strings.Cut(mismatch.Value, " ") // "number 300" when it does not fit
-		field := ""
-		if mismatch.Field != "" {
-			field = fmt.Sprintf("field %q: ", mismatch.Field)
-		}
-		return fmt.Sprintf("%sa JSON %s does not go into %s, at offset %d", field, kind, mismatch.Type, mismatch.Offset)
-	case strings.HasPrefix(err.Error(), "json: unknown field "):
-		return fmt.Sprintf("%.60s", strings.TrimPrefix(err.Error(), "json: ")) // a name is part of the body: no more than helps
-	default:
-		return fmt.Sprintf("a value is not accepted by its type (%T)", err)
-	}
-}
-
-// inWords tells apart what a look at the offset would not: there is nothing wrong
-// to be seen where a body is cut off, goes on after its value, or is nested deeper
-// than encoding/json goes.
-func inWords(err *json.SyntaxError) string {
-	at := fmt.Sprintf("not valid JSON at offset %d", err.Offset)
-	switch text := err.Error(); {
-	case text == "unexpected end of JSON input" && err.Offset > 0:
-		return at + ", where it ends too early"
-	case strings.HasSuffix(text, "exceeded max depth"):
-		return fmt.Sprintf("JSON nested too deeply, at offset %d", err.Offset)
-	case strings.HasSuffix(text, " after top-level value"):
-		return at + ", behind the value"
-	default:
-		return at
-	}
-}
-
-// maxReason is enough for a few fields' names.
-const maxReason = 200
-
-// short cuts a text that is too long for a reason.
-func short(s string) string {
-	if len(s) <= maxReason {
-		return s
-	}
-	s = s[:maxReason]
-	for !utf8.ValidString(s) && len(s) > maxReason-utf8.UTFMax {
-		s = s[:len(s)-1]
-	}
-	return s + "…"
-}

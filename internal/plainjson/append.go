@@ -7,7 +7,8 @@ import (
 )
 
 // AppendString appends a string as encoding/json writes it without escaping
-// what is special in HTML.
+// what is special in HTML. A byte that is not UTF-8 becomes \ufffd, the replacement
+// character: encoding/json writes it escaped or as it is, by the version of Go.
 func AppendString(b []byte, text string) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')

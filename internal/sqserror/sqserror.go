@@ -38,8 +38,8 @@ const (
 	SaysThrottled   = "SQS throttles the calls"
 	SaysRefused     = "SQS refused the call"
 	SaysExpired     = "the credentials have expired, or this machine's clock is wrong"
+	SaysNotSent     = "SQS cannot be called: are region, credentials and endpoint (AWS_ENDPOINT_URL_SQS) right?"
 	SaysCredentials = "SQS does not accept the credentials"
-	SaysUnreachable = "SQS cannot be called: are region, credentials and endpoint (AWS_ENDPOINT_URL_SQS) right, and is it reachable?"
 )
 
 // parts are found anywhere in a code: the query protocol's have a prefix
@@ -111,9 +111,13 @@ func KindOf(code string) Kind {
 	return Other
 }
 
-// Gone reports whether a code says, of an entry, that its receipt handle is no
-// longer good: no further try with it can succeed.
-func Gone(code string) bool {
-	kind := KindOf(code)
-	return kind == Stale || kind == InvalidValue
+// Gone reports whether an error says that an entry's receipt handle is no longer
+// good: no further try with it can succeed.
+func Gone(err error) bool {
+	if Passing(err) {
+		return false
+	}
+	var entry *EntryError
+	kind := Of(err)
+	return kind == Stale || kind == InvalidValue && errors.As(err, &entry)
 }

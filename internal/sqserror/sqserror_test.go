@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
@@ -34,7 +35,8 @@ func TestKindOf(t *testing.T) {
 				t.Errorf("%q is of kind %d, want %d", code, got, want)
 			}
 			gone := want == sqserror.Stale || want == sqserror.InvalidValue
-			if got := sqserror.Gone(code); got != gone {
+			entry := sqserror.OfEntry(types.BatchResultErrorEntry{Code: &code, SenderFault: true})
+			if got := sqserror.Gone(fmt.Errorf("a delete: %w", entry)); got != gone {
 				t.Errorf("Gone(%q) is %v", code, got)
 			}
 		}

@@ -46,10 +46,14 @@ type Queue struct {
 	calls []string
 }
 
-// New makes a standard queue, or a FIFO queue.
-func New(t testing.TB, fifo bool) *Queue {
+// New makes a standard queue, or a FIFO queue, on a server with further options.
+func New(t testing.TB, fifo bool, further ...func(*sqs.Options)) *Queue {
 	q := &Queue{t: t}
-	q.server = sqs.New(sqs.Options{Region: "eu-west-1", AccountID: "123456789012"})
+	options := sqs.Options{Region: "eu-west-1", AccountID: "123456789012"}
+	for _, f := range further {
+		f(&options)
+	}
+	q.server = sqs.New(options)
 	t.Cleanup(func() { _ = q.server.Close() })
 	q.Client = awssqs.New(awssqs.Options{
 		Region:       "eu-west-1",

@@ -11,9 +11,9 @@
 // (batch.Abort). Then MaxRequests records are let through, those beside them come
 // back a little later, and their outcome closes the breaker or opens it again.
 //
-// To come back costs a record an attempt, so that Timeout times the queue's
-// maxReceiveCount is the outage that a record survives: with 2 minutes and 5,
-// about 8 minutes.
+// Coming back costs a record an attempt. It comes back after the time until the
+// breaker tries again, or after its backoff if that is longer, so that a record
+// outlives an outage of 15 minutes with any Timeout (partialfailure.Config.Outage).
 //
 // What counts:
 //

@@ -88,13 +88,13 @@ func looksLikePointer(body string) bool {
 func parsePointer(body string) (p pointer, err error) {
 	var parts []json.RawMessage
 	if err := json.Unmarshal([]byte(body), &parts); err != nil {
-		return p, malformed("pointer to S3: "+jsonbody.Where(err), err)
+		return p, malformed("pointer to S3: "+jsonbody.Where(body, &parts), err)
 	}
 	if len(parts) != 2 {
 		return p, malformed(fmt.Sprintf("pointer to S3: %d parts in place of 2", len(parts)), nil)
 	}
 	if err := json.Unmarshal(parts[1], &p); err != nil {
-		return p, malformed("pointer to S3, in its second part: "+jsonbody.Where(err), err)
+		return p, malformed("pointer to S3, in its second part: "+jsonbody.Where(string(parts[1]), &p), err)
 	}
 	switch {
 	case p.Bucket == "":

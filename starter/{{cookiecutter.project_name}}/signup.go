@@ -9,7 +9,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Signup is the body of a message.
+// Signup is the body of a message. `sqsbatch local` sends those of this file when
+// it is given nothing else.
+//
+//sqsbatch:samples events/signups.json
 type Signup struct {
 	Email string `json:"email"`
 	Plan  string `json:"plan"`

@@ -9,7 +9,8 @@
 //		})
 //	}
 //
-// On Lambda there is a line for each invocation, written before the response.
+// On Lambda there is a line for each invocation, written before the response,
+// however long the invocation takes.
 // In a container there is one for each queue and interval, whatever the number
 // of records, and a last one at the stop; their metrics are of the time when the
 // interval began. The metrics are those of package telemetry/metric;
@@ -66,8 +67,9 @@ type Options struct {
 	// 10,000 bytes, as JSON, at most.
 	Properties map[string]string
 
-	// Interval is the time between lines in a container, 1 s to 1 h. Lambda
-	// ends the interval with each invocation. Defaults to 1 min.
+	// Interval is the time between lines in a container, 1 s to 1 h. On Lambda it
+	// has no effect: the end of each invocation writes the line. Defaults to
+	// 1 min.
 	Interval time.Duration
 
 	// HighResolution stores the metrics by the second instead of by the minute
@@ -109,7 +111,11 @@ func New(o Options) *Hook {
 	h.lambda = os.Getenv("AWS_LAMBDA_RUNTIME_API") != ""
 	most := os.Getenv("AWS_LAMBDA_MAX_CONCURRENCY")
 	h.alone = most == "" || most == "1"
-	h.Reporter = metric.NewReporter(o.Interval, h.report)
+	interval := o.Interval
+	if h.lambda { // handler flushes at the end of each invocation
+		interval = 0
+	}
+	h.Reporter = metric.NewReporter(interval, h.report)
 	return h
 }
 
@@ -150,9 +156,6 @@ func (h *Hook) Dropped() int {
 func (h *Hook) report(ctx context.Context, a *metric.Aggregate) {
 	h.mu.Lock()
 	about := about{now: time.Now(), at: h.Period(ctx), dropped: h.dropped, cold: h.cold && h.lambda}
-	if h.lambda {
-		about.at = about.now
-	}
 	if h.alone && h.invocations == 1 {
 		about.requestID = h.requestID
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -54,6 +55,57 @@ func TestOnLambdaAnInvocationIsALine(t *testing.T) {
 			t.Errorf("%s", d.line)
 		}
 	}
+}
+
+// An invocation that lasts over full minutes writes one line as any other does:
+// what it called and warned of before them waits for its end.
+func TestOnLambdaALongInvocationIsALine(t *testing.T) {
+	t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
+	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "ship-orders")
+	synctest.Test(t, func(t *testing.T) {
+		q, out := testqueue.New(t, false), &output{}
+		h, err := handler.New(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
+			if r.Body == "fail" {
+				return batch.RetryAfter(11*time.Hour, errors.New("no"))
+			}
+			time.Sleep(150 * time.Second)
+			return nil
+		}), handler.Config{SQS: q.Client, Logger: quiet, Hooks: []any{emf.New(emf.Options{Writer: out})}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, id := range []string{"request-1", "request-2"} {
+			q.ForgetCalls()
+			q.Send("slow", "fail", "fail")
+			records := q.Receive(10)
+			payload := testqueue.Event(t, records)
+			ctx, cancel := context.WithTimeout(lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: id}), 5*time.Minute)
+			invoked := time.Now()
+			time.AfterFunc(50*time.Second, func() {
+				if !slices.Contains(q.Calls(), "ChangeMessageVisibilityBatch") {
+					t.Error("nothing was called before the first full minute, so the test shows nothing")
+				}
+			})
+			if _, err := h.Invoke(ctx, payload); err != nil {
+				t.Fatal(err)
+			}
+			cancel()
+			if took := time.Since(invoked); took < 2*time.Minute {
+				t.Fatalf("the invocation took %v", took)
+			}
+			docs := read(t, out.take())
+			if len(docs) != 1 || docs[0].properties["requestId"] != id {
+				t.Fatalf("invocation %d wrote %d documents: %+v", i, len(docs), docs)
+			}
+			if d := docs[0]; d.values["RecordsRetried"][2] != 1 || d.values["VisibilityEntries"][2] != 1 || d.values["BatchSize"][float64(len(records))] != 1 {
+				t.Errorf("%s", d.line)
+			}
+			time.Sleep(time.Hour)
+			if after := out.take(); after != "" {
+				t.Errorf("written after the invocation: %s", after)
+			}
+		}
+	})
 }
 
 // A line of several invocations side by side is of none of them.

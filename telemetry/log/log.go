@@ -130,7 +130,10 @@ func (h *Hook) record(ctx context.Context, r *batch.Result, own *bound) {
 // Warned implements [batch.WarningHook].
 func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
 	level := slog.LevelWarn
-	if w.Serious {
+	switch {
+	case w.Info:
+		level = slog.LevelInfo
+	case w.Serious:
 		level = slog.LevelError
 	}
 	if !h.logger.Enabled(ctx, level) || h.opts.Every > 0 && !h.within(w.Queue, level, ofWarnings) {

@@ -14,7 +14,8 @@
 //
 // An adapter that keeps sums by itself, as Prometheus does, is a Sink. One that
 // sends what has come together embeds a [Reporter]: a Recorder whose Sink is an
-// [Aggregate], and which calls a function each interval and at a flush.
+// [Aggregate], and which calls a function each interval, if it has one, and at a
+// flush.
 //
 //	type Hook struct{ *metric.Reporter }
 //

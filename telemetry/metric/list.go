@@ -9,7 +9,7 @@ var (
 	RecordsRetried = records(batch.Retry, "RecordsRetried",
 		"Records whose handler failed, and that come back after their backoff. A steady share is a dependency that fails: look at the reason in the log.")
 	RecordsDeadLettered = records(batch.DeadLettered, "RecordsDeadLettered",
-		"Records that sqsbatch sent to the dead-letter queue, because they failed for good. Above 0: look at the message's sqsbatch.reason, mend, redrive. What SQS moves by maxReceiveCount is not in it: see RecordsLastAttempt.")
+		"Records that sqsbatch sent to the dead-letter queue, because they failed for good. Above 0: read the attribute sqsbatch of the dead letters, fix the cause, redrive. What SQS moves by maxReceiveCount is not in it: see RecordsLastAttempt.")
 	RecordsDropped = records(batch.Dropped, "RecordsDropped",
 		"Records that failed for good and were deleted, as SQSBATCH_ON_PERMANENT or SQSBATCH_ON_MALFORMED says. They are gone: above 0, be sure that this is meant.")
 	RecordsNotStarted = records(batch.NotStarted, "RecordsNotStarted",

@@ -181,6 +181,9 @@ func throttled(err error) bool {
 
 // Warned implements [batch.WarningHook].
 func (r *Recorder) Warned(_ context.Context, w batch.Warning) {
+	if w.Info {
+		return
+	}
 	s := r.series(w.Queue)
 	s.Add(Warnings, 1)
 	if w.Serious {

@@ -36,9 +36,10 @@ type Reporter struct {
 	panicked error       // what a report panicked with where no hook was called
 }
 
-// NewReporter returns a Reporter. report is called by one goroutine at a time:
-// it takes what was observed, and writes or sends it. Its context has no end
-// but that of [Reporter.Flush].
+// NewReporter returns a Reporter. every is the interval; zero has none, and only
+// [Reporter.Flush] reports. report is called by one goroutine at a time: it
+// takes what was observed, and writes or sends it. Its context has no end but
+// that of Flush.
 func NewReporter(every time.Duration, report func(ctx context.Context, a *Aggregate)) *Reporter {
 	r := &Reporter{every: every, report: report, turn: make(chan struct{}, 1)}
 	r.Recorder = NewRecorder(&r.sums)
@@ -72,8 +73,12 @@ func (r *Reporter) Polling(ctx context.Context, queueARN string, load func() bat
 	r.arm()
 }
 
-// arm has what was observed reported later.
+// arm has what was observed reported later: at the end of the interval, or by
+// the next flush.
 func (r *Reporter) arm() {
+	if r.every == 0 {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.timer == nil {
@@ -145,6 +150,7 @@ type flushing struct{}
 
 // Period returns when the period began that a report is of, by the context that
 // the report was given: the interval that ends now, or that a flush cuts short.
+// Without intervals it is now.
 func (r *Reporter) Period(ctx context.Context) time.Time {
 	now := time.Now().UTC()
 	if ctx.Value(flushing{}) != nil {

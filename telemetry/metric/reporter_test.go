@@ -89,6 +89,35 @@ func TestReportsFollowTheInterval(t *testing.T) {
 	})
 }
 
+// Without an interval only a flush reports, however much later.
+func TestReportsWithoutAnInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReports(0)
+		r.settle()
+		r.Called(t.Context(), batch.Call{Operation: "ChangeMessageVisibilityBatch"})
+		r.Warned(t.Context(), batch.Warning{})
+		time.Sleep(time.Hour)
+		if had := r.of(); len(had) != 0 {
+			t.Errorf("reported before the flush: %v", had)
+		}
+		r.take(3 * time.Minute) // output that blocks
+		go r.Flush(t.Context())
+		time.Sleep(time.Second)
+		short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		r.Flush(short) // gives up, which leaves nothing behind that reports later
+		time.Sleep(time.Hour)
+		r.settle()
+		time.Sleep(time.Hour)
+		r.take(0)
+		r.Flush(t.Context())
+		time.Sleep(time.Hour)
+		if !slices.Equal(r.at, []time.Duration{time.Hour + 3*time.Minute, 3*time.Hour + 3*time.Second}) || !slices.Equal(r.of(), []float64{1, 1}) {
+			t.Errorf("reports at %v of %v", r.at, r.had)
+		}
+	})
+}
+
 // On the clock, a report is made at each full minute, whenever it began, and
 // however long one takes.
 func TestReportsOnTheClock(t *testing.T) {

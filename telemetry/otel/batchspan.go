@@ -202,7 +202,7 @@ func endBatch(span trace.Span, counts []int, done int) {
 // span, if it has one.
 func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
 	b := batchOf(ctx)
-	if b == nil || b.span == nil || !b.span.IsRecording() {
+	if b == nil || b.span == nil || !b.span.IsRecording() || w.Info {
 		return
 	}
 	attrs := []attribute.KeyValue{attribute.String("sqsbatch.warning.message", w.Message)}

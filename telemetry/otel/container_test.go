@@ -17,7 +17,7 @@ func TestOutcomesInAContainer(t *testing.T) {
 	want := []string{
 		"abandoned abandoned: abandoned: its handler was still running after 31s and ignores the end of its context",
 		"dead-letter *errors.errorString: no such thing",
-		"dead-letter malformed: malformed body: not valid JSON at offset 1",
+		"dead-letter malformed: malformed body: not valid JSON at offset 0",
 		"retry *errors.errorString: busy",
 		"retry *otel_test.carrierError: shipping: the carrier is on strike",
 		"retry goexit: handler called runtime.Goexit",

@@ -23,7 +23,7 @@ func TestOutcomesOnLambda(t *testing.T) {
 		{"later", "retry *errors.errorString: busy", "*errors.errorString busy", "sqsbatch.allowed_ms=9000 sqsbatch.visible_in_ms=3600000"},
 		{"never", "dead-letter *errors.errorString: no such thing", "*errors.errorString no such thing",
 			"sqsbatch.allowed_ms=9000 sqsbatch.dead_letter_queue=DLQ"},
-		{"malformed", "dead-letter malformed: malformed body: not valid JSON at offset 1", "*batch.MalformedError malformed body: not valid JSON at offset 1",
+		{"malformed", "dead-letter malformed: malformed body: not valid JSON at offset 0", "*batch.MalformedError malformed body: not valid JSON at offset 0",
 			"sqsbatch.allowed_ms=9000 sqsbatch.dead_letter_queue=DLQ"},
 		{"panic", "retry panic: handler panicked: oops", "*batch.PanicError handler panicked: oops", "sqsbatch.allowed_ms=9000 sqsbatch.visible_in_ms=1000"},
 		{"goexit", "retry goexit: handler called runtime.Goexit", "*errors.errorString handler called runtime.Goexit",
@@ -32,7 +32,7 @@ func TestOutcomesOnLambda(t *testing.T) {
 			"sqsbatch.allowed_ms=9000 sqsbatch.visible_in_ms=1000"},
 		{"hang", "abandoned abandoned: abandoned: its handler was still running after 9.25s and ignores the end of its context",
 			"*errors.errorString abandoned: its handler was still running after 9.25s and ignores the end of its context",
-			"sqsbatch.allowed_ms=9000 sqsbatch.visible_in_ms=1000"},
+			"sqsbatch.allowed_ms=9000 sqsbatch.max_receive_count=5"},
 	} {
 		t.Run(c.body, func(t *testing.T) {
 			inWorld(t, false, otel.Options{}, func(w *world) {

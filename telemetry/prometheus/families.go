@@ -56,12 +56,13 @@ var helps = map[string]string{
 
 // classic are the upper bounds of the classic buckets, for servers that do not
 // scrape native ones: a record's work takes seconds rather than milliseconds,
-// and ages matter up to the retention.
+// and ages matter up to the retention. 1,800 s is the threshold of the alert on age in
+// deploy/prometheus: between two bounds a quantile is only a guess.
 var classic = map[*metric.Metric][]float64{
 	metric.RecordDuration: {0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900},
 	metric.DeadlineUsed:   {0.1, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1, 1.5},
 	metric.Attempts:       {1, 2, 3, 4, 5, 6, 8, 10, 20, 50, 100},
-	metric.MessageAge:     {0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 14400, 43200, 86400, 345600, 1209600},
+	metric.MessageAge:     {0.1, 0.5, 1, 5, 15, 60, 300, 900, 1800, 3600, 14400, 86400, 345600, 1209600},
 	metric.BatchSize:      {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000},
 }
 

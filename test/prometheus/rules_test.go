@@ -98,8 +98,8 @@ func failed(action string) string { return strings.Replace(failures, "OPERATION"
 func TestAlertsFireWhenTheyShould(t *testing.T) {
 	age := `sqsbatch_message_age_seconds_bucket{job="orders", queue="orders", le="BOUND"}`
 	bucket := func(bound string) string { return strings.Replace(age, "BOUND", bound, 1) }
-	old := "  " + bucket("900") + " 0x60\n  " + bucket("3600") + " 0+10x60\n  " + bucket("+Inf") + " 0+10x60\n"
-	young := "  " + bucket("900") + " 0+10x60\n  " + bucket("3600") + " 0+10x60\n  " + bucket("+Inf") + " 0+10x60\n"
+	old := "  " + bucket("1800") + " 0x60\n  " + bucket("3600") + " 0+10x60\n  " + bucket("+Inf") + " 0+10x60\n"
+	retried := "  " + bucket("900") + " 0x60\n  " + bucket("1800") + " 0+10x60\n  " + bucket("3600") + " 0+10x60\n  " + bucket("+Inf") + " 0+10x60\n"
 	native := `  sqsbatch_message_age_seconds{job="orders", queue="orders"} {{schema:0 sum:20000 count:10 buckets:[10] offset:11}}+{{schema:0 sum:20000 count:10 buckets:[10] offset:11}}x60` + "\n"
 	cases := map[string]struct {
 		fires  []string
@@ -109,7 +109,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		"SqsbatchDeadLetters":       {[]string{late(of("dead-letter"))}, [2]int{5, 6}, []string{still(of("dead-letter")), late(of("retry")), late(of("dropped"))}},
 		"SqsbatchDropped":           {[]string{late(of("dropped"))}, [2]int{5, 6}, []string{still(of("dropped")), late(of("dead-letter"))}},
 		"SqsbatchLastAttempt":       {[]string{late(`sqsbatch_records_last_attempt_total{job="orders", queue="orders"}`)}, [2]int{5, 6}, []string{late(of("retry"))}},
-		"SqsbatchOldMessages":       {[]string{old, native}, [2]int{5, 7}, []string{young, ""}},
+		"SqsbatchOldMessages":       {[]string{old, native}, [2]int{5, 7}, []string{retried, ""}},
 		"SqsbatchAbandoned":         {[]string{late(of("abandoned"))}, [2]int{5, 6}, []string{late(of("succeeded")), still(of("abandoned"))}},
 		"SqsbatchNotStarted":        {[]string{late(of("not-started"))}, [2]int{15, 16}, []string{"  " + of("not-started") + " 0x10 1x50\n"}},
 		"SqsbatchDeletesFailing":    {[]string{late(failed("DeleteMessageBatch"))}, [2]int{11, 12}, []string{"  " + failed("DeleteMessageBatch") + " 0x10 5x50\n", late(failed("ReceiveMessage"))}},

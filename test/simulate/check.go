@@ -51,8 +51,14 @@ const (
 	Together Invariant = "what was not handled comes back at once, or with what failed"
 	// Single: without faults and deaths a message becomes one dead letter.
 	Single Invariant = "a message becomes one dead letter"
-	// Explained: a dead letter that the toolkit sent says why it is one.
-	Explained Invariant = "dead letters say why"
+	// Explained: a dead letter that the toolkit sent says which message it was.
+	Explained Invariant = "dead letters say where they came from"
+	// Spared: no record of a FIFO group is moved to the dead-letter queue unhandled
+	// because of one that hangs, fails, panics or is malformed before it.
+	Spared Invariant = "no record dies unhandled for one before it"
+	// Alone: the visibility of a record is not shortened while a handler is at work on it,
+	// given up or not.
+	Alone Invariant = "what is handled is not shown sooner"
 	// Roomy: no more is handled, or held, than the configuration allows.
 	Roomy Invariant = "there is a slot or a place for all that is held"
 	// Limited: no handler is given more than its timeout.
@@ -77,9 +83,9 @@ const (
 // Invariants are all of them, by mode.
 var (
 	Invariants = []Invariant{Kept, Earned, Final, Ordered, Punctual, Counted, Bounded, Frugal, Drained, Once, Spaced, Told, Prompt,
-		Together, Single, Explained, Roomy, Limited, Heeded}
+		Together, Single, Explained, Spared, Alone, Roomy, Limited, Heeded}
 	PollInvariants = []Invariant{Kept, Earned, Final, Ordered, Counted, Bounded, Frugal, Drained, Once, Spaced, Told,
-		Together, Single, Explained, Roomy, Limited, Heeded, Hidden, Freed, Swift, Quiet}
+		Together, Single, Explained, Spared, Alone, Roomy, Limited, Heeded, Hidden, Freed, Swift, Quiet}
 )
 
 // Violation is a moment of a history that breaks an invariant.
@@ -94,12 +100,12 @@ func Check(h *History) []Violation {
 	c := newChecker(h)
 	checks := []func(){
 		c.deletions, c.losses, c.deadLetters, c.repetitions, c.groups, c.responses,
-		c.attempts, c.bounds, c.calls, c.end, c.outcomes, c.spacing, c.waits, c.together, c.single, c.explained, c.deadlines, c.aborts,
+		c.attempts, c.bounds, c.calls, c.end, c.outcomes, c.spacing, c.waits, c.together, c.single, c.explained, c.spared, c.alone, c.deadlines, c.aborts,
 	}
 	if h.Plan.Polls() {
 		checks = []func(){
 			c.deletions, c.losses, c.deadLetters, c.handledTwice, c.pollGroups, c.attempts, c.bounds, c.receives, c.hurries, c.extensions,
-			c.end, c.errs, c.pollOutcomes, c.pollSpacing, c.hidden, c.room, c.freed, c.swift, c.pauses, c.limits, c.pollTogether, c.single, c.explained, c.pollAborts,
+			c.end, c.errs, c.pollOutcomes, c.pollSpacing, c.hidden, c.room, c.freed, c.swift, c.pauses, c.limits, c.pollTogether, c.single, c.explained, c.spared, c.alone, c.pollAborts,
 		}
 	}
 	for _, check := range checks {

@@ -13,8 +13,8 @@ import (
 func (f Function) config(w *world) handler.Config {
 	cfg := handler.Config{
 		Concurrency: f.Concurrency, Reserve: f.Reserve, RecordTimeout: f.RecordTimeout,
-		Deadline: deadline(f.Deadline), MinRemaining: f.MinRemaining, Grace: f.Grace,
-		Backoff: backoff(f.Backoff, w.plan.Seed), MaxReceiveCount: f.MaxReceiveCount,
+		Deadline: batch.Deadline(f.Deadline), MinRemaining: f.MinRemaining, Grace: f.Grace,
+		Outage: f.Outage, Backoff: backoff(f.Backoff, w.plan.Seed), MaxReceiveCount: f.MaxReceiveCount,
 		OnPermanent: partialfailure.OnPermanent(f.OnPermanent), ErrorIfAllFail: f.ErrorIfAllFail,
 		DeleteSucceeded: f.DeleteSucceeded, LogSucceeded: f.LogSucceeded,
 	}
@@ -26,31 +26,15 @@ func (f Function) config(w *world) handler.Config {
 	return cfg
 }
 
-func deadline(name string) batch.DeadlinePolicy {
-	switch name {
-	case "whole":
-		return batch.WholeRemaining()
-	case "fair":
-		return batch.FairShare(100 * time.Millisecond)
-	case "absurd":
-		return func(s batch.Start) time.Duration {
-			return time.Duration(s.Waiting%3-1) * 100 * time.Hour // -100 h, 0 and 100 h
-		}
-	case "panics":
-		return func(batch.Start) time.Duration { panic("the deadline policy panicked") }
-	}
-	return nil
-}
-
 // longestHashed bounds the backoff of that name.
 const longestHashed = 30 * time.Second
 
 func backoff(name string, seed uint64) partialfailure.Backoff {
 	switch name {
 	case "":
-		// The form of the default, drawn by the plan's seed.
+		// Exponential, drawn by the plan's seed.
 		return func(attempt int) time.Duration {
-			longest := min(partialfailure.DefaultBackoffBase<<min(max(attempt, 1)-1, 20), partialfailure.DefaultBackoffCap)
+			longest := min(2*time.Second<<min(max(attempt, 1)-1, 20), 15*time.Minute)
 			return time.Second + time.Duration(mix(seed^uint64(attempt))%uint64(longest-time.Second+1))
 		}
 	case "constant":
@@ -68,7 +52,7 @@ func backoff(name string, seed uint64) partialfailure.Backoff {
 	case "panics":
 		return func(int) time.Duration { panic("the backoff panicked") }
 	}
-	return nil // "default": the toolkit's own, which no seed repeats
+	return nil // "outage": the toolkit's own, which no seed repeats
 }
 
 // mix is the finalizer of SplitMix64: near numbers give numbers far apart.

@@ -54,8 +54,8 @@ func (c Coverage) Add(h *History) {
 	c.aborts(newChecker(h))
 	c["message in a dead-letter queue"] += len(h.Dead)
 	for _, d := range h.Dead {
-		if d.Reason {
-			c["message in a dead-letter queue with its reason"]++
+		if d.Origin != "" {
+			c["message in a dead-letter queue with its origin"]++
 		}
 	}
 	if h.Healed.Came() {
@@ -144,13 +144,13 @@ func (c Coverage) Missing() (missing []string) {
 		"queue: standard", "queue: FIFO", "queue: standard with redrive", "queue: FIFO with redrive",
 		"mapping: window", "mapping: maximum concurrency", "mapping: without ReportBatchItemFailures", "mapping: batch size above 10",
 		"handler: ignores its deadline", "SQS gives up on a message", "invocation: answers with an error",
-		"message in a dead-letter queue with its reason", "visibility is set", "visibility is not set", "visibility is cut to what SQS takes",
+		"message in a dead-letter queue with its origin", "visibility is set", "visibility is not set", "visibility is cut to what SQS takes",
 		"faults and failures until they are healed",
 	}
 	for _, name := range []string{"JSON", "Bulk", "several invocations in one environment", "Concurrency", "Reserve", "RecordTimeout", "MinRemaining", "Grace",
 		"MaxReceiveCount", "ErrorIfAllFail", "DeleteSucceeded", "LogSucceeded", "slow hook", "DeadLetterQueue", "DeadLetterQueue by ARN",
-		"Deadline ", "Deadline whole", "Deadline fair", "Deadline absurd", "Deadline panics",
-		"Backoff ", "Backoff default", "Backoff constant", "Backoff linear", "Backoff hashed", "Backoff negative", "Backoff endless", "Backoff panics",
+		"Deadline ", "Deadline whole", "Deadline fair",
+		"Backoff ", "Backoff outage", "Backoff constant", "Backoff linear", "Backoff hashed", "Backoff negative", "Backoff endless", "Backoff panics",
 		"OnPermanent ", "OnPermanent dead-letter", "OnPermanent retry", "OnPermanent drop"} {
 		want = append(want, "config: "+name)
 	}

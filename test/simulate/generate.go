@@ -78,17 +78,21 @@ func (g generator) function() Function {
 		Concurrency:     sometimes(g, 2, 1, 2, 3, 50),
 		Reserve:         sometimes(g, 4, 100*time.Millisecond, timeout/5, timeout),
 		RecordTimeout:   sometimes(g, 4, timeout/10, timeout/3, 2*timeout),
-		Deadline:        sometimes(g, 3, "whole", "fair", "absurd", "panics"),
+		Deadline:        sometimes(g, 3, "whole", "fair", "fair"),
 		MinRemaining:    sometimes(g, 5, time.Millisecond, timeout/4),
 		Grace:           sometimes(g, 4, time.Millisecond, 100*time.Millisecond, timeout),
-		Backoff:         sometimes(g, 2, "constant", "linear", "hashed", "hashed", "negative", "panics", "default"),
+		Backoff:         sometimes(g, 2, "constant", "linear", "hashed", "hashed", "negative", "panics", "outage", "outage", "outage", "outage"),
 		OnPermanent:     sometimes(g, 2, "dead-letter", "retry", "drop"),
 		ErrorIfAllFail:  g.oneIn(5),
 		DeleteSucceeded: g.oneIn(6),
 		LogSucceeded:    g.oneIn(4),
 		SlowHook:        sometimes(g, 12, 10*time.Millisecond, timeout/2, 2*timeout),
 	}
+	if f.Backoff == "outage" {
+		f.Outage = pick(g, 0, time.Second, 10*time.Second, time.Minute, 30*time.Minute)
+	}
 	if g.oneIn(60) {
+		f.Outage = 0
 		f.Backoff = "endless" // beyond what SQS takes: it comes back after 12 h
 	}
 	return f

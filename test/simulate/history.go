@@ -162,7 +162,7 @@ type DeadMessage struct {
 	Queue      string
 	Body       string
 	Attributes map[string]string // the sender's: type and value
-	Reason     bool              // the toolkit's attribute is there
+	Origin     string            // the message that it was, as the toolkit's attribute says; empty if there is none
 	Group      string
 	Trace      string // AWSTraceHeader
 }

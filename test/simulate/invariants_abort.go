@@ -1,10 +1,12 @@
 package simulate
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 // abortsFor tells whether a handling ended with batch.Abort, and for how long
@@ -42,14 +44,35 @@ func (c *checker) aborts() {
 			case d == nil || o.Outcome != batch.NotStarted:
 			case o.Aborted != (by != nil):
 				c.violated(Heeded, i.Answered, "%v was not started in invocation %d: that it was for an abort is said: %v, and is: %v", d.story, i.Number, o.Aborted, by != nil)
-			case by == nil || !at.set || !o.VisibilitySet || i.heldTwice(o.MessageID) || after > longest:
+			case by == nil || !at.set || !o.VisibilitySet || i.heldTwice(o.MessageID) || c.putOffFor(d, after) > longest:
 			case at.appears.Before(by.Ended.At.Add(after)):
 				c.violated(Heeded, i.Answered, "%v was not started for an abort of %v, and appears %v after that", d.story, after, at.appears.Sub(by.Ended.At))
-			case at.appears.After(i.Answered.At.Add(after + time.Second)):
+			case at.appears.After(i.Answered.At.Add(c.putOffFor(d, after) + time.Second)):
 				c.violated(Heeded, i.Answered, "%v was not started for an abort of %v, and appears %v after the response", d.story, after, at.appears.Sub(i.Answered.At))
 			}
 		}
 	}
+}
+
+// putOffFor is for how long at most an abort puts a record off that was not started: for
+// its time, or as a failure would be where that is longer.
+func (c *checker) putOffFor(d *delivery, after time.Duration) time.Duration {
+	if after == 0 {
+		return 0
+	}
+	backs := time.Second
+	switch b := backoff(d.function.Backoff, c.Plan.Seed); {
+	case d.function.Backoff == "outage":
+		outage := cmp.Or(d.function.Outage, partialfailure.DefaultOutage)
+		backs = max(outage*3/2, outage+3*time.Second)
+	case b != nil && d.function.Backoff != "panics":
+		for _, other := range c.deliveries { // what came together of a group comes back together
+			if other == d || d.queue.FIFO() && other.queue.Name == d.queue.Name && other.sent.MessageGroupID == d.sent.MessageGroupID {
+				backs = max(backs, b(other.received.ReceiveCount))
+			}
+		}
+	}
+	return max(after, backs)
 }
 
 // abortsIn are the aborts that an invocation has taken note of.
@@ -59,7 +82,11 @@ func (c *checker) abortsIn(i *Invocation) (list []*Handling) {
 		if d == nil || len(d.handlings) == 0 || o.Outcome != batch.Retry && o.Outcome != batch.DeadLettered {
 			continue
 		}
-		if _, ok := d.handlings[0].abortsFor(); ok {
+		h := d.handlings[0]
+		if givenUp := h.Allowed.Add(cmp.Or(d.function.Grace, time.Second)); !h.Ended.Before(i.Answered) || h.Ended.At.After(givenUp) {
+			continue // it was abandoned, and dead-lettered
+		}
+		if _, ok := h.abortsFor(); ok {
 			list = append(list, d.handlings[0])
 		}
 	}

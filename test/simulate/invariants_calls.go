@@ -41,8 +41,8 @@ func (c *checker) attempts() {
 	}
 }
 
-// tries is how often the toolkit makes a call for entries that fail, and the
-// SDK one that fails as a whole.
+// tries squared is how often at most the toolkit makes a call within a second that
+// fails, or entries of it.
 const tries = 3
 
 // calls: Frugal.
@@ -81,7 +81,8 @@ func (c *checker) calls() {
 		}
 		for operation, n := range count {
 			enough := c.needs(i, operation)
-			if n-failed[operation]-partly[operation] > enough || partly[operation] > enough*tries || n > enough*tries*tries {
+			again := tries*tries + int(i.Answered.At.Sub(i.Began.At)/time.Second) // a call that fails is made again, less and less often
+			if n-failed[operation]-partly[operation] > enough || partly[operation] > enough*again || n > enough*again {
 				c.violated(Frugal, i.Answered, "invocation %d makes %d calls of %s, of which %d failed and %d did in part; %d are enough",
 					i.Number, n, operation, failed[operation], partly[operation], enough)
 			}
@@ -120,7 +121,9 @@ func (c *checker) needs(i *Invocation, operation string) int {
 		if d := c.deliveries[o.Receipt]; d != nil && d.queue.FIFO() && (c.endedLast(d, i.Answered) || d.endedAs(ForGood, i.Answered)) {
 			buried++ // with a call of its own
 		}
-		if d := c.deliveries[o.Receipt]; o.Attempt > 1 || d != nil && d.function.MaxReceiveCount == 1 {
+		atLast := isFIFO(i.Queue) && o.Outcome != batch.Succeeded                                    // it is asked whether it was
+		outlives := c.Plan.Functions[i.Function].Backoff == "outage" || o.Outcome == batch.Abandoned // by what the queue says
+		if d := c.deliveries[o.Receipt]; o.Attempt > 1 || d != nil && d.function.MaxReceiveCount == 1 || !o.Outcome.Done() && outlives || atLast {
 			retried++
 		}
 	}
@@ -128,6 +131,9 @@ func (c *checker) needs(i *Invocation, operation string) int {
 	switch operation {
 	case "ChangeMessageVisibilityBatch":
 		sent := min(dead, dead/10+waits) + buried // each answer about dead letters may begin a wait of its own
+		if c.waitsForPolicy(i) {
+			return failures + notStarted // each group's failure waits for its own time
+		}
 		return min(failures+notStarted, failures/10+waits+sent+(notStarted+9)/10)
 	case "SendMessageBatch":
 		return min(dead, dead/10+waits) + buried
@@ -137,6 +143,14 @@ func (c *checker) needs(i *Invocation, operation string) int {
 		return min(1, dead+retried)
 	}
 	return 0
+}
+
+// waitsForPolicy tells whether an invocation had to wait until its queue said which
+// attempt is the last.
+func (c *checker) waitsForPolicy(i *Invocation) bool {
+	return slices.ContainsFunc(i.Calls, func(call *Call) bool {
+		return call.Operation == "GetQueueAttributes" && (!call.clean() || call.Ended.At.After(call.Began.At))
+	})
 }
 
 // windows counts how many waits failures at these times begin.

@@ -41,7 +41,7 @@ func (c *checker) groups() {
 				c.violated(Ordered, h.Started, "%v of group %s is handled before %v, which was sent before it and is not done", m, h.Group, earlier)
 			}
 		}
-		if before := running[g]; before != nil && !before.over().Before(h.Started) {
+		if before := running[g]; before != nil && !before.over().Before(h.Started) && !(before.late() && c.buried(before, h.Started)) {
 			c.violated(Ordered, h.Started, "%v of group %s is handled while message %d still is", m, h.Group, before.Number)
 		}
 		running[g] = h
@@ -55,8 +55,8 @@ func (c *checker) done(m *story, when *Handling) bool {
 		return true
 	}
 	for _, h := range c.Handlings {
-		if h.MessageID == m.id && h.Invocation == when.Invocation && h.Ended.Before(when.Started) &&
-			(h.End == Succeeded || c.buried(h, when.Started)) {
+		if h.MessageID == m.id && h.Invocation == when.Invocation &&
+			(h.End == Succeeded && h.Ended.Before(when.Started) || h.endsBefore(when.Started) && c.buried(h, when.Started)) {
 			return true
 		}
 	}

@@ -41,15 +41,24 @@ func (c *checker) forGood(d *delivery, before Moment) bool {
 // endedLast tells whether a message failed the last time that SQS delivers it.
 func (c *checker) endedLast(d *delivery, before Moment) bool {
 	return slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
-		return h.MessageID == d.id && d.story.failsLast(h) && h.Ended.Before(before)
+		return h.MessageID == d.id && d.story.failsLast(h) && h.endsBefore(before)
 	})
 }
 
-// failsLast tells whether a handling of a message of a FIFO queue failed with
-// the last delivery, so that it may be buried.
+// failsLast tells whether a handling of a message of a FIFO queue failed, or was given
+// up, with the last delivery, so that it may be dead-lettered in place.
 func (m *story) failsLast(h *Handling) bool {
 	most := cmp.Or(m.function.MaxReceiveCount, m.queue.MaxReceive)
-	return m.queue.FIFO() && m.function.OnPermanent != "retry" && most > 0 && h.Attempt >= most && h.End != Succeeded
+	return m.queue.FIFO() && m.function.OnPermanent != "retry" && most > 0 && h.Attempt >= most && (h.End != Succeeded || h.late())
+}
+
+// late tells whether a handler outlasts its time, so that it may be given up.
+func (h *Handling) late() bool { return !h.Ended.Came() || h.Ended.At.After(h.Allowed) }
+
+// endsBefore tells whether a handler has returned, or may have been given up, before a
+// moment.
+func (h *Handling) endsBefore(m Moment) bool {
+	return h.Ended.Before(m) || h.late() && h.Allowed.Before(m.At)
 }
 
 // buried tells whether a handling that failed left nothing to be done with its
@@ -178,20 +187,11 @@ func (c *checker) ownDeletes(i *Invocation) {
 	}
 }
 
-// inTime tells whether the handler returned in time: before its context ended,
-// or at least before its batch was over.
+// inTime tells whether the handler returned in time: before its context ended, and
+// before its batch was over.
 func (c *checker) inTime(h *Handling) bool {
 	cutoff := h.Invocation.Batch.Times.Cutoff
-	return h.Ended.Came() && (cutoff.IsZero() || h.Ended.At.Before(cutoff)) && (!h.Ended.At.After(h.Allowed) || c.waitedFor(h))
-}
-
-// waitedFor tells whether the batch of a handling was still waiting for another
-// one when it ended.
-func (c *checker) waitedFor(h *Handling) bool {
-	return slices.ContainsFunc(c.Handlings, func(other *Handling) bool {
-		return other.Invocation == h.Invocation && other.Started.Before(h.Ended) && h.Ended.Before(other.Ended) &&
-			h.Ended.At.Before(other.Ended.At) && !other.Ended.At.After(other.Allowed)
-	})
+	return h.Ended.Came() && (cutoff.IsZero() || h.Ended.At.Before(cutoff)) && !h.Ended.At.After(h.Allowed)
 }
 
 // handledAgain returns a handling of the message after its success, unless it

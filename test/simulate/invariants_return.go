@@ -33,7 +33,7 @@ func (c *checker) together() {
 				failed := c.skippedFor(i, k)
 				with := set[failed.Receipt]
 				switch {
-				case failed.Outcome.Done() && at.hidden:
+				case failed.Outcome.Done() && at.hidden && i.clean(): // else it may have been sent when the batch had given it up
 					c.violated(Together, i.Answered, "%v was skipped in invocation %d for one that is %v, and is hidden", d.story, i.Number, failed.Outcome)
 				case !failed.Outcome.Done() && with.set && failed.VisibilitySet && apart(with.appears, at.appears) > time.Second &&
 					at.appears.Sub(i.Answered.At) < 11*time.Hour: // what is longer is cut to what SQS takes
@@ -145,8 +145,8 @@ func (c *checker) explained() {
 		if d == nil || d.outcome == nil || d.outcome.Outcome != batch.DeadLettered || m.plan.Attributes >= maxAttributes {
 			continue
 		}
-		if !slices.ContainsFunc(c.Dead, func(dead DeadMessage) bool { return dead.Body == m.sent.Body && dead.Reason }) {
-			c.violated(Explained, m.gone.Moment, "%v is a dead letter without the attribute %s", m, partialfailure.ReasonAttribute)
+		if !slices.ContainsFunc(c.Dead, func(dead DeadMessage) bool { return dead.Body == m.sent.Body && dead.Origin == m.sent.MessageID }) {
+			c.violated(Explained, m.gone.Moment, "%v is a dead letter without its id in the attribute %s", m, partialfailure.OriginAttribute)
 		}
 	}
 }

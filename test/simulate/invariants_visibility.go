@@ -1,12 +1,14 @@
 package simulate
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 // maxVisibility is SQS's limit, of one timeout and of all since the receive.
@@ -72,10 +74,10 @@ func (c *checker) spacing() {
 			if o.VisibilitySet && !at.set {
 				c.violated(Told, i.Answered, "%v: the toolkit says that its visibility was set, SQS never did", d.story)
 			}
-			if !at.set && i.clean() && i.Answered.At.Before(i.Batch.Times.SettleBy) {
+			if !at.set && !i.abandoned(o) && i.clean() && i.Answered.At.Before(i.Batch.Times.SettleBy) {
 				c.violated(Told, i.Answered, "%v is %v, and its visibility was not set, though no call failed", d.story, o.Outcome)
 			}
-			if at.set && o.VisibilitySet && (o.Outcome == batch.Retry || o.Outcome == batch.Abandoned) && d.received.Visibility > 0 && !i.heldTwice(o.MessageID) {
+			if at.set && o.VisibilitySet && (o.Outcome == batch.Retry || o.Outcome == batch.Abandoned) && !c.shown(d, i.Answered) && !i.heldTwice(o.MessageID) {
 				c.spaced(d, o, at, received[o.MessageID])
 			}
 		}
@@ -97,7 +99,7 @@ func (c *checker) spaced(d *delivery, o Outcome, at appearance, received []Event
 	if least := c.leastBackoff(d, o); o.VisibleIn < least {
 		c.violated(Spaced, i.Answered, "%v failed and comes back after %v, its backoff is %v at least", d.story, o.VisibleIn, least)
 	}
-	if asked, asks := d.asks(o); asks && o.VisibleIn >= asked+time.Second {
+	if asked, exactly := d.asksFor(o); exactly && o.VisibleIn >= asked+time.Second {
 		c.violated(Spaced, i.Answered, "%v failed and comes back after %v, it asked for %v", d.story, o.VisibleIn, asked)
 	}
 }
@@ -105,18 +107,68 @@ func (c *checker) spaced(d *delivery, o Outcome, at appearance, received []Event
 // leastBackoff is the least time after which a failure comes back.
 func (c *checker) leastBackoff(d *delivery, o Outcome) time.Duration {
 	want := time.Second
-	asked, asks := d.asks(o)
+	asked, exactly := d.asksFor(o)
 	switch b := backoff(d.function.Backoff, c.Plan.Seed); {
-	case asks:
+	case exactly:
 		want = asked
+	case d.function.Backoff == "outage":
+		want = max(asked, c.leastOfOutage(d, o))
 	case b != nil && d.function.Backoff != "panics":
-		want = max(want, b(o.Attempt))
+		want = max(want, asked, b(o.Attempt))
+	default:
+		want = max(want, asked)
 	}
 	return min(want, 11*time.Hour) // what is longer is cut to what SQS takes
 }
 
-// asks is after which time a handler has asked for its record to come back.
-func (d *delivery) asks(o Outcome) (after time.Duration, ok bool) {
+// leastOfOutage is the least time after which a failure comes back that is to
+// outlive an outage: before the last attempt, what is left of it since the first.
+func (c *checker) leastOfOutage(d *delivery, o Outcome) time.Duration {
+	outage := cmp.Or(d.function.Outage, partialfailure.DefaultOutage)
+	most := cmp.Or(d.function.MaxReceiveCount, d.queue.MaxReceive)
+	switch {
+	case most == 1:
+		return 0
+	case d.function.MaxReceiveCount == 0 && !c.says(d):
+		return time.Second
+	case most > 1 && o.Attempt == most-1:
+		return outage - o.FailedAt.Sub(c.firstReceived(d)) - time.Second
+	case most > 1:
+		return max(time.Second, min(2*time.Second, outage/time.Duration(most-1)))
+	}
+	return min(2*time.Second, outage)
+}
+
+// says tells whether a delivery's queue can be asked for its attributes: no call for
+// them was refused, or took long.
+func (c *checker) says(d *delivery) bool {
+	if d.function.SlowHook > 0 || d.function.PerEnvironment > 1 {
+		return false
+	}
+	for _, calls := range c.allCalls() {
+		for _, call := range calls {
+			if call.Operation == "GetQueueAttributes" && (!call.clean() || call.Ended.At.Sub(call.Began.At) > 100*time.Millisecond) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// firstReceived is when a message was received for the first time.
+func (c *checker) firstReceived(d *delivery) time.Time {
+	first := d.received.At
+	for _, other := range c.deliveries {
+		if other.story == d.story && other.received.At.Before(first) {
+			first = other.received.At
+		}
+	}
+	return first
+}
+
+// asksFor is the time for which a handler has asked until its record comes back: that
+// time exactly, or by an abort that time at least. With none asked for it is 0.
+func (d *delivery) asksFor(o Outcome) (after time.Duration, exactly bool) {
 	if o.Outcome != batch.Retry || len(d.handlings) == 0 {
 		return 0, false
 	}
@@ -124,11 +176,20 @@ func (d *delivery) asks(o Outcome) (after time.Duration, ok bool) {
 	var later *batch.RetryAfterError
 	switch err := d.handlings[0].Err; {
 	case errors.As(err, &abort):
-		return abort.After, true
+		return abort.After, abort.After == 0
 	case errors.As(err, &later):
 		return later.After, true
 	}
 	return 0, false
+}
+
+// abandoned tells whether an outcome is that of a record whose handler was given up,
+// or of one that was skipped for it: no visibility is set then, unless it is longer.
+func (i *Invocation) abandoned(o Outcome) bool {
+	if o.Outcome != batch.Skipped {
+		return o.Outcome == batch.Abandoned
+	}
+	return slices.ContainsFunc(i.Results, func(before Outcome) bool { return before.Outcome == batch.Abandoned })
 }
 
 // appearance is what the toolkit wanted when it set a record's visibility.

@@ -81,7 +81,9 @@ func (m Message) entry(id int, fifo bool) types.SendMessageBatchRequestEntry {
 // dead is a message as it was found in a dead-letter queue.
 func dead(queue string, m types.Message) DeadMessage {
 	d := DeadMessage{Queue: queue, Body: aws.ToString(m.Body), Group: m.Attributes["MessageGroupId"], Trace: m.Attributes["AWSTraceHeader"], Attributes: plain(m.MessageAttributes)}
-	_, d.Reason = d.Attributes[partialfailure.ReasonAttribute]
-	delete(d.Attributes, partialfailure.ReasonAttribute)
+	if o, err := partialfailure.ParseOrigin(aws.ToString(m.MessageAttributes[partialfailure.OriginAttribute].StringValue)); err == nil {
+		d.Origin = o.MessageID
+	}
+	delete(d.Attributes, partialfailure.OriginAttribute)
 	return d
 }

@@ -140,11 +140,11 @@ func queueURL(record map[string]any) string {
 	return "http://sqs/" + arn[4] + "/" + arn[5]
 }
 
-// hide is a request that hides an event's records for half a minute.
-func hide(ctx context.Context, e event) *http.Request {
+// hide is a request that hides an event's records for a time.
+func hide(ctx context.Context, e event, seconds int) *http.Request {
 	var list []any
 	for i, r := range e.Records[:min(10, len(e.Records))] {
-		list = append(list, map[string]any{"Id": strconv.Itoa(i), "ReceiptHandle": r["receiptHandle"], "VisibilityTimeout": 30})
+		list = append(list, map[string]any{"Id": strconv.Itoa(i), "ReceiptHandle": r["receiptHandle"], "VisibilityTimeout": seconds})
 	}
 	return request(ctx, "ChangeMessageVisibilityBatch", map[string]any{"QueueUrl": queueURL(e.Records[0]), "Entries": list})
 }

@@ -114,7 +114,7 @@ func heartbeats(next Invoke, connection http.RoundTripper) Invoke {
 			for {
 				select {
 				case <-beat.C:
-					tell(connection, hide(ctx, readEvent(payload)))
+					tell(connection, hide(ctx, readEvent(payload), 30))
 				case <-over:
 					return
 				}
@@ -225,11 +225,20 @@ func sendTwice(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// forgetReason removes the attribute that says why a message is a dead letter.
-func forgetReason(call map[string]any) {
+// forgetOrigin removes the attribute that says where a dead letter came from.
+func forgetOrigin(call map[string]any) {
 	for _, e := range entries(call) {
 		if attributes, ok := e["MessageAttributes"].(map[string]any); ok {
-			delete(attributes, partialfailure.ReasonAttribute)
+			delete(attributes, partialfailure.OriginAttribute)
+		}
+	}
+}
+
+// swapOrigin has it name another message.
+func swapOrigin(call map[string]any) {
+	for _, e := range entries(call) {
+		if attributes, ok := e["MessageAttributes"].(map[string]any); ok && attributes[partialfailure.OriginAttribute] != nil {
+			attributes[partialfailure.OriginAttribute] = map[string]any{"DataType": "String", "StringValue": `{"v":1,"messageId":"another"}`}
 		}
 	}
 }

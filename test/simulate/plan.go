@@ -57,10 +57,11 @@ type Function struct {
 	Concurrency     int
 	Reserve         time.Duration
 	RecordTimeout   time.Duration
-	Deadline        string // "", whole, fair, absurd, panics
+	Deadline        string // "", whole, fair
 	MinRemaining    time.Duration
 	Grace           time.Duration
-	Backoff         string // "", default, constant, linear, hashed, negative, endless, panics
+	Backoff         string // "", outage, constant, linear, hashed, negative, endless, panics
+	Outage          time.Duration
 	DeadLetterQueue string // a queue's name; "arn:" before it for the ARN
 	MaxReceiveCount int
 	OnPermanent     string

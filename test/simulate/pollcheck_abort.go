@@ -41,7 +41,7 @@ func (c *checker) putOff(d *delivery, until time.Time) bool {
 		return false
 	}
 	for _, a := range c.delaysOf(d.process) {
-		late := until.After(a.until.Add(time.Second + slow))
+		late := until.After(a.until.Add(c.putOffFor(d, time.Second) + time.Second + slow))
 		if !until.Before(a.until) && !late || !late && until.Sub(d.got.At) > longest {
 			return true
 		}
@@ -184,10 +184,10 @@ func (c *checker) givenBack(p *Process, d *delivery) {
 	switch {
 	case latest.IsZero() && last.hidden < d.received.Visibility: // else it is an extension
 		c.violated(Heeded, last.at, "%v is given back by process %d, %v after it was received, for no reason", d.story, p.Number, last.at.At.Sub(d.got.At))
-	case !begun || latest.Sub(d.got.At) > longest:
+	case !begun || latest.Sub(d.got.At) > longest || c.putOffFor(d, time.Second) > longest:
 	case appears.Before(soonest):
 		c.violated(Heeded, last.at, "%v is put off by process %d, and appears %v before the abort is over", d.story, p.Number, soonest.Sub(appears))
-	case appears.After(latest.Add(time.Second + slow)):
+	case appears.After(maxTime(latest, last.at.At.Add(c.putOffFor(d, time.Second))).Add(time.Second + slow)):
 		c.violated(Heeded, last.at, "%v is put off by process %d, and appears %v after the abort is over", d.story, p.Number, appears.Sub(latest))
 	}
 }

@@ -87,7 +87,8 @@ func (c *checker) pollGroups() {
 // doneIn tells whether a process had only to delete a message at a moment.
 func (c *checker) doneIn(p *Process, m *story, before Moment) bool {
 	return slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
-		return h.MessageID == m.id && h.Process == p && h.Ended.Before(before) && (h.End == Succeeded || c.buried(h, before))
+		return h.MessageID == m.id && h.Process == p &&
+			(h.End == Succeeded && h.Ended.Before(before) || h.endsBefore(before) && c.buried(h, before))
 	})
 }
 

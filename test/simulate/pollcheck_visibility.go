@@ -69,7 +69,7 @@ func (c *checker) mayHide(d *delivery, until time.Time) bool {
 	h := d.handlings[0]
 	given := h.overIn()
 	switch {
-	case !h.Ended.Came() || h.Ended.At.After(given.At): // given up
+	case !h.Ended.Came() || h.Ended.At.After(given.At), h.Canceled.Came() && h.Ended.At.Equal(given.At): // given up
 		return true
 	case h.End == Succeeded:
 		return h.Canceled.Came() // it may have been given up at that very moment
@@ -127,6 +127,10 @@ func (c *checker) pollSpacing() {
 			if !ok && len(d.handlings) == 0 && !p.clean("ChangeMessageVisibilityBatch") {
 				continue // it may have come again while it waited, and was settled by that handle
 			}
+			extended := ok && len(d.handlings) > 0 && set.Before(d.handlings[0].Ended) // before it failed, and not set since
+			if (!ok || extended) && c.shown(d, p.gone()) {
+				continue // SQS accepts a change that comes too late, without effect
+			}
 			if !ok {
 				c.violated(Told, p.gone(), "%v: process %d says that its visibility was set, SQS never did", d.story, p.Number)
 				continue
@@ -183,7 +187,7 @@ func (c *checker) comesBack(d *delivery, o Outcome, set Event) {
 	if least := c.leastBackoff(d, o); o.VisibleIn < least {
 		c.violated(Spaced, set.Moment, "%v failed and comes back after %v, its backoff is %v at least", d.story, o.VisibleIn, least)
 	}
-	if asked, asks := d.asks(o); asks && o.VisibleIn >= asked+time.Second {
+	if asked, exactly := d.asksFor(o); exactly && o.VisibleIn >= asked+time.Second {
 		c.violated(Spaced, set.Moment, "%v failed and comes back after %v, it asked for %v", d.story, o.VisibleIn, asked)
 	}
 }

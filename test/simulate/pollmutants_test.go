@@ -7,9 +7,12 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
@@ -76,9 +79,13 @@ var pollMutants = []mutantCase{
 		return next.Handle(ctx, r)
 	})},
 	{"tells its hooks twice", Once, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, c.Engine.Hooks[0]) }}},
+	{"does not know the last attempt", Spared, Mutant{Poll: func(c *longpoll.Config) { c.Settler.MaxReceiveCount = 1000 }}},
+	{"shows what it abandoned at once", Alone, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, showsAbandoned{c.SQS}) }}},
 	{"has failures come back at once", Spaced, visibility(func(int) int { return 0 })},
 	{"counts the backoff in half seconds", Spaced, visibility(func(s int) int { return s / 2 })},
-	{"has another backoff than is configured", Spaced, Mutant{Poll: func(c *longpoll.Config) { c.Settler.Backoff = partialfailure.Constant(time.Second) }}},
+	{"has another backoff than is configured", Spaced, Mutant{Poll: func(c *longpoll.Config) {
+		c.Settler.Outage, c.Settler.Backoff = 0, partialfailure.Constant(time.Second)
+	}}},
 	{"answers its visibility calls by itself", Told, Mutant{Transport: confirm(func(r *http.Request) bool {
 		return isCall(r, "ChangeMessageVisibilityBatch")
 	})}},
@@ -89,7 +96,7 @@ var pollMutants = []mutantCase{
 	})},
 	{"hides what was skipped for longer than what failed", Together, Mutant{Transport: hideOthers}},
 	{"sends dead letters twice", Single, Mutant{Transport: sendTwice}},
-	{"does not say why", Explained, ask("SendMessageBatch", forgetReason)},
+	{"says that a dead letter was another message", Explained, ask("SendMessageBatch", swapOrigin)},
 	{"extends nothing", Hidden, Mutant{Transport: confirm(func(r *http.Request) bool { return extends(r) })}},
 	{"extends too late", Hidden, Mutant{Transport: hideFor(3)}},
 	{"has a slot too many", Roomy, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Concurrency = 2*max(c.Engine.Concurrency, 10) + 1 }}},
@@ -130,6 +137,19 @@ func wrap(handle func(ctx context.Context, r batch.Record, next batch.Handler) e
 	return Mutant{Handler: func(next batch.Handler) batch.Handler {
 		return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return handle(ctx, r, next) })
 	}}
+}
+
+// showsAbandoned makes a record visible as soon as its handler was given up.
+type showsAbandoned struct{ client *awssqs.Client }
+
+func (s showsAbandoned) BatchSettled(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
+	for _, r := range results {
+		if r.Outcome == batch.Abandoned {
+			arn := strings.Split(b.QueueARN, ":")
+			_, _ = s.client.ChangeMessageVisibility(ctx, &awssqs.ChangeMessageVisibilityInput{
+				QueueUrl: aws.String("http://sqs/" + arn[4] + "/" + arn[5]), ReceiptHandle: &r.Record.ReceiptHandle})
+		}
+	}
 }
 
 // poller is one with other methods.

@@ -89,7 +89,7 @@ func (r Replica) config(w *world, f Function, q Queue) longpoll.Config {
 			Deadline: lambda.Deadline, MinRemaining: f.MinRemaining, Grace: f.Grace,
 		},
 		Settler: partialfailure.Config{
-			Backoff: lambda.Backoff, DeadLetterQueue: lambda.DeadLetterQueue,
+			Outage: lambda.Outage, Backoff: lambda.Backoff, DeadLetterQueue: lambda.DeadLetterQueue,
 			MaxReceiveCount: f.MaxReceiveCount, OnPermanent: lambda.OnPermanent,
 		},
 		Wait: r.Wait, Prefetch: r.Prefetch, Visibility: r.Visibility, NoHeartbeat: r.NoHeartbeat,

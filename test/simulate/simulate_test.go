@@ -3,28 +3,32 @@ package simulate
 import (
 	"flag"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/cases"
 	"go.uber.org/goleak"
 )
 
 var (
 	seed      = flag.Uint64("seed", 1, "the seed of the first history; each has the next")
-	histories = flag.Int("histories", 200, "how many histories")
+	histories = flag.Int("histories", cases.Of(60, 200), "how many histories")
 	lines     = flag.Int("lines", 60, "how many lines to print of a history that goes wrong: the last ones")
 	shrink    = flag.Bool("shrink", true, "make a plan that goes wrong smaller")
 	mode      = flag.String("mode", "", "lambda or poll: only the histories of that mode")
 	goOn      = flag.Bool("all", false, "go on after a history that goes wrong")
 	workers   = flag.Int("workers", 2, "how many at a time")
+	search    = flag.Bool("search", false, "look for each mutant from the first history on, and note in "+caughtFile+" which one catches it")
 )
 
 // aFullRun is how many histories show everything that can occur.
 const aFullRun = 5000
 
 func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // a fifth of the processor time
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/sqsbatch/sqsbatch/test/simulate.leftBehind"))
 }
 

@@ -72,6 +72,9 @@ func (g generator) kind(f *sqs.Fault) {
 		f.Latency = pick(g, time.Millisecond, 80*time.Millisecond, 400*time.Millisecond, 2*time.Second, 10*time.Second)
 	case sqs.Failure:
 		f.Code = pick(g, "", "ServiceUnavailable", "AccessDenied")
+		f.RetryAfter = sometimes(g, 4, 300*time.Millisecond, 10*time.Second)
+	case sqs.Throttled:
+		f.RetryAfter = sometimes(g, 4, 300*time.Millisecond, 10*time.Second)
 	case sqs.EntryFailure:
 		f.Code = pick(g, "", "", "AccessDenied")
 	}

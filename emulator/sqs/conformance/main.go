@@ -12,6 +12,20 @@
 // begin with "conformance-" and eight random digits, makes some 3,000 requests,
 // and deletes the queues, also after Ctrl-C.
 //
+// Other servers take the same flag; ElasticMQ needs -region elasticmq, because
+// its ARNs say so. LocalStack runs without a container, from PyPI:
+//
+//	pip install 'localstack-core[runtime]==4.7.*' 'cbor2<5.8' 'pyopenssl==24.3.0' 'cryptography==44.0.3' 'service_identity==24.2.0'
+//	SERVICES=sqs EAGER_SERVICE_LOADING=1 DISABLE_EVENTS=1 SKIP_SSL_CERT_DOWNLOAD=1 DNS_ADDRESS=0 \
+//	GATEWAY_SERVER=hypercorn GATEWAY_LISTEN=127.0.0.1:4566 LOCALSTACK_HOST=127.0.0.1:4566 \
+//	SQS_ENDPOINT_STRATEGY=path SQS_DELAY_PURGE_RETRY=1 SQS_DELAY_RECENTLY_DELETED=1 \
+//	python -m localstack.runtime.main
+//	go run github.com/sqsbatch/sqsbatch/emulator/sqs/conformance -endpoint http://127.0.0.1:4566 -parallel 16
+//
+// With GATEWAY_SERVER's default it listens on all addresses. The pinned packages are
+// those of its time: it does not start with newer ones. The SQS variables make
+// it follow AWS in what it leaves out by default.
+//
 // The list itself is package checks, for use in tests.
 package main
 

@@ -29,11 +29,20 @@ func (r *report) line(result checks.Result) {
 		return
 	}
 	word := "FAIL "
-	if result.Undocumented {
+	if !result.Promised() {
 		word = "note "
 	}
-	_, _ = fmt.Fprintf(r.out, "%s %s (%v)\n      must: %s\n      but:  %s\n      see:  %s, %s\n", word, result.ID, result.Took.Round(time.Millisecond),
-		result.Must, strings.ReplaceAll(result.Err.Error(), "\n", "\n            "), result.Page.Title, result.Page.URL)
+	_, _ = fmt.Fprintf(r.out, "%s %s (%v)\n      must: %s\n      but:  %s\n      see:  %s\n", word, result.ID, result.Took.Round(time.Millisecond),
+		result.Must, strings.ReplaceAll(result.Err.Error(), "\n", "\n            "), sources(result.Check, "\n            "))
+}
+
+// sources are where a check comes from.
+func sources(c checks.Check, separator string) string {
+	text := c.Page.Title + ", " + c.Page.URL
+	if c.Recorded.Place != "" {
+		text += separator + c.Recorded.String()
+	}
+	return text
 }
 
 // count is how many checks held, of how many.
@@ -49,11 +58,11 @@ func (c *count) add(passed bool) {
 // end prints the counts, or all as JSON, and tells whether a documented check failed.
 func (r *report) end(results []checks.Result) (failed bool, err error) {
 	var themes []string
-	var documented, undocumented count
+	var promised, other count
 	byTheme := map[string]*count{}
 	for _, result := range results {
-		if result.Undocumented {
-			undocumented.add(result.Err == nil)
+		if !result.Promised() {
+			other.add(result.Err == nil)
 			continue
 		}
 		theme := result.Theme()
@@ -62,23 +71,23 @@ func (r *report) end(results []checks.Result) (failed bool, err error) {
 			themes = append(themes, theme)
 		}
 		byTheme[theme].add(result.Err == nil)
-		documented.add(result.Err == nil)
+		promised.add(result.Err == nil)
 	}
-	failed = documented.passed < documented.of
+	failed = promised.passed < promised.of
 	if r.json {
-		return failed, r.writeJSON(results, documented, undocumented)
+		return failed, r.writeJSON(results, promised, other)
 	}
 	table := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintf(table, "\ntheme\tpassed\tof\t\n")
 	for _, theme := range themes {
 		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t\n", theme, byTheme[theme].passed, byTheme[theme].of)
 	}
-	_, _ = fmt.Fprintf(table, "all\t%d\t%d\t\n", documented.passed, documented.of)
+	_, _ = fmt.Fprintf(table, "all\t%d\t%d\t\n", promised.passed, promised.of)
 	if err := table.Flush(); err != nil {
 		return failed, err
 	}
-	if undocumented.of > 0 {
-		_, err = fmt.Fprintf(r.out, "Besides, %d of %d that AWS's documentation does not promise.\n", undocumented.passed, undocumented.of)
+	if other.of > 0 {
+		_, err = fmt.Fprintf(r.out, "Besides, %d of %d that AWS neither documents clearly nor was recorded with on a known day.\n", other.passed, other.of)
 	}
 	return failed, err
 }
@@ -90,17 +99,23 @@ type entry struct {
 	Page         string `json:"page"`
 	URL          string `json:"url"`
 	Slow         bool   `json:"slow,omitempty"`
+	Recorded     string `json:"recorded,omitempty"`
+	RecordedAt   string `json:"recordedAt,omitempty"`
 	Undocumented bool   `json:"undocumented,omitempty"`
+	Reading      bool   `json:"reading,omitempty"`
 	Passed       *bool  `json:"passed,omitempty"`
 	Error        string `json:"error,omitempty"`
 	Milliseconds int64  `json:"milliseconds,omitempty"`
 }
 
 func describe(c checks.Check) entry {
-	return entry{ID: c.ID, Must: c.Must, Page: c.Page.Title, URL: c.Page.URL, Slow: c.Slow, Undocumented: c.Undocumented}
+	return entry{
+		ID: c.ID, Must: c.Must, Page: c.Page.Title, URL: c.Page.URL, Recorded: c.Recorded.Date, RecordedAt: c.Recorded.Place,
+		Slow: c.Slow, Undocumented: c.Undocumented, Reading: c.Reading,
+	}
 }
 
-func (r *report) writeJSON(results []checks.Result, documented, undocumented count) error {
+func (r *report) writeJSON(results []checks.Result, promised, other count) error {
 	entries := make([]entry, len(results))
 	for i, result := range results {
 		entries[i] = describe(result.Check)
@@ -116,7 +131,7 @@ func (r *report) writeJSON(results []checks.Result, documented, undocumented cou
 		UndocumentedPassed int     `json:"undocumentedPassed"`
 		UndocumentedFailed int     `json:"undocumentedFailed"`
 		Checks             []entry `json:"checks"`
-	}{documented.passed, documented.of - documented.passed, undocumented.passed, undocumented.of - undocumented.passed, entries})
+	}{promised.passed, promised.of - promised.passed, other.passed, other.of - other.passed, entries})
 }
 
 func write(out io.Writer, v any) error {
@@ -135,21 +150,32 @@ func list(out io.Writer, all []checks.Check, asJSON bool) error {
 		}
 		return write(out, entries)
 	}
-	documented, slow := 0, 0
+	promised, recorded, slow := 0, 0, 0
 	for _, c := range all {
 		mark := ""
 		if c.Slow {
-			mark, slow = " (slow)", slow+1
+			mark = " (slow)"
 		}
 		if c.Undocumented {
 			mark += " (undocumented)"
-		} else {
-			documented++
 		}
-		if _, err := fmt.Fprintf(out, "%s%s\n      %s\n      %s, %s\n", c.ID, mark, c.Must, c.Page.Title, c.Page.URL); err != nil {
+		if c.Reading {
+			mark += " (our reading)"
+		}
+		if c.Promised() {
+			promised++
+			if c.Slow {
+				slow++
+			}
+			if c.Recorded.Date != "" {
+				recorded++
+			}
+		}
+		if _, err := fmt.Fprintf(out, "%s%s\n      %s\n      %s\n", c.ID, mark, c.Must, sources(c, "\n      ")); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(out, "\n%d checks, %d of them slow; besides, %d that AWS's documentation does not promise.\n", documented, slow, len(all)-documented)
+	_, err := fmt.Fprintf(out, "\n%d checks, %d of them slow, %d with a recording of AWS's answer; besides, %d that AWS neither documents clearly nor was recorded with on a known day.\n",
+		promised, slow, recorded, len(all)-promised)
 	return err
 }

@@ -16,7 +16,8 @@ func environment(endpoint string) []string {
 	}
 	return append(env,
 		"AWS_ENDPOINT_URL_SQS="+endpoint,
-		"AWS_DEFAULT_REGION=us-east-1",
+		"AWS_DEFAULT_REGION=us-east-1", // Python
+		"AWS_REGION=us-east-1",         // other SDKs
 		"AWS_ACCESS_KEY_ID=test",
 		"AWS_SECRET_ACCESS_KEY=test",
 		"AWS_CONFIG_FILE="+os.DevNull,

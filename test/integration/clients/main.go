@@ -1,20 +1,27 @@
 // Command clients has the programs that others write for SQS speak to
-// `sqsbatch sqs`: boto3 (python/), an old boto3 whose protocol is the query
-// one, and the AWS CLI (awscli.go), each a real process against a server of its
-// own. It ends with 1 when one of them gets what it does not expect.
+// `sqsbatch sqs`, each a real process against a server of its own: boto3
+// (python/), an old boto3 whose protocol is the query one, the AWS CLI
+// (awscli.go), and three libraries that consume (consumer.go): sqs-consumer for
+// Node.js, Celery with kombu's transport, and Spring Cloud AWS. It ends with 1
+// when one of them gets what it does not expect.
 //
 //	go run ./test/integration/clients
+//	go run ./test/integration/clients -only Celery
 //
-// It needs Python 3 with its venv module, and PyPI on the first use.
+// It needs Python 3 with its venv module and a JDK 17. On the first use it also
+// needs Maven, and fetches from PyPI, npm and Maven Central. Not on Windows,
+// which has no SIGTERM.
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -27,7 +34,10 @@ import (
 // oldBoto3 is of the last line that speaks the query protocol.
 const oldBoto3 = "1.26.165"
 
+var only = flag.String("only", "", "run the clients whose names begin with this, such as sqs-consumer")
+
 func main() {
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
 	defer stop()
 	if err := check(ctx); err != nil {
@@ -58,7 +68,20 @@ func check(ctx context.Context) error {
 	if err := module.Build(ctx, command, "./cmd/sqsbatch"); err != nil {
 		return err
 	}
-	script := filepath.Join(root, "test", "integration", "clients", "python")
+	dir := filepath.Join(root, "test", "integration", "clients")
+	script := filepath.Join(dir, "python")
+	node, err := sqsConsumer(ctx, dir)
+	if err != nil {
+		return err
+	}
+	python, err := celery(ctx, dir)
+	if err != nil {
+		return err
+	}
+	java, err := springCloud(ctx, dir, tmp)
+	if err != nil {
+		return err
+	}
 
 	var wrong []error
 	for _, c := range []struct {
@@ -68,7 +91,13 @@ func check(ctx context.Context) error {
 		{"boto3 " + awscli.Boto3, pythonScript(env, script)},
 		{"boto3 " + oldBoto3 + " (query protocol)", pythonScript(old, script)},
 		{"AWS CLI " + awscli.Version, (&cli{env: env}).check},
+		{"sqs-consumer " + sqsConsumerVersion + ", Node.js " + nodeVersion, node.check},
+		{"Celery " + celeryVersion + ", kombu " + kombuVersion, python.check},
+		{"Spring Cloud AWS " + springCloudVersion, java.check},
 	} {
+		if !strings.HasPrefix(c.name, *only) {
+			continue
+		}
 		begin := time.Now()
 		fmt.Printf("\n%s\n", c.name)
 		s, err := sqsserver.Start(ctx, command)

@@ -1,7 +1,8 @@
-// Command deploying puts each snippet of docs/deploying.md into the template
-// that it changes and has SAM's cfn-lint check the result, and runs the page's
-// commands for SQS against emulator/sqs. It ends with 1 when a template is not
-// valid, or not without warnings, or a command is refused.
+// Command deploying puts each snippet of docs/deploying.md and of
+// docs/managed-instances.md into the template that it changes and has SAM's
+// cfn-lint check the result, and runs the former page's commands for SQS against
+// emulator/sqs. It ends with 1 when a template is not valid, or not without
+// warnings, or a command is refused.
 //
 //	go run ./test/integration/deploying
 package main
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/internal/module"
@@ -36,7 +38,7 @@ func check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := parts(string(page))
+	all, err := allParts(docs)
 	if err != nil {
 		return err
 	}
@@ -56,14 +58,14 @@ func check(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		file := filepath.Join(tmp, fmt.Sprintf("line%d.yaml", p.line))
+		file := filepath.Join(tmp, fmt.Sprintf("%s-line%d.yaml", strings.TrimSuffix(p.page, ".md"), p.line))
 		if err := os.WriteFile(file, template, 0o644); err != nil {
 			return err
 		}
 		lint = append(lint, file)
 	}
 	if out, err := sam.Python(ctx, lint...).CombinedOutput(); err != nil {
-		return fmt.Errorf("snippets of docs/deploying.md, put into their templates (files are named after the page's lines): %w\n%s", err, out)
+		return fmt.Errorf("snippets of the pages, put into their templates (files are named after a page and its line): %w\n%s", err, out)
 	}
 	fmt.Printf("cfn-lint finds nothing in the templates with %d snippets\n", len(all))
 	return runQueueCommands(ctx, string(page), tmp)

@@ -27,7 +27,7 @@ func readPage(t *testing.T) string {
 // Whatever a snippet refers to is there when it is in its template. That the
 // result is valid, the command finds out.
 func TestSnippetsFitTheirTemplates(t *testing.T) {
-	all, err := parts(readPage(t))
+	all, err := allParts(docs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestMerge(t *testing.T) {
 
 // A snippet that does not say where it belongs is checked by nobody.
 func TestEverySnippetNamesItsTemplate(t *testing.T) {
-	if _, err := parts("text\n\n```yaml\na: 1\n```\n"); err == nil {
+	if _, err := parts("page.md", "text\n\n```yaml\na: 1\n```\n"); err == nil {
 		t.Error("a snippet without a template is accepted")
 	}
 }

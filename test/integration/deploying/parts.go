@@ -12,24 +12,45 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// part is a snippet of the page: a change to a template.
+// pages are those of docs whose snippets are changes to templates.
+var pages = []string{"deploying.md", "managed-instances.md"}
+
+// part is a snippet of a page: a change to a template.
 type part struct {
+	page string
 	base string // the template's path, from the page
 	text string
 	line int
 }
 
 // name says which part it is, for who reads an error.
-func (p part) name() string { return fmt.Sprintf("docs/deploying.md:%d", p.line) }
+func (p part) name() string { return fmt.Sprintf("docs/%s:%d", p.page, p.line) }
 
 var snippet = regexp.MustCompile("(?s)(?:<!-- part: (\\S+) -->\n)?```yaml\n(.*?)```\n")
 
-// parts finds the page's snippets of YAML. Each must say which template it
+// allParts finds the snippets of all pages, which are in the directory docs.
+func allParts(docs string) ([]part, error) {
+	var all []part
+	for _, name := range pages {
+		text, err := os.ReadFile(filepath.Join(docs, name))
+		if err != nil {
+			return nil, err
+		}
+		found, err := parts(name, string(text))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// parts finds a page's snippets of YAML. Each must say which template it
 // changes.
-func parts(page string) ([]part, error) {
+func parts(name, page string) ([]part, error) {
 	var found []part
 	for _, m := range snippet.FindAllStringSubmatchIndex(page, -1) {
-		p := part{text: page[m[4]:m[5]], line: 1 + strings.Count(page[:m[4]], "\n")}
+		p := part{page: name, text: page[m[4]:m[5]], line: 1 + strings.Count(page[:m[4]], "\n")}
 		if m[2] < 0 {
 			return nil, fmt.Errorf("%s: the snippet does not say which template it changes (<!-- part: FILE -->)", p.name())
 		}
@@ -37,7 +58,7 @@ func parts(page string) ([]part, error) {
 		found = append(found, p)
 	}
 	if len(found) == 0 {
-		return nil, errors.New("docs/deploying.md has no snippets of YAML")
+		return nil, fmt.Errorf("docs/%s has no snippets of YAML", name)
 	}
 	return found, nil
 }

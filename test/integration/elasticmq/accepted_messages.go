@@ -96,11 +96,11 @@ var acceptedOnMessages = []acceptance{
 	},
 	{
 		name: "the code for characters that are not allowed", operations: sends, what: errorCode,
-		ours: one("InvalidMessageContents"), theirs: one("InvalidAttributeValue"),
+		ours: []string{"InvalidMessageContents", "InvalidParameterValue"}, theirs: one("InvalidAttributeValue"),
 		when: ofMessage(func(m message) bool {
 			return strings.ContainsAny(m.Body, "\x01\ufffe") || strings.Contains(m.Attributes["a"], "\x01")
 		}),
-		documentation: "API reference, SendMessage, Errors: InvalidMessageContents, characters outside the allowed set.",
+		documentation: "API reference, SendMessage, Errors: InvalidMessageContents, characters outside the allowed set. In an attribute AWS answers InvalidParameterValue.",
 		right:         emulator,
 	},
 	{
@@ -152,13 +152,6 @@ var acceptedOnMessages = []acceptance{
 		right:         emulator,
 	},
 	{
-		name: "a group of which a message was released while another is in flight", operations: one("ReceiveMessage"), what: one(pathReceived),
-		when:          func(d difference) bool { return d.fifo && released(d) && subset(d.ours, d.theirs) },
-		diverges:      true,
-		documentation: "developer guide, Interleaving multiple ordered message groups: when messages that belong to a particular group are invisible, no other consumer can process messages of it.",
-		right:         emulator,
-	},
-	{
 		name: "dead letters among the messages of a receive of few", operations: one("ReceiveMessage"), what: one(pathReceived),
 		when: func(d difference) bool {
 			return d.operation.Max < maxSent && subset(d.theirs, d.ours) &&
@@ -179,15 +172,6 @@ var acceptedOnMessages = []acceptance{
 		},
 		diverges:      true,
 		documentation: "developer guide, Amazon SQS delay queues: for FIFO queues the per-queue delay is retroactive, it affects messages that are in the queue. For ElasticMQ it is not.",
-		right:         emulator,
-	},
-	{
-		name: "a message that was released in a locked group, in the count of what went to the dead-letter queue", operations: one("GetQueueAttributes"), what: one("attribute ApproximateNumberOfMessages"),
-		when: func(d difference) bool {
-			return d.fifo && released(d) && slices.ContainsFunc(d.earlier, func(o operation) bool { return o.Attributes["RedrivePolicy"] != "" })
-		},
-		diverges:      true,
-		documentation: "developer guide, Interleaving multiple ordered message groups, as above.",
 		right:         emulator,
 	},
 	{
@@ -238,11 +222,6 @@ func sentBefore(d difference) bool {
 	return at >= 0 && slices.ContainsFunc(entries[:at], func(m message) bool {
 		return d.theirs == "that of "+m.Body && dedup(m) == dedup(entries[at])
 	})
-}
-
-// released tells whether a visibility timeout was changed before.
-func released(d difference) bool {
-	return slices.ContainsFunc(d.earlier, func(o operation) bool { return slices.Contains(changes, o.Name) })
 }
 
 // subset tells whether every message of one receive is in the other.

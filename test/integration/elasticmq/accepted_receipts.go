@@ -50,11 +50,12 @@ var acceptedOnReceipts = []acceptance{
 	{
 		name: "the code for changing a message that is gone or was received again", operations: changes, what: errorCode,
 		ours: one("InvalidParameterValue"), theirs: one("ReceiptHandleIsInvalid"),
-		documentation: "API reference, ChangeMessageVisibility, Errors: MessageNotInflight and ReceiptHandleIsInvalid are both named, without saying which is for what. AWS answers InvalidParameterValue, \"Message does not exist or is not available for visibility timeout change\".",
+		documentation: "API reference, ChangeMessageVisibility, Errors: MessageNotInflight and ReceiptHandleIsInvalid are both named, without saying which is for what. AWS answers InvalidParameterValue, \"Message does not exist or is not available for visibility timeout change\", and in a batch ReceiptHandleIsInvalid.",
 		right:         neither,
 	},
 	{
-		name: "changing a message that is not in flight", operations: changes, what: errorCode, ours: one("MessageNotInflight"), theirs: accepts,
+		name: "changing a message of a FIFO queue that is not in flight", operations: changes, what: errorCode, ours: one("MessageNotInflight"), theirs: accepts,
+		when:          func(d difference) bool { return d.fifo },
 		diverges:      true,
 		documentation: "API reference, ChangeMessageVisibility, Errors: MessageNotInflight.",
 		right:         emulator,

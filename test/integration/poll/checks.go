@@ -53,7 +53,7 @@ func idleStop(ctx context.Context, t *trial) error {
 	if best > promised {
 		return fmt.Errorf("the best of three stops took %v, want at most %v", best, promised)
 	}
-	return errors.Join(t.doneOnce(0), t.nothingStranded(ctx))
+	return errors.Join(t.doneOnce(0), t.nothingStranded(ctx, 0))
 }
 
 // outcomes: successes are done once, failures come back, what fails for good
@@ -124,7 +124,7 @@ func busyStop(ctx context.Context, t *trial) error {
 	if most := long + 300*time.Millisecond + slack; !t.fifo && t.took > most {
 		wrong = append(wrong, fmt.Errorf("the stop took %v, want at most %v", t.took, most))
 	}
-	return errors.Join(errors.Join(wrong...), t.nothingStranded(ctx), t.finish(ctx, "SQSBATCH_CONCURRENCY=16"), t.doneOnce(0))
+	return errors.Join(errors.Join(wrong...), t.nothingStranded(ctx, 0), t.finish(ctx, "SQSBATCH_CONCURRENCY=16"), t.doneOnce(0))
 }
 
 // stopAtLimit: what takes longer than a stop may is cancelled, or given up, and
@@ -149,7 +149,7 @@ func stopAtLimit(ctx context.Context, t *trial) error {
 	if t.took < limit || t.took > limit+5*time.Second+slack {
 		late = fmt.Errorf("the stop took %v, want %v and at most 5s more", t.took, limit)
 	}
-	return errors.Join(late, t.nothingStranded(ctx), t.finish(ctx), t.doneOnce(0))
+	return errors.Join(late, t.nothingStranded(ctx, 1), t.finish(ctx), t.doneOnce(0))
 }
 
 // secondSignal: it ends the process at once; what it held comes back when its

@@ -1,11 +1,12 @@
 // Package build compiles a Go function for this machine, as `sqsbatch local`
 // runs it.
 //
-//	pkg, err := build.Find(ctx, "./examples/orders")
+//	var goCommand build.Go
+//	pkg, err := goCommand.Find(ctx, "./examples/orders")
 //	if err != nil {
 //		return err
 //	}
-//	binary, err := pkg.Build(ctx, dir)
+//	binary, err := goCommand.Build(ctx, pkg, dir)
 //
 // The tags and cgo's absence are those of a deployment; operating system and
 // processor are this machine's, whatever GOOS and GOARCH say.
@@ -29,9 +30,24 @@ type Package struct {
 	ImportPath string
 	// Dir is the directory that holds its files.
 	Dir string
+	// Files are the names of its Go files, tests left out.
+	Files []string
 
 	workDir, pattern string
 }
+
+// A Builder finds and builds main packages. [Go] is the one to use; tests have one
+// that builds each program once.
+type Builder interface {
+	Find(ctx context.Context, arg string) (*Package, error)
+	Build(ctx context.Context, p *Package, dir string) (string, error)
+}
+
+// Go is the [Builder] that runs the go command.
+type Go struct{}
+
+// ErrNoGo is returned when there is no go command.
+var ErrNoGo = errors.New("the go command is not in PATH; it is needed to build the function (https://go.dev/dl)")
 
 // An Error is returned when the go command refuses. Output is what it said, in
 // the compiler's words.
@@ -56,12 +72,15 @@ func (e *Error) Unwrap() error { return e.Err }
 // Find asks the go command about arg: a directory, which may belong to another
 // module, an import path or a Go file. The error says what is wrong when arg is
 // not exactly one main package.
-func Find(ctx context.Context, arg string) (*Package, error) {
+func (Go) Find(ctx context.Context, arg string) (*Package, error) {
 	p := &Package{pattern: arg}
 	if info, err := os.Stat(arg); err == nil && info.IsDir() {
 		p.workDir, p.pattern = arg, "."
 	}
-	out, err := p.run(ctx, "list", "-e", "-f", "{{.Name}}\t{{.Dir}}\t{{.ImportPath}}\t{{with .Error}}{{printf \"%q\" .Err}}{{end}}", "-tags", tags, "--", p.pattern)
+	out, err := p.run(ctx, "list", "-e", "-f", "{{.Name}}\t{{.Dir}}\t{{.ImportPath}}\t{{join .GoFiles \"/\"}}\t{{with .Error}}{{printf \"%q\" .Err}}{{end}}", "-tags", tags, "--", p.pattern)
+	if errors.Is(err, ErrNoGo) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, &Error{Package: arg, Output: out.stderr, Err: err}
 	}
@@ -70,27 +89,17 @@ func Find(ctx context.Context, arg string) (*Package, error) {
 		return nil, fmt.Errorf("%s names %d packages; give the one that has the function's main", arg, len(lines))
 	}
 	fields := strings.Split(lines[0], "\t")
-	if len(fields) != 4 {
+	if len(fields) != 5 {
 		return nil, fmt.Errorf("%s is not a Go package; give the directory or import path of the function's main package", arg)
 	}
 	if name := fields[0]; name != "main" && name != "" {
 		return nil, fmt.Errorf("%s is package %s; a Lambda function is a package main", arg, name)
 	}
-	if fields[3] != "" {
-		return nil, &Error{Package: arg, Output: unquote(fields[3]), Err: errors.New("not a package")}
+	if fields[4] != "" {
+		return nil, &Error{Package: arg, Output: unquote(fields[4]), Err: errors.New("not a package")}
 	}
-	p.ImportPath, p.Dir = fields[2], fields[1]
+	p.ImportPath, p.Dir, p.Files = fields[2], fields[1], strings.FieldsFunc(fields[3], func(r rune) bool { return r == '/' })
 	return p, nil
-}
-
-// IsMain says whether dir holds a main package.
-func IsMain(ctx context.Context, dir string) bool {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return false
-	}
-	p := &Package{workDir: dir}
-	out, err := p.run(ctx, "list", "-f", "{{.Name}}", "-tags", tags, "--", ".")
-	return err == nil && strings.TrimSpace(out.stdout) == "main"
 }
 
 // tags leave out aws-lambda-go's RPC mode, which provided runtimes do not use.
@@ -98,7 +107,7 @@ const tags = "lambda.norpc"
 
 // Build compiles the package into dir and returns the program's path. The error
 // is an [*Error] with the compiler's words.
-func (p *Package) Build(ctx context.Context, dir string) (string, error) {
+func (Go) Build(ctx context.Context, p *Package, dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
@@ -121,7 +130,7 @@ type output struct{ stdout, stderr string }
 func (p *Package) run(ctx context.Context, args ...string) (output, error) {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
-		return output{}, errors.New("the go command is not in PATH; it is needed to build the function (https://go.dev/dl)")
+		return output{}, ErrNoGo
 	}
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, goCommand, args...)

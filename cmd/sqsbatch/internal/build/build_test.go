@@ -39,11 +39,11 @@ func TestBuild(t *testing.T) {
 	for _, arg := range []string{"cmd/f", "./cmd/f", "example.com/m/cmd/f", "cmd/f/main.go"} {
 		t.Run(arg, func(t *testing.T) {
 			module(t, map[string]string{"cmd/f/main.go": hello})
-			p, err := build.Find(t.Context(), arg)
+			p, err := (build.Go{}).Find(t.Context(), arg)
 			if err != nil {
 				t.Fatal(err)
 			}
-			binary, err := p.Build(t.Context(), t.TempDir())
+			binary, err := (build.Go{}).Build(t.Context(), p, t.TempDir())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,27 +68,21 @@ func TestNoFunction(t *testing.T) {
 		"nowhere":           "nowhere",
 		"example.com/other": "example.com/other",
 	} {
-		_, err := build.Find(t.Context(), arg)
+		_, err := (build.Go{}).Find(t.Context(), arg)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", arg, err, want)
 		}
-		if build.IsMain(t.Context(), arg) {
-			t.Errorf("%s counts as a main package", arg)
-		}
-	}
-	if !build.IsMain(t.Context(), "cmd/f") {
-		t.Error("cmd/f does not count as a main package")
 	}
 }
 
 // TestCompilersWords: the error is the compiler's, with file names from here.
 func TestCompilersWords(t *testing.T) {
 	module(t, map[string]string{"cmd/f/main.go": "package main\n\nfunc main() { x := 1 }\n"})
-	p, err := build.Find(t.Context(), "cmd/f")
+	p, err := (build.Go{}).Find(t.Context(), "cmd/f")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = p.Build(t.Context(), t.TempDir())
+	_, err = (build.Go{}).Build(t.Context(), p, t.TempDir())
 	var buildErr *build.Error
 	if !errors.As(err, &buildErr) || !strings.Contains(err.Error(), filepath.Join("cmd", "f", "main.go")+":3:15: declared and not used: x") {
 		t.Errorf("error %v", err)
@@ -97,13 +91,13 @@ func TestCompilersWords(t *testing.T) {
 
 func TestBuildIsCancelled(t *testing.T) {
 	module(t, map[string]string{"main.go": hello})
-	p, err := build.Find(t.Context(), ".")
+	p, err := (build.Go{}).Find(t.Context(), ".")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.Build(ctx, t.TempDir()); !errors.Is(err, context.Canceled) {
+	if _, err := (build.Go{}).Build(ctx, p, t.TempDir()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -111,7 +105,7 @@ func TestBuildIsCancelled(t *testing.T) {
 func TestNoGoCommand(t *testing.T) {
 	module(t, map[string]string{"main.go": hello})
 	t.Setenv("PATH", t.TempDir())
-	if _, err := build.Find(t.Context(), "."); err == nil || !strings.Contains(err.Error(), "the go command is not in PATH") {
+	if _, err := (build.Go{}).Find(t.Context(), "."); !errors.Is(err, build.ErrNoGo) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -45,11 +45,8 @@ func (s *stack) contain(ctx, hard context.Context, tracker *track.Tracker) error
 	})
 	var start *container.StartError
 	if errors.As(err, &start) {
-		text := fmt.Sprintf("%s cannot start: %v", s.pkgName, start)
-		if len(start.Output) > 0 {
-			text += "\nit printed:\n  " + strings.Join(start.Output, "\n  ")
-		}
-		return errors.New(text + "\na program that runs in a container too calls handler.Run in its main, which polls SQSBATCH_QUEUE_URL and does not return")
+		return fmt.Errorf("%s cannot start: %w%s", s.pkgName, start, printed(start.Output,
+			"a program that runs in a container too calls handler.Run in its main, which polls SQSBATCH_QUEUE_URL and does not return"))
 	}
 	return err
 }
@@ -72,6 +69,7 @@ func (s *stack) containerEnvironment() map[string]string {
 		"AWS_SECRET_ACCESS_KEY":     "test",
 		"AWS_EC2_METADATA_DISABLED": "true",
 	})
+	s.hasten(env)
 	maps.Copy(env, s.o.env)
 	return env
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 )
 
 // orders makes input of so many orders with an sku.
@@ -77,7 +76,7 @@ func TestPollKilled(t *testing.T) {
 		}
 	}}
 	var side bytes.Buffer
-	err := local.Run(t.Context(), []string{
+	err := runLocal(t.Context(), []string{
 		"--mode", "poll", "--template", filepath.Join(root, "template.yaml"), "--env", "SQSBATCH_VISIBILITY=4s", "--env", "SQSBATCH_CONCURRENCY=4",
 		"--once", "--timeout", "1m", "--output", "json", "-",
 	}, cli.IO{Stdin: strings.NewReader(orders(4, "slow:100ms") + orders(16, "slow:2s")), Stdout: out, Stderr: &side})
@@ -120,7 +119,7 @@ func TestPollStopped(t *testing.T) {
 		}
 	}}
 	var side bytes.Buffer
-	err := local.Run(context.Background(), []string{
+	err := runLocal(context.Background(), []string{
 		"--mode", "poll", "--processes", "2", "--template", filepath.Join(root, "template.yaml"), "--env", "SQSBATCH_CONCURRENCY=3",
 		"--timeout", "1m", "--output", "json", "-",
 	}, cli.IO{Stdin: strings.NewReader(orders(400, "slow:400ms")), Stdout: out, Stderr: &side, Interrupts: interrupts})
@@ -214,7 +213,7 @@ func TestPollSeveralQueues(t *testing.T) {
 		args := append([]string{
 			filepath.Join(root, "examples", "orders"), "--mode", "poll", "--template", "testdata/two.yaml", "--timeout", "1m", "--output", "json", "-",
 		}, tt.args...)
-		err := local.Run(context.Background(), args, cli.IO{Stdin: reader, Stdout: out, Stderr: side, Interrupts: interrupts})
+		err := runLocal(context.Background(), args, cli.IO{Stdin: reader, Stdout: out, Stderr: side, Interrupts: interrupts})
 		_ = input.Close()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, side.text.String())
@@ -252,14 +251,14 @@ func TestPollCannotStart(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"testdata/exits", "--template", filepath.Join(root, "template.yaml")},
+		{[]string{"testdata/exits", "--template", filepath.Join(root, "template.yaml"), "--no-samples"},
 			[]string{"testdata/exits cannot start", "exit status 3", "no configuration", "handler.Run"}},
-		{[]string{"testdata/foreign", "--function", "Foreign"}, []string{"cannot start", "AWS_LAMBDA_RUNTIME_API", "handler.Run"}},
+		{[]string{"testdata/foreign", "--function", "Foreign", "--no-samples"}, []string{"cannot start", "AWS_LAMBDA_RUNTIME_API", "handler.Run"}},
 		{[]string{"--template", filepath.Join(root, "template.yaml"), "--env", "SQSBATCH_WAIT=21s", "--processes", "3"},
 			[]string{"cannot start", "exit status 1", "must be whole seconds from 1s to 20s", "SQSBATCH_WAIT"}},
 	}
 	for _, tt := range tests {
-		err := local.Run(t.Context(), append(tt.args, "--mode", "poll", "--timeout", "1m"), cli.IO{Stdout: io.Discard, Stderr: io.Discard})
+		err := runLocal(t.Context(), append(tt.args, "--mode", "poll", "--timeout", "1m"), cli.IO{Stdout: io.Discard, Stderr: io.Discard})
 		if err == nil {
 			t.Errorf("%q: no error", tt.args)
 			continue

@@ -2,15 +2,16 @@ package local_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 )
 
 // TestPollStubborn: a process is given its drain limit and a little more, and is
@@ -20,7 +21,7 @@ func TestPollStubborn(t *testing.T) {
 	t.Setenv("SQSBATCH_WAIT", "1s")
 	interrupts := make(chan os.Signal, 1)
 	out := &cancelOn{what: "that is all", f: func() { interrupts <- os.Interrupt }}
-	err := local.Run(context.Background(), []string{
+	err := runLocal(context.Background(), []string{
 		"testdata/stubborn", "--mode", "poll", "--template", "testdata/stubborn.yaml", "--no-samples", "--timeout", "2m", "--env", "ADDED=1",
 	}, cli.IO{Stdin: strings.NewReader(""), Stdout: out, Stderr: io.Discard, Interrupts: interrupts})
 	if err == nil || !strings.Contains(err.Error(), "process 1 did not end within 6.5s of SIGTERM and was killed") {
@@ -46,6 +47,56 @@ func TestPollStubborn(t *testing.T) {
 	}
 }
 
+// Retries are spaced over seconds, and the start says so, unless the template or the
+// command line says how they are spaced.
+func TestRetriesAreSpacedOverSeconds(t *testing.T) {
+	t.Parallel()
+	stubborn, err := os.ReadFile("testdata/stubborn.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		variable string // in the template
+		args     []string
+		want     string // SQSBATCH_OUTAGE
+		said     bool
+	}{
+		"by default":                {want: "10s", said: true},
+		"an outage in the template": {variable: "SQSBATCH_OUTAGE: 1h", want: "1h"},
+		"a backoff in the template": {variable: "SQSBATCH_BACKOFF_CAP: 1m"},
+		"an outage of --env":        {args: []string{"--env", "SQSBATCH_OUTAGE=2s"}, want: "2s"},
+		"a backoff of --env":        {args: []string{"--env", "SQSBATCH_BACKOFF=constant"}},
+	} {
+		for _, mode := range []string{"lambda", "poll"} {
+			t.Run(mode+", "+name, func(t *testing.T) {
+				t.Parallel()
+				template := filepath.Join(t.TempDir(), "template.yaml")
+				text := strings.Replace(string(stubborn), "{MINE:", "{"+cmp.Or(c.variable, "ANY: thing")+", MINE:", 1)
+				if err := os.WriteFile(template, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				interrupts := make(chan os.Signal, 2)
+				out := &cancelOn{what: "that is all", f: func() {
+					interrupts <- os.Interrupt
+					interrupts <- os.Interrupt
+				}}
+				args := append([]string{"testdata/stubborn", "--mode", mode, "--template", template, "--timeout", "1m", "-"}, c.args...)
+				if err := runLocal(context.Background(), args, cli.IO{Stdin: strings.NewReader("x\n"), Stdout: out, Stderr: io.Discard, Interrupts: interrupts}); err != nil {
+					t.Fatal(err)
+				}
+				got := regexp.MustCompile(`(?m)│ env SQSBATCH_OUTAGE=(.*)$`).FindStringSubmatch(out.text.String())
+				if is := append(got, "", "")[1]; is != c.want {
+					t.Errorf("SQSBATCH_OUTAGE is %q, want %q", is, c.want)
+				}
+				const line = "\nretries      spaced over 10s here (SQSBATCH_OUTAGE), 15m when deployed\n"
+				if said := strings.Contains(out.text.String(), line); said != c.said {
+					t.Errorf("said: %v, want %v, in\n%s", said, c.said, out.text.String())
+				}
+			})
+		}
+	}
+}
+
 // TestPollSecondInterrupt: nothing is waited for.
 func TestPollSecondInterrupt(t *testing.T) {
 	t.Parallel()
@@ -55,7 +106,7 @@ func TestPollSecondInterrupt(t *testing.T) {
 		interrupts <- os.Interrupt
 	}}
 	var side bytes.Buffer
-	err := local.Run(context.Background(), []string{
+	err := runLocal(context.Background(), []string{
 		"testdata/stubborn", "--mode", "poll", "--template", "testdata/stubborn.yaml", "--no-samples", "--timeout", "1m",
 		"--env", "SQSBATCH_DRAIN_LIMIT=1h",
 	}, cli.IO{Stdin: strings.NewReader(""), Stdout: out, Stderr: &side, Interrupts: interrupts})

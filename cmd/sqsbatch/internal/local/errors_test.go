@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 )
 
 // TestUsersErrors: each mistake is answered with what to do about it.
@@ -38,7 +37,7 @@ Resources:
 		args []string
 		want []string
 	}{
-		{"does not build", []string{"testdata/broken", "--template", own}, []string{"does not build", filepath.Join("testdata", "broken", "main.go") + ":4:15: undefined: missing"}},
+		{"does not build", []string{"testdata/broken", "--template", own, "--no-samples"}, []string{"does not build", filepath.Join("testdata", "broken", "main.go") + ":4:15: undefined: missing"}},
 		{"no such package", []string{"./nowhere", "--template", own}, []string{"nowhere"}},
 		{"not a main package", []string{filepath.Join(root, "batch"), "--template", own}, []string{"is package batch", "package main"}},
 		{"many packages", []string{root + "/...", "--template", own}, []string{"give the one"}},
@@ -48,19 +47,23 @@ Resources:
 		{"several functions", []string{"testdata/foreign"}, []string{"Foreign, Slow", "--function NAME"}},
 		{"unknown function", []string{"testdata/foreign", "--function", "X"}, []string{"no function X", "Foreign, Slow"}},
 		{"nothing to build", []string{"--template", wideBatch}, []string{"what to build is not known", "sqsbatch local ./"}},
-		{"a batch without window", []string{"testdata/foreign", "--template", wideBatch}, []string{"event E", "BatchSize 11 needs MaximumBatchingWindowInSeconds"}},
-		{"visibility below timeout", []string{"testdata/foreign", "--function", "Slow"}, []string{"VisibilityTimeout of 1 seconds", "Timeout of 40", "Set it to 240"}},
+		{"a batch without window", []string{"testdata/foreign", "--template", wideBatch, "--no-samples"}, []string{"event E", "BatchSize 11 needs MaximumBatchingWindowInSeconds"}},
+		{"visibility below timeout", []string{"testdata/foreign", "--function", "Slow", "--no-samples"}, []string{"VisibilityTimeout of 1 seconds", "Timeout of 40", "Set it to 240"}},
 		{"port in use", []string{"--template", own, "--addr", taken.Addr().String()}, []string{taken.Addr().String(), "another address with --addr"}},
 		{"not loopback", []string{"--template", own, "--addr", "0.0.0.0:0"}, []string{"--addr 0.0.0.0:0", "loopback"}},
-		{"exits at once", []string{"testdata/exits", "--template", own}, []string{"cannot start", "exit status 3", "no configuration", "handler.Run"}},
+		{"exits at once", []string{"testdata/exits", "--template", own, "--event", write("one.json", `{"id":1}`)}, []string{"cannot start", "exit status 3", "no configuration", "handler.Run"}},
 		{"no event file", []string{"--template", own, "--event", "nope.json"}, []string{"--event", "nope.json"}},
-		{"no event", []string{"--template", own, "--event", write("e.json", `{"key1":"value1"}`)}, []string{"not an SQS event: it has no Records"}},
+		{"no event", []string{"--template", own, "--event", write("e.json", `{"Records":null}`)}, []string{"--event ", "e.json: not an SQS event: its Records are null", "aws sqs receive-message"}},
+		{"no samples", []string{"testdata/foreign", "--function", "Foreign"}, []string{
+			"testdata/foreign names no samples", "\n  sqsbatch local testdata/foreign --function Foreign --timeout 1m --event FILE\n",
+			"| sqsbatch local testdata/foreign --function Foreign --timeout 1m -\n", "--no-samples\n", "\n  //sqsbatch:samples events/one.json",
+		}},
 		{"unknown parameter", []string{"--template", own, "--parameter-overrides", "A=1"}, []string{"no parameter A"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, side bytes.Buffer
-			err := local.Run(t.Context(), append(tt.args, "--timeout", "1m"), cli.IO{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &side})
+			err := runLocal(t.Context(), append(tt.args, "--timeout", "1m"), cli.IO{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &side})
 			if err == nil {
 				t.Fatalf("no error; it printed\n%s", out.String())
 			}

@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 	"github.com/sqsbatch/sqsbatch/events"
 )
 
@@ -24,6 +23,7 @@ import (
 // invocation, the answer that is documented for it, except that what the answer
 // names and can never succeed is in the dead-letter queue.
 func TestSampleEvents(t *testing.T) {
+	t.Parallel()
 	names, err := fs.Glob(events.FS, "*.json")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("%v, %v", names, err)
@@ -92,7 +92,7 @@ func firstInvocation(t *testing.T, name string) []line {
 		interrupts <- os.Interrupt
 		interrupts <- os.Interrupt
 	}}
-	if err := local.Run(context.Background(), args, cli.IO{Stdout: out, Stderr: io.Discard, Interrupts: interrupts}); err != nil {
+	if err := runLocal(context.Background(), args, cli.IO{Stdout: out, Stderr: io.Discard, Interrupts: interrupts}); err != nil {
 		t.Fatal(err)
 	}
 	var lines []line
@@ -111,6 +111,7 @@ func firstInvocation(t *testing.T, name string) []line {
 
 // TestFIFO: on the template's FIFO variant a group waits for its failed record.
 func TestFIFO(t *testing.T) {
+	t.Parallel()
 	first, second := `{"id":"o-1","sku":"flaky:2","quantity":1}`, `{"id":"o-2","sku":"ok","quantity":1}`
 	event := filepath.Join(t.TempDir(), "event.json")
 	text, err := json.Marshal(map[string]any{"Records": []any{
@@ -132,8 +133,9 @@ func TestFIFO(t *testing.T) {
 
 // TestNothingToSend: an event without records ends at once, and well.
 func TestNothingToSend(t *testing.T) {
+	t.Parallel()
 	var out, side bytes.Buffer
-	err := local.Run(t.Context(), []string{
+	err := runLocal(t.Context(), []string{
 		"--template", filepath.Join(root, "template.yaml"), "--event", filepath.Join(root, "events", "empty.json"), "--once",
 	}, cli.IO{Stdout: &out, Stderr: &side})
 	if err != nil {
@@ -148,6 +150,7 @@ func TestNothingToSend(t *testing.T) {
 
 // TestManyMessages: more than one batch, in several processes side by side.
 func TestManyMessages(t *testing.T) {
+	t.Parallel()
 	var in strings.Builder
 	for i := range 500 {
 		fmt.Fprintf(&in, "message %d\n", i)

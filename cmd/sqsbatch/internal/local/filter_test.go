@@ -14,7 +14,6 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 )
 
 var filtering = []string{"testdata/foreign", "--template", "testdata/filter.yaml", "--once", "--timeout", "1m", "-"}
@@ -24,6 +23,7 @@ const filterable = `{"status":"paid"}` + "\n" + `{"status":"open"}` + "\npaid 7\
 // TestFilterCriteria: what matches no filter of the event is deleted, the
 // function never sees it, and it is neither a success nor a loss.
 func TestFilterCriteria(t *testing.T) {
+	t.Parallel()
 	lines, err := run(t, filterable, filtering...)
 	if err != nil {
 		t.Fatal(err)
@@ -50,8 +50,9 @@ func TestFilterCriteria(t *testing.T) {
 // TestFilterCriteriaForPeople: the filters are shown, and what became of the
 // messages.
 func TestFilterCriteriaForPeople(t *testing.T) {
+	t.Parallel()
 	var out, side bytes.Buffer
-	if err := local.Run(t.Context(), filtering, cli.IO{Stdin: strings.NewReader(filterable), Stdout: &out, Stderr: &side}); err != nil {
+	if err := runLocal(t.Context(), filtering, cli.IO{Stdin: strings.NewReader(filterable), Stdout: &out, Stderr: &side}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -87,7 +88,7 @@ func TestWrongFilterCriteria(t *testing.T) {
 		if err := os.WriteFile(path, []byte(strings.Replace(string(good), second, wrong, 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err := local.Run(t.Context(), []string{"testdata/foreign", "--template", path, "--timeout", "1m"}, cli.IO{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}})
+		err := runLocal(t.Context(), []string{"testdata/foreign", "--template", path, "--no-samples", "--timeout", "1m"}, cli.IO{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}})
 		for _, w := range want {
 			if err == nil || !strings.Contains(err.Error(), w) {
 				t.Errorf("%s: the error does not say %q:\n%v", wrong, w, err)
@@ -99,6 +100,7 @@ func TestWrongFilterCriteria(t *testing.T) {
 // TestMovedBack: a dead letter that a message move task brings back is in the
 // queue again, and no dead letter any more.
 func TestMovedBack(t *testing.T) {
+	t.Parallel()
 	interrupts := make(chan os.Signal, 1)
 	out := &cancelOn{what: "by a message move task", f: func() { interrupts <- os.Interrupt }}
 	var moving sync.WaitGroup
@@ -117,7 +119,7 @@ func TestMovedBack(t *testing.T) {
 			}
 		})
 	}}
-	err := local.Run(t.Context(), []string{"testdata/foreign", "--function", "Foreign", "--timeout", "1m", "-"}, cli.IO{
+	err := runLocal(t.Context(), []string{"testdata/foreign", "--function", "Foreign", "--timeout", "1m", "-"}, cli.IO{
 		Stdin: strings.NewReader("fail\n"), Stdout: both{out, first}, Stderr: &bytes.Buffer{}, Interrupts: interrupts,
 	})
 	moving.Wait()

@@ -4,8 +4,8 @@
 //
 // The parts stand in packages of their own: template (what is deployed), build
 // (the program), message (what is sent), track (what happened), tally (what was
-// measured) and view (how it looks). This package puts them together: stack.go is what runs, send.go what
-// is sent, local.go the order of things. With --mode poll the function runs in
+// measured) and view (how it looks). This package puts them together: stack.go is what runs, input.go what
+// is sent, send.go how, local.go the order of things. With --mode poll the function runs in
 // processes that poll, as in a container: container.go, by package container.
 package local
 
@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/tally"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
@@ -34,6 +35,11 @@ var (
 // Run runs the command. The first interrupt ends it after what is under way, a
 // second one at once. The error is a [*cli.UsageError] for a wrong command line.
 func Run(ctx context.Context, args []string, tio cli.IO) error {
+	return RunWith(ctx, args, tio, build.Go{})
+}
+
+// RunWith is [Run] with a builder.
+func RunWith(ctx context.Context, args []string, tio cli.IO, builder build.Builder) error {
 	o, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		_, err = io.WriteString(tio.Stdout, Usage)
@@ -68,7 +74,7 @@ func Run(ctx context.Context, args []string, tio cli.IO) error {
 			stopNow()
 		}
 	})
-	r := &run{o: o, stdin: tio.Stdin, view: v, cancel: cancel, hard: hard, stopNow: stopNow}
+	r := &run{o: o, builder: builder, stdin: tio.Stdin, view: v, cancel: cancel, hard: hard, stopNow: stopNow}
 	err = r.run(ctx)
 	if errors.Is(err, errInterrupted) && !o.once {
 		err = nil
@@ -101,6 +107,7 @@ func detect(w io.Writer) view.Terminal {
 // A run is one run of the command.
 type run struct {
 	o       options
+	builder build.Builder
 	stdin   io.Reader
 	view    view.View
 	cancel  context.CancelCauseFunc // of the run; what is under way is finished

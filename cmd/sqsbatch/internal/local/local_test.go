@@ -12,13 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // root is the repository's, from here.
 var root = filepath.Join("..", "..", "..", "..")
@@ -41,19 +37,23 @@ type line struct {
 func run(t *testing.T, stdin string, args ...string) ([]line, error) {
 	t.Helper()
 	var out, side bytes.Buffer
-	err := local.Run(t.Context(), append(args, "--output", "json"), cli.IO{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &side})
+	err := runLocal(t.Context(), append(args, "--output", "json"), cli.IO{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &side})
 	if t.Failed() || err != nil {
 		t.Log(side.String())
 	}
-	var lines []line
-	for s := range strings.Lines(out.String()) {
+	return parseLines(t, out.String()), err
+}
+
+func parseLines(t *testing.T, out string) (lines []line) {
+	t.Helper()
+	for s := range strings.Lines(out) {
 		var l line
 		if err := json.Unmarshal([]byte(s), &l); err != nil {
 			t.Fatalf("standard output has a line that is no JSON object: %q", s)
 		}
 		lines = append(lines, l)
 	}
-	return lines, err
+	return lines
 }
 
 // fates lists "attempt outcome" of each body's records, in order.
@@ -83,12 +83,15 @@ func summary(t *testing.T, lines []line) line {
 }
 
 // TestSamples is what a new user sees first: the sample orders on the
-// repository's own template and example.
+// repository's own template and example, built as the command builds.
 func TestSamples(t *testing.T) {
-	lines, err := run(t, "", "--once", "--timeout", "2m", "--template", filepath.Join(root, "template.yaml"))
+	t.Parallel()
+	var out, side bytes.Buffer
+	err := local.Run(t.Context(), []string{"--once", "--timeout", "2m", "--template", filepath.Join(root, "template.yaml"), "--output", "json"}, cli.IO{Stdout: &out, Stderr: &side})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v\n%s", err, side.String())
 	}
+	lines := parseLines(t, out.String())
 	order := func(id, sku string, quantity int) string {
 		return fmt.Sprintf(`{"id":%q,"sku":%q,"quantity":%d}`, id, sku, quantity)
 	}
@@ -155,6 +158,7 @@ func checkOrder(t *testing.T, l line) {
 // TestForeignFunction: a function without sqsbatch works too; what became of
 // its records is what the event source mapping decided.
 func TestForeignFunction(t *testing.T) {
+	t.Parallel()
 	lines, err := run(t, "fine\nfail\n\nalso fine\n", "testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "-")
 	if err != nil {
 		t.Fatal(err)
@@ -173,6 +177,7 @@ func TestForeignFunction(t *testing.T) {
 // TestLateEvent: receive counts of an event are reproduced, so that its last
 // attempts are the last ones here too.
 func TestLateEvent(t *testing.T) {
+	t.Parallel()
 	const record = `{"messageId":"m%d","body":%q,"attributes":{"ApproximateReceiveCount":"%d"}}`
 	event := filepath.Join(t.TempDir(), "event.json")
 	text := fmt.Sprintf(`{"Records":[`+record+`,`+record+`,`+record+`]}`, 1, "a", 1, 2, "b", 2, 3, "fail", 2)
@@ -209,6 +214,7 @@ func TestTimeout(t *testing.T) {
 // TestRefusedMessage: what SQS does not take is told, and the run is no
 // success.
 func TestRefusedMessage(t *testing.T) {
+	t.Parallel()
 	input := "fine\n\x01\nnot \xff UTF-8\n" + strings.Repeat("x", 2<<20) + "\n"
 	lines, err := run(t, input, "testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "-")
 	if err == nil || !strings.Contains(err.Error(), "3 of the messages could not be sent") {
@@ -220,6 +226,7 @@ func TestRefusedMessage(t *testing.T) {
 // TestLostMessage: what Lambda deletes although it failed is told, and the run
 // is no success.
 func TestLostMessage(t *testing.T) {
+	t.Parallel()
 	orders := `{"id":"o-1","sku":"ok","quantity":1}` + "\n" + `{"id":"o-2","sku":"down","quantity":1}` + "\n"
 	lines, err := run(t, orders, filepath.Join(root, "examples", "orders"), "--function", "Foreign", "--template", "testdata/noreport.yaml", "--once", "--timeout", "1m", "-")
 	if err == nil || !strings.Contains(err.Error(), "ReportBatchItemFailures") {
@@ -248,6 +255,7 @@ func (c *cancelOn) Write(p []byte) (int, error) {
 
 // TestInterrupt: Ctrl-C is a good end, with a summary; with --once it is none.
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	for _, once := range []bool{false, true} {
 		interrupts := make(chan os.Signal, 1)
 		out := &cancelOn{what: "retry", f: func() { interrupts <- os.Interrupt }}
@@ -255,7 +263,7 @@ func TestInterrupt(t *testing.T) {
 		if once {
 			args = append(args, "--once")
 		}
-		err := local.Run(context.Background(), args, cli.IO{
+		err := runLocal(context.Background(), args, cli.IO{
 			Stdin: strings.NewReader("fail\n"), Stdout: out, Stderr: &bytes.Buffer{}, Interrupts: interrupts,
 		})
 		if (err != nil) != once {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -41,6 +42,18 @@ func (s *stack) connect(tracker *track.Tracker) error {
 			s.template.Path, source.Name, int(visibility(source).Seconds()), int(timeout.Seconds()), int((6*timeout + e.Window).Seconds()))
 	}
 	return nil
+}
+
+// unreported warns of an event that does not heed what a function reports, "" if it does.
+func (s *stack) unreported() string {
+	e, f := s.deployment.Event, s.deployment.Function
+	const remedy = "SQSBATCH_DELETE_SUCCEEDED"
+	deletes, _ := strconv.ParseBool(cmp.Or(s.o.env[remedy], f.Environment[remedy])) // a wrong one is told by the function
+	if e.ReportBatchItemFailures || deletes || s.o.mode == modePoll {
+		return ""
+	}
+	return fmt.Sprintf("event %s of function %s has no ReportBatchItemFailures: Lambda ignores which records failed and deletes them with the rest of the batch, so they are lost. "+
+		"Add FunctionResponseTypes: [ReportBatchItemFailures] to the event, or give the function %s=true", e.Name, f.LogicalID, remedy)
 }
 
 // visibility is the queue's visibility timeout, by SQS' default 30 s.
@@ -112,6 +125,19 @@ func (s *stack) ended(tracker *track.Tracker, e lambda.Ended) {
 	tracker.Ended(end)
 }
 
+// printed is what a process that cannot start has said, with a hint unless the toolkit
+// has named a variable that is wrong.
+func printed(output []string, hint string) (text string) {
+	said := strings.Join(output, "\n  ")
+	if said != "" {
+		text = "\nit printed:\n  " + said
+	}
+	if !strings.Contains(said, "SQSBATCH_") {
+		text += "\n" + hint
+	}
+	return text
+}
+
 // breakDown ends the run: a process that cannot start will not start next time
 // either.
 func (s *stack) breakDown(ferr *lambda.FunctionError) {
@@ -120,10 +146,7 @@ func (s *stack) breakDown(ferr *lambda.FunctionError) {
 		message = after
 	}
 	text := fmt.Sprintf("%s cannot start: %s", s.pkgName, message)
-	if len(ferr.Output) > 0 {
-		text += "\nit printed:\n  " + strings.Join(ferr.Output, "\n  ")
-	}
-	text += "\na function's main calls handler.Run (or aws-lambda-go's lambda.Start), which does not return"
+	text += printed(ferr.Output, "a function's main calls handler.Run (or aws-lambda-go's lambda.Start), which does not return")
 	select {
 	case s.broken <- errors.New(text):
 	default:

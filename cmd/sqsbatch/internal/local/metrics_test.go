@@ -18,12 +18,13 @@ import (
 // TestMetrics: the same records in both modes, by a function that writes
 // metrics of its own.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"lambda", "poll"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "metrics.json")
 			var out bytes.Buffer
-			err := local.Run(t.Context(), []string{
+			err := runLocal(t.Context(), []string{
 				filepath.Join(root, "examples", "metrics"), "--template", filepath.Join(root, "template.yaml"), "--mode", mode, "--once", "--timeout", "2m", "--metrics", file, "-",
 			}, cli.IO{Stdin: strings.NewReader(orders(20, "ok") + "broken\n"), Stdout: &out, Stderr: &out})
 			if err != nil {
@@ -74,6 +75,7 @@ func TestMetrics(t *testing.T) {
 // A file that cannot be written is told before anything runs, and what a run
 // measured is written when it fails.
 func TestMetricsFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	args := []string{"--template", filepath.Join(root, "template.yaml"), "--once"}
 	ended := append(slices.Clone(args), "--timeout", "1500ms", "--metrics", filepath.Join(dir, "metrics.json"))

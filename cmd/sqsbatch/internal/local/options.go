@@ -9,7 +9,8 @@ import (
 
 // options are the command line of `sqsbatch local`.
 type options struct {
-	pkg        string // "" for what the template names, else examples/orders
+	args       []string // as they were given
+	pkg        string   // "" for what the template names, else examples/orders
 	stdin      bool
 	event      string
 	noSamples  bool
@@ -19,6 +20,7 @@ type options struct {
 	parameters cli.Assignments
 	env        cli.Assignments
 	addr       string
+	hosts      cli.Hosts
 	mode       string // modeLambda or modePoll
 	processes  int
 	once       bool
@@ -47,8 +49,13 @@ Usage:
             (default: the template's CodeUri if it is one, else ./examples/orders)
   -         send standard input, one message a line
 
-What is sent:
-  --event FILE       the records of an SQS event, as in events/ (default: sample orders)
+What is sent (default: the file that the function's package names on a line
+//sqsbatch:samples FILE; if it names none, you are asked for messages):
+  --event FILE       an SQS event as in events/one.json, what 'aws sqs receive-message'
+                     prints as JSON, or anything else as the body of one message, its last
+                     line feed left out; it is said when a file is sent as a body
+  --event DIRECTORY  all its files *.json, each one of these
+  --event -          standard input as such a file
   --no-samples       nothing; send with any SQS client to the endpoint that is shown
 
 What runs:
@@ -64,6 +71,8 @@ What runs:
   --processes N      of --mode poll: how many processes side by side (default 1)
   --addr HOST:PORT   where the SQS endpoint listens, loopback only (default 127.0.0.1:0,
                      a free port)
+  --allow-host NAME  a name besides localhost by which clients may ask the SQS endpoint, as
+                     host.docker.internal from a container; may be repeated
 
 How it ends:
   --once             as soon as every message is deleted or dead-lettered
@@ -101,10 +110,12 @@ What is shown:
 The function's environment is the template's, and on top of it
 AWS_ENDPOINT_URL_SQS, AWS_LAMBDA_LOG_FORMAT=JSON, AWS_LAMBDA_LOG_LEVEL of at
 least INFO and SQSBATCH_LOG_SUCCEEDED=true, so that each record can be shown.
+Unless the template or --env sets SQSBATCH_OUTAGE or SQSBATCH_BACKOFF, it also has
+SQSBATCH_OUTAGE=10s: a record that always fails is not retried for 15 minutes here.
 
 With --mode poll it is the template's too, and on top of it SQSBATCH_QUEUE_URL,
-AWS_ENDPOINT_URL_SQS, a region, credentials for the test, SQSBATCH_LOG_SUCCEEDED=true
-and no AWS_LAMBDA_*. What the template says of the event (BatchSize, FilterCriteria
+AWS_ENDPOINT_URL_SQS, a region, credentials for the test, SQSBATCH_LOG_SUCCEEDED=true,
+SQSBATCH_OUTAGE=10s as above and no AWS_LAMBDA_*. What the template says of the event (BatchSize, FilterCriteria
 and so on), Timeout and MemorySize are Lambda's and not applied; SQSBATCH_CONCURRENCY
 and the like are. Messages are sent to the first event's queue, --queue polls one
 only. Ctrl-C sends SIGTERM and waits for SQSBATCH_DRAIN_LIMIT (24s) and 6s more, then
@@ -120,7 +131,7 @@ func usagef(format string, args ...any) error { return cli.Usagef("local", forma
 // parse reads the command line; flags may stand before and after the package.
 // The error is flag.ErrHelp when help is asked for.
 func parse(args []string) (options, error) {
-	o := options{parameters: cli.Assignments{}, env: cli.Assignments{}}
+	o := options{args: args, parameters: cli.Assignments{}, env: cli.Assignments{}}
 	fs := cli.NewFlagSet("local")
 	fs.StringVar(&o.event, "event", "", "")
 	fs.BoolVar(&o.noSamples, "no-samples", false, "")
@@ -132,6 +143,7 @@ func parse(args []string) (options, error) {
 	fs.StringVar(&o.mode, "mode", modeLambda, "")
 	fs.IntVar(&o.processes, "processes", 1, "")
 	fs.StringVar(&o.addr, "addr", "127.0.0.1:0", "")
+	fs.Var(&o.hosts, "allow-host", "")
 	fs.BoolVar(&o.once, "once", false, "")
 	fs.DurationVar(&o.timeout, "timeout", 0, "")
 	fs.StringVar(&o.output, "output", "text", "")

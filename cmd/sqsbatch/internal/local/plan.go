@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 )
 
@@ -22,27 +21,20 @@ type plan struct {
 	o          options
 	template   *template.Template
 	deployment *template.Deployment // with an endpoint that is not real yet
+	builder    build.Builder
 	pkg        *build.Package
 	pkgName    string // as the user would write it
-	messages   []message.Message
-	fifoEvent  bool
+	input      input
 }
 
 // plan reads everything that the command line names.
 func (r *run) plan(ctx context.Context) (*plan, error) {
-	p := &plan{o: r.o}
+	p := &plan{o: r.o, builder: r.builder}
 	var err error
-	switch {
-	case r.o.event != "":
-		data, err := os.ReadFile(r.o.event)
-		if err != nil {
-			return nil, fmt.Errorf("--event: %w", err)
+	if r.o.event != "" {
+		if p.input, err = r.readEvent(ctx); err != nil {
+			return nil, err
 		}
-		if p.messages, p.fifoEvent, err = message.Event(data); err != nil {
-			return nil, fmt.Errorf("--event %s: %w; a record needs messageId and body, as in events/one.json", r.o.event, err)
-		}
-	case !r.o.stdin && !r.o.noSamples:
-		p.messages = message.Samples()
 	}
 	if p.template, err = readTemplate(r.o); err != nil {
 		return nil, err
@@ -53,7 +45,14 @@ func (r *run) plan(ctx context.Context) (*plan, error) {
 	if err := p.findPackage(ctx); err != nil {
 		return nil, err
 	}
-	return p, nil
+	if r.o.event != "" || r.o.stdin || r.o.noSamples {
+		return p, nil
+	}
+	found := false
+	if p.input, found, err = samples(p.pkg); err == nil && !found {
+		err = p.nothingToSend()
+	}
+	return p, err
 }
 
 func readTemplate(o options) (*template.Template, error) {
@@ -136,21 +135,23 @@ func (p *plan) sources() []string {
 
 // findPackage finds the function's main package: the argument, CodeUri if it is
 // one, else the example beside the template.
-func (p *plan) findPackage(ctx context.Context) error {
-	p.pkgName = p.o.pkg
-	if p.pkgName == "" {
-		example := filepath.Join(filepath.Dir(p.template.Path), filepath.FromSlash(examplePackage))
-		switch code := p.deployment.Function.CodeDir; {
-		case code != "" && build.IsMain(ctx, code):
-			p.pkgName = code
-		case build.IsMain(ctx, example):
-			p.pkgName = example
-		default:
-			return fmt.Errorf("what to build is not known: %s names no main package as CodeUri of %s; give it as argument, as in `sqsbatch local ./cmd/function`",
-				p.template.Path, p.deployment.Function.LogicalID)
+func (p *plan) findPackage(ctx context.Context) (err error) {
+	if p.o.pkg != "" {
+		p.pkgName = p.o.pkg
+		p.pkg, err = p.builder.Find(ctx, p.pkgName)
+		return err
+	}
+	code := p.deployment.Function.CodeDir
+	example := filepath.Join(filepath.Dir(p.template.Path), filepath.FromSlash(examplePackage))
+	for _, dir := range []string{code, example} {
+		if !isDir(dir) {
+			continue
+		}
+		p.pkgName = dir
+		if p.pkg, err = p.builder.Find(ctx, dir); err == nil || errors.Is(err, build.ErrNoGo) || ctx.Err() != nil {
+			return err
 		}
 	}
-	var err error
-	p.pkg, err = build.Find(ctx, p.pkgName)
-	return err
+	return fmt.Errorf("what to build is not known: %s names no main package as CodeUri of %s; give it as argument, as in `sqsbatch local ./cmd/function`",
+		p.template.Path, p.deployment.Function.LogicalID)
 }

@@ -21,22 +21,22 @@ import (
 // localGroup is the message group, on a FIFO queue, of what names none.
 const localGroup = "sqsbatch-local"
 
-// sendAtHand sends the samples or the event's records. Nothing polls yet.
+// sendAtHand sends the samples or what --event names. Nothing polls yet.
 func (r *run) sendAtHand(ctx context.Context, s *stack) error {
 	fifo := s.deployment.Source.FIFO
-	if r.o.event != "" && len(s.messages) == 0 {
-		r.view.Say(r.o.event + " has no records: nothing is sent")
+	for _, note := range s.input.notes {
+		r.view.Say(note)
 	}
-	if s.fifoEvent && !fifo {
-		r.view.Say(fmt.Sprintf("the event comes from a FIFO queue; %s is none, so order is not kept", s.deployment.Source.Name))
+	if note := s.sourceNote(); note != "" {
+		r.view.Say(note)
 	}
-	young, old := s.messages, []message.Message(nil)
-	if slices.ContainsFunc(s.messages, isOld) {
+	young, old := s.input.messages, []message.Message(nil)
+	if slices.ContainsFunc(s.input.messages, isOld) {
 		if fifo {
 			r.view.Say("the event's receive counts are left out: on a FIFO queue every message begins with its first attempt")
 		} else {
 			young, old = nil, nil
-			for _, m := range s.messages {
+			for _, m := range s.input.messages {
 				if isOld(m) {
 					old = append(old, m)
 				} else {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -57,13 +58,18 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 			s.close()
 		}
 	}()
-	if s.server, err = sqs.Serve(p.o.addr, sqs.Options{Observe: tracker.Queue, ObserveCall: r.tally.Call}); err != nil {
+	if s.server, err = sqs.Serve(p.o.addr, sqs.Options{
+		Observe: tracker.Queue, ObserveCall: r.tally.Call, AllowedHosts: p.o.hosts,
+	}); err != nil {
 		return nil, listenError(p.o.addr, err)
 	}
 	if p.deployment, err = p.resolve(s.server.URL()); err != nil {
 		return nil, err
 	}
 	for _, w := range p.deployment.Warnings {
+		r.view.Fact(track.Warning{Text: w})
+	}
+	if w := s.unreported(); w != "" {
 		r.view.Fact(track.Warning{Text: w})
 	}
 	s.client = awssqs.New(awssqs.Options{
@@ -86,7 +92,7 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 		return nil, err
 	}
 	r.view.Say("building " + p.pkgName)
-	if s.binary, err = p.pkg.Build(ctx, s.dir); err != nil {
+	if s.binary, err = p.builder.Build(ctx, p.pkg, s.dir); err != nil {
 		return nil, err
 	}
 	if p.o.mode == modePoll {
@@ -95,9 +101,14 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 	}
 	s.run = s.poll
 	f := p.deployment.Function
+	perEnvironment := 0
+	if f.ManagedInstances {
+		perEnvironment = 1 // whatever the template says: so each line has its invocation
+	}
 	if s.fn, err = lambda.Start(lambda.Function{
 		Name: f.Name, Timeout: f.Timeout, MemoryMB: f.MemoryMB, Env: s.environment(),
 		Command: []string{s.binary}, Concurrency: s.environments(), Output: tracker.Line,
+		ConcurrencyPerEnvironment: perEnvironment,
 	}); err != nil {
 		return nil, fmt.Errorf("%s: function %s: %w", p.template.Path, f.LogicalID, err)
 	}
@@ -126,8 +137,33 @@ func (s *stack) environment() map[string]string {
 	if level := strings.ToUpper(f.LogLevel); level == "DEBUG" || level == "TRACE" {
 		env["AWS_LAMBDA_LOG_LEVEL"] = level
 	}
+	s.hasten(env)
 	maps.Copy(env, s.o.env)
 	return env
+}
+
+// outage takes the place of the outage that records outlive by default: a run
+// shall not wait a quarter of an hour for a record that fails every time.
+const outage = 10 * time.Second
+
+// hastens reports whether this tool spaces the retries: neither the template nor the
+// command line says how.
+func (s *stack) hastens() bool {
+	for _, env := range []map[string]string{s.deployment.Function.Environment, s.o.env} {
+		for name := range env {
+			if name == "SQSBATCH_OUTAGE" || strings.HasPrefix(name, "SQSBATCH_BACKOFF") {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// hasten sets the outage in the function's environment.
+func (s *stack) hasten(env map[string]string) {
+	if s.hastens() {
+		env["SQSBATCH_OUTAGE"] = outage.String()
+	}
 }
 
 // environments is how many processes may run at a time.
@@ -175,6 +211,9 @@ func (s *stack) header() view.Header {
 		BatchSize: d.Event.BatchSize, Window: d.Event.Window, MaximumConcurrency: d.Event.MaximumConcurrency,
 		ReportBatchItemFailures: d.Event.ReportBatchItemFailures,
 		Filters:                 s.mapping.Filters, Once: s.o.once,
+	}
+	if s.hastens() {
+		h.Outage = outage
 	}
 	for _, m := range d.More {
 		h.MoreQueues = append(h.MoreQueues, view.Queue{URL: m.Queue.URL, Visibility: visibility(m.Queue)})

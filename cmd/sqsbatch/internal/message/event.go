@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strconv"
-	"strings"
 )
 
 type event struct {
@@ -14,16 +15,11 @@ type event struct {
 }
 
 type record struct {
-	MessageID   string  `json:"messageId"`
-	Body        *string `json:"body"`
-	EventSource string  `json:"eventSource"`
-	SourceARN   string  `json:"eventSourceARN"`
-	Attributes  struct {
-		ReceiveCount    string `json:"ApproximateReceiveCount"`
-		GroupID         string `json:"MessageGroupId"`
-		DeduplicationID string `json:"MessageDeduplicationId"`
-		TraceHeader     string `json:"AWSTraceHeader"`
-	} `json:"attributes"`
+	MessageID         string           `json:"messageId"`
+	Body              *string          `json:"body"`
+	EventSource       string           `json:"eventSource"`
+	SourceARN         string           `json:"eventSourceARN"`
+	Attributes        systemAttributes `json:"attributes"`
 	MessageAttributes map[string]struct {
 		DataType    string  `json:"dataType"`
 		StringValue *string `json:"stringValue"`
@@ -31,34 +27,57 @@ type record struct {
 	} `json:"messageAttributes"`
 }
 
-// Event reads an SQS event as Lambda gives it to a function. FIFO says whether
-// its records come from a FIFO queue. The error says in what way data is not
-// such an event.
-func Event(data []byte) (messages []Message, fifo bool, err error) {
+// systemAttributes have the same names in an event and in a received message.
+type systemAttributes struct {
+	ReceiveCount    string `json:"ApproximateReceiveCount"`
+	GroupID         string `json:"MessageGroupId"`
+	DeduplicationID string `json:"MessageDeduplicationId"`
+	TraceHeader     string `json:"AWSTraceHeader"`
+}
+
+func (a systemAttributes) message(body string) Message {
+	m := Message{Body: body, GroupID: a.GroupID, DeduplicationID: a.DeduplicationID, TraceHeader: a.TraceHeader}
+	m.Attempt, _ = strconv.Atoi(a.ReceiveCount) // what is no number is a first attempt
+	return m
+}
+
+func (m *Message) set(name string, a Attribute) {
+	if m.Attributes == nil {
+		m.Attributes = map[string]Attribute{}
+	}
+	m.Attributes[name] = a
+}
+
+// Event reads an SQS event as Lambda gives it to a function. Sources are the ARNs
+// of the queues that its records come from, each once. The error says in what way
+// data is not such an event.
+func Event(data []byte) (messages []Message, sources []string, err error) {
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(data, &top); err != nil {
-		return nil, false, fmt.Errorf("not a JSON object: %w", describe(data, err))
+		return nil, nil, fmt.Errorf("not a JSON object: %w", describe(data, err))
 	}
 	raw, ok := top["Records"]
 	if !ok {
-		return nil, false, errors.New("not an SQS event: it has no Records")
+		return nil, nil, errors.New("not an SQS event: it has no Records")
 	}
 	if bytes.Equal(bytes.TrimSpace(raw), []byte("null")) {
-		return nil, false, errors.New("not an SQS event: its Records are null")
+		return nil, nil, errors.New("not an SQS event: its Records are null")
 	}
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
-		return nil, false, fmt.Errorf("not an SQS event: %w", describe(data, err))
+		return nil, nil, fmt.Errorf("not an SQS event: %w", describe(data, err))
 	}
 	for i, r := range e.Records {
 		m, err := r.message()
 		if err != nil {
-			return nil, false, fmt.Errorf("not an SQS event: record %d %w", i+1, err)
+			return nil, nil, fmt.Errorf("not an SQS event: record %d %w", i+1, err)
 		}
 		messages = append(messages, m)
-		fifo = fifo || strings.HasSuffix(r.SourceARN, ".fifo")
+		if r.SourceARN != "" && !slices.Contains(sources, r.SourceARN) {
+			sources = append(sources, r.SourceARN)
+		}
 	}
-	return messages, fifo, nil
+	return messages, sources, nil
 }
 
 func (r record) message() (Message, error) {
@@ -70,28 +89,22 @@ func (r record) message() (Message, error) {
 	case r.Body == nil:
 		return Message{}, errors.New("has no body")
 	}
-	m := Message{
-		Body:            *r.Body,
-		GroupID:         r.Attributes.GroupID,
-		DeduplicationID: r.Attributes.DeduplicationID,
-		TraceHeader:     r.Attributes.TraceHeader,
-	}
-	m.Attempt, _ = strconv.Atoi(r.Attributes.ReceiveCount) // what is no number is a first attempt
+	m := r.Attributes.message(*r.Body)
 	for name, a := range r.MessageAttributes {
-		if m.Attributes == nil {
-			m.Attributes = map[string]Attribute{}
-		}
 		out := Attribute{DataType: a.DataType, Binary: a.BinaryValue}
 		if a.StringValue != nil {
 			out.String = *a.StringValue
 		}
-		m.Attributes[name] = out
+		m.set(name, out)
 	}
 	return m, nil
 }
 
-// describe adds the line to a syntax error.
+// describe adds the line to a syntax error, or says that text is missing.
 func describe(data []byte, err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("it ends too early")
+	}
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) && syntax.Offset <= int64(len(data)) {
 		line := 1 + bytes.Count(data[:syntax.Offset], []byte("\n"))

@@ -1,16 +1,11 @@
-// Package message reads what `sqsbatch local` sends: the sample orders, the
-// records of an SQS event, or one body a line.
+// Package message reads what `sqsbatch local` sends: the files of --event, or one
+// body a line.
 //
-//	messages, err := message.Event(data)
+//	file, err := message.Parse(data)
 //
 // A message is what a sender gives to SQS. What SQS itself adds to a record
 // (ids, receipt handles, digests) is not kept: the queue makes its own.
 package message
-
-import (
-	"encoding/json"
-	"fmt"
-)
 
 // A Message is one message to send.
 type Message struct {
@@ -30,37 +25,4 @@ type Attribute struct {
 	DataType string
 	String   string
 	Binary   []byte
-}
-
-// Samples are the orders that `sqsbatch local` sends by default: for
-// examples/orders, one of each fate that shows within seconds.
-func Samples() []Message {
-	orders := []struct {
-		sku      string
-		quantity int
-	}{
-		{"ok", 1},
-		{"slow:700ms", 2},
-		{"unknown", 1},
-		{"flaky:2", 1},
-		{"ok", 5},
-		{"busy:1s", 1},
-		{"ok", 0},
-		{"ok", 2},
-		{"slow:300ms", 3},
-		{"ok", 1},
-	}
-	messages := make([]Message, len(orders))
-	for i, o := range orders {
-		body, err := json.Marshal(struct {
-			ID       string `json:"id"`
-			SKU      string `json:"sku"`
-			Quantity int    `json:"quantity"`
-		}{fmt.Sprintf("o-%d", i+1), o.sku, o.quantity})
-		if err != nil {
-			panic(err) // strings and numbers always encode
-		}
-		messages[i] = Message{Body: string(body)}
-	}
-	return messages
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -13,13 +14,13 @@ import (
 )
 
 func TestEvent(t *testing.T) {
-	messages, fifo, err := message.Event([]byte(`{"Records":[
+	messages, sources, err := message.Event([]byte(`{"Records":[
 		{"messageId":"1","body":"a","eventSource":"aws:sqs","eventSourceARN":"arn:aws:sqs:r:1:q.fifo",
 		 "attributes":{"ApproximateReceiveCount":"4","MessageGroupId":"g","MessageDeduplicationId":"d","AWSTraceHeader":"Root=1"},
 		 "messageAttributes":{"s":{"dataType":"String","stringValue":"x"},"b":{"dataType":"Binary.png","binaryValue":"AAE="}}},
 		{"messageId":"2","body":"","attributes":{"ApproximateReceiveCount":"abc"}}]}`))
-	if err != nil || !fifo {
-		t.Fatalf("fifo %v, error %v", fifo, err)
+	if err != nil || !slices.Equal(sources, []string{"arn:aws:sqs:r:1:q.fifo"}) {
+		t.Fatalf("sources %v, error %v", sources, err)
 	}
 	want := []message.Message{
 		{
@@ -48,9 +49,9 @@ func TestSampleEvents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		messages, fifo, err := message.Event(data)
-		if err != nil || (len(messages) == 0) != (name == "empty.json") || fifo != (name == "fifo.json") {
-			t.Errorf("%s: %d messages, fifo %v, error %v", name, len(messages), fifo, err)
+		messages, sources, err := message.Event(data)
+		if err != nil || (len(messages) == 0) != (name == "empty.json") || len(sources) > 1 || strings.HasSuffix(strings.Join(sources, ""), ".fifo") != (name == "fifo.json") {
+			t.Errorf("%s: %d messages, sources %v, error %v", name, len(messages), sources, err)
 		}
 	}
 	refused, err := fs.Glob(events.FS, "refused/*.json")
@@ -128,10 +129,68 @@ func FuzzEvent(f *testing.F) {
 		f.Add(data)
 	}
 	f.Add([]byte(`{"Records":[{"messageId":"x","body":null}]}`))
+	f.Add([]byte(`{"Messages":[{"Body":"x"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		messages, _, err := message.Event(data)
 		if err != nil && messages != nil {
 			t.Errorf("%d messages and the error %v", len(messages), err)
 		}
+		file, err := message.Parse(data)
+		if err != nil && file.Messages != nil || file.Body != "" && len(file.Messages) != 1 {
+			t.Errorf("%d messages, %s, and the error %v", len(file.Messages), file.Body, err)
+		}
 	})
+}
+
+// TestFile: what each form of a file is taken for, and what is not taken for anything.
+func TestFile(t *testing.T) {
+	good := []struct {
+		in, body string // body is what the file is said to be
+		want     []message.Message
+	}{
+		{`{"Records":[{"messageId":"1","body":"a"},{"messageId":"2","body":"b"}]}`, "", []message.Message{{Body: "a"}, {Body: "b"}}},
+		{`{"Messages":[{"MessageId":"1","ReceiptHandle":"r","MD5OfBody":"x","Body":"a\nb","Attributes":{"ApproximateReceiveCount":"3","MessageGroupId":"g","SentTimestamp":"1"},
+			"MessageAttributes":{"s":{"StringValue":"x","DataType":"String"},"b":{"BinaryValue":"AAE=","DataType":"Binary"}}},{"Body":""}]}`, "",
+			[]message.Message{{Body: "a\nb", GroupID: "g", Attributes: map[string]message.Attribute{
+				"s": {DataType: "String", String: "x"}, "b": {DataType: "Binary", Binary: []byte{0, 1}},
+			}}, {}}},
+		{"{\n  \"id\": 1\n}\n", "a JSON object", []message.Message{{Body: "{\n  \"id\": 1\n}"}}},
+		{"\xef\xbb\xbf{\"id\": 1}\r\n", "a JSON object", []message.Message{{Body: `{"id": 1}`}}},
+		{"[1, 2]", "a JSON array of 2", []message.Message{{Body: "[1, 2]"}}},
+		{`"text"`, "a JSON value", []message.Message{{Body: `"text"`}}},
+		{"paid 7\n", "text", []message.Message{{Body: "paid 7"}}},
+		{"<order>\n  1\n</order>\n", "text of 3 lines", []message.Message{{Body: "<order>\n  1\n</order>"}}},
+		{`{"Records":[{"eventSource":"aws:s3","s3":{}}]}`, "a notification of S3", []message.Message{{Body: `{"Records":[{"eventSource":"aws:s3","s3":{}}]}`}}},
+	}
+	for _, tt := range good {
+		file, err := message.Parse([]byte(tt.in))
+		if err != nil || file.Body != tt.body || file.Counted != strings.Contains(tt.in, `"ApproximateReceiveCount":"3"`) || !reflect.DeepEqual(file.Messages, tt.want) {
+			t.Errorf("%s:\n got %+v, %v\nwant %q, %+v", tt.in, file, err, tt.body, tt.want)
+		}
+	}
+	for in, want := range map[string]string{
+		"":                                   "it is empty",
+		" \n":                                "it is empty",
+		"a\xff":                              "not UTF-8",
+		"\xff\xfe{\x00}\x00":                 "UTF-16",
+		"{\n\"a\": [\n}":                     "line 3",
+		`{"id":`:                             "begins like JSON, and is not: it ends too early",
+		"{\"id\":1}\n{\"id\":2}\n{\"id\":3}": "3 JSON values; send a message of each line by `sqsbatch local - < FILE`",
+		`{"Records":[],"Messages":[]}`:       "Records, as an event of Lambda, and Messages",
+		`{"Records":["a"]}`:                  "not an SQS event",
+		`{"Records":[{"body":"x"}]}`:         "record 1 has no messageId",
+		`{"Records":[{"eventSource":"aws:s3","messageId":"1","body":"a"}]}`: "must be aws:sqs",
+		`{"Messages":[{"body":"x"},{}]}`:                                    "message 2 has no Body",
+		`{"Messages":"x"}`:                                                  "is not what `aws sqs receive-message` prints",
+		`{"Messages":null}`:                                                 "is not what `aws sqs receive-message` prints",
+		`{"messageId":"1","body":"a","eventSource":"aws:sqs"}`:              "one record of an event",
+		`{"MessageId":"1","Body":"a","ReceiptHandle":"r"}`:                  "one message of what `aws sqs receive-message` prints",
+		`[{"Records":[]}]`:                                                  "array of events or records",
+		`[{"messageId":"1","receiptHandle":"r","body":"a"}]`:                "array of events or records",
+		`[{"MessageId":"1","ReceiptHandle":"r","Body":"a"}]`:                "array of events or records",
+	} {
+		if file, err := message.Parse([]byte(in)); err == nil || !strings.Contains(err.Error(), want) || file.Messages != nil {
+			t.Errorf("%s: %+v, error %v, want %q", in, file, err, want)
+		}
+	}
 }

@@ -11,6 +11,7 @@ const command = "sqs"
 // options are the command line of `sqsbatch sqs`.
 type options struct {
 	addr       string
+	hosts      cli.Hosts
 	queues     queueFlags
 	template   string
 	parameters cli.Assignments
@@ -32,6 +33,9 @@ Usage:
 Where it listens:
   --addr HOST:PORT   loopback only, since it checks no credentials (default 127.0.0.1:9324;
                      port 0 takes a free one)
+  --allow-host NAME  a name besides localhost by which clients may ask, as host.docker.internal
+                     from a container; may be repeated. Other names, and requests of web
+                     pages, are refused
   --region NAME      of the queues' ARNs (default us-east-1)
   --account DIGITS   12 digits, of the queues' ARNs and URLs (default 000000000000)
 
@@ -78,6 +82,7 @@ func parse(args []string) (options, error) {
 	o := options{parameters: cli.Assignments{}}
 	fs := cli.NewFlagSet(command)
 	fs.StringVar(&o.addr, "addr", "127.0.0.1:9324", "")
+	fs.Var(&o.hosts, "allow-host", "")
 	fs.Var(&o.queues, "queue", "")
 	fs.StringVar(&o.template, "template", "", "")
 	fs.Var(o.parameters, "parameter-overrides", "")

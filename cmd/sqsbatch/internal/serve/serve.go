@@ -41,7 +41,7 @@ func Run(ctx context.Context, args []string, tio cli.IO) (err error) {
 	}
 
 	settings := sqs.Options{
-		Region: o.region, AccountID: o.account,
+		Region: o.region, AccountID: o.account, AllowedHosts: o.hosts,
 		History: -1, // nothing reads it, and it would only grow
 	}
 	var events *eventLog

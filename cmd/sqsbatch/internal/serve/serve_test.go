@@ -52,7 +52,7 @@ func TestUsage(t *testing.T) {
 	}
 	out := stdout.String()
 	golden(t, "usage.txt", out)
-	for _, name := range []string{"addr", "queue", "template", "parameter-overrides", "region", "account", "ready-file", "output", "verbose", "quiet"} {
+	for _, name := range []string{"addr", "allow-host", "queue", "template", "parameter-overrides", "region", "account", "ready-file", "output", "verbose", "quiet"} {
 		if !strings.Contains(out, "  --"+name+" ") {
 			t.Errorf("the help does not explain --%s", name)
 		}

@@ -74,6 +74,9 @@ type Function struct {
 	BuildMethod string
 	// Timeout defaults to 3 s, as on Lambda.
 	Timeout time.Duration
+	// ManagedInstances says that the function has a CapacityProviderConfig, with
+	// which it runs on Lambda Managed Instances: Timeout may be up to 5,400 s.
+	ManagedInstances bool
 	// MemoryMB defaults to 128, as on Lambda.
 	MemoryMB int
 	// Environment holds the variables of Globals and of the function.

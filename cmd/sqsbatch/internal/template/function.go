@@ -25,8 +25,17 @@ func (e *evaluator) function(r resource) (Function, []string, error) {
 	if err != nil {
 		return f, nil, err
 	}
-	if seconds < 1 || seconds > 900 {
-		return f, nil, e.errorf(r.node, "Timeout of %s is %d; Lambda takes 1 to 900 seconds", r.id, seconds)
+	capacity, err := e.get(in, "CapacityProviderConfig")
+	if err != nil {
+		return f, nil, err
+	}
+	f.ManagedInstances = capacity != nil
+	longest := 900
+	if f.ManagedInstances {
+		longest = 5400
+	}
+	if seconds < 1 || seconds > longest {
+		return f, nil, e.errorf(r.node, "Timeout of %s is %d; Lambda takes 1 to 900 seconds, with a CapacityProviderConfig up to 5400", r.id, seconds)
 	}
 	f.Timeout = time.Duration(seconds) * time.Second
 	if f.MemoryMB, err = e.getNumber(in, 128, "MemorySize"); err != nil {

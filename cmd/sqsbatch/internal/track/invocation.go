@@ -95,6 +95,8 @@ func (t *Tracker) line(l lambda.Line) {
 		inv.settled = true
 	case r.Message == "record" || r.Message == "batch":
 		// of an invocation that is final: too late to matter
+	case r.news():
+		t.emit(Log{Invocation: number, Stream: l.Stream, Text: r.Message})
 	default:
 		w := r.warning()
 		w.MessageID = r.MessageID

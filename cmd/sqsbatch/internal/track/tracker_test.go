@@ -187,18 +187,20 @@ func TestOthersAtTheQueue(t *testing.T) {
 	})
 }
 
-// TestStreams: warnings and the function's own lines are told apart.
+// TestStreams: warnings, news and the function's own lines are told apart.
 func TestStreams(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a")
 		b.take()
 		b.logs("r1", `{"level":"WARN","msg":"grant sqs:ChangeMessageVisibility","logger":"sqsbatch","reason":"denied"}`)
 		b.logs("r1", `{"level":"WARN","msg":"near the end","logger":"sqsbatch","messageId":"a"}`)
+		b.logs("r1", `{"level":"INFO","msg":"5 attempts","logger":"sqsbatch"}`)
 		b.logs("r1", `{"msg":"mine","logger":"other"}`)
 		b.logs("", "sqsbatch says")
 		want(t, "facts", b.take(), []track.Fact{
 			track.Warning{Text: "grant sqs:ChangeMessageVisibility: denied"},
 			track.Warning{Text: "near the end", MessageID: "a", Body: body("a")},
+			track.Log{Invocation: 1, Stream: "stderr", Text: "5 attempts"},
 			track.Log{Invocation: 1, Stream: "stderr", Text: `{"msg":"mine","logger":"other"}`},
 			track.Log{Stream: "stderr", Text: "sqsbatch says"},
 		})

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 // Text writes lines to read: one for each record, and on a terminal a last line
@@ -60,6 +61,9 @@ func (t *Text) Header(h Header) {
 	}
 	if h.DeadLetterURL != "" {
 		row("dead letters", "%s  (after %s)", h.DeadLetterURL, count(h.MaxReceiveCount, "receive"))
+	}
+	if h.Outage > 0 {
+		row("retries", "spaced over %s here (SQSBATCH_OUTAGE), %s when deployed", short(h.Outage), short(partialfailure.DefaultOutage))
 	}
 	if !h.Once {
 		group := ""

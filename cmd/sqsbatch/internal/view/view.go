@@ -40,6 +40,7 @@ type Header struct {
 	DeadLetterURL               string  // "" without one
 	MaxReceiveCount             int
 	Visibility                  time.Duration // of the queue
+	Outage                      time.Duration // over which this tool spaces retries; 0 where it does not
 	BatchSize                   int
 	Window                      time.Duration
 	MaximumConcurrency          int // 0 for none

@@ -10,7 +10,7 @@ import (
 
 var attributeChecks = []Check{
 	{
-		ID: "attributes/defaults", Page: api("CreateQueue"),
+		ID: "attributes/defaults", Page: api("CreateQueue"), Recorded: localStack("2025-12-10", "test_set_queue_attributes_default_values[sqs]"),
 		Must: "A queue created without attributes has the documented defaults.",
 		run: func(e *env) {
 			got := e.queue().attributes()
@@ -113,7 +113,8 @@ var attributeChecks = []Check{
 		run:  func(e *env) { want(e, "FifoQueue", e.fifo().attributes()["FifoQueue"], "true") },
 	}, {
 		ID: "attributes/type-is-for-ever", Page: api("SetQueueAttributes"),
-		Must: "FifoQueue cannot be changed after a queue was created.",
+		Recorded: localStack("2024-05-14", "test_set_unsupported_attribute_standard[sqs], test_set_unsupported_attribute_fifo[sqs]"),
+		Must:     "FifoQueue cannot be changed after a queue was created.",
 		run: func(e *env) {
 			e.refused("SetQueueAttributes with FifoQueue true on a standard queue", e.queue().set("FifoQueue", "true"))
 			e.refused("SetQueueAttributes with FifoQueue false on a FIFO queue", e.fifo().set("FifoQueue", "false"))
@@ -160,7 +161,7 @@ var attributeChecks = []Check{
 			})
 		},
 	}, {
-		ID: "attributes/policy-no-json", Page: api("SetQueueAttributes"),
+		ID: "attributes/policy-no-json", Page: api("SetQueueAttributes"), Recorded: quoted("2025-04-15", "hashicorp/terraform-provider-aws/pull/42209"),
 		Must: "A policy that is no valid policy is refused.",
 		run: func(e *env) {
 			e.refused("SetQueueAttributes with the policy {", e.queue().set("Policy", "{"))

@@ -102,7 +102,7 @@ var batchChecks = []Check{
 			want(e, "body", *q.one().Body, "now")
 		},
 	}, {
-		ID: "batch/send-partly", Page: api("SendMessageBatch"),
+		ID: "batch/send-partly", Page: api("SendMessageBatch"), Recorded: localStack("2024-04-30", "test_send_batch_message_size: SenderFault"),
 		Must: "An entry that cannot be sent fails on its own, in an answer with HTTP status 200.",
 		run: func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")

@@ -15,7 +15,7 @@ import (
 )
 
 func breakages() []breakage {
-	return slices.Concat(serviceBreakages(), messageBreakages(), receiveBreakages(), queueBreakages(), deadLetterBreakages())
+	return slices.Concat(serviceBreakages(), messageBreakages(), receiveBreakages(), queueBreakages(), deadLetterBreakages(), answerBreakages())
 }
 
 // breakage is a way for a service to be wrong, and the checks that must see it.
@@ -31,8 +31,10 @@ type breakage struct {
 // call is one request and its answer, as the proxy has them.
 type call struct {
 	op     string
+	form   bool // of the query protocol, without op, in and out
 	in     map[string]any
 	out    map[string]any
+	empty  bool // nothing was answered, which out cannot tell
 	status int
 	header http.Header
 	// skip answers in the service's place, with out, status and header.

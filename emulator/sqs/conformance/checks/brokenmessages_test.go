@@ -115,7 +115,7 @@ func messageBreakages() []breakage {
 			}
 		}), fails: "system-attributes/sent system-attributes/first-received"},
 		{name: "every receive is the first", fresh: onSystem(func(a map[string]any) { a["ApproximateReceiveCount"] = "1" }), fails: "system-attributes/receive-count redrive/receive-count redrive/without-policy"},
-		{name: "trace headers are lost", fresh: onSystem(func(a map[string]any) { delete(a, "AWSTraceHeader") }), fails: "send/trace-header selection/system-names"},
+		{name: "trace headers are lost", fresh: onSystem(func(a map[string]any) { delete(a, "AWSTraceHeader") }), fails: "send/trace-header send/trace-http-header* selection/system-names"},
 		{name: "groups of standard queues are lost", fresh: onRequest(func(c *call) {
 			if !strings.HasSuffix(text(c.in["QueueUrl"]), ".fifo") {
 				without("MessageGroupId")(c)

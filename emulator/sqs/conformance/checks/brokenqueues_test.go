@@ -25,10 +25,10 @@ func serviceBreakages() []breakage {
 			"lists/max-results permissions/label permissions/action permissions/seven-actions send/characters send/empty " +
 			"send/delay-bounds send/trace-header-type send/system-attributes size/over-1-MiB size/queue-limit size/bytes " +
 			"size/attributes-count attributes-of-messages/eleven attributes-of-messages/name-characters " +
-			"attributes-of-messages/name-p* attributes-of-messages/empty attributes-of-messages/types " +
+			"attributes-of-messages/name-p* attributes-of-messages/empty attributes-of-messages/types attributes-of-messages/value-kinds " +
 			"attributes-of-messages/numbers attributes-of-messages/lists receive/*-bounds visibility/change-bounds " +
 			"visibility/total-* visibility/no-handle delete/no-handle delete/message-id delete/expired-fifo purge/twice " +
-			"delay/fifo-message batch/empty-* batch/too-many-* batch/same-ids-* batch/bad-ids-* batch/size-in-all " +
+			"delay/fifo-message batch/empty-* batch/too-many-* batch/same-ids-* batch/bad-ids-* batch/ascii-ids batch/size-in-all " +
 			"batch/refused-sends-nothing fifo/*-required ids/* redrive-policy/no-* redrive-policy/unknown-target " +
 			"redrive-policy/count redrive-policy/same-type redrive-allow/deny-all redrive-allow/by-queue redrive-allow/ten-queues " +
 			"redrive-allow/queues-with-by-queue redrive-allow/permission redrive-allow/no-json moves/no-dead-letter-queue " +

@@ -1,6 +1,7 @@
 // Package checks is a list of what Amazon SQS promises: each check has one
-// sentence that must hold, the page of AWS's documentation that says so, and
-// code that finds out by calls of the real SDK. It runs against anything that
+// sentence that must hold, the page of AWS's documentation that it belongs to,
+// where an answer of AWS was recorded, and code that finds out by calls of the
+// real SDK. It runs against anything that
 // claims to be SQS, over a socket or in-process:
 //
 //	func TestMyFakeIsSQS(t *testing.T) {
@@ -17,11 +18,12 @@
 //
 // The command emulator/sqs/conformance runs it from a shell.
 //
-// Where AWS's documentation is silent, or says two things, there is no check,
-// or one that is marked Undocumented. Checks leave room for what the service
+// Where a recording and the documentation disagree, the recording counts. Where
+// there is no recording and the documentation is silent, or says two things,
+// there is no check, or one that is marked Undocumented. Checks leave room for what the service
 // does not promise: they poll for counts, collect messages from as many
 // receives as it takes, and ask for an error's type only where the API
-// reference names it.
+// reference names it or AWS's answer was recorded.
 package checks
 
 import (
@@ -35,13 +37,23 @@ type Check struct {
 	ID string
 	// Must is what has to hold, in one sentence.
 	Must string
-	// Page is where AWS's documentation says so.
+	// Page is where AWS's documentation says so, or speaks of the matter when the
+	// check has a recording.
 	Page Page
+	// Recorded is where an answer of AWS was recorded. It counts more than the
+	// page. The zero value says that there is the page only.
+	Recorded Recording
 	// Slow tells that the check takes more than about ten seconds of real time.
 	Slow bool
 	// Undocumented tells that AWS's documentation does not promise this, though
-	// consumers depend on it. Such checks run, but no verdict hangs on them.
+	// consumers depend on it, and that there is no dated recording, or one of an
+	// order that nobody should rely on. Such checks run, but no verdict hangs on
+	// them.
 	Undocumented bool
+	// Reading tells that the check's only source is our reading of one sentence
+	// of the page: often it has a limit, and does not say that AWS refuses what is
+	// beyond it. Such checks run, but no verdict hangs on them.
+	Reading bool
 
 	run func(e *env)
 }
@@ -51,6 +63,9 @@ func (c Check) Theme() string {
 	theme, _, _ := strings.Cut(c.ID, "/")
 	return theme
 }
+
+// Promised tells that AWS is known to do this: a verdict hangs on the check.
+func (c Check) Promised() bool { return !c.Undocumented && !c.Reading }
 
 // Page is a page of AWS's documentation.
 type Page struct {
@@ -82,6 +97,7 @@ var (
 	pageRedrive      = guide("Learn how to configure a dead-letter queue redrive in Amazon SQS", "sqs-configure-dead-letter-queue-redrive")
 	pageFair         = guide("Amazon SQS fair queues", "sqs-fair-queues")
 	pageFairDetails  = guide("How Amazon SQS fair queues work", "sqs-fair-queues-detailed")
+	pageXRay         = Page{"X-Ray developer guide, Amazon SQS and AWS X-Ray", "https://docs.aws.amazon.com/xray/latest/devguide/xray-services-sqs.html"}
 	pageJSON         = guide("Interpreting Amazon SQS JSON API responses", "sqs-json-api-responses")
 )
 
@@ -94,6 +110,6 @@ func All() []Check {
 		batchChecks, batchErrorChecks(),
 		fifoChecks, groupChecks, deduplicationChecks, tokenChecks, attemptChecks, fairChecks,
 		redriveChecks, redriveFIFOChecks, redrivePolicyChecks, allowChecks, moveChecks, moveRefusals,
-		protocolChecks,
+		protocolChecks, shapeChecks, textChecks, queryChecks,
 	)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
@@ -20,6 +21,21 @@ func (q *queue) onlyOne(body string) types.Message {
 }
 
 var deduplicationChecks = []Check{
+	{
+		// Taken over although the day is unknown: nothing else is known, and a
+		// message that is sent anew after a purge would otherwise be lost in silence.
+		ID: "deduplication/purge", Page: api("PurgeQueue"), Undocumented: true,
+		Recorded: localStackValidated("test_purge_queue_clears_fifo_deduplication_cache"),
+		Must:     "A purge clears the memory of deduplication: a message of the same deduplication id is received.",
+		run: func(e *env) {
+			q := e.fifo()
+			q.send("before", inGroup("g"), withID("same"))
+			_, err := e.PurgeQueue(e.ctx, &awssqs.PurgeQueueInput{QueueUrl: q.url})
+			e.must("PurgeQueue", err)
+			q.send("after", inGroup("g"), withID("same"))
+			want(e, "body", *q.one().Body, "after")
+		},
+	},
 	{
 		ID: "deduplication/by-id", Page: pageExactlyOnce,
 		Must: "A second message with a deduplication id is accepted, and not delivered.",
@@ -101,7 +117,8 @@ var deduplicationChecks = []Check{
 		},
 	}, {
 		ID: "deduplication/of-the-group", Page: api("CreateQueue"),
-		Must: "With DeduplicationScope messageGroup the same id is a duplicate within a group only.",
+		Recorded: localStack("2024-05-24", "test_sqs_fifo_message_group_scope_no_throughput_setting[sqs]: that another group's id is no duplicate"),
+		Must:     "With DeduplicationScope messageGroup the same id is a duplicate within a group only.",
 		run: func(e *env) {
 			q := e.fifo("DeduplicationScope", "messageGroup", "FifoThroughputLimit", "perMessageGroupId", "VisibilityTimeout", "600")
 			q.send("g1", inGroup("g"), withID("same"))
@@ -131,38 +148,38 @@ var deduplicationChecks = []Check{
 // of messages, groups and attempts may have.
 const punctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
-// tokens checks what an id may be; send sends a message with it.
-func tokens(id, parameter string, send func(q *queue, id string) error) Check {
-	return Check{
-		ID: "ids/" + id, Page: api("SendMessage"),
-		Must: parameter + " has up to 128 letters, digits and punctuation characters.",
-		run: func(e *env) {
-			q := e.fifo()
-			for _, good := range []string{"aZ09", punctuation, strings.Repeat("x", 128)} {
-				e.must(parameter+" "+show(good), send(q, good))
-			}
-			for _, bad := range []string{strings.Repeat("x", 129), "a b", "ä", "tab\t"} {
-				e.refused(parameter+" "+show(bad), send(q, bad))
-			}
-		},
+// tokens completes the check of what an id may be; send makes a call with it.
+func tokens(c Check, parameter string, send func(q *queue, id string) error) Check {
+	c.Must = parameter + " has up to 128 letters, digits and punctuation characters."
+	c.run = func(e *env) {
+		q := e.fifo()
+		for _, good := range []string{"aZ09", punctuation, strings.Repeat("x", 128)} {
+			e.must(parameter+" "+show(good), send(q, good))
+		}
+		for _, bad := range []string{strings.Repeat("x", 129), "a b", "ä", "tab\t"} {
+			e.refused(parameter+" "+show(bad), send(q, bad))
+		}
 	}
+	return c
 }
 
 var tokenChecks = []Check{
-	tokens("group", "MessageGroupId", func(q *queue, id string) error {
+	tokens(Check{
+		ID: "ids/group", Page: api("SendMessage"),
+		Recorded: localStack("2025-07-30", "test_send_message_to_standard_queue_with_invalid_message_group_id[too_long], [spaces]"),
+	}, "MessageGroupId", func(q *queue, id string) error {
 		_, err := q.trySend("a", inGroup(id), withID(fmt.Sprint(len(id))))
 		return err
 	}),
-	tokens("deduplication", "MessageDeduplicationId", func(q *queue, id string) error {
+	tokens(Check{
+		ID: "ids/deduplication", Page: api("SendMessage"),
+		Recorded: localStack("2025-07-30", "test_message_deduplication_id_invalid[too_long], [spaces]"),
+	}, "MessageDeduplicationId", func(q *queue, id string) error {
 		_, err := q.trySend("a", inGroup("g"), withID(id))
 		return err
 	}),
-	func() Check {
-		c := tokens("attempt", "ReceiveRequestAttemptId", func(q *queue, id string) error {
-			_, err := q.tryReceive(attempt(id))
-			return err
-		})
-		c.Page = api("ReceiveMessage")
-		return c
-	}(),
+	tokens(Check{ID: "ids/attempt", Page: api("ReceiveMessage"), Reading: true}, "ReceiveRequestAttemptId", func(q *queue, id string) error {
+		_, err := q.tryReceive(attempt(id))
+		return err
+	}),
 }

@@ -2,11 +2,12 @@ package checks
 
 import (
 	"fmt"
+	"time"
 )
 
 var fairChecks = []Check{
 	{
-		ID: "fair/group-kept", Page: pageFair,
+		ID: "fair/group-kept", Page: pageFair, Recorded: localStack("2025-08-18", "test_fair_queue_with_message_group_id[sqs]"),
 		Must: "A message to a standard queue may have a MessageGroupId, and is received with it.",
 		run: func(e *env) {
 			q := e.queue()
@@ -36,6 +37,37 @@ var fairChecks = []Check{
 				group := map[string]string{"with": "tenant-1"}[*m.Body]
 				want(e, "MessageGroupId of "+*m.Body, m.Attributes["MessageGroupId"], group)
 			}
+		},
+	}, {
+		ID: "fair/slow-tenant", Page: pageFairDetails, Slow: true, Reading: true,
+		Must: "A quiet tenant's message is received before that of one which took most of the recent processing time.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "600")
+			for range 4 {
+				q.send("slow", inGroup("slow"))
+			}
+			slow := q.take(3)
+			e.sleep(2 * time.Minute)
+			for _, m := range slow {
+				e.must("DeleteMessage", q.delete(m))
+			}
+			q.send("quiet", inGroup("quiet"))
+			e.sleep(e.config.Settle)
+			want(e, "the first message", *q.one(atMost(1)).Body, "quiet")
+		},
+	}, {
+		ID: "fair/noisy-is-over", Page: pageFairDetails, Slow: true, Reading: true,
+		Must: "A noisy tenant that sent nothing for five minutes is not held back any more.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "3600")
+			for range 41 {
+				q.send("noisy", inGroup("noisy"))
+			}
+			q.take(40)
+			e.sleep(5*time.Minute + 10*time.Second)
+			q.send("quiet", inGroup("quiet"))
+			e.sleep(e.config.Settle)
+			want(e, "the first message", *q.one(atMost(1)).Body, "noisy")
 		},
 	}, {
 		ID: "fair/quiet-first", Page: pageFairDetails,

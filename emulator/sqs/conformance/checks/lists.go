@@ -91,7 +91,7 @@ var listChecks = []Check{
 			want(e, "NextToken", aws.ToString(out.NextToken), "")
 		},
 	}, {
-		ID: "lists/max-results", Page: api("ListQueues"),
+		ID: "lists/max-results", Page: api("ListQueues"), Reading: true,
 		Must: "MaxResults of ListQueues is 1 to 1,000.",
 		run: func(e *env) {
 			_, err := e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem, MaxResults: aws.Int32(1000)})

@@ -31,7 +31,7 @@ var moveRefusals = []Check{
 			refusedAs[*types.ResourceNotFoundException](e, "StartMessageMoveTask", err)
 		},
 	}, {
-		ID: "moves/unknown-destination", Page: api("StartMessageMoveTask"),
+		ID: "moves/unknown-destination", Page: api("StartMessageMoveTask"), Recorded: localStackMoves("2024-04-30", "test_destination_needs_to_exist"),
 		Must: "StartMessageMoveTask to a queue that does not exist is ResourceNotFoundException.",
 		run: func(e *env) {
 			_, dead := e.pair(false, 1)
@@ -47,7 +47,7 @@ var moveRefusals = []Check{
 			e.refused("StartMessageMoveTask from a standard to a FIFO queue", err)
 		},
 	}, {
-		ID: "moves/one-at-a-time", Page: api("StartMessageMoveTask"),
+		ID: "moves/one-at-a-time", Page: api("StartMessageMoveTask"), Recorded: localStackMoves("2024-04-30", "test_start_multiple_move_tasks"),
 		Must: "A queue has one active task at most.",
 		run: func(e *env) {
 			dead, handle := e.slowTask()
@@ -57,7 +57,7 @@ var moveRefusals = []Check{
 			e.must("CancelMessageMoveTask", err)
 		},
 	}, {
-		ID: "moves/rate", Page: api("StartMessageMoveTask"),
+		ID: "moves/rate", Page: api("StartMessageMoveTask"), Reading: true,
 		Must: "MaxNumberOfMessagesPerSecond is 500 at most.",
 		run: func(e *env) {
 			_, dead := e.pair(false, 1)
@@ -74,7 +74,7 @@ var moveRefusals = []Check{
 			refusedAs[*types.ResourceNotFoundException](e, "ListMessageMoveTasks", err)
 		},
 	}, {
-		ID: "moves/list-bounds", Page: api("ListMessageMoveTasks"),
+		ID: "moves/list-bounds", Page: api("ListMessageMoveTasks"), Reading: true,
 		Must: "MaxResults of ListMessageMoveTasks is 10 at most.",
 		run: func(e *env) {
 			_, dead := e.pair(false, 1)
@@ -83,7 +83,7 @@ var moveRefusals = []Check{
 			e.refused("ListMessageMoveTasks with MaxResults 11", err)
 		},
 	}, {
-		ID: "moves/cancel-unknown", Page: api("CancelMessageMoveTask"),
+		ID: "moves/cancel-unknown", Page: api("CancelMessageMoveTask"), Recorded: localStackMoves("2024-04-30", "test_cancel_with_invalid_task_handle"),
 		Must: "A handle that is none cannot be cancelled.",
 		run: func(e *env) {
 			_, err := e.CancelMessageMoveTask(e.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: aws.String("no handle")})

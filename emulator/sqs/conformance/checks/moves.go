@@ -75,7 +75,8 @@ func (e *env) slowTask() (dead *queue, handle string) {
 var moveChecks = []Check{
 	{
 		ID: "moves/to-source", Page: pageRedrive,
-		Must: "Without a destination a task moves messages back to the queues that they came from.",
+		Recorded: localStackMoves("2024-04-30", "test_move_task_workflow_with_multiple_sources_as_default_destination"),
+		Must:     "Without a destination a task moves messages back to the queues that they came from.",
 		run: func(e *env) {
 			source, dead := e.pair(false, 1)
 			other := e.queue("RedrivePolicy", policy(dead.arn(), 1), "VisibilityTimeout", "600")
@@ -160,7 +161,7 @@ var moveChecks = []Check{
 			}
 		},
 	}, {
-		ID: "moves/list-unsaid", Page: api("ListMessageMoveTasks"),
+		ID: "moves/list-unsaid", Page: api("ListMessageMoveTasks"), Recorded: localStackMoves("2024-04-30", "test_move_task_workflow_with_default_destination"),
 		Must: "Destination and rate are null where they were not given.",
 		run: func(e *env) {
 			source, dead := e.pair(false, 1)

@@ -88,7 +88,7 @@ var permissionChecks = []Check{
 			q.hasStatements("second")
 		},
 	}, {
-		ID: "permissions/label", Page: api("AddPermission"),
+		ID: "permissions/label", Page: api("AddPermission"), Reading: true,
 		Must: "A label has 80 letters, digits, hyphens and underscores at most.",
 		run: func(e *env) {
 			q := e.queue()

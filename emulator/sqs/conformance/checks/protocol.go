@@ -22,7 +22,7 @@ func noQueue(e *env) (answer, map[string]any) {
 
 var protocolChecks = []Check{
 	{
-		ID: "protocol/error-type", Page: pageJSON,
+		ID: "protocol/error-type", Page: pageJSON, Recorded: goCloud("2026-03-19", "TestConformanceSQSTopic/TestNonExistentTopicSucceedsOnOpenButFailsOnSend"),
 		Must: "An error's body says which it is in __type.",
 		run: func(e *env) {
 			_, body := noQueue(e)
@@ -30,14 +30,16 @@ var protocolChecks = []Check{
 		},
 	}, {
 		ID: "protocol/error-header", Page: pageJSON,
-		Must: "An error's header x-amzn-query-error has the error's code of the query protocol, and who is to blame.",
+		Recorded: goCloud("2026-03-19", "TestConformanceSQSTopic/TestNonExistentTopicSucceedsOnOpenButFailsOnSend"),
+		Must:     "An error's header x-amzn-query-error has the error's code of the query protocol, and who is to blame.",
 		run: func(e *env) {
 			a, _ := noQueue(e)
 			want(e, "x-amzn-query-error", a.header.Get("X-Amzn-Query-Error"), "AWS.SimpleQueueService.NonExistentQueue;Sender")
 		},
 	}, {
 		ID: "protocol/error-status", Page: pageJSON,
-		Must: "A client's error has the HTTP status 400.",
+		Recorded: goCloud("2026-03-19", "TestConformanceSQSTopic/TestNonExistentTopicSucceedsOnOpenButFailsOnSend"),
+		Must:     "A client's error has the HTTP status 400.",
 		run: func(e *env) {
 			a, _ := noQueue(e)
 			want(e, "status", a.status, 400)
@@ -53,7 +55,8 @@ var protocolChecks = []Check{
 		},
 	}, {
 		ID: "protocol/content-type", Page: pageJSON,
-		Must: "Answers have the content type application/x-amz-json-1.0.",
+		Recorded: goCloud("2026-03-19", "TestConformanceSQSTopic/TestNonExistentTopicSucceedsOnOpenButFailsOnSend"),
+		Must:     "Answers have the content type application/x-amz-json-1.0.",
 		run: func(e *env) {
 			var a answer
 			_, err := e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem}, recorded(&a))

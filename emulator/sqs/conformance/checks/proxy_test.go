@@ -18,6 +18,9 @@ type proxy struct {
 }
 
 func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("X-Amz-Target") == "" {
+		return p.form(r)
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
@@ -44,16 +47,30 @@ func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		c.status, c.header = response.StatusCode, response.Header
-		if err := decode(body, &c.out); err != nil {
-			return nil, err
+		if c.empty, c.out = len(body) == 0, map[string]any{}; !c.empty {
+			if err := decode(body, &c.out); err != nil {
+				return nil, err
+			}
 		}
 	}
 	p.run(p.after, c)
-	if body, err = json.Marshal(c.out); err != nil {
-		return nil, err
+	if body = nil; !c.empty || len(c.out) > 0 {
+		if body, err = json.Marshal(c.out); err != nil {
+			return nil, err
+		}
 	}
 	return &http.Response{StatusCode: c.status, Header: c.header, Request: r,
 		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}, nil
+}
+
+// form passes a request of the query protocol: as it is, or to an answer in its place.
+func (p *proxy) form(r *http.Request) (*http.Response, error) {
+	c := &call{form: true}
+	p.run(p.before, c)
+	if !c.skip {
+		return p.inner.RoundTrip(r)
+	}
+	return &http.Response{StatusCode: c.status, Header: http.Header{}, Request: r, Body: http.NoBody}, nil
 }
 
 // decode keeps numbers as they are written.

@@ -70,7 +70,7 @@ var queueChecks = []Check{
 			refusedAs[*types.QueueDoesNotExist](e, "GetQueueUrl", err)
 		},
 	}, {
-		ID: "queues/recreate-at-once", Page: api("CreateQueue"),
+		ID: "queues/recreate-at-once", Page: api("CreateQueue"), Recorded: localStack("2024-04-30", "test_create_queue_recently_deleted[sqs]"),
 		Must: "CreateQueue within 60 seconds of deleting a queue of that name is QueueDeletedRecently.",
 		run: func(e *env) {
 			q := e.queue()

@@ -49,7 +49,7 @@ var receiveChecks = []Check{
 			}
 		},
 	}, {
-		ID: "receive/max-bounds", Page: api("ReceiveMessage"),
+		ID: "receive/max-bounds", Page: api("ReceiveMessage"), Recorded: localStack("2024-04-30", "test_send_receive_max_number_of_messages[sqs]"),
 		Must: "MaxNumberOfMessages is 1 to 10.",
 		run: func(e *env) {
 			q := e.queue()
@@ -63,7 +63,7 @@ var receiveChecks = []Check{
 			}
 		},
 	}, {
-		ID: "receive/wait-bounds", Page: pagePolling,
+		ID: "receive/wait-bounds", Page: pagePolling, Recorded: localStack("2025-02-10", "test_send_receive_wait_time_seconds[sqs]"),
 		Must: "The maximum long polling wait time is 20 seconds.",
 		run: func(e *env) {
 			q := e.queue()
@@ -76,7 +76,7 @@ var receiveChecks = []Check{
 			}
 		},
 	}, {
-		ID: "receive/visibility-bounds", Page: pageVisibility,
+		ID: "receive/visibility-bounds", Page: pageVisibility, Reading: true,
 		Must: "The visibility timeout of a receive is 0 seconds to 12 hours.",
 		run: func(e *env) {
 			q := e.queue()

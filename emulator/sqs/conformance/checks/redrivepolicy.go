@@ -34,7 +34,7 @@ var redrivePolicyChecks = []Check{
 			e.refused("SetQueueAttributes", e.queue().set("RedrivePolicy", `{"maxReceiveCount":3}`))
 		},
 	}, {
-		ID: "redrive-policy/unknown-target", Page: pageDeadLetter,
+		ID: "redrive-policy/unknown-target", Page: pageDeadLetter, Recorded: quoted("2018-08-15", "serverless/serverless/issues/5215"),
 		Must: "The dead-letter queue must exist before a redrive policy names it.",
 		run: func(e *env) {
 			q := e.queue()
@@ -54,7 +54,7 @@ var redrivePolicyChecks = []Check{
 			}
 		},
 	}, {
-		ID: "redrive-policy/same-type", Page: api("CreateQueue"),
+		ID: "redrive-policy/same-type", Page: api("CreateQueue"), Recorded: quoted("2017-08-22", "byu-oit/handel/issues/253"),
 		Must: "A FIFO queue's dead-letter queue is a FIFO queue, a standard queue's is a standard queue.",
 		run: func(e *env) {
 			standard, fifo := e.queue(), e.fifo()
@@ -95,7 +95,7 @@ var allowChecks = []Check{
 			e.refused("SetQueueAttributes of a queue that is not listed", other.set("RedrivePolicy", policy(dead.arn(), 3)))
 		},
 	}, {
-		ID: "redrive-allow/ten-queues", Page: api("SetQueueAttributes"),
+		ID: "redrive-allow/ten-queues", Page: api("SetQueueAttributes"), Reading: true,
 		Must: "sourceQueueArns lists up to ten queues.",
 		run: func(e *env) {
 			q := e.queue()

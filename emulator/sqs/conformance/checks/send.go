@@ -2,10 +2,12 @@ package checks
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // traceHeader is a correctly formed one, which AWSTraceHeader has to be.
@@ -15,6 +17,13 @@ func traced(header, dataType string) func(*awssqs.SendMessageInput) {
 	return func(in *awssqs.SendMessageInput) {
 		in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
 			"AWSTraceHeader": {DataType: &dataType, StringValue: &header}}
+	}
+}
+
+// traceHTTP puts the trace header into a request's HTTP header.
+func traceHTTP(header string) func(*awssqs.Options) {
+	return func(o *awssqs.Options) {
+		o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("X-Amzn-Trace-Id", header))
 	}
 }
 
@@ -74,7 +83,7 @@ var sendChecks = []Check{
 			e.refused("SendMessage with an empty body", err)
 		},
 	}, {
-		ID: "send/delay-bounds", Page: api("SendMessage"),
+		ID: "send/delay-bounds", Page: api("SendMessage"), Recorded: quoted("2022-11-30", "aws-samples/amazon-sqs-dlq-replay-backoff/issues/8"),
 		Must: "DelaySeconds is 0 to 900.",
 		run: func(e *env) {
 			q := e.queue()
@@ -93,6 +102,30 @@ var sendChecks = []Check{
 			q := e.queue()
 			q.send("a", traced(traceHeader, "String"))
 			want(e, "AWSTraceHeader", q.one().Attributes["AWSTraceHeader"], traceHeader)
+		},
+	}, {
+		ID: "send/trace-http-header", Page: pageXRay, Recorded: localStack("2025-06-27", "test_aws_trace_header_propagation[sqs]"),
+		Must: "The HTTP header X-Amzn-Trace-Id of SendMessage becomes the message's AWSTraceHeader.",
+		run: func(e *env) {
+			q := e.queue()
+			_, err := e.SendMessage(e.ctx, &awssqs.SendMessageInput{QueueUrl: q.url, MessageBody: aws.String("a")}, traceHTTP(traceHeader))
+			e.must("SendMessage", err)
+			want(e, "AWSTraceHeader", q.one().Attributes["AWSTraceHeader"], traceHeader)
+		},
+	}, {
+		ID: "send/trace-http-header-batch", Page: pageXRay,
+		Must: "X-Amzn-Trace-Id of SendMessageBatch goes to all its messages but those that have an AWSTraceHeader of their own.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "600")
+			own := strings.Replace(traceHeader, "53995c3f42cd8ad8", "1111111111111111", 1)
+			entries := []types.SendMessageBatchRequestEntry{entry("a", "without"), entry("b", "with")}
+			entries[1].MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
+				"AWSTraceHeader": {DataType: aws.String("String"), StringValue: &own}}
+			_, err := e.SendMessageBatch(e.ctx, &awssqs.SendMessageBatchInput{QueueUrl: q.url, Entries: entries}, traceHTTP(traceHeader))
+			e.must("SendMessageBatch", err)
+			for _, m := range q.take(2) {
+				want(e, "AWSTraceHeader of "+*m.Body, m.Attributes["AWSTraceHeader"], map[string]string{"without": traceHeader, "with": own}[*m.Body])
+			}
 		},
 	}, {
 		ID: "send/trace-header-type", Page: pageMetadata,

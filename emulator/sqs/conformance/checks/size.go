@@ -10,7 +10,7 @@ const mebibyte = 1 << 20
 
 var sizeChecks = []Check{
 	{
-		ID: "size/1-MiB", Page: api("SendMessage"),
+		ID: "size/1-MiB", Page: api("SendMessage"), Recorded: localStack("2025-08-19", "test_send_oversized_message[sqs]: the limit in the refusal of more"),
 		Must: "A message may have 1,048,576 bytes.",
 		run: func(e *env) {
 			q := e.queue()

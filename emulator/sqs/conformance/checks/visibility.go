@@ -114,7 +114,7 @@ var visibilityChecks = []Check{
 			q.none("a message whose second receive hid it for ten minutes", waiting(3))
 		},
 	}, {
-		ID: "visibility/change-bounds", Page: api("ChangeMessageVisibility"),
+		ID: "visibility/change-bounds", Page: api("ChangeMessageVisibility"), Reading: true,
 		Must: "The timeout of ChangeMessageVisibility is 0 to 43,200.",
 		run: func(e *env) {
 			q := e.queue()
@@ -125,7 +125,7 @@ var visibilityChecks = []Check{
 			}
 		},
 	}, {
-		ID: "visibility/total-12h", Page: pageVisibility,
+		ID: "visibility/total-12h", Page: pageVisibility, Recorded: quoted("2017-11-14", "aws/aws-sdk-net/issues/794"),
 		Must: "12 hours from the receive are the most: a timeout beyond that is refused, and not cut.",
 		run: func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
@@ -152,6 +152,46 @@ var visibilityChecks = []Check{
 		Must: "ChangeMessageVisibility with what is no receipt handle is ReceiptHandleIsInvalid.",
 		run: func(e *env) {
 			refusedAs[*types.ReceiptHandleIsInvalid](e, "ChangeMessageVisibility", e.queue().hide(types.Message{ReceiptHandle: aws.String("no handle")}, 5))
+		},
+	}, {
+		ID: "visibility/late", Page: api("ChangeMessageVisibility"),
+		Recorded: localStack("2024-04-30", "test_change_message_visibility_after_visibility_timeout_expiration[sqs]"),
+		Must:     "ChangeMessageVisibility succeeds on a standard queue after the timeout, while the message was not received again.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "1")
+			q.send("a")
+			m := q.one()
+			e.sleep(2 * time.Second)
+			e.must("ChangeMessageVisibility, a second after the timeout", q.hide(m, 2))
+		},
+	}, {
+		// The page has ReceiptHandleIsInvalid among the errors, but not for what.
+		ID: "visibility/deleted-in-a-batch", Page: api("ChangeMessageVisibilityBatch"), Recorded: goCloud("2026-03-19", "TestConformanceSQSTopic/TestDoubleAck"),
+		Must: "An entry of ChangeMessageVisibilityBatch whose message was deleted fails as ReceiptHandleIsInvalid, by the sender's fault.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "600")
+			q.send("a")
+			m := q.one()
+			e.must("DeleteMessage", q.delete(m))
+			out, err := e.ChangeMessageVisibilityBatch(e.ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: q.url,
+				Entries: []types.ChangeMessageVisibilityBatchRequestEntry{{Id: aws.String("a"), ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: 1}}})
+			e.must("ChangeMessageVisibilityBatch", err)
+			failed := e.failedEntry("a", out.Failed)
+			want(e, "Code", aws.ToString(failed.Code), "ReceiptHandleIsInvalid")
+			want(e, "Message", aws.ToString(failed.Message), "Message does not exist or is not available for visibility timeout change")
+		},
+	}, {
+		ID: "visibility/deleted", Page: api("ChangeMessageVisibility"), Undocumented: true,
+		Recorded: localStackValidated("test_change_visibility_on_deleted_message_raises_invalid_parameter_value"),
+		Must:     "ChangeMessageVisibility of a message that was deleted is InvalidParameterValue.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "600")
+			q.send("a")
+			m := q.one()
+			e.must("DeleteMessage", q.delete(m))
+			err := q.hide(m, 1)
+			e.said("ChangeMessageVisibility", err, "Value "+*m.ReceiptHandle+
+				" for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change.")
 		},
 	}, {
 		ID: "visibility/group", Page: api("ChangeMessageVisibility"),

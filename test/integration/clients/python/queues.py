@@ -82,16 +82,18 @@ def a_purge_and_a_delete_leave_nothing():
 
 def errors_are_typed_exceptions():
     url = queue("errors", VisibilityTimeout="30")
-    sqs.send_message(QueueUrl=url, MessageBody="m")
-    (message,) = receive(url)
-    sqs.change_message_visibility(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0)
+    fifo = queue("errors.fifo")
+    sqs.send_message(QueueUrl=fifo, MessageBody="m", MessageGroupId="g", MessageDeduplicationId="d")
+    (message,) = receive(fifo)
+    released = {"QueueUrl": fifo, "ReceiptHandle": message["ReceiptHandle"], "VisibilityTimeout": 0}
+    sqs.change_message_visibility(**released)
     entry = {"Id": "a", "MessageBody": "m"}
     response = refused("QueueDoesNotExist", sqs.get_queue_url, QueueName="nowhere")
     equal("status", response["ResponseMetadata"]["HTTPStatusCode"], 400)
     equal("code", response["Error"]["Code"], "AWS.SimpleQueueService.NonExistentQueue")
     refused("QueueNameExists", sqs.create_queue, QueueName="errors", Attributes={"VisibilityTimeout": "31"})
     refused("ReceiptHandleIsInvalid", sqs.delete_message, QueueUrl=url, ReceiptHandle="x")
-    refused("MessageNotInflight", sqs.change_message_visibility, QueueUrl=url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=1)
+    refused("MessageNotInflight", sqs.change_message_visibility, **released)
     refused("InvalidMessageContents", sqs.send_message, QueueUrl=url, MessageBody="\ufffe")
     refused("InvalidAttributeName", sqs.set_queue_attributes, QueueUrl=url, Attributes={"Colour": "red"})
     refused("EmptyBatchRequest", sqs.send_message_batch, QueueUrl=url, Entries=[])

@@ -2,35 +2,15 @@ package jsonbody
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 )
-
-// Within is the reason for an error in a part of a body that was decoded by
-// itself: with the part's name before that of a field, and offsets in the body.
-// reason and err are what [Decode] returned for the part, offset is what [Offset]
-// returns, which is asked for where it is needed.
-func Within(part, reason string, err error, offset func() int64) string {
-	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		moved := *mismatch
-		moved.Field = strings.TrimSuffix(part+"."+moved.Field, ".")
-		moved.Offset += offset()
-		return Where(&moved)
-	}
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		moved := *syntax
-		moved.Offset += offset()
-		return Where(&moved)
-	}
-	return part + ": " + reason
-}
 
 // Offset returns where a value begins in body, which is valid JSON: path leads to
 // it by names of members and numbers of elements, from 0 on. The case of names
 // does not count, and the last one of a name does, as for encoding/json. Body is
 // read again for it. What is not there is where the path breaks off.
-func Offset(body string, path ...any) int64 {
-	var offset int64
+func Offset(body string, path ...any) int {
+	offset := 0
 	for _, step := range path {
 		at, ok := within(body[offset:], step)
 		if !ok {
@@ -42,7 +22,7 @@ func Offset(body string, path ...any) int64 {
 }
 
 // within returns where a member or an element of the value that text begins with does.
-func within(text string, step any) (offset int64, found bool) {
+func within(text string, step any) (offset int, found bool) {
 	d := json.NewDecoder(strings.NewReader(text))
 	open, err := d.Token()
 	if open != json.Delim('{') && open != json.Delim('[') {
@@ -62,7 +42,7 @@ func within(text string, step any) (offset int64, found bool) {
 			err = d.Decode(&value)
 		}
 		if wanted && err == nil {
-			offset, found = d.InputOffset()-int64(len(value)), true
+			offset, found = int(d.InputOffset())-len(value), true
 			if open == json.Delim('[') {
 				break
 			}

@@ -1,7 +1,6 @@
 package jsonbody_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -30,25 +29,5 @@ func TestOffset(t *testing.T) {
 	for _, body := range []string{``, `{`, `{"a"`, `{"a":`, `{"a":[`, `[1,`, `{"a":1]`} { // no JSON: no place, and no panic
 		_ = jsonbody.Offset(body, "a", 0)
 		_ = jsonbody.Offset(body, 1)
-	}
-}
-
-func TestWithin(t *testing.T) {
-	at := func() int64 { return 100 }
-	var v struct{ N int }
-	for body, want := range map[string]string{
-		`{"N":"x"}`: `field "part.N": a JSON string does not go into int, at offset 108`,
-		`"x"`:       `field "part": a JSON string does not go into struct { N int }, at offset 103`,
-		`{"N"`:      `not valid JSON at offset 104, where it ends too early`,
-		`{"N":1}}`:  `not valid JSON at offset 108, behind the value`,
-		`{"N"}`:     `not valid JSON at offset 105`,
-	} {
-		reason, err := jsonbody.Decode(body, &v, false)
-		if got := jsonbody.Within("part", reason, err, at); got != want {
-			t.Errorf("%s: %s, want %s", body, got, want)
-		}
-	}
-	if got := jsonbody.Within("part", "it is empty", json.Unmarshal([]byte(`1`), new(int)), at); got != "part: it is empty" {
-		t.Error(got)
 	}
 }

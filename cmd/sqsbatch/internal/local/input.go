@@ -1,0 +1,240 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
+)
+
+// An input is what is sent before the function polls, and what there is to say of it.
+type input struct {
+	messages []message.Message
+	sources  []string // ARNs of the queues that an event's records come from
+	notes    []string
+}
+
+// expected is what a file may hold, for errors.
+const expected = `a file must be an SQS event as in events/one.json, what ` + "`aws sqs receive-message`" + ` prints, or one body`
+
+// readEvent reads what --event names: a file, a directory, or standard input.
+func (r *run) readEvent(ctx context.Context) (in input, err error) {
+	path := r.o.event
+	if path == "-" {
+		data, err := readAll(ctx, r.stdin)
+		if err == nil {
+			err = in.add("standard input", data)
+		}
+		return in, wrongEvent("standard input", err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return in, wrongEvent(path, err)
+	}
+	if !info.IsDir() {
+		return in, in.addFile(path)
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return in, wrongEvent(path, err)
+	}
+	files, others := 0, []string(nil)
+	for _, e := range entries {
+		if e.IsDir() || filepath.Ext(e.Name()) != ".json" {
+			others = append(others, e.Name())
+			continue
+		}
+		if err := in.addFile(filepath.Join(path, e.Name())); err != nil {
+			return in, err
+		}
+		files++
+	}
+	switch {
+	case files == 0:
+		return in, fmt.Errorf("--event %s: the directory has no file *.json; %s", path, expected)
+	case len(others) > 0:
+		in.notes = append(in.notes, fmt.Sprintf("%s: only files *.json are sent of a directory, not %s", path, someOf(others)))
+	}
+	return in, nil
+}
+
+// readAll reads all of in, or until ctx ends: a terminal has no end.
+func readAll(ctx context.Context, in io.Reader) (data []byte, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		data, err = io.ReadAll(in)
+	}()
+	select {
+	case <-done:
+		return data, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (in *input) addFile(path string) error {
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = in.add(path, data)
+	}
+	return wrongEvent(path, err)
+}
+
+// add reads a file's data.
+func (in *input) add(name string, data []byte) error {
+	file, err := message.Parse(data)
+	if err != nil {
+		return err
+	}
+	switch {
+	case file.Body != "":
+		in.notes = append(in.notes, fmt.Sprintf("%s is sent as the body of one message: %s", name, file.Body))
+	case len(file.Messages) == 0:
+		in.notes = append(in.notes, name+" has no records: nothing is sent")
+	}
+	if file.Counted {
+		in.notes = append(in.notes, name+": the receive counts are left out, every message begins with its first attempt")
+	}
+	in.messages = append(in.messages, file.Messages...)
+	for _, arn := range file.Sources {
+		if !slices.Contains(in.sources, arn) {
+			in.sources = append(in.sources, arn)
+		}
+	}
+	return nil
+}
+
+func wrongEvent(name string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("--event: there is no %s; it names a file, a directory of files *.json, or - for standard input", name)
+	default:
+		return fmt.Errorf("--event %s: %w (%s)", name, err, expected)
+	}
+}
+
+// someOf lists the first of names.
+func someOf(names []string) string {
+	const most = 4
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// samplesDirective stands in a file of a main package, on a line of its own, before
+// the name of a file with messages for that function. The name is relative to the
+// package's directory.
+const samplesDirective = "//sqsbatch:samples "
+
+// samples reads the messages that the function's package names as samples.
+func samples(pkg *build.Package) (in input, found bool, err error) {
+	for _, name := range pkg.Files {
+		path := filepath.Join(pkg.Dir, name)
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return in, false, err
+		}
+		for n, line := range bytes.Split(source, []byte("\n")) {
+			file, is := bytes.CutPrefix(line, []byte(samplesDirective))
+			if !is {
+				continue
+			}
+			found = true
+			data, err := os.ReadFile(filepath.Join(pkg.Dir, filepath.FromSlash(string(bytes.TrimSpace(file)))))
+			if err == nil {
+				err = in.add(string(bytes.TrimSpace(file)), data)
+			}
+			if err != nil {
+				return in, false, fmt.Errorf("%s:%d names samples: %w", path, n+1, err)
+			}
+		}
+	}
+	return in, found, nil
+}
+
+// nothingToSend asks for messages, with commands to copy.
+func (p *plan) nothingToSend() error {
+	command := "sqsbatch local"
+	for _, arg := range p.o.args {
+		command += " " + quote(arg)
+	}
+	beside := filepath.Dir(p.template.Path)
+	file, dir := "FILE", "DIRECTORY"
+	for _, pattern := range []string{"events/event.json", "event.json", "events/one.json", "events/*.json"} {
+		if files, _ := filepath.Glob(filepath.Join(beside, filepath.FromSlash(pattern))); len(files) > 0 { // the patterns are good
+			file = quote(files[0])
+			break
+		}
+	}
+	if events := filepath.Join(beside, "events"); isDir(events) {
+		dir = quote(events)
+	}
+	ways := []struct{ command, sends string }{
+		{command + " --event " + file, "an SQS event, what `aws sqs receive-message` prints, or one body"},
+		{command + " --event " + dir, "a directory of such files"},
+		{`echo '{"id":1}' | ` + command + " -", "standard input, a body a line"},
+		{command + " --no-samples", "nothing: send with any SQS client to the endpoint that is shown"},
+	}
+	if p.o.once {
+		ways = ways[:3]
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "what to send is not known: %s names no samples. Say it in one of these ways:\n", p.pkgName)
+	for _, way := range ways {
+		fmt.Fprintf(&text, "  %s\n      %s\n", way.command, way.sends)
+	}
+	fmt.Fprintf(&text, "Or name a file of samples in the package, on a line of its own; it is then sent without a flag:\n  %sevents/one.json", samplesDirective)
+	return errors.New(text.String())
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// quote makes arg a word of a shell, if it is none.
+func quote(arg string) string {
+	if arg != "" && !strings.ContainsAny(arg, " \t\n'\"\\$&|;<>()*?[]{}~#!`") {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}
+
+// sourceNote says how the records' eventSourceARN changes, if their queue's name,
+// kind or region does; "" if not.
+func (s *stack) sourceNote() string {
+	queue := s.deployment.Source
+	changed, order := false, false
+	for _, source := range s.input.sources {
+		changed = changed || place(source) != place(queue.ARN)
+		order = order || strings.HasSuffix(source, ".fifo") && !queue.FIFO
+	}
+	if !changed {
+		return ""
+	}
+	note := fmt.Sprintf("eventSourceARN: the records come from %s here, not from %s", queue.ARN, someOf(s.input.sources))
+	if order {
+		note += "; it is no FIFO queue, so order is not kept"
+	}
+	return note
+}
+
+// place is the region and the name in a queue's ARN, arn:aws:sqs:REGION:ACCOUNT:NAME.
+func place(arn string) string {
+	if part := strings.SplitN(arn, ":", 6); len(part) == 6 {
+		return part[3] + " " + part[5]
+	}
+	return arn
+}

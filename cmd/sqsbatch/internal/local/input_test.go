@@ -1,0 +1,142 @@
+package local_test
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
+)
+
+const fileRecord = `{"messageId":"1","body":"record","eventSourceARN":"arn:aws:sqs:eu-west-1:123456789012:orders.fifo","attributes":{"MessageGroupId":"g"}}`
+
+// folder writes files into a directory of its own.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestEventForms: what --event takes, and what is said of it.
+func TestEventForms(t *testing.T) {
+	t.Parallel()
+	one := []string{"1 succeeded"}
+	dir := folder(t, map[string]string{
+		"event.json":    `{"Records":[` + fileRecord + `]}`,
+		"here.json":     `{"Records":[{"messageId":"1","body":"here","eventSourceARN":"arn:aws:sqs:us-east-1:123456789012:Work"}]}`,
+		"received.json": `{"Messages":[{"MessageId":"1","ReceiptHandle":"r","Body":"received"}]}`,
+		"body.json":     "{\n  \"id\": 1\n}\n",
+		"notes.txt":     "no JSON",
+	})
+	tests := []struct {
+		event, stdin string
+		want         map[string][]string
+		says         []string
+		not          string
+	}{
+		{event: filepath.Join(dir, "event.json"), want: map[string][]string{"record": one}, says: []string{
+			"eventSourceARN: the records come from arn:aws:sqs:us-east-1:000000000000:Work here, not from arn:aws:sqs:eu-west-1:123456789012:orders.fifo; it is no FIFO queue, so order is not kept\n"}},
+		{event: filepath.Join(dir, "here.json"), want: map[string][]string{"here": one}, not: "eventSourceARN"},
+		{event: filepath.Join(dir, "received.json"), want: map[string][]string{"received": one}, not: "is sent as"},
+		{event: filepath.Join(dir, "body.json"), want: map[string][]string{"{\n  \"id\": 1\n}": one}, says: []string{"body.json is sent as the body of one message: a JSON object\n"}},
+		{event: filepath.Join(dir, "notes.txt"), want: map[string][]string{"no JSON": one}, says: []string{"notes.txt is sent as the body of one message: text\n"}},
+		{event: dir, want: map[string][]string{"record": one, "here": one, "received": one, "{\n  \"id\": 1\n}": one}, says: []string{
+			"body.json is sent as the body", "only files *.json are sent of a directory, not notes.txt\n"}},
+		{event: "-", stdin: "[\n 1\n]\n", want: map[string][]string{"[\n 1\n]": one}, says: []string{"standard input is sent as the body of one message: a JSON array of 1\n"}},
+	}
+	for _, tt := range tests {
+		var out, side bytes.Buffer
+		args := []string{"testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "--output", "json", "--event", tt.event}
+		err := runLocal(t.Context(), args, cli.IO{Stdin: strings.NewReader(tt.stdin), Stdout: &out, Stderr: &side})
+		if err != nil {
+			t.Errorf("%s: %v", tt.event, err)
+			continue
+		}
+		checkFates(t, parseLines(t, out.String()), tt.want)
+		for _, want := range tt.says {
+			if !strings.Contains(side.String(), want) {
+				t.Errorf("%s: it does not say %q:\n%s", tt.event, want, side.String())
+			}
+		}
+		if tt.not != "" && strings.Contains(side.String(), tt.not) {
+			t.Errorf("%s: it says %q:\n%s", tt.event, tt.not, side.String())
+		}
+	}
+}
+
+// TestWrongEvents: an error names the file and what was expected, and nothing of a body.
+func TestWrongEvents(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"a.json": `{"id":1}`, "b.json": `{"secret": [`})
+	empty := folder(t, map[string]string{"c.txt": "a"})
+	for event, want := range map[string][]string{
+		dir:                             {"--event " + filepath.Join(dir, "b.json") + ": it begins like JSON, and is not", "a file must be an SQS event"},
+		empty:                           {"has no file *.json", "a file must be an SQS event"},
+		filepath.Join(dir, "none.json"): {"there is no " + filepath.Join(dir, "none.json")},
+		"-":                             {"--event standard input: it is empty"},
+	} {
+		err := runLocal(t.Context(), []string{"testdata/foreign", "--function", "Foreign", "--event", event}, cli.IO{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
+		for _, w := range want {
+			if err == nil || !strings.Contains(err.Error(), w) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%s: the error does not say %q:\n%v", event, w, err)
+			}
+		}
+	}
+}
+
+// TestEventFromATerminal: a standard input without end does not keep Ctrl-C from ending the run.
+func TestEventFromATerminal(t *testing.T) {
+	t.Parallel()
+	reader, writer := io.Pipe()
+	defer writer.Close()
+	interrupts := make(chan os.Signal, 1)
+	interrupts <- os.Interrupt
+	err := runLocal(t.Context(), []string{"testdata/foreign", "--function", "Foreign", "--once", "--event", "-"}, cli.IO{Stdin: reader, Stdout: io.Discard, Stderr: io.Discard, Interrupts: interrupts})
+	if err == nil || err.Error() != "interrupted" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestNoGoCommand: that is said, and not that there is nothing to build.
+func TestNoGoCommand(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for _, args := range [][]string{{"--template", filepath.Join(root, "template.yaml")}, {"testdata/foreign", "--function", "Foreign", "-"}} {
+		err := local.Run(t.Context(), args, cli.IO{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
+		if err == nil || !strings.HasPrefix(err.Error(), "the go command is not in PATH") {
+			t.Errorf("%q: error %v", args, err)
+		}
+	}
+}
+
+// TestUnreportedFailures: an event without ReportBatchItemFailures is warned of at the start, unless the function deletes.
+func TestUnreportedFailures(t *testing.T) {
+	t.Parallel()
+	const warning = "warning: event Work of function Foreign has no ReportBatchItemFailures: Lambda ignores which records failed and deletes them"
+	for _, tt := range []struct {
+		args []string
+		want bool
+	}{
+		{nil, true},
+		{[]string{"--env", "SQSBATCH_DELETE_SUCCEEDED=1"}, false},
+		{[]string{"--template", "testdata/foreign/template.yaml"}, false},
+	} {
+		var out bytes.Buffer
+		args := append([]string{"testdata/foreign", "--function", "Foreign", "--template", "testdata/noreport.yaml", "--once", "--timeout", "1m", "-"}, tt.args...)
+		if err := runLocal(t.Context(), args, cli.IO{Stdin: strings.NewReader("fine\n"), Stdout: &out, Stderr: io.Discard}); err != nil {
+			t.Fatal(err)
+		}
+		before, _, _ := strings.Cut(out.String(), "#1")
+		if strings.Contains(before, warning) != tt.want {
+			t.Errorf("%q: it says\n%s", tt.args, out.String())
+		}
+	}
+}

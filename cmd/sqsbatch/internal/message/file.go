@@ -1,0 +1,170 @@
+package message
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A File is what a file holds that is to be sent.
+type File struct {
+	Messages []Message
+	// Body says in what way the whole file is one body, as in "a JSON object";
+	// "" for an event and for what `aws sqs receive-message` prints.
+	Body string
+	// Counted says that messages which `aws sqs receive-message` printed had been
+	// received before. They begin with their first attempt again: the counts of a
+	// dead-letter queue would lead them there at once.
+	Counted bool
+	// Sources are the ARNs of the queues that the records of an event come from.
+	Sources []string
+}
+
+// asLines says how to send a body that looks like something else.
+const asLines = "to send it as the body of a message, give it on one line of standard input, as in `jq -c . FILE | sqsbatch local -`"
+
+// Parse reads a file in one of three forms: an SQS event as Lambda gives it to a
+// function, what `aws sqs receive-message` prints (JSON), or one body. The error
+// says what is wrong in a file that is none of these, or that could be two.
+func Parse(data []byte) (File, error) {
+	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
+		return File{}, errors.New("it is UTF-16; write it as UTF-8 (in PowerShell: | Out-File -Encoding utf8 FILE)")
+	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	text := bytes.TrimSpace(data)
+	switch {
+	case len(text) == 0:
+		return File{}, errors.New("it is empty; `aws sqs receive-message` prints nothing when it received nothing")
+	case !utf8.Valid(data):
+		return File{}, errors.New("it is not UTF-8 text")
+	case text[0] != '{' && text[0] != '[':
+		return body(data, kind(text)), nil
+	}
+	if n, err := values(text); err != nil {
+		return File{}, fmt.Errorf("it begins like JSON, and is not: %w; %s", describe(data, err), strings.Replace(asLines, "`jq -c . FILE", "`tr -d '\\n' < FILE", 1))
+	} else if n > 1 {
+		return File{}, fmt.Errorf("it has %d JSON values; send a message of each line by `sqsbatch local - < FILE`, or give each a file", n)
+	}
+	if text[0] == '[' {
+		return parseList(data, text)
+	}
+	var top map[string]json.RawMessage
+	if err := json.Unmarshal(text, &top); err != nil {
+		return File{}, err
+	}
+	has := func(names ...string) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { _, has := top[name]; return !has })
+	}
+	switch {
+	case has("Records", "Messages"):
+		return File{}, errors.New("it has Records, as an event of Lambda, and Messages, as what `aws sqs receive-message` prints; " + asLines)
+	case has("Records"):
+		if isS3(top["Records"]) {
+			return body(data, "a notification of S3"), nil
+		}
+		messages, sources, err := Event(data)
+		if err != nil {
+			return File{}, fmt.Errorf("%w; %s", err, asLines)
+		}
+		return File{Messages: messages, Sources: sources}, nil
+	case has("Messages"):
+		messages, counted, err := received(top["Messages"])
+		if err != nil {
+			return File{}, fmt.Errorf("it has Messages, but is not what `aws sqs receive-message` prints: %w; %s", err, asLines)
+		}
+		return File{Messages: messages, Counted: counted}, nil
+	case has("messageId", "body", "eventSource"):
+		return File{}, errors.New(`it is one record of an event; put it into {"Records": [ … ]}, or ` + asLines)
+	case has("MessageId", "Body", "ReceiptHandle"):
+		return File{}, errors.New("it is one message of what `aws sqs receive-message` prints" + `; put it into {"Messages": [ … ]}, or ` + asLines)
+	}
+	return body(data, "a JSON object"), nil
+}
+
+// parseList reads a file that is a JSON array: a body, unless it holds records.
+func parseList(data, text []byte) (File, error) {
+	var list []json.RawMessage
+	if err := json.Unmarshal(text, &list); err != nil {
+		return File{}, err
+	}
+	var item struct {
+		Records, Messages *json.RawMessage
+		ReceiptHandle     *string `json:"receiptHandle"`
+		Body              *string `json:"body"`
+	}
+	if len(list) > 0 && json.Unmarshal(list[0], &item) == nil && (item.Records != nil || item.Messages != nil || item.ReceiptHandle != nil && item.Body != nil) {
+		return File{}, errors.New(`it is an array of events or records; give each event a file, or put the records into {"Records": [ … ]} or {"Messages": [ … ]}; ` + asLines)
+	}
+	return body(data, fmt.Sprintf("a JSON array of %d", len(list))), nil
+}
+
+// body is a file that is one body. The line feed with which files of text end is
+// not part of it.
+func body(data []byte, kind string) File {
+	text := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
+	return File{Messages: []Message{{Body: text}}, Body: kind}
+}
+
+// kind says what a body is that is no JSON object or array.
+func kind(text []byte) string {
+	switch n := 1 + bytes.Count(text, []byte("\n")); {
+	case json.Valid(text):
+		return "a JSON value"
+	case n == 1:
+		return "text"
+	default:
+		return fmt.Sprintf("text of %d lines", n)
+	}
+}
+
+// values counts the JSON values that text consists of.
+func values(text []byte) (n int, err error) {
+	for d := json.NewDecoder(bytes.NewReader(text)); err == nil && d.More(); n++ {
+		err = d.Decode(new(json.RawMessage))
+	}
+	return n, err
+}
+
+// isS3 tells a notification of S3, which is a body, from an event.
+func isS3(records json.RawMessage) bool {
+	var list []struct {
+		EventSource string `json:"eventSource"`
+		Body        *string
+	}
+	return json.Unmarshal(records, &list) == nil && len(list) > 0 && list[0].EventSource == "aws:s3" && list[0].Body == nil
+}
+
+// received reads the messages that `aws sqs receive-message` prints.
+func received(raw json.RawMessage) (messages []Message, counted bool, err error) {
+	var list []struct {
+		Body              *string
+		Attributes        systemAttributes
+		MessageAttributes map[string]struct {
+			DataType    string
+			StringValue string
+			BinaryValue []byte
+		}
+	}
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, false, err
+	}
+	if list == nil {
+		return nil, false, errors.New("they are null")
+	}
+	for i, r := range list {
+		if r.Body == nil {
+			return nil, false, fmt.Errorf("message %d has no Body", i+1)
+		}
+		m := r.Attributes.message(*r.Body)
+		counted, m.Attempt = counted || m.Attempt > 1, 0
+		for name, a := range r.MessageAttributes {
+			m.set(name, Attribute{DataType: a.DataType, String: a.StringValue, Binary: a.BinaryValue})
+		}
+		messages = append(messages, m)
+	}
+	return messages, counted, nil
+}

@@ -1,0 +1,13 @@
+// Package cases says how many cases this module's tests run: few in "go test",
+// which everybody waits for, and many in .ci/run.
+package cases
+
+import "os"
+
+// Of returns few, or many if the environment variable TEST_MANY is set.
+func Of(few, many int) int {
+	if os.Getenv("TEST_MANY") != "" {
+		return many
+	}
+	return few
+}

@@ -1,0 +1,73 @@
+package jsonbody
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Fault is what is wrong with a body. Its words are this package's own: those of
+// encoding/json differ from one version of Go to the next, and hold keys and
+// values of the body.
+type Fault struct {
+	what  string
+	after string   // what follows the offset
+	path  []string // names of Go's fields, the innermost first
+	at    int      // how many bytes are before it, -1 if it is nowhere
+	err   error
+}
+
+func nowhere(what string, err error) *Fault { return &Fault{what: what, at: -1, err: err} }
+
+// Unwrap returns the decoder's error, whose text may quote the body.
+func (f *Fault) Unwrap() error { return f.err }
+
+// Reason says what is wrong, and where.
+func (f *Fault) Reason() string {
+	var b strings.Builder
+	if len(f.path) > 0 {
+		path := slices.Clone(f.path)
+		slices.Reverse(path)
+		fmt.Fprintf(&b, "field %q: ", short(strings.Join(path, ".")))
+	}
+	b.WriteString(f.what)
+	if f.at >= 0 {
+		if f.what != notJSON {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, " at offset %d%s", f.at, f.after)
+	}
+	return b.String()
+}
+
+// Within is the reason for an error in a part of a body that was decoded by
+// itself: with the part's name before that of a field, and offsets in the body.
+// Offset returns where the part begins, see [Offset]; it is asked only where it
+// is needed.
+func (f *Fault) Within(part string, offset func() int) string {
+	if f.at < 0 {
+		return part + ": " + f.Reason()
+	}
+	moved := *f
+	moved.at += offset()
+	if !f.syntax() {
+		moved.path = append(slices.Clone(f.path), part)
+	}
+	return moved.Reason()
+}
+
+// maxReason is enough for a few fields' names.
+const maxReason = 200
+
+// short cuts a text that is too long for a reason.
+func short(s string) string {
+	if len(s) <= maxReason {
+		return s
+	}
+	s = s[:maxReason]
+	for !utf8.ValidString(s) && len(s) > maxReason-utf8.UTFMax {
+		s = s[:len(s)-1]
+	}
+	return s + "…"
+}

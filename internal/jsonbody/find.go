@@ -1,0 +1,317 @@
+package jsonbody
+
+import (
+	"encoding"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sqsbatch/sqsbatch/internal/jsontext"
+)
+
+// find looks for what encoding/json refused in body, with the error err: first
+// for a fault in the syntax, then for the first value that does not go into its
+// type. What it says is made of names of Go's types and fields, the kind of a
+// JSON value, and an offset. It decodes the body once more, types' own methods
+// included, so it is for bodies that were refused.
+func find(body string, t reflect.Type, strict bool, err error) *Fault {
+	bad := check(body)
+	if bad == nil {
+		_, bad = (&finder{text: body, strict: strict, shapes: map[reflect.Type]*shape{}}).value(0, t)
+	}
+	if bad == nil {
+		bad = nowhere("a value is not accepted by its type", nil)
+	}
+	bad.err = err
+	return bad
+}
+
+// finder walks through a text that is valid JSON.
+type finder struct {
+	text   string
+	strict bool
+	shapes map[reflect.Type]*shape
+	inner  bool // within a type that decodes itself
+}
+
+// shape is what is to be known of a type that is no pointer.
+type shape struct {
+	json, text bool // it decodes itself
+	fields     []field
+	exact      map[string]*field
+}
+
+func (f *finder) shape(t reflect.Type) *shape {
+	if s := f.shapes[t]; s != nil {
+		return s
+	}
+	p := reflect.PointerTo(t)
+	_, from := p.MethodByName("UnmarshalJSONFrom") // what later versions of Go look for as well
+	s := &shape{
+		json: from || p.Implements(reflect.TypeFor[json.Unmarshaler]()),
+		text: p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()),
+	}
+	if t.Kind() == reflect.Struct {
+		s.fields, s.exact = fieldsOf(t), map[string]*field{}
+		for i := range s.fields {
+			s.exact[s.fields[i].name] = &s.fields[i]
+		}
+	}
+	f.shapes[t] = s
+	return s
+}
+
+// field returns the field that a member with that name goes into, nil if none.
+func (s *shape) field(name string) *field {
+	if f := s.exact[name]; f != nil {
+		return f
+	}
+	for i := range s.fields {
+		if strings.EqualFold(s.fields[i].name, name) {
+			return &s.fields[i]
+		}
+	}
+	return nil
+}
+
+// value looks at the value that the text has next, from i on. It returns its end,
+// or what is wrong with it.
+func (f *finder) value(i int, t reflect.Type) (end int, bad *Fault) {
+	i = jsontext.SpaceEnd(f.text, i)
+	if f.text[i] == 'n' && t.Kind() == reflect.Pointer {
+		return f.end(i), nil
+	}
+	for t.Kind() == reflect.Pointer {
+		if t.Elem() == t { // type T *T
+			return f.end(i), nil
+		}
+		t = t.Elem()
+	}
+	switch s := f.shape(t); {
+	case s.json:
+		return f.own(i, t)
+	case f.text[i] == 'n':
+		return f.end(i), nil
+	case s.text && f.text[i] == '"':
+		return f.own(i, t)
+	case s.text:
+		return i, f.mismatch(i, t)
+	}
+	return f.plain(i, t)
+}
+
+// plain looks at a value for a type that does not decode itself.
+func (f *finder) plain(i int, t reflect.Type) (end int, bad *Fault) {
+	free := t.Kind() == reflect.Interface && t.NumMethod() == 0
+	switch f.text[i] {
+	case '{':
+		switch {
+		case free:
+			return f.object(i, reflect.TypeFor[map[string]any]())
+		case t.Kind() == reflect.Struct, t.Kind() == reflect.Map && f.isKey(t.Key()):
+			return f.object(i, t)
+		}
+	case '[':
+		switch {
+		case free:
+			return f.array(i, reflect.TypeFor[[]any]())
+		case t.Kind() == reflect.Slice, t.Kind() == reflect.Array:
+			return f.array(i, t)
+		}
+	default:
+		if free {
+			t = reflect.TypeFor[float64]() // for the numbers that are too large
+		}
+		end = f.end(i)
+		if free && !isNumber(f.text[i]) || f.fits(f.text[i:end], t) {
+			return end, nil
+		}
+	}
+	return i, f.mismatch(i, t)
+}
+
+// fits reports whether a string, a number or a bool goes into a type.
+func (f *finder) fits(raw string, t reflect.Type) bool {
+	var err error
+	switch k := t.Kind(); {
+	case t == reflect.TypeFor[json.Number](), k == reflect.Slice: // base64, perhaps
+		err = takes(raw, t)
+	case k == reflect.String:
+		return raw[0] == '"'
+	case k == reflect.Bool:
+		return raw[0] == 't' || raw[0] == 'f'
+	case !isNumber(raw[0]):
+		return false
+	case k >= reflect.Int && k <= reflect.Int64:
+		_, err = strconv.ParseInt(raw, 10, t.Bits())
+	case k >= reflect.Uint && k <= reflect.Uintptr:
+		_, err = strconv.ParseUint(raw, 10, t.Bits())
+	case k == reflect.Float32, k == reflect.Float64:
+		_, err = strconv.ParseFloat(raw, t.Bits())
+	default:
+		return false
+	}
+	return err == nil
+}
+
+func isNumber(c byte) bool { return c == '-' || c >= '0' && c <= '9' }
+
+// takes asks encoding/json, which asks the type.
+func takes(raw string, t reflect.Type) error {
+	return json.Unmarshal([]byte(raw), reflect.New(t).Interface())
+}
+
+// own looks at a value for a type that decodes itself. Where that is a struct
+// whose method leaves the fields to encoding/json, the field is named. It is not
+// looked for in another such struct within, or nesting would multiply the time.
+func (f *finder) own(i int, t reflect.Type) (end int, bad *Fault) {
+	end = f.end(i)
+	err := takes(f.text[i:end], t)
+	if err == nil {
+		return end, nil
+	}
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && t.Kind() == reflect.Struct && f.text[i] == '{' && !f.inner {
+		if _, inner := (&finder{text: f.text, shapes: f.shapes, inner: true}).object(i, t); inner != nil && mismatch.Type != nil && inner.what == mismatched(f.text[inner.at], mismatch.Type) {
+			return i, inner
+		}
+	}
+	return i, f.mismatch(i, t)
+}
+
+// quoted looks at a value for a field whose tag has ",string".
+func (f *finder) quoted(i int, t reflect.Type) (end int, bad *Fault) {
+	i = jsontext.SpaceEnd(f.text, i)
+	end = f.end(i)
+	one := reflect.StructOf([]reflect.StructField{{Name: "F", Type: t, Tag: `json:"f,string"`}})
+	if takes(`{"f":`+f.text[i:end]+`}`, one) != nil {
+		bad = f.mismatch(i, t)
+		bad.what += ` with the tag ",string"`
+		return i, bad
+	}
+	return end, nil
+}
+
+func (f *finder) object(i int, t reflect.Type) (end int, bad *Fault) {
+	for i++; ; {
+		if i = jsontext.SpaceEnd(f.text, i); f.text[i] == '}' {
+			return i + 1, nil
+		}
+		if f.text[i] == ',' {
+			i = jsontext.SpaceEnd(f.text, i+1)
+		}
+		at := i
+		i, _ = stringEnd(f.text, i)
+		key := f.text[at:i]
+		i = jsontext.SpaceEnd(f.text, i) + 1 // the colon
+		if t.Kind() == reflect.Map {
+			if i, bad = f.value(i, t.Elem()); bad == nil && !f.goesInto(key, t.Key()) {
+				bad = &Fault{what: "a key does not go into " + short(t.Key().String()), at: at}
+			}
+		} else {
+			i, bad = f.member(i, at, key, t)
+		}
+		if bad != nil {
+			return i, bad
+		}
+	}
+}
+
+// member looks at the value of a struct's member, whose key is at at.
+func (f *finder) member(i, at int, key string, t reflect.Type) (end int, bad *Fault) {
+	to := f.shape(t).field(unquote(key))
+	switch {
+	case to == nil && f.strict:
+		// A name that no type has is the sender's, like the keys of a map.
+		return i, &Fault{what: "unknown field in " + short(t.String()), at: at}
+	case to == nil:
+		return f.end(i), nil
+	case to.quoted:
+		end, bad = f.quoted(i, to.typ)
+	default:
+		end, bad = f.value(i, to.typ)
+	}
+	if bad != nil {
+		bad.path = append(bad.path, to.name)
+	}
+	return end, bad
+}
+
+// array looks at the elements, as many as there is room for.
+func (f *finder) array(i int, t reflect.Type) (end int, bad *Fault) {
+	i++
+	for n := 0; ; n++ {
+		if i = jsontext.SpaceEnd(f.text, i); f.text[i] == ']' {
+			return i + 1, nil
+		}
+		if f.text[i] == ',' {
+			i++
+		}
+		if t.Kind() == reflect.Array && n >= t.Len() {
+			i = f.end(i)
+		} else if i, bad = f.value(i, t.Elem()); bad != nil {
+			return i, bad
+		}
+	}
+}
+
+// isKey reports whether encoding/json takes a type for keys.
+func (f *finder) isKey(t reflect.Type) bool {
+	k := t.Kind()
+	return k >= reflect.Int && k <= reflect.Uintptr || k == reflect.String || f.shape(t).text
+}
+
+func (f *finder) goesInto(key string, t reflect.Type) bool {
+	switch {
+	case f.shape(t).text:
+		return takes(key, t) == nil
+	case t.Kind() == reflect.String:
+		return true
+	default:
+		number := unquote(key)
+		return number != "" && f.fits(number, t)
+	}
+}
+
+// end returns where the value ends that the text has next, from i on.
+func (f *finder) end(i int) int {
+	end, _ := valueEnd(f.text, i, 0)
+	return end
+}
+
+func (f *finder) mismatch(i int, t reflect.Type) *Fault {
+	return &Fault{what: mismatched(f.text[i], t), at: i}
+}
+
+// mismatched says that a value with that first byte does not go into t.
+func mismatched(first byte, t reflect.Type) string {
+	kind := "number"
+	switch first {
+	case '{':
+		kind = "object"
+	case '[':
+		kind = "array"
+	case '"':
+		kind = "string"
+		if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
+			kind = "string that is not base64"
+		}
+	case 't', 'f':
+		kind = "bool"
+	case 'n':
+		kind = "null"
+	}
+	return "a JSON " + kind + " does not go into " + short(t.String())
+}
+
+// unquote returns what a JSON string says.
+func unquote(raw string) string {
+	if !strings.Contains(raw, `\`) && utf8.ValidString(raw) {
+		return raw[1 : len(raw)-1]
+	}
+	var s string
+	_ = json.Unmarshal([]byte(raw), &s) // it is valid
+	return s
+}

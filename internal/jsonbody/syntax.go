@@ -1,0 +1,165 @@
+package jsonbody
+
+import "github.com/sqsbatch/sqsbatch/internal/jsontext"
+
+// What is wrong with the syntax.
+const (
+	notJSON = "not valid JSON"
+	tooDeep = "JSON nested too deeply"
+)
+
+// syntax reports whether the body is no JSON, and so in no field.
+func (f *Fault) syntax() bool { return f.what == notJSON || f.what == tooDeep }
+
+// maxDepth is how deep encoding/json goes.
+const maxDepth = 10_000
+
+// check looks for what makes a body no JSON. It returns nil if it is.
+func check(body string) *Fault {
+	if jsontext.SpaceEnd(body, 0) == len(body) {
+		return nowhere("it is empty", nil)
+	}
+	end, bad := valueEnd(body, 0, 0)
+	if bad == nil {
+		if end = jsontext.SpaceEnd(body, end); end < len(body) {
+			bad = &Fault{what: notJSON, at: end, after: ", behind the value"}
+		}
+	}
+	return bad
+}
+
+// wrong is the error for what is at i, or for an end there.
+func wrong(text string, i int) *Fault {
+	if i >= len(text) {
+		return &Fault{what: notJSON, at: len(text), after: ", where it ends too early"}
+	}
+	return &Fault{what: notJSON, at: i}
+}
+
+// valueEnd returns where the value ends that text has next, from i on.
+func valueEnd(text string, i, depth int) (end int, bad *Fault) {
+	i = jsontext.SpaceEnd(text, i)
+	if i == len(text) {
+		return i, wrong(text, i)
+	}
+	switch text[i] {
+	case '{', '[':
+		if depth == maxDepth {
+			return i, &Fault{what: tooDeep, at: i}
+		}
+		return listEnd(text, i, depth)
+	case '"':
+		return stringEnd(text, i)
+	case 't':
+		return wordEnd(text, i, "true")
+	case 'f':
+		return wordEnd(text, i, "false")
+	case 'n':
+		return wordEnd(text, i, "null")
+	default:
+		return numberEnd(text, i)
+	}
+}
+
+// listEnd returns where an object or an array ends.
+func listEnd(text string, i, depth int) (end int, bad *Fault) {
+	object, closing := text[i] == '{', text[i]+2
+	i = jsontext.SpaceEnd(text, i+1)
+	if i < len(text) && text[i] == closing {
+		return i + 1, nil
+	}
+	for {
+		if object {
+			if i = jsontext.SpaceEnd(text, i); i == len(text) || text[i] != '"' {
+				return i, wrong(text, i)
+			}
+			if i, bad = stringEnd(text, i); bad != nil {
+				return i, bad
+			}
+			if i = jsontext.SpaceEnd(text, i); i == len(text) || text[i] != ':' {
+				return i, wrong(text, i)
+			}
+			i++
+		}
+		if i, bad = valueEnd(text, i, depth+1); bad != nil {
+			return i, bad
+		}
+		i = jsontext.SpaceEnd(text, i)
+		switch {
+		case i < len(text) && text[i] == closing:
+			return i + 1, nil
+		case i == len(text) || text[i] != ',':
+			return i, wrong(text, i)
+		}
+		i++
+	}
+}
+
+func stringEnd(text string, i int) (end int, bad *Fault) {
+	for i++; ; i++ {
+		i = jsontext.PlainEnd(text, i)
+		switch {
+		case i == len(text) || text[i] < ' ':
+			return i, wrong(text, i)
+		case text[i] == '"':
+			return i + 1, nil
+		case text[i] != '\\':
+			continue
+		}
+		i++
+		switch {
+		case i < len(text) && text[i] == 'u':
+			for range 4 {
+				if i++; i == len(text) || jsontext.Hex4("000"+text[i:i+1]) < 0 {
+					return i, wrong(text, i)
+				}
+			}
+		case i == len(text) || jsontext.Unescape(text[i]) == 0:
+			return i, wrong(text, i)
+		}
+	}
+}
+
+func wordEnd(text string, i int, word string) (end int, bad *Fault) {
+	for _, c := range []byte(word) {
+		if i == len(text) || text[i] != c {
+			return i, wrong(text, i)
+		}
+		i++
+	}
+	return i, nil
+}
+
+func numberEnd(text string, i int) (end int, bad *Fault) {
+	if text[i] == '-' {
+		i++
+	}
+	if i < len(text) && text[i] == '0' {
+		i++
+	} else if i, bad = digitsEnd(text, i); bad != nil {
+		return i, bad
+	}
+	if i < len(text) && text[i] == '.' {
+		if i, bad = digitsEnd(text, i+1); bad != nil {
+			return i, bad
+		}
+	}
+	if i < len(text) && (text[i] == 'e' || text[i] == 'E') {
+		if i++; i < len(text) && (text[i] == '+' || text[i] == '-') {
+			i++
+		}
+		return digitsEnd(text, i)
+	}
+	return i, nil
+}
+
+func digitsEnd(text string, i int) (end int, bad *Fault) {
+	from := i
+	for i < len(text) && text[i] >= '0' && text[i] <= '9' {
+		i++
+	}
+	if i == from {
+		return i, wrong(text, i)
+	}
+	return i, nil
+}

@@ -1,0 +1,129 @@
+package sqserror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// Once keeps the SDK from trying a call again: its callers do that themselves. The
+// SDK's own waits follow the header X-Amz-Retry-After, whatever bound a Retryer
+// has, and would outlast the time that a caller has.
+func Once(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
+
+// Passing reports whether a call that failed may succeed a moment later: SQS did
+// not answer, its answer cannot be read, it throttles, or has trouble of its own. A
+// call that was not sent, for want of credentials or a region, will not.
+func Passing(err error) bool {
+	if err == nil {
+		return false
+	}
+	switch Of(err) {
+	case Throttled, OverLimit, Expired:
+		return true
+	case None:
+		switch status := statusOf(err); {
+		case status == 0:
+			var send *smithyhttp.RequestSendError
+			return errors.As(err, &send) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+		case status >= 400 && status < 500:
+			return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
+		}
+		return true
+	}
+	var api smithy.APIError
+	return errors.As(err, &api) && api.ErrorFault() == smithy.FaultServer || statusOf(err) >= 500
+}
+
+// Divide makes a batch call for a list. If it is refused as a whole, because the
+// list is too long for the server or because of one entry, Divide makes the call
+// for each half instead, down to single entries: no entry costs another its place.
+// A list of ten of which one is refused takes nine calls. call returns the entries
+// that its error is about.
+func Divide[E any](list []E, call func(list []E) (left []E, err error)) {
+	if left, err := call(list); len(left) > 1 && divisible(err) {
+		half := len(left) / 2
+		Divide(left[:half:half], call)
+		Divide(left[half:], call)
+	}
+}
+
+func divisible(err error) bool {
+	if err == nil || Passing(err) {
+		return false
+	}
+	switch Of(err) {
+	case None:
+		return statusOf(err) != 0
+	case Other, InvalidValue, Stale:
+		return true
+	}
+	return false // what every half would meet
+}
+
+// NoAnswer says why SQS has not answered a call, or not so that the answer could
+// be read, when that was not for want of time.
+func NoAnswer(err error) string {
+	var send *smithyhttp.RequestSendError
+	switch {
+	case statusOf(err) != 0:
+		return "SQS's answer cannot be read: it broke off, or a proxy answers in place of SQS"
+	case outOfReach(err):
+		return "SQS cannot be reached: is the network up, and are region and endpoint (AWS_ENDPOINT_URL_SQS) right?"
+	case errors.As(err, &send):
+		return "the connection to SQS ended before its answer"
+	}
+	return SaysNotSent
+}
+
+// outOfReach reports whether there was no connection to make a call on.
+func outOfReach(err error) bool {
+	var dial *net.OpError
+	var name *net.DNSError
+	return errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &name)
+}
+
+// Unsure reports whether a call that failed may have had its effect.
+func Unsure(err error) bool { return Of(err) == None && !outOfReach(err) }
+
+// statusOf returns the HTTP status of the answer that an error came with, 0 if
+// there was no answer.
+func statusOf(err error) int {
+	var answer *smithyhttp.ResponseError
+	if errors.As(err, &answer) {
+		return answer.HTTPStatusCode()
+	}
+	return 0
+}
+
+// EntryError is the failure of one entry in a batch call that succeeded. It is a
+// [smithy.APIError], as the error of a call is.
+type EntryError struct {
+	code, message string
+	senderFault   bool
+}
+
+// OfEntry makes an error of an entry of an answer.
+func OfEntry(f types.BatchResultErrorEntry) *EntryError {
+	return &EntryError{code: aws.ToString(f.Code), message: aws.ToString(f.Message), senderFault: f.SenderFault}
+}
+
+func (e *EntryError) Error() string        { return fmt.Sprintf("%s: %s", e.code, e.message) }
+func (e *EntryError) ErrorCode() string    { return e.code }
+func (e *EntryError) ErrorMessage() string { return e.message }
+
+// ErrorFault says whose fault SQS says it is.
+func (e *EntryError) ErrorFault() smithy.ErrorFault {
+	if e.senderFault {
+		return smithy.FaultClient
+	}
+	return smithy.FaultServer
+}

@@ -1,0 +1,69 @@
+package sqserror_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
+)
+
+// answered is an error as it came in an answer.
+func answered(status int, err error) error {
+	return &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}}, Err: err}
+}
+
+func TestPassing(t *testing.T) {
+	unread := errors.New("deserialization failed")
+	code := func(c string) error { return &smithy.GenericAPIError{Code: c} }
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"none":                {nil, false},
+		"not connected":       {&smithyhttp.RequestSendError{Err: errors.New("refused")}, true},
+		"timeout":             {fmt.Errorf("a call: %w", context.DeadlineExceeded), true},
+		"not sent":            {errors.New("no credentials"), false},
+		"an answer cut off":   {answered(200, unread), true},
+		"a proxy's 413":       {answered(413, unread), false},
+		"a proxy's 429":       {answered(429, unread), true},
+		"a proxy's 502":       {answered(502, unread), true},
+		"throttled":           {answered(403, code("RequestThrottled")), true},
+		"denied":              {answered(403, code("AccessDenied")), false},
+		"the service's fault": {answered(500, code("InternalError")), true},
+		"too long":            {answered(400, code("BatchRequestTooLong")), false},
+	} {
+		if got := sqserror.Passing(c.err); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestDivide(t *testing.T) {
+	for code, want := range map[string]string{
+		"BatchRequestTooLong": "[10 5 2 3 1 2 1 1 5]", "InvalidParameterValue": "[10 5 2 3 1 2 1 1 5]",
+		"AccessDenied": "[10]", "RequestThrottled": "[10]", "InternalError": "[10]", "QueueDoesNotExist": "[10]",
+	} {
+		status := 400
+		if code == "InternalError" {
+			status = 500
+		}
+		var calls []int
+		sqserror.Divide([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, func(list []int) ([]int, error) {
+			calls = append(calls, len(list))
+			if slices.Contains(list, 4) {
+				return list, answered(status, &smithy.GenericAPIError{Code: code})
+			}
+			return nil, nil
+		})
+		if got := fmt.Sprint(calls); got != want {
+			t.Errorf("%s: calls of %s, want %s", code, got, want)
+		}
+	}
+}

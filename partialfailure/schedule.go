@@ -1,0 +1,180 @@
+package partialfailure
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// Bounds of [Config].Outage.
+const (
+	DefaultOutage = 15 * time.Minute
+
+	minOutage = time.Second
+	maxOutage = 7 * time.Hour // jitter lengthens it by half, and SQS hides a message for 12 h at most
+)
+
+const (
+	firstBackoff   = 2 * time.Second // of a schedule, where the outage leaves room for it
+	leastJitter    = 3 * time.Second
+	unknownReceive = 5 // maxReceiveCount, where the queue's is not known: what AWS recommends at least
+)
+
+// schedule spaces the attempts of a record so that it outlives an outage: its
+// delays add up to the outage at least before SQS moves it to the dead-letter
+// queue. They grow by a constant ratio, so that a short failure costs little time
+// and a long one few calls.
+type schedule struct {
+	outage time.Duration
+
+	mu    sync.Mutex
+	tried map[int][]time.Duration // delays by maxReceiveCount
+	told  map[string]bool         // queues, see Schedule
+}
+
+// delay is the least time until a record comes back that failed at an attempt,
+// counted from 1, in whole seconds. most is the queue's maxReceiveCount, 0 for a
+// queue without RedrivePolicy; a queue that allows one attempt has no delays.
+func (s *schedule) delay(attempt, most int) time.Duration {
+	attempt = max(attempt, 1)
+	if delays := s.delays(most); attempt <= len(delays) {
+		return delays[attempt-1]
+	}
+	return min(firstBackoff<<min(attempt-1, 30), s.outage)
+}
+
+// delays are those between the attempts of a queue with that maxReceiveCount.
+func (s *schedule) delays(most int) []time.Duration {
+	if most < 2 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list, ok := s.tried[most]
+	if !ok {
+		list = delaysOver(s.outage, most-1)
+		if s.tried == nil {
+			s.tried = map[int][]time.Duration{}
+		}
+		s.tried[most] = list
+	}
+	return list
+}
+
+// delaysOver returns n delays that add up to outage at least, each longer than the one
+// before by the same ratio, the least that will do, and then rounded up to seconds.
+func delaysOver(outage time.Duration, n int) []time.Duration {
+	if n == 1 {
+		return []time.Duration{wholeSeconds(outage)}
+	}
+	first := max(min(firstBackoff, outage/time.Duration(n)), time.Second)
+	list := make([]time.Duration, n)
+	fill := func(ratio float64) (sum time.Duration) {
+		for k := range list {
+			d := min(float64(first)*math.Pow(ratio, float64(k)), float64(outage))
+			list[k] = wholeSeconds(time.Duration(d).Round(time.Millisecond)) // the ratio is not exact
+			sum += time.Duration(d)
+		}
+		return sum
+	}
+	low, high := 1.0, max(1, float64(outage)/float64(first))
+	if fill(low) >= outage {
+		return list
+	}
+	for high-low > 1e-9*low {
+		if middle := (low + high) / 2; fill(middle) < outage {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	fill(high)
+	return list
+}
+
+// jittered is a delay with a part by chance added: whole seconds, since SQS counts
+// those, up to half of the delay and up to 3 s at least, so that records that
+// failed together do not come back together. A hash of the message's id and the
+// attempt draws it. Records of a FIFO group share theirs, to come back together.
+func jittered(d time.Duration, r *batch.Record) time.Duration {
+	key := r.MessageID
+	if r.FIFO() {
+		key = r.GroupID
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %d", key, r.Attempt)
+	choices := uint64((longest(d)-d)/time.Second) + 1
+	return d + time.Duration(mix(h.Sum64())%choices)*time.Second
+}
+
+// longest is what jitter can make of a delay of whole seconds.
+func longest(d time.Duration) time.Duration { return d + max(d/2, leastJitter).Truncate(time.Second) }
+
+// mix is the finalizer of SplitMix64: it spreads what differs in a few bits.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// tellsFirst reports whether nothing was said about a queue yet, and notes that.
+func (s *schedule) tellsFirst(arn string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.told[arn] {
+		return false
+	}
+	if s.told == nil {
+		s.told = map[string]bool{}
+	}
+	s.told[arn] = true
+	return true
+}
+
+// says tells in words what the schedule is for a queue with that maxReceiveCount,
+// 0 for one without RedrivePolicy.
+func (s *schedule) says(most int) string {
+	switch most {
+	case 0:
+		return fmt.Sprintf("the queue has no RedrivePolicy: a record that fails is retried until it expires, with at most %v between attempts", longest(s.outage))
+	case 1:
+		return "maxReceiveCount is 1: a record that fails is not retried"
+	}
+	var sum time.Duration
+	for _, d := range s.delays(most) {
+		sum += d
+	}
+	return fmt.Sprintf("a record that fails gets %d attempts over at least %v", most, sum)
+}
+
+// tellSchedule says once for each queue, when its maxReceiveCount is known, for how
+// long a record is retried.
+func (st *Settlement) tellSchedule(results []batch.Result) {
+	for i := range results {
+		arn := results[i].Record.QueueARN
+		if i > 0 && arn == results[i-1].Record.QueueARN {
+			continue // a batch is of one queue, and may have 10,000 records
+		}
+		if text := st.Schedule(arn); text != "" {
+			st.cfg.Hooks.Warn(st.ctx, batch.Warning{Queue: batch.QueueName(arn), Message: text, Info: true})
+		}
+	}
+}
+
+// Schedule says in words for how long a record that fails is retried, the first time
+// that the maxReceiveCount of the queue with an ARN is known; later, and where
+// [Config].Backoff decides, it returns "".
+func (s *Settler) Schedule(arn string) string {
+	if s.cfg.Backoff != nil {
+		return ""
+	}
+	most, known := s.maxReceiveCount(arn)
+	if !known || !s.schedule.tellsFirst(arn) {
+		return ""
+	}
+	return s.schedule.says(most)
+}

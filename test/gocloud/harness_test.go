@@ -1,0 +1,89 @@
+package gocloud
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"gocloud.dev/pubsub/awssnssqs"
+	"gocloud.dev/pubsub/driver"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// A harness gives one conformance test a server, and queues on it. A topic and
+// its subscription are the same queue.
+type harness struct {
+	client *awssqs.Client
+	server *sqs.Server
+	urls   map[driver.Topic]string
+}
+
+func newHarness(t *testing.T) (*harness, error) {
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	if err != nil {
+		return nil, err
+	}
+	url := server.URL()
+	return &harness{
+		client: awssqs.New(awssqs.Options{
+			Region:       "us-east-1",
+			BaseEndpoint: &url,
+			Credentials:  credentials.NewStaticCredentialsProvider("any", "any", ""),
+		}),
+		server: server,
+		urls:   map[driver.Topic]string{},
+	}, nil
+}
+
+func (h *harness) CreateTopic(ctx context.Context, testName string) (driver.Topic, func(), error) {
+	// Names of queues have no slash.
+	name := strings.ReplaceAll(testName, "/", "-")
+	out, err := h.client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &name})
+	if err != nil {
+		return nil, nil, err
+	}
+	topic := h.topic(ctx, *out.QueueUrl)
+	return topic, func() {
+		_, _ = h.client.DeleteQueue(ctx, &awssqs.DeleteQueueInput{QueueUrl: out.QueueUrl}) // the server ends with the test
+	}, nil
+}
+
+func (h *harness) CreateSubscription(ctx context.Context, topic driver.Topic, _ string) (driver.Subscription, func(), error) {
+	url, ok := h.urls[topic]
+	if !ok {
+		return nil, nil, fmt.Errorf("a topic that this harness did not make: %T", topic)
+	}
+	return openSubscription(ctx, h.client, url, &awssnssqs.SubscriptionOptions{}), func() {}, nil
+}
+
+func (h *harness) MakeNonexistentTopic(ctx context.Context) (driver.Topic, error) {
+	return h.topic(ctx, h.server.URL()+"/000000000000/none"), nil
+}
+
+func (h *harness) MakeNonexistentSubscription(ctx context.Context) (driver.Subscription, func(), error) {
+	topic, err := h.MakeNonexistentTopic(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return h.CreateSubscription(ctx, topic, "")
+}
+
+func (h *harness) topic(ctx context.Context, url string) driver.Topic {
+	topic := openSQSTopic(ctx, h.client, url, &awssnssqs.TopicOptions{})
+	h.urls[topic] = url
+	return topic
+}
+
+func (h *harness) Close() { h.server.Close() }
+
+// MaxBatchSizes has the limits of SendMessageBatch, and of DeleteMessageBatch and
+// ChangeMessageVisibilityBatch.
+func (h *harness) MaxBatchSizes() (int, int) { return 10, 10 }
+
+// SupportsMultipleSubscriptions is about topics whose every subscription gets
+// every message. A queue is none.
+func (h *harness) SupportsMultipleSubscriptions() bool { return false }

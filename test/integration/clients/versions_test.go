@@ -1,0 +1,35 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/awscli"
+)
+
+// The page names the versions that are tried, Maven has its own file for them.
+func TestVersions(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	for file, want := range map[string][]string{
+		filepath.Join("springcloud", "pom.xml"): {"<version>" + springCloudVersion + "</version>"},
+		filepath.Join(root, "docs", "emulators.md"): {
+			"| boto3 | " + awscli.Boto3 + "; " + oldBoto3 + " ",
+			"| AWS CLI | " + awscli.Version + " |",
+			"| " + sqsConsumerVersion + ", " + sqsProducerVersion + " |",
+			"| " + celeryVersion + ", " + kombuVersion + " |",
+			"| Spring Cloud AWS (Java) | " + springCloudVersion + " |",
+		},
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range want {
+			if !strings.Contains(string(text), s) {
+				t.Errorf("%s does not say %q", file, s)
+			}
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const module = "github.com/sqsbatch/sqsbatch/"
+
+// core are the folders whose packages are measured, with those below them.
+var core = []string{"batch", "partialfailure", "handler", "longpoll"}
+
+// linesBefore are the code lines at fa72870 of the packages of internal/ that the
+// core imported then, or may import now. A package that is not here had none.
+var linesBefore = map[string]int{
+	"internal/attribute":  53,
+	"internal/base64text": 25,
+	"internal/endpoint":   107,
+	"internal/gather":     2,
+	"internal/inner":      15,
+	"internal/jsontext":   50,
+	"internal/plainjson":  288,
+	"internal/sleep":      19,
+	"internal/sqserror":   93,
+	"internal/valuectx":   22,
+}
+
+// packages returns the folders of the core, and those of the packages of internal/
+// that the core imports, directly or through others, except internal/jsonbody.
+func packages() (own, internal []string) {
+	for path := range strings.Lines(run("go", "list", "-deps", "./batch/...", "./partialfailure/...", "./handler/...", "./longpoll/...")) {
+		dir, ours := strings.CutPrefix(strings.TrimSpace(path), module)
+		top, _, _ := strings.Cut(dir, "/")
+		switch {
+		case !ours || dir == "internal/jsonbody":
+		case top == "internal":
+			internal = append(internal, dir)
+		case slices.Contains(core, top):
+			own = append(own, dir)
+		}
+	}
+	return own, internal
+}
+
+// growth is how many lines more than at fa72870 the packages of internal/ have.
+// One that is gone counts with what it had, so that code may move between
+// packages. It is not below 0.
+func growth(internal []string) (n int) {
+	for dir, before := range linesBefore {
+		n += linesOf(dir) - before
+	}
+	for _, dir := range internal {
+		if _, counted := linesBefore[dir]; !counted {
+			n += linesOf(dir)
+		}
+	}
+	return max(n, 0)
+}
+
+func linesOf(dir string) (n int) {
+	for _, name := range files(dir) {
+		n += codeLines(must(os.ReadFile(name)))
+	}
+	return n
+}
+
+// files are the Go files of a folder, except tests.
+func files(dir string) []string {
+	isTest := func(name string) bool { return strings.HasSuffix(name, "_test.go") }
+	return slices.DeleteFunc(must(filepath.Glob(filepath.Join(dir, "*.go"))), isTest)
+}
+
+// codeLines counts the lines that have a token of Go, or a part of one: each line
+// of a raw string counts.
+func codeLines(src []byte) int {
+	file := token.NewFileSet().AddFile("", -1, len(src))
+	var s scanner.Scanner
+	s.Init(file, src, nil, 0)
+	lines := map[int]bool{}
+	for {
+		at, kind, text := s.Scan()
+		if kind == token.EOF {
+			return len(lines)
+		}
+		if kind == token.SEMICOLON && text == "\n" {
+			continue // not in the text: the scanner adds it at the line's end
+		}
+		for i := range strings.Count(text, "\n") + 1 {
+			lines[file.Line(at)+i] = true
+		}
+	}
+}
+
+// long returns how many lines the longest function of folders has, and lists
+// those with more than most.
+func long(dirs []string, most int) (longest int, list []string) {
+	for _, dir := range dirs {
+		for _, name := range files(dir) {
+			set := token.NewFileSet()
+			for _, d := range must(parser.ParseFile(set, name, nil, 0)).Decls {
+				if f, ok := d.(*ast.FuncDecl); ok {
+					from := set.Position(f.Pos())
+					n := set.Position(f.End()).Line - from.Line + 1
+					if longest = max(longest, n); n > most {
+						list = append(list, fmt.Sprintf("%v: %s, %d lines", from, f.Name.Name, n))
+					}
+				}
+			}
+		}
+	}
+	return longest, list
+}
