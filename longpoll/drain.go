@@ -54,6 +54,8 @@ func (p *Poller) drain() {
 	}
 	p.settling.by = p.settling.bounded(end.Add(-time.Second))
 	p.settling.last = true
+	cutOff := time.AfterFunc(time.Until(p.settling.by), p.endFlush) // of settlements that began before the stop
+	defer cutOff.Stop()
 	p.endBeat() // what waits for an extension's answer has no time for it
 	p.flush(true)
 	p.mu.Unlock()

@@ -40,6 +40,8 @@ type Poller struct {
 	endBase  context.CancelFunc
 	beat     context.Context // of extensions; ends when nothing runs any more
 	endBeat  context.CancelFunc
+	flushing context.Context // of settlements; ends in time before the end of a stop
+	endFlush context.CancelFunc
 	routines routines // goroutines of calls and hooks
 
 	mu     sync.Mutex
@@ -136,6 +138,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	p.phase = starting
 	p.base, p.endBase = context.WithCancel(context.WithoutCancel(ctx))
 	p.beat, p.endBeat = context.WithCancel(p.base)
+	p.flushing, p.endFlush = context.WithCancel(p.base)
 	p.intake.open(p.base)
 	p.mu.Unlock()
 	defer close(p.over)
@@ -202,6 +205,7 @@ func (p *Poller) end() {
 	late := p.endBy
 	p.mu.Unlock()
 	p.endBeat()
+	p.endFlush()
 	p.endBase()
 	if late.IsZero() { // it had not begun
 		late = time.Now().Add(flushTimeout)

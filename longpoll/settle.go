@@ -1,6 +1,7 @@
 package longpoll
 
 import (
+	"context"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -159,6 +160,7 @@ func (p *Poller) beginSettlement(units [][]outcome) {
 	p.settling.calls++
 	p.routines.Go(func() {
 		st := p.settler.Begin(p.base, batch.Times{SettleBy: by})
+		defer context.AfterFunc(p.flushing, st.Cancel)()
 		at := 0
 		for _, unit := range units {
 			if !results[at].Outcome.Done() {
