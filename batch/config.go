@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Config says how an [Engine] runs its batches. The zero value is good.
+// Config says how records are handled. The zero value is good.
 type Config struct {
 	// Concurrency is how many records are handled at a time, 1 to 10,000.
 	// Defaults to what the handler asks for, see [Handler], and else to 10.
@@ -14,7 +14,7 @@ type Config struct {
 
 	// Reserve is the time kept back at the end of an invocation for settling
 	// what failed and for the response, at most half of the remaining time.
-	// Defaults to a tenth of the remaining time, see [Engine.Times].
+	// Defaults to a tenth of the remaining time, between 200 ms and 2 s and at most a quarter.
 	Reserve time.Duration
 
 	// RecordTimeout is the longest that one record may take. A record whose
@@ -25,7 +25,7 @@ type Config struct {
 
 	// Deadline is how much of the remaining time a record is given. Defaults to all
 	// of it ([WholeRemaining]). A FIFO record with others behind it leaves time for them
-	// at its last attempt, see [Settling].
+	// at its last attempt.
 	Deadline Deadline
 
 	// MinRemaining is the least time to the cutoff with which a record is
@@ -79,8 +79,8 @@ func (c Config) WithDefaultsFor(h Handler) Config {
 	return c.WithDefaults()
 }
 
-// validate returns an error that names every field whose value is out of its bounds.
-func (c *Config) validate() error {
+// Validate returns an error that names every field whose value is out of its bounds.
+func (c *Config) Validate() error {
 	var errs []error
 	if c.Concurrency < 1 || c.Concurrency > maxConcurrency {
 		errs = append(errs, fmt.Errorf("batch: Concurrency is %d, must be 1 to %d", c.Concurrency, maxConcurrency))

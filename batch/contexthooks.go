@@ -41,29 +41,29 @@ func (h *Hooks) BatchContext(ctx context.Context, b BatchInfo, records []Record)
 	return withValues{ctx, values}
 }
 
-// recordContext has ctx get the values that the hooks give it.
-func (h *Hooks) recordContext(ctx *recordContext) {
-	if len(h.recordContexts) == 0 {
-		return
-	}
-	var values context.Context = ctx.parent()
+// WantsRecordContext reports whether a hook is asked for contexts of records.
+func (h *Hooks) WantsRecordContext() bool { return h != nil && len(h.recordContexts) > 0 }
+
+// RecordContext asks the hooks for the values of a record's context ctx, which has
+// those of values; it is values without a hook for that.
+func (h *Hooks) RecordContext(ctx, values context.Context, r *Record) context.Context {
 	for _, hook := range h.recordContexts {
-		values = h.askRecordContext(hook, values, ctx)
+		values = h.askRecordContext(ctx, hook, values, r)
 	}
-	ctx.values.Store(&values)
+	return values
 }
 
 // askRecordContext is [each], for one hook: records are many.
-func (h *Hooks) askRecordContext(hook RecordContextHook, values context.Context, ctx *recordContext) (got context.Context) {
+func (h *Hooks) askRecordContext(ctx context.Context, hook RecordContextHook, values context.Context, r *Record) (got context.Context) {
 	defer func() {
 		if v := recover(); v != nil {
-			h.Warn(ctx, hookPanicked(hook, ctx.record.QueueARN, &PanicError{Value: v, Stack: debug.Stack()}))
+			h.Warn(ctx, hookPanicked(hook, r.QueueARN, &PanicError{Value: v, Stack: debug.Stack()}))
 		}
 		if got == nil {
 			got = values
 		}
 	}()
-	return hook.RecordContext(values, ctx.record)
+	return hook.RecordContext(values, r)
 }
 
 // withValues is a context with the values of another.

@@ -2,34 +2,10 @@ package batch_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 )
-
-func ExampleEngine_Run() {
-	engine, err := batch.New(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
-		if r.Body == "" {
-			return batch.Permanent(errors.New("nothing to do"))
-		}
-		return nil
-	}), batch.Config{Concurrency: 2})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	records := []batch.Record{{MessageID: "m-1", Body: "ship it"}, {MessageID: "m-2"}}
-	for _, r := range engine.Run(ctx, records, engine.Times(ctx), nil) {
-		fmt.Println(r.Record.MessageID, r.Outcome, r.Err)
-	}
-	// Output:
-	// m-1 succeeded <nil>
-	// m-2 retry nothing to do
-}
 
 func ExampleJSON() {
 	type order struct{ ID string }

@@ -11,7 +11,7 @@ import (
 // for 2 s at most; and in a container at the end of Poll, for up to 5 s. It
 // should return when ctx ends, and is not waited for any longer.
 //
-// Whoever uses a [Engine] or a longpoll.Poller without package handler calls
+// Whoever uses a longpoll.Poller without package handler calls
 // it by [Hooks.Flush], or by itself.
 type FlushHook interface {
 	Flush(ctx context.Context)

@@ -18,7 +18,7 @@ import (
 //
 // On Lambda a hook that blocks is waited for, before it costs the response:
 //
-//   - RecordFinished, and Warned of what [Engine.Run] warns of, for half of the
+//   - RecordFinished, and Warned that none was started, for half of the
 //     time that is left until [Times].SettleBy;
 //   - BatchSettled, Called, and Warned of what settling met, for half of the time
 //     that is left until the deadline; Flush as [FlushHook] says.
@@ -57,7 +57,7 @@ type RecordStartedHook interface {
 // RecordFinishedHook is told that a record's handler returned or was
 // abandoned, or that the record was skipped. The outcome is the handler's: a
 // permanent failure is Retry here, and DeadLettered in [BatchSettledHook] if
-// that came true, unless it was buried before (see [Settling]). It is not told
+// that came true, unless it was dead-lettered in place: a FIFO record that others wait for. It is not told
 // of records that were not started.
 type RecordFinishedHook interface {
 	RecordFinished(ctx context.Context, r Result)
@@ -155,11 +155,22 @@ func (h *Hooks) Warn(ctx context.Context, w Warning) {
 	}
 }
 
-func (h *Hooks) started(ctx context.Context, r *Record) {
+// WantsBatch reports whether a hook is told, or asked, when a batch begins.
+func (h *Hooks) WantsBatch() bool { return len(h.batchStarted)+len(h.batchContext) > 0 }
+
+// WantsStarted reports whether a hook is told, or asked, before a handler is called.
+func (h *Hooks) WantsStarted() bool { return len(h.recordStarted)+len(h.recordContexts) > 0 }
+
+// RecordStarted tells the hooks that a record's handler is about to be called.
+func (h *Hooks) RecordStarted(ctx context.Context, r *Record) {
 	each(ctx, h, r.QueueARN, h.recordStarted, func(hook RecordStartedHook) { hook.RecordStarted(ctx, r) })
 }
 
-func (h *Hooks) finished(ctx context.Context, r Result) {
+// WantsFinished reports whether a hook is told of records' outcomes.
+func (h *Hooks) WantsFinished() bool { return len(h.recordFinished) > 0 }
+
+// RecordFinished tells the hooks of a record's outcome.
+func (h *Hooks) RecordFinished(ctx context.Context, r Result) {
 	each(ctx, h, r.Record.QueueARN, h.recordFinished, func(hook RecordFinishedHook) { hook.RecordFinished(ctx, r) })
 }
 

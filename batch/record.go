@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 	"github.com/sqsbatch/sqsbatch/internal/valuectx"
 )
 
@@ -86,7 +87,7 @@ func QueueName(arnOrURL string) string {
 // is given only a decoded body can ask for the id, the attempt or an
 // attribute. It reports false outside a record's context.
 func RecordFrom(ctx context.Context) (Record, bool) {
-	if r, ok := ctx.Value(recordKey{}).(*Record); ok {
+	if r, ok := ctx.Value(ctxkey.Record{}).(*Record); ok {
 		return *r, true
 	}
 	return Record{}, false
@@ -96,7 +97,5 @@ func RecordFrom(ctx context.Context) (Record, bool) {
 // this by itself: it is for middleware that hands on another record than it was
 // given, and for tests of functions that ask for their record.
 func WithRecord(ctx context.Context, r Record) context.Context {
-	return valuectx.With(ctx, recordKey{}, &r)
+	return valuectx.With(ctx, ctxkey.Record{}, &r)
 }
-
-type recordKey struct{}

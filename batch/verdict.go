@@ -3,7 +3,6 @@ package batch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -164,25 +163,4 @@ func FirstOf(classifiers ...func(error) error) func(error) error {
 		}
 		return err
 	}
-}
-
-// classify asks the configuration, if it has a classifier, about an error of a
-// handler. One that has a verb is not asked about, nor the end of the record's own
-// context.
-func (e *Engine) classify(ctx context.Context, err error) (classified error) {
-	if e.cfg.Classify == nil || VerdictOf(err).Verb {
-		return err
-	}
-	if end := ctx.Err(); end != nil && errors.Is(err, end) {
-		return err
-	}
-	defer func() {
-		if v := recover(); v != nil {
-			classified = fmt.Errorf("%w (Classify panicked: %v)", err, v)
-		}
-	}()
-	if classified = e.cfg.Classify(err); classified == nil {
-		return err // no classifier makes a success of a failure
-	}
-	return classified
 }

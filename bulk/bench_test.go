@@ -12,6 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 )
 
@@ -56,7 +57,7 @@ func records(n int) []batch.Record {
 func onLambda(t *testing.T, n int, make func(*atomic.Int64, int) batch.Handler) (_ int, took time.Duration) {
 	var calls atomic.Int64
 	synctest.Test(t, func(t *testing.T) {
-		engine, err := batch.New(make(&calls, 100), batch.Config{Concurrency: 0})
+		engine, err := runner.New(make(&calls, 100), batch.Config{Concurrency: 0})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +108,7 @@ func BenchmarkRecords(b *testing.B) {
 		"single-that-waits": batch.JSON(func(context.Context, order) error { time.Sleep(time.Microsecond); return nil }),
 	} {
 		b.Run("impl="+name, func(b *testing.B) {
-			engine, err := batch.New(h, batch.Config{Concurrency: 200})
+			engine, err := runner.New(h, batch.Config{Concurrency: 200})
 			if err != nil {
 				b.Fatal(err)
 			}

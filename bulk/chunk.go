@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/gather"
+	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 )
 
 // chunk is a set of records that are written at once. Its fields are guarded by
@@ -148,8 +148,8 @@ func (s *scope[T]) tell(tickets []*ticket[T]) {
 	}
 	s.mu.Unlock()
 	for _, t := range told {
-		if t.engine != nil {
-			t.engine.Wake(t.answers()...)
+		if t.runner != nil {
+			t.runner.Wake(t.answers()...)
 		}
 	}
 	for _, t := range told { // all are awake: none of them is taken for one that waits for others
@@ -192,9 +192,9 @@ func (values) Deadline() (deadline time.Time, ok bool) { return time.Time{}, fal
 func (values) Done() <-chan struct{}                   { return nil }
 func (values) Err() error                              { return nil }
 
-// Value hides the engine: a handler that the function calls is not the record's.
+// Value hides the runner: a handler that the function calls is not the record's.
 func (v values) Value(key any) any {
-	if _, ok := key.(gather.Key); ok {
+	if _, ok := key.(ctxkey.Runner); ok {
 		return nil
 	}
 	return v.Context.Value(key)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
 type Order struct {
@@ -26,7 +27,7 @@ func insertOrders(ctx context.Context, items []bulk.Item[Order]) error {
 func ExampleJSON() {
 	insert := bulk.JSON(insertOrders, bulk.Config{MaxItems: 100})
 	// In a main function: handler.Run(insert). The engine that it runs:
-	engine, err := batch.New(insert, batch.Config{})
+	engine, err := runner.New(insert, batch.Config{})
 	if err != nil {
 		panic(err)
 	}

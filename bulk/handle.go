@@ -9,24 +9,9 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/gather"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/valuectx"
 )
-
-// engine is what a record's context has for gather.Key: batch's type gathering.
-// No method of it is called while a scope's lock is held.
-type engine interface {
-	HandledBy(batch.Handler) bool
-	Behind(yield func(*batch.Record) bool)
-	Shared(key any, make func() any) any
-	More() bool
-	Concurrency() int
-	Grace() time.Duration
-	Park()
-	Wake(answers ...any)
-	Answer() any
-	Permanent(err error) bool
-}
 
 // Handle has a record written with others, and waits for its outcome.
 func (h *handler[T]) Handle(ctx context.Context, r batch.Record) error {
@@ -84,8 +69,8 @@ func (h *handler[T]) inner(ctx context.Context, r batch.Record) error {
 // join puts a record into a chunk and returns its outcome, which may be there
 // already, since a chunk holds what was behind a record of a FIFO group.
 func (h *handler[T]) join(ctx context.Context, r batch.Record) error {
-	e, _ := ctx.Value(gather.Key{}).(engine)
-	if e != nil {
+	e, in := runner.From(ctx)
+	if in {
 		if t, ok := e.Answer().(*ticket[T]); ok {
 			return e.Shared(h, nil).(*scope[T]).follow(ctx, t)
 		}
@@ -94,18 +79,19 @@ func (h *handler[T]) join(ctx context.Context, r batch.Record) error {
 	if err != nil {
 		return err
 	}
-	t.ctx, t.engine = ctx, e
-	if e == nil {
+	t.ctx = ctx
+	if !in {
 		s := newScope(h, nil)
 		s.join(t)
 		return s.await(ctx, t)
 	}
+	t.runner = &e
 	if r.FIFO() && e.HandledBy(h) {
 		t.next = h.behind(ctx, e, len(t.item.Record.Body))
 	}
 	s, ok := e.Shared(h, nil).(*scope[T])
 	if !ok {
-		s = e.Shared(h, func() any { return newScope(h, e) }).(*scope[T])
+		s = e.Shared(h, func() any { return newScope(h, &e) }).(*scope[T])
 	}
 	s.join(t)
 	e.Park()
@@ -126,7 +112,7 @@ func (h *handler[T]) newTicket(ctx context.Context, r batch.Record) (*ticket[T],
 // each the next of the one before, up to one that cannot be decoded, and as far as
 // a chunk with ctx's own bytes has room. It does so beside the record, which nothing
 // behind it shall hold up for longer than a moment, nor end.
-func (h *handler[T]) behind(ctx context.Context, e engine, bytes int) (first *ticket[T]) {
+func (h *handler[T]) behind(ctx context.Context, e runner.View, bytes int) (first *ticket[T]) {
 	if h.cfg.MaxItems == 1 || bytes >= h.cfg.MaxBytes {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
 // anyBatch is a batch, what becomes of its records, and what the function was given.
@@ -158,8 +159,8 @@ func (a *anyBatch) begin(items []bulk.Item[string]) (call int, c *noted) {
 	return (a.calls - 1) % len(a.ends), c
 }
 
-// Bury and Failed are those of the engine's settling.
-func (a *anyBatch) Bury(_ context.Context, r *batch.Result) bool {
+// DeadLetter and Failed are those of the engine's settling.
+func (a *anyBatch) DeadLetter(_ context.Context, r *batch.Result) bool {
 	if a.buries {
 		r.Outcome = batch.DeadLettered
 	}
@@ -187,7 +188,7 @@ func TestPropertyAnyBatchInChunks(t *testing.T) {
 func (*anyBatch) LastAttempt(*batch.Record) bool { return false }
 
 func (a *anyBatch) check(t *testing.T) error {
-	engine, err := batch.New(bulk.New(text, a.write, a.cfg), a.engine)
+	engine, err := runner.New(bulk.New(text, a.write, a.cfg), a.engine)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
 // scope is what gathers: the records of a batch, or of a queue in a long poll.
@@ -22,12 +24,12 @@ type scope[T any] struct {
 	waiting int         // records whose Handle waits here and whose context has not ended
 }
 
-func newScope[T any](h *handler[T], e engine) *scope[T] {
-	s := &scope[T]{handler: h, alone: e == nil}
-	if e != nil {
-		s.grace = e.Grace()
-		if e.More() {
-			s.slots = e.Concurrency()
+func newScope[T any](h *handler[T], view *runner.View) *scope[T] {
+	s := &scope[T]{handler: h, alone: view == nil}
+	if view != nil {
+		s.grace = view.Config().Grace
+		if view.More() {
+			s.slots = view.Config().Concurrency
 		}
 	}
 	return s
@@ -48,7 +50,7 @@ type ticket[T any] struct {
 
 	// Of records whose Handle waits, rather than that of one before them.
 	ctx    context.Context
-	engine engine // that is given the answers for those behind; may be nil
+	runner *runner.View // that is given the answers for those behind; may be nil
 }
 
 // heads reports whether the record's own Handle waits for the chunk.

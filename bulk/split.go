@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
 // writer writes the records of one chunk, by one call of the function or, when
@@ -15,12 +16,12 @@ import (
 type writer[T any] struct {
 	*scope[T]
 	ctx    context.Context
-	engine engine                    // may be nil
+	runner *runner.View              // may be nil
 	before map[*ticket[T]]*ticket[T] // the record before one, of its FIFO group
 }
 
 func (s *scope[T]) newWriter(ctx context.Context, c *chunk[T]) *writer[T] {
-	w := &writer[T]{scope: s, ctx: ctx, engine: c.tickets[0].engine}
+	w := &writer[T]{scope: s, ctx: ctx, runner: c.tickets[0].runner}
 	for _, t := range c.tickets {
 		if t.next != nil {
 			if w.before == nil {
@@ -123,8 +124,8 @@ func (w *writer[T]) ofOne(err error) (is bool) {
 	if _, panicked := err.(*batch.PanicError); panicked {
 		return true
 	}
-	if w.engine != nil {
-		return w.engine.Permanent(err)
+	if w.runner != nil {
+		return w.runner.Permanent(err)
 	}
 	return batch.IsPermanent(err)
 }

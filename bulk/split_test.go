@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
 // An error for good of a call for many is about one of them: the others are no
@@ -29,7 +30,7 @@ func TestOneRecordTakesNoOtherAlong(t *testing.T) {
 			}
 			return nil
 		}, bulk.Config{})
-		engine, err := batch.New(h, batch.Config{Classify: batch.Permanent})
+		engine, err := runner.New(h, batch.Config{Classify: batch.Permanent})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +67,7 @@ func TestHalvesKeepTheOrderOfAGroup(t *testing.T) {
 			}
 			return nil
 		}, bulk.Config{})
-	engine, err := batch.New(h, batch.Config{})
+	engine, err := runner.New(h, batch.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

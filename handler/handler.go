@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler/internal/sqsevent"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
@@ -16,7 +17,7 @@ import (
 // LambdaHandler handles the invocations of a Lambda function by an SQS event
 // source mapping. It is safe for concurrent invocations.
 type LambdaHandler struct {
-	engine  *batch.Engine
+	engine  *runner.Engine
 	settler *partialfailure.Settler
 	cfg     Config
 	own     *batch.Hooks // the configured ones; of the log its warnings: it keeps nothing back
@@ -35,7 +36,7 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 	if badHooks != nil {
 		list = nil // they are named as the configuration counts them
 	}
-	engine, err := batch.New(h, cfg.engine(list...))
+	engine, err := runner.New(h, cfg.engine(list...))
 	var hooks *batch.Hooks
 	if err == nil {
 		hooks = engine.Hooks()

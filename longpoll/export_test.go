@@ -4,9 +4,12 @@ import "fmt"
 
 // Drift says which of an idle or stopped poller's counters are not what they
 // are without any record, "" for none.
-func (p *Poller) Drift() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (p *Poller) Drift() (drift string) {
+	p.ask(func() { drift = p.drift() })
+	return drift
+}
+
+func (p *Poller) drift() string {
 	l, s, in := &p.load, &p.settling, &p.intake
 	drift := ""
 	check := func(name string, got, least, most int) {
@@ -15,19 +18,23 @@ func (p *Poller) Drift() string {
 		}
 	}
 	check("held", l.held, 0, 0)
-	check("running", l.running, 0, 0)
-	check("waiting", len(l.waiting), 0, 0)
 	check("byID", len(l.byID), 0, 0)
-	check("groups", len(l.groups), 0, 0)
-	check("begun", len(l.begun), 0, 0)
-	check("abandoned", l.abandoned, 0, 0)
+	if p.runner != nil {
+		r := p.runner.Count()
+		check("running", r.Running, 0, 0)
+		check("waiting", r.Waiting, 0, 0)
+		check("ready", r.Ready, 0, 0)
+		check("deciding", r.Deciding, 0, 0)
+		check("slots in use", r.Slots, 0, 0)
+		check("abandoned", r.Abandoned, 0, 0)
+	}
 	check("settlements", s.calls, 0, 0)
 	check("backlog", s.backlog, 0, 0)
 	check("done", len(s.done), 0, 0)
 	check("failed", len(s.failed), 0, 0)
 	check("back", len(s.back), 0, 0)
 	check("again", len(s.again), 0, 0)
-	if p.phase == stopped || p.paused {
+	if p.phase == stopped || p.pausing {
 		check("receives", in.calls, 0, 0)
 		check("reserved", in.reserved, 0, 0)
 	} else {

@@ -14,48 +14,55 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
+// beats is how extending fares.
+type beats struct {
+	fail  bool // since the latest call
+	line  line
+	tries int       // that failed since then
+	after time.Time // the next one
+}
+
 // sweepEvery is how often held messages are looked through for what is due, and
 // an extension that failed is tried again.
-func (p *Poller) sweepEvery() time.Duration { return min(time.Second, p.queue.visibility/12) }
-
-// sweepOn has held messages looked through, as long as there are any. The
-// caller holds the lock, here and below.
-func (p *Poller) sweepOn() {
-	if p.sweep != nil || len(p.load.byID)+len(p.settling.again) == 0 || p.phase == stopped {
-		return
-	}
-	every := p.sweepEvery()
+func (p *Poller) sweepEvery() time.Duration {
+	every := min(time.Second, p.queue.visibility/12)
 	if p.phase != polling {
 		every /= 4 // what a stop has to settle is tried again soon
 	}
-	p.sweep = time.AfterFunc(every, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.sweep = nil
-		if p.phase == stopped {
-			return
-		}
-		now := time.Now()
-		p.retryDue(now)
-		p.extendDue(now)
-		p.giveUpWaiting(now)
-		p.receiveMore() // slots may be idle beside others that take long
-		p.sweepOn()
-	})
+	return every
+}
+
+// sweepOn has held messages looked through, as long as there are any.
+func (p *Poller) sweepOn() {
+	if p.sweepAt.IsZero() && len(p.load.byID)+len(p.settling.again) > 0 {
+		p.sweepAt = time.Now().Add(p.sweepEvery())
+	}
+}
+
+// sweep does what is due for what is held.
+func (p *Poller) sweep(now time.Time) {
+	if p.sweepAt.IsZero() || now.Before(p.sweepAt) {
+		return
+	}
+	p.sweepAt = time.Time{}
+	p.retryDue(now)
+	p.extendDue(now)
+	p.giveUpWaiting(now)
+	p.sweepOn()
 }
 
 // extendDue extends the visibility of what is held and due, ten to a call.
 func (p *Poller) extendDue(now time.Time) {
-	if p.cfg.NoHeartbeat || p.beat.Err() != nil || now.Before(p.load.extendAfter) {
+	if p.cfg.NoHeartbeat || p.beat.Err() != nil || now.Before(p.load.beats.after) {
 		return
 	}
 	var due []*message
 	for _, m := range p.load.byID {
-		if m.state != failed && !m.lost && !m.extending && !m.settling && !m.extendAt.After(now) {
+		if m.state != toRelease && !m.lost && !m.extending && !m.settling && !m.extendAt.After(now) {
 			due = append(due, m)
 		}
 	}
-	if p.load.extensionsFail {
+	if p.load.beats.fail {
 		due = due[:min(len(due), maxEntries)] // one call tells whether it works again
 	}
 	for ten := range slices.Chunk(due, maxEntries) {
@@ -64,7 +71,10 @@ func (p *Poller) extendDue(now time.Time) {
 		}
 		entries := p.extensions(ten, now)
 		p.counts.Extensions++
-		p.routines.Go(func() { p.called(p.extend(ten, entries, now)...) })
+		p.call(func() func() {
+			errs, err := p.changeVisibility(p.beat, entries)
+			return func() { p.extended(ten, entries, errs, err, now) }
+		})
 	}
 }
 
@@ -86,11 +96,8 @@ func entryOf(i int, m *message, d time.Duration) types.ChangeMessageVisibilityBa
 	}
 }
 
-// extend makes one call and notes its answers.
-func (p *Poller) extend(list []*message, entries []types.ChangeMessageVisibilityBatchRequestEntry, began time.Time) []batch.Call {
-	errs, calls, err := p.changeVisibility(p.beat, entries)
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// extended takes what SQS answered to an extension that began at a time.
+func (p *Poller) extended(list []*message, entries []types.ChangeMessageVisibilityBatchRequestEntry, errs []error, err error, began time.Time) {
 	now := time.Now()
 	for i, m := range list {
 		m.extending = false
@@ -103,49 +110,53 @@ func (p *Poller) extend(list []*message, entries []types.ChangeMessageVisibility
 		// After its end SQS accepts the change as well, on a standard queue, and it
 		// says nothing about who has the message.
 		case errs[i] != nil, !p.fifo() && !now.Before(m.visibleAt):
-			if m.state != failed && !m.settling && p.load.byID[m.record().MessageID] == m {
-				p.lose(m)
+			if m.state != toRelease && !m.settling && p.load.byID[m.Record.MessageID] == m {
+				p.revoke(m)
 			}
 		default:
-			visible := time.Duration(entries[i].VisibilityTimeout) * time.Second
-			m.visibleAt = began.Add(visible)
-			m.extendAt = began.Add(p.queue.visibility / 3)
-			if visible < p.queue.visibility {
-				m.extendAt = m.visibleAt // the last that SQS allows
-			}
+			p.extendedTo(m, began, time.Duration(entries[i].VisibilityTimeout)*time.Second)
 		}
 	}
-	p.extended(err)
+	p.extending(err)
 	p.flush(false) // what waited for the answer
-	p.signal()
-	return calls
 }
 
-// extended tells when extending begins to fail, and when it works again.
+func (p *Poller) extendedTo(m *message, began time.Time, d time.Duration) {
+	m.visibleAt = began.Add(d)
+	m.extendAt = began.Add(p.queue.visibility / 3)
+	if d < p.queue.visibility {
+		m.extendAt = m.visibleAt // the last that SQS allows
+	}
+	if m.state == held {
+		p.runner.Extend(&m.Delivery, m.visibleAt)
+	}
+}
+
+// extending tells when extending begins to fail, and when it works again.
 // While it fails it is tried less and less often, down to twelve times in a
 // visibility timeout, and every 2 s at most once all of that is over.
-func (p *Poller) extended(err error) {
-	l, now := &p.load, time.Now()
+func (p *Poller) extending(err error) {
+	b, now := &p.load.beats, time.Now()
 	switch {
 	case p.beat.Err() != nil:
 		return
 	case err == nil:
-		l.extensionTries, l.extendAfter = 0, time.Time{}
-	case !now.Before(l.extendAfter):
+		b.tries, b.after = 0, time.Time{}
+	case !now.Before(b.after):
 		longest := p.queue.visibility / 12
-		if l.extensionTries >= 12 {
+		if b.tries >= 12 {
 			longest = max(longest, 2*time.Second)
 		}
-		l.extendAfter = now.Add(min(p.sweepEvery()<<min(l.extensionTries, 12), longest))
-		l.extensionTries++
+		b.after = now.Add(min(p.sweepEvery()<<min(b.tries, 12), longest))
+		b.tries++
 	}
-	l.extensionsFail = err != nil
+	b.fail = err != nil
 	if err != nil {
-		if l.extensionLine.fails(now, true) {
-			p.warn(batch.Warning{Err: err, Serious: l.extensionLine.serious(now), Message: fmt.Sprintf(
-				"extending the records' visibility fails%s: others may receive them while they are handled here; %s", l.extensionLine.soFar(now), advice(err))})
+		if b.line.fails(now, true) {
+			p.warn(batch.Warning{Err: err, Serious: b.line.serious(now), Message: fmt.Sprintf(
+				"extending the records' visibility fails%s: others may receive them while they are handled here; %s", b.line.soFar(now), advice(err))})
 		}
-	} else if tell, after := l.extensionLine.works(now); tell {
+	} else if tell, after := b.line.works(now); tell {
 		p.warn(batch.Warning{Message: "extending the records' visibility works again, " + after})
 	}
 }
@@ -153,7 +164,7 @@ func (p *Poller) extended(err error) {
 // changeVisibility makes a call, or several where SQS refuses it as a whole. errs
 // has what is wrong with the entries, by position; err is that of the calls if none
 // of them was answered with success.
-func (p *Poller) changeVisibility(ctx context.Context, entries []types.ChangeMessageVisibilityBatchRequestEntry) (errs []error, calls []batch.Call, err error) {
+func (p *Poller) changeVisibility(ctx context.Context, entries []types.ChangeMessageVisibilityBatchRequestEntry) (errs []error, err error) {
 	errs = make([]error, len(entries))
 	at := make([]int, len(entries)) // positions, which are the entries' ids
 	for i := range at {
@@ -163,7 +174,7 @@ func (p *Poller) changeVisibility(ctx context.Context, entries []types.ChangeMes
 	sqserror.Divide(at, func(part []int) ([]int, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		call := p.call("ChangeMessageVisibilityBatch")
+		call := p.callOf("ChangeMessageVisibilityBatch")
 		call.Entries = len(part)
 		var out *sqs.ChangeMessageVisibilityBatchOutput
 		out, err = p.cfg.SQS.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{
@@ -185,11 +196,11 @@ func (p *Poller) changeVisibility(ctx context.Context, entries []types.ChangeMes
 				}
 			}
 		}
-		calls = append(calls, call)
+		p.called(call)
 		return part, err
 	})
 	if worked {
 		err = nil
 	}
-	return errs, calls, err
+	return errs, err
 }

@@ -1,29 +1,22 @@
 package longpoll
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
-// load is what this poller holds; the poller's lock guards it.
+// load is what this poller holds.
 type load struct {
-	held    int // records that wait or run
-	running int // chains that have a slot
-	waiting []*chain
-
+	held int // messages that the runner has
 	// byID has every message that is held, or done and not deleted yet.
-	byID map[string]*message
-	// groups has the FIFO groups of which a chain waits or runs, with those
-	// that came after it.
-	groups    map[string][]*chain
-	begun     map[*chain]struct{}
-	recent    recent
-	abandoned int // handlers that were given up and still run
-
-	extensionsFail bool // since the latest call
-	extensionLine  line
-	extensionTries int       // that failed since then
-	extendAfter    time.Time // the next one
+	byID   map[string]*message
+	recent recent
+	beats  beats
 
 	finished []time.Time   // of the latest records, for ahead
 	pace     time.Duration // how long they took, on average
@@ -54,7 +47,7 @@ func (l *load) finishedBefore(t time.Time) int {
 	return n
 }
 
-// finish notes that records need no slot any more, of which the first was
+// finish notes that messages are with the runner no more, of which the first was
 // handled in the time that it took.
 func (l *load) finish(n, most int, took time.Duration) {
 	l.held -= n
@@ -71,155 +64,231 @@ func (l *load) finish(n, most int, took time.Duration) {
 	}
 }
 
-// takeIn puts chains in line for a slot, or makes them visible again if nothing
-// is started any more. The caller holds the lock.
-func (p *Poller) takeIn(list []*chain) {
-	l := &p.load
+// hold gives the runner what was received, or makes it visible again if nothing is
+// started any more.
+func (p *Poller) hold(list []*receipt, now time.Time) {
 	var back []*message
-	for _, c := range list {
-		if !p.adopt(c) {
+	for _, r := range list {
+		if r = p.dedupe(r); r == nil {
 			continue
 		}
-		if p.phase != polling || p.paused || p.aborted(time.Now()) || p.settling.deletes.refused && p.deletesHold(time.Now()) {
-			for i := range c.messages {
-				back = append(back, &c.messages[i])
-			}
-			continue
-		}
-		for i := range c.messages {
-			l.byID[c.records[i].MessageID] = &c.messages[i]
-		}
-		l.held += len(c.records)
-		if c.group != "" {
-			line, busy := l.groups[c.group]
-			if busy {
-				l.groups[c.group] = append(line, c)
+		refused := p.phase != polling || p.paused.Load() || p.aborts.on(now) || p.settling.deletes.refused && p.deletesHold(now)
+		deliveries := make([]*runner.Delivery, 0, len(r.messages))
+		for i := range r.messages {
+			m := &r.messages[i]
+			if refused {
+				m.state = toRelease
+				back = append(back, m)
 				continue
 			}
-			l.groups[c.group] = nil
+			p.load.byID[m.Record.MessageID] = m
+			deliveries = append(deliveries, &m.Delivery)
 		}
-		l.waiting = append(l.waiting, c)
+		p.load.held += len(deliveries)
+		p.runner.Add(deliveries...)
 	}
-	p.releaseAll(back)
+	p.release(back)
 	p.sweepOn()
 }
 
-// adopt finds what of a chain is known already: SQS delivers a message again
+// dedupe finds what of a receipt is known already: SQS delivers a message again
 // when its visibility could not be extended, and standard queues now and then
 // for no reason. One that is held goes on with the new receipt handle; one that
-// was handled is deleted by it, and not handled again. It reports whether
-// anything new is left, which c then holds.
-func (p *Poller) adopt(c *chain) bool {
-	fresh := &chain{group: c.group}
-	for i := range c.messages {
-		m, id := &c.messages[i], c.records[i].MessageID
-		held := p.load.byID[id]
+// was handled is deleted by it, and not handled again. It returns a receipt of what
+// is new, nil for none.
+func (p *Poller) dedupe(r *receipt) *receipt {
+	var fresh []*message
+	for i := range r.messages {
+		m := &r.messages[i]
+		id := m.Record.MessageID
+		known := p.load.byID[id]
 		switch {
-		case held != nil && held.state != failed:
-			held.handle, held.receivedAt, held.visibleAt, held.extendAt = m.handle, m.receivedAt, m.visibleAt, m.extendAt
-			held.lost = false
+		case known != nil && known.state != toRelease:
+			known.handle, known.receivedAt, known.visibleAt, known.extendAt = m.handle, m.receivedAt, m.visibleAt, m.extendAt
+			known.lost = false
+			if known.state == held {
+				p.runner.Extend(&known.Delivery, m.visibleAt)
+			}
 			p.counts.Repeated++
-		case held == nil && p.load.recent.has(id):
+		case known == nil && p.load.recent.has(id):
 			p.counts.Repeated++
-			p.deleteAgain(c.records[i], *m)
+			p.deleteAgain(m)
 		default:
-			fresh.records = append(fresh.records, c.records[i])
-			fresh.messages = append(fresh.messages, *m)
+			fresh = append(fresh, m)
 		}
 	}
-	if len(fresh.records) == len(c.records) {
-		return true
+	if len(fresh) == len(r.messages) {
+		return r
 	}
-	if len(fresh.records) == 0 {
-		return false
-	}
-	*c = *fresh
-	c.open = len(c.records)
-	for i := range c.messages {
-		c.messages[i].chain, c.messages[i].index = c, i
-	}
-	return true
+	return restOf(r, fresh)
 }
 
-// pump gives free slots to what waits.
-func (p *Poller) pump() {
-	for {
-		p.mu.Lock()
-		c := p.next()
-		p.mu.Unlock()
-		if c == nil {
-			return
-		}
-		p.start(c)
+// restOf is a receipt of some of another's messages, nil for none.
+func restOf(r *receipt, some []*message) *receipt {
+	if len(some) == 0 {
+		return nil
 	}
+	rest := newReceipt(len(some))
+	rest.open, rest.Info = len(some), r.Info
+	rest.Info.Records = len(some)
+	for i, old := range some {
+		m := &rest.messages[i]
+		rest.Records[i] = *old.Record
+		m.receipt, m.index, m.Owner = rest, i, m
+		m.Record, m.Result, m.Batch = &rest.Records[i], &rest.results[i], &rest.Batch
+		m.handle, m.receivedAt, m.visibleAt, m.extendAt = old.handle, old.receivedAt, old.visibleAt, old.extendAt
+		m.Lease, m.Cutoff = old.Lease, old.Cutoff
+	}
+	return rest
 }
 
-// pop takes the first chain in line.
-func (l *load) pop() *chain {
-	c := l.waiting[0]
-	l.waiting[0] = nil
-	l.waiting = l.waiting[1:]
-	return c
+// deleteAgain deletes a delivery of a message that was handled before.
+func (p *Poller) deleteAgain(old *message) {
+	r := restOf(old.receipt, []*message{old})
+	m := &r.messages[0]
+	m.told, m.state = true, toDelete
+	m.Result.Record, m.Result.Outcome = m.Record, batch.Succeeded
+	p.load.byID[m.Record.MessageID] = m
+	p.settle(m)
 }
 
-// next takes the first chain in line, if there is a slot for it.
-func (p *Poller) next() *chain {
-	l := &p.load
-	for p.phase == polling && p.fatal == nil && !p.paused && len(l.waiting) > 0 {
-		now := time.Now()
-		if l.running >= p.slots(now) || p.deletesHold(now) {
-			return nil
-		}
-		c := l.pop()
-		if p.expired(c) || p.tooLate(c) {
+// collect takes what the runner has finished.
+func (p *Poller) collect() {
+	if p.runner == nil {
+		return
+	}
+	p.list = p.runner.Finished(p.list[:0])
+	for _, d := range p.list {
+		m := d.Owner.(*message)
+		p.heed(m)
+		switch {
+		case d.Deciding():
+			p.decide(m)
 			continue
+		case d.Result.Outcome.Done():
+			p.succeeded(m)
+		default:
+			p.failedGroup(m)
 		}
-		for i := range c.messages {
-			c.messages[i].state = begun
-		}
-		c.started, c.times = now, p.times(c)
-		l.running++
-		l.begun[c] = struct{}{}
-		return c
+		p.tried(d.Result)
 	}
-	return nil
+	if n := p.runner.Count().Abandoned; n > p.cfg.MaxAbandoned {
+		p.fail(fmt.Errorf("%w: %d still run that were given up, MaxAbandoned (with package handler: SQSBATCH_MAX_ABANDONED) is %d; the process ends so that another one starts",
+			ErrAbandoned, n, p.cfg.MaxAbandoned))
+	}
 }
 
-// expired drops a chain of which a message may be visible to others again
-// before it was started, and what came behind it of its group.
-func (p *Poller) expired(c *chain) bool {
-	now, lost := time.Now(), 0
-	for i := range c.messages {
-		if p.lapsed(&c.messages[i], now) {
-			lost++
-		}
+// succeeded takes a record that is done with.
+func (p *Poller) succeeded(m *message) {
+	m.state = toDelete
+	if m.Result.Outcome == batch.Succeeded {
+		p.counts.Succeeded++
+	} else {
+		p.counts.Failed++
 	}
-	if lost == 0 {
-		return false
-	}
-	p.giveBackLine(c)
-	return true
+	p.load.finish(1, p.cfg.Prefetch, m.Result.Duration)
+	p.settle(m)
 }
 
-// giveBackLine makes visible what a chain holds that was not started, and what
-// came behind it of its group, which must not overtake it.
-func (p *Poller) giveBackLine(c *chain) {
-	list := append([]*chain{c}, p.load.groups[c.group]...)
-	if c.group != "" {
-		p.load.groups[c.group] = nil
+// failedGroup takes a record that failed, and those of its group that were skipped
+// for it.
+func (p *Poller) failedGroup(m *message) {
+	var group []*message
+	for d := range m.Group() {
+		one := d.Owner.(*message)
+		one.state = toRelease
+		group = append(group, one)
 	}
+	if m.deadLetter != nil {
+		m.deadLetter.Cancel() // what is not a dead letter comes back, and must not get there as well
+	}
+	switch r := m.Result; {
+	case r.Outcome == batch.NotStarted: // too little was left of its time, or a hook held its batch up
+		p.load.held -= len(group)
+		if p.aborts.why != nil {
+			for _, m := range group {
+				m.Result.Err = p.aborts.why
+			}
+		}
+		p.release(group)
+		return
+	case errors.Is(r.Err, ErrLost):
+		m.checkLapsed(p, time.Now())
+		m.lost = true
+	default:
+		p.counts.Failed++
+		if r.Outcome == batch.Abandoned {
+			p.counts.Abandoned++
+		}
+	}
+	p.load.finish(len(group), p.cfg.Prefetch, m.Result.Duration)
+	p.settleFailed(group)
+}
+
+// decide puts a failure out of the way of the rest of its group, with a settlement
+// of its own. One that failed because the poller stops is none of the record's.
+func (p *Poller) decide(m *message) {
+	if p.phase != polling || m.checkLapsed(p, time.Now()) { // SQS may have moved it itself
+		p.runner.Resolve(&m.Delivery, nil)
+		return
+	}
+	st := p.settler.Begin(p.base, batch.Times{SettleBy: time.Now().Add(settleTimeout)})
+	m.deadLetter = st
+	result := *m.Result
+	p.call(func() func() {
+		gone := st.DeadLetter(p.base, &result)
+		st.Finish(nil)
+		return func() {
+			m.deadLetter = nil
+			if gone && result.Outcome.Done() {
+				p.runner.Resolve(&m.Delivery, &result)
+			} else {
+				p.runner.Resolve(&m.Delivery, nil)
+			}
+		}
+	})
+}
+
+// call makes a call beside the loop, and has the loop call what f returns.
+func (p *Poller) call(f func() func()) {
+	p.calls.Add(1)
+	go func() {
+		defer p.calls.Done()
+		p.do(f())
+	}()
+}
+
+// withdraw makes visible what has not been started, or, unless choose is nil, those
+// of it for which it is true. why is what hooks are told of those whose batch began.
+func (p *Poller) withdraw(choose func(*message) bool, why error) {
+	var pick func(*runner.Delivery) bool
+	if choose != nil {
+		pick = func(d *runner.Delivery) bool { return choose(d.Owner.(*message)) }
+	}
+	p.giveBack(p.runner.Withdraw(pick), why)
+}
+
+// giveBack makes visible what was not started.
+func (p *Poller) giveBack(list []*runner.Delivery, why error) {
 	var back []*message
-	for _, c := range list {
-		back = append(back, p.giveBack(c)...)
+	now := time.Now()
+	for _, d := range list {
+		m := d.Owner.(*message)
+		m.state = toRelease
+		m.Result.Outcome, m.Result.Err = batch.NotStarted, why
+		if m.checkLapsed(p, now) {
+			p.forget(m)
+			p.tell(m)
+		} else {
+			back = append(back, m)
+		}
 	}
-	p.leave(c)
-	p.releaseAll(back)
-	p.receiveMore() // what they held is free
+	p.load.held -= len(list)
+	p.release(back)
 }
 
-// lapsed reports whether others may have a message, and counts it when that is
-// new. The caller holds the lock.
-func (p *Poller) lapsed(m *message, now time.Time) bool {
+// checkLapsed reports whether others may have m, and counts it when that is new.
+func (m *message) checkLapsed(p *Poller, now time.Time) bool {
 	if !m.lost && !m.visibleAt.After(now) {
 		m.lost = true
 		p.counts.Lost++
@@ -234,61 +303,30 @@ const maxWaiting = 20 * time.Second
 // longer than those before: another task may have a slot for it. A FIFO queue's
 // stay, since their groups are locked by what runs.
 func (p *Poller) giveUpWaiting(now time.Time) {
-	if p.fifo() {
+	if !p.fifo() && p.runner.Count().Ready > 0 {
+		p.withdraw(func(m *message) bool { return now.Sub(m.receivedAt) >= maxWaiting }, batch.ErrStopped)
+	}
+}
+
+// revoke gives a message up of which SQS says that it is no longer ours.
+func (p *Poller) revoke(m *message) {
+	m.lost = true
+	p.counts.Lost++
+	if m.state != held {
 		return
 	}
-	l := &p.load
-	for len(l.waiting) > 0 && now.Sub(l.waiting[0].messages[0].receivedAt) >= maxWaiting {
-		p.releaseAll(p.giveBack(l.pop()))
-	}
+	p.warn(batch.Warning{MessageID: m.Record.MessageID, Message: "SQS did not extend the record's visibility, " +
+		"others may receive it: it is cancelled here, or not started (was this process suspended, was it deleted, or did an SQS of your own restart?)"})
+	p.giveBack(p.runner.Revoke(&m.Delivery), errGroupLost)
 }
 
-// tooLate gives back a chain that has waited so long that, without heartbeats,
-// less time is left than records take, and what came behind it of its group.
-func (p *Poller) tooLate(c *chain) bool {
-	first := &c.messages[0]
-	if !p.cfg.NoHeartbeat || time.Since(first.receivedAt) < time.Second || time.Until(p.times(c).Cutoff) >= p.load.pace {
-		return false
-	}
-	p.giveBackLine(c)
-	return true
-}
+// errGroupLost is the error of what was not started because an earlier record of its
+// group was lost.
+var errGroupLost = fmt.Errorf("%w: others may have received it, or an earlier record of its group", batch.ErrNotStarted)
 
-// giveBack ends the holding of a chain that was not started, and returns those
-// of its messages that this poller can make visible. The caller holds the lock.
-func (p *Poller) giveBack(c *chain) (back []*message) {
-	p.load.held -= len(c.records)
-	for i := range c.messages {
-		m := &c.messages[i]
-		m.state = failed
-		if p.lapsed(m, time.Now()) {
-			p.forget(m)
-		} else {
-			back = append(back, m)
-		}
-	}
-	return back
-}
-
-// leave lets the next chain of c's group come after c.
-func (p *Poller) leave(c *chain) {
-	l := &p.load
-	if c.group == "" {
-		return
-	}
-	line := l.groups[c.group]
-	if len(line) == 0 {
-		delete(l.groups, c.group)
-		return
-	}
-	l.groups[c.group] = line[1:]
-	l.waiting = append(l.waiting, line[0])
-}
-
-// forget ends the holding of a message; the caller holds the lock.
+// forget ends the holding of a message.
 func (p *Poller) forget(m *message) {
-	id := m.record().MessageID
-	if p.load.byID[id] == m {
+	if id := m.Record.MessageID; p.load.byID[id] == m {
 		delete(p.load.byID, id)
 	}
 }

@@ -1,21 +1,22 @@
 package longpoll
 
 import (
-	"context"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/attribute"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// message is a delivery that this poller holds. Its fields are guarded by the
-// poller's lock.
+// message is a delivery that this poller holds. The runner owns the part that is its
+// own until it has finished; the loop owns the rest.
 type message struct {
-	chain *chain
-	index int // in the chain
+	runner.Delivery
+	receipt *receipt
+	index   int // in the receipt
 
 	// Of the latest delivery: SQS may deliver a message again while it is held.
 	handle     string
@@ -30,86 +31,105 @@ type message struct {
 	settling  bool // a call that settles it is under way, or due next
 	told      bool // the hooks' results have it
 	asked     bool // and a settlement has asked which attempt is its last
-	tries     int  // deletes that failed
+	tries     int  // deletes or releases that failed
+
+	deadLetter *partialfailure.Settlement // by which it is dead-lettered in place; nil for none
 }
 
-// state is how far a message has come.
+// state is what a message waits for.
 type state uint8
 
 const (
-	waiting state = iota // for a slot
-	begun                // its chain has a slot
-	done                 // handled; it is to be deleted
-	failed               // not handled; it is to be made visible
+	held      state = iota // for its handler
+	toDelete               // handled; it is to be deleted
+	toRelease              // not handled; it is to be made visible
 )
 
-func (m *message) record() *batch.Record { return &m.chain.records[m.index] }
-
-// chain is what is handled one after another: a record of a standard queue, or
-// those of a FIFO group that came together.
-type chain struct {
-	group    string // "" unless FIFO
-	records  []batch.Record
+// receipt is what was received together: a record of a standard queue, or those of a
+// FIFO group. The hooks are told of it as a batch.
+type receipt struct {
+	runner.Batch
 	messages []message
-
-	opened   bool                       // the hooks were told that it begins
-	handed   bool                       // the engine has it
-	over     time.Time                  // when its latest record had its outcome
-	started  time.Time                  // zero until it got a slot
-	ctx      context.Context            // of the batch that it is; nil until the hooks were told
-	times    *batch.Times               // nil for none
-	running  *batch.Running             // nil until it was started
-	canceled bool                       // when it was to be cancelled before that
-	lost     bool                       // because others may have what ran of it
-	aborted  error                      // of what is not started of it any more, see heed
-	ended    bool                       // the engine has no more to do with it
-	open     int                        // records that are not settled
-	results  []batch.Result             // of those that are
-	unasked  bool                       // one was not done, and not settled by the settler
-	burial   *partialfailure.Settlement // under way; nil for none
+	results  []batch.Result
+	open     int  // records that are not settled
+	unasked  bool // one was not done, and not settled by the settler
 }
 
-// info is what the hooks are told of c.
-func (c *chain) info() batch.BatchInfo {
-	info := batch.BatchInfo{Records: len(c.records), QueueARN: c.records[0].QueueARN, Started: c.started}
-	if c.times != nil {
-		info.Times = *c.times
+// newReceipt makes one of records, with one allocation for the usual one.
+func newReceipt(n int) *receipt {
+	if n == 1 {
+		var single struct {
+			receipt
+			messages [1]message
+			results  [1]batch.Result
+			records  [1]batch.Record
+		}
+		one := &single
+		one.receipt.messages, one.receipt.results, one.Records = one.messages[:], one.results[:], one.records[:]
+		return &one.receipt
 	}
-	return info
+	r := &receipt{messages: make([]message, n), results: make([]batch.Result, n)}
+	r.Records = make([]batch.Record, n)
+	return r
 }
 
-// chains makes chains of what one receive returned, in its order.
-func (p *Poller) chains(received []types.Message, at time.Time) []*chain {
-	var list []*chain
-	groups := map[string]*chain{}
+// receipts makes receipts of what one receive returned, in its order.
+func (p *Poller) receipts(received []types.Message, at time.Time) (list []*receipt) {
+	groups := map[string][]types.Message{}
+	var order []string
 	for i := range received {
-		r := p.recordOf(&received[i], at)
-		if r.MessageID == "" || r.ReceiptHandle == "" {
+		m := &received[i]
+		if aws.ToString(m.MessageId) == "" || aws.ToString(m.ReceiptHandle) == "" {
 			continue // it can be neither told apart nor settled: SQS shows it again
 		}
-		group := ""
-		if r.FIFO() {
-			group = r.GroupID
+		if !p.fifo() {
+			list = append(list, p.receiptOf(received[i:i+1], at))
+			continue
 		}
-		c := groups[group]
-		if c == nil || group == "" {
-			c = &chain{group: group}
-			groups[group] = c
-			list = append(list, c)
+		group := m.Attributes[string(types.MessageSystemAttributeNameMessageGroupId)]
+		if groups[group] == nil {
+			order = append(order, group)
 		}
-		c.records = append(c.records, r)
+		groups[group] = append(groups[group], *m)
 	}
-	for _, c := range list {
-		c.messages = make([]message, len(c.records))
-		c.open = len(c.records)
-		for i := range c.messages {
-			c.messages[i] = message{
-				chain: c, index: i, handle: c.records[i].ReceiptHandle, receivedAt: at,
-				visibleAt: at.Add(p.queue.visibility), extendAt: at.Add(p.queue.visibility / 3),
-			}
-		}
+	for _, group := range order {
+		list = append(list, p.receiptOf(groups[group], at))
 	}
 	return list
+}
+
+func (p *Poller) receiptOf(received []types.Message, at time.Time) *receipt {
+	r := newReceipt(len(received))
+	for i := range received {
+		m := &r.messages[i]
+		m.receipt, m.index, m.Owner = r, i, m
+		r.Records[i] = p.recordOf(&received[i], at)
+		m.Record, m.Result, m.Batch = &r.Records[i], &r.results[i], &r.Batch
+		m.handle, m.receivedAt = m.Record.ReceiptHandle, at
+		m.visibleAt, m.extendAt = at.Add(p.queue.visibility), at.Add(p.queue.visibility/3)
+		m.Lease, m.Cutoff = m.visibleAt, at.Add(maxHeld-settleMargin)
+		if p.cfg.NoHeartbeat {
+			m.Cutoff = m.visibleAt.Add(-noHeartbeatMargin(p.queue.visibility))
+		}
+	}
+	r.open = len(r.messages)
+	r.Info = batch.BatchInfo{Records: len(r.Records), QueueARN: p.queue.arn}
+	if p.cfg.NoHeartbeat {
+		margin := noHeartbeatMargin(p.queue.visibility)
+		deadline := at.Add(p.queue.visibility)
+		r.Info.Times = batch.Times{Deadline: deadline, Cutoff: deadline.Add(-margin), SettleBy: deadline.Add(-margin / 4)}
+	}
+	return r
+}
+
+const (
+	maxHeld      = 12 * time.Hour // for which SQS leaves a message with a receiver
+	settleMargin = 5 * time.Second
+)
+
+// noHeartbeatMargin is kept of a visibility timeout for settling.
+func noHeartbeatMargin(visibility time.Duration) time.Duration {
+	return min(visibility/10, settleMargin)
 }
 
 // recordOf makes a record of a message.
@@ -136,4 +156,35 @@ func (p *Poller) recordOf(m *types.Message, at time.Time) batch.Record {
 		}
 	}
 	return r
+}
+
+// recent remembers the latest messages that were handled and deleted.
+type recent struct {
+	ids  map[string]struct{}
+	ring []string
+	next int
+}
+
+const maxRecent = 10_000
+
+func (r *recent) has(id string) bool {
+	_, ok := r.ids[id]
+	return ok
+}
+
+func (r *recent) add(id string) {
+	if r.has(id) {
+		return
+	}
+	if r.ids == nil {
+		r.ids = make(map[string]struct{})
+	}
+	r.ids[id] = struct{}{}
+	if len(r.ring) < maxRecent {
+		r.ring = append(r.ring, id)
+		return
+	}
+	delete(r.ids, r.ring[r.next])
+	r.ring[r.next] = id
+	r.next = (r.next + 1) % maxRecent
 }

@@ -5,62 +5,77 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 // Errors of [Poller.Run].
 var (
-	// ErrAbandoned is returned when more than Config.MaxAbandoned handlers were
-	// still running that had been given up. The process should end: what they
-	// hold cannot be freed.
+	// ErrAbandoned is wrapped by the error when more handlers than
+	// Config.MaxAbandoned were given up and still run: the process has to end.
 	ErrAbandoned = errors.New("longpoll: too many handlers ignore the end of their context")
 	// ErrRunTwice is returned when Run was called before on the same Poller.
 	ErrRunTwice = errors.New("longpoll: Run was called before: make a new Poller")
 )
 
+// ErrLost is a record's error when it was not started, because others may have
+// received it: its visibility could not be extended.
+var ErrLost = runner.ErrLeaseExpired
+
 // Poller handles the records of one queue. Make it with [New]. Its methods are
 // safe for concurrent use.
+//
+// One goroutine, the loop of Run, owns what is below. Calls to SQS are made by
+// goroutines of their own, which hand it what SQS answered (see do); the runner wakes
+// it when records have finished. It never waits for SQS, handlers or hooks.
 type Poller struct {
 	cfg     Config
-	engine  *batch.Engine
-	settler *partialfailure.Settler
+	engine  *runner.Engine
 	hooks   *batch.Hooks
-	queue   queue // set by Run before it polls
+	settler *partialfailure.Settler
+	warned  *batch.Hooks // of the settler
 
-	stop    chan struct{} // closed by the first Shutdown
-	force   chan struct{} // closed when a drain shall not wait any longer
-	over    chan struct{} // closed when Run has returned
-	changed chan struct{} // has a value after something that a drain waits for
-	unable  chan struct{} // closed by fail
+	begun    atomic.Bool   // Run was called
+	stop     chan struct{} // closed by the first Shutdown
+	force    chan struct{} // closed when a drain shall not wait any longer
+	running  chan struct{} // closed when the loop has begun
+	over     chan struct{} // closed when Run has returned
+	closing  sync.Mutex    // of these
+	paused   atomic.Bool
+	events   chan func() // for the loop
+	notifier             // calls hooks
+	calls    sync.WaitGroup
 
+	// Of the loop.
+	queue    queue
+	runner   *runner.Runner
 	base     context.Context // of handlers and calls; ends when Run does
 	endBase  context.CancelFunc
 	beat     context.Context // of extensions; ends when nothing runs any more
 	endBeat  context.CancelFunc
 	flushing context.Context // of settlements; ends in time before the end of a stop
 	endFlush context.CancelFunc
-	routines routines // goroutines of calls and hooks
+	phase    phase
+	fatal    error // ends Run
+	long     bool  // the stop may take longer than platforms give it, because of the grace
+	pausing  bool  // what Pause asks for is done
+	started  bool  // the runner starts what waits, as far as it has slots
+	slots    int   // how many it uses
+	timer    *time.Timer
+	sweepAt  time.Time // when to look through what is held; zero for never
 
-	mu     sync.Mutex
-	phase  phase
-	paused bool
-	// Until when nothing is received or started, see abort.
-	abortedUntil time.Time
-	probeUntil   time.Time // and then one at a time, see probing
-	abortTimer   *time.Timer
-	fatal        error     // ends Run
-	endBy        time.Time // when a stop waits for nothing any more
-	long         bool      // the stop may take longer than platforms give it, because of the grace
-
+	list     []*runner.Delivery // that have finished
 	intake   intake
 	load     load
+	aborts   aborts
 	settling settling
+	drain    drain
 	trouble  trouble
 	counts   Counts
-	sweep    *time.Timer // runs while something is held
 }
 
 // phase is where a Poller stands in its life.
@@ -80,16 +95,15 @@ func New(h batch.Handler, cfg Config) (*Poller, error) {
 	ownGrace := cfg.Engine.Grace != 0
 	cfg.setDefaults(h)
 	p := &Poller{
-		stop: make(chan struct{}), force: make(chan struct{}), over: make(chan struct{}), changed: make(chan struct{}, 1), unable: make(chan struct{}),
+		stop: make(chan struct{}), force: make(chan struct{}), running: make(chan struct{}), over: make(chan struct{}), events: make(chan func()),
 	}
 	p.load.byID = make(map[string]*message)
-	p.load.groups = make(map[string][]*chain)
-	p.load.begun = make(map[*chain]struct{})
-	engine, err := batch.New(h, cfg.Engine)
+	engine, err := runner.New(h, cfg.Engine)
 	p.cfg, p.engine = cfg, engine
 	p.long = ownGrace && cfg.DrainLimit+cfg.Engine.Grace > drainAndGrace
 	if err == nil {
-		p.hooks, err = settlersHooks(engine.Hooks(), p.warn)
+		p.hooks = engine.Hooks()
+		p.warned, err = batch.NewHooks(&settlersHook{Poller: p})
 	}
 	// All that is wrong is told at once, the settler's part too.
 	if err := errors.Join(cfg.validate(), err, p.newSettler("")); err != nil {
@@ -105,19 +119,45 @@ func (p *Poller) newSettler(queueURL string) (err error) {
 	s.Delete = partialfailure.DeleteAlways
 	s.QueueURL = queueURL
 	s.HiddenUntil = p.hiddenUntil
-	s.Hooks = p.hooks
+	s.Hooks = p.warned
 	p.settler, err = partialfailure.New(s)
 	return err
 }
 
 // hiddenUntil is when SQS shows a record that is held to others.
-func (p *Poller) hiddenUntil(r *batch.Record) time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if m := p.load.byID[r.MessageID]; m != nil {
-		return m.visibleAt
+func (p *Poller) hiddenUntil(r *batch.Record) (at time.Time) {
+	p.ask(func() {
+		if m := p.load.byID[r.MessageID]; m != nil {
+			at = m.visibleAt
+		}
+	})
+	return at
+}
+
+// do has the loop call f. After its end nothing is done.
+func (p *Poller) do(f func()) {
+	select {
+	case p.events <- f:
+	case <-p.over:
 	}
-	return time.Time{}
+}
+
+// ask calls f when nothing changes what the loop owns, also after its end, and
+// reports whether it did: not before Run.
+func (p *Poller) ask(f func()) bool {
+	select {
+	case <-p.running:
+	default:
+		return false
+	}
+	done := make(chan struct{})
+	select {
+	case p.events <- func() { f(); close(done) }:
+		<-done
+	case <-p.over:
+		f()
+	}
+	return true
 }
 
 // Run polls until ctx ends or [Poller.Shutdown] is called, and then drains: it
@@ -128,94 +168,171 @@ func (p *Poller) hiddenUntil(r *batch.Record) time.Time {
 // It returns an error when the queue cannot be used at all (there is no such
 // queue, or no permission, see [ConfigError]), when it was called before
 // ([ErrRunTwice]), and when too many handlers had to be abandoned
-// ([ErrAbandoned]). Whatever else happens is retried and told to the hooks.
+// ([ErrAbandoned]). In the first and the last case it has drained before.
 func (p *Poller) Run(ctx context.Context) error {
-	p.mu.Lock()
-	if p.phase != created {
-		p.mu.Unlock()
+	if p.begun.Swap(true) {
 		return ErrRunTwice
 	}
-	p.phase = starting
-	p.base, p.endBase = context.WithCancel(context.WithoutCancel(ctx))
-	p.beat, p.endBeat = context.WithCancel(p.base)
-	p.flushing, p.endFlush = context.WithCancel(p.base)
-	p.intake.open(p.base)
-	p.mu.Unlock()
 	defer close(p.over)
-	defer p.end()
-
 	select {
 	case <-p.stop:
+		p.phase = stopped
+		close(p.running)
 		return nil
 	default:
 	}
+	p.base, p.endBase = context.WithCancel(context.WithoutCancel(ctx))
+	p.beat, p.endBeat = context.WithCancel(p.base)
+	p.flushing, p.endFlush = context.WithCancel(p.base)
+	p.runner = p.engine.NewRunner(p.base, runner.Options{Decides: true, LastAttempt: p.lastAttempt, Notify: p.notify})
+	p.intake.open(p.base)
+	p.phase = starting
+	p.timer = time.NewTimer(time.Hour)
+	defer p.timer.Stop()
+	close(p.running)
+	p.warnLong()
+	stopping, ready := context.WithCancel(ctx)
+	defer ready()
+	go p.begin(stopping)
+	p.loop(ctx)
+	ready()
+	p.end()
+	return p.fatal
+}
+
+func (p *Poller) warnLong() {
 	if p.long {
 		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: a stop takes up to %v: DrainLimit is %v, Engine.Grace %v (with package handler: SQSBATCH_DRAIN_LIMIT, SQSBATCH_GRACE). "+
 			"The platform must not kill before that (stopTimeout of Amazon ECS, terminationGracePeriodSeconds of Kubernetes; 30 s by default)",
 			p.cfg.Queue, p.cfg.stopTime(), p.cfg.DrainLimit, p.cfg.Engine.Grace)})
 	}
-	stopping, ready := context.WithCancel(ctx)
-	defer ready()
-	go func() {
-		select {
-		case <-p.stop:
-			ready()
-		case <-stopping.Done():
-		}
-	}()
-	if err := p.lookUp(stopping); err != nil {
-		if stopping.Err() != nil {
-			return nil // told to stop before it had begun
-		}
-		return err
-	}
-	p.announce(stopping)
-	select {
-	case <-p.stop: // stopping may not have ended yet
-		return nil
-	case <-stopping.Done():
-		return nil
-	default:
-	}
-	p.mu.Lock()
-	p.phase = polling
-	p.receiveMore()
-	p.mu.Unlock()
+}
 
-	select {
-	case <-stopping.Done():
-	case <-p.unable:
+// lastAttempt goes by what the queue said when the poller started.
+func (p *Poller) lastAttempt(r *batch.Record) bool { return p.settler.LastAttempt(r) }
+
+// loop handles what happens until the poller has stopped.
+func (p *Poller) loop(ctx context.Context) {
+	stop, force, ended := p.stop, p.force, ctx.Done()
+	for now := time.Now(); ; {
+		p.arm(now)
+		select {
+		case f := <-p.events:
+			f()
+		case <-p.runner.Wake():
+		case <-p.timer.C:
+		case <-stop:
+			stop, ended = nil, nil
+			p.beginStop()
+		case <-ended:
+			stop, ended = nil, nil
+			p.beginStop()
+		case <-force:
+			force = nil
+			p.drain.forced = true
+		}
+		p.collect()
+		now = time.Now()
+		if p.step(now) {
+			return
+		}
 	}
-	p.drain()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.fatal
+}
+
+// step does what is due, and reports whether the poller has stopped.
+func (p *Poller) step(now time.Time) (over bool) {
+	p.heedPause()
+	p.sweep(now)
+	p.lingered(now)
+	p.checkHold(now)
+	p.afterAbort(now)
+	p.receiveMore()
+	p.startOrHold(now)
+	if p.fatal != nil && p.phase < draining {
+		p.beginStop()
+	}
+	return p.phase == stopped || p.phase == draining && p.drained(now)
+}
+
+// arm sets the timer for the earliest moment after now at which something is due.
+func (p *Poller) arm(now time.Time) {
+	next := time.Time{}
+	for _, at := range []time.Time{
+		p.sweepAt, p.settling.lingerAt, p.settling.holdUntil, p.aborts.next(now), p.intake.notBefore, p.trouble.until, p.drain.next(p),
+	} {
+		if at.After(now) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	if next.IsZero() {
+		p.timer.Stop()
+		return
+	}
+	p.timer.Reset(time.Until(next))
+}
+
+// startOrHold has the runner start what waits, unless nothing is to be started.
+func (p *Poller) startOrHold(now time.Time) {
+	may, slots := p.mayStart(now), p.slotsNow(now)
+	if may == p.started && slots == p.slots {
+		return
+	}
+	p.started, p.slots = may, slots
+	if may {
+		p.runner.Release(slots)
+	} else {
+		p.runner.Hold()
+	}
+}
+
+func (p *Poller) mayStart(now time.Time) bool {
+	return p.phase == polling && p.fatal == nil && !p.pausing && !p.aborts.on(now) && !p.deletesHold(now)
+}
+
+// fail ends Run with an error.
+func (p *Poller) fail(err error) {
+	if p.fatal == nil {
+		p.fatal = err
+	}
 }
 
 // end ends all that belongs to Run.
 func (p *Poller) end() {
-	p.mu.Lock()
 	p.phase = stopped
-	if p.sweep != nil {
-		p.sweep.Stop()
-	}
-	p.settling.stopTimer()
-	p.trouble.stopTimer()
-	p.stopAbortTimer()
-	late := p.endBy
-	p.mu.Unlock()
+	p.runner.Hold()
 	p.endBeat()
 	p.endFlush()
 	p.endBase()
-	if late.IsZero() { // it had not begun
-		late = time.Now().Add(flushTimeout)
-	}
+	late := p.drain.endBy
 	if now := time.Now(); late.Before(now) {
 		late = now
 	}
-	p.routines.wait(late.Add(lastWords)) // for what ends with the contexts
+	calls := make(chan struct{})
+	go func() {
+		p.calls.Wait()
+		close(calls)
+	}()
+	p.serve(calls, late.Add(lastWords)) // what ends with the contexts
+	p.collect()
 	p.tellLeft()
-	p.routines.wait(late.Add(2 * lastWords))
+	p.serve(p.told(), late.Add(2*lastWords))
+	p.drop()
+}
+
+// serve does what the loop is asked for until something has ended, at most until late.
+func (p *Poller) serve(ended <-chan struct{}, late time.Time) {
+	timer := time.NewTimer(time.Until(late))
+	defer timer.Stop()
+	for {
+		select {
+		case f := <-p.events:
+			f()
+		case <-ended:
+			return
+		case <-timer.C:
+			return
+		}
+	}
 }
 
 // Shutdown stops the Poller and waits until [Poller.Run] has returned. When ctx
@@ -223,11 +340,8 @@ func (p *Poller) end() {
 // released, and ctx's error is returned. It may be called often, and before
 // Run, which then returns at once.
 func (p *Poller) Shutdown(ctx context.Context) error {
-	p.mu.Lock()
-	closeOnce(p.stop)
-	begun := p.phase != created
-	p.mu.Unlock()
-	if !begun {
+	p.close(p.stop)
+	if !p.begun.Load() {
 		return nil
 	}
 	select {
@@ -240,15 +354,15 @@ func (p *Poller) Shutdown(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	p.mu.Lock()
-	closeOnce(p.force)
-	p.mu.Unlock()
+	p.close(p.force)
 	<-p.over
 	return ctx.Err()
 }
 
-// closeOnce closes c unless it is closed; the caller holds the lock.
-func closeOnce(c chan struct{}) {
+// close closes c unless it is closed.
+func (p *Poller) close(c chan struct{}) {
+	p.closing.Lock()
+	defer p.closing.Unlock()
 	select {
 	case <-c:
 	default:
@@ -256,18 +370,43 @@ func closeOnce(c chan struct{}) {
 	}
 }
 
-// fail ends Run with an error; the caller holds the lock.
-func (p *Poller) fail(err error) {
-	if p.fatal == nil {
-		p.fatal = err
-		closeOnce(p.unable)
-	}
+// Pause stops receiving until [Poller.Resume], for when what the handler needs
+// is down: what runs goes on, and what has not been started is made visible as soon as
+// no receive is open that would take it again, after 0.2 s at most, or 2 s where
+// one may be on its way with messages. It has no effect while the Poller stops.
+func (p *Poller) Pause() {
+	p.paused.Store(true)
+	p.ask(func() {})
 }
 
-// signal wakes a drain that waits for something to have changed.
-func (p *Poller) signal() {
-	select {
-	case p.changed <- struct{}{}:
-	default:
+// Resume begins receiving again after [Poller.Pause].
+func (p *Poller) Resume() {
+	p.paused.Store(false)
+	p.ask(func() {})
+}
+
+// heedPause does what Pause and Resume ask for.
+func (p *Poller) heedPause() {
+	paused := p.paused.Load()
+	if paused == p.pausing {
+		return
 	}
+	p.pausing = paused
+	if p.phase != polling {
+		return
+	}
+	if !paused {
+		p.intake.open(p.base)
+		return
+	}
+	p.startOrHold(time.Now())
+	p.holdBack() // also where nothing waits: a receive must not bring anything now
+	p.withdraw(nil, batch.ErrStopped)
+}
+
+// StopTakes is the longest that [Poller.Run] takes to return when it was told
+// to stop: DrainLimit, what handlers may take after the end of their contexts,
+// and 4 s for settling.
+func (p *Poller) StopTakes() time.Duration {
+	return p.cfg.DrainLimit + p.cfg.Engine.Grace + flushTimeout
 }

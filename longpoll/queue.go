@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
@@ -21,6 +22,25 @@ import (
 type queue struct {
 	url, arn, region string
 	visibility       time.Duration // the queue's own
+}
+
+// begin looks the queue up, tells the hooks that the polling begins, and has it begin.
+func (p *Poller) begin(ctx context.Context) {
+	if err := p.lookUp(ctx); err != nil {
+		p.do(func() {
+			if ctx.Err() == nil { // else it was told to stop before it had begun
+				p.fail(err)
+			}
+		})
+		return
+	}
+	p.announce(ctx)
+	p.do(func() {
+		if p.phase == starting && ctx.Err() == nil {
+			p.phase = polling
+			p.sweepOn()
+		}
+	})
 }
 
 // lookUp asks SQS for the queue, until it answers: only a refusal that no
@@ -37,9 +57,8 @@ func (p *Poller) lookUp(ctx context.Context) error {
 		if c := configError(p.cfg.Queue, err); c != nil {
 			return c
 		}
-		p.mu.Lock()
-		delay := p.trouble.failed(p, "the queue cannot be looked up", err)
-		p.mu.Unlock()
+		var delay time.Duration
+		p.ask(func() { delay = p.trouble.failed(p, "the queue cannot be looked up", err) })
 		if !sleep.For(ctx, delay) {
 			return ctx.Err()
 		}
@@ -57,11 +76,11 @@ func (p *Poller) askQueue(ctx context.Context) error {
 			return err
 		}
 	} else if !strings.Contains(q.url, "://") {
-		call := p.call("GetQueueUrl")
+		call := p.callOf("GetQueueUrl")
 		call.URL = q.url
 		out, err := p.cfg.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &q.url}, sqserror.Once)
 		answered(&call, err)
-		p.routines.Go(func() { p.called(call) })
+		p.called(call)
 		if err != nil {
 			return err
 		}
@@ -70,13 +89,13 @@ func (p *Poller) askQueue(ctx context.Context) error {
 		}
 	}
 	q.url = strings.TrimSuffix(q.url, "/")
-	call := p.call("GetQueueAttributes")
+	call := p.callOf("GetQueueAttributes")
 	call.URL = q.url
 	out, err := p.cfg.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &q.url, AttributeNames: []types.QueueAttributeName{
 		types.QueueAttributeNameQueueArn, types.QueueAttributeNameVisibilityTimeout,
 		types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameMessageRetentionPeriod}}, sqserror.Once)
 	answered(&call, err)
-	p.routines.Go(func() { p.called(call) })
+	p.called(call)
 	switch {
 	case err == nil:
 		q.arn = out.Attributes["QueueArn"]
@@ -139,3 +158,41 @@ func arnOf(queueURL, region string) (string, error) {
 
 // client is what the settler asks for.
 func (p *Poller) client(context.Context) (*sqs.Client, error) { return p.cfg.SQS, nil }
+
+// callOf begins to note a call to SQS for the hooks.
+func (p *Poller) callOf(operation string) batch.Call {
+	return batch.Call{Operation: operation, QueueARN: p.queue.arn, URL: p.queue.url, Started: time.Now()}
+}
+
+// answered notes the end of a call, which it returns.
+func answered(c *batch.Call, err error) time.Time {
+	now := time.Now()
+	c.Duration, c.Err = now.Sub(c.Started), err
+	return now
+}
+
+// announce tells the hooks that the polling begins, and waits for them for a
+// moment, unless it is to stop.
+func (p *Poller) announce(stopping context.Context) {
+	ctx, cancel := context.WithTimeout(stopping, time.Second)
+	p.notify(func() {
+		defer cancel()
+		p.tellPolling()
+	})
+	<-ctx.Done()
+	cancel()
+}
+
+func (p *Poller) tellPolling() {
+	if text := p.settler.Schedule(p.queue.arn); text != "" {
+		p.warn(batch.Warning{Message: text, Info: true})
+	}
+	p.hooks.Polling(context.WithoutCancel(p.base), p.queue.arn, func() batch.Load {
+		s := p.Status()
+		return batch.Load{
+			Slots: p.cfg.Engine.Concurrency, Running: s.Running, Waiting: s.Waiting, Undeleted: s.Undeleted,
+			AbandonedRunning: s.AbandonedRunning, OldestSeconds: s.OldestSeconds,
+			Lost: s.Counts.Lost, Repeated: s.Counts.Repeated, Ended: s.State == "stopped",
+		}
+	})
+}

@@ -1,6 +1,11 @@
 package longpoll
 
-import "time"
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+)
 
 // Counts are what a Poller has done since it was made.
 type Counts struct {
@@ -42,61 +47,43 @@ type Status struct {
 }
 
 // Status tells how the Poller is. It costs a look at each running record.
-func (p *Poller) Status() Status {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now()
-	s := Status{
-		Queue:            p.cfg.Queue,
-		State:            p.state(),
-		Running:          p.load.running,
-		Undeleted:        p.settling.backlog,
-		AbandonedRunning: p.load.abandoned,
-		LastReceive:      p.intake.last,
-		LastError:        p.trouble.last,
-		LastErrorAt:      p.trouble.lastT,
-		Counts:           p.counts,
-		live:             p.phase < stopped && p.intake.turns(now, p.cfg.Wait) && !p.routines.hung(now),
+func (p *Poller) Status() (s Status) {
+	if !p.ask(func() { s = p.status() }) {
+		s = Status{Queue: p.cfg.Queue, State: "created", live: true}
 	}
-	started := 0
-	for c := range p.load.begun {
-		if c.hung(now) {
-			s.live = false
-		}
-		s.OldestSeconds = max(s.OldestSeconds, now.Sub(c.started).Seconds())
-		for i := range c.messages {
-			if c.messages[i].state == begun {
-				started++
-			}
-		}
-	}
-	s.Waiting = p.load.held - started
 	return s
 }
 
-// hung reports whether a hook keeps c from being handed to the engine, or from
-// ending.
-func (c *chain) hung(now time.Time) bool {
-	if !c.handed {
-		return now.Sub(c.started) > hungAfter
+func (p *Poller) status() Status {
+	now := time.Now()
+	s := Status{
+		Queue:       p.cfg.Queue,
+		State:       p.state(),
+		Undeleted:   p.settling.backlog,
+		LastReceive: p.intake.last,
+		LastError:   p.trouble.last,
+		LastErrorAt: p.trouble.lastT,
+		Counts:      p.counts,
+		live:        p.phase < stopped && p.intake.turns(now, p.cfg.Wait) && !p.hung(now),
 	}
-	for i := range c.messages {
-		if c.messages[i].state == begun {
-			return false
-		}
+	if p.runner == nil {
+		return s
 	}
-	return now.Sub(c.over) > hungAfter
+	l := p.runner.Load()
+	s.Running, s.Waiting, s.AbandonedRunning, s.OldestSeconds = l.Slots, l.Waiting, l.Abandoned, l.Oldest.Seconds()
+	s.live = s.live && l.InHook <= hungAfter
+	return s
 }
 
 func (p *Poller) state() string {
 	switch {
-	case p.phase == polling && p.paused:
+	case p.phase == polling && p.pausing:
 		return "paused"
 	case (p.phase == polling || p.phase == starting) && p.trouble.line.tries > 0:
 		return "failing"
 	case p.phase == polling && p.settling.deletes.line.tries > 0 && p.deletesHold(time.Now()):
 		return "failing"
-	case p.phase == polling && p.aborted(time.Now()):
+	case p.phase == polling && p.aborts.on(time.Now()):
 		return "aborted"
 	}
 	return [...]string{"created", "starting", "polling", "draining", "stopped"}[p.phase]
@@ -105,4 +92,46 @@ func (p *Poller) state() string {
 // turns reports whether the receives that are open are answered in time.
 func (in *intake) turns(now time.Time, wait time.Duration) bool {
 	return in.calls == 0 || now.Sub(in.began) < wait+2*receiveMargin || now.Sub(in.last) < wait+2*receiveMargin
+}
+
+// Health returns a handler for orchestrators, over any number of pollers:
+//
+//   - /livez answers 200 while every poller's receives are answered in time and
+//     no hook hangs (takes more than 30 s), and 503 else: the process should be
+//     replaced. SQS being down is no reason.
+//   - /readyz answers 200 while every poller receives, and 503 else, as while it
+//     starts, drains, or fails to receive or to delete. One that is paused or
+//     aborted (batch.Abort) is ready: another in its place would do no better.
+//   - /statusz answers with a JSON list of [Status], one for each poller.
+//
+// The first two answer with a line for each poller, such as "ok QUEUE: polling" or
+// "not ok QUEUE: failing".
+func Health(pollers ...*Poller) http.Handler {
+	mux := http.NewServeMux()
+	all := func(good func(Status) bool) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			code, lines := http.StatusOK, ""
+			for _, p := range pollers {
+				s, word := p.Status(), "ok"
+				if !good(s) {
+					code, word = http.StatusServiceUnavailable, "not ok"
+				}
+				lines += word + " " + s.Queue + ": " + s.State + "\n"
+			}
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			w.WriteHeader(code)
+			_, _ = w.Write([]byte(lines))
+		}
+	}
+	mux.HandleFunc("GET /livez", all(func(s Status) bool { return s.live }))
+	mux.HandleFunc("GET /readyz", all(func(s Status) bool { return slices.Contains([]string{"polling", "paused", "aborted"}, s.State) }))
+	mux.HandleFunc("GET /statusz", func(w http.ResponseWriter, _ *http.Request) {
+		list := make([]Status, len(pollers))
+		for i, p := range pollers {
+			list[i] = p.Status()
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(list)
+	})
+	return mux
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Bury sends a record of a FIFO group to the dead-letter queue, or drops it, if
+// DeadLetter sends a record of a FIFO group to the dead-letter queue, or drops it, if
 // it failed for good or for the last time before SQS would move it there, so
 // that the records behind it are handled in the same delivery: see
-// [batch.Settling]. They were delivered as often as it was, and SQS would move
+// package runner. They were delivered as often as it was, and SQS would move
 // them with the next delivery, although no handler has seen them.
 //
 // Only what SQS confirms is buried, and nothing after the end of ctx. With
 // OnPermanent Retry, and in a dry run, nothing is.
-func (st *Settlement) Bury(ctx context.Context, r *batch.Result) bool {
+func (st *Settlement) DeadLetter(ctx context.Context, r *batch.Result) bool {
 	policy := st.onPermanent(batch.VerdictOf(r.Err))
 	_, known := st.maxReceiveCount(r.Record.QueueARN)
 	switch {
@@ -79,7 +79,7 @@ func (st *Settlement) givenUp(u *unit) (queue string, is bool) {
 }
 
 // LastAttempt reports whether SQS will move a record to the dead-letter queue instead
-// of delivering it again; see [batch.Settling]. It asks the queue for its
+// of delivering it again; see package runner. It asks the queue for its
 // RedrivePolicy if need be, and waits for the answer for 1 s at most. No first attempt
 // asks, since it may well succeed.
 func (st *Settlement) LastAttempt(r *batch.Record) bool {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 	"go.uber.org/goleak"
@@ -79,7 +80,7 @@ func (f *fixture) invoke(records []batch.Record, handle batch.HandlerFunc) []bat
 		defer cancel()
 	}
 	f.engine.Hooks, f.queue = []any{f}, batch.QueueName(records[0].QueueARN)
-	engine, err := batch.New(handle, f.engine)
+	engine, err := runner.New(handle, f.engine)
 	if err != nil {
 		f.t.Fatal(err)
 	}

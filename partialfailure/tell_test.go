@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	emulator "github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -49,7 +50,7 @@ func (l *listener) lines() (list []string) {
 func (f *fixture) settle(l *listener, handle batch.HandlerFunc) (settled, told time.Duration) {
 	f.t.Helper()
 	f.engine.Hooks, f.queue = []any{f, l}, batch.QueueName(f.ARN)
-	engine, err := batch.New(handle, f.engine)
+	engine, err := runner.New(handle, f.engine)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -166,7 +167,7 @@ func TestWarningsAreToldAfterTheResultsStand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		engine, err := batch.New(batch.HandlerFunc(byBody), f.engine)
+		engine, err := runner.New(batch.HandlerFunc(byBody), f.engine)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +196,7 @@ func TestAHookForCallsThatPanicsIsContained(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("1:fail")
 		f.engine.Hooks = []any{f, panicking{}}
-		engine, err := batch.New(batch.HandlerFunc(byBody), f.engine)
+		engine, err := runner.New(batch.HandlerFunc(byBody), f.engine)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
@@ -153,7 +154,7 @@ func TestRule17ABatchWithTimeAsksForThePolicyItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		engine, _ := batch.New(batch.HandlerFunc(byBody), batch.Config{})
+		engine, _ := runner.New(batch.HandlerFunc(byBody), batch.Config{})
 		invoke := func(timeout time.Duration, r batch.Record) batch.Outcome {
 			ctx, cancel := context.WithTimeout(context.Background(), timeout)
 			defer cancel()

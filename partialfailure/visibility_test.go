@@ -12,6 +12,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
@@ -194,7 +195,7 @@ func TestLesson26ACancelledContextStillSettles(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
-		engine, _ := batch.New(batch.HandlerFunc(func(context.Context, batch.Record) error {
+		engine, _ := runner.New(batch.HandlerFunc(func(context.Context, batch.Record) error {
 			cancel()
 			return errors.New("no")
 		}), batch.Config{})

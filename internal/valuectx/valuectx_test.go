@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/valuectx"
 	"go.uber.org/goleak"
 )
@@ -22,7 +23,7 @@ type key struct{}
 func inRecord(t *testing.T, f func(ctx context.Context)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		e, err := batch.New(batch.HandlerFunc(func(ctx context.Context, _ batch.Record) error {
+		e, err := runner.New(batch.HandlerFunc(func(ctx context.Context, _ batch.Record) error {
 			f(ctx)
 			return nil
 		}), batch.Config{RecordTimeout: time.Minute})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sony/gobreaker/v2"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/middleware/breaker"
 	"go.uber.org/goleak"
 )
@@ -239,7 +240,7 @@ func TestSettingsOfGobreaker(t *testing.T) {
 func TestNothingIsNoHandler(t *testing.T) {
 	var none batch.HandlerFunc
 	for _, h := range []batch.Handler{breaker.New(gobreaker.Settings{})(nil), breaker.New(gobreaker.Settings{})(none)} {
-		if _, err := batch.New(h, batch.Config{}); h != nil || err == nil {
+		if _, err := runner.New(h, batch.Config{}); h != nil || err == nil {
 			t.Errorf("%v, %v", h, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/classify/httpstatus"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/middleware/httpworker"
 	"go.uber.org/goleak"
 )
@@ -111,7 +112,7 @@ func TestTheEndOfTheContext(t *testing.T) {
 }
 
 func TestPanicsAreTheEngines(t *testing.T) {
-	engine, err := batch.New(inProcess(func(http.ResponseWriter, *http.Request) { findMe() }), batch.Config{})
+	engine, err := runner.New(inProcess(func(http.ResponseWriter, *http.Request) { findMe() }), batch.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

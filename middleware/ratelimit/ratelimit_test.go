@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/middleware/ratelimit"
 	"go.uber.org/goleak"
 	"golang.org/x/time/rate"
@@ -243,7 +244,7 @@ func TestNothingIsNoHandler(t *testing.T) {
 		if h != nil {
 			t.Errorf("%s: %v", name, h)
 		}
-		if _, err := batch.New(h, batch.Config{}); err == nil {
+		if _, err := runner.New(h, batch.Config{}); err == nil {
 			t.Errorf("%s: the engine takes it", name)
 		}
 	}

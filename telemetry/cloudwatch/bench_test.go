@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/telemetry/cloudwatch"
 )
 
@@ -24,7 +25,7 @@ func BenchmarkRecord(b *testing.B) {
 					defer h.Flush(context.Background())
 					hooks = []any{h}
 				}
-				engine, err := batch.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), batch.Config{Hooks: hooks})
+				engine, err := runner.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), batch.Config{Hooks: hooks})
 				if err != nil {
 					b.Fatal(err)
 				}

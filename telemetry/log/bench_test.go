@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
 
@@ -45,7 +46,7 @@ func BenchmarkFailed(b *testing.B) {
 
 // run hands batches to an engine whose handler returns err.
 func run(b *testing.B, hooks []any, records int, err error) {
-	engine, bad := batch.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return err }), batch.Config{Hooks: hooks})
+	engine, bad := runner.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return err }), batch.Config{Hooks: hooks})
 	if bad != nil {
 		b.Fatal(bad)
 	}

@@ -2,8 +2,8 @@
 // line for each record that did not succeed, one for the batch, and every
 // warning. It is a hook of package batch; package handler installs it:
 //
-//	hook := log.New(logger, log.Options{})
-//	engine, err := batch.New(h, batch.Config{Hooks: []any{hook}})
+//	hook := log.New(logger, log.Options{Every: time.Minute})
+//	err := handler.Poll(ctx, h, handler.Config{Hooks: []any{hook}})
 //
 // Every line has "logger":"sqsbatch", and "queue", the queue's name, where it is
 // known. docs/observability.md lists the fields of each kind of line. Levels are

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/telemetry/otel"
 )
@@ -86,7 +87,7 @@ func TestARecordThatComesAfterItsBatch(t *testing.T) {
 // Without a batch, as an engine is used by itself, a record's span ends when it is finished.
 func TestAnEngineByItself(t *testing.T) {
 	inWorld(t, false, otel.Options{}, func(w *world) {
-		engine, err := batch.New(batch.HandlerFunc(byBody), batch.Config{Hooks: []any{w.hook}})
+		engine, err := runner.New(batch.HandlerFunc(byBody), batch.Config{Hooks: []any{w.hook}})
 		if err != nil {
 			t.Fatal(err)
 		}

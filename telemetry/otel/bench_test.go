@@ -14,6 +14,7 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/telemetry/otel"
 )
 
@@ -62,7 +63,7 @@ func BenchmarkRecord(b *testing.B) {
 }
 
 func benchRecords(b *testing.B, n int, hooks []any, handle batch.HandlerFunc, sent bool) {
-	engine, err := batch.New(handle, batch.Config{Hooks: hooks})
+	engine, err := runner.New(handle, batch.Config{Hooks: hooks})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,0 +1,82 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
+)
+
+// classifying runs a record whose handler returns err, or panics with it, and
+// returns its error.
+func classifying(t *testing.T, classify func(error) error, h batch.HandlerFunc) error {
+	t.Helper()
+	e, err := runner.New(h, batch.Config{Classify: classify})
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := e.Run(t.Context(), standard(1), batch.Times{}, nil)
+	return results[0].Err
+}
+
+func TestClassify(t *testing.T) {
+	boom := errors.New("boom")
+	always := func(err error) error { return batch.Permanent(err) }
+	fails := func(err error) batch.HandlerFunc {
+		return func(context.Context, batch.Record) error { return err }
+	}
+	if err := classifying(t, always, fails(boom)); !batch.IsPermanent(err) || !errors.Is(err, boom) {
+		t.Errorf("an ordinary error: %v", err)
+	}
+	if err := classifying(t, always, fails(&foreign{retryable: true})); !batch.IsPermanent(err) {
+		t.Errorf("an error with a method: %v", err)
+	}
+	if err := classifying(t, always, fails(nil)); err != nil {
+		t.Errorf("a success: %v", err)
+	}
+	if err := classifying(t, always, fails(batch.RetryAfter(1, boom))); batch.IsPermanent(err) {
+		t.Errorf("an error with a verb is classified: %v", err)
+	}
+	if err := classifying(t, always, func(context.Context, batch.Record) error { panic("x") }); batch.IsPermanent(err) {
+		t.Errorf("a panic is classified: %v", err)
+	}
+	if err := classifying(t, func(error) error { return nil }, fails(boom)); !errors.Is(err, boom) {
+		t.Errorf("nil of a classifier makes a success: %v", err)
+	}
+	if err := classifying(t, func(error) error { panic("oops") }, fails(boom)); !errors.Is(err, boom) || err.Error() != "boom (Classify panicked: oops)" {
+		t.Errorf("a classifier that panics: %v", err)
+	}
+	if err := classifying(t, func(error) error { return (*foreign)(nil) }, fails(boom)); err == nil {
+		t.Error("an error whose methods panic makes a success")
+	}
+}
+
+// What ends because the record's time is over says nothing about the record.
+func TestClassifyIsNotAskedAboutTheEnd(t *testing.T) {
+	e, err := runner.New(batch.HandlerFunc(func(ctx context.Context, _ batch.Record) error {
+		<-ctx.Done()
+		return &url.Error{Op: "Get", URL: "x", Err: ctx.Err()}
+	}), batch.Config{RecordTimeout: time.Millisecond, Classify: func(err error) error { return batch.Permanent(err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := e.Run(t.Context(), standard(1), batch.Times{}, nil); batch.IsPermanent(r[0].Err) || r[0].Err == nil {
+		t.Errorf("%v", r[0].Err)
+	}
+}
+
+// foreign is an error of a package that knows nothing of this one.
+type foreign struct {
+	retryable bool
+	after     time.Duration
+	err       error
+}
+
+func (f *foreign) Error() string             { return "foreign" }
+func (f *foreign) Unwrap() error             { return f.err }
+func (f *foreign) Retryable() bool           { return f.retryable }
+func (f *foreign) RetryAfter() time.Duration { return f.after }

@@ -1,0 +1,123 @@
+package runner
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
+)
+
+// recordContext is the context of one record: the values of the runner's or of the
+// batch's, the record, and an end of its own. It does what context.WithDeadline and
+// context.WithValue would, without an allocation: it is a part of the delivery, it
+// owns no timer (the worker does, see expire), and its channel is made only when
+// someone asks for it.
+type recordContext struct {
+	delivery *Delivery
+	deadline time.Time                       // zero: the parent's
+	values   atomic.Pointer[context.Context] // in place of the parent's, from hooks
+
+	mu    sync.Mutex
+	done  chan struct{}
+	err   error
+	after map[*func()]struct{}
+}
+
+func (c *recordContext) parent() context.Context { return c.delivery.runner.parent }
+
+func (c *recordContext) Deadline() (time.Time, bool) {
+	if c.deadline.IsZero() {
+		return c.parent().Deadline()
+	}
+	return c.deadline, true
+}
+
+func (c *recordContext) Done() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done == nil {
+		c.done = make(chan struct{})
+		if c.err != nil {
+			close(c.done)
+		}
+	}
+	return c.done
+}
+
+// Err notices the end by itself, so that a handler which only polls Err is
+// told on time even when the runner's timer is late.
+func (c *recordContext) Err() error {
+	c.mu.Lock()
+	err := c.err
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if err := c.parent().Err(); err != nil {
+		return c.end(err)
+	}
+	if !c.deadline.IsZero() && !time.Now().Before(c.deadline) {
+		return c.end(context.DeadlineExceeded)
+	}
+	return nil
+}
+
+func (c *recordContext) Value(key any) any {
+	switch key.(type) {
+	case ctxkey.Record:
+		return c.delivery.Record
+	case ctxkey.Runner:
+		return View{c.delivery}
+	}
+	return c.inherited().Value(key)
+}
+
+// inherited is where values come from that are not the record's own.
+func (c *recordContext) inherited() context.Context {
+	if values := c.values.Load(); values != nil {
+		return *values
+	}
+	return c.parent()
+}
+
+// AfterFunc is what the context package looks for in a parent that it does not
+// know: with it, a derived context costs no goroutine.
+func (c *recordContext) AfterFunc(f func()) (stop func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		go f()
+		return func() bool { return false }
+	}
+	if c.after == nil {
+		c.after = make(map[*func()]struct{})
+	}
+	c.after[&f] = struct{}{}
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		_, waiting := c.after[&f]
+		delete(c.after, &f)
+		return waiting
+	}
+}
+
+// end ends the context with err unless it has ended, and returns what it ended with.
+func (c *recordContext) end(err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	c.err = err
+	if c.done != nil {
+		close(c.done)
+	}
+	for f := range c.after {
+		go (*f)()
+	}
+	c.after = nil
+	return err
+}

@@ -1,0 +1,261 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+func TestRule01CutoffIsTheDeadlineLessAnAdaptiveReserve(t *testing.T) {
+	for _, c := range []struct {
+		timeout, configured, want time.Duration
+	}{
+		{400 * time.Millisecond, 0, 100 * time.Millisecond},
+		{time.Second, 0, 200 * time.Millisecond},
+		{3 * time.Second, 0, 300 * time.Millisecond},
+		{10 * time.Second, 0, time.Second},
+		{15 * time.Minute, 0, 2 * time.Second},
+		{30 * time.Second, 5 * time.Second, 5 * time.Second},
+		{3 * time.Second, 5 * time.Second, 1500 * time.Millisecond}, // or nothing would ever be handled
+	} {
+		virtual(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), c.timeout)
+			defer cancel()
+			engine := newEngine(t, batch.Config{Reserve: c.configured}, func(context.Context, batch.Record) error { return nil })
+			times := engine.Times(ctx)
+			if got := times.Deadline.Sub(times.Cutoff); got != c.want {
+				t.Errorf("timeout %v, Reserve %v: the reserve is %v, want %v", c.timeout, c.configured, got, c.want)
+			}
+			if got := times.Deadline.Sub(times.SettleBy); got != c.want/4 {
+				t.Errorf("timeout %v: %v are left after SettleBy, want a quarter of the reserve", c.timeout, got)
+			}
+		})
+	}
+}
+
+func TestRule01AThreeSecondFunctionWorks(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		results := invoke(t, 3*time.Second, standard(10), batch.Config{}, func(ctx context.Context, _ batch.Record) error {
+			return wait(ctx, 2*time.Second, true)
+		})
+		for _, r := range results {
+			if r.Outcome != batch.Succeeded {
+				t.Fatalf("%s: %v (%v)", r.Record.MessageID, r.Outcome, r.Err)
+			}
+		}
+	})
+}
+
+func TestRule02DeadlineIsAllThatRemains(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		var deadlines []time.Duration
+		begin := time.Now()
+		// One at a time, so that the second starts a second later: its deadline is the same moment.
+		results := invoke(t, 10*time.Second, standard(2), batch.Config{Concurrency: 1}, func(ctx context.Context, _ batch.Record) error {
+			d, ok := ctx.Deadline()
+			if !ok {
+				t.Error("the context has no deadline")
+			}
+			deadlines = append(deadlines, d.Sub(begin))
+			return wait(ctx, time.Second, true)
+		})
+		if want := []time.Duration{9 * time.Second, 9 * time.Second}; !slices.Equal(deadlines, want) {
+			t.Errorf("deadlines after %v, want %v", deadlines, want)
+		}
+		if results[1].Allowed != 8*time.Second {
+			t.Errorf("the second record was allowed %v, want 8s", results[1].Allowed)
+		}
+	})
+}
+
+func TestRule02RecordTimeoutEndsEarlier(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		cfg := batch.Config{RecordTimeout: 2 * time.Second, Concurrency: 1}
+		var ended []time.Duration
+		begin := time.Now()
+		results := invoke(t, 30*time.Second, standard(3), cfg, func(ctx context.Context, r batch.Record) error {
+			err := wait(ctx, time.Hour, true)
+			ended = append(ended, time.Since(begin))
+			return err
+		})
+		if want := []time.Duration{2 * time.Second, 4 * time.Second, 6 * time.Second}; !slices.Equal(ended, want) {
+			t.Errorf("records ended after %v, want %v", ended, want)
+		}
+		for _, r := range results {
+			if r.Outcome != batch.Retry || !errors.Is(r.Err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v (%v), want retry by the deadline", r.Record.MessageID, r.Outcome, r.Err)
+			}
+		}
+	})
+}
+
+func TestRule02NoDeadlineOnTheContextStillHasTheRecordTimeout(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		results := invoke(t, 0, standard(1), batch.Config{RecordTimeout: time.Minute}, func(ctx context.Context, _ batch.Record) error {
+			return wait(ctx, time.Hour, true)
+		})
+		if results[0].Duration != time.Minute {
+			t.Errorf("the record ended after %v, want 1m", results[0].Duration)
+		}
+	})
+}
+
+func TestRule02FairShareDividesByWaves(t *testing.T) {
+	for name, c := range map[string]struct {
+		records, concurrency int
+		timeout              time.Duration // of a record; 0 for none
+		want                 time.Duration // that the first is allowed of 9 s
+	}{
+		"two waves":                  {20, 10, 0, 4500 * time.Millisecond},
+		"two waves and one more":     {21, 10, 0, 3 * time.Second},
+		"one record":                 {1, 10, 0, 9 * time.Second},
+		"a second at least":          {1000, 10, 0, time.Second},
+		"the timeout, where shorter": {20, 10, 2 * time.Second, 2 * time.Second},
+		"the share, where shorter":   {20, 10, time.Minute, 4500 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				cfg := batch.Config{Concurrency: c.concurrency, Deadline: batch.FairShare, RecordTimeout: c.timeout}
+				results := invoke(t, 10*time.Second, standard(c.records), cfg, func(context.Context, batch.Record) error { return nil })
+				if got := results[0].Allowed; got != c.want {
+					t.Errorf("allowed %v, want %v", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+func TestRule02WithoutACutoffThereIsNothingToShare(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		results := invoke(t, 0, standard(3), batch.Config{Deadline: batch.FairShare}, func(context.Context, batch.Record) error { return nil })
+		if got := results[0].Allowed; got != 0 {
+			t.Errorf("allowed %v, want no deadline", got)
+		}
+	})
+}
+
+func TestRule03NotStartedWithTooLittleTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		cfg  batch.Config
+		took time.Duration // by each success before
+		want []batch.Outcome
+	}{
+		// 9 s to the cutoff, 4 s each: after two, 1 s is left.
+		"median":     {batch.Config{Concurrency: 1}, 4 * time.Second, []batch.Outcome{batch.Succeeded, batch.Succeeded, batch.NotStarted, batch.NotStarted}},
+		"configured": {batch.Config{Concurrency: 1, MinRemaining: 6 * time.Second}, 4 * time.Second, []batch.Outcome{batch.Succeeded, batch.NotStarted, batch.NotStarted, batch.NotStarted}},
+		"enough":     {batch.Config{Concurrency: 1}, 2 * time.Second, []batch.Outcome{batch.Succeeded, batch.Succeeded, batch.Succeeded, batch.Succeeded}},
+		"at least 50 ms": {batch.Config{Concurrency: 1}, 2990 * time.Millisecond, // 30 ms are left after three
+			[]batch.Outcome{batch.Succeeded, batch.Succeeded, batch.Succeeded, batch.NotStarted}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				calls := 0
+				results := invoke(t, 10*time.Second, standard(4), c.cfg, func(ctx context.Context, _ batch.Record) error {
+					calls++
+					return wait(ctx, c.took, true)
+				})
+				if got := outcomes(results); !slices.Equal(got, c.want) {
+					t.Errorf("%v, want %v", got, c.want)
+				}
+				for i, r := range results {
+					if r.Outcome == batch.NotStarted && (!errors.Is(r.Err, batch.ErrNotStarted) || !r.Started.IsZero()) {
+						t.Errorf("record %d: %v, started %v", i, r.Err, r.Started)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestRule03WarnsWhenTheMinimumLeavesNothingToStart(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		var warned recorder
+		cfg := batch.Config{MinRemaining: time.Minute, Hooks: []any{&warned}}
+		invoke(t, 10*time.Second, standard(1), cfg, func(context.Context, batch.Record) error { return nil })
+		if len(warned.warnings) != 1 {
+			t.Errorf("%d warnings, want 1", len(warned.warnings))
+		}
+	})
+}
+
+func TestRule06NoDeadline(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		results := invoke(t, 0, standard(1), batch.Config{}, func(ctx context.Context, _ batch.Record) error {
+			if _, ok := ctx.Deadline(); ok {
+				t.Error("the context has a deadline")
+			}
+			return wait(ctx, 24*time.Hour, true)
+		})
+		if results[0].Outcome != batch.Succeeded || results[0].Allowed != 0 {
+			t.Errorf("%v, allowed %v", results[0].Outcome, results[0].Allowed)
+		}
+	})
+}
+
+func TestRule06ExpiredOrCancelledContextStartsNothing(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		expired, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+		defer cancel()
+		for name, ctx := range map[string]context.Context{"cancelled": cancelled, "expired": expired} {
+			engine := newEngine(t, batch.Config{}, func(context.Context, batch.Record) error {
+				t.Errorf("%s: the handler was called", name)
+				return nil
+			})
+			if times := engine.Times(ctx); times.Cutoff.After(times.Deadline) {
+				t.Errorf("%s: the cutoff is %v after the deadline", name, times.Cutoff.Sub(times.Deadline))
+			}
+			for _, r := range engine.Run(ctx, standard(3), engine.Times(ctx), nil) {
+				if r.Outcome != batch.NotStarted || r.Record == nil {
+					t.Errorf("%s: %v", name, r.Outcome)
+				}
+			}
+		}
+	})
+}
+
+func TestRule06CancelledWhileRunning(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		engine := newEngine(t, batch.Config{Concurrency: 2}, func(ctx context.Context, r batch.Record) error {
+			return wait(ctx, time.Hour, r.MessageID == "m-0")
+		})
+		results := engine.Run(ctx, standard(3), engine.Times(ctx), nil)
+		if got, want := outcomes(results), []batch.Outcome{batch.Retry, batch.Abandoned, batch.NotStarted}; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		if !errors.Is(results[0].Err, context.Canceled) {
+			t.Errorf("the first record's error is %v", results[0].Err)
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+func TestTenThousandRecordsTakeTenGoroutines(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		before := runtime.NumGoroutine()
+		var most, running, together atomic.Int64
+		results := invoke(t, 15*time.Minute, standard(10_000), batch.Config{}, func(ctx context.Context, _ batch.Record) error {
+			together.Store(max(together.Load(), running.Add(1)))
+			most.Store(max(most.Load(), int64(runtime.NumGoroutine()-before)))
+			defer running.Add(-1)
+			return wait(ctx, 10*time.Millisecond, true)
+		})
+		for _, r := range results {
+			if r.Outcome != batch.Succeeded {
+				t.Fatalf("%s: %v", r.Record.MessageID, r.Outcome)
+			}
+		}
+		if together.Load() != 10 || most.Load() > 12 {
+			t.Errorf("%d handlers at a time, %d goroutines, want 10 and at most 12", together.Load(), most.Load())
+		}
+	})
+}

@@ -1,0 +1,215 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// undertaker buries what fails if bury says so.
+type undertaker struct {
+	bury func(ctx context.Context, r *batch.Result) bool
+	last func(r *batch.Record) bool
+
+	mu    sync.Mutex
+	asked []string
+	units []int // sizes
+}
+
+func (u *undertaker) Failed(unit []*batch.Result) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.units = append(u.units, len(unit))
+}
+
+func (u *undertaker) DeadLetter(ctx context.Context, r *batch.Result) bool {
+	u.mu.Lock()
+	u.asked = append(u.asked, r.Record.MessageID)
+	u.mu.Unlock()
+	return u.bury != nil && u.bury(ctx, r)
+}
+
+func (u *undertaker) LastAttempt(r *batch.Record) bool { return u.last != nil && u.last(r) }
+
+func toDeadLetters(_ context.Context, r *batch.Result) bool {
+	r.Outcome, r.DeadLetterQueue = batch.DeadLettered, "dead"
+	return true
+}
+
+// group is a FIFO group of n records, a0, a1, ….
+func group(n int) []batch.Record {
+	records := make([]batch.Record, n)
+	for i := range records {
+		records[i] = batch.Record{MessageID: fmt.Sprintf("a%d", i), GroupID: "a", QueueARN: "arn:aws:sqs:eu-west-1:123456789012:orders.fifo"}
+	}
+	return records
+}
+
+var errNo = errors.New("no")
+
+func TestRule16TheGroupGoesOnBehindWhatWasBuried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var order []string
+		engine := newEngine(t, batch.Config{}, func(_ context.Context, r batch.Record) error {
+			order = append(order, r.MessageID)
+			time.Sleep(time.Second)
+			if r.MessageID != "a2" {
+				return errNo
+			}
+			return nil
+		})
+		u := &undertaker{bury: func(ctx context.Context, r *batch.Result) bool {
+			time.Sleep(time.Minute) // of which the handler's duration has nothing
+			return toDeadLetters(ctx, r)
+		}}
+		results := engine.Run(t.Context(), group(4), batch.Times{}, u)
+		if !slices.Equal(order, []string{"a0", "a1", "a2", "a3"}) {
+			t.Errorf("handled in the order %v", order)
+		}
+		for i, want := range []batch.Outcome{batch.DeadLettered, batch.DeadLettered, batch.Succeeded, batch.Retry} {
+			r := results[i]
+			if r.Outcome != want || r.Duration != time.Second || (want == batch.DeadLettered) != (r.DeadLetterQueue == "dead" && errors.Is(r.Err, errNo)) {
+				t.Errorf("a%d: %v after %v, %q, %v; want %v after 1s", i, r.Outcome, r.Duration, r.DeadLetterQueue, r.Err, want)
+			}
+		}
+		if want := []string{"a0", "a1"}; !slices.Equal(u.asked, want) { // a3 has nobody behind it
+			t.Errorf("asked of %q, want %q", u.asked, want)
+		}
+	})
+}
+
+func TestRule16WhatIsNotBuriedEndsItsGroup(t *testing.T) {
+	fails := func(context.Context, batch.Record) error { return errNo }
+	for name, test := range map[string]struct {
+		records []batch.Record
+		bury    func(context.Context, *batch.Result) bool
+		asked   int
+	}{
+		"refused":                 {group(3), nil, 1},
+		"true without an outcome": {group(3), func(context.Context, *batch.Result) bool { return true }, 1},
+		"not of a FIFO queue":     {standard(3), toDeadLetters, 0},
+		"nobody behind it":        {group(1), toDeadLetters, 0},
+	} {
+		u := &undertaker{bury: test.bury}
+		for i, r := range newEngine(t, batch.Config{}, fails).Run(t.Context(), test.records, batch.Times{}, u) {
+			want := batch.Retry
+			if i > 0 && r.Record.FIFO() {
+				want = batch.Skipped
+			}
+			if r.Outcome != want {
+				t.Errorf("%s: record %d is %v, want %v", name, i, r.Outcome, want)
+			}
+		}
+		if len(u.asked) != test.asked {
+			t.Errorf("%s: asked of %v", name, u.asked)
+		}
+	}
+}
+
+// A burial that takes longer than the batch has is given up: the record failed
+// by its own error, and its handler is not abandoned.
+func TestRule16ABurialEndsAtTheCutoff(t *testing.T) {
+	for name, heeds := range map[string]bool{"heeds its context": true, "does not": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				engine := newEngine(t, batch.Config{}, func(context.Context, batch.Record) error { return errNo })
+				times := engine.Times(ctx)
+				u := &undertaker{bury: func(ctx context.Context, r *batch.Result) bool {
+					if end, ok := ctx.Deadline(); !ok || !end.Equal(times.Cutoff) {
+						t.Errorf("the burial may take until %v, want %v", end, times.Cutoff)
+					}
+					if heeds {
+						<-ctx.Done()
+						return false
+					}
+					time.Sleep(time.Hour)
+					return toDeadLetters(ctx, r)
+				}}
+				results := engine.Run(ctx, group(2), times, u)
+				if took := time.Until(times.Deadline); took <= 0 {
+					t.Error("the batch took longer than the invocation has")
+				}
+				if results[0].Outcome != batch.Retry || !errors.Is(results[0].Err, errNo) || results[1].Outcome != batch.Skipped {
+					t.Errorf("%v (%v) and %v, want retry and skipped", results[0].Outcome, results[0].Err, results[1].Outcome)
+				}
+				if !slices.Equal(u.units, []int{2}) {
+					t.Errorf("units of %v were told, want one of 2", u.units)
+				}
+				time.Sleep(2 * time.Hour)
+				if results[0].Outcome != batch.Retry {
+					t.Error("what came later changed the result")
+				}
+			})
+		})
+	}
+}
+
+// A deadline that passes in the moment in which the handler returns is not that
+// of the burial.
+func TestRule16ABurialBesideADeadlineThatPasses(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newEngine(t, batch.Config{RecordTimeout: time.Second, Grace: time.Second}, func(context.Context, batch.Record) error {
+				time.Sleep(time.Second)
+				return errNo
+			})
+			u := &undertaker{bury: func(ctx context.Context, r *batch.Result) bool {
+				time.Sleep(2 * time.Second)
+				return toDeadLetters(ctx, r)
+			}}
+			if r := engine.Run(t.Context(), group(2), batch.Times{}, u)[0]; r.Outcome != batch.DeadLettered {
+				t.Fatalf("%v, want dead-letter", r.Outcome)
+			}
+			time.Sleep(time.Minute)
+		})
+	}
+}
+
+func TestRule16AGoexitIsBuried(t *testing.T) {
+	engine := newEngine(t, batch.Config{}, func(_ context.Context, r batch.Record) error {
+		if r.MessageID == "a0" {
+			runtime.Goexit()
+		}
+		return nil
+	})
+	results := engine.Run(t.Context(), group(3), batch.Times{}, &undertaker{bury: toDeadLetters})
+	if results[0].Outcome != batch.DeadLettered || !errors.Is(results[0].Err, batch.ErrGoexit) ||
+		results[1].Outcome != batch.Succeeded || results[2].Outcome != batch.Succeeded {
+		t.Errorf("%v (%v), %v and %v; want dead-letter and two that succeeded", results[0].Outcome, results[0].Err, results[1].Outcome, results[2].Outcome)
+	}
+}
+
+// An abort does not wait for a burial.
+func TestAbortBeforeTheBurial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newEngine(t, batch.Config{Concurrency: 2}, func(_ context.Context, r batch.Record) error {
+			if r.MessageID == "a0" {
+				return batch.Abort(time.Minute, errNo)
+			}
+			time.Sleep(time.Second)
+			return nil
+		})
+		u := &undertaker{bury: func(ctx context.Context, r *batch.Result) bool {
+			time.Sleep(time.Minute)
+			return toDeadLetters(ctx, r)
+		}}
+		records := append(group(2), batch.Record{MessageID: "b0", GroupID: "b", QueueARN: group(1)[0].QueueARN},
+			batch.Record{MessageID: "b1", GroupID: "b", QueueARN: group(1)[0].QueueARN}, batch.Record{MessageID: "c0", GroupID: "c", QueueARN: group(1)[0].QueueARN})
+		results := engine.Run(t.Context(), records, batch.Times{}, u)
+		for i, want := range []batch.Outcome{batch.DeadLettered, batch.NotStarted, batch.Succeeded, batch.NotStarted, batch.NotStarted} {
+			if r := results[i]; r.Outcome != want && (i != 2 || r.Outcome != batch.NotStarted) { // b0 may not have begun yet
+				t.Errorf("%s: %v, want %v", r.Record.MessageID, r.Outcome, want)
+			}
+		}
+	})
+}

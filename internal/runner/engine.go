@@ -1,0 +1,94 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/inner"
+)
+
+// Engine is a handler with how it is run: what runners share. It holds no state of
+// theirs, and is safe for concurrent use.
+type Engine struct {
+	handler batch.Handler     // as it was given
+	handle  batch.HandlerFunc // called directly: each call on the way would copy the record on the stack
+	cfg     batch.Config
+	hooks   *batch.Hooks
+}
+
+// New returns an Engine. It returns an error when h is nil or its method
+// Validate() error, if it has one, returns one; when a value of cfg is out of its
+// bounds; or when a hook has none of the hooks' methods.
+func New(h batch.Handler, cfg batch.Config) (*Engine, error) {
+	f, ok := h.(batch.HandlerFunc)
+	var noHandler error
+	if inner.IsNil(h) {
+		noHandler = errors.New("batch: the handler is nil")
+	}
+	cfg = cfg.WithDefaultsFor(h)
+	badHandler := inner.Validate(h)
+	hooks, badHooks := batch.NewHooks(cfg.Hooks...)
+	if err := errors.Join(noHandler, badHandler, cfg.Validate(), badHooks); err != nil {
+		return nil, err
+	}
+	if !ok {
+		f = h.Handle
+	}
+	return &Engine{handler: h, handle: f, cfg: cfg, hooks: hooks}, nil
+}
+
+// Hooks returns the engine's hooks, for who settles its results.
+func (e *Engine) Hooks() *batch.Hooks { return e.hooks }
+
+// Bounds of the reserve when it is not configured.
+const (
+	minReserve = 200 * time.Millisecond
+	maxReserve = 2 * time.Second
+)
+
+// Times derives an invocation's moments from ctx's deadline, for one that begins
+// now. The reserve, unless configured, is a tenth of the remaining time,
+// between 200 ms and 2 s, but never above a quarter of it: a function with a
+// timeout of 1 s keeps 200 ms, one of 20 s or more 2 s. A configured reserve is
+// cut to half of the remaining time. A quarter of the reserve is for the response.
+// It is zero for a ctx without deadline.
+func (e *Engine) Times(ctx context.Context) batch.Times {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return batch.Times{}
+	}
+	remaining := max(0, time.Until(deadline))
+	reserve := min(e.cfg.Reserve, remaining/2)
+	if e.cfg.Reserve == 0 {
+		reserve = min(max(remaining/10, minReserve), maxReserve, remaining/4)
+	}
+	return batch.Times{
+		Deadline: deadline,
+		Cutoff:   deadline.Add(-reserve),
+		SettleBy: deadline.Add(-reserve / 4),
+	}
+}
+
+// classify asks the configuration, if it has a classifier, about an error of a
+// handler. One that has a verb is not asked about, nor the end of the record's own
+// context.
+func (e *Engine) classify(ctx context.Context, err error) (classified error) {
+	if e.cfg.Classify == nil || batch.VerdictOf(err).Verb {
+		return err
+	}
+	if end := ctx.Err(); end != nil && errors.Is(err, end) {
+		return err
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			classified = fmt.Errorf("%w (Classify panicked: %v)", err, v)
+		}
+	}()
+	if classified = e.cfg.Classify(err); classified == nil {
+		return err // no classifier makes a success of a failure
+	}
+	return classified
+}

@@ -1,0 +1,172 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// finishedHook makes a hook of a function.
+type finishedHook func(batch.Result)
+
+func (f finishedHook) RecordFinished(_ context.Context, r batch.Result) { f(r) }
+
+func TestRule04TheGraceAtTheCutoffIsTheShortestOfThree(t *testing.T) {
+	for name, c := range map[string]struct {
+		grace, settleBy, want time.Duration // settleBy after the cutoff
+	}{
+		"a quarter of the reserve": {0, 750 * time.Millisecond, 9250 * time.Millisecond},
+		"the configured grace":     {100 * time.Millisecond, 750 * time.Millisecond, 9100 * time.Millisecond},
+		"what is left to SettleBy": {0, 50 * time.Millisecond, 9050 * time.Millisecond},
+		"nothing is left":          {0, -time.Second, 9 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				begin := time.Now()
+				cutoff := begin.Add(9 * time.Second)
+				times := batch.Times{Deadline: cutoff.Add(time.Second), Cutoff: cutoff, SettleBy: cutoff.Add(c.settleBy)}
+				engine := newEngine(t, batch.Config{Grace: c.grace}, func(ctx context.Context, _ batch.Record) error {
+					return wait(ctx, time.Hour, false)
+				})
+				r := engine.Run(t.Context(), standard(1), times, nil)[0]
+				if took := time.Since(begin); took != c.want || r.Outcome != batch.Abandoned || r.Duration != c.want {
+					t.Errorf("the batch took %v, its record %v (%v), want %v", took, r.Duration, r.Outcome, c.want)
+				}
+				time.Sleep(2 * time.Hour)
+			})
+		})
+	}
+}
+
+func TestRule04AtTheCutoffThatIsHeededNothingIsWaitedFor(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		begin := time.Now()
+		invoke(t, 10*time.Second, standard(3), batch.Config{}, func(ctx context.Context, _ batch.Record) error {
+			return wait(ctx, time.Hour, true)
+		})
+		if took := time.Since(begin); took != 9*time.Second {
+			t.Errorf("the batch took %v, want 9s", took)
+		}
+	})
+}
+
+func TestRule04WhenAllThatRunsIsAbandonedTheBatchEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		records []batch.Record
+		want    time.Duration
+	}{
+		"one":                   {standard(1), 3 * time.Second},
+		"with others behind it": {fifo("a", "a", "a"), 3 * time.Second},
+		"and one that heeds":    {fifo("a", "a", "b"), 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T) {
+				begin := time.Now()
+				cfg := batch.Config{Concurrency: 1, RecordTimeout: 2 * time.Second}
+				results := invoke(t, time.Minute, c.records, cfg, func(ctx context.Context, r batch.Record) error {
+					return wait(ctx, time.Hour, r.GroupID == "b")
+				})
+				if took := time.Since(begin); took != c.want || results[0].Outcome != batch.Abandoned {
+					t.Errorf("%v after %v, want abandoned after %v", results[0].Outcome, took, c.want)
+				}
+				time.Sleep(2 * time.Hour)
+			})
+		})
+	}
+}
+
+func TestRule04TheTimerOfAnAbandonedRecordChangesNothing(t *testing.T) {
+	// The record's own grace ends at 9.9 s, after the batch's at 9.25 s.
+	virtual(t, func(t *testing.T) {
+		cfg := batch.Config{RecordTimeout: 8900 * time.Millisecond}
+		results := invoke(t, 10*time.Second, standard(1), cfg, func(ctx context.Context, _ batch.Record) error {
+			return wait(ctx, time.Hour, false)
+		})
+		before := results[0]
+		time.Sleep(2 * time.Hour)
+		if before.Outcome != batch.Abandoned || fmt.Sprint(results[0]) != fmt.Sprint(before) {
+			t.Errorf("%+v became %+v", before, results[0])
+		}
+	})
+}
+
+func TestRule02ATimerThatFiredAsItsRecordEndedEndsNoOther(t *testing.T) {
+	// Handlers return at the very moment of their deadline: the timer for them
+	// has fired when the hooks are told of them, or when the next has begun.
+	for range 50 {
+		virtual(t, func(t *testing.T) {
+			const n = 10
+			var early, calls atomic.Int64
+			var timers [n]*time.Timer // made before those of the run, to fire before them
+			for i := range timers {
+				timers[i] = time.NewTimer(time.Second)
+			}
+			hook := finishedHook(func(r batch.Result) {
+				if r.Record.MessageID == "m-0" {
+					time.Sleep(time.Millisecond)
+				}
+			})
+			cfg := batch.Config{Concurrency: n, RecordTimeout: time.Second, Hooks: []any{hook}}
+			results := invoke(t, 0, standard(3*n), cfg, func(ctx context.Context, _ batch.Record) error {
+				if i := calls.Add(1) - 1; i < n {
+					<-timers[i].C
+					return nil
+				}
+				begin := time.Now()
+				_ = wait(ctx, time.Second, true)
+				if time.Since(begin) < time.Second {
+					early.Add(1)
+				}
+				return nil
+			})
+			if early.Load() > 0 {
+				t.Errorf("%d of %d records were ended before their time", early.Load(), len(results))
+			}
+		})
+	}
+}
+
+func TestRule04ResultsAreHandedOverAfterTheHooksWereTold(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		var telling, told atomic.Int64
+		hook := finishedHook(func(batch.Result) {
+			telling.Add(1)
+			time.Sleep(300 * time.Millisecond)
+			telling.Add(-1)
+			told.Add(1)
+		})
+		results := invoke(t, 10*time.Second, standard(2), batch.Config{Hooks: []any{hook}}, func(ctx context.Context, r batch.Record) error {
+			return wait(ctx, 8900*time.Millisecond, true)
+		})
+		if telling.Load() != 0 || told.Load() != 2 {
+			t.Errorf("%d of 2 told, %d calls under way", told.Load(), telling.Load())
+		}
+		if got, want := outcomes(results), []batch.Outcome{batch.Succeeded, batch.Succeeded}; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v: their handlers had returned", got, want)
+		}
+	})
+}
+
+func TestRule05AnAbandonedRecordThatReturnsTakesNoPlaceFromTheRest(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		begin := time.Now()
+		cfg := batch.Config{Concurrency: 1, RecordTimeout: 2 * time.Second}
+		results := invoke(t, time.Minute, standard(4), cfg, func(ctx context.Context, r batch.Record) error {
+			if r.MessageID == "m-0" {
+				return wait(ctx, 4*time.Second, false) // abandoned after 3 s, when the next begins
+			}
+			return wait(ctx, 1500*time.Millisecond, false)
+		})
+		if got, want := outcomes(results), []batch.Outcome{batch.Abandoned, batch.Succeeded, batch.Succeeded, batch.Succeeded}; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		if took := time.Since(begin); took != 7500*time.Millisecond {
+			t.Errorf("the batch took %v, want 7.5s: one at a time", took)
+		}
+	})
+}

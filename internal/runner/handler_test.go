@@ -1,0 +1,87 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
+)
+
+func TestChainCallsTheFirstFirst(t *testing.T) {
+	var calls []string
+	note := func(name string) func(batch.Handler) batch.Handler {
+		return func(next batch.Handler) batch.Handler {
+			return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+				calls = append(calls, name)
+				return next.Handle(ctx, r)
+			})
+		}
+	}
+	h := batch.Chain(batch.HandlerFunc(func(context.Context, batch.Record) error {
+		calls = append(calls, "handler")
+		return nil
+	}), note("a"), note("b"))
+	if err := h.Handle(t.Context(), batch.Record{}); err != nil || !slices.Equal(calls, []string{"a", "b", "handler"}) {
+		t.Errorf("called %v, %v", calls, err)
+	}
+}
+
+// wishing is a handler, or middleware around one, that wants something.
+type wishing struct {
+	batch.Handler
+	records int
+	err     error
+}
+
+func (w wishing) Concurrency() int { return w.records }
+func (w wishing) Validate() error  { return w.err }
+
+// plain is middleware that hides the methods of what it is around.
+func plain(next batch.Handler) batch.Handler { return batch.HandlerFunc(next.Handle) }
+
+func TestChainHidesNothing(t *testing.T) {
+	done := batch.HandlerFunc(func(context.Context, batch.Record) error { return nil })
+	bad := errors.New("MaxItems is -1")
+	greedy := func(next batch.Handler) batch.Handler { return wishing{next, 70, nil} }
+	wrong := func(next batch.Handler) batch.Handler { return wishing{next, 0, bad} }
+	for name, c := range map[string]struct {
+		h           batch.Handler
+		concurrency int
+		err         error
+	}{
+		"nothing to ask":             {batch.Chain(done, plain, plain), 10, nil},
+		"what is innermost":          {batch.Chain(wishing{done, 50, nil}, plain, plain), 50, nil},
+		"what is wrong innermost":    {batch.Chain(wishing{done, 50, bad}, plain, plain), 50, bad},
+		"the outermost that asks":    {batch.Chain(wishing{done, 50, nil}, plain, greedy, plain), 70, nil},
+		"one that asks for nothing":  {batch.Chain(wishing{done, 50, nil}, wrong), 50, bad},
+		"what is wrong in between":   {batch.Chain(done, plain, wrong, plain), 10, bad},
+		"less than nothing is asked": {batch.Chain(wishing{done, -2, bad}, plain), 10, bad},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := (batch.Config{}).WithDefaultsFor(c.h).Concurrency; got != c.concurrency {
+				t.Errorf("Concurrency is %d, want %d", got, c.concurrency)
+			}
+			if _, err := runner.New(c.h, batch.Config{}); fmt.Sprint(err) != fmt.Sprint(c.err) {
+				t.Errorf("New: %v, want %v", err, c.err)
+			}
+		})
+	}
+}
+
+func TestChainOfNothingIsNothing(t *testing.T) {
+	none := func(batch.Handler) batch.Handler { return nil }
+	done := batch.HandlerFunc(func(context.Context, batch.Record) error { return nil })
+	for name, h := range map[string]batch.Handler{
+		"no handler":                  batch.Chain(nil, plain),
+		"a nil function":              batch.Chain(batch.HandlerFunc(nil), plain),
+		"middleware that returns nil": batch.Chain(wishing{done, 1, nil}, plain, none),
+	} {
+		if _, err := runner.New(h, batch.Config{}); err == nil || err.Error() != "batch: the handler is nil" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// Settling is told of failures while their batch still runs.
+type Settling interface {
+	// Failed is told of each failure. group holds the result of the record that
+	// failed, followed by those of its FIFO group that were skipped because of
+	// it: elements of the slice that Run will return, read only until it has.
+	// It must not block.
+	Failed(group []*batch.Result)
+	// LastAttempt is asked as [Options] say.
+	LastAttempt(r *batch.Record) bool
+	// DeadLetter is asked about each record that failed while others of its FIFO group
+	// wait behind it. To put the record out of their way for good, it writes
+	// DeadLettered or Dropped into r and returns true; the group then goes on.
+	// Otherwise the rest of it is skipped.
+	//
+	// It may block. ctx ends at the cutoff; a grace later the record is a failure.
+	DeadLetter(ctx context.Context, r *batch.Result) bool
+}
+
+// Run handles the records of an invocation and returns their results in the same
+// order, each with exactly one outcome.
+//
+// It returns when all are done, or else shortly after times' cutoff or the end of
+// ctx. With a ctx that has ended already nothing is started. Without a cutoff, Run
+// takes as long as the handlers do.
+//
+// on may be nil. It is not told of what was not started.
+//
+// Cost: three allocations, one for each handler at work, and what handlers ask of
+// their contexts.
+func (e *Engine) Run(ctx context.Context, records []batch.Record, times batch.Times, on Settling) []batch.Result {
+	if len(records) == 0 {
+		return nil
+	}
+	o := Options{Times: times}
+	if on != nil {
+		o.Decides, o.LastAttempt = true, on.LastAttempt
+	}
+	inv := invocation{Runner: e.NewRunner(ctx, o), records: records, results: make([]batch.Result, len(records)), settling: on}
+	deliveries := make([]Delivery, len(records))
+	inv.mu.Lock()
+	for i := range records {
+		d := &deliveries[i]
+		d.Record, d.Result = &records[i], &inv.results[i]
+		inv.add(d)
+	}
+	inv.closed = true
+	if ctx.Err() == nil {
+		inv.grow()
+		inv.mu.Unlock()
+		inv.wait()
+	} else {
+		inv.mu.Unlock()
+	}
+	inv.end()
+	return inv.results
+}
+
+// invocation is the owner of a runner on Lambda: the goroutine of Run.
+type invocation struct {
+	*Runner
+	records  []batch.Record
+	results  []batch.Result
+	settling Settling // may be nil
+	list     []*Delivery
+}
+
+// wait returns when no handler is running any more that is waited for.
+func (i *invocation) wait() {
+	var cutoff, grace <-chan time.Time
+	if at := i.options.Times.Cutoff; !at.IsZero() {
+		timer := time.NewTimer(time.Until(at))
+		defer timer.Stop()
+		cutoff = timer.C
+	}
+	ended := i.parent.Done()
+	end := func(err error) {
+		i.End(err)
+		// Handlers that heed their context return now, and their results count.
+		timer := time.NewTimer(i.cutoffGrace())
+		cutoff, ended, grace = nil, nil, timer.C
+	}
+	for !i.Idle() {
+		select {
+		case <-i.wake:
+			i.take()
+		case <-cutoff:
+			end(context.DeadlineExceeded)
+		case <-ended:
+			end(i.parent.Err())
+		case <-grace:
+			return
+		}
+	}
+}
+
+// cutoffGrace is how long after the cutoff handlers may still return. It is
+// taken from the reserve.
+func (i *invocation) cutoffGrace() time.Duration {
+	times := i.options.Times
+	if times.Cutoff.IsZero() {
+		return i.cfg.Grace
+	}
+	reserve := times.Deadline.Sub(times.Cutoff)
+	return max(0, min(i.cfg.Grace, reserve/4, time.Until(times.SettleBy)))
+}
+
+// take has settled, or decided about, what has failed since.
+func (i *invocation) take() {
+	i.list = i.Finished(i.list[:0])
+	for _, d := range i.list {
+		switch {
+		case i.settling == nil || d.Result.Outcome.Done():
+		case d.state == deciding:
+			go i.decide(d)
+		default:
+			i.settling.Failed(d.Results())
+		}
+	}
+}
+
+// decide asks whether a delivery can be put out of its group's way.
+func (i *invocation) decide(d *Delivery) {
+	ctx, cancel := i.parent, func() {}
+	if at := i.options.Times.Cutoff; !at.IsZero() {
+		ctx, cancel = context.WithDeadline(ctx, at)
+	}
+	defer cancel()
+	result := *d.Result
+	if i.settling.DeadLetter(ctx, &result) && result.Outcome.Done() {
+		i.Resolve(d, &result)
+		return
+	}
+	i.Resolve(d, nil)
+}
+
+// end gives every record that has none its outcome: those still running are
+// abandoned, the rest was not started.
+func (i *invocation) end() {
+	i.GiveUp()
+	i.take()
+	warnings := i.awaitHooks()
+	why := errTooLate
+	if i.aborted != nil {
+		why = fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, i.aborted)
+	}
+	notStarted := 0
+	for k := range i.results {
+		if r := &i.results[k]; r.Outcome == batch.Pending {
+			r.Outcome, r.Err = batch.NotStarted, why
+			notStarted++
+		}
+	}
+	if notStarted == len(i.records) && i.parent.Err() == nil {
+		warnings = append(warnings, batch.Warning{Queue: i.queueName(), Message: fmt.Sprintf(
+			"no record was started: %v was left before the cutoff. If that is so on every invocation, lower MinRemaining (%v) or raise the function's timeout",
+			time.Until(i.options.Times.Cutoff).Round(time.Millisecond), max(i.cfg.MinRemaining, minStart))})
+	}
+	i.warn(warnings)
+}
+
+func (i *invocation) queueName() string { return batch.QueueName(i.records[0].QueueARN) }
+
+// awaitHooks waits until no hook is being told any more, but not beyond
+// SettleBy: a hook that blocks must not cost the response. It returns what to
+// warn of.
+func (i *invocation) awaitHooks() []batch.Warning {
+	late := i.halfOfTheRest()
+	for {
+		i.mu.Lock()
+		telling := i.telling
+		i.mu.Unlock()
+		if telling == 0 {
+			return nil
+		}
+		select {
+		case <-i.wake:
+		case <-late:
+			return []batch.Warning{{Queue: i.queueName(), Message: fmt.Sprintf(
+				"a RecordFinished hook still runs %v after the cutoff and is not waited for: hooks must not block",
+				time.Since(i.options.Times.Cutoff).Round(time.Millisecond))}}
+		}
+	}
+}
+
+// warn tells the hooks of warnings, with the same bound.
+func (i *invocation) warn(list []batch.Warning) {
+	if len(list) == 0 {
+		return
+	}
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		for _, w := range list {
+			i.hooks.Warn(i.parent, w)
+		}
+	}()
+	select {
+	case <-told:
+	case <-i.halfOfTheRest():
+	}
+}
+
+// halfOfTheRest ends when half of what is left until SettleBy is over: the rest is for
+// settling. Without SettleBy it never ends.
+func (i *invocation) halfOfTheRest() <-chan time.Time {
+	by := i.options.Times.SettleBy
+	if by.IsZero() {
+		return nil
+	}
+	return time.After(time.Until(by) / 2)
+}
+
+var errTooLate = fmt.Errorf("%w: too little time left", batch.ErrNotStarted)

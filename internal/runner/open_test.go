@@ -1,0 +1,201 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
+)
+
+// held is a delivery with all that it points to.
+type held struct {
+	runner.Delivery
+	record batch.Record
+	result batch.Result
+}
+
+// chain is a FIFO group of deliveries with these ids.
+func chain(ids ...string) (list []*runner.Delivery) {
+	for _, id := range ids {
+		h := &held{record: batch.Record{MessageID: id, Body: id, GroupID: "g", QueueARN: fifoARN}}
+		h.Record, h.Result = &h.record, &h.result
+		list = append(list, &h.Delivery)
+	}
+	return list
+}
+
+// open runs script with a runner that deliveries are added to, in virtual time.
+func open(t *testing.T, cfg batch.Config, h batch.HandlerFunc, script func(*runner.Runner)) {
+	t.Helper()
+	virtual(t, func(t *testing.T) {
+		script(newEngine(t, cfg, h).NewRunner(t.Context(), runner.Options{Decides: true}))
+	})
+}
+
+// soon returns, a moment later, what has finished or waits for a decision, by id.
+func soon(r *runner.Runner) (finished, deciding []string) {
+	synctest.Wait()
+	for _, d := range r.Finished(nil) {
+		if d.Deciding() {
+			deciding = append(deciding, d.Record.MessageID)
+		} else {
+			finished = append(finished, d.Record.MessageID+" "+d.Result.Outcome.String())
+		}
+	}
+	slices.Sort(finished) // those of one moment are in no order
+	return finished, deciding
+}
+
+func TestAddJoinsTheGroupThatRuns(t *testing.T) {
+	order := make(chan string, 10)
+	open(t, batch.Config{}, func(_ context.Context, r batch.Record) error {
+		order <- r.MessageID
+		time.Sleep(time.Second)
+		return nil
+	}, func(r *runner.Runner) {
+		r.Add(chain("a", "b")...)
+		time.Sleep(1500 * time.Millisecond)
+		r.Add(chain("c")...)
+		if finished, _ := soon(r); !slices.Equal(finished, []string{"a succeeded"}) {
+			t.Errorf("after 1.5 s: %q", finished)
+		}
+		time.Sleep(3 * time.Second)
+		if finished, _ := soon(r); !slices.Equal(finished, []string{"b succeeded", "c succeeded"}) || !r.Idle() {
+			t.Errorf("at the end: %q", finished)
+		}
+		if first, second, third := <-order, <-order, <-order; first != "a" || second != "b" || third != "c" {
+			t.Errorf("handled %s, %s, %s", first, second, third)
+		}
+	})
+}
+
+func TestResolveDecidesWhatBecomesOfTheGroup(t *testing.T) {
+	fails := func(_ context.Context, r batch.Record) error {
+		if r.MessageID == "bad" {
+			return errNo
+		}
+		return nil
+	}
+	open(t, batch.Config{Concurrency: 1, RecordTimeout: time.Second}, fails, func(r *runner.Runner) {
+		group := chain("bad", "b")
+		r.Add(group...)
+		if _, deciding := soon(r); !slices.Equal(deciding, []string{"bad"}) || r.Count().Slots != 0 {
+			t.Fatalf("deciding %q, %+v; want the first, and its slot free", deciding, r.Count())
+		}
+		time.Sleep(time.Hour) // a decision has no deadline here
+		gone := *group[0].Result
+		gone.Outcome = batch.DeadLettered
+		r.Resolve(group[0], &gone)
+		r.Resolve(group[0], nil) // too late
+		if finished, _ := soon(r); !slices.Equal(finished, []string{"bad dead-letter", "b succeeded"}) {
+			t.Errorf("put out of the way: %q", finished)
+		}
+		group = chain("bad", "b", "c")
+		r.Add(group...)
+		synctest.Wait()
+		r.Resolve(group[0], nil)
+		if finished, _ := soon(r); !slices.Equal(finished, []string{"bad retry"}) ||
+			!slices.EqualFunc(group[0].Results(), []batch.Outcome{batch.Retry, batch.Skipped, batch.Skipped}, func(r *batch.Result, o batch.Outcome) bool { return r.Outcome == o }) {
+			t.Errorf("not put out of the way: %q, %v", finished, group[0].Results())
+		}
+	})
+}
+
+func TestALeaseThatExpiredStartsNothing(t *testing.T) {
+	open(t, batch.Config{}, func(context.Context, batch.Record) error {
+		time.Sleep(time.Second)
+		return nil
+	}, func(r *runner.Runner) {
+		group := chain("a", "b", "c")
+		r.Add(group...)
+		r.Extend(group[1], time.Now().Add(time.Second))
+		time.Sleep(time.Second)
+		finished, _ := soon(r)
+		if !slices.Equal(finished, []string{"a succeeded", "b retry"}) || !errors.Is(group[1].Result.Err, runner.ErrLeaseExpired) || !group[1].Result.Started.IsZero() {
+			t.Errorf("%q, %+v", finished, group[1].Result)
+		}
+		if len(group[1].Results()) != 2 {
+			t.Errorf("what was behind it is not told of: %v", group[1].Results())
+		}
+	})
+}
+
+func TestHoldAndWithdrawLeaveOnlyWhatRuns(t *testing.T) {
+	open(t, batch.Config{Concurrency: 2}, func(context.Context, batch.Record) error {
+		time.Sleep(time.Second)
+		return nil
+	}, func(r *runner.Runner) {
+		var single []*runner.Delivery
+		for _, record := range standard(3) {
+			h := &held{record: record}
+			h.Record, h.Result = &h.record, &h.result
+			single = append(single, &h.Delivery)
+		}
+		r.Add(append(chain("a", "b"), single...)...)
+		synctest.Wait()
+		r.Hold()
+		var back []string
+		for _, d := range r.Withdraw(nil) {
+			back = append(back, d.Record.MessageID)
+		}
+		if !slices.Equal(back, []string{"m-1", "m-2", "b"}) {
+			t.Errorf("back came %q", back)
+		}
+		time.Sleep(time.Second)
+		if finished, _ := soon(r); !slices.Equal(finished, []string{"a succeeded", "m-0 succeeded"}) || !r.Idle() {
+			t.Errorf("finished %q", finished)
+		}
+		r.Add(chain("c")...)
+		if finished, _ := soon(r); len(finished) != 0 {
+			t.Errorf("held: %q", finished)
+		}
+		r.Release(1)
+		time.Sleep(time.Second)
+		if finished, _ := soon(r); !slices.Equal(finished, []string{"c succeeded"}) {
+			t.Errorf("released: %q", finished)
+		}
+	})
+}
+
+// What ignores the end of its context is given up after the grace, and counts until
+// it returns.
+func TestGivesUpWhatIgnoresItsEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		cfg   batch.Config
+		end   func(*runner.Runner, *runner.Delivery)
+		after time.Duration
+	}{
+		"Cancel":         {batch.Config{}, func(r *runner.Runner, _ *runner.Delivery) { r.Cancel(); r.Cancel() }, time.Second},
+		"Revoke":         {batch.Config{}, func(r *runner.Runner, d *runner.Delivery) { r.Revoke(d) }, time.Second},
+		"record timeout": {batch.Config{RecordTimeout: 10 * time.Second}, func(*runner.Runner, *runner.Delivery) {}, 11 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			open(t, c.cfg, func(context.Context, batch.Record) error {
+				time.Sleep(time.Minute)
+				return nil
+			}, func(r *runner.Runner) {
+				d := chain("a")[0]
+				r.Add(d)
+				synctest.Wait()
+				c.end(r, d)
+				time.Sleep(c.after - time.Millisecond)
+				if finished, _ := soon(r); len(finished) != 0 {
+					t.Errorf("before the grace was over: %q", finished)
+				}
+				time.Sleep(time.Millisecond)
+				if finished, _ := soon(r); !slices.Equal(finished, []string{"a abandoned"}) || r.Count().Abandoned != 1 || r.Count().Slots != 0 {
+					t.Errorf("%q, %+v", finished, r.Count())
+				}
+				time.Sleep(time.Minute)
+				if finished, _ := soon(r); len(finished) != 0 || r.Count().Abandoned != 0 {
+					t.Errorf("after its return: %q, %+v", finished, r.Count())
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,61 @@
+package runner
+
+import (
+	"slices"
+	"time"
+)
+
+// minStart is the least time with which a record is started when nothing is configured.
+const minStart = 50 * time.Millisecond
+
+// pace remembers how long the latest successes took, to tell whether another
+// record is worth starting.
+type pace struct {
+	latest  *[64]time.Duration // nil before the first
+	n       int
+	longest time.Duration
+}
+
+func (p *pace) add(d time.Duration) {
+	if p.latest == nil {
+		p.latest = new([64]time.Duration)
+	}
+	p.latest[p.n%len(p.latest)] = d
+	p.n++
+	p.longest = max(p.longest, d)
+}
+
+// enough reports whether remaining is worth starting a record: at least the
+// configured minimum, else the median of the latest successes and minStart.
+// The median is worked out only in the last stretch, where it can matter.
+func (p *pace) enough(remaining, configured time.Duration) bool {
+	if configured > 0 {
+		return remaining >= configured
+	}
+	if remaining < minStart {
+		return false
+	}
+	return remaining >= p.longest || remaining >= p.median()
+}
+
+// expected is what a record that has not been started is expected to take: the least
+// with which it would be, and 1 s while nothing has succeeded.
+func (p *pace) expected(configured time.Duration) time.Duration {
+	switch {
+	case configured > 0:
+		return configured
+	case p.latest == nil:
+		return time.Second
+	}
+	return max(minStart, p.median())
+}
+
+func (p *pace) median() time.Duration {
+	if p.latest == nil {
+		return 0
+	}
+	n := min(p.n, len(p.latest))
+	sorted := *p.latest
+	slices.Sort(sorted[:n])
+	return sorted[n/2]
+}
