@@ -165,7 +165,7 @@ func TestAbortTellsWhatWasNotStarted(t *testing.T) {
 		if err := last.Err; err.Error() != "not started: the batch was aborted: down" {
 			t.Errorf("%v", err)
 		}
-		if last.VisibleIn != 51*time.Second || !last.VisibilitySet {
+		if last.VisibleIn != time.Minute || !last.VisibilitySet {
 			t.Errorf("the last comes back in %v", last.VisibleIn)
 		}
 		if s := w.p.Status(); s.Counts.Released != 2 {

@@ -251,11 +251,7 @@ func (p *Poller) decide(m *message) {
 
 // call makes a call beside the loop, and has the loop call what f returns.
 func (p *Poller) call(f func() func()) {
-	p.calls.Add(1)
-	go func() {
-		defer p.calls.Done()
-		p.do(f())
-	}()
+	p.calls.Go(func() { p.do(f()) })
 }
 
 // withdraw makes visible what has not been started, or, unless choose is nil, those

@@ -96,7 +96,7 @@ func TestRule21WhatWasLostBehindARecordOfItsGroupIsNotStarted(t *testing.T) {
 		w.start()
 		w.after(time.Second)
 		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: extension})
-		w.p.Pause() // it shall not get them again itself
+		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "ReceiveMessage"}) // it shall not get them again itself
 		w.after(2 * time.Minute)
 		w.wantHandled("g:1")
 		if n := len(w.Events(sqs.Returned)); n != 3 {

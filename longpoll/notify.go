@@ -73,10 +73,13 @@ func (n *notifier) hung(now time.Time) bool {
 	return !n.began.IsZero() && now.Sub(n.began) > hungAfter
 }
 
-// drop calls nothing more.
-func (n *notifier) drop() {
+// flush has the rest called side by side, since a hook blocks.
+func (n *notifier) flush() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	for _, f := range n.notices {
+		go f()
+	}
 	clear(n.notices)
 	n.notices = n.notices[:0]
 }
@@ -93,6 +96,8 @@ func (n *notifier) told() <-chan struct{} {
 	return idle
 }
 
+func (p *Poller) notifiers() []*notifier { return []*notifier{&p.notices, &p.notifier} }
+
 // warn tells the hooks of a warning.
 func (p *Poller) warn(w batch.Warning) {
 	w.Queue = batch.QueueName(p.cfg.Queue)
@@ -105,7 +110,7 @@ func (p *Poller) called(calls ...batch.Call) {
 		return
 	}
 	for _, c := range calls {
-		p.notify(func() { p.hooks.Called(context.WithoutCancel(p.base), c) })
+		p.notices.notify(func() { p.hooks.Called(context.WithoutCancel(p.base), c) })
 	}
 }
 

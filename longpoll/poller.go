@@ -47,8 +47,9 @@ type Poller struct {
 	closing  sync.Mutex    // of these
 	paused   atomic.Bool
 	events   chan func() // for the loop
-	notifier             // calls hooks
 	calls    sync.WaitGroup
+	notices  notifier // of calls to SQS
+	notifier          // of all else
 
 	// Of the loop.
 	queue    queue
@@ -184,7 +185,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	p.base, p.endBase = context.WithCancel(context.WithoutCancel(ctx))
 	p.beat, p.endBeat = context.WithCancel(p.base)
 	p.flushing, p.endFlush = context.WithCancel(p.base)
-	p.runner = p.engine.NewRunner(p.base, runner.Options{Decides: true, LastAttempt: p.lastAttempt, Notify: p.notify})
+	p.runner = p.engine.NewRunner(p.base, runner.Options{Decides: true, LastAttempt: p.lastAttempt})
 	p.intake.open(p.base)
 	p.phase = starting
 	p.timer = time.NewTimer(time.Hour)
@@ -307,16 +308,24 @@ func (p *Poller) end() {
 	if now := time.Now(); late.Before(now) {
 		late = now
 	}
-	calls := make(chan struct{})
-	go func() {
-		p.calls.Wait()
-		close(calls)
-	}()
-	p.serve(calls, late.Add(lastWords)) // what ends with the contexts
+	p.serve(p.callsEnded(), late.Add(lastWords)) // what ends with the contexts
 	p.collect()
 	p.tellLeft()
-	p.serve(p.told(), late.Add(2*lastWords))
-	p.drop()
+	p.serve(p.callsEnded(), late.Add(2*lastWords))
+	for _, n := range p.notifiers() {
+		p.serve(n.told(), late.Add(2*lastWords))
+		n.flush()
+	}
+}
+
+// callsEnded is closed when no call is under way.
+func (p *Poller) callsEnded() <-chan struct{} {
+	ended := make(chan struct{})
+	go func() {
+		p.calls.Wait()
+		close(ended)
+	}()
+	return ended
 }
 
 // serve does what the loop is asked for until something has ended, at most until late.

@@ -73,7 +73,7 @@ func (p *Poller) room() int {
 	}
 	slots, l := p.cfg.Engine.Concurrency, p.runner.Count()
 	space := slots + p.load.ahead(time.Now(), slots, p.cfg.Prefetch) - p.load.held - p.intake.reserved
-	idle := slots - l.Slots - l.Ready - p.intake.reserved
+	idle := slots - l.Running - l.Ready - p.intake.reserved
 	if space >= maxReceive || space > 0 && idle > 0 {
 		return min(space, maxReceive)
 	}
@@ -100,7 +100,7 @@ func (p *Poller) mayReceive() bool {
 func (p *Poller) roomFIFO() int {
 	slots, l := p.cfg.Engine.Concurrency, p.runner.Count()
 	space := slots - p.load.held - p.intake.reserved
-	idle := slots - l.Slots - l.Ready - p.intake.calls
+	idle := slots - l.Running - l.Ready - p.intake.calls
 	if idle <= 0 {
 		space += p.load.ahead(time.Now(), slots, p.cfg.Prefetch)
 	} else {

@@ -420,9 +420,9 @@ func (p *Poller) tell(m *message) {
 		return
 	}
 	by := p.nearBy()
-	p.call(func() func() {
+	p.calls.Go(func() {
 		p.settler.Near(p.base, by, r.results)
-		return func() { p.notify(settled) }
+		p.notify(settled)
 	})
 }
 

@@ -64,13 +64,13 @@ func (p *Poller) status() Status {
 		LastError:   p.trouble.last,
 		LastErrorAt: p.trouble.lastT,
 		Counts:      p.counts,
-		live:        p.phase < stopped && p.intake.turns(now, p.cfg.Wait) && !p.hung(now),
+		live:        p.phase < stopped && p.intake.turns(now, p.cfg.Wait) && !p.hung(now) && !p.notices.hung(now),
 	}
 	if p.runner == nil {
 		return s
 	}
 	l := p.runner.Load()
-	s.Running, s.Waiting, s.AbandonedRunning, s.OldestSeconds = l.Slots, l.Waiting, l.Abandoned, l.Oldest.Seconds()
+	s.Running, s.Waiting, s.AbandonedRunning, s.OldestSeconds = l.Running, l.Waiting, l.Abandoned, l.Oldest.Seconds()
 	s.live = s.live && l.InHook <= hungAfter
 	return s
 }

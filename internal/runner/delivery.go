@@ -30,18 +30,18 @@ type Delivery struct {
 	// Owner is the owner's, who else has no way from here to what it keeps.
 	Owner any
 
-	state   state
-	runner  *Runner
-	worker  *worker   // while it runs
-	group   *group    // nil unless FIFO
-	next    *Delivery // behind it in its group
-	queued  *Delivery // behind it among those that are ready
-	expired time.Time // when its context was ended before its handler had returned
-	handed  bool      // it is among Runner.finished
-	parked  bool      // it waits for other records, see View
-	known   bool      // its outcome came together with an earlier one's
-	answer  any       // that outcome, until it is asked for
-	ctx     recordContext
+	state    state
+	runner   *Runner
+	worker   *worker   // while it runs
+	group    *group    // nil unless FIFO
+	next     *Delivery // behind it in its group
+	queued   *Delivery // behind it among those that are ready
+	giveUpAt time.Time // when its handler is given up, since its context has ended
+	handed   bool      // it is among Runner.finished
+	parked   bool      // it waits for other records, see View
+	known    bool      // its outcome came together with an earlier one's
+	answer   any       // that outcome, until it is asked for
+	ctx      recordContext
 }
 
 // state is how far a delivery has come.

@@ -111,8 +111,8 @@ func (w *worker) expire() {
 	d, now := w.delivery, time.Now()
 	switch {
 	case d == nil || w.givenUp:
-	case !d.expired.IsZero():
-		if now.Sub(d.expired) >= r.cfg.Grace {
+	case !d.giveUpAt.IsZero():
+		if !now.Before(d.giveUpAt) {
 			w.giveUp(true)
 			r.grow()
 		}
@@ -121,16 +121,21 @@ func (w *worker) expire() {
 	}
 }
 
-// end ends the context of w's delivery; w is given up a grace later.
+// end ends the context of w's delivery; w is given up a grace later, or at its own
+// cutoff after a quarter of what is left of its lease.
 func (w *worker) end(err error) {
-	w.delivery.expired = time.Now()
-	w.delivery.ctx.end(err)
-	w.after(w.runner.cfg.Grace)
+	now, d, grace := time.Now(), w.delivery, w.runner.cfg.Grace
+	if left := d.Lease.Sub(now) / 4; left > 0 && d.ctx.deadline.Equal(d.Cutoff) && !now.Before(d.Cutoff) {
+		grace = min(grace, left)
+	}
+	d.giveUpAt = now.Add(grace)
+	d.ctx.end(err)
+	w.after(grace)
 }
 
 // cancel is end before its time.
 func (w *worker) cancel() {
-	if w.delivery.expired.IsZero() {
+	if w.delivery.giveUpAt.IsZero() {
 		w.end(context.Canceled)
 	}
 }
@@ -179,7 +184,7 @@ func (r *Runner) End(err error) {
 func (r *Runner) GiveUp() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.held = true
+	r.held, r.over = true, true
 	for k := len(r.active) - 1; k >= 0; k-- {
 		if w := r.active[k]; w.delivery != nil {
 			w.giveUp(false)

@@ -32,9 +32,6 @@ type Options struct {
 	// Decides says that the owner calls [Runner.Resolve] for each delivery that
 	// failed while others of its FIFO group wait for it.
 	Decides bool
-	// Notify runs what calls hooks for deliveries that have no goroutine. Defaults
-	// to one of its own for each.
-	Notify func(func())
 }
 
 // Runner handles deliveries. Make it with [Engine.NewRunner]. Its methods are safe
@@ -54,6 +51,7 @@ type Runner struct {
 	growing   bool // a worker was started and has not taken its first delivery
 	held      bool // nothing is started
 	closed    bool // nothing more is added
+	over      bool // nothing is started any more, nor told
 	aborted   *batch.AbortError
 	waiting   int // deliveries
 	running   int
@@ -346,15 +344,10 @@ func (r *Runner) notify(d *Delivery) {
 	}
 	list := copies(d)
 	r.telling++
-	tell := func() {
+	go func() {
 		defer r.told()
 		r.tell(d, list)
-	}
-	if r.options.Notify == nil {
-		go tell()
-		return
-	}
-	r.options.Notify(tell)
+	}()
 }
 
 func (r *Runner) told() {

@@ -126,19 +126,22 @@ func (w *worker) start() bool {
 // next takes the delivery that shall be started next out of those that are ready.
 func (r *Runner) next() *Delivery {
 	for {
-		if r.held && r.answers == 0 {
+		if r.over || r.held && r.answers == 0 {
 			return nil
 		}
 		d := r.ready.pop(func(d *Delivery) bool { return !r.held || d.answer != nil })
-		if d == nil || d.answer != nil { // it is done: only its outcome is still to be told
-			return d
+		if d == nil {
+			return nil
 		}
 		now, cutoff := time.Now(), r.cutoff(d)
 		switch {
 		case !d.Lease.IsZero() && !now.Before(d.Lease):
 			r.waiting--
+			r.forget(d)
 			d.Result.Outcome, d.Result.Err = batch.Retry, ErrLeaseExpired
 			r.fail(d)
+		case d.answer != nil: // it is done: only its outcome is still to be told
+			return d
 		case cutoff.IsZero() || r.pace.enough(cutoff.Sub(now), r.cfg.MinRemaining):
 			return d
 		case d.Cutoff.IsZero(): // time only gets shorter
