@@ -116,11 +116,7 @@ func (h *handler[T]) behind(ctx context.Context, e runner.View, bytes int) (firs
 	if h.cfg.MaxItems == 1 || bytes >= h.cfg.MaxBytes {
 		return nil
 	}
-	var records []*batch.Record
-	e.Behind(func(r *batch.Record) bool {
-		records = append(records, r)
-		return len(records) < h.cfg.MaxItems-1
-	})
+	records := e.Behind(h.cfg.MaxItems - 1)
 	if len(records) == 0 {
 		return nil
 	}

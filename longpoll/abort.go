@@ -58,12 +58,8 @@ func (p *Poller) heed(m *message) {
 		p.warn(batch.Warning{Err: r.Err, Message: fmt.Sprintf(
 			"queue %s: a handler asks to wait (batch.Abort): nothing is received or started for %v", p.cfg.Queue, after)})
 	}
-	longer := until.Sub(a.until) >= time.Second
 	a.until, a.trialUntil = until, until.Add(min(after, maxTrial))
 	a.why = fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, &batch.AbortError{After: after, Err: r.Err})
-	if longer { // else all has been put off: of a chunk of package bulk each record says the same
-		p.withdraw(nil, a.why)
-	}
 }
 
 // tried ends the trial if a record that was started after the abort has ended

@@ -58,7 +58,7 @@ func (p *Poller) beginStop() {
 	p.settling.by = p.drain.endBy.Add(-time.Second)
 	p.trouble.until = time.Time{}
 	p.startOrHold(now)
-	p.withdraw(nil, batch.ErrStopped)
+	p.giveBackWaiting(now)
 	p.retryDue(now.Add(lastRetry)) // all of them: it is now or never
 	p.flush(true)
 	p.sweepOn()

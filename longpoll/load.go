@@ -1,6 +1,7 @@
 package longpoll
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -72,7 +73,7 @@ func (p *Poller) hold(list []*receipt, now time.Time) {
 		if r = p.dedupe(r); r == nil {
 			continue
 		}
-		refused := p.phase != polling || p.paused.Load() || p.aborts.on(now) || p.settling.deletes.refused && p.deletesHold(now)
+		refused := p.givesBack(now)
 		deliveries := make([]*runner.Delivery, 0, len(r.messages))
 		for i := range r.messages {
 			m := &r.messages[i]
@@ -254,6 +255,18 @@ func (p *Poller) call(f func() func()) {
 	p.calls.Go(func() { p.do(f()) })
 }
 
+// givesBack reports whether what is not started shall not wait here.
+func (p *Poller) givesBack(now time.Time) bool {
+	return p.phase != polling || p.paused.Load() || p.aborts.on(now) || p.settling.deletes.refused && p.deletesHold(now)
+}
+
+// giveBackWaiting makes visible what has not been started, if it shall not wait here.
+func (p *Poller) giveBackWaiting(now time.Time) {
+	if p.load.held > 0 && p.givesBack(now) && p.runner.Count().Waiting > 0 {
+		p.withdraw(nil, cmp.Or(p.aborts.why, error(batch.ErrStopped)))
+	}
+}
+
 // withdraw makes visible what has not been started, or, unless choose is nil, those
 // of it for which it is true. why is what hooks are told of those whose batch began.
 func (p *Poller) withdraw(choose func(*message) bool, why error) {
@@ -272,11 +285,11 @@ func (p *Poller) giveBack(list []*runner.Delivery, why error) {
 		m := d.Owner.(*message)
 		m.state = toRelease
 		m.Result.Outcome, m.Result.Err = batch.NotStarted, why
-		if m.checkLapsed(p, now) {
+		if m.checkLapsed(p, now); m.visibleAt.After(now) {
+			back = append(back, m)
+		} else {
 			p.forget(m)
 			p.tell(m)
-		} else {
-			back = append(back, m)
 		}
 	}
 	p.load.held -= len(list)

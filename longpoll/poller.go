@@ -249,6 +249,7 @@ func (p *Poller) step(now time.Time) (over bool) {
 	p.afterAbort(now)
 	p.receiveMore()
 	p.startOrHold(now)
+	p.giveBackWaiting(now)
 	if p.fatal != nil && p.phase < draining {
 		p.beginStop()
 	}
@@ -408,9 +409,7 @@ func (p *Poller) heedPause() {
 		p.intake.open(p.base)
 		return
 	}
-	p.startOrHold(time.Now())
 	p.holdBack() // also where nothing waits: a receive must not bring anything now
-	p.withdraw(nil, batch.ErrStopped)
 }
 
 // StopTakes is the longest that [Poller.Run] takes to return when it was told

@@ -527,10 +527,6 @@ func (p *Poller) deletesFail(now time.Time, err error, refused bool) {
 	d := &p.settling.deletes
 	d.refused = refused
 	p.trouble.last, p.trouble.lastT = err.Error(), now
-	if refused { // what is handled now is handled in vain
-		p.startOrHold(now)
-		p.withdraw(nil, batch.ErrStopped)
-	}
 	if !d.line.fails(now, p.deletesHold(now)) {
 		return
 	}

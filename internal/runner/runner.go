@@ -139,7 +139,8 @@ func (r *Runner) Release(slots int) {
 }
 
 // Withdraw takes back, in order, what has not been started, of which choose, unless
-// it is nil, is true. Of a group it takes all or nothing.
+// it is nil, is true. Of a group it takes all or nothing: nothing while the one that
+// runs may handle others as well (see [View.Behind]).
 func (r *Runner) Withdraw(choose func(*Delivery) bool) (list []*Delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -153,7 +154,7 @@ func (r *Runner) Withdraw(choose func(*Delivery) bool) (list []*Delivery) {
 		return list
 	}
 	for _, w := range r.active {
-		if w.delivery != nil && (w.delivery.next == nil || w.delivery.next.answer == nil) {
+		if w.delivery != nil && w.delivery.next != nil && !w.delivery.next.claimed {
 			list = append(list, r.cutBehind(w.delivery)...)
 		}
 	}
@@ -187,6 +188,9 @@ func (r *Runner) leave(d *Delivery) {
 	if d.next == nil {
 		delete(r.groups, d.group.key)
 		return
+	}
+	for behind := d.next; behind != nil; behind = behind.next {
+		behind.claimed = false
 	}
 	r.ready.pushFront(d.next) // before other groups: a worker is there for it
 	d.next = nil

@@ -23,23 +23,20 @@ func From(ctx context.Context) (View, bool) {
 // HandledBy reports whether the runner calls h itself, with no middleware between.
 func (v View) HandledBy(h batch.Handler) bool { return v.delivery.runner.handler == h }
 
-// Behind calls yield for each record that waits for this one, of its FIFO group,
-// in order, until that returns false.
-func (v View) Behind(yield func(*batch.Record) bool) {
+// Behind returns the records that wait for this one, of its FIFO group, in order, most
+// at most. Until it has finished, they are not taken back: it may handle them as well.
+func (v View) Behind(most int) (list []*batch.Record) {
 	r, d := v.delivery.runner, v.delivery
-	var list []*batch.Record
 	r.mu.Lock()
-	if d.state == running {
-		for d = d.next; d != nil; d = d.next {
-			list = append(list, d.Record)
-		}
+	defer r.mu.Unlock()
+	if d.state != running {
+		return nil
 	}
-	r.mu.Unlock()
-	for _, record := range list {
-		if !yield(record) {
-			return
-		}
+	for d = d.next; d != nil && len(list) < most; d = d.next {
+		d.claimed = true
+		list = append(list, d.Record)
 	}
+	return list
 }
 
 // Shared returns what make has made for key, or nil if neither is there: one for each
