@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -26,9 +27,12 @@ type LambdaHandler struct {
 // names every field or environment variable whose value is out of its bounds.
 // No call is made to AWS, then or on the first invocation that goes well.
 func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
-	badVariables, odd := cfg.fromEnvironment(), cfg.odd()
-	cfg.setDefaults()
-	lines := log.New(cfg.Logger, cfg.lines())
+	badVariables, warnings := cfg.fromEnvironment(), cfg.warnings()
+	if cfg.Logger == nil {
+		cfg.Logger = lambdaLogger(os.Getenv(levelVariable))
+	}
+	options, badOptions := cfg.logOptions()
+	lines := log.New(cfg.Logger, options)
 	// The log comes first, so that it tells of the hook that blocks the others.
 	list := append([]any{lines}, cfg.Hooks...)
 	_, badHooks := batch.NewHooks(cfg.Hooks...)
@@ -41,14 +45,14 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 		hooks = engine.Hooks()
 	}
 	settler, badSettler := partialfailure.New(cfg.settler(hooks))
-	if err := errors.Join(badVariables, cfg.badLines(), err, badHooks, badSettler); err != nil {
+	if err := errors.Join(badVariables, badOptions, err, badHooks, badSettler); err != nil {
 		return nil, err
 	}
-	own, err := batch.NewHooks(append([]any{warnings{lines}}, cfg.Hooks...)...)
+	own, err := batch.NewHooks(append([]any{warningHook{lines}}, cfg.Hooks...)...)
 	if err != nil {
 		return nil, err
 	}
-	cfg.tell(context.Background(), odd)
+	cfg.warn(context.Background(), warnings)
 	return &LambdaHandler{engine: engine, settler: settler, cfg: cfg, own: own}, nil
 }
 
@@ -106,7 +110,7 @@ func (l *LambdaHandler) process(ctx context.Context, records []batch.Record) ([]
 	warn := settlement.Settle(results)
 	failures := partialfailure.Failures(results)
 	fail := len(failures) > 0 && (l.cfg.DeleteSucceeded || l.cfg.ErrorIfAllFail && allFailed(results))
-	l.tell(ctx, info, func() { // the results are the hooks' from here on
+	l.notify(ctx, info, func() { // the results are the hooks' from here on
 		warn()
 		settlement.AwaitHooks()
 		hooks.BatchSettled(ctx, info, results)

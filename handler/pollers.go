@@ -58,9 +58,7 @@ func (m *mistakes) add(err error) {
 func (c *Config) checkPoll() (wrong mistakes) {
 	if len(c.Poll.Queues) == 0 {
 		wrong.add(errors.New("handler: Poll.Queues is empty, must name at least one queue (SQSBATCH_QUEUE_URL)"))
-		if unknown := unknownVariables(); unknown != "" {
-			wrong.add(errors.New(unknown))
-		}
+		wrong.add(unknownVariables())
 	}
 	seen := map[string]string{}
 	for _, queue := range c.Poll.Queues {
@@ -70,13 +68,7 @@ func (c *Config) checkPoll() (wrong mistakes) {
 		}
 		seen[key] = queue
 	}
-	if c.Poll.HealthAddr != "" {
-		if err := isAddr(c.Poll.HealthAddr); err != nil {
-			wrong.add(fmt.Errorf("handler: Poll.HealthAddr is %q (SQSBATCH_HEALTH_ADDR): %w", c.Poll.HealthAddr, err))
-		}
-	}
-	wrong = append(wrong, c.Poll.checkHandlers()...)
-	return wrong
+	return append(wrong, c.Poll.checkHealth()...)
 }
 
 // queueKey is the same for a queue's ARN and its URLs.
