@@ -24,10 +24,7 @@ func (c *Config) client() func(context.Context) (*sqs.Client, error) {
 		// Lambda's credentials are in its environment. Without any, looking
 		// for those of an EC2 instance would only cost seconds.
 		cfg, err := config.LoadDefaultConfig(context.Background(), config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
-		if err != nil {
-			return nil, err
-		}
-		return sqs.NewFromConfig(cfg), nil
+		return sqs.NewFromConfig(cfg), err
 	})
 	return func(context.Context) (*sqs.Client, error) { return client() }
 }

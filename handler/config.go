@@ -127,12 +127,14 @@ type Config struct {
 // maxLogBody bounds LogBodyBytes: container runtimes split lines at 16 KiB.
 const maxLogBody = 8192
 
-// logOptions returns the options of the log, or an error if they are out of their bounds.
-func (c *Config) logOptions() (log.Options, error) {
+// logHook returns the hook that writes the log, and sets the logger if there is none. It
+// returns an error, too, when the log's options are out of their bounds.
+func (c *Config) logHook(usual *slog.Logger, every time.Duration) (hook *log.Hook, err error) {
+	c.Logger = cmp.Or(c.Logger, usual)
 	if c.LogBodyBytes < 0 || c.LogBodyBytes > maxLogBody {
-		return log.Options{}, fmt.Errorf("handler: LogBodyBytes is %d, must be 0 to %d (SQSBATCH_LOG_BODY_BYTES)", c.LogBodyBytes, maxLogBody)
+		err = fmt.Errorf("handler: LogBodyBytes is %d, must be 0 to %d (SQSBATCH_LOG_BODY_BYTES)", c.LogBodyBytes, maxLogBody)
 	}
-	return log.Options{Succeeded: c.LogSucceeded, BodyBytes: c.LogBodyBytes}, nil
+	return log.New(c.Logger, log.Options{Succeeded: c.LogSucceeded, BodyBytes: c.LogBodyBytes, Every: every}), err
 }
 
 // engine is the part of the configuration that batch has to know.

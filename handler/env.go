@@ -21,9 +21,9 @@ type variable struct {
 	set    func(value string) error // the error says what the value must be
 }
 
-// variables are all that there are. Those of b together make Config.Backoff.
+// variables returns all variables of the environment, each with the field that it sets and
+// what it must be. Those of b together make Config.Backoff.
 func (c *Config) variables(b *backoff) []variable {
-	p := &c.Poll
 	list := []variable{
 		field("SQSBATCH_CONCURRENCY", &c.Concurrency, number(1, 10_000)),
 		field("SQSBATCH_RESERVE", &c.Reserve, duration(longest)),
@@ -39,14 +39,14 @@ func (c *Config) variables(b *backoff) []variable {
 		field("SQSBATCH_DELETE_SUCCEEDED", &c.DeleteSucceeded, boolean),
 		field("SQSBATCH_LOG_SUCCEEDED", &c.LogSucceeded, boolean),
 		field("SQSBATCH_LOG_BODY_BYTES", &c.LogBodyBytes, number(0, maxLogBody)),
-		{"SQSBATCH_QUEUE_URL", len(p.Queues) > 0, p.setQueues},
-		field("SQSBATCH_WAIT", &p.Wait, seconds(time.Second, 20*time.Second)),
-		field("SQSBATCH_PREFETCH", &p.Prefetch, then(number(0, 10_000), orMinusOne)),
-		field("SQSBATCH_VISIBILITY", &p.Visibility, seconds(3*time.Second, longest)),
-		field("SQSBATCH_HEARTBEAT", &p.NoHeartbeat, then(boolean, not)),
-		field("SQSBATCH_DRAIN_LIMIT", &p.DrainLimit, duration(longest)),
-		field("SQSBATCH_MAX_ABANDONED", &p.MaxAbandoned, number(1, 10_000)),
-		field("SQSBATCH_HEALTH_ADDR", &p.HealthAddr, text),
+		{"SQSBATCH_QUEUE_URL", len(c.Poll.Queues) > 0, c.Poll.setQueues},
+		field("SQSBATCH_WAIT", &c.Poll.Wait, seconds(time.Second, 20*time.Second)),
+		field("SQSBATCH_PREFETCH", &c.Poll.Prefetch, then(number(0, 10_000), orMinusOne)),
+		field("SQSBATCH_VISIBILITY", &c.Poll.Visibility, seconds(3*time.Second, longest)),
+		field("SQSBATCH_HEARTBEAT", &c.Poll.NoHeartbeat, then(boolean, not)),
+		field("SQSBATCH_DRAIN_LIMIT", &c.Poll.DrainLimit, duration(longest)),
+		field("SQSBATCH_MAX_ABANDONED", &c.Poll.MaxAbandoned, number(1, 10_000)),
+		field("SQSBATCH_HEALTH_ADDR", &c.Poll.HealthAddr, text),
 	}
 	retries := []variable{
 		field("SQSBATCH_OUTAGE", &c.Outage, seconds(time.Second, 7*time.Hour)),
@@ -82,7 +82,7 @@ func (c *Config) fromEnvironment() error {
 	return errors.Join(errs...)
 }
 
-// backoff is what the variables say of Config.Backoff.
+// backoff holds the variables that together make Config.Backoff.
 type backoff struct {
 	kind        string
 	base, limit time.Duration
@@ -116,7 +116,7 @@ func (c *PollConfig) setQueues(value string) (err error) {
 	return err
 }
 
-// field is the variable that sets a field, if that is zero.
+// field returns the variable that sets a field, if that is zero.
 func field[T comparable](name string, to *T, parse func(string) (T, error)) variable {
 	var zero T
 	return variable{name, *to != zero, func(value string) error {
@@ -128,7 +128,7 @@ func field[T comparable](name string, to *T, parse func(string) (T, error)) vari
 	}}
 }
 
-// checked is a parser whose error says what a value must be.
+// checked returns a parser whose error says what a value must be.
 func checked[T any](parse func(string) (T, error), good func(T) bool, must string, args ...any) func(string) (T, error) {
 	return func(s string) (T, error) {
 		v, err := parse(s)
@@ -152,13 +152,14 @@ func duration(most time.Duration) func(string) (time.Duration, error) {
 	return checked(time.ParseDuration, good, `a duration above 0 and up to %v, like "500ms" or "30s"`, brief(most))
 }
 
-// seconds are counted whole by SQS.
+// seconds are whole, since SQS counts in whole seconds.
 func seconds(least, most time.Duration) func(string) (time.Duration, error) {
 	good := func(d time.Duration) bool { return d >= least && d <= most && d%time.Second == 0 }
 	return checked(time.ParseDuration, good, `whole seconds from %v to %v, like "20s"`, brief(least), brief(most))
 }
 
-// brief is a duration that is written without what is zero: 12h rather than 12h0m0s.
+// brief is a duration that is written without minutes and seconds that are zero: 12h
+// rather than 12h0m0s.
 type brief time.Duration
 
 func (d brief) String() string {
@@ -172,10 +173,10 @@ func oneOf[T ~string](choices ...T) func(string) (T, error) {
 	return checked(text[T], good, "one of %q", choices)
 }
 
-// text is checked where it is used.
+// text takes any value: the package that uses it checks it.
 func text[T ~string](s string) (T, error) { return T(s), nil }
 
-// then is a parser whose value is changed.
+// then returns a parser that changes the value which parse has read.
 func then[T any](parse func(string) (T, error), change func(T) T) func(string) (T, error) {
 	return func(s string) (T, error) {
 		v, err := parse(s)

@@ -24,7 +24,7 @@ type warningHook struct{ batch.WarningHook }
 
 // notify has the hooks notified, one after the other, how a batch went. Until the
 // deadline it waits for them for half of what is left at most: a hook that blocks
-// must not cost the response. The others are notified beside it.
+// must not cost the response. The hooks after it are notified later, in the background.
 func (l *LambdaHandler) notify(ctx context.Context, info batch.BatchInfo, call func()) {
 	deadline := info.Times.Deadline
 	if deadline.IsZero() {
@@ -89,12 +89,10 @@ func waitFor(limit time.Duration, f func()) bool {
 		defer close(done)
 		f()
 	}()
-	late := time.NewTimer(limit)
-	defer late.Stop()
 	select {
 	case <-done:
 		return true
-	case <-late.C:
+	case <-time.After(limit):
 		return false
 	}
 }

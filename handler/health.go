@@ -25,7 +25,7 @@ type healthServer struct {
 	serving sync.WaitGroup
 }
 
-// healthOfPoll is what one Poll has served.
+// healthOfPoll is what one Poll serves.
 type healthOfPoll struct {
 	pollers  []*longpoll.Poller
 	handlers map[string]http.Handler
@@ -75,8 +75,8 @@ func (s *healthServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.Load().ServeHTTP(w, r)
 }
 
-// route has everything answered that the Polls want served. Of a path that several
-// of them have, the handler of the first is asked; the others' are in the warnings.
+// route makes a mux of what the Polls serve. When several serve the same path, the
+// handler of the first answers, and a warning names the path.
 func (s *healthServer) route() (warnings []string) {
 	mux, seen := http.NewServeMux(), map[string]bool{}
 	var pollers []*longpoll.Poller
@@ -96,8 +96,8 @@ func (s *healthServer) route() (warnings []string) {
 	return warnings
 }
 
-// checkHealth is about an address that cannot be one, and about paths that
-// http.ServeMux would panic at, or serve in place of the health checks.
+// checkHealth refuses an address that cannot be one, and paths at which http.ServeMux
+// would panic or which are the health checks' own.
 func (c *PollConfig) checkHealth() (wrong mistakes) {
 	_, port, err := net.SplitHostPort(c.HealthAddr)
 	if _, e := strconv.ParseUint(port, 10, 16); c.HealthAddr != "" && (err != nil || e != nil) {

@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -45,9 +46,7 @@ func containerLogger(level string) *slog.Logger {
 // logLevel is the level with a name: one of Lambda's, or of slog's. It is INFO
 // for a name that is neither.
 func logLevel(name string) (level slog.Level, ok bool) {
-	switch name = strings.ToUpper(name); name {
-	case "":
-		return slog.LevelInfo, true
+	switch name = strings.ToUpper(cmp.Or(name, "INFO")); name {
 	case "TRACE":
 		return slog.LevelDebug, true
 	case "FATAL":

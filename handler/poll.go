@@ -11,7 +11,6 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/longpoll"
-	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
 
 // PollConfig is the part of the configuration that only counts in a container.
@@ -71,20 +70,12 @@ type PollConfig struct {
 func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 	badVariables := cfg.fromEnvironment()
 	warnings := append(cfg.warnings(), cfg.Poll.pollWarnings()...)
-	if cfg.Logger == nil {
-		cfg.Logger = containerLogger(os.Getenv(levelVariable))
-	}
-	options, badOptions := cfg.logOptions()
-	options.Every = time.Minute
-	lines := log.New(cfg.Logger, options)
+	lines, badLog := cfg.logHook(containerLogger(os.Getenv(levelVariable)), time.Minute)
 	pollers, err := cfg.pollers(ctx, h, lines)
-	if err := errors.Join(badVariables, badOptions, err); err != nil {
+	if err := errors.Join(badVariables, badLog, err); err != nil {
 		return err
 	}
-	hooks, err := batch.NewHooks(append(slices.Clone(cfg.Hooks), lines)...)
-	if err != nil {
-		return err
-	}
+	hooks, _ := batch.NewHooks(append(slices.Clone(cfg.Hooks), lines)...) // the pollers took each
 	flush := flushAtStop(ctx, hooks, pollers[0].StopTakes())
 	stopHealth, notServed, err := cfg.Poll.serveHealth(pollers)
 	if err != nil {

@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,9 +81,5 @@ func queueKey(queue string) string {
 	if err != nil || u.Host == "" {
 		return queue
 	}
-	where := endpoint.Region(u.Hostname())
-	if where == "" {
-		where = u.Host
-	}
-	return where + "/" + strings.Trim(u.Path, "/")
+	return cmp.Or(endpoint.Region(u.Hostname()), u.Host) + "/" + strings.Trim(u.Path, "/")
 }

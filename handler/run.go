@@ -53,9 +53,9 @@ func RunWith(h batch.Handler, cfg Config) {
 	os.Exit(0)
 }
 
-// sameStop is for how long a signal that comes again is taken for the one
-// before: who signals a process and its group, as timeout of the GNU coreutils
-// does, sends a child one stop twice.
+// sameStop is for how long a signal that comes again counts as the one before. A
+// program that signals a process and its group, as timeout of the GNU coreutils does,
+// sends one stop twice.
 const sameStop = time.Second
 
 // untilSecond calls stop at the first signal, and returns at the second: another

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// warnings are about settings that have no effect, although someone may think that
-// they have.
+// warnings returns what to say about settings that have no effect although someone
+// may think that they have. It is called before the default logger is set.
 func (c *Config) warnings() (list []string) {
 	if err := unknownVariables(); err != nil {
 		list = append(list, err.Error())
@@ -26,7 +26,7 @@ func (c *Config) warnings() (list []string) {
 	return list
 }
 
-// pollWarnings are those that only Poll has.
+// pollWarnings returns the warnings that only concern Poll.
 func (c *PollConfig) pollWarnings() (list []string) {
 	inEnvironment := os.Getenv("SQSBATCH_HEALTH_ADDR")
 	_, asked, _ := net.SplitHostPort(inEnvironment)
@@ -60,8 +60,8 @@ func unknownVariables() error {
 		known = append(known, v.name)
 	}
 	for _, variable := range os.Environ() {
-		name, value, _ := strings.Cut(variable, "=")
-		if strings.HasPrefix(name, ownPrefix) && !slices.Contains(known, name) && !isServiceLink(name, value) {
+		name, _, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, ownPrefix) && !slices.Contains(known, name) && !serviceLink.MatchString(variable) {
 			unknown = append(unknown, name+" is none of sqsbatch's variables and has no effect"+suggest(name, known))
 		}
 	}
@@ -73,17 +73,13 @@ func unknownVariables() error {
 }
 
 // serviceLink is what Kubernetes sets in pods for a service that is called
-// sqsbatch-something, see "Discovering services" in its documentation.
-var serviceLink = regexp.MustCompile(`_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+// sqsbatch-something, see "Discovering services" in its documentation. It sets
+// SQSBATCH_X_PORT=tcp://10.0.0.1:80; someone who sets SQSBATCH_X_PORT=80 believes that
+// the variable is sqsbatch's.
+var serviceLink = regexp.MustCompile(`^[^=]*_((SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)=|PORT=.*://)`)
 
-// isServiceLink tells SQSBATCH_X_PORT=tcp://10.0.0.1:80, which Kubernetes sets,
-// from SQSBATCH_X_PORT=80, which someone believes to be sqsbatch's.
-func isServiceLink(name, value string) bool {
-	link := serviceLink.FindString(name)
-	return link != "" && (link != "_PORT" || strings.Contains(value, "://"))
-}
-
-// suggest asks for the known name that differs least, if that is not by too much.
+// suggest returns a question with the known name that differs least, or "" when even
+// that one differs too much.
 func suggest(name string, known []string) string {
 	nearest := slices.MinFunc(known, func(a, b string) int { return cmp.Compare(distance(name, a), distance(name, b)) })
 	if distance(name, nearest) > (len(name)-len(ownPrefix)+1)/2 {
@@ -92,8 +88,8 @@ func suggest(name string, known []string) string {
 	return ": is " + nearest + " meant?"
 }
 
-// distance is how many letters have to be put in, taken out or changed to make
-// b of a (Levenshtein's).
+// distance is how many letters must be added, removed or changed to turn a into b
+// (Levenshtein's distance).
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -39,7 +39,7 @@ func decode(text string) ([]batch.Record, error) {
 	switch ok := d.Members(d.event) && d.End(); {
 	case d.err != nil:
 		return nil, d.err
-	case ok && d.hasRecords:
+	case ok && d.records != nil:
 		return d.records, nil
 	case ok || json.Valid([]byte(text)):
 		return nil, errors.New("it has no Records")
@@ -50,10 +50,9 @@ func decode(text string) ([]batch.Record, error) {
 
 type decoder struct {
 	plainjson.Scanner
-	text       string
-	hasRecords bool
-	records    []batch.Record
-	err        error // what is wrong, unless it is only that the text is not JSON
+	text    string
+	records []batch.Record // nil before there are any, even none
+	err     error          // what is wrong, unless it is only that the text is not JSON
 }
 
 // fail notes what is wrong. It returns false, which ends the scan.
@@ -66,8 +65,7 @@ func (d *decoder) event(name string) bool {
 	if name != "Records" {
 		return d.skip()
 	}
-	d.hasRecords = true
-	d.records = d.records[:0]
+	d.records = []batch.Record{}
 	if d.Peek() != '[' {
 		return d.fail("its Records are no list, at offset %d", d.Offset())
 	}
@@ -162,27 +160,19 @@ func (d *decoder) messageAttributes(r *batch.Record) bool {
 
 // object reads an object, or null.
 func (d *decoder) object(name string, member func(name string) bool) bool {
-	switch d.Peek() {
-	case '{':
+	if d.Peek() == '{' {
 		return d.Members(member)
-	case 'n':
-		return d.skip()
-	default:
-		return d.fail("%s is no object, at offset %d", name, d.Offset())
 	}
+	return d.null() || d.fail("%s is no object, at offset %d", name, d.Offset())
 }
 
 // string reads a string into to; null leaves it as it is.
 func (d *decoder) string(name string, to *string) (ok bool) {
-	switch d.Peek() {
-	case '"':
+	if d.Peek() == '"' {
 		*to, ok = d.Text()
 		return ok
-	case 'n':
-		return d.skip()
-	default:
-		return d.fail("%s is no string, at offset %d", name, d.Offset())
 	}
+	return d.null() || d.fail("%s is no string, at offset %d", name, d.Offset())
 }
 
 func (d *decoder) binary(name string, to *[]byte) bool {
@@ -196,6 +186,8 @@ func (d *decoder) binary(name string, to *[]byte) bool {
 	}
 	return true
 }
+
+func (d *decoder) null() bool { return d.Peek() == 'n' && d.skip() }
 
 // skip passes over a value of any kind, which must be valid.
 func (d *decoder) skip() bool {
