@@ -26,22 +26,18 @@ import (
 // be reported as failed (one without messageId): such an event must fail as a
 // whole.
 func Decode(payload []byte) ([]batch.Record, error) {
-	records, err := decode(string(payload))
-	if err != nil && !utf8.Valid(payload) {
-		return decode(string([]rune(string(payload)))) // each byte that is not UTF-8 becomes U+FFFD, as in encoding/json
-	}
-	return records, err
-}
-
-func decode(text string) ([]batch.Record, error) {
-	d := decoder{Scanner: *plainjson.NewScanner(text), text: text}
+	text := string(payload)
+	d := decoder{Scanner: *plainjson.NewScanner(text), size: len(text)}
 	d.HalfPairs = true
-	switch ok := d.Members(d.event) && d.End(); {
+	ok := d.Members(d.event) && d.End()
+	switch {
+	case !ok && !utf8.ValidString(text): // each byte that is not UTF-8 becomes U+FFFD, as in encoding/json
+		return Decode([]byte(string([]rune(text))))
 	case d.err != nil:
 		return nil, d.err
 	case ok && d.records != nil:
 		return d.records, nil
-	case ok || json.Valid([]byte(text)):
+	case ok || json.Valid(payload):
 		return nil, errors.New("it has no Records")
 	default:
 		return nil, fmt.Errorf("it is not valid JSON, at offset %d of %d", d.Offset(), len(text))
@@ -50,7 +46,7 @@ func decode(text string) ([]batch.Record, error) {
 
 type decoder struct {
 	plainjson.Scanner
-	text    string
+	size    int            // of the payload
 	records []batch.Record // nil before there are any, even none
 	err     error          // what is wrong, unless it is only that the text is not JSON
 }
@@ -118,7 +114,7 @@ func (d *decoder) record() bool {
 		return d.fail("Records[%d] has no messageId", n)
 	case n == 0:
 		// Records of a batch are much alike: room for all of them at once.
-		d.records = slices.Grow(d.records, min((len(d.text)-d.Offset())/(d.Offset()-start), 10_000))
+		d.records = slices.Grow(d.records, min((d.size-d.Offset())/(d.Offset()-start), 10_000))
 	}
 	return true
 }
