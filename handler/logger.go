@@ -16,8 +16,11 @@ const levelVariable = "AWS_LAMBDA_LOG_LEVEL"
 // the request id. That takes the levels TRACE and FATAL, which Lambda has, for
 // INFO; here they are what they say.
 func lambdaLogger(level string) *slog.Logger {
-	least, _ := logLevel(level)
-	return slog.New(leveled{lambdacontext.NewLogHandler(), least})
+	h := lambdacontext.NewLogHandler()
+	if least, _ := logLevel(level); level == "TRACE" || level == "FATAL" {
+		h = leveled{h, least}
+	}
+	return slog.New(h)
 }
 
 // leveled is a handler with a level of its own.

@@ -14,12 +14,19 @@ func (s *Scanner) Text() (text string, ok bool) {
 	if !s.next('"') {
 		return "", false
 	}
-	start, unescaped := s.pos, s.unescaped.Len()
-	for from := start; ; {
-		s.pos = jsontext.PlainEnd(s.text, s.pos)
-		if s.pos == len(s.text) {
-			return "", false
-		}
+	start := s.pos
+	s.pos = jsontext.PlainEnd(s.text, s.pos)
+	if s.pos < len(s.text) && s.text[s.pos] == '"' {
+		s.pos++
+		return s.text[start : s.pos-1], true
+	}
+	return s.unplain(start)
+}
+
+// unplain reads on in a string that began at start and has more than plain characters.
+func (s *Scanner) unplain(start int) (text string, ok bool) {
+	unescaped := s.unescaped.Len()
+	for from := start; s.pos < len(s.text); s.pos = jsontext.PlainEnd(s.text, s.pos) {
 		switch c := s.text[s.pos]; {
 		case c == '"':
 			rest := s.text[from:s.pos]
@@ -49,6 +56,7 @@ func (s *Scanner) Text() (text string, ok bool) {
 			s.pos += size
 		}
 	}
+	return "", false
 }
 
 // Kept is Text for a string that outlives the text.
