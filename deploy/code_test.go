@@ -71,7 +71,7 @@ func variables(t *testing.T) map[string]bool {
 			if id, ok := arg.(*ast.Ident); ok {
 				arg = constants[id.Name]
 			}
-			if lit, ok := arg.(*ast.BasicLit); ok && lit.Kind == token.STRING && (function == "set" || function == "Getenv") {
+			if lit, ok := arg.(*ast.BasicLit); ok && lit.Kind == token.STRING && (function == "field" || function == "Getenv") {
 				name, err := strconv.Unquote(lit.Value)
 				if err != nil {
 					t.Fatal(err)

@@ -2,16 +2,12 @@ package handler
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
@@ -128,26 +124,17 @@ type Config struct {
 	Poll PollConfig
 }
 
-func (c *Config) setDefaults() {
-	if c.Logger == nil {
-		c.Logger = lambdaLogger(os.Getenv(levelVariable))
-	}
-}
-
-// lines are the options of the log.
-func (c *Config) lines() log.Options {
-	return log.Options{Succeeded: c.LogSucceeded, BodyBytes: c.LogBodyBytes}
-}
-
 // maxLogBody bounds LogBodyBytes: container runtimes split lines at 16 KiB.
 const maxLogBody = 8192
 
-// badLines says what is wrong with the log's options.
-func (c *Config) badLines() error {
+// logHook returns the hook that writes the log, and sets the logger if there is none. It
+// returns an error, too, when the log's options are out of their bounds.
+func (c *Config) logHook(usual *slog.Logger, every time.Duration) (hook *log.Hook, err error) {
+	c.Logger = cmp.Or(c.Logger, usual)
 	if c.LogBodyBytes < 0 || c.LogBodyBytes > maxLogBody {
-		return fmt.Errorf("handler: LogBodyBytes is %d, must be 0 to %d (SQSBATCH_LOG_BODY_BYTES)", c.LogBodyBytes, maxLogBody)
+		err = fmt.Errorf("handler: LogBodyBytes is %d, must be 0 to %d (SQSBATCH_LOG_BODY_BYTES)", c.LogBodyBytes, maxLogBody)
 	}
-	return nil
+	return log.New(c.Logger, log.Options{Succeeded: c.LogSucceeded, BodyBytes: c.LogBodyBytes, Every: every}), err
 }
 
 // engine is the part of the configuration that batch has to know.
@@ -183,24 +170,6 @@ func (c *Config) settler(hooks *batch.Hooks) partialfailure.Config {
 		DryRun:          c.SQS == nil && samLocal(),
 		Hooks:           hooks,
 	}
-}
-
-// client returns the configured client, or makes one at the first call: a
-// function whose records succeed never pays for it.
-func (c *Config) client() func(context.Context) (*sqs.Client, error) {
-	if c.SQS != nil {
-		return func(context.Context) (*sqs.Client, error) { return c.SQS, nil }
-	}
-	client := sync.OnceValues(func() (*sqs.Client, error) {
-		// Lambda's credentials are in its environment. Without any, looking
-		// for those of an EC2 instance would only cost seconds.
-		cfg, err := config.LoadDefaultConfig(context.Background(), config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
-		if err != nil {
-			return nil, err
-		}
-		return sqs.NewFromConfig(cfg), nil
-	})
-	return func(context.Context) (*sqs.Client, error) { return client() }
 }
 
 // samLocal reports whether this runs under `sam local` with no endpoint of the

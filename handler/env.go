@@ -5,82 +5,186 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
+// A variable of the environment sets one field of the configuration.
+type variable struct {
+	name   string
+	inCode bool                     // the field was set in code, which comes first
+	set    func(value string) error // the error says what the value must be
+}
+
+// variables returns all variables of the environment, each with the field that it sets and
+// what it must be. Those of b together make Config.Backoff.
+func (c *Config) variables(b *backoff) []variable {
+	list := []variable{
+		field("SQSBATCH_CONCURRENCY", &c.Concurrency, number(1, 10_000)),
+		field("SQSBATCH_RESERVE", &c.Reserve, duration(longest)),
+		field("SQSBATCH_RECORD_TIMEOUT", &c.RecordTimeout, duration(longest-time.Minute)),
+		field("SQSBATCH_DEADLINE_POLICY", &c.Deadline, oneOf(batch.WholeRemaining, batch.FairShare)),
+		field("SQSBATCH_MIN_REMAINING", &c.MinRemaining, duration(longest)),
+		field("SQSBATCH_GRACE", &c.Grace, duration(longest)),
+		field("SQSBATCH_DEAD_LETTER_QUEUE", &c.DeadLetterQueue, text),
+		field("SQSBATCH_MAX_RECEIVE_COUNT", &c.MaxReceiveCount, number(1, 1000)),
+		field("SQSBATCH_ON_PERMANENT", &c.OnPermanent, text),
+		field("SQSBATCH_ON_MALFORMED", &c.OnMalformed, text),
+		field("SQSBATCH_ERROR_IF_ALL_FAIL", &c.ErrorIfAllFail, boolean),
+		field("SQSBATCH_DELETE_SUCCEEDED", &c.DeleteSucceeded, boolean),
+		field("SQSBATCH_LOG_SUCCEEDED", &c.LogSucceeded, boolean),
+		field("SQSBATCH_LOG_BODY_BYTES", &c.LogBodyBytes, number(0, maxLogBody)),
+		{"SQSBATCH_QUEUE_URL", len(c.Poll.Queues) > 0, c.Poll.setQueues},
+		field("SQSBATCH_WAIT", &c.Poll.Wait, seconds(time.Second, 20*time.Second)),
+		field("SQSBATCH_PREFETCH", &c.Poll.Prefetch, then(number(0, 10_000), orMinusOne)),
+		field("SQSBATCH_VISIBILITY", &c.Poll.Visibility, seconds(3*time.Second, longest)),
+		field("SQSBATCH_HEARTBEAT", &c.Poll.NoHeartbeat, then(boolean, not)),
+		field("SQSBATCH_DRAIN_LIMIT", &c.Poll.DrainLimit, duration(longest)),
+		field("SQSBATCH_MAX_ABANDONED", &c.Poll.MaxAbandoned, number(1, 10_000)),
+		field("SQSBATCH_HEALTH_ADDR", &c.Poll.HealthAddr, text),
+	}
+	retries := []variable{
+		field("SQSBATCH_OUTAGE", &c.Outage, seconds(time.Second, 7*time.Hour)),
+		field("SQSBATCH_BACKOFF", &b.kind, oneOf("exponential", "linear", "constant")),
+		field("SQSBATCH_BACKOFF_BASE", &b.base, duration(longest)),
+		field("SQSBATCH_BACKOFF_CAP", &b.limit, duration(longest)),
+	}
+	for i := range retries { // either field comes before all four variables
+		retries[i].inCode = c.Outage != 0 || c.Backoff != nil
+	}
+	return append(list, retries...)
+}
+
 // fromEnvironment sets the fields that are zero from their variables. It
 // returns an error that names every variable with a value that cannot be used.
-func (c *Config) fromEnvironment() error { return c.read(os.Getenv) }
-
-// read is fromEnvironment with an environment of any kind: every variable is
-// asked for.
-func (c *Config) read(getenv func(string) string) error {
+func (c *Config) fromEnvironment() error {
+	var b backoff
 	var errs []error
-	set := func(name string, unset bool, parse parser) {
-		value := getenv(name)
-		if value == "" || !unset {
-			return
+	for _, v := range c.variables(&b) {
+		value := os.Getenv(v.name)
+		if value == "" || v.inCode {
+			continue
 		}
-		if err := parse(value); err != nil {
-			errs = append(errs, fmt.Errorf("%s is %q: %w", name, value, err))
+		if err := v.set(value); err != nil {
+			errs = append(errs, fmt.Errorf("%s is %q: %w", v.name, value, err))
 		}
 	}
-	set("SQSBATCH_CONCURRENCY", c.Concurrency == 0, number(&c.Concurrency, 1, 10_000))
-	set("SQSBATCH_RESERVE", c.Reserve == 0, duration(&c.Reserve, longest))
-	set("SQSBATCH_RECORD_TIMEOUT", c.RecordTimeout == 0, duration(&c.RecordTimeout, longest-time.Minute))
-	set("SQSBATCH_DEADLINE_POLICY", c.Deadline == "", oneOf(&c.Deadline, batch.WholeRemaining, batch.FairShare))
-	set("SQSBATCH_MIN_REMAINING", c.MinRemaining == 0, duration(&c.MinRemaining, longest))
-	set("SQSBATCH_GRACE", c.Grace == 0, duration(&c.Grace, longest))
-	set("SQSBATCH_DEAD_LETTER_QUEUE", c.DeadLetterQueue == "", text(&c.DeadLetterQueue))
-	set("SQSBATCH_MAX_RECEIVE_COUNT", c.MaxReceiveCount == 0, number(&c.MaxReceiveCount, 1, 1000))
-	set("SQSBATCH_ON_PERMANENT", c.OnPermanent == "", text(&c.OnPermanent))
-	set("SQSBATCH_ON_MALFORMED", c.OnMalformed == "", text(&c.OnMalformed))
-	set("SQSBATCH_ERROR_IF_ALL_FAIL", !c.ErrorIfAllFail, boolean(&c.ErrorIfAllFail))
-	set("SQSBATCH_DELETE_SUCCEEDED", !c.DeleteSucceeded, boolean(&c.DeleteSucceeded))
-	set("SQSBATCH_LOG_SUCCEEDED", !c.LogSucceeded, boolean(&c.LogSucceeded))
-	set("SQSBATCH_LOG_BODY_BYTES", c.LogBodyBytes == 0, number(&c.LogBodyBytes, 0, maxLogBody))
-	c.Poll.fromEnvironment(set)
-
-	var kind string
-	var base, limit time.Duration
-	unset := c.Outage == 0 && c.Backoff == nil // either field comes before all of these
-	set("SQSBATCH_OUTAGE", unset, seconds(&c.Outage, time.Second, 7*time.Hour))
-	set("SQSBATCH_BACKOFF", unset, text(&kind))
-	set("SQSBATCH_BACKOFF_BASE", unset, duration(&base, longest))
-	set("SQSBATCH_BACKOFF_CAP", unset, duration(&limit, longest))
-	if kind != "" || base > 0 || limit > 0 {
-		if err := c.setBackoff(cmp.Or(kind, "exponential"), base, limit); err != nil {
-			errs = append(errs, err)
-		}
+	if b != (backoff{}) {
+		var err error
+		c.Backoff, err = b.function()
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-func (c *Config) setBackoff(kind string, base, limit time.Duration) error {
-	const usualBase, usualLimit = 2 * time.Second, 15 * time.Minute
-	switch {
-	case base == 0 && limit == 0:
-		base, limit = usualBase, usualLimit
-	case base == 0:
-		base = min(usualBase, limit)
-	case limit == 0:
-		limit = max(usualLimit, base)
-	}
-	if base > limit {
-		return fmt.Errorf("SQSBATCH_BACKOFF_BASE is %v: must not be above SQSBATCH_BACKOFF_CAP, which is %v", base, limit)
-	}
-	switch kind {
-	case "exponential":
-		c.Backoff = partialfailure.Exponential(base, limit)
-	case "linear":
-		c.Backoff = partialfailure.Linear(base, limit)
-	case "constant":
-		c.Backoff = partialfailure.Constant(base)
-	default:
-		return fmt.Errorf(`SQSBATCH_BACKOFF is %q: must be "exponential", "linear" or "constant"`, kind)
-	}
-	return nil
+// backoff holds the variables that together make Config.Backoff.
+type backoff struct {
+	kind        string
+	base, limit time.Duration
 }
+
+func (b backoff) function() (partialfailure.Backoff, error) {
+	limit := cmp.Or(b.limit, max(15*time.Minute, b.base))
+	base := cmp.Or(b.base, min(2*time.Second, limit))
+	if base > limit {
+		return nil, fmt.Errorf("SQSBATCH_BACKOFF_BASE is %v: must not be above SQSBATCH_BACKOFF_CAP, which is %v", base, limit)
+	}
+	switch b.kind {
+	case "linear":
+		return partialfailure.Linear(base, limit), nil
+	case "constant":
+		return partialfailure.Constant(base), nil
+	default:
+		return partialfailure.Exponential(base, limit), nil
+	}
+}
+
+func (c *PollConfig) setQueues(value string) (err error) {
+	items := strings.Split(value, ",")
+	for i, queue := range items {
+		if queue = strings.TrimSpace(queue); queue != "" {
+			c.Queues = append(c.Queues, queue)
+			continue
+		}
+		err = fmt.Errorf("must be queues' URLs, ARNs or names, separated by commas: item %d of %d is empty", i+1, len(items))
+	}
+	return err
+}
+
+// field returns the variable that sets a field, if that is zero.
+func field[T comparable](name string, to *T, parse func(string) (T, error)) variable {
+	var zero T
+	return variable{name, *to != zero, func(value string) error {
+		v, err := parse(value)
+		if err == nil {
+			*to = v
+		}
+		return err
+	}}
+}
+
+// checked returns a parser whose error says what a value must be.
+func checked[T any](parse func(string) (T, error), good func(T) bool, must string, args ...any) func(string) (T, error) {
+	return func(s string) (T, error) {
+		v, err := parse(s)
+		if err != nil || !good(v) {
+			return v, fmt.Errorf("must be "+must, args...)
+		}
+		return v, nil
+	}
+}
+
+func number(least, most int) func(string) (int, error) {
+	good := func(n int) bool { return n >= least && n <= most }
+	return checked(strconv.Atoi, good, "a whole number from %d to %d", least, most)
+}
+
+// longest is the most that SQS leaves a message with a receiver.
+const longest = 12 * time.Hour
+
+func duration(most time.Duration) func(string) (time.Duration, error) {
+	good := func(d time.Duration) bool { return d > 0 && d <= most }
+	return checked(time.ParseDuration, good, `a duration above 0 and up to %v, like "500ms" or "30s"`, brief(most))
+}
+
+// seconds are whole, since SQS counts in whole seconds.
+func seconds(least, most time.Duration) func(string) (time.Duration, error) {
+	good := func(d time.Duration) bool { return d >= least && d <= most && d%time.Second == 0 }
+	return checked(time.ParseDuration, good, `whole seconds from %v to %v, like "20s"`, brief(least), brief(most))
+}
+
+// brief is a duration that is written without minutes and seconds that are zero: 12h
+// rather than 12h0m0s.
+type brief time.Duration
+
+func (d brief) String() string {
+	return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(time.Duration(d).String())
+}
+
+var boolean = checked(strconv.ParseBool, func(bool) bool { return true }, "true or false")
+
+func oneOf[T ~string](choices ...T) func(string) (T, error) {
+	good := func(v T) bool { return slices.Contains(choices, v) }
+	return checked(text[T], good, "one of %q", choices)
+}
+
+// text takes any value: the package that uses it checks it.
+func text[T ~string](s string) (T, error) { return T(s), nil }
+
+// then returns a parser that changes the value which parse has read.
+func then[T any](parse func(string) (T, error), change func(T) T) func(string) (T, error) {
+	return func(s string) (T, error) {
+		v, err := parse(s)
+		return change(v), err
+	}
+}
+
+// orMinusOne is for a field where 0 means its default, and -1 none.
+func orMinusOne(n int) int { return cmp.Or(n, -1) }
+
+func not(b bool) bool { return !b }

@@ -90,7 +90,7 @@ func TestRule26AllWrongVariablesAreNamedWithTheirBounds(t *testing.T) {
 		"SQSBATCH_LOG_SUCCEEDED":     {"yes", "true or false"},
 		"SQSBATCH_LOG_BODY_BYTES":    {"8193", "0 to 8192"},
 		"SQSBATCH_OUTAGE":            {"8h", "whole seconds from 1s to 7h"},
-		"SQSBATCH_BACKOFF":           {"none", `"exponential", "linear" or "constant"`},
+		"SQSBATCH_BACKOFF":           {"none", `["exponential" "linear" "constant"]`},
 	}
 	for name, c := range wrong {
 		t.Setenv(name, c[0])

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/attribute"
 )
@@ -55,11 +55,7 @@ func fromMessage(m events.SQSMessage) batch.Record {
 		r.MessageAttributes = make(map[string]batch.MessageAttribute, len(m.MessageAttributes))
 	}
 	for name, a := range m.MessageAttributes {
-		ma := batch.MessageAttribute{DataType: a.DataType, BinaryValue: a.BinaryValue}
-		if a.StringValue != nil {
-			ma.StringValue = *a.StringValue
-		}
-		r.MessageAttributes[name] = ma
+		r.MessageAttributes[name] = batch.MessageAttribute{DataType: a.DataType, StringValue: aws.ToString(a.StringValue), BinaryValue: a.BinaryValue}
 	}
 	return r
 }
@@ -82,11 +78,14 @@ func toMessage(r batch.Record) events.SQSMessage {
 			m.Attributes[name] = value
 		}
 	}
-	if r.Attempt > 0 {
-		set("ApproximateReceiveCount", strconv.Itoa(r.Attempt))
+	setNumber := func(name string, n int64) {
+		if n > 0 { // a time that is zero is before 1970
+			set(name, strconv.FormatInt(n, 10))
+		}
 	}
-	set("SentTimestamp", milliseconds(r.SentAt))
-	set("ApproximateFirstReceiveTimestamp", milliseconds(r.FirstReceivedAt))
+	setNumber("ApproximateReceiveCount", int64(r.Attempt))
+	setNumber("SentTimestamp", r.SentAt.UnixMilli())
+	setNumber("ApproximateFirstReceiveTimestamp", r.FirstReceivedAt.UnixMilli())
 	set("SenderId", r.SenderID)
 	set("MessageGroupId", r.GroupID)
 	set("MessageDeduplicationId", r.DeduplicationID)
@@ -106,11 +105,4 @@ func toMessage(r batch.Record) events.SQSMessage {
 		m.MessageAttributes[name] = ma
 	}
 	return m
-}
-
-func milliseconds(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return strconv.FormatInt(t.UnixMilli(), 10)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -11,7 +13,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/handler/internal/sqsevent"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
-	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
 
 // LambdaHandler handles the invocations of a Lambda function by an SQS event
@@ -27,9 +28,8 @@ type LambdaHandler struct {
 // names every field or environment variable whose value is out of its bounds.
 // No call is made to AWS, then or on the first invocation that goes well.
 func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
-	badVariables, odd := cfg.fromEnvironment(), cfg.odd()
-	cfg.setDefaults()
-	lines := log.New(cfg.Logger, cfg.lines())
+	badVariables, warnings := cfg.fromEnvironment(), cfg.warnings()
+	lines, badLog := cfg.logHook(lambdaLogger(os.Getenv(levelVariable)), 0)
 	// The log comes first, so that it tells of the hook that blocks the others.
 	list := append([]any{lines}, cfg.Hooks...)
 	_, badHooks := batch.NewHooks(cfg.Hooks...)
@@ -42,14 +42,11 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 		hooks = engine.Hooks()
 	}
 	settler, badSettler := partialfailure.New(cfg.settler(hooks))
-	if err := errors.Join(badVariables, cfg.badLines(), err, badHooks, badSettler); err != nil {
+	if err := errors.Join(badVariables, badLog, err, badHooks, badSettler); err != nil {
 		return nil, err
 	}
-	own, err := batch.NewHooks(append([]any{warnings{lines}}, cfg.Hooks...)...)
-	if err != nil {
-		return nil, err
-	}
-	cfg.tell(context.Background(), odd)
+	own, _ := batch.NewHooks(append([]any{warningHook{lines}}, cfg.Hooks...)...) // batch.New took each
+	cfg.warn(context.Background(), warnings)
 	return &LambdaHandler{engine: engine, settler: settler, cfg: cfg, own: own}, nil
 }
 
@@ -61,7 +58,7 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 func (l *LambdaHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	records, err := sqsevent.Decode(payload)
 	if err != nil {
-		return nil, invalid(err)
+		return nil, &InvalidEventError{err}
 	}
 	failures, err := l.process(ctx, records)
 	if err != nil {
@@ -76,7 +73,7 @@ func (l *LambdaHandler) HandleEvent(ctx context.Context, event events.SQSEvent) 
 	response := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	records, err := fromEvent(event)
 	if err != nil {
-		return response, invalid(err)
+		return response, &InvalidEventError{err}
 	}
 	failures, err := l.process(ctx, records)
 	if err != nil {
@@ -106,8 +103,9 @@ func (l *LambdaHandler) process(ctx context.Context, records []batch.Record) ([]
 	results := l.engine.Run(ctx, records, info.Times, settlement)
 	warn := settlement.Settle(results)
 	failures := partialfailure.Failures(results)
-	fail := len(failures) > 0 && (l.cfg.DeleteSucceeded || l.cfg.ErrorIfAllFail && allFailed(results))
-	l.tell(ctx, info, func() { // the results are the hooks' from here on
+	someDone := slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome.Done() })
+	fail := len(failures) > 0 && (l.cfg.DeleteSucceeded || l.cfg.ErrorIfAllFail && !someDone)
+	l.notify(ctx, info, func() { // the results are the hooks' from here on
 		warn()
 		settlement.AwaitHooks()
 		hooks.BatchSettled(ctx, info, results)
@@ -119,20 +117,9 @@ func (l *LambdaHandler) process(ctx context.Context, records []batch.Record) ([]
 	return failures, nil
 }
 
-func allFailed(results []batch.Result) bool {
-	for i := range results {
-		if results[i].Outcome.Done() {
-			return false
-		}
-	}
-	return true
-}
-
 // InvalidEventError is returned when the payload is no SQS event, or one that
 // could not be answered record by record.
 type InvalidEventError struct{ Err error }
-
-func invalid(err error) error { return &InvalidEventError{Err: err} }
 
 func (e *InvalidEventError) Error() string {
 	return fmt.Sprintf("the event is not one of an SQS event source mapping: %v", e.Err)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,14 +19,14 @@ import (
 // A healthServer serves one address. All Polls of the process with that HealthAddr
 // share it: one process has one health.
 type healthServer struct {
-	polls  []*healthOf // in the order in which they began
-	mux    atomic.Pointer[http.ServeMux]
-	server *http.Server
-	served chan struct{}
+	polls   []*healthOfPoll // in the order in which they began
+	mux     atomic.Pointer[http.ServeMux]
+	server  http.Server
+	serving sync.WaitGroup
 }
 
-// healthOf is what one Poll has served.
-type healthOf struct {
+// healthOfPoll is what one Poll serves.
+type healthOfPoll struct {
 	pollers  []*longpoll.Poller
 	handlers map[string]http.Handler
 }
@@ -37,7 +38,7 @@ var (
 
 // serveHealth answers orchestrators and scrapers, if an address is configured,
 // until stop is called. It returns warnings as well.
-func (c *PollConfig) serveHealth(pollers []*longpoll.Poller) (stop func(), odd []string, err error) {
+func (c *PollConfig) serveHealth(pollers []*longpoll.Poller) (stop func(), warnings []string, err error) {
 	if c.HealthAddr == "" {
 		return func() {}, nil, nil
 	}
@@ -49,57 +50,59 @@ func (c *PollConfig) serveHealth(pollers []*longpoll.Poller) (stop func(), odd [
 		if err != nil {
 			return nil, nil, fmt.Errorf("handler: HealthAddr is %q (SQSBATCH_HEALTH_ADDR): %w", c.HealthAddr, err)
 		}
-		s = &healthServer{served: make(chan struct{})}
-		answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.mux.Load().ServeHTTP(w, r) })
-		s.server = &http.Server{Handler: answer, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second}
+		s = &healthServer{}
+		s.server = http.Server{Handler: s, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second}
 		healthServers[c.HealthAddr] = s
-		defer func() {
-			go func() {
-				defer close(s.served)
-				_ = s.server.Serve(listener) // until Close
-			}()
-		}()
+		defer s.serving.Go(func() { _ = s.server.Serve(listener) }) // until Close
 	}
-	mine := &healthOf{pollers, c.Handlers}
-	s.polls = append(s.polls, mine)
+	own := &healthOfPoll{pollers, c.Handlers}
+	s.polls = append(s.polls, own)
 	return func() {
 		healthMu.Lock()
 		defer healthMu.Unlock()
-		s.polls = slices.DeleteFunc(s.polls, func(h *healthOf) bool { return h == mine })
+		s.polls = slices.DeleteFunc(s.polls, func(p *healthOfPoll) bool { return p == own })
 		if len(s.polls) > 0 {
 			s.route()
 			return
 		}
 		delete(healthServers, c.HealthAddr)
 		_ = s.server.Close()
-		<-s.served
+		s.serving.Wait()
 	}, s.route(), nil
 }
 
-// route has everything answered that the Polls want served. Of a path that several
-// of them have, the handler of the first is asked; the others' are in the warnings.
-func (s *healthServer) route() (odd []string) {
+func (s *healthServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mux.Load().ServeHTTP(w, r)
+}
+
+// route makes a mux of what the Polls serve. When several serve the same path, the
+// handler of the first answers, and a warning names the path.
+func (s *healthServer) route() (warnings []string) {
 	mux, seen := http.NewServeMux(), map[string]bool{}
 	var pollers []*longpoll.Poller
-	for _, h := range s.polls {
-		pollers = append(pollers, h.pollers...)
-		for _, path := range slices.Sorted(maps.Keys(h.handlers)) {
+	for _, p := range s.polls {
+		pollers = append(pollers, p.pollers...)
+		for _, path := range slices.Sorted(maps.Keys(p.handlers)) {
 			if seen[path] {
-				odd = append(odd, fmt.Sprintf("Poll.Handlers[%q]: an earlier Poll of this process serves that path at the same HealthAddr, and goes on to", path))
+				warnings = append(warnings, fmt.Sprintf("Poll.Handlers[%q]: an earlier Poll of this process serves that path at the same HealthAddr, and goes on to", path))
 				continue
 			}
 			seen[path] = true
-			mux.Handle(path, h.handlers[path])
+			mux.Handle(path, p.handlers[path])
 		}
 	}
 	mux.Handle("/", longpoll.Health(pollers...))
 	s.mux.Store(mux)
-	return odd
+	return warnings
 }
 
-// checkHandlers is about what http.ServeMux would panic at, or serve in place of
-// the health checks.
-func (c *PollConfig) checkHandlers() (wrong mistakes) {
+// checkHealth refuses an address that cannot be one, and paths at which http.ServeMux
+// would panic or which are the health checks' own.
+func (c *PollConfig) checkHealth() (wrong mistakes) {
+	_, port, err := net.SplitHostPort(c.HealthAddr)
+	if _, e := strconv.ParseUint(port, 10, 16); c.HealthAddr != "" && (err != nil || e != nil) {
+		wrong.add(fmt.Errorf(`handler: Poll.HealthAddr is %q (SQSBATCH_HEALTH_ADDR): must be HOST:PORT or :PORT, like "127.0.0.1:8080" or ":8080"`, c.HealthAddr))
+	}
 	for _, path := range slices.Sorted(maps.Keys(c.Handlers)) {
 		var err error
 		switch {
@@ -109,18 +112,10 @@ func (c *PollConfig) checkHandlers() (wrong mistakes) {
 			err = errors.New("is the health check's own path")
 		case c.Handlers[path] == nil:
 			err = errors.New("is nil, must be an http.Handler")
+		default:
+			continue
 		}
-		if err != nil {
-			wrong.add(fmt.Errorf("handler: Poll.Handlers[%q] %w", path, err))
-		}
+		wrong.add(fmt.Errorf("handler: Poll.Handlers[%q] %w", path, err))
 	}
 	return wrong
-}
-
-// unserved is a warning, or none.
-func (c *PollConfig) unserved() []string {
-	if len(c.Handlers) == 0 || c.HealthAddr != "" {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s: served nowhere, since Poll.HealthAddr is empty (SQSBATCH_HEALTH_ADDR)", strings.Join(slices.Sorted(maps.Keys(c.Handlers)), ", "))}
 }

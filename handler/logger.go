@@ -1,26 +1,24 @@
 package handler
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"strings"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 )
 
+const levelVariable = "AWS_LAMBDA_LOG_LEVEL"
+
 // lambdaLogger is aws-lambda-go's logger, which writes in Lambda's format with
-// the request id. It takes the levels TRACE and FATAL, which Lambda has, for
+// the request id. That takes the levels TRACE and FATAL, which Lambda has, for
 // INFO; here they are what they say.
 func lambdaLogger(level string) *slog.Logger {
 	h := lambdacontext.NewLogHandler()
-	switch level {
-	case "TRACE":
-		h = leveled{h, slog.LevelDebug}
-	case "FATAL":
-		h = leveled{h, slog.LevelError + 4}
+	if least, _ := logLevel(level); level == "TRACE" || level == "FATAL" {
+		h = leveled{h, least}
 	}
 	return slog.New(h)
 }
@@ -45,23 +43,13 @@ func (l leveled) WithGroup(name string) slog.Handler {
 // Lambda's log has.
 func containerLogger(level string) *slog.Logger {
 	least, _ := logLevel(level)
-	names := map[string]string{slog.TimeKey: "timestamp", slog.MessageKey: "message"}
-	return slog.New(slog.NewJSONHandler(os.Stdout, &slog.HandlerOptions{Level: least, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-		if name, ok := names[a.Key]; ok && len(groups) == 0 {
-			a.Key = name
-		}
-		return a
-	}}))
+	return slog.New(slog.NewJSONHandler(os.Stdout, &slog.HandlerOptions{Level: least, ReplaceAttr: lambdacontext.ReplaceAttr}))
 }
-
-const levelVariable = "AWS_LAMBDA_LOG_LEVEL"
 
 // logLevel is the level with a name: one of Lambda's, or of slog's. It is INFO
 // for a name that is neither.
 func logLevel(name string) (level slog.Level, ok bool) {
-	switch name = strings.ToUpper(name); name {
-	case "":
-		return slog.LevelInfo, true
+	switch name = strings.ToUpper(cmp.Or(name, "INFO")); name {
 	case "TRACE":
 		return slog.LevelDebug, true
 	case "FATAL":
@@ -69,37 +57,4 @@ func logLevel(name string) (level slog.Level, ok bool) {
 	}
 	err := level.UnmarshalText([]byte(name))
 	return level, err == nil
-}
-
-// odd says what of the environment has no effect, although somebody may think
-// that it has.
-func (c *Config) odd() (says []string) {
-	if unknown := unknownVariables(); unknown != "" {
-		says = append(says, unknown)
-	}
-	name := os.Getenv(levelVariable)
-	if _, ok := logLevel(name); !ok && c.Logger == nil {
-		says = append(says, fmt.Sprintf("%s is %q, must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL: it is INFO now", levelVariable, name))
-	}
-	return says
-}
-
-// twoHealthAddrs says that a health check by command asks at another port than
-// the program serves.
-func (c *Config) twoHealthAddrs() []string {
-	inEnvironment := os.Getenv("SQSBATCH_HEALTH_ADDR")
-	_, asked, _ := net.SplitHostPort(inEnvironment)
-	_, served, _ := net.SplitHostPort(c.Poll.HealthAddr)
-	if inEnvironment == "" || asked == served {
-		return nil
-	}
-	return []string{fmt.Sprintf("Poll.HealthAddr is %q, and SQSBATCH_HEALTH_ADDR, which comes after it, is %q: a health check that runs livez must be given the former as argument",
-		c.Poll.HealthAddr, inEnvironment)}
-}
-
-// tell writes warnings.
-func (c *Config) tell(ctx context.Context, warnings []string) {
-	for _, text := range warnings {
-		c.Logger.WarnContext(ctx, text, "logger", "sqsbatch")
-	}
 }

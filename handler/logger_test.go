@@ -41,7 +41,7 @@ func TestTheLogsLevels(t *testing.T) {
 			t.Errorf("%q: the least level is not %v", name, c.least)
 		}
 		t.Setenv(levelVariable, name)
-		if got := strings.Join(new(Config).odd(), "\n"); (got != "") != c.odd || c.odd && !strings.Contains(got, `AWS_LAMBDA_LOG_LEVEL is "`+name+`", must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL`) {
+		if got := strings.Join(new(Config).warnings(), "\n"); (got != "") != c.odd || c.odd && !strings.Contains(got, `AWS_LAMBDA_LOG_LEVEL is "`+name+`", must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL`) {
 			t.Errorf("%q: told %q", name, got)
 		}
 	}

@@ -1,20 +1,16 @@
 package handler
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/longpoll"
-	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
 
 // PollConfig is the part of the configuration that only counts in a container.
@@ -65,36 +61,6 @@ type PollConfig struct {
 	Handlers map[string]http.Handler
 }
 
-func (c *PollConfig) fromEnvironment(set setter) {
-	set("SQSBATCH_QUEUE_URL", len(c.Queues) == 0, func(s string) (err error) {
-		items := strings.Split(s, ",")
-		for i, q := range items {
-			if q = strings.TrimSpace(q); q != "" {
-				c.Queues = append(c.Queues, q)
-				continue
-			}
-			err = fmt.Errorf("must be queues' URLs, ARNs or names, separated by commas: item %d of %d is empty", i+1, len(items))
-		}
-		return err
-	})
-	set("SQSBATCH_WAIT", c.Wait == 0, seconds(&c.Wait, time.Second, 20*time.Second))
-	set("SQSBATCH_PREFETCH", c.Prefetch == 0, func(s string) error {
-		var n int
-		if err := number(&n, 0, 10_000)(s); err != nil {
-			return err
-		}
-		c.Prefetch = cmp.Or(n, -1)
-		return nil
-	})
-	set("SQSBATCH_VISIBILITY", c.Visibility == 0, seconds(&c.Visibility, 3*time.Second, longest))
-	heartbeat := true
-	set("SQSBATCH_HEARTBEAT", !c.NoHeartbeat, boolean(&heartbeat))
-	c.NoHeartbeat = c.NoHeartbeat || !heartbeat
-	set("SQSBATCH_DRAIN_LIMIT", c.DrainLimit == 0, duration(&c.DrainLimit, longest))
-	set("SQSBATCH_MAX_ABANDONED", c.MaxAbandoned == 0, number(&c.MaxAbandoned, 1, 10_000))
-	set("SQSBATCH_HEALTH_ADDR", c.HealthAddr == "", text(&c.HealthAddr))
-}
-
 // Poll handles the records of the configured queues by h until ctx ends, then
 // stops as [longpoll.Poller.Run] says. It returns an error that names every
 // value that is out of its bounds, and when a queue cannot be used, the health
@@ -102,59 +68,33 @@ func (c *PollConfig) fromEnvironment(set setter) {
 // before. [Config.Reserve], Deadline, MinRemaining, ErrorIfAllFail and
 // DeleteSucceeded are about invocations and have no effect.
 func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
-	badVariables, odd := cfg.fromEnvironment(), cfg.odd()
-	odd = append(append(odd, cfg.twoHealthAddrs()...), cfg.Poll.unserved()...)
-	if cfg.Logger == nil {
-		cfg.Logger = containerLogger(os.Getenv(levelVariable))
-	}
-	options := cfg.lines()
-	options.Every = time.Minute
-	lines := log.New(cfg.Logger, options)
+	badVariables := cfg.fromEnvironment()
+	warnings := append(cfg.warnings(), cfg.Poll.pollWarnings()...)
+	lines, badLog := cfg.logHook(containerLogger(os.Getenv(levelVariable)), time.Minute)
 	pollers, err := cfg.pollers(ctx, h, lines)
-	if err := errors.Join(badVariables, cfg.badLines(), err); err != nil {
+	if err := errors.Join(badVariables, badLog, err); err != nil {
 		return err
 	}
-	hooks, err := batch.NewHooks(append(slices.Clone(cfg.Hooks), lines)...)
-	if err != nil {
-		return err
-	}
+	hooks, _ := batch.NewHooks(append(slices.Clone(cfg.Hooks), lines)...) // the pollers took each
 	flush := flushAtStop(ctx, hooks, pollers[0].StopTakes())
-	stopHealth, shared, err := cfg.Poll.serveHealth(pollers)
+	stopHealth, notServed, err := cfg.Poll.serveHealth(pollers)
 	if err != nil {
 		return err
 	}
-	soon(func() {
-		cfg.tell(ctx, append(odd, shared...))
+	writeLine(func() {
+		cfg.warn(ctx, append(warnings, notServed...))
 		cfg.Logger.InfoContext(ctx, "polling", "logger", "sqsbatch", "queues", cfg.Poll.Queues)
 	})
 	err = runAll(ctx, pollers)
 	stopHealth()
 	flush() // before the last line
-	soon(func() { cfg.Logger.InfoContext(ctx, "stopped", "logger", "sqsbatch") })
+	writeLine(func() { cfg.Logger.InfoContext(ctx, "stopped", "logger", "sqsbatch") })
 	return err
 }
 
-// soon runs f, which writes a line, and goes on after a moment if nobody reads
-// the log: no stop shall wait for it.
-func soon(f func()) { waitFor(200*time.Millisecond, f) }
-
-// waitFor runs f, which may block, and waits for it at most for limit. It
-// reports whether f has returned.
-func waitFor(limit time.Duration, f func()) bool {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f()
-	}()
-	late := time.NewTimer(limit)
-	defer late.Stop()
-	select {
-	case <-done:
-		return true
-	case <-late.C:
-		return false
-	}
-}
+// writeLine waits only a moment for a line of the log: no stop shall wait for a log
+// that nobody reads.
+func writeLine(write func()) { waitFor(200*time.Millisecond, write) }
 
 // runAll runs the pollers until ctx ends or one of them fails.
 func runAll(ctx context.Context, pollers []*longpoll.Poller) error {

@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,9 +59,7 @@ func (m *mistakes) add(err error) {
 func (c *Config) checkPoll() (wrong mistakes) {
 	if len(c.Poll.Queues) == 0 {
 		wrong.add(errors.New("handler: Poll.Queues is empty, must name at least one queue (SQSBATCH_QUEUE_URL)"))
-		if unknown := unknownVariables(); unknown != "" {
-			wrong.add(errors.New(unknown))
-		}
+		wrong.add(unknownVariables())
 	}
 	seen := map[string]string{}
 	for _, queue := range c.Poll.Queues {
@@ -70,13 +69,7 @@ func (c *Config) checkPoll() (wrong mistakes) {
 		}
 		seen[key] = queue
 	}
-	if c.Poll.HealthAddr != "" {
-		if err := isAddr(c.Poll.HealthAddr); err != nil {
-			wrong.add(fmt.Errorf("handler: Poll.HealthAddr is %q (SQSBATCH_HEALTH_ADDR): %w", c.Poll.HealthAddr, err))
-		}
-	}
-	wrong = append(wrong, c.Poll.checkHandlers()...)
-	return wrong
+	return append(wrong, c.Poll.checkHealth()...)
 }
 
 // queueKey is the same for a queue's ARN and its URLs.
@@ -88,9 +81,5 @@ func queueKey(queue string) string {
 	if err != nil || u.Host == "" {
 		return queue
 	}
-	where := endpoint.Region(u.Hostname())
-	if where == "" {
-		where = u.Host
-	}
-	return where + "/" + strings.Trim(u.Path, "/")
+	return cmp.Or(endpoint.Region(u.Hostname()), u.Host) + "/" + strings.Trim(u.Path, "/")
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -37,11 +38,7 @@ func RunWith(h batch.Handler, cfg Config) {
 		return
 	}
 	if len(cfg.Poll.Queues) == 0 && os.Getenv("SQSBATCH_QUEUE_URL") == "" {
-		wrong := []error{errNoMode, cfg.fromEnvironment()}
-		if unknown := unknownVariables(); unknown != "" {
-			wrong = append(wrong, errors.New(unknown))
-		}
-		exit(errors.Join(wrong...))
+		exit(errors.Join(errNoMode, cfg.fromEnvironment(), unknownVariables()))
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -54,6 +51,24 @@ func RunWith(h batch.Handler, cfg Config) {
 		exit(err)
 	}
 	os.Exit(0)
+}
+
+// sameStop is for how long a signal that comes again counts as the one before. A
+// program that signals a process and its group, as timeout of the GNU coreutils does,
+// sends one stop twice.
+const sameStop = time.Second
+
+// untilSecond calls stop at the first signal, and returns at the second: another
+// one, or the same again later than sameStop.
+func untilSecond(signals <-chan os.Signal, stop func()) {
+	first := <-signals
+	at := time.Now()
+	stop()
+	for s := range signals {
+		if s != first || time.Since(at) >= sameStop {
+			return
+		}
+	}
 }
 
 func exit(err error) {

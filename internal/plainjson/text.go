@@ -3,116 +3,105 @@ package plainjson
 import (
 	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
 
-// Text reads a string. It is a part of the scanner's text where nothing in it
-// is escaped, so that it keeps all of that text in memory: [Scanner.Kept] does not.
+// Text reads a string. It is a part of the scanner's text, or of a copy of that
+// without escapes, so that it keeps all of it in memory: [Scanner.Kept] does not.
 func (s *Scanner) Text() (text string, ok bool) {
-	text, _, ok = s.quoted()
-	return text, ok
-}
-
-// Kept is Text for a string that outlives the text.
-func (s *Scanner) Kept() (text string, ok bool) {
-	text, own, ok := s.quoted()
-	if !own {
-		text = strings.Clone(text)
-	}
-	return text, ok
-}
-
-// quoted reads a string; own says that it is no part of the text.
-func (s *Scanner) quoted() (text string, own, ok bool) {
 	if !s.next('"') {
-		return "", false, false
+		return "", false
 	}
 	start := s.pos
-	for {
-		s.pos = jsontext.PlainEnd(s.text, s.pos)
-		if s.pos == len(s.text) {
-			return "", false, false
-		}
-		switch c := s.text[s.pos]; {
-		case c == '"':
-			s.pos++
-			return s.text[start : s.pos-1], false, true
-		case c == '\\':
-			text, ok = s.escaped(start)
-			return text, true, ok
-		case c < ' ':
-			return "", false, false
-		}
-		s.pos++ // of UTF-8, which the text is: Whole looks first
+	s.pos = jsontext.PlainEnd(s.text, s.pos)
+	if s.pos < len(s.text) && s.text[s.pos] == '"' {
+		s.pos++
+		return s.text[start : s.pos-1], true
 	}
+	return s.unplain(start)
 }
 
-// escaped reads on in a string that began at start and has escapes.
-func (s *Scanner) escaped(start int) (text string, ok bool) {
-	var b strings.Builder
-	b.Grow(s.pos - start + s.ahead())
-	for from := start; ; {
-		s.pos = jsontext.PlainEnd(s.text, s.pos)
-		if s.pos == len(s.text) {
-			return "", false
-		}
+// unplain reads on in a string that began at start and has more than plain characters.
+func (s *Scanner) unplain(start int) (text string, ok bool) {
+	unescaped := s.unescaped.Len()
+	for from := start; s.pos < len(s.text); s.pos = jsontext.PlainEnd(s.text, s.pos) {
 		switch c := s.text[s.pos]; {
 		case c == '"':
-			b.WriteString(s.text[from:s.pos])
+			rest := s.text[from:s.pos]
 			s.pos++
-			if b.Len() < b.Cap()/4*3 {
-				return strings.Clone(b.String()), true // it may be kept for long
+			if from == start {
+				return rest, true
 			}
-			return b.String(), true
+			s.unescaped.WriteString(rest)
+			return s.unescaped.String()[unescaped:], true
 		case c == '\\':
-			b.WriteString(s.text[from:s.pos])
+			if s.unescaped.Cap() == 0 {
+				s.unescaped.Grow(len(s.text) - start) // unescaping makes nothing longer
+			}
+			s.unescaped.WriteString(s.text[from:s.pos])
 			s.pos++
-			if !s.escape(&b) {
+			if !s.escape() {
 				return "", false
 			}
 			from = s.pos
 		case c < ' ':
 			return "", false
 		default:
-			s.pos++
+			r, size := utf8.DecodeRuneInString(s.text[s.pos:])
+			if r == utf8.RuneError && size == 1 {
+				return "", false
+			}
+			s.pos += size
 		}
 	}
+	return "", false
 }
 
-// ahead is how much there is from here to the end of the string: to the next
-// quote with no backslash before it, or with an escaped one, which is rare.
-func (s *Scanner) ahead() int {
-	for i := s.pos; ; i++ {
-		next := strings.IndexByte(s.text[i:], '"')
-		if next < 0 {
-			return len(s.text) - s.pos
-		}
-		if i += next; s.text[i-1] != '\\' {
-			return i - s.pos
-		}
-	}
+// Kept is Text for a string that outlives the text.
+func (s *Scanner) Kept() (text string, ok bool) {
+	text, ok = s.Text()
+	return strings.Clone(text), ok
 }
 
-// escape reads what follows a backslash. Surrogates are left to encoding/json.
-func (s *Scanner) escape(b *strings.Builder) bool {
+// escape reads what follows a backslash.
+func (s *Scanner) escape() bool {
 	if s.pos == len(s.text) {
 		return false
 	}
 	c := s.text[s.pos]
 	s.pos++
 	if plain := jsontext.Unescape(c); plain != 0 {
-		b.WriteByte(plain)
+		s.unescaped.WriteByte(plain)
 		return true
 	}
 	if c != 'u' {
 		return false
 	}
 	r := jsontext.Hex4(s.text[s.pos:])
-	if r < 0 || utf16.IsSurrogate(r) {
+	if r < 0 {
 		return false
 	}
 	s.pos += 4
-	b.WriteRune(r)
-	return true
+	if utf16.IsSurrogate(r) {
+		r = s.surrogate(r)
+	}
+	s.unescaped.WriteRune(r)
+	return !utf16.IsSurrogate(r)
+}
+
+// surrogate completes a pair whose first half has been read. Half a pair stays, or
+// is U+FFFD.
+func (s *Scanner) surrogate(first rune) rune {
+	if strings.HasPrefix(s.text[s.pos:], `\u`) {
+		if r := utf16.DecodeRune(first, jsontext.Hex4(s.text[s.pos+2:])); r != utf8.RuneError {
+			s.pos += 6
+			return r
+		}
+	}
+	if s.HalfPairs {
+		return utf8.RuneError
+	}
+	return first
 }

@@ -6,7 +6,7 @@ import "github.com/sqsbatch/sqsbatch/internal/jsontext"
 // scanner's. It only looks for the end: the text is to be decoded or checked by
 // encoding/json, and when that finds it invalid, so is all that was read after it.
 func (s *Scanner) Value() (text string, ok bool) {
-	s.peek()
+	s.Peek()
 	start := s.pos
 	for depth := 0; s.pos < len(s.text); {
 		switch s.text[s.pos] {

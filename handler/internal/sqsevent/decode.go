@@ -10,12 +10,15 @@ package sqsevent
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/attribute"
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // Decode returns the records of an SQS event. It returns an error when the
@@ -23,78 +26,75 @@ import (
 // be reported as failed (one without messageId): such an event must fail as a
 // whole.
 func Decode(payload []byte) ([]batch.Record, error) {
-	d := decoder{scanner: scanner{src: string(payload)}}
-	if err := d.event(); err != nil {
-		return nil, err
+	text := string(payload)
+	d := decoder{Scanner: *plainjson.NewScanner(text), size: len(text)}
+	d.HalfPairs = true
+	ok := d.Members(d.event) && d.End()
+	switch {
+	case !ok && !utf8.ValidString(text): // each byte that is not UTF-8 becomes U+FFFD, as in encoding/json
+		return Decode([]byte(string([]rune(text))))
+	case d.err != nil:
+		return nil, d.err
+	case ok && d.records != nil:
+		return d.records, nil
+	case ok || json.Valid(payload):
+		return nil, errors.New("it has no Records")
+	default:
+		return nil, fmt.Errorf("it is not valid JSON, at offset %d of %d", d.Offset(), len(text))
 	}
-	return d.records, nil
 }
 
 type decoder struct {
-	scanner
-	records []batch.Record
+	plainjson.Scanner
+	size    int            // of the payload
+	records []batch.Record // nil before there are any, even none
+	err     error          // what is wrong, unless it is only that the text is not JSON
 }
 
-var errNoRecords = errors.New("it has no Records")
-
-func (d *decoder) event() error {
-	if d.peek() != '{' {
-		if err := d.skip(); err != nil {
-			return err
-		}
-		return errNoRecords
-	}
-	seen := false
-	err := d.object(func(key string) error {
-		if key != "Records" {
-			return d.skip()
-		}
-		seen = true
-		d.records = d.records[:0]
-		if d.peek() != '[' {
-			return fmt.Errorf("its Records are no list, at offset %d", d.pos)
-		}
-		return d.array(d.record)
-	})
-	if err != nil {
-		return err
-	}
-	if d.peek() != 0 || d.pos < len(d.src) {
-		return d.unexpected("the end")
-	}
-	if !seen {
-		return errNoRecords
-	}
-	return nil
+// fail notes what is wrong. It returns false, which ends the scan.
+func (d *decoder) fail(format string, args ...any) bool {
+	d.err = fmt.Errorf(format, args...)
+	return false
 }
 
-func (d *decoder) record() error {
-	start := d.pos
+func (d *decoder) event(name string) bool {
+	if name != "Records" {
+		return d.skip()
+	}
+	d.records = []batch.Record{}
+	if d.Peek() != '[' {
+		return d.fail("its Records are no list, at offset %d", d.Offset())
+	}
+	return d.List(d.record)
+}
+
+func (d *decoder) record() bool {
 	n := len(d.records)
+	if d.Peek() != '{' {
+		return d.fail("Records[%d] is no object, at offset %d", n, d.Offset())
+	}
+	start := d.Offset()
 	d.records = append(d.records, batch.Record{})
 	r := &d.records[n]
 	source := ""
-	if d.peek() != '{' {
-		return fmt.Errorf("Records[%d] is no object, at offset %d", n, d.pos)
-	}
-	err := d.object(func(key string) error {
-		switch key {
+	ok := d.Members(func(name string) bool {
+		switch name {
 		case "messageId":
-			return d.text(key, &r.MessageID)
+			return d.string(name, &r.MessageID)
 		case "receiptHandle":
-			return d.text(key, &r.ReceiptHandle)
+			return d.string(name, &r.ReceiptHandle)
 		case "body":
-			return d.text(key, &r.Body)
+			return d.string(name, &r.Body)
 		case "md5OfBody":
-			return d.text(key, &r.MD5OfBody)
+			return d.string(name, &r.MD5OfBody)
 		case "md5OfMessageAttributes":
-			return d.text(key, &r.MD5OfMessageAttributes)
+			return d.string(name, &r.MD5OfMessageAttributes)
 		case "eventSourceARN":
-			return d.text(key, &r.QueueARN)
+			return d.string(name, &r.QueueARN)
 		case "awsRegion":
-			return d.text(key, &r.Region)
+			return d.string(name, &r.Region)
 		case "eventSource", "EventSource": // SNS writes it with a capital
-			return d.text(key, &source)
+			return d.string(name, &source)
 		case "attributes":
 			return d.attributes(r)
 		case "messageAttributes":
@@ -103,93 +103,90 @@ func (d *decoder) record() error {
 			return d.skip()
 		}
 	})
-	if err != nil {
-		return fmt.Errorf("Records[%d]: %w", n, err)
-	}
-	if source != "" && source != "aws:sqs" {
-		return fmt.Errorf("Records[%d] comes from %q, not from aws:sqs", n, source)
-	}
-	if r.MessageID == "" {
-		return fmt.Errorf("Records[%d] has no messageId", n)
-	}
-	if n == 0 {
+	switch {
+	case d.err != nil:
+		return d.fail("Records[%d]: %w", n, d.err)
+	case !ok:
+		return false
+	case source != "" && source != "aws:sqs":
+		return d.fail("Records[%d] comes from %q, not from aws:sqs", n, source)
+	case r.MessageID == "":
+		return d.fail("Records[%d] has no messageId", n)
+	case n == 0:
 		// Records of a batch are much alike: room for all of them at once.
-		d.records = slices.Grow(d.records, min((len(d.src)-d.pos)/(d.pos-start), 10_000))
+		d.records = slices.Grow(d.records, min((d.size-d.Offset())/(d.Offset()-start), 10_000))
 	}
-	return nil
+	return true
 }
 
-func (d *decoder) attributes(r *batch.Record) error {
-	return d.objectOrNull("attributes", func(key string) error {
+func (d *decoder) attributes(r *batch.Record) bool {
+	return d.object("attributes", func(name string) bool {
 		var value string
-		if err := d.text(key, &value); err != nil {
-			return err
-		}
-		attribute.Set(r, key, value)
-		return nil
+		ok := d.string(name, &value)
+		attribute.Set(r, name, value)
+		return ok
 	})
 }
 
-func (d *decoder) messageAttributes(r *batch.Record) error {
-	return d.objectOrNull("messageAttributes", func(name string) error {
+func (d *decoder) messageAttributes(r *batch.Record) bool {
+	return d.object("messageAttributes", func(name string) bool {
 		var a batch.MessageAttribute
-		err := d.objectOrNull(name, func(key string) error {
+		ok := d.object(name, func(key string) bool {
 			switch key {
 			case "dataType":
-				return d.text(key, &a.DataType)
+				return d.string(key, &a.DataType)
 			case "stringValue":
-				return d.text(key, &a.StringValue)
+				return d.string(key, &a.StringValue)
 			case "binaryValue":
 				return d.binary(key, &a.BinaryValue)
 			default: // the list values, which SQS does not have yet
 				return d.skip()
 			}
 		})
-		if err != nil {
-			return fmt.Errorf("messageAttributes %q: %w", name, err)
+		if d.err != nil {
+			return d.fail("messageAttributes %q: %w", name, d.err)
 		}
 		if r.MessageAttributes == nil {
 			r.MessageAttributes = make(map[string]batch.MessageAttribute)
 		}
 		r.MessageAttributes[name] = a
-		return nil
+		return ok
 	})
 }
 
-// text reads a string into to; null leaves it as it is.
-func (d *decoder) text(key string, to *string) error {
-	switch d.peek() {
-	case '"':
-		s, err := d.str()
-		*to = s
-		return err
-	case 'n':
-		return d.skip()
-	default:
-		return fmt.Errorf("%s is no string, at offset %d", key, d.pos)
+// object reads an object, or null.
+func (d *decoder) object(name string, member func(name string) bool) bool {
+	if d.Peek() == '{' {
+		return d.Members(member)
 	}
+	return d.null() || d.fail("%s is no object, at offset %d", name, d.Offset())
 }
 
-func (d *decoder) binary(key string, to *[]byte) error {
+// string reads a string into to; null leaves it as it is.
+func (d *decoder) string(name string, to *string) (ok bool) {
+	if d.Peek() == '"' {
+		*to, ok = d.Text()
+		return ok
+	}
+	return d.null() || d.fail("%s is no string, at offset %d", name, d.Offset())
+}
+
+func (d *decoder) binary(name string, to *[]byte) bool {
 	var s string
-	if err := d.text(key, &s); err != nil || s == "" {
-		return err
+	if ok := d.string(name, &s); !ok || s == "" {
+		return ok
 	}
-	b, err := base64.StdEncoding.DecodeString(s)
-	if err != nil {
-		return fmt.Errorf("%s is not base64: %w", key, err)
+	var err error
+	if *to, err = base64.StdEncoding.DecodeString(s); err != nil {
+		return d.fail("%s is not base64: %w", name, err)
 	}
-	*to = b
-	return nil
+	return true
 }
 
-func (d *decoder) objectOrNull(key string, member func(key string) error) error {
-	switch d.peek() {
-	case '{':
-		return d.object(member)
-	case 'n':
-		return d.skip()
-	default:
-		return fmt.Errorf("%s is no object, at offset %d", key, d.pos)
-	}
+func (d *decoder) null() bool { return d.Peek() == 'n' && d.skip() }
+
+// skip passes over a value of any kind, which must be valid.
+func (d *decoder) skip() bool {
+	text, ok := d.Value()
+	return ok && json.Valid([]byte(text))
 }

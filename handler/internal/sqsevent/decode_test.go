@@ -62,7 +62,7 @@ func TestLesson28ReceiveCounts(t *testing.T) {
 
 func TestRule08EventsThatCannotBeAnswered(t *testing.T) {
 	for payload, want := range map[string]string{
-		``:                           "it ends at offset 0",
+		``:                           "it is not valid JSON, at offset 0 of 0",
 		`null`:                       "it has no Records",
 		`"text"`:                     "it has no Records",
 		`{}`:                         "it has no Records",
@@ -80,13 +80,13 @@ func TestRule08EventsThatCannotBeAnswered(t *testing.T) {
 		`{"Records":[{"messageId":"m","eventSource":"aws:kinesis"}]}`:                   `comes from "aws:kinesis"`,
 		`{"Records":[{"messageId":"m","attributes":"x"}]}`:                              "attributes is no object",
 		`{"Records":[{"messageId":"m","messageAttributes":{"a":{"binaryValue":"*"}}}]}`: "not base64",
-		`{"Records":[{"messageId":"m"}]`:                                                "it ends at offset",
-		`{"Records":[{"messageId":"m"}]} x`:                                             `'x' at offset`,
-		`{"Records":[{"messageId":"m",}]}`:                                              "a name was expected",
-		"{\"Records\":[{\"messageId\":\"m\x01\"}]}":                                     "no control character",
-		`{"Records":[{"messageId":"m\x"}]}`:                                             "an escape was expected",
+		`{"Records":[{"messageId":"m"}]`:                                                "it is not valid JSON, at offset 30 of 30",
+		`{"Records":[{"messageId":"m"}]} x`:                                             "it is not valid JSON, at offset 32 of 33",
+		`{"Records":[{"messageId":"m",}]}`:                                              "it is not valid JSON, at offset 29 of 32",
+		"{\"Records\":[{\"messageId\":\"m\x01\"}]}":                                     "it is not valid JSON, at offset 27 of 32",
+		`{"Records":[{"messageId":"m\x"}]}`:                                             "it is not valid JSON, at offset 29 of 33",
 		`{"Records":[],"x":01}`:                                                         "not valid JSON",
-		strings.Repeat(`{"a":`, 5000):                                                   "nested deeper",
+		strings.Repeat(`{"a":`, 5000):                                                   "not valid JSON",
 	} {
 		records, err := Decode([]byte(payload))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -4,13 +4,30 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 )
+
+// client returns the configured client, or makes one at the first call: a
+// function whose records succeed never pays for it.
+func (c *Config) client() func(context.Context) (*sqs.Client, error) {
+	if c.SQS != nil {
+		return func(context.Context) (*sqs.Client, error) { return c.SQS, nil }
+	}
+	client := sync.OnceValues(func() (*sqs.Client, error) {
+		// Lambda's credentials are in its environment. Without any, looking
+		// for those of an EC2 instance would only cost seconds.
+		cfg, err := config.LoadDefaultConfig(context.Background(), config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
+		return sqs.NewFromConfig(cfg), err
+	})
+	return func(context.Context) (*sqs.Client, error) { return client() }
+}
 
 // pollClient makes the client for a queue: for the region of its URL or ARN, and
 // the URL's host if that is not what a client calls there by itself.

@@ -42,13 +42,13 @@ func TestStringsAgreeWithEncodingJSON(t *testing.T) {
 	}
 }
 
-func TestDepthIsThatOfWhatIsOpen(t *testing.T) {
+func TestNestingIsBoundedAsInEncodingJSON(t *testing.T) {
 	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
-	many := strings.Repeat(`{},[],{"a":1},[1],`, 1000) + "0"
+	many := strings.Repeat(`{},[],{"a":1},[1],`, 10_000) + "0"
 	for name, c := range map[string]struct {
 		value string
 		ok    bool
-	}{"999 and the event": {deep(999), true}, "1,000 and the event": {deep(1000), false}, "many side by side": {"[" + many + "]", true}} {
+	}{"10,000 levels": {deep(10_000), true}, "10,001 levels": {deep(10_001), false}, "many side by side": {"[" + many + "]", true}} {
 		if _, err := Decode([]byte(`{"x":` + c.value + `,"Records":[]}`)); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
