@@ -10,21 +10,14 @@ import (
 // Failures returns the message ids that Lambda must not delete, in the order
 // of the batch, each once. Never nil.
 func Failures(results []batch.Result) []string {
-	n := 0
-	for i := range results {
-		if !results[i].Outcome.Done() {
-			n++
-		}
-	}
-	ids := make([]string, 0, n)
-	seen := make(map[string]struct{}, n)
+	ids, seen := []string{}, map[string]bool{}
 	for i := range results {
 		if results[i].Outcome.Done() {
 			continue
 		}
 		id := results[i].Record.MessageID
-		if _, ok := seen[id]; !ok {
-			seen[id] = struct{}{}
+		if !seen[id] {
+			seen[id] = true
 			ids = append(ids, id)
 		}
 	}

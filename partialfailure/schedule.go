@@ -30,10 +30,8 @@ const (
 // and a long one few calls.
 type schedule struct {
 	outage time.Duration
-
-	mu    sync.Mutex
-	tried map[int][]time.Duration // delays by maxReceiveCount
-	told  map[string]bool         // queues, see Schedule
+	tried  sync.Map // delays by maxReceiveCount
+	told   sync.Map // queues, see Schedule
 }
 
 // delay is the least time until a record comes back that failed at an attempt,
@@ -52,16 +50,11 @@ func (s *schedule) delays(most int) []time.Duration {
 	if most < 2 {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list, ok := s.tried[most]
-	if !ok {
-		list = delaysOver(s.outage, most-1)
-		if s.tried == nil {
-			s.tried = map[int][]time.Duration{}
-		}
-		s.tried[most] = list
+	if list, ok := s.tried.Load(most); ok {
+		return list.([]time.Duration)
 	}
+	list := delaysOver(s.outage, most-1)
+	s.tried.Store(most, list)
 	return list
 }
 
@@ -121,20 +114,6 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// tellsFirst reports whether nothing was said about a queue yet, and notes that.
-func (s *schedule) tellsFirst(arn string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.told[arn] {
-		return false
-	}
-	if s.told == nil {
-		s.told = map[string]bool{}
-	}
-	s.told[arn] = true
-	return true
-}
-
 // says tells in words what the schedule is for a queue with that maxReceiveCount,
 // 0 for one without RedrivePolicy.
 func (s *schedule) says(most int) string {
@@ -173,7 +152,10 @@ func (s *Settler) Schedule(arn string) string {
 		return ""
 	}
 	most, known := s.maxReceiveCount(arn)
-	if !known || !s.schedule.tellsFirst(arn) {
+	if !known {
+		return ""
+	}
+	if _, told := s.schedule.told.LoadOrStore(arn, true); told {
 		return ""
 	}
 	return s.schedule.says(most)

@@ -97,10 +97,8 @@ type Config struct {
 	// what follows from the records' ARN and the client's endpoint.
 	QueueURL string
 
-	// DryRun makes no call to SQS; the hooks are warned of what would have been
-	// set. A record that would have gone to the dead-letter queue is reported
-	// as failed, since it did not. It is for `sam local invoke`, where receipt
-	// handles are samples.
+	// DryRun is ignored: a client that refuses every call does the same, see
+	// package handler.
 	DryRun bool
 
 	// Hooks are warned of what SQS refused. Defaults to none.
@@ -110,7 +108,7 @@ type Config struct {
 // Settler settles the failures of batches. It is safe for concurrent use.
 type Settler struct {
 	cfg      Config
-	redrive  redriveCache
+	queues   queueCache
 	schedule schedule
 }
 
@@ -134,12 +132,11 @@ func New(cfg Config) (*Settler, error) {
 	if cfg.OnMalformed == "" {
 		cfg.OnMalformed = cfg.OnPermanent
 	}
-	check(cfg.Client != nil || cfg.DryRun, "Client is nil")
+	check(cfg.Client != nil, "Client is nil")
 	check(cfg.OnPermanent.valid(), "OnPermanent is %q, must be %q, %q or %q (with package handler: SQSBATCH_ON_PERMANENT)", cfg.OnPermanent, DeadLetter, Retry, Drop)
 	check(cfg.OnMalformed.valid() || cfg.OnMalformed == cfg.OnPermanent,
 		"OnMalformed is %q, must be %q, %q or %q (with package handler: SQSBATCH_ON_MALFORMED)", cfg.OnMalformed, DeadLetter, Retry, Drop)
-	// The queue of a dry run is not called: `sam local` puts a resource's name there.
-	if q := cfg.DeadLetterQueue; q != "" && !cfg.DryRun && !strings.HasPrefix(q, "http://") && !strings.HasPrefix(q, "https://") {
+	if q := cfg.DeadLetterQueue; q != "" && !strings.HasPrefix(q, "http://") && !strings.HasPrefix(q, "https://") {
 		_, err := endpoint.ParseARN(q)
 		check(err == nil, "DeadLetterQueue is %q, must be the queue's URL (https://…) or its ARN (with package handler: SQSBATCH_DEAD_LETTER_QUEUE): %w", q, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -114,6 +115,27 @@ type EntryError struct {
 // OfEntry makes an error of an entry of an answer.
 func OfEntry(f types.BatchResultErrorEntry) *EntryError {
 	return &EntryError{code: aws.ToString(f.Code), message: aws.ToString(f.Message), senderFault: f.SenderFault}
+}
+
+// Position returns the position among n entries that an id in an answer stands for.
+// Ids are positions, since message ids repeat.
+func Position(id *string, n int) (k int, ok bool) {
+	k, err := strconv.Atoi(aws.ToString(id))
+	return k, err == nil && k >= 0 && k < n
+}
+
+// FailedEntries reads the entries of an answer that failed, whose ids are positions in
+// errs, and writes their errors there. It returns how many of them are throttled.
+func FailedEntries(errs []error, failed []types.BatchResultErrorEntry) (throttled int) {
+	for _, f := range failed {
+		if KindOf(aws.ToString(f.Code)) == Throttled {
+			throttled++
+		}
+		if k, ok := Position(f.Id, len(errs)); ok {
+			errs[k] = OfEntry(f)
+		}
+	}
+	return throttled
 }
 
 func (e *EntryError) Error() string        { return fmt.Sprintf("%s: %s", e.code, e.message) }
