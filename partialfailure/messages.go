@@ -13,7 +13,7 @@ import (
 
 // message is a text as it is told on Lambda and, where its user has other things to
 // set right there, in a container. {op} is the permission, {queue} where it was
-// called, {role} whose it is, {timeout} the longest that a call takes.
+// called, {timeout} the longest that a call takes.
 type message struct{ lambda, container string }
 
 func (st *Settlement) say(m message) string {
@@ -66,20 +66,23 @@ var byKind = map[sqserror.Kind]diagnosis{
 	sqserror.OverLimit:   {message{lambda: sqserror.SaysThrottled}, false, false},
 	sqserror.Key:         keyDiagnosis,
 	sqserror.KeyDenied:   keyDiagnosis,
-	sqserror.Denied:      {message{lambda: "{role} lacks {op} on {queue}"}, true, false},
+	sqserror.Denied:      {message{"the function's role lacks {op} on {queue}", "the role of this process lacks {op} on {queue}"}, true, false},
 	sqserror.NoQueue:     {message{lambda: "there is no queue {queue}: is its URL or ARN right?"}, true, false},
 	sqserror.Expired:     {message{lambda: sqserror.SaysExpired}, false, false},
 	sqserror.Credentials: {message{lambda: sqserror.SaysCredentials}, false, false},
 	// The causes that SQS does not tell apart, the likeliest first.
 	sqserror.Stale: {message{
-		"SQS does not take the record's receipt handle any more: its visibility timeout was over before its handler was done (AWS advises 6 × the function's timeout), " +
-			"or it was deleted meanwhile, or the queue was purged or made anew",
-		"SQS does not take the record's receipt handle any more: its visibility was over and others may have it (was this process suspended, or SQS out of reach, for as long as Visibility, with package handler SQSBATCH_VISIBILITY?), " +
-			"or it was deleted meanwhile, or the queue was purged or made anew, or its server restarted",
+		"SQS no longer accepts the record's receipt handle: its visibility timeout was over before its handler was done (AWS advises 6 × the function's timeout), " +
+			"or it was deleted meanwhile, or the queue was purged or recreated",
+		"SQS no longer accepts the record's receipt handle: its visibility was over and others may have it (was this process suspended, or SQS out of reach, for as long as Visibility, with package handler SQSBATCH_VISIBILITY?), " +
+			"or it was deleted meanwhile, or the queue was purged or recreated, or its server restarted",
 	}, false, false},
 }
 
-var keyDiagnosis = diagnosis{message{lambda: "the queue's key cannot be used: is it enabled, and does it allow {role} kms:GenerateDataKey and kms:Decrypt?"}, true, false}
+var keyDiagnosis = diagnosis{message{
+	"the queue's key cannot be used: is it enabled, and does it allow the function's role kms:GenerateDataKey and kms:Decrypt?",
+	"the queue's key cannot be used: is it enabled, and does it allow the role of this process kms:GenerateDataKey and kms:Decrypt?",
+}, true, false}
 
 func diagnose(err error) diagnosis {
 	for _, o := range own {
@@ -101,7 +104,7 @@ func diagnose(err error) diagnosis {
 		text := sqserror.NoAnswer(err)
 		return diagnosis{message{lambda: text}, text == sqserror.SaysNotSent, true}
 	case sqserror.Passing(err):
-		return diagnosis{advice: message{lambda: "SQS has an error of its own"}}
+		return diagnosis{advice: message{lambda: "SQS has an internal error"}}
 	}
 	return diagnosis{advice: message{lambda: sqserror.SaysRefused}}
 }
@@ -134,11 +137,10 @@ func (st *Settlement) note(op, target string, err error) (lasts bool) {
 	if !d.everyOperation {
 		cause = op + cause
 	}
-	role := st.say(message{"the function's role", "the role of this process"})
 	if sqserror.Of(err) == sqserror.Stale {
 		cost = staleCosts
 	}
-	advice := strings.NewReplacer("{op}", op, "{queue}", target, "{role}", role, "{timeout}", callTimeout.String()).Replace(st.say(d.advice))
+	advice := strings.NewReplacer("{op}", op, "{queue}", target, "{timeout}", callTimeout.String()).Replace(st.say(d.advice))
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if !slices.Contains(st.causes, cause) {

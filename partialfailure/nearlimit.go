@@ -87,9 +87,9 @@ func (st *Settlement) warnAge(results []batch.Result) {
 	if age < retention {
 		left = "will be deleted by SQS in " + coarse(retention-age)
 	}
-	clock := "Its age counts on in a dead-letter queue: that one's retention must be longer"
+	clock := "A standard dead-letter queue keeps its age: give that queue a longer retention"
 	if oldest.Record.FIFO() {
-		clock = "Its age begins anew in a FIFO dead-letter queue"
+		clock = "In a FIFO dead-letter queue its age starts again from 0"
 	}
 	st.warn(results, batch.Warning{
 		MessageID: oldest.Record.MessageID,
