@@ -62,9 +62,6 @@ type lane struct {
 
 // lane returns an operation's. The caller holds the lock.
 func (st *Settlement) lane(op string) *lane {
-	if st.lanes == nil {
-		st.lanes = make(map[string]*lane, 1)
-	}
 	l := st.lanes[op]
 	if l == nil {
 		l = &lane{calls: make(chan struct{}, maxCalls), retry: make(chan struct{}, 1)}

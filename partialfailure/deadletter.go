@@ -2,6 +2,7 @@ package partialfailure
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,44 +34,44 @@ func (st *Settlement) Bury(ctx context.Context, r *batch.Result) bool {
 	if ctx.Err() != nil || policy == Retry && (st.cfg.OnPermanent == Retry || known && !st.Settler.LastAttempt(r.Record)) {
 		return false
 	}
+	failed := *r // r is the engine's again when it has given up on this
+	sent := make(chan string, 1)
 	st.mu.Lock()
 	if st.closed {
 		st.mu.Unlock()
 		return false
 	}
-	if st.inPlace == nil {
-		st.inPlace = map[*batch.Record]string{}
-	}
-	st.inPlace[r.Record] = ""
-	failed := *r // r is the engine's again when it has given up on this
-	sent := make(chan string, 1)
-	st.background(func() {
-		url := ""
-		if policy == DeadLetter || st.isLast(failed.Record) {
-			if to, errs := st.send(failed.Record.QueueARN, []*batch.Result{&failed}); errs[0] == nil {
-				url = to
-			}
-		}
-		st.mu.Lock()
-		defer st.mu.Unlock()
-		if st.inPlace[failed.Record] = url; url == "" {
-			delete(st.inPlace, failed.Record)
-		}
-		sent <- url
-	})
+	st.inPlace[failed.Record] = ""
+	st.background(func() { sent <- st.sendInPlace(&failed, policy) })
 	st.mu.Unlock()
 	// Not until the end of ctx: a send that is under way may still be confirmed. The
 	// engine gives up on it by itself, see route, and the send ends with the
 	// settlement's calls.
+	url := ""
 	select {
-	case url := <-sent:
-		if url != "" {
-			r.Outcome, r.DeadLetterQueue = batch.DeadLettered, url
-		}
-		return url != ""
+	case url = <-sent:
 	case <-time.After(inPlacePatience): // the other records of the batch need the worker
+	}
+	if url == "" {
 		return false
 	}
+	r.Outcome, r.DeadLetterQueue = batch.DeadLettered, url
+	return true
+}
+
+// sendInPlace returns the URL of the dead-letter queue once that has the record, or "".
+func (st *Settlement) sendInPlace(failed *batch.Result, policy OnPermanent) (url string) {
+	if policy == DeadLetter || st.isLast(failed.Record) {
+		if to, errs := st.send(failed.Record.QueueARN, []*batch.Result{failed}); errs[0] == nil {
+			url = to
+		}
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.inPlace[failed.Record] = url; url == "" {
+		delete(st.inPlace, failed.Record)
+	}
+	return url
 }
 
 // LastAttempt reports whether SQS will move a record to the dead-letter queue instead
@@ -124,7 +125,7 @@ func (st *Settlement) deadLetter(arn string, entries []*entry) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	for k, e := range entries {
-		if url == "" || errs[k] != nil {
+		if errs[k] != nil {
 			st.retryLater(e.group)
 			continue
 		}
@@ -136,12 +137,12 @@ func (st *Settlement) deadLetter(arn string, entries []*entry) {
 	}
 }
 
-// send makes the call. It returns the dead-letter queue's URL, or "" if there is
-// none, and each failure's error, nil where SQS confirmed it.
+// send makes the call. It returns the dead-letter queue's URL, and each failure's
+// error, nil where SQS confirmed it.
 func (st *Settlement) send(arn string, failures []*batch.Result) (url string, errs []error) {
 	target := st.deadLetterQueue(arn)
 	if target == "" {
-		return "", make([]error, len(failures))
+		return "", slices.Repeat([]error{errNoDeadLetterQueue}, len(failures))
 	}
 	errs = st.call(opSend, arn, target, len(failures), func(ctx context.Context, q queue, left []int) ([]*string, []types.BatchResultErrorEntry, error) {
 		url = q.url

@@ -176,9 +176,6 @@ func (st *Settlement) askPolicy(arn string) {
 	if st.cfg.MaxReceiveCount > 0 || st.asked[arn] != nil {
 		return
 	}
-	if st.asked == nil {
-		st.asked = make(map[string]chan struct{}, 1)
-	}
 	answered := make(chan struct{})
 	st.asked[arn] = answered
 	st.background(func() {

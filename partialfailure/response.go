@@ -2,7 +2,6 @@ package partialfailure
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 )
@@ -34,22 +33,9 @@ func AppendResponse(dst []byte, failures []string) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
+		quoted, _ := json.Marshal(id) // a string always marshals
 		dst = append(dst, `{"itemIdentifier":`...)
-		dst = appendString(dst, id)
-		dst = append(dst, '}')
+		dst = append(append(dst, quoted...), '}')
 	}
 	return append(dst, `]}`...)
-}
-
-// appendString appends s as JSON. Message ids are plain; anything else is left
-// to encoding/json.
-func appendString(dst []byte, s string) []byte {
-	plain := func(r rune) bool { return r >= ' ' && r < 0x7f && r != '"' && r != '\\' }
-	if strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
-		dst = append(dst, '"')
-		dst = append(dst, s...)
-		return append(dst, '"')
-	}
-	quoted, _ := json.Marshal(s) // a string always marshals
-	return append(dst, quoted...)
 }

@@ -71,7 +71,11 @@ type line struct{ op, arn string }
 // end of ctx does not end them, so that a backoff is still set after a handler
 // ran into its deadline.
 func (s *Settler) Begin(ctx context.Context, times batch.Times) *Settlement {
-	st := &Settlement{Settler: s, began: time.Now(), waiting: map[line][]*entry{}}
+	st := &Settlement{
+		Settler: s, began: time.Now(),
+		waiting: map[line][]*entry{}, lanes: map[string]*lane{},
+		inPlace: map[*batch.Record]string{}, asked: map[string]chan struct{}{},
+	}
 	ctx = context.WithoutCancel(ctx)
 	if times.SettleBy.IsZero() {
 		st.ctx, st.cancel = context.WithCancel(ctx)
