@@ -24,6 +24,51 @@ const (
 	unknownReceive = 5 // maxReceiveCount, where the queue's is not known: what AWS recommends at least
 )
 
+// backoff is the time from its failure until a record comes back, in whole seconds as
+// SQS counts them: what its error asks for, else [Settler.Backoff]. An abort that asks
+// for less than that does not get it, but for 0, since a dependency that is down must
+// not use up the record's attempts.
+func (s *Settler) backoff(r *batch.Record, verdict batch.Verdict, failedAt time.Time) time.Duration {
+	if verdict.HasAfter && (!verdict.Aborts || verdict.After == 0) {
+		return wholeSeconds(verdict.After)
+	}
+	return wholeSeconds(max(verdict.After, s.Backoff(r, failedAt)))
+}
+
+// Backoff is the time from its failure until a record comes back whose error asks
+// for nothing: what [Config].Backoff says, at least 1 s, or 1 s where that panics; else
+// what outlives [Config].Outage.
+func (s *Settler) Backoff(r *batch.Record, failedAt time.Time) (d time.Duration) {
+	if s.cfg.Backoff != nil {
+		defer func() {
+			if recover() != nil {
+				d = minBackoff
+			}
+		}()
+		return max(minBackoff, s.cfg.Backoff(max(r.Attempt, 1)))
+	}
+	most, known := s.maxReceiveCount(r.QueueARN)
+	switch {
+	case !known:
+		most = unknownReceive
+	case most == 1:
+		return 0 // nothing comes after it that could be put off
+	}
+	d = s.schedule.delay(r.Attempt, most)
+	if r.Attempt == most-1 && !r.FirstReceivedAt.IsZero() {
+		// Receives that were no attempts (not started, skipped, throttled) have
+		// used up some of the schedule, and none of the time.
+		since := max(0, failedAt.Sub(r.FirstReceivedAt))
+		d = max(d, wholeSeconds(s.cfg.Outage-since))
+	}
+	return jittered(d, r)
+}
+
+// wholeSeconds rounds up, and down to what SQS can take at all.
+func wholeSeconds(d time.Duration) time.Duration {
+	return (min(d, maxVisibility) + time.Second - 1).Truncate(time.Second)
+}
+
 // schedule spaces the attempts of a record so that it outlives an outage: its
 // delays add up to the outage at least before SQS moves it to the dead-letter
 // queue. They grow by a constant ratio, so that a short failure costs little time
@@ -75,9 +120,6 @@ func delaysOver(outage time.Duration, n int) []time.Duration {
 		return sum
 	}
 	low, high := 1.0, max(1, float64(outage)/float64(first))
-	if fill(low) >= outage {
-		return list
-	}
 	for high-low > 1e-9*low {
 		if middle := (low + high) / 2; fill(middle) < outage {
 			low = middle
