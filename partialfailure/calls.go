@@ -77,7 +77,7 @@ type sendFunc func(ctx context.Context, q queue, left []int) (confirmed []*strin
 // batchCall is a call, with all its tries and parts.
 type batchCall struct {
 	*Settlement
-	*lane
+	lane     *lane
 	op, arn  string
 	queue    queue
 	send     sendFunc
@@ -98,8 +98,8 @@ func (st *Settlement) call(op, arn, arnOrURL string, n int, send sendFunc) []err
 		all[k] = k
 	}
 	select {
-	case c.calls <- struct{}{}:
-		defer func() { <-c.calls }()
+	case c.lane.calls <- struct{}{}:
+		defer func() { <-c.lane.calls }()
 	case <-st.ctx.Done():
 	}
 	err := c.ended()
@@ -182,7 +182,7 @@ func (c *batchCall) fail(left []int, err error) {
 func (c *batchCall) ended() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.refused {
+	if c.lane.refused {
 		return errRefused
 	}
 	return c.ctx.Err()
@@ -190,7 +190,7 @@ func (c *batchCall) ended() error {
 
 func (c *batchCall) answered() {
 	c.mu.Lock()
-	c.worked = time.Now()
+	c.lane.worked = time.Now()
 	c.mu.Unlock()
 	c.release()
 }
@@ -200,7 +200,7 @@ func (c *batchCall) answered() {
 func (c *batchCall) answeredSince() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.worked.Before(c.began)
+	return !c.lane.worked.Before(c.began)
 }
 
 // waitForAnswer waits a moment before a call is made again that SQS did not answer,
@@ -213,7 +213,7 @@ func (c *batchCall) waitForAnswer(unanswered int) bool {
 	}
 	if !c.retrying {
 		select {
-		case c.retry <- struct{}{}:
+		case c.lane.retry <- struct{}{}:
 			c.retrying = true
 			if c.answeredSince() { // this call alone fails
 				c.release()
@@ -228,7 +228,7 @@ func (c *batchCall) waitForAnswer(unanswered int) bool {
 	if !c.answeredSince() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.refused = true // the time is over for those that wait, too
+		c.lane.refused = true // the time is over for those that wait, too
 	}
 	return false
 }
@@ -237,7 +237,7 @@ func (c *batchCall) waitForAnswer(unanswered int) bool {
 func (c *batchCall) release() {
 	if c.retrying {
 		c.retrying = false
-		<-c.retry
+		<-c.lane.retry
 	}
 }
 

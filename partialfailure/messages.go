@@ -47,45 +47,45 @@ type diagnosis struct {
 	everyOperation bool // would meet the same: it is told once
 }
 
-// own are the errors of this package.
-var own = []struct {
+// ownErrors are those of this package.
+var ownErrors = []struct {
 	err error
 	diagnosis
 }{
-	{errOwnQueue, diagnosis{message{lambda: "the dead-letter queue {queue} is the queue that the records come from: nothing is sent there"}, true, false}},
-	{errNoDeadLetterQueue, diagnosis{message{lambda: "there is no dead-letter queue: give the queue a RedrivePolicy, or set DeadLetterQueue; to keep it so, set OnPermanent to \"retry\" or \"drop\" (with package handler: SQSBATCH_DEAD_LETTER_QUEUE, SQSBATCH_ON_PERMANENT)"}, false, false}},
-	{errNoARN, diagnosis{message{lambda: "the records' eventSourceARN names no queue"}, true, true}},
-	{errNoClient, diagnosis{message{lambda: sqserror.SaysNotSent}, true, true}},
-	{errPolicy, diagnosis{message{lambda: errPolicy.Error()}, false, false}},
-	{errNoAnswer, diagnosis{message{lambda: "SQS's answer is incomplete"}, false, false}},
+	{errOwnQueue, diagnosis{advice: message{lambda: "the dead-letter queue {queue} is the queue that the records come from: nothing is sent there"}, lasts: true}},
+	{errNoDeadLetterQueue, diagnosis{advice: message{lambda: "there is no dead-letter queue: give the queue a RedrivePolicy, or set DeadLetterQueue; to keep it so, set OnPermanent to \"retry\" or \"drop\" (with package handler: SQSBATCH_DEAD_LETTER_QUEUE, SQSBATCH_ON_PERMANENT)"}}},
+	{errNoARN, diagnosis{advice: message{lambda: "the records' eventSourceARN names no queue"}, lasts: true, everyOperation: true}},
+	{errNoClient, diagnosis{advice: message{lambda: sqserror.SaysNotSent}, lasts: true, everyOperation: true}},
+	{errPolicy, diagnosis{advice: message{lambda: errPolicy.Error()}}},
+	{errNoAnswer, diagnosis{advice: message{lambda: "SQS's answer is incomplete"}}},
 }
 
 // byKind are the errors of SQS that have a kind.
 var byKind = map[sqserror.Kind]diagnosis{
-	sqserror.Throttled:   {message{lambda: sqserror.SaysThrottled}, false, false},
-	sqserror.OverLimit:   {message{lambda: sqserror.SaysThrottled}, false, false},
+	sqserror.Throttled:   {advice: message{lambda: sqserror.SaysThrottled}},
+	sqserror.OverLimit:   {advice: message{lambda: sqserror.SaysThrottled}},
 	sqserror.Key:         keyDiagnosis,
 	sqserror.KeyDenied:   keyDiagnosis,
-	sqserror.Denied:      {message{"the function's role lacks {op} on {queue}", "the role of this process lacks {op} on {queue}"}, true, false},
-	sqserror.NoQueue:     {message{lambda: "there is no queue {queue}: is its URL or ARN right?"}, true, false},
-	sqserror.Expired:     {message{lambda: sqserror.SaysExpired}, false, false},
-	sqserror.Credentials: {message{lambda: sqserror.SaysCredentials}, false, false},
+	sqserror.Denied:      {advice: message{"the function's role lacks {op} on {queue}", "the role of this process lacks {op} on {queue}"}, lasts: true},
+	sqserror.NoQueue:     {advice: message{lambda: "there is no queue {queue}: is its URL or ARN right?"}, lasts: true},
+	sqserror.Expired:     {advice: message{lambda: sqserror.SaysExpired}},
+	sqserror.Credentials: {advice: message{lambda: sqserror.SaysCredentials}},
 	// The causes that SQS does not tell apart, the likeliest first.
-	sqserror.Stale: {message{
+	sqserror.Stale: {advice: message{
 		"SQS no longer accepts the record's receipt handle: its visibility timeout was over before its handler was done (AWS advises 6 × the function's timeout), " +
 			"or it was deleted meanwhile, or the queue was purged or recreated",
 		"SQS no longer accepts the record's receipt handle: its visibility was over and others may have it (was this process suspended, or SQS out of reach, for as long as Visibility, with package handler SQSBATCH_VISIBILITY?), " +
 			"or it was deleted meanwhile, or the queue was purged or recreated, or its server restarted",
-	}, false, false},
+	}},
 }
 
-var keyDiagnosis = diagnosis{message{
+var keyDiagnosis = diagnosis{advice: message{
 	"the queue's key cannot be used: is it enabled, and does it allow the function's role kms:GenerateDataKey and kms:Decrypt?",
 	"the queue's key cannot be used: is it enabled, and does it allow the role of this process kms:GenerateDataKey and kms:Decrypt?",
-}, true, false}
+}, lasts: true}
 
 func diagnose(err error) diagnosis {
-	for _, o := range own {
+	for _, o := range ownErrors {
 		if errors.Is(err, o.err) {
 			return o.diagnosis
 		}
@@ -102,7 +102,7 @@ func diagnose(err error) diagnosis {
 		}}
 	case kind == sqserror.None:
 		text := sqserror.NoAnswer(err)
-		return diagnosis{message{lambda: text}, text == sqserror.SaysNotSent, true}
+		return diagnosis{advice: message{lambda: text}, lasts: text == sqserror.SaysNotSent, everyOperation: true}
 	case sqserror.Passing(err):
 		return diagnosis{advice: message{lambda: "SQS has an internal error"}}
 	}

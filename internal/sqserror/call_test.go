@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -65,5 +66,18 @@ func TestDivide(t *testing.T) {
 		if got := fmt.Sprint(calls); got != want {
 			t.Errorf("%s: calls of %s, want %s", code, got, want)
 		}
+	}
+}
+
+func TestFailedEntries(t *testing.T) {
+	entry := func(id, code string) types.BatchResultErrorEntry {
+		return types.BatchResultErrorEntry{Id: &id, Code: &code}
+	}
+	errs := make([]error, 3)
+	throttled := sqserror.FailedEntries(errs, []types.BatchResultErrorEntry{
+		entry("2", "RequestThrottled"), entry("0", "InternalError"), entry("3", "InternalError"), entry("-1", "InternalError"), entry("x", "InternalError"), {},
+	})
+	if sqserror.Code(errs[0]) != "InternalError" || errs[1] != nil || sqserror.Code(errs[2]) != "RequestThrottled" || throttled != 1 {
+		t.Errorf("read as %v, %d throttled", errs, throttled)
 	}
 }
