@@ -140,7 +140,10 @@ func (c *batchCall) deliver(left []int) (_ []int, err error) {
 			unanswered++
 			continue
 		}
-		c.answered()
+		c.mu.Lock()
+		c.lane.worked = time.Now()
+		c.mu.Unlock()
+		c.release()
 		if err != nil {
 			return left, err
 		}
@@ -162,12 +165,7 @@ func (c *batchCall) try(left []int) error {
 		return err
 	}
 	c.fail(left, cmp.Or(err, errNoAnswer)) // unless the answer says otherwise
-	for _, id := range confirmed {
-		if k, ok := sqserror.Position(id, len(c.errs)); ok {
-			c.errs[k] = nil
-		}
-	}
-	throttled := sqserror.FailedEntries(c.errs, failed)
+	throttled := sqserror.ReadAnswer(c.errs, confirmed, failed)
 	c.noteCall(len(left), len(confirmed), throttled, err)
 	return err
 }
@@ -186,13 +184,6 @@ func (c *batchCall) ended() error {
 		return errRefused
 	}
 	return c.ctx.Err()
-}
-
-func (c *batchCall) answered() {
-	c.mu.Lock()
-	c.lane.worked = time.Now()
-	c.mu.Unlock()
-	c.release()
 }
 
 // answeredSince reports whether SQS has answered a call of the operation since the

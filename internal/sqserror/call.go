@@ -117,22 +117,23 @@ func OfEntry(f types.BatchResultErrorEntry) *EntryError {
 	return &EntryError{code: aws.ToString(f.Code), message: aws.ToString(f.Message), senderFault: f.SenderFault}
 }
 
-// Position returns the position among n entries that an id in an answer stands for.
-// Ids are positions, since message ids repeat.
-func Position(id *string, n int) (k int, ok bool) {
-	k, err := strconv.Atoi(aws.ToString(id))
-	return k, err == nil && k >= 0 && k < n
-}
-
-// FailedEntries reads the entries of an answer that failed, whose ids are positions in
-// errs, and writes their errors there. It returns how many of them are throttled.
-func FailedEntries(errs []error, failed []types.BatchResultErrorEntry) (throttled int) {
+// ReadAnswer reads the entries of an answer to a batch call, whose ids are positions in
+// errs, since message ids repeat: those that the answer confirms have no error, and
+// those that failed have theirs. The others keep what is there. It returns how many
+// are throttled.
+func ReadAnswer(errs []error, confirmed []*string, failed []types.BatchResultErrorEntry) (throttled int) {
+	set := func(id *string, err error) {
+		if k, bad := strconv.Atoi(aws.ToString(id)); bad == nil && k >= 0 && k < len(errs) {
+			errs[k] = err
+		}
+	}
+	for _, id := range confirmed {
+		set(id, nil)
+	}
 	for _, f := range failed {
+		set(f.Id, OfEntry(f))
 		if KindOf(aws.ToString(f.Code)) == Throttled {
 			throttled++
-		}
-		if k, ok := Position(f.Id, len(errs)); ok {
-			errs[k] = OfEntry(f)
 		}
 	}
 	return throttled

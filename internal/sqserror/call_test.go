@@ -69,15 +69,22 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-func TestFailedEntries(t *testing.T) {
+func TestReadAnswer(t *testing.T) {
+	ids := func(list ...string) (p []*string) {
+		for _, id := range list {
+			p = append(p, &id)
+		}
+		return p
+	}
 	entry := func(id, code string) types.BatchResultErrorEntry {
 		return types.BatchResultErrorEntry{Id: &id, Code: &code}
 	}
-	errs := make([]error, 3)
-	throttled := sqserror.FailedEntries(errs, []types.BatchResultErrorEntry{
-		entry("2", "RequestThrottled"), entry("0", "InternalError"), entry("3", "InternalError"), entry("-1", "InternalError"), entry("x", "InternalError"), {},
+	unmentioned := errors.New("not mentioned")
+	errs := slices.Repeat([]error{unmentioned}, 4)
+	throttled := sqserror.ReadAnswer(errs, ids("1", "4", "-1", "x"), []types.BatchResultErrorEntry{
+		entry("2", "RequestThrottled"), entry("0", "InternalError"), entry("4", "InternalError"), entry("-1", "InternalError"), entry("x", "InternalError"), {},
 	})
-	if sqserror.Code(errs[0]) != "InternalError" || errs[1] != nil || sqserror.Code(errs[2]) != "RequestThrottled" || throttled != 1 {
+	if sqserror.Code(errs[0]) != "InternalError" || errs[1] != nil || sqserror.Code(errs[2]) != "RequestThrottled" || errs[3] != unmentioned || throttled != 1 {
 		t.Errorf("read as %v, %d throttled", errs, throttled)
 	}
 }
