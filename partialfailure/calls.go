@@ -86,10 +86,12 @@ type batchCall struct {
 	retrying bool      // it has the token of lane.retry
 }
 
-// call makes a batch call of n entries of the queue arn to the queue arnOrURL, and
-// again for those that failed for a passing reason; where SQS refuses it as a
-// whole, for its halves. It returns each entry's error, nil where SQS confirmed it.
-func (st *Settlement) call(op, arn, arnOrURL string, n int, send sendFunc) []error {
+// call makes a batch call of n entries of the queue arn, to the queue at target (URL or
+// ARN; "" for the same), and again for those that failed for a passing reason; where
+// SQS refuses it as a whole, for its halves. It returns each entry's error, nil where
+// SQS confirmed it.
+func (st *Settlement) call(op, arn, target string, n int, send sendFunc) []error {
+	target = cmp.Or(target, st.cfg.QueueURL, arn)
 	st.mu.Lock()
 	c := &batchCall{Settlement: st, lane: st.lane(op), op: op, arn: arn, send: send, errs: make([]error, n)}
 	st.mu.Unlock()
@@ -104,7 +106,7 @@ func (st *Settlement) call(op, arn, arnOrURL string, n int, send sendFunc) []err
 	}
 	err := c.ended()
 	if err == nil {
-		c.queue, err = st.queueAt(st.ctx, arnOrURL)
+		c.queue, err = st.queueAt(st.ctx, target)
 	}
 	if err != nil {
 		c.fail(all, err)
@@ -113,7 +115,7 @@ func (st *Settlement) call(op, arn, arnOrURL string, n int, send sendFunc) []err
 	}
 	for _, err := range c.errs {
 		if err != nil {
-			st.refuse(op, arnOrURL, err)
+			st.refuse(op, target, err)
 		}
 	}
 	return c.errs

@@ -126,7 +126,7 @@ func (st *Settlement) deadLetter(arn string, entries []*entry) {
 	defer st.mu.Unlock()
 	for k, e := range entries {
 		if errs[k] != nil {
-			st.retryLater(e.group)
+			st.comeBack(e.group, true)
 			continue
 		}
 		e.group.outcome, e.group.queue = batch.DeadLettered, url

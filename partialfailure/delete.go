@@ -37,7 +37,7 @@ func (st *Settlement) deleteDone(results []batch.Result, by ...batch.Outcome) {
 }
 
 func (st *Settlement) delete(arn string, entries []*entry) {
-	errs := st.call(opDelete, arn, st.source(arn), len(entries), func(ctx context.Context, q queue, left []int) ([]*string, []types.BatchResultErrorEntry, error) {
+	errs := st.call(opDelete, arn, "", len(entries), func(ctx context.Context, q queue, left []int) ([]*string, []types.BatchResultErrorEntry, error) {
 		in := &sqs.DeleteMessageBatchInput{QueueUrl: &q.url}
 		for _, k := range left {
 			in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: idOf(k), ReceiptHandle: &entries[k].Record.ReceiptHandle})
@@ -51,7 +51,7 @@ func (st *Settlement) delete(arn string, entries []*entry) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	for k, e := range entries {
-		if !st.over { // else the results are the caller's again
+		if !st.returned { // else the results are the caller's again
 			e.Deleted, e.DeleteErr = errs[k] == nil, errs[k]
 		}
 	}

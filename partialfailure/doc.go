@@ -18,7 +18,7 @@
 //
 // Read in this order, which is that of a record that fails: settlement.go (one batch,
 // from the failure to the result), deadletter.go (where it goes if it failed for good,
-// with origin.go), visibility.go (when it comes back, with schedule.go and queues.go),
-// delete.go, calls.go (how SQS is called), messages.go and nearlimit.go (what the hooks
-// are warned of), notify.go, response.go.
+// with origin.go), visibility.go (when it comes back, with schedule.go and
+// attributes.go), delete.go, calls.go (how SQS is called, with queue.go), messages.go
+// and nearlimit.go (what the hooks are warned of), notify.go, response.go.
 package partialfailure

@@ -172,17 +172,14 @@ func (s *schedule) says(most int) string {
 	return fmt.Sprintf("a record that fails gets %d attempts over at least %v", most, sum)
 }
 
-// tellSchedule says once for each queue, when its maxReceiveCount is known, for how
-// long a record is retried.
+// tellSchedule says once for the queue of a batch, when its maxReceiveCount is known,
+// for how long a record is retried.
 func (st *Settlement) tellSchedule(results []batch.Result) {
-	for i := range results {
-		arn := results[i].Record.QueueARN
-		if i > 0 && arn == results[i-1].Record.QueueARN {
-			continue // a batch is of one queue, and may have 10,000 records
-		}
-		if text := st.Schedule(arn); text != "" {
-			st.cfg.Hooks.Warn(st.ctx, batch.Warning{Queue: batch.QueueName(arn), Message: text, Info: true})
-		}
+	if len(results) == 0 {
+		return
+	}
+	if text := st.Schedule(results[0].Record.QueueARN); text != "" {
+		st.warn(results, batch.Warning{Message: text, Info: true})
 	}
 }
 

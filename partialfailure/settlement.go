@@ -42,7 +42,7 @@ type Settlement struct {
 	cutShort  bool     // the time was over before a call was answered
 	finishing bool     // nothing lingers any more
 	closed    bool     // the outcomes stand
-	over      bool     // the results are the caller's again
+	returned  bool     // the results are the caller's again
 }
 
 // failedGroup is a failure, and the records that were skipped because of it. They
@@ -111,7 +111,7 @@ func (st *Settlement) group(results []*batch.Result, failedAt time.Time) *failed
 func (st *Settlement) route(g *failedGroup) {
 	failed := g.entries[0]
 	if _, sent := st.inPlace[failed.Record]; sent {
-		st.retryLater(g) // the engine gave up on Bury: it is not sent twice
+		st.comeBack(g, true) // the engine gave up on Bury: it is not sent twice
 		return
 	}
 	switch st.onPermanent(batch.VerdictOf(failed.Err)) {
@@ -121,7 +121,7 @@ func (st *Settlement) route(g *failedGroup) {
 		g.outcome = batch.Dropped
 		st.enqueue(opVisibility, g.entries[1:]...)
 	default:
-		st.retryLater(g)
+		st.comeBack(g, true)
 	}
 }
 
@@ -136,10 +136,10 @@ func (s *Settler) onPermanent(v batch.Verdict) OnPermanent {
 	return Retry
 }
 
-// retryLater has the whole group come back after its backoff.
-func (st *Settlement) retryLater(g *failedGroup) {
-	g.undecided = true
-	if failed := g.entries[0]; st.cfg.Backoff == nil || failed.Record.Attempt > 1 || failed.Outcome == batch.Abandoned {
+// comeBack has the whole group come back, at once or after its backoff.
+func (st *Settlement) comeBack(g *failedGroup, backoff bool) {
+	g.undecided = backoff
+	if failed := g.entries[0]; backoff && st.cfg.Backoff == nil || failed.Record.Attempt > 1 || failed.Outcome == batch.Abandoned {
 		st.askPolicy(failed.Record.QueueARN)
 	}
 	st.enqueue(opVisibility, g.entries...)
@@ -240,7 +240,7 @@ func (st *Settlement) Settle(results []batch.Result) (warn func()) {
 	answered = st.wait(func() { st.deleteDone(results, batch.DeadLettered, batch.Dropped) }) && answered
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.over = true
+	st.returned = true
 	return func() {
 		defer st.cancel()
 		st.warnRefused(results, answered)
@@ -259,15 +259,9 @@ func (st *Settlement) Settle(results []batch.Result) (warn func()) {
 func (st *Settlement) releaseNotStarted(results []batch.Result) {
 	stuck := !slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome != batch.NotStarted })
 	for i := range results {
-		r := &results[i]
-		if r.Outcome != batch.NotStarted {
-			continue
-		}
-		g := st.group([]*batch.Result{r}, time.Now())
-		g.undecided = batch.VerdictOf(r.Err).Aborts || stuck && r.Record.Attempt > 1
-		st.enqueue(opVisibility, g.entries...)
-		if r.Record.Attempt > 1 || g.undecided && st.cfg.Backoff == nil {
-			st.askPolicy(r.Record.QueueARN)
+		if r := &results[i]; r.Outcome == batch.NotStarted {
+			backoff := batch.VerdictOf(r.Err).Aborts || stuck && r.Record.Attempt > 1
+			st.comeBack(st.group([]*batch.Result{r}, time.Now()), backoff)
 		}
 	}
 }

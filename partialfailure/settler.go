@@ -147,11 +147,3 @@ func New(cfg Config) (*Settler, error) {
 	}
 	return &Settler{cfg: cfg, schedule: schedule{outage: cfg.Outage}}, nil
 }
-
-// source is where to call the queue that records come from.
-func (s *Settler) source(arn string) string {
-	if s.cfg.QueueURL != "" {
-		return s.cfg.QueueURL
-	}
-	return arn
-}

@@ -72,7 +72,7 @@ func (st *Settlement) changeVisibility(arn string, entries []*entry) {
 	}
 	visible := make([]time.Duration, len(entries))
 	unsure := false // whether an earlier try took effect
-	errs := st.call(opVisibility, arn, st.source(arn), len(entries), func(ctx context.Context, q queue, left []int) ([]*string, []types.BatchResultErrorEntry, error) {
+	errs := st.call(opVisibility, arn, "", len(entries), func(ctx context.Context, q queue, left []int) ([]*string, []types.BatchResultErrorEntry, error) {
 		in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url}
 		now := time.Now()
 		for _, k := range left {

@@ -126,7 +126,7 @@ func (s *Settler) Know(arn string, values map[string]string) {
 
 func (st *Settlement) askAttributes(arn string) (a attributes, _ error) {
 	var unreadable error
-	errs := st.call(opAttributes, arn, st.source(arn), 1, func(ctx context.Context, q queue, _ []int) ([]*string, []types.BatchResultErrorEntry, error) {
+	errs := st.call(opAttributes, arn, "", 1, func(ctx context.Context, q queue, _ []int) ([]*string, []types.BatchResultErrorEntry, error) {
 		out, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 			QueueUrl: &q.url,
 			AttributeNames: []types.QueueAttributeName{
@@ -140,7 +140,7 @@ func (st *Settlement) askAttributes(arn string) (a attributes, _ error) {
 		return []*string{idOf(0)}, nil, nil
 	})
 	if unreadable != nil {
-		st.refuse(opAttributes, st.source(arn), unreadable)
+		st.refuse(opAttributes, arn, unreadable)
 	}
 	return a, cmp.Or(errs[0], unreadable)
 }
