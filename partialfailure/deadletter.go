@@ -12,108 +12,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// inPlacePatience is how long a FIFO group waits for Bury, whose calls are then made
-// again beside it. It is more than a settlement of a long poll has.
-const inPlacePatience = 12 * time.Second
-
-// Bury dead-letters a record of a FIFO group in place: it sends the record to the
-// dead-letter queue, or drops it, if it failed for good or for the last time before
-// SQS would move it there, so that the records behind it are handled in the same
-// delivery: see [batch.Settling]. They were delivered as often as it was, and SQS
-// would move them with the next delivery, although no handler has seen them.
-//
-// It returns true only if SQS has confirmed it, and sends nothing after the end of
-// ctx. With OnPermanent Retry it returns false.
-func (st *Settlement) Bury(ctx context.Context, r *batch.Result) bool {
-	policy := st.onPermanent(batch.VerdictOf(r.Err))
-	if policy == Drop {
-		r.Outcome = batch.Dropped
-		return true
-	}
-	_, known := st.maxReceiveCount(r.Record.QueueARN)
-	if ctx.Err() != nil || policy == Retry && (st.cfg.OnPermanent == Retry || known && !st.Settler.LastAttempt(r.Record)) {
-		return false
-	}
-	failed := *r // r is the engine's again when it has given up on this
-	sent := make(chan string, 1)
-	st.mu.Lock()
-	if st.closed {
-		st.mu.Unlock()
-		return false
-	}
-	st.inPlace[failed.Record] = ""
-	st.background(func() { sent <- st.sendInPlace(&failed, policy) })
-	st.mu.Unlock()
-	// Not until the end of ctx: a send that is under way may still be confirmed. The
-	// engine gives up on it by itself, see route, and the send ends with the
-	// settlement's calls.
-	url := ""
-	select {
-	case url = <-sent:
-	case <-time.After(inPlacePatience): // the other records of the batch need the worker
-	}
-	if url == "" {
-		return false
-	}
-	r.Outcome, r.DeadLetterQueue = batch.DeadLettered, url
-	return true
-}
-
-// sendInPlace returns the URL of the dead-letter queue once that has the record, or "".
-func (st *Settlement) sendInPlace(failed *batch.Result, policy OnPermanent) (url string) {
-	if policy == DeadLetter || st.isLast(failed.Record) {
-		if to, errs := st.send(failed.Record.QueueARN, []*batch.Result{failed}); errs[0] == nil {
-			url = to
-		}
-	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if st.inPlace[failed.Record] = url; url == "" {
-		delete(st.inPlace, failed.Record)
-	}
-	return url
-}
-
-// LastAttempt reports whether SQS will move a record to the dead-letter queue instead
-// of delivering it again; see [batch.Settling]. It asks the queue for its
-// RedrivePolicy if need be, and waits for the answer for 1 s at most. No first attempt
-// asks, since it may well succeed.
-func (st *Settlement) LastAttempt(r *batch.Record) bool {
-	if r.Attempt <= 1 {
-		return st.Settler.LastAttempt(r)
-	}
-	return st.isLast(r)
-}
-
-func (st *Settlement) isLast(r *batch.Record) bool {
-	st.mu.Lock()
-	if !st.closed {
-		st.askPolicy(r.QueueARN)
-	}
-	st.mu.Unlock()
-	st.awaitPolicy(r.QueueARN)
-	return st.Settler.LastAttempt(r)
-}
-
-// LastAttempt is [Settlement.LastAttempt] by what is known of the queue already. Where
-// no last failure is dead-lettered here (OnPermanent is Retry), it is false.
-func (s *Settler) LastAttempt(r *batch.Record) bool {
-	most, _ := s.maxReceiveCount(r.QueueARN)
-	return most > 0 && r.Attempt >= most && s.cfg.OnPermanent != Retry
-}
-
-// fitting is how many entries fit into one call to the dead-letter queue.
-func fitting(entries []*entry) (n int) {
-	size := 0
-	for _, e := range entries {
-		if size += messageSize(e.Record) + maxOrigin; n > 0 && size > maxPayload {
-			break
-		}
-		n++
-	}
-	return n
-}
-
 // deadLetter sends records to the dead-letter queue. Only those that SQS confirms
 // are out of their own queue, and out of the way of those skipped because of them.
 func (st *Settlement) deadLetter(arn string, entries []*entry) {
@@ -225,6 +123,18 @@ func (s *Settler) entry(k int, r *batch.Result, fifo bool) types.SendMessageBatc
 	return e
 }
 
+// fitting is how many entries fit into one call to the dead-letter queue.
+func fitting(entries []*entry) (n int) {
+	size := 0
+	for _, e := range entries {
+		if size += messageSize(e.Record) + maxOrigin; n > 0 && size > maxPayload {
+			break
+		}
+		n++
+	}
+	return n
+}
+
 // messageSize is what SQS counts: the body and every attribute's name, type and value.
 func messageSize(r *batch.Record) int {
 	size := len(r.Body)
@@ -236,4 +146,94 @@ func messageSize(r *batch.Record) int {
 
 func attributeSize(name string, a batch.MessageAttribute) int {
 	return len(name) + len(a.DataType) + len(a.StringValue) + len(a.BinaryValue)
+}
+
+// inPlacePatience is how long a FIFO group waits for Bury, whose calls are then made
+// again beside it. It is more than a settlement of a long poll has.
+const inPlacePatience = 12 * time.Second
+
+// Bury dead-letters a record of a FIFO group in place: it sends the record to the
+// dead-letter queue, or drops it, if it failed for good or for the last time before
+// SQS would move it there, so that the records behind it are handled in the same
+// delivery: see [batch.Settling]. They were delivered as often as it was, and SQS
+// would move them with the next delivery, although no handler has seen them.
+//
+// It returns true only if SQS has confirmed it, and sends nothing after the end of
+// ctx. With OnPermanent Retry it returns false.
+func (st *Settlement) Bury(ctx context.Context, r *batch.Result) bool {
+	policy := st.onPermanent(batch.VerdictOf(r.Err))
+	if policy == Drop {
+		r.Outcome = batch.Dropped
+		return true
+	}
+	_, known := st.maxReceiveCount(r.Record.QueueARN)
+	if ctx.Err() != nil || policy == Retry && (st.cfg.OnPermanent == Retry || known && !st.Settler.LastAttempt(r.Record)) {
+		return false
+	}
+	failed := *r // r is the engine's again when it has given up on this
+	sent := make(chan string, 1)
+	st.mu.Lock()
+	if st.closed {
+		st.mu.Unlock()
+		return false
+	}
+	st.inPlace[failed.Record] = ""
+	st.background(func() { sent <- st.sendInPlace(&failed, policy) })
+	st.mu.Unlock()
+	// Not until the end of ctx: a send that is under way may still be confirmed. The
+	// engine gives up on it by itself, see route, and the send ends with the
+	// settlement's calls.
+	url := ""
+	select {
+	case url = <-sent:
+	case <-time.After(inPlacePatience): // the other records of the batch need the worker
+	}
+	if url == "" {
+		return false
+	}
+	r.Outcome, r.DeadLetterQueue = batch.DeadLettered, url
+	return true
+}
+
+// sendInPlace returns the URL of the dead-letter queue once that has the record, or "".
+func (st *Settlement) sendInPlace(failed *batch.Result, policy OnPermanent) (url string) {
+	if policy == DeadLetter || st.isLast(failed.Record) {
+		if to, errs := st.send(failed.Record.QueueARN, []*batch.Result{failed}); errs[0] == nil {
+			url = to
+		}
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.inPlace[failed.Record] = url; url == "" {
+		delete(st.inPlace, failed.Record)
+	}
+	return url
+}
+
+// LastAttempt reports whether SQS will move a record to the dead-letter queue instead
+// of delivering it again; see [batch.Settling]. It asks the queue for its
+// RedrivePolicy if need be, and waits for the answer for 1 s at most. No first attempt
+// asks, since it may well succeed.
+func (st *Settlement) LastAttempt(r *batch.Record) bool {
+	if r.Attempt <= 1 {
+		return st.Settler.LastAttempt(r)
+	}
+	return st.isLast(r)
+}
+
+func (st *Settlement) isLast(r *batch.Record) bool {
+	st.mu.Lock()
+	if !st.closed {
+		st.askPolicy(r.QueueARN)
+	}
+	st.mu.Unlock()
+	st.awaitPolicy(r.QueueARN)
+	return st.Settler.LastAttempt(r)
+}
+
+// LastAttempt is [Settlement.LastAttempt] by what is known of the queue already. Where
+// no last failure is dead-lettered here (OnPermanent is Retry), it is false.
+func (s *Settler) LastAttempt(r *batch.Record) bool {
+	most, _ := s.maxReceiveCount(r.QueueARN)
+	return most > 0 && r.Attempt >= most && s.cfg.OnPermanent != Retry
 }
