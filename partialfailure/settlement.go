@@ -194,7 +194,7 @@ func (st *Settlement) process(to line, entries []*entry) {
 	}
 }
 
-// background runs f beside the batch; Settle waits for it, but not for the hooks
+// background runs f concurrently with the batch; Settle waits for it, but not for the hooks
 // that are told of its calls. The caller holds the lock.
 func (st *Settlement) background(f func()) {
 	st.calling.add()
