@@ -22,6 +22,7 @@ func (st *Settlement) deleteDone(results []batch.Result, by ...batch.Outcome) {
 		return
 	}
 	late := st.ctx.Err() != nil
+	list := make([]entry, len(results))
 	for i := range results {
 		r := &results[i]
 		switch {
@@ -30,7 +31,8 @@ func (st *Settlement) deleteDone(results []batch.Result, by ...batch.Outcome) {
 			r.DeleteErr, st.cutShort = errNoTime, true
 		default:
 			r.DeleteErr = errNoAnswer // until there is one
-			st.enqueue(opDelete, &entry{Result: r})
+			list[i].Result = r
+			st.enqueue(opDelete, &list[i])
 		}
 	}
 	st.flush(true)

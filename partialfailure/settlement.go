@@ -99,9 +99,9 @@ func (st *Settlement) Failed(results []*batch.Result) {
 }
 
 func (st *Settlement) group(results []*batch.Result, failedAt time.Time) *failedGroup {
-	g := &failedGroup{failedAt: failedAt}
-	for _, r := range results {
-		g.entries = append(g.entries, &entry{Result: r, group: g})
+	g := &failedGroup{failedAt: failedAt, entries: make([]*entry, len(results))}
+	for i, r := range results {
+		g.entries[i] = &entry{Result: r, group: g}
 	}
 	st.groups = append(st.groups, g)
 	return g
