@@ -167,13 +167,6 @@ func (c *Config) settler(hooks *batch.Hooks) partialfailure.Config {
 		OnMalformed:     c.OnMalformed,
 		Delete:          del,
 		Name:            cmp.Or(os.Getenv("AWS_LAMBDA_FUNCTION_NAME"), filepath.Base(os.Args[0])), // as the metrics' dimension Service
-		DryRun:          c.SQS == nil && samLocal(),
 		Hooks:           hooks,
 	}
-}
-
-// samLocal reports whether this runs under `sam local` with no endpoint of the
-// user's own: the receipt handles of sample events are not real.
-func samLocal() bool {
-	return os.Getenv("AWS_SAM_LOCAL") == "true" && os.Getenv("AWS_ENDPOINT_URL") == "" && os.Getenv("AWS_ENDPOINT_URL_SQS") == ""
 }

@@ -39,7 +39,7 @@ func TestEveryFieldReachesItsPackage(t *testing.T) {
 	}
 }
 
-func TestDryRunIsOnlyForSAMLocalWithoutAnEndpoint(t *testing.T) {
+func TestSQSIsNotCalledOnlyUnderSAMLocalWithoutAnEndpoint(t *testing.T) {
 	for name, c := range map[string]struct {
 		sam, endpoint, sqsEndpoint string
 		client                     *sqs.Client
@@ -55,8 +55,8 @@ func TestDryRunIsOnlyForSAMLocalWithoutAnEndpoint(t *testing.T) {
 		t.Setenv("AWS_ENDPOINT_URL", c.endpoint)
 		t.Setenv("AWS_ENDPOINT_URL_SQS", c.sqsEndpoint)
 		cfg := Config{SQS: c.client}
-		if got := cfg.settler(nil).DryRun; got != c.want {
-			t.Errorf("%s: dry run %v", name, got)
+		if got := cfg.samLocal(); got != c.want {
+			t.Errorf("%s: without SQS: %v", name, got)
 		}
 	}
 }

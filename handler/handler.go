@@ -41,7 +41,11 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 	if err == nil {
 		hooks = engine.Hooks()
 	}
-	settler, badSettler := partialfailure.New(cfg.settler(hooks))
+	settling := cfg.settler(hooks)
+	if cfg.samLocal() {
+		settling = withoutSQS(settling)
+	}
+	settler, badSettler := partialfailure.New(settling)
 	if err := errors.Join(badVariables, badLog, err, badHooks, badSettler); err != nil {
 		return nil, err
 	}
@@ -107,6 +111,9 @@ func (l *LambdaHandler) process(ctx context.Context, records []batch.Record) ([]
 	fail := len(failures) > 0 && (l.cfg.DeleteSucceeded || l.cfg.ErrorIfAllFail && !someDone)
 	l.notify(ctx, info, func() { // the results are the hooks' from here on
 		warn()
+		if l.cfg.samLocal() {
+			l.warnWouldBe(ctx, info, results)
+		}
 		settlement.AwaitHooks()
 		hooks.BatchSettled(ctx, info, results)
 	})

@@ -31,6 +31,31 @@ func TestSAMLocalMakesNoCallAndTellsWhatItWouldSet(t *testing.T) {
 	}
 }
 
+func TestSAMLocalMakesNoCallForLaterAttemptsOrDeletes(t *testing.T) {
+	t.Setenv("AWS_SAM_LOCAL", "true")
+	t.Setenv("AWS_ENDPOINT_URL", "")
+	t.Setenv("AWS_ENDPOINT_URL_SQS", "")
+	t.Setenv("SQSBATCH_DEAD_LETTER_QUEUE", "OrdersDeadLetterQueue")
+	t.Setenv("SQSBATCH_BACKOFF", "constant")
+	t.Setenv("SQSBATCH_DELETE_SUCCEEDED", "true")
+	synctest.Test(t, func(t *testing.T) { // no call can leave the bubble: it would hang
+		var log logbook
+		l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger()})
+		event := strings.ReplaceAll(string(payload(ordersARN, "fail", "ok")), `"ApproximateReceiveCount":"1"`, `"ApproximateReceiveCount":"3"`)
+		begin := time.Now()
+		_, err := l.Invoke(t.Context(), []byte(event))
+		var failed *handler.FailedError
+		if !errors.As(err, &failed) || failed.Failed != 1 || time.Since(begin) > time.Second {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+		for _, word := range []string{"GetQueueAttributes", "DeleteMessage", "ChangeMessageVisibility", "cannot be called"} {
+			if strings.Contains(log.String(), word) {
+				t.Errorf("the log tells of %s: %s", word, log.String())
+			}
+		}
+	})
+}
+
 func TestWithoutCredentialsOrRegionTheAnswerIsTheSame(t *testing.T) {
 	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SAM_LOCAL", "AWS_PROFILE",
 		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"} {

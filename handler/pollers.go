@@ -20,7 +20,6 @@ func (c *Config) pollers(ctx context.Context, h batch.Handler, hook any) ([]*lon
 	// The log comes last: one that nobody reads keeps the metrics from nobody.
 	engine := c.engine(append(slices.Clone(c.Hooks), hook)...)
 	settler := c.settler(nil)
-	settler.DryRun = false
 	engine.Reserve, engine.Deadline, engine.MinRemaining = 0, "", 0
 	wrong := c.checkPoll()
 	list := make([]*longpoll.Poller, len(c.Poll.Queues))

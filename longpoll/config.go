@@ -128,7 +128,6 @@ func (c *Config) validate() error {
 			"Queue (with package handler: SQSBATCH_QUEUE_URL) is %s, must be of the region of SQS's client", c.Queue)
 	}
 	check(c.SQS != nil, "SQS is nil")
-	check(!c.Settler.DryRun, "Settler.DryRun is set: a poller that calls nothing would handle its records for ever")
 	check(c.Wait >= time.Second && c.Wait <= 20*time.Second && c.Wait%time.Second == 0,
 		"Wait is %v, must be whole seconds from 1s to 20s", c.Wait)
 	check(c.Prefetch >= 0 && c.Prefetch <= 10_000, "Prefetch is %d, must be 0 to 10000", c.Prefetch)

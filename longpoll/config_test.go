@@ -45,7 +45,6 @@ func TestRule26EveryFieldIsValidated(t *testing.T) {
 		{func(c *longpoll.Config) { c.Engine.Hooks = []any{42} }, []string{"Hooks[0]"}},
 		{func(c *longpoll.Config) { c.Settler.OnPermanent = "burn" }, []string{`OnPermanent is "burn"`}},
 		{func(c *longpoll.Config) { c.Settler.DeadLetterQueue = "dead" }, []string{`DeadLetterQueue is "dead"`}},
-		{func(c *longpoll.Config) { c.Settler.DryRun = true }, []string{"Settler.DryRun is set"}},
 		{func(c *longpoll.Config) { c.Settler.MaxReceiveCount = 2000 }, []string{"MaxReceiveCount is 2000"}},
 		{func(c *longpoll.Config) { c.Wait, c.Prefetch = -time.Second, -2 }, []string{"Wait is -1s", "Prefetch is -2"}},
 		{func(c *longpoll.Config) {

@@ -132,7 +132,7 @@ func TestOnMalformed(t *testing.T) {
 			})
 		}
 	}
-	_, err := partialfailure.New(partialfailure.Config{DryRun: true, OnMalformed: "burn"})
+	_, err := partialfailure.New(partialfailure.Config{OnMalformed: "burn"})
 	if err == nil || !strings.Contains(err.Error(), `OnMalformed is "burn"`) || !strings.Contains(err.Error(), "SQSBATCH_ON_MALFORMED") {
 		t.Errorf("%v", err)
 	}

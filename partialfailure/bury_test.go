@@ -98,7 +98,6 @@ func TestRule16NotBuried(t *testing.T) {
 		{"a last attempt, permanent failures are retried", "a:fail", func(f *fixture) {
 			f.settling.OnPermanent, f.settling.MaxReceiveCount = partialfailure.Retry, 1
 		}, batch.Retry},
-		{"a dry run", "a:never", func(f *fixture) { f.settling.DryRun = true }, batch.Retry},
 		{"the send is refused", "a:never", func(f *fixture) {
 			f.Fault = func(op string, r *http.Request) (*http.Response, error) {
 				if op == "SendMessageBatch" {

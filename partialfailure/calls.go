@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -37,9 +38,6 @@ const (
 	// again that SQS does not answer. More would cost the time of a function, and
 	// one of its places, for nothing but the backoff.
 	patience = 5 * time.Second
-	// burialPatience is how long a group waits for a burial, whose calls are then
-	// made again beside it. It is more than a settlement of a long poll has.
-	burialPatience = 12 * time.Second
 	// lastWord is left of the time until times.SettleBy when the last try must have
 	// begun, so that the batch can say what is wrong.
 	lastWord = 20 * time.Millisecond
@@ -53,201 +51,205 @@ const (
 	opAttributes = "sqs:GetQueueAttributes"
 )
 
-// actions are the operations as calls.
-var actions = map[string]string{
-	opVisibility: "ChangeMessageVisibilityBatch",
-	opSend:       "SendMessageBatch",
-	opDelete:     "DeleteMessageBatch",
-	opAttributes: "GetQueueAttributes",
-}
-
-// answer is what one batch call said of its entries.
-type answer struct {
-	ok     []string
-	failed []types.BatchResultErrorEntry
-}
-
 // lane is how an operation fares in a batch. The settlement's lock guards what is
 // no channel.
 type lane struct {
 	calls   chan struct{} // a token for each call under way
-	probe   chan struct{} // the token of the one call that is made again while SQS answers none
+	retry   chan struct{} // the token of the one call that is made again while SQS answers none
 	worked  time.Time     // when SQS last answered
 	refused bool          // no further call is made
 }
 
+// lane returns an operation's. The caller holds the lock.
 func (st *Settlement) lane(op string) *lane {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if st.lanes == nil {
-		st.lanes = make(map[string]*lane, 1)
-	}
 	l := st.lanes[op]
 	if l == nil {
-		l = &lane{calls: make(chan struct{}, maxCalls), probe: make(chan struct{}, 1)}
+		l = &lane{calls: make(chan struct{}, maxCalls), retry: make(chan struct{}, 1)}
 		st.lanes[op] = l
 	}
 	return l
 }
 
-// call makes a batch call of n entries of the queue arn to the queue arnOrURL, and
-// again for those that failed for a passing reason; where SQS refuses it as a
-// whole, for its halves. send is given the positions of the entries to send, which
-// are also their ids: message ids repeat, positions do not. It returns each entry's
-// error, nil where SQS confirmed it.
-func (st *Settlement) call(op, arn, arnOrURL string, n int, send func(ctx context.Context, q queue, left []int) (answer, error)) []error {
-	errs, all := make([]error, n), make([]int, n)
+// sendFunc makes one call for the entries at some positions, which are also their
+// ids: message ids repeat, positions do not. It returns the answer's two lists.
+type sendFunc func(ctx context.Context, q queue, left []int) (confirmed []*string, failed []types.BatchResultErrorEntry, err error)
+
+// batchCall is a call, with all its tries and parts.
+type batchCall struct {
+	*Settlement
+	lane     *lane
+	op, arn  string
+	queue    queue
+	send     sendFunc
+	errs     []error   // by position
+	began    time.Time // the latest try
+	retrying bool      // it has the token of lane.retry
+}
+
+// call makes a batch call of n entries of the queue arn, to the queue at target (URL or
+// ARN; "" for the same), and again for those that failed for a passing reason; where
+// SQS refuses it as a whole, for its halves. It returns each entry's error, nil where
+// SQS confirmed it.
+func (st *Settlement) call(op, arn, target string, n int, send sendFunc) []error {
+	target = cmp.Or(target, st.cfg.QueueURL, arn)
+	st.mu.Lock()
+	c := &batchCall{Settlement: st, lane: st.lane(op), op: op, arn: arn, send: send, errs: make([]error, n)}
+	st.mu.Unlock()
+	all := make([]int, n)
 	for k := range n {
 		all[k] = k
 	}
-	fail := func(left []int, err error) error { // until there is an answer
-		for _, k := range left {
-			errs[k] = cmp.Or(err, errNoAnswer)
-		}
-		return err
-	}
-	l := st.lane(op)
 	select {
-	case l.calls <- struct{}{}:
-		defer func() { <-l.calls }()
+	case c.lane.calls <- struct{}{}:
+		defer func() { <-c.lane.calls }()
 	case <-st.ctx.Done():
 	}
-	if st.isRefused(l) {
-		_ = fail(all, errRefused)
-		return errs
+	err := c.ended()
+	if err == nil {
+		c.queue, err = st.queueAt(st.ctx, target)
 	}
-	q, err := st.queueAt(st.ctx, arnOrURL)
 	if err != nil {
-		_ = fail(all, err)
+		c.fail(all, err)
 	} else {
-		again := st.again
-		if op == opDelete && st.cfg.Delete == DeleteAlways {
-			again = never // a long poll makes them again by itself, and must know soon that none works
-		}
-		sqserror.Divide(all, func(left []int) ([]int, error) {
-			for try := 1; ; try++ {
-				a, err := st.answered(again, l, func() (answer, error) {
-					ctx, cancel := context.WithTimeout(st.ctx, callTimeout)
-					defer cancel()
-					began := time.Now()
-					a, err := send(ctx, q, left)
-					if errors.Is(err, errTooLate) {
-						return a, err
-					}
-					st.made(op, arn, q.url, began, len(left), a, err)
-					return a, fail(left, err)
-				})
-				if err != nil {
-					return left, fail(left, err)
-				}
-				left = a.read(errs, left[:0])
-				if len(left) == 0 || try == maxTries || !sleep.For(st.again, retryDelay<<try) {
-					return nil, nil
-				}
-			}
-		})
+		sqserror.Divide(all, c.deliver)
 	}
-	for _, err := range errs {
+	for _, err := range c.errs {
 		if err != nil {
-			st.refuse(op, arnOrURL, err)
+			st.refuse(op, target, err)
 		}
 	}
-	return errs
+	return c.errs
 }
 
-// answered makes a call, and makes it again a moment later while SQS does not
-// answer it, answers what cannot be read, throttles or has trouble of its own,
-// until the context again ends. While SQS answers none of the operation's calls,
-// one at a time is made again: an endpoint that is out of reach is tried seldom.
-func (st *Settlement) answered(again context.Context, l *lane, call func() (answer, error)) (a answer, err error) {
-	probing := false
-	defer func() {
-		if probing {
-			<-l.probe
+// deliver makes the call until SQS has answered it, and then for the entries that
+// failed for a passing reason. It returns the entries that its error is about.
+func (c *batchCall) deliver(left []int) (_ []int, err error) {
+	defer c.release()
+	for tries, unanswered := 1, 0; ; {
+		if ended := c.ended(); ended != nil {
+			err = cmp.Or(err, ended)
+			c.fail(left, err)
+			return left, err
 		}
-	}()
-	for tries := 0; ; tries++ {
-		if st.isRefused(l) {
-			return a, cmp.Or(err, errRefused)
-		}
-		if ended := st.ctx.Err(); ended != nil {
-			return a, cmp.Or(err, ended)
-		}
-		began, before := time.Now(), err
-		a, err = call()
-		if errors.Is(err, errTooLate) {
-			return a, before
-		}
-		if !sqserror.Passing(err) {
-			st.mu.Lock()
-			defer st.mu.Unlock()
-			l.worked = time.Now()
-			return a, err
-		}
-		if !probing {
-			select {
-			case l.probe <- struct{}{}:
-				if probing = !st.worked(l, began); !probing { // this call alone fails
-					<-l.probe
-				}
-			case <-again.Done():
+		err = c.try(left)
+		switch {
+		case errors.Is(err, errTooLate):
+			return nil, nil
+		case sqserror.Passing(err):
+			if !c.waitForAnswer(unanswered) {
+				return left, err
 			}
-		}
-		delay := min(firstDelay<<min(tries, 10), lastDelay)
-		if !sleep.For(again, delay/2+rand.N(delay/2+1)) {
-			if st.again.Err() != nil && !st.worked(l, began) {
-				st.stop(l) // the time is over for those that wait, too
-			}
-			return a, err
-		}
-	}
-}
-
-// worked reports whether SQS has answered a call of the operation since.
-func (st *Settlement) worked(l *lane, since time.Time) bool {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return !l.worked.Before(since)
-}
-
-// answerOf makes an answer of an operation's two lists.
-func answerOf[S any](ok []S, id func(S) *string, failed []types.BatchResultErrorEntry) answer {
-	a := answer{ok: make([]string, len(ok)), failed: failed}
-	for i, s := range ok {
-		a.ok[i] = aws.ToString(id(s))
-	}
-	return a
-}
-
-// read takes over what a call said, and returns the entries worth another try.
-func (a answer) read(errs []error, again []int) []int {
-	for _, id := range a.ok {
-		if k, err := strconv.Atoi(id); err == nil && k >= 0 && k < len(errs) {
-			errs[k] = nil
-		}
-	}
-	for _, f := range a.failed {
-		k, err := strconv.Atoi(aws.ToString(f.Id))
-		if err != nil || k < 0 || k >= len(errs) {
+			unanswered++
 			continue
 		}
-		errs[k] = sqserror.OfEntry(f)
-		if sqserror.Passing(errs[k]) {
-			again = append(again, k)
+		c.mu.Lock()
+		c.lane.worked = time.Now()
+		c.mu.Unlock()
+		c.release()
+		if err != nil {
+			return left, err
 		}
+		left = slices.DeleteFunc(left, func(k int) bool { return !sqserror.Passing(c.errs[k]) })
+		if len(left) == 0 || tries == maxTries || !sleep.For(c.again, retryDelay<<tries) {
+			return nil, nil
+		}
+		tries, unanswered = tries+1, 0
 	}
-	return again
 }
 
-// never is a context that has ended.
-var never = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}()
+// try makes the call once and reads its answer.
+func (c *batchCall) try(left []int) error {
+	ctx, cancel := context.WithTimeout(c.ctx, callTimeout)
+	defer cancel()
+	c.began = time.Now()
+	confirmed, failed, err := c.send(ctx, c.queue, left)
+	if errors.Is(err, errTooLate) {
+		return err
+	}
+	c.fail(left, cmp.Or(err, errNoAnswer)) // unless the answer says otherwise
+	throttled := sqserror.ReadAnswer(c.errs, confirmed, failed)
+	c.noteCall(len(left), len(confirmed), throttled, err)
+	return err
+}
 
-// errTooLate ends the tries of a call for whose entries there is no time left.
-var errTooLate = errors.New("too late for another try")
+func (c *batchCall) fail(left []int, err error) {
+	for _, k := range left {
+		c.errs[k] = err
+	}
+}
 
-// errNoAnswer is the error of an entry that SQS did not mention.
-var errNoAnswer = errors.New("SQS's answer does not mention the entry")
+// ended returns why no call is made any more.
+func (c *batchCall) ended() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lane.refused {
+		return errRefused
+	}
+	return c.ctx.Err()
+}
+
+// answeredSince reports whether SQS has answered a call of the operation since the
+// latest try began.
+func (c *batchCall) answeredSince() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.lane.worked.Before(c.began)
+}
+
+// waitForAnswer waits a moment before a call is made again that SQS did not answer,
+// answered with what cannot be read, or throttled. While SQS answers none of the
+// operation's calls, one at a time is made again: an endpoint that is out of reach is
+// tried seldom. It returns false when there is no time left.
+func (c *batchCall) waitForAnswer(unanswered int) bool {
+	if c.op == opDelete && c.cfg.Delete == DeleteAlways {
+		return false // a long poll makes them again by itself, and must know soon that none works
+	}
+	if !c.retrying {
+		select {
+		case c.lane.retry <- struct{}{}:
+			c.retrying = true
+			if c.answeredSince() { // this call alone fails
+				c.release()
+			}
+		case <-c.again.Done():
+		}
+	}
+	delay := min(firstDelay<<min(unanswered, 10), lastDelay)
+	if sleep.For(c.again, delay/2+rand.N(delay/2+1)) {
+		return true
+	}
+	if !c.answeredSince() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.lane.refused = true // the time is over for those that wait, too
+	}
+	return false
+}
+
+// release lets another call be made again.
+func (c *batchCall) release() {
+	if c.retrying {
+		c.retrying = false
+		<-c.lane.retry
+	}
+}
+
+// idOf is the id of the entry at a position.
+func idOf(k int) *string { return aws.String(strconv.Itoa(k)) }
+
+// idsOf returns the ids of the entries that an answer confirms.
+func idsOf[E any](confirmed []E, id func(E) *string) []*string {
+	ids := make([]*string, len(confirmed))
+	for i, e := range confirmed {
+		ids[i] = id(e)
+	}
+	return ids
+}
+
+var (
+	// errTooLate ends the tries of a call for whose entries there is no time left.
+	errTooLate = errors.New("too late for another try")
+	// errNoAnswer is the error of an entry that SQS did not mention.
+	errNoAnswer = errors.New("SQS's answer does not mention the entry")
+	errRefused  = errors.New("not called: SQS refused the same before")
+)

@@ -2,8 +2,9 @@ package partialfailure
 
 import (
 	"context"
-	"strconv"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -11,59 +12,37 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// flushDead starts a call for the first records that wait for the dead-letter
-// queue: ten, or as many as fit into a call.
-func (st *Settlement) flushDead(p *pending) {
-	n, size := 0, 0
-	for n < min(len(p.dead), maxEntries) {
-		size += messageSize(p.dead[n].results[0].Record) + maxOrigin
-		if n > 0 && size > maxPayload {
-			break
-		}
-		n++
-	}
-	units := p.dead[:n:n]
-	p.dead = p.dead[n:]
-	if st.cfg.DryRun {
-		for _, u := range units {
-			if u.wouldGoTo = st.cfg.DeadLetterQueue; u.wouldGoTo != "" {
-				st.release(u)
-			} else {
-				st.retryLater(u)
-			}
-		}
-		return
-	}
-	st.background(func() { st.deadLetter(p.arn, units) })
-}
-
-// deadLetter sends records to the dead-letter queue. Only those that SQS
-// confirms are out of their own queue.
-func (st *Settlement) deadLetter(arn string, units []*unit) {
-	failures := make([]*batch.Result, len(units))
-	for k, u := range units {
-		failures[k] = u.results[0]
+// deadLetter sends records to the dead-letter queue. Only those that SQS confirms
+// are out of their own queue, and out of the way of those skipped because of them.
+func (st *Settlement) deadLetter(arn string, entries []*entry) {
+	failures := make([]*batch.Result, len(entries))
+	for k, e := range entries {
+		failures[k] = e.Result
 	}
 	url, errs := st.send(arn, failures)
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	for k, u := range units {
-		st.deadLettered(u, url, errs[k])
+	for k, e := range entries {
+		if errs[k] != nil {
+			st.comeBack(e.group, true)
+			continue
+		}
+		e.group.outcome, e.group.queue = batch.DeadLettered, url
+		st.enqueue(opVisibility, e.group.entries[1:]...)
 	}
 	if !st.closed {
-		st.flushFull()
-		st.lingerOn()
+		st.flush(false)
 	}
 }
 
-// send makes the call. It returns the dead-letter queue's URL, or "" if there is
-// none, and each failure's error, nil where SQS confirmed it.
+// send makes the call. It returns the dead-letter queue's URL, and each failure's
+// error, nil where SQS confirmed it.
 func (st *Settlement) send(arn string, failures []*batch.Result) (url string, errs []error) {
 	target := st.deadLetterQueue(arn)
 	if target == "" {
-		return "", make([]error, len(failures))
+		return "", slices.Repeat([]error{errNoDeadLetterQueue}, len(failures))
 	}
-	errs = st.call(opSend, arn, target, len(failures), func(ctx context.Context, q queue, left []int) (answer, error) {
+	errs = st.call(opSend, arn, target, len(failures), func(ctx context.Context, q queue, left []int) ([]*string, []types.BatchResultErrorEntry, error) {
 		url = q.url
 		in := &sqs.SendMessageBatchInput{QueueUrl: &q.url}
 		for _, k := range left {
@@ -71,22 +50,11 @@ func (st *Settlement) send(arn string, failures []*batch.Result) (url string, er
 		}
 		out, err := q.client.SendMessageBatch(ctx, in, q.options...)
 		if err != nil {
-			return answer{}, err
+			return nil, nil, err
 		}
-		return answerOf(out.Successful, func(e types.SendMessageBatchResultEntry) *string { return e.Id }, out.Failed), nil
+		return idsOf(out.Successful, func(e types.SendMessageBatchResultEntry) *string { return e.Id }), out.Failed, nil
 	})
 	return url, errs
-}
-
-// deadLettered goes on with a unit whose first record was to be dead-lettered:
-// url is empty when there is no dead-letter queue.
-func (st *Settlement) deadLettered(u *unit, url string, err error) {
-	if url == "" || err != nil {
-		st.retryLater(u)
-		return
-	}
-	u.outcome, u.queue = batch.DeadLettered, url
-	st.release(u)
 }
 
 // deadLetterQueue returns the URL or ARN of the dead-letter queue of a queue,
@@ -94,7 +62,7 @@ func (st *Settlement) deadLettered(u *unit, url string, err error) {
 func (st *Settlement) deadLetterQueue(arn string) string {
 	target := st.cfg.DeadLetterQueue
 	if target == "" {
-		policy, err := st.redriveOf(arn)
+		policy, err := st.attributesOf(arn)
 		if err != nil {
 			return ""
 		}
@@ -105,7 +73,7 @@ func (st *Settlement) deadLetterQueue(arn string) string {
 		return ""
 	}
 	if sameQueue(target, arn) {
-		// Each copy would be a new message at its first attempt, for ever.
+		// Each copy would be a new message at its first attempt, without end.
 		st.refuse(opSend, target, errOwnQueue)
 		return ""
 	}
@@ -115,10 +83,7 @@ func (st *Settlement) deadLetterQueue(arn string) string {
 // entry is the record as it was sent, byte for byte, and an [Origin].
 func (s *Settler) entry(k int, r *batch.Result, fifo bool) types.SendMessageBatchRequestEntry {
 	record := r.Record
-	e := types.SendMessageBatchRequestEntry{
-		Id:          aws.String(strconv.Itoa(k)),
-		MessageBody: &record.Body,
-	}
+	e := types.SendMessageBatchRequestEntry{Id: idOf(k), MessageBody: &record.Body}
 	attributes := make(map[string]types.MessageAttributeValue, len(record.MessageAttributes)+1)
 	for name, a := range record.MessageAttributes {
 		v := types.MessageAttributeValue{DataType: aws.String(a.DataType)}
@@ -158,6 +123,18 @@ func (s *Settler) entry(k int, r *batch.Result, fifo bool) types.SendMessageBatc
 	return e
 }
 
+// fitting is how many entries fit into one call to the dead-letter queue.
+func fitting(entries []*entry) (n int) {
+	size := 0
+	for _, e := range entries {
+		if size += messageSize(e.Record) + maxOrigin; n > 0 && size > maxPayload {
+			break
+		}
+		n++
+	}
+	return n
+}
+
 // messageSize is what SQS counts: the body and every attribute's name, type and value.
 func messageSize(r *batch.Record) int {
 	size := len(r.Body)
@@ -169,4 +146,94 @@ func messageSize(r *batch.Record) int {
 
 func attributeSize(name string, a batch.MessageAttribute) int {
 	return len(name) + len(a.DataType) + len(a.StringValue) + len(a.BinaryValue)
+}
+
+// inPlacePatience is how long a FIFO group waits for Bury, whose calls are then made
+// again beside it. It is more than a settlement of a long poll has.
+const inPlacePatience = 12 * time.Second
+
+// DeadLetter dead-letters a record of a FIFO group in place: it sends the record to the
+// dead-letter queue, or drops it, if it failed for good or for the last time before
+// SQS would move it there, so that the records behind it are handled in the same
+// delivery: see package runner. They were delivered as often as it was, and SQS
+// would move them with the next delivery, although no handler has seen them.
+//
+// It returns true only if SQS has confirmed it, and sends nothing after the end of
+// ctx. With OnPermanent Retry it returns false.
+func (st *Settlement) DeadLetter(ctx context.Context, r *batch.Result) bool {
+	policy := st.onPermanent(batch.VerdictOf(r.Err))
+	if policy == Drop {
+		r.Outcome = batch.Dropped
+		return true
+	}
+	_, known := st.maxReceiveCount(r.Record.QueueARN)
+	if ctx.Err() != nil || policy == Retry && (st.cfg.OnPermanent == Retry || known && !st.Settler.LastAttempt(r.Record)) {
+		return false
+	}
+	failed := *r // r is the engine's again when it has given up on this
+	sent := make(chan string, 1)
+	st.mu.Lock()
+	if st.closed {
+		st.mu.Unlock()
+		return false
+	}
+	st.inPlace[failed.Record] = ""
+	st.background(func() { sent <- st.sendInPlace(&failed, policy) })
+	st.mu.Unlock()
+	// Not until the end of ctx: a send that is under way may still be confirmed. The
+	// engine gives up on it by itself, see route, and the send ends with the
+	// settlement's calls.
+	url := ""
+	select {
+	case url = <-sent:
+	case <-time.After(inPlacePatience): // the other records of the batch need the worker
+	}
+	if url == "" {
+		return false
+	}
+	r.Outcome, r.DeadLetterQueue = batch.DeadLettered, url
+	return true
+}
+
+// sendInPlace returns the URL of the dead-letter queue once that has the record, or "".
+func (st *Settlement) sendInPlace(failed *batch.Result, policy OnPermanent) (url string) {
+	if policy == DeadLetter || st.isLast(failed.Record) {
+		if to, errs := st.send(failed.Record.QueueARN, []*batch.Result{failed}); errs[0] == nil {
+			url = to
+		}
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.inPlace[failed.Record] = url; url == "" {
+		delete(st.inPlace, failed.Record)
+	}
+	return url
+}
+
+// LastAttempt reports whether SQS will move a record to the dead-letter queue instead
+// of delivering it again; see package runner. It asks the queue for its
+// RedrivePolicy if need be, and waits for the answer for 1 s at most. No first attempt
+// asks, since it may well succeed.
+func (st *Settlement) LastAttempt(r *batch.Record) bool {
+	if r.Attempt <= 1 {
+		return st.Settler.LastAttempt(r)
+	}
+	return st.isLast(r)
+}
+
+func (st *Settlement) isLast(r *batch.Record) bool {
+	st.mu.Lock()
+	if !st.closed {
+		st.askPolicy(r.QueueARN)
+	}
+	st.mu.Unlock()
+	st.awaitPolicy(r.QueueARN)
+	return st.Settler.LastAttempt(r)
+}
+
+// LastAttempt is [Settlement.LastAttempt] by what is known of the queue already. Where
+// no last failure is dead-lettered here (OnPermanent is Retry), it is false.
+func (s *Settler) LastAttempt(r *batch.Record) bool {
+	most, _ := s.maxReceiveCount(r.QueueARN)
+	return most > 0 && r.Attempt >= most && s.cfg.OnPermanent != Retry
 }

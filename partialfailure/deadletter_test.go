@@ -230,21 +230,3 @@ func TestRule18WarnsNearTheLastAttempt(t *testing.T) {
 		}
 	})
 }
-
-func TestDryRunCallsNothingAndTellsWhatItWouldSet(t *testing.T) {
-	inBubble(t, true, func(f *fixture) {
-		f.Send("a:fail", "a:after", "b:never", "c:ok")
-		records := f.Receive(10)
-		f.ForgetCalls()
-		f.settling.DryRun = true
-		f.settling.DeadLetterQueue = "OrdersDeadLetterQueue" // what sam local makes of !Ref
-		results := f.invoke(records, byBody)
-		if got, want := fmt.Sprint(outcomes(results)), "map[a:after:skipped a:fail:retry b:never:retry c:ok:succeeded]"; got != want {
-			t.Errorf("%v, want %v", got, want)
-		}
-		if got := f.Calls(); len(got) > 0 {
-			t.Errorf("called %v", got)
-		}
-		f.warnedOnce("SQS is not called", "visible in 10s", "sent to OrdersDeadLetterQueue")
-	})
-}

@@ -4,84 +4,58 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
-// deleteDone deletes the records that are done with by one of some outcomes,
-// see Config.Delete.
-func (st *Settlement) deleteDone(results []batch.Result, by ...batch.Outcome) {
-	if st.cfg.Delete == DeleteNever || st.cfg.DryRun {
-		return
-	}
-	byQueue := make(map[string][]*batch.Result)
-	failed := false
-	for i := range results {
-		r := &results[i]
-		failed = failed || !r.Outcome.Done()
-		if slices.Contains(by, r.Outcome) {
-			byQueue[r.Record.QueueARN] = append(byQueue[r.Record.QueueARN], r)
-		}
-	}
-	if !failed && st.cfg.Delete == DeleteIfOthersFail {
-		return
-	}
-	if len(byQueue) > 0 && st.ctx.Err() != nil {
-		st.cutShort = true
-		for _, done := range byQueue {
-			for _, r := range done {
-				r.DeleteErr = errNoTime
-			}
-		}
-		return
-	}
-	for arn, done := range byQueue {
-		for len(done) > 0 {
-			n := min(len(done), maxEntries)
-			ten := done[:n]
-			done = done[n:]
-			for _, r := range ten {
-				r.DeleteErr = errNoAnswer // until there is one
-			}
-			st.background(func() { st.delete(arn, ten) })
-		}
-	}
-}
-
 // errNoTime is why a record was not deleted that was done with at the last moment.
 var errNoTime = errors.New("the time was over before it could be deleted")
 
-func (st *Settlement) delete(arn string, done []*batch.Result) {
-	handles := make([]*string, len(done))
-	for k, r := range done {
-		handles[k] = &r.Record.ReceiptHandle
+// deleteDone deletes the records that are done with by one of some outcomes, see
+// Config.Delete. The caller holds the lock.
+func (st *Settlement) deleteDone(results []batch.Result, by ...batch.Outcome) {
+	failed := func(r batch.Result) bool { return !r.Outcome.Done() }
+	if st.cfg.Delete == DeleteNever || st.cfg.Delete == DeleteIfOthersFail && !slices.ContainsFunc(results, failed) {
+		return
 	}
-	errs := st.call(opDelete, arn, st.source(arn), len(done), func(ctx context.Context, q queue, left []int) (answer, error) {
+	late := st.ctx.Err() != nil
+	list := make([]entry, len(results))
+	for i := range results {
+		r := &results[i]
+		switch {
+		case !slices.Contains(by, r.Outcome):
+		case late:
+			r.DeleteErr, st.cutShort = errNoTime, true
+		default:
+			r.DeleteErr = errNoAnswer // until there is one
+			list[i].Result = r
+			st.enqueue(opDelete, &list[i])
+		}
+	}
+	st.flush(true)
+}
+
+func (st *Settlement) delete(arn string, entries []*entry) {
+	errs := st.call(opDelete, arn, "", len(entries), func(ctx context.Context, q queue, left []int) ([]*string, []types.BatchResultErrorEntry, error) {
 		in := &sqs.DeleteMessageBatchInput{QueueUrl: &q.url}
 		for _, k := range left {
-			in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{
-				Id:            aws.String(strconv.Itoa(k)),
-				ReceiptHandle: handles[k],
-			})
+			in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: idOf(k), ReceiptHandle: &entries[k].Record.ReceiptHandle})
 		}
 		out, err := q.client.DeleteMessageBatch(ctx, in, q.options...)
 		if err != nil {
-			return answer{}, err
+			return nil, nil, err
 		}
-		return answerOf(out.Successful, func(e types.DeleteMessageBatchResultEntry) *string { return e.Id }, out.Failed), nil
+		return idsOf(out.Successful, func(e types.DeleteMessageBatchResultEntry) *string { return e.Id }), out.Failed, nil
 	})
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.over { // the results are the caller's again
-		return
-	}
-	for k, r := range done {
-		r.Deleted, r.DeleteErr = errs[k] == nil, errs[k]
+	for k, e := range entries {
+		if !st.returned { // else the results are the caller's again
+			e.Deleted, e.DeleteErr = errs[k] == nil, errs[k]
+		}
 	}
 }
 

@@ -9,13 +9,16 @@
 //
 //	settlement := settler.Begin(ctx, times)
 //	results := engine.Run(ctx, records, times, settlement)
-//	settlement.Finish(results)
+//	warn := settlement.Settle(results)
 //	response := partialfailure.AppendResponse(nil, partialfailure.Failures(results))
+//	warn()
 //
 // No call to SQS that fails loses a record. A record whose visibility could not be
 // set comes back after the queue's own visibility timeout.
 //
-// Read in this order: settlement.go (one batch), routing.go (what is done about
-// a failure), schedule.go (when it comes back), visibility.go, deadletter.go,
-// calls.go (how SQS is called), response.go.
+// Read in this order, which is that of a record that fails: settlement.go (one batch,
+// from the failure to the result), deadletter.go (where it goes if it failed for good,
+// with origin.go), visibility.go (when it comes back, with schedule.go and
+// attributes.go), delete.go, calls.go (how SQS is called, with queue.go), messages.go
+// and nearlimit.go (what the hooks are warned of), notify.go, response.go.
 package partialfailure

@@ -80,14 +80,14 @@ var (
 )
 
 // origin returns the attribute for a failure, or why the message cannot have it.
-func (s *Settler) origin(r *batch.Result) (types.MessageAttributeValue, error) {
+func (s *Settler) origin(r *batch.Result) (none types.MessageAttributeValue, err error) {
 	record := r.Record
 	attributes, size := len(record.MessageAttributes), messageSize(record)
 	if a, redriven := record.MessageAttributes[OriginAttribute]; redriven {
 		attributes, size = attributes-1, size-attributeSize(OriginAttribute, a)
 	}
 	if attributes >= maxAttributes {
-		return types.MessageAttributeValue{}, errTenAttributes
+		return none, errTenAttributes
 	}
 	room := min(maxOrigin, maxPayload-size) - len(OriginAttribute) - len(originType)
 	o := versioned{originVersion, Origin{
@@ -106,7 +106,7 @@ func (s *Settler) origin(r *batch.Result) (types.MessageAttributeValue, error) {
 		lines := json.NewEncoder(&text)
 		lines.SetEscapeHTML(false)
 		if err := lines.Encode(o); err != nil {
-			return types.MessageAttributeValue{}, err
+			return none, err
 		}
 		value := strings.TrimSuffix(text.String(), "\n")
 		over := len(value) - room
@@ -114,7 +114,7 @@ func (s *Settler) origin(r *batch.Result) (types.MessageAttributeValue, error) {
 			return types.MessageAttributeValue{DataType: aws.String(originType), StringValue: &value}, nil
 		}
 		if o.Reason == "" {
-			return types.MessageAttributeValue{}, errNoRoom
+			return none, errNoRoom
 		}
 		// JSON makes at most two bytes of each: this never cuts too much.
 		o.Reason = cut(o.Reason, len(o.Reason)-(over+1)/2)

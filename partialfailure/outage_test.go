@@ -109,7 +109,7 @@ func TestRule14ADeadEndpointIsTriedSeldom(t *testing.T) {
 		"refused": "SQS cannot be reached: is the network up", "no such host": "SQS cannot be reached: is the network up",
 		"reset": "the connection to SQS ended before its answer", "hanging": "no answer from SQS within 3s: a function in a VPC needs a route",
 		"cut off": "SQS's answer cannot be read: it broke off", "a proxy's 502": "SQS's answer cannot be read: it broke off",
-		"throttled": "SQS throttles the calls", "unavailable": "SQS has an error of its own",
+		"throttled": "SQS throttles the calls", "unavailable": "SQS has an internal error",
 	} {
 		for _, timeout := range []time.Duration{3 * time.Second, 30 * time.Second, 15 * time.Minute} {
 			t.Run(fmt.Sprint(name, timeout), func(t *testing.T) {

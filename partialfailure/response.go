@@ -2,7 +2,6 @@ package partialfailure
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 )
@@ -10,21 +9,14 @@ import (
 // Failures returns the message ids that Lambda must not delete, in the order
 // of the batch, each once. Never nil.
 func Failures(results []batch.Result) []string {
-	n := 0
-	for i := range results {
-		if !results[i].Outcome.Done() {
-			n++
-		}
-	}
-	ids := make([]string, 0, n)
-	seen := make(map[string]struct{}, n)
+	ids, seen := []string{}, map[string]bool{}
 	for i := range results {
 		if results[i].Outcome.Done() {
 			continue
 		}
 		id := results[i].Record.MessageID
-		if _, ok := seen[id]; !ok {
-			seen[id] = struct{}{}
+		if !seen[id] {
+			seen[id] = true
 			ids = append(ids, id)
 		}
 	}
@@ -41,22 +33,9 @@ func AppendResponse(dst []byte, failures []string) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
+		quoted, _ := json.Marshal(id) // a string always marshals
 		dst = append(dst, `{"itemIdentifier":`...)
-		dst = appendString(dst, id)
-		dst = append(dst, '}')
+		dst = append(append(dst, quoted...), '}')
 	}
 	return append(dst, `]}`...)
-}
-
-// appendString appends s as JSON. Message ids are plain; anything else is left
-// to encoding/json.
-func appendString(dst []byte, s string) []byte {
-	plain := func(r rune) bool { return r >= ' ' && r < 0x7f && r != '"' && r != '\\' }
-	if strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
-		dst = append(dst, '"')
-		dst = append(dst, s...)
-		return append(dst, '"')
-	}
-	quoted, _ := json.Marshal(s) // a string always marshals
-	return append(dst, quoted...)
 }

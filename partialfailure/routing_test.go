@@ -186,17 +186,6 @@ func TestRule17WhatWaitedForADroppedRecordComesBackAtOnce(t *testing.T) {
 	})
 }
 
-func TestDryRunReleasesWhatWaitsForADeadLetter(t *testing.T) {
-	inBubble(t, true, func(f *fixture) {
-		f.Send("a:never", "a:after")
-		f.settling.DryRun, f.settling.DeadLetterQueue = true, "OrdersDeadLetterQueue"
-		results := f.invoke(f.Receive(10), byBody)
-		if results[0].VisibilitySet || !results[1].VisibilitySet || results[1].VisibleIn != 0 {
-			t.Errorf("%+v", results)
-		}
-	})
-}
-
 func TestRule12ABackoffThatPanicsIsTheLeast(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("fail")

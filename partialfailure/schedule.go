@@ -24,16 +24,59 @@ const (
 	unknownReceive = 5 // maxReceiveCount, where the queue's is not known: what AWS recommends at least
 )
 
+// backoff is the time from its failure until a record comes back, in whole seconds as
+// SQS counts them: what its error asks for, else [Settler.Backoff]. An abort that asks
+// for less than that does not get it, but for 0, since a dependency that is down must
+// not use up the record's attempts.
+func (s *Settler) backoff(r *batch.Record, verdict batch.Verdict, failedAt time.Time) time.Duration {
+	if verdict.HasAfter && (!verdict.Aborts || verdict.After == 0) {
+		return wholeSeconds(verdict.After)
+	}
+	return wholeSeconds(max(verdict.After, s.Backoff(r, failedAt)))
+}
+
+// Backoff is the time from its failure until a record comes back whose error asks
+// for nothing: what [Config].Backoff says, at least 1 s, or 1 s where that panics; else
+// what outlives [Config].Outage.
+func (s *Settler) Backoff(r *batch.Record, failedAt time.Time) (d time.Duration) {
+	if s.cfg.Backoff != nil {
+		defer func() {
+			if recover() != nil {
+				d = minBackoff
+			}
+		}()
+		return max(minBackoff, s.cfg.Backoff(max(r.Attempt, 1)))
+	}
+	most, known := s.maxReceiveCount(r.QueueARN)
+	switch {
+	case !known:
+		most = unknownReceive
+	case most == 1:
+		return 0 // nothing comes after it that could be put off
+	}
+	d = s.schedule.delay(r.Attempt, most)
+	if r.Attempt == most-1 && !r.FirstReceivedAt.IsZero() {
+		// Receives that were no attempts (not started, skipped, throttled) have
+		// used up some of the schedule, and none of the time.
+		since := max(0, failedAt.Sub(r.FirstReceivedAt))
+		d = max(d, wholeSeconds(s.cfg.Outage-since))
+	}
+	return jittered(d, r)
+}
+
+// wholeSeconds rounds up, and down to what SQS can take at all.
+func wholeSeconds(d time.Duration) time.Duration {
+	return (min(d, maxVisibility) + time.Second - 1).Truncate(time.Second)
+}
+
 // schedule spaces the attempts of a record so that it outlives an outage: its
 // delays add up to the outage at least before SQS moves it to the dead-letter
 // queue. They grow by a constant ratio, so that a short failure costs little time
 // and a long one few calls.
 type schedule struct {
 	outage time.Duration
-
-	mu    sync.Mutex
-	tried map[int][]time.Duration // delays by maxReceiveCount
-	told  map[string]bool         // queues, see Schedule
+	tried  sync.Map // delays by maxReceiveCount
+	told   sync.Map // queues, see Schedule
 }
 
 // delay is the least time until a record comes back that failed at an attempt,
@@ -52,16 +95,11 @@ func (s *schedule) delays(most int) []time.Duration {
 	if most < 2 {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list, ok := s.tried[most]
-	if !ok {
-		list = delaysOver(s.outage, most-1)
-		if s.tried == nil {
-			s.tried = map[int][]time.Duration{}
-		}
-		s.tried[most] = list
+	if list, ok := s.tried.Load(most); ok {
+		return list.([]time.Duration)
 	}
+	list := delaysOver(s.outage, most-1)
+	s.tried.Store(most, list)
 	return list
 }
 
@@ -82,9 +120,6 @@ func delaysOver(outage time.Duration, n int) []time.Duration {
 		return sum
 	}
 	low, high := 1.0, max(1, float64(outage)/float64(first))
-	if fill(low) >= outage {
-		return list
-	}
 	for high-low > 1e-9*low {
 		if middle := (low + high) / 2; fill(middle) < outage {
 			low = middle
@@ -121,20 +156,6 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// tellsFirst reports whether nothing was said about a queue yet, and notes that.
-func (s *schedule) tellsFirst(arn string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.told[arn] {
-		return false
-	}
-	if s.told == nil {
-		s.told = map[string]bool{}
-	}
-	s.told[arn] = true
-	return true
-}
-
 // says tells in words what the schedule is for a queue with that maxReceiveCount,
 // 0 for one without RedrivePolicy.
 func (s *schedule) says(most int) string {
@@ -151,17 +172,14 @@ func (s *schedule) says(most int) string {
 	return fmt.Sprintf("a record that fails gets %d attempts over at least %v", most, sum)
 }
 
-// tellSchedule says once for each queue, when its maxReceiveCount is known, for how
-// long a record is retried.
+// tellSchedule says once for the queue of a batch, when its maxReceiveCount is known,
+// for how long a record is retried.
 func (st *Settlement) tellSchedule(results []batch.Result) {
-	for i := range results {
-		arn := results[i].Record.QueueARN
-		if i > 0 && arn == results[i-1].Record.QueueARN {
-			continue // a batch is of one queue, and may have 10,000 records
-		}
-		if text := st.Schedule(arn); text != "" {
-			st.cfg.Hooks.Warn(st.ctx, batch.Warning{Queue: batch.QueueName(arn), Message: text, Info: true})
-		}
+	if len(results) == 0 {
+		return
+	}
+	if text := st.Schedule(results[0].Record.QueueARN); text != "" {
+		st.warn(results, batch.Warning{Message: text, Info: true})
 	}
 }
 
@@ -173,7 +191,10 @@ func (s *Settler) Schedule(arn string) string {
 		return ""
 	}
 	most, known := s.maxReceiveCount(arn)
-	if !known || !s.schedule.tellsFirst(arn) {
+	if !known {
+		return ""
+	}
+	if _, told := s.schedule.told.LoadOrStore(arn, true); told {
 		return ""
 	}
 	return s.schedule.says(most)

@@ -182,16 +182,3 @@ func TestRule11DeletesAreInTensByQueueAndWithinTheTime(t *testing.T) {
 		f.warnedOnce("the time was over")
 	})
 }
-
-func TestRule11ADryRunDeletesNothing(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
-		f.settling.Delete, f.settling.DryRun = partialfailure.DeleteIfOthersFail, true
-		f.Send("ok", "fail")
-		records := f.Receive(2)
-		f.ForgetCalls()
-		f.invoke(records, byBody)
-		if got := f.Calls(); len(got) > 0 {
-			t.Errorf("called %v", got)
-		}
-	})
-}

@@ -68,7 +68,7 @@ type Config struct {
 
 	// MaxReceiveCount is the source queue's. It is used to warn before SQS gives
 	// up on a record, and to tell which failure of a FIFO record is its last, so
-	// that it is dead-lettered while its group waits (see [Settlement.Bury]); if
+	// that it is dead-lettered while its group waits (see [Settlement.DeadLetter]); if
 	// DeadLetterQueue is set, also where the queue has no RedrivePolicy.
 	// Defaults to the one in the RedrivePolicy.
 	MaxReceiveCount int
@@ -97,12 +97,6 @@ type Config struct {
 	// what follows from the records' ARN and the client's endpoint.
 	QueueURL string
 
-	// DryRun makes no call to SQS; the hooks are warned of what would have been
-	// set. A record that would have gone to the dead-letter queue is reported
-	// as failed, since it did not. It is for `sam local invoke`, where receipt
-	// handles are samples.
-	DryRun bool
-
 	// Hooks are warned of what SQS refused. Defaults to none.
 	Hooks *batch.Hooks
 }
@@ -110,7 +104,7 @@ type Config struct {
 // Settler settles the failures of batches. It is safe for concurrent use.
 type Settler struct {
 	cfg      Config
-	redrive  redriveCache
+	queues   queueCache
 	schedule schedule
 }
 
@@ -134,12 +128,11 @@ func New(cfg Config) (*Settler, error) {
 	if cfg.OnMalformed == "" {
 		cfg.OnMalformed = cfg.OnPermanent
 	}
-	check(cfg.Client != nil || cfg.DryRun, "Client is nil")
+	check(cfg.Client != nil, "Client is nil")
 	check(cfg.OnPermanent.valid(), "OnPermanent is %q, must be %q, %q or %q (with package handler: SQSBATCH_ON_PERMANENT)", cfg.OnPermanent, DeadLetter, Retry, Drop)
 	check(cfg.OnMalformed.valid() || cfg.OnMalformed == cfg.OnPermanent,
 		"OnMalformed is %q, must be %q, %q or %q (with package handler: SQSBATCH_ON_MALFORMED)", cfg.OnMalformed, DeadLetter, Retry, Drop)
-	// The queue of a dry run is not called: `sam local` puts a resource's name there.
-	if q := cfg.DeadLetterQueue; q != "" && !cfg.DryRun && !strings.HasPrefix(q, "http://") && !strings.HasPrefix(q, "https://") {
+	if q := cfg.DeadLetterQueue; q != "" && !strings.HasPrefix(q, "http://") && !strings.HasPrefix(q, "https://") {
 		_, err := endpoint.ParseARN(q)
 		check(err == nil, "DeadLetterQueue is %q, must be the queue's URL (https://…) or its ARN (with package handler: SQSBATCH_DEAD_LETTER_QUEUE): %w", q, err)
 	}
@@ -149,57 +142,4 @@ func New(cfg Config) (*Settler, error) {
 		return nil, errors.Join(errs...)
 	}
 	return &Settler{cfg: cfg, schedule: schedule{outage: cfg.Outage}}, nil
-}
-
-// source is where to call the queue that records come from.
-func (s *Settler) source(arn string) string {
-	if s.cfg.QueueURL != "" {
-		return s.cfg.QueueURL
-	}
-	return arn
-}
-
-// backoff is the time from its failure until a record comes back, in whole seconds as
-// SQS counts them: what its error asks for, else [Settler.Backoff]. An abort that asks
-// for less than that does not get it, but for 0, since a dependency that is down must
-// not use up the record's attempts.
-func (s *Settler) backoff(r *batch.Record, verdict batch.Verdict, failedAt time.Time) time.Duration {
-	if verdict.HasAfter && (!verdict.Aborts || verdict.After == 0) {
-		return wholeSeconds(verdict.After)
-	}
-	return wholeSeconds(max(verdict.After, s.Backoff(r, failedAt)))
-}
-
-// Backoff is the time from its failure until a record comes back whose error asks
-// for nothing: what [Config].Backoff says, at least 1 s, or 1 s where that panics; else
-// what outlives [Config].Outage.
-func (s *Settler) Backoff(r *batch.Record, failedAt time.Time) (d time.Duration) {
-	if s.cfg.Backoff != nil {
-		defer func() {
-			if recover() != nil {
-				d = minBackoff
-			}
-		}()
-		return max(minBackoff, s.cfg.Backoff(max(r.Attempt, 1)))
-	}
-	most, known := s.maxReceiveCount(r.QueueARN)
-	switch {
-	case !known:
-		most = unknownReceive
-	case most == 1:
-		return 0 // nothing comes after it that could be put off
-	}
-	d = s.schedule.delay(r.Attempt, most)
-	if r.Attempt == most-1 && !r.FirstReceivedAt.IsZero() {
-		// Receives that were no attempts (not started, skipped, throttled) have
-		// used up some of the schedule, and none of the time.
-		since := max(0, failedAt.Sub(r.FirstReceivedAt))
-		d = max(d, wholeSeconds(s.cfg.Outage-since))
-	}
-	return jittered(d, r)
-}
-
-// wholeSeconds rounds up, and down to what SQS can take at all.
-func wholeSeconds(d time.Duration) time.Duration {
-	return (min(d, maxVisibility) + time.Second - 1).Truncate(time.Second)
 }

@@ -2,13 +2,9 @@ package partialfailure
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -27,71 +23,31 @@ const maxWindow = 5*time.Minute + 30*time.Second
 // callMargin is left of the 12 hours for the call itself and for clocks that differ.
 const callMargin = 5 * time.Second
 
-// visibility is one entry of a call: result i of a unit.
-type visibility struct {
-	unit *unit
-	i    int
-}
-
-func (v visibility) result() *batch.Result { return v.unit.results[v.i] }
-
-// flushVisible starts a call for the first ten entries that wait.
-func (st *Settlement) flushVisible(p *pending) {
-	n := min(len(p.visible), maxEntries)
-	entries := p.visible[:n:n]
-	p.visible = p.visible[n:]
-	if st.cfg.DryRun {
-		for _, e := range st.decide(entries) {
-			e.unit.visible[e.i] = e.unit.visibleIn
-		}
-		return
-	}
-	st.background(func() { st.changeVisibility(p.arn, entries) })
-}
-
-// policyWait bounds the time for which a backoff waits for the queue to say its
-// maxReceiveCount, which then counts as 5.
-const policyWait = time.Second
-
-// awaitPolicy waits for the answer about a queue, if it was asked, for policyWait or a
-// quarter of the time that is left.
-func (st *Settlement) awaitPolicy(arn string) {
-	st.mu.Lock()
-	answered := st.asked[arn]
-	st.mu.Unlock()
-	if answered == nil {
-		return
-	}
-	wait := policyWait
-	if by, bounded := st.ctx.Deadline(); bounded {
-		wait = min(wait, time.Until(by)/4)
-	}
-	late := time.NewTimer(wait)
-	defer late.Stop()
-	select {
-	case <-answered:
-	case <-late.C:
-	case <-st.ctx.Done():
-	}
-}
-
-// decide works out when the units come back of which that is not known, and returns
-// the entries that are to be set. What is not is left to the queue's visibility
+// decide works out when the groups come back of which that is not known, and returns
+// the entries that are to be set. The others are left to the queue's visibility
 // timeout: an abandoned record, and those behind it, never come back sooner than that,
-// since the handler may still be at work. The caller holds the lock.
-func (st *Settlement) decide(entries []visibility) (set []visibility) {
+// since the handler may still be at work. decide waits for the queue's maxReceiveCount.
+func (st *Settlement) decide(arn string, entries []*entry) (set []*entry) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if slices.ContainsFunc(entries, func(e *entry) bool { return e.group.undecided }) {
+		st.mu.Unlock()
+		st.awaitPolicy(arn)
+		st.mu.Lock()
+	}
 	for _, e := range entries {
-		u, failed := e.unit, e.unit.results[0]
-		if u.backoff {
-			u.backoff = false
-			u.visibleIn = st.backoff(failed.Record, batch.VerdictOf(failed.Err), u.failedAt)
+		g, failed := e.group, e.group.entries[0]
+		if g.undecided {
+			g.undecided = false
+			g.visibleIn = st.backoff(failed.Record, batch.VerdictOf(failed.Err), g.failedAt)
 		}
-		if failed.Outcome == batch.Abandoned && u.outcome == batch.Pending {
-			until := st.hiddenUntil(e.result().Record)
-			if until.IsZero() || !u.failedAt.Add(u.visibleIn).After(until) {
+		if failed.Outcome == batch.Abandoned && g.outcome == batch.Pending {
+			until := st.hiddenUntil(e.Record)
+			if until.IsZero() || !g.failedAt.Add(g.visibleIn).After(until) {
 				continue
 			}
 		}
+		e.visible = g.visibleIn
 		set = append(set, e)
 	}
 	return set
@@ -103,74 +59,61 @@ func (st *Settlement) hiddenUntil(r *batch.Record) time.Time {
 	if st.cfg.HiddenUntil != nil {
 		return st.cfg.HiddenUntil(r)
 	}
-	policy, known := st.redrive.known(r.QueueARN)
-	if !known || policy.visibility == 0 {
+	attributes, known := st.queues.known(r.QueueARN)
+	if !known || attributes.visibility == 0 {
 		return time.Time{}
 	}
-	return st.began.Add(policy.visibility) // it was received before that
+	return st.began.Add(attributes.visibility) // it was received before that
 }
 
-// decided is decide for entries of one queue, whose maxReceiveCount it waits for.
-func (st *Settlement) decided(arn string, entries []visibility) []visibility {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if slices.ContainsFunc(entries, func(e visibility) bool { return e.unit.backoff }) {
-		st.mu.Unlock()
-		st.awaitPolicy(arn)
-		st.mu.Lock()
-	}
-	return st.decide(entries)
-}
-
-func (st *Settlement) changeVisibility(arn string, entries []visibility) {
-	if entries = st.decided(arn, entries); len(entries) == 0 {
+func (st *Settlement) changeVisibility(arn string, entries []*entry) {
+	if entries = st.decide(arn, entries); len(entries) == 0 {
 		return
 	}
 	visible := make([]time.Duration, len(entries))
 	unsure := false // whether an earlier try took effect
-	errs := st.call(opVisibility, arn, st.source(arn), len(entries), func(ctx context.Context, q queue, left []int) (answer, error) {
+	errs := st.call(opVisibility, arn, "", len(entries), func(ctx context.Context, q queue, left []int) ([]*string, []types.BatchResultErrorEntry, error) {
 		in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url}
 		now := time.Now()
 		for _, k := range left {
-			if u := entries[k].unit; unsure && u.visibleIn > 0 && now.Sub(u.failedAt) >= u.visibleIn {
+			g := entries[k].group
+			if unsure && g.visibleIn > 0 && now.Sub(g.failedAt) >= g.visibleIn {
 				continue // it may be visible again, and with another receiver
 			}
 			seconds, appears := st.timeout(entries[k], now)
 			visible[k] = appears
 			in.Entries = append(in.Entries, types.ChangeMessageVisibilityBatchRequestEntry{
-				Id:                aws.String(strconv.Itoa(k)),
-				ReceiptHandle:     &entries[k].result().Record.ReceiptHandle,
-				VisibilityTimeout: seconds,
+				Id: idOf(k), ReceiptHandle: &entries[k].Record.ReceiptHandle, VisibilityTimeout: seconds,
 			})
 		}
 		if len(in.Entries) == 0 {
-			return answer{}, errTooLate
+			return nil, nil, errTooLate
 		}
 		out, err := q.client.ChangeMessageVisibilityBatch(ctx, in, q.options...)
 		if err != nil {
 			unsure = unsure || sqserror.Unsure(err)
-			return answer{}, err
+			return nil, nil, err
 		}
-		return answerOf(out.Successful, func(e types.ChangeMessageVisibilityBatchResultEntry) *string { return e.Id }, out.Failed), nil
+		return idsOf(out.Successful, func(e types.ChangeMessageVisibilityBatchResultEntry) *string { return e.Id }), out.Failed, nil
 	})
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	for k, err := range errs {
 		if err == nil {
-			entries[k].unit.visible[entries[k].i] = visible[k]
+			entries[k].visible, entries[k].set = visible[k], true
 		}
 	}
 }
 
 // timeout is the visibility timeout in seconds that makes an entry appear when
-// its unit shall: SQS counts it from the call, the backoff counts from the
+// its group shall: SQS counts it from the call, the backoff counts from the
 // failure. It also returns after how long that is, counted from the failure.
-func (st *Settlement) timeout(v visibility, now time.Time) (seconds int32, appears time.Duration) {
-	elapsed := now.Sub(v.unit.failedAt)
-	left := wholeSeconds(max(0, v.unit.visibleIn-elapsed))
-	most := (maxVisibility - now.Sub(st.received(v.result().Record)) - callMargin).Truncate(time.Second)
+func (st *Settlement) timeout(e *entry, now time.Time) (seconds int32, appears time.Duration) {
+	elapsed := now.Sub(e.group.failedAt)
+	left := wholeSeconds(max(0, e.group.visibleIn-elapsed))
+	most := (maxVisibility - now.Sub(st.received(e.Record)) - callMargin).Truncate(time.Second)
 	if left <= most {
-		return int32(left / time.Second), v.unit.visibleIn
+		return int32(left / time.Second), e.group.visibleIn
 	}
 	most = max(0, most)
 	return int32(most / time.Second), most + elapsed.Truncate(time.Second)
@@ -190,40 +133,5 @@ func (st *Settlement) received(r *batch.Record) time.Time {
 		return st.began
 	default:
 		return first
-	}
-}
-
-// warnDryRun tells what would have been set, where no call is made.
-func (st *Settlement) warnDryRun(results []batch.Result) {
-	if !st.cfg.DryRun {
-		return
-	}
-	said := map[*batch.Record]string{}
-	for _, u := range st.units {
-		for i, r := range u.results {
-			if u.visible[i] != notSet {
-				said[r.Record] = fmt.Sprintf("%s visible in %v", r.Record.MessageID, u.visible[i])
-			}
-		}
-		if u.wouldGoTo != "" {
-			said[u.results[0].Record] = fmt.Sprintf("%s sent to %s", u.results[0].Record.MessageID, u.wouldGoTo)
-		}
-	}
-	var would []string
-	for _, r := range results { // the batch's order, whichever failed first
-		if s := said[r.Record]; s != "" {
-			would = append(would, s)
-		}
-	}
-	if len(would) > 0 {
-		const most = 10
-		more := ""
-		if len(would) > most {
-			more = fmt.Sprintf(", and %d more", len(would)-most)
-			would = would[:most]
-		}
-		st.warn(results, batch.Warning{
-			Message: "sam local: receipt handles are samples, SQS is not called; it would be: " + strings.Join(would, ", ") + more,
-		})
 	}
 }

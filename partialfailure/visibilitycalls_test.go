@@ -62,7 +62,7 @@ func TestRule14EntriesThatFailAreTriedAgain(t *testing.T) {
 				t.Errorf("record %d: set %v, %v", i, results[i].VisibilitySet, results[i].Outcome)
 			}
 		}
-		f.warnedOnce("ChangeMessageVisibility", "does not take the record's receipt handle", "its visibility timeout was over before its handler was done")
+		f.warnedOnce("ChangeMessageVisibility", "no longer accepts the record's receipt handle", "its visibility timeout was over before its handler was done")
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -114,6 +115,28 @@ type EntryError struct {
 // OfEntry makes an error of an entry of an answer.
 func OfEntry(f types.BatchResultErrorEntry) *EntryError {
 	return &EntryError{code: aws.ToString(f.Code), message: aws.ToString(f.Message), senderFault: f.SenderFault}
+}
+
+// ReadAnswer reads the entries of an answer to a batch call, whose ids are positions in
+// errs, since message ids repeat: those that the answer confirms have no error, and
+// those that failed have theirs. The others keep what is there. It returns how many
+// are throttled.
+func ReadAnswer(errs []error, confirmed []*string, failed []types.BatchResultErrorEntry) (throttled int) {
+	set := func(id *string, err error) {
+		if k, bad := strconv.Atoi(aws.ToString(id)); bad == nil && k >= 0 && k < len(errs) {
+			errs[k] = err
+		}
+	}
+	for _, id := range confirmed {
+		set(id, nil)
+	}
+	for _, f := range failed {
+		set(f.Id, OfEntry(f))
+		if KindOf(aws.ToString(f.Code)) == Throttled {
+			throttled++
+		}
+	}
+	return throttled
 }
 
 func (e *EntryError) Error() string        { return fmt.Sprintf("%s: %s", e.code, e.message) }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -65,5 +66,25 @@ func TestDivide(t *testing.T) {
 		if got := fmt.Sprint(calls); got != want {
 			t.Errorf("%s: calls of %s, want %s", code, got, want)
 		}
+	}
+}
+
+func TestReadAnswer(t *testing.T) {
+	ids := func(list ...string) (p []*string) {
+		for _, id := range list {
+			p = append(p, &id)
+		}
+		return p
+	}
+	entry := func(id, code string) types.BatchResultErrorEntry {
+		return types.BatchResultErrorEntry{Id: &id, Code: &code}
+	}
+	unmentioned := errors.New("not mentioned")
+	errs := slices.Repeat([]error{unmentioned}, 4)
+	throttled := sqserror.ReadAnswer(errs, ids("1", "4", "-1", "x"), []types.BatchResultErrorEntry{
+		entry("2", "RequestThrottled"), entry("0", "InternalError"), entry("4", "InternalError"), entry("-1", "InternalError"), entry("x", "InternalError"), {},
+	})
+	if sqserror.Code(errs[0]) != "InternalError" || errs[1] != nil || sqserror.Code(errs[2]) != "RequestThrottled" || errs[3] != unmentioned || throttled != 1 {
+		t.Errorf("read as %v, %d throttled", errs, throttled)
 	}
 }

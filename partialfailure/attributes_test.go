@@ -2,6 +2,7 @@ package partialfailure_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 )
@@ -136,7 +138,9 @@ func TestRule18OldPoliciesHaveAString(t *testing.T) {
 	})
 }
 
-func TestDryRunAsksNothingAtLaterAttempts(t *testing.T) {
+// Package handler gives such a client under sam local, and tells the waits that it
+// finds in the results.
+func TestWithoutAClientTheResultsHaveTheWaitsThatWereWanted(t *testing.T) {
 	inBubble(t, true, func(f *fixture) {
 		f.Send("a:never", "a:after", "b:fail")
 		records := f.Receive(10)
@@ -144,15 +148,16 @@ func TestDryRunAsksNothingAtLaterAttempts(t *testing.T) {
 			records[i].Attempt = 3
 		}
 		f.ForgetCalls()
-		f.settling.DryRun = true
+		f.settling.Client = func(context.Context) (*sqs.Client, error) { return nil, errors.New("none here") }
+		begin := time.Now()
 		results := f.invoke(records, func(ctx context.Context, r batch.Record) error { return byBody(ctx, r) })
-		if got := f.Calls(); len(got) > 0 {
-			t.Errorf("called %v", got)
+		if got := f.Calls(); len(got) > 0 || time.Since(begin) > time.Second {
+			t.Errorf("called %v, took %v", got, time.Since(begin))
 		}
 		// No dead-letter queue is known: a permanent failure is an ordinary one.
-		for i, want := range []time.Duration{30 * time.Second, 30 * time.Second, 30 * time.Second} {
-			if !results[i].VisibilitySet || results[i].VisibleIn != want {
-				t.Errorf("%s would be visible in %v (%v), want %v", results[i].Record.Body, results[i].VisibleIn, results[i].VisibilitySet, want)
+		for _, r := range results {
+			if r.VisibilitySet || r.VisibleIn != 30*time.Second {
+				t.Errorf("%s: wanted visible in %v (set: %v), want 30 s", r.Record.Body, r.VisibleIn, r.VisibilitySet)
 			}
 		}
 	})

@@ -38,10 +38,10 @@ func TestARecordNearTheEndOfItsRetentionIsWarnedOf(t *testing.T) {
 		age       time.Duration
 		words     []string // nil: no warning
 	}{
-		"near":          {"", false, 3*day + 5*time.Hour, []string{"sent 3d5h ago", "in 19h ", "MessageRetentionPeriod is 4d", "counts on in a dead-letter queue"}},
+		"near":          {"", false, 3*day + 5*time.Hour, []string{"sent 3d5h ago", "in 19h ", "MessageRetentionPeriod is 4d", "dead-letter queue keeps its age"}},
 		"not yet":       {"", false, 3*day + 4*time.Hour, nil},
 		"over":          {"", false, 5 * day, []string{"sent 5d ago and is due to be deleted"}},
-		"FIFO":          {"", true, 3*day + 22*time.Hour + 30*time.Minute, []string{"in 1h30m ", "begins anew in a FIFO dead-letter queue"}},
+		"FIFO":          {"", true, 3*day + 22*time.Hour + 30*time.Minute, []string{"in 1h30m ", "In a FIFO dead-letter queue its age starts"}},
 		"a short one":   {"60", false, 50 * time.Second, []string{"sent 50s ago", "in 10s ", "is 1m"}},
 		"a longest one": {"1209600", false, 4 * day, nil},
 	} {

@@ -10,9 +10,9 @@ import (
 
 // Near does for records that are not done, and that no settlement tells SQS of
 // (their handlers still run, or they were made visible at once), what
-// [Settlement.Finish] does for others: it writes MaxReceiveCount into results,
+// [Settlement.Settle] does for others: it writes MaxReceiveCount into results,
 // asking the queue if need be, and warns of those that SQS is about to give up on.
-// It returns by the time by; what is not known then is left out.
+// It returns by the time by, and leaves out what is not known then.
 func (s *Settler) Near(ctx context.Context, by time.Time, results []batch.Result) {
 	st := s.Begin(ctx, batch.Times{SettleBy: by})
 	defer st.cancel()
@@ -28,32 +28,6 @@ func (s *Settler) Near(ctx context.Context, by time.Time, results []batch.Result
 	st.warnRefused(results, true)
 	st.warnAttempts(results)
 	st.warnAge(results)
-}
-
-// askPolicy asks the queue when the last attempt is, once in a batch and only where
-// that is not configured.
-func (st *Settlement) askPolicy(arn string) {
-	if st.cfg.MaxReceiveCount > 0 || st.cfg.DryRun || st.asked[arn] != nil {
-		return
-	}
-	if st.asked == nil {
-		st.asked = make(map[string]chan struct{}, 1)
-	}
-	answered := make(chan struct{})
-	st.asked[arn] = answered
-	st.background(func() {
-		defer close(answered)
-		_, _ = st.redriveOf(arn)
-	})
-}
-
-// maxReceiveCount is a queue's, 0 without a RedrivePolicy, and whether it is known.
-func (s *Settler) maxReceiveCount(arn string) (most int, known bool) {
-	if s.cfg.MaxReceiveCount > 0 {
-		return s.cfg.MaxReceiveCount, true
-	}
-	policy, known := s.redrive.known(arn)
-	return policy.maxReceiveCount, known
 }
 
 // warnAttempts notes the maximum in the failures and warns of those that SQS
@@ -74,16 +48,17 @@ func (st *Settlement) warnAttempts(results []batch.Result) {
 			}
 		}
 	}
-	if n > 0 {
-		who := "the record is near the dead-letter queue: it"
-		if n > 1 {
-			who = fmt.Sprintf("%d records are near the dead-letter queue: this one", n)
-		}
-		st.warn(results, batch.Warning{
-			MessageID: near.Record.MessageID,
-			Message:   fmt.Sprintf("%s was at attempt %d of %d", who, near.Record.Attempt, near.MaxReceiveCount),
-		})
+	if n == 0 {
+		return
 	}
+	who := "the record is near the dead-letter queue: it"
+	if n > 1 {
+		who = fmt.Sprintf("%d records are near the dead-letter queue: this one", n)
+	}
+	st.warn(results, batch.Warning{
+		MessageID: near.Record.MessageID,
+		Message:   fmt.Sprintf("%s was at attempt %d of %d", who, near.Record.Attempt, near.MaxReceiveCount),
+	})
 }
 
 // agedShare is the part of a queue's retention after which a record that is not
@@ -104,7 +79,7 @@ func (st *Settlement) warnAge(results []batch.Result) {
 		return
 	}
 	age := time.Since(oldest.Record.SentAt)
-	retention, tell := st.redrive.aged(oldest.Record.QueueARN, age)
+	retention, tell := st.queues.aged(oldest.Record.QueueARN, age)
 	if !tell {
 		return
 	}
@@ -112,47 +87,43 @@ func (st *Settlement) warnAge(results []batch.Result) {
 	if age < retention {
 		left = "will be deleted by SQS in " + coarse(retention-age)
 	}
-	clock := saysClockGoesOn
+	clock := "A standard dead-letter queue keeps its age: give that queue a longer retention"
 	if oldest.Record.FIFO() {
-		clock = saysClockBegins
+		clock = "In a FIFO dead-letter queue its age starts again from 0"
 	}
 	st.warn(results, batch.Warning{
 		MessageID: oldest.Record.MessageID,
-		Message: fmt.Sprintf("the record was sent %s ago and %s unless it is handled (MessageRetentionPeriod is %s): mend what it fails of, or raise the retention. %s",
-			coarse(age), left, coarse(retention), st.say(clock)),
+		Message: fmt.Sprintf("the record was sent %s ago and %s unless it is handled (MessageRetentionPeriod is %s): fix the cause of its failure, or raise the retention. %s",
+			coarse(age), left, coarse(retention), clock),
 	})
 }
 
 // aged reports whether an age is near a queue's retention, and was not told of
-// since that was asked for.
-func (c *redriveCache) aged(arn string, age time.Duration) (retention time.Duration, tell bool) {
+// since SQS said that.
+func (c *queueCache) aged(arn string, age time.Duration) (retention time.Duration, tell bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a := c.answers[arn]
-	if a == nil || a.until.IsZero() || a.value.retention == 0 || a.aged || float64(age) < agedShare*float64(a.value.retention) {
+	q := c.of(arn)
+	if q.last == nil || q.err != nil || q.aged || q.last.retention == 0 || float64(age) < agedShare*float64(q.last.retention) {
 		return 0, false
 	}
-	a.aged = true
-	return a.value.retention, true
+	q.aged = true
+	return q.last.retention, true
 }
 
 // coarse is a duration in its two largest units, of which days are one.
 func coarse(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d >= day:
-		return withRest(d/day, "d", d%day/time.Hour, "h")
-	case d >= time.Hour:
-		return withRest(d/time.Hour, "h", d%time.Hour/time.Minute, "m")
-	case d >= time.Minute:
-		return withRest(d/time.Minute, "m", d%time.Minute/time.Second, "s")
+	d = max(d, time.Second)
+	units, names := []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second, 1}, "dhms"
+	for i, unit := range units {
+		if d < unit {
+			continue
+		}
+		text := fmt.Sprintf("%d%c", d/unit, names[i])
+		if rest := d % unit / units[i+1]; unit > time.Second && rest > 0 {
+			text += fmt.Sprintf("%d%c", rest, names[i+1])
+		}
+		return text
 	}
-	return fmt.Sprintf("%ds", max(1, d/time.Second))
-}
-
-func withRest(n time.Duration, unit string, rest time.Duration, of string) string {
-	if rest == 0 {
-		return fmt.Sprintf("%d%s", n, unit)
-	}
-	return fmt.Sprintf("%d%s%d%s", n, unit, rest, of)
+	return ""
 }

@@ -53,7 +53,7 @@ func TestAdviceIsForTheModeThatItIsToldIn(t *testing.T) {
 		"no time for a delete": {"ok", deletion, hang, 2 * time.Second,
 			"", "over before SQS had answered all calls: records that were handled will be delivered again", "backoff"},
 		"no time for a backoff": {"fail", changeVisibility, hang, 2 * time.Second,
-			"come back after the queue's visibility timeout. Raise the reserve", "SQSBATCH_VISIBILITY) is over. Look why", "handled"},
+			"come back after the queue's visibility timeout. Raise the reserve", "SQSBATCH_VISIBILITY) is over. Find out why", "handled"},
 	} {
 		for _, polls := range []bool{false, true} {
 			want := c.onLambda

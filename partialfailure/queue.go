@@ -83,5 +83,4 @@ var (
 	errPolicy            = errors.New("the queue's RedrivePolicy cannot be read")
 	errNoDeadLetterQueue = errors.New("the queue has no RedrivePolicy")
 	errOwnQueue          = errors.New("the dead-letter queue is the queue itself")
-	errRefused           = errors.New("not called: SQS refused the same before")
 )

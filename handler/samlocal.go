@@ -1,0 +1,55 @@
+package handler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+// samLocal reports whether this runs under `sam local` with no client or endpoint of
+// the user's own: the receipt handles of sample events are not real.
+func (c *Config) samLocal() bool {
+	return c.SQS == nil && os.Getenv("AWS_SAM_LOCAL") == "true" && os.Getenv("AWS_ENDPOINT_URL") == "" && os.Getenv("AWS_ENDPOINT_URL_SQS") == ""
+}
+
+// withoutSQS has a settler call nothing, and warn of nothing: see warnWouldBe. The
+// dead-letter queue is not checked, since `sam local` puts a resource's name there.
+func withoutSQS(s partialfailure.Config) partialfailure.Config {
+	s.Client = func(context.Context) (*sqs.Client, error) { return nil, errors.New("sam local: SQS is not called") }
+	s.DeadLetterQueue, s.Delete, s.Hooks = "", partialfailure.DeleteNever, nil
+	return s
+}
+
+// warnWouldBe tells the hooks what SQS would have been told of results.
+func (l *LambdaHandler) warnWouldBe(ctx context.Context, info batch.BatchInfo, results []batch.Result) {
+	c, list := &l.cfg, []string(nil)
+	for i := range results {
+		r := &results[i]
+		verdict := batch.VerdictOf(r.Err)
+		retries := c.OnPermanent == partialfailure.Retry
+		if verdict.Malformed && c.OnMalformed != "" {
+			retries = c.OnMalformed == partialfailure.Retry
+		}
+		switch {
+		case r.Outcome.Done():
+		case r.Outcome == batch.Abandoned, r.Outcome == batch.Skipped && r.VisibleIn == 0: // it comes back when its visibility timeout ends
+		case verdict.Permanent && !retries && c.DeadLetterQueue != "":
+			list = append(list, r.Record.MessageID+" sent to "+c.DeadLetterQueue)
+		default:
+			r.VisibilitySet = true // as the hooks would see it
+			list = append(list, fmt.Sprintf("%s visible in %v", r.Record.MessageID, r.VisibleIn))
+		}
+	}
+	if len(list) > 0 {
+		l.engine.Hooks().Warn(ctx, batch.Warning{
+			Queue:   batch.QueueName(info.QueueARN),
+			Message: "sam local: receipt handles are samples, SQS is not called; it would be: " + strings.Join(list, ", "),
+		})
+	}
+}
