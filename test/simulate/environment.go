@@ -61,6 +61,14 @@ func (e *environment) kill(how KillKind) {
 	})
 }
 
+// killAt is kill in a call of an operation.
+func (e *environment) killAt(how KillKind, operation string) {
+	if !e.isDead() {
+		e.rec.locked(func() { e.rec.h.Struck[string(how)+" of "+operation]++ })
+	}
+	e.kill(how)
+}
+
 // exit ends a process whose Run has returned: what its handlers still do has no
 // effect. The caller holds the recorder's lock.
 func (e *environment) exit() {

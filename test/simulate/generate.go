@@ -26,6 +26,9 @@ func Generate(seed uint64) Plan {
 		p.Faults = g.faults(p)
 	}
 	if g.oneIn(3) {
+		p.Breaks = g.breaks(p)
+	}
+	if g.oneIn(3) {
 		for range g.IntN(4) + 1 {
 			p.Kills = append(p.Kills, g.kill(p))
 		}

@@ -22,7 +22,7 @@ type History struct {
 	Processes []*Process
 	// Dead are the messages found in the dead-letter queues at the end.
 	Dead []DeadMessage
-	// Struck counts the faults that struck, by kind and operation.
+	// Struck counts the faults, breaks and kills that struck, by kind and operation.
 	Struck map[string]int
 	// Stuck tells that the queues were not empty long after everything healed.
 	Stuck bool
@@ -139,6 +139,7 @@ type Call struct {
 	Ended     Moment
 	Err       string // "" when it was answered with success
 	GivenUp   bool   // the toolkit ended it, by its context
+	Broken    BreakKind
 
 	// Of ReceiveMessage: what was asked for, and the receipt handles that the
 	// answer had.

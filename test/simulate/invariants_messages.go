@@ -190,8 +190,8 @@ func (c *checker) ownDeletes(i *Invocation) {
 // inTime tells whether the handler returned in time: before its context ended, and
 // before its batch was over.
 func (c *checker) inTime(h *Handling) bool {
-	cutoff := h.Invocation.Batch.Times.Cutoff
-	return h.Ended.Came() && (cutoff.IsZero() || h.Ended.At.Before(cutoff)) && !h.Ended.At.After(h.Allowed)
+	i := h.Invocation
+	return h.Ended.Came() && h.Ended.At.Before(i.Deadline.Add(-c.reserve(i))) && !h.Ended.At.After(h.Allowed)
 }
 
 // handledAgain returns a handling of the message after its success, unless it

@@ -109,7 +109,7 @@ func (c *checker) appearsWithFailure(d *delivery, at time.Time) bool {
 
 // single: Single.
 func (c *checker) single() {
-	if len(c.Plan.Faults) > 0 || slices.ContainsFunc(c.Invocations, func(i *Invocation) bool { return i.Killed.Came() || !i.arrived() }) ||
+	if c.Plan.faulty() || slices.ContainsFunc(c.Invocations, func(i *Invocation) bool { return i.Killed.Came() || !i.arrived() }) ||
 		slices.ContainsFunc(c.Processes, func(p *Process) bool { return p.Killed.Came() || !p.clean() }) {
 		return
 	}

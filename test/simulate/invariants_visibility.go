@@ -74,7 +74,7 @@ func (c *checker) spacing() {
 			if o.VisibilitySet && !at.set {
 				c.violated(Told, i.Answered, "%v: the toolkit says that its visibility was set, SQS never did", d.story)
 			}
-			if !at.set && !i.abandoned(o) && i.clean() && i.Answered.At.Before(i.Batch.Times.SettleBy) {
+			if !at.set && !i.abandoned(o) && cleanBut(i.Calls, o.Receipt) && i.Answered.At.Before(c.settleBy(i)) {
 				c.violated(Told, i.Answered, "%v is %v, and its visibility was not set, though no call failed", d.story, o.Outcome)
 			}
 			if at.set && o.VisibilitySet && (o.Outcome == batch.Retry || o.Outcome == batch.Abandoned) && !c.shown(d, i.Answered) && !i.heldTwice(o.MessageID) {

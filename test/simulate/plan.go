@@ -16,6 +16,7 @@ type Plan struct {
 	Functions []Function
 	Messages  []Message
 	Faults    []sqs.Fault
+	Breaks    []Break
 	Kills     []Kill
 	// Replicas are what polls the queues in the long-poll mode. Without any,
 	// event source mappings invoke the functions.
@@ -120,7 +121,10 @@ type Kill struct {
 	Invocation int // counted over the whole history, from 0
 	How        KillKind
 	After      time.Duration // of Crash and Freeze, from the invocation's begin
-	Call       int           // of BeforeCall and AfterCall: the environment's call to SQS in this invocation, from 0
+	// Of BeforeCall and AfterCall: the call to SQS in this invocation, from 0; with an
+	// operation, its call of that in this invocation or a later one.
+	Call      int
+	Operation string
 }
 
 // KillKind is how an environment ends.
@@ -133,6 +137,12 @@ const (
 	AfterCall  KillKind = "after-call"  // it ends when SQS has answered, before it sees that
 	AtResponse KillKind = "at-response" // it ends before its response is received
 )
+
+// inCall tells whether it strikes a call to SQS.
+func (k KillKind) inCall() bool { return k == BeforeCall || k == AfterCall }
+
+// faulty tells whether calls to SQS go wrong.
+func (p Plan) faulty() bool { return len(p.Faults)+len(p.Breaks) > 0 }
 
 func (a Act) String() string {
 	text := string(a.Verb)
@@ -155,7 +165,7 @@ func (k Kill) String() string {
 	case AtResponse:
 		return fmt.Sprintf("invocation %d: %s", k.Invocation, k.How)
 	default:
-		return fmt.Sprintf("invocation %d: %s %d", k.Invocation, k.How, k.Call)
+		return fmt.Sprintf("invocation %d: %s %d %s", k.Invocation, k.How, k.Call, k.Operation)
 	}
 }
 
@@ -173,6 +183,9 @@ func (p Plan) String() string {
 	}
 	for _, f := range p.Faults {
 		fmt.Fprintf(&b, "fault     %s\n", fields(f))
+	}
+	for _, k := range p.Breaks {
+		fmt.Fprintf(&b, "break     %s\n", fields(k))
 	}
 	for _, k := range p.Kills {
 		fmt.Fprintf(&b, "kill      %v\n", k)

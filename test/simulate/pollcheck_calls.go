@@ -179,7 +179,7 @@ func (c *checker) errs() {
 		var config *longpoll.ConfigError
 		switch {
 		case p.Err == nil || p.Killed.Came() || errors.Is(p.Err, longpoll.ErrAbandoned):
-		case errors.As(p.Err, &config) && len(c.Plan.Faults) > 0:
+		case errors.As(p.Err, &config) && c.Plan.faulty():
 		default:
 			c.violated(Drained, p.Returned, "process %d ends with %v", p.Number, p.Err)
 		}

@@ -99,7 +99,7 @@ func (c *checker) inGroupThatFailed(d *delivery) bool {
 // takenByNobody: Freed. A message that was received while nobody was there to
 // take the answer is lost until its visibility is over.
 func (c *checker) takenByNobody() {
-	if len(c.Plan.Faults) > 0 || slices.ContainsFunc(c.Processes, func(p *Process) bool { return p.Killed.Came() }) {
+	if c.Plan.faulty() || slices.ContainsFunc(c.Processes, func(p *Process) bool { return p.Killed.Came() }) {
 		return
 	}
 	for _, d := range c.deliveries {

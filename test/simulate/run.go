@@ -39,6 +39,7 @@ func Run(p Plan, mutant Mutant) (*History, error) {
 		Credentials:  credentials.NewStaticCredentialsProvider("simulate", "simulate", ""),
 	}
 	w.own = w.client(w.server.HTTPClient())
+	w.way = &way{w: w, next: w.server.HTTPClient().Transport, passed: make([]int, len(p.Breaks))}
 	if err := w.createQueues(); err != nil {
 		return nil, err
 	}
@@ -74,6 +75,7 @@ type world struct {
 	healed        atomic.Bool
 	sent          atomic.Bool
 	sendErr       error
+	way           *way
 	tooMany       int // invocations: a history with more will never be over
 }
 
