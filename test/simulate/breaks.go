@@ -56,6 +56,10 @@ func (g generator) breaks(p Plan) (list []Break) {
 		case OneEntry:
 			b.Message, b.Times = pick(g, p.Messages...).Number, pick(g, 0, 0, 3)
 		}
+		if b.Operation == "SendMessageBatch" {
+			b.Skip = 0 // they are few, and most of few entries
+			b.Most = min(b.Most, 1)
+		}
 		list = append(list, b)
 	}
 	return list

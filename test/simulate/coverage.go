@@ -91,7 +91,7 @@ func (c Coverage) function(f Function) {
 	c.config("config", f.ErrorIfAllFail, "ErrorIfAllFail")
 	c.config("config", f.DeleteSucceeded, "DeleteSucceeded")
 	c.config("config", f.LogSucceeded, "LogSucceeded")
-	c.config("config", f.SlowHook > 0, "slow hook")
+	c.config("config", f.SlowHook != "", "slow hook")
 	c.config("config", f.DeadLetterQueue != "", "DeadLetterQueue")
 	c.config("config", strings.HasPrefix(f.DeadLetterQueue, "arn:"), "DeadLetterQueue by ARN")
 	c["config: Deadline "+f.Deadline]++

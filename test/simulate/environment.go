@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
@@ -16,13 +17,14 @@ import (
 // client of its own, and can die. What a dead one still does has no effect: its
 // calls fail, and what its handlers do is not noted.
 type environment struct {
-	rec    *recorder
-	number int
-	invoke Invoke
-	dead   chan struct{}
-	die    sync.Once
-	how    KillKind // set before dead is closed
-	inUse  int      // guarded by the pool
+	rec     *recorder
+	number  int
+	invoke  Invoke
+	dead    chan struct{}
+	die     sync.Once
+	how     KillKind     // set before dead is closed
+	inUse   int          // guarded by the pool
+	blocked atomic.Int64 // hooks that block now
 
 	// Of a process that polls:
 	process *Process

@@ -38,6 +38,9 @@ func Generate(seed uint64) Plan {
 	}
 	for i := range p.Functions {
 		p.Functions[i].Bulk = sometimes(g, 4, 1, 2, 5, 10)
+		if g.oneIn(6) {
+			g.slowHook(&p.Functions[i], p.Polls())
+		}
 	}
 	return p
 }
@@ -89,7 +92,6 @@ func (g generator) function() Function {
 		ErrorIfAllFail:  g.oneIn(5),
 		DeleteSucceeded: g.oneIn(6),
 		LogSucceeded:    g.oneIn(4),
-		SlowHook:        sometimes(g, 12, 10*time.Millisecond, timeout/2, 2*timeout),
 	}
 	if f.Backoff == "outage" {
 		f.Outage = pick(g, 0, time.Second, 10*time.Second, time.Minute, 30*time.Minute)
@@ -99,6 +101,22 @@ func (g generator) function() Function {
 		f.Backoff = "endless" // beyond what SQS takes: it comes back after 12 h
 	}
 	return f
+}
+
+// slowHook has a hook block. On Lambda nothing bounds BatchStarted.
+func (g generator) slowHook(f *Function, polls bool) {
+	f.SlowHook = pick(g, slowHooks(polls)...)
+	f.HookTakes = pick(g, 10*time.Millisecond, f.Timeout/2, 2*f.Timeout, 70*time.Second, untilHeal)
+	f.HookTakesEach = pick(g, 1, 2, 3, 7)
+}
+
+// slowHooks are the hooks that may block.
+func slowHooks(polls bool) []string {
+	names := []string{"RecordStarted", "RecordFinished", "BatchSettled", "Called", "Warned"}
+	if polls {
+		names = append(names, "BatchStarted")
+	}
+	return names
 }
 
 func (g generator) queue(i, function int, f Function) Queue {

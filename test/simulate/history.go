@@ -24,6 +24,8 @@ type History struct {
 	Dead []DeadMessage
 	// Struck counts the faults, breaks and kills that struck, by kind and operation.
 	Struck map[string]int
+	// Blocked are the receipt handles of records about which a hook blocked.
+	Blocked map[string]bool
 	// Stuck tells that the queues were not empty long after everything healed.
 	Stuck bool
 	// Healed is when it did; zero if all was done before.

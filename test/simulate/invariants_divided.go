@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"slices"
+	"time"
 )
 
 // refusedWhole tells whether a call was refused as a whole that could succeed in parts.
@@ -19,27 +20,26 @@ func cleanBut(calls []*Call, receipt string) bool {
 // same tells whether two entries are about one message.
 func (e Entry) same(other Entry) bool { return e.Receipt == other.Receipt && e.Body == other.Body }
 
-// divided: Divided, of both modes. SQS refuses nothing else, and answers at once, so
-// that nothing keeps the toolkit from making the call in parts.
+// divided: Divided, of both modes. Nothing else is wrong with SQS, and there is time.
 func (c *checker) divided() {
 	for _, i := range c.Invocations {
 		if !i.Killed.Came() && i.Answered.Came() && i.Answered.At.Before(c.settleBy(i)) {
-			c.dividedOf(i.Calls, i.Answered)
+			c.dividedOf(i.Calls, i.Answered.At)
 		}
 	}
 	for _, p := range c.Processes {
-		if !p.Killed.Came() && p.Returned.Came() && !p.Stopping.Came() {
-			c.dividedOf(p.Calls, p.Returned)
+		if !p.Killed.Came() && p.Err == nil && p.Stopping.Came() {
+			c.dividedOf(p.Calls, p.Stopping.At)
 		}
 	}
 }
 
-func (c *checker) dividedOf(calls []*Call, end Moment) {
+func (c *checker) dividedOf(calls []*Call, until time.Time) {
 	if slices.ContainsFunc(calls, func(c *Call) bool { return !c.clean() && !c.Broken.whole() }) {
 		return
 	}
 	for k, call := range calls {
-		if !call.refusedWhole() {
+		if !call.refusedWhole() || !call.Ended.At.Before(until) {
 			continue
 		}
 		for _, e := range call.Entries {

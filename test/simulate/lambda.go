@@ -127,7 +127,7 @@ func (d *onLambda) environment(f Function) (*environment, error) {
 	if d.mutant.Transport != nil {
 		connect = d.mutant.Transport(connect)
 	}
-	told := &hooks{recorder: d.w.rec, env: e, slow: f.SlowHook, healed: d.w.healed.Load}
+	told := &hooks{recorder: d.w.rec, world: d.w, env: e, function: f}
 	cfg := f.config(d.w)
 	cfg.Hooks = []any{told}
 	cfg.Logger = slog.New(logs{told})

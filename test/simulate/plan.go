@@ -69,8 +69,25 @@ type Function struct {
 	ErrorIfAllFail  bool
 	DeleteSucceeded bool
 	LogSucceeded    bool
-	SlowHook        time.Duration // a RecordFinished hook that takes so long
+
+	// A hook's method that blocks for so long, on each so many-th call from the first.
+	SlowHook      string
+	HookTakes     time.Duration
+	HookTakesEach int
 }
+
+// slowStart tells whether records may begin when a hook lets them, not when they could.
+func (f Function) slowStart() bool {
+	return f.SlowHook == "RecordStarted" || f.SlowHook == "BatchStarted"
+}
+
+// slowEnd tells whether hooks may be told of a batch when its response is known.
+func (f Function) slowEnd() bool {
+	return f.SlowHook == "BatchSettled" || f.SlowHook == "Called" || f.SlowHook == "Warned"
+}
+
+// untilHeal is longer than anything lasts.
+const untilHeal = 1000 * time.Hour
 
 // Message is one that the simulator sends.
 type Message struct {

@@ -110,7 +110,7 @@ func (c *checker) during(p *Process, a delay) {
 		}
 	}
 	for _, h := range c.Handlings {
-		if h.Process != p || h.Told {
+		if h.Process != p || h.Told || c.function(p).slowStart() {
 			continue
 		}
 		d := c.deliveries[h.Receipt]

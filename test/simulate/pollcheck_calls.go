@@ -138,6 +138,9 @@ func (c *checker) extensions() {
 // pauses: Quiet.
 func (c *checker) pauses() {
 	for _, p := range c.Processes {
+		if c.function(p).slowStart() {
+			continue
+		}
 		for _, pause := range p.Paused {
 			for _, h := range c.Handlings {
 				if h.Process == p && pause.From.Before(h.Started) && pause.From.At.Before(h.Started.At) && h.Started.Before(pause.Until) && !c.goesOn(h, pause) {

@@ -137,23 +137,29 @@ func (c *checker) limits() {
 			c.violated(Limited, h.Started, "message %d is handled without a deadline", h.Number)
 		case l.RecordTimeout > 0 && given > l.RecordTimeout:
 			c.violated(Limited, h.Started, "message %d is given %v, the record timeout is %v", h.Number, given, l.RecordTimeout)
-		case d != nil && c.Plan.Replicas[h.Process.Replica].NoHeartbeat && h.Allowed.After(c.hiddenAt(d, h.Started)) && !c.repeats(d.queue):
+		case d != nil && !c.function(h.Process).slowStart() && c.Plan.Replicas[h.Process.Replica].NoHeartbeat && h.Allowed.After(c.hiddenAt(d, h.Started)) && !c.repeats(d.queue):
 			c.violated(Limited, h.Started, "message %d is given %v, longer than it is hidden", h.Number, given)
 		}
 	}
 }
 
+// hooksHoldHurried tells that a stop that was told not to wait any longer waits for hooks
+// that block as long as any stop does. Shutdown promises less: it is to become false.
+const hooksHoldHurried = true
+
 // swift: Swift.
 func (c *checker) swift() {
 	for _, p := range c.Processes {
 		f := c.function(p)
-		if !p.Stopping.Came() || f.SlowHook > 0 {
+		if !p.Stopping.Came() {
 			continue
 		}
 		limit := p.Limits.DrainLimit
 		switch p.How {
 		case Hurried:
-			limit = min(limit, p.Patience)
+			if !hooksHoldHurried || !f.slowEnd() {
+				limit = min(limit, p.Patience)
+			}
 		case Dies:
 			limit = 0
 		}
@@ -168,7 +174,7 @@ func (c *checker) swift() {
 				last = over
 			}
 		}
-		if p.How != Dies && p.instant() && p.Returned.At.Sub(last) > 300*time.Millisecond {
+		if p.How != Dies && f.SlowHook == "" && p.instant() && p.Returned.At.Sub(last) > 300*time.Millisecond {
 			c.violated(Swift, p.Returned, "process %d stopped %v after its last handler was over", p.Number, p.Returned.At.Sub(last))
 		}
 	}

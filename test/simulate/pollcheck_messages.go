@@ -50,8 +50,7 @@ func (c *checker) mayRepeat(success, again *Handling) bool {
 		return false
 	}
 	m := c.messages[success.MessageID]
-	return p.Killed.Came() || m == nil || c.repeats(m.queue) || !p.clean("DeleteMessageBatch") || !p.clean("ChangeMessageVisibilityBatch") ||
-		m.function.SlowHook > 0
+	return p.Killed.Came() || m == nil || c.repeats(m.queue) || !p.clean("DeleteMessageBatch") || !p.clean("ChangeMessageVisibilityBatch")
 }
 
 // pollGroups: Ordered.
@@ -128,7 +127,7 @@ func (c *checker) pollOutcomes() {
 				c.violated(Once, p.gone(), "RecordFinished was told %d times of one delivery of message %d", n, c.number(o.MessageID))
 			}
 			h := c.handlingIn(p, o.MessageID)
-			if late := o.Outcome == batch.Retry && c.function(p).SlowHook > 0; !late && !c.agrees(o, h) {
+			if late := o.Outcome == batch.Retry && c.function(p).SlowHook != ""; !late && !c.agrees(o, h) {
 				c.violated(Once, p.gone(), "message %d is %v in process %d, but its handler did not end so", c.number(o.MessageID), o.Outcome, p.Number)
 			}
 		}
@@ -177,7 +176,7 @@ func (c *checker) agrees(o Outcome, list []*Handling) bool {
 	case batch.Retry:
 		return o.Lost || ended(Failed, ForGood, Panicked, Exited)
 	case batch.Abandoned:
-		return len(list) > 0
+		return len(list) > 0 || c.Blocked[o.Receipt]
 	case batch.Skipped, batch.NotStarted:
 		return !slices.ContainsFunc(list, func(h *Handling) bool { return h.Receipt == o.Receipt })
 	}

@@ -50,7 +50,7 @@ func (d *onPoll) process(replica int) (*process, error) {
 	}
 	cfg := r.config(d.w, f, q)
 	cfg.SQS = d.w.client(&http.Client{Transport: connect})
-	cfg.Engine.Hooks = []any{&hooks{recorder: d.w.rec, env: p.env, slow: f.SlowHook, healed: d.w.healed.Load}}
+	cfg.Engine.Hooks = []any{&hooks{recorder: d.w.rec, world: d.w, env: p.env, function: f}}
 	p.is.limits(cfg, q)
 	if d.mutant.Poll != nil {
 		d.mutant.Poll(&cfg)

@@ -43,7 +43,7 @@ func groupOf(e sqs.Event) string {
 
 func newRecorder(p Plan) *recorder {
 	r := &recorder{
-		h:         &History{Plan: p, Began: time.Now(), Struck: map[string]int{}},
+		h:         &History{Plan: p, Began: time.Now(), Struck: map[string]int{}, Blocked: map[string]bool{}},
 		numbers:   map[string]int{},
 		byID:      map[string]*Invocation{},
 		byReceipt: map[string]int{},
