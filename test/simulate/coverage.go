@@ -51,6 +51,7 @@ func (c Coverage) Add(h *History) {
 	for _, i := range h.Invocations {
 		c.invocation(i)
 	}
+	c.config("lambda", h.together() >= atATime, "64 invocations of one process at a time")
 	c.aborts(newChecker(h))
 	c["message in a dead-letter queue"] += len(h.Dead)
 	for _, d := range h.Dead {
@@ -61,6 +62,23 @@ func (c Coverage) Add(h *History) {
 	if h.Healed.Came() {
 		c["faults and failures until they are healed"]++
 	}
+}
+
+// together is how many invocations one environment had at a time, at most.
+func (h *History) together() (together int) {
+	under := map[int][]span{}
+	for _, i := range h.Invocations {
+		end := i.Ended.At
+		if i.Killed.Came() {
+			end = i.Killed.At
+		}
+		under[i.Environment] = append(under[i.Environment], span{i.Began.At, end})
+	}
+	for _, list := range under {
+		n, _ := most(list)
+		together = max(together, n)
+	}
+	return together
 }
 
 func (c Coverage) queue(q Queue, polled bool) {

@@ -35,6 +35,8 @@ func Generate(seed uint64) Plan {
 	}
 	if g.oneIn(2) {
 		g.poll(&p)
+	} else if g.oneIn(20) {
+		g.wide(&p)
 	}
 	for i := range p.Functions {
 		p.Functions[i].Bulk = sometimes(g, 4, 1, 2, 5, 10)
@@ -101,6 +103,27 @@ func (g generator) function() Function {
 		f.Backoff = "endless" // beyond what SQS takes: it comes back after 12 h
 	}
 	return f
+}
+
+// atATime is how many invocations a process of Lambda's managed instances runs at most.
+const atATime = 64
+
+// wide has a process run many invocations at a time, of one queue.
+func (g generator) wide(p *Plan) {
+	q := &p.Queues[0]
+	f := &p.Functions[q.Function]
+	f.Environments, f.PerEnvironment = 1, atATime
+	q.BatchSize, q.Window, q.Concurrency = pick(g, 1, 1, 2), 0, 0
+	first := len(p.Messages)
+	for n := range q.BatchSize * (atATime + g.IntN(20)) {
+		m := g.message(p, first+n, 0, 0, pick(g, 0, 30, 70))
+		m.Delay = 0
+		if m.Acts[0].Takes = max(m.Acts[0].Takes, f.Timeout/3); q.FIFO() {
+			m.Group = fmt.Sprintf("g%d", n/q.BatchSize)
+		}
+		p.Messages = append(p.Messages, m)
+	}
+	slices.SortStableFunc(p.Messages, func(a, b Message) int { return cmp.Compare(a.At, b.At) })
 }
 
 // slowHook has a hook block. On Lambda nothing bounds BatchStarted.

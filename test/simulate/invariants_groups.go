@@ -51,7 +51,7 @@ func (c *checker) groups() {
 // done tells whether nothing of a message was left to do when a handling of a
 // later one of its group began.
 func (c *checker) done(m *story, when *Handling) bool {
-	if m.gone.Before(when.Started) {
+	if m.gone.Before(when.Started) || c.heldAtLast(m, when.Started) {
 		return true
 	}
 	for _, h := range c.Handlings {

@@ -66,7 +66,7 @@ func (c *checker) outcome(i *Invocation, o Outcome) {
 	case batch.Retry:
 		ok = handled && end != Succeeded && end != "" || !handled && d.startedLate()
 	case batch.DeadLettered:
-		ok = (end == ForGood || handled && d.story.failsLast(d.handlings[0])) && c.sentDead(d, i.Answered)
+		ok = (end == ForGood || handled && d.story.failsLast(d.handlings[0])) && c.sentDead(d, i.Answered) || c.heldAtLast(d.story, i.Answered)
 	case batch.Dropped:
 		ok = end == ForGood && d.function.OnPermanent == "drop"
 	case batch.NotStarted:

@@ -50,7 +50,7 @@ func (c *checker) room() {
 			continue // a release may take as long as it likes
 		}
 		for _, d := range c.deliveries {
-			if d.process == p && !c.heldBefore(d) {
+			if d.process == p && !c.heldBefore(d) && !c.Blocked[d.received.ReceiptHandle] {
 				held = append(held, span{d.got.At, c.heldUntil(d)})
 			}
 		}
@@ -157,7 +157,7 @@ func (c *checker) swift() {
 		limit := p.Limits.DrainLimit
 		switch p.How {
 		case Hurried:
-			if !hooksHoldHurried || !f.slowEnd() {
+			if !hooksHoldHurried || f.SlowHook == "" {
 				limit = min(limit, p.Patience)
 			}
 		case Dies:

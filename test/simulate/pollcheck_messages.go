@@ -71,7 +71,7 @@ func (c *checker) pollGroups() {
 			if earlier == m {
 				break
 			}
-			if !earlier.gone.Before(h.Started) && !c.doneIn(h.Process, earlier, h.Started) {
+			if !earlier.gone.Before(h.Started) && !c.doneIn(h.Process, earlier, h.Started) && !c.heldAtLast(earlier, h.Started) {
 				c.violated(Ordered, h.Started, "%v of group %s is handled before %v, which was sent before it and is not done", m, h.Group, earlier)
 			}
 		}
@@ -170,7 +170,7 @@ func (c *checker) agrees(o Outcome, list []*Handling) bool {
 	case batch.Succeeded:
 		return ended(Succeeded)
 	case batch.DeadLettered:
-		return ended(ForGood) || slices.ContainsFunc(list, func(h *Handling) bool { return c.messages[h.MessageID].failsLast(h) })
+		return c.Blocked[o.Receipt] || ended(ForGood) || slices.ContainsFunc(list, func(h *Handling) bool { return c.messages[h.MessageID].failsLast(h) })
 	case batch.Dropped:
 		return ended(ForGood)
 	case batch.Retry:
