@@ -41,7 +41,7 @@ func Generate(seed uint64) Plan {
 	for i := range p.Functions {
 		p.Functions[i].Bulk = sometimes(g, 4, 1, 2, 5, 10)
 		if g.oneIn(6) {
-			g.slowHook(&p.Functions[i], p.Polls())
+			g.slowHook(&p.Functions[i], p.Polls() && (tryBatchStartedWithoutHeartbeat || !p.unbeaten(i)))
 		}
 	}
 	return p
@@ -127,16 +127,21 @@ func (g generator) wide(p *Plan) {
 }
 
 // slowHook has a hook block. On Lambda nothing bounds BatchStarted.
-func (g generator) slowHook(f *Function, polls bool) {
-	f.SlowHook = pick(g, slowHooks(polls)...)
+func (g generator) slowHook(f *Function, batchStarted bool) {
+	f.SlowHook = pick(g, slowHooks(batchStarted)...)
 	f.HookTakes = pick(g, 10*time.Millisecond, f.Timeout/2, 2*f.Timeout, 70*time.Second, untilHeal)
 	f.HookTakesEach = pick(g, 1, 2, 3, 7)
 }
 
+// unbeaten tells whether a replica with a function sends no heartbeats.
+func (p Plan) unbeaten(function int) bool {
+	return slices.ContainsFunc(p.Replicas, func(r Replica) bool { return r.NoHeartbeat && p.Queues[r.Queue].Function == function })
+}
+
 // slowHooks are the hooks that may block.
-func slowHooks(polls bool) []string {
+func slowHooks(batchStarted bool) []string {
 	names := []string{"RecordStarted", "RecordFinished", "BatchSettled", "Called", "Warned"}
-	if polls {
+	if batchStarted {
 		names = append(names, "BatchStarted")
 	}
 	return names

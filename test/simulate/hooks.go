@@ -24,7 +24,7 @@ type hooks struct {
 // says so.
 func (h *hooks) block(hook, receipt string) {
 	f := h.function
-	if f.SlowHook != hook || h.world.healed.Load() || (h.called.Add(1)-1)%int64(f.HookTakesEach) != 0 {
+	if f.SlowHook != hook || h.world.healed.Load() || (h.called.Add(1)-1)%int64(max(1, f.HookTakesEach)) != 0 {
 		return
 	}
 	h.locked(func() {

@@ -125,7 +125,7 @@ func (c *checker) needs(i *Invocation, operation string) int {
 		if d := c.deliveries[o.Receipt]; d != nil && d.endedAs(ForGood, i.Answered) || o.Outcome == batch.Retry && d.plan.Malformed {
 			dead++
 		}
-		if d := c.deliveries[o.Receipt]; d != nil && d.queue.FIFO() && (c.endedLast(d, i.Answered) || d.endedAs(ForGood, i.Answered)) {
+		if d := c.deliveries[o.Receipt]; d != nil && d.queue.FIFO() && (c.endedLast(d, i.Answered) || d.endedAs(ForGood, i.Answered) || c.Blocked[o.Receipt]) {
 			buried++ // with a call of its own
 		}
 		atLast := isFIFO(i.Queue) && o.Outcome != batch.Succeeded                                    // it is asked whether it was

@@ -46,7 +46,7 @@ func (c *checker) room() {
 		if n, at := most(handled); n > p.Limits.Concurrency {
 			c.violated(Roomy, Moment{At: at}, "process %d handles %d at a time, its Concurrency is %d", p.Number, n, p.Limits.Concurrency)
 		}
-		if !p.clean("ChangeMessageVisibilityBatch") {
+		if !p.clean("ChangeMessageVisibilityBatch") || c.function(p).SlowHook == "BatchStarted" && !checkRoomInBatchStarted {
 			continue // a release may take as long as it likes
 		}
 		for _, d := range c.deliveries {
@@ -143,10 +143,6 @@ func (c *checker) limits() {
 	}
 }
 
-// hooksHoldHurried tells that a stop that was told not to wait any longer waits for hooks
-// that block as long as any stop does. Shutdown promises less: it is to become false.
-const hooksHoldHurried = true
-
 // swift: Swift.
 func (c *checker) swift() {
 	for _, p := range c.Processes {
@@ -157,7 +153,7 @@ func (c *checker) swift() {
 		limit := p.Limits.DrainLimit
 		switch p.How {
 		case Hurried:
-			if !hooksHoldHurried || f.SlowHook == "" {
+			if checkHurriedHooks || f.SlowHook == "" {
 				limit = min(limit, p.Patience)
 			}
 		case Dies:
