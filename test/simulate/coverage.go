@@ -40,8 +40,12 @@ func (c Coverage) Add(h *History) {
 			}
 		}
 	}
+	prefix := "fault: "
+	if h.Plan.Polls() {
+		prefix = "poll fault: "
+	}
 	for kind, n := range h.Struck {
-		c["fault: "+kind] += n
+		c[prefix+kind] += n
 	}
 	for _, e := range h.Events {
 		if e.Kind == sqs.Redriven {
@@ -192,6 +196,7 @@ func (c Coverage) Missing() (missing []string) {
 			want = append(want, fmt.Sprintf("fault: %s of %s", kind, operation))
 		}
 	}
+	want = append(want, wideFeatures()...)
 	want = append(want, abortFeatures()...)
 	want = append(want, pollFeatures()...)
 	for _, name := range want {
@@ -200,6 +205,31 @@ func (c Coverage) Missing() (missing []string) {
 		}
 	}
 	return missing
+}
+
+// wideFeatures are what has to occur between any two steps of settling, in both modes.
+func wideFeatures() []string {
+	want := []string{"lambda: 64 invocations of one process at a time"}
+	for mode, polls := range map[string]bool{"fault: ": false, "poll fault: ": true} {
+		for _, operation := range settling {
+			for _, kind := range breakKinds(operation) {
+				want = append(want, fmt.Sprintf("%s%s of %s", mode, kind, operation))
+			}
+			for _, kind := range []KillKind{BeforeCall, AfterCall} {
+				want = append(want, fmt.Sprintf("%s%s of %s", mode, kind, operation))
+			}
+			for _, kind := range []sqs.FaultKind{sqs.Latency, sqs.Refused, sqs.Hang, sqs.LostAnswer} {
+				want = append(want, fmt.Sprintf("%s%s of %s", mode, kind, operation))
+			}
+		}
+		for _, hook := range slowHooks(polls) {
+			want = append(want, mode+"slow hook of "+hook)
+		}
+	}
+	for _, kind := range breakKinds("ChangeMessageVisibilityBatch") {
+		want = append(want, "poll fault: "+string(kind)+" of a heartbeat")
+	}
+	return want
 }
 
 // String prints a count a line.

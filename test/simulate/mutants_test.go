@@ -182,7 +182,7 @@ const within = 2000
 
 // Every mutant is caught by the invariant that it breaks.
 func TestMutants(t *testing.T) {
-	catch(t, slices.Concat(mutants, abortMutants), Invariants, func(p Plan) bool { return !p.Polls() })
+	catch(t, slices.Concat(mutants, abortMutants, breakMutants, wideMutants), Invariants, func(p Plan) bool { return !p.Polls() })
 }
 
 // caughtFile has the history by which each mutant is caught, where that is not one

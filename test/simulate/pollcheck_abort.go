@@ -160,7 +160,7 @@ const waits = 19 * time.Second
 // for no other reason.
 func (c *checker) givenBack(p *Process, d *delivery) {
 	last := p.lastEntry(d.received.ReceiptHandle)
-	if len(d.handlings) > 0 || last == nil || !p.beforeStop(last.at) {
+	if len(d.handlings) > 0 || last == nil || c.Blocked[d.received.ReceiptHandle] || !p.beforeStop(last.at) {
 		return
 	}
 	if !d.queue.FIFO() && last.at.At.Sub(d.got.At) > waits {

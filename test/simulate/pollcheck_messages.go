@@ -159,6 +159,16 @@ func (c *checker) handlingIn(p *Process, id string) (list []*Handling) {
 	return list
 }
 
+// heldUp tells whether a hook kept a handler of a message from being called.
+func (c *checker) heldUp(id string) bool {
+	for _, d := range c.deliveries {
+		if d.id == id && c.Blocked[d.received.ReceiptHandle] {
+			return true
+		}
+	}
+	return false
+}
+
 // agrees tells whether an outcome is one that a handling can have had. (A
 // receipt handle does not tell which: a delivery that comes again while the
 // first is handled is settled by the later handle.)
@@ -170,13 +180,13 @@ func (c *checker) agrees(o Outcome, list []*Handling) bool {
 	case batch.Succeeded:
 		return ended(Succeeded)
 	case batch.DeadLettered:
-		return c.Blocked[o.Receipt] || ended(ForGood) || slices.ContainsFunc(list, func(h *Handling) bool { return c.messages[h.MessageID].failsLast(h) })
+		return c.heldUp(o.MessageID) || ended(ForGood) || slices.ContainsFunc(list, func(h *Handling) bool { return c.messages[h.MessageID].failsLast(h) })
 	case batch.Dropped:
 		return ended(ForGood)
 	case batch.Retry:
 		return o.Lost || ended(Failed, ForGood, Panicked, Exited)
 	case batch.Abandoned:
-		return len(list) > 0 || c.Blocked[o.Receipt]
+		return len(list) > 0 || c.heldUp(o.MessageID)
 	case batch.Skipped, batch.NotStarted:
 		return !slices.ContainsFunc(list, func(h *Handling) bool { return h.Receipt == o.Receipt })
 	}

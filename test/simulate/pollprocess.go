@@ -65,7 +65,7 @@ func (d *onPoll) process(replica int) (*process, error) {
 		return nil, err
 	}
 	if p.poller = poller; d.mutant.Poller != nil {
-		p.poller = d.mutant.Poller(poller)
+		p.poller = d.mutant.Poller(poller, p.env)
 	}
 	return p, nil
 }
