@@ -48,8 +48,9 @@ func breakKinds(operation string) []BreakKind {
 
 func (g generator) breaks(p Plan) (list []Break) {
 	for range 1 + g.IntN(2) {
-		b := Break{Operation: pick(g, settling...), Times: pick(g, 0, 1, 1, 3), Skip: sometimes(g, 3, 1, 5)}
-		b.Kind = pick(g, breakKinds(b.Operation)...)
+		b := Break{Operation: pick(g, append(settling, "SendMessageBatch")...), Times: pick(g, 0, 1, 1, 3), Skip: sometimes(g, 3, 1, 5)}
+		kinds := breakKinds(b.Operation)
+		b.Kind = pick(g, append(kinds, kinds[len(kinds)-2:]...)...)
 		switch b.Kind {
 		case TooMany:
 			b.Most, b.Times = pick(g, 1, 2, 3, 5), pick(g, 0, 0, 3)

@@ -22,11 +22,14 @@ func Generate(seed uint64) Plan {
 		g.settle(&p, i)
 	}
 	g.messages(&p)
-	if !g.oneIn(3) {
-		p.Faults = g.faults(p)
-	}
-	if g.oneIn(3) {
-		p.Breaks = g.breaks(p)
+	if !g.oneIn(3) { // nothing that goes wrong hides what the rest are to show
+		kinds := g.weighted(2, 1, 1)
+		if kinds != 1 {
+			p.Faults = g.faults(p)
+		}
+		if kinds != 0 {
+			p.Breaks = g.breaks(p)
+		}
 	}
 	if g.oneIn(3) {
 		for range g.IntN(4) + 1 {
@@ -35,12 +38,12 @@ func Generate(seed uint64) Plan {
 	}
 	if g.oneIn(2) {
 		g.poll(&p)
-	} else if g.oneIn(20) {
+	} else if g.oneIn(30) {
 		g.wide(&p)
 	}
 	for i := range p.Functions {
 		p.Functions[i].Bulk = sometimes(g, 4, 1, 2, 5, 10)
-		if g.oneIn(6) {
+		if g.oneIn(8) {
 			g.slowHook(&p.Functions[i], p.Polls() && (tryBatchStartedWithoutHeartbeat || !p.unbeaten(i)))
 		}
 	}
@@ -113,7 +116,7 @@ func (g generator) wide(p *Plan) {
 	q := &p.Queues[0]
 	f := &p.Functions[q.Function]
 	f.Environments, f.PerEnvironment = 1, atATime
-	q.BatchSize, q.Window, q.Concurrency = pick(g, 1, 1, 2), 0, 0
+	q.BatchSize, q.Window, q.Concurrency, q.Visibility = pick(g, 1, 1, 2), 0, 0, 6*f.Timeout
 	first := len(p.Messages)
 	for n := range q.BatchSize * (atATime + g.IntN(20)) {
 		m := g.message(p, first+n, 0, 0, pick(g, 0, 30, 70))

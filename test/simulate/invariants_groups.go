@@ -29,7 +29,7 @@ func (c *checker) groups() {
 	running := map[groupKey]*Handling{} // the latest of each group
 	for _, h := range c.Handlings {
 		m := c.messages[h.MessageID]
-		if m == nil || !m.queue.FIFO() {
+		if m == nil || !m.queue.FIFO() || h.Told && c.Blocked[h.Receipt] { // it was written before the hook blocked
 			continue
 		}
 		g := groupKey{m.queue.Name, m.sent.MessageGroupID}

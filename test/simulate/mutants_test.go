@@ -178,7 +178,7 @@ var mutants = []mutantCase{
 }
 
 // within is how many histories it may take to catch a mutant.
-const within = 2000
+const within = 4000
 
 // Every mutant is caught by the invariant that it breaks.
 func TestMutants(t *testing.T) {

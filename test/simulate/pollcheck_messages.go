@@ -63,7 +63,7 @@ func (c *checker) pollGroups() {
 	running := map[place]*Handling{} // the latest of each group in a process
 	for _, h := range c.Handlings {
 		m := c.messages[h.MessageID]
-		if m == nil || !m.queue.FIFO() {
+		if m == nil || !m.queue.FIFO() || h.Told && c.Blocked[h.Receipt] { // it was written before the hook blocked
 			continue
 		}
 		g := groupKey{m.queue.Name, m.sent.MessageGroupID}
