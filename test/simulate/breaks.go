@@ -13,10 +13,11 @@ import (
 type Break struct {
 	Kind      BreakKind
 	Operation string
-	Skip      int // calls that pass before the first that is struck
-	Times     int // how many are struck; 0: all until Heal
-	Most      int // of TooMany: entries that a call may have
-	Message   int // of OneEntry: the message that is refused
+	Skip      int  // calls that pass before the first that is struck
+	Times     int  // how many are struck; 0: all until Heal
+	Most      int  // of TooMany: entries that a call may have
+	Message   int  // of OneEntry: the message that is refused
+	Heartbeat bool // only calls about a record that is being handled
 }
 
 // BreakKind is what goes wrong with a call.
@@ -47,8 +48,8 @@ func breakKinds(operation string) []BreakKind {
 }
 
 func (g generator) breaks(p Plan) (list []Break) {
-	for range 1 + g.IntN(2) {
-		b := Break{Operation: pick(g, append(settling, "SendMessageBatch")...), Times: pick(g, 0, 1, 1, 3), Skip: sometimes(g, 3, 1, 5)}
+	for range 1 + g.IntN(3) {
+		b := Break{Operation: pick(g, append(settling, "SendMessageBatch")...), Times: pick(g, 0, 0, 1, 3), Skip: sometimes(g, 4, 1, 3)}
 		kinds := breakKinds(b.Operation)
 		b.Kind = pick(g, append(kinds, kinds[len(kinds)-2:]...)...)
 		switch b.Kind {
@@ -64,6 +65,20 @@ func (g generator) breaks(p Plan) (list []Break) {
 		list = append(list, b)
 	}
 	return list
+}
+
+// heartbeat breaks calls that extend what is handled.
+func (g generator) heartbeat(p Plan) Break {
+	b := Break{Heartbeat: true, Operation: "ChangeMessageVisibilityBatch", Times: pick(g, 1, 3), Skip: sometimes(g, 4, 1),
+		Most: 1, Message: pick(g, p.Messages...).Number}
+	b.Kind = pick(g, breakKinds(b.Operation)...)
+	return b
+}
+
+// breaksDeletes tells whether deletes break, or a process dies in one.
+func (p Plan) breaksDeletes() bool {
+	return slices.ContainsFunc(p.Breaks, func(b Break) bool { return b.Operation == "DeleteMessageBatch" }) ||
+		slices.ContainsFunc(p.Kills, func(k Kill) bool { return k.Operation == "DeleteMessageBatch" })
 }
 
 // way is the toolkit's way to SQS: calls may break on it.
@@ -111,7 +126,7 @@ func (y *way) strike(call *Call) (kind BreakKind) {
 	}
 	y.w.rec.locked(func() {
 		for k, b := range y.w.plan.Breaks {
-			if b.Operation != call.Operation || !b.concerns(call, y.w.rec.numberOf) {
+			if b.Operation != call.Operation || !b.concerns(call, y.w.rec) {
 				continue
 			}
 			n := y.passed[k]
@@ -123,12 +138,15 @@ func (y *way) strike(call *Call) (kind BreakKind) {
 	return kind
 }
 
-func (b Break) concerns(call *Call, numberOf func(Entry) int) bool {
+func (b Break) concerns(call *Call, rec *recorder) bool {
+	if b.Heartbeat && !slices.ContainsFunc(call.Entries, func(e Entry) bool { return rec.running[e.Receipt] }) {
+		return false
+	}
 	switch b.Kind {
 	case TooMany:
 		return len(call.Entries) > b.Most
 	case OneEntry:
-		return slices.ContainsFunc(call.Entries, func(e Entry) bool { return numberOf(e) == b.Message })
+		return slices.ContainsFunc(call.Entries, func(e Entry) bool { return rec.numberOf(e) == b.Message })
 	}
 	return true
 }

@@ -57,7 +57,7 @@ func (c *checker) pollAborts() {
 				c.during(p, a)
 			}
 		}
-		calm := p.clean() && p.Err == nil && len(p.Paused) == 0 && !c.Plan.Replicas[p.Replica].NoHeartbeat
+		calm := p.clean() && p.Err == nil && !c.function(p).slowStart() && len(p.Paused) == 0 && !c.Plan.Replicas[p.Replica].NoHeartbeat
 		for _, d := range c.deliveries {
 			if d.process == p && calm && !c.repeats(d.queue) && !c.inGroupThatFailed(d) && !c.heldBefore(d) {
 				c.givenBack(p, d)
@@ -160,7 +160,7 @@ const waits = 19 * time.Second
 // for no other reason.
 func (c *checker) givenBack(p *Process, d *delivery) {
 	last := p.lastEntry(d.received.ReceiptHandle)
-	if len(d.handlings) > 0 || last == nil || c.Blocked[d.received.ReceiptHandle] || !p.beforeStop(last.at) {
+	if len(d.handlings) > 0 || last == nil || !p.beforeStop(last.at) {
 		return
 	}
 	if !d.queue.FIFO() && last.at.At.Sub(d.got.At) > waits {

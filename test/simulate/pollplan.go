@@ -96,6 +96,9 @@ func (g generator) poll(p *Plan) {
 			p.Replicas = append(p.Replicas, g.replica(i, q, p.Functions[q.Function]))
 		}
 	}
+	if len(p.Breaks) > 0 && g.oneIn(2) {
+		p.Breaks = append(p.Breaks, g.heartbeat(*p))
+	}
 	if g.oneIn(10) {
 		f := sqs.Fault{Operation: "GetQueueUrl", Times: pick(g, 1, 3), Probability: pick(g, 0, 0.5)}
 		g.kind(&f)

@@ -19,6 +19,7 @@ type recorder struct {
 	numbers   map[string]int         // of the plan's messages, by body
 	byID      map[string]*Invocation // by request id
 	byReceipt map[string]int         // numbers of messages, by receipt handle
+	running   map[string]bool        // receipt handles that are being handled
 	busy      int                    // invocations under way
 	places    map[string]place       // of messages in source queues, by id
 	sources   map[string]bool        // names of the source queues
@@ -47,6 +48,7 @@ func newRecorder(p Plan) *recorder {
 		numbers:   map[string]int{},
 		byID:      map[string]*Invocation{},
 		byReceipt: map[string]int{},
+		running:   map[string]bool{},
 		places:    map[string]place{},
 		sources:   map[string]bool{},
 	}
