@@ -70,7 +70,7 @@ type Function struct {
 	DeleteSucceeded bool
 	LogSucceeded    bool
 
-	// A hook's method that blocks for so long, on each so many-th call from the first.
+	// SlowHook is a hook's method that blocks for HookTakes in each HookTakesEach-th call.
 	SlowHook      string
 	HookTakes     time.Duration
 	HookTakesEach int

@@ -77,9 +77,11 @@ func whileBlocked(which func(*http.Request) bool) Mutant {
 	}}
 }
 
-// awaitHooks waits until no hook blocks.
+// awaitHooks waits until no hook blocks, for longer than anyone may.
 func (e *environment) awaitHooks() {
-	for e.blocked.Load() > 0 {
-		time.Sleep(10 * time.Millisecond)
+	for range 200 {
+		if e.blocked.Load() > 0 {
+			time.Sleep(time.Second)
+		}
 	}
 }
