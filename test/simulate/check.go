@@ -66,6 +66,9 @@ const (
 	// Heeded: after batch.Abort nothing more is started, nor received where the
 	// toolkit receives, and what was not started comes back when its time is over.
 	Heeded Invariant = "an abort puts off what was not started"
+	// Divided: where SQS refuses a call as a whole, each of its entries is tried again
+	// in a smaller one.
+	Divided Invariant = "an entry that is refused costs no other its place"
 )
 
 // Of the long-poll mode alone.
@@ -83,9 +86,9 @@ const (
 // Invariants are all of them, by mode.
 var (
 	Invariants = []Invariant{Kept, Earned, Final, Ordered, Punctual, Counted, Bounded, Frugal, Drained, Once, Spaced, Told, Prompt,
-		Together, Single, Explained, Spared, Alone, Roomy, Limited, Heeded}
+		Together, Single, Explained, Spared, Alone, Roomy, Limited, Heeded, Divided}
 	PollInvariants = []Invariant{Kept, Earned, Final, Ordered, Counted, Bounded, Frugal, Drained, Once, Spaced, Told,
-		Together, Single, Explained, Spared, Alone, Roomy, Limited, Heeded, Hidden, Freed, Swift, Quiet}
+		Together, Single, Explained, Spared, Alone, Roomy, Limited, Heeded, Divided, Hidden, Freed, Swift, Quiet}
 )
 
 // Violation is a moment of a history that breaks an invariant.
@@ -100,12 +103,12 @@ func Check(h *History) []Violation {
 	c := newChecker(h)
 	checks := []func(){
 		c.deletions, c.losses, c.deadLetters, c.repetitions, c.groups, c.responses,
-		c.attempts, c.bounds, c.calls, c.end, c.outcomes, c.spacing, c.waits, c.together, c.single, c.explained, c.spared, c.alone, c.deadlines, c.aborts,
+		c.attempts, c.bounds, c.calls, c.end, c.outcomes, c.spacing, c.waits, c.together, c.single, c.explained, c.spared, c.alone, c.deadlines, c.aborts, c.divided,
 	}
 	if h.Plan.Polls() {
 		checks = []func(){
 			c.deletions, c.losses, c.deadLetters, c.handledTwice, c.pollGroups, c.attempts, c.bounds, c.receives, c.hurries, c.extensions,
-			c.end, c.errs, c.pollOutcomes, c.pollSpacing, c.hidden, c.room, c.freed, c.swift, c.pauses, c.limits, c.pollTogether, c.single, c.explained, c.spared, c.alone, c.pollAborts,
+			c.end, c.errs, c.pollOutcomes, c.pollSpacing, c.hidden, c.room, c.freed, c.swift, c.pauses, c.limits, c.pollTogether, c.single, c.explained, c.spared, c.alone, c.pollAborts, c.divided,
 		}
 	}
 	for _, check := range checks {

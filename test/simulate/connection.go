@@ -18,9 +18,10 @@ import (
 // connection is an environment's way to SQS. It notes every call, and dies
 // with the environment.
 type connection struct {
-	env  *environment
-	next http.RoundTripper
-	kill func(*Invocation) *Kill
+	env *environment
+	way *way
+	// kills tells which kill strikes a call, of those that strike calls.
+	kills func(i *Invocation, number int, operation string) KillKind
 }
 
 var errReset error = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
@@ -44,14 +45,14 @@ func (c *connection) RoundTrip(r *http.Request) (*http.Response, error) {
 		call.Began = c.env.rec.moment()
 		i.Calls = append(i.Calls, call)
 	})
-	kill := c.kill(i)
-	if kill != nil && kill.How == BeforeCall && kill.Call == number {
-		c.env.kill(BeforeCall)
+	kill := c.kills(i, number, call.Operation)
+	if kill == BeforeCall {
+		c.env.killAt(kill, call.Operation)
 		return nil, errReset
 	}
-	response, err := c.next.RoundTrip(r)
-	if kill != nil && kill.How == AfterCall && kill.Call == number {
-		c.env.kill(AfterCall)
+	response, err := c.way.carry(call, r)
+	if kill == AfterCall {
+		c.env.killAt(kill, call.Operation)
 	}
 	if c.env.isDead() {
 		return nil, errReset
@@ -63,9 +64,13 @@ func (c *connection) RoundTrip(r *http.Request) (*http.Response, error) {
 // was given up, if it was.
 func (r *recorder) note(call *Call, response *http.Response, err, ended error) (*http.Response, error) {
 	var body []byte
+	var cut error // in the middle of the answer, which the caller sees for itself
 	if err == nil {
-		body, err = io.ReadAll(response.Body)
+		body, cut = io.ReadAll(response.Body)
 		response.Body = io.NopCloser(bytes.NewReader(body))
+		if cut != nil {
+			response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), broken{cut}))
+		}
 	}
 	var answer struct {
 		Type       string `json:"__type"`
@@ -76,9 +81,13 @@ func (r *recorder) note(call *Call, response *http.Response, err, ended error) (
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	call.Ended = r.moment()
-	if err != nil {
+	switch {
+	case err != nil:
 		call.Err, call.GivenUp = err.Error(), errors.Is(ended, context.Canceled)
-		return response, err
+		return nil, err
+	case cut != nil:
+		call.Err = cut.Error()
+		return response, nil
 	}
 	_ = json.Unmarshal(body, &answer) // an answer that cannot be read names nothing
 	if response.StatusCode != http.StatusOK {

@@ -40,8 +40,12 @@ func (c Coverage) Add(h *History) {
 			}
 		}
 	}
+	prefix := "fault: "
+	if h.Plan.Polls() {
+		prefix = "poll fault: "
+	}
 	for kind, n := range h.Struck {
-		c["fault: "+kind] += n
+		c[prefix+kind] += n
 	}
 	for _, e := range h.Events {
 		if e.Kind == sqs.Redriven {
@@ -51,6 +55,7 @@ func (c Coverage) Add(h *History) {
 	for _, i := range h.Invocations {
 		c.invocation(i)
 	}
+	c.config("lambda", h.together() >= atATime, "64 invocations of one process at a time")
 	c.aborts(newChecker(h))
 	c["message in a dead-letter queue"] += len(h.Dead)
 	for _, d := range h.Dead {
@@ -61,6 +66,23 @@ func (c Coverage) Add(h *History) {
 	if h.Healed.Came() {
 		c["faults and failures until they are healed"]++
 	}
+}
+
+// together is how many invocations one environment had at a time, at most.
+func (h *History) together() (together int) {
+	under := map[int][]span{}
+	for _, i := range h.Invocations {
+		end := i.Ended.At
+		if i.Killed.Came() {
+			end = i.Killed.At
+		}
+		under[i.Environment] = append(under[i.Environment], span{i.Began.At, end})
+	}
+	for _, list := range under {
+		n, _ := most(list)
+		together = max(together, n)
+	}
+	return together
 }
 
 func (c Coverage) queue(q Queue, polled bool) {
@@ -91,7 +113,7 @@ func (c Coverage) function(f Function) {
 	c.config("config", f.ErrorIfAllFail, "ErrorIfAllFail")
 	c.config("config", f.DeleteSucceeded, "DeleteSucceeded")
 	c.config("config", f.LogSucceeded, "LogSucceeded")
-	c.config("config", f.SlowHook > 0, "slow hook")
+	c.config("config", f.SlowHook != "", "slow hook")
 	c.config("config", f.DeadLetterQueue != "", "DeadLetterQueue")
 	c.config("config", strings.HasPrefix(f.DeadLetterQueue, "arn:"), "DeadLetterQueue by ARN")
 	c["config: Deadline "+f.Deadline]++
@@ -174,6 +196,7 @@ func (c Coverage) Missing() (missing []string) {
 			want = append(want, fmt.Sprintf("fault: %s of %s", kind, operation))
 		}
 	}
+	want = append(want, wideFeatures()...)
 	want = append(want, abortFeatures()...)
 	want = append(want, pollFeatures()...)
 	for _, name := range want {
@@ -182,6 +205,31 @@ func (c Coverage) Missing() (missing []string) {
 		}
 	}
 	return missing
+}
+
+// wideFeatures are what has to occur between any two steps of settling, in both modes.
+func wideFeatures() []string {
+	want := []string{"lambda: 64 invocations of one process at a time"}
+	for mode, polls := range map[string]bool{"fault: ": false, "poll fault: ": true} {
+		for _, operation := range settling {
+			for _, kind := range breakKinds(operation) {
+				want = append(want, fmt.Sprintf("%s%s of %s", mode, kind, operation))
+			}
+			for _, kind := range []KillKind{BeforeCall, AfterCall} {
+				want = append(want, fmt.Sprintf("%s%s of %s", mode, kind, operation))
+			}
+			for _, kind := range []sqs.FaultKind{sqs.Latency, sqs.Refused, sqs.Hang, sqs.LostAnswer} {
+				want = append(want, fmt.Sprintf("%s%s of %s", mode, kind, operation))
+			}
+		}
+		for _, hook := range slowHooks(polls) {
+			want = append(want, mode+"slow hook of "+hook)
+		}
+	}
+	for _, kind := range breakKinds("ChangeMessageVisibilityBatch") {
+		want = append(want, "poll fault: "+string(kind)+" of a heartbeat")
+	}
+	return want
 }
 
 // String prints a count a line.

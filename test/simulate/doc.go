@@ -9,8 +9,11 @@
 // emulator/lambda. The other half are for the long-poll mode: one to three
 // processes of longpoll.Poller over each queue, which are deployed, paused,
 // shut down and killed. Both use emulator/sqs, inside a bubble of
-// testing/synctest. [Run] carries a plan out and returns the [History]. [Check]
-// reads that and returns what is wrong with it.
+// testing/synctest. Calls go wrong by the emulator's faults and by breaks (breaks.go):
+// connections that end, answers that break off or never come, calls that are refused
+// as a whole. Hooks block, and up to 64 invocations share a process. [Run] carries
+// a plan out and returns the [History]. [Check] reads that and returns what is
+// wrong with it.
 //
 // [Shrink] makes the plan of a history that went wrong smaller, so that what
 // is printed fits on a screen.
@@ -28,7 +31,9 @@
 // connections and pollers with one thing broken, each of which must be caught
 // by the invariant that it violates (mutants_test.go, pollmutants_test.go).
 //
-// Read in this order: plan.go and pollplan.go, run.go, lambda.go and
+// What the toolkit does not keep yet is in defects.go, switched off.
+//
+// Read in this order: plan.go, pollplan.go and breaks.go, run.go, lambda.go and
 // environment.go, polldriver.go and pollprocess.go (what is done), history.go
 // and pollhistory.go (what is known of it), check.go, invariants_*.go and
 // pollcheck_*.go.

@@ -38,5 +38,5 @@ type Mutant struct {
 	// In the long-poll mode Poll changes the configuration, and Poller wraps what
 	// the toolkit makes of it.
 	Poll   func(*longpoll.Config)
-	Poller func(next Poller) Poller
+	Poller func(next Poller, env *environment) Poller
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
@@ -16,13 +17,14 @@ import (
 // client of its own, and can die. What a dead one still does has no effect: its
 // calls fail, and what its handlers do is not noted.
 type environment struct {
-	rec    *recorder
-	number int
-	invoke Invoke
-	dead   chan struct{}
-	die    sync.Once
-	how    KillKind // set before dead is closed
-	inUse  int      // guarded by the pool
+	rec     *recorder
+	number  int
+	invoke  Invoke
+	dead    chan struct{}
+	die     sync.Once
+	how     KillKind     // set before dead is closed
+	inUse   int          // guarded by the pool
+	blocked atomic.Int64 // hooks that block now
 
 	// Of a process that polls:
 	process *Process
@@ -59,6 +61,14 @@ func (e *environment) kill(how KillKind) {
 			close(e.dead)
 		})
 	})
+}
+
+// killAt is kill in a call of an operation.
+func (e *environment) killAt(how KillKind, operation string) {
+	if !e.isDead() {
+		e.rec.locked(func() { e.rec.h.Struck[string(how)+" of "+operation]++ })
+	}
+	e.kill(how)
 }
 
 // exit ends a process whose Run has returned: what its handlers still do has no

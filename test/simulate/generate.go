@@ -22,8 +22,14 @@ func Generate(seed uint64) Plan {
 		g.settle(&p, i)
 	}
 	g.messages(&p)
-	if !g.oneIn(3) {
-		p.Faults = g.faults(p)
+	if !g.oneIn(3) { // nothing that goes wrong hides what the rest are to show
+		kinds := g.weighted(2, 1, 1)
+		if kinds != 1 {
+			p.Faults = g.faults(p)
+		}
+		if kinds != 0 {
+			p.Breaks = g.breaks(p)
+		}
 	}
 	if g.oneIn(3) {
 		for range g.IntN(4) + 1 {
@@ -32,9 +38,17 @@ func Generate(seed uint64) Plan {
 	}
 	if g.oneIn(2) {
 		g.poll(&p)
+	} else if g.oneIn(30) {
+		g.wide(&p)
+	}
+	if !p.Polls() && p.breaksDeletes() { // else few functions delete anything
+		p.Functions[0].DeleteSucceeded = true
 	}
 	for i := range p.Functions {
 		p.Functions[i].Bulk = sometimes(g, 4, 1, 2, 5, 10)
+		if g.oneIn(8) {
+			g.slowHook(&p.Functions[i], p.Polls() && (tryBatchStartedWithoutHeartbeat || !p.unbeaten(i)))
+		}
 	}
 	return p
 }
@@ -86,7 +100,6 @@ func (g generator) function() Function {
 		ErrorIfAllFail:  g.oneIn(5),
 		DeleteSucceeded: g.oneIn(6),
 		LogSucceeded:    g.oneIn(4),
-		SlowHook:        sometimes(g, 12, 10*time.Millisecond, timeout/2, 2*timeout),
 	}
 	if f.Backoff == "outage" {
 		f.Outage = pick(g, 0, time.Second, 10*time.Second, time.Minute, 30*time.Minute)
@@ -96,6 +109,48 @@ func (g generator) function() Function {
 		f.Backoff = "endless" // beyond what SQS takes: it comes back after 12 h
 	}
 	return f
+}
+
+// atATime is how many invocations a process of Lambda's managed instances runs at most.
+const atATime = 64
+
+// wide has a process run many invocations at a time, of one queue.
+func (g generator) wide(p *Plan) {
+	q := &p.Queues[0]
+	f := &p.Functions[q.Function]
+	f.Environments, f.PerEnvironment = 1, atATime
+	q.BatchSize, q.Window, q.Concurrency, q.Visibility = pick(g, 1, 1, 2), 0, 0, 6*f.Timeout
+	first := len(p.Messages)
+	for n := range q.BatchSize * (atATime + g.IntN(20)) {
+		m := g.message(p, first+n, 0, 0, pick(g, 0, 30, 70))
+		m.Delay = 0
+		if m.Acts[0].Takes = max(m.Acts[0].Takes, f.Timeout/3); q.FIFO() {
+			m.Group = fmt.Sprintf("g%d", n/q.BatchSize)
+		}
+		p.Messages = append(p.Messages, m)
+	}
+	slices.SortStableFunc(p.Messages, func(a, b Message) int { return cmp.Compare(a.At, b.At) })
+}
+
+// slowHook has a hook block. On Lambda nothing bounds BatchStarted.
+func (g generator) slowHook(f *Function, batchStarted bool) {
+	f.SlowHook = pick(g, slowHooks(batchStarted)...)
+	f.HookTakes = pick(g, 10*time.Millisecond, f.Timeout/2, 2*f.Timeout, 70*time.Second, untilHeal)
+	f.HookTakesEach = pick(g, 1, 2, 3, 7)
+}
+
+// unbeaten tells whether a replica with a function sends no heartbeats.
+func (p Plan) unbeaten(function int) bool {
+	return slices.ContainsFunc(p.Replicas, func(r Replica) bool { return r.NoHeartbeat && p.Queues[r.Queue].Function == function })
+}
+
+// slowHooks are the hooks that may block.
+func slowHooks(batchStarted bool) []string {
+	names := []string{"RecordStarted", "RecordFinished", "BatchSettled", "Called", "Warned"}
+	if batchStarted {
+		names = append(names, "BatchStarted")
+	}
+	return names
 }
 
 func (g generator) queue(i, function int, f Function) Queue {

@@ -22,8 +22,10 @@ type History struct {
 	Processes []*Process
 	// Dead are the messages found in the dead-letter queues at the end.
 	Dead []DeadMessage
-	// Struck counts the faults that struck, by kind and operation.
+	// Struck counts the faults, breaks and kills that struck, by kind and operation.
 	Struck map[string]int
+	// Blocked are the receipt handles of records about which a hook blocked.
+	Blocked map[string]bool
 	// Stuck tells that the queues were not empty long after everything healed.
 	Stuck bool
 	// Healed is when it did; zero if all was done before.
@@ -139,6 +141,7 @@ type Call struct {
 	Ended     Moment
 	Err       string // "" when it was answered with success
 	GivenUp   bool   // the toolkit ended it, by its context
+	Broken    BreakKind
 
 	// Of ReceiveMessage: what was asked for, and the receipt handles that the
 	// answer had.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -13,24 +14,47 @@ import (
 // hooks notes what the toolkit tells.
 type hooks struct {
 	*recorder
-	env    *environment
-	slow   time.Duration
-	healed func() bool
+	world    *world
+	env      *environment
+	function Function
+	called   atomic.Int64 // how often the slow one was
 }
 
+// block blocks in a call of a hook, about a record if there is a receipt, if the plan
+// says so.
+func (h *hooks) block(hook, receipt string) {
+	f := h.function
+	if f.SlowHook != hook || h.world.healed.Load() || (h.called.Add(1)-1)%int64(max(1, f.HookTakesEach)) != 0 {
+		return
+	}
+	h.locked(func() {
+		h.h.Struck["slow hook of "+hook]++
+		h.h.Blocked[receipt] = true
+	})
+	h.env.blocked.Add(1)
+	defer h.env.blocked.Add(-1)
+	timer := time.NewTimer(f.HookTakes)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-h.env.dead:
+	case <-h.world.over:
+	}
+}
+
+func (h *hooks) RecordStarted(_ context.Context, r *batch.Record) {
+	h.block("RecordStarted", r.ReceiptHandle)
+}
+func (h *hooks) Called(context.Context, batch.Call)    { h.block("Called", "") }
+func (h *hooks) Warned(context.Context, batch.Warning) { h.block("Warned", "") }
+
 func (h *hooks) BatchStarted(ctx context.Context, b batch.BatchInfo) {
+	h.block("BatchStarted", "")
 	h.note(ctx, func(i *Invocation) { i.Batch = b })
 }
 
 func (h *hooks) RecordFinished(ctx context.Context, r batch.Result) {
-	if h.slow > 0 && !h.healed() {
-		timer := time.NewTimer(h.slow)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-h.env.dead:
-		}
-	}
+	h.block("RecordFinished", r.Record.ReceiptHandle)
 	if h.env.process != nil {
 		h.noteProcess(func(p *Process) { p.Finished[r.Record.ReceiptHandle]++ })
 		return
@@ -50,9 +74,10 @@ func (h *hooks) BatchSettled(ctx context.Context, b batch.BatchInfo, results []b
 	}
 	if h.env.process != nil {
 		h.noteProcess(func(p *Process) { p.Results = append(p.Results, list...) })
-		return
+	} else {
+		h.note(ctx, func(i *Invocation) { i.Results = append(i.Results, list...) })
 	}
-	h.note(ctx, func(i *Invocation) { i.Results = append(i.Results, list...) })
+	h.block("BatchSettled", "")
 }
 
 func (h *hooks) noteProcess(f func(*Process)) {

@@ -97,7 +97,7 @@ func (c *checker) abortsIn(i *Invocation) (list []*Handling) {
 func (c *checker) startsAfter(i *Invocation, list []*Handling) {
 	for _, abort := range list {
 		for _, h := range c.Handlings {
-			if h.Invocation == i && !h.Told && h.Started.At.After(abort.Ended.At) {
+			if h.Invocation == i && !h.Told && h.Started.At.After(abort.Ended.At) && !c.Blocked[h.Receipt] {
 				c.violated(Heeded, h.Started, "message %d is started %v after message %d has aborted invocation %d",
 					h.Number, h.Started.At.Sub(abort.Ended.At), abort.Number, i.Number)
 			}

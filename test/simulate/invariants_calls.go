@@ -13,14 +13,14 @@ func (c *checker) responses() {
 		c.violated(Punctual, c.last(), "Invoke panicked: %s", text)
 	}
 	for _, i := range c.Invocations {
-		settleBy := c.before(i, c.reserve(i)/4) // the last quarter of the reserve is for the response
+		settleBy := c.settleBy(i).Add(time.Millisecond) // an invocation takes a moment to begin
 		switch {
 		case i.Killed.Came():
 		case i.Ended.Came() && i.Result.Result.Error != nil && i.Result.Result.Error.Type == "Sandbox.Timedout":
 			c.violated(Punctual, i.Ended, "invocation %d ran into its timeout", i.Number)
 		case i.Answered.Came() && !i.Answered.At.Before(i.Deadline):
 			c.violated(Punctual, i.Answered, "invocation %d answered %v after its deadline", i.Number, i.Answered.At.Sub(i.Deadline))
-		case i.Answered.Came() && i.Answered.At.After(settleBy):
+		case i.Answered.Came() && i.Answered.At.After(settleBy) && !c.Plan.Functions[i.Function].slowEnd():
 			c.violated(Punctual, i.Answered, "invocation %d answered %v after it had to be settled", i.Number, i.Answered.At.Sub(settleBy))
 		}
 	}
@@ -45,20 +45,27 @@ func (c *checker) attempts() {
 // fails, or entries of it.
 const tries = 3
 
+// inHalves is how many calls it takes at most when ten entries are refused down to single ones.
+const inHalves = 19
+
 // calls: Frugal.
 func (c *checker) calls() {
 	for _, i := range c.Invocations {
 		count := map[string]int{}
 		failed := map[string]int{}    // as a whole
+		parts := map[string]int{}     // in how many calls each may be made
 		partly := map[string]int{}    // some of the entries
 		confirmed := map[string]int{} // visibility changes by receipt handle
 		for _, call := range i.Calls {
 			// At the very end of settling a call may just begin as it is given up.
-			cut := !i.Answered.At.Before(i.Batch.Times.SettleBy) && call.Began.At.Equal(i.Answered.At)
+			cut := !i.Answered.At.Before(c.settleBy(i)) && call.Began.At.Equal(i.Answered.At)
 			if i.Answered.Came() && i.Answered.Before(call.Began) && !cut {
 				c.violated(Frugal, call.Began, "invocation %d calls %s after its response", i.Number, call.Operation)
 			}
 			count[call.Operation]++
+			if parts[call.Operation] = max(parts[call.Operation], 1); call.refusedWhole() {
+				parts[call.Operation] = inHalves
+			}
 			switch {
 			case call.Err != "" || !call.Ended.Came():
 				failed[call.Operation]++
@@ -80,7 +87,7 @@ func (c *checker) calls() {
 			continue // what it wanted is not known
 		}
 		for operation, n := range count {
-			enough := c.needs(i, operation)
+			enough := c.needs(i, operation) * parts[operation]
 			again := tries*tries + int(i.Answered.At.Sub(i.Began.At)/time.Second) // a call that fails is made again, less and less often
 			if n-failed[operation]-partly[operation] > enough || partly[operation] > enough*again || n > enough*again {
 				c.violated(Frugal, i.Answered, "invocation %d makes %d calls of %s, of which %d failed and %d did in part; %d are enough",
@@ -118,7 +125,7 @@ func (c *checker) needs(i *Invocation, operation string) int {
 		if d := c.deliveries[o.Receipt]; d != nil && d.endedAs(ForGood, i.Answered) || o.Outcome == batch.Retry && d.plan.Malformed {
 			dead++
 		}
-		if d := c.deliveries[o.Receipt]; d != nil && d.queue.FIFO() && (c.endedLast(d, i.Answered) || d.endedAs(ForGood, i.Answered)) {
+		if d := c.deliveries[o.Receipt]; d != nil && d.queue.FIFO() && (c.endedLast(d, i.Answered) || d.endedAs(ForGood, i.Answered) || c.Blocked[o.Receipt]) {
 			buried++ // with a call of its own
 		}
 		atLast := isFIFO(i.Queue) && o.Outcome != batch.Succeeded                                    // it is asked whether it was

@@ -7,7 +7,7 @@ import (
 )
 
 // reserve is what is kept back at the end of an invocation, by the words of
-// batch.Config and Engine.Times.
+// batch.Config.
 func (c *checker) reserve(i *Invocation) time.Duration {
 	remaining := i.Deadline.Sub(i.Began.At)
 	if r := c.Plan.Functions[i.Function].Reserve; r > 0 {
@@ -15,6 +15,10 @@ func (c *checker) reserve(i *Invocation) time.Duration {
 	}
 	return min(max(remaining/10, 200*time.Millisecond), 2*time.Second, remaining/4)
 }
+
+// settleBy is when the batch must be settled: the last quarter of the reserve is for
+// the response.
+func (c *checker) settleBy(i *Invocation) time.Time { return i.Deadline.Add(-c.reserve(i) / 4) }
 
 // before is a time before an invocation's deadline, and a moment later, since
 // an invocation takes a moment to begin.

@@ -29,7 +29,7 @@ func (c *checker) groups() {
 	running := map[groupKey]*Handling{} // the latest of each group
 	for _, h := range c.Handlings {
 		m := c.messages[h.MessageID]
-		if m == nil || !m.queue.FIFO() {
+		if m == nil || !m.queue.FIFO() || h.Told && c.Blocked[h.Receipt] { // it was written before the hook blocked
 			continue
 		}
 		g := groupKey{m.queue.Name, m.sent.MessageGroupID}
@@ -51,7 +51,7 @@ func (c *checker) groups() {
 // done tells whether nothing of a message was left to do when a handling of a
 // later one of its group began.
 func (c *checker) done(m *story, when *Handling) bool {
-	if m.gone.Before(when.Started) {
+	if m.gone.Before(when.Started) || c.heldAtLast(m, when.Started) {
 		return true
 	}
 	for _, h := range c.Handlings {

@@ -22,7 +22,7 @@ func (c *checker) deletions() {
 		case d == nil:
 			c.violated(Earned, e.Moment, "%v was deleted by a handle that no receive gave", m)
 		case c.Plan.Polls() && c.endedBefore(d, Succeeded, e.Moment): // perhaps as an earlier delivery
-		case d.succeeded(e.Moment):
+		case d.succeeded(e.Moment), c.heldAtLast(m, e.Moment):
 		case !c.forGood(d, e.Moment) && !c.endedLast(d, e.Moment):
 			c.violated(Earned, e.Moment, "%v was deleted, but its handler did not succeed", m)
 		case m.function.OnPermanent == "drop" && c.forGood(d, e.Moment):
@@ -50,6 +50,17 @@ func (c *checker) endedLast(d *delivery, before Moment) bool {
 func (m *story) failsLast(h *Handling) bool {
 	most := cmp.Or(m.function.MaxReceiveCount, m.queue.MaxReceive)
 	return m.queue.FIFO() && m.function.OnPermanent != "retry" && most > 0 && h.Attempt >= most && (h.End != Succeeded || h.late())
+}
+
+// heldAtLast tells whether a message was dead-lettered in place since a hook kept its
+// handler from being called at the last delivery.
+func (c *checker) heldAtLast(m *story, before Moment) bool {
+	for _, d := range c.deliveries {
+		if d.story == m && c.Blocked[d.received.ReceiptHandle] && m.failsLast(&Handling{Attempt: d.received.ReceiveCount}) && c.sentDead(d, before) {
+			return true
+		}
+	}
+	return false
 }
 
 // late tells whether a handler outlasts its time, so that it may be given up.
@@ -190,8 +201,8 @@ func (c *checker) ownDeletes(i *Invocation) {
 // inTime tells whether the handler returned in time: before its context ended, and
 // before its batch was over.
 func (c *checker) inTime(h *Handling) bool {
-	cutoff := h.Invocation.Batch.Times.Cutoff
-	return h.Ended.Came() && (cutoff.IsZero() || h.Ended.At.Before(cutoff)) && !h.Ended.At.After(h.Allowed)
+	i := h.Invocation
+	return h.Ended.Came() && h.Ended.At.Before(i.Deadline.Add(-c.reserve(i))) && !h.Ended.At.After(h.Allowed)
 }
 
 // handledAgain returns a handling of the message after its success, unless it

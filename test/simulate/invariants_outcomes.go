@@ -18,6 +18,9 @@ func (c *checker) outcomes() {
 		if i.Killed.Came() || !i.Answered.Came() {
 			continue
 		}
+		if len(i.Results) == 0 && c.Plan.Functions[i.Function].slowEnd() {
+			continue // its hooks were not waited for
+		}
 		if len(i.Results) != len(i.Records) {
 			c.violated(Once, i.Answered, "invocation %d has %d records and %d results", i.Number, len(i.Records), len(i.Results))
 			continue
@@ -63,7 +66,7 @@ func (c *checker) outcome(i *Invocation, o Outcome) {
 	case batch.Retry:
 		ok = handled && end != Succeeded && end != "" || !handled && d.startedLate()
 	case batch.DeadLettered:
-		ok = (end == ForGood || handled && d.story.failsLast(d.handlings[0])) && c.sentDead(d, i.Answered)
+		ok = (end == ForGood || handled && d.story.failsLast(d.handlings[0])) && c.sentDead(d, i.Answered) || c.heldAtLast(d.story, i.Answered)
 	case batch.Dropped:
 		ok = end == ForGood && d.function.OnPermanent == "drop"
 	case batch.NotStarted:
@@ -71,7 +74,8 @@ func (c *checker) outcome(i *Invocation, o Outcome) {
 	case batch.Skipped:
 		ok = !handled && d.queue.FIFO() && c.groupFailed(i, d, true)
 	case batch.Abandoned:
-		ok = handled && (end == "" || !c.inTime(d.handlings[0])) && !i.Answered.At.Before(d.handlings[0].Allowed)
+		ok = handled && (end == "" || !c.inTime(d.handlings[0])) && !i.Answered.At.Before(d.handlings[0].Allowed) ||
+			!handled && c.Blocked[o.Receipt]
 	}
 	if !ok {
 		c.violated(Once, i.Answered, "%v is %v in invocation %d, but its handler %s", d.story, o.Outcome, i.Number, said(handled, end))
@@ -80,7 +84,7 @@ func (c *checker) outcome(i *Invocation, o Outcome) {
 	switch {
 	case o.Outcome == batch.NotStarted && told != 0, told > 1:
 		c.violated(Once, i.Answered, "RecordFinished was told %d times of %v, which is %v", told, d.story, o.Outcome)
-	case o.Outcome != batch.NotStarted && told == 0 && d.function.SlowHook == 0:
+	case o.Outcome != batch.NotStarted && told == 0 && d.function.SlowHook == "":
 		c.violated(Once, i.Answered, "RecordFinished was not told of %v, which is %v", d.story, o.Outcome)
 	}
 }
@@ -151,4 +155,4 @@ func (c *checker) groupFailed(i *Invocation, d *delivery, orBuried bool) bool {
 
 // startedLate tells whether a record may fail without its handler having been
 // called: its time was over when that was to begin.
-func (d *delivery) startedLate() bool { return d.function.SlowHook > 0 }
+func (d *delivery) startedLate() bool { return d.function.SlowHook != "" }

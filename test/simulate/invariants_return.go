@@ -97,7 +97,7 @@ func (c *checker) cameAgainMeanwhile(d *delivery) bool {
 // appearsWithFailure tells whether a failure of a delivery's group is shown
 // again at the same time, or need not be.
 func (c *checker) appearsWithFailure(d *delivery, at time.Time) bool {
-	return slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
+	return c.function(d.process).slowStart() || slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
 		failed := c.deliveries[h.Receipt]
 		if failed == nil || h.Process != d.process || h.Group != d.plan.Group || !h.fails() {
 			return false
@@ -109,7 +109,7 @@ func (c *checker) appearsWithFailure(d *delivery, at time.Time) bool {
 
 // single: Single.
 func (c *checker) single() {
-	if len(c.Plan.Faults) > 0 || slices.ContainsFunc(c.Invocations, func(i *Invocation) bool { return i.Killed.Came() || !i.arrived() }) ||
+	if c.Plan.faulty() || slices.ContainsFunc(c.Invocations, func(i *Invocation) bool { return i.Killed.Came() || !i.arrived() }) ||
 		slices.ContainsFunc(c.Processes, func(p *Process) bool { return p.Killed.Came() || !p.clean() }) {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 // spared: Spared, of both modes.
 func (c *checker) spared() {
 	for _, m := range c.ordered {
-		if m.gone.Kind != sqs.Redriven || !m.queue.FIFO() || m.function.OnPermanent == "retry" || m.function.SlowHook > 0 ||
+		if m.gone.Kind != sqs.Redriven || !m.queue.FIFO() || m.function.OnPermanent == "retry" || m.function.SlowHook != "" ||
 			m.function.DeadLetterQueue != "" && !c.Plan.reaches(m.function.DeadLetterQueue, m.queue) ||
 			slices.ContainsFunc(c.Handlings, func(h *Handling) bool { return h.MessageID == m.id }) {
 			continue

@@ -74,7 +74,7 @@ func (c *checker) spacing() {
 			if o.VisibilitySet && !at.set {
 				c.violated(Told, i.Answered, "%v: the toolkit says that its visibility was set, SQS never did", d.story)
 			}
-			if !at.set && !i.abandoned(o) && i.clean() && i.Answered.At.Before(i.Batch.Times.SettleBy) {
+			if !at.set && !i.abandoned(o) && cleanBut(i.Calls, o.Receipt) && i.Answered.At.Before(c.settleBy(i)) {
 				c.violated(Told, i.Answered, "%v is %v, and its visibility was not set, though no call failed", d.story, o.Outcome)
 			}
 			if at.set && o.VisibilitySet && (o.Outcome == batch.Retry || o.Outcome == batch.Abandoned) && !c.shown(d, i.Answered) && !i.heldTwice(o.MessageID) {
@@ -142,7 +142,7 @@ func (c *checker) leastOfOutage(d *delivery, o Outcome) time.Duration {
 // says tells whether a delivery's queue can be asked for its attributes: no call for
 // them was refused, or took long.
 func (c *checker) says(d *delivery) bool {
-	if d.function.SlowHook > 0 || d.function.PerEnvironment > 1 {
+	if d.function.SlowHook != "" || d.function.PerEnvironment > 1 {
 		return false
 	}
 	for _, calls := range c.allCalls() {
@@ -239,7 +239,7 @@ func (c *checker) waits() {
 	for _, i := range c.Invocations {
 		f := c.Plan.Functions[i.Function]
 		// Invocations of one environment wait for each other's question about the queue.
-		if i.Killed.Came() || !i.Answered.Came() || !i.clean() || f.SlowHook > 0 || f.PerEnvironment > 1 {
+		if i.Killed.Came() || !i.Answered.Came() || !i.clean() || f.SlowHook != "" || f.PerEnvironment > 1 {
 			continue
 		}
 		last, running := i.Began.At, false

@@ -23,11 +23,12 @@ type onLambda struct {
 	polling  sync.WaitGroup
 
 	mu           sync.Mutex
-	environments int // how many there were
+	environments int   // how many there were
+	passed       []int // calls that each of the plan's kills could have struck
 }
 
 func newOnLambda(w *world, mutant Mutant) (*onLambda, error) {
-	d := &onLambda{w: w, mutant: mutant}
+	d := &onLambda{w: w, mutant: mutant, passed: make([]int, len(w.plan.Kills))}
 	for number := range w.plan.Functions {
 		fn, err := d.deploy(number)
 		if err != nil {
@@ -78,17 +79,41 @@ func (d *onLambda) deploy(number int) (*lambda.Deployment, error) {
 	})
 }
 
-// kill returns what is planned for an invocation; nil for nothing.
+// kill returns what is planned for an invocation, calls aside; nil for nothing.
 func (d *onLambda) kill(i *Invocation) *Kill {
 	if d.w.healed.Load() {
 		return nil
 	}
 	for k, kill := range d.w.plan.Kills {
-		if kill.Invocation == i.Number {
+		if kill.Invocation == i.Number && !kill.How.inCall() {
 			return &d.w.plan.Kills[k]
 		}
 	}
 	return nil
+}
+
+// kills tells which kill strikes a call of an invocation; "" for none.
+func (d *onLambda) kills(i *Invocation, number int, operation string) (how KillKind) {
+	if d.w.healed.Load() {
+		return ""
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for k, kill := range d.w.plan.Kills {
+		switch {
+		case !kill.How.inCall():
+		case kill.Operation == "":
+			if kill.Invocation == i.Number && kill.Call == number {
+				how = kill.How
+			}
+		case kill.Operation == operation && i.Number >= kill.Invocation:
+			if d.passed[k] == kill.Call {
+				how = kill.How
+			}
+			d.passed[k]++
+		}
+	}
+	return how
 }
 
 // environment starts one with a handler of its own, as a process would.
@@ -98,11 +123,11 @@ func (d *onLambda) environment(f Function) (*environment, error) {
 	e := &environment{rec: d.w.rec, number: d.environments, dead: make(chan struct{})}
 	d.mu.Unlock()
 
-	var connect http.RoundTripper = &connection{env: e, next: d.w.server.HTTPClient().Transport, kill: d.kill}
+	var connect http.RoundTripper = &connection{env: e, way: d.w.way, kills: d.kills}
 	if d.mutant.Transport != nil {
 		connect = d.mutant.Transport(connect)
 	}
-	told := &hooks{recorder: d.w.rec, env: e, slow: f.SlowHook, healed: d.w.healed.Load}
+	told := &hooks{recorder: d.w.rec, world: d.w, env: e, function: f}
 	cfg := f.config(d.w)
 	cfg.Hooks = []any{told}
 	cfg.Logger = slog.New(logs{told})

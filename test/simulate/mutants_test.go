@@ -178,11 +178,11 @@ var mutants = []mutantCase{
 }
 
 // within is how many histories it may take to catch a mutant.
-const within = 2000
+const within = 4000
 
 // Every mutant is caught by the invariant that it breaks.
 func TestMutants(t *testing.T) {
-	catch(t, slices.Concat(mutants, abortMutants), Invariants, func(p Plan) bool { return !p.Polls() })
+	catch(t, slices.Concat(mutants, abortMutants, breakMutants, wideMutants), Invariants, func(p Plan) bool { return !p.Polls() })
 }
 
 // caughtFile has the history by which each mutant is caught, where that is not one

@@ -16,6 +16,7 @@ type Plan struct {
 	Functions []Function
 	Messages  []Message
 	Faults    []sqs.Fault
+	Breaks    []Break
 	Kills     []Kill
 	// Replicas are what polls the queues in the long-poll mode. Without any,
 	// event source mappings invoke the functions.
@@ -68,8 +69,25 @@ type Function struct {
 	ErrorIfAllFail  bool
 	DeleteSucceeded bool
 	LogSucceeded    bool
-	SlowHook        time.Duration // a RecordFinished hook that takes so long
+
+	// SlowHook is a hook's method that blocks for HookTakes in each HookTakesEach-th call.
+	SlowHook      string
+	HookTakes     time.Duration
+	HookTakesEach int
 }
+
+// slowStart tells whether records may begin when a hook lets them, not when they could.
+func (f Function) slowStart() bool {
+	return f.SlowHook == "RecordStarted" || f.SlowHook == "BatchStarted"
+}
+
+// slowEnd tells whether hooks may be told of a batch when its response is known.
+func (f Function) slowEnd() bool {
+	return f.SlowHook == "BatchSettled" || f.SlowHook == "Called" || f.SlowHook == "Warned"
+}
+
+// untilHeal is longer than anything lasts.
+const untilHeal = 1000 * time.Hour
 
 // Message is one that the simulator sends.
 type Message struct {
@@ -120,7 +138,10 @@ type Kill struct {
 	Invocation int // counted over the whole history, from 0
 	How        KillKind
 	After      time.Duration // of Crash and Freeze, from the invocation's begin
-	Call       int           // of BeforeCall and AfterCall: the environment's call to SQS in this invocation, from 0
+	// Of BeforeCall and AfterCall: the call to SQS in this invocation, from 0; with an
+	// operation, its call of that in this invocation or a later one.
+	Call      int
+	Operation string
 }
 
 // KillKind is how an environment ends.
@@ -133,6 +154,12 @@ const (
 	AfterCall  KillKind = "after-call"  // it ends when SQS has answered, before it sees that
 	AtResponse KillKind = "at-response" // it ends before its response is received
 )
+
+// inCall tells whether it strikes a call to SQS.
+func (k KillKind) inCall() bool { return k == BeforeCall || k == AfterCall }
+
+// faulty tells whether calls to SQS go wrong.
+func (p Plan) faulty() bool { return len(p.Faults)+len(p.Breaks) > 0 }
 
 func (a Act) String() string {
 	text := string(a.Verb)
@@ -155,7 +182,7 @@ func (k Kill) String() string {
 	case AtResponse:
 		return fmt.Sprintf("invocation %d: %s", k.Invocation, k.How)
 	default:
-		return fmt.Sprintf("invocation %d: %s %d", k.Invocation, k.How, k.Call)
+		return fmt.Sprintf("invocation %d: %s %d %s", k.Invocation, k.How, k.Call, k.Operation)
 	}
 }
 
@@ -173,6 +200,9 @@ func (p Plan) String() string {
 	}
 	for _, f := range p.Faults {
 		fmt.Fprintf(&b, "fault     %s\n", fields(f))
+	}
+	for _, k := range p.Breaks {
+		fmt.Fprintf(&b, "break     %s\n", fields(k))
 	}
 	for _, k := range p.Kills {
 		fmt.Fprintf(&b, "kill      %v\n", k)

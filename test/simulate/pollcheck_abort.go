@@ -57,7 +57,7 @@ func (c *checker) pollAborts() {
 				c.during(p, a)
 			}
 		}
-		calm := p.clean() && p.Err == nil && len(p.Paused) == 0 && !c.Plan.Replicas[p.Replica].NoHeartbeat
+		calm := p.clean() && p.Err == nil && !c.function(p).slowStart() && len(p.Paused) == 0 && !c.Plan.Replicas[p.Replica].NoHeartbeat
 		for _, d := range c.deliveries {
 			if d.process == p && calm && !c.repeats(d.queue) && !c.inGroupThatFailed(d) && !c.heldBefore(d) {
 				c.givenBack(p, d)
@@ -110,7 +110,7 @@ func (c *checker) during(p *Process, a delay) {
 		}
 	}
 	for _, h := range c.Handlings {
-		if h.Process != p || h.Told {
+		if h.Process != p || h.Told || c.function(p).slowStart() {
 			continue
 		}
 		d := c.deliveries[h.Receipt]

@@ -138,6 +138,9 @@ func (c *checker) extensions() {
 // pauses: Quiet.
 func (c *checker) pauses() {
 	for _, p := range c.Processes {
+		if c.function(p).slowStart() {
+			continue
+		}
 		for _, pause := range p.Paused {
 			for _, h := range c.Handlings {
 				if h.Process == p && pause.From.Before(h.Started) && pause.From.At.Before(h.Started.At) && h.Started.Before(pause.Until) && !c.goesOn(h, pause) {
@@ -179,7 +182,7 @@ func (c *checker) errs() {
 		var config *longpoll.ConfigError
 		switch {
 		case p.Err == nil || p.Killed.Came() || errors.Is(p.Err, longpoll.ErrAbandoned):
-		case errors.As(p.Err, &config) && len(c.Plan.Faults) > 0:
+		case errors.As(p.Err, &config) && c.Plan.faulty():
 		default:
 			c.violated(Drained, p.Returned, "process %d ends with %v", p.Number, p.Err)
 		}

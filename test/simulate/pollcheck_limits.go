@@ -46,11 +46,11 @@ func (c *checker) room() {
 		if n, at := most(handled); n > p.Limits.Concurrency {
 			c.violated(Roomy, Moment{At: at}, "process %d handles %d at a time, its Concurrency is %d", p.Number, n, p.Limits.Concurrency)
 		}
-		if !p.clean("ChangeMessageVisibilityBatch") {
+		if !p.clean("ChangeMessageVisibilityBatch") || c.function(p).SlowHook == "BatchStarted" && !checkRoomInBatchStarted {
 			continue // a release may take as long as it likes
 		}
 		for _, d := range c.deliveries {
-			if d.process == p && !c.heldBefore(d) {
+			if d.process == p && !c.heldBefore(d) && !c.Blocked[d.received.ReceiptHandle] {
 				held = append(held, span{d.got.At, c.heldUntil(d)})
 			}
 		}
@@ -137,7 +137,7 @@ func (c *checker) limits() {
 			c.violated(Limited, h.Started, "message %d is handled without a deadline", h.Number)
 		case l.RecordTimeout > 0 && given > l.RecordTimeout:
 			c.violated(Limited, h.Started, "message %d is given %v, the record timeout is %v", h.Number, given, l.RecordTimeout)
-		case d != nil && c.Plan.Replicas[h.Process.Replica].NoHeartbeat && h.Allowed.After(c.hiddenAt(d, h.Started)) && !c.repeats(d.queue):
+		case d != nil && !c.function(h.Process).slowStart() && c.Plan.Replicas[h.Process.Replica].NoHeartbeat && h.Allowed.After(c.hiddenAt(d, h.Started)) && !c.repeats(d.queue):
 			c.violated(Limited, h.Started, "message %d is given %v, longer than it is hidden", h.Number, given)
 		}
 	}
@@ -147,13 +147,15 @@ func (c *checker) limits() {
 func (c *checker) swift() {
 	for _, p := range c.Processes {
 		f := c.function(p)
-		if !p.Stopping.Came() || f.SlowHook > 0 {
+		if !p.Stopping.Came() {
 			continue
 		}
 		limit := p.Limits.DrainLimit
 		switch p.How {
 		case Hurried:
-			limit = min(limit, p.Patience)
+			if checkHurriedHooks || f.SlowHook == "" {
+				limit = min(limit, p.Patience)
+			}
 		case Dies:
 			limit = 0
 		}
@@ -168,7 +170,7 @@ func (c *checker) swift() {
 				last = over
 			}
 		}
-		if p.How != Dies && p.instant() && p.Returned.At.Sub(last) > 300*time.Millisecond {
+		if p.How != Dies && f.SlowHook == "" && p.instant() && p.Returned.At.Sub(last) > 300*time.Millisecond {
 			c.violated(Swift, p.Returned, "process %d stopped %v after its last handler was over", p.Number, p.Returned.At.Sub(last))
 		}
 	}

@@ -50,8 +50,7 @@ func (c *checker) mayRepeat(success, again *Handling) bool {
 		return false
 	}
 	m := c.messages[success.MessageID]
-	return p.Killed.Came() || m == nil || c.repeats(m.queue) || !p.clean("DeleteMessageBatch") || !p.clean("ChangeMessageVisibilityBatch") ||
-		m.function.SlowHook > 0
+	return p.Killed.Came() || m == nil || c.repeats(m.queue) || !p.clean("DeleteMessageBatch") || !p.clean("ChangeMessageVisibilityBatch")
 }
 
 // pollGroups: Ordered.
@@ -64,7 +63,7 @@ func (c *checker) pollGroups() {
 	running := map[place]*Handling{} // the latest of each group in a process
 	for _, h := range c.Handlings {
 		m := c.messages[h.MessageID]
-		if m == nil || !m.queue.FIFO() {
+		if m == nil || !m.queue.FIFO() || h.Told && c.Blocked[h.Receipt] { // it was written before the hook blocked
 			continue
 		}
 		g := groupKey{m.queue.Name, m.sent.MessageGroupID}
@@ -72,7 +71,7 @@ func (c *checker) pollGroups() {
 			if earlier == m {
 				break
 			}
-			if !earlier.gone.Before(h.Started) && !c.doneIn(h.Process, earlier, h.Started) {
+			if !earlier.gone.Before(h.Started) && !c.doneIn(h.Process, earlier, h.Started) && !c.heldAtLast(earlier, h.Started) {
 				c.violated(Ordered, h.Started, "%v of group %s is handled before %v, which was sent before it and is not done", m, h.Group, earlier)
 			}
 		}
@@ -128,7 +127,7 @@ func (c *checker) pollOutcomes() {
 				c.violated(Once, p.gone(), "RecordFinished was told %d times of one delivery of message %d", n, c.number(o.MessageID))
 			}
 			h := c.handlingIn(p, o.MessageID)
-			if late := o.Outcome == batch.Retry && c.function(p).SlowHook > 0; !late && !c.agrees(o, h) {
+			if late := o.Outcome == batch.Retry && c.function(p).SlowHook != ""; !late && !c.agrees(o, h) {
 				c.violated(Once, p.gone(), "message %d is %v in process %d, but its handler did not end so", c.number(o.MessageID), o.Outcome, p.Number)
 			}
 		}
@@ -160,6 +159,16 @@ func (c *checker) handlingIn(p *Process, id string) (list []*Handling) {
 	return list
 }
 
+// heldUp tells whether a hook kept a handler of a message from being called.
+func (c *checker) heldUp(id string) bool {
+	for _, d := range c.deliveries {
+		if d.id == id && c.Blocked[d.received.ReceiptHandle] {
+			return true
+		}
+	}
+	return false
+}
+
 // agrees tells whether an outcome is one that a handling can have had. (A
 // receipt handle does not tell which: a delivery that comes again while the
 // first is handled is settled by the later handle.)
@@ -171,13 +180,13 @@ func (c *checker) agrees(o Outcome, list []*Handling) bool {
 	case batch.Succeeded:
 		return ended(Succeeded)
 	case batch.DeadLettered:
-		return ended(ForGood) || slices.ContainsFunc(list, func(h *Handling) bool { return c.messages[h.MessageID].failsLast(h) })
+		return c.heldUp(o.MessageID) || ended(ForGood) || slices.ContainsFunc(list, func(h *Handling) bool { return c.messages[h.MessageID].failsLast(h) })
 	case batch.Dropped:
 		return ended(ForGood)
 	case batch.Retry:
 		return o.Lost || ended(Failed, ForGood, Panicked, Exited)
 	case batch.Abandoned:
-		return len(list) > 0
+		return len(list) > 0 || c.heldUp(o.MessageID)
 	case batch.Skipped, batch.NotStarted:
 		return !slices.ContainsFunc(list, func(h *Handling) bool { return h.Receipt == o.Receipt })
 	}

@@ -41,7 +41,7 @@ func (c *checker) hiddenAt(d *delivery, at Moment) (until time.Time) {
 // freed: Freed.
 func (c *checker) freed() {
 	for _, p := range c.Processes {
-		if p.Killed.Came() || !p.Returned.Came() || !p.clean() || c.function(p).SlowHook > 0 {
+		if p.Killed.Came() || !p.Returned.Came() || !p.clean() || c.function(p).SlowHook != "" {
 			continue
 		}
 		for _, d := range c.deliveries {
@@ -99,7 +99,7 @@ func (c *checker) inGroupThatFailed(d *delivery) bool {
 // takenByNobody: Freed. A message that was received while nobody was there to
 // take the answer is lost until its visibility is over.
 func (c *checker) takenByNobody() {
-	if len(c.Plan.Faults) > 0 || slices.ContainsFunc(c.Processes, func(p *Process) bool { return p.Killed.Came() }) {
+	if c.Plan.faulty() || slices.ContainsFunc(c.Processes, func(p *Process) bool { return p.Killed.Came() }) {
 		return
 	}
 	for _, d := range c.deliveries {
@@ -118,7 +118,7 @@ func (c *checker) pollSpacing() {
 				continue
 			}
 			if !o.VisibilitySet {
-				if p.clean() && !p.Killed.Came() && c.function(p).SlowHook == 0 && !c.skippedForAbandoned(p, d) {
+				if p.clean() && !p.Killed.Came() && c.function(p).SlowHook == "" && !c.skippedForAbandoned(p, d) {
 					c.violated(Told, p.gone(), "%v is %v in process %d, and its visibility was not set, though no call failed", d.story, o.Outcome, p.Number)
 				}
 				continue

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/longpoll"
@@ -58,7 +59,16 @@ func (c Coverage) process(h *History, p *Process) {
 	held := map[string]bool{}
 	for _, call := range p.Calls {
 		c.pollCall(call, held)
+		c.config("poll fault", call.Broken != "" && h.beats(p, call), string(call.Broken)+" of a heartbeat")
 	}
+}
+
+// beats tells whether a call extends the visibility of a record that is handled.
+func (h *History) beats(p *Process, call *Call) bool {
+	return call.Operation == "ChangeMessageVisibilityBatch" && slices.ContainsFunc(h.Handlings, func(g *Handling) bool {
+		return g.Process == p && g.Started.Before(call.Began) && !g.Ended.Before(call.Began) &&
+			slices.ContainsFunc(call.Entries, func(e Entry) bool { return e.Receipt == g.Receipt })
+	})
 }
 
 func (c Coverage) pollCall(call *Call, held map[string]bool) {

@@ -129,7 +129,7 @@ var pollMutants = []mutantCase{
 }
 
 func TestPollMutants(t *testing.T) {
-	catch(t, slices.Concat(pollMutants, abortMutants, pollAbortMutants), PollInvariants, Plan.Polls)
+	catch(t, slices.Concat(pollMutants, abortMutants, pollAbortMutants, breakMutants, pollHookMutants), PollInvariants, Plan.Polls)
 }
 
 // wrap is a mutant of the handler.
@@ -155,6 +155,7 @@ func (s showsAbandoned) BatchSettled(ctx context.Context, b batch.BatchInfo, res
 // poller is one with other methods.
 type poller struct {
 	Poller
+	env           *environment
 	run, shutdown func(context.Context) error
 	pause         func()
 }
@@ -165,8 +166,8 @@ func (p *poller) Pause()                             { p.pause() }
 
 // pollers is a mutant of the poller.
 func pollers(change func(*poller)) Mutant {
-	return Mutant{Poller: func(next Poller) Poller {
-		p := &poller{Poller: next, run: next.Run, shutdown: next.Shutdown, pause: next.Pause}
+	return Mutant{Poller: func(next Poller, env *environment) Poller {
+		p := &poller{Poller: next, env: env, run: next.Run, shutdown: next.Shutdown, pause: next.Pause}
 		change(p)
 		return p
 	}}

@@ -33,7 +33,10 @@ type Replica struct {
 type Life struct {
 	Lasts time.Duration // until its end, whatever How
 	How   Ending
-	Call  int // of DiesBefore and DiesAfter: the process's call to SQS, from 0; the process dies at Lasts at the latest
+	// Of DiesBefore and DiesAfter: the process's call to SQS, from 0, of the operation
+	// if there is one; the process dies at Lasts at the latest.
+	Call      int
+	Operation string
 	// Patience is when the context of a Hurried shutdown ends.
 	Patience time.Duration
 	// Overlaps tells that the next process starts before this one has stopped.
@@ -63,7 +66,7 @@ func (l Life) String() string {
 	text := fmt.Sprintf("%s after %v", l.How, l.Lasts)
 	switch l.How {
 	case DiesBefore, DiesAfter:
-		text = fmt.Sprintf("%s call %d, or after %v", l.How, l.Call, l.Lasts)
+		text = fmt.Sprintf("%s call %d %s, or after %v", l.How, l.Call, l.Operation, l.Lasts)
 	case Hurried:
 		text += fmt.Sprintf(" with %v of patience", l.Patience)
 	}
@@ -92,6 +95,9 @@ func (g generator) poll(p *Plan) {
 		for range 1 + g.weighted(5, 3, 2) {
 			p.Replicas = append(p.Replicas, g.replica(i, q, p.Functions[q.Function]))
 		}
+	}
+	if len(p.Breaks) > 0 && g.oneIn(2) {
+		p.Breaks = append(p.Breaks, g.heartbeat(*p))
 	}
 	if g.oneIn(10) {
 		f := sqs.Fault{Operation: "GetQueueUrl", Times: pick(g, 1, 3), Probability: pick(g, 0, 0.5)}
@@ -137,6 +143,9 @@ func (g generator) life(f Function) Life {
 		l.Patience = pick(g, 0, time.Millisecond, 100*time.Millisecond, 2*time.Second, f.Timeout)
 	case DiesBefore, DiesAfter:
 		l.Call = g.IntN(pick(g, 3, 10, 40))
+		if g.oneIn(2) {
+			l.Operation, l.Call, l.Lasts = pick(g, settling...), g.IntN(3), time.Minute
+		}
 	}
 	if g.oneIn(3) {
 		for range 1 + g.IntN(2) {

@@ -44,13 +44,13 @@ func (d *onPoll) process(replica int) (*process, error) {
 	p.env.process = p.is
 	p.env.ctx, p.env.cut = context.WithCancel(context.Background())
 
-	var connect http.RoundTripper = &pollConnection{process: p, next: d.w.server.HTTPClient().Transport}
+	var connect http.RoundTripper = &pollConnection{process: p, way: d.w.way, calls: map[string]int{}}
 	if d.mutant.Transport != nil {
 		connect = d.mutant.Transport(connect)
 	}
 	cfg := r.config(d.w, f, q)
 	cfg.SQS = d.w.client(&http.Client{Transport: connect})
-	cfg.Engine.Hooks = []any{&hooks{recorder: d.w.rec, env: p.env, slow: f.SlowHook, healed: d.w.healed.Load}}
+	cfg.Engine.Hooks = []any{&hooks{recorder: d.w.rec, world: d.w, env: p.env, function: f}}
 	p.is.limits(cfg, q)
 	if d.mutant.Poll != nil {
 		d.mutant.Poll(&cfg)
@@ -65,7 +65,7 @@ func (d *onPoll) process(replica int) (*process, error) {
 		return nil, err
 	}
 	if p.poller = poller; d.mutant.Poller != nil {
-		p.poller = d.mutant.Poller(poller)
+		p.poller = d.mutant.Poller(poller, p.env)
 	}
 	return p, nil
 }
@@ -105,9 +105,9 @@ func (r Replica) config(w *world, f Function, q Queue) longpoll.Config {
 // the process.
 type pollConnection struct {
 	process *process
-	next    http.RoundTripper
+	way     *way
 	mu      sync.Mutex
-	calls   int
+	calls   map[string]int // by operation, and all by ""
 }
 
 // RoundTrip makes a call, unless the process dies first.
@@ -120,10 +120,6 @@ func (c *pollConnection) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	number := c.calls
-	c.calls++
-	c.mu.Unlock()
 	dead := false
 	p.rec.locked(func() {
 		if dead = p.env.isDead(); !p.is.Killed.Came() {
@@ -134,23 +130,34 @@ func (c *pollConnection) RoundTrip(r *http.Request) (*http.Response, error) {
 	if dead {
 		return nil, errReset
 	}
-	life := p.planned.Load()
-	planned := func(how Ending) bool {
-		return life != nil && life.How == how && life.Call == number && !p.healed()
-	}
-	if planned(DiesBefore) {
-		p.env.kill(BeforeCall)
+	kill := c.kills(call.Operation)
+	if kill == DiesBefore {
+		p.env.killAt(BeforeCall, call.Operation)
 		return nil, errReset
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(p.env.ctx, cancel)() // its connections end with it
-	response, err := c.next.RoundTrip(r.WithContext(ctx))
-	if planned(DiesAfter) {
-		p.env.kill(AfterCall)
+	response, err := c.way.carry(call, r.WithContext(ctx))
+	if kill == DiesAfter {
+		p.env.killAt(AfterCall, call.Operation)
 	}
 	if p.env.isDead() {
 		return nil, errReset
 	}
 	return p.rec.note(call, response, err, r.Context().Err())
+}
+
+// kills tells which end of the process strikes a call; "" for none.
+func (c *pollConnection) kills(operation string) (how Ending) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	life := c.process.planned.Load()
+	if life != nil && (life.How == DiesBefore || life.How == DiesAfter) && !c.process.healed() &&
+		(life.Operation == "" || life.Operation == operation) && c.calls[life.Operation] == life.Call {
+		how = life.How
+	}
+	c.calls[""]++
+	c.calls[operation]++
+	return how
 }

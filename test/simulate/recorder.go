@@ -13,17 +13,19 @@ import (
 // recorder writes a history. It is called from everywhere, also under the
 // server's lock, and calls nobody.
 type recorder struct {
-	mu      sync.Mutex
-	h       *History
-	seq     int
-	numbers map[string]int         // of the plan's messages, by body
-	byID    map[string]*Invocation // by request id
-	busy    int                    // invocations under way
-	places  map[string]place       // of messages in source queues, by id
-	sources map[string]bool        // names of the source queues
-	latest  time.Time              // when something last happened
-	given   int                    // messages that were received, unless by Lambda
-	closed  bool                   // nothing more is noted
+	mu        sync.Mutex
+	h         *History
+	seq       int
+	numbers   map[string]int         // of the plan's messages, by body
+	byID      map[string]*Invocation // by request id
+	byReceipt map[string]int         // numbers of messages, by receipt handle
+	running   map[string]bool        // receipt handles that are being handled
+	busy      int                    // invocations under way
+	places    map[string]place       // of messages in source queues, by id
+	sources   map[string]bool        // names of the source queues
+	latest    time.Time              // when something last happened
+	given     int                    // messages that were received, unless by Lambda
+	closed    bool                   // nothing more is noted
 }
 
 // place is where a message is.
@@ -42,11 +44,13 @@ func groupOf(e sqs.Event) string {
 
 func newRecorder(p Plan) *recorder {
 	r := &recorder{
-		h:       &History{Plan: p, Began: time.Now(), Struck: map[string]int{}},
-		numbers: map[string]int{},
-		byID:    map[string]*Invocation{},
-		places:  map[string]place{},
-		sources: map[string]bool{},
+		h:         &History{Plan: p, Began: time.Now(), Struck: map[string]int{}, Blocked: map[string]bool{}},
+		numbers:   map[string]int{},
+		byID:      map[string]*Invocation{},
+		byReceipt: map[string]int{},
+		running:   map[string]bool{},
+		places:    map[string]place{},
+		sources:   map[string]bool{},
 	}
 	for _, m := range p.Messages {
 		r.numbers[m.body()] = m.Number
@@ -80,8 +84,11 @@ func (r *recorder) observe(e sqs.Event) {
 	if !r.sources[e.Queue] {
 		return
 	}
-	if e.Kind == sqs.Received && r.h.Plan.Polls() {
-		r.given++
+	if e.Kind == sqs.Received {
+		r.byReceipt[e.ReceiptHandle] = r.numbers[e.Body]
+		if r.h.Plan.Polls() {
+			r.given++
+		}
 	}
 	switch e.Kind {
 	case sqs.Sent, sqs.Received, sqs.Visibility:
@@ -93,6 +100,19 @@ func (r *recorder) observe(e sqs.Event) {
 	case sqs.Deleted, sqs.Redriven, sqs.Expired, sqs.Purged:
 		delete(r.places, e.MessageID)
 	}
+}
+
+// numberOf is the number of the message that an entry is about; -1 for none. The
+// caller holds the lock.
+func (r *recorder) numberOf(e Entry) int {
+	n, known := r.byReceipt[e.Receipt]
+	if e.Body != "" {
+		n, known = r.numbers[e.Body]
+	}
+	if !known {
+		return -1
+	}
+	return n
 }
 
 // began notes an invocation of the mapping of a queue.

@@ -30,7 +30,7 @@ const (
 // Run carries out a plan and returns what happened. It must be called in a
 // bubble of testing/synctest. The error is for plans that cannot be carried out.
 func Run(p Plan, mutant Mutant) (*History, error) {
-	w := &world{plan: p, rec: newRecorder(p), tooMany: 5000}
+	w := &world{plan: p, rec: newRecorder(p), over: make(chan struct{}), tooMany: 5000}
 	w.server = sqs.New(sqs.Options{Seed: p.Seed, History: 5000, Observe: w.rec.observe})
 	defer func() { _ = w.server.Close() }() // without a socket it never fails
 	w.clientOptions = awssqs.Options{
@@ -39,6 +39,7 @@ func Run(p Plan, mutant Mutant) (*History, error) {
 		Credentials:  credentials.NewStaticCredentialsProvider("simulate", "simulate", ""),
 	}
 	w.own = w.client(w.server.HTTPClient())
+	w.way = &way{w: w, next: w.server.HTTPClient().Transport, passed: make([]int, len(p.Breaks))}
 	if err := w.createQueues(); err != nil {
 		return nil, err
 	}
@@ -56,6 +57,9 @@ func Run(p Plan, mutant Mutant) (*History, error) {
 		return nil, err
 	}
 	w.live(d)
+	if !w.healed.Load() {
+		close(w.over)
+	}
 	// What handlers that were given up on still do must change nothing.
 	time.Sleep(2*15*time.Minute + time.Second)
 	d.close()
@@ -72,8 +76,10 @@ type world struct {
 	clientOptions awssqs.Options
 	own           *awssqs.Client // the simulator's
 	healed        atomic.Bool
+	over          chan struct{} // closed when everything is healed, or at the end
 	sent          atomic.Bool
 	sendErr       error
+	way           *way
 	tooMany       int // invocations: a history with more will never be over
 }
 
@@ -126,6 +132,7 @@ func (w *world) live(d driver) {
 		heal := begin.Add(w.plan.Heal)
 		if !w.healed.Load() && !time.Now().Before(heal) {
 			w.healed.Store(true)
+			close(w.over)
 			w.server.ClearFaults()
 			w.tooMany = w.rec.steps() + 100 + 20*len(w.plan.Messages)
 			w.rec.locked(func() { w.rec.h.Healed = w.rec.moment() })

@@ -24,6 +24,9 @@ func Shrink(p Plan, budget int, fails func(Plan) bool) Plan {
 		s.without(len(p.Faults), func(p *Plan) int { return len(p.Faults) }, func(p *Plan, from, to int) {
 			p.Faults = slices.Delete(p.Faults, from, to)
 		})
+		s.without(len(p.Breaks), func(p *Plan) int { return len(p.Breaks) }, func(p *Plan, from, to int) {
+			p.Breaks = slices.Delete(p.Breaks, from, to)
+		})
 		s.replicas()
 		s.queues()
 		s.acts()
@@ -152,6 +155,9 @@ func (s *shrinker) simpler() {
 		})
 		s.zero(func(p *Plan) any { return &p.Faults[i] }, "Kind", "Operation", "Queue", "Latency", "Times")
 	}
+	for i := range s.plan.Breaks {
+		s.zero(func(p *Plan) any { return &p.Breaks[i] }, "Kind", "Operation", "Most", "Message")
+	}
 	s.try(func(p *Plan) { p.Heal = min(p.Heal, 30*time.Second) })
 }
 
@@ -190,7 +196,7 @@ func (p *Plan) sound() bool {
 
 func (p Plan) clone() Plan {
 	p.Queues, p.Functions = slices.Clone(p.Queues), slices.Clone(p.Functions)
-	p.Messages, p.Faults, p.Kills = slices.Clone(p.Messages), slices.Clone(p.Faults), slices.Clone(p.Kills)
+	p.Messages, p.Faults, p.Kills, p.Breaks = slices.Clone(p.Messages), slices.Clone(p.Faults), slices.Clone(p.Kills), slices.Clone(p.Breaks)
 	p.Replicas = slices.Clone(p.Replicas)
 	for i := range p.Replicas {
 		p.Replicas[i].Lives = slices.Clone(p.Replicas[i].Lives)

@@ -82,6 +82,9 @@ func (g generator) kind(f *sqs.Fault) {
 
 func (g generator) kill(p Plan) Kill {
 	timeout := pick(g, p.Functions...).Timeout
+	if g.oneIn(2) {
+		return Kill{Invocation: g.IntN(4), How: pick(g, BeforeCall, AfterCall), Operation: pick(g, settling...), Call: g.IntN(3)}
+	}
 	return Kill{
 		Invocation: g.IntN(12),
 		How:        pick(g, Crash, Crash, Freeze, BeforeCall, AfterCall, AfterCall, AtResponse),

@@ -92,12 +92,14 @@ func (u *user) start(ctx context.Context, r batch.Record) *Handling {
 	}
 	h.Allowed, _ = ctx.Deadline()
 	u.h.Handlings = append(u.h.Handlings, h)
+	u.running[r.ReceiptHandle] = true
 	return h
 }
 
 func (u *user) finish(h *Handling, end End, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	delete(u.running, h.Receipt)
 	if !u.env.isDead() {
 		h.Ended, h.End, h.Err = u.moment(), end, err
 	}
