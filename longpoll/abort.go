@@ -85,13 +85,20 @@ func (p *Poller) afterAbort(now time.Time) {
 	}
 }
 
-// putOff is when a message comes back that an abort keeps from being started: when the
+// putOff says when messages come back that an abort keeps from being started: when the
 // abort is over, but no sooner than after a failure, since this delivery counts as an
 // attempt. What came together of a FIFO group comes back together.
-func (p *Poller) putOff(m *message, now time.Time) time.Time {
-	back := now.Add(p.settler.Backoff(&m.receipt.Records[0], now))
-	if back.Before(p.aborts.until) {
-		return p.aborts.until
+func (p *Poller) putOff(list []*message) {
+	now := time.Now()
+	if p.phase != polling || !p.aborts.on(now) {
+		return
 	}
-	return back
+	for _, m := range list {
+		if m.backAt.IsZero() {
+			m.backAt = now.Add(p.settler.Backoff(&m.receipt.Records[0], now))
+		}
+		if m.backAt.Before(p.aborts.until) {
+			m.backAt = p.aborts.until
+		}
+	}
 }

@@ -76,6 +76,7 @@ func (p *Poller) drained(now time.Time) bool {
 		case !d.giveUpAt.IsZero() && !now.Before(d.giveUpAt):
 			p.runner.GiveUp() // what a hook keeps from ending
 			p.collect()
+			p.giveBackWaiting(now)
 			p.lastFlush(now)
 		}
 	}

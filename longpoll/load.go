@@ -108,7 +108,7 @@ func (p *Poller) dedupe(r *receipt) *receipt {
 			known.handle, known.receivedAt, known.visibleAt, known.extendAt = m.handle, m.receivedAt, m.visibleAt, m.extendAt
 			known.lost = false
 			if known.state == held {
-				p.runner.Extend(&known.Delivery, m.visibleAt)
+				p.runner.Renew(&known.Delivery, &m.Delivery)
 			}
 			p.counts.Repeated++
 		case known == nil && p.load.recent.has(id):
@@ -159,9 +159,11 @@ func (p *Poller) collect() {
 		return
 	}
 	p.list = p.runner.Finished(p.list[:0])
+	for _, d := range p.list { // before anything is given back
+		p.heed(d.Owner.(*message))
+	}
 	for _, d := range p.list {
 		m := d.Owner.(*message)
-		p.heed(m)
 		switch {
 		case d.Deciding():
 			p.decide(m)
@@ -206,7 +208,7 @@ func (p *Poller) failedGroup(m *message) {
 	switch r := m.Result; {
 	case r.Outcome == batch.NotStarted: // too little was left of its time, or a hook held its batch up
 		p.load.held -= len(group)
-		if p.aborts.why != nil {
+		if p.aborts.why != nil && errors.Is(r.Err, batch.ErrStopped) {
 			for _, m := range group {
 				m.Result.Err = p.aborts.why
 			}
@@ -274,7 +276,7 @@ func (p *Poller) withdraw(choose func(*message) bool, why error) {
 	if choose != nil {
 		pick = func(d *runner.Delivery) bool { return choose(d.Owner.(*message)) }
 	}
-	p.giveBack(p.runner.Withdraw(pick), why)
+	p.giveBack(p.runner.Withdraw(pick, why), why)
 }
 
 // giveBack makes visible what was not started.

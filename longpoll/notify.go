@@ -2,6 +2,7 @@ package longpoll
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,18 +13,24 @@ const (
 	// hungAfter is after how long a hook, which should take no time, counts as one
 	// that hangs.
 	hungAfter = 30 * time.Second
-	// maxNotices bounds what waits for a hook that hangs; beyond it, hooks are not told.
+	// slowAfter is after how long a hook holds up no others.
+	slowAfter  = 10 * time.Millisecond
+	maxCallers = 100
+	// maxNotices bounds what waits for hooks that hang; beyond it, hooks are not told.
 	maxNotices = 10_000
 )
 
-// notifier calls hooks, one after the other, so that one that blocks holds up
-// nothing but the others.
+// notifier calls hooks, one after the other as long as they are quick.
 type notifier struct {
 	mu      sync.Mutex
 	notices []func()
-	began   time.Time     // of the call under way; zero without one
-	idle    chan struct{} // closed when all have returned; nil while nothing is called
+	callers []*caller
+	latest  time.Time     // when the latest call began
+	idle    chan struct{} // closed when all have returned
 }
+
+// caller is a goroutine that calls hooks.
+type caller struct{ since time.Time }
 
 // notify has f called, which calls hooks.
 func (n *notifier) notify(f func()) {
@@ -33,36 +40,50 @@ func (n *notifier) notify(f func()) {
 		return
 	}
 	n.notices = append(n.notices, f)
-	if n.idle == nil {
-		n.idle = make(chan struct{})
-		go n.run()
+	if len(n.callers) == 0 || len(n.callers) < maxCallers && time.Since(n.latest) > slowAfter {
+		n.start()
 	}
 }
 
-func (n *notifier) run() {
+func (n *notifier) start() {
+	if len(n.callers) == 0 {
+		n.idle = make(chan struct{})
+	}
+	n.latest = time.Now()
+	c := &caller{n.latest}
+	n.callers = append(n.callers, c)
+	go n.run(c)
+}
+
+func (n *notifier) run(c *caller) {
 	returned := false
 	defer func() {
 		if !returned { // a hook has ended the goroutine
-			go n.run()
+			go n.run(c)
 		}
 	}()
-	for f := n.next(); f != nil; f = n.next() {
+	for f := n.next(c); f != nil; f = n.next(c) {
 		f()
 	}
 	returned = true
 }
 
-// next takes what is to be called next, or ends the goroutine.
-func (n *notifier) next() (f func()) {
+// next takes what c calls next, or ends c.
+func (n *notifier) next(c *caller) (f func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.notices) == 0 {
-		close(n.idle)
-		n.idle, n.notices, n.began = nil, nil, time.Time{}
+		n.notices = nil
+		n.callers = slices.DeleteFunc(n.callers, func(other *caller) bool { return other == c })
+		if len(n.callers) == 0 {
+			close(n.idle)
+		}
 		return nil
 	}
 	f, n.notices[0] = n.notices[0], nil
-	n.notices, n.began = n.notices[1:], time.Now()
+	n.notices = n.notices[1:]
+	n.latest = time.Now()
+	c.since = n.latest
 	return f
 }
 
@@ -70,30 +91,22 @@ func (n *notifier) next() (f func()) {
 func (n *notifier) hung(now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return !n.began.IsZero() && now.Sub(n.began) > hungAfter
+	return slices.ContainsFunc(n.callers, func(c *caller) bool { return now.Sub(c.since) > hungAfter })
 }
 
-// flush has the rest called side by side, since a hook blocks.
-func (n *notifier) flush() {
+// last has what waits for slow hooks called side by side. What it returns is closed
+// when all have returned.
+func (n *notifier) last() <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, f := range n.notices {
-		go f()
+	for range n.notices {
+		n.start()
 	}
-	clear(n.notices)
-	n.notices = n.notices[:0]
-}
-
-// told is closed when all have been called.
-func (n *notifier) told() <-chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.idle != nil {
-		return n.idle
+	if n.idle == nil {
+		n.idle = make(chan struct{})
+		close(n.idle)
 	}
-	idle := make(chan struct{})
-	close(idle)
-	return idle
+	return n.idle
 }
 
 func (p *Poller) notifiers() []*notifier { return []*notifier{&p.notices, &p.notifier} }

@@ -314,8 +314,7 @@ func (p *Poller) end() {
 	p.tellLeft()
 	p.serve(p.callsEnded(), late.Add(2*lastWords))
 	for _, n := range p.notifiers() {
-		p.serve(n.told(), late.Add(2*lastWords))
-		n.flush()
+		p.serve(n.last(), late.Add(2*lastWords))
 	}
 }
 

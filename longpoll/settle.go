@@ -272,13 +272,9 @@ func (p *Poller) release(list []*message) {
 	if len(list) == 0 {
 		return
 	}
-	now := time.Now()
-	aborted := p.phase == polling && p.aborts.on(now)
+	p.putOff(list)
 	for _, m := range list {
 		m.settling = true
-		if aborted {
-			m.backAt = p.putOff(m, now)
-		}
 	}
 	p.settling.back = append(p.settling.back, list...)
 	if p.endsReceives() && p.intake.calls > 0 {
@@ -358,6 +354,7 @@ func (p *Poller) beginRelease(ten []*message) {
 	s := &p.settling
 	entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(ten))
 	now := time.Now()
+	p.putOff(ten) // since an abort that came meanwhile
 	for i, m := range ten {
 		m.Result.VisibleIn = m.backIn(now)
 		entries[i] = entryOf(i, m, m.Result.VisibleIn)

@@ -39,6 +39,7 @@ type Delivery struct {
 	giveUpAt time.Time // when its handler is given up, since its context has ended
 	handed   bool      // it is among Runner.finished
 	parked   bool      // it waits for other records, see View
+	cut      error     // why it is not started when its turn comes; nil if it is
 	claimed  bool      // one before it in its group handles it together with itself
 	known    bool      // its outcome came together with an earlier one's
 	answer   any       // that outcome, until it is asked for

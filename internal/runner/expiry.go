@@ -150,7 +150,7 @@ func (w *worker) giveUp(decide bool) {
 	r.running--
 	r.abandoned++
 	if w.opening {
-		r.notStart(d)
+		r.notStart(d, batch.ErrStopped)
 		return
 	}
 	now := time.Now()

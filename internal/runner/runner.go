@@ -11,6 +11,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,14 +140,16 @@ func (r *Runner) Release(slots int) {
 }
 
 // Withdraw takes back, in order, what has not been started, of which choose, unless
-// it is nil, is true. Of a group it takes all or nothing: nothing while the one that
-// runs may handle others as well (see [View.Behind]).
-func (r *Runner) Withdraw(choose func(*Delivery) bool) (list []*Delivery) {
+// it is nil, is true. Of a group it takes all or nothing. While the one that runs may
+// handle others as well (see [View.Behind]), they finish as not started because of why,
+// unless it did.
+func (r *Runner) Withdraw(choose func(*Delivery) bool, why error) (list []*Delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	chosen := func(d *Delivery) bool { return d.answer == nil && (choose == nil || choose(d)) }
+	chosen := func(d *Delivery) bool { return (d.answer == nil || r.over) && (choose == nil || choose(d)) }
 	for d := r.ready.pop(chosen); d != nil; d = r.ready.pop(chosen) {
 		r.waiting--
+		r.forget(d)
 		list = append(append(list, d), r.cutBehind(d)...)
 		r.leave(d)
 	}
@@ -154,8 +157,12 @@ func (r *Runner) Withdraw(choose func(*Delivery) bool) (list []*Delivery) {
 		return list
 	}
 	for _, w := range r.active {
-		if w.delivery != nil && w.delivery.next != nil && !w.delivery.next.claimed {
-			list = append(list, r.cutBehind(w.delivery)...)
+		switch d := w.delivery; {
+		case d == nil || d.next == nil:
+		case d.next.claimed:
+			d.next.cut = why
+		default:
+			list = append(list, r.cutBehind(d)...)
 		}
 	}
 	for _, d := range r.deciding {
@@ -190,7 +197,7 @@ func (r *Runner) leave(d *Delivery) {
 		return
 	}
 	for behind := d.next; behind != nil; behind = behind.next {
-		behind.claimed = false
+		behind.claimed, behind.cut = false, cmp.Or(d.cut, d.next.cut)
 	}
 	r.ready.pushFront(d.next) // before other groups: a worker is there for it
 	d.next = nil
@@ -202,6 +209,18 @@ func (r *Runner) Extend(d *Delivery, until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d.Lease = until
+}
+
+// Renew is Extend for a delivery that was received again: what has not been started is
+// what was received then.
+func (r *Runner) Renew(d, again *Delivery) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d.Lease = again.Lease
+	if d.state == waiting {
+		d.Record, d.Cutoff = again.Record, again.Cutoff
+		d.Result.Record = d.Record
+	}
 }
 
 // Revoke ends the context of a delivery, since others may have it, and takes back what

@@ -142,6 +142,9 @@ func (r *Runner) next() *Delivery {
 			r.fail(d)
 		case d.answer != nil: // it is done: only its outcome is still to be told
 			return d
+		case d.cut != nil:
+			r.waiting--
+			r.notStart(d, d.cut)
 		case cutoff.IsZero() || r.pace.enough(cutoff.Sub(now), r.cfg.MinRemaining):
 			return d
 		case d.Cutoff.IsZero(): // time only gets shorter
@@ -180,14 +183,14 @@ func (w *worker) open(d *Delivery) bool {
 		w.timer.Stop()
 	}
 	r.running--
-	r.notStart(d)
+	r.notStart(d, batch.ErrStopped)
 	r.checkIdle()
 	return false
 }
 
 // notStart ends a delivery that was not started, although its turn had come.
-func (r *Runner) notStart(d *Delivery) {
-	d.Result.Outcome, d.Result.Err = batch.NotStarted, batch.ErrStopped
+func (r *Runner) notStart(d *Delivery, why error) {
+	d.Result.Outcome, d.Result.Err = batch.NotStarted, why
 	d.Result.Started, d.Result.Allowed = time.Time{}, 0
 	r.fail(d)
 }
