@@ -66,10 +66,11 @@ func (p *Poller) extendDue(now time.Time) {
 		due = due[:min(len(due), maxEntries)] // one call tells whether it works again
 	}
 	for ten := range slices.Chunk(due, maxEntries) {
-		for _, m := range ten {
-			m.extending = true
-		}
 		entries := p.extensions(ten, now)
+		for i, m := range ten {
+			m.extending = true
+			m.hiddenBy = now.Add(time.Duration(entries[i].VisibilityTimeout) * time.Second)
+		}
 		p.counts.Extensions++
 		p.call(func() func() {
 			errs, err := p.changeVisibility(p.beat, entries)

@@ -22,6 +22,7 @@ type message struct {
 	handle     string
 	receivedAt time.Time
 	visibleAt  time.Time // when SQS shows it to others, unless it is extended
+	hiddenBy   time.Time // when at the latest, if an extension took effect that was not answered
 	extendAt   time.Time // when to extend it
 	backAt     time.Time // when to show it again once it is given back; zero for at once
 

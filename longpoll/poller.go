@@ -125,11 +125,13 @@ func (p *Poller) newSettler(queueURL string) (err error) {
 	return err
 }
 
-// hiddenUntil is when SQS shows a record that is held to others.
+// hiddenUntil is when SQS shows a record that is held to others, at the latest.
 func (p *Poller) hiddenUntil(r *batch.Record) (at time.Time) {
 	p.ask(func() {
 		if m := p.load.byID[r.MessageID]; m != nil {
-			at = m.visibleAt
+			if at = m.visibleAt; m.hiddenBy.After(at) {
+				at = m.hiddenBy
+			}
 		}
 	})
 	return at
@@ -309,12 +311,12 @@ func (p *Poller) end() {
 	if now := time.Now(); late.Before(now) {
 		late = now
 	}
-	p.serve(p.callsEnded(), late.Add(lastWords)) // what ends with the contexts
+	p.serve(p.callsEnded(), late.Add(lastWords), nil) // what ends with the contexts
 	p.collect()
 	p.tellLeft()
-	p.serve(p.callsEnded(), late.Add(2*lastWords))
+	p.serve(p.callsEnded(), late.Add(2*lastWords), nil)
 	for _, n := range p.notifiers() {
-		p.serve(n.last(), late.Add(2*lastWords))
+		p.serve(n.last(), late.Add(2*lastWords), p.force)
 	}
 }
 
@@ -328,8 +330,9 @@ func (p *Poller) callsEnded() <-chan struct{} {
 	return ended
 }
 
-// serve does what the loop is asked for until something has ended, at most until late.
-func (p *Poller) serve(ended <-chan struct{}, late time.Time) {
+// serve does what the loop is asked for until something has ended, at most until late,
+// or a moment after force was closed.
+func (p *Poller) serve(ended <-chan struct{}, late time.Time, force <-chan struct{}) {
 	timer := time.NewTimer(time.Until(late))
 	defer timer.Stop()
 	for {
@@ -338,6 +341,9 @@ func (p *Poller) serve(ended <-chan struct{}, late time.Time) {
 			f()
 		case <-ended:
 			return
+		case <-force:
+			force = nil
+			timer.Reset(lastWords)
 		case <-timer.C:
 			return
 		}

@@ -232,6 +232,7 @@ func (r *Runner) Revoke(d *Delivery) (behind []*Delivery) {
 	case waiting:
 		d.Lease = time.Now()
 	case running:
+		d.Lease = time.Now() // also where it is not handled yet
 		d.worker.cancel()
 		behind = r.cutBehind(d)
 	case deciding:

@@ -60,7 +60,8 @@ func (w *worker) work() {
 	}()
 	for w.start() {
 		d := w.delivery
-		if w.opening && !w.open(d) {
+		if w.opening {
+			w.open(d)
 			continue
 		}
 		err := w.tellStart(d)
@@ -103,24 +104,31 @@ func (w *worker) start() bool {
 	}
 	now := time.Now()
 	deadline := r.deadline(d, now, last)
-	w.delivery, d.worker, d.state, d.ctx.deadline = d, w, running, deadline
+	w.delivery, d.worker, d.state, d.Result.Started = d, w, running, now
+	r.waiting--
+	r.running++
 	if d.Batch != nil && !d.Batch.begun {
 		d.Batch.begun, d.Batch.Info.Started = true, now
 		w.opening = r.hooks.WantsBatch()
 	}
-	if d.answer != nil {
-		d.known = true
-		r.answers--
+	if !w.opening {
+		w.allow(d, deadline)
 	}
-	r.waiting--
-	r.running++
-	d.Result.Started = now
-	if !deadline.IsZero() {
-		d.Result.Allowed = max(0, deadline.Sub(now)) // less for what is known already
-	}
-	w.arm(deadline)
 	r.grow()
 	return true
+}
+
+// allow gives d, which starts now, until its deadline.
+func (w *worker) allow(d *Delivery, deadline time.Time) {
+	d.ctx.deadline = deadline
+	if d.answer != nil {
+		d.known = true
+		w.runner.answers--
+	}
+	if !deadline.IsZero() {
+		d.Result.Allowed = max(0, deadline.Sub(d.Result.Started)) // less for what is known already
+	}
+	w.arm(deadline)
 }
 
 // next takes the delivery that shall be started next out of those that are ready.
@@ -158,34 +166,25 @@ func (r *Runner) next() *Delivery {
 	}
 }
 
-// open tells the hooks that the batch of w's delivery begins. It reports whether the
-// delivery is still to be handled: not if w was given up, or the runner holds by now.
-func (w *worker) open(d *Delivery) bool {
+// open tells the hooks that the batch of w's delivery begins. Its turn comes after that:
+// much may have changed meanwhile.
+func (w *worker) open(d *Delivery) {
 	w.watchHook()
 	d.Batch.tell(w.runner.parent, w.runner.hooks)
 	w.hook.Store(nil)
 	r := w.runner
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	w.opening = false
-	switch {
-	case w.givenUp:
-		w.delivery = nil
+	w.opening, w.delivery = false, nil
+	if w.givenUp {
 		r.abandoned--
 		r.signal()
-		return false
-	case !r.held || d.known:
-		return true
+		return
 	}
-	w.delivery = nil
-	d.ctx.end(context.Canceled)
-	if w.timer != nil {
-		w.timer.Stop()
-	}
+	d.state, d.Result.Started = waiting, time.Time{}
 	r.running--
-	r.notStart(d, batch.ErrStopped)
-	r.checkIdle()
-	return false
+	r.waiting++
+	r.ready.pushFront(d)
 }
 
 // notStart ends a delivery that was not started, although its turn had come.

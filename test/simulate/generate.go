@@ -47,7 +47,7 @@ func Generate(seed uint64) Plan {
 	for i := range p.Functions {
 		p.Functions[i].Bulk = sometimes(g, 4, 1, 2, 5, 10)
 		if g.oneIn(8) {
-			g.slowHook(&p.Functions[i], p.Polls() && (tryBatchStartedWithoutHeartbeat || !p.unbeaten(i)))
+			g.slowHook(&p.Functions[i], p.Polls())
 		}
 	}
 	return p
@@ -137,11 +137,6 @@ func (g generator) slowHook(f *Function, batchStarted bool) {
 	f.SlowHook = pick(g, slowHooks(batchStarted)...)
 	f.HookTakes = pick(g, 10*time.Millisecond, f.Timeout/2, 2*f.Timeout, 70*time.Second, untilHeal)
 	f.HookTakesEach = pick(g, 1, 2, 3, 7)
-}
-
-// unbeaten tells whether a replica with a function sends no heartbeats.
-func (p Plan) unbeaten(function int) bool {
-	return slices.ContainsFunc(p.Replicas, func(r Replica) bool { return r.NoHeartbeat && p.Queues[r.Queue].Function == function })
 }
 
 // slowHooks are the hooks that may block.

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"slices"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -18,7 +17,7 @@ func (c *checker) alone() {
 			until[e.ReceiptHandle] = e.At.Add(e.Visibility)
 		case e.Kind == sqs.Visibility:
 			shows := e.At.Add(e.Visibility)
-			if (checkLostExtensions || !c.lostAnswer(d)) && len(d.handlings) > 0 && d.handlings[0].Started.Before(e.Moment) && !d.handlings[0].Ended.Before(e.Moment) &&
+			if len(d.handlings) > 0 && d.handlings[0].Started.Before(e.Moment) && !d.handlings[0].Ended.Before(e.Moment) &&
 				shows.Before(until[e.ReceiptHandle].Add(-time.Second)) {
 				c.violated(Alone, e.Moment, "%v is shown after %v, instead of %v, while its handler is at work",
 					d.story, e.Visibility, until[e.ReceiptHandle].Sub(e.At))
@@ -26,14 +25,4 @@ func (c *checker) alone() {
 			until[e.ReceiptHandle] = shows
 		}
 	}
-}
-
-// lostAnswer tells whether a change of a delivery's visibility took effect, or may have,
-// without an answer that says so.
-func (c *checker) lostAnswer(d *delivery) bool {
-	p := d.process
-	return p != nil && slices.ContainsFunc(p.Calls, func(call *Call) bool {
-		return call.Operation == "ChangeMessageVisibilityBatch" && (call.Err != "" || !call.Ended.Came()) &&
-			slices.ContainsFunc(call.Entries, func(e Entry) bool { return e.Receipt == d.received.ReceiptHandle })
-	})
 }

@@ -46,7 +46,7 @@ func (c *checker) room() {
 		if n, at := most(handled); n > p.Limits.Concurrency {
 			c.violated(Roomy, Moment{At: at}, "process %d handles %d at a time, its Concurrency is %d", p.Number, n, p.Limits.Concurrency)
 		}
-		if !p.clean("ChangeMessageVisibilityBatch") || c.function(p).SlowHook == "BatchStarted" && !checkRoomInBatchStarted {
+		if !p.clean("ChangeMessageVisibilityBatch") {
 			continue // a release may take as long as it likes
 		}
 		for _, d := range c.deliveries {
@@ -153,9 +153,7 @@ func (c *checker) swift() {
 		limit := p.Limits.DrainLimit
 		switch p.How {
 		case Hurried:
-			if checkHurriedHooks || f.SlowHook == "" {
-				limit = min(limit, p.Patience)
-			}
+			limit = min(limit, p.Patience)
 		case Dies:
 			limit = 0
 		}
