@@ -1,18 +1,17 @@
-// Package batch runs a function that handles one SQS record over a batch of
-// them: concurrently, each record under a deadline, FIFO groups in order, and
-// nothing that one record does (fail, panic, hang) harms another.
+// Package batch has the words of a function that handles one SQS record: the
+// [Record] that it is given, the [Handler] that it is, the errors by which it says
+// what shall become of the record ([Permanent], [RetryAfter], [Abort]), and the hooks
+// that are told how records fare.
 //
-//	engine, err := batch.New(batch.JSON(shipOrder), batch.Config{})
-//	...
-//	results := engine.Run(ctx, records, engine.Times(ctx), nil)
+//	handler.Run(batch.JSON(shipOrder))
 //
-// It knows no AWS service. Where records come from and what becomes of their
-// results is the business of the packages above: [handler] on Lambda, with
-// partialfailure for what failed.
+// It knows no AWS service. Package [handler] runs such a function, on Lambda or in a
+// container: records run concurrently, each under a deadline, FIFO groups in order,
+// and nothing that one record does (fail, panic, hang) harms another.
 //
-// Read in this order: record.go, verbs.go and verdict.go (what a user's function
-// sees and says), run.go (the batch), worker.go (one record), context.go (its
-// deadline).
+// Read in this order: record.go and handler.go (what a function is given), verbs.go
+// and verdict.go (what it says), outcome.go (what becomes of a record), config.go and
+// deadline.go, hooks.go.
 //
 // [handler]: https://pkg.go.dev/github.com/sqsbatch/sqsbatch/handler
 package batch

@@ -35,7 +35,7 @@ func (f HandlerFunc) Handle(ctx context.Context, r Record) error { return f(ctx,
 // Chain wraps h in middleware, the first outermost:
 // Chain(h, a, b) handles a record by a, which calls b, which calls h. What it
 // returns has the methods Validate and Concurrency of what it is made of. It is
-// nil, which [New] refuses, when h or what middleware returns is.
+// nil, which whatever runs handlers refuses, when h or what middleware returns is.
 func Chain(h Handler, middleware ...func(Handler) Handler) Handler {
 	for i := len(middleware) - 1; i >= 0; i-- {
 		if inner.IsNil(h) {

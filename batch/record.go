@@ -10,7 +10,8 @@ import (
 )
 
 // Record is one SQS message as it was received, on Lambda or by a long poll.
-// It is passed by value; its map and slices are shared and must not be changed.
+// It is passed by value, so that a handler that was abandoned can do it no harm; its
+// map and slices are shared and must not be changed.
 //
 // The fields are those of the Lambda event and of ReceiveMessage: see "Using
 // Lambda with Amazon SQS" in the AWS Lambda Developer Guide.

@@ -86,6 +86,7 @@ func (h *handler[T]) join(ctx context.Context, r batch.Record) error {
 		return s.await(ctx, t)
 	}
 	t.runner = &e
+	// Middleware around h would see those behind only after they were written.
 	if r.FIFO() && e.HandledBy(h) {
 		t.next = h.behind(ctx, e, len(t.item.Record.Body))
 	}

@@ -49,7 +49,7 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 	if err := errors.Join(badVariables, badLog, err, badHooks, badSettler); err != nil {
 		return nil, err
 	}
-	own, _ := batch.NewHooks(append([]any{warningHook{lines}}, cfg.Hooks...)...) // batch.New took each
+	own, _ := batch.NewHooks(append([]any{warningHook{lines}}, cfg.Hooks...)...) // runner.New took each
 	cfg.warn(context.Background(), warnings)
 	return &LambdaHandler{engine: engine, settler: settler, cfg: cfg, own: own}, nil
 }

@@ -45,8 +45,9 @@ type Config struct {
 
 	// Visibility is for how long a record is hidden from other consumers, at a
 	// time, in whole seconds from 3 s to 12 h: extended while it is held, it is
-	// what a crash costs. Defaults to 1 min, or without heartbeats to the
-	// queue's own visibility timeout.
+	// what a crash costs. Defaults to 1 min, since the queue's own visibility timeout
+	// may be made for Lambda, six times the function's timeout. Without heartbeats it
+	// defaults to the queue's own.
 	Visibility time.Duration
 
 	// NoHeartbeat extends nothing: a record must be done within Visibility,

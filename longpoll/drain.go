@@ -8,7 +8,9 @@ import (
 )
 
 const (
-	// flushTimeout bounds settling after the last handler has returned.
+	// flushTimeout bounds settling after the last handler has returned. A stop is one
+	// sum: DrainLimit, the grace, this, and a second for the process make what platforms
+	// give it before they kill. The tests of deploy add the constants up.
 	flushTimeout = 4 * time.Second
 	// lastWords is how long calls may take to end at the end of all, and then
 	// hooks to be told what is left.

@@ -97,7 +97,9 @@ func entryOf(i int, m *message, d time.Duration) types.ChangeMessageVisibilityBa
 	}
 }
 
-// extended takes what SQS answered to an extension that began at a time.
+// extended takes what SQS answered to an extension that began at a time. While SQS
+// does not answer handlers go on, also beyond the end of their visibility: whether a
+// record was lost is SQS's to say, by its first answer.
 func (p *Poller) extended(list []*message, entries []types.ChangeMessageVisibilityBatchRequestEntry, errs []error, err error, began time.Time) {
 	now := time.Now()
 	for i, m := range list {

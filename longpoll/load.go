@@ -257,7 +257,8 @@ func (p *Poller) call(f func() func()) {
 	p.calls.Go(func() { p.do(f()) })
 }
 
-// givesBack reports whether what is not started shall not wait here.
+// givesBack reports whether what is not started shall not wait here. That includes
+// what an open receive still brings: to end the receive could strand more.
 func (p *Poller) givesBack(now time.Time) bool {
 	return p.phase != polling || p.paused.Load() || p.aborts.on(now) || p.settling.deletes.refused && p.deletesHold(now)
 }

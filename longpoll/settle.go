@@ -77,7 +77,8 @@ func (p *Poller) settleFailed(group []*message) {
 	}
 }
 
-// cutOff reports whether a record failed because the poller stopped.
+// cutOff reports whether a record failed because the poller stopped: it is made visible
+// at once, without a backoff, unless its error says what it wants.
 func (p *Poller) cutOff(m *message) bool {
 	return p.settling.cutting && !m.Verdict.Permanent && !m.Verdict.HasAfter && errors.Is(m.Result.Err, context.Canceled)
 }

@@ -123,6 +123,9 @@ func (st *Settlement) call(op, arn, target string, n int, send sendFunc) []error
 
 // deliver makes the call until SQS has answered it, and then for the entries that
 // failed for a passing reason. It returns the entries that its error is about.
+//
+// A send whose answer was lost is made again as well: a standard dead-letter queue
+// may then have the message twice, which is better than not at all.
 func (c *batchCall) deliver(left []int) (_ []int, err error) {
 	defer c.release()
 	for tries, unanswered := 1, 0; ; {

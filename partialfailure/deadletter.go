@@ -27,6 +27,7 @@ func (st *Settlement) deadLetter(arn string, entries []*entry) {
 			st.comeBack(e.group, true)
 			continue
 		}
+		// Nothing is in the way of those behind it any more: they come back at once.
 		e.group.outcome, e.group.queue = batch.DeadLettered, url
 		st.enqueue(opVisibility, e.group.entries[1:]...)
 	}

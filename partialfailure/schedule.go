@@ -134,7 +134,8 @@ func delaysOver(outage time.Duration, n int) []time.Duration {
 // jittered is a delay with a part by chance added: whole seconds, since SQS counts
 // those, up to half of the delay and up to 3 s at least, so that records that
 // failed together do not come back together. A hash of the message's id and the
-// attempt draws it. Records of a FIFO group share theirs, to come back together.
+// attempt draws it, so that a run can be repeated. Records of a FIFO group share
+// theirs, to come back together.
 func jittered(d time.Duration, r *batch.Record) time.Duration {
 	key := r.MessageID
 	if r.FIFO() {

@@ -1,7 +1,8 @@
 // Command livez asks the program that runs in the same container whether it
 // lives, for orchestrators that can only run a command there (Amazon ECS): the
 // image has no shell, and no curl. It ends with 0 when /livez answers 200, and
-// else with 1 and the reason on standard error.
+// else with 1 and the reason on standard error. It is a program of its own, and not a
+// flag of the other one, whose main function is the user's.
 //
 //	livez [HOST]:PORT
 //

@@ -39,7 +39,8 @@ func (e *environment) invoke(p *process, inv *invocation, cold bool) (a *answer,
 // hand waits until the runtime takes inv, for no longer than inv may take: a
 // runtime that hangs, or has lost its connection, may never ask for it. When it
 // is not taken, hand returns the answer; nil where another process shall have
-// inv.
+// inv. The channel to the runtime has no buffer, so that an invocation that was given
+// up does not stay in it.
 func (e *environment) hand(p *process, inv *invocation, cold bool, timeout <-chan time.Time) (taken bool, a *answer, err error) {
 	inv.back = make(chan struct{}, 1)
 	for work := p.api.work; ; {

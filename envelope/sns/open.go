@@ -105,7 +105,7 @@ func looks(body string) bool {
 }
 
 // begins reports whether body begins as SNS's envelopes do: it may be one that
-// is cut off.
+// is cut off, which must not pass for a message that was delivered raw.
 func begins(body string) bool {
 	for _, token := range []string{"{", `"Type"`, ":"} {
 		var ok bool

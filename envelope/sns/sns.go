@@ -62,7 +62,8 @@ func Enveloped(h batch.Handler) batch.Handler { return wrap(h, enveloped) }
 func Raw(h batch.Handler) batch.Handler { return wrap(h, raw) }
 
 // Notification is what SNS says of a message beside its text and attributes,
-// which are the record's.
+// which are the record's. It is no events.SNSEntity of aws-lambda-go, which has the
+// text once more, attributes without their types, and no sequence number.
 type Notification struct {
 	// MessageID is SNS's id of the message, the same for all subscribers.
 	MessageID string

@@ -60,7 +60,9 @@ func parse(value string) (c codings, unknown string) {
 }
 
 // decode undoes the codings, the last one first. No step makes more than max
-// bytes but the first, which cannot make more than the body has. If reason is
+// bytes but the first, which cannot make more than the body has: steps are bounded,
+// and not only the result, since two compressions of a body of 1 MB may pass through
+// what takes minutes, where it takes no memory. If reason is
 // not empty it says what is wrong and quotes nothing; err may be nil then.
 func (c codings) decode(body string, max int) (decoded, reason string, err error) {
 	for c.n--; c.n >= 0; c.n-- {

@@ -89,7 +89,8 @@ func (s *store) failed(ctx context.Context, messageID string, err error) error {
 // deleteTimeout bounds what a success can be held up by.
 const deleteTimeout = 5 * time.Second
 
-// succeeded deletes the object, if that is wanted. It leaves it when the record's
+// succeeded deletes the object, if that is wanted. It does so before the message is
+// deleted: after that nothing here would know of it. It leaves it when the record's
 // time is over: the success may have come too late, and the message again.
 func (s *store) succeeded(ctx context.Context, messageID string, p pointer) {
 	if !s.cfg.DeleteAfterSuccess || ctx.Err() != nil {

@@ -51,7 +51,7 @@ type Options struct {
 
 // MaxLines bounds the lines about records of one batch, or of one queue in the
 // time [Options.Every]: so many up to level WARN, and so many above it. With
-// Every it bounds the warnings, too.
+// Every it bounds the warnings, too. A storm of failures must not become a bill.
 const MaxLines = 100
 
 // Hook is a hook of package batch that logs. It is safe for concurrent use.

@@ -29,7 +29,9 @@
 //	}
 //
 // The dimensions are the service, which is the adapter's, and the queue's name:
-// nothing that has many values.
+// nothing that has many values. What others do by labels (the outcome, the operation)
+// is in a metric's name (RecordsRetried), so that an invocation is one document of
+// EMF; Family, Label and Value of a [Metric] give the labels back.
 //
 // Read in this order: list.go (the metrics), recorder.go (where they come
 // from), distribution.go (values and counts), aggregate.go, reporter.go.

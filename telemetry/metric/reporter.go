@@ -16,7 +16,8 @@ import (
 // a container. Embed it in an adapter.
 //
 // Intervals are the clock's, such as full minutes (UTC): a process has one report,
-// and one sample of each gauge, in each.
+// and one sample of each gauge, in each. So the number of samples is that of
+// processes, and none of them has to be elected to publish something for all.
 //
 // No record waits for a report. While one takes long, the next is put off, and
 // what is observed meanwhile is summed up for it.
