@@ -36,6 +36,7 @@ type Delivery struct {
 	group    *group    // nil unless FIFO
 	next     *Delivery // behind it in its group
 	queued   *Delivery // behind it among those that are ready
+	added    time.Time // if it has a Cutoff
 	giveUpAt time.Time // when its handler is given up, since its context has ended
 	handed   bool      // it is among Runner.finished
 	parked   bool      // it waits for other records, see View

@@ -89,6 +89,9 @@ func (r *Runner) Add(list ...*Delivery) {
 func (r *Runner) add(d *Delivery) {
 	d.runner, d.ctx.delivery, d.Result.Record = r, d, d.Record
 	r.waiting++
+	if !d.Cutoff.IsZero() {
+		d.added = time.Now()
+	}
 	if !d.Record.FIFO() {
 		r.ready.pushBack(d)
 		return
@@ -218,7 +221,7 @@ func (r *Runner) Renew(d, again *Delivery) {
 	defer r.mu.Unlock()
 	d.Lease = again.Lease
 	if d.state == waiting {
-		d.Record, d.Cutoff = again.Record, again.Cutoff
+		d.Record, d.Cutoff, d.added = again.Record, again.Cutoff, time.Now()
 		d.Result.Record = d.Record
 	}
 }

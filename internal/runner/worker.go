@@ -153,7 +153,7 @@ func (r *Runner) next() *Delivery {
 		case d.cut != nil:
 			r.waiting--
 			r.notStart(d, d.cut)
-		case cutoff.IsZero() || r.pace.enough(cutoff.Sub(now), r.cfg.MinRemaining):
+		case cutoff.IsZero() || r.pace.enough(cutoff.Sub(now), r.cfg.MinRemaining) || d.isFresh(now):
 			return d
 		case d.Cutoff.IsZero(): // time only gets shorter
 			r.ready.pushFront(d)
@@ -164,6 +164,12 @@ func (r *Runner) next() *Delivery {
 			r.fail(d)
 		}
 	}
+}
+
+// isFresh reports whether d was added a moment ago, with a cutoff of its own: if there is
+// too little time even then, there will be no more when it has been received again.
+func (d *Delivery) isFresh(now time.Time) bool {
+	return now.Before(d.Cutoff) && now.Sub(d.added) < time.Second
 }
 
 // open tells the hooks that the batch of w's delivery begins. Its turn comes after that:
