@@ -31,7 +31,10 @@ func Passing(err error) bool {
 	case Throttled, OverLimit, Expired:
 		return true
 	case None:
+		var broken *net.OpError
 		switch status := statusOf(err); {
+		case errors.As(err, &broken) && broken.Op != "dial": // in the middle of the answer, which may have been any
+			return true
 		case status == 0:
 			var send *smithyhttp.RequestSendError
 			return errors.As(err, &send) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)

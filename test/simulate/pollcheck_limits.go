@@ -46,8 +46,8 @@ func (c *checker) room() {
 		if n, at := most(handled); n > p.Limits.Concurrency {
 			c.violated(Roomy, Moment{At: at}, "process %d handles %d at a time, its Concurrency is %d", p.Number, n, p.Limits.Concurrency)
 		}
-		if !p.clean("ChangeMessageVisibilityBatch") {
-			continue // a release may take as long as it likes
+		if !p.clean("ChangeMessageVisibilityBatch") || c.function(p).slowStart() && c.Plan.Replicas[p.Replica].NoHeartbeat {
+			continue // a release may take as long as it likes; and what is received again while it waits looks like two
 		}
 		for _, d := range c.deliveries {
 			if d.process == p && !c.heldBefore(d) && !c.Blocked[d.received.ReceiptHandle] {
