@@ -85,18 +85,13 @@ func (p *Poller) afterAbort(now time.Time) {
 	}
 }
 
-// putOff says when messages come back that an abort keeps from being started: when the
-// abort is over, but no sooner than after a failure, since this delivery counts as an
-// attempt. What came together of a FIFO group comes back together.
+// putOff notes of messages that an abort keeps them from being started: they come back
+// when it is over, see backIn.
 func (p *Poller) putOff(list []*message) {
-	now := time.Now()
-	if p.phase != polling || !p.aborts.on(now) {
+	if p.phase != polling || !p.aborts.on(time.Now()) {
 		return
 	}
 	for _, m := range list {
-		if m.backAt.IsZero() {
-			m.backAt = now.Add(p.settler.Backoff(&m.receipt.Records[0], now))
-		}
 		if m.backAt.Before(p.aborts.until) {
 			m.backAt = p.aborts.until
 		}

@@ -138,7 +138,7 @@ func restOf(r *receipt, some []*message) *receipt {
 		m.receipt, m.index, m.Owner = rest, i, m
 		m.Record, m.Result, m.Batch = &rest.Records[i], &rest.results[i], &rest.Batch
 		m.handle, m.receivedAt, m.visibleAt, m.extendAt = old.handle, old.receivedAt, old.visibleAt, old.extendAt
-		m.Lease, m.Cutoff = old.Lease, old.Cutoff
+		m.Lease, m.Cutoff, m.Last = old.Lease, old.Cutoff, old.Last
 	}
 	return rest
 }
@@ -266,21 +266,13 @@ func (p *Poller) givesBack(now time.Time) bool {
 // giveBackWaiting makes visible what has not been started, if it shall not wait here.
 func (p *Poller) giveBackWaiting(now time.Time) {
 	if p.load.held > 0 && p.givesBack(now) && p.runner.Count().Waiting > 0 {
-		p.withdraw(nil, cmp.Or(p.aborts.why, error(batch.ErrStopped)))
+		why := cmp.Or(p.aborts.why, batch.ErrStopped)
+		p.giveBack(p.runner.Withdraw(why), why)
 	}
 }
 
-// withdraw makes visible what has not been started, or, unless choose is nil, those
-// of it for which it is true. why is what hooks are told of those whose batch began.
-func (p *Poller) withdraw(choose func(*message) bool, why error) {
-	var pick func(*runner.Delivery) bool
-	if choose != nil {
-		pick = func(d *runner.Delivery) bool { return choose(d.Owner.(*message)) }
-	}
-	p.giveBack(p.runner.Withdraw(pick, why), why)
-}
-
-// giveBack makes visible what was not started.
+// giveBack makes visible what was not started. why is what hooks are told of those whose
+// batch began.
 func (p *Poller) giveBack(list []*runner.Delivery, why error) {
 	var back []*message
 	now := time.Now()
@@ -316,7 +308,7 @@ const maxWaiting = 20 * time.Second
 // stay, since their groups are locked by what runs.
 func (p *Poller) giveUpWaiting(now time.Time) {
 	if !p.fifo() && p.runner.Count().Ready > 0 {
-		p.withdraw(func(m *message) bool { return now.Sub(m.receivedAt) >= maxWaiting }, batch.ErrStopped)
+		p.giveBack(p.runner.WithdrawOlder(now.Add(-maxWaiting)), batch.ErrStopped)
 	}
 }
 

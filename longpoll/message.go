@@ -107,6 +107,7 @@ func (p *Poller) receiptOf(received []types.Message, at time.Time) *receipt {
 		r.Records[i] = p.recordOf(&received[i], at)
 		m.Record, m.Result, m.Batch = &r.Records[i], &r.results[i], &r.Batch
 		m.handle, m.receivedAt = m.Record.ReceiptHandle, at
+		m.Last = m.Record.FIFO() && p.settler.LastAttempt(m.Record)
 		m.visibleAt, m.extendAt = at.Add(p.queue.visibility), at.Add(p.queue.visibility/3)
 		m.Lease, m.Cutoff = m.visibleAt, at.Add(maxHeld-settleMargin)
 		if p.cfg.NoHeartbeat {

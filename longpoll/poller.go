@@ -187,7 +187,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	p.base, p.endBase = context.WithCancel(context.WithoutCancel(ctx))
 	p.beat, p.endBeat = context.WithCancel(p.base)
 	p.flushing, p.endFlush = context.WithCancel(p.base)
-	p.runner = p.engine.NewRunner(p.base, runner.Options{Decides: true, LastAttempt: p.lastAttempt})
+	p.runner = p.engine.NewRunner(p.base, runner.Options{Decides: true})
 	p.intake.open(p.base)
 	p.phase = starting
 	p.timer = time.NewTimer(time.Hour)
@@ -210,9 +210,6 @@ func (p *Poller) warnLong() {
 			p.cfg.Queue, p.cfg.stopTime(), p.cfg.DrainLimit, p.cfg.Engine.Grace)})
 	}
 }
-
-// lastAttempt goes by what the queue said when the poller started.
-func (p *Poller) lastAttempt(r *batch.Record) bool { return p.settler.LastAttempt(r) }
 
 // loop handles what happens until the poller has stopped.
 func (p *Poller) loop(ctx context.Context) {

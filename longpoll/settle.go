@@ -353,46 +353,60 @@ func (p *Poller) flushBack(all bool) {
 
 func (p *Poller) beginRelease(ten []*message) {
 	s := &p.settling
+	p.putOff(ten) // because of an abort that came meanwhile
 	entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(ten))
-	now := time.Now()
-	p.putOff(ten) // since an abort that came meanwhile
+	visibleIn := make([]time.Duration, len(ten))
+	backAt := make([]time.Time, len(ten))
 	for i, m := range ten {
-		m.Result.VisibleIn = m.backIn(now)
-		entries[i] = entryOf(i, m, m.Result.VisibleIn)
+		entries[i], backAt[i] = entryOf(i, m, 0), m.backAt
 	}
 	s.calls++
 	p.call(func() func() {
+		now := time.Now()
+		for i, m := range ten {
+			visibleIn[i] = p.backIn(&m.receipt.Records[0], backAt[i], now)
+			entries[i].VisibilityTimeout = int32(visibleIn[i] / time.Second)
+		}
 		errs, _ := p.changeVisibility(p.base, entries)
 		return func() {
 			s.calls--
-			now := time.Now()
 			for i, m := range ten {
-				switch {
-				case errs[i] == nil:
-					p.counts.Released++
-					m.Result.VisibilitySet = true
-				case sqserror.Gone(errs[i]), !m.visibleAt.After(now): // it is visible, or somebody else's
-				default:
-					p.tryAgain(m)
-					continue
-				}
-				m.settling = false
-				p.forget(m)
-				p.tell(m)
+				m.Result.VisibleIn = visibleIn[i]
+				p.released(m, errs[i])
 			}
 			p.flush(false)
 		}
 	})
 }
 
-// backIn is after how long a message that is given back is to be visible: at once, or
-// when an abort is over.
-func (m *message) backIn(now time.Time) (d time.Duration) {
-	if !m.backAt.After(now) {
+// backIn is after how long a message is to be visible that is given back: at once; or when
+// the abort that kept it from being started is over, but no sooner than after a failure,
+// since this delivery counts as an attempt. first is of the record that came first of what
+// was received together: those of a FIFO group come back together. It is not called on the
+// loop: a backoff may be the user's code.
+func (p *Poller) backIn(first *batch.Record, backAt, now time.Time) time.Duration {
+	if !backAt.After(now) {
 		return 0
 	}
-	d = (m.backAt.Sub(now) + time.Second - 1).Truncate(time.Second)
-	return max(0, min(d, m.receivedAt.Add(maxHeld-settleMargin).Sub(now).Truncate(time.Second)))
+	d := max(backAt.Sub(now), p.settler.Backoff(first, now))
+	d = (d + time.Second - 1).Truncate(time.Second)
+	return max(0, min(d, first.ReceivedAt.Add(maxHeld-settleMargin).Sub(now).Truncate(time.Second)))
+}
+
+// released takes what SQS answered to a message that is given back.
+func (p *Poller) released(m *message, err error) {
+	switch {
+	case err == nil:
+		p.counts.Released++
+		m.Result.VisibilitySet = true
+	case sqserror.Gone(err), !m.visibleAt.After(time.Now()): // it is visible, or somebody else's
+	default:
+		p.tryAgain(m)
+		return
+	}
+	m.settling = false
+	p.forget(m)
+	p.tell(m)
 }
 
 // tell notes a settled message and, when it was the last of its receipt, tells the hooks.

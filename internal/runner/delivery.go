@@ -27,6 +27,9 @@ type Delivery struct {
 	// Lease is until when others do not have it; zero if that is not watched. See
 	// [Runner.Extend].
 	Lease time.Time
+	// Last says that SQS gives up on the record after this delivery: it leaves time for
+	// those of its group that wait for it.
+	Last bool
 	// Owner is the owner's, who else has no way from here to what it keeps.
 	Owner any
 

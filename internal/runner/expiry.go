@@ -16,9 +16,8 @@ func (r *Runner) cutoff(d *Delivery) time.Time {
 	return r.options.Times.Cutoff
 }
 
-// deadline is that of d, which starts now; zero if it has none. last says that it
-// leaves time for those behind it, see leaving.
-func (r *Runner) deadline(d *Delivery, now time.Time, last bool) time.Time {
+// deadline is that of d, which starts now; zero if it has none.
+func (r *Runner) deadline(d *Delivery, now time.Time) time.Time {
 	cutoff := r.cutoff(d)
 	allowed := r.cfg.RecordTimeout
 	least := func(most time.Duration) {
@@ -26,7 +25,7 @@ func (r *Runner) deadline(d *Delivery, now time.Time, last bool) time.Time {
 			allowed = most
 		}
 	}
-	if last {
+	if d.Last && d.next != nil && !cutoff.IsZero() {
 		least(r.leaving(cutoff.Sub(now), d))
 	}
 	if r.cfg.Deadline == batch.FairShare && !cutoff.IsZero() {
@@ -69,21 +68,17 @@ func (r *Runner) leaving(remaining time.Duration, d *Delivery) time.Duration {
 	return min(remaining, max(most, remaining/2, 2*each))
 }
 
-// asksLast reports whether it counts that d is delivered for the last time: others
-// wait for it, which would come to the same end.
-func (r *Runner) asksLast(d *Delivery) bool {
-	return r.options.LastAttempt != nil && d.answer == nil && d.next != nil && !r.cutoff(d).IsZero()
-}
-
-// isLast asks. In an invocation the answer may take a moment: the lock is not held
-// meanwhile, and other workers start.
-func (r *Runner) isLast(d *Delivery) bool {
-	if !r.options.Times.Cutoff.IsZero() {
-		r.grow()
-		r.mu.Unlock()
-		defer r.mu.Lock()
+// askLast asks whether d is delivered for the last time, where that counts: others wait
+// for it, which would come to the same end. The answer may take a moment: the lock is not
+// held meanwhile, and other workers start.
+func (r *Runner) askLast(d *Delivery) {
+	if r.options.LastAttempt == nil || d.Last || d.answer != nil || d.next == nil || r.cutoff(d).IsZero() {
+		return
 	}
-	return r.options.LastAttempt(d.Record)
+	r.grow()
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	d.Last = r.options.LastAttempt(d.Record)
 }
 
 // arm sets w's timer for a delivery whose deadline is its own. At the runner's cutoff

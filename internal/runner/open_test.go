@@ -140,7 +140,7 @@ func TestHoldAndWithdrawLeaveOnlyWhatRuns(t *testing.T) {
 		synctest.Wait()
 		r.Hold()
 		var back []string
-		for _, d := range r.Withdraw(nil, batch.ErrStopped) {
+		for _, d := range r.Withdraw(batch.ErrStopped) {
 			back = append(back, d.Record.MessageID)
 		}
 		if !slices.Equal(back, []string{"m-1", "m-2", "b"}) {

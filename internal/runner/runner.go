@@ -26,9 +26,8 @@ import (
 type Options struct {
 	// Times are an invocation's; zero in a container.
 	Times batch.Times
-	// LastAttempt reports whether SQS gives up on a record after this delivery; nil for
-	// never. It is asked about records that others of their group wait for, so that
-	// they leave those time. With Times it may block for a moment.
+	// LastAttempt is asked for [Delivery].Last where that is not set, before a record
+	// starts that others of its group wait for; nil for never. It may block for a moment.
 	LastAttempt func(*batch.Record) bool
 	// Decides says that the owner calls [Runner.Resolve] for each delivery that
 	// failed while others of its FIFO group wait for it.
@@ -142,23 +141,13 @@ func (r *Runner) Release(slots int) {
 	r.grow()
 }
 
-// Withdraw takes back, in order, what has not been started, of which choose, unless
-// it is nil, is true. Of a group it takes all or nothing. While the one that runs may
-// handle others as well (see [View.Behind]), they finish as not started because of why,
-// unless it did.
-func (r *Runner) Withdraw(choose func(*Delivery) bool, why error) (list []*Delivery) {
+// Withdraw takes back, in order, what has not been started. While the one of a group
+// that runs may handle others as well (see [View.Behind]), they finish as not started
+// because of why, unless it did.
+func (r *Runner) Withdraw(why error) (list []*Delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	chosen := func(d *Delivery) bool { return (d.answer == nil || r.over) && (choose == nil || choose(d)) }
-	for d := r.ready.pop(chosen); d != nil; d = r.ready.pop(chosen) {
-		r.waiting--
-		r.forget(d)
-		list = append(append(list, d), r.cutBehind(d)...)
-		r.leave(d)
-	}
-	if choose != nil {
-		return list
-	}
+	list = r.withdraw(func(d *Delivery) bool { return d.answer == nil || r.over })
 	for _, w := range r.active {
 		switch d := w.delivery; {
 		case d == nil || d.next == nil:
@@ -170,6 +159,24 @@ func (r *Runner) Withdraw(choose func(*Delivery) bool, why error) (list []*Deliv
 	}
 	for _, d := range r.deciding {
 		list = append(list, r.cutBehind(d)...)
+	}
+	return list
+}
+
+// WithdrawOlder takes back what has been waiting for a slot since a time.
+func (r *Runner) WithdrawOlder(since time.Time) []*Delivery {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.withdraw(func(d *Delivery) bool { return d.answer == nil && !d.added.After(since) })
+}
+
+// withdraw takes what is ready, with what waits for it.
+func (r *Runner) withdraw(which func(*Delivery) bool) (list []*Delivery) {
+	for d := r.ready.pop(which); d != nil; d = r.ready.pop(which) {
+		r.waiting--
+		r.forget(d)
+		list = append(append(list, d), r.cutBehind(d)...)
+		r.leave(d)
 	}
 	return list
 }
@@ -221,7 +228,7 @@ func (r *Runner) Renew(d, again *Delivery) {
 	defer r.mu.Unlock()
 	d.Lease = again.Lease
 	if d.state == waiting {
-		d.Record, d.Cutoff, d.added = again.Record, again.Cutoff, time.Now()
+		d.Record, d.Cutoff, d.Last, d.added = again.Record, again.Cutoff, again.Last, time.Now()
 		d.Result.Record = d.Record
 	}
 }

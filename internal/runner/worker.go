@@ -87,10 +87,8 @@ func (w *worker) start() bool {
 		return false
 	}
 	d := r.next()
-	last := false
-	if d != nil && r.asksLast(d) {
-		last = r.isLast(d)
-		if r.held { // meanwhile
+	if d != nil && d.answer == nil {
+		if r.askLast(d); r.held { // meanwhile
 			r.ready.pushFront(d)
 			d = nil
 		}
@@ -103,7 +101,7 @@ func (w *worker) start() bool {
 		return false
 	}
 	now := time.Now()
-	deadline := r.deadline(d, now, last)
+	deadline := r.deadline(d, now)
 	w.delivery, d.worker, d.state, d.Result.Started = d, w, running, now
 	r.waiting--
 	r.running++
