@@ -46,6 +46,7 @@ func (e *Engine) Run(ctx context.Context, records []batch.Record, times batch.Ti
 		o.Decides, o.LastAttempt = true, on.LastAttempt
 	}
 	inv := invocation{Runner: e.NewRunner(ctx, o), records: records, results: make([]batch.Result, len(records)), settling: on}
+	inv.active = make([]*worker, 0, min(len(records), e.cfg.Concurrency))
 	deliveries := make([]Delivery, len(records))
 	inv.mu.Lock()
 	for i := range records {

@@ -289,15 +289,16 @@ func (r *Runner) signal() {
 	}
 }
 
-// hand gives d to the owner. On Lambda successes do not wake it until all is over.
+// hand gives d to the owner. On Lambda it needs to know of no success before all is over.
 func (r *Runner) hand(d *Delivery) {
+	if r.closed && d.Result.Outcome == batch.Succeeded {
+		return
+	}
 	if !d.handed {
 		d.handed = true
 		r.finished = append(r.finished, d)
 	}
-	if !r.closed || d.Result.Outcome != batch.Succeeded {
-		r.signal()
-	}
+	r.signal()
 }
 
 // Resolve ends the wait of a delivery that is deciding, if it still is. gone is its

@@ -95,7 +95,9 @@ func (w *worker) start() bool {
 	}
 	if d == nil {
 		r.free(w)
-		r.spare = append(r.spare, w)
+		if !r.closed {
+			r.spare = append(r.spare, w)
+		}
 		r.checkIdle()
 		r.checkParked()
 		return false
