@@ -27,6 +27,10 @@ import (
 // are BatchContext and BatchStarted: nothing is handled before they return. One
 // that blocks in RecordContext or RecordStarted is its record's handler that blocks:
 // the record is abandoned.
+//
+// In a container BatchContext, BatchStarted and the hooks for records are called on the
+// goroutine of a record, and take its slot for as long as they block; the others on
+// goroutines of their own. /livez fails when one takes more than 30 s.
 
 // BatchInfo describes a batch that begins.
 type BatchInfo struct {
