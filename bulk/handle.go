@@ -92,7 +92,8 @@ func (h *handler[T]) join(ctx context.Context, r batch.Record) error {
 	}
 	s, ok := e.Shared(h, nil).(*scope[T])
 	if !ok {
-		s = e.Shared(h, func() any { return newScope(h, &e) }).(*scope[T])
+		fresh := newScope(h, &e)
+		s = e.Shared(h, func() any { return fresh }).(*scope[T])
 	}
 	s.join(t)
 	e.Park()

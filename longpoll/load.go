@@ -175,6 +175,7 @@ func (p *Poller) collect() {
 		}
 		p.tried(d.Result)
 	}
+	clear(p.list)
 	if n := p.runner.Count().Abandoned; n > p.cfg.MaxAbandoned {
 		p.fail(fmt.Errorf("%w: %d still run that were given up, MaxAbandoned (with package handler: SQSBATCH_MAX_ABANDONED) is %d; the process ends so that another one starts",
 			ErrAbandoned, n, p.cfg.MaxAbandoned))
@@ -254,7 +255,14 @@ func (p *Poller) decide(m *message) {
 
 // call makes a call beside the loop, and has the loop call what f returns.
 func (p *Poller) call(f func() func()) {
-	p.calls.Go(func() { p.do(f()) })
+	p.calling++
+	go func() {
+		took := f()
+		p.do(func() {
+			p.calling--
+			took()
+		})
+	}()
 }
 
 // givesBack reports whether what is not started shall not wait here. That includes

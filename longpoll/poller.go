@@ -47,9 +47,8 @@ type Poller struct {
 	closing  sync.Mutex    // of these
 	paused   atomic.Bool
 	events   chan func() // for the loop
-	calls    sync.WaitGroup
-	notices  notifier // of calls to SQS
-	notifier          // of all else
+	notices  notifier    // of calls to SQS
+	notifier             // of all else
 
 	// Of the loop.
 	queue    queue
@@ -62,6 +61,7 @@ type Poller struct {
 	endFlush context.CancelFunc
 	phase    phase
 	fatal    error // ends Run
+	calling  int   // calls under way, see call
 	long     bool  // the stop may take longer than platforms give it, because of the grace
 	pausing  bool  // what Pause asks for is done
 	started  bool  // the runner starts what waits, as far as it has slots
@@ -308,35 +308,40 @@ func (p *Poller) end() {
 	if now := time.Now(); late.Before(now) {
 		late = now
 	}
-	p.serve(p.callsEnded(), late.Add(lastWords), nil) // what ends with the contexts
+	p.serveCalls(late.Add(lastWords)) // what ends with the contexts
 	p.collect()
 	p.tellLeft()
-	p.serve(p.callsEnded(), late.Add(2*lastWords), nil)
+	p.serveCalls(late.Add(2 * lastWords))
 	for _, n := range p.notifiers() {
-		p.serve(n.last(), late.Add(2*lastWords), p.force)
+		p.serveHooks(n.last(), late.Add(2*lastWords))
 	}
 }
 
-// callsEnded is closed when no call is under way.
-func (p *Poller) callsEnded() <-chan struct{} {
-	ended := make(chan struct{})
-	go func() {
-		p.calls.Wait()
-		close(ended)
-	}()
-	return ended
-}
-
-// serve does what the loop is asked for until something has ended, at most until late,
-// or a moment after force was closed.
-func (p *Poller) serve(ended <-chan struct{}, late time.Time, force <-chan struct{}) {
+// serveCalls does what the loop is asked for until no call is under way, at most until
+// late.
+func (p *Poller) serveCalls(late time.Time) {
 	timer := time.NewTimer(time.Until(late))
 	defer timer.Stop()
-	for {
+	for p.calling > 0 {
 		select {
 		case f := <-p.events:
 			f()
-		case <-ended:
+		case <-timer.C:
+			return
+		}
+	}
+}
+
+// serveHooks does what the loop is asked for until hooks have been told, at most until
+// late, or a moment after the stop was told not to wait any longer.
+func (p *Poller) serveHooks(told <-chan struct{}, late time.Time) {
+	timer := time.NewTimer(time.Until(late))
+	defer timer.Stop()
+	for force := p.force; ; {
+		select {
+		case f := <-p.events:
+			f()
+		case <-told:
 			return
 		case <-force:
 			force = nil

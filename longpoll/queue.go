@@ -57,9 +57,15 @@ func (p *Poller) lookUp(ctx context.Context) error {
 		if c := configError(p.cfg.Queue, err); c != nil {
 			return c
 		}
-		var delay time.Duration
-		p.ask(func() { delay = p.trouble.failed(p, "the queue cannot be looked up", err) })
-		if !sleep.For(ctx, delay) {
+		delay := make(chan time.Duration, 1)
+		p.do(func() { delay <- p.trouble.failed(p, "the queue cannot be looked up", err) })
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case d := <-delay:
+			if sleep.For(ctx, d) {
+				continue
+			}
 			return ctx.Err()
 		}
 	}

@@ -207,6 +207,7 @@ func (p *Poller) settled(list []*message) {
 		case m.state == toDelete && m.handle != r.Record.ReceiptHandle:
 			// It was delivered again meanwhile: a delete by the handle before
 			// that has no effect, although it may be answered with success.
+			r.Deleted = false
 			p.settling.done = append(p.settling.done, m)
 			continue
 		case r.Deleted, partialfailure.StaleReceipt(r.DeleteErr):
@@ -230,7 +231,9 @@ func (p *Poller) retryDelete(m *message) {
 	if m.state != toDelete { // it went to the dead-letter queue, or was dropped
 		m.state = toDelete
 		p.settling.backlog++
-		p.load.byID[m.Record.MessageID] = m
+		if id := m.Record.MessageID; p.load.byID[id] == nil { // else it was received again, and is held
+			p.load.byID[id] = m
+		}
 	}
 	p.tryAgain(m)
 }
@@ -432,9 +435,9 @@ func (p *Poller) tell(m *message) {
 		return
 	}
 	by := p.nearBy()
-	p.calls.Go(func() {
-		p.settler.Near(p.base, by, r.results)
-		p.notify(settled)
+	p.call(func() func() {
+		p.settler.Near(p.flushing, by, r.results)
+		return func() { p.notify(settled) }
 	})
 }
 

@@ -12,11 +12,12 @@ import (
 // (their handlers still run, or they were made visible at once), what
 // [Settlement.Settle] does for others: it writes MaxReceiveCount into results,
 // asking the queue if need be, and warns of those that SQS is about to give up on.
-// It returns by the time by, and leaves out what is not known then.
+// It returns by the time by, or at the end of ctx, and leaves out what is not known then.
 func (s *Settler) Near(ctx context.Context, by time.Time, results []batch.Result) {
 	st := s.Begin(ctx, batch.Times{SettleBy: by})
 	defer st.cancel()
-	if st.ctx.Err() == nil {
+	defer context.AfterFunc(ctx, st.cancel)()
+	if ctx.Err() == nil && st.ctx.Err() == nil {
 		st.wait(func() {
 			for i := range results {
 				if r := &results[i]; !r.Outcome.Done() && r.Record.Attempt > 1 {

@@ -110,6 +110,7 @@ func (w *worker) expire() {
 		if !now.Before(d.giveUpAt) {
 			w.giveUp(true)
 			r.grow()
+			r.checkParked()
 		}
 	case !d.ctx.deadline.IsZero() && !now.Before(d.ctx.deadline): // else the timer had fired for the one before
 		w.end(context.DeadlineExceeded)
@@ -145,6 +146,7 @@ func (w *worker) giveUp(decide bool) {
 	r.running--
 	r.abandoned++
 	if w.opening {
+		r.forget(d)
 		r.notStart(d, batch.ErrStopped)
 		return
 	}

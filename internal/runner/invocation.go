@@ -122,7 +122,7 @@ func (i *invocation) take() {
 		switch {
 		case i.settling == nil || d.Result.Outcome.Done():
 		case d.state == deciding:
-			go i.decide(d)
+			go i.decide(d, *d.Result)
 		default:
 			i.settling.Failed(d.Results())
 		}
@@ -130,13 +130,12 @@ func (i *invocation) take() {
 }
 
 // decide asks whether a delivery can be put out of its group's way.
-func (i *invocation) decide(d *Delivery) {
+func (i *invocation) decide(d *Delivery, result batch.Result) {
 	ctx, cancel := i.parent, func() {}
 	if at := i.options.Times.Cutoff; !at.IsZero() {
 		ctx, cancel = context.WithDeadline(ctx, at)
 	}
 	defer cancel()
-	result := *d.Result
 	if i.settling.DeadLetter(ctx, &result) && result.Outcome.Done() {
 		i.Resolve(d, &result)
 		return

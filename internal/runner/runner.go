@@ -423,7 +423,7 @@ func copies(d *Delivery) (list []batch.Result) {
 
 // idle reports whether nothing runs, and nothing will be started of what was added.
 func (r *Runner) idle() bool {
-	return r.running+len(r.deciding)+r.telling+r.answers == 0 && (r.held || r.waiting == 0)
+	return r.running+len(r.deciding)+r.telling == 0 && (r.answers == 0 || r.over) && (r.held || r.waiting == 0)
 }
 
 // checkIdle wakes the owner when nothing runs any more.

@@ -40,7 +40,7 @@ func (v View) Behind(most int) (list []*batch.Record) {
 }
 
 // Shared returns what make has made for key, or nil if neither is there: one for each
-// runner. If it has a method Idle(), that is called when no further record of the
+// runner. make must call no method of View. If it has a method Idle(), that is called when no further record of the
 // runner can join those that are parked, or none is started any more; under the
 // runner's lock: it must not block, nor call a method of View.
 func (v View) Shared(key any, make func() any) any { return v.delivery.runner.shared.get(key, make) }
@@ -88,7 +88,7 @@ func (v View) Wake(answers ...any) {
 		return
 	}
 	r.unpark(d)
-	for d = d.next; d != nil && len(answers) > 0; d = d.next {
+	for d = d.next; d != nil && d.claimed && len(answers) > 0; d = d.next { // not what joined the group since
 		if d.answer == nil {
 			r.answers++
 		}

@@ -281,7 +281,7 @@ func (w *worker) finish(err error) (more bool) {
 		r.mu.Unlock()
 		return more
 	}
-	w.delivery = nil
+	w.delivery, w.opening = nil, false
 	w.hook.Store(nil)
 	d.ctx.end(context.Canceled)
 	if w.timer != nil {
