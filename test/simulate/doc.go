@@ -31,7 +31,6 @@
 // connections and pollers with one thing broken, each of which must be caught
 // by the invariant that it violates (mutants_test.go, pollmutants_test.go).
 //
-//
 // Read in this order: plan.go, pollplan.go and breaks.go, run.go, lambda.go and
 // environment.go, polldriver.go and pollprocess.go (what is done), history.go
 // and pollhistory.go (what is known of it), check.go, invariants_*.go and
