@@ -28,8 +28,10 @@ func (h *hooks) block(hook, receipt string) {
 		return
 	}
 	h.locked(func() {
-		h.h.Struck["slow hook of "+hook]++
-		h.h.Blocked[receipt] = true
+		if !h.closed {
+			h.h.Struck["slow hook of "+hook]++
+			h.h.Blocked[receipt] = true
+		}
 	})
 	h.env.blocked.Add(1)
 	defer h.env.blocked.Add(-1)

@@ -187,11 +187,13 @@ func (w *world) send() {
 
 // count adds up the faults that struck.
 func (w *world) count() {
-	for _, c := range w.server.Calls() {
-		if c.Fault != "" {
-			w.rec.h.Struck[string(c.Fault)+" of "+c.Operation]++
+	w.rec.locked(func() {
+		for _, c := range w.server.Calls() {
+			if c.Fault != "" {
+				w.rec.h.Struck[string(c.Fault)+" of "+c.Operation]++
+			}
 		}
-	}
+	})
 }
 
 // readDead receives everything from the dead-letter queues.
