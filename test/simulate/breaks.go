@@ -94,10 +94,8 @@ func (y *way) carry(call *Call, r *http.Request) (*http.Response, error) {
 	if kind == "" {
 		return y.next.RoundTrip(r)
 	}
-	y.w.rec.locked(func() {
-		call.Broken = kind
-		y.w.rec.h.Struck[string(kind)+" of "+call.Operation]++
-	})
+	y.w.rec.struck(string(kind) + " of " + call.Operation)
+	y.w.rec.locked(func() { call.Broken = kind })
 	switch kind {
 	case Reset:
 		return nil, errReset

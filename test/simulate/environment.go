@@ -66,7 +66,7 @@ func (e *environment) kill(how KillKind) {
 // killAt is kill in a call of an operation.
 func (e *environment) killAt(how KillKind, operation string) {
 	if !e.isDead() {
-		e.rec.locked(func() { e.rec.h.Struck[string(how)+" of "+operation]++ })
+		e.rec.struck(string(how) + " of " + operation)
 	}
 	e.kill(how)
 }

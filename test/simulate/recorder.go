@@ -73,6 +73,15 @@ func (r *recorder) locked(f func()) {
 	f()
 }
 
+// struck notes that a fault struck, unless the history is being read already.
+func (r *recorder) struck(what string) {
+	r.locked(func() {
+		if !r.closed {
+			r.h.Struck[what]++
+		}
+	})
+}
+
 // observe is the server's Observe.
 func (r *recorder) observe(e sqs.Event) {
 	r.mu.Lock()

@@ -187,13 +187,11 @@ func (w *world) send() {
 
 // count adds up the faults that struck.
 func (w *world) count() {
-	w.rec.locked(func() {
-		for _, c := range w.server.Calls() {
-			if c.Fault != "" {
-				w.rec.h.Struck[string(c.Fault)+" of "+c.Operation]++
-			}
+	for _, c := range w.server.Calls() {
+		if c.Fault != "" {
+			w.rec.struck(string(c.Fault) + " of " + c.Operation)
 		}
-	})
+	}
 }
 
 // readDead receives everything from the dead-letter queues.
