@@ -190,14 +190,7 @@ func (p *Poller) changeVisibility(ctx context.Context, entries []types.ChangeMes
 			call.Failed = len(part)
 		} else {
 			call.Failed, worked = len(out.Failed), true
-			for i := range out.Failed {
-				if sqserror.KindOf(aws.ToString(out.Failed[i].Code)) == sqserror.Throttled {
-					call.Throttled++
-				}
-				if k, err := strconv.Atoi(aws.ToString(out.Failed[i].Id)); err == nil && k >= 0 && k < len(errs) {
-					errs[k] = sqserror.OfEntry(out.Failed[i])
-				}
-			}
+			call.Throttled = sqserror.ReadAnswer(errs, nil, out.Failed)
 		}
 		p.called(call)
 		return part, err

@@ -129,14 +129,10 @@ func restOf(r *receipt, some []*message) *receipt {
 	if len(some) == 0 {
 		return nil
 	}
-	rest := newReceipt(len(some))
-	rest.open, rest.Info = len(some), r.Info
-	rest.Info.Records = len(some)
+	rest := newReceipt(len(some), r.Info)
 	for i, old := range some {
 		m := &rest.messages[i]
-		rest.Records[i] = *old.Record
-		m.receipt, m.index, m.Owner = rest, i, m
-		m.Record, m.Result, m.Batch = &rest.Records[i], &rest.results[i], &rest.Batch
+		*m.Record = *old.Record
 		m.handle, m.receivedAt, m.visibleAt, m.extendAt = old.handle, old.receivedAt, old.visibleAt, old.extendAt
 		m.Lease, m.Cutoff, m.Last = old.Lease, old.Cutoff, old.Last
 	}
@@ -155,9 +151,6 @@ func (p *Poller) deleteAgain(old *message) {
 
 // collect takes what the runner has finished.
 func (p *Poller) collect() {
-	if p.runner == nil {
-		return
-	}
 	p.list = p.runner.Finished(p.list[:0])
 	for _, d := range p.list { // before anything is given back
 		p.heed(d.Owner.(*message))

@@ -16,7 +16,6 @@ import (
 type message struct {
 	runner.Delivery
 	receipt *receipt
-	index   int // in the receipt
 
 	// Of the latest delivery: SQS may deliver a message again while it is held.
 	handle     string
@@ -56,8 +55,21 @@ type receipt struct {
 	unasked  bool // one was not done, and not settled by the settler
 }
 
-// newReceipt makes one of records, with one allocation for the usual one.
-func newReceipt(n int) *receipt {
+// newReceipt makes one of n messages, each tied to its record and result.
+func newReceipt(n int, info batch.BatchInfo) *receipt {
+	r := allocate(n)
+	r.Info, r.open = info, n
+	r.Info.Records = n
+	for i := range r.messages {
+		m := &r.messages[i]
+		m.receipt, m.Owner = r, m
+		m.Record, m.Result, m.Batch = &r.Records[i], &r.results[i], &r.Batch
+	}
+	return r
+}
+
+// allocate has one allocation for the usual receipt.
+func allocate(n int) *receipt {
 	if n == 1 {
 		var single struct {
 			receipt
@@ -100,26 +112,21 @@ func (p *Poller) receipts(received []types.Message, at time.Time) (list []*recei
 }
 
 func (p *Poller) receiptOf(received []types.Message, at time.Time) *receipt {
-	r := newReceipt(len(received))
+	info := batch.BatchInfo{QueueARN: p.queue.arn}
+	cutoff := at.Add(maxHeld - settleMargin)
+	if p.cfg.NoHeartbeat {
+		deadline, margin := at.Add(p.queue.visibility), noHeartbeatMargin(p.queue.visibility)
+		cutoff = deadline.Add(-margin)
+		info.Times = batch.Times{Deadline: deadline, Cutoff: cutoff, SettleBy: deadline.Add(-margin / 4)}
+	}
+	r := newReceipt(len(received), info)
 	for i := range received {
 		m := &r.messages[i]
-		m.receipt, m.index, m.Owner = r, i, m
-		r.Records[i] = p.recordOf(&received[i], at)
-		m.Record, m.Result, m.Batch = &r.Records[i], &r.results[i], &r.Batch
+		*m.Record = p.recordOf(&received[i], at)
 		m.handle, m.receivedAt = m.Record.ReceiptHandle, at
 		m.Last = m.Record.FIFO() && p.settler.LastAttempt(m.Record)
 		m.visibleAt, m.extendAt = at.Add(p.queue.visibility), at.Add(p.queue.visibility/3)
-		m.Lease, m.Cutoff = m.visibleAt, at.Add(maxHeld-settleMargin)
-		if p.cfg.NoHeartbeat {
-			m.Cutoff = m.visibleAt.Add(-noHeartbeatMargin(p.queue.visibility))
-		}
-	}
-	r.open = len(r.messages)
-	r.Info = batch.BatchInfo{Records: len(r.Records), QueueARN: p.queue.arn}
-	if p.cfg.NoHeartbeat {
-		margin := noHeartbeatMargin(p.queue.visibility)
-		deadline := at.Add(p.queue.visibility)
-		r.Info.Times = batch.Times{Deadline: deadline, Cutoff: deadline.Add(-margin), SettleBy: deadline.Add(-margin / 4)}
+		m.Lease, m.Cutoff = m.visibleAt, cutoff
 	}
 	return r
 }

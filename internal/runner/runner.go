@@ -6,8 +6,8 @@
 //	Waiting → Running → Finished
 //	             └→ Deciding ┘   a FIFO record that failed, while others wait for it
 //
-// A runner calls nothing of its owner's, but hooks and the handler, and those without
-// its lock.
+// A runner calls the handler, hooks and [Options].LastAttempt without its lock. With its
+// lock it calls only Idle of what bulk shares, see [View.Shared].
 package runner
 
 import (
@@ -106,13 +106,6 @@ func (r *Runner) add(d *Delivery) {
 	d.group = &group{key: key, last: d}
 	r.groups[key] = d.group
 	r.ready.pushBack(d)
-}
-
-// Close says that nothing more is added.
-func (r *Runner) Close() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.closed = true
 }
 
 // Hold starts nothing more, until [Runner.Release]. A runner holds by itself when a
