@@ -160,12 +160,17 @@ func (a *anyBatch) begin(items []bulk.Item[string]) (call int, c *noted) {
 }
 
 // DeadLetter and Failed are those of the engine's settling.
-func (a *anyBatch) DeadLetter(_ context.Context, r *batch.Result) bool {
+func (a *anyBatch) DeadLetter(r batch.Result, done func(*batch.Result)) {
 	if a.buries {
 		r.Outcome = batch.DeadLettered
+		done(&r)
+	} else {
+		done(nil)
 	}
-	return a.buries
 }
+
+func (*anyBatch) Events() <-chan func() { return nil }
+func (*anyBatch) Flush()                {}
 
 func (a *anyBatch) Failed([]*batch.Result) {}
 

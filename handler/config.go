@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
@@ -151,22 +152,24 @@ func (c *Config) engine(hooks ...any) batch.Config {
 	}
 }
 
-// settler is the part of the configuration that partialfailure has to know.
-func (c *Config) settler(hooks *batch.Hooks) partialfailure.Config {
-	del := partialfailure.DeleteNever
-	if c.DeleteSucceeded {
-		del = partialfailure.DeleteIfOthersFail
-	}
+// failures is the part of the configuration that partialfailure has to know.
+func (c *Config) failures() partialfailure.Config {
 	return partialfailure.Config{
-		Client:          c.client(),
 		Outage:          c.Outage,
 		Backoff:         c.Backoff,
 		DeadLetterQueue: c.DeadLetterQueue,
 		MaxReceiveCount: c.MaxReceiveCount,
 		OnPermanent:     c.OnPermanent,
 		OnMalformed:     c.OnMalformed,
-		Delete:          del,
 		Name:            cmp.Or(os.Getenv("AWS_LAMBDA_FUNCTION_NAME"), filepath.Base(os.Args[0])), // as the metrics' dimension Service
-		Hooks:           hooks,
 	}
+}
+
+// settling is how invocations are settled.
+func (c *Config) settling(hooks *batch.Hooks) settle.Config {
+	s := settle.Config{Config: c.failures(), Client: c.client(), Hooks: hooks}
+	if c.DeleteSucceeded {
+		s.Delete = settle.DeleteIfOthersFail
+	}
+	return s
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -29,12 +30,12 @@ func TestEveryFieldReachesItsPackage(t *testing.T) {
 		t.Errorf("batch gets %+v", e)
 	}
 	hooks := &batch.Hooks{}
-	if got, want := c.settler(hooks).Name, filepath.Base(os.Args[0]); got != want {
+	if got, want := c.failures().Name, filepath.Base(os.Args[0]); got != want {
 		t.Errorf("in a container the name is %q, want the program's %q", got, want)
 	}
 	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "ship")
-	s := c.settler(hooks)
-	if s.Backoff == nil || s.Backoff(1) != 6*time.Second || s.DeadLetterQueue != "https://sqs/1/dead" || s.MaxReceiveCount != 8 || s.OnPermanent != partialfailure.Drop || s.Delete != partialfailure.DeleteIfOthersFail || s.Name != "ship" || s.Hooks != hooks {
+	s := c.settling(hooks)
+	if s.Backoff == nil || s.Backoff(1) != 6*time.Second || s.DeadLetterQueue != "https://sqs/1/dead" || s.MaxReceiveCount != 8 || s.OnPermanent != partialfailure.Drop || s.Delete != settle.DeleteIfOthersFail || s.Name != "ship" || s.Hooks != hooks {
 		t.Errorf("partialfailure gets %+v", s)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler/internal/sqsevent"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -19,7 +20,7 @@ import (
 // source mapping. It is safe for concurrent invocations.
 type LambdaHandler struct {
 	engine  *runner.Engine
-	settler *partialfailure.Settler
+	settler *settle.Policy
 	cfg     Config
 	own     *batch.Hooks // the configured ones; of the log its warnings: it keeps nothing back
 }
@@ -41,11 +42,11 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 	if err == nil {
 		hooks = engine.Hooks()
 	}
-	settling := cfg.settler(hooks)
+	settling := cfg.settling(hooks)
 	if cfg.samLocal() {
 		settling = withoutSQS(settling)
 	}
-	settler, badSettler := partialfailure.New(settling)
+	settler, badSettler := settle.New(settling)
 	if err := errors.Join(badVariables, badLog, err, badHooks, badSettler); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 func (c *Config) pollers(ctx context.Context, h batch.Handler, hook any) ([]*longpoll.Poller, error) {
 	// The log comes last: one that nobody reads keeps the metrics from nobody.
 	engine := c.engine(append(slices.Clone(c.Hooks), hook)...)
-	settler := c.settler(nil)
+	failures := c.failures()
 	engine.Reserve, engine.Deadline, engine.MinRemaining = 0, "", 0
 	wrong := c.checkPoll()
 	list := make([]*longpoll.Poller, len(c.Poll.Queues))
@@ -30,7 +30,7 @@ func (c *Config) pollers(ctx context.Context, h batch.Handler, hook any) ([]*lon
 			continue
 		}
 		list[i], err = longpoll.New(h, longpoll.Config{
-			Queue: queue, SQS: client, Engine: engine, Settler: settler,
+			Queue: queue, SQS: client, Engine: engine, Failures: failures,
 			Wait: c.Poll.Wait, Prefetch: c.Poll.Prefetch, Visibility: c.Poll.Visibility, NoHeartbeat: c.Poll.NoHeartbeat,
 			DrainLimit: c.Poll.DrainLimit, MaxAbandoned: c.Poll.MaxAbandoned,
 		})

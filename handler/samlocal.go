@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -20,9 +21,9 @@ func (c *Config) samLocal() bool {
 
 // withoutSQS has a settler call nothing, and warn of nothing: see warnWouldBe. The
 // dead-letter queue is not checked, since `sam local` puts a resource's name there.
-func withoutSQS(s partialfailure.Config) partialfailure.Config {
+func withoutSQS(s settle.Config) settle.Config {
 	s.Client = func(context.Context) (*sqs.Client, error) { return nil, errors.New("sam local: SQS is not called") }
-	s.DeadLetterQueue, s.Delete, s.Hooks = "", partialfailure.DeleteNever, nil
+	s.DeadLetterQueue, s.Delete, s.Hooks = "", settle.DeleteNever, nil
 	return s
 }
 

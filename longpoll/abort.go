@@ -59,6 +59,7 @@ func (p *Poller) heed(m *message) {
 			"queue %s: a handler asks to wait (batch.Abort): nothing is received or started for %v", p.cfg.Queue, after)})
 	}
 	a.until, a.trialUntil = until, until.Add(min(after, maxTrial))
+	p.settler.Postpone(until)
 	a.why = fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, &batch.AbortError{After: after, Err: r.Err})
 }
 
@@ -82,18 +83,5 @@ func (p *Poller) slotsNow(now time.Time) int {
 func (p *Poller) afterAbort(now time.Time) {
 	if a := &p.aborts; !a.on(now) && !a.trial(now) {
 		*a = aborts{}
-	}
-}
-
-// putOff notes of messages that an abort keeps them from being started: they come back
-// when it is over, see backIn.
-func (p *Poller) putOff(list []*message) {
-	if p.phase != polling || !p.aborts.on(time.Now()) {
-		return
-	}
-	for _, m := range list {
-		if m.backAt.Before(p.aborts.until) {
-			m.backAt = p.aborts.until
-		}
 	}
 }

@@ -105,7 +105,7 @@ func TestAbortBeforeTheBurial(t *testing.T) {
 		return nil
 	}
 	inWorld(t, true, h, func(c *longpoll.Config) {
-		c.Engine.Concurrency, c.Settler.MaxReceiveCount = 2, 1
+		c.Engine.Concurrency, c.Failures.MaxReceiveCount = 2, 1
 	}, func(w *world) {
 		w.Send("b:1", "a:1", "a:2", "b:2", "b:3", "b:4")
 		w.inject(sqs.Fault{Kind: sqs.Latency, Operation: "SendMessageBatch", Latency: 2 * time.Second})

@@ -27,9 +27,8 @@ type Config struct {
 	// and is at most 11 h 59 min: SQS leaves a message with a receiver for 12 h.
 	Engine batch.Config
 
-	// Settler says what becomes of records that fail. Client, Delete, QueueURL,
-	// HiddenUntil and Hooks are set by the Poller.
-	Settler partialfailure.Config
+	// Failures says what becomes of records that fail.
+	Failures partialfailure.Config
 
 	// Wait is how long a receive waits for messages, in whole seconds, 1 s to
 	// 20 s (ReceiveMessage's WaitTimeSeconds). Defaults to 20 s.

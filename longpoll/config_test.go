@@ -43,13 +43,13 @@ func TestRule26EveryFieldIsValidated(t *testing.T) {
 		{func(c *longpoll.Config) { c.Engine.Concurrency = 10_001 }, []string{"Concurrency is 10001"}},
 		{func(c *longpoll.Config) { c.Engine.Grace = -1 }, []string{"Grace is"}},
 		{func(c *longpoll.Config) { c.Engine.Hooks = []any{42} }, []string{"Hooks[0]"}},
-		{func(c *longpoll.Config) { c.Settler.OnPermanent = "burn" }, []string{`OnPermanent is "burn"`}},
-		{func(c *longpoll.Config) { c.Settler.DeadLetterQueue = "dead" }, []string{`DeadLetterQueue is "dead"`}},
-		{func(c *longpoll.Config) { c.Settler.MaxReceiveCount = 2000 }, []string{"MaxReceiveCount is 2000"}},
+		{func(c *longpoll.Config) { c.Failures.OnPermanent = "burn" }, []string{`OnPermanent is "burn"`}},
+		{func(c *longpoll.Config) { c.Failures.DeadLetterQueue = "dead" }, []string{`DeadLetterQueue is "dead"`}},
+		{func(c *longpoll.Config) { c.Failures.MaxReceiveCount = 2000 }, []string{"MaxReceiveCount is 2000"}},
 		{func(c *longpoll.Config) { c.Wait, c.Prefetch = -time.Second, -2 }, []string{"Wait is -1s", "Prefetch is -2"}},
 		{func(c *longpoll.Config) {
 			c.Wait, c.Engine.Concurrency, c.Engine.Grace, c.Engine.Hooks = -time.Second, -1, -1, []any{42, "text"}
-			c.Settler.OnPermanent, c.Settler.MaxReceiveCount = "burn", 2000
+			c.Failures.OnPermanent, c.Failures.MaxReceiveCount = "burn", 2000
 		}, []string{"Wait is", "Concurrency is", "Grace is", "Hooks[0]", "Hooks[1]", "OnPermanent is", "MaxReceiveCount is"}},
 		{func(c *longpoll.Config) {
 			c.NoHeartbeat, c.Visibility, c.Engine.RecordTimeout = true, 6*time.Second, 10*time.Minute
@@ -84,7 +84,7 @@ func TestRule26Bounds(t *testing.T) {
 		{Wait: 20 * time.Second, Prefetch: 10_000, Visibility: 12 * time.Hour, DrainLimit: 12 * time.Hour, MaxAbandoned: 10_000,
 			Engine: batch.Config{Concurrency: 10_000, RecordTimeout: 12*time.Hour - time.Minute}},
 		{NoHeartbeat: true},
-		{Settler: partialfailure.Config{DeadLetterQueue: "https://sqs.eu-west-1.amazonaws.com/1/dead"}},
+		{Failures: partialfailure.Config{DeadLetterQueue: "https://sqs.eu-west-1.amazonaws.com/1/dead"}},
 	} {
 		c.Queue, c.SQS = "orders", awssqs.New(awssqs.Options{})
 		if _, err := longpoll.New(batch.HandlerFunc(ok), c); err != nil {

@@ -57,12 +57,11 @@ func (p *Poller) beginStop() {
 	p.phase = draining
 	p.drain.cutAt = now.Add(p.cfg.DrainLimit)
 	p.drain.endBy = now.Add(p.StopTakes())
-	p.settling.by = p.drain.endBy.Add(-time.Second)
+	time.AfterFunc(p.StopTakes()-time.Second, p.endFlush)
 	p.trouble.until = time.Time{}
 	p.startOrHold(now)
 	p.giveBackWaiting(now)
-	p.retryDue(now.Add(lastRetry)) // all of them: it is now or never
-	p.flush(true)
+	p.settler.Hurry() // it is now or never
 	p.sweepOn()
 }
 
@@ -105,16 +104,13 @@ func (p *Poller) cut(now time.Time) {
 
 // lastFlush settles what is left, since nothing runs any more.
 func (p *Poller) lastFlush(now time.Time) {
-	d, s := &p.drain, &p.settling
+	d := &p.drain
 	d.flushBy = now.Add(flushTimeout)
 	if d.endBy.Before(d.flushBy) {
 		d.flushBy = d.endBy
 	}
-	s.by = s.bounded(d.flushBy.Add(-time.Second))
-	s.last = true
-	time.AfterFunc(time.Until(s.by), p.endFlush) // of settlements that began before the stop
-	p.endBeat()                                  // what waits for an extension's answer has no time for it
-	p.flush(true)
+	time.AfterFunc(time.Until(d.flushBy.Add(-time.Second)), p.endFlush)
+	p.endBeat() // what waits for an extension's answer has no time for it
 }
 
 // receivesEnd is when the receives that are open are given up which are not answered.
@@ -130,6 +126,5 @@ func (p *Poller) receivesEnd() time.Time {
 }
 
 func (p *Poller) nothingLeft() bool {
-	s := &p.settling
-	return s.calls == 0 && !s.held && len(s.done)+len(s.failed)+len(s.back)+len(s.again) == 0 && p.intake.calls == 0
+	return p.settler.Idle() && !p.settling.held && len(p.settling.waiting) == 0 && p.intake.calls == 0
 }

@@ -28,12 +28,11 @@ func (p *Poller) drift() string {
 		check("slots in use", r.Slots, 0, 0)
 		check("abandoned", r.Abandoned, 0, 0)
 	}
-	check("settlements", s.calls, 0, 0)
 	check("backlog", s.backlog, 0, 0)
-	check("done", len(s.done), 0, 0)
-	check("failed", len(s.failed), 0, 0)
-	check("back", len(s.back), 0, 0)
-	check("again", len(s.again), 0, 0)
+	check("waiting to come back", len(s.waiting), 0, 0)
+	if p.settler != nil && !p.settler.Idle() {
+		drift += " the settler is not idle;"
+	}
 	if p.phase == stopped || p.pausing {
 		check("receives", in.calls, 0, 0)
 		check("reserved", in.reserved, 0, 0)

@@ -209,7 +209,7 @@ func TestRule12BackoffAfterExtensions(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) { c.Settler.Backoff = partialfailure.Constant(7 * time.Second) }, func(w *world) {
+	inWorld(t, false, h, func(c *longpoll.Config) { c.Failures.Backoff = partialfailure.Constant(7 * time.Second) }, func(w *world) {
 		w.Send("a")
 		w.start()
 		w.after(2 * time.Minute)

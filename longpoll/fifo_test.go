@@ -165,8 +165,8 @@ func TestRule16OrderOverFaults(t *testing.T) {
 			return nil
 		})
 		inWorld(t, true, h, func(c *longpoll.Config) {
-			c.Engine.Concurrency, c.Visibility, c.Settler.Backoff = 4, 5*time.Second, func(int) time.Duration { return time.Second }
-			c.Settler.MaxReceiveCount = 1000
+			c.Engine.Concurrency, c.Visibility, c.Failures.Backoff = 4, 5*time.Second, func(int) time.Duration { return time.Second }
+			c.Failures.MaxReceiveCount = 1000
 		}, func(w *world) {
 			w.noRedrive()
 			w.Send(groupBodies(6, 10)...)

@@ -46,7 +46,7 @@ func TestRule16AFailingHeadDoesNotTakeItsGroupToTheDeadLetterQueue(t *testing.T)
 				return nil
 			}
 			inWorld(t, true, h, func(c *longpoll.Config) {
-				c.Settler.Backoff = func(int) time.Duration { return time.Second }
+				c.Failures.Backoff = func(int) time.Duration { return time.Second }
 			}, func(w *world) {
 				if receives == "one" {
 					w.Send("g:bad", "g:1", "g:2", "g:3")
@@ -98,7 +98,7 @@ func TestRule16WhatWasLostIsNotBuried(t *testing.T) {
 // What fails because the poller stops is not buried.
 func TestRule16AStopBuriesNothing(t *testing.T) {
 	inWorld(t, true, heeding, func(c *longpoll.Config) {
-		c.DrainLimit, c.Settler.MaxReceiveCount, c.Engine.Concurrency = time.Second, 1, 1
+		c.DrainLimit, c.Failures.MaxReceiveCount, c.Engine.Concurrency = time.Second, 1, 1
 	}, func(w *world) {
 		w.Send("g:1", "g:2")
 		w.start()
@@ -110,22 +110,17 @@ func TestRule16AStopBuriesNothing(t *testing.T) {
 	})
 }
 
-// What is given back because its burial takes longer than the stop may is not sent
-// to the dead-letter queue after that.
-func TestRule16AStopEndsABurial(t *testing.T) {
+// What a send that is under way when the stop begins achieves counts.
+func TestStop_WaitsForASendUnderWay(t *testing.T) {
 	fails := func(context.Context, batch.Record) error { return errors.New("boom") }
-	inWorld(t, true, fails, func(c *longpoll.Config) { c.DrainLimit, c.Settler.MaxReceiveCount = 500*time.Millisecond, 1 }, func(w *world) {
+	inWorld(t, true, fails, func(c *longpoll.Config) { c.DrainLimit, c.Failures.MaxReceiveCount = 500*time.Millisecond, 1 }, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Latency, Operation: "SendMessageBatch", Latency: 2800 * time.Millisecond})
 		w.Send("g:1", "g:2")
 		w.start()
 		w.after(time.Second)
-		w.stop() // after 1.5 s the burial is given up
-		if visible, dead := w.visible(), w.DeadLetters(); visible != 2 || len(dead) != 0 {
-			t.Errorf("%d visible after the stop, %d dead letters, want 2 and 0", visible, len(dead))
-		}
-		w.after(time.Minute)
-		if dead := w.DeadLetters(); len(dead) != 0 {
-			t.Errorf("%d dead letters a minute after the stop", len(dead))
+		w.stop()
+		if visible, dead := w.visible(), w.DeadLetters(); visible != 1 || len(dead) != 1 || w.deleted() != 1 {
+			t.Errorf("%d visible after the stop, %d dead letters, %d deleted; want 1 of each", visible, len(dead), w.deleted())
 		}
 	})
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
+const maxEntries = 10 // of a batch call
+
 // beats is how extending fares.
 type beats struct {
 	fail  bool // since the latest call
@@ -25,16 +27,12 @@ type beats struct {
 // sweepEvery is how often held messages are looked through for what is due, and
 // an extension that failed is tried again.
 func (p *Poller) sweepEvery() time.Duration {
-	every := min(time.Second, p.queue.visibility/12)
-	if p.phase != polling {
-		every /= 4 // what a stop has to settle is tried again soon
-	}
-	return every
+	return min(time.Second, p.queue.visibility/12)
 }
 
 // sweepOn has held messages looked through, as long as there are any.
 func (p *Poller) sweepOn() {
-	if p.sweepAt.IsZero() && len(p.load.byID)+len(p.settling.again) > 0 {
+	if p.sweepAt.IsZero() && len(p.load.byID) > 0 {
 		p.sweepAt = time.Now().Add(p.sweepEvery())
 	}
 }
@@ -45,7 +43,6 @@ func (p *Poller) sweep(now time.Time) {
 		return
 	}
 	p.sweepAt = time.Time{}
-	p.retryDue(now)
 	p.extendDue(now)
 	p.giveUpWaiting(now)
 	p.sweepOn()
@@ -84,7 +81,7 @@ func (p *Poller) extendDue(now time.Time) {
 func (p *Poller) extensions(list []*message, now time.Time) []types.ChangeMessageVisibilityBatchRequestEntry {
 	entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(list))
 	for i, m := range list {
-		left := m.receivedAt.Add(maxHeld - settleMargin).Sub(now).Truncate(time.Second)
+		left := m.entry.ReceivedAt.Add(maxHeld - settleMargin).Sub(now).Truncate(time.Second)
 		entries[i] = entryOf(i, m, max(0, min(p.queue.visibility, left)))
 	}
 	return entries
@@ -93,7 +90,7 @@ func (p *Poller) extensions(list []*message, now time.Time) []types.ChangeMessag
 // entryOf is one entry of a call. Its id is its position: message ids repeat.
 func entryOf(i int, m *message, d time.Duration) types.ChangeMessageVisibilityBatchRequestEntry {
 	return types.ChangeMessageVisibilityBatchRequestEntry{
-		Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(m.handle), VisibilityTimeout: int32(d / time.Second),
+		Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(m.entry.Handle), VisibilityTimeout: int32(d / time.Second),
 	}
 }
 
@@ -104,7 +101,7 @@ func (p *Poller) extended(list []*message, entries []types.ChangeMessageVisibili
 	now := time.Now()
 	for i, m := range list {
 		m.extending = false
-		if m.handle != *entries[i].ReceiptHandle {
+		if m.entry.Handle != *entries[i].ReceiptHandle {
 			continue // it was delivered again meanwhile
 		}
 		switch {
@@ -121,7 +118,6 @@ func (p *Poller) extended(list []*message, entries []types.ChangeMessageVisibili
 		}
 	}
 	p.extending(err)
-	p.flush(false) // what waited for the answer
 }
 
 func (p *Poller) extendedTo(m *message, began time.Time, d time.Duration) {

@@ -42,7 +42,7 @@ func TestRule18TheLastAttemptsOfAnAbandonedRecordAreToldOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, false, ignoring, func(c *longpoll.Config) {
 				c.Engine.RecordTimeout, c.Visibility, c.MaxAbandoned = time.Second, 10*time.Second, 100
-				c.Settler.MaxReceiveCount, c.Settler.Backoff = configured, partialfailure.Constant(time.Second)
+				c.Failures.MaxReceiveCount, c.Failures.Backoff = configured, partialfailure.Constant(time.Second)
 			}, func(w *world) {
 				w.Send("a")
 				w.start()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
 // load is what this poller holds.
@@ -77,12 +78,12 @@ func (p *Poller) hold(list []*receipt, now time.Time) {
 		deliveries := make([]*runner.Delivery, 0, len(r.messages))
 		for i := range r.messages {
 			m := &r.messages[i]
+			p.load.byID[m.Record.MessageID] = m
 			if refused {
 				m.state = toRelease
 				back = append(back, m)
 				continue
 			}
-			p.load.byID[m.Record.MessageID] = m
 			deliveries = append(deliveries, &m.Delivery)
 		}
 		p.load.held += len(deliveries)
@@ -105,7 +106,8 @@ func (p *Poller) dedupe(r *receipt) *receipt {
 		known := p.load.byID[id]
 		switch {
 		case known != nil && known.state != toRelease:
-			known.handle, known.receivedAt, known.visibleAt, known.extendAt = m.handle, m.receivedAt, m.visibleAt, m.extendAt
+			known.entry.Handle, known.entry.ReceivedAt = m.entry.Handle, m.entry.ReceivedAt
+			known.visibleAt, known.extendAt = m.visibleAt, m.extendAt
 			known.lost = false
 			if known.state == held {
 				p.runner.Renew(&known.Delivery, &m.Delivery)
@@ -133,7 +135,7 @@ func restOf(r *receipt, some []*message) *receipt {
 	for i, old := range some {
 		m := &rest.messages[i]
 		*m.Record = *old.Record
-		m.handle, m.receivedAt, m.visibleAt, m.extendAt = old.handle, old.receivedAt, old.visibleAt, old.extendAt
+		m.entry.Handle, m.entry.ReceivedAt, m.visibleAt, m.extendAt = old.entry.Handle, old.entry.ReceivedAt, old.visibleAt, old.extendAt
 		m.Lease, m.Cutoff, m.Last = old.Lease, old.Cutoff, old.Last
 	}
 	return rest
@@ -144,7 +146,7 @@ func (p *Poller) deleteAgain(old *message) {
 	r := restOf(old.receipt, []*message{old})
 	m := &r.messages[0]
 	m.told, m.state = true, toDelete
-	m.Result.Record, m.Result.Outcome = m.Record, batch.Succeeded
+	m.Result.Outcome = batch.Succeeded
 	p.load.byID[m.Record.MessageID] = m
 	p.settle(m)
 }
@@ -196,9 +198,6 @@ func (p *Poller) failedGroup(m *message) {
 		one.state = toRelease
 		group = append(group, one)
 	}
-	if m.deadLetter != nil {
-		m.deadLetter.Cancel() // what is not a dead letter comes back, and must not get there as well
-	}
 	switch r := m.Result; {
 	case r.Outcome == batch.NotStarted: // too little was left of its time, or a hook held its batch up
 		p.load.held -= len(group)
@@ -222,28 +221,15 @@ func (p *Poller) failedGroup(m *message) {
 	p.settleFailed(group)
 }
 
-// decide puts a failure out of the way of the rest of its group, with a settlement
-// of its own. One that failed because the poller stops is none of the record's.
+// decide puts a failure out of the way of the rest of its group. One that failed because the poller stops is none of the record's.
 func (p *Poller) decide(m *message) {
 	if p.phase != polling || m.checkLapsed(p, time.Now()) { // SQS may have moved it itself
 		p.runner.Resolve(&m.Delivery, nil)
 		return
 	}
-	st := p.settler.Begin(p.base, batch.Times{SettleBy: time.Now().Add(settleTimeout)})
-	m.deadLetter = st
 	result := *m.Result
-	p.call(func() func() {
-		gone := st.DeadLetter(p.base, &result)
-		st.Finish(nil)
-		return func() {
-			m.deadLetter = nil
-			if gone && result.Outcome.Done() {
-				p.runner.Resolve(&m.Delivery, &result)
-			} else {
-				p.runner.Resolve(&m.Delivery, nil)
-			}
-		}
-	})
+	e := &settle.Entry{Result: &result, Handle: m.entry.Handle, ReceivedAt: m.entry.ReceivedAt, Owner: m}
+	p.settler.DeadLetter(e, func(gone *batch.Result) { p.runner.Resolve(&m.Delivery, gone) })
 }
 
 // call makes a call beside the loop, and has the loop call what f returns.

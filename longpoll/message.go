@@ -8,7 +8,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/attribute"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
-	"github.com/sqsbatch/sqsbatch/partialfailure"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
 // message is a delivery that this poller holds. The runner owns the part that is its
@@ -17,23 +17,16 @@ type message struct {
 	runner.Delivery
 	receipt *receipt
 
-	// Of the latest delivery: SQS may deliver a message again while it is held.
-	handle     string
-	receivedAt time.Time
-	visibleAt  time.Time // when SQS shows it to others, unless it is extended
-	hiddenBy   time.Time // when at the latest, if an extension took effect that was not answered
-	extendAt   time.Time // when to extend it
-	backAt     time.Time // when to show it again once it is given back; zero for at once
+	entry     settle.Entry // with what came with the latest delivery: SQS may deliver a message again while it is held
+	visibleAt time.Time    // when SQS shows it to others, unless it is extended
+	hiddenBy  time.Time    // when at the latest, if an extension took effect that was not answered
+	extendAt  time.Time    // when to extend it
 
 	state     state
 	lost      bool // SQS refused to extend it: others may have it
 	extending bool // a call that extends it is under way
-	settling  bool // a call that settles it is under way, or due next
+	settling  bool // the settler has it, or is about to
 	told      bool // the hooks' results have it
-	asked     bool // and a settlement has asked which attempt is its last
-	tries     int  // deletes or releases that failed
-
-	deadLetter *partialfailure.Settlement // by which it is dead-lettered in place; nil for none
 }
 
 // state is what a message waits for.
@@ -51,8 +44,7 @@ type receipt struct {
 	runner.Batch
 	messages []message
 	results  []batch.Result
-	open     int  // records that are not settled
-	unasked  bool // one was not done, and not settled by the settler
+	open     int // records that are not settled
 }
 
 // newReceipt makes one of n messages, each tied to its record and result.
@@ -62,8 +54,9 @@ func newReceipt(n int, info batch.BatchInfo) *receipt {
 	r.Info.Records = n
 	for i := range r.messages {
 		m := &r.messages[i]
-		m.receipt, m.Owner = r, m
+		m.receipt, m.Owner, m.entry.Owner = r, m, m
 		m.Record, m.Result, m.Batch = &r.Records[i], &r.results[i], &r.Batch
+		m.Result.Record, m.entry.Result = m.Record, m.Result
 	}
 	return r
 }
@@ -123,8 +116,8 @@ func (p *Poller) receiptOf(received []types.Message, at time.Time) *receipt {
 	for i := range received {
 		m := &r.messages[i]
 		*m.Record = p.recordOf(&received[i], at)
-		m.handle, m.receivedAt = m.Record.ReceiptHandle, at
-		m.Last = m.Record.FIFO() && p.settler.LastAttempt(m.Record)
+		m.entry.Handle, m.entry.ReceivedAt = m.Record.ReceiptHandle, at
+		m.Last = m.Record.FIFO() && p.policy.LastAttempt(m.Record)
 		m.visibleAt, m.extendAt = at.Add(p.queue.visibility), at.Add(p.queue.visibility/3)
 		m.Lease, m.Cutoff = m.visibleAt, cutoff
 	}

@@ -32,7 +32,7 @@ func TestRule21WithoutHeartbeats(t *testing.T) {
 		}
 		inWorld(t, false, h, func(c *longpoll.Config) {
 			c.NoHeartbeat, c.Visibility = true, test.visibility
-			c.Settler.Backoff = partialfailure.Constant(time.Second)
+			c.Failures.Backoff = partialfailure.Constant(time.Second)
 		}, func(w *world) {
 			w.Send("a")
 			w.start()

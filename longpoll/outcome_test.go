@@ -47,9 +47,9 @@ func TestRule12WhenAFailureComesBack(t *testing.T) {
 	}
 	for _, test := range tests {
 		inWorld(t, false, oncePer(func(batch.Record) error { return test.err }), func(c *longpoll.Config) {
-			c.Settler.Backoff = partialfailure.Constant(7 * time.Second)
+			c.Failures.Backoff = partialfailure.Constant(7 * time.Second)
 			if strings.Contains(test.name, "permanent") {
-				c.Settler.OnPermanent = partialfailure.Retry
+				c.Failures.OnPermanent = partialfailure.Retry
 			}
 		}, func(w *world) {
 			w.inject(latency(5 * time.Millisecond)) // so that the hooks are told of one after the other
@@ -71,7 +71,7 @@ func TestRule12WhenAFailureComesBack(t *testing.T) {
 // What failed together does not come back together, nor at once.
 func TestRule12DefaultBackoffHasJitter(t *testing.T) {
 	inWorld(t, false, oncePer(func(batch.Record) error { return errors.New("boom") }), func(c *longpoll.Config) {
-		c.Settler.Backoff = partialfailure.Exponential(time.Minute, time.Hour)
+		c.Failures.Backoff = partialfailure.Exponential(time.Minute, time.Hour)
 	}, func(w *world) {
 		w.Send(numbered(50, "")...)
 		w.start()
@@ -207,7 +207,7 @@ func TestRule17ADeadLettersDeleteIsTriedAgainAndItIsSentOnce(t *testing.T) {
 
 func TestRule17ASendThatFailsLeavesTheRecordFailed(t *testing.T) {
 	inWorld(t, false, func(context.Context, batch.Record) error { return batch.Permanent(errors.New("boom")) }, func(c *longpoll.Config) {
-		c.Settler.Backoff = partialfailure.Constant(10 * time.Second)
+		c.Failures.Backoff = partialfailure.Constant(10 * time.Second)
 	}, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "SendMessageBatch", Code: "AccessDenied", Times: 1})
 		w.Send("a")
@@ -243,7 +243,7 @@ func TestRule17MalformedRecords(t *testing.T) {
 
 func TestRule17Drop(t *testing.T) {
 	inWorld(t, false, func(context.Context, batch.Record) error { return batch.Permanent(errors.New("boom")) }, func(c *longpoll.Config) {
-		c.Settler.OnPermanent = partialfailure.Drop
+		c.Failures.OnPermanent = partialfailure.Drop
 	}, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: deletion, Times: 5})
 		w.Send("a")

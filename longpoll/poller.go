@@ -8,9 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/notify"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
-	"github.com/sqsbatch/sqsbatch/partialfailure"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
 // Errors of [Poller.Run].
@@ -33,26 +35,26 @@ var ErrLost = runner.ErrLeaseExpired
 // goroutines of their own, which hand it what SQS answered (see do); the runner wakes
 // it when records have finished. It never waits for SQS, handlers or hooks.
 type Poller struct {
-	cfg     Config
-	engine  *runner.Engine
-	hooks   *batch.Hooks
-	settler *partialfailure.Settler
-	warned  *batch.Hooks // of the settler
+	cfg    Config
+	engine *runner.Engine
+	hooks  *batch.Hooks
+	policy *settle.Policy
 
-	begun    atomic.Bool   // Run was called
-	stop     chan struct{} // closed by the first Shutdown
-	force    chan struct{} // closed when a drain shall not wait any longer
-	running  chan struct{} // closed when the loop has begun
-	over     chan struct{} // closed when Run has returned
-	closing  sync.Mutex    // of these
-	paused   atomic.Bool
-	events   chan func() // for the loop
-	notices  notifier    // of calls to SQS
-	notifier             // of all else
+	begun   atomic.Bool   // Run was called
+	stop    chan struct{} // closed by the first Shutdown
+	force   chan struct{} // closed when a drain shall not wait any longer
+	running chan struct{} // closed when the loop has begun
+	over    chan struct{} // closed when Run has returned
+	closing sync.Mutex    // of these
+	paused  atomic.Bool
+	events  chan func()  // for the loop
+	calls   notify.Queue // of hooks, about calls to SQS
+	notices notify.Queue // about all else
 
 	// Of the loop.
 	queue    queue
 	runner   *runner.Runner
+	settler  *settle.Settler // nil before it polls
 	base     context.Context // of handlers and calls; ends when Run does
 	endBase  context.CancelFunc
 	beat     context.Context // of extensions; ends when nothing runs any more
@@ -104,37 +106,21 @@ func New(h batch.Handler, cfg Config) (*Poller, error) {
 	p.long = ownGrace && cfg.DrainLimit+cfg.Engine.Grace > drainAndGrace
 	if err == nil {
 		p.hooks = engine.Hooks()
-		p.warned, err = batch.NewHooks(&settlersHook{Poller: p})
 	}
 	// All that is wrong is told at once, the settler's part too.
-	if err := errors.Join(cfg.validate(), err, p.newSettler("")); err != nil {
+	if err := errors.Join(cfg.validate(), err, p.newPolicy("")); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// newSettler makes the settler for the queue, once its URL is known.
-func (p *Poller) newSettler(queueURL string) (err error) {
-	s := p.cfg.Settler
-	s.Client = p.client
-	s.Delete = partialfailure.DeleteAlways
-	s.QueueURL = queueURL
-	s.HiddenUntil = p.hiddenUntil
-	s.Hooks = p.warned
-	p.settler, err = partialfailure.New(s)
-	return err
-}
-
-// hiddenUntil is when SQS shows a record that is held to others, at the latest.
-func (p *Poller) hiddenUntil(r *batch.Record) (at time.Time) {
-	p.ask(func() {
-		if m := p.load.byID[r.MessageID]; m != nil {
-			if at = m.visibleAt; m.hiddenBy.After(at) {
-				at = m.hiddenBy
-			}
-		}
+// newPolicy makes the policy for the queue, once its URL is known.
+func (p *Poller) newPolicy(queueURL string) (err error) {
+	p.policy, err = settle.New(settle.Config{
+		Config: p.cfg.Failures, QueueURL: queueURL, Delete: settle.DeleteAlways,
+		Client: func(context.Context) (*sqs.Client, error) { return p.cfg.SQS, nil },
 	})
-	return at
+	return err
 }
 
 // do has the loop call f. After its end nothing is done.
@@ -243,7 +229,6 @@ func (p *Poller) loop(ctx context.Context) {
 func (p *Poller) step(now time.Time) (over bool) {
 	p.heedPause()
 	p.sweep(now)
-	p.lingered(now)
 	p.checkHold(now)
 	p.afterAbort(now)
 	p.receiveMore()
@@ -252,6 +237,7 @@ func (p *Poller) step(now time.Time) (over bool) {
 	if p.fatal != nil && p.phase < draining {
 		p.beginStop()
 	}
+	p.flush(now)
 	return p.phase == stopped || p.phase == draining && p.drained(now)
 }
 
@@ -259,7 +245,7 @@ func (p *Poller) step(now time.Time) (over bool) {
 func (p *Poller) arm(now time.Time) {
 	next := time.Time{}
 	for _, at := range []time.Time{
-		p.sweepAt, p.settling.lingerAt, p.settling.holdUntil, p.aborts.next(now), p.intake.notBefore, p.trouble.until, p.drain.next(p),
+		p.sweepAt, p.settling.holdUntil, p.aborts.next(now), p.intake.notBefore, p.trouble.until, p.drain.next(p),
 	} {
 		if at.After(now) && (next.IsZero() || at.Before(next)) {
 			next = at
@@ -312,8 +298,8 @@ func (p *Poller) end() {
 	p.collect()
 	p.tellLeft()
 	p.serveCalls(late.Add(2 * lastWords))
-	for _, n := range p.notifiers() {
-		p.serveHooks(n.last(), late.Add(2*lastWords))
+	for _, n := range []*notify.Queue{&p.calls, &p.notices} {
+		p.serveHooks(n.Last(), late.Add(2*lastWords))
 	}
 }
 
@@ -322,7 +308,7 @@ func (p *Poller) end() {
 func (p *Poller) serveCalls(late time.Time) {
 	timer := time.NewTimer(time.Until(late))
 	defer timer.Stop()
-	for p.calling > 0 {
+	for p.calling > 0 || p.settler != nil && p.settler.Calls() > 0 {
 		select {
 		case f := <-p.events:
 			f()
@@ -424,4 +410,20 @@ func (p *Poller) heedPause() {
 // and 4 s for settling.
 func (p *Poller) StopTakes() time.Duration {
 	return p.cfg.DrainLimit + p.cfg.Engine.Grace + flushTimeout
+}
+
+// notify has f called, which calls hooks.
+func (p *Poller) notify(f func()) { p.notices.Notify(f) }
+
+// warn tells the hooks of a warning.
+func (p *Poller) warn(w batch.Warning) {
+	w.Queue = batch.QueueName(p.cfg.Queue)
+	p.notify(func() { p.hooks.Warn(context.WithoutCancel(p.base), w) })
+}
+
+// called tells the hooks of a call.
+func (p *Poller) called(c batch.Call) {
+	if p.hooks.WantsCalls() {
+		p.calls.Notify(func() { p.hooks.Called(context.WithoutCancel(p.base), c) })
+	}
 }

@@ -38,6 +38,7 @@ func (p *Poller) begin(ctx context.Context) {
 	p.do(func() {
 		if p.phase == starting && ctx.Err() == nil {
 			p.phase = polling
+			p.settler = p.policy.NewSettler(p.flushing, owner{p}, settleTimeout)
 			p.sweepOn()
 		}
 	})
@@ -120,7 +121,7 @@ func (p *Poller) askQueue(ctx context.Context) error {
 	if err := p.use(q); err != nil || out == nil {
 		return err
 	}
-	p.settler.Know(q.arn, out.Attributes)
+	p.policy.Know(q.arn, out.Attributes)
 	return nil
 }
 
@@ -148,7 +149,7 @@ func (p *Poller) use(q queue) error {
 			least, q.visibility-noHeartbeatMargin(q.visibility))}
 	}
 	p.queue = q
-	return p.newSettler(q.url)
+	return p.newPolicy(q.url)
 }
 
 // arnOf makes an ARN of a queue's URL, https://HOST/ACCOUNT/NAME.
@@ -161,9 +162,6 @@ func arnOf(queueURL, region string) (string, error) {
 	}
 	return "", &ConfigError{Queue: queueURL, Err: fmt.Errorf("%q is no queue's URL (https://HOST/ACCOUNT/NAME)", queueURL)}
 }
-
-// client is what the settler asks for.
-func (p *Poller) client(context.Context) (*sqs.Client, error) { return p.cfg.SQS, nil }
 
 // callOf begins to note a call to SQS for the hooks.
 func (p *Poller) callOf(operation string) batch.Call {
@@ -190,7 +188,7 @@ func (p *Poller) announce(stopping context.Context) {
 }
 
 func (p *Poller) tellPolling() {
-	if text := p.settler.Schedule(p.queue.arn); text != "" {
+	if text := p.policy.Schedule(p.queue.arn); text != "" {
 		p.warn(batch.Warning{Message: text, Info: true})
 	}
 	p.hooks.Polling(context.WithoutCancel(p.base), p.queue.arn, func() batch.Load {

@@ -4,76 +4,63 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
-	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-const (
-	maxEntries    = 10 // of a batch call
-	linger        = 100 * time.Millisecond
-	settleTimeout = 10 * time.Second
-	maxSettling   = 32 // settlements under way
-	lastRetry     = 30 * time.Second
-)
+// settleTimeout is for how long a failure is told to SQS.
+const settleTimeout = 10 * time.Second
 
 // settling is what is to be told to SQS.
 type settling struct {
-	done      []*message   // to be deleted
-	failed    [][]*message // groups: a failure and what was skipped for it
-	back      []*message   // to be made visible at once
-	again     []retry      // deletes and releases that failed
-	calls     int          // settlements and releases under way
-	backlog   int          // messages done but not deleted
+	waiting   []comeBack // of whom an extension or a receive is in the way
+	backlog   int        // messages done but not deleted
 	deletes   deletes
-	held      bool      // nothing is given back yet, see holdBack
+	held      bool      // nothing is released yet, see holdBack
 	holdEnds  time.Time // when the receives that were given up are gone, see checkHold
-	lingerAt  time.Time // when what lingers is settled; zero for nothing
 	holdUntil time.Time // when checkHold goes on; zero for nothing
 	cutting   bool      // handlers are cancelled because the poller stops
 	by        time.Time // when settling must be over; zero unless it drains
-	last      bool      // nothing runs any more: tries follow each other quickly
 }
 
-// retry is a delete or a release to try again.
-type retry struct {
-	*message
-	at time.Time
+// comeBack is what comes back together: a failure and what was skipped for it, or a
+// message that was not started.
+type comeBack struct {
+	list   []*message
+	failed bool
 }
 
-// bounded is at, or when settling must be over if that is sooner.
-func (s *settling) bounded(at time.Time) time.Time {
-	if !s.by.IsZero() && s.by.Before(at) {
-		return s.by
-	}
-	return at
+// extending reports whether an extension of one of them is under way: a visibility that
+// is set before its answer could be undone by it.
+func (c comeBack) extending() bool {
+	return slices.ContainsFunc(c.list, func(m *message) bool { return m.extending })
 }
 
-// settle puts a message that is done in line for its deletion.
+// settle has a message deleted that is done.
 func (p *Poller) settle(m *message) {
 	p.settling.backlog++
-	p.settling.done = append(p.settling.done, m)
-	p.flush(false)
+	p.settler.Delete(&m.entry)
 }
 
-// settleFailed puts a failure, and what was skipped for it, in line.
+// settleFailed takes a failure, and what was skipped for it.
 func (p *Poller) settleFailed(group []*message) {
-	first := group[0]
-	switch {
+	switch first := group[0]; {
+	case p.settler.Sends(first.Record): // in place: what SQS says to that decides
+		p.comeBack(comeBack{group, true})
 	case first.lost: // others may have it already: what came after it must wait for that
-		p.settled(group[:1])
+		p.leave(group[:1])
 		p.release(group[1:])
 	case p.cutOff(first):
 		p.release(group)
 	case p.settling.cutting && first.Result.Outcome == batch.Abandoned: // its handler may still be at work: SQS shows it when its visibility ends
-		p.settled(group)
+		p.leave(group)
 	default:
-		p.settling.failed = append(p.settling.failed, group)
-		p.flush(false)
+		p.comeBack(comeBack{group, true})
 	}
 }
 
@@ -83,208 +70,77 @@ func (p *Poller) cutOff(m *message) bool {
 	return p.settling.cutting && !m.Verdict.Permanent && !m.Verdict.HasAfter && errors.Is(m.Result.Err, context.Canceled)
 }
 
-// flush begins a settlement for every ten of a kind, and for all when nothing
-// else runs that could join them; else a moment later.
-func (p *Poller) flush(all bool) {
-	s := &p.settling
-	if p.phase == stopped {
-		return
-	}
-	p.flushBack(all)
-	all = all || p.phase != polling || p.load.held == 0
-	for s.calls < maxSettling && (len(s.done) >= maxEntries || all && len(s.done) > 0) {
-		n := min(len(s.done), maxEntries)
-		p.beginSettlement([][]*message{s.done[:n:n]})
-		s.done = s.done[n:]
-	}
-	for s.calls < maxSettling {
-		n, records := 0, 0
-		for n < len(s.failed) && records < maxEntries {
-			records += len(s.failed[n])
-			n++
-		}
-		if n == 0 || records < maxEntries && !all || extending(s.failed[:n]) {
-			break
-		}
-		p.beginSettlement(s.failed[:n:n])
-		s.failed = s.failed[n:]
-	}
-	switch waits := len(s.done)+len(s.failed)+len(s.back) > 0; {
-	case !waits:
-		s.lingerAt = time.Time{}
-	case s.lingerAt.IsZero():
-		s.lingerAt = time.Now().Add(linger)
+// leave leaves messages to SQS, which shows them when their visibility ends.
+func (p *Poller) leave(list []*message) {
+	for _, m := range list {
+		p.settler.Report([]*batch.Result{m.Result})
+		p.settled(m)
 	}
 }
 
-// lingered settles what has waited for others.
-func (p *Poller) lingered(now time.Time) {
-	if s := &p.settling; !s.lingerAt.IsZero() && !now.Before(s.lingerAt) {
-		s.lingerAt = time.Time{}
-		p.flush(true)
+// release has messages made visible at once, or when an abort is over.
+func (p *Poller) release(list []*message) {
+	for _, m := range list {
+		p.comeBack(comeBack{list: []*message{m}})
+	}
+	if len(list) > 0 && p.endsReceives() && p.intake.calls > 0 {
+		p.holdBack()
 	}
 }
 
-// extending reports whether an extension of one of them is under way: a
-// visibility that is set before its answer could be undone by it.
-func extending(groups [][]*message) bool {
-	for _, group := range groups {
-		for _, m := range group {
-			if m.extending {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// beginSettlement tells SQS of groups: successes, or failures, each with what was
-// skipped for it.
-func (p *Poller) beginSettlement(groups [][]*message) {
-	s := &p.settling
-	by := s.bounded(time.Now().Add(settleTimeout))
-	var list []*message
-	for _, group := range groups {
-		list = append(list, group...)
-	}
-	results := make([]batch.Result, len(list))
-	for i, m := range list {
+func (p *Poller) comeBack(c comeBack) {
+	for _, m := range c.list {
 		m.settling = true
-		results[i] = m.latest()
 	}
-	s.calls++
-	st := p.settler.Begin(p.base, batch.Times{SettleBy: by})
-	stop := context.AfterFunc(p.flushing, st.Cancel)
-	p.call(func() func() {
-		defer stop()
-		at := 0
-		for _, group := range groups {
-			if !results[at].Outcome.Done() {
-				refs := make([]*batch.Result, len(group))
-				for i := range group {
-					refs[i] = &results[at+i]
-				}
-				st.Failed(refs)
+	p.settling.waiting = append(p.settling.waiting, c)
+}
+
+// handOver gives the settler what comes back, unless something is in the way.
+func (p *Poller) handOver(now time.Time) {
+	s := &p.settling
+	s.waiting = slices.DeleteFunc(s.waiting, func(c comeBack) bool {
+		first := c.list[0]
+		switch {
+		case c.extending() || s.held && !c.failed:
+			return false
+		case c.failed:
+			entries, hiddenUntil := make([]*settle.Entry, len(c.list)), time.Time{}
+			for i, m := range c.list {
+				entries[i] = &m.entry
+				hiddenUntil = later(hiddenUntil, later(m.visibleAt, m.hiddenBy))
 			}
-			at += len(group)
-		}
-		st.Finish(results)
-		return func() {
-			s.calls--
-			for i, m := range list {
-				if m.told { // the hooks have what is there
-					m.Result = new(batch.Result)
-				}
-				*m.Result = results[i]
-				m.asked = true
+			p.settler.Fail(hiddenUntil, entries...)
+		default:
+			var at time.Time
+			if p.phase == polling && p.aborts.on(now) {
+				at = p.aborts.until
 			}
-			p.settled(list)
-			p.flush(false)
+			p.settler.Release(&first.entry, at, &first.receipt.Records[0], first.visibleAt)
 		}
+		return true
 	})
 }
 
-// latest is m's result with the latest receipt handle.
-func (m *message) latest() batch.Result {
-	r := *m.Result
-	r.Record = m.Record
-	if r.Record.ReceiptHandle != m.handle || !r.Record.ReceivedAt.Equal(m.receivedAt) {
-		record := *r.Record
-		record.ReceiptHandle, record.ReceivedAt = m.handle, m.receivedAt
-		r.Record = &record
+// later is the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
 	}
-	return r
+	return b
 }
 
-// settled takes what SQS answered.
-func (p *Poller) settled(list []*message) {
-	again := p.deletesFare(list)
-	for _, m := range list {
-		m.settling = false
-		switch r := m.Result; {
-		case !r.Outcome.Done():
-			p.forget(m)
-		case m.state == toDelete && m.handle != r.Record.ReceiptHandle:
-			// It was delivered again meanwhile: a delete by the handle before
-			// that has no effect, although it may be answered with success.
-			r.Deleted = false
-			p.settling.done = append(p.settling.done, m)
-			continue
-		case r.Deleted, partialfailure.StaleReceipt(r.DeleteErr):
-			if m.state == toDelete {
-				p.settling.backlog--
-			}
-			p.load.recent.add(m.Record.MessageID)
-			p.forget(m)
-		default:
-			p.retryDelete(m)
-		}
-		p.tell(m)
-	}
-	if again {
-		p.retryDue(time.Now().Add(lastRetry))
-	}
-}
-
-// retryDelete has a delete made again: until it is, the record would come back.
-func (p *Poller) retryDelete(m *message) {
-	if m.state != toDelete { // it went to the dead-letter queue, or was dropped
-		m.state = toDelete
-		p.settling.backlog++
-		if id := m.Record.MessageID; p.load.byID[id] == nil { // else it was received again, and is held
-			p.load.byID[id] = m
-		}
-	}
-	p.tryAgain(m)
-}
-
-// tryAgain has a delete or a release made again, less and less often.
-func (p *Poller) tryAgain(m *message) {
-	m.tries++
-	delay := min(time.Second<<min(m.tries-1, 10), lastRetry)
-	if p.phase != polling {
-		delay = 500 * time.Millisecond
-	}
-	p.settling.again = append(p.settling.again, retry{m, time.Now().Add(delay)})
-	p.sweepOn()
-}
-
-// retryDue puts in line what is to be tried again now.
-func (p *Poller) retryDue(now time.Time) {
-	s := &p.settling
-	left := s.again[:0]
-	for _, r := range s.again {
-		switch {
-		case r.at.After(now):
-			left = append(left, r)
-		case r.state == toDelete:
-			s.done = append(s.done, r.message)
-		default:
-			s.back = append(s.back, r.message)
-		}
-	}
-	clear(s.again[len(left):])
-	s.again = left
-	if len(s.done)+len(s.back) > 0 {
-		p.flush(true)
-	}
-}
-
-// release puts messages in line to be made visible at once, or when an abort is
-// over. They go out in tens, or a moment later.
-func (p *Poller) release(list []*message) {
-	if len(list) == 0 {
+// flush has the settler begin its calls: for tens, or a moment later, but at once where
+// nothing runs that could join them.
+func (p *Poller) flush(now time.Time) {
+	if p.settler == nil || p.phase == stopped {
 		return
 	}
-	p.putOff(list)
-	for _, m := range list {
-		m.settling = true
+	p.handOver(now)
+	alone := p.load.held == 0 && !p.givesBack(now)
+	if p.phase == draining {
+		alone = !p.drain.flushBy.IsZero()
 	}
-	p.settling.back = append(p.settling.back, list...)
-	if p.endsReceives() && p.intake.calls > 0 {
-		p.holdBack()
-	}
-	p.flush(false)
+	p.settler.Flush(alone)
 }
 
 // closed is how long SQS may take to notice that the client of a receive has left.
@@ -296,7 +152,7 @@ func (p *Poller) endsReceives() bool {
 }
 
 // holdBack ends the receives that are open when a stop or a pause begins before
-// anything is given back: they would take it again, at the price of a delivery, and
+// anything is released: they would take it again, at the price of a delivery, and
 // one that was just given up would hide it from everyone.
 func (p *Poller) holdBack() {
 	if s := &p.settling; !s.held {
@@ -326,90 +182,62 @@ func (p *Poller) checkHold(now time.Time) {
 		return
 	}
 	s.held, s.holdUntil, s.holdEnds = false, time.Time{}, time.Time{}
-	p.flush(true)
 }
 
-// flushBack begins calls for full tens of what is to be made visible, or for all
-// of it. What is just being extended waits for the answer: an extension that
-// took effect later would hide it again.
-func (p *Poller) flushBack(all bool) {
-	s := &p.settling
-	if s.held {
-		return
-	}
-	for s.calls < maxSettling && (len(s.back) >= maxEntries || all && len(s.back) > 0) {
-		var ten, left []*message
-		for _, m := range s.back {
-			if m.extending || len(ten) == maxEntries {
-				left = append(left, m)
-			} else {
-				ten = append(ten, m)
-			}
+// owner is a Poller as its settler sees it.
+type owner struct{ *Poller }
+
+// Do implements [settle.Owner].
+func (o owner) Do(f func()) { o.do(f) }
+
+// Called implements [settle.Owner].
+func (o owner) Called(c batch.Call) { o.called(c) }
+
+// Warn implements [settle.Owner].
+func (o owner) Warn(w batch.Warning) { o.warn(w) }
+
+// Deleted implements [settle.Owner]. The hooks are told of a record whose first delete has
+// failed, although others follow.
+func (o owner) Deleted(list []*settle.Entry, errs []error) {
+	o.deletesFare(errs)
+	for k, e := range list {
+		if m := e.Owner.(*message); errs[k] != nil && !m.told {
+			m.Result.DeleteErr = errs[k]
+			o.tell(m)
+			result := *m.Result // the hooks have the other
+			m.Result, e.Result = &result, &result
 		}
-		if len(ten) < maxEntries && !all || len(ten) == 0 {
-			return
-		}
-		s.back = left
-		p.beginRelease(ten)
 	}
 }
 
-func (p *Poller) beginRelease(ten []*message) {
-	s := &p.settling
-	p.putOff(ten) // because of an abort that came meanwhile
-	entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(ten))
-	visibleIn := make([]time.Duration, len(ten))
-	backAt := make([]time.Time, len(ten))
-	for i, m := range ten {
-		entries[i], backAt[i] = entryOf(i, m, 0), m.backAt
-	}
-	s.calls++
-	p.call(func() func() {
-		now := time.Now()
-		for i, m := range ten {
-			visibleIn[i] = p.backIn(&m.receipt.Records[0], backAt[i], now)
-			entries[i].VisibilityTimeout = int32(visibleIn[i] / time.Second)
-		}
-		errs, _ := p.changeVisibility(p.base, entries)
-		return func() {
-			s.calls--
-			for i, m := range ten {
-				m.Result.VisibleIn = visibleIn[i]
-				p.released(m, errs[i])
-			}
-			p.flush(false)
-		}
-	})
-}
+// Settled implements [settle.Owner].
+func (o owner) Settled(e *settle.Entry) { o.settled(e.Owner.(*message)) }
 
-// backIn is after how long a message is to be visible that is given back: at once; or when
-// the abort that kept it from being started is over, but no sooner than after a failure,
-// since this delivery counts as an attempt. first is of the record that came first of what
-// was received together: those of a FIFO group come back together. It is not called on the
-// loop: a backoff may be the user's code.
-func (p *Poller) backIn(first *batch.Record, backAt, now time.Time) time.Duration {
-	if !backAt.After(now) {
-		return 0
-	}
-	d := max(backAt.Sub(now), p.settler.Backoff(first, now))
-	d = (d + time.Second - 1).Truncate(time.Second)
-	return max(0, min(d, first.ReceivedAt.Add(maxHeld-settleMargin).Sub(now).Truncate(time.Second)))
-}
-
-// released takes what SQS answered to a message that is given back.
-func (p *Poller) released(m *message, err error) {
-	switch {
-	case err == nil:
-		p.counts.Released++
-		m.Result.VisibilitySet = true
-	case sqserror.Gone(err), !m.visibleAt.After(time.Now()): // it is visible, or somebody else's
-	default:
-		p.tryAgain(m)
-		return
-	}
+// settled takes a message about which nothing more is done.
+func (p *Poller) settled(m *message) {
+	r := m.Result
 	m.settling = false
+	switch {
+	case m.state == toDelete:
+		p.settling.backlog--
+		p.load.recent.add(m.Record.MessageID)
+	case r.Outcome.Done(): // it went to the dead-letter queue, or was dropped
+		m.state = toDelete
+		if id := m.Record.MessageID; p.load.byID[id] == nil { // else it was received again, and is held
+			p.load.byID[id] = m
+		}
+		p.settle(m)
+		return
+	case r.VisibilitySet && !m.failed():
+		p.counts.Released++
+	}
 	p.forget(m)
 	p.tell(m)
+}
+
+// failed reports whether m comes back because it failed, or one before it of its group.
+func (m *message) failed() bool {
+	return m.Result.Outcome == batch.Retry || m.Result.Outcome == batch.Abandoned || m.Result.Outcome == batch.Skipped
 }
 
 // tell notes a settled message and, when it was the last of its receipt, tells the hooks.
@@ -423,41 +251,25 @@ func (p *Poller) tell(m *message) {
 	if errors.Is(m.Result.Err, ErrLost) { // its handler was not called
 		m.Result.Started, m.Result.Duration, m.Result.Allowed = time.Time{}, 0, 0
 	}
-	r.unasked = r.unasked || !m.asked && !m.Result.Outcome.Done()
-	if r.open--; r.open > 0 || !r.Begun() {
-		return
+	if r.open--; r.open == 0 && r.Begun() {
+		p.notify(func() {
+			p.hooks.BatchSettled(context.WithoutCancel(r.Context(p.base)), r.Info, r.results)
+		})
 	}
-	settled := func() {
-		p.hooks.BatchSettled(context.WithoutCancel(r.Context(p.base)), r.Info, r.results)
-	}
-	if !r.unasked {
-		p.notify(settled)
-		return
-	}
-	by := p.nearBy()
-	p.call(func() func() {
-		p.settler.Near(p.flushing, by, r.results)
-		return func() { p.notify(settled) }
-	})
-}
-
-// nearBy is when the queue must have said which attempt is the last: a stop does
-// not take long for that.
-func (p *Poller) nearBy() time.Time {
-	now := time.Now()
-	switch p.phase {
-	case polling:
-		return now.Add(settleTimeout)
-	case stopped:
-		return now
-	}
-	return p.settling.bounded(now.Add(time.Second))
 }
 
 // tellLeft names what a stop could not settle, calls that were under way at its
 // end included, and tells the hooks of it.
 func (p *Poller) tellLeft() {
-	done, back := p.left()
+	var done, back []*message
+	for _, m := range p.load.byID {
+		switch m.state {
+		case toDelete:
+			done = append(done, m)
+		case toRelease:
+			back = append(back, m)
+		}
+	}
 	var parts []string
 	if n := len(done); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d records were handled but could not be deleted (one is %s): they will be delivered again", n, done[0].Record.MessageID))
@@ -473,31 +285,11 @@ func (p *Poller) tellLeft() {
 	}
 }
 
-// left is what could not be deleted, and what could not be made visible.
-func (p *Poller) left() (done, back []*message) {
-	s := &p.settling
-	for _, m := range p.load.byID {
-		if m.state == toDelete {
-			done = append(done, m)
-		}
-	}
-	for _, group := range s.failed {
-		back = append(back, group...)
-	}
-	back = append(back, s.back...)
-	for _, r := range s.again {
-		if r.state != toDelete {
-			back = append(back, r.message)
-		}
-	}
-	return done, back
-}
-
 // Bounds of the messages that are done and wait for their deletion, beside as
 // many as there are slots. Above them nothing is received or started: what is
 // handled and cannot be deleted is handled again.
 const (
-	maxBacklog = 400 // while deletes work: more than maxSettling calls have in them
+	maxBacklog = 400 // while deletes work: more than the settler's calls have in them
 	maxInVain  = 100 // while none does, or none did lately
 	lately     = time.Second
 )
@@ -509,32 +301,30 @@ type deletes struct {
 	refused bool      // since the latest call: no further try soon will help
 }
 
-// deletesFare takes what SQS answered to deletes, and reports whether what waits
-// for its next try may have it now, since they work again.
-func (p *Poller) deletesFare(list []*message) (again bool) {
+// deletesFare takes what SQS answered to a call that deletes.
+func (p *Poller) deletesFare(errs []error) {
 	var failed error
-	works, refused := false, false
-	for _, m := range list {
-		switch r := m.Result; {
-		case !r.Outcome.Done():
-		case r.Deleted, partialfailure.StaleReceipt(r.DeleteErr):
-			works = true
-		case !refused:
-			failed, refused = r.DeleteErr, unlikelyToPass(r.DeleteErr)
+	refused := false
+	for _, err := range errs {
+		if err == nil || sqserror.Gone(err) {
+			p.deletesWork()
+			return
+		}
+		if !refused {
+			failed, refused = err, unlikelyToPass(err)
 		}
 	}
+	if p.phase == polling {
+		p.deletesFail(time.Now(), failed, refused)
+	}
+}
+
+func (p *Poller) deletesWork() {
 	d, now := &p.settling.deletes, time.Now()
-	switch {
-	case works:
-		again = d.refused || d.line.failingFor(now) >= goesOn
-		d.worked, d.refused = now, false
-		if tell, after := d.line.works(now); tell {
-			p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: deleting works again, %s", p.cfg.Queue, after)})
-		}
-	case failed != nil && p.phase == polling:
-		p.deletesFail(now, failed, refused)
+	d.worked, d.refused = now, false
+	if tell, after := d.line.works(now); tell {
+		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: deleting works again, %s", p.cfg.Queue, after)})
 	}
-	return again
 }
 
 // deletesFail notes that none of a call's deletes worked.

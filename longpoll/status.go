@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/notify"
 )
 
 // Counts are what a Poller has done since it was made.
@@ -64,14 +66,14 @@ func (p *Poller) status() Status {
 		LastError:   p.trouble.last,
 		LastErrorAt: p.trouble.lastT,
 		Counts:      p.counts,
-		live:        p.phase < stopped && p.intake.turns(now, p.cfg.Wait) && !p.hung(now) && !p.notices.hung(now),
+		live:        p.phase < stopped && p.intake.turns(now, p.cfg.Wait) && !p.calls.Hung(now) && !p.notices.Hung(now),
 	}
 	if p.runner == nil {
 		return s
 	}
 	l := p.runner.Load()
 	s.Running, s.Waiting, s.AbandonedRunning, s.OldestSeconds = l.Running, l.Waiting, l.Abandoned, l.Oldest.Seconds()
-	s.live = s.live && l.InHook <= hungAfter
+	s.live = s.live && l.InHook <= notify.HungAfter
 	return s
 }
 

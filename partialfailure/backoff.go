@@ -11,7 +11,10 @@ import (
 // when SQS gives up on a record.
 type Backoff func(attempt int) time.Duration
 
-const minBackoff = time.Second // below that, a dependency that is down is hammered
+const (
+	minBackoff    = time.Second    // below that, a dependency that is down is hammered
+	maxVisibility = 12 * time.Hour // for which SQS hides a message
+)
 
 // Exponential draws whole seconds, from 1 s to base × 2^(attempt−1), at most limit:
 // records that failed together do not come back together ("full jitter").

@@ -2,15 +2,10 @@ package partialfailure
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"github.com/sqsbatch/sqsbatch/batch"
 )
 
 // OriginAttribute is the message attribute that sqsbatch adds to a message that it
@@ -67,83 +62,28 @@ func ParseOrigin(value string) (Origin, error) {
 	return v.Origin, nil
 }
 
-const (
-	maxAttributes = 10
-	// maxOrigin is the most that an Origin adds to a message: name, type and value.
-	maxOrigin  = 1024
-	originType = "String"
-)
-
-var (
-	errTenAttributes = errors.New("the message has ten attributes")
-	errNoRoom        = errors.New("the message would exceed 1 MiB")
-)
-
-// origin returns the attribute for a failure, or why the message cannot have it.
-func (s *Settler) origin(r *batch.Result) (none types.MessageAttributeValue, err error) {
-	record := r.Record
-	attributes, size := len(record.MessageAttributes), messageSize(record)
-	if a, redriven := record.MessageAttributes[OriginAttribute]; redriven {
-		attributes, size = attributes-1, size-attributeSize(OriginAttribute, a)
-	}
-	if attributes >= maxAttributes {
-		return none, errTenAttributes
-	}
-	room := min(maxOrigin, maxPayload-size) - len(OriginAttribute) - len(originType)
-	o := versioned{originVersion, Origin{
-		Reason:        reasonText(r.Err),
-		MessageID:     record.MessageID,
-		Attempts:      record.Attempt,
-		FirstReceived: record.FirstReceivedAt.UTC(),
-		Queue:         record.QueueARN,
-		By:            sqsText(s.cfg.Name),
-	}}
-	if !r.Started.IsZero() {
-		o.FailedAt = r.Started.Add(r.Duration).UTC().Truncate(time.Millisecond)
-	}
+// Value is o as the value of an [OriginAttribute], in at most room bytes: a long Reason
+// is cut. It returns false where that is not enough.
+func (o Origin) Value(room int) (value string, ok bool) {
+	o.Reason, o.By = sqsText(o.Reason[:min(len(o.Reason), max(room, 0))]), sqsText(o.By)
 	for {
 		var text strings.Builder
 		lines := json.NewEncoder(&text)
 		lines.SetEscapeHTML(false)
-		if err := lines.Encode(o); err != nil {
-			return none, err
+		if err := lines.Encode(versioned{originVersion, o}); err != nil {
+			return "", false // a time beyond the year 9999
 		}
 		value := strings.TrimSuffix(text.String(), "\n")
 		over := len(value) - room
 		if over <= 0 {
-			return types.MessageAttributeValue{DataType: aws.String(originType), StringValue: &value}, nil
+			return value, true
 		}
 		if o.Reason == "" {
-			return none, errNoRoom
+			return "", false
 		}
 		// JSON makes at most two bytes of each: this never cuts too much.
 		o.Reason = cut(o.Reason, len(o.Reason)-(over+1)/2)
 	}
-}
-
-// warnOrigins warns of dead letters that do not say where they came from.
-func (st *Settlement) warnOrigins(results []batch.Result) {
-	for i := range results {
-		r := &results[i]
-		if r.Outcome != batch.DeadLettered {
-			continue
-		}
-		if _, err := st.origin(r); err != nil {
-			st.warn(results, batch.Warning{
-				MessageID: r.Record.MessageID,
-				Message:   fmt.Sprintf("the record's dead letter has no attribute %s, so that only its body tells which record it was", OriginAttribute),
-				Err:       err,
-			})
-		}
-	}
-}
-
-func reasonText(err error) string {
-	if err == nil {
-		return ""
-	}
-	text := err.Error()
-	return sqsText(text[:min(len(text), 2*maxOrigin)]) // more is cut in any case
 }
 
 // sqsText is a text in the characters that SQS accepts, see SendMessage in the API

@@ -61,15 +61,14 @@ func FuzzResponse(f *testing.F) {
 	})
 }
 
-func TestRule26SettlerConfiguration(t *testing.T) {
+func TestRule26Configuration(t *testing.T) {
 	for want, cfg := range map[string]partialfailure.Config{
-		"Client is nil":                 {},
-		`OnPermanent is "explode"`:      {Client: noClient, OnPermanent: "explode"},
-		`DeadLetterQueue is "orders"`:   {Client: noClient, DeadLetterQueue: "orders"},
-		"MaxReceiveCount is -1, must":   {Client: noClient, MaxReceiveCount: -1},
-		"MaxReceiveCount is 1001, must": {Client: noClient, MaxReceiveCount: 1001},
+		`OnPermanent is "explode"`:      {OnPermanent: "explode"},
+		`DeadLetterQueue is "orders"`:   {DeadLetterQueue: "orders"},
+		"MaxReceiveCount is -1, must":   {MaxReceiveCount: -1},
+		"MaxReceiveCount is 1001, must": {MaxReceiveCount: 1001},
 	} {
-		if _, err := partialfailure.New(cfg); err == nil || !strings.Contains(err.Error(), want) {
+		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q in it", err, want)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,32 +13,38 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// undertaker buries what fails if bury says so.
-type undertaker struct {
-	bury func(ctx context.Context, r *batch.Result) bool
+// settler dead-letters what fails while others wait for it, as send says.
+type settler struct {
+	send func(r *batch.Result) bool // on a goroutine of its own; nil for never
 	last func(r *batch.Record) bool
 
-	mu    sync.Mutex
-	asked []string
-	units []int // sizes
+	events chan func()
+	asked  []string
+	groups []int // sizes of those that failed
 }
 
-func (u *undertaker) Failed(unit []*batch.Result) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.units = append(u.units, len(unit))
+func newSettler(send func(r *batch.Result) bool) *settler {
+	return &settler{send: send, events: make(chan func(), 10)}
 }
 
-func (u *undertaker) DeadLetter(ctx context.Context, r *batch.Result) bool {
-	u.mu.Lock()
-	u.asked = append(u.asked, r.Record.MessageID)
-	u.mu.Unlock()
-	return u.bury != nil && u.bury(ctx, r)
+func (s *settler) Failed(group []*batch.Result) { s.groups = append(s.groups, len(group)) }
+func (s *settler) Events() <-chan func()        { return s.events }
+func (s *settler) Flush()                       {}
+
+func (s *settler) DeadLetter(r batch.Result, done func(*batch.Result)) {
+	s.asked = append(s.asked, r.Record.MessageID)
+	go func() {
+		gone := &r
+		if s.send == nil || !s.send(gone) {
+			gone = nil
+		}
+		s.events <- func() { done(gone) }
+	}()
 }
 
-func (u *undertaker) LastAttempt(r *batch.Record) bool { return u.last != nil && u.last(r) }
+func (s *settler) LastAttempt(r *batch.Record) bool { return s.last != nil && s.last(r) }
 
-func toDeadLetters(_ context.Context, r *batch.Result) bool {
+func toDeadLetters(r *batch.Result) bool {
 	r.Outcome, r.DeadLetterQueue = batch.DeadLettered, "dead"
 	return true
 }
@@ -66,10 +71,10 @@ func TestRule16TheGroupGoesOnBehindWhatWasBuried(t *testing.T) {
 			}
 			return nil
 		})
-		u := &undertaker{bury: func(ctx context.Context, r *batch.Result) bool {
+		u := newSettler(func(r *batch.Result) bool {
 			time.Sleep(time.Minute) // of which the handler's duration has nothing
-			return toDeadLetters(ctx, r)
-		}}
+			return toDeadLetters(r)
+		})
 		results := engine.Run(t.Context(), group(4), batch.Times{}, u)
 		if !slices.Equal(order, []string{"a0", "a1", "a2", "a3"}) {
 			t.Errorf("handled in the order %v", order)
@@ -90,15 +95,14 @@ func TestRule16WhatIsNotBuriedEndsItsGroup(t *testing.T) {
 	fails := func(context.Context, batch.Record) error { return errNo }
 	for name, test := range map[string]struct {
 		records []batch.Record
-		bury    func(context.Context, *batch.Result) bool
+		send    func(*batch.Result) bool
 		asked   int
 	}{
-		"refused":                 {group(3), nil, 1},
-		"true without an outcome": {group(3), func(context.Context, *batch.Result) bool { return true }, 1},
-		"not of a FIFO queue":     {standard(3), toDeadLetters, 0},
-		"nobody behind it":        {group(1), toDeadLetters, 0},
+		"refused":             {group(3), nil, 1},
+		"not of a FIFO queue": {standard(3), toDeadLetters, 0},
+		"nobody behind it":    {group(1), toDeadLetters, 0},
 	} {
-		u := &undertaker{bury: test.bury}
+		u := newSettler(test.send)
 		for i, r := range newEngine(t, batch.Config{}, fails).Run(t.Context(), test.records, batch.Times{}, u) {
 			want := batch.Retry
 			if i > 0 && r.Record.FIFO() {
@@ -117,41 +121,30 @@ func TestRule16WhatIsNotBuriedEndsItsGroup(t *testing.T) {
 // A burial that takes longer than the batch has is given up: the record failed
 // by its own error, and its handler is not abandoned.
 func TestRule16ABurialEndsAtTheCutoff(t *testing.T) {
-	for name, heeds := range map[string]bool{"heeds its context": true, "does not": false} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-				defer cancel()
-				engine := newEngine(t, batch.Config{}, func(context.Context, batch.Record) error { return errNo })
-				times := engine.Times(ctx)
-				u := &undertaker{bury: func(ctx context.Context, r *batch.Result) bool {
-					if end, ok := ctx.Deadline(); !ok || !end.Equal(times.Cutoff) {
-						t.Errorf("the burial may take until %v, want %v", end, times.Cutoff)
-					}
-					if heeds {
-						<-ctx.Done()
-						return false
-					}
-					time.Sleep(time.Hour)
-					return toDeadLetters(ctx, r)
-				}}
-				results := engine.Run(ctx, group(2), times, u)
-				if took := time.Until(times.Deadline); took <= 0 {
-					t.Error("the batch took longer than the invocation has")
-				}
-				if results[0].Outcome != batch.Retry || !errors.Is(results[0].Err, errNo) || results[1].Outcome != batch.Skipped {
-					t.Errorf("%v (%v) and %v, want retry and skipped", results[0].Outcome, results[0].Err, results[1].Outcome)
-				}
-				if !slices.Equal(u.units, []int{2}) {
-					t.Errorf("units of %v were told, want one of 2", u.units)
-				}
-				time.Sleep(2 * time.Hour)
-				if results[0].Outcome != batch.Retry {
-					t.Error("what came later changed the result")
-				}
-			})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		engine := newEngine(t, batch.Config{}, func(context.Context, batch.Record) error { return errNo })
+		times := engine.Times(ctx)
+		u := newSettler(func(r *batch.Result) bool {
+			time.Sleep(time.Hour)
+			return toDeadLetters(r)
 		})
-	}
+		results := engine.Run(ctx, group(2), times, u)
+		if took := time.Until(times.Deadline); took <= 0 {
+			t.Error("the batch took longer than the invocation has")
+		}
+		if results[0].Outcome != batch.Retry || !errors.Is(results[0].Err, errNo) || results[1].Outcome != batch.Skipped {
+			t.Errorf("%v (%v) and %v, want retry and skipped", results[0].Outcome, results[0].Err, results[1].Outcome)
+		}
+		if !slices.Equal(u.groups, []int{2}) {
+			t.Errorf("groups of %v failed, want one of 2", u.groups)
+		}
+		time.Sleep(2 * time.Hour)
+		if results[0].Outcome != batch.Retry {
+			t.Error("what came later changed the result")
+		}
+	})
 }
 
 // A deadline that passes in the moment in which the handler returns is not that
@@ -163,10 +156,10 @@ func TestRule16ABurialBesideADeadlineThatPasses(t *testing.T) {
 				time.Sleep(time.Second)
 				return errNo
 			})
-			u := &undertaker{bury: func(ctx context.Context, r *batch.Result) bool {
+			u := newSettler(func(r *batch.Result) bool {
 				time.Sleep(2 * time.Second)
-				return toDeadLetters(ctx, r)
-			}}
+				return toDeadLetters(r)
+			})
 			if r := engine.Run(t.Context(), group(2), batch.Times{}, u)[0]; r.Outcome != batch.DeadLettered {
 				t.Fatalf("%v, want dead-letter", r.Outcome)
 			}
@@ -182,7 +175,7 @@ func TestRule16AGoexitIsBuried(t *testing.T) {
 		}
 		return nil
 	})
-	results := engine.Run(t.Context(), group(3), batch.Times{}, &undertaker{bury: toDeadLetters})
+	results := engine.Run(t.Context(), group(3), batch.Times{}, newSettler(toDeadLetters))
 	if results[0].Outcome != batch.DeadLettered || !errors.Is(results[0].Err, batch.ErrGoexit) ||
 		results[1].Outcome != batch.Succeeded || results[2].Outcome != batch.Succeeded {
 		t.Errorf("%v (%v), %v and %v; want dead-letter and two that succeeded", results[0].Outcome, results[0].Err, results[1].Outcome, results[2].Outcome)
@@ -199,10 +192,10 @@ func TestAbortBeforeTheBurial(t *testing.T) {
 			time.Sleep(time.Second)
 			return nil
 		})
-		u := &undertaker{bury: func(ctx context.Context, r *batch.Result) bool {
+		u := newSettler(func(r *batch.Result) bool {
 			time.Sleep(time.Minute)
-			return toDeadLetters(ctx, r)
-		}}
+			return toDeadLetters(r)
+		})
 		records := append(group(2), batch.Record{MessageID: "b0", GroupID: "b", QueueARN: group(1)[0].QueueARN},
 			batch.Record{MessageID: "b1", GroupID: "b", QueueARN: group(1)[0].QueueARN}, batch.Record{MessageID: "c0", GroupID: "c", QueueARN: group(1)[0].QueueARN})
 		results := engine.Run(t.Context(), records, batch.Times{}, u)

@@ -8,22 +8,23 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Settling is told of failures while their batch still runs.
+// Settling is told of failures while their batch still runs, by the goroutine that has
+// called Run. Results are elements of the slice that Run will return.
 type Settling interface {
-	// Failed is told of each failure. group holds the result of the record that
-	// failed, followed by those of its FIFO group that were skipped because of
-	// it: elements of the slice that Run will return, read only until it has.
-	// It must not block.
+	// Failed is told of each failure: group has the record that failed, followed by those
+	// of its FIFO group that were skipped because of it. It must not block.
 	Failed(group []*batch.Result)
-	// LastAttempt is asked as [Options] say.
+	// DeadLetter is asked about a failure while others of its FIFO group wait behind it.
+	// It has done called by one of Events: with what became of the record when that is out
+	// of their way for good, and the group goes on, or with nil when it has failed, and the
+	// rest of the group is skipped. It must not block. The record is given to Failed if the
+	// batch ends before.
+	DeadLetter(failure batch.Result, done func(gone *batch.Result))
+	// LastAttempt is asked as [Options] say, by other goroutines.
 	LastAttempt(r *batch.Record) bool
-	// DeadLetter is asked about each record that failed while others of its FIFO group
-	// wait behind it. To put the record out of their way for good, it writes
-	// DeadLettered or Dropped into r and returns true; the group then goes on.
-	// Otherwise the rest of it is skipped.
-	//
-	// It may block. ctx ends at the cutoff; a grace later the record is a failure.
-	DeadLetter(ctx context.Context, r *batch.Result) bool
+	// Events has what is to be called, and Flush is called after each.
+	Events() <-chan func()
+	Flush()
 }
 
 // Run handles the records of an invocation and returns their results in the same
@@ -83,6 +84,10 @@ func (i *invocation) wait() {
 		defer timer.Stop()
 		cutoff = timer.C
 	}
+	var events <-chan func()
+	if i.settling != nil {
+		events = i.settling.Events()
+	}
 	ended := i.parent.Done()
 	end := func(err error) {
 		i.End(err)
@@ -94,6 +99,9 @@ func (i *invocation) wait() {
 		select {
 		case <-i.wake:
 			i.take()
+		case f := <-events:
+			f()
+			i.settling.Flush()
 		case <-cutoff:
 			end(context.DeadlineExceeded)
 		case <-ended:
@@ -122,25 +130,14 @@ func (i *invocation) take() {
 		switch {
 		case i.settling == nil || d.Result.Outcome.Done():
 		case d.state == deciding:
-			go i.decide(d, *d.Result)
+			i.settling.DeadLetter(*d.Result, func(gone *batch.Result) { i.Resolve(d, gone) })
 		default:
 			i.settling.Failed(d.Results())
 		}
 	}
-}
-
-// decide asks whether a delivery can be put out of its group's way.
-func (i *invocation) decide(d *Delivery, result batch.Result) {
-	ctx, cancel := i.parent, func() {}
-	if at := i.options.Times.Cutoff; !at.IsZero() {
-		ctx, cancel = context.WithDeadline(ctx, at)
+	if i.settling != nil {
+		i.settling.Flush()
 	}
-	defer cancel()
-	if i.settling.DeadLetter(ctx, &result) && result.Outcome.Done() {
-		i.Resolve(d, &result)
-		return
-	}
-	i.Resolve(d, nil)
 }
 
 // end gives every record that has none its outcome: those still running are

@@ -13,12 +13,13 @@ import (
 
 // lastAttempts runs a FIFO group of n records at their last attempt, for which an
 // invocation has left, and returns the results.
-func lastAttempts(t *testing.T, n int, left time.Duration, cfg batch.Config, bury func(context.Context, *batch.Result) bool, h batch.HandlerFunc) []batch.Result {
+func lastAttempts(t *testing.T, n int, left time.Duration, cfg batch.Config, send func(*batch.Result) bool, h batch.HandlerFunc) []batch.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), left)
 	defer cancel()
 	engine := newEngine(t, cfg, h)
-	u := &undertaker{bury: bury, last: func(*batch.Record) bool { return true }}
+	u := newSettler(send)
+	u.last = func(*batch.Record) bool { return true }
 	return engine.Run(ctx, group(n), engine.Times(ctx), u)
 }
 

@@ -26,7 +26,7 @@ var pollMutants = []mutantCase{
 		_ = next.Handle(ctx, r)
 		return nil
 	})},
-	{"drops what belongs into the dead-letter queue", Earned, Mutant{Poll: func(c *longpoll.Config) { c.Settler.OnPermanent = partialfailure.Drop }}},
+	{"drops what belongs into the dead-letter queue", Earned, Mutant{Poll: func(c *longpoll.Config) { c.Failures.OnPermanent = partialfailure.Drop }}},
 	{"changes the body of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
 		for _, e := range entries(call) {
 			e["MessageBody"] = e["MessageBody"].(string) + " "
@@ -79,12 +79,12 @@ var pollMutants = []mutantCase{
 		return next.Handle(ctx, r)
 	})},
 	{"tells its hooks twice", Once, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, c.Engine.Hooks[0]) }}},
-	{"does not know the last attempt", Spared, Mutant{Poll: func(c *longpoll.Config) { c.Settler.MaxReceiveCount = 1000 }}},
+	{"does not know the last attempt", Spared, Mutant{Poll: func(c *longpoll.Config) { c.Failures.MaxReceiveCount = 1000 }}},
 	{"shows what it abandoned at once", Alone, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, showsAbandoned{c.SQS}) }}},
 	{"has failures come back at once", Spaced, visibility(func(int) int { return 0 })},
 	{"counts the backoff in half seconds", Spaced, visibility(func(s int) int { return s / 2 })},
 	{"has another backoff than is configured", Spaced, Mutant{Poll: func(c *longpoll.Config) {
-		c.Settler.Outage, c.Settler.Backoff = 0, partialfailure.Constant(time.Second)
+		c.Failures.Outage, c.Failures.Backoff = 0, partialfailure.Constant(time.Second)
 	}}},
 	{"answers its visibility calls by itself", Told, Mutant{Transport: confirm(func(r *http.Request) bool {
 		return isCall(r, "ChangeMessageVisibilityBatch")

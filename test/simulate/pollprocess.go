@@ -88,7 +88,7 @@ func (r Replica) config(w *world, f Function, q Queue) longpoll.Config {
 			Concurrency: f.Concurrency, Reserve: f.Reserve, RecordTimeout: f.RecordTimeout,
 			Deadline: lambda.Deadline, MinRemaining: f.MinRemaining, Grace: f.Grace,
 		},
-		Settler: partialfailure.Config{
+		Failures: partialfailure.Config{
 			Outage: lambda.Outage, Backoff: lambda.Backoff, DeadLetterQueue: lambda.DeadLetterQueue,
 			MaxReceiveCount: f.MaxReceiveCount, OnPermanent: lambda.OnPermanent,
 		},

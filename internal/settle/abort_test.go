@@ -1,0 +1,161 @@
+package settle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+// down aborts with the records that say so, when those that run have begun.
+func down(ctx context.Context, r batch.Record) error {
+	if strings.HasSuffix(r.Body, "down") {
+		time.Sleep(time.Second)
+		return batch.Abort(90*time.Second, errors.New("the database is down"))
+	}
+	return slowly(ctx, r)
+}
+
+// What was not started comes back with the record that aborted; what ran goes on.
+func TestAbortReleasesWhatWasNotStarted(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("1:down", "2:slow", "3:ok", "4:fail")
+		f.engine.Concurrency = 2
+		results := f.invoke(f.Receive(10), down)
+		if got, want := fmt.Sprint(outcomes(results)), "map[1:down:retry 2:slow:succeeded 3:ok:not-started 4:fail:not-started]"; got != want {
+			t.Fatalf("%v, want %v", got, want)
+		}
+		for _, r := range []batch.Result{results[0], results[2], results[3]} {
+			var abort *batch.AbortError
+			if !errors.As(r.Err, &abort) || r.VisibleIn != 90*time.Second || !r.VisibilitySet {
+				t.Errorf("%s: %v, back in %v (%v)", r.Record.Body, r.Err, r.VisibleIn, r.VisibilitySet)
+			}
+		}
+		if err := results[3].Err; !errors.Is(err, batch.ErrAborted) || !errors.Is(err, batch.ErrNotStarted) ||
+			err.Error() != "not started: the batch was aborted: the database is down" {
+			t.Errorf("%v", err)
+		}
+		time.Sleep(95 * time.Second)
+		if n := len(f.visible()); n != 3 {
+			t.Errorf("%d are visible after the time of the abort, want 3", n)
+		}
+	})
+}
+
+// Each group comes back as a whole, in order.
+func TestAbortKeepsTheOrder(t *testing.T) {
+	inBubble(t, true, func(f *fixture) {
+		f.Send("a:1", "a:down", "a:2", "b:slow", "b:1", "c:1", "c:2")
+		f.engine.Concurrency = 2
+		results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error { return down(ctx, r) })
+		if got, want := fmt.Sprint(outcomes(results)), "map[a:1:succeeded a:2:skipped a:down:retry b:1:not-started b:slow:succeeded c:1:not-started c:2:not-started]"; got != want {
+			t.Fatalf("%v, want %v", got, want)
+		}
+		for _, e := range f.Events(sqs.Visibility) {
+			if e.Visibility != 90*time.Second {
+				t.Errorf("%s comes back in %v", e.Body, e.Visibility)
+			}
+		}
+		for _, r := range results {
+			if !r.Outcome.Done() {
+				continue
+			}
+			if _, err := f.Client.DeleteMessage(context.Background(), &awssqs.DeleteMessageInput{QueueUrl: &f.URL, ReceiptHandle: &r.Record.ReceiptHandle}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(120 * time.Second)
+		if got, want := fmt.Sprint(f.visible()), "[a:down a:2 b:1 c:1 c:2]"; got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+	})
+}
+
+// The longest of several counts, also for what was not started before it was said.
+func TestAbortTheLongestCounts(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("60", "120", "30", "never")
+		f.engine.Concurrency = 3
+		results := f.invoke(f.Receive(10), func(_ context.Context, r batch.Record) error {
+			var seconds time.Duration
+			if _, err := fmt.Sscan(r.Body, &seconds); err != nil {
+				t.Error("started")
+			}
+			time.Sleep(time.Second)
+			return batch.Abort(seconds*time.Second, nil)
+		})
+		for i, want := range []time.Duration{60, 120, 30, 120} {
+			if results[i].VisibleIn != want*time.Second {
+				t.Errorf("%s: back in %v, want %v s", results[i].Record.Body, results[i].VisibleIn, int(want))
+			}
+		}
+	})
+}
+
+// Malformed records have a policy of their own.
+func TestOnMalformed(t *testing.T) {
+	const dead, retry, drop = partialfailure.DeadLetter, partialfailure.Retry, partialfailure.Drop
+	for _, c := range []struct {
+		permanent, malformed partialfailure.OnPermanent
+		want                 string
+	}{
+		{"", "", "[dead-letter dead-letter]"},
+		{dead, drop, "[dead-letter dropped]"},
+		{"", retry, "[dead-letter retry]"},
+		{retry, "", "[retry retry]"},
+		{drop, dead, "[dropped dead-letter]"},
+		{retry, dead, "[retry dead-letter]"}, // also out of the way of its group
+	} {
+		for _, fifo := range []bool{false, true} {
+			inBubble(t, fifo, func(f *fixture) {
+				f.Send("a:never", "b:malformed", "b:behind")
+				f.settling.OnPermanent, f.settling.OnMalformed = c.permanent, c.malformed
+				results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
+					if r.Body == "b:malformed" {
+						return &batch.MalformedError{Reason: "no"}
+					}
+					return byBody(ctx, r)
+				})
+				if got := fmt.Sprint([]batch.Outcome{results[0].Outcome, results[1].Outcome}); got != c.want {
+					t.Errorf("OnPermanent %q, OnMalformed %q: %s, want %s", c.permanent, c.malformed, got, c.want)
+				}
+				if skips := fifo && results[1].Outcome == batch.Retry; skips != (results[2].Outcome == batch.Skipped) {
+					t.Errorf("OnMalformed %q: behind it %v", c.malformed, results[2].Outcome)
+				}
+			})
+		}
+	}
+	_, err := settle.New(settle.Config{Client: noClient, Config: partialfailure.Config{OnMalformed: "burn"}})
+	if err == nil || !strings.Contains(err.Error(), `OnMalformed is "burn"`) || !strings.Contains(err.Error(), "SQSBATCH_ON_MALFORMED") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A time that a permanent failure asks for as well counts where nothing but a
+// retry is left.
+func TestRetryAfterOfAPermanentFailure(t *testing.T) {
+	for _, policy := range []partialfailure.OnPermanent{partialfailure.Retry, partialfailure.DeadLetter} {
+		inBubble(t, false, func(f *fixture) {
+			f.Send("a")
+			f.settling.OnPermanent = policy
+			if _, err := f.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{
+				QueueUrl: &f.URL, Attributes: map[string]string{"RedrivePolicy": ""}}); err != nil {
+				t.Fatal(err)
+			}
+			results := f.invoke(f.Receive(10), func(context.Context, batch.Record) error {
+				return errors.Join(batch.Permanent(nil), batch.RetryAfter(42*time.Second, nil))
+			})
+			if r := results[0]; r.Outcome != batch.Retry || r.VisibleIn != 42*time.Second {
+				t.Errorf("OnPermanent %q: %v, back in %v", policy, r.Outcome, r.VisibleIn)
+			}
+		})
+	}
+}

@@ -1,0 +1,263 @@
+package settle
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
+)
+
+// How long an answer about a queue's attributes is believed.
+const (
+	attributesKept = 5 * time.Minute
+	errorKept      = time.Minute
+)
+
+// attributes are those of a queue that settling needs: its RedrivePolicy, zero
+// without one, for how long it keeps messages, and for how long it hides them. Times
+// are 0 if SQS did not say.
+type attributes struct {
+	deadLetterARN   string
+	maxReceiveCount int
+	retention       time.Duration
+	visibility      time.Duration
+}
+
+// queueCache remembers attributes by queue ARN.
+type queueCache struct {
+	mu   sync.Mutex
+	list map[string]*queueState
+}
+
+// queueState is what is known of a queue. The cache's lock guards what is no channel.
+type queueState struct {
+	asking chan struct{} // the token of the one batch that asks SQS
+	last   *attributes   // what SQS said last, however long ago; nil for nothing
+	err    error         // of the latest answer
+	until  time.Time     // when the latest answer is no longer believed
+	aged   bool          // a record near the end of its retention was warned of since
+}
+
+// of returns a queue's. The caller holds the lock.
+func (c *queueCache) of(arn string) *queueState {
+	q := c.list[arn]
+	if q == nil {
+		if c.list == nil {
+			c.list = make(map[string]*queueState, 1)
+		}
+		q = &queueState{asking: make(chan struct{}, 1)}
+		c.list[arn] = q
+	}
+	return q
+}
+
+// known returns what SQS has said already, however long ago.
+func (c *queueCache) known(arn string) (a attributes, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if q := c.of(arn); q.last != nil {
+		return *q.last, true
+	}
+	return a, false
+}
+
+// keep takes an answer. An error that says that SQS did not answer is not kept: the next batch asks again.
+func (c *queueCache) keep(arn string, a attributes, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q, kept := c.of(arn), attributesKept
+	q.err, q.aged = err, false
+	switch {
+	case err == nil:
+		q.last = &a
+	case sqserror.Passing(err):
+		kept = 0
+	default:
+		kept = errorKept
+	}
+	q.until = time.Now().Add(kept)
+}
+
+// believed reports whether SQS need not be asked about a queue.
+func (c *queueCache) believed(arn string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Before(c.of(arn).until)
+}
+
+// attributes returns those of a queue, asking SQS if need be, until ctx ends. One batch
+// at a time asks, and the others wait for its answer.
+func (s *Settler) attributes(ctx context.Context, arn string) (attributes, error) {
+	s.queues.mu.Lock()
+	q := s.queues.of(arn)
+	s.queues.mu.Unlock()
+	select {
+	case q.asking <- struct{}{}:
+		defer func() { <-q.asking }()
+	case <-ctx.Done():
+		return attributes{}, ctx.Err()
+	}
+	s.queues.mu.Lock()
+	last, err, believed := q.last, q.err, time.Now().Before(q.until)
+	s.queues.mu.Unlock()
+	switch {
+	case !believed:
+		a, err := s.askAttributes(ctx, arn)
+		s.queues.keep(arn, a, err)
+		return a, err
+	case err != nil:
+		return attributes{}, err
+	}
+	return *last, nil
+}
+
+// Know takes the attributes of a queue with an ARN, as GetQueueAttributes answers, so
+// that it is not asked for them again soon: RedrivePolicy, MessageRetentionPeriod and
+// VisibilityTimeout, where they are there.
+func (p *Policy) Know(arn string, values map[string]string) {
+	a, err := readAttributes(values)
+	p.queues.keep(arn, a, err)
+}
+
+// askAttributes asks until SQS has answered.
+func (s *Settler) askAttributes(ctx context.Context, arn string) (a attributes, err error) {
+	q, err := s.queueAt(ctx, cmp.Or(s.cfg.QueueURL, arn))
+	if err != nil {
+		return a, err
+	}
+	for delay := firstDelay; ; delay = min(2*delay, lastDelay) {
+		a, err = s.askOnce(ctx, q, arn)
+		if !sqserror.Passing(err) || !sleep.For(ctx, delay/2+rand.N(delay/2+1)) {
+			return a, err
+		}
+	}
+}
+
+func (s *Settler) askOnce(ctx context.Context, q queue, arn string) (attributes, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	began := time.Now()
+	out, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: &q.url,
+		AttributeNames: []types.QueueAttributeName{
+			types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameMessageRetentionPeriod, types.QueueAttributeNameVisibilityTimeout,
+		},
+	}, q.options...)
+	s.owner.Called(batch.Call{Operation: opAttributes.String(), QueueARN: arn, URL: q.url, Started: began, Duration: time.Since(began), Err: err})
+	if err != nil {
+		return attributes{}, err
+	}
+	return readAttributes(out.Attributes)
+}
+
+func readAttributes(values map[string]string) (a attributes, err error) {
+	seconds := func(name string) time.Duration {
+		n, err := strconv.Atoi(values[name])
+		if err != nil || n < 0 {
+			return 0
+		}
+		return time.Duration(n) * time.Second
+	}
+	a.retention, a.visibility = seconds("MessageRetentionPeriod"), seconds("VisibilityTimeout")
+	text := values["RedrivePolicy"]
+	if text == "" {
+		return a, nil
+	}
+	var policy struct {
+		DeadLetterTargetArn string
+		MaxReceiveCount     json.Number // SQS writes a number, older policies have a string
+	}
+	if err := json.Unmarshal([]byte(text), &policy); err != nil {
+		return a, fmt.Errorf("%w: %q: %w", errPolicy, text, err)
+	}
+	n, _ := policy.MaxReceiveCount.Int64()
+	a.deadLetterARN, a.maxReceiveCount = policy.DeadLetterTargetArn, int(n)
+	return a, nil
+}
+
+// ask asks a queue when the last attempt is, unless that is known or configured. What it
+// returns is closed when there is an answer; nil for at once.
+func (s *Settler) ask(arn string) <-chan struct{} {
+	if s.cfg.MaxReceiveCount > 0 {
+		return nil
+	}
+	if answered := s.asking[arn]; answered != nil || s.queues.believed(arn) {
+		return answered
+	}
+	answered := make(chan struct{})
+	s.asking[arn] = answered
+	s.calls++
+	go func() {
+		ctx, cancel := s.asks, context.CancelFunc(func() {})
+		if s.patience > 0 {
+			ctx, cancel = context.WithTimeout(ctx, s.patience)
+		}
+		defer cancel()
+		_, err := s.attributes(ctx, arn)
+		close(answered)
+		s.owner.Do(func() {
+			s.calls--
+			delete(s.asking, arn)
+			if err != nil {
+				s.refuse(opAttributes, arn, err)
+			}
+		})
+	}()
+	return answered
+}
+
+// policyWait bounds the time for which a backoff waits for the queue to say its
+// maxReceiveCount, which then counts as 5.
+const policyWait = time.Second
+
+// wait waits for the answer to a question, for policyWait or a quarter of the time that
+// is left.
+func (s *Settler) wait(answered <-chan struct{}) {
+	if answered == nil {
+		return
+	}
+	wait := policyWait
+	if !s.settleBy.IsZero() {
+		wait = min(wait, time.Until(s.settleBy)/4)
+	}
+	select {
+	case <-answered:
+	case <-time.After(wait):
+	case <-s.ctx.Done():
+	}
+}
+
+// whenAnswered has the owner call f after that.
+func (s *Settler) whenAnswered(answered <-chan struct{}, f func()) {
+	if answered == nil {
+		f()
+		return
+	}
+	s.calls++
+	go func() {
+		s.wait(answered)
+		s.owner.Do(func() {
+			s.calls--
+			f()
+		})
+	}()
+}
+
+// maxReceiveCount is a queue's, 0 without a RedrivePolicy, and whether it is known.
+func (p *Policy) maxReceiveCount(arn string) (most int, known bool) {
+	if p.cfg.MaxReceiveCount > 0 {
+		return p.cfg.MaxReceiveCount, true
+	}
+	a, known := p.queues.known(arn)
+	return a.maxReceiveCount, known
+}

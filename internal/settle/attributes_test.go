@@ -1,0 +1,193 @@
+package settle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+)
+
+// asks counts the calls for the RedrivePolicy since it was last called.
+func (f *fixture) asks() (n int) {
+	for _, op := range f.Calls() {
+		if op == "GetQueueAttributes" {
+			n++
+		}
+	}
+	f.ForgetCalls()
+	return n
+}
+
+func TestRule17ThePolicyIsAskedForAgainAfterAWhile(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault func(op string, r *http.Request) (*http.Response, error)
+		kept  time.Duration
+	}{
+		"an answer": {nil, 5 * time.Minute},
+		"an error": {func(op string, r *http.Request) (*http.Response, error) {
+			if op == "GetQueueAttributes" {
+				return testqueue.Answer(r, 403, "AccessDeniedException", "")
+			}
+			return nil, nil
+		}, time.Minute},
+		"no time": {func(op string, r *http.Request) (*http.Response, error) {
+			if op == "GetQueueAttributes" {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return nil, nil
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, false, func(f *fixture) {
+				f.Fault = c.fault
+				f.Send("1:never", "2:never", "3:never")
+				records := f.Receive(10)
+				ask := func(i int) int {
+					f.ForgetCalls()
+					f.invoke(records[i:i+1], byBody)
+					return min(f.asks(), 1) // one that is not answered is made again
+				}
+				if ask(0) != 1 {
+					t.Error("not asked at first")
+				}
+				if c.kept > 0 {
+					time.Sleep(c.kept - time.Second)
+					if ask(1) != 0 {
+						t.Errorf("asked again within %v", c.kept)
+					}
+					time.Sleep(2 * time.Second)
+				}
+				if ask(2) != 1 {
+					t.Errorf("not asked again after %v", c.kept)
+				}
+			})
+		})
+	}
+}
+
+func TestRule18ThePolicyIsAskedForOnceByABatch(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		records := f.failures(5)
+		for i := range records {
+			records[i].Attempt = 2
+		}
+		f.ForgetCalls()
+		f.invoke(records, byBody)
+		if n := f.asks(); n != 1 {
+			t.Errorf("asked %d times", n)
+		}
+	})
+}
+
+func TestRule18AConfiguredMaximumNeedsNoCall(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.settling.MaxReceiveCount = 7
+		records := f.failures(3)
+		f.Send("ok")
+		records = append(records, f.Receive(1)...)
+		for i, attempt := range []int{6, 7, 2, 9} { // the last one succeeds
+			records[i].Attempt = attempt
+		}
+		f.ForgetCalls()
+		f.invoke(records, byBody)
+		if n := f.asks(); n != 0 {
+			t.Errorf("asked %d times", n)
+		}
+		f.warnedOnce("2 records are near the dead-letter queue: this one was at attempt 7 of 7")
+	})
+}
+
+func TestRule18TheFirstOfTheMostAttemptsIsNamed(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.settling.MaxReceiveCount = 5
+		records := f.failures(3)
+		for i, attempt := range []int{5, 4, 4} {
+			records[i].Attempt = attempt
+		}
+		f.invoke(records, byBody)
+		f.warnedOnce("3 records", "attempt 5 of 5")
+	})
+}
+
+func TestRule18OldPoliciesHaveAString(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
+			if op != "GetQueueAttributes" {
+				return nil, nil
+			}
+			policy := strings.ReplaceAll(fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"3"}`, f.DeadLetterARN), `"`, `\"`)
+			return testqueue.Answer(r, 200, "", `{"Attributes":{"RedrivePolicy":"`+policy+`"}}`)
+		}
+		f.Send("fail", "never")
+		records := f.Receive(10)
+		records[0].Attempt = 2
+		results := f.invoke(records, byBody)
+		if results[1].Outcome != batch.DeadLettered {
+			t.Errorf("the permanent failure is %v", results[1].Outcome)
+		}
+		f.warnedOnce("attempt 2 of 3")
+	})
+}
+
+// Package handler gives such a client under sam local, and tells the waits that it
+// finds in the results.
+func TestWithoutAClientTheResultsHaveTheWaitsThatWereWanted(t *testing.T) {
+	inBubble(t, true, func(f *fixture) {
+		f.Send("a:never", "a:after", "b:fail")
+		records := f.Receive(10)
+		for i := range records {
+			records[i].Attempt = 3
+		}
+		f.ForgetCalls()
+		f.settling.Client = func(context.Context) (*sqs.Client, error) { return nil, errors.New("none here") }
+		begin := time.Now()
+		results := f.invoke(records, func(ctx context.Context, r batch.Record) error { return byBody(ctx, r) })
+		if got := f.Calls(); len(got) > 0 || time.Since(begin) > time.Second {
+			t.Errorf("called %v, took %v", got, time.Since(begin))
+		}
+		// No dead-letter queue is known: a permanent failure is an ordinary one.
+		for _, r := range results {
+			if r.VisibilitySet || r.VisibleIn != 30*time.Second {
+				t.Errorf("%s: wanted visible in %v (set: %v), want 30 s", r.Record.Body, r.VisibleIn, r.VisibilitySet)
+			}
+		}
+	})
+}
+
+// That SQS could not be reached for the policy once is no reason to make no
+// call at all in the batches that follow.
+func TestRule14AnEarlierBatchsErrorStopsNothing(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Fault = func(op string, _ *http.Request) (*http.Response, error) {
+			if op == "GetQueueAttributes" {
+				return nil, syscall.ECONNRESET
+			}
+			return nil, nil
+		}
+		f.Send("1:fail", "2:fail", "3:ok")
+		records := f.Receive(10)
+		for i := range records {
+			records[i].Attempt = 2
+		}
+		f.invoke(records[:1], byBody)
+		f.ForgetCalls()
+		results := f.invoke(records[1:], func(ctx context.Context, r batch.Record) error {
+			if r.Body == "3:ok" {
+				time.Sleep(200 * time.Millisecond) // the failure's call goes out meanwhile
+			}
+			return byBody(ctx, r)
+		})
+		if !results[0].VisibilitySet {
+			t.Errorf("the visibility of %+v was not set; calls %v", results[0], f.Calls())
+		}
+	})
+}

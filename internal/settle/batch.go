@@ -1,0 +1,248 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/notify"
+)
+
+const (
+	// patience is for how long after the batch's last handler a call is still made
+	// again that SQS does not answer. More would cost the time of a function, and
+	// one of its places, for nothing but the backoff.
+	patience = 5 * time.Second
+	// settleTimeout bounds Settle where the context has no deadline.
+	settleTimeout = 10 * time.Second
+)
+
+// Batch is the settler of an invocation. It is a runner.Settling; its owner is the
+// goroutine of the invocation, which calls what [Batch.Events] has.
+type Batch struct {
+	settler  *Settler
+	cancel   context.CancelFunc // of calls
+	events   chan func()
+	over     chan struct{} // closed when the results stand
+	notices  notify.Queue
+	warnings []batch.Warning
+	about    string // the queue, for warnings
+}
+
+// Begin returns the settler of a batch. Calls end with times.SettleBy; the end of ctx does
+// not end them, so that a backoff is still set after a handler ran into its deadline.
+func (p *Policy) Begin(ctx context.Context, times batch.Times) *Batch {
+	b := &Batch{events: make(chan func()), over: make(chan struct{})}
+	ctx = context.WithoutCancel(ctx)
+	if times.SettleBy.IsZero() {
+		ctx, b.cancel = context.WithCancel(ctx)
+	} else {
+		ctx, b.cancel = context.WithDeadline(ctx, times.SettleBy)
+	}
+	b.settler = p.settler(ctx, (*owner)(b), times.SettleBy)
+	return b
+}
+
+// Events has what the owner is to call.
+func (b *Batch) Events() <-chan func() { return b.events }
+
+// Flush is called by the owner after each event.
+func (b *Batch) Flush() { b.settler.Flush(false) }
+
+// Failed takes a failure while the batch runs, and what was skipped for it.
+func (b *Batch) Failed(results []*batch.Result) { b.settler.Fail(time.Time{}, entriesOf(results)...) }
+
+func entriesOf(results []*batch.Result) []*Entry {
+	list, all := make([]*Entry, len(results)), make([]Entry, len(results))
+	for i, r := range results {
+		list[i] = &all[i]
+		all[i] = Entry{Result: r, Handle: r.Record.ReceiptHandle, ReceivedAt: r.Record.ReceivedAt}
+	}
+	return list
+}
+
+// DeadLetter is [Settler.DeadLetter].
+func (b *Batch) DeadLetter(r batch.Result, done func(gone *batch.Result)) {
+	b.settler.DeadLetter(entriesOf([]*batch.Result{&r})[0], done)
+}
+
+// LastAttempt reports whether SQS will move a record to the dead-letter queue instead of
+// delivering it again. It asks the queue for its RedrivePolicy if need be, and waits for
+// the answer for 1 s at most. No first attempt asks, since it may well succeed. It is not
+// for the owner.
+func (b *Batch) LastAttempt(r *batch.Record) bool {
+	s := b.settler
+	if r.Attempt > 1 && !s.queues.believed(r.QueueARN) {
+		asked := make(chan (<-chan struct{}), 1)
+		(*owner)(b).Do(func() { asked <- s.ask(r.QueueARN) })
+		select {
+		case answered := <-asked:
+			s.wait(answered)
+		case <-b.over:
+		}
+	}
+	return s.Policy.LastAttempt(r)
+}
+
+// Settle settles what is left, records that were not started last, and writes into
+// results what became of each record: a permanent failure that reached the dead-letter
+// queue is DeadLettered, and so on. It returns when every call is answered, at the latest
+// at times.SettleBy; without one, after 10 s. Calls still open then are given up, and
+// their records are as if they had failed.
+//
+// It returns a function that tells the hooks what there is to warn of, so that no hook
+// delays the answer. It must be called once: it reads results, and writes MaxReceiveCount
+// into those of failures.
+//
+// results must be what Engine.Run returned for this Batch.
+func (b *Batch) Settle(results []batch.Result) (warn func()) {
+	s := b.settler
+	if s.settleBy.IsZero() {
+		defer time.AfterFunc(settleTimeout, b.cancel).Stop()
+	}
+	s.by = sooner(s.by, time.Now().Add(patience))
+	defer time.AfterFunc(patience, s.stopAsks).Stop()
+	b.delete(results, batch.Succeeded)
+	s.Flush(true)
+	b.releaseNotStarted(results)
+	b.wait()
+	// Also when the time is over: a record that is not deleted says so.
+	b.delete(results, batch.DeadLettered, batch.Dropped)
+	b.wait()
+	close(b.over)
+	return func() {
+		defer b.end()
+		b.report(results)
+	}
+}
+
+// delete deletes the records that are done with by one of some outcomes, see [Delete].
+func (b *Batch) delete(results []batch.Result, by ...batch.Outcome) {
+	s := b.settler
+	failed := func(r batch.Result) bool { return !r.Outcome.Done() }
+	if s.cfg.Delete == DeleteNever || s.cfg.Delete == DeleteIfOthersFail && !slices.ContainsFunc(results, failed) {
+		return
+	}
+	late := s.ctx.Err() != nil
+	for i := range results {
+		r := &results[i]
+		switch {
+		case !slices.Contains(by, r.Outcome):
+		case late:
+			r.DeleteErr, s.late = errNoTime, true
+		default:
+			r.DeleteErr = errNoAnswer // until there is one
+			e := entriesOf([]*batch.Result{r})[0]
+			e.failure = &failure{} // it is not tried for ever
+			s.enqueue(opDelete, e)
+		}
+	}
+}
+
+// errNoTime is why a record was not deleted that was done with at the last moment.
+var errNoTime = errors.New("the time was over before it could be deleted")
+
+// releaseNotStarted has records that were not started come back at once, or, if their
+// batch was aborted, when that said. If none of the batch was, and that not for the first
+// time, something is wrong with the configuration, and they come back with backoff:
+// released at once they would be in the dead-letter queue within seconds.
+func (b *Batch) releaseNotStarted(results []batch.Result) {
+	stuck := !slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome != batch.NotStarted })
+	for i := range results {
+		if r := &results[i]; r.Outcome == batch.NotStarted {
+			e := entriesOf([]*batch.Result{r})[0]
+			g := &group{entries: []*Entry{e}, failedAt: time.Now()}
+			e.failure = &failure{group: g}
+			b.settler.comeBack(g, batch.VerdictOf(r.Err).Aborts || stuck && r.Record.Attempt > 1)
+		}
+	}
+}
+
+// wait waits for all calls, those that follow from others included (a visibility after a
+// send that failed), until the time is over.
+func (b *Batch) wait() {
+	s := b.settler
+	for s.Flush(true); !s.Idle(); s.Flush(true) {
+		select {
+		case f := <-b.events:
+			f()
+		case <-s.ctx.Done():
+			s.late = true
+			return
+		}
+	}
+}
+
+// report tells the hooks what there is to warn of.
+func (b *Batch) report(results []batch.Result) {
+	s := b.settler
+	if len(results) == 0 {
+		return
+	}
+	arn := results[0].Record.QueueARN
+	b.about = batch.QueueName(arn)
+	if s.late {
+		s.warnLate(results)
+	}
+	list := make([]*batch.Result, len(results))
+	for i := range results {
+		list[i] = &results[i]
+	}
+	s.Report(list)
+	if text := s.Schedule(arn); text != "" {
+		(*owner)(b).Warn(batch.Warning{Message: text, Info: true})
+	}
+	for _, w := range b.warnings {
+		b.warn(w)
+	}
+}
+
+func (b *Batch) warn(w batch.Warning) {
+	w.Queue = b.about
+	b.settler.cfg.Hooks.Warn(b.settler.ctx, w)
+}
+
+func (b *Batch) end() {
+	b.cancel()
+	b.settler.stopAsks()
+	b.settler.arm(time.Time{})
+}
+
+// AwaitHooks waits, after [Batch.Settle], until the hooks have been told of every call
+// (see [batch.CallHook]), for half of the time that is left until times.SettleBy at most,
+// or 1 s without one.
+func (b *Batch) AwaitHooks() {
+	left, began := time.Second, time.Now()
+	if by := b.settler.settleBy; !by.IsZero() {
+		left = time.Until(by) / 2
+	}
+	select {
+	case <-b.notices.Last():
+	case <-time.After(left):
+		b.warn(batch.Warning{Message: fmt.Sprintf(
+			"a Called hook still runs after %v and is not waited for: hooks must not block", time.Since(began).Round(time.Millisecond))})
+	}
+}
+
+// owner is a Batch as its settler sees it.
+type owner Batch
+
+func (o *owner) Do(f func()) {
+	select {
+	case o.events <- f:
+	case <-o.over:
+	}
+}
+
+func (o *owner) Called(c batch.Call) {
+	if hooks := o.settler.cfg.Hooks; hooks.WantsCalls() {
+		o.notices.Notify(func() { hooks.Called(o.settler.ctx, c) })
+	}
+}
+
+func (o *owner) Warn(w batch.Warning)    { o.warnings = append(o.warnings, w) }
+func (*owner) Deleted([]*Entry, []error) {}
+func (*owner) Settled(*Entry)            {}

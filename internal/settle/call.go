@@ -1,0 +1,186 @@
+package settle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
+)
+
+// callTimeout ends a call to an endpoint that does not answer.
+const callTimeout = 3 * time.Second
+
+// operation is what a call does.
+type operation int
+
+const (
+	opVisibility operation = iota
+	opSend
+	opDelete
+	opAttributes
+)
+
+// String is the operation as its IAM action names it.
+func (o operation) String() string {
+	return [...]string{"ChangeMessageVisibility", "SendMessage", "DeleteMessage", "GetQueueAttributes"}[o]
+}
+
+// A call tells SQS of up to ten entries, of which it has copies: it is made beside the
+// owner.
+type call struct {
+	*Settler // of which it uses what does not change
+	op       operation
+	arn      string
+	target   string // the queue that is called: URL or ARN
+	queue    queue
+	began    time.Time
+	jobs     []job
+	errs     []error // by position, nil where SQS confirmed it
+	worked   bool    // SQS has answered
+}
+
+// job is an entry of a call.
+type job struct {
+	failure
+	result     batch.Result
+	handle     string
+	receivedAt time.Time
+	visibleIn  time.Duration // counted from the failure
+	left       bool          // to the queue's visibility timeout
+}
+
+func (e *Entry) snapshot() failure {
+	if e.failure == nil {
+		return failure{}
+	}
+	return *e.failure
+}
+
+// make makes the call; where SQS refuses it as a whole, for its halves.
+func (c *call) make() {
+	left := make([]int, 0, len(c.jobs))
+	for k := range c.jobs {
+		if c.op != opVisibility || c.decide(&c.jobs[k]) {
+			left = append(left, k)
+		} else {
+			c.errs[k] = nil
+		}
+	}
+	if len(left) == 0 {
+		return
+	}
+	if c.op == opSend {
+		if err := c.findDeadLetterQueue(); err != nil {
+			c.fail(left, err)
+			return
+		}
+	}
+	var err error
+	if c.queue, err = c.queueAt(c.ctx, c.target); err != nil {
+		c.fail(left, err)
+		return
+	}
+	sqserror.Divide(left, c.try)
+}
+
+func (c *call) fail(list []int, err error) {
+	for _, k := range list {
+		c.errs[k] = err
+	}
+}
+
+// try makes the call once for the entries at some positions, which are also their ids:
+// message ids repeat, positions do not. It returns those that its error is about.
+func (c *call) try(list []int) (left []int, err error) {
+	ctx, cancel := context.WithTimeout(c.ctx, callTimeout)
+	defer cancel()
+	began := time.Now()
+	var confirmed []*string
+	var failed []types.BatchResultErrorEntry
+	switch c.op {
+	case opVisibility:
+		list = c.inTime(list, began)
+		if len(list) == 0 {
+			return nil, nil
+		}
+		confirmed, failed, err = c.changeVisibility(ctx, list, began)
+	case opSend:
+		confirmed, failed, err = c.send(ctx, list)
+	case opDelete:
+		confirmed, failed, err = c.delete(ctx, list)
+	}
+	c.fail(list, cmp.Or(err, errNoAnswer)) // unless the answer says otherwise
+	throttled := sqserror.ReadAnswer(c.errs, confirmed, failed)
+	c.worked = c.worked || !sqserror.Passing(err)
+	c.owner.Called(batch.Call{
+		Operation: c.op.String() + "Batch", QueueARN: c.arn, URL: c.queue.url, Started: began, Duration: time.Since(began), Err: err,
+		Entries: len(list), Failed: len(list) - len(confirmed), Throttled: throttled,
+	})
+	return list, err
+}
+
+func (c *call) delete(ctx context.Context, list []int) ([]*string, []types.BatchResultErrorEntry, error) {
+	in := &sqs.DeleteMessageBatchInput{QueueUrl: &c.queue.url}
+	for _, k := range list {
+		in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: idOf(k), ReceiptHandle: &c.jobs[k].handle})
+	}
+	out, err := c.queue.client.DeleteMessageBatch(ctx, in, c.queue.options...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return idsOf(out.Successful, func(e types.DeleteMessageBatchResultEntry) *string { return e.Id }), out.Failed, nil
+}
+
+func (c *call) changeVisibility(ctx context.Context, list []int, now time.Time) ([]*string, []types.BatchResultErrorEntry, error) {
+	in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &c.queue.url}
+	for _, k := range list {
+		in.Entries = append(in.Entries, types.ChangeMessageVisibilityBatchRequestEntry{
+			Id: idOf(k), ReceiptHandle: &c.jobs[k].handle, VisibilityTimeout: c.timeout(&c.jobs[k], now),
+		})
+	}
+	out, err := c.queue.client.ChangeMessageVisibilityBatch(ctx, in, c.queue.options...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return idsOf(out.Successful, func(e types.ChangeMessageVisibilityBatchResultEntry) *string { return e.Id }), out.Failed, nil
+}
+
+func (c *call) send(ctx context.Context, list []int) ([]*string, []types.BatchResultErrorEntry, error) {
+	in := &sqs.SendMessageBatchInput{QueueUrl: &c.queue.url}
+	for _, k := range list {
+		in.Entries = append(in.Entries, c.deadLetter(k, &c.jobs[k].result, strings.HasSuffix(c.queue.url, ".fifo")))
+	}
+	out, err := c.queue.client.SendMessageBatch(ctx, in, c.queue.options...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return idsOf(out.Successful, func(e types.SendMessageBatchResultEntry) *string { return e.Id }), out.Failed, nil
+}
+
+// idOf is the id of the entry at a position.
+func idOf(k int) *string { return aws.String(strconv.Itoa(k)) }
+
+// idsOf returns the ids of the entries that an answer confirms.
+func idsOf[E any](confirmed []E, id func(E) *string) []*string {
+	ids := make([]*string, len(confirmed))
+	for i, e := range confirmed {
+		ids[i] = id(e)
+	}
+	return ids
+}
+
+var (
+	// errTooLate ends the tries of a call for whose entries there is no time left.
+	errTooLate = errors.New("too late for another try")
+	// errNoAnswer is the error of an entry that SQS did not mention.
+	errNoAnswer = errors.New("SQS's answer does not mention the entry")
+	errRefused  = errors.New("not called: SQS refused the same before")
+)

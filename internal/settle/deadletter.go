@@ -1,0 +1,146 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+// findDeadLetterQueue sets the queue that c sends to. Its error says why there is none,
+// or none that is known.
+func (c *call) findDeadLetterQueue() error {
+	c.target = c.cfg.DeadLetterQueue
+	if c.target == "" {
+		ctx, cancel := context.WithTimeout(c.asks, placePatience)
+		defer cancel()
+		policy, err := c.attributes(ctx, c.arn)
+		if err != nil {
+			return &attributesError{err}
+		}
+		c.target = policy.deadLetterARN
+	}
+	switch {
+	case c.target == "":
+		return errNoDeadLetterQueue
+	case sameQueue(c.target, c.arn):
+		return errOwnQueue // each copy would be a new message at its first attempt, without end
+	}
+	return nil
+}
+
+// attributesError is the error of a question that had to come before a call.
+type attributesError struct{ error }
+
+func (e *attributesError) Unwrap() error { return e.error }
+
+// deadLetter is the record as it was sent, byte for byte, and a [partialfailure.Origin].
+func (p *Policy) deadLetter(k int, r *batch.Result, fifo bool) types.SendMessageBatchRequestEntry {
+	record := r.Record
+	e := types.SendMessageBatchRequestEntry{Id: idOf(k), MessageBody: &record.Body}
+	attributes := make(map[string]types.MessageAttributeValue, len(record.MessageAttributes)+1)
+	for name, a := range record.MessageAttributes {
+		v := types.MessageAttributeValue{DataType: aws.String(a.DataType)}
+		if strings.HasPrefix(a.DataType, "Binary") {
+			v.BinaryValue = a.BinaryValue
+		} else {
+			v.StringValue = aws.String(a.StringValue)
+		}
+		attributes[name] = v
+	}
+	// An earlier one goes even if there is no room for another: it would be wrong.
+	delete(attributes, partialfailure.OriginAttribute)
+	if origin, err := p.origin(r); err == nil {
+		attributes[partialfailure.OriginAttribute] = origin
+	}
+	if len(attributes) > 0 {
+		e.MessageAttributes = attributes
+	}
+	if record.TraceHeader != "" {
+		e.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
+			"AWSTraceHeader": {DataType: aws.String("String"), StringValue: &record.TraceHeader},
+		}
+	}
+	if record.GroupID != "" {
+		e.MessageGroupId = &record.GroupID
+	}
+	if fifo {
+		// Not the record's own deduplication id: another message may have it
+		// too (sent five minutes apart, or in another group), and the second
+		// of them would be swallowed. With the message's id, sending the same
+		// message again is still sending it once.
+		e.MessageDeduplicationId = &record.MessageID
+		if record.GroupID == "" {
+			e.MessageGroupId = &record.MessageID
+		}
+	}
+	return e
+}
+
+// fitting is how many entries fit into one call to the dead-letter queue.
+func fitting(entries []*Entry) (n int) {
+	size := 0
+	for _, e := range entries {
+		if size += messageSize(e.record()) + maxOrigin; n > 0 && size > maxPayload {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// messageSize is what SQS counts: the body and every attribute's name, type and value.
+func messageSize(r *batch.Record) int {
+	size := len(r.Body)
+	for name, a := range r.MessageAttributes {
+		size += attributeSize(name, a)
+	}
+	return size
+}
+
+func attributeSize(name string, a batch.MessageAttribute) int {
+	return len(name) + len(a.DataType) + len(a.StringValue) + len(a.BinaryValue)
+}
+
+const (
+	maxAttributes = 10
+	// maxOrigin is the most that an Origin adds to a message: name, type and value.
+	maxOrigin  = 1024
+	originType = "String"
+)
+
+var (
+	errTenAttributes = errors.New("the message has ten attributes")
+	errNoRoom        = errors.New("the message would exceed 1 MiB")
+)
+
+// origin returns the attribute for a failure, or why the message cannot have it.
+func (p *Policy) origin(r *batch.Result) (none types.MessageAttributeValue, err error) {
+	record := r.Record
+	attributes, size := len(record.MessageAttributes), messageSize(record)
+	if a, redriven := record.MessageAttributes[partialfailure.OriginAttribute]; redriven {
+		attributes, size = attributes-1, size-attributeSize(partialfailure.OriginAttribute, a)
+	}
+	if attributes >= maxAttributes {
+		return none, errTenAttributes
+	}
+	o := partialfailure.Origin{
+		MessageID: record.MessageID, Attempts: record.Attempt, FirstReceived: record.FirstReceivedAt.UTC(), Queue: record.QueueARN, By: p.cfg.Name,
+	}
+	if r.Err != nil {
+		o.Reason = r.Err.Error()
+	}
+	if !r.Started.IsZero() {
+		o.FailedAt = r.Started.Add(r.Duration).UTC().Truncate(time.Millisecond)
+	}
+	value, ok := o.Value(min(maxOrigin, maxPayload-size) - len(partialfailure.OriginAttribute) - len(originType))
+	if !ok {
+		return none, errNoRoom
+	}
+	return types.MessageAttributeValue{DataType: aws.String(originType), StringValue: &value}, nil
+}

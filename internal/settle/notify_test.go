@@ -1,0 +1,219 @@
+package settle_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/batch"
+	emulator "github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
+)
+
+// listener notes the calls that it is told of.
+type listener struct {
+	mu    sync.Mutex
+	calls []batch.Call
+	takes time.Duration
+}
+
+func (l *listener) Called(_ context.Context, c batch.Call) {
+	time.Sleep(l.takes)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls = append(l.calls, c)
+}
+
+// lines are the calls, sorted: those of a batch are made side by side.
+func (l *listener) lines() (list []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.calls {
+		line := fmt.Sprintf("%s of %s at %s: %d, %d failed", c.Operation, c.QueueARN[strings.LastIndexByte(c.QueueARN, ':')+1:], c.URL[strings.LastIndexByte(c.URL, '/')+1:], c.Entries, c.Failed)
+		if c.Err != nil {
+			line += " by an error"
+		}
+		list = append(list, line)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// settle handles what is in the queue, and returns how long settling took after
+// the last handler, and after that until the hooks had been told.
+func (f *fixture) settle(l *listener, handle batch.HandlerFunc) (settled, told time.Duration) {
+	f.t.Helper()
+	f.engine.Hooks, f.queue = []any{f, l}, batch.QueueName(f.ARN)
+	engine, err := runner.New(handle, f.engine)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	cfg := f.settling
+	cfg.Hooks = engine.Hooks()
+	cfg.Client = func(context.Context) (*sqs.Client, error) { return f.Client, nil }
+	settler, err := settle.New(cfg)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), f.timeout)
+	defer cancel()
+	times := engine.Times(ctx)
+	st := settler.Begin(ctx, times)
+	results := engine.Run(ctx, f.Receive(100), times, st)
+	ran := time.Now()
+	st.Settle(results)()
+	finished := time.Now()
+	st.AwaitHooks()
+	return finished.Sub(ran), time.Since(finished)
+}
+
+func TestHooksAreToldOfCalls(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("ok", "1:fail", "2:fail", "never")
+		f.settling.Delete = settle.DeleteAlways
+		if err := f.Server().Inject(emulator.Fault{Kind: emulator.EntryFailure, Operation: "ChangeMessageVisibilityBatch", Times: 1},
+			emulator.Fault{Kind: emulator.Failure, Operation: "DeleteMessageBatch", Code: "AccessDenied"}); err != nil {
+			t.Fatal(err)
+		}
+		l := &listener{}
+		f.settle(l, byBody)
+		name := f.ARN[strings.LastIndexByte(f.ARN, ':')+1:]
+		got := l.lines()
+		for i := range got {
+			got[i] = strings.ReplaceAll(got[i], name, "Q")
+		}
+		for _, want := range []string{"ChangeMessageVisibilityBatch of Q at Q: 2, 1 failed", "ChangeMessageVisibilityBatch of Q at Q: 1, 0 failed",
+			"DeleteMessageBatch of Q at Q: 1, 1 failed by an error", "GetQueueAttributes of Q at Q: 0, 0 failed"} {
+			if !slices.Contains(got, want) {
+				t.Errorf("told of\n%s\nwant %s", strings.Join(got, "\n"), want)
+			}
+		}
+		sent := slices.IndexFunc(got, func(s string) bool { return strings.HasPrefix(s, "SendMessageBatch of Q at ") })
+		if sent < 0 || strings.Contains(got[sent], "at Q:") || !strings.HasSuffix(got[sent], ": 1, 0 failed") {
+			t.Errorf("told of\n%s\nwant one to the dead-letter queue", strings.Join(got, "\n"))
+		}
+		for _, c := range l.calls {
+			if c.Started.IsZero() || c.Started.After(time.Now()) {
+				t.Errorf("%s was made at %v", c.Operation, c.Started)
+			}
+		}
+	})
+}
+
+// Entries that are throttled are told apart from those that fail otherwise.
+func TestHooksAreToldOfThrottledEntries(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("1:fail", "2:fail", "3:fail", "4:fail", "5:fail")
+		if err := f.Server().Inject(emulator.Fault{Kind: emulator.EntryFailure, Operation: "ChangeMessageVisibilityBatch", Code: "RequestThrottled", Times: 2},
+			emulator.Fault{Kind: emulator.EntryFailure, Operation: "ChangeMessageVisibilityBatch", Times: 1}); err != nil {
+			t.Fatal(err)
+		}
+		l := &listener{}
+		f.settle(l, byBody)
+		failed, throttled := 0, 0
+		for _, c := range l.calls {
+			failed, throttled = failed+c.Failed, throttled+c.Throttled
+		}
+		if failed != 3 || throttled != 2 {
+			t.Errorf("told of %d entries that failed, %d of them throttled; want 3 and 2", failed, throttled)
+		}
+	})
+}
+
+// A hook that takes long delays no settling, and the response by half of what
+// is left at most.
+func TestAHookForCallsIsNotWaitedFor(t *testing.T) {
+	for takes, want := range map[time.Duration]time.Duration{300 * time.Millisecond: 250 * time.Millisecond, time.Hour: 14 * time.Second} {
+		inBubble(t, false, func(f *fixture) {
+			f.Send("1:fail")
+			l := &listener{takes: takes}
+			settled, told := f.settle(l, byBody)
+			if settled > 200*time.Millisecond {
+				t.Errorf("settling took %v beside a hook that takes %v", settled, takes)
+			}
+			if told < want || told > want+time.Second {
+				t.Errorf("the hook that takes %v was waited for %v, want about %v", takes, told, want)
+			}
+			if late := len(f.warnings) > 0; late != (takes == time.Hour) {
+				t.Errorf("a hook that takes %v: warned %q", takes, f.warnings)
+			}
+			time.Sleep(2 * time.Hour)
+			if n := len(l.lines()); n != 1 {
+				t.Errorf("told of %d calls in the end", n)
+			}
+		})
+	}
+}
+
+// A hook that is warned and blocks delays no settling: the results stand before it is told.
+func TestWarningsAreToldAfterTheResultsStand(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("3:fail")
+		f.settling.MaxReceiveCount = 1
+		told := make(chan string, 10)
+		hooks, err := batch.NewHooks(onWarning(func(w batch.Warning) { told <- w.Message; time.Sleep(time.Hour) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.settling.Hooks = hooks
+		f.settling.Client = func(context.Context) (*sqs.Client, error) { return f.Client, nil }
+		settler, err := settle.New(f.settling)
+		if err != nil {
+			t.Fatal(err)
+		}
+		engine, err := runner.New(batch.HandlerFunc(byBody), f.engine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), f.timeout)
+		defer cancel()
+		times := engine.Times(ctx)
+		st := settler.Begin(ctx, times)
+		results := engine.Run(ctx, f.Receive(10), times, st)
+		began := time.Now()
+		warn := st.Settle(results)
+		if took := time.Since(began); took > 200*time.Millisecond || !results[0].VisibilitySet || len(told) > 0 {
+			t.Errorf("settled after %v, the backoff is set: %v, %d warnings before", took, results[0].VisibilitySet, len(told))
+		}
+		warn()
+		if len(told) != 1 || !strings.Contains(<-told, "near the dead-letter queue") {
+			t.Errorf("%d warnings more", len(told))
+		}
+	})
+}
+
+type onWarning func(batch.Warning)
+
+func (f onWarning) Warned(_ context.Context, w batch.Warning) { f(w) }
+
+func TestAHookForCallsThatPanicsIsContained(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("1:fail")
+		f.engine.Hooks = []any{f, panicking{}}
+		engine, err := runner.New(batch.HandlerFunc(byBody), f.engine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.settling.Hooks = engine.Hooks()
+		f.settling.Client = func(context.Context) (*sqs.Client, error) { return f.Client, nil }
+		if f.settler, err = settle.New(f.settling); err != nil {
+			t.Fatal(err)
+		}
+		results := f.invoke(f.Receive(1), byBody)
+		if !results[0].VisibilitySet {
+			t.Error("the backoff is not set")
+		}
+		time.Sleep(time.Second)
+		f.warnedOnce("panicking panicked")
+	})
+}
+
+type panicking struct{}
+
+func (panicking) Called(context.Context, batch.Call) { panic("hook") }

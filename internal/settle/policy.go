@@ -1,0 +1,84 @@
+package settle
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+// Delete says which records are deleted here that are done with.
+type Delete int
+
+const (
+	// DeleteNever leaves it to Lambda, which deletes what is not reported.
+	DeleteNever Delete = iota
+	// DeleteIfOthersFail deletes the records of a batch that are done with when others
+	// of it are not. It is for event source mappings without ReportBatchItemFailures,
+	// where the function must fail to keep what failed, and thereby keeps what succeeded
+	// as well.
+	DeleteIfOthersFail
+	// DeleteAlways is for a poller: nobody else deletes.
+	DeleteAlways
+)
+
+// Config says how records are settled.
+type Config struct {
+	partialfailure.Config
+
+	// Client returns the SQS client. It is called when the first call to SQS is needed,
+	// and should then return the same client again.
+	Client func(context.Context) (*sqs.Client, error)
+
+	// QueueURL is the URL of the queue that the records come from. Defaults to what
+	// follows from the records' ARN and the client's endpoint.
+	QueueURL string
+
+	Delete Delete
+
+	// Hooks are told of a batch's calls, and of what SQS refused. Defaults to none.
+	Hooks *batch.Hooks
+}
+
+// Policy is what becomes of failures, and what is known of their queues. It serves a
+// process, and is safe for concurrent use.
+type Policy struct {
+	cfg      Config
+	queues   queueCache
+	schedule schedule
+}
+
+// New returns a Policy. It returns an error that names every field of cfg whose value is
+// out of its bounds.
+func New(cfg Config) (*Policy, error) {
+	err := cfg.Validate()
+	if cfg.Client == nil {
+		err = errors.Join(err, errors.New("settle: Client is nil"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	cfg.Config = cfg.WithDefaults()
+	return &Policy{cfg: cfg, schedule: schedule{outage: cfg.Outage}}, nil
+}
+
+// onPermanent says what becomes of a record by what its error asks for.
+func (p *Policy) onPermanent(v batch.Verdict) partialfailure.OnPermanent {
+	switch {
+	case v.Malformed:
+		return p.cfg.OnMalformed
+	case v.Permanent:
+		return p.cfg.OnPermanent
+	}
+	return partialfailure.Retry
+}
+
+// LastAttempt reports whether SQS will move a record to the dead-letter queue instead of
+// delivering it again, by what is known of the queue already. Where no last failure is
+// dead-lettered here (OnPermanent is Retry), it is false.
+func (p *Policy) LastAttempt(r *batch.Record) bool {
+	most, _ := p.maxReceiveCount(r.QueueARN)
+	return most > 0 && r.Attempt >= most && p.cfg.OnPermanent != partialfailure.Retry
+}

@@ -1,0 +1,184 @@
+package settle
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+const (
+	leastBackoff   = time.Second     // below that, a dependency that is down is hammered
+	firstBackoff   = 2 * time.Second // of a schedule, where the outage leaves room for it
+	leastJitter    = 3 * time.Second
+	unknownReceive = 5 // maxReceiveCount, where the queue's is not known: what AWS recommends at least
+)
+
+// backoff is the time from its failure until a record comes back, in whole seconds as
+// SQS counts them: what its error asks for, else [Policy.Backoff]. An abort that asks
+// for less than that does not get it, but for 0, since a dependency that is down must
+// not use up the record's attempts.
+func (p *Policy) backoff(r *batch.Record, verdict batch.Verdict, failedAt time.Time) time.Duration {
+	if verdict.HasAfter && (!verdict.Aborts || verdict.After == 0) {
+		return wholeSeconds(verdict.After)
+	}
+	return wholeSeconds(max(verdict.After, p.Backoff(r, failedAt)))
+}
+
+// Backoff is the time from its failure until a record comes back whose error asks
+// for nothing: what [partialfailure.Config].Backoff says, at least 1 s, or 1 s where that panics; else
+// what outlives [partialfailure.Config].Outage.
+func (p *Policy) Backoff(r *batch.Record, failedAt time.Time) (d time.Duration) {
+	if p.cfg.Backoff != nil {
+		defer func() {
+			if recover() != nil {
+				d = leastBackoff
+			}
+		}()
+		return max(leastBackoff, p.cfg.Backoff(max(r.Attempt, 1)))
+	}
+	most, known := p.maxReceiveCount(r.QueueARN)
+	switch {
+	case !known:
+		most = unknownReceive
+	case most == 1:
+		return 0 // nothing comes after it that could be put off
+	}
+	d = p.schedule.delay(r.Attempt, most)
+	if r.Attempt == most-1 && !r.FirstReceivedAt.IsZero() {
+		// Receives that were no attempts (not started, skipped, throttled) have
+		// used up some of the schedule, and none of the time.
+		since := max(0, failedAt.Sub(r.FirstReceivedAt))
+		d = max(d, wholeSeconds(p.cfg.Outage-since))
+	}
+	return jittered(d, r)
+}
+
+// wholeSeconds rounds up, and down to what SQS can take at all.
+func wholeSeconds(d time.Duration) time.Duration {
+	return (min(d, maxVisibility) + time.Second - 1).Truncate(time.Second)
+}
+
+// schedule spaces the attempts of a record so that it outlives an outage: its
+// delays add up to the outage at least before SQS moves it to the dead-letter
+// queue. They grow by a constant ratio, so that a short failure costs little time
+// and a long one few calls.
+type schedule struct {
+	outage time.Duration
+	tried  sync.Map // delays by maxReceiveCount
+	told   sync.Map // queues, see Schedule
+}
+
+// delay is the least time until a record comes back that failed at an attempt,
+// counted from 1, in whole seconds. most is the queue's maxReceiveCount, 0 for a
+// queue without RedrivePolicy; a queue that allows one attempt has no delays.
+func (s *schedule) delay(attempt, most int) time.Duration {
+	attempt = max(attempt, 1)
+	if delays := s.delays(most); attempt <= len(delays) {
+		return delays[attempt-1]
+	}
+	return min(firstBackoff<<min(attempt-1, 30), s.outage)
+}
+
+// delays are those between the attempts of a queue with that maxReceiveCount.
+func (s *schedule) delays(most int) []time.Duration {
+	if most < 2 {
+		return nil
+	}
+	if list, ok := s.tried.Load(most); ok {
+		return list.([]time.Duration)
+	}
+	list := delaysOver(s.outage, most-1)
+	s.tried.Store(most, list)
+	return list
+}
+
+// delaysOver returns n delays that add up to outage at least, each longer than the one
+// before by the same ratio, the least that will do, and then rounded up to seconds.
+func delaysOver(outage time.Duration, n int) []time.Duration {
+	if n == 1 {
+		return []time.Duration{wholeSeconds(outage)}
+	}
+	first := max(min(firstBackoff, outage/time.Duration(n)), time.Second)
+	list := make([]time.Duration, n)
+	fill := func(ratio float64) (sum time.Duration) {
+		for k := range list {
+			d := min(float64(first)*math.Pow(ratio, float64(k)), float64(outage))
+			list[k] = wholeSeconds(time.Duration(d).Round(time.Millisecond)) // the ratio is not exact
+			sum += time.Duration(d)
+		}
+		return sum
+	}
+	low, high := 1.0, max(1, float64(outage)/float64(first))
+	for high-low > 1e-9*low {
+		if middle := (low + high) / 2; fill(middle) < outage {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	fill(high)
+	return list
+}
+
+// jittered is a delay with a part by chance added: whole seconds, since SQS counts
+// those, up to half of the delay and up to 3 s at least, so that records that
+// failed together do not come back together. A hash of the message's id and the
+// attempt draws it, so that a run can be repeated. Records of a FIFO group share
+// theirs, to come back together.
+func jittered(d time.Duration, r *batch.Record) time.Duration {
+	key := r.MessageID
+	if r.FIFO() {
+		key = r.GroupID
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %d", key, r.Attempt)
+	choices := uint64((longest(d)-d)/time.Second) + 1
+	return d + time.Duration(mix(h.Sum64())%choices)*time.Second
+}
+
+// longest is what jitter can make of a delay of whole seconds.
+func longest(d time.Duration) time.Duration { return d + max(d/2, leastJitter).Truncate(time.Second) }
+
+// mix is the finalizer of SplitMix64: it spreads what differs in a few bits.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// says tells in words what the schedule is for a queue with that maxReceiveCount,
+// 0 for one without RedrivePolicy.
+func (s *schedule) says(most int) string {
+	switch most {
+	case 0:
+		return fmt.Sprintf("the queue has no RedrivePolicy: a record that fails is retried until it expires, with at most %v between attempts", longest(s.outage))
+	case 1:
+		return "maxReceiveCount is 1: a record that fails is not retried"
+	}
+	var sum time.Duration
+	for _, d := range s.delays(most) {
+		sum += d
+	}
+	return fmt.Sprintf("a record that fails gets %d attempts over at least %v", most, sum)
+}
+
+// Schedule says in words for how long a record that fails is retried, the first time
+// that the maxReceiveCount of the queue with an ARN is known; later, and where
+// [partialfailure.Config].Backoff decides, it returns "".
+func (p *Policy) Schedule(arn string) string {
+	if p.cfg.Backoff != nil {
+		return ""
+	}
+	most, known := p.maxReceiveCount(arn)
+	if !known {
+		return ""
+	}
+	if _, told := p.schedule.told.LoadOrStore(arn, true); told {
+		return ""
+	}
+	return p.schedule.says(most)
+}

@@ -1,0 +1,185 @@
+package settle_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+func TestRule12WhatFailsAtTheCutoffStillHasItsBackoff(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("heeds")
+		results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if r := results[0]; !r.VisibilitySet || r.VisibleIn != 10*time.Second {
+			t.Errorf("%v, visible in %v (%v)", r.Outcome, r.VisibleIn, r.VisibilitySet)
+		}
+		if changed := f.Events(sqs.Visibility); len(changed) != 1 || changed[0].Visibility != 10*time.Second {
+			t.Errorf("visibility changes: %+v", changed)
+		}
+	})
+}
+
+// The handler of an abandoned record may still be at work: the record, and what is
+// behind it in its group, is never shown sooner than by the queue itself (after 5 min).
+func TestRule05TheVisibilityOfAnAbandonedRecordIsNotShortened(t *testing.T) {
+	for name, c := range map[string]struct {
+		backoff time.Duration
+		denied  bool // the queue's visibility timeout is not known
+		want    time.Duration
+	}{
+		"the visibility timeout is longer":       {10 * time.Second, false, 0},
+		"the backoff ends before it":             {4*time.Minute + 31*time.Second, false, 0},
+		"the backoff is longer":                  {6 * time.Minute, false, 6 * time.Minute},
+		"the visibility timeout is not known":    {10 * time.Second, true, 0},
+		"even where the backoff would be longer": {6 * time.Minute, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, true, func(f *fixture) {
+				f.settling.Backoff = partialfailure.Constant(c.backoff)
+				f.Fault = func(operation string, r *http.Request) (*http.Response, error) {
+					if c.denied && operation == "GetQueueAttributes" {
+						return testqueue.Answer(r, 403, "AccessDenied", "")
+					}
+					return nil, nil
+				}
+				f.Send("a:hang", "a:behind")
+				for _, r := range f.invoke(f.Receive(10), byBody) {
+					if r.VisibilitySet != (c.want > 0) || r.VisibleIn != c.want {
+						t.Errorf("%s: %v, visible in %v (%v), want %v", r.Record.Body, r.Outcome, r.VisibleIn, r.VisibilitySet, c.want)
+					}
+				}
+				if changed := f.Events(sqs.Visibility); len(changed) > 0 != (c.want > 0) {
+					t.Errorf("visibility changes: %+v", changed)
+				}
+			})
+		})
+	}
+}
+
+func TestRule12TheVisibilityIsWhatIsLeftAtTheCall(t *testing.T) {
+	for body, c := range map[string]struct{ took, answers, want time.Duration }{
+		"fail": {20 * time.Second, 0, 10 * time.Second},                                      // counted from the failure, not from the start
+		"busy": {0, 2500 * time.Millisecond, 43 * time.Second},                               // 45 s less 2.6 s, rounded up
+		"now":  {0, 2800 * time.Millisecond, 0},                                              // late already
+		"long": {0, 2500 * time.Millisecond, 11*time.Hour + 54*time.Minute + 22*time.Second}, // from its receipt, 5 min 30 s and 2.6 s ago, with 5 s to spare
+	} {
+		inBubble(t, false, func(f *fixture) {
+			f.Send(body)
+			records := f.Receive(1)
+			records[0].FirstReceivedAt = time.Time{}
+			tries := 0
+			f.Fault = func(_ string, r *http.Request) (*http.Response, error) {
+				if tries++; tries == 1 && c.answers > 0 {
+					time.Sleep(c.answers)
+					return testqueue.Answer(r, 200, "", `{"Failed":[{"Id":"0","Code":"InternalError"}]}`)
+				}
+				return nil, nil
+			}
+			f.invoke(records, func(ctx context.Context, r batch.Record) error {
+				time.Sleep(c.took)
+				return byBody(ctx, r)
+			})
+			if changed := f.Events(sqs.Visibility); len(changed) != 1 || changed[0].Visibility != c.want {
+				t.Errorf("%s: visibility changes %+v, want %v; warnings %q", body, changed, c.want, f.warnings)
+			}
+		})
+	}
+}
+
+func TestRule13TheReceiptIsTakenAsEarlyAsItMayHaveBeen(t *testing.T) {
+	const most = 12*time.Hour - 5*time.Second // for the call itself
+	for name, c := range map[string]struct {
+		attempt int
+		first   time.Duration // before the invocation
+		want    time.Duration
+	}{
+		"first attempt":            {1, 2 * time.Minute, most - 2*time.Minute},
+		"a later one":              {2, 2 * time.Minute, most - 5*time.Minute - 30*time.Second},
+		"received long ago":        {1, 10 * time.Minute, most - 5*time.Minute - 30*time.Second},
+		"received after the start": {1, -time.Minute, most},
+	} {
+		inBubble(t, false, func(f *fixture) {
+			f.settling.MaxReceiveCount = 1000
+			f.Send("long")
+			records := f.Receive(1)
+			records[0].Attempt, records[0].FirstReceivedAt = c.attempt, time.Now().Add(-c.first)
+			f.invoke(records, byBody)
+			if changed := f.Events(sqs.Visibility); len(changed) != 1 || changed[0].Visibility != c.want {
+				t.Errorf("%s: %+v, want %v", name, changed, c.want)
+			}
+		})
+	}
+}
+
+func TestRule06OnlyWithoutADeadlineFinishEndsAfterTenSeconds(t *testing.T) {
+	for timeout, want := range map[time.Duration]time.Duration{0: 10 * time.Second, 5 * time.Minute: 17500 * time.Millisecond} {
+		inBubble(t, false, func(f *fixture) {
+			records := slices.Repeat(f.failures(10), 100) // 100 calls, 16 at a time
+			f.Fault = func(_ string, r *http.Request) (*http.Response, error) {
+				select {
+				case <-time.After(2500 * time.Millisecond):
+					return nil, nil
+				case <-r.Context().Done():
+					return nil, r.Context().Err()
+				}
+			}
+			f.timeout, f.engine.Concurrency = timeout, 1000
+			begin := time.Now()
+			f.invoke(records, func(context.Context, batch.Record) error { return errors.New("no") })
+			if took := time.Since(begin); took != want {
+				t.Errorf("timeout %v: took %v, want %v", timeout, took, want)
+			}
+			if over := slices.ContainsFunc(f.warnings, func(s string) bool { return strings.HasPrefix(s, "the time was over") }); over != (timeout == 0) {
+				t.Errorf("timeout %v: warned %q", timeout, f.warnings)
+			}
+		})
+	}
+}
+
+func TestRule11DeletesAreInTensByQueueAndWithinTheTime(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.settling.Delete = settle.DeleteIfOthersFail
+		f.Send(slices.Repeat([]string{"ok"}, 24)...)
+		f.Send("fail")
+		records := f.Receive(25)
+		f.ForgetCalls()
+		f.invoke(records, byBody)
+		if n := len(f.Events(sqs.Deleted)); n != 24 || len(f.Calls()) != 4 {
+			t.Errorf("%d deleted by %v, want 24 by three calls", n, f.Calls())
+		}
+		f.Send("ok", "ok", "fail")
+		records = f.Receive(3)
+		records[1].QueueARN = f.DeadLetterARN // another queue
+		f.ForgetCalls()
+		f.invoke(records, byBody)
+		if n := len(f.Calls()); n != 3 {
+			t.Errorf("%v, want a call for each queue", f.Calls())
+		}
+		f.warnings = nil
+		f.Send("ok", "fail")
+		records = f.Receive(2)
+		f.timeout = 2 * time.Second
+		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
+			if op != "DeleteMessageBatch" {
+				return nil, nil
+			}
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		f.invoke(records, byBody)
+		f.warnedOnce("the time was over")
+	})
+}

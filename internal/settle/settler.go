@@ -1,0 +1,307 @@
+package settle
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+// Owner is whose settler it is: the goroutine of an invocation, or a poller's loop. The
+// settler and its entries belong to that goroutine.
+type Owner interface {
+	// Do has f called by the owner's goroutine, unless that has ended. It is called by
+	// others.
+	Do(f func())
+	// Called tells of a call to SQS. It is called by others, and must not block.
+	Called(c batch.Call)
+	// Warn tells what was refused. It must not block.
+	Warn(w batch.Warning)
+	// Deleted tells how a call fared that deletes: errs has each entry's error, nil where SQS
+	// confirmed it. Those that are tried again are not settled yet.
+	Deleted(list []*Entry, errs []error)
+	// Settled tells that nothing more is done about an entry.
+	Settled(e *Entry)
+}
+
+// An Entry is a record to be settled. Its owner sets the fields before it gives it to the
+// settler.
+type Entry struct {
+	// Result is where what became of the record goes. Its Record is the record.
+	Result *batch.Result
+	// Handle is the receipt handle. It may be set anew while a delete waits: the delete
+	// is made, or made again, with the latest.
+	Handle string
+	// ReceivedAt is when the message was received; zero if that is not known.
+	ReceivedAt time.Time
+	// Owner is the owner's, who else has no way from here to what it keeps.
+	Owner any
+
+	*failure // nil for a delete that has not failed
+}
+
+// failure is what an entry needs whose record comes back, or of which a call failed.
+type failure struct {
+	group       *group
+	hiddenUntil time.Time // when SQS shows it by itself at the latest; zero if that is not known
+	showAt      time.Time // when to show what was not started; zero for at once
+	first       *batch.Record
+	until       time.Time                // no try begins later; zero for the settler's
+	patient     bool                     // it is tried until it is settled
+	notBefore   time.Time                // the next try
+	tries       int                      // that SQS answered with a failure
+	unsure      bool                     // a try may have had its effect, although it failed
+	err         error                    // of the latest try
+	inPlace     func(gone *batch.Result) // who waits for a send; nil for nobody
+	sending     bool                     // for them
+}
+
+func (e *Entry) record() *batch.Record { return e.Result.Record }
+
+// more returns e's failure, which it makes if need be.
+func (e *Entry) more() *failure {
+	if e.failure == nil {
+		e.failure = &failure{patient: true}
+	}
+	return e.failure
+}
+
+// A group is a failure, and the records that were skipped because of it. They come back
+// together, so that a FIFO group is not blocked by some of its records.
+type group struct {
+	entries   []*Entry
+	failedAt  time.Time
+	decide    func() // sets visibleIn; it may wait, and call the user's code. nil where it is 0
+	decided   sync.Once
+	visibleIn time.Duration // counted from failedAt
+	abandoned bool          // the first one's handler may still be at work
+}
+
+// Settler tells SQS what became of the records of one owner.
+type Settler struct {
+	*Policy
+	owner    Owner
+	ctx      context.Context // of calls
+	asks     context.Context // of questions about queues
+	stopAsks context.CancelFunc
+	settleBy time.Time     // when calls end; zero for never
+	by       time.Time     // no try begins later; zero for never
+	patience time.Duration // for which a failure is tried; zero for until by
+	linger   time.Duration
+	maxCalls int // under way in a lane
+	began    time.Time
+
+	lanes   []*lane
+	calls   int                        // under way, questions included
+	asking  map[string]<-chan struct{} // queues; closed when one has answered
+	inPlace map[*batch.Record]*Entry   // sends that a group waits for
+	timer   *time.Timer
+	causes  map[string]time.Time // that were told, and when
+	late    bool                 // the time was over before a call was answered
+}
+
+// placePatience is how long a FIFO group waits for one of it to be dead-lettered, whose
+// send is then made again beside it.
+const placePatience = 12 * time.Second
+
+// settler makes one for an owner whose calls end with ctx.
+func (p *Policy) settler(ctx context.Context, owner Owner, settleBy time.Time) *Settler {
+	s := &Settler{
+		Policy: p, owner: owner, ctx: ctx, settleBy: settleBy, linger: batchLinger, maxCalls: batchCalls, began: time.Now(),
+		asking: map[string]<-chan struct{}{}, inPlace: map[*batch.Record]*Entry{}, causes: map[string]time.Time{},
+	}
+	if !settleBy.IsZero() {
+		s.by = settleBy.Add(-lastWord)
+	}
+	s.asks, s.stopAsks = context.WithCancel(ctx)
+	return s
+}
+
+// NewSettler returns the settler of a poller, whose calls end with ctx. What fails is
+// tried for as long as patience says.
+func (p *Policy) NewSettler(ctx context.Context, owner Owner, patience time.Duration) *Settler {
+	s := p.settler(ctx, owner, time.Time{})
+	s.patience, s.linger, s.maxCalls = patience, pollerLinger, pollerCalls
+	return s
+}
+
+// Delete deletes a record that is done with. It is tried until SQS has answered that
+// the record is gone.
+func (s *Settler) Delete(e *Entry) {
+	e.failure = nil
+	s.enqueue(opDelete, e)
+}
+
+// Release makes a record visible that was not started: at a time, zero for at once, but no
+// sooner than after a failure if that is later, since this delivery counts as an attempt.
+// first is the one that came first of what was received together: those of a FIFO group
+// come back together. It is tried until hiddenUntil, when SQS shows the record by itself.
+func (s *Settler) Release(e *Entry, at time.Time, first *batch.Record, hiddenUntil time.Time) {
+	e.failure = &failure{showAt: at, first: first, until: hiddenUntil, patient: true}
+	s.enqueue(opVisibility, e)
+}
+
+// Postpone puts off what [Settler.Release] was given and no call was made for, until at.
+func (s *Settler) Postpone(at time.Time) {
+	for _, l := range s.lanes {
+		for e := range l.all() {
+			if l.op == opVisibility && e.group == nil && e.showAt.Before(at) {
+				e.showAt = at
+			}
+		}
+	}
+}
+
+// Fail takes a failure, and what was skipped for it: it is sent to the dead-letter queue,
+// dropped, or made visible again after its backoff. hiddenUntil is when SQS shows an
+// abandoned one by itself at the latest: it is not shown sooner, since its handler may
+// still be at work. Zero stands for the queue's visibility timeout after the settler
+// began.
+func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
+	first, now := list[0], time.Now()
+	g := &group{entries: list, failedAt: first.Result.Started.Add(first.Result.Duration)}
+	if first.Result.Outcome == batch.NotStarted {
+		g.failedAt = now
+	}
+	for _, e := range list {
+		e.failure = &failure{group: g, hiddenUntil: hiddenUntil}
+		if s.patience > 0 {
+			e.until = now.Add(s.patience)
+		}
+	}
+	if placed := s.inPlace[first.record()]; placed != nil {
+		delete(s.inPlace, first.record())
+		placed.inPlace = nil
+		if placed.sending { // what SQS says to that decides
+			placed.Owner, placed.Result, placed.group, placed.until = first.Owner, first.Result, g, first.until
+			g.entries[0] = placed
+			return
+		}
+	}
+	switch s.onPermanent(batch.VerdictOf(first.Result.Err)) {
+	case partialfailure.DeadLetter:
+		s.enqueue(opSend, first)
+	case partialfailure.Drop:
+		s.gone(first, batch.Dropped, "")
+	default:
+		s.comeBack(g, true)
+	}
+}
+
+// comeBack has the whole group come back, at once or after its backoff.
+func (s *Settler) comeBack(g *group, backoff bool) {
+	first := g.entries[0].Result
+	g.abandoned = first.Outcome == batch.Abandoned
+	var answered <-chan struct{}
+	if backoff && s.cfg.Backoff == nil || first.Record.Attempt > 1 || g.abandoned {
+		answered = s.ask(first.Record.QueueARN)
+	}
+	g.decide = func() {
+		if s.wait(answered); backoff {
+			g.visibleIn = leastBackoff // if the user's code ends the goroutine
+			g.visibleIn = s.backoff(first.Record, batch.VerdictOf(first.Err), g.failedAt)
+		}
+	}
+	s.enqueue(opVisibility, g.entries...)
+}
+
+// gone takes a failure that is out of the way of those skipped because of it: they come
+// back at once.
+func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
+	e.Result.Outcome, e.Result.DeadLetterQueue = outcome, queue
+	e.group.decide, e.group.abandoned = nil, false
+	s.enqueue(opVisibility, e.group.entries[1:]...)
+	s.owner.Settled(e)
+}
+
+// DeadLetter dead-letters a record of a FIFO group in place: it sends the record to the
+// dead-letter queue, or drops it, if it failed for good or for the last time before SQS
+// would move it there, so that the records behind it are handled in the same delivery.
+// They were delivered as often as it was, and SQS would move them with the next delivery,
+// although no handler has seen them.
+//
+// done is told what became of the record once SQS has confirmed it, or nil if it has
+// failed. It is called by the owner's goroutine, and not if the record is given to
+// [Settler.Fail] before.
+func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
+	policy, arn := s.onPermanent(batch.VerdictOf(e.Result.Err)), e.record().QueueARN
+	_, known := s.maxReceiveCount(arn)
+	switch {
+	case policy == partialfailure.Drop:
+		e.Result.Outcome = batch.Dropped
+		done(e.Result)
+		return
+	case policy == partialfailure.Retry && (s.cfg.OnPermanent == partialfailure.Retry || known && !s.LastAttempt(e.record())):
+		done(nil)
+		return
+	}
+	e.failure = &failure{inPlace: done}
+	s.inPlace[e.record()] = e
+	if policy == partialfailure.DeadLetter {
+		s.sendInPlace(e)
+		return
+	}
+	s.whenAnswered(s.ask(arn), func() {
+		switch {
+		case e.inPlace == nil: // it was given to Fail
+		case s.LastAttempt(e.record()):
+			s.sendInPlace(e)
+		default:
+			delete(s.inPlace, e.record())
+			done(nil)
+		}
+	})
+}
+
+func (s *Settler) sendInPlace(e *Entry) {
+	wait := placePatience
+	if s.patience > 0 {
+		wait = s.patience
+	}
+	e.until, e.sending = time.Now().Add(wait), true
+	s.enqueue(opSend, e)
+	s.lane(opSend, e.record().QueueARN).since = time.Time{} // a group waits
+}
+
+// sent takes what became of a send. Only what SQS confirms is out of its own queue.
+func (s *Settler) sent(e *Entry, queue string, err error) {
+	switch done := e.inPlace; {
+	case done != nil:
+		delete(s.inPlace, e.record())
+		if err != nil {
+			done(nil)
+			return
+		}
+		e.Result.Outcome, e.Result.DeadLetterQueue = batch.DeadLettered, queue
+		done(e.Result)
+	case err != nil:
+		s.comeBack(e.group, true)
+	default:
+		s.gone(e, batch.DeadLettered, queue)
+	}
+}
+
+// finish takes how the latest call for an entry ended, after which none follows.
+func (s *Settler) finish(e *Entry, c *call, j *job, err error) {
+	if err != nil {
+		s.refuse(c.op, c.target, err)
+	}
+	switch c.op {
+	case opSend:
+		s.sent(e, c.queue.url, err)
+	case opVisibility:
+		e.Result.VisibleIn, e.Result.VisibilitySet = j.visibleIn, err == nil && !j.left
+		s.owner.Settled(e)
+	case opDelete:
+		e.Result.Deleted, e.Result.DeleteErr = err == nil, err
+		s.owner.Settled(e)
+	}
+}
+
+// Sends reports whether a record is being sent in place.
+func (s *Settler) Sends(r *batch.Record) bool {
+	placed := s.inPlace[r]
+	return placed != nil && placed.sending
+}

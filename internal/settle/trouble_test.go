@@ -1,0 +1,281 @@
+package settle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+func TestRule17ADeadLetterIsNotSwallowedByDeduplication(t *testing.T) {
+	// Two messages with one deduplication id, sent more than five minutes apart.
+	inBubble(t, true, func(f *fixture) {
+		for _, body := range []string{"1:never", "2:never"} {
+			f.SendInput(&awssqs.SendMessageInput{MessageBody: &body, MessageGroupId: &body, MessageDeduplicationId: aws.String("daily-report")})
+			time.Sleep(6 * time.Minute)
+		}
+		results := f.invoke(f.Receive(10), byBody)
+		if got, want := fmt.Sprint(outcomes(results)), "map[1:never:dead-letter 2:never:dead-letter]"; got != want {
+			t.Fatalf("%v, want %v", got, want)
+		}
+		if n := len(f.DeadLetters()); n != 2 {
+			t.Errorf("%d dead letters of 2", n)
+		}
+	})
+}
+
+func TestRule17AQueueIsNotItsOwnDeadLetterQueue(t *testing.T) {
+	// Each copy would be a new message at its first attempt, without end.
+	for name, configured := range map[string]func(f *fixture) string{
+		"by URL": func(f *fixture) string { return f.URL }, "by ARN": func(f *fixture) string { return f.ARN },
+		"by URL with a slash": func(f *fixture) string { return f.URL + "/" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, false, func(f *fixture) {
+				f.Send("never")
+				f.settling.DeadLetterQueue = configured(f)
+				results := f.invoke(f.Receive(10), byBody)
+				if results[0].Outcome != batch.Retry || len(f.Events(sqs.Sent)) != 1 {
+					t.Errorf("%v, %d messages sent", results[0].Outcome, len(f.Events(sqs.Sent)))
+				}
+				f.warnedOnce("is the queue that the records come from")
+			})
+		})
+	}
+}
+
+func TestClientsThatPanicOrAreNil(t *testing.T) {
+	for words, client := range map[string]func(context.Context) (*awssqs.Client, error){
+		"Config.Client panicked: oops": func(context.Context) (*awssqs.Client, error) { panic("oops") },
+		"Config.Client returned nil":   func(context.Context) (*awssqs.Client, error) { return nil, nil },
+	} {
+		inBubble(t, false, func(f *fixture) {
+			f.Send("fail", "never", "ok")
+			records := f.Receive(10)
+			f.settling.Client = client
+			results := f.invoke(records, byBody)
+			if got := partialfailure.Failures(results); len(got) != 2 {
+				t.Errorf("reported %v", got)
+			}
+			f.warnedOnce(words)
+		})
+	}
+}
+
+func TestBackoffsThatPanicOrExit(t *testing.T) {
+	for name, backoff := range map[string]partialfailure.Backoff{
+		"panic": func(int) time.Duration { panic("oops") }, "Goexit": func(int) time.Duration { runtime.Goexit(); return 0 },
+	} {
+		inBubble(t, false, func(f *fixture) {
+			f.Send("fail", "ok")
+			f.settling.Backoff = backoff
+			results := f.invoke(f.Receive(10), byBody)
+			if got, want := fmt.Sprint(outcomes(results)), "map[fail:retry ok:succeeded]"; got != want {
+				t.Errorf("%s: %v, want %v", name, got, want)
+			}
+			if name == "panic" && results[0].VisibleIn != time.Second {
+				t.Errorf("visible in %v, want the least", results[0].VisibleIn)
+			}
+		})
+	}
+}
+
+func TestRule17ARefusedPolicyIsToldToEveryBatch(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
+			if op == "GetQueueAttributes" {
+				return testqueue.Answer(r, 403, "AccessDeniedException", "")
+			}
+			return nil, nil
+		}
+		for range 3 {
+			f.Send("never")
+			f.warnings = nil
+			f.invoke(f.Receive(10), byBody)
+			f.warnedOnce("lacks sqs:GetQueueAttributes", "permanent failures are retried")
+		}
+		n := 0
+		for _, call := range f.Calls() {
+			if call == "GetQueueAttributes" {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("asked %d times within a minute, want once", n)
+		}
+	})
+}
+
+func TestRule17AnUnreachablePolicyIsAskedForAgain(t *testing.T) {
+	// SQS is unreachable for one batch: the next one finds the dead-letter queue.
+	inBubble(t, false, func(f *fixture) {
+		f.Send("fail", "never")
+		records := f.Receive(10)
+		f.Fault = func(string, *http.Request) (*http.Response, error) { return nil, errors.New("connection refused") }
+		f.invoke(records, byBody)
+		f.Fault = nil
+		time.Sleep(testqueue.Visibility)
+		time.Sleep(time.Minute)
+		results := f.invoke(f.Receive(10), byBody)
+		if got, want := fmt.Sprint(outcomes(results)), "map[fail:retry never:dead-letter]"; got != want {
+			t.Errorf("%v, want %v, warnings %q", got, want, f.warnings)
+		}
+	})
+}
+
+func TestRule17ABatchWithTimeAsksForThePolicyItself(t *testing.T) {
+	// Two invocations at a time: the one that asks runs out of time, the other has plenty.
+	inBubble(t, false, func(f *fixture) {
+		f.Send("1:never", "2:never")
+		records := f.Receive(10)
+		asked := 0
+		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
+			if op == "GetQueueAttributes" {
+				if asked++; asked == 1 {
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				}
+			}
+			return nil, nil
+		}
+		settler, err := settle.New(settle.Config{Client: clientOf(f)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		engine, _ := runner.New(batch.HandlerFunc(byBody), batch.Config{})
+		invoke := func(timeout time.Duration, r batch.Record) batch.Outcome {
+			ctx, cancel := context.WithTimeout(context.Background(), timeout)
+			defer cancel()
+			times := engine.Times(ctx)
+			settlement := settler.Begin(ctx, times)
+			results := engine.Run(ctx, []batch.Record{r}, times, settlement)
+			settlement.Settle(results)()
+			return results[0].Outcome
+		}
+		short := make(chan batch.Outcome)
+		go func() { short <- invoke(time.Second, records[0]) }()
+		time.Sleep(100 * time.Millisecond)
+		long := invoke(time.Minute, records[1])
+		if got := <-short; got != batch.Retry || long != batch.DeadLettered {
+			t.Errorf("short of time: %v, with time: %v", got, long)
+		}
+	})
+}
+
+func TestOneSlowCallStopsNoOtherOperation(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("1:fail", "2:never", "3:ok")
+		f.settling.DeadLetterQueue, f.settling.Delete = f.DeadLetterURL, settle.DeleteIfOthersFail
+		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
+			if op == "ChangeMessageVisibilityBatch" {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return nil, nil
+		}
+		results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
+			if r.Body == "2:never" {
+				time.Sleep(10 * time.Second)
+			}
+			return byBody(ctx, r)
+		})
+		if got, want := fmt.Sprint(outcomes(results)), "map[1:fail:retry 2:never:dead-letter 3:ok:succeeded]"; got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+		if n := len(f.Events(sqs.Deleted)); n != 2 {
+			t.Errorf("%d deleted, want the success and the dead letter", n)
+		}
+		f.warnedOnce("ChangeMessageVisibility", "no answer from SQS within 3s")
+	})
+}
+
+func TestKMSThrottlingIsNoRefusal(t *testing.T) {
+	for code, c := range map[string]struct {
+		words string
+		set   bool // the visibilities
+	}{"KmsThrottled": {"", true}, "KmsAccessDenied": {"the queue's key cannot be used", false}} {
+		inBubble(t, false, func(f *fixture) {
+			f.Send("1:fail", "2:fail")
+			calls := 0
+			f.Fault = func(op string, r *http.Request) (*http.Response, error) {
+				if op == "ChangeMessageVisibilityBatch" {
+					if calls++; calls == 1 {
+						return testqueue.Answer(r, 400, code, "")
+					}
+				}
+				return nil, nil
+			}
+			results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
+				if r.Body == "2:fail" {
+					time.Sleep(10 * time.Second)
+				}
+				return byBody(ctx, r)
+			})
+			for i := range results {
+				if results[i].VisibilitySet != c.set {
+					t.Errorf("%s: the visibility of record %d is set: %v", code, i, results[i].VisibilitySet)
+				}
+			}
+			if c.words != "" {
+				f.warnedOnce(c.words)
+			} else if len(f.warnings) > 0 {
+				t.Errorf("%s: warned %q", code, f.warnings)
+			}
+		})
+	}
+}
+
+func TestRule18NotStartedAtTheLastAttemptIsAWarningToo(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("late")
+		records := f.Receive(10)
+		records[0].Attempt = 5
+		f.engine.MinRemaining = time.Hour
+		f.invoke(records, byBody)
+		if len(f.warnings) != 2 || !strings.Contains(f.warnings[1], "attempt 5 of 5") {
+			t.Errorf("warned %q", f.warnings)
+		}
+	})
+}
+
+func TestRule03ABatchThatCanNeverStartComesBackWithBackoff(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.engine.MinRemaining = time.Hour // more than the function has: a mistake
+		f.Send("ok")
+		results := f.invoke(f.Receive(10), byBody)
+		if !results[0].VisibilitySet || results[0].VisibleIn != 0 {
+			t.Errorf("at the first attempt: visible in %v", results[0].VisibleIn)
+		}
+		results = f.invoke(f.Receive(10), byBody)
+		if results[0].VisibleIn != 20*time.Second {
+			t.Errorf("at the second attempt: visible in %v, want the backoff", results[0].VisibleIn)
+		}
+	})
+}
+
+func TestRecordsWithoutAQueue(t *testing.T) {
+	for _, arn := range []string{"", "orders", "arn:aws:sns:eu-west-1:123456789012:topic"} {
+		inBubble(t, false, func(f *fixture) {
+			f.Send("fail")
+			records := f.Receive(10)
+			records[0].QueueARN = arn
+			if got := partialfailure.Failures(f.invoke(records, byBody)); len(got) != 1 {
+				t.Errorf("reported %v", got)
+			}
+			f.warnedOnce("eventSourceARN names no queue")
+		})
+	}
+}

@@ -1,0 +1,209 @@
+package settle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+)
+
+func TestRule12FailedRecordsComeBackAfterTheirBackoff(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("ok", "fail", "busy", "now")
+		begin := time.Now()
+		f.invoke(f.Receive(10), byBody)
+		for _, c := range []struct {
+			at   time.Duration
+			want []string
+		}{
+			{time.Second, []string{"now"}},
+			{9500 * time.Millisecond, nil},
+			{10500 * time.Millisecond, []string{"fail"}},
+			{44 * time.Second, nil},
+			{46 * time.Second, []string{"busy"}},
+			{testqueue.Visibility, []string{"ok"}}, // Lambda would have deleted it: only its own timeout shows it again
+		} {
+			time.Sleep(time.Until(begin.Add(c.at)))
+			got := f.visible()
+			got = slices.DeleteFunc(got, func(s string) bool { return s == "now" && c.at > time.Second })
+			if !slices.Equal(got, c.want) {
+				t.Errorf("after %v: %v, want %v", c.at, got, c.want)
+			}
+		}
+	})
+}
+
+func TestRule12ABackoffCountsFromTheFailure(t *testing.T) {
+	// One record fails at once, another keeps the batch for 20 s more: the
+	// first is back 10 s after it failed, while the batch still runs.
+	inBubble(t, false, func(f *fixture) {
+		f.Send("fail", "slow")
+		begin := time.Now()
+		f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
+			if r.Body == "slow" {
+				time.Sleep(20 * time.Second)
+			}
+			return byBody(ctx, r)
+		})
+		changed := f.Events(sqs.Visibility)
+		if len(changed) != 1 || changed[0].Time.Sub(begin) > 100*time.Millisecond {
+			t.Fatalf("visibility changes: %+v", changed)
+		}
+		if got := f.visible(); !slices.Equal(got, []string{"fail"}) {
+			t.Errorf("visible after the batch: %v", got)
+		}
+	})
+}
+
+func TestRule12ElapsedTimeIsSubtracted(t *testing.T) {
+	// SQS takes 2 s to answer that the entry failed for a passing reason: when
+	// it is sent again, the backoff still ends 10 s after the failure.
+	inBubble(t, false, func(f *fixture) {
+		f.Send("fail")
+		begin, calls := time.Now(), 0
+		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
+			if calls++; op == "ChangeMessageVisibilityBatch" && calls == 1 {
+				time.Sleep(2 * time.Second)
+				return testqueue.Answer(r, 200, "", `{"Failed":[{"Id":"0","Code":"InternalError","SenderFault":false}]}`)
+			}
+			return nil, nil
+		}
+		records := f.Receive(10)
+		calls = 0
+		f.invoke(records, byBody)
+		changed := f.Events(sqs.Visibility)
+		if len(changed) != 1 {
+			t.Fatalf("%d visibility changes, want 1", len(changed))
+		}
+		if back := changed[0].Time.Add(changed[0].Visibility).Sub(begin); back < 10*time.Second || back > 11*time.Second {
+			t.Errorf("back after %v, want 10s, rounded up", back)
+		}
+	})
+}
+
+func TestRule13NeverBeyondTwelveHours(t *testing.T) {
+	for name, c := range map[string]struct {
+		waited, latency time.Duration // in Lambda's hands before the function was invoked; of a call
+		attempt         int
+		least, most     time.Duration // of the visibility timeout that is set
+	}{
+		"first attempt":      {2 * time.Minute, 0, 1, 12*time.Hour - 2*time.Minute - 10*time.Second, 12*time.Hour - 2*time.Minute - 3*time.Second},
+		"with latency":       {0, 1500 * time.Millisecond, 1, 12*time.Hour - 10*time.Second, 12*time.Hour - 3*time.Second},
+		"unknown first time": {0, 0, 3, 12*time.Hour - 6*time.Minute, 12*time.Hour - 5*time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, false, func(f *fixture) {
+				f.Send("long")
+				records := f.Receive(10)
+				records[0].Attempt = c.attempt
+				f.settling.MaxReceiveCount = 100
+				time.Sleep(c.waited)
+				f.Fault = func(string, *http.Request) (*http.Response, error) {
+					time.Sleep(c.latency)
+					return nil, nil
+				}
+				results := f.invoke(records, byBody)
+				changed := f.Events(sqs.Visibility)
+				if len(changed) != 1 || changed[0].Visibility < c.least || changed[0].Visibility > c.most {
+					t.Fatalf("visibility changes: %+v, want %v to %v, warnings %q", changed, c.least, c.most, f.warnings)
+				}
+				if got := results[0].VisibleIn; got < c.least || got > c.most+2*time.Second {
+					t.Errorf("the result says %v", got)
+				}
+			})
+		})
+	}
+}
+
+func TestRule03WhatWasNotStartedIsReleasedLast(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("1:fail", "2:slow", "3:late", "4:late")
+		f.engine.Concurrency = 1
+		f.engine.MinRemaining = 20 * time.Second
+		results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
+			if strings.HasSuffix(r.Body, "slow") {
+				time.Sleep(20 * time.Second)
+			}
+			return byBody(ctx, r)
+		})
+		if got, want := fmt.Sprint(outcomes(results)), "map[1:fail:retry 2:slow:succeeded 3:late:not-started 4:late:not-started]"; got != want {
+			t.Fatalf("%v, want %v", got, want)
+		}
+		changed := f.Events(sqs.Visibility)
+		if len(changed) != 3 || changed[0].Body != "1:fail" || changed[1].Visibility != 0 || changed[2].Visibility != 0 {
+			t.Errorf("visibility changes: %+v", changed)
+		}
+		if got := f.visible(); !slices.Contains(got, "3:late") || !slices.Contains(got, "4:late") {
+			t.Errorf("visible at once: %v", got)
+		}
+	})
+}
+
+func TestRule16FailedAndSkippedComeBackTogether(t *testing.T) {
+	inBubble(t, true, func(f *fixture) {
+		f.Send("a:ok", "a:busy", "a:after", "a:more", "b:ok")
+		results := f.invoke(f.Receive(10), byBody)
+		if got, want := fmt.Sprint(outcomes(results)), "map[a:after:skipped a:busy:retry a:more:skipped a:ok:succeeded b:ok:succeeded]"; got != want {
+			t.Fatalf("%v, want %v", got, want)
+		}
+		changed := f.Events(sqs.Visibility)
+		if len(changed) != 3 {
+			t.Fatalf("%d visibility changes, want 3", len(changed))
+		}
+		for _, e := range changed {
+			if e.Visibility != 45*time.Second {
+				t.Errorf("%s comes back in %v, want 45s", e.Body, e.Visibility)
+			}
+		}
+	})
+}
+
+func TestRule06WithoutADeadlineSettlingIsBounded(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("fail")
+		records := f.Receive(10)
+		f.timeout = 0
+		f.Fault = func(_ string, r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		begin := time.Now()
+		f.invoke(records, byBody)
+		if took := time.Since(begin); took > 10*time.Second {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+func TestLesson26ACancelledContextStillSettles(t *testing.T) {
+	inBubble(t, false, func(f *fixture) {
+		f.Send("fail")
+		records := f.Receive(10)
+		f.settling.Client = clientOf(f)
+		settler, err := settle.New(f.settling)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		engine, _ := runner.New(batch.HandlerFunc(func(context.Context, batch.Record) error {
+			cancel()
+			return errors.New("no")
+		}), batch.Config{})
+		settlement := settler.Begin(ctx, batch.Times{})
+		results := engine.Run(ctx, records, batch.Times{}, settlement)
+		settlement.Settle(results)()
+		if !results[0].VisibilitySet {
+			t.Error("the visibility was not set")
+		}
+	})
+}
