@@ -2,6 +2,7 @@ package handler
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -57,12 +58,13 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 // Invoke handles one invocation, from the event's bytes to those of the
 // response. It makes a LambdaHandler a lambda.Handler of aws-lambda-go.
 //
-// It returns an [InvalidEventError] when the payload is no SQS event, so that
-// Lambda counts the invocation as failed and keeps every message.
+// It returns an error when the payload is no SQS event, or has a record that
+// could not be reported as failed, so that Lambda counts the invocation as
+// failed and keeps every message.
 func (l *LambdaHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	records, err := sqsevent.Decode(payload)
 	if err != nil {
-		return nil, &InvalidEventError{err}
+		return nil, fmt.Errorf("the event is not one of an SQS event source mapping: %w", err)
 	}
 	failures, err := l.process(ctx, records)
 	if err != nil {
@@ -71,22 +73,19 @@ func (l *LambdaHandler) Invoke(ctx context.Context, payload []byte) ([]byte, err
 	return partialfailure.AppendResponse(nil, failures), nil
 }
 
-// HandleEvent does what Invoke does for an event that is decoded already. Use
-// it inside a handler of your own; Invoke is faster.
-func (l *LambdaHandler) HandleEvent(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
-	response := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
-	records, err := fromEvent(event)
-	if err != nil {
-		return response, &InvalidEventError{err}
-	}
-	failures, err := l.process(ctx, records)
+// HandleEvent calls Invoke for an event that is decoded already, which it encodes
+// again. Use it inside a handler of your own; Invoke is faster.
+func (l *LambdaHandler) HandleEvent(ctx context.Context, event events.SQSEvent) (response events.SQSEventResponse, err error) {
+	payload, err := json.Marshal(event)
 	if err != nil {
 		return response, err
 	}
-	for _, id := range failures {
-		response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: id})
+	answer, err := l.Invoke(ctx, payload)
+	if err != nil {
+		return response, err
 	}
-	return response, nil
+	err = json.Unmarshal(answer, &response)
+	return response, err
 }
 
 // process runs a batch, settles it, and returns the ids of what failed.
@@ -123,17 +122,6 @@ func (l *LambdaHandler) process(ctx context.Context, records []batch.Record) ([]
 	}
 	return failures, nil
 }
-
-// InvalidEventError is returned when the payload is no SQS event, or one that
-// could not be answered record by record.
-type InvalidEventError struct{ Err error }
-
-func (e *InvalidEventError) Error() string {
-	return fmt.Sprintf("the event is not one of an SQS event source mapping: %v", e.Err)
-}
-
-// Unwrap returns what is wrong with the event.
-func (e *InvalidEventError) Unwrap() error { return e.Err }
 
 // FailedError is returned when records failed and the configuration asks for
 // an error instead of a report: [Config.ErrorIfAllFail] or
