@@ -24,7 +24,7 @@ func TestEveryFieldReachesItsPackage(t *testing.T) {
 		Backoff: partialfailure.Constant(6 * time.Second), DeadLetterQueue: "https://sqs/1/dead", MaxReceiveCount: 8, OnPermanent: partialfailure.Drop,
 		DeleteSucceeded: true, Hooks: []any{hook}, Logger: slog.New(slog.DiscardHandler),
 	}
-	e := c.engine(c.Hooks...)
+	e := c.engine()
 	if e.Concurrency != 7 || e.Reserve != 1 || e.RecordTimeout != 2 || e.MinRemaining != 3 || e.Grace != 4 || e.Deadline != batch.FairShare || len(e.Hooks) != 1 || e.Hooks[0] != any(hook) {
 		t.Errorf("batch gets %+v", e)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,12 @@ type variable struct {
 // variables returns all variables of the environment, each with the field that it sets and
 // what it must be. Those of b together make Config.Backoff.
 func (c *Config) variables(b *backoff) []variable {
-	list := []variable{
+	inCode := c.Outage != 0 || c.Backoff != nil
+	retries := func(v variable) variable { // either field comes before all four variables
+		v.inCode = inCode
+		return v
+	}
+	return []variable{
 		field("SQSBATCH_CONCURRENCY", &c.Concurrency, number(1, 10_000)),
 		field("SQSBATCH_RESERVE", &c.Reserve, duration(longest)),
 		field("SQSBATCH_RECORD_TIMEOUT", &c.RecordTimeout, duration(longest-time.Minute)),
@@ -41,23 +47,17 @@ func (c *Config) variables(b *backoff) []variable {
 		field("SQSBATCH_LOG_BODY_BYTES", &c.LogBodyBytes, number(0, maxLogBody)),
 		{"SQSBATCH_QUEUE_URL", len(c.Poll.Queues) > 0, c.Poll.setQueues},
 		field("SQSBATCH_WAIT", &c.Poll.Wait, seconds(time.Second, 20*time.Second)),
-		field("SQSBATCH_PREFETCH", &c.Poll.Prefetch, then(number(0, 10_000), orMinusOne)),
+		field("SQSBATCH_PREFETCH", &c.Poll.Prefetch, prefetch),
 		field("SQSBATCH_VISIBILITY", &c.Poll.Visibility, seconds(3*time.Second, longest)),
-		field("SQSBATCH_HEARTBEAT", &c.Poll.NoHeartbeat, then(boolean, not)),
+		field("SQSBATCH_HEARTBEAT", &c.Poll.NoHeartbeat, noHeartbeat),
 		field("SQSBATCH_DRAIN_LIMIT", &c.Poll.DrainLimit, duration(longest)),
 		field("SQSBATCH_MAX_ABANDONED", &c.Poll.MaxAbandoned, number(1, 10_000)),
 		field("SQSBATCH_HEALTH_ADDR", &c.Poll.HealthAddr, text),
+		retries(field("SQSBATCH_OUTAGE", &c.Outage, seconds(time.Second, 7*time.Hour))),
+		retries(field("SQSBATCH_BACKOFF", &b.kind, oneOf("exponential", "linear", "constant"))),
+		retries(field("SQSBATCH_BACKOFF_BASE", &b.base, duration(longest))),
+		retries(field("SQSBATCH_BACKOFF_CAP", &b.limit, duration(longest))),
 	}
-	retries := []variable{
-		field("SQSBATCH_OUTAGE", &c.Outage, seconds(time.Second, 7*time.Hour)),
-		field("SQSBATCH_BACKOFF", &b.kind, oneOf("exponential", "linear", "constant")),
-		field("SQSBATCH_BACKOFF_BASE", &b.base, duration(longest)),
-		field("SQSBATCH_BACKOFF_CAP", &b.limit, duration(longest)),
-	}
-	for i := range retries { // either field comes before all four variables
-		retries[i].inCode = c.Outage != 0 || c.Backoff != nil
-	}
-	return append(list, retries...)
 }
 
 // fromEnvironment sets the fields that are zero from their variables. It
@@ -176,15 +176,74 @@ func oneOf[T ~string](choices ...T) func(string) (T, error) {
 // text takes any value: the package that uses it checks it.
 func text[T ~string](s string) (T, error) { return T(s), nil }
 
-// then returns a parser that changes the value which parse has read.
-func then[T any](parse func(string) (T, error), change func(T) T) func(string) (T, error) {
-	return func(s string) (T, error) {
-		v, err := parse(s)
-		return change(v), err
-	}
+// prefetch is -1 for none, since the field's 0 means its default.
+func prefetch(s string) (int, error) {
+	n, err := number(0, 10_000)(s)
+	return cmp.Or(n, -1), err
 }
 
-// orMinusOne is for a field where 0 means its default, and -1 none.
-func orMinusOne(n int) int { return cmp.Or(n, -1) }
+func noHeartbeat(s string) (bool, error) {
+	heartbeat, err := boolean(s)
+	return !heartbeat, err
+}
 
-func not(b bool) bool { return !b }
+// ownPrefix begins the names of sqsbatch's variables.
+const ownPrefix = "SQSBATCH_"
+
+// unknownVariables returns an error that names the variables of the environment that
+// look like sqsbatch's and are not: a misspelled one has no effect. It is nil without any.
+func unknownVariables() error {
+	var known, unknown []string
+	for _, v := range new(Config).variables(new(backoff)) {
+		known = append(known, v.name)
+	}
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, ownPrefix) && !slices.Contains(known, name) && !serviceLink.MatchString(variable) {
+			unknown = append(unknown, name+" is none of sqsbatch's variables and has no effect"+suggest(name, known))
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	slices.Sort(unknown)
+	return errors.New(strings.Join(unknown, "; "))
+}
+
+// serviceLink is what Kubernetes sets in pods for a service that is called
+// sqsbatch-something, see "Discovering services" in its documentation. It sets
+// SQSBATCH_X_PORT=tcp://10.0.0.1:80; someone who sets SQSBATCH_X_PORT=80 believes that
+// the variable is sqsbatch's.
+var serviceLink = regexp.MustCompile(`^[^=]*_((SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)=|PORT=.*://)`)
+
+// suggest returns a question with the known name that differs least, or "" when even
+// that one differs too much.
+func suggest(name string, known []string) string {
+	nearest := slices.MinFunc(known, func(a, b string) int { return cmp.Compare(distance(name, a), distance(name, b)) })
+	if distance(name, nearest) > (len(name)-len(ownPrefix)+1)/2 {
+		return ""
+	}
+	return ": is " + nearest + " meant?"
+}
+
+// distance is how many letters must be added, removed or changed to turn a into b
+// (Levenshtein's distance).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			changed := diagonal
+			if a[i] != b[j] {
+				changed++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(changed, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -19,40 +18,35 @@ import (
 // LambdaHandler handles the invocations of a Lambda function by an SQS event
 // source mapping. It is safe for concurrent invocations.
 type LambdaHandler struct {
-	engine  *runner.Engine
+	engine  *runner.Engine // with the log as its first hook
 	settler *partialfailure.Settler
 	cfg     Config
-	own     *batch.Hooks // the configured ones; of the log its warnings: it keeps nothing back
+	flushes bool // a configured hook does; the log keeps nothing back here
 }
 
 // New returns a handler that passes each record to h. It returns an error that
 // names every field or environment variable whose value is out of its bounds.
 // No call is made to AWS, then or on the first invocation that goes well.
 func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
-	badVariables, warnings := cfg.fromEnvironment(), cfg.warnings()
-	lines, badLog := cfg.logHook(lambdaLogger(os.Getenv(levelVariable)), 0)
-	// The log comes first, so that it tells of the hook that blocks the others.
-	list := append([]any{lines}, cfg.Hooks...)
-	_, badHooks := batch.NewHooks(cfg.Hooks...)
+	lines, warnings, badConfig := cfg.setUp(lambdaLogger, 0)
+	configured, badHooks := batch.NewHooks(cfg.Hooks...)
 	if badHooks != nil {
-		list = nil // they are named as the configuration counts them
+		cfg.Hooks = nil // each error about a hook once, with the configuration's index
 	}
-	engine, err := runner.New(h, cfg.engine(list...))
-	var hooks *batch.Hooks
-	if err == nil {
-		hooks = engine.Hooks()
-	}
+	// The log comes first, so that it warns of the hook that blocks the others.
+	cfg.Hooks = append([]any{lines}, cfg.Hooks...)
+	hooks, _ := batch.NewHooks(cfg.Hooks...)
+	engine, badEngine := runner.New(h, cfg.engine())
 	settling := cfg.settler(hooks)
 	if cfg.samLocal() {
 		settling = withoutSQS(settling)
 	}
 	settler, badSettler := partialfailure.New(settling)
-	if err := errors.Join(badVariables, badLog, err, badHooks, badSettler); err != nil {
+	if err := errors.Join(badConfig, badEngine, badHooks, badSettler); err != nil {
 		return nil, err
 	}
-	own, _ := batch.NewHooks(append([]any{warningHook{lines}}, cfg.Hooks...)...) // runner.New took each
 	cfg.warn(context.Background(), warnings)
-	return &LambdaHandler{engine: engine, settler: settler, cfg: cfg, own: own}, nil
+	return &LambdaHandler{engine: engine, settler: settler, cfg: cfg, flushes: configured.Flushes()}, nil
 }
 
 // Invoke handles one invocation, from the event's bytes to those of the

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,4 +119,21 @@ func (c *PollConfig) checkHealth() (wrong mistakes) {
 		wrong.add(fmt.Errorf("handler: Poll.Handlers[%q] %w", path, err))
 	}
 	return wrong
+}
+
+// healthWarnings returns warnings about health checks that find nothing, and about
+// handlers that are not served.
+func (c *PollConfig) healthWarnings() (list []string) {
+	inEnvironment := os.Getenv("SQSBATCH_HEALTH_ADDR")
+	_, asked, _ := net.SplitHostPort(inEnvironment)
+	_, served, _ := net.SplitHostPort(c.HealthAddr)
+	if inEnvironment != "" && asked != served {
+		list = append(list, fmt.Sprintf("Poll.HealthAddr is %q, and SQSBATCH_HEALTH_ADDR, which comes after it, is %q: a health check that runs livez must be given the former as argument",
+			c.HealthAddr, inEnvironment))
+	}
+	if len(c.Handlers) > 0 && c.HealthAddr == "" {
+		list = append(list, fmt.Sprintf("%s: served nowhere, since Poll.HealthAddr is empty (SQSBATCH_HEALTH_ADDR)",
+			strings.Join(slices.Sorted(maps.Keys(c.Handlers)), ", ")))
+	}
+	return list
 }

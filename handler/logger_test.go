@@ -41,7 +41,8 @@ func TestTheLogsLevels(t *testing.T) {
 			t.Errorf("%q: the least level is not %v", name, c.least)
 		}
 		t.Setenv(levelVariable, name)
-		if got := strings.Join(new(Config).warnings(), "\n"); (got != "") != c.odd || c.odd && !strings.Contains(got, `AWS_LAMBDA_LOG_LEVEL is "`+name+`", must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL`) {
+		_, warnings, _ := new(Config).setUp(containerLogger, 0)
+		if got := strings.Join(warnings, "\n"); (got != "") != c.odd || c.odd && !strings.Contains(got, `AWS_LAMBDA_LOG_LEVEL is "`+name+`", must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL`) {
 			t.Errorf("%q: told %q", name, got)
 		}
 	}
