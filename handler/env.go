@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,71 +16,66 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// A variable of the environment sets one field of the configuration.
-type variable struct {
-	name   string
-	inCode bool                     // the field was set in code, which comes first
-	set    func(value string) error // the error says what the value must be
+// environment is what was read of the environment's variables.
+type environment struct {
+	names  []string // of all variables of sqsbatch
+	wrong  []error  // a variable's name and value, and what that must be
+	inCode bool     // the fields that are read now were set in code
 }
 
-// variables returns all variables of the environment, each with the field that it sets and
-// what it must be. Those of b together make Config.Backoff.
-func (c *Config) variables(b *backoff) []variable {
-	inCode := c.Outage != 0 || c.Backoff != nil
-	retries := func(v variable) variable { // either field comes before all four variables
-		v.inCode = inCode
-		return v
+// read sets a field from its variable, unless it was set in code, which comes first.
+func read[T any](e *environment, name string, field *T, parse func(string) (T, error)) {
+	e.names = append(e.names, name)
+	value := os.Getenv(name)
+	if value == "" || e.inCode || !reflect.ValueOf(field).Elem().IsZero() {
+		return
 	}
-	return []variable{
-		field("SQSBATCH_CONCURRENCY", &c.Concurrency, number(1, 10_000)),
-		field("SQSBATCH_RESERVE", &c.Reserve, duration(longest)),
-		field("SQSBATCH_RECORD_TIMEOUT", &c.RecordTimeout, duration(longest-time.Minute)),
-		field("SQSBATCH_DEADLINE_POLICY", &c.Deadline, oneOf(batch.WholeRemaining, batch.FairShare)),
-		field("SQSBATCH_MIN_REMAINING", &c.MinRemaining, duration(longest)),
-		field("SQSBATCH_GRACE", &c.Grace, duration(longest)),
-		field("SQSBATCH_DEAD_LETTER_QUEUE", &c.DeadLetterQueue, text),
-		field("SQSBATCH_MAX_RECEIVE_COUNT", &c.MaxReceiveCount, number(1, 1000)),
-		field("SQSBATCH_ON_PERMANENT", &c.OnPermanent, text),
-		field("SQSBATCH_ON_MALFORMED", &c.OnMalformed, text),
-		field("SQSBATCH_ERROR_IF_ALL_FAIL", &c.ErrorIfAllFail, boolean),
-		field("SQSBATCH_DELETE_SUCCEEDED", &c.DeleteSucceeded, boolean),
-		field("SQSBATCH_LOG_SUCCEEDED", &c.LogSucceeded, boolean),
-		field("SQSBATCH_LOG_BODY_BYTES", &c.LogBodyBytes, number(0, maxLogBody)),
-		{"SQSBATCH_QUEUE_URL", len(c.Poll.Queues) > 0, c.Poll.setQueues},
-		field("SQSBATCH_WAIT", &c.Poll.Wait, seconds(time.Second, 20*time.Second)),
-		field("SQSBATCH_PREFETCH", &c.Poll.Prefetch, prefetch),
-		field("SQSBATCH_VISIBILITY", &c.Poll.Visibility, seconds(3*time.Second, longest)),
-		field("SQSBATCH_HEARTBEAT", &c.Poll.NoHeartbeat, noHeartbeat),
-		field("SQSBATCH_DRAIN_LIMIT", &c.Poll.DrainLimit, duration(longest)),
-		field("SQSBATCH_MAX_ABANDONED", &c.Poll.MaxAbandoned, number(1, 10_000)),
-		field("SQSBATCH_HEALTH_ADDR", &c.Poll.HealthAddr, text),
-		retries(field("SQSBATCH_OUTAGE", &c.Outage, seconds(time.Second, 7*time.Hour))),
-		retries(field("SQSBATCH_BACKOFF", &b.kind, oneOf("exponential", "linear", "constant"))),
-		retries(field("SQSBATCH_BACKOFF_BASE", &b.base, duration(longest))),
-		retries(field("SQSBATCH_BACKOFF_CAP", &b.limit, duration(longest))),
+	parsed, err := parse(value)
+	if err != nil {
+		e.wrong = append(e.wrong, fmt.Errorf("%s is %q: %w", name, value, err))
+		return
 	}
+	*field = parsed
 }
 
-// fromEnvironment sets the fields that are zero from their variables. It
-// returns an error that names every variable with a value that cannot be used.
-func (c *Config) fromEnvironment() error {
+// fromEnvironment sets the fields that are zero from their variables. It returns
+// the names of all variables, and an error that names each with a value that
+// cannot be used.
+func (c *Config) fromEnvironment() (names []string, err error) {
+	var e environment
+	read(&e, "SQSBATCH_CONCURRENCY", &c.Concurrency, number(1, 10_000))
+	read(&e, "SQSBATCH_RESERVE", &c.Reserve, duration(longest))
+	read(&e, "SQSBATCH_RECORD_TIMEOUT", &c.RecordTimeout, duration(longest-time.Minute))
+	read(&e, "SQSBATCH_DEADLINE_POLICY", &c.Deadline, oneOf(batch.WholeRemaining, batch.FairShare))
+	read(&e, "SQSBATCH_MIN_REMAINING", &c.MinRemaining, duration(longest))
+	read(&e, "SQSBATCH_GRACE", &c.Grace, duration(longest))
+	read(&e, "SQSBATCH_DEAD_LETTER_QUEUE", &c.DeadLetterQueue, text)
+	read(&e, "SQSBATCH_MAX_RECEIVE_COUNT", &c.MaxReceiveCount, number(1, 1000))
+	read(&e, "SQSBATCH_ON_PERMANENT", &c.OnPermanent, text)
+	read(&e, "SQSBATCH_ON_MALFORMED", &c.OnMalformed, text)
+	read(&e, "SQSBATCH_ERROR_IF_ALL_FAIL", &c.ErrorIfAllFail, boolean)
+	read(&e, "SQSBATCH_DELETE_SUCCEEDED", &c.DeleteSucceeded, boolean)
+	read(&e, "SQSBATCH_LOG_SUCCEEDED", &c.LogSucceeded, boolean)
+	read(&e, "SQSBATCH_LOG_BODY_BYTES", &c.LogBodyBytes, number(0, maxLogBody))
+	c.Poll.Queues = append([]string(nil), c.Poll.Queues...) // nil if empty
+	read(&e, "SQSBATCH_QUEUE_URL", &c.Poll.Queues, queues)
+	read(&e, "SQSBATCH_WAIT", &c.Poll.Wait, seconds(time.Second, 20*time.Second))
+	read(&e, "SQSBATCH_PREFETCH", &c.Poll.Prefetch, prefetch)
+	read(&e, "SQSBATCH_VISIBILITY", &c.Poll.Visibility, seconds(3*time.Second, longest))
+	read(&e, "SQSBATCH_HEARTBEAT", &c.Poll.NoHeartbeat, noHeartbeat)
+	read(&e, "SQSBATCH_DRAIN_LIMIT", &c.Poll.DrainLimit, duration(longest))
+	read(&e, "SQSBATCH_MAX_ABANDONED", &c.Poll.MaxAbandoned, number(1, 10_000))
+	read(&e, "SQSBATCH_HEALTH_ADDR", &c.Poll.HealthAddr, text)
+	e.inCode = c.Outage != 0 || c.Backoff != nil // either comes before all four variables
+	read(&e, "SQSBATCH_OUTAGE", &c.Outage, seconds(time.Second, 7*time.Hour))
 	var b backoff
-	var errs []error
-	for _, v := range c.variables(&b) {
-		value := os.Getenv(v.name)
-		if value == "" || v.inCode {
-			continue
-		}
-		if err := v.set(value); err != nil {
-			errs = append(errs, fmt.Errorf("%s is %q: %w", v.name, value, err))
-		}
-	}
+	read(&e, "SQSBATCH_BACKOFF", &b.kind, oneOf("exponential", "linear", "constant"))
+	read(&e, "SQSBATCH_BACKOFF_BASE", &b.base, duration(longest))
+	read(&e, "SQSBATCH_BACKOFF_CAP", &b.limit, duration(longest))
 	if b != (backoff{}) {
-		var err error
 		c.Backoff, err = b.function()
-		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return e.names, errors.Join(append(e.wrong, err)...)
 }
 
 // backoff holds the variables that together make Config.Backoff.
@@ -104,28 +100,15 @@ func (b backoff) function() (partialfailure.Backoff, error) {
 	}
 }
 
-func (c *PollConfig) setQueues(value string) (err error) {
+// queues are separated by commas.
+func queues(value string) ([]string, error) {
 	items := strings.Split(value, ",")
-	for i, queue := range items {
-		if queue = strings.TrimSpace(queue); queue != "" {
-			c.Queues = append(c.Queues, queue)
-			continue
+	for i := range items {
+		if items[i] = strings.TrimSpace(items[i]); items[i] == "" {
+			return nil, fmt.Errorf("must be queues' URLs, ARNs or names, separated by commas: item %d of %d is empty", i+1, len(items))
 		}
-		err = fmt.Errorf("must be queues' URLs, ARNs or names, separated by commas: item %d of %d is empty", i+1, len(items))
 	}
-	return err
-}
-
-// field returns the variable that sets a field, if that is zero.
-func field[T comparable](name string, to *T, parse func(string) (T, error)) variable {
-	var zero T
-	return variable{name, *to != zero, func(value string) error {
-		v, err := parse(value)
-		if err == nil {
-			*to = v
-		}
-		return err
-	}}
+	return items, nil
 }
 
 // checked returns a parser whose error says what a value must be.
@@ -193,10 +176,8 @@ const ownPrefix = "SQSBATCH_"
 // unknownVariables returns an error that names the variables of the environment that
 // look like sqsbatch's and are not: a misspelled one has no effect. It is nil without any.
 func unknownVariables() error {
-	var known, unknown []string
-	for _, v := range new(Config).variables(new(backoff)) {
-		known = append(known, v.name)
-	}
+	known, _ := new(Config).fromEnvironment()
+	var unknown []string
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
 		if strings.HasPrefix(name, ownPrefix) && !slices.Contains(known, name) && !serviceLink.MatchString(variable) {

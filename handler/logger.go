@@ -23,7 +23,7 @@ const maxLogBody = 8192
 // newLogger makes for a level. It returns the hook that writes the log, warnings
 // about variables that have no effect, and an error that names what is out of bounds.
 func (c *Config) setUp(newLogger func(level string) *slog.Logger, every time.Duration) (hook *log.Hook, warnings []string, err error) {
-	err = c.fromEnvironment()
+	_, err = c.fromEnvironment()
 	if unknown := unknownVariables(); unknown != nil {
 		warnings = append(warnings, unknown.Error())
 	}

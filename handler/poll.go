@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -160,7 +161,7 @@ func (m *mistakes) add(err error) {
 
 // checkPoll is about what only Poll knows.
 func (c *Config) checkPoll() (wrong mistakes) {
-	if len(c.Poll.Queues) == 0 {
+	if len(c.Poll.Queues) == 0 && os.Getenv("SQSBATCH_QUEUE_URL") == "" {
 		wrong.add(errors.New("handler: Poll.Queues is empty, must name at least one queue (SQSBATCH_QUEUE_URL)"))
 		wrong.add(unknownVariables())
 	}
