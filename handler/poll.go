@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -130,15 +131,13 @@ func (c *Config) pollers(ctx context.Context, h batch.Handler) ([]*longpoll.Poll
 	list := make([]*longpoll.Poller, len(c.Poll.Queues))
 	for i, queue := range c.Poll.Queues {
 		client, err := c.pollClient(ctx, queue)
-		if err != nil {
-			wrong.add(err)
-			continue
+		if err == nil {
+			list[i], err = longpoll.New(h, longpoll.Config{
+				Queue: queue, SQS: client, Engine: engine, Settler: settler,
+				Wait: c.Poll.Wait, Prefetch: c.Poll.Prefetch, Visibility: c.Poll.Visibility, NoHeartbeat: c.Poll.NoHeartbeat,
+				DrainLimit: c.Poll.DrainLimit, MaxAbandoned: c.Poll.MaxAbandoned,
+			})
 		}
-		list[i], err = longpoll.New(h, longpoll.Config{
-			Queue: queue, SQS: client, Engine: engine, Settler: settler,
-			Wait: c.Poll.Wait, Prefetch: c.Poll.Prefetch, Visibility: c.Poll.Visibility, NoHeartbeat: c.Poll.NoHeartbeat,
-			DrainLimit: c.Poll.DrainLimit, MaxAbandoned: c.Poll.MaxAbandoned,
-		})
 		wrong.add(err)
 	}
 	return list, errors.Join(wrong...)
@@ -178,8 +177,12 @@ func (c *Config) checkPoll() (wrong mistakes) {
 
 // queueKey is the same for a queue's ARN and its URLs.
 func queueKey(queue string) string {
-	region, base := endpoint.Of(queue)
-	parts := strings.FieldsFunc(queue, func(r rune) bool { return r == ':' || r == '/' })
-	accountAndName := parts[max(0, len(parts)-2):]
-	return cmp.Or(region, base) + "/" + strings.Join(accountAndName, "/")
+	if arn, err := endpoint.ParseARN(queue); err == nil {
+		return arn.Region + "/" + arn.Account + "/" + arn.Name
+	}
+	u, err := url.Parse(queue)
+	if err != nil || u.Host == "" {
+		return queue
+	}
+	return cmp.Or(endpoint.Region(u.Hostname()), u.Host) + "/" + strings.Trim(u.Path, "/")
 }

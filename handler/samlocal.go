@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,21 +27,19 @@ func withoutSQS(s partialfailure.Config) partialfailure.Config {
 	return s
 }
 
-// warnWouldBe tells the hooks what SQS would have been told of results.
+// warnWouldBe warns of what SQS would have been asked to do for results.
 func (l *LambdaHandler) warnWouldBe(ctx context.Context, info batch.BatchInfo, results []batch.Result) {
-	c, list := &l.cfg, []string(nil)
+	var list []string
 	for i := range results {
-		r := &results[i]
-		verdict := batch.VerdictOf(r.Err)
-		retries := c.OnPermanent == partialfailure.Retry
-		if verdict.Malformed && c.OnMalformed != "" {
-			retries = c.OnMalformed == partialfailure.Retry
+		r, verdict, on := &results[i], batch.VerdictOf(results[i].Err), l.cfg.OnPermanent
+		if verdict.Malformed {
+			on = cmp.Or(l.cfg.OnMalformed, on)
 		}
 		switch {
 		case r.Outcome.Done():
 		case r.Outcome == batch.Abandoned, r.Outcome == batch.Skipped && r.VisibleIn == 0: // it comes back when its visibility timeout ends
-		case verdict.Permanent && !retries && c.DeadLetterQueue != "":
-			list = append(list, r.Record.MessageID+" sent to "+c.DeadLetterQueue)
+		case verdict.Permanent && on != partialfailure.Retry && l.cfg.DeadLetterQueue != "":
+			list = append(list, r.Record.MessageID+" sent to "+l.cfg.DeadLetterQueue)
 		default:
 			r.VisibilitySet = true // as the hooks would see it
 			list = append(list, fmt.Sprintf("%s visible in %v", r.Record.MessageID, r.VisibleIn))
