@@ -31,7 +31,8 @@ func withoutSQS(s partialfailure.Config) partialfailure.Config {
 func (l *LambdaHandler) warnWouldBe(ctx context.Context, info batch.BatchInfo, results []batch.Result) {
 	var list []string
 	for i := range results {
-		r, verdict, on := &results[i], batch.VerdictOf(results[i].Err), l.cfg.OnPermanent
+		r := &results[i]
+		verdict, on := batch.VerdictOf(r.Err), l.cfg.OnPermanent
 		if verdict.Malformed {
 			on = cmp.Or(l.cfg.OnMalformed, on)
 		}
@@ -41,7 +42,7 @@ func (l *LambdaHandler) warnWouldBe(ctx context.Context, info batch.BatchInfo, r
 		case verdict.Permanent && on != partialfailure.Retry && l.cfg.DeadLetterQueue != "":
 			list = append(list, r.Record.MessageID+" sent to "+l.cfg.DeadLetterQueue)
 		default:
-			r.VisibilitySet = true // as the hooks would see it
+			r.VisibilitySet = true // as hooks would see it
 			list = append(list, fmt.Sprintf("%s visible in %v", r.Record.MessageID, r.VisibleIn))
 		}
 	}
