@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -17,10 +18,10 @@ import (
 // client returns the configured client, or makes one at the first call: a
 // function whose records succeed never pays for it.
 func (c *Config) client() func(context.Context) (*sqs.Client, error) {
-	if c.SQS != nil {
-		return func(context.Context) (*sqs.Client, error) { return c.SQS, nil }
-	}
 	client := sync.OnceValues(func() (*sqs.Client, error) {
+		if c.SQS != nil {
+			return c.SQS, nil
+		}
 		// Lambda's credentials are in its environment. Without any, looking
 		// for those of an EC2 instance would only cost seconds.
 		cfg, err := config.LoadDefaultConfig(context.Background(), config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
@@ -43,25 +44,17 @@ func (c *Config) pollClient(ctx context.Context, queue string) (*sqs.Client, err
 		return nil, fmt.Errorf("handler: no AWS configuration: %w", err)
 	}
 	region, base := endpoint.Of(queue)
-	if arn, err := endpoint.ParseARN(queue); err == nil {
-		region = arn.Region
+	cfg.Region = cmp.Or(region, cfg.Region)
+	if cfg.Region == "" && base == "" {
+		return nil, fmt.Errorf("handler: no region for queue %s: set AWS_REGION, or give the queue's URL or ARN", queue)
 	}
-	if region != "" {
-		cfg.Region = region
-	}
-	client := sqs.NewFromConfig(cfg, func(o *sqs.Options) {
+	cfg.Region = cmp.Or(cfg.Region, "us-east-1") // an endpoint of its own looks at no region
+	return sqs.NewFromConfig(cfg, func(o *sqs.Options) {
 		if o.BaseEndpoint == nil && base != "" {
 			o.BaseEndpoint = &base
 			// The host says whether it is one of these; the SDK refuses both.
 			o.EndpointOptions.UseFIPSEndpoint = aws.FIPSEndpointStateDisabled
 			o.EndpointOptions.UseDualStackEndpoint = aws.DualStackEndpointStateDisabled
 		}
-		if o.Region == "" && base != "" {
-			o.Region = "us-east-1" // an endpoint of its own looks at no region
-		}
-	})
-	if client.Options().Region == "" {
-		return nil, fmt.Errorf("handler: no region for queue %s: set AWS_REGION, or give the queue's URL or ARN", queue)
-	}
-	return client, nil
+	}), nil
 }

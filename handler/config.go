@@ -2,7 +2,6 @@ package handler
 
 import (
 	"cmp"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
-	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
 
 // Config says how records are handled. The zero value is good. A field that is
@@ -125,21 +123,8 @@ type Config struct {
 	Poll PollConfig
 }
 
-// maxLogBody bounds LogBodyBytes: container runtimes split lines at 16 KiB.
-const maxLogBody = 8192
-
-// logHook returns the hook that writes the log, and sets the logger if there is none. It
-// returns an error, too, when the log's options are out of their bounds.
-func (c *Config) logHook(usual *slog.Logger, every time.Duration) (hook *log.Hook, err error) {
-	c.Logger = cmp.Or(c.Logger, usual)
-	if c.LogBodyBytes < 0 || c.LogBodyBytes > maxLogBody {
-		err = fmt.Errorf("handler: LogBodyBytes is %d, must be 0 to %d (SQSBATCH_LOG_BODY_BYTES)", c.LogBodyBytes, maxLogBody)
-	}
-	return log.New(c.Logger, log.Options{Succeeded: c.LogSucceeded, BodyBytes: c.LogBodyBytes, Every: every}), err
-}
-
 // engine is the part of the configuration that batch has to know.
-func (c *Config) engine(hooks ...any) batch.Config {
+func (c *Config) engine() batch.Config {
 	return batch.Config{
 		Concurrency:   c.Concurrency,
 		Reserve:       c.Reserve,
@@ -148,7 +133,7 @@ func (c *Config) engine(hooks ...any) batch.Config {
 		MinRemaining:  c.MinRemaining,
 		Grace:         c.Grace,
 		Classify:      c.Classify,
-		Hooks:         hooks,
+		Hooks:         c.Hooks,
 	}
 }
 

@@ -25,7 +25,7 @@ func TestEveryFieldReachesItsPackage(t *testing.T) {
 		Backoff: partialfailure.Constant(6 * time.Second), DeadLetterQueue: "https://sqs/1/dead", MaxReceiveCount: 8, OnPermanent: partialfailure.Drop,
 		DeleteSucceeded: true, Hooks: []any{hook}, Logger: slog.New(slog.DiscardHandler),
 	}
-	e := c.engine(c.Hooks...)
+	e := c.engine()
 	if e.Concurrency != 7 || e.Reserve != 1 || e.RecordTimeout != 2 || e.MinRemaining != 3 || e.Grace != 4 || e.Deadline != batch.FairShare || len(e.Hooks) != 1 || e.Hooks[0] != any(hook) {
 		t.Errorf("batch gets %+v", e)
 	}
@@ -127,7 +127,7 @@ func TestRule26CodeComesBeforeTheEnvironmentInEveryField(t *testing.T) {
 	const want = "https://sqs/1/dead"
 	c := Config{Reserve: 1, RecordTimeout: 2, MinRemaining: 3, Grace: 4, Deadline: batch.FairShare, DeadLetterQueue: want,
 		MaxReceiveCount: 6, OnPermanent: partialfailure.Retry, ErrorIfAllFail: true, DeleteSucceeded: true, LogSucceeded: true}
-	if err := c.fromEnvironment(); err != nil || c.Reserve != 1 || c.RecordTimeout != 2 || c.MinRemaining != 3 || c.Grace != 4 || c.Deadline != batch.FairShare ||
+	if _, err := c.fromEnvironment(); err != nil || c.Reserve != 1 || c.RecordTimeout != 2 || c.MinRemaining != 3 || c.Grace != 4 || c.Deadline != batch.FairShare ||
 		c.DeadLetterQueue != want || c.MaxReceiveCount != 6 || c.OnPermanent != partialfailure.Retry || !c.ErrorIfAllFail || !c.DeleteSucceeded || !c.LogSucceeded {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -149,7 +149,7 @@ func TestRule26BoundsAreAccepted(t *testing.T) {
 				t.Setenv(key, value)
 			}
 			var got Config
-			if err := got.fromEnvironment(); err != nil || !c.good(got) {
+			if _, err := got.fromEnvironment(); err != nil || !c.good(got) {
 				t.Errorf("%+v, %v", got, err)
 			}
 		})

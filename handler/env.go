@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,72 +16,66 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// A variable of the environment sets one field of the configuration.
-type variable struct {
-	name   string
-	inCode bool                     // the field was set in code, which comes first
-	set    func(value string) error // the error says what the value must be
+// environment is what was read of the environment's variables.
+type environment struct {
+	names  []string // of all variables of sqsbatch
+	wrong  []error  // a variable's name and value, and what that must be
+	inCode bool     // the fields that are read now were set in code
 }
 
-// variables returns all variables of the environment, each with the field that it sets and
-// what it must be. Those of b together make Config.Backoff.
-func (c *Config) variables(b *backoff) []variable {
-	list := []variable{
-		field("SQSBATCH_CONCURRENCY", &c.Concurrency, number(1, 10_000)),
-		field("SQSBATCH_RESERVE", &c.Reserve, duration(longest)),
-		field("SQSBATCH_RECORD_TIMEOUT", &c.RecordTimeout, duration(longest-time.Minute)),
-		field("SQSBATCH_DEADLINE_POLICY", &c.Deadline, oneOf(batch.WholeRemaining, batch.FairShare)),
-		field("SQSBATCH_MIN_REMAINING", &c.MinRemaining, duration(longest)),
-		field("SQSBATCH_GRACE", &c.Grace, duration(longest)),
-		field("SQSBATCH_DEAD_LETTER_QUEUE", &c.DeadLetterQueue, text),
-		field("SQSBATCH_MAX_RECEIVE_COUNT", &c.MaxReceiveCount, number(1, 1000)),
-		field("SQSBATCH_ON_PERMANENT", &c.OnPermanent, text),
-		field("SQSBATCH_ON_MALFORMED", &c.OnMalformed, text),
-		field("SQSBATCH_ERROR_IF_ALL_FAIL", &c.ErrorIfAllFail, boolean),
-		field("SQSBATCH_DELETE_SUCCEEDED", &c.DeleteSucceeded, boolean),
-		field("SQSBATCH_LOG_SUCCEEDED", &c.LogSucceeded, boolean),
-		field("SQSBATCH_LOG_BODY_BYTES", &c.LogBodyBytes, number(0, maxLogBody)),
-		{"SQSBATCH_QUEUE_URL", len(c.Poll.Queues) > 0, c.Poll.setQueues},
-		field("SQSBATCH_WAIT", &c.Poll.Wait, seconds(time.Second, 20*time.Second)),
-		field("SQSBATCH_PREFETCH", &c.Poll.Prefetch, then(number(0, 10_000), orMinusOne)),
-		field("SQSBATCH_VISIBILITY", &c.Poll.Visibility, seconds(3*time.Second, longest)),
-		field("SQSBATCH_HEARTBEAT", &c.Poll.NoHeartbeat, then(boolean, not)),
-		field("SQSBATCH_DRAIN_LIMIT", &c.Poll.DrainLimit, duration(longest)),
-		field("SQSBATCH_MAX_ABANDONED", &c.Poll.MaxAbandoned, number(1, 10_000)),
-		field("SQSBATCH_HEALTH_ADDR", &c.Poll.HealthAddr, text),
+// read sets a field from its variable, unless it was set in code, which comes first.
+func read[T any](e *environment, name string, field *T, parse func(string) (T, error)) {
+	e.names = append(e.names, name)
+	value := os.Getenv(name)
+	if value == "" || e.inCode || !reflect.ValueOf(field).Elem().IsZero() {
+		return
 	}
-	retries := []variable{
-		field("SQSBATCH_OUTAGE", &c.Outage, seconds(time.Second, 7*time.Hour)),
-		field("SQSBATCH_BACKOFF", &b.kind, oneOf("exponential", "linear", "constant")),
-		field("SQSBATCH_BACKOFF_BASE", &b.base, duration(longest)),
-		field("SQSBATCH_BACKOFF_CAP", &b.limit, duration(longest)),
+	parsed, err := parse(value)
+	if err != nil {
+		e.wrong = append(e.wrong, fmt.Errorf("%s is %q: %w", name, value, err))
+		return
 	}
-	for i := range retries { // either field comes before all four variables
-		retries[i].inCode = c.Outage != 0 || c.Backoff != nil
-	}
-	return append(list, retries...)
+	*field = parsed
 }
 
-// fromEnvironment sets the fields that are zero from their variables. It
-// returns an error that names every variable with a value that cannot be used.
-func (c *Config) fromEnvironment() error {
+// fromEnvironment sets the fields that are zero from their variables. It returns
+// the names of all variables, and an error that names each with a value that
+// cannot be used.
+func (c *Config) fromEnvironment() (names []string, err error) {
+	var e environment
+	read(&e, "SQSBATCH_CONCURRENCY", &c.Concurrency, number(1, 10_000))
+	read(&e, "SQSBATCH_RESERVE", &c.Reserve, duration(longest))
+	read(&e, "SQSBATCH_RECORD_TIMEOUT", &c.RecordTimeout, duration(longest-time.Minute))
+	read(&e, "SQSBATCH_DEADLINE_POLICY", &c.Deadline, oneOf(batch.WholeRemaining, batch.FairShare))
+	read(&e, "SQSBATCH_MIN_REMAINING", &c.MinRemaining, duration(longest))
+	read(&e, "SQSBATCH_GRACE", &c.Grace, duration(longest))
+	read(&e, "SQSBATCH_DEAD_LETTER_QUEUE", &c.DeadLetterQueue, text)
+	read(&e, "SQSBATCH_MAX_RECEIVE_COUNT", &c.MaxReceiveCount, number(1, 1000))
+	read(&e, "SQSBATCH_ON_PERMANENT", &c.OnPermanent, text)
+	read(&e, "SQSBATCH_ON_MALFORMED", &c.OnMalformed, text)
+	read(&e, "SQSBATCH_ERROR_IF_ALL_FAIL", &c.ErrorIfAllFail, boolean)
+	read(&e, "SQSBATCH_DELETE_SUCCEEDED", &c.DeleteSucceeded, boolean)
+	read(&e, "SQSBATCH_LOG_SUCCEEDED", &c.LogSucceeded, boolean)
+	read(&e, "SQSBATCH_LOG_BODY_BYTES", &c.LogBodyBytes, number(0, maxLogBody))
+	c.Poll.Queues = append([]string(nil), c.Poll.Queues...) // nil if empty
+	read(&e, "SQSBATCH_QUEUE_URL", &c.Poll.Queues, queues)
+	read(&e, "SQSBATCH_WAIT", &c.Poll.Wait, seconds(time.Second, 20*time.Second))
+	read(&e, "SQSBATCH_PREFETCH", &c.Poll.Prefetch, prefetch)
+	read(&e, "SQSBATCH_VISIBILITY", &c.Poll.Visibility, seconds(3*time.Second, longest))
+	read(&e, "SQSBATCH_HEARTBEAT", &c.Poll.NoHeartbeat, noHeartbeat)
+	read(&e, "SQSBATCH_DRAIN_LIMIT", &c.Poll.DrainLimit, duration(longest))
+	read(&e, "SQSBATCH_MAX_ABANDONED", &c.Poll.MaxAbandoned, number(1, 10_000))
+	read(&e, "SQSBATCH_HEALTH_ADDR", &c.Poll.HealthAddr, text)
+	e.inCode = c.Outage != 0 || c.Backoff != nil // either comes before all four variables
+	read(&e, "SQSBATCH_OUTAGE", &c.Outage, seconds(time.Second, 7*time.Hour))
 	var b backoff
-	var errs []error
-	for _, v := range c.variables(&b) {
-		value := os.Getenv(v.name)
-		if value == "" || v.inCode {
-			continue
-		}
-		if err := v.set(value); err != nil {
-			errs = append(errs, fmt.Errorf("%s is %q: %w", v.name, value, err))
-		}
-	}
+	read(&e, "SQSBATCH_BACKOFF", &b.kind, oneOf("exponential", "linear", "constant"))
+	read(&e, "SQSBATCH_BACKOFF_BASE", &b.base, duration(longest))
+	read(&e, "SQSBATCH_BACKOFF_CAP", &b.limit, duration(longest))
 	if b != (backoff{}) {
-		var err error
 		c.Backoff, err = b.function()
-		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return e.names, errors.Join(append(e.wrong, err)...)
 }
 
 // backoff holds the variables that together make Config.Backoff.
@@ -104,28 +100,15 @@ func (b backoff) function() (partialfailure.Backoff, error) {
 	}
 }
 
-func (c *PollConfig) setQueues(value string) (err error) {
+// queues are separated by commas.
+func queues(value string) ([]string, error) {
 	items := strings.Split(value, ",")
-	for i, queue := range items {
-		if queue = strings.TrimSpace(queue); queue != "" {
-			c.Queues = append(c.Queues, queue)
-			continue
+	for i := range items {
+		if items[i] = strings.TrimSpace(items[i]); items[i] == "" {
+			return nil, fmt.Errorf("must be queues' URLs, ARNs or names, separated by commas: item %d of %d is empty", i+1, len(items))
 		}
-		err = fmt.Errorf("must be queues' URLs, ARNs or names, separated by commas: item %d of %d is empty", i+1, len(items))
 	}
-	return err
-}
-
-// field returns the variable that sets a field, if that is zero.
-func field[T comparable](name string, to *T, parse func(string) (T, error)) variable {
-	var zero T
-	return variable{name, *to != zero, func(value string) error {
-		v, err := parse(value)
-		if err == nil {
-			*to = v
-		}
-		return err
-	}}
+	return items, nil
 }
 
 // checked returns a parser whose error says what a value must be.
@@ -176,15 +159,72 @@ func oneOf[T ~string](choices ...T) func(string) (T, error) {
 // text takes any value: the package that uses it checks it.
 func text[T ~string](s string) (T, error) { return T(s), nil }
 
-// then returns a parser that changes the value which parse has read.
-func then[T any](parse func(string) (T, error), change func(T) T) func(string) (T, error) {
-	return func(s string) (T, error) {
-		v, err := parse(s)
-		return change(v), err
-	}
+// prefetch is -1 for none, since the field's 0 means its default.
+func prefetch(s string) (int, error) {
+	n, err := number(0, 10_000)(s)
+	return cmp.Or(n, -1), err
 }
 
-// orMinusOne is for a field where 0 means its default, and -1 none.
-func orMinusOne(n int) int { return cmp.Or(n, -1) }
+func noHeartbeat(s string) (bool, error) {
+	heartbeat, err := boolean(s)
+	return !heartbeat, err
+}
 
-func not(b bool) bool { return !b }
+// ownPrefix begins the names of sqsbatch's variables.
+const ownPrefix = "SQSBATCH_"
+
+// unknownVariables returns an error that names the variables of the environment that
+// look like sqsbatch's and are not: a misspelled one has no effect. It is nil without any.
+func unknownVariables() error {
+	known, _ := new(Config).fromEnvironment()
+	var unknown []string
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, ownPrefix) && !slices.Contains(known, name) && !serviceLink.MatchString(variable) {
+			unknown = append(unknown, name+" is none of sqsbatch's variables and has no effect"+suggest(name, known))
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	slices.Sort(unknown)
+	return errors.New(strings.Join(unknown, "; "))
+}
+
+// serviceLink is what Kubernetes sets in pods for a service that is called
+// sqsbatch-something, see "Discovering services" in its documentation. It sets
+// SQSBATCH_X_PORT=tcp://10.0.0.1:80; someone who sets SQSBATCH_X_PORT=80 believes that
+// the variable is sqsbatch's.
+var serviceLink = regexp.MustCompile(`^[^=]*_((SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)=|PORT=.*://)`)
+
+// suggest returns a question with the known name that differs least, or "" when even
+// that one differs too much.
+func suggest(name string, known []string) string {
+	nearest := slices.MinFunc(known, func(a, b string) int { return cmp.Compare(distance(name, a), distance(name, b)) })
+	if distance(name, nearest) > (len(name)-len(ownPrefix)+1)/2 {
+		return ""
+	}
+	return ": is " + nearest + " meant?"
+}
+
+// distance is how many letters must be added, removed or changed to turn a into b
+// (Levenshtein's distance).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			changed := diagonal
+			if a[i] != b[j] {
+				changed++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(changed, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -19,9 +19,6 @@ const (
 	timeoutNotice = 100 * time.Millisecond
 )
 
-// warningHook is the part of a hook that is notified of warnings.
-type warningHook struct{ batch.WarningHook }
-
 // notify has the hooks notified, one after the other, how a batch went. Until the
 // deadline it waits for them for half of what is left at most: a hook that blocks
 // must not cost the response. The hooks after it are notified later, in the background.
@@ -38,14 +35,14 @@ func (l *LambdaHandler) notify(ctx context.Context, info batch.BatchInfo, call f
 	w := batch.Warning{Queue: batch.QueueName(info.QueueARN), Message: fmt.Sprintf(
 		"a BatchSettled or Warned hook still runs %v after the batch was settled and is not waited for: hooks must not block",
 		time.Since(began).Round(time.Millisecond))}
-	waitFor(min(timeoutNotice, time.Until(deadline)/4), func() { l.own.Warn(ctx, w) })
+	waitFor(min(timeoutNotice, time.Until(deadline)/4), func() { l.engine.Hooks().Warn(ctx, w) })
 }
 
-// flush has the configured hooks write what they keep back, before Lambda
+// flush has the hooks write what they keep back, before Lambda
 // freezes the process; half of what settling leaves for the response is left,
 // and of that half to warn of a flush that timed out.
 func (l *LambdaHandler) flush(ctx context.Context, times batch.Times) {
-	if !l.own.Flushes() {
+	if !l.flushes {
 		return
 	}
 	limit, notice := invocationFlush, timeoutNotice
@@ -54,24 +51,7 @@ func (l *LambdaHandler) flush(ctx context.Context, times batch.Times) {
 		limit = max(0, min(limit, time.Until(times.Deadline)-left/2))
 		notice = min(notice, left/4)
 	}
-	flushHooks(ctx, l.own, limit, notice)
-}
-
-// flushAtStop returns what flushes the hooks when the pollers have stopped: for
-// as long as the stop, which begins with the end of ctx, may still take.
-func flushAtStop(ctx context.Context, hooks *batch.Hooks, stopTakes time.Duration) func() {
-	stopped := make(chan time.Time, 1)
-	unwatch := context.AfterFunc(ctx, func() { stopped <- time.Now() })
-	return func() {
-		unwatch()
-		limit := stopFlush
-		select {
-		case at := <-stopped:
-			limit = min(limit, max(leastFlush, time.Until(at.Add(stopTakes))))
-		default:
-		}
-		flushHooks(ctx, hooks, limit, timeoutNotice)
-	}
+	flushHooks(ctx, l.engine.Hooks(), limit, notice)
 }
 
 // flushHooks gives the hooks limit, and notice more to warn of one that took longer.

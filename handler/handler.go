@@ -2,9 +2,9 @@ package handler
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -19,51 +19,47 @@ import (
 // LambdaHandler handles the invocations of a Lambda function by an SQS event
 // source mapping. It is safe for concurrent invocations.
 type LambdaHandler struct {
-	engine  *runner.Engine
-	settler *settle.Policy
+	engine  *runner.Engine // with the log as its first hook
+	policy  *settle.Policy
 	cfg     Config
-	own     *batch.Hooks // the configured ones; of the log its warnings: it keeps nothing back
+	flushes bool // a configured hook does; the log keeps nothing back here
 }
 
 // New returns a handler that passes each record to h. It returns an error that
 // names every field or environment variable whose value is out of its bounds.
 // No call is made to AWS, then or on the first invocation that goes well.
 func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
-	badVariables, warnings := cfg.fromEnvironment(), cfg.warnings()
-	lines, badLog := cfg.logHook(lambdaLogger(os.Getenv(levelVariable)), 0)
-	// The log comes first, so that it tells of the hook that blocks the others.
-	list := append([]any{lines}, cfg.Hooks...)
-	_, badHooks := batch.NewHooks(cfg.Hooks...)
+	lines, warnings, badConfig := cfg.setUp(lambdaLogger, 0)
+	configured, badHooks := batch.NewHooks(cfg.Hooks...)
 	if badHooks != nil {
-		list = nil // they are named as the configuration counts them
+		cfg.Hooks = nil // each error about a hook once, with the configuration's index
 	}
-	engine, err := runner.New(h, cfg.engine(list...))
-	var hooks *batch.Hooks
-	if err == nil {
-		hooks = engine.Hooks()
-	}
+	// The log comes first, so that it warns of the hook that blocks the others.
+	cfg.Hooks = append([]any{lines}, cfg.Hooks...)
+	hooks, _ := batch.NewHooks(cfg.Hooks...)
+	engine, badEngine := runner.New(h, cfg.engine())
 	settling := cfg.settling(hooks)
 	if cfg.samLocal() {
 		settling = withoutSQS(settling)
 	}
-	settler, badSettler := settle.New(settling)
-	if err := errors.Join(badVariables, badLog, err, badHooks, badSettler); err != nil {
+	policy, badPolicy := settle.New(settling)
+	if err := errors.Join(badConfig, badEngine, badHooks, badPolicy); err != nil {
 		return nil, err
 	}
-	own, _ := batch.NewHooks(append([]any{warningHook{lines}}, cfg.Hooks...)...) // runner.New took each
 	cfg.warn(context.Background(), warnings)
-	return &LambdaHandler{engine: engine, settler: settler, cfg: cfg, own: own}, nil
+	return &LambdaHandler{engine: engine, policy: policy, cfg: cfg, flushes: configured.Flushes()}, nil
 }
 
 // Invoke handles one invocation, from the event's bytes to those of the
 // response. It makes a LambdaHandler a lambda.Handler of aws-lambda-go.
 //
-// It returns an [InvalidEventError] when the payload is no SQS event, so that
-// Lambda counts the invocation as failed and keeps every message.
+// It returns an error when the payload is no SQS event, or has a record that
+// could not be reported as failed, so that Lambda counts the invocation as
+// failed and keeps every message.
 func (l *LambdaHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	records, err := sqsevent.Decode(payload)
 	if err != nil {
-		return nil, &InvalidEventError{err}
+		return nil, invalidEvent{fmt.Errorf("the event is not one of an SQS event source mapping: %w", err)}
 	}
 	failures, err := l.process(ctx, records)
 	if err != nil {
@@ -72,22 +68,19 @@ func (l *LambdaHandler) Invoke(ctx context.Context, payload []byte) ([]byte, err
 	return partialfailure.AppendResponse(nil, failures), nil
 }
 
-// HandleEvent does what Invoke does for an event that is decoded already. Use
-// it inside a handler of your own; Invoke is faster.
-func (l *LambdaHandler) HandleEvent(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
-	response := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
-	records, err := fromEvent(event)
-	if err != nil {
-		return response, &InvalidEventError{err}
-	}
-	failures, err := l.process(ctx, records)
+// HandleEvent calls Invoke for an event that is decoded already, which it encodes
+// again. Use it inside a handler of your own; Invoke is faster.
+func (l *LambdaHandler) HandleEvent(ctx context.Context, event events.SQSEvent) (response events.SQSEventResponse, err error) {
+	payload, err := json.Marshal(event)
 	if err != nil {
 		return response, err
 	}
-	for _, id := range failures {
-		response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: id})
+	answer, err := l.Invoke(ctx, payload)
+	if err != nil {
+		return response, err
 	}
-	return response, nil
+	err = json.Unmarshal(answer, &response)
+	return response, err
 }
 
 // process runs a batch, settles it, and returns the ids of what failed.
@@ -104,7 +97,7 @@ func (l *LambdaHandler) process(ctx context.Context, records []batch.Record) ([]
 	hooks := l.engine.Hooks()
 	ctx = hooks.BatchContext(ctx, info, records)
 	hooks.BatchStarted(ctx, info)
-	settlement := l.settler.Begin(ctx, info.Times)
+	settlement := l.policy.Begin(ctx, info.Times)
 	results := l.engine.Run(ctx, records, info.Times, settlement)
 	warn := settlement.Settle(results)
 	failures := partialfailure.Failures(results)
@@ -125,16 +118,8 @@ func (l *LambdaHandler) process(ctx context.Context, records []batch.Record) ([]
 	return failures, nil
 }
 
-// InvalidEventError is returned when the payload is no SQS event, or one that
-// could not be answered record by record.
-type InvalidEventError struct{ Err error }
-
-func (e *InvalidEventError) Error() string {
-	return fmt.Sprintf("the event is not one of an SQS event source mapping: %v", e.Err)
-}
-
-// Unwrap returns what is wrong with the event.
-func (e *InvalidEventError) Unwrap() error { return e.Err }
+// invalidEvent is named for people: Lambda shows an error's type as errorType.
+type invalidEvent struct{ error }
 
 // FailedError is returned when records failed and the configuration asks for
 // an error instead of a report: [Config.ErrorIfAllFail] or

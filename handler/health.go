@@ -6,11 +6,11 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/longpoll"
@@ -19,8 +19,7 @@ import (
 // A healthServer serves one address. All Polls of the process with that HealthAddr
 // share it: one process has one health.
 type healthServer struct {
-	polls   []*healthOfPoll // in the order in which they began
-	mux     atomic.Pointer[http.ServeMux]
+	polls   []*healthOfPoll // in the order in which they began; healthMu guards them
 	server  http.Server
 	serving sync.WaitGroup
 }
@@ -37,7 +36,7 @@ var (
 )
 
 // serveHealth answers orchestrators and scrapers, if an address is configured,
-// until stop is called. It returns warnings as well.
+// until stop is called. It warns of paths that an earlier Poll serves.
 func (c *PollConfig) serveHealth(pollers []*longpoll.Poller) (stop func(), warnings []string, err error) {
 	if c.HealthAddr == "" {
 		return func() {}, nil, nil
@@ -53,47 +52,44 @@ func (c *PollConfig) serveHealth(pollers []*longpoll.Poller) (stop func(), warni
 		s = &healthServer{}
 		s.server = http.Server{Handler: s, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second}
 		healthServers[c.HealthAddr] = s
-		defer s.serving.Go(func() { _ = s.server.Serve(listener) }) // until Close
+		s.serving.Go(func() { _ = s.server.Serve(listener) }) // until Close
 	}
-	own := &healthOfPoll{pollers, c.Handlers}
+	for _, path := range slices.Sorted(maps.Keys(c.Handlers)) {
+		if slices.ContainsFunc(s.polls, func(p *healthOfPoll) bool { return p.handlers[path] != nil }) {
+			warnings = append(warnings, fmt.Sprintf("Poll.Handlers[%q]: an earlier Poll of this process serves that path at the same HealthAddr, and goes on to", path))
+		}
+	}
+	own := &healthOfPoll{pollers, maps.Clone(c.Handlers)}
 	s.polls = append(s.polls, own)
 	return func() {
 		healthMu.Lock()
 		defer healthMu.Unlock()
 		s.polls = slices.DeleteFunc(s.polls, func(p *healthOfPoll) bool { return p == own })
-		if len(s.polls) > 0 {
-			s.route()
-			return
+		if len(s.polls) == 0 {
+			delete(healthServers, c.HealthAddr)
+			_ = s.server.Close()
+			s.serving.Wait()
 		}
-		delete(healthServers, c.HealthAddr)
-		_ = s.server.Close()
-		s.serving.Wait()
-	}, s.route(), nil
+	}, warnings, nil
 }
 
+// ServeHTTP serves the health of all Polls, and the handlers of each. Of handlers
+// with the same path it calls the one of the Poll that began first.
 func (s *healthServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.mux.Load().ServeHTTP(w, r)
-}
-
-// route makes a mux of what the Polls serve. When several serve the same path, the
-// handler of the first answers, and a warning names the path.
-func (s *healthServer) route() (warnings []string) {
-	mux, seen := http.NewServeMux(), map[string]bool{}
 	var pollers []*longpoll.Poller
-	for _, p := range s.polls {
-		pollers = append(pollers, p.pollers...)
-		for _, path := range slices.Sorted(maps.Keys(p.handlers)) {
-			if seen[path] {
-				warnings = append(warnings, fmt.Sprintf("Poll.Handlers[%q]: an earlier Poll of this process serves that path at the same HealthAddr, and goes on to", path))
-				continue
-			}
-			seen[path] = true
-			mux.Handle(path, p.handlers[path])
-		}
+	handlers := map[string]http.Handler{}
+	healthMu.Lock()
+	for _, p := range slices.Backward(s.polls) {
+		pollers = slices.Concat(p.pollers, pollers)
+		maps.Copy(handlers, p.handlers)
+	}
+	healthMu.Unlock()
+	mux := http.NewServeMux()
+	for path, h := range handlers {
+		mux.Handle(path, h)
 	}
 	mux.Handle("/", longpoll.Health(pollers...))
-	s.mux.Store(mux)
-	return warnings
+	mux.ServeHTTP(w, r)
 }
 
 // checkHealth refuses an address that cannot be one, and paths at which http.ServeMux
@@ -118,4 +114,21 @@ func (c *PollConfig) checkHealth() (wrong mistakes) {
 		wrong.add(fmt.Errorf("handler: Poll.Handlers[%q] %w", path, err))
 	}
 	return wrong
+}
+
+// healthWarnings returns warnings about health checks that find nothing, and about
+// handlers that are not served.
+func (c *PollConfig) healthWarnings() (list []string) {
+	inEnvironment := os.Getenv("SQSBATCH_HEALTH_ADDR")
+	_, asked, _ := net.SplitHostPort(inEnvironment)
+	_, served, _ := net.SplitHostPort(c.HealthAddr)
+	if inEnvironment != "" && asked != served {
+		list = append(list, fmt.Sprintf("Poll.HealthAddr is %q, and SQSBATCH_HEALTH_ADDR, which comes after it, is %q: a health check that runs livez must be given the former as argument",
+			c.HealthAddr, inEnvironment))
+	}
+	if len(c.Handlers) > 0 && c.HealthAddr == "" {
+		list = append(list, fmt.Sprintf("%s: served nowhere, since Poll.HealthAddr is empty (SQSBATCH_HEALTH_ADDR)",
+			strings.Join(slices.Sorted(maps.Keys(c.Handlers)), ", ")))
+	}
+	return list
 }

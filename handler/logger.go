@@ -3,14 +3,49 @@ package handler
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
 
 const levelVariable = "AWS_LAMBDA_LOG_LEVEL"
+
+// maxLogBody bounds LogBodyBytes: container runtimes split lines at 16 KiB.
+const maxLogBody = 8192
+
+// setUp sets the fields that are zero from their variables, and Logger to what
+// newLogger makes for a level. It returns the hook that writes the log, warnings
+// about variables that have no effect, and an error that names what is out of bounds.
+func (c *Config) setUp(newLogger func(level string) *slog.Logger, every time.Duration) (hook *log.Hook, warnings []string, err error) {
+	_, err = c.fromEnvironment()
+	if unknown := unknownVariables(); unknown != nil {
+		warnings = append(warnings, unknown.Error())
+	}
+	if c.Logger == nil {
+		name := os.Getenv(levelVariable)
+		if _, ok := logLevel(name); !ok {
+			warnings = append(warnings, fmt.Sprintf("%s is %q, must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL: it is INFO now", levelVariable, name))
+		}
+		c.Logger = newLogger(name)
+	}
+	if c.LogBodyBytes < 0 || c.LogBodyBytes > maxLogBody {
+		err = errors.Join(err, fmt.Errorf("handler: LogBodyBytes is %d, must be 0 to %d (SQSBATCH_LOG_BODY_BYTES)", c.LogBodyBytes, maxLogBody))
+	}
+	return log.New(c.Logger, log.Options{Succeeded: c.LogSucceeded, BodyBytes: c.LogBodyBytes, Every: every}), warnings, err
+}
+
+// warn logs warnings.
+func (c *Config) warn(ctx context.Context, list []string) {
+	for _, warning := range list {
+		c.Logger.WarnContext(ctx, warning, "logger", "sqsbatch")
+	}
+}
 
 // lambdaLogger is aws-lambda-go's logger, which writes in Lambda's format with
 // the request id. That takes the levels TRACE and FATAL, which Lambda has, for

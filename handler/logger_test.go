@@ -30,7 +30,7 @@ func TestALevelOfItsOwnKeepsAttributesAndGroups(t *testing.T) {
 func TestTheLogsLevels(t *testing.T) {
 	for name, c := range map[string]struct {
 		least slog.Level
-		odd   bool
+		warns bool
 	}{
 		"": {slog.LevelInfo, false}, "TRACE": {slog.LevelDebug, false}, "DEBUG": {slog.LevelDebug, false}, "debug": {slog.LevelDebug, false},
 		"INFO": {slog.LevelInfo, false}, "WARN": {slog.LevelWarn, false}, "ERROR": {slog.LevelError, false}, "FATAL": {slog.LevelError + 4, false},
@@ -41,8 +41,9 @@ func TestTheLogsLevels(t *testing.T) {
 			t.Errorf("%q: the least level is not %v", name, c.least)
 		}
 		t.Setenv(levelVariable, name)
-		if got := strings.Join(new(Config).warnings(), "\n"); (got != "") != c.odd || c.odd && !strings.Contains(got, `AWS_LAMBDA_LOG_LEVEL is "`+name+`", must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL`) {
-			t.Errorf("%q: told %q", name, got)
+		_, warnings, _ := new(Config).setUp(containerLogger, 0)
+		if got := strings.Join(warnings, "\n"); (got != "") != c.warns || c.warns && !strings.Contains(got, `AWS_LAMBDA_LOG_LEVEL is "`+name+`", must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL`) {
+			t.Errorf("%q: warned %q", name, got)
 		}
 	}
 }

@@ -1,15 +1,20 @@
 package handler
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
@@ -68,26 +73,26 @@ type PollConfig struct {
 // before. [Config.Reserve], Deadline, MinRemaining, ErrorIfAllFail and
 // DeleteSucceeded are about invocations and have no effect.
 func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
-	badVariables := cfg.fromEnvironment()
-	warnings := append(cfg.warnings(), cfg.Poll.pollWarnings()...)
-	lines, badLog := cfg.logHook(containerLogger(os.Getenv(levelVariable)), time.Minute)
-	pollers, err := cfg.pollers(ctx, h, lines)
-	if err := errors.Join(badVariables, badLog, err); err != nil {
+	lines, warnings, badConfig := cfg.setUp(containerLogger, time.Minute)
+	// The log comes last: one that nobody reads keeps the metrics from nobody.
+	cfg.Hooks = append(slices.Clone(cfg.Hooks), lines)
+	pollers, err := cfg.pollers(ctx, h)
+	if err := errors.Join(badConfig, err); err != nil {
 		return err
 	}
-	hooks, _ := batch.NewHooks(append(slices.Clone(cfg.Hooks), lines)...) // the pollers took each
-	flush := flushAtStop(ctx, hooks, pollers[0].StopTakes())
+	hooks, _ := batch.NewHooks(cfg.Hooks...) // the pollers took each
 	stopHealth, notServed, err := cfg.Poll.serveHealth(pollers)
 	if err != nil {
 		return err
 	}
 	writeLine(func() {
-		cfg.warn(ctx, append(warnings, notServed...))
+		cfg.warn(ctx, slices.Concat(warnings, cfg.Poll.healthWarnings(), notServed))
 		cfg.Logger.InfoContext(ctx, "polling", "logger", "sqsbatch", "queues", cfg.Poll.Queues)
 	})
-	err = runAll(ctx, pollers)
+	stopped, err := runAll(ctx, pollers)
 	stopHealth()
-	flush() // before the last line
+	left := time.Until(stopped.Add(pollers[0].StopTakes()))
+	flushHooks(ctx, hooks, min(stopFlush, max(leastFlush, left)), timeoutNotice) // before the last line
 	writeLine(func() { cfg.Logger.InfoContext(ctx, "stopped", "logger", "sqsbatch") })
 	return err
 }
@@ -96,12 +101,17 @@ func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 // that nobody reads.
 func writeLine(write func()) { waitFor(200*time.Millisecond, write) }
 
-// runAll runs the pollers until ctx ends or one of them fails.
-func runAll(ctx context.Context, pollers []*longpoll.Poller) error {
+// runAll runs the pollers until ctx ends or one of them fails, and returns when
+// that was.
+func runAll(ctx context.Context, pollers []*longpoll.Poller) (stopped time.Time, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	errs := make([]error, len(pollers))
 	var all sync.WaitGroup
+	all.Go(func() {
+		<-ctx.Done()
+		stopped = time.Now()
+	})
 	for i, p := range pollers {
 		all.Go(func() {
 			defer stop()
@@ -109,5 +119,70 @@ func runAll(ctx context.Context, pollers []*longpoll.Poller) error {
 		})
 	}
 	all.Wait()
-	return errors.Join(errs...)
+	return stopped, errors.Join(errs...)
+}
+
+// pollers makes a poller for each queue. It returns an error that names all that
+// is wrong with the configuration, once.
+func (c *Config) pollers(ctx context.Context, h batch.Handler) ([]*longpoll.Poller, error) {
+	engine, failures := c.engine(), c.failures()
+	engine.Reserve, engine.Deadline, engine.MinRemaining = 0, "", 0
+	wrong := c.checkPoll()
+	list := make([]*longpoll.Poller, len(c.Poll.Queues))
+	for i, queue := range c.Poll.Queues {
+		client, err := c.pollClient(ctx, queue)
+		if err == nil {
+			list[i], err = longpoll.New(h, longpoll.Config{
+				Queue: queue, SQS: client, Engine: engine, Failures: failures,
+				Wait: c.Poll.Wait, Prefetch: c.Poll.Prefetch, Visibility: c.Poll.Visibility, NoHeartbeat: c.Poll.NoHeartbeat,
+				DrainLimit: c.Poll.DrainLimit, MaxAbandoned: c.Poll.MaxAbandoned,
+			})
+		}
+		wrong.add(err)
+	}
+	return list, errors.Join(wrong...)
+}
+
+// mistakes are errors, each once: those of one queue are often all queues'.
+type mistakes []error
+
+func (m *mistakes) add(err error) {
+	if list, ok := err.(interface{ Unwrap() []error }); ok { // errors.Join's
+		for _, err := range list.Unwrap() {
+			m.add(err)
+		}
+		return
+	}
+	if err != nil && !slices.ContainsFunc(*m, func(e error) bool { return e.Error() == err.Error() }) {
+		*m = append(*m, err)
+	}
+}
+
+// checkPoll is about what only Poll knows.
+func (c *Config) checkPoll() (wrong mistakes) {
+	if len(c.Poll.Queues) == 0 && os.Getenv("SQSBATCH_QUEUE_URL") == "" {
+		wrong.add(errors.New("handler: Poll.Queues is empty, must name at least one queue (SQSBATCH_QUEUE_URL)"))
+		wrong.add(unknownVariables())
+	}
+	seen := map[string]string{}
+	for _, queue := range c.Poll.Queues {
+		key := queueKey(queue)
+		if earlier, twice := seen[key]; twice {
+			wrong.add(fmt.Errorf("handler: Poll.Queues names a queue twice (SQSBATCH_QUEUE_URL), as %s and as %s: to handle more of it at a time raise Concurrency", earlier, queue))
+		}
+		seen[key] = queue
+	}
+	return append(wrong, c.Poll.checkHealth()...)
+}
+
+// queueKey is the same for a queue's ARN and its URLs.
+func queueKey(queue string) string {
+	if arn, err := endpoint.ParseARN(queue); err == nil {
+		return arn.Region + "/" + arn.Account + "/" + arn.Name
+	}
+	u, err := url.Parse(queue)
+	if err != nil || u.Host == "" {
+		return queue
+	}
+	return cmp.Or(endpoint.Region(u.Hostname()), u.Host) + "/" + strings.Trim(u.Path, "/")
 }

@@ -200,6 +200,9 @@ func TestPollsConfiguration(t *testing.T) {
 					t.Errorf("error %q does not say %q", err, part)
 				}
 			}
+			if test.env["SQSBATCH_QUEUE_URL"] != "" && strings.Contains(err.Error(), "Poll.Queues is empty") {
+				t.Errorf("error %q says that no queue is named", err)
+			}
 		})
 	}
 	for _, h := range []batch.Handler{nil, batch.HandlerFunc(nil), handler.MessageFunc(nil), batch.JSON[string](nil)} {

@@ -38,7 +38,8 @@ func RunWith(h batch.Handler, cfg Config) {
 		return
 	}
 	if len(cfg.Poll.Queues) == 0 && os.Getenv("SQSBATCH_QUEUE_URL") == "" {
-		exit(errors.Join(errNoMode, cfg.fromEnvironment(), unknownVariables()))
+		_, badVariables := cfg.fromEnvironment()
+		exit(errors.Join(errNoMode, badVariables, unknownVariables()))
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)

@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ func (c *Config) samLocal() bool {
 	return c.SQS == nil && os.Getenv("AWS_SAM_LOCAL") == "true" && os.Getenv("AWS_ENDPOINT_URL") == "" && os.Getenv("AWS_ENDPOINT_URL_SQS") == ""
 }
 
-// withoutSQS has a settler call nothing, and warn of nothing: see warnWouldBe. The
+// withoutSQS has what settles call nothing, and warn of nothing: see warnWouldBe. The
 // dead-letter queue is not checked, since `sam local` puts a resource's name there.
 func withoutSQS(s settle.Config) settle.Config {
 	s.Client = func(context.Context) (*sqs.Client, error) { return nil, errors.New("sam local: SQS is not called") }
@@ -27,23 +28,22 @@ func withoutSQS(s settle.Config) settle.Config {
 	return s
 }
 
-// warnWouldBe tells the hooks what SQS would have been told of results.
+// warnWouldBe warns of what SQS would have been asked to do for results.
 func (l *LambdaHandler) warnWouldBe(ctx context.Context, info batch.BatchInfo, results []batch.Result) {
-	c, list := &l.cfg, []string(nil)
+	var list []string
 	for i := range results {
 		r := &results[i]
-		verdict := batch.VerdictOf(r.Err)
-		retries := c.OnPermanent == partialfailure.Retry
-		if verdict.Malformed && c.OnMalformed != "" {
-			retries = c.OnMalformed == partialfailure.Retry
+		verdict, on := batch.VerdictOf(r.Err), l.cfg.OnPermanent
+		if verdict.Malformed {
+			on = cmp.Or(l.cfg.OnMalformed, on)
 		}
 		switch {
 		case r.Outcome.Done():
 		case r.Outcome == batch.Abandoned, r.Outcome == batch.Skipped && r.VisibleIn == 0: // it comes back when its visibility timeout ends
-		case verdict.Permanent && !retries && c.DeadLetterQueue != "":
-			list = append(list, r.Record.MessageID+" sent to "+c.DeadLetterQueue)
+		case verdict.Permanent && on != partialfailure.Retry && l.cfg.DeadLetterQueue != "":
+			list = append(list, r.Record.MessageID+" sent to "+l.cfg.DeadLetterQueue)
 		default:
-			r.VisibilitySet = true // as the hooks would see it
+			r.VisibilitySet = true // as hooks would see it
 			list = append(list, fmt.Sprintf("%s visible in %v", r.Record.MessageID, r.VisibleIn))
 		}
 	}

@@ -84,12 +84,15 @@ func inLabels(label []string) (region string, usual bool) {
 // have the region, which it reads in the signatures of calls.
 const localStack = ".localhost.localstack.cloud"
 
-// Of returns the region of a queue's URL, and the endpoint to call it at unless
-// that is the one that a client has for the region: a VPC endpoint, FIPS, dual
-// stack, or a server that is not AWS's, whose region is "" then. Both are empty
-// for a queue's name.
-func Of(queueURL string) (region, base string) {
-	u, err := url.Parse(queueURL)
+// Of returns the region of a queue's URL or ARN, and the endpoint to call it at
+// unless that is the one that a client has for the region: a VPC endpoint, FIPS,
+// dual stack, or a server that is not AWS's, whose region is "" then. Both are
+// empty for a queue's name.
+func Of(queue string) (region, base string) {
+	if arn, err := ParseARN(queue); err == nil {
+		return arn.Region, ""
+	}
+	u, err := url.Parse(queue)
 	if err != nil || u.Host == "" {
 		return "", ""
 	}

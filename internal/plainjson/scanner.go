@@ -35,8 +35,10 @@ type Scanner struct {
 	// does. Without it such a text is left to encoding/json: a body of SQS cannot have it.
 	HalfPairs bool
 
+	// Pos is the position of the next byte, for messages. The scanner alone sets it.
+	Pos int
+
 	text string
-	pos  int
 	// unescaped holds the strings that are not literally in the text. The strings that
 	// were taken from it stay intact when it grows.
 	unescaped strings.Builder
@@ -51,18 +53,15 @@ func (s *Scanner) Whole(o Object) bool {
 }
 
 // End reports whether only white space is left.
-func (s *Scanner) End() bool { return s.Peek() == 0 && s.pos == len(s.text) }
-
-// Offset returns the position of the next byte.
-func (s *Scanner) Offset() int { return s.pos }
+func (s *Scanner) End() bool { return s.Peek() == 0 && s.Pos == len(s.text) }
 
 // Peek skips white space and returns the next byte, or 0 at the end.
 func (s *Scanner) Peek() byte {
-	s.pos = jsontext.SpaceEnd(s.text, s.pos)
-	if s.pos == len(s.text) {
+	s.Pos = jsontext.SpaceEnd(s.text, s.Pos)
+	if s.Pos == len(s.text) {
 		return 0
 	}
-	return s.text[s.pos]
+	return s.text[s.Pos]
 }
 
 // next takes the given byte, if it is next.
@@ -70,7 +69,7 @@ func (s *Scanner) next(c byte) bool {
 	if s.Peek() != c {
 		return false
 	}
-	s.pos++
+	s.Pos++
 	return true
 }
 
@@ -81,51 +80,34 @@ func (s *Scanner) Object(o Object) bool {
 
 // Members reads an object, calling member at each value.
 func (s *Scanner) Members(member func(name string) bool) bool {
-	if !s.next('{') {
-		return false
-	}
-	if s.next('}') {
-		return true
-	}
-	for {
+	return s.items('{', '}', func() bool {
 		name, ok := s.Text()
-		if !ok || !s.next(':') || !member(name) {
-			return false
-		}
-		switch s.Peek() {
-		case ',':
-			s.pos++
-		case '}':
-			s.pos++
-			return true
-		default:
-			return false
-		}
-	}
+		return ok && s.next(':') && member(name)
+	})
 }
 
 // List reads an array, calling element at each value.
-func (s *Scanner) List(element func() bool) bool {
-	if !s.next('[') {
+func (s *Scanner) List(element func() bool) bool { return s.items('[', ']', element) }
+
+// items reads what is between open and end, separated by commas.
+func (s *Scanner) items(open, end byte, item func() bool) bool {
+	if !s.next(open) {
 		return false
 	}
-	if s.next(']') {
+	if s.next(end) {
 		return true
 	}
-	for {
-		if !element() {
+	for item() {
+		c := s.Peek()
+		if c != ',' && c != end {
 			return false
 		}
-		switch s.Peek() {
-		case ',':
-			s.pos++
-		case ']':
-			s.pos++
+		s.Pos++
+		if c == end {
 			return true
-		default:
-			return false
 		}
 	}
+	return false
 }
 
 // Texts reads an array of strings. It is not nil.
@@ -143,14 +125,14 @@ func (s *Scanner) Texts(to *[]string) bool {
 // Int reads a whole number from 0 to 999,999,999.
 func (s *Scanner) Int(to *int) bool {
 	s.Peek()
-	start, n := s.pos, 0
-	for s.pos < len(s.text) && s.text[s.pos] >= '0' && s.text[s.pos] <= '9' {
-		n = n*10 + int(s.text[s.pos]-'0')
-		if s.pos++; s.pos-start > 9 {
+	start, n := s.Pos, 0
+	for s.Pos < len(s.text) && s.text[s.Pos] >= '0' && s.text[s.Pos] <= '9' {
+		n = n*10 + int(s.text[s.Pos]-'0')
+		if s.Pos++; s.Pos-start > 9 {
 			return false
 		}
 	}
-	if s.pos == start || s.text[start] == '0' && s.pos > start+1 {
+	if s.Pos == start || s.text[start] == '0' && s.Pos > start+1 {
 		return false
 	}
 	*to = n

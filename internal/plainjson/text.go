@@ -14,11 +14,11 @@ func (s *Scanner) Text() (text string, ok bool) {
 	if !s.next('"') {
 		return "", false
 	}
-	start := s.pos
-	s.pos = jsontext.PlainEnd(s.text, s.pos)
-	if s.pos < len(s.text) && s.text[s.pos] == '"' {
-		s.pos++
-		return s.text[start : s.pos-1], true
+	start := s.Pos
+	s.Pos = jsontext.PlainEnd(s.text, s.Pos)
+	if s.Pos < len(s.text) && s.text[s.Pos] == '"' {
+		s.Pos++
+		return s.text[start : s.Pos-1], true
 	}
 	return s.unplain(start)
 }
@@ -26,11 +26,11 @@ func (s *Scanner) Text() (text string, ok bool) {
 // unplain reads on in a string that began at start and has more than plain characters.
 func (s *Scanner) unplain(start int) (text string, ok bool) {
 	unescaped := s.unescaped.Len()
-	for from := start; s.pos < len(s.text); s.pos = jsontext.PlainEnd(s.text, s.pos) {
-		switch c := s.text[s.pos]; {
+	for from := start; s.Pos < len(s.text); s.Pos = jsontext.PlainEnd(s.text, s.Pos) {
+		switch c := s.text[s.Pos]; {
 		case c == '"':
-			rest := s.text[from:s.pos]
-			s.pos++
+			rest := s.text[from:s.Pos]
+			s.Pos++
 			if from == start {
 				return rest, true
 			}
@@ -40,20 +40,20 @@ func (s *Scanner) unplain(start int) (text string, ok bool) {
 			if s.unescaped.Cap() == 0 {
 				s.unescaped.Grow(len(s.text) - start) // unescaping makes nothing longer
 			}
-			s.unescaped.WriteString(s.text[from:s.pos])
-			s.pos++
+			s.unescaped.WriteString(s.text[from:s.Pos])
+			s.Pos++
 			if !s.escape() {
 				return "", false
 			}
-			from = s.pos
+			from = s.Pos
 		case c < ' ':
 			return "", false
 		default:
-			r, size := utf8.DecodeRuneInString(s.text[s.pos:])
+			r, size := utf8.DecodeRuneInString(s.text[s.Pos:])
 			if r == utf8.RuneError && size == 1 {
 				return "", false
 			}
-			s.pos += size
+			s.Pos += size
 		}
 	}
 	return "", false
@@ -67,11 +67,11 @@ func (s *Scanner) Kept() (text string, ok bool) {
 
 // escape reads what follows a backslash.
 func (s *Scanner) escape() bool {
-	if s.pos == len(s.text) {
+	if s.Pos == len(s.text) {
 		return false
 	}
-	c := s.text[s.pos]
-	s.pos++
+	c := s.text[s.Pos]
+	s.Pos++
 	if plain := jsontext.Unescape(c); plain != 0 {
 		s.unescaped.WriteByte(plain)
 		return true
@@ -79,11 +79,11 @@ func (s *Scanner) escape() bool {
 	if c != 'u' {
 		return false
 	}
-	r := jsontext.Hex4(s.text[s.pos:])
+	r := jsontext.Hex4(s.text[s.Pos:])
 	if r < 0 {
 		return false
 	}
-	s.pos += 4
+	s.Pos += 4
 	if utf16.IsSurrogate(r) {
 		r = s.surrogate(r)
 	}
@@ -94,9 +94,9 @@ func (s *Scanner) escape() bool {
 // surrogate completes a pair whose first half has been read. Half a pair stays, or
 // is U+FFFD.
 func (s *Scanner) surrogate(first rune) rune {
-	if strings.HasPrefix(s.text[s.pos:], `\u`) {
-		if r := utf16.DecodeRune(first, jsontext.Hex4(s.text[s.pos+2:])); r != utf8.RuneError {
-			s.pos += 6
+	if strings.HasPrefix(s.text[s.Pos:], `\u`) {
+		if r := utf16.DecodeRune(first, jsontext.Hex4(s.text[s.Pos+2:])); r != utf8.RuneError {
+			s.Pos += 6
 			return r
 		}
 	}

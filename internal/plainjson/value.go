@@ -7,50 +7,50 @@ import "github.com/sqsbatch/sqsbatch/internal/jsontext"
 // encoding/json, and when that finds it invalid, so is all that was read after it.
 func (s *Scanner) Value() (text string, ok bool) {
 	s.Peek()
-	start := s.pos
-	for depth := 0; s.pos < len(s.text); {
-		switch s.text[s.pos] {
+	start := s.Pos
+	for depth := 0; s.Pos < len(s.text); {
+		switch s.text[s.Pos] {
 		case '"':
 			if !s.pass() {
 				return "", false
 			}
 			if depth == 0 {
-				return s.text[start:s.pos], true
+				return s.text[start:s.Pos], true
 			}
 			continue
 		case '{', '[':
 			depth++
 		case '}', ']':
 			if depth--; depth == 0 {
-				s.pos++
-				return s.text[start:s.pos], true
+				s.Pos++
+				return s.text[start:s.Pos], true
 			}
 			if depth < 0 { // the end of what a number or a word is in
-				return s.text[start:s.pos], s.pos > start
+				return s.text[start:s.Pos], s.Pos > start
 			}
 		case ',', ' ', '\t', '\r', '\n':
 			if depth == 0 {
-				return s.text[start:s.pos], s.pos > start
+				return s.text[start:s.Pos], s.Pos > start
 			}
 		}
-		s.pos++
+		s.Pos++
 	}
 	return "", false
 }
 
 // pass goes to the end of a string.
 func (s *Scanner) pass() bool {
-	for s.pos++; ; s.pos++ {
-		s.pos = jsontext.PlainEnd(s.text, s.pos)
-		if s.pos >= len(s.text) {
+	for s.Pos++; ; s.Pos++ {
+		s.Pos = jsontext.PlainEnd(s.text, s.Pos)
+		if s.Pos >= len(s.text) {
 			return false
 		}
-		switch s.text[s.pos] {
+		switch s.text[s.Pos] {
 		case '"':
-			s.pos++
+			s.Pos++
 			return true
 		case '\\':
-			s.pos++ // and what it escapes
+			s.Pos++ // and what it escapes
 		}
 	}
 }

@@ -2,6 +2,7 @@ package prometheus_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -26,6 +27,10 @@ func BenchmarkBatch(b *testing.B) {
 				Attributes: map[string]string{"ApproximateReceiveCount": "1", "SentTimestamp": fmt.Sprint(time.Now().Add(-time.Duration(i) * time.Millisecond).UnixMilli())},
 			})
 		}
+		payload, err := json.Marshal(event)
+		if err != nil {
+			b.Fatal(err)
+		}
 		for _, name := range []string{"none", "prometheus"} {
 			b.Run(fmt.Sprintf("records=%d/%s", records, name), func(b *testing.B) {
 				cfg := handler.Config{Logger: quiet}
@@ -40,7 +45,7 @@ func BenchmarkBatch(b *testing.B) {
 				defer cancel()
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := h.HandleEvent(ctx, event); err != nil {
+					if _, err := h.Invoke(ctx, payload); err != nil {
 						b.Fatal(err)
 					}
 				}

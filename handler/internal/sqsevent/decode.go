@@ -40,7 +40,7 @@ func Decode(payload []byte) ([]batch.Record, error) {
 	case ok || json.Valid(payload):
 		return nil, errors.New("it has no Records")
 	default:
-		return nil, fmt.Errorf("it is not valid JSON, at offset %d of %d", d.Offset(), len(text))
+		return nil, fmt.Errorf("it is not valid JSON, at offset %d of %d", d.Pos, len(text))
 	}
 }
 
@@ -63,7 +63,7 @@ func (d *decoder) event(name string) bool {
 	}
 	d.records = []batch.Record{}
 	if d.Peek() != '[' {
-		return d.fail("its Records are no list, at offset %d", d.Offset())
+		return d.fail("its Records are no list, at offset %d", d.Pos)
 	}
 	return d.List(d.record)
 }
@@ -71,9 +71,9 @@ func (d *decoder) event(name string) bool {
 func (d *decoder) record() bool {
 	n := len(d.records)
 	if d.Peek() != '{' {
-		return d.fail("Records[%d] is no object, at offset %d", n, d.Offset())
+		return d.fail("Records[%d] is no object, at offset %d", n, d.Pos)
 	}
-	start := d.Offset()
+	start := d.Pos
 	d.records = append(d.records, batch.Record{})
 	r := &d.records[n]
 	source := ""
@@ -96,7 +96,12 @@ func (d *decoder) record() bool {
 		case "eventSource", "EventSource": // SNS writes it with a capital
 			return d.string(name, &source)
 		case "attributes":
-			return d.attributes(r)
+			return d.object(name, func(key string) bool {
+				var value string
+				ok := d.string(key, &value)
+				attribute.Set(r, key, value)
+				return ok
+			})
 		case "messageAttributes":
 			return d.messageAttributes(r)
 		default:
@@ -114,18 +119,9 @@ func (d *decoder) record() bool {
 		return d.fail("Records[%d] has no messageId", n)
 	case n == 0:
 		// Records of a batch are much alike: room for all of them at once.
-		d.records = slices.Grow(d.records, min((d.size-d.Offset())/(d.Offset()-start), 10_000))
+		d.records = slices.Grow(d.records, min((d.size-d.Pos)/(d.Pos-start), 10_000))
 	}
 	return true
-}
-
-func (d *decoder) attributes(r *batch.Record) bool {
-	return d.object("attributes", func(name string) bool {
-		var value string
-		ok := d.string(name, &value)
-		attribute.Set(r, name, value)
-		return ok
-	})
 }
 
 func (d *decoder) messageAttributes(r *batch.Record) bool {
@@ -159,7 +155,7 @@ func (d *decoder) object(name string, member func(name string) bool) bool {
 	if d.Peek() == '{' {
 		return d.Members(member)
 	}
-	return d.null() || d.fail("%s is no object, at offset %d", name, d.Offset())
+	return d.null() || d.fail("%s is no object, at offset %d", name, d.Pos)
 }
 
 // string reads a string into to; null leaves it as it is.
@@ -168,12 +164,12 @@ func (d *decoder) string(name string, to *string) (ok bool) {
 		*to, ok = d.Text()
 		return ok
 	}
-	return d.null() || d.fail("%s is no string, at offset %d", name, d.Offset())
+	return d.null() || d.fail("%s is no string, at offset %d", name, d.Pos)
 }
 
-func (d *decoder) binary(name string, to *[]byte) bool {
+func (d *decoder) binary(name string, to *[]byte) (ok bool) {
 	var s string
-	if ok := d.string(name, &s); !ok || s == "" {
+	if ok = d.string(name, &s); s == "" {
 		return ok
 	}
 	var err error

@@ -14,7 +14,7 @@ import (
 	samples "github.com/sqsbatch/sqsbatch/events"
 )
 
-// TestHandleEventGivesTheRecordsOfInvoke holds the two decoders against each other.
+// Encoding an event again loses nothing of its records.
 func TestHandleEventGivesTheRecordsOfInvoke(t *testing.T) {
 	names, _ := fs.Glob(samples.FS, "*.json")
 	payloads := map[string][]byte{"no source, an unknown attribute": []byte(`{"Records":[{"messageId":"m","body":"b","attributes":{"Later":"x","SenderId":"AIDA"},
