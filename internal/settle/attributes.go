@@ -39,9 +39,9 @@ type queueCache struct {
 	list map[string]*queueState
 }
 
-// queueState is what is known of a queue. The cache's lock guards what is no channel.
+// queueState is what is known of a queue. The cache's lock guards it.
 type queueState struct {
-	asking chan struct{} // the token of the one batch that asks SQS
+	asking chan struct{} // closed when there is an answer; nil where nobody asks
 	last   *attributes   // what SQS said last, however long ago; nil for nothing
 	err    error         // of the latest answer
 	until  time.Time     // when the latest answer is no longer believed
@@ -55,7 +55,7 @@ func (c *queueCache) of(arn string) *queueState {
 		if c.list == nil {
 			c.list = make(map[string]*queueState, 1)
 		}
-		q = &queueState{asking: make(chan struct{}, 1)}
+		q = &queueState{}
 		c.list[arn] = q
 	}
 	return q
@@ -71,7 +71,24 @@ func (c *queueCache) known(arn string) (a attributes, ok bool) {
 	return a, false
 }
 
-// keep takes an answer. An error that says that SQS did not answer is not kept: the next batch asks again.
+// begin reports whether SQS is to be asked about a queue. It returns what is closed when
+// there is an answer, nil if there is one that is believed, and that one's error.
+func (c *queueCache) begin(arn string) (ask bool, answered chan struct{}, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.of(arn)
+	switch {
+	case time.Now().Before(q.until):
+		return false, nil, q.err
+	case q.asking != nil: // another batch does
+		return false, q.asking, nil
+	}
+	q.asking = make(chan struct{})
+	return true, q.asking, nil
+}
+
+// keep takes an answer. An error that says that SQS did not answer is not kept: the next
+// batch asks again.
 func (c *queueCache) keep(arn string, a attributes, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,39 +103,10 @@ func (c *queueCache) keep(arn string, a attributes, err error) {
 		kept = errorKept
 	}
 	q.until = time.Now().Add(kept)
-}
-
-// believed reports whether SQS need not be asked about a queue.
-func (c *queueCache) believed(arn string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return time.Now().Before(c.of(arn).until)
-}
-
-// attributes returns those of a queue, asking SQS if need be, until ctx ends. One batch
-// at a time asks, and the others wait for its answer.
-func (s *Settler) attributes(ctx context.Context, arn string) (attributes, error) {
-	s.queues.mu.Lock()
-	q := s.queues.of(arn)
-	s.queues.mu.Unlock()
-	select {
-	case q.asking <- struct{}{}:
-		defer func() { <-q.asking }()
-	case <-ctx.Done():
-		return attributes{}, ctx.Err()
+	if q.asking != nil {
+		close(q.asking)
+		q.asking = nil
 	}
-	s.queues.mu.Lock()
-	last, err, believed := q.last, q.err, time.Now().Before(q.until)
-	s.queues.mu.Unlock()
-	switch {
-	case !believed:
-		a, err := s.askAttributes(ctx, arn)
-		s.queues.keep(arn, a, err)
-		return a, err
-	case err != nil:
-		return attributes{}, err
-	}
-	return *last, nil
 }
 
 // Know takes the attributes of a queue with an ARN, as GetQueueAttributes answers, so
@@ -129,8 +117,37 @@ func (p *Policy) Know(arn string, values map[string]string) {
 	p.queues.keep(arn, a, err)
 }
 
-// askAttributes asks until SQS has answered.
-func (s *Settler) askAttributes(ctx context.Context, arn string) (a attributes, err error) {
+// ask asks a queue for its attributes, unless they are known, or another batch asks. What
+// it returns is closed when there is an answer; nil for at once.
+func (s *Settler) ask(arn string) (answered <-chan struct{}, others bool) {
+	ask, done, err := s.queues.begin(arn)
+	if err != nil { // it was the answer to an earlier batch, and this one must tell of it as well
+		s.refuse(opAttributes, arn, err)
+	}
+	if done == nil || !ask {
+		return done, true
+	}
+	s.calls++
+	go func() {
+		ctx, cancel := s.asks, context.CancelFunc(func() {})
+		if s.patience > 0 {
+			ctx, cancel = context.WithTimeout(ctx, s.patience)
+		}
+		defer cancel()
+		a, err := s.attributes(ctx, arn)
+		s.queues.keep(arn, a, err)
+		s.owner.Do(func() {
+			s.calls--
+			if err != nil {
+				s.refuse(opAttributes, arn, err)
+			}
+		})
+	}()
+	return done, false
+}
+
+// attributes asks a queue until it has answered.
+func (s *Settler) attributes(ctx context.Context, arn string) (a attributes, err error) {
 	q, err := s.queueAt(ctx, cmp.Or(s.cfg.QueueURL, arn))
 	if err != nil {
 		return a, err
@@ -185,37 +202,6 @@ func readAttributes(values map[string]string) (a attributes, err error) {
 	return a, nil
 }
 
-// ask asks a queue when the last attempt is, unless that is known or configured. What it
-// returns is closed when there is an answer; nil for at once.
-func (s *Settler) ask(arn string) <-chan struct{} {
-	if s.cfg.MaxReceiveCount > 0 {
-		return nil
-	}
-	if answered := s.asking[arn]; answered != nil || s.queues.believed(arn) {
-		return answered
-	}
-	answered := make(chan struct{})
-	s.asking[arn] = answered
-	s.calls++
-	go func() {
-		ctx, cancel := s.asks, context.CancelFunc(func() {})
-		if s.patience > 0 {
-			ctx, cancel = context.WithTimeout(ctx, s.patience)
-		}
-		defer cancel()
-		_, err := s.attributes(ctx, arn)
-		close(answered)
-		s.owner.Do(func() {
-			s.calls--
-			delete(s.asking, arn)
-			if err != nil {
-				s.refuse(opAttributes, arn, err)
-			}
-		})
-	}()
-	return answered
-}
-
 // policyWait bounds the time for which a backoff waits for the queue to say its
 // maxReceiveCount, which then counts as 5.
 const policyWait = time.Second
@@ -237,18 +223,26 @@ func (s *Settler) wait(answered <-chan struct{}) {
 	}
 }
 
-// whenAnswered has the owner call f after that.
-func (s *Settler) whenAnswered(answered <-chan struct{}, f func()) {
-	if answered == nil {
+// whenKnown has the owner call f when a queue has answered, or will not in time.
+func (s *Settler) whenKnown(arn string, f func()) {
+	answered, others := s.ask(arn)
+	if answered == nil || s.asks.Err() != nil {
 		f()
 		return
 	}
 	s.calls++
 	go func() {
-		s.wait(answered)
+		select {
+		case <-answered:
+		case <-s.asks.Done():
+		}
 		s.owner.Do(func() {
 			s.calls--
-			f()
+			if others { // that batch may have had too little time
+				s.whenKnown(arn, f)
+			} else {
+				f()
+			}
 		})
 	}()
 }

@@ -75,9 +75,12 @@ func (b *Batch) DeadLetter(r batch.Result, done func(gone *batch.Result)) {
 // for the owner.
 func (b *Batch) LastAttempt(r *batch.Record) bool {
 	s := b.settler
-	if r.Attempt > 1 && !s.queues.believed(r.QueueARN) {
+	if r.Attempt > 1 && s.cfg.MaxReceiveCount == 0 {
 		asked := make(chan (<-chan struct{}), 1)
-		(*owner)(b).Do(func() { asked <- s.ask(r.QueueARN) })
+		(*owner)(b).Do(func() {
+			answered, _ := s.ask(r.QueueARN)
+			asked <- answered
+		})
 		select {
 		case answered := <-asked:
 			s.wait(answered)

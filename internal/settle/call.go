@@ -45,6 +45,7 @@ type call struct {
 	jobs     []job
 	errs     []error // by position, nil where SQS confirmed it
 	worked   bool    // SQS has answered
+	givenUp  bool    // it is not made
 }
 
 // job is an entry of a call.
@@ -74,17 +75,23 @@ func (c *call) make() {
 			c.errs[k] = nil
 		}
 	}
+	if c.givenUp {
+		for _, k := range left {
+			c.errs[k] = cmp.Or(c.jobs[k].err, errRefused)
+		}
+		return
+	}
 	if len(left) == 0 {
 		return
 	}
+	err := error(nil)
 	if c.op == opSend {
-		if err := c.findDeadLetterQueue(); err != nil {
-			c.fail(left, err)
-			return
-		}
+		c.target, err = c.deadLetterQueue(c.arn)
 	}
-	var err error
-	if c.queue, err = c.queueAt(c.ctx, c.target); err != nil {
+	if err == nil {
+		c.queue, err = c.queueAt(c.ctx, c.target)
+	}
+	if err != nil {
 		c.fail(left, err)
 		return
 	}
@@ -183,4 +190,6 @@ var (
 	// errNoAnswer is the error of an entry that SQS did not mention.
 	errNoAnswer = errors.New("SQS's answer does not mention the entry")
 	errRefused  = errors.New("not called: SQS refused the same before")
+	// errUnknown is the error of a send while the queue does not say where to.
+	errUnknown = errors.New("the dead-letter queue is not known")
 )

@@ -1,7 +1,6 @@
 package settle
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"time"
@@ -12,32 +11,41 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// findDeadLetterQueue sets the queue that c sends to. Its error says why there is none,
-// or none that is known.
-func (c *call) findDeadLetterQueue() error {
-	c.target = c.cfg.DeadLetterQueue
-	if c.target == "" {
-		ctx, cancel := context.WithTimeout(c.asks, placePatience)
-		defer cancel()
-		policy, err := c.attributes(ctx, c.arn)
-		if err != nil {
-			return &attributesError{err}
-		}
-		c.target = policy.deadLetterARN
+// send has records sent to the dead-letter queue, once that is known.
+func (s *Settler) send(e *Entry) {
+	arn := e.record().QueueARN
+	if s.cfg.DeadLetterQueue != "" {
+		s.enqueue(opSend, e)
+		return
 	}
-	switch {
-	case c.target == "":
-		return errNoDeadLetterQueue
-	case sameQueue(c.target, c.arn):
-		return errOwnQueue // each copy would be a new message at its first attempt, without end
+	l := s.lane(opSend, arn)
+	if l.unknown = append(l.unknown, e); len(l.unknown) == 1 {
+		s.whenKnown(arn, func() {
+			s.enqueue(opSend, l.unknown...)
+			l.unknown = nil
+		})
 	}
-	return nil
 }
 
-// attributesError is the error of a question that had to come before a call.
-type attributesError struct{ error }
-
-func (e *attributesError) Unwrap() error { return e.error }
+// deadLetterQueue returns the URL or ARN of the dead-letter queue of a queue, or why there
+// is none, or none that is known.
+func (p *Policy) deadLetterQueue(arn string) (target string, err error) {
+	known := true
+	if target = p.cfg.DeadLetterQueue; target == "" {
+		var a attributes
+		a, known = p.queues.known(arn)
+		target = a.deadLetterARN
+	}
+	switch {
+	case !known:
+		err = errUnknown
+	case target == "":
+		err = errNoDeadLetterQueue
+	case sameQueue(target, arn):
+		err = errOwnQueue // each copy would be a new message at its first attempt, without end
+	}
+	return target, err
+}
 
 // deadLetter is the record as it was sent, byte for byte, and a [partialfailure.Origin].
 func (p *Policy) deadLetter(k int, r *batch.Result, fifo bool) types.SendMessageBatchRequestEntry {

@@ -3,7 +3,6 @@ package settle
 import (
 	"cmp"
 	"errors"
-	"iter"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -50,11 +49,12 @@ type lane struct {
 	op      operation
 	arn     string
 	waiting []*Entry
-	since   time.Time // since when they linger; zero where they shall not
-	later   []*Entry  // those that wait for a time of their own
+	since   time.Time // since when they linger
+	unknown []*Entry  // to be sent, when it is known where to
 	calls   int       // under way
 	worked  time.Time // when SQS last answered
 	failing int       // calls in a row that were not answered
+	again   bool      // something waits to be tried again
 	pause   time.Time // until then no call is made
 	refused bool      // until then nothing is tried that is not patient
 }
@@ -73,24 +73,14 @@ func (s *Settler) lane(op operation, arn string) *lane {
 
 func (s *Settler) enqueue(op operation, list ...*Entry) {
 	for _, e := range list {
+		if f := e.failure; f != nil {
+			f.tries, f.notBefore, f.unsure, f.err = 0, time.Time{}, false, nil // of the call before
+		}
 		l := s.lane(op, e.record().QueueARN)
-		l.waiting = append(l.waiting, e)
-		if len(l.waiting) == 1 {
+		if len(l.waiting) == 0 {
 			l.since = time.Now()
 		}
-	}
-}
-
-// all are the entries for which no call is under way.
-func (l *lane) all() iter.Seq[*Entry] {
-	return func(yield func(*Entry) bool) {
-		for _, list := range [][]*Entry{l.waiting, l.later} {
-			for _, e := range list {
-				if !yield(e) {
-					return
-				}
-			}
-		}
+		l.waiting = append(l.waiting, e)
 	}
 }
 
@@ -104,22 +94,16 @@ func (s *Settler) Flush(all bool) {
 	var next time.Time
 	for k := 0; k < len(s.lanes); k++ { // what is given up in one may wait in another
 		l := s.lanes[k]
-		s.giveUp(l, now)
-		if l.ripen(now) {
-			l.since = time.Time{}
+		if l.troubled() {
+			s.giveUp(l, now)
 		}
-		full := all || now.Sub(l.since) >= s.linger
-		for s.free(l, now) && (len(l.waiting) >= maxEntries || full && len(l.waiting) > 0) {
-			n := min(len(l.waiting), maxEntries)
-			if l.op == opSend {
-				n = fitting(l.waiting[:n])
+		for s.hasRoom(l) && !now.Before(l.pause) {
+			list := l.take(now, all || now.Sub(l.since) >= s.linger)
+			if len(list) == 0 {
+				break
 			}
-			list := l.waiting[:n:n]
-			l.waiting = l.waiting[n:]
-			s.begin(l, list)
-		}
-		if len(l.waiting) == 0 {
-			l.waiting = nil
+			l.calls++
+			s.begin(l, list, false)
 		}
 	}
 	for _, l := range s.lanes {
@@ -128,61 +112,75 @@ func (s *Settler) Flush(all bool) {
 	s.arm(next)
 }
 
-// free reports whether another call may begin.
-func (s *Settler) free(l *lane, now time.Time) bool { return s.hasRoom(l) && !now.Before(l.pause) }
-
+// hasRoom reports whether another call may be under way.
 func (s *Settler) hasRoom(l *lane) bool {
 	return l.calls < s.maxCalls && (l.failing == 0 || l.calls == 0)
 }
 
-// ripen has those wait for a call whose time has come, and reports whether there are any.
-func (l *lane) ripen(now time.Time) bool {
-	n := len(l.later)
-	l.later = slices.DeleteFunc(l.later, func(e *Entry) bool {
-		if e.notBefore.After(now) {
+// take takes the entries of a call, ten or, if fewer will do or one of them is tried again,
+// what there is; nil for none.
+func (l *lane) take(now time.Time, fewer bool) (list []*Entry) {
+	for _, e := range l.waiting {
+		if e.failure != nil && !e.notBefore.IsZero() {
+			if e.notBefore.After(now) {
+				continue
+			}
+			fewer = true
+		}
+		if list = append(list, e); len(list) == maxEntries {
+			break
+		}
+	}
+	if len(list) < maxEntries && !fewer {
+		return nil
+	}
+	if l.op == opSend {
+		list = list[:fitting(list)]
+	}
+	taken := 0
+	l.waiting = slices.DeleteFunc(l.waiting, func(e *Entry) bool {
+		if taken == len(list) || e != list[taken] {
 			return false
 		}
-		l.waiting = append(l.waiting, e)
+		taken++
 		return true
 	})
-	return len(l.later) < n
+	return list
 }
-
-// troubled reports whether something of l may have to be given up.
-func (l *lane) troubled() bool { return l.failing > 0 || l.refused || len(l.later) > 0 }
 
 // Hurry has everything tried now that waits for a time, once.
 func (s *Settler) Hurry() {
+	now := time.Now()
 	for _, l := range s.lanes {
 		l.pause = time.Time{}
-		for _, e := range l.later {
-			e.notBefore = time.Time{}
+		for _, e := range l.waiting {
+			if e.failure != nil && e.notBefore.After(now) {
+				e.notBefore = now
+			}
 		}
 	}
 }
 
+// troubled reports whether something of l may have to wait, or to be given up.
+func (l *lane) troubled() bool { return l.again || l.failing > 0 || l.refused }
+
 // giveUp finishes what shall be tried no longer.
 func (s *Settler) giveUp(l *lane, now time.Time) {
-	if !l.troubled() {
-		return
-	}
-	if l.refused && !l.pause.After(now) {
-		l.refused = false
-	}
-	over := func(e *Entry) bool {
+	l.refused = l.refused && l.pause.After(now)
+	var list []*Entry
+	l.waiting = slices.DeleteFunc(l.waiting, func(e *Entry) bool {
 		until := s.until(e)
-		return l.refused && !e.isPatient() || !until.IsZero() && !now.Before(until)
-	}
-	list := slices.DeleteFunc(slices.Collect(l.all()), func(e *Entry) bool { return !over(e) })
-	l.waiting, l.later = slices.DeleteFunc(l.waiting, over), slices.DeleteFunc(l.later, over)
-	c := &call{op: l.op, target: s.target(l), jobs: make([]job, len(list)), errs: make([]error, len(list))}
-	for k, e := range list {
-		c.errs[k], c.jobs[k].visibleIn = errRefused, e.Result.VisibleIn
-		if e.failure != nil && e.err != nil {
-			c.errs[k] = e.err
+		over := l.refused && !e.isPatient() || !until.IsZero() && !now.Before(until)
+		if over {
+			list = append(list, e)
 		}
+		return over
+	})
+	l.again = len(l.waiting) > 0
+	if len(list) > 0 {
+		l.calls++ // none is made
+		s.begin(l, list, true)
 	}
-	s.conclude(c, list, nil)
 }
 
 func (e *Entry) isPatient() bool { return e.failure == nil || e.patient }
@@ -198,22 +196,28 @@ func (s *Settler) until(e *Entry) time.Time {
 // due is when the next call of a lane begins, or something of it is to be given up, if
 // SQS answers nothing before; zero for never.
 func (s *Settler) due(l *lane) (next time.Time) {
-	if len(l.waiting) > 0 && s.hasRoom(l) {
-		next = l.since.Add(s.linger)
-		if l.pause.After(next) {
-			next = l.pause
+	switch {
+	case len(l.waiting) == 0, !l.troubled() && !s.hasRoom(l):
+		return next
+	case !l.troubled():
+		return l.since.Add(s.linger)
+	}
+	var over time.Time
+	for _, e := range l.waiting {
+		over = sooner(over, s.until(e))
+		if e.failure == nil || e.notBefore.IsZero() {
+			next = sooner(next, l.since.Add(s.linger))
+		} else {
+			next = sooner(next, e.notBefore)
 		}
 	}
-	if !l.troubled() {
-		return next
+	if next.Before(l.pause) {
+		next = l.pause
 	}
-	for e := range l.all() {
-		next = sooner(next, s.until(e))
+	if !s.hasRoom(l) {
+		return over
 	}
-	for _, e := range l.later {
-		next = sooner(next, e.notBefore)
-	}
-	return next
+	return sooner(next, over)
 }
 
 // sooner is the earlier of two times, of which zero is never.
@@ -240,30 +244,16 @@ func (s *Settler) arm(next time.Time) {
 
 // Idle reports whether nothing is left to do.
 func (s *Settler) Idle() bool {
-	return s.calls == 0 && !slices.ContainsFunc(s.lanes, func(l *lane) bool { return len(l.waiting)+len(l.later) > 0 })
+	return s.calls == 0 && !slices.ContainsFunc(s.lanes, func(l *lane) bool { return len(l.waiting) > 0 })
 }
 
 // Calls is how many calls are under way.
 func (s *Settler) Calls() int { return s.calls }
 
-// Left yields the entries for which no call is under way.
-func (s *Settler) Left() iter.Seq[*Entry] {
-	return func(yield func(*Entry) bool) {
-		for _, l := range s.lanes {
-			for e := range l.all() {
-				if !yield(e) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// begin makes a call for a list.
-func (s *Settler) begin(l *lane, list []*Entry) {
-	l.calls++
+// begin makes a call for a list, or none where it is given up.
+func (s *Settler) begin(l *lane, list []*Entry, givenUp bool) {
 	s.calls++
-	c := &call{Settler: s, op: l.op, arn: l.arn, target: s.target(l), began: time.Now(), jobs: make([]job, len(list)), errs: make([]error, len(list))}
+	c := &call{Settler: s, givenUp: givenUp, op: l.op, arn: l.arn, target: s.target(l), began: time.Now(), jobs: make([]job, len(list)), errs: make([]error, len(list))}
 	for k, e := range list {
 		c.jobs[k] = job{result: *e.Result, handle: e.Handle, receivedAt: e.ReceivedAt, failure: e.snapshot()}
 		c.errs[k] = errNoAnswer // until there is one
@@ -279,33 +269,52 @@ func (s *Settler) answered(l *lane, c *call, list []*Entry) {
 	now := time.Now()
 	l.calls--
 	s.calls--
-	s.fared(l, c, now)
+	if !c.givenUp {
+		s.fared(l, c, now)
+	}
 	if l.op == opDelete {
 		s.owner.Deleted(list, c.errs)
 	}
 	var again []*Entry
 	goesOn := make([]bool, len(list))
 	for k, e := range list {
-		err := c.errs[k]
 		e.Result.VisibleIn = c.jobs[k].visibleIn
-		switch {
-		case l.op == opDelete && e.Handle != c.jobs[k].handle:
-			// It was delivered again meanwhile: a delete by the handle before that has
-			// no effect, although it may be answered with success.
-			again, goesOn[k] = append(again, e), true
-		case err == nil, errors.Is(err, errTooLate):
-		case !c.worked && l.failing > 0 && s.worthWaiting(l, e, err):
-			e.more().err, e.unsure = err, e.unsure || sqserror.Unsure(err)
-			again, goesOn[k] = append(again, e), true
-		default:
-			goesOn[k] = s.tryAgain(l, c, e, err, now)
+		if goesOn[k] = s.goesOn(l, c, k, e, now); goesOn[k] {
+			again = append(again, e)
 		}
 	}
-	if len(again) > 0 {
-		l.waiting = append(again, l.waiting...)
-		l.since = time.Time{} // they have waited
-	}
+	l.waiting = append(again, l.waiting...)
+	l.again = l.again || len(again) > 0
 	s.conclude(c, list, goesOn)
+}
+
+// goesOn reports whether an entry is tried again.
+func (s *Settler) goesOn(l *lane, c *call, k int, e *Entry, now time.Time) bool {
+	err := c.errs[k]
+	if l.op == opDelete && e.Handle != c.jobs[k].handle {
+		// It was delivered again meanwhile: a delete by the handle before that has no
+		// effect, although it may be answered with success.
+		return true
+	}
+	passing, patient := sqserror.Passing(err), e.isPatient()
+	if err == nil || sqserror.Gone(err) || errors.Is(err, errTooLate) || !patient && (!passing || l.refused) {
+		return false
+	}
+	f := e.more()
+	f.err, f.unsure = err, f.unsure || !c.worked && sqserror.Unsure(err)
+	next := now
+	if l.pause.After(now) { // for all of them
+		next = l.pause
+	}
+	if f.notBefore = now; c.worked || l.failing == 0 {
+		if f.tries++; f.tries >= maxTries && !patient && c.worked {
+			return false
+		}
+		f.notBefore = now.Add(min(retryDelay<<min(f.tries-1, 10), lastDelay))
+		next = f.notBefore
+	}
+	until := s.until(e)
+	return until.IsZero() || next.Before(until)
 }
 
 // conclude takes how the latest call for entries ended, after which none follows but for
@@ -313,7 +322,7 @@ func (s *Settler) answered(l *lane, c *call, list []*Entry) {
 func (s *Settler) conclude(c *call, list []*Entry, goesOn []bool) {
 	var over []*batch.Result
 	for k, e := range list {
-		if goesOn == nil || !goesOn[k] {
+		if !goesOn[k] {
 			over = append(over, e.Result)
 		}
 	}
@@ -321,7 +330,7 @@ func (s *Settler) conclude(c *call, list []*Entry, goesOn []bool) {
 		s.Report(over)
 	}
 	for k, e := range list {
-		if goesOn == nil || !goesOn[k] {
+		if !goesOn[k] {
 			s.finish(e, c, &c.jobs[k], c.errs[k])
 		}
 	}
@@ -354,33 +363,6 @@ func (s *Settler) fared(l *lane, c *call, now time.Time) {
 		l.failing++
 		l.pause = now.Add(delay/2 + rand.N(delay/2+1))
 	}
-}
-
-// worthWaiting reports whether an entry is tried again once SQS answers.
-func (s *Settler) worthWaiting(l *lane, e *Entry, err error) bool {
-	until := s.until(e)
-	return (e.isPatient() || sqserror.Passing(err) && !l.refused) && (until.IsZero() || l.pause.Before(until))
-}
-
-// tryAgain has an entry tried again by itself, unless that is to no purpose.
-func (s *Settler) tryAgain(l *lane, c *call, e *Entry, err error, now time.Time) bool {
-	passing, patient := sqserror.Passing(err), e.isPatient()
-	if sqserror.Gone(err) || !passing && !patient {
-		return false
-	}
-	f := e.more()
-	if c.worked || !passing {
-		if f.tries++; f.tries >= maxTries && !patient {
-			return false
-		}
-	}
-	f.notBefore = now.Add(min(retryDelay<<min(max(f.tries-1, 0), 10), lastDelay))
-	if until := s.until(e); !until.IsZero() && !f.notBefore.Before(until) {
-		return false
-	}
-	f.err, f.unsure = err, f.unsure || !c.worked && sqserror.Unsure(err)
-	l.later = append(l.later, e)
-	return true
 }
 
 // target is what a lane's calls are made to, as far as it is known before.

@@ -119,12 +119,8 @@ func (s *Settler) refuse(op operation, target string, err error) {
 		s.late = true // Settle tells that
 		return
 	}
-	var asked *attributesError
-	if errors.As(err, &asked) {
-		op, err = opAttributes, asked.error
-	}
-	if errors.Is(err, errRefused) {
-		return // it was told when it was refused
+	if errors.Is(err, errRefused) || errors.Is(err, errUnknown) {
+		return // what that comes from was told
 	}
 	d, now := diagnose(err), time.Now()
 	cause, cost := d.advice.lambda+sqserror.Code(err), costs[op]

@@ -50,7 +50,7 @@ type failure struct {
 	first       *batch.Record
 	until       time.Time                // no try begins later; zero for the settler's
 	patient     bool                     // it is tried until it is settled
-	notBefore   time.Time                // the next try
+	notBefore   time.Time                // the next try; zero for the first
 	tries       int                      // that SQS answered with a failure
 	unsure      bool                     // a try may have had its effect, although it failed
 	err         error                    // of the latest try
@@ -94,9 +94,8 @@ type Settler struct {
 	began    time.Time
 
 	lanes   []*lane
-	calls   int                        // under way, questions included
-	asking  map[string]<-chan struct{} // queues; closed when one has answered
-	inPlace map[*batch.Record]*Entry   // sends that a group waits for
+	calls   int                      // under way, questions included
+	inPlace map[*batch.Record]*Entry // sends that a group waits for
 	timer   *time.Timer
 	causes  map[string]time.Time // that were told, and when
 	late    bool                 // the time was over before a call was answered
@@ -110,7 +109,7 @@ const placePatience = 12 * time.Second
 func (p *Policy) settler(ctx context.Context, owner Owner, settleBy time.Time) *Settler {
 	s := &Settler{
 		Policy: p, owner: owner, ctx: ctx, settleBy: settleBy, linger: batchLinger, maxCalls: batchCalls, began: time.Now(),
-		asking: map[string]<-chan struct{}{}, inPlace: map[*batch.Record]*Entry{}, causes: map[string]time.Time{},
+		inPlace: map[*batch.Record]*Entry{}, causes: map[string]time.Time{},
 	}
 	if !settleBy.IsZero() {
 		s.by = settleBy.Add(-lastWord)
@@ -146,7 +145,7 @@ func (s *Settler) Release(e *Entry, at time.Time, first *batch.Record, hiddenUnt
 // Postpone puts off what [Settler.Release] was given and no call was made for, until at.
 func (s *Settler) Postpone(at time.Time) {
 	for _, l := range s.lanes {
-		for e := range l.all() {
+		for _, e := range l.waiting {
 			if l.op == opVisibility && e.group == nil && e.showAt.Before(at) {
 				e.showAt = at
 			}
@@ -166,10 +165,7 @@ func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 		g.failedAt = now
 	}
 	for _, e := range list {
-		e.failure = &failure{group: g, hiddenUntil: hiddenUntil}
-		if s.patience > 0 {
-			e.until = now.Add(s.patience)
-		}
+		e.failure = &failure{group: g, hiddenUntil: hiddenUntil, until: s.enough(now)}
 	}
 	if placed := s.inPlace[first.record()]; placed != nil {
 		delete(s.inPlace, first.record())
@@ -182,7 +178,7 @@ func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 	}
 	switch s.onPermanent(batch.VerdictOf(first.Result.Err)) {
 	case partialfailure.DeadLetter:
-		s.enqueue(opSend, first)
+		s.send(first)
 	case partialfailure.Drop:
 		s.gone(first, batch.Dropped, "")
 	default:
@@ -195,8 +191,8 @@ func (s *Settler) comeBack(g *group, backoff bool) {
 	first := g.entries[0].Result
 	g.abandoned = first.Outcome == batch.Abandoned
 	var answered <-chan struct{}
-	if backoff && s.cfg.Backoff == nil || first.Record.Attempt > 1 || g.abandoned {
-		answered = s.ask(first.Record.QueueARN)
+	if s.cfg.MaxReceiveCount == 0 && (backoff && s.cfg.Backoff == nil || first.Record.Attempt > 1) || g.abandoned {
+		answered, _ = s.ask(first.Record.QueueARN)
 	}
 	g.decide = func() {
 		if s.wait(answered); backoff {
@@ -204,7 +200,18 @@ func (s *Settler) comeBack(g *group, backoff bool) {
 			g.visibleIn = s.backoff(first.Record, batch.VerdictOf(first.Err), g.failedAt)
 		}
 	}
+	for _, e := range g.entries {
+		e.until = s.enough(time.Now())
+	}
 	s.enqueue(opVisibility, g.entries...)
+}
+
+// enough is until when a failure of now is tried; zero for until by.
+func (s *Settler) enough(now time.Time) (until time.Time) {
+	if s.patience > 0 {
+		until = now.Add(s.patience)
+	}
+	return until
 }
 
 // gone takes a failure that is out of the way of those skipped because of it: they come
@@ -239,11 +246,11 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
 	}
 	e.failure = &failure{inPlace: done}
 	s.inPlace[e.record()] = e
-	if policy == partialfailure.DeadLetter {
+	if policy == partialfailure.DeadLetter || s.cfg.MaxReceiveCount > 0 {
 		s.sendInPlace(e)
 		return
 	}
-	s.whenAnswered(s.ask(arn), func() {
+	s.whenKnown(arn, func() {
 		switch {
 		case e.inPlace == nil: // it was given to Fail
 		case s.LastAttempt(e.record()):
@@ -261,8 +268,7 @@ func (s *Settler) sendInPlace(e *Entry) {
 		wait = s.patience
 	}
 	e.until, e.sending = time.Now().Add(wait), true
-	s.enqueue(opSend, e)
-	s.lane(opSend, e.record().QueueARN).since = time.Time{} // a group waits
+	s.send(e)
 }
 
 // sent takes what became of a send. Only what SQS confirms is out of its own queue.
