@@ -134,7 +134,7 @@ func restOf(r *receipt, some []*message) *receipt {
 		m := &rest.messages[i]
 		*m.Record = *old.Record
 		m.handle, m.receivedAt, m.visibleAt, m.extendAt = old.handle, old.receivedAt, old.visibleAt, old.extendAt
-		m.Lease, m.Cutoff, m.Last = old.Lease, old.Cutoff, old.Last
+		m.Lease, m.Within, m.Last = old.Lease, old.Within, old.Last
 	}
 	return rest
 }

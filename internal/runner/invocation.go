@@ -85,7 +85,7 @@ func (i *invocation) wait() {
 	}
 	ended := i.parent.Done()
 	end := func(err error) {
-		i.End(err)
+		i.Cancel(err)
 		// Handlers that heed their context return now, and their results count.
 		timer := time.NewTimer(i.cutoffGrace())
 		cutoff, ended, grace = nil, nil, timer.C
@@ -175,13 +175,7 @@ func (i *invocation) queueName() string { return batch.QueueName(i.records[0].Qu
 // warn of.
 func (i *invocation) awaitHooks() []batch.Warning {
 	late := i.halfOfTheRest()
-	for {
-		i.mu.Lock()
-		telling := i.telling
-		i.mu.Unlock()
-		if telling == 0 {
-			return nil
-		}
+	for !i.Idle() {
 		select {
 		case <-i.wake:
 		case <-late:
@@ -190,6 +184,7 @@ func (i *invocation) awaitHooks() []batch.Warning {
 				time.Since(i.options.Times.Cutoff).Round(time.Millisecond))}}
 		}
 	}
+	return nil
 }
 
 // warn tells the hooks of warnings, with the same bound.

@@ -125,7 +125,7 @@ func TestALeaseThatExpiredStartsNothing(t *testing.T) {
 	})
 }
 
-func TestHoldAndWithdrawLeaveOnlyWhatRuns(t *testing.T) {
+func TestPauseAndWithdrawLeaveOnlyWhatRuns(t *testing.T) {
 	open(t, batch.Config{Concurrency: 2}, func(context.Context, batch.Record) error {
 		time.Sleep(time.Second)
 		return nil
@@ -138,7 +138,7 @@ func TestHoldAndWithdrawLeaveOnlyWhatRuns(t *testing.T) {
 		}
 		r.Add(append(chain("a", "b"), single...)...)
 		synctest.Wait()
-		r.Hold()
+		r.Pause()
 		var back []string
 		for _, d := range r.Withdraw(batch.ErrStopped) {
 			back = append(back, d.Record.MessageID)
@@ -154,7 +154,7 @@ func TestHoldAndWithdrawLeaveOnlyWhatRuns(t *testing.T) {
 		if finished, _ := soon(r); len(finished) != 0 {
 			t.Errorf("held: %q", finished)
 		}
-		r.Release(1)
+		r.Resume(1)
 		time.Sleep(time.Second)
 		if finished, _ := soon(r); !slices.Equal(finished, []string{"c succeeded"}) {
 			t.Errorf("released: %q", finished)
@@ -170,7 +170,7 @@ func TestGivesUpWhatIgnoresItsEnd(t *testing.T) {
 		end   func(*runner.Runner, *runner.Delivery)
 		after time.Duration
 	}{
-		"Cancel":         {batch.Config{}, func(r *runner.Runner, _ *runner.Delivery) { r.Cancel(); r.Cancel() }, time.Second},
+		"Cancel":         {batch.Config{}, func(r *runner.Runner, _ *runner.Delivery) { r.Cancel(context.Canceled); r.Cancel(context.Canceled) }, time.Second},
 		"Revoke":         {batch.Config{}, func(r *runner.Runner, d *runner.Delivery) { r.Revoke(d) }, time.Second},
 		"record timeout": {batch.Config{RecordTimeout: 10 * time.Second}, func(*runner.Runner, *runner.Delivery) {}, 11 * time.Second},
 	} {

@@ -13,6 +13,35 @@ import (
 // its methods may be called with a lock that Idle takes (see [View.Shared]).
 type View struct{ delivery *Delivery }
 
+// bulkPart is what a delivery has only where package bulk handles it.
+type bulkPart struct {
+	joining   bool  // it waits for others to join it
+	claims    int   // so many of those behind it are handled together with it
+	withdrawn error // why the owner took those back, unless they are resolved; nil if it did not
+	resolved  bool  // it was handled together with one before it
+	outcome   any   // that was given with it, until it is asked for
+}
+
+// part is d's part for package bulk.
+func (d *Delivery) part() *bulkPart {
+	if d.bulk == nil {
+		d.bulk = &bulkPart{}
+	}
+	return d.bulk
+}
+
+// claims is how many of those behind d it handles as well.
+func (d *Delivery) claims() int {
+	if d.bulk == nil {
+		return 0
+	}
+	return d.bulk.claims
+}
+
+// isResolved reports whether d was handled together with one before it: only its
+// outcome is still to be given.
+func (d *Delivery) isResolved() bool { return d.bulk != nil && d.bulk.resolved }
+
 // From returns the view of the record whose context ctx is, and false where that is
 // no runner's.
 func From(ctx context.Context) (View, bool) {
@@ -32,10 +61,10 @@ func (v View) Behind(most int) (list []*batch.Record) {
 	if d.state != running {
 		return nil
 	}
-	for d = d.next; d != nil && len(list) < most; d = d.next {
-		d.claimed = true
-		list = append(list, d.Record)
+	for behind := d.next; behind != nil && len(list) < most; behind = behind.next {
+		list = append(list, behind.Record)
 	}
+	d.part().claims = len(list)
 	return list
 }
 
@@ -60,78 +89,65 @@ func (v View) Config() batch.Config { return v.delivery.runner.cfg }
 // by Config.Classify.
 func (v View) Permanent(err error) bool {
 	d := v.delivery
-	return batch.IsPermanent(d.runner.classify(&d.ctx, err))
+	return batch.IsPermanent(d.runner.classify(d.context(), err))
 }
 
-// Park tells that the record waits for others.
-func (v View) Park() {
+// SetJoining says that the record waits for others to join it.
+func (v View) SetJoining() {
 	r, d := v.delivery.runner, v.delivery
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if d.state != running || d.parked {
-		return
+	if part := d.part(); d.state == running && !part.joining {
+		part.joining = true
+		r.joining++
+		r.checkJoining()
 	}
-	d.parked = true
-	r.parked++
-	r.checkParked()
 }
 
-// Wake tells that the record waits no longer, and gives the answers to those
-// behind it, in order, which will ask for them in their turn: however little time
+// Resolve says that the record does not wait any longer, and gives the outcomes of
+// those behind it, in order, which will ask for them in their turn: however little time
 // is left, they are started and waited for, since what they are for has been done.
 // They are forgotten if the record fails now.
-func (v View) Wake(answers ...any) {
+func (v View) Resolve(outcomes ...any) {
 	r, d := v.delivery.runner, v.delivery
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if d.state != running {
 		return
 	}
-	r.unpark(d)
-	for d = d.next; d != nil && d.claimed && len(answers) > 0; d = d.next { // not what joined the group since
-		if d.answer == nil {
-			r.answers++
-		}
-		d.answer, answers = answers[0], answers[1:]
+	r.stopJoining(d)
+	behind := d.next
+	for _, outcome := range outcomes[:min(len(outcomes), d.claims())] { // not what joined the group since
+		behind.part().resolved, behind.bulk.outcome = true, outcome
+		behind = behind.next
 	}
 }
 
-// Answer returns what was given to [View.Wake] for this record, once, or nil.
-func (v View) Answer() (answer any) {
+// Outcome returns what was given to [View.Resolve] for this record, once, or nil.
+func (v View) Outcome() (outcome any) {
 	r, d := v.delivery.runner, v.delivery
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if d.state == running {
-		answer, d.answer = d.answer, nil
+	if d.state == running && d.isResolved() {
+		outcome, d.bulk.outcome = d.bulk.outcome, nil
 	}
-	return answer
+	return outcome
 }
 
-// unpark counts d as one that may join others again.
-func (r *Runner) unpark(d *Delivery) {
-	if d.parked {
-		d.parked = false
-		r.parked--
-	}
-}
-
-// forget drops the answer for a delivery that is not started.
-func (r *Runner) forget(d *Delivery) {
-	if d.answer != nil {
-		d.answer = nil
-		r.answers--
+// stopJoining counts d as one that may bring others again.
+func (r *Runner) stopJoining(d *Delivery) {
+	if d.bulk != nil && d.bulk.joining {
+		d.bulk.joining = false
+		r.joining--
 	}
 }
 
-// checkParked tells those who wait for records to join them when none can.
-func (r *Runner) checkParked() {
-	if r.parked == 0 || !r.closed || r.parked < len(r.active) {
-		return // one may still come
+// checkJoining notifies those who wait for records to join them when none can.
+func (r *Runner) checkJoining() {
+	none := r.joining > 0 && r.closed && r.joining >= len(r.active)
+	if none && (r.paused || r.ready.first == nil || len(r.active) >= r.slots) {
+		r.shared.idle()
 	}
-	if !r.held && r.ready.first != nil && len(r.active) < r.slots {
-		return
-	}
-	r.shared.idle()
 }
 
 // shared is what handlers keep for a runner.

@@ -1,0 +1,153 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// ErrLeaseExpired is the error of a delivery that was not started because others may
+// have received it.
+var ErrLeaseExpired = errors.New("longpoll: not started, the record's visibility timeout is over")
+
+// succeed finishes a delivery that is done with: its group goes on.
+func (r *Runner) succeed(d *Delivery) {
+	r.leave(d)
+	r.report(d)
+}
+
+// leave lets the next delivery of d's group have its turn.
+func (r *Runner) leave(d *Delivery) {
+	r.enter(d, finished)
+	if !d.Record.FIFO() {
+		return
+	}
+	next := d.next
+	d.next = nil
+	switch {
+	case next == nil:
+		delete(r.groups, keyOf(d))
+	case d.bulk == nil || d.bulk.withdrawn == nil:
+		r.requeue(next)
+	case next.isResolved():
+		next.bulk.withdrawn = d.bulk.withdrawn
+		r.requeue(next)
+	default:
+		r.notStart(next, d.bulk.withdrawn)
+	}
+}
+
+// failOrDecide finishes a delivery that failed, or has its owner decide.
+func (r *Runner) failOrDecide(d *Delivery, outcome batch.Outcome, err error, now time.Time) {
+	d.Result.Outcome, d.Result.Err = outcome, err
+	d.Result.Duration = now.Sub(d.Result.Started)
+	decides := r.decides(d, now)
+	r.abort(d) // not only once it is decided
+	if !decides {
+		r.fail(d)
+		return
+	}
+	r.enter(d, deciding)
+	r.deciding = append(r.deciding, d)
+	r.report(d)
+}
+
+// decides reports whether the owner is asked whether d, which failed, can be put out
+// of the way of those behind it. Without that they would share its attempts, and its
+// end: SQS gives up on each of them after the same number of deliveries, whether a
+// handler saw it or not.
+func (r *Runner) decides(d *Delivery, now time.Time) bool {
+	cutoff := r.cutoff(d)
+	return r.options.Decides && d.next != nil && !r.paused && (cutoff.IsZero() || now.Before(cutoff))
+}
+
+// abort pauses if d's error says that all others would fail; the longest time counts.
+func (r *Runner) abort(d *Delivery) {
+	if !d.Verdict.Aborts {
+		return
+	}
+	if r.aborted == nil || d.Verdict.After > r.aborted.After {
+		r.aborted = &batch.AbortError{After: d.Verdict.After, Err: d.Result.Err}
+	}
+	r.pause()
+}
+
+// Resolve ends the wait of a delivery that is deciding, if it still is. gone is its
+// result when it is out of its group's way, which goes on; nil when it has failed.
+func (r *Runner) Resolve(d *Delivery, gone *batch.Result) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if d.state != deciding {
+		return
+	}
+	r.deciding = slices.DeleteFunc(r.deciding, func(other *Delivery) bool { return other == d })
+	if gone != nil {
+		*d.Result = *gone
+		r.succeed(d)
+	} else {
+		r.fail(d)
+	}
+	r.notifyAside(d)
+	r.grow()
+	r.checkIdle()
+}
+
+// fail finishes a delivery that has failed, and skips those that wait for it.
+func (r *Runner) fail(d *Delivery) {
+	r.enter(d, finished)
+	if d.Record.FIFO() {
+		delete(r.groups, keyOf(d))
+	}
+	for behind := d.next; behind != nil; behind = behind.next {
+		r.enter(behind, finished)
+		behind.Result.Outcome, behind.Result.Err = batch.NotStarted, d.Result.Err
+		if d.Result.Outcome != batch.NotStarted {
+			behind.Result.Outcome = batch.Skipped
+			behind.Result.Err = fmt.Errorf("%w: record %s of its group failed before it", batch.ErrSkipped, d.Record.MessageID)
+		}
+	}
+	r.report(d)
+}
+
+// notStart finishes a delivery that was not started, although its turn had come.
+func (r *Runner) notStart(d *Delivery, why error) {
+	d.Result.Outcome, d.Result.Err = batch.NotStarted, why
+	d.Result.Started, d.Result.Allowed = time.Time{}, 0
+	r.fail(d)
+}
+
+// notification returns a function that notifies the hooks of d, and of those that were
+// skipped because of it; nil where there is nothing to notify of. What it has are
+// copies: the results may be settled before a slow hook returns.
+func (r *Runner) notification(d *Delivery) (notify func()) {
+	if !r.hooks.WantsFinished() || d.state != finished {
+		return nil
+	}
+	result, skipped := *d.Result, []batch.Result(nil)
+	for behind := d.next; behind != nil; behind = behind.next {
+		skipped = append(skipped, *behind.Result)
+	}
+	r.notifying++
+	return func() {
+		defer func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.notifying--
+			r.checkIdle()
+		}()
+		r.hooks.RecordFinished(d.context(), result)
+		for _, result := range skipped {
+			r.hooks.RecordFinished(batch.WithRecord(d.Batch.Context(r.parent), *result.Record), result)
+		}
+	}
+}
+
+// notifyAside notifies the hooks of a delivery that has no goroutine.
+func (r *Runner) notifyAside(d *Delivery) {
+	if notify := r.notification(d); notify != nil {
+		go notify()
+	}
+}
