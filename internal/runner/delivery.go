@@ -83,6 +83,14 @@ func (d *Delivery) Results() (list []*batch.Result) {
 	return list
 }
 
+// copies are of what Results returns.
+func (d *Delivery) copies() (list []batch.Result) {
+	for d := range d.Group() {
+		list = append(list, *d.Result)
+	}
+	return list
+}
+
 // Batch is what was received together: a record of a standard queue, or those of a
 // FIFO group.
 type Batch struct {

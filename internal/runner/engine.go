@@ -14,7 +14,7 @@ import (
 // theirs, and is safe for concurrent use.
 type Engine struct {
 	handler batch.Handler     // as it was given
-	call    batch.HandlerFunc // called directly: each call on the way would copy the record on the stack
+	handle  batch.HandlerFunc // called directly: each call on the way would copy the record on the stack
 	cfg     batch.Config
 	hooks   *batch.Hooks
 }
@@ -37,7 +37,7 @@ func New(h batch.Handler, cfg batch.Config) (*Engine, error) {
 	if !ok {
 		f = h.Handle
 	}
-	return &Engine{handler: h, call: f, cfg: cfg, hooks: hooks}, nil
+	return &Engine{handler: h, handle: f, cfg: cfg, hooks: hooks}, nil
 }
 
 // Hooks returns the engine's hooks, for who settles its results.

@@ -174,8 +174,11 @@ func (i *invocation) queueName() string { return batch.QueueName(i.records[0].Qu
 // SettleBy: a hook that blocks must not cost the response. It returns what to
 // warn of.
 func (i *invocation) awaitHooks() []batch.Warning {
-	late := i.halfOfTheRest()
+	var late <-chan time.Time
 	for !i.Idle() {
+		if late == nil {
+			late = i.halfOfTheRest()
+		}
 		select {
 		case <-i.wake:
 		case <-late:

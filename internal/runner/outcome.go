@@ -119,35 +119,33 @@ func (r *Runner) notStart(d *Delivery, why error) {
 	r.fail(d)
 }
 
-// notification returns a function that notifies the hooks of d, and of those that were
-// skipped because of it; nil where there is nothing to notify of. What it has are
-// copies: the results may be settled before a slow hook returns.
-func (r *Runner) notification(d *Delivery) (notify func()) {
-	if !r.hooks.WantsFinished() || d.state != finished {
-		return nil
-	}
-	result, skipped := *d.Result, []batch.Result(nil)
-	for behind := d.next; behind != nil; behind = behind.next {
-		skipped = append(skipped, *behind.Result)
-	}
-	r.notifying++
-	return func() {
-		defer func() {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.notifying--
-			r.checkIdle()
-		}()
-		r.hooks.RecordFinished(d.context(), result)
-		for _, result := range skipped {
-			r.hooks.RecordFinished(batch.WithRecord(d.Batch.Context(r.parent), *result.Record), result)
-		}
+// notify notifies the hooks of d, which has finished, and of those that were skipped
+// because of it; the lock is not held meanwhile. The caller has counted it in
+// r.notifying, and made copies of the results: those may be settled before a slow hook
+// returns.
+func (r *Runner) notify(d *Delivery, results []batch.Result) {
+	r.mu.Unlock()
+	defer func() { // also after a Goexit
+		r.mu.Lock()
+		r.notifying--
+		r.checkIdle()
+	}()
+	r.hooks.RecordFinished(d.context(), results[0])
+	for _, skipped := range results[1:] {
+		r.hooks.RecordFinished(batch.WithRecord(d.Batch.Context(r.parent), *skipped.Record), skipped)
 	}
 }
 
-// notifyAside notifies the hooks of a delivery that has no goroutine.
+// notifyAside notifies the hooks of a delivery that has no goroutine, if it has finished.
 func (r *Runner) notifyAside(d *Delivery) {
-	if notify := r.notification(d); notify != nil {
-		go notify()
+	if d.state != finished || !r.hooks.WantsFinished() {
+		return
 	}
+	r.notifying++
+	results := d.copies()
+	go func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.notify(d, results)
+	}()
 }

@@ -278,8 +278,8 @@ func (r *Runner) GiveUp() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.paused, r.over = true, true
-	for _, w := range slices.Clone(r.active) {
-		if w.delivery != nil {
+	for k := len(r.active) - 1; k >= 0; k-- {
+		if w := r.active[k]; w.delivery != nil {
 			w.giveUp()
 		}
 	}

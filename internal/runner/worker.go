@@ -178,8 +178,8 @@ func (w *worker) enterHook() {
 }
 
 // handle notifies the hooks that w's delivery starts, and calls its handler, unless its
-// context has ended meanwhile. A panic becomes an error; a Goexit passes.
-func (w *worker) handle() (err error) {
+// context has ended meanwhile.
+func (w *worker) handle() error {
 	r, d := w.runner, w.delivery
 	ctx := d.context()
 	if r.hooks.WantsStarted() {
@@ -194,15 +194,20 @@ func (w *worker) handle() (err error) {
 			return err
 		}
 	}
+	return r.call(ctx)
+}
+
+// call calls the handler. A panic becomes an error; a Goexit passes.
+func (e *Engine) call(ctx *recordContext) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &batch.PanicError{Value: harmless(v), Stack: debug.Stack()}
 		}
 	}()
-	if err = r.call(ctx, *d.Record); err != nil {
+	if err = e.handle(ctx, *ctx.Record); err != nil {
 		err = sanitize(err)
-		if r.cfg.Classify != nil {
-			err = sanitize(r.classify(ctx, err))
+		if e.cfg.Classify != nil {
+			err = sanitize(e.classify(ctx, err))
 		}
 	}
 	return err
@@ -265,18 +270,12 @@ func (w *worker) finish(err error) (more bool) {
 		}
 		r.succeed(d)
 	}
-	if notify := r.notification(d); notify != nil {
-		w.notify(notify)
+	if d.state == finished && r.hooks.WantsFinished() {
+		r.notifying++
+		w.enterHook()
+		r.notify(d, d.copies())
+		w.inHook.Store(0)
 		now = time.Now()
 	}
 	return w.start(now)
-}
-
-// notify calls hooks, without the lock.
-func (w *worker) notify(hooks func()) {
-	w.runner.mu.Unlock()
-	defer w.runner.mu.Lock() // also after a Goexit
-	w.enterHook()
-	defer w.inHook.Store(0)
-	hooks()
 }
