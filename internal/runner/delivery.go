@@ -37,12 +37,11 @@ type Delivery struct {
 	// those of its group that wait for it.
 	Last bool
 
-	state    state
-	reported bool // it is among Runner.finished
-	runner   *Runner
-	next     *Delivery // behind it in its FIFO group
-	queued   *Delivery // behind it in its queue
-	bulk     *bulkPart // nil until package bulk asks for something, see View
+	state  state
+	runner *Runner
+	next   *Delivery // behind it in its FIFO group
+	queued *Delivery // behind it in its queue
+	bulk   *bulkPart // nil until package bulk asks for something, see View
 
 	// Of its handler's context, see recordContext.
 	deadline time.Time                       // zero: the parent's

@@ -31,22 +31,24 @@ func (r *Runner) enoughTime(d *Delivery, now time.Time) bool {
 func (r *Runner) deadlineOf(d *Delivery, now time.Time) time.Time {
 	cutoff := r.cutoff(d)
 	allowed := r.cfg.RecordTimeout
-	least := func(most time.Duration) {
-		if allowed == 0 || most < allowed {
-			allowed = most
-		}
+	switch {
+	case cutoff.IsZero() && allowed == 0:
+		return time.Time{}
+	case cutoff.IsZero():
+		return now.Add(allowed)
 	}
-	if d.Last && d.next != nil && !cutoff.IsZero() {
-		least(r.leaving(cutoff.Sub(now), d))
-	}
-	if r.cfg.Deadline == batch.FairShare && !cutoff.IsZero() {
-		least(fairShare(cutoff.Sub(now), r.counts[waiting], r.cfg.Concurrency))
-	}
+	remaining := cutoff.Sub(now)
 	if allowed == 0 {
-		return cutoff
+		allowed = remaining
 	}
-	if own := now.Add(allowed); cutoff.IsZero() || own.Before(cutoff) {
-		return own
+	if d.Last && d.next != nil {
+		allowed = min(allowed, r.leaving(remaining, d))
+	}
+	if r.cfg.Deadline == batch.FairShare {
+		allowed = min(allowed, fairShare(remaining, r.counts[waiting], r.cfg.Concurrency))
+	}
+	if allowed < remaining {
+		return now.Add(allowed)
 	}
 	return cutoff
 }
@@ -79,19 +81,18 @@ func (r *Runner) leaving(remaining time.Duration, d *Delivery) time.Duration {
 	return min(remaining, max(most, remaining/2, 2*each))
 }
 
-// asksLast reports whether it must be asked if d is delivered for the last time: it
-// counts where others wait for it, which would come to the same end.
-func (r *Runner) asksLast(d *Delivery) bool {
-	return r.options.LastAttempt != nil && !d.Last && !d.isResolved() && d.next != nil && !r.cutoff(d).IsZero()
-}
-
-// askLast asks it. The answer may take a moment: the lock is not held meanwhile, and
-// other workers start.
-func (r *Runner) askLast(d *Delivery) {
+// askLast asks whether d is delivered for the last time, and reports whether it had to:
+// it counts where others wait for it, which would come to the same end. The answer may
+// take a moment: the lock is not held meanwhile, and other workers start.
+func (r *Runner) askLast(d *Delivery) (asked bool) {
+	if r.options.LastAttempt == nil || d.Last || d.next == nil || d.isResolved() || r.cutoff(d).IsZero() {
+		return false
+	}
 	r.grow()
 	r.mu.Unlock()
 	defer r.mu.Lock()
 	d.Last = r.options.LastAttempt(d.Record)
+	return true
 }
 
 // setTimer has expire called after d.
@@ -125,9 +126,12 @@ func (w *worker) expire() {
 	}
 }
 
-// end ends the context of w's delivery; w is given up a grace later, or at its own
-// cutoff after a quarter of what is left of its lease.
+// end ends the context of w's delivery, unless it has ended; w is given up a grace later,
+// or at its own cutoff after a quarter of what is left of its lease.
 func (w *worker) end(err error) {
+	if w.giveUpAfter > 0 {
+		return
+	}
 	now, d, grace := time.Now(), w.delivery, w.runner.cfg.Grace
 	if left := d.Lease.Sub(now) / 4; left > 0 && d.Within > 0 {
 		if cutoff := w.runner.cutoff(d); d.deadline.Equal(cutoff) && !now.Before(cutoff) {

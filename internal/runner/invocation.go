@@ -47,21 +47,15 @@ func (e *Engine) Run(ctx context.Context, records []batch.Record, times batch.Ti
 	}
 	inv := invocation{Runner: e.NewRunner(ctx, o), records: records, results: make([]batch.Result, len(records)), settling: on}
 	inv.active = make([]*worker, 0, min(len(records), e.cfg.Concurrency))
-	deliveries := make([]Delivery, len(records))
-	inv.mu.Lock()
+	deliveries, list := make([]Delivery, len(records)), make([]*Delivery, len(records))
 	for i := range records {
-		d := &deliveries[i]
-		d.Record, d.Result = &records[i], &inv.results[i]
-		inv.add(d)
+		list[i] = &deliveries[i]
+		list[i].Record, list[i].Result = &records[i], &inv.results[i]
 	}
-	inv.closed = true
-	if ctx.Err() == nil {
-		inv.grow()
-		inv.mu.Unlock()
-		inv.wait()
-	} else {
-		inv.mu.Unlock()
-	}
+	inv.closed, inv.paused = true, ctx.Err() != nil
+	inv.Add(list...)
+	inv.list = list
+	inv.wait()
 	inv.end()
 	return inv.results
 }

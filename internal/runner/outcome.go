@@ -13,13 +13,8 @@ import (
 // have received it.
 var ErrLeaseExpired = errors.New("longpoll: not started, the record's visibility timeout is over")
 
-// succeed finishes a delivery that is done with: its group goes on.
-func (r *Runner) succeed(d *Delivery) {
-	r.leave(d)
-	r.report(d)
-}
-
-// leave lets the next delivery of d's group have its turn.
+// leave finishes a delivery that is done with, and lets the next of its group have its
+// turn.
 func (r *Runner) leave(d *Delivery) {
 	r.enter(d, finished)
 	if !d.Record.FIFO() {
@@ -40,12 +35,21 @@ func (r *Runner) leave(d *Delivery) {
 	}
 }
 
-// failOrDecide finishes a delivery that failed, or has its owner decide.
+// failOrDecide finishes a delivery that failed, or has its owner decide whether it can be
+// put out of the way of those behind it. Without that they would share its attempts, and
+// its end: SQS gives up on each of them after the same number of deliveries, whether a
+// handler saw it or not.
 func (r *Runner) failOrDecide(d *Delivery, outcome batch.Outcome, err error, now time.Time) {
 	d.Result.Outcome, d.Result.Err = outcome, err
 	d.Result.Duration = now.Sub(d.Result.Started)
-	decides := r.decides(d, now)
-	r.abort(d) // not only once it is decided
+	cutoff := r.cutoff(d)
+	decides := r.options.Decides && d.next != nil && !r.paused && (cutoff.IsZero() || now.Before(cutoff))
+	if d.Verdict.Aborts { // all others would fail; the longest time counts
+		if r.aborted == nil || d.Verdict.After > r.aborted.After {
+			r.aborted = &batch.AbortError{After: d.Verdict.After, Err: err}
+		}
+		r.pause()
+	}
 	if !decides {
 		r.fail(d)
 		return
@@ -55,38 +59,24 @@ func (r *Runner) failOrDecide(d *Delivery, outcome batch.Outcome, err error, now
 	r.report(d)
 }
 
-// decides reports whether the owner is asked whether d, which failed, can be put out
-// of the way of those behind it. Without that they would share its attempts, and its
-// end: SQS gives up on each of them after the same number of deliveries, whether a
-// handler saw it or not.
-func (r *Runner) decides(d *Delivery, now time.Time) bool {
-	cutoff := r.cutoff(d)
-	return r.options.Decides && d.next != nil && !r.paused && (cutoff.IsZero() || now.Before(cutoff))
-}
-
-// abort pauses if d's error says that all others would fail; the longest time counts.
-func (r *Runner) abort(d *Delivery) {
-	if !d.Verdict.Aborts {
-		return
-	}
-	if r.aborted == nil || d.Verdict.After > r.aborted.After {
-		r.aborted = &batch.AbortError{After: d.Verdict.After, Err: d.Result.Err}
-	}
-	r.pause()
-}
-
 // Resolve ends the wait of a delivery that is deciding, if it still is. gone is its
 // result when it is out of its group's way, which goes on; nil when it has failed.
 func (r *Runner) Resolve(d *Delivery, gone *batch.Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if d.state != deciding {
-		return
+	if d.state == deciding {
+		r.resolve(d, gone)
 	}
-	r.deciding = slices.DeleteFunc(r.deciding, func(other *Delivery) bool { return other == d })
+}
+
+func (r *Runner) resolve(d *Delivery, gone *batch.Result) {
+	isIt := func(other *Delivery) bool { return other == d }
+	r.deciding = slices.DeleteFunc(r.deciding, isIt)
+	r.finished = slices.DeleteFunc(r.finished, isIt) // if the owner has not taken it yet
 	if gone != nil {
 		*d.Result = *gone
-		r.succeed(d)
+		r.leave(d)
+		r.report(d)
 	} else {
 		r.fail(d)
 	}

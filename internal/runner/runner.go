@@ -64,8 +64,8 @@ type Runner struct {
 	finished  []*Delivery
 	pace      pace
 
-	shared  shared // what handlers keep, see View
-	joining int    // running deliveries that wait for others to join them
+	shared  map[any]any // what handlers keep, see View
+	joining int         // running deliveries that wait for others to join them
 }
 
 type groupKey struct{ queue, id string }
@@ -81,27 +81,27 @@ func (e *Engine) NewRunner(ctx context.Context, o Options) *Runner {
 func (r *Runner) Add(list ...*Delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.counts[waiting] += len(list)
 	for _, d := range list {
-		r.add(d)
+		d.runner, d.Result.Record = r, d.Record
+		if !d.Record.FIFO() || r.firstOfGroup(d) {
+			r.ready.pushBack(d)
+		}
 	}
 	r.grow()
 }
 
-func (r *Runner) add(d *Delivery) {
-	d.runner, d.Result.Record = r, d.Record
-	r.counts[waiting]++
-	if d.Record.FIFO() {
-		if r.groups == nil {
-			r.groups = make(map[groupKey]*Delivery)
-		}
-		last := r.groups[keyOf(d)]
-		r.groups[keyOf(d)] = d
-		if last != nil {
-			last.next = d
-			return
-		}
+// firstOfGroup adds d to its FIFO group, and reports whether it is the only one there.
+func (r *Runner) firstOfGroup(d *Delivery) bool {
+	if r.groups == nil {
+		r.groups = make(map[groupKey]*Delivery)
 	}
-	r.ready.pushBack(d)
+	last := r.groups[keyOf(d)]
+	r.groups[keyOf(d)] = d
+	if last != nil {
+		last.next = d
+	}
+	return last == nil
 }
 
 // enter brings a delivery into another state.
@@ -131,7 +131,7 @@ func (r *Runner) Pause() {
 
 func (r *Runner) pause() {
 	r.paused = true
-	r.shared.idle() // no other will come soon, see View
+	r.idleShared() // no other record will come soon
 }
 
 // Resume ends a pause, and has so many run at a time at most. It does not if the runner
@@ -238,17 +238,21 @@ func (r *Runner) Renew(d, again *Delivery) {
 func (r *Runner) Revoke(d *Delivery) (behind []*Delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if d.state == waiting {
+	switch d.state {
+	case waiting:
 		d.Lease = time.Now()
-	}
-	if d.state == running {
+		return nil
+	case running:
 		d.Lease = time.Now() // also where it is not handled yet
-		r.cancel(context.Canceled, func(other *Delivery) bool { return other == d })
+		for _, w := range r.active {
+			if w.delivery == d {
+				w.end(context.Canceled)
+			}
+		}
+	case finished:
+		return nil
 	}
-	if d.state == running || d.state == deciding {
-		behind = r.withdrawBehind(d)
-	}
-	return behind
+	return r.withdrawBehind(d)
 }
 
 // Cancel pauses, and ends the contexts of all that runs with err. Handlers that do not
@@ -258,19 +262,13 @@ func (r *Runner) Cancel(err error) (running int) {
 	defer r.mu.Unlock()
 	r.pause()
 	r.checkIdle()
-	return r.cancel(err, func(*Delivery) bool { return true })
-}
-
-func (r *Runner) cancel(err error, which func(*Delivery) bool) (n int) {
 	for _, w := range r.active {
-		if w.delivery != nil && which(w.delivery) {
-			n++
-			if w.giveUpAfter == 0 {
-				w.end(err)
-			}
+		if w.delivery != nil {
+			running++
+			w.end(err)
 		}
 	}
-	return n
+	return running
 }
 
 // GiveUp gives up on all that still runs.
@@ -283,11 +281,9 @@ func (r *Runner) GiveUp() {
 			w.giveUp()
 		}
 	}
-	for _, d := range r.deciding {
-		r.fail(d)
-		r.notifyAside(d)
+	for _, d := range slices.Clone(r.deciding) {
+		r.resolve(d, nil)
 	}
-	r.deciding = nil
 	r.checkIdle()
 }
 
@@ -296,9 +292,6 @@ func (r *Runner) Finished(into []*Delivery) []*Delivery {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	into = append(into, r.finished...)
-	for _, d := range r.finished {
-		d.reported = false
-	}
 	clear(r.finished)
 	r.finished = r.finished[:0]
 	return into
@@ -310,10 +303,7 @@ func (r *Runner) report(d *Delivery) {
 	if r.closed && d.Result.Outcome == batch.Succeeded {
 		return
 	}
-	if !d.reported {
-		d.reported = true
-		r.finished = append(r.finished, d)
-	}
+	r.finished = append(r.finished, d)
 	r.signal()
 }
 

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"sync"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
@@ -68,11 +67,22 @@ func (v View) Behind(most int) (list []*batch.Record) {
 	return list
 }
 
-// Shared returns what make has made for key, or nil if neither is there: one for each
-// runner. make must call no method of View. If it has a method Idle(), that is called when no further record of the
-// runner can join those that are parked, or none is started any more; under the
-// runner's lock: it must not block, nor call a method of View.
-func (v View) Shared(key any, make func() any) any { return v.delivery.runner.shared.get(key, make) }
+// Shared returns what make has made for key, one for each runner, or nil if neither is
+// there. make must call no method of View. If what it makes has a method Idle(), that is
+// called when no further record of the runner can join those that wait for others, or
+// none is started any more. Both are called with the runner's lock: they must not block.
+func (v View) Shared(key any, make func() any) any {
+	r := v.delivery.runner
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.shared[key] == nil && make != nil {
+		if r.shared == nil {
+			r.shared = map[any]any{}
+		}
+		r.shared[key] = make()
+	}
+	return r.shared[key]
+}
 
 // More reports whether further records may be added.
 func (v View) More() bool {
@@ -146,34 +156,13 @@ func (r *Runner) stopJoining(d *Delivery) {
 func (r *Runner) checkJoining() {
 	none := r.joining > 0 && r.closed && r.joining >= len(r.active)
 	if none && (r.paused || r.ready.first == nil || len(r.active) >= r.slots) {
-		r.shared.idle()
+		r.idleShared()
 	}
 }
 
-// shared is what handlers keep for a runner.
-type shared struct {
-	mu     sync.Mutex
-	values map[any]any
-}
-
-func (s *shared) get(key any, make func() any) any {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v, ok := s.values[key]
-	if !ok && make != nil {
-		if s.values == nil {
-			s.values = map[any]any{}
-		}
-		v = make()
-		s.values[key] = v
-	}
-	return v
-}
-
-func (s *shared) idle() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, v := range s.values {
+// idleShared notifies what handlers share that no record will join.
+func (r *Runner) idleShared() {
+	for _, v := range r.shared {
 		if v, ok := v.(interface{ Idle() }); ok {
 			v.Idle()
 		}

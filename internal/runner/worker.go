@@ -86,8 +86,7 @@ func (w *worker) begin() bool {
 func (w *worker) start(now time.Time) bool {
 	r := w.runner
 	d := r.take(now)
-	if d != nil && r.asksLast(d) {
-		r.askLast(d)
+	if d != nil && r.askLast(d) {
 		if now = time.Now(); r.paused { // meanwhile
 			r.requeue(d)
 			d = nil
@@ -268,7 +267,8 @@ func (w *worker) finish(err error) (more bool) {
 		if !d.isResolved() && !r.cutoff(d).IsZero() {
 			r.pace.add(d.Result.Duration)
 		}
-		r.succeed(d)
+		r.leave(d)
+		r.report(d)
 	}
 	if d.state == finished && r.hooks.WantsFinished() {
 		r.notifying++
