@@ -126,7 +126,7 @@ func (p *Poller) receiptOf(received []types.Message, at time.Time) *receipt {
 		m.handle, m.receivedAt = m.Record.ReceiptHandle, at
 		m.Last = m.Record.FIFO() && p.settler.LastAttempt(m.Record)
 		m.visibleAt, m.extendAt = at.Add(p.queue.visibility), at.Add(p.queue.visibility/3)
-		m.Lease, m.Within = m.visibleAt, cutoff.Sub(at)
+		m.Lease, m.Within = p.queue.visibility, cutoff.Sub(at)
 	}
 	return r
 }

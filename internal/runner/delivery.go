@@ -28,9 +28,9 @@ type Delivery struct {
 	// Within is how long after Record.ReceivedAt its handler must be done; zero for
 	// the runner's own cutoff.
 	Within time.Duration
-	// Lease is until when others do not have it; zero if that is not watched. See
-	// [Runner.Extend].
-	Lease time.Time
+	// Lease is how long after Record.ReceivedAt others do not have it; negative if they
+	// may, zero if that is not watched. See [Runner.Extend].
+	Lease time.Duration
 	// Owner is the owner's, who else has no way from here to what it keeps.
 	Owner any
 	// Last says that SQS gives up on the record after this delivery: it leaves time for
@@ -50,6 +50,11 @@ type Delivery struct {
 	err      error                           // what it ended with
 	done     chan struct{}                   // nil until someone asks for it
 	after    map[*func()]struct{}
+}
+
+// leaseLeft is for how long others do not have d; it counts if d has a Lease.
+func (d *Delivery) leaseLeft(now time.Time) time.Duration {
+	return d.Lease - now.Sub(d.Record.ReceivedAt)
 }
 
 // state is how far a delivery has come.

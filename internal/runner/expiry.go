@@ -95,52 +95,60 @@ func (r *Runner) askLast(d *Delivery) (asked bool) {
 	return true
 }
 
-// setTimer has expire called after d.
-func (w *worker) setTimer(d time.Duration) {
-	if w.timer == nil {
-		w.timer = time.AfterFunc(d, w.expire)
+// setDue has w looked at when t has come. There is one timer for all workers: it is set
+// to the earliest of these times, or to that of a delivery that has finished since.
+func (w *worker) setDue(t time.Time) {
+	r := w.runner
+	w.due = t
+	switch {
+	case !r.due.IsZero() && !t.Before(r.due):
 		return
+	case r.timer == nil:
+		r.timer = time.AfterFunc(time.Until(t), r.expire)
+	default:
+		r.timer.Reset(time.Until(t))
 	}
-	w.timer.Reset(d)
+	r.due = t
 }
 
-// expire ends the context of w's delivery at its deadline; a grace later w is given
-// up. The grace begins when the context is ended, also where the timer is late. The
-// timer may have fired for the delivery before, or for the deadline when the context
-// had just been ended: then it is too early.
-func (w *worker) expire() {
-	r := w.runner
+// expire ends the contexts of deliveries at their deadlines, and gives up on their
+// workers a grace later. The grace begins when the context is ended, also where the
+// timer is late.
+func (r *Runner) expire() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	d, now := w.delivery, time.Now()
-	switch {
-	case d == nil || w.givenUp:
-	case w.giveUpAfter > 0:
-		if now.Sub(d.Result.Started) >= w.giveUpAfter {
+	now := time.Now()
+	r.due = time.Time{}
+	for k := len(r.active) - 1; k >= 0; k-- { // backwards: giveUp puts the last one in the place of w
+		switch w := r.active[k]; {
+		case w.delivery == nil || w.due.IsZero():
+		case now.Before(w.due):
+			w.setDue(w.due)
+		case w.ended:
 			w.giveUp()
-			r.grow()
-			r.checkJoining()
+		default:
+			w.end(context.DeadlineExceeded)
 		}
-	case !d.deadline.IsZero() && !now.Before(d.deadline):
-		w.end(context.DeadlineExceeded)
 	}
+	r.grow()
+	r.checkJoining()
 }
 
 // end ends the context of w's delivery, unless it has ended; w is given up a grace later,
 // or at its own cutoff after a quarter of what is left of its lease.
 func (w *worker) end(err error) {
-	if w.giveUpAfter > 0 {
+	if w.ended {
 		return
 	}
 	now, d, grace := time.Now(), w.delivery, w.runner.cfg.Grace
-	if left := d.Lease.Sub(now) / 4; left > 0 && d.Within > 0 {
+	if left := d.leaseLeft(now) / 4; left > 0 && d.Within > 0 {
 		if cutoff := w.runner.cutoff(d); d.deadline.Equal(cutoff) && !now.Before(cutoff) {
 			grace = min(grace, left)
 		}
 	}
-	w.giveUpAfter = max(1, now.Sub(d.Result.Started)+grace)
+	w.ended = true
 	d.context().end(err)
-	w.setTimer(grace)
+	w.setDue(now.Add(grace))
 }
 
 // giveUp finishes w's delivery as abandoned, and takes w's slot: its handler may go on

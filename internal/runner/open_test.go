@@ -22,7 +22,7 @@ type held struct {
 // chain is a FIFO group of deliveries with these ids.
 func chain(ids ...string) (list []*runner.Delivery) {
 	for _, id := range ids {
-		h := &held{record: batch.Record{MessageID: id, Body: id, GroupID: "g", QueueARN: fifoARN}}
+		h := &held{record: batch.Record{MessageID: id, Body: id, GroupID: "g", QueueARN: fifoARN, ReceivedAt: time.Now()}}
 		h.Record, h.Result = &h.record, &h.result
 		list = append(list, &h.Delivery)
 	}

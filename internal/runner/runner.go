@@ -16,6 +16,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -53,10 +54,12 @@ type Runner struct {
 	active    []*worker              // those that were not given up
 	spare     []*worker              // to be used again
 	slots     int
-	growing   bool // a worker was started and has not taken its first delivery
-	paused    bool // nothing is started, except what is resolved
-	closed    bool // nothing more is added
-	over      bool // nothing at all is started any more
+	timer     *time.Timer // calls expire; nil before the first
+	due       time.Time   // when it does; zero for not at all
+	growing   bool        // a worker was started and has not taken its first delivery
+	paused    bool        // nothing is started, except what is resolved
+	closed    bool        // nothing more is added
+	over      bool        // nothing at all is started any more
 	aborted   *batch.AbortError
 	deciding  []*Delivery
 	notifying int // calls of hooks about deliveries that are finished
@@ -218,7 +221,7 @@ func (r *Runner) withdrawBehind(d *Delivery) (list []*Delivery) {
 func (r *Runner) Extend(d *Delivery, until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	d.Lease = until
+	d.Lease = cmp.Or(until.Sub(d.Record.ReceivedAt), -1)
 }
 
 // Renew is Extend for a delivery that was received again: what has not been started is
@@ -226,9 +229,9 @@ func (r *Runner) Extend(d *Delivery, until time.Time) {
 func (r *Runner) Renew(d, again *Delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	d.Lease = again.Lease
+	d.Lease = again.Lease + again.Record.ReceivedAt.Sub(d.Record.ReceivedAt)
 	if d.state == waiting {
-		d.Record, d.Within, d.Last = again.Record, again.Within, again.Last
+		d.Record, d.Lease, d.Within, d.Last = again.Record, again.Lease, again.Within, again.Last
 		d.Result.Record = d.Record
 	}
 }
@@ -240,10 +243,10 @@ func (r *Runner) Revoke(d *Delivery) (behind []*Delivery) {
 	defer r.mu.Unlock()
 	switch d.state {
 	case waiting:
-		d.Lease = time.Now()
+		d.Lease = -1
 		return nil
 	case running:
-		d.Lease = time.Now() // also where it is not handled yet
+		d.Lease = -1 // also where it is not handled yet
 		for _, w := range r.active {
 			if w.delivery == d {
 				w.end(context.Canceled)

@@ -13,14 +13,14 @@ import (
 // worker is a goroutine that handles deliveries one after another; it takes a slot.
 // Its fields are guarded by the runner's lock.
 type worker struct {
-	runner      *Runner
-	delivery    *Delivery     // that it handles; nil between two
-	giveUpAfter time.Duration // since its delivery was started; 0 while its context has not been ended
-	timer       *time.Timer
-	inHook      atomic.Int64 // since when it has been calling hooks, as a time since Runner.began; 0 if it does not
-	slot        int          // its place among Runner.active
-	givenUp     bool         // its slot is another's, and what it handles is finished
-	opening     bool         // the hooks are notified that the batch of its delivery begins
+	runner   *Runner
+	delivery *Delivery    // that it handles; nil between two
+	due      time.Time    // when to end the context of its delivery, then when to give up on it; zero for never
+	inHook   atomic.Int64 // since when it has been calling hooks, as a time since Runner.began; 0 if it does not
+	slot     int          // its place among Runner.active
+	ended    bool         // the context of its delivery was ended
+	givenUp  bool         // its slot is another's, and what it handles is finished
+	opening  bool         // the hooks are notified that the batch of its delivery begins
 }
 
 // grow starts a worker if there is a delivery for it and a slot. Each worker
@@ -50,6 +50,10 @@ func (r *Runner) free(w *worker) {
 	last := r.active[len(r.active)-1]
 	r.active[w.slot], last.slot = last, w.slot
 	r.active = r.active[:len(r.active)-1]
+	if len(r.active) == 0 && r.timer != nil {
+		r.timer.Stop()
+		r.due = time.Time{}
+	}
 }
 
 // work handles deliveries until none is left for w.
@@ -101,7 +105,7 @@ func (w *worker) start(now time.Time) bool {
 		r.checkJoining()
 		return false
 	}
-	w.delivery, w.giveUpAfter, d.Result.Started = d, 0, now
+	w.delivery, w.due, w.ended, d.Result.Started = d, time.Time{}, false, now
 	if d.Batch != nil && !d.Batch.begun {
 		d.Batch.begun, d.Batch.Info.Started = true, now
 		w.opening = r.hooks.WantsBatch()
@@ -122,7 +126,7 @@ func (r *Runner) take(now time.Time) *Delivery {
 			d = r.ready.pop()
 		}
 		switch {
-		case !d.Lease.IsZero() && !now.Before(d.Lease):
+		case d.Lease != 0 && d.leaseLeft(now) <= 0:
 			d.Result.Outcome, d.Result.Err = batch.Retry, ErrLeaseExpired
 			r.fail(d)
 		case d.isResolved(), r.enoughTime(d, now):
@@ -146,7 +150,7 @@ func (w *worker) setDeadline(d *Delivery, deadline time.Time) {
 	d.deadline = deadline
 	d.Result.Allowed = max(0, deadline.Sub(d.Result.Started)) // less for what is resolved already
 	if !deadline.Equal(w.runner.options.Times.Cutoff) {
-		w.setTimer(time.Until(deadline))
+		w.setDue(deadline)
 	}
 }
 
@@ -246,9 +250,6 @@ func (w *worker) finish(err error) (more bool) {
 	w.inHook.Store(0)
 	if d != nil {
 		d.context().end(context.Canceled)
-		if w.timer != nil {
-			w.timer.Stop()
-		}
 	}
 	switch {
 	case w.givenUp:
