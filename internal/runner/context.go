@@ -16,11 +16,9 @@ type recordContext Delivery
 
 func (d *Delivery) context() *recordContext { return (*recordContext)(d) }
 
-func (c *recordContext) parent() context.Context { return c.runner.parent }
-
 func (c *recordContext) Deadline() (time.Time, bool) {
 	if c.deadline.IsZero() {
-		return c.parent().Deadline()
+		return c.runner.parent.Deadline()
 	}
 	return c.deadline, true
 }
@@ -46,7 +44,7 @@ func (c *recordContext) Err() error {
 	if err != nil {
 		return err
 	}
-	if err := c.parent().Err(); err != nil {
+	if err := c.runner.parent.Err(); err != nil {
 		return c.end(err)
 	}
 	if !c.deadline.IsZero() && !time.Now().Before(c.deadline) {
@@ -70,7 +68,7 @@ func (c *recordContext) inherited() context.Context {
 	if values := c.values.Load(); values != nil {
 		return *values
 	}
-	return c.Batch.Context(c.parent())
+	return c.Batch.Context(c.runner.parent)
 }
 
 // AfterFunc is what the context package looks for in a parent that it does not

@@ -119,13 +119,6 @@ func (b *Batch) Context(ctx context.Context) context.Context {
 // know that none of them is with the runner any more.
 func (b *Batch) Begun() bool { return b.begun }
 
-// notify notifies the hooks that the batch begins.
-func (b *Batch) notify(ctx context.Context, hooks *batch.Hooks) {
-	own := hooks.BatchContext(ctx, b.Info, b.Records)
-	b.ctx.Store(&own)
-	hooks.BatchStarted(own, b.Info)
-}
-
 // queue is a list of deliveries, in order.
 type queue struct {
 	first, last *Delivery

@@ -45,7 +45,7 @@ func (e *Engine) Run(ctx context.Context, records []batch.Record, times batch.Ti
 	if on != nil {
 		o.Decides, o.LastAttempt = true, on.LastAttempt
 	}
-	inv := invocation{Runner: e.NewRunner(ctx, o), records: records, results: make([]batch.Result, len(records)), settling: on}
+	inv := invocation{Runner: e.NewRunner(ctx, o), results: make([]batch.Result, len(records)), settling: on}
 	inv.active = make([]*worker, 0, min(len(records), e.cfg.Concurrency))
 	deliveries, list := make([]Delivery, len(records)), make([]*Delivery, len(records))
 	for i := range records {
@@ -63,7 +63,6 @@ func (e *Engine) Run(ctx context.Context, records []batch.Record, times batch.Ti
 // invocation is the owner of a runner on Lambda: the goroutine of Run.
 type invocation struct {
 	*Runner
-	records  []batch.Record
 	results  []batch.Result
 	settling Settling // may be nil
 	list     []*Delivery
@@ -154,7 +153,7 @@ func (i *invocation) end() {
 			notStarted++
 		}
 	}
-	if notStarted == len(i.records) && i.parent.Err() == nil {
+	if notStarted == len(i.results) && i.parent.Err() == nil {
 		warnings = append(warnings, batch.Warning{Queue: i.queueName(), Message: fmt.Sprintf(
 			"no record was started: %v was left before the cutoff. If that is so on every invocation, lower MinRemaining (%v) or raise the function's timeout",
 			time.Until(i.options.Times.Cutoff).Round(time.Millisecond), max(i.cfg.MinRemaining, minStart))})
@@ -162,7 +161,7 @@ func (i *invocation) end() {
 	i.warn(warnings)
 }
 
-func (i *invocation) queueName() string { return batch.QueueName(i.records[0].QueueARN) }
+func (i *invocation) queueName() string { return batch.QueueName(i.results[0].Record.QueueARN) }
 
 // awaitHooks waits until no hook is being told any more, but not beyond
 // SettleBy: a hook that blocks must not cost the response. It returns what to

@@ -52,14 +52,12 @@ type Runner struct {
 	groups    map[groupKey]*Delivery // the last of each FIFO group
 	counts    [finished]int          // deliveries by state
 	active    []*worker              // those that were not given up
-	spare     []*worker              // to be used again
 	slots     int
 	timer     *time.Timer // calls expire; nil before the first
 	due       time.Time   // when it does; zero for not at all
 	growing   bool        // a worker was started and has not taken its first delivery
 	paused    bool        // nothing is started, except what is resolved
 	closed    bool        // nothing more is added
-	over      bool        // nothing at all is started any more
 	aborted   *batch.AbortError
 	deciding  []*Delivery
 	notifying int // calls of hooks about deliveries that are finished
@@ -156,11 +154,7 @@ func (r *Runner) Resume(slots int) {
 func (r *Runner) Withdraw(why error) (list []*Delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := func(*Delivery) bool { return true }
-	list = r.withdraw(&r.ready, all)
-	if r.over {
-		list = append(list, r.withdraw(&r.resolved, all)...)
-	}
+	list = r.withdrawReady(func(*Delivery) bool { return true })
 	for _, w := range r.active {
 		switch d := w.delivery; {
 		case d == nil || d.next == nil:
@@ -180,15 +174,15 @@ func (r *Runner) Withdraw(why error) (list []*Delivery) {
 func (r *Runner) WithdrawOlder(since time.Time) []*Delivery {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.withdraw(&r.ready, func(d *Delivery) bool { return !d.Record.ReceivedAt.After(since) })
+	return r.withdrawReady(func(d *Delivery) bool { return !d.Record.ReceivedAt.After(since) })
 }
 
-// withdraw takes deliveries out of a queue, with what waits for them.
-func (r *Runner) withdraw(from *queue, which func(*Delivery) bool) (list []*Delivery) {
-	for range from.n {
-		d := from.pop()
+// withdrawReady takes back deliveries that wait for a slot, with what waits for them.
+func (r *Runner) withdrawReady(which func(*Delivery) bool) (list []*Delivery) {
+	for range r.ready.n {
+		d := r.ready.pop()
 		if !which(d) {
-			from.pushBack(d)
+			r.ready.pushBack(d)
 			continue
 		}
 		list = append(append(list, d), r.withdrawBehind(d)...)
@@ -274,11 +268,11 @@ func (r *Runner) Cancel(err error) (running int) {
 	return running
 }
 
-// GiveUp gives up on all that still runs.
+// GiveUp gives up on all that still runs. Nothing is started any more.
 func (r *Runner) GiveUp() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.paused, r.over = true, true
+	r.paused = true
 	for k := len(r.active) - 1; k >= 0; k-- {
 		if w := r.active[k]; w.delivery != nil {
 			w.giveUp()
@@ -286,6 +280,9 @@ func (r *Runner) GiveUp() {
 	}
 	for _, d := range slices.Clone(r.deciding) {
 		r.resolve(d, nil)
+	}
+	for d := r.resolved.pop(); d != nil; d = r.resolved.pop() {
+		r.ready.pushBack(d)
 	}
 	r.checkIdle()
 }
@@ -330,7 +327,7 @@ func (r *Runner) Idle() bool {
 
 func (r *Runner) idle() bool {
 	return r.counts[running]+r.counts[deciding]+r.notifying == 0 &&
-		(r.paused || r.counts[waiting] == 0) && (r.over || r.resolved.n == 0)
+		(r.counts[waiting] == 0 || r.paused && r.resolved.n == 0)
 }
 
 // checkIdle wakes the owner when nothing runs any more.

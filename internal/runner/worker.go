@@ -31,18 +31,14 @@ func (r *Runner) grow() {
 		return
 	}
 	r.growing = true
-	w := &worker{runner: r}
-	if last := len(r.spare) - 1; last >= 0 {
-		w, r.spare = r.spare[last], r.spare[:last]
-	}
-	w.slot = len(r.active)
+	w := &worker{runner: r, slot: len(r.active)}
 	r.active = append(r.active, w)
 	go w.work()
 }
 
 // startable reports whether a delivery may start.
 func (r *Runner) startable() bool {
-	return !r.over && (r.resolved.first != nil || !r.paused && r.ready.first != nil)
+	return r.resolved.first != nil || !r.paused && r.ready.first != nil
 }
 
 // free takes w's slot away.
@@ -65,11 +61,7 @@ func (w *worker) work() {
 		}
 	}()
 	for more := w.begin(); more; {
-		if w.opening {
-			more = w.open()
-		} else {
-			more = w.finish(w.handle())
-		}
+		more = w.finish(w.handle())
 	}
 	returned = true
 }
@@ -98,23 +90,21 @@ func (w *worker) start(now time.Time) bool {
 	}
 	if d == nil {
 		r.free(w)
-		if !r.closed {
-			r.spare = append(r.spare, w)
-		}
 		r.checkIdle()
 		r.checkJoining()
 		return false
 	}
+	deadline := r.deadlineOf(d, now)
 	w.delivery, w.due, w.ended, d.Result.Started = d, time.Time{}, false, now
-	if d.Batch != nil && !d.Batch.begun {
-		d.Batch.begun, d.Batch.Info.Started = true, now
-		w.opening = r.hooks.WantsBatch()
-	}
-	if !w.opening {
-		w.setDeadline(d, r.deadlineOf(d, now))
-	}
 	r.enter(d, running)
 	r.grow()
+	if d.Batch != nil && !d.Batch.begun {
+		d.Batch.begun, d.Batch.Info.Started = true, now
+		if r.hooks.WantsBatch() {
+			return w.open(d)
+		}
+	}
+	w.setDeadline(d, deadline)
 	return true
 }
 
@@ -154,15 +144,12 @@ func (w *worker) setDeadline(d *Delivery, deadline time.Time) {
 	}
 }
 
-// open notifies the hooks that the batch of w's delivery begins. Its turn comes after
-// that: much may have changed meanwhile.
-func (w *worker) open() (more bool) {
-	r, d := w.runner, w.delivery
-	w.enterHook()
-	d.Batch.notify(r.parent, r.hooks)
-	w.inHook.Store(0)
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// open notifies the hooks that the batch of w's delivery begins, without the lock. Its
+// turn comes after that: much may have changed meanwhile.
+func (w *worker) open(d *Delivery) (more bool) {
+	r := w.runner
+	w.opening = true
+	w.notifyOpen(d.Batch)
 	w.opening, w.delivery = false, nil
 	if w.givenUp {
 		r.abandoned--
@@ -173,6 +160,17 @@ func (w *worker) open() (more bool) {
 	r.enter(d, waiting)
 	r.requeue(d)
 	return w.start(time.Now())
+}
+
+func (w *worker) notifyOpen(b *Batch) {
+	r := w.runner
+	r.mu.Unlock()
+	defer r.mu.Lock() // also after a Goexit
+	w.enterHook()
+	own := r.hooks.BatchContext(r.parent, b.Info, b.Records)
+	b.ctx.Store(&own)
+	r.hooks.BatchStarted(own, b.Info)
+	w.inHook.Store(0)
 }
 
 // enterHook notes that w calls hooks, so that one that hangs is seen.
