@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -70,31 +71,31 @@ type invocation struct {
 
 // wait returns when no handler is running any more that is waited for.
 func (i *invocation) wait() {
-	var cutoff, grace <-chan time.Time
+	var cutoff <-chan time.Time
 	if at := i.options.Times.Cutoff; !at.IsZero() {
-		timer := time.NewTimer(time.Until(at))
-		defer timer.Stop()
-		cutoff = timer.C
+		cutoff = time.After(time.Until(at))
 	}
-	ended := i.parent.Done()
-	end := func(err error) {
-		i.Cancel(err)
+	if !i.waitIdle(cutoff, i.parent.Done()) {
+		i.Cancel(cmp.Or(i.parent.Err(), context.DeadlineExceeded))
 		// Handlers that heed their context return now, and their results count.
-		timer := time.NewTimer(i.cutoffGrace())
-		cutoff, ended, grace = nil, nil, timer.C
+		i.waitIdle(time.After(i.cutoffGrace()), nil)
 	}
+}
+
+// waitIdle takes what has failed until nothing runs any more, and reports whether that
+// came before late and ended.
+func (i *invocation) waitIdle(late <-chan time.Time, ended <-chan struct{}) bool {
 	for !i.Idle() {
 		select {
 		case <-i.wake:
 			i.take()
-		case <-cutoff:
-			end(context.DeadlineExceeded)
+		case <-late:
+			return false
 		case <-ended:
-			end(i.parent.Err())
-		case <-grace:
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // cutoffGrace is how long after the cutoff handlers may still return. It is
@@ -137,11 +138,16 @@ func (i *invocation) decide(d *Delivery, result batch.Result) {
 }
 
 // end gives every record that has none its outcome: those still running are
-// abandoned, the rest was not started.
+// abandoned, the rest was not started. It waits for hooks, but not beyond SettleBy: one
+// that blocks must not cost the response.
 func (i *invocation) end() {
 	i.GiveUp()
 	i.take()
-	warnings := i.awaitHooks()
+	var warnings []string
+	if !i.Idle() && !i.waitIdle(i.halfOfTheRest(), nil) {
+		warnings = append(warnings, fmt.Sprintf("a RecordFinished hook still runs %v after the cutoff and is not waited for: hooks must not block",
+			time.Since(i.options.Times.Cutoff).Round(time.Millisecond)))
+	}
 	why := errTooLate
 	if i.aborted != nil {
 		why = fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, i.aborted)
@@ -154,49 +160,27 @@ func (i *invocation) end() {
 		}
 	}
 	if notStarted == len(i.results) && i.parent.Err() == nil {
-		warnings = append(warnings, batch.Warning{Queue: i.queueName(), Message: fmt.Sprintf(
+		warnings = append(warnings, fmt.Sprintf(
 			"no record was started: %v was left before the cutoff. If that is so on every invocation, lower MinRemaining (%v) or raise the function's timeout",
-			time.Until(i.options.Times.Cutoff).Round(time.Millisecond), max(i.cfg.MinRemaining, minStart))})
+			time.Until(i.options.Times.Cutoff).Round(time.Millisecond), max(i.cfg.MinRemaining, minStart)))
 	}
 	i.warn(warnings)
 }
 
-func (i *invocation) queueName() string { return batch.QueueName(i.results[0].Record.QueueARN) }
-
-// awaitHooks waits until no hook is being told any more, but not beyond
-// SettleBy: a hook that blocks must not cost the response. It returns what to
-// warn of.
-func (i *invocation) awaitHooks() []batch.Warning {
-	var late <-chan time.Time
-	for !i.Idle() {
-		if late == nil {
-			late = i.halfOfTheRest()
-		}
-		select {
-		case <-i.wake:
-		case <-late:
-			return []batch.Warning{{Queue: i.queueName(), Message: fmt.Sprintf(
-				"a RecordFinished hook still runs %v after the cutoff and is not waited for: hooks must not block",
-				time.Since(i.options.Times.Cutoff).Round(time.Millisecond))}}
-		}
-	}
-	return nil
-}
-
-// warn tells the hooks of warnings, with the same bound.
-func (i *invocation) warn(list []batch.Warning) {
-	if len(list) == 0 {
+// warn notifies the hooks of warnings, with the same bound.
+func (i *invocation) warn(messages []string) {
+	if len(messages) == 0 {
 		return
 	}
-	told := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
-		defer close(told)
-		for _, w := range list {
-			i.hooks.Warn(i.parent, w)
+		defer close(done)
+		for _, m := range messages {
+			i.hooks.Warn(i.parent, batch.Warning{Queue: batch.QueueName(i.results[0].Record.QueueARN), Message: m})
 		}
 	}()
 	select {
-	case <-told:
+	case <-done:
 	case <-i.halfOfTheRest():
 	}
 }
