@@ -14,8 +14,6 @@ import (
 // for it.
 type recordContext Delivery
 
-func (d *Delivery) context() *recordContext { return (*recordContext)(d) }
-
 func (c *recordContext) Deadline() (time.Time, bool) {
 	if c.deadline.IsZero() {
 		return c.runner.parent.Deadline()

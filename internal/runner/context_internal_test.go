@@ -75,5 +75,5 @@ func TestContextAfterFunc(t *testing.T) {
 // within is the context of a record of a runner with a parent.
 func within(parent context.Context, deadline time.Time) *recordContext {
 	d := &Delivery{runner: &Runner{parent: parent}, deadline: deadline}
-	return d.context()
+	return (*recordContext)(d)
 }

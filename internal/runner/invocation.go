@@ -164,14 +164,13 @@ func (i *invocation) end() {
 			"no record was started: %v was left before the cutoff. If that is so on every invocation, lower MinRemaining (%v) or raise the function's timeout",
 			time.Until(i.options.Times.Cutoff).Round(time.Millisecond), max(i.cfg.MinRemaining, minStart)))
 	}
-	i.warn(warnings)
+	if len(warnings) > 0 {
+		i.warn(warnings)
+	}
 }
 
 // warn notifies the hooks of warnings, with the same bound.
 func (i *invocation) warn(messages []string) {
-	if len(messages) == 0 {
-		return
-	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -27,7 +27,7 @@ func (r *Runner) leave(d *Delivery) {
 		delete(r.groups, keyOf(d))
 	case d.bulk == nil || d.bulk.withdrawn == nil:
 		r.requeue(next)
-	case next.isResolved():
+	case next.isAnswered():
 		next.bulk.withdrawn = d.bulk.withdrawn
 		r.requeue(next)
 	default:
@@ -120,7 +120,7 @@ func (r *Runner) notify(d *Delivery, results []batch.Result) {
 		r.notifying--
 		r.checkIdle()
 	}()
-	r.hooks.RecordFinished(d.context(), results[0])
+	r.hooks.RecordFinished((*recordContext)(d), results[0])
 	for _, skipped := range results[1:] {
 		r.hooks.RecordFinished(batch.WithRecord(d.Batch.Context(r.parent), *skipped.Record), skipped)
 	}

@@ -48,7 +48,7 @@ type Runner struct {
 
 	mu        sync.Mutex
 	ready     queue                  // heads of groups, and records of standard queues
-	resolved  queue                  // those that were handled together with one before them, see View
+	answered  queue                  // those that were handled together with one before them, see View
 	groups    map[groupKey]*Delivery // the last of each FIFO group
 	counts    [finished]int          // deliveries by state
 	active    []*worker              // those that were not given up
@@ -56,7 +56,7 @@ type Runner struct {
 	timer     *time.Timer // calls expire; nil before the first
 	due       time.Time   // when it does; zero for not at all
 	growing   bool        // a worker was started and has not taken its first delivery
-	paused    bool        // nothing is started, except what is resolved
+	paused    bool        // nothing is started, except what is answered
 	closed    bool        // nothing more is added
 	aborted   *batch.AbortError
 	deciding  []*Delivery
@@ -115,8 +115,8 @@ func (r *Runner) enter(d *Delivery, s state) {
 
 // requeue has a delivery start before others: a worker is there for it.
 func (r *Runner) requeue(d *Delivery) {
-	if d.isResolved() {
-		r.resolved.pushFront(d)
+	if d.isAnswered() {
+		r.answered.pushFront(d)
 	} else {
 		r.ready.pushFront(d)
 	}
@@ -281,7 +281,7 @@ func (r *Runner) GiveUp() {
 	for _, d := range slices.Clone(r.deciding) {
 		r.resolve(d, nil)
 	}
-	for d := r.resolved.pop(); d != nil; d = r.resolved.pop() {
+	for d := r.answered.pop(); d != nil; d = r.answered.pop() {
 		r.ready.pushBack(d)
 	}
 	r.checkIdle()
@@ -327,7 +327,7 @@ func (r *Runner) Idle() bool {
 
 func (r *Runner) idle() bool {
 	return r.counts[running]+r.counts[deciding]+r.notifying == 0 &&
-		(r.counts[waiting] == 0 || r.paused && r.resolved.n == 0)
+		(r.counts[waiting] == 0 || r.paused && r.answered.n == 0)
 }
 
 // checkIdle wakes the owner when nothing runs any more.
@@ -369,6 +369,6 @@ func (r *Runner) Count() Load {
 	defer r.mu.Unlock()
 	return Load{
 		Waiting: r.counts[waiting], Running: r.counts[running], Deciding: r.counts[deciding],
-		Ready: r.ready.n + r.resolved.n, Slots: len(r.active), Abandoned: r.abandoned,
+		Ready: r.ready.n + r.answered.n, Slots: len(r.active), Abandoned: r.abandoned,
 	}
 }

@@ -16,8 +16,8 @@ type View struct{ delivery *Delivery }
 type bulkPart struct {
 	joining   bool  // it waits for others to join it
 	claims    int   // so many of those behind it are handled together with it
-	withdrawn error // why the owner took those back, unless they are resolved; nil if it did not
-	resolved  bool  // it was handled together with one before it
+	withdrawn error // why the owner took those back, unless they are answered; nil if it did not
+	answered  bool  // it was handled together with one before it
 	outcome   any   // that was given with it, until it is asked for
 }
 
@@ -37,9 +37,9 @@ func (d *Delivery) claims() int {
 	return d.bulk.claims
 }
 
-// isResolved reports whether d was handled together with one before it: only its
+// isAnswered reports whether d was handled together with one before it: only its
 // outcome is still to be given.
-func (d *Delivery) isResolved() bool { return d.bulk != nil && d.bulk.resolved }
+func (d *Delivery) isAnswered() bool { return d.bulk != nil && d.bulk.answered }
 
 // From returns the view of the record whose context ctx is, and false where that is
 // no runner's.
@@ -48,22 +48,28 @@ func From(ctx context.Context) (View, bool) {
 	return v, ok
 }
 
+// whileRunning calls f with the runner's lock, unless the record has finished.
+func (v View) whileRunning(f func(*Runner, *Delivery)) {
+	r, d := v.delivery.runner, v.delivery
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if d.state == running {
+		f(r, d)
+	}
+}
+
 // HandledBy reports whether the runner calls h itself, with no middleware between.
 func (v View) HandledBy(h batch.Handler) bool { return v.delivery.runner.handler == h }
 
 // Behind returns the records that wait for this one, of its FIFO group, in order, most
 // at most. Until it has finished, they are not taken back: it may handle them as well.
 func (v View) Behind(most int) (list []*batch.Record) {
-	r, d := v.delivery.runner, v.delivery
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if d.state != running {
-		return nil
-	}
-	for behind := d.next; behind != nil && len(list) < most; behind = behind.next {
-		list = append(list, behind.Record)
-	}
-	d.part().claims = len(list)
+	v.whileRunning(func(_ *Runner, d *Delivery) {
+		for behind := d.next; behind != nil && len(list) < most; behind = behind.next {
+			list = append(list, behind.Record)
+		}
+		d.part().claims = len(list)
+	})
 	return list
 }
 
@@ -99,48 +105,42 @@ func (v View) Config() batch.Config { return v.delivery.runner.cfg }
 // by Config.Classify.
 func (v View) Permanent(err error) bool {
 	d := v.delivery
-	return batch.IsPermanent(d.runner.classify(d.context(), err))
+	return batch.IsPermanent(d.runner.classify((*recordContext)(d), err))
 }
 
 // SetJoining says that the record waits for others to join it.
 func (v View) SetJoining() {
-	r, d := v.delivery.runner, v.delivery
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if part := d.part(); d.state == running && !part.joining {
-		part.joining = true
-		r.joining++
-		r.checkJoining()
-	}
+	v.whileRunning(func(r *Runner, d *Delivery) {
+		if part := d.part(); !part.joining {
+			part.joining = true
+			r.joining++
+			r.checkJoining()
+		}
+	})
 }
 
-// Resolve says that the record does not wait any longer, and gives the outcomes of
+// Answer says that the record does not wait any longer, and gives the outcomes of
 // those behind it, in order, which will ask for them in their turn: however little time
 // is left, they are started and waited for, since what they are for has been done.
 // They are forgotten if the record fails now.
-func (v View) Resolve(outcomes ...any) {
-	r, d := v.delivery.runner, v.delivery
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if d.state != running {
-		return
-	}
-	r.stopJoining(d)
-	behind := d.next
-	for _, outcome := range outcomes[:min(len(outcomes), d.claims())] { // not what joined the group since
-		behind.part().resolved, behind.bulk.outcome = true, outcome
-		behind = behind.next
-	}
+func (v View) Answer(outcomes ...any) {
+	v.whileRunning(func(r *Runner, d *Delivery) {
+		r.stopJoining(d)
+		behind := d.next
+		for _, outcome := range outcomes[:min(len(outcomes), d.claims())] { // not what joined the group since
+			behind.part().answered, behind.bulk.outcome = true, outcome
+			behind = behind.next
+		}
+	})
 }
 
-// Outcome returns what was given to [View.Resolve] for this record, once, or nil.
+// Outcome returns what was given to [View.Answer] for this record, once, or nil.
 func (v View) Outcome() (outcome any) {
-	r, d := v.delivery.runner, v.delivery
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if d.state == running && d.isResolved() {
-		outcome, d.bulk.outcome = d.bulk.outcome, nil
-	}
+	v.whileRunning(func(_ *Runner, d *Delivery) {
+		if d.isAnswered() {
+			outcome, d.bulk.outcome = d.bulk.outcome, nil
+		}
+	})
 	return outcome
 }
 

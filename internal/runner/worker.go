@@ -38,7 +38,7 @@ func (r *Runner) grow() {
 
 // startable reports whether a delivery may start.
 func (r *Runner) startable() bool {
-	return r.resolved.first != nil || !r.paused && r.ready.first != nil
+	return r.answered.first != nil || !r.paused && r.ready.first != nil
 }
 
 // free takes w's slot away.
@@ -111,7 +111,7 @@ func (w *worker) start(now time.Time) bool {
 // take takes the delivery that shall be started next out of those that are ready.
 func (r *Runner) take(now time.Time) *Delivery {
 	for r.startable() {
-		d := r.resolved.pop()
+		d := r.answered.pop()
 		if d == nil {
 			d = r.ready.pop()
 		}
@@ -119,7 +119,7 @@ func (r *Runner) take(now time.Time) *Delivery {
 		case d.Lease != 0 && d.leaseLeft(now) <= 0:
 			d.Result.Outcome, d.Result.Err = batch.Retry, ErrLeaseExpired
 			r.fail(d)
-		case d.isResolved(), r.enoughTime(d, now):
+		case d.isAnswered(), r.enoughTime(d, now):
 			return d
 		case d.Within == 0: // time only gets shorter
 			r.requeue(d)
@@ -138,7 +138,7 @@ func (w *worker) setDeadline(d *Delivery, deadline time.Time) {
 		return
 	}
 	d.deadline = deadline
-	d.Result.Allowed = max(0, deadline.Sub(d.Result.Started)) // less for what is resolved already
+	d.Result.Allowed = max(0, deadline.Sub(d.Result.Started)) // less for what is answered already
 	if !deadline.Equal(w.runner.options.Times.Cutoff) {
 		w.setDue(deadline)
 	}
@@ -182,7 +182,7 @@ func (w *worker) enterHook() {
 // context has ended meanwhile.
 func (w *worker) handle() error {
 	r, d := w.runner, w.delivery
-	ctx := d.context()
+	ctx := (*recordContext)(d)
 	if r.hooks.WantsStarted() {
 		w.enterHook()
 		if r.hooks.WantsRecordContext() {
@@ -191,7 +191,7 @@ func (w *worker) handle() error {
 		}
 		r.hooks.RecordStarted(ctx, d.Record)
 		w.inHook.Store(0)
-		if err := ctx.Err(); err != nil && !d.isResolved() {
+		if err := ctx.Err(); err != nil && !d.isAnswered() {
 			return err
 		}
 	}
@@ -247,7 +247,7 @@ func (w *worker) finish(err error) (more bool) {
 	w.delivery, w.opening = nil, false
 	w.inHook.Store(0)
 	if d != nil {
-		d.context().end(context.Canceled)
+		(*recordContext)(d).end(context.Canceled)
 	}
 	switch {
 	case w.givenUp:
@@ -263,7 +263,7 @@ func (w *worker) finish(err error) (more bool) {
 		r.failOrDecide(d, batch.Retry, err, now)
 	} else {
 		d.Result.Outcome, d.Result.Duration = batch.Succeeded, now.Sub(d.Result.Started)
-		if !d.isResolved() && !r.cutoff(d).IsZero() {
+		if !d.isAnswered() && !r.cutoff(d).IsZero() {
 			r.pace.add(d.Result.Duration)
 		}
 		r.leave(d)
