@@ -37,11 +37,12 @@ type Delivery struct {
 	// those of its group that wait for it.
 	Last bool
 
-	state  state
-	runner *Runner
-	next   *Delivery // behind it in its FIFO group
-	queued *Delivery // behind it in its queue
-	bulk   *bulkPart // nil until package bulk asks for something, see View
+	state   state
+	joining bool // it waits for others to join it, see View
+	runner  *Runner
+	next    *Delivery // behind it in its FIFO group
+	queued  *Delivery // behind it in its queue
+	bulk    *bulkPart // nil unless package bulk uses it, see View
 
 	// Of its handler's context, see recordContext.
 	deadline time.Time                       // zero: the parent's

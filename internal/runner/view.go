@@ -12,9 +12,9 @@ import (
 // its methods may be called with a lock that Idle takes (see [View.Shared]).
 type View struct{ delivery *Delivery }
 
-// bulkPart is what a delivery has only where package bulk handles it.
+// bulkPart is what a delivery has only where package bulk handles several of its FIFO
+// group together.
 type bulkPart struct {
-	joining   bool  // it waits for others to join it
 	claims    int   // so many of those behind it are handled together with it
 	withdrawn error // why the owner took those back, unless they are answered; nil if it did not
 	answered  bool  // it was handled together with one before it
@@ -68,7 +68,9 @@ func (v View) Behind(most int) (list []*batch.Record) {
 		for behind := d.next; behind != nil && len(list) < most; behind = behind.next {
 			list = append(list, behind.Record)
 		}
-		d.part().claims = len(list)
+		if len(list) > 0 {
+			d.part().claims = len(list)
+		}
 	})
 	return list
 }
@@ -111,8 +113,8 @@ func (v View) Permanent(err error) bool {
 // SetJoining says that the record waits for others to join it.
 func (v View) SetJoining() {
 	v.whileRunning(func(r *Runner, d *Delivery) {
-		if part := d.part(); !part.joining {
-			part.joining = true
+		if !d.joining {
+			d.joining = true
 			r.joining++
 			r.checkJoining()
 		}
@@ -146,8 +148,8 @@ func (v View) Outcome() (outcome any) {
 
 // stopJoining counts d as one that may bring others again.
 func (r *Runner) stopJoining(d *Delivery) {
-	if d.bulk != nil && d.bulk.joining {
-		d.bulk.joining = false
+	if d.joining {
+		d.joining = false
 		r.joining--
 	}
 }
