@@ -31,7 +31,7 @@ type Delivery struct {
 	// Lease is how long after Record.ReceivedAt others do not have it; negative if they
 	// may, zero if that is not watched. See [Runner.Extend].
 	Lease time.Duration
-	// Owner is the owner's, who else has no way from here to what it keeps.
+	// Owner is what the owner keeps for the record. The runner does not use it.
 	Owner any
 	// Last says that SQS gives up on the record after this delivery: it leaves time for
 	// those of its group that wait for it.

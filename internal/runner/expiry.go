@@ -113,7 +113,7 @@ func (w *worker) setDue(t time.Time) {
 
 // expire ends the contexts of deliveries at their deadlines, and gives up on their
 // workers a grace later. The grace begins when the context is ended, also where the
-// timer is late.
+// timer is late. It costs a look at each worker.
 func (r *Runner) expire() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

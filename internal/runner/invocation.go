@@ -36,8 +36,8 @@ type Settling interface {
 //
 // on may be nil. It is not told of what was not started.
 //
-// Cost: three allocations, one for each handler at work, and what handlers ask of
-// their contexts.
+// Cost: about a dozen allocations, one for each handler at work, and what handlers ask
+// of their contexts; none for each record.
 func (e *Engine) Run(ctx context.Context, records []batch.Record, times batch.Times, on Settling) []batch.Result {
 	if len(records) == 0 {
 		return nil

@@ -9,7 +9,7 @@
 // Where each step of a record is: it is added, withdrawn, and handed to the owner in
 // runner.go; started, handled and finished by a goroutine in worker.go; succeeds, fails
 // or waits for a decision in outcome.go; is given its time, and given up, in expiry.go.
-// What Lambda has besides is in invocation.go.
+// What only Lambda has is in invocation.go.
 //
 // A runner calls the handler, hooks and [Options].LastAttempt without its lock. With its
 // lock it calls only Idle of what bulk shares, see [View.Shared].
@@ -43,7 +43,7 @@ type Runner struct {
 	*Engine
 	options Options
 	parent  context.Context
-	began   time.Time
+	began   time.Time // worker.inHook counts from here
 	wake    chan struct{}
 
 	mu        sync.Mutex

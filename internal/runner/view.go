@@ -103,7 +103,7 @@ func (v View) More() bool {
 // Config is how the runner handles records.
 func (v View) Config() batch.Config { return v.delivery.runner.cfg }
 
-// Permanent reports whether an error says that no retry can mend it, by itself or
+// Permanent reports whether an error says that no retry can fix it, by itself or
 // by Config.Classify.
 func (v View) Permanent(err error) bool {
 	d := v.delivery
@@ -154,7 +154,8 @@ func (r *Runner) stopJoining(d *Delivery) {
 	}
 }
 
-// checkJoining notifies those who wait for records to join them when none can.
+// checkJoining notifies what handlers share when records wait for others to join them,
+// and none can.
 func (r *Runner) checkJoining() {
 	none := r.joining > 0 && r.closed && r.joining >= len(r.active)
 	if none && (r.paused || r.ready.first == nil || len(r.active) >= r.slots) {

@@ -108,7 +108,7 @@ func (w *worker) start(now time.Time) bool {
 	return true
 }
 
-// take takes the delivery that shall be started next out of those that are ready.
+// take takes the delivery that is to start next out of those that are ready.
 func (r *Runner) take(now time.Time) *Delivery {
 	for r.startable() {
 		d := r.answered.pop()
