@@ -15,12 +15,12 @@ type Verdict struct {
 	Malformed bool
 	// Aborts: what of the batch was not started shall come back after After, too.
 	Aborts bool
-	// After is when to come back, in place of the backoff; it counts if HasAfter.
-	After    time.Duration
-	HasAfter bool
 	// Verb says that a verb of this package was in the error, rather than a
 	// method of another one's.
 	Verb bool
+	// After is when to come back, in place of the backoff; it counts if HasAfter.
+	HasAfter bool
+	After    time.Duration
 }
 
 // VerdictOf tells what an error asks for, by all that it wraps and joins:

@@ -149,7 +149,7 @@ func (s *scope[T]) tell(tickets []*ticket[T]) {
 	s.mu.Unlock()
 	for _, t := range told {
 		if t.runner != nil {
-			t.runner.Wake(t.answers()...)
+			t.runner.Answer(t.answers()...)
 		}
 	}
 	for _, t := range told { // all are awake: none of them is taken for one that waits for others

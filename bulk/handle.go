@@ -71,7 +71,7 @@ func (h *handler[T]) inner(ctx context.Context, r batch.Record) error {
 func (h *handler[T]) join(ctx context.Context, r batch.Record) error {
 	e, in := runner.From(ctx)
 	if in {
-		if t, ok := e.Answer().(*ticket[T]); ok {
+		if t, ok := e.Outcome().(*ticket[T]); ok {
 			return e.Shared(h, nil).(*scope[T]).follow(ctx, t)
 		}
 	}
@@ -96,7 +96,7 @@ func (h *handler[T]) join(ctx context.Context, r batch.Record) error {
 		s = e.Shared(h, func() any { return fresh }).(*scope[T])
 	}
 	s.join(t)
-	e.Park()
+	e.SetJoining()
 	return s.await(ctx, t)
 }
 

@@ -170,7 +170,6 @@ func (a *anyBatch) DeadLetter(r batch.Result, done func(*batch.Result)) {
 }
 
 func (*anyBatch) Events() <-chan func() { return nil }
-func (*anyBatch) Flush()                {}
 
 func (a *anyBatch) Failed([]*batch.Result) {}
 

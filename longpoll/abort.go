@@ -46,7 +46,7 @@ func (p *Poller) heed(m *message) {
 	if !m.Verdict.Aborts {
 		return
 	}
-	p.started = false // the runner holds by itself
+	p.started = false // the runner pauses by itself
 	r, now := m.Result, time.Now()
 	after := (min(m.Verdict.After, maxHeld) + time.Second - 1).Truncate(time.Second)
 	until := r.Started.Add(r.Duration + after) // from then on, however long it took to dead-letter the record

@@ -1,6 +1,7 @@
 package longpoll
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -94,7 +95,7 @@ func (p *Poller) drained(now time.Time) bool {
 func (p *Poller) cut(now time.Time) {
 	p.settling.cutting = true
 	p.drain.giveUpAt = now.Add(p.cfg.Engine.Grace)
-	n := p.runner.Cancel()
+	n := p.runner.Cancel(context.Canceled)
 	why := fmt.Sprintf("the stop had taken as long as it may (DrainLimit is %v; with package handler: SQSBATCH_DRAIN_LIMIT)", p.cfg.DrainLimit)
 	if p.drain.forced {
 		why = "the stop was told not to wait any longer (the end of Shutdown's context)"

@@ -136,7 +136,7 @@ func restOf(r *receipt, some []*message) *receipt {
 		m := &rest.messages[i]
 		*m.Record = *old.Record
 		m.entry.Handle, m.entry.ReceivedAt, m.visibleAt, m.extendAt = old.entry.Handle, old.entry.ReceivedAt, old.visibleAt, old.extendAt
-		m.Lease, m.Cutoff, m.Last = old.Lease, old.Cutoff, old.Last
+		m.Lease, m.Within, m.Last = old.Lease, old.Within, old.Last
 	}
 	return rest
 }

@@ -119,7 +119,7 @@ func (p *Poller) receiptOf(received []types.Message, at time.Time) *receipt {
 		m.entry.Handle, m.entry.ReceivedAt = m.Record.ReceiptHandle, at
 		m.Last = m.Record.FIFO() && p.policy.LastAttempt(m.Record)
 		m.visibleAt, m.extendAt = at.Add(p.queue.visibility), at.Add(p.queue.visibility/3)
-		m.Lease, m.Cutoff = m.visibleAt, cutoff
+		m.Lease, m.Within = p.queue.visibility, cutoff.Sub(at)
 	}
 	return r
 }

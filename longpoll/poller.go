@@ -266,9 +266,9 @@ func (p *Poller) startOrHold(now time.Time) {
 	}
 	p.started, p.slots = may, slots
 	if may {
-		p.runner.Release(slots)
+		p.runner.Resume(slots)
 	} else {
-		p.runner.Hold()
+		p.runner.Pause()
 	}
 }
 
@@ -286,7 +286,7 @@ func (p *Poller) fail(err error) {
 // end ends all that belongs to Run.
 func (p *Poller) end() {
 	p.phase = stopped
-	p.runner.Hold()
+	p.runner.Pause()
 	p.endBeat()
 	p.endFlush()
 	p.endBase()

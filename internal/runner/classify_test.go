@@ -32,7 +32,7 @@ func TestClassify(t *testing.T) {
 	if err := classifying(t, always, fails(boom)); !batch.IsPermanent(err) || !errors.Is(err, boom) {
 		t.Errorf("an ordinary error: %v", err)
 	}
-	if err := classifying(t, always, fails(&foreign{retryable: true})); !batch.IsPermanent(err) {
+	if err := classifying(t, always, fails(retryable{boom})); !batch.IsPermanent(err) {
 		t.Errorf("an error with a method: %v", err)
 	}
 	if err := classifying(t, always, fails(nil)); err != nil {
@@ -50,7 +50,7 @@ func TestClassify(t *testing.T) {
 	if err := classifying(t, func(error) error { panic("oops") }, fails(boom)); !errors.Is(err, boom) || err.Error() != "boom (Classify panicked: oops)" {
 		t.Errorf("a classifier that panics: %v", err)
 	}
-	if err := classifying(t, func(error) error { return (*foreign)(nil) }, fails(boom)); err == nil {
+	if err := classifying(t, func(error) error { return (*url.Error)(nil) }, fails(boom)); err == nil {
 		t.Error("an error whose methods panic makes a success")
 	}
 }
@@ -69,14 +69,7 @@ func TestClassifyIsNotAskedAboutTheEnd(t *testing.T) {
 	}
 }
 
-// foreign is an error of a package that knows nothing of this one.
-type foreign struct {
-	retryable bool
-	after     time.Duration
-	err       error
-}
+// retryable is an error that says by a method what becomes of it.
+type retryable struct{ error }
 
-func (f *foreign) Error() string             { return "foreign" }
-func (f *foreign) Unwrap() error             { return f.err }
-func (f *foreign) Retryable() bool           { return f.retryable }
-func (f *foreign) RetryAfter() time.Duration { return f.after }
+func (retryable) Retryable() bool { return true }

@@ -2,34 +2,21 @@ package runner
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 )
 
-// recordContext is the context of one record: the values of the runner's or of the
-// batch's, the record, and an end of its own. It does what context.WithDeadline and
-// context.WithValue would, without an allocation: it is a part of the delivery, it
-// owns no timer (the worker does, see expire), and its channel is made only when
-// someone asks for it.
-type recordContext struct {
-	delivery *Delivery
-	deadline time.Time                       // zero: the parent's
-	values   atomic.Pointer[context.Context] // in place of the parent's, from hooks
-
-	mu    sync.Mutex
-	done  chan struct{}
-	err   error
-	after map[*func()]struct{}
-}
-
-func (c *recordContext) parent() context.Context { return c.delivery.runner.parent }
+// recordContext is a delivery as the context of its handler: the values of the
+// runner's or of the batch's, the record, and an end of its own. It does what
+// context.WithDeadline and context.WithValue would, without an allocation: it owns no
+// timer (the worker does, see expire), and its channel is made only when someone asks
+// for it.
+type recordContext Delivery
 
 func (c *recordContext) Deadline() (time.Time, bool) {
 	if c.deadline.IsZero() {
-		return c.parent().Deadline()
+		return c.runner.parent.Deadline()
 	}
 	return c.deadline, true
 }
@@ -46,8 +33,8 @@ func (c *recordContext) Done() <-chan struct{} {
 	return c.done
 }
 
-// Err notices the end by itself, so that a handler which only polls Err is
-// told on time even when the runner's timer is late.
+// Err notices the end by itself, so that a handler which only polls Err gets it
+// on time even when the runner's timer is late.
 func (c *recordContext) Err() error {
 	c.mu.Lock()
 	err := c.err
@@ -55,7 +42,7 @@ func (c *recordContext) Err() error {
 	if err != nil {
 		return err
 	}
-	if err := c.parent().Err(); err != nil {
+	if err := c.runner.parent.Err(); err != nil {
 		return c.end(err)
 	}
 	if !c.deadline.IsZero() && !time.Now().Before(c.deadline) {
@@ -67,9 +54,9 @@ func (c *recordContext) Err() error {
 func (c *recordContext) Value(key any) any {
 	switch key.(type) {
 	case ctxkey.Record:
-		return c.delivery.Record
+		return c.Record
 	case ctxkey.Runner:
-		return View{c.delivery}
+		return View{(*Delivery)(c)}
 	}
 	return c.inherited().Value(key)
 }
@@ -79,7 +66,7 @@ func (c *recordContext) inherited() context.Context {
 	if values := c.values.Load(); values != nil {
 		return *values
 	}
-	return c.parent()
+	return c.Batch.Context(c.runner.parent)
 }
 
 // AfterFunc is what the context package looks for in a parent that it does not

@@ -74,7 +74,6 @@ func TestContextAfterFunc(t *testing.T) {
 
 // within is the context of a record of a runner with a parent.
 func within(parent context.Context, deadline time.Time) *recordContext {
-	d := &Delivery{runner: &Runner{parent: parent}}
-	d.ctx.delivery, d.ctx.deadline = d, deadline
-	return &d.ctx
+	d := &Delivery{runner: &Runner{parent: parent}, deadline: deadline}
+	return (*recordContext)(d)
 }

@@ -29,7 +29,6 @@ func newSettler(send func(r *batch.Result) bool) *settler {
 
 func (s *settler) Failed(group []*batch.Result) { s.groups = append(s.groups, len(group)) }
 func (s *settler) Events() <-chan func()        { return s.events }
-func (s *settler) Flush()                       {}
 
 func (s *settler) DeadLetter(r batch.Result, done func(*batch.Result)) {
 	s.asked = append(s.asked, r.Record.MessageID)

@@ -3,51 +3,59 @@ package runner
 import (
 	"context"
 	"iter"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// A Delivery is a record that is held, from [Runner.Add] until it is finished. Its
-// owner sets Record, Result and what else it needs before it adds it, and does not
-// touch it again until [Runner.Finished] returns it; the runner writes Result and
-// Verdict.
+// A Delivery is a record in the hands of a runner, from [Runner.Add] until it is
+// finished. Its owner sets Record, Result and what else it needs before it adds it, and
+// does not touch it again until [Runner.Finished] returns it; the runner writes Result
+// and Verdict.
+//
+// There is one for each record in flight: its size counts.
 type Delivery struct {
 	Record *batch.Record
 	// Result is where the outcome goes. Its Record is set by the runner.
 	Result *batch.Result
 	// Verdict is what Result.Err asks for.
 	Verdict batch.Verdict
-	// Batch is what the hooks are told of when the first of its deliveries starts; nil
-	// where the owner tells them.
+	// Batch is what the hooks are notified of when the first of its deliveries starts;
+	// nil where the owner notifies them.
 	Batch *Batch
-	// Cutoff is when its handler must be done; zero for the runner's own.
-	Cutoff time.Time
-	// Lease is until when others do not have it; zero if that is not watched. See
-	// [Runner.Extend].
-	Lease time.Time
+	// Within is how long after Record.ReceivedAt its handler must be done; zero for
+	// the runner's own cutoff.
+	Within time.Duration
+	// Lease is how long after Record.ReceivedAt others do not have it; negative if they
+	// may, zero if that is not watched. See [Runner.Extend].
+	Lease time.Duration
+	// Owner is what the owner keeps for the record. The runner does not use it.
+	Owner any
 	// Last says that SQS gives up on the record after this delivery: it leaves time for
 	// those of its group that wait for it.
 	Last bool
-	// Owner is the owner's, who else has no way from here to what it keeps.
-	Owner any
 
-	state    state
-	runner   *Runner
-	worker   *worker   // while it runs
-	group    *group    // nil unless FIFO
-	next     *Delivery // behind it in its group
-	queued   *Delivery // behind it among those that are ready
-	added    time.Time // if it has a Cutoff
-	giveUpAt time.Time // when its handler is given up, since its context has ended
-	handed   bool      // it is among Runner.finished
-	parked   bool      // it waits for other records, see View
-	cut      error     // why it is not started when its turn comes; nil if it is
-	claimed  bool      // one before it in its group handles it together with itself
-	known    bool      // its outcome came together with an earlier one's
-	answer   any       // that outcome, until it is asked for
-	ctx      recordContext
+	state   state
+	joining bool // it waits for others to join it, see View
+	runner  *Runner
+	next    *Delivery // behind it in its FIFO group
+	queued  *Delivery // behind it in its queue
+	bulk    *bulkPart // nil unless package bulk uses it, see View
+
+	// Of its handler's context, see recordContext.
+	deadline time.Time                       // zero: the parent's
+	values   atomic.Pointer[context.Context] // in place of the batch's, from hooks
+	mu       sync.Mutex                      // guards what follows
+	err      error                           // what it ended with
+	done     chan struct{}                   // nil until someone asks for it
+	after    map[*func()]struct{}
+}
+
+// leaseLeft is for how long others do not have d; it counts if d has a Lease.
+func (d *Delivery) leaseLeft(now time.Time) time.Duration {
+	return d.Lease - now.Sub(d.Record.ReceivedAt)
 }
 
 // state is how far a delivery has come.
@@ -80,6 +88,14 @@ func (d *Delivery) Results() (list []*batch.Result) {
 	return list
 }
 
+// copies are of what Results returns.
+func (d *Delivery) copies() (list []batch.Result) {
+	for d := range d.Group() {
+		list = append(list, *d.Result)
+	}
+	return list
+}
+
 // Batch is what was received together: a record of a standard queue, or those of a
 // FIFO group.
 type Batch struct {
@@ -90,75 +106,50 @@ type Batch struct {
 	ctx   atomic.Pointer[context.Context]
 }
 
-// Context is what the hooks made of ctx for the batch; ctx until they have.
+// Context is what the hooks made of ctx for the batch; ctx until they have, or if b is nil.
 func (b *Batch) Context(ctx context.Context) context.Context {
-	if own := b.ctx.Load(); own != nil {
-		return *own
+	if b != nil {
+		if own := b.ctx.Load(); own != nil {
+			return *own
+		}
 	}
 	return ctx
 }
 
-// Begun reports whether a delivery of the batch has started. It is for who knows
-// that none of them is with the runner any more.
+// Begun reports whether a delivery of the batch has started. It is for callers which
+// know that none of them is with the runner any more.
 func (b *Batch) Begun() bool { return b.begun }
 
-// tell has the hooks told that the batch begins.
-func (b *Batch) tell(ctx context.Context, hooks *batch.Hooks) {
-	own := hooks.BatchContext(ctx, b.Info, b.Records)
-	b.ctx.Store(&own)
-	hooks.BatchStarted(own, b.Info)
-}
-
-// A group is a FIFO queue's: its deliveries are handled one after another.
-type group struct {
-	key  groupKey
-	last *Delivery
-}
-
-type groupKey struct{ queue, id string }
-
-// ready is a list of deliveries, in order.
-type ready struct {
+// queue is a list of deliveries, in order.
+type queue struct {
 	first, last *Delivery
 	n           int
 }
 
-func (l *ready) pushBack(d *Delivery) {
-	l.n++
-	if d.queued = nil; l.last == nil {
-		l.first = d
+func (q *queue) pushBack(d *Delivery) {
+	q.n++
+	if q.first == nil {
+		q.first = d
 	} else {
-		l.last.queued = d
+		q.last.queued = d
 	}
-	l.last = d
+	q.last = d
 }
 
-func (l *ready) pushFront(d *Delivery) {
-	l.n++
-	if d.queued = l.first; l.first == nil {
-		l.last = d
+func (q *queue) pushFront(d *Delivery) {
+	q.n++
+	if d.queued = q.first; q.first == nil {
+		q.last = d
 	}
-	l.first = d
+	q.first = d
 }
 
-// pop takes the first delivery for which ok holds, or returns nil.
-func (l *ready) pop(ok func(*Delivery) bool) *Delivery {
-	var before *Delivery
-	for d := l.first; d != nil; before, d = d, d.queued {
-		if !ok(d) {
-			continue
-		}
-		if before == nil {
-			l.first = d.queued
-		} else {
-			before.queued = d.queued
-		}
-		if l.last == d {
-			l.last = before
-		}
-		l.n--
-		d.queued = nil
-		return d
+// pop takes the first delivery; nil if there is none.
+func (q *queue) pop() *Delivery {
+	d := q.first
+	if d != nil {
+		q.n--
+		q.first, d.queued = d.queued, nil
 	}
-	return nil
+	return d
 }

@@ -40,7 +40,7 @@ func New(h batch.Handler, cfg batch.Config) (*Engine, error) {
 	return &Engine{handler: h, handle: f, cfg: cfg, hooks: hooks}, nil
 }
 
-// Hooks returns the engine's hooks, for who settles its results.
+// Hooks returns the engine's hooks, for the package that settles its results.
 func (e *Engine) Hooks() *batch.Hooks { return e.hooks }
 
 // Bounds of the reserve when it is not configured.

@@ -10,32 +10,45 @@ import (
 
 // cutoff is when d's handler must be done; zero if it has no bound but its own.
 func (r *Runner) cutoff(d *Delivery) time.Time {
-	if !d.Cutoff.IsZero() {
-		return d.Cutoff
+	if d.Within > 0 {
+		return d.Record.ReceivedAt.Add(d.Within)
 	}
 	return r.options.Times.Cutoff
 }
 
-// deadline is that of d, which starts now; zero if it has none.
-func (r *Runner) deadline(d *Delivery, now time.Time) time.Time {
+// enoughTime reports whether enough is left to start d. What was received a moment ago,
+// with a cutoff of its own, is started with less: there will be no more time when it
+// has been received again.
+func (r *Runner) enoughTime(d *Delivery, now time.Time) bool {
+	cutoff := r.cutoff(d)
+	if cutoff.IsZero() || r.pace.enough(cutoff.Sub(now), r.cfg.MinRemaining) {
+		return true
+	}
+	return d.Within > 0 && now.Before(cutoff) && now.Sub(d.Record.ReceivedAt) < time.Second
+}
+
+// deadlineOf is the deadline of d, which starts now; zero if it has none.
+func (r *Runner) deadlineOf(d *Delivery, now time.Time) time.Time {
 	cutoff := r.cutoff(d)
 	allowed := r.cfg.RecordTimeout
-	least := func(most time.Duration) {
-		if allowed == 0 || most < allowed {
-			allowed = most
-		}
+	switch {
+	case cutoff.IsZero() && allowed == 0:
+		return time.Time{}
+	case cutoff.IsZero():
+		return now.Add(allowed)
 	}
-	if d.Last && d.next != nil && !cutoff.IsZero() {
-		least(r.leaving(cutoff.Sub(now), d))
-	}
-	if r.cfg.Deadline == batch.FairShare && !cutoff.IsZero() {
-		least(fairShare(cutoff.Sub(now), r.waiting, r.cfg.Concurrency))
-	}
+	remaining := cutoff.Sub(now)
 	if allowed == 0 {
-		return cutoff
+		allowed = remaining
 	}
-	if own := now.Add(allowed); cutoff.IsZero() || own.Before(cutoff) {
-		return own
+	if d.Last && d.next != nil {
+		allowed = min(allowed, r.leaving(remaining, d))
+	}
+	if r.cfg.Deadline == batch.FairShare {
+		allowed = min(allowed, fairShare(remaining, r.counts[waiting], r.cfg.Concurrency))
+	}
+	if allowed < remaining {
+		return now.Add(allowed)
 	}
 	return cutoff
 }
@@ -68,129 +81,90 @@ func (r *Runner) leaving(remaining time.Duration, d *Delivery) time.Duration {
 	return min(remaining, max(most, remaining/2, 2*each))
 }
 
-// askLast asks whether d is delivered for the last time, where that counts: others wait
-// for it, which would come to the same end. The answer may take a moment: the lock is not
-// held meanwhile, and other workers start.
-func (r *Runner) askLast(d *Delivery) {
-	if r.options.LastAttempt == nil || d.Last || d.answer != nil || d.next == nil || r.cutoff(d).IsZero() {
-		return
+// askLast asks whether d is delivered for the last time, and reports whether it had to:
+// it counts where others wait for it, which would come to the same end. The answer may
+// take a moment: the lock is not held meanwhile, and other workers start.
+func (r *Runner) askLast(d *Delivery) (asked bool) {
+	if r.options.LastAttempt == nil || d.Last || d.next == nil || d.isAnswered() || r.cutoff(d).IsZero() {
+		return false
 	}
 	r.grow()
 	r.mu.Unlock()
 	defer r.mu.Lock()
 	d.Last = r.options.LastAttempt(d.Record)
+	return true
 }
 
-// arm sets w's timer for a delivery whose deadline is its own. At the runner's cutoff
-// the owner ends all at once, so that the usual record of an invocation needs none.
-func (w *worker) arm(deadline time.Time) {
-	if !deadline.IsZero() && !deadline.Equal(w.runner.options.Times.Cutoff) {
-		w.after(time.Until(deadline))
-	}
-}
-
-func (w *worker) after(d time.Duration) {
-	if w.timer == nil {
-		w.timer = time.AfterFunc(d, w.expire)
-		return
-	}
-	w.timer.Reset(d)
-}
-
-// expire ends the context of w's delivery at its deadline; a grace later w is given
-// up. The grace begins when the context is ended, also where the timer is late.
-func (w *worker) expire() {
+// setDue has w looked at when t has come. There is one timer for all workers: it is set
+// to the earliest of these times, or to that of a delivery that has finished since.
+func (w *worker) setDue(t time.Time) {
 	r := w.runner
+	w.due = t
+	switch {
+	case !r.due.IsZero() && !t.Before(r.due):
+		return
+	case r.timer == nil:
+		r.timer = time.AfterFunc(time.Until(t), r.expire)
+	default:
+		r.timer.Reset(time.Until(t))
+	}
+	r.due = t
+}
+
+// expire ends the contexts of deliveries at their deadlines, and gives up on their
+// workers a grace later. The grace begins when the context is ended, also where the
+// timer is late. It costs a look at each worker.
+func (r *Runner) expire() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	d, now := w.delivery, time.Now()
-	switch {
-	case d == nil || w.givenUp:
-	case !d.giveUpAt.IsZero():
-		if !now.Before(d.giveUpAt) {
-			w.giveUp(true)
-			r.grow()
-			r.checkParked()
+	now := time.Now()
+	r.due = time.Time{}
+	for k := len(r.active) - 1; k >= 0; k-- { // backwards: giveUp puts the last one in the place of w
+		switch w := r.active[k]; {
+		case w.delivery == nil || w.due.IsZero():
+		case now.Before(w.due):
+			w.setDue(w.due)
+		case w.ended:
+			w.giveUp()
+		default:
+			w.end(context.DeadlineExceeded)
 		}
-	case !d.ctx.deadline.IsZero() && !now.Before(d.ctx.deadline): // else the timer had fired for the one before
-		w.end(context.DeadlineExceeded)
 	}
+	r.grow()
+	r.checkJoining()
 }
 
-// end ends the context of w's delivery; w is given up a grace later, or at its own
-// cutoff after a quarter of what is left of its lease.
+// end ends the context of w's delivery, unless it has ended; w is given up a grace later,
+// or at its own cutoff after a quarter of what is left of its lease.
 func (w *worker) end(err error) {
+	if w.ended {
+		return
+	}
 	now, d, grace := time.Now(), w.delivery, w.runner.cfg.Grace
-	if left := d.Lease.Sub(now) / 4; left > 0 && d.ctx.deadline.Equal(d.Cutoff) && !now.Before(d.Cutoff) {
-		grace = min(grace, left)
+	if left := d.leaseLeft(now) / 4; left > 0 && d.Within > 0 {
+		if cutoff := w.runner.cutoff(d); d.deadline.Equal(cutoff) && !now.Before(cutoff) {
+			grace = min(grace, left)
+		}
 	}
-	d.giveUpAt = now.Add(grace)
-	d.ctx.end(err)
-	w.after(grace)
-}
-
-// cancel is end before its time.
-func (w *worker) cancel() {
-	if w.delivery.giveUpAt.IsZero() {
-		w.end(context.Canceled)
-	}
+	w.ended = true
+	(*recordContext)(d).end(err)
+	w.setDue(now.Add(grace))
 }
 
 // giveUp finishes w's delivery as abandoned, and takes w's slot: its handler may go on
-// for as long as it likes. decide says whether the owner may be asked about it.
-func (w *worker) giveUp(decide bool) {
+// for as long as it likes.
+func (w *worker) giveUp() {
 	r, d := w.runner, w.delivery
-	r.unpark(d)
+	r.stopJoining(d)
 	r.free(w)
 	w.givenUp = true
-	r.running--
 	r.abandoned++
 	if w.opening {
-		r.forget(d)
 		r.notStart(d, batch.ErrStopped)
 		return
 	}
 	now := time.Now()
-	d.Result.Outcome, d.Result.Duration = batch.Abandoned, now.Sub(d.Result.Started)
-	d.Result.Err = fmt.Errorf("%w: its handler was still running after %v and ignores the end of its context",
-		batch.ErrAbandoned, d.Result.Duration.Round(time.Millisecond))
-	if decide && r.decides(d, now) {
-		r.failOrDecide(d, now)
-		return
-	}
-	r.fail(d)
-	r.notify(d)
-	r.checkIdle()
-}
-
-// End holds, and ends the context of all that runs with err; what does not return is
-// given up by [Runner.GiveUp].
-func (r *Runner) End(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.hold()
-	for _, w := range r.active {
-		if w.delivery != nil {
-			w.delivery.ctx.end(err)
-		}
-	}
-	r.checkIdle()
-}
-
-// GiveUp gives up on all that still runs.
-func (r *Runner) GiveUp() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.held, r.over = true, true
-	for k := len(r.active) - 1; k >= 0; k-- {
-		if w := r.active[k]; w.delivery != nil {
-			w.giveUp(false)
-		}
-	}
-	for _, d := range r.deciding {
-		r.fail(d)
-		r.notify(d)
-	}
-	r.deciding = nil
-	r.checkIdle()
+	r.failOrDecide(d, batch.Abandoned, fmt.Errorf("%w: its handler was still running after %v and ignores the end of its context",
+		batch.ErrAbandoned, now.Sub(d.Result.Started).Round(time.Millisecond)), now)
+	r.notifyAside(d)
 }

@@ -95,4 +95,3 @@ func (f failed) Failed(group []*batch.Result)                      { f(group) }
 func (failed) LastAttempt(*batch.Record) bool                      { return false }
 func (failed) DeadLetter(_ batch.Result, done func(*batch.Result)) { done(nil) }
 func (failed) Events() <-chan func()                               { return nil }
-func (failed) Flush()                                              {}

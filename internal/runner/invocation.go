@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -22,9 +23,8 @@ type Settling interface {
 	DeadLetter(failure batch.Result, done func(gone *batch.Result))
 	// LastAttempt is asked as [Options] say, by other goroutines.
 	LastAttempt(r *batch.Record) bool
-	// Events has what is to be called, and Flush is called after each.
+	// Events has what is to be called.
 	Events() <-chan func()
-	Flush()
 }
 
 // Run handles the records of an invocation and returns their results in the same
@@ -36,33 +36,28 @@ type Settling interface {
 //
 // on may be nil. It is not told of what was not started.
 //
-// Cost: three allocations, one for each handler at work, and what handlers ask of
-// their contexts.
+// Cost: about a dozen allocations, one for each handler at work, and what handlers ask
+// of their contexts; none for each record.
 func (e *Engine) Run(ctx context.Context, records []batch.Record, times batch.Times, on Settling) []batch.Result {
 	if len(records) == 0 {
 		return nil
 	}
 	o := Options{Times: times}
+	var events <-chan func()
 	if on != nil {
-		o.Decides, o.LastAttempt = true, on.LastAttempt
+		o.Decides, o.LastAttempt, events = true, on.LastAttempt, on.Events()
 	}
-	inv := invocation{Runner: e.NewRunner(ctx, o), records: records, results: make([]batch.Result, len(records)), settling: on}
+	inv := invocation{Runner: e.NewRunner(ctx, o), events: events, results: make([]batch.Result, len(records)), settling: on}
 	inv.active = make([]*worker, 0, min(len(records), e.cfg.Concurrency))
-	deliveries := make([]Delivery, len(records))
-	inv.mu.Lock()
+	deliveries, list := make([]Delivery, len(records)), make([]*Delivery, len(records))
 	for i := range records {
-		d := &deliveries[i]
-		d.Record, d.Result = &records[i], &inv.results[i]
-		inv.add(d)
+		list[i] = &deliveries[i]
+		list[i].Record, list[i].Result = &records[i], &inv.results[i]
 	}
-	inv.closed = true
-	if ctx.Err() == nil {
-		inv.grow()
-		inv.mu.Unlock()
-		inv.wait()
-	} else {
-		inv.mu.Unlock()
-	}
+	inv.closed, inv.paused = true, ctx.Err() != nil
+	inv.Add(list...)
+	inv.list = list
+	inv.wait()
 	inv.end()
 	return inv.results
 }
@@ -70,46 +65,41 @@ func (e *Engine) Run(ctx context.Context, records []batch.Record, times batch.Ti
 // invocation is the owner of a runner on Lambda: the goroutine of Run.
 type invocation struct {
 	*Runner
-	records  []batch.Record
 	results  []batch.Result
 	settling Settling // may be nil
+	events   <-chan func()
 	list     []*Delivery
 }
 
 // wait returns when no handler is running any more that is waited for.
 func (i *invocation) wait() {
-	var cutoff, grace <-chan time.Time
+	var cutoff <-chan time.Time
 	if at := i.options.Times.Cutoff; !at.IsZero() {
-		timer := time.NewTimer(time.Until(at))
-		defer timer.Stop()
-		cutoff = timer.C
+		cutoff = time.After(time.Until(at))
 	}
-	var events <-chan func()
-	if i.settling != nil {
-		events = i.settling.Events()
-	}
-	ended := i.parent.Done()
-	end := func(err error) {
-		i.End(err)
+	if !i.waitIdle(cutoff, i.parent.Done()) {
+		i.Cancel(cmp.Or(i.parent.Err(), context.DeadlineExceeded))
 		// Handlers that heed their context return now, and their results count.
-		timer := time.NewTimer(i.cutoffGrace())
-		cutoff, ended, grace = nil, nil, timer.C
+		i.waitIdle(time.After(i.cutoffGrace()), nil)
 	}
+}
+
+// waitIdle takes what has failed until nothing runs any more, and reports whether that
+// came before late and ended.
+func (i *invocation) waitIdle(late <-chan time.Time, ended <-chan struct{}) bool {
 	for !i.Idle() {
 		select {
 		case <-i.wake:
 			i.take()
-		case f := <-events:
+		case f := <-i.events:
 			f()
-			i.settling.Flush()
-		case <-cutoff:
-			end(context.DeadlineExceeded)
+		case <-late:
+			return false
 		case <-ended:
-			end(i.parent.Err())
-		case <-grace:
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // cutoffGrace is how long after the cutoff handlers may still return. It is
@@ -135,17 +125,19 @@ func (i *invocation) take() {
 			i.settling.Failed(d.Results())
 		}
 	}
-	if i.settling != nil {
-		i.settling.Flush()
-	}
 }
 
 // end gives every record that has none its outcome: those still running are
-// abandoned, the rest was not started.
+// abandoned, the rest was not started. It waits for hooks, but not beyond SettleBy: one
+// that blocks must not cost the response.
 func (i *invocation) end() {
 	i.GiveUp()
 	i.take()
-	warnings := i.awaitHooks()
+	var warnings []string
+	if !i.Idle() && !i.waitIdle(i.halfOfTheRest(), nil) {
+		warnings = append(warnings, fmt.Sprintf("a RecordFinished hook still runs %v after the cutoff and is not waited for: hooks must not block",
+			time.Since(i.options.Times.Cutoff).Round(time.Millisecond)))
+	}
 	why := errTooLate
 	if i.aborted != nil {
 		why = fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, i.aborted)
@@ -157,52 +149,27 @@ func (i *invocation) end() {
 			notStarted++
 		}
 	}
-	if notStarted == len(i.records) && i.parent.Err() == nil {
-		warnings = append(warnings, batch.Warning{Queue: i.queueName(), Message: fmt.Sprintf(
+	if notStarted == len(i.results) && i.parent.Err() == nil {
+		warnings = append(warnings, fmt.Sprintf(
 			"no record was started: %v was left before the cutoff. If that is so on every invocation, lower MinRemaining (%v) or raise the function's timeout",
-			time.Until(i.options.Times.Cutoff).Round(time.Millisecond), max(i.cfg.MinRemaining, minStart))})
+			time.Until(i.options.Times.Cutoff).Round(time.Millisecond), max(i.cfg.MinRemaining, minStart)))
 	}
-	i.warn(warnings)
-}
-
-func (i *invocation) queueName() string { return batch.QueueName(i.records[0].QueueARN) }
-
-// awaitHooks waits until no hook is being told any more, but not beyond
-// SettleBy: a hook that blocks must not cost the response. It returns what to
-// warn of.
-func (i *invocation) awaitHooks() []batch.Warning {
-	late := i.halfOfTheRest()
-	for {
-		i.mu.Lock()
-		telling := i.telling
-		i.mu.Unlock()
-		if telling == 0 {
-			return nil
-		}
-		select {
-		case <-i.wake:
-		case <-late:
-			return []batch.Warning{{Queue: i.queueName(), Message: fmt.Sprintf(
-				"a RecordFinished hook still runs %v after the cutoff and is not waited for: hooks must not block",
-				time.Since(i.options.Times.Cutoff).Round(time.Millisecond))}}
-		}
+	if len(warnings) > 0 {
+		i.warn(warnings)
 	}
 }
 
-// warn tells the hooks of warnings, with the same bound.
-func (i *invocation) warn(list []batch.Warning) {
-	if len(list) == 0 {
-		return
-	}
-	told := make(chan struct{})
+// warn notifies the hooks of warnings, with the same bound.
+func (i *invocation) warn(messages []string) {
+	done := make(chan struct{})
 	go func() {
-		defer close(told)
-		for _, w := range list {
-			i.hooks.Warn(i.parent, w)
+		defer close(done)
+		for _, m := range messages {
+			i.hooks.Warn(i.parent, batch.Warning{Queue: batch.QueueName(i.results[0].Record.QueueARN), Message: m})
 		}
 	}()
 	select {
-	case <-told:
+	case <-done:
 	case <-i.halfOfTheRest():
 	}
 }

@@ -22,7 +22,7 @@ type held struct {
 // chain is a FIFO group of deliveries with these ids.
 func chain(ids ...string) (list []*runner.Delivery) {
 	for _, id := range ids {
-		h := &held{record: batch.Record{MessageID: id, Body: id, GroupID: "g", QueueARN: fifoARN}}
+		h := &held{record: batch.Record{MessageID: id, Body: id, GroupID: "g", QueueARN: fifoARN, ReceivedAt: time.Now()}}
 		h.Record, h.Result = &h.record, &h.result
 		list = append(list, &h.Delivery)
 	}
@@ -125,7 +125,7 @@ func TestALeaseThatExpiredStartsNothing(t *testing.T) {
 	})
 }
 
-func TestHoldAndWithdrawLeaveOnlyWhatRuns(t *testing.T) {
+func TestPauseAndWithdrawLeaveOnlyWhatRuns(t *testing.T) {
 	open(t, batch.Config{Concurrency: 2}, func(context.Context, batch.Record) error {
 		time.Sleep(time.Second)
 		return nil
@@ -138,7 +138,7 @@ func TestHoldAndWithdrawLeaveOnlyWhatRuns(t *testing.T) {
 		}
 		r.Add(append(chain("a", "b"), single...)...)
 		synctest.Wait()
-		r.Hold()
+		r.Pause()
 		var back []string
 		for _, d := range r.Withdraw(batch.ErrStopped) {
 			back = append(back, d.Record.MessageID)
@@ -154,7 +154,7 @@ func TestHoldAndWithdrawLeaveOnlyWhatRuns(t *testing.T) {
 		if finished, _ := soon(r); len(finished) != 0 {
 			t.Errorf("held: %q", finished)
 		}
-		r.Release(1)
+		r.Resume(1)
 		time.Sleep(time.Second)
 		if finished, _ := soon(r); !slices.Equal(finished, []string{"c succeeded"}) {
 			t.Errorf("released: %q", finished)
@@ -170,7 +170,7 @@ func TestGivesUpWhatIgnoresItsEnd(t *testing.T) {
 		end   func(*runner.Runner, *runner.Delivery)
 		after time.Duration
 	}{
-		"Cancel":         {batch.Config{}, func(r *runner.Runner, _ *runner.Delivery) { r.Cancel(); r.Cancel() }, time.Second},
+		"Cancel":         {batch.Config{}, func(r *runner.Runner, _ *runner.Delivery) { r.Cancel(context.Canceled); r.Cancel(context.Canceled) }, time.Second},
 		"Revoke":         {batch.Config{}, func(r *runner.Runner, d *runner.Delivery) { r.Revoke(d) }, time.Second},
 		"record timeout": {batch.Config{RecordTimeout: 10 * time.Second}, func(*runner.Runner, *runner.Delivery) {}, 11 * time.Second},
 	} {
@@ -198,4 +198,81 @@ func TestGivesUpWhatIgnoresItsEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// One timer serves all that runs: each deadline counts, also after the earliest was of a
+// record that has finished since.
+func TestEachDeadlineCounts(t *testing.T) {
+	takes := map[string]time.Duration{"quick": time.Second, "slow": time.Minute, "slower": time.Minute, "late": time.Minute}
+	within := map[string]time.Duration{"quick": 5 * time.Second, "slow": 20 * time.Second, "slower": 30 * time.Second, "late": 2 * time.Second}
+	var began time.Time
+	ended := make(chan string, 10)
+	open(t, batch.Config{}, func(ctx context.Context, r batch.Record) error {
+		err := wait(ctx, takes[r.MessageID], true)
+		ended <- r.MessageID + " after " + time.Since(began).String()
+		return err
+	}, func(r *runner.Runner) {
+		began = time.Now()
+		add := func(ids ...string) {
+			for _, id := range ids {
+				h := &held{record: batch.Record{MessageID: id, QueueARN: standardARN, ReceivedAt: time.Now()}}
+				h.Record, h.Result, h.Within = &h.record, &h.result, within[id]
+				r.Add(&h.Delivery)
+			}
+		}
+		add("slower", "quick", "slow")
+		time.Sleep(10 * time.Second)
+		add("late") // the earliest again
+		time.Sleep(time.Hour)
+		add("quick") // after a time with nothing to watch
+		time.Sleep(time.Hour)
+		var got []string
+		for len(ended) > 0 {
+			got = append(got, <-ended)
+		}
+		if want := []string{"quick after 1s", "late after 12s", "slow after 20s", "slower after 30s", "quick after 1h0m11s"}; !slices.Equal(got, want) {
+			t.Errorf("ended %q, want %q", got, want)
+		}
+	})
+}
+
+func TestRevoke_StartsNothingThatWaits(t *testing.T) {
+	open(t, batch.Config{Concurrency: 1}, func(context.Context, batch.Record) error {
+		time.Sleep(time.Second)
+		return nil
+	}, func(r *runner.Runner) {
+		group := chain("a", "b")
+		r.Add(group...)
+		r.Revoke(group[1]) // at the moment of its receipt
+		time.Sleep(time.Second)
+		if finished, _ := soon(r); !slices.Equal(finished, []string{"a succeeded", "b retry"}) || !errors.Is(group[1].Result.Err, runner.ErrLeaseExpired) {
+			t.Errorf("%q, %v", finished, group[1].Result.Err)
+		}
+	})
+}
+
+// A lease counts from the receipt that it came with.
+func TestRenew_ExtendsTheLease(t *testing.T) {
+	open(t, batch.Config{}, func(context.Context, batch.Record) error {
+		time.Sleep(12 * time.Second)
+		return nil
+	}, func(r *runner.Runner) {
+		received := func() []*runner.Delivery {
+			group := chain("a", "b", "c")
+			for _, d := range group {
+				d.Lease = 10 * time.Second
+			}
+			return group
+		}
+		group := received()
+		r.Add(group...)
+		time.Sleep(5 * time.Second)
+		again := received()
+		r.Renew(group[0], again[0]) // runs
+		r.Renew(group[1], again[1]) // waits
+		time.Sleep(20 * time.Second)
+		if finished, _ := soon(r); !slices.Equal(finished, []string{"a succeeded", "b succeeded", "c retry"}) || group[1].Record != again[1].Record {
+			t.Errorf("%q", finished)
+		}
+	})
 }

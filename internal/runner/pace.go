@@ -32,10 +32,7 @@ func (p *pace) enough(remaining, configured time.Duration) bool {
 	if configured > 0 {
 		return remaining >= configured
 	}
-	if remaining < minStart {
-		return false
-	}
-	return remaining >= p.longest || remaining >= p.median()
+	return remaining >= minStart && (remaining >= p.longest || remaining >= p.median())
 }
 
 // expected is what a record that has not been started is expected to take: the least

@@ -6,6 +6,11 @@
 //	Waiting → Running → Finished
 //	             └→ Deciding ┘   a FIFO record that failed, while others wait for it
 //
+// Where each step of a record is: it is added, withdrawn, and handed to the owner in
+// runner.go; started, handled and finished by a goroutine in worker.go; succeeds, fails
+// or waits for a decision in outcome.go; is given its time, and given up, in expiry.go.
+// What only Lambda has is in invocation.go.
+//
 // A runner calls the handler, hooks and [Options].LastAttempt without its lock. With its
 // lock it calls only Idle of what bulk shares, see [View.Shared].
 package runner
@@ -13,8 +18,6 @@ package runner
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -35,102 +38,113 @@ type Options struct {
 }
 
 // Runner handles deliveries. Make it with [Engine.NewRunner]. Its methods are safe
-// for concurrent use.
+// for concurrent use; those that are not exported need its lock.
 type Runner struct {
 	*Engine
 	options Options
 	parent  context.Context
+	began   time.Time // worker.inHook counts from here
 	wake    chan struct{}
 
 	mu        sync.Mutex
-	ready     ready // heads of groups, and records of standard queues
-	groups    map[groupKey]*group
-	active    []*worker // those that were not given up
-	spare     []*worker // to be used again
+	ready     queue                  // heads of groups, and records of standard queues
+	answered  queue                  // those that were handled together with one before them, see View
+	groups    map[groupKey]*Delivery // the last of each FIFO group
+	counts    [finished]int          // deliveries by state
+	active    []*worker              // those that were not given up
 	slots     int
-	growing   bool // a worker was started and has not taken its first delivery
-	held      bool // nothing is started
-	closed    bool // nothing more is added
-	over      bool // nothing is started any more, nor told
+	timer     *time.Timer // calls expire; nil before the first
+	due       time.Time   // when it does; zero for not at all
+	growing   bool        // a worker was started and has not taken its first delivery
+	paused    bool        // nothing is started, except what is answered
+	closed    bool        // nothing more is added
 	aborted   *batch.AbortError
-	waiting   int // deliveries
-	running   int
 	deciding  []*Delivery
-	telling   int // calls of hooks about deliveries that are finished
+	notifying int // calls of hooks about deliveries that are finished
 	abandoned int // handlers that were given up and still run
 	finished  []*Delivery
 	pace      pace
 
-	shared  shared // what handlers keep, see View
-	parked  int    // running deliveries that wait for others
-	answers int    // deliveries that are not started and have an answer
+	shared  map[any]any // what handlers keep, see View
+	joining int         // running deliveries that wait for others to join them
 }
 
-// ErrLeaseExpired is the error of a delivery that was not started because others may
-// have received it.
-var ErrLeaseExpired = errors.New("longpoll: not started, the record's visibility timeout is over")
+type groupKey struct{ queue, id string }
+
+func keyOf(d *Delivery) groupKey { return groupKey{d.Record.QueueARN, d.Record.GroupID} }
 
 // NewRunner returns a runner. The contexts of its handlers have ctx's values and end.
 func (e *Engine) NewRunner(ctx context.Context, o Options) *Runner {
-	return &Runner{Engine: e, options: o, parent: ctx, wake: make(chan struct{}, 1), slots: e.cfg.Concurrency}
+	return &Runner{Engine: e, options: o, parent: ctx, began: time.Now(), wake: make(chan struct{}, 1), slots: e.cfg.Concurrency}
 }
 
 // Add takes deliveries, in order.
 func (r *Runner) Add(list ...*Delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.counts[waiting] += len(list)
 	for _, d := range list {
-		r.add(d)
+		d.runner, d.Result.Record = r, d.Record
+		if !d.Record.FIFO() || r.firstOfGroup(d) {
+			r.ready.pushBack(d)
+		}
 	}
 	r.grow()
 }
 
-func (r *Runner) add(d *Delivery) {
-	d.runner, d.ctx.delivery, d.Result.Record = r, d, d.Record
-	r.waiting++
-	if !d.Cutoff.IsZero() {
-		d.added = time.Now()
-	}
-	if !d.Record.FIFO() {
-		r.ready.pushBack(d)
-		return
-	}
-	key := groupKey{d.Record.QueueARN, d.Record.GroupID}
-	if g := r.groups[key]; g != nil {
-		d.group, g.last.next, g.last = g, d, d
-		return
-	}
+// firstOfGroup adds d to its FIFO group, and reports whether it is the only one there.
+func (r *Runner) firstOfGroup(d *Delivery) bool {
 	if r.groups == nil {
-		r.groups = make(map[groupKey]*group)
+		r.groups = make(map[groupKey]*Delivery)
 	}
-	d.group = &group{key: key, last: d}
-	r.groups[key] = d.group
-	r.ready.pushBack(d)
+	last := r.groups[keyOf(d)]
+	r.groups[keyOf(d)] = d
+	if last != nil {
+		last.next = d
+	}
+	return last == nil
 }
 
-// Hold starts nothing more, until [Runner.Release]. A runner holds by itself when a
+// enter brings a delivery into another state.
+func (r *Runner) enter(d *Delivery, s state) {
+	r.counts[d.state]--
+	if d.state = s; s != finished {
+		r.counts[s]++
+	}
+}
+
+// requeue has a delivery start before others: a worker is there for it.
+func (r *Runner) requeue(d *Delivery) {
+	if d.isAnswered() {
+		r.answered.pushFront(d)
+	} else {
+		r.ready.pushFront(d)
+	}
+}
+
+// Pause starts nothing more, until [Runner.Resume]. A runner pauses by itself when a
 // handler says that all would fail ([batch.Abort]).
-func (r *Runner) Hold() {
+func (r *Runner) Pause() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.hold()
+	r.pause()
 }
 
-func (r *Runner) hold() {
-	r.held = true
-	r.shared.idle() // no other will come soon, see View
+func (r *Runner) pause() {
+	r.paused = true
+	r.idleShared() // no other record will come soon
 }
 
-// Release ends a hold, and has so many run at a time at most. It does not if the runner
-// holds because of a delivery that its owner has not taken yet.
-func (r *Runner) Release(slots int) {
+// Resume ends a pause, and has so many run at a time at most. It does not if the runner
+// paused because of a delivery that its owner has not taken yet.
+func (r *Runner) Resume(slots int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.slots = slots
 	if slices.ContainsFunc(r.finished, func(d *Delivery) bool { return d.Verdict.Aborts }) {
 		return
 	}
-	r.held = false
+	r.paused = false
 	r.grow()
 }
 
@@ -140,70 +154,60 @@ func (r *Runner) Release(slots int) {
 func (r *Runner) Withdraw(why error) (list []*Delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	list = r.withdraw(func(d *Delivery) bool { return d.answer == nil || r.over })
+	list = r.withdrawReady(func(*Delivery) bool { return true })
 	for _, w := range r.active {
 		switch d := w.delivery; {
 		case d == nil || d.next == nil:
-		case d.next.claimed:
-			d.next.cut = why
+		case d.claims() > 0:
+			d.bulk.withdrawn = why
 		default:
-			list = append(list, r.cutBehind(d)...)
+			list = append(list, r.withdrawBehind(d)...)
 		}
 	}
 	for _, d := range r.deciding {
-		list = append(list, r.cutBehind(d)...)
+		list = append(list, r.withdrawBehind(d)...)
 	}
 	return list
 }
 
-// WithdrawOlder takes back what has been waiting for a slot since a time.
+// WithdrawOlder takes back what was received before a time and waits for a slot.
 func (r *Runner) WithdrawOlder(since time.Time) []*Delivery {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.withdraw(func(d *Delivery) bool { return d.answer == nil && !d.added.After(since) })
+	return r.withdrawReady(func(d *Delivery) bool { return !d.Record.ReceivedAt.After(since) })
 }
 
-// withdraw takes what is ready, with what waits for it.
-func (r *Runner) withdraw(which func(*Delivery) bool) (list []*Delivery) {
-	for d := r.ready.pop(which); d != nil; d = r.ready.pop(which) {
-		r.waiting--
-		r.forget(d)
-		list = append(append(list, d), r.cutBehind(d)...)
+// withdrawReady takes back deliveries that wait for a slot, with what waits for them.
+func (r *Runner) withdrawReady(which func(*Delivery) bool) (list []*Delivery) {
+	for range r.ready.n {
+		d := r.ready.pop()
+		if !which(d) {
+			r.ready.pushBack(d)
+			continue
+		}
+		list = append(append(list, d), r.withdrawBehind(d)...)
 		r.leave(d)
 	}
 	return list
 }
 
-// cutBehind takes what waits for d out of its group.
-func (r *Runner) cutBehind(d *Delivery) (list []*Delivery) {
-	for behind := d.next; behind != nil; behind = behind.next {
+// withdrawBehind takes what waits for d out of its group.
+func (r *Runner) withdrawBehind(d *Delivery) (list []*Delivery) {
+	if d.next == nil {
+		return nil
+	}
+	for behind := range d.next.Group() {
+		r.enter(behind, finished)
 		list = append(list, behind)
 	}
 	for _, behind := range list {
-		r.forget(behind)
-		behind.next, behind.state = nil, finished
+		behind.next = nil
 	}
-	r.waiting -= len(list)
-	if d.next = nil; d.group != nil {
-		d.group.last = d
+	d.next, r.groups[keyOf(d)] = nil, d
+	if d.bulk != nil {
+		d.bulk.claims = 0
 	}
 	return list
-}
-
-// leave lets the next delivery of d's group have its turn.
-func (r *Runner) leave(d *Delivery) {
-	if d.state = finished; d.group == nil {
-		return
-	}
-	if d.next == nil {
-		delete(r.groups, d.group.key)
-		return
-	}
-	for behind := d.next; behind != nil; behind = behind.next {
-		behind.claimed, behind.cut = false, cmp.Or(d.cut, d.next.cut)
-	}
-	r.ready.pushFront(d.next) // before other groups: a worker is there for it
-	d.next = nil
 }
 
 // Extend sets the Lease of a delivery: it is not started later than that, and nothing
@@ -211,7 +215,7 @@ func (r *Runner) leave(d *Delivery) {
 func (r *Runner) Extend(d *Delivery, until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	d.Lease = until
+	d.Lease = cmp.Or(until.Sub(d.Record.ReceivedAt), -1)
 }
 
 // Renew is Extend for a delivery that was received again: what has not been started is
@@ -219,9 +223,9 @@ func (r *Runner) Extend(d *Delivery, until time.Time) {
 func (r *Runner) Renew(d, again *Delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	d.Lease = again.Lease
+	d.Lease = again.Lease + again.Record.ReceivedAt.Sub(d.Record.ReceivedAt)
 	if d.state == waiting {
-		d.Record, d.Cutoff, d.Last, d.added = again.Record, again.Cutoff, again.Last, time.Now()
+		d.Record, d.Lease, d.Within, d.Last = again.Record, again.Lease, again.Within, again.Last
 		d.Result.Record = d.Record
 	}
 }
@@ -233,30 +237,54 @@ func (r *Runner) Revoke(d *Delivery) (behind []*Delivery) {
 	defer r.mu.Unlock()
 	switch d.state {
 	case waiting:
-		d.Lease = time.Now()
+		d.Lease = -1
+		return nil
 	case running:
-		d.Lease = time.Now() // also where it is not handled yet
-		d.worker.cancel()
-		behind = r.cutBehind(d)
-	case deciding:
-		behind = r.cutBehind(d)
+		d.Lease = -1 // also where it is not handled yet
+		for _, w := range r.active {
+			if w.delivery == d {
+				w.end(context.Canceled)
+			}
+		}
+	case finished:
+		return nil
 	}
-	return behind
+	return r.withdrawBehind(d)
 }
 
-// Cancel holds, and ends the contexts of all that runs. Handlers that do not return
-// within the grace are given up.
-func (r *Runner) Cancel() (running int) {
+// Cancel pauses, and ends the contexts of all that runs with err. Handlers that do not
+// return within the grace are given up.
+func (r *Runner) Cancel(err error) (running int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.hold()
+	r.pause()
+	r.checkIdle()
 	for _, w := range r.active {
 		if w.delivery != nil {
 			running++
-			w.cancel()
+			w.end(err)
 		}
 	}
 	return running
+}
+
+// GiveUp gives up on all that still runs. Nothing is started any more.
+func (r *Runner) GiveUp() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.paused = true
+	for k := len(r.active) - 1; k >= 0; k-- {
+		if w := r.active[k]; w.delivery != nil {
+			w.giveUp()
+		}
+	}
+	for _, d := range slices.Clone(r.deciding) {
+		r.resolve(d, nil)
+	}
+	for d := r.answered.pop(); d != nil; d = r.answered.pop() {
+		r.ready.pushBack(d)
+	}
+	r.checkIdle()
 }
 
 // Finished appends what has finished, or waits for a decision, since the last call.
@@ -264,12 +292,19 @@ func (r *Runner) Finished(into []*Delivery) []*Delivery {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	into = append(into, r.finished...)
-	for _, d := range r.finished {
-		d.handed = false
-	}
 	clear(r.finished)
 	r.finished = r.finished[:0]
 	return into
+}
+
+// report has [Runner.Finished] return d. On Lambda the owner needs to know of no success
+// before all is over.
+func (r *Runner) report(d *Delivery) {
+	if r.closed && d.Result.Outcome == batch.Succeeded {
+		return
+	}
+	r.finished = append(r.finished, d)
+	r.signal()
 }
 
 // Wake has a value after [Runner.Finished] got something, or the last has finished.
@@ -282,141 +317,17 @@ func (r *Runner) signal() {
 	}
 }
 
-// hand gives d to the owner. On Lambda it needs to know of no success before all is over.
-func (r *Runner) hand(d *Delivery) {
-	if r.closed && d.Result.Outcome == batch.Succeeded {
-		return
-	}
-	if !d.handed {
-		d.handed = true
-		r.finished = append(r.finished, d)
-	}
-	r.signal()
-}
-
-// Resolve ends the wait of a delivery that is deciding, if it still is. gone is its
-// result when it is out of its group's way, which goes on; nil when it has failed.
-func (r *Runner) Resolve(d *Delivery, gone *batch.Result) {
+// Idle reports whether nothing runs, no hook is being notified, and nothing will be
+// started of what was added.
+func (r *Runner) Idle() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if d.state != deciding {
-		return
-	}
-	r.deciding = slices.DeleteFunc(r.deciding, func(other *Delivery) bool { return other == d })
-	if gone != nil {
-		*d.Result = *gone
-		r.succeed(d)
-	} else {
-		r.fail(d)
-	}
-	r.notify(d)
-	r.grow()
-	r.checkIdle()
+	return r.idle()
 }
 
-// succeed ends a delivery that is done with.
-func (r *Runner) succeed(d *Delivery) {
-	next := d.next
-	r.leave(d)
-	r.hand(d)
-	if next == nil {
-		r.checkParked()
-	}
-}
-
-// fail ends a delivery that has failed, and skips those that wait for it.
-func (r *Runner) fail(d *Delivery) {
-	d.state = finished
-	if d.group != nil {
-		delete(r.groups, d.group.key)
-	}
-	for behind := d.next; behind != nil; behind = behind.next {
-		r.waiting--
-		r.forget(behind)
-		behind.state = finished
-		if d.Result.Outcome == batch.NotStarted {
-			behind.Result.Outcome, behind.Result.Err = batch.NotStarted, d.Result.Err
-			continue
-		}
-		behind.Result.Outcome = batch.Skipped
-		behind.Result.Err = fmt.Errorf("%w: record %s of its group failed before it", batch.ErrSkipped, d.Record.MessageID)
-	}
-	r.hand(d)
-}
-
-// abort holds if d's error says that all others would fail; the longest time counts.
-func (r *Runner) abort(d *Delivery) {
-	if !d.Verdict.Aborts {
-		return
-	}
-	if r.aborted == nil || d.Verdict.After > r.aborted.After {
-		r.aborted = &batch.AbortError{After: d.Verdict.After, Err: d.Result.Err}
-	}
-	r.hold()
-}
-
-// decides reports whether the owner is asked whether d, which failed, can be put out
-// of the way of those behind it. Without that they would share its attempts, and its
-// end: SQS gives up on each of them after the same number of deliveries, whether a
-// handler saw it or not.
-func (r *Runner) decides(d *Delivery, now time.Time) bool {
-	cutoff := r.cutoff(d)
-	return r.options.Decides && d.next != nil && !r.held && (cutoff.IsZero() || now.Before(cutoff))
-}
-
-// notify tells the hooks of a delivery that has no goroutine. The caller holds the
-// lock.
-func (r *Runner) notify(d *Delivery) {
-	if !r.hooks.WantsFinished() {
-		return
-	}
-	list := copies(d)
-	r.telling++
-	go func() {
-		defer r.told()
-		r.tell(d, list)
-	}()
-}
-
-func (r *Runner) told() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.telling--
-	r.checkIdle()
-}
-
-// tell tells the hooks of a delivery, in its context, and of those that were skipped
-// for it.
-func (r *Runner) tell(d *Delivery, list []batch.Result) {
-	r.hooks.RecordFinished(&d.ctx, list[0])
-	for _, skipped := range list[1:] {
-		r.hooks.RecordFinished(batch.WithRecord(r.contextOf(d.Batch), *skipped.Record), skipped)
-	}
-}
-
-// contextOf is the context of a batch, which may be nil.
-func (r *Runner) contextOf(b *Batch) context.Context {
-	if b == nil {
-		return r.parent
-	}
-	return b.Context(r.parent)
-}
-
-// copies are for the hooks: the results may be settled before a slow one returns.
-func copies(d *Delivery) (list []batch.Result) {
-	list = append(list, *d.Result)
-	if d.state != finished {
-		return list
-	}
-	for d = d.next; d != nil; d = d.next {
-		list = append(list, *d.Result)
-	}
-	return list
-}
-
-// idle reports whether nothing runs, and nothing will be started of what was added.
 func (r *Runner) idle() bool {
-	return r.running+len(r.deciding)+r.telling == 0 && (r.answers == 0 || r.over) && (r.held || r.waiting == 0)
+	return r.counts[running]+r.counts[deciding]+r.notifying == 0 &&
+		(r.counts[waiting] == 0 || r.paused && r.answered.n == 0)
 }
 
 // checkIdle wakes the owner when nothing runs any more.
@@ -424,14 +335,6 @@ func (r *Runner) checkIdle() {
 	if r.idle() {
 		r.signal()
 	}
-}
-
-// Idle reports whether nothing runs or is told of, and nothing will be started of what
-// was added.
-func (r *Runner) Idle() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.idle()
 }
 
 // Load is how a runner is at one moment.
@@ -446,16 +349,15 @@ type Load struct {
 
 // Load costs a look at each worker.
 func (r *Runner) Load() Load {
+	l, now := r.Count(), time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l := r.count()
-	now := time.Now()
 	for _, w := range r.active {
 		if w.delivery != nil {
 			l.Oldest = max(l.Oldest, now.Sub(w.delivery.Result.Started))
 		}
-		if since := w.hook.Load(); since != nil {
-			l.InHook = max(l.InHook, now.Sub(*since))
+		if since := w.inHook.Load(); since != 0 {
+			l.InHook = max(l.InHook, now.Sub(r.began)-time.Duration(since))
 		}
 	}
 	return l
@@ -465,9 +367,8 @@ func (r *Runner) Load() Load {
 func (r *Runner) Count() Load {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.count()
-}
-
-func (r *Runner) count() Load {
-	return Load{Waiting: r.waiting, Ready: r.ready.n, Running: r.running, Deciding: len(r.deciding), Slots: len(r.active), Abandoned: r.abandoned}
+	return Load{
+		Waiting: r.counts[waiting], Running: r.counts[running], Deciding: r.counts[deciding],
+		Ready: r.ready.n + r.answered.n, Slots: len(r.active), Abandoned: r.abandoned,
+	}
 }

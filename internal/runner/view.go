@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"sync"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
@@ -13,11 +12,50 @@ import (
 // its methods may be called with a lock that Idle takes (see [View.Shared]).
 type View struct{ delivery *Delivery }
 
+// bulkPart is what a delivery has only where package bulk handles several of its FIFO
+// group together.
+type bulkPart struct {
+	claims    int   // so many of those behind it are handled together with it
+	withdrawn error // why the owner took those back, unless they are answered; nil if it did not
+	answered  bool  // it was handled together with one before it
+	outcome   any   // that was given with it, until it is asked for
+}
+
+// part is d's part for package bulk.
+func (d *Delivery) part() *bulkPart {
+	if d.bulk == nil {
+		d.bulk = &bulkPart{}
+	}
+	return d.bulk
+}
+
+// claims is how many of those behind d it handles as well.
+func (d *Delivery) claims() int {
+	if d.bulk == nil {
+		return 0
+	}
+	return d.bulk.claims
+}
+
+// isAnswered reports whether d was handled together with one before it: only its
+// outcome is still to be given.
+func (d *Delivery) isAnswered() bool { return d.bulk != nil && d.bulk.answered }
+
 // From returns the view of the record whose context ctx is, and false where that is
 // no runner's.
 func From(ctx context.Context) (View, bool) {
 	v, ok := ctx.Value(ctxkey.Runner{}).(View)
 	return v, ok
+}
+
+// whileRunning calls f with the runner's lock, unless the record has finished.
+func (v View) whileRunning(f func(*Runner, *Delivery)) {
+	r, d := v.delivery.runner, v.delivery
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if d.state == running {
+		f(r, d)
+	}
 }
 
 // HandledBy reports whether the runner calls h itself, with no middleware between.
@@ -26,24 +64,33 @@ func (v View) HandledBy(h batch.Handler) bool { return v.delivery.runner.handler
 // Behind returns the records that wait for this one, of its FIFO group, in order, most
 // at most. Until it has finished, they are not taken back: it may handle them as well.
 func (v View) Behind(most int) (list []*batch.Record) {
-	r, d := v.delivery.runner, v.delivery
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if d.state != running {
-		return nil
-	}
-	for d = d.next; d != nil && len(list) < most; d = d.next {
-		d.claimed = true
-		list = append(list, d.Record)
-	}
+	v.whileRunning(func(_ *Runner, d *Delivery) {
+		for behind := d.next; behind != nil && len(list) < most; behind = behind.next {
+			list = append(list, behind.Record)
+		}
+		if len(list) > 0 {
+			d.part().claims = len(list)
+		}
+	})
 	return list
 }
 
-// Shared returns what make has made for key, or nil if neither is there: one for each
-// runner. make must call no method of View. If it has a method Idle(), that is called when no further record of the
-// runner can join those that are parked, or none is started any more; under the
-// runner's lock: it must not block, nor call a method of View.
-func (v View) Shared(key any, make func() any) any { return v.delivery.runner.shared.get(key, make) }
+// Shared returns what make has made for key, one for each runner, or nil if neither is
+// there. make must call no method of View. If what it makes has a method Idle(), that is
+// called when no further record of the runner can join those that wait for others, or
+// none is started any more. Both are called with the runner's lock: they must not block.
+func (v View) Shared(key any, make func() any) any {
+	r := v.delivery.runner
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.shared[key] == nil && make != nil {
+		if r.shared == nil {
+			r.shared = map[any]any{}
+		}
+		r.shared[key] = make()
+	}
+	return r.shared[key]
+}
 
 // More reports whether further records may be added.
 func (v View) More() bool {
@@ -56,108 +103,69 @@ func (v View) More() bool {
 // Config is how the runner handles records.
 func (v View) Config() batch.Config { return v.delivery.runner.cfg }
 
-// Permanent reports whether an error says that no retry can mend it, by itself or
+// Permanent reports whether an error says that no retry can fix it, by itself or
 // by Config.Classify.
 func (v View) Permanent(err error) bool {
 	d := v.delivery
-	return batch.IsPermanent(d.runner.classify(&d.ctx, err))
+	return batch.IsPermanent(d.runner.classify((*recordContext)(d), err))
 }
 
-// Park tells that the record waits for others.
-func (v View) Park() {
-	r, d := v.delivery.runner, v.delivery
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if d.state != running || d.parked {
-		return
-	}
-	d.parked = true
-	r.parked++
-	r.checkParked()
+// SetJoining says that the record waits for others to join it.
+func (v View) SetJoining() {
+	v.whileRunning(func(r *Runner, d *Delivery) {
+		if !d.joining {
+			d.joining = true
+			r.joining++
+			r.checkJoining()
+		}
+	})
 }
 
-// Wake tells that the record waits no longer, and gives the answers to those
-// behind it, in order, which will ask for them in their turn: however little time
+// Answer says that the record does not wait any longer, and gives the outcomes of
+// those behind it, in order, which will ask for them in their turn: however little time
 // is left, they are started and waited for, since what they are for has been done.
 // They are forgotten if the record fails now.
-func (v View) Wake(answers ...any) {
-	r, d := v.delivery.runner, v.delivery
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if d.state != running {
-		return
-	}
-	r.unpark(d)
-	for d = d.next; d != nil && d.claimed && len(answers) > 0; d = d.next { // not what joined the group since
-		if d.answer == nil {
-			r.answers++
+func (v View) Answer(outcomes ...any) {
+	v.whileRunning(func(r *Runner, d *Delivery) {
+		r.stopJoining(d)
+		behind := d.next
+		for _, outcome := range outcomes[:min(len(outcomes), d.claims())] { // not what joined the group since
+			behind.part().answered, behind.bulk.outcome = true, outcome
+			behind = behind.next
 		}
-		d.answer, answers = answers[0], answers[1:]
-	}
+	})
 }
 
-// Answer returns what was given to [View.Wake] for this record, once, or nil.
-func (v View) Answer() (answer any) {
-	r, d := v.delivery.runner, v.delivery
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if d.state == running {
-		answer, d.answer = d.answer, nil
-	}
-	return answer
-}
-
-// unpark counts d as one that may join others again.
-func (r *Runner) unpark(d *Delivery) {
-	if d.parked {
-		d.parked = false
-		r.parked--
-	}
-}
-
-// forget drops the answer for a delivery that is not started.
-func (r *Runner) forget(d *Delivery) {
-	if d.answer != nil {
-		d.answer = nil
-		r.answers--
-	}
-}
-
-// checkParked tells those who wait for records to join them when none can.
-func (r *Runner) checkParked() {
-	if r.parked == 0 || !r.closed || r.parked < len(r.active) {
-		return // one may still come
-	}
-	if !r.held && r.ready.first != nil && len(r.active) < r.slots {
-		return
-	}
-	r.shared.idle()
-}
-
-// shared is what handlers keep for a runner.
-type shared struct {
-	mu     sync.Mutex
-	values map[any]any
-}
-
-func (s *shared) get(key any, make func() any) any {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v, ok := s.values[key]
-	if !ok && make != nil {
-		if s.values == nil {
-			s.values = map[any]any{}
+// Outcome returns what was given to [View.Answer] for this record, once, or nil.
+func (v View) Outcome() (outcome any) {
+	v.whileRunning(func(_ *Runner, d *Delivery) {
+		if d.isAnswered() {
+			outcome, d.bulk.outcome = d.bulk.outcome, nil
 		}
-		v = make()
-		s.values[key] = v
-	}
-	return v
+	})
+	return outcome
 }
 
-func (s *shared) idle() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, v := range s.values {
+// stopJoining counts d as one that may bring others again.
+func (r *Runner) stopJoining(d *Delivery) {
+	if d.joining {
+		d.joining = false
+		r.joining--
+	}
+}
+
+// checkJoining notifies what handlers share when records wait for others to join them,
+// and none can.
+func (r *Runner) checkJoining() {
+	none := r.joining > 0 && r.closed && r.joining >= len(r.active)
+	if none && (r.paused || r.ready.first == nil || len(r.active) >= r.slots) {
+		r.idleShared()
+	}
+}
+
+// idleShared notifies what handlers share that no record will join.
+func (r *Runner) idleShared() {
+	for _, v := range r.shared {
 		if v, ok := v.(interface{ Idle() }); ok {
 			v.Idle()
 		}

@@ -11,19 +11,19 @@ import (
 )
 
 // What joined the group after a chunk was made is not in it.
-func TestWake_AnswersOnlyWhatWasThere(t *testing.T) {
+func TestViewAnswer_AnswersOnlyWhatWasThere(t *testing.T) {
 	var got any
 	open(t, batch.Config{}, func(ctx context.Context, r batch.Record) error {
 		v, _ := runner.From(ctx)
 		if r.MessageID != "a" {
-			got = v.Answer()
+			got = v.Outcome()
 			return nil
 		}
 		if n := len(v.Behind(9)); n != 1 {
 			t.Errorf("%d are behind it, want 1", n)
 		}
 		time.Sleep(500 * time.Millisecond) // less than the grace
-		v.Wake("outcome of b")
+		v.Answer("outcome of b")
 		return nil
 	}, func(r *runner.Runner) {
 		list := chain("a", "b", "d")
@@ -53,7 +53,7 @@ func TestRun_NoticesAHookThatReturnsLate(t *testing.T) {
 			func(ctx context.Context, _ batch.Record) error {
 				v, _ := runner.From(ctx)
 				v.Behind(9)
-				v.Wake("of the second", "of the third")
+				v.Answer("of the second", "of the third")
 				return nil
 			})
 		if took := time.Since(began); took > 3400*time.Millisecond {

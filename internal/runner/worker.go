@@ -14,33 +14,31 @@ import (
 // Its fields are guarded by the runner's lock.
 type worker struct {
 	runner   *Runner
-	delivery *Delivery // that it handles; nil between two
-	fresh    bool      // it has not taken its first
-	slot     int       // its place among Runner.active
-	givenUp  bool      // its slot is another's, and what it handles is finished
-	opening  bool      // the hooks are told that the batch of its delivery begins
-	timer    *time.Timer
-	hook     atomic.Pointer[time.Time] // since when it has been calling hooks; nil if it does not
+	delivery *Delivery    // that it handles; nil between two
+	due      time.Time    // when to end the context of its delivery, then when to give up on it; zero for never
+	inHook   atomic.Int64 // since when it has been calling hooks, as a time since Runner.began; 0 if it does not
+	slot     int          // its place among Runner.active
+	ended    bool         // the context of its delivery was ended
+	givenUp  bool         // its slot is another's, and what it handles is finished
+	opening  bool         // the hooks are notified that the batch of its delivery begins
 }
 
 // grow starts a worker if there is a delivery for it and a slot. Each worker
 // starts the next one when it has taken its first delivery: a batch whose records
 // take no time is done before ten goroutines have been made for it.
 func (r *Runner) grow() {
-	if r.growing || r.ready.first == nil || r.held && r.answers == 0 || len(r.active) >= r.slots {
+	if r.growing || len(r.active) >= r.slots || !r.startable() {
 		return
 	}
 	r.growing = true
-	var w *worker
-	if last := len(r.spare) - 1; last >= 0 {
-		w, r.spare = r.spare[last], r.spare[:last]
-		w.fresh = true
-	} else {
-		w = &worker{runner: r, fresh: true}
-	}
-	w.slot = len(r.active)
+	w := &worker{runner: r, slot: len(r.active)}
 	r.active = append(r.active, w)
 	go w.work()
+}
+
+// startable reports whether a delivery may start.
+func (r *Runner) startable() bool {
+	return r.answered.first != nil || !r.paused && r.ready.first != nil
 }
 
 // free takes w's slot away.
@@ -48,6 +46,10 @@ func (r *Runner) free(w *worker) {
 	last := r.active[len(r.active)-1]
 	r.active[w.slot], last.slot = last, w.slot
 	r.active = r.active[:len(r.active)-1]
+	if len(r.active) == 0 && r.timer != nil {
+		r.timer.Stop()
+		r.due = time.Time{}
+	}
 }
 
 // work handles deliveries until none is left for w.
@@ -58,189 +60,155 @@ func (w *worker) work() {
 			go w.work() // the handler ended this goroutine: another goes on
 		}
 	}()
-	for w.start() {
-		d := w.delivery
-		if w.opening {
-			w.open(d)
-			continue
-		}
-		err := w.tellStart(d)
-		if err == nil {
-			err = w.runner.call(&d.ctx, d)
-		}
-		if !w.finish(err) {
-			break
-		}
+	for more := w.begin(); more; {
+		more = w.finish(w.handle())
 	}
 	returned = true
 }
 
-// start takes w's next delivery, and reports whether there is one.
-func (w *worker) start() bool {
+// begin takes w's first delivery, unless w goes on for a goroutine that ended.
+func (w *worker) begin() bool {
+	if w.delivery != nil {
+		return true
+	}
+	w.runner.mu.Lock()
+	defer w.runner.mu.Unlock()
+	w.runner.growing = false
+	return w.start(time.Now())
+}
+
+// start starts w's next delivery, and reports whether there is one; without one w has
+// no slot any more. The caller has the lock.
+func (w *worker) start(now time.Time) bool {
 	r := w.runner
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if w.fresh {
-		w.fresh, r.growing = false, false
-	}
-	if w.givenUp {
-		return false
-	}
-	d := r.next()
-	if d != nil && d.answer == nil {
-		if r.askLast(d); r.held { // meanwhile
-			r.ready.pushFront(d)
+	d := r.take(now)
+	if d != nil && r.askLast(d) {
+		if now = time.Now(); r.paused { // meanwhile
+			r.requeue(d)
 			d = nil
 		}
 	}
 	if d == nil {
 		r.free(w)
-		if !r.closed {
-			r.spare = append(r.spare, w)
-		}
 		r.checkIdle()
-		r.checkParked()
+		r.checkJoining()
 		return false
 	}
-	now := time.Now()
-	deadline := r.deadline(d, now)
-	w.delivery, d.worker, d.state, d.Result.Started = d, w, running, now
-	r.waiting--
-	r.running++
+	deadline := r.deadlineOf(d, now)
+	w.delivery, w.due, w.ended, d.Result.Started = d, time.Time{}, false, now
+	r.enter(d, running)
+	r.grow()
 	if d.Batch != nil && !d.Batch.begun {
 		d.Batch.begun, d.Batch.Info.Started = true, now
-		w.opening = r.hooks.WantsBatch()
+		if r.hooks.WantsBatch() {
+			return w.open(d)
+		}
 	}
-	if !w.opening {
-		w.allow(d, deadline)
-	}
-	r.grow()
+	w.setDeadline(d, deadline)
 	return true
 }
 
-// allow gives d, which starts now, until its deadline.
-func (w *worker) allow(d *Delivery, deadline time.Time) {
-	d.ctx.deadline = deadline
-	if d.answer != nil {
-		d.known = true
-		w.runner.answers--
-	}
-	if !deadline.IsZero() {
-		d.Result.Allowed = max(0, deadline.Sub(d.Result.Started)) // less for what is known already
-	}
-	w.arm(deadline)
-}
-
-// next takes the delivery that shall be started next out of those that are ready.
-func (r *Runner) next() *Delivery {
-	for {
-		if r.over || r.held && r.answers == 0 {
-			return nil
-		}
-		d := r.ready.pop(func(d *Delivery) bool { return !r.held || d.answer != nil })
+// take takes the delivery that is to start next out of those that are ready.
+func (r *Runner) take(now time.Time) *Delivery {
+	for r.startable() {
+		d := r.answered.pop()
 		if d == nil {
-			return nil
+			d = r.ready.pop()
 		}
-		now, cutoff := time.Now(), r.cutoff(d)
 		switch {
-		case !d.Lease.IsZero() && !now.Before(d.Lease):
-			r.waiting--
-			r.forget(d)
+		case d.Lease != 0 && d.leaseLeft(now) <= 0:
 			d.Result.Outcome, d.Result.Err = batch.Retry, ErrLeaseExpired
 			r.fail(d)
-		case d.answer != nil: // it is done: only its outcome is still to be told
+		case d.isAnswered(), r.enoughTime(d, now):
 			return d
-		case d.cut != nil:
-			r.waiting--
-			r.notStart(d, d.cut)
-		case cutoff.IsZero() || r.pace.enough(cutoff.Sub(now), r.cfg.MinRemaining) || d.isFresh(now):
-			return d
-		case d.Cutoff.IsZero(): // time only gets shorter
-			r.ready.pushFront(d)
-			r.hold()
+		case d.Within == 0: // time only gets shorter
+			r.requeue(d)
+			r.pause()
 		default:
-			r.waiting--
-			d.Result.Outcome, d.Result.Err = batch.NotStarted, errTooLate
-			r.fail(d)
+			r.notStart(d, errTooLate)
 		}
+	}
+	return nil
+}
+
+// setDeadline gives d, which starts now, until its deadline. At the runner's cutoff the
+// owner ends all at once, so that the usual record of an invocation needs no timer.
+func (w *worker) setDeadline(d *Delivery, deadline time.Time) {
+	if deadline.IsZero() {
+		return
+	}
+	d.deadline = deadline
+	d.Result.Allowed = max(0, deadline.Sub(d.Result.Started)) // less for what is answered already
+	if !deadline.Equal(w.runner.options.Times.Cutoff) {
+		w.setDue(deadline)
 	}
 }
 
-// isFresh reports whether d was added a moment ago, with a cutoff of its own: if there is
-// too little time even then, there will be no more when it has been received again.
-func (d *Delivery) isFresh(now time.Time) bool {
-	return now.Before(d.Cutoff) && now.Sub(d.added) < time.Second
-}
-
-// open tells the hooks that the batch of w's delivery begins. Its turn comes after that:
-// much may have changed meanwhile.
-func (w *worker) open(d *Delivery) {
-	w.watchHook()
-	d.Batch.tell(w.runner.parent, w.runner.hooks)
-	w.hook.Store(nil)
+// open notifies the hooks that the batch of w's delivery begins, without the lock. Its
+// turn comes after that: much may have changed meanwhile.
+func (w *worker) open(d *Delivery) (more bool) {
 	r := w.runner
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	w.opening = true
+	w.notifyOpen(d.Batch)
 	w.opening, w.delivery = false, nil
 	if w.givenUp {
 		r.abandoned--
 		r.signal()
-		return
+		return false
 	}
-	d.state, d.Result.Started = waiting, time.Time{}
-	r.running--
-	r.waiting++
-	r.ready.pushFront(d)
+	d.Result.Started = time.Time{}
+	r.enter(d, waiting)
+	r.requeue(d)
+	return w.start(time.Now())
 }
 
-// notStart ends a delivery that was not started, although its turn had come.
-func (r *Runner) notStart(d *Delivery, why error) {
-	d.Result.Outcome, d.Result.Err = batch.NotStarted, why
-	d.Result.Started, d.Result.Allowed = time.Time{}, 0
-	r.fail(d)
-}
-
-// tellStart tells the hooks that a delivery starts. It returns the error of its
-// context if that has ended meanwhile.
-func (w *worker) tellStart(d *Delivery) error {
+func (w *worker) notifyOpen(b *Batch) {
 	r := w.runner
-	if d.Batch != nil {
-		if own := d.Batch.ctx.Load(); own != nil {
-			d.ctx.values.Store(own)
-		}
-	}
-	if r.hooks.WantsStarted() {
-		w.watchHook()
-		if r.hooks.WantsRecordContext() {
-			values := r.hooks.RecordContext(&d.ctx, d.ctx.inherited(), d.Record)
-			d.ctx.values.Store(&values)
-		}
-		r.hooks.RecordStarted(&d.ctx, d.Record)
-		w.hook.Store(nil)
-	}
-	if d.known {
-		return nil
-	}
-	return d.ctx.Err()
+	r.mu.Unlock()
+	defer r.mu.Lock() // also after a Goexit
+	w.enterHook()
+	own := r.hooks.BatchContext(r.parent, b.Info, b.Records)
+	b.ctx.Store(&own)
+	r.hooks.BatchStarted(own, b.Info)
+	w.inHook.Store(0)
 }
 
-// watchHook notes that w calls hooks, so that one that hangs is seen.
-func (w *worker) watchHook() {
-	now := time.Now()
-	w.hook.Store(&now)
+// enterHook notes that w calls hooks, so that one that hangs is seen.
+func (w *worker) enterHook() {
+	w.inHook.Store(max(1, int64(time.Since(w.runner.began))))
+}
+
+// handle notifies the hooks that w's delivery starts, and calls its handler, unless its
+// context has ended meanwhile.
+func (w *worker) handle() error {
+	r, d := w.runner, w.delivery
+	ctx := (*recordContext)(d)
+	if r.hooks.WantsStarted() {
+		w.enterHook()
+		if r.hooks.WantsRecordContext() {
+			values := r.hooks.RecordContext(ctx, ctx.inherited(), d.Record)
+			ctx.values.Store(&values)
+		}
+		r.hooks.RecordStarted(ctx, d.Record)
+		w.inHook.Store(0)
+		if err := ctx.Err(); err != nil && !d.isAnswered() {
+			return err
+		}
+	}
+	return r.call(ctx)
 }
 
 // call calls the handler. A panic becomes an error; a Goexit passes.
-func (r *Runner) call(ctx context.Context, d *Delivery) (err error) {
+func (e *Engine) call(ctx *recordContext) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &batch.PanicError{Value: harmless(v), Stack: debug.Stack()}
 		}
 	}()
-	if err = r.handle(ctx, *d.Record); err != nil {
+	if err = e.handle(ctx, *ctx.Record); err != nil {
 		err = sanitize(err)
-		if r.cfg.Classify != nil {
-			err = sanitize(r.classify(ctx, err))
+		if e.cfg.Classify != nil {
+			err = sanitize(e.classify(ctx, err))
 		}
 	}
 	return err
@@ -268,71 +236,45 @@ func harmless(v any) (safe any) {
 	return v
 }
 
-// finish takes the outcome of w's delivery, which failed if err is not nil, and
-// reports whether w may take another. After w was given up it changes nothing.
+// finish takes the outcome of w's delivery, which failed if err is not nil, and starts
+// the next one; it reports whether there is one. After w was given up it changes nothing.
 func (w *worker) finish(err error) (more bool) {
-	now := time.Now()
-	verdict := batch.VerdictOf(err)
+	now, verdict := time.Now(), batch.VerdictOf(err)
 	r := w.runner
 	r.mu.Lock()
-	d := w.delivery
-	if d == nil { // a hook ended the goroutine after the outcome was taken
-		more = !w.givenUp
-		r.mu.Unlock()
-		return more
-	}
+	defer r.mu.Unlock()
+	d := w.delivery // nil if a hook ended the goroutine after the outcome was taken
 	w.delivery, w.opening = nil, false
-	w.hook.Store(nil)
-	d.ctx.end(context.Canceled)
-	if w.timer != nil {
-		w.timer.Stop()
+	w.inHook.Store(0)
+	if d != nil {
+		(*recordContext)(d).end(context.Canceled)
 	}
-	if w.givenUp {
+	switch {
+	case w.givenUp:
 		r.abandoned--
 		r.signal()
-		r.mu.Unlock()
 		return false
+	case d == nil:
+		return w.start(now)
 	}
-	r.unpark(d)
-	r.running--
+	r.stopJoining(d)
 	d.Verdict = verdict
-	d.Result.Duration, d.Result.Err = now.Sub(d.Result.Started), err
-	told := true
-	if err == nil {
-		d.Result.Outcome = batch.Succeeded
-		if !d.known && !r.cutoff(d).IsZero() {
+	if err != nil {
+		r.failOrDecide(d, batch.Retry, err, now)
+	} else {
+		d.Result.Outcome, d.Result.Duration = batch.Succeeded, now.Sub(d.Result.Started)
+		if !d.isAnswered() && !r.cutoff(d).IsZero() {
 			r.pace.add(d.Result.Duration)
 		}
-		r.succeed(d)
-	} else {
-		d.Result.Outcome = batch.Retry
-		told = !r.failOrDecide(d, now)
+		r.leave(d)
+		r.report(d)
 	}
-	if !told || !r.hooks.WantsFinished() {
-		r.checkIdle()
-		r.mu.Unlock()
-		return true
+	if d.state == finished && r.hooks.WantsFinished() {
+		r.notifying++
+		w.enterHook()
+		r.notify(d, d.copies())
+		w.inHook.Store(0)
+		now = time.Now()
 	}
-	list := copies(d)
-	r.telling++
-	r.mu.Unlock()
-	w.watchHook()
-	defer r.told()
-	defer w.hook.Store(nil)
-	r.tell(d, list)
-	return true
-}
-
-// failOrDecide ends a delivery that failed, or has its owner decide.
-func (r *Runner) failOrDecide(d *Delivery, now time.Time) (decides bool) {
-	decides = r.decides(d, now)
-	r.abort(d) // not only once it is decided
-	if !decides {
-		r.fail(d)
-		return false
-	}
-	d.state = deciding
-	r.deciding = append(r.deciding, d)
-	r.hand(d)
-	return true
+	return w.start(now)
 }

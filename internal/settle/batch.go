@@ -49,11 +49,11 @@ func (p *Policy) Begin(ctx context.Context, times batch.Times) *Batch {
 // Events has what the owner is to call.
 func (b *Batch) Events() <-chan func() { return b.events }
 
-// Flush is called by the owner after each event.
-func (b *Batch) Flush() { b.settler.Flush(false) }
-
 // Failed takes a failure while the batch runs, and what was skipped for it.
-func (b *Batch) Failed(results []*batch.Result) { b.settler.Fail(time.Time{}, entriesOf(results)...) }
+func (b *Batch) Failed(results []*batch.Result) {
+	b.settler.Fail(time.Time{}, entriesOf(results)...)
+	b.settler.Flush(false)
+}
 
 func entriesOf(results []*batch.Result) []*Entry {
 	list, all := make([]*Entry, len(results)), make([]Entry, len(results))
@@ -67,6 +67,7 @@ func entriesOf(results []*batch.Result) []*Entry {
 // DeadLetter is [Settler.DeadLetter].
 func (b *Batch) DeadLetter(r batch.Result, done func(gone *batch.Result)) {
 	b.settler.DeadLetter(entriesOf([]*batch.Result{&r})[0], done)
+	b.settler.Flush(false)
 }
 
 // LastAttempt reports whether SQS will move a record to the dead-letter queue instead of
@@ -103,6 +104,10 @@ func (b *Batch) LastAttempt(r *batch.Record) bool {
 // results must be what Engine.Run returned for this Batch.
 func (b *Batch) Settle(results []batch.Result) (warn func()) {
 	s := b.settler
+	if allSucceeded(results) && s.cfg.Delete != DeleteAlways {
+		close(b.over)
+		return b.cancel
+	}
 	if s.settleBy.IsZero() {
 		defer time.AfterFunc(settleTimeout, b.cancel).Stop()
 	}
@@ -120,6 +125,10 @@ func (b *Batch) Settle(results []batch.Result) (warn func()) {
 		defer b.end()
 		b.report(results)
 	}
+}
+
+func allSucceeded(results []batch.Result) bool {
+	return !slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome != batch.Succeeded })
 }
 
 // delete deletes the records that are done with by one of some outcomes, see [Delete].
@@ -235,7 +244,7 @@ type owner Batch
 
 func (o *owner) Do(f func()) {
 	select {
-	case o.events <- f:
+	case o.events <- func() { f(); o.settler.Flush(false) }:
 	case <-o.over:
 	}
 }

@@ -75,6 +75,9 @@ func (s *Settler) enqueue(op operation, list ...*Entry) {
 	for _, e := range list {
 		if f := e.failure; f != nil {
 			f.tries, f.notBefore, f.unsure, f.err = 0, time.Time{}, false, nil // of the call before
+			if f.inPlace != nil {
+				f.notBefore = time.Now() // it does not linger: a group waits
+			}
 		}
 		l := s.lane(op, e.record().QueueARN)
 		if len(l.waiting) == 0 {

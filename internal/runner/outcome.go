@@ -1,0 +1,141 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// ErrLeaseExpired is the error of a delivery that was not started because others may
+// have received it.
+var ErrLeaseExpired = errors.New("longpoll: not started, the record's visibility timeout is over")
+
+// leave finishes a delivery that is done with, and lets the next of its group have its
+// turn.
+func (r *Runner) leave(d *Delivery) {
+	r.enter(d, finished)
+	if !d.Record.FIFO() {
+		return
+	}
+	next := d.next
+	d.next = nil
+	switch {
+	case next == nil:
+		delete(r.groups, keyOf(d))
+	case d.bulk == nil || d.bulk.withdrawn == nil:
+		r.requeue(next)
+	case next.isAnswered():
+		next.bulk.withdrawn = d.bulk.withdrawn
+		r.requeue(next)
+	default:
+		r.notStart(next, d.bulk.withdrawn)
+	}
+}
+
+// failOrDecide finishes a delivery that failed, or has its owner decide whether it can be
+// put out of the way of those behind it. Without that they would share its attempts, and
+// its end: SQS gives up on each of them after the same number of deliveries, whether a
+// handler saw it or not.
+func (r *Runner) failOrDecide(d *Delivery, outcome batch.Outcome, err error, now time.Time) {
+	d.Result.Outcome, d.Result.Err = outcome, err
+	d.Result.Duration = now.Sub(d.Result.Started)
+	cutoff := r.cutoff(d)
+	decides := r.options.Decides && d.next != nil && !r.paused && (cutoff.IsZero() || now.Before(cutoff))
+	if d.Verdict.Aborts { // all others would fail; the longest time counts
+		if r.aborted == nil || d.Verdict.After > r.aborted.After {
+			r.aborted = &batch.AbortError{After: d.Verdict.After, Err: err}
+		}
+		r.pause()
+	}
+	if !decides {
+		r.fail(d)
+		return
+	}
+	r.enter(d, deciding)
+	r.deciding = append(r.deciding, d)
+	r.report(d)
+}
+
+// Resolve ends the wait of a delivery that is deciding, if it still is. gone is its
+// result when it is out of its group's way, which goes on; nil when it has failed.
+func (r *Runner) Resolve(d *Delivery, gone *batch.Result) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if d.state == deciding {
+		r.resolve(d, gone)
+	}
+}
+
+func (r *Runner) resolve(d *Delivery, gone *batch.Result) {
+	isIt := func(other *Delivery) bool { return other == d }
+	r.deciding = slices.DeleteFunc(r.deciding, isIt)
+	r.finished = slices.DeleteFunc(r.finished, isIt) // if the owner has not taken it yet
+	if gone != nil {
+		*d.Result = *gone
+		r.leave(d)
+		r.report(d)
+	} else {
+		r.fail(d)
+	}
+	r.notifyAside(d)
+	r.grow()
+	r.checkIdle()
+}
+
+// fail finishes a delivery that has failed, and skips those that wait for it.
+func (r *Runner) fail(d *Delivery) {
+	r.enter(d, finished)
+	if d.Record.FIFO() {
+		delete(r.groups, keyOf(d))
+	}
+	for behind := d.next; behind != nil; behind = behind.next {
+		r.enter(behind, finished)
+		behind.Result.Outcome, behind.Result.Err = batch.NotStarted, d.Result.Err
+		if d.Result.Outcome != batch.NotStarted {
+			behind.Result.Outcome = batch.Skipped
+			behind.Result.Err = fmt.Errorf("%w: record %s of its group failed before it", batch.ErrSkipped, d.Record.MessageID)
+		}
+	}
+	r.report(d)
+}
+
+// notStart finishes a delivery that was not started, although its turn had come.
+func (r *Runner) notStart(d *Delivery, why error) {
+	d.Result.Outcome, d.Result.Err = batch.NotStarted, why
+	d.Result.Started, d.Result.Allowed = time.Time{}, 0
+	r.fail(d)
+}
+
+// notify notifies the hooks of d, which has finished, and of those that were skipped
+// because of it; the lock is not held meanwhile. The caller has counted it in
+// r.notifying, and made copies of the results: those may be settled before a slow hook
+// returns.
+func (r *Runner) notify(d *Delivery, results []batch.Result) {
+	r.mu.Unlock()
+	defer func() { // also after a Goexit
+		r.mu.Lock()
+		r.notifying--
+		r.checkIdle()
+	}()
+	r.hooks.RecordFinished((*recordContext)(d), results[0])
+	for _, skipped := range results[1:] {
+		r.hooks.RecordFinished(batch.WithRecord(d.Batch.Context(r.parent), *skipped.Record), skipped)
+	}
+}
+
+// notifyAside notifies the hooks of a delivery that has no goroutine, if it has finished.
+func (r *Runner) notifyAside(d *Delivery) {
+	if d.state != finished || !r.hooks.WantsFinished() {
+		return
+	}
+	r.notifying++
+	results := d.copies()
+	go func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.notify(d, results)
+	}()
+}
