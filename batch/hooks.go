@@ -2,12 +2,7 @@ package batch
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"runtime/debug"
 	"time"
-
-	"github.com/sqsbatch/sqsbatch/internal/inner"
 )
 
 // A hook is any value with one or more of the methods of the interfaces below,
@@ -92,107 +87,100 @@ type Warning struct {
 	Serious bool
 }
 
-// Hooks is a set of hooks, sorted by what they want to be told. A nil *Hooks has none.
-type Hooks struct {
-	batchStarted   []BatchStartedHook
-	batchSettled   []BatchSettledHook
-	recordStarted  []RecordStartedHook
-	recordFinished []RecordFinishedHook
-	warned         []WarningHook
-	batchContext   []BatchContextHook
-	recordContexts []RecordContextHook
-	called         []CallHook
-	polling        []PollHook
-	flush          []FlushHook
+// Hooks that give contexts values, so that what a handler does can be told to
+// belong to its record: the spans of a trace, a logger with the record's id.
+// What they return must be derived from the context that they are given. Only
+// its values count: neither its end nor its deadline is heeded.
+
+// BatchContextHook is asked for the context of a batch, before its
+// [BatchStartedHook] is told. All that is done for the batch has the values of
+// the context that it returns: its handlers, its hooks, and on Lambda the calls
+// to SQS that settle it.
+type BatchContextHook interface {
+	BatchContext(ctx context.Context, b BatchInfo, records []Record) context.Context
 }
 
-// NewHooks sorts hooks. It returns an error that names each which has none of
-// the methods of a hook, or whose method Validate() error returns one: what was
-// made in one line is validated here.
-func NewHooks(hooks ...any) (*Hooks, error) {
-	h := &Hooks{}
-	var errs []error
-	for i, hook := range hooks {
-		if err := inner.Validate(hook); err != nil {
-			errs = append(errs, fmt.Errorf("batch: Hooks[%d]: %w", i, err))
-		}
-		n := collect(&h.batchStarted, hook) + collect(&h.batchSettled, hook) +
-			collect(&h.recordStarted, hook) + collect(&h.recordFinished, hook) + collect(&h.warned, hook) +
-			collect(&h.batchContext, hook) + collect(&h.recordContexts, hook) +
-			collect(&h.called, hook) + collect(&h.polling, hook) + collect(&h.flush, hook)
-		if n == 0 {
-			errs = append(errs, fmt.Errorf("batch: Hooks[%d] is a %T, which has none of the hooks' methods (see batch.BatchStartedHook)", i, hook))
-		}
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	return h, nil
+// RecordContextHook is asked for the context of a record, before its
+// [RecordStartedHook] is told. The handler's context, and that of the hooks
+// that are told of the record, have the values of the context that it returns.
+// When the record is abandoned meanwhile, they are told without.
+type RecordContextHook interface {
+	RecordContext(ctx context.Context, r *Record) context.Context
 }
 
-func collect[T any](to *[]T, hook any) int {
-	if h, ok := hook.(T); ok {
-		*to = append(*to, h)
-		return 1
-	}
-	return 0
+// FlushHook keeps something back, to write or send it later. Flush is called
+// when there may be no later: package handler calls it at the end of each
+// invocation on Lambda, which freezes the process then, after BatchSettled and
+// for 2 s at most; and in a container at the end of Poll, for up to 5 s. It
+// should return when ctx ends, and is not waited for any longer.
+//
+// Whoever uses a longpoll.Poller without package handler calls
+// it by itself.
+type FlushHook interface {
+	Flush(ctx context.Context)
 }
 
-// BatchStarted tells the hooks that a batch begins.
-func (h *Hooks) BatchStarted(ctx context.Context, b BatchInfo) {
-	if h != nil {
-		each(ctx, h, b.QueueARN, h.batchStarted, func(hook BatchStartedHook) { hook.BatchStarted(ctx, b) })
-	}
+// Call is one call to SQS that sqsbatch made.
+type Call struct {
+	// Operation is the API action: ReceiveMessage, DeleteMessageBatch,
+	// ChangeMessageVisibilityBatch (a backoff, a release, or in a container an
+	// extension), SendMessageBatch (to the dead-letter queue),
+	// GetQueueAttributes or GetQueueUrl.
+	Operation string
+	// QueueARN is the queue whose records the call is about, also where it goes
+	// to their dead-letter queue. Empty while a long poll does not know it yet.
+	QueueARN string
+	// URL is the queue that was called; the name, for GetQueueUrl.
+	URL string
+	// Entries counts the messages that the call was about: those sent with a
+	// batch call, or those that a receive returned. 0 for the others.
+	Entries int
+	// Failed counts the entries that SQS did not confirm: all when Err is set.
+	Failed int
+	// Throttled counts those of Failed of which the answer says that there are
+	// too many calls. Of a call that was throttled as a whole Err says it.
+	Throttled int
+	// Started is when the call was made, and Duration how long its answer took,
+	// with what the SDK tried again by itself.
+	Started  time.Time
+	Duration time.Duration
+	// Err is why there is no answer; nil when there is, also one with entries
+	// that failed. It is [context.Canceled] when the call was given up: the
+	// long poll that is open when a poller stops.
+	Err error
 }
 
-// BatchSettled tells the hooks that a batch is over.
-func (h *Hooks) BatchSettled(ctx context.Context, b BatchInfo, results []Result) {
-	if h != nil {
-		each(ctx, h, b.QueueARN, h.batchSettled, func(hook BatchSettledHook) { hook.BatchSettled(ctx, b, results) })
-	}
+// CallHook is told of each call to SQS, when it was answered. It is called
+// beside the records and is not waited for, but on Lambda before
+// [BatchSettledHook], for half of the time that is left for settling at most.
+type CallHook interface {
+	Called(ctx context.Context, c Call)
 }
 
-// Warn tells the hooks of a warning.
-func (h *Hooks) Warn(ctx context.Context, w Warning) {
-	if h != nil {
-		each(ctx, nil, "", h.warned, func(hook WarningHook) { hook.Warned(ctx, w) })
-	}
+// Load is how a long poll is at one moment.
+type Load struct {
+	// Slots is how many records, or FIFO groups, are handled at a time at most;
+	// Running is how many are.
+	Slots, Running int
+	// Waiting counts the records that were received and wait for a slot,
+	// Undeleted those that were handled and are not deleted yet.
+	Waiting, Undeleted int
+	// AbandonedRunning counts the handlers that were given up and still run.
+	AbandonedRunning int
+	// OldestSeconds is for how long the oldest of what runs has been running.
+	OldestSeconds float64
+	// Lost counts, since the beginning, the records that SQS took back while
+	// they were held; Repeated the deliveries of records that were held or
+	// handled already.
+	Lost, Repeated int
+	// Ended says that the long poll is over: nothing changes any more.
+	Ended bool
 }
 
-// WantsBatch reports whether a hook is told, or asked, when a batch begins.
-func (h *Hooks) WantsBatch() bool { return len(h.batchStarted)+len(h.batchContext) > 0 }
-
-// WantsStarted reports whether a hook is told, or asked, before a handler is called.
-func (h *Hooks) WantsStarted() bool { return len(h.recordStarted)+len(h.recordContexts) > 0 }
-
-// RecordStarted tells the hooks that a record's handler is about to be called.
-func (h *Hooks) RecordStarted(ctx context.Context, r *Record) {
-	each(ctx, h, r.QueueARN, h.recordStarted, func(hook RecordStartedHook) { hook.RecordStarted(ctx, r) })
-}
-
-// WantsFinished reports whether a hook is told of records' outcomes.
-func (h *Hooks) WantsFinished() bool { return len(h.recordFinished) > 0 }
-
-// RecordFinished tells the hooks of a record's outcome.
-func (h *Hooks) RecordFinished(ctx context.Context, r Result) {
-	each(ctx, h, r.Record.QueueARN, h.recordFinished, func(hook RecordFinishedHook) { hook.RecordFinished(ctx, r) })
-}
-
-// each calls the hooks one by one; what a hook panics with goes to report's
-// warnings, as something about the queue with an ARN.
-func each[T any](ctx context.Context, report *Hooks, arn string, hooks []T, call func(T)) {
-	for _, hook := range hooks {
-		func() {
-			defer func() {
-				if v := recover(); v != nil {
-					report.Warn(ctx, hookPanicked(hook, arn, &PanicError{Value: v, Stack: debug.Stack()}))
-				}
-			}()
-			call(hook)
-		}()
-	}
-}
-
-func hookPanicked(hook any, arn string, err *PanicError) Warning {
-	return Warning{Queue: QueueName(arn), Message: fmt.Sprintf("a hook of type %T panicked", hook), Err: err}
+// PollHook is told that a long poll begins. load tells how it is, whenever it
+// is asked: for gauges, which are read now and then. It costs a look at each
+// running record, and may be called from any goroutine, later than Polling
+// returned and after the poll's end too.
+type PollHook interface {
+	Polling(ctx context.Context, queueARN string, load func() Load)
 }

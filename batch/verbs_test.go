@@ -39,7 +39,7 @@ func TestRetryAfterIsNeverNegative(t *testing.T) {
 	}
 }
 
-func TestIsPermanent(t *testing.T) {
+func TestVerdictOf_Permanent(t *testing.T) {
 	for err, want := range map[error]bool{
 		io.EOF:                                    false,
 		batch.RetryAfter(0, io.EOF):               false,
@@ -50,8 +50,8 @@ func TestIsPermanent(t *testing.T) {
 		&batch.PanicError{Value: batch.Permanent(io.EOF)}:           true,
 		&batch.PanicError{Value: "text"}:                            false,
 	} {
-		if got := batch.IsPermanent(err); got != want {
-			t.Errorf("IsPermanent(%v) = %v", err, got)
+		if got := batch.VerdictOf(err).Permanent; got != want {
+			t.Errorf("VerdictOf(%v).Permanent = %v", err, got)
 		}
 	}
 }

@@ -146,9 +146,6 @@ func eachWrapped(err error, f func(error)) {
 	}
 }
 
-// IsPermanent reports whether an error makes its record permanent, see [VerdictOf].
-func IsPermanent(err error) bool { return VerdictOf(err).Permanent }
-
 // FirstOf makes one function for [Config.Classify] of several: the first that
 // gives an error a verb decides.
 func FirstOf(classifiers ...func(error) error) func(error) error {

@@ -87,8 +87,8 @@ func TestVerdictOf(t *testing.T) {
 		if got := batch.VerdictOf(c.err); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
-		if got := batch.IsPermanent(c.err); got != c.want.Permanent {
-			t.Errorf("%s: IsPermanent %v", name, got)
+		if got := batch.VerdictOf(c.err).Permanent; got != c.want.Permanent {
+			t.Errorf("%s: Permanent %v", name, got)
 		}
 	}
 }

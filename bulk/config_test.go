@@ -87,7 +87,7 @@ func TestJSONDecodesAsBatchJSON(t *testing.T) {
 		`{"N":1} x`:      {bulk.Config{}, "malformed body: not valid JSON at offset 8, behind the value"},
 	} {
 		err := bulk.JSON(fn, c.cfg).Handle(t.Context(), batch.Record{Body: body})
-		if err == nil && c.want != "" || err != nil && (err.Error() != c.want || !batch.IsPermanent(err)) {
+		if err == nil && c.want != "" || err != nil && (err.Error() != c.want || !batch.VerdictOf(err).Permanent) {
 			t.Errorf("%s: %v, want %q", body, err, c.want)
 		}
 	}

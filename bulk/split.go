@@ -127,5 +127,5 @@ func (w *writer[T]) ofOne(err error) (is bool) {
 	if w.runner != nil {
 		return w.runner.Permanent(err)
 	}
-	return batch.IsPermanent(err)
+	return batch.VerdictOf(err).Permanent
 }

@@ -42,7 +42,7 @@ func TestOneRecordTakesNoOtherAlong(t *testing.T) {
 			if (i == poison) != (r.Err != nil) {
 				t.Errorf("%s: record %d: %v", name, i, r.Err)
 			}
-			if i == poison && name != "a panic" && !batch.IsPermanent(r.Err) {
+			if i == poison && name != "a panic" && !batch.VerdictOf(r.Err).Permanent {
 				t.Errorf("%s: the record itself is not refused for good: %v", name, r.Err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
@@ -151,8 +152,8 @@ func (c *Config) failures() partialfailure.Config {
 }
 
 // settling is how invocations are settled.
-func (c *Config) settling(hooks *batch.Hooks) settle.Config {
-	s := settle.Config{Config: c.failures(), Client: c.client(), Hooks: hooks}
+func (c *Config) settling(set *hooks.Set) settle.Config {
+	s := settle.Config{Config: c.failures(), Client: c.client(), Hooks: set}
 	if c.DeleteSucceeded {
 		s.Delete = settle.DeleteIfOthersFail
 	}

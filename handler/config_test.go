@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
@@ -29,7 +30,7 @@ func TestEveryFieldReachesItsPackage(t *testing.T) {
 	if e.Concurrency != 7 || e.Reserve != 1 || e.RecordTimeout != 2 || e.MinRemaining != 3 || e.Grace != 4 || e.Deadline != batch.FairShare || len(e.Hooks) != 1 || e.Hooks[0] != any(hook) {
 		t.Errorf("batch gets %+v", e)
 	}
-	hooks := &batch.Hooks{}
+	hooks := &hooks.Set{}
 	if got, want := c.failures().Name, filepath.Base(os.Args[0]); got != want {
 		t.Errorf("in a container the name is %q, want the program's %q", got, want)
 	}

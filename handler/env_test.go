@@ -148,7 +148,7 @@ func TestRule26OtherMistakesAreNamed(t *testing.T) {
 // What belongs to packages below reaches them, in both modes.
 func TestConfigIsHandedOn(t *testing.T) {
 	c := Config{Classify: func(err error) error { return batch.Permanent(err) }, OnMalformed: partialfailure.Retry}
-	if !batch.IsPermanent(c.engine().Classify(context.Canceled)) || c.failures().OnMalformed != partialfailure.Retry {
+	if !batch.VerdictOf(c.engine().Classify(context.Canceled)).Permanent || c.failures().OnMalformed != partialfailure.Retry {
 		t.Error("Classify or OnMalformed is not handed on")
 	}
 }

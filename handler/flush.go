@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 )
 
 const (
@@ -55,10 +56,10 @@ func (l *LambdaHandler) flush(ctx context.Context, times batch.Times) {
 }
 
 // flushHooks gives the hooks limit, and notice more to warn of one that took longer.
-func flushHooks(ctx context.Context, hooks *batch.Hooks, limit, notice time.Duration) {
+func flushHooks(ctx context.Context, set *hooks.Set, limit, notice time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	waitFor(limit+notice, func() { hooks.Flush(ctx) })
+	waitFor(limit+notice, func() { set.Flush(ctx) })
 }
 
 // waitFor runs f, which may block, and waits for it at most for limit. It

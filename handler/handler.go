@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler/internal/sqsevent"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
@@ -30,15 +31,15 @@ type LambdaHandler struct {
 // No call is made to AWS, then or on the first invocation that goes well.
 func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 	lines, warnings, badConfig := cfg.setUp(lambdaLogger, 0)
-	configured, badHooks := batch.NewHooks(cfg.Hooks...)
+	configured, badHooks := hooks.New(cfg.Hooks...)
 	if badHooks != nil {
 		cfg.Hooks = nil // each error about a hook once, with the configuration's index
 	}
 	// The log comes first, so that it warns of the hook that blocks the others.
 	cfg.Hooks = append([]any{lines}, cfg.Hooks...)
-	hooks, _ := batch.NewHooks(cfg.Hooks...)
+	set, _ := hooks.New(cfg.Hooks...)
 	engine, badEngine := runner.New(h, cfg.engine())
-	settling := cfg.settling(hooks)
+	settling := cfg.settling(set)
 	if cfg.samLocal() {
 		settling = withoutSQS(settling)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
@@ -80,7 +81,7 @@ func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 	if err := errors.Join(badConfig, err); err != nil {
 		return err
 	}
-	hooks, _ := batch.NewHooks(cfg.Hooks...) // the pollers took each
+	set, _ := hooks.New(cfg.Hooks...) // the pollers took each
 	stopHealth, notServed, err := cfg.Poll.serveHealth(pollers)
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 	stopped, err := runAll(ctx, pollers)
 	stopHealth()
 	left := time.Until(stopped.Add(pollers[0].StopTakes()))
-	flushHooks(ctx, hooks, min(stopFlush, max(leastFlush, left)), timeoutNotice) // before the last line
+	flushHooks(ctx, set, min(stopFlush, max(leastFlush, left)), timeoutNotice) // before the last line
 	writeLine(func() { cfg.Logger.InfoContext(ctx, "stopped", "logger", "sqsbatch") })
 	return err
 }

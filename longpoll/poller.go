@@ -10,23 +10,23 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/notify"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
-// Errors of [Poller.Run].
+// Errors of [Poller.Run] and of records.
 var (
 	// ErrAbandoned is wrapped by the error when more handlers than
 	// Config.MaxAbandoned were given up and still run: the process has to end.
 	ErrAbandoned = errors.New("longpoll: too many handlers ignore the end of their context")
 	// ErrRunTwice is returned when Run was called before on the same Poller.
 	ErrRunTwice = errors.New("longpoll: Run was called before: make a new Poller")
+	// ErrLost is a record's error when it was not started, because others may have
+	// received it: its visibility could not be extended.
+	ErrLost = runner.ErrLeaseExpired
 )
-
-// ErrLost is a record's error when it was not started, because others may have
-// received it: its visibility could not be extended.
-var ErrLost = runner.ErrLeaseExpired
 
 // Poller handles the records of one queue. Make it with [New]. Its methods are
 // safe for concurrent use.
@@ -37,7 +37,7 @@ var ErrLost = runner.ErrLeaseExpired
 type Poller struct {
 	cfg    Config
 	engine *runner.Engine
-	hooks  *batch.Hooks
+	hooks  *hooks.Set
 	policy *settle.Policy
 
 	begun   atomic.Bool   // Run was called

@@ -41,7 +41,7 @@ func verb(t *testing.T, in, out error) string {
 		t.Errorf("%v is not in %v", in, out)
 	case out == in:
 		return ""
-	case batch.IsPermanent(out):
+	case batch.VerdictOf(out).Permanent:
 		return "permanent"
 	case errors.As(out, &after):
 		return after.After.String()

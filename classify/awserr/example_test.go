@@ -18,7 +18,7 @@ func Example() {
 	})
 	for _, code := range []string{"ValidationException", "ConditionalCheckFailedException", "ThrottlingException", "ResourceNotFoundException"} {
 		err := classify(fmt.Errorf("put order: %w", &smithy.GenericAPIError{Code: code}))
-		fmt.Println(code, batch.IsPermanent(err))
+		fmt.Println(code, batch.VerdictOf(err).Permanent)
 	}
 	// Output:
 	// ValidationException true
@@ -30,9 +30,9 @@ func Example() {
 // A function that calls AWS and others has a classifier for each.
 func ExampleNew() {
 	classify := batch.FirstOf(awserr.New(awserr.Options{Permanent: awserr.NotFound}), httpstatus.Classify)
-	fmt.Println(batch.IsPermanent(classify(&smithy.GenericAPIError{Code: "NoSuchKey"})))
-	fmt.Println(batch.IsPermanent(classify(&httpstatus.Error{Status: 404})))
-	fmt.Println(batch.IsPermanent(classify(&smithy.GenericAPIError{Code: "SlowDown"})))
+	fmt.Println(batch.VerdictOf(classify(&smithy.GenericAPIError{Code: "NoSuchKey"})).Permanent)
+	fmt.Println(batch.VerdictOf(classify(&httpstatus.Error{Status: 404})).Permanent)
+	fmt.Println(batch.VerdictOf(classify(&smithy.GenericAPIError{Code: "SlowDown"})).Permanent)
 	// Output:
 	// true
 	// true

@@ -33,7 +33,7 @@ func verb(t *testing.T, in, out error) int {
 	switch {
 	case out == in:
 		return asItIs
-	case batch.IsPermanent(out):
+	case batch.VerdictOf(out).Permanent:
 		return permanent
 	case errors.As(out, &after):
 		return int(after.After / time.Second)

@@ -68,7 +68,7 @@ func ExampleError() {
 	busy := http.Header{"Retry-After": {"120"}}
 	err := classify(fmt.Errorf("ship: %w", apiError{errors.New("quota"), 403, busy}))
 	fmt.Println(err, batch.VerdictOf(err).After == 2*time.Minute)
-	fmt.Println(batch.IsPermanent(classify(apiError{errors.New("no such order"), 404, nil})))
+	fmt.Println(batch.VerdictOf(classify(apiError{errors.New("no such order"), 404, nil})).Permanent)
 	// Output:
 	// status 403 Forbidden, retry after 2m0s: ship: quota true
 	// true

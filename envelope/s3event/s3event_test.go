@@ -122,7 +122,7 @@ func TestTheFirstFailureEnds(t *testing.T) {
 		if fmt.Sprint(err) != c.want || !slices.Equal(called, c.called) || err != nil && !errors.Is(err, c.err) {
 			t.Errorf("%v: called for %v, %v, want %v", c.keys, called, err, c.want)
 		}
-		if err != nil && batch.IsPermanent(err) != batch.IsPermanent(c.err) {
+		if err != nil && batch.VerdictOf(err).Permanent != batch.VerdictOf(c.err).Permanent {
 			t.Errorf("%v: the verb is lost in %v", c.keys, err)
 		}
 	}

@@ -18,7 +18,7 @@ func verdict(err error) string {
 	switch {
 	case err == nil:
 		return "done"
-	case batch.IsPermanent(err):
+	case batch.VerdictOf(err).Permanent:
 		return "permanent"
 	case errors.As(err, &after):
 		return "retry after " + after.After.String()

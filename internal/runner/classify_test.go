@@ -29,19 +29,19 @@ func TestClassify(t *testing.T) {
 	fails := func(err error) batch.HandlerFunc {
 		return func(context.Context, batch.Record) error { return err }
 	}
-	if err := classifying(t, always, fails(boom)); !batch.IsPermanent(err) || !errors.Is(err, boom) {
+	if err := classifying(t, always, fails(boom)); !batch.VerdictOf(err).Permanent || !errors.Is(err, boom) {
 		t.Errorf("an ordinary error: %v", err)
 	}
-	if err := classifying(t, always, fails(retryable{boom})); !batch.IsPermanent(err) {
+	if err := classifying(t, always, fails(retryable{boom})); !batch.VerdictOf(err).Permanent {
 		t.Errorf("an error with a method: %v", err)
 	}
 	if err := classifying(t, always, fails(nil)); err != nil {
 		t.Errorf("a success: %v", err)
 	}
-	if err := classifying(t, always, fails(batch.RetryAfter(1, boom))); batch.IsPermanent(err) {
+	if err := classifying(t, always, fails(batch.RetryAfter(1, boom))); batch.VerdictOf(err).Permanent {
 		t.Errorf("an error with a verb is classified: %v", err)
 	}
-	if err := classifying(t, always, func(context.Context, batch.Record) error { panic("x") }); batch.IsPermanent(err) {
+	if err := classifying(t, always, func(context.Context, batch.Record) error { panic("x") }); batch.VerdictOf(err).Permanent {
 		t.Errorf("a panic is classified: %v", err)
 	}
 	if err := classifying(t, func(error) error { return nil }, fails(boom)); !errors.Is(err, boom) {
@@ -64,7 +64,7 @@ func TestClassifyIsNotAskedAboutTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := e.Run(t.Context(), standard(1), batch.Times{}, nil); batch.IsPermanent(r[0].Err) || r[0].Err == nil {
+	if r := e.Run(t.Context(), standard(1), batch.Times{}, nil); batch.VerdictOf(r[0].Err).Permanent || r[0].Err == nil {
 		t.Errorf("%v", r[0].Err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/inner"
 )
 
@@ -16,7 +17,7 @@ type Engine struct {
 	handler batch.Handler     // as it was given
 	handle  batch.HandlerFunc // called directly: each call on the way would copy the record on the stack
 	cfg     batch.Config
-	hooks   *batch.Hooks
+	hooks   *hooks.Set
 }
 
 // New returns an Engine. It returns an error when h is nil or its method
@@ -30,18 +31,18 @@ func New(h batch.Handler, cfg batch.Config) (*Engine, error) {
 	}
 	cfg = cfg.WithDefaultsFor(h)
 	badHandler := inner.Validate(h)
-	hooks, badHooks := batch.NewHooks(cfg.Hooks...)
+	set, badHooks := hooks.New(cfg.Hooks...)
 	if err := errors.Join(noHandler, badHandler, cfg.Validate(), badHooks); err != nil {
 		return nil, err
 	}
 	if !ok {
 		f = h.Handle
 	}
-	return &Engine{handler: h, handle: f, cfg: cfg, hooks: hooks}, nil
+	return &Engine{handler: h, handle: f, cfg: cfg, hooks: set}, nil
 }
 
 // Hooks returns the engine's hooks, for the package that settles its results.
-func (e *Engine) Hooks() *batch.Hooks { return e.hooks }
+func (e *Engine) Hooks() *hooks.Set { return e.hooks }
 
 // Bounds of the reserve when it is not configured.
 const (

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 )
 
 type onFlush func(context.Context)
@@ -20,7 +21,7 @@ func TestFlush(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		flushed := make(chan bool, 1)
 		var warned recorder
-		hooks, err := batch.NewHooks(
+		hooks, err := hooks.New(
 			onFlush(func(context.Context) { panic("hook") }),
 			onFlush(func(context.Context) { time.Sleep(time.Minute) }),
 			onFlush(func(context.Context) { flushed <- true }), &onlyWarnings{&warned})
@@ -53,7 +54,7 @@ func (e ended) Done() <-chan struct{} {
 func TestAFlushThatIsDoneAtTheEnd(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var warned recorder
-		hooks, err := batch.NewHooks(onFlush(func(context.Context) {}), &onlyWarnings{&warned})
+		hooks, err := hooks.New(onFlush(func(context.Context) {}), &onlyWarnings{&warned})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,11 +70,11 @@ func TestAFlushThatIsDoneAtTheEnd(t *testing.T) {
 }
 
 func TestNoHooks(t *testing.T) {
-	var none *batch.Hooks
+	var none hooks.Set
 	none.Flush(t.Context())
 	none.Called(t.Context(), batch.Call{})
 	none.Polling(t.Context(), "", nil)
 	if none.Flushes() || none.WantsCalls() {
-		t.Error("nil wants something")
+		t.Error("no hooks want something")
 	}
 }

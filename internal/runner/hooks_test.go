@@ -174,7 +174,7 @@ func TestRule09ErrorsWhoseMethodsPanic(t *testing.T) {
 	} {
 		results := invoke(t, 0, standard(1), batch.Config{}, handle)
 		var panicked *batch.PanicError
-		if results[0].Outcome != batch.Retry || !errors.As(results[0].Err, &panicked) || batch.IsPermanent(results[0].Err) || results[0].Err.Error() == "" {
+		if results[0].Outcome != batch.Retry || !errors.As(results[0].Err, &panicked) || batch.VerdictOf(results[0].Err).Permanent || results[0].Err.Error() == "" {
 			t.Errorf("%s: %v (%v)", name, results[0].Outcome, results[0].Err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 )
 
 // recorder is a hook that notes everything.
@@ -164,7 +165,7 @@ func TestHooksThatPanicAreContained(t *testing.T) {
 	if len(hook.warnings) != 2 {
 		t.Errorf("%d warnings, want one each for start and finish", len(hook.warnings))
 	}
-	var none *batch.Hooks // a settlement's hooks default to that
+	var none hooks.Set // what settles has that by default
 	none.BatchStarted(t.Context(), batch.BatchInfo{})
 	none.BatchSettled(t.Context(), batch.BatchInfo{}, nil)
 	none.Warn(t.Context(), batch.Warning{})

@@ -107,7 +107,7 @@ func (v View) Config() batch.Config { return v.delivery.runner.cfg }
 // by Config.Classify.
 func (v View) Permanent(err error) bool {
 	d := v.delivery
-	return batch.IsPermanent(d.runner.classify((*recordContext)(d), err))
+	return batch.VerdictOf(d.runner.classify((*recordContext)(d), err)).Permanent
 }
 
 // SetJoining says that the record waits for others to join it.

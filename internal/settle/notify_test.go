@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	emulator "github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
@@ -157,7 +158,7 @@ func TestWarningsAreToldAfterTheResultsStand(t *testing.T) {
 		f.Send("3:fail")
 		f.settling.MaxReceiveCount = 1
 		told := make(chan string, 10)
-		hooks, err := batch.NewHooks(onWarning(func(w batch.Warning) { told <- w.Message; time.Sleep(time.Hour) }))
+		hooks, err := hooks.New(onWarning(func(w batch.Warning) { told <- w.Message; time.Sleep(time.Hour) }))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -39,7 +40,7 @@ type Config struct {
 	Delete Delete
 
 	// Hooks are told of a batch's calls, and of what SQS refused. Defaults to none.
-	Hooks *batch.Hooks
+	Hooks *hooks.Set
 }
 
 // Policy is what becomes of failures, and what is known of their queues. It serves a
@@ -61,6 +62,9 @@ func New(cfg Config) (*Policy, error) {
 		return nil, err
 	}
 	cfg.Config = cfg.WithDefaults()
+	if cfg.Hooks == nil {
+		cfg.Hooks = &hooks.Set{}
+	}
 	return &Policy{cfg: cfg, schedule: schedule{outage: cfg.Outage}}, nil
 }
 

@@ -218,7 +218,7 @@ func (b *breaker) excluded(err error) bool {
 	if ended, ok := err.(*endedError); ok {
 		return errors.Is(ended.end, context.Canceled) || b.options.Hang < 0 || ended.after < b.options.Hang
 	}
-	return batch.IsPermanent(err)
+	return batch.VerdictOf(err).Permanent
 }
 
 // endedError is the error of a record whose context has ended.

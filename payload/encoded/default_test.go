@@ -52,7 +52,7 @@ func TestDefaultIsChecked(t *testing.T) {
 	if err := h.(interface{ Validate() error }).Validate(); err == nil || !strings.Contains(err.Error(), `Default has the unknown coding "brotli"`) {
 		t.Errorf("Validate: %v", err)
 	}
-	if err := h.Handle(t.Context(), batch.Record{}); err == nil || batch.IsPermanent(err) {
+	if err := h.Handle(t.Context(), batch.Record{}); err == nil || batch.VerdictOf(err).Permanent {
 		t.Errorf("Handle: %v", err)
 	}
 }

@@ -148,7 +148,7 @@ func TestWhatIsMalformed(t *testing.T) {
 	t.Run("a binary attribute", func(t *testing.T) {
 		r := record(based(gz), "")
 		r.MessageAttributes["Content-Encoding"] = batch.MessageAttribute{DataType: "Binary", BinaryValue: []byte("gzip")}
-		if _, called, err := handle(t, encoded.Config{}, r); called || !batch.IsPermanent(err) {
+		if _, called, err := handle(t, encoded.Config{}, r); called || !batch.VerdictOf(err).Permanent {
 			t.Errorf("called: %v, %v", called, err)
 		}
 	})
@@ -172,7 +172,7 @@ func TestConfiguration(t *testing.T) {
 		t.Error("what is wrong within is not told")
 	}
 	// Who does not ask finds out by the first record that needs it, which is kept.
-	if got := h.Handle(t.Context(), record(based(order), "base64")); got == nil || batch.IsPermanent(got) {
+	if got := h.Handle(t.Context(), record(based(order), "base64")); got == nil || batch.VerdictOf(got).Permanent {
 		t.Errorf("Handle: %v", got)
 	}
 	if got := h.Handle(t.Context(), batch.Record{}); got != nil {

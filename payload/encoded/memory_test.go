@@ -49,7 +49,7 @@ func TestABombTakesNoMoreMemoryThanTheBound(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			err := h.Handle(t.Context(), r)
 			runtime.ReadMemStats(&after)
-			if !batch.IsPermanent(err) || !strings.Contains(err.Error(), "larger than 4194304 bytes") {
+			if !batch.VerdictOf(err).Permanent || !strings.Contains(err.Error(), "larger than 4194304 bytes") {
 				t.Fatal(err)
 			}
 			// All that was allocated, in sum: also what a growing result leaves

@@ -146,7 +146,7 @@ func TestNestingHasABound(t *testing.T) {
 	if called || !errors.As(err, &malformed) || len(malformed.Reason) > 400 || !strings.Contains(malformed.Reason, "is in a message too deep") {
 		t.Errorf("called: %v, %v", called, err)
 	}
-	if _, called, err = handle[*structpb.Value](strings.Repeat("[", 20_000), protobuf.JSON()); called || !batch.IsPermanent(err) {
+	if _, called, err = handle[*structpb.Value](strings.Repeat("[", 20_000), protobuf.JSON()); called || !batch.VerdictOf(err).Permanent {
 		t.Errorf("JSON: called: %v, %v", called, err)
 	}
 }
@@ -181,7 +181,7 @@ func TestValidateIsAsked(t *testing.T) {
 		opts []protobuf.Option
 	}{{"", nil}, {`""`, []protobuf.Option{protobuf.JSON()}}} {
 		_, called, err := handle[*order](c.body, c.opts...)
-		if called || !batch.IsPermanent(err) || !strings.Contains(err.Error(), "it is not valid: value is missing") {
+		if called || !batch.VerdictOf(err).Permanent || !strings.Contains(err.Error(), "it is not valid: value is missing") {
 			t.Errorf("%q: called: %v, %v", c.body, called, err)
 		}
 	}

@@ -35,7 +35,7 @@ func FuzzPointer(f *testing.F) {
 		}
 		got, called, err := handle(context.Background(), fake, s3payload.Config{Buckets: buckets}, r)
 		switch {
-		case err != nil && (called || !batch.IsPermanent(err)):
+		case err != nil && (called || !batch.VerdictOf(err).Permanent):
 			t.Errorf("called: %v, %v", called, err)
 		case err == nil && got.Body != "from S3" && (got.Body != body || fake.called() != ""):
 			t.Errorf("%q became %q; calls: %s", body, got.Body, fake.called())

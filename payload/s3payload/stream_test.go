@@ -36,14 +36,14 @@ func TestStream(t *testing.T) {
 		t.Errorf("%q, %+v, %v", body, got, err)
 	}
 	body = ""
-	if err := give(record(newer, size(1))); !batch.IsPermanent(err) || body != "" {
+	if err := give(record(newer, size(1))); !batch.VerdictOf(err).Permanent || body != "" {
 		t.Errorf("a size that is a lie: %q, %v", body, err)
 	}
-	if err := give(record("small", size(1))); !batch.IsPermanent(err) || body != "" {
+	if err := give(record("small", size(1))); !batch.VerdictOf(err).Permanent || body != "" {
 		t.Errorf("no pointer: %q, %v", body, err)
 	}
 	h = s3payload.Stream(func(context.Context, s3payload.Object) error { return nil }, s3payload.Config{Buckets: buckets, Client: f.client(), MaxBytes: 5})
-	if err := give(record(newer, nil)); !batch.IsPermanent(err) || !strings.Contains(err.Error(), "MaxBytes (5)") {
+	if err := give(record(newer, nil)); !batch.VerdictOf(err).Permanent || !strings.Contains(err.Error(), "MaxBytes (5)") {
 		t.Errorf("too large: %v", err)
 	}
 }
@@ -65,7 +65,7 @@ func TestWhatWasNotReadToItsEndHasFailed(t *testing.T) {
 		return nil
 	}, s3payload.Config{Buckets: buckets, Client: f.client(), DeleteAfterSuccess: true})
 	err := h.Handle(t.Context(), record(newer, nil))
-	if !errors.Is(err, io.ErrUnexpectedEOF) || batch.IsPermanent(err) || strings.Contains(f.called(), "DELETE") {
+	if !errors.Is(err, io.ErrUnexpectedEOF) || batch.VerdictOf(err).Permanent || strings.Contains(f.called(), "DELETE") {
 		t.Errorf("%v; calls: %s", err, f.called())
 	}
 }

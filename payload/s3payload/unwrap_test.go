@@ -140,7 +140,7 @@ func TestWhatFailsForGood(t *testing.T) {
 				c.with(f)
 			}
 			_, called, err := handle(t.Context(), f, c.cfg, c.r)
-			if called || !batch.IsPermanent(err) || !strings.Contains(err.Error(), c.text) || f.called() != c.calls {
+			if called || !batch.VerdictOf(err).Permanent || !strings.Contains(err.Error(), c.text) || f.called() != c.calls {
 				t.Errorf("called: %v, %v; calls: %s", called, err, f.called())
 			}
 		})
@@ -182,7 +182,7 @@ func TestWhatComesBack(t *testing.T) {
 				f := newS3(t)
 				f.fault = func(r *http.Request, _, _ string) (*http.Response, error) { return c.fault(f, r) }
 				_, called, err := handle(t.Context(), f, s3payload.Config{Buckets: buckets}, record(newer, nil))
-				if called || err == nil || batch.IsPermanent(err) || !strings.Contains(err.Error(), c.text) || !strings.Contains(err.Error(), `bucket "payloads"`) {
+				if called || err == nil || batch.VerdictOf(err).Permanent || !strings.Contains(err.Error(), c.text) || !strings.Contains(err.Error(), `bucket "payloads"`) {
 					t.Errorf("called: %v, %v", called, err)
 				}
 				if n := len(f.calls); n != c.calls {
@@ -201,7 +201,7 @@ func TestTheObjectIsFetchedWithinTheRecordsDeadline(t *testing.T) {
 		defer cancel()
 		begin := time.Now()
 		_, called, err := handle(ctx, f, s3payload.Config{Buckets: buckets}, record(newer, nil))
-		if called || !errors.Is(err, context.DeadlineExceeded) || batch.IsPermanent(err) || time.Since(begin) != 3*time.Second {
+		if called || !errors.Is(err, context.DeadlineExceeded) || batch.VerdictOf(err).Permanent || time.Since(begin) != 3*time.Second {
 			t.Errorf("called: %v, after %v: %v", called, time.Since(begin), err)
 		}
 	})
@@ -220,7 +220,7 @@ func TestConfiguration(t *testing.T) {
 				t.Errorf("Validate: %v, want %q", err, want)
 			}
 			// Who does not ask finds out by a pointer, which is kept.
-			if got := made.Handle(t.Context(), record(newer, nil)); got == nil || got.Error() != err.Error() || batch.IsPermanent(got) {
+			if got := made.Handle(t.Context(), record(newer, nil)); got == nil || got.Error() != err.Error() || batch.VerdictOf(got).Permanent {
 				t.Errorf("Handle: %v", got)
 			}
 		}

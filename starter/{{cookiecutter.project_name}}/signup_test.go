@@ -38,7 +38,7 @@ func TestWelcome(t *testing.T) {
 			if failed := tt.permanent || tt.after > 0 || tt.want != nil; (err != nil) != failed {
 				t.Fatalf("error is %v", err)
 			}
-			if batch.IsPermanent(err) != tt.permanent {
+			if batch.VerdictOf(err).Permanent != tt.permanent {
 				t.Errorf("%v: permanent is %v, want %v", err, !tt.permanent, tt.permanent)
 			}
 			var retry *batch.RetryAfterError

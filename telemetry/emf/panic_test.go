@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/telemetry/emf"
 )
 
@@ -35,7 +36,7 @@ func TestAWriterThatPanics(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				out := &panicky{}
 				h := emf.New(emf.Options{Writer: out})
-				hooks, err := batch.NewHooks(h)
+				hooks, err := hooks.New(h)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
@@ -72,15 +73,15 @@ func (w *told) once(t *testing.T, parts ...string) {
 	}
 }
 
-func settleIn(t *testing.T, queue string, hooks *batch.Hooks) {
+func settleIn(t *testing.T, queue string, hooks *hooks.Set) {
 	results := []batch.Result{{Record: &batch.Record{QueueARN: queue}, Outcome: batch.Succeeded, Started: time.Now()}}
 	hooks.BatchSettled(t.Context(), batch.BatchInfo{QueueARN: queue}, results)
 }
 
-func frailHooks(t *testing.T, f *frail) (*batch.Hooks, *told) {
+func frailHooks(t *testing.T, f *frail) (*hooks.Set, *told) {
 	t.Helper()
 	w := &told{}
-	hooks, err := batch.NewHooks(f, w)
+	hooks, err := hooks.New(f, w)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ func TestWorker(t *testing.T) {
 
 func TestRefusedForGood(t *testing.T) {
 	for _, body := range []string{`{"id":"o-1","sku":"unknown"}`, "no order"} {
-		if err := consumer.Handle(t.Context(), batch.Record{Body: body}); !batch.IsPermanent(config.Classify(err)) {
+		if err := consumer.Handle(t.Context(), batch.Record{Body: body}); !batch.VerdictOf(config.Classify(err)).Permanent {
 			t.Errorf("%s: %v", body, err)
 		}
 	}

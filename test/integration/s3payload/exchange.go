@@ -138,7 +138,7 @@ func missing(ctx context.Context, w *world) error {
 		cfg := s3payload.Config{Buckets: []string{name}, Warnings: log.New(w.logger(), log.Options{})}
 		h := batch.Text(func(context.Context, string) error { return errors.New("the function was called") })
 		err := s3payload.Unwrap(cfg)(h).Handle(ctx, r)
-		if fmt.Println(err); !batch.IsPermanent(err) || !strings.Contains(err.Error(), want) {
+		if fmt.Println(err); !batch.VerdictOf(err).Permanent || !strings.Contains(err.Error(), want) {
 			wrong = append(wrong, fmt.Errorf("in %s: %w", name, err))
 		}
 		cfg.IgnoreMissing = true
