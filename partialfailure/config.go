@@ -44,11 +44,10 @@ type Config struct {
 	// for once it is needed (sqs:GetQueueAttributes).
 	DeadLetterQueue string
 
-	// MaxReceiveCount is the source queue's. It is used to warn before SQS gives
-	// up on a record, and to tell which failure of a FIFO record is its last, so
-	// that it is dead-lettered while its group waits (see [Settlement.DeadLetter]); if
-	// DeadLetterQueue is set, also where the queue has no RedrivePolicy.
-	// Defaults to the one in the RedrivePolicy.
+	// MaxReceiveCount is the source queue's. It is used to warn before SQS gives up on a
+	// record, and to tell which failure of a FIFO record is its last, so that it is
+	// dead-lettered while its group waits; if DeadLetterQueue is set, also where the queue
+	// has no RedrivePolicy. Defaults to the one in the RedrivePolicy.
 	MaxReceiveCount int
 
 	// OnPermanent defaults to DeadLetter.
