@@ -58,13 +58,6 @@ type job struct {
 	left       bool          // to the queue's visibility timeout
 }
 
-func (e *Entry) snapshot() failure {
-	if e.failure == nil {
-		return failure{}
-	}
-	return *e.failure
-}
-
 // make makes the call; where SQS refuses it as a whole, for its halves.
 func (c *call) make() {
 	left := make([]int, 0, len(c.jobs))

@@ -256,9 +256,12 @@ func (s *Settler) Calls() int { return s.calls }
 // begin makes a call for a list, or none where it is given up.
 func (s *Settler) begin(l *lane, list []*Entry, givenUp bool) {
 	s.calls++
-	c := &call{Settler: s, givenUp: givenUp, op: l.op, arn: l.arn, target: s.target(l), began: time.Now(), jobs: make([]job, len(list)), errs: make([]error, len(list))}
+	c := &call{Settler: s, givenUp: givenUp, op: l.op, arn: l.arn, target: cmp.Or(s.cfg.QueueURL, l.arn), began: time.Now(), jobs: make([]job, len(list)), errs: make([]error, len(list))}
 	for k, e := range list {
-		c.jobs[k] = job{result: *e.Result, handle: e.Handle, receivedAt: e.ReceivedAt, failure: e.snapshot()}
+		c.jobs[k] = job{result: *e.Result, handle: e.Handle, receivedAt: e.ReceivedAt}
+		if e.failure != nil {
+			c.jobs[k].failure = *e.failure
+		}
 		c.errs[k] = errNoAnswer // until there is one
 	}
 	go func() {
@@ -282,7 +285,15 @@ func (s *Settler) answered(l *lane, c *call, list []*Entry) {
 	goesOn := make([]bool, len(list))
 	for k, e := range list {
 		e.Result.VisibleIn = c.jobs[k].visibleIn
-		if goesOn[k] = s.goesOn(l, c, k, e, now); goesOn[k] {
+		switch {
+		case l.op == opDelete && e.Handle != c.jobs[k].handle:
+			// It was delivered again meanwhile: a delete by the handle before that has
+			// no effect, although it may be answered with success.
+			goesOn[k] = true
+		case c.errs[k] != nil:
+			goesOn[k] = s.goesOn(l, c, e, c.errs[k], now)
+		}
+		if goesOn[k] {
 			again = append(again, e)
 		}
 	}
@@ -291,16 +302,11 @@ func (s *Settler) answered(l *lane, c *call, list []*Entry) {
 	s.conclude(c, list, goesOn)
 }
 
-// goesOn reports whether an entry is tried again.
-func (s *Settler) goesOn(l *lane, c *call, k int, e *Entry, now time.Time) bool {
-	err := c.errs[k]
-	if l.op == opDelete && e.Handle != c.jobs[k].handle {
-		// It was delivered again meanwhile: a delete by the handle before that has no
-		// effect, although it may be answered with success.
-		return true
-	}
+// goesOn reports whether an entry is tried again, of which SQS has not confirmed what a
+// call was for.
+func (s *Settler) goesOn(l *lane, c *call, e *Entry, err error, now time.Time) bool {
 	passing, patient := sqserror.Passing(err), e.isPatient()
-	if err == nil || sqserror.Gone(err) || errors.Is(err, errTooLate) || !patient && (!passing || l.refused) {
+	if sqserror.Gone(err) || errors.Is(err, errTooLate) || !patient && (!passing || l.refused) {
 		return false
 	}
 	f := e.more()
@@ -367,6 +373,3 @@ func (s *Settler) fared(l *lane, c *call, now time.Time) {
 		l.pause = now.Add(delay/2 + rand.N(delay/2+1))
 	}
 }
-
-// target is what a lane's calls are made to, as far as it is known before.
-func (s *Settler) target(l *lane) string { return cmp.Or(s.cfg.QueueURL, l.arn) }
