@@ -58,7 +58,7 @@ func (p *Poller) beginStop() {
 	p.phase = draining
 	p.drain.cutAt = now.Add(p.cfg.DrainLimit)
 	p.drain.endBy = now.Add(p.StopTakes())
-	time.AfterFunc(p.StopTakes()-time.Second, p.endFlush)
+	p.flushEnds = time.AfterFunc(p.StopTakes()-time.Second, p.endFlush)
 	p.trouble.until = time.Time{}
 	p.startOrHold(now)
 	p.giveBackWaiting(now)
@@ -88,7 +88,7 @@ func (p *Poller) drained(now time.Time) bool {
 	if !now.Before(p.receivesEnd()) {
 		p.intake.abandon()
 	}
-	return p.nothingLeft() || !now.Before(d.flushBy)
+	return p.nothingLeft() || !now.Before(d.flushBy) || p.flushing.Err() != nil && p.settler.Calls() == 0
 }
 
 // cut ends the contexts of what runs: the drain has taken as long as it may.
@@ -110,7 +110,8 @@ func (p *Poller) lastFlush(now time.Time) {
 	if d.endBy.Before(d.flushBy) {
 		d.flushBy = d.endBy
 	}
-	time.AfterFunc(time.Until(d.flushBy.Add(-time.Second)), p.endFlush)
+	p.flushEnds.Reset(time.Until(d.flushBy.Add(-time.Second)))
+	p.settler.Hurry()
 	p.endBeat() // what waits for an extension's answer has no time for it
 }
 

@@ -78,6 +78,9 @@ func (p *Poller) hold(list []*receipt, now time.Time) {
 		deliveries := make([]*runner.Delivery, 0, len(r.messages))
 		for i := range r.messages {
 			m := &r.messages[i]
+			if old := p.load.byID[m.Record.MessageID]; old != nil { // it is being released, and was shown meanwhile
+				p.tellEarly(old)
+			}
 			p.load.byID[m.Record.MessageID] = m
 			if refused {
 				m.state = toRelease

@@ -52,24 +52,25 @@ type Poller struct {
 	notices notify.Queue // about all else
 
 	// Of the loop.
-	queue    queue
-	runner   *runner.Runner
-	settler  *settle.Settler // nil before it polls
-	base     context.Context // of handlers and calls; ends when Run does
-	endBase  context.CancelFunc
-	beat     context.Context // of extensions; ends when nothing runs any more
-	endBeat  context.CancelFunc
-	flushing context.Context // of settlements; ends in time before the end of a stop
-	endFlush context.CancelFunc
-	phase    phase
-	fatal    error // ends Run
-	calling  int   // calls under way, see call
-	long     bool  // the stop may take longer than platforms give it, because of the grace
-	pausing  bool  // what Pause asks for is done
-	started  bool  // the runner starts what waits, as far as it has slots
-	slots    int   // how many it uses
-	timer    *time.Timer
-	sweepAt  time.Time // when to look through what is held; zero for never
+	queue     queue
+	runner    *runner.Runner
+	settler   *settle.Settler // nil before it polls
+	base      context.Context // of handlers and calls; ends when Run does
+	endBase   context.CancelFunc
+	beat      context.Context // of extensions; ends when nothing runs any more
+	endBeat   context.CancelFunc
+	flushing  context.Context // of the settler's calls; ends in time before the end of a stop
+	endFlush  context.CancelFunc
+	flushEnds *time.Timer // nil unless it drains
+	phase     phase
+	fatal     error // ends Run
+	calling   int   // calls under way, see call
+	long      bool  // the stop may take longer than platforms give it, because of the grace
+	pausing   bool  // what Pause asks for is done
+	started   bool  // the runner starts what waits, as far as it has slots
+	slots     int   // how many it uses
+	timer     *time.Timer
+	sweepAt   time.Time // when to look through what is held; zero for never
 
 	list     []*runner.Delivery // that have finished
 	intake   intake
@@ -287,6 +288,12 @@ func (p *Poller) fail(err error) {
 func (p *Poller) end() {
 	p.phase = stopped
 	p.runner.Pause()
+	if p.settler != nil {
+		p.settler.Stop()
+	}
+	if p.flushEnds != nil {
+		p.flushEnds.Stop()
+	}
 	p.endBeat()
 	p.endFlush()
 	p.endBase()

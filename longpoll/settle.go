@@ -25,7 +25,6 @@ type settling struct {
 	holdEnds  time.Time // when the receives that were given up are gone, see checkHold
 	holdUntil time.Time // when checkHold goes on; zero for nothing
 	cutting   bool      // handlers are cancelled because the poller stops
-	by        time.Time // when settling must be over; zero unless it drains
 }
 
 // comeBack is what comes back together: a failure and what was skipped for it, or a
@@ -50,7 +49,7 @@ func (p *Poller) settle(m *message) {
 // settleFailed takes a failure, and what was skipped for it.
 func (p *Poller) settleFailed(group []*message) {
 	switch first := group[0]; {
-	case p.settler.Sends(first.Record): // in place: what SQS says to that decides
+	case p.settler.Withdraw(first.Record): // it is being sent: what SQS says to that decides
 		p.comeBack(comeBack{group, true})
 	case first.lost: // others may have it already: what came after it must wait for that
 		p.leave(group[:1])
@@ -72,8 +71,12 @@ func (p *Poller) cutOff(m *message) bool {
 
 // leave leaves messages to SQS, which shows them when their visibility ends.
 func (p *Poller) leave(list []*message) {
+	results := make([]*batch.Result, len(list))
+	for i, m := range list {
+		results[i] = m.Result
+	}
+	p.settler.Report(results)
 	for _, m := range list {
-		p.settler.Report([]*batch.Result{m.Result})
 		p.settled(m)
 	}
 }
@@ -203,9 +206,7 @@ func (o owner) Deleted(list []*settle.Entry, errs []error) {
 	for k, e := range list {
 		if m := e.Owner.(*message); errs[k] != nil && !m.told {
 			m.Result.DeleteErr = errs[k]
-			o.tell(m)
-			result := *m.Result // the hooks have the other
-			m.Result, e.Result = &result, &result
+			o.tellEarly(m)
 		}
 	}
 }
@@ -258,6 +259,14 @@ func (p *Poller) tell(m *message) {
 	}
 }
 
+// tellEarly is tell for a message that is not settled yet: the hooks have its result as it
+// is now.
+func (p *Poller) tellEarly(m *message) {
+	result := *m.Result
+	p.tell(m)
+	m.Result, m.entry.Result = &result, &result
+}
+
 // tellLeft names what a stop could not settle, calls that were under way at its
 // end included, and tells the hooks of it.
 func (p *Poller) tellLeft() {
@@ -278,7 +287,7 @@ func (p *Poller) tellLeft() {
 		parts = append(parts, fmt.Sprintf("%d records could not be made visible (one is %s): they come back when their visibility timeout is over", n, back[0].Record.MessageID))
 	}
 	for _, m := range append(done, back...) {
-		p.tell(m)
+		p.tellEarly(m)
 	}
 	if len(parts) > 0 {
 		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: stopped, but %s", p.cfg.Queue, strings.Join(parts, ", and "))})

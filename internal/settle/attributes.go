@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -130,7 +131,7 @@ func (s *Settler) ask(arn string) (answered <-chan struct{}, others bool) {
 	s.calls++
 	go func() {
 		ctx, cancel := s.asks, context.CancelFunc(func() {})
-		if s.patience > 0 {
+		if s.poller {
 			ctx, cancel = context.WithTimeout(ctx, s.patience)
 		}
 		defer cancel()
@@ -138,7 +139,7 @@ func (s *Settler) ask(arn string) (answered <-chan struct{}, others bool) {
 		s.queues.keep(arn, a, err)
 		s.owner.Do(func() {
 			s.calls--
-			if err != nil {
+			if err != nil && !errors.Is(err, context.Canceled) {
 				s.refuse(opAttributes, arn, err)
 			}
 		})
@@ -206,40 +207,47 @@ func readAttributes(values map[string]string) (a attributes, err error) {
 // maxReceiveCount, which then counts as 5.
 const policyWait = time.Second
 
-// wait waits for the answer to a question, for policyWait or a quarter of the time that
-// is left.
-func (s *Settler) wait(answered <-chan struct{}) {
+// wait waits for the answer to a question, for policyWait after a call began or a quarter
+// of the time that was left then.
+func (s *Settler) wait(answered <-chan struct{}, began time.Time) {
 	if answered == nil {
 		return
 	}
 	wait := policyWait
 	if !s.settleBy.IsZero() {
-		wait = min(wait, time.Until(s.settleBy)/4)
+		wait = min(wait, s.settleBy.Sub(began)/4)
 	}
 	select {
 	case <-answered:
-	case <-time.After(wait):
+	case <-time.After(time.Until(began.Add(wait))):
 	case <-s.ctx.Done():
 	}
 }
 
-// whenKnown has the owner call f when a queue has answered, or will not in time.
-func (s *Settler) whenKnown(arn string, f func()) {
+// whenKnown has the owner call f when a queue has answered, or will not in time: within a
+// bound, if that is above 0.
+func (s *Settler) whenKnown(arn string, bound time.Duration, f func()) {
 	answered, others := s.ask(arn)
 	if answered == nil || s.asks.Err() != nil {
 		f()
 		return
 	}
+	var late <-chan time.Time
+	if bound > 0 {
+		late = time.After(bound)
+	}
 	s.calls++
 	go func() {
 		select {
 		case <-answered:
+		case <-late:
+			others = false
 		case <-s.asks.Done():
 		}
 		s.owner.Do(func() {
 			s.calls--
-			if others { // that batch may have had too little time
-				s.whenKnown(arn, f)
+			if others && !s.poller { // that batch may have had too little time
+				s.whenKnown(arn, bound, f)
 			} else {
 				f()
 			}

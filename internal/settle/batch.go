@@ -84,7 +84,7 @@ func (b *Batch) LastAttempt(r *batch.Record) bool {
 		})
 		select {
 		case answered := <-asked:
-			s.wait(answered)
+			s.wait(answered, time.Now())
 		case <-b.over:
 		}
 	}
@@ -104,7 +104,7 @@ func (b *Batch) LastAttempt(r *batch.Record) bool {
 // results must be what Engine.Run returned for this Batch.
 func (b *Batch) Settle(results []batch.Result) (warn func()) {
 	s := b.settler
-	if allSucceeded(results) && s.cfg.Delete != DeleteAlways {
+	if s.calls == 0 && len(b.warnings) == 0 && s.cfg.Delete != DeleteAlways && allSucceeded(results) {
 		close(b.over)
 		return b.cancel
 	}
@@ -219,8 +219,7 @@ func (b *Batch) warn(w batch.Warning) {
 
 func (b *Batch) end() {
 	b.cancel()
-	b.settler.stopAsks()
-	b.settler.arm(time.Time{})
+	b.settler.Stop()
 }
 
 // AwaitHooks waits, after [Batch.Settle], until the hooks have been told of every call

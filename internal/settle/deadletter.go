@@ -20,7 +20,7 @@ func (s *Settler) send(e *Entry) {
 	}
 	l := s.lane(opSend, arn)
 	if l.unknown = append(l.unknown, e); len(l.unknown) == 1 {
-		s.whenKnown(arn, func() {
+		s.whenKnown(arn, 0, func() {
 			s.enqueue(opSend, l.unknown...)
 			l.unknown = nil
 		})

@@ -32,8 +32,9 @@ const (
 	retryDelay = 100 * time.Millisecond
 	// firstDelay is between two calls while SQS does not answer, or throttles, at first.
 	firstDelay = 200 * time.Millisecond
-	// lastDelay bounds both: they double.
-	lastDelay = 4 * time.Second
+	// lastDelay bounds both: they double. hurriedDelay does so during a stop.
+	lastDelay    = 4 * time.Second
+	hurriedDelay = 500 * time.Millisecond
 	// refusedFor is how long a poller makes no further call of an operation that SQS
 	// refuses, such as for want of a permission. A batch makes none at all.
 	refusedFor = 5 * time.Second
@@ -84,6 +85,7 @@ func (s *Settler) enqueue(op operation, list ...*Entry) {
 			l.since = time.Now()
 		}
 		l.waiting = append(l.waiting, e)
+		l.again = l.again || e.failure != nil && !e.until.IsZero()
 	}
 }
 
@@ -95,8 +97,7 @@ func (s *Settler) Flush(all bool) {
 	}
 	now := time.Now()
 	var next time.Time
-	for k := 0; k < len(s.lanes); k++ { // what is given up in one may wait in another
-		l := s.lanes[k]
+	for _, l := range s.lanes {
 		if l.troubled() {
 			s.giveUp(l, now)
 		}
@@ -123,6 +124,10 @@ func (s *Settler) hasRoom(l *lane) bool {
 // take takes the entries of a call, ten or, if fewer will do or one of them is tried again,
 // what there is; nil for none.
 func (l *lane) take(now time.Time, fewer bool) (list []*Entry) {
+	most := maxEntries
+	if l.failing >= 5 { // it may be one of the ten for which SQS does not answer
+		most = 1
+	}
 	for _, e := range l.waiting {
 		if e.failure != nil && !e.notBefore.IsZero() {
 			if e.notBefore.After(now) {
@@ -130,11 +135,11 @@ func (l *lane) take(now time.Time, fewer bool) (list []*Entry) {
 			}
 			fewer = true
 		}
-		if list = append(list, e); len(list) == maxEntries {
+		if list = append(list, e); len(list) == most {
 			break
 		}
 	}
-	if len(list) < maxEntries && !fewer {
+	if len(list) < most && !fewer {
 		return nil
 	}
 	if l.op == opSend {
@@ -151,11 +156,12 @@ func (l *lane) take(now time.Time, fewer bool) (list []*Entry) {
 	return list
 }
 
-// Hurry has everything tried now that waits for a time, once.
+// Hurry has everything tried now that waits for a time, and with short pauses from now on.
 func (s *Settler) Hurry() {
 	now := time.Now()
+	s.longest = hurriedDelay
 	for _, l := range s.lanes {
-		l.pause = time.Time{}
+		l.pause, l.failing, l.refused = time.Time{}, 0, false
 		for _, e := range l.waiting {
 			if e.failure != nil && e.notBefore.After(now) {
 				e.notBefore = now
@@ -165,7 +171,7 @@ func (s *Settler) Hurry() {
 }
 
 // troubled reports whether something of l may have to wait, or to be given up.
-func (l *lane) troubled() bool { return l.again || l.failing > 0 || l.refused }
+func (l *lane) troubled() bool { return l.again || l.failing > 0 || l.refused || len(l.unknown) > 0 }
 
 // giveUp finishes what shall be tried no longer.
 func (s *Settler) giveUp(l *lane, now time.Time) {
@@ -180,8 +186,13 @@ func (s *Settler) giveUp(l *lane, now time.Time) {
 		return over
 	})
 	l.again = len(l.waiting) > 0
+	for _, e := range slices.Clone(l.unknown) {
+		if until := s.until(e); !until.IsZero() && !now.Before(until) {
+			l.unknown = slices.DeleteFunc(l.unknown, func(other *Entry) bool { return other == e })
+			s.sent(e, "", errUnknown)
+		}
+	}
 	if len(list) > 0 {
-		l.calls++ // none is made
 		s.begin(l, list, true)
 	}
 }
@@ -200,12 +211,15 @@ func (s *Settler) until(e *Entry) time.Time {
 // SQS answers nothing before; zero for never.
 func (s *Settler) due(l *lane) (next time.Time) {
 	switch {
-	case len(l.waiting) == 0, !l.troubled() && !s.hasRoom(l):
+	case len(l.waiting)+len(l.unknown) == 0, !l.troubled() && !s.hasRoom(l):
 		return next
 	case !l.troubled():
 		return l.since.Add(s.linger)
 	}
 	var over time.Time
+	for _, e := range l.unknown {
+		over = sooner(over, s.until(e))
+	}
 	for _, e := range l.waiting {
 		over = sooner(over, s.until(e))
 		if e.failure == nil || e.notBefore.IsZero() {
@@ -214,7 +228,7 @@ func (s *Settler) due(l *lane) (next time.Time) {
 			next = sooner(next, e.notBefore)
 		}
 	}
-	if next.Before(l.pause) {
+	if !next.IsZero() && next.Before(l.pause) {
 		next = l.pause
 	}
 	if !s.hasRoom(l) {
@@ -273,13 +287,10 @@ func (s *Settler) begin(l *lane, list []*Entry, givenUp bool) {
 // answered takes how a call fared.
 func (s *Settler) answered(l *lane, c *call, list []*Entry) {
 	now := time.Now()
-	l.calls--
 	s.calls--
 	if !c.givenUp {
+		l.calls--
 		s.fared(l, c, now)
-	}
-	if l.op == opDelete {
-		s.owner.Deleted(list, c.errs)
 	}
 	var again []*Entry
 	goesOn := make([]bool, len(list))
@@ -289,7 +300,9 @@ func (s *Settler) answered(l *lane, c *call, list []*Entry) {
 		case l.op == opDelete && e.Handle != c.jobs[k].handle:
 			// It was delivered again meanwhile: a delete by the handle before that has
 			// no effect, although it may be answered with success.
-			goesOn[k] = true
+			if goesOn[k] = true; sqserror.Gone(c.errs[k]) {
+				c.errs[k] = nil
+			}
 		case c.errs[k] != nil:
 			goesOn[k] = s.goesOn(l, c, e, c.errs[k], now)
 		}
@@ -297,8 +310,11 @@ func (s *Settler) answered(l *lane, c *call, list []*Entry) {
 			again = append(again, e)
 		}
 	}
-	l.waiting = append(again, l.waiting...)
+	l.waiting = append(l.waiting, again...) // behind the others: they shall not wait for one that always fails
 	l.again = l.again || len(again) > 0
+	if l.op == opDelete {
+		s.owner.Deleted(list, c.errs)
+	}
 	s.conclude(c, list, goesOn)
 }
 
@@ -310,7 +326,7 @@ func (s *Settler) goesOn(l *lane, c *call, e *Entry, err error, now time.Time) b
 		return false
 	}
 	f := e.more()
-	f.err, f.unsure = err, f.unsure || !c.worked && sqserror.Unsure(err)
+	f.err, f.unsure = err, f.unsure || sqserror.Unsure(err)
 	next := now
 	if l.pause.After(now) { // for all of them
 		next = l.pause
@@ -319,7 +335,7 @@ func (s *Settler) goesOn(l *lane, c *call, e *Entry, err error, now time.Time) b
 		if f.tries++; f.tries >= maxTries && !patient && c.worked {
 			return false
 		}
-		f.notBefore = now.Add(min(retryDelay<<min(f.tries-1, 10), lastDelay))
+		f.notBefore = now.Add(min(retryDelay<<min(f.tries-1, 10), s.longest))
 		next = f.notBefore
 	}
 	until := s.until(e)
@@ -335,7 +351,7 @@ func (s *Settler) conclude(c *call, list []*Entry, goesOn []bool) {
 			over = append(over, e.Result)
 		}
 	}
-	if s.patience > 0 && c.op == opVisibility { // a batch's are reported together, at its end
+	if s.poller && c.op == opVisibility { // a batch's are reported together, at its end
 		s.Report(over)
 	}
 	for k, e := range list {
@@ -343,7 +359,7 @@ func (s *Settler) conclude(c *call, list []*Entry, goesOn []bool) {
 			s.finish(e, c, &c.jobs[k], c.errs[k])
 		}
 	}
-	if s.patience > 0 && c.op == opSend {
+	if s.poller && c.op == opSend {
 		s.warnOrigins(over)
 	}
 }
@@ -356,7 +372,7 @@ func (s *Settler) fared(l *lane, c *call, now time.Time) {
 		case err == nil, errors.Is(err, errTooLate):
 		case s.ctx.Err() == nil && diagnose(err).lasts:
 			l.refused, l.failing, l.pause = true, 1, now.Add(refusedFor)
-			if s.cfg.Delete != DeleteAlways {
+			if !s.poller {
 				l.pause = now.Add(maxVisibility) // for the rest of the batch
 			}
 			return
@@ -368,7 +384,7 @@ func (s *Settler) fared(l *lane, c *call, now time.Time) {
 	case c.worked:
 		l.worked, l.failing, l.pause = now, 0, time.Time{}
 	case unanswered && l.worked.Before(c.began) && !now.Before(l.pause): // else the call alone failed, or others with it
-		delay := min(firstDelay<<min(l.failing, 10), lastDelay)
+		delay := min(firstDelay<<min(l.failing, 10), s.longest)
 		l.failing++
 		l.pause = now.Add(delay/2 + rand.N(delay/2+1))
 	}

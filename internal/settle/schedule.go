@@ -31,14 +31,9 @@ func (p *Policy) backoff(r *batch.Record, verdict batch.Verdict, failedAt time.T
 // Backoff is the time from its failure until a record comes back whose error asks
 // for nothing: what [partialfailure.Config].Backoff says, at least 1 s, or 1 s where that panics; else
 // what outlives [partialfailure.Config].Outage.
-func (p *Policy) Backoff(r *batch.Record, failedAt time.Time) (d time.Duration) {
+func (p *Policy) Backoff(r *batch.Record, failedAt time.Time) time.Duration {
 	if p.cfg.Backoff != nil {
-		defer func() {
-			if recover() != nil {
-				d = leastBackoff
-			}
-		}()
-		return max(leastBackoff, p.cfg.Backoff(max(r.Attempt, 1)))
+		return p.configured(max(r.Attempt, 1))
 	}
 	most, known := p.maxReceiveCount(r.QueueARN)
 	switch {
@@ -47,7 +42,7 @@ func (p *Policy) Backoff(r *batch.Record, failedAt time.Time) (d time.Duration) 
 	case most == 1:
 		return 0 // nothing comes after it that could be put off
 	}
-	d = p.schedule.delay(r.Attempt, most)
+	d := p.schedule.delay(r.Attempt, most)
 	if r.Attempt == most-1 && !r.FirstReceivedAt.IsZero() {
 		// Receives that were no attempts (not started, skipped, throttled) have
 		// used up some of the schedule, and none of the time.
@@ -55,6 +50,17 @@ func (p *Policy) Backoff(r *batch.Record, failedAt time.Time) (d time.Duration) 
 		d = max(d, wholeSeconds(p.cfg.Outage-since))
 	}
 	return jittered(d, r)
+}
+
+// configured asks Config.Backoff, on a goroutine that it may end, or panic on.
+func (p *Policy) configured(attempt int) time.Duration {
+	answer := make(chan time.Duration, 1)
+	go func() {
+		defer close(answer)
+		defer func() { _ = recover() }()
+		answer <- p.cfg.Backoff(attempt)
+	}()
+	return max(leastBackoff, <-answer)
 }
 
 // wholeSeconds rounds up, and down to what SQS can take at all.

@@ -73,7 +73,7 @@ func (e *Entry) more() *failure {
 type group struct {
 	entries   []*Entry
 	failedAt  time.Time
-	decide    func() // sets visibleIn; it may wait, and call the user's code. nil where it is 0
+	decide    func(began time.Time) // sets visibleIn, for a call; it may wait, and call the user's code. nil where it is 0
 	decided   sync.Once
 	visibleIn time.Duration // counted from failedAt
 	abandoned bool          // the first one's handler may still be at work
@@ -86,11 +86,13 @@ type Settler struct {
 	ctx      context.Context // of calls
 	asks     context.Context // of questions about queues
 	stopAsks context.CancelFunc
-	settleBy time.Time     // when calls end; zero for never
-	by       time.Time     // no try begins later; zero for never
-	patience time.Duration // for which a failure is tried; zero for until by
+	settleBy time.Time // when calls end; zero for never
+	by       time.Time // no try begins later; zero for never
+	poller   bool
+	patience time.Duration // for which a poller tries a failure
 	linger   time.Duration
-	maxCalls int // under way in a lane
+	longest  time.Duration // between two tries
+	maxCalls int           // under way in a lane
 	began    time.Time
 
 	lanes   []*lane
@@ -101,14 +103,13 @@ type Settler struct {
 	late    bool                 // the time was over before a call was answered
 }
 
-// placePatience is how long a FIFO group waits for one of it to be dead-lettered, whose
-// send is then made again beside it.
+// placePatience is how long a FIFO group waits on Lambda for one of it to be dead-lettered.
 const placePatience = 12 * time.Second
 
 // settler makes one for an owner whose calls end with ctx.
 func (p *Policy) settler(ctx context.Context, owner Owner, settleBy time.Time) *Settler {
 	s := &Settler{
-		Policy: p, owner: owner, ctx: ctx, settleBy: settleBy, linger: batchLinger, maxCalls: batchCalls, began: time.Now(),
+		Policy: p, owner: owner, ctx: ctx, settleBy: settleBy, linger: batchLinger, longest: lastDelay, maxCalls: batchCalls, began: time.Now(),
 		inPlace: map[*batch.Record]*Entry{}, causes: map[string]time.Time{},
 	}
 	if !settleBy.IsZero() {
@@ -122,7 +123,7 @@ func (p *Policy) settler(ctx context.Context, owner Owner, settleBy time.Time) *
 // tried for as long as patience says.
 func (p *Policy) NewSettler(ctx context.Context, owner Owner, patience time.Duration) *Settler {
 	s := p.settler(ctx, owner, time.Time{})
-	s.patience, s.linger, s.maxCalls = patience, pollerLinger, pollerCalls
+	s.poller, s.patience, s.linger, s.maxCalls = true, patience, pollerLinger, pollerCalls
 	return s
 }
 
@@ -165,13 +166,14 @@ func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 		g.failedAt = now
 	}
 	for _, e := range list {
-		e.failure = &failure{group: g, hiddenUntil: hiddenUntil, until: s.enough(now)}
+		e.failure = &failure{group: g, hiddenUntil: hiddenUntil, until: s.tryUntil(now, hiddenUntil)}
 	}
 	if placed := s.inPlace[first.record()]; placed != nil {
 		delete(s.inPlace, first.record())
 		placed.inPlace = nil
 		if placed.sending { // what SQS says to that decides
-			placed.Owner, placed.Result, placed.group, placed.until = first.Owner, first.Result, g, first.until
+			placed.Result, placed.Handle, placed.ReceivedAt, placed.Owner = first.Result, first.Handle, first.ReceivedAt, first.Owner
+			placed.group, placed.hiddenUntil, placed.until = g, hiddenUntil, first.until
 			g.entries[0] = placed
 			return
 		}
@@ -194,24 +196,27 @@ func (s *Settler) comeBack(g *group, backoff bool) {
 	if s.cfg.MaxReceiveCount == 0 && (backoff && s.cfg.Backoff == nil || first.Record.Attempt > 1) || g.abandoned {
 		answered, _ = s.ask(first.Record.QueueARN)
 	}
-	g.decide = func() {
-		if s.wait(answered); backoff {
-			g.visibleIn = leastBackoff // if the user's code ends the goroutine
+	g.decide = func(began time.Time) {
+		if backoff || g.abandoned {
+			s.wait(answered, began)
+		}
+		if backoff {
 			g.visibleIn = s.backoff(first.Record, batch.VerdictOf(first.Err), g.failedAt)
 		}
 	}
 	for _, e := range g.entries {
-		e.until = s.enough(time.Now())
+		e.until = s.tryUntil(time.Now(), e.hiddenUntil)
 	}
 	s.enqueue(opVisibility, g.entries...)
 }
 
-// enough is until when a failure of now is tried; zero for until by.
-func (s *Settler) enough(now time.Time) (until time.Time) {
-	if s.patience > 0 {
-		until = now.Add(s.patience)
+// tryUntil is until when a failure of now is tried: in a poller not after others may have
+// the record. Zero stands for the batch's own time.
+func (s *Settler) tryUntil(now, hiddenUntil time.Time) time.Time {
+	if !s.poller {
+		return time.Time{}
 	}
-	return until
+	return sooner(now.Add(s.patience), hiddenUntil)
 }
 
 // gone takes a failure that is out of the way of those skipped because of it: they come
@@ -250,7 +255,7 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
 		s.sendInPlace(e)
 		return
 	}
-	s.whenKnown(arn, func() {
+	s.whenKnown(arn, policyWait, func() {
 		switch {
 		case e.inPlace == nil: // it was given to Fail
 		case s.LastAttempt(e.record()):
@@ -264,7 +269,7 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
 
 func (s *Settler) sendInPlace(e *Entry) {
 	wait := placePatience
-	if s.patience > 0 {
+	if s.poller {
 		wait = s.patience
 	}
 	e.until, e.sending = time.Now().Add(wait), true
@@ -306,8 +311,20 @@ func (s *Settler) finish(e *Entry, c *call, j *job, err error) {
 	}
 }
 
-// Sends reports whether a record is being sent in place.
-func (s *Settler) Sends(r *batch.Record) bool {
+// Withdraw takes back what [Settler.DeadLetter] was given, and reports whether that is too
+// late: it is being sent.
+func (s *Settler) Withdraw(r *batch.Record) (sending bool) {
 	placed := s.inPlace[r]
-	return placed != nil && placed.sending
+	if placed == nil || placed.sending {
+		return placed != nil
+	}
+	delete(s.inPlace, r)
+	placed.inPlace = nil
+	return false
+}
+
+// Stop ends what waits for a time.
+func (s *Settler) Stop() {
+	s.stopAsks()
+	s.arm(time.Time{})
 }

@@ -26,7 +26,7 @@ func (c *call) decide(j *job) bool {
 	case g == nil && j.showAt.After(c.began): // released, because of an abort
 		j.visibleIn = wholeSeconds(max(j.showAt.Sub(c.began), c.Backoff(j.first, c.began)))
 	case g != nil && g.decide != nil:
-		g.decided.Do(g.decide)
+		g.decided.Do(func() { g.decide(c.began) })
 		j.visibleIn = g.visibleIn
 	}
 	if g != nil && g.abandoned {
