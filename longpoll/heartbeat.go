@@ -173,22 +173,21 @@ func (p *Poller) changeVisibility(ctx context.Context, entries []types.ChangeMes
 	sqserror.Divide(at, func(part []int) ([]int, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		call := p.callOf("ChangeMessageVisibilityBatch")
-		call.Entries = len(part)
-		var out *sqs.ChangeMessageVisibilityBatchOutput
-		out, err = p.cfg.SQS.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{
-			QueueUrl: &p.queue.url, Entries: entries[part[0] : part[len(part)-1]+1]}, sqserror.Once)
-		answered(&call, err)
-		for _, k := range part {
-			errs[k] = err
-		}
-		if err != nil {
-			call.Failed = len(part)
-		} else {
-			call.Failed, worked = len(out.Failed), true
-			call.Throttled = sqserror.ReadAnswer(errs, nil, out.Failed)
-		}
-		p.called(call)
+		err = p.observe("ChangeMessageVisibilityBatch", func(c *batch.Call) error {
+			c.Entries = len(part)
+			out, err := p.cfg.SQS.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{
+				QueueUrl: &p.queue.url, Entries: entries[part[0] : part[len(part)-1]+1]}, sqserror.Once)
+			for _, k := range part {
+				errs[k] = err
+			}
+			if err != nil {
+				c.Failed = len(part)
+				return err
+			}
+			worked = true
+			c.Failed, c.Throttled = len(out.Failed), sqserror.ReadAnswer(errs, nil, out.Failed)
+			return nil
+		})
 		return part, err
 	})
 	if worked {

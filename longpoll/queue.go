@@ -77,52 +77,70 @@ func (p *Poller) lookUp(ctx context.Context) error {
 func (p *Poller) askQueue(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	q := queue{url: p.cfg.Queue, visibility: defaultQueueVisibility, region: p.cfg.SQS.Options().Region}
-	if arn, err := endpoint.ParseARN(q.url); err == nil {
-		if q.url, err = endpoint.QueueURL(ctx, p.cfg.SQS, arn); err != nil {
-			return err
-		}
-	} else if !strings.Contains(q.url, "://") {
-		call := p.callOf("GetQueueUrl")
-		call.URL = q.url
-		out, err := p.cfg.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &q.url}, sqserror.Once)
-		answered(&call, err)
-		p.called(call)
-		if err != nil {
-			return err
-		}
-		if q.url = aws.ToString(out.QueueUrl); q.url == "" {
-			return errors.New("the answer to GetQueueUrl has no URL")
-		}
-	}
-	q.url = strings.TrimSuffix(q.url, "/")
-	call := p.callOf("GetQueueAttributes")
-	call.URL = q.url
-	out, err := p.cfg.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &q.url, AttributeNames: []types.QueueAttributeName{
-		types.QueueAttributeNameQueueArn, types.QueueAttributeNameVisibilityTimeout,
-		types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameMessageRetentionPeriod}}, sqserror.Once)
-	answered(&call, err)
-	p.called(call)
-	switch {
-	case err == nil:
-		q.arn = out.Attributes["QueueArn"]
-		if seconds, err := strconv.Atoi(out.Attributes["VisibilityTimeout"]); err == nil {
-			q.visibility = time.Duration(seconds) * time.Second
-		}
-	case sqserror.KindOf(sqserror.Code(err)) == sqserror.Denied && (!p.cfg.NoHeartbeat || p.cfg.Visibility > 0):
-	default:
+	q := queue{visibility: defaultQueueVisibility, region: p.cfg.SQS.Options().Region}
+	var err error
+	if q.url, err = p.queueURL(ctx); err != nil {
 		return err
+	}
+	attributes, err := p.queueAttributes(ctx, q.url)
+	answered, denied := err == nil, sqserror.KindOf(sqserror.Code(err)) == sqserror.Denied
+	if !answered && !(denied && (!p.cfg.NoHeartbeat || p.cfg.Visibility > 0)) {
+		return err
+	}
+	q.arn = attributes["QueueArn"]
+	if seconds, err := strconv.Atoi(attributes["VisibilityTimeout"]); err == nil {
+		q.visibility = time.Duration(seconds) * time.Second
 	}
 	if part := strings.Split(q.arn, ":"); len(part) == 6 {
 		q.region = part[3]
 	} else if q.arn, err = arnOf(q.url, q.region); err != nil {
 		return err
 	}
-	if err := p.use(q); err != nil || out == nil {
+	if err := p.use(q); err != nil || !answered {
 		return err
 	}
-	p.policy.Know(q.arn, out.Attributes)
+	p.policy.Know(q.arn, attributes)
 	return nil
+}
+
+// queueURL makes a URL of Config.Queue, which may also be an ARN or a name.
+func (p *Poller) queueURL(ctx context.Context) (string, error) {
+	name := p.cfg.Queue
+	if arn, err := endpoint.ParseARN(name); err == nil {
+		url, err := endpoint.QueueURL(ctx, p.cfg.SQS, arn)
+		return strings.TrimSuffix(url, "/"), err
+	}
+	if strings.Contains(name, "://") {
+		return strings.TrimSuffix(name, "/"), nil
+	}
+	var url string
+	err := p.observe("GetQueueUrl", func(c *batch.Call) error {
+		c.URL = name
+		out, err := p.cfg.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name}, sqserror.Once)
+		if err == nil {
+			url = strings.TrimSuffix(aws.ToString(out.QueueUrl), "/")
+		}
+		return err
+	})
+	if err == nil && url == "" {
+		err = errors.New("the answer to GetQueueUrl has no URL")
+	}
+	return url, err
+}
+
+// queueAttributes returns the attributes that this package and the settler need.
+func (p *Poller) queueAttributes(ctx context.Context, url string) (attributes map[string]string, err error) {
+	err = p.observe("GetQueueAttributes", func(c *batch.Call) error {
+		c.URL = url
+		out, err := p.cfg.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{
+			types.QueueAttributeNameQueueArn, types.QueueAttributeNameVisibilityTimeout,
+			types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameMessageRetentionPeriod}}, sqserror.Once)
+		if err == nil {
+			attributes = out.Attributes
+		}
+		return err
+	})
+	return attributes, err
 }
 
 // defaultQueueVisibility is what SQS gives a queue for which nothing is set.
@@ -163,16 +181,13 @@ func arnOf(queueURL, region string) (string, error) {
 	return "", &ConfigError{Queue: queueURL, Err: fmt.Errorf("%q is no queue's URL (https://HOST/ACCOUNT/NAME)", queueURL)}
 }
 
-// callOf begins to note a call to SQS for the hooks.
-func (p *Poller) callOf(operation string) batch.Call {
-	return batch.Call{Operation: operation, QueueARN: p.queue.arn, URL: p.queue.url, Started: time.Now()}
-}
-
-// answered notes the end of a call, which it returns.
-func answered(c *batch.Call, err error) time.Time {
-	now := time.Now()
-	c.Duration, c.Err = now.Sub(c.Started), err
-	return now
+// observe makes a call to SQS, and notifies the hooks of it.
+func (p *Poller) observe(operation string, call func(*batch.Call) error) error {
+	c := batch.Call{Operation: operation, QueueARN: p.queue.arn, URL: p.queue.url, Started: time.Now()}
+	c.Err = call(&c)
+	c.Duration = time.Since(c.Started)
+	p.called(c)
+	return c.Err
 }
 
 // announce tells the hooks that the polling begins, and waits for them for a

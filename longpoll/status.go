@@ -93,7 +93,7 @@ func (p *Poller) state() string {
 
 // turns reports whether the receives that are open are answered in time.
 func (in *intake) turns(now time.Time, wait time.Duration) bool {
-	return in.calls == 0 || now.Sub(in.began) < wait+2*receiveMargin || now.Sub(in.last) < wait+2*receiveMargin
+	return in.calls == 0 || now.Sub(in.latest) < wait+2*receiveMargin || now.Sub(in.last) < wait+2*receiveMargin
 }
 
 // Health returns a handler for orchestrators, over any number of pollers:

@@ -22,8 +22,7 @@ const (
 // trouble is the state of receiving: one line in the log tells that it fails,
 // and one that it works again.
 type trouble struct {
-	until time.Time // when to try again
-	last  string    // error, kept for the status
+	last  string // error, kept for the status
 	lastT time.Time
 	line  line
 }
@@ -37,9 +36,7 @@ func (t *trouble) failed(p *Poller, what string, err error) time.Duration {
 			"queue %s: %s%s: %s; trying again", p.cfg.Queue, what, t.line.soFar(now), advice(err))})
 	}
 	delay := min(firstDelay<<min(t.line.tries-1, 16), lastDelay)
-	delay = delay/2 + rand.N(delay/2+1)
-	t.until = now.Add(delay)
-	return delay
+	return delay/2 + rand.N(delay/2+1)
 }
 
 // works notes a try that succeeded.
