@@ -24,11 +24,11 @@ type queue struct {
 	visibility       time.Duration // the queue's own
 }
 
-// begin looks the queue up, tells the hooks that the polling begins, and has it begin.
+// begin looks the queue up, notifies the hooks that the polling begins, and has it begin.
 func (p *Poller) begin(ctx context.Context) {
 	if err := p.lookUp(ctx); err != nil {
 		p.do(func() {
-			if ctx.Err() == nil { // else it was told to stop before it had begun
+			if ctx.Err() == nil { // else it was stopped before it had begun
 				p.fail(err)
 			}
 		})
@@ -58,15 +58,13 @@ func (p *Poller) lookUp(ctx context.Context) error {
 		if c := configError(p.cfg.Queue, err); c != nil {
 			return c
 		}
-		delay := make(chan time.Duration, 1)
-		p.do(func() { delay <- p.trouble.failed(p, "the queue cannot be looked up", err) })
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case d := <-delay:
-			if sleep.For(ctx, d) {
-				continue
+		var delay time.Duration
+		p.ask(func() {
+			if ctx.Err() == nil { // else Run may have returned
+				delay = p.trouble.failed(p, "the queue cannot be looked up", err)
 			}
+		})
+		if !sleep.For(ctx, delay) {
 			return ctx.Err()
 		}
 	}
@@ -151,23 +149,28 @@ func (p *Poller) use(q queue) error {
 	if p.cfg.Visibility > 0 {
 		q.visibility = p.cfg.Visibility
 	}
-	if q.visibility < minVisibility {
-		return &ConfigError{Queue: p.cfg.Queue, Err: fmt.Errorf(
-			"the queue's visibility timeout is %v: without heartbeats nothing can be handled in that; set it, or Visibility (with package handler: SQSBATCH_VISIBILITY), to at least %v",
-			q.visibility, minVisibility)}
-	}
-	if most := p.cfg.Engine.RecordTimeout; p.cfg.NoHeartbeat && most > q.visibility {
-		return &ConfigError{Queue: p.cfg.Queue, Err: fmt.Errorf(
-			"Engine.RecordTimeout is %v, the visibility timeout %v: with NoHeartbeat a record cannot have more than that (with package handler: SQSBATCH_RECORD_TIMEOUT, SQSBATCH_HEARTBEAT)",
-			most, q.visibility)}
-	}
-	if least := p.cfg.Engine.MinRemaining; p.cfg.NoHeartbeat && least >= q.visibility-noHeartbeatMargin(q.visibility) {
-		return &ConfigError{Queue: p.cfg.Queue, Err: fmt.Errorf(
-			"Engine.MinRemaining is %v (with package handler: SQSBATCH_MIN_REMAINING): with NoHeartbeat nothing would ever be started, since a record must be done in %v, the visibility timeout less a margin",
-			least, q.visibility-noHeartbeatMargin(q.visibility))}
+	if err := p.checkVisibility(q.visibility); err != nil {
+		return &ConfigError{Queue: p.cfg.Queue, Err: err}
 	}
 	p.queue = q
 	return p.newPolicy(q.url)
+}
+
+// checkVisibility checks what New could not, without the queue's visibility timeout.
+func (p *Poller) checkVisibility(visibility time.Duration) error {
+	engine, most := p.cfg.Engine, visibility-noHeartbeatMargin(visibility)
+	switch {
+	case visibility < minVisibility:
+		return fmt.Errorf("the queue's visibility timeout is %v: without heartbeats nothing can be handled in that; set it, or Visibility (with package handler: SQSBATCH_VISIBILITY), to at least %v",
+			visibility, minVisibility)
+	case p.cfg.NoHeartbeat && engine.RecordTimeout > visibility:
+		return fmt.Errorf("Engine.RecordTimeout is %v, the visibility timeout %v: with NoHeartbeat a record cannot have more than that (with package handler: SQSBATCH_RECORD_TIMEOUT, SQSBATCH_HEARTBEAT)",
+			engine.RecordTimeout, visibility)
+	case p.cfg.NoHeartbeat && engine.MinRemaining >= most:
+		return fmt.Errorf("Engine.MinRemaining is %v (with package handler: SQSBATCH_MIN_REMAINING): with NoHeartbeat nothing would ever be started, since a record must be done in %v, the visibility timeout less a margin",
+			engine.MinRemaining, most)
+	}
+	return nil
 }
 
 // arnOf makes an ARN of a queue's URL, https://HOST/ACCOUNT/NAME.
@@ -190,19 +193,19 @@ func (p *Poller) observe(operation string, call func(*batch.Call) error) error {
 	return c.Err
 }
 
-// announce tells the hooks that the polling begins, and waits for them for a
-// moment, unless it is to stop.
+// announce notifies the hooks that the polling begins, and waits for them for at most
+// a second, unless it is to stop.
 func (p *Poller) announce(stopping context.Context) {
 	ctx, cancel := context.WithTimeout(stopping, time.Second)
 	p.notify(func() {
 		defer cancel()
-		p.tellPolling()
+		p.notifyPolling()
 	})
 	<-ctx.Done()
 	cancel()
 }
 
-func (p *Poller) tellPolling() {
+func (p *Poller) notifyPolling() {
 	if text := p.policy.Schedule(p.queue.arn); text != "" {
 		p.warn(batch.Warning{Message: text, Info: true})
 	}

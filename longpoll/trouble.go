@@ -19,8 +19,7 @@ const (
 	callTimeout = 5 * time.Second
 )
 
-// trouble is the state of receiving: one line in the log tells that it fails,
-// and one that it works again.
+// trouble is how receiving, or the look-up of the queue before it, fails.
 type trouble struct {
 	last  string // error, kept for the status
 	lastT time.Time
@@ -41,13 +40,13 @@ func (t *trouble) failed(p *Poller, what string, err error) time.Duration {
 
 // works notes a try that succeeded.
 func (t *trouble) works(p *Poller) {
-	if tell, after := t.line.works(time.Now()); tell {
+	if notify, after := t.line.works(time.Now()); notify {
 		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: receiving works again, %s", p.cfg.Queue, after)})
 	}
 }
 
-// ConfigError is returned by [Poller.Run] when SQS says, before the first
-// message could be received, what no further try can mend.
+// ConfigError is returned by [Poller.Run] when SQS refuses the first calls for a reason
+// that no further try can fix.
 type ConfigError struct {
 	Queue string
 	Err   error
@@ -63,7 +62,7 @@ func (e *ConfigError) Error() string {
 // Unwrap returns SQS's error.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// configError returns what of an error is a mistake in the configuration, or nil.
+// configError returns an error that is a mistake in the configuration, or nil.
 func configError(queue string, err error) *ConfigError {
 	var c *ConfigError
 	if errors.As(err, &c) {
@@ -102,14 +101,14 @@ func advice(err error) string {
 	}
 }
 
-// line is what the log is told of something that fails and works again. What
-// flaps is told once a minute; what goes on failing is told in any case, as
-// serious from the first minute on, and again and again.
+// line throttles warnings about something that fails again and again: one when it begins
+// to fail, one when it works again. What flaps is reported once a minute. What goes on
+// failing is always reported, every five minutes, as serious after the first minute.
 type line struct {
 	since time.Time // of failing; zero while it works
 	tries int       // that failed since
-	told  time.Time // that it fails, the last time
-	open  bool      // told that it fails, and not yet that it works
+	at    time.Time // the latest warning that it fails
+	open  bool      // the hooks know that it fails, and not yet that it works
 }
 
 const (
@@ -119,23 +118,23 @@ const (
 	remindEvery  = 5 * time.Minute
 )
 
-// fails notes a try that failed, and reports whether to tell that it fails:
-// early, or once it is serious.
-func (l *line) fails(now time.Time, early bool) (tell bool) {
+// fails notes a try that failed, and reports whether to warn: early, or once it is
+// serious.
+func (l *line) fails(now time.Time, early bool) (warn bool) {
 	if l.since.IsZero() {
 		l.since = now
 	}
 	l.tries++
 	switch {
 	case !l.open:
-		tell = early && (now.Sub(l.told) >= quietFor || l.failingFor(now) >= goesOn) || l.serious(now)
+		warn = early && (now.Sub(l.at) >= quietFor || l.failingFor(now) >= goesOn) || l.serious(now)
 	case l.serious(now):
-		tell = l.told.Before(l.since.Add(seriousAfter)) || now.Sub(l.told) >= remindEvery
+		warn = l.at.Before(l.since.Add(seriousAfter)) || now.Sub(l.at) >= remindEvery
 	}
-	if tell {
-		l.open, l.told = true, now
+	if warn {
+		l.open, l.at = true, now
 	}
-	return tell
+	return warn
 }
 
 func (l *line) failingFor(now time.Time) time.Duration {
@@ -145,7 +144,7 @@ func (l *line) failingFor(now time.Time) time.Duration {
 	return now.Sub(l.since)
 }
 
-// serious reports whether it has been failing for so long that somebody should look.
+// serious reports whether it has been failing for so long that someone should look.
 func (l *line) serious(now time.Time) bool { return l.failingFor(now) >= seriousAfter }
 
 // soFar says for how long it has been failing, once that is serious.
@@ -156,13 +155,13 @@ func (l *line) soFar(now time.Time) string {
 	return fmt.Sprintf(", for %v and %d tries by now", l.failingFor(now).Round(time.Second), l.tries)
 }
 
-// works notes that it works. It reports whether to tell that, and says after
+// works notes that it works, and reports whether the hooks are to know that, and after
 // how long and how many tries.
-func (l *line) works(now time.Time) (tell bool, after string) {
-	tell = l.open
-	if tell {
+func (l *line) works(now time.Time) (notify bool, after string) {
+	notify = l.open
+	if notify {
 		after = fmt.Sprintf("after %v and %d tries that failed", l.failingFor(now).Round(time.Millisecond), l.tries)
 	}
 	l.open, l.since, l.tries = false, time.Time{}, 0
-	return tell, after
+	return notify, after
 }
