@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -60,10 +61,7 @@ func (p *Poller) requested() int {
 	case !p.mayReceive(now):
 		return 0
 	case p.aborts.trial(now):
-		if p.load.held+p.intake.calls == 0 {
-			return 1
-		}
-		return 0
+		return max(0, 1-p.load.held-p.intake.calls)
 	}
 	slots, l := p.cfg.Engine.Concurrency, p.runner.Count()
 	space := slots - p.load.held - p.intake.reserved
@@ -97,25 +95,22 @@ func (p *Poller) mayReceive(now time.Time) bool {
 
 func (p *Poller) fifo() bool { return isFIFO(p.queue.arn) }
 
-// isFIFO tells by a queue's name, ARN or URL.
+// isFIFO looks at a queue's name, ARN or URL.
 func isFIFO(queue string) bool { return strings.HasSuffix(strings.TrimSuffix(queue, "/"), ".fifo") }
 
 // systemAttributes are those that become fields of a record.
 var systemAttributes = []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll}
 
 func (p *Poller) input(n int, wait time.Duration, a attempt) *sqs.ReceiveMessageInput {
-	in := &sqs.ReceiveMessageInput{
+	return &sqs.ReceiveMessageInput{
 		QueueUrl:                    &p.queue.url,
 		MaxNumberOfMessages:         int32(n),
 		WaitTimeSeconds:             int32(wait / time.Second),
 		VisibilityTimeout:           int32(p.queue.visibility / time.Second),
 		MessageAttributeNames:       []string{"All"},
 		MessageSystemAttributeNames: systemAttributes,
+		ReceiveRequestAttemptId:     a.id,
 	}
-	if a.id != "" {
-		in.ReceiveRequestAttemptId = &a.id
-	}
-	return in
 }
 
 // receive makes one call, and returns a function that handles its answer.
@@ -127,8 +122,7 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 	err := p.observe("ReceiveMessage", func(c *batch.Call) error {
 		out, err := p.cfg.SQS.ReceiveMessage(callCtx, input, sqserror.Once)
 		if err == nil {
-			messages = out.Messages
-			c.Entries = len(messages)
+			messages, c.Entries = out.Messages, len(out.Messages)
 		}
 		return err
 	})
@@ -165,7 +159,7 @@ func (p *Poller) received(messages []types.Message, n int, now time.Time) {
 // receiveFailed decides when to try again.
 func (p *Poller) receiveFailed(ctx context.Context, a attempt, err error, took, wait time.Duration) {
 	in := &p.intake
-	if a.id != "" && sqserror.Code(err) == "" {
+	if a.id != nil && sqserror.Code(err) == "" {
 		in.unanswered = append(in.unanswered, a)
 	}
 	if ctx.Err() != nil || p.phase != polling {
@@ -214,8 +208,8 @@ type intake struct {
 // messages for it; SQS gives them to the next receive with the same id
 // (ReceiveRequestAttemptId).
 type attempt struct {
-	id string
-	n  int // messages that SQS may have taken
+	id *string // nil for a standard queue
+	n  int     // messages that SQS may have taken
 }
 
 // newAttempt returns an attempt that brings at most n messages. One that got no answer
@@ -223,7 +217,7 @@ type attempt struct {
 func (in *intake) newAttempt(n int) attempt {
 	i := slices.IndexFunc(in.unanswered, func(a attempt) bool { return a.n <= n })
 	if i < 0 {
-		return attempt{rand.Text(), n}
+		return attempt{aws.String(rand.Text()), n}
 	}
 	a := in.unanswered[i]
 	in.unanswered = slices.Delete(in.unanswered, i, i+1)
