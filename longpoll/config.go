@@ -92,7 +92,7 @@ func (c *Config) setDefaults(h batch.Handler) {
 	case c.Prefetch == 0 && isFIFO(c.Queue):
 		c.Prefetch = max(slots, maxReceive) // what comes may all be for one slot
 	case c.Prefetch == 0:
-		c.Prefetch = max(slots, maxReceive, min(4*slots, maxParallel*maxReceive))
+		c.Prefetch = max(slots, maxReceive, min(4*slots, maxReceives*maxReceive))
 	case c.Prefetch == -1:
 		c.Prefetch = 0
 	}

@@ -59,7 +59,6 @@ func (p *Poller) beginStop() {
 	p.drain.cutAt = now.Add(p.cfg.DrainLimit)
 	p.drain.endBy = now.Add(p.StopTakes())
 	p.flushEnds = time.AfterFunc(p.StopTakes()-time.Second, p.endFlush)
-	p.trouble.until = time.Time{}
 	p.startOrHold(now)
 	p.giveBackWaiting(now)
 	p.settler.Hurry() // it is now or never

@@ -18,10 +18,10 @@ const maxEntries = 10 // of a batch call
 
 // beats is how extending fares.
 type beats struct {
-	fail  bool // since the latest call
-	line  line
-	tries int       // that failed since then
-	after time.Time // the next one
+	fail     bool // since the latest call
+	incident incident
+	tries    int       // that failed since then
+	after    time.Time // the next one
 }
 
 // sweepEvery is how often held messages are looked through for what is due, and
@@ -151,11 +151,11 @@ func (p *Poller) extending(err error) {
 	}
 	b.fail = err != nil
 	if err != nil {
-		if b.line.fails(now, true) {
-			p.warn(batch.Warning{Err: err, Serious: b.line.serious(now), Message: fmt.Sprintf(
-				"extending the records' visibility fails%s: others may receive them while they are handled here; %s", b.line.soFar(now), advice(err))})
+		if b.incident.fails(now, true) {
+			p.warn(batch.Warning{Err: err, Serious: b.incident.serious(now), Message: fmt.Sprintf(
+				"extending the records' visibility fails%s: others may receive them while they are handled here; %s", b.incident.soFar(now), advice(err))})
 		}
-	} else if tell, after := b.line.works(now); tell {
+	} else if tell, after := b.incident.works(now); tell {
 		p.warn(batch.Warning{Message: "extending the records' visibility works again, " + after})
 	}
 }
@@ -173,22 +173,21 @@ func (p *Poller) changeVisibility(ctx context.Context, entries []types.ChangeMes
 	sqserror.Divide(at, func(part []int) ([]int, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		call := p.callOf("ChangeMessageVisibilityBatch")
-		call.Entries = len(part)
-		var out *sqs.ChangeMessageVisibilityBatchOutput
-		out, err = p.cfg.SQS.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{
-			QueueUrl: &p.queue.url, Entries: entries[part[0] : part[len(part)-1]+1]}, sqserror.Once)
-		answered(&call, err)
-		for _, k := range part {
-			errs[k] = err
-		}
-		if err != nil {
-			call.Failed = len(part)
-		} else {
-			call.Failed, worked = len(out.Failed), true
-			call.Throttled = sqserror.ReadAnswer(errs, nil, out.Failed)
-		}
-		p.called(call)
+		err = p.observe("ChangeMessageVisibilityBatch", func(c *batch.Call) error {
+			c.Entries = len(part)
+			out, err := p.cfg.SQS.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{
+				QueueUrl: &p.queue.url, Entries: entries[part[0] : part[len(part)-1]+1]}, sqserror.Once)
+			for _, k := range part {
+				errs[k] = err
+			}
+			if err != nil {
+				c.Failed = len(part)
+				return err
+			}
+			worked = true
+			c.Failed, c.Throttled = len(out.Failed), sqserror.ReadAnswer(errs, nil, out.Failed)
+			return nil
+		})
 		return part, err
 	})
 	if worked {

@@ -17,7 +17,7 @@ type message struct {
 	runner.Delivery
 	receipt *receipt
 
-	entry     settle.Entry // with what came with the latest delivery: SQS may deliver a message again while it is held
+	entry     settle.Entry // with what came with the latest delivery: SQS may deliver a message twice
 	visibleAt time.Time    // when SQS shows it to others, unless it is extended
 	hiddenBy  time.Time    // when at the latest, if an extension took effect that was not answered
 	extendAt  time.Time    // when to extend it
@@ -39,7 +39,7 @@ const (
 )
 
 // receipt is what was received together: a record of a standard queue, or those of a
-// FIFO group. The hooks are told of it as a batch.
+// FIFO group. For the hooks it is a batch.
 type receipt struct {
 	runner.Batch
 	messages []message
@@ -86,7 +86,7 @@ func (p *Poller) receipts(received []types.Message, at time.Time) (list []*recei
 	for i := range received {
 		m := &received[i]
 		if aws.ToString(m.MessageId) == "" || aws.ToString(m.ReceiptHandle) == "" {
-			continue // it can be neither told apart nor settled: SQS shows it again
+			continue // it cannot be settled: SQS shows it again
 		}
 		if !p.fifo() {
 			list = append(list, p.receiptOf(received[i:i+1], at))

@@ -246,7 +246,7 @@ func (p *Poller) step(now time.Time) (over bool) {
 func (p *Poller) arm(now time.Time) {
 	next := time.Time{}
 	for _, at := range []time.Time{
-		p.sweepAt, p.settling.holdUntil, p.aborts.next(now), p.intake.notBefore, p.trouble.until, p.drain.next(p),
+		p.sweepAt, p.settling.holdUntil, p.aborts.next(now), p.intake.notBefore, p.drain.next(p),
 	} {
 		if at.After(now) && (next.IsZero() || at.Before(next)) {
 			next = at

@@ -24,11 +24,11 @@ type queue struct {
 	visibility       time.Duration // the queue's own
 }
 
-// begin looks the queue up, tells the hooks that the polling begins, and has it begin.
+// begin looks the queue up, notifies the hooks that the polling begins, and has it begin.
 func (p *Poller) begin(ctx context.Context) {
 	if err := p.lookUp(ctx); err != nil {
 		p.do(func() {
-			if ctx.Err() == nil { // else it was told to stop before it had begun
+			if ctx.Err() == nil { // else it was stopped before it had begun
 				p.fail(err)
 			}
 		})
@@ -58,15 +58,13 @@ func (p *Poller) lookUp(ctx context.Context) error {
 		if c := configError(p.cfg.Queue, err); c != nil {
 			return c
 		}
-		delay := make(chan time.Duration, 1)
-		p.do(func() { delay <- p.trouble.failed(p, "the queue cannot be looked up", err) })
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case d := <-delay:
-			if sleep.For(ctx, d) {
-				continue
+		var delay time.Duration
+		p.ask(func() {
+			if ctx.Err() == nil { // else Run may have returned
+				delay = p.trouble.failed(p, "the queue cannot be looked up", err)
 			}
+		})
+		if !sleep.For(ctx, delay) {
 			return ctx.Err()
 		}
 	}
@@ -77,52 +75,70 @@ func (p *Poller) lookUp(ctx context.Context) error {
 func (p *Poller) askQueue(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	q := queue{url: p.cfg.Queue, visibility: defaultQueueVisibility, region: p.cfg.SQS.Options().Region}
-	if arn, err := endpoint.ParseARN(q.url); err == nil {
-		if q.url, err = endpoint.QueueURL(ctx, p.cfg.SQS, arn); err != nil {
-			return err
-		}
-	} else if !strings.Contains(q.url, "://") {
-		call := p.callOf("GetQueueUrl")
-		call.URL = q.url
-		out, err := p.cfg.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &q.url}, sqserror.Once)
-		answered(&call, err)
-		p.called(call)
-		if err != nil {
-			return err
-		}
-		if q.url = aws.ToString(out.QueueUrl); q.url == "" {
-			return errors.New("the answer to GetQueueUrl has no URL")
-		}
-	}
-	q.url = strings.TrimSuffix(q.url, "/")
-	call := p.callOf("GetQueueAttributes")
-	call.URL = q.url
-	out, err := p.cfg.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &q.url, AttributeNames: []types.QueueAttributeName{
-		types.QueueAttributeNameQueueArn, types.QueueAttributeNameVisibilityTimeout,
-		types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameMessageRetentionPeriod}}, sqserror.Once)
-	answered(&call, err)
-	p.called(call)
-	switch {
-	case err == nil:
-		q.arn = out.Attributes["QueueArn"]
-		if seconds, err := strconv.Atoi(out.Attributes["VisibilityTimeout"]); err == nil {
-			q.visibility = time.Duration(seconds) * time.Second
-		}
-	case sqserror.KindOf(sqserror.Code(err)) == sqserror.Denied && (!p.cfg.NoHeartbeat || p.cfg.Visibility > 0):
-	default:
+	q := queue{visibility: defaultQueueVisibility, region: p.cfg.SQS.Options().Region}
+	var err error
+	if q.url, err = p.queueURL(ctx); err != nil {
 		return err
+	}
+	attributes, err := p.queueAttributes(ctx, q.url)
+	answered, denied := err == nil, sqserror.KindOf(sqserror.Code(err)) == sqserror.Denied
+	if !answered && !(denied && (!p.cfg.NoHeartbeat || p.cfg.Visibility > 0)) {
+		return err
+	}
+	q.arn = attributes["QueueArn"]
+	if seconds, err := strconv.Atoi(attributes["VisibilityTimeout"]); err == nil {
+		q.visibility = time.Duration(seconds) * time.Second
 	}
 	if part := strings.Split(q.arn, ":"); len(part) == 6 {
 		q.region = part[3]
 	} else if q.arn, err = arnOf(q.url, q.region); err != nil {
 		return err
 	}
-	if err := p.use(q); err != nil || out == nil {
+	if err := p.use(q); err != nil || !answered {
 		return err
 	}
-	p.policy.Know(q.arn, out.Attributes)
+	p.policy.Know(q.arn, attributes)
 	return nil
+}
+
+// queueURL makes a URL of Config.Queue, which may also be an ARN or a name.
+func (p *Poller) queueURL(ctx context.Context) (string, error) {
+	name := p.cfg.Queue
+	if arn, err := endpoint.ParseARN(name); err == nil {
+		url, err := endpoint.QueueURL(ctx, p.cfg.SQS, arn)
+		return strings.TrimSuffix(url, "/"), err
+	}
+	if strings.Contains(name, "://") {
+		return strings.TrimSuffix(name, "/"), nil
+	}
+	var url string
+	err := p.observe("GetQueueUrl", func(c *batch.Call) error {
+		c.URL = name
+		out, err := p.cfg.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name}, sqserror.Once)
+		if err == nil {
+			url = strings.TrimSuffix(aws.ToString(out.QueueUrl), "/")
+		}
+		return err
+	})
+	if err == nil && url == "" {
+		err = errors.New("the answer to GetQueueUrl has no URL")
+	}
+	return url, err
+}
+
+// queueAttributes returns the attributes that this package and the settler need.
+func (p *Poller) queueAttributes(ctx context.Context, url string) (attributes map[string]string, err error) {
+	err = p.observe("GetQueueAttributes", func(c *batch.Call) error {
+		c.URL = url
+		out, err := p.cfg.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{
+			types.QueueAttributeNameQueueArn, types.QueueAttributeNameVisibilityTimeout,
+			types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameMessageRetentionPeriod}}, sqserror.Once)
+		if err == nil {
+			attributes = out.Attributes
+		}
+		return err
+	})
+	return attributes, err
 }
 
 // defaultQueueVisibility is what SQS gives a queue for which nothing is set.
@@ -133,23 +149,28 @@ func (p *Poller) use(q queue) error {
 	if p.cfg.Visibility > 0 {
 		q.visibility = p.cfg.Visibility
 	}
-	if q.visibility < minVisibility {
-		return &ConfigError{Queue: p.cfg.Queue, Err: fmt.Errorf(
-			"the queue's visibility timeout is %v: without heartbeats nothing can be handled in that; set it, or Visibility (with package handler: SQSBATCH_VISIBILITY), to at least %v",
-			q.visibility, minVisibility)}
-	}
-	if most := p.cfg.Engine.RecordTimeout; p.cfg.NoHeartbeat && most > q.visibility {
-		return &ConfigError{Queue: p.cfg.Queue, Err: fmt.Errorf(
-			"Engine.RecordTimeout is %v, the visibility timeout %v: with NoHeartbeat a record cannot have more than that (with package handler: SQSBATCH_RECORD_TIMEOUT, SQSBATCH_HEARTBEAT)",
-			most, q.visibility)}
-	}
-	if least := p.cfg.Engine.MinRemaining; p.cfg.NoHeartbeat && least >= q.visibility-noHeartbeatMargin(q.visibility) {
-		return &ConfigError{Queue: p.cfg.Queue, Err: fmt.Errorf(
-			"Engine.MinRemaining is %v (with package handler: SQSBATCH_MIN_REMAINING): with NoHeartbeat nothing would ever be started, since a record must be done in %v, the visibility timeout less a margin",
-			least, q.visibility-noHeartbeatMargin(q.visibility))}
+	if err := p.checkVisibility(q.visibility); err != nil {
+		return &ConfigError{Queue: p.cfg.Queue, Err: err}
 	}
 	p.queue = q
 	return p.newPolicy(q.url)
+}
+
+// checkVisibility checks what New could not, without the queue's visibility timeout.
+func (p *Poller) checkVisibility(visibility time.Duration) error {
+	engine, most := p.cfg.Engine, visibility-noHeartbeatMargin(visibility)
+	switch {
+	case visibility < minVisibility:
+		return fmt.Errorf("the queue's visibility timeout is %v: without heartbeats nothing can be handled in that; set it, or Visibility (with package handler: SQSBATCH_VISIBILITY), to at least %v",
+			visibility, minVisibility)
+	case p.cfg.NoHeartbeat && engine.RecordTimeout > visibility:
+		return fmt.Errorf("Engine.RecordTimeout is %v, the visibility timeout %v: with NoHeartbeat a record cannot have more than that (with package handler: SQSBATCH_RECORD_TIMEOUT, SQSBATCH_HEARTBEAT)",
+			engine.RecordTimeout, visibility)
+	case p.cfg.NoHeartbeat && engine.MinRemaining >= most:
+		return fmt.Errorf("Engine.MinRemaining is %v (with package handler: SQSBATCH_MIN_REMAINING): with NoHeartbeat nothing would ever be started, since a record must be done in %v, the visibility timeout less a margin",
+			engine.MinRemaining, most)
+	}
+	return nil
 }
 
 // arnOf makes an ARN of a queue's URL, https://HOST/ACCOUNT/NAME.
@@ -163,31 +184,28 @@ func arnOf(queueURL, region string) (string, error) {
 	return "", &ConfigError{Queue: queueURL, Err: fmt.Errorf("%q is no queue's URL (https://HOST/ACCOUNT/NAME)", queueURL)}
 }
 
-// callOf begins to note a call to SQS for the hooks.
-func (p *Poller) callOf(operation string) batch.Call {
-	return batch.Call{Operation: operation, QueueARN: p.queue.arn, URL: p.queue.url, Started: time.Now()}
+// observe makes a call to SQS, and notifies the hooks of it.
+func (p *Poller) observe(operation string, call func(*batch.Call) error) error {
+	c := batch.Call{Operation: operation, QueueARN: p.queue.arn, URL: p.queue.url, Started: time.Now()}
+	c.Err = call(&c)
+	c.Duration = time.Since(c.Started)
+	p.called(c)
+	return c.Err
 }
 
-// answered notes the end of a call, which it returns.
-func answered(c *batch.Call, err error) time.Time {
-	now := time.Now()
-	c.Duration, c.Err = now.Sub(c.Started), err
-	return now
-}
-
-// announce tells the hooks that the polling begins, and waits for them for a
-// moment, unless it is to stop.
+// announce notifies the hooks that the polling begins, and waits for them for at most
+// a second, unless it is to stop.
 func (p *Poller) announce(stopping context.Context) {
 	ctx, cancel := context.WithTimeout(stopping, time.Second)
 	p.notify(func() {
 		defer cancel()
-		p.tellPolling()
+		p.notifyPolling()
 	})
 	<-ctx.Done()
 	cancel()
 }
 
-func (p *Poller) tellPolling() {
+func (p *Poller) notifyPolling() {
 	if text := p.policy.Schedule(p.queue.arn); text != "" {
 		p.warn(batch.Warning{Message: text, Info: true})
 	}

@@ -10,25 +10,42 @@ import (
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-// Groups of quick records leave slots idle for a moment: full receives a moment
-// later cost less than small ones now.
-func TestRule19QuickGroupsAreReceivedInTens(t *testing.T) {
-	quick := func(context.Context, batch.Record) error {
-		time.Sleep(15 * time.Millisecond)
-		return nil
-	}
-	inWorld(t, true, quick, func(c *longpoll.Config) { c.Engine.Concurrency = 32 }, func(w *world) {
-		bodies := make([]string, 1200)
-		for i := range bodies {
-			bodies[i] = fmt.Sprintf("group%d:%d", i%60, i)
-		}
-		w.Send(bodies...)
+// Slots that open receives can fill ask for nothing more. Small receives beside those
+// would bring one message each.
+func TestReceive_QuickGroupsComeInTens(t *testing.T) {
+	inWorld(t, true, ok, func(c *longpoll.Config) { c.Engine.Concurrency = 32 }, func(w *world) {
+		w.inject(latency(5 * time.Millisecond))
+		w.Send(inGroups(1200, 60)...)
+		w.ForgetCalls()
 		w.start()
 		w.after(time.Minute)
-		if n, receives := w.deleted(), w.count("ReceiveMessage"); n != 1200 || receives > 240 {
-			t.Errorf("deleted %d of 1200 with %d receives, want at most 240", n, receives)
+		if n, receives := w.deleted(), w.count("ReceiveMessage"); n != 1200 || receives > 180 {
+			t.Errorf("deleted %d of 1200 with %d receives, want at most 180", n, receives)
 		}
 	})
+}
+
+// A group is locked until its message was deleted, so idle slots do not wait for room
+// for ten: that would halve the rate.
+func TestReceive_IdleSlotsDoNotWaitForRoomForTen(t *testing.T) {
+	inWorld(t, true, lasting(10*time.Millisecond), func(c *longpoll.Config) { c.Engine.Concurrency = 64 }, func(w *world) {
+		w.inject(latency(5 * time.Millisecond))
+		w.Send(inGroups(6000, 200)...)
+		w.start()
+		w.after(time.Second)
+		if n := len(w.bodies()); n < 2500 {
+			t.Errorf("%d were handled in the first second, want at least 2500", n)
+		}
+	})
+}
+
+// inGroups are n bodies in a number of groups, which take turns.
+func inGroups(n, groups int) []string {
+	bodies := make([]string, n)
+	for i := range bodies {
+		bodies[i] = fmt.Sprintf("group%d:%d", i%groups, i)
+	}
+	return bodies
 }
 
 // A slot that becomes free beside slow records is filled, although nothing

@@ -305,9 +305,9 @@ const (
 
 // deletes is how deleting fares.
 type deletes struct {
-	line    line
-	worked  time.Time // the latest time
-	refused bool      // since the latest call: no further try soon will help
+	incident incident
+	worked   time.Time // the latest time
+	refused  bool      // since the latest call: no further try soon will help
 }
 
 // deletesFare takes what SQS answered to a call that deletes.
@@ -331,7 +331,7 @@ func (p *Poller) deletesFare(errs []error) {
 func (p *Poller) deletesWork() {
 	d, now := &p.settling.deletes, time.Now()
 	d.worked, d.refused = now, false
-	if tell, after := d.line.works(now); tell {
+	if tell, after := d.incident.works(now); tell {
 		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: deleting works again, %s", p.cfg.Queue, after)})
 	}
 }
@@ -341,7 +341,7 @@ func (p *Poller) deletesFail(now time.Time, err error, refused bool) {
 	d := &p.settling.deletes
 	d.refused = refused
 	p.trouble.last, p.trouble.lastT = err.Error(), now
-	if !d.line.fails(now, p.deletesHold(now)) {
+	if !d.incident.fails(now, p.deletesHold(now)) {
 		return
 	}
 	text := advice(err)
@@ -355,9 +355,9 @@ func (p *Poller) deletesFail(now time.Time, err error, refused bool) {
 	if p.cfg.NoHeartbeat {
 		until = "their visibility timeout is over"
 	}
-	p.warn(batch.Warning{Err: err, Serious: refused || d.line.serious(now), Message: fmt.Sprintf(
+	p.warn(batch.Warning{Err: err, Serious: refused || d.incident.serious(now), Message: fmt.Sprintf(
 		"queue %s: deleting fails%s: %s; %d records that were handled are not deleted, and will be delivered again when %s",
-		p.cfg.Queue, d.line.soFar(now), text, p.settling.backlog, until)})
+		p.cfg.Queue, d.incident.soFar(now), text, p.settling.backlog, until)})
 }
 
 // deletesHold reports whether nothing is received or started, because of what
@@ -367,7 +367,7 @@ func (p *Poller) deletesHold(now time.Time) bool {
 	if d.refused {
 		return n > 0
 	}
-	if d.line.since.IsZero() && now.Sub(d.worked) < lately {
+	if d.incident.since.IsZero() && now.Sub(d.worked) < lately {
 		return n >= maxBacklog+p.cfg.Engine.Concurrency
 	}
 	return n >= maxInVain+p.cfg.Engine.Concurrency

@@ -48,7 +48,7 @@ type Status struct {
 	live bool
 }
 
-// Status tells how the Poller is. It costs a look at each running record.
+// Status returns the state of the Poller. It costs a look at each running record.
 func (p *Poller) Status() (s Status) {
 	if !p.ask(func() { s = p.status() }) {
 		s = Status{Queue: p.cfg.Queue, State: "created", live: true}
@@ -66,7 +66,7 @@ func (p *Poller) status() Status {
 		LastError:   p.trouble.last,
 		LastErrorAt: p.trouble.lastT,
 		Counts:      p.counts,
-		live:        p.phase < stopped && p.intake.turns(now, p.cfg.Wait) && !p.calls.Hung(now) && !p.notices.Hung(now),
+		live:        p.phase < stopped && p.intake.answersInTime(now, p.cfg.Wait) && !p.calls.Hung(now) && !p.notices.Hung(now),
 	}
 	if p.runner == nil {
 		return s
@@ -81,9 +81,9 @@ func (p *Poller) state() string {
 	switch {
 	case p.phase == polling && p.pausing:
 		return "paused"
-	case (p.phase == polling || p.phase == starting) && p.trouble.line.tries > 0:
+	case (p.phase == polling || p.phase == starting) && p.trouble.incident.tries > 0:
 		return "failing"
-	case p.phase == polling && p.settling.deletes.line.tries > 0 && p.deletesHold(time.Now()):
+	case p.phase == polling && p.settling.deletes.incident.tries > 0 && p.deletesHold(time.Now()):
 		return "failing"
 	case p.phase == polling && p.aborts.on(time.Now()):
 		return "aborted"
@@ -91,9 +91,9 @@ func (p *Poller) state() string {
 	return [...]string{"created", "starting", "polling", "draining", "stopped"}[p.phase]
 }
 
-// turns reports whether the receives that are open are answered in time.
-func (in *intake) turns(now time.Time, wait time.Duration) bool {
-	return in.calls == 0 || now.Sub(in.began) < wait+2*receiveMargin || now.Sub(in.last) < wait+2*receiveMargin
+// answersInTime reports whether SQS answers the receives that are open in time.
+func (in *intake) answersInTime(now time.Time, wait time.Duration) bool {
+	return in.calls == 0 || now.Sub(in.latest) < wait+2*receiveMargin || now.Sub(in.last) < wait+2*receiveMargin
 }
 
 // Health returns a handler for orchestrators, over any number of pollers:

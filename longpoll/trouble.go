@@ -19,38 +19,34 @@ const (
 	callTimeout = 5 * time.Second
 )
 
-// trouble is the state of receiving: one line in the log tells that it fails,
-// and one that it works again.
+// trouble is how receiving, or the look-up of the queue before it, fails.
 type trouble struct {
-	until time.Time // when to try again
-	last  string    // error, kept for the status
-	lastT time.Time
-	line  line
+	last     string // error, kept for the status
+	lastT    time.Time
+	incident incident
 }
 
 // failed notes a try that failed and returns how long to wait for the next.
 func (t *trouble) failed(p *Poller, what string, err error) time.Duration {
 	now := time.Now()
 	t.last, t.lastT = err.Error(), now
-	if t.line.fails(now, true) {
-		p.warn(batch.Warning{Err: err, Serious: t.line.serious(now), Message: fmt.Sprintf(
-			"queue %s: %s%s: %s; trying again", p.cfg.Queue, what, t.line.soFar(now), advice(err))})
+	if t.incident.fails(now, true) {
+		p.warn(batch.Warning{Err: err, Serious: t.incident.serious(now), Message: fmt.Sprintf(
+			"queue %s: %s%s: %s; trying again", p.cfg.Queue, what, t.incident.soFar(now), advice(err))})
 	}
-	delay := min(firstDelay<<min(t.line.tries-1, 16), lastDelay)
-	delay = delay/2 + rand.N(delay/2+1)
-	t.until = now.Add(delay)
-	return delay
+	delay := min(firstDelay<<min(t.incident.tries-1, 16), lastDelay)
+	return delay/2 + rand.N(delay/2+1)
 }
 
 // works notes a try that succeeded.
 func (t *trouble) works(p *Poller) {
-	if tell, after := t.line.works(time.Now()); tell {
+	if notify, after := t.incident.works(time.Now()); notify {
 		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: receiving works again, %s", p.cfg.Queue, after)})
 	}
 }
 
-// ConfigError is returned by [Poller.Run] when SQS says, before the first
-// message could be received, what no further try can mend.
+// ConfigError is returned by [Poller.Run] when SQS refuses the first calls for a reason
+// that no further try can fix.
 type ConfigError struct {
 	Queue string
 	Err   error
@@ -66,7 +62,7 @@ func (e *ConfigError) Error() string {
 // Unwrap returns SQS's error.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// configError returns what of an error is a mistake in the configuration, or nil.
+// configError returns an error that is a mistake in the configuration, or nil.
 func configError(queue string, err error) *ConfigError {
 	var c *ConfigError
 	if errors.As(err, &c) {
@@ -105,14 +101,14 @@ func advice(err error) string {
 	}
 }
 
-// line is what the log is told of something that fails and works again. What
-// flaps is told once a minute; what goes on failing is told in any case, as
-// serious from the first minute on, and again and again.
-type line struct {
+// incident throttles warnings about something that fails again and again: one when it begins
+// to fail, one when it works again. What flaps is reported once a minute. What goes on
+// failing is always reported, every five minutes, as serious after the first minute.
+type incident struct {
 	since time.Time // of failing; zero while it works
 	tries int       // that failed since
-	told  time.Time // that it fails, the last time
-	open  bool      // told that it fails, and not yet that it works
+	at    time.Time // the latest warning that it fails
+	open  bool      // the hooks know that it fails, and not yet that it works
 }
 
 const (
@@ -122,50 +118,50 @@ const (
 	remindEvery  = 5 * time.Minute
 )
 
-// fails notes a try that failed, and reports whether to tell that it fails:
-// early, or once it is serious.
-func (l *line) fails(now time.Time, early bool) (tell bool) {
-	if l.since.IsZero() {
-		l.since = now
+// fails notes a try that failed, and reports whether to warn: early, or once it is
+// serious.
+func (i *incident) fails(now time.Time, early bool) (warn bool) {
+	if i.since.IsZero() {
+		i.since = now
 	}
-	l.tries++
+	i.tries++
 	switch {
-	case !l.open:
-		tell = early && (now.Sub(l.told) >= quietFor || l.failingFor(now) >= goesOn) || l.serious(now)
-	case l.serious(now):
-		tell = l.told.Before(l.since.Add(seriousAfter)) || now.Sub(l.told) >= remindEvery
+	case !i.open:
+		warn = early && (now.Sub(i.at) >= quietFor || i.failingFor(now) >= goesOn) || i.serious(now)
+	case i.serious(now):
+		warn = i.at.Before(i.since.Add(seriousAfter)) || now.Sub(i.at) >= remindEvery
 	}
-	if tell {
-		l.open, l.told = true, now
+	if warn {
+		i.open, i.at = true, now
 	}
-	return tell
+	return warn
 }
 
-func (l *line) failingFor(now time.Time) time.Duration {
-	if l.since.IsZero() {
+func (i *incident) failingFor(now time.Time) time.Duration {
+	if i.since.IsZero() {
 		return 0
 	}
-	return now.Sub(l.since)
+	return now.Sub(i.since)
 }
 
-// serious reports whether it has been failing for so long that somebody should look.
-func (l *line) serious(now time.Time) bool { return l.failingFor(now) >= seriousAfter }
+// serious reports whether it has been failing for so long that someone should look.
+func (i *incident) serious(now time.Time) bool { return i.failingFor(now) >= seriousAfter }
 
 // soFar says for how long it has been failing, once that is serious.
-func (l *line) soFar(now time.Time) string {
-	if !l.serious(now) {
+func (i *incident) soFar(now time.Time) string {
+	if !i.serious(now) {
 		return ""
 	}
-	return fmt.Sprintf(", for %v and %d tries by now", l.failingFor(now).Round(time.Second), l.tries)
+	return fmt.Sprintf(", for %v and %d tries by now", i.failingFor(now).Round(time.Second), i.tries)
 }
 
-// works notes that it works. It reports whether to tell that, and says after
+// works notes that it works, and reports whether the hooks are to know that, and after
 // how long and how many tries.
-func (l *line) works(now time.Time) (tell bool, after string) {
-	tell = l.open
-	if tell {
-		after = fmt.Sprintf("after %v and %d tries that failed", l.failingFor(now).Round(time.Millisecond), l.tries)
+func (i *incident) works(now time.Time) (notify bool, after string) {
+	notify = i.open
+	if notify {
+		after = fmt.Sprintf("after %v and %d tries that failed", i.failingFor(now).Round(time.Millisecond), i.tries)
 	}
-	l.open, l.since, l.tries = false, time.Time{}, 0
-	return tell, after
+	i.open, i.since, i.tries = false, time.Time{}, 0
+	return notify, after
 }

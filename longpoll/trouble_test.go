@@ -153,9 +153,8 @@ func TestRule24TheQueueIsDeletedAndMadeAgain(t *testing.T) {
 }
 
 // Something between here and SQS cuts connections that are silent for 8 s.
-func TestRule24ALongPollThatIsCutBecomesShorter(t *testing.T) {
+func TestReceive_ALongPollThatIsCutOffNamesTheSetting(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
-		cut := 0
 		w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
 			if operation != receiving {
 				return nil, nil
@@ -164,25 +163,42 @@ func TestRule24ALongPollThatIsCutBecomesShorter(t *testing.T) {
 			defer cancel()
 			response, err := w.Server().HTTPClient().Transport.RoundTrip(r.WithContext(ctx))
 			if ctx.Err() != nil && r.Context().Err() == nil {
-				cut++
 				return nil, syscall.ECONNRESET
 			}
 			return response, err
 		}
 		w.start()
 		w.after(10 * time.Minute)
-		if cut != 2 {
-			t.Errorf("%d receives were cut, want 2: those after them are to be shorter", cut)
+		if n := len(w.warningsWith("cut off after 8s of 20s")); n < 1 || n > 10 {
+			t.Errorf("%d warnings of a long poll that was cut off in ten minutes, want at most one a minute", n)
 		}
-		if s := w.p.Status(); s.State != "polling" {
-			t.Errorf("the poller is %s", s.State)
+		if n := len(w.warningsWith("SQSBATCH_WAIT")); n == 0 {
+			t.Errorf("no warning names the setting: %q", w.warnings)
+		}
+		if n := w.count(receiving); n > 160 {
+			t.Errorf("%d receives in ten minutes, want one for each that was cut off, and one after it", n)
 		}
 		w.Send("a")
 		w.after(time.Second)
 		w.wantHandled("a")
-		w.after(5 * time.Hour) // a long one is tried once in an hour
-		if cut < 5 || cut > 8 {
-			t.Errorf("%d receives were cut in 5 h, want one in an hour", cut)
+	})
+}
+
+// After an outage the first receive does not wait for messages, so that an idle queue's
+// poller is soon ready again.
+func TestReceive_AfterAnOutageAnIdlePollerIsSoonReady(t *testing.T) {
+	inWorld(t, false, ok, nil, func(w *world) {
+		w.start()
+		w.after(time.Second)
+		w.inject(sqs.Fault{Kind: sqs.Refused, Operation: receiving})
+		w.after(30 * time.Second)
+		if s := w.p.Status(); s.State != "failing" {
+			t.Fatalf("the poller is %s: the test tests nothing", s.State)
+		}
+		w.Server().ClearFaults()
+		w.after(21 * time.Second)
+		if s := w.p.Status(); s.State != "polling" {
+			t.Errorf("21 s after the outage the poller is %s: the longest delay is 20 s", s.State)
 		}
 	})
 }

@@ -1,110 +1,141 @@
-// Package notify calls hooks beside those who must not wait for them.
+// Package notify calls hooks, so that their callers need not wait for them.
 package notify
 
 import (
-	"slices"
 	"sync"
 	"time"
 )
 
-// HungAfter is after how long a hook, which should take no time, counts as one that
-// hangs.
+// HungAfter is how long a hook may take before it counts as hung.
 const HungAfter = 30 * time.Second
 
 const (
-	// slowAfter is after how long a hook holds up no others.
-	slowAfter  = 10 * time.Millisecond
+	// slowAfter is how long a hook may delay those behind it. After that, the next one
+	// is called beside it.
+	slowAfter = 10 * time.Millisecond
+	// maxCallers bounds the hooks that are called at a time, except by Last.
 	maxCallers = 100
-	// maxNotices bounds what waits for hooks that hang; beyond it, hooks are not told.
-	maxNotices = 10_000
+	// maxWaiting bounds the functions that wait for hooks that hang. Those beyond it are
+	// dropped.
+	maxWaiting = 10_000
 )
 
 // Queue calls functions that call hooks, one after the other as long as they are quick.
 // The zero value is ready. Its methods are safe for concurrent use.
 type Queue struct {
-	mu      sync.Mutex
-	notices []func()
-	callers []*caller
-	latest  time.Time     // when the latest call began
-	idle    chan struct{} // closed when all have returned
+	mu       sync.Mutex
+	waiting  []func()
+	callers  map[*caller]bool
+	latest   time.Time     // when the latest call began
+	watching bool          // a timer will call check
+	idle     chan struct{} // closed when the last caller has ended
 }
 
 // caller is a goroutine that calls hooks.
 type caller struct{ since time.Time }
 
-// Notify has f called.
-func (n *Queue) Notify(f func()) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(n.notices) >= maxNotices {
+// Notify has f called soon.
+func (q *Queue) Notify(f func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) >= maxWaiting {
 		return
 	}
-	n.notices = append(n.notices, f)
-	if len(n.callers) == 0 || len(n.callers) < maxCallers && time.Since(n.latest) > slowAfter {
-		n.start()
+	q.waiting = append(q.waiting, f)
+	if len(q.callers) == 0 {
+		q.start()
+	} else {
+		q.watch()
 	}
 }
 
-func (n *Queue) start() {
-	if len(n.callers) == 0 {
-		n.idle = make(chan struct{})
+// start adds a caller.
+func (q *Queue) start() {
+	if len(q.callers) == 0 {
+		q.callers, q.idle = make(map[*caller]bool), make(chan struct{})
 	}
-	n.latest = time.Now()
-	c := &caller{n.latest}
-	n.callers = append(n.callers, c)
-	go n.run(c)
+	q.latest = time.Now()
+	c := &caller{q.latest}
+	q.callers[c] = true
+	go q.run(c)
 }
 
-func (n *Queue) run(c *caller) {
-	returned := false
+func (q *Queue) run(c *caller) {
+	ended := false
 	defer func() {
-		if !returned { // a hook has ended the goroutine
-			go n.run(c)
+		if !ended { // a hook has called runtime.Goexit
+			go q.run(c)
 		}
 	}()
-	for f := n.next(c); f != nil; f = n.next(c) {
+	for f := q.next(c); f != nil; f = q.next(c) {
 		f()
 	}
-	returned = true
+	ended = true
 }
 
-// next takes what c calls next, or ends c.
-func (n *Queue) next(c *caller) (f func()) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(n.notices) == 0 {
-		n.notices = nil
-		n.callers = slices.DeleteFunc(n.callers, func(other *caller) bool { return other == c })
-		if len(n.callers) == 0 {
-			close(n.idle)
+// next returns what c calls next, or nil when c ends.
+func (q *Queue) next(c *caller) func() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		q.waiting = nil
+		delete(q.callers, c)
+		if len(q.callers) == 0 {
+			close(q.idle)
 		}
 		return nil
 	}
-	f, n.notices[0] = n.notices[0], nil
-	n.notices = n.notices[1:]
-	n.latest = time.Now()
-	c.since = n.latest
+	f := q.waiting[0]
+	q.waiting[0] = nil
+	q.waiting = q.waiting[1:]
+	q.latest = time.Now()
+	c.since = q.latest
 	return f
 }
 
-// Hung reports whether a hook hangs.
-func (n *Queue) Hung(now time.Time) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.ContainsFunc(n.callers, func(c *caller) bool { return now.Sub(c.since) > HungAfter })
+// watch sets a timer for the time at which the latest call counts as slow. It is set as
+// long as something waits that another caller could call.
+func (q *Queue) watch() {
+	if !q.watching && len(q.waiting) > 0 && len(q.callers) < maxCallers {
+		q.watching = true
+		time.AfterFunc(time.Until(q.latest.Add(slowAfter)), q.check)
+	}
 }
 
-// Last has what waits for slow hooks called side by side. What it returns is closed
-// when all have returned.
-func (n *Queue) Last() <-chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for range n.notices {
-		n.start()
+// check adds a caller if the latest call is slow.
+func (q *Queue) check() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.watching = false
+	if len(q.waiting) > 0 && time.Since(q.latest) >= slowAfter {
+		q.start()
 	}
-	if n.idle == nil {
-		n.idle = make(chan struct{})
-		close(n.idle)
+	q.watch()
+}
+
+// Hung reports whether a hook hangs.
+func (q *Queue) Hung(now time.Time) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for c := range q.callers {
+		if now.Sub(c.since) > HungAfter {
+			return true
+		}
 	}
-	return n.idle
+	return false
+}
+
+// Last has all that waits called side by side. It returns a channel that is closed when
+// all calls have returned.
+func (q *Queue) Last() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for range q.waiting {
+		q.start()
+	}
+	if q.idle == nil {
+		q.idle = make(chan struct{})
+		close(q.idle)
+	}
+	return q.idle
 }
