@@ -110,18 +110,22 @@ func (s unevenStart) BatchStarted(context.Context, batch.BatchInfo) {
 	time.Sleep(<-s.seconds * time.Second)
 }
 
+// slowContext is a hook that takes 5 s for the batches of a group.
+type slowContext string
+
+func (s slowContext) BatchContext(ctx context.Context, _ batch.BatchInfo, records []batch.Record) context.Context {
+	if records[0].GroupID == string(s) {
+		time.Sleep(5 * time.Second)
+	}
+	return ctx
+}
+
 // A batch whose hooks are being told of its start is not started either, and its
 // records say why.
 func TestAbortBeforeTheHooksAreTold(t *testing.T) {
-	hook := unevenStart{make(chan time.Duration, 10)}
-	hook.seconds <- 0
-	hook.seconds <- 5
-	for range 8 {
-		hook.seconds <- 0
-	}
 	inWorld(t, true, aborting(1, time.Minute), func(c *longpoll.Config) {
 		c.Engine.Concurrency = 2
-		c.Engine.Hooks = append(c.Engine.Hooks, hook)
+		c.Engine.Hooks = append(c.Engine.Hooks, slowContext("b"))
 	}, func(w *world) {
 		w.Send("a:1", "b:1", "b:2")
 		w.start()

@@ -58,7 +58,7 @@ func TestDeleteThatIsNeverAnswered_LetsTheOthersPass(t *testing.T) {
 		}
 		w.Send(numbered(30, "")...)
 		w.start()
-		w.after(2 * time.Minute)
+		w.after(4 * time.Minute)
 		if n := w.deleted(); n != 29 {
 			t.Errorf("%d of 30 deleted, want all but one", n)
 		}

@@ -35,6 +35,8 @@ const (
 	// lastDelay bounds both: they double. hurriedDelay does so during a stop.
 	lastDelay    = 4 * time.Second
 	hurriedDelay = 500 * time.Millisecond
+	// oneByOne is after how many calls in a row without an answer each has one entry.
+	oneByOne = 8
 	// refusedFor is how long a poller makes no further call of an operation that SQS
 	// refuses, such as for want of a permission. A batch makes none at all.
 	refusedFor = 5 * time.Second
@@ -125,7 +127,7 @@ func (s *Settler) hasRoom(l *lane) bool {
 // what there is; nil for none.
 func (l *lane) take(now time.Time, fewer bool) (list []*Entry) {
 	most := maxEntries
-	if l.failing >= 5 { // it may be one of the ten for which SQS does not answer
+	if l.failing >= oneByOne { // it may be one of the ten for which SQS does not answer
 		most = 1
 	}
 	for _, e := range l.waiting {
