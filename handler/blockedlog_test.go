@@ -22,7 +22,7 @@ func (s stuck) Enabled(context.Context, slog.Level) bool  { return true }
 func (s stuck) Handle(context.Context, slog.Record) error { <-s.read; return nil }
 func (s stuck) WithAttrs([]slog.Attr) slog.Handler        { return s }
 
-func TestRule23ALogThatNobodyReadsHoldsNoStopUp(t *testing.T) {
+func TestStopWithBlockedLog_EndsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, client := queues(t, "orders")
 		url := server.QueueURL("orders")

@@ -103,7 +103,7 @@ func TestHooksAreToldOfABatchBeforeAndAfterItIsSettled(t *testing.T) {
 	})
 }
 
-func TestRule11ABatchWithoutFailuresIsNoError(t *testing.T) {
+func TestDeleteSucceededWithoutFailures_IsNoError(t *testing.T) {
 	l, err := New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
 		Config{DeleteSucceeded: true, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -114,7 +114,7 @@ func TestRule11ABatchWithoutFailuresIsNoError(t *testing.T) {
 	}
 }
 
-func TestRule26CodeComesBeforeTheEnvironmentInEveryField(t *testing.T) {
+func TestFieldsSetInCode_OverrideTheirVariables(t *testing.T) {
 	for _, name := range []string{"RESERVE", "RECORD_TIMEOUT", "MIN_REMAINING", "GRACE"} {
 		t.Setenv("SQSBATCH_"+name, "7s")
 	}
@@ -134,7 +134,7 @@ func TestRule26CodeComesBeforeTheEnvironmentInEveryField(t *testing.T) {
 	}
 }
 
-func TestRule26BoundsAreAccepted(t *testing.T) {
+func TestVariablesAtTheirBounds_AreAccepted(t *testing.T) {
 	for name, c := range map[string]struct {
 		env  map[string]string
 		good func(c Config) bool
@@ -174,7 +174,7 @@ func TestLogSucceededLogsEveryRecord(t *testing.T) {
 	}
 }
 
-func TestRule25BodiesAreLoggedOnRequestOnly(t *testing.T) {
+func TestLogBodyBytes_LogsBodiesOnlyWhenSet(t *testing.T) {
 	for limit, want := range map[int]string{0: "", 5: "body=sword bodyBytes=9"} {
 		var buf bytes.Buffer
 		l, err := New(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-func TestRule26EveryFieldFromTheEnvironment(t *testing.T) {
+func TestVariables_FillEveryField(t *testing.T) {
 	for name, value := range map[string]string{
 		"SQSBATCH_CONCURRENCY": "7", "SQSBATCH_RESERVE": "700ms", "SQSBATCH_RECORD_TIMEOUT": "30s", "SQSBATCH_DEADLINE_POLICY": "fair",
 		"SQSBATCH_MIN_REMAINING": "2s", "SQSBATCH_GRACE": "3s", "SQSBATCH_DEAD_LETTER_QUEUE": "https://sqs/1/dead", "SQSBATCH_MAX_RECEIVE_COUNT": "9",
@@ -35,7 +35,7 @@ func TestRule26EveryFieldFromTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestRule26AnOutageExcludesABackoff(t *testing.T) {
+func TestOutageAndBackoffVariables_AreRefusedTogether(t *testing.T) {
 	handle := batch.HandlerFunc(func(context.Context, batch.Record) error { return nil })
 	t.Setenv("SQSBATCH_OUTAGE", "1h")
 	var c Config
@@ -52,7 +52,7 @@ func TestRule26AnOutageExcludesABackoff(t *testing.T) {
 	}
 }
 
-func TestRule26CodeComesBeforeTheEnvironment(t *testing.T) {
+func TestConcurrencyAndBackoffInCode_OverrideVariables(t *testing.T) {
 	t.Setenv("SQSBATCH_CONCURRENCY", "7")
 	t.Setenv("SQSBATCH_BACKOFF_BASE", "7s")
 	c := Config{Concurrency: 3, Backoff: partialfailure.Constant(time.Minute)}
@@ -63,7 +63,7 @@ func TestRule26CodeComesBeforeTheEnvironment(t *testing.T) {
 
 // Whichever of the two fields is set, it decides: `sqsbatch local` sets SQSBATCH_OUTAGE
 // for functions whose code has a Backoff as well.
-func TestRule26CodeThatSpacesRetriesComesBeforeTheEnvironment(t *testing.T) {
+func TestBackoffOrOutageInCode_OverridesVariablesOfBoth(t *testing.T) {
 	for _, name := range []string{"SQSBATCH_OUTAGE", "SQSBATCH_BACKOFF_BASE"} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, "10s")
@@ -79,7 +79,7 @@ func TestRule26CodeThatSpacesRetriesComesBeforeTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestRule26AllWrongVariablesAreNamedWithTheirBounds(t *testing.T) {
+func TestWrongVariables_AreAllNamedWithTheirBounds(t *testing.T) {
 	wrong := map[string][2]string{
 		"SQSBATCH_CONCURRENCY":       {"0", "whole number from 1 to 10000"},
 		"SQSBATCH_RESERVE":           {"1", "like \"500ms\""},
@@ -107,7 +107,7 @@ func TestRule26AllWrongVariablesAreNamedWithTheirBounds(t *testing.T) {
 }
 
 // What is wrong in code and in the environment is named in one go.
-func TestRule26AllMistakesAreNamedAtOnce(t *testing.T) {
+func TestMistakesInCodeAndEnvironment_AreNamedTogether(t *testing.T) {
 	t.Setenv("SQSBATCH_CONCURRENCY", "none")
 	_, err := New(nil, Config{Reserve: -1, Grace: -1, OnPermanent: "burn", MaxReceiveCount: 2000, DeadLetterQueue: "dead", Hooks: []any{1, 2}})
 	if err == nil {
@@ -121,7 +121,7 @@ func TestRule26AllMistakesAreNamedAtOnce(t *testing.T) {
 	}
 }
 
-func TestRule26OtherMistakesAreNamed(t *testing.T) {
+func TestWrongConfigOrNilHandler_IsNamed(t *testing.T) {
 	for want, cfg := range map[string]Config{
 		`OnPermanent is "explode", must be "dead-letter"`: {OnPermanent: "explode"},
 		`DeadLetterQueue is "orders-dead", must be`:       {DeadLetterQueue: "orders-dead"},

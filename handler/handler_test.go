@@ -25,7 +25,7 @@ import (
 
 var _ lambda.Handler = (*handler.LambdaHandler)(nil)
 
-func TestRule08Responses(t *testing.T) {
+func TestInvoke_ReportsEachFailureOnceInOrder(t *testing.T) {
 	t.Setenv("AWS_SAM_LOCAL", "true")
 	var log logbook
 	l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger()})
@@ -49,7 +49,7 @@ func TestRule08Responses(t *testing.T) {
 	}
 }
 
-func TestRule08EventsThatCannotBeAnsweredAreErrors(t *testing.T) {
+func TestInvalidEvent_IsAnInvocationError(t *testing.T) {
 	l := newHandler(t, batch.HandlerFunc(func(context.Context, batch.Record) error {
 		t.Error("the handler was called")
 		return nil
@@ -123,7 +123,7 @@ func TestMessageFuncGetsWhatAWSLambdaGoDecodes(t *testing.T) {
 	}
 }
 
-func TestRule04AnAbandonedRecordKeepsItsStrings(t *testing.T) {
+func TestAbandonedHandler_KeepsItsRecordsStrings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Context()
 		var log logbook
@@ -152,7 +152,7 @@ func TestRule04AnAbandonedRecordKeepsItsStrings(t *testing.T) {
 	})
 }
 
-func TestRule10AllFailed(t *testing.T) {
+func TestErrorIfAllFail_FailsOnlyWhenEveryRecordFailed(t *testing.T) {
 	t.Setenv("AWS_SAM_LOCAL", "true")
 	for _, c := range []struct {
 		bodies []string
@@ -172,7 +172,7 @@ func TestRule10AllFailed(t *testing.T) {
 	}
 }
 
-func TestRule11WithoutReportBatchItemFailures(t *testing.T) {
+func TestDeleteSucceededWithFailure_DeletesAndReturnsError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := testqueue.New(t, false)
 		q.Send("ok", "fail")
@@ -208,7 +208,7 @@ func eventOf(t *testing.T, records []batch.Record) []byte {
 	return b
 }
 
-func TestRule09ConcurrentInvocations(t *testing.T) {
+func TestConcurrentInvocations_AnswerForTheirOwnRecords(t *testing.T) {
 	t.Setenv("AWS_SAM_LOCAL", "true")
 	var log logbook
 	l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger()})
@@ -226,7 +226,7 @@ func TestRule09ConcurrentInvocations(t *testing.T) {
 	wg.Wait()
 }
 
-func TestRule25BodiesNeverAppearInTheLog(t *testing.T) {
+func TestFailedRecords_LogNoBodies(t *testing.T) {
 	t.Setenv("AWS_SAM_LOCAL", "true")
 	const secret = "swordfish"
 	var log logbook

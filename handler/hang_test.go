@@ -17,7 +17,7 @@ import (
 
 // Of 15 messages of one group the second ignores its context at every attempt. It is
 // the only dead letter, whatever the record timeout; the others are handled in order.
-func TestRule16OneThatHangsTakesNoHealthyRecordOfItsGroupToTheDeadLetterQueue(t *testing.T) {
+func TestRecordHangsInGroup_OnlyItIsDeadLettered(t *testing.T) {
 	for name, timeout := range map[string]time.Duration{"by default": 0, "with a record timeout": 3 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

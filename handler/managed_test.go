@@ -181,7 +181,7 @@ func (c *crowd) send(url string, from, to int) {
 // a delay, panic, give up and hang: each answers for its own records, each delay
 // is its own record's, and each line of the log, the function's own too, has the
 // request id of its invocation.
-func TestRule09ManagedInstances(t *testing.T) {
+func TestManagedInstance_SettlesAndLogsPerInvocation(t *testing.T) {
 	const standard, fifo = 350, 50
 	path := filepath.Join(t.TempDir(), "log")
 	file, err := os.Create(path)

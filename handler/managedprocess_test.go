@@ -17,7 +17,7 @@ import (
 // The same in a process of its own, with aws-lambda-go's 64 loops in it: what was
 // built with the race detector ends at a race. All invocations are there at once,
 // or none would end.
-func TestRule09ManagedInstancesInAProcess(t *testing.T) {
+func TestManagedInstanceProcess_AnswersConcurrentInvocations(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

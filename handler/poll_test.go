@@ -131,7 +131,7 @@ func TestPollsLog(t *testing.T) {
 	})
 }
 
-func TestRule24PollEndsWhenOneQueueCannotBeUsed(t *testing.T) {
+func TestPollWithUnusableQueue_ReturnsConfigError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, client := queues(t, "a")
 		send(t, client, server.QueueURL("a"), "1")

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestRule23OneStopThatComesTwiceIsOne(t *testing.T) {
+func TestSignalRepeatedWithinASecond_CountsAsOne(t *testing.T) {
 	type sent struct {
 		after time.Duration // the one before
 		what  os.Signal

@@ -84,7 +84,7 @@ func (p *program) signal(s os.Signal) {
 	}
 }
 
-func TestRule23SIGTERMAndSIGINTStopTheProgram(t *testing.T) {
+func TestSIGTERMOrSIGINT_StopsTheProgram(t *testing.T) {
 	for s, env := range map[os.Signal][]string{
 		syscall.SIGTERM: nil,
 		os.Interrupt:    {"AWS_REGION=", "AWS_ENDPOINT_URL_SQS="}, // the queue's URL says enough
@@ -117,7 +117,7 @@ func TestRule23SIGTERMAndSIGINTStopTheProgram(t *testing.T) {
 	}
 }
 
-func TestRule23ASecondSignalEndsAtOnce(t *testing.T) {
+func TestSecondSignal_EndsTheProgramAtOnce(t *testing.T) {
 	p := startProgram(t, "SQSBATCH_DRAIN_LIMIT=1h")
 	send(t, p.client, p.url, "hang")
 	p.await(sqs.Received, "hang")
@@ -129,7 +129,7 @@ func TestRule23ASecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
-func TestRule24TheProgramSaysWhatIsWrong(t *testing.T) {
+func TestWrongSetting_ProgramExitsAndNamesIt(t *testing.T) {
 	for _, test := range []struct{ env, says string }{
 		{"SQSBATCH_WAIT=1ms", "SQSBATCH_WAIT"},
 		{"SQSBATCH_QUEUE_URL=nothing", "there is no such queue"},

@@ -42,7 +42,7 @@ func start(t *testing.T) (onLambda, polling []string) {
 	return onLambda, polling
 }
 
-func TestRule26VariablesThatAreNoneAreToldOnce(t *testing.T) {
+func TestUnknownVariables_AreWarnedOfOnce(t *testing.T) {
 	t.Setenv("SQSBATCH_CONCURENCY", "5")
 	t.Setenv("SQSBATCH_VISIBILITY_TIMEOUT", "30s")
 	t.Setenv("SQSBATCH_HEALTH_PORT", "8080")
@@ -65,7 +65,7 @@ func TestRule26VariablesThatAreNoneAreToldOnce(t *testing.T) {
 	}
 }
 
-func TestRule26KnownVariablesAreNotTold(t *testing.T) {
+func TestKnownVariables_AreNotWarnedOf(t *testing.T) {
 	t.Setenv("SQSBATCH_CONCURRENCY", "5")
 	t.Setenv("SQSBATCH_WAIT", "")
 	t.Setenv("AWS_LAMBDA_LOG_LEVEL", "loud") // another logger's: of no interest

@@ -12,7 +12,7 @@ import (
 )
 
 // Rule 4: a handler that ignores its context loses its slot, not the poller.
-func TestRule04AnAbandonedHandlersSlotIsFreed(t *testing.T) {
+func TestAbandonedHandler_FreesItsSlot(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Body == "stuck" && r.Attempt == 1 {
 			time.Sleep(time.Hour)
@@ -52,7 +52,7 @@ func TestRule04AnAbandonedHandlersSlotIsFreed(t *testing.T) {
 	})
 }
 
-func TestRule04TooManyAbandonedEndRun(t *testing.T) {
+func TestTooManyAbandoned_RunEnds(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		switch {
 		case r.Body == "stuck" && r.Attempt == 1:
@@ -96,7 +96,7 @@ func TestRule04TooManyAbandonedEndRun(t *testing.T) {
 }
 
 // Rule 5: a nil before the record was given up is a success, however late.
-func TestRule05ALateNilWithinTheGraceIsASuccess(t *testing.T) {
+func TestNilWithinGrace_Succeeds(t *testing.T) {
 	h := func(context.Context, batch.Record) error { time.Sleep(10500 * time.Millisecond); return nil }
 	inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.RecordTimeout = 10 * time.Second }, func(w *world) {
 		w.Send("a")

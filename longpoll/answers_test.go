@@ -47,7 +47,7 @@ func (w *world) intercept(f func(operation, body string, r *http.Request) (*http
 
 // An attempt id is used again for a receive that got no answer, and no more
 // once SQS has refused it.
-func TestRule19AnAttemptIDIsKeptUntilThereIsAnAnswer(t *testing.T) {
+func TestReceiveAttemptID_IsKeptUntilAnswered(t *testing.T) {
 	for _, code := range []string{"InvalidParameterValue", "InternalError", "RequestThrottled"} {
 		inWorld(t, true, ok, nil, func(w *world) {
 			used := map[string]int{}
@@ -91,7 +91,7 @@ func TestRule19AnAttemptIDIsKeptUntilThereIsAnAnswer(t *testing.T) {
 }
 
 // Something that answers long polls at once, and empty, is not asked all the time.
-func TestRule19EmptyAnswersAtOnceAreNotRepeatedWithoutPause(t *testing.T) {
+func TestEmptyAnswersAtOnce_ReceivesPause(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
 		var on atomic.Bool
 		var calls atomic.Int32
@@ -119,7 +119,7 @@ func TestRule19EmptyAnswersAtOnceAreNotRepeatedWithoutPause(t *testing.T) {
 
 // A record of a group that is lost while the one before it runs does not cancel
 // that one, and is not started.
-func TestRule21ALostRecordDoesNotCancelTheOneBeforeIt(t *testing.T) {
+func TestLeaseRevokedWhileWaiting_RunningRecordGoesOn(t *testing.T) {
 	inWorld(t, true, lasting(2*time.Minute), func(c *longpoll.Config) { c.Visibility = time.Minute }, func(w *world) {
 		handles := map[string]string{}
 		refused := ""

@@ -41,7 +41,7 @@ func (blockedPolling) Polling(context.Context, string, func() batch.Load) {
 func (blockedWarning) Warned(context.Context, batch.Warning) { time.Sleep(20 * time.Minute) }
 
 // A stop has its bound whatever hooks do, and strands nothing that was not begun.
-func TestRule23NoHookHoldsAStopUp(t *testing.T) {
+func TestHookBlocks_StopEndsInTime(t *testing.T) {
 	tests := []struct {
 		hook    any
 		h       handle
@@ -85,7 +85,7 @@ func TestRule23NoHookHoldsAStopUp(t *testing.T) {
 
 // What a hook kept from being handled is not handled by the process that was
 // stopped, when the hook returns at last.
-func TestRule23WhatAHookHeldUpIsGivenBackOnce(t *testing.T) {
+func TestHookBlocksStart_RecordIsReleasedUnhandled(t *testing.T) {
 	inWorld(t, false, ok, func(c *longpoll.Config) {
 		c.Engine.Hooks, c.DrainLimit = append(c.Engine.Hooks, blockedStart{}), time.Second
 	}, func(w *world) {
@@ -140,7 +140,7 @@ func TestHealthOfAHookThatHangs(t *testing.T) {
 }
 
 // The default limit leaves room for the grace; a pair that leaves none is told.
-func TestRule23TheLimitAndTheGraceFitThePlatform(t *testing.T) {
+func TestDrainLimitAndGraceTooLong_AreWarnedOf(t *testing.T) {
 	for _, test := range []struct {
 		limit, grace, takes time.Duration
 		told                string

@@ -26,7 +26,7 @@ func (w *world) answeredLate(by time.Duration) {
 func (w *world) held(n int) int { return n - w.deleted() - len(w.Receive(n)) }
 
 // At a busy queue the receives that are open have taken messages already.
-func TestRule23ABusyStopWaitsForSlowReceives(t *testing.T) {
+func TestStopOfBusyQueue_WaitsForSlowReceives(t *testing.T) {
 	for _, late := range []time.Duration{50 * time.Millisecond, 300 * time.Millisecond, 600 * time.Millisecond, 1500 * time.Millisecond} {
 		for i := range 10 { // at any moment between two answers
 			pause := i%2 == 0
@@ -54,7 +54,7 @@ func TestRule23ABusyStopWaitsForSlowReceives(t *testing.T) {
 
 // A receive that has been open for longer is a long poll at a queue that is
 // empty by now, and one after an empty answer is idle.
-func TestRule23AStopSoonAfterABusyTime(t *testing.T) {
+func TestStopSecondsAfterLastMessage_IsFast(t *testing.T) {
 	for _, idle := range []time.Duration{2 * time.Second, 10 * time.Second, 25 * time.Second, 41 * time.Second} {
 		inWorld(t, false, lasting(20*time.Millisecond), nil, func(w *world) {
 			w.inject(latency(5 * time.Millisecond))
@@ -70,7 +70,7 @@ func TestRule23AStopSoonAfterABusyTime(t *testing.T) {
 
 // An answer that is not full has emptied the queue: what is open then is a long
 // poll, and a stop does not wait for it.
-func TestRule23AStopAfterTheLastMessageIsSwift(t *testing.T) {
+func TestStopAfterPartialReceive_IsFast(t *testing.T) {
 	inWorld(t, false, lasting(20*time.Millisecond), nil, func(w *world) {
 		w.start()
 		w.after(10 * time.Second)

@@ -14,7 +14,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-func TestRule26EveryFieldIsValidated(t *testing.T) {
+func TestWrongConfig_NamesFieldValueAndBounds(t *testing.T) {
 	tests := []struct {
 		change func(*longpoll.Config)
 		says   []string
@@ -77,7 +77,7 @@ func TestRule26EveryFieldIsValidated(t *testing.T) {
 	}
 }
 
-func TestRule26Bounds(t *testing.T) {
+func TestConfigAtItsBounds_IsAccepted(t *testing.T) {
 	for _, c := range []longpoll.Config{
 		{},
 		{Wait: time.Second, Prefetch: -1, Visibility: 3 * time.Second, DrainLimit: time.Nanosecond, MaxAbandoned: 1},
@@ -93,7 +93,7 @@ func TestRule26Bounds(t *testing.T) {
 	}
 }
 
-func TestRule26NoHandler(t *testing.T) {
+func TestNilHandler_IsRefused(t *testing.T) {
 	cfg := longpoll.Config{Queue: "orders", SQS: awssqs.New(awssqs.Options{})}
 	for _, h := range []batch.Handler{nil, batch.HandlerFunc(nil)} {
 		if _, err := longpoll.New(h, cfg); err == nil || !strings.Contains(err.Error(), "handler is nil") {
@@ -102,7 +102,7 @@ func TestRule26NoHandler(t *testing.T) {
 	}
 }
 
-func TestRule02TheRecordTimeout(t *testing.T) {
+func TestRecordTimeout_EndsTheContext(t *testing.T) {
 	for _, test := range []struct{ set, want time.Duration }{{0, 15 * time.Minute}, {time.Minute, time.Minute}} {
 		var given time.Duration
 		h := func(ctx context.Context, _ batch.Record) error {

@@ -14,7 +14,7 @@ import (
 
 const deletion = "DeleteMessageBatch"
 
-func TestRule22DeletesGoInTensAndAfterTheLinger(t *testing.T) {
+func TestDeletes_GoInTensOrAfterTheLinger(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Body == "slow" {
 			time.Sleep(time.Minute)
@@ -41,7 +41,7 @@ func TestRule22DeletesGoInTensAndAfterTheLinger(t *testing.T) {
 	})
 }
 
-func TestRule22ADeleteGoesAtOnceWhenNothingElseRuns(t *testing.T) {
+func TestNothingElseRuns_DeleteGoesAtOnce(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
 		w.start()
 		w.after(time.Second)
@@ -55,7 +55,7 @@ func TestRule22ADeleteGoesAtOnceWhenNothingElseRuns(t *testing.T) {
 }
 
 // A delete that fails is tried again until it succeeds.
-func TestRule22FailedDeletesAreTriedAgain(t *testing.T) {
+func TestDeleteFails_IsRetriedUntilItSucceeds(t *testing.T) {
 	faults := map[string]sqs.Fault{
 		"entries":   {Kind: sqs.EntryFailure},
 		"throttled": {Kind: sqs.EntryFailure, Code: "RequestThrottled"},
@@ -97,7 +97,7 @@ func TestRule22FailedDeletesAreTriedAgain(t *testing.T) {
 	}
 }
 
-func TestRule22OneFailedEntryCostsOneEntry(t *testing.T) {
+func TestDeleteEntriesFail_OnlyTheyAreSentAgain(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: deletion, Times: 5})
 		w.Send(numbered(10, "")...)
@@ -116,7 +116,7 @@ func TestRule22OneFailedEntryCostsOneEntry(t *testing.T) {
 	})
 }
 
-func TestRule22LostAnswersOfDeletes(t *testing.T) {
+func TestDeleteAnswersLost_RecordsAreHandledOnce(t *testing.T) {
 	for _, fifo := range []bool{false, true} {
 		inWorld(t, fifo, ok, nil, func(w *world) {
 			w.inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: deletion, Times: 4})
@@ -130,7 +130,7 @@ func TestRule22LostAnswersOfDeletes(t *testing.T) {
 	}
 }
 
-func TestRule22OnlyWhatSucceededIsDeleted(t *testing.T) {
+func TestSomeFail_OnlySucceededAreDeleted(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Body[0]%2 == 0 {
 			return batch.RetryAfter(time.Hour, errors.New("boom"))
@@ -154,7 +154,7 @@ func TestRule22OnlyWhatSucceededIsDeleted(t *testing.T) {
 
 // FIFO order survives a failed delete: what was handled is not handled again
 // after what comes behind it.
-func TestRule22FIFOOrderAfterAFailedDelete(t *testing.T) {
+func TestFIFODeleteFails_OrderIsKept(t *testing.T) {
 	inWorld(t, true, ok, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: deletion, Times: 30})
 		w.Send("g:1", "g:2", "g:3")

@@ -35,7 +35,7 @@ func slowing(_ context.Context, r batch.Record) error {
 func latency(d time.Duration) sqs.Fault { return sqs.Fault{Kind: sqs.Latency, Latency: d} }
 
 // A stop does not wait out the long poll.
-func TestRule23AnIdleStopDoesNotWaitForTheReceive(t *testing.T) {
+func TestStopWhenIdle_DoesNotWaitForTheReceive(t *testing.T) {
 	for _, fifo := range []bool{false, true} {
 		inWorld(t, fifo, ok, nil, func(w *world) {
 			w.inject(latency(5 * time.Millisecond))
@@ -48,7 +48,7 @@ func TestRule23AnIdleStopDoesNotWaitForTheReceive(t *testing.T) {
 	}
 }
 
-func TestRule23WhatWaitsIsReleasedAndWhatRunsIsFinished(t *testing.T) {
+func TestDrain_FinishesRunningAndReleasesWaiting(t *testing.T) {
 	inWorld(t, false, slowing, func(c *longpoll.Config) { c.Engine.Concurrency = 2 }, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
 		w.Send(numbered(60, "")...)
@@ -79,7 +79,7 @@ func TestRule23WhatWaitsIsReleasedAndWhatRunsIsFinished(t *testing.T) {
 }
 
 // What a receive brings during the stop is not kept.
-func TestRule23WhatAReceiveBringsDuringTheStopIsReleased(t *testing.T) {
+func TestMessagesReceivedDuringStop_AreReleased(t *testing.T) {
 	for _, slow := range []time.Duration{0, 50 * time.Millisecond, time.Second} {
 		inWorld(t, false, ok, nil, func(w *world) {
 			w.start()
@@ -102,7 +102,7 @@ func TestRule23WhatAReceiveBringsDuringTheStopIsReleased(t *testing.T) {
 }
 
 // What was handled just before the stop is deleted.
-func TestRule23DeletesThatLingerGoOut(t *testing.T) {
+func TestStopWithLingeringDeletes_SendsThem(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Body == "slow" {
 			time.Sleep(10 * time.Second)
@@ -130,7 +130,7 @@ func TestRule23DeletesThatLingerGoOut(t *testing.T) {
 }
 
 // A delete that was waiting for its next try is tried at the stop.
-func TestRule23DeletesThatFailedAreTriedAtTheStop(t *testing.T) {
+func TestStopWithFailedDeletes_RetriesThem(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: "DeleteMessageBatch"})
 		w.Send("a")
@@ -151,7 +151,7 @@ func TestRule23DeletesThatFailedAreTriedAtTheStop(t *testing.T) {
 	})
 }
 
-func TestRule23WhatCannotBeDeletedIsNamed(t *testing.T) {
+func TestStopWithUndeletableRecord_NamesIt(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: "DeleteMessageBatch"})
 		w.Send("a")
@@ -168,7 +168,7 @@ func TestRule23WhatCannotBeDeletedIsNamed(t *testing.T) {
 }
 
 // The end of Run's context ends neither what runs nor its calls.
-func TestRule23TheEndOfRunsContextIsAStop(t *testing.T) {
+func TestRunContextEnds_DrainsLikeAStop(t *testing.T) {
 	type key struct{}
 	var inside, value any
 	h := func(ctx context.Context, r batch.Record) error {
@@ -198,7 +198,7 @@ func TestRule23TheEndOfRunsContextIsAStop(t *testing.T) {
 }
 
 // A second stop, one before the start, several at a time.
-func TestRule23ShutdownIsIdempotent(t *testing.T) {
+func TestShutdownRepeated_IsIdempotent(t *testing.T) {
 	inWorld(t, false, working, nil, func(w *world) {
 		w.Send("a")
 		w.start()
@@ -227,7 +227,7 @@ func TestRule23ShutdownIsIdempotent(t *testing.T) {
 	})
 }
 
-func TestRule23ShutdownBeforeRun(t *testing.T) {
+func TestShutdownBeforeRun_RunReceivesNothing(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
 		w.Send("a")
 		w.ForgetCalls()
@@ -257,7 +257,7 @@ func TestRule23ShutdownBeforeRun(t *testing.T) {
 	})
 }
 
-func TestRule23ShutdownWhileStarting(t *testing.T) {
+func TestShutdownWhileStarting_IsFast(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Refused})
 		w.start()
@@ -279,7 +279,7 @@ func TestRule23ShutdownWhileStarting(t *testing.T) {
 	})
 }
 
-func TestRule23RunTwice(t *testing.T) {
+func TestRunTwice_ReturnsErrRunTwice(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
 		w.start()
 		if err := w.p.Run(context.Background()); err != longpoll.ErrRunTwice {

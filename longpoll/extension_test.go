@@ -14,7 +14,7 @@ import (
 
 // A heartbeat that is carried out late must not hide again what was
 // released, or is to come back after its backoff.
-func TestRule21ALateExtensionHidesNothingAgain(t *testing.T) {
+func TestLateExtension_DoesNotUndoABackoff(t *testing.T) {
 	h := func(ctx context.Context, r batch.Record) error {
 		if r.Attempt > 1 {
 			return nil
@@ -44,7 +44,7 @@ func TestRule21ALateExtensionHidesNothingAgain(t *testing.T) {
 	})
 }
 
-func TestRule21ALateExtensionDoesNotUndoARelease(t *testing.T) {
+func TestLateExtension_DoesNotUndoARelease(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Body == "slow" {
 			time.Sleep(5 * time.Minute)
@@ -73,7 +73,7 @@ func TestRule21ALateExtensionDoesNotUndoARelease(t *testing.T) {
 	})
 }
 
-func TestRule21WhatFailedIsNotExtended(t *testing.T) {
+func TestFailedRecord_IsNotExtended(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Body == "slow" {
 			time.Sleep(time.Minute)
@@ -95,7 +95,7 @@ func TestRule21WhatFailedIsNotExtended(t *testing.T) {
 }
 
 // What was skipped for a failure is not extended any more.
-func TestRule21WhatWasSkippedIsNotExtended(t *testing.T) {
+func TestSkippedRecords_AreNotExtended(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Body == "g:1" && r.Attempt == 1 {
 			return batch.RetryAfter(40*time.Second, errors.New("not yet"))
@@ -115,7 +115,7 @@ func TestRule21WhatWasSkippedIsNotExtended(t *testing.T) {
 	})
 }
 
-func TestRule21NothingIsExtendedThatIsReleased(t *testing.T) {
+func TestReleasedRecords_AreNotExtended(t *testing.T) {
 	inWorld(t, false, slowing, func(c *longpoll.Config) { c.Engine.Concurrency = 2 }, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
 		w.Send(numbered(60, "")...)
@@ -129,7 +129,7 @@ func TestRule21NothingIsExtendedThatIsReleased(t *testing.T) {
 	})
 }
 
-func TestRule21ExtensionsThatFailForAWhileRecover(t *testing.T) {
+func TestExtensionsFailForAWhile_Recover(t *testing.T) {
 	for _, kind := range []sqs.FaultKind{sqs.Failure, sqs.Refused, sqs.Throttled, sqs.Hang} {
 		inWorld(t, false, lasting(3*time.Minute), nil, func(w *world) {
 			w.Send("a")
@@ -158,7 +158,7 @@ func TestRule21ExtensionsThatFailForAWhileRecover(t *testing.T) {
 }
 
 // An extension whose answer is lost is made again, and harms nothing.
-func TestRule21LostAnswersOfExtensions(t *testing.T) {
+func TestExtensionAnswersLost_LeaseIsKept(t *testing.T) {
 	inWorld(t, false, lasting(3*time.Minute), nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: extension, Times: 5})
 		w.Send("a")
@@ -171,7 +171,7 @@ func TestRule21LostAnswersOfExtensions(t *testing.T) {
 }
 
 // Entries that SQS fails for a passing reason are extended again, the others not.
-func TestRule21FailedEntriesOfExtensions(t *testing.T) {
+func TestExtensionEntriesFail_AreRetried(t *testing.T) {
 	inWorld(t, false, lasting(3*time.Minute), nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: extension, Probability: 0.3})
 		w.Send(numbered(10, "")...)
@@ -185,7 +185,7 @@ func TestRule21FailedEntriesOfExtensions(t *testing.T) {
 
 // Without permission to extend, a record is handled as long as its visibility
 // lasts, and the log says what is missing.
-func TestRule21NoPermissionToExtend(t *testing.T) {
+func TestExtensionDenied_RecordFinishesWithinVisibility(t *testing.T) {
 	inWorld(t, false, lasting(30*time.Second), nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: extension, Code: "AccessDenied"})
 		w.Send("a")
@@ -201,7 +201,7 @@ func TestRule21NoPermissionToExtend(t *testing.T) {
 }
 
 // A backoff counts from the failure, whatever was extended before.
-func TestRule12BackoffAfterExtensions(t *testing.T) {
+func TestFailureAfterExtensions_BackoffCountsFromFailure(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Attempt == 1 {
 			time.Sleep(90 * time.Second)

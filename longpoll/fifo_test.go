@@ -78,7 +78,7 @@ func groupBodies(groups, each int) (list []string) {
 	return list
 }
 
-func TestRule16GroupsRunSideBySideAndInOrder(t *testing.T) {
+func TestFIFOGroups_RunConcurrentlyInOrder(t *testing.T) {
 	var g groups
 	h := g.around(func(context.Context, batch.Record) error { time.Sleep(20 * time.Millisecond); return nil })
 	inWorld(t, true, h, func(c *longpoll.Config) { c.Engine.Concurrency = 8 }, func(w *world) {
@@ -97,7 +97,7 @@ func TestRule16GroupsRunSideBySideAndInOrder(t *testing.T) {
 }
 
 // One slow group holds one slot.
-func TestRule16ASlowGroupHoldsOneSlot(t *testing.T) {
+func TestSlowGroup_HoldsOneSlot(t *testing.T) {
 	var g groups
 	h := g.around(func(_ context.Context, r batch.Record) error {
 		if r.GroupID == "g0" {
@@ -119,7 +119,7 @@ func TestRule16ASlowGroupHoldsOneSlot(t *testing.T) {
 }
 
 // A receive brings the records of few groups: the others get the free slots.
-func TestRule16DeepGroupsUseAllSlots(t *testing.T) {
+func TestDeepGroups_FillAllSlots(t *testing.T) {
 	for _, prefetch := range []int{-1, 0, 3, 100} {
 		var g gauge
 		inWorld(t, true, g.around(lasting(time.Minute)), func(c *longpoll.Config) { c.Prefetch = prefetch }, func(w *world) {
@@ -146,7 +146,7 @@ func TestRule16DeepGroupsUseAllSlots(t *testing.T) {
 }
 
 // The order survives failures, duplicates of calls, lost answers and outages.
-func TestRule16OrderOverFaults(t *testing.T) {
+func TestSQSFaults_FIFOOrderIsKept(t *testing.T) {
 	for seed := range uint64(6) {
 		var g groups
 		var mu sync.Mutex
@@ -193,7 +193,7 @@ func TestRule16OrderOverFaults(t *testing.T) {
 }
 
 // A failed record's group waits with it, and comes back in order.
-func TestRule16AFailedRecordsGroupWaitsWithIt(t *testing.T) {
+func TestRecordFails_ItsGroupWaitsAndKeepsOrder(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Body == "g:2" && r.Attempt == 1 {
 			return batch.RetryAfter(30*time.Second, errors.New("boom"))

@@ -10,7 +10,7 @@ import (
 
 // Deep groups, as many as there are slots or more, keep the slots busy, however
 // long their records take.
-func TestRule16SlotsAreBusyBesideDeepGroups(t *testing.T) {
+func TestDeepGroups_KeepSlotsBusy(t *testing.T) {
 	const slots, deep = 10, 20
 	for _, groups := range []int{slots, 3 * slots} {
 		for _, takes := range []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, 900 * time.Millisecond, 5 * time.Second} {

@@ -19,7 +19,7 @@ func (w *world) paired(fails, works string, most int) {
 }
 
 // Receives that fail and work in turn are told once a minute.
-func TestRule24FlappingReceivesAreToldOnceAMinute(t *testing.T) {
+func TestFlappingReceives_AreLoggedOnceAMinute(t *testing.T) {
 	for _, probability := range []float64{0.05, 0.3} {
 		inWorld(t, false, lasting(2*time.Second), func(c *longpoll.Config) { c.Engine.Concurrency = 16 }, func(w *world) {
 			w.inject(latency(5*time.Millisecond), sqs.Fault{Kind: sqs.Throttled, Operation: "ReceiveMessage", Probability: probability})
@@ -32,7 +32,7 @@ func TestRule24FlappingReceivesAreToldOnceAMinute(t *testing.T) {
 }
 
 // So are extensions, but for times in which they fail for 5 s.
-func TestRule21FlappingExtensionsAreToldOnceAMinute(t *testing.T) {
+func TestFlappingExtensions_AreLoggedOnceAMinute(t *testing.T) {
 	for _, test := range []struct {
 		probability float64
 		most        int
@@ -50,7 +50,7 @@ func TestRule21FlappingExtensionsAreToldOnceAMinute(t *testing.T) {
 }
 
 // What fails for longer is told in time, also soon after a short failure was.
-func TestRule24AnOutageSoonAfterAFailureIsTold(t *testing.T) {
+func TestOutageSoonAfterShortFailure_IsLogged(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
 		w.start()
 		w.after(time.Second)

@@ -13,7 +13,7 @@ import (
 )
 
 // A permanent failure is dead-lettered, and what is behind it goes on at once.
-func TestRule16APermanentFailureLetsItsGroupGoOn(t *testing.T) {
+func TestPermanentErrorInGroup_GroupContinues(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Body == "g:1" {
 			return batch.Permanent(errors.New("boom"))
@@ -33,7 +33,7 @@ func TestRule16APermanentFailureLetsItsGroupGoOn(t *testing.T) {
 
 // Those behind a record that always fails are delivered as often as it is. SQS
 // would move all of them to the dead-letter queue, handled or not.
-func TestRule16AFailingHeadDoesNotTakeItsGroupToTheDeadLetterQueue(t *testing.T) {
+func TestHeadAlwaysFails_OnlyItIsDeadLettered(t *testing.T) {
 	for _, receives := range []string{"one", "another"} {
 		t.Run(receives, func(t *testing.T) {
 			var at []string
@@ -72,7 +72,7 @@ func TestRule16AFailingHeadDoesNotTakeItsGroupToTheDeadLetterQueue(t *testing.T)
 
 // What others may have received by now, or SQS has moved to the dead-letter
 // queue, is not sent there.
-func TestRule16WhatWasLostIsNotBuried(t *testing.T) {
+func TestLeaseExpired_RecordIsNotDeadLettered(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Body == "g:1" {
 			time.Sleep(40 * time.Second)
@@ -96,7 +96,7 @@ func TestRule16WhatWasLostIsNotBuried(t *testing.T) {
 }
 
 // What fails because the poller stops is not buried.
-func TestRule16AStopBuriesNothing(t *testing.T) {
+func TestCanceledByStop_RecordIsNotDeadLettered(t *testing.T) {
 	inWorld(t, true, heeding, func(c *longpoll.Config) {
 		c.DrainLimit, c.Failures.MaxReceiveCount, c.Engine.Concurrency = time.Second, 1, 1
 	}, func(w *world) {
@@ -127,7 +127,7 @@ func TestStop_WaitsForASendUnderWay(t *testing.T) {
 
 // A group whose visibility was lost while it ran is received again, and waits
 // for what runs of it.
-func TestRule16AGroupWhoseVisibilityWasLost(t *testing.T) {
+func TestGroupLeaseExpired_WaitsForItsRunningRecord(t *testing.T) {
 	var g groups
 	h := g.around(func(_ context.Context, r batch.Record) error {
 		if r.Body == "g0:0" {
@@ -155,7 +155,7 @@ func TestRule16AGroupWhoseVisibilityWasLost(t *testing.T) {
 }
 
 // The same, and the first fails: what came behind it is skipped with it.
-func TestRule16WhatCameBehindAFailureIsSkippedWithIt(t *testing.T) {
+func TestReceivedBehindFailingHead_IsSkippedWithIt(t *testing.T) {
 	var g groups
 	h := g.around(func(_ context.Context, r batch.Record) error {
 		if r.Body == "g0:0" && r.Attempt == 1 {
@@ -181,7 +181,7 @@ func TestRule16WhatCameBehindAFailureIsSkippedWithIt(t *testing.T) {
 }
 
 // Rule 15: a standard queue's MessageGroupId (fair queues) means no order.
-func TestRule15GroupsOfAStandardQueueAreNoOrder(t *testing.T) {
+func TestGroupIDsOnStandardQueue_ImposeNoOrder(t *testing.T) {
 	var g gauge
 	inWorld(t, false, g.around(lasting(time.Second)), nil, func(w *world) {
 		for range 10 {
@@ -197,7 +197,7 @@ func TestRule15GroupsOfAStandardQueueAreNoOrder(t *testing.T) {
 
 // What a stop does not start of a group is given back once, and not taken again
 // by a receive that is still open.
-func TestRule23WhatAGroupHasLeftIsNotReceivedAgain(t *testing.T) {
+func TestStopDuringAGroup_RestIsReleasedOnce(t *testing.T) {
 	h := func(context.Context, batch.Record) error {
 		time.Sleep(3 * time.Second)
 		return nil

@@ -29,7 +29,7 @@ func lasting(d time.Duration) handle {
 	}
 }
 
-func TestRule21WhatRunsIsExtendedInTens(t *testing.T) {
+func TestRunningRecords_AreExtendedInTens(t *testing.T) {
 	inWorld(t, false, lasting(5*time.Minute), func(c *longpoll.Config) { c.Engine.Concurrency = 40 }, func(w *world) {
 		w.sendMany(40)
 		w.start()
@@ -60,7 +60,7 @@ func TestRule21WhatRunsIsExtendedInTens(t *testing.T) {
 	})
 }
 
-func TestRule21WhatWaitsIsExtended(t *testing.T) {
+func TestRecordsBehindTheirGroup_AreExtended(t *testing.T) {
 	inWorld(t, true, lasting(50*time.Second), nil, func(w *world) {
 		w.Send("g:1", "g:2", "g:3", "g:4", "g:5", "g:6")
 		w.start()
@@ -72,7 +72,7 @@ func TestRule21WhatWaitsIsExtended(t *testing.T) {
 	})
 }
 
-func TestRule21WhatWaitsForASlotIsExtended(t *testing.T) {
+func TestRecordsWaitingForASlot_AreExtended(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Body == "0" {
 			time.Sleep(15 * time.Second) // the record whose turn comes first, after quick ones
@@ -97,7 +97,7 @@ func TestRule21WhatWaitsForASlotIsExtended(t *testing.T) {
 }
 
 // A short visibility timeout.
-func TestRule21ShortVisibility(t *testing.T) {
+func TestShortVisibility_IsExtendedInTime(t *testing.T) {
 	for _, fault := range []sqs.Fault{{Kind: sqs.Latency, Latency: 50 * time.Millisecond}, {Kind: sqs.Failure, Operation: extension, Probability: 0.3}} {
 		inWorld(t, false, lasting(time.Minute), func(c *longpoll.Config) { c.Visibility = 3 * time.Second }, func(w *world) {
 			w.inject(fault)
@@ -111,7 +111,7 @@ func TestRule21ShortVisibility(t *testing.T) {
 	}
 }
 
-func TestRule21NeverPastTwelveHours(t *testing.T) {
+func TestLongHandler_IsNotExtendedPastTwelveHours(t *testing.T) {
 	var ended time.Duration
 	h := func(ctx context.Context, r batch.Record) error {
 		<-ctx.Done()
@@ -146,7 +146,7 @@ func TestRule21NeverPastTwelveHours(t *testing.T) {
 }
 
 // What of a group cannot be done within 12 hours is released and received anew.
-func TestRule21AGroupIsBoundByTwelveHours(t *testing.T) {
+func TestGroupBeyondTwelveHours_RestIsReleased(t *testing.T) {
 	var most time.Duration
 	h := func(ctx context.Context, r batch.Record) error {
 		err := lasting(5*time.Hour)(ctx, r)
@@ -167,7 +167,7 @@ func TestRule21AGroupIsBoundByTwelveHours(t *testing.T) {
 	})
 }
 
-func TestRule21ARefusedExtensionCancelsTheRecord(t *testing.T) {
+func TestHeartbeatRefused_CancelsTheHandler(t *testing.T) {
 	for _, code := range []string{"ReceiptHandleIsInvalid", "InvalidParameterValue", "MessageNotInflight"} {
 		var ended atomic.Int64
 		h := func(ctx context.Context, r batch.Record) error {
@@ -208,7 +208,7 @@ func TestRule21ARefusedExtensionCancelsTheRecord(t *testing.T) {
 }
 
 // What a lost record's handler returns later harms nobody who has it now.
-func TestRule21ALateResultOfALostRecordHarmsNothing(t *testing.T) {
+func TestLateResultAfterLeaseRevoked_ChangesNothing(t *testing.T) {
 	for name, late := range map[string]error{"success": nil, "failure": errors.New("late")} {
 		h := func(_ context.Context, _ batch.Record) error { time.Sleep(40 * time.Second); return late }
 		inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Grace = time.Minute }, func(w *world) {
@@ -239,7 +239,7 @@ func TestRule21ALateResultOfALostRecordHarmsNothing(t *testing.T) {
 }
 
 // An extension that meets a deleted message is no noise.
-func TestRule21AlreadyDeletedIsNoNoise(t *testing.T) {
+func TestExtensionOfDeletedMessage_IsNotWarnedOf(t *testing.T) {
 	inWorld(t, false, lasting(21500*time.Millisecond), nil, func(w *world) {
 		// The extension of about 20 s is carried out when the record is deleted.
 		w.inject(sqs.Fault{Kind: sqs.Latency, Operation: extension, Latency: 2 * time.Second})

@@ -131,7 +131,7 @@ func (s slowStart) BatchStarted(context.Context, batch.BatchInfo) { time.Sleep(t
 
 // What has a slot but was not started when a stop begins, or reaches its limit,
 // is not started then.
-func TestRule23AStopWhileARecordIsAboutToStart(t *testing.T) {
+func TestStopBeforeHandlerIsCalled_RecordIsNotStarted(t *testing.T) {
 	for _, limit := range []time.Duration{time.Minute, 500 * time.Millisecond} {
 		inWorld(t, false, heeding, func(c *longpoll.Config) {
 			c.Engine.Hooks, c.DrainLimit = append(c.Engine.Hooks, slowStart(2*time.Second)), limit

@@ -37,7 +37,7 @@ func (w *world) deliverOften(body string, attempt int) {
 }
 
 // A handler that hangs is what most often takes records to the dead-letter queue.
-func TestRule18TheLastAttemptsOfAnAbandonedRecordAreToldOf(t *testing.T) {
+func TestAbandonedAtLastTwoAttempts_IsWarnedOf(t *testing.T) {
 	for name, configured := range map[string]int{"asked": 0, "configured": 5} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, false, ignoring, func(c *longpoll.Config) {
@@ -68,7 +68,7 @@ func TestRule18TheLastAttemptsOfAnAbandonedRecordAreToldOf(t *testing.T) {
 }
 
 // What a stop gives back had its last attempt, too.
-func TestRule18TheLastAttemptOfWhatAStopReleasesIsToldOf(t *testing.T) {
+func TestStoppedAtLastAttempt_IsWarnedOf(t *testing.T) {
 	for name, h := range map[string]handle{"heeds": heeding, "hangs": ignoring} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, false, h, func(c *longpoll.Config) { c.DrainLimit = time.Second }, func(w *world) {
@@ -90,7 +90,7 @@ func TestRule18TheLastAttemptOfWhatAStopReleasesIsToldOf(t *testing.T) {
 }
 
 // No answer about the queue keeps the hooks from being told, and holds a stop up.
-func TestRule18AQueueThatDoesNotSayHoldsNothingUp(t *testing.T) {
+func TestQueueAttributesUnknown_DelaysNothing(t *testing.T) {
 	inWorld(t, false, ignoring, func(c *longpoll.Config) { c.Engine.RecordTimeout, c.DrainLimit = time.Second, time.Second }, func(w *world) {
 		w.deliverOften("a", 3)
 		var started atomic.Bool

@@ -27,7 +27,7 @@ func heeding(ctx context.Context, _ batch.Record) error {
 // ignoring works for an hour, whatever its context says.
 func ignoring(context.Context, batch.Record) error { time.Sleep(time.Hour); return nil }
 
-func TestRule23AtTheLimitWhatRunsIsCancelledAndReleased(t *testing.T) {
+func TestDrainLimitReached_CancelsAndReleasesRunning(t *testing.T) {
 	inWorld(t, false, heeding, func(c *longpoll.Config) { c.DrainLimit = 8 * time.Second }, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
 		w.Send("a", "b", "c")
@@ -52,7 +52,7 @@ func TestRule23AtTheLimitWhatRunsIsCancelledAndReleased(t *testing.T) {
 	})
 }
 
-func TestRule23DefaultLimit(t *testing.T) {
+func TestDrainLimitDefault_Is24Seconds(t *testing.T) {
 	inWorld(t, false, heeding, nil, func(w *world) {
 		w.Send("a")
 		w.start()
@@ -64,7 +64,7 @@ func TestRule23DefaultLimit(t *testing.T) {
 }
 
 // A verdict that a handler reaches when it is cancelled counts as ever.
-func TestRule23AtTheLimitVerdictsCount(t *testing.T) {
+func TestDrainLimitReached_HandlersVerdictsCount(t *testing.T) {
 	h := func(ctx context.Context, r batch.Record) error {
 		<-ctx.Done()
 		switch r.Body {
@@ -95,7 +95,7 @@ func TestRule23AtTheLimitVerdictsCount(t *testing.T) {
 	})
 }
 
-func TestRule23AHandlerThatIgnoresTheLimitIsAbandonedAndItsRecordLeftAlone(t *testing.T) {
+func TestHandlerIgnoresDrainLimit_RecordStaysHidden(t *testing.T) {
 	inWorld(t, false, ignoring, func(c *longpoll.Config) { c.DrainLimit = 2 * time.Second }, func(w *world) {
 		w.Send("a")
 		w.start()
@@ -112,7 +112,7 @@ func TestRule23AHandlerThatIgnoresTheLimitIsAbandonedAndItsRecordLeftAlone(t *te
 	})
 }
 
-func TestRule23AtTheLimitHandlersHaveTheirGrace(t *testing.T) {
+func TestDrainLimitReached_HandlersHaveTheirGrace(t *testing.T) {
 	inWorld(t, false, ignoring, func(c *longpoll.Config) {
 		c.DrainLimit, c.Engine.Grace = 2*time.Second, 10*time.Second
 	}, func(w *world) {
@@ -138,7 +138,7 @@ func (w *world) wantHiddenUntilItsVisibilityEnds() {
 	}
 }
 
-func TestRule23ShutdownsContextCutsTheDrain(t *testing.T) {
+func TestShutdownContextEnds_CutsTheDrain(t *testing.T) {
 	inWorld(t, false, heeding, func(c *longpoll.Config) { c.DrainLimit = time.Hour }, func(w *world) {
 		w.Send("a", "b")
 		w.start()
@@ -159,7 +159,7 @@ func TestRule23ShutdownsContextCutsTheDrain(t *testing.T) {
 	})
 }
 
-func TestRule23ShutdownByAnEndedContextEndsAtOnce(t *testing.T) {
+func TestShutdownWithEndedContext_EndsAtOnce(t *testing.T) {
 	inWorld(t, false, heeding, nil, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
 		w.Send("a", "b")
@@ -180,7 +180,7 @@ func TestRule23ShutdownByAnEndedContextEndsAtOnce(t *testing.T) {
 	})
 }
 
-func TestRule23AStopWhileSQSIsDownEndsInTime(t *testing.T) {
+func TestStopWhileSQSIsDown_EndsInTime(t *testing.T) {
 	for _, kind := range []sqs.FaultKind{sqs.Refused, sqs.Hang, sqs.Throttled} {
 		inWorld(t, false, slowing, func(c *longpoll.Config) { c.Engine.Concurrency = 4 }, func(w *world) {
 			w.Send(numbered(80, "")...)
@@ -202,7 +202,7 @@ func TestRule23AStopWhileSQSIsDownEndsInTime(t *testing.T) {
 }
 
 // Nothing is started once the stop has begun, also of a group that is under way.
-func TestRule23TheRestOfAGroupIsNotStarted(t *testing.T) {
+func TestStopDuringAGroup_RestIsNotStarted(t *testing.T) {
 	var calls atomic.Int32
 	h := func(context.Context, batch.Record) error { calls.Add(1); time.Sleep(2 * time.Second); return nil }
 	inWorld(t, true, h, nil, func(w *world) {

@@ -17,7 +17,7 @@ import (
 
 // What waited for a slot until its visibility was over is not started: another
 // consumer may have it.
-func TestRule21WhatWasLostWhileItWaitedIsNotStarted(t *testing.T) {
+func TestLeaseExpiredWhileWaiting_RecordIsNotStarted(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Body == "slow" {
 			time.Sleep(2 * time.Minute)
@@ -57,7 +57,7 @@ func TestRule21WhatWasLostWhileItWaitedIsNotStarted(t *testing.T) {
 
 // On a standard queue SQS accepts a change of visibility that comes too late, which has
 // no effect: the record is visible, whatever the answer.
-func TestRule21AnExtensionThatComesTooLateIsNoExtension(t *testing.T) {
+func TestExtensionAcceptedTooLate_CancelsTheHandler(t *testing.T) {
 	canceled := false
 	h := func(ctx context.Context, _ batch.Record) error {
 		<-ctx.Done()
@@ -83,7 +83,7 @@ func TestRule21AnExtensionThatComesTooLateIsNoExtension(t *testing.T) {
 }
 
 // The same for the records of a group behind one that takes long.
-func TestRule21WhatWasLostBehindARecordOfItsGroupIsNotStarted(t *testing.T) {
+func TestLeaseExpiredBehindItsGroup_RecordIsNotStarted(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Body == "g:1" && r.Attempt == 1 {
 			time.Sleep(100 * time.Second)
@@ -123,7 +123,7 @@ func TestRule21WhatWasLostBehindARecordOfItsGroupIsNotStarted(t *testing.T) {
 
 // What was behind a record that was lost while it ran says that, and not that the
 // process was told to end, which is no trouble.
-func TestRule21WhatWasBehindALostRecordSaysWhy(t *testing.T) {
+func TestLeaseRevokedInGroup_RestIsNotReportedAsStopped(t *testing.T) {
 	h := func(ctx context.Context, r batch.Record) error {
 		if r.Attempt == 1 {
 			<-ctx.Done() // and succeeds nevertheless
@@ -150,7 +150,7 @@ func TestRule21WhatWasBehindALostRecordSaysWhy(t *testing.T) {
 }
 
 // A group of which more was received behind what runs is released by a stop.
-func TestRule23WhatWaitsBehindItsGroupIsReleased(t *testing.T) {
+func TestStopOrPause_ReleasesWhatWaitsBehindItsGroup(t *testing.T) {
 	for _, pause := range []bool{false, true} {
 		h := func(context.Context, batch.Record) error { time.Sleep(50 * time.Second); return nil }
 		inWorld(t, true, h, func(c *longpoll.Config) { c.Visibility, c.DrainLimit = 30*time.Second, time.Minute }, func(w *world) {

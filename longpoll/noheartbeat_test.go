@@ -12,7 +12,7 @@ import (
 )
 
 // Without heartbeats a record's deadline is its visibility less the margin.
-func TestRule21WithoutHeartbeats(t *testing.T) {
+func TestNoHeartbeat_DeadlineIsVisibilityLessMargin(t *testing.T) {
 	tests := []struct{ visibility, deadline time.Duration }{
 		{0, 5*time.Minute - 5*time.Second}, // the queue's own
 		{30 * time.Second, 27 * time.Second},
@@ -51,7 +51,7 @@ func TestRule21WithoutHeartbeats(t *testing.T) {
 	}
 }
 
-func TestRule21WithoutHeartbeatsTheRecordTimeoutStillCounts(t *testing.T) {
+func TestNoHeartbeat_RecordTimeoutStillCounts(t *testing.T) {
 	var allowed time.Duration
 	h := func(ctx context.Context, _ batch.Record) error {
 		d, _ := ctx.Deadline()
@@ -71,7 +71,7 @@ func TestRule21WithoutHeartbeatsTheRecordTimeoutStillCounts(t *testing.T) {
 }
 
 // Rule 3: what could not be done in time is not started, but released.
-func TestRule03WithoutHeartbeatsLateRecordsAreReleased(t *testing.T) {
+func TestNoHeartbeatAndTooLittleTime_RecordsAreReleased(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error { time.Sleep(12 * time.Second); return nil }
 	inWorld(t, true, h, func(c *longpoll.Config) { c.NoHeartbeat, c.Visibility = true, 30*time.Second }, func(w *world) {
 		w.Send("g:1", "g:2", "g:3", "g:4")
@@ -93,7 +93,7 @@ func TestRule03WithoutHeartbeatsLateRecordsAreReleased(t *testing.T) {
 }
 
 // What waited for a slot until its visibility was over is not started.
-func TestRule03WhatWaitedTooLongIsNotStarted(t *testing.T) {
+func TestNoHeartbeatAndVisibilityOver_RecordIsNotStarted(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Body == "slow" {
 			time.Sleep(9 * time.Second)
@@ -126,7 +126,7 @@ func TestRule03WhatWaitedTooLongIsNotStarted(t *testing.T) {
 
 // What has waited so long that the time left is less than records take is given
 // back, not started to be cut off.
-func TestRule03WhatWaitedTooLongForThePaceIsGivenBack(t *testing.T) {
+func TestNoHeartbeatAndTimeBelowMedian_RecordIsReleased(t *testing.T) {
 	h := func(ctx context.Context, r batch.Record) error {
 		d := 20 * time.Millisecond
 		switch {

@@ -11,7 +11,7 @@ import (
 
 // SQS may go on with a long poll whose client has left, so it is left
 // open as long as there is something to wait for anyway.
-func TestRule23AReceiveIsLeftOpenWhileSomethingRuns(t *testing.T) {
+func TestStopWhileHandlerRuns_ReceiveStaysOpen(t *testing.T) {
 	slow := func(context.Context, batch.Record) error {
 		time.Sleep(10 * time.Second)
 		return nil
@@ -42,7 +42,7 @@ func TestRule23AReceiveIsLeftOpenWhileSomethingRuns(t *testing.T) {
 
 // A message that comes while a stop ends its receives is given back without
 // another wait.
-func TestRule23WhatComesWhileAStopEndsItsReceives(t *testing.T) {
+func TestMessageComesAsStopEndsReceives_IsReleased(t *testing.T) {
 	inWorld(t, true, ok, nil, func(w *world) {
 		w.start()
 		w.after(5 * time.Second)

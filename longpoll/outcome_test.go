@@ -30,7 +30,7 @@ func oncePer(f func(r batch.Record) error) handle {
 	}
 }
 
-func TestRule12WhenAFailureComesBack(t *testing.T) {
+func TestFailedRecord_ComesBackWhenItsErrorSays(t *testing.T) {
 	boom := errors.New("boom")
 	tests := []struct {
 		name string
@@ -69,7 +69,7 @@ func TestRule12WhenAFailureComesBack(t *testing.T) {
 }
 
 // What failed together does not come back together, nor at once.
-func TestRule12DefaultBackoffHasJitter(t *testing.T) {
+func TestExponentialBackoff_SpreadsReturningRecords(t *testing.T) {
 	inWorld(t, false, oncePer(func(batch.Record) error { return errors.New("boom") }), func(c *longpoll.Config) {
 		c.Failures.Backoff = partialfailure.Exponential(time.Minute, time.Hour)
 	}, func(w *world) {
@@ -90,7 +90,7 @@ func TestRule12DefaultBackoffHasJitter(t *testing.T) {
 }
 
 // Failures are settled in tens, entries that fail again.
-func TestRule14FailuresInTens(t *testing.T) {
+func TestManyFailures_AreSettledInTens(t *testing.T) {
 	inWorld(t, false, oncePer(func(batch.Record) error { return batch.RetryAfter(5*time.Second, errors.New("boom")) }), func(c *longpoll.Config) {
 		c.Engine.Concurrency = 30
 	}, func(w *world) {
@@ -113,7 +113,7 @@ func TestRule14FailuresInTens(t *testing.T) {
 }
 
 // A failed call only costs the backoff.
-func TestRule14NoPermissionForTheBackoff(t *testing.T) {
+func TestVisibilityDenied_CostsOnlyTheBackoff(t *testing.T) {
 	inWorld(t, false, oncePer(func(batch.Record) error { return errors.New("boom") }), nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: extension, Code: "AccessDenied"})
 		w.Send("a", "b")
@@ -129,7 +129,7 @@ func TestRule14NoPermissionForTheBackoff(t *testing.T) {
 }
 
 // Panics, Goexit and nil pointers fail their record only.
-func TestRule09PanicsAndGoexit(t *testing.T) {
+func TestPanicOrGoexit_FailsOnlyItsRecord(t *testing.T) {
 	h := oncePer(func(r batch.Record) error {
 		switch r.Body {
 		case "panic":
@@ -165,7 +165,7 @@ func TestRule09PanicsAndGoexit(t *testing.T) {
 	})
 }
 
-func TestRule17PermanentGoesToTheDeadLetterQueue(t *testing.T) {
+func TestPermanentError_IsDeadLettered(t *testing.T) {
 	inWorld(t, false, func(context.Context, batch.Record) error { return batch.Permanent(errors.New("no such thing")) }, nil, func(w *world) {
 		w.SendInput(&awssqs.SendMessageInput{MessageBody: aws.String("a"), MessageAttributes: map[string]types.MessageAttributeValue{
 			"n": {DataType: aws.String("Number"), StringValue: aws.String("42")}}})
@@ -187,7 +187,7 @@ func TestRule17PermanentGoesToTheDeadLetterQueue(t *testing.T) {
 	})
 }
 
-func TestRule17ADeadLettersDeleteIsTriedAgainAndItIsSentOnce(t *testing.T) {
+func TestDeadLetterDeleteFails_IsSentOnceAndDeleteRetried(t *testing.T) {
 	inWorld(t, false, func(context.Context, batch.Record) error { return batch.Permanent(errors.New("boom")) }, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: deletion, Times: 20})
 		w.Send("a")
@@ -205,7 +205,7 @@ func TestRule17ADeadLettersDeleteIsTriedAgainAndItIsSentOnce(t *testing.T) {
 	})
 }
 
-func TestRule17ASendThatFailsLeavesTheRecordFailed(t *testing.T) {
+func TestDeadLetterSendFails_RecordIsRetried(t *testing.T) {
 	inWorld(t, false, func(context.Context, batch.Record) error { return batch.Permanent(errors.New("boom")) }, func(c *longpoll.Config) {
 		c.Failures.Backoff = partialfailure.Constant(10 * time.Second)
 	}, func(w *world) {
@@ -223,7 +223,7 @@ func TestRule17ASendThatFailsLeavesTheRecordFailed(t *testing.T) {
 }
 
 // Malformed records do not vanish.
-func TestRule17MalformedRecords(t *testing.T) {
+func TestMalformedRecord_IsDeadLettered(t *testing.T) {
 	type order struct{ N int }
 	decode := batch.JSON(func(context.Context, order) error { return nil })
 	inWorld(t, false, decode.Handle, nil, func(w *world) {
@@ -241,7 +241,7 @@ func TestRule17MalformedRecords(t *testing.T) {
 	})
 }
 
-func TestRule17Drop(t *testing.T) {
+func TestOnPermanentDrop_RecordIsDeleted(t *testing.T) {
 	inWorld(t, false, func(context.Context, batch.Record) error { return batch.Permanent(errors.New("boom")) }, func(c *longpoll.Config) {
 		c.Failures.OnPermanent = partialfailure.Drop
 	}, func(w *world) {
@@ -257,7 +257,7 @@ func TestRule17Drop(t *testing.T) {
 	})
 }
 
-func TestRule18TheLastAttemptsAreAWarning(t *testing.T) {
+func TestLastTwoAttempts_AreWarnedOf(t *testing.T) {
 	inWorld(t, false, func(context.Context, batch.Record) error { return batch.RetryAfter(time.Second, errors.New("boom")) }, nil, func(w *world) {
 		w.Send("a")
 		w.start()

@@ -16,7 +16,7 @@ import (
 
 // SQS may return fewer than ten while the queue has thousands. One such answer
 // must not end the receives side by side, which take long to come back.
-func TestRule20PartialReceivesOfAFullQueue(t *testing.T) {
+func TestPartialReceivesOfFullQueue_KeepThroughput(t *testing.T) {
 	h := func(context.Context, batch.Record) error { time.Sleep(10 * time.Millisecond); return nil }
 	inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency = 64 }, func(w *world) {
 		w.sendMany(6000)

@@ -33,7 +33,7 @@ func TestWhatSucceedsIsDeleted(t *testing.T) {
 	})
 }
 
-func TestRule19AnIdleQueueCostsOneRequestInTwentySeconds(t *testing.T) {
+func TestIdleQueue_CostsOneRequestIn20Seconds(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
 		w.start()
 		w.after(time.Second)
@@ -45,7 +45,7 @@ func TestRule19AnIdleQueueCostsOneRequestInTwentySeconds(t *testing.T) {
 	})
 }
 
-func TestRule20ASlowRecordHoldsOneSlot(t *testing.T) {
+func TestSlowRecord_HoldsOneSlot(t *testing.T) {
 	slow := func(ctx context.Context, r batch.Record) error {
 		if r.Body == "slow" {
 			time.Sleep(10 * time.Minute)

@@ -50,7 +50,7 @@ func inGroups(n, groups int) []string {
 
 // A slot that becomes free beside slow records is filled, although nothing
 // finishes that would ask for more.
-func TestRule20IdleSlotsAskForMoreWhileOthersTakeLong(t *testing.T) {
+func TestSlotFreeDuringSlowRecords_IsFilled(t *testing.T) {
 	mixed := func(_ context.Context, r batch.Record) error {
 		if r.Body == "slow" {
 			time.Sleep(10 * time.Minute)

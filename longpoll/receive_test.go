@@ -63,7 +63,7 @@ func (q *requests) all() []request {
 	return slices.Clone(q.list)
 }
 
-func TestRule19WhatAReceiveAsksFor(t *testing.T) {
+func TestReceive_AsksForTenAndAllAttributes(t *testing.T) {
 	var asked requests
 	inWorld(t, false, ok, func(c *longpoll.Config) { c.Visibility = 45 * time.Second }, func(w *world) {
 		w.Fault = asked.watch
@@ -87,7 +87,7 @@ func TestRule19WhatAReceiveAsksFor(t *testing.T) {
 	})
 }
 
-func TestRule19ARecordHasAllThatSQSTells(t *testing.T) {
+func TestReceivedRecord_HasAllAttributes(t *testing.T) {
 	var got batch.Record
 	inWorld(t, true, func(_ context.Context, r batch.Record) error { got = r; return nil }, nil, func(w *world) {
 		w.SendInput(&awssqs.SendMessageInput{
@@ -133,7 +133,7 @@ func openReceives(w *world, since time.Time) (most int) {
 	return most
 }
 
-func TestRule19SeveralReceivesUnderLoadAndOneWhenIdle(t *testing.T) {
+func TestReceives_AreSeveralUnderLoadAndOneWhenIdle(t *testing.T) {
 	work := func(context.Context, batch.Record) error { time.Sleep(10 * time.Millisecond); return nil }
 	inWorld(t, false, work, func(c *longpoll.Config) { c.Engine.Concurrency = 64 }, func(w *world) {
 		w.sendMany(2000)
@@ -163,7 +163,7 @@ func TestRule19SeveralReceivesUnderLoadAndOneWhenIdle(t *testing.T) {
 	})
 }
 
-func TestRule19AFIFOReceiveThatGotNoAnswerIsRepeated(t *testing.T) {
+func TestFIFOReceiveWithoutAnswer_IsRepeated(t *testing.T) {
 	var asked requests
 	inWorld(t, true, ok, nil, func(w *world) {
 		w.Fault = asked.watch
@@ -189,7 +189,7 @@ func TestRule19AFIFOReceiveThatGotNoAnswerIsRepeated(t *testing.T) {
 	})
 }
 
-func TestRule19ParallelFIFOReceivesWithoutAnswerAreRepeated(t *testing.T) {
+func TestConcurrentFIFOReceivesWithoutAnswer_AreRepeated(t *testing.T) {
 	work := func(context.Context, batch.Record) error { time.Sleep(50 * time.Millisecond); return nil }
 	inWorld(t, true, work, func(c *longpoll.Config) { c.Engine.Concurrency = 100 }, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Latency, Latency: 20 * time.Millisecond, Operation: "ReceiveMessage"},
@@ -203,7 +203,7 @@ func TestRule19ParallelFIFOReceivesWithoutAnswerAreRepeated(t *testing.T) {
 	})
 }
 
-func TestRule19AStandardReceiveHasNoAttemptID(t *testing.T) {
+func TestStandardReceive_HasNoAttemptID(t *testing.T) {
 	var asked requests
 	inWorld(t, false, ok, nil, func(w *world) {
 		w.Fault = asked.watch
@@ -217,7 +217,7 @@ func TestRule19AStandardReceiveHasNoAttemptID(t *testing.T) {
 	})
 }
 
-func TestRule19WithOneSlotReceivesTakeOne(t *testing.T) {
+func TestOneSlot_ReceivesAskForOne(t *testing.T) {
 	var asked requests
 	inWorld(t, false, ok, func(c *longpoll.Config) { c.Engine.Concurrency, c.Wait = 1, 3*time.Second }, func(w *world) {
 		w.Fault = asked.watch

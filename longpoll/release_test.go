@@ -47,7 +47,7 @@ func (w *world) sendAround() {
 }
 
 // A throttle that ends soon costs what waits nothing, at a stop and at a pause.
-func TestRule23ReleasesAreTriedAgain(t *testing.T) {
+func TestReleaseFails_IsRetried(t *testing.T) {
 	for name, faults := range map[string][]sqs.Fault{
 		"a few calls":  {{Kind: sqs.Throttled, Operation: extension, Times: 3}},
 		"some entries": {{Kind: sqs.EntryFailure, Operation: extension, Times: 6}},
@@ -77,7 +77,7 @@ func TestRule23ReleasesAreTriedAgain(t *testing.T) {
 }
 
 // What cannot be released at a stop is named, and its hooks are told once.
-func TestRule23WhatCannotBeReleasedIsNamed(t *testing.T) {
+func TestStopCannotReleaseRecords_Warns(t *testing.T) {
 	for _, fault := range []sqs.Fault{
 		{Kind: sqs.Failure, Code: "AccessDeniedException"},
 		{Kind: sqs.Hang},
@@ -105,7 +105,7 @@ func TestRule23WhatCannotBeReleasedIsNamed(t *testing.T) {
 }
 
 // What runs at the limit is released ten to a call.
-func TestRule23AtTheLimitReleasesGoInTens(t *testing.T) {
+func TestDrainLimitReached_ReleasesGoInTens(t *testing.T) {
 	for _, fifo := range []bool{false, true} {
 		inWorld(t, fifo, heeding, func(c *longpoll.Config) { c.DrainLimit, c.Engine.Concurrency = 8*time.Second, 64 }, func(w *world) {
 			w.inject(latency(5 * time.Millisecond))
@@ -127,7 +127,7 @@ func TestRule23AtTheLimitReleasesGoInTens(t *testing.T) {
 }
 
 // A thousand that wait are released before a stop's time is over.
-func TestRule23ManyThatWaitAreReleasedInTime(t *testing.T) {
+func TestStopWithThousandWaiting_ReleasesInTime(t *testing.T) {
 	var handled atomic.Int32
 	h := func(context.Context, batch.Record) error {
 		if handled.Add(1) > 6000 { // so that those which come ahead of them wait
@@ -188,7 +188,7 @@ func TestPauseReleasesAfterItsReceivesHaveEnded(t *testing.T) {
 
 // What waits behind slow records of a standard queue is given back: another
 // task may have a slot for it. A FIFO queue's is not.
-func TestRule20WhatWaitsLongIsGivenBack(t *testing.T) {
+func TestRecordWaitsLong_IsReleasedOnStandardQueuesOnly(t *testing.T) {
 	inWorld(t, false, slowlyBehind(10*time.Minute), oneSlot, func(w *world) {
 		w.sendAround()
 		w.after(20 * time.Second)

@@ -11,7 +11,7 @@ import (
 )
 
 // Standard queues deliver a message again now and then.
-func TestRule22ADuplicateOfWhatRunsIsNotHandledTwice(t *testing.T) {
+func TestDuplicateOfRunningRecord_IsNotHandled(t *testing.T) {
 	inWorld(t, false, lasting(30*time.Second), nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.DuplicateDelivery, Times: 3})
 		w.Send("a")
@@ -30,7 +30,7 @@ func TestRule22ADuplicateOfWhatRunsIsNotHandledTwice(t *testing.T) {
 
 // A delete by a handle that is not the latest succeeds without
 // effect; the message comes again and must be deleted, not handled.
-func TestRule22WhatWasHandledIsNotHandledAgain(t *testing.T) {
+func TestHandledMessageComesAgain_IsDeletedNotHandled(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
 		w.start()
 		w.after(time.Second)
@@ -46,11 +46,11 @@ func TestRule22WhatWasHandledIsNotHandledAgain(t *testing.T) {
 	})
 }
 
-func TestRule22AStaleHandleOfAStandardQueue(t *testing.T) {
+func TestStaleHandleOnStandardQueue_HandledOnceAndDeleted(t *testing.T) {
 	stale(t, false)
 }
 
-func TestRule22AnExpiredHandleOfAFIFOQueue(t *testing.T) {
+func TestExpiredHandleOnFIFOQueue_HandledOnceAndDeleted(t *testing.T) {
 	stale(t, true)
 }
 
@@ -82,7 +82,7 @@ func stale(t *testing.T, fifo bool) {
 }
 
 // A record that comes again while it is handled goes on with the new handle.
-func TestRule22ALostReceiptIsReplaced(t *testing.T) {
+func TestRunningRecordReceivedAgain_UsesTheNewHandle(t *testing.T) {
 	for _, fifo := range []bool{false, true} {
 		h := func(context.Context, batch.Record) error { time.Sleep(50 * time.Second); return nil }
 		inWorld(t, fifo, h, func(c *longpoll.Config) { c.Visibility = 30 * time.Second }, func(w *world) {

@@ -63,7 +63,7 @@ func (g *gauge) held(w *world) (most int) {
 	return most
 }
 
-func TestRule20NeverMoreThanTheSlotsNorMoreHeldThanThatAndPrefetch(t *testing.T) {
+func TestManyMessages_HeldWithinSlotsAndPrefetch(t *testing.T) {
 	tests := []struct {
 		name                  string
 		concurrency, prefetch int
@@ -107,7 +107,7 @@ func TestRule20NeverMoreThanTheSlotsNorMoreHeldThanThatAndPrefetch(t *testing.T)
 	}
 }
 
-func TestRule20SlowHandlersTakeNothingAhead(t *testing.T) {
+func TestSlowHandlers_PrefetchNothing(t *testing.T) {
 	var g gauge
 	h := g.around(func(context.Context, batch.Record) error { time.Sleep(20 * time.Second); return nil })
 	inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency = 16 }, func(w *world) {
@@ -130,7 +130,7 @@ func TestRule20SlowHandlersTakeNothingAhead(t *testing.T) {
 }
 
 // One slow message does not stop the polling, and slots are not lost.
-func TestRule20SlotsAreKeptBusyBesideSlowRecords(t *testing.T) {
+func TestSlowRecordsAndPanics_OtherSlotsStayBusy(t *testing.T) {
 	var g gauge
 	h := g.around(func(_ context.Context, r batch.Record) error {
 		if r.Attempt == 1 && r.Body[len(r.Body)-1] == '7' {
@@ -159,7 +159,7 @@ func TestRule20SlotsAreKeptBusyBesideSlowRecords(t *testing.T) {
 	})
 }
 
-func TestRule20ThroughputAndRequests(t *testing.T) {
+func TestFullQueue_ThroughputAndRequestsMeetTargets(t *testing.T) {
 	tests := []struct {
 		name     string
 		takes    func(i int) time.Duration
@@ -201,7 +201,7 @@ func TestRule20ThroughputAndRequests(t *testing.T) {
 	}
 }
 
-func TestRule20GoroutinesAreBoundedBySlots(t *testing.T) {
+func TestAllSlotsBusy_GoroutinesAreBounded(t *testing.T) {
 	inWorld(t, false, heeding, func(c *longpoll.Config) { c.Engine.Concurrency, c.DrainLimit = 64, time.Second }, func(w *world) {
 		w.start()
 		w.after(time.Second)

@@ -19,7 +19,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-func TestRule24DownAtTheStartIsNotFatal(t *testing.T) {
+func TestSQSDownAtStart_RunGoesOn(t *testing.T) {
 	for _, kind := range []sqs.FaultKind{sqs.Refused, sqs.Hang, sqs.Failure, sqs.Throttled} {
 		inWorld(t, false, ok, nil, func(w *world) {
 			w.Send("a")
@@ -41,7 +41,7 @@ func TestRule24DownAtTheStartIsNotFatal(t *testing.T) {
 	}
 }
 
-func TestRule24AConfigurationErrorAtTheStartEndsRun(t *testing.T) {
+func TestConfigErrorAtStart_RunEnds(t *testing.T) {
 	tests := []struct{ operation, code, says string }{
 		{"GetQueueAttributes", "AWS.SimpleQueueService.NonExistentQueue", "there is no such queue"},
 		{"GetQueueAttributes", "QueueDoesNotExist", "there is no such queue"},
@@ -84,7 +84,7 @@ func TestRule24AConfigurationErrorAtTheStartEndsRun(t *testing.T) {
 }
 
 // Expired credentials may be renewed: that is no mistake in the configuration.
-func TestRule24ExpiredCredentialsAtTheStart(t *testing.T) {
+func TestExpiredCredentialsAtStart_RunGoesOn(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
 		var valid atomic.Bool
 		w.Fault = func(_ string, r *http.Request) (*http.Response, error) {
@@ -107,7 +107,7 @@ func TestRule24ExpiredCredentialsAtTheStart(t *testing.T) {
 }
 
 // Without permission to ask for the queue's attributes, its URL says enough.
-func TestRule24NoPermissionForTheAttributes(t *testing.T) {
+func TestGetQueueAttributesDenied_QueueURLSuffices(t *testing.T) {
 	denied := func(operation string, r *http.Request) (*http.Response, error) {
 		if operation == "GetQueueAttributes" {
 			return testqueue.Answer(r, 403, "AccessDenied", "")
@@ -138,7 +138,7 @@ func TestRule24NoPermissionForTheAttributes(t *testing.T) {
 	})
 }
 
-func TestRule24TheQueueByName(t *testing.T) {
+func TestQueueByName_IsLookedUp(t *testing.T) {
 	inWorld(t, true, ok, func(c *longpoll.Config) { c.Queue = "orders.fifo" }, func(w *world) {
 		w.Send("g:1")
 		w.start()
@@ -168,7 +168,7 @@ func TestRule24TheQueueByName(t *testing.T) {
 }
 
 // The queue's own visibility timeout may be too short to do without heartbeats.
-func TestRule24TooShortAVisibility(t *testing.T) {
+func TestNoHeartbeatAndShortVisibility_IsConfigError(t *testing.T) {
 	inWorld(t, false, ok, func(c *longpoll.Config) { c.NoHeartbeat = true }, func(w *world) {
 		_, err := w.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{
 			QueueUrl: &w.URL, Attributes: map[string]string{"VisibilityTimeout": "2"}})
@@ -183,7 +183,7 @@ func TestRule24TooShortAVisibility(t *testing.T) {
 }
 
 // What needs more time than the visibility leaves could never be started.
-func TestRule24AMinimumAboveTheVisibility(t *testing.T) {
+func TestMinRemainingAboveVisibility_IsConfigError(t *testing.T) {
 	inWorld(t, false, ok, func(c *longpoll.Config) {
 		c.NoHeartbeat, c.Visibility, c.Engine.MinRemaining = true, 10*time.Second, 10*time.Second
 	}, func(w *world) {
@@ -206,7 +206,7 @@ func TestRule24AMinimumAboveTheVisibility(t *testing.T) {
 }
 
 // What Run itself finds is told without a guess at what SQS may have meant.
-func TestRule24ConfigErrorsSayWhatToDoOnce(t *testing.T) {
+func TestConfigErrorOfRun_SaysWhatToDoOnce(t *testing.T) {
 	tests := []struct {
 		visibility string
 		change     func(*longpoll.Config)
@@ -251,7 +251,7 @@ func TestAQueueByItsARN(t *testing.T) {
 }
 
 // A record that is not extended cannot have more than its visibility.
-func TestRule26ARecordTimeoutAboveTheVisibilityThatNothingExtends(t *testing.T) {
+func TestNoHeartbeatAndLongRecordTimeout_IsConfigError(t *testing.T) {
 	inWorld(t, false, ok, func(c *longpoll.Config) { c.NoHeartbeat, c.Engine.RecordTimeout = true, 301*time.Second }, func(w *world) {
 		w.start() // the queue's visibility timeout is 5 min
 		w.after(time.Second)

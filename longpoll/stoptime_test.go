@@ -14,7 +14,7 @@ import (
 )
 
 // A stop takes DrainLimit, the grace and 4 s at most, whatever SQS does.
-func TestRule23NoStopTakesLonger(t *testing.T) {
+func TestStopWithSQSFaults_KeepsItsBound(t *testing.T) {
 	late := func(context.Context, batch.Record) error { // ends just before the limit
 		time.Sleep(28 * time.Second)
 		return batch.Permanent(errors.New("no"))
@@ -61,7 +61,7 @@ func TestRule23NoStopTakesLonger(t *testing.T) {
 }
 
 // A success within a long grace after the limit is deleted, also when SQS is slow.
-func TestRule23ALongGraceLeavesTimeForItsDeletes(t *testing.T) {
+func TestStopWithLongGrace_LeavesTimeForDeletes(t *testing.T) {
 	h := func(ctx context.Context, _ batch.Record) error {
 		<-ctx.Done()
 		time.Sleep(9 * time.Second)
@@ -80,7 +80,7 @@ func TestRule23ALongGraceLeavesTimeForItsDeletes(t *testing.T) {
 }
 
 // The line about what is cut off says what has cut it off.
-func TestRule23WhyRecordsWereCutOff(t *testing.T) {
+func TestRecordsCutOffByStop_WarningSaysWhy(t *testing.T) {
 	for _, forced := range []bool{false, true} {
 		inWorld(t, false, heeding, func(c *longpoll.Config) { c.DrainLimit = 10 * time.Second }, func(w *world) {
 			w.Send("a")

@@ -27,7 +27,7 @@ func gaps(w *world) (list []time.Duration) {
 }
 
 // Receive errors are no hot loop.
-func TestRule24ReceivingBacksOff(t *testing.T) {
+func TestReceiveFails_BacksOff(t *testing.T) {
 	for _, kind := range []sqs.FaultKind{sqs.Refused, sqs.Throttled, sqs.Failure} {
 		inWorld(t, false, ok, nil, func(w *world) {
 			w.start()
@@ -72,7 +72,7 @@ func TestRule24ReceivingBacksOff(t *testing.T) {
 	}
 }
 
-func TestRule24RequestsWhileSQSIsDown(t *testing.T) {
+func TestSQSDown_MakesAtMostOneRequestASecond(t *testing.T) {
 	inWorld(t, false, lasting(time.Second), nil, func(w *world) {
 		w.sendMany(200)
 		w.start()
@@ -88,7 +88,7 @@ func TestRule24RequestsWhileSQSIsDown(t *testing.T) {
 }
 
 // A call that is never answered ends, and is a failure as any other.
-func TestRule24AReceiveThatHangs(t *testing.T) {
+func TestReceiveHangs_IsEndedAndRepeated(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
 		w.start()
 		w.after(time.Second)
@@ -103,7 +103,7 @@ func TestRule24AReceiveThatHangs(t *testing.T) {
 	})
 }
 
-func TestRule24WhileRunningNothingEndsThePoller(t *testing.T) {
+func TestErrorWhileRunning_PollerGoesOn(t *testing.T) {
 	for _, code := range []string{"AccessDenied", "QueueDoesNotExist", "ExpiredToken", "InvalidClientTokenId", "RequestThrottled", "KmsAccessDenied", "InvalidAddress"} {
 		inWorld(t, false, ok, nil, func(w *world) {
 			var fails atomic.Bool
@@ -130,7 +130,7 @@ func TestRule24WhileRunningNothingEndsThePoller(t *testing.T) {
 	}
 }
 
-func TestRule24TheQueueIsDeletedAndMadeAgain(t *testing.T) {
+func TestQueueDeletedAndRecreated_PollerRecovers(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
 		w.start()
 		w.after(time.Second)
@@ -205,7 +205,7 @@ func TestReceive_AfterAnOutageAnIdlePollerIsSoonReady(t *testing.T) {
 
 // One connection that breaks, as when SQS changes hosts, must not make every
 // later receive shorter: an idle queue would cost more for ever.
-func TestRule24OneBrokenConnectionIsForgotten(t *testing.T) {
+func TestOneConnectionBreaks_WaitRecovers(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
 		broken := false
 		w.Fault = func(operation string, r *http.Request) (*http.Response, error) {

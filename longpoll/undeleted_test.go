@@ -11,7 +11,7 @@ import (
 )
 
 // Without the permission to delete, all that is handled is handled in vain.
-func TestRule22WhileDeletesAreRefusedNothingIsReceived(t *testing.T) {
+func TestDeletesRefused_NothingIsReceived(t *testing.T) {
 	for _, fault := range []sqs.Fault{
 		{Kind: sqs.Failure, Code: "AccessDenied"}, {Kind: sqs.Failure, Code: "InvalidClientTokenId"},
 		{Kind: sqs.EntryFailure, Code: "AccessDenied"}, {Kind: sqs.Failure, Code: "ExpiredToken"},
@@ -60,7 +60,7 @@ func TestRule22WhileDeletesAreRefusedNothingIsReceived(t *testing.T) {
 }
 
 // What came with the refused ones in a FIFO queue keeps its order.
-func TestRule22RefusedDeletesOfAFIFOQueue(t *testing.T) {
+func TestFIFODeletesRefused_OrderIsKept(t *testing.T) {
 	inWorld(t, true, lasting(50*time.Millisecond), nil, func(w *world) {
 		w.inject(latency(5*time.Millisecond), sqs.Fault{Kind: sqs.Failure, Code: "AccessDenied", Operation: deletion})
 		for _, n := range numbered(20, "") {
@@ -92,7 +92,7 @@ func TestRule22RefusedDeletesOfAFIFOQueue(t *testing.T) {
 
 // Whatever deletes fail for, and however long it takes to know: few are handled
 // while none works.
-func TestRule22FewAreHandledWhileNoDeleteWorks(t *testing.T) {
+func TestNoDeleteWorks_FewRecordsAreHandled(t *testing.T) {
 	many := cases.Of(700, 1300)
 	for name, fault := range map[string]sqs.Fault{
 		"fail": {Kind: sqs.Failure}, "refused": {Kind: sqs.Refused}, "throttled": {Kind: sqs.Throttled},
@@ -143,7 +143,7 @@ func TestRule22FewAreHandledWhileNoDeleteWorks(t *testing.T) {
 }
 
 // One message that cannot be deleted holds nothing up.
-func TestRule22OneThatCannotBeDeletedHoldsNothingUp(t *testing.T) {
+func TestOneRecordCannotBeDeleted_OthersGoOn(t *testing.T) {
 	inWorld(t, false, ok, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: deletion, Times: 12}) // a's, with its tries
 		w.Send("a")

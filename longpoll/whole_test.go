@@ -42,7 +42,7 @@ func (w *world) poison(operation, code string, handle *atomic.Pointer[string]) {
 }
 
 // An extension that is refused because of one record extends the others.
-func TestRule21OneRecordCostsNoOtherItsExtension(t *testing.T) {
+func TestExtensionRefusedForOneRecord_OthersAreExtended(t *testing.T) {
 	for code, lost := range map[string]int{"InvalidSomething": 0, "ReceiptHandleIsInvalid": 1} {
 		var poisoned atomic.Pointer[string]
 		h := func(ctx context.Context, r batch.Record) error {
@@ -73,7 +73,7 @@ func TestRule21OneRecordCostsNoOtherItsExtension(t *testing.T) {
 }
 
 // A release that is refused because of one record releases the others.
-func TestRule23OneRecordCostsNoOtherItsRelease(t *testing.T) {
+func TestReleaseRefusedForOneRecord_OthersAreReleased(t *testing.T) {
 	inWorld(t, false, heeding, func(c *longpoll.Config) { c.Engine.Concurrency, c.DrainLimit = 10, time.Second }, func(w *world) {
 		var mu sync.Mutex
 		poisoned := ""
@@ -109,7 +109,7 @@ func TestRule23OneRecordCostsNoOtherItsRelease(t *testing.T) {
 
 // A receive that is told to come back later does so by the poller's own schedule,
 // and takes no longer than its bound, whatever the SDK's retries do.
-func TestRule24TheHeaderRetryAfterHoldsNoCallUp(t *testing.T) {
+func TestRetryAfterHeader_DelaysNoCall(t *testing.T) {
 	for _, newRetries := range []string{"", "true"} {
 		t.Run(newRetries, func(t *testing.T) {
 			t.Setenv("AWS_NEW_RETRIES_2026", newRetries)
@@ -136,7 +136,7 @@ func TestRule24TheHeaderRetryAfterHoldsNoCallUp(t *testing.T) {
 
 // The SDK's own read timeout, which it reads of the environment once, must outlast
 // a long poll.
-func TestRule19TheSDKsReadTimeoutOutlastsALongPoll(t *testing.T) {
+func TestSDKReadTimeout_OutlastsALongPoll(t *testing.T) {
 	const name = "AWS_ENABLE_DEFAULT_SOCKET_TIMEOUT_2026"
 	if os.Getenv(name) == "" {
 		again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")

@@ -8,7 +8,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-func TestRule12ExponentialHasFullJitterAndACap(t *testing.T) {
+func TestExponential_HasFullJitterAndCap(t *testing.T) {
 	backoff := partialfailure.Exponential(2*time.Second, time.Minute)
 	for attempt, most := range map[int]time.Duration{
 		0: 2 * time.Second, 1: 2 * time.Second, 2: 4 * time.Second, 3: 8 * time.Second, 5: 32 * time.Second,
@@ -31,7 +31,7 @@ func TestRule12ExponentialHasFullJitterAndACap(t *testing.T) {
 	}
 }
 
-func TestRule12LinearAndConstant(t *testing.T) {
+func TestLinearAndConstant_GiveTheirDelays(t *testing.T) {
 	linear := partialfailure.Linear(5*time.Second, time.Minute)
 	for attempt, want := range map[int]time.Duration{1: 5 * time.Second, 3: 15 * time.Second, 12: time.Minute, 13: time.Minute, math.MaxInt: time.Minute} {
 		if got := linear(attempt); got != want {

@@ -11,7 +11,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-func TestRule08FailuresInOrderEachOnce(t *testing.T) {
+func TestFailures_ListsEachIDOnceInOrder(t *testing.T) {
 	result := func(id string, o batch.Outcome) batch.Result {
 		return batch.Result{Record: &batch.Record{MessageID: id}, Outcome: o}
 	}
@@ -27,7 +27,7 @@ func TestRule08FailuresInOrderEachOnce(t *testing.T) {
 	}
 }
 
-func TestRule08Response(t *testing.T) {
+func TestResponse_EncodesFailures(t *testing.T) {
 	for want, ids := range map[string][]string{
 		`{"batchItemFailures":[]}`: nil,
 		`{"batchItemFailures":[{"itemIdentifier":"a"},{"itemIdentifier":"b"}]}`: {"a", "b"},
@@ -61,7 +61,7 @@ func FuzzResponse(f *testing.F) {
 	})
 }
 
-func TestRule26Configuration(t *testing.T) {
+func TestConfig_EachFieldOutOfBoundsIsNamed(t *testing.T) {
 	for want, cfg := range map[string]partialfailure.Config{
 		`OnPermanent is "explode"`:      {OnPermanent: "explode"},
 		`DeadLetterQueue is "orders"`:   {DeadLetterQueue: "orders"},

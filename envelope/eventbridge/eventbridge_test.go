@@ -105,7 +105,7 @@ func TestUnwrap(t *testing.T) {
 	}
 }
 
-func TestRule25EventsThatLie(t *testing.T) {
+func TestMalformedEvent_IsRefusedAndNotQuoted(t *testing.T) {
 	const canary = "swordfish"
 	head := `{"source":"shop","detail-type":"` + canary + `"`
 	for name, c := range map[string]struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/envelope/s3event"
 )
 
-func TestRule25NotificationsThatLie(t *testing.T) {
+func TestMalformedNotification_IsRefusedAndNotQuoted(t *testing.T) {
 	const canary = "swordfish"
 	good := notification("one.jpg")
 	second := func(old, new string) string { // of two records the second is wrong

@@ -142,7 +142,7 @@ func TestWhatIsAnEnvelope(t *testing.T) {
 	}
 }
 
-func TestRule25EnvelopesThatLie(t *testing.T) {
+func TestMalformedEnvelope_IsRefusedAndNotQuoted(t *testing.T) {
 	const canary = "swordfish"
 	inner := `{\"Type\":\"Notification\",\"MessageId\":\"n\",\"TopicArn\":\"arn:aws:sns:eu-west-1:1:t\",\"Message\":\"` + canary + `\"}`
 	for name, c := range map[string]struct{ body, want string }{

@@ -9,7 +9,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 )
 
-func TestLesson29QueueURLInEveryPartition(t *testing.T) {
+func TestQueueARN_GivesQueueURLInEveryPartition(t *testing.T) {
 	for _, c := range []struct {
 		arn  string
 		o    sqs.Options

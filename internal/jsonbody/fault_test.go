@@ -84,7 +84,7 @@ type shipment struct {
 
 // The words are the same on every version of Go, and name fields of Go's types
 // only: never a key, an index or a value of the body.
-func TestRule25WhatABodyIsToldOf(t *testing.T) {
+func TestMalformedBody_ReasonQuotesNoneOfIt(t *testing.T) {
 	const key = "alice@example.com"
 	deep := strings.Repeat(`{"Next":`, 9000) + `{"ID":7}` + strings.Repeat(`}`, 9000)
 	for body, want := range map[string]string{
@@ -141,7 +141,7 @@ func TestRule25WhatABodyIsToldOf(t *testing.T) {
 
 // The name of an unknown field is the sender's, as a map's keys are: the offset
 // leads to it.
-func TestRule25AnUnknownFieldIsNotNamed(t *testing.T) {
+func TestUnknownField_IsNotNamed(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"alice@example.com":1}`:                        `unknown field in jsonbody_test.shipment, at offset 1`,
 		`{"Lines":[{"sku":"a"},{"alice":"x","qty":""}]}`: `field "Lines": unknown field in jsonbody_test.line, at offset 23`,

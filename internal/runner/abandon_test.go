@@ -10,7 +10,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-func TestRule04HandlersThatIgnoreTheEndAreAbandoned(t *testing.T) {
+func TestHandlerIgnoresCutoff_IsAbandoned(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		begin := time.Now()
 		results := invoke(t, 3*time.Second, standard(3), batch.Config{}, func(ctx context.Context, r batch.Record) error {
@@ -38,7 +38,7 @@ func TestRule04HandlersThatIgnoreTheEndAreAbandoned(t *testing.T) {
 	})
 }
 
-func TestRule04AnAbandonedRecordGivesItsPlaceToTheNext(t *testing.T) {
+func TestAbandonedHandler_FreesItsSlot(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		cfg := batch.Config{Concurrency: 1, RecordTimeout: 2 * time.Second}
 		begin := time.Now()
@@ -58,7 +58,7 @@ func TestRule04AnAbandonedRecordGivesItsPlaceToTheNext(t *testing.T) {
 	})
 }
 
-func TestRule05NilWithinTheGraceIsSuccess_NilAfterItIsNot(t *testing.T) {
+func TestNilAfterDeadline_SucceedsOnlyWithinGrace(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		cfg := batch.Config{Concurrency: 2, RecordTimeout: 2 * time.Second}
 		results := invoke(t, time.Minute, standard(8), cfg, func(ctx context.Context, r batch.Record) error {
@@ -82,7 +82,7 @@ func TestRule05NilWithinTheGraceIsSuccess_NilAfterItIsNot(t *testing.T) {
 	})
 }
 
-func TestRule05NilInTheGraceAfterTheCutoffIsSuccess(t *testing.T) {
+func TestNilWithinGraceAfterCutoff_Succeeds(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		results := invoke(t, 10*time.Second, standard(1), batch.Config{}, func(ctx context.Context, _ batch.Record) error {
 			<-ctx.Done()

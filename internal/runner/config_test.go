@@ -15,7 +15,7 @@ type own func()
 
 func (f own) Handle(context.Context, batch.Record) error { f(); return nil }
 
-func TestRule26ConfigurationIsValidated(t *testing.T) {
+func TestWrongConfig_NamesFieldValueAndBounds(t *testing.T) {
 	ok := batch.HandlerFunc(func(context.Context, batch.Record) error { return nil })
 	for name, c := range map[string]struct {
 		h    batch.Handler

@@ -12,7 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-func TestRule01CutoffIsTheDeadlineLessAnAdaptiveReserve(t *testing.T) {
+func TestCutoff_IsDeadlineLessAdaptiveReserve(t *testing.T) {
 	for _, c := range []struct {
 		timeout, configured, want time.Duration
 	}{
@@ -39,7 +39,7 @@ func TestRule01CutoffIsTheDeadlineLessAnAdaptiveReserve(t *testing.T) {
 	}
 }
 
-func TestRule01AThreeSecondFunctionWorks(t *testing.T) {
+func TestThreeSecondFunction_HandlesItsRecords(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		results := invoke(t, 3*time.Second, standard(10), batch.Config{}, func(ctx context.Context, _ batch.Record) error {
 			return wait(ctx, 2*time.Second, true)
@@ -52,7 +52,7 @@ func TestRule01AThreeSecondFunctionWorks(t *testing.T) {
 	})
 }
 
-func TestRule02DeadlineIsAllThatRemains(t *testing.T) {
+func TestRecordDeadline_IsAllThatRemains(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var deadlines []time.Duration
 		begin := time.Now()
@@ -74,7 +74,7 @@ func TestRule02DeadlineIsAllThatRemains(t *testing.T) {
 	})
 }
 
-func TestRule02RecordTimeoutEndsEarlier(t *testing.T) {
+func TestRecordTimeout_EndsRecordBeforeCutoff(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		cfg := batch.Config{RecordTimeout: 2 * time.Second, Concurrency: 1}
 		var ended []time.Duration
@@ -95,7 +95,7 @@ func TestRule02RecordTimeoutEndsEarlier(t *testing.T) {
 	})
 }
 
-func TestRule02NoDeadlineOnTheContextStillHasTheRecordTimeout(t *testing.T) {
+func TestContextWithoutDeadline_KeepsRecordTimeout(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		results := invoke(t, 0, standard(1), batch.Config{RecordTimeout: time.Minute}, func(ctx context.Context, _ batch.Record) error {
 			return wait(ctx, time.Hour, true)
@@ -106,7 +106,7 @@ func TestRule02NoDeadlineOnTheContextStillHasTheRecordTimeout(t *testing.T) {
 	})
 }
 
-func TestRule02FairShareDividesByWaves(t *testing.T) {
+func TestFairShare_DividesRemainingTimeByWaves(t *testing.T) {
 	for name, c := range map[string]struct {
 		records, concurrency int
 		timeout              time.Duration // of a record; 0 for none
@@ -131,7 +131,7 @@ func TestRule02FairShareDividesByWaves(t *testing.T) {
 	}
 }
 
-func TestRule02WithoutACutoffThereIsNothingToShare(t *testing.T) {
+func TestFairShareWithoutCutoff_SetsNoDeadline(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		results := invoke(t, 0, standard(3), batch.Config{Deadline: batch.FairShare}, func(context.Context, batch.Record) error { return nil })
 		if got := results[0].Allowed; got != 0 {
@@ -140,7 +140,7 @@ func TestRule02WithoutACutoffThereIsNothingToShare(t *testing.T) {
 	})
 }
 
-func TestRule03NotStartedWithTooLittleTime(t *testing.T) {
+func TestTooLittleTimeLeft_RecordIsNotStarted(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg  batch.Config
 		took time.Duration // by each success before
@@ -173,7 +173,7 @@ func TestRule03NotStartedWithTooLittleTime(t *testing.T) {
 	}
 }
 
-func TestRule03WarnsWhenTheMinimumLeavesNothingToStart(t *testing.T) {
+func TestMinRemainingAboveTimeLeft_Warns(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var warned recorder
 		cfg := batch.Config{MinRemaining: time.Minute, Hooks: []any{&warned}}
@@ -184,7 +184,7 @@ func TestRule03WarnsWhenTheMinimumLeavesNothingToStart(t *testing.T) {
 	})
 }
 
-func TestRule06NoDeadline(t *testing.T) {
+func TestContextWithoutDeadline_RecordHasNone(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		results := invoke(t, 0, standard(1), batch.Config{}, func(ctx context.Context, _ batch.Record) error {
 			if _, ok := ctx.Deadline(); ok {
@@ -198,7 +198,7 @@ func TestRule06NoDeadline(t *testing.T) {
 	})
 }
 
-func TestRule06ExpiredOrCancelledContextStartsNothing(t *testing.T) {
+func TestExpiredOrCanceledContext_StartsNothing(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -221,7 +221,7 @@ func TestRule06ExpiredOrCancelledContextStartsNothing(t *testing.T) {
 	})
 }
 
-func TestRule06CancelledWhileRunning(t *testing.T) {
+func TestContextCanceledWhileRunning_EndsTheBatch(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)

@@ -59,7 +59,7 @@ func group(n int) []batch.Record {
 
 var errNo = errors.New("no")
 
-func TestRule16TheGroupGoesOnBehindWhatWasBuried(t *testing.T) {
+func TestHeadDeadLetteredInPlace_GroupContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var order []string
 		engine := newEngine(t, batch.Config{}, func(_ context.Context, r batch.Record) error {
@@ -90,7 +90,7 @@ func TestRule16TheGroupGoesOnBehindWhatWasBuried(t *testing.T) {
 	})
 }
 
-func TestRule16WhatIsNotBuriedEndsItsGroup(t *testing.T) {
+func TestHeadNotDeadLettered_RestOfGroupIsSkipped(t *testing.T) {
 	fails := func(context.Context, batch.Record) error { return errNo }
 	for name, test := range map[string]struct {
 		records []batch.Record
@@ -119,7 +119,7 @@ func TestRule16WhatIsNotBuriedEndsItsGroup(t *testing.T) {
 
 // A burial that takes longer than the batch has is given up: the record failed
 // by its own error, and its handler is not abandoned.
-func TestRule16ABurialEndsAtTheCutoff(t *testing.T) {
+func TestDeadLetteringInPlace_EndsAtTheCutoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
@@ -148,7 +148,7 @@ func TestRule16ABurialEndsAtTheCutoff(t *testing.T) {
 
 // A deadline that passes in the moment in which the handler returns is not that
 // of the burial.
-func TestRule16ABurialBesideADeadlineThatPasses(t *testing.T) {
+func TestDeadlinePassesAtReturn_DeadLetteringContinues(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
 			engine := newEngine(t, batch.Config{RecordTimeout: time.Second, Grace: time.Second}, func(context.Context, batch.Record) error {
@@ -167,7 +167,7 @@ func TestRule16ABurialBesideADeadlineThatPasses(t *testing.T) {
 	}
 }
 
-func TestRule16AGoexitIsBuried(t *testing.T) {
+func TestGoexitOfHead_IsDeadLetteredInPlace(t *testing.T) {
 	engine := newEngine(t, batch.Config{}, func(_ context.Context, r batch.Record) error {
 		if r.MessageID == "a0" {
 			runtime.Goexit()

@@ -16,7 +16,7 @@ type finishedHook func(batch.Result)
 
 func (f finishedHook) RecordFinished(_ context.Context, r batch.Result) { f(r) }
 
-func TestRule04TheGraceAtTheCutoffIsTheShortestOfThree(t *testing.T) {
+func TestGraceAtCutoff_IsShortestOfThreeLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		grace, settleBy, want time.Duration // settleBy after the cutoff
 	}{
@@ -43,7 +43,7 @@ func TestRule04TheGraceAtTheCutoffIsTheShortestOfThree(t *testing.T) {
 	}
 }
 
-func TestRule04AtTheCutoffThatIsHeededNothingIsWaitedFor(t *testing.T) {
+func TestHandlersEndAtCutoff_BatchEndsWithoutGrace(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		begin := time.Now()
 		invoke(t, 10*time.Second, standard(3), batch.Config{}, func(ctx context.Context, _ batch.Record) error {
@@ -55,7 +55,7 @@ func TestRule04AtTheCutoffThatIsHeededNothingIsWaitedFor(t *testing.T) {
 	})
 }
 
-func TestRule04WhenAllThatRunsIsAbandonedTheBatchEnds(t *testing.T) {
+func TestAllRunningAbandoned_BatchEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		records []batch.Record
 		want    time.Duration
@@ -80,7 +80,7 @@ func TestRule04WhenAllThatRunsIsAbandonedTheBatchEnds(t *testing.T) {
 	}
 }
 
-func TestRule04TheTimerOfAnAbandonedRecordChangesNothing(t *testing.T) {
+func TestTimerOfAbandonedRecord_ChangesNothing(t *testing.T) {
 	// The record's own grace ends at 9.9 s, after the batch's at 9.25 s.
 	virtual(t, func(t *testing.T) {
 		cfg := batch.Config{RecordTimeout: 8900 * time.Millisecond}
@@ -95,7 +95,7 @@ func TestRule04TheTimerOfAnAbandonedRecordChangesNothing(t *testing.T) {
 	})
 }
 
-func TestRule02ATimerThatFiredAsItsRecordEndedEndsNoOther(t *testing.T) {
+func TestTimerFiresAsRecordEnds_EndsNoOtherRecord(t *testing.T) {
 	// Handlers return at the very moment of their deadline: the timer for them
 	// has fired when the hooks are told of them, or when the next has begun.
 	for range 50 {
@@ -131,7 +131,7 @@ func TestRule02ATimerThatFiredAsItsRecordEndedEndsNoOther(t *testing.T) {
 	}
 }
 
-func TestRule04ResultsAreHandedOverAfterTheHooksWereTold(t *testing.T) {
+func TestRun_ReturnsAfterFinishedHooks(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var telling, told atomic.Int64
 		hook := finishedHook(func(batch.Result) {
@@ -152,7 +152,7 @@ func TestRule04ResultsAreHandedOverAfterTheHooksWereTold(t *testing.T) {
 	})
 }
 
-func TestRule05AnAbandonedRecordThatReturnsTakesNoPlaceFromTheRest(t *testing.T) {
+func TestAbandonedHandlerReturns_SlotCountIsUnchanged(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		begin := time.Now()
 		cfg := batch.Config{Concurrency: 1, RecordTimeout: 2 * time.Second}

@@ -13,7 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-func TestRule15OnlyTheQueueTellsFIFO(t *testing.T) {
+func TestGroupIDsOnStandardQueue_ImposeNoOrder(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		fair := fifo("g", "g", "g")
 		for i := range fair {
@@ -35,7 +35,7 @@ func TestRule15OnlyTheQueueTellsFIFO(t *testing.T) {
 	})
 }
 
-func TestRule16GroupsInOrderAndAfterAFailureSkipped(t *testing.T) {
+func TestFIFOGroups_RunInOrderAndSkipAfterFailure(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		records := fifo("a", "b", "a", "b", "a", "c", "b")
 		var mu sync.Mutex
@@ -79,7 +79,7 @@ func TestRule16GroupsInOrderAndAfterAFailureSkipped(t *testing.T) {
 	})
 }
 
-func TestRule16AMalformedRecordIsAFailureOfItsGroup(t *testing.T) {
+func TestMalformedRecord_FailsItsGroup(t *testing.T) {
 	records := fifo("a", "a")
 	records[0].Body, records[1].Body = "{", "{}"
 	results := invoke(t, 0, records, batch.Config{}, batch.JSON(func(context.Context, struct{}) error { return nil }))
@@ -88,7 +88,7 @@ func TestRule16AMalformedRecordIsAFailureOfItsGroup(t *testing.T) {
 	}
 }
 
-func TestRule16WhatIsBehindAnAbandonedRecordIsSkipped(t *testing.T) {
+func TestRecordAbandoned_RestOfGroupIsSkipped(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		cfg := batch.Config{Concurrency: 1, RecordTimeout: 2 * time.Second}
 		results := invoke(t, time.Minute, fifo("a", "a", "b"), cfg, func(ctx context.Context, r batch.Record) error {

@@ -144,7 +144,7 @@ func TestGoexitInWhatUsersSupply(t *testing.T) {
 	}
 }
 
-func TestRule04NoHandlerIsCalledAfterItsRecordWasGivenUp(t *testing.T) {
+func TestStartHookOutlastsBatch_HandlerIsNotCalled(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var called atomic.Bool
 		hook := onStart(func(context.Context, *batch.Record) { time.Sleep(20 * time.Second) })
@@ -165,7 +165,7 @@ type badError struct{ err error }
 func (e *badError) Error() string { return e.err.Error() }
 func (e *badError) Unwrap() error { return e.err }
 
-func TestRule09ErrorsWhoseMethodsPanic(t *testing.T) {
+func TestErrorMethodsPanic_RecordIsRetried(t *testing.T) {
 	var bad *badError
 	for name, handle := range map[string]batch.HandlerFunc{
 		"returned":           func(context.Context, batch.Record) error { return bad },

@@ -23,7 +23,7 @@ func lastAttempts(t *testing.T, n int, left time.Duration, cfg batch.Config, sen
 	return engine.Run(ctx, group(n), engine.Times(ctx), u)
 }
 
-func TestRule16ARecordThatHangsAtItsLastAttemptTakesNoHealthyOneWithIt(t *testing.T) {
+func TestHangAtLastAttempt_OnlyThatRecordIsDeadLettered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		results := lastAttempts(t, 10, 30*time.Second, batch.Config{}, toDeadLetters, func(ctx context.Context, r batch.Record) error {
@@ -51,7 +51,7 @@ func TestRule16ARecordThatHangsAtItsLastAttemptTakesNoHealthyOneWithIt(t *testin
 	})
 }
 
-func TestRule16AnAbandonedRecordThatCannotBeDeadLetteredFailsItsGroup(t *testing.T) {
+func TestAbandonedHeadNotDeadLettered_GroupIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		results := lastAttempts(t, 3, 30*time.Second, batch.Config{}, nil, func(ctx context.Context, r batch.Record) error {
 			return wait(ctx, time.Hour, false)
@@ -64,7 +64,7 @@ func TestRule16AnAbandonedRecordThatCannotBeDeadLetteredFailsItsGroup(t *testing
 }
 
 // What a record at its last attempt may take of 28 s, see rule 16.
-func TestRule16TheTimeThatIsLeftForThoseBehind(t *testing.T) {
+func TestLastAttempt_LeavesTimeForRestOfGroup(t *testing.T) {
 	for name, c := range map[string]struct {
 		records int
 		cfg     batch.Config
@@ -89,7 +89,7 @@ func TestRule16TheTimeThatIsLeftForThoseBehind(t *testing.T) {
 	}
 }
 
-func TestRule16HealthyRecordsAtTheirLastAttemptFareNoWorse(t *testing.T) {
+func TestHealthyRecordsAtLastAttempt_UseAllTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		results := lastAttempts(t, 10, 30*time.Second, batch.Config{}, toDeadLetters, func(ctx context.Context, _ batch.Record) error {
 			return wait(ctx, 4*time.Second, true)

@@ -9,7 +9,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-func TestRule16AGroupIsThatOfItsQueue(t *testing.T) {
+func TestSameGroupIDInTwoQueues_IsTwoGroups(t *testing.T) {
 	records := fifo("a", "a", "a")
 	records[1].QueueARN = "arn:aws:sqs:eu-west-1:123456789012:returns.fifo"
 	results := invoke(t, 0, records, batch.Config{}, func(_ context.Context, r batch.Record) error {
@@ -23,14 +23,14 @@ func TestRule16AGroupIsThatOfItsQueue(t *testing.T) {
 	}
 }
 
-func TestRule16FIFORecordsWithoutAGroupKeepTheirOrder(t *testing.T) {
+func TestFIFORecordsWithoutGroup_KeepTheirOrder(t *testing.T) {
 	results := invoke(t, 0, fifo("", ""), batch.Config{}, func(context.Context, batch.Record) error { return errors.New("no") })
 	if got, want := outcomes(results), []batch.Outcome{batch.Retry, batch.Skipped}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
 
-func TestRule15StandardRecordsBesideFIFOAreFree(t *testing.T) {
+func TestStandardRecordsAmongFIFO_ImposeNoOrder(t *testing.T) {
 	records := fifo("a", "b", "b")
 	records[1].QueueARN, records[2].QueueARN = standardARN, standardARN+".fifo-of-old"
 	records = append(records, records[2])

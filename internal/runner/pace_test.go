@@ -30,7 +30,7 @@ func inTurn(t *testing.T, cfg batch.Config, tooks ...time.Duration) (results []b
 	return results, took
 }
 
-func TestRule03TheLeastTimeIsTheMedianOfTheSuccesses(t *testing.T) {
+func TestMinimumTime_IsMedianOfSuccesses(t *testing.T) {
 	const s, ms = time.Second, time.Millisecond
 	for name, c := range map[string]struct {
 		cfg     batch.Config
@@ -66,7 +66,7 @@ func TestRule03TheLeastTimeIsTheMedianOfTheSuccesses(t *testing.T) {
 	}
 }
 
-func TestRule03TheMedianIsThatOfTheLatest64(t *testing.T) {
+func TestMedian_CountsTheLatest64Successes(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		// 64 quick ones, 40 of 20 s, one that fails: 10 s are left of 898.
 		var tooks []time.Duration
@@ -89,7 +89,7 @@ func TestRule03TheMedianIsThatOfTheLatest64(t *testing.T) {
 	})
 }
 
-func TestRule03WarnsOnlyWhenNothingWasStartedForLackOfTime(t *testing.T) {
+func TestSomeStartedOrContextCanceled_NoMinRemainingWarning(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var warned recorder
 		cfg := batch.Config{MinRemaining: 5 * time.Second, Concurrency: 1, Hooks: []any{&warned}}

@@ -42,7 +42,7 @@ func (r *recorder) Warned(_ context.Context, w batch.Warning) {
 	r.warnings = append(r.warnings, w)
 }
 
-func TestRule07EveryRecordHasOneOutcomeInOrder(t *testing.T) {
+func TestBatch_GivesEachRecordOneOutcomeInOrder(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var hook recorder
 		boom := errors.New("boom")
@@ -80,7 +80,7 @@ func TestRule07EveryRecordHasOneOutcomeInOrder(t *testing.T) {
 	})
 }
 
-func TestRule09PanicsAndGoexitFailTheirRecordOnly(t *testing.T) {
+func TestPanicOrGoexit_FailsOnlyItsRecord(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		results := invoke(t, 10*time.Second, standard(5), batch.Config{Concurrency: 2}, func(_ context.Context, r batch.Record) error {
 			switch r.MessageID {
@@ -120,7 +120,7 @@ func TestRule09PanicsAndGoexitFailTheirRecordOnly(t *testing.T) {
 	})
 }
 
-func TestRule09GoexitOfEveryRecordStillEnds(t *testing.T) {
+func TestGoexitOfEveryRecord_BatchEnds(t *testing.T) {
 	results := invoke(t, time.Minute, standard(50), batch.Config{Concurrency: 3}, func(context.Context, batch.Record) error {
 		runtime.Goexit()
 		return nil
@@ -132,7 +132,7 @@ func TestRule09GoexitOfEveryRecordStillEnds(t *testing.T) {
 	}
 }
 
-func TestRule09ConcurrentInvocationsShareNothing(t *testing.T) {
+func TestConcurrentRuns_ShareNothing(t *testing.T) {
 	engine := newEngine(t, batch.Config{}, func(_ context.Context, r batch.Record) error {
 		if r.Attempt > 1 {
 			return errors.New("again")

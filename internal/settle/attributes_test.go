@@ -26,7 +26,7 @@ func (f *fixture) asks() (n int) {
 	return n
 }
 
-func TestRule17ThePolicyIsAskedForAgainAfterAWhile(t *testing.T) {
+func TestRedrivePolicy_IsCachedThenRequestedAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault func(op string, r *http.Request) (*http.Response, error)
 		kept  time.Duration
@@ -74,7 +74,7 @@ func TestRule17ThePolicyIsAskedForAgainAfterAWhile(t *testing.T) {
 	}
 }
 
-func TestRule18ThePolicyIsAskedForOnceByABatch(t *testing.T) {
+func TestSeveralFailures_RequestRedrivePolicyOnce(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		records := f.failures(5)
 		for i := range records {
@@ -88,7 +88,7 @@ func TestRule18ThePolicyIsAskedForOnceByABatch(t *testing.T) {
 	})
 }
 
-func TestRule18AConfiguredMaximumNeedsNoCall(t *testing.T) {
+func TestMaxReceiveCountConfigured_NeedsNoCall(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.settling.MaxReceiveCount = 7
 		records := f.failures(3)
@@ -106,7 +106,7 @@ func TestRule18AConfiguredMaximumNeedsNoCall(t *testing.T) {
 	})
 }
 
-func TestRule18TheFirstOfTheMostAttemptsIsNamed(t *testing.T) {
+func TestSeveralNearLimit_WarningNamesMostAttempts(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.settling.MaxReceiveCount = 5
 		records := f.failures(3)
@@ -118,7 +118,7 @@ func TestRule18TheFirstOfTheMostAttemptsIsNamed(t *testing.T) {
 	})
 }
 
-func TestRule18OldPoliciesHaveAString(t *testing.T) {
+func TestMaxReceiveCountAsString_IsRead(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
 			if op != "GetQueueAttributes" {
@@ -165,7 +165,7 @@ func TestWithoutAClientTheResultsHaveTheWaitsThatWereWanted(t *testing.T) {
 
 // That SQS could not be reached for the policy once is no reason to make no
 // call at all in the batches that follow.
-func TestRule14AnEarlierBatchsErrorStopsNothing(t *testing.T) {
+func TestCallFailedInEarlierBatch_BackoffIsStillSet(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Fault = func(op string, _ *http.Request) (*http.Response, error) {
 			if op == "GetQueueAttributes" {

@@ -27,7 +27,7 @@ func (f *fixture) failures(n int) []batch.Record {
 	return f.Receive(n)
 }
 
-func TestRule14AnEntryIsTriedThreeTimes(t *testing.T) {
+func TestEntryFails_IsTriedUpToThreeTimes(t *testing.T) {
 	for code, c := range map[string]struct {
 		senderFault bool
 		tries       int
@@ -52,7 +52,7 @@ func TestRule14AnEntryIsTriedThreeTimes(t *testing.T) {
 	}
 }
 
-func TestRule14AnswersAboutUnknownEntriesAreIgnored(t *testing.T) {
+func TestAnswerAboutUnknownEntries_IsIgnored(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		records := f.failures(1)
 		f.Fault = func(_ string, r *http.Request) (*http.Response, error) {
@@ -65,7 +65,7 @@ func TestRule14AnswersAboutUnknownEntriesAreIgnored(t *testing.T) {
 	})
 }
 
-func TestRule14ARefusalIsRememberedForTheBatch(t *testing.T) {
+func TestVisibilityRefused_IsRememberedForTheBatch(t *testing.T) {
 	failed := func(code string) string {
 		return fmt.Sprintf(`{"Failed":[{"Id":"0","Code":%q,"SenderFault":true}]}`, code)
 	}
@@ -118,7 +118,7 @@ func TestRule14ARefusalIsRememberedForTheBatch(t *testing.T) {
 	}
 }
 
-func TestRule14ThrottlingIsNamedAndStopsNothing(t *testing.T) {
+func TestThrottled_IsWarnedOfAndStopsNothing(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		records := f.failures(2)
 		f.engine.Concurrency = 1
@@ -142,7 +142,7 @@ func TestRule14ThrottlingIsNamedAndStopsNothing(t *testing.T) {
 	})
 }
 
-func TestRule14EveryOperationThatIsDeniedIsNamed(t *testing.T) {
+func TestAccessDenied_NamesEachOperationOnce(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("fail", "never")
 		records := f.Receive(10)
@@ -158,7 +158,7 @@ func TestRule14EveryOperationThatIsDeniedIsNamed(t *testing.T) {
 	})
 }
 
-func TestRule14CallsAreConcurrentWithinBounds(t *testing.T) {
+func TestManyFailures_RunAtMost16CallsAtOnce(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		const n = 400
 		records := f.failures(n)

@@ -24,7 +24,7 @@ func clientOf(f *fixture) func(context.Context) (*awssqs.Client, error) {
 	return func(context.Context) (*awssqs.Client, error) { return f.Client, nil }
 }
 
-func TestRule17PermanentGoesToTheDeadLetterQueueAtOnce(t *testing.T) {
+func TestPermanentError_IsDeadLetteredAtOnceUnchanged(t *testing.T) {
 	for name, configured := range map[string]func(f *fixture) string{
 		"from the RedrivePolicy": func(*fixture) string { return "" },
 		"by URL":                 func(f *fixture) string { return f.DeadLetterURL },
@@ -84,7 +84,7 @@ func TestRule17PermanentGoesToTheDeadLetterQueueAtOnce(t *testing.T) {
 	}
 }
 
-func TestRule17QueuesOfTheOtherKind(t *testing.T) {
+func TestDeadLetterQueueOfOtherKind_TakesTheRecords(t *testing.T) {
 	// SQS itself wants both queues of one kind; a configured one may be another's.
 	for name, fifo := range map[string]bool{"standard to FIFO": false, "FIFO to standard": true} {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestRule17QueuesOfTheOtherKind(t *testing.T) {
 	}
 }
 
-func TestRule17ASendThatFailsLeavesTheRecordFailed(t *testing.T) {
+func TestDeadLetterSendFails_RecordIsRetried(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault func(op string, r *http.Request) (*http.Response, error)
 		words string
@@ -150,7 +150,7 @@ func TestRule17ASendThatFailsLeavesTheRecordFailed(t *testing.T) {
 	}
 }
 
-func TestRule17WithoutADeadLetterQueueItIsAnOrdinaryFailure(t *testing.T) {
+func TestNoDeadLetterQueue_PermanentErrorIsRetried(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		if _, err := f.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{
 			QueueUrl: &f.URL, Attributes: map[string]string{"RedrivePolicy": ""},
@@ -166,7 +166,7 @@ func TestRule17WithoutADeadLetterQueueItIsAnOrdinaryFailure(t *testing.T) {
 	})
 }
 
-func TestRule17OnPermanent(t *testing.T) {
+func TestOnPermanent_RetriesDropsOrDeadLetters(t *testing.T) {
 	for policy, want := range map[partialfailure.OnPermanent]batch.Outcome{
 		partialfailure.Retry: batch.Retry, partialfailure.Drop: batch.Dropped, partialfailure.DeadLetter: batch.DeadLettered,
 	} {
@@ -180,7 +180,7 @@ func TestRule17OnPermanent(t *testing.T) {
 	}
 }
 
-func TestRule17FIFOKeepsTheGroup(t *testing.T) {
+func TestFIFODeadLetter_KeepsItsGroup(t *testing.T) {
 	inBubble(t, true, func(f *fixture) {
 		f.Send("a:never", "a:after", "b:never")
 		records := f.Receive(10)
@@ -201,7 +201,7 @@ func TestRule17FIFOKeepsTheGroup(t *testing.T) {
 	})
 }
 
-func TestRule18WarnsNearTheLastAttempt(t *testing.T) {
+func TestLastTwoAttempts_AreWarnedOf(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("fail")
 		for attempt := 1; attempt <= 5; attempt++ {

@@ -7,7 +7,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-func TestRule17BigRecordsAreSplitOverCalls(t *testing.T) {
+func TestLargeDeadLetters_AreSplitOverCalls(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		for range 5 { // 400 KB each: two to a call
 			f.Send(strings.Repeat("x", 400_000) + ":never")

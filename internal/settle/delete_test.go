@@ -15,7 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 )
 
-func TestRule11DeleteIfOthersFailDeletesWhatSucceededWhenOthersFailed(t *testing.T) {
+func TestDeleteIfOthersFail_DeletesOnlyIfARecordFailed(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.settling.Delete = settle.DeleteIfOthersFail
 		f.Send("1:ok", "2:ok", "never")
@@ -42,7 +42,7 @@ func TestRule11DeleteIfOthersFailDeletesWhatSucceededWhenOthersFailed(t *testing
 
 // With DeleteIfOthersFail the function fails and keeps what is not deleted: a
 // record that is in the dead-letter queue comes back, and must say so.
-func TestRule11ADeadLetterThatIsNotDeletedForWantOfTimeSaysSo(t *testing.T) {
+func TestNoTimeToDeleteDeadLetter_ResultSaysSo(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.settling.Delete = settle.DeleteIfOthersFail
 		f.timeout = 10 * time.Second

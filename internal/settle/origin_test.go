@@ -37,7 +37,7 @@ func permanent(text string) batch.HandlerFunc {
 }
 
 // The whole of it, as tools and people find it in the queue.
-func TestRule17ADeadLetterSaysWhereItCameFrom(t *testing.T) {
+func TestDeadLetter_SaysWhereItCameFrom(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.settling.Name = "ship-orders"
 		f.Send("x")
@@ -67,7 +67,7 @@ func TestRule17ADeadLetterSaysWhereItCameFrom(t *testing.T) {
 }
 
 // What is not known is left out.
-func TestRule17AnOriginOfARecordThatSaysLittle(t *testing.T) {
+func TestOriginWithUnknownFields_LeavesThemOut(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("x")
 		records := f.Receive(10)
@@ -80,7 +80,7 @@ func TestRule17AnOriginOfARecordThatSaysLittle(t *testing.T) {
 	})
 }
 
-func TestRule17TheReasonIsCutToFit(t *testing.T) {
+func TestLongReason_IsCutToFit(t *testing.T) {
 	for name, text := range map[string]string{
 		"short":                "no",
 		"long":                 strings.Repeat("é", 2000),
@@ -125,7 +125,7 @@ func TestRule17TheReasonIsCutToFit(t *testing.T) {
 }
 
 // A message that has no room for it goes without, and the log says which.
-func TestRule17TheOriginYieldsToTheLimits(t *testing.T) {
+func TestNoRoomForOrigin_IsLeftOutWithAWarning(t *testing.T) {
 	text := func(value string) types.MessageAttributeValue {
 		return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &value}
 	}
@@ -196,7 +196,7 @@ func TestRule17TheOriginYieldsToTheLimits(t *testing.T) {
 }
 
 // The reason takes what a message leaves, to the byte.
-func TestRule17TheReasonTakesTheRoomThatThereIs(t *testing.T) {
+func TestLongReason_FillsTheRoomLeft(t *testing.T) {
 	sizes := map[int]bool{}
 	for left := 210; left < 420; left += 30 {
 		inBubble(t, false, func(f *fixture) {
@@ -222,7 +222,7 @@ func TestRule17TheReasonTakesTheRoomThatThereIs(t *testing.T) {
 }
 
 // Moved back and failed again, a message says why it failed the second time.
-func TestRule17AnEarlierOriginIsOverwritten(t *testing.T) {
+func TestRecordDeadLetteredAgain_OverwritesItsOrigin(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("x")
 		f.invoke(f.Receive(10), permanent("first"))
@@ -245,7 +245,7 @@ func TestRule17AnEarlierOriginIsOverwritten(t *testing.T) {
 
 // A body that cannot be decoded is not in the reason, neither its values nor the
 // keys of its maps.
-func TestRule25TheOriginQuotesNoBody(t *testing.T) {
+func TestMalformedBody_OriginQuotesNoneOfIt(t *testing.T) {
 	type order struct {
 		N int            `json:"n"`
 		M map[string]int `json:"m"`
@@ -267,7 +267,7 @@ func TestRule25TheOriginQuotesNoBody(t *testing.T) {
 
 // The answer to a first send is lost, and it is made again: both dead letters say
 // of which message they are.
-func TestRule17ADeadLetterThatIsThereTwiceHasOneOriginalID(t *testing.T) {
+func TestSendAnswerLost_BothDeadLettersNameTheMessage(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("x")
 		if err := f.Server().Inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "SendMessageBatch", Times: 1}); err != nil {

@@ -70,7 +70,7 @@ type broken struct{}
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // One answer that cannot be read, or a second without any, costs no record its backoff.
-func TestRule14ABlipCostsNoBackoff(t *testing.T) {
+func TestBriefFault_CostsNoBackoff(t *testing.T) {
 	for name, answer := range unanswered {
 		for _, long := range []bool{false, true} { // a second, or one call
 			t.Run(fmt.Sprint(name, long), func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestRule14ABlipCostsNoBackoff(t *testing.T) {
 
 // A dead endpoint is tried seldom, holds nothing up beyond the patience, and is
 // told of once, with what is true.
-func TestRule14ADeadEndpointIsTriedSeldom(t *testing.T) {
+func TestDeadEndpoint_IsTriedRarely(t *testing.T) {
 	for name, words := range map[string]string{
 		"refused": "SQS cannot be reached: is the network up", "no such host": "SQS cannot be reached: is the network up",
 		"reset": "the connection to SQS ended before its answer", "hanging": "no answer from SQS within 3s: a function in a VPC needs a route",
@@ -142,7 +142,7 @@ func TestRule14ADeadEndpointIsTriedSeldom(t *testing.T) {
 }
 
 // While handlers run, calls that are not answered are made again for as long.
-func TestRule14AnOutageThatTheBatchOutlasts(t *testing.T) {
+func TestBatchOutlastsOutage_CallsSucceed(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.timeout = 5 * time.Minute
 		f.settling.Backoff = func(int) time.Duration { return 3 * time.Minute }
@@ -178,7 +178,7 @@ func TestRule14AnOutageThatTheBatchOutlasts(t *testing.T) {
 
 // What may have made a record visible must not be said again when it may be with
 // another receiver.
-func TestRule14ATryThatMayHaveWorkedIsNotMadeAgainTooLate(t *testing.T) {
+func TestCallMayHaveWorked_IsNotRetriedTooLate(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.settling.Backoff = func(int) time.Duration { return 2 * time.Second }
 		records := f.failures(1)
@@ -201,7 +201,7 @@ func TestRule14ATryThatMayHaveWorkedIsNotMadeAgainTooLate(t *testing.T) {
 
 // The answer to a send cannot be read: a standard queue may hold the message twice,
 // a FIFO queue takes the second for the first.
-func TestRule17ASendWhoseAnswerCannotBeReadIsMadeAgain(t *testing.T) {
+func TestSendAnswerUnreadable_IsSentAgain(t *testing.T) {
 	for fifo, want := range map[bool]int{false: 2, true: 1} {
 		inBubble(t, fifo, func(f *fixture) {
 			f.Send("never")
@@ -224,7 +224,7 @@ func TestRule17ASendWhoseAnswerCannotBeReadIsMadeAgain(t *testing.T) {
 
 // A blip on the way to the RedrivePolicy, or to the dead-letter queue, costs no
 // group its burials.
-func TestRule16ABlipCostsNoBurial(t *testing.T) {
+func TestBriefFault_HeadsAreStillDeadLettered(t *testing.T) {
 	inBubble(t, true, func(f *fixture) {
 		f.settling.OnPermanent = partialfailure.DeadLetter
 		f.Send("a:never", "a:1", "b:never", "b:1", "c:never", "c:1")
@@ -252,7 +252,7 @@ func TestRule16ABlipCostsNoBurial(t *testing.T) {
 
 // A call that asks for a long wait is made again within the time that there is,
 // whatever the SDK would do.
-func TestRule14TheHeaderRetryAfterHoldsNothingUp(t *testing.T) {
+func TestRetryAfterHeader_DelaysNothing(t *testing.T) {
 	for _, newRetries := range []string{"", "true"} {
 		t.Run(newRetries, func(t *testing.T) {
 			t.Setenv("AWS_NEW_RETRIES_2026", newRetries)
@@ -276,7 +276,7 @@ func TestRule14TheHeaderRetryAfterHoldsNothingUp(t *testing.T) {
 }
 
 // What is refused as a whole is refused in halves, and then alone.
-func TestRule14OneEntryCostsNoOtherItsPlace(t *testing.T) {
+func TestCallRefusedForOneEntry_OthersSucceed(t *testing.T) {
 	for operation, body := range map[string]string{opVisibility: "fail", "SendMessageBatch": "never", "DeleteMessageBatch": "ok"} {
 		for _, code := range []string{"InvalidParameterValue", "InvalidMessageContents", "BatchRequestTooLong", "413"} {
 			t.Run(operation+" "+code, func(t *testing.T) {
@@ -338,7 +338,7 @@ func TestRule14OneEntryCostsNoOtherItsPlace(t *testing.T) {
 }
 
 // Entries that are left of an answer are divided, not those that were confirmed.
-func TestRule14WhatIsLeftOfACallIsDivided(t *testing.T) {
+func TestRetryRefused_OnlyUnconfirmedEntriesAreSplit(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		records := f.failures(4)
 		var sent []int
@@ -367,7 +367,7 @@ func TestRule14WhatIsLeftOfACallIsDivided(t *testing.T) {
 
 // A dead-letter queue that is out of reach holds up a group, but not the others for
 // as long as the batch lasts; a burial that is confirmed later counts.
-func TestRule16ADeadLetterQueueOutOfReachHoldsTheBatchUpForAMoment(t *testing.T) {
+func TestDeadLetterQueueUnreachable_OtherGroupsGoOn(t *testing.T) {
 	for heals, want := range map[time.Duration]batch.Outcome{time.Hour: batch.Retry, 20 * time.Second: batch.DeadLettered} {
 		inBubble(t, true, func(f *fixture) {
 			f.timeout, f.engine.Concurrency = time.Minute, 1
@@ -399,7 +399,7 @@ func TestRule16ADeadLetterQueueOutOfReachHoldsTheBatchUpForAMoment(t *testing.T)
 }
 
 // Servers in SQS's place may take less in a call than SQS.
-func TestRule17BigRecordsReachADeadLetterQueueThatTakesLess(t *testing.T) {
+func TestSmallerCallLimit_LargeRecordsAreDeadLettered(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Queue = testqueue.New(f.t, false, func(o *sqs.Options) { o.MaxBatchBytes = 256 << 10 })
 		for range 20 {

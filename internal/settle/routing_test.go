@@ -44,7 +44,7 @@ func slowly(ctx context.Context, r batch.Record) error {
 	return byBody(ctx, r)
 }
 
-func TestRule12TenFailuresGoOutAtOnceFewerAfter50ms(t *testing.T) {
+func TestTenFailures_GoOutAtOnceFewerAfter50ms(t *testing.T) {
 	const linger = 50 * time.Millisecond
 	for name, c := range map[string]struct {
 		body string
@@ -77,7 +77,7 @@ func TestRule12TenFailuresGoOutAtOnceFewerAfter50ms(t *testing.T) {
 	}
 }
 
-func TestRule12AFailureLingersNoLongerForThoseBefore(t *testing.T) {
+func TestLaterFailure_LingersFromItsOwnTime(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		records := f.failures(3)
 		f.Send("slow")
@@ -95,7 +95,7 @@ func TestRule12AFailureLingersNoLongerForThoseBefore(t *testing.T) {
 	})
 }
 
-func TestRule16AGroupOfManyIsReleasedInTensAtOnce(t *testing.T) {
+func TestLargeFailedGroup_IsReleasedInTensAtOnce(t *testing.T) {
 	inBubble(t, true, func(f *fixture) {
 		f.Send(append(append([]string{"a:fail"}, slices.Repeat([]string{"a:after"}, 9)...), "b:slow")...)
 		records := f.Receive(11)
@@ -108,7 +108,7 @@ func TestRule16AGroupOfManyIsReleasedInTensAtOnce(t *testing.T) {
 	})
 }
 
-func TestRule03WhatWasNotStartedIsReleasedByConcurrentCalls(t *testing.T) {
+func TestRecordsNotStarted_AreReleasedByConcurrentCalls(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		records := f.failures(45)
 		f.Fault = func(string, *http.Request) (*http.Response, error) {
@@ -124,7 +124,7 @@ func TestRule03WhatWasNotStartedIsReleasedByConcurrentCalls(t *testing.T) {
 	})
 }
 
-func TestRule17ASendThatFailsIsFollowedByTheBackoffAtOnce(t *testing.T) {
+func TestDeadLetterSendFails_BackoffIsSetAtOnce(t *testing.T) {
 	for n, want := range map[int][]time.Duration{10: {0}, 1: {100 * time.Millisecond}} {
 		inBubble(t, false, func(f *fixture) {
 			f.Send(slices.Repeat([]string{"never"}, n)...)
@@ -147,7 +147,7 @@ func TestRule17ASendThatFailsIsFollowedByTheBackoffAtOnce(t *testing.T) {
 	}
 }
 
-func TestRule17EveryEntryOfASendHasItsOwnOutcome(t *testing.T) {
+func TestOneSendEntryFails_OthersAreDeadLettered(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("1:never", "2:never", "3:never")
 		records := f.Receive(10)
@@ -169,7 +169,7 @@ func TestRule17EveryEntryOfASendHasItsOwnOutcome(t *testing.T) {
 }
 
 // What fails at the cutoff is not buried: nothing behind it could be started.
-func TestRule17WhatWaitedForADroppedRecordComesBackAtOnce(t *testing.T) {
+func TestHeadDroppedAtCutoff_RestIsReleasedAtOnce(t *testing.T) {
 	inBubble(t, true, func(f *fixture) {
 		f.Send("a:never", "a:after")
 		f.settling.OnPermanent = partialfailure.Drop
@@ -186,7 +186,7 @@ func TestRule17WhatWaitedForADroppedRecordComesBackAtOnce(t *testing.T) {
 	})
 }
 
-func TestRule12ABackoffThatPanicsIsTheLeast(t *testing.T) {
+func TestBackoffPanics_DelayIsOneSecond(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("fail")
 		f.settling.Backoff = func(int) time.Duration { panic("oops") }
@@ -196,7 +196,7 @@ func TestRule12ABackoffThatPanicsIsTheLeast(t *testing.T) {
 	})
 }
 
-func TestRule12TheBackoffIsInWholeSecondsOfTheAttempt(t *testing.T) {
+func TestBackoff_IsRoundedUpToWholeSeconds(t *testing.T) {
 	for _, c := range []struct {
 		attempt, asked int
 		backoff, want  time.Duration

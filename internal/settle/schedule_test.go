@@ -51,7 +51,7 @@ func draws(s *settle.Policy, attempt int) []time.Duration {
 	return list
 }
 
-func TestRule12TheDelaysOfARecordOutliveTheOutage(t *testing.T) {
+func TestDelays_AddUpToTheOutage(t *testing.T) {
 	for _, c := range []struct {
 		outage time.Duration
 		most   int
@@ -110,13 +110,13 @@ func mode(sorted []time.Duration) (value time.Duration, n int) {
 	return value, n
 }
 
-func TestRule12WithOneAttemptNothingIsPutOff(t *testing.T) {
+func TestMaxReceiveCountOne_HasNoDelay(t *testing.T) {
 	if drawn := draws(newSettler(t, 0, 1), 1); drawn[0] != 0 || drawn[len(drawn)-1] != 0 {
 		t.Errorf("%v to %v, want none", drawn[0], drawn[len(drawn)-1])
 	}
 }
 
-func TestRule12RecordsOfAGroupComeBackTogether(t *testing.T) {
+func TestRecordsOfAGroup_GetTheSameDelay(t *testing.T) {
 	s := newSettler(t, 0, 5)
 	var seen []time.Duration
 	for i := range 20 {
@@ -161,7 +161,7 @@ func (f *fixture) outlives(h batch.HandlerFunc) time.Duration {
 	return 0
 }
 
-func TestRule12ARecordOutlivesTheOutage(t *testing.T) {
+func TestRecordKeepsFailing_OutlivesTheOutage(t *testing.T) {
 	for name, c := range map[string]struct {
 		outage  time.Duration
 		refuses string // an operation that SQS refuses
@@ -205,7 +205,7 @@ func TestRule12ARecordOutlivesTheOutage(t *testing.T) {
 	}
 }
 
-func TestRule12WhatAnErrorAsksForIsExact_AnAbortAtLeast(t *testing.T) {
+func TestRetryAfter_IsExactAndAbortIsAtLeast(t *testing.T) {
 	for name, c := range map[string]struct {
 		err         error
 		attempt     int
@@ -240,7 +240,7 @@ func TestRule12WhatAnErrorAsksForIsExact_AnAbortAtLeast(t *testing.T) {
 	}
 }
 
-func TestRule12TheScheduleIsSaidOnce(t *testing.T) {
+func TestRetrySchedule_IsReportedOnce(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.outlives(byBody)
 		if want := []string{"a record that fails gets 5 attempts over at least 15m1s"}; !slices.Equal(f.said, want) {
@@ -259,7 +259,7 @@ func TestRule12TheScheduleIsSaidOnce(t *testing.T) {
 	}
 }
 
-func TestRule26TheOutageIsBoundedAndExcludesABackoff(t *testing.T) {
+func TestOutageOutOfBoundsOrWithBackoff_IsRefused(t *testing.T) {
 	client := func(context.Context) (*sqs.Client, error) { return nil, nil }
 	for outage, backoff := range map[time.Duration]partialfailure.Backoff{
 		second - 1:             nil,

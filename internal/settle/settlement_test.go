@@ -16,7 +16,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-func TestRule12WhatFailsAtTheCutoffStillHasItsBackoff(t *testing.T) {
+func TestFailureAtCutoff_KeepsItsBackoff(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("heeds")
 		results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
@@ -34,7 +34,7 @@ func TestRule12WhatFailsAtTheCutoffStillHasItsBackoff(t *testing.T) {
 
 // The handler of an abandoned record may still be at work: the record, and what is
 // behind it in its group, is never shown sooner than by the queue itself (after 5 min).
-func TestRule05TheVisibilityOfAnAbandonedRecordIsNotShortened(t *testing.T) {
+func TestAbandonedRecord_VisibilityIsNotShortened(t *testing.T) {
 	for name, c := range map[string]struct {
 		backoff time.Duration
 		denied  bool // the queue's visibility timeout is not known
@@ -69,7 +69,7 @@ func TestRule05TheVisibilityOfAnAbandonedRecordIsNotShortened(t *testing.T) {
 	}
 }
 
-func TestRule12TheVisibilityIsWhatIsLeftAtTheCall(t *testing.T) {
+func TestVisibility_IsWhatIsLeftAtTheCall(t *testing.T) {
 	for body, c := range map[string]struct{ took, answers, want time.Duration }{
 		"fail": {20 * time.Second, 0, 10 * time.Second},                                      // counted from the failure, not from the start
 		"busy": {0, 2500 * time.Millisecond, 43 * time.Second},                               // 45 s less 2.6 s, rounded up
@@ -99,7 +99,7 @@ func TestRule12TheVisibilityIsWhatIsLeftAtTheCall(t *testing.T) {
 	}
 }
 
-func TestRule13TheReceiptIsTakenAsEarlyAsItMayHaveBeen(t *testing.T) {
+func TestLongDelay_CountsFromEarliestPossibleReceipt(t *testing.T) {
 	const most = 12*time.Hour - 5*time.Second // for the call itself
 	for name, c := range map[string]struct {
 		attempt int
@@ -124,7 +124,7 @@ func TestRule13TheReceiptIsTakenAsEarlyAsItMayHaveBeen(t *testing.T) {
 	}
 }
 
-func TestRule06OnlyWithoutADeadlineFinishEndsAfterTenSeconds(t *testing.T) {
+func TestSlowSQS_FinishEndsAfter10sOnlyWithoutDeadline(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{0: 10 * time.Second, 5 * time.Minute: 17500 * time.Millisecond} {
 		inBubble(t, false, func(f *fixture) {
 			records := slices.Repeat(f.failures(10), 100) // 100 calls, 16 at a time
@@ -149,7 +149,7 @@ func TestRule06OnlyWithoutADeadlineFinishEndsAfterTenSeconds(t *testing.T) {
 	}
 }
 
-func TestRule11DeletesAreInTensByQueueAndWithinTheTime(t *testing.T) {
+func TestDeletes_GoInTensPerQueueAndInTime(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.settling.Delete = settle.DeleteIfOthersFail
 		f.Send(slices.Repeat([]string{"ok"}, 24)...)

@@ -20,7 +20,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-func TestRule17ADeadLetterIsNotSwallowedByDeduplication(t *testing.T) {
+func TestSameDeduplicationID_BothAreDeadLettered(t *testing.T) {
 	// Two messages with one deduplication id, sent more than five minutes apart.
 	inBubble(t, true, func(f *fixture) {
 		for _, body := range []string{"1:never", "2:never"} {
@@ -37,7 +37,7 @@ func TestRule17ADeadLetterIsNotSwallowedByDeduplication(t *testing.T) {
 	})
 }
 
-func TestRule17AQueueIsNotItsOwnDeadLetterQueue(t *testing.T) {
+func TestQueueAsItsOwnDeadLetterQueue_RecordIsRetried(t *testing.T) {
 	// Each copy would be a new message at its first attempt, without end.
 	for name, configured := range map[string]func(f *fixture) string{
 		"by URL": func(f *fixture) string { return f.URL }, "by ARN": func(f *fixture) string { return f.ARN },
@@ -93,7 +93,7 @@ func TestBackoffsThatPanicOrExit(t *testing.T) {
 	}
 }
 
-func TestRule17ARefusedPolicyIsToldToEveryBatch(t *testing.T) {
+func TestRedrivePolicyRefused_EveryBatchWarns(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
 			if op == "GetQueueAttributes" {
@@ -119,7 +119,7 @@ func TestRule17ARefusedPolicyIsToldToEveryBatch(t *testing.T) {
 	})
 }
 
-func TestRule17AnUnreachablePolicyIsAskedForAgain(t *testing.T) {
+func TestRedrivePolicyUnreachable_IsRequestedAgainLater(t *testing.T) {
 	// SQS is unreachable for one batch: the next one finds the dead-letter queue.
 	inBubble(t, false, func(f *fixture) {
 		f.Send("fail", "never")
@@ -136,7 +136,7 @@ func TestRule17AnUnreachablePolicyIsAskedForAgain(t *testing.T) {
 	})
 }
 
-func TestRule17ABatchWithTimeAsksForThePolicyItself(t *testing.T) {
+func TestOtherBatchTimesOut_BatchRequestsRedrivePolicy(t *testing.T) {
 	// Two invocations at a time: the one that asks runs out of time, the other has plenty.
 	inBubble(t, false, func(f *fixture) {
 		f.Send("1:never", "2:never")
@@ -238,7 +238,7 @@ func TestKMSThrottlingIsNoRefusal(t *testing.T) {
 	}
 }
 
-func TestRule18NotStartedAtTheLastAttemptIsAWarningToo(t *testing.T) {
+func TestNotStartedAtLastAttempt_IsWarnedOf(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("late")
 		records := f.Receive(10)
@@ -251,7 +251,7 @@ func TestRule18NotStartedAtTheLastAttemptIsAWarningToo(t *testing.T) {
 	})
 }
 
-func TestRule03ABatchThatCanNeverStartComesBackWithBackoff(t *testing.T) {
+func TestMinRemainingTooLong_BacksOffFromSecondAttempt(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.engine.MinRemaining = time.Hour // more than the function has: a mistake
 		f.Send("ok")

@@ -17,7 +17,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 )
 
-func TestRule12FailedRecordsComeBackAfterTheirBackoff(t *testing.T) {
+func TestFailedRecords_ComeBackAfterTheirBackoff(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("ok", "fail", "busy", "now")
 		begin := time.Now()
@@ -43,7 +43,7 @@ func TestRule12FailedRecordsComeBackAfterTheirBackoff(t *testing.T) {
 	})
 }
 
-func TestRule12ABackoffCountsFromTheFailure(t *testing.T) {
+func TestBackoff_CountsFromTheFailure(t *testing.T) {
 	// One record fails at once, another keeps the batch for 20 s more: the
 	// first is back 10 s after it failed, while the batch still runs.
 	inBubble(t, false, func(f *fixture) {
@@ -65,7 +65,7 @@ func TestRule12ABackoffCountsFromTheFailure(t *testing.T) {
 	})
 }
 
-func TestRule12ElapsedTimeIsSubtracted(t *testing.T) {
+func TestVisibilityCallRetried_SubtractsElapsedTime(t *testing.T) {
 	// SQS takes 2 s to answer that the entry failed for a passing reason: when
 	// it is sent again, the backoff still ends 10 s after the failure.
 	inBubble(t, false, func(f *fixture) {
@@ -91,7 +91,7 @@ func TestRule12ElapsedTimeIsSubtracted(t *testing.T) {
 	})
 }
 
-func TestRule13NeverBeyondTwelveHours(t *testing.T) {
+func TestLongDelay_StaysWithinTwelveHours(t *testing.T) {
 	for name, c := range map[string]struct {
 		waited, latency time.Duration // in Lambda's hands before the function was invoked; of a call
 		attempt         int
@@ -125,7 +125,7 @@ func TestRule13NeverBeyondTwelveHours(t *testing.T) {
 	}
 }
 
-func TestRule03WhatWasNotStartedIsReleasedLast(t *testing.T) {
+func TestRecordsNotStarted_AreReleasedLast(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("1:fail", "2:slow", "3:late", "4:late")
 		f.engine.Concurrency = 1
@@ -149,7 +149,7 @@ func TestRule03WhatWasNotStartedIsReleasedLast(t *testing.T) {
 	})
 }
 
-func TestRule16FailedAndSkippedComeBackTogether(t *testing.T) {
+func TestFailedAndSkippedRecords_ComeBackTogether(t *testing.T) {
 	inBubble(t, true, func(f *fixture) {
 		f.Send("a:ok", "a:busy", "a:after", "a:more", "b:ok")
 		results := f.invoke(f.Receive(10), byBody)
@@ -168,7 +168,7 @@ func TestRule16FailedAndSkippedComeBackTogether(t *testing.T) {
 	})
 }
 
-func TestRule06WithoutADeadlineSettlingIsBounded(t *testing.T) {
+func TestSQSHangsWithoutDeadline_SettlingIsBounded(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("fail")
 		records := f.Receive(10)
@@ -185,7 +185,7 @@ func TestRule06WithoutADeadlineSettlingIsBounded(t *testing.T) {
 	})
 }
 
-func TestLesson26ACancelledContextStillSettles(t *testing.T) {
+func TestContextCanceled_FailuresAreStillSettled(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("fail")
 		records := f.Receive(10)

@@ -13,7 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-func TestRule14TensWithPositionalIDs(t *testing.T) {
+func TestManyFailures_GoInTensWithPositionalIDs(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		bodies := make([]string, 25)
 		for i := range bodies {
@@ -37,7 +37,7 @@ func TestRule14TensWithPositionalIDs(t *testing.T) {
 	})
 }
 
-func TestRule14EntriesThatFailAreTriedAgain(t *testing.T) {
+func TestEntryFailsForPassingReason_IsRetried(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("1:fail", "2:fail", "3:fail")
 		f.engine.Concurrency = 1 // so that entries are in order
@@ -66,7 +66,7 @@ func TestRule14EntriesThatFailAreTriedAgain(t *testing.T) {
 	})
 }
 
-func TestRule14AFailedCallOnlyCostsTheBackoff(t *testing.T) {
+func TestVisibilityCallFails_CostsOnlyTheBackoff(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault func(op string, r *http.Request) (*http.Response, error)
 		took  time.Duration // at most
@@ -115,7 +115,7 @@ func TestRule14AFailedCallOnlyCostsTheBackoff(t *testing.T) {
 	}
 }
 
-func TestRule14AHangingEndpointLeavesTimeForTheResponse(t *testing.T) {
+func TestSQSHangs_LeavesTimeForTheResponse(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("hang", "fail", "ok")
 		records := f.Receive(10)
@@ -137,7 +137,7 @@ func TestRule14AHangingEndpointLeavesTimeForTheResponse(t *testing.T) {
 	})
 }
 
-func TestRule14NoClient(t *testing.T) {
+func TestNoClient_FailuresAreStillReported(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("fail", "ok")
 		records := f.Receive(10)

@@ -49,7 +49,7 @@ func TestDecodeFields(t *testing.T) {
 	}
 }
 
-func TestLesson28ReceiveCounts(t *testing.T) {
+func TestReceiveCountOutOfRange_IsBounded(t *testing.T) {
 	for count, want := range map[string]int{
 		"1": 1, "70000": 70000, "99999999999999999999": math.MaxInt, "abc": 0, "": 0, "-1": 0, "-99999999999999999999": 0,
 	} {
@@ -60,7 +60,7 @@ func TestLesson28ReceiveCounts(t *testing.T) {
 	}
 }
 
-func TestRule08EventsThatCannotBeAnswered(t *testing.T) {
+func TestDecodeOfInvalidEvent_SaysWhatIsWrong(t *testing.T) {
 	for payload, want := range map[string]string{
 		``:                           "it is not valid JSON, at offset 0 of 0",
 		`null`:                       "it has no Records",
@@ -98,7 +98,7 @@ func TestRule08EventsThatCannotBeAnswered(t *testing.T) {
 	}
 }
 
-func TestRule04StringsOutliveThePayload(t *testing.T) {
+func TestPayloadOverwritten_DecodedStringsStay(t *testing.T) {
 	payload := []byte(`{"Records":[{"messageId":"m-1","body":"plain"},{"messageId":"m-2","body":"with \"escapes\""}]}`)
 	records, err := Decode(payload)
 	if err != nil {

@@ -33,7 +33,7 @@ func (f *fixture) deliver(minutes int) {
 
 // Those behind a record that always fails are delivered as often as it is. SQS
 // would move all of them to the dead-letter queue, handled or not.
-func TestRule16AFailingHeadDoesNotTakeItsGroupToTheDeadLetterQueue(t *testing.T) {
+func TestHeadAlwaysFails_OnlyItIsDeadLettered(t *testing.T) {
 	inBubble(t, true, func(f *fixture) {
 		f.engine.Concurrency = 1
 		f.Send("a:fail", "a:1", "a:2")
@@ -53,7 +53,7 @@ func TestRule16AFailingHeadDoesNotTakeItsGroupToTheDeadLetterQueue(t *testing.T)
 }
 
 // One that ignores its context is dead-lettered as well, and its group goes on.
-func TestRule16AHangingRecordDoesNotTakeItsGroupToTheDeadLetterQueue(t *testing.T) {
+func TestRecordHangsInGroup_OnlyItIsDeadLettered(t *testing.T) {
 	for name, timeout := range map[string]time.Duration{"with a record timeout": 3 * time.Second, "without": 0} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, true, func(f *fixture) {
@@ -72,7 +72,7 @@ func TestRule16AHangingRecordDoesNotTakeItsGroupToTheDeadLetterQueue(t *testing.
 	}
 }
 
-func TestRule16SeveralThatFailForTheLastTimeAreBuriedOneAfterAnother(t *testing.T) {
+func TestSeveralFailAtLastAttempt_EachIsDeadLetteredInTurn(t *testing.T) {
 	inBubble(t, true, func(f *fixture) {
 		f.engine.Concurrency = 1
 		f.Send("a:fail", "a:never", "a:1", "a:fail", "a:2", "a:fail")
@@ -87,7 +87,7 @@ func TestRule16SeveralThatFailForTheLastTimeAreBuriedOneAfterAnother(t *testing.
 }
 
 // What is not buried is skipped, as after any failure.
-func TestRule16NotBuried(t *testing.T) {
+func TestHeadNotDeadLettered_RestOfGroupIsSkipped(t *testing.T) {
 	tests := []struct {
 		name      string
 		body      string
@@ -145,7 +145,7 @@ func TestRule16NotBuried(t *testing.T) {
 }
 
 // The first attempt may be the last, which nobody knows before the queue was asked.
-func TestRule16AFirstAttemptThatIsTheLast(t *testing.T) {
+func TestMaxReceiveCountOne_FirstFailureIsDeadLettered(t *testing.T) {
 	inBubble(t, true, func(f *fixture) {
 		if _, err := f.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{QueueUrl: &f.URL, Attributes: map[string]string{
 			"RedrivePolicy": `{"deadLetterTargetArn":"` + f.DeadLetterARN + `","maxReceiveCount":1}`}}); err != nil {
@@ -160,7 +160,7 @@ func TestRule16AFirstAttemptThatIsTheLast(t *testing.T) {
 }
 
 // Before a failure no first attempt costs a call for the queue's RedrivePolicy.
-func TestRule16AFirstAttemptThatSucceedsAsksForNothing(t *testing.T) {
+func TestFirstAttemptsSucceed_MakesNoCalls(t *testing.T) {
 	inBubble(t, true, func(f *fixture) {
 		f.Send("a:1", "a:2")
 		records := f.Receive(10)
@@ -174,7 +174,7 @@ func TestRule16AFirstAttemptThatSucceedsAsksForNothing(t *testing.T) {
 
 // What SQS confirms after the cutoff, while the batch still waits, is buried: it
 // is in the dead-letter queue, and must not come back as well.
-func TestRule16ABurialConfirmedAfterTheCutoff(t *testing.T) {
+func TestDeadLetterConfirmedAfterCutoff_Counts(t *testing.T) {
 	for _, tt := range []struct {
 		body string
 		late time.Duration
