@@ -18,8 +18,8 @@ const settleTimeout = 10 * time.Second
 
 // settling is what is to be told to SQS.
 type settling struct {
-	waiting   []comeBack // of whom an extension or a receive is in the way
-	backlog   int        // messages done but not deleted
+	waiting   []returning // of whom an extension or a receive is in the way
+	backlog   int         // messages done but not deleted
 	deletes   deletes
 	held      bool      // nothing is released yet, see holdBack
 	holdEnds  time.Time // when the receives that were given up are gone, see checkHold
@@ -27,16 +27,16 @@ type settling struct {
 	cutting   bool      // handlers are cancelled because the poller stops
 }
 
-// comeBack is what comes back together: a failure and what was skipped for it, or a
+// returning is what comes back together: a failure and what was skipped for it, or a
 // message that was not started.
-type comeBack struct {
+type returning struct {
 	list   []*message
 	failed bool
 }
 
 // extending reports whether an extension of one of them is under way: a visibility that
 // is set before its answer could be undone by it.
-func (c comeBack) extending() bool {
+func (c returning) extending() bool {
 	return slices.ContainsFunc(c.list, func(m *message) bool { return m.extending })
 }
 
@@ -50,7 +50,7 @@ func (p *Poller) settle(m *message) {
 func (p *Poller) settleFailed(group []*message) {
 	switch first := group[0]; {
 	case p.settler.Withdraw(first.Record): // it is being sent: what SQS says to that decides
-		p.comeBack(comeBack{group, true})
+		p.putInLine(returning{group, true})
 	case first.lost: // others may have it already: what came after it must wait for that
 		p.leave(group[:1])
 		p.release(group[1:])
@@ -59,7 +59,7 @@ func (p *Poller) settleFailed(group []*message) {
 	case p.settling.cutting && first.Result.Outcome == batch.Abandoned: // its handler may still be at work: SQS shows it when its visibility ends
 		p.leave(group)
 	default:
-		p.comeBack(comeBack{group, true})
+		p.putInLine(returning{group, true})
 	}
 }
 
@@ -84,14 +84,14 @@ func (p *Poller) leave(list []*message) {
 // release has messages made visible at once, or when an abort is over.
 func (p *Poller) release(list []*message) {
 	for _, m := range list {
-		p.comeBack(comeBack{list: []*message{m}})
+		p.putInLine(returning{list: []*message{m}})
 	}
 	if len(list) > 0 && p.endsReceives() && p.intake.calls > 0 {
 		p.holdBack()
 	}
 }
 
-func (p *Poller) comeBack(c comeBack) {
+func (p *Poller) putInLine(c returning) {
 	for _, m := range c.list {
 		m.settling = true
 	}
@@ -101,7 +101,7 @@ func (p *Poller) comeBack(c comeBack) {
 // handOver gives the settler what comes back, unless something is in the way.
 func (p *Poller) handOver(now time.Time) {
 	s := &p.settling
-	s.waiting = slices.DeleteFunc(s.waiting, func(c comeBack) bool {
+	s.waiting = slices.DeleteFunc(s.waiting, func(c returning) bool {
 		first := c.list[0]
 		switch {
 		case c.extending() || s.held && !c.failed:

@@ -111,7 +111,7 @@ func (b *Batch) Settle(results []batch.Result) (warn func()) {
 	if s.settleBy.IsZero() {
 		defer time.AfterFunc(settleTimeout, b.cancel).Stop()
 	}
-	s.by = sooner(s.by, time.Now().Add(patience))
+	s.lastTry = sooner(s.lastTry, time.Now().Add(patience))
 	defer time.AfterFunc(patience, s.stopAsks).Stop()
 	b.delete(results, batch.Succeeded)
 	s.Flush(true)

@@ -204,9 +204,9 @@ func (e *Entry) isPatient() bool { return e.failure == nil || e.patient }
 // until is when no try of an entry begins any more; zero for never.
 func (s *Settler) until(e *Entry) time.Time {
 	if e.failure == nil {
-		return s.by
+		return s.lastTry
 	}
-	return sooner(e.until, s.by)
+	return sooner(e.until, s.lastTry)
 }
 
 // due is when the next call of a lane begins, or something of it is to be given up, if
@@ -327,7 +327,7 @@ func (s *Settler) goesOn(l *lane, c *call, e *Entry, err error, now time.Time) b
 	if sqserror.Gone(err) || errors.Is(err, errTooLate) || !patient && (!passing || l.refused) {
 		return false
 	}
-	f := e.more()
+	f := e.ensureFailure()
 	f.err, f.unsure = err, f.unsure || sqserror.Unsure(err)
 	next := now
 	if l.pause.After(now) { // for all of them

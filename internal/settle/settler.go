@@ -60,8 +60,8 @@ type failure struct {
 
 func (e *Entry) record() *batch.Record { return e.Result.Record }
 
-// more returns e's failure, which it makes if need be.
-func (e *Entry) more() *failure {
+// ensureFailure returns e's failure, which it makes if need be.
+func (e *Entry) ensureFailure() *failure {
 	if e.failure == nil {
 		e.failure = &failure{patient: true}
 	}
@@ -87,7 +87,7 @@ type Settler struct {
 	asks     context.Context // of questions about queues
 	stopAsks context.CancelFunc
 	settleBy time.Time // when calls end; zero for never
-	by       time.Time // no try begins later; zero for never
+	lastTry  time.Time // no try begins later; zero for never
 	poller   bool
 	patience time.Duration // for which a poller tries a failure
 	linger   time.Duration
@@ -113,7 +113,7 @@ func (p *Policy) settler(ctx context.Context, owner Owner, settleBy time.Time) *
 		inPlace: map[*batch.Record]*Entry{}, causes: map[string]time.Time{},
 	}
 	if !settleBy.IsZero() {
-		s.by = settleBy.Add(-lastWord)
+		s.lastTry = settleBy.Add(-lastWord)
 	}
 	s.asks, s.stopAsks = context.WithCancel(ctx)
 	return s
