@@ -103,13 +103,6 @@ func TestAbortForHours(t *testing.T) {
 	}
 }
 
-// unevenStart is a hook that takes a while for some batches.
-type unevenStart struct{ seconds chan time.Duration }
-
-func (s unevenStart) BatchStarted(context.Context, batch.BatchInfo) {
-	time.Sleep(<-s.seconds * time.Second)
-}
-
 // slowContext is a hook that takes 5 s for the batches of a group.
 type slowContext string
 

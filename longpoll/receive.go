@@ -82,8 +82,21 @@ func (p *Poller) requested() int {
 // message is therefore left for each of the other idle slots. No other consumer could
 // have the messages that wait here, since their groups are locked.
 func (p *Poller) requestedFIFO(space, idle int) int {
+	if p.quick() {
+		return min(space, maxReceive) / maxReceive * maxReceive
+	}
 	others := idle - p.intake.calls - 1
 	return max(0, min(space, maxReceive, max(1, space-others)))
+}
+
+// quickPace is how long records may take on average for the next receive to wait until there
+// is room for ten: small receives would come to three times the requests.
+const quickPace = 20 * time.Millisecond
+
+// quick reports whether the slots were all free again in the last second, and soon will be.
+func (p *Poller) quick() bool {
+	slots := p.cfg.Engine.Concurrency
+	return p.load.pace <= quickPace && p.cfg.Prefetch >= max(maxReceive, slots) && p.load.ahead(time.Now(), slots, slots) >= slots
 }
 
 // mayReceive reports whether a receive may begin, if there is room.

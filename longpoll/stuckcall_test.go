@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
 // SQS that answers again soon after a stop began finds what was handled deleted.
@@ -75,3 +76,34 @@ func handlesIn(call string) (handles []string) {
 }
 
 func first(list []string) *string { return &list[0] }
+
+// A message that waits for another try has no other sent alone.
+func TestDeleteThatWaitsForAnotherTry_LeavesTheOthersInTens(t *testing.T) {
+	inWorld(t, false, lasting(50*time.Millisecond), func(c *longpoll.Config) { c.Engine.Concurrency = 8 }, func(w *world) {
+		var poison atomic.Pointer[string]
+		w.Fault = func(op string, r *http.Request) (*http.Response, error) {
+			if op != deletion {
+				return nil, nil
+			}
+			text, err := io.ReadAll(r.Body)
+			if err != nil {
+				return nil, err
+			}
+			r.Body = io.NopCloser(bytes.NewReader(text))
+			handles := handlesIn(string(text))
+			poison.CompareAndSwap(nil, first(handles))
+			if at := slices.Index(handles, *poison.Load()); at >= 0 && len(handles) == 1 {
+				return testqueue.Answer(r, 200, "", `{"Failed":[{"Id":"0","Code":"InternalError","SenderFault":false}]}`)
+			} else if at >= 0 {
+				return testqueue.Answer(r, 400, "InvalidParameterValue", "") // divided, down to the one
+			}
+			return nil, nil
+		}
+		w.Send(numbered(800, "")...)
+		w.start()
+		w.after(20 * time.Second)
+		if n, calls := w.deleted(), w.count(deletion); n != 799 || calls > 200 {
+			t.Errorf("%d of 800 deleted with %d calls, want at most 200", n, calls)
+		}
+	})
+}

@@ -52,7 +52,7 @@ type lane struct {
 	op      operation
 	arn     string
 	waiting []*Entry
-	since   time.Time // since when they linger
+	since   time.Time // since when those linger that were not tried yet; zero for none
 	unknown []*Entry  // to be sent, when it is known where to
 	calls   int       // under way
 	worked  time.Time // when SQS last answered
@@ -83,7 +83,7 @@ func (s *Settler) enqueue(op operation, list ...*Entry) {
 			}
 		}
 		l := s.lane(op, e.record().QueueARN)
-		if len(l.waiting) == 0 {
+		if l.since.IsZero() {
 			l.since = time.Now()
 		}
 		l.waiting = append(l.waiting, e)
@@ -104,7 +104,7 @@ func (s *Settler) Flush(all bool) {
 			s.giveUp(l, now)
 		}
 		for s.hasRoom(l) && !now.Before(l.pause) {
-			list := l.take(now, all || now.Sub(l.since) >= s.linger)
+			list := l.take(now, all || !l.since.IsZero() && now.Sub(l.since) >= s.linger)
 			if len(list) == 0 {
 				break
 			}
@@ -131,7 +131,7 @@ func (l *lane) take(now time.Time, fewer bool) (list []*Entry) {
 		most = 1
 	}
 	for _, e := range l.waiting {
-		if e.failure != nil && !e.notBefore.IsZero() {
+		if !e.isFresh() {
 			if e.notBefore.After(now) {
 				continue
 			}
@@ -155,8 +155,15 @@ func (l *lane) take(now time.Time, fewer bool) (list []*Entry) {
 		taken++
 		return true
 	})
+	l.since = time.Time{}
+	if slices.ContainsFunc(l.waiting, (*Entry).isFresh) {
+		l.since = now
+	}
 	return list
 }
+
+// isFresh reports whether no try was made for e.
+func (e *Entry) isFresh() bool { return e.failure == nil || e.notBefore.IsZero() }
 
 // Hurry has everything tried now that waits for a time, and with short pauses from now on.
 func (s *Settler) Hurry() {
@@ -224,7 +231,7 @@ func (s *Settler) due(l *lane) (next time.Time) {
 	}
 	for _, e := range l.waiting {
 		over = sooner(over, s.until(e))
-		if e.failure == nil || e.notBefore.IsZero() {
+		if e.isFresh() {
 			next = sooner(next, l.since.Add(s.linger))
 		} else {
 			next = sooner(next, e.notBefore)
@@ -314,6 +321,9 @@ func (s *Settler) answered(l *lane, c *call, list []*Entry) {
 	}
 	l.waiting = append(l.waiting, again...) // behind the others: they shall not wait for one that always fails
 	l.again = l.again || len(again) > 0
+	if l.since.IsZero() && len(again) > 0 {
+		l.since = now
+	}
 	if l.op == opDelete {
 		s.owner.Deleted(list, c.errs)
 	}
