@@ -190,7 +190,7 @@ func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 
 // comeBack has the whole group come back, at once or after its backoff.
 func (s *Settler) comeBack(g *group, backoff bool) {
-	first := g.entries[0].Result
+	first := *g.entries[0].Result // a copy, for the goroutine of the call
 	g.abandoned = first.Outcome == batch.Abandoned
 	var answered <-chan struct{}
 	if s.cfg.MaxReceiveCount == 0 && (backoff && s.cfg.Backoff == nil || first.Record.Attempt > 1) || g.abandoned {
