@@ -57,8 +57,8 @@ func TestLateExtension_DoesNotUndoARelease(t *testing.T) {
 		w.Send("slow", "a", "b", "c")
 		w.start()
 		w.after(5 * time.Second)
-		if n := w.p.Status().Waiting; n != 3 {
-			t.Fatalf("%d wait, want 3: the test tests nothing", n)
+		if w.p.Status().Waiting == 0 {
+			t.Fatal("nothing waits: the test tests nothing")
 		}
 		w.Server().ClearFaults()
 		w.inject(sqs.Fault{Kind: sqs.Latency, Operation: extension, Latency: 2 * time.Second, Times: 1})
