@@ -18,7 +18,9 @@ type load struct {
 	// byID has every message that is held, or done and not deleted yet.
 	byID   map[string]*message
 	recent recent
-	beats  beats
+	// replaced are being released, and were received again before SQS answered.
+	replaced []*message
+	beats    beats
 
 	finished []time.Time   // of the latest records, for ahead
 	pace     time.Duration // how long they took, on average
@@ -78,8 +80,8 @@ func (p *Poller) hold(list []*receipt, now time.Time) {
 		deliveries := make([]*runner.Delivery, 0, len(r.messages))
 		for i := range r.messages {
 			m := &r.messages[i]
-			if old := p.load.byID[m.Record.MessageID]; old != nil { // it is being released, and was shown meanwhile
-				p.tellEarly(old)
+			if old := p.load.byID[m.Record.MessageID]; old != nil { // it is being released, and was shown already
+				p.load.replaced = append(p.load.replaced, old)
 			}
 			p.load.byID[m.Record.MessageID] = m
 			if refused {
@@ -322,5 +324,7 @@ var errGroupLost = fmt.Errorf("%w: others may have received it, or an earlier re
 func (p *Poller) forget(m *message) {
 	if id := m.Record.MessageID; p.load.byID[id] == m {
 		delete(p.load.byID, id)
+		return
 	}
+	p.load.replaced = slices.DeleteFunc(p.load.replaced, func(other *message) bool { return other == m })
 }

@@ -49,8 +49,8 @@ func (p *Poller) settle(m *message) {
 // settleFailed takes a failure, and what was skipped for it.
 func (p *Poller) settleFailed(group []*message) {
 	switch first := group[0]; {
-	case p.settler.Withdraw(first.Record): // it is being sent: what SQS says to that decides
-		p.putInLine(returning{group, true})
+	case !p.settler.Withdraw(first.Record): // it is being sent: what SQS says to that decides
+		p.settleGroup(group)
 	case first.lost: // others may have it already: what came after it must wait for that
 		p.leave(group[:1])
 		p.release(group[1:])
@@ -107,12 +107,7 @@ func (p *Poller) handOver(now time.Time) {
 		case c.extending() || s.held && !c.failed:
 			return false
 		case c.failed:
-			entries, hiddenUntil := make([]*settle.Entry, len(c.list)), time.Time{}
-			for i, m := range c.list {
-				entries[i] = &m.entry
-				hiddenUntil = later(hiddenUntil, later(m.visibleAt, m.hiddenBy))
-			}
-			p.settler.Fail(hiddenUntil, entries...)
+			p.settleGroup(c.list)
 		default:
 			var at time.Time
 			if p.phase == polling && p.aborts.on(now) {
@@ -122,6 +117,17 @@ func (p *Poller) handOver(now time.Time) {
 		}
 		return true
 	})
+}
+
+// settleGroup gives the settler a failure, and what was skipped for it.
+func (p *Poller) settleGroup(group []*message) {
+	entries, hiddenUntil := make([]*settle.Entry, len(group)), time.Time{}
+	for i, m := range group {
+		m.settling = true
+		entries[i] = &m.entry
+		hiddenUntil = later(hiddenUntil, later(m.visibleAt, m.hiddenBy))
+	}
+	p.settler.Fail(hiddenUntil, entries...)
 }
 
 // later is the later of two times.
@@ -286,7 +292,7 @@ func (p *Poller) tellLeft() {
 	if n := len(back); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d records could not be made visible (one is %s): they come back when their visibility timeout is over", n, back[0].Record.MessageID))
 	}
-	for _, m := range append(done, back...) {
+	for _, m := range slices.Concat(done, back, p.load.replaced) {
 		p.tellEarly(m)
 	}
 	if len(parts) > 0 {

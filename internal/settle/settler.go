@@ -204,10 +204,15 @@ func (s *Settler) comeBack(g *group, backoff bool) {
 			g.visibleIn = s.backoff(first.Record, batch.VerdictOf(first.Err), g.failedAt)
 		}
 	}
-	for _, e := range g.entries {
+	s.show(g.entries)
+}
+
+// show has failures made visible.
+func (s *Settler) show(list []*Entry) {
+	for _, e := range list {
 		e.until = s.tryUntil(time.Now(), e.hiddenUntil)
 	}
-	s.enqueue(opVisibility, g.entries...)
+	s.enqueue(opVisibility, list...)
 }
 
 // tryUntil is until when a failure of now is tried: in a poller not after others may have
@@ -224,7 +229,7 @@ func (s *Settler) tryUntil(now, hiddenUntil time.Time) time.Time {
 func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
 	e.Result.Outcome, e.Result.DeadLetterQueue = outcome, queue
 	e.group.decide, e.group.abandoned = nil, false
-	s.enqueue(opVisibility, e.group.entries[1:]...)
+	s.show(e.group.entries[1:])
 	s.owner.Settled(e)
 }
 
@@ -311,16 +316,18 @@ func (s *Settler) finish(e *Entry, c *call, j *job, err error) {
 	}
 }
 
-// Withdraw takes back what [Settler.DeadLetter] was given, and reports whether that is too
-// late: it is being sent.
-func (s *Settler) Withdraw(r *batch.Record) (sending bool) {
+// Withdraw takes back what [Settler.DeadLetter] was given. It reports false where that is too
+// late, since the record is being sent.
+func (s *Settler) Withdraw(r *batch.Record) (ok bool) {
 	placed := s.inPlace[r]
-	if placed == nil || placed.sending {
-		return placed != nil
+	if placed == nil {
+		return true
 	}
-	delete(s.inPlace, r)
-	placed.inPlace = nil
-	return false
+	if !placed.sending {
+		delete(s.inPlace, r)
+		placed.inPlace = nil
+	}
+	return !placed.sending
 }
 
 // Stop ends what waits for a time.
