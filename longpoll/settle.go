@@ -18,7 +18,7 @@ const settleTimeout = 10 * time.Second
 
 // settling is what is to be told to SQS.
 type settling struct {
-	waiting   []returning // of whom an extension or a receive is in the way
+	waiting   []returning // to be handed over, see handOver
 	backlog   int         // messages done but not deleted
 	deletes   deletes
 	held      bool      // nothing is released yet, see holdBack
@@ -206,7 +206,7 @@ func (o owner) Called(c batch.Call) { o.called(c) }
 func (o owner) Warn(w batch.Warning) { o.warn(w) }
 
 // Deleted implements [settle.Owner]. The hooks are told of a record whose first delete has
-// failed, although others follow.
+// failed, although it is tried again.
 func (o owner) Deleted(list []*settle.Entry, errs []error) {
 	o.deletesFare(errs)
 	for k, e := range list {

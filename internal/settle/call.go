@@ -34,7 +34,7 @@ func (o operation) String() string {
 }
 
 // A call tells SQS of up to ten entries, of which it has copies: it is made beside the
-// owner.
+// owner. One that is given up has any number, and only works out when they come back.
 type call struct {
 	*Settler // of which it uses what does not change
 	op       operation

@@ -9,8 +9,7 @@
 //	Fail, Release, Delete, DeadLetter → enqueue → a lane → Flush → a call → answered → Settled
 //
 // No call that fails loses a record. A record whose visibility could not be set comes back
-// after the queue's own visibility timeout; one that could not be deleted is delivered
-// again.
+// when SQS shows it by itself; one that could not be deleted is delivered again.
 //
 // Read in this order: settler.go (from a failure to what is asked of SQS), lane.go (tens,
 // lingering, tries), call.go with deadletter.go and visibility.go (what a call says),

@@ -52,7 +52,7 @@ type lane struct {
 	op      operation
 	arn     string
 	waiting []*Entry
-	since   time.Time // since when those linger that were not tried yet; zero for none
+	since   time.Time // since when what may join others lingers; zero for nothing
 	unknown []*Entry  // to be sent, when it is known where to
 	calls   int       // under way
 	worked  time.Time // when SQS last answered
@@ -288,7 +288,7 @@ func (s *Settler) begin(l *lane, list []*Entry, givenUp bool) {
 		c.errs[k] = errNoAnswer // until there is one
 	}
 	go func() {
-		defer s.owner.Do(func() { s.answered(l, c, list) }) // also where a backoff ends the goroutine
+		defer s.owner.Do(func() { s.answered(l, c, list) }) // also where Config.Client ends the goroutine
 		c.make()
 	}()
 }

@@ -44,7 +44,7 @@ var staleCosts = message{lambda: "it may be with another receiver, or come back"
 // diagnosis is what to do about a kind of error.
 type diagnosis struct {
 	advice         message
-	lasts          bool // for the rest of the batch: no further call of the operation is made
+	lasts          bool // no further call of the operation is made: see refusedFor
 	everyOperation bool // would meet the same: it is told once
 }
 
@@ -116,7 +116,7 @@ const remindAfter = 5 * time.Minute
 // refuse tells of an error of an operation, once for each cause.
 func (s *Settler) refuse(op operation, target string, err error) {
 	if s.ctx.Err() != nil {
-		s.late = true // Settle tells that
+		s.late = true // Batch.Settle tells that, Poller.tellLeft what is left
 		return
 	}
 	if errors.Is(err, errRefused) || errors.Is(err, errUnknown) {

@@ -17,12 +17,13 @@ type Owner interface {
 	Do(f func())
 	// Called tells of a call to SQS. It is called by others, and must not block.
 	Called(c batch.Call)
-	// Warn tells what was refused. It must not block.
+	// Warn tells what an operator should know. It must not block.
 	Warn(w batch.Warning)
 	// Deleted tells how a call fared that deletes: errs has each entry's error, nil where SQS
 	// confirmed it. Those that are tried again are not settled yet.
 	Deleted(list []*Entry, errs []error)
-	// Settled tells that nothing more is done about an entry.
+	// Settled tells that nothing more is done about an entry by itself. A poller deletes what
+	// went to the dead-letter queue.
 	Settled(e *Entry)
 }
 
@@ -39,7 +40,7 @@ type Entry struct {
 	// Owner is the owner's, who else has no way from here to what it keeps.
 	Owner any
 
-	*failure // nil for a delete that has not failed
+	*failure // nil for a poller's delete that has not failed
 }
 
 // failure is what an entry needs whose record comes back, or of which a call failed.
@@ -68,7 +69,8 @@ func (e *Entry) ensureFailure() *failure {
 	return e.failure
 }
 
-// A group is a failure, and the records that were skipped because of it. They come back
+// A group is a failure, or a record that was not started, and the records that were skipped
+// because of it. They come back
 // together, so that a FIFO group is not blocked by some of its records.
 type group struct {
 	entries   []*Entry
@@ -97,7 +99,7 @@ type Settler struct {
 
 	lanes   []*lane
 	calls   int                      // under way, questions included
-	inPlace map[*batch.Record]*Entry // sends that a group waits for
+	inPlace map[*batch.Record]*Entry // for which a group waits: sends, and questions before them
 	timer   *time.Timer
 	causes  map[string]time.Time // that were told, and when
 	late    bool                 // the time was over before a call was answered
@@ -143,7 +145,7 @@ func (s *Settler) Release(e *Entry, at time.Time, first *batch.Record, hiddenUnt
 	s.enqueue(opVisibility, e)
 }
 
-// Postpone puts off what [Settler.Release] was given and no call was made for, until at.
+// Postpone puts off what [Settler.Release] was given and no call is under way for, until at.
 func (s *Settler) Postpone(at time.Time) {
 	for _, l := range s.lanes {
 		for _, e := range l.waiting {
@@ -157,8 +159,8 @@ func (s *Settler) Postpone(at time.Time) {
 // Fail takes a failure, and what was skipped for it: it is sent to the dead-letter queue,
 // dropped, or made visible again after its backoff. hiddenUntil is when SQS shows an
 // abandoned one by itself at the latest: it is not shown sooner, since its handler may
-// still be at work. Zero stands for the queue's visibility timeout after the settler
-// began.
+// still be at work. In a poller no failure is tried later. Zero stands for the queue's
+// visibility timeout after the settler began.
 func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 	first, now := list[0], time.Now()
 	g := &group{entries: list, failedAt: first.Result.Started.Add(first.Result.Duration)}
