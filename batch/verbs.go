@@ -11,15 +11,12 @@ import (
 // dead-letter queue it is an ordinary failure.
 //
 // The result wraps err, and is a failure even when err is nil.
-func Permanent(err error) error { return &PermanentError{Err: err} }
+func Permanent(err error) error { return &permanentError{err} }
 
-// PermanentError is what [Permanent] returns.
-type PermanentError struct{ Err error }
+type permanentError struct{ err error }
 
-func (e *PermanentError) Error() string { return message(e.Err, "permanent failure") }
-
-// Unwrap returns the error that was marked.
-func (e *PermanentError) Unwrap() error { return e.Err }
+func (e *permanentError) Error() string { return message(e.err, "permanent failure") }
+func (e *permanentError) Unwrap() error { return e.err }
 
 // RetryAfter fails the record and says when SQS shall deliver it again, in
 // place of the configured backoff: after d, in whole seconds (rounded up), 0
@@ -28,21 +25,16 @@ func (e *PermanentError) Unwrap() error { return e.Err }
 //
 // The result wraps err, and is a failure even when err is nil.
 func RetryAfter(d time.Duration, err error) error {
-	return &RetryAfterError{After: max(d, 0), Err: err}
+	return &retryAfterError{max(d, 0), err}
 }
 
-// RetryAfterError is what [RetryAfter] returns.
-type RetryAfterError struct {
-	After time.Duration
-	Err   error
+type retryAfterError struct {
+	after time.Duration
+	err   error
 }
 
-func (e *RetryAfterError) Error() string {
-	return message(e.Err, "retry after "+e.After.String())
-}
-
-// Unwrap returns the error that was marked.
-func (e *RetryAfterError) Unwrap() error { return e.Err }
+func (e *retryAfterError) Error() string { return message(e.err, "retry after "+e.after.String()) }
+func (e *retryAfterError) Unwrap() error { return e.err }
 
 // Abort fails the record and says that a dependency is down, so that others would
 // fail too. The record and those that were not started come back after d or after
@@ -58,22 +50,19 @@ func (e *RetryAfterError) Unwrap() error { return e.Err }
 //
 // The result wraps err, and is a failure even when err is nil.
 func Abort(d time.Duration, err error) error {
-	return &AbortError{After: max(d, 0), Err: err}
+	return &abortError{max(d, 0), err}
 }
 
-// AbortError is what [Abort] returns.
-type AbortError struct {
-	After time.Duration
-	Err   error
+type abortError struct {
+	after time.Duration
+	err   error
 }
 
-func (e *AbortError) Error() string { return message(e.Err, "aborted for "+e.After.String()) }
-
-// Unwrap returns the error that was marked.
-func (e *AbortError) Unwrap() error { return e.Err }
+func (e *abortError) Error() string { return message(e.err, "aborted for "+e.after.String()) }
+func (e *abortError) Unwrap() error { return e.err }
 
 // MalformedError is returned by handlers that could not decode a record. Like
-// a [PermanentError] it sends the record to the dead-letter queue. Its text
+// [Permanent] it sends the record to the dead-letter queue. Its text
 // says where the body is wrong and never quotes it; Unwrap gives the decoder's
 // own error, which may.
 type MalformedError struct {
@@ -96,8 +85,8 @@ var (
 	// batch was stopped before its turn: a container was told to end. That is no
 	// trouble; package telemetry/log writes its line at level DEBUG.
 	ErrStopped = fmt.Errorf("%w: stopped before its turn", ErrNotStarted)
-	// ErrAborted is wrapped, with [ErrNotStarted] and the [AbortError], by the error
-	// of a record that was not started because another one's was Abort.
+	// ErrAborted is wrapped, with [ErrNotStarted] and the other's error, by the error
+	// of a record that was not started because another one's was [Abort].
 	ErrAborted = errors.New("the batch was aborted")
 	// ErrSkipped is wrapped by the error of a FIFO record when an earlier one
 	// of its group failed.

@@ -33,9 +33,8 @@ func TestVerbsOfNilAreFailures(t *testing.T) {
 }
 
 func TestRetryAfterIsNeverNegative(t *testing.T) {
-	var after *batch.RetryAfterError
-	if !errors.As(batch.RetryAfter(-time.Second, io.EOF), &after) || after.After != 0 {
-		t.Errorf("%+v", after)
+	if v := batch.VerdictOf(batch.RetryAfter(-time.Second, io.EOF)); !v.HasAfter || v.After != 0 {
+		t.Errorf("%+v", v)
 	}
 }
 

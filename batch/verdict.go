@@ -69,27 +69,27 @@ type walk struct{ verdict Verdict }
 // verbs looks for this package's own errors.
 func (w *walk) verbs(err error) {
 	switch e := err.(type) {
-	case *PermanentError:
+	case *permanentError:
 		w.verdict.Permanent = true
 	case *MalformedError:
 		w.verdict.Permanent, w.verdict.Malformed = true, true
-	case *AbortError:
-		w.abort(e.After)
-	case *RetryAfterError:
-		w.after(e.After)
-	case interface{ As(any) bool }: // it may stand for several
-		var permanent *PermanentError
+	case *abortError:
+		w.abort(e.after)
+	case *retryAfterError:
+		w.after(e.after)
+	case interface{ As(any) bool }: // it may stand for several, as those of hashicorp/go-multierror
+		var permanent *permanentError
 		var malformed *MalformedError
-		var abort *AbortError
-		var later *RetryAfterError
+		var abort *abortError
+		var later *retryAfterError
 		isMalformed := e.As(&malformed)
 		w.verdict.Permanent = w.verdict.Permanent || isMalformed || e.As(&permanent)
 		w.verdict.Malformed = w.verdict.Malformed || isMalformed
 		if e.As(&abort) {
-			w.abort(abort.After)
+			w.abort(abort.after)
 		}
 		if e.As(&later) {
-			w.after(later.After)
+			w.after(later.after)
 		}
 	}
 	eachWrapped(err, w.verbs)

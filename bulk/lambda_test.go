@@ -132,7 +132,7 @@ func TestWhatItemsAndTheFunctionReturn(t *testing.T) {
 		{"a panic", func(context.Context, []bulk.Item[string]) error { panic("oops") },
 			map[string]batch.Outcome{"0": batch.Retry, "1": batch.Retry, "2": batch.Retry}, "handler panicked: oops"},
 		{"an error whose methods panic", func(context.Context, []bulk.Item[string]) error {
-			var none *batch.PermanentError
+			var none *batch.MalformedError
 			return none
 		}, map[string]batch.Outcome{"0": batch.Retry, "1": batch.Retry}, "handler panicked: runtime error: invalid memory address or nil pointer dereference"},
 		{"Goexit", func(context.Context, []bulk.Item[string]) error { runtime.Goexit(); return nil },

@@ -176,8 +176,9 @@ func TestScalingKeepsATask(t *testing.T) {
 func TestAlarmsOnAgeFollowTheOutage(t *testing.T) {
 	const want = "1800"
 	seconds, err := strconv.Atoi(want)
-	if err != nil || time.Duration(seconds)*time.Second <= partialfailure.DefaultOutage*3/2+time.Minute {
-		t.Errorf("%s s is too little: %v, %v", want, partialfailure.DefaultOutage, err)
+	outage := partialfailure.Config{}.WithDefaults().Outage
+	if err != nil || time.Duration(seconds)*time.Second <= outage*3/2+time.Minute {
+		t.Errorf("%s s is too little: %v, %v", want, outage, err)
 	}
 	for _, file := range []string{"../template.yaml", "queue.yaml"} {
 		template := load(t, file)

@@ -60,7 +60,7 @@ func (p *Poller) heed(m *message) {
 	}
 	a.until, a.trialUntil = until, until.Add(min(after, maxTrial))
 	p.settler.Postpone(until)
-	a.why = fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, &batch.AbortError{After: after, Err: r.Err})
+	a.why = fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, batch.Abort(after, r.Err))
 }
 
 // tried ends the trial if a record that was started after the abort has ended

@@ -135,9 +135,9 @@ func TestAbortBeforeTheHooksAreTold(t *testing.T) {
 			if r.Outcome == batch.Retry {
 				continue
 			}
-			var abort *batch.AbortError
+			v := batch.VerdictOf(r.Err)
 			if !errors.Is(r.Err, batch.ErrAborted) || !errors.Is(r.Err, batch.ErrNotStarted) || errors.Is(r.Err, batch.ErrStopped) ||
-				!errors.As(r.Err, &abort) || abort.After != time.Minute {
+				!v.Aborts || v.After != time.Minute {
 				t.Errorf("%v", r.Err)
 			}
 		}

@@ -65,7 +65,7 @@ type Config struct {
 // WithDefaults returns c with its defaults.
 func (c Config) WithDefaults() Config {
 	if c.Outage == 0 && c.Backoff == nil {
-		c.Outage = DefaultOutage
+		c.Outage = defaultOutage
 	}
 	c.OnPermanent = cmp.Or(c.OnPermanent, DeadLetter)
 	c.OnMalformed = cmp.Or(c.OnMalformed, c.OnPermanent)
@@ -95,10 +95,8 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// DefaultOutage is the default of [Config].Outage.
-const DefaultOutage = 15 * time.Minute
-
 const (
-	minOutage = time.Second
-	maxOutage = 7 * time.Hour // jitter lengthens it by half, and SQS hides a message for 12 h at most
+	defaultOutage = 15 * time.Minute
+	minOutage     = time.Second
+	maxOutage     = 7 * time.Hour // jitter lengthens it by half, and SQS hides a message for 12 h at most
 )

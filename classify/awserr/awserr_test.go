@@ -35,16 +35,15 @@ func answered(status int, code string, header ...string) error {
 // verb is "", "permanent" or the wait.
 func verb(t *testing.T, in, out error) string {
 	t.Helper()
-	var after *batch.RetryAfterError
-	switch {
+	switch v := batch.VerdictOf(out); {
 	case !errors.Is(out, in):
 		t.Errorf("%v is not in %v", in, out)
 	case out == in:
 		return ""
-	case batch.VerdictOf(out).Permanent:
+	case v.Permanent:
 		return "permanent"
-	case errors.As(out, &after):
-		return after.After.String()
+	case v.HasAfter:
+		return v.After.String()
 	}
 	t.Errorf("%v became %#v", in, out)
 	return ""

@@ -29,14 +29,13 @@ func verb(t *testing.T, in, out error) int {
 	if !errors.Is(out, in) {
 		t.Errorf("%v is not in %v", in, out)
 	}
-	var after *batch.RetryAfterError
-	switch {
+	switch v := batch.VerdictOf(out); {
 	case out == in:
 		return asItIs
-	case batch.VerdictOf(out).Permanent:
+	case v.Permanent:
 		return permanent
-	case errors.As(out, &after):
-		return int(after.After / time.Second)
+	case v.HasAfter:
+		return int(v.After / time.Second)
 	}
 	t.Errorf("%v became %#v", in, out)
 	return 0

@@ -14,14 +14,13 @@ import (
 
 // verdict is what an error means for its message, in words.
 func verdict(err error) string {
-	var after *batch.RetryAfterError
-	switch {
+	switch v := batch.VerdictOf(err); {
 	case err == nil:
 		return "done"
-	case batch.VerdictOf(err).Permanent:
+	case v.Permanent:
 		return "permanent"
-	case errors.As(err, &after):
-		return "retry after " + after.After.String()
+	case v.HasAfter:
+		return "retry after " + v.After.String()
 	default:
 		return "retry"
 	}

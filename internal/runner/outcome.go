@@ -45,8 +45,8 @@ func (r *Runner) failOrDecide(d *Delivery, outcome batch.Outcome, err error, now
 	cutoff := r.cutoff(d)
 	decides := r.options.Decides && d.next != nil && !r.paused && (cutoff.IsZero() || now.Before(cutoff))
 	if d.Verdict.Aborts { // all others would fail; the longest time counts
-		if r.aborted == nil || d.Verdict.After > r.aborted.After {
-			r.aborted = &batch.AbortError{After: d.Verdict.After, Err: err}
+		if r.aborted == nil || d.Verdict.After > batch.VerdictOf(r.aborted).After {
+			r.aborted = batch.Abort(d.Verdict.After, err)
 		}
 		r.pause()
 	}

@@ -58,7 +58,7 @@ type Runner struct {
 	growing   bool        // a worker was started and has not taken its first delivery
 	paused    bool        // nothing is started, except what is answered
 	closed    bool        // nothing more is added
-	aborted   *batch.AbortError
+	aborted   error
 	deciding  []*Delivery
 	notifying int // calls of hooks about deliveries that are finished
 	abandoned int // handlers that were given up and still run

@@ -34,8 +34,7 @@ func TestAbortReleasesWhatWasNotStarted(t *testing.T) {
 			t.Fatalf("%v, want %v", got, want)
 		}
 		for _, r := range []batch.Result{results[0], results[2], results[3]} {
-			var abort *batch.AbortError
-			if !errors.As(r.Err, &abort) || r.VisibleIn != 90*time.Second || !r.VisibilitySet {
+			if !batch.VerdictOf(r.Err).Aborts || r.VisibleIn != 90*time.Second || !r.VisibilitySet {
 				t.Errorf("%s: %v, back in %v (%v)", r.Record.Body, r.Err, r.VisibleIn, r.VisibilitySet)
 			}
 		}

@@ -38,11 +38,11 @@ func TestWelcome(t *testing.T) {
 			if failed := tt.permanent || tt.after > 0 || tt.want != nil; (err != nil) != failed {
 				t.Fatalf("error is %v", err)
 			}
-			if batch.VerdictOf(err).Permanent != tt.permanent {
+			verdict := batch.VerdictOf(err)
+			if verdict.Permanent != tt.permanent {
 				t.Errorf("%v: permanent is %v, want %v", err, !tt.permanent, tt.permanent)
 			}
-			var retry *batch.RetryAfterError
-			if errors.As(err, &retry); retry != nil && retry.After != tt.after || (retry != nil) != (tt.after > 0) {
+			if verdict.After != tt.after {
 				t.Errorf("%v: want a retry after %v", err, tt.after)
 			}
 			if !errors.Is(err, tt.want) && tt.want != nil {

@@ -31,7 +31,7 @@ func TestWhatIsWrappedInAnErrorIsTold(t *testing.T) {
 		"a text":                {errors.New("boom"), ``},
 		"texts in the reason":   {fmt.Errorf("ship: %w", errors.New("boom")), ``},
 		"a type of its own":     {fmt.Errorf("ship: %w", path), `[{"type":"*fs.PathError"}]`},
-		"a verb":                {batch.Permanent(fmt.Errorf("ship: %w", path)), `[{"type":"*batch.PermanentError"},{"type":"*fs.PathError"}]`},
+		"a verb":                {batch.Permanent(fmt.Errorf("ship: %w", path)), `[{"type":"*batch.permanentError"},{"type":"*fs.PathError"}]`},
 		"a text that is new":    {hidden{fmt.Errorf("dial: %w", path)}, `[{"type":"log_test.hidden"},{"type":"*fmt.wrapError","text":"dial: open x: file does not exist"},{"type":"*fs.PathError"}]`},
 		"joined ones":           {errors.Join(path, hidden{errors.New("refused")}), `[{"type":"*fs.PathError"},{"type":"log_test.hidden"},{"type":"*errors.errorString","text":"refused"}]`},
 		"a decoder's own text":  {&batch.MalformedError{Reason: "at offset 3", Err: hidden{errors.New(`swordfish`)}}, `[{"type":"*batch.MalformedError"},{"type":"log_test.hidden"}]`},

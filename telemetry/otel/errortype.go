@@ -59,12 +59,6 @@ func typeName(err error) string {
 		name := fmt.Sprintf("%T", err)
 		var below error
 		switch e := err.(type) {
-		case *batch.PermanentError:
-			below = e.Err
-		case *batch.RetryAfterError:
-			below = e.Err
-		case *batch.AbortError:
-			below = e.Err
 		case interface{ Unwrap() error }:
 			if wrappers[name] {
 				below = e.Unwrap()
@@ -83,6 +77,7 @@ func typeName(err error) string {
 
 // wrappers are types that say nothing of what went wrong: what they wrap does.
 var wrappers = map[string]bool{
+	"*batch.permanentError": true, "*batch.retryAfterError": true, "*batch.abortError": true,
 	"*fmt.wrapError": true, "*fmt.wrapErrors": true, "*errors.joinError": true,
 	"*smithy.OperationError": true, "*retry.MaxAttemptsError": true, "*http.RequestSendError": true, "*url.Error": true, "*http.ResponseError": true,
 }

@@ -163,7 +163,7 @@ func TestErrorTypes(t *testing.T) {
 		"canceled":                fmt.Errorf("asking: %w", context.Canceled),
 		"timeout":                 batch.RetryAfter(time.Hour, context.DeadlineExceeded),
 		"*otel_test.carrierError": errors.Join(fmt.Errorf("a: %w, %w", &carrierError{}, errors.New("b"))),
-		"*batch.PermanentError":   batch.Permanent(nil),
+		"*batch.permanentError":   batch.Permanent(nil),
 	} {
 		t.Run(want, func(t *testing.T) {
 			inWorld(t, false, otel.Options{}, func(w *world) {

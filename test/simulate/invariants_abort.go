@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"cmp"
-	"errors"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -12,11 +11,11 @@ import (
 // abortsFor tells whether a handling ended with batch.Abort, and for how long
 // then nothing shall be started: whole seconds, as SQS counts.
 func (h *Handling) abortsFor() (after time.Duration, ok bool) {
-	var abort *batch.AbortError
-	if !errors.As(h.Err, &abort) {
+	v := batch.VerdictOf(h.Err)
+	if !v.Aborts {
 		return 0, false
 	}
-	return (min(abort.After, maxVisibility) + time.Second - 1).Truncate(time.Second), true
+	return (min(v.After, maxVisibility) + time.Second - 1).Truncate(time.Second), true
 }
 
 // longest is what is longer than SQS takes when some of its 12 hours are over.
@@ -63,7 +62,7 @@ func (c *checker) putOffFor(d *delivery, after time.Duration) time.Duration {
 	backs := time.Second
 	switch b := backoff(d.function.Backoff, c.Plan.Seed); {
 	case d.function.Backoff == "outage":
-		outage := cmp.Or(d.function.Outage, partialfailure.DefaultOutage)
+		outage := cmp.Or(d.function.Outage, partialfailure.Config{}.WithDefaults().Outage)
 		backs = max(outage*3/2, outage+3*time.Second)
 	case b != nil && d.function.Backoff != "panics":
 		for _, other := range c.deliveries { // what came together of a group comes back together

@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"time"
 
@@ -124,7 +123,7 @@ func (c *checker) leastBackoff(d *delivery, o Outcome) time.Duration {
 // leastOfOutage is the least time after which a failure comes back that is to
 // outlive an outage: before the last attempt, what is left of it since the first.
 func (c *checker) leastOfOutage(d *delivery, o Outcome) time.Duration {
-	outage := cmp.Or(d.function.Outage, partialfailure.DefaultOutage)
+	outage := cmp.Or(d.function.Outage, partialfailure.Config{}.WithDefaults().Outage)
 	most := cmp.Or(d.function.MaxReceiveCount, d.queue.MaxReceive)
 	switch {
 	case most == 1:
@@ -172,15 +171,8 @@ func (d *delivery) asksFor(o Outcome) (after time.Duration, exactly bool) {
 	if o.Outcome != batch.Retry || len(d.handlings) == 0 {
 		return 0, false
 	}
-	var abort *batch.AbortError
-	var later *batch.RetryAfterError
-	switch err := d.handlings[0].Err; {
-	case errors.As(err, &abort):
-		return abort.After, abort.After == 0
-	case errors.As(err, &later):
-		return later.After, true
-	}
-	return 0, false
+	v := batch.VerdictOf(d.handlings[0].Err)
+	return v.After, v.HasAfter && (!v.Aborts || v.After == 0)
 }
 
 // abandoned tells whether an outcome is that of a record whose handler was given up,

@@ -114,12 +114,10 @@ func (u *user) canceled(h *Handling) {
 }
 
 func endOf(err error) End {
-	var permanent *batch.PermanentError
-	var malformed *batch.MalformedError
 	switch {
 	case err == nil:
 		return Succeeded
-	case errors.As(err, &permanent), errors.As(err, &malformed):
+	case batch.VerdictOf(err).Permanent:
 		return ForGood
 	default:
 		return Failed

@@ -63,7 +63,7 @@ func (t *Text) Header(h Header) {
 		row("dead letters", "%s  (after %s)", h.DeadLetterURL, count(h.MaxReceiveCount, "receive"))
 	}
 	if h.Outage > 0 {
-		row("retries", "spaced over %s here (SQSBATCH_OUTAGE), %s when deployed", short(h.Outage), short(partialfailure.DefaultOutage))
+		row("retries", "spaced over %s here (SQSBATCH_OUTAGE), %s when deployed", short(h.Outage), short(partialfailure.Config{}.WithDefaults().Outage))
 	}
 	if !h.Once {
 		group := ""
