@@ -95,6 +95,30 @@ func TestTooManyAbandoned_RunEnds(t *testing.T) {
 	})
 }
 
+// Without heartbeats a grace does not outlast the visibility timeout: the record comes
+// again then, and is handled again.
+func TestGraceOutlastsVisibility_IsAbandonedBefore(t *testing.T) {
+	h := func(_ context.Context, r batch.Record) error {
+		if r.Attempt == 1 {
+			time.Sleep(time.Minute)
+		}
+		return nil
+	}
+	inWorld(t, false, h, func(c *longpoll.Config) {
+		c.NoHeartbeat, c.Visibility = true, 20*time.Second
+		c.Engine.RecordTimeout, c.Engine.Grace = 3*time.Second, 30*time.Second
+	}, func(w *world) {
+		w.Send("a")
+		w.start()
+		w.after(25 * time.Second)
+		w.wantOutcomes(batch.Abandoned, batch.Succeeded)
+		if w.deleted() != 1 {
+			t.Errorf("%d deleted, want 1", w.deleted())
+		}
+		w.after(time.Minute) // the first handler
+	})
+}
+
 // Rule 5: a nil before the record was given up is a success, however late.
 func TestNilWithinGrace_Succeeds(t *testing.T) {
 	h := func(context.Context, batch.Record) error { time.Sleep(10500 * time.Millisecond); return nil }

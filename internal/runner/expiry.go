@@ -134,21 +134,27 @@ func (r *Runner) expire() {
 	r.checkJoining()
 }
 
-// end ends the context of w's delivery, unless it has ended; w is given up a grace later,
-// or at its own cutoff after a quarter of what is left of its lease.
+// end ends the context of w's delivery, unless it has ended. w is given up a grace later,
+// but within a quarter of what the lease leaves after the delivery's own cutoff: others
+// have the record then, and it may come here again.
 func (w *worker) end(err error) {
 	if w.ended {
 		return
 	}
-	now, d, grace := time.Now(), w.delivery, w.runner.cfg.Grace
-	if left := d.leaseLeft(now) / 4; left > 0 && d.Within > 0 {
-		if cutoff := w.runner.cutoff(d); d.deadline.Equal(cutoff) && !now.Before(cutoff) {
-			grace = min(grace, left)
+	now, d := time.Now(), w.delivery
+	giveUp := now.Add(w.runner.cfg.Grace)
+	if d.Within > 0 {
+		from := now
+		if cutoff := w.runner.cutoff(d); cutoff.After(now) {
+			from = cutoff
+		}
+		if last := from.Add(d.leaseLeft(from) / 4); last.After(from) && last.Before(giveUp) {
+			giveUp = last
 		}
 	}
 	w.ended = true
 	(*recordContext)(d).end(err)
-	w.setDue(now.Add(grace))
+	w.setDue(giveUp)
 }
 
 // giveUp finishes w's delivery as abandoned, and takes w's slot: its handler may go on

@@ -104,7 +104,7 @@ func (c *checker) during(p *Process, a delay) {
 	}
 	for _, d := range given {
 		if slices.ContainsFunc(given, func(before *delivery) bool {
-			return before.id == d.id && before.got.Before(d.got) && !p.couldNotHide(before.received.ReceiptHandle)
+			return before.id == d.id && before.got.Before(d.got) && !p.couldNotHide(before, d.got)
 		}) {
 			c.violated(Heeded, d.got, "process %d is given %v twice while it is aborted", p.Number, d.story)
 		}
@@ -125,18 +125,19 @@ func (c *checker) during(p *Process, a delay) {
 }
 
 // couldNotHide tells whether SQS confirmed none of a process's calls that were to
-// hide a delivery.
-func (p *Process) couldNotHide(receipt string) bool {
+// hide a delivery until then. While it answers none at all, few are made, and not for each.
+func (p *Process) couldNotHide(d *delivery, until Moment) bool {
 	tried := false
 	for _, call := range p.Calls {
-		if call.Operation != "ChangeMessageVisibilityBatch" {
+		if call.Operation != "ChangeMessageVisibilityBatch" || call.Began.Before(d.got) || until.Before(call.Began) {
 			continue
 		}
+		answered := slices.ContainsFunc(call.Entries, func(e Entry) bool { return e.OK })
 		for _, e := range call.Entries {
-			if e.Receipt == receipt && e.OK {
+			if e.Receipt == d.received.ReceiptHandle && e.OK {
 				return false
 			}
-			tried = tried || e.Receipt == receipt
+			tried = tried || e.Receipt == d.received.ReceiptHandle || !answered
 		}
 	}
 	return tried

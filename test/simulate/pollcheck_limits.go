@@ -50,7 +50,7 @@ func (c *checker) room() {
 			continue // a release may take as long as it likes; and what is received again while it waits looks like two
 		}
 		for _, d := range c.deliveries {
-			if d.process == p && !c.heldBefore(d) && !c.Blocked[d.received.ReceiptHandle] {
+			if d.process == p && !c.heldBefore(d) && !c.behindHook(d) {
 				held = append(held, span{d.got.At, c.heldUntil(d)})
 			}
 		}
@@ -58,6 +58,20 @@ func (c *checker) room() {
 			c.violated(Roomy, Moment{At: at}, "process %d holds %d, its Concurrency is %d and its Prefetch %d", p.Number, n, p.Limits.Concurrency, p.Limits.Prefetch)
 		}
 	}
+}
+
+// behindHook tells whether a hook blocked about a delivery, or about one that it was
+// skipped for: when that was given up is not in the history.
+func (c *checker) behindHook(d *delivery) bool {
+	if c.Blocked[d.received.ReceiptHandle] {
+		return true
+	}
+	for _, other := range c.deliveries {
+		if len(d.handlings) == 0 && d.queue.FIFO() && other.process == d.process && other.plan.Group == d.plan.Group && c.Blocked[other.received.ReceiptHandle] {
+			return true
+		}
+	}
+	return false
 }
 
 // heldBefore tells whether a delivery's message was the process's already, by
