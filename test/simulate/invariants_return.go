@@ -10,6 +10,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
+// together is how far apart may be what a group's visibility was set to: whole seconds, and
+// in an invocation with calls that fail the time until another try.
+func (i *Invocation) together() time.Duration {
+	if i.clean() {
+		return time.Second
+	}
+	return 3 * time.Second
+}
+
 // together: Together, of invocations.
 func (c *checker) together() {
 	for _, i := range c.Invocations {
@@ -35,7 +44,7 @@ func (c *checker) together() {
 				switch {
 				case failed.Outcome.Done() && at.hidden && i.clean(): // else it may have been sent when the batch had given it up
 					c.violated(Together, i.Answered, "%v was skipped in invocation %d for one that is %v, and is hidden", d.story, i.Number, failed.Outcome)
-				case !failed.Outcome.Done() && with.set && failed.VisibilitySet && apart(with.appears, at.appears) > time.Second &&
+				case !failed.Outcome.Done() && with.set && failed.VisibilitySet && apart(with.appears, at.appears) > i.together() &&
 					at.appears.Sub(i.Answered.At) < 11*time.Hour: // what is longer is cut to what SQS takes
 					c.violated(Together, i.Answered, "%v was skipped in invocation %d, and appears %v from what it was skipped for", d.story, i.Number, at.appears.Sub(with.appears))
 				}
