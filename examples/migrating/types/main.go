@@ -1,0 +1,41 @@
+// Command types is what a function becomes that has a switch over the type of a message.
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/router"
+)
+
+var consumer = router.New(router.Field("type"), router.Routes{
+	"order.placed":    router.Part(batch.JSON(ship), "data"),
+	"order.cancelled": router.Part(batch.JSON(refund), "data"),
+})
+
+func main() { handler.Run(consumer) }
+
+// Order is the data of "order.placed".
+type Order struct {
+	ID       string `json:"id"`
+	SKU      string `json:"sku"`
+	Quantity int    `json:"quantity"`
+}
+
+// Cancellation is the data of "order.cancelled".
+type Cancellation struct {
+	ID     string `json:"id"`
+	Reason string `json:"reason"`
+}
+
+func ship(ctx context.Context, o Order) error {
+	slog.InfoContext(ctx, "shipped", "order", o.ID, "quantity", o.Quantity)
+	return nil
+}
+
+func refund(ctx context.Context, c Cancellation) error {
+	slog.InfoContext(ctx, "refunded", "order", c.ID)
+	return nil
+}

@@ -1,0 +1,84 @@
+package jsonbody
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/internal/jsontext"
+)
+
+// Find returns the text of the value to which a path of members' names leads, or "" where
+// there is none. The first of several members with one name counts. What follows it in the
+// body is not read.
+func Find(body string, path ...string) (value string, bad *Fault) {
+	i := jsontext.SpaceEnd(body, 0)
+	if i == len(body) {
+		return "", nowhere("it is empty", nil)
+	}
+	for _, name := range path {
+		var found bool
+		if i, found, bad = memberAt(body, i, name); bad != nil || !found {
+			return "", bad
+		}
+	}
+	end, bad := valueEnd(body, i, len(path))
+	if bad != nil {
+		return "", bad
+	}
+	return body[i:end], nil
+}
+
+// memberAt returns where the value of a member begins, of the object that may begin at i.
+func memberAt(body string, i int, name string) (at int, found bool, bad *Fault) {
+	if body[i] != '{' {
+		_, bad = valueEnd(body, i, 0)
+		return i, false, bad
+	}
+	if i = jsontext.SpaceEnd(body, i+1); i < len(body) && body[i] == '}' {
+		return i, false, nil
+	}
+	for {
+		if i == len(body) || body[i] != '"' {
+			return i, false, wrong(body, i)
+		}
+		end, bad := stringEnd(body, i)
+		if bad != nil {
+			return i, false, bad
+		}
+		own, _ := Scalar(body[i:end])
+		if i = jsontext.SpaceEnd(body, end); i == len(body) || body[i] != ':' {
+			return i, false, wrong(body, i)
+		}
+		if i = jsontext.SpaceEnd(body, i+1); i == len(body) {
+			return i, false, wrong(body, i)
+		}
+		if own == name {
+			return i, true, nil
+		}
+		if i, bad = valueEnd(body, i, 1); bad != nil {
+			return i, false, bad
+		}
+		switch i = jsontext.SpaceEnd(body, i); {
+		case i < len(body) && body[i] == '}':
+			return i, false, nil
+		case i == len(body) || body[i] != ',':
+			return i, false, wrong(body, i)
+		}
+		i = jsontext.SpaceEnd(body, i+1)
+	}
+}
+
+// Scalar returns what a valid JSON string says, or the text of a number or a bool. It
+// reports false for all else.
+func Scalar(value string) (text string, ok bool) {
+	switch {
+	case value == "", strings.ContainsAny(value[:1], "{[n"):
+		return "", false
+	case value[0] != '"':
+		return value, true
+	case !strings.Contains(value, `\`):
+		return value[1 : len(value)-1], true
+	}
+	err := json.Unmarshal([]byte(value), &text)
+	return text, err == nil
+}

@@ -1,0 +1,39 @@
+package router_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/router"
+)
+
+func Example() {
+	type Order struct{ ID string }
+	type Refund struct{ Cents int }
+	h := router.New(router.Field("type"), router.Routes{
+		"order.placed": router.Part(batch.JSON(func(_ context.Context, o Order) error {
+			fmt.Println("ship", o.ID)
+			return nil
+		}), "data"),
+		"order.cancelled": router.Part(batch.JSON(func(_ context.Context, r Refund) error {
+			fmt.Println("refund", r.Cents)
+			return nil
+		}), "data"),
+	})
+	for _, body := range []string{
+		`{"type":"order.placed","data":{"ID":"o-1"}}`,
+		`{"type":"order.cancelled","data":{"Cents":250}}`,
+		`{"type":"order.cancelled","data":{"Cents":"x"}}`,
+		`{"type":"order.archived","data":{}}`,
+	} {
+		if err := h.Handle(context.Background(), batch.Record{Body: body}); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// ship o-1
+	// refund 250
+	// malformed body: in "data": field "Cents": a JSON string does not go into int, at offset 9
+	// no handler for type "order.archived"
+}

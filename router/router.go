@@ -1,0 +1,123 @@
+// Package router chooses a handler for each record, by a message attribute, a field of
+// the body, the queue, or anything else of the record:
+//
+//	handler.Run(router.New(router.Field("type"), router.Routes{
+//		"order.placed":    router.Part(batch.JSON(shipOrder), "data"),
+//		"order.cancelled": router.Part(batch.JSON(refund), "data"),
+//	}))
+//
+// CloudEvents in the body are routed by Field("type"), in message attributes by
+// Attribute("ce-type"), EventBridge's events by Field("detail-type"), with
+// eventbridge.JSON as a route's handler. What SNS wraps is sns.Unwrap(router.New(…)).
+//
+// [First] is for queues whose bodies do not say what they are.
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/inner"
+)
+
+// Routes are handlers by what a [Key] returns for their records.
+type Routes map[string]batch.Handler
+
+// Router is a [batch.Handler] that hands each record to the handler of its route. Make it
+// with [New].
+type Router struct {
+	by        Key
+	routes    Routes
+	otherwise func(ctx context.Context, r batch.Record, err error) error
+}
+
+// New returns a Router that chooses by a key.
+//
+// A record that has no key, or one without a route, fails for good: the error says so, with
+// the key if it looks like a name (at most 64 letters, digits and "-_.:/#"), since bodies
+// stay out of logs. [Router.Otherwise] is for another fate.
+func New(by Key, routes Routes) *Router {
+	return &Router{by: by, routes: maps.Clone(routes), otherwise: failForGood}
+}
+
+func failForGood(_ context.Context, _ batch.Record, err error) error { return batch.Permanent(err) }
+
+// Otherwise has f handle the records without a route, and returns the Router. err says what
+// a record lacks: to return it retries the record, nil drops it, and another handler's
+// Handle(ctx, r) hands it on. Without this, or with nil, they fail for good.
+func (r *Router) Otherwise(f func(ctx context.Context, r batch.Record, err error) error) *Router {
+	if r.otherwise = f; f == nil {
+		r.otherwise = failForGood
+	}
+	return r
+}
+
+// Handle hands a record to the handler of its route.
+func (r *Router) Handle(ctx context.Context, record batch.Record) error {
+	key, err := r.by(record)
+	if err != nil {
+		var malformed *batch.MalformedError
+		if errors.As(err, &malformed) {
+			return err
+		}
+		return r.otherwise(ctx, record, err)
+	}
+	h, ok := r.routes[key]
+	if !ok {
+		return r.otherwise(ctx, record, fmt.Errorf("no handler for %s", named(key)))
+	}
+	return h.Handle(ctx, record)
+}
+
+// named quotes a key, unless it may hold data of the sender's.
+func named(key string) string {
+	if key == "" {
+		return "an empty type"
+	}
+	if len(key) > 64 {
+		return fmt.Sprintf("its type, which has %d bytes", len(key))
+	}
+	for _, c := range []byte(key) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		case c == '-', c == '_', c == '.', c == ':', c == '/', c == '#', c == ' ':
+		default:
+			return "its type, which is no plain name"
+		}
+	}
+	return fmt.Sprintf("type %q", key)
+}
+
+// Validate returns an error that names each route without a handler, and each whose handler
+// has a mistake.
+func (r *Router) Validate() error {
+	var errs []error
+	if r.by == nil {
+		errs = append(errs, errors.New("router: the key is nil, must be one such as router.Field(\"type\")"))
+	}
+	if len(r.routes) == 0 {
+		errs = append(errs, errors.New("router: there are no routes"))
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.routes)) {
+		if inner.IsNil(r.routes[key]) {
+			errs = append(errs, fmt.Errorf("router: the handler of route %q is nil", key))
+		} else if err := inner.Validate(r.routes[key]); err != nil {
+			errs = append(errs, fmt.Errorf("router: route %q: %w", key, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Concurrency is the largest that a route's handler asks for, see [batch.Handler].
+func (r *Router) Concurrency() (most int) {
+	for _, h := range r.routes {
+		if c, ok := h.(interface{ Concurrency() int }); ok {
+			most = max(most, c.Concurrency())
+		}
+	}
+	return most
+}
