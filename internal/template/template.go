@@ -96,27 +96,33 @@ func Parse(data []byte) (*Template, error) {
 // child returns the value of key in a mapping node, merge keys ("<<")
 // included, or nil.
 func child(n *yaml.Node, key string) *yaml.Node {
-	return childDepth(n, key, 0)
+	_, value := entry(n, key)
+	return value
 }
 
-func childDepth(n *yaml.Node, key string, depth int) *yaml.Node {
+// entry is child with the key's node.
+func entry(n *yaml.Node, key string) (name, value *yaml.Node) {
+	return entryDepth(n, key, 0)
+}
+
+func entryDepth(n *yaml.Node, key string, depth int) (name, value *yaml.Node) {
 	for n != nil && n.Kind == yaml.AliasNode && depth < maxDepth {
 		n, depth = n.Alias, depth+1
 	}
 	if n == nil || n.Kind != yaml.MappingNode || depth >= maxDepth {
-		return nil
+		return nil, nil
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
-			return n.Content[i+1]
+			return n.Content[i], n.Content[i+1]
 		}
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == "<<" && n.Content[i].Tag == "!!merge" {
-			if v := childDepth(n.Content[i+1], key, depth+1); v != nil {
-				return v
+			if name, value := entryDepth(n.Content[i+1], key, depth+1); value != nil {
+				return name, value
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }
