@@ -67,7 +67,11 @@ func (st *Stack) condition(n *yaml.Node) (bool, error) {
 		}
 		return name == "Fn::And", nil
 	default:
-		return st.truth(n, "the condition")
+		v := st.value(n).called("the condition")
+		if v.Absent() {
+			return false, st.errorf(n, "the condition is absent; it must be true or false")
+		}
+		return v.Bool(false)
 	}
 }
 

@@ -136,7 +136,7 @@ func (st *Stack) selectItem(n, arg *yaml.Node) (*yaml.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	index, err := st.number(args[0], "the index of Fn::Select")
+	index, err := st.value(args[0]).called("the index of Fn::Select").Int(-1)
 	if err != nil {
 		return nil, err
 	}

@@ -36,8 +36,14 @@ func (st *Stack) value(n *yaml.Node) Value {
 
 // named is value for an entry of a mapping.
 func (st *Stack) named(key, n *yaml.Node) Value {
-	v := st.value(n)
-	v.Pos, v.name = st.at(key), key.Value
+	v := st.value(n).called(key.Value)
+	v.Pos = st.at(key)
+	return v
+}
+
+// called gives v a name for errors.
+func (v Value) called(name string) Value {
+	v.name = name
 	return v
 }
 
@@ -112,44 +118,27 @@ func (v Value) Strs() ([]string, error) {
 
 // Int returns a whole number, and the given one when it is absent.
 func (v Value) Int(otherwise int) (int, error) {
-	if v.node == nil {
-		return otherwise, v.Err
-	}
-	return v.st.number(v.node, v.name)
+	return parse(v, otherwise, strconv.Atoi, "a whole number")
 }
 
 // Bool returns true or false, and the given one when it is absent.
 func (v Value) Bool(otherwise bool) (bool, error) {
+	return parse(v, otherwise, strconv.ParseBool, "true or false")
+}
+
+func parse[T any](v Value, otherwise T, as func(string) (T, error), must string) (T, error) {
 	if v.node == nil {
 		return otherwise, v.Err
 	}
-	return v.st.truth(v.node, v.name)
-}
-
-// number reads a scalar as a whole number.
-func (st *Stack) number(n *yaml.Node, name string) (int, error) {
-	s, err := st.str(n)
+	s, err := v.Str()
 	if err != nil {
-		return 0, err
+		return otherwise, err
 	}
-	v, err := strconv.Atoi(strings.TrimSpace(s))
+	out, err := as(strings.ToLower(strings.TrimSpace(s)))
 	if err != nil {
-		return 0, st.errorf(n, "%s is %q; it must be a whole number", name, s)
+		return otherwise, v.st.errorf(v.node, "%s is %q; it must be %s", v.name, s, must)
 	}
-	return v, nil
-}
-
-// truth reads a scalar as true or false.
-func (st *Stack) truth(n *yaml.Node, name string) (bool, error) {
-	s, err := st.str(n)
-	if err != nil {
-		return false, err
-	}
-	v, err := strconv.ParseBool(strings.ToLower(strings.TrimSpace(s)))
-	if err != nil {
-		return false, st.errorf(n, "%s is %q; it must be true or false", name, s)
-	}
-	return v, nil
+	return out, nil
 }
 
 // A reader reads values and keeps the first error.
