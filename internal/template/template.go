@@ -12,6 +12,9 @@
 //	}
 //	fmt.Println(d.Function.Name, d.Function.Timeout, d.Source.Name)
 //
+// [Template.Stack] is for other questions: it lists the resources of a type, and
+// gives any property's value, or why that is not known, and its place in the file.
+//
 // Intrinsic functions are evaluated when a value is asked for, never before:
 // a template may refer to other stacks, to SSM parameters or to resources that
 // exist only in an account, as long as nothing that is needed here depends on
