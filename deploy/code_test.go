@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/settings"
 )
 
 // sources are the files of a package of this module, without its tests.
@@ -37,55 +39,6 @@ func sources(t *testing.T, dir string) []*ast.File {
 		t.Fatalf("no package in %s", dir)
 	}
 	return files
-}
-
-// variables are the environment variables that package handler reads.
-func variables(t *testing.T) map[string]bool {
-	t.Helper()
-	names, constants := map[string]bool{}, map[string]ast.Expr{}
-	files := sources(t, "handler")
-	for _, file := range files {
-		ast.Inspect(file, func(n ast.Node) bool {
-			if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Names) == len(spec.Values) {
-				for i, name := range spec.Names {
-					constants[name.Name] = spec.Values[i]
-				}
-			}
-			return true
-		})
-	}
-	for _, file := range files {
-		ast.Inspect(file, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
-			var function string
-			switch f := call.Fun.(type) {
-			case *ast.Ident:
-				function = f.Name
-			case *ast.SelectorExpr:
-				function = f.Sel.Name
-			}
-			at, reads := map[string]int{"Getenv": 0, "read": 1}[function] // where the name is
-			if !reads {
-				return true
-			}
-			arg := call.Args[at]
-			if id, ok := arg.(*ast.Ident); ok {
-				arg = constants[id.Name]
-			}
-			if lit, ok := arg.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				name, err := strconv.Unquote(lit.Value)
-				if err != nil {
-					t.Fatal(err)
-				}
-				names[name] = true
-			}
-			return true
-		})
-	}
-	return names
 }
 
 // constant is a duration that a package has as a constant, n * time.Unit.
@@ -133,15 +86,6 @@ func settling(t *testing.T) time.Duration {
 	return constant(t, "batch", "defaultGrace") + constant(t, "longpoll", "flushTimeout")
 }
 
-func TestFactsAreFoundInTheCode(t *testing.T) {
-	names := variables(t)
-	for _, name := range []string{"SQSBATCH_CONCURRENCY", "SQSBATCH_QUEUE_URL", "SQSBATCH_DRAIN_LIMIT", "AWS_LAMBDA_LOG_LEVEL"} {
-		if !names[name] {
-			t.Errorf("%s is not among what handler reads: %v", name, names)
-		}
-	}
-}
-
 // The second is for the process to end.
 func TestDefaultsFitInto30Seconds(t *testing.T) {
 	if all := constant(t, "longpoll", "drainAndGrace") + constant(t, "longpoll", "flushTimeout"); all > 29*time.Second {
@@ -164,18 +108,17 @@ func checkStop(t *testing.T, where, limit string, kill time.Duration) {
 	}
 }
 
-// checkVariables holds the names that a deployment sets against what handler reads.
+// checkVariables holds the names that a deployment sets against the settings.
 func checkVariables(t *testing.T, where string, set []string) {
 	t.Helper()
-	read := variables(t)
 	for _, name := range set {
-		if !read[name] {
+		if !settings.Known(name) {
 			t.Errorf("%s sets %s, which nothing reads", where, name)
 		}
 	}
-	for _, name := range []string{"SQSBATCH_QUEUE_URL", "SQSBATCH_DEAD_LETTER_QUEUE", "SQSBATCH_DRAIN_LIMIT", "SQSBATCH_HEALTH_ADDR"} {
-		if !slices.Contains(set, name) {
-			t.Errorf("%s does not set %s", where, name)
+	for _, s := range []settings.Setting{settings.QueueURL, settings.DeadLetterQueue, settings.DrainLimit, settings.HealthAddr} {
+		if !slices.Contains(set, s.Name) {
+			t.Errorf("%s does not set %s", where, s.Name)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"fmt"
 	"go/ast"
+	"maps"
 	"path"
 	"reflect"
 	"slices"
@@ -11,6 +12,9 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/internal/lint"
+	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
 const module = "github.com/sqsbatch/sqsbatch/"
@@ -39,151 +43,129 @@ func packages(t *testing.T, from, not string) []string {
 	return found
 }
 
-// A grant is an action on what it is for: "queue", "dead-letter queue", "log",
-// "key".
-type grant struct{ action, on string }
-
 // called are the permissions that the SQS operations in these packages take: a
 // method of the SDK's client that is named anywhere in them is called. A batch
 // operation takes the permission of the single one ("Actions, resources, and
 // condition keys for Amazon SQS").
-func called(t *testing.T, dirs []string) map[grant]bool {
+func called(t *testing.T, dirs []string) (permissions []lint.Permission) {
 	t.Helper()
-	operations := map[string]bool{}
 	client := reflect.TypeFor[*sqs.Client]()
-	for i := range client.NumMethod() {
-		operations[client.Method(i).Name] = true
-	}
-	delete(operations, "Options") // the client's own, no operation
-	grants := map[grant]bool{}
 	for _, dir := range dirs {
 		for _, file := range sources(t, dir) {
 			ast.Inspect(file, func(n ast.Node) bool {
-				if selector, ok := n.(*ast.SelectorExpr); ok && operations[selector.Sel.Name] {
-					g := grant{"sqs:" + strings.TrimSuffix(selector.Sel.Name, "Batch"), "queue"}
-					if g.action == "sqs:SendMessage" {
-						g.on = "dead-letter queue" // there is nothing else to send
-					}
-					grants[g] = true
+				selector, ok := n.(*ast.SelectorExpr)
+				if !ok || selector.Sel.Name == "Options" { // the client's own, no operation
+					return true
 				}
+				if _, ok := client.MethodByName(selector.Sel.Name); !ok {
+					return true
+				}
+				p := lint.Permission{Action: "sqs:" + strings.TrimSuffix(selector.Sel.Name, "Batch"), On: lint.OnQueue}
+				if p.Action == "sqs:SendMessage" {
+					p.On = lint.OnDeadLetters // there is nothing else to send
+				}
+				permissions = append(permissions, p)
 				return true
 			})
 		}
 	}
-	return grants
+	return permissions
 }
 
-// forLambda are the permissions of a function: what it calls, what Lambda's
-// poller calls with the function's role ("Creating and configuring an Amazon
-// SQS event source mapping", execution role permissions), and its log, whose
-// group the template makes.
-func forLambda(t *testing.T) map[grant]bool {
-	want := called(t, packages(t, "handler", "longpoll"))
-	for _, action := range []string{"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"} {
-		want[grant{action, "queue"}] = true
+// The permissions that roles are held against are those that the code takes. What is
+// not called here: the poller's calls with the function's role, and the log.
+func TestPermissionsAreWhatIsCalled(t *testing.T) {
+	for name, c := range map[string]struct {
+		called, others, table []lint.Permission
+	}{
+		"function": {called(t, packages(t, "handler", "longpoll")), []lint.Permission{
+			{Action: "sqs:ReceiveMessage", On: lint.OnQueue}, {Action: "sqs:DeleteMessage", On: lint.OnQueue}, {Action: "sqs:GetQueueAttributes", On: lint.OnQueue},
+			{Action: "logs:CreateLogStream", On: lint.OnLog}, {Action: "logs:PutLogEvents", On: lint.OnLog},
+		}, lint.OfFunction},
+		"container": {called(t, packages(t, "longpoll", "")), []lint.Permission{
+			{Action: "kms:Decrypt", On: lint.OnKey}, {Action: "kms:GenerateDataKey", On: lint.OnKey},
+		}, append([]lint.Permission{{Action: "sqs:GetQueueUrl", On: lint.OnQueue}}, lint.OfContainer...)}, // of a queue that is given by its name
+	} {
+		want, got := map[lint.Permission]bool{}, map[lint.Permission]bool{}
+		for _, p := range append(c.called, c.others...) {
+			want[p] = true
+		}
+		for _, p := range c.table {
+			got[p] = true
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: lint has\n %v\nwant\n %v", name, got, want)
+		}
 	}
-	for _, action := range []string{"logs:CreateLogStream", "logs:PutLogEvents"} {
-		want[grant{action, "log"}] = true
-	}
-	return want
 }
 
-// forContainer are the permissions of a program that polls. Its log is the
-// platform's. A queue's URL is asked for only when the queue is given by its
-// name; the deployments give the URL. Keys are said in "Key management" of the
-// SQS Developer Guide: Decrypt to receive and to send, GenerateDataKey to send.
-func forContainer(t *testing.T) map[grant]bool {
-	want := called(t, packages(t, "longpoll", ""))
-	delete(want, grant{"sqs:GetQueueUrl", "queue"})
-	want[grant{"kms:Decrypt", "key"}], want[grant{"kms:GenerateDataKey", "key"}] = true, true
-	return want
-}
-
-// A deployed role is one of a template, with what its resources are for.
+// A deployedRole is one of a template, with what its resources are for.
 type deployedRole struct {
 	file, role string
-	others     []string          // the template's other roles
-	on         map[string]string // by how a resource is written
-	want       func(*testing.T) map[grant]bool
+	other      string // role
+	parameters map[string]string
+	needs      []lint.Permission
+	arns       map[string]string // of what it is for
 }
 
-var deployedRoles = []deployedRole{
-	{file: "../template.yaml", role: "OrdersFunctionRole", want: forLambda, on: map[string]string{
-		"GetAtt OrdersQueue.Arn": "queue", "GetAtt OrdersDeadLetterQueue.Arn": "dead-letter queue", "GetAtt OrdersFunctionLogs.Arn": "log",
-	}},
-	{file: "ecs/service.yaml", role: "TaskRole", others: []string{"ExecutionRole"}, want: forContainer, on: arns},
-	{file: "kubernetes/role.yaml", role: "Role", want: forContainer, on: arns},
-}
+const arn = "arn:aws:sqs:us-east-1:000000000000:"
 
-var arns = map[string]string{"Ref QueueArn": "queue", "Ref DeadLetterQueueArn": "dead-letter queue", "Ref KmsKeyArn": "key"}
+var (
+	deployedRoles = []deployedRole{
+		{file: "../template.yaml", role: "OrdersFunctionRole", needs: lint.OfFunction, arns: map[string]string{
+			lint.OnQueue: arn + "local-orders", lint.OnDeadLetters: arn + "local-orders-dead", lint.OnLog: "${OrdersFunctionLogs.Arn}",
+		}},
+		{file: "ecs/service.yaml", role: "TaskRole", other: "ExecutionRole", parameters: containerParameters, needs: lint.OfContainer, arns: containerARNs},
+		{file: "kubernetes/role.yaml", role: "Role", parameters: containerParameters, needs: lint.OfContainer, arns: containerARNs},
+	}
+	containerARNs       = map[string]string{lint.OnQueue: arn + "orders", lint.OnDeadLetters: arn + "dead", lint.OnKey: "arn:aws:kms:us-east-1:000000000000:key/1"}
+	containerParameters = map[string]string{
+		"QueueArn": containerARNs[lint.OnQueue], "DeadLetterQueueArn": containerARNs[lint.OnDeadLetters], "KmsKeyArn": containerARNs[lint.OnKey],
+	}
+)
 
-// allowed are the permissions of a role; what is not said in the plain way that
-// can be compared is an error.
-func (d deployedRole) allowed(template map[string]any) (grants map[grant]bool, err error) {
-	defer func() { // a part is missing, or of another kind
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%s: %v", d.role, r)
-		}
-	}()
-	grants = map[grant]bool{}
-	for id, r := range template["Resources"].(map[string]any) {
-		kind := r.(map[string]any)["Type"].(string)
-		if strings.HasPrefix(kind, "AWS::IAM::") && id != d.role && !slices.Contains(d.others, id) {
-			return nil, fmt.Errorf("there is also %s, of type %s", id, kind)
-		}
-		if p := r.(map[string]any)["Properties"].(map[string]any); kind == "AWS::Serverless::Function" && (p["Policies"] != nil || p["Role"] == nil) {
-			return nil, fmt.Errorf("SAM gives %s policies of its own", id)
-		}
-	}
-	properties := template["Resources"].(map[string]any)[d.role].(map[string]any)["Properties"].(map[string]any)
-	if properties["ManagedPolicyArns"] != nil {
-		return nil, fmt.Errorf("%s has managed policies", d.role)
-	}
-	for _, policy := range properties["Policies"].([]any) {
-		for _, s := range policy.(map[string]any)["PolicyDocument"].(map[string]any)["Statement"].([]any) {
-			statement := s.(map[string]any)
-			if condition, ok := statement["If"]; ok { // with a key
-				statement = condition.([]any)[1].(map[string]any)
-			}
-			for key := range statement {
-				if !slices.Contains([]string{"Sid", "Effect", "Action", "Resource"}, key) || statement["Effect"] != "Allow" {
-					return nil, fmt.Errorf("statement %v is no plain permission", statement)
-				}
-			}
-			actions, ok := statement["Action"].([]any)
-			if !ok {
-				actions = []any{statement["Action"]}
-			}
-			on := strings.Trim(strings.ReplaceAll(fmt.Sprint(statement["Resource"]), ":", " "), "map[]")
-			if known, ok := d.on[on]; ok {
-				on = known
-			}
-			for _, action := range actions {
-				grants[grant{action.(string), on}] = true
-			}
-		}
-	}
-	return grants, nil
-}
-
-// differences are what a role allows too much or too little.
-func (d deployedRole) differences(template map[string]any, want map[grant]bool) []string {
-	got, err := d.allowed(template)
+// wrong are what a role allows too much or too little, anywhere.
+func (d deployedRole) wrong(t *testing.T, text string) (wrong []string) {
+	t.Helper()
+	tmpl, err := template.Parse([]byte(text))
 	if err != nil {
-		return []string{err.Error()}
+		t.Fatal(err)
 	}
-	var wrong []string
-	for g := range want {
-		if !got[g] {
-			wrong = append(wrong, fmt.Sprintf("%s is called on the %s and not allowed", g.action, g.on))
+	st, err := tmpl.Stack(template.Options{Parameters: d.parameters})
+	if err != nil {
+		t.Fatal(err)
+	}
+	functions, err := st.Resources(template.SAMFunction)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range functions {
+		if f.Get("Role").Absent() || !f.Get("Policies").Absent() {
+			wrong = append(wrong, "SAM gives "+f.ID+" policies of its own")
 		}
 	}
-	for g := range got {
-		if !want[g] {
-			wrong = append(wrong, fmt.Sprintf("%s is allowed on %s and not called", g.action, g.on))
+	identities, err := st.Resources("AWS::IAM::Role", "AWS::IAM::User", "AWS::IAM::Group")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range identities {
+		if r.ID != d.role && r.ID != d.other {
+			wrong = append(wrong, "there is also "+r.ID)
 		}
 	}
-	slices.Sort(wrong)
+	role, _ := st.Resource(d.role)
+	grants, err := lint.Grants(st, role)
+	if err != nil {
+		return append(wrong, err.Error())
+	}
+	if len(grants) != len(d.needs) {
+		wrong = append(wrong, fmt.Sprintf("%d permissions, want %d: %v", len(grants), len(d.needs), grants))
+	}
+	for _, rule := range lint.Roles {
+		for _, f := range rule.Check(lint.Role{Resource: role, Grants: grants, Needs: d.needs, ARNs: d.arns}) {
+			wrong = append(wrong, f.ID+" "+f.Message)
+		}
+	}
 	return wrong
 }
 
@@ -191,7 +173,7 @@ func (d deployedRole) differences(template map[string]any, want map[grant]bool) 
 // SAM adds nothing is seen in its translation: test/integration/sam.
 func TestRolesAllowWhatIsCalled(t *testing.T) {
 	for _, d := range deployedRoles {
-		for _, w := range d.differences(load(t, d.file), d.want(t)) {
+		for _, w := range d.wrong(t, text(t, d.file)) {
 			t.Errorf("%s: %s", d.file, w)
 		}
 	}

@@ -128,7 +128,7 @@ func TestFieldsSetInCode_OverrideTheirVariables(t *testing.T) {
 	const want = "https://sqs/1/dead"
 	c := Config{Reserve: 1, RecordTimeout: 2, MinRemaining: 3, Grace: 4, Deadline: batch.FairShare, DeadLetterQueue: want,
 		MaxReceiveCount: 6, OnPermanent: partialfailure.Retry, ErrorIfAllFail: true, DeleteSucceeded: true, LogSucceeded: true}
-	if _, err := c.fromEnvironment(); err != nil || c.Reserve != 1 || c.RecordTimeout != 2 || c.MinRemaining != 3 || c.Grace != 4 || c.Deadline != batch.FairShare ||
+	if err := c.fromEnvironment(); err != nil || c.Reserve != 1 || c.RecordTimeout != 2 || c.MinRemaining != 3 || c.Grace != 4 || c.Deadline != batch.FairShare ||
 		c.DeadLetterQueue != want || c.MaxReceiveCount != 6 || c.OnPermanent != partialfailure.Retry || !c.ErrorIfAllFail || !c.DeleteSucceeded || !c.LogSucceeded {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -150,7 +150,7 @@ func TestVariablesAtTheirBounds_AreAccepted(t *testing.T) {
 				t.Setenv(key, value)
 			}
 			var got Config
-			if _, err := got.fromEnvironment(); err != nil || !c.good(got) {
+			if err := got.fromEnvironment(); err != nil || !c.good(got) {
 				t.Errorf("%+v, %v", got, err)
 			}
 		})

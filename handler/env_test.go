@@ -21,7 +21,7 @@ func TestVariables_FillEveryField(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	var c Config
-	if _, err := c.fromEnvironment(); err != nil {
+	if err := c.fromEnvironment(); err != nil {
 		t.Fatal(err)
 	}
 	if got := []time.Duration{c.Backoff(1), c.Backoff(2), c.Backoff(3)}; !reflect.DeepEqual(got, []time.Duration{3 * time.Second, 6 * time.Second, 8 * time.Second}) {
@@ -39,7 +39,7 @@ func TestOutageAndBackoffVariables_AreRefusedTogether(t *testing.T) {
 	handle := batch.HandlerFunc(func(context.Context, batch.Record) error { return nil })
 	t.Setenv("SQSBATCH_OUTAGE", "1h")
 	var c Config
-	if _, err := c.fromEnvironment(); err != nil || c.Outage != time.Hour || c.Backoff != nil {
+	if err := c.fromEnvironment(); err != nil || c.Outage != time.Hour || c.Backoff != nil {
 		t.Errorf("Outage %v, %v", c.Outage, err)
 	}
 	for name, value := range map[string]string{"SQSBATCH_BACKOFF": "constant", "SQSBATCH_BACKOFF_BASE": "9s", "SQSBATCH_BACKOFF_CAP": "9s"} {
@@ -56,7 +56,7 @@ func TestConcurrencyAndBackoffInCode_OverrideVariables(t *testing.T) {
 	t.Setenv("SQSBATCH_CONCURRENCY", "7")
 	t.Setenv("SQSBATCH_BACKOFF_BASE", "7s")
 	c := Config{Concurrency: 3, Backoff: partialfailure.Constant(time.Minute)}
-	if _, err := c.fromEnvironment(); err != nil || c.Concurrency != 3 || c.Backoff(1) != time.Minute {
+	if err := c.fromEnvironment(); err != nil || c.Concurrency != 3 || c.Backoff(1) != time.Minute {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -68,11 +68,11 @@ func TestBackoffOrOutageInCode_OverridesVariablesOfBoth(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, "10s")
 			c := Config{Backoff: partialfailure.Constant(time.Minute)}
-			if _, err := c.fromEnvironment(); err != nil || c.Outage != 0 || c.Backoff(1) != time.Minute {
+			if err := c.fromEnvironment(); err != nil || c.Outage != 0 || c.Backoff(1) != time.Minute {
 				t.Errorf("Backoff in code: %+v, %v", c, err)
 			}
 			c = Config{Outage: time.Hour}
-			if _, err := c.fromEnvironment(); err != nil || c.Outage != time.Hour || c.Backoff != nil {
+			if err := c.fromEnvironment(); err != nil || c.Outage != time.Hour || c.Backoff != nil {
 				t.Errorf("Outage in code: %+v, %v", c, err)
 			}
 		})

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
@@ -119,7 +120,7 @@ func (c *PollConfig) checkHealth() (wrong mistakes) {
 // healthWarnings returns warnings about health checks that find nothing, and about
 // handlers that are not served.
 func (c *PollConfig) healthWarnings() (list []string) {
-	inEnvironment := os.Getenv("SQSBATCH_HEALTH_ADDR")
+	inEnvironment := os.Getenv(settings.HealthAddr.Name)
 	_, asked, _ := net.SplitHostPort(inEnvironment)
 	_, served, _ := net.SplitHostPort(c.HealthAddr)
 	if inEnvironment != "" && asked != served {

@@ -11,31 +11,27 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
-
-const levelVariable = "AWS_LAMBDA_LOG_LEVEL"
-
-// maxLogBody bounds LogBodyBytes: container runtimes split lines at 16 KiB.
-const maxLogBody = 8192
 
 // setUp sets the fields that are zero from their variables, and Logger to what
 // newLogger makes for a level. It returns the hook that writes the log, warnings
 // about variables that have no effect, and an error that names what is out of bounds.
 func (c *Config) setUp(newLogger func(level string) *slog.Logger, every time.Duration) (hook *log.Hook, warnings []string, err error) {
-	_, err = c.fromEnvironment()
+	err = c.fromEnvironment()
 	if unknown := unknownVariables(); unknown != nil {
 		warnings = append(warnings, unknown.Error())
 	}
 	if c.Logger == nil {
-		name := os.Getenv(levelVariable)
+		name := os.Getenv(settings.LogLevel)
 		if _, ok := logLevel(name); !ok {
-			warnings = append(warnings, fmt.Sprintf("%s is %q, must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL: it is INFO now", levelVariable, name))
+			warnings = append(warnings, fmt.Sprintf("%s is %q, must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL: it is INFO now", settings.LogLevel, name))
 		}
 		c.Logger = newLogger(name)
 	}
-	if c.LogBodyBytes < 0 || c.LogBodyBytes > maxLogBody {
-		err = errors.Join(err, fmt.Errorf("handler: LogBodyBytes is %d, must be 0 to %d (SQSBATCH_LOG_BODY_BYTES)", c.LogBodyBytes, maxLogBody))
+	if most := int(settings.LogBodyBytes.Most); c.LogBodyBytes < 0 || c.LogBodyBytes > most {
+		err = errors.Join(err, fmt.Errorf("handler: LogBodyBytes is %d, must be 0 to %d (%s)", c.LogBodyBytes, most, settings.LogBodyBytes.Name))
 	}
 	return log.New(c.Logger, log.Options{Succeeded: c.LogSucceeded, BodyBytes: c.LogBodyBytes, Every: every}), warnings, err
 }

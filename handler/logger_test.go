@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/sqsbatch/sqsbatch/internal/settings"
 )
 
 func TestLambdasLogLevels(t *testing.T) {
@@ -40,7 +42,7 @@ func TestTheLogsLevels(t *testing.T) {
 		if !log.Enabled(t.Context(), c.least) || log.Enabled(t.Context(), c.least-1) {
 			t.Errorf("%q: the least level is not %v", name, c.least)
 		}
-		t.Setenv(levelVariable, name)
+		t.Setenv(settings.LogLevel, name)
 		_, warnings, _ := new(Config).setUp(containerLogger, 0)
 		if got := strings.Join(warnings, "\n"); (got != "") != c.warns || c.warns && !strings.Contains(got, `AWS_LAMBDA_LOG_LEVEL is "`+name+`", must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL`) {
 			t.Errorf("%q: warned %q", name, got)

@@ -16,6 +16,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
+	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
@@ -161,7 +162,7 @@ func (m *mistakes) add(err error) {
 
 // checkPoll is about what only Poll knows.
 func (c *Config) checkPoll() (wrong mistakes) {
-	if len(c.Poll.Queues) == 0 && os.Getenv("SQSBATCH_QUEUE_URL") == "" {
+	if len(c.Poll.Queues) == 0 && os.Getenv(settings.QueueURL.Name) == "" {
 		wrong.add(errors.New("handler: Poll.Queues is empty, must name at least one queue (SQSBATCH_QUEUE_URL)"))
 		wrong.add(unknownVariables())
 	}

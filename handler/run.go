@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/settings"
 )
 
 // Run handles records by h until the process ends, configured by the
@@ -37,9 +38,8 @@ func RunWith(h batch.Handler, cfg Config) {
 		lambda.Start(l)
 		return
 	}
-	if len(cfg.Poll.Queues) == 0 && os.Getenv("SQSBATCH_QUEUE_URL") == "" {
-		_, badVariables := cfg.fromEnvironment()
-		exit(errors.Join(errNoMode, badVariables, unknownVariables()))
+	if len(cfg.Poll.Queues) == 0 && os.Getenv(settings.QueueURL.Name) == "" {
+		exit(errors.Join(errNoMode, cfg.fromEnvironment(), unknownVariables()))
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
-	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -45,9 +44,7 @@ type queueRequest struct {
 	QueueURL string `json:"QueueUrl"`
 }
 
-func (r *queueRequest) queueName() string {
-	return r.QueueURL[strings.LastIndexByte(r.QueueURL, '/')+1:]
-}
+func (r *queueRequest) queueName() string { return nameIn(r.QueueURL) }
 
 // call decodes a request, carries it out under the faults that are injected,
 // keeps it in the history and tells who observes.

@@ -14,10 +14,10 @@ type startMoveRequest struct {
 	MaxNumberOfMessagesPerSecond *int
 }
 
-func (r *startMoveRequest) queueName() string { return nameInARN(r.SourceARN) }
+func (r *startMoveRequest) queueName() string { return nameIn(r.SourceARN) }
 
-// nameInARN returns the queue's name in an ARN, or in what stands for one.
-func nameInARN(arn string) string { return arn[strings.LastIndexByte(arn, ':')+1:] }
+// nameIn returns the queue's name, which ends its ARN and its URL.
+func nameIn(arnOrURL string) string { return arnOrURL[strings.LastIndexAny(arnOrURL, ":/")+1:] }
 
 // onARN is on for a queue that a parameter names by its ARN.
 func (s *Server) onARN(parameter, arn string, run func(q *queue, now time.Time) (any, *apiError)) (any, error) {
@@ -116,7 +116,7 @@ type listMovesRequest struct {
 	MaxResults *int
 }
 
-func (r *listMovesRequest) queueName() string { return nameInARN(r.SourceARN) }
+func (r *listMovesRequest) queueName() string { return nameIn(r.SourceARN) }
 
 type listedMove struct {
 	ApproximateNumberOfMessagesMoved  int
@@ -166,7 +166,7 @@ type cancelMoveRequest struct{ TaskHandle string }
 
 func (r *cancelMoveRequest) queueName() string {
 	handle, _ := parseTaskHandle(r.TaskHandle)
-	return nameInARN(handle.SourceARN)
+	return nameIn(handle.SourceARN)
 }
 
 // cancelMessageMoveTask stops a task; what has moved stays where it is.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -123,7 +122,7 @@ func (p *allowPolicy) permits(sourceARN string) bool {
 
 // queueByARN returns nil when the ARN is not one of this server's queues.
 func (s *Server) queueByARN(arn string) *queue {
-	q := s.queues[arn[strings.LastIndexByte(arn, ':')+1:]]
+	q := s.queues[nameIn(arn)]
 	if q == nil || q.arn != arn {
 		return nil
 	}

@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"flag"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/internal/docpage"
+	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
@@ -45,27 +45,26 @@ func block(t *testing.T, language, start string) string {
 	return found[0]
 }
 
-// The table names every variable that package handler reads, and no other.
-func TestTheTableHasEveryVariable(t *testing.T) {
-	read := map[string]bool{}
-	source, err := os.ReadFile("../../handler/env.go")
-	if err != nil {
-		t.Fatal(err)
+// The page names every setting: in the table with its default, or as one that has no
+// effect in a container.
+func TestThePageHasEverySetting(t *testing.T) {
+	text := docpage.Read(t, page)
+	onPage, want := map[string]string{}, map[string]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(SQSBATCH_[A-Z_]+)` \\| ([^|]+) \\|").FindAllStringSubmatch(text, -1) {
+		onPage[m[1]] = m[2]
 	}
-	for _, m := range regexp.MustCompile(`"(SQSBATCH_[A-Z_]+)", `).FindAllStringSubmatch(string(source), -1) {
-		read[m[1]] = true
+	without := regexp.MustCompile("(?m)^Without effect here.*$").FindString(text)
+	for _, m := range regexp.MustCompile("`(SQSBATCH_[A-Z_]+)`").FindAllStringSubmatch(without, -1) {
+		onPage[m[1]] = "without effect"
 	}
-	inTable := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(SQSBATCH_[A-Z_]+)`").FindAllStringSubmatch(docpage.Read(t, page), -1) {
-		inTable[m[1]] = true
-	}
-	for _, m := range regexp.MustCompile("(?m)^(?:Without effect|`SQSBATCH_).*$").FindAllString(docpage.Read(t, page), -1) {
-		for _, name := range regexp.MustCompile("`(SQSBATCH_[A-Z_]+)`").FindAllStringSubmatch(m, -1) {
-			inTable[name[1]] = true
+	for _, s := range settings.All {
+		want[s.Name] = s.Default
+		if s.On == settings.Lambda {
+			want[s.Name] = "without effect"
 		}
 	}
-	if len(read) < 15 || !maps.Equal(read, inTable) {
-		t.Errorf("package handler reads\n %v\nthe page has\n %v", slices.Sorted(maps.Keys(read)), slices.Sorted(maps.Keys(inTable)))
+	if !maps.Equal(onPage, want) {
+		t.Errorf("the page has\n %v\nwant\n %v", onPage, want)
 	}
 }
 

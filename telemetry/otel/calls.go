@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -49,7 +48,7 @@ func callAttributes(key callKey) []attribute.KeyValue {
 	if t, ok := operationTypes[key.operation]; ok {
 		attrs = append(attrs, t)
 	}
-	if name := key.url[strings.LastIndexByte(key.url, '/')+1:]; name != "" {
+	if name := batch.QueueName(key.url); name != "" {
 		attrs = append(attrs, semconv.MessagingDestinationName(name))
 	}
 	if u, err := url.Parse(key.url); err == nil && u.Host != "" {

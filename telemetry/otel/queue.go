@@ -6,6 +6,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/sqsbatch/sqsbatch/batch"
 )
 
 // queue is what spans of a queue have in common.
@@ -27,7 +29,7 @@ func (q *queues) of(arn string) *queue {
 	}
 	n := 0
 	q.byARN.Range(func(any, any) bool { n++; return n < maxQueues })
-	made := newQueue(arn[strings.LastIndexByte(arn, ':')+1:])
+	made := newQueue(batch.QueueName(arn))
 	if n < maxQueues {
 		q.byARN.Store(strings.Clone(arn), made)
 	}

@@ -9,10 +9,11 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
 )
 
 // connection is an environment's way to SQS. It notes every call, and dies
@@ -136,7 +137,7 @@ func readCall(r *http.Request) (*Call, error) {
 		return nil, err
 	}
 	target := r.Header.Get("X-Amz-Target")
-	call := &Call{Operation: target[strings.IndexByte(target, '.')+1:], Queue: path.Base(asked.QueueURL),
+	call := &Call{Operation: target[strings.IndexByte(target, '.')+1:], Queue: batch.QueueName(asked.QueueURL),
 		Wait: time.Duration(asked.Wait) * time.Second, Most: asked.Most}
 	for _, e := range asked.Entries {
 		call.Entries = append(call.Entries, Entry{id: e.ID, Receipt: e.ReceiptHandle, Seconds: e.VisibilityTimeout, Body: e.MessageBody})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -118,7 +117,7 @@ func (c *checker) losses() {
 		case sqs.Deleted:
 			d := c.deliveries[m.gone.ReceiptHandle]
 			if d != nil && d.outcome != nil && d.outcome.Outcome == batch.DeadLettered &&
-				!c.isDead(m, d.outcome.DeadLetters[strings.LastIndexByte(d.outcome.DeadLetters, '/')+1:]) {
+				!c.isDead(m, batch.QueueName(d.outcome.DeadLetters)) {
 				c.violated(Kept, m.gone.Moment, "%v was deleted as a dead letter, and is not in %q as it was sent", m, d.outcome.DeadLetters)
 			}
 		}

@@ -11,9 +11,10 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/settings"
+	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
 const (
@@ -60,8 +61,8 @@ func (s *stack) containerEnvironment() map[string]string {
 	}
 	maps.DeleteFunc(env, func(name, _ string) bool { return strings.HasPrefix(name, "AWS_LAMBDA_") })
 	maps.Copy(env, map[string]string{
-		"SQSBATCH_QUEUE_URL":        strings.Join(s.polled(), ","),
-		"SQSBATCH_LOG_SUCCEEDED":    "true",
+		settings.QueueURL.Name:      strings.Join(s.polled(), ","),
+		settings.LogSucceeded.Name:  "true",
 		"AWS_ENDPOINT_URL_SQS":      s.server.URL(),
 		"AWS_REGION":                region,
 		"AWS_DEFAULT_REGION":        region,
@@ -93,8 +94,8 @@ func (s *stack) stopLimit() time.Duration {
 		}
 		return d
 	}
-	grace := duration("SQSBATCH_GRACE", time.Second)
-	return grace + duration("SQSBATCH_DRAIN_LIMIT", max(time.Second, drainAndGrace-grace))
+	grace := duration(settings.Grace.Name, time.Second)
+	return grace + duration(settings.DrainLimit.Name, max(time.Second, drainAndGrace-grace))
 }
 
 // variables are the settings of the toolkit, as KEY=VALUE.
@@ -108,7 +109,7 @@ func (s *stack) variables() (list []string) {
 	}
 	maps.Copy(env, s.o.env)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if strings.HasPrefix(name, "SQSBATCH_") {
+		if strings.HasPrefix(name, settings.Prefix) {
 			list = append(list, name+"="+env[name])
 		}
 	}
@@ -124,7 +125,7 @@ func (s *stack) notApplied(tracker *track.Tracker) {
 	}
 	for _, e := range events {
 		if len(e.Filters) > 0 {
-			tracker.Warn(fmt.Sprintf("the FilterCriteria of event %s are Lambda's and not applied in a container: the function is given every message", e.Name))
+			tracker.Warn(fmt.Sprintf("%s: the FilterCriteria of event %s are Lambda's and not applied in a container: the function is given every message", e.Properties.Get("FilterCriteria").Pos, e.Name))
 		}
 	}
 }

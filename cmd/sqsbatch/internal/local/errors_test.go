@@ -48,7 +48,7 @@ Resources:
 		{"unknown function", []string{"testdata/foreign", "--function", "X"}, []string{"no function X", "Foreign, Slow"}},
 		{"nothing to build", []string{"--template", wideBatch}, []string{"what to build is not known", "sqsbatch local ./"}},
 		{"a batch without window", []string{"testdata/foreign", "--template", wideBatch, "--no-samples"}, []string{"event E", "BatchSize 11 needs MaximumBatchingWindowInSeconds"}},
-		{"visibility below timeout", []string{"testdata/foreign", "--function", "Slow", "--no-samples"}, []string{"VisibilityTimeout of 1 seconds", "Timeout of 40", "Set it to 240"}},
+		{"visibility below timeout", []string{"testdata/foreign", "--function", "Slow", "--no-samples"}, []string{filepath.Join("testdata", "foreign", "template.yaml") + ":6: queue Work", "VisibilityTimeout of 1 seconds", "Timeout of 40", "Set it to 240"}},
 		{"port in use", []string{"--template", own, "--addr", taken.Addr().String()}, []string{taken.Addr().String(), "another address with --addr"}},
 		{"not loopback", []string{"--template", own, "--addr", "0.0.0.0:0"}, []string{"--addr 0.0.0.0:0", "loopback"}},
 		{"exits at once", []string{"testdata/exits", "--template", own, "--event", write("one.json", `{"id":1}`)}, []string{"cannot start", "exit status 3", "no configuration", "handler.Run"}},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
+	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 )
 
 // An input is what is sent before the function polls, and what there is to say of it.
@@ -232,10 +233,10 @@ func (s *stack) sourceNote() string {
 	return note
 }
 
-// place is the region and the name in a queue's ARN, arn:aws:sqs:REGION:ACCOUNT:NAME.
+// place is what of a queue's ARN a function may go by: the account is a test's.
 func place(arn string) string {
-	if part := strings.SplitN(arn, ":", 6); len(part) == 6 {
-		return part[3] + " " + part[5]
+	if a, err := endpoint.ParseARN(arn); err == nil {
+		return a.Region + " " + a.Name
 	}
 	return arn
 }

@@ -120,7 +120,7 @@ func TestNoGoCommand(t *testing.T) {
 // TestUnreportedFailures: an event without ReportBatchItemFailures is warned of at the start, unless the function deletes.
 func TestUnreportedFailures(t *testing.T) {
 	t.Parallel()
-	const warning = "warning: event Work of function Foreign has no ReportBatchItemFailures: Lambda ignores which records failed and deletes them"
+	const warning = "warning: testdata/noreport.yaml:14: event Work of function Foreign has no ReportBatchItemFailures: Lambda ignores which records failed and deletes them"
 	for _, tt := range []struct {
 		args []string
 		want bool

@@ -1,16 +1,15 @@
 package local
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"strconv"
+	"maps"
 	"strings"
-	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
+	"github.com/sqsbatch/sqsbatch/internal/lint"
+	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
 // connect prepares the mapping and checks its settings, before time is spent on
@@ -35,43 +34,39 @@ func (s *stack) connect(tracker *track.Tracker) error {
 	probe := s.mapping
 	probe.Function = &lambda.Deployment{}
 	if err := probe.Validate(); err != nil {
-		return fmt.Errorf("%s: event %s: %w", s.template.Path, e.Name, err)
+		return fmt.Errorf("%s: event %s: %w", e.Pos, e.Name, err)
 	}
-	if timeout := s.deployment.Function.Timeout; visibility(source) < timeout {
-		return fmt.Errorf("%s: queue %s has a VisibilityTimeout of %d seconds, less than the function's Timeout of %d; Lambda refuses that. Set it to %d (6 × Timeout + window)",
-			s.template.Path, source.Name, int(visibility(source).Seconds()), int(timeout.Seconds()), int((6*timeout + e.Window).Seconds()))
+	if refused := lint.ShortVisibility.Check(s.linted()); len(refused) > 0 {
+		return errors.New(refused[0].String())
 	}
 	return nil
 }
 
-// unreported warns of an event that does not heed what a function reports, "" if it does.
-func (s *stack) unreported() string {
-	e, f := s.deployment.Event, s.deployment.Function
-	const remedy = "SQSBATCH_DELETE_SUCCEEDED"
-	deletes, _ := strconv.ParseBool(cmp.Or(s.o.env[remedy], f.Environment[remedy])) // a wrong one is told by the function
-	if e.ReportBatchItemFailures || deletes || s.o.mode == modePoll {
-		return ""
-	}
-	return fmt.Sprintf("event %s of function %s has no ReportBatchItemFailures: Lambda ignores which records failed and deletes them with the rest of the batch, so they are lost. "+
-		"Add FunctionResponseTypes: [ReportBatchItemFailures] to the event, or give the function %s=true", e.Name, f.LogicalID, remedy)
+// linted is the mapping for rules, with the environment that the function has here.
+func (s *stack) linted() lint.Mapping {
+	m := lint.MappingsOf(s.deployment)[0]
+	env := maps.Clone(m.Function.Environment)
+	maps.Copy(env, s.o.env)
+	m.Function.Environment = env
+	return m
 }
 
-// visibility is the queue's visibility timeout, by SQS' default 30 s.
-func visibility(q template.Queue) time.Duration {
-	if seconds, err := strconv.Atoi(q.Attributes["VisibilityTimeout"]); err == nil {
-		return time.Duration(seconds) * time.Second
+// findings are what a user should know of the template before it runs here.
+func (s *stack) findings() []template.Finding {
+	found := s.deployment.Findings
+	for _, m := range lint.MappingsOf(s.deployment) {
+		found = append(found, lint.ManyFilters.Check(m)...)
 	}
-	return 30 * time.Second
+	if s.o.mode == modeLambda {
+		found = append(found, lint.Unreported.Check(s.linted())...)
+	}
+	return found
 }
 
 // filterError says which filter Lambda would refuse, and why.
 func (s *stack) filterError(i int, f template.Filter, err error) error {
-	at := s.template.Path
-	if f.Line > 0 {
-		at += fmt.Sprintf(":%d", f.Line)
-	}
 	return fmt.Errorf(`%s: function %s, event %s: filter %d of FilterCriteria, %.200s: %w. Correct it, as in '{"body": {"status": ["paid"]}}' or, for bodies that are no JSON, '{"body": [{"prefix": "paid "}]}'`,
-		at, s.deployment.Function.LogicalID, s.deployment.Event.Name, i+1, strings.TrimSpace(f.Pattern), err)
+		f.Pos, s.deployment.Function.LogicalID, s.deployment.Event.Name, i+1, strings.TrimSpace(f.Pattern), err)
 }
 
 func delivery(r lambda.Record) track.Delivery {

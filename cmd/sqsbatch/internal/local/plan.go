@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
 // examplePackage is what is built when nothing else is named.

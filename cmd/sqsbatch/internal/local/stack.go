@@ -17,11 +17,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/settings"
+	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
 // defaultEnvironments is how many processes run side by side when the template
@@ -66,11 +67,8 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 	if p.deployment, err = p.resolve(s.server.URL()); err != nil {
 		return nil, err
 	}
-	for _, w := range p.deployment.Warnings {
-		r.view.Fact(track.Warning{Text: w})
-	}
-	if w := s.unreported(); w != "" {
-		r.view.Fact(track.Warning{Text: w})
+	for _, f := range s.findings() {
+		r.view.Fact(track.Warning{Text: f.String()})
 	}
 	s.client = awssqs.New(awssqs.Options{
 		Region:       region,
@@ -131,11 +129,11 @@ func (s *stack) environment() map[string]string {
 	f := s.deployment.Function
 	env := maps.Clone(f.Environment)
 	env["AWS_ENDPOINT_URL_SQS"] = s.server.URL()
-	env["SQSBATCH_LOG_SUCCEEDED"] = "true"
+	env[settings.LogSucceeded.Name] = "true"
 	env["AWS_LAMBDA_LOG_FORMAT"] = "JSON"
-	env["AWS_LAMBDA_LOG_LEVEL"] = "INFO"
+	env[settings.LogLevel] = "INFO"
 	if level := strings.ToUpper(f.LogLevel); level == "DEBUG" || level == "TRACE" {
-		env["AWS_LAMBDA_LOG_LEVEL"] = level
+		env[settings.LogLevel] = level
 	}
 	s.hasten(env)
 	maps.Copy(env, s.o.env)
@@ -151,7 +149,7 @@ const outage = 10 * time.Second
 func (s *stack) hastens() bool {
 	for _, env := range []map[string]string{s.deployment.Function.Environment, s.o.env} {
 		for name := range env {
-			if name == "SQSBATCH_OUTAGE" || strings.HasPrefix(name, "SQSBATCH_BACKOFF") {
+			if name == settings.Outage.Name || strings.HasPrefix(name, settings.Backoff.Name) {
 				return false
 			}
 		}
@@ -162,7 +160,7 @@ func (s *stack) hastens() bool {
 // hasten sets the outage in the function's environment.
 func (s *stack) hasten(env map[string]string) {
 	if s.hastens() {
-		env["SQSBATCH_OUTAGE"] = outage.String()
+		env[settings.Outage.Name] = outage.String()
 	}
 }
 
@@ -207,7 +205,7 @@ func (s *stack) header() view.Header {
 		Timeout: d.Function.Timeout, MemoryMB: d.Function.MemoryMB,
 		Mode: s.o.mode, Processes: s.o.processes, Variables: s.variables(),
 		Endpoint: s.server.URL(), QueueURL: d.Source.URL,
-		MaxReceiveCount: d.Source.MaxReceiveCount, Visibility: visibility(d.Source),
+		MaxReceiveCount: d.Source.MaxReceiveCount, Visibility: d.Source.Visibility(),
 		BatchSize: d.Event.BatchSize, Window: d.Event.Window, MaximumConcurrency: d.Event.MaximumConcurrency,
 		ReportBatchItemFailures: d.Event.ReportBatchItemFailures,
 		Filters:                 s.mapping.Filters, Once: s.o.once,
@@ -216,7 +214,7 @@ func (s *stack) header() view.Header {
 		h.Outage = outage
 	}
 	for _, m := range d.More {
-		h.MoreQueues = append(h.MoreQueues, view.Queue{URL: m.Queue.URL, Visibility: visibility(m.Queue)})
+		h.MoreQueues = append(h.MoreQueues, view.Queue{URL: m.Queue.URL, Visibility: m.Queue.Visibility()})
 	}
 	for _, q := range d.Queues {
 		if q.ARN == d.Source.DeadLetterARN {

@@ -10,8 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
 // A queue is one to be made at the start.
@@ -105,7 +106,7 @@ func (f *queueFlags) Set(s string) error {
 
 // plan lists the queues to be made: the template's, those of the flags, and
 // the dead-letter queues that only these name.
-func (o *options) plan() (queues []queue, warnings []string, err error) {
+func (o *options) plan() (queues []queue, warnings []template.Finding, err error) {
 	if o.template != "" {
 		if queues, warnings, err = o.templateQueues(); err != nil {
 			return nil, nil, err
@@ -137,7 +138,7 @@ func (o *options) plan() (queues []queue, warnings []string, err error) {
 	return queues, warnings, nil
 }
 
-func (o *options) templateQueues() (queues []queue, warnings []string, err error) {
+func (o *options) templateQueues() (queues []queue, warnings []template.Finding, err error) {
 	t, err := template.Read(o.template)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, fmt.Errorf("--template: there is no file %s", o.template)
@@ -145,18 +146,26 @@ func (o *options) templateQueues() (queues []queue, warnings []string, err error
 	if err != nil {
 		return nil, nil, fmt.Errorf("--template: %w", err)
 	}
-	found, warnings, err := t.Queues(template.Options{Parameters: o.parameters, Region: o.region, AccountID: o.account})
+	st, err := t.Stack(template.Options{Parameters: o.parameters, Region: o.region, AccountID: o.account})
+	if err != nil {
+		return nil, nil, fmt.Errorf("--template: %w", err)
+	}
+	found, warnings, err := st.Queues()
 	if err != nil {
 		return nil, nil, fmt.Errorf("--template: %w", err)
 	}
 	if len(found) == 0 {
-		return nil, nil, fmt.Errorf("--template: %s", strings.Join(append([]string{o.template + " has no queue that can be made"}, warnings...), "; "))
+		text := o.template + " has no queue that can be made"
+		for _, w := range warnings {
+			text += "; " + w.String()
+		}
+		return nil, nil, fmt.Errorf("--template: %s", text)
 	}
 	for _, q := range found {
 		delete(q.Attributes, "RedrivePolicy")
 		queues = append(queues, queue{
 			from: o.template + ": queue " + cmp.Or(q.LogicalID, q.Name), name: q.Name, attributes: q.Attributes,
-			deadLetter: q.DeadLetterARN[strings.LastIndex(q.DeadLetterARN, ":")+1:], maxReceiveCount: q.MaxReceiveCount,
+			deadLetter: batch.QueueName(q.DeadLetterARN), maxReceiveCount: q.MaxReceiveCount,
 		})
 	}
 	return queues, warnings, nil

@@ -37,7 +37,7 @@ func Run(ctx context.Context, args []string, tio cli.IO) (err error) {
 		return err
 	}
 	for _, w := range warnings {
-		fmt.Fprintln(tio.Stderr, "warning: "+w)
+		fmt.Fprintln(tio.Stderr, "warning:", w)
 	}
 
 	settings := sqs.Options{

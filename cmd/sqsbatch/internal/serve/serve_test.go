@@ -90,7 +90,7 @@ func TestStart(t *testing.T) {
 // it is to be quiet.
 func TestWarnings(t *testing.T) {
 	out, side, err := once(t, "--quiet", "--template", filepath.Join("testdata", "queues.yaml"))
-	if err != nil || out != "" || !strings.Contains(side, "warning: queue Orders is not created: ") || !strings.Contains(side, "parameter Stage has no default") {
+	if err != nil || out != "" || !strings.Contains(side, "queues.yaml:5: queue Orders is not created: ") || !strings.Contains(side, "parameter Stage has no default") {
 		t.Errorf("%v\n%s\n%s", err, out, side)
 	}
 }

@@ -3,9 +3,10 @@ package track
 import (
 	"cmp"
 	"encoding/json"
-	"path"
 	"strings"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
 )
 
 // A report is one line that the toolkit logged: of a record, of a whole batch,
@@ -51,7 +52,7 @@ func (r report) record() Record {
 		Duration: duration(r.Duration), Allowed: duration(r.Allowed), VisibleIn: duration(r.VisibleIn),
 	}
 	if r.DLQ != "" {
-		out.DeadLetterQueue = queueName(r.DLQ)
+		out.DeadLetterQueue = batch.QueueName(r.DLQ)
 	}
 	return out
 }
@@ -70,12 +71,4 @@ func duration(ms *float64) time.Duration {
 		return -1
 	}
 	return time.Duration(*ms * float64(time.Millisecond))
-}
-
-// queueName is the last part of a queue's URL or ARN.
-func queueName(s string) string {
-	if strings.HasPrefix(s, "arn:") {
-		return s[strings.LastIndex(s, ":")+1:]
-	}
-	return path.Base(s)
 }

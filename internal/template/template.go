@@ -12,6 +12,9 @@
 //	}
 //	fmt.Println(d.Function.Name, d.Function.Timeout, d.Source.Name)
 //
+// [Template.Stack] is for other questions: it lists the resources of a type, and
+// gives any property's value, or why that is not known, and its place in the file.
+//
 // Intrinsic functions are evaluated when a value is asked for, never before:
 // a template may refer to other stacks, to SSM parameters or to resources that
 // exist only in an account, as long as nothing that is needed here depends on
@@ -96,27 +99,33 @@ func Parse(data []byte) (*Template, error) {
 // child returns the value of key in a mapping node, merge keys ("<<")
 // included, or nil.
 func child(n *yaml.Node, key string) *yaml.Node {
-	return childDepth(n, key, 0)
+	_, value := entry(n, key)
+	return value
 }
 
-func childDepth(n *yaml.Node, key string, depth int) *yaml.Node {
+// entry is child with the key's node.
+func entry(n *yaml.Node, key string) (name, value *yaml.Node) {
+	return entryDepth(n, key, 0)
+}
+
+func entryDepth(n *yaml.Node, key string, depth int) (name, value *yaml.Node) {
 	for n != nil && n.Kind == yaml.AliasNode && depth < maxDepth {
 		n, depth = n.Alias, depth+1
 	}
 	if n == nil || n.Kind != yaml.MappingNode || depth >= maxDepth {
-		return nil
+		return nil, nil
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
-			return n.Content[i+1]
+			return n.Content[i], n.Content[i+1]
 		}
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == "<<" && n.Content[i].Tag == "!!merge" {
-			if v := childDepth(n.Content[i+1], key, depth+1); v != nil {
-				return v
+			if name, value := entryDepth(n.Content[i+1], key, depth+1); value != nil {
+				return name, value
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }

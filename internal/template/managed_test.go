@@ -1,11 +1,10 @@
 package template_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
 // "Configure Lambda function timeout" has 900 s; a function on Lambda Managed
@@ -27,19 +26,12 @@ func TestTimeoutOnManagedInstances(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			text := "Globals: {Function: {" + tt.globals + "}}\n" + function(tt.properties, "VisibilityTimeout: 32700") +
 				"  Capacity: {Type: AWS::Serverless::CapacityProvider, Properties: {VpcConfig: {SubnetIds: [s]}}}\n"
-			tmpl, err := template.Parse([]byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			d, err := tmpl.Resolve(template.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := resolveText(t, text, template.Options{})
 			if f := d.Function; f.Timeout != tt.want || f.ManagedInstances != tt.managed {
 				t.Errorf("timeout %v, managed instances %v; want %v, %v", f.Timeout, f.ManagedInstances, tt.want, tt.managed)
 			}
-			if len(d.Warnings) != 0 {
-				t.Errorf("warnings: %s", strings.Join(d.Warnings, "\n"))
+			if len(d.Findings) != 0 {
+				t.Errorf("findings: %v", d.Findings)
 			}
 		})
 	}

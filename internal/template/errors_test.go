@@ -1,17 +1,19 @@
 package template_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
 // function makes a template whose function has the given properties and whose
 // queue has the given ones.
 func function(properties, queue string) string {
 	return `
-Parameters: {Free: {Type: String}, Loop: {Type: String, Default: x}, Ssm: {Type: "AWS::SSM::Parameter::Value<String>", Default: /a/b}}
+Parameters: {Seven: {Type: Number, Default: 7}, Free: {Type: String}, Loop: {Type: String, Default: x}, Ssm: {Type: "AWS::SSM::Parameter::Value<String>", Default: /a/b}}
 Conditions: {C: {"Fn::Not": [{Condition: C}]}, D: !Equals [a, a]}
 Mappings: {M: {a: {b: c}}}
 Resources:
@@ -64,23 +66,39 @@ func TestUnknownValues(t *testing.T) {
 	}
 }
 
-// TestManyFilters: more than the quota is a warning, more than a list an error.
-func TestManyFilters(t *testing.T) {
-	for list, want := range map[string]string{
-		strings.Repeat("{Pattern: x},", 5): "",
-		strings.Repeat("{Pattern: x},", 6): "event E has 6 filters: Lambda takes 5",
-	} {
-		tmpl, err := template.Parse([]byte(strings.Replace(function("Timeout: 1", ""), "Q.Arn}", "Q.Arn, FilterCriteria: {Filters: ["+list+"]}}", 1)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := tmpl.Resolve(template.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(d.Warnings, "\n"); got != want && (want == "" || !strings.Contains(got, want)) {
-			t.Errorf("%s: warnings %q, want %q", list, got, want)
-		}
+// resolveText reads a template and what it deploys.
+func resolveText(t *testing.T, text string, o template.Options) *template.Deployment {
+	t.Helper()
+	tmpl, err := template.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := tmpl.Resolve(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// A filter may be there on a condition, as any element of a list.
+func TestFilterByCondition_IsLeftOutWithItsCondition(t *testing.T) {
+	const event = "Q.Arn, FilterCriteria: {Filters: [{Pattern: a}, !If [D, {Pattern: b}, !Ref AWS::NoValue], !If [N, {Pattern: c}, !Ref AWS::NoValue]]}}"
+	text := strings.NewReplacer("Q.Arn}", event, "Conditions: {", "Conditions: {N: !Equals [a, b], ").Replace(function("Timeout: 1", ""))
+	var patterns []string
+	for _, f := range resolveText(t, text, template.Options{}).Event.Filters {
+		patterns = append(patterns, f.Pattern)
+	}
+	if want := []string{"a", "b"}; !slices.Equal(patterns, want) {
+		t.Errorf("filters %q, want %q", patterns, want)
+	}
+}
+
+// An element that is not known is an error only where it is asked for.
+func TestSelect_IgnoresElementsThatAreUnknown(t *testing.T) {
+	d := resolveText(t, function("Timeout: !Select [1, [!ImportValue x, !Ref Seven]]", `QueueName: !Join ["-", [a, !If [D, b, !Ref AWS::NoValue], !If [D, !Ref AWS::NoValue, c]]]`),
+		template.Options{})
+	if d.Function.Timeout != 7*time.Second || d.Source.Name != "a-b" {
+		t.Errorf("timeout %v, queue %s", d.Function.Timeout, d.Source.Name)
 	}
 }
 

@@ -5,22 +5,22 @@ import (
 )
 
 // namedCondition evaluates a condition of the template's Conditions.
-func (e *evaluator) namedCondition(n *yaml.Node, name string) (bool, error) {
-	c := child(child(e.t.root, "Conditions"), name)
+func (st *Stack) namedCondition(n *yaml.Node, name string) (bool, error) {
+	c := child(child(st.root, "Conditions"), name)
 	if c == nil {
-		return false, e.errorf(n, "Conditions has no %s", name)
+		return false, st.errorf(n, "Conditions has no %s", name)
 	}
-	return e.condition(c)
+	return st.condition(c)
 }
 
 // condition evaluates a condition function.
-func (e *evaluator) condition(n *yaml.Node) (bool, error) {
-	if err := e.enter(n); err != nil {
+func (st *Stack) condition(n *yaml.Node) (bool, error) {
+	if err := st.enter(n); err != nil {
 		return false, err
 	}
-	defer func() { e.depth-- }()
+	defer func() { st.depth-- }()
 	if n.Kind == yaml.AliasNode {
-		return e.condition(n.Alias)
+		return st.condition(n.Alias)
 	}
 	name, arg := intrinsic(n)
 	if name == "" && n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Content[0].Value == "Condition" {
@@ -28,36 +28,36 @@ func (e *evaluator) condition(n *yaml.Node) (bool, error) {
 	}
 	switch name {
 	case "Condition":
-		s, err := e.str(arg)
+		s, err := st.str(arg)
 		if err != nil {
 			return false, err
 		}
-		return e.namedCondition(n, s)
+		return st.namedCondition(n, s)
 	case "Fn::Equals":
-		args, err := e.args(n, arg, 2, 2, "Fn::Equals: [value, value]")
+		args, err := st.args(n, arg, 2, 2, "Fn::Equals: [value, value]")
 		if err != nil {
 			return false, err
 		}
-		a, err := e.str(args[0])
+		a, err := st.str(args[0])
 		if err != nil {
 			return false, err
 		}
-		b, err := e.str(args[1])
+		b, err := st.str(args[1])
 		return a == b, err
 	case "Fn::Not":
-		args, err := e.args(n, arg, 1, 1, "Fn::Not: [condition]")
+		args, err := st.args(n, arg, 1, 1, "Fn::Not: [condition]")
 		if err != nil {
 			return false, err
 		}
-		v, err := e.condition(args[0])
+		v, err := st.condition(args[0])
 		return !v, err
 	case "Fn::And", "Fn::Or":
-		args, err := e.args(n, arg, 2, 10, name+": [condition, condition, …]")
+		args, err := st.args(n, arg, 2, 10, name+": [condition, condition, …]")
 		if err != nil {
 			return false, err
 		}
 		for _, a := range args {
-			v, err := e.condition(a)
+			v, err := st.condition(a)
 			if err != nil {
 				return false, err
 			}
@@ -67,19 +67,23 @@ func (e *evaluator) condition(n *yaml.Node) (bool, error) {
 		}
 		return name == "Fn::And", nil
 	default:
-		return e.truth(n, "the condition")
+		v := st.value(n).called("the condition")
+		if v.Absent() {
+			return false, st.errorf(n, "the condition is absent; it must be true or false")
+		}
+		return v.Bool(false)
 	}
 }
 
 // exists says whether the resource's own Condition holds.
-func (e *evaluator) exists(resource *yaml.Node) (bool, error) {
+func (st *Stack) exists(resource *yaml.Node) (bool, error) {
 	c := child(resource, "Condition")
 	if c == nil {
 		return true, nil
 	}
-	name, err := e.str(c)
+	name, err := st.str(c)
 	if err != nil {
 		return false, err
 	}
-	return e.namedCondition(c, name)
+	return st.namedCondition(c, name)
 }

@@ -1,53 +1,52 @@
 package template
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
 
 // Queues evaluates the template's queues and nothing else of it: it needs no
-// function. They are listed as in [Deployment.Queues], each after the
-// dead-letter queue that it needs. Function and Queue of the options are not
-// heeded. What cannot be read is left out with a warning, unless another queue
-// needs it.
-func (t *Template) Queues(o Options) (queues []Queue, warnings []string, err error) {
-	e := &evaluator{t: t, o: o.withDefaults()}
-	if err := e.checkParameters(); err != nil {
-		return nil, nil, err
-	}
+// function. They are listed as in [Deployment.Queues], each after the dead-letter
+// queue that it needs. What cannot be read is left out with a finding, unless
+// another queue needs it.
+func (st *Stack) Queues() ([]Queue, []Finding, error) {
 	var d Deployment
-	s, err := e.readQueues(&d)
+	s, err := st.readQueues(&d)
 	if err != nil {
 		return nil, nil, err
 	}
-	err = s.list(e, &d)
-	return d.Queues, d.Warnings, err
+	err = s.list(st, &d)
+	return d.Queues, d.Findings, err
 }
 
 // queues fills in d.Source, d.Queues and the queues of d.More. Queues that have nothing to do with
 // the event are there for the function to send to; one of those that cannot be
 // read is a warning.
-func (e *evaluator) queues(d *Deployment) error {
-	s, err := e.readQueues(d)
+func (st *Stack) queues(d *Deployment) error {
+	s, err := st.readQueues(d)
 	if err != nil {
 		return err
 	}
-	if d.Source, err = e.polled(s, d, d.Event.QueueARN); err != nil {
+	if d.Source, err = st.polled(s, d, d.Event); err != nil {
 		return err
 	}
 	for i := range d.More {
-		if d.More[i].Queue, err = e.polled(s, d, d.More[i].Event.QueueARN); err != nil {
+		if d.More[i].Queue, err = st.polled(s, d, d.More[i].Event); err != nil {
 			return err
 		}
 	}
-	return s.list(e, d)
+	return s.list(st, d)
 }
 
 // polled is the queue of an event.
-func (e *evaluator) polled(s *queueSet, d *Deployment, arn string) (Queue, error) {
-	if err := s.failed[arn]; err != nil {
+func (st *Stack) polled(s *queueSet, d *Deployment, e Event) (Queue, error) {
+	if err := s.failed[e.QueueARN]; err != nil {
 		return Queue{}, err
 	}
-	q, ok := s.known[arn]
+	q, ok := s.known[e.QueueARN]
 	if !ok {
-		q = e.elsewhere(d, arn)
+		q = st.elsewhere(d, e.QueueARN, e.Pos)
 		s.add(q)
 	}
 	return q, nil
@@ -66,16 +65,16 @@ func (s *queueSet) add(q Queue) {
 }
 
 // readQueues reads the template's queues. One that cannot be read is a warning.
-func (e *evaluator) readQueues(d *Deployment) (*queueSet, error) {
-	found, err := e.resources(typeQueue)
+func (st *Stack) readQueues(d *Deployment) (*queueSet, error) {
+	found, err := st.Resources(SQSQueue)
 	if err != nil {
 		return nil, err
 	}
 	s := &queueSet{known: map[string]Queue{}, failed: map[string]error{}}
 	for _, r := range found {
-		q, err := e.queue(r)
+		q, err := st.queue(r)
 		if err != nil {
-			d.Warnings = append(d.Warnings, fmt.Sprintf("queue %s is not created: %v", r.id, err))
+			d.found(QueueUnreadable, r.Pos, "queue %s is not created: %s", r.ID, reason(r.Pos, err))
 			s.failed[q.ARN] = err
 			continue
 		}
@@ -86,10 +85,10 @@ func (e *evaluator) readQueues(d *Deployment) (*queueSet, error) {
 
 // list appends to d.Queues what is known, each queue after the dead-letter
 // queue that it needs.
-func (s *queueSet) list(e *evaluator, d *Deployment) error {
+func (s *queueSet) list(st *Stack, d *Deployment) error {
 	listed := map[string]bool{}
-	var add func(arn string) error
-	add = func(arn string) error {
+	var add func(arn string, needed Pos) error
+	add = func(arn string, needed Pos) error {
 		if listed[arn] {
 			return nil
 		}
@@ -99,10 +98,10 @@ func (s *queueSet) list(e *evaluator, d *Deployment) error {
 			if err := s.failed[arn]; err != nil {
 				return err
 			}
-			q = e.elsewhere(d, arn)
+			q = st.elsewhere(d, arn, needed)
 		}
 		if q.DeadLetterARN != "" {
-			if err := add(q.DeadLetterARN); err != nil {
+			if err := add(q.DeadLetterARN, q.Resource.Get("RedrivePolicy").Pos); err != nil {
 				return err
 			}
 		}
@@ -110,20 +109,21 @@ func (s *queueSet) list(e *evaluator, d *Deployment) error {
 		return nil
 	}
 	for _, arn := range s.order {
-		if err := add(arn); err != nil {
+		if err := add(arn, Pos{}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// elsewhere makes a queue of which the template knows the ARN only.
-func (e *evaluator) elsewhere(d *Deployment, arn string) Queue {
-	q := e.literalQueue(queueOf(arn))
+// elsewhere makes a queue of which the template knows the ARN only, for the place
+// that needs it.
+func (st *Stack) elsewhere(d *Deployment, arn string, needed Pos) Queue {
+	q := st.literalQueue(batch.QueueName(arn))
 	if arn == d.Event.QueueARN {
 		// AWS' advice for a queue that feeds a function; its own is not known.
 		q.Attributes["VisibilityTimeout"] = fmt.Sprint(int((6*d.Function.Timeout + d.Event.Window).Seconds()))
 	}
-	d.Warnings = append(d.Warnings, fmt.Sprintf("queue %s is not in the template; a new one with default attributes stands in for it", q.Name))
+	d.found(QueueElsewhere, needed, "queue %s is not in the template; a new one with default attributes stands in for it", q.Name)
 	return q
 }

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
 // FuzzResolve: whatever the file holds, there is a deployment or an error, and
@@ -24,7 +24,11 @@ func FuzzResolve(f *testing.F) {
 		if err != nil {
 			return
 		}
-		queues, _, err := tmpl.Queues(template.Options{})
+		st, err := tmpl.Stack(template.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		queues, _, err := st.Queues()
 		for _, q := range queues {
 			if err == nil && (q.ARN == "" || q.Attributes == nil) {
 				t.Errorf("%+v", q)

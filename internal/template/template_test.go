@@ -2,6 +2,7 @@ package template_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,12 +11,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/internal/template"
 )
+
+var file = filepath.Join("testdata", "full.yaml")
+
+func at(line, col int) template.Pos { return template.Pos{File: file, Line: line, Col: col} }
 
 func resolve(t *testing.T, o template.Options) *template.Deployment {
 	t.Helper()
-	tmpl, err := template.Read(filepath.Join("testdata", "full.yaml"))
+	tmpl, err := template.Read(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +52,8 @@ func TestFullTemplate(t *testing.T) {
 	want := template.Event{
 		Name: "Orders", QueueARN: "arn:aws:sqs:us-east-1:000000000000:Orders", BatchSize: 50,
 		Window: 5 * time.Second, ReportBatchItemFailures: true, MaximumConcurrency: 7, Enabled: true,
-		Filters: []template.Filter{{Pattern: `{"body": {"stage": ["dev"]}}`, Line: 88}, {Pattern: `{"body": ["plain"]}`, Line: 89}},
+		Filters: []template.Filter{{Pattern: `{"body": {"stage": ["dev"]}}`, Pos: at(88, 28)}, {Pattern: `{"body": ["plain"]}`, Pos: at(89, 59)}},
+		Pos:     at(78, 9), Properties: d.Event.Properties,
 	}
 	if !reflect.DeepEqual(d.Event, want) {
 		t.Errorf("event:\n got %+v\nwant %+v", d.Event, want)
@@ -70,8 +76,8 @@ func TestFullTemplate(t *testing.T) {
 		`{"redrivePermission":"byQueue","sourceQueueArns":["arn:aws:sqs:us-east-1:000000000000:orders"]}` {
 		t.Errorf("RedriveAllowPolicy: %s", got)
 	}
-	all := strings.Join(d.Warnings, "\n")
-	for _, w := range []string{"STREAM is not set", "SECRET is not set", "--parameter-overrides Secret=VALUE", "SELF is not set"} {
+	all := fmt.Sprint(d.Findings)
+	for _, w := range []string{file + ":68: environment variable STREAM is not set: Table.StreamArn is known only", "SECRET is not set", "--parameter-overrides Secret=VALUE", "SELF is not set"} {
 		if !strings.Contains(all, w) {
 			t.Errorf("no warning says %q: %s", w, all)
 		}
@@ -152,19 +158,12 @@ func TestChoice(t *testing.T) {
 }
 
 func TestQueueElsewhere(t *testing.T) {
-	tmpl, err := template.Parse([]byte(two))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := tmpl.Resolve(template.Options{Function: "B"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := resolveText(t, two, template.Options{Function: "B"})
 	if s := d.Source; !s.FIFO || s.Attributes["VisibilityTimeout"] != "42" || s.ARN != "arn:aws:sqs:us-east-1:000000000000:far.fifo" {
 		t.Errorf("source: %+v", s)
 	}
-	if len(d.Queues) != 3 || len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], "far.fifo is not in the template") {
-		t.Errorf("queues %v, warnings %q", d.Queues, d.Warnings)
+	if len(d.Queues) != 3 || len(d.Findings) != 1 || !strings.HasPrefix(d.Findings[0].String(), "line 11: queue far.fifo is not in the template") {
+		t.Errorf("queues %v, findings %v", d.Queues, d.Findings)
 	}
 }
 

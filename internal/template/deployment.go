@@ -57,12 +57,14 @@ type Deployment struct {
 	// Queues are the queues of the template, and those that it refers to by a
 	// literal ARN, each after the dead-letter queue that it needs.
 	Queues []Queue
-	// Warnings are sentences on what was left out or assumed.
-	Warnings []string
+	// Findings say what was left out or assumed.
+	Findings []Finding
 }
 
 // A Function is an AWS::Serverless::Function or AWS::Lambda::Function.
 type Function struct {
+	// Resource is where the rest was read.
+	Resource  Resource
 	LogicalID string
 	// Name is FunctionName, and the logical id where the template leaves the
 	// name to CloudFormation.
@@ -95,6 +97,10 @@ type Function struct {
 type Event struct {
 	// Name is the event's name below Events, or the mapping's logical id.
 	Name string
+	// Pos is where the name stands.
+	Pos Pos
+	// Properties is where the rest was read.
+	Properties Value
 	// QueueARN is the queue's ARN, in Options' region and account also where
 	// the template names a queue elsewhere.
 	QueueARN string
@@ -120,6 +126,8 @@ type Mapping struct {
 
 // A Queue is an AWS::SQS::Queue.
 type Queue struct {
+	// Resource is where the rest was read. It is zero without a LogicalID.
+	Resource Resource
 	// LogicalID is "" for a queue that the template knows by its ARN only.
 	LogicalID string
 	// Name is QueueName, and the logical id where the template leaves the name

@@ -1,11 +1,12 @@
 package template_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
 func queues(t *testing.T, text string, o template.Options) (names []string, all []template.Queue, warnings string, err error) {
@@ -14,11 +15,15 @@ func queues(t *testing.T, text string, o template.Options) (names []string, all 
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, warned, err := tmpl.Queues(o)
+	st, err := tmpl.Stack(o)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	all, found, err := st.Queues()
 	for _, q := range all {
 		names = append(names, q.Name)
 	}
-	return names, all, strings.Join(warned, "\n"), err
+	return names, all, fmt.Sprint(found), err
 }
 
 // TestQueuesWithoutAFunction: a template that has queues and no function is

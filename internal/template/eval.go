@@ -1,0 +1,168 @@
+package template
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Bounds on evaluation. Real templates stay far below them (CloudFormation
+// takes 1 MB and 500 resources); a file with aliases or Refs that multiply or
+// turn in a circle ends in an error.
+const (
+	maxDepth = 200
+	maxSteps = 1_000_000
+	maxText  = 1 << 20
+)
+
+// noValue is what AWS::NoValue evaluates to: the property that has it counts
+// as absent.
+var noValue = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}
+
+// errorf makes an error at the place of n.
+func (st *Stack) errorf(n *yaml.Node, format string, args ...any) error {
+	return &Error{Pos: st.at(n), Message: fmt.Sprintf(format, args...)}
+}
+
+// enter counts one step of evaluation; the caller must decrement depth.
+func (st *Stack) enter(n *yaml.Node) error {
+	st.depth++
+	st.steps++
+	if st.depth > maxDepth || st.steps > maxSteps {
+		return st.errorf(n, "the expression is too deep: does something in it refer to itself?")
+	}
+	return nil
+}
+
+// eval replaces intrinsic functions at the head of n until a plain scalar,
+// mapping or sequence is left. It returns nil for nil.
+func (st *Stack) eval(n *yaml.Node) (*yaml.Node, error) {
+	if n == nil || n == noValue {
+		return n, nil
+	}
+	if err := st.enter(n); err != nil {
+		return nil, err
+	}
+	defer func() { st.depth-- }()
+	if n.Kind == yaml.AliasNode {
+		return st.eval(n.Alias)
+	}
+	name, arg := intrinsic(n)
+	if name == "" {
+		return n, nil
+	}
+	out, err := st.call(name, n, arg)
+	if err != nil {
+		return nil, err
+	}
+	return st.eval(out)
+}
+
+// intrinsic returns the long name ("Ref", "Fn::Sub", "Condition") and the
+// argument of an intrinsic function in either form, or "".
+func intrinsic(n *yaml.Node) (string, *yaml.Node) {
+	if strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") {
+		arg := *n
+		arg.Tag = ""
+		if arg.Kind == yaml.ScalarNode {
+			arg.Tag = "!!str"
+		}
+		switch name := n.Tag[1:]; name {
+		case "Ref", "Condition":
+			return name, &arg
+		default:
+			return "Fn::" + name, &arg
+		}
+	}
+	if n.Kind == yaml.MappingNode && len(n.Content) == 2 {
+		if key := n.Content[0].Value; key == "Ref" || strings.HasPrefix(key, "Fn::") {
+			return key, n.Content[1]
+		}
+	}
+	return "", nil
+}
+
+// text makes a string node at n's place.
+func text(n *yaml.Node, s string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Line: n.Line, Column: n.Column}
+}
+
+// list makes a sequence of strings at n's place.
+func list(n *yaml.Node, items []string) *yaml.Node {
+	out := &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line, Column: n.Column}
+	for _, s := range items {
+		out.Content = append(out.Content, text(n, s))
+	}
+	return out
+}
+
+// absent says whether an evaluated node counts as not being there.
+func absent(n *yaml.Node) bool {
+	return n == nil || n == noValue || n.Kind == yaml.ScalarNode && n.Tag == "!!null"
+}
+
+// str evaluates n to a scalar's text.
+func (st *Stack) str(n *yaml.Node) (string, error) {
+	v, err := st.eval(n)
+	if err != nil {
+		return "", err
+	}
+	if absent(v) {
+		return "", nil
+	}
+	if v.Kind != yaml.ScalarNode {
+		return "", st.errorf(n, "a string is expected here, not %s", kind(v))
+	}
+	return v.Value, nil
+}
+
+// items evaluates n to a sequence and returns its elements, those that are
+// AWS::NoValue left out.
+func (st *Stack) items(n *yaml.Node) ([]*yaml.Node, error) {
+	v, err := st.eval(n)
+	if err != nil || absent(v) {
+		return nil, err
+	}
+	if v.Kind != yaml.SequenceNode {
+		return nil, st.errorf(n, "a list is expected here, not %s", kind(v))
+	}
+	out := make([]*yaml.Node, 0, len(v.Content))
+	for _, c := range v.Content {
+		switch element, err := st.eval(c); {
+		case err != nil:
+			out = append(out, c) // an error where it is used, and only there
+		case element != noValue:
+			out = append(out, element)
+		}
+	}
+	return out, nil
+}
+
+// strs evaluates n to a list of strings.
+func (st *Stack) strs(n *yaml.Node) ([]string, error) {
+	nodes, err := st.items(n)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, 0, len(nodes))
+	for _, c := range nodes {
+		s, err := st.str(c)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func kind(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	default:
+		return fmt.Sprintf("%q", n.Value)
+	}
+}

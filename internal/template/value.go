@@ -1,0 +1,167 @@
+package template
+
+import (
+	"iter"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A Value is what a property is, as far as that is known before the stack is
+// deployed. An intrinsic function at its head is evaluated; what is below is
+// evaluated when it is asked for.
+type Value struct {
+	// Pos is where the property's name stands. For a property that is absent it
+	// is where the innermost property around it stands.
+	Pos Pos
+	// Err says why the value is not known; nil when it is. The methods return it,
+	// too.
+	Err error
+
+	st   *Stack
+	name string
+	node *yaml.Node // nil: absent or not known
+}
+
+// value evaluates what stands at n.
+func (st *Stack) value(n *yaml.Node) Value {
+	v := Value{Pos: st.at(n), st: st}
+	got, err := st.eval(n)
+	if v.Err = err; err == nil && !absent(got) {
+		v.node = got
+	}
+	return v
+}
+
+// named is value for an entry of a mapping.
+func (st *Stack) named(key, n *yaml.Node) Value {
+	v := st.value(n).called(key.Value)
+	v.Pos = st.at(key)
+	return v
+}
+
+// called gives v a name for errors.
+func (v Value) called(name string) Value {
+	v.name = name
+	return v
+}
+
+// Absent reports whether there is no such property, or it is AWS::NoValue.
+func (v Value) Absent() bool { return v.node == nil && v.Err == nil }
+
+// Get returns the value at a path of names below v. It is absent when any of the
+// path is.
+func (v Value) Get(path ...string) Value {
+	for _, name := range path {
+		if v.node == nil {
+			return v
+		}
+		if v.node.Kind != yaml.MappingNode {
+			v.Err = v.st.errorf(v.node, "a mapping with %s is expected here, not %s", name, kind(v.node))
+			v.node = nil
+			return v
+		}
+		key, raw := entry(v.node, name)
+		if raw == nil {
+			v.node = nil
+			return v
+		}
+		v = v.st.named(key, raw)
+	}
+	return v
+}
+
+// Entries iterates over the names and values of a mapping. Anything else has none.
+func (v Value) Entries() iter.Seq2[string, Value] {
+	return func(yield func(string, Value) bool) {
+		if v.node == nil || v.node.Kind != yaml.MappingNode {
+			return
+		}
+		for i := 0; i+1 < len(v.node.Content); i += 2 {
+			if !yield(v.node.Content[i].Value, v.st.named(v.node.Content[i], v.node.Content[i+1])) {
+				return
+			}
+		}
+	}
+}
+
+// List returns the elements of a list, those that are AWS::NoValue left out. A
+// value that is absent has none.
+func (v Value) List() ([]Value, error) {
+	if v.node == nil {
+		return nil, v.Err
+	}
+	nodes, err := v.st.items(v.node)
+	list := make([]Value, len(nodes))
+	for i, n := range nodes {
+		list[i] = v.st.value(n)
+	}
+	return list, err
+}
+
+// Str returns a scalar's text, "" when it is absent.
+func (v Value) Str() (string, error) {
+	if v.node == nil {
+		return "", v.Err
+	}
+	return v.st.str(v.node)
+}
+
+// Strs returns the texts of a list.
+func (v Value) Strs() ([]string, error) {
+	if v.node == nil {
+		return nil, v.Err
+	}
+	return v.st.strs(v.node)
+}
+
+// Int returns a whole number, and the given one when it is absent.
+func (v Value) Int(otherwise int) (int, error) {
+	return parse(v, otherwise, strconv.Atoi, "a whole number")
+}
+
+// Bool returns true or false, and the given one when it is absent.
+func (v Value) Bool(otherwise bool) (bool, error) {
+	return parse(v, otherwise, strconv.ParseBool, "true or false")
+}
+
+func parse[T any](v Value, otherwise T, as func(string) (T, error), must string) (T, error) {
+	if v.node == nil {
+		return otherwise, v.Err
+	}
+	s, err := v.Str()
+	if err != nil {
+		return otherwise, err
+	}
+	out, err := as(strings.ToLower(strings.TrimSpace(s)))
+	if err != nil {
+		return otherwise, v.st.errorf(v.node, "%s is %q; it must be %s", v.name, s, must)
+	}
+	return out, nil
+}
+
+// A reader reads values and keeps the first error.
+type reader struct{ err error }
+
+func read[T any](r *reader, v T, err error) T {
+	if r.err == nil {
+		r.err = err
+	}
+	return v
+}
+
+func (r *reader) str(v Value) string {
+	s, err := v.Str()
+	return read(r, s, err)
+}
+
+func (r *reader) number(v Value, otherwise int) int {
+	n, err := v.Int(otherwise)
+	return read(r, n, err)
+}
+
+func (r *reader) truth(v Value, otherwise bool) bool {
+	b, err := v.Bool(otherwise)
+	return read(r, b, err)
+}
