@@ -11,10 +11,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"sync"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
+	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 )
 
 // Options says what to run. Command is needed.
@@ -118,25 +120,27 @@ func Run(ctx, hard context.Context, o Options) error {
 func (o *Options) keep(ctx, hard context.Context, number int) error {
 	pause := firstPause
 	for ctx.Err() == nil {
-		p, err := o.start(number)
+		cmd := exec.Command(o.Command)
+		cmd.Env = subprocess.Environ(o.Env)
+		p, err := subprocess.Start(cmd, func(stream, text string) { o.Output(number, stream, text) })
 		if err != nil {
 			return &StartError{Err: err}
 		}
 		began := time.Now()
-		o.Changed(Change{Process: number, PID: p.pid()})
+		o.Changed(Change{Process: number, PID: p.PID()})
 		select {
-		case <-p.ended:
+		case <-p.Ended():
 		case <-ctx.Done():
 			return o.stop(hard, p, number)
 		}
 		if time.Since(began) > steady {
 			pause = firstPause
 		}
-		end := Change{Process: number, PID: p.pid(), Ended: p.status, Again: pause}
+		end := Change{Process: number, PID: p.PID(), Ended: status(p), Again: pause}
 		if !o.Works() {
 			end.Again = 0
 			o.Changed(end)
-			return &StartError{Err: fmt.Errorf("it ended before it received anything: %s", p.status), Output: p.lastLines()}
+			return &StartError{Err: fmt.Errorf("it ended before it received anything: %s", status(p)), Output: p.LastLines()}
 		}
 		o.Changed(end)
 		sleep.For(ctx, pause)
@@ -145,22 +149,21 @@ func (o *Options) keep(ctx, hard context.Context, number int) error {
 	return nil
 }
 
-// stop tells a process to end, and kills it when it does not.
-func (o *Options) stop(hard context.Context, p *process, number int) error {
-	asked := p.terminate()
-	timer := time.NewTimer(o.StopTimeout)
-	defer timer.Stop()
+// stop asks a process to end, and kills it when it does not.
+func (o *Options) stop(hard context.Context, p *subprocess.Process, number int) error {
+	ctx, cancel := context.WithTimeout(hard, o.StopTimeout)
+	defer cancel()
 	var err error
-	if asked {
-		select {
-		case <-p.ended:
-		case <-hard.Done():
-		case <-timer.C:
-			err = fmt.Errorf("process %d did not end within %s of SIGTERM and was killed", number, o.StopTimeout)
-		}
+	if !p.Stop(ctx) && hard.Err() == nil {
+		err = fmt.Errorf("process %d did not end within %s of SIGTERM and was killed", number, o.StopTimeout)
 	}
-	p.kill()
-	<-p.ended
-	o.Changed(Change{Process: number, PID: p.pid(), Ended: p.status, Asked: true})
+	o.Changed(Change{Process: number, PID: p.PID(), Ended: status(p), Asked: true})
 	return err
+}
+
+func status(p *subprocess.Process) string {
+	if err := p.Err(); err != nil {
+		return err.Error()
+	}
+	return "exit status 0"
 }
