@@ -1,7 +1,7 @@
 // Package container runs a program as Amazon ECS or Kubernetes would run its
 // container: it is started again when it ends, and told by SIGTERM to stop.
 //
-//	err := container.Run(ctx, hard, container.Options{Command: path, StopTimeout: 30 * time.Second})
+//	err := container.Run(ctx, kill, container.Options{Command: path, StopTimeout: 30 * time.Second})
 //
 // A program that ends before it has worked at all is not started again: its
 // configuration is wrong, and somebody waits to hear that.
@@ -76,10 +76,10 @@ const (
 )
 
 // Run runs the program until ctx ends, and then until its processes have ended
-// of themselves, StopTimeout is over or hard ends, whatever is first. It returns
+// of themselves, StopTimeout is over or kill ends, whatever is first. It returns
 // a [*StartError], or an error when a process had to be killed because it took
 // too long to stop.
-func Run(ctx, hard context.Context, o Options) error {
+func Run(ctx, kill context.Context, o Options) error {
 	if o.Processes == 0 {
 		o.Processes = 1
 	}
@@ -101,7 +101,7 @@ func Run(ctx, hard context.Context, o Options) error {
 	var all sync.WaitGroup
 	for i := range o.Processes {
 		all.Go(func() {
-			if errs[i] = o.keep(ctx, hard, i+1); errs[i] != nil {
+			if errs[i] = o.keep(ctx, kill, i+1); errs[i] != nil {
 				stopAll()
 			}
 		})
@@ -117,7 +117,7 @@ func Run(ctx, hard context.Context, o Options) error {
 }
 
 // keep runs one process after another.
-func (o *Options) keep(ctx, hard context.Context, number int) error {
+func (o *Options) keep(ctx, kill context.Context, number int) error {
 	pause := firstPause
 	for ctx.Err() == nil {
 		cmd := exec.Command(o.Command)
@@ -131,7 +131,7 @@ func (o *Options) keep(ctx, hard context.Context, number int) error {
 		select {
 		case <-p.Ended():
 		case <-ctx.Done():
-			return o.stop(hard, p, number)
+			return o.stop(kill, p, number)
 		}
 		if time.Since(began) > steady {
 			pause = firstPause
@@ -150,11 +150,11 @@ func (o *Options) keep(ctx, hard context.Context, number int) error {
 }
 
 // stop asks a process to end, and kills it when it does not.
-func (o *Options) stop(hard context.Context, p *subprocess.Process, number int) error {
-	ctx, cancel := context.WithTimeout(hard, o.StopTimeout)
+func (o *Options) stop(kill context.Context, p *subprocess.Process, number int) error {
+	ctx, cancel := context.WithTimeout(kill, o.StopTimeout)
 	defer cancel()
 	var err error
-	if !p.Stop(ctx) && hard.Err() == nil {
+	if !p.Stop(ctx) && kill.Err() == nil {
 		err = fmt.Errorf("process %d did not end within %s of SIGTERM and was killed", number, o.StopTimeout)
 	}
 	o.Changed(Change{Process: number, PID: p.PID(), Ended: status(p), Asked: true})

@@ -148,7 +148,7 @@ func TestKill(t *testing.T) {
 	}
 	for _, atOnce := range []bool{false, true} {
 		ctx, cancel := context.WithCancel(t.Context())
-		hard, now := context.WithCancel(context.Background())
+		kill, now := context.WithCancel(context.Background())
 		w := &watch{on: map[string]func(){"up": cancel}}
 		o := options(t, w, "ignore")
 		if atOnce {
@@ -156,7 +156,7 @@ func TestKill(t *testing.T) {
 		} else {
 			o.StopTimeout = 200 * time.Millisecond
 		}
-		err := container.Run(ctx, hard, o)
+		err := container.Run(ctx, kill, o)
 		if atOnce != (err == nil) || err != nil && !strings.Contains(err.Error(), "process 1 did not end within 200ms of SIGTERM") {
 			t.Errorf("at once %v: error %v", atOnce, err)
 		}
