@@ -19,5 +19,5 @@ func TestThePageShowsTheseFiles(t *testing.T) {
 	if count != 4 {
 		t.Errorf("%s shows %d files, want 4", page, count)
 	}
-	docpage.Hold(t, page, text, want, *update)
+	docpage.RequireCurrent(t, page, text, want, *update)
 }

@@ -7,8 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -23,12 +21,7 @@ func TestThroughAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := sqs.New(sqs.Options{})
 		defer server.Close()
-		client := awssqs.New(awssqs.Options{
-			Region:       "us-east-1",
-			BaseEndpoint: aws.String(server.URL()),
-			HTTPClient:   server.HTTPClient(),
-			Credentials:  credentials.NewStaticCredentialsProvider("any", "any", ""),
-		})
+		client := server.Client()
 		createQueue(t, client, "signups-dead", nil)
 		queue := createQueue(t, client, "signups", map[string]string{
 			"VisibilityTimeout": "60",

@@ -47,7 +47,7 @@ func (e *evaluator) polled(s *queueSet, d *Deployment, arn string) (Queue, error
 	}
 	q, ok := s.known[arn]
 	if !ok {
-		q = e.elsewhere(d, arn)
+		q = e.undeclaredQueue(d, arn)
 		s.add(q)
 	}
 	return q, nil
@@ -99,7 +99,7 @@ func (s *queueSet) list(e *evaluator, d *Deployment) error {
 			if err := s.failed[arn]; err != nil {
 				return err
 			}
-			q = e.elsewhere(d, arn)
+			q = e.undeclaredQueue(d, arn)
 		}
 		if q.DeadLetterARN != "" {
 			if err := add(q.DeadLetterARN); err != nil {
@@ -117,8 +117,8 @@ func (s *queueSet) list(e *evaluator, d *Deployment) error {
 	return nil
 }
 
-// elsewhere makes a queue of which the template knows the ARN only.
-func (e *evaluator) elsewhere(d *Deployment, arn string) Queue {
+// undeclaredQueue makes a queue of which the template knows the ARN only.
+func (e *evaluator) undeclaredQueue(d *Deployment, arn string) Queue {
 	q := e.literalQueue(queueOf(arn))
 	if arn == d.Event.QueueARN {
 		// AWS' advice for a queue that feeds a function; its own is not known.
