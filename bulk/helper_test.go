@@ -117,7 +117,7 @@ func (w *world) invoke(most int, timeout time.Duration) (failed []string) {
 	records := w.Receive(most)
 	ctx, cancel := context.WithTimeout(w.t.Context(), timeout)
 	defer cancel()
-	out, err := l.Invoke(ctx, w.event(records))
+	out, err := l.Invoke(ctx, testqueue.Event(records))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -133,22 +133,6 @@ func (w *world) invoke(most int, timeout time.Duration) (failed []string) {
 		w.delete(w.URL, r.ReceiptHandle)
 	}
 	return failed
-}
-
-func (w *world) event(records []batch.Record) []byte {
-	var event events.SQSEvent
-	for _, r := range records {
-		event.Records = append(event.Records, events.SQSMessage{
-			MessageId: r.MessageID, ReceiptHandle: r.ReceiptHandle, Body: r.Body,
-			Attributes:  map[string]string{"ApproximateReceiveCount": strconv.Itoa(r.Attempt), "MessageGroupId": r.GroupID},
-			EventSource: "aws:sqs", EventSourceARN: r.QueueARN, AWSRegion: r.Region,
-		})
-	}
-	b, err := json.Marshal(event)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return b
 }
 
 // poll runs the handler as a container would, for d.

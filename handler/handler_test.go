@@ -178,7 +178,7 @@ func TestDeleteSucceededWithFailure_DeletesAndReturnsError(t *testing.T) {
 		q.Send("ok", "fail")
 		var log logbook
 		l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger(), SQS: q.Client, DeleteSucceeded: true})
-		response, err := l.Invoke(t.Context(), eventOf(t, q.Receive(10)))
+		response, err := l.Invoke(t.Context(), testqueue.Event(q.Receive(10)))
 		var failed *handler.FailedError
 		if !errors.As(err, &failed) || response != nil || err.Error() != "1 of 2 records failed, see the log for each" {
 			t.Errorf("%s, %v", response, err)
@@ -188,24 +188,6 @@ func TestDeleteSucceededWithFailure_DeletesAndReturnsError(t *testing.T) {
 			t.Errorf("deleted %+v", deleted)
 		}
 	})
-}
-
-// eventOf is the event that Lambda would make of records.
-func eventOf(t *testing.T, records []batch.Record) []byte {
-	t.Helper()
-	var bodies []string
-	for _, r := range records {
-		bodies = append(bodies, r.Body)
-	}
-	var event map[string][]map[string]any
-	if err := json.Unmarshal(payload(records[0].QueueARN, bodies...), &event); err != nil {
-		t.Fatal(err)
-	}
-	for i, r := range records {
-		event["Records"][i]["messageId"], event["Records"][i]["receiptHandle"] = r.MessageID, r.ReceiptHandle
-	}
-	b, _ := json.Marshal(event)
-	return b
 }
 
 func TestConcurrentInvocations_AnswerForTheirOwnRecords(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"go.uber.org/goleak"
 )
 
@@ -75,17 +76,14 @@ func newHandler(t testing.TB, h batch.Handler, cfg handler.Config) *handler.Lamb
 
 // payload is an event with a record for each body, with its id from m-0 on.
 func payload(arn string, bodies ...string) []byte {
-	type record map[string]any
-	var records []record
+	records := make([]batch.Record, len(bodies))
 	for i, body := range bodies {
-		records = append(records, record{
-			"messageId": fmt.Sprintf("m-%d", i), "receiptHandle": fmt.Sprintf("handle-%d", i), "body": body,
-			"attributes":  map[string]string{"ApproximateReceiveCount": "1"},
-			"eventSource": "aws:sqs", "eventSourceARN": arn, "awsRegion": "eu-west-1",
-		})
+		records[i] = batch.Record{
+			MessageID: fmt.Sprintf("m-%d", i), ReceiptHandle: fmt.Sprintf("handle-%d", i), Body: body,
+			Attempt: 1, QueueARN: arn, Region: "eu-west-1",
+		}
 	}
-	b, _ := json.Marshal(map[string]any{"Records": records})
-	return b
+	return testqueue.Event(records)
 }
 
 const ordersARN = "arn:aws:sqs:eu-west-1:123456789012:orders"

@@ -211,7 +211,7 @@ func TestManagedInstance_SettlesAndLogsPerInvocation(t *testing.T) {
 			}
 		}})
 		defer c.server.Close()
-		c.client = awssqs.New(awssqs.Options{Region: "us-east-1", BaseEndpoint: aws.String(c.server.URL()), HTTPClient: c.server.HTTPClient(), Credentials: aws.AnonymousCredentials{}})
+		c.client = c.server.Client()
 		h := newHandler(t, batch.HandlerFunc(c.do), handler.Config{SQS: c.client, RecordTimeout: 10 * time.Second, LogSucceeded: true,
 			Hooks: []any{finishedPanics{}, calledPanics{}, settledPanics{}, flushPanics{}}}) // each makes warnings
 		fn, err := lambda.Start(lambda.Function{Handler: c.invoke(h), Timeout: 30 * time.Second, Concurrency: 1, ConcurrencyPerEnvironment: atATime})

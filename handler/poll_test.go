@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -29,10 +28,7 @@ func queues(t *testing.T, names ...string) (*sqs.Server, *awssqs.Client) {
 	t.Helper()
 	server := sqs.New(sqs.Options{Region: "eu-west-1"})
 	t.Cleanup(func() { _ = server.Close() })
-	client := awssqs.New(awssqs.Options{
-		Region: "eu-west-1", BaseEndpoint: aws.String(server.URL()), HTTPClient: server.HTTPClient(),
-		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-	})
+	client := server.Client()
 	for _, name := range names {
 		if _, err := client.CreateQueue(context.Background(), &awssqs.CreateQueueInput{QueueName: &name}); err != nil {
 			t.Fatal(err)

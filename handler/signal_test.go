@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -41,8 +39,7 @@ func startProgram(t *testing.T, env ...string) *program {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close() })
-	p.client = awssqs.New(awssqs.Options{Region: "us-east-1", BaseEndpoint: aws.String(server.URL()), HTTPClient: server.HTTPClient(),
-		Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")})
+	p.client = server.Client()
 	name := "orders"
 	if _, err := p.client.CreateQueue(context.Background(), &awssqs.CreateQueueInput{QueueName: &name}); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import "time"
 // took inv.
 func (e *environment) invoke(p *process, inv *invocation, cold bool) (a *answer, late func(), err error) {
 	if !e.d.fn.shared() {
-		p.output.attribute(inv.id)
+		p.attribute(inv.id)
 	}
 	timer := time.NewTimer(e.d.fn.Timeout)
 	defer timer.Stop()
@@ -115,7 +115,7 @@ func (e *environment) crashed(p *process, inv *invocation) *answer {
 	case a := <-inv.answer:
 		return &a
 	default:
-		a := failure(exited(inv.id, p.status, p.output.lastLines()))
+		a := failure(exited(inv.id, p.status(), p.LastLines()))
 		return &a
 	}
 }
@@ -128,8 +128,8 @@ func (e *environment) settle(p *process, timer *time.Timer) {
 	}
 	select {
 	case <-p.api.ready:
-		p.output.drain()
-		p.output.attribute("")
+		p.Drain()
+		p.attribute("")
 	case <-p.exited:
 		e.lost(p)
 	case <-timer.C:

@@ -23,14 +23,7 @@ func TestMappingWithAProcess(t *testing.T) {
 	defer server.Close()
 	connections := &http.Client{Transport: &http.Transport{}}
 	defer connections.CloseIdleConnections()
-	client := awssqs.New(awssqs.Options{
-		Region:       "us-east-1",
-		BaseEndpoint: aws.String(server.URL()),
-		HTTPClient:   connections,
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "any", SecretAccessKey: "any"}, nil
-		}),
-	})
+	client := server.Client(func(o *awssqs.Options) { o.HTTPClient = connections })
 	queue, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("orders")})
 	if err != nil {
 		t.Fatal(err)

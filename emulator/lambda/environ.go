@@ -1,37 +1,21 @@
 package lambda
 
 import (
-	"os"
+	"maps"
 	"path/filepath"
 	"strconv"
+
+	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 )
 
 // handlerName is the handler of a function on provided.al2023.
 const handlerName = "bootstrap"
 
-// inherited are the caller's variables that a process needs to run at all on
-// one system or another: search paths, temporary and home folders, the roots of
-// Windows, certificates, and where coverage data goes. Nothing else is passed
-// on: a variable that happens to be set here would hide one that is missing
-// from the template.
-var inherited = []string{
-	"PATH", "HOME", "TMPDIR", "TMP", "TEMP",
-	"SystemRoot", "SystemDrive", "ComSpec", "PATHEXT", "windir",
-	"USERPROFILE", "APPDATA", "LOCALAPPDATA", "ProgramData",
-	"SSL_CERT_FILE", "SSL_CERT_DIR", "GOCOVERDIR",
-}
-
 // environ returns a process's environment: "Using Lambda environment
 // variables", Defined runtime environment variables. AWS_EXECUTION_ENV is left
 // out because Lambda does not set it for provided runtimes.
 func environ(fn Function, runtimeAPI, dir, logStream string) []string {
-	vars := map[string]string{}
-	for _, name := range inherited {
-		if value, ok := os.LookupEnv(name); ok {
-			vars[name] = value
-		}
-	}
-	for name, value := range map[string]string{
+	vars := map[string]string{
 		"LANG":                            "en_US.UTF-8",
 		"TZ":                              ":UTC",
 		"LAMBDA_TASK_ROOT":                dir,
@@ -48,21 +32,13 @@ func environ(fn Function, runtimeAPI, dir, logStream string) []string {
 		"AWS_LAMBDA_LOG_GROUP_NAME":       "/aws/lambda/" + fn.Name,
 		"AWS_LAMBDA_LOG_STREAM_NAME":      logStream,
 		"_HANDLER":                        handlerName,
-	} {
-		vars[name] = value
 	}
 	if fn.shared() {
 		vars["AWS_LAMBDA_MAX_CONCURRENCY"] = strconv.Itoa(fn.ConcurrencyPerEnvironment)
 	}
-	for name, value := range fn.Env {
-		vars[name] = value
-	}
+	maps.Copy(vars, fn.Env)
 	vars["AWS_LAMBDA_RUNTIME_API"] = runtimeAPI // without it nothing works
-	env := make([]string, 0, len(vars))
-	for name, value := range vars {
-		env = append(env, name+"="+value)
-	}
-	return env
+	return subprocess.Environ(vars)
 }
 
 // taskRoot returns the absolute folder that the process starts in.

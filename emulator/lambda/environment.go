@@ -117,20 +117,20 @@ func (e *environment) boot(inv *invocation) (*process, *answer, error) {
 		e.process = p
 		e.mu.Unlock()
 		e.d.boot.report(true)
-		p.output.drain() // lines of the start belong to no invocation
+		p.Drain() // lines of the start belong to no invocation
 		return p, nil, nil
 	case ferr := <-p.api.initError:
 		p.kill()
-		ferr.Output = p.output.lastLines()
+		ferr.Output = p.LastLines()
 		return e.bootFailed(ferr)
 	case <-p.exited:
 		select {
 		case ferr := <-p.api.initError: // its own words say more than its status
-			ferr.Output = p.output.lastLines()
+			ferr.Output = p.LastLines()
 			return e.bootFailed(ferr)
 		default:
 		}
-		return e.bootFailed(exited(inv.id, p.status, p.output.lastLines()))
+		return e.bootFailed(exited(inv.id, p.status(), p.LastLines()))
 	case <-timer.C:
 		p.kill()
 		return e.bootFailed(timedOut(inv.id, limit))

@@ -38,14 +38,7 @@ func ExampleMapping() {
 	defer cancel()
 	server := sqs.New(sqs.Options{})
 	defer server.Close()
-	client := awssqs.New(awssqs.Options{
-		Region:       "us-east-1",
-		BaseEndpoint: aws.String(server.URL()),
-		HTTPClient:   server.HTTPClient(),
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test"}, nil
-		}),
-	})
+	client := server.Client()
 	queue, err := client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: aws.String("orders")})
 	if err != nil {
 		fmt.Println(err)

@@ -100,21 +100,6 @@ func TestOutputKeepsItsInvocation(t *testing.T) {
 	}
 }
 
-func TestLongLineComesInPieces(t *testing.T) {
-	var lines recorder
-	d := deploy(t, "worker", func(f *lambda.Function) { f.Output = lines.add })
-	r := invoke(t, d, command{Do: "print", Text: strings.Repeat("x", 300*1024)})
-	var sizes []int
-	for _, l := range lines.of(r.RequestID) {
-		if text, ok := strings.CutPrefix(l, "stdout "); ok {
-			sizes = append(sizes, len(text))
-		}
-	}
-	if len(sizes) != 2 || sizes[0] != 256*1024 || sizes[1] != 44*1024 {
-		t.Errorf("pieces of %v bytes", sizes)
-	}
-}
-
 // A process that prints and ends loses no line to a slow reader, and a child
 // that escapes with its pipes does not hold up the end.
 func TestOutputAfterTheEnd(t *testing.T) {

@@ -1,23 +1,26 @@
 package lambda
 
 import (
-	"fmt"
-	"os"
+	"context"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 )
 
 // process is one run of the bootstrap with the Runtime API that it talks to.
 type process struct {
-	cmd    *exec.Cmd
-	api    *runtimeAPI
-	output *output
+	*subprocess.Process
+	api *runtimeAPI
 
-	killing sync.Mutex
-	exited  chan struct{} // closed once it is gone and everything is read
-	status  string        // Lambda's words for how it ended; set before exited
+	deployment  *Deployment
+	environment int
+	exited      chan struct{} // closed once it has ended and api is closed
+
+	mu        sync.Mutex
+	requestID string // of the invocation that lines belong to
 }
 
 // sigtermGrace is how long Lambda waits after SIGTERM for a runtime with an
@@ -29,16 +32,17 @@ func startProcess(d *Deployment, environment int, logStream string) (*process, e
 	if err != nil {
 		return nil, err
 	}
-	p := &process{api: api, exited: make(chan struct{})}
-	if err := p.start(d, environment, logStream); err != nil {
+	p := &process{api: api, deployment: d, environment: environment, exited: make(chan struct{})}
+	if err := p.start(logStream); err != nil {
 		api.close()
 		return nil, err
 	}
 	return p, nil
 }
 
-func (p *process) start(d *Deployment, environment int, logStream string) error {
-	path, err := exec.LookPath(d.fn.Command[0])
+func (p *process) start(logStream string) error {
+	fn := p.deployment.fn
+	path, err := exec.LookPath(fn.Command[0])
 	if err != nil {
 		return err
 	}
@@ -46,60 +50,54 @@ func (p *process) start(d *Deployment, environment int, logStream string) error 
 	if path, err = filepath.Abs(path); err != nil {
 		return err
 	}
-	dir, err := taskRoot(d.fn.Dir, path)
+	dir, err := taskRoot(fn.Dir, path)
 	if err != nil {
 		return err
 	}
-	p.cmd = &exec.Cmd{
-		Path: path,
-		Args: d.fn.Command,
-		Dir:  dir,
-		Env:  environ(d.fn, p.api.addr, dir, logStream),
+	cmd := &exec.Cmd{Path: path, Args: fn.Command, Dir: dir, Env: environ(fn, p.api.addr, dir, logStream)}
+	var output func(stream, text string)
+	if fn.Output != nil {
+		output = p.line
 	}
-	ownGroup(p.cmd)
-	out, err := newOutput(d, environment)
-	if err != nil {
+	if p.Process, err = subprocess.Start(cmd, output); err != nil {
 		return err
 	}
-	p.output = out
-	p.cmd.Stdout, p.cmd.Stderr = out.stdout.write, out.stderr.write
-	err = p.cmd.Start()
-	out.started()
-	if err != nil {
-		out.finish()
-		return err
-	}
-	go p.wait()
+	go func() {
+		<-p.Ended()
+		p.api.close()
+		close(p.exited)
+	}()
 	return nil
 }
 
-// wait reaps the process and takes down what belonged to it.
-func (p *process) wait() {
-	err := p.cmd.Wait()
-	killGroup(p.cmd) // what it left behind, as Lambda resets the environment
-	p.output.finish()
-	p.api.close()
-	p.status = exitStatus(p.cmd.ProcessState, err)
-	close(p.exited)
+// attribute names the invocation that the lines from now on belong to. Lines
+// printed just before may get it too where Drain does nothing, on Windows.
+func (p *process) attribute(requestID string) {
+	p.mu.Lock()
+	p.requestID = requestID
+	p.mu.Unlock()
 }
 
-// kill ends the process and returns when it is gone.
+func (p *process) line(stream, text string) {
+	l := Line{Time: time.Now(), Environment: p.environment, Stream: stream, Text: text}
+	p.mu.Lock()
+	l.RequestID = p.requestID
+	p.mu.Unlock()
+	p.deployment.output.Lock()
+	defer p.deployment.output.Unlock()
+	p.deployment.fn.Output(l)
+}
+
+// kill ends the process and returns when it has ended. The invocations of a
+// shared environment may all call it.
 func (p *process) kill() {
-	p.killing.Lock() // the invocations of a shared environment may all want to
-	defer p.killing.Unlock()
-	if p.hasExited() {
-		return // its number may be another's by now
+	if p.api.wantsSIGTERM() {
+		ctx, cancel := context.WithTimeout(context.Background(), sigtermGrace)
+		defer cancel()
+		p.Stop(ctx)
+	} else {
+		p.Kill()
 	}
-	if p.api.wantsSIGTERM() && terminate(p.cmd) {
-		timer := time.NewTimer(sigtermGrace)
-		defer timer.Stop()
-		select {
-		case <-p.exited:
-			return
-		case <-timer.C:
-		}
-	}
-	killGroup(p.cmd)
 	<-p.exited
 }
 
@@ -112,13 +110,10 @@ func (p *process) hasExited() bool {
 	}
 }
 
-func exitStatus(state *os.ProcessState, err error) string {
-	switch {
-	case err == nil:
-		return "Runtime exited without providing a reason"
-	case state == nil:
-		return fmt.Sprintf("Runtime exited with error: %v", err)
-	default:
-		return "Runtime exited with error: " + state.String()
+// status is Lambda's text for how the process ended.
+func (p *process) status() string {
+	if err := p.Err(); err != nil {
+		return "Runtime exited with error: " + err.Error()
 	}
+	return "Runtime exited without providing a reason"
 }

@@ -90,7 +90,7 @@ func TestSharedToolkit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	client := awssqs.New(awssqs.Options{Region: "us-east-1", BaseEndpoint: aws.String(server.URL()), HTTPClient: server.HTTPClient(), Credentials: aws.AnonymousCredentials{}})
+	client := server.Client()
 	queue, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("orders")})
 	if err != nil {
 		t.Fatal(err)

@@ -93,12 +93,9 @@ func (p producer) hour(t *testing.T, messages int) {
 		}
 	}})
 	defer server.Close()
-	client := awssqs.New(awssqs.Options{
-		Region:       "us-east-1",
-		BaseEndpoint: aws.String(server.URL()),
-		HTTPClient:   server.HTTPClient(),
-		Credentials:  aws.AnonymousCredentials{}, // a signature is a quarter of a call
-		Retryer:      aws.NopRetryer{},
+	client := server.Client(func(o *awssqs.Options) {
+		o.Credentials = aws.AnonymousCredentials{} // a signature is a quarter of a call
+		o.Retryer = aws.NopRetryer{}
 	})
 	queue, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("orders")})
 	if err != nil {

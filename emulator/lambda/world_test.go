@@ -53,15 +53,7 @@ func virtual(t *testing.T, test func(w *world)) {
 			}
 		}})
 		defer w.server.Close()
-		w.client = awssqs.New(awssqs.Options{
-			Region:       "us-east-1",
-			BaseEndpoint: aws.String(w.server.URL()),
-			HTTPClient:   w,
-			Retryer:      aws.NopRetryer{},
-			Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-				return aws.Credentials{AccessKeyID: "any", SecretAccessKey: "any"}, nil
-			}),
-		})
+		w.client = w.server.Client(func(o *awssqs.Options) { o.HTTPClient, o.Retryer = w, aws.NopRetryer{} })
 		test(w)
 	})
 }

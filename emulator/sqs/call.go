@@ -130,7 +130,7 @@ func decode(body []byte, in any) error {
 		return errMalformed("The request body is not UTF-8.")
 	}
 	if json.Valid(body) {
-		body = exact(body, reflect.TypeOf(in))
+		body = blankUnknownNames(body, reflect.TypeOf(in))
 	}
 	if err := json.Unmarshal(body, in); err != nil {
 		return errMalformed("The request body could not be decoded: %v.", err)

@@ -11,12 +11,7 @@
 //		synctest.Test(t, func(t *testing.T) {
 //			server := sqs.New(sqs.Options{})
 //			defer server.Close()
-//			client := awssqs.New(awssqs.Options{
-//				Region:       "us-east-1",
-//				BaseEndpoint: aws.String(server.URL()),
-//				HTTPClient:   server.HTTPClient(),
-//				Credentials:  credentials.NewStaticCredentialsProvider("test", "test", ""),
-//			})
+//			client := server.Client()
 //			queue, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("orders")})
 //			...
 //		})

@@ -16,10 +16,10 @@ import (
 // of half a surrogate pair, which encoding/json replaces by U+FFFD: SQS refuses
 // it ("Valid unicode characters" on SendMessage's page of the API reference).
 
-// exact returns a request's body such that encoding/json reads it in this way:
+// blankUnknownNames returns a request's body such that encoding/json reads it in this way:
 // the names that a request of type t does not have are blank, and half a
 // surrogate pair is U+0000, which no text may have. The body must be JSON.
-func exact(body []byte, t reflect.Type) []byte {
+func blankUnknownNames(body []byte, t reflect.Type) []byte {
 	w := &exactWalk{body: bytes.Clone(body)}
 	w.names(t)
 	w.surrogates()

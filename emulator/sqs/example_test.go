@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -17,12 +16,7 @@ import (
 func Example() {
 	server := sqs.New(sqs.Options{})
 	defer server.Close()
-	client := awssqs.New(awssqs.Options{
-		Region:       "us-east-1",
-		BaseEndpoint: aws.String(server.URL()),
-		HTTPClient:   server.HTTPClient(),
-		Credentials:  credentials.NewStaticCredentialsProvider("test", "test", ""), // any will do
-	})
+	client := server.Client()
 
 	ctx := context.Background()
 	orders, err := client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: aws.String("orders")})

@@ -46,7 +46,7 @@ func OperationNames() []string { return slices.Sorted(maps.Keys(operations)) }
 // request to read it into.
 func Exact(operation string, body []byte) ([]byte, any) {
 	in := operations[operation].request()
-	return exact(body, reflect.TypeOf(in)), in
+	return blankUnknownNames(body, reflect.TypeOf(in)), in
 }
 
 // ReadPlain decodes a request for an operation in both ways: without

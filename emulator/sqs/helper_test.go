@@ -57,15 +57,7 @@ func virtual(t *testing.T, test func(b *bench)) {
 }
 
 func newClient(server *sqs.Server) *awssqs.Client {
-	return awssqs.New(awssqs.Options{
-		Region:       "us-east-1",
-		BaseEndpoint: aws.String(server.URL()),
-		HTTPClient:   server.HTTPClient(),
-		Retryer:      aws.NopRetryer{},
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "any", SecretAccessKey: "any"}, nil
-		}),
-	})
+	return server.Client(func(o *awssqs.Options) { o.Retryer = aws.NopRetryer{} })
 }
 
 // queue creates a queue, FIFO when its name says so, and returns its URL.

@@ -7,6 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/sqsbatch/sqsbatch/internal/webguard"
 )
 
@@ -154,6 +158,18 @@ func (s *Server) QueueARN(name string) string {
 // by the server in the goroutine that makes them, without a socket.
 func (s *Server) HTTPClient() *http.Client {
 	return &http.Client{Transport: transport{s}}
+}
+
+// Client returns AWS's client with credentials for the server, which accepts any.
+// Its calls need no socket: see [Server.HTTPClient]. Options may change what it
+// is made of.
+func (s *Server) Client(options ...func(*sqs.Options)) *sqs.Client {
+	return sqs.New(sqs.Options{
+		Region:       s.options.Region,
+		BaseEndpoint: aws.String(s.URL()),
+		HTTPClient:   s.HTTPClient(),
+		Credentials:  credentials.NewStaticCredentialsProvider("test", "test", ""),
+	}, options...)
 }
 
 // Close ends the server: waiting receivers get an error at once, later

@@ -48,7 +48,7 @@ func invoke(t *testing.T, q *testqueue.Queue, h batch.Handler, bodies ...string)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	answer, err := l.Invoke(ctx, testqueue.Event(t, q.Receive(len(bodies))))
+	answer, err := l.Invoke(ctx, testqueue.Event(q.Receive(len(bodies))))
 	var response struct{ BatchItemFailures []any }
 	if err != nil || json.Unmarshal(answer, &response) != nil {
 		t.Fatalf("%s, %v", answer, err)

@@ -27,7 +27,7 @@ func TestThePageShowsTheseFiles(t *testing.T) {
 	if count != 4 || strings.Count(text, "```go") != 4 {
 		t.Errorf("the page has %d blocks of Go, %d of them files, want 4", strings.Count(text, "```go"), count)
 	}
-	docpage.Hold(t, page, text, want, *update)
+	docpage.RequireCurrent(t, page, text, want, *update)
 }
 
 // block is the only one of its language that begins with the given text.

@@ -12,8 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -29,10 +27,7 @@ func eventful(t *testing.T) (lines []map[string]any, operations map[string]bool)
 	synctest.Test(t, func(t *testing.T) {
 		server := sqs.New(sqs.Options{})
 		defer server.Close()
-		client := awssqs.New(awssqs.Options{
-			Region: "us-east-1", BaseEndpoint: aws.String(server.URL()), HTTPClient: server.HTTPClient(),
-			Credentials: credentials.NewStaticCredentialsProvider("any", "any", ""),
-		})
+		client := server.Client()
 		create(t, client, "reports-dead", "")
 		queue := create(t, client, "reports", `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:reports-dead","maxReceiveCount":3}`)
 		send := func(body string) {

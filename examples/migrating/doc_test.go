@@ -25,7 +25,7 @@ const (
 func TestThePageShowsTheseFiles(t *testing.T) {
 	text := docpage.Read(t, page)
 	want, _ := docpage.WithFiles(t, page, text)
-	docpage.Hold(t, page, text, want, *update)
+	docpage.RequireCurrent(t, page, text, want, *update)
 }
 
 // Every example is in the page: in its table, its main.go as it is, and in a

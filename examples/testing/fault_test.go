@@ -6,10 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
@@ -23,12 +19,7 @@ func TestMailerInAnOutage(t *testing.T) {
 			{Kind: sqs.LostAnswer, Operation: "DeleteMessage", Probability: 0.5},
 		}})
 		defer server.Close()
-		client := awssqs.New(awssqs.Options{
-			Region:       "us-east-1",
-			BaseEndpoint: aws.String(server.URL()),
-			HTTPClient:   server.HTTPClient(),
-			Credentials:  credentials.NewStaticCredentialsProvider("any", "any", ""),
-		})
+		client := server.Client()
 		mails := createQueue(t, client, "mails", nil)
 		for _, mail := range []string{"a", "b", "c", "d", "e", "f"} {
 			sendMessage(t, client, mails, mail)

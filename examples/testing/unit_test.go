@@ -7,8 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -21,12 +19,7 @@ func TestMailThatCannotBeSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := sqs.New(sqs.Options{})
 		defer server.Close()
-		client := awssqs.New(awssqs.Options{
-			Region:       "us-east-1",
-			BaseEndpoint: aws.String(server.URL()),
-			HTTPClient:   server.HTTPClient(), // no socket: calls stay in the bubble
-			Credentials:  credentials.NewStaticCredentialsProvider("any", "any", ""),
-		})
+		client := server.Client()
 		createQueue(t, client, "mails-dead", nil)
 		mails := createQueue(t, client, "mails", map[string]string{
 			"VisibilityTimeout": "7200",

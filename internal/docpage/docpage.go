@@ -34,9 +34,9 @@ func WithFiles(t testing.TB, path, text string) (want string, files int) {
 	return want, files
 }
 
-// Hold fails the test unless a document has the text that is wanted; with update
+// RequireCurrent fails the test unless a document has the text that is wanted; with update
 // it writes that.
-func Hold(t testing.TB, path, text, want string, update bool) {
+func RequireCurrent(t testing.TB, path, text, want string, update bool) {
 	t.Helper()
 	if want == text {
 		return

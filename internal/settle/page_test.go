@@ -32,7 +32,7 @@ func TestThePageHasTheSchedule(t *testing.T) {
 		}
 		table += fmt.Sprintf("| %d | %s | %v | %v |\n", most, strings.Join(waits, ", "), least, longest)
 	}
-	docpage.Hold(t, page, text, before+begin+table+end+after, *update)
+	docpage.RequireCurrent(t, page, text, before+begin+table+end+after, *update)
 	for _, say := range []string{"| 5 | 2, 15, 107, 777 | 15m1s | 22m", "5 attempts over at least 15m1s", "for 15 to 23 minutes", "with 5 for 32 to 48 s"} {
 		if !strings.Contains(before+table+after, say) {
 			t.Errorf("the page does not say %q", say)

@@ -3,39 +3,41 @@ package testqueue
 import (
 	"encoding/json"
 	"strconv"
-	"testing"
+	"strings"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
 // Event is the event that Lambda would make of records, for what
 // handler.LambdaHandler's Invoke is given.
-func Event(t testing.TB, records []batch.Record) []byte {
-	t.Helper()
-	list := make([]map[string]any, len(records))
+func Event(records []batch.Record) []byte {
+	event := events.SQSEvent{Records: make([]events.SQSMessage, len(records))}
 	for i, r := range records {
-		attributes := map[string]string{"ApproximateReceiveCount": strconv.Itoa(r.Attempt)}
+		m := events.SQSMessage{
+			MessageId: r.MessageID, ReceiptHandle: r.ReceiptHandle, Body: r.Body,
+			Attributes:        map[string]string{"ApproximateReceiveCount": strconv.Itoa(r.Attempt)},
+			MessageAttributes: map[string]events.SQSMessageAttribute{},
+			EventSource:       "aws:sqs", EventSourceARN: r.QueueARN, AWSRegion: r.Region,
+		}
 		if r.GroupID != "" {
-			attributes["MessageGroupId"] = r.GroupID
+			m.Attributes["MessageGroupId"] = r.GroupID
 		}
-		own := map[string]any{}
+		if !r.SentAt.IsZero() {
+			m.Attributes["SentTimestamp"] = strconv.FormatInt(r.SentAt.UnixMilli(), 10)
+		}
 		for name, a := range r.MessageAttributes {
-			value := map[string]any{"dataType": a.DataType}
-			if a.BinaryValue != nil {
-				value["binaryValue"] = a.BinaryValue
-			} else {
-				value["stringValue"] = a.StringValue
+			attribute := events.SQSMessageAttribute{DataType: a.DataType, BinaryValue: a.BinaryValue}
+			if !strings.HasPrefix(a.DataType, "Binary") {
+				attribute.StringValue = &a.StringValue
 			}
-			own[name] = value
+			m.MessageAttributes[name] = attribute
 		}
-		list[i] = map[string]any{
-			"messageId": r.MessageID, "receiptHandle": r.ReceiptHandle, "body": r.Body, "attributes": attributes,
-			"messageAttributes": own, "eventSource": "aws:sqs", "eventSourceARN": r.QueueARN, "awsRegion": r.Region,
-		}
+		event.Records[i] = m
 	}
-	event, err := json.Marshal(map[string]any{"Records": list})
+	text, err := json.Marshal(event)
 	if err != nil {
-		t.Fatal(err)
+		panic(err) // it has nothing that encoding/json refuses
 	}
-	return event
+	return text
 }

@@ -2,58 +2,42 @@ package testqueue
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 )
 
 // Timeout is the function's timeout in Map.
 const Timeout = 30 * time.Second
 
-// Map feeds invoke (handler.LambdaHandler's Invoke) from the queue for a time,
-// in batches of ten at most, one after another, as an event source mapping with
-// ReportBatchItemFailures does: what the answer does not name is deleted. It
-// returns how often it invoked. It belongs into a synctest bubble.
+// Map feeds invoke (handler.LambdaHandler's Invoke) from the queue for a time, in
+// batches of ten at most, one after another, by an event source mapping with
+// ReportBatchItemFailures. It returns how often it invoked. It belongs into a
+// synctest bubble.
 func (q *Queue) Map(during time.Duration, invoke func(context.Context, []byte) ([]byte, error)) (invocations int) {
 	q.t.Helper()
-	const pause = 250 * time.Millisecond
-	for end := time.Now().Add(during); time.Now().Before(end); {
-		records := q.Receive(10)
-		if len(records) == 0 {
-			time.Sleep(pause)
-			continue
-		}
-		invocations++
-		ctx, cancel := context.WithTimeout(context.Background(), Timeout)
-		answer, err := invoke(ctx, Event(q.t, records))
-		cancel()
-		if err != nil {
-			q.t.Fatal(err)
-		}
-		var response struct {
-			BatchItemFailures []struct{ ItemIdentifier string }
-		}
-		if err := json.Unmarshal(answer, &response); err != nil {
-			q.t.Fatal(err)
-		}
-		failed := make(map[string]bool)
-		for _, f := range response.BatchItemFailures {
-			failed[f.ItemIdentifier] = true
-		}
-		for _, r := range records {
-			if failed[r.MessageID] {
-				continue
+	function, err := lambda.Start(lambda.Function{Handler: invoke, Timeout: Timeout, Concurrency: 1})
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	defer function.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), during)
+	defer cancel()
+	mapping := lambda.Mapping{
+		Function: function, SQS: q.Client, QueueURL: q.URL, QueueARN: q.ARN, ReportBatchItemFailures: true,
+		Started: func(lambda.Invocation) { invocations++ },
+		Ended: func(e lambda.Ended) {
+			if e.Result.Error != nil {
+				q.t.Error(e.Result.Error)
 			}
-			if _, err := q.Client.DeleteMessage(context.Background(), &awssqs.DeleteMessageInput{
-				QueueUrl: &q.URL, ReceiptHandle: aws.String(r.ReceiptHandle),
-			}); err != nil {
-				q.t.Fatal(err)
-			}
-		}
+		},
+		Errored: func(e *lambda.PollError) { q.t.Error(e) },
+	}
+	if err := mapping.Run(ctx); err != nil {
+		q.t.Fatal(err)
 	}
 	return invocations
 }

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -55,12 +54,7 @@ func New(t testing.TB, fifo bool, further ...func(*sqs.Options)) *Queue {
 	}
 	q.server = sqs.New(options)
 	t.Cleanup(func() { _ = q.server.Close() })
-	q.Client = awssqs.New(awssqs.Options{
-		Region:       "eu-west-1",
-		BaseEndpoint: aws.String(q.server.URL()),
-		HTTPClient:   &http.Client{Transport: q},
-		Credentials:  credentials.NewStaticCredentialsProvider("test", "test", ""),
-	})
+	q.Client = q.server.Client(func(o *awssqs.Options) { o.HTTPClient = &http.Client{Transport: q} })
 	suffix, attributes := "", map[string]string{}
 	if fifo {
 		suffix = ".fifo"

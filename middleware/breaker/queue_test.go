@@ -114,7 +114,7 @@ func TestAHangOnLambda(t *testing.T) {
 				}
 				q.Send("a", "b", "c", "d", "e")
 				begin := time.Now()
-				answer, err := l.Invoke(t.Context(), testqueue.Event(t, q.Receive(10)))
+				answer, err := l.Invoke(t.Context(), testqueue.Event(q.Receive(10)))
 				if err != nil || hung.Load() != 2 || opened.Load() != 1 || time.Since(begin) > 20*time.Second {
 					t.Errorf("%s, %v: %d hung, opened %d times, took %v", answer, err, hung.Load(), opened.Load(), time.Since(begin))
 				}

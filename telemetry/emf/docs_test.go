@@ -51,7 +51,7 @@ func TestThePageHasTheFilesAndMetrics(t *testing.T) {
 	if files == 0 || tables != 1 {
 		t.Fatalf("the page has %d files and %d tables of metrics", files, tables)
 	}
-	docpage.Hold(t, page, text, want, *update)
+	docpage.RequireCurrent(t, page, text, want, *update)
 }
 
 // The line that the page shows is a document of metrics that there are.

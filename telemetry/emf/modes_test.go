@@ -78,7 +78,7 @@ func TestOnLambdaALongInvocationIsALine(t *testing.T) {
 			q.ForgetCalls()
 			q.Send("slow", "fail", "fail")
 			records := q.Receive(10)
-			payload := testqueue.Event(t, records)
+			payload := testqueue.Event(records)
 			ctx, cancel := context.WithTimeout(lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: id}), 5*time.Minute)
 			invoked := time.Now()
 			time.AfterFunc(50*time.Second, func() {

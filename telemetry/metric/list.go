@@ -119,7 +119,7 @@ type operation struct{ calls, entries, failures *Metric }
 // operations has "" for all others.
 var operations = map[string]*operation{}
 
-func of(action string) *operation {
+func operationFor(action string) *operation {
 	if operations[action] == nil {
 		operations[action] = &operation{}
 	}
@@ -136,18 +136,18 @@ func byOperation(action, family, name, help string, poll bool) *Metric {
 
 func callsOf(action, name string, poll bool, help string) *Metric {
 	m := byOperation(action, "Calls", name, help, poll)
-	of(action).calls = m
+	operationFor(action).calls = m
 	return m
 }
 
 func entriesOf(action, name string, poll bool, help string) *Metric {
 	m := byOperation(action, "CallEntries", name, help, poll)
-	of(action).entries = m
+	operationFor(action).entries = m
 	return m
 }
 
 func failuresOf(action, name string, poll bool, help string) *Metric {
 	m := byOperation(action, "CallFailures", name, help, poll)
-	of(action).failures = m
+	operationFor(action).failures = m
 	return m
 }

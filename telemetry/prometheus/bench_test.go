@@ -2,17 +2,15 @@ package prometheus_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
-
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
 )
 
@@ -20,17 +18,11 @@ import (
 // "prometheus" with "none".
 func BenchmarkBatch(b *testing.B) {
 	for _, records := range []int{1, 10, 1000} {
-		event := events.SQSEvent{}
-		for i := range records {
-			event.Records = append(event.Records, events.SQSMessage{
-				MessageId: fmt.Sprint(i), EventSourceARN: "arn:aws:sqs:eu-west-1:123456789012:orders", EventSource: "aws:sqs",
-				Attributes: map[string]string{"ApproximateReceiveCount": "1", "SentTimestamp": fmt.Sprint(time.Now().Add(-time.Duration(i) * time.Millisecond).UnixMilli())},
-			})
+		list := make([]batch.Record, records)
+		for i := range list {
+			list[i] = batch.Record{MessageID: fmt.Sprint(i), QueueARN: "arn:aws:sqs:eu-west-1:123456789012:orders", Attempt: 1, SentAt: time.Now().Add(-time.Duration(i) * time.Millisecond)}
 		}
-		payload, err := json.Marshal(event)
-		if err != nil {
-			b.Fatal(err)
-		}
+		payload := testqueue.Event(list)
 		for _, name := range []string{"none", "prometheus"} {
 			b.Run(fmt.Sprintf("records=%d/%s", records, name), func(b *testing.B) {
 				cfg := handler.Config{Logger: quiet}

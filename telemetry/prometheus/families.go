@@ -93,12 +93,12 @@ type family struct {
 
 // families is the [metric.Sink].
 type families struct {
-	all []*family // each once
-	of  []*family // by a metric's index
+	all     []*family // each once
+	byIndex []*family // by a metric's index
 }
 
 func newFamilies(o Options) *families {
-	fs := &families{of: make([]*family, len(metric.All))}
+	fs := &families{byIndex: make([]*family, len(metric.All))}
 	byName := map[string]*family{}
 	for i, m := range metric.All {
 		f := byName[m.Family]
@@ -107,7 +107,7 @@ func newFamilies(o Options) *families {
 			byName[m.Family] = f
 			fs.all = append(fs.all, f)
 		}
-		fs.of[i] = f
+		fs.byIndex[i] = f
 	}
 	return fs
 }

@@ -15,7 +15,7 @@ import (
 // something.
 func (fs *families) Series(queue string) metric.Series {
 	queue = strings.ToValidUTF8(queue, "\uFFFD") // client_golang panics at what is not
-	s := &series{families: fs, queue: queue, counters: make([]prometheus.Counter, len(fs.of)), values: make([]prometheus.Observer, len(fs.of))}
+	s := &series{families: fs, queue: queue, counters: make([]prometheus.Counter, len(fs.byIndex)), values: make([]prometheus.Observer, len(fs.byIndex))}
 	if queue == "" {
 		return s
 	}
@@ -46,11 +46,11 @@ func (s *series) labels(m *metric.Metric) []string {
 }
 
 func (s *series) counter(m *metric.Metric) prometheus.Counter {
-	return s.families.of[m.Index()].counters.WithLabelValues(s.labels(m)...)
+	return s.families.byIndex[m.Index()].counters.WithLabelValues(s.labels(m)...)
 }
 
 func (s *series) value(m *metric.Metric) prometheus.Observer {
-	return s.families.of[m.Index()].values.WithLabelValues(s.labels(m)...)
+	return s.families.byIndex[m.Index()].values.WithLabelValues(s.labels(m)...)
 }
 
 // Add implements [metric.Series].
@@ -77,5 +77,5 @@ func (s *series) Observe(m *metric.Metric, value float64) {
 
 // Set implements [metric.Series].
 func (s *series) Set(m *metric.Metric, value float64) {
-	s.families.of[m.Index()].gauges.WithLabelValues(s.labels(m)...).Set(value * scale(m.Unit))
+	s.families.byIndex[m.Index()].gauges.WithLabelValues(s.labels(m)...).Set(value * scale(m.Unit))
 }

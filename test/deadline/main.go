@@ -22,8 +22,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -100,9 +98,7 @@ func run(n, parallel int, seed uint64) error {
 // createQueues makes the queues that the functions call: the calls are
 // answered, though the handles of these records are of no message.
 func createQueues(server *sqs.Server) error {
-	client := awssqs.New(awssqs.Options{
-		Region: "us-east-1", BaseEndpoint: aws.String(server.URL()), Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-	})
+	client := server.Client()
 	for _, name := range []string{"orders", "orders-dead"} {
 		if _, err := client.CreateQueue(context.Background(), &awssqs.CreateQueueInput{QueueName: &name}); err != nil {
 			return err

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"gocloud.dev/pubsub/awssnssqs"
 	"gocloud.dev/pubsub/driver"
@@ -27,13 +26,8 @@ func newHarness(t *testing.T) (*harness, error) {
 	if err != nil {
 		return nil, err
 	}
-	url := server.URL()
 	return &harness{
-		client: awssqs.New(awssqs.Options{
-			Region:       "us-east-1",
-			BaseEndpoint: &url,
-			Credentials:  credentials.NewStaticCredentialsProvider("any", "any", ""),
-		}),
+		client: server.Client(),
 		server: server,
 		urls:   map[driver.Topic]string{},
 	}, nil

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
@@ -84,11 +83,8 @@ func consume(binary, mode string, n int, env ...string) figures {
 		},
 	}))
 	defer func() { _ = server.Close() }()
-	url, name, body := server.URL(), "work", strings.Repeat("x", bodyBytes)
-	client := awssqs.New(awssqs.Options{
-		Region: "us-east-1", BaseEndpoint: &url, HTTPClient: server.HTTPClient(),
-		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-	})
+	name, body := "work", strings.Repeat("x", bodyBytes)
+	client := server.Client()
 	queue := must(client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &name}))
 	for range n {
 		must(client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: queue.QueueUrl, MessageBody: &body}))

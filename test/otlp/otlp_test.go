@@ -64,9 +64,7 @@ func queue(t *testing.T, tracer apitrace.Tracer, bodies ...string) (url string, 
 	t.Helper()
 	server := sqs.New(sqs.Options{})
 	t.Cleanup(func() { _ = server.Close() })
-	client = awssqs.New(awssqs.Options{
-		Region: "us-east-1", BaseEndpoint: aws.String(server.URL()), HTTPClient: server.HTTPClient(), Credentials: aws.AnonymousCredentials{},
-	})
+	client = server.Client()
 	ctx, span := tracer.Start(context.Background(), "send orders", apitrace.WithSpanKind(apitrace.SpanKindProducer))
 	defer span.End()
 	out, err := client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: aws.String("orders")})

@@ -43,7 +43,7 @@ func newWorld(t *testing.T, bodies ...string) *world {
 		"SQSBATCH_BACKOFF": "constant", "SQSBATCH_BACKOFF_BASE": "1h", "SQSBATCH_BACKOFF_CAP": "1h",
 		"AWS_ENDPOINT_URL_SQS": server.URL(), "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
 	}
-	w.client = awssqs.New(awssqs.Options{Region: "us-east-1", BaseEndpoint: aws.String(server.URL()), Credentials: aws.AnonymousCredentials{}})
+	w.client = server.Client()
 	out, err := w.client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("orders")})
 	if err != nil {
 		t.Fatal(err)

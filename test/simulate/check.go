@@ -16,8 +16,8 @@ const (
 	// configuration says so, is in a dead-letter queue as it was sent, or is
 	// still in its queue.
 	Kept Invariant = "no message is lost"
-	// Earned: nothing is deleted without a success, a dead letter or a drop.
-	Earned Invariant = "nothing is deleted that is not done"
+	// DeletedOnlyWhenDone: nothing is deleted without a success, a dead letter or a drop.
+	DeletedOnlyWhenDone Invariant = "nothing is deleted that is not done"
 	// Final: a success whose response arrived is never handled again.
 	Final Invariant = "what succeeded is not handled again"
 	// Ordered: a message of a FIFO group is not handled before those that were
@@ -38,8 +38,8 @@ const (
 	Once Invariant = "a delivery has one outcome"
 	// Spaced: what failed comes back when its backoff is over.
 	Spaced Invariant = "failures come back after their backoff"
-	// Told: SQS is told of every failure when it comes back, if it listens.
-	Told Invariant = "the visibility of every failure is set"
+	// VisibilitySet: SQS is told of every failure when it comes back, if it listens.
+	VisibilitySet Invariant = "the visibility of every failure is set"
 	// Prompt: the response does not wait when there is nothing to wait for.
 	Prompt Invariant = "the response does not wait for nothing"
 )
@@ -59,8 +59,8 @@ const (
 	// Alone: the visibility of a record is not shortened while a handler is at work on it,
 	// given up or not.
 	Alone Invariant = "what is handled is not shown sooner"
-	// Roomy: no more is handled, or held, than the configuration allows.
-	Roomy Invariant = "there is a slot or a place for all that is held"
+	// WithinCapacity: no more is handled, or held, than the configuration allows.
+	WithinCapacity Invariant = "there is a slot or a place for all that is held"
 	// Limited: no handler is given more than its timeout.
 	Limited Invariant = "handlers have their deadline"
 	// Heeded: after batch.Abort nothing more is started, nor received where the
@@ -85,10 +85,10 @@ const (
 
 // Invariants are all of them, by mode.
 var (
-	Invariants = []Invariant{Kept, Earned, Final, Ordered, Punctual, Counted, Bounded, Frugal, Drained, Once, Spaced, Told, Prompt,
-		Together, Single, Explained, Spared, Alone, Roomy, Limited, Heeded, Divided}
-	PollInvariants = []Invariant{Kept, Earned, Final, Ordered, Counted, Bounded, Frugal, Drained, Once, Spaced, Told,
-		Together, Single, Explained, Spared, Alone, Roomy, Limited, Heeded, Divided, Hidden, Freed, Swift, Quiet}
+	Invariants = []Invariant{Kept, DeletedOnlyWhenDone, Final, Ordered, Punctual, Counted, Bounded, Frugal, Drained, Once, Spaced, VisibilitySet, Prompt,
+		Together, Single, Explained, Spared, Alone, WithinCapacity, Limited, Heeded, Divided}
+	PollInvariants = []Invariant{Kept, DeletedOnlyWhenDone, Final, Ordered, Counted, Bounded, Frugal, Drained, Once, Spaced, VisibilitySet,
+		Together, Single, Explained, Spared, Alone, WithinCapacity, Limited, Heeded, Divided, Hidden, Freed, Swift, Quiet}
 )
 
 // Violation is a moment of a history that breaks an invariant.

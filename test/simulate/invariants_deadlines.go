@@ -26,7 +26,7 @@ func (c *checker) before(i *Invocation, reserve time.Duration) time.Time {
 	return i.Deadline.Add(-reserve + time.Millisecond)
 }
 
-// deadlines: Limited and Roomy, of invocations.
+// deadlines: Limited and WithinCapacity, of invocations.
 func (c *checker) deadlines() {
 	running := map[*Invocation][]span{}
 	for _, h := range c.Handlings {
@@ -55,7 +55,7 @@ func (c *checker) deadlines() {
 			limit = 10
 		}
 		if n, at := most(list); n > limit {
-			c.violated(Roomy, Moment{At: at}, "invocation %d handles %d at a time, its Concurrency is %d", i.Number, n, limit)
+			c.violated(WithinCapacity, Moment{At: at}, "invocation %d handles %d at a time, its Concurrency is %d", i.Number, n, limit)
 		}
 	}
 	for _, i := range c.Invocations {

@@ -9,7 +9,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// deletions: Earned.
+// deletions: DeletedOnlyWhenDone.
 func (c *checker) deletions() {
 	for _, m := range c.ordered {
 		e := m.gone
@@ -19,14 +19,14 @@ func (c *checker) deletions() {
 		d := c.deliveries[e.ReceiptHandle]
 		switch {
 		case d == nil:
-			c.violated(Earned, e.Moment, "%v was deleted by a handle that no receive gave", m)
+			c.violated(DeletedOnlyWhenDone, e.Moment, "%v was deleted by a handle that no receive gave", m)
 		case c.Plan.Polls() && c.endedBefore(d, Succeeded, e.Moment): // perhaps as an earlier delivery
 		case d.succeeded(e.Moment), c.heldAtLast(m, e.Moment):
 		case !c.forGood(d, e.Moment) && !c.endedLast(d, e.Moment):
-			c.violated(Earned, e.Moment, "%v was deleted, but its handler did not succeed", m)
+			c.violated(DeletedOnlyWhenDone, e.Moment, "%v was deleted, but its handler did not succeed", m)
 		case m.function.OnPermanent == "drop" && c.forGood(d, e.Moment):
 		case !c.sentDead(d, e.Moment):
-			c.violated(Earned, e.Moment, "%v was deleted before a dead-letter queue had it", m)
+			c.violated(DeletedOnlyWhenDone, e.Moment, "%v was deleted before a dead-letter queue had it", m)
 		}
 	}
 }
@@ -104,7 +104,7 @@ func (d *delivery) given() Moment {
 	return d.sent.Moment
 }
 
-// losses: Kept. What was deleted is the business of Earned.
+// losses: Kept. What was deleted is the business of DeletedOnlyWhenDone.
 func (c *checker) losses() {
 	for _, m := range c.ordered {
 		switch m.gone.Kind {

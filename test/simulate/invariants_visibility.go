@@ -51,7 +51,7 @@ func (c *checker) allCalls() (list [][]*Call) {
 	return list
 }
 
-// spacing: Spaced and Told.
+// spacing: Spaced and VisibilitySet.
 func (c *checker) spacing() {
 	received := map[string][]Event{} // by message
 	for _, e := range c.Events {
@@ -71,10 +71,10 @@ func (c *checker) spacing() {
 			}
 			at := set[o.Receipt]
 			if o.VisibilitySet && !at.set {
-				c.violated(Told, i.Answered, "%v: the toolkit says that its visibility was set, SQS never did", d.story)
+				c.violated(VisibilitySet, i.Answered, "%v: the toolkit says that its visibility was set, SQS never did", d.story)
 			}
 			if !at.set && !i.abandoned(o) && cleanBut(i.Calls, o.Receipt) && i.Answered.At.Before(c.settleBy(i)) {
-				c.violated(Told, i.Answered, "%v is %v, and its visibility was not set, though no call failed", d.story, o.Outcome)
+				c.violated(VisibilitySet, i.Answered, "%v is %v, and its visibility was not set, though no call failed", d.story, o.Outcome)
 			}
 			if at.set && o.VisibilitySet && (o.Outcome == batch.Retry || o.Outcome == batch.Abandoned) && !c.shown(d, i.Answered) && !i.heldTwice(o.MessageID) {
 				c.spaced(d, o, at, received[o.MessageID])

@@ -27,17 +27,17 @@ type mutantCase struct {
 
 // mutants break one thing each, and the invariant that has to see it.
 var mutants = []mutantCase{
-	{"reports nothing though records failed", Earned, respond(func(report, event) report {
+	{"reports nothing though records failed", DeletedOnlyWhenDone, respond(func(report, event) report {
 		return report{BatchItemFailures: []failure{}}
 	})},
-	{"leaves the first failure out of the response", Earned, respond(func(r report, _ event) report {
+	{"leaves the first failure out of the response", DeletedOnlyWhenDone, respond(func(r report, _ event) report {
 		return report{BatchItemFailures: r.BatchItemFailures[min(1, len(r.BatchItemFailures)):]}
 	})},
-	{"swallows a record", Earned, onEvent(func(e event) event {
+	{"swallows a record", DeletedOnlyWhenDone, onEvent(func(e event) event {
 		return event{e.Records[:max(1, len(e.Records)-1)]}
 	})},
-	{"deletes before it sends to the dead-letter queue", Earned, deleteFirst()},
-	{"drops what belongs into the dead-letter queue", Earned, Mutant{Config: func(c *handler.Config) {
+	{"deletes before it sends to the dead-letter queue", DeletedOnlyWhenDone, deleteFirst()},
+	{"drops what belongs into the dead-letter queue", DeletedOnlyWhenDone, Mutant{Config: func(c *handler.Config) {
 		c.OnPermanent = partialfailure.Drop
 	}}},
 	{"changes the body of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
@@ -99,7 +99,7 @@ var mutants = []mutantCase{
 	{"has another backoff than is configured", Spaced, Mutant{Config: func(c *handler.Config) {
 		c.Outage, c.Backoff = 0, partialfailure.Constant(time.Second)
 	}}},
-	{"answers its visibility calls by itself", Told, Mutant{Transport: func(next http.RoundTripper) http.RoundTripper {
+	{"answers its visibility calls by itself", VisibilitySet, Mutant{Transport: func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			if isCall(r, "ChangeMessageVisibilityBatch") {
 				return confirmed(r), nil
@@ -168,7 +168,7 @@ var mutants = []mutantCase{
 			return response, err
 		}
 	}}},
-	{"has a slot too many", Roomy, Mutant{Config: func(c *handler.Config) { c.Concurrency = 3*max(c.Concurrency, 10) + 1 }}},
+	{"has a slot too many", WithinCapacity, Mutant{Config: func(c *handler.Config) { c.Concurrency = 3*max(c.Concurrency, 10) + 1 }}},
 	{"forgets its record timeout", Limited, Mutant{Config: func(c *handler.Config) { c.RecordTimeout = 0 }}},
 	{"reserves little", Limited, Mutant{Config: func(c *handler.Config) { c.Reserve = 2 * time.Millisecond }}},
 	{"has another grace", Limited, Mutant{Config: func(c *handler.Config) { c.Grace = time.Microsecond }}},

@@ -63,12 +63,12 @@ func TestExplain(t *testing.T) {
 			t.Fatal(err)
 		}
 		violations := Check(h)
-		k := slices.IndexFunc(violations, func(v Violation) bool { return v.Invariant == Earned })
+		k := slices.IndexFunc(violations, func(v Violation) bool { return v.Invariant == DeletedOnlyWhenDone })
 		if k < 0 {
 			continue
 		}
 		text := explain(t, h, violations[k], broken)
-		for _, want := range []string{string(Earned), "deleted     message", "handler   message", "make simulate SEED="} {
+		for _, want := range []string{string(DeletedOnlyWhenDone), "deleted     message", "handler   message", "make simulate SEED="} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%q is missing in\n%s", want, text)
 			}

@@ -34,7 +34,7 @@ func most(list []span) (n int, at time.Time) {
 	return n, at
 }
 
-// room: Roomy.
+// room: WithinCapacity.
 func (c *checker) room() {
 	for _, p := range c.Processes {
 		var handled, held []span
@@ -44,7 +44,7 @@ func (c *checker) room() {
 			}
 		}
 		if n, at := most(handled); n > p.Limits.Concurrency {
-			c.violated(Roomy, Moment{At: at}, "process %d handles %d at a time, its Concurrency is %d", p.Number, n, p.Limits.Concurrency)
+			c.violated(WithinCapacity, Moment{At: at}, "process %d handles %d at a time, its Concurrency is %d", p.Number, n, p.Limits.Concurrency)
 		}
 		if !p.clean("ChangeMessageVisibilityBatch") || c.function(p).slowStart() && c.Plan.Replicas[p.Replica].NoHeartbeat {
 			continue // a release may take as long as it likes; and what is received again while it waits looks like two
@@ -55,7 +55,7 @@ func (c *checker) room() {
 			}
 		}
 		if n, at := most(held); n > p.Limits.Concurrency+p.Limits.Prefetch {
-			c.violated(Roomy, Moment{At: at}, "process %d holds %d, its Concurrency is %d and its Prefetch %d", p.Number, n, p.Limits.Concurrency, p.Limits.Prefetch)
+			c.violated(WithinCapacity, Moment{At: at}, "process %d holds %d, its Concurrency is %d and its Prefetch %d", p.Number, n, p.Limits.Concurrency, p.Limits.Prefetch)
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (c *checker) takenByNobody() {
 	}
 }
 
-// pollSpacing: Spaced and Told.
+// pollSpacing: Spaced and VisibilitySet.
 func (c *checker) pollSpacing() {
 	for _, p := range c.Processes {
 		for _, o := range p.Results {
@@ -119,7 +119,7 @@ func (c *checker) pollSpacing() {
 			}
 			if !o.VisibilitySet {
 				if p.clean() && !p.Killed.Came() && c.function(p).SlowHook == "" && !c.skippedForAbandoned(p, d) {
-					c.violated(Told, p.gone(), "%v is %v in process %d, and its visibility was not set, though no call failed", d.story, o.Outcome, p.Number)
+					c.violated(VisibilitySet, p.gone(), "%v is %v in process %d, and its visibility was not set, though no call failed", d.story, o.Outcome, p.Number)
 				}
 				continue
 			}
@@ -132,7 +132,7 @@ func (c *checker) pollSpacing() {
 				continue // SQS accepts a change that comes too late, without effect
 			}
 			if !ok {
-				c.violated(Told, p.gone(), "%v: process %d says that its visibility was set, SQS never did", d.story, p.Number)
+				c.violated(VisibilitySet, p.gone(), "%v: process %d says that its visibility was set, SQS never did", d.story, p.Number)
 				continue
 			}
 			if o.Outcome == batch.Retry && len(d.handlings) > 0 && !d.handlings[0].cutOff() {

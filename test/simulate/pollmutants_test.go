@@ -21,12 +21,12 @@ import (
 // pollMutants break one thing each of the long-poll mode, and the invariant
 // that has to see it.
 var pollMutants = []mutantCase{
-	{"deletes what it receives", Earned, Mutant{Transport: deleteAtOnce}},
-	{"takes failures for successes", Earned, wrap(func(ctx context.Context, r batch.Record, next batch.Handler) error {
+	{"deletes what it receives", DeletedOnlyWhenDone, Mutant{Transport: deleteAtOnce}},
+	{"takes failures for successes", DeletedOnlyWhenDone, wrap(func(ctx context.Context, r batch.Record, next batch.Handler) error {
 		_ = next.Handle(ctx, r)
 		return nil
 	})},
-	{"drops what belongs into the dead-letter queue", Earned, Mutant{Poll: func(c *longpoll.Config) { c.Failures.OnPermanent = partialfailure.Drop }}},
+	{"drops what belongs into the dead-letter queue", DeletedOnlyWhenDone, Mutant{Poll: func(c *longpoll.Config) { c.Failures.OnPermanent = partialfailure.Drop }}},
 	{"changes the body of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
 		for _, e := range entries(call) {
 			e["MessageBody"] = e["MessageBody"].(string) + " "
@@ -86,7 +86,7 @@ var pollMutants = []mutantCase{
 	{"has another backoff than is configured", Spaced, Mutant{Poll: func(c *longpoll.Config) {
 		c.Failures.Outage, c.Failures.Backoff = 0, partialfailure.Constant(time.Second)
 	}}},
-	{"answers its visibility calls by itself", Told, Mutant{Transport: confirm(func(r *http.Request) bool {
+	{"answers its visibility calls by itself", VisibilitySet, Mutant{Transport: confirm(func(r *http.Request) bool {
 		return isCall(r, "ChangeMessageVisibilityBatch")
 	})}},
 	{"forgets the trace header of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
@@ -99,8 +99,8 @@ var pollMutants = []mutantCase{
 	{"says that a dead letter was another message", Explained, ask("SendMessageBatch", swapOrigin)},
 	{"extends nothing", Hidden, Mutant{Transport: confirm(func(r *http.Request) bool { return extends(r) })}},
 	{"extends too late", Hidden, Mutant{Transport: hideFor(3)}},
-	{"has a slot too many", Roomy, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Concurrency = 2*max(c.Engine.Concurrency, 10) + 1 }}},
-	{"prefetches more than it may", Roomy, Mutant{Poll: func(c *longpoll.Config) {
+	{"has a slot too many", WithinCapacity, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Concurrency = 2*max(c.Engine.Concurrency, 10) + 1 }}},
+	{"prefetches more than it may", WithinCapacity, Mutant{Poll: func(c *longpoll.Config) {
 		if c.Prefetch = 50; c.Engine.Concurrency == 0 {
 			c.Engine.Concurrency = 10
 		}

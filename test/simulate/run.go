@@ -11,7 +11,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -33,11 +32,6 @@ func Run(p Plan, mutant Mutant) (*History, error) {
 	w := &world{plan: p, rec: newRecorder(p), over: make(chan struct{}), tooMany: 5000}
 	w.server = sqs.New(sqs.Options{Seed: p.Seed, History: 5000, Observe: w.rec.observe})
 	defer func() { _ = w.server.Close() }() // without a socket it never fails
-	w.clientOptions = awssqs.Options{
-		Region:       "us-east-1",
-		BaseEndpoint: aws.String(w.server.URL()),
-		Credentials:  credentials.NewStaticCredentialsProvider("simulate", "simulate", ""),
-	}
 	w.own = w.client(w.server.HTTPClient())
 	w.way = &way{w: w, next: w.server.HTTPClient().Transport, passed: make([]int, len(p.Breaks))}
 	if err := w.createQueues(); err != nil {
@@ -70,30 +64,29 @@ func Run(p Plan, mutant Mutant) (*History, error) {
 
 // world is what a plan is carried out in.
 type world struct {
-	plan          Plan
-	rec           *recorder
-	server        *sqs.Server
-	clientOptions awssqs.Options
-	own           *awssqs.Client // the simulator's
-	healed        atomic.Bool
-	over          chan struct{} // closed when everything is healed, or at the end
-	sent          atomic.Bool
-	sendErr       error
-	way           *way
-	tooMany       int // invocations: a history with more will never be over
+	plan    Plan
+	rec     *recorder
+	server  *sqs.Server
+	own     *awssqs.Client // the simulator's
+	healed  atomic.Bool
+	over    chan struct{} // closed when everything is healed, or at the end
+	sent    atomic.Bool
+	sendErr error
+	way     *way
+	tooMany int // invocations: a history with more will never be over
 }
 
 // client returns an SQS client that uses an HTTP client. Its waits between
 // tries are drawn by the plan's seed, since the SDK's own are no part of it.
 func (w *world) client(c *http.Client) *awssqs.Client {
-	o := w.clientOptions
-	o.HTTPClient = c
-	o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) {
-		s.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
-			return time.Duration(mix(w.plan.Seed+uint64(attempt)) % uint64(time.Second<<min(attempt, 4))), nil
+	return w.server.Client(func(o *awssqs.Options) {
+		o.HTTPClient = c
+		o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) {
+			s.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
+				return time.Duration(mix(w.plan.Seed+uint64(attempt)) % uint64(time.Second<<min(attempt, 4))), nil
+			})
 		})
 	})
-	return awssqs.New(o)
 }
 
 func (w *world) createQueues() error {

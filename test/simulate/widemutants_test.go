@@ -23,7 +23,7 @@ var breakMutants = []mutantCase{
 			return response, err
 		})
 	}}},
-	{"takes a connection that ends for a success", Told, Mutant{Transport: func(next http.RoundTripper) http.RoundTripper {
+	{"takes a connection that ends for a success", VisibilitySet, Mutant{Transport: func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			again := with(r, body(r))
 			response, err := next.RoundTrip(r)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -24,10 +23,7 @@ func TestNothingIsReceivedWhileTheServiceIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := sqs.New(sqs.Options{})
 		defer server.Close()
-		client := awssqs.New(awssqs.Options{
-			Region: "us-east-1", BaseEndpoint: aws.String(server.URL()), HTTPClient: server.HTTPClient(),
-			Credentials: credentials.NewStaticCredentialsProvider("any", "any", ""),
-		})
+		client := server.Client()
 		queue, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("orders")})
 		if err != nil {
 			t.Fatal(err)

@@ -7,15 +7,14 @@
 package sqsserver
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
-	"runtime"
+	"sync"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 )
 
 const (
@@ -30,58 +29,66 @@ type Server struct {
 	// PID is its process, for measurements.
 	PID int
 
-	cmd    *exec.Cmd
-	stderr bytes.Buffer
+	process *subprocess.Process
+	ready   chan string // the first line
+
+	mu     sync.Mutex
+	stderr []string
 }
 
 // Start starts the program and waits until it is ready, at most 10 s. The end of
 // ctx ends the waiting only, and Ctrl-C in a terminal does not reach it: it runs
 // until Stop.
 func Start(ctx context.Context, program string) (*Server, error) {
-	s := &Server{cmd: exec.Command(program, "sqs", "--addr", "127.0.0.1:0", "--output", "json")}
-	s.cmd.SysProcAttr = ownGroup()
-	s.cmd.Stderr = &s.stderr
-	out, err := s.cmd.StdoutPipe()
+	s := &Server{ready: make(chan string, 1)}
+	var err error
+	s.process, err = subprocess.Start(exec.Command(program, "sqs", "--addr", "127.0.0.1:0", "--output", "json"), s.line)
 	if err != nil {
-		return nil, err
-	}
-	if err := s.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start sqsbatch sqs: %w", err)
 	}
-	s.PID = s.cmd.Process.Pid
+	s.PID = s.process.PID()
 	waiting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	stop := context.AfterFunc(waiting, func() { _ = s.cmd.Process.Kill() })
 	var ready struct{ Type, Endpoint string }
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, &ready)
-	}
-	if !stop() {
+	select {
+	case line := <-s.ready:
+		err = json.Unmarshal([]byte(line), &ready)
+	case <-s.process.Ended():
+		err = s.process.Err()
+	case <-waiting.Done():
 		err = fmt.Errorf("it was not ready in time: %w", waiting.Err())
 	}
 	if err != nil || ready.Type != "ready" {
-		_ = s.cmd.Process.Kill()
-		_ = s.cmd.Wait() // what it printed says more
-		return nil, fmt.Errorf("sqsbatch sqs did not start: %w: %s%s", err, line, s.stderr.Bytes())
+		s.process.Kill()
+		return nil, fmt.Errorf("sqsbatch sqs did not start: %w: %q", err, s.process.LastLines())
 	}
 	s.URL = ready.Endpoint
 	return s, nil
 }
 
-// Stop ends the process, once. It returns an error when that had complained, or
-// did not end well within 10 s of an interrupt.
-func (s *Server) Stop() error {
-	if runtime.GOOS == "windows" { // has no interrupt for another process
-		_ = s.cmd.Process.Kill()
-		_ = s.cmd.Wait() // killed
-		return nil
+func (s *Server) line(stream, text string) {
+	if stream == "stdout" {
+		select {
+		case s.ready <- text:
+		default:
+		}
+		return
 	}
-	_ = s.cmd.Process.Signal(os.Interrupt) // if it has ended, Wait says how
-	late := time.AfterFunc(stopTimeout, func() { _ = s.cmd.Process.Kill() })
-	defer late.Stop()
-	if err := s.cmd.Wait(); err != nil || s.stderr.Len() > 0 {
-		return fmt.Errorf("sqsbatch sqs ended with %v: %s", err, s.stderr.Bytes())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stderr = append(s.stderr, text)
+}
+
+// Stop ends the process, once. It returns an error when that had complained, or
+// did not end well within 10 s of being asked to.
+func (s *Server) Stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	s.process.Stop(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.process.Err(); err != nil || len(s.stderr) > 0 {
+		return fmt.Errorf("sqsbatch sqs ended with %v: %q", err, s.stderr)
 	}
 	return nil
 }

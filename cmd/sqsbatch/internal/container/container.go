@@ -1,7 +1,7 @@
 // Package container runs a program as Amazon ECS or Kubernetes would run its
 // container: it is started again when it ends, and told by SIGTERM to stop.
 //
-//	err := container.Run(ctx, hard, container.Options{Command: path, StopTimeout: 30 * time.Second})
+//	err := container.Run(ctx, kill, container.Options{Command: path, StopTimeout: 30 * time.Second})
 //
 // A program that ends before it has worked at all is not started again: its
 // configuration is wrong, and somebody waits to hear that.
@@ -11,10 +11,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"sync"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
+	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 )
 
 // Options says what to run. Command is needed.
@@ -74,10 +76,10 @@ const (
 )
 
 // Run runs the program until ctx ends, and then until its processes have ended
-// of themselves, StopTimeout is over or hard ends, whatever is first. It returns
+// of themselves, StopTimeout is over or kill ends, whatever is first. It returns
 // a [*StartError], or an error when a process had to be killed because it took
 // too long to stop.
-func Run(ctx, hard context.Context, o Options) error {
+func Run(ctx, kill context.Context, o Options) error {
 	if o.Processes == 0 {
 		o.Processes = 1
 	}
@@ -99,7 +101,7 @@ func Run(ctx, hard context.Context, o Options) error {
 	var all sync.WaitGroup
 	for i := range o.Processes {
 		all.Go(func() {
-			if errs[i] = o.keep(ctx, hard, i+1); errs[i] != nil {
+			if errs[i] = o.keep(ctx, kill, i+1); errs[i] != nil {
 				stopAll()
 			}
 		})
@@ -115,28 +117,30 @@ func Run(ctx, hard context.Context, o Options) error {
 }
 
 // keep runs one process after another.
-func (o *Options) keep(ctx, hard context.Context, number int) error {
+func (o *Options) keep(ctx, kill context.Context, number int) error {
 	pause := firstPause
 	for ctx.Err() == nil {
-		p, err := o.start(number)
+		cmd := exec.Command(o.Command)
+		cmd.Env = subprocess.Environ(o.Env)
+		p, err := subprocess.Start(cmd, func(stream, text string) { o.Output(number, stream, text) })
 		if err != nil {
 			return &StartError{Err: err}
 		}
 		began := time.Now()
-		o.Changed(Change{Process: number, PID: p.pid()})
+		o.Changed(Change{Process: number, PID: p.PID()})
 		select {
-		case <-p.ended:
+		case <-p.Ended():
 		case <-ctx.Done():
-			return o.stop(hard, p, number)
+			return o.stop(kill, p, number)
 		}
 		if time.Since(began) > steady {
 			pause = firstPause
 		}
-		end := Change{Process: number, PID: p.pid(), Ended: p.status, Again: pause}
+		end := Change{Process: number, PID: p.PID(), Ended: status(p), Again: pause}
 		if !o.Works() {
 			end.Again = 0
 			o.Changed(end)
-			return &StartError{Err: fmt.Errorf("it ended before it received anything: %s", p.status), Output: p.lastLines()}
+			return &StartError{Err: fmt.Errorf("it ended before it received anything: %s", status(p)), Output: p.LastLines()}
 		}
 		o.Changed(end)
 		sleep.For(ctx, pause)
@@ -145,22 +149,21 @@ func (o *Options) keep(ctx, hard context.Context, number int) error {
 	return nil
 }
 
-// stop tells a process to end, and kills it when it does not.
-func (o *Options) stop(hard context.Context, p *process, number int) error {
-	asked := p.terminate()
-	timer := time.NewTimer(o.StopTimeout)
-	defer timer.Stop()
+// stop asks a process to end, and kills it when it does not.
+func (o *Options) stop(kill context.Context, p *subprocess.Process, number int) error {
+	ctx, cancel := context.WithTimeout(kill, o.StopTimeout)
+	defer cancel()
 	var err error
-	if asked {
-		select {
-		case <-p.ended:
-		case <-hard.Done():
-		case <-timer.C:
-			err = fmt.Errorf("process %d did not end within %s of SIGTERM and was killed", number, o.StopTimeout)
-		}
+	if !p.Stop(ctx) && kill.Err() == nil {
+		err = fmt.Errorf("process %d did not end within %s of SIGTERM and was killed", number, o.StopTimeout)
 	}
-	p.kill()
-	<-p.ended
-	o.Changed(Change{Process: number, PID: p.pid(), Ended: p.status, Asked: true})
+	o.Changed(Change{Process: number, PID: p.PID(), Ended: status(p), Asked: true})
 	return err
+}
+
+func status(p *subprocess.Process) string {
+	if err := p.Err(); err != nil {
+		return err.Error()
+	}
+	return "exit status 0"
 }

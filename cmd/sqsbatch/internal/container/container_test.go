@@ -38,9 +38,6 @@ func TestMain(m *testing.M) {
 		<-stop
 		fmt.Println("told")
 		time.Sleep(time.Hour)
-	case "long":
-		fmt.Println(strings.Repeat("x", 300<<10))
-		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -151,7 +148,7 @@ func TestKill(t *testing.T) {
 	}
 	for _, atOnce := range []bool{false, true} {
 		ctx, cancel := context.WithCancel(t.Context())
-		hard, now := context.WithCancel(context.Background())
+		kill, now := context.WithCancel(context.Background())
 		w := &watch{on: map[string]func(){"up": cancel}}
 		o := options(t, w, "ignore")
 		if atOnce {
@@ -159,7 +156,7 @@ func TestKill(t *testing.T) {
 		} else {
 			o.StopTimeout = 200 * time.Millisecond
 		}
-		err := container.Run(ctx, hard, o)
+		err := container.Run(ctx, kill, o)
 		if atOnce != (err == nil) || err != nil && !strings.Contains(err.Error(), "process 1 did not end within 200ms of SIGTERM") {
 			t.Errorf("at once %v: error %v", atOnce, err)
 		}
@@ -168,28 +165,5 @@ func TestKill(t *testing.T) {
 		}
 		cancel()
 		now()
-	}
-}
-
-// TestLongLine: a line of any length is handed out, in parts.
-func TestLongLine(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	w := &watch{}
-	o := options(t, w, "long")
-	o.Changed = func(c container.Change) {
-		if c.Ended != "" {
-			cancel()
-		}
-	}
-	if err := container.Run(ctx, context.Background(), o); err != nil {
-		t.Fatal(err)
-	}
-	total := 0
-	for _, l := range w.lines {
-		total += len(strings.TrimPrefix(l, "1 stdout "))
-	}
-	if len(w.lines) != 2 || total != 300<<10 {
-		t.Errorf("%d lines, %d bytes", len(w.lines), total)
 	}
 }

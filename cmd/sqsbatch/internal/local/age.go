@@ -11,15 +11,15 @@ import (
 // hidden is the longest visibility timeout that SQS takes, in seconds.
 const hidden = 43200
 
-func isOld(m message.Message) bool { return m.Attempt > 1 }
+func redelivered(m message.Message) bool { return m.Attempt > 1 }
 
-// sendOld sends messages that have been received before, as an event with
+// sendRedelivered sends messages that have been received before, as an event with
 // receive counts above 1 has them: each is received as often as it takes, while
 // it is alone in the queue, and then hidden. The caller calls show once every
 // other message is sent.
-func (r *run) sendOld(ctx context.Context, s *stack, old []message.Message) (show func() error, err error) {
+func (r *run) sendRedelivered(ctx context.Context, s *stack, messages []message.Message) (show func() error, err error) {
 	var handles []*string
-	for _, m := range old {
+	for _, m := range messages {
 		sent, err := r.send(ctx, s, m)
 		if err != nil {
 			return nil, err

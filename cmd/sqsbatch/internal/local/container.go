@@ -25,11 +25,11 @@ const (
 	drainMore     = 5 * time.Second
 )
 
-// contain runs the function in processes that poll, until ctx ends and they
-// have drained, or hard ends.
-func (s *stack) contain(ctx, hard context.Context, tracker *track.Tracker) error {
-	begun := time.Now() // what this tool received by itself, see sendOld, is older
-	err := container.Run(ctx, hard, container.Options{
+// runContainers runs the function in processes that poll, until ctx ends and they
+// have drained, or kill ends.
+func (s *stack) runContainers(ctx, kill context.Context, tracker *track.Tracker) error {
+	begun := time.Now() // what this tool received by itself, see sendRedelivered, is older
+	err := container.Run(ctx, kill, container.Options{
 		Command: s.binary, Env: s.containerEnvironment(), Processes: s.o.processes,
 		StopTimeout: s.stopLimit() + drainMore,
 		Works: func() bool {

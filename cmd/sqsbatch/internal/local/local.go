@@ -2,11 +2,18 @@
 // against the embedded SQS and Lambda as its template says, sends messages and
 // shows what becomes of them.
 //
+<<<<<<< HEAD
 // The parts stand in packages of their own: template (what is deployed), lint (what
 // is wrong with that), build (the program), message (what is sent), track (what
 // happened), tally (what was measured) and view (how it looks). This package puts
 // them together: stack.go is what runs, input.go what is sent, send.go how,
 // local.go the order of things. With --mode poll the function runs in
+=======
+// The parts stand in packages of their own: template (what is deployed), build
+// (the program), message (what is sent), track (what happened), runstats (what was
+// measured) and view (how it looks). This package puts them together: stack.go is what runs, input.go what
+// is sent, send.go how, local.go the order of things. With --mode poll the function runs in
+>>>>>>> sqstest
 // processes that poll, as in a container: container.go, by package container.
 package local
 
@@ -22,7 +29,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/tally"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 )
@@ -51,7 +58,7 @@ func RunWith(ctx context.Context, args []string, tio cli.IO, builder build.Build
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	hard, stopNow := context.WithCancel(context.Background())
+	kill, stopNow := context.WithCancel(context.Background())
 	defer stopNow()
 
 	stdout := &output{w: tio.Stdout, failed: func(err error) {
@@ -69,13 +76,13 @@ func RunWith(ctx context.Context, args []string, tio cli.IO, builder build.Build
 		text = view.NewText(stdout, detect(tio.Stdout))
 		v = text
 	}
-	go interrupts(hard, tio.Interrupts, func(n int) {
+	go interrupts(kill, tio.Interrupts, func(n int) {
 		cancel(errInterrupted)
 		if n > 1 {
 			stopNow()
 		}
 	})
-	r := &run{o: o, builder: builder, stdin: tio.Stdin, view: v, cancel: cancel, hard: hard, stopNow: stopNow}
+	r := &run{o: o, builder: builder, stdin: tio.Stdin, view: v, cancel: cancel, kill: kill, stopNow: stopNow}
 	err = r.run(ctx)
 	if errors.Is(err, errInterrupted) && !o.once {
 		err = nil
@@ -112,10 +119,10 @@ type run struct {
 	stdin   io.Reader
 	view    view.View
 	cancel  context.CancelCauseFunc // of the run; what is under way is finished
-	hard    context.Context         // ended by a second interrupt
+	kill    context.Context         // ended by a second interrupt
 	stopNow context.CancelFunc
 	refused atomic.Int64 // messages that SQS did not take
-	tally   *tally.Tally
+	stats   *runstats.Stats
 }
 
 // tick is how often the progress line is drawn.
@@ -129,9 +136,9 @@ func (r *run) run(ctx context.Context) error {
 	if err := writable(r.o.metrics); err != nil {
 		return err
 	}
-	r.tally = tally.New(p.deployment.Function.Timeout)
+	r.stats = runstats.New(p.deployment.Function.Timeout)
 	tracker := track.New(track.Options{Sources: p.sources(), Containers: r.o.mode == modePoll, Emit: func(f track.Fact) {
-		if metrics := r.tally.Fact(f); !metrics {
+		if metrics := r.stats.Fact(f); !metrics {
 			r.view.Fact(f)
 		}
 	}})
@@ -162,7 +169,7 @@ func (r *run) run(ctx context.Context) error {
 	sum := view.Summary{
 		Progress: tracker.Progress(), Dead: tracker.Dead(), DeadName: s.deadName(), Elapsed: time.Since(begun),
 	}
-	sum.Metrics = r.tally.Report(tally.Run{Poll: r.o.mode == modePoll, Elapsed: sum.Elapsed, Starts: sum.Starts, Crashes: sum.Crashes})
+	sum.Metrics = r.stats.Report(runstats.Run{Poll: r.o.mode == modePoll, Elapsed: sum.Elapsed, Starts: sum.Starts, Crashes: sum.Crashes})
 	r.view.Summary(sum)
 	if e := writeMetrics(r.o.metrics, sum.Metrics); e != nil && (err == nil || errors.Is(err, errInterrupted)) {
 		err = e
@@ -210,13 +217,13 @@ func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error 
 		r.cancel(err)
 		return notInterrupted(ctx, err)
 	}
-	r.tally.Begin()
+	r.stats.Begin()
 	if r.o.stdin {
 		go r.sendLines(ctx, s, tracker)
 	} else {
 		tracker.AllSent()
 	}
-	err := s.run(ctx, r.hard)
+	err := s.run(ctx, r.kill)
 	r.cancel(err) // ends the goroutine above when the mapping ended by itself
 	switch cause := context.Cause(ctx); {
 	case err != nil:

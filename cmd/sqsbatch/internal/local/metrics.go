@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/tally"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 )
 
 // writable makes sure that the metrics can be written in the end, before
@@ -22,7 +22,7 @@ func writable(path string) error {
 }
 
 // writeMetrics writes them to a file that a user names, for others to read.
-func writeMetrics(path string, r *tally.Report) error {
+func writeMetrics(path string, r *runstats.Report) error {
 	if path == "" {
 		return nil
 	}

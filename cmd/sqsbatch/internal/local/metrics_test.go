@@ -12,7 +12,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/tally"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 )
 
 // TestMetrics: the same records in both modes, by a function that writes
@@ -34,14 +34,14 @@ func TestMetrics(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var r tally.Report
+			var r runstats.Report
 			if err := json.Unmarshal(data, &r); err != nil {
 				t.Fatal(err)
 			}
 			if r.Mode != mode || r.Handled != 21 || r.Outcomes["succeeded"] != 20 || r.Outcomes["dead-letter"] != 1 || r.Redriven != 0 {
 				t.Errorf("%s", data)
 			}
-			for name, d := range map[string]*tally.Distribution{"duration": r.DurationMs, "deadline": r.DeadlineUsedPercent, "attempts": r.Attempts, "age": r.AgeMs} {
+			for name, d := range map[string]*runstats.Distribution{"duration": r.DurationMs, "deadline": r.DeadlineUsedPercent, "attempts": r.Attempts, "age": r.AgeMs} {
 				if d == nil || d.Count != 21 || d.Min > d.P50 || d.P50 > d.P90 || d.P90 > d.P99 || d.P99 > d.Max {
 					t.Errorf("%s: %+v", name, d)
 				}
@@ -49,7 +49,7 @@ func TestMetrics(t *testing.T) {
 			if r.AgeMs.Min <= 0 || r.Attempts.Max != 1 {
 				t.Errorf("%s", data)
 			}
-			if r.Calls["SendMessage"].Calls != 0 || r.Calls["SendMessageBatch"] != (tally.Calls{Calls: 1, Messages: 1}) ||
+			if r.Calls["SendMessage"].Calls != 0 || r.Calls["SendMessageBatch"] != (runstats.Calls{Calls: 1, Messages: 1}) ||
 				r.Calls["ReceiveMessage"].Messages != 21 || r.Calls["DeleteMessageBatch"].Messages != 21 {
 				t.Errorf("calls: %+v", r.Calls)
 			}
@@ -93,7 +93,7 @@ func TestMetricsFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r tally.Report
+	var r runstats.Report
 	if err := json.Unmarshal(data, &r); err != nil {
 		t.Fatalf("%v: %s", err, data)
 	}
@@ -126,7 +126,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	_, help, _ := strings.Cut(local.Usage, "--metrics FILE     ")
 	help, _, _ = strings.Cut(help, "\n\n")
-	for _, name := range names(reflect.TypeFor[tally.Report]()) {
+	for _, name := range names(reflect.TypeFor[runstats.Report]()) {
 		if !slices.Contains(strings.FieldsFunc(help, func(r rune) bool { return strings.ContainsRune(" ,;:()\n", r) }), name) {
 			t.Errorf("%s is not in the help of --metrics", name)
 		}

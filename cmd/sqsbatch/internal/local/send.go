@@ -30,26 +30,26 @@ func (r *run) sendAtHand(ctx context.Context, s *stack) error {
 	if note := s.sourceNote(); note != "" {
 		r.view.Say(note)
 	}
-	young, old := s.input.messages, []message.Message(nil)
-	if slices.ContainsFunc(s.input.messages, isOld) {
+	first, again := s.input.messages, []message.Message(nil)
+	if slices.ContainsFunc(s.input.messages, redelivered) {
 		if fifo {
 			r.view.Say("the event's receive counts are left out: on a FIFO queue every message begins with its first attempt")
 		} else {
-			young, old = nil, nil
+			first, again = nil, nil
 			for _, m := range s.input.messages {
-				if isOld(m) {
-					old = append(old, m)
+				if redelivered(m) {
+					again = append(again, m)
 				} else {
-					young = append(young, m)
+					first = append(first, m)
 				}
 			}
 		}
 	}
-	show, err := r.sendOld(ctx, s, old)
+	show, err := r.sendRedelivered(ctx, s, again)
 	if err != nil {
 		return err
 	}
-	for _, m := range young {
+	for _, m := range first {
 		if _, err := r.send(ctx, s, m); err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (r *run) send(ctx context.Context, s *stack, m message.Message) (sent bool,
 	}
 	began := time.Now()
 	_, err = s.client.SendMessage(ctx, in)
-	r.tally.Own("SendMessage", began)
+	r.stats.Own("SendMessage", began)
 	var refusal smithy.APIError
 	if errors.As(err, &refusal) {
 		r.refused.Add(1)

@@ -47,8 +47,8 @@ type stack struct {
 	broken  chan error
 
 	// run feeds the function until ctx ends and what is under way is settled, or
-	// hard ends.
-	run func(ctx, hard context.Context) error
+	// kill ends.
+	run func(ctx, kill context.Context) error
 }
 
 // start builds the function and starts everything but what feeds it.
@@ -60,7 +60,7 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 		}
 	}()
 	if s.server, err = sqs.Serve(p.o.addr, sqs.Options{
-		Observe: tracker.Queue, ObserveCall: r.tally.Call, AllowedHosts: p.o.hosts,
+		Observe: tracker.Queue, ObserveCall: r.stats.Call, AllowedHosts: p.o.hosts,
 	}); err != nil {
 		return nil, listenError(p.o.addr, err)
 	}
@@ -94,7 +94,7 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 		return nil, err
 	}
 	if p.o.mode == modePoll {
-		s.run = func(ctx, hard context.Context) error { return s.contain(ctx, hard, tracker) }
+		s.run = func(ctx, kill context.Context) error { return s.runContainers(ctx, kill, tracker) }
 		return s, nil
 	}
 	s.run = s.poll
@@ -173,11 +173,11 @@ func (s *stack) environments() int {
 }
 
 // poll runs the mapping until ctx ends and what is under way is settled, or
-// hard ends. It returns an error when the mapping or the function cannot run.
-func (s *stack) poll(ctx, hard context.Context) error {
+// kill ends. It returns an error when the mapping or the function cannot run.
+func (s *stack) poll(ctx, kill context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(hard, s.closeFn)()
+	defer context.AfterFunc(kill, s.closeFn)()
 	ended := make(chan error, 1)
 	go func() { ended <- s.mapping.Run(ctx) }()
 	select {

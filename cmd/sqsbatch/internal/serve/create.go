@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
 
@@ -15,13 +14,7 @@ import (
 // create makes the queues, and then their redrive policies, for which the
 // dead-letter queues must exist.
 func create(ctx context.Context, server *sqs.Server, queues []queue) error {
-	client := awssqs.New(awssqs.Options{
-		Region:           "us-east-1", // of the signature, which the server does not check
-		BaseEndpoint:     aws.String(server.URL()),
-		Credentials:      credentials.NewStaticCredentialsProvider("test", "test", ""),
-		HTTPClient:       server.HTTPClient(),
-		RetryMaxAttempts: 1,
-	})
+	client := server.Client(func(o *awssqs.Options) { o.RetryMaxAttempts = 1 })
 	for _, q := range queues {
 		if _, err := client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &q.name, Attributes: q.attributes}); err != nil {
 			return q.refused(err)

@@ -20,8 +20,8 @@ type message struct {
 	removed         bool   // counted as removed
 	reason          string // why it failed last
 
-	said      *Record   // of containers: what was logged of it last
-	deletedAt time.Time // of containers
+	lastReport *Record   // of containers: what was logged of it last
+	deletedAt  time.Time // of containers
 }
 
 // Queue takes one event of the SQS emulator.

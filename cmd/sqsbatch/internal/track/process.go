@@ -33,7 +33,7 @@ func (t *Tracker) ProcessEnded(p Process) {
 		for _, r := range cut {
 			t.emit(r)
 		}
-		t.sayUnsaid()
+		t.settleUnreported()
 	})
 }
 
@@ -67,7 +67,7 @@ func (t *Tracker) ProcessLine(process int, stream, text string) {
 			t.emit(Log{Process: process, Stream: stream, Text: text})
 		case r.Message == "record":
 			t.toolkit = true
-			t.said(process, r)
+			t.reported(process, r)
 		case r.Message == "batch" || r.Message == "batches":
 			t.toolkit = true // sums; each record was told
 		case r.news():
@@ -85,9 +85,9 @@ func (t *Tracker) ProcessLine(process int, stream, text string) {
 	})
 }
 
-// said takes what the toolkit logged of a record: after it has settled it, so
+// reported takes what the toolkit logged of a record: after it has settled it, so
 // that the queue has told before.
-func (t *Tracker) said(process int, line report) {
+func (t *Tracker) reported(process int, line report) {
 	r := line.record()
 	r.Process = process
 	m := t.messages[r.MessageID]
@@ -96,12 +96,12 @@ func (t *Tracker) said(process int, line report) {
 		return
 	}
 	r.Body, r.Attempt, r.Age = m.body, cmp.Or(r.Attempt, m.received), t.age(m.id)
-	again := m.said != nil && m.said.Outcome == Succeeded && r.Outcome == Succeeded
+	again := m.lastReport != nil && m.lastReport.Outcome == Succeeded && r.Outcome == Succeeded
 	if again {
 		t.progress.HandledAgain++
 		r.Reason = "handled again: it could not be deleted before"
 	}
-	m.said = &r
+	m.lastReport = &r
 	switch {
 	case !r.Done():
 		m.held = false
@@ -111,9 +111,9 @@ func (t *Tracker) said(process int, line report) {
 		r.Final = true
 		t.settle(m, r)
 		t.emit(r)
-	case m.settled && !again: // it was said without this line, which comes late
+	case m.settled && !again: // it was settled without this line, which comes late
 	case m.deleted:
-		delete(t.unsaid, m.id)
+		delete(t.unreported, m.id)
 		r.Final = true
 		t.settle(m, r)
 		t.emit(r)
@@ -127,33 +127,33 @@ func (t *Tracker) deleted(m *message, at time.Time) {
 	m.deletedAt = at
 	switch {
 	case m.settled:
-	case m.said != nil && m.said.Done():
-		r := *m.said
+	case m.lastReport != nil && m.lastReport.Done():
+		r := *m.lastReport
 		r.Final, r.Repeats = true, true
 		t.settle(m, r)
 		t.emit(r)
 	case m.held:
-		t.unsaid[m.id] = m
+		t.unreported[m.id] = m
 	default:
 		t.remove(m) // by a receiver of somebody else's
 	}
 }
 
-// finishUnsaid gives deleted messages of which no line came an outcome. The
+// finishUnreported gives deleted messages of which no line came an outcome. The
 // records of a FIFO group that came together are logged together, so as long as
 // something is in flight lines may come. It returns when to look again.
-func (t *Tracker) finishUnsaid(now time.Time) (next time.Time, waits bool) {
-	if len(t.unsaid) == 0 {
+func (t *Tracker) finishUnreported(now time.Time) (next time.Time, waits bool) {
+	if len(t.unreported) == 0 {
 		return next, false
 	}
 	for _, m := range t.alive {
 		if m.held && m.due.After(now) && t.toolkit {
-			t.crowdedAt = now
+			t.lastInFlight = now
 			return now.Add(t.o.Grace), true
 		}
 	}
-	latest := t.crowdedAt
-	for _, m := range t.unsaid {
+	latest := t.lastInFlight
+	for _, m := range t.unreported {
 		if m.deletedAt.After(latest) {
 			latest = m.deletedAt
 		}
@@ -161,14 +161,14 @@ func (t *Tracker) finishUnsaid(now time.Time) (next time.Time, waits bool) {
 	if next = latest.Add(t.o.Grace); next.After(now) {
 		return next, true
 	}
-	t.sayUnsaid()
+	t.settleUnreported()
 	return next, false
 }
 
-func (t *Tracker) sayUnsaid() {
-	for id, m := range t.unsaid {
-		delete(t.unsaid, id)
-		if m.said != nil && m.said.Attempt >= m.received { // it had failed, and then somebody deleted it
+func (t *Tracker) settleUnreported() {
+	for id, m := range t.unreported {
+		delete(t.unreported, id)
+		if m.lastReport != nil && m.lastReport.Attempt >= m.received { // it had failed, and then somebody deleted it
 			t.remove(m)
 			continue
 		}

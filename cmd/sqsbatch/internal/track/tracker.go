@@ -47,19 +47,19 @@ type Tracker struct {
 	inboxMu sync.Mutex
 	inbox   []func() // inputs not yet looked at, in order of arrival
 
-	mu          sync.Mutex
-	out         []Fact // facts to emit once mu is free
-	messages    map[string]*message
-	alive       map[string]*message
-	invocations map[string]*invocation // by request id; those not final yet
-	unsaid      map[string]*message    // of containers: deleted, the line is to come
-	running     int                    // of containers: processes
-	crowdedAt   time.Time              // of containers: when something was last in flight
-	progress    Progress
-	dead        []Dead
-	toolkit     bool // the function has logged as sqsbatch does
-	finals      int  // invocations that became final
-	allSent     bool
+	mu           sync.Mutex
+	out          []Fact // facts to emit once mu is free
+	messages     map[string]*message
+	alive        map[string]*message
+	invocations  map[string]*invocation // by request id; those not final yet
+	unreported   map[string]*message    // of containers: deleted, the line is to come
+	running      int                    // of containers: processes
+	lastInFlight time.Time              // of containers: when something was last in flight
+	progress     Progress
+	dead         []Dead
+	toolkit      bool // the function has logged as sqsbatch does
+	finals       int  // invocations that became final
+	allSent      bool
 }
 
 // New returns a Tracker that does nothing until Run.
@@ -74,7 +74,7 @@ func New(o Options) *Tracker {
 		messages:    map[string]*message{},
 		alive:       map[string]*message{},
 		invocations: map[string]*invocation{},
-		unsaid:      map[string]*message{},
+		unreported:  map[string]*message{},
 	}
 }
 
@@ -113,7 +113,7 @@ func (t *Tracker) Progress() Progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.progress
-	p.InFlight = len(t.unsaid)
+	p.InFlight = len(t.unreported)
 	now := time.Now()
 	visible := false
 	for _, m := range t.alive {
@@ -169,7 +169,7 @@ func (t *Tracker) handle(now time.Time) (next time.Time, ok bool) {
 	for _, inv := range t.ripe(now) {
 		t.finish(inv)
 	}
-	if at, waits := t.finishUnsaid(now); waits {
+	if at, waits := t.finishUnreported(now); waits {
 		next, ok = at, true
 	}
 	for _, inv := range t.invocations {
@@ -179,7 +179,7 @@ func (t *Tracker) handle(now time.Time) (next time.Time, ok bool) {
 	}
 	out := t.out
 	t.out = nil
-	finished := t.allSent && len(t.alive)+len(t.invocations)+len(t.unsaid) == 0
+	finished := t.allSent && len(t.alive)+len(t.invocations)+len(t.unreported) == 0
 	t.mu.Unlock()
 
 	for _, f := range out {

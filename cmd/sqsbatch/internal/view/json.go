@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/tally"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 )
 
@@ -81,8 +81,8 @@ type movedLine struct {
 }
 
 type metricsLine struct {
-	Type    string        `json:"type"` // "metrics"
-	Metrics *tally.Report `json:"metrics"`
+	Type    string           `json:"type"` // "metrics"
+	Metrics *runstats.Report `json:"metrics"`
 }
 
 type summaryLine struct {

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/tally"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
 // metrics shows what the run measured; nothing when nothing was handled.
-func (t *Text) metrics(r *tally.Report) {
+func (t *Text) metrics(r *runstats.Report) {
 	if r == nil || r.Handled+r.Requests == 0 {
 		return
 	}
@@ -38,9 +38,9 @@ func (t *Text) metrics(r *tally.Report) {
 	}
 }
 
-func outcomes(r *tally.Report) string {
+func outcomes(r *runstats.Report) string {
 	var parts []string
-	for _, o := range tally.Outcomes {
+	for _, o := range runstats.Outcomes {
 		if n := r.Outcomes[o]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, o))
 		}
@@ -52,7 +52,7 @@ func outcomes(r *tally.Report) string {
 	return text
 }
 
-func calls(r *tally.Report) string {
+func calls(r *runstats.Report) string {
 	parts := []string{count(r.Requests, "request")}
 	for _, operation := range slices.Sorted(maps.Keys(r.Calls)) {
 		c := r.Calls[operation]
@@ -73,7 +73,7 @@ const nameWidth = 18
 
 type distributionRow struct {
 	name string
-	d    *tally.Distribution
+	d    *runstats.Distribution
 	show func(float64) string
 }
 
@@ -103,7 +103,7 @@ func plain(x float64) string     { return fmt.Sprintf("%.4g", x) }
 
 // emf shows the function's own metrics, without those of telemetry/emf that
 // are measured here, too.
-func (t *Text) emf(e *tally.EMF) {
+func (t *Text) emf(e *runstats.EMF) {
 	var sums []string
 	var rows []distributionRow
 	for _, namespace := range slices.Sorted(maps.Keys(e.Metrics)) {

@@ -6,22 +6,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/tally"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 )
 
 // report is that of a run with something of everything.
-func report() *tally.Report {
-	d := func(count int, min, p50, p90, p99, max float64) *tally.Distribution {
-		return &tally.Distribution{Count: count, Sum: p50 * float64(count), Min: min, P50: p50, P90: p90, P99: p99, Max: max}
+func report() *runstats.Report {
+	d := func(count int, min, p50, p90, p99, max float64) *runstats.Distribution {
+		return &runstats.Distribution{Count: count, Sum: p50 * float64(count), Min: min, P50: p50, P90: p90, P99: p99, Max: max}
 	}
-	return &tally.Report{
+	return &runstats.Report{
 		Mode: "lambda", Handled: 13, Redriven: 1, Outcomes: map[string]int{track.Succeeded: 7, track.Retry: 4, track.DeadLetter: 2},
 		DurationMs: d(13, 0, 0.3, 300.2, 700.1, 700.1), DeadlineUsedPercent: d(13, 0, 0.004, 3.34, 7.78, 99.96), Attempts: d(13, 1, 1, 2, 5, 5), AgeMs: d(13, 5, 1200, 61_000, 7_300_000, 7_300_000),
-		Invocations: &tally.Invocations{Count: 3, Records: d(3, 1, 2, 10, 10, 10), DurationMs: d(3, 1, 2, 700, 700, 700), TimeoutUsedPercent: d(3, 0, 0, 7, 7, 7)},
-		Requests:    14, Calls: map[string]tally.Calls{"ReceiveMessage": {Calls: 9, Messages: 13}, "DeleteMessageBatch": {Calls: 3, Messages: 12, Failed: 2, Errors: 1}, "SendMessageBatch": {Calls: 2, Messages: 2}},
-		EMF: &tally.EMF{Lines: 3, Metrics: map[string]map[string]tally.EMFMetric{
+		Invocations: &runstats.Invocations{Count: 3, Records: d(3, 1, 2, 10, 10, 10), DurationMs: d(3, 1, 2, 700, 700, 700), TimeoutUsedPercent: d(3, 0, 0, 7, 7, 7)},
+		Requests:    14, Calls: map[string]runstats.Calls{"ReceiveMessage": {Calls: 9, Messages: 13}, "DeleteMessageBatch": {Calls: 3, Messages: 12, Failed: 2, Errors: 1}, "SendMessageBatch": {Calls: 2, Messages: 2}},
+		EMF: &runstats.EMF{Lines: 3, Metrics: map[string]map[string]runstats.EMFMetric{
 			"sqsbatch": {
 				"RecordsSucceeded": {Unit: "Count", Distribution: *d(3, 1, 2, 3, 3, 3)}, "Running": {Unit: "Count", Distribution: *d(3, 1, 2, 7, 7, 7)},
 				"RecordsLastAttempt": {Unit: "Count", Distribution: *d(1, 1, 1, 1, 1, 1)},
@@ -47,7 +47,7 @@ func TestMetricsTable(t *testing.T) {
 
 func TestNoMetricsOfNothing(t *testing.T) {
 	var out bytes.Buffer
-	view.NewText(&out, view.Terminal{}).Summary(view.Summary{Metrics: tally.New(0).Report(tally.Run{})})
+	view.NewText(&out, view.Terminal{}).Summary(view.Summary{Metrics: runstats.New(0).Report(runstats.Run{})})
 	if strings.Contains(out.String(), "deliver") {
 		t.Errorf("%s", out.String())
 	}

@@ -9,7 +9,7 @@ package view
 import (
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/tally"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 )
 
@@ -61,7 +61,7 @@ type Summary struct {
 	Dead     []track.Dead
 	DeadName string // of the dead-letter queue, "" without one
 	Elapsed  time.Duration
-	Metrics  *tally.Report // nil: they are not shown
+	Metrics  *runstats.Report // nil: they are not shown
 }
 
 // Remaining are the messages that are still in the queue or in an invocation.

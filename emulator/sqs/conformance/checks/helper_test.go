@@ -1,7 +1,6 @@
 package checks_test
 
 import (
-	"context"
 	"net/http"
 	"testing"
 
@@ -20,13 +19,5 @@ func newClient(server *sqs.Server, wrap func(http.RoundTripper) http.RoundTrippe
 	if wrap != nil {
 		client.Transport = wrap(client.Transport)
 	}
-	return awssqs.New(awssqs.Options{
-		Region:       "us-east-1",
-		BaseEndpoint: aws.String(server.URL()),
-		HTTPClient:   client,
-		Retryer:      aws.NopRetryer{},
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "any", SecretAccessKey: "any"}, nil
-		}),
-	})
+	return server.Client(func(o *awssqs.Options) { o.HTTPClient, o.Retryer = client, aws.NopRetryer{} })
 }

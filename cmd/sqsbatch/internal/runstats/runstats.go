@@ -1,15 +1,15 @@
-// Package tally measures a run of `sqsbatch local`: what became of records, how
+// Package runstats measures a run of `sqsbatch local`: what became of records, how
 // long they took and how old they were, and what was asked of SQS.
 //
-//	t := tally.New()
-//	t.Fact(fact)   // of package track
-//	t.Call(call)   // of the emulator
-//	report := t.Report(summary)
+//	s := runstats.New()
+//	s.Fact(fact)   // of package track
+//	s.Call(call)   // of the emulator
+//	report := s.Report(summary)
 //
 // What the tool sees by itself is measured for every function. One that writes
 // metrics as lines of CloudWatch's Embedded Metric Format is asked by them, too:
 // emf.go.
-package tally
+package runstats
 
 import (
 	"sync"
@@ -20,8 +20,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// A Tally adds up. It is safe for concurrent use.
-type Tally struct {
+// Stats add up. It is safe for concurrent use.
+type Stats struct {
 	timeout time.Duration // of an invocation
 
 	mu       sync.Mutex
@@ -45,44 +45,44 @@ var Outcomes = []string{
 	track.Succeeded, track.Retry, track.DeadLetter, track.Dropped, track.NotStarted, track.Skipped, track.Abandoned, track.Lost, track.CutOff,
 }
 
-// New returns a Tally of nothing. Of invocations, timeout is how long one may take.
-func New(timeout time.Duration) *Tally {
-	t := &Tally{timeout: timeout, outcomes: map[string]int{}, calls: map[string]*Calls{}}
+// New returns Stats of nothing. Of invocations, timeout is how long one may take.
+func New(timeout time.Duration) *Stats {
+	s := &Stats{timeout: timeout, outcomes: map[string]int{}, calls: map[string]*Calls{}}
 	for _, o := range Outcomes {
-		t.outcomes[o] = 0
+		s.outcomes[o] = 0
 	}
-	return t
+	return s
 }
 
 // Begin says that calls count from now on: what this tool has asked of SQS
 // before does not.
-func (t *Tally) Begin() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.began = time.Now()
+func (s *Stats) Begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.began = time.Now()
 }
 
 // Call takes one that SQS has answered.
-func (t *Tally) Call(c sqs.Call) { t.call(c, 1) }
+func (s *Stats) Call(c sqs.Call) { s.call(c, 1) }
 
 // Own takes a call back that is this tool's.
-func (t *Tally) Own(operation string, began time.Time) {
-	t.call(sqs.Call{Operation: operation, Began: began, Messages: 1}, -1)
+func (s *Stats) Own(operation string, began time.Time) {
+	s.call(sqs.Call{Operation: operation, Began: began, Messages: 1}, -1)
 }
 
 // noAnswer is the error of a call whose client had left, as [sqs.Call] says.
 const noAnswer = "no answer"
 
-func (t *Tally) call(c sqs.Call, n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.began.IsZero() || c.Began.Before(t.began) {
+func (s *Stats) call(c sqs.Call, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.began.IsZero() || c.Began.Before(s.began) {
 		return
 	}
-	of := t.calls[c.Operation]
+	of := s.calls[c.Operation]
 	if of == nil {
 		of = &Calls{}
-		t.calls[c.Operation] = of
+		s.calls[c.Operation] = of
 	}
 	of.Calls += n
 	of.Messages += n * c.Messages
@@ -94,57 +94,57 @@ func (t *Tally) call(c sqs.Call, n int) {
 
 // Fact takes what package track found out. It reports whether that was a line
 // of metrics, which is not to be shown.
-func (t *Tally) Fact(f track.Fact) (metrics bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (s *Stats) Fact(f track.Fact) (metrics bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch f := f.(type) {
 	case track.Record:
 		if f.Final {
-			t.record(f)
+			s.record(f)
 		}
 	case track.Started:
-		t.invocations++
+		s.invocations++
 		if f.ColdStart {
-			t.coldStarts++
+			s.coldStarts++
 		}
-		t.records.Observe(float64(len(f.Bodies)))
+		s.records.Observe(float64(len(f.Bodies)))
 	case track.Ended:
 		if f.Error != "" {
-			t.errors++
+			s.errors++
 		}
-		t.took.Observe(milliseconds(f.Duration))
-		t.timeoutUsed.Observe(percent(f.Duration, t.timeout))
+		s.took.Observe(milliseconds(f.Duration))
+		s.timeoutUsed.Observe(percent(f.Duration, s.timeout))
 	case track.Warning:
-		t.warnings++
+		s.warnings++
 		if f.Serious {
-			t.serious++
+			s.serious++
 		}
 	case track.Log:
-		return t.emf.line(f.Text)
+		return s.emf.line(f.Text)
 	}
 	return false
 }
 
-func (t *Tally) record(r track.Record) {
+func (s *Stats) record(r track.Record) {
 	if r.Invocation == 0 && r.Process == 0 && (r.Outcome == track.DeadLetter || r.Outcome == track.Filtered) { // by SQS or Lambda themselves
 		if r.Outcome == track.DeadLetter {
-			t.redriven++
+			s.redriven++
 		}
 		return
 	}
-	t.handled++
-	t.outcomes[r.Outcome]++
+	s.handled++
+	s.outcomes[r.Outcome]++
 	if r.Duration >= 0 {
-		t.duration.Observe(milliseconds(r.Duration))
+		s.duration.Observe(milliseconds(r.Duration))
 		if r.Allowed > 0 {
-			t.deadline.Observe(percent(r.Duration, r.Allowed))
+			s.deadline.Observe(percent(r.Duration, r.Allowed))
 		}
 	}
 	if r.Attempt > 0 {
-		t.attempts.Observe(float64(r.Attempt))
+		s.attempts.Observe(float64(r.Attempt))
 	}
 	if r.Age >= 0 {
-		t.age.Observe(milliseconds(r.Age))
+		s.age.Observe(milliseconds(r.Age))
 	}
 }
 

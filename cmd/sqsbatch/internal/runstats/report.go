@@ -1,4 +1,4 @@
-package tally
+package runstats
 
 import (
 	"maps"
@@ -79,7 +79,7 @@ type Calls struct {
 	Errors   int `json:"errors"`   // calls that failed; not receives that were given up, as each stop does
 }
 
-// Run is what the Tally is not told of.
+// Run is what Stats do not see.
 type Run struct {
 	Poll            bool
 	Elapsed         time.Duration
@@ -87,16 +87,16 @@ type Run struct {
 }
 
 // Report returns what was measured so far.
-func (t *Tally) Report(run Run) *Report {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (s *Stats) Report(run Run) *Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	r := &Report{
 		Mode: "lambda", ElapsedMs: milliseconds(run.Elapsed),
-		Handled: t.handled, Outcomes: maps.Clone(t.outcomes), Redriven: t.redriven,
-		DurationMs: distribution(&t.duration), DeadlineUsedPercent: distribution(&t.deadline), Attempts: distribution(&t.attempts), AgeMs: distribution(&t.age),
-		Calls: map[string]Calls{}, Warnings: t.warnings, SeriousWarnings: t.serious, EMF: t.emf.report(),
+		Handled: s.handled, Outcomes: maps.Clone(s.outcomes), Redriven: s.redriven,
+		DurationMs: distribution(&s.duration), DeadlineUsedPercent: distribution(&s.deadline), Attempts: distribution(&s.attempts), AgeMs: distribution(&s.age),
+		Calls: map[string]Calls{}, Warnings: s.warnings, SeriousWarnings: s.serious, EMF: s.emf.report(),
 	}
-	for operation, c := range t.calls {
+	for operation, c := range s.calls {
 		if c.Calls > 0 {
 			r.Calls[operation] = *c
 			r.Requests += c.Calls
@@ -107,8 +107,8 @@ func (t *Tally) Report(run Run) *Report {
 		return r
 	}
 	r.Invocations = &Invocations{
-		Count: t.invocations, ColdStarts: t.coldStarts, Errors: t.errors,
-		Records: distribution(&t.records), DurationMs: distribution(&t.took), TimeoutUsedPercent: distribution(&t.timeoutUsed),
+		Count: s.invocations, ColdStarts: s.coldStarts, Errors: s.errors,
+		Records: distribution(&s.records), DurationMs: distribution(&s.took), TimeoutUsedPercent: distribution(&s.timeoutUsed),
 	}
 	return r
 }

@@ -1,4 +1,4 @@
-package tally
+package runstats
 
 import (
 	"encoding/json"

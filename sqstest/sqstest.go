@@ -1,0 +1,314 @@
+// Package sqstest tests a handler on a queue, in a few lines and in virtual time: hours
+// of backoff take no time at all. It needs no container and no account.
+//
+//	func TestShip(t *testing.T) {
+//		sqstest.Run(t, batch.JSON(ship), func(q *sqstest.Queue) {
+//			q.Send(`{"id":"o-1"}`, `{"id":"busy"}`, `nonsense`)
+//			q.UntilIdle()
+//			q.Want("succeeded", "retry, succeeded", "dead-letter")
+//		})
+//	}
+//
+// The queue is one of package emulator/sqs, with a dead-letter queue. The handler runs as
+// package handler runs it on Lambda, behind an event source mapping, or in a container, see
+// [Config.Container].
+package sqstest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/handler"
+)
+
+// Config says what a test needs beside the handler. The zero value is good.
+type Config struct {
+	// Handler configures the handler as in production. SQS and Poll.Queues are set by
+	// the test.
+	Handler handler.Config
+
+	// FIFO makes the queues FIFO queues. Defaults to standard ones.
+	FIFO bool
+
+	// Container runs the handler as [handler.Poll] does. Defaults to Lambda.
+	Container bool
+
+	// Timeout is the function's timeout on Lambda. Defaults to 30 s. The queue's
+	// visibility timeout is six times as long.
+	Timeout time.Duration
+
+	// MaxReceiveCount is the queue's: how often a message is delivered before SQS moves it
+	// to the dead-letter queue. Defaults to 5.
+	MaxReceiveCount int
+
+	// Faults are calls that fail, see [sqs.Fault]. Defaults to none.
+	Faults []sqs.Fault
+}
+
+// Run makes the queues, calls test, and stops the handler. Time is virtual for all of them,
+// test included: see package [testing/synctest]. The handler begins with the first
+// [Queue.UntilIdle] or [Queue.Start], so that what was sent before comes together.
+func Run(t *testing.T, h batch.Handler, test func(q *Queue)) {
+	t.Helper()
+	RunWith(t, h, Config{}, test)
+}
+
+// RunWith is [Run] with a configuration.
+func RunWith(t *testing.T, h batch.Handler, cfg Config, test func(q *Queue)) {
+	t.Helper()
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 30 * time.Second
+	}
+	if cfg.MaxReceiveCount == 0 {
+		cfg.MaxReceiveCount = 5
+	}
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, cfg)
+		defer q.Server.Close()
+		q.begin = func() { q.start(h, cfg) }
+		defer q.stop()
+		test(q)
+	})
+}
+
+// Queue is a queue with a handler on it. Its methods fail the test when something goes
+// wrong, and must be called by the test's goroutine.
+type Queue struct {
+	// Client is AWS's client of the emulated SQS, for what the methods below do not do.
+	Client *awssqs.Client
+	// Server is the emulated SQS, to inject faults and to see each call.
+	Server *sqs.Server
+	// URL and DeadLetterURL are those of the queues, "orders" and "orders-dead".
+	URL, DeadLetterURL string
+
+	t          *testing.T
+	name, dead string
+	begin      func() // the handler
+	once       sync.Once
+	end        func() // of what has begun
+
+	mu       sync.Mutex
+	sent     []string // message ids
+	attempts map[string][]batch.Result
+}
+
+func newQueue(t *testing.T, cfg Config) *Queue {
+	q := &Queue{t: t, Server: sqs.New(sqs.Options{Faults: cfg.Faults}), name: "orders", dead: "orders-dead", attempts: map[string][]batch.Result{}}
+	q.Client = q.Server.Client()
+	attributes := map[string]string{}
+	if cfg.FIFO {
+		q.name, q.dead, attributes["FifoQueue"] = "orders.fifo", "orders-dead.fifo", "true"
+	}
+	q.DeadLetterURL = q.create(q.dead, attributes)
+	attributes["VisibilityTimeout"] = strconv.Itoa(int(6 * cfg.Timeout / time.Second))
+	attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, q.Server.QueueARN(q.dead), cfg.MaxReceiveCount)
+	q.URL = q.create(q.name, attributes)
+	return q
+}
+
+func (q *Queue) create(name string, attributes map[string]string) string {
+	q.t.Helper()
+	out, err := q.Client.CreateQueue(context.Background(), &awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	return *out.QueueUrl
+}
+
+// BatchSettled implements [batch.BatchSettledHook].
+func (q *Queue) BatchSettled(_ context.Context, _ batch.BatchInfo, results []batch.Result) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, r := range results {
+		kept := r
+		record := *r.Record
+		kept.Record = &record
+		q.attempts[record.MessageID] = append(q.attempts[record.MessageID], kept)
+	}
+}
+
+// Start begins the handler, unless it has begun.
+func (q *Queue) Start() {
+	q.t.Helper()
+	q.once.Do(q.begin)
+}
+
+// Send sends a message with each body. On a FIFO queue they are of one group; [Queue.SendTo]
+// names others.
+func (q *Queue) Send(bodies ...string) {
+	q.t.Helper()
+	q.SendTo("group", bodies...)
+}
+
+// SendTo sends messages of a group of a FIFO queue. Other queues have no group.
+func (q *Queue) SendTo(group string, bodies ...string) {
+	q.t.Helper()
+	for _, body := range bodies {
+		in := &awssqs.SendMessageInput{MessageBody: &body}
+		if strings.HasSuffix(q.name, ".fifo") {
+			in.MessageGroupId, in.MessageDeduplicationId = &group, aws.String(rand.Text())
+		}
+		q.SendInput(in)
+	}
+}
+
+// SendInput sends a message with attributes, a delay and what else SendMessage takes. Its
+// QueueUrl is set.
+func (q *Queue) SendInput(in *awssqs.SendMessageInput) {
+	q.t.Helper()
+	in.QueueUrl = &q.URL
+	out, err := q.Client.SendMessage(context.Background(), in)
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.sent = append(q.sent, *out.MessageId)
+}
+
+// retention is for how long a queue keeps a message that nobody deletes, unless it is told
+// otherwise.
+const retention = 4 * 24 * time.Hour
+
+// UntilIdle waits until each message that was sent has been deleted or is in the dead-letter
+// queue, and the handler has settled it. It fails the test when that takes more than four
+// days, the queue's retention period.
+func (q *Queue) UntilIdle() {
+	q.t.Helper()
+	q.Start()
+	for begin := time.Now(); ; time.Sleep(max(10*time.Millisecond, time.Since(begin)/100)) {
+		left := q.left()
+		if left == 0 {
+			time.Sleep(time.Second) // settling ends, and the hooks are told
+			synctest.Wait()
+			return
+		}
+		if time.Since(begin) > retention {
+			q.t.Fatalf("%d of %d messages are neither deleted nor in the dead-letter queue after %v:\n%s", left, len(q.sent), retention, q)
+		}
+	}
+}
+
+// left is how many messages are in the queue.
+func (q *Queue) left() int {
+	gone := 0
+	for _, kind := range []sqs.Kind{sqs.Deleted, sqs.Redriven, sqs.Expired} {
+		for _, e := range q.Server.Events(kind) {
+			if e.Queue == q.name {
+				gone++
+			}
+		}
+	}
+	return len(q.sent) - gone
+}
+
+// Message is what became of a message that was sent.
+type Message struct {
+	ID, Body string
+	// Attempts are its deliveries in their order, with outcome, error, start and duration.
+	Attempts []batch.Result
+	// DeadLetter is when the message came into the dead-letter queue; zero if it did not.
+	DeadLetter time.Time
+	// Deleted is when it was deleted from the queue; zero if it was not.
+	Deleted time.Time
+}
+
+// String lists the outcomes of a message's attempts, as "retry, retry, succeeded". A message
+// that SQS moved to the dead-letter queue ends with "redriven".
+func (m Message) String() string {
+	var words []string
+	for _, r := range m.Attempts {
+		words = append(words, r.Outcome.String())
+	}
+	if !m.DeadLetter.IsZero() && m.Deleted.IsZero() {
+		words = append(words, "redriven")
+	}
+	return strings.Join(words, ", ")
+}
+
+// Messages returns what has become of the messages, in the order in which they were sent.
+func (q *Queue) Messages() []Message {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	byID := map[string]*Message{}
+	list := make([]Message, len(q.sent))
+	for i, id := range q.sent {
+		list[i] = Message{ID: id, Attempts: q.attempts[id]}
+		byID[id] = &list[i]
+	}
+	for _, kind := range []sqs.Kind{sqs.Sent, sqs.Deleted, sqs.Redriven} {
+		for _, e := range q.Server.Events(kind) {
+			m := byID[e.MessageID]
+			switch {
+			case kind == sqs.Sent && e.Queue == q.dead:
+				deadLetter(list, e)
+			case m == nil || e.Queue != q.name:
+			case kind == sqs.Sent:
+				m.Body = e.Body
+			case kind == sqs.Deleted:
+				m.Deleted = e.Time
+			default:
+				m.DeadLetter = e.Time
+			}
+		}
+	}
+	return list
+}
+
+// deadLetter notes a message that was sent to the dead-letter queue, where it has a new id.
+func deadLetter(list []Message, sent sqs.Event) {
+	for i := range list {
+		if m := &list[i]; m.Body == sent.Body && m.DeadLetter.IsZero() && slices.ContainsFunc(m.Attempts, func(r batch.Result) bool { return r.Outcome == batch.DeadLettered }) {
+			m.DeadLetter = sent.Time
+			return
+		}
+	}
+}
+
+// Want compares the outcomes of the messages, as [Message.String] has them and in the order
+// in which they were sent.
+func (q *Queue) Want(outcomes ...string) {
+	q.t.Helper()
+	list := q.Messages()
+	if len(list) != len(outcomes) {
+		q.t.Errorf("%d messages were sent, %d are wanted", len(list), len(outcomes))
+		return
+	}
+	for i, m := range list {
+		if m.String() != outcomes[i] {
+			q.t.Errorf("message %d (%.60s): %s, want %s%s", i+1, m.Body, m, outcomes[i], m.errors())
+		}
+	}
+}
+
+// String has a line for each message, with its outcomes and errors.
+func (q *Queue) String() string {
+	var b strings.Builder
+	for i, m := range q.Messages() {
+		fmt.Fprintf(&b, "message %d (%.60s): %s%s\n", i+1, m.Body, m, m.errors())
+	}
+	return b.String()
+}
+
+// errors lists the errors of a message's attempts.
+func (m Message) errors() string {
+	var b strings.Builder
+	for i, r := range m.Attempts {
+		if r.Err != nil {
+			fmt.Fprintf(&b, "\n\tattempt %d: %v", i+1, r.Err)
+		}
+	}
+	return b.String()
+}

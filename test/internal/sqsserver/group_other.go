@@ -1,7 +1,0 @@
-//go:build !unix
-
-package sqsserver
-
-import "syscall"
-
-func ownGroup() *syscall.SysProcAttr { return nil }
