@@ -46,11 +46,7 @@ func (st *Stack) polled(s *queueSet, d *Deployment, e Event) (Queue, error) {
 	}
 	q, ok := s.known[e.QueueARN]
 	if !ok {
-<<<<<<< HEAD:internal/template/queues.go
-		q = st.elsewhere(d, e.QueueARN, e.Pos)
-=======
-		q = e.undeclaredQueue(d, arn)
->>>>>>> sqstest:cmd/sqsbatch/internal/template/queues.go
+		q = st.undeclaredQueue(d, e.QueueARN, e.Pos)
 		s.add(q)
 	}
 	return q, nil
@@ -102,11 +98,7 @@ func (s *queueSet) list(st *Stack, d *Deployment) error {
 			if err := s.failed[arn]; err != nil {
 				return err
 			}
-<<<<<<< HEAD:internal/template/queues.go
-			q = st.elsewhere(d, arn, needed)
-=======
-			q = e.undeclaredQueue(d, arn)
->>>>>>> sqstest:cmd/sqsbatch/internal/template/queues.go
+			q = st.undeclaredQueue(d, arn, needed)
 		}
 		if q.DeadLetterARN != "" {
 			if err := add(q.DeadLetterARN, q.Resource.Get("RedrivePolicy").Pos); err != nil {
@@ -124,16 +116,10 @@ func (s *queueSet) list(st *Stack, d *Deployment) error {
 	return nil
 }
 
-<<<<<<< HEAD:internal/template/queues.go
-// elsewhere makes a queue of which the template knows the ARN only, for the place
+// undeclaredQueue makes a queue of which the template knows the ARN only, for the place
 // that needs it.
-func (st *Stack) elsewhere(d *Deployment, arn string, needed Pos) Queue {
+func (st *Stack) undeclaredQueue(d *Deployment, arn string, needed Pos) Queue {
 	q := st.literalQueue(batch.QueueName(arn))
-=======
-// undeclaredQueue makes a queue of which the template knows the ARN only.
-func (e *evaluator) undeclaredQueue(d *Deployment, arn string) Queue {
-	q := e.literalQueue(queueOf(arn))
->>>>>>> sqstest:cmd/sqsbatch/internal/template/queues.go
 	if arn == d.Event.QueueARN {
 		// AWS' advice for a queue that feeds a function; its own is not known.
 		q.Attributes["VisibilityTimeout"] = fmt.Sprint(int((6*d.Function.Timeout + d.Event.Window).Seconds()))

@@ -2,18 +2,11 @@
 // against the embedded SQS and Lambda as its template says, sends messages and
 // shows what becomes of them.
 //
-<<<<<<< HEAD
 // The parts stand in packages of their own: template (what is deployed), lint (what
 // is wrong with that), build (the program), message (what is sent), track (what
-// happened), tally (what was measured) and view (how it looks). This package puts
+// happened), runstats (what was measured) and view (how it looks). This package puts
 // them together: stack.go is what runs, input.go what is sent, send.go how,
 // local.go the order of things. With --mode poll the function runs in
-=======
-// The parts stand in packages of their own: template (what is deployed), build
-// (the program), message (what is sent), track (what happened), runstats (what was
-// measured) and view (how it looks). This package puts them together: stack.go is what runs, input.go what
-// is sent, send.go how, local.go the order of things. With --mode poll the function runs in
->>>>>>> sqstest
 // processes that poll, as in a container: container.go, by package container.
 package local
 
