@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/sqsbatch/sqsbatch/internal/inner"
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
 // Handler handles one record. Nil means that the record is done with and may
@@ -38,7 +38,7 @@ func (f HandlerFunc) Handle(ctx context.Context, r Record) error { return f(ctx,
 // nil, which whatever runs handlers refuses, when h or what middleware returns is.
 func Chain(h Handler, middleware ...func(Handler) Handler) Handler {
 	for i := len(middleware) - 1; i >= 0; i-- {
-		if inner.IsNil(h) {
+		if wrapped.IsNil(h) {
 			return nil
 		}
 		h = around(middleware[i](h), h)
@@ -49,7 +49,7 @@ func Chain(h Handler, middleware ...func(Handler) Handler) Handler {
 // around makes outer, which calls h, ask it as well for what outer hides.
 func around(outer, h Handler) Handler {
 	_, validates := h.(interface{ Validate() error })
-	if inner.IsNil(outer) || !validates && wish(h) == 0 {
+	if wrapped.IsNil(outer) || !validates && wish(h) == 0 {
 		return outer
 	}
 	return layer{outer, h}
@@ -63,7 +63,7 @@ type layer struct {
 
 // Validate asks the middleware, and then what is in it.
 func (l layer) Validate() error {
-	return cmp.Or(inner.Validate(l.Handler), inner.Validate(l.next))
+	return cmp.Or(wrapped.Validate(l.Handler), wrapped.Validate(l.next))
 }
 
 // Concurrency is what the outermost that asks for it does; 0 if none does.

@@ -25,9 +25,9 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/inner"
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
 	"github.com/sqsbatch/sqsbatch/internal/valuectx"
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
 // Event is an event with its detail decoded into a T.
@@ -94,7 +94,7 @@ func JSON[T any](fn func(ctx context.Context, e Event[T]) error, opts ...batch.J
 // What is malformed to [JSON] is so here. Without h there is no handler: what
 // runs handlers refuses the nil that Unwrap returns then.
 func Unwrap(h batch.Handler) batch.Handler {
-	if inner.IsNil(h) {
+	if wrapped.IsNil(h) {
 		return nil
 	}
 	return &unwrapper{h}
@@ -113,7 +113,7 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 }
 
 // Validate asks the handler that is wrapped.
-func (u *unwrapper) Validate() error { return inner.Validate(u.next) }
+func (u *unwrapper) Validate() error { return wrapped.Validate(u.next) }
 
 // From returns the event that ctx belongs to, inside of [Unwrap]; its Detail is
 // the record's body. It reports false elsewhere.

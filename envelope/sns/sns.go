@@ -28,8 +28,8 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/inner"
 	"github.com/sqsbatch/sqsbatch/internal/valuectx"
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
 // Unwrap hands on the message in an SNS envelope, and a body that is no such
@@ -111,7 +111,7 @@ type unwrapper struct {
 }
 
 func wrap(h batch.Handler, d delivery) batch.Handler {
-	if inner.IsNil(h) {
+	if wrapped.IsNil(h) {
 		return nil
 	}
 	_, nested := h.(*unwrapper)
@@ -119,7 +119,7 @@ func wrap(h batch.Handler, d delivery) batch.Handler {
 }
 
 // Validate asks the handler that is wrapped.
-func (u *unwrapper) Validate() error { return inner.Validate(u.next) }
+func (u *unwrapper) Validate() error { return wrapped.Validate(u.next) }
 
 // Handle hands on what is in the envelope.
 func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {

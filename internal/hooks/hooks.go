@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/inner"
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
 // Set is hooks, sorted by what they want to be told. The zero value has none.
@@ -33,7 +33,7 @@ func New(hooks ...any) (*Set, error) {
 	h := &Set{}
 	var errs []error
 	for i, hook := range hooks {
-		if err := inner.Validate(hook); err != nil {
+		if err := wrapped.Validate(hook); err != nil {
 			errs = append(errs, fmt.Errorf("batch: Hooks[%d]: %w", i, err))
 		}
 		n := collect(&h.batchStarted, hook) + collect(&h.batchSettled, hook) +

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
-	"github.com/sqsbatch/sqsbatch/internal/inner"
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
 // Engine is a handler with how it is run: what runners share. It holds no state of
@@ -26,11 +26,11 @@ type Engine struct {
 func New(h batch.Handler, cfg batch.Config) (*Engine, error) {
 	f, ok := h.(batch.HandlerFunc)
 	var noHandler error
-	if inner.IsNil(h) {
+	if wrapped.IsNil(h) {
 		noHandler = errors.New("batch: the handler is nil")
 	}
 	cfg = cfg.WithDefaultsFor(h)
-	badHandler := inner.Validate(h)
+	badHandler := wrapped.Validate(h)
 	set, badHooks := hooks.New(cfg.Hooks...)
 	if err := errors.Join(noHandler, badHandler, cfg.Validate(), badHooks); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/classify/httpstatus"
-	"github.com/sqsbatch/sqsbatch/internal/inner"
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
 // ErrAborted is the error of a record whose worker panicked with
@@ -27,7 +27,7 @@ var ErrAborted = errors.New("httpworker: the worker aborted the request")
 // an [http.Server], but not after the end of its context: then the record has
 // failed. The response is no [http.Hijacker].
 func New(h http.Handler, o Options) batch.HandlerFunc {
-	if inner.IsNil(h) {
+	if wrapped.IsNil(h) {
 		return nil
 	}
 	o = o.withDefaults()

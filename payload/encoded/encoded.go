@@ -26,7 +26,7 @@ import (
 	"maps"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/inner"
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
 const (
@@ -63,7 +63,7 @@ func Unwrap(h batch.Handler) batch.Handler { return Config{}.Unwrap(h) }
 // h there is no handler: what runs handlers refuses the nil that Unwrap returns
 // then.
 func (c Config) Unwrap(h batch.Handler) batch.Handler {
-	if inner.IsNil(h) {
+	if wrapped.IsNil(h) {
 		return nil
 	}
 	u := &unwrapper{next: h, attribute: c.attribute(), fallback: c.Default, max: c.MaxBytes}
@@ -96,7 +96,7 @@ type unwrapper struct {
 
 // Validate returns an error that names an option which is out of its bounds.
 func (u *unwrapper) Validate() error {
-	return cmp.Or(u.err, inner.Validate(u.next))
+	return cmp.Or(u.err, wrapped.Validate(u.next))
 }
 
 // Handle decodes the body, if the attribute is there or there is a default.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/inner"
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
 // Unwrap returns middleware that reads the body of a message from S3, if the
@@ -22,7 +22,7 @@ import (
 func Unwrap(cfg Config) func(batch.Handler) batch.Handler {
 	s := newStore(cfg, MaxBytes)
 	return func(h batch.Handler) batch.Handler {
-		if inner.IsNil(h) {
+		if wrapped.IsNil(h) {
 			return nil
 		}
 		return &unwrapper{store: s, next: h}
@@ -36,7 +36,7 @@ type unwrapper struct {
 
 // Validate returns an error that names what is wrong with the configuration.
 func (u *unwrapper) Validate() error {
-	return cmp.Or(u.store.err, inner.Validate(u.next))
+	return cmp.Or(u.store.err, wrapped.Validate(u.next))
 }
 
 // Handle reads the body from S3, if it is there.

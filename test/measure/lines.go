@@ -24,7 +24,7 @@ var linesBefore = map[string]int{
 	"internal/base64text": 25,
 	"internal/endpoint":   107,
 	"internal/gather":     2,
-	"internal/inner":      15,
+	"internal/wrapped":    15,
 	"internal/jsontext":   50,
 	"internal/plainjson":  288,
 	"internal/sleep":      19,

@@ -20,7 +20,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// Stats add up. It is safe for concurrent use.
+// Stats add up what happened in a run. They are safe for concurrent use.
 type Stats struct {
 	timeout time.Duration // of an invocation
 

@@ -1,6 +1,6 @@
-// Package inner is what everything that makes a handler of another does with the
+// Package wrapped is what everything that makes a handler of another does with the
 // one that it wraps. It imports the standard library only.
-package inner
+package wrapped
 
 import "reflect"
 
