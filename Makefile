@@ -94,14 +94,6 @@ simulate: ## random histories of both modes in virtual time (SEED=1 HISTORIES=10
 conform: ## hold a server to what AWS documents (ENDPOINT=http://127.0.0.1:9324)
 	go run ./emulator/sqs/conformance -endpoint "$(ENDPOINT)"
 
-.PHONY: compare
-compare: ## the same random calls on emulator/sqs and on ElasticMQ (Java, Maven)
-	go run ./test/integration/elasticmq
-
-.PHONY: poll
-poll: ## the long poll in a process of its own, against ElasticMQ (Java, Maven)
-	go run ./test/integration/poll
-
 .PHONY: consume
 consume: ## the long poll beside a loop by hand and gocloud.dev (2 min)
 	cd test/consume && go run .
@@ -117,6 +109,10 @@ alerts: ## the alerts and Grafana's dashboard under Prometheus' own engine (20 s
 .PHONY: chaos
 chaos: ## 100,000 messages through kills, stops and network faults
 	cd test/chaos && go run .
+
+.PHONY: elasticmq
+elasticmq: ## a smaller chaos with ElasticMQ for a server (2 min; Java, Maven)
+	cd test/chaos && go run . -server elasticmq -messages 2000 -faults 12
 
 .PHONY: deploy
 deploy: ## check deploy/ and the Dockerfile; build and run the image (Python; Linux, root, dockerd)
