@@ -1,4 +1,4 @@
-package main
+package sam
 
 import (
 	"debug/buildinfo"

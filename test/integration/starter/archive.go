@@ -1,4 +1,4 @@
-package main
+package starter
 
 import (
 	"archive/zip"

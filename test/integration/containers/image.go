@@ -1,4 +1,4 @@
-package main
+package containers
 
 import (
 	"archive/tar"
@@ -15,26 +15,27 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/engine"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
 const image = "sqsbatch.example/orders:here"
 
 // checkImage builds the image as the Dockerfile says, looks into it, and runs it.
-func checkImage(ctx context.Context, root, tmp string) (err error) {
-	e, err := engine.Start(ctx, filepath.Join(tmp, "engine"), engine.Options{})
+func checkImage(ctx context.Context, s *stage.Stage) (err error) {
+	e, err := engine.Start(ctx, filepath.Join(s.Tmp, "engine"), engine.Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Stop()) }()
 	begin := time.Now()
-	if err := importBase(ctx, e, root, tmp); err != nil {
+	if err := importBase(ctx, e, s); err != nil {
 		return fmt.Errorf("an image with Go: %w", err)
 	}
 	fmt.Printf("an image with this machine's Go: %.1f s\n", time.Since(begin).Seconds())
 
 	begin = time.Now()
-	if err := run(e.Docker(ctx, "build", "--progress=plain", "--network=none", "--build-arg", "GO_IMAGE="+goImage,
-		"--build-arg", "GOPROXY=file:///"+modules, "--tag", image, root)); err != nil {
+	if _, err := s.Log.Run(e.Docker(ctx, "build", "--progress=plain", "--network=none", "--build-arg", "GO_IMAGE="+goImage,
+		"--build-arg", "GOPROXY=file:///"+modules, "--tag", image, s.Root)); err != nil {
 		return err
 	}
 	fmt.Printf("docker build: %.1f s\n", time.Since(begin).Seconds())
@@ -46,7 +47,7 @@ func checkImage(ctx context.Context, root, tmp string) (err error) {
 		return fmt.Errorf("the image: %w", err)
 	}
 	fmt.Printf("the image has static programs and certificates, %.1f MB\n", float64(size)/1e6)
-	return checkRuns(ctx, e, root)
+	return checkRuns(ctx, e, s.Root)
 }
 
 func checkConfig(ctx context.Context, e *engine.Engine) error {

@@ -1,4 +1,4 @@
-package main
+package containers
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/engine"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
 // settings are what deploy/kubernetes sets, read from the file that users copy.
@@ -56,7 +57,7 @@ func readSettings(root string) (*settings, error) {
 // start runs the image as the deployments do: read-only, without capabilities,
 // with their settings, but for the addresses. It returns where the health checks are.
 func start(ctx context.Context, e *engine.Engine, s *settings, q *queues) (id, health string, err error) {
-	if health, err = freeAddress(); err != nil {
+	if health, err = stage.FreeAddress(); err != nil {
 		return "", "", err
 	}
 	args := []string{"run", "--detach", "--network=host", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"}

@@ -1,4 +1,4 @@
-module github.com/sqsbatch/sqsbatch/test/integration/deploy/upstream
+module github.com/sqsbatch/sqsbatch/test/integration/containers/upstream
 
 go 1.26.3
 

@@ -1,13 +1,11 @@
-// Command stack deploys this repository as a user does, with "sam deploy" and
+// Package samdeploy deploys this repository as a user does, with "sam deploy" and
 // samconfig.toml, against moto's server in place of AWS, reads back what there
 // is by the services' APIs, updates it, and deletes it again.
 //
-//	go run ./test/integration/stack
-//
 // It needs Python 3 with its venv module, and PyPI on the first use. moto does
-// not run anything: that the function works is the business of invoke and rie.
+// not run anything: that the function works is the business of samlocal and rie.
 // What moto's CloudFormation lacks for this stack is in python/server.py.
-package main
+package samdeploy
 
 import (
 	"context"
@@ -19,13 +17,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-func main() {
-	stage.Main("stack", func(ctx context.Context, s *stage.Stage) []stage.Step {
-		return []stage.Step{{Name: "sam deploy", Run: func() error { return check(ctx, s) }}}
-	})
-}
-
-func check(ctx context.Context, s *stage.Stage) (err error) {
+// Check is all of it.
+func Check(ctx context.Context, s *stage.Stage) (err error) {
 	d, err := newDeployer(ctx, s)
 	if err != nil {
 		return err

@@ -1,9 +1,8 @@
-package main
+package containers
 
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -76,15 +75,6 @@ func (q *queues) counts(ctx context.Context, visible, inFlight, dead int) (strin
 	}
 	got := fmt.Sprintf("%s visible, %s in flight, %s dead", main[0], main[1], letters[0])
 	return got, got == fmt.Sprintf("%d visible, %d in flight, %d dead", visible, inFlight, dead)
-}
-
-// freeAddress is one on which nobody listens.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
 }
 
 func get(ctx context.Context, url string) error {

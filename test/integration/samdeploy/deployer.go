@@ -1,4 +1,4 @@
-package main
+package samdeploy
 
 import (
 	"bytes"
@@ -47,7 +47,7 @@ func newDeployer(ctx context.Context, s *stage.Stage) (*deployer, error) {
 	if err := samcli.Copy(ctx, s.Root, d.source, ""); err != nil {
 		return nil, err
 	}
-	d.server, err = moto.Start(ctx, s, sam, "test/integration/stack/python/server.py", d.changes)
+	d.server, err = moto.Start(ctx, s, sam, "test/integration/samdeploy/python/server.py", d.changes)
 	return d, err
 }
 

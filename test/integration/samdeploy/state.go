@@ -1,4 +1,4 @@
-package main
+package samdeploy
 
 import (
 	"bufio"
@@ -60,7 +60,7 @@ func (d *deployer) left(ctx context.Context) (map[string][]string, error) {
 }
 
 func (d *deployer) ask(ctx context.Context, into any, args ...string) error {
-	cmd := d.cli.Python(ctx, append([]string{filepath.Join(d.stage.Root, "test", "integration", "stack", "python", "describe.py")}, args...)...)
+	cmd := d.cli.Python(ctx, append([]string{filepath.Join(d.stage.Root, "test", "integration", "samdeploy", "python", "describe.py")}, args...)...)
 	cmd.Env = d.environ()
 	out, err := d.stage.Log.Run(cmd)
 	if err != nil {

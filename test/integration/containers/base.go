@@ -1,4 +1,4 @@
-package main
+package containers
 
 import (
 	"archive/tar"
@@ -25,7 +25,7 @@ const certificates = "/etc/ssl/certs/ca-certificates.crt"
 // importBase gives the engine an image that stands in for the official one of
 // Go, which would have to be pulled: this machine's Go, certificates, a shell,
 // and the modules that the build would download.
-func importBase(ctx context.Context, e *engine.Engine, root, tmp string) error {
+func importBase(ctx context.Context, e *engine.Engine, s *stage.Stage) error {
 	if _, err := os.Stat(certificates); err != nil {
 		return fmt.Errorf("%w: %w (Debian: ca-certificates)", stage.ErrNotRun, err)
 	}
@@ -33,8 +33,8 @@ func importBase(ctx context.Context, e *engine.Engine, root, tmp string) error {
 	if err != nil {
 		return err
 	}
-	cache := filepath.Join(tmp, modules)
-	if err := downloadModules(ctx, root, cache); err != nil {
+	cache := filepath.Join(s.Tmp, modules)
+	if err := downloadModules(ctx, s, cache); err != nil {
 		return err
 	}
 	env := []string{"ENV PATH=/usr/local/go/bin:/bin GOPATH=/go GOTOOLCHAIN=local"}
@@ -60,7 +60,7 @@ func importBase(ctx context.Context, e *engine.Engine, root, tmp string) error {
 }
 
 // downloadModules fills a module cache with what the module needs.
-func downloadModules(ctx context.Context, root, cache string) error {
+func downloadModules(ctx context.Context, s *stage.Stage, cache string) error {
 	have, err := goEnv(ctx, "GOMODCACHE")
 	if err != nil {
 		return err
@@ -70,9 +70,10 @@ func downloadModules(ctx context.Context, root, cache string) error {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-modcacherw")
-	cmd.Dir = root
+	cmd.Dir = s.Root
 	cmd.Env = append(os.Environ(), "GOMODCACHE="+cache, "GOPROXY=file://"+filepath.ToSlash(filepath.Join(have, "cache", "download"))+","+proxy)
-	return run(cmd)
+	_, err = s.Log.Run(cmd)
+	return err
 }
 
 func goEnv(ctx context.Context, name string) (string, error) {

@@ -1,4 +1,4 @@
-package main
+package containers
 
 import (
 	"context"
@@ -18,7 +18,7 @@ const kubernetesValidate = "1.37.0"
 // runUpstream runs the checks that are in a module of their own.
 func runUpstream(ctx context.Context, root, rendered string) error {
 	cmd := exec.CommandContext(ctx, "go", "run", ".", "-root", root, "-rendered", rendered)
-	cmd.Dir = filepath.Join(root, "test", "integration", "deploy", "upstream")
+	cmd.Dir = filepath.Join(root, "test", "integration", "containers", "upstream")
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	return cmd.Run()
@@ -26,7 +26,7 @@ func runUpstream(ctx context.Context, root, rendered string) error {
 
 // checkManifests holds Kubernetes' own kinds against their schemas; KEDA's are
 // checked in upstream.
-func checkManifests(ctx context.Context, rendered string) error {
+func checkManifests(ctx context.Context, s *stage.Stage, rendered string) error {
 	if _, err := os.Stat(rendered); err != nil {
 		return fmt.Errorf("%w: Kustomize made nothing", stage.ErrNotRun)
 	}
@@ -34,7 +34,7 @@ func checkManifests(ctx context.Context, rendered string) error {
 	if err != nil {
 		return err
 	}
-	if err := run(env.Command(ctx, "-m", "kubernetes_validate", "--strict", "--no-warn", rendered)); err != nil {
+	if _, err := s.Log.Run(env.Command(ctx, "-m", "kubernetes_validate", "--strict", "--no-warn", rendered)); err != nil {
 		return err
 	}
 	fmt.Println("the manifests are as the schemas of Kubernetes " + kubernetesValidate + " want them")

@@ -1,15 +1,12 @@
-// Command invoke runs the function that "sam build" makes in a real container,
+// Package samlocal runs the function that "sam build" makes in a real container,
 // under AWS's Runtime Interface Emulator, by "sam local invoke", with every
 // sample event. The answers must be those that events/README.md documents, each
 // in time, and "sqsbatch local" must come to the same ones.
 //
-//	go run ./test/integration/invoke
-//
 // It needs Python 3 with its venv module, PyPI on the first use, and a Docker
 // engine of its own: Linux, root, dockerd, ip and a static busybox (Debian:
-// docker.io, iproute2, busybox-static). Where that cannot be had, the exit code
-// is 1, too, and the file that -reason names says why.
-package main
+// docker.io, iproute2, busybox-static).
+package samlocal
 
 import (
 	"archive/tar"
@@ -28,13 +25,8 @@ import (
 // what events/README.md promises the answers for.
 const timeout = 3 * time.Second
 
-func main() {
-	stage.Main("invoke", func(ctx context.Context, s *stage.Stage) []stage.Step {
-		return []stage.Step{{Name: "sam local invoke", Run: func() error { return check(ctx, s) }}}
-	})
-}
-
-func check(ctx context.Context, s *stage.Stage) (err error) {
+// Check is all of it.
+func Check(ctx context.Context, s *stage.Stage) (err error) {
 	sam, err := samcli.Install(ctx)
 	if err != nil {
 		return err
