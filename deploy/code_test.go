@@ -133,15 +133,6 @@ func settling(t *testing.T) time.Duration {
 	return constant(t, "batch", "defaultGrace") + constant(t, "longpoll", "flushTimeout")
 }
 
-func TestFactsAreFoundInTheCode(t *testing.T) {
-	names := variables(t)
-	for _, name := range []string{"SQSBATCH_CONCURRENCY", "SQSBATCH_QUEUE_URL", "SQSBATCH_DRAIN_LIMIT", "AWS_LAMBDA_LOG_LEVEL"} {
-		if !names[name] {
-			t.Errorf("%s is not among what handler reads: %v", name, names)
-		}
-	}
-}
-
 // The second is for the process to end.
 func TestDefaultsFitInto30Seconds(t *testing.T) {
 	if all := constant(t, "longpoll", "drainAndGrace") + constant(t, "longpoll", "flushTimeout"); all > 29*time.Second {

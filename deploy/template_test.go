@@ -164,13 +164,6 @@ func TestServiceHealthCheckIsInTheImage(t *testing.T) {
 	}
 }
 
-func TestScalingKeepsATask(t *testing.T) {
-	parameters := at(t, load(t, "ecs/service.yaml"), "Parameters")
-	if least := at(t, parameters, "MinTasks", "MinValue"); least != "1" {
-		t.Errorf("MinTasks may be %v: the policy divides by the tasks", least)
-	}
-}
-
 // A record that keeps failing is retried for up to half more than the outage that it
 // outlives. That alone sets off no alarm on age, and each file has the same threshold.
 func TestAlarmsOnAgeFollowTheOutage(t *testing.T) {

@@ -13,11 +13,5 @@ var update = flag.Bool("update", false, "write the files into docs/testing.md")
 //
 //	go test ./examples/testing -run TestThePageShowsTheseFiles -update
 func TestThePageShowsTheseFiles(t *testing.T) {
-	const page = "../../docs/testing.md"
-	text := docpage.Read(t, page)
-	want, count := docpage.WithFiles(t, page, text)
-	if count != 4 {
-		t.Errorf("%s shows %d files, want 4", page, count)
-	}
-	docpage.Hold(t, page, text, want, *update)
+	docpage.HoldFiles(t, "../../docs/testing.md", *update)
 }

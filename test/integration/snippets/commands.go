@@ -17,21 +17,14 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/awscli"
 )
 
-// command is a line of a block of shell commands, and whether it is marked as
-// needing an account.
-type command struct {
-	text    string
-	account bool
-}
-
 var shell = regexp.MustCompile("(?s)```sh\n(.*?)```\n")
 
-func commands(page string) []command {
-	var found []command
+// commands are the lines of the page's blocks of shell commands, without comments.
+func commands(page string) (found []string) {
 	for _, block := range shell.FindAllStringSubmatch(page, -1) {
 		for line := range strings.Lines(block[1]) {
-			text, comment, _ := strings.Cut(line, " #")
-			found = append(found, command{strings.TrimSpace(text), strings.Contains(comment, "†")})
+			text, _, _ := strings.Cut(line, " #")
+			found = append(found, strings.TrimSpace(text))
 		}
 	}
 	return found
@@ -72,17 +65,17 @@ func runQueueCommands(ctx context.Context, page, tmp string) error {
 	}
 	ran := 0
 	for _, c := range commands(page) {
-		if !strings.HasPrefix(c.text, "aws sqs ") {
+		if !strings.HasPrefix(c, "aws sqs ") {
 			continue
 		}
-		cmd := exec.CommandContext(ctx, "sh", "-c", c.text)
+		cmd := exec.CommandContext(ctx, "sh", "-c", c)
 		cmd.Env = append(os.Environ(), "PATH="+tmp+string(os.PathListSeparator)+os.Getenv("PATH"),
 			"AWS_DEFAULT_REGION=us-east-1", "AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any", "AWS_PAGER=",
 			"QUEUE_URL="+server.QueueURL("orders"), "QUEUE_ARN="+server.QueueARN("orders"),
 			"DEAD_LETTER_QUEUE_URL="+server.QueueURL("orders-dead"), "DEAD_LETTER_QUEUE_ARN="+server.QueueARN("orders-dead"),
 		)
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: %w\n%s", c.text, err, out)
+			return fmt.Errorf("%s: %w\n%s", c, err, out)
 		}
 		ran++
 	}
