@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
-	"debug/elf"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/elfcheck"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/engine"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
@@ -100,7 +100,11 @@ func checkFiles(ctx context.Context, e *engine.Engine) (int64, error) {
 		}
 		names, size = append(names, h.Name), size+h.Size
 		if h.Name == "app" || h.Name == "livez" {
-			if err := checkProgram(r); err != nil {
+			program, err := io.ReadAll(r)
+			if err == nil {
+				err = elfcheck.Check(bytes.NewReader(program), runtime.GOARCH)
+			}
+			if err != nil {
 				return 0, fmt.Errorf("/%s %w", h.Name, err)
 			}
 		}
@@ -110,28 +114,4 @@ func checkFiles(ctx context.Context, e *engine.Engine) (int64, error) {
 		return 0, fmt.Errorf("has %v, want %v", names, want)
 	}
 	return size, nil
-}
-
-func checkProgram(r io.Reader) error {
-	content, err := io.ReadAll(r)
-	if err != nil {
-		return err
-	}
-	f, err := elf.NewFile(bytes.NewReader(content))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if want := map[string]elf.Machine{"arm64": elf.EM_AARCH64, "amd64": elf.EM_X86_64}[runtime.GOARCH]; f.Machine != want {
-		return fmt.Errorf("is for %v, want %v", f.Machine, want)
-	}
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP {
-			return errors.New("is dynamically linked: there is nothing to link it with")
-		}
-	}
-	if f.Section(".symtab") != nil || f.Section(".debug_info") != nil {
-		return errors.New("is not stripped")
-	}
-	return nil
 }

@@ -44,7 +44,7 @@ func newDeployer(ctx context.Context, s *stage.Stage) (*deployer, error) {
 		return nil, err
 	}
 	d := &deployer{stage: s, cli: sam, source: filepath.Join(s.Tmp, "source"), changes: filepath.Join(s.Tmp, "resolved")}
-	if err := samcli.Copy(ctx, s.Root, d.source, ""); err != nil {
+	if err := samcli.Copy(ctx, s, d.source, ""); err != nil {
 		return nil, err
 	}
 	d.server, err = moto.Start(ctx, s, sam, "test/integration/samdeploy/python/server.py", d.changes)

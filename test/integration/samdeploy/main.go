@@ -114,7 +114,7 @@ func fifo(ctx context.Context, d *deployer) error {
 func guided(ctx context.Context, d *deployer) error {
 	g := *d
 	g.source = filepath.Join(d.stage.Tmp, "guided")
-	if err := samcli.Copy(ctx, d.stage.Root, g.source, ""); err != nil {
+	if err := samcli.Copy(ctx, d.stage, g.source, ""); err != nil {
 		return err
 	}
 	if err := g.sam(ctx, nil, "build"); err != nil {

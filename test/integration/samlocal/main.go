@@ -45,7 +45,7 @@ func Check(ctx context.Context, s *stage.Stage) (err error) {
 	}
 
 	source := filepath.Join(s.Tmp, "source")
-	if err := samcli.Copy(ctx, s.Root, source, arch); err != nil {
+	if err := samcli.Copy(ctx, s, source, arch); err != nil {
 		return err
 	}
 	begin := time.Now()

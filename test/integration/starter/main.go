@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
@@ -27,7 +28,7 @@ func Check(ctx context.Context, s *stage.Stage) error {
 	if err := c.init(ctx, s.Root, fromFolder); err != nil {
 		return err
 	}
-	url, closeServer, err := serveArchive(ctx, s.Root)
+	url, closeServer, err := serveArchive(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -36,7 +37,7 @@ func Check(ctx context.Context, s *stage.Stage) error {
 	if err != nil {
 		return err
 	}
-	if err := sameFiles(fromFolder, fromArchive); err != nil {
+	if _, err := s.Log.Run(exec.CommandContext(ctx, "diff", "-r", fromFolder, fromArchive)); err != nil {
 		return fmt.Errorf("the folder and the archive give different projects: %w", err)
 	}
 	fmt.Println("sam init: from a folder and from an archive's URL, the same project")

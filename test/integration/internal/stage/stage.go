@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -54,6 +55,22 @@ func New(ctx context.Context, name string) (*Stage, error) {
 
 // Close removes the scratch directory.
 func (s *Stage) Close() error { return os.RemoveAll(s.Tmp) }
+
+// Files are the repository's that git knows, and those it would add, by patterns
+// where some are given.
+func (s *Stage) Files(ctx context.Context, patterns ...string) ([]string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"ls-files", "-z", "--cached", "--others", "--exclude-standard"}, patterns...)...)
+	cmd.Dir = s.Root
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list the files of the repository: %w", err)
+	}
+	// One that is only listed has just been removed.
+	return slices.DeleteFunc(strings.Split(strings.TrimRight(string(out), "\x00"), "\x00"), func(name string) bool {
+		_, err := os.Stat(filepath.Join(s.Root, name))
+		return err != nil
+	}), nil
+}
 
 // FreeAddress is one of the loopback interface on which nothing listens.
 func FreeAddress() (string, error) {
