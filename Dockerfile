@@ -32,7 +32,7 @@ RUN --mount=type=cache,target=/go/pkg/mod \
     --mount=type=secret,id=netrc,target=/root/.netrc \
     export CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH && \
     go build -trimpath -buildvcs=false -tags lambda.norpc -ldflags "-s -w" -o /out/app "$PACKAGE" && \
-    go build -trimpath -buildvcs=false -ldflags "-s -w" -o /out/livez github.com/sqsbatch/sqsbatch/deploy/livez
+    go build -trimpath -buildvcs=false -ldflags "-s -w" -o /out/livez github.com/sqsbatch/sqsbatch/cmd/livez
 
 # scratch, and not distroless/static, which has little more: the certificates
 # come along with the Go image, so that there is one image to trust and to keep

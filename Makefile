@@ -49,42 +49,18 @@ fuzz: ## run each fuzz target for a while (FUZZTIME=30s)
 lint: ## check formatting, go vet on three systems, staticcheck, go.mod
 	.ci/run gofmt vet staticcheck tidy
 
-.PHONY: sam
-sam: ## lint every template, build with SAM for both architectures (Python; installs SAM by itself)
-	go run ./test/integration/sam
+.PHONY: integration
+integration: ## list what is checked with the tools of others: "make sam" runs the one, "make sam rie" two
+	go run ./test/integration
 
-.PHONY: starter
-starter: ## make a project with sam init; build, test and run it (Python)
-	go run ./test/integration/starter
-
-.PHONY: deploying
-deploying: ## put the snippets of docs/deploying.md into the templates, lint them (Python)
-	go run ./test/integration/deploying
-
-.PHONY: migrating
-migrating: ## build the programs of docs/migrating.md in an empty module, run its commands (30 s)
-	go run ./test/integration/migrating
-
-.PHONY: rie
-rie: ## the sample events and records that hang under AWS's Runtime Interface Emulator (Python; Linux)
-	go run ./test/integration/rie
+INTEGRATION = sam samlocal samdeploy starter snippets migrating rie containers metrics s3payload clients
+.PHONY: $(INTEGRATION)
+$(INTEGRATION):
+	go run ./test/integration $@
 
 .PHONY: coldstart
 coldstart: ## init, first invocation and memory beside functions without sqsbatch (Linux)
-	go run ./test/integration/coldstart -rounds 100
-
-.PHONY: deploy-local
-deploy-local: ## sam local invoke in a container (Linux, root, dockerd), sam deploy against moto
-	go run ./test/integration/invoke
-	go run ./test/integration/stack
-
-.PHONY: metrics
-metrics: ## put metrics into moto's CloudWatch and read them back (Python)
-	go run ./test/integration/metrics
-
-.PHONY: payloads
-payloads: ## exchange messages in S3 with the SQS Extended Client for Python, by moto's S3 (Python)
-	go run ./test/integration/s3payload
+	go run ./test/integration coldstart -rounds 100
 
 .PHONY: simulate
 simulate: ## random histories of both modes in virtual time (SEED=1 HISTORIES=10000), and the search for every mutant
@@ -93,14 +69,6 @@ simulate: ## random histories of both modes in virtual time (SEED=1 HISTORIES=10
 .PHONY: conform
 conform: ## hold a server to what AWS documents (ENDPOINT=http://127.0.0.1:9324)
 	go run ./emulator/sqs/conformance -endpoint "$(ENDPOINT)"
-
-.PHONY: compare
-compare: ## the same random calls on emulator/sqs and on ElasticMQ (Java, Maven)
-	go run ./test/integration/elasticmq
-
-.PHONY: poll
-poll: ## the long poll in a process of its own, against ElasticMQ (Java, Maven)
-	go run ./test/integration/poll
 
 .PHONY: consume
 consume: ## the long poll beside a loop by hand and gocloud.dev (2 min)
@@ -118,17 +86,13 @@ alerts: ## the alerts and Grafana's dashboard under Prometheus' own engine (20 s
 chaos: ## 100,000 messages through kills, stops and network faults
 	cd test/chaos && go run .
 
-.PHONY: deploy
-deploy: ## check deploy/ and the Dockerfile; build and run the image (Python; Linux, root, dockerd)
-	go run ./test/integration/deploy
+.PHONY: elasticmq
+elasticmq: ## a smaller chaos with ElasticMQ for a server (2 min; Java, Maven)
+	cd test/chaos && go run . -server elasticmq -messages 2000 -faults 12
 
 .PHONY: image
 image: ## build the container image of examples/orders (BuildKit)
 	docker build -t orders .
-
-.PHONY: clients
-clients: ## boto3, the AWS CLI, sqs-consumer, Celery, Spring Cloud AWS against sqsbatch sqs (Python, JDK 17, Maven)
-	go run ./test/integration/clients
 
 .PHONY: gocloud
 gocloud: ## gocloud.dev's conformance tests of its driver for SQS, against the emulator

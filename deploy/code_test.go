@@ -1,6 +1,6 @@
 // Package deploy_test holds what the files of deploy say against what the code
 // does: the stop timeouts, the names of environment variables, permissions.
-// What linters and schemas say of them is test/integration/deploy's.
+// What linters and schemas say of them is test/integration/containers'.
 package deploy_test
 
 import (

@@ -172,13 +172,6 @@ func TestServiceHealthCheckIsInTheImage(t *testing.T) {
 	}
 }
 
-func TestScalingKeepsATask(t *testing.T) {
-	parameters := at(t, load(t, "ecs/service.yaml"), "Parameters")
-	if least := at(t, parameters, "MinTasks", "MinValue"); least != "1" {
-		t.Errorf("MinTasks may be %v: the policy divides by the tasks", least)
-	}
-}
-
 // What neither parameters nor conditions change: the rules of lint find nothing.
 // template.yaml is held against them in internal/lint.
 func TestTemplates_HaveNoFinding(t *testing.T) {

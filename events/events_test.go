@@ -210,16 +210,6 @@ func TestAnswersAreDocumented(t *testing.T) {
 	}
 }
 
-func TestRefusedAreDocumented(t *testing.T) {
-	for _, name := range names(t, "refused/*.json") {
-		var payload any
-		load(t, name, &payload)
-		if !strings.Contains(readme(t), "| "+name+" |") {
-			t.Errorf("README.md does not describe %s", name)
-		}
-	}
-}
-
 func readme(t *testing.T) string {
 	t.Helper()
 	b, err := os.ReadFile("README.md")

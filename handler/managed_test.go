@@ -230,7 +230,7 @@ func TestManagedInstance_SettlesAndLogsPerInvocation(t *testing.T) {
 			attributes["RedrivePolicy"] = `{"deadLetterTargetArn":"` + c.server.QueueARN("dead"+suffix) + `","maxReceiveCount":100}`
 			url := c.queue("orders"+suffix, attributes)
 			c.send(url, messages[0], messages[1])
-			m := lambda.Mapping{Function: fn, SQS: lambda.Direct(c.server.HTTPClient().Transport), QueueURL: url, BatchSize: 5, ReportBatchItemFailures: true, Ended: c.ended,
+			m := lambda.Mapping{Function: fn, SQS: c.client, QueueURL: url, BatchSize: 5, ReportBatchItemFailures: true, Ended: c.ended,
 				Started: func(i lambda.Invocation) {
 					c.mu.Lock()
 					defer c.mu.Unlock()

@@ -57,7 +57,7 @@ type PollConfig struct {
 	// "127.0.0.1:8080", or ":8080" in a pod. SQSBATCH_HEALTH_ADDR. Defaults to nowhere.
 	// All calls of Poll in a process that name the same address share one listener,
 	// and are healthy when all their queues are, until each has returned.
-	// A health check by command (deploy/livez, on Amazon ECS) knows only the
+	// A health check by command (cmd/livez, on Amazon ECS) knows only the
 	// variable: where this is set, give it the same address as its argument.
 	HealthAddr string
 

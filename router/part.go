@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/inner"
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
 // Part hands on a part of a JSON body as the record's body: what the path leads to, as it
@@ -19,7 +19,7 @@ import (
 // the part, and offsets are counted from its beginning. Without h there is no handler: what
 // runs handlers refuses the nil that Part returns then.
 func Part(h batch.Handler, path ...string) batch.Handler {
-	if inner.IsNil(h) {
+	if wrapped.IsNil(h) {
 		return nil
 	}
 	return &part{h, path}
@@ -49,7 +49,7 @@ func (p *part) Handle(ctx context.Context, r batch.Record) error {
 }
 
 // Validate asks the handler that gets the part.
-func (p *part) Validate() error { return inner.Validate(p.next) }
+func (p *part) Validate() error { return wrapped.Validate(p.next) }
 
 // Concurrency is what the handler that gets the part asks for.
 func (p *part) Concurrency() int {
@@ -71,7 +71,7 @@ func (p *part) Concurrency() int {
 // nil that First returns then.
 func First(handlers ...batch.Handler) batch.Handler {
 	for _, h := range handlers {
-		if inner.IsNil(h) {
+		if wrapped.IsNil(h) {
 			return nil
 		}
 	}
@@ -99,7 +99,7 @@ func (f first) Handle(ctx context.Context, r batch.Record) (err error) {
 func (f first) Validate() error {
 	var errs []error
 	for _, h := range f {
-		errs = append(errs, inner.Validate(h))
+		errs = append(errs, wrapped.Validate(h))
 	}
 	return errors.Join(errs...)
 }

@@ -21,7 +21,7 @@ import (
 	"slices"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/inner"
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
 // Routes are handlers by what a [Key] returns for their records.
@@ -103,9 +103,9 @@ func (r *Router) Validate() error {
 		errs = append(errs, errors.New("router: there are no routes"))
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.routes)) {
-		if inner.IsNil(r.routes[key]) {
+		if wrapped.IsNil(r.routes[key]) {
 			errs = append(errs, fmt.Errorf("router: the handler of route %q is nil", key))
-		} else if err := inner.Validate(r.routes[key]); err != nil {
+		} else if err := wrapped.Validate(r.routes[key]); err != nil {
 			errs = append(errs, fmt.Errorf("router: route %q: %w", key, err))
 		}
 	}

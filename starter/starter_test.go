@@ -4,7 +4,6 @@
 package starter
 
 import (
-	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -126,18 +125,5 @@ func TestPinned(t *testing.T) {
 	}
 	if released == nil && pinned[1] != "0.1.0" {
 		t.Errorf("requires %s, but nothing was released: the first will be 0.1.0", pinned[1])
-	}
-}
-
-// "sam init --location" is given the repository's root, which leads here.
-func TestTheRootLeadsHere(t *testing.T) {
-	var root struct {
-		Templates map[string]struct{ Path, Title, Description string }
-	}
-	if err := json.Unmarshal([]byte(read(t, "../cookiecutter.json")), &root); err != nil {
-		t.Fatal(err)
-	}
-	if len(root.Templates) != 1 || root.Templates["starter"].Path != "./starter" {
-		t.Errorf("cookiecutter.json has %v, want ./starter alone", root.Templates)
 	}
 }

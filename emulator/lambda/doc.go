@@ -20,8 +20,7 @@
 // A Mapping feeds a Deployment from a queue, by the rules of Lambda's event
 // source mapping: batch size and window, the 6 MB cut, maximum concurrency,
 // FIFO groups, filters, and what each response deletes (see Mapping and the
-// example). In virtual time give it Direct, which costs a fraction of a client
-// of the SDK.
+// example).
 //
 // Environments come and go as on Lambda: one is started when no warm one is
 // free, up to Function.Concurrency; it runs one invocation at a time, or

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 )
 
@@ -79,7 +81,7 @@ func TestFilteredAndNotDeleted(t *testing.T) {
 
 func TestFilterValidation(t *testing.T) {
 	d := inProcess(t, lambda.Function{}, func(context.Context, []byte) ([]byte, error) { return nil, nil })
-	m := lambda.Mapping{Function: d, SQS: lambda.Direct(nil), QueueURL: "http://q/0/orders"}
+	m := lambda.Mapping{Function: d, SQS: awssqs.New(awssqs.Options{}), QueueURL: "http://q/0/orders"}
 	for _, c := range []struct {
 		filters []string
 		want    string

@@ -33,8 +33,8 @@ type Mapping struct {
 	// Function is invoked. Needed.
 	Function *Deployment
 
-	// SQS is the client of the queue: the SDK's, whose endpoint may be anything
-	// that speaks SQS, or [Direct] for an emulated one.
+	// SQS is the client of the queue, the SDK's for example. Its endpoint may be
+	// anything that speaks SQS.
 	// Its HTTP client must let a request take longer than 20 s. Needed.
 	SQS SQS
 

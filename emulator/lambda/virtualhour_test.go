@@ -1,12 +1,9 @@
 package lambda_test
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -28,18 +25,13 @@ type producer struct {
 	name string
 	each int           // messages of one call
 	gap  time.Duration // between calls
-	// plain sends by plain HTTP requests, as any program can, in place of the
-	// SDK: what is left is the emulators, the handler and the runtime.
-	plain bool
 }
 
 const perHour = 36_000
 
 var producers = []producer{
-	{"TenEverySecond", 10, time.Second, false},
-	{"TenEverySecondPlain", 10, time.Second, true},
-	{"OneEvery100ms", 1, 100 * time.Millisecond, false},
-	{"OneEvery100msPlain", 1, 100 * time.Millisecond, true},
+	{"TenEverySecond", 10, time.Second},
+	{"OneEvery100ms", 1, 100 * time.Millisecond},
 }
 
 // BenchmarkVirtualHour runs an hour of a queue, its mapping and the toolkit's
@@ -116,15 +108,11 @@ func (p producer) hour(t *testing.T, messages int) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- lambda.Mapping{Function: fn, SQS: lambda.Direct(server.HTTPClient().Transport), QueueURL: *queue.QueueUrl, ReportBatchItemFailures: true}.Run(ctx)
+		done <- lambda.Mapping{Function: fn, SQS: client, QueueURL: *queue.QueueUrl, ReportBatchItemFailures: true}.Run(ctx)
 	}()
 	for sent := 0; sent < messages; sent += p.each {
 		time.Sleep(p.gap)
-		if p.plain {
-			p.post(t, server.HTTPClient().Transport, *queue.QueueUrl, sent)
-		} else {
-			p.send(t, client, queue.QueueUrl, sent)
-		}
+		p.send(t, client, queue.QueueUrl, sent)
 	}
 	synctest.Wait()
 	stop()
@@ -151,32 +139,5 @@ func (p producer) send(t *testing.T, client *awssqs.Client, url *string, first i
 	}
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// post is send without the SDK.
-func (p producer) post(t *testing.T, transport http.RoundTripper, url string, first int) {
-	operation, body := "SendMessage", []byte(`{"QueueUrl":"`+url+`"`)
-	if p.each == 1 {
-		body = fmt.Appendf(body, `,"MessageBody":"{\"order\":%d}"}`, first)
-	} else {
-		operation, body = "SendMessageBatch", append(body, `,"Entries":[`...)
-		for i := range p.each {
-			body = fmt.Appendf(body, `{"Id":"%d","MessageBody":"{\"order\":%d}"},`, i, first+i)
-		}
-		body = append(body[:len(body)-1], "]}"...)
-	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("X-Amz-Target", "AmazonSQS."+operation)
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		t.Fatal(response.Status)
 	}
 }

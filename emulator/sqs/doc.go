@@ -31,11 +31,13 @@
 //   - FIFO queues: groups, deduplication, sequence numbers, receive attempts.
 //     Fair queues: message groups on standard queues.
 //   - Dead-letter queues: redrive, allow policies, sources, message move tasks.
-//   - Permissions are added to and removed from the queue's policy.
+//   - Permissions are added to and removed from the queue's policy, if its
+//     Statement is a list.
 //
 // The quotas and limits of the developer guide hold, with the service's typed
-// errors, those of throughput apart. Nothing is encrypted, any credentials are
-// accepted, and policies are kept and checked in their form, but not enforced.
+// errors, those of throughput and of policies apart. Nothing is encrypted, any
+// credentials are accepted, and a policy is any JSON object: it is kept as it is,
+// and nothing enforces it.
 //
 // Events tell what happened to messages ([Options.Observe], [Server.Events]) and
 // calls what was asked ([Options.ObserveCall], [Server.Calls]). Faults make calls go wrong in the ways

@@ -4,136 +4,59 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 )
 
-// The quotas of the developer guide's "Amazon SQS policy quotas".
-const (
-	maxPolicyBytes      = 8192
-	maxPolicyStatements = 20
-	maxPolicyPrincipals = 50
-	maxPolicyConditions = 10
-	maxPolicyActions    = 7 // of a statement
-)
+// maxPolicyActions is how many actions a statement may have, by the developer
+// guide's "Amazon SQS policy quotas".
+const maxPolicyActions = 7
 
 var permissionLabel = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
 
-// policy is the Policy attribute. Its statements are kept as they are written:
-// AddPermission and RemovePermission leave those of others alone.
+// policy is the Policy attribute, as far as AddPermission and RemovePermission
+// can change it: its statements are a list, and are kept as they are written.
 type policy struct {
-	Version   string       `json:",omitempty"`
-	ID        string       `json:"Id,omitempty"`
-	Statement oneOrMoreRaw `json:",omitempty"`
+	Version   string            `json:",omitempty"`
+	ID        string            `json:"Id,omitempty"`
+	Statement []json.RawMessage `json:",omitempty"`
 }
 
 // statement is one that AddPermission writes.
 type statement struct {
 	Sid       string
 	Effect    string
-	Principal struct{ AWS oneOrMore }
-	Action    oneOrMore
+	Principal struct{ AWS []string }
+	Action    []string
 	Resource  string
 }
 
-// readStatement is what the quotas and the labels need of any statement.
-type readStatement struct {
-	Sid          string
-	Action       oneOrMore
-	NotAction    oneOrMore
-	Principal    principals
-	NotPrincipal principals
-	Condition    map[string]map[string]json.RawMessage
-}
-
-// oneOrMore is a list that the policy language lets one write as its only item.
-type oneOrMore []string
-
-func (l oneOrMore) MarshalJSON() ([]byte, error) {
-	if len(l) == 1 {
-		return json.Marshal(l[0])
-	}
-	return json.Marshal([]string(l))
-}
-
-func (l *oneOrMore) UnmarshalJSON(text []byte) error {
-	if len(text) > 0 && text[0] == '"' {
-		*l = make(oneOrMore, 1)
-		return json.Unmarshal(text, &(*l)[0])
-	}
-	return json.Unmarshal(text, (*[]string)(l))
-}
-
-type oneOrMoreRaw []json.RawMessage
-
-func (l *oneOrMoreRaw) UnmarshalJSON(text []byte) error {
-	if len(text) > 0 && text[0] == '{' {
-		*l = oneOrMoreRaw{slices.Clone(text)}
-		return nil
-	}
-	return json.Unmarshal(text, (*[]json.RawMessage)(l))
-}
-
-// principals are "*" or lists by kind of principal.
-type principals []string
-
-func (p *principals) UnmarshalJSON(text []byte) error {
-	if len(text) > 0 && text[0] == '{' {
-		var byKind map[string]oneOrMore
-		if err := json.Unmarshal(text, &byKind); err != nil {
-			return err
-		}
-		for _, list := range byKind {
-			*p = append(*p, list...)
-		}
-		return nil
-	}
-	return json.Unmarshal(text, (*oneOrMore)(p))
-}
-
-// canonicalPolicy checks the form of a Policy and its quotas, not whether its
-// principals and actions exist: policies are not enforced.
+// canonicalPolicy takes any JSON object: a policy is kept as it is, and nothing
+// enforces it.
 func canonicalPolicy(name, value string) (string, *apiError) {
-	invalid := func(reason string) (string, *apiError) {
-		return "", modelled("InvalidAttributeValue", "Invalid value for the parameter %s. Reason: %s", name, reason)
-	}
-	if len(value) > maxPolicyBytes {
-		return invalid("A policy has at most 8192 bytes.")
-	}
-	var parsed *policy
-	if err := json.Unmarshal([]byte(value), &parsed); err != nil || parsed == nil {
-		return invalid("A policy is a JSON object in the access policy language.")
-	}
-	if len(parsed.Statement) > maxPolicyStatements {
-		return invalid("A policy has at most 20 statements.")
-	}
-	principals, conditions := 0, 0
-	for _, raw := range parsed.Statement {
-		var s *readStatement
-		if err := json.Unmarshal(raw, &s); err != nil || s == nil {
-			return invalid("A statement is not as the access policy language has it.")
-		}
-		if len(s.Action)+len(s.NotAction) > maxPolicyActions {
-			return invalid("A statement has at most 7 actions.")
-		}
-		principals += len(s.Principal) + len(s.NotPrincipal)
-		for _, keys := range s.Condition {
-			conditions += len(keys)
-		}
-	}
-	switch {
-	case principals > maxPolicyPrincipals:
-		return invalid("A policy has at most 50 principals.")
-	case conditions > maxPolicyConditions:
-		return invalid("A policy has at most 10 conditions.")
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(value), &object); err != nil || object == nil {
+		return "", modelled("InvalidAttributeValue", "Invalid value for the parameter %s. Reason: A policy is a JSON object.", name)
 	}
 	return value, nil
+}
+
+// policy returns the queue's policy, or the one that AddPermission begins with.
+func (q *queue) policy() (*policy, *apiError) {
+	text := q.attributes["Policy"]
+	if text == "" {
+		return &policy{Version: "2008-10-17", ID: q.arn + "/SQSDefaultPolicy"}, nil
+	}
+	p := &policy{}
+	if err := json.Unmarshal([]byte(text), p); err != nil {
+		return nil, errInvalidParameter("The emulator changes only policies whose Statement is a list: %v.", err)
+	}
+	return p, nil
 }
 
 // labelled returns the place of the statement with that Sid, -1 for none.
 func (p *policy) labelled(label string) int {
 	return slices.IndexFunc(p.Statement, func(raw json.RawMessage) bool {
-		var s readStatement
+		var s struct{ Sid string }
 		return json.Unmarshal(raw, &s) == nil && s.Sid == label
 	})
 }
@@ -157,17 +80,10 @@ func (in *addPermissionRequest) check() *apiError {
 		return modelled("OverLimit", "%d Actions were found, maximum allowed is %d.", len(in.Actions), maxPolicyActions)
 	case len(in.AWSAccountIDs) == 0:
 		return errMissing("AWSAccountIds")
-	case len(in.AWSAccountIDs) > maxPolicyPrincipals:
-		return modelled("OverLimit", "%d principals were found, maximum allowed is %d.", len(in.AWSAccountIDs), maxPolicyPrincipals)
 	}
 	for _, action := range in.Actions {
 		if _, known := operations[action]; !known && action != "*" {
 			return errValue("SQS:"+action, "ActionName", "Please refer to the appropriate WSDL for a list of valid actions.")
-		}
-	}
-	for _, id := range in.AWSAccountIDs {
-		if !accountPattern.MatchString(id) {
-			return errValue(id, "PrincipalId", "Must be an account id of 12 digits.")
 		}
 	}
 	return nil
@@ -186,30 +102,18 @@ func (s *Server) addPermission(_ *call, in *addPermissionRequest) (any, error) {
 		added.Action = append(added.Action, "SQS:"+action)
 	}
 	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
-		p := q.policy()
+		p, err := q.policy()
+		if err != nil {
+			return nil, err
+		}
 		if p.labelled(in.Label) >= 0 {
 			return nil, errValue(in.Label, "Label", "Already exists.")
 		}
 		added.Resource = q.arn
 		p.Statement = append(p.Statement, json.RawMessage(mustJSON(added)))
-		text := mustJSON(p)
-		if _, err := canonicalPolicy("Policy", text); err != nil {
-			_, reason, _ := strings.Cut(err.message, "Reason: ")
-			return nil, modelled("OverLimit", "The permission cannot be added. Reason: %s", reason)
-		}
-		q.attributes["Policy"], q.modified = text, now
+		q.attributes["Policy"], q.modified = mustJSON(p), now
 		return nothing{}, nil
 	})
-}
-
-// policy returns the queue's policy, or the one that AddPermission begins with.
-func (q *queue) policy() *policy {
-	p := &policy{Version: "2008-10-17", ID: q.arn + "/SQSDefaultPolicy"}
-	if text := q.attributes["Policy"]; text != "" {
-		*p = policy{}
-		_ = json.Unmarshal([]byte(text), p) // it was checked when it was set
-	}
-	return p
 }
 
 type removePermissionRequest struct {
@@ -223,7 +127,10 @@ func (s *Server) removePermission(_ *call, in *removePermissionRequest) (any, er
 		return nil, errMissing("Label")
 	}
 	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
-		p := q.policy()
+		p, err := q.policy()
+		if err != nil {
+			return nil, err
+		}
 		at := p.labelled(in.Label)
 		if at < 0 {
 			return nil, errValue(in.Label, "Label", "can't find label.")

@@ -262,8 +262,10 @@ func TestTags(t *testing.T) {
 		for i := range 49 {
 			many[fmt.Sprint(i)] = ""
 		}
-		_, err = b.TagQueue(b.ctx, &awssqs.TagQueueInput{QueueUrl: out.QueueUrl, Tags: many})
-		b.wantCode(err, "InvalidParameterValue")
+		for _, wrong := range []map[string]string{many, {"": "v"}, {strings.Repeat("k", 129): "v"}, {"k": strings.Repeat("v", 257)}} {
+			_, err = b.TagQueue(b.ctx, &awssqs.TagQueueInput{QueueUrl: out.QueueUrl, Tags: wrong})
+			b.wantCode(err, "InvalidParameterValue")
+		}
 		tags, err := b.ListQueueTags(b.ctx, &awssqs.ListQueueTagsInput{QueueUrl: out.QueueUrl})
 		if err != nil || !maps.Equal(tags.Tags, map[string]string{"team": "ship", "stage": "prod"}) {
 			b.Errorf("tags %v, %v", tags, err)

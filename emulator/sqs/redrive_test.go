@@ -184,6 +184,8 @@ func TestRedrivePolicies(t *testing.T) {
 			}
 			return out.QueueUrls
 		}
+		_, err := b.ListDeadLetterSourceQueues(b.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: dead, MaxResults: aws.Int32(1001)})
+		b.wantCode(err, "InvalidParameterValue")
 		if got := sources(dead); len(got) != 1 || got[0] != *text {
 			b.Errorf("sources of dead: %v", got)
 		}

@@ -13,11 +13,5 @@ var update = flag.Bool("update", false, "write the files into docs/testing.md")
 //
 //	go test ./examples/testing -run TestThePageShowsTheseFiles -update
 func TestThePageShowsTheseFiles(t *testing.T) {
-	const page = "../../docs/testing.md"
-	text := docpage.Read(t, page)
-	want, count := docpage.WithFiles(t, page, text)
-	if count != 5 {
-		t.Errorf("%s shows %d files, want 5", page, count)
-	}
-	docpage.RequireCurrent(t, page, text, want, *update)
+	docpage.RequireFiles(t, "../../docs/testing.md", *update)
 }

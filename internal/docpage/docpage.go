@@ -22,6 +22,17 @@ func Read(t testing.TB, path string) string {
 
 var shown = regexp.MustCompile("(?s)<!-- file: (\\S+) -->\n```go\n(.*?)```\n")
 
+// RequireFiles is [RequireCurrent] for the files that a document shows, one at least.
+func RequireFiles(t testing.TB, path string, update bool) {
+	t.Helper()
+	text := Read(t, path)
+	want, files := WithFiles(t, path, text)
+	if files == 0 {
+		t.Fatalf("%s shows no files", path)
+	}
+	RequireCurrent(t, path, text, want, update)
+}
+
 // WithFiles returns the text of a document with the files that it shows as they
 // are, and how many these are.
 func WithFiles(t testing.TB, path, text string) (want string, files int) {

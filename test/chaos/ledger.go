@@ -19,6 +19,7 @@ type ledger struct {
 	calls      []call
 	events     []event
 	done       [phases]int // messages deleted from their queue
+	closed     bool        // the run is over: what comes late is not noted
 	lastDone   time.Time
 }
 
@@ -57,14 +58,22 @@ func newLedger(messages int) *ledger {
 	return l
 }
 
-// observe is the server's sqs.Options.Observe.
+// observe is the emulator's sqs.Options.Observe.
 func (l *ledger) observe(e sqs.Event) {
 	n, ok := numberOf(e.Body)
-	if !ok || n >= len(l.messages) {
+	if !ok {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.add(n, e)
+}
+
+// add notes an event of a message. A number that no phase has is of [checks].
+func (l *ledger) add(n int, e sqs.Event) {
+	if n >= len(l.messages) || l.closed {
+		return
+	}
 	m := &l.messages[n]
 	if strings.HasPrefix(e.Queue, deadName) {
 		if e.Kind == sqs.Sent {
@@ -92,6 +101,13 @@ func (l *ledger) observe(e sqs.Event) {
 	case sqs.Redriven, sqs.Expired, sqs.Moved, sqs.Purged:
 		m.faulty = string(e.Kind)
 	}
+}
+
+// close ends the ledger, which may then be read without its lock.
+func (l *ledger) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
 }
 
 // numberOf reads a body's "n", which is its first member.

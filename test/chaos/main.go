@@ -6,6 +6,13 @@
 //
 //	go run .          100,000 messages, 50 faults
 //	go run . -short   10,000 messages, 12 faults, for CI
+//	go run . -server elasticmq -messages 2000 -faults 12
+//
+// The last one has ElasticMQ for a server, which others wrote: what happened to
+// messages is then read from its answers, and it has no faults of its own. It
+// needs Java and, for the first run, Maven.
+//
+// Before all that, single situations are tried that no phase has (see checks).
 //
 // It ends with 1 when a promise was broken, and says what happened to the
 // messages concerned; what the workers wrote is then left in a folder. Everything
@@ -36,7 +43,14 @@ type options struct {
 	messages, faultsWanted, stopsWanted int
 	seed                                uint64
 	show                                string
+	server                              string
 }
+
+// The servers.
+const (
+	emulator  = "emulator"
+	elasticMQ = "elasticmq"
+)
 
 func main() {
 	o := options{}
@@ -45,12 +59,16 @@ func main() {
 	flag.IntVar(&o.faultsWanted, "faults", 50, "how many faults the last phase has")
 	flag.Uint64Var(&o.seed, "seed", 1, "decides what is sent and which faults come in which order")
 	flag.StringVar(&o.show, "show", "", `tell what happened to three messages that were handled again because of this, "latency" for example`)
+	flag.StringVar(&o.server, "server", emulator, "emulator or elasticmq")
 	flag.Parse()
-	o.stopsWanted = 10
 	if *short {
-		o.messages, o.faultsWanted, o.stopsWanted = 10_000, 12, 6
+		o.messages, o.faultsWanted = 10_000, 12
 	}
-	if flag.NArg() > 0 || o.messages < 1000 || o.faultsWanted < 1 {
+	o.stopsWanted = 10
+	if o.messages < 20_000 {
+		o.stopsWanted = 6
+	}
+	if flag.NArg() > 0 || o.messages < 1000 || o.faultsWanted < 1 || o.server != emulator && o.server != elasticMQ {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -89,7 +107,9 @@ func chaos(o options, folder string) (broken bool, err error) {
 		return false, fmt.Errorf("building the worker (run this in test/chaos): %w", err)
 	}
 	r := &run{options: o, orders: makeOrders(o.messages, rand.New(rand.NewPCG(o.seed, 0))), ledger: newLedger(o.messages)}
-	if r.server, err = newServer(o.messages, o.seed, r.ledger); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if r.server, err = newServer(ctx, o, r.ledger); err != nil {
 		return false, err
 	}
 	defer r.server.close()
@@ -100,9 +120,10 @@ func chaos(o options, folder string) (broken bool, err error) {
 		}
 	}
 	defer r.fleet.close()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	if err := r.server.createQueues(ctx); err != nil {
+		return false, err
+	}
+	if err := r.checks(ctx); err != nil {
 		return false, err
 	}
 	watching, cancel := context.WithCancel(ctx)
@@ -119,6 +140,7 @@ func chaos(o options, folder string) (broken bool, err error) {
 		return false, err
 	}
 	r.fleet.close()
+	r.ledger.close()
 	if r.began[phases].IsZero() {
 		r.began[phases] = time.Now()
 	}

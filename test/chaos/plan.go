@@ -41,6 +41,8 @@ const (
 	deadFIFOName = "dead-orders.fifo"
 )
 
+var mainQueues = [2]string{standardName, fifoName}
+
 // order is a message to send.
 type order struct {
 	diary.Order

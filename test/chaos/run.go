@@ -47,7 +47,7 @@ func (r *run) play(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(r.seed, 1))
 	r.began[calm] = time.Now()
 	// What phase A costs is counted, so its queue is full when it begins.
-	if err := r.server.send(ctx, r.of(calm)); err != nil {
+	if err := r.server.send(ctx, r.of(calm), mainQueues); err != nil {
 		return err
 	}
 	if err := r.startAll(longVisibility); err != nil {
@@ -93,7 +93,7 @@ func (r *run) startAll(visibility time.Duration) error {
 // phaseStops stops the workers in turn while the queues are full; every fourth
 // time all of them.
 func (r *run) phaseStops(ctx context.Context) error {
-	if err := r.server.send(ctx, r.of(stops)); err != nil {
+	if err := r.server.send(ctx, r.of(stops), mainQueues); err != nil {
 		return err
 	}
 	count := len(r.of(stops))
@@ -148,7 +148,7 @@ func (r *run) phaseEverything(ctx context.Context, random *rand.Rand) error {
 		return err
 	default:
 	}
-	r.server.state.ClearFaults()
+	r.server.behave()
 	return r.finish(ctx, everything)
 }
 
@@ -167,7 +167,7 @@ func (r *run) feed(ctx context.Context, orders []order) error {
 		if err := r.reach(ctx, everything, most); err != nil {
 			return err
 		}
-		if err := r.server.send(ctx, orders[at:min(at+part, len(orders))]); err != nil {
+		if err := r.server.send(ctx, orders[at:min(at+part, len(orders))], mainQueues); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,16 +17,21 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/test/internal/elasticmq"
 )
 
-// server is the emulator with a socket for each slot. Its state outlives the
+// server is an SQS server with a socket for each slot. Its state outlives the
 // sockets, so that a restart loses nothing.
 type server struct {
-	state   *sqs.Server
-	ledger  *ledger
-	client  *awssqs.Client // in-process: the driver's own calls meet no faults
-	gates   [slots]gate
-	serving sync.WaitGroup
+	state     *sqs.Server        // the emulator; nil with ElasticMQ
+	elasticmq *elasticmq.Server  // nil with the emulator
+	handler   http.Handler       // of either
+	ended     context.CancelFunc // ends what is still forwarded to ElasticMQ
+	endpoint  string             // of the client
+	ledger    *ledger
+	client    *awssqs.Client // the driver's own calls meet no faults
+	gates     [slots]gate
+	serving   sync.WaitGroup
 }
 
 // gate is one slot's socket.
@@ -34,10 +41,22 @@ type gate struct {
 	http    *http.Server
 }
 
-func newServer(messages int, seed uint64, l *ledger) (*server, error) {
-	s := &server{ledger: l, state: sqs.New(sqs.Options{Observe: l.observe, Seed: seed, History: max(10_000, messages)})}
+func newServer(ctx context.Context, o options, l *ledger) (*server, error) {
+	s := &server{ledger: l, ended: func() {}}
+	client := http.DefaultClient
+	if o.server == elasticMQ {
+		var err error
+		if s.elasticmq, err = elasticmq.Start(ctx); err != nil {
+			return nil, err
+		}
+		ctx, s.ended = context.WithCancel(context.WithoutCancel(ctx))
+		s.endpoint, s.handler = s.elasticmq.URL, &forward{ctx: ctx, url: s.elasticmq.URL, ledger: l}
+	} else {
+		s.state = sqs.New(sqs.Options{Observe: l.observe, Seed: o.seed, History: max(10_000, o.messages)})
+		s.endpoint, s.handler, client = s.state.URL(), s.state, s.state.HTTPClient()
+	}
 	s.client = awssqs.New(awssqs.Options{
-		Region: "us-east-1", BaseEndpoint: aws.String(s.state.URL()), HTTPClient: s.state.HTTPClient(),
+		Region: "us-east-1", BaseEndpoint: &s.endpoint, HTTPClient: client,
 		Credentials: credentials.NewStaticCredentialsProvider("driver", "driver", ""),
 	})
 	for i := range s.gates {
@@ -55,7 +74,7 @@ func (s *server) open() error {
 			return fmt.Errorf("the server's socket for slot %d: %w", i, err)
 		}
 		g.address = listener.Addr().String()
-		g.http = &http.Server{Handler: &spy{s.state, s.ledger, &g.process}, ReadHeaderTimeout: time.Minute}
+		g.http = &http.Server{Handler: &spy{s.handler, s.ledger, &g.process}, ReadHeaderTimeout: time.Minute}
 		s.serving.Go(func() { _ = g.http.Serve(listener) }) // until shut
 	}
 	return nil
@@ -71,31 +90,49 @@ func (s *server) shut() {
 
 func (s *server) close() {
 	s.shut()
-	_ = s.state.Close()
+	s.ended()
+	if s.elasticmq == nil {
+		_ = s.state.Close()
+		return
+	}
+	s.elasticmq.Stop()
+	_ = os.Remove(s.elasticmq.Log) // a log more in the temporary directory hurts nobody
 }
+
+// Both servers have the account 000000000000.
+const account = "/000000000000/"
+
+func (s *server) queueURL(name string) string { return s.endpoint + account + name }
 
 // createQueues makes the two queues with their dead-letter queues, to which SQS
 // itself moves nothing before the thousandth receive.
 func (s *server) createQueues(ctx context.Context) error {
-	for _, q := range []struct{ name, dead string }{{deadName, ""}, {deadFIFOName, ""}, {standardName, deadName}, {fifoName, deadFIFOName}} {
-		in := &awssqs.CreateQueueInput{QueueName: &q.name, Attributes: map[string]string{}}
-		if q.name == fifoName || q.name == deadFIFOName {
-			in.Attributes["FifoQueue"] = "true"
-		}
-		if q.dead != "" {
-			in.Attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":1000}`, s.state.QueueARN(q.dead))
-		}
-		if _, err := s.client.CreateQueue(ctx, in); err != nil {
+	for name, dead := range map[string]string{standardName: deadName, fifoName: deadFIFOName} {
+		if err := s.createQueue(ctx, name, dead, 1000); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// send sends orders, in their order.
-func (s *server) send(ctx context.Context, orders []order) error {
+// createQueue makes a queue and its dead-letter queue.
+func (s *server) createQueue(ctx context.Context, name, dead string, maxReceives int) error {
+	attributes := map[string]string{}
+	if strings.HasSuffix(name, ".fifo") {
+		attributes["FifoQueue"] = "true"
+	}
+	if _, err := s.client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &dead, Attributes: attributes}); err != nil {
+		return err
+	}
+	attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:%s","maxReceiveCount":%d}`, dead, maxReceives)
+	_, err := s.client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
+	return err
+}
+
+// send sends orders, in their order, those of a group to the second queue.
+func (s *server) send(ctx context.Context, orders []order, queues [2]string) error {
 	var batch [2][]types.SendMessageBatchRequestEntry
-	urls := [2]string{s.state.QueueURL(standardName), s.state.QueueURL(fifoName)}
+	urls := [2]string{s.queueURL(queues[0]), s.queueURL(queues[1])}
 	flush := func(q int) error {
 		if len(batch[q]) == 0 {
 			return nil
@@ -128,8 +165,11 @@ func (s *server) send(ctx context.Context, orders []order) error {
 	return nil
 }
 
-// misbehave injects the server's own faults, a few in a hundred calls.
+// misbehave injects the emulator's own faults, a few in a hundred calls.
 func (s *server) misbehave() error {
+	if s.state == nil {
+		return nil
+	}
 	var list []sqs.Fault
 	for _, operation := range []string{"ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch"} {
 		for _, k := range []sqs.FaultKind{sqs.LostAnswer, sqs.Throttled, sqs.Failure} {
@@ -146,4 +186,10 @@ func (s *server) misbehave() error {
 		}
 	}
 	return s.state.Inject(list...)
+}
+
+func (s *server) behave() {
+	if s.state != nil {
+		s.state.ClearFaults()
+	}
 }

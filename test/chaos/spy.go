@@ -67,30 +67,46 @@ func (s *spy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.server.ServeHTTP(answer, r)
 }
 
+// request and answer are what is read of a call, whichever it is.
+type request struct {
+	QueueURL          string `json:"QueueUrl"`
+	VisibilityTimeout int
+	Entries           []struct {
+		ID                string `json:"Id"`
+		ReceiptHandle     string
+		VisibilityTimeout int
+		MessageBody       string
+	}
+}
+
+type answer struct {
+	Successful, Failed []struct {
+		ID string `json:"Id"`
+	}
+	Messages []struct {
+		Body, ReceiptHandle string
+		Attributes          struct{ ApproximateReceiveCount string }
+	}
+}
+
+// queue is the name of the queue that is asked for.
+func (r *request) queue() string { return r.QueueURL[strings.LastIndexByte(r.QueueURL, '/')+1:] }
+
 // note adds a call to the ledger.
-func (l *ledger) note(c call, request, answer []byte) {
-	var asked struct {
-		QueueURL string `json:"QueueUrl"`
-		Entries  []struct {
-			ID                string `json:"Id"`
-			ReceiptHandle     string
-			VisibilityTimeout int
-		}
-	}
-	var told struct {
-		Failed []struct {
-			ID string `json:"Id"`
-		}
-		Messages []struct{ ReceiptHandle string }
-	}
+func (l *ledger) note(c call, requestBody, answerBody []byte) {
+	var asked request
+	var told answer
 	// What does not parse names nothing, and shows as a message without calls.
-	_ = json.Unmarshal(request, &asked)
-	c.queue = asked.QueueURL[strings.LastIndexByte(asked.QueueURL, '/')+1:]
+	_ = json.Unmarshal(requestBody, &asked)
+	c.queue = asked.queue()
 	if c.trouble == "" {
-		_ = json.Unmarshal(answer, &told)
+		_ = json.Unmarshal(answerBody, &told)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
 	c.given = len(told.Messages)
 	for _, m := range told.Messages {
 		if i, ok := l.byHandle[m.ReceiptHandle]; ok {

@@ -86,19 +86,10 @@ func (f *fleet) launch(slot int, visibility time.Duration) (*process, error) {
 		return nil, err
 	}
 	defer output.Close() // the worker has its own
-	base := "http://" + f.networks[slot].address() + "/000000000000/"
-	p.command = exec.Command(f.binary)
+	base := "http://" + f.networks[slot].address() + account
+	p.command = f.worker(p.diary, base+standardName+","+base+fifoName, "SQSBATCH_CONCURRENCY=32",
+		"SQSBATCH_VISIBILITY="+visibility.String(), "SQSBATCH_HEALTH_ADDR="+p.health)
 	p.command.Stdout, p.command.Stderr = output, output
-	p.command.Env = append(os.Environ(),
-		"CHAOS_DIARY="+p.diary,
-		"SQSBATCH_QUEUE_URL="+base+standardName+","+base+fifoName,
-		"SQSBATCH_CONCURRENCY=32",
-		"SQSBATCH_VISIBILITY="+visibility.String(),
-		"SQSBATCH_BACKOFF=constant",
-		"SQSBATCH_BACKOFF_BASE="+backoff.String(),
-		"SQSBATCH_HEALTH_ADDR="+p.health,
-		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=worker", "AWS_SECRET_ACCESS_KEY=worker", "AWS_EC2_METADATA_DISABLED=true",
-	)
 	if p.hold, err = p.command.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -110,6 +101,19 @@ func (f *fleet) launch(slot int, visibility time.Duration) (*process, error) {
 	f.current[slot] = p
 	go f.watch(p)
 	return p, nil
+}
+
+// worker is a worker with its queues and settings, not started.
+func (f *fleet) worker(diary, queues string, settings ...string) *exec.Cmd {
+	c := exec.Command(f.binary)
+	c.Env = append(os.Environ(), append(settings,
+		"CHAOS_DIARY="+diary,
+		"SQSBATCH_QUEUE_URL="+queues,
+		"SQSBATCH_BACKOFF=constant",
+		"SQSBATCH_BACKOFF_BASE="+backoff.String(),
+		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=worker", "AWS_SECRET_ACCESS_KEY=worker", "AWS_EC2_METADATA_DISABLED=true",
+	)...)
+	return c
 }
 
 // backoff is after how long a failed record comes back.

@@ -8,18 +8,9 @@ import (
 	"strings"
 )
 
-// client is one connection's worth of calls on one queue.
-type client interface {
-	// send sends n messages in one call.
-	send(n int) error
-	// take receives up to n messages in one call, deletes them in another, and
-	// returns how many there were.
-	take(n int) (int, error)
-	close()
-}
-
-// lean is the client that writes its requests by hand.
-type lean struct {
+// client is one connection's worth of calls on one queue. It writes its requests
+// by hand.
+type client struct {
 	*wire
 	queue  string
 	bodies map[int][]byte // SendMessageBatch requests by their number of entries; 1 is SendMessage
@@ -27,25 +18,26 @@ type lean struct {
 	delete []byte
 }
 
-func newLean(url, queue string, body int) (*lean, error) {
+func newClient(url, queue string, body int) (*client, error) {
 	w, err := dial(url)
 	if err != nil {
 		return nil, err
 	}
-	return &lean{wire: w, queue: queue, bodies: map[int][]byte{}, text: strings.Repeat("b", body)}, nil
+	return &client{wire: w, queue: queue, bodies: map[int][]byte{}, text: strings.Repeat("b", body)}, nil
 }
 
-func (l *lean) send(n int) error {
-	request, known := l.bodies[n]
+// send sends n messages in one call.
+func (c *client) send(n int) error {
+	request, known := c.bodies[n]
 	if !known {
-		request = l.sendRequest(n)
-		l.bodies[n] = request
+		request = c.sendRequest(n)
+		c.bodies[n] = request
 	}
 	operation := "SendMessageBatch"
 	if n == 1 {
 		operation = "SendMessage"
 	}
-	answer, err := l.call(operation, request)
+	answer, err := c.call(operation, request)
 	if err != nil {
 		return err
 	}
@@ -55,29 +47,31 @@ func (l *lean) send(n int) error {
 	return nil
 }
 
-func (l *lean) sendRequest(n int) []byte {
+func (c *client) sendRequest(n int) []byte {
 	if n == 1 {
-		return fmt.Appendf(nil, `{"QueueUrl":%q,"MessageBody":%q}`, l.queue, l.text)
+		return fmt.Appendf(nil, `{"QueueUrl":%q,"MessageBody":%q}`, c.queue, c.text)
 	}
 	var entries []string
 	for i := range n {
-		entries = append(entries, fmt.Sprintf(`{"Id":"%d","MessageBody":%q}`, i, l.text))
+		entries = append(entries, fmt.Sprintf(`{"Id":"%d","MessageBody":%q}`, i, c.text))
 	}
-	return fmt.Appendf(nil, `{"QueueUrl":%q,"Entries":[%s]}`, l.queue, strings.Join(entries, ","))
+	return fmt.Appendf(nil, `{"QueueUrl":%q,"Entries":[%s]}`, c.queue, strings.Join(entries, ","))
 }
 
 var errEscaped = errors.New("a receipt handle has escaped characters, which this client does not read")
 
-func (l *lean) take(n int) (int, error) {
-	l.delete = fmt.Appendf(l.delete[:0], `{"QueueUrl":%q,"MaxNumberOfMessages":%d}`, l.queue, n)
-	answer, err := l.call("ReceiveMessage", l.delete)
+// take receives up to n messages in one call, deletes them in another, and
+// returns how many there were.
+func (c *client) take(n int) (int, error) {
+	c.delete = fmt.Appendf(c.delete[:0], `{"QueueUrl":%q,"MaxNumberOfMessages":%d}`, c.queue, n)
+	answer, err := c.call("ReceiveMessage", c.delete)
 	if err != nil {
 		return 0, err
 	}
 	// The same buffer, once the request is sent.
-	l.delete = append(append(append(l.delete[:0], `{"QueueUrl":"`...), l.queue...), '"')
+	c.delete = append(append(append(c.delete[:0], `{"QueueUrl":"`...), c.queue...), '"')
 	if n > 1 {
-		l.delete = append(l.delete, `,"Entries":[`...)
+		c.delete = append(c.delete, `,"Entries":[`...)
 	}
 	const key = `"ReceiptHandle":"`
 	taken := 0
@@ -88,13 +82,13 @@ func (l *lean) take(n int) (int, error) {
 			return 0, errEscaped
 		}
 		if n == 1 {
-			l.delete = append(append(append(l.delete, `,"ReceiptHandle":"`...), answer[:end]...), '"')
+			c.delete = append(append(append(c.delete, `,"ReceiptHandle":"`...), answer[:end]...), '"')
 		} else {
 			if taken > 0 {
-				l.delete = append(l.delete, ',')
+				c.delete = append(c.delete, ',')
 			}
-			l.delete = append(strconv.AppendInt(append(l.delete, `{"Id":"`...), int64(taken), 10), `","ReceiptHandle":"`...)
-			l.delete = append(append(l.delete, answer[:end]...), `"}`...)
+			c.delete = append(strconv.AppendInt(append(c.delete, `{"Id":"`...), int64(taken), 10), `","ReceiptHandle":"`...)
+			c.delete = append(append(c.delete, answer[:end]...), `"}`...)
 		}
 		taken++
 		answer = answer[end:]
@@ -103,10 +97,10 @@ func (l *lean) take(n int) (int, error) {
 		return 0, nil
 	}
 	if n == 1 {
-		_, err = l.call("DeleteMessage", append(l.delete, '}'))
+		_, err = c.call("DeleteMessage", append(c.delete, '}'))
 		return taken, err
 	}
-	answer, err = l.call("DeleteMessageBatch", append(l.delete, `]}`...))
+	answer, err = c.call("DeleteMessageBatch", append(c.delete, `]}`...))
 	if err != nil {
 		return 0, err
 	}

@@ -43,19 +43,19 @@ var queues atomic.Int64
 
 // work is one call, or a receive with its delete; n is how many messages it was
 // about, and 0 ends the measurement of that connection.
-type work func(client) (n int, err error)
+type work func(*client) (n int, err error)
 
 func sending(batch int) work {
-	return func(c client) (int, error) { return batch, c.send(batch) }
+	return func(c *client) (int, error) { return batch, c.send(batch) }
 }
 
 func taking(batch int) work {
-	return func(c client) (int, error) { return c.take(batch) }
+	return func(c *client) (int, error) { return c.take(batch) }
 }
 
 // load has all clients do the work side by side for that long, and returns how
 // many messages it was about and the time until the last client had finished.
-func load(ctx context.Context, clients []client, d time.Duration, do work) (messages int, took time.Duration, err error) {
+func load(ctx context.Context, clients []*client, d time.Duration, do work) (messages int, took time.Duration, err error) {
 	var total atomic.Int64
 	errs := make([]error, len(clients))
 	var group sync.WaitGroup
@@ -80,9 +80,9 @@ func load(ctx context.Context, clients []client, d time.Duration, do work) (mess
 }
 
 // fill sends messages until there are that many.
-func fill(ctx context.Context, clients []client, messages int) error {
+func fill(ctx context.Context, clients []*client, messages int) error {
 	var sent atomic.Int64
-	_, _, err := load(ctx, clients, time.Hour, func(c client) (int, error) {
+	_, _, err := load(ctx, clients, time.Hour, func(c *client) (int, error) {
 		if sent.Add(10) > int64(messages) {
 			return 0, nil
 		}

@@ -9,7 +9,7 @@
 //
 // The requests come from a client of its own that keeps to what the network
 // needs (wire.go): the SDK's work for each call is the same for both servers,
-// and would hide what they differ in. What is left through the SDK is measured too.
+// and would hide what they differ in.
 //
 // It ends with 1 when a bound is missed: with -elasticmq, four times ElasticMQ's
 // rates at batches of ten; and 1 KiB beside its body for a waiting message.

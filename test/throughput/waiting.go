@@ -74,7 +74,7 @@ func waitingOn(ctx context.Context, o options, start starter) error {
 	if err != nil {
 		return err
 	}
-	clients, hangUp, err := connect(ctx, s, queue, o.connections, waitingBody, false)
+	clients, hangUp, err := connect(s, queue, o.connections, waitingBody)
 	if err != nil {
 		return err
 	}
@@ -111,12 +111,12 @@ func warm(ctx context.Context, s *process, o options, body int) error {
 	if err != nil {
 		return err
 	}
-	clients, hangUp, err := connect(ctx, s, queue, o.connections, body, false)
+	clients, hangUp, err := connect(s, queue, o.connections, body)
 	if err != nil {
 		return err
 	}
 	defer hangUp()
-	_, _, err = load(ctx, clients, o.warmup, func(c client) (int, error) {
+	_, _, err = load(ctx, clients, o.warmup, func(c *client) (int, error) {
 		if err := c.send(10); err != nil {
 			return 0, err
 		}
@@ -127,7 +127,7 @@ func warm(ctx context.Context, s *process, o options, body int) error {
 
 // cost sends ten messages, receives ten and deletes them, again and again, so
 // that as many wait afterwards as before.
-func cost(c client) (send, take time.Duration, err error) {
+func cost(c *client) (send, take time.Duration, err error) {
 	var sends, takes []float64
 	for range costCalls {
 		began := time.Now()
@@ -169,7 +169,7 @@ func heapEach(n int) (int64, error) {
 	if err := call("CreateQueue", `{"QueueName":"waiting"}`); err != nil {
 		return 0, err
 	}
-	l := lean{queue: server.QueueURL("waiting"), text: string(bytes.Repeat([]byte("b"), waitingBody))}
+	l := client{queue: server.QueueURL("waiting"), text: string(bytes.Repeat([]byte("b"), waitingBody))}
 	batch := string(l.sendRequest(10))
 	before := liveHeap()
 	for range n / 10 {

@@ -17,6 +17,8 @@ type Order struct {
 	Millis    int  `json:"ms"`                  // how long to work
 	Fails     int  `json:"fails,omitempty"`     // so many first attempts fail
 	Permanent bool `json:"permanent,omitempty"` // fails for good
+	Deaf      bool `json:"deaf,omitempty"`      // works on when its context ends
+	Once      bool `json:"once,omitempty"`      // works at the first attempt only
 }
 
 // Outcome is how a handler call ended.

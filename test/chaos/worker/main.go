@@ -46,7 +46,12 @@ func handle(ctx context.Context, d *diary.Writer, r batch.Record) error {
 }
 
 func work(ctx context.Context, o diary.Order, attempt int) (diary.Outcome, error) {
-	if !sleep.For(ctx, time.Duration(o.Millis)*time.Millisecond) {
+	long := time.Duration(o.Millis) * time.Millisecond
+	switch {
+	case o.Once && attempt > 1:
+	case o.Deaf:
+		time.Sleep(long)
+	case !sleep.For(ctx, long):
 		return diary.Cancelled, ctx.Err()
 	}
 	switch {

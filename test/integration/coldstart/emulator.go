@@ -1,115 +1,53 @@
 //go:build linux
 
-package main
+package coldstart
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/emulator"
 )
 
 // coldStart starts the emulator with the program, invokes it once and ends it.
 // The program itself is started by the emulator when the first request comes.
-func coldStart(ctx context.Context, rie, program string, payload []byte) (start, error) {
-	front, runtimeAPI, err := freeAddresses()
-	if err != nil {
-		return start{}, err
-	}
-	log, err := os.CreateTemp(filepath.Dir(program), "log")
-	if err != nil {
-		return start{}, err
-	}
-	defer log.Close()
-	cmd := exec.Command(rie, "--runtime-interface-emulator-address", front, "--runtime-api-address", runtimeAPI, program)
+func coldStart(ctx context.Context, runtime, program string, payload []byte) (start, error) {
 	// As on Lambda, and no variables of this machine: what the SDK finds there
 	// would be read, and without TZ the first line of a log reads a file.
-	cmd.Env = []string{
+	e, err := emulator.Start(ctx, runtime, program, []string{
 		"PATH=" + os.Getenv("PATH"), "AWS_REGION=us-east-1", "AWS_LAMBDA_LOG_FORMAT=JSON", "AWS_LAMBDA_FUNCTION_TIMEOUT=10",
 		"AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256", "TZ=:UTC",
-	}
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	})
+	if err != nil {
 		return start{}, err
 	}
-	// Both: the program would not find the Runtime API if it came first.
-	err = errors.Join(listens(ctx, front), listens(ctx, runtimeAPI))
-	var s start
+	s, err := invoke(ctx, e, program, payload)
+	e.Stop()
 	if err == nil {
-		s, err = invoke(ctx, cmd.Process.Pid, front, program, payload)
-	}
-	_ = cmd.Process.Signal(syscall.SIGTERM) // lets it end the program
-	done := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(5 * time.Second):
-	}
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	<-done
-
-	text, readErr := os.ReadFile(log.Name())
-	if err = errors.Join(err, readErr); err == nil {
-		s.init, s.invoke, err = durations(string(text))
+		s.init, s.invoke, err = durations(e.Log())
 	}
 	if err != nil {
-		return start{}, fmt.Errorf("%w\n%s", err, text)
+		return start{}, fmt.Errorf("%w\n%s", err, e.Log())
 	}
 	return s, nil
 }
 
-// listens waits until something listens on the address.
-func listens(ctx context.Context, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	for {
-		c, err := net.Dial("tcp", address)
-		if err == nil {
-			return c.Close()
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the Runtime Interface Emulator does not listen on %s: %w", address, ctx.Err())
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
-
-func invoke(ctx context.Context, pid int, front, program string, payload []byte) (start, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	url := "http://" + front + "/2015-03-31/functions/function/invocations"
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(payload))
-	if err != nil {
-		return start{}, err
-	}
-	begin := time.Now()
-	res, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		return start{}, err
-	}
-	answer, err := io.ReadAll(res.Body)
-	res.Body.Close()
-	whole := time.Since(begin)
+func invoke(ctx context.Context, e *emulator.Emulator, program string, payload []byte) (start, error) {
+	answer, whole, err := e.Invoke(ctx, payload)
 	if err != nil {
 		return start{}, err
 	}
 	if string(answer) != `{"batchItemFailures":[]}` {
 		return start{}, fmt.Errorf("answer is %q", answer)
 	}
-	memory, err := peakMemory(pid, program)
+	memory, err := peakMemory(e.PID, program)
 	return start{whole: whole, memory: memory}, err
 }
 
@@ -162,19 +100,4 @@ func durations(log string) (init, invoke time.Duration, err error) {
 		found[i] = time.Duration(ms * float64(time.Millisecond))
 	}
 	return found[0], found[1], nil
-}
-
-// freeAddresses are two ports that nothing listens on.
-func freeAddresses() (a, b string, err error) {
-	first, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", "", err
-	}
-	defer first.Close()
-	second, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", "", err
-	}
-	defer second.Close()
-	return first.Addr().String(), second.Addr().String(), nil
 }

@@ -1,17 +1,17 @@
 //go:build linux
 
-// Command coldstart measures what a cold start costs under AWS's own Runtime
+// Package coldstart measures what a cold start costs under AWS's own Runtime
 // Interface Emulator: init (from the start of the process to its first request
 // for an invocation), the first invocation, both together as the caller sees
 // them, and the most memory the process has had. examples/orders is run in turns
 // with two functions that do without sqsbatch: hello, with aws-lambda-go alone,
 // and client, which also makes a client of SQS as functions do that call it.
 //
-//	go run ./test/integration/coldstart -rounds 60
+//	go run ./test/integration coldstart -rounds 60
 //
-// With -limit it ends with 1 when the median of orders is above that many times
+// With -limit it fails when the median of orders is above that many times
 // the median of client, in any of the four.
-package main
+package coldstart
 
 import (
 	"context"
@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,7 +26,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/events"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
-	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
 // programs are what is measured; the first is compared with the others.
@@ -53,19 +52,19 @@ var measures = []struct {
 	{"peak memory", "MiB", func(s start) float64 { return s.memory / 1024 }},
 }
 
-func main() {
-	rounds := flag.Int("rounds", 60, "cold starts of each program")
-	limit := flag.Float64("limit", 0, "the most that orders may be of client; 0 for no limit")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *rounds, *limit); err != nil {
-		fmt.Fprintln(os.Stderr, "coldstart:", err)
-		os.Exit(1)
-	}
+var (
+	rounds int
+	limit  float64
+)
+
+// Flags adds the check's own.
+func Flags(f *flag.FlagSet) {
+	f.IntVar(&rounds, "rounds", 60, "cold starts of each program")
+	f.Float64Var(&limit, "limit", 0, "the most that orders may be of client; 0 for no limit")
 }
 
-func run(ctx context.Context, rounds int, limit float64) error {
+// Check is all of it.
+func Check(ctx context.Context, s *stage.Stage) error {
 	if rounds < 1 {
 		return fmt.Errorf("-rounds is %d, must be at least 1", rounds)
 	}
@@ -77,16 +76,11 @@ func run(ctx context.Context, rounds int, limit float64) error {
 	if err != nil {
 		return err
 	}
-	rie, err := cli.RIE(ctx)
+	runtime, err := cli.RIE(ctx)
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "sqsbatch-coldstart-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	if err := build(ctx, dir); err != nil {
+	if err := build(ctx, s); err != nil {
 		return err
 	}
 
@@ -95,32 +89,28 @@ func run(ctx context.Context, rounds int, limit float64) error {
 	for round := range rounds + 1 {
 		for i := range programs {
 			n := (i + round) % len(programs) // each comes after each other as often
-			s, err := coldStart(ctx, rie, filepath.Join(dir, programs[n].name), payload)
+			one, err := coldStart(ctx, runtime, filepath.Join(s.Tmp, programs[n].name), payload)
 			if err != nil {
 				return fmt.Errorf("%s: %w", programs[n].name, err)
 			}
 			if round > 0 {
-				results[n] = append(results[n], s)
+				results[n] = append(results[n], one)
 			}
 		}
 	}
-	return report(results, limit)
+	return report(results)
 }
 
 // build builds the programs as template.yaml has its function built, but for
 // this machine.
-func build(ctx context.Context, dir string) error {
-	root, err := module.Root(ctx)
-	if err != nil {
-		return err
-	}
+func build(ctx context.Context, s *stage.Stage) error {
 	for _, p := range programs {
 		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "lambda.norpc",
-			"-ldflags", "-s -w", "-o", filepath.Join(dir, p.name), p.pkg)
-		cmd.Dir = root
+			"-ldflags", "-s -w", "-o", filepath.Join(s.Tmp, p.name), p.pkg)
+		cmd.Dir = s.Root
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("go build %s: %w\n%s", p.pkg, err, out)
+		if _, err := s.Log.Run(cmd); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -128,7 +118,7 @@ func build(ctx context.Context, dir string) error {
 
 // report prints medians (and the quartiles about them), and by how much orders
 // exceeds the others.
-func report(results [][]start, limit float64) error {
+func report(results [][]start) error {
 	fmt.Printf("%d cold starts each; medians, with quartiles\n\n| |", len(results[0]))
 	for _, p := range programs {
 		fmt.Printf(" %s |", p.name)

@@ -1,12 +1,10 @@
-// Command metrics lets a container's program put its metrics, by the real
+// Package metrics lets a container's program put its metrics, by the real
 // client, into moto's CloudWatch in a process of its own, and reads back by
-// GetMetricStatistics what telemetry/cloudwatch has put:
-//
-//	go run ./test/integration/metrics
+// GetMetricStatistics what telemetry/cloudwatch has put.
 //
 // It needs Python 3 with its venv module, and PyPI on the first use: it shares
 // SAM's environment, which has moto. What moto lacks is in python/server.py.
-package main
+package metrics
 
 import (
 	"context"
@@ -25,13 +23,8 @@ import (
 // client's 10 KiB, so that some are for sure.
 const compressFrom = 4000
 
-func main() {
-	stage.Main("metrics", func(ctx context.Context, s *stage.Stage) []stage.Step {
-		return []stage.Step{{Name: "PutMetricData", Run: func() error { return check(ctx, s) }}}
-	})
-}
-
-func check(ctx context.Context, s *stage.Stage) (err error) {
+// Check is all of it.
+func Check(ctx context.Context, s *stage.Stage) (err error) {
 	sam, err := samcli.Install(ctx)
 	if err != nil {
 		return err

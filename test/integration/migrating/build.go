@@ -1,4 +1,4 @@
-package main
+package migrating
 
 import (
 	"context"
@@ -8,13 +8,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
 var shown = regexp.MustCompile("(?s)<!-- file: \\.\\./examples/migrating/(\\S+) -->\n```go\n(.*?)```\n")
 
 // build builds the programs that the page shows as one who copies them: in a
 // module that has nothing but them.
-func build(ctx context.Context, root, dir, page string) error {
+func build(ctx context.Context, s *stage.Stage, page string) error {
+	dir := filepath.Join(s.Tmp, "moved")
 	files := shown.FindAllStringSubmatch(page, -1)
 	if len(files) == 0 {
 		return errors.New("docs/migrating.md shows no programs")
@@ -28,15 +31,15 @@ func build(ctx context.Context, root, dir, page string) error {
 			return err
 		}
 	}
-	mod := fmt.Sprintf("module example.com/moved\n\ngo 1.26\n\nrequire github.com/sqsbatch/sqsbatch v0.0.0\n\nreplace github.com/sqsbatch/sqsbatch => %q\n", root)
+	mod := fmt.Sprintf("module example.com/moved\n\ngo 1.26\n\nrequire github.com/sqsbatch/sqsbatch v0.0.0\n\nreplace github.com/sqsbatch/sqsbatch => %q\n", s.Root)
 	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o644); err != nil {
 		return err
 	}
 	for _, args := range [][]string{{"mod", "tidy"}, {"vet", "./..."}} {
 		cmd := exec.CommandContext(ctx, "go", args...)
 		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("the programs of docs/migrating.md in a module of their own: go %q: %w\n%s", args, err, out)
+		if _, err := s.Log.Run(cmd); err != nil {
+			return fmt.Errorf("the programs of docs/migrating.md in a module of their own: %w", err)
 		}
 	}
 	fmt.Printf("%d files of the page build in a module of their own\n", len(files))

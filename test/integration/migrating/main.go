@@ -1,51 +1,31 @@
-// Command migrating does what a reader of docs/migrating.md does: it copies the
+// Package migrating does what a reader of docs/migrating.md does: it copies the
 // programs of the page into an empty module and builds them, and runs the page's
-// commands. It ends with 1 when one does not build, or a command ends otherwise
-// than the comment behind it says.
-//
-//	go run ./test/integration/migrating
-package main
+// commands, each of which must end as the comment behind it says.
+package migrating
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"sync"
 
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 	"github.com/sqsbatch/sqsbatch/test/internal/module"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := check(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "migrating:", err)
-		os.Exit(1)
-	}
-}
-
-func check(ctx context.Context) error {
-	root, err := module.Root(ctx)
+// Check is all of it.
+func Check(ctx context.Context, s *stage.Stage) error {
+	page, err := os.ReadFile(filepath.Join(s.Root, "docs", "migrating.md"))
 	if err != nil {
 		return err
 	}
-	page, err := os.ReadFile(filepath.Join(root, "docs", "migrating.md"))
-	if err != nil {
+	if err := build(ctx, s, string(page)); err != nil {
 		return err
 	}
-	tmp, err := os.MkdirTemp("", "sqsbatch-migrating-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp)
-	if err := build(ctx, root, filepath.Join(tmp, "moved"), string(page)); err != nil {
-		return err
-	}
-	tool := filepath.Join(tmp, "sqsbatch.exe")
+	tool := filepath.Join(s.Tmp, "sqsbatch.exe")
 	if err := module.Build(ctx, tool, "./cmd/sqsbatch"); err != nil {
 		return err
 	}
@@ -61,7 +41,7 @@ func check(ctx context.Context) error {
 		wg.Go(func() {
 			places <- struct{}{}
 			defer func() { <-places }()
-			if err := c.run(ctx, tool, root); err != nil {
+			if err := c.run(ctx, tool, s.Root); err != nil {
 				errs[i] = fmt.Errorf("docs/migrating.md, line %d: %s\n%w", c.line, c.text, err)
 			}
 		})

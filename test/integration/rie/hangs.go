@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package rie
 
 import (
 	"context"
@@ -33,7 +33,7 @@ var (
 
 // hangs invokes the function with random batches. Every answer must come, which
 // it does not after the timeout, and list the records that fail and no other.
-func hangs(ctx context.Context, s *stage.Stage, rie, bootstrap string) error {
+func hangs(ctx context.Context, s *stage.Stage, program, bootstrap string) error {
 	var mu sync.Mutex
 	var wrong []error
 	var hung int
@@ -41,7 +41,7 @@ func hangs(ctx context.Context, s *stage.Stage, rie, bootstrap string) error {
 	var wait sync.WaitGroup
 	for f := range uint64(functions) {
 		wait.Go(func() {
-			h, took, err := hang(ctx, s, rie, bootstrap, rand.New(rand.NewPCG(1, f)))
+			h, took, err := hang(ctx, s, program, bootstrap, rand.New(rand.NewPCG(1, f)))
 			mu.Lock()
 			defer mu.Unlock()
 			hung, slowest = hung+h, max(slowest, took)
@@ -64,14 +64,14 @@ func hangs(ctx context.Context, s *stage.Stage, rie, bootstrap string) error {
 
 // hang invokes one function again and again, and returns how many invocations
 // had a record that hung, and the longest that one took.
-func hang(ctx context.Context, s *stage.Stage, rie, bootstrap string, random *rand.Rand) (hung int, slowest time.Duration, err error) {
-	e, err := start(ctx, rie, bootstrap, hangTimeout)
+func hang(ctx context.Context, s *stage.Stage, program, bootstrap string, random *rand.Rand) (hung int, slowest time.Duration, err error) {
+	e, err := start(ctx, program, bootstrap, hangTimeout)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() {
-		e.stop()
-		fmt.Fprintf(s.Log, "\nhanging records:\n%s", e.log)
+		e.Stop()
+		fmt.Fprintf(s.Log, "\nhanging records:\n%s", e.Log())
 	}()
 	for i := range invocations {
 		event, want, hangs := randomEvent(i, random)
@@ -79,7 +79,7 @@ func hang(ctx context.Context, s *stage.Stage, rie, bootstrap string, random *ra
 		if err != nil {
 			return 0, 0, err
 		}
-		answer, took, err := e.invoke(ctx, payload)
+		answer, took, err := e.Invoke(ctx, payload)
 		if err != nil {
 			return 0, 0, err
 		}

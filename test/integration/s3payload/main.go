@@ -1,13 +1,11 @@
-// Command s3payload exchanges messages whose bodies are in S3 with Amazon's SQS
+// Package s3payload exchanges messages whose bodies are in S3 with Amazon's SQS
 // Extended Client Library for Python: it sends and payload/s3payload receives, and
 // the other way round, in both generations of the pointer. S3 is moto's server in
 // a process of its own, SQS is emulator/sqs on a socket.
 //
-//	go run ./test/integration/s3payload
-//
 // It needs Python 3 with its venv module, and PyPI on the first use: it shares
 // SAM's environment, which has moto, and has one for the library.
-package main
+package s3payload
 
 import (
 	"context"
@@ -33,18 +31,16 @@ const version = "1.0.1"
 // bucket is where payloads are.
 const bucket = "sqsbatch-payloads"
 
-func main() {
-	stage.Main("s3payload", func(ctx context.Context, s *stage.Stage) []stage.Step {
-		w := &world{stage: s}
-		return []stage.Step{
-			{Name: "moto's S3 and an SQS", Run: func() error { return w.start(ctx) }},
-			{Name: "Python sends, Unwrap receives", Run: func() error { return w.run(ctx, pythonToUnwrap) }},
-			{Name: "Python sends, Stream receives", Run: func() error { return w.run(ctx, pythonToStream) }},
-			{Name: "Sender sends, Python receives", Run: func() error { return w.run(ctx, senderToPython) }},
-			{Name: "what S3 says of what is missing", Run: func() error { return w.run(ctx, missing) }},
-			{Name: "stop", Run: w.stop},
-		}
-	})
+func Steps(ctx context.Context, s *stage.Stage) []stage.Step {
+	w := &world{stage: s}
+	return []stage.Step{
+		{Name: "moto's S3 and an SQS", Run: func() error { return w.start(ctx) }},
+		{Name: "Python sends, Unwrap receives", Run: func() error { return w.run(ctx, pythonToUnwrap) }},
+		{Name: "Python sends, Stream receives", Run: func() error { return w.run(ctx, pythonToStream) }},
+		{Name: "Sender sends, Python receives", Run: func() error { return w.run(ctx, senderToPython) }},
+		{Name: "what S3 says of what is missing", Run: func() error { return w.run(ctx, missing) }},
+		{Name: "stop", Run: w.stop},
+	}
 }
 
 // world is what the steps share.

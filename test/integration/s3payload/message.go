@@ -1,4 +1,4 @@
-package main
+package s3payload
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -52,7 +53,7 @@ func typed(attributes map[string]string) map[string]types.MessageAttributeValue 
 
 // extended runs the library, and returns the messages that it tells of.
 func (w *world) extended(ctx context.Context, args ...string) ([]message, error) {
-	out, err := w.stage.Log.Run(w.python.Command(ctx, append([]string{"test/integration/s3payload/python/extended.py"}, args...)...))
+	out, err := w.stage.Log.Run(w.python.Command(ctx, append([]string{filepath.Join(w.stage.Root, "test", "integration", "s3payload", "python", "extended.py")}, args...)...))
 	if err != nil {
 		return nil, err
 	}

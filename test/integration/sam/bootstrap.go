@@ -1,13 +1,14 @@
-package main
+package sam
 
 import (
 	"debug/buildinfo"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/elfcheck"
 )
 
 // checkBootstrap looks for what would keep a binary from starting on Lambda, or
@@ -20,31 +21,15 @@ func checkBootstrap(path, arch string) error {
 	if info.Mode()&0o111 == 0 {
 		return errors.New("is not executable")
 	}
-	if err := checkELF(path, arch); err != nil {
-		return err
-	}
-	return checkSettings(path)
-}
-
-func checkELF(path, arch string) error {
-	f, err := elf.Open(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	want := map[string]elf.Machine{"arm64": elf.EM_AARCH64, "x86_64": elf.EM_X86_64}[arch]
-	if f.Machine != want {
-		return fmt.Errorf("is for %v, template.yaml asks for %s", f.Machine, arch)
+	if err := elfcheck.Check(f, arch); err != nil {
+		return err
 	}
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP {
-			return errors.New("is dynamically linked: it would want the build machine's C library")
-		}
-	}
-	if f.Section(".symtab") != nil || f.Section(".debug_info") != nil || f.Section(".zdebug_info") != nil {
-		return errors.New("is not stripped")
-	}
-	return nil
+	return checkSettings(path)
 }
 
 func checkSettings(path string) error {

@@ -1,4 +1,4 @@
-package main
+package sam
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 func checkBuilds(ctx context.Context, s *stage.Stage, sam *samcli.CLI) error {
 	for _, arch := range []string{"arm64", "x86_64"} {
 		source := filepath.Join(s.Tmp, arch)
-		if err := samcli.Copy(ctx, s.Root, source, arch); err != nil {
+		if err := samcli.Copy(ctx, s, source, arch); err != nil {
 			return err
 		}
 		var first []byte

@@ -1,12 +1,10 @@
-// Command sam checks the deployment with AWS's own tools: every template is
+// Package sam checks the deployment with AWS's own tools: every template is
 // clean under "sam validate --lint" or cfn-lint, so is what SAM's translator
 // makes of it, and what "sam build" makes will start on Lambda, whatever the
-// machine that builds. It ends with 1 otherwise.
-//
-//	go run ./test/integration/sam
+// machine that builds.
 //
 // It needs Python 3 with its venv module, PyPI on the first use, and make.
-package main
+package sam
 
 import (
 	"context"
@@ -15,15 +13,13 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-func main() {
-	stage.Main("sam", func(ctx context.Context, s *stage.Stage) []stage.Step {
-		sam, err := samcli.Install(ctx)
-		if err != nil {
-			return []stage.Step{{Name: "install", Run: func() error { return err }}}
-		}
-		return []stage.Step{
-			{Name: "templates", Run: func() error { return checkTemplates(ctx, s, sam) }},
-			{Name: "build", Run: func() error { return checkBuilds(ctx, s, sam) }},
-		}
-	})
+func Steps(ctx context.Context, s *stage.Stage) []stage.Step {
+	sam, err := samcli.Install(ctx)
+	if err != nil {
+		return []stage.Step{{Name: "install", Run: func() error { return err }}}
+	}
+	return []stage.Step{
+		{Name: "templates", Run: func() error { return checkTemplates(ctx, s, sam) }},
+		{Name: "build", Run: func() error { return checkBuilds(ctx, s, sam) }},
+	}
 }

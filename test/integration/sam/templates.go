@@ -1,11 +1,10 @@
-package main
+package sam
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -17,7 +16,7 @@ import (
 // checkTemplates lints every template that a user may deploy, and what SAM makes
 // of those that are SAM's.
 func checkTemplates(ctx context.Context, s *stage.Stage, sam *samcli.CLI) error {
-	all, err := templates(ctx, s.Root)
+	all, err := templates(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -40,22 +39,17 @@ type template struct {
 func (t template) sam() bool { return strings.Contains(t.text, "AWS::Serverless-2016-10-31") }
 
 // templates are all but those that tests read, which are wrong on purpose.
-func templates(ctx context.Context, root string) ([]template, error) {
-	cmd := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.yaml", "*.yml", "*.json")
-	cmd.Dir = root
-	out, err := cmd.Output()
+func templates(ctx context.Context, s *stage.Stage) ([]template, error) {
+	files, err := s.Files(ctx, "*.yaml", "*.yml", "*.json")
 	if err != nil {
-		return nil, fmt.Errorf("list the files of the repository: %w", err)
+		return nil, err
 	}
 	var found []template
-	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+	for _, name := range files {
 		if strings.Contains("/"+name, "/testdata/") {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if errors.Is(err, os.ErrNotExist) {
-			continue // only listed
-		}
+		text, err := os.ReadFile(filepath.Join(s.Root, name))
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package main
+package starter
 
 import (
 	"context"
@@ -6,25 +6,26 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
 // project is what sam init has made.
-type project struct{ dir string }
+type project struct {
+	stage *stage.Stage
+	dir   string
+}
 
 func (p *project) run(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = p.dir
-	out, err := output(cmd)
-	if err != nil {
-		return "", fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
-	}
-	return out, nil
+	return p.stage.Log.Run(cmd)
 }
 
 // use has the project take the module from the checkout: the release that it
 // asks for may not be there yet.
-func (p *project) use(ctx context.Context, root string) error {
-	if _, err := p.run(ctx, "go", "mod", "edit", "-replace", "github.com/sqsbatch/sqsbatch="+root); err != nil {
+func (p *project) use(ctx context.Context) error {
+	if _, err := p.run(ctx, "go", "mod", "edit", "-replace", "github.com/sqsbatch/sqsbatch="+p.stage.Root); err != nil {
 		return err
 	}
 	_, err := p.run(ctx, "go", "mod", "tidy")

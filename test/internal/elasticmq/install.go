@@ -11,12 +11,13 @@
 package elasticmq
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/cached"
 )
 
 // Version is the release that the checks were written against.
@@ -40,45 +41,19 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 // install returns the directory with ElasticMQ's jars, after putting them there
 // if they are not there yet.
 func install(ctx context.Context) (libs string, err error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir() // no home: a build container, say
-	}
-	parent := filepath.Join(cache, "sqsbatch")
-	libs = filepath.Join(parent, "elasticmq-"+Version)
-	if _, err := os.Stat(libs); err == nil {
-		return libs, nil
-	}
-	mvn, err := exec.LookPath("mvn")
-	if err != nil {
-		return "", fmt.Errorf("elasticmq: mvn is not on the PATH: install Maven (Debian: apt-get install maven), it fetches ElasticMQ %s: %w", Version, err)
-	}
-	fmt.Fprintf(os.Stderr, "fetching ElasticMQ %s into %s\n", Version, libs)
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return "", fmt.Errorf("elasticmq: %w", err)
-	}
-	// A directory of its own, renamed when it is complete: an installation that
-	// was interrupted is done again, and two at a time do not meet.
-	work, err := os.MkdirTemp(parent, "elasticmq-part-")
-	if err != nil {
-		return "", fmt.Errorf("elasticmq: %w", err)
-	}
-	defer os.RemoveAll(work)
-	if err := os.WriteFile(filepath.Join(work, "pom.xml"), []byte(pom), 0o644); err != nil {
-		return "", fmt.Errorf("elasticmq: %w", err)
-	}
-	cmd := exec.CommandContext(ctx, mvn, "--batch-mode", "--quiet", "dependency:copy-dependencies", "-DoutputDirectory=libs")
-	cmd.Dir = work
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("elasticmq: fetch ElasticMQ %s with Maven: %w\n%s", Version, err, out.Bytes())
-	}
-	if err := os.Rename(filepath.Join(work, "libs"), libs); err != nil {
-		if _, late := os.Stat(libs); late == nil {
-			return libs, nil // someone else was faster
+	return cached.Dir("elasticmq-"+Version, func(dir string) error {
+		mvn, err := exec.LookPath("mvn")
+		if err != nil {
+			return fmt.Errorf("mvn is not on the PATH: install Maven (Debian: apt-get install maven), it fetches ElasticMQ: %w", err)
 		}
-		return "", fmt.Errorf("elasticmq: %w", err)
-	}
-	return libs, nil
+		file := filepath.Join(dir, "pom.xml") // it stays there, beside the jars
+		if err := os.WriteFile(file, []byte(pom), 0o644); err != nil {
+			return err
+		}
+		cmd := exec.CommandContext(ctx, mvn, "--batch-mode", "--quiet", "--file", file, "dependency:copy-dependencies", "-DoutputDirectory="+dir)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("fetch it with Maven: %w\n%s", err, out)
+		}
+		return nil
+	})
 }

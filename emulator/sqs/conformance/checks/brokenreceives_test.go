@@ -89,6 +89,16 @@ func receiveBreakages() []breakage {
 					}
 				}
 		}, fails: "delete/old-handle"},
+		{name: "a receipt handle deletes once", fresh: func() (_, _ func(*call)) {
+			used := map[string]bool{}
+			return onRequest(func(c *call) {
+				if handle := text(c.in["ReceiptHandle"]); c.is("DeleteMessage") && used[handle] {
+					c.refuse("com.amazonaws.sqs#ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid")
+				} else {
+					used[handle] = c.is("DeleteMessage")
+				}
+			})()
+		}, fails: "delete/twice"},
 		{name: "nothing is deleted", fresh: onRequest(func(c *call) {
 			if c.is("DeleteMessage", "DeleteMessageBatch", "PurgeQueue") {
 				c.succeed()

@@ -59,6 +59,16 @@ var deleteChecks = []Check{
 			q.counts(0, 0, 0)
 		},
 	}, {
+		ID: "delete/twice", Page: api("DeleteMessage"), Undocumented: true,
+		Must: "DeleteMessage can be repeated: a message that is gone is no error.",
+		run: func(e *env) {
+			q := e.queue("VisibilityTimeout", "600")
+			q.send("a")
+			m := q.one()
+			e.must("DeleteMessage", q.delete(m))
+			e.must("DeleteMessage again", q.delete(m))
+		},
+	}, {
 		ID: "delete/no-handle", Page: api("DeleteMessage"),
 		Must: "DeleteMessage with what is no receipt handle is ReceiptHandleIsInvalid.",
 		run: func(e *env) {

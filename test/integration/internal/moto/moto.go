@@ -2,7 +2,7 @@
 // part: the one that package samcli installs, run by a script of the check's own
 // that adds what moto lacks for it.
 //
-//	server, err := moto.Start(ctx, s, sam, "test/integration/stack/python/server.py", "more", "arguments")
+//	server, err := moto.Start(ctx, s, sam, "test/integration/samdeploy/python/server.py", "more", "arguments")
 //	defer server.Stop()
 package moto
 
@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
@@ -32,13 +31,17 @@ type Server struct {
 // Start returns when the server answers. script is a path in the repository; its
 // arguments are the port and those that are given here. What it prints is logged.
 func Start(ctx context.Context, s *stage.Stage, sam *samcli.CLI, script string, args ...string) (*Server, error) {
-	port, err := freePort()
+	address, err := stage.FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
 	// By its name: below an address the SDK would not put a bucket into the path.
-	m := &Server{URL: "http://localhost:" + strconv.Itoa(port), ended: make(chan error, 1)}
-	m.cmd = sam.Python(context.WithoutCancel(ctx), append([]string{filepath.Join(s.Root, filepath.FromSlash(script)), strconv.Itoa(port)}, args...)...)
+	m := &Server{URL: "http://localhost:" + port, ended: make(chan error, 1)}
+	m.cmd = sam.Python(context.WithoutCancel(ctx), append([]string{filepath.Join(s.Root, filepath.FromSlash(script)), port}, args...)...)
 	m.cmd.Env = append(os.Environ(), "AWS_DEFAULT_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test")
 	m.cmd.Stdout, m.cmd.Stderr = s.Log, s.Log
 	if err := m.cmd.Start(); err != nil {
@@ -68,13 +71,4 @@ func (m *Server) Stop() error {
 	}
 	<-m.ended // it was killed
 	return nil
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }

@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/cached"
 )
 
 // Env is a Python environment with packages in it.
@@ -26,11 +28,7 @@ type Env struct{ python string }
 // after putting the packages there if they are not there yet. The name must
 // change when the packages do.
 func Install(ctx context.Context, name string, packages ...string) (*Env, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir() // no home: a build container, say
-	}
-	dir := filepath.Join(cache, "sqsbatch", name)
+	dir := filepath.Join(cached.Root(), name)
 	env := &Env{python: filepath.Join(dir, "bin", "python")}
 	if runtime.GOOS == "windows" {
 		env.python = filepath.Join(dir, "Scripts", "python.exe")

@@ -2,29 +2,27 @@ package samcli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
 // Copy makes a copy of the repository in dir whose template.yaml asks for the
 // architecture, as SAM calls it: what a user does who changes that line. ""
 // leaves it as it is. The copy has the files that git knows, and those it would
 // add.
-func Copy(ctx context.Context, root, dir, arch string) error {
-	cmd := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	cmd.Dir = root
-	out, err := cmd.Output()
+func Copy(ctx context.Context, s *stage.Stage, dir, arch string) error {
+	files, err := s.Files(ctx)
 	if err != nil {
-		return fmt.Errorf("list the files of the repository: %w", err)
+		return err
 	}
-	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
-		if err := copyFile(filepath.Join(root, name), filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err // one that is only listed has just been removed
+	for _, name := range files {
+		if err := copyFile(filepath.Join(s.Root, name), filepath.Join(dir, name)); err != nil {
+			return err
 		}
 	}
 	if arch == "" {

@@ -1,42 +1,32 @@
-// Package stage runs the steps of an integration check, with a scratch
-// directory and a log, and ends the program with 1 when one fails:
-//
-//	func main() {
-//		stage.Main("invoke", func(ctx context.Context, s *stage.Stage) []stage.Step {
-//			return []stage.Step{{"build", func() error { return build(ctx, s) }}}
-//		})
-//	}
-//
-// The log is in the user's cache directory, sqsbatch/logs, and stays there.
+// Package stage is what the integration checks share: a scratch directory, a log,
+// and the word for what cannot be tried.
 package stage
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
-	"syscall"
-	"time"
 
+	"github.com/sqsbatch/sqsbatch/test/internal/cached"
 	"github.com/sqsbatch/sqsbatch/test/internal/module"
 )
 
 // ErrNotRun is in errors that are no verdict: what the step needs cannot be had
-// here. It is no success: the exit code is 1, too, and the file that the flag
-// -reason names says why, if nothing else was wrong.
+// here. It is no success either.
 var ErrNotRun = errors.New("not tried")
 
 // A Stage is what its steps share.
 type Stage struct {
 	Root string // the module's directory
-	Tmp  string // removed at the end
+	Tmp  string // removed at the end, and without symbolic links
 	Log  *Log
 }
 
@@ -46,79 +36,65 @@ type Step struct {
 	Run  func() error
 }
 
-// Main runs all steps, whatever comes of those before, and does not return.
-func Main(name string, steps func(context.Context, *Stage) []Step) {
-	reason := flag.String("reason", "", "a file to say in why there is no verdict, if that is all")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	wrong, notRun := run(ctx, name, steps)
-	for _, err := range append(wrong, notRun...) {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
-	}
-	if len(wrong) == 0 && len(notRun) > 0 && *reason != "" {
-		if err := os.WriteFile(*reason, []byte(errors.Join(notRun...).Error()+"\n"), 0o644); err != nil {
-			fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
-		}
-	}
-	if len(wrong)+len(notRun) > 0 {
-		os.Exit(1)
-	}
-	os.Exit(0)
-}
-
-func run(ctx context.Context, name string, steps func(context.Context, *Stage) []Step) (wrong, notRun []error) {
-	s := &Stage{}
+// New makes a stage. Close removes what is in its scratch directory.
+func New(ctx context.Context, name string) (*Stage, error) {
 	root, err := module.Root(ctx)
 	if err != nil {
-		return []error{err}, nil
+		return nil, err
 	}
-	s.Root = root
-	if s.Tmp, err = os.MkdirTemp("", "sqsbatch-"+name+"-"); err != nil {
-		return []error{err}, nil
+	tmp, err := os.MkdirTemp("", "sqsbatch-"+name+"-")
+	if err != nil {
+		return nil, err
 	}
-	defer func() {
-		if err := os.RemoveAll(s.Tmp); err != nil {
-			wrong = append(wrong, err)
-		}
-	}()
-	if s.Log, err = openLog(name); err != nil {
-		return []error{err}, nil
+	if tmp, err = filepath.EvalSymlinks(tmp); err != nil {
+		return nil, err
 	}
-	for _, step := range steps(ctx, s) {
-		begin := time.Now()
-		fmt.Printf("\n%s\n", step.Name)
-		err := step.Run()
-		switch {
-		case errors.Is(err, ErrNotRun):
-			notRun = append(notRun, fmt.Errorf("%s: %w", step.Name, err))
-		case err != nil:
-			wrong = append(wrong, fmt.Errorf("%s: %w", step.Name, err))
-		}
-		fmt.Printf("%s: %.1f s\n", step.Name, time.Since(begin).Seconds())
-	}
-	fmt.Printf("\nlog: %s\n", s.Log.path)
-	return wrong, notRun
+	log, err := openLog(name)
+	return &Stage{Root: root, Tmp: tmp, Log: log}, err
 }
 
-// A Log is a file to which several processes may write at a time.
+// Close removes the scratch directory.
+func (s *Stage) Close() error { return os.RemoveAll(s.Tmp) }
+
+// Files are the repository's that git knows, and those it would add, by patterns
+// where some are given.
+func (s *Stage) Files(ctx context.Context, patterns ...string) ([]string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"ls-files", "-z", "--cached", "--others", "--exclude-standard"}, patterns...)...)
+	cmd.Dir = s.Root
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list the files of the repository: %w", err)
+	}
+	// One that is only listed has just been removed.
+	return slices.DeleteFunc(strings.Split(strings.TrimRight(string(out), "\x00"), "\x00"), func(name string) bool {
+		_, err := os.Stat(filepath.Join(s.Root, name))
+		return err != nil
+	}), nil
+}
+
+// FreeAddress is one of the loopback interface on which nothing listens.
+func FreeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// A Log is a file in the user's cache directory, sqsbatch/logs, to which several processes may write at a time.
 type Log struct {
-	path string
+	Path string
 	mu   sync.Mutex
 	file *os.File
 }
 
 func openLog(name string) (*Log, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir() // no home: a build container, say
-	}
-	path := filepath.Join(cache, "sqsbatch", "logs", name+".log")
+	path := filepath.Join(cached.Root(), "logs", name+".log")
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
 	file, err := os.Create(path)
-	return &Log{path: path, file: file}, err
+	return &Log{Path: path, file: file}, err
 }
 
 // Write writes p at once, so that lines of several processes do not mix.

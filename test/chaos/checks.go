@@ -1,0 +1,326 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
+	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
+)
+
+// slack is what a slow machine may take longer than the toolkit promises.
+const slack = 5 * time.Second
+
+// checkReceives is the maxReceiveCount of the checks' queues.
+const checkReceives = 3
+
+// checks tries what no phase has, each with a queue and workers of its own, on
+// a standard and on a FIFO queue. Nothing goes wrong on the way to the server.
+func (r *run) checks(ctx context.Context) error {
+	// An idle stop is a matter of a second's parts, so nothing works beside it.
+	r.each(ctx, map[string]func(context.Context, *check) error{"idle-stop": idleStop})
+	r.each(ctx, map[string]func(context.Context, *check) error{
+		"stop-at-limit": stopAtLimit, "second-signal": secondSignal, "given-up": givenUp,
+	})
+	return ctx.Err()
+}
+
+func (r *run) each(ctx context.Context, checks map[string]func(context.Context, *check) error) {
+	var wait sync.WaitGroup
+	for name, f := range checks {
+		for _, suffix := range []string{"", ".fifo"} {
+			k := &check{run: r, queue: name + suffix}
+			wait.Go(func() {
+				if err := k.try(ctx, f); err != nil {
+					r.violations.add("%s: %v", k.queue, err)
+				}
+			})
+		}
+	}
+	wait.Wait()
+}
+
+// check is one of them, on one queue.
+type check struct {
+	run     *run
+	queue   string
+	orders  []order
+	workers []*single
+}
+
+// single is a worker of a check.
+type single struct {
+	*exec.Cmd
+	diary  string
+	stderr bytes.Buffer // to be read after ended
+	hold   io.Closer
+	ended  chan struct{}
+}
+
+func (k *check) try(ctx context.Context, f func(context.Context, *check) error) error {
+	defer func() {
+		for _, w := range k.workers {
+			_ = w.Process.Kill() // it may have ended
+			_ = w.hold.Close()
+			<-w.ended
+		}
+	}()
+	if err := k.run.server.createQueue(ctx, k.queue, "dead-"+k.queue, checkReceives); err != nil {
+		return err
+	}
+	return f(ctx, k)
+}
+
+// give sends so many of an order. Their numbers are above those of the phases.
+func (k *check) give(ctx context.Context, count int, o diary.Order) error {
+	var list []order
+	for range count {
+		o.N = k.run.messages + len(k.orders)
+		next := order{Order: o}
+		if strings.HasSuffix(k.queue, ".fifo") {
+			next.group = strconv.Itoa(o.N)
+		}
+		list, k.orders = append(list, next), append(k.orders, next)
+	}
+	return k.run.server.send(ctx, list, [2]string{k.queue, k.queue})
+}
+
+// start starts a worker.
+func (k *check) start(settings ...string) (*single, error) {
+	w := &single{ended: make(chan struct{})}
+	w.diary = filepath.Join(k.run.fleet.folder, fmt.Sprintf("%s-%d.diary", k.queue, len(k.workers)))
+	w.Cmd = k.run.fleet.worker(w.diary, "http://"+k.run.server.gates[0].address+account+k.queue,
+		append([]string{"SQSBATCH_VISIBILITY=" + shortVisibility.String(), "SQSBATCH_CONCURRENCY=5"}, settings...)...)
+	w.Stderr = &w.stderr
+	var err error
+	if w.hold, err = w.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := w.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = w.Wait() // its state tells
+		close(w.ended)
+	}()
+	k.workers = append(k.workers, w)
+	return w, nil
+}
+
+// count is how many lines of a kind there are in the diaries, and of an outcome
+// where one is given.
+func (k *check) count(kind diary.Kind, outcome diary.Outcome) (n int) {
+	for _, w := range k.workers {
+		lines, _ := diary.Read(w.diary) // there is none before the first line
+		for _, l := range lines {
+			if l.Kind == kind && (outcome == "" || l.Outcome == outcome) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// await waits until something is so.
+func await(ctx context.Context, what string, is func() (bool, error)) error {
+	for began := time.Now(); ; {
+		if ok, err := is(); ok || err != nil {
+			return err
+		}
+		if time.Since(began) > patience {
+			return fmt.Errorf("after %v not yet: %s", patience, what)
+		}
+		if !sleep.For(ctx, 20*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+}
+
+func (k *check) awaitCount(ctx context.Context, n int, kind diary.Kind, outcome diary.Outcome) error {
+	return await(ctx, fmt.Sprintf("%d times %s %s", n, kind, outcome), func() (bool, error) { return k.count(kind, outcome) >= n, nil })
+}
+
+// sizes are how many messages a queue has that can be received, and that are hidden.
+func (k *check) sizes(ctx context.Context, queue string) (visible, hidden int, err error) {
+	url := k.run.server.queueURL(queue)
+	out, err := k.run.server.client.GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{"All"}})
+	if err != nil {
+		return 0, 0, err
+	}
+	for name, n := range map[string]*int{"": &visible, "NotVisible": &hidden} {
+		if *n, err = strconv.Atoi(out.Attributes["ApproximateNumberOfMessages"+name]); err != nil {
+			return 0, 0, err
+		}
+	}
+	return visible, hidden, nil
+}
+
+func (k *check) awaitEmpty(ctx context.Context) error {
+	return await(ctx, "the queue is empty", func() (bool, error) {
+		visible, hidden, err := k.sizes(ctx, k.queue)
+		return visible+hidden == 0, err
+	})
+}
+
+// stop sends signals, a while apart, and waits for the end, whose status must be
+// the one. It returns how long that took from the last signal on.
+func (w *single) stop(status int, signals ...os.Signal) (time.Duration, error) {
+	var began time.Time
+	for i, s := range signals {
+		if i > 0 {
+			time.Sleep(200 * time.Millisecond)
+		}
+		began = time.Now()
+		_ = w.Process.Signal(s) // if it has ended, its status tells
+	}
+	select {
+	case <-w.ended:
+	case <-time.After(stopLimit):
+		return 0, fmt.Errorf("it has not ended %v after %v", stopLimit, signals)
+	}
+	if code := w.ProcessState.ExitCode(); code != status {
+		return 0, fmt.Errorf("it ended with status %d, want %d: %s", code, status, w.stderr.Bytes())
+	}
+	return time.Since(began), nil
+}
+
+// finish has a new worker do what is left, after which each order was done once.
+func (k *check) finish(ctx context.Context) error {
+	w, err := k.start()
+	if err != nil {
+		return err
+	}
+	if err := k.awaitEmpty(ctx); err != nil {
+		return err
+	}
+	if _, err := w.stop(0, syscall.SIGTERM); err != nil {
+		return err
+	}
+	if n := k.count(diary.End, diary.OK); n != len(k.orders) {
+		return fmt.Errorf("%d orders were done %d times", len(k.orders), n)
+	}
+	return nil
+}
+
+// idleStop: a process that waits for messages ends at once. The best of three
+// counts, as the machine may be busy with something else.
+func idleStop(ctx context.Context, k *check) error {
+	const promised = 500 * time.Millisecond // 0.3 s in the toolkit, the rest for the end of a process
+	best := time.Hour
+	for i := range 3 {
+		w, err := k.start()
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(k.give(ctx, 1, diary.Order{}), k.awaitCount(ctx, i+1, diary.End, diary.OK), k.awaitEmpty(ctx)); err != nil {
+			return err
+		}
+		took, err := w.stop(0, syscall.SIGTERM)
+		if err != nil {
+			return err
+		}
+		best = min(best, took)
+	}
+	fmt.Printf("%s took %d ms\n", k.queue, best.Milliseconds())
+	if best > promised {
+		return fmt.Errorf("the best of three stops took %v, want at most %v", best, promised)
+	}
+	return nil
+}
+
+// stopAtLimit: handlers that take longer than a stop may are cancelled and their
+// messages released. One that does not heed its context is abandoned, and its
+// message left alone, since it may still be at work.
+func stopAtLimit(ctx context.Context, k *check) error {
+	const limit = time.Second
+	if err := errors.Join(k.give(ctx, 4, diary.Order{Millis: 60_000, Once: true}), k.give(ctx, 1, diary.Order{Millis: 60_000, Once: true, Deaf: true})); err != nil {
+		return err
+	}
+	w, err := k.start("SQSBATCH_DRAIN_LIMIT=" + limit.String())
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(k.awaitCount(ctx, 5, diary.Start, ""), k.give(ctx, 10, diary.Order{})); err != nil {
+		return err
+	}
+	took, err := w.stop(0, syscall.SIGTERM)
+	if err != nil {
+		return err
+	}
+	if took < limit || took > limit+5*time.Second+slack {
+		return fmt.Errorf("the stop took %v, want %v and at most 5 s more", took, limit)
+	}
+	// ElasticMQ goes on with a long poll whose client has left, and hides what it gives it.
+	if visible, hidden, err := k.sizes(ctx, k.queue); err != nil || k.run.options.server == emulator && (visible != len(k.orders)-1 || hidden != 1) {
+		return fmt.Errorf("after the stop %d messages are visible and %d hidden, want %d and 1 (%v)", visible, hidden, len(k.orders)-1, err)
+	}
+	return k.finish(ctx)
+}
+
+// secondSignal: it ends the process at once; its messages come back when their
+// visibility timeouts are over.
+func secondSignal(ctx context.Context, k *check) error {
+	if err := k.give(ctx, 5, diary.Order{Millis: 60_000, Once: true}); err != nil {
+		return err
+	}
+	w, err := k.start()
+	if err != nil {
+		return err
+	}
+	if err := k.awaitCount(ctx, 5, diary.Start, ""); err != nil {
+		return err
+	}
+	took, err := w.stop(1, syscall.SIGTERM, os.Interrupt)
+	if err != nil {
+		return err
+	}
+	if took > slack || !strings.Contains(w.stderr.String(), "second signal") {
+		return fmt.Errorf("it took %v and said %q, want the reason at once", took, w.stderr.Bytes())
+	}
+	return k.finish(ctx)
+}
+
+// givenUp: what fails, takes too long or hangs at each attempt SQS itself moves to the
+// dead-letter queue, and nothing else.
+func givenUp(ctx context.Context, k *check) error {
+	const bad = 3
+	if err := errors.Join(
+		k.give(ctx, 20, diary.Order{}),
+		k.give(ctx, 1, diary.Order{Fails: checkReceives}),
+		k.give(ctx, 1, diary.Order{Millis: 60_000}),
+		k.give(ctx, 1, diary.Order{Millis: 3000, Deaf: true, Fails: checkReceives}),
+	); err != nil {
+		return err
+	}
+	w, err := k.start("SQSBATCH_RECORD_TIMEOUT=1s", "SQSBATCH_GRACE=200ms")
+	if err != nil {
+		return err
+	}
+	if err := k.awaitEmpty(ctx); err != nil {
+		return err
+	}
+	if _, err := w.stop(0, syscall.SIGTERM); err != nil {
+		return err
+	}
+	visible, hidden, err := k.sizes(ctx, "dead-"+k.queue)
+	starts, done := k.count(diary.Start, ""), k.count(diary.End, diary.OK)
+	if good := len(k.orders) - bad; err != nil || visible+hidden != bad || done != good || starts != good+bad*checkReceives {
+		return fmt.Errorf("%d dead letters, %d of %d orders done, %d attempts: want %d, all that are good, and %d (%v)",
+			visible+hidden, done, len(k.orders), starts, bad, good+bad*checkReceives, err)
+	}
+	return nil
+}

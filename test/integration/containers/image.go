@@ -1,0 +1,117 @@
+package containers
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/elfcheck"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/engine"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+)
+
+const image = "sqsbatch.example/orders:here"
+
+// checkImage builds the image as the Dockerfile says, looks into it, and runs it.
+func checkImage(ctx context.Context, s *stage.Stage) (err error) {
+	e, err := engine.Start(ctx, filepath.Join(s.Tmp, "engine"), engine.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Stop()) }()
+	begin := time.Now()
+	if err := importBase(ctx, e, s); err != nil {
+		return fmt.Errorf("an image with Go: %w", err)
+	}
+	fmt.Printf("an image with this machine's Go: %.1f s\n", time.Since(begin).Seconds())
+
+	begin = time.Now()
+	if _, err := s.Log.Run(e.Docker(ctx, "build", "--progress=plain", "--network=none", "--build-arg", "GO_IMAGE="+goImage,
+		"--build-arg", "GOPROXY=file:///"+modules, "--tag", image, s.Root)); err != nil {
+		return err
+	}
+	fmt.Printf("docker build: %.1f s\n", time.Since(begin).Seconds())
+	if err := checkConfig(ctx, e); err != nil {
+		return fmt.Errorf("the image: %w", err)
+	}
+	size, err := checkFiles(ctx, e)
+	if err != nil {
+		return fmt.Errorf("the image: %w", err)
+	}
+	fmt.Printf("the image has static programs and certificates, %.1f MB\n", float64(size)/1e6)
+	return checkRuns(ctx, e, s.Root)
+}
+
+func checkConfig(ctx context.Context, e *engine.Engine) error {
+	out, err := e.Output(ctx, "image", "inspect", image)
+	if err != nil {
+		return err
+	}
+	var all []struct {
+		Config struct {
+			User, StopSignal string
+			Entrypoint, Cmd  []string
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
+		return err
+	}
+	c := all[0].Config
+	if c.User != "65532:65532" || c.StopSignal != "SIGTERM" || !slices.Equal(c.Entrypoint, []string{"/app"}) || len(c.Cmd) > 0 {
+		return fmt.Errorf("is run as %+v", c)
+	}
+	return nil
+}
+
+// checkFiles returns the size of all files in the image.
+func checkFiles(ctx context.Context, e *engine.Engine) (int64, error) {
+	id, err := e.Output(ctx, "create", "--network=none", image)
+	if err != nil {
+		return 0, err
+	}
+	archive, err := e.Docker(ctx, "export", id).Output()
+	if err != nil {
+		return 0, fmt.Errorf("docker export: %w", err)
+	}
+	if _, err := e.Output(ctx, "rm", id); err != nil {
+		return 0, err
+	}
+	var names []string
+	var size int64
+	for r := tar.NewReader(bytes.NewReader(archive)); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		// What is empty is where the engine mounts something of its own.
+		if h.Typeflag != tar.TypeReg || h.Size == 0 {
+			continue
+		}
+		names, size = append(names, h.Name), size+h.Size
+		if h.Name == "app" || h.Name == "livez" {
+			program, err := io.ReadAll(r)
+			if err == nil {
+				err = elfcheck.Check(bytes.NewReader(program), runtime.GOARCH)
+			}
+			if err != nil {
+				return 0, fmt.Errorf("/%s %w", h.Name, err)
+			}
+		}
+	}
+	slices.Sort(names)
+	if want := []string{"app", "etc/ssl/certs/ca-certificates.crt", "livez"}; !slices.Equal(names, want) {
+		return 0, fmt.Errorf("has %v, want %v", names, want)
+	}
+	return size, nil
+}

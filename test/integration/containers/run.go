@@ -1,0 +1,238 @@
+package containers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/engine"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+)
+
+// settings are what deploy/kubernetes sets, read from the file that users copy.
+type settings struct {
+	env   map[string]string
+	grace time.Duration // after which the platform kills
+}
+
+func readSettings(root string) (*settings, error) {
+	text, err := os.ReadFile(filepath.Join(root, "deploy", "kubernetes", "deployment.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var d struct {
+		Spec struct {
+			Template struct {
+				Spec struct {
+					Grace      int `yaml:"terminationGracePeriodSeconds"`
+					Containers []struct {
+						Env []struct {
+							Name  string `yaml:"name"`
+							Value string `yaml:"value"`
+						} `yaml:"env"`
+					} `yaml:"containers"`
+				} `yaml:"spec"`
+			} `yaml:"template"`
+		} `yaml:"spec"`
+	}
+	if err := yaml.Unmarshal(text, &d); err != nil {
+		return nil, err
+	}
+	s := &settings{env: map[string]string{}, grace: time.Duration(d.Spec.Template.Spec.Grace) * time.Second}
+	for _, c := range d.Spec.Template.Spec.Containers {
+		for _, v := range c.Env {
+			s.env[v.Name] = v.Value
+		}
+	}
+	return s, nil
+}
+
+// start runs the image as the deployments do: read-only, without capabilities,
+// with their settings, but for the addresses. It returns where the health checks are.
+func start(ctx context.Context, e *engine.Engine, s *settings, q *queues) (id, health string, err error) {
+	if health, err = stage.FreeAddress(); err != nil {
+		return "", "", err
+	}
+	args := []string{"run", "--detach", "--network=host", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"}
+	env := map[string]string{
+		"SQSBATCH_QUEUE_URL": q.url, "SQSBATCH_DEAD_LETTER_QUEUE": q.deadURL, "SQSBATCH_HEALTH_ADDR": health,
+		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+	}
+	for name, value := range s.env {
+		if _, ours := env[name]; !ours {
+			env[name] = value
+		}
+	}
+	for name, value := range env {
+		args = append(args, "--env", name+"="+value)
+	}
+	id, err = e.Output(ctx, append(args, image)...)
+	return id, health, err
+}
+
+// stopContainer does what an orchestrator does, and returns the exit code and how long
+// it took. A process that is killed has 137.
+func stopContainer(ctx context.Context, e *engine.Engine, id string, grace time.Duration) (code int, took time.Duration, err error) {
+	begin := time.Now()
+	if _, err := e.Output(ctx, "stop", "--time", strconv.Itoa(int(grace/time.Second)), id); err != nil {
+		return 0, 0, err
+	}
+	took = time.Since(begin)
+	code, err = exitCode(ctx, e, id)
+	return code, took, err
+}
+
+func exitCode(ctx context.Context, e *engine.Engine, id string) (int, error) {
+	out, err := e.Output(ctx, "inspect", "--format", "{{.State.ExitCode}}", id)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(out)
+}
+
+// checkRuns has the image handle orders, be asked for its health, and stop.
+func checkRuns(ctx context.Context, e *engine.Engine, root string) error {
+	s, err := readSettings(root)
+	if err != nil {
+		return err
+	}
+	q, err := serveQueues(ctx)
+	if err != nil {
+		return err
+	}
+	defer q.close()
+	for _, c := range []struct {
+		what string
+		run  func() error
+	}{
+		{"orders", func() error { return orders(ctx, e, s, q) }},
+		{"a stop at work", func() error { return stopAtWork(ctx, e, s, q) }},
+		{"a wrong queue", func() error { return wrongQueue(ctx, e, s, q) }},
+	} {
+		if err := c.run(); err != nil {
+			return fmt.Errorf("%s: %w", c.what, err)
+		}
+	}
+	return nil
+}
+
+// orders are handled, those that cannot be shipped are dead letters, the health
+// check of Amazon ECS passes, and a stop without work takes no time.
+func orders(ctx context.Context, e *engine.Engine, s *settings, q *queues) (err error) {
+	id, health, err := start(ctx, e, s, q)
+	if err != nil {
+		return err
+	}
+	defer func() { err = withLog(ctx, e, id, err) }()
+	const good = 50
+	for i := range good {
+		if err := q.send(ctx, fmt.Sprintf(`{"id":"o-%d","sku":"ok","quantity":1}`, i)); err != nil {
+			return err
+		}
+	}
+	if err := q.send(ctx, `{"id":"o-x","sku":"unknown","quantity":1}`); err != nil {
+		return err
+	}
+	if err := wait(ctx, 30*time.Second, func() (string, bool) { return q.counts(ctx, 0, 0, 1) }); err != nil {
+		return err
+	}
+	if _, err := e.Output(ctx, "exec", id, "/livez"); err != nil {
+		return err
+	}
+	if err := get(ctx, "http://"+health+"/readyz"); err != nil {
+		return err
+	}
+	code, took, err := stopContainer(ctx, e, id, s.grace)
+	if err != nil {
+		return err
+	}
+	if code != 0 || took > 5*time.Second {
+		return fmt.Errorf("an idle stop took %v and ended with %d", took, code)
+	}
+	fmt.Printf("%d orders handled, 1 dead letter; /livez passes; a stop without work took %.1f s\n", good, took.Seconds())
+	return nil
+}
+
+// stopAtWork stops the program while a handler hangs that does not heed the end
+// of its context: the platform must not have to kill, and the order stays hidden until
+// its visibility timeout ends, since an abandoned handler may still be at work.
+func stopAtWork(ctx context.Context, e *engine.Engine, s *settings, q *queues) (err error) {
+	id, _, err := start(ctx, e, s, q)
+	if err != nil {
+		return err
+	}
+	defer func() { err = withLog(ctx, e, id, err) }()
+	if err := q.send(ctx, `{"id":"o-h","sku":"hang:1h","quantity":1}`); err != nil {
+		return err
+	}
+	if err := wait(ctx, 30*time.Second, func() (string, bool) { return q.counts(ctx, 0, 1, 1) }); err != nil {
+		return err
+	}
+	code, took, err := stopContainer(ctx, e, id, s.grace)
+	if err != nil {
+		return err
+	}
+	limit, err := time.ParseDuration(s.env["SQSBATCH_DRAIN_LIMIT"])
+	if err != nil {
+		return err
+	}
+	if code != 0 || took < limit || took > s.grace-500*time.Millisecond {
+		return fmt.Errorf("took %v and ended with %d: want from the drain limit %v to well before the kill at %v, and 0", took, code, limit, s.grace)
+	}
+	if said, ok := q.counts(ctx, 0, 1, 1); !ok {
+		return errors.New("after the stop the order is not left alone: " + said)
+	}
+	fmt.Printf("a stop with a handler that hangs took %.1f s of %v, and the order is left alone\n", took.Seconds(), s.grace)
+	return q.purge(ctx)
+}
+
+// wrongQueue is a mistake that a deployment must see: the program ends by
+// itself, at once and not well.
+func wrongQueue(ctx context.Context, e *engine.Engine, s *settings, q *queues) error {
+	id, _, err := start(ctx, e, s, &queues{url: q.url + "-not", deadURL: q.deadURL})
+	if err != nil {
+		return err
+	}
+	ended, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	code, err := e.Output(ended, "wait", id)
+	if err != nil || code != "1" {
+		return withLog(ctx, e, id, fmt.Errorf("the program ended with %q (%v), want 1", code, err))
+	}
+	said, err := e.Docker(ctx, "logs", id).CombinedOutput()
+	if err != nil || !strings.Contains(string(said), q.url+"-not") {
+		return fmt.Errorf("the program does not name the queue: %s", said)
+	}
+	fmt.Println("a wrong queue ends the program with 1 and its name")
+	return nil
+}
+
+// withLog adds what the program said to an error.
+func withLog(ctx context.Context, e *engine.Engine, id string, err error) error {
+	if err == nil {
+		return nil
+	}
+	said, logErr := e.Docker(ctx, "logs", "--tail", "20", id).CombinedOutput()
+	return fmt.Errorf("%w\nthe program said (%v):\n%s", err, logErr, said)
+}
+
+// wait waits until ok, and says what is missing when that takes too long.
+func wait(ctx context.Context, limit time.Duration, ok func() (string, bool)) error {
+	for begin := time.Now(); ; {
+		said, done := ok()
+		if done {
+			return nil
+		}
+		if time.Since(begin) > limit || ctx.Err() != nil {
+			return fmt.Errorf("not so after %v: %s", limit, said)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}

@@ -1,0 +1,52 @@
+// Command upstream has deploy checked by the code of those who will read it:
+// BuildKit's Dockerfile linter, Kustomize, Kubernetes' pod security admission,
+// KEDA's schemas. It is a module of its own, so that none of that is among the
+// requirements of who uses sqsbatch; test/integration/containers runs it.
+//
+//	go run . -root ../../../.. -rendered FILE
+//
+// FILE gets what Kustomize makes of deploy/kubernetes.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	root := flag.String("root", "../../../..", "the repository")
+	rendered := flag.String("rendered", os.DevNull, "where to write the manifests")
+	flag.Parse()
+	if err := check(context.Background(), *root, *rendered); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func check(ctx context.Context, root, rendered string) error {
+	if err := lintDockerfile(ctx, filepath.Join(root, "Dockerfile")); err != nil {
+		return fmt.Errorf("Dockerfile: %w", err)
+	}
+	fmt.Println("Dockerfile: BuildKit's linter finds nothing")
+
+	all, err := render(filepath.Join(root, "deploy", "kubernetes"))
+	if err != nil {
+		return fmt.Errorf("deploy/kubernetes: %w", err)
+	}
+	fmt.Printf("deploy/kubernetes: Kustomize makes %d objects of it\n", all.Size())
+	text, err := all.AsYaml()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(rendered, text, 0o644); err != nil {
+		return err
+	}
+	if err := checkPods(all); err != nil {
+		return fmt.Errorf("deploy/kubernetes: %w", err)
+	}
+	fmt.Println("deploy/kubernetes: admitted where Pod Security is restricted")
+	return checkKEDA(ctx, all)
+}

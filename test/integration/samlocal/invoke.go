@@ -1,0 +1,158 @@
+package samlocal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/engine"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/sample"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+)
+
+// atOnce is how many containers run side by side: they mostly wait, SAM gives
+// each three seconds to stop.
+const atOnce = 8
+
+// all invokes the function with every event.
+func all(ctx context.Context, i *invoker, l *local) error {
+	answered, err := sample.Answered()
+	if err != nil {
+		return err
+	}
+	refused, err := sample.Refused()
+	if err != nil {
+		return err
+	}
+	// The first one alone, because it makes SAM's image: the one for which time
+	// counts.
+	errs := make([]error, 0, len(answered)+len(refused))
+	const first = "hang.json"
+	errs = append(errs, i.answered(ctx, first, l))
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	free := make(chan struct{}, atOnce)
+	try := func(check func() error) {
+		wait.Go(func() {
+			free <- struct{}{}
+			err := check()
+			<-free
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, err)
+		})
+	}
+	for _, name := range answered {
+		if name == first {
+			continue
+		}
+		try(func() error { return i.answered(ctx, name, l) })
+	}
+	for _, name := range refused {
+		try(func() error { return i.refused(ctx, name) })
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+// An invoker runs "sam local invoke".
+type invoker struct {
+	stage  *stage.Stage
+	sam    *samcli.CLI
+	engine *engine.Engine
+	source string // where it was built
+}
+
+// answered checks the answer to an event, that it comes in time, and that
+// "sqsbatch local" comes to the same.
+func (i *invoker) answered(ctx context.Context, name string, l *local) error {
+	answer, took, err := i.invoke(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := sample.Check(name, answer); err != nil {
+		return err
+	}
+	if took >= timeout {
+		return fmt.Errorf("%s: took %v, the timeout is %v", name, took, timeout)
+	}
+	listed, err := sample.Listed(name, answer)
+	if err != nil {
+		return err
+	}
+	failed, err := l.failed(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !maps.Equal(listed, failed) {
+		return fmt.Errorf("%s: in the container these fail: %v; by sqsbatch local these: %v", name, listed, failed)
+	}
+	fmt.Printf("%-28s %5d ms  as documented, lists %d, as sqsbatch local\n", name, took.Milliseconds(), bytes.Count(answer, []byte("itemIdentifier")))
+	return nil
+}
+
+func (i *invoker) refused(ctx context.Context, name string) error {
+	answer, took, err := i.invoke(ctx, name)
+	if err != nil {
+		return err
+	}
+	said, err := sample.CheckRefused(name, answer)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%-28s %5d ms  refused: %s\n", name, took.Milliseconds(), said)
+	return nil
+}
+
+// report is the emulator's line at the end of an invocation.
+var report = regexp.MustCompile(`(?m)^REPORT RequestId: .*\tDuration: ([0-9.]+) ms\t`)
+
+// invoke returns what the function answers and how long it took by the
+// emulator's own report, or zero: SAM does not wait for the end of the log. It
+// does end an invocation at the timeout, which then has no such answer. The log
+// must not have the body of any record.
+func (i *invoker) invoke(ctx context.Context, name string) (answer []byte, took time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	cmd := i.sam.Command(ctx, "local", "invoke", "OrdersFunction", "--event", filepath.Join("events", filepath.FromSlash(name)),
+		"--skip-pull-image", "--parameter-overrides", "FunctionTimeout="+strconv.Itoa(int(timeout.Seconds())))
+	cmd.Dir = i.source
+	cmd.Env = append(cmd.Env, "DOCKER_HOST="+i.engine.Host, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test")
+	said, err := os.Create(filepath.Join(i.stage.Tmp, strings.ReplaceAll(name, "/", "-")+".log"))
+	if err != nil {
+		return nil, 0, err
+	}
+	defer said.Close()
+	var stdout bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, said
+	runErr := cmd.Run()
+	log, err := os.ReadFile(said.Name())
+	if err != nil {
+		return nil, 0, err
+	}
+	fmt.Fprintf(i.stage.Log, "\n$ sam local invoke --event events/%s\n%s\n%s", name, stdout.Bytes(), log)
+	found := report.FindSubmatch(log)
+	answer = stdout.Bytes()
+	if runErr != nil || !json.Valid(answer) || bytes.Contains(log, []byte("timed out")) {
+		return nil, 0, fmt.Errorf("sam local invoke --event events/%s: %v; answer %q\n%s", name, runErr, answer, log)
+	}
+	if found == nil {
+		return answer, 0, sample.CheckSilence(string(log))
+	}
+	ms, err := strconv.ParseFloat(string(found[1]), 64)
+	if err != nil {
+		return nil, 0, err
+	}
+	return answer, time.Duration(ms * float64(time.Millisecond)), sample.CheckSilence(string(log))
+}

@@ -1,0 +1,87 @@
+package snippets
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/awscli"
+)
+
+var shell = regexp.MustCompile("(?s)```sh\n(.*?)```\n")
+
+// commands are the lines of the page's blocks of shell commands, without comments.
+func commands(page string) (found []string) {
+	for _, block := range shell.FindAllStringSubmatch(page, -1) {
+		for line := range strings.Lines(block[1]) {
+			text, _, _ := strings.Cut(line, " #")
+			found = append(found, strings.TrimSpace(text))
+		}
+	}
+	return found
+}
+
+// runQueueCommands runs the page's commands for SQS with the AWS CLI, in their
+// order, against emulator/sqs: as far as they can be run without an account.
+func runQueueCommands(ctx context.Context, page, tmp string) error {
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	client := awssqs.New(awssqs.Options{
+		Region: "us-east-1", BaseEndpoint: aws.String(server.URL()),
+		Credentials: credentials.NewStaticCredentialsProvider("any", "any", ""),
+	})
+	for _, q := range []awssqs.CreateQueueInput{
+		{QueueName: aws.String("orders-dead")},
+		{QueueName: aws.String("orders"), Attributes: map[string]string{
+			"RedrivePolicy": `{"deadLetterTargetArn":"` + server.QueueARN("orders-dead") + `","maxReceiveCount":5}`,
+		}},
+	} {
+		if _, err := client.CreateQueue(ctx, &q); err != nil {
+			return err
+		}
+	}
+
+	env, err := awscli.Install(ctx)
+	if err != nil {
+		return err
+	}
+	// Version 1 of the CLI has no variable for the endpoint.
+	python := env.Command(ctx).Path
+	script := fmt.Sprintf("#!/bin/sh\nexec '%s' -m awscli --endpoint-url '%s' \"$@\"\n", python, server.URL())
+	if err := os.WriteFile(filepath.Join(tmp, "aws"), []byte(script), 0o755); err != nil {
+		return err
+	}
+	ran := 0
+	for _, c := range commands(page) {
+		if !strings.HasPrefix(c, "aws sqs ") {
+			continue
+		}
+		cmd := exec.CommandContext(ctx, "sh", "-c", c)
+		cmd.Env = append(os.Environ(), "PATH="+tmp+string(os.PathListSeparator)+os.Getenv("PATH"),
+			"AWS_DEFAULT_REGION=us-east-1", "AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any", "AWS_PAGER=",
+			"QUEUE_URL="+server.QueueURL("orders"), "QUEUE_ARN="+server.QueueARN("orders"),
+			"DEAD_LETTER_QUEUE_URL="+server.QueueURL("orders-dead"), "DEAD_LETTER_QUEUE_ARN="+server.QueueARN("orders-dead"),
+		)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", c, err, out)
+		}
+		ran++
+	}
+	if ran == 0 {
+		return fmt.Errorf("docs/deploying.md has no commands for SQS")
+	}
+	fmt.Printf("%d commands of the AWS CLI, against emulator/sqs: accepted\n", ran)
+	return nil
+}

@@ -1,0 +1,51 @@
+// Package snippets puts each snippet of docs/deploying.md and of
+// docs/managed-instances.md into the template that it changes and has SAM's
+// cfn-lint check the result, and runs the former page's commands for SQS against
+// emulator/sqs.
+package snippets
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+)
+
+// Check is all of it.
+func Check(ctx context.Context, s *stage.Stage) error {
+	docs := filepath.Join(s.Root, "docs")
+	page, err := os.ReadFile(filepath.Join(docs, "deploying.md"))
+	if err != nil {
+		return err
+	}
+	all, err := allParts(docs)
+	if err != nil {
+		return err
+	}
+	sam, err := samcli.Install(ctx)
+	if err != nil {
+		return err
+	}
+	// One process for all of them, which is what "sam validate --lint" calls.
+	lint := []string{"-c", "import sys, cfnlint.runner; sys.exit(cfnlint.runner.main())", "--regions", "us-east-1", "--"}
+	for _, p := range all {
+		template, err := p.assemble(docs)
+		if err != nil {
+			return err
+		}
+		file := filepath.Join(s.Tmp, fmt.Sprintf("%s-line%d.yaml", strings.TrimSuffix(p.page, ".md"), p.line))
+		if err := os.WriteFile(file, template, 0o644); err != nil {
+			return err
+		}
+		lint = append(lint, file)
+	}
+	if _, err := s.Log.Run(sam.Python(ctx, lint...)); err != nil {
+		return fmt.Errorf("snippets of the pages, put into their templates (files are named after a page and its line): %w", err)
+	}
+	fmt.Printf("cfn-lint finds nothing in the templates with %d snippets\n", len(all))
+	return runQueueCommands(ctx, string(page), s.Tmp)
+}

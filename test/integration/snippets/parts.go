@@ -1,0 +1,125 @@
+package snippets
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// pages are those of docs whose snippets are changes to templates.
+var pages = []string{"deploying.md", "managed-instances.md"}
+
+// part is a snippet of a page: a change to a template.
+type part struct {
+	page string
+	base string // the template's path, from the page
+	text string
+	line int
+}
+
+// name says which part it is, for who reads an error.
+func (p part) name() string { return fmt.Sprintf("docs/%s:%d", p.page, p.line) }
+
+var snippet = regexp.MustCompile("(?s)(?:<!-- part: (\\S+) -->\n)?```yaml\n(.*?)```\n")
+
+// allParts finds the snippets of all pages, which are in the directory docs.
+func allParts(docs string) ([]part, error) {
+	var all []part
+	for _, name := range pages {
+		text, err := os.ReadFile(filepath.Join(docs, name))
+		if err != nil {
+			return nil, err
+		}
+		found, err := parts(name, string(text))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// parts finds a page's snippets of YAML. Each must say which template it
+// changes.
+func parts(name, page string) ([]part, error) {
+	var found []part
+	for _, m := range snippet.FindAllStringSubmatchIndex(page, -1) {
+		p := part{page: name, text: page[m[4]:m[5]], line: 1 + strings.Count(page[:m[4]], "\n")}
+		if m[2] < 0 {
+			return nil, fmt.Errorf("%s: the snippet does not say which template it changes (<!-- part: FILE -->)", p.name())
+		}
+		p.base = page[m[2]:m[3]]
+		found = append(found, p)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("docs/%s has no snippets of YAML", name)
+	}
+	return found, nil
+}
+
+// assemble puts the part into its template, which is found from dir.
+func (p part) assemble(dir string) ([]byte, error) {
+	base, err := os.ReadFile(filepath.Join(dir, p.base))
+	if err != nil {
+		return nil, err
+	}
+	var template, change yaml.Node
+	if err := yaml.Unmarshal(base, &template); err != nil {
+		return nil, fmt.Errorf("%s: %w", p.base, err)
+	}
+	if err := yaml.Unmarshal([]byte(p.text), &change); err != nil {
+		return nil, fmt.Errorf("%s: %w", p.name(), err)
+	}
+	if err := merge(template.Content[0], change.Content[0]); err != nil {
+		return nil, fmt.Errorf("%s: %w", p.name(), err)
+	}
+	var out bytes.Buffer
+	e := yaml.NewEncoder(&out)
+	e.SetIndent(2)
+	err = errors.Join(e.Encode(&template), e.Close())
+	return out.Bytes(), err
+}
+
+// merge puts the keys of change over those of into: mappings are merged, null
+// deletes, and anything else takes the place of what was there.
+func merge(into, change *yaml.Node) error {
+	if into.Kind != yaml.MappingNode || change.Kind != yaml.MappingNode {
+		return errors.New("both must be mappings")
+	}
+	for i := 0; i < len(change.Content); i += 2 {
+		key, value := change.Content[i], change.Content[i+1]
+		at := find(into, key.Value)
+		switch {
+		case value.Tag == "!!null":
+			if at < 0 {
+				return fmt.Errorf("deletes %s, which is not there", key.Value)
+			}
+			into.Content = append(into.Content[:at:at], into.Content[at+2:]...)
+		case at < 0:
+			into.Content = append(into.Content, key, value)
+		case value.Kind == yaml.MappingNode && into.Content[at+1].Kind == yaml.MappingNode:
+			if err := merge(into.Content[at+1], value); err != nil {
+				return fmt.Errorf("%s: %w", key.Value, err)
+			}
+		default:
+			into.Content[at+1] = value
+		}
+	}
+	return nil
+}
+
+// find is where a mapping has a key, or -1.
+func find(mapping *yaml.Node, key string) int {
+	for i := 0; i < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return i
+		}
+	}
+	return -1
+}
