@@ -40,7 +40,7 @@ type Status struct {
 	OldestSeconds float64 `json:"oldestSeconds"`
 	// LastReceive is when SQS last answered a receive; zero if never.
 	LastReceive time.Time `json:"lastReceive,omitzero"`
-	// LastError is the latest error of receiving or deleting, and LastErrorAt its time.
+	// LastError is the latest error of receiving, deleting or extending, and LastErrorAt its time.
 	LastError   string    `json:"lastError,omitempty"`
 	LastErrorAt time.Time `json:"lastErrorAt,omitzero"`
 	Counts      Counts    `json:"counts"`
@@ -61,7 +61,7 @@ func (p *Poller) status() Status {
 	s := Status{
 		Queue:       p.cfg.Queue,
 		State:       p.state(),
-		Undeleted:   p.settling.backlog,
+		Undeleted:   p.undeleted,
 		LastReceive: p.intake.last,
 		LastError:   p.trouble.last,
 		LastErrorAt: p.trouble.lastT,
@@ -81,14 +81,13 @@ func (p *Poller) state() string {
 	switch {
 	case p.phase == polling && p.pausing:
 		return "paused"
-	case (p.phase == polling || p.phase == starting) && p.trouble.incident.tries > 0:
-		return "failing"
-	case p.phase == polling && p.settling.deletes.incident.tries > 0 && p.deletesHold(time.Now()):
+	case (p.phase == polling || p.phase == starting) && p.trouble.receiving.tries > 0,
+		p.phase == polling && p.trouble.deleting.tries > 0 && p.deletesHold():
 		return "failing"
 	case p.phase == polling && p.aborts.on(time.Now()):
 		return "aborted"
 	}
-	return [...]string{"created", "starting", "polling", "draining", "stopped"}[p.phase]
+	return [...]string{"created", "starting", "polling", "draining", "draining", "draining", "stopped"}[p.phase]
 }
 
 // answersInTime reports whether SQS answers the receives that are open in time.
