@@ -24,8 +24,8 @@ type load struct {
 	// noExtension is until when extending waits after it failed.
 	noExtension time.Time
 
-	finished []time.Time   // of the latest records, for ahead
-	pace     time.Duration // how long they took, on average
+	handled []time.Time   // when the latest records were, for ahead
+	pace    time.Duration // how long they took, on average
 }
 
 // Records are received ahead for the slots to take soon, judged by what they
@@ -37,9 +37,9 @@ const (
 
 // ahead is how many records may wait for one of the slots.
 func (l *load) ahead(now time.Time, slots, most int) int {
-	l.finished = l.finished[l.finishedBefore(now.Add(-horizon)):]
-	n := min(len(l.finished), max(slots, maxReceive))
-	lately := len(l.finished) - l.finishedBefore(now.Add(-slowReceive))
+	l.handled = l.handled[l.handledBefore(now.Add(-horizon)):]
+	n := min(len(l.handled), max(slots, maxReceive))
+	lately := len(l.handled) - l.handledBefore(now.Add(-slowReceive))
 	if l.pace > 0 { // they may have finished all at once, and be slow nevertheless
 		n = min(n, int(time.Duration(slots)*horizon/l.pace))
 		lately = min(lately, int(time.Duration(slots)*slowReceive/l.pace))
@@ -47,15 +47,15 @@ func (l *load) ahead(now time.Time, slots, most int) int {
 	return min(most, max(n, lately))
 }
 
-// finishedBefore counts the records in finished that are older than t.
-func (l *load) finishedBefore(t time.Time) int {
-	n, _ := slices.BinarySearchFunc(l.finished, t, time.Time.Compare)
+// handledBefore counts the records in handled that are older than t.
+func (l *load) handledBefore(t time.Time) int {
+	n, _ := slices.BinarySearchFunc(l.handled, t, time.Time.Compare)
 	return n
 }
 
-// finish notes that messages are with the runner no more, of which the first was
+// done notes that messages are with the runner no more, of which the first was
 // handled in the time that it took.
-func (l *load) finish(n, most int, took time.Duration) {
+func (l *load) done(n, most int, took time.Duration) {
 	l.held -= n
 	if l.pace == 0 {
 		l.pace = took
@@ -63,10 +63,10 @@ func (l *load) finish(n, most int, took time.Duration) {
 	l.pace += (took - l.pace) / 16
 	now := time.Now()
 	for range n {
-		l.finished = append(l.finished, now)
+		l.handled = append(l.handled, now)
 	}
-	if extra := len(l.finished) - most; extra > 0 {
-		l.finished = l.finished[extra:]
+	if extra := len(l.handled) - most; extra > 0 {
+		l.handled = l.handled[extra:]
 	}
 }
 
@@ -83,10 +83,10 @@ func (p *Poller) known(again types.Message, at time.Time) bool {
 	p.counts.Repeated++
 	latest := &p.receiptOf([]types.Message{again}, at).messages[0]
 	if m == nil {
-		latest.state, latest.told = toDelete, true // the hooks know nothing of it
+		latest.state, latest.notified = toDelete, true // the hooks know nothing of it
 		latest.Result.Outcome = batch.Succeeded
 		p.load.byID[id] = latest
-		p.settle(latest)
+		p.enqueueDelete(latest)
 		return true
 	}
 	m.entry.Handle, m.entry.ReceivedAt, m.visibleAt, m.lost = latest.entry.Handle, at, latest.visibleAt, false
@@ -146,8 +146,8 @@ func (p *Poller) succeeded(m *message) {
 	} else {
 		p.counts.Failed++
 	}
-	p.load.finish(1, p.cfg.Prefetch, m.Result.Duration)
-	p.settle(m)
+	p.load.done(1, p.cfg.Prefetch, m.Result.Duration)
+	p.enqueueDelete(m)
 }
 
 // failedGroup takes a record that failed, and those of its group that were skipped
@@ -179,7 +179,7 @@ func (p *Poller) failedGroup(m *message) {
 			p.counts.Abandoned++
 		}
 	}
-	p.load.finish(len(group), p.cfg.Prefetch, m.Result.Duration)
+	p.load.done(len(group), p.cfg.Prefetch, m.Result.Duration)
 	p.settleFailed(group)
 }
 

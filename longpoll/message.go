@@ -24,7 +24,7 @@ type message struct {
 	state     state
 	lost      bool // others may have it: SQS refused to extend it, or its visibility is over
 	extending bool // a call that extends it is under way
-	told      bool // the hooks' results have it
+	notified  bool // the hooks' results have it
 }
 
 // state is what a message waits for.

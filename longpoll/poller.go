@@ -295,7 +295,7 @@ func (p *Poller) end() {
 	p.serve(late.Add(lastWords), p.noCalls, nil) // those that end with the contexts
 	p.collect()
 	p.giveBackWaiting(time.Now())
-	p.tellLeft()
+	p.reportLeft()
 	for _, hooks := range []*notify.Queue{&p.calls, &p.notices} {
 		p.serve(late.Add(2*lastWords), func() bool { return false }, hooks.Last())
 	}

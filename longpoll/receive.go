@@ -34,12 +34,12 @@ func (p *Poller) receiveMore() {
 // beginReceive begins a receive of at most n messages.
 func (p *Poller) beginReceive(n int) {
 	in := &p.intake
-	in.latest = time.Now()
+	in.begun = time.Now()
 	in.calls++
 	in.reserved += n
 	p.counts.Receives++
 	wait := p.cfg.Wait
-	if in.last.IsZero() || p.trouble.receiving.tries > 0 {
+	if in.answered.IsZero() || p.trouble.receiving.tries > 0 {
 		wait = 0 // the answer shows at once whether the queue can be used
 	}
 	var a attempt
@@ -148,7 +148,7 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 // received takes the messages of a receive that asked for n.
 func (p *Poller) received(messages []types.Message, n int, now time.Time) {
 	in := &p.intake
-	in.last, in.full, in.notBefore = now, len(messages) == n, time.Time{}
+	in.answered, in.full, in.notBefore = now, len(messages) == n, time.Time{}
 	p.works(&p.trouble.receiving, "receiving")
 	if !in.full { // the queue is empty, or SQS did not look everywhere
 		in.parallel = max(1, in.parallel/2)
@@ -192,7 +192,7 @@ func (p *Poller) receiveFailed(ctx context.Context, a attempt, err error) {
 	if ctx.Err() != nil || p.phase != polling {
 		return // it was abandoned by a stop or a pause
 	}
-	if in.last.IsZero() {
+	if in.answered.IsZero() {
 		if c := configError(p.cfg.Queue, err); c != nil {
 			p.fail(c)
 			return
@@ -212,8 +212,8 @@ type intake struct {
 	parallel   int       // how many may be open: more while they come back full
 	unanswered []attempt // to make again
 	notBefore  time.Time // when the next receive may begin
-	last       time.Time // when the latest one was answered
-	latest     time.Time // when the latest one began
+	answered   time.Time // when the latest one was
+	begun      time.Time // when the latest one was
 	full       bool      // the latest answer had all messages that were asked for: there are more
 	// endBy is when open receives are abandoned, and then when SQS has noticed that. It is
 	// zero as long as receives may begin.
@@ -266,8 +266,8 @@ func (in *intake) endSoon(now time.Time) {
 		return
 	}
 	in.endBy = now.Add(receiveGrace)
-	if in.full || in.last.IsZero() {
-		in.endBy = later(in.endBy, in.latest.Add(fullGrace))
+	if in.full || in.answered.IsZero() {
+		in.endBy = later(in.endBy, in.begun.Add(fullGrace))
 	}
 }
 

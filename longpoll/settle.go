@@ -29,8 +29,8 @@ func (c returning) extending() bool {
 	return slices.ContainsFunc(c.list, func(m *message) bool { return m.extending })
 }
 
-// settle has a message deleted that is done.
-func (p *Poller) settle(m *message) {
+// enqueueDelete has a message deleted that is done.
+func (p *Poller) enqueueDelete(m *message) {
 	p.undeleted++
 	p.settler.Delete(&m.entry)
 }
@@ -41,12 +41,12 @@ func (p *Poller) settleFailed(group []*message) {
 	case !p.settler.Withdraw(first.Record): // it is being sent: what SQS says to that decides
 		p.settleGroup(group)
 	case first.lost: // others may have it already: what came after it must wait for that
-		p.leave(group[:1])
+		p.leaveToSQS(group[:1])
 		p.release(group[1:])
 	case p.cutOff(first):
 		p.release(group)
 	case p.phase > draining && first.Result.Outcome == batch.Abandoned: // its handler may still be at work: SQS shows it when its visibility ends
-		p.leave(group)
+		p.leaveToSQS(group)
 	default:
 		p.returning = append(p.returning, returning{group, true})
 	}
@@ -58,8 +58,8 @@ func (p *Poller) cutOff(m *message) bool {
 	return p.phase > draining && !m.Verdict.Permanent && !m.Verdict.HasAfter && errors.Is(m.Result.Err, context.Canceled)
 }
 
-// leave leaves messages to SQS, which shows them when their visibility ends.
-func (p *Poller) leave(list []*message) {
+// leaveToSQS leaves messages to SQS, which shows them when their visibility ends.
+func (p *Poller) leaveToSQS(list []*message) {
 	results := make([]*batch.Result, len(list))
 	for i, m := range list {
 		results[i] = m.Result
@@ -145,9 +145,9 @@ func (o owner) Warn(w batch.Warning) { o.warn(w) }
 func (o owner) Deleted(list []*settle.Entry, errs []error) {
 	o.deletesFare(errs)
 	for k, e := range list {
-		if m := e.Owner.(*message); errs[k] != nil && !m.told {
+		if m := e.Owner.(*message); errs[k] != nil && !m.notified {
 			m.Result.DeleteErr = errs[k]
-			o.tellEarly(m)
+			o.notifyEarly(m)
 		}
 	}
 }
@@ -167,27 +167,22 @@ func (p *Poller) settled(m *message) {
 		if id := m.Record.MessageID; p.load.byID[id] == nil { // else it was received again, and is held
 			p.load.byID[id] = m
 		}
-		p.settle(m)
+		p.enqueueDelete(m)
 		return
-	case r.VisibilitySet && !m.failed():
+	case r.Outcome == batch.NotStarted && r.VisibilitySet:
 		p.counts.Released++
 	}
 	p.forget(m)
-	p.tell(m)
+	p.notifySettled(m)
 }
 
-// failed reports whether m comes back because it failed, or one before it of its group.
-func (m *message) failed() bool {
-	return m.Result.Outcome == batch.Retry || m.Result.Outcome == batch.Abandoned || m.Result.Outcome == batch.Skipped
-}
-
-// tell notes a settled message and, when it was the last of its receipt, tells the hooks.
-func (p *Poller) tell(m *message) {
+// notifySettled notes a settled message and, when it was the last of its receipt, tells the hooks.
+func (p *Poller) notifySettled(m *message) {
 	r := m.receipt
-	if m.told {
+	if m.notified {
 		return // its delete was tried again, or the hooks know nothing of it
 	}
-	m.told = true
+	m.notified = true
 	m.Result.Record = m.Record
 	if errors.Is(m.Result.Err, ErrLost) { // its handler was not called
 		m.Result.Started, m.Result.Duration, m.Result.Allowed = time.Time{}, 0, 0
@@ -199,17 +194,17 @@ func (p *Poller) tell(m *message) {
 	}
 }
 
-// tellEarly is tell for a message that is not settled yet: the hooks have its result as it
+// notifyEarly is notifySettled for a message that is not settled yet: the hooks have its result as it
 // is now.
-func (p *Poller) tellEarly(m *message) {
+func (p *Poller) notifyEarly(m *message) {
 	result := *m.Result
-	p.tell(m)
+	p.notifySettled(m)
 	m.Result, m.entry.Result = &result, &result
 }
 
-// tellLeft names what a stop could not settle, calls that were under way at its
+// reportLeft names what a stop could not settle, calls that were under way at its
 // end included, and tells the hooks of it.
-func (p *Poller) tellLeft() {
+func (p *Poller) reportLeft() {
 	var done, back []*message
 	for _, m := range p.load.byID {
 		switch m.state {
@@ -227,7 +222,7 @@ func (p *Poller) tellLeft() {
 		parts = append(parts, fmt.Sprintf("%d records could not be made visible (one is %s): they come back when their visibility timeout is over", n, back[0].Record.MessageID))
 	}
 	for _, m := range slices.Concat(done, back, p.load.replaced) {
-		p.tellEarly(m)
+		p.notifyEarly(m)
 	}
 	if len(parts) > 0 {
 		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: stopped, but %s", p.cfg.Queue, strings.Join(parts, ", and "))})

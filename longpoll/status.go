@@ -62,7 +62,7 @@ func (p *Poller) status() Status {
 		Queue:       p.cfg.Queue,
 		State:       p.state(),
 		Undeleted:   p.undeleted,
-		LastReceive: p.intake.last,
+		LastReceive: p.intake.answered,
 		LastError:   p.trouble.last,
 		LastErrorAt: p.trouble.lastT,
 		Counts:      p.counts,
@@ -92,7 +92,7 @@ func (p *Poller) state() string {
 
 // answersInTime reports whether SQS answers the receives that are open in time.
 func (in *intake) answersInTime(now time.Time, wait time.Duration) bool {
-	return in.calls == 0 || now.Sub(in.latest) < wait+2*receiveMargin || now.Sub(in.last) < wait+2*receiveMargin
+	return in.calls == 0 || now.Sub(in.begun) < wait+2*receiveMargin || now.Sub(in.answered) < wait+2*receiveMargin
 }
 
 // Health returns a handler for orchestrators, over any number of pollers:
