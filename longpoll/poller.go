@@ -67,8 +67,8 @@ type Poller struct {
 	slots     int       // how many the runner may use; 0 while it starts nothing
 	sweepAt   time.Time // when to look through what is held
 
-	finished  []*runner.Delivery // reused by collect
-	returning []returning        // messages to be handed over, see handOver
+	finished  []*runner.Delivery // used by collect
+	returning []returning        // messages that come back, see handOver
 	undeleted int                // messages done but not deleted
 	intake    intake
 	load      load

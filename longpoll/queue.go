@@ -82,8 +82,8 @@ func (p *Poller) askQueue(ctx context.Context) error {
 		return err
 	}
 	q.arn = attributes["QueueArn"]
-	if arn, err := endpoint.ParseARN(q.arn); err == nil {
-		q.region = arn.Region
+	if part := strings.Split(q.arn, ":"); len(part) == 6 {
+		q.region = part[3]
 	} else if q.arn, err = arnOf(q.url, q.region); err != nil {
 		return err
 	}
