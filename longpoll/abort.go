@@ -18,16 +18,16 @@ const maxTrial = 10 * time.Second
 // instead of as many as there are slots.
 type aborts struct {
 	until, trialUntil time.Time
-	err               error // of records that are not started until then
+	why               error // of records that are not started until then
 }
 
 func (a *aborts) on(now time.Time) bool    { return now.Before(a.until) }
 func (a *aborts) trial(now time.Time) bool { return now.Before(a.trialUntil) && !a.on(now) }
 
-// why is the error of a record that is not started now.
-func (a *aborts) why(now time.Time) error {
+// reason is the error of a record that is not started now.
+func (a *aborts) reason(now time.Time) error {
 	if a.on(now) {
-		return a.err
+		return a.why
 	}
 	return batch.ErrStopped
 }
@@ -55,9 +55,9 @@ func (p *Poller) heed(m *message) {
 		p.warn(batch.Warning{Err: r.Err, Message: fmt.Sprintf(
 			"queue %s: a handler asks to wait (batch.Abort): nothing is received or started for %v", p.cfg.Queue, after)})
 	}
+	a.until, a.trialUntil = until, until.Add(min(after, maxTrial))
 	p.settler.Postpone(until)
-	*a = aborts{until, until.Add(min(after, maxTrial)),
-		fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, &batch.AbortError{After: after, Err: r.Err})}
+	a.why = fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, &batch.AbortError{After: after, Err: r.Err})
 }
 
 // tried ends the trial if a record that was started after the abort has ended

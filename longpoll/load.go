@@ -163,7 +163,7 @@ func (p *Poller) failedGroup(m *message) {
 	case r.Outcome == batch.NotStarted: // too little was left of its time, or a hook held its batch up
 		p.load.held -= len(group)
 		if errors.Is(r.Err, batch.ErrStopped) {
-			why := p.aborts.why(time.Now())
+			why := p.aborts.reason(time.Now())
 			for _, m := range group {
 				m.Result.Err = why
 			}
@@ -209,7 +209,7 @@ func (p *Poller) call(f func() func()) {
 // giveBackWaiting makes visible what has not been started, if it shall not wait here.
 func (p *Poller) giveBackWaiting(now time.Time) {
 	if p.load.held > 0 && p.givesBack(now) && p.runner.Count().Waiting > 0 {
-		why := p.aborts.why(now)
+		why := p.aborts.reason(now)
 		p.giveBack(p.runner.Withdraw(why), why)
 	}
 }
