@@ -38,9 +38,9 @@ func TestAbandonedHandler_FreesItsSlot(t *testing.T) {
 			t.Errorf("warned of %q, beside the record's own line", w.warnings)
 		}
 		w.wantOutcomes(batch.Succeeded, batch.Succeeded, batch.Abandoned)
-		// It is extended at 20 s for a minute, and not when it was given up.
+		// It is extended after 20 s for a minute, and not when it was given up.
 		w.after(60 * time.Second)
-		if got := w.returned("stuck"); len(got) != 1 || got[0] < 31 || got[0] > 81 {
+		if got := w.returned("stuck"); len(got) != 1 || got[0] < 31 || got[0] > 82 {
 			t.Errorf("came back at %v s, want when its visibility is over", got)
 		}
 		w.wantHandled("stuck", "a", "b", "stuck")

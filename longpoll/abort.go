@@ -18,21 +18,18 @@ const maxTrial = 10 * time.Second
 // instead of as many as there are slots.
 type aborts struct {
 	until, trialUntil time.Time
-	why               error // of what is not started
+	why               error // of records that are not started until then
 }
 
 func (a *aborts) on(now time.Time) bool    { return now.Before(a.until) }
 func (a *aborts) trial(now time.Time) bool { return now.Before(a.trialUntil) && !a.on(now) }
 
-// next is when that changes.
-func (a *aborts) next(now time.Time) time.Time {
-	switch {
-	case a.on(now):
-		return a.until
-	case a.trial(now):
-		return a.trialUntil
+// reason is the error of a record that is not started now.
+func (a *aborts) reason(now time.Time) error {
+	if a.on(now) {
+		return a.why
 	}
-	return time.Time{}
+	return batch.ErrStopped
 }
 
 // heed puts off what was not started if a handler said that it could only fail as
@@ -46,7 +43,7 @@ func (p *Poller) heed(m *message) {
 	if !m.Verdict.Aborts {
 		return
 	}
-	p.started = false // the runner pauses by itself
+	p.slots = 0 // the runner pauses by itself
 	r, now := m.Result, time.Now()
 	after := (min(m.Verdict.After, maxHeld) + time.Second - 1).Truncate(time.Second)
 	until := r.Started.Add(r.Duration + after) // from then on, however long it took to dead-letter the record
@@ -68,20 +65,5 @@ func (p *Poller) heed(m *message) {
 func (p *Poller) tried(r *batch.Result) {
 	if a := &p.aborts; a.trial(time.Now()) && !r.Started.Before(a.until) && !errors.Is(r.Err, ErrLost) {
 		a.trialUntil = time.Time{}
-	}
-}
-
-// slotsNow is how many records or groups may run.
-func (p *Poller) slotsNow(now time.Time) int {
-	if p.aborts.trial(now) {
-		return 1
-	}
-	return p.cfg.Engine.Concurrency
-}
-
-// afterAbort drops what is over.
-func (p *Poller) afterAbort(now time.Time) {
-	if a := &p.aborts; !a.on(now) && !a.trial(now) {
-		*a = aborts{}
 	}
 }

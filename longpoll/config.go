@@ -107,12 +107,6 @@ func (c *Config) setDefaults(h batch.Handler) {
 	}
 }
 
-// stopTime is what platforms must give the process from SIGTERM to the kill: a
-// second beside the bounds of a stop is for the process to end.
-func (c *Config) stopTime() time.Duration {
-	return c.DrainLimit + c.Engine.Grace + flushTimeout + time.Second
-}
-
 func (c *Config) validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -135,10 +129,29 @@ func (c *Config) validate() error {
 		"Visibility is %v, must be whole seconds from %v to 12h", c.Visibility, minVisibility)
 	check(c.Engine.RecordTimeout <= maxRecordTimeout,
 		"Engine.RecordTimeout is %v, must be at most %v", c.Engine.RecordTimeout, maxRecordTimeout)
-	check(!c.NoHeartbeat || c.Visibility == 0 || c.Engine.RecordTimeout <= c.Visibility,
-		"Engine.RecordTimeout is %v, must be at most Visibility, which is %v: with NoHeartbeat nothing extends it (with package handler: SQSBATCH_RECORD_TIMEOUT, SQSBATCH_VISIBILITY, SQSBATCH_HEARTBEAT)",
-		c.Engine.RecordTimeout, c.Visibility)
+	if c.Visibility >= minVisibility { // else Run does, once it knows the queue's
+		err := c.checkVisibility(c.Visibility)
+		check(err == nil, "%w", err)
+	}
 	check(c.DrainLimit > 0 && c.DrainLimit <= 12*time.Hour, "DrainLimit is %v, must be above 0 and up to 12h", c.DrainLimit)
 	check(c.MaxAbandoned >= 1 && c.MaxAbandoned <= 10_000, "MaxAbandoned is %d, must be 1 to 10000", c.MaxAbandoned)
 	return errors.Join(errs...)
+}
+
+// checkVisibility checks what a visibility timeout leaves time for: Visibility's, or the
+// queue's own once that is known.
+func (c *Config) checkVisibility(visibility time.Duration) error {
+	most := visibility - noHeartbeatMargin(visibility)
+	switch {
+	case visibility < minVisibility:
+		return fmt.Errorf("the queue's visibility timeout is %v: without heartbeats nothing can be handled in that; set it, or Visibility (with package handler: SQSBATCH_VISIBILITY), to at least %v",
+			visibility, minVisibility)
+	case c.NoHeartbeat && c.Engine.RecordTimeout > visibility:
+		return fmt.Errorf("Engine.RecordTimeout is %v, must be at most the visibility timeout, which is %v: with NoHeartbeat nothing extends it (with package handler: SQSBATCH_RECORD_TIMEOUT, SQSBATCH_VISIBILITY, SQSBATCH_HEARTBEAT)",
+			c.Engine.RecordTimeout, visibility)
+	case c.NoHeartbeat && c.Engine.MinRemaining >= most:
+		return fmt.Errorf("Engine.MinRemaining is %v (with package handler: SQSBATCH_MIN_REMAINING): with NoHeartbeat nothing would ever be started, since a record must be done in %v, the visibility timeout less a margin",
+			c.Engine.MinRemaining, most)
+	}
+	return nil
 }

@@ -53,7 +53,11 @@ func TestWrongConfig_NamesFieldValueAndBounds(t *testing.T) {
 		}, []string{"Wait is", "Concurrency is", "Grace is", "Hooks[0]", "Hooks[1]", "OnPermanent is", "MaxReceiveCount is"}},
 		{func(c *longpoll.Config) {
 			c.NoHeartbeat, c.Visibility, c.Engine.RecordTimeout = true, 6*time.Second, 10*time.Minute
-		}, []string{"RecordTimeout is 10m0s, must be at most Visibility, which is 6s: with NoHeartbeat"}},
+		}, []string{"RecordTimeout is 10m0s, must be at most the visibility timeout, which is 6s: with NoHeartbeat"}},
+		// What needs more time than the visibility leaves could never be started.
+		{func(c *longpoll.Config) {
+			c.NoHeartbeat, c.Visibility, c.Engine.MinRemaining = true, 10*time.Second, 10*time.Second
+		}, []string{"MinRemaining is 10s", "nothing would ever be started"}},
 	}
 	for _, test := range tests {
 		cfg := longpoll.Config{Queue: "orders", SQS: awssqs.New(awssqs.Options{})}

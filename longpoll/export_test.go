@@ -10,7 +10,7 @@ func (p *Poller) Drift() (drift string) {
 }
 
 func (p *Poller) drift() string {
-	l, s, in := &p.load, &p.settling, &p.intake
+	l, in := &p.load, &p.intake
 	drift := ""
 	check := func(name string, got, least, most int) {
 		if got < least || got > most {
@@ -28,8 +28,8 @@ func (p *Poller) drift() string {
 		check("slots in use", r.Slots, 0, 0)
 		check("abandoned", r.Abandoned, 0, 0)
 	}
-	check("backlog", s.backlog, 0, 0)
-	check("waiting to come back", len(s.waiting), 0, 0)
+	check("backlog", p.undeleted, 0, 0)
+	check("waiting to come back", len(p.returning), 0, 0)
 	if p.settler != nil && !p.settler.Idle() {
 		drift += " the settler is not idle;"
 	}

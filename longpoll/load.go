@@ -1,12 +1,13 @@
 package longpoll
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
@@ -20,10 +21,11 @@ type load struct {
 	recent recent
 	// replaced are being released, and were received again before SQS answered.
 	replaced []*message
-	beats    beats
+	// noExtension is until when extending waits after it failed.
+	noExtension time.Time
 
-	finished []time.Time   // of the latest records, for ahead
-	pace     time.Duration // how long they took, on average
+	handled []time.Time   // when the latest records were, for ahead
+	pace    time.Duration // how long they took, on average
 }
 
 // Records are received ahead for the slots to take soon, judged by what they
@@ -35,9 +37,9 @@ const (
 
 // ahead is how many records may wait for one of the slots.
 func (l *load) ahead(now time.Time, slots, most int) int {
-	l.finished = l.finished[l.finishedBefore(now.Add(-horizon)):]
-	n := min(len(l.finished), max(slots, maxReceive))
-	lately := len(l.finished) - l.finishedBefore(now.Add(-slowReceive))
+	l.handled = l.handled[l.handledBefore(now.Add(-horizon)):]
+	n := min(len(l.handled), max(slots, maxReceive))
+	lately := len(l.handled) - l.handledBefore(now.Add(-slowReceive))
 	if l.pace > 0 { // they may have finished all at once, and be slow nevertheless
 		n = min(n, int(time.Duration(slots)*horizon/l.pace))
 		lately = min(lately, int(time.Duration(slots)*slowReceive/l.pace))
@@ -45,15 +47,15 @@ func (l *load) ahead(now time.Time, slots, most int) int {
 	return min(most, max(n, lately))
 }
 
-// finishedBefore counts the records in finished that are older than t.
-func (l *load) finishedBefore(t time.Time) int {
-	n, _ := slices.BinarySearchFunc(l.finished, t, time.Time.Compare)
+// handledBefore counts the records in handled that are older than t.
+func (l *load) handledBefore(t time.Time) int {
+	n, _ := slices.BinarySearchFunc(l.handled, t, time.Time.Compare)
 	return n
 }
 
-// finish notes that messages are with the runner no more, of which the first was
+// done notes that messages are with the runner no more, of which the first was
 // handled in the time that it took.
-func (l *load) finish(n, most int, took time.Duration) {
+func (l *load) done(n, most int, took time.Duration) {
 	l.held -= n
 	if l.pace == 0 {
 		l.pace = took
@@ -61,108 +63,62 @@ func (l *load) finish(n, most int, took time.Duration) {
 	l.pace += (took - l.pace) / 16
 	now := time.Now()
 	for range n {
-		l.finished = append(l.finished, now)
+		l.handled = append(l.handled, now)
 	}
-	if extra := len(l.finished) - most; extra > 0 {
-		l.finished = l.finished[extra:]
+	if extra := len(l.handled) - most; extra > 0 {
+		l.handled = l.handled[extra:]
 	}
 }
 
-// hold gives the runner what was received, or makes it visible again if nothing is
-// started any more.
-func (p *Poller) hold(list []*receipt, now time.Time) {
-	var back []*message
-	for _, r := range list {
-		if r = p.dedupe(r); r == nil {
-			continue
-		}
-		refused := p.givesBack(now)
-		deliveries := make([]*runner.Delivery, 0, len(r.messages))
-		for i := range r.messages {
-			m := &r.messages[i]
-			if old := p.load.byID[m.Record.MessageID]; old != nil { // it is being released, and was shown already
-				p.load.replaced = append(p.load.replaced, old)
-			}
-			p.load.byID[m.Record.MessageID] = m
-			if refused {
-				m.state = toRelease
-				back = append(back, m)
-				continue
-			}
-			deliveries = append(deliveries, &m.Delivery)
-		}
-		p.load.held += len(deliveries)
-		p.runner.Add(deliveries...)
+// known takes a message that is held or handled here already, and reports false for others.
+// SQS delivers a message again when its visibility could not be extended, and standard
+// queues now and then for no reason. One that is held goes on with the new receipt
+// handle; one that was handled is deleted by it, and not handled again.
+func (p *Poller) known(again types.Message, at time.Time) bool {
+	id := aws.ToString(again.MessageId)
+	m := p.load.byID[id]
+	if m == nil && !p.load.recent.has(id) || m != nil && m.state == toRelease {
+		return false
 	}
-	p.release(back)
-	p.sweepOn()
+	p.counts.Repeated++
+	latest := &p.receiptOf([]types.Message{again}, at).messages[0]
+	if m == nil {
+		latest.state, latest.notified = toDelete, true // the hooks know nothing of it
+		latest.Result.Outcome = batch.Succeeded
+		p.load.byID[id] = latest
+		p.enqueueDelete(latest)
+		return true
+	}
+	m.entry.Handle, m.entry.ReceivedAt, m.visibleAt, m.lost = latest.entry.Handle, at, latest.visibleAt, false
+	if m.state == held {
+		p.runner.Renew(&m.Delivery, &latest.Delivery)
+	}
+	return true
 }
 
-// dedupe finds what of a receipt is known already: SQS delivers a message again
-// when its visibility could not be extended, and standard queues now and then
-// for no reason. One that is held goes on with the new receipt handle; one that
-// was handled is deleted by it, and not handled again. It returns a receipt of what
-// is new, nil for none.
-func (p *Poller) dedupe(r *receipt) *receipt {
-	var fresh []*message
+// hold gives the runner what was received. What may not start now is given back in the
+// same step of the loop, since the runner is paused.
+func (p *Poller) hold(r *receipt) {
+	deliveries := make([]*runner.Delivery, len(r.messages))
 	for i := range r.messages {
 		m := &r.messages[i]
-		id := m.Record.MessageID
-		known := p.load.byID[id]
-		switch {
-		case known != nil && known.state != toRelease:
-			known.entry.Handle, known.entry.ReceivedAt = m.entry.Handle, m.entry.ReceivedAt
-			known.visibleAt, known.extendAt = m.visibleAt, m.extendAt
-			known.lost = false
-			if known.state == held {
-				p.runner.Renew(&known.Delivery, &m.Delivery)
-			}
-			p.counts.Repeated++
-		case known == nil && p.load.recent.has(id):
-			p.counts.Repeated++
-			p.deleteAgain(m)
-		default:
-			fresh = append(fresh, m)
+		if old := p.load.byID[m.Record.MessageID]; old != nil { // it is being released, and was shown already
+			p.load.replaced = append(p.load.replaced, old)
 		}
+		p.load.byID[m.Record.MessageID] = m
+		deliveries[i] = &m.Delivery
 	}
-	if len(fresh) == len(r.messages) {
-		return r
-	}
-	return restOf(r, fresh)
-}
-
-// restOf is a receipt of some of another's messages, nil for none.
-func restOf(r *receipt, some []*message) *receipt {
-	if len(some) == 0 {
-		return nil
-	}
-	rest := newReceipt(len(some), r.Info)
-	for i, old := range some {
-		m := &rest.messages[i]
-		*m.Record = *old.Record
-		m.entry.Handle, m.entry.ReceivedAt, m.visibleAt, m.extendAt = old.entry.Handle, old.entry.ReceivedAt, old.visibleAt, old.extendAt
-		m.Lease, m.Within, m.Last = old.Lease, old.Within, old.Last
-	}
-	return rest
-}
-
-// deleteAgain deletes a delivery of a message that was handled before.
-func (p *Poller) deleteAgain(old *message) {
-	r := restOf(old.receipt, []*message{old})
-	m := &r.messages[0]
-	m.told, m.state = true, toDelete
-	m.Result.Outcome = batch.Succeeded
-	p.load.byID[m.Record.MessageID] = m
-	p.settle(m)
+	p.load.held += len(deliveries)
+	p.runner.Add(deliveries...)
 }
 
 // collect takes what the runner has finished.
 func (p *Poller) collect() {
-	p.list = p.runner.Finished(p.list[:0])
-	for _, d := range p.list { // before anything is given back
+	p.finished = p.runner.Finished(p.finished[:0])
+	for _, d := range p.finished { // before anything is given back
 		p.heed(d.Owner.(*message))
 	}
-	for _, d := range p.list {
+	for _, d := range p.finished {
 		m := d.Owner.(*message)
 		switch {
 		case d.Deciding():
@@ -175,7 +131,7 @@ func (p *Poller) collect() {
 		}
 		p.tried(d.Result)
 	}
-	clear(p.list)
+	clear(p.finished)
 	if n := p.runner.Count().Abandoned; n > p.cfg.MaxAbandoned {
 		p.fail(fmt.Errorf("%w: %d still run that were given up, MaxAbandoned (with package handler: SQSBATCH_MAX_ABANDONED) is %d; the process ends so that another one starts",
 			ErrAbandoned, n, p.cfg.MaxAbandoned))
@@ -190,8 +146,8 @@ func (p *Poller) succeeded(m *message) {
 	} else {
 		p.counts.Failed++
 	}
-	p.load.finish(1, p.cfg.Prefetch, m.Result.Duration)
-	p.settle(m)
+	p.load.done(1, p.cfg.Prefetch, m.Result.Duration)
+	p.enqueueDelete(m)
 }
 
 // failedGroup takes a record that failed, and those of its group that were skipped
@@ -206,9 +162,10 @@ func (p *Poller) failedGroup(m *message) {
 	switch r := m.Result; {
 	case r.Outcome == batch.NotStarted: // too little was left of its time, or a hook held its batch up
 		p.load.held -= len(group)
-		if p.aborts.why != nil && errors.Is(r.Err, batch.ErrStopped) {
+		if errors.Is(r.Err, batch.ErrStopped) {
+			why := p.aborts.reason(time.Now())
 			for _, m := range group {
-				m.Result.Err = p.aborts.why
+				m.Result.Err = why
 			}
 		}
 		p.release(group)
@@ -222,7 +179,7 @@ func (p *Poller) failedGroup(m *message) {
 			p.counts.Abandoned++
 		}
 	}
-	p.load.finish(len(group), p.cfg.Prefetch, m.Result.Duration)
+	p.load.done(len(group), p.cfg.Prefetch, m.Result.Duration)
 	p.settleFailed(group)
 }
 
@@ -249,16 +206,10 @@ func (p *Poller) call(f func() func()) {
 	}()
 }
 
-// givesBack reports whether what is not started shall not wait here. That includes
-// what an open receive still brings: to end the receive could strand more.
-func (p *Poller) givesBack(now time.Time) bool {
-	return p.phase != polling || p.paused.Load() || p.aborts.on(now) || p.settling.deletes.refused && p.deletesHold(now)
-}
-
 // giveBackWaiting makes visible what has not been started, if it shall not wait here.
 func (p *Poller) giveBackWaiting(now time.Time) {
 	if p.load.held > 0 && p.givesBack(now) && p.runner.Count().Waiting > 0 {
-		why := cmp.Or(p.aborts.why, batch.ErrStopped)
+		why := p.aborts.reason(now)
 		p.giveBack(p.runner.Withdraw(why), why)
 	}
 }
@@ -275,8 +226,7 @@ func (p *Poller) giveBack(list []*runner.Delivery, why error) {
 		if m.checkLapsed(p, now); m.visibleAt.After(now) {
 			back = append(back, m)
 		} else {
-			p.forget(m)
-			p.tell(m)
+			p.settled(m)
 		}
 	}
 	p.load.held -= len(list)

@@ -20,13 +20,11 @@ type message struct {
 	entry     settle.Entry // with what came with the latest delivery: SQS may deliver a message twice
 	visibleAt time.Time    // when SQS shows it to others, unless it is extended
 	hiddenBy  time.Time    // when at the latest, if an extension took effect that was not answered
-	extendAt  time.Time    // when to extend it
 
 	state     state
-	lost      bool // SQS refused to extend it: others may have it
+	lost      bool // others may have it: SQS refused to extend it, or its visibility is over
 	extending bool // a call that extends it is under way
-	settling  bool // the settler has it, or is about to
-	told      bool // the hooks' results have it
+	notified  bool // the hooks' results have it
 }
 
 // state is what a message waits for.
@@ -47,22 +45,8 @@ type receipt struct {
 	open     int // records that are not settled
 }
 
-// newReceipt makes one of n messages, each tied to its record and result.
-func newReceipt(n int, info batch.BatchInfo) *receipt {
-	r := allocate(n)
-	r.Info, r.open = info, n
-	r.Info.Records = n
-	for i := range r.messages {
-		m := &r.messages[i]
-		m.receipt, m.Owner, m.entry.Owner = r, m, m
-		m.Record, m.Result, m.Batch = &r.Records[i], &r.results[i], &r.Batch
-		m.Result.Record, m.entry.Result = m.Record, m.Result
-	}
-	return r
-}
-
-// allocate has one allocation for the usual receipt.
-func allocate(n int) *receipt {
+// newReceipt returns one with room for n messages. It has one allocation for the usual receipt.
+func newReceipt(n int) *receipt {
 	if n == 1 {
 		var single struct {
 			receipt
@@ -79,47 +63,27 @@ func allocate(n int) *receipt {
 	return r
 }
 
-// receipts makes receipts of what one receive returned, in its order.
-func (p *Poller) receipts(received []types.Message, at time.Time) (list []*receipt) {
-	groups := map[string][]types.Message{}
-	var order []string
-	for i := range received {
-		m := &received[i]
-		if aws.ToString(m.MessageId) == "" || aws.ToString(m.ReceiptHandle) == "" {
-			continue // it cannot be settled: SQS shows it again
-		}
-		if !p.fifo() {
-			list = append(list, p.receiptOf(received[i:i+1], at))
-			continue
-		}
-		group := m.Attributes[string(types.MessageSystemAttributeNameMessageGroupId)]
-		if groups[group] == nil {
-			order = append(order, group)
-		}
-		groups[group] = append(groups[group], *m)
-	}
-	for _, group := range order {
-		list = append(list, p.receiptOf(groups[group], at))
-	}
-	return list
-}
-
+// receiptOf makes a receipt of messages. Each is tied to its record and result.
 func (p *Poller) receiptOf(received []types.Message, at time.Time) *receipt {
-	info := batch.BatchInfo{QueueARN: p.queue.arn}
+	r := newReceipt(len(received))
+	r.open, r.Info.Records = len(received), len(received)
 	cutoff := at.Add(maxHeld - settleMargin)
 	if p.cfg.NoHeartbeat {
 		deadline, margin := at.Add(p.queue.visibility), noHeartbeatMargin(p.queue.visibility)
 		cutoff = deadline.Add(-margin)
-		info.Times = batch.Times{Deadline: deadline, Cutoff: cutoff, SettleBy: deadline.Add(-margin / 4)}
+		r.Info.Times = batch.Times{Deadline: deadline, Cutoff: cutoff, SettleBy: deadline.Add(-margin / 4)}
 	}
-	r := newReceipt(len(received), info)
+	r.Info.QueueARN = p.queue.arn
 	for i := range received {
 		m := &r.messages[i]
-		*m.Record = p.recordOf(&received[i], at)
+		r.Records[i] = p.recordOf(&received[i], at)
+		m.receipt, m.Owner, m.entry.Owner = r, m, m
+		m.Record, m.Result, m.Batch = &r.Records[i], &r.results[i], &r.Batch
+		m.Result.Record, m.entry.Result = m.Record, m.Result
 		m.entry.Handle, m.entry.ReceivedAt = m.Record.ReceiptHandle, at
 		m.Last = m.Record.FIFO() && p.policy.LastAttempt(m.Record)
-		m.visibleAt, m.extendAt = at.Add(p.queue.visibility), at.Add(p.queue.visibility/3)
 		m.Lease, m.Within = p.queue.visibility, cutoff.Sub(at)
+		m.visibleAt = at.Add(m.Lease)
 	}
 	return r
 }
@@ -160,33 +124,21 @@ func (p *Poller) recordOf(m *types.Message, at time.Time) batch.Record {
 	return r
 }
 
-// recent remembers the latest messages that were handled and deleted.
-type recent struct {
-	ids  map[string]struct{}
-	ring []string
-	next int
-}
+// recent remembers messages that were handled and deleted: the latest maxRecent of them, and
+// some before those.
+type recent struct{ latest, earlier map[string]struct{} }
 
-const maxRecent = 10_000
+const maxRecent = 5000
 
 func (r *recent) has(id string) bool {
-	_, ok := r.ids[id]
-	return ok
+	_, latest := r.latest[id]
+	_, earlier := r.earlier[id]
+	return latest || earlier
 }
 
 func (r *recent) add(id string) {
-	if r.has(id) {
-		return
+	if r.latest == nil || len(r.latest) == maxRecent {
+		r.earlier, r.latest = r.latest, make(map[string]struct{})
 	}
-	if r.ids == nil {
-		r.ids = make(map[string]struct{})
-	}
-	r.ids[id] = struct{}{}
-	if len(r.ring) < maxRecent {
-		r.ring = append(r.ring, id)
-		return
-	}
-	delete(r.ids, r.ring[r.next])
-	r.ring[r.next] = id
-	r.next = (r.next + 1) % maxRecent
+	r.latest[id] = struct{}{}
 }

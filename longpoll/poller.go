@@ -3,8 +3,6 @@ package longpoll
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,25 +29,25 @@ var (
 // Poller handles the records of one queue. Make it with [New]. Its methods are
 // safe for concurrent use.
 //
-// One goroutine, the loop of Run, owns what is below. Calls to SQS are made by
-// goroutines of their own, which hand it what SQS answered (see do); the runner wakes
-// it when records have finished. It never waits for SQS, handlers or hooks.
+// One goroutine, the loop of Run, owns the fields from "Of the loop" on. Other
+// goroutines make the calls to SQS and hand it the answers (see do), and the runner wakes
+// it when records have finished. The loop never waits for SQS, handlers or hooks.
 type Poller struct {
 	cfg    Config
 	engine *runner.Engine
 	hooks  *hooks.Set
 	policy *settle.Policy
 
-	begun   atomic.Bool   // Run was called
-	stop    chan struct{} // closed by the first Shutdown
-	force   chan struct{} // closed when a drain shall not wait any longer
-	running chan struct{} // closed when the loop has begun
-	over    chan struct{} // closed when Run has returned
-	closing sync.Mutex    // of these
-	paused  atomic.Bool
-	events  chan func()  // for the loop
-	calls   notify.Queue // of hooks, about calls to SQS
-	notices notify.Queue // about all else
+	begun    atomic.Bool     // Run was called
+	stopping context.Context // ends with the first Shutdown, and with Run's context
+	stop     context.CancelFunc
+	forced   context.Context // ends when a drain shall not wait any longer
+	force    context.CancelFunc
+	over     chan struct{} // closed when Run has returned
+	paused   atomic.Bool   // what Pause and Resume ask for
+	events   chan func()   // for the loop
+	calls    notify.Queue  // of hooks, about calls to SQS
+	notices  notify.Queue  // about all else
 
 	// Of the loop.
 	queue     queue
@@ -61,25 +59,22 @@ type Poller struct {
 	endBeat   context.CancelFunc
 	flushing  context.Context // of the settler's calls; ends in time before the end of a stop
 	endFlush  context.CancelFunc
-	flushEnds *time.Timer // nil unless it drains
 	phase     phase
-	fatal     error // ends Run
-	calling   int   // calls under way, see call
-	long      bool  // the stop may take longer than platforms give it, because of the grace
-	pausing   bool  // what Pause asks for is done
-	started   bool  // the runner starts what waits, as far as it has slots
-	slots     int   // how many it uses
-	timer     *time.Timer
-	sweepAt   time.Time // when to look through what is held; zero for never
+	phaseEnds time.Time // when the next phase of a stop begins; zero before the stop
+	fatal     error     // ends Run
+	calling   int       // calls under way, see call
+	pausing   bool      // paused, as the loop has seen it
+	slots     int       // how many the runner may use; 0 while it starts nothing
+	sweepAt   time.Time // when to look through what is held
 
-	list     []*runner.Delivery // that have finished
-	intake   intake
-	load     load
-	aborts   aborts
-	settling settling
-	drain    drain
-	trouble  trouble
-	counts   Counts
+	finished  []*runner.Delivery // used by collect
+	returning []returning        // messages that come back, see handOver
+	undeleted int                // messages done but not deleted
+	intake    intake
+	load      load
+	aborts    aborts
+	trouble   trouble
+	counts    Counts
 }
 
 // phase is where a Poller stands in its life.
@@ -89,22 +84,22 @@ const (
 	created phase = iota
 	starting
 	polling
-	draining
+	draining  // what runs may go on, until DrainLimit is over
+	canceling // what still runs was told to end, and has Engine.Grace for it
+	settling  // nothing runs any more: SQS is told what is left
 	stopped
 )
 
 // New returns a Poller that passes each record to h. It returns an error that
 // names every field whose value is out of its bounds. No call is made before Run.
 func New(h batch.Handler, cfg Config) (*Poller, error) {
-	ownGrace := cfg.Engine.Grace != 0
 	cfg.setDefaults(h)
-	p := &Poller{
-		stop: make(chan struct{}), force: make(chan struct{}), running: make(chan struct{}), over: make(chan struct{}), events: make(chan func()),
-	}
+	p := &Poller{cfg: cfg, over: make(chan struct{}), events: make(chan func())}
+	p.stopping, p.stop = context.WithCancel(context.Background())
+	p.forced, p.force = context.WithCancel(context.Background())
 	p.load.byID = make(map[string]*message)
 	engine, err := runner.New(h, cfg.Engine)
-	p.cfg, p.engine = cfg, engine
-	p.long = ownGrace && cfg.DrainLimit+cfg.Engine.Grace > drainAndGrace
+	p.engine = engine
 	if err == nil {
 		p.hooks = engine.Hooks()
 	}
@@ -135,9 +130,7 @@ func (p *Poller) do(f func()) {
 // ask calls f when nothing changes what the loop owns, also after its end, and
 // reports whether it did: not before Run.
 func (p *Poller) ask(f func()) bool {
-	select {
-	case <-p.running:
-	default:
+	if !p.begun.Load() {
 		return false
 	}
 	done := make(chan struct{})
@@ -164,59 +157,40 @@ func (p *Poller) Run(ctx context.Context) error {
 		return ErrRunTwice
 	}
 	defer close(p.over)
-	select {
-	case <-p.stop:
+	if p.stopping.Err() != nil {
 		p.phase = stopped
-		close(p.running)
 		return nil
-	default:
 	}
+	defer context.AfterFunc(ctx, p.stop)()
 	p.base, p.endBase = context.WithCancel(context.WithoutCancel(ctx))
 	p.beat, p.endBeat = context.WithCancel(p.base)
 	p.flushing, p.endFlush = context.WithCancel(p.base)
 	p.runner = p.engine.NewRunner(p.base, runner.Options{Decides: true})
 	p.intake.open(p.base)
 	p.phase = starting
-	p.timer = time.NewTimer(time.Hour)
-	defer p.timer.Stop()
-	close(p.running)
-	p.warnLong()
-	stopping, ready := context.WithCancel(ctx)
-	defer ready()
-	go p.begin(stopping)
-	p.loop(ctx)
-	ready()
+	go p.begin(p.base)
+	p.loop()
 	p.end()
 	return p.fatal
 }
 
-func (p *Poller) warnLong() {
-	if p.long {
-		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: a stop takes up to %v: DrainLimit is %v, Engine.Grace %v (with package handler: SQSBATCH_DRAIN_LIMIT, SQSBATCH_GRACE). "+
-			"The platform must not kill before that (stopTimeout of Amazon ECS, terminationGracePeriodSeconds of Kubernetes; 30 s by default)",
-			p.cfg.Queue, p.cfg.stopTime(), p.cfg.DrainLimit, p.cfg.Engine.Grace)})
-	}
-}
-
 // loop handles what happens until the poller has stopped.
-func (p *Poller) loop(ctx context.Context) {
-	stop, force, ended := p.stop, p.force, ctx.Done()
+func (p *Poller) loop() {
+	stop, force := p.stopping.Done(), p.forced.Done()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for now := time.Now(); ; {
-		p.arm(now)
+		timer.Reset(time.Until(p.due(now)))
 		select {
 		case f := <-p.events:
 			f()
 		case <-p.runner.Wake():
-		case <-p.timer.C:
+		case <-timer.C:
 		case <-stop:
-			stop, ended = nil, nil
-			p.beginStop()
-		case <-ended:
-			stop, ended = nil, nil
+			stop = nil
 			p.beginStop()
 		case <-force:
 			force = nil
-			p.drain.forced = true
 		}
 		p.collect()
 		now = time.Now()
@@ -228,53 +202,78 @@ func (p *Poller) loop(ctx context.Context) {
 
 // step does what is due, and reports whether the poller has stopped.
 func (p *Poller) step(now time.Time) (over bool) {
-	p.heedPause()
-	p.sweep(now)
-	p.checkHold(now)
-	p.afterAbort(now)
-	p.receiveMore()
-	p.startOrHold(now)
-	p.giveBackWaiting(now)
-	if p.fatal != nil && p.phase < draining {
+	if p.fatal != nil {
 		p.beginStop()
 	}
+	p.heedPause(now)
+	p.sweep(now)
+	p.intake.abandonLate(now)
+	p.receiveMore()
+	p.startOrPause(now)
+	p.giveBackWaiting(now)
+	p.drain(now)
 	p.flush(now)
-	return p.phase == stopped || p.phase == draining && p.drained(now)
+	return p.phase == stopped || p.phase == settling && p.settledAll(now)
 }
 
-// arm sets the timer for the earliest moment after now at which something is due.
-func (p *Poller) arm(now time.Time) {
-	next := time.Time{}
+// due is the earliest moment after now at which something is due, an hour from now if
+// nothing is.
+func (p *Poller) due(now time.Time) time.Time {
+	next := now.Add(time.Hour)
+	if len(p.load.byID) > 0 {
+		next = p.sweepAt
+	}
 	for _, at := range []time.Time{
-		p.sweepAt, p.settling.holdUntil, p.aborts.next(now), p.intake.notBefore, p.drain.next(p),
+		p.phaseEnds, p.phaseEnds.Add(-lastAnswers), p.aborts.until, p.aborts.trialUntil, p.intake.notBefore, p.intake.endBy,
 	} {
-		if at.After(now) && (next.IsZero() || at.Before(next)) {
+		if at.After(now) && at.Before(next) {
 			next = at
 		}
 	}
-	if next.IsZero() {
-		p.timer.Stop()
-		return
-	}
-	p.timer.Reset(time.Until(next))
+	return next
 }
 
-// startOrHold has the runner start what waits, unless nothing is to be started.
-func (p *Poller) startOrHold(now time.Time) {
-	may, slots := p.mayStart(now), p.slotsNow(now)
-	if may == p.started && slots == p.slots {
+// What the poller does depends on its phase, a pause, an abort, and deletes that fail:
+//
+//	                     starts, receives   gives back what waits   ends open receives
+//	polling              yes                no                      no
+//	paused               no                 yes                     yes
+//	aborted              no                 yes                     no
+//	too many undeleted   no                 no                      no
+//	deletes refused      no                 yes                     no
+//	stopping             no                 yes                     yes
+
+// mayStart reports whether records may be started, and received.
+func (p *Poller) mayStart(now time.Time) bool {
+	return p.phase == polling && !p.pausing && !p.aborts.on(now) && !p.deletesHold()
+}
+
+// givesBack reports whether what is not started shall not wait here.
+func (p *Poller) givesBack(now time.Time) bool {
+	return p.endsReceives() || p.aborts.on(now) || p.trouble.refused && p.deletesHold()
+}
+
+// endsReceives reports whether nothing is to be received any more, or until Resume.
+func (p *Poller) endsReceives() bool { return p.phase != polling || p.pausing }
+
+// startOrPause tells the runner how many records, or FIFO groups, may run.
+func (p *Poller) startOrPause(now time.Time) {
+	slots := p.cfg.Engine.Concurrency
+	switch {
+	case !p.mayStart(now):
+		slots = 0
+	case p.aborts.trial(now):
+		slots = 1
+	}
+	if slots == p.slots {
 		return
 	}
-	p.started, p.slots = may, slots
-	if may {
+	p.slots = slots
+	if slots > 0 {
 		p.runner.Resume(slots)
 	} else {
 		p.runner.Pause()
 	}
-}
-
-func (p *Poller) mayStart(now time.Time) bool {
-	return p.phase == polling && p.fatal == nil && !p.pausing && !p.aborts.on(now) && !p.deletesHold(now)
 }
 
 // fail ends Run with an error.
@@ -291,46 +290,28 @@ func (p *Poller) end() {
 	if p.settler != nil {
 		p.settler.Stop()
 	}
-	if p.flushEnds != nil {
-		p.flushEnds.Stop()
-	}
-	p.endBeat()
-	p.endFlush()
 	p.endBase()
-	late := p.drain.endBy
-	if now := time.Now(); late.Before(now) {
-		late = now
-	}
-	p.serveCalls(late.Add(lastWords)) // what ends with the contexts
+	late := later(p.phaseEnds, time.Now())
+	p.serve(late.Add(lastWords), p.noCalls, nil) // those that end with the contexts
 	p.collect()
-	p.tellLeft()
-	p.serveCalls(late.Add(2 * lastWords))
-	for _, n := range []*notify.Queue{&p.calls, &p.notices} {
-		p.serveHooks(n.Last(), late.Add(2*lastWords))
+	p.giveBackWaiting(time.Now())
+	p.reportLeft()
+	for _, hooks := range []*notify.Queue{&p.calls, &p.notices} {
+		p.serve(late.Add(2*lastWords), func() bool { return false }, hooks.Last())
 	}
 }
 
-// serveCalls does what the loop is asked for until no call is under way, at most until
-// late.
-func (p *Poller) serveCalls(late time.Time) {
-	timer := time.NewTimer(time.Until(late))
-	defer timer.Stop()
-	for p.calling > 0 || p.settler != nil && p.settler.Calls() > 0 {
-		select {
-		case f := <-p.events:
-			f()
-		case <-timer.C:
-			return
-		}
-	}
+// noCalls reports whether no call to SQS is under way.
+func (p *Poller) noCalls() bool {
+	return p.calling == 0 && (p.settler == nil || p.settler.Calls() == 0)
 }
 
-// serveHooks does what the loop is asked for until hooks have been told, at most until
-// late, or a moment after the stop was told not to wait any longer.
-func (p *Poller) serveHooks(told <-chan struct{}, late time.Time) {
+// serve does what the loop is asked for until over reports true or told is closed, at most
+// until late, or a moment after the stop was told not to wait any longer.
+func (p *Poller) serve(late time.Time, over func() bool, told <-chan struct{}) {
 	timer := time.NewTimer(time.Until(late))
 	defer timer.Stop()
-	for force := p.force; ; {
+	for force := p.forced.Done(); !over(); {
 		select {
 		case f := <-p.events:
 			f()
@@ -350,7 +331,7 @@ func (p *Poller) serveHooks(told <-chan struct{}, late time.Time) {
 // released, and ctx's error is returned. It may be called often, and before
 // Run, which then returns at once.
 func (p *Poller) Shutdown(ctx context.Context) error {
-	p.close(p.stop)
+	p.stop()
 	if !p.begun.Load() {
 		return nil
 	}
@@ -364,20 +345,9 @@ func (p *Poller) Shutdown(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	p.close(p.force)
+	p.force()
 	<-p.over
 	return ctx.Err()
-}
-
-// close closes c unless it is closed.
-func (p *Poller) close(c chan struct{}) {
-	p.closing.Lock()
-	defer p.closing.Unlock()
-	select {
-	case <-c:
-	default:
-		close(c)
-	}
 }
 
 // Pause stops receiving until [Poller.Resume], for when what the handler needs
@@ -396,20 +366,19 @@ func (p *Poller) Resume() {
 }
 
 // heedPause does what Pause and Resume ask for.
-func (p *Poller) heedPause() {
+func (p *Poller) heedPause(now time.Time) {
 	paused := p.paused.Load()
 	if paused == p.pausing {
 		return
 	}
 	p.pausing = paused
-	if p.phase != polling {
-		return
-	}
-	if !paused {
+	switch {
+	case p.phase != polling:
+	case paused: // also where nothing waits: a receive must not bring anything now
+		p.intake.endSoon(now)
+	default:
 		p.intake.open(p.base)
-		return
 	}
-	p.holdBack() // also where nothing waits: a receive must not bring anything now
 }
 
 // StopTakes is the longest that [Poller.Run] takes to return when it was told
@@ -419,13 +388,10 @@ func (p *Poller) StopTakes() time.Duration {
 	return p.cfg.DrainLimit + p.cfg.Engine.Grace + flushTimeout
 }
 
-// notify has f called, which calls hooks.
-func (p *Poller) notify(f func()) { p.notices.Notify(f) }
-
 // warn tells the hooks of a warning.
 func (p *Poller) warn(w batch.Warning) {
 	w.Queue = batch.QueueName(p.cfg.Queue)
-	p.notify(func() { p.hooks.Warn(context.WithoutCancel(p.base), w) })
+	p.notices.Notify(func() { p.hooks.Warn(context.WithoutCancel(p.base), w) })
 }
 
 // called tells the hooks of a call.

@@ -24,36 +24,32 @@ type queue struct {
 	visibility       time.Duration // the queue's own
 }
 
-// begin looks the queue up, notifies the hooks that the polling begins, and has it begin.
+// begin looks the queue up, notifies the hooks that the polling begins, and has it begin,
+// unless ctx ends: it was stopped before.
 func (p *Poller) begin(ctx context.Context) {
-	if err := p.lookUp(ctx); err != nil {
-		p.do(func() {
-			if ctx.Err() == nil { // else it was stopped before it had begun
-				p.fail(err)
-			}
-		})
-		return
+	err := p.lookUp(ctx)
+	if err == nil {
+		p.announce(ctx)
 	}
-	p.announce(ctx)
 	p.do(func() {
-		if p.phase == starting && ctx.Err() == nil {
+		switch {
+		case p.phase != starting:
+		case err != nil:
+			p.fail(err)
+		default:
 			p.phase = polling
 			p.settler = p.policy.NewSettler(p.flushing, owner{p}, settleTimeout)
-			p.sweepOn()
 		}
 	})
 }
 
 // lookUp asks SQS for the queue, until it answers: only a refusal that no
-// further try can mend, or the end of ctx, is an error.
+// further try can fix, or the end of ctx, is an error.
 func (p *Poller) lookUp(ctx context.Context) error {
 	for {
 		err := p.askQueue(ctx)
 		if err == nil {
 			return nil
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
 		}
 		if c := configError(p.cfg.Queue, err); c != nil {
 			return c
@@ -61,7 +57,8 @@ func (p *Poller) lookUp(ctx context.Context) error {
 		var delay time.Duration
 		p.ask(func() {
 			if ctx.Err() == nil { // else Run may have returned
-				delay = p.trouble.failed(p, "the queue cannot be looked up", err)
+				p.failed(&p.trouble.receiving, false, "the queue cannot be looked up", err, "trying again")
+				delay = p.trouble.receiving.delay()
 			}
 		})
 		if !sleep.For(ctx, delay) {
@@ -75,29 +72,35 @@ func (p *Poller) lookUp(ctx context.Context) error {
 func (p *Poller) askQueue(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	q := queue{visibility: defaultQueueVisibility, region: p.cfg.SQS.Options().Region}
+	q := queue{visibility: p.cfg.Visibility, region: p.cfg.SQS.Options().Region}
 	var err error
 	if q.url, err = p.queueURL(ctx); err != nil {
 		return err
 	}
 	attributes, err := p.queueAttributes(ctx, q.url)
-	answered, denied := err == nil, sqserror.KindOf(sqserror.Code(err)) == sqserror.Denied
-	if !answered && !(denied && (!p.cfg.NoHeartbeat || p.cfg.Visibility > 0)) {
+	if err != nil && (sqserror.Of(err) != sqserror.Denied || q.visibility == 0) {
 		return err
 	}
 	q.arn = attributes["QueueArn"]
-	if seconds, err := strconv.Atoi(attributes["VisibilityTimeout"]); err == nil {
-		q.visibility = time.Duration(seconds) * time.Second
-	}
 	if part := strings.Split(q.arn, ":"); len(part) == 6 {
 		q.region = part[3]
 	} else if q.arn, err = arnOf(q.url, q.region); err != nil {
 		return err
 	}
-	if err := p.use(q); err != nil || !answered {
+	if q.visibility == 0 {
+		seconds, _ := strconv.Atoi(attributes["VisibilityTimeout"])
+		q.visibility = time.Duration(seconds) * time.Second
+		if err := p.cfg.checkVisibility(q.visibility); err != nil {
+			return &ConfigError{Queue: p.cfg.Queue, Err: err}
+		}
+	}
+	p.queue = q
+	if err := p.newPolicy(q.url); err != nil {
 		return err
 	}
-	p.policy.Know(q.arn, attributes)
+	if attributes != nil {
+		p.policy.Know(q.arn, attributes)
+	}
 	return nil
 }
 
@@ -141,38 +144,6 @@ func (p *Poller) queueAttributes(ctx context.Context, url string) (attributes ma
 	return attributes, err
 }
 
-// defaultQueueVisibility is what SQS gives a queue for which nothing is set.
-const defaultQueueVisibility = 30 * time.Second
-
-// use takes a queue that was found.
-func (p *Poller) use(q queue) error {
-	if p.cfg.Visibility > 0 {
-		q.visibility = p.cfg.Visibility
-	}
-	if err := p.checkVisibility(q.visibility); err != nil {
-		return &ConfigError{Queue: p.cfg.Queue, Err: err}
-	}
-	p.queue = q
-	return p.newPolicy(q.url)
-}
-
-// checkVisibility checks what New could not, without the queue's visibility timeout.
-func (p *Poller) checkVisibility(visibility time.Duration) error {
-	engine, most := p.cfg.Engine, visibility-noHeartbeatMargin(visibility)
-	switch {
-	case visibility < minVisibility:
-		return fmt.Errorf("the queue's visibility timeout is %v: without heartbeats nothing can be handled in that; set it, or Visibility (with package handler: SQSBATCH_VISIBILITY), to at least %v",
-			visibility, minVisibility)
-	case p.cfg.NoHeartbeat && engine.RecordTimeout > visibility:
-		return fmt.Errorf("Engine.RecordTimeout is %v, the visibility timeout %v: with NoHeartbeat a record cannot have more than that (with package handler: SQSBATCH_RECORD_TIMEOUT, SQSBATCH_HEARTBEAT)",
-			engine.RecordTimeout, visibility)
-	case p.cfg.NoHeartbeat && engine.MinRemaining >= most:
-		return fmt.Errorf("Engine.MinRemaining is %v (with package handler: SQSBATCH_MIN_REMAINING): with NoHeartbeat nothing would ever be started, since a record must be done in %v, the visibility timeout less a margin",
-			engine.MinRemaining, most)
-	}
-	return nil
-}
-
 // arnOf makes an ARN of a queue's URL, https://HOST/ACCOUNT/NAME.
 func arnOf(queueURL, region string) (string, error) {
 	u, err := url.Parse(queueURL)
@@ -197,7 +168,7 @@ func (p *Poller) observe(operation string, call func(*batch.Call) error) error {
 // a second, unless it is to stop.
 func (p *Poller) announce(stopping context.Context) {
 	ctx, cancel := context.WithTimeout(stopping, time.Second)
-	p.notify(func() {
+	p.notices.Notify(func() {
 		defer cancel()
 		p.notifyPolling()
 	})

@@ -3,7 +3,6 @@ package longpoll
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -23,8 +22,6 @@ const (
 	// emptyInterval is the least time between an empty long poll and the next one.
 	// SQS waits by itself; servers that stand in for it may not.
 	emptyInterval = time.Second
-	// cutAfter separates a long poll that was cut off from a call that failed at once.
-	cutAfter = 2 * time.Second
 )
 
 // receiveMore begins receives as long as there is room for what they may return.
@@ -37,12 +34,12 @@ func (p *Poller) receiveMore() {
 // beginReceive begins a receive of at most n messages.
 func (p *Poller) beginReceive(n int) {
 	in := &p.intake
-	in.latest = time.Now()
+	in.begun = time.Now()
 	in.calls++
 	in.reserved += n
 	p.counts.Receives++
 	wait := p.cfg.Wait
-	if in.last.IsZero() || p.trouble.incident.tries > 0 {
+	if in.answered.IsZero() || p.trouble.receiving.tries > 0 {
 		wait = 0 // the answer shows at once whether the queue can be used
 	}
 	var a attempt
@@ -58,7 +55,7 @@ func (p *Poller) beginReceive(n int) {
 func (p *Poller) requested() int {
 	now := time.Now()
 	switch {
-	case !p.mayReceive(now):
+	case !p.mayStart(now) || p.intake.calls >= p.intake.parallel || now.Before(p.intake.notBefore):
 		return 0
 	case p.aborts.trial(now):
 		return max(0, 1-p.load.held-p.intake.calls)
@@ -97,13 +94,6 @@ const quickPace = 20 * time.Millisecond
 func (p *Poller) quick() bool {
 	slots := p.cfg.Engine.Concurrency
 	return p.load.pace <= quickPace && p.cfg.Prefetch >= max(maxReceive, slots) && p.load.ahead(time.Now(), slots, slots) >= slots
-}
-
-// mayReceive reports whether a receive may begin, if there is room.
-func (p *Poller) mayReceive(now time.Time) bool {
-	in := &p.intake
-	return p.phase == polling && p.fatal == nil && !p.pausing && !p.aborts.on(now) &&
-		in.calls < in.parallel && !now.Before(in.notBefore) && !p.deletesHold(now)
 }
 
 func (p *Poller) fifo() bool { return isFIFO(p.queue.arn) }
@@ -145,7 +135,7 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 		p.intake.calls--
 		p.intake.reserved -= n
 		if err != nil {
-			p.receiveFailed(ctx, a, err, now.Sub(began), wait)
+			p.receiveFailed(ctx, a, err)
 			return
 		}
 		p.received(messages, n, now)
@@ -158,19 +148,43 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 // received takes the messages of a receive that asked for n.
 func (p *Poller) received(messages []types.Message, n int, now time.Time) {
 	in := &p.intake
-	in.last, in.full, in.notBefore = now, len(messages) == n, time.Time{}
-	p.trouble.works(p)
+	in.answered, in.full, in.notBefore = now, len(messages) == n, time.Time{}
+	p.works(&p.trouble.receiving, "receiving")
 	if !in.full { // the queue is empty, or SQS did not look everywhere
 		in.parallel = max(1, in.parallel/2)
 	} else if in.calls+1 >= in.parallel {
 		in.parallel = min(in.parallel+1, maxReceives)
 	}
 	p.counts.Received += len(messages)
-	p.hold(p.receipts(messages, now), now)
+	for _, together := range p.grouped(messages) {
+		fresh := slices.DeleteFunc(together, func(m types.Message) bool { return p.known(m, now) })
+		if len(fresh) > 0 {
+			p.hold(p.receiptOf(fresh, now))
+		}
+	}
+}
+
+// grouped returns the messages of a receive as they are handled, in order: each by itself,
+// or those of a FIFO group together.
+func (p *Poller) grouped(received []types.Message) (list [][]types.Message) {
+	groups := map[string]int{} // their places in list
+	for i, m := range received {
+		if aws.ToString(m.MessageId) == "" || aws.ToString(m.ReceiptHandle) == "" {
+			continue // it cannot be settled: SQS shows it again
+		}
+		group := m.Attributes[string(types.MessageSystemAttributeNameMessageGroupId)]
+		if k, ok := groups[group]; ok && p.fifo() {
+			list[k] = append(list[k], m)
+			continue
+		}
+		groups[group] = len(list)
+		list = append(list, received[i:i+1:i+1])
+	}
+	return list
 }
 
 // receiveFailed decides when to try again.
-func (p *Poller) receiveFailed(ctx context.Context, a attempt, err error, took, wait time.Duration) {
+func (p *Poller) receiveFailed(ctx context.Context, a attempt, err error) {
 	in := &p.intake
 	if a.id != nil && sqserror.Code(err) == "" {
 		in.unanswered = append(in.unanswered, a)
@@ -178,29 +192,16 @@ func (p *Poller) receiveFailed(ctx context.Context, a attempt, err error, took, 
 	if ctx.Err() != nil || p.phase != polling {
 		return // it was abandoned by a stop or a pause
 	}
-	if in.last.IsZero() {
+	if in.answered.IsZero() {
 		if c := configError(p.cfg.Queue, err); c != nil {
 			p.fail(c)
 			return
 		}
 	}
 	in.parallel, in.full = 1, false
-	what := "receiving fails"
-	if sqserror.Code(err) == "" && took >= cutAfter && took < wait {
-		what = fmt.Sprintf("a long poll was cut off after %v of %v (if that repeats, something between here and SQS ends silent connections: "+
-			"make Wait shorter; with package handler: SQSBATCH_WAIT)", took.Round(time.Second), wait)
-	}
-	in.notBefore = time.Now().Add(p.trouble.failed(p, what, err))
+	p.failed(&p.trouble.receiving, false, "receiving fails", err, "trying again")
+	in.notBefore = time.Now().Add(p.trouble.receiving.delay())
 }
-
-const (
-	// receiveGrace is how long an open receive may still be answered when the
-	// poller stops or pauses.
-	receiveGrace = 200 * time.Millisecond
-	// fullGrace is how long after its beginning a receive may be answered then, if the
-	// answer before it was a full one: it may be on its way with messages.
-	fullGrace = 2 * time.Second
-)
 
 // intake is the state of receiving.
 type intake struct {
@@ -211,10 +212,12 @@ type intake struct {
 	parallel   int       // how many may be open: more while they come back full
 	unanswered []attempt // to make again
 	notBefore  time.Time // when the next receive may begin
-	last       time.Time // when the latest one was answered
-	latest     time.Time // when the latest one began
+	answered   time.Time // when the latest one was
+	begun      time.Time // when the latest one was
 	full       bool      // the latest answer had all messages that were asked for: there are more
-	endBy      time.Time // when open receives are abandoned, once none may begin any more
+	// endBy is when open receives are abandoned, and then when SQS has noticed that. It is
+	// zero as long as receives may begin.
+	endBy time.Time
 }
 
 // attempt is a receive of a FIFO queue. If it gets no answer, SQS may have taken
@@ -246,15 +249,42 @@ func (in *intake) open(base context.Context) {
 	}
 }
 
-// end is when open receives are abandoned, counted from its first call after nothing
-// more is to be received. SQS may have taken messages for them already.
-func (in *intake) end(now time.Time) time.Time {
+const (
+	// receiveGrace is how long an open receive may still be answered when the
+	// poller stops or pauses.
+	receiveGrace = 200 * time.Millisecond
+	// fullGrace is how long after its beginning a receive may be answered then, if the
+	// answer before it was a full one: it may be on its way with messages.
+	fullGrace = 2 * time.Second
+	// noticeTime is how long SQS may take to notice that the client of a receive has left.
+	noticeTime = 50 * time.Millisecond
+)
+
+// endSoon has open receives abandoned a moment after its first call. None may begin any more.
+func (in *intake) endSoon(now time.Time) {
 	if !in.endBy.IsZero() {
-		return in.endBy
+		return
 	}
 	in.endBy = now.Add(receiveGrace)
-	if full := in.latest.Add(fullGrace); (in.full || in.last.IsZero()) && full.After(in.endBy) {
-		in.endBy = full
+	if in.full || in.answered.IsZero() {
+		in.endBy = later(in.endBy, in.begun.Add(fullGrace))
 	}
-	return in.endBy
+}
+
+// abandonLate abandons open receives when their time is over.
+func (in *intake) abandonLate(now time.Time) {
+	if in.ending(now) && in.ctx.Err() == nil && !now.Before(in.endBy) {
+		in.abandon()
+		in.endBy = now.Add(noticeTime)
+	}
+}
+
+// ending reports whether receives are open that end soon, or were abandoned just now. What
+// is released meanwhile they would take again, at the price of a delivery, and one that was
+// abandoned would hide it from everyone.
+func (in *intake) ending(now time.Time) bool {
+	if in.ctx.Err() != nil {
+		return now.Before(in.endBy)
+	}
+	return in.calls > 0 && !in.endBy.IsZero()
 }

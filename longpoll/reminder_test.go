@@ -61,7 +61,7 @@ func TestExtensionsKeepFailing_AreLoggedAgain(t *testing.T) {
 		w.Send("a")
 		w.start()
 		w.after(15 * time.Minute)
-		lines, errors := w.warningsWith("visibility fails"), w.warningsWith("ERROR extending the records' visibility fails, for ")
+		lines, errors := w.warningsWith("visibility fails"), w.warningsWith("ERROR queue "+w.URL+": extending the records' visibility fails, for ")
 		if len(lines) != 4 || len(errors) != 3 { // after 20 s, 1m20s, 6m20s, 11m20s
 			t.Errorf("told %q, want a line and three serious ones", lines)
 		}

@@ -16,17 +16,6 @@ import (
 // settleTimeout is for how long a failure is told to SQS.
 const settleTimeout = 10 * time.Second
 
-// settling is what is to be told to SQS.
-type settling struct {
-	waiting   []returning // to be handed over, see handOver
-	backlog   int         // messages done but not deleted
-	deletes   deletes
-	held      bool      // nothing is released yet, see holdBack
-	holdEnds  time.Time // when the receives that were given up are gone, see checkHold
-	holdUntil time.Time // when checkHold goes on; zero for nothing
-	cutting   bool      // handlers are cancelled because the poller stops
-}
-
 // returning is what comes back together: a failure and what was skipped for it, or a
 // message that was not started.
 type returning struct {
@@ -40,9 +29,9 @@ func (c returning) extending() bool {
 	return slices.ContainsFunc(c.list, func(m *message) bool { return m.extending })
 }
 
-// settle has a message deleted that is done.
-func (p *Poller) settle(m *message) {
-	p.settling.backlog++
+// enqueueDelete has a message deleted that is done.
+func (p *Poller) enqueueDelete(m *message) {
+	p.undeleted++
 	p.settler.Delete(&m.entry)
 }
 
@@ -52,25 +41,25 @@ func (p *Poller) settleFailed(group []*message) {
 	case !p.settler.Withdraw(first.Record): // it is being sent: what SQS says to that decides
 		p.settleGroup(group)
 	case first.lost: // others may have it already: what came after it must wait for that
-		p.leave(group[:1])
+		p.leaveToSQS(group[:1])
 		p.release(group[1:])
 	case p.cutOff(first):
 		p.release(group)
-	case p.settling.cutting && first.Result.Outcome == batch.Abandoned: // its handler may still be at work: SQS shows it when its visibility ends
-		p.leave(group)
+	case p.phase > draining && first.Result.Outcome == batch.Abandoned: // its handler may still be at work: SQS shows it when its visibility ends
+		p.leaveToSQS(group)
 	default:
-		p.putInLine(returning{group, true})
+		p.returning = append(p.returning, returning{group, true})
 	}
 }
 
 // cutOff reports whether a record failed because the poller stopped: it is made visible
 // at once, without a backoff, unless its error says what it wants.
 func (p *Poller) cutOff(m *message) bool {
-	return p.settling.cutting && !m.Verdict.Permanent && !m.Verdict.HasAfter && errors.Is(m.Result.Err, context.Canceled)
+	return p.phase > draining && !m.Verdict.Permanent && !m.Verdict.HasAfter && errors.Is(m.Result.Err, context.Canceled)
 }
 
-// leave leaves messages to SQS, which shows them when their visibility ends.
-func (p *Poller) leave(list []*message) {
+// leaveToSQS leaves messages to SQS, which shows them when their visibility ends.
+func (p *Poller) leaveToSQS(list []*message) {
 	results := make([]*batch.Result, len(list))
 	for i, m := range list {
 		results[i] = m.Result
@@ -84,27 +73,19 @@ func (p *Poller) leave(list []*message) {
 // release has messages made visible at once, or when an abort is over.
 func (p *Poller) release(list []*message) {
 	for _, m := range list {
-		p.putInLine(returning{list: []*message{m}})
+		p.returning = append(p.returning, returning{list: []*message{m}})
 	}
-	if len(list) > 0 && p.endsReceives() && p.intake.calls > 0 {
-		p.holdBack()
+	if len(list) > 0 && p.endsReceives() {
+		p.intake.endSoon(time.Now())
 	}
-}
-
-func (p *Poller) putInLine(c returning) {
-	for _, m := range c.list {
-		m.settling = true
-	}
-	p.settling.waiting = append(p.settling.waiting, c)
 }
 
 // handOver gives the settler what comes back, unless something is in the way.
 func (p *Poller) handOver(now time.Time) {
-	s := &p.settling
-	s.waiting = slices.DeleteFunc(s.waiting, func(c returning) bool {
+	p.returning = slices.DeleteFunc(p.returning, func(c returning) bool {
 		first := c.list[0]
 		switch {
-		case c.extending() || s.held && !c.failed:
+		case c.extending() || !c.failed && p.intake.ending(now):
 			return false
 		case c.failed:
 			p.settleGroup(c.list)
@@ -123,7 +104,6 @@ func (p *Poller) handOver(now time.Time) {
 func (p *Poller) settleGroup(group []*message) {
 	entries, hiddenUntil := make([]*settle.Entry, len(group)), time.Time{}
 	for i, m := range group {
-		m.settling = true
 		entries[i] = &m.entry
 		hiddenUntil = later(hiddenUntil, later(m.visibleAt, m.hiddenBy))
 	}
@@ -141,56 +121,11 @@ func later(a, b time.Time) time.Time {
 // flush has the settler begin its calls: for tens, or a moment later, but at once where
 // nothing runs that could join them.
 func (p *Poller) flush(now time.Time) {
-	if p.settler == nil || p.phase == stopped {
+	if p.settler == nil {
 		return
 	}
 	p.handOver(now)
-	alone := p.load.held == 0 && !p.givesBack(now)
-	if p.phase == draining {
-		alone = !p.drain.flushBy.IsZero()
-	}
-	p.settler.Flush(alone)
-}
-
-// closed is how long SQS may take to notice that the client of a receive has left.
-const closed = 50 * time.Millisecond
-
-// endsReceives reports whether nothing is to be received any more, or until Resume.
-func (p *Poller) endsReceives() bool {
-	return p.phase == draining || p.phase == polling && p.pausing
-}
-
-// holdBack ends the receives that are open when a stop or a pause begins before
-// anything is released: they would take it again, at the price of a delivery, and
-// one that was just given up would hide it from everyone.
-func (p *Poller) holdBack() {
-	if s := &p.settling; !s.held {
-		s.held = true
-		p.checkHold(time.Now())
-	}
-}
-
-// checkHold ends the hold when the open receives were answered or given up, or
-// go on because of a Resume.
-func (p *Poller) checkHold(now time.Time) {
-	s := &p.settling
-	if !s.held {
-		return
-	}
-	open := p.endsReceives() && p.intake.calls > 0
-	switch {
-	case open && p.intake.ctx.Err() == nil && now.Before(p.intake.end(now)):
-		s.holdUntil = p.intake.end(now)
-		return
-	case open && p.intake.ctx.Err() == nil:
-		p.intake.abandon()
-		s.holdUntil = now.Add(closed)
-		s.holdEnds = s.holdUntil
-		return
-	case now.Before(s.holdEnds):
-		return
-	}
-	s.held, s.holdUntil, s.holdEnds = false, time.Time{}, time.Time{}
+	p.settler.Flush(p.phase == settling || p.load.held == 0 && !p.givesBack(now))
 }
 
 // owner is a Poller as its settler sees it.
@@ -210,9 +145,9 @@ func (o owner) Warn(w batch.Warning) { o.warn(w) }
 func (o owner) Deleted(list []*settle.Entry, errs []error) {
 	o.deletesFare(errs)
 	for k, e := range list {
-		if m := e.Owner.(*message); errs[k] != nil && !m.told {
+		if m := e.Owner.(*message); errs[k] != nil && !m.notified {
 			m.Result.DeleteErr = errs[k]
-			o.tellEarly(m)
+			o.notifyEarly(m)
 		}
 	}
 }
@@ -223,59 +158,53 @@ func (o owner) Settled(e *settle.Entry) { o.settled(e.Owner.(*message)) }
 // settled takes a message about which nothing more is done.
 func (p *Poller) settled(m *message) {
 	r := m.Result
-	m.settling = false
 	switch {
 	case m.state == toDelete:
-		p.settling.backlog--
+		p.undeleted--
 		p.load.recent.add(m.Record.MessageID)
 	case r.Outcome.Done(): // it went to the dead-letter queue, or was dropped
 		m.state = toDelete
 		if id := m.Record.MessageID; p.load.byID[id] == nil { // else it was received again, and is held
 			p.load.byID[id] = m
 		}
-		p.settle(m)
+		p.enqueueDelete(m)
 		return
-	case r.VisibilitySet && !m.failed():
+	case r.Outcome == batch.NotStarted && r.VisibilitySet:
 		p.counts.Released++
 	}
 	p.forget(m)
-	p.tell(m)
+	p.notifySettled(m)
 }
 
-// failed reports whether m comes back because it failed, or one before it of its group.
-func (m *message) failed() bool {
-	return m.Result.Outcome == batch.Retry || m.Result.Outcome == batch.Abandoned || m.Result.Outcome == batch.Skipped
-}
-
-// tell notes a settled message and, when it was the last of its receipt, tells the hooks.
-func (p *Poller) tell(m *message) {
+// notifySettled notes a settled message and, when it was the last of its receipt, tells the hooks.
+func (p *Poller) notifySettled(m *message) {
 	r := m.receipt
-	if m.told {
+	if m.notified {
 		return // its delete was tried again, or the hooks know nothing of it
 	}
-	m.told = true
+	m.notified = true
 	m.Result.Record = m.Record
 	if errors.Is(m.Result.Err, ErrLost) { // its handler was not called
 		m.Result.Started, m.Result.Duration, m.Result.Allowed = time.Time{}, 0, 0
 	}
 	if r.open--; r.open == 0 && r.Begun() {
-		p.notify(func() {
+		p.notices.Notify(func() {
 			p.hooks.BatchSettled(context.WithoutCancel(r.Context(p.base)), r.Info, r.results)
 		})
 	}
 }
 
-// tellEarly is tell for a message that is not settled yet: the hooks have its result as it
+// notifyEarly is notifySettled for a message that is not settled yet: the hooks have its result as it
 // is now.
-func (p *Poller) tellEarly(m *message) {
+func (p *Poller) notifyEarly(m *message) {
 	result := *m.Result
-	p.tell(m)
+	p.notifySettled(m)
 	m.Result, m.entry.Result = &result, &result
 }
 
-// tellLeft names what a stop could not settle, calls that were under way at its
+// reportLeft names what a stop could not settle, calls that were under way at its
 // end included, and tells the hooks of it.
-func (p *Poller) tellLeft() {
+func (p *Poller) reportLeft() {
 	var done, back []*message
 	for _, m := range p.load.byID {
 		switch m.state {
@@ -293,99 +222,47 @@ func (p *Poller) tellLeft() {
 		parts = append(parts, fmt.Sprintf("%d records could not be made visible (one is %s): they come back when their visibility timeout is over", n, back[0].Record.MessageID))
 	}
 	for _, m := range slices.Concat(done, back, p.load.replaced) {
-		p.tellEarly(m)
+		p.notifyEarly(m)
 	}
 	if len(parts) > 0 {
 		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: stopped, but %s", p.cfg.Queue, strings.Join(parts, ", and "))})
 	}
 }
 
-// Bounds of the messages that are done and wait for their deletion, beside as
-// many as there are slots. Above them nothing is received or started: what is
-// handled and cannot be deleted is handled again.
+// Bounds of the messages that are done and wait for their deletion, besides as many as there
+// are slots. Above them nothing is received or started: what is handled and cannot be
+// deleted is handled again.
 const (
-	maxBacklog = 400 // while deletes work: more than the settler's calls have in them
-	maxInVain  = 100 // while none does, or none did lately
-	lately     = time.Second
+	maxDeleting = 400 // while deletes work: more than the settler's calls have in them
+	maxInVain   = 100 // while they fail
 )
-
-// deletes is how deleting fares.
-type deletes struct {
-	incident incident
-	worked   time.Time // the latest time
-	refused  bool      // since the latest call: no further try soon will help
-}
 
 // deletesFare takes what SQS answered to a call that deletes.
 func (p *Poller) deletesFare(errs []error) {
-	var failed error
-	refused := false
-	for _, err := range errs {
-		if err == nil || sqserror.Gone(err) {
-			p.deletesWork()
-			return
+	t := &p.trouble
+	switch err := failure(errs); {
+	case err == nil:
+		t.refused = false
+		p.works(&t.deleting, "deleting")
+	case p.phase == polling:
+		t.refused = configError(p.cfg.Queue, err) != nil || sqserror.Of(err) == sqserror.Expired
+		consequence := fmt.Sprintf("%d records that were handled will be delivered again, unless a later try deletes them", p.undeleted)
+		if p.deletesHold() {
+			consequence += "; nothing is received or started until a delete works"
 		}
-		if !refused {
-			failed, refused = err, unlikelyToPass(err)
-		}
+		p.failed(&t.deleting, t.refused, "deleting fails", err, consequence)
 	}
-	if p.phase == polling {
-		p.deletesFail(time.Now(), failed, refused)
-	}
-}
-
-func (p *Poller) deletesWork() {
-	d, now := &p.settling.deletes, time.Now()
-	d.worked, d.refused = now, false
-	if tell, after := d.incident.works(now); tell {
-		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: deleting works again, %s", p.cfg.Queue, after)})
-	}
-}
-
-// deletesFail notes that none of a call's deletes worked.
-func (p *Poller) deletesFail(now time.Time, err error, refused bool) {
-	d := &p.settling.deletes
-	d.refused = refused
-	p.trouble.last, p.trouble.lastT = err.Error(), now
-	if !d.incident.fails(now, p.deletesHold(now)) {
-		return
-	}
-	text := advice(err)
-	if sqserror.KindOf(sqserror.Code(err)) == sqserror.Denied {
-		text = "the role lacks sqs:DeleteMessage on the queue"
-	}
-	if p.deletesHold(now) {
-		text += "; nothing is received or started until a delete works"
-	}
-	until := "this process ends"
-	if p.cfg.NoHeartbeat {
-		until = "their visibility timeout is over"
-	}
-	p.warn(batch.Warning{Err: err, Serious: refused || d.incident.serious(now), Message: fmt.Sprintf(
-		"queue %s: deleting fails%s: %s; %d records that were handled are not deleted, and will be delivered again when %s",
-		p.cfg.Queue, d.incident.soFar(now), text, p.settling.backlog, until)})
 }
 
 // deletesHold reports whether nothing is received or started, because of what
 // could not be deleted.
-func (p *Poller) deletesHold(now time.Time) bool {
-	d, n := &p.settling.deletes, p.settling.backlog
-	if d.refused {
-		return n > 0
+func (p *Poller) deletesHold() bool {
+	switch t, slots := &p.trouble, p.cfg.Engine.Concurrency; {
+	case t.refused:
+		return p.undeleted > 0
+	case t.deleting.tries > 0:
+		return p.undeleted >= maxInVain+slots
+	default:
+		return p.undeleted >= maxDeleting+slots
 	}
-	if d.incident.since.IsZero() && now.Sub(d.worked) < lately {
-		return n >= maxBacklog+p.cfg.Engine.Concurrency
-	}
-	return n >= maxInVain+p.cfg.Engine.Concurrency
-}
-
-// unlikelyToPass reports whether an error is none that another try a second
-// later may mend, such as a permission that lacks.
-func unlikelyToPass(err error) bool {
-	switch sqserror.KindOf(sqserror.Code(err)) {
-	case sqserror.NoQueue, sqserror.InvalidAddress, sqserror.Denied, sqserror.Key, sqserror.KeyDenied, sqserror.Credentials,
-		sqserror.Expired, sqserror.Unsupported:
-		return true
-	}
-	return false
 }

@@ -182,29 +182,6 @@ func TestNoHeartbeatAndShortVisibility_IsConfigError(t *testing.T) {
 	})
 }
 
-// What needs more time than the visibility leaves could never be started.
-func TestMinRemainingAboveVisibility_IsConfigError(t *testing.T) {
-	inWorld(t, false, ok, func(c *longpoll.Config) {
-		c.NoHeartbeat, c.Visibility, c.Engine.MinRemaining = true, 10*time.Second, 10*time.Second
-	}, func(w *world) {
-		w.Send("a")
-		w.start()
-		w.after(time.Minute)
-		if n := len(w.Events(sqs.Received)); n > 2 {
-			t.Errorf("the record was received %d times in a minute and never started", n)
-		}
-		select {
-		case err := <-w.err:
-			var c *longpoll.ConfigError
-			if !errors.As(err, &c) || !strings.Contains(err.Error(), "MinRemaining") {
-				t.Errorf("Run returned %v, want a ConfigError that names MinRemaining", err)
-			}
-		default:
-			t.Error("Run goes on, want a ConfigError")
-		}
-	})
-}
-
 // What Run itself finds is told without a guess at what SQS may have meant.
 func TestConfigErrorOfRun_SaysWhatToDoOnce(t *testing.T) {
 	tests := []struct {

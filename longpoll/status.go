@@ -40,7 +40,7 @@ type Status struct {
 	OldestSeconds float64 `json:"oldestSeconds"`
 	// LastReceive is when SQS last answered a receive; zero if never.
 	LastReceive time.Time `json:"lastReceive,omitzero"`
-	// LastError is the latest error of receiving or deleting, and LastErrorAt its time.
+	// LastError is the latest error of receiving, deleting or extending, and LastErrorAt its time.
 	LastError   string    `json:"lastError,omitempty"`
 	LastErrorAt time.Time `json:"lastErrorAt,omitzero"`
 	Counts      Counts    `json:"counts"`
@@ -61,8 +61,8 @@ func (p *Poller) status() Status {
 	s := Status{
 		Queue:       p.cfg.Queue,
 		State:       p.state(),
-		Undeleted:   p.settling.backlog,
-		LastReceive: p.intake.last,
+		Undeleted:   p.undeleted,
+		LastReceive: p.intake.answered,
 		LastError:   p.trouble.last,
 		LastErrorAt: p.trouble.lastT,
 		Counts:      p.counts,
@@ -81,19 +81,18 @@ func (p *Poller) state() string {
 	switch {
 	case p.phase == polling && p.pausing:
 		return "paused"
-	case (p.phase == polling || p.phase == starting) && p.trouble.incident.tries > 0:
-		return "failing"
-	case p.phase == polling && p.settling.deletes.incident.tries > 0 && p.deletesHold(time.Now()):
+	case (p.phase == polling || p.phase == starting) && p.trouble.receiving.tries > 0,
+		p.phase == polling && p.trouble.deleting.tries > 0 && p.deletesHold():
 		return "failing"
 	case p.phase == polling && p.aborts.on(time.Now()):
 		return "aborted"
 	}
-	return [...]string{"created", "starting", "polling", "draining", "stopped"}[p.phase]
+	return [...]string{"created", "starting", "polling", "draining", "draining", "draining", "stopped"}[p.phase]
 }
 
 // answersInTime reports whether SQS answers the receives that are open in time.
 func (in *intake) answersInTime(now time.Time, wait time.Duration) bool {
-	return in.calls == 0 || now.Sub(in.latest) < wait+2*receiveMargin || now.Sub(in.last) < wait+2*receiveMargin
+	return in.calls == 0 || now.Sub(in.begun) < wait+2*receiveMargin || now.Sub(in.answered) < wait+2*receiveMargin
 }
 
 // Health returns a handler for orchestrators, over any number of pollers:

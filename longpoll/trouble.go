@@ -19,30 +19,45 @@ const (
 	callTimeout = 5 * time.Second
 )
 
-// trouble is how receiving, or the look-up of the queue before it, fails.
+// trouble is how calls fail.
 type trouble struct {
-	last     string // error, kept for the status
-	lastT    time.Time
-	incident incident
+	last      string // error, kept for the status
+	lastT     time.Time
+	receiving incident // and looking up the queue before it
+	extending incident
+	deleting  incident
+	refused   bool // SQS refuses deletes: no further try soon will help
 }
 
-// failed notes a try that failed and returns how long to wait for the next.
-func (t *trouble) failed(p *Poller, what string, err error) time.Duration {
+// failed notes that a try failed, and warns of it if that is due. what says what fails,
+// consequence what that means.
+func (p *Poller) failed(i *incident, serious bool, what string, err error, consequence string) {
 	now := time.Now()
-	t.last, t.lastT = err.Error(), now
-	if t.incident.fails(now, true) {
-		p.warn(batch.Warning{Err: err, Serious: t.incident.serious(now), Message: fmt.Sprintf(
-			"queue %s: %s%s: %s; trying again", p.cfg.Queue, what, t.incident.soFar(now), advice(err))})
+	p.trouble.last, p.trouble.lastT = err.Error(), now
+	if i.fails(now) {
+		p.warn(batch.Warning{Err: err, Serious: serious || i.serious(now), Message: fmt.Sprintf(
+			"queue %s: %s%s: %s; %s", p.cfg.Queue, what, i.soFar(now), advice(err), consequence)})
 	}
-	delay := min(firstDelay<<min(t.incident.tries-1, 16), lastDelay)
-	return delay/2 + rand.N(delay/2+1)
 }
 
-// works notes a try that succeeded.
-func (t *trouble) works(p *Poller) {
-	if notify, after := t.incident.works(time.Now()); notify {
-		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: receiving works again, %s", p.cfg.Queue, after)})
+// works notes that a try succeeded. what is what works.
+func (p *Poller) works(i *incident, what string) {
+	if i.reported {
+		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: %s works again, after %v and %d tries that failed",
+			p.cfg.Queue, what, time.Since(i.since).Round(time.Millisecond), i.tries)})
 	}
+	*i = incident{at: i.at}
+}
+
+// failure is why a batch call failed for all entries; nil if SQS confirmed one of them, or
+// says that a message is gone.
+func failure(errs []error) error {
+	for _, err := range errs {
+		if err == nil || sqserror.Gone(err) {
+			return nil
+		}
+	}
+	return errs[0]
 }
 
 // ConfigError is returned by [Poller.Run] when SQS refuses the first calls for a reason
@@ -102,13 +117,14 @@ func advice(err error) string {
 }
 
 // incident throttles warnings about something that fails again and again: one when it begins
-// to fail, one when it works again. What flaps is reported once a minute. What goes on
-// failing is always reported, every five minutes, as serious after the first minute.
+// to fail, one when it works again. What flaps is reported once a minute, unless it fails
+// for 5 s. What goes on failing is reported again after a minute, as serious, and every five
+// minutes from then on.
 type incident struct {
-	since time.Time // of failing; zero while it works
-	tries int       // that failed since
-	at    time.Time // the latest warning that it fails
-	open  bool      // the hooks know that it fails, and not yet that it works
+	since    time.Time // of failing; zero while it works
+	tries    int       // that failed since
+	at       time.Time // the latest warning that it fails
+	reported bool      // the hooks know that it fails
 }
 
 const (
@@ -118,50 +134,37 @@ const (
 	remindEvery  = 5 * time.Minute
 )
 
-// fails notes a try that failed, and reports whether to warn: early, or once it is
-// serious.
-func (i *incident) fails(now time.Time, early bool) (warn bool) {
-	if i.since.IsZero() {
+// fails notes a try that failed, and reports whether to warn.
+func (i *incident) fails(now time.Time) (warn bool) {
+	if i.tries == 0 {
 		i.since = now
 	}
 	i.tries++
 	switch {
-	case !i.open:
-		warn = early && (now.Sub(i.at) >= quietFor || i.failingFor(now) >= goesOn) || i.serious(now)
+	case !i.reported:
+		warn = now.Sub(i.at) >= quietFor || now.Sub(i.since) >= goesOn
 	case i.serious(now):
 		warn = i.at.Before(i.since.Add(seriousAfter)) || now.Sub(i.at) >= remindEvery
 	}
 	if warn {
-		i.open, i.at = true, now
+		i.reported, i.at = true, now
 	}
 	return warn
 }
 
-func (i *incident) failingFor(now time.Time) time.Duration {
-	if i.since.IsZero() {
-		return 0
-	}
-	return now.Sub(i.since)
-}
-
 // serious reports whether it has been failing for so long that someone should look.
-func (i *incident) serious(now time.Time) bool { return i.failingFor(now) >= seriousAfter }
+func (i *incident) serious(now time.Time) bool { return now.Sub(i.since) >= seriousAfter }
 
 // soFar says for how long it has been failing, once that is serious.
 func (i *incident) soFar(now time.Time) string {
 	if !i.serious(now) {
 		return ""
 	}
-	return fmt.Sprintf(", for %v and %d tries by now", i.failingFor(now).Round(time.Second), i.tries)
+	return fmt.Sprintf(", for %v and %d tries by now", now.Sub(i.since).Round(time.Second), i.tries)
 }
 
-// works notes that it works, and reports whether the hooks are to know that, and after
-// how long and how many tries.
-func (i *incident) works(now time.Time) (notify bool, after string) {
-	notify = i.open
-	if notify {
-		after = fmt.Sprintf("after %v and %d tries that failed", i.failingFor(now).Round(time.Millisecond), i.tries)
-	}
-	i.open, i.since, i.tries = false, time.Time{}, 0
-	return notify, after
+// delay is how long to wait for the next try.
+func (i *incident) delay() time.Duration {
+	d := min(firstDelay<<min(i.tries-1, 16), lastDelay)
+	return d/2 + rand.N(d/2+1)
 }

@@ -152,38 +152,6 @@ func TestQueueDeletedAndRecreated_PollerRecovers(t *testing.T) {
 	})
 }
 
-// Something between here and SQS cuts connections that are silent for 8 s.
-func TestReceive_ALongPollThatIsCutOffNamesTheSetting(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
-		w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
-			if operation != receiving {
-				return nil, nil
-			}
-			ctx, cancel := context.WithTimeout(r.Context(), 8*time.Second)
-			defer cancel()
-			response, err := w.Server().HTTPClient().Transport.RoundTrip(r.WithContext(ctx))
-			if ctx.Err() != nil && r.Context().Err() == nil {
-				return nil, syscall.ECONNRESET
-			}
-			return response, err
-		}
-		w.start()
-		w.after(10 * time.Minute)
-		if n := len(w.warningsWith("cut off after 8s of 20s")); n < 1 || n > 10 {
-			t.Errorf("%d warnings of a long poll that was cut off in ten minutes, want at most one a minute", n)
-		}
-		if n := len(w.warningsWith("SQSBATCH_WAIT")); n == 0 {
-			t.Errorf("no warning names the setting: %q", w.warnings)
-		}
-		if n := w.count(receiving); n > 160 {
-			t.Errorf("%d receives in ten minutes, want one for each that was cut off, and one after it", n)
-		}
-		w.Send("a")
-		w.after(time.Second)
-		w.wantHandled("a")
-	})
-}
-
 // After an outage the first receive does not wait for messages, so that an idle queue's
 // poller is soon ready again.
 func TestReceive_AfterAnOutageAnIdlePollerIsSoonReady(t *testing.T) {

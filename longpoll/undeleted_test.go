@@ -42,7 +42,7 @@ func TestDeletesRefused_NothingIsReceived(t *testing.T) {
 			if len(lines) < 3 || len(lines) > 5 || !strings.Contains(lines[0], "nothing is received or started until a delete works") {
 				t.Errorf("%s: %d lines, want one at once, after a minute, and every 5 min: %q", fault.Code, len(lines), lines)
 			}
-			if denied := strings.Contains(lines[0], "the role lacks sqs:DeleteMessage on the queue"); denied != (fault.Code == "AccessDenied") {
+			if denied := strings.Contains(lines[0], "the role needs sqs:ReceiveMessage, sqs:DeleteMessage"); denied != (fault.Code == "AccessDenied") {
 				t.Errorf("%s: %q", fault.Code, lines[0])
 			}
 			w.Server().ClearFaults()
@@ -121,7 +121,7 @@ func TestNoDeleteWorks_FewRecordsAreHandled(t *testing.T) {
 				}
 				w.after(10 * time.Minute)
 				most := 120
-				if worked {
+				if worked || name == "hang" {
 					most = 420 // it takes a moment to know that
 				}
 				if n := len(w.bodies()) - before; n > most {

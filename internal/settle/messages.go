@@ -116,7 +116,7 @@ const remindAfter = 5 * time.Minute
 // refuse tells of an error of an operation, once for each cause.
 func (s *Settler) refuse(op operation, target string, err error) {
 	if s.ctx.Err() != nil {
-		s.late = true // Batch.Settle tells that, Poller.tellLeft what is left
+		s.late = true // Batch.Settle tells that, Poller.reportLeft what is left
 		return
 	}
 	if errors.Is(err, errRefused) || errors.Is(err, errUnknown) {
