@@ -119,32 +119,27 @@ func (p *Policy) Know(arn string, values map[string]string) {
 }
 
 // ask asks a queue for its attributes, unless they are known, or another batch asks. What
-// it returns is closed when there is an answer; nil for at once.
-func (s *Settler) ask(arn string) (answered <-chan struct{}, others bool) {
+// it returns is closed when there is an answer, or when that batch ended without one; nil
+// for at once.
+func (s *Settler) ask(arn string) (answered <-chan struct{}) {
 	ask, done, err := s.queues.begin(arn)
 	if err != nil { // it was the answer to an earlier batch, and this one must tell of it as well
-		s.refuse(opAttributes, arn, err)
+		s.warnOf(opAttributes, arn, err)
 	}
-	if done == nil || !ask {
-		return done, true
+	if ask {
+		s.calls++
+		go func() {
+			a, err := s.attributes(s.asks, arn)
+			s.queues.keep(arn, a, err)
+			s.owner.Do(func() {
+				s.calls--
+				if err != nil && !errors.Is(err, context.Canceled) {
+					s.warnOf(opAttributes, arn, err)
+				}
+			})
+		}()
 	}
-	s.calls++
-	go func() {
-		ctx, cancel := s.asks, context.CancelFunc(func() {})
-		if s.poller {
-			ctx, cancel = context.WithTimeout(ctx, s.patience)
-		}
-		defer cancel()
-		a, err := s.attributes(ctx, arn)
-		s.queues.keep(arn, a, err)
-		s.owner.Do(func() {
-			s.calls--
-			if err != nil && !errors.Is(err, context.Canceled) {
-				s.refuse(opAttributes, arn, err)
-			}
-		})
-	}()
-	return done, false
+	return done
 }
 
 // attributes asks a queue until it has answered.
@@ -214,8 +209,8 @@ func (s *Settler) wait(answered <-chan struct{}, began time.Time) {
 		return
 	}
 	wait := policyWait
-	if !s.settleBy.IsZero() {
-		wait = min(wait, s.settleBy.Sub(began)/4)
+	if end, ok := s.ctx.Deadline(); ok {
+		wait = min(wait, end.Sub(began)/4)
 	}
 	select {
 	case <-answered:
@@ -224,33 +219,26 @@ func (s *Settler) wait(answered <-chan struct{}, began time.Time) {
 	}
 }
 
-// whenKnown has the owner call f when a queue has answered, or will not in time: within a
-// bound, if that is above 0.
-func (s *Settler) whenKnown(arn string, bound time.Duration, f func()) {
-	answered, others := s.ask(arn)
-	if answered == nil || s.asks.Err() != nil {
+// whenKnown has the owner call f when a queue has answered, or ctx has ended.
+func (s *Settler) whenKnown(ctx context.Context, arn string, f func()) {
+	if ctx.Err() != nil {
 		f()
 		return
 	}
-	var late <-chan time.Time
-	if bound > 0 {
-		late = time.After(bound)
+	answered := s.ask(arn)
+	if answered == nil {
+		f()
+		return
 	}
 	s.calls++
 	go func() {
 		select {
 		case <-answered:
-		case <-late:
-			others = false
-		case <-s.asks.Done():
+		case <-ctx.Done():
 		}
 		s.owner.Do(func() {
 			s.calls--
-			if others && !s.poller { // that batch may have had too little time
-				s.whenKnown(arn, bound, f)
-			} else {
-				f()
-			}
+			s.whenKnown(ctx, arn, f) // if another batch asked, that may have had too little time
 		})
 	}()
 }

@@ -42,7 +42,7 @@ func (p *Policy) Begin(ctx context.Context, times batch.Times) *Batch {
 	} else {
 		ctx, b.cancel = context.WithDeadline(ctx, times.SettleBy)
 	}
-	b.settler = p.settler(ctx, (*owner)(b), times.SettleBy)
+	b.settler = p.settler(ctx, b, pace{linger: batchLinger, maxCalls: batchCalls, longest: lastDelay, refusedFor: maxVisibility, placeFor: placePatience})
 	return b
 }
 
@@ -78,10 +78,7 @@ func (b *Batch) LastAttempt(r *batch.Record) bool {
 	s := b.settler
 	if r.Attempt > 1 && s.cfg.MaxReceiveCount == 0 {
 		asked := make(chan (<-chan struct{}), 1)
-		(*owner)(b).Do(func() {
-			answered, _ := s.ask(r.QueueARN)
-			asked <- answered
-		})
+		b.Do(func() { asked <- s.ask(r.QueueARN) })
 		select {
 		case answered := <-asked:
 			s.wait(answered, time.Now())
@@ -104,11 +101,11 @@ func (b *Batch) LastAttempt(r *batch.Record) bool {
 // results must be what Engine.Run returned for this Batch.
 func (b *Batch) Settle(results []batch.Result) (warn func()) {
 	s := b.settler
-	if s.calls == 0 && len(b.warnings) == 0 && s.cfg.Delete != DeleteAlways && allSucceeded(results) {
+	if s.calls == 0 && len(b.warnings) == 0 && allSucceeded(results) {
 		close(b.over)
 		return b.cancel
 	}
-	if s.settleBy.IsZero() {
+	if _, ok := s.ctx.Deadline(); !ok {
 		defer time.AfterFunc(settleTimeout, b.cancel).Stop()
 	}
 	s.lastTry = sooner(s.lastTry, time.Now().Add(patience))
@@ -122,7 +119,8 @@ func (b *Batch) Settle(results []batch.Result) (warn func()) {
 	b.wait()
 	close(b.over)
 	return func() {
-		defer b.end()
+		defer s.Stop()
+		defer b.cancel()
 		b.report(results)
 	}
 }
@@ -131,11 +129,12 @@ func allSucceeded(results []batch.Result) bool {
 	return !slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome != batch.Succeeded })
 }
 
-// delete deletes the records that are done with by one of some outcomes, see [Delete].
+// delete deletes the records that are done with by one of some outcomes, see
+// [Config].DeleteIfOthersFail.
 func (b *Batch) delete(results []batch.Result, by ...batch.Outcome) {
 	s := b.settler
 	failed := func(r batch.Result) bool { return !r.Outcome.Done() }
-	if s.cfg.Delete == DeleteNever || s.cfg.Delete == DeleteIfOthersFail && !slices.ContainsFunc(results, failed) {
+	if !s.cfg.DeleteIfOthersFail || !slices.ContainsFunc(results, failed) {
 		return
 	}
 	late := s.ctx.Err() != nil
@@ -148,7 +147,7 @@ func (b *Batch) delete(results []batch.Result, by ...batch.Outcome) {
 		default:
 			r.DeleteErr = errNoAnswer // until there is one
 			e := entriesOf([]*batch.Result{r})[0]
-			e.failure = &failure{} // it is not tried for ever
+			e.tries = &tries{} // it is not patient
 			s.enqueue(opDelete, e)
 		}
 	}
@@ -166,9 +165,8 @@ func (b *Batch) releaseNotStarted(results []batch.Result) {
 	for i := range results {
 		if r := &results[i]; r.Outcome == batch.NotStarted {
 			e := entriesOf([]*batch.Result{r})[0]
-			g := &group{entries: []*Entry{e}, failedAt: time.Now()}
-			e.failure = &failure{group: g}
-			b.settler.comeBack(g, batch.VerdictOf(r.Err).Aborts || stuck && r.Record.Attempt > 1)
+			e.group = &group{entries: []*Entry{e}, failedAt: time.Now()}
+			b.settler.comeBack(e.group, batch.VerdictOf(r.Err).Aborts || stuck && r.Record.Attempt > 1)
 		}
 	}
 }
@@ -205,21 +203,17 @@ func (b *Batch) report(results []batch.Result) {
 	}
 	s.Report(list)
 	if text := s.Schedule(arn); text != "" {
-		(*owner)(b).Warn(batch.Warning{Message: text, Info: true})
+		b.Warn(batch.Warning{Message: text, Info: true})
 	}
 	for _, w := range b.warnings {
-		b.warn(w)
+		b.tell(w)
 	}
 }
 
-func (b *Batch) warn(w batch.Warning) {
+// tell tells the hooks of a warning.
+func (b *Batch) tell(w batch.Warning) {
 	w.Queue = b.about
 	b.settler.cfg.Hooks.Warn(b.settler.ctx, w)
-}
-
-func (b *Batch) end() {
-	b.cancel()
-	b.settler.Stop()
 }
 
 // AwaitHooks waits, after [Batch.Settle], until the hooks have been told of every call
@@ -227,33 +221,37 @@ func (b *Batch) end() {
 // or 1 s without one.
 func (b *Batch) AwaitHooks() {
 	left, began := time.Second, time.Now()
-	if by := b.settler.settleBy; !by.IsZero() {
-		left = time.Until(by) / 2
+	if end, ok := b.settler.ctx.Deadline(); ok {
+		left = time.Until(end) / 2
 	}
 	select {
 	case <-b.notices.Last():
 	case <-time.After(left):
-		b.warn(batch.Warning{Message: fmt.Sprintf(
+		b.tell(batch.Warning{Message: fmt.Sprintf(
 			"a Called hook still runs after %v and is not waited for: hooks must not block", time.Since(began).Round(time.Millisecond))})
 	}
 }
 
-// owner is a Batch as its settler sees it.
-type owner Batch
-
-func (o *owner) Do(f func()) {
+// Do implements [Owner].
+func (b *Batch) Do(f func()) {
 	select {
-	case o.events <- func() { f(); o.settler.Flush(false) }:
-	case <-o.over:
+	case b.events <- func() { f(); b.settler.Flush(false) }:
+	case <-b.over:
 	}
 }
 
-func (o *owner) Called(c batch.Call) {
-	if hooks := o.settler.cfg.Hooks; hooks.WantsCalls() {
-		o.notices.Notify(func() { hooks.Called(o.settler.ctx, c) })
+// Called implements [Owner].
+func (b *Batch) Called(c batch.Call) {
+	if hooks := b.settler.cfg.Hooks; hooks.WantsCalls() {
+		b.notices.Notify(func() { hooks.Called(b.settler.ctx, c) })
 	}
 }
 
-func (o *owner) Warn(w batch.Warning)    { o.warnings = append(o.warnings, w) }
-func (*owner) Deleted([]*Entry, []error) {}
-func (*owner) Settled(*Entry)            {}
+// Warn implements [Owner]. The hooks are told at the end.
+func (b *Batch) Warn(w batch.Warning) { b.warnings = append(b.warnings, w) }
+
+// Deleted implements [Owner].
+func (*Batch) Deleted([]*Entry, []error) {}
+
+// Settled implements [Owner].
+func (*Batch) Settled(*Entry) {}

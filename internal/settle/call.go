@@ -42,20 +42,23 @@ type call struct {
 	target   string // the queue that is called: URL or ARN
 	queue    queue
 	began    time.Time
-	jobs     []job
-	errs     []error // by position, nil where SQS confirmed it
-	worked   bool    // SQS has answered
-	givenUp  bool    // it is not made
+	entries  []*Entry // the owner's
+	jobs     []job    // their copies
+	errs     []error  // by position, nil where SQS confirmed it
+	worked   bool     // SQS has answered
+	givenUp  bool     // it is not made
 }
 
 // job is an entry of a call.
 type job struct {
-	failure
 	result     batch.Result
 	handle     string
 	receivedAt time.Time
+	group      *group
+	tries      tries
 	visibleIn  time.Duration // counted from the failure
 	left       bool          // to the queue's visibility timeout
+	noOrigin   error         // why its dead letter has no origin
 }
 
 // make makes the call; where SQS refuses it as a whole, for its halves.
@@ -70,7 +73,7 @@ func (c *call) make() {
 	}
 	if c.givenUp {
 		for _, k := range left {
-			c.errs[k] = cmp.Or(c.jobs[k].err, errRefused)
+			c.errs[k] = cmp.Or(c.jobs[k].tries.err, errRefused)
 		}
 		return
 	}
@@ -156,7 +159,7 @@ func (c *call) changeVisibility(ctx context.Context, list []int, now time.Time) 
 func (c *call) send(ctx context.Context, list []int) ([]*string, []types.BatchResultErrorEntry, error) {
 	in := &sqs.SendMessageBatchInput{QueueUrl: &c.queue.url}
 	for _, k := range list {
-		in.Entries = append(in.Entries, c.deadLetter(k, &c.jobs[k].result, strings.HasSuffix(c.queue.url, ".fifo")))
+		in.Entries = append(in.Entries, c.deadLetter(k, strings.HasSuffix(c.queue.url, ".fifo")))
 	}
 	out, err := c.queue.client.SendMessageBatch(ctx, in, c.queue.options...)
 	if err != nil {

@@ -2,6 +2,7 @@ package settle
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -14,16 +15,10 @@ import (
 // send has records sent to the dead-letter queue, once that is known.
 func (s *Settler) send(e *Entry) {
 	arn := e.record().QueueARN
-	if s.cfg.DeadLetterQueue != "" {
-		s.enqueue(opSend, e)
-		return
-	}
-	l := s.lane(opSend, arn)
-	if l.unknown = append(l.unknown, e); len(l.unknown) == 1 {
-		s.whenKnown(arn, 0, func() {
-			s.enqueue(opSend, l.unknown...)
-			l.unknown = nil
-		})
+	s.enqueue(opSend, e)
+	if l := s.lane(opSend, arn); s.cfg.DeadLetterQueue == "" && !l.asking {
+		l.asking = true
+		s.whenKnown(s.asks, arn, func() { l.asking = false })
 	}
 }
 
@@ -47,9 +42,11 @@ func (p *Policy) deadLetterQueue(arn string) (target string, err error) {
 	return target, err
 }
 
-// deadLetter is the record as it was sent, byte for byte, and a [partialfailure.Origin].
-func (p *Policy) deadLetter(k int, r *batch.Result, fifo bool) types.SendMessageBatchRequestEntry {
-	record := r.Record
+// deadLetter is the record at a position as it was sent, byte for byte, and a
+// [partialfailure.Origin].
+func (c *call) deadLetter(k int, fifo bool) types.SendMessageBatchRequestEntry {
+	j := &c.jobs[k]
+	record := j.result.Record
 	e := types.SendMessageBatchRequestEntry{Id: idOf(k), MessageBody: &record.Body}
 	attributes := make(map[string]types.MessageAttributeValue, len(record.MessageAttributes)+1)
 	for name, a := range record.MessageAttributes {
@@ -63,7 +60,8 @@ func (p *Policy) deadLetter(k int, r *batch.Result, fifo bool) types.SendMessage
 	}
 	// An earlier one goes even if there is no room for another: it would be wrong.
 	delete(attributes, partialfailure.OriginAttribute)
-	if origin, err := p.origin(r); err == nil {
+	var origin types.MessageAttributeValue
+	if origin, j.noOrigin = c.origin(&j.result); j.noOrigin == nil {
 		attributes[partialfailure.OriginAttribute] = origin
 	}
 	if len(attributes) > 0 {
@@ -116,6 +114,7 @@ func attributeSize(name string, a batch.MessageAttribute) int {
 }
 
 const (
+	maxPayload    = 1 << 20 // bytes over all messages of a call, and of each
 	maxAttributes = 10
 	// maxOrigin is the most that an Origin adds to a message: name, type and value.
 	maxOrigin  = 1024
@@ -141,7 +140,7 @@ func (p *Policy) origin(r *batch.Result) (none types.MessageAttributeValue, err 
 		MessageID: record.MessageID, Attempts: record.Attempt, FirstReceived: record.FirstReceivedAt.UTC(), Queue: record.QueueARN, By: p.cfg.Name,
 	}
 	if r.Err != nil {
-		o.Reason = r.Err.Error()
+		o.Reason = fmt.Sprint(r.Err) // which contains a panic of the user's method
 	}
 	if !r.Started.IsZero() {
 		o.FailedAt = r.Started.Add(r.Duration).UTC().Truncate(time.Millisecond)

@@ -5,45 +5,46 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 // Report notes the queue's maxReceiveCount in results that are not done, as far as it is
-// known, and warns of what SQS is about to give up on, and of dead letters that do not say
-// where they came from.
+// known, and warns of what SQS is about to give up on.
 func (s *Settler) Report(results []*batch.Result) {
-	s.warnAttempts(results)
-	s.warnAge(results)
-	s.warnOrigins(results)
-}
-
-// warnAttempts notes the maximum in the failures and warns of those that SQS
-// is about to give up on: at their last attempt, or the one before.
-func (s *Settler) warnAttempts(results []*batch.Result) {
-	var near *batch.Result
-	n := 0
+	var last, oldest *batch.Result
+	n := 0 // at their last attempt, or the one before
 	for _, r := range results {
 		if r.Outcome.Done() {
 			continue
 		}
+		if sent := r.Record.SentAt; !sent.IsZero() && (oldest == nil || sent.Before(oldest.Record.SentAt)) {
+			oldest = r
+		}
 		r.MaxReceiveCount, _ = s.maxReceiveCount(r.Record.QueueARN)
-		if r.MaxReceiveCount > 0 && r.Record.Attempt >= r.MaxReceiveCount-1 {
-			n++
-			if near == nil || r.Record.Attempt > near.Record.Attempt {
-				near = r
-			}
+		if r.MaxReceiveCount == 0 || r.Record.Attempt < r.MaxReceiveCount-1 {
+			continue
+		}
+		if n++; last == nil || r.Record.Attempt > last.Record.Attempt {
+			last = r
 		}
 	}
-	if n == 0 {
-		return
+	if last != nil {
+		s.warnAttempts(last, n)
 	}
+	if oldest != nil {
+		s.warnAge(oldest.Record)
+	}
+}
+
+// warnAttempts warns of n records that SQS is about to move to the dead-letter queue, of
+// which last has the most attempts.
+func (s *Settler) warnAttempts(last *batch.Result, n int) {
 	who := "the record is near the dead-letter queue: it"
 	if n > 1 {
 		who = fmt.Sprintf("%d records are near the dead-letter queue: this one", n)
 	}
 	s.owner.Warn(batch.Warning{
-		MessageID: near.Record.MessageID,
-		Message:   fmt.Sprintf("%s was at attempt %d of %d", who, near.Record.Attempt, near.MaxReceiveCount),
+		MessageID: last.Record.MessageID,
+		Message:   fmt.Sprintf("%s was at attempt %d of %d", who, last.Record.Attempt, last.MaxReceiveCount),
 	})
 }
 
@@ -51,35 +52,26 @@ func (s *Settler) warnAttempts(results []*batch.Result) {
 // done is told of.
 const agedShare = 0.8
 
-// warnAge warns when SQS will delete a record unhandled before long. It is known
-// where the RedrivePolicy was asked for, and told once for each answer.
-func (s *Settler) warnAge(results []*batch.Result) {
-	var oldest *batch.Result
-	for _, r := range results {
-		if !r.Outcome.Done() && !r.Record.SentAt.IsZero() && (oldest == nil || r.Record.SentAt.Before(oldest.Record.SentAt)) {
-			oldest = r
-		}
-	}
-	if oldest == nil {
-		return
-	}
-	age := time.Since(oldest.Record.SentAt)
-	retention, tell := s.queues.aged(oldest.Record.QueueARN, age)
+// warnAge warns when SQS will delete a record unhandled before long. The retention is known
+// where the RedrivePolicy was asked for, and told of once for each answer.
+func (s *Settler) warnAge(r *batch.Record) {
+	age := time.Since(r.SentAt).Round(time.Second)
+	retention, tell := s.queues.aged(r.QueueARN, age)
 	if !tell {
 		return
 	}
 	left := "is due to be deleted by SQS"
 	if age < retention {
-		left = "will be deleted by SQS in " + coarse(retention-age)
+		left = fmt.Sprintf("will be deleted by SQS in %v", retention-age)
 	}
 	clock := "A standard dead-letter queue keeps its age: give that queue a longer retention"
-	if oldest.Record.FIFO() {
+	if r.FIFO() {
 		clock = "In a FIFO dead-letter queue its age starts again from 0"
 	}
 	s.owner.Warn(batch.Warning{
-		MessageID: oldest.Record.MessageID,
-		Message: fmt.Sprintf("the record was sent %s ago and %s unless it is handled (MessageRetentionPeriod is %s): fix the cause of its failure, or raise the retention. %s",
-			coarse(age), left, coarse(retention), clock),
+		MessageID: r.MessageID,
+		Message: fmt.Sprintf("the record was sent %v ago and %s unless it is handled (MessageRetentionPeriod is %v): fix the cause of its failure, or raise the retention. %s",
+			age, left, retention, clock),
 	})
 }
 
@@ -94,37 +86,4 @@ func (c *queueCache) aged(arn string, age time.Duration) (retention time.Duratio
 	}
 	q.aged = true
 	return q.last.retention, true
-}
-
-// coarse is a duration in its two largest units, of which days are one.
-func coarse(d time.Duration) string {
-	d = max(d, time.Second)
-	units, names := []time.Duration{24 * time.Hour, time.Hour, time.Minute, time.Second, 1}, "dhms"
-	for i, unit := range units {
-		if d < unit {
-			continue
-		}
-		text := fmt.Sprintf("%d%c", d/unit, names[i])
-		if rest := d % unit / units[i+1]; unit > time.Second && rest > 0 {
-			text += fmt.Sprintf("%d%c", rest, names[i+1])
-		}
-		return text
-	}
-	return ""
-}
-
-// warnOrigins warns of dead letters that do not say where they came from.
-func (s *Settler) warnOrigins(results []*batch.Result) {
-	for _, r := range results {
-		if r.Outcome != batch.DeadLettered {
-			continue
-		}
-		if _, err := s.origin(r); err != nil {
-			s.owner.Warn(batch.Warning{
-				MessageID: r.Record.MessageID,
-				Message:   fmt.Sprintf("the record's dead letter has no attribute %s, so that only its body tells which record it was", partialfailure.OriginAttribute),
-				Err:       err,
-			})
-		}
-	}
 }

@@ -10,21 +10,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// Delete says which records are deleted here that are done with.
-type Delete int
-
-const (
-	// DeleteNever leaves it to Lambda, which deletes what is not reported.
-	DeleteNever Delete = iota
-	// DeleteIfOthersFail deletes the records of a batch that are done with when others
-	// of it are not. It is for event source mappings without ReportBatchItemFailures,
-	// where the function must fail to keep what failed, and thereby keeps what succeeded
-	// as well.
-	DeleteIfOthersFail
-	// DeleteAlways is for a poller: nobody else deletes.
-	DeleteAlways
-)
-
 // Config says how records are settled.
 type Config struct {
 	partialfailure.Config
@@ -37,7 +22,11 @@ type Config struct {
 	// follows from the records' ARN and the client's endpoint.
 	QueueURL string
 
-	Delete Delete
+	// DeleteIfOthersFail deletes the records of a batch that are done with when others
+	// of it are not. It is for event source mappings without ReportBatchItemFailures,
+	// where the function must fail to keep what failed, and thereby keeps what succeeded
+	// as well. Defaults to false: Lambda deletes what is not reported.
+	DeleteIfOthersFail bool
 
 	// Hooks are told of a batch's calls, and of what SQS refused. Defaults to none.
 	Hooks *hooks.Set

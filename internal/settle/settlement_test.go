@@ -11,7 +11,6 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
@@ -151,7 +150,7 @@ func TestSlowSQS_FinishEndsAfter10sOnlyWithoutDeadline(t *testing.T) {
 
 func TestDeletes_GoInTensPerQueueAndInTime(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
-		f.settling.Delete = settle.DeleteIfOthersFail
+		f.settling.DeleteIfOthersFail = true
 		f.Send(slices.Repeat([]string{"ok"}, 24)...)
 		f.Send("fail")
 		records := f.Receive(25)

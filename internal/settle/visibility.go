@@ -22,15 +22,12 @@ const callMargin = 5 * time.Second
 // behind it, never come back sooner than that, since the handler may still be at work.
 func (c *call) decide(j *job) bool {
 	g := j.group
-	switch {
-	case g == nil && j.showAt.After(c.began): // released, because of an abort
-		j.visibleIn = wholeSeconds(max(j.showAt.Sub(c.began), c.Backoff(j.first, c.began)))
-	case g != nil && g.decide != nil:
+	if g.decide != nil {
 		g.decided.Do(func() { g.decide(c.began) })
 		j.visibleIn = g.visibleIn
 	}
-	if g != nil && g.abandoned {
-		until := j.hiddenUntil
+	if g.abandoned {
+		until := g.hiddenUntil
 		if until.IsZero() {
 			until = c.shownBy(c.arn)
 		}
@@ -56,8 +53,8 @@ func (s *Settler) shownBy(arn string) time.Time {
 func (c *call) inTime(list []int, now time.Time) (in []int) {
 	for _, k := range list {
 		j := &c.jobs[k]
-		if j.unsure && j.visibleIn > 0 && !now.Before(c.failedAt(j).Add(j.visibleIn)) {
-			c.errs[k] = fmt.Errorf("%w: %w", errTooLate, j.err)
+		if j.tries.unsure && j.visibleIn > 0 && !now.Before(j.group.failedAt.Add(j.visibleIn)) {
+			c.errs[k] = fmt.Errorf("%w: %w", errTooLate, j.tries.err)
 			continue
 		}
 		in = append(in, k)
@@ -65,18 +62,10 @@ func (c *call) inTime(list []int, now time.Time) (in []int) {
 	return in
 }
 
-// failedAt is from when a backoff counts.
-func (c *call) failedAt(j *job) time.Time {
-	if j.group != nil {
-		return j.group.failedAt
-	}
-	return c.began
-}
-
 // timeout is the visibility timeout in seconds that makes a record appear when it shall:
 // SQS counts it from the call, the backoff counts from the failure.
 func (c *call) timeout(j *job, now time.Time) int32 {
-	elapsed := now.Sub(c.failedAt(j))
+	elapsed := now.Sub(j.group.failedAt)
 	left := wholeSeconds(max(0, j.visibleIn-elapsed))
 	if most := max(0, (maxVisibility - now.Sub(c.received(j)) - callMargin).Truncate(time.Second)); left > most {
 		left, j.visibleIn = most, most+elapsed.Truncate(time.Second)
