@@ -118,9 +118,11 @@ func (p *Policy) Know(arn string, values map[string]string) {
 	p.queues.keep(arn, a, err)
 }
 
-// ask asks a queue for its attributes, unless they are known, or another batch asks. What
-// it returns is closed when there is an answer, or when that batch ended without one; nil
-// for at once.
+// askTimeout is for how long a queue is asked that does not answer.
+const askTimeout = 10 * time.Second
+
+// ask asks a queue for its attributes, unless they are known, or it is being asked. What it
+// returns is closed when that has ended, with an answer or without; nil for at once.
 func (s *Settler) ask(arn string) (answered <-chan struct{}) {
 	ask, done, err := s.queues.begin(arn)
 	if err != nil { // it was the answer to an earlier batch, and this one must tell of it as well
@@ -129,7 +131,9 @@ func (s *Settler) ask(arn string) (answered <-chan struct{}) {
 	if ask {
 		s.calls++
 		go func() {
-			a, err := s.attributes(s.asks, arn)
+			ctx, cancel := context.WithTimeout(s.asks, askTimeout)
+			defer cancel()
+			a, err := s.attributes(ctx, arn)
 			s.queues.keep(arn, a, err)
 			s.owner.Do(func() {
 				s.calls--
