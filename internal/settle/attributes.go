@@ -46,16 +46,12 @@ type queueState struct {
 	last   *attributes   // what SQS said last, however long ago; nil for nothing
 	err    error         // of the latest answer
 	until  time.Time     // when the latest answer is no longer believed
-	aged   bool          // a record near the end of its retention was warned of since
 }
 
 // of returns a queue's. The caller holds the lock.
 func (c *queueCache) of(arn string) *queueState {
 	q := c.list[arn]
 	if q == nil {
-		if c.list == nil {
-			c.list = make(map[string]*queueState, 1)
-		}
 		q = &queueState{}
 		c.list[arn] = q
 	}
@@ -94,7 +90,7 @@ func (c *queueCache) keep(arn string, a attributes, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q, kept := c.of(arn), attributesKept
-	q.err, q.aged = err, false
+	q.err = err
 	switch {
 	case err == nil:
 		q.last = &a
@@ -169,7 +165,7 @@ func (s *Settler) askOnce(ctx context.Context, q queue, arn string) (attributes,
 		AttributeNames: []types.QueueAttributeName{
 			types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameMessageRetentionPeriod, types.QueueAttributeNameVisibilityTimeout,
 		},
-	}, q.options...)
+	}, q.options)
 	s.owner.Called(batch.Call{Operation: opAttributes.String(), QueueARN: arn, URL: q.url, Started: began, Duration: time.Since(began), Err: err})
 	if err != nil {
 		return attributes{}, err
@@ -179,10 +175,7 @@ func (s *Settler) askOnce(ctx context.Context, q queue, arn string) (attributes,
 
 func readAttributes(values map[string]string) (a attributes, err error) {
 	seconds := func(name string) time.Duration {
-		n, err := strconv.Atoi(values[name])
-		if err != nil || n < 0 {
-			return 0
-		}
+		n, _ := strconv.Atoi(values[name])
 		return time.Duration(n) * time.Second
 	}
 	a.retention, a.visibility = seconds("MessageRetentionPeriod"), seconds("VisibilityTimeout")
@@ -225,11 +218,10 @@ func (s *Settler) wait(answered <-chan struct{}, began time.Time) {
 
 // whenKnown has the owner call f when a queue has answered, or ctx has ended.
 func (s *Settler) whenKnown(ctx context.Context, arn string, f func()) {
-	if ctx.Err() != nil {
-		f()
-		return
+	var answered <-chan struct{}
+	if ctx.Err() == nil {
+		answered = s.ask(arn)
 	}
-	answered := s.ask(arn)
 	if answered == nil {
 		f()
 		return

@@ -42,7 +42,7 @@ func (p *Policy) Begin(ctx context.Context, times batch.Times) *Batch {
 	} else {
 		ctx, b.cancel = context.WithDeadline(ctx, times.SettleBy)
 	}
-	b.settler = p.settler(ctx, b, pace{linger: batchLinger, maxCalls: batchCalls, longest: lastDelay, refusedFor: maxVisibility, placeFor: placePatience})
+	b.settler = p.settler(ctx, b, batchPace)
 	return b
 }
 
@@ -51,22 +51,21 @@ func (b *Batch) Events() <-chan func() { return b.events }
 
 // Failed takes a failure while the batch runs, and what was skipped for it.
 func (b *Batch) Failed(results []*batch.Result) {
-	b.settler.Fail(time.Time{}, entriesOf(results)...)
+	list := make([]*Entry, len(results))
+	for i, r := range results {
+		list[i] = entryOf(r)
+	}
+	b.settler.Fail(time.Time{}, list...)
 	b.settler.Flush(false)
 }
 
-func entriesOf(results []*batch.Result) []*Entry {
-	list, all := make([]*Entry, len(results)), make([]Entry, len(results))
-	for i, r := range results {
-		list[i] = &all[i]
-		all[i] = Entry{Result: r, Handle: r.Record.ReceiptHandle, ReceivedAt: r.Record.ReceivedAt}
-	}
-	return list
+func entryOf(r *batch.Result) *Entry {
+	return &Entry{Result: r, Handle: r.Record.ReceiptHandle, ReceivedAt: r.Record.ReceivedAt}
 }
 
 // DeadLetter is [Settler.DeadLetter].
 func (b *Batch) DeadLetter(r batch.Result, done func(gone *batch.Result)) {
-	b.settler.DeadLetter(entriesOf([]*batch.Result{&r})[0], done)
+	b.settler.DeadLetter(entryOf(&r), done)
 	b.settler.Flush(false)
 }
 
@@ -146,7 +145,7 @@ func (b *Batch) delete(results []batch.Result, by ...batch.Outcome) {
 			r.DeleteErr, s.late = errNoTime, true
 		default:
 			r.DeleteErr = errNoAnswer // until there is one
-			e := entriesOf([]*batch.Result{r})[0]
+			e := entryOf(r)
 			e.tries = &tries{} // it is not patient
 			s.enqueue(opDelete, e)
 		}
@@ -164,7 +163,7 @@ func (b *Batch) releaseNotStarted(results []batch.Result) {
 	stuck := !slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome != batch.NotStarted })
 	for i := range results {
 		if r := &results[i]; r.Outcome == batch.NotStarted {
-			e := entriesOf([]*batch.Result{r})[0]
+			e := entryOf(r)
 			e.group = &group{entries: []*Entry{e}, failedAt: time.Now()}
 			b.settler.comeBack(e.group, batch.VerdictOf(r.Err).Aborts || stuck && r.Record.Attempt > 1)
 		}
@@ -195,7 +194,8 @@ func (b *Batch) report(results []batch.Result) {
 	arn := results[0].Record.QueueARN
 	b.about = batch.QueueName(arn)
 	if s.late {
-		s.warnLate(results)
+		b.Warn(batch.Warning{Message: "the time was over before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over, " +
+			"records that were not deleted will be delivered again. Raise the reserve (Reserve; with package handler: SQSBATCH_RESERVE) or the function's timeout, or find out why SQS is slow to answer"})
 	}
 	list := make([]*batch.Result, len(results))
 	for i := range results {

@@ -65,17 +65,14 @@ type job struct {
 func (c *call) make() {
 	left := make([]int, 0, len(c.jobs))
 	for k := range c.jobs {
-		if c.op != opVisibility || c.decide(&c.jobs[k]) {
-			left = append(left, k)
-		} else {
+		switch {
+		case c.op == opVisibility && !c.decide(&c.jobs[k]):
 			c.errs[k] = nil
-		}
-	}
-	if c.givenUp {
-		for _, k := range left {
+		case c.givenUp:
 			c.errs[k] = cmp.Or(c.jobs[k].tries.err, errRefused)
+		default:
+			left = append(left, k)
 		}
-		return
 	}
 	if len(left) == 0 {
 		return
@@ -135,7 +132,7 @@ func (c *call) delete(ctx context.Context, list []int) ([]*string, []types.Batch
 	for _, k := range list {
 		in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: idOf(k), ReceiptHandle: &c.jobs[k].handle})
 	}
-	out, err := c.queue.client.DeleteMessageBatch(ctx, in, c.queue.options...)
+	out, err := c.queue.client.DeleteMessageBatch(ctx, in, c.queue.options)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -149,7 +146,7 @@ func (c *call) changeVisibility(ctx context.Context, list []int, now time.Time) 
 			Id: idOf(k), ReceiptHandle: &c.jobs[k].handle, VisibilityTimeout: c.timeout(&c.jobs[k], now),
 		})
 	}
-	out, err := c.queue.client.ChangeMessageVisibilityBatch(ctx, in, c.queue.options...)
+	out, err := c.queue.client.ChangeMessageVisibilityBatch(ctx, in, c.queue.options)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -161,7 +158,7 @@ func (c *call) send(ctx context.Context, list []int) ([]*string, []types.BatchRe
 	for _, k := range list {
 		in.Entries = append(in.Entries, c.deadLetter(k, strings.HasSuffix(c.queue.url, ".fifo")))
 	}
-	out, err := c.queue.client.SendMessageBatch(ctx, in, c.queue.options...)
+	out, err := c.queue.client.SendMessageBatch(ctx, in, c.queue.options)
 	if err != nil {
 		return nil, nil, err
 	}

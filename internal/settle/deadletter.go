@@ -47,8 +47,8 @@ func (p *Policy) deadLetterQueue(arn string) (target string, err error) {
 func (c *call) deadLetter(k int, fifo bool) types.SendMessageBatchRequestEntry {
 	j := &c.jobs[k]
 	record := j.result.Record
-	e := types.SendMessageBatchRequestEntry{Id: idOf(k), MessageBody: &record.Body}
 	attributes := make(map[string]types.MessageAttributeValue, len(record.MessageAttributes)+1)
+	e := types.SendMessageBatchRequestEntry{Id: idOf(k), MessageBody: &record.Body, MessageAttributes: attributes}
 	for name, a := range record.MessageAttributes {
 		v := types.MessageAttributeValue{DataType: aws.String(a.DataType)}
 		if strings.HasPrefix(a.DataType, "Binary") {
@@ -63,9 +63,6 @@ func (c *call) deadLetter(k int, fifo bool) types.SendMessageBatchRequestEntry {
 	var origin types.MessageAttributeValue
 	if origin, j.noOrigin = c.origin(&j.result); j.noOrigin == nil {
 		attributes[partialfailure.OriginAttribute] = origin
-	}
-	if len(attributes) > 0 {
-		e.MessageAttributes = attributes
 	}
 	if record.TraceHeader != "" {
 		e.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{

@@ -16,14 +16,6 @@ import (
 const maxEntries = 10
 
 const (
-	// See pace.linger.
-	batchLinger  = 50 * time.Millisecond
-	pollerLinger = 100 * time.Millisecond
-	// Bounds of a lane's calls under way. That of a batch is above the number of
-	// connections that it takes to release 10,000 records within the reserve of a long
-	// function.
-	batchCalls  = 16
-	pollerCalls = 32
 	// maxTries bounds the calls for an entry that SQS answers with a passing failure.
 	maxTries = 3
 	// retryDelay is after how long that is tried again, at first.
@@ -35,8 +27,6 @@ const (
 	hurriedDelay = 500 * time.Millisecond
 	// oneByOne is after how many calls in a row without an answer each has one entry.
 	oneByOne = 8
-	// refusedFor is a poller's pace.refusedFor. A batch makes no further call at all.
-	refusedFor = 5 * time.Second
 	// lastWord is left of the time when the last try must have begun, so that the batch
 	// can say what is wrong.
 	lastWord = 20 * time.Millisecond

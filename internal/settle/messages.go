@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -78,9 +77,6 @@ func diagnose(err error) diagnosis {
 	return diagnosis{advice: sqserror.SaysRefused}
 }
 
-// remindAfter is after how long a poller tells of the same again.
-const remindAfter = 5 * time.Minute
-
 // warnOf warns of an error of an operation, once for each cause.
 func (s *Settler) warnOf(op operation, target string, err error) {
 	if s.ctx.Err() != nil {
@@ -91,11 +87,9 @@ func (s *Settler) warnOf(op operation, target string, err error) {
 		return // what that comes from was told
 	}
 	advice := strings.NewReplacer("{op}", "sqs:"+op.String(), "{queue}", target).Replace(diagnose(err).advice)
-	cause, now := advice+sqserror.Code(err), time.Now()
-	if told, ok := s.causes[cause]; ok && now.Sub(told) < remindAfter {
+	if !s.tells(advice + sqserror.Code(err)) {
 		return
 	}
-	s.causes[cause] = now
 	cost := costs[op]
 	if sqserror.Of(err) == sqserror.Stale {
 		cost = staleCost
@@ -103,18 +97,15 @@ func (s *Settler) warnOf(op operation, target string, err error) {
 	s.owner.Warn(batch.Warning{Message: fmt.Sprintf("%v: %s (%s)", op, advice, cost), Err: err})
 }
 
-// warnLate tells what it means for the records that SQS did not answer in time.
-func (s *Settler) warnLate(results []batch.Result) {
-	var cost []string
-	if slices.ContainsFunc(results, func(r batch.Result) bool { return !r.Outcome.Done() && !r.VisibilitySet }) {
-		cost = append(cost, costs[opVisibility])
+// remindAfter is after how long a poller tells of the same again.
+const remindAfter = 5 * time.Minute
+
+// tells reports whether it is time to tell of a cause, and notes that it is told.
+func (s *Settler) tells(cause string) bool {
+	told, now := s.causes[cause], time.Now()
+	if now.Sub(told) < remindAfter {
+		return false
 	}
-	if slices.ContainsFunc(results, func(r batch.Result) bool { return r.DeleteErr != nil }) {
-		cost = append(cost, costs[opDelete])
-	}
-	if len(cost) == 0 {
-		cost = []string{"no record is affected"}
-	}
-	s.owner.Warn(batch.Warning{Message: fmt.Sprintf("the time was over before SQS had answered all calls: %s. "+
-		"Raise the reserve (Reserve; with package handler: SQSBATCH_RESERVE) or the function's timeout, or find out why SQS is slow to answer", strings.Join(cost, ", and "))})
+	s.causes[cause] = now
+	return true
 }

@@ -49,9 +49,9 @@ func TestWarningsSayWhatToDo(t *testing.T) {
 		"deletes in vain": {[]string{"ok", "fail"}, deletion, answer("AccessDenied"), time.Minute,
 			"sqs:DeleteMessage on", "backoff"},
 		"no time for a delete": {[]string{"ok", "fail"}, deletion, hang, 2 * time.Second,
-			"over before SQS had answered all calls: records that were handled will be delivered again", "backoff"},
+			"records that were not deleted will be delivered again. Raise the reserve", "{"},
 		"no time for a backoff": {[]string{"fail"}, changeVisibility, hang, 2 * time.Second,
-			"come back when their visibility timeout is over, instead of after their backoff. Raise the reserve", "handled"},
+			"over before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over", "{"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, false, func(f *fixture) {

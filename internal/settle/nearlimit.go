@@ -53,37 +53,20 @@ func (s *Settler) warnAttempts(last *batch.Result, n int) {
 const agedShare = 0.8
 
 // warnAge warns when SQS will delete a record unhandled before long. The retention is known
-// where the RedrivePolicy was asked for, and told of once for each answer.
+// where the RedrivePolicy was asked for.
 func (s *Settler) warnAge(r *batch.Record) {
-	age := time.Since(r.SentAt).Round(time.Second)
-	retention, tell := s.queues.aged(r.QueueARN, age)
-	if !tell {
+	queue, _ := s.queues.known(r.QueueARN)
+	age, retention := time.Since(r.SentAt).Round(time.Second), queue.retention
+	if retention == 0 || float64(age) < agedShare*float64(retention) || !s.tells("age") {
 		return
 	}
 	left := "is due to be deleted by SQS"
 	if age < retention {
 		left = fmt.Sprintf("will be deleted by SQS in %v", retention-age)
 	}
-	clock := "A standard dead-letter queue keeps its age: give that queue a longer retention"
-	if r.FIFO() {
-		clock = "In a FIFO dead-letter queue its age starts again from 0"
-	}
 	s.owner.Warn(batch.Warning{
 		MessageID: r.MessageID,
-		Message: fmt.Sprintf("the record was sent %v ago and %s unless it is handled (MessageRetentionPeriod is %v): fix the cause of its failure, or raise the retention. %s",
-			age, left, retention, clock),
+		Message: fmt.Sprintf("the record was sent %v ago and %s unless it is handled (MessageRetentionPeriod is %v): fix the cause of its failure, or raise the retention. "+
+			"A standard dead-letter queue keeps its age: give that queue a longer retention. In a FIFO dead-letter queue its age starts again from 0", age, left, retention),
 	})
-}
-
-// aged reports whether an age is near a queue's retention, and was not told of
-// since SQS said that.
-func (c *queueCache) aged(arn string, age time.Duration) (retention time.Duration, tell bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	q := c.of(arn)
-	if q.last == nil || q.err != nil || q.aged || q.last.retention == 0 || float64(age) < agedShare*float64(q.last.retention) {
-		return 0, false
-	}
-	q.aged = true
-	return q.last.retention, true
 }

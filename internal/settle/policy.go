@@ -54,7 +54,7 @@ func New(cfg Config) (*Policy, error) {
 	if cfg.Hooks == nil {
 		cfg.Hooks = &hooks.Set{}
 	}
-	return &Policy{cfg: cfg, schedule: schedule{outage: cfg.Outage}}, nil
+	return &Policy{cfg: cfg, queues: queueCache{list: map[string]*queueState{}}, schedule: schedule{outage: cfg.Outage}}, nil
 }
 
 // onPermanent says what becomes of a record by what its error asks for.

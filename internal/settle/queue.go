@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ func sameQueue(arnOrURL, arn string) bool {
 type queue struct {
 	client  *sqs.Client
 	url     string
-	options []func(*sqs.Options)
+	options func(*sqs.Options)
 }
 
 // queueAt returns the queue with an ARN or a URL.
@@ -53,11 +54,10 @@ func (p *Policy) queueAt(ctx context.Context, arnOrURL string) (queue, error) {
 		}
 		region = arn.Region
 	}
-	q.options = []func(*sqs.Options){sqserror.Once, func(o *sqs.Options) {
-		if region != "" {
-			o.Region = region
-		}
-	}}
+	q.options = func(o *sqs.Options) {
+		sqserror.Once(o)
+		o.Region = cmp.Or(region, o.Region)
+	}
 	return q, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -143,48 +144,33 @@ func jittered(d time.Duration, r *batch.Record) time.Duration {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s %d", key, r.Attempt)
 	choices := uint64((longest(d)-d)/time.Second) + 1
-	return d + time.Duration(mix(h.Sum64())%choices)*time.Second
+	draw := rand.New(rand.NewPCG(h.Sum64(), 0))
+	return d + time.Duration(draw.Uint64N(choices))*time.Second
 }
 
 // longest is what jitter can make of a delay of whole seconds.
 func longest(d time.Duration) time.Duration { return d + max(d/2, leastJitter).Truncate(time.Second) }
 
-// mix is the finalizer of SplitMix64: it spreads what differs in a few bits.
-func mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-// says tells in words what the schedule is for a queue with that maxReceiveCount,
-// 0 for one without RedrivePolicy.
-func (s *schedule) says(most int) string {
-	switch most {
-	case 0:
-		return fmt.Sprintf("the queue has no RedrivePolicy: a record that fails is retried until it expires, with at most %v between attempts", longest(s.outage))
-	case 1:
-		return "maxReceiveCount is 1: a record that fails is not retried"
-	}
-	var sum time.Duration
-	for _, d := range s.delays(most) {
-		sum += d
-	}
-	return fmt.Sprintf("a record that fails gets %d attempts over at least %v", most, sum)
-}
-
 // Schedule says in words for how long a record that fails is retried, the first time
 // that the maxReceiveCount of the queue with an ARN is known; later, and where
 // [partialfailure.Config].Backoff decides, it returns "".
 func (p *Policy) Schedule(arn string) string {
-	if p.cfg.Backoff != nil {
-		return ""
-	}
 	most, known := p.maxReceiveCount(arn)
-	if !known {
+	if !known || p.cfg.Backoff != nil {
 		return ""
 	}
 	if _, told := p.schedule.told.LoadOrStore(arn, true); told {
 		return ""
 	}
-	return p.schedule.says(most)
+	switch most {
+	case 0:
+		return fmt.Sprintf("the queue has no RedrivePolicy: a record that fails is retried until it expires, with at most %v between attempts", longest(p.cfg.Outage))
+	case 1:
+		return "maxReceiveCount is 1: a record that fails is not retried"
+	}
+	var sum time.Duration
+	for _, d := range p.schedule.delays(most) {
+		sum += d
+	}
+	return fmt.Sprintf("a record that fails gets %d attempts over at least %v", most, sum)
 }

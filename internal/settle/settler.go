@@ -88,7 +88,8 @@ type Settler struct {
 	ctx      context.Context // of calls
 	asks     context.Context // of questions about queues
 	stopAsks context.CancelFunc
-	lastTry  time.Time // no try begins later; zero for never
+	lastTry  time.Time     // no try begins later; zero for never
+	longest  time.Duration // between two tries
 	began    time.Time
 
 	lanes   []*lane
@@ -103,20 +104,20 @@ type Settler struct {
 type pace struct {
 	linger     time.Duration // for which an entry waits for nine others to share its call
 	maxCalls   int           // under way in a lane
-	longest    time.Duration // between two tries
 	refusedFor time.Duration // for which no call is made after SQS refused one for good, such as for want of a permission
-	failureFor time.Duration // for which a failure is tried; 0 for the settler's time
 	placeFor   time.Duration // for which a FIFO group waits for one of it to be dead-lettered
+	failureFor time.Duration // for which a failure is tried; 0 for as long as the settler has
 	reports    bool          // of each call's records; a batch's are reported together, at its end
 }
 
-// placePatience is how long a FIFO group waits on Lambda for one of it to be dead-lettered.
-const placePatience = 12 * time.Second
+// batchPace makes no call of an operation that was refused. It has so many calls that
+// 10,000 records are released within the reserve of a long function.
+var batchPace = pace{linger: 50 * time.Millisecond, maxCalls: 16, refusedFor: maxVisibility, placeFor: 12 * time.Second}
 
 // settler makes one for an owner whose calls end with ctx.
 func (p *Policy) settler(ctx context.Context, owner Owner, pace pace) *Settler {
 	s := &Settler{
-		Policy: p, pace: pace, owner: owner, ctx: ctx, began: time.Now(),
+		Policy: p, pace: pace, owner: owner, ctx: ctx, longest: lastDelay, began: time.Now(),
 		inPlace: map[*batch.Record]*inPlace{}, causes: map[string]time.Time{},
 	}
 	if end, ok := ctx.Deadline(); ok {
@@ -130,7 +131,7 @@ func (p *Policy) settler(ctx context.Context, owner Owner, pace pace) *Settler {
 // tried for as long as patience says.
 func (p *Policy) NewSettler(ctx context.Context, owner Owner, patience time.Duration) *Settler {
 	return p.settler(ctx, owner, pace{
-		linger: pollerLinger, maxCalls: pollerCalls, longest: lastDelay, refusedFor: refusedFor, failureFor: patience, placeFor: patience, reports: true,
+		linger: 100 * time.Millisecond, maxCalls: 32, refusedFor: 5 * time.Second, placeFor: patience, failureFor: patience, reports: true,
 	})
 }
 
@@ -261,13 +262,9 @@ func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
 func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
 	r := e.record()
 	policy := s.onPermanent(batch.VerdictOf(e.Result.Err))
-	switch {
-	case policy == partialfailure.Drop:
+	if policy == partialfailure.Drop {
 		e.Result.Outcome = batch.Dropped
 		done(e.Result)
-		return
-	case policy == partialfailure.Retry && s.cfg.OnPermanent == partialfailure.Retry:
-		done(nil)
 		return
 	}
 	p := &inPlace{entry: e, done: done}
@@ -284,7 +281,7 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
 			done(nil)
 		}
 	}
-	if policy == partialfailure.DeadLetter || s.cfg.MaxReceiveCount > 0 {
+	if policy == partialfailure.DeadLetter || s.cfg.OnPermanent == partialfailure.Retry || s.cfg.MaxReceiveCount > 0 {
 		decide()
 		return
 	}

@@ -73,19 +73,11 @@ func (c *call) timeout(j *job, now time.Time) int32 {
 	return int32(left / time.Second)
 }
 
-// received is when the message was received, as early as it may have been.
-// On Lambda, SQS tells it only of a first delivery.
+// received is when the message was received, as early as it may have been: SQS tells it in
+// a container only.
 func (c *call) received(j *job) time.Time {
-	if !j.receivedAt.IsZero() {
-		return j.receivedAt
+	if j.receivedAt.IsZero() {
+		return c.Settler.began.Add(-maxWindow)
 	}
-	r, earliest := j.result.Record, c.Settler.began.Add(-maxWindow)
-	switch first := r.FirstReceivedAt; {
-	case r.Attempt != 1 || first.Before(earliest):
-		return earliest
-	case first.After(c.Settler.began): // clocks differ
-		return c.Settler.began
-	default:
-		return first
-	}
+	return j.receivedAt
 }
