@@ -179,10 +179,7 @@ func readAttributes(values map[string]string) (a attributes, err error) {
 		return time.Duration(n) * time.Second
 	}
 	a.retention, a.visibility = seconds("MessageRetentionPeriod"), seconds("VisibilityTimeout")
-	text := values["RedrivePolicy"]
-	if text == "" {
-		return a, nil
-	}
+	text := cmp.Or(values["RedrivePolicy"], "{}")
 	var policy struct {
 		DeadLetterTargetArn string
 		MaxReceiveCount     json.Number // SQS writes a number, older policies have a string

@@ -136,15 +136,9 @@ func (b *Batch) delete(results []batch.Result, by ...batch.Outcome) {
 	if !s.cfg.DeleteIfOthersFail || !slices.ContainsFunc(results, failed) {
 		return
 	}
-	late := s.ctx.Err() != nil
 	for i := range results {
-		r := &results[i]
-		switch {
-		case !slices.Contains(by, r.Outcome):
-		case late:
-			r.DeleteErr, s.late = errNoTime, true
-		default:
-			r.DeleteErr = errNoAnswer // until there is one
+		if r := &results[i]; slices.Contains(by, r.Outcome) {
+			r.DeleteErr = errNoTime // until there is an answer
 			e := entryOf(r)
 			e.tries = &tries{} // it is not patient
 			s.enqueue(opDelete, e)
@@ -152,7 +146,7 @@ func (b *Batch) delete(results []batch.Result, by ...batch.Outcome) {
 	}
 }
 
-// errNoTime is why a record was not deleted that was done with at the last moment.
+// errNoTime is why a record was not deleted of which SQS has said nothing.
 var errNoTime = errors.New("the time was over before it could be deleted")
 
 // releaseNotStarted has records that were not started come back at once, or, if their

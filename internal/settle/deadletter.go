@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,14 +26,10 @@ func (s *Settler) send(e *Entry) {
 // deadLetterQueue returns the URL or ARN of the dead-letter queue of a queue, or why there
 // is none, or none that is known.
 func (p *Policy) deadLetterQueue(arn string) (target string, err error) {
-	known := true
-	if target = p.cfg.DeadLetterQueue; target == "" {
-		var a attributes
-		a, known = p.queues.known(arn)
-		target = a.deadLetterARN
-	}
+	a, known := p.queues.known(arn)
+	target = cmp.Or(p.cfg.DeadLetterQueue, a.deadLetterARN)
 	switch {
-	case !known:
+	case target == "" && !known:
 		err = errUnknown
 	case target == "":
 		err = errNoDeadLetterQueue
@@ -69,18 +66,17 @@ func (c *call) deadLetter(k int, fifo bool) types.SendMessageBatchRequestEntry {
 			"AWSTraceHeader": {DataType: aws.String("String"), StringValue: &record.TraceHeader},
 		}
 	}
-	if record.GroupID != "" {
-		e.MessageGroupId = &record.GroupID
-	}
+	group := record.GroupID
 	if fifo {
 		// Not the record's own deduplication id: another message may have it
 		// too (sent five minutes apart, or in another group), and the second
 		// of them would be swallowed. With the message's id, sending the same
 		// message again is still sending it once.
 		e.MessageDeduplicationId = &record.MessageID
-		if record.GroupID == "" {
-			e.MessageGroupId = &record.MessageID
-		}
+		group = cmp.Or(group, record.MessageID)
+	}
+	if group != "" {
+		e.MessageGroupId = &group
 	}
 	return e
 }
@@ -118,10 +114,7 @@ const (
 	originType = "String"
 )
 
-var (
-	errTenAttributes = errors.New("the message has ten attributes")
-	errNoRoom        = errors.New("the message would exceed 1 MiB")
-)
+var errNoRoom = errors.New("the message has ten attributes, or would exceed 1 MiB")
 
 // origin returns the attribute for a failure, or why the message cannot have it.
 func (p *Policy) origin(r *batch.Result) (none types.MessageAttributeValue, err error) {
@@ -129,9 +122,6 @@ func (p *Policy) origin(r *batch.Result) (none types.MessageAttributeValue, err 
 	attributes, size := len(record.MessageAttributes), messageSize(record)
 	if a, redriven := record.MessageAttributes[partialfailure.OriginAttribute]; redriven {
 		attributes, size = attributes-1, size-attributeSize(partialfailure.OriginAttribute, a)
-	}
-	if attributes >= maxAttributes {
-		return none, errTenAttributes
 	}
 	o := partialfailure.Origin{
 		MessageID: record.MessageID, Attempts: record.Attempt, FirstReceived: record.FirstReceivedAt.UTC(), Queue: record.QueueARN, By: p.cfg.Name,
@@ -143,7 +133,7 @@ func (p *Policy) origin(r *batch.Result) (none types.MessageAttributeValue, err 
 		o.FailedAt = r.Started.Add(r.Duration).UTC().Truncate(time.Millisecond)
 	}
 	value, ok := o.Value(min(maxOrigin, maxPayload-size) - len(partialfailure.OriginAttribute) - len(originType))
-	if !ok {
+	if !ok || attributes >= maxAttributes {
 		return none, errNoRoom
 	}
 	return types.MessageAttributeValue{DataType: aws.String(originType), StringValue: &value}, nil

@@ -62,23 +62,17 @@ func (s *Settler) lane(op operation, arn string) *lane {
 	return l
 }
 
-func (s *Settler) enqueue(op operation, list ...*Entry) {
-	now := time.Now()
-	for _, e := range list {
-		s.lane(op, e.record().QueueARN).add(e, now)
-	}
-}
+func (s *Settler) enqueue(op operation, e *Entry) { s.lane(op, e.record().QueueARN).add(e) }
 
-func (l *lane) add(e *Entry, now time.Time) {
-	if e.tries != nil {
-		l.until = sooner(l.until, e.tries.until)
-	}
-	if e.tries != nil && !e.tries.notBefore.IsZero() {
+func (l *lane) add(e *Entry) {
+	t := e.state()
+	l.until = sooner(l.until, t.until)
+	if !t.notBefore.IsZero() {
 		l.retries = append(l.retries, e)
 		return
 	}
 	if len(l.fresh) == 0 {
-		l.since = now
+		l.since = time.Now()
 	}
 	l.fresh = append(l.fresh, e)
 }
@@ -162,10 +156,7 @@ func (s *Settler) giveUp(l *lane, now time.Time) {
 	l.until = time.Time{}
 	var list []*Entry
 	over := func(e *Entry) bool {
-		t := e.tries
-		if t == nil {
-			t = &tries{patient: true}
-		}
+		t := e.state()
 		until := sooner(t.until, lastTry)
 		if l.refused && !t.patient || !until.IsZero() && !now.Before(until) {
 			list = append(list, e)
@@ -226,14 +217,9 @@ func sooner(a, b time.Time) time.Time {
 
 // arm has the owner flush at a time.
 func (s *Settler) arm(next time.Time) {
-	switch {
-	case next.IsZero():
-		if s.timer != nil {
-			s.timer.Stop()
-		}
-	case s.timer == nil:
-		s.timer = time.AfterFunc(time.Until(next), func() { s.owner.Do(func() {}) })
-	default:
+	if next.IsZero() {
+		s.timer.Stop()
+	} else {
 		s.timer.Reset(time.Until(next))
 	}
 }
@@ -254,11 +240,7 @@ func (s *Settler) begin(l *lane, list []*Entry, givenUp bool) {
 		entries: list, jobs: make([]job, len(list)), errs: make([]error, len(list)),
 	}
 	for k, e := range list {
-		j := &c.jobs[k]
-		*j = job{result: *e.Result, handle: e.Handle, receivedAt: e.ReceivedAt, group: e.group}
-		if e.tries != nil {
-			j.tries = *e.tries
-		}
+		c.jobs[k] = job{result: *e.Result, handle: e.Handle, receivedAt: e.ReceivedAt, group: e.group, tries: e.state()}
 		c.errs[k] = errNoAnswer // until there is one
 	}
 	go func() {
@@ -280,7 +262,7 @@ func (s *Settler) answered(l *lane, c *call) {
 	for k, e := range c.entries {
 		e.Result.VisibleIn = c.jobs[k].visibleIn
 		if s.goesOn(l, c, k, now) {
-			l.add(e, now)
+			l.add(e)
 		} else {
 			over, results = append(over, k), append(results, e.Result)
 		}

@@ -60,13 +60,9 @@ func (s *Settler) warnAge(r *batch.Record) {
 	if retention == 0 || float64(age) < agedShare*float64(retention) || !s.tells("age") {
 		return
 	}
-	left := "is due to be deleted by SQS"
-	if age < retention {
-		left = fmt.Sprintf("will be deleted by SQS in %v", retention-age)
-	}
 	s.owner.Warn(batch.Warning{
 		MessageID: r.MessageID,
-		Message: fmt.Sprintf("the record was sent %v ago and %s unless it is handled (MessageRetentionPeriod is %v): fix the cause of its failure, or raise the retention. "+
-			"A standard dead-letter queue keeps its age: give that queue a longer retention. In a FIFO dead-letter queue its age starts again from 0", age, left, retention),
+		Message: fmt.Sprintf("the record was sent %v ago and will be deleted by SQS unless it is handled (MessageRetentionPeriod is %v): fix the cause of its failure, or raise the retention. "+
+			"A standard dead-letter queue keeps its age: give that queue a longer retention. In a FIFO dead-letter queue its age starts again from 0", age, retention),
 	})
 }

@@ -2,7 +2,6 @@ package settle
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -47,6 +46,14 @@ type Entry struct {
 
 func (e *Entry) record() *batch.Record { return e.Result.Record }
 
+// state is a copy of e's tries.
+func (e *Entry) state() tries {
+	if e.tries == nil {
+		return tries{patient: true}
+	}
+	return *e.tries
+}
+
 // tries is for how long an entry is tried, and how its calls fare.
 type tries struct {
 	until     time.Time // no try begins later; zero for the settler's
@@ -68,9 +75,6 @@ type group struct {
 	decide      func(callAt time.Time) // sets visibleIn, for a call; it may wait, and call the user's code. nil where it is 0
 	decided     sync.Once
 	visibleIn   time.Duration // counted from failedAt
-
-	showAt time.Time     // what Release was given; zero for at once
-	first  *batch.Record // the same; nil for a failure
 }
 
 // inPlace is a record for which its FIFO group waits.
@@ -117,6 +121,7 @@ var batchPace = pace{linger: 50 * time.Millisecond, maxCalls: 16, refusedFor: ma
 // settler makes one for an owner whose calls end with ctx.
 func (p *Policy) settler(ctx context.Context, owner Owner, pace pace) *Settler {
 	s := &Settler{
+		timer:  time.AfterFunc(time.Hour, func() { owner.Do(func() {}) }), // see arm
 		Policy: p, pace: pace, owner: owner, ctx: ctx, longest: lastDelay, began: time.Now(),
 		inPlace: map[*batch.Record]*inPlace{}, causes: map[string]time.Time{},
 	}
@@ -124,6 +129,7 @@ func (p *Policy) settler(ctx context.Context, owner Owner, pace pace) *Settler {
 		s.lastTry = end.Add(-lastWord)
 	}
 	s.asks, s.stopAsks = context.WithCancel(ctx)
+	s.timer.Stop()
 	return s
 }
 
@@ -147,29 +153,14 @@ func (s *Settler) Delete(e *Entry) {
 // first is the one that came first of what was received together: those of a FIFO group
 // come back together. It is tried until hiddenUntil, when SQS shows the record by itself.
 func (s *Settler) Release(e *Entry, at time.Time, first *batch.Record, hiddenUntil time.Time) {
-	e.group, e.tries = s.released(at, first), &tries{until: hiddenUntil, patient: true}
-	s.enqueue(opVisibility, e)
-}
-
-func (s *Settler) released(at time.Time, first *batch.Record) *group {
-	g := &group{failedAt: time.Now(), showAt: at, first: first}
+	g := &group{failedAt: time.Now()}
 	if at.After(g.failedAt) {
 		g.decide = func(time.Time) {
 			g.visibleIn = wholeSeconds(max(at.Sub(g.failedAt), s.Backoff(first, g.failedAt)))
 		}
 	}
-	return g
-}
-
-// Postpone puts off what [Settler.Release] was given and no call is under way for, until at.
-func (s *Settler) Postpone(at time.Time) {
-	for _, l := range s.lanes {
-		for _, e := range slices.Concat(l.fresh, l.retries) {
-			if g := e.group; g != nil && g.first != nil && g.showAt.Before(at) {
-				e.group = s.released(at, g.first)
-			}
-		}
-	}
+	e.group, e.tries = g, &tries{until: hiddenUntil, patient: true}
+	s.enqueue(opVisibility, e)
 }
 
 // Fail takes a failure, and what was skipped for it: it is sent to the dead-letter queue,
@@ -228,8 +219,8 @@ func (s *Settler) comeBack(g *group, backoff bool) {
 func (s *Settler) show(list []*Entry) {
 	for _, e := range list {
 		e.tries = s.failureTries(e.group)
+		s.enqueue(opVisibility, e)
 	}
-	s.enqueue(opVisibility, list...)
 }
 
 // failureTries is for how long a failure is tried from now on: in a poller not after others
