@@ -100,7 +100,8 @@ func (b *Batch) LastAttempt(r *batch.Record) bool {
 // results must be what Engine.Run returned for this Batch.
 func (b *Batch) Settle(results []batch.Result) (warn func()) {
 	s := b.settler
-	if s.calls == 0 && len(b.warnings) == 0 && allSucceeded(results) {
+	failed := func(r batch.Result) bool { return r.Outcome != batch.Succeeded }
+	if s.calls == 0 && len(b.warnings) == 0 && !slices.ContainsFunc(results, failed) {
 		close(b.over)
 		return b.cancel
 	}
@@ -122,10 +123,6 @@ func (b *Batch) Settle(results []batch.Result) (warn func()) {
 		defer b.cancel()
 		b.report(results)
 	}
-}
-
-func allSucceeded(results []batch.Result) bool {
-	return !slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome != batch.Succeeded })
 }
 
 // delete deletes the records that are done with by one of some outcomes, see
@@ -182,9 +179,6 @@ func (b *Batch) wait() {
 // report tells the hooks what there is to warn of.
 func (b *Batch) report(results []batch.Result) {
 	s := b.settler
-	if len(results) == 0 {
-		return
-	}
 	arn := results[0].Record.QueueARN
 	b.about = batch.QueueName(arn)
 	if s.late {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -65,11 +66,15 @@ type job struct {
 func (c *call) make() {
 	left := make([]int, 0, len(c.jobs))
 	for k := range c.jobs {
+		j := &c.jobs[k]
 		switch {
-		case c.op == opVisibility && !c.decide(&c.jobs[k]):
+		case c.op == opVisibility && !c.decide(j):
 			c.errs[k] = nil
 		case c.givenUp:
-			c.errs[k] = cmp.Or(c.jobs[k].tries.err, errRefused)
+			c.errs[k] = cmp.Or(j.tries.err, errRefused)
+		case j.tries.unsure && j.visibleIn > 0 && !time.Now().Before(j.group.failedAt.Add(j.visibleIn)):
+			// A try may have made it visible, and others may have it.
+			c.errs[k] = fmt.Errorf("%w: %w", errTooLate, j.tries.err)
 		default:
 			left = append(left, k)
 		}
@@ -107,10 +112,6 @@ func (c *call) try(list []int) (left []int, err error) {
 	var failed []types.BatchResultErrorEntry
 	switch c.op {
 	case opVisibility:
-		list = c.inTime(list, began)
-		if len(list) == 0 {
-			return nil, nil
-		}
 		confirmed, failed, err = c.changeVisibility(ctx, list, began)
 	case opSend:
 		confirmed, failed, err = c.send(ctx, list)
@@ -178,6 +179,11 @@ func idsOf[E any](confirmed []E, id func(E) *string) []*string {
 }
 
 var (
+	errNoClient          = errors.New("no SQS client")
+	errNoARN             = errors.New("the records do not say their queue")
+	errPolicy            = errors.New("the queue's RedrivePolicy cannot be read")
+	errNoDeadLetterQueue = errors.New("the queue has no RedrivePolicy")
+	errOwnQueue          = errors.New("the dead-letter queue is the queue itself")
 	// errTooLate ends the tries of a call for whose entries there is no time left.
 	errTooLate = errors.New("too late for another try")
 	// errNoAnswer is the error of an entry that SQS did not mention.

@@ -174,3 +174,56 @@ func (p *Policy) Schedule(arn string) string {
 	}
 	return fmt.Sprintf("a record that fails gets %d attempts over at least %v", most, sum)
 }
+
+// maxVisibility is what SQS allows from the receipt of a message to its next
+// appearance. Beyond that ChangeMessageVisibility is an error, see "Amazon SQS
+// visibility timeout" in the Developer Guide.
+const maxVisibility = 12 * time.Hour
+
+// maxWindow is the longest that a message may have been with Lambda before the
+// invocation began: the longest batching window, and some time to spare.
+const maxWindow = 5*time.Minute + 30*time.Second
+
+// callMargin is left of the 12 hours for the call itself and for clocks that differ.
+const callMargin = 5 * time.Second
+
+// decide works out when a record comes back, and reports whether that is to be set. It is
+// not where the queue's visibility timeout ends later: an abandoned record, and those
+// behind it, never come back sooner than that, since the handler may still be at work.
+func (c *call) decide(j *job) bool {
+	g := j.group
+	if g.decide != nil {
+		g.decided.Do(func() { g.decide(c.began) })
+		j.visibleIn = g.visibleIn
+	}
+	if g.abandoned {
+		until := g.hiddenUntil
+		if queue, _ := c.queues.known(c.arn); until.IsZero() && queue.visibility > 0 {
+			until = c.Settler.began.Add(queue.visibility) // it was received before that
+		}
+		if until.IsZero() || !g.failedAt.Add(j.visibleIn).After(until) {
+			j.left, j.visibleIn = true, 0
+		}
+	}
+	return !j.left
+}
+
+// timeout is the visibility timeout in seconds that makes a record appear when it shall:
+// SQS counts it from the call, the backoff counts from the failure.
+func (c *call) timeout(j *job, now time.Time) int32 {
+	elapsed := now.Sub(j.group.failedAt)
+	left := wholeSeconds(max(0, j.visibleIn-elapsed))
+	if most := max(0, (maxVisibility - now.Sub(c.received(j)) - callMargin).Truncate(time.Second)); left > most {
+		left, j.visibleIn = most, most+elapsed.Truncate(time.Second)
+	}
+	return int32(left / time.Second)
+}
+
+// received is when the message was received, as early as it may have been: SQS tells it in
+// a container only.
+func (c *call) received(j *job) time.Time {
+	if j.receivedAt.IsZero() {
+		return c.Settler.began.Add(-maxWindow)
+	}
+	return j.receivedAt
+}

@@ -260,7 +260,12 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
 	}
 	p := &inPlace{entry: e, done: done}
 	s.inPlace[r] = p
-	decide := func() {
+	ctx, cancel := context.WithTimeout(s.asks, policyWait)
+	if policy == partialfailure.DeadLetter || s.cfg.OnPermanent == partialfailure.Retry || s.cfg.MaxReceiveCount > 0 {
+		cancel() // the queue need not say which attempt is the last
+	}
+	s.whenKnown(ctx, r.QueueARN, func() {
+		cancel()
 		switch {
 		case s.inPlace[r] != p: // it was given to Fail
 		case policy == partialfailure.DeadLetter || s.LastAttempt(r):
@@ -271,15 +276,6 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
 			delete(s.inPlace, r)
 			done(nil)
 		}
-	}
-	if policy == partialfailure.DeadLetter || s.cfg.OnPermanent == partialfailure.Retry || s.cfg.MaxReceiveCount > 0 {
-		decide()
-		return
-	}
-	ctx, cancel := context.WithTimeout(s.asks, policyWait)
-	s.whenKnown(ctx, r.QueueARN, func() {
-		cancel()
-		decide()
 	})
 }
 
