@@ -153,9 +153,5 @@ func (c *Config) failures() partialfailure.Config {
 
 // settling is how invocations are settled.
 func (c *Config) settling(set *hooks.Set) settle.Config {
-	s := settle.Config{Config: c.failures(), Client: c.client(), Hooks: set}
-	if c.DeleteSucceeded {
-		s.Delete = settle.DeleteIfOthersFail
-	}
-	return s
+	return settle.Config{Config: c.failures(), Client: c.client(), Hooks: set, DeleteIfOthersFail: c.DeleteSucceeded}
 }

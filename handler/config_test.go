@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
-	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -36,7 +35,7 @@ func TestEveryFieldReachesItsPackage(t *testing.T) {
 	}
 	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "ship")
 	s := c.settling(hooks)
-	if s.Backoff == nil || s.Backoff(1) != 6*time.Second || s.DeadLetterQueue != "https://sqs/1/dead" || s.MaxReceiveCount != 8 || s.OnPermanent != partialfailure.Drop || s.Delete != settle.DeleteIfOthersFail || s.Name != "ship" || s.Hooks != hooks {
+	if s.Backoff == nil || s.Backoff(1) != 6*time.Second || s.DeadLetterQueue != "https://sqs/1/dead" || s.MaxReceiveCount != 8 || s.OnPermanent != partialfailure.Drop || !s.DeleteIfOthersFail || s.Name != "ship" || s.Hooks != hooks {
 		t.Errorf("partialfailure gets %+v", s)
 	}
 }

@@ -24,7 +24,7 @@ func (c *Config) samLocal() bool {
 // dead-letter queue is not checked, since `sam local` puts a resource's name there.
 func withoutSQS(s settle.Config) settle.Config {
 	s.Client = func(context.Context) (*sqs.Client, error) { return nil, errors.New("sam local: SQS is not called") }
-	s.DeadLetterQueue, s.Delete, s.Hooks = "", settle.DeleteNever, nil
+	s.DeadLetterQueue, s.DeleteIfOthersFail, s.Hooks = "", false, nil
 	return s
 }
 

@@ -113,7 +113,7 @@ func New(h batch.Handler, cfg Config) (*Poller, error) {
 // newPolicy makes the policy for the queue, once its URL is known.
 func (p *Poller) newPolicy(queueURL string) (err error) {
 	p.policy, err = settle.New(settle.Config{
-		Config: p.cfg.Failures, QueueURL: queueURL, Delete: settle.DeleteAlways,
+		Config: p.cfg.Failures, QueueURL: queueURL,
 		Client: func(context.Context) (*sqs.Client, error) { return p.cfg.SQS, nil },
 	})
 	return err

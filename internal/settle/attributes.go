@@ -46,16 +46,12 @@ type queueState struct {
 	last   *attributes   // what SQS said last, however long ago; nil for nothing
 	err    error         // of the latest answer
 	until  time.Time     // when the latest answer is no longer believed
-	aged   bool          // a record near the end of its retention was warned of since
 }
 
 // of returns a queue's. The caller holds the lock.
 func (c *queueCache) of(arn string) *queueState {
 	q := c.list[arn]
 	if q == nil {
-		if c.list == nil {
-			c.list = make(map[string]*queueState, 1)
-		}
 		q = &queueState{}
 		c.list[arn] = q
 	}
@@ -94,7 +90,7 @@ func (c *queueCache) keep(arn string, a attributes, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q, kept := c.of(arn), attributesKept
-	q.err, q.aged = err, false
+	q.err = err
 	switch {
 	case err == nil:
 		q.last = &a
@@ -118,33 +114,32 @@ func (p *Policy) Know(arn string, values map[string]string) {
 	p.queues.keep(arn, a, err)
 }
 
-// ask asks a queue for its attributes, unless they are known, or another batch asks. What
-// it returns is closed when there is an answer; nil for at once.
-func (s *Settler) ask(arn string) (answered <-chan struct{}, others bool) {
+// askTimeout is for how long a queue is asked that does not answer.
+const askTimeout = 10 * time.Second
+
+// ask asks a queue for its attributes, unless they are known, or it is being asked. What it
+// returns is closed when that has ended, with an answer or without; nil for at once.
+func (s *Settler) ask(arn string) (answered <-chan struct{}) {
 	ask, done, err := s.queues.begin(arn)
 	if err != nil { // it was the answer to an earlier batch, and this one must tell of it as well
-		s.refuse(opAttributes, arn, err)
+		s.warnOf(opAttributes, arn, err)
 	}
-	if done == nil || !ask {
-		return done, true
+	if ask {
+		s.calls++
+		go func() {
+			ctx, cancel := context.WithTimeout(s.asks, askTimeout)
+			defer cancel()
+			a, err := s.attributes(ctx, arn)
+			s.queues.keep(arn, a, err)
+			s.owner.Do(func() {
+				s.calls--
+				if err != nil && !errors.Is(err, context.Canceled) {
+					s.warnOf(opAttributes, arn, err)
+				}
+			})
+		}()
 	}
-	s.calls++
-	go func() {
-		ctx, cancel := s.asks, context.CancelFunc(func() {})
-		if s.poller {
-			ctx, cancel = context.WithTimeout(ctx, s.patience)
-		}
-		defer cancel()
-		a, err := s.attributes(ctx, arn)
-		s.queues.keep(arn, a, err)
-		s.owner.Do(func() {
-			s.calls--
-			if err != nil && !errors.Is(err, context.Canceled) {
-				s.refuse(opAttributes, arn, err)
-			}
-		})
-	}()
-	return done, false
+	return done
 }
 
 // attributes asks a queue until it has answered.
@@ -170,7 +165,7 @@ func (s *Settler) askOnce(ctx context.Context, q queue, arn string) (attributes,
 		AttributeNames: []types.QueueAttributeName{
 			types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameMessageRetentionPeriod, types.QueueAttributeNameVisibilityTimeout,
 		},
-	}, q.options...)
+	}, q.options)
 	s.owner.Called(batch.Call{Operation: opAttributes.String(), QueueARN: arn, URL: q.url, Started: began, Duration: time.Since(began), Err: err})
 	if err != nil {
 		return attributes{}, err
@@ -180,17 +175,11 @@ func (s *Settler) askOnce(ctx context.Context, q queue, arn string) (attributes,
 
 func readAttributes(values map[string]string) (a attributes, err error) {
 	seconds := func(name string) time.Duration {
-		n, err := strconv.Atoi(values[name])
-		if err != nil || n < 0 {
-			return 0
-		}
+		n, _ := strconv.Atoi(values[name])
 		return time.Duration(n) * time.Second
 	}
 	a.retention, a.visibility = seconds("MessageRetentionPeriod"), seconds("VisibilityTimeout")
-	text := values["RedrivePolicy"]
-	if text == "" {
-		return a, nil
-	}
+	text := cmp.Or(values["RedrivePolicy"], "{}")
 	var policy struct {
 		DeadLetterTargetArn string
 		MaxReceiveCount     json.Number // SQS writes a number, older policies have a string
@@ -214,8 +203,8 @@ func (s *Settler) wait(answered <-chan struct{}, began time.Time) {
 		return
 	}
 	wait := policyWait
-	if !s.settleBy.IsZero() {
-		wait = min(wait, s.settleBy.Sub(began)/4)
+	if end, ok := s.ctx.Deadline(); ok {
+		wait = min(wait, end.Sub(began)/4)
 	}
 	select {
 	case <-answered:
@@ -224,33 +213,25 @@ func (s *Settler) wait(answered <-chan struct{}, began time.Time) {
 	}
 }
 
-// whenKnown has the owner call f when a queue has answered, or will not in time: within a
-// bound, if that is above 0.
-func (s *Settler) whenKnown(arn string, bound time.Duration, f func()) {
-	answered, others := s.ask(arn)
-	if answered == nil || s.asks.Err() != nil {
+// whenKnown has the owner call f when a queue has answered, or ctx has ended.
+func (s *Settler) whenKnown(ctx context.Context, arn string, f func()) {
+	var answered <-chan struct{}
+	if ctx.Err() == nil {
+		answered = s.ask(arn)
+	}
+	if answered == nil {
 		f()
 		return
-	}
-	var late <-chan time.Time
-	if bound > 0 {
-		late = time.After(bound)
 	}
 	s.calls++
 	go func() {
 		select {
 		case <-answered:
-		case <-late:
-			others = false
-		case <-s.asks.Done():
+		case <-ctx.Done():
 		}
 		s.owner.Do(func() {
 			s.calls--
-			if others && !s.poller { // that batch may have had too little time
-				s.whenKnown(arn, bound, f)
-			} else {
-				f()
-			}
+			s.whenKnown(ctx, arn, f) // if another batch asked, that may have had too little time
 		})
 	}()
 }

@@ -42,7 +42,7 @@ func (p *Policy) Begin(ctx context.Context, times batch.Times) *Batch {
 	} else {
 		ctx, b.cancel = context.WithDeadline(ctx, times.SettleBy)
 	}
-	b.settler = p.settler(ctx, (*owner)(b), times.SettleBy)
+	b.settler = p.settler(ctx, b, batchPace)
 	return b
 }
 
@@ -51,22 +51,21 @@ func (b *Batch) Events() <-chan func() { return b.events }
 
 // Failed takes a failure while the batch runs, and what was skipped for it.
 func (b *Batch) Failed(results []*batch.Result) {
-	b.settler.Fail(time.Time{}, entriesOf(results)...)
+	list := make([]*Entry, len(results))
+	for i, r := range results {
+		list[i] = entryOf(r)
+	}
+	b.settler.Fail(time.Time{}, list...)
 	b.settler.Flush(false)
 }
 
-func entriesOf(results []*batch.Result) []*Entry {
-	list, all := make([]*Entry, len(results)), make([]Entry, len(results))
-	for i, r := range results {
-		list[i] = &all[i]
-		all[i] = Entry{Result: r, Handle: r.Record.ReceiptHandle, ReceivedAt: r.Record.ReceivedAt}
-	}
-	return list
+func entryOf(r *batch.Result) *Entry {
+	return &Entry{Result: r, Handle: r.Record.ReceiptHandle, ReceivedAt: r.Record.ReceivedAt}
 }
 
 // DeadLetter is [Settler.DeadLetter].
 func (b *Batch) DeadLetter(r batch.Result, done func(gone *batch.Result)) {
-	b.settler.DeadLetter(entriesOf([]*batch.Result{&r})[0], done)
+	b.settler.DeadLetter(entryOf(&r), done)
 	b.settler.Flush(false)
 }
 
@@ -78,10 +77,7 @@ func (b *Batch) LastAttempt(r *batch.Record) bool {
 	s := b.settler
 	if r.Attempt > 1 && s.cfg.MaxReceiveCount == 0 {
 		asked := make(chan (<-chan struct{}), 1)
-		(*owner)(b).Do(func() {
-			answered, _ := s.ask(r.QueueARN)
-			asked <- answered
-		})
+		b.Do(func() { asked <- s.ask(r.QueueARN) })
 		select {
 		case answered := <-asked:
 			s.wait(answered, time.Now())
@@ -104,11 +100,12 @@ func (b *Batch) LastAttempt(r *batch.Record) bool {
 // results must be what Engine.Run returned for this Batch.
 func (b *Batch) Settle(results []batch.Result) (warn func()) {
 	s := b.settler
-	if s.calls == 0 && len(b.warnings) == 0 && s.cfg.Delete != DeleteAlways && allSucceeded(results) {
+	failed := func(r batch.Result) bool { return r.Outcome != batch.Succeeded }
+	if s.calls == 0 && len(b.warnings) == 0 && !slices.ContainsFunc(results, failed) {
 		close(b.over)
 		return b.cancel
 	}
-	if s.settleBy.IsZero() {
+	if _, ok := s.ctx.Deadline(); !ok {
 		defer time.AfterFunc(settleTimeout, b.cancel).Stop()
 	}
 	s.lastTry = sooner(s.lastTry, time.Now().Add(patience))
@@ -122,39 +119,31 @@ func (b *Batch) Settle(results []batch.Result) (warn func()) {
 	b.wait()
 	close(b.over)
 	return func() {
-		defer b.end()
+		defer s.Stop()
+		defer b.cancel()
 		b.report(results)
 	}
 }
 
-func allSucceeded(results []batch.Result) bool {
-	return !slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome != batch.Succeeded })
-}
-
-// delete deletes the records that are done with by one of some outcomes, see [Delete].
+// delete deletes the records that are done with by one of some outcomes, see
+// [Config].DeleteIfOthersFail.
 func (b *Batch) delete(results []batch.Result, by ...batch.Outcome) {
 	s := b.settler
 	failed := func(r batch.Result) bool { return !r.Outcome.Done() }
-	if s.cfg.Delete == DeleteNever || s.cfg.Delete == DeleteIfOthersFail && !slices.ContainsFunc(results, failed) {
+	if !s.cfg.DeleteIfOthersFail || !slices.ContainsFunc(results, failed) {
 		return
 	}
-	late := s.ctx.Err() != nil
 	for i := range results {
-		r := &results[i]
-		switch {
-		case !slices.Contains(by, r.Outcome):
-		case late:
-			r.DeleteErr, s.late = errNoTime, true
-		default:
-			r.DeleteErr = errNoAnswer // until there is one
-			e := entriesOf([]*batch.Result{r})[0]
-			e.failure = &failure{} // it is not tried for ever
+		if r := &results[i]; slices.Contains(by, r.Outcome) {
+			r.DeleteErr = errNoTime // until there is an answer
+			e := entryOf(r)
+			e.tries = &tries{} // it is not patient
 			s.enqueue(opDelete, e)
 		}
 	}
 }
 
-// errNoTime is why a record was not deleted that was done with at the last moment.
+// errNoTime is why a record was not deleted of which SQS has said nothing.
 var errNoTime = errors.New("the time was over before it could be deleted")
 
 // releaseNotStarted has records that were not started come back at once, or, if their
@@ -165,10 +154,9 @@ func (b *Batch) releaseNotStarted(results []batch.Result) {
 	stuck := !slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome != batch.NotStarted })
 	for i := range results {
 		if r := &results[i]; r.Outcome == batch.NotStarted {
-			e := entriesOf([]*batch.Result{r})[0]
-			g := &group{entries: []*Entry{e}, failedAt: time.Now()}
-			e.failure = &failure{group: g}
-			b.settler.comeBack(g, batch.VerdictOf(r.Err).Aborts || stuck && r.Record.Attempt > 1)
+			e := entryOf(r)
+			e.group = &group{entries: []*Entry{e}, failedAt: time.Now()}
+			b.settler.comeBack(e.group, batch.VerdictOf(r.Err).Aborts || stuck && r.Record.Attempt > 1)
 		}
 	}
 }
@@ -191,13 +179,11 @@ func (b *Batch) wait() {
 // report tells the hooks what there is to warn of.
 func (b *Batch) report(results []batch.Result) {
 	s := b.settler
-	if len(results) == 0 {
-		return
-	}
 	arn := results[0].Record.QueueARN
 	b.about = batch.QueueName(arn)
 	if s.late {
-		s.warnLate(results)
+		b.Warn(batch.Warning{Message: "the time was over before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over, " +
+			"records that were not deleted will be delivered again. Raise the reserve (Reserve; with package handler: SQSBATCH_RESERVE) or the function's timeout, or find out why SQS is slow to answer"})
 	}
 	list := make([]*batch.Result, len(results))
 	for i := range results {
@@ -205,21 +191,17 @@ func (b *Batch) report(results []batch.Result) {
 	}
 	s.Report(list)
 	if text := s.Schedule(arn); text != "" {
-		(*owner)(b).Warn(batch.Warning{Message: text, Info: true})
+		b.Warn(batch.Warning{Message: text, Info: true})
 	}
 	for _, w := range b.warnings {
-		b.warn(w)
+		b.tell(w)
 	}
 }
 
-func (b *Batch) warn(w batch.Warning) {
+// tell tells the hooks of a warning.
+func (b *Batch) tell(w batch.Warning) {
 	w.Queue = b.about
 	b.settler.cfg.Hooks.Warn(b.settler.ctx, w)
-}
-
-func (b *Batch) end() {
-	b.cancel()
-	b.settler.Stop()
 }
 
 // AwaitHooks waits, after [Batch.Settle], until the hooks have been told of every call
@@ -227,33 +209,37 @@ func (b *Batch) end() {
 // or 1 s without one.
 func (b *Batch) AwaitHooks() {
 	left, began := time.Second, time.Now()
-	if by := b.settler.settleBy; !by.IsZero() {
-		left = time.Until(by) / 2
+	if end, ok := b.settler.ctx.Deadline(); ok {
+		left = time.Until(end) / 2
 	}
 	select {
 	case <-b.notices.Last():
 	case <-time.After(left):
-		b.warn(batch.Warning{Message: fmt.Sprintf(
+		b.tell(batch.Warning{Message: fmt.Sprintf(
 			"a Called hook still runs after %v and is not waited for: hooks must not block", time.Since(began).Round(time.Millisecond))})
 	}
 }
 
-// owner is a Batch as its settler sees it.
-type owner Batch
-
-func (o *owner) Do(f func()) {
+// Do implements [Owner].
+func (b *Batch) Do(f func()) {
 	select {
-	case o.events <- func() { f(); o.settler.Flush(false) }:
-	case <-o.over:
+	case b.events <- func() { f(); b.settler.Flush(false) }:
+	case <-b.over:
 	}
 }
 
-func (o *owner) Called(c batch.Call) {
-	if hooks := o.settler.cfg.Hooks; hooks.WantsCalls() {
-		o.notices.Notify(func() { hooks.Called(o.settler.ctx, c) })
+// Called implements [Owner].
+func (b *Batch) Called(c batch.Call) {
+	if hooks := b.settler.cfg.Hooks; hooks.WantsCalls() {
+		b.notices.Notify(func() { hooks.Called(b.settler.ctx, c) })
 	}
 }
 
-func (o *owner) Warn(w batch.Warning)    { o.warnings = append(o.warnings, w) }
-func (*owner) Deleted([]*Entry, []error) {}
-func (*owner) Settled(*Entry)            {}
+// Warn implements [Owner]. The hooks are told at the end.
+func (b *Batch) Warn(w batch.Warning) { b.warnings = append(b.warnings, w) }
+
+// Deleted implements [Owner].
+func (*Batch) Deleted([]*Entry, []error) {}
+
+// Settled implements [Owner].
+func (*Batch) Settled(*Entry) {}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -42,37 +43,41 @@ type call struct {
 	target   string // the queue that is called: URL or ARN
 	queue    queue
 	began    time.Time
-	jobs     []job
-	errs     []error // by position, nil where SQS confirmed it
-	worked   bool    // SQS has answered
-	givenUp  bool    // it is not made
+	entries  []*Entry // the owner's
+	jobs     []job    // their copies
+	errs     []error  // by position, nil where SQS confirmed it
+	worked   bool     // SQS has answered
+	givenUp  bool     // it is not made
 }
 
 // job is an entry of a call.
 type job struct {
-	failure
 	result     batch.Result
 	handle     string
 	receivedAt time.Time
+	group      *group
+	tries      tries
 	visibleIn  time.Duration // counted from the failure
 	left       bool          // to the queue's visibility timeout
+	noOrigin   error         // why its dead letter has no origin
 }
 
 // make makes the call; where SQS refuses it as a whole, for its halves.
 func (c *call) make() {
 	left := make([]int, 0, len(c.jobs))
 	for k := range c.jobs {
-		if c.op != opVisibility || c.decide(&c.jobs[k]) {
-			left = append(left, k)
-		} else {
+		j := &c.jobs[k]
+		switch {
+		case c.op == opVisibility && !c.decide(j):
 			c.errs[k] = nil
+		case c.givenUp:
+			c.errs[k] = cmp.Or(j.tries.err, errRefused)
+		case j.tries.unsure && j.visibleIn > 0 && !time.Now().Before(j.group.failedAt.Add(j.visibleIn)):
+			// A try may have made it visible, and others may have it.
+			c.errs[k] = fmt.Errorf("%w: %w", errTooLate, j.tries.err)
+		default:
+			left = append(left, k)
 		}
-	}
-	if c.givenUp {
-		for _, k := range left {
-			c.errs[k] = cmp.Or(c.jobs[k].err, errRefused)
-		}
-		return
 	}
 	if len(left) == 0 {
 		return
@@ -107,10 +112,6 @@ func (c *call) try(list []int) (left []int, err error) {
 	var failed []types.BatchResultErrorEntry
 	switch c.op {
 	case opVisibility:
-		list = c.inTime(list, began)
-		if len(list) == 0 {
-			return nil, nil
-		}
 		confirmed, failed, err = c.changeVisibility(ctx, list, began)
 	case opSend:
 		confirmed, failed, err = c.send(ctx, list)
@@ -132,7 +133,7 @@ func (c *call) delete(ctx context.Context, list []int) ([]*string, []types.Batch
 	for _, k := range list {
 		in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: idOf(k), ReceiptHandle: &c.jobs[k].handle})
 	}
-	out, err := c.queue.client.DeleteMessageBatch(ctx, in, c.queue.options...)
+	out, err := c.queue.client.DeleteMessageBatch(ctx, in, c.queue.options)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -146,7 +147,7 @@ func (c *call) changeVisibility(ctx context.Context, list []int, now time.Time) 
 			Id: idOf(k), ReceiptHandle: &c.jobs[k].handle, VisibilityTimeout: c.timeout(&c.jobs[k], now),
 		})
 	}
-	out, err := c.queue.client.ChangeMessageVisibilityBatch(ctx, in, c.queue.options...)
+	out, err := c.queue.client.ChangeMessageVisibilityBatch(ctx, in, c.queue.options)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -156,9 +157,9 @@ func (c *call) changeVisibility(ctx context.Context, list []int, now time.Time) 
 func (c *call) send(ctx context.Context, list []int) ([]*string, []types.BatchResultErrorEntry, error) {
 	in := &sqs.SendMessageBatchInput{QueueUrl: &c.queue.url}
 	for _, k := range list {
-		in.Entries = append(in.Entries, c.deadLetter(k, &c.jobs[k].result, strings.HasSuffix(c.queue.url, ".fifo")))
+		in.Entries = append(in.Entries, c.deadLetter(k, strings.HasSuffix(c.queue.url, ".fifo")))
 	}
-	out, err := c.queue.client.SendMessageBatch(ctx, in, c.queue.options...)
+	out, err := c.queue.client.SendMessageBatch(ctx, in, c.queue.options)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -178,6 +179,11 @@ func idsOf[E any](confirmed []E, id func(E) *string) []*string {
 }
 
 var (
+	errNoClient          = errors.New("no SQS client")
+	errNoARN             = errors.New("the records do not say their queue")
+	errPolicy            = errors.New("the queue's RedrivePolicy cannot be read")
+	errNoDeadLetterQueue = errors.New("the queue has no RedrivePolicy")
+	errOwnQueue          = errors.New("the dead-letter queue is the queue itself")
 	// errTooLate ends the tries of a call for whose entries there is no time left.
 	errTooLate = errors.New("too late for another try")
 	// errNoAnswer is the error of an entry that SQS did not mention.

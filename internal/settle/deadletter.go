@@ -1,7 +1,9 @@
 package settle
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -14,30 +16,20 @@ import (
 // send has records sent to the dead-letter queue, once that is known.
 func (s *Settler) send(e *Entry) {
 	arn := e.record().QueueARN
-	if s.cfg.DeadLetterQueue != "" {
-		s.enqueue(opSend, e)
-		return
-	}
-	l := s.lane(opSend, arn)
-	if l.unknown = append(l.unknown, e); len(l.unknown) == 1 {
-		s.whenKnown(arn, 0, func() {
-			s.enqueue(opSend, l.unknown...)
-			l.unknown = nil
-		})
+	s.enqueue(opSend, e)
+	if l := s.lane(opSend, arn); s.cfg.DeadLetterQueue == "" && !l.asking {
+		l.asking = true
+		s.whenKnown(s.asks, arn, func() { l.asking = false })
 	}
 }
 
 // deadLetterQueue returns the URL or ARN of the dead-letter queue of a queue, or why there
 // is none, or none that is known.
 func (p *Policy) deadLetterQueue(arn string) (target string, err error) {
-	known := true
-	if target = p.cfg.DeadLetterQueue; target == "" {
-		var a attributes
-		a, known = p.queues.known(arn)
-		target = a.deadLetterARN
-	}
+	a, known := p.queues.known(arn)
+	target = cmp.Or(p.cfg.DeadLetterQueue, a.deadLetterARN)
 	switch {
-	case !known:
+	case target == "" && !known:
 		err = errUnknown
 	case target == "":
 		err = errNoDeadLetterQueue
@@ -47,11 +39,13 @@ func (p *Policy) deadLetterQueue(arn string) (target string, err error) {
 	return target, err
 }
 
-// deadLetter is the record as it was sent, byte for byte, and a [partialfailure.Origin].
-func (p *Policy) deadLetter(k int, r *batch.Result, fifo bool) types.SendMessageBatchRequestEntry {
-	record := r.Record
-	e := types.SendMessageBatchRequestEntry{Id: idOf(k), MessageBody: &record.Body}
+// deadLetter is the record at a position as it was sent, byte for byte, and a
+// [partialfailure.Origin].
+func (c *call) deadLetter(k int, fifo bool) types.SendMessageBatchRequestEntry {
+	j := &c.jobs[k]
+	record := j.result.Record
 	attributes := make(map[string]types.MessageAttributeValue, len(record.MessageAttributes)+1)
+	e := types.SendMessageBatchRequestEntry{Id: idOf(k), MessageBody: &record.Body, MessageAttributes: attributes}
 	for name, a := range record.MessageAttributes {
 		v := types.MessageAttributeValue{DataType: aws.String(a.DataType)}
 		if strings.HasPrefix(a.DataType, "Binary") {
@@ -63,29 +57,26 @@ func (p *Policy) deadLetter(k int, r *batch.Result, fifo bool) types.SendMessage
 	}
 	// An earlier one goes even if there is no room for another: it would be wrong.
 	delete(attributes, partialfailure.OriginAttribute)
-	if origin, err := p.origin(r); err == nil {
+	var origin types.MessageAttributeValue
+	if origin, j.noOrigin = c.origin(&j.result); j.noOrigin == nil {
 		attributes[partialfailure.OriginAttribute] = origin
-	}
-	if len(attributes) > 0 {
-		e.MessageAttributes = attributes
 	}
 	if record.TraceHeader != "" {
 		e.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
 			"AWSTraceHeader": {DataType: aws.String("String"), StringValue: &record.TraceHeader},
 		}
 	}
-	if record.GroupID != "" {
-		e.MessageGroupId = &record.GroupID
-	}
+	group := record.GroupID
 	if fifo {
 		// Not the record's own deduplication id: another message may have it
 		// too (sent five minutes apart, or in another group), and the second
 		// of them would be swallowed. With the message's id, sending the same
 		// message again is still sending it once.
 		e.MessageDeduplicationId = &record.MessageID
-		if record.GroupID == "" {
-			e.MessageGroupId = &record.MessageID
-		}
+		group = cmp.Or(group, record.MessageID)
+	}
+	if group != "" {
+		e.MessageGroupId = &group
 	}
 	return e
 }
@@ -116,16 +107,14 @@ func attributeSize(name string, a batch.MessageAttribute) int {
 }
 
 const (
+	maxPayload    = 1 << 20 // bytes over all messages of a call, and of each
 	maxAttributes = 10
 	// maxOrigin is the most that an Origin adds to a message: name, type and value.
 	maxOrigin  = 1024
 	originType = "String"
 )
 
-var (
-	errTenAttributes = errors.New("the message has ten attributes")
-	errNoRoom        = errors.New("the message would exceed 1 MiB")
-)
+var errNoRoom = errors.New("the message has ten attributes, or would exceed 1 MiB")
 
 // origin returns the attribute for a failure, or why the message cannot have it.
 func (p *Policy) origin(r *batch.Result) (none types.MessageAttributeValue, err error) {
@@ -134,20 +123,17 @@ func (p *Policy) origin(r *batch.Result) (none types.MessageAttributeValue, err 
 	if a, redriven := record.MessageAttributes[partialfailure.OriginAttribute]; redriven {
 		attributes, size = attributes-1, size-attributeSize(partialfailure.OriginAttribute, a)
 	}
-	if attributes >= maxAttributes {
-		return none, errTenAttributes
-	}
 	o := partialfailure.Origin{
 		MessageID: record.MessageID, Attempts: record.Attempt, FirstReceived: record.FirstReceivedAt.UTC(), Queue: record.QueueARN, By: p.cfg.Name,
 	}
 	if r.Err != nil {
-		o.Reason = r.Err.Error()
+		o.Reason = fmt.Sprint(r.Err) // which contains a panic of the user's method
 	}
 	if !r.Started.IsZero() {
 		o.FailedAt = r.Started.Add(r.Duration).UTC().Truncate(time.Millisecond)
 	}
 	value, ok := o.Value(min(maxOrigin, maxPayload-size) - len(partialfailure.OriginAttribute) - len(originType))
-	if !ok {
+	if !ok || attributes >= maxAttributes {
 		return none, errNoRoom
 	}
 	return types.MessageAttributeValue{DataType: aws.String(originType), StringValue: &value}, nil

@@ -11,13 +11,12 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 )
 
 func TestDeleteIfOthersFail_DeletesOnlyIfARecordFailed(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
-		f.settling.Delete = settle.DeleteIfOthersFail
+		f.settling.DeleteIfOthersFail = true
 		f.Send("1:ok", "2:ok", "never")
 		f.invoke(f.Receive(10), func(context.Context, batch.Record) error { return nil })
 		if n := len(f.Events(sqs.Deleted)); n != 0 {
@@ -44,7 +43,7 @@ func TestDeleteIfOthersFail_DeletesOnlyIfARecordFailed(t *testing.T) {
 // record that is in the dead-letter queue comes back, and must say so.
 func TestNoTimeToDeleteDeadLetter_ResultSaysSo(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
-		f.settling.Delete = settle.DeleteIfOthersFail
+		f.settling.DeleteIfOthersFail = true
 		f.timeout = 10 * time.Second
 		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
 			if op == "ChangeMessageVisibilityBatch" {

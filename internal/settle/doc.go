@@ -12,7 +12,7 @@
 // when SQS shows it by itself; one that could not be deleted is delivered again.
 //
 // Read in this order: settler.go (from a failure to what is asked of SQS), lane.go (tens,
-// lingering, tries), call.go with deadletter.go and visibility.go (what a call says),
-// batch.go (Lambda), attributes.go and schedule.go (when records come back), messages.go
-// and nearlimit.go (what the hooks are warned of).
+// lingering, tries), call.go and deadletter.go (what a call says), schedule.go and
+// attributes.go (when records come back), batch.go (Lambda), policy.go (what outlives a
+// batch), warnings.go (what the hooks are warned of).
 package settle

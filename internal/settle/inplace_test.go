@@ -9,23 +9,29 @@ import (
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// deliver receives and handles what the queue has, until it is empty.
+// deliver receives and handles what the queue has, and deletes what is done, as Lambda does.
 func (f *fixture) deliver(minutes int) {
 	f.t.Helper()
-	f.settling.Delete = settle.DeleteAlways
 	for range minutes {
 		if records := f.Receive(10); len(records) > 0 {
-			f.invoke(records, func(ctx context.Context, r batch.Record) error {
+			results := f.invoke(records, func(ctx context.Context, r batch.Record) error {
 				f.mu.Lock()
 				f.handled = append(f.handled, fmt.Sprintf("%s at %d", r.Body, r.Attempt))
 				f.mu.Unlock()
 				return byBody(ctx, r)
 			})
+			for _, r := range results {
+				if !r.Outcome.Done() {
+					continue
+				}
+				if _, err := f.Client.DeleteMessage(context.Background(), &awssqs.DeleteMessageInput{QueueUrl: &f.URL, ReceiptHandle: &r.Record.ReceiptHandle}); err != nil {
+					f.t.Fatal(err)
+				}
+			}
 		}
 		time.Sleep(time.Minute)
 	}

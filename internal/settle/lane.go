@@ -11,21 +11,11 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
-// Limits of a batch call, see "Amazon SQS batch actions" in the Developer Guide.
-const (
-	maxEntries = 10
-	maxPayload = 1 << 20 // bytes over all messages of a call
-)
+// maxEntries is the limit of a batch call, see "Amazon SQS batch actions" in the Developer
+// Guide.
+const maxEntries = 10
 
 const (
-	// How long an entry waits for nine others to share its call, of a batch and of a poller.
-	batchLinger  = 50 * time.Millisecond
-	pollerLinger = 100 * time.Millisecond
-	// Bounds of a lane's calls under way. That of a batch is above the number of
-	// connections that it takes to release 10,000 records within the reserve of a long
-	// function.
-	batchCalls  = 16
-	pollerCalls = 32
 	// maxTries bounds the calls for an entry that SQS answers with a passing failure.
 	maxTries = 3
 	// retryDelay is after how long that is tried again, at first.
@@ -37,9 +27,6 @@ const (
 	hurriedDelay = 500 * time.Millisecond
 	// oneByOne is after how many calls in a row without an answer each has one entry.
 	oneByOne = 8
-	// refusedFor is how long a poller makes no further call of an operation that SQS
-	// refuses, such as for want of a permission. A batch makes none at all.
-	refusedFor = 5 * time.Second
 	// lastWord is left of the time when the last try must have begun, so that the batch
 	// can say what is wrong.
 	lastWord = 20 * time.Millisecond
@@ -49,17 +36,18 @@ const (
 // While SQS answers none, they are made one at a time, with pauses: an endpoint that is
 // out of reach is tried seldom.
 type lane struct {
-	op      operation
-	arn     string
-	waiting []*Entry
-	since   time.Time // since when what may join others lingers; zero for nothing
-	unknown []*Entry  // to be sent, when it is known where to
-	calls   int       // under way
-	worked  time.Time // when SQS last answered
-	failing int       // calls in a row that were not answered
-	again   bool      // something waits to be tried again
-	pause   time.Time // until then no call is made
-	refused bool      // until then nothing is tried that is not patient
+	op       operation
+	arn      string
+	fresh    []*Entry  // linger, so that ten share a call
+	since    time.Time // since when fresh lingers
+	retries  []*Entry  // are tried, or tried again, each at its own time
+	until    time.Time // until then none of them is given up; zero for never
+	asking   bool      // sends wait: the queue is asked for its dead-letter queue
+	calls    int       // under way
+	answered time.Time // when SQS last answered
+	failing  int       // calls in a row that were not answered
+	pause    time.Time // until then no call is made
+	refused  bool      // until then nothing is tried that is not patient
 }
 
 // lane returns the one of an operation and a queue.
@@ -74,21 +62,19 @@ func (s *Settler) lane(op operation, arn string) *lane {
 	return l
 }
 
-func (s *Settler) enqueue(op operation, list ...*Entry) {
-	for _, e := range list {
-		if f := e.failure; f != nil {
-			f.tries, f.notBefore, f.unsure, f.err = 0, time.Time{}, false, nil // of the call before
-			if f.inPlace != nil {
-				f.notBefore = time.Now() // it does not linger: a group waits
-			}
-		}
-		l := s.lane(op, e.record().QueueARN)
-		if l.since.IsZero() {
-			l.since = time.Now()
-		}
-		l.waiting = append(l.waiting, e)
-		l.again = l.again || e.failure != nil && !e.until.IsZero()
+func (s *Settler) enqueue(op operation, e *Entry) { s.lane(op, e.record().QueueARN).add(e) }
+
+func (l *lane) add(e *Entry) {
+	t := e.state()
+	l.until = sooner(l.until, t.until)
+	if !t.notBefore.IsZero() {
+		l.retries = append(l.retries, e)
+		return
 	}
+	if len(l.fresh) == 0 {
+		l.since = time.Now()
+	}
+	l.fresh = append(l.fresh, e)
 }
 
 // Flush begins a call for every ten entries that wait for the same, and for fewer when
@@ -100,19 +86,15 @@ func (s *Settler) Flush(all bool) {
 	now := time.Now()
 	var next time.Time
 	for _, l := range s.lanes {
-		if l.troubled() {
-			s.giveUp(l, now)
-		}
+		s.giveUp(l, now)
 		for s.hasRoom(l) && !now.Before(l.pause) {
-			list := l.take(now, all || !l.since.IsZero() && now.Sub(l.since) >= s.linger)
+			list := l.take(now, all || now.Sub(l.since) >= s.linger)
 			if len(list) == 0 {
 				break
 			}
 			l.calls++
 			s.begin(l, list, false)
 		}
-	}
-	for _, l := range s.lanes {
 		next = sooner(next, s.due(l))
 	}
 	s.arm(next)
@@ -120,50 +102,37 @@ func (s *Settler) Flush(all bool) {
 
 // hasRoom reports whether another call may be under way.
 func (s *Settler) hasRoom(l *lane) bool {
-	return l.calls < s.maxCalls && (l.failing == 0 || l.calls == 0)
+	return !l.asking && l.calls < s.maxCalls && (l.failing == 0 || l.calls == 0)
 }
 
-// take takes the entries of a call, ten or, if fewer will do or one of them is tried again,
-// what there is; nil for none.
-func (l *lane) take(now time.Time, fewer bool) (list []*Entry) {
+// take takes the entries of a call: ten, or fewer if all is set or it is time for one that
+// does not linger; nil for none. Fresh ones go first: they shall not wait for one that
+// always fails.
+func (l *lane) take(now time.Time, all bool) []*Entry {
 	most := maxEntries
 	if l.failing >= oneByOne { // it may be one of the ten for which SQS does not answer
 		most = 1
 	}
-	for _, e := range l.waiting {
-		if !e.isFresh() {
-			if e.notBefore.After(now) {
-				continue
-			}
-			fewer = true
-		}
-		if list = append(list, e); len(list) == most {
-			break
+	fresh := min(len(l.fresh), most)
+	list := slices.Clone(l.fresh[:fresh])
+	for _, e := range l.retries {
+		if len(list) < most && !e.tries.notBefore.After(now) {
+			list = append(list, e)
 		}
 	}
-	if len(list) < most && !fewer {
+	if len(list) < most && len(list) == fresh && !all {
 		return nil
 	}
 	if l.op == opSend {
 		list = list[:fitting(list)]
+		fresh = min(fresh, len(list))
 	}
-	taken := 0
-	l.waiting = slices.DeleteFunc(l.waiting, func(e *Entry) bool {
-		if taken == len(list) || e != list[taken] {
-			return false
-		}
-		taken++
-		return true
-	})
-	l.since = time.Time{}
-	if slices.ContainsFunc(l.waiting, (*Entry).isFresh) {
-		l.since = now
-	}
+	again := list[fresh:]
+	l.fresh = slices.Delete(l.fresh, 0, fresh)
+	l.retries = slices.DeleteFunc(l.retries, func(e *Entry) bool { return slices.Contains(again, e) })
+	l.since = now
 	return list
 }
-
-// isFresh reports whether no try was made for e.
-func (e *Entry) isFresh() bool { return e.failure == nil || e.notBefore.IsZero() }
 
 // Hurry has everything tried now that waits for a time, and with short pauses from now on.
 func (s *Settler) Hurry() {
@@ -171,79 +140,71 @@ func (s *Settler) Hurry() {
 	s.longest = hurriedDelay
 	for _, l := range s.lanes {
 		l.pause, l.failing, l.refused = time.Time{}, 0, false
-		for _, e := range l.waiting {
-			if e.failure != nil && e.notBefore.After(now) {
-				e.notBefore = now
-			}
+		for _, e := range l.retries {
+			e.tries.notBefore = now
 		}
 	}
 }
 
-// troubled reports whether something of l may have to wait, or to be given up.
-func (l *lane) troubled() bool { return l.again || l.failing > 0 || l.refused || len(l.unknown) > 0 }
-
 // giveUp finishes what shall be tried no longer.
 func (s *Settler) giveUp(l *lane, now time.Time) {
 	l.refused = l.refused && l.pause.After(now)
-	var list []*Entry
-	l.waiting = slices.DeleteFunc(l.waiting, func(e *Entry) bool {
-		until := s.until(e)
-		over := l.refused && !e.isPatient() || !until.IsZero() && !now.Before(until)
-		if over {
-			list = append(list, e)
-		}
-		return over
-	})
-	l.again = len(l.waiting) > 0
-	for _, e := range slices.Clone(l.unknown) {
-		if until := s.until(e); !until.IsZero() && !now.Before(until) {
-			l.unknown = slices.DeleteFunc(l.unknown, func(other *Entry) bool { return other == e })
-			s.sent(e, "", errUnknown)
-		}
+	lastTry := s.lastTryOf(l)
+	if end := sooner(l.until, lastTry); !l.refused && (end.IsZero() || now.Before(end)) {
+		return
 	}
+	l.until = time.Time{}
+	var list []*Entry
+	over := func(e *Entry) bool {
+		t := e.state()
+		until := sooner(t.until, lastTry)
+		if l.refused && !t.patient || !until.IsZero() && !now.Before(until) {
+			list = append(list, e)
+			return true
+		}
+		l.until = sooner(l.until, t.until)
+		return false
+	}
+	l.fresh = slices.DeleteFunc(l.fresh, over)
+	l.retries = slices.DeleteFunc(l.retries, over)
 	if len(list) > 0 {
 		s.begin(l, list, true)
 	}
 }
 
-func (e *Entry) isPatient() bool { return e.failure == nil || e.patient }
-
-// until is when no try of an entry begins any more; zero for never.
-func (s *Settler) until(e *Entry) time.Time {
-	if e.failure == nil {
-		return s.lastTry
+// lastTryOf is when no try of a lane begins any more. Calls that SQS answers go on.
+func (s *Settler) lastTryOf(l *lane) (never time.Time) {
+	if l.failing == 0 && len(l.retries) == 0 {
+		return never
 	}
-	return sooner(e.until, s.lastTry)
+	return s.lastTry
 }
 
 // due is when the next call of a lane begins, or something of it is to be given up, if
 // SQS answers nothing before; zero for never.
 func (s *Settler) due(l *lane) (next time.Time) {
-	switch {
-	case len(l.waiting)+len(l.unknown) == 0, !l.troubled() && !s.hasRoom(l):
+	if len(l.fresh)+len(l.retries) == 0 {
 		return next
-	case !l.troubled():
-		return l.since.Add(s.linger)
 	}
-	var over time.Time
-	for _, e := range l.unknown {
-		over = sooner(over, s.until(e))
-	}
-	for _, e := range l.waiting {
-		over = sooner(over, s.until(e))
-		if e.isFresh() {
-			next = sooner(next, l.since.Add(s.linger))
-		} else {
-			next = sooner(next, e.notBefore)
-		}
-	}
-	if !next.IsZero() && next.Before(l.pause) {
-		next = l.pause
-	}
+	over := sooner(l.until, s.lastTryOf(l))
 	if !s.hasRoom(l) {
 		return over
 	}
-	return sooner(next, over)
+	if len(l.fresh) > 0 {
+		next = l.since.Add(s.linger)
+	}
+	for _, e := range l.retries {
+		next = sooner(next, e.tries.notBefore)
+	}
+	return sooner(later(next, l.pause), over)
+}
+
+// later is the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // sooner is the earlier of two times, of which zero is never.
@@ -256,21 +217,16 @@ func sooner(a, b time.Time) time.Time {
 
 // arm has the owner flush at a time.
 func (s *Settler) arm(next time.Time) {
-	switch {
-	case next.IsZero():
-		if s.timer != nil {
-			s.timer.Stop()
-		}
-	case s.timer == nil:
-		s.timer = time.AfterFunc(time.Until(next), func() { s.owner.Do(func() {}) })
-	default:
+	if next.IsZero() {
+		s.timer.Stop()
+	} else {
 		s.timer.Reset(time.Until(next))
 	}
 }
 
 // Idle reports whether nothing is left to do.
 func (s *Settler) Idle() bool {
-	return s.calls == 0 && !slices.ContainsFunc(s.lanes, func(l *lane) bool { return len(l.waiting) > 0 })
+	return s.calls == 0 && !slices.ContainsFunc(s.lanes, func(l *lane) bool { return len(l.fresh)+len(l.retries) > 0 })
 }
 
 // Calls is how many calls are under way.
@@ -279,101 +235,81 @@ func (s *Settler) Calls() int { return s.calls }
 // begin makes a call for a list, or none where it is given up.
 func (s *Settler) begin(l *lane, list []*Entry, givenUp bool) {
 	s.calls++
-	c := &call{Settler: s, givenUp: givenUp, op: l.op, arn: l.arn, target: cmp.Or(s.cfg.QueueURL, l.arn), began: time.Now(), jobs: make([]job, len(list)), errs: make([]error, len(list))}
+	c := &call{
+		Settler: s, givenUp: givenUp, op: l.op, arn: l.arn, target: cmp.Or(s.cfg.QueueURL, l.arn), began: time.Now(),
+		entries: list, jobs: make([]job, len(list)), errs: make([]error, len(list)),
+	}
 	for k, e := range list {
-		c.jobs[k] = job{result: *e.Result, handle: e.Handle, receivedAt: e.ReceivedAt}
-		if e.failure != nil {
-			c.jobs[k].failure = *e.failure
-		}
+		c.jobs[k] = job{result: *e.Result, handle: e.Handle, receivedAt: e.ReceivedAt, group: e.group, tries: e.state()}
 		c.errs[k] = errNoAnswer // until there is one
 	}
 	go func() {
-		defer s.owner.Do(func() { s.answered(l, c, list) }) // also where Config.Client ends the goroutine
+		defer s.owner.Do(func() { s.answered(l, c) }) // also where Config.Client ends the goroutine
 		c.make()
 	}()
 }
 
 // answered takes how a call fared.
-func (s *Settler) answered(l *lane, c *call, list []*Entry) {
+func (s *Settler) answered(l *lane, c *call) {
 	now := time.Now()
 	s.calls--
 	if !c.givenUp {
 		l.calls--
 		s.fared(l, c, now)
 	}
-	var again []*Entry
-	goesOn := make([]bool, len(list))
-	for k, e := range list {
+	var over []int
+	var results []*batch.Result
+	for k, e := range c.entries {
 		e.Result.VisibleIn = c.jobs[k].visibleIn
-		switch {
-		case l.op == opDelete && e.Handle != c.jobs[k].handle:
-			// It was delivered again meanwhile: a delete by the handle before that has
-			// no effect, although it may be answered with success.
-			if goesOn[k] = true; sqserror.Gone(c.errs[k]) {
-				c.errs[k] = nil
-			}
-		case c.errs[k] != nil:
-			goesOn[k] = s.goesOn(l, c, e, c.errs[k], now)
-		}
-		if goesOn[k] {
-			again = append(again, e)
+		if s.goesOn(l, c, k, now) {
+			l.add(e)
+		} else {
+			over, results = append(over, k), append(results, e.Result)
 		}
 	}
-	l.waiting = append(l.waiting, again...) // behind the others: they shall not wait for one that always fails
-	l.again = l.again || len(again) > 0
-	if l.since.IsZero() && len(again) > 0 {
-		l.since = now
+	if c.op == opDelete {
+		s.owner.Deleted(c.entries, c.errs)
 	}
-	if l.op == opDelete {
-		s.owner.Deleted(list, c.errs)
+	if s.reports && c.op == opVisibility {
+		s.Report(results)
 	}
-	s.conclude(c, list, goesOn)
+	for _, k := range over {
+		s.finish(c, k)
+	}
 }
 
-// goesOn reports whether an entry is tried again, of which SQS has not confirmed what a
-// call was for.
-func (s *Settler) goesOn(l *lane, c *call, e *Entry, err error, now time.Time) bool {
-	passing, patient := sqserror.Passing(err), e.isPatient()
-	if sqserror.Gone(err) || errors.Is(err, errTooLate) || !patient && (!passing || l.refused) {
+// goesOn reports whether another call is made for an entry of c.
+func (s *Settler) goesOn(l *lane, c *call, k int, now time.Time) bool {
+	e, err := c.entries[k], c.errs[k]
+	if c.op == opDelete && e.Handle != c.jobs[k].handle {
+		// It was delivered again meanwhile: a delete by the handle before that has
+		// no effect, although it may be answered with success.
+		if sqserror.Gone(err) {
+			c.errs[k] = nil
+		}
+		return true
+	}
+	if err == nil || c.givenUp || sqserror.Gone(err) || errors.Is(err, errTooLate) {
 		return false
 	}
-	f := e.ensureFailure()
-	f.err, f.unsure = err, f.unsure || sqserror.Unsure(err)
-	next := now
-	if l.pause.After(now) { // for all of them
-		next = l.pause
+	if e.tries == nil {
+		e.tries = &tries{patient: true}
 	}
-	if f.notBefore = now; c.worked || l.failing == 0 {
-		if f.tries++; f.tries >= maxTries && !patient && c.worked {
-			return false
-		}
-		f.notBefore = now.Add(min(retryDelay<<min(f.tries-1, 10), s.longest))
-		next = f.notBefore
+	t := e.tries
+	if !t.patient && (!sqserror.Passing(err) || l.refused) {
+		return false
 	}
-	until := s.until(e)
-	return until.IsZero() || next.Before(until)
-}
-
-// conclude takes how the latest call for entries ended, after which none follows but for
-// those that go on.
-func (s *Settler) conclude(c *call, list []*Entry, goesOn []bool) {
-	var over []*batch.Result
-	for k, e := range list {
-		if !goesOn[k] {
-			over = append(over, e.Result)
-		}
+	t.err, t.unsure = err, t.unsure || sqserror.Unsure(err)
+	t.notBefore = now // or after the lane's pause
+	if c.worked || l.failing == 0 {
+		t.count++
+		t.notBefore = now.Add(min(retryDelay<<min(t.count-1, 10), s.longest))
 	}
-	if s.poller && c.op == opVisibility { // a batch's are reported together, at its end
-		s.Report(over)
+	if t.count >= maxTries && c.worked && !t.patient {
+		return false
 	}
-	for k, e := range list {
-		if !goesOn[k] {
-			s.finish(e, c, &c.jobs[k], c.errs[k])
-		}
-	}
-	if s.poller && c.op == opSend {
-		s.warnOrigins(over)
-	}
+	until := sooner(t.until, s.lastTry)
+	return until.IsZero() || later(t.notBefore, l.pause).Before(until)
 }
 
 // fared notes whether SQS answers the calls of a lane.
@@ -383,10 +319,7 @@ func (s *Settler) fared(l *lane, c *call, now time.Time) {
 		switch {
 		case err == nil, errors.Is(err, errTooLate):
 		case s.ctx.Err() == nil && diagnose(err).lasts:
-			l.refused, l.failing, l.pause = true, 1, now.Add(refusedFor)
-			if !s.poller {
-				l.pause = now.Add(maxVisibility) // for the rest of the batch
-			}
+			l.refused, l.failing, l.pause = true, 1, now.Add(s.refusedFor)
 			return
 		default:
 			unanswered = unanswered || sqserror.Passing(err)
@@ -394,8 +327,8 @@ func (s *Settler) fared(l *lane, c *call, now time.Time) {
 	}
 	switch {
 	case c.worked:
-		l.worked, l.failing, l.pause = now, 0, time.Time{}
-	case unanswered && l.worked.Before(c.began) && !now.Before(l.pause): // else the call alone failed, or others with it
+		l.answered, l.failing, l.pause = now, 0, time.Time{}
+	case unanswered && l.answered.Before(c.began) && !now.Before(l.pause): // else the call alone failed, or others with it
 		delay := min(firstDelay<<min(l.failing, 10), s.longest)
 		l.failing++
 		l.pause = now.Add(delay/2 + rand.N(delay/2+1))

@@ -77,7 +77,7 @@ func (f *fixture) settle(l *listener, handle batch.HandlerFunc) (settled, told t
 func TestHooksAreToldOfCalls(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("ok", "1:fail", "2:fail", "never")
-		f.settling.Delete = settle.DeleteAlways
+		f.settling.DeleteIfOthersFail = true
 		if err := f.Server().Inject(emulator.Fault{Kind: emulator.EntryFailure, Operation: "ChangeMessageVisibilityBatch", Times: 1},
 			emulator.Fault{Kind: emulator.Failure, Operation: "DeleteMessageBatch", Code: "AccessDenied"}); err != nil {
 			t.Fatal(err)

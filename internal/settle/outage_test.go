@@ -16,7 +16,6 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
@@ -109,7 +108,7 @@ func TestBriefFault_CostsNoBackoff(t *testing.T) {
 func TestDeadEndpoint_IsTriedRarely(t *testing.T) {
 	for name, words := range map[string]string{
 		"refused": "SQS cannot be reached: is the network up", "no such host": "SQS cannot be reached: is the network up",
-		"reset": "the connection to SQS ended before its answer", "hanging": "no answer from SQS within 3s: a function in a VPC needs a route",
+		"reset": "the connection to SQS ended before its answer", "hanging": "no answer from SQS within 3s: is it slow or down",
 		"cut off": "SQS's answer cannot be read: it broke off", "a proxy's 502": "SQS's answer cannot be read: it broke off",
 		"throttled": "SQS throttles the calls", "unavailable": "SQS has an internal error",
 	} {
@@ -281,7 +280,7 @@ func TestCallRefusedForOneEntry_OthersSucceed(t *testing.T) {
 		for _, code := range []string{"InvalidParameterValue", "InvalidMessageContents", "BatchRequestTooLong", "413"} {
 			t.Run(operation+" "+code, func(t *testing.T) {
 				inBubble(t, false, func(f *fixture) {
-					f.settling.Delete = settle.DeleteAlways
+					f.settling.DeleteIfOthersFail = true
 					f.settling.DeadLetterQueue = f.DeadLetterURL
 					for i := range 10 {
 						f.Send(fmt.Sprintf("%d:%s", i, body))
@@ -310,8 +309,12 @@ func TestCallRefusedForOneEntry_OthersSucceed(t *testing.T) {
 						}
 						return testqueue.Answer(r, 400, code, "")
 					}
+					if body == "ok" {
+						f.Send("fail")
+						records = append(records, f.Receive(1)...)
+					}
 					results := f.invoke(records, byBody)
-					for i, r := range results {
+					for i, r := range results[:10] {
 						ok := i != 3
 						switch operation {
 						case opVisibility:

@@ -1,28 +1,19 @@
 package settle
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"net/url"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
-)
-
-// Delete says which records are deleted here that are done with.
-type Delete int
-
-const (
-	// DeleteNever leaves it to Lambda, which deletes what is not reported.
-	DeleteNever Delete = iota
-	// DeleteIfOthersFail deletes the records of a batch that are done with when others
-	// of it are not. It is for event source mappings without ReportBatchItemFailures,
-	// where the function must fail to keep what failed, and thereby keeps what succeeded
-	// as well.
-	DeleteIfOthersFail
-	// DeleteAlways is for a poller: nobody else deletes.
-	DeleteAlways
 )
 
 // Config says how records are settled.
@@ -37,7 +28,11 @@ type Config struct {
 	// follows from the records' ARN and the client's endpoint.
 	QueueURL string
 
-	Delete Delete
+	// DeleteIfOthersFail deletes the records of a batch that are done with when others
+	// of it are not. It is for event source mappings without ReportBatchItemFailures,
+	// where the function must fail to keep what failed, and thereby keeps what succeeded
+	// as well. Defaults to false: Lambda deletes what is not reported.
+	DeleteIfOthersFail bool
 
 	// Hooks are told of a batch's calls, and of what SQS refused. Defaults to none.
 	Hooks *hooks.Set
@@ -65,7 +60,7 @@ func New(cfg Config) (*Policy, error) {
 	if cfg.Hooks == nil {
 		cfg.Hooks = &hooks.Set{}
 	}
-	return &Policy{cfg: cfg, schedule: schedule{outage: cfg.Outage}}, nil
+	return &Policy{cfg: cfg, queues: queueCache{list: map[string]*queueState{}}, schedule: schedule{outage: cfg.Outage}}, nil
 }
 
 // onPermanent says what becomes of a record by what its error asks for.
@@ -85,4 +80,68 @@ func (p *Policy) onPermanent(v batch.Verdict) partialfailure.OnPermanent {
 func (p *Policy) LastAttempt(r *batch.Record) bool {
 	most, _ := p.maxReceiveCount(r.QueueARN)
 	return most > 0 && r.Attempt >= most && p.cfg.OnPermanent != partialfailure.Retry
+}
+
+// sameQueue reports whether a URL or ARN names the queue with an ARN.
+func sameQueue(arnOrURL, arn string) bool {
+	if arnOrURL == arn {
+		return true
+	}
+	a, err := endpoint.ParseARN(arn)
+	u, urlErr := url.Parse(arnOrURL)
+	if err != nil || urlErr != nil || u.Host == "" {
+		return false
+	}
+	region := endpoint.Region(u.Hostname())
+	return strings.Trim(u.Path, "/") == a.Account+"/"+a.Name && (region == "" || region == a.Region)
+}
+
+// queue is a queue that can be called.
+type queue struct {
+	client  *sqs.Client
+	url     string
+	options func(*sqs.Options)
+}
+
+// queueAt returns the queue with an ARN or a URL.
+func (p *Policy) queueAt(ctx context.Context, arnOrURL string) (queue, error) {
+	client, err := p.client(ctx)
+	if err != nil {
+		return queue{}, fmt.Errorf("%w: %w", errNoClient, err)
+	}
+	q := queue{client: client, url: strings.TrimSuffix(arnOrURL, "/")}
+	region := ""
+	if u, err := url.Parse(arnOrURL); err == nil && u.Host != "" {
+		region = endpoint.Region(u.Hostname())
+	} else {
+		arn, err := endpoint.ParseARN(arnOrURL)
+		if err != nil {
+			return queue{}, fmt.Errorf("%w: %w", errNoARN, err)
+		}
+		if q.url, err = endpoint.QueueURL(ctx, client, arn); err != nil {
+			return queue{}, err
+		}
+		region = arn.Region
+	}
+	q.options = func(o *sqs.Options) {
+		sqserror.Once(o)
+		o.Region = cmp.Or(region, o.Region)
+	}
+	return q, nil
+}
+
+// client asks the configuration for its client, which is the user's code.
+func (p *Policy) client(ctx context.Context) (client *sqs.Client, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	defer func() {
+		if v := recover(); v != nil {
+			client, err = nil, fmt.Errorf("Config.Client panicked: %v", v)
+		}
+	}()
+	client, err = p.cfg.Client(ctx)
+	if err == nil && client == nil {
+		err = errors.New("Config.Client returned nil")
+	}
+	return client, err
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -143,48 +144,86 @@ func jittered(d time.Duration, r *batch.Record) time.Duration {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s %d", key, r.Attempt)
 	choices := uint64((longest(d)-d)/time.Second) + 1
-	return d + time.Duration(mix(h.Sum64())%choices)*time.Second
+	draw := rand.New(rand.NewPCG(h.Sum64(), 0))
+	return d + time.Duration(draw.Uint64N(choices))*time.Second
 }
 
 // longest is what jitter can make of a delay of whole seconds.
 func longest(d time.Duration) time.Duration { return d + max(d/2, leastJitter).Truncate(time.Second) }
 
-// mix is the finalizer of SplitMix64: it spreads what differs in a few bits.
-func mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-// says tells in words what the schedule is for a queue with that maxReceiveCount,
-// 0 for one without RedrivePolicy.
-func (s *schedule) says(most int) string {
-	switch most {
-	case 0:
-		return fmt.Sprintf("the queue has no RedrivePolicy: a record that fails is retried until it expires, with at most %v between attempts", longest(s.outage))
-	case 1:
-		return "maxReceiveCount is 1: a record that fails is not retried"
-	}
-	var sum time.Duration
-	for _, d := range s.delays(most) {
-		sum += d
-	}
-	return fmt.Sprintf("a record that fails gets %d attempts over at least %v", most, sum)
-}
-
 // Schedule says in words for how long a record that fails is retried, the first time
 // that the maxReceiveCount of the queue with an ARN is known; later, and where
 // [partialfailure.Config].Backoff decides, it returns "".
 func (p *Policy) Schedule(arn string) string {
-	if p.cfg.Backoff != nil {
-		return ""
-	}
 	most, known := p.maxReceiveCount(arn)
-	if !known {
+	if !known || p.cfg.Backoff != nil {
 		return ""
 	}
 	if _, told := p.schedule.told.LoadOrStore(arn, true); told {
 		return ""
 	}
-	return p.schedule.says(most)
+	switch most {
+	case 0:
+		return fmt.Sprintf("the queue has no RedrivePolicy: a record that fails is retried until it expires, with at most %v between attempts", longest(p.cfg.Outage))
+	case 1:
+		return "maxReceiveCount is 1: a record that fails is not retried"
+	}
+	var sum time.Duration
+	for _, d := range p.schedule.delays(most) {
+		sum += d
+	}
+	return fmt.Sprintf("a record that fails gets %d attempts over at least %v", most, sum)
+}
+
+// maxVisibility is what SQS allows from the receipt of a message to its next
+// appearance. Beyond that ChangeMessageVisibility is an error, see "Amazon SQS
+// visibility timeout" in the Developer Guide.
+const maxVisibility = 12 * time.Hour
+
+// maxWindow is the longest that a message may have been with Lambda before the
+// invocation began: the longest batching window, and some time to spare.
+const maxWindow = 5*time.Minute + 30*time.Second
+
+// callMargin is left of the 12 hours for the call itself and for clocks that differ.
+const callMargin = 5 * time.Second
+
+// decide works out when a record comes back, and reports whether that is to be set. It is
+// not where the queue's visibility timeout ends later: an abandoned record, and those
+// behind it, never come back sooner than that, since the handler may still be at work.
+func (c *call) decide(j *job) bool {
+	g := j.group
+	if g.decide != nil {
+		g.decided.Do(func() { g.decide(c.began) })
+		j.visibleIn = g.visibleIn
+	}
+	if g.abandoned {
+		until := g.hiddenUntil
+		if queue, _ := c.queues.known(c.arn); until.IsZero() && queue.visibility > 0 {
+			until = c.Settler.began.Add(queue.visibility) // it was received before that
+		}
+		if until.IsZero() || !g.failedAt.Add(j.visibleIn).After(until) {
+			j.left, j.visibleIn = true, 0
+		}
+	}
+	return !j.left
+}
+
+// timeout is the visibility timeout in seconds that makes a record appear when it shall:
+// SQS counts it from the call, the backoff counts from the failure.
+func (c *call) timeout(j *job, now time.Time) int32 {
+	elapsed := now.Sub(j.group.failedAt)
+	left := wholeSeconds(max(0, j.visibleIn-elapsed))
+	if most := max(0, (maxVisibility - now.Sub(c.received(j)) - callMargin).Truncate(time.Second)); left > most {
+		left, j.visibleIn = most, most+elapsed.Truncate(time.Second)
+	}
+	return int32(left / time.Second)
+}
+
+// received is when the message was received, as early as it may have been: SQS tells it in
+// a container only.
+func (c *call) received(j *job) time.Time {
+	if j.receivedAt.IsZero() {
+		return c.Settler.began.Add(-maxWindow)
+	}
+	return j.receivedAt
 }

@@ -40,99 +40,111 @@ type Entry struct {
 	// Owner is the owner's, who else has no way from here to what it keeps.
 	Owner any
 
-	*failure // nil for a poller's delete that has not failed
-}
-
-// failure is what an entry needs whose record comes back, or of which a call failed.
-type failure struct {
-	group       *group
-	hiddenUntil time.Time // when SQS shows it by itself at the latest; zero if that is not known
-	showAt      time.Time // when to show what was not started; zero for at once
-	first       *batch.Record
-	until       time.Time                // no try begins later; zero for the settler's
-	patient     bool                     // it is tried until it is settled
-	notBefore   time.Time                // the next try; zero for the first
-	tries       int                      // that SQS answered with a failure
-	unsure      bool                     // a try may have had its effect, although it failed
-	err         error                    // of the latest try
-	inPlace     func(gone *batch.Result) // who waits for a send; nil for nobody
-	sending     bool                     // for them
+	group *group // that it comes back with; nil for a delete
+	tries *tries // nil for a poller's delete that has not failed
 }
 
 func (e *Entry) record() *batch.Record { return e.Result.Record }
 
-// ensureFailure returns e's failure, which it makes if need be.
-func (e *Entry) ensureFailure() *failure {
-	if e.failure == nil {
-		e.failure = &failure{patient: true}
+// state is a copy of e's tries.
+func (e *Entry) state() tries {
+	if e.tries == nil {
+		return tries{patient: true}
 	}
-	return e.failure
+	return *e.tries
 }
 
-// A group is a failure, or a record that was not started, and the records that were skipped
-// because of it. They come back
-// together, so that a FIFO group is not blocked by some of its records.
+// tries is for how long an entry is tried, and how its calls fare.
+type tries struct {
+	until     time.Time // no try begins later; zero for the settler's
+	patient   bool      // it is tried until it is settled, whatever SQS answers
+	notBefore time.Time // when it is tried; zero for when it has lingered
+	count     int       // that SQS answered with a failure
+	unsure    bool      // a try may have had its effect, although it failed
+	err       error     // of the latest try
+}
+
+// A group comes back together, so that a FIFO group is not blocked by some of its records:
+// a failure and the records that were skipped because of it, or a record that was not
+// started.
 type group struct {
-	entries   []*Entry
-	failedAt  time.Time
-	decide    func(began time.Time) // sets visibleIn, for a call; it may wait, and call the user's code. nil where it is 0
-	decided   sync.Once
-	visibleIn time.Duration // counted from failedAt
-	abandoned bool          // the first one's handler may still be at work
+	entries     []*Entry
+	failedAt    time.Time              // or released
+	hiddenUntil time.Time              // when SQS shows it by itself at the latest; zero if that is not known
+	abandoned   bool                   // the first one's handler may still be at work
+	decide      func(callAt time.Time) // sets visibleIn, for a call; it may wait, and call the user's code. nil where it is 0
+	decided     sync.Once
+	visibleIn   time.Duration // counted from failedAt
+}
+
+// inPlace is a record for which its FIFO group waits.
+type inPlace struct {
+	entry   *Entry
+	done    func(gone *batch.Result)
+	sending bool // else its queue is asked whether it is to be sent
 }
 
 // Settler tells SQS what became of the records of one owner.
 type Settler struct {
 	*Policy
+	pace
 	owner    Owner
 	ctx      context.Context // of calls
 	asks     context.Context // of questions about queues
 	stopAsks context.CancelFunc
-	settleBy time.Time // when calls end; zero for never
-	lastTry  time.Time // no try begins later; zero for never
-	poller   bool
-	patience time.Duration // for which a poller tries a failure
-	linger   time.Duration
+	lastTry  time.Time     // no try begins later; zero for never
 	longest  time.Duration // between two tries
-	maxCalls int           // under way in a lane
 	began    time.Time
 
 	lanes   []*lane
-	calls   int                      // under way, questions included
-	inPlace map[*batch.Record]*Entry // for which a group waits: sends, and questions before them
+	calls   int                        // under way, questions included
+	inPlace map[*batch.Record]*inPlace // sends, and questions before them
 	timer   *time.Timer
 	causes  map[string]time.Time // that were told, and when
 	late    bool                 // the time was over before a call was answered
 }
 
-// placePatience is how long a FIFO group waits on Lambda for one of it to be dead-lettered.
-const placePatience = 12 * time.Second
+// pace is in what a poller's settler differs from a batch's.
+type pace struct {
+	linger     time.Duration // for which an entry waits for nine others to share its call
+	maxCalls   int           // under way in a lane
+	refusedFor time.Duration // for which no call is made after SQS refused one for good, such as for want of a permission
+	placeFor   time.Duration // for which a FIFO group waits for one of it to be dead-lettered
+	failureFor time.Duration // for which a failure is tried; 0 for as long as the settler has
+	reports    bool          // of each call's records; a batch's are reported together, at its end
+}
+
+// batchPace makes no call of an operation that was refused. It has so many calls that
+// 10,000 records are released within the reserve of a long function.
+var batchPace = pace{linger: 50 * time.Millisecond, maxCalls: 16, refusedFor: maxVisibility, placeFor: 12 * time.Second}
 
 // settler makes one for an owner whose calls end with ctx.
-func (p *Policy) settler(ctx context.Context, owner Owner, settleBy time.Time) *Settler {
+func (p *Policy) settler(ctx context.Context, owner Owner, pace pace) *Settler {
 	s := &Settler{
-		Policy: p, owner: owner, ctx: ctx, settleBy: settleBy, linger: batchLinger, longest: lastDelay, maxCalls: batchCalls, began: time.Now(),
-		inPlace: map[*batch.Record]*Entry{}, causes: map[string]time.Time{},
+		timer:  time.AfterFunc(time.Hour, func() { owner.Do(func() {}) }), // see arm
+		Policy: p, pace: pace, owner: owner, ctx: ctx, longest: lastDelay, began: time.Now(),
+		inPlace: map[*batch.Record]*inPlace{}, causes: map[string]time.Time{},
 	}
-	if !settleBy.IsZero() {
-		s.lastTry = settleBy.Add(-lastWord)
+	if end, ok := ctx.Deadline(); ok {
+		s.lastTry = end.Add(-lastWord)
 	}
 	s.asks, s.stopAsks = context.WithCancel(ctx)
+	s.timer.Stop()
 	return s
 }
 
-// NewSettler returns the settler of a poller, whose calls end with ctx. What fails is
+// NewSettler returns the settler of a poller, whose calls end with ctx. A failure is
 // tried for as long as patience says.
 func (p *Policy) NewSettler(ctx context.Context, owner Owner, patience time.Duration) *Settler {
-	s := p.settler(ctx, owner, time.Time{})
-	s.poller, s.patience, s.linger, s.maxCalls = true, patience, pollerLinger, pollerCalls
-	return s
+	return p.settler(ctx, owner, pace{
+		linger: 100 * time.Millisecond, maxCalls: 32, refusedFor: 5 * time.Second, placeFor: patience, failureFor: patience, reports: true,
+	})
 }
 
 // Delete deletes a record that is done with. It is tried until SQS has answered that
 // the record is gone.
 func (s *Settler) Delete(e *Entry) {
-	e.failure = nil
+	e.group, e.tries = nil, nil
 	s.enqueue(opDelete, e)
 }
 
@@ -141,19 +153,14 @@ func (s *Settler) Delete(e *Entry) {
 // first is the one that came first of what was received together: those of a FIFO group
 // come back together. It is tried until hiddenUntil, when SQS shows the record by itself.
 func (s *Settler) Release(e *Entry, at time.Time, first *batch.Record, hiddenUntil time.Time) {
-	e.failure = &failure{showAt: at, first: first, until: hiddenUntil, patient: true}
-	s.enqueue(opVisibility, e)
-}
-
-// Postpone puts off what [Settler.Release] was given and no call is under way for, until at.
-func (s *Settler) Postpone(at time.Time) {
-	for _, l := range s.lanes {
-		for _, e := range l.waiting {
-			if l.op == opVisibility && e.group == nil && e.showAt.Before(at) {
-				e.showAt = at
-			}
+	g := &group{failedAt: time.Now()}
+	if at.After(g.failedAt) {
+		g.decide = func(time.Time) {
+			g.visibleIn = wholeSeconds(max(at.Sub(g.failedAt), s.Backoff(first, g.failedAt)))
 		}
 	}
+	e.group, e.tries = g, &tries{until: hiddenUntil, patient: true}
+	s.enqueue(opVisibility, e)
 }
 
 // Fail takes a failure, and what was skipped for it: it is sent to the dead-letter queue,
@@ -162,21 +169,20 @@ func (s *Settler) Postpone(at time.Time) {
 // still be at work. In a poller no failure is tried later. Zero stands for the queue's
 // visibility timeout after the settler began.
 func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
-	first, now := list[0], time.Now()
-	g := &group{entries: list, failedAt: first.Result.Started.Add(first.Result.Duration)}
+	first := list[0]
+	g := &group{entries: list, failedAt: first.Result.Started.Add(first.Result.Duration), hiddenUntil: hiddenUntil}
 	if first.Result.Outcome == batch.NotStarted {
-		g.failedAt = now
+		g.failedAt = time.Now()
 	}
 	for _, e := range list {
-		e.failure = &failure{group: g, hiddenUntil: hiddenUntil, until: s.tryUntil(now, hiddenUntil)}
+		e.group, e.tries = g, s.failureTries(g)
 	}
-	if placed := s.inPlace[first.record()]; placed != nil {
+	if p := s.inPlace[first.record()]; p != nil {
 		delete(s.inPlace, first.record())
-		placed.inPlace = nil
-		if placed.sending { // what SQS says to that decides
-			placed.Result, placed.Handle, placed.ReceivedAt, placed.Owner = first.Result, first.Handle, first.ReceivedAt, first.Owner
-			placed.group, placed.hiddenUntil, placed.until = g, hiddenUntil, first.until
-			g.entries[0] = placed
+		if p.sending { // what SQS says to that decides
+			p.entry.tries.until = first.tries.until
+			first.tries = p.entry.tries
+			*p.entry, g.entries[0] = *first, p.entry
 			return
 		}
 	}
@@ -196,11 +202,11 @@ func (s *Settler) comeBack(g *group, backoff bool) {
 	g.abandoned = first.Outcome == batch.Abandoned
 	var answered <-chan struct{}
 	if s.cfg.MaxReceiveCount == 0 && (backoff && s.cfg.Backoff == nil || first.Record.Attempt > 1) || g.abandoned {
-		answered, _ = s.ask(first.Record.QueueARN)
+		answered = s.ask(first.Record.QueueARN)
 	}
-	g.decide = func(began time.Time) {
+	g.decide = func(callAt time.Time) {
 		if backoff || g.abandoned {
-			s.wait(answered, began)
+			s.wait(answered, callAt)
 		}
 		if backoff {
 			g.visibleIn = s.backoff(first.Record, batch.VerdictOf(first.Err), g.failedAt)
@@ -212,18 +218,18 @@ func (s *Settler) comeBack(g *group, backoff bool) {
 // show has failures made visible.
 func (s *Settler) show(list []*Entry) {
 	for _, e := range list {
-		e.until = s.tryUntil(time.Now(), e.hiddenUntil)
+		e.tries = s.failureTries(e.group)
+		s.enqueue(opVisibility, e)
 	}
-	s.enqueue(opVisibility, list...)
 }
 
-// tryUntil is until when a failure of now is tried: in a poller not after others may have
-// the record. Zero stands for the batch's own time.
-func (s *Settler) tryUntil(now, hiddenUntil time.Time) time.Time {
-	if !s.poller {
-		return time.Time{}
+// failureTries is for how long a failure is tried from now on: in a poller not after others
+// may have the record.
+func (s *Settler) failureTries(g *group) *tries {
+	if s.failureFor == 0 {
+		return &tries{}
 	}
-	return sooner(now.Add(s.patience), hiddenUntil)
+	return &tries{until: sooner(time.Now().Add(s.failureFor), g.hiddenUntil)}
 }
 
 // gone takes a failure that is out of the way of those skipped because of it: they come
@@ -245,55 +251,44 @@ func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
 // failed. It is called by the owner's goroutine, and not if the record is given to
 // [Settler.Fail] before.
 func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
-	policy, arn := s.onPermanent(batch.VerdictOf(e.Result.Err)), e.record().QueueARN
-	_, known := s.maxReceiveCount(arn)
-	switch {
-	case policy == partialfailure.Drop:
+	r := e.record()
+	policy := s.onPermanent(batch.VerdictOf(e.Result.Err))
+	if policy == partialfailure.Drop {
 		e.Result.Outcome = batch.Dropped
 		done(e.Result)
 		return
-	case policy == partialfailure.Retry && (s.cfg.OnPermanent == partialfailure.Retry || known && !s.LastAttempt(e.record())):
-		done(nil)
-		return
 	}
-	e.failure = &failure{inPlace: done}
-	s.inPlace[e.record()] = e
-	if policy == partialfailure.DeadLetter || s.cfg.MaxReceiveCount > 0 {
-		s.sendInPlace(e)
-		return
+	p := &inPlace{entry: e, done: done}
+	s.inPlace[r] = p
+	ctx, cancel := context.WithTimeout(s.asks, policyWait)
+	if policy == partialfailure.DeadLetter || s.cfg.OnPermanent == partialfailure.Retry || s.cfg.MaxReceiveCount > 0 {
+		cancel() // the queue need not say which attempt is the last
 	}
-	s.whenKnown(arn, policyWait, func() {
+	s.whenKnown(ctx, r.QueueARN, func() {
+		cancel()
 		switch {
-		case e.inPlace == nil: // it was given to Fail
-		case s.LastAttempt(e.record()):
-			s.sendInPlace(e)
+		case s.inPlace[r] != p: // it was given to Fail
+		case policy == partialfailure.DeadLetter || s.LastAttempt(r):
+			p.sending = true
+			e.tries = &tries{until: time.Now().Add(s.placeFor), notBefore: time.Now()} // it does not linger: a group waits
+			s.send(e)
 		default:
-			delete(s.inPlace, e.record())
+			delete(s.inPlace, r)
 			done(nil)
 		}
 	})
 }
 
-func (s *Settler) sendInPlace(e *Entry) {
-	wait := placePatience
-	if s.poller {
-		wait = s.patience
-	}
-	e.until, e.sending = time.Now().Add(wait), true
-	s.send(e)
-}
-
 // sent takes what became of a send. Only what SQS confirms is out of its own queue.
 func (s *Settler) sent(e *Entry, queue string, err error) {
-	switch done := e.inPlace; {
-	case done != nil:
-		delete(s.inPlace, e.record())
-		if err != nil {
-			done(nil)
-			return
-		}
+	p := s.inPlace[e.record()]
+	delete(s.inPlace, e.record())
+	switch {
+	case p != nil && err != nil:
+		p.done(nil)
+	case p != nil:
 		e.Result.Outcome, e.Result.DeadLetterQueue = batch.DeadLettered, queue
-		done(e.Result)
+		p.done(e.Result)
 	case err != nil:
 		s.comeBack(e.group, true)
 	default:
@@ -302,12 +297,19 @@ func (s *Settler) sent(e *Entry, queue string, err error) {
 }
 
 // finish takes how the latest call for an entry ended, after which none follows.
-func (s *Settler) finish(e *Entry, c *call, j *job, err error) {
+func (s *Settler) finish(c *call, k int) {
+	e, j, err := c.entries[k], &c.jobs[k], c.errs[k]
 	if err != nil {
-		s.refuse(c.op, c.target, err)
+		s.warnOf(c.op, c.target, err)
 	}
 	switch c.op {
 	case opSend:
+		if err == nil && j.noOrigin != nil {
+			s.owner.Warn(batch.Warning{
+				MessageID: e.record().MessageID, Err: j.noOrigin,
+				Message: "the record's dead letter has no attribute " + partialfailure.OriginAttribute + ", so that only its body tells which record it was",
+			})
+		}
 		s.sent(e, c.queue.url, err)
 	case opVisibility:
 		e.Result.VisibleIn, e.Result.VisibilitySet = j.visibleIn, err == nil && !j.left
@@ -321,15 +323,11 @@ func (s *Settler) finish(e *Entry, c *call, j *job, err error) {
 // Withdraw takes back what [Settler.DeadLetter] was given. It reports false where that is too
 // late, since the record is being sent.
 func (s *Settler) Withdraw(r *batch.Record) (ok bool) {
-	placed := s.inPlace[r]
-	if placed == nil {
-		return true
+	if p := s.inPlace[r]; p != nil && p.sending {
+		return false
 	}
-	if !placed.sending {
-		delete(s.inPlace, r)
-		placed.inPlace = nil
-	}
-	return !placed.sending
+	delete(s.inPlace, r)
+	return true
 }
 
 // Stop ends what waits for a time.

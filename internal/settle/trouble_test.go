@@ -178,7 +178,7 @@ func TestOtherBatchTimesOut_BatchRequestsRedrivePolicy(t *testing.T) {
 func TestOneSlowCallStopsNoOtherOperation(t *testing.T) {
 	inBubble(t, false, func(f *fixture) {
 		f.Send("1:fail", "2:never", "3:ok")
-		f.settling.DeadLetterQueue, f.settling.Delete = f.DeadLetterURL, settle.DeleteIfOthersFail
+		f.settling.DeadLetterQueue, f.settling.DeleteIfOthersFail = f.DeadLetterURL, true
 		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
 			if op == "ChangeMessageVisibilityBatch" {
 				<-r.Context().Done()

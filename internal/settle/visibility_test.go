@@ -97,9 +97,9 @@ func TestLongDelay_StaysWithinTwelveHours(t *testing.T) {
 		attempt         int
 		least, most     time.Duration // of the visibility timeout that is set
 	}{
-		"first attempt":      {2 * time.Minute, 0, 1, 12*time.Hour - 2*time.Minute - 10*time.Second, 12*time.Hour - 2*time.Minute - 3*time.Second},
-		"with latency":       {0, 1500 * time.Millisecond, 1, 12*time.Hour - 10*time.Second, 12*time.Hour - 3*time.Second},
-		"unknown first time": {0, 0, 3, 12*time.Hour - 6*time.Minute, 12*time.Hour - 5*time.Minute},
+		"first attempt": {2 * time.Minute, 0, 1, 12*time.Hour - 6*time.Minute, 12*time.Hour - 5*time.Minute},
+		"with latency":  {0, 1500 * time.Millisecond, 1, 12*time.Hour - 6*time.Minute, 12*time.Hour - 5*time.Minute},
+		"a later one":   {0, 0, 3, 12*time.Hour - 6*time.Minute, 12*time.Hour - 5*time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, false, func(f *fixture) {

@@ -110,14 +110,15 @@ func statusOf(err error) int {
 
 // EntryError is the failure of one entry in a batch call that succeeded. It is a
 // [smithy.APIError], as the error of a call is.
-type EntryError struct {
-	code, message string
-	senderFault   bool
-}
+type EntryError struct{ smithy.GenericAPIError }
 
 // OfEntry makes an error of an entry of an answer.
 func OfEntry(f types.BatchResultErrorEntry) *EntryError {
-	return &EntryError{code: aws.ToString(f.Code), message: aws.ToString(f.Message), senderFault: f.SenderFault}
+	fault := smithy.FaultServer
+	if f.SenderFault {
+		fault = smithy.FaultClient
+	}
+	return &EntryError{smithy.GenericAPIError{Code: aws.ToString(f.Code), Message: aws.ToString(f.Message), Fault: fault}}
 }
 
 // ReadAnswer reads the entries of an answer to a batch call, whose ids are positions in
@@ -142,14 +143,4 @@ func ReadAnswer(errs []error, confirmed []*string, failed []types.BatchResultErr
 	return throttled
 }
 
-func (e *EntryError) Error() string        { return fmt.Sprintf("%s: %s", e.code, e.message) }
-func (e *EntryError) ErrorCode() string    { return e.code }
-func (e *EntryError) ErrorMessage() string { return e.message }
-
-// ErrorFault says whose fault SQS says it is.
-func (e *EntryError) ErrorFault() smithy.ErrorFault {
-	if e.senderFault {
-		return smithy.FaultClient
-	}
-	return smithy.FaultServer
-}
+func (e *EntryError) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Message) }

@@ -26,9 +26,7 @@ func TestQueueByURLIsCalledInItsRegion(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := client.Options()
-		for _, option := range q.options {
-			option(&o)
-		}
+		q.options(&o)
 		if o.Region != want || strings.HasSuffix(q.url, "/") {
 			t.Errorf("%s is called at %s in %s, want %s", url, q.url, o.Region, want)
 		}

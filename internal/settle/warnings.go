@@ -1,0 +1,171 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
+)
+
+// costs says what a failed operation means for the records.
+var costs = map[operation]string{
+	opVisibility: "failed records come back when their visibility timeout is over, instead of after their backoff",
+	opSend:       "permanent failures stay in the queue and are retried",
+	opDelete:     "records that were handled will be delivered again, unless a later try deletes them",
+	opAttributes: "the dead-letter queue and maxReceiveCount are unknown: permanent failures are retried, and nothing warns of last attempts, or of the end of the retention",
+}
+
+// staleCost is what it means for the record, whatever the operation.
+const staleCost = "it may be with another receiver, or come back"
+
+// diagnosis is what to do about a kind of error.
+type diagnosis struct {
+	advice string // {op} is the permission, {queue} where it was called
+	lasts  bool   // no further call of the operation is made: see refusedFor
+}
+
+// ownErrors are those of this package.
+var ownErrors = map[error]diagnosis{
+	errOwnQueue:          {"the dead-letter queue {queue} is the queue that the records come from: nothing is sent there", true},
+	errNoDeadLetterQueue: {"there is no dead-letter queue: give the queue a RedrivePolicy, or set DeadLetterQueue; to keep it so, set OnPermanent to \"retry\" or \"drop\" (with package handler: SQSBATCH_DEAD_LETTER_QUEUE, SQSBATCH_ON_PERMANENT)", false},
+	errNoARN:             {"the records' eventSourceARN names no queue", true},
+	errNoClient:          {sqserror.SaysNotSent, true},
+	errPolicy:            {errPolicy.Error(), false},
+	errNoAnswer:          {"SQS's answer is incomplete", false},
+}
+
+// byKind are the errors of SQS that have a kind.
+var byKind = map[sqserror.Kind]diagnosis{
+	sqserror.Throttled:   {sqserror.SaysThrottled, false},
+	sqserror.OverLimit:   {sqserror.SaysThrottled, false},
+	sqserror.Key:         {keyAdvice, true},
+	sqserror.KeyDenied:   {keyAdvice, true},
+	sqserror.Denied:      {"the role lacks {op} on {queue}", true},
+	sqserror.NoQueue:     {"there is no queue {queue}: is its URL or ARN right?", true},
+	sqserror.Expired:     {sqserror.SaysExpired, false},
+	sqserror.Credentials: {sqserror.SaysCredentials, false},
+	// The causes that SQS does not tell apart, the likeliest first.
+	sqserror.Stale: {"SQS no longer accepts the record's receipt handle: its visibility timeout was over before its handler was done (AWS advises 6 × a function's timeout), " +
+		"or while a container was suspended or SQS out of reach, or it was deleted meanwhile, or the queue was purged or recreated, or its server restarted", false},
+}
+
+const keyAdvice = "the queue's key cannot be used: is it enabled, and does it allow the role kms:GenerateDataKey and kms:Decrypt?"
+
+func diagnose(err error) diagnosis {
+	for own, d := range ownErrors {
+		if errors.Is(err, own) {
+			return d
+		}
+	}
+	kind := sqserror.Of(err)
+	known, ok := byKind[kind]
+	switch {
+	case ok:
+		return known
+	case kind == sqserror.None && errors.Is(err, context.DeadlineExceeded):
+		return diagnosis{advice: fmt.Sprintf("no answer from SQS within %v: is it slow or down, or is there no route to it? A function in a VPC needs a VPC endpoint or NAT", callTimeout)}
+	case kind == sqserror.None:
+		text := sqserror.NoAnswer(err)
+		return diagnosis{text, text == sqserror.SaysNotSent}
+	case sqserror.Passing(err):
+		return diagnosis{advice: "SQS has an internal error"}
+	}
+	return diagnosis{advice: sqserror.SaysRefused}
+}
+
+// warnOf warns of an error of an operation, once for each cause.
+func (s *Settler) warnOf(op operation, target string, err error) {
+	if s.ctx.Err() != nil {
+		s.late = true // Batch.Settle tells that, Poller.reportLeft what is left
+		return
+	}
+	if errors.Is(err, errRefused) || errors.Is(err, errUnknown) {
+		return // what that comes from was told
+	}
+	advice := strings.NewReplacer("{op}", "sqs:"+op.String(), "{queue}", target).Replace(diagnose(err).advice)
+	if !s.tells(advice + sqserror.Code(err)) {
+		return
+	}
+	cost := costs[op]
+	if sqserror.Of(err) == sqserror.Stale {
+		cost = staleCost
+	}
+	s.owner.Warn(batch.Warning{Message: fmt.Sprintf("%v: %s (%s)", op, advice, cost), Err: err})
+}
+
+// remindAfter is after how long a poller tells of the same again.
+const remindAfter = 5 * time.Minute
+
+// tells reports whether it is time to tell of a cause, and notes that it is told.
+func (s *Settler) tells(cause string) bool {
+	told, now := s.causes[cause], time.Now()
+	if now.Sub(told) < remindAfter {
+		return false
+	}
+	s.causes[cause] = now
+	return true
+}
+
+// Report notes the queue's maxReceiveCount in results that are not done, as far as it is
+// known, and warns of what SQS is about to give up on.
+func (s *Settler) Report(results []*batch.Result) {
+	var last, oldest *batch.Result
+	n := 0 // at their last attempt, or the one before
+	for _, r := range results {
+		if r.Outcome.Done() {
+			continue
+		}
+		if sent := r.Record.SentAt; !sent.IsZero() && (oldest == nil || sent.Before(oldest.Record.SentAt)) {
+			oldest = r
+		}
+		r.MaxReceiveCount, _ = s.maxReceiveCount(r.Record.QueueARN)
+		if r.MaxReceiveCount == 0 || r.Record.Attempt < r.MaxReceiveCount-1 {
+			continue
+		}
+		if n++; last == nil || r.Record.Attempt > last.Record.Attempt {
+			last = r
+		}
+	}
+	if last != nil {
+		s.warnAttempts(last, n)
+	}
+	if oldest != nil {
+		s.warnAge(oldest.Record)
+	}
+}
+
+// warnAttempts warns of n records that SQS is about to move to the dead-letter queue, of
+// which last has the most attempts.
+func (s *Settler) warnAttempts(last *batch.Result, n int) {
+	who := "the record is near the dead-letter queue: it"
+	if n > 1 {
+		who = fmt.Sprintf("%d records are near the dead-letter queue: this one", n)
+	}
+	s.owner.Warn(batch.Warning{
+		MessageID: last.Record.MessageID,
+		Message:   fmt.Sprintf("%s was at attempt %d of %d", who, last.Record.Attempt, last.MaxReceiveCount),
+	})
+}
+
+// agedShare is the part of a queue's retention after which a record that is not
+// done is told of.
+const agedShare = 0.8
+
+// warnAge warns when SQS will delete a record unhandled before long. The retention is known
+// where the RedrivePolicy was asked for.
+func (s *Settler) warnAge(r *batch.Record) {
+	queue, _ := s.queues.known(r.QueueARN)
+	age, retention := time.Since(r.SentAt).Round(time.Second), queue.retention
+	if retention == 0 || float64(age) < agedShare*float64(retention) || !s.tells("age") {
+		return
+	}
+	s.owner.Warn(batch.Warning{
+		MessageID: r.MessageID,
+		Message: fmt.Sprintf("the record was sent %v ago and will be deleted by SQS unless it is handled (MessageRetentionPeriod is %v): fix the cause of its failure, or raise the retention. "+
+			"A standard dead-letter queue keeps its age: give that queue a longer retention. In a FIFO dead-letter queue its age starts again from 0", age, retention),
+	})
+}
