@@ -94,8 +94,8 @@ func (p *Poller) askQueue(ctx context.Context) error {
 			return &ConfigError{Queue: p.cfg.Queue, Err: err}
 		}
 	}
-	p.queue = q
-	if err := p.newPolicy(q.url); err != nil {
+	p.ask(func() { p.queue, err = q, p.newPolicy(q.url) })
+	if err != nil {
 		return err
 	}
 	if attributes != nil {
