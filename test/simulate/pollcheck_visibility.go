@@ -118,7 +118,8 @@ func (c *checker) pollSpacing() {
 				continue
 			}
 			if !o.VisibilitySet {
-				if p.clean() && !p.Killed.Came() && c.function(p).SlowHook == "" && !c.skippedForAbandoned(p, d) {
+				lost := o.Lost && c.shown(d, p.gone()) // it was shown by SQS before
+				if !lost && p.clean() && !p.Killed.Came() && c.function(p).SlowHook == "" && !c.skippedForAbandoned(p, d) {
 					c.violated(VisibilitySet, p.gone(), "%v is %v in process %d, and its visibility was not set, though no call failed", d.story, o.Outcome, p.Number)
 				}
 				continue
