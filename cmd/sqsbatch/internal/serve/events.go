@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
@@ -172,7 +172,7 @@ func textEvent(w io.Writer, e sqs.Event) {
 		parts = append(parts, "to="+e.MovedTo, "as="+shortID(e.NewMessageID))
 	}
 	if e.Body != "" && e.Kind != sqs.Purged {
-		parts = append(parts, view.Brief(e.Body, shownBody))
+		parts = append(parts, show.Brief(e.Body, shownBody))
 	}
 	_, _ = io.WriteString(w, strings.Join(parts, "  ")+"\n")
 }

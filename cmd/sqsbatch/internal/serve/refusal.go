@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
@@ -21,10 +21,10 @@ func refused(c sqs.Call) bool { return c.Error != "" && c.Error != "no answer" }
 func textRefusal(w io.Writer, c sqs.Call) {
 	queue := ""
 	if c.Queue != "" {
-		queue = view.Brief(c.Queue, len(c.Queue)) + "  "
+		queue = show.Brief(c.Queue, len(c.Queue)) + "  "
 	}
 	_, _ = fmt.Fprintf(w, "%s  %-10s  %s%s  %s: %s\n",
-		c.Ended.Format("15:04:05.000"), "refused", queue, c.Operation, c.Error, view.Brief(c.Message, shownError))
+		c.Ended.Format("15:04:05.000"), "refused", queue, c.Operation, c.Error, show.Brief(c.Message, shownError))
 }
 
 // jsonRefusal writes a line for a program.
