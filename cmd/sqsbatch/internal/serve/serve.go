@@ -54,8 +54,7 @@ func Run(ctx context.Context, args []string, tio cli.IO) (err error) {
 		return errors.Join(listenError(o.addr, err), events.end())
 	}
 	defer func() {
-		// The log first: an output that nobody reads would hold up the server.
-		err = errors.Join(err, events.end(), server.Close())
+		err = errors.Join(err, server.Close(), events.end())
 	}()
 	if err := create(ctx, server, queues); err != nil {
 		return err
