@@ -25,8 +25,8 @@ const (
 // Event is one thing that happened to one message, for [Options.Observe]. In JSON
 // its fields are named as in the log of the toolkit.
 type Event struct {
-	Time  time.Time `json:"timestamp"`
 	Kind  Kind      `json:"type"`
+	Time  time.Time `json:"timestamp"`
 	Queue string    `json:"queue"` // the queue's name; of Redriven and Moved, the queue that it leaves
 	// QueueURL is Queue's URL.
 	QueueURL  string `json:"-"`

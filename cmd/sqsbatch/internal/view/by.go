@@ -27,15 +27,15 @@ func by(invocation, process int) string {
 func (t *Text) process(p track.Process) {
 	switch {
 	case p.Ended == "":
-		t.line(t.paint(bold, by(0, p.Number)+"started") + t.paint(dim, fmt.Sprintf(", process %d", p.PID)))
+		t.line(t.paint(bold, by(0, p.Process)+"started") + t.paint(dim, fmt.Sprintf(", process %d", p.PID)))
 	case p.Asked:
-		line := by(0, p.Number) + t.paint(dim, "stopped: "+p.Ended)
+		line := by(0, p.Process) + t.paint(dim, "stopped: "+p.Ended)
 		if p.CutOff > 0 {
 			line += t.paint(red, fmt.Sprintf(", with %s in its hands", count(p.CutOff, "record")))
 		}
 		t.line(line)
 	default:
-		line := by(0, p.Number) + t.paint(red, "ended by itself: ") + show.Clean(p.Ended)
+		line := by(0, p.Process) + t.paint(red, "ended by itself: ") + show.Clean(p.Ended)
 		if p.Again > 0 {
 			line += t.paint(dim, "; it is started again in "+short(p.Again))
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -24,7 +25,7 @@ type Text struct {
 	bodies int    // the widest body so far, up to a bound
 	times  int    // the widest "time of deadline" so far
 	status string // what stands on the last line now
-	idle   bool   // the wait has been told since the last fact
+	idle   bool   // the wait has been told since the last event
 }
 
 // NewText returns a Text that writes to w, which can do what t says.
@@ -93,48 +94,48 @@ func (t *Text) invoked(h Header, row func(name, format string, args ...any)) {
 	row("settings", "%s", h.Template)
 }
 
-// Fact implements [View].
-func (t *Text) Fact(f track.Fact) {
+// Event implements [View].
+func (t *Text) Event(e track.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.idle = false
-	switch f := f.(type) {
+	switch e := e.(type) {
 	case track.Started:
-		for _, body := range f.Bodies {
+		for _, body := range e.Bodies {
 			t.widen(show.Body(body))
 		}
-		if len(f.Bodies) == 1 && !f.ColdStart {
+		if len(e.Bodies) == 1 && !e.ColdStart {
 			return // its record and its end say it all
 		}
-		line := number(f.Invocation) + count(len(f.Bodies), "record")
-		if f.ColdStart {
+		line := number(e.Invocation) + count(len(e.Bodies), "record")
+		if e.ColdStart {
 			line += ", cold start"
 		}
 		t.line(t.paint(bold, line))
 	case track.Record:
-		if !f.Repeats {
-			t.record(f)
+		if !e.Repeats {
+			t.record(e)
 		}
 	case track.Ended:
-		t.ended(f)
+		t.ended(e)
 	case track.Process:
-		t.process(f)
-	case track.Moved:
-		t.line(number(0) + t.paint(yellow, pad("moved", 12)) + pad("", 7+t.times+2) + pad(show.Fit(show.Body(f.Body), t.bodies), t.bodies) + "  " +
-			t.paint(dim, show.Fit("from "+f.From+" to "+f.To+" by a message move task", t.room(t.used()+t.bodies+2))))
+		t.process(e)
+	case sqs.Event: // of a message that was moved
+		t.line(number(0) + t.paint(yellow, pad("moved", 12)) + pad("", 7+t.times+2) + pad(show.Fit(show.Body(e.Body), t.bodies), t.bodies) + "  " +
+			t.paint(dim, show.Fit("from "+e.Queue+" to "+e.MovedTo+" by a message move task", t.room(t.used()+t.bodies+2))))
 	case track.Log:
-		if strings.HasPrefix(f.Text, `{"_aws":{`) {
+		if strings.HasPrefix(e.Text, `{"_aws":{`) {
 			return // metrics (telemetry/emf), which say again what is shown here
 		}
 		from := pad("", 5)
-		if f.Invocation+f.Process > 0 {
-			from = by(f.Invocation, f.Process)
+		if e.Invocation+e.Process > 0 {
+			from = by(e.Invocation, e.Process)
 		}
-		t.line(t.paint(dim, from+"│ "+show.Fit(show.Log(f.Text), t.room(7))))
+		t.line(t.paint(dim, from+"│ "+show.Fit(show.Log(e.Text), t.room(7))))
 	case track.Warning:
-		line := t.label(f) + show.Clean(f.Text)
-		if f.MessageID != "" {
-			line += t.paint(dim, " ("+cmp.Or(show.Brief(f.Body, longBody), f.MessageID)+")")
+		line := t.label(e) + show.Clean(e.Text)
+		if e.MessageID != "" {
+			line += t.paint(dim, " ("+cmp.Or(show.Brief(e.Body, longBody), e.MessageID)+")")
 		}
 		t.line(line)
 	}
@@ -201,8 +202,8 @@ func (t *Text) ended(e track.Ended) {
 	switch {
 	case e.Error != "":
 		line += ": " + t.paint(red, "failed") + ": " + show.Clean(e.Error)
-	case e.WholeBatchFail != "":
-		line += ": " + t.paint(red, "counts as failed") + ": " + show.Clean(e.WholeBatchFail)
+	case e.AllFailed != "":
+		line += ": " + t.paint(red, "counts as failed") + ": " + show.Clean(e.AllFailed)
 	default:
 		line += t.paint(dim, fmt.Sprintf(": %d deleted, %d to come back", e.Deleted, e.Back))
 	}
