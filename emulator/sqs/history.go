@@ -59,14 +59,7 @@ func (s *Server) Calls(operations ...string) []Call {
 // its own time, even where the server came to know of it later.
 func (s *Server) Events(kinds ...Kind) []Event {
 	s.mu.Lock()
-	if !s.closed {
-		now := time.Now()
-		s.move(now)
-		for _, q := range s.queues {
-			q.advance(now)
-			s.settle(q, now)
-		}
-	}
+	s.catchUp()
 	s.mu.Unlock()
 	list := s.history.eventsOf(kinds)
 	byTime := func(a, b Event) int { return a.Time.Compare(b.Time) }

@@ -54,7 +54,8 @@ func Run(ctx context.Context, args []string, tio cli.IO) (err error) {
 		return errors.Join(listenError(o.addr, err), events.end())
 	}
 	defer func() {
-		err = errors.Join(err, server.Close(), events.end())
+		// The log first: what the end refuses to those who wait is no event.
+		err = errors.Join(err, events.end(), server.Close())
 	}()
 	if err := create(ctx, server, queues); err != nil {
 		return err
