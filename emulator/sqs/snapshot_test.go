@@ -83,7 +83,7 @@ func TestSnapshot_HasWhatTheSenderGave(t *testing.T) {
 			b.Fatalf("%+v", q)
 		}
 		m := q.Messages[0]
-		if m.MessageID != *sent.MessageId || m.SequenceNumber != *sent.SequenceNumber || m.MessageGroupID != "g" || m.DeduplicationID != "d" ||
+		if m.MessageID != *sent.MessageId || m.SequenceNumber != *sent.SequenceNumber || len(m.SequenceNumber) != 20 || m.MessageGroupID != "g" || m.DeduplicationID != "d" ||
 			m.TraceHeader != "Root=1" || !m.SentAt.Equal(time.Now()) {
 			b.Errorf("%+v", m)
 		}
