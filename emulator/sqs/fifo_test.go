@@ -3,6 +3,7 @@ package sqs_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -88,6 +89,29 @@ func TestADuplicateIsAnsweredAsTheFirstSend(t *testing.T) {
 		first, second := send("a"), send("b")
 		if *first.MessageId != *second.MessageId || *first.SequenceNumber != *second.SequenceNumber {
 			b.Errorf("first %s %s, second %s %s", *first.MessageId, *first.SequenceNumber, *second.MessageId, *second.SequenceNumber)
+		}
+		if got := b.kinds(); got != "sent duplicate" {
+			b.Errorf("events %s", got)
+		}
+	})
+}
+
+// Messages become visible in the order of their new times.
+func TestANewDelayOfAFIFOQueueReordersWhatIsHidden(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders.fifo", "DelaySeconds", "60")
+		b.sendFIFO(queue, "h", "other")
+		time.Sleep(time.Minute)
+		b.one(queue, hiddenFor(35))
+		b.sendFIFO(queue, "g", "1", "2")
+		time.Sleep(30 * time.Second)
+		if _, err := b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{
+			QueueUrl: queue, Attributes: map[string]string{"DelaySeconds": "32"}}); err != nil {
+			b.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		if got := bodies(b.receive(queue)); got != "1 2" {
+			b.Errorf("received %q", got)
 		}
 	})
 }
