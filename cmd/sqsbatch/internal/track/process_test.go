@@ -96,8 +96,8 @@ func TestOneOfTwoProcessesEnds(t *testing.T) {
 		b.Process(container.Change{Process: 2, PID: 78, Ended: "exit status 1"})
 		want(t, "events", b.take(), []track.Event{track.Process{Change: container.Change{Process: 2, PID: 78, Ended: "exit status 1"}, CutOff: -1}})
 		b.Process(container.Change{Process: 1, PID: 77, Ended: "exit status 0", Asked: true})
-		if facts := b.take(); len(facts) != 2 || facts[0].(track.Process).CutOff != 1 {
-			t.Errorf("%+v", facts)
+		if told := b.take(); len(told) != 2 || told[0].(track.Process).CutOff != 1 {
+			t.Errorf("%+v", told)
 		}
 		want(t, "crashes", b.Progress().Crashes, 1)
 	})

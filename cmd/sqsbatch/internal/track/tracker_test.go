@@ -40,10 +40,10 @@ func TestRecordsFromTheToolkitsLines(t *testing.T) {
 		if r := b.last(); !r.Repeats || r.VisibleIn != 4*time.Second || r.Body != body("c") {
 			t.Errorf("final: %+v", r)
 		}
-		facts := b.take()
-		e, ok := facts[len(facts)-1].(track.Ended)
+		told := b.take()
+		e, ok := told[len(told)-1].(track.Ended)
 		if !ok || e.Deleted != 2 || e.Back != 1 || e.Records != 3 {
-			t.Errorf("end: %+v", facts[len(facts)-1])
+			t.Errorf("end: %+v", told[len(told)-1])
 		}
 	})
 }
