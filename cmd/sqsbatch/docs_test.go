@@ -13,8 +13,8 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
