@@ -39,18 +39,20 @@ func (c *connection) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	i := e.rec.invocation(requestID(r.Context()))
-	if e.process == nil && (i == nil || e.isDead()) {
+	var work *Work
+	switch {
+	case e.process != nil:
+		work = &e.process.Work
+	case i == nil || e.isDead():
 		return nil, errReset
+	default:
+		work = &i.Work
 	}
 	number := 0
 	e.rec.locked(func() {
-		call.Began = e.rec.moment()
-		switch {
-		case e.process == nil:
-			number = len(i.Calls)
-			i.Calls = append(i.Calls, call)
-		case !e.process.Killed.Came():
-			e.process.Calls = append(e.process.Calls, call)
+		if call.Began = e.rec.moment(); e.process == nil || !e.process.Killed.Came() {
+			number = len(work.Calls)
+			work.Calls = append(work.Calls, call)
 		}
 	})
 	if e.isDead() {

@@ -111,10 +111,15 @@ type Invocation struct {
 	Result lambda.Ended
 
 	// What the toolkit told its hooks and its log.
-	Batch    batch.BatchInfo
+	Batch  batch.BatchInfo
+	Logged map[string]int64
+	Work
+}
+
+// Work is what the toolkit did in an invocation, or in a process that polls.
+type Work struct {
 	Results  []Outcome
 	Finished map[string]int // calls of the RecordFinished hook, by receipt handle
-	Logged   map[string]int64
 	Calls    []*Call
 }
 

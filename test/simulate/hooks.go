@@ -57,11 +57,7 @@ func (h *hooks) BatchStarted(ctx context.Context, b batch.BatchInfo) {
 
 func (h *hooks) RecordFinished(ctx context.Context, r batch.Result) {
 	h.block("RecordFinished", r.Record.ReceiptHandle)
-	if h.env.process != nil {
-		h.noteProcess(func(p *Process) { p.Finished[r.Record.ReceiptHandle]++ })
-		return
-	}
-	h.note(ctx, func(i *Invocation) { i.Finished[r.Record.ReceiptHandle]++ })
+	h.noteWork(ctx, func(w *Work) { w.Finished[r.Record.ReceiptHandle]++ })
 }
 
 func (h *hooks) BatchSettled(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
@@ -74,19 +70,20 @@ func (h *hooks) BatchSettled(ctx context.Context, b batch.BatchInfo, results []b
 			Lost: errors.Is(r.Err, longpoll.ErrLost), Aborted: errors.Is(r.Err, batch.ErrAborted),
 		}
 	}
-	if h.env.process != nil {
-		h.noteProcess(func(p *Process) { p.Results = append(p.Results, list...) })
-	} else {
-		h.note(ctx, func(i *Invocation) { i.Results = append(i.Results, list...) })
-	}
+	h.noteWork(ctx, func(w *Work) { w.Results = append(w.Results, list...) })
 	h.block("BatchSettled", "")
 }
 
-func (h *hooks) noteProcess(f func(*Process)) {
+// noteWork notes something of the process, or of the invocation that ctx belongs to.
+func (h *hooks) noteWork(ctx context.Context, f func(*Work)) {
+	if h.env.process == nil {
+		h.note(ctx, func(i *Invocation) { f(&i.Work) })
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.env.isDead() {
-		f(h.env.process)
+		f(&h.env.process.Work)
 	}
 }
 

@@ -25,9 +25,7 @@ type Process struct {
 	Err      error
 	Paused   []*Paused
 
-	Results  []Outcome
-	Finished map[string]int // calls of the RecordFinished hook, by receipt handle
-	Calls    []*Call
+	Work
 }
 
 // Limits are what a process is configured to keep, defaults included.

@@ -43,7 +43,7 @@ func (d *onPoll) process(replica int) (*process, error) {
 		driver: d, rec: d.w.rec,
 		env:   &environment{rec: d.w.rec, dead: make(chan struct{})},
 		calls: map[string]int{},
-		is:    &Process{Replica: replica, Queue: q.Name, Finished: map[string]int{}},
+		is:    &Process{Replica: replica, Queue: q.Name, Work: Work{Finished: map[string]int{}}},
 	}
 	p.env.process = p.is
 	p.env.ctx, p.env.cut = context.WithCancel(context.Background())

@@ -130,7 +130,7 @@ func (r *recorder) began(queue Queue, told lambda.Invocation) {
 	defer r.mu.Unlock()
 	i := &Invocation{
 		Number: len(r.h.Invocations), ID: told.RequestID, Function: queue.Function, Queue: queue.Name,
-		Records: told.Records, Began: r.moment(), Finished: map[string]int{},
+		Records: told.Records, Began: r.moment(), Work: Work{Finished: map[string]int{}},
 	}
 	r.h.Invocations = append(r.h.Invocations, i)
 	r.byID[i.ID] = i

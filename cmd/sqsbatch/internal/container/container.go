@@ -19,25 +19,24 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 )
 
-// Options says what to run. Command is needed.
+// Options says what to run. All of them are needed but Env.
 type Options struct {
 	// Command is the program's path.
 	Command string
 	// Env is its environment, in addition to what a process needs to run at all.
 	Env map[string]string
-	// Processes is how many run side by side. Defaults to 1.
+	// Processes is how many run side by side.
 	Processes int
 	// StopTimeout is how long a process may take to end after SIGTERM before it
-	// is killed. Defaults to 30 s, as on Amazon ECS and Kubernetes.
+	// is killed.
 	StopTimeout time.Duration
-	// Works says whether any process has done what it is there for. Defaults to
-	// true.
+	// Works says whether any process has done what it is there for.
 	Works func() bool
 	// Output is given each line that a process prints to "stdout" or "stderr".
-	// It may be called by several goroutines. Defaults to nothing.
+	// It may be called by several goroutines.
 	Output func(process int, stream, text string)
 	// Changed is told of every start, and of every end after the last line of
-	// the process. Defaults to nothing.
+	// the process.
 	Changed func(Change)
 }
 
@@ -80,21 +79,6 @@ const (
 // a [*StartError], or an error when a process had to be killed because it took
 // too long to stop.
 func Run(ctx, kill context.Context, o Options) error {
-	if o.Processes == 0 {
-		o.Processes = 1
-	}
-	if o.StopTimeout == 0 {
-		o.StopTimeout = 30 * time.Second
-	}
-	if o.Works == nil {
-		o.Works = func() bool { return true }
-	}
-	if o.Output == nil {
-		o.Output = func(int, string, string) {}
-	}
-	if o.Changed == nil {
-		o.Changed = func(Change) {}
-	}
 	ctx, stopAll := context.WithCancel(ctx)
 	defer stopAll()
 	errs := make([]error, o.Processes)

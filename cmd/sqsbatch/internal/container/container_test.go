@@ -70,7 +70,10 @@ func options(t *testing.T, w *watch, do string) container.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return container.Options{Command: exe, Env: map[string]string{"DO": do}, Output: w.output, Changed: w.changed}
+	return container.Options{
+		Command: exe, Env: map[string]string{"DO": do}, Processes: 1, StopTimeout: 30 * time.Second,
+		Works: func() bool { return true }, Output: w.output, Changed: w.changed,
+	}
 }
 
 // TestStartError: a program that never worked is not started again, whatever
