@@ -52,9 +52,9 @@ func (p *Poller) extendDue(now time.Time) {
 // extension is for how long from now on SQS is to hide m, or 0 if that is not due yet. It is
 // due after a third of the visibility timeout. SQS allows 12 hours from the receipt in all.
 func (p *Poller) extension(m *message, now time.Time) time.Duration {
-	left := m.entry.ReceivedAt.Add(maxHeld - settleMargin).Sub(now)
+	left := m.entry.Latest.ReceivedAt.Add(maxHeld - settleMargin).Sub(now)
 	d := min(p.queue.visibility, left.Truncate(time.Second))
-	if m.visibleAt.Sub(now) > p.queue.visibility*2/3 || !now.Add(d).After(m.visibleAt) {
+	if m.visibleAt().Sub(now) > p.queue.visibility*2/3 || !now.Add(d).After(m.visibleAt()) {
 		return 0
 	}
 	return d
@@ -66,9 +66,9 @@ func (p *Poller) extend(list []*message, now time.Time) {
 	entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(list))
 	for i, m := range list {
 		d := p.extension(m, now)
-		m.extending, m.hiddenBy = true, now.Add(d)
+		m.extending, m.extended = true, now.Add(d).Sub(m.entry.Latest.ReceivedAt)
 		entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{
-			Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(m.entry.Handle), VisibilityTimeout: int32(d / time.Second),
+			Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &m.entry.Latest.ReceiptHandle, VisibilityTimeout: int32(d / time.Second),
 		}
 	}
 	p.counts.Extensions++
@@ -86,18 +86,18 @@ func (p *Poller) extended(list []*message, entries []types.ChangeMessageVisibili
 	for i, m := range list {
 		m.extending = false
 		switch err := errs[i]; {
-		case m.entry.Handle != *entries[i].ReceiptHandle: // it was delivered again meanwhile
+		case &m.entry.Latest.ReceiptHandle != entries[i].ReceiptHandle: // it was delivered again meanwhile
 		case err != nil && !sqserror.Gone(err): // the next sweep tries again
 		// After its end SQS accepts the change as well, on a standard queue, and it
 		// says nothing about who has the message.
-		case err != nil, !p.fifo() && !now.Before(m.visibleAt):
+		case err != nil, !p.fifo() && !now.Before(m.visibleAt()):
 			if m.state != toRelease && p.load.byID[m.Record.MessageID] == m {
 				p.revoke(m)
 			}
 		default:
-			m.visibleAt = m.hiddenBy
+			m.hiddenFor = m.extended
 			if m.state == held {
-				p.runner.Extend(&m.Delivery, m.visibleAt)
+				p.runner.Extend(&m.Delivery, m.visibleAt())
 			}
 		}
 	}

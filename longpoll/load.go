@@ -81,7 +81,7 @@ func (p *Poller) known(again types.Message, at time.Time) bool {
 		return false
 	}
 	p.counts.Repeated++
-	latest := &p.receiptOf([]types.Message{again}, at).messages[0]
+	latest := &p.receiptOf([]types.Message{again}, at)[0]
 	if m == nil {
 		latest.state, latest.notified = toDelete, true // the hooks know nothing of it
 		latest.Result.Outcome = batch.Succeeded
@@ -89,7 +89,7 @@ func (p *Poller) known(again types.Message, at time.Time) bool {
 		p.enqueueDelete(latest)
 		return true
 	}
-	m.entry.Handle, m.entry.ReceivedAt, m.visibleAt, m.lost = latest.entry.Handle, at, latest.visibleAt, false
+	m.entry.Latest, m.hiddenFor, m.extended, m.lost = latest.Record, latest.hiddenFor, 0, false
 	if m.state == held {
 		p.runner.Renew(&m.Delivery, &latest.Delivery)
 	}
@@ -98,10 +98,10 @@ func (p *Poller) known(again types.Message, at time.Time) bool {
 
 // hold gives the runner what was received. What may not start now is given back in the
 // same step of the loop, since the runner is paused.
-func (p *Poller) hold(r *receipt) {
-	deliveries := make([]*runner.Delivery, len(r.messages))
-	for i := range r.messages {
-		m := &r.messages[i]
+func (p *Poller) hold(messages []message) {
+	deliveries := make([]*runner.Delivery, len(messages))
+	for i := range messages {
+		m := &messages[i]
 		if old := p.load.byID[m.Record.MessageID]; old != nil { // it is being released, and was shown already
 			p.load.replaced = append(p.load.replaced, old)
 		}
@@ -190,7 +190,7 @@ func (p *Poller) decide(m *message) {
 		return
 	}
 	result := *m.Result
-	e := &settle.Entry{Result: &result, Handle: m.entry.Handle, ReceivedAt: m.entry.ReceivedAt, Owner: m}
+	e := &settle.Entry{Result: &result, Latest: m.entry.Latest, Owner: m}
 	p.settler.DeadLetter(e, func(gone *batch.Result) { p.runner.Resolve(&m.Delivery, gone) })
 }
 
@@ -223,7 +223,7 @@ func (p *Poller) giveBack(list []*runner.Delivery, why error) {
 		m := d.Owner.(*message)
 		m.state = toRelease
 		m.Result.Outcome, m.Result.Err = batch.NotStarted, why
-		if m.checkLapsed(p, now); m.visibleAt.After(now) {
+		if m.checkLapsed(p, now); m.visibleAt().After(now) {
 			back = append(back, m)
 		} else {
 			p.settled(m)
@@ -235,7 +235,7 @@ func (p *Poller) giveBack(list []*runner.Delivery, why error) {
 
 // checkLapsed reports whether others may have m, and counts it when that is new.
 func (m *message) checkLapsed(p *Poller, now time.Time) bool {
-	if !m.lost && !m.visibleAt.After(now) {
+	if !m.lost && !m.visibleAt().After(now) {
 		m.lost = true
 		p.counts.Lost++
 	}

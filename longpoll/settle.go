@@ -94,7 +94,7 @@ func (p *Poller) handOver(now time.Time) {
 			if p.phase == polling && p.aborts.on(now) {
 				at = p.aborts.until
 			}
-			p.settler.Release(&first.entry, at, &first.receipt.Records[0], first.visibleAt)
+			p.settler.Release(&first.entry, at, &first.receipt.Records[0], first.visibleAt())
 		}
 		return true
 	})
@@ -105,7 +105,7 @@ func (p *Poller) settleGroup(group []*message) {
 	entries, hiddenUntil := make([]*settle.Entry, len(group)), time.Time{}
 	for i, m := range group {
 		entries[i] = &m.entry
-		hiddenUntil = later(hiddenUntil, later(m.visibleAt, m.hiddenBy))
+		hiddenUntil = later(hiddenUntil, m.entry.Latest.ReceivedAt.Add(max(m.hiddenFor, m.extended)))
 	}
 	p.settler.Fail(hiddenUntil, entries...)
 }

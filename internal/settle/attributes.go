@@ -166,7 +166,7 @@ func (s *Settler) askOnce(ctx context.Context, q queue, arn string) (attributes,
 			types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameMessageRetentionPeriod, types.QueueAttributeNameVisibilityTimeout,
 		},
 	}, q.options)
-	s.owner.Called(batch.Call{Operation: opAttributes.String(), QueueARN: arn, URL: q.url, Started: began, Duration: time.Since(began), Err: err})
+	s.owner.Called(batch.Call{Operation: string(opAttributes), QueueARN: arn, URL: q.url, Started: began, Duration: time.Since(began), Err: err})
 	if err != nil {
 		return attributes{}, err
 	}

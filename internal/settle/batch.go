@@ -59,9 +59,7 @@ func (b *Batch) Failed(results []*batch.Result) {
 	b.settler.Flush(false)
 }
 
-func entryOf(r *batch.Result) *Entry {
-	return &Entry{Result: r, Handle: r.Record.ReceiptHandle, ReceivedAt: r.Record.ReceivedAt}
-}
+func entryOf(r *batch.Result) *Entry { return &Entry{Result: r, Latest: r.Record} }
 
 // DeadLetter is [Settler.DeadLetter].
 func (b *Batch) DeadLetter(r batch.Result, done func(gone *batch.Result)) {
@@ -155,8 +153,9 @@ func (b *Batch) releaseNotStarted(results []batch.Result) {
 	for i := range results {
 		if r := &results[i]; r.Outcome == batch.NotStarted {
 			e := entryOf(r)
-			e.group = &group{entries: []*Entry{e}, failedAt: time.Now()}
-			b.settler.comeBack(e.group, batch.VerdictOf(r.Err).Aborts || stuck && r.Record.Attempt > 1)
+			g := &group{entries: []*Entry{e}, failedAt: time.Now()}
+			e.tries = &tries{group: g}
+			b.settler.comeBack(g, batch.VerdictOf(r.Err).Aborts || stuck && r.Record.Attempt > 1)
 		}
 	}
 }

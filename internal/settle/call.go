@@ -19,20 +19,15 @@ import (
 // callTimeout ends a call to an endpoint that does not answer.
 const callTimeout = 3 * time.Second
 
-// operation is what a call does.
-type operation int
+// operation is what a call does, as its IAM action names it.
+type operation string
 
 const (
-	opVisibility operation = iota
-	opSend
-	opDelete
-	opAttributes
+	opVisibility operation = "ChangeMessageVisibility"
+	opSend       operation = "SendMessage"
+	opDelete     operation = "DeleteMessage"
+	opAttributes operation = "GetQueueAttributes"
 )
-
-// String is the operation as its IAM action names it.
-func (o operation) String() string {
-	return [...]string{"ChangeMessageVisibility", "SendMessage", "DeleteMessage", "GetQueueAttributes"}[o]
-}
 
 // A call tells SQS of up to ten entries, of which it has copies: it is made beside the
 // owner. One that is given up has any number, and only works out when they come back.
@@ -52,14 +47,12 @@ type call struct {
 
 // job is an entry of a call.
 type job struct {
-	result     batch.Result
-	handle     string
-	receivedAt time.Time
-	group      *group
-	tries      tries
-	visibleIn  time.Duration // counted from the failure
-	left       bool          // to the queue's visibility timeout
-	noOrigin   error         // why its dead letter has no origin
+	result    batch.Result
+	latest    *batch.Record
+	tries     tries
+	visibleIn time.Duration // counted from the failure
+	left      bool          // to the queue's visibility timeout
+	noOrigin  error         // why its dead letter has no origin
 }
 
 // make makes the call; where SQS refuses it as a whole, for its halves.
@@ -72,7 +65,7 @@ func (c *call) make() {
 			c.errs[k] = nil
 		case c.givenUp:
 			c.errs[k] = cmp.Or(j.tries.err, errRefused)
-		case j.tries.unsure && j.visibleIn > 0 && !time.Now().Before(j.group.failedAt.Add(j.visibleIn)):
+		case j.tries.unsure && j.visibleIn > 0 && !time.Now().Before(j.tries.group.failedAt.Add(j.visibleIn)):
 			// A try may have made it visible, and others may have it.
 			c.errs[k] = fmt.Errorf("%w: %w", errTooLate, j.tries.err)
 		default:
@@ -122,7 +115,7 @@ func (c *call) try(list []int) (left []int, err error) {
 	throttled := sqserror.ReadAnswer(c.errs, confirmed, failed)
 	c.worked = c.worked || !sqserror.Passing(err)
 	c.owner.Called(batch.Call{
-		Operation: c.op.String() + "Batch", QueueARN: c.arn, URL: c.queue.url, Started: began, Duration: time.Since(began), Err: err,
+		Operation: string(c.op) + "Batch", QueueARN: c.arn, URL: c.queue.url, Started: began, Duration: time.Since(began), Err: err,
 		Entries: len(list), Failed: len(list) - len(confirmed), Throttled: throttled,
 	})
 	return list, err
@@ -131,7 +124,7 @@ func (c *call) try(list []int) (left []int, err error) {
 func (c *call) delete(ctx context.Context, list []int) ([]*string, []types.BatchResultErrorEntry, error) {
 	in := &sqs.DeleteMessageBatchInput{QueueUrl: &c.queue.url}
 	for _, k := range list {
-		in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: idOf(k), ReceiptHandle: &c.jobs[k].handle})
+		in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: idOf(k), ReceiptHandle: &c.jobs[k].latest.ReceiptHandle})
 	}
 	out, err := c.queue.client.DeleteMessageBatch(ctx, in, c.queue.options)
 	if err != nil {
@@ -144,7 +137,7 @@ func (c *call) changeVisibility(ctx context.Context, list []int, now time.Time) 
 	in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &c.queue.url}
 	for _, k := range list {
 		in.Entries = append(in.Entries, types.ChangeMessageVisibilityBatchRequestEntry{
-			Id: idOf(k), ReceiptHandle: &c.jobs[k].handle, VisibilityTimeout: c.timeout(&c.jobs[k], now),
+			Id: idOf(k), ReceiptHandle: &c.jobs[k].latest.ReceiptHandle, VisibilityTimeout: c.timeout(&c.jobs[k], now),
 		})
 	}
 	out, err := c.queue.client.ChangeMessageVisibilityBatch(ctx, in, c.queue.options)

@@ -191,7 +191,7 @@ const callMargin = 5 * time.Second
 // not where the queue's visibility timeout ends later: an abandoned record, and those
 // behind it, never come back sooner than that, since the handler may still be at work.
 func (c *call) decide(j *job) bool {
-	g := j.group
+	g := j.tries.group
 	if g.decide != nil {
 		g.decided.Do(func() { g.decide(c.began) })
 		j.visibleIn = g.visibleIn
@@ -211,7 +211,7 @@ func (c *call) decide(j *job) bool {
 // timeout is the visibility timeout in seconds that makes a record appear when it shall:
 // SQS counts it from the call, the backoff counts from the failure.
 func (c *call) timeout(j *job, now time.Time) int32 {
-	elapsed := now.Sub(j.group.failedAt)
+	elapsed := now.Sub(j.tries.group.failedAt)
 	left := wholeSeconds(max(0, j.visibleIn-elapsed))
 	if most := max(0, (maxVisibility - now.Sub(c.received(j)) - callMargin).Truncate(time.Second)); left > most {
 		left, j.visibleIn = most, most+elapsed.Truncate(time.Second)
@@ -222,8 +222,8 @@ func (c *call) timeout(j *job, now time.Time) int32 {
 // received is when the message was received, as early as it may have been: SQS tells it in
 // a container only.
 func (c *call) received(j *job) time.Time {
-	if j.receivedAt.IsZero() {
+	if j.latest.ReceivedAt.IsZero() {
 		return c.Settler.began.Add(-maxWindow)
 	}
-	return j.receivedAt
+	return j.latest.ReceivedAt
 }

@@ -32,30 +32,19 @@ type Owner interface {
 type Entry struct {
 	// Result is where what became of the record goes. Its Record is the record.
 	Result *batch.Result
-	// Handle is the receipt handle. It may be set anew while a delete waits: the delete
-	// is made, or made again, with the latest.
-	Handle string
-	// ReceivedAt is when the message was received; zero if that is not known.
-	ReceivedAt time.Time
-	// Owner is the owner's, who else has no way from here to what it keeps.
+	// Latest is the record as SQS delivered it last: calls use its receipt handle, and the
+	// 12 hours that SQS allows count from its time. It may be set anew while a delete
+	// waits: the delete is then made, or made again, with the new handle.
+	Latest *batch.Record
+	// Owner is what the owner keeps for the entry. The settler does not use it.
 	Owner any
 
-	group *group // that it comes back with; nil for a delete
-	tries *tries // nil for a poller's delete that has not failed
+	tries *tries // nil until the settler is given the entry: what is in flight need not hold it
 }
 
-func (e *Entry) record() *batch.Record { return e.Result.Record }
-
-// state is a copy of e's tries.
-func (e *Entry) state() tries {
-	if e.tries == nil {
-		return tries{patient: true}
-	}
-	return *e.tries
-}
-
-// tries is for how long an entry is tried, and how its calls fare.
+// tries says for how long an entry is tried, and how its calls fare.
 type tries struct {
+	group     *group    // that it comes back with; nil for a delete, and while its FIFO group waits for it
 	until     time.Time // no try begins later; zero for the settler's
 	patient   bool      // it is tried until it is settled, whatever SQS answers
 	notBefore time.Time // when it is tried; zero for when it has lingered
@@ -144,7 +133,7 @@ func (p *Policy) NewSettler(ctx context.Context, owner Owner, patience time.Dura
 // Delete deletes a record that is done with. It is tried until SQS has answered that
 // the record is gone.
 func (s *Settler) Delete(e *Entry) {
-	e.group, e.tries = nil, nil
+	e.tries = &tries{patient: true}
 	s.enqueue(opDelete, e)
 }
 
@@ -159,7 +148,7 @@ func (s *Settler) Release(e *Entry, at time.Time, first *batch.Record, hiddenUnt
 			g.visibleIn = wholeSeconds(max(at.Sub(g.failedAt), s.Backoff(first, g.failedAt)))
 		}
 	}
-	e.group, e.tries = g, &tries{until: hiddenUntil, patient: true}
+	e.tries = &tries{group: g, until: hiddenUntil, patient: true}
 	s.enqueue(opVisibility, e)
 }
 
@@ -175,12 +164,12 @@ func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 		g.failedAt = time.Now()
 	}
 	for _, e := range list {
-		e.group, e.tries = g, s.failureTries(g)
+		e.tries = s.failureTries(g)
 	}
-	if p := s.inPlace[first.record()]; p != nil {
-		delete(s.inPlace, first.record())
+	if p := s.inPlace[first.Result.Record]; p != nil {
+		delete(s.inPlace, first.Result.Record)
 		if p.sending { // what SQS says to that decides
-			p.entry.tries.until = first.tries.until
+			p.entry.tries.group, p.entry.tries.until = g, first.tries.until
 			first.tries = p.entry.tries
 			*p.entry, g.entries[0] = *first, p.entry
 			return
@@ -218,7 +207,7 @@ func (s *Settler) comeBack(g *group, backoff bool) {
 // show has failures made visible.
 func (s *Settler) show(list []*Entry) {
 	for _, e := range list {
-		e.tries = s.failureTries(e.group)
+		e.tries = s.failureTries(e.tries.group)
 		s.enqueue(opVisibility, e)
 	}
 }
@@ -227,17 +216,18 @@ func (s *Settler) show(list []*Entry) {
 // may have the record.
 func (s *Settler) failureTries(g *group) *tries {
 	if s.failureFor == 0 {
-		return &tries{}
+		return &tries{group: g}
 	}
-	return &tries{until: sooner(time.Now().Add(s.failureFor), g.hiddenUntil)}
+	return &tries{group: g, until: sooner(time.Now().Add(s.failureFor), g.hiddenUntil)}
 }
 
 // gone takes a failure that is out of the way of those skipped because of it: they come
 // back at once.
 func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
 	e.Result.Outcome, e.Result.DeadLetterQueue = outcome, queue
-	e.group.decide, e.group.abandoned = nil, false
-	s.show(e.group.entries[1:])
+	g := e.tries.group
+	g.decide, g.abandoned = nil, false
+	s.show(g.entries[1:])
 	s.owner.Settled(e)
 }
 
@@ -251,7 +241,7 @@ func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
 // failed. It is called by the owner's goroutine, and not if the record is given to
 // [Settler.Fail] before.
 func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
-	r := e.record()
+	r := e.Result.Record
 	policy := s.onPermanent(batch.VerdictOf(e.Result.Err))
 	if policy == partialfailure.Drop {
 		e.Result.Outcome = batch.Dropped
@@ -281,8 +271,8 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
 
 // sent takes what became of a send. Only what SQS confirms is out of its own queue.
 func (s *Settler) sent(e *Entry, queue string, err error) {
-	p := s.inPlace[e.record()]
-	delete(s.inPlace, e.record())
+	p := s.inPlace[e.Result.Record]
+	delete(s.inPlace, e.Result.Record)
 	switch {
 	case p != nil && err != nil:
 		p.done(nil)
@@ -290,7 +280,7 @@ func (s *Settler) sent(e *Entry, queue string, err error) {
 		e.Result.Outcome, e.Result.DeadLetterQueue = batch.DeadLettered, queue
 		p.done(e.Result)
 	case err != nil:
-		s.comeBack(e.group, true)
+		s.comeBack(e.tries.group, true)
 	default:
 		s.gone(e, batch.DeadLettered, queue)
 	}
@@ -306,7 +296,7 @@ func (s *Settler) finish(c *call, k int) {
 	case opSend:
 		if err == nil && j.noOrigin != nil {
 			s.owner.Warn(batch.Warning{
-				MessageID: e.record().MessageID, Err: j.noOrigin,
+				MessageID: e.Result.Record.MessageID, Err: j.noOrigin,
 				Message: "the record's dead letter has no attribute " + partialfailure.OriginAttribute + ", so that only its body tells which record it was",
 			})
 		}

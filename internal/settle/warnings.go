@@ -86,7 +86,7 @@ func (s *Settler) warnOf(op operation, target string, err error) {
 	if errors.Is(err, errRefused) || errors.Is(err, errUnknown) {
 		return // what that comes from was told
 	}
-	advice := strings.NewReplacer("{op}", "sqs:"+op.String(), "{queue}", target).Replace(diagnose(err).advice)
+	advice := strings.NewReplacer("{op}", "sqs:"+string(op), "{queue}", target).Replace(diagnose(err).advice)
 	if !s.tells(advice + sqserror.Code(err)) {
 		return
 	}
