@@ -32,7 +32,7 @@ func (p *Policy) deadLetterQueue(arn string) (target string, err error) {
 	case target == "":
 		err = errNoDeadLetterQueue
 	case sameQueue(target, arn):
-		err = errOwnQueue // each copy would be a new message at its first attempt, without end
+		err = fmt.Errorf("%w: %s", errOwnQueue, target) // each copy would be a new message at its first attempt, without end
 	}
 	return target, err
 }

@@ -303,14 +303,14 @@ func (s *Settler) goesOn(l *lane, c *call, k int, now time.Time) bool {
 func (s *Settler) fared(l *lane, c *call, now time.Time) {
 	unanswered := false
 	for _, err := range c.errs {
-		switch {
-		case err == nil, errors.Is(err, errTooLate):
-		case s.ctx.Err() == nil && diagnose(err).lasts:
+		if err == nil || errors.Is(err, errTooLate) {
+			continue
+		}
+		if _, lasts := diagnose(err, c.op, c.target); lasts && s.ctx.Err() == nil {
 			l.refused, l.failing, l.pause = true, 1, now.Add(s.refusedFor)
 			return
-		default:
-			unanswered = unanswered || sqserror.Passing(err)
 		}
+		unanswered = unanswered || sqserror.Passing(err)
 	}
 	switch {
 	case c.worked:
