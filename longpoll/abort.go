@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
 // maxTrial bounds for how long one record is tried alone: one that takes its time
@@ -45,7 +46,7 @@ func (p *Poller) heed(m *message) {
 	}
 	p.slots = 0 // the runner pauses by itself
 	r, now := m.Result, time.Now()
-	after := (min(m.Verdict.After, maxHeld) + time.Second - 1).Truncate(time.Second)
+	after := settle.WholeSeconds(m.Verdict.After)
 	until := r.Started.Add(r.Duration + after) // from then on, however long it took to dead-letter the record
 	a := &p.aborts
 	if p.phase != polling || !until.After(now) || !until.After(a.until) {

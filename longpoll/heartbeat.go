@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
@@ -52,7 +53,7 @@ func (p *Poller) extendDue(now time.Time) {
 // extension is for how long from now on SQS is to hide m, or 0 if that is not due yet. It is
 // due after a third of the visibility timeout. SQS allows 12 hours from the receipt in all.
 func (p *Poller) extension(m *message, now time.Time) time.Duration {
-	left := m.entry.Latest.ReceivedAt.Add(maxHeld - settleMargin).Sub(now)
+	left := m.entry.Latest.ReceivedAt.Add(settle.MaxVisibility - settleMargin).Sub(now)
 	d := min(p.queue.visibility, left.Truncate(time.Second))
 	if m.visibleAt().Sub(now) > p.queue.visibility*2/3 || !now.Add(d).After(m.visibleAt()) {
 		return 0

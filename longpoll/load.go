@@ -269,12 +269,3 @@ func (p *Poller) revoke(m *message) {
 // errGroupLost is the error of what was not started because an earlier record of its
 // group was lost.
 var errGroupLost = fmt.Errorf("%w: others may have received it, or an earlier record of its group", batch.ErrNotStarted)
-
-// forget ends the holding of a message.
-func (p *Poller) forget(m *message) {
-	if id := m.Record.MessageID; p.load.byID[id] == m {
-		delete(p.load.byID, id)
-		return
-	}
-	p.load.replaced = slices.DeleteFunc(p.load.replaced, func(other *message) bool { return other == m })
-}

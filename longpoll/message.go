@@ -71,7 +71,7 @@ func newReceipt(n int) (*receipt, []message) {
 func (p *Poller) receiptOf(received []types.Message, at time.Time) []message {
 	r, messages := newReceipt(len(received))
 	r.open, r.Info.Records = len(received), len(received)
-	cutoff := at.Add(maxHeld - settleMargin)
+	cutoff := at.Add(settle.MaxVisibility - settleMargin)
 	if p.cfg.NoHeartbeat {
 		deadline, margin := at.Add(p.queue.visibility), noHeartbeatMargin(p.queue.visibility)
 		cutoff = deadline.Add(-margin)
@@ -91,10 +91,8 @@ func (p *Poller) receiptOf(received []types.Message, at time.Time) []message {
 	return messages
 }
 
-const (
-	maxHeld      = 12 * time.Hour // for which SQS leaves a message with a receiver
-	settleMargin = 5 * time.Second
-)
+// settleMargin is kept of the 12 hours for settling, and at most of a visibility timeout.
+const settleMargin = 5 * time.Second
 
 // noHeartbeatMargin is kept of a visibility timeout for settling.
 func noHeartbeatMargin(visibility time.Duration) time.Duration {

@@ -291,7 +291,10 @@ func (p *Poller) end() {
 		p.settler.Stop()
 	}
 	p.endBase()
-	late := later(p.phaseEnds, time.Now())
+	late := time.Now()
+	if p.phaseEnds.After(late) {
+		late = p.phaseEnds
+	}
 	p.serve(late.Add(lastWords), p.noCalls, nil) // those that end with the contexts
 	p.collect()
 	p.giveBackWaiting(time.Now())

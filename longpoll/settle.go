@@ -105,17 +105,11 @@ func (p *Poller) settleGroup(group []*message) {
 	entries, hiddenUntil := make([]*settle.Entry, len(group)), time.Time{}
 	for i, m := range group {
 		entries[i] = &m.entry
-		hiddenUntil = later(hiddenUntil, m.entry.Latest.ReceivedAt.Add(max(m.hiddenFor, m.extended)))
+		if until := m.entry.Latest.ReceivedAt.Add(max(m.hiddenFor, m.extended)); until.After(hiddenUntil) {
+			hiddenUntil = until
+		}
 	}
 	p.settler.Fail(hiddenUntil, entries...)
-}
-
-// later is the later of two times.
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // flush has the settler begin its calls: for tens, or a moment later, but at once where
@@ -128,43 +122,16 @@ func (p *Poller) flush(now time.Time) {
 	p.settler.Flush(p.phase == settling || p.load.held == 0 && !p.givesBack(now))
 }
 
-// owner is a Poller as its settler sees it.
-type owner struct{ *Poller }
-
-// Do implements [settle.Owner].
-func (o owner) Do(f func()) { o.do(f) }
-
-// Called implements [settle.Owner].
-func (o owner) Called(c batch.Call) { o.called(c) }
-
-// Warn implements [settle.Owner].
-func (o owner) Warn(w batch.Warning) { o.warn(w) }
-
-// Deleted implements [settle.Owner]. The hooks are told of a record whose first delete has
-// failed, although it is tried again.
-func (o owner) Deleted(list []*settle.Entry, errs []error) {
-	o.deletesFare(errs)
-	for k, e := range list {
-		if m := e.Owner.(*message); errs[k] != nil && !m.notified {
-			m.Result.DeleteErr = errs[k]
-			o.notifyEarly(m)
-		}
-	}
-}
-
-// Settled implements [settle.Owner].
-func (o owner) Settled(e *settle.Entry) { o.settled(e.Owner.(*message)) }
-
 // settled takes a message about which nothing more is done.
 func (p *Poller) settled(m *message) {
-	r := m.Result
+	r, id := m.Result, m.Record.MessageID
 	switch {
 	case m.state == toDelete:
 		p.undeleted--
-		p.load.recent.add(m.Record.MessageID)
+		p.load.recent.add(id)
 	case r.Outcome.Done(): // it went to the dead-letter queue, or was dropped
 		m.state = toDelete
-		if id := m.Record.MessageID; p.load.byID[id] == nil { // else it was received again, and is held
+		if p.load.byID[id] == nil { // else it was received again, and is held
 			p.load.byID[id] = m
 		}
 		p.enqueueDelete(m)
@@ -172,7 +139,11 @@ func (p *Poller) settled(m *message) {
 	case r.Outcome == batch.NotStarted && r.VisibilitySet:
 		p.counts.Released++
 	}
-	p.forget(m)
+	if p.load.byID[id] == m {
+		delete(p.load.byID, id)
+	} else {
+		p.load.replaced = slices.DeleteFunc(p.load.replaced, func(other *message) bool { return other == m })
+	}
 	p.notifySettled(m)
 }
 
@@ -237,8 +208,9 @@ const (
 	maxInVain   = 100 // while they fail
 )
 
-// deletesFare takes what SQS answered to a call that deletes.
-func (p *Poller) deletesFare(errs []error) {
+// deleted takes what SQS answered to a call that deletes. The hooks are told of a record
+// whose first delete has failed, although it is tried again.
+func (p *Poller) deleted(list []*settle.Entry, errs []error) {
 	t := &p.trouble
 	switch err := failure(errs); {
 	case err == nil:
@@ -251,6 +223,12 @@ func (p *Poller) deletesFare(errs []error) {
 			consequence += "; nothing is received or started until a delete works"
 		}
 		p.failed(&t.deleting, t.refused, "deleting fails", err, consequence)
+	}
+	for k, e := range list {
+		if m := e.Owner.(*message); errs[k] != nil && !m.notified {
+			m.Result.DeleteErr = errs[k]
+			p.notifyEarly(m)
+		}
 	}
 }
 

@@ -42,7 +42,9 @@ func (p *Policy) Begin(ctx context.Context, times batch.Times) *Batch {
 	} else {
 		ctx, b.cancel = context.WithDeadline(ctx, times.SettleBy)
 	}
-	b.settler = p.settler(ctx, b, batchPace)
+	b.settler = p.settler(ctx, Owner{
+		Do: b.do, Called: b.called, Warn: b.warn, Deleted: func([]*Entry, []error) {}, Settled: func(*Entry) {},
+	}, batchPace)
 	return b
 }
 
@@ -75,7 +77,7 @@ func (b *Batch) LastAttempt(r *batch.Record) bool {
 	s := b.settler
 	if r.Attempt > 1 && s.cfg.MaxReceiveCount == 0 {
 		asked := make(chan (<-chan struct{}), 1)
-		b.Do(func() { asked <- s.ask(r.QueueARN) })
+		b.do(func() { asked <- s.ask(r.QueueARN) })
 		select {
 		case answered := <-asked:
 			s.wait(answered, time.Now())
@@ -181,7 +183,7 @@ func (b *Batch) report(results []batch.Result) {
 	arn := results[0].Record.QueueARN
 	b.about = batch.QueueName(arn)
 	if s.late {
-		b.Warn(batch.Warning{Message: "the time was over before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over, " +
+		b.warn(batch.Warning{Message: "the time was over before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over, " +
 			"records that were not deleted will be delivered again. Raise the reserve (Reserve; with package handler: SQSBATCH_RESERVE) or the function's timeout, or find out why SQS is slow to answer"})
 	}
 	list := make([]*batch.Result, len(results))
@@ -190,7 +192,7 @@ func (b *Batch) report(results []batch.Result) {
 	}
 	s.Report(list)
 	if text := s.Schedule(arn); text != "" {
-		b.Warn(batch.Warning{Message: text, Info: true})
+		b.warn(batch.Warning{Message: text, Info: true})
 	}
 	for _, w := range b.warnings {
 		b.tell(w)
@@ -219,26 +221,20 @@ func (b *Batch) AwaitHooks() {
 	}
 }
 
-// Do implements [Owner].
-func (b *Batch) Do(f func()) {
+// do is [Owner].Do.
+func (b *Batch) do(f func()) {
 	select {
 	case b.events <- func() { f(); b.settler.Flush(false) }:
 	case <-b.over:
 	}
 }
 
-// Called implements [Owner].
-func (b *Batch) Called(c batch.Call) {
+// called is [Owner].Called.
+func (b *Batch) called(c batch.Call) {
 	if hooks := b.settler.cfg.Hooks; hooks.WantsCalls() {
 		b.notices.Notify(func() { hooks.Called(b.settler.ctx, c) })
 	}
 }
 
-// Warn implements [Owner]. The hooks are told at the end.
-func (b *Batch) Warn(w batch.Warning) { b.warnings = append(b.warnings, w) }
-
-// Deleted implements [Owner].
-func (*Batch) Deleted([]*Entry, []error) {}
-
-// Settled implements [Owner].
-func (*Batch) Settled(*Entry) {}
+// warn is [Owner].Warn. The hooks are told at the end.
+func (b *Batch) warn(w batch.Warning) { b.warnings = append(b.warnings, w) }

@@ -83,16 +83,12 @@ func (c *call) make() {
 		c.queue, err = c.queueAt(c.ctx, c.target)
 	}
 	if err != nil {
-		c.fail(left, err)
+		for _, k := range left {
+			c.errs[k] = err
+		}
 		return
 	}
 	sqserror.Divide(left, c.try)
-}
-
-func (c *call) fail(list []int, err error) {
-	for _, k := range list {
-		c.errs[k] = err
-	}
 }
 
 // try makes the call once for the entries at some positions, which are also their ids:
@@ -111,7 +107,9 @@ func (c *call) try(list []int) (left []int, err error) {
 	case opDelete:
 		confirmed, failed, err = c.delete(ctx, list)
 	}
-	c.fail(list, cmp.Or(err, errNoAnswer)) // unless the answer says otherwise
+	for _, k := range list {
+		c.errs[k] = cmp.Or(err, errNoAnswer) // unless the answer says otherwise
+	}
 	throttled := sqserror.ReadAnswer(c.errs, confirmed, failed)
 	c.worked = c.worked || !sqserror.Passing(err)
 	c.owner.Called(batch.Call{

@@ -9,22 +9,22 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// Owner is whose settler it is: the goroutine of an invocation, or a poller's loop. The
-// settler and its entries belong to that goroutine.
-type Owner interface {
-	// Do has f called by the owner's goroutine, unless that has ended. It is called by
-	// others.
-	Do(f func())
-	// Called tells of a call to SQS. It is called by others, and must not block.
-	Called(c batch.Call)
-	// Warn tells what an operator should know. It must not block.
-	Warn(w batch.Warning)
-	// Deleted tells how a call fared that deletes: errs has each entry's error, nil where SQS
-	// confirmed it. Those that are tried again are not settled yet.
-	Deleted(list []*Entry, errs []error)
-	// Settled tells that nothing more is done about an entry by itself. A poller deletes what
-	// went to the dead-letter queue.
-	Settled(e *Entry)
+// Owner has the functions that a settler calls. Its owner is the goroutine of an invocation,
+// or a poller's loop: the settler and its entries belong to that goroutine, which calls Deleted
+// and Settled.
+type Owner struct {
+	// Do has the owner's goroutine call f, unless that has ended. Other goroutines call Do.
+	Do func(f func())
+	// Called is told of each call to SQS, by other goroutines. It must not block.
+	Called func(c batch.Call)
+	// Warn is told what an operator should know. It must not block.
+	Warn func(w batch.Warning)
+	// Deleted is told how a call that deletes fared: errs has each entry's error, nil where
+	// SQS confirmed the delete. Entries that are tried again are not settled yet.
+	Deleted func(list []*Entry, errs []error)
+	// Settled is told of each entry about which the settler does nothing more. A poller
+	// deletes records that went to the dead-letter queue.
+	Settled func(e *Entry)
 }
 
 // An Entry is a record to be settled. Its owner sets the fields before it gives it to the
@@ -105,7 +105,7 @@ type pace struct {
 
 // batchPace makes no call of an operation that was refused. It has so many calls that
 // 10,000 records are released within the reserve of a long function.
-var batchPace = pace{linger: 50 * time.Millisecond, maxCalls: 16, refusedFor: maxVisibility, placeFor: 12 * time.Second}
+var batchPace = pace{linger: 50 * time.Millisecond, maxCalls: 16, refusedFor: MaxVisibility, placeFor: 12 * time.Second}
 
 // settler makes one for an owner whose calls end with ctx.
 func (p *Policy) settler(ctx context.Context, owner Owner, pace pace) *Settler {
@@ -145,7 +145,7 @@ func (s *Settler) Release(e *Entry, at time.Time, first *batch.Record, hiddenUnt
 	g := &group{failedAt: time.Now()}
 	if at.After(g.failedAt) {
 		g.decide = func(time.Time) {
-			g.visibleIn = wholeSeconds(max(at.Sub(g.failedAt), s.Backoff(first, g.failedAt)))
+			g.visibleIn = WholeSeconds(max(at.Sub(g.failedAt), s.Backoff(first, g.failedAt)))
 		}
 	}
 	e.tries = &tries{group: g, until: hiddenUntil, patient: true}
