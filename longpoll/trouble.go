@@ -28,8 +28,8 @@ type trouble struct {
 	refused   bool // SQS refuses deletes: no further try soon will help
 }
 
-// failed notes that a try failed, and warns of it if that is due. what says what fails,
-// consequence what that means.
+// failed notes that a try failed, and warns if a warning is due. what names the operation,
+// consequence says what its failure means.
 func (p *Poller) failed(i *incident, serious bool, what string, err error, consequence string) {
 	now := time.Now()
 	p.trouble.last, p.trouble.lastT = err.Error(), now
@@ -39,7 +39,7 @@ func (p *Poller) failed(i *incident, serious bool, what string, err error, conse
 	}
 }
 
-// works notes that a try succeeded. what is what works.
+// works notes that a try succeeded. what names the operation.
 func (p *Poller) works(i *incident, what string) {
 	if i.reported {
 		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: %s works again, after %v and %d tries that failed",

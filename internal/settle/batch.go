@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// patience is for how long after the batch's last handler a call is still made
-	// again that SQS does not answer. More would cost the time of a function, and
-	// one of its places, for nothing but the backoff.
+	// patience bounds how long after the batch's last handler calls that SQS does not
+	// answer are retried. Waiting longer would occupy the function only for the sake of
+	// a backoff.
 	patience = 5 * time.Second
 	// settleTimeout bounds Settle where the context has no deadline.
 	settleTimeout = 10 * time.Second
@@ -125,8 +125,7 @@ func (b *Batch) Settle(results []batch.Result) (warn func()) {
 	}
 }
 
-// delete deletes the records that are done with by one of some outcomes, see
-// [Config].DeleteIfOthersFail.
+// delete deletes the records with one of some outcomes, see [Config].DeleteIfOthersFail.
 func (b *Batch) delete(results []batch.Result, by ...batch.Outcome) {
 	s := b.settler
 	failed := func(r batch.Result) bool { return !r.Outcome.Done() }
@@ -143,7 +142,7 @@ func (b *Batch) delete(results []batch.Result, by ...batch.Outcome) {
 	}
 }
 
-// errNoTime is why a record was not deleted of which SQS has said nothing.
+// errNoTime is the error of a delete that SQS has not answered.
 var errNoTime = errors.New("the time was over before it could be deleted")
 
 // releaseNotStarted has records that were not started come back at once, or, if their

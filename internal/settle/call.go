@@ -29,10 +29,11 @@ const (
 	opAttributes operation = "GetQueueAttributes"
 )
 
-// A call tells SQS of up to ten entries, of which it has copies: it is made beside the
-// owner. One that is given up has any number, and only works out when they come back.
+// A call is made for up to ten entries. It works on copies of them, since it runs on a
+// goroutine of its own. A call that is given up is not made: it only works out when its
+// entries, any number of them, come back.
 type call struct {
-	*Settler // of which it uses what does not change
+	*Settler // only the fields that do not change
 	op       operation
 	arn      string
 	target   string // the queue that is called: URL or ARN
@@ -175,7 +176,7 @@ var (
 	errPolicy            = errors.New("the queue's RedrivePolicy cannot be read")
 	errNoDeadLetterQueue = errors.New("the queue has no RedrivePolicy")
 	errOwnQueue          = errors.New("the dead-letter queue is the queue itself")
-	// errTooLate ends the tries of a call for whose entries there is no time left.
+	// errTooLate is the error of an entry that has no time left for another try.
 	errTooLate = errors.New("too late for another try")
 	// errNoAnswer is the error of an entry that SQS did not mention.
 	errNoAnswer = errors.New("SQS's answer does not mention the entry")

@@ -101,8 +101,8 @@ func (s *Settler) hasRoom(l *lane) bool {
 }
 
 // take takes the entries of a call: ten, or fewer if all is set or it is time for one that
-// does not linger; nil for none. Fresh ones go first: they shall not wait for one that
-// always fails.
+// does not linger; nil for none. Fresh ones go first, so that they do not wait for one
+// that always fails.
 func (l *lane) take(now time.Time, all bool) []*Entry {
 	most := maxEntries
 	if l.failing >= oneByOne { // it may be one of the ten for which SQS does not answer
@@ -239,7 +239,7 @@ func (s *Settler) begin(l *lane, list []*Entry, givenUp bool) {
 	}()
 }
 
-// answered takes how a call fared.
+// answered handles the end of a call: each entry is tried again, or finished.
 func (s *Settler) answered(l *lane, c *call) {
 	now := time.Now()
 	s.calls--

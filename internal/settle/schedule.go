@@ -187,9 +187,9 @@ const maxWindow = 5*time.Minute + 30*time.Second
 // callMargin is left of the 12 hours for the call itself and for clocks that differ.
 const callMargin = 5 * time.Second
 
-// decide works out when a record comes back, and reports whether that is to be set. It is
-// not where the queue's visibility timeout ends later: an abandoned record, and those
-// behind it, never come back sooner than that, since the handler may still be at work.
+// decide works out when a record comes back, and reports whether a call must set that time.
+// No call is made for an abandoned record, and those behind it, that would come back before
+// the queue's visibility timeout is over: its handler may still be at work.
 func (c *call) decide(j *job) bool {
 	g := j.tries.group
 	if g.decide != nil {

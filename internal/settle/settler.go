@@ -97,7 +97,7 @@ type Settler struct {
 type pace struct {
 	linger     time.Duration // for which an entry waits for nine others to share its call
 	maxCalls   int           // under way in a lane
-	refusedFor time.Duration // for which no call is made after SQS refused one for good, such as for want of a permission
+	refusedFor time.Duration // for which no call is made after an error that lasts, such as a missing permission
 	placeFor   time.Duration // for which a FIFO group waits for one of it to be dead-lettered
 	failureFor time.Duration // for which a failure is tried; 0 for as long as the settler has
 	reports    bool          // of each call's records; a batch's are reported together, at its end
@@ -130,8 +130,7 @@ func (p *Policy) NewSettler(ctx context.Context, owner Owner, patience time.Dura
 	})
 }
 
-// Delete deletes a record that is done with. It is tried until SQS has answered that
-// the record is gone.
+// Delete deletes a record. It is tried until SQS has answered that the record is gone.
 func (s *Settler) Delete(e *Entry) {
 	e.tries = &tries{patient: true}
 	s.enqueue(opDelete, e)
@@ -168,7 +167,7 @@ func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 	}
 	if p := s.inPlace[first.Result.Record]; p != nil {
 		delete(s.inPlace, first.Result.Record)
-		if p.sending { // what SQS says to that decides
+		if p.sending { // SQS's answer to the send decides
 			p.entry.tries.group, p.entry.tries.until = g, first.tries.until
 			first.tries = p.entry.tries
 			*p.entry, g.entries[0] = *first, p.entry
@@ -212,8 +211,8 @@ func (s *Settler) show(list []*Entry) {
 	}
 }
 
-// failureTries is for how long a failure is tried from now on: in a poller not after others
-// may have the record.
+// failureTries returns new tries for a failure. A poller does not try once others may have
+// the record.
 func (s *Settler) failureTries(g *group) *tries {
 	if s.failureFor == 0 {
 		return &tries{group: g}
@@ -221,8 +220,8 @@ func (s *Settler) failureTries(g *group) *tries {
 	return &tries{group: g, until: sooner(time.Now().Add(s.failureFor), g.hiddenUntil)}
 }
 
-// gone takes a failure that is out of the way of those skipped because of it: they come
-// back at once.
+// gone finishes a failure that was dead-lettered or dropped. The records that were skipped
+// because of it come back at once.
 func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
 	e.Result.Outcome, e.Result.DeadLetterQueue = outcome, queue
 	g := e.tries.group
@@ -269,7 +268,7 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
 	})
 }
 
-// sent takes what became of a send. Only what SQS confirms is out of its own queue.
+// sent handles the result of a send. A record leaves its queue only if SQS confirmed the send.
 func (s *Settler) sent(e *Entry, queue string, err error) {
 	p := s.inPlace[e.Result.Record]
 	delete(s.inPlace, e.Result.Record)
@@ -286,7 +285,7 @@ func (s *Settler) sent(e *Entry, queue string, err error) {
 	}
 }
 
-// finish takes how the latest call for an entry ended, after which none follows.
+// finish handles the result of the last call for an entry.
 func (s *Settler) finish(c *call, k int) {
 	e, j, err := c.entries[k], &c.jobs[k], c.errs[k]
 	if err != nil {

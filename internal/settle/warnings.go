@@ -67,7 +67,7 @@ func (s *Settler) warnOf(op operation, target string, err error) {
 // remindAfter is after how long a poller tells of the same again.
 const remindAfter = 5 * time.Minute
 
-// tells reports whether it is time to tell of a cause, and notes that it is told.
+// tells reports whether a warning about a cause is due, and notes that it is given.
 func (s *Settler) tells(cause string) bool {
 	told, now := s.causes[cause], time.Now()
 	if now.Sub(told) < remindAfter {

@@ -80,7 +80,7 @@ func Advice(err error, actions, queue string) string {
 // something outside of the program is changed.
 func Lasts(err error) bool {
 	kind := Of(err)
-	return kinds[kind].lasts || kind == None && noAnswer(err) == NotSent
+	return kinds[kind].lasts || err != nil && kind == None && noAnswer(err) == NotSent
 }
 
 // parts are found anywhere in a code: the query protocol's have a prefix
