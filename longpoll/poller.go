@@ -41,7 +41,7 @@ type Poller struct {
 	begun    atomic.Bool     // Run was called
 	stopping context.Context // ends with the first Shutdown, and with Run's context
 	stop     context.CancelFunc
-	forced   context.Context // ends when a drain shall not wait any longer
+	forced   context.Context // ends when a drain must not wait any longer
 	force    context.CancelFunc
 	over     chan struct{} // closed when Run has returned
 	paused   atomic.Bool   // what Pause and Resume ask for
@@ -86,7 +86,7 @@ const (
 	polling
 	draining  // what runs may go on, until DrainLimit is over
 	canceling // what still runs was told to end, and has Engine.Grace for it
-	settling  // nothing runs any more: SQS is told what is left
+	settling  // no handler runs any more: the settler's last calls
 	stopped
 )
 
@@ -103,7 +103,7 @@ func New(h batch.Handler, cfg Config) (*Poller, error) {
 	if err == nil {
 		p.hooks = engine.Hooks()
 	}
-	// All that is wrong is told at once, the settler's part too.
+	// One error names all mistakes, the settler's included.
 	if err := errors.Join(cfg.validate(), err, p.newPolicy("")); err != nil {
 		return nil, err
 	}
@@ -248,12 +248,12 @@ func (p *Poller) mayStart(now time.Time) bool {
 	return p.phase == polling && !p.pausing && !p.aborts.on(now) && !p.deletesHold()
 }
 
-// givesBack reports whether what is not started shall not wait here.
+// givesBack reports whether waiting records must go back to SQS.
 func (p *Poller) givesBack(now time.Time) bool {
 	return p.endsReceives() || p.aborts.on(now) || p.trouble.refused && p.deletesHold()
 }
 
-// endsReceives reports whether nothing is to be received any more, or until Resume.
+// endsReceives reports whether receiving has ended, for good or until Resume.
 func (p *Poller) endsReceives() bool { return p.phase != polling || p.pausing }
 
 // startOrPause tells the runner how many records, or FIFO groups, may run.
@@ -291,7 +291,10 @@ func (p *Poller) end() {
 		p.settler.Stop()
 	}
 	p.endBase()
-	late := later(p.phaseEnds, time.Now())
+	late := time.Now()
+	if p.phaseEnds.After(late) {
+		late = p.phaseEnds
+	}
 	p.serve(late.Add(lastWords), p.noCalls, nil) // those that end with the contexts
 	p.collect()
 	p.giveBackWaiting(time.Now())

@@ -76,9 +76,9 @@ func TestVisibilityRefused_IsRememberedForTheBatch(t *testing.T) {
 		send       bool // the dead-letter queue is still called
 		words      string
 	}{
-		"denied":           {403, "AccessDeniedException", "", 1, true, "lacks sqs:ChangeMessageVisibility"},
-		"no queue":         {400, "QueueDoesNotExist", "", 1, true, "there is no queue"},
-		"no queue, old":    {400, "AWS.SimpleQueueService.NonExistentQueue", "", 1, true, "there is no queue"},
+		"denied":           {403, "AccessDeniedException", "", 1, true, "needs sqs:ChangeMessageVisibility"},
+		"no queue":         {400, "QueueDoesNotExist", "", 1, true, "there is no such queue"},
+		"no queue, old":    {400, "AWS.SimpleQueueService.NonExistentQueue", "", 1, true, "there is no such queue"},
 		"key":              {400, "KmsAccessDenied", "", 1, true, "kms:GenerateDataKey"},
 		"not in flight":    {200, "", failed("AWS.SimpleQueueService.MessageNotInflight"), 3, true, "no longer accepts the record's receipt handle"},
 		"stale handle":     {200, "", failed("ReceiptHandleIsInvalid"), 3, true, "no longer accepts the record's receipt handle"},

@@ -15,11 +15,9 @@ import (
 
 // send has records sent to the dead-letter queue, once that is known.
 func (s *Settler) send(e *Entry) {
-	arn := e.record().QueueARN
-	s.enqueue(opSend, e)
-	if l := s.lane(opSend, arn); s.cfg.DeadLetterQueue == "" && !l.asking {
+	if l := s.enqueue(opSend, e); s.cfg.DeadLetterQueue == "" && !l.asking {
 		l.asking = true
-		s.whenKnown(s.asks, arn, func() { l.asking = false })
+		s.whenKnown(s.asks, l.arn, func() { l.asking = false })
 	}
 }
 
@@ -34,7 +32,7 @@ func (p *Policy) deadLetterQueue(arn string) (target string, err error) {
 	case target == "":
 		err = errNoDeadLetterQueue
 	case sameQueue(target, arn):
-		err = errOwnQueue // each copy would be a new message at its first attempt, without end
+		err = fmt.Errorf("%w: %s", errOwnQueue, target) // each copy would be a new message at its first attempt, without end
 	}
 	return target, err
 }
@@ -85,7 +83,7 @@ func (c *call) deadLetter(k int, fifo bool) types.SendMessageBatchRequestEntry {
 func fitting(entries []*Entry) (n int) {
 	size := 0
 	for _, e := range entries {
-		if size += messageSize(e.record()) + maxOrigin; n > 0 && size > maxPayload {
+		if size += messageSize(e.Result.Record) + maxOrigin; n > 0 && size > maxPayload {
 			break
 		}
 		n++

@@ -119,7 +119,7 @@ func TestDeadLetterSendFails_RecordIsRetried(t *testing.T) {
 				return testqueue.Answer(r, 403, "AccessDeniedException", "")
 			}
 			return nil, nil
-		}, "lacks sqs:SendMessage on"},
+		}, "needs sqs:SendMessage on"},
 		"refused entry": {func(op string, r *http.Request) (*http.Response, error) {
 			if op == "SendMessageBatch" {
 				return testqueue.Answer(r, 200, "", `{"Failed":[{"Id":"0","Code":"InvalidMessageContents","SenderFault":true}]}`)
@@ -131,7 +131,7 @@ func TestDeadLetterSendFails_RecordIsRetried(t *testing.T) {
 				return testqueue.Answer(r, 403, "AccessDeniedException", "")
 			}
 			return nil, nil
-		}, "lacks sqs:GetQueueAttributes on"},
+		}, "needs sqs:GetQueueAttributes on"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, false, func(f *fixture) {

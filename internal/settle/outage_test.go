@@ -108,7 +108,7 @@ func TestBriefFault_CostsNoBackoff(t *testing.T) {
 func TestDeadEndpoint_IsTriedRarely(t *testing.T) {
 	for name, words := range map[string]string{
 		"refused": "SQS cannot be reached: is the network up", "no such host": "SQS cannot be reached: is the network up",
-		"reset": "the connection to SQS ended before its answer", "hanging": "no answer from SQS within 3s: is it slow or down",
+		"reset": "the connection to SQS ended before its answer", "hanging": "no answer from SQS in time: is it slow or down",
 		"cut off": "SQS's answer cannot be read: it broke off", "a proxy's 502": "SQS's answer cannot be read: it broke off",
 		"throttled": "SQS throttles the calls", "unavailable": "SQS has an internal error",
 	} {
@@ -194,7 +194,7 @@ func TestCallMayHaveWorked_IsNotRetriedTooLate(t *testing.T) {
 		if calls := f.Calls(); results[0].VisibilitySet || len(calls) != 1 {
 			t.Errorf("set %v by %v", results[0].VisibilitySet, calls)
 		}
-		f.warnedOnce("no answer from SQS within 3s")
+		f.warnedOnce("no answer from SQS in time")
 	})
 }
 

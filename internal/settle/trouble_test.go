@@ -105,7 +105,7 @@ func TestRedrivePolicyRefused_EveryBatchWarns(t *testing.T) {
 			f.Send("never")
 			f.warnings = nil
 			f.invoke(f.Receive(10), byBody)
-			f.warnedOnce("lacks sqs:GetQueueAttributes", "permanent failures are retried")
+			f.warnedOnce("needs sqs:GetQueueAttributes", "permanent failures are retried")
 		}
 		n := 0
 		for _, call := range f.Calls() {
@@ -198,7 +198,7 @@ func TestOneSlowCallStopsNoOtherOperation(t *testing.T) {
 		if n := len(f.Events(sqs.Deleted)); n != 2 {
 			t.Errorf("%d deleted, want the success and the dead letter", n)
 		}
-		f.warnedOnce("ChangeMessageVisibility", "no answer from SQS within 3s")
+		f.warnedOnce("ChangeMessageVisibility", "no answer from SQS in time")
 	})
 }
 

@@ -74,17 +74,17 @@ func TestVisibilityCallFails_CostsOnlyTheBackoff(t *testing.T) {
 	}{
 		"denied": {func(op string, r *http.Request) (*http.Response, error) {
 			return testqueue.Answer(r, 403, "AccessDeniedException", "")
-		}, time.Second, []string{"lacks sqs:ChangeMessageVisibility on arn:aws:sqs:eu-west-1:123456789012:orders"}},
+		}, time.Second, []string{"needs sqs:ChangeMessageVisibility on arn:aws:sqs:eu-west-1:123456789012:orders"}},
 		"refused": {func(string, *http.Request) (*http.Response, error) {
 			return nil, refused
 		}, 5 * time.Second, []string{"SQS cannot be reached: is the network up, and are region and endpoint", "connection refused"}},
 		"hanging": {func(_ string, r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
-		}, 7 * time.Second, []string{"no answer from SQS within 3s", "VPC"}},
+		}, 7 * time.Second, []string{"no answer from SQS in time", "VPC"}},
 		"no queue": {func(_ string, r *http.Request) (*http.Response, error) {
 			return testqueue.Answer(r, 400, "QueueDoesNotExist", "")
-		}, time.Second, []string{"there is no queue"}},
+		}, time.Second, []string{"there is no such queue"}},
 		"garbage": {func(_ string, r *http.Request) (*http.Response, error) {
 			return testqueue.Answer(r, 200, "", `<html>proxy</html>`)
 		}, 5 * time.Second, []string{"SQS's answer cannot be read: it broke off, or a proxy"}},
