@@ -76,7 +76,7 @@ func onLambda(t *testing.T, n int, make func(*atomic.Int64, int) batch.Handler) 
 func inContainer(t *testing.T, n int, make func(*atomic.Int64, int) batch.Handler) (_ int, took time.Duration) {
 	var calls atomic.Int64
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{Queue: testqueue.New(t, false), t: t}
+		w := &world{Queue: testqueue.New(t, testqueue.Standard), t: t}
 		w.Send(slices.Repeat([]string{`{"N":12}`}, n)...)
 		w.began = time.Now()
 		w.slow(5 * time.Millisecond)

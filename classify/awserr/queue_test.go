@@ -43,7 +43,7 @@ func (s service) RoundTrip(r *http.Request) (*http.Response, error) {
 // they come.
 func TestWhatBecomesOfRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := testqueue.New(t, false)
+		q := testqueue.New(t, testqueue.Standard)
 		begin, calls := time.Now(), map[string][]int{} // when, in seconds
 		h, err := handler.New(batch.Text(func(ctx context.Context, body string) error {
 			calls[body] = append(calls[body], int(time.Since(begin)/time.Second))

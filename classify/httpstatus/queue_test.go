@@ -33,7 +33,7 @@ func (api) RoundTrip(r *http.Request) (*http.Response, error) {
 // What the queue sees of a function that only checks its responses.
 func TestWhatBecomesOfRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := testqueue.New(t, false)
+		q := testqueue.New(t, testqueue.Standard)
 		client, begin := &http.Client{Transport: api{}}, time.Now()
 		calls := map[string][]int{} // when, in seconds
 		h, err := handler.New(batch.Text(func(ctx context.Context, path string) error {

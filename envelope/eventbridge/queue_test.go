@@ -103,7 +103,7 @@ func TestUnwrapOnAQueue(t *testing.T) {
 			got = append(got, o.ID+" "+e.DetailType)
 			return nil
 		}))
-		q := testqueue.New(t, false)
+		q := testqueue.New(t, testqueue.Standard)
 		on(t, q, h, orderEvent("o-1"), orderEvent("o-2"), orderEvent(""), `{"id":"o-3"}`)
 		slices.Sort(got)
 		if left, dead := q.Left(); left != 0 || dead != 2 || !slices.Equal(got, []string{"o-1 Order Placed", "o-2 Order Placed"}) {

@@ -73,7 +73,7 @@ func TestOnAQueue(t *testing.T) {
 			}
 			return nil
 		}))
-		q := testqueue.New(t, false)
+		q := testqueue.New(t, testqueue.Standard)
 		failed, log := invoke(t, q, h, notify(t, `{"id":"o-1"}`), `{"id":"o-2"}`, notify(t, `{"id":"o-3"}`), confirmation, notify(t, `{"id":"`+canary))
 		slices.Sort(got)
 		if !slices.Equal(got, []string{"o-1ordersrush", "o-2", "o-3ordersrush"}) || failed != 1 {
@@ -103,7 +103,7 @@ func TestOnAFIFOQueue(t *testing.T) {
 			}
 			return nil
 		}))
-		q := testqueue.New(t, true)
+		q := testqueue.New(t, testqueue.FIFO)
 		failed, _ := invoke(t, q, h, notify(t, `{"id":"o-1"}`), notify(t, `{"id":"o-2"}`), `{"id":"o-3"}`)
 		if !slices.Equal(got, []string{"o-1", "o-2"}) || failed != 2 {
 			t.Errorf("the function got %q, %d failed", got, failed)

@@ -17,6 +17,12 @@ import (
 	"go.uber.org/goleak"
 )
 
+// The kinds of a queue.
+const (
+	standardQueue = testqueue.Standard
+	fifoQueue     = testqueue.FIFO
+)
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fixture runs batches from a queue as a Lambda function would.

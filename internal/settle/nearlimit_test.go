@@ -67,7 +67,7 @@ func TestARecordNearTheEndOfItsRetentionIsWarnedOf(t *testing.T) {
 // It costs no call of its own, is told once for each batch, and is unknown where nothing
 // was asked.
 func TestTheRetentionIsAskedForWithThePolicy(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		old := f.aged(90*time.Hour, 2)
 		f.ForgetCalls()
 		f.invoke(old, byBody)
@@ -79,14 +79,14 @@ func TestTheRetentionIsAskedForWithThePolicy(t *testing.T) {
 			t.Errorf("asked %d times", n)
 		}
 	})
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.settling.MaxReceiveCount = 10
 		f.invoke(f.aged(90*time.Hour, 2), byBody)
 		if len(f.warnings) > 0 || f.asks() != 0 {
 			t.Errorf("warned %q", f.warnings)
 		}
 	})
-	inBubble(t, false, func(f *fixture) { // a server that does not know the attribute
+	inBubble(t, standardQueue, func(f *fixture) { // a server that does not know the attribute
 		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
 			if op == "GetQueueAttributes" {
 				return testqueue.Answer(r, 200, "", `{"Attributes":{}}`)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestManyFailures_GoInTensWithPositionalIDs(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		bodies := make([]string, 25)
 		for i := range bodies {
 			bodies[i] = fmt.Sprintf("%d:fail", i)
@@ -38,7 +38,7 @@ func TestManyFailures_GoInTensWithPositionalIDs(t *testing.T) {
 }
 
 func TestEntryFailsForPassingReason_IsRetried(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("1:fail", "2:fail", "3:fail")
 		f.engine.Concurrency = 1 // so that entries are in order
 		tries := 0
@@ -93,7 +93,7 @@ func TestVisibilityCallFails_CostsOnlyTheBackoff(t *testing.T) {
 		}, time.Second, []string{"answer is incomplete"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, false, func(f *fixture) {
+			inBubble(t, standardQueue, func(f *fixture) {
 				var bodies []string
 				for i := range 40 {
 					bodies = append(bodies, fmt.Sprintf("%d:fail", i))
@@ -116,7 +116,7 @@ func TestVisibilityCallFails_CostsOnlyTheBackoff(t *testing.T) {
 }
 
 func TestSQSHangs_LeavesTimeForTheResponse(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("hang", "fail", "ok")
 		records := f.Receive(10)
 		f.Fault = func(_ string, r *http.Request) (*http.Response, error) {
@@ -138,7 +138,7 @@ func TestSQSHangs_LeavesTimeForTheResponse(t *testing.T) {
 }
 
 func TestNoClient_FailuresAreStillReported(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("fail", "ok")
 		records := f.Receive(10)
 		f.settling.Client = noClient

@@ -54,7 +54,7 @@ func TestWarningsSayWhatToDo(t *testing.T) {
 			"over before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over", "{"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, false, func(f *fixture) {
+			inBubble(t, standardQueue, func(f *fixture) {
 				f.Send(c.bodies...)
 				records := f.Receive(10)
 				f.settling.DeleteIfOthersFail = true

@@ -35,7 +35,7 @@ func TestAnOutageInAContainer(t *testing.T) {
 			shipped++
 			return nil
 		}))
-		q := testqueue.New(t, false)
+		q := testqueue.New(t, testqueue.Standard)
 		for i := range records {
 			q.Send(fmt.Sprint("o-", i))
 		}

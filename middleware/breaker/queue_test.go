@@ -44,7 +44,7 @@ func TestAnOutage(t *testing.T) {
 				if c.settings != nil {
 					h = breaker.New(*c.settings)(h)
 				}
-				q := testqueue.New(t, false)
+				q := testqueue.New(t, testqueue.Standard)
 				l, err := handler.New(h, handler.Config{
 					SQS: q.Client, Concurrency: 1, Backoff: partialfailure.Constant(5 * time.Second), Logger: slog.New(slog.DiscardHandler),
 				})
@@ -69,7 +69,7 @@ func TestOrderIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		var order []string
-		q := testqueue.New(t, true)
+		q := testqueue.New(t, testqueue.FIFO)
 		l, err := handler.New(breaker.New(gobreaker.Settings{
 			Timeout: time.Minute, ReadyToTrip: func(c gobreaker.Counts) bool { return true },
 		})(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
@@ -101,7 +101,7 @@ func TestAHangOnLambda(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var hung, opened atomic.Int32
-				q := testqueue.New(t, false)
+				q := testqueue.New(t, testqueue.Standard)
 				l, err := handler.New(breaker.New(gobreaker.Settings{
 					ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= 2 },
 					OnStateChange: func(string, gobreaker.State, gobreaker.State) { opened.Add(1) },

@@ -47,7 +47,7 @@ func TestWhatBecomesOfRecords(t *testing.T) {
 					}
 					w.WriteHeader(status)
 				})
-				q := testqueue.New(t, false)
+				q := testqueue.New(t, testqueue.Standard)
 				h, err := handler.New(httpworker.New(mux, httpworker.Options{Path: "/jobs"}), handler.Config{
 					SQS: q.Client, Concurrency: 1, Backoff: partialfailure.Constant(5 * time.Second), Classify: c.classify, Logger: slog.New(slog.DiscardHandler),
 				})

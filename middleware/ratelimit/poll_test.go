@@ -30,7 +30,7 @@ func TestAContainerKeepsTheRate(t *testing.T) {
 			handled, attempts, last = handled+1, max(attempts, r.Attempt), time.Now()
 			return nil
 		}))
-		q := testqueue.New(t, false)
+		q := testqueue.New(t, testqueue.Standard)
 		for i := range records {
 			q.Send(fmt.Sprint("o-", i))
 		}

@@ -23,7 +23,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // a last one of what came until the stop.
 func TestInAContainer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, q := &fake{t: t}, testqueue.New(t, false)
+		f, q := &fake{t: t}, testqueue.New(t, testqueue.Standard)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
@@ -73,7 +73,7 @@ func TestInAContainer(t *testing.T) {
 // flush may take.
 func TestAStopWithoutCloudWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, q := &fake{t: t, answer: silent}, testqueue.New(t, false)
+		f, q := &fake{t: t, answer: silent}, testqueue.New(t, testqueue.Standard)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {

@@ -63,7 +63,7 @@ func TestOnLambdaALongInvocationIsALine(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
 	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "ship-orders")
 	synctest.Test(t, func(t *testing.T) {
-		q, out := testqueue.New(t, false), &output{}
+		q, out := testqueue.New(t, testqueue.Standard), &output{}
 		h, err := handler.New(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
 			if r.Body == "fail" {
 				return batch.RetryAfter(11*time.Hour, errors.New("no"))
@@ -133,7 +133,7 @@ func TestALineOfSeveralInvocationsHasNoRequestID(t *testing.T) {
 func TestInAContainerAnIntervalIsALine(t *testing.T) {
 	for _, records := range []int{1, 200} {
 		synctest.Test(t, func(t *testing.T) {
-			q, out := testqueue.New(t, false), &output{}
+			q, out := testqueue.New(t, testqueue.Standard), &output{}
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() {

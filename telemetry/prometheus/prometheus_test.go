@@ -55,7 +55,7 @@ func want(t *testing.T, got, want map[string]string) {
 // What a container tells of its records: while they run, and when they are done.
 func TestAPollAsItIsScraped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, metrics := testqueue.New(t, false), prometheus.New(prometheus.Options{})
+		q, metrics := testqueue.New(t, testqueue.Standard), prometheus.New(prometheus.Options{})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
