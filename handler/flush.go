@@ -36,7 +36,7 @@ func (l *LambdaHandler) notify(ctx context.Context, info batch.BatchInfo, call f
 	w := batch.Warning{Queue: batch.QueueName(info.QueueARN), Message: fmt.Sprintf(
 		"a BatchSettled or Warned hook still runs %v after the batch was settled and is not waited for: hooks must not block",
 		time.Since(began).Round(time.Millisecond))}
-	waitFor(min(timeoutNotice, time.Until(deadline)/4), func() { l.engine.Hooks().Warn(ctx, w) })
+	waitFor(min(timeoutNotice, time.Until(deadline)/4), func() { l.engine.Hooks.Warn(ctx, w) })
 }
 
 // flush has the hooks write what they keep back, before Lambda
@@ -52,7 +52,7 @@ func (l *LambdaHandler) flush(ctx context.Context, times batch.Times) {
 		limit = max(0, min(limit, time.Until(times.Deadline)-left/2))
 		notice = min(notice, left/4)
 	}
-	flushHooks(ctx, l.engine.Hooks(), limit, notice)
+	flushHooks(ctx, l.engine.Hooks, limit, notice)
 }
 
 // flushHooks gives the hooks limit, and notice more to warn of one that took longer.

@@ -101,7 +101,7 @@ func New(h batch.Handler, cfg Config) (*Poller, error) {
 	engine, err := runner.New(h, cfg.Engine)
 	p.engine = engine
 	if err == nil {
-		p.hooks = engine.Hooks()
+		p.hooks = engine.Hooks
 	}
 	// All that is wrong is told at once, the settler's part too.
 	if err := errors.Join(cfg.validate(), err, p.newPolicy("")); err != nil {
@@ -396,7 +396,7 @@ func (p *Poller) warn(w batch.Warning) {
 
 // called tells the hooks of a call.
 func (p *Poller) called(c batch.Call) {
-	if p.hooks.WantsCalls() {
+	if p.hooks.Calls {
 		p.calls.Notify(func() { p.hooks.Called(context.WithoutCancel(p.base), c) })
 	}
 }

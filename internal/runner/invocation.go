@@ -165,7 +165,7 @@ func (i *invocation) warn(messages []string) {
 	go func() {
 		defer close(done)
 		for _, m := range messages {
-			i.hooks.Warn(i.parent, batch.Warning{Queue: batch.QueueName(i.results[0].Record.QueueARN), Message: m})
+			i.Hooks.Warn(i.parent, batch.Warning{Queue: batch.QueueName(i.results[0].Record.QueueARN), Message: m})
 		}
 	}()
 	select {

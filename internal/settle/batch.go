@@ -230,7 +230,7 @@ func (b *Batch) Do(f func()) {
 
 // Called implements [Owner].
 func (b *Batch) Called(c batch.Call) {
-	if hooks := b.settler.cfg.Hooks; hooks.WantsCalls() {
+	if hooks := b.settler.cfg.Hooks; hooks.Calls {
 		b.notices.Notify(func() { hooks.Called(b.settler.ctx, c) })
 	}
 }
