@@ -83,12 +83,12 @@ func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 		return err
 	}
 	set, _ := hooks.New(cfg.Hooks...) // the pollers took each
-	stopHealth, notServed, err := cfg.Poll.serveHealth(pollers)
+	stopHealth, err := cfg.Poll.serveHealth(pollers)
 	if err != nil {
 		return err
 	}
 	writeLine(func() {
-		cfg.warn(ctx, slices.Concat(warnings, cfg.Poll.healthWarnings(), notServed))
+		cfg.warn(ctx, append(warnings, cfg.Poll.healthWarnings()...))
 		cfg.Logger.InfoContext(ctx, "polling", "logger", "sqsbatch", "queues", cfg.Poll.Queues)
 	})
 	stopped, err := runAll(ctx, pollers)
