@@ -71,21 +71,19 @@ func (v *Verdict) addVerbs(err error) {
 	case *retryAfterError:
 		v.addAfter(e.after)
 	case interface{ As(any) bool }: // it may stand for several, as those of hashicorp/go-multierror
-		var permanent *permanentError
-		var malformed *MalformedError
-		var abort *abortError
-		var later *retryAfterError
-		isMalformed := e.As(&malformed)
-		v.Permanent = v.Permanent || isMalformed || e.As(&permanent)
-		v.Malformed = v.Malformed || isMalformed
-		if e.As(&abort) {
-			v.addAbort(abort.after)
-		}
-		if e.As(&later) {
-			v.addAfter(later.after)
-		}
+		addFound[*permanentError](v, e)
+		addFound[*MalformedError](v, e)
+		addFound[*abortError](v, e)
+		addFound[*retryAfterError](v, e)
 	}
 	eachWrapped(err, v.addVerbs)
+}
+
+func addFound[E error](v *Verdict, in interface{ As(any) bool }) {
+	var found E
+	if in.As(&found) {
+		v.addVerbs(found)
+	}
 }
 
 // addAbort and addAfter take the longest; an Abort's own time goes before any other.

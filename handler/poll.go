@@ -16,6 +16,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
+	"github.com/sqsbatch/sqsbatch/internal/notify"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
@@ -101,7 +102,7 @@ func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 
 // writeLine waits only a moment for a line of the log: no stop shall wait for a log
 // that nobody reads.
-func writeLine(write func()) { waitFor(200*time.Millisecond, write) }
+func writeLine(write func()) { notify.Within(time.After(200*time.Millisecond), write) }
 
 // runAll runs the pollers until ctx ends or one of them fails, and returns when
 // that was.

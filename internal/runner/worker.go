@@ -94,7 +94,6 @@ func (w *worker) start(now time.Time) bool {
 		r.checkJoining()
 		return false
 	}
-	deadline := r.deadlineOf(d, now)
 	w.delivery, w.due, w.ended, d.Result.Started = d, time.Time{}, false, now
 	r.enter(d, running)
 	r.grow()
@@ -104,7 +103,7 @@ func (w *worker) start(now time.Time) bool {
 			return w.open(d)
 		}
 	}
-	w.setDeadline(d, deadline)
+	w.setDeadline(d)
 	return true
 }
 
@@ -133,7 +132,8 @@ func (r *Runner) take(now time.Time) *Delivery {
 
 // setDeadline gives d, which starts now, until its deadline. At the runner's cutoff the
 // owner ends all at once, so that the usual record of an invocation needs no timer.
-func (w *worker) setDeadline(d *Delivery, deadline time.Time) {
+func (w *worker) setDeadline(d *Delivery) {
+	deadline := w.runner.deadlineOf(d, d.Result.Started)
 	if deadline.IsZero() {
 		return
 	}
