@@ -101,7 +101,7 @@ func New(h batch.Handler, cfg Config) (*Poller, error) {
 	engine, err := runner.New(h, cfg.Engine)
 	p.engine = engine
 	if err == nil {
-		p.hooks = engine.Hooks()
+		p.hooks = engine.Hooks
 	}
 	// One error names all mistakes, the settler's included.
 	if err := errors.Join(cfg.validate(), err, p.newPolicy("")); err != nil {
@@ -399,7 +399,7 @@ func (p *Poller) warn(w batch.Warning) {
 
 // called tells the hooks of a call.
 func (p *Poller) called(c batch.Call) {
-	if p.hooks.WantsCalls() {
+	if p.hooks.Calls {
 		p.calls.Notify(func() { p.hooks.Called(context.WithoutCancel(p.base), c) })
 	}
 }

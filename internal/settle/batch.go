@@ -230,7 +230,7 @@ func (b *Batch) do(f func()) {
 
 // called is [Owner].Called.
 func (b *Batch) called(c batch.Call) {
-	if hooks := b.settler.cfg.Hooks; hooks.WantsCalls() {
+	if hooks := b.settler.cfg.Hooks; hooks.Calls {
 		b.notices.Notify(func() { hooks.Called(b.settler.ctx, c) })
 	}
 }

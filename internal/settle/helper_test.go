@@ -92,7 +92,7 @@ func (f *fixture) invoke(records []batch.Record, handle batch.HandlerFunc) []bat
 	}
 	if f.settler == nil {
 		cfg := f.settling
-		cfg.Hooks = engine.Hooks()
+		cfg.Hooks = engine.Hooks
 		if cfg.Client == nil {
 			cfg.Client = func(context.Context) (*sqs.Client, error) { return f.Client, nil }
 		}

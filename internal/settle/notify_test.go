@@ -56,7 +56,7 @@ func (f *fixture) settle(l *listener, handle batch.HandlerFunc) (settled, told t
 		f.t.Fatal(err)
 	}
 	cfg := f.settling
-	cfg.Hooks = engine.Hooks()
+	cfg.Hooks = engine.Hooks
 	cfg.Client = func(context.Context) (*sqs.Client, error) { return f.Client, nil }
 	settler, err := settle.New(cfg)
 	if err != nil {
@@ -201,7 +201,7 @@ func TestAHookForCallsThatPanicsIsContained(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.settling.Hooks = engine.Hooks()
+		f.settling.Hooks = engine.Hooks
 		f.settling.Client = func(context.Context) (*sqs.Client, error) { return f.Client, nil }
 		if f.settler, err = settle.New(f.settling); err != nil {
 			t.Fatal(err)

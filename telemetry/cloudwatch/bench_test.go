@@ -37,7 +37,7 @@ func BenchmarkRecord(b *testing.B) {
 				for b.Loop() {
 					ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 					info := batch.BatchInfo{Records: n, QueueARN: orders, Started: time.Now(), Times: engine.Times(ctx)}
-					engine.Hooks().BatchSettled(ctx, info, engine.Run(ctx, records, info.Times, nil))
+					engine.Hooks.BatchSettled(ctx, info, engine.Run(ctx, records, info.Times, nil))
 					cancel()
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/record")

@@ -60,7 +60,7 @@ func run(b *testing.B, hooks []any, records int, err error) {
 	for b.Loop() {
 		info := batch.BatchInfo{Records: records, QueueARN: ordersARN, Started: time.Now(), Times: engine.Times(ctx)}
 		results := engine.Run(ctx, list, info.Times, nil)
-		engine.Hooks().BatchSettled(ctx, info, results)
+		engine.Hooks.BatchSettled(ctx, info, results)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*records), "ns/record")
 }
