@@ -191,7 +191,12 @@ func (w *worker) handle() error {
 		}
 		r.Hooks.RecordStarted(ctx, d.Record)
 		w.inHook.Store(0)
-		if err := ctx.Err(); err != nil && !d.isAnswered() {
+		r.mu.Lock()
+		// A record that was answered still asks for its outcome, unless it was given up
+		// while a hook blocked: then it would be handled again.
+		over := w.givenUp || !d.isAnswered()
+		r.mu.Unlock()
+		if err := ctx.Err(); err != nil && over {
 			return err
 		}
 	}
