@@ -19,8 +19,8 @@
 package eventbridge
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -122,7 +122,7 @@ func From(ctx context.Context) (events.EventBridgeEvent, bool) {
 	case *envelope:
 		return events.EventBridgeEvent{
 			Version: e.Version, ID: e.ID, DetailType: e.DetailType, Source: e.Source, AccountID: e.Account,
-			Time: e.time, Region: e.Region, Resources: e.Resources, Detail: json.RawMessage(e.Detail),
+			Time: e.time, Region: e.Region, Resources: e.Resources, Detail: bytes.Clone(e.Detail),
 		}, true
 	case *events.EventBridgeEvent:
 		return *e, true

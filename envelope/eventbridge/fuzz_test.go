@@ -2,15 +2,12 @@ package eventbridge
 
 import (
 	"encoding/json"
-	"reflect"
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
-	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
-// FuzzOpen holds what is read by hand against encoding/json, and what is opened
-// to what an event is.
+// FuzzOpen holds what is opened to what an event is.
 func FuzzOpen(f *testing.F) {
 	for _, body := range []string{
 		`{"version":"0","id":"1","detail-type":"d","source":"s","account":"1","time":"2026-11-21T18:43:48Z","region":"r","resources":["a","b"],"detail":{"a":[1,"]}\""]}}`,
@@ -22,17 +19,11 @@ func FuzzOpen(f *testing.F) {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		var fast, slow envelope
-		if plainjson.NewScanner(body).Whole(&fast) {
-			if err := json.Unmarshal([]byte(body), &slow); err != nil || !reflect.DeepEqual(fast, slow) {
-				t.Fatalf("by hand %+v, by encoding/json %+v, %v", fast, slow, err)
-			}
-		}
 		e, reason, err := open(body)
 		switch {
 		case e != nil && (reason != "" || err != nil), e == nil && reason == "":
 			t.Fatalf("opened %v, and %q, %v", e != nil, reason, err)
-		case e != nil && (e.Source == "" || e.DetailType == "" || !json.Valid([]byte(e.Detail))):
+		case e != nil && (e.Source == "" || e.DetailType == "" || !json.Valid(e.Detail)):
 			t.Fatalf("opened %+v", e)
 		case e == nil:
 			return

@@ -25,7 +25,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
-	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // Each makes a [batch.Handler] of a function that takes one record of a
@@ -76,11 +75,8 @@ func Each(fn func(ctx context.Context, r events.S3EventRecord) error) batch.Hand
 // wrong with it.
 func open(body string) (records []events.S3EventRecord, reason string, err error) {
 	n := new(notification)
-	if !plainjson.NewScanner(body).Whole(n) {
-		n = new(notification)
-		if err := json.Unmarshal([]byte(body), n); err != nil {
-			return nil, jsonbody.Where(body, n), err
-		}
+	if err := json.Unmarshal([]byte(body), n); err != nil {
+		return nil, jsonbody.Where(body, n), err
 	}
 	if len(n.Records) == 0 {
 		if n.Event == "s3:TestEvent" {
@@ -93,9 +89,6 @@ func open(body string) (records []events.S3EventRecord, reason string, err error
 	for i, text := range n.Records {
 		var r events.S3EventRecord
 		if reason, err := decode(body, i, string(text), &r); reason != "" {
-			if !json.Valid([]byte(body)) { // plainjson does not look behind what it reads
-				reason = jsonbody.Where(body, new(any))
-			}
 			return nil, reason, err
 		}
 		records = append(records, r)
@@ -126,8 +119,7 @@ func decode(body string, i int, text string, r *events.S3EventRecord) (reason st
 	return "", nil
 }
 
-// notification is the JSON that S3 writes, read by plainjson or by encoding/json.
-// Its records are decoded one by one: a list of thousands of nothing, which the
+// notification is the JSON that S3 writes. Its records are decoded one by one: a list of thousands of nothing, which the
 // first of them gives away, would take 200 times its text in memory.
 type notification struct {
 	Event   string
@@ -141,24 +133,4 @@ type text string
 func (t *text) UnmarshalJSON(b []byte) error {
 	*t = text(b)
 	return nil
-}
-
-// Member reads one of the members that S3 writes.
-func (n *notification) Member(s *plainjson.Scanner, name string) (ok bool) {
-	switch name {
-	case "Records":
-		if n.Records != nil { // a second list takes the first one's place, which nobody would check
-			return false
-		}
-		ok = s.List(func() bool {
-			value, ok := s.Value()
-			n.Records = append(n.Records, text(value))
-			return ok
-		})
-	case "Event":
-		n.Event, ok = s.Text()
-	case "Service", "Time", "Bucket", "RequestId", "HostId":
-		_, ok = s.Text()
-	}
-	return ok
 }

@@ -1,7 +1,6 @@
 package sns
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
 	"github.com/sqsbatch/sqsbatch/internal/jsontext"
-	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // opened is what was in an envelope.
@@ -26,9 +24,7 @@ func open(body string) (e *opened, reason string, err error) {
 		return nil, "", nil
 	}
 	env := new(envelope)
-	if !plainjson.NewScanner(body).Whole(env) {
-		env, err = decode(body)
-	}
+	err = json.Unmarshal([]byte(body), env)
 	if err != nil && begins(body) && !json.Valid([]byte(body)) {
 		return nil, "SNS envelope: " + jsonbody.Where(body, env), err
 	}
@@ -46,15 +42,9 @@ func open(body string) (e *opened, reason string, err error) {
 	if err != nil && env.Timestamp != "" {
 		return nil, "SNS envelope: the Timestamp is no time", err
 	}
-	for name, a := range env.attributes {
-		if !strings.HasPrefix(a.DataType, "Binary") {
-			continue
-		}
-		if a.BinaryValue, err = base64.StdEncoding.DecodeString(a.StringValue); err != nil {
-			return nil, "SNS envelope: the value of one of the MessageAttributes is not base64", err
-		}
-		a.StringValue = ""
-		env.attributes[name] = a
+	attributes, err := env.attributes()
+	if err != nil {
+		return nil, "SNS envelope: the value of one of the MessageAttributes is not base64", err
 	}
 	return &opened{
 		Notification: Notification{
@@ -62,16 +52,8 @@ func open(body string) (e *opened, reason string, err error) {
 			Timestamp: published, SequenceNumber: env.SequenceNumber,
 		},
 		Message:    *env.Message,
-		attributes: env.attributes,
+		attributes: attributes,
 	}, "", nil
-}
-
-// decode reads an envelope by encoding/json: what plainjson is not certain of.
-func decode(body string) (*envelope, error) {
-	env := new(envelope)
-	err := json.Unmarshal([]byte(body), env)
-	env.attributes = toAttributes(env.MessageAttributes)
-	return env, err
 }
 
 // isEnvelope reports whether a body is an envelope, even a bad one.

@@ -1,8 +1,13 @@
 // Package plainjson reads and writes the JSON that programs commonly write: on the
-// wire of the emulators, in Lambda's events, and in the envelopes of AWS's services.
-// It is several times as fast as encoding/json, which remains the definition of what is accepted: a
-// [Scanner] takes only what it is certain that encoding/json would take in the
-// same way, and says so.
+// wire of the emulators, and in Lambda's events. encoding/json remains the
+// definition of what is accepted: a [Scanner] takes only what it is certain that
+// encoding/json would take in the same way, and says so.
+//
+// It is here for speed: a request with ten messages of 500 bytes takes a Scanner
+// 7 to 13 µs, encoding/json of Go 1.26 about 100, and encoding/json/v2 27
+// (GOEXPERIMENT=jsonv2). Once go.mod asks for Go 1.27, which has v2 without the
+// experiment, v2 can take its place in the emulators: it compares names exactly,
+// as the protocol of SQS does.
 //
 //	s := plainjson.NewScanner(string(body))
 //	if !s.Whole(request) {

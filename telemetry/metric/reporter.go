@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/sharedcall"
 )
 
 // Reporter is a hook that sums observations up and has them reported: at the end
@@ -29,22 +30,21 @@ type Reporter struct {
 	sums   Aggregate
 	every  time.Duration
 	report func(context.Context, *Aggregate)
-	turn   chan struct{} // has a token while no report is under way
+	calls  *sharedcall.Calls // of now
 
 	mu       sync.Mutex
 	timer    *time.Timer // runs while there may be something to report
-	slow     bool        // a flush has waited in vain for the report under way
-	panicked error       // what a report panicked with where no hook was called
+	panicked error       // what a report panicked with
 }
 
 // NewReporter returns a Reporter. every is the interval; zero has none, and only
 // [Reporter.Flush] reports. report is called by one goroutine at a time: it
 // takes what was observed, and writes or sends it. Its context has no end but
-// that of Flush.
+// that of the flushes that wait for it.
 func NewReporter(every time.Duration, report func(ctx context.Context, a *Aggregate)) *Reporter {
-	r := &Reporter{every: every, report: report, turn: make(chan struct{}, 1)}
+	r := &Reporter{every: every, report: report}
 	r.Recorder = NewRecorder(&r.sums)
-	r.turn <- struct{}{}
+	r.calls = sharedcall.New(r.now)
 	return r
 }
 
@@ -97,25 +97,12 @@ func (r *Reporter) wait() time.Duration {
 	return wait
 }
 
-// tick reports what has come together in an interval. It is on a goroutine of
-// its own, where a panic would end the process.
+// tick reports what has come together in an interval.
 func (r *Reporter) tick() {
-	defer func() {
-		if v := recover(); v != nil {
-			err := fmt.Errorf("a report of metrics panicked: %v\n%s", v, debug.Stack())
-			r.mu.Lock()
-			r.panicked = err
-			r.mu.Unlock()
-			r.arm() // of several queues, some may not have been reported
-		}
-	}()
 	r.mu.Lock()
 	r.timer = nil
 	r.mu.Unlock()
-	select {
-	case <-r.turn:
-		r.now(context.Background())
-	default: // the report before still goes on
+	if !r.calls.Try(context.Background()) { // the report before still goes on
 		r.arm()
 	}
 }
@@ -132,13 +119,17 @@ func (r *Reporter) panicAgain() {
 	}
 }
 
-// now reports; the caller has the turn.
+// now reports. It is on a goroutine of its own, where a panic would end the
+// process.
 func (r *Reporter) now(ctx context.Context) {
 	defer func() {
-		r.mu.Lock()
-		r.slow = false
-		r.mu.Unlock()
-		r.turn <- struct{}{}
+		if v := recover(); v != nil {
+			err := fmt.Errorf("a report of metrics panicked: %v\n%s", v, debug.Stack())
+			r.mu.Lock()
+			r.panicked = err
+			r.mu.Unlock()
+			r.arm() // of several queues, some may not have been reported
+		}
 	}()
 	if r.Collect() {
 		r.arm() // gauges change without being told
@@ -160,36 +151,19 @@ func (r *Reporter) Period(ctx context.Context) time.Time {
 	return now.Round(r.every).Add(-r.every)
 }
 
-// Flush reports what has come together. It implements [batch.FlushHook]. While
-// an earlier report is under way it waits for that, until ctx ends; when that
-// was in vain, later ones do not wait until that report is over.
+// Flush reports what has come together. It implements [batch.FlushHook]. It
+// returns when that is done, or when ctx ends. While an earlier report is under
+// way it waits for the next one, which all flushes that wait share. When that was
+// in vain, later ones do not wait until the earlier report is over.
 func (r *Reporter) Flush(ctx context.Context) {
 	defer r.panicAgain()
-	ctx = context.WithValue(ctx, flushing{}, true)
 	r.mu.Lock()
 	if r.timer != nil {
 		r.timer.Stop()
 		r.timer = nil
 	}
-	slow := r.slow
 	r.mu.Unlock()
-	select {
-	case <-r.turn:
-		r.now(ctx)
-		return
-	default:
-	}
-	if slow {
-		r.arm()
-		return
-	}
-	select {
-	case <-r.turn:
-		r.now(ctx)
-	case <-ctx.Done():
-		r.mu.Lock()
-		r.slow = true
-		r.mu.Unlock()
+	if !r.calls.Do(context.WithValue(ctx, flushing{}, true)) {
 		r.arm()
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/sqsbatch/sqsbatch/internal/sharedcall"
 )
 
 // Options change what is made. The zero value is good where the global
@@ -71,7 +73,7 @@ type Hook struct {
 	tracer  trace.Tracer
 	metrics metrics
 	queues  queues
-	flushes flushes
+	flushes *sharedcall.Calls // of Options.Flush: invocations may end at once
 }
 
 const scope = "github.com/sqsbatch/sqsbatch/telemetry/otel"
@@ -92,6 +94,7 @@ func New(opts Options) *Hook {
 		opts:   opts,
 		tracer: opts.TracerProvider.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL)),
 	}
+	h.flushes = sharedcall.New(h.flush)
 	h.metrics.init(opts.MeterProvider.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL)))
 	return h
 }
