@@ -43,7 +43,8 @@ func (p *Poller) heed(m *message) {
 	if !m.Verdict.Aborts {
 		return
 	}
-	p.slots = 0 // the runner pauses by itself
+	p.slots = 0
+	p.runner.Pause()
 	r, now := m.Result, time.Now()
 	after := settle.WholeSeconds(m.Verdict.After)
 	until := r.Started.Add(r.Duration + after) // from then on, however long it took to dead-letter the record

@@ -105,7 +105,7 @@ func (p *Poller) extended(list []*message, entries []types.ChangeMessageVisibili
 }
 
 // extensionsFare notes whether a call that extends succeeded. After a failure the next call
-// waits for a twelfth of the visibility timeout, so that eight tries fit into it.
+// waits, for 5 s at most, so that eight tries or more fit into the visibility timeout.
 func (p *Poller) extensionsFare(errs []error) {
 	t := &p.trouble
 	switch err := failure(errs); {
@@ -114,7 +114,7 @@ func (p *Poller) extensionsFare(errs []error) {
 		p.load.noExtension = time.Time{}
 		p.works(&t.extending, "extending the records' visibility")
 	default:
-		p.load.noExtension = time.Now().Add(p.queue.visibility / 12)
+		p.load.noExtension = time.Now().Add(min(p.queue.visibility/12, 5*time.Second) * 3 / 4)
 		p.failed(&t.extending, false, "extending the records' visibility fails", err, "others may receive them while they are handled here")
 	}
 }

@@ -322,7 +322,7 @@ func (p *Poller) serve(late time.Time, over func() bool, told <-chan struct{}) {
 			return
 		case <-force:
 			force = nil
-			timer.Reset(lastWords)
+			timer.Reset(min(lastWords, time.Until(late)))
 		case <-timer.C:
 			return
 		}
@@ -371,8 +371,8 @@ func (p *Poller) Resume() {
 // heedPause does what Pause and Resume ask for.
 func (p *Poller) heedPause(now time.Time) {
 	paused := p.paused.Load()
-	if paused == p.pausing {
-		return
+	if paused == p.pausing || !paused && p.intake.ctx.Err() != nil && p.intake.ending(now) {
+		return // or SQS has not noticed yet that receives were abandoned
 	}
 	p.pausing = paused
 	switch {

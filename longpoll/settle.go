@@ -219,7 +219,7 @@ func (p *Poller) deleted(list []*settle.Entry, errs []error) {
 		t.refused = false
 		p.works(&t.deleting, "deleting")
 	case p.phase == polling:
-		t.refused = configError(p.cfg.Queue, err) != nil || sqserror.Of(err) == sqserror.Expired
+		t.refused = sqserror.Lasts(err) || sqserror.Of(err) == sqserror.Expired
 		consequence := fmt.Sprintf("%d records that were handled will be delivered again, unless a later try deletes them", p.undeleted)
 		if p.deletesHold() {
 			consequence += "; nothing is received or started until a delete works"

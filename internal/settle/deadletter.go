@@ -2,6 +2,7 @@ package settle
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,12 +14,24 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// send has records sent to the dead-letter queue, once that is known.
+// send has records sent to the dead-letter queue, once that is known. What the queue has said
+// before will do if it gives no new answer soon. A poller does not wait for long where it
+// knows nothing either: the record comes back, and the question is asked again then.
 func (s *Settler) send(e *Entry) {
-	if l := s.enqueue(opSend, e); s.cfg.DeadLetterQueue == "" && !l.asking {
-		l.asking = true
-		s.whenKnown(s.asks, l.arn, func() { l.asking = false })
+	l := s.enqueue(opSend, e)
+	if s.cfg.DeadLetterQueue != "" || l.asking {
+		return
 	}
+	l.asking = true
+	ctx, cancel := context.WithCancel(s.asks)
+	if _, known := s.queues.known(l.arn); known || s.failureFor > 0 {
+		cancel()
+		ctx, cancel = context.WithTimeout(s.asks, policyWait)
+	}
+	s.whenKnown(ctx, l.arn, func() {
+		cancel()
+		l.asking = false
+	})
 }
 
 // deadLetterQueue returns the URL or ARN of the dead-letter queue of a queue, or why there

@@ -54,7 +54,11 @@ func (s *Settler) warnOf(op operation, target string, err error) {
 		return // what that comes from was told
 	}
 	advice, _ := diagnose(err, op, target)
-	if !s.tells(advice + sqserror.Code(err)) {
+	cause := advice
+	if code := sqserror.Code(err); code != "" { // SQS's answer is about this operation
+		cause += code + string(op)
+	}
+	if !s.tells(cause) {
 		return
 	}
 	cost := costs[op]
@@ -127,7 +131,11 @@ const agedShare = 0.8
 func (s *Settler) warnAge(r *batch.Record) {
 	queue, _ := s.queues.known(r.QueueARN)
 	age, retention := time.Since(r.SentAt).Round(time.Second), queue.retention
-	if retention == 0 || float64(age) < agedShare*float64(retention) || !s.tells("age") {
+	if retention == 0 || float64(age) < agedShare*float64(retention) {
+		return
+	}
+	now, last := time.Now(), s.aged.Load()
+	if last != 0 && now.Sub(time.Unix(0, last)) < remindAfter || !s.aged.CompareAndSwap(last, now.UnixNano()) {
 		return
 	}
 	s.owner.Warn(batch.Warning{
