@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 
@@ -75,22 +73,5 @@ func BenchmarkSmallBody(b *testing.B) {
 				_ = c.h.Handle(ctx, c.r)
 			}
 		})
-	}
-}
-
-// Only who imports this package links the client of S3.
-func TestWhatIsLinked(t *testing.T) {
-	const client, own = "github.com/aws/aws-sdk-go-v2/service/s3", "github.com/sqsbatch/sqsbatch/payload/s3payload"
-	for pkg, want := range map[string]bool{
-		".": true, "../encoded": false, "../protobuf": false, "../../handler": false, "../../longpoll": false, "../../examples/orders": false, "../../cmd/sqsbatch": false,
-	} {
-		out, err := exec.Command("go", "list", "-deps", pkg).Output()
-		if err != nil {
-			t.Fatal(pkg, ": ", err)
-		}
-		packages := strings.Fields(string(out))
-		if slices.Contains(packages, client) != want || slices.Contains(packages, own) != want {
-			t.Errorf("%s links the client of S3: %v, want %v", pkg, !want, want)
-		}
 	}
 }
