@@ -244,6 +244,13 @@ func (f *fake) warnings() []batch.Warning {
 	return slices.Clone(f.warns)
 }
 
+// recover has every call answered from now on.
+func (f *fake) recover() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answer = nil
+}
+
 func (f *fake) called() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

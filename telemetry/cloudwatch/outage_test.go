@@ -270,9 +270,7 @@ func TestSilenceDelaysNoRecord(t *testing.T) {
 		if w := f.warnings(); len(w) != 1 || !strings.Contains(w[0].Message, "does not answer") {
 			t.Errorf("warned %+v", w)
 		}
-		f.mu.Lock()
-		f.answer = nil
-		f.mu.Unlock()
+		f.recover()
 		h.Flush(t.Context())
 		if sum, _ := f.total("RecordsSucceeded"); sum != 600 {
 			t.Errorf("%g records", sum)

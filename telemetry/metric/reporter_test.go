@@ -141,22 +141,6 @@ func TestReportsOnTheClock(t *testing.T) {
 	})
 }
 
-// A long poll's gauges are reported though nothing is told of it, until it ends.
-func TestReportsGoOnWhileALongPollDoes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newReports(time.Minute)
-		var ended atomic.Bool
-		r.Polling(t.Context(), orders, func() batch.Load { return batch.Load{Slots: 1, Ended: ended.Load()} })
-		time.Sleep(10*time.Minute + time.Second)
-		ended.Store(true)
-		time.Sleep(time.Hour)
-		r.of()
-		if len(r.at) != 11 {
-			t.Errorf("reports at %v", r.at)
-		}
-	})
-}
-
 // A report that takes long loses nothing, delays no record, and a flush once.
 func TestAReportThatTakesLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
