@@ -66,7 +66,7 @@ var pollHookMutants = []mutantCase{
 // whileBlocked answers some calls by itself while a hook blocks.
 func whileBlocked(which func(*http.Request) bool) Mutant {
 	return Mutant{Transport: func(next http.RoundTripper) http.RoundTripper {
-		env := next.(*pollConnection).process.env
+		env := next.(*connection).env
 		return confirm(func(r *http.Request) bool { return env.blocked.Load() > 0 && which(r) }).Transport(next)
 	}}
 }
