@@ -219,7 +219,7 @@ type onWarning func(batch.Warning)
 
 func (f onWarning) Warned(_ context.Context, w batch.Warning) { f(w) }
 
-// A short failure that a second try mends is no news.
+// A short failure that a second try fixes is not reported.
 func TestABlipIsNotTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{t: t}
