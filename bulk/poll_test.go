@@ -160,7 +160,7 @@ func TestARecordThatIsLostEndsNoOthersChunk(t *testing.T) {
 		w.do = func(ctx context.Context, items []bulk.Item[string]) error {
 			for _, r := range items {
 				if r.Value == "0" {
-					w.delete(w.URL, r.Record.ReceiptHandle) // as somebody else would
+					w.delete(w.URL, r.Record.ReceiptHandle) // as someone else would
 				}
 			}
 			select {

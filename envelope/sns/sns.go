@@ -44,8 +44,7 @@ import (
 // SQS's are of the envelope. Id, attempt and all else are those of the SQS message.
 //
 // These are malformed, see [batch.MalformedError]: an envelope that is cut off or
-// lacks its Message; what is no notification but the confirmation of a
-// subscription; and an envelope in an envelope, unless h is itself made by
+// has no Message; the confirmation of a subscription; and an envelope in an envelope, unless h is itself made by
 // Unwrap.
 //
 // Without h there is no handler: what runs handlers refuses the nil that Unwrap

@@ -112,8 +112,8 @@ func TestLambda(t *testing.T) {
 	})
 }
 
-// What somebody must mend does not cost every invocation time, and an endpoint
-// that does not answer not every one.
+// A refusal that only an operator can fix costs no invocation time, and an endpoint
+// that does not answer costs only some of them time.
 func TestLambdaInTrouble(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
 	for name, c := range map[string]struct {

@@ -124,6 +124,14 @@ func TestRefusals(t *testing.T) {
 		{413, "RequestEntityTooLarge", "takes no such metrics", 0, false},
 		{500, "InternalServiceFault", "cannot be put", 10 * time.Second, true},
 		{408, "RequestTimeout", "cannot be put", 10 * time.Second, true},
+		// A proxy knows nothing of the data: they wait, unless it says that they are too large.
+		{400, proxy, "cannot be put", 10 * time.Second, true},
+		{403, proxy, "credentials", 0, true},
+		{404, proxy, "cannot be put", 10 * time.Second, true},
+		{407, proxy, "cannot be put", 10 * time.Second, true},
+		{408, proxy, "cannot be put", 10 * time.Second, true},
+		{502, proxy, "cannot be put", 10 * time.Second, true},
+		{413, proxy, "takes no such metrics", 0, false},
 	} {
 		t.Run(fmt.Sprint(c.status, c.code), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -211,7 +219,7 @@ type onWarning func(batch.Warning)
 
 func (f onWarning) Warned(_ context.Context, w batch.Warning) { f(w) }
 
-// A short failure that a second try mends is no news.
+// A short failure that a second try fixes is not reported.
 func TestABlipIsNotTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{t: t}

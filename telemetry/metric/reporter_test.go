@@ -27,6 +27,8 @@ type reports struct {
 	at    []time.Duration
 	had   []float64
 	takes time.Duration
+
+	panics int // so many visits of a queue panic
 }
 
 func (r *reports) take(d time.Duration) {
@@ -52,9 +54,13 @@ func newReports(every time.Duration) *reports {
 		time.Sleep(takes)
 		n := 0.0
 		a.Take(func(_ string, s *metric.Summary) {
+			if r.panics > 0 {
+				r.panics--
+				panic("a writer's")
+			}
 			s.Counts(func(m *metric.Metric, value float64) {
 				if m == metric.RecordsSucceeded {
-					n = value
+					n += value
 				}
 			})
 		})
