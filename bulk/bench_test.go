@@ -3,8 +3,9 @@ package bulk_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,17 +17,29 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 )
 
-// sinkTakes is how long a call of the sink takes, whatever it is given.
-const sinkTakes = 5 * time.Millisecond
+// sink is what records are written to: a call takes 5 ms, however many it is given.
+type sink struct {
+	mu    sync.Mutex
+	calls int
+	last  time.Time // when the last call returned
+}
+
+func (s *sink) write() error {
+	time.Sleep(5 * time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls, s.last = s.calls+1, time.Now()
+	return nil
+}
 
 // TestAgainstSingleRecords compares 100 records a call with one, in virtual time:
 // the figures of BENCHMARKS.md.
 func TestAgainstSingleRecords(t *testing.T) {
-	single := func(calls *atomic.Int64, _ int) batch.Handler {
-		return batch.JSON(func(context.Context, order) error { calls.Add(1); time.Sleep(sinkTakes); return nil })
+	single := func(s *sink, _ int) batch.Handler {
+		return batch.JSON(func(context.Context, order) error { return s.write() })
 	}
-	many := func(calls *atomic.Int64, n int) batch.Handler {
-		return bulk.JSON(func(context.Context, []bulk.Item[order]) error { calls.Add(1); time.Sleep(sinkTakes); return nil }, bulk.Config{MaxItems: n})
+	many := func(s *sink, n int) batch.Handler {
+		return bulk.JSON(func(context.Context, []bulk.Item[order]) error { return s.write() }, bulk.Config{MaxItems: n})
 	}
 	for _, n := range []int{100, 1000} {
 		singleCalls, singleTime := onLambda(t, n, single)
@@ -54,10 +67,10 @@ func records(n int) []batch.Record {
 	return list
 }
 
-func onLambda(t *testing.T, n int, make func(*atomic.Int64, int) batch.Handler) (_ int, took time.Duration) {
-	var calls atomic.Int64
+func onLambda(t *testing.T, n int, make func(*sink, int) batch.Handler) (calls int, took time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
-		engine, err := runner.New(make(&calls, 100), batch.Config{Concurrency: 0})
+		s := &sink{}
+		engine, err := runner.New(make(s, 100), batch.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,34 +80,22 @@ func onLambda(t *testing.T, n int, make func(*atomic.Int64, int) batch.Handler) 
 				t.Fatal(r.Outcome, r.Err)
 			}
 		}
-		took = time.Since(began)
+		calls, took = s.calls, s.last.Sub(began)
 	})
-	return int(calls.Load()), took
+	return calls, took
 }
 
-// inContainer has receives take 5 ms, too.
-func inContainer(t *testing.T, n int, make func(*atomic.Int64, int) batch.Handler) (_ int, took time.Duration) {
-	var calls atomic.Int64
+// inContainer has calls to SQS take 5 ms, too.
+func inContainer(t *testing.T, n int, make func(*sink, int) batch.Handler) (calls int, took time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{Queue: testqueue.New(t, false), t: t}
-		w.Send(slices.Repeat([]string{`{"N":12}`}, n)...)
-		w.began = time.Now()
-		w.slow(5 * time.Millisecond)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		done := 0
-		count := hookFunc(func(r batch.Result) {
-			if done++; done == n {
-				took = time.Since(w.began)
-				cancel()
-			}
-		})
-		cfg := handler.Config{SQS: w.Client, Logger: discard, Hooks: []any{count}, Poll: handler.PollConfig{Queues: []string{w.URL}}}
-		if err := handler.Poll(ctx, make(&calls, 100), cfg); err != nil {
-			t.Fatal(err)
-		}
+		s, q := &sink{}, testqueue.New(t, testqueue.Standard)
+		q.Send(slices.Repeat([]string{`{"N":12}`}, n)...)
+		q.Fault = func(string, *http.Request) (*http.Response, error) { time.Sleep(5 * time.Millisecond); return nil, nil }
+		began := time.Now()
+		q.Poll(t.Context(), time.Minute, make(s, 100), handler.Config{})
+		calls, took = s.calls, s.last.Sub(began)
 	})
-	return int(calls.Load()), took
+	return calls, took
 }
 
 // BenchmarkRecords is what gathering costs: n records decoded from JSON, for a

@@ -53,11 +53,11 @@
 // holds one record of a FIFO group. What only changes the record (envelopes,
 // payloads) goes into [Config].Unwrap, which hides nothing.
 //
-// # One that spoils the call
+// # One record that spoils the call
 //
-// What the function returns is the error of every item. But one that no retry can
-// mend (a verb, or by Classify), or a panic, is about one of them, and nobody knows
-// which: the chunk is halved, and halved again, until the call that fails is for
+// The error that the function returns is the error of every item. An error that no
+// retry can fix (a verb, or by Classify), or a panic, is about one of them, and nobody
+// knows which: the chunk is halved, and halved again, until the call that fails is for
 // one record, at the price of some 2 log2(n) calls. The others are not dead letters
 // with it. So the function may see a record again within the same chunk. An
 // ordinary error is taken for the sink's: all come back with the backoff. A

@@ -215,22 +215,3 @@ func TestHalvesLeaveNoPlaceTaken(t *testing.T) {
 		}
 	})
 }
-
-// A large chunk with one poisoned record: everything else is written, and told so,
-// however long the calls take.
-func TestManyHalves(t *testing.T) {
-	inWorld(t, false, func(w *world) {
-		w.do = func(_ context.Context, items []bulk.Item[string]) error {
-			time.Sleep(time.Second)
-			if slices.Contains(values(items), "7") {
-				return errRefused
-			}
-			return nil
-		}
-		w.sendMany(64)
-		failed := w.invoke(100, 5*time.Minute)
-		if n := w.outcomes(); len(failed) != 0 || n[batch.Succeeded] != 63 || n[batch.DeadLettered] != 1 {
-			t.Errorf("outcomes are %v", n)
-		}
-	})
-}

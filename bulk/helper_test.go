@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"log/slog"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,7 +55,7 @@ func inWorld(t *testing.T, fifo bool, script func(*world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{Queue: testqueue.New(t, fifo), t: t, began: time.Now(), decode: text}
-		w.run = handler.Config{SQS: w.Client, Logger: discard, Hooks: []any{w}}
+		w.run = handler.Config{Hooks: []any{w}}
 		script(w)
 		time.Sleep(24 * time.Hour) // for functions that were given up
 	})
@@ -110,14 +108,10 @@ func values(items []bulk.Item[string]) (list []string) {
 // returns the bodies of what is.
 func (w *world) invoke(most int, timeout time.Duration) (failed []string) {
 	w.t.Helper()
-	l, err := handler.New(w.handler(), w.run)
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	records := w.Receive(most)
 	ctx, cancel := context.WithTimeout(w.t.Context(), timeout)
 	defer cancel()
-	out, err := l.Invoke(ctx, testqueue.Event(records))
+	out, err := w.Lambda(w.handler(), w.run).Invoke(ctx, testqueue.Event(records))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -138,12 +132,7 @@ func (w *world) invoke(most int, timeout time.Duration) (failed []string) {
 // poll runs the handler as a container would, for d.
 func (w *world) poll(d time.Duration) {
 	w.t.Helper()
-	w.run.Poll.Queues = []string{w.URL}
-	ctx, cancel := context.WithTimeout(w.t.Context(), d)
-	defer cancel()
-	if err := handler.Poll(ctx, w.handler(), w.run); err != nil {
-		w.t.Fatal(err)
-	}
+	w.Poll(w.t.Context(), d, w.handler(), w.run)
 }
 
 // sendMany sends n messages with their numbers as bodies.
@@ -218,42 +207,9 @@ func wantChunks(t *testing.T, got [][]string, want ...[]string) {
 	}
 }
 
-//go:noinline
-func deep() error { panic("deep") }
-
-func asPanic(err error, p **batch.PanicError) bool { return errors.As(err, p) }
-
-func containsDeep(stack []byte) bool { return strings.Contains(string(stack), "bulk_test.deep") }
-
-// drop deletes a message as somebody else would: its visibility cannot be extended.
-func (w *world) drop(r batch.Record) {
-	w.delete(w.URL, r.ReceiptHandle)
-}
-
 func (w *world) delete(url, handle string) {
 	_, err := w.Client.DeleteMessage(context.Background(), &awssqs.DeleteMessageInput{QueueUrl: &url, ReceiptHandle: &handle})
 	if err != nil {
 		w.t.Error(err)
-	}
-}
-
-var discard = slog.New(slog.DiscardHandler)
-
-// hookFunc is told of each record that was handled, by one goroutine at a time.
-type hookFunc func(batch.Result)
-
-var hookLock sync.Mutex
-
-func (f hookFunc) RecordFinished(_ context.Context, r batch.Result) {
-	hookLock.Lock()
-	defer hookLock.Unlock()
-	f(r)
-}
-
-// slow has every call to SQS take d.
-func (w *world) slow(d time.Duration) {
-	w.Fault = func(string, *http.Request) (*http.Response, error) {
-		time.Sleep(d)
-		return nil, nil
 	}
 }

@@ -51,38 +51,3 @@ func TestOneRecordTakesNoOtherAlong(t *testing.T) {
 		}
 	}
 }
-
-// What is behind a record of its group that failed is not written in another half.
-func TestHalvesKeepTheOrderOfAGroup(t *testing.T) {
-	var calls []string
-	h := bulk.New(func(_ context.Context, r batch.Record) (string, error) { return r.Body, nil },
-		func(_ context.Context, items []bulk.Item[string]) error {
-			var bodies []string
-			for _, it := range items {
-				bodies = append(bodies, it.Value)
-			}
-			calls = append(calls, fmt.Sprint(bodies))
-			if slices.Contains(bodies, "a1") {
-				panic("oops")
-			}
-			return nil
-		}, bulk.Config{})
-	engine, err := runner.New(h, batch.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var records []batch.Record
-	for _, body := range []string{"a0", "a1", "a2", "a3"} {
-		records = append(records, batch.Record{MessageID: body, Body: body, GroupID: "a", QueueARN: "arn:aws:sqs:eu-west-1:1:q.fifo"})
-	}
-	results := engine.Run(t.Context(), records, batch.Times{}, nil)
-	want := []batch.Outcome{batch.Succeeded, batch.Retry, batch.Skipped, batch.Skipped}
-	for i, r := range results {
-		if r.Outcome != want[i] {
-			t.Errorf("%s: %v, want %v: %v", records[i].Body, r.Outcome, want[i], r.Err)
-		}
-	}
-	if got := fmt.Sprint(calls); got != "[[a0 a1 a2 a3] [a0 a1] [a0] [a1]]" {
-		t.Errorf("calls %s", got)
-	}
-}

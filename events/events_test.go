@@ -1,14 +1,8 @@
 package events_test
 
 import (
-	"crypto/md5"
-	"encoding/base64"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
-	"hash"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"regexp"
@@ -18,6 +12,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/events"
 )
 
@@ -38,7 +37,7 @@ type record struct {
 
 type attribute struct {
 	StringValue      *string `json:"stringValue"`
-	BinaryValue      *string `json:"binaryValue"`
+	BinaryValue      []byte  `json:"binaryValue"`
 	StringListValues []any   `json:"stringListValues"`
 	BinaryListValues []any   `json:"binaryListValues"`
 	DataType         string  `json:"dataType"`
@@ -129,51 +128,35 @@ func checkRecord(t *testing.T, at string, r record) {
 		t.Errorf("%s: no MessageGroupId on a FIFO queue", at)
 	}
 
-	body := md5.Sum([]byte(r.Body))
-	if want := hex.EncodeToString(body[:]); r.MD5OfBody != want {
-		t.Errorf("%s: md5OfBody is %q, want %q", at, r.MD5OfBody, want)
-	}
-	if want := digest(t, at, r.MessageAttributes); r.MD5OfMessageAttributes != want {
-		t.Errorf("%s: md5OfMessageAttributes is %q, want %q", at, r.MD5OfMessageAttributes, want)
+	body, attributes := digests(t, at, r)
+	if r.MD5OfBody != body || r.MD5OfMessageAttributes != attributes {
+		t.Errorf("%s: md5OfBody is %q, want %q, md5OfMessageAttributes %q, want %q", at, r.MD5OfBody, body, r.MD5OfMessageAttributes, attributes)
 	}
 }
 
-// digest is the MD5 of message attributes, as "Amazon SQS message metadata" in
-// the Amazon SQS Developer Guide has clients calculate it; "" without any.
-func digest(t *testing.T, at string, attributes map[string]attribute) string {
+// digests are those with which SQS answers when the record is sent.
+func digests(t *testing.T, at string, r record) (body, attributes string) {
 	t.Helper()
-	if len(attributes) == 0 {
-		return ""
-	}
-	h := md5.New()
-	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		a := attributes[name]
-		put(h, []byte(name))
-		put(h, []byte(a.DataType))
-		kind, _, _ := strings.Cut(a.DataType, ".")
-		switch {
-		case a.StringListValues == nil || a.BinaryListValues == nil:
+	in := &awssqs.SendMessageInput{MessageBody: &r.Body, MessageAttributes: map[string]types.MessageAttributeValue{}}
+	for name, a := range r.MessageAttributes {
+		if a.StringListValues == nil || a.BinaryListValues == nil {
 			t.Errorf("%s: attribute %s lacks its empty lists", at, name)
-		case kind == "Binary" && a.BinaryValue != nil && a.StringValue == nil:
-			value, err := base64.StdEncoding.DecodeString(*a.BinaryValue)
-			if err != nil {
-				t.Errorf("%s: attribute %s: %v", at, name, err)
-			}
-			h.Write([]byte{2})
-			put(h, value)
-		case (kind == "String" || kind == "Number") && a.StringValue != nil && a.BinaryValue == nil:
-			h.Write([]byte{1})
-			put(h, []byte(*a.StringValue))
-		default:
-			t.Errorf("%s: attribute %s: no value for its type %s", at, name, a.DataType)
 		}
+		in.MessageAttributes[name] = types.MessageAttributeValue{DataType: &a.DataType, StringValue: a.StringValue, BinaryValue: a.BinaryValue}
 	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-func put(h hash.Hash, b []byte) {
-	_ = binary.Write(h, binary.BigEndian, uint32(len(b))) // a hash never fails
-	h.Write(b)
+	server := sqs.New(sqs.Options{})
+	defer server.Close()
+	client := server.Client()
+	queue, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("orders")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.QueueUrl = queue.QueueUrl
+	out, err := client.SendMessage(t.Context(), in)
+	if err != nil {
+		t.Fatalf("%s: %v", at, err)
+	}
+	return aws.ToString(out.MD5OfMessageBody), aws.ToString(out.MD5OfMessageAttributes)
 }
 
 // Each event, its answer and its line in README.md say the same.

@@ -48,7 +48,7 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 		return nil, err
 	}
 	cfg.warn(context.Background(), warnings)
-	return &LambdaHandler{engine: engine, policy: policy, cfg: cfg, flushes: configured.Flushes()}, nil
+	return &LambdaHandler{engine: engine, policy: policy, cfg: cfg, flushes: configured.Flushes}, nil
 }
 
 // Invoke handles one invocation, from the event's bytes to those of the
@@ -110,7 +110,7 @@ func (l *LambdaHandler) process(ctx context.Context, records []batch.Record) ([]
 		Started:  time.Now(),
 		Times:    l.engine.Times(ctx),
 	}
-	hooks := l.engine.Hooks()
+	hooks := l.engine.Hooks
 	ctx = hooks.BatchContext(ctx, info, records)
 	hooks.BatchStarted(ctx, info)
 	settlement := l.policy.Begin(ctx, info.Times)

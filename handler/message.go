@@ -31,7 +31,7 @@ func toMessage(r batch.Record) events.SQSMessage {
 		EventSourceARN:         r.QueueARN,
 		AWSRegion:              r.Region,
 		Attributes:             systemAttributes(r),
-		MessageAttributes: make(map[string]events.SQSMessageAttribute, len(r.MessageAttributes)),
+		MessageAttributes:      make(map[string]events.SQSMessageAttribute, len(r.MessageAttributes)),
 	}
 	for name, a := range r.MessageAttributes {
 		attribute := events.SQSMessageAttribute{DataType: a.DataType, StringListValues: []string{}, BinaryListValues: [][]byte{}}

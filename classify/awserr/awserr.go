@@ -34,10 +34,9 @@ const (
 	// ValidationException, InvalidParameterValue, a required field that is not set.
 	Validation Kind = 1 << iota
 	// AccessDenied is a permission that is missing: AccessDenied,
-	// UnauthorizedOperation, KMSAccessDeniedException. It is mended by who
-	// changes the role, so that few functions want it to be permanent.
-	// Credentials that cannot be had, have expired or are not accepted are no
-	// part of it.
+	// UnauthorizedOperation, KMSAccessDeniedException. A change of the
+	// role fixes it, so few functions want it to be permanent. Credentials that
+	// cannot be had, have expired or are not accepted are not part of it.
 	AccessDenied
 	// NotFound is something that is not there: NoSuchKey, NotFoundException,
 	// ResourceNotFoundException. The latter is also a table or stream whose name
@@ -47,10 +46,10 @@ const (
 
 // Options say what is permanent. With the zero value nothing is.
 type Options struct {
-	// Permanent are the kinds that no retry can mend, such as
+	// Permanent are the kinds that no retry can fix, such as
 	// Validation | NotFound. Defaults to none.
 	Permanent Kind
-	// Codes are codes of errors that no retry can mend, in addition, such as
+	// Codes are codes of errors that no retry can fix, in addition, such as
 	// ConditionalCheckFailedException. Defaults to none.
 	Codes []string
 }

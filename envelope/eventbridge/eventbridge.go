@@ -55,8 +55,8 @@ type Event[T any] struct {
 // those of [batch.JSON]; they are for the detail only, so that strictness does not
 // refuse what EventBridge adds to its events.
 //
-// An event that cannot be decoded, lacks its source, its detail-type or its
-// detail, or whose detail is null, is malformed, see [batch.MalformedError]. Where
+// An event is malformed if it cannot be decoded, has no source, no detail-type or no
+// detail, or has a detail of null, see [batch.MalformedError]. Where
 // it says so, a field is named from the event on, "detail.items.qty", and an
 // offset is one in the body.
 //

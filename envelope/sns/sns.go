@@ -44,22 +44,18 @@ import (
 // SQS's are of the envelope. Id, attempt and all else are those of the SQS message.
 //
 // These are malformed, see [batch.MalformedError]: an envelope that is cut off or
-// lacks its Message; what is no notification but the confirmation of a
-// subscription; and an envelope in an envelope, unless h is itself made by a
-// function of this package.
+// has no Message; the confirmation of a subscription; and an envelope in an envelope, unless h is itself made by
+// Unwrap.
 //
 // Without h there is no handler: what runs handlers refuses the nil that Unwrap
 // returns then.
-func Unwrap(h batch.Handler) batch.Handler { return wrap(h, either) }
-
-// Enveloped is [Unwrap] for a queue in which every message must be an SNS
-// envelope: a body that is none is malformed.
-func Enveloped(h batch.Handler) batch.Handler { return wrap(h, enveloped) }
-
-// Raw is for a queue whose subscriptions deliver raw: it hands on every body as
-// it is, but for SNS envelopes. They are malformed, instead of reaching a function
-// that might take one for an empty order when raw message delivery was switched off.
-func Raw(h batch.Handler) batch.Handler { return wrap(h, raw) }
+func Unwrap(h batch.Handler) batch.Handler {
+	if wrapped.IsNil(h) {
+		return nil
+	}
+	_, nested := h.(*unwrapper)
+	return &unwrapper{h, nested}
+}
 
 // Notification is what SNS says of a message beside its text and attributes,
 // which are the record's. It is no events.SNSEntity of aws-lambda-go, which has the
@@ -79,7 +75,7 @@ type Notification struct {
 
 // From returns what SNS says of the message that ctx belongs to: of the
 // innermost envelope. It reports false for a message that was delivered raw, and
-// outside of [Unwrap] and [Enveloped].
+// outside of [Unwrap].
 func From(ctx context.Context) (Notification, bool) {
 	if n, ok := ctx.Value(key{}).(*Notification); ok {
 		return *n, true
@@ -95,27 +91,9 @@ func With(ctx context.Context, n Notification) context.Context {
 	return valuectx.With(ctx, key{}, &n)
 }
 
-// delivery is how messages may come.
-type delivery int
-
-const (
-	either delivery = iota
-	enveloped
-	raw
-)
-
 type unwrapper struct {
-	next     batch.Handler
-	delivery delivery
-	nested   bool // next opens envelopes as well
-}
-
-func wrap(h batch.Handler, d delivery) batch.Handler {
-	if wrapped.IsNil(h) {
-		return nil
-	}
-	_, nested := h.(*unwrapper)
-	return &unwrapper{h, d, nested}
+	next   batch.Handler
+	nested bool // next opens envelopes as well
 }
 
 // Validate asks the handler that is wrapped.
@@ -126,12 +104,8 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	e, reason, err := open(r.Body)
 	switch {
 	case reason != "":
-	case e == nil && u.delivery == enveloped:
-		reason = "it is no SNS envelope (Type, MessageId and TopicArn), and every body must be one: is raw message delivery on, or does someone send to the queue directly?"
 	case e == nil:
 		return u.next.Handle(ctx, r)
-	case u.delivery == raw:
-		reason = "it is an SNS envelope, and no body may be one: is raw message delivery off?"
 	case !u.nested && isEnvelope(e.Message):
 		reason = "an SNS envelope in an SNS envelope: sns.Unwrap(sns.Unwrap(…)) opens both"
 	}

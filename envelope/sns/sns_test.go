@@ -51,10 +51,10 @@ func (g *got) Handle(ctx context.Context, r batch.Record) error {
 	return nil
 }
 
-func handle(t *testing.T, wrap func(batch.Handler) batch.Handler, r batch.Record) (got, error) {
+func handle(t *testing.T, r batch.Record) (got, error) {
 	t.Helper()
 	var g got
-	err := wrap(&g).Handle(batch.WithRecord(t.Context(), r), r)
+	err := sns.Unwrap(&g).Handle(batch.WithRecord(t.Context(), r), r)
 	return g, err
 }
 
@@ -62,7 +62,7 @@ func TestUnwrap(t *testing.T) {
 	shared := map[string]batch.MessageAttribute{"relay": {DataType: "String", StringValue: "r-1"}, "kind": {DataType: "String", StringValue: "relayed"}}
 	before := maps.Clone(shared)
 	r := batch.Record{MessageID: "m-1", ReceiptHandle: "h", Body: published, Attempt: 2, GroupID: "g", MD5OfBody: "x", MD5OfMessageAttributes: "y", MessageAttributes: shared}
-	g, err := handle(t, sns.Unwrap, r)
+	g, err := handle(t, r)
 	if err != nil || !g.called {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestWhatIsAnEnvelope(t *testing.T) {
 		"no JSON":                    {`{"TopicArn" "MessageId" "Type"`, "(same)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, err := handle(t, sns.Unwrap, batch.Record{Body: c.body})
+			g, err := handle(t, batch.Record{Body: c.body})
 			want, raw := c.want, false
 			switch want {
 			case "(same)":
@@ -126,17 +126,6 @@ func TestWhatIsAnEnvelope(t *testing.T) {
 			}
 			if err != nil || !g.called || g.record.Body != want || g.enveloped == raw {
 				t.Errorf("called %v with %q, in an envelope %v; %v; want %q", g.called, g.record.Body, g.enveloped, err, want)
-			}
-			strict, other := sns.Enveloped, sns.Raw
-			if raw {
-				strict, other = other, strict
-			}
-			if g, err := handle(t, strict, batch.Record{Body: c.body}); err != nil || g.record.Body != want {
-				t.Errorf("the function for it: %q, %v", g.record.Body, err)
-			}
-			var malformed *batch.MalformedError
-			if g, err := handle(t, other, batch.Record{Body: c.body}); g.called || !errors.As(err, &malformed) {
-				t.Errorf("the function for the other kind: called %v, %v", g.called, err)
 			}
 		})
 	}
@@ -161,25 +150,20 @@ func TestMalformedEnvelope_IsRefusedAndNotQuoted(t *testing.T) {
 		"a part in another":         {`{"Type":"Notification","MessageId":"n",` + topic + `,"Message":"` + inner[:60] + `"}`, "an SNS envelope in an SNS envelope"},
 		"deep":                      {`{"Type":"Notification","MessageId":"n",` + topic + `,"Message":"` + canary + `","x":` + strings.Repeat("[", 100_000), "JSON nested too deeply"},
 	} {
-		for how, wrap := range map[string]func(batch.Handler) batch.Handler{"Unwrap": sns.Unwrap, "Enveloped": sns.Enveloped, "Raw": sns.Raw} {
-			g, err := handle(t, wrap, batch.Record{Body: c.body})
-			var malformed *batch.MalformedError
-			want := c.want
-			if how == "Raw" && !errors.As(err, &malformed) || how != "Raw" && (!errors.As(err, &malformed) || !strings.Contains(err.Error(), want)) {
-				t.Errorf("%s, %s: %v, want %q in it", name, how, err, want)
-			}
-			if g.called || err != nil && strings.Contains(err.Error(), canary) {
-				t.Errorf("%s, %s: called %v, %v", name, how, g.called, err)
-			}
+		g, err := handle(t, batch.Record{Body: c.body})
+		var malformed *batch.MalformedError
+		if !errors.As(err, &malformed) || !strings.Contains(err.Error(), c.want) || g.called || strings.Contains(err.Error(), canary) {
+			t.Errorf("%s: called %v, %v, want %q in it", name, g.called, err, c.want)
 		}
 	}
 }
 
-// Whoever publishes envelopes can have two opened; From tells of the inner one.
+// Two envelopes, one in another, can be opened; From tells of the inner one.
 func TestTwoEnvelopes(t *testing.T) {
 	body := `{"Type":"Notification","MessageId":"outer",` + topic + `,"Message":"{\"Type\":\"Notification\",\"MessageId\":\"inner\",\"TopicArn\":\"arn:aws:sns:eu-west-1:1:u\",\"Message\":\"hello\"}"}`
-	twice := func(h batch.Handler) batch.Handler { return batch.Chain(h, sns.Unwrap, sns.Unwrap) }
-	g, err := handle(t, twice, batch.Record{Body: body})
+	var g got
+	r := batch.Record{Body: body}
+	err := sns.Unwrap(sns.Unwrap(&g)).Handle(batch.WithRecord(t.Context(), r), r)
 	if err != nil || g.record.Body != "hello" || g.notification.MessageID != "inner" {
 		t.Errorf("%+v, %v", g, err)
 	}
@@ -194,10 +178,8 @@ func TestErrorsOfTheFunctionAreItsOwn(t *testing.T) {
 }
 
 func TestNoHandlerStaysNone(t *testing.T) {
-	for how, wrap := range map[string]func(batch.Handler) batch.Handler{"Unwrap": sns.Unwrap, "Enveloped": sns.Enveloped, "Raw": sns.Raw} {
-		if wrap(nil) != nil || wrap(batch.HandlerFunc(nil)) != nil || wrap(batch.JSON[int](nil)) != nil {
-			t.Errorf("%s makes a handler of none", how)
-		}
+	if sns.Unwrap(nil) != nil || sns.Unwrap(batch.HandlerFunc(nil)) != nil || sns.Unwrap(batch.JSON[int](nil)) != nil {
+		t.Error("there is a handler of none")
 	}
 	if _, ok := sns.From(t.Context()); ok {
 		t.Error("From finds a notification where there is none")

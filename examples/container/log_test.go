@@ -7,63 +7,41 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 )
 
 // eventful runs a process through most of what can happen to one, and returns
 // what it logged and asked of SQS.
 func eventful(t *testing.T) (lines []map[string]any, operations map[string]bool) {
-	var out safeBuffer
+	var out bytes.Buffer // slog's handler has a lock
 	operations = map[string]bool{}
 	synctest.Test(t, func(t *testing.T) {
-		server := sqs.New(sqs.Options{})
-		defer server.Close()
-		client := server.Client()
-		create(t, client, "reports-dead", "")
-		queue := create(t, client, "reports", `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:reports-dead","maxReceiveCount":3}`)
-		send := func(body string) {
-			if _, err := client.SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: &queue, MessageBody: &body}); err != nil {
-				t.Error(err)
-			}
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() {
-			ended <- handler.Poll(ctx, batch.HandlerFunc(handle), handler.Config{
-				RecordTimeout: 5 * time.Minute, SQS: client,
-				Logger: slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{ReplaceAttr: asInAContainer})),
-				Poll:   handler.PollConfig{Queues: []string{queue}},
-			})
-		}()
-		for _, body := range []string{"fine", "permanent", "busy", "hang"} {
-			send(body)
-		}
+		q := testqueue.New(t, testqueue.Standard)
+		q.Send("fine", "permanent", "busy", "hang")
+		q.ForgetCalls()
+		stop := q.StartPoll(batch.HandlerFunc(handle), handler.Config{
+			RecordTimeout: 5 * time.Minute, Logger: slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{ReplaceAttr: asInAContainer})),
+		})
 		time.Sleep(10 * time.Minute)
-		if err := server.Inject(sqs.Fault{Kind: sqs.Failure, Operation: "ReceiveMessage", Times: 5}); err != nil {
+		if err := q.Server().Inject(sqs.Fault{Kind: sqs.Failure, Operation: "ReceiveMessage", Times: 5}); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(2 * time.Minute)
-		send("long")
+		q.Send("long")
 		time.Sleep(time.Minute)
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
 		time.Sleep(6 * time.Minute) // for the handler that hangs
-		for _, c := range server.Calls() {
-			if c.Operation != "CreateQueue" && c.Operation != "SendMessage" {
-				operations[c.Operation] = true
-			}
+		for _, operation := range q.Calls() {
+			operations[operation] = true
 		}
+		delete(operations, "SendMessage") // the test's
 	})
 	for text := range strings.Lines(out.String()) {
 		var l map[string]any
@@ -90,18 +68,6 @@ func handle(ctx context.Context, r batch.Record) error {
 	return nil
 }
 
-func create(t *testing.T, client *awssqs.Client, name, redrive string) (url string) {
-	in := &awssqs.CreateQueueInput{QueueName: &name}
-	if redrive != "" {
-		in.Attributes = map[string]string{"RedrivePolicy": redrive}
-	}
-	out, err := client.CreateQueue(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return *out.QueueUrl
-}
-
 // asInAContainer names keys as the container's own logger does.
 func asInAContainer(groups []string, a slog.Attr) slog.Attr {
 	switch {
@@ -112,21 +78,4 @@ func asInAContainer(groups []string, a slog.Attr) slog.Attr {
 		a.Key = "message"
 	}
 	return a
-}
-
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *safeBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }

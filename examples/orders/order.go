@@ -18,7 +18,7 @@ type Order struct {
 	Quantity int    `json:"quantity"`
 }
 
-// validate finds what no retry can mend.
+// validate finds mistakes that no retry can fix.
 func (o Order) validate() error {
 	switch {
 	case o.ID == "":

@@ -65,6 +65,20 @@ func TestSharedCall_LastsAsLongAsAnyoneWaits(t *testing.T) {
 	})
 }
 
+func TestSharedCall_IsNotBegunWhenNobodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		calls := sharedcall.New(func(context.Context) { n++; time.Sleep(time.Second) })
+		go calls.Do(t.Context())
+		synctest.Wait()
+		do(t, calls, time.Second/2) // its caller is gone when the first call ends
+		time.Sleep(time.Hour)
+		if n != 1 {
+			t.Errorf("%d calls, want 1", n)
+		}
+	})
+}
+
 // A call that ignores its end costs its time once.
 func TestCallThatHangs_IsNotWaitedForTwice(t *testing.T) {
 	for name, begin := range map[string]func(*testing.T, *sharedcall.Calls){

@@ -121,7 +121,7 @@ func newBreaker(settings gobreaker.Settings, o Options) *breaker {
 }
 
 // harmless makes a panic a no, as those of an error's methods are that is a nil
-// pointer: it would leave a record uncounted, and what is half-open so for ever.
+// pointer: it would leave a record uncounted, and a half-open breaker would stay half-open forever.
 func harmless(is func(error) bool) func(error) bool {
 	if is == nil {
 		return nil

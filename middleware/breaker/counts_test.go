@@ -103,7 +103,7 @@ func (b *broken) Error() string { return "broken" }
 func (b *broken) Unwrap() error { return b.err }
 
 // A trial is counted whatever the functions do that judge it: else the breaker
-// would be half-open for ever, and send every record back.
+// would be half-open forever, and send every record back.
 func TestATrialIsCountedInAnyCase(t *testing.T) {
 	oops := func(error) bool { panic("oops") }
 	for name, c := range map[string]struct {

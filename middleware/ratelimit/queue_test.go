@@ -2,7 +2,7 @@ package ratelimit_test
 
 import (
 	"context"
-	"log/slog"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -16,71 +16,76 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// mapped sends bodies to a queue, runs a limited handler on them for a time, and
-// returns when each was handled, in seconds, and the attempts.
-func mapped(t *testing.T, fifo bool, l *rate.Limiter, during time.Duration, bodies ...string) (q *testqueue.Queue, order []string, at, attempts []int) {
-	t.Helper()
-	q = testqueue.New(t, fifo)
-	var mu sync.Mutex
-	begin := time.Now()
-	h, err := handler.New(ratelimit.New(l)(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
-		mu.Lock()
-		defer mu.Unlock()
-		order, at, attempts = append(order, r.Body), append(at, int(time.Since(begin).Round(time.Second)/time.Second)), append(attempts, r.Attempt)
-		return nil
-	})), handler.Config{SQS: q.Client, Concurrency: 2, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	q.Send(bodies...)
-	q.Map(during, h.Invoke)
-	return q, order, at, attempts
+// handled notes what a handler was given, when (in seconds), and at which attempt.
+type handled struct {
+	mu           sync.Mutex
+	begin        time.Time
+	order        []string
+	at, attempts []int
+}
+
+func (h *handled) Handle(_ context.Context, r batch.Record) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.order, h.attempts = append(h.order, r.Body), append(h.attempts, r.Attempt)
+	h.at = append(h.at, int(time.Since(h.begin).Round(time.Second)/time.Second))
+	return nil
+}
+
+// throughAQueue handles messages of a queue, in a bubble, with a token each so many seconds.
+func throughAQueue(t *testing.T, fifo, container bool, every time.Duration, bodies ...string) *handled {
+	h := &handled{}
+	synctest.Test(t, func(t *testing.T) {
+		q := testqueue.New(t, fifo)
+		h.begin = time.Now()
+		q.Send(bodies...)
+		limited := ratelimit.New(rate.NewLimiter(rate.Every(every), 1))(h)
+		if container {
+			q.Poll(t.Context(), 5*time.Minute, limited, handler.Config{Concurrency: 5})
+		} else {
+			q.Map(5*time.Minute, q.Lambda(limited, handler.Config{Concurrency: 2}).Invoke)
+		}
+		if left, dead := q.Left(); left != 0 || dead != 0 || len(h.order) != len(bodies) {
+			t.Errorf("%d were handled after %v s, %d are left, %d dead letters", len(h.order), h.at, left, dead)
+		}
+	})
+	return h
 }
 
 // What fits into the invocation waits and is handled at its first attempt.
 func TestABatchThatFitsIsEvenedOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, _, at, attempts := mapped(t, false, rate.NewLimiter(rate.Every(2*time.Second), 1), time.Minute, "a", "b", "c", "d", "e")
-		if !slices.Equal(at, []int{0, 2, 4, 6, 8}) || slices.Max(attempts) != 1 {
-			t.Errorf("handled after %v s at attempts %v", at, attempts)
-		}
-		if left, dead := q.Left(); left != 0 || dead != 0 {
-			t.Errorf("%d are left, %d dead letters", left, dead)
-		}
-	})
+	h := throughAQueue(t, false, false, 2*time.Second, "a", "b", "c", "d", "e")
+	if !slices.Equal(h.at, []int{0, 2, 4, 6, 8}) || slices.Max(h.attempts) != 1 {
+		t.Errorf("handled after %v s at attempts %v", h.at, h.attempts)
+	}
 }
 
-// What does not fit comes back together when the next token is there, and
-// nothing is handled beyond the rate.
+// What does not fit comes back together when the next token is there, a FIFO group in
+// its order, and nothing is handled beyond the rate.
 func TestWhatDoesNotFitComesBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, _, at, attempts := mapped(t, false, rate.NewLimiter(rate.Every(20*time.Second), 1), 5*time.Minute, "a", "b", "c", "d")
-		if len(at) != 4 {
-			t.Fatalf("handled after %v s", at)
-		}
-		for i := range at[1:] {
-			if at[i+1]-at[i] < 20 {
-				t.Errorf("handled after %v s", at)
+	for _, fifo := range []bool{false, true} {
+		bodies := []string{"g:1", "g:2", "g:3", "g:4"}
+		h := throughAQueue(t, fifo, false, 20*time.Second, bodies...)
+		for i := range h.at[1:] {
+			if h.at[i+1]-h.at[i] < 20 {
+				t.Errorf("FIFO %v: handled after %v s", fifo, h.at)
 			}
 		}
-		if at[3] > 80 || slices.Max(attempts) > 4 {
-			t.Errorf("handled after %v s at attempts %v", at, attempts)
+		if fifo && !slices.Equal(h.order, bodies) || !fifo && (h.at[3] > 80 || slices.Max(h.attempts) > 4) {
+			t.Errorf("FIFO %v: handled %v after %v s at attempts %v", fifo, h.order, h.at, h.attempts)
 		}
-		if left, dead := q.Left(); left != 0 || dead != 0 {
-			t.Errorf("%d are left, %d dead letters", left, dead)
-		}
-	})
+	}
 }
 
-func TestOrderIsKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		bodies := []string{"g:1", "g:2", "g:3", "g:4"}
-		q, order, at, _ := mapped(t, true, rate.NewLimiter(rate.Every(20*time.Second), 1), 5*time.Minute, bodies...)
-		if !slices.Equal(order, bodies) {
-			t.Errorf("handled %v after %v s", order, at)
-		}
-		if left, dead := q.Left(); left != 0 || dead != 0 {
-			t.Errorf("%d are left, %d dead letters", left, dead)
-		}
-	})
+// In a container a record has 15 minutes: what waits for a token waits, and every
+// record is handled at its first attempt.
+func TestAContainerKeepsTheRate(t *testing.T) {
+	var bodies []string
+	for i := range 100 {
+		bodies = append(bodies, fmt.Sprint("o-", i))
+	}
+	h := throughAQueue(t, false, true, time.Second/2, bodies...)
+	if slices.Max(h.attempts) != 1 || slices.Max(h.at) != 50 {
+		t.Errorf("the last was handled after %d s, at up to %d attempts", slices.Max(h.at), slices.Max(h.attempts))
+	}
 }

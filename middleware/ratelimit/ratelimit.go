@@ -4,9 +4,10 @@
 //	limiter := rate.NewLimiter(50, 10) // 50 a second, 10 at once; golang.org/x/time/rate
 //	handler.Run(batch.Chain(batch.JSON(shipOrder), ratelimit.New(limiter)))
 //
-// A record waits for its token within its deadline. When the token would come
-// too late for that, the record takes none and does not wait in vain: it and
-// what was not started come back by then (batch.Abort), which costs each of them
+// A record waits for its token within its deadline, less a tenth of its time (at
+// most a second), which is left for the handler. When the token would come too late
+// for that, the record takes none and does not wait: it and
+// what was not started come back by then, or after 15 minutes (batch.Abort), which costs each of them
 // an attempt. So the limiter is for evening out, not for a queue that always
 // gets more than the dependency takes: there, bound what is received as well, on
 // Lambda by the event source mapping's MaximumConcurrency, in a container by the
@@ -38,20 +39,12 @@ type Options struct {
 	// limited, and no more than the limiter's burst counts, so that such a record
 	// waits for all of it. Defaults to 1 for each record.
 	Cost func(batch.Record) int
-
-	// MinRemaining is what must be left of a record's time when a token comes that
-	// it waits for; one that is there at once it takes in any case.
-	// Defaults to a tenth of the time that it has, at most 1 s.
-	MinRemaining time.Duration
-
-	// MaxDelay is the longest after which records come back that got no token in
-	// time. Defaults to 15 min.
-	MaxDelay time.Duration
 }
 
+// Bounds of the time after which a record comes back that got no token in time.
 const (
-	defaultMaxDelay = 15 * time.Minute
-	minDelay        = time.Second // SQS counts in seconds, and 0 is at once
+	minDelay = time.Second // SQS counts in seconds, and 0 is at once
+	maxDelay = 15 * time.Minute
 )
 
 // ErrNoToken is wrapped by the error of a record whose token would come too late.
@@ -66,9 +59,6 @@ func New(limiter *rate.Limiter) func(batch.Handler) batch.Handler {
 
 // NewWith is [New] with options.
 func NewWith(limiter *rate.Limiter, o Options) func(batch.Handler) batch.Handler {
-	if o.MaxDelay <= 0 {
-		o.MaxDelay = defaultMaxDelay
-	}
 	around := func(h batch.Handler) batch.Handler {
 		if limiter == nil {
 			return nil
@@ -79,7 +69,7 @@ func NewWith(limiter *rate.Limiter, o Options) func(batch.Handler) batch.Handler
 				n = o.Cost(r)
 			}
 			if n > 0 {
-				if err := o.wait(ctx, limiter, n); err != nil {
+				if err := wait(ctx, limiter, n); err != nil {
 					return err
 				}
 			}
@@ -90,7 +80,7 @@ func NewWith(limiter *rate.Limiter, o Options) func(batch.Handler) batch.Handler
 }
 
 // wait takes n tokens, or returns an error and takes none.
-func (o Options) wait(ctx context.Context, limiter *rate.Limiter, n int) error {
+func wait(ctx context.Context, limiter *rate.Limiter, n int) error {
 	burst := limiter.Burst()
 	if burst > 0 {
 		n = min(n, burst)
@@ -104,7 +94,7 @@ func (o Options) wait(ctx context.Context, limiter *rate.Limiter, n int) error {
 	inTime := ctx
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
-		inTime, cancel = context.WithDeadline(ctx, deadline.Add(-o.minRemaining(time.Until(deadline))))
+		inTime, cancel = context.WithDeadline(ctx, deadline.Add(-min(time.Until(deadline)/10, time.Second)))
 		defer cancel()
 	}
 	// WaitN takes nothing when it knows that the tokens come too late, unlike a
@@ -116,23 +106,16 @@ func (o Options) wait(ctx context.Context, limiter *rate.Limiter, n int) error {
 	if ctx.Err() != nil { // a drain, or what ends a record
 		return fmt.Errorf("%w: %w", ErrNoToken, ctx.Err())
 	}
-	delay := o.delay(limiter, n)
+	delay := delayOf(limiter, n)
 	return batch.Abort(delay, fmt.Errorf("%w: the next comes in %v", ErrNoToken, delay))
 }
 
-func (o Options) minRemaining(has time.Duration) time.Duration {
-	if o.MinRemaining > 0 {
-		return o.MinRemaining
-	}
-	return min(has/10, time.Second)
-}
-
-// delay is how long n tokens take from now on, those that others wait for first.
-func (o Options) delay(limiter *rate.Limiter, n int) time.Duration {
+// delayOf is how long n tokens take from now on, those that others wait for first.
+func delayOf(limiter *rate.Limiter, n int) time.Duration {
 	missing, perSecond := float64(n)-limiter.Tokens(), float64(limiter.Limit())
-	if perSecond <= 0 || missing/perSecond >= o.MaxDelay.Seconds() {
-		return o.MaxDelay
+	if perSecond <= 0 || missing/perSecond >= maxDelay.Seconds() {
+		return maxDelay
 	}
 	delay := time.Duration(missing / perSecond * float64(time.Second))
-	return min(max(delay, minDelay), o.MaxDelay)
+	return min(max(delay, minDelay), maxDelay)
 }

@@ -2,9 +2,7 @@ package encoded_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,7 +12,6 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/payload/encoded"
@@ -58,7 +55,7 @@ func TestGzip(t *testing.T) {
 // the real handler; what cannot be decoded reaches the dead-letter queue as it came.
 func TestThroughAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := testqueue.New(t, false)
+		q := testqueue.New(t, testqueue.Standard)
 		send := func(body, coding string) {
 			q.SendInput(&awssqs.SendMessageInput{MessageBody: &body, MessageAttributes: map[string]types.MessageAttributeValue{
 				"Content-Encoding": {DataType: aws.String("String"), StringValue: &coding},
@@ -72,24 +69,11 @@ func TestThroughAQueue(t *testing.T) {
 		send("not at all", "gzip")
 		q.Send("plain")
 
-		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-		defer stop()
-		got := make(chan string, 3)
-		err = handler.Poll(ctx, encoded.Unwrap(batch.Text(func(ctx context.Context, body string) error {
-			if _, there := ctx.Deadline(); !there {
-				return errors.New("no deadline")
-			}
-			got <- body
-			return nil
-		})), handler.Config{SQS: q.Client, Logger: slog.New(slog.DiscardHandler), Poll: handler.PollConfig{Queues: []string{q.URL}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		close(got)
 		bodies := map[string]bool{}
-		for body := range got {
+		q.Poll(t.Context(), time.Minute, encoded.Unwrap(batch.Text(func(_ context.Context, body string) error {
 			bodies[body] = true
-		}
+			return nil
+		})), handler.Config{Concurrency: 1})
 		if len(bodies) != 2 || !bodies[long] || !bodies["plain"] {
 			t.Errorf("%d bodies", len(bodies))
 		}
@@ -97,8 +81,8 @@ func TestThroughAQueue(t *testing.T) {
 		if len(dead) != 1 || *dead[0].Body != "not at all" || *dead[0].MessageAttributes["Content-Encoding"].StringValue != "gzip" {
 			t.Errorf("%d dead letters", len(dead))
 		}
-		if n := len(q.Events(sqs.Deleted)); n < 3 {
-			t.Errorf("%d of 3 messages were deleted", n)
+		if left, _ := q.Left(); left != 0 {
+			t.Errorf("%d messages are left", left)
 		}
 	})
 }

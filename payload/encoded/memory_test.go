@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"io"
 	"runtime"
 	"strings"
 	"testing"
@@ -90,66 +89,4 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
-}
-
-// BenchmarkDecode gives a function the text of a gzipped order of 2.7 KB (and of
-// one of 70 KB), against what one would write without this package.
-func BenchmarkDecode(b *testing.B) {
-	for _, size := range []struct {
-		name  string
-		lines int
-	}{{"2KB", 20}, {"70KB", 540}} {
-		var text strings.Builder
-		for i := range size.lines {
-			text.WriteString(`{"sku":"hat-` + strings.Repeat(string(rune('a'+i%26)), 3) + `","quantity":3,"price":"12.90","text":"one of ours, with a band, wide, and a feather if there is one left"},`)
-		}
-		r := record(based(gzipped(text.String())), "gzip")
-		n := 0
-		use := func(_ context.Context, r batch.Record) error { n += len(r.Body); return nil }
-		ctx := context.Background()
-		b.Run(size.name+"/impl=sqsbatch", func(b *testing.B) {
-			h := encoded.Unwrap(batch.HandlerFunc(use))
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := h.Handle(ctx, r); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run(size.name+"/impl=by-hand", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := byHand(ctx, r, use); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-	b.Run("not-encoded/impl=sqsbatch", func(b *testing.B) {
-		h := encoded.Unwrap(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }))
-		r := batch.Record{Body: order, MessageAttributes: map[string]batch.MessageAttribute{"traceparent": {}}}
-		b.ReportAllocs()
-		for b.Loop() {
-			_ = h.Handle(context.Background(), r)
-		}
-	})
-}
-
-func byHand(ctx context.Context, r batch.Record, fn batch.HandlerFunc) error {
-	if r.MessageAttributes["Content-Encoding"].StringValue == "gzip" {
-		data, err := base64.StdEncoding.DecodeString(r.Body)
-		if err != nil {
-			return err
-		}
-		z, err := gzip.NewReader(bytes.NewReader(data))
-		if err != nil {
-			return err
-		}
-		text, err := io.ReadAll(z)
-		if err != nil {
-			return err
-		}
-		r.Body = string(text)
-	}
-	return fn(ctx, r)
 }

@@ -25,7 +25,7 @@ import (
 // Handler makes a handler of a function that takes the record's body as a
 // message M, a pointer to a generated type. A body that is none does not reach
 // fn: the record fails with a [batch.MalformedError] that says where and quotes
-// nothing, and goes to the dead-letter queue. So does a message that lacks a
+// nothing, and goes to the dead-letter queue. So does a message without a
 // required field (proto2, editions), or whose method Validate() error, if M has
 // one, returns an error; what that says is in the reason, so it should name
 // fields and not values.

@@ -106,7 +106,7 @@ func parsePointer(body string) (p pointer, err error) {
 	case len(p.Key) > maxKey:
 		return p, malformed(fmt.Sprintf("pointer to S3: s3Key has %d bytes, S3 allows %d", len(p.Key), maxKey), nil)
 	case leaves(p.Key):
-		// On its way to a bucket in the path, somebody might take it for another's.
+		// On its way to a bucket in the path, someone might take it for another's.
 		return p, malformed(`pointer to S3: s3Key has a part ".."`, nil)
 	}
 	return p, nil

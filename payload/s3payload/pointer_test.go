@@ -2,11 +2,7 @@ package s3payload_test
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"net/http"
-	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 
@@ -43,54 +39,4 @@ func FuzzPointer(f *testing.F) {
 			t.Error("no call was made")
 		}
 	})
-}
-
-// BenchmarkSmallBody is a body of its own, which is what most are: what Unwrap
-// adds is the difference to none, and to who parses each body to find out.
-func BenchmarkSmallBody(b *testing.B) {
-	ctx := context.Background()
-	fn := batch.HandlerFunc(func(context.Context, batch.Record) error { return nil })
-	byHand := batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-		var parts []json.RawMessage
-		if json.Unmarshal([]byte(r.Body), &parts) == nil && len(parts) == 2 {
-			return errors.New("a pointer")
-		}
-		return fn(ctx, r)
-	})
-	with := map[string]batch.MessageAttribute{"traceparent": text("00-1-2-01"), "kind": text("order")}
-	for _, c := range []struct {
-		name string
-		h    batch.Handler
-		r    batch.Record
-	}{
-		{"object/impl=sqsbatch", s3payload.Unwrap(s3payload.Config{})(fn), record(order, nil)},
-		{"object/impl=none", fn, record(order, nil)},
-		{"object/impl=parse", byHand, record(order, nil)},
-		{"attributes/impl=sqsbatch", s3payload.Unwrap(s3payload.Config{})(fn), record(order, with)},
-		{"array/impl=sqsbatch", s3payload.Unwrap(s3payload.Config{})(fn), record(`["a","b","c"]`, nil)},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				_ = c.h.Handle(ctx, c.r)
-			}
-		})
-	}
-}
-
-// Only who imports this package links the client of S3.
-func TestWhatIsLinked(t *testing.T) {
-	const client, own = "github.com/aws/aws-sdk-go-v2/service/s3", "github.com/sqsbatch/sqsbatch/payload/s3payload"
-	for pkg, want := range map[string]bool{
-		".": true, "../encoded": false, "../protobuf": false, "../../handler": false, "../../longpoll": false, "../../examples/orders": false, "../../cmd/sqsbatch": false,
-	} {
-		out, err := exec.Command("go", "list", "-deps", pkg).Output()
-		if err != nil {
-			t.Fatal(pkg, ": ", err)
-		}
-		packages := strings.Fields(string(out))
-		if slices.Contains(packages, client) != want || slices.Contains(packages, own) != want {
-			t.Errorf("%s links the client of S3: %v, want %v", pkg, !want, want)
-		}
-	}
 }

@@ -3,7 +3,7 @@ package s3payload_test
 import (
 	"context"
 	"errors"
-	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,7 +23,7 @@ import (
 // as the pointer that it is; and compression composes.
 func TestThroughAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, f := testqueue.New(t, false), newS3(t)
+		q, f := testqueue.New(t, testqueue.Standard), newS3(t)
 		s := newSender(t, q, f, s3payload.SenderConfig{Threshold: 1000})
 		body, compressed, err := encoded.Gzip(strings.Repeat(order, 1000), nil)
 		if err != nil {
@@ -41,8 +41,6 @@ func TestThroughAQueue(t *testing.T) {
 		missing := strings.Replace(newer, "a/1", "gone", 1)
 		q.Send(missing)
 
-		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
-		defer stop()
 		got := map[string]int{}
 		h := batch.Chain(batch.Text(func(ctx context.Context, body string) error {
 			r, _ := batch.RecordFrom(ctx)
@@ -51,18 +49,12 @@ func TestThroughAQueue(t *testing.T) {
 			}
 			return nil
 		}), s3payload.Unwrap(s3payload.Config{Buckets: buckets, Client: f.client(), DeleteAfterSuccess: true}), encoded.Unwrap)
-		err = handler.Poll(ctx, h, handler.Config{
-			SQS: q.Client, Concurrency: 1, Logger: slog.New(slog.DiscardHandler), Poll: handler.PollConfig{Queues: []string{q.URL}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		q.Poll(t.Context(), 10*time.Minute, h, handler.Config{Concurrency: 1})
 		if got["small"] != 1 || got[large] != 2 || got[strings.Repeat(order, 1000)] != 1 {
 			t.Errorf("small: %d, large: %d, compressed: %d", got["small"], got[large], got[strings.Repeat(order, 1000)])
 		}
-		dead := q.DeadLetters()
-		if len(dead) != 1 || *dead[0].Body != missing {
-			t.Errorf("%d dead letters", len(dead))
+		if dead := q.DeadBodies(); !slices.Equal(dead, []string{missing}) {
+			t.Errorf("dead letters %q", dead)
 		}
 		if n := len(f.objects); n != 0 {
 			t.Errorf("%d objects are left", n)

@@ -55,7 +55,7 @@ const MaxBytes = 16 << 20
 type Config struct {
 	// Buckets are those from which objects are read, and no other: their names,
 	// or ARNs of access points. "*" is any that the role may read, so that
-	// whoever can send to the queue chooses the object: nothing for a role that
+	// anyone who can send to the queue chooses the object: nothing for a role that
 	// may read, let alone delete, more than payloads.
 	Buckets []string
 

@@ -25,7 +25,7 @@ type Object struct {
 // Stream makes a handler of a function that reads the body itself, so that none
 // is in memory as a whole. A message with a body of its own is read from there.
 // The rest is as for [Unwrap], but that [Config.MaxBytes] has no default. The
-// record, which [batch.RecordFrom] gives, lacks the attribute with the size and has
+// record, which [batch.RecordFrom] gives, has no attribute with the size and
 // no body when that is in S3.
 //
 // Without fn there is no handler: what runs handlers refuses the nil that Stream

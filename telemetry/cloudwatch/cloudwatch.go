@@ -1,6 +1,6 @@
 // Package cloudwatch puts metrics into CloudWatch by PutMetricData, for
 // containers whose output does not reach CloudWatch Logs: Kubernetes, a log
-// driver of somebody else's, a machine of one's own.
+// driver that is not AWS's, a machine of your own.
 //
 //	func main() {
 //		handler.RunWith(batch.JSON(shipOrder), handler.Config{

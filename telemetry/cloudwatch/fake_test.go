@@ -121,6 +121,9 @@ func (f *fake) Do(r *http.Request) (*http.Response, error) {
 	} else {
 		body = cbor.Map{"__type": cbor.String("com.amazonaws.cloudwatch#" + code), "message": cbor.String("made to fail")}
 	}
+	if code == proxy { // it knows nothing of CloudWatch's protocol
+		return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"text/html"}}, Body: io.NopCloser(strings.NewReader("<html>Proxy</html>")), Request: r}, nil
+	}
 	return &http.Response{StatusCode: status, Header: http.Header{
 		"Smithy-Protocol": {"rpc-v2-cbor"}, "Content-Type": {"application/cbor"}, "Date": {now.Format(http.TimeFormat)}},
 		Body: io.NopCloser(bytes.NewReader(cbor.Encode(body))), Request: r}, nil
@@ -244,6 +247,13 @@ func (f *fake) warnings() []batch.Warning {
 	return slices.Clone(f.warns)
 }
 
+// recover has every call answered from now on.
+func (f *fake) recover() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answer = nil
+}
+
 func (f *fake) called() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -259,6 +269,9 @@ func failing(status int, code string, until time.Time) func(context.Context, int
 		return http.StatusOK, "", nil
 	}
 }
+
+// proxy is the code of answers that something between here and CloudWatch gives.
+const proxy = "StatusCode"
 
 // silent is an endpoint that does not answer.
 func silent(ctx context.Context, _ int) (int, string, error) {

@@ -81,9 +81,7 @@ func TestFlushEnds(t *testing.T) {
 				if last := w[len(w)-1].Message; !strings.Contains(last, "before the stop") {
 					t.Errorf("warned %q last", last)
 				}
-				f.mu.Lock()
-				f.answer = nil
-				f.mu.Unlock()
+				f.recover()
 				time.Sleep(time.Hour) // the process is still there: nothing is lost
 				if sum, _ := f.total("RecordsSucceeded"); sum != 30 {
 					t.Errorf("%g records", sum)
@@ -114,8 +112,8 @@ func TestLambda(t *testing.T) {
 	})
 }
 
-// What somebody must mend does not cost every invocation time, and an endpoint
-// that does not answer not every one.
+// A refusal that only an operator can fix costs no invocation time, and an endpoint
+// that does not answer costs only some of them time.
 func TestLambdaInTrouble(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
 	for name, c := range map[string]struct {
@@ -138,9 +136,7 @@ func TestLambdaInTrouble(t *testing.T) {
 				if all > c.most {
 					t.Errorf("600 flushes took %v", all)
 				}
-				f.mu.Lock()
-				f.answer = nil
-				f.mu.Unlock()
+				f.recover()
 				for range 400 { // the backoff ends
 					flushed(h, 2*time.Second)
 					time.Sleep(time.Second)

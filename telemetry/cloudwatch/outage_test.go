@@ -124,6 +124,14 @@ func TestRefusals(t *testing.T) {
 		{413, "RequestEntityTooLarge", "takes no such metrics", 0, false},
 		{500, "InternalServiceFault", "cannot be put", 10 * time.Second, true},
 		{408, "RequestTimeout", "cannot be put", 10 * time.Second, true},
+		// A proxy knows nothing of the data: they wait, unless it says that they are too large.
+		{400, proxy, "cannot be put", 10 * time.Second, true},
+		{403, proxy, "credentials", 0, true},
+		{404, proxy, "cannot be put", 10 * time.Second, true},
+		{407, proxy, "cannot be put", 10 * time.Second, true},
+		{408, proxy, "cannot be put", 10 * time.Second, true},
+		{502, proxy, "cannot be put", 10 * time.Second, true},
+		{413, proxy, "takes no such metrics", 0, false},
 	} {
 		t.Run(fmt.Sprint(c.status, c.code), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -211,7 +219,7 @@ type onWarning func(batch.Warning)
 
 func (f onWarning) Warned(_ context.Context, w batch.Warning) { f(w) }
 
-// A short failure that a second try mends is no news.
+// A short failure that a second try fixes is not reported.
 func TestABlipIsNotTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{t: t}
@@ -270,9 +278,7 @@ func TestSilenceDelaysNoRecord(t *testing.T) {
 		if w := f.warnings(); len(w) != 1 || !strings.Contains(w[0].Message, "does not answer") {
 			t.Errorf("warned %+v", w)
 		}
-		f.mu.Lock()
-		f.answer = nil
-		f.mu.Unlock()
+		f.recover()
 		h.Flush(t.Context())
 		if sum, _ := f.total("RecordsSucceeded"); sum != 600 {
 			t.Errorf("%g records", sum)

@@ -40,10 +40,10 @@ type sender struct {
 	queue     queue
 	running   bool // the goroutine is there
 	calling   int  // data of the call that is under way
-	stuck     bool // a flush has waited for it in vain
+	stuck     bool // a flush gave up waiting for it
 	flushing  int  // flushes that wait
 	failures  int  // calls since one succeeded
-	hopeless  bool // the last one will not succeed until somebody does something
+	hopeless  bool // the last one will not succeed until an operator acts
 	notBefore time.Time
 	wake      chan struct{} // notBefore has changed
 	tried     chan struct{} // closed after the next call
@@ -158,8 +158,7 @@ func (s *sender) backoff() time.Duration {
 }
 
 // flush has everything put now, and returns when it is or ctx ends. On Lambda
-// it gives up at a failure that time does not mend soon: the next invocation
-// goes on with it.
+// it gives up at a failure that does not pass soon: the next invocation goes on.
 func (s *sender) flush(ctx context.Context) {
 	s.mu.Lock()
 	failed := s.failures

@@ -17,7 +17,7 @@ import (
 const (
 	remindEvery = time.Hour
 	// patience is how many calls may fail in a row before it is worth a line,
-	// where time may mend it.
+	// where it may pass by itself.
 	patience = 3
 )
 
@@ -30,7 +30,7 @@ const unread = "UnknownError"
 // verdict is what a failed call means.
 type verdict struct {
 	kind    string
-	now     bool // somebody has to do something
+	now     bool // an operator has to act
 	forGood bool // the same call never succeeds
 	text    string
 }

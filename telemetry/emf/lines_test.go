@@ -88,5 +88,12 @@ func TestALineNamesARequestOnlyWhereThereIsOneAtATime(t *testing.T) {
 		if d := read(t, out.take()); len(d) != 1 || d[0].properties["requestId"] != want {
 			t.Errorf("AWS_LAMBDA_MAX_CONCURRENCY=%s: want request %v: %+v", most, want, d)
 		}
+		for _, id := range []string{"c", "d"} { // two in a line
+			h.BatchSettled(of(id), batch.BatchInfo{QueueARN: orders}, []batch.Result{record(batch.Succeeded, 0)})
+		}
+		h.Flush(t.Context())
+		if d := read(t, out.take()); len(d) != 1 || d[0].properties["requestId"] != nil {
+			t.Errorf("a line of two invocations: %+v", d)
+		}
 	}
 }

@@ -63,17 +63,14 @@ func TestOnLambdaALongInvocationIsALine(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
 	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "ship-orders")
 	synctest.Test(t, func(t *testing.T) {
-		q, out := testqueue.New(t, false), &output{}
-		h, err := handler.New(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
+		q, out := testqueue.New(t, testqueue.Standard), &output{}
+		h := q.Lambda(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
 			if r.Body == "fail" {
 				return batch.RetryAfter(11*time.Hour, errors.New("no"))
 			}
 			time.Sleep(150 * time.Second)
 			return nil
-		}), handler.Config{SQS: q.Client, Logger: quiet, Hooks: []any{emf.New(emf.Options{Writer: out})}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}), handler.Config{Hooks: []any{emf.New(emf.Options{Writer: out})}})
 		for i, id := range []string{"request-1", "request-2"} {
 			q.ForgetCalls()
 			q.Send("slow", "fail", "fail")
@@ -108,50 +105,20 @@ func TestOnLambdaALongInvocationIsALine(t *testing.T) {
 	})
 }
 
-// A line of several invocations side by side is of none of them.
-func TestALineOfSeveralInvocationsHasNoRequestID(t *testing.T) {
-	out := &output{}
-	h := emf.New(emf.Options{Writer: out})
-	for _, ids := range [][]string{{"a", "b"}, {"c"}} {
-		for _, id := range ids {
-			ctx := lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: id})
-			h.BatchSettled(ctx, batch.BatchInfo{QueueARN: orders}, []batch.Result{record(batch.Succeeded, 0)})
-		}
-		h.Flush(t.Context())
-		var want any
-		if len(ids) == 1 {
-			want = ids[0]
-		}
-		if d := read(t, out.take()); len(d) != 1 || d[0].properties["requestId"] != want {
-			t.Errorf("invocations %q: %+v", ids, d)
-		}
-	}
-}
-
 // In a container there is a line for an interval, whatever the number of records,
 // and a last one when it stops.
 func TestInAContainerAnIntervalIsALine(t *testing.T) {
 	for _, records := range []int{1, 200} {
 		synctest.Test(t, func(t *testing.T) {
-			q, out := testqueue.New(t, false), &output{}
-			ctx, stop := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() {
-				ended <- handler.Poll(ctx, batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-					if r.Body == "fail" {
-						return batch.RetryAfter(time.Hour, errors.New("no"))
-					}
-					time.Sleep(50 * time.Millisecond)
-					return nil
-				}), handler.Config{SQS: q.Client, Logger: quiet, Hooks: []any{emf.New(emf.Options{Service: "orders", Writer: out})},
-					Poll: handler.PollConfig{Queues: []string{q.URL}}})
-			}()
-			bodies := make([]string, records)
-			for i := range bodies {
-				bodies[i] = "ok"
-			}
-			q.Send(bodies...)
-			q.Send("fail")
+			q, out := testqueue.New(t, testqueue.Standard), &output{}
+			stop := q.StartPoll(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
+				if r.Body == "fail" {
+					return batch.RetryAfter(time.Hour, errors.New("no"))
+				}
+				time.Sleep(50 * time.Millisecond)
+				return nil
+			}), handler.Config{Hooks: []any{emf.New(emf.Options{Service: "orders", Writer: out})}})
+			q.Send(append(slices.Repeat([]string{"ok"}, records), "fail")...)
 			time.Sleep(59 * time.Second)
 			if early := out.take(); early != "" {
 				t.Errorf("written before the interval is over: %s", early)
@@ -177,9 +144,6 @@ func TestInAContainerAnIntervalIsALine(t *testing.T) {
 			q.Send("ok")
 			time.Sleep(time.Second)
 			stop()
-			if err := <-ended; err != nil {
-				t.Fatal(err)
-			}
 			if last := read(t, out.take()); len(last) != 1 || last[0].values["RecordsSucceeded"][1] != 1 {
 				t.Errorf("the last documents are %v", last)
 			}

@@ -2,7 +2,6 @@ package log_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -104,34 +103,17 @@ func TestSuccessesAreSilentAndStormsAreCut(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) {
-		h.Warned(context.Background(), batch.Warning{Message: "look here", MessageID: "m-1", Queue: "orders", Err: errors.New("boom")})
-	})
-	if got, _ := json.Marshal(lines); string(got) != `[{"level":"WARN","logger":"sqsbatch","messageId":"m-1","msg":"look here","queue":"orders","reason":"boom"}]` {
-		t.Errorf("%s", got)
-	}
-}
-
-func TestASeriousWarningIsAnError(t *testing.T) {
-	lines := written(t, slog.LevelError, log.Options{}, func(h *log.Hook) {
-		h.Warned(context.Background(), batch.Warning{Message: "look soon"})
-		h.Warned(context.Background(), batch.Warning{Message: "look now", Serious: true})
-	})
-	if len(lines) != 1 || lines[0]["msg"] != "look now" || lines[0]["level"] != "ERROR" {
-		t.Errorf("%v", lines)
-	}
-}
-
-// Before a queue is known there is nothing to name.
-func TestLinesWithoutAQueue(t *testing.T) {
-	lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) {
-		r := batch.Result{Record: &batch.Record{MessageID: "m"}, Outcome: batch.Retry}
-		h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{r})
-		h.Warned(t.Context(), batch.Warning{Message: "look here"})
-	})
-	for _, line := range lines {
-		if _, ok := line["queue"]; ok || len(lines) != 3 {
-			t.Errorf("%d lines, one is %v", len(lines), line)
+	for want, w := range map[string]batch.Warning{
+		`[{"level":"WARN","logger":"sqsbatch","messageId":"m-1","msg":"look here","queue":"orders","reason":"boom"}]`: {Message: "look here", MessageID: "m-1", Queue: "orders", Err: errors.New("boom")},
+		`[{"level":"WARN","logger":"sqsbatch","msg":"look here"}]`:                                                    {Message: "look here"}, // of no queue
+		`[{"level":"INFO","logger":"sqsbatch","msg":"all right"}]`:                                                    {Message: "all right", Info: true},
+		`[{"level":"ERROR","logger":"sqsbatch","msg":"look now"}]`:                                                    {Message: "look now", Serious: true},
+		`[{"level":"WARN","logger":"sqsbatch","msg":"a hook panicked","reason":"handler panicked: oops","stack":"goroutine 1"}]`: {
+			Message: "a hook panicked", Err: &batch.PanicError{Value: "oops", Stack: []byte("goroutine 1")}},
+	} {
+		lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) { h.Warned(t.Context(), w) })
+		if got, _ := json.Marshal(lines); string(got) != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }

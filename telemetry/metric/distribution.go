@@ -1,8 +1,10 @@
 package metric
 
 import (
+	"cmp"
 	"math"
 	"slices"
+	"strconv"
 )
 
 // MaxExact is how many different values a [Values] keeps as they are.
@@ -110,16 +112,8 @@ func representative(b int) float64 {
 
 // digits rounds to four significant ones.
 func digits(x float64) float64 {
-	if x == 0 {
-		return 0
-	}
-	scale := 3 - int(math.Floor(math.Log10(x)))
-	if scale < 0 {
-		unit := math.Pow10(-scale)
-		return math.Round(x/unit) * unit
-	}
-	unit := math.Pow10(scale)
-	return math.Round(x*unit) / unit
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
+	return rounded
 }
 
 // Append appends the values, ascending, each once, with their counts. The first
@@ -128,15 +122,7 @@ func (v *Values) Append(to []Value) []Value {
 	if v.buckets == nil {
 		from := len(to)
 		to = append(to, v.exact...)
-		slices.SortFunc(to[from:], func(a, b Value) int {
-			switch {
-			case a.Value < b.Value:
-				return -1
-			case a.Value > b.Value:
-				return 1
-			}
-			return 0
-		})
+		slices.SortFunc(to[from:], func(a, b Value) int { return cmp.Compare(a.Value, b.Value) })
 		return to
 	}
 	from := len(to)
@@ -152,7 +138,15 @@ func (v *Values) Append(to []Value) []Value {
 		}
 	}
 	put(0, v.zeros)
-	lowest, highest := v.lowest(), v.highest()
+	lowest, highest := -1, -1 // of the buckets that have values
+	for i, n := range v.buckets {
+		if n > 0 {
+			highest = i
+			if lowest < 0 {
+				lowest = i
+			}
+		}
+	}
 	for i, n := range v.buckets {
 		if n == 0 {
 			continue
@@ -170,19 +164,6 @@ func (v *Values) Append(to []Value) []Value {
 		put(representative(v.first+i), n-ends)
 	}
 	return to
-}
-
-func (v *Values) lowest() int {
-	return slices.IndexFunc(v.buckets, func(n int) bool { return n > 0 })
-}
-
-func (v *Values) highest() int {
-	for i := len(v.buckets) - 1; i >= 0; i-- {
-		if v.buckets[i] > 0 {
-			return i
-		}
-	}
-	return -1
 }
 
 // Quantile returns the value below which the share q of the values lies, 0 to

@@ -2,6 +2,7 @@ package metric_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -10,42 +11,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
-	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
-
-// frail is an adapter whose report panics while told to.
-type frail struct {
-	*metric.Reporter
-	mu     sync.Mutex
-	panics int
-	had    map[string]float64 // records reported, by queue
-}
-
-func newFrail(panics int) *frail {
-	f := &frail{panics: panics, had: map[string]float64{}}
-	f.Reporter = metric.NewReporter(time.Minute, func(_ context.Context, a *metric.Aggregate) {
-		a.Take(func(queue string, s *metric.Summary) {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			if f.panics > 0 {
-				f.panics--
-				panic("a writer's")
-			}
-			s.Counts(func(m *metric.Metric, value float64) {
-				if m == metric.RecordsSucceeded {
-					f.had[queue] += value
-				}
-			})
-		})
-	})
-	return f
-}
-
-func (f *frail) reported(queue string) float64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.had[queue]
-}
 
 // told are the warnings of a set of hooks.
 type told struct {
@@ -73,34 +39,35 @@ func (w *told) once(t *testing.T, parts ...string) {
 	}
 }
 
-func settleIn(t *testing.T, queue string, hooks *hooks.Set) {
-	results := []batch.Result{{Record: &batch.Record{QueueARN: queue}, Outcome: batch.Succeeded, Started: time.Now()}}
-	hooks.BatchSettled(t.Context(), batch.BatchInfo{QueueARN: queue}, results)
-}
-
-func frailHooks(t *testing.T, f *frail) (*hooks.Set, *told) {
+// panicky returns the hooks of reports whose first visit of a queue panics.
+func panicky(t *testing.T) (*hooks.Set, *reports, *told) {
 	t.Helper()
-	w := &told{}
-	hooks, err := hooks.New(f, w)
+	r, w := newReports(time.Minute), &told{}
+	r.panics = 1
+	set, err := hooks.New(r, w)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return hooks, w
+	return set, r, w
+}
+
+func settleIn(t *testing.T, queue string, set *hooks.Set) {
+	results := []batch.Result{{Record: &batch.Record{QueueARN: queue}, Outcome: batch.Succeeded, Started: time.Now()}}
+	set.BatchSettled(t.Context(), batch.BatchInfo{QueueARN: queue}, results)
 }
 
 // A flush whose report panics loses that report, and is told; later ones go on.
 func TestAFlushThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFrail(1)
-		hooks, w := frailHooks(t, f)
+		set, r, w := panicky(t)
 		for range 6 {
-			settleIn(t, orders, hooks)
-			hooks.Flush(t.Context())
+			settleIn(t, orders, set)
+			set.Flush(t.Context())
 		}
-		if n := f.reported(batch.QueueName(orders)); n != 5 {
-			t.Errorf("%v records reported, want those of the 5 reports after the one that panicked", n)
+		if got := r.of(); !slices.Equal(got, []float64{1, 1, 1, 1, 1}) {
+			t.Errorf("reports of %v records, want the 5 after the one that panicked", got)
 		}
-		w.once(t, "*metric_test.frail panicked", "a writer's")
+		w.once(t, "*metric_test.reports panicked", "a writer's")
 	})
 }
 
@@ -108,30 +75,28 @@ func TestAFlushThatPanics(t *testing.T) {
 // when the hook is called next. What it was not given is reported later, though
 // nothing happens any more.
 func TestAReportThatPanics(t *testing.T) {
-	for _, tell := range []string{"BatchSettled", "Called", "Flush"} {
-		t.Run(tell, func(t *testing.T) {
+	for name, tell := range map[string]func(*testing.T, *hooks.Set){
+		"BatchSettled": func(t *testing.T, set *hooks.Set) { settleIn(t, orders, set) },
+		"Called": func(t *testing.T, set *hooks.Set) {
+			set.Called(t.Context(), batch.Call{Operation: "ReceiveMessage", QueueARN: orders, Started: time.Now()})
+		},
+		"Flush": func(t *testing.T, set *hooks.Set) { set.Flush(t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := newFrail(1)
-				hooks, w := frailHooks(t, f)
-				settleIn(t, orders, hooks)
-				settleIn(t, orders+"2", hooks)
+				set, r, w := panicky(t)
+				settleIn(t, orders, set) // is lost
+				settleIn(t, orders+"2", set)
 				time.Sleep(3 * time.Minute)
-				if first, second := f.reported(batch.QueueName(orders)), f.reported(batch.QueueName(orders+"2")); first != 0 || second != 1 {
-					t.Errorf("%v and %v records reported, want 0 (lost) and 1", first, second)
+				if got := r.of(); !slices.Equal(got, []float64{1}) {
+					t.Errorf("reports of %v records, want that of the second queue", got)
 				}
-				switch tell {
-				case "BatchSettled":
-					settleIn(t, orders, hooks)
-				case "Called":
-					hooks.Called(t.Context(), batch.Call{Operation: "ReceiveMessage", QueueARN: orders, Started: time.Now()})
-				case "Flush":
-					hooks.Flush(t.Context())
-				}
-				w.once(t, "*metric_test.frail panicked", "a report of metrics panicked: a writer's", "panic_test.go")
-				settleIn(t, orders, hooks)
+				tell(t, set)
+				w.once(t, "*metric_test.reports panicked", "a report of metrics panicked: a writer's", "reporter_test.go")
+				settleIn(t, orders, set)
 				time.Sleep(time.Hour)
-				if n := f.reported(batch.QueueName(orders)); n < 1 {
-					t.Errorf("%v records reported after the panic", n)
+				if got := r.of(); len(got) < 2 {
+					t.Errorf("reports of %v records: none after the panic was told", got)
 				}
 				w.once(t)
 			})

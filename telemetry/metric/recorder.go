@@ -199,7 +199,7 @@ func (r *Recorder) Polling(_ context.Context, queueARN string, load func() batch
 }
 
 // Collect passes the gauges of the long polls to the Sink, as they are now, and
-// reports whether one still goes on. Whoever reads the Sink calls it before.
+// reports whether one still goes on. A reader of the Sink calls it first.
 func (r *Recorder) Collect() (polling bool) {
 	r.polling.Lock()
 	defer r.polling.Unlock()

@@ -153,8 +153,8 @@ func (r *Reporter) Period(ctx context.Context) time.Time {
 
 // Flush reports what has come together. It implements [batch.FlushHook]. It
 // returns when that is done, or when ctx ends. While an earlier report is under
-// way it waits for the next one, which all flushes that wait share. When that was
-// in vain, later ones do not wait until the earlier report is over.
+// way it waits for the next one, which all flushes that wait share. If ctx
+// ends first, later flushes do not wait until the earlier report is over.
 func (r *Reporter) Flush(ctx context.Context) {
 	defer r.panicAgain()
 	r.mu.Lock()

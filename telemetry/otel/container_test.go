@@ -92,7 +92,7 @@ func TestTheContextOfPollIsNoParent(t *testing.T) {
 			w.Send("a:ok", "a:ok")
 			ctx, span := w.tracer.Start(w.t.Context(), "main")
 			defer span.End()
-			w.pollIn(ctx, byBody, w.config(), time.Minute)
+			w.Poll(ctx, time.Minute, batch.HandlerFunc(byBody), w.config())
 			for _, s := range w.spans.GetSpans() {
 				if s.SpanContext.TraceID() == span.SpanContext().TraceID() {
 					t.Errorf("FIFO %v: %q is in the trace of main", fifo, s.Name)

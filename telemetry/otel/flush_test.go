@@ -3,6 +3,7 @@ package otel_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -66,6 +67,8 @@ func TestFlush(t *testing.T) {
 		flush(0, "sqsbatch: Options.Flush: no collector")
 		do = func(context.Context) error { panic("oops") }
 		flush(0, "sqsbatch: Options.Flush: it panicked: oops")
+		do = func(context.Context) error { runtime.Goexit(); return nil }
+		flush(0, "sqsbatch: Options.Flush: handler called runtime.Goexit")
 
 		// One that does not return costs its time once.
 		do = func(context.Context) error { time.Sleep(time.Minute); return nil }
@@ -76,7 +79,7 @@ func TestFlush(t *testing.T) {
 		synctest.Wait()
 		do = func(context.Context) error { time.Sleep(time.Second); return nil }
 		flush(time.Second)
-		if n := calls.Load(); n != 5 {
+		if n := calls.Load(); n != 6 {
 			t.Errorf("%d calls", n)
 		}
 

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
@@ -62,17 +60,13 @@ func (w *world) observe(opts otel.Options) {
 }
 
 func (w *world) config() handler.Config {
-	return handler.Config{SQS: w.Client, Hooks: []any{w.hook}, Logger: slog.New(slog.NewJSONHandler(io.Discard, nil))}
+	return handler.Config{Hooks: []any{w.hook}}
 }
 
 // onLambda invokes h with what is in the queue, once.
 func (w *world) onLambda(h batch.HandlerFunc, cfg handler.Config, wrap ...func(invoke) invoke) {
 	w.t.Helper()
-	l, err := handler.New(h, cfg)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	run := invoke(l.Invoke)
+	run := invoke(w.Lambda(h, cfg).Invoke)
 	for _, f := range wrap {
 		run = f(run)
 	}
@@ -101,21 +95,7 @@ type invoke = func(context.Context, []byte) ([]byte, error)
 // inContainer polls the queue for a while.
 func (w *world) inContainer(h batch.HandlerFunc, cfg handler.Config, d time.Duration) {
 	w.t.Helper()
-	w.pollIn(w.t.Context(), h, cfg, d)
-}
-
-func (w *world) pollIn(ctx context.Context, h batch.HandlerFunc, cfg handler.Config, d time.Duration) {
-	w.t.Helper()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	cfg.Poll.Queues = []string{w.URL}
-	ended := make(chan error, 1)
-	go func() { ended <- handler.Poll(ctx, h, cfg) }()
-	time.Sleep(d)
-	stop()
-	if err := <-ended; err != nil {
-		w.t.Error(err)
-	}
+	w.Poll(w.t.Context(), d, h, cfg)
 }
 
 // byBody is a handler for every outcome.

@@ -89,17 +89,6 @@ func TestBucketsAreValidated(t *testing.T) {
 	}
 }
 
-// Two hooks in one registry are refused by it, and one is enough for all queues.
-func TestARegistryOfOnesOwn(t *testing.T) {
-	registry := client.NewRegistry()
-	if err := registry.Register(prometheus.New(prometheus.Options{})); err != nil {
-		t.Fatal(err)
-	}
-	if err := registry.Register(prometheus.New(prometheus.Options{})); err == nil {
-		t.Error("a second hook was registered")
-	}
-}
-
 // The names are part of what dashboards and rules are made of.
 func TestNames(t *testing.T) {
 	for m, want := range map[*metric.Metric]string{

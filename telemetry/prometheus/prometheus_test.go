@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -22,8 +21,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var quiet = slog.New(slog.DiscardHandler)
 
 // scrape returns the series by name and labels, as the handler writes them.
 func scrape(t *testing.T, h *prometheus.Hook) map[string]string {
@@ -55,23 +52,19 @@ func want(t *testing.T, got, want map[string]string) {
 // What a container tells of its records: while they run, and when they are done.
 func TestAPollAsItIsScraped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, metrics := testqueue.New(t, false), prometheus.New(prometheus.Options{})
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() {
-			ended <- handler.Poll(ctx, batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
-				time.Sleep(2 * time.Second)
-				switch r.Body {
-				case "fail":
-					return batch.RetryAfter(time.Hour, errors.New("no"))
-				case "never":
-					return batch.Permanent(errors.New("no"))
-				case "panic":
-					panic("x")
-				}
-				return nil
-			}), handler.Config{SQS: q.Client, Logger: quiet, Hooks: []any{metrics}, RecordTimeout: 4 * time.Second, Poll: handler.PollConfig{Queues: []string{q.URL}}})
-		}()
+		q, metrics := testqueue.New(t, testqueue.Standard), prometheus.New(prometheus.Options{})
+		stop := q.StartPoll(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
+			time.Sleep(2 * time.Second)
+			switch r.Body {
+			case "fail":
+				return batch.RetryAfter(time.Hour, errors.New("no"))
+			case "never":
+				return batch.Permanent(errors.New("no"))
+			case "panic":
+				panic("x")
+			}
+			return nil
+		}), handler.Config{Hooks: []any{metrics}, RecordTimeout: 4 * time.Second})
 		synctest.Wait()
 		want(t, scrape(t, metrics), map[string]string{
 			// There before anything happened, so that the first one is an increase.
@@ -99,9 +92,6 @@ func TestAPollAsItIsScraped(t *testing.T) {
 			`sqsbatch_running{queue="orders"}`:                                         "0", `sqsbatch_oldest_running_seconds{queue="orders"}`: "0",
 		})
 		stop()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
 		want(t, scrape(t, metrics), map[string]string{`sqsbatch_slots{queue="orders"}`: "10", `sqsbatch_undeleted{queue="orders"}`: "0"})
 	})
 }

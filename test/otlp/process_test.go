@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -65,9 +66,21 @@ func (w *world) check(t *testing.T, others int) {
 	if len(spans) != 2+others || len(own) != 2 {
 		t.Fatalf("%d spans of sqsbatch, want %d, and %d of the function, want 2", len(spans), 2+others, len(own))
 	}
-	parents := map[string]bool{}
+	parents, failed := map[string]bool{}, 0
 	for _, s := range spans {
 		parents[string(s.SpanId)] = true
+		if s.Kind != trace.Span_SPAN_KIND_CONSUMER || attr(s.Attributes, "messaging.system") != "aws_sqs" {
+			t.Errorf("a span of kind %v: %v", s.Kind, s.Attributes)
+		}
+		if s.Status.GetCode() == trace.Status_STATUS_CODE_ERROR {
+			failed++
+			if attr(s.Attributes, "error.type") != "*errors.errorString" || len(s.Events) != 1 || attr(s.Events[0].Attributes, "exception.message") == "" {
+				t.Errorf("a record that failed has %v, events %v", s.Attributes, s.Events)
+			}
+		}
+	}
+	if failed != 1 || w.receiver.scopes["github.com/sqsbatch/sqsbatch/telemetry/otel"] == "" {
+		t.Errorf("%d spans failed, the schema URLs are %v", failed, w.receiver.scopes)
 	}
 	for _, s := range own {
 		if !parents[string(s.ParentSpanId)] {
@@ -81,9 +94,9 @@ func (w *world) check(t *testing.T, others int) {
 	}
 }
 
-// The page's function as a process, on Lambda: spans leave before the process is frozen.
-func TestAProcessOnLambda(t *testing.T) {
-	w := newWorld(t, `{"sku":"a"}`, `{}`)
+// invoke has a process handle what is in the queue, in one invocation.
+func (w *world) invoke(t *testing.T) (result lambda.Result) {
+	t.Helper()
 	fn, err := lambda.Start(lambda.Function{Timeout: 20 * time.Second, Command: []string{w.binary}, Env: w.env})
 	if err != nil {
 		t.Fatal(err)
@@ -91,11 +104,27 @@ func TestAProcessOnLambda(t *testing.T) {
 	defer fn.Close()
 	ctx, stop := context.WithCancel(t.Context())
 	m := lambda.Mapping{Function: fn, SQS: w.client, QueueURL: w.url, BatchSize: 10, Window: time.Second, ReportBatchItemFailures: true,
-		Ended: func(lambda.Ended) { stop() }}
+		Ended: func(e lambda.Ended) { result = e.Result; stop() }}
 	if err := m.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
+	return result
+}
+
+// The page's function as a process, on Lambda: spans leave before the process is frozen.
+func TestAProcessOnLambda(t *testing.T) {
+	w := newWorld(t, `{"sku":"a"}`, `{}`)
+	w.invoke(t)
 	w.check(t, 1) // the batch's
+}
+
+// A collector that does not answer costs no record, and no invocation its time.
+func TestACollectorThatHangs(t *testing.T) {
+	w := newWorld(t, `{"sku":"a"}`)
+	w.receiver.delay = 6 * time.Second
+	if got := w.invoke(t); got.Error != nil || string(got.Payload) != `{"batchItemFailures":[]}` || got.Duration > 4*time.Second {
+		t.Errorf("answered %s, %v after %v", got.Payload, got.Error, got.Duration)
+	}
 }
 
 // The same process in a container: spans leave before it ends.

@@ -1,7 +1,7 @@
-// Command size compares the bootstrap of examples/orders, built as the
-// template builds it, with that of a function which links aws-lambda-go,
-// config and service/sqs and does nothing with them (hello), and functions with
-// an adapter of telemetry, an envelope or the like with one that has none (plain).
+// Command size compares the bootstrap of examples/orders, built as the template
+// builds it, with that of a function which links aws-lambda-go, config and service/sqs
+// and makes one call (hello). It also compares a function that uses one adapter,
+// envelope or the like with one that uses none (plain).
 //
 //	go run ./test/size
 package main
@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 func main() {
@@ -21,47 +22,98 @@ func main() {
 	}
 }
 
-// pairs are what is compared.
-var pairs = []struct{ pkg, base string }{
-	{"./examples/orders", "./test/size/hello"},
-	{"./test/size/emf", "./test/size/plain"},
-	{"./test/size/cloudwatch", "./test/size/plain"},
-	{"./test/size/prometheus", "./test/size/plain"},
-	{"./test/size/otel", "./test/size/plain"},
-	{"./test/size/otelsdk", "./test/size/plain"},
-	{"./test/size/encoded", "./test/size/plain"},
-	{"./test/size/s3payload", "./test/size/plain"},
-	{"./test/size/sns", "./test/size/plain"},
-	{"./test/size/eventbridge", "./test/size/plain"},
-	{"./test/size/s3event", "./test/size/plain"},
-	{"./test/size/classify", "./test/size/plain"},
-	{"./test/size/protobuf", "./test/size/plain"},
-	{"./test/size/ratelimit", "./test/size/plain"},
-	{"./test/size/breaker", "./test/size/plain"},
-	{"./test/size/httpworker", "./test/size/plain"},
-	{"./test/size/bulk", "./test/size/plain"},
+const own = "github.com/sqsbatch/sqsbatch/"
+
+// plain is a function without an adapter.
+var plain = program{"plain", "", "handler.Run(h)"}
+
+// programs are compared with plain: each has a statement of main, in which h is a
+// handler that does nothing, and the imports of that statement. Names without a dot
+// are this module's.
+var programs = []program{
+	{"telemetry/emf", "telemetry/emf", "handler.RunWith(h, handler.Config{Hooks: []any{emf.New(emf.Options{})}})"},
+	{"telemetry/cloudwatch", "telemetry/cloudwatch", "handler.RunWith(h, handler.Config{Hooks: []any{cloudwatch.New(cloudwatch.Options{})}})"},
+	{"telemetry/prometheus", "net/http telemetry/prometheus", `metrics := prometheus.New(prometheus.Options{})
+	handler.RunWith(h, handler.Config{Hooks: []any{metrics}, Poll: handler.PollConfig{Handlers: map[string]http.Handler{"/metrics": metrics.Handler()}}})`},
+	{"telemetry/otel", "telemetry/otel", "handler.RunWith(h, handler.Config{Hooks: []any{otel.New(otel.Options{})}})"},
+	{"telemetry/otel and an SDK", "go.opentelemetry.io/otel/sdk/metric go.opentelemetry.io/otel/sdk/trace telemetry/otel", `spans, points := trace.NewTracerProvider(), metric.NewMeterProvider()
+	handler.RunWith(h, handler.Config{Hooks: []any{otel.New(otel.Options{TracerProvider: spans, MeterProvider: points, Flush: spans.ForceFlush})}})`},
+	{"payload/encoded", "payload/encoded", "handler.Run(encoded.Unwrap(h))"},
+	{"payload/s3payload", "payload/s3payload", `handler.Run(s3payload.Unwrap(s3payload.Config{Buckets: []string{"payloads"}})(h))`},
+	{"payload/protobuf", "google.golang.org/protobuf/types/known/wrapperspb payload/protobuf", `_ = h
+	handler.Run(protobuf.Handler(func(context.Context, *wrapperspb.StringValue) error { return nil }))`},
+	{"envelope/sns", "envelope/sns", "handler.Run(sns.Unwrap(h))"},
+	{"envelope/eventbridge", "envelope/eventbridge", "handler.Run(eventbridge.Unwrap(h))"},
+	{"envelope/s3event", "github.com/aws/aws-lambda-go/events envelope/s3event", `_ = h
+	handler.Run(s3event.Each(func(context.Context, events.S3EventRecord) error { return nil }))`},
+	{"classify", "classify/awserr classify/httpstatus", "handler.RunWith(h, handler.Config{Classify: batch.FirstOf(awserr.New(awserr.Options{}), httpstatus.Classify)})"},
+	{"middleware/ratelimit", "golang.org/x/time/rate middleware/ratelimit", "handler.Run(batch.Chain(h, ratelimit.New(rate.NewLimiter(50, 10))))"},
+	{"middleware/breaker", "github.com/sony/gobreaker/v2 middleware/breaker", "handler.Run(batch.Chain(h, breaker.New(gobreaker.Settings{})))"},
+	{"middleware/httpworker", "net/http middleware/httpworker", `_ = h
+	handler.Run(httpworker.New(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), httpworker.Options{}))`},
+	{"bulk", "bulk", `_ = h
+	handler.Run(bulk.New(func(_ context.Context, r batch.Record) (string, error) { return r.Body, nil },
+		func(context.Context, []bulk.Item[string]) error { return nil }, bulk.Config{}))`},
+}
+
+type program struct{ name, imports, statement string }
+
+// source is the program's main.go.
+func (p program) source() string {
+	var b strings.Builder
+	b.WriteString("package main\n\nimport (\n\t\"context\"\n")
+	for path := range strings.FieldsSeq("batch handler " + p.imports) {
+		if first, _, _ := strings.Cut(path, "/"); !strings.Contains(first, ".") && first != "net" {
+			path = own + path
+		}
+		fmt.Fprintf(&b, "\t%q\n", path)
+	}
+	b.WriteString(")\n\nfunc main() {\n\th := batch.HandlerFunc(func(context.Context, batch.Record) error { return nil })\n\t" + p.statement + "\n}\n")
+	return b.String()
 }
 
 func run() error {
-	dir, err := os.MkdirTemp("", "size")
+	dir, err := os.MkdirTemp("test/size", "_build") // in the module, and in no package pattern
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	for _, arch := range []string{"arm64", "amd64"} {
-		for _, c := range pairs {
-			got, err := size(dir, arch, c.pkg)
+		hello, err := size(dir, arch, "./test/size/hello")
+		if err != nil {
+			return err
+		}
+		orders, err := size(dir, arch, "./examples/orders")
+		if err != nil {
+			return err
+		}
+		report(arch, "examples/orders", orders, "hello", hello)
+		base, err := plain.size(dir, arch)
+		if err != nil {
+			return err
+		}
+		for _, p := range programs {
+			got, err := p.size(dir, arch)
 			if err != nil {
 				return err
 			}
-			base, err := size(dir, arch, c.base)
-			if err != nil {
-				return err
-			}
-			fmt.Printf("%s: %s %d bytes, %s %d bytes: %.3f ×\n", arch, c.pkg, got, c.base, base, float64(got)/float64(base))
+			report(arch, p.name, got, plain.name, base)
 		}
 	}
 	return nil
+}
+
+func report(arch, name string, got int64, baseName string, base int64) {
+	fmt.Printf("%s: %s %d bytes, %s %d bytes: %.3f ×\n", arch, name, got, baseName, base, float64(got)/float64(base))
+}
+
+// size builds the program.
+func (p program) size(dir, arch string) (int64, error) {
+	file := filepath.Join(dir, "main.go")
+	if err := os.WriteFile(file, []byte(p.source()), 0o600); err != nil {
+		return 0, err
+	}
+	return size(dir, arch, file)
 }
 
 func size(dir, arch, pkg string) (int64, error) {

@@ -19,7 +19,7 @@ type Kind uint8
 
 const (
 	Unknown   Kind = iota // nothing
-	Permanent             // no retry can mend it
+	Permanent             // no retry can fix it
 	Retry                 // a retry may
 )
 

@@ -10,29 +10,21 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 )
 
 // While the service is down nothing is received, and afterwards everything is
 // handled at its first attempt.
 func TestNothingIsReceivedWhileTheServiceIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := sqs.New(sqs.Options{})
-		defer server.Close()
-		client := server.Client()
-		queue, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("orders")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := testqueue.New(t, testqueue.Standard)
 		var down atomic.Bool
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			ended <- run(ctx, client, *queue.QueueUrl, batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
+			ended <- run(ctx, q.Client, q.URL, batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
 				func(context.Context) error {
 					if down.Load() {
 						return errors.New("it is down")
@@ -40,26 +32,19 @@ func TestNothingIsReceivedWhileTheServiceIsDown(t *testing.T) {
 					return nil
 				})
 		}()
-		send := func(n int) {
-			for range n {
-				if _, err := client.SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: queue.QueueUrl, MessageBody: aws.String("x")}); err != nil {
-					t.Error(err)
-				}
-			}
-		}
 		check := func(when string, received, deleted int) {
 			t.Helper()
-			r, d := server.Events(sqs.Received), server.Events(sqs.Deleted)
+			r, d := q.Events(sqs.Received), q.Events(sqs.Deleted)
 			if len(r) != received || len(d) != deleted {
 				t.Errorf("%s: %d received, %d deleted, want %d and %d", when, len(r), len(d), received, deleted)
 			}
 		}
-		send(3)
+		q.Send("a", "b", "c")
 		time.Sleep(time.Second)
 		check("at first", 3, 3)
 		down.Store(true)
 		time.Sleep(10 * time.Second)
-		send(5)
+		q.Send("d", "e", "f", "g", "h")
 		time.Sleep(time.Hour)
 		check("while it is down", 3, 3)
 		down.Store(false)

@@ -8,7 +8,7 @@ import (
 )
 
 // Records 2 and 3 are pointers of the libraries' two generations. 4 is one to an
-// object that does not exist, 5 to a bucket of somebody else's.
+// object that does not exist, 5 to a bucket of someone else's.
 func TestExtended(t *testing.T) {
 	t.Setenv("AWS_REGION", "us-east-1")
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")

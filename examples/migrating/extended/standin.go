@@ -23,7 +23,7 @@ func init() {
 }
 
 // objects serves two orders of 300 KiB in orders-payloads, and one that is
-// somebody else's.
+// someone else's.
 func objects(w http.ResponseWriter, r *http.Request) {
 	n, ok := map[string]int{
 		"/orders-payloads/3d1f9c4a-77f5-4be4-9d5e-6a2f3d0f5b11": 2,

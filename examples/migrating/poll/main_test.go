@@ -7,7 +7,6 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/examples/migrating/internal/sample"
-	"github.com/sqsbatch/sqsbatch/handler"
 )
 
 // As a container: orders are deleted, ten to a call, and what is none is a dead letter.
@@ -23,10 +22,4 @@ func TestPoll(t *testing.T) {
 			t.Errorf("%d dead letters, want 3", len(dead))
 		}
 	})
-}
-
-// On Lambda: the same program.
-func TestLambda(t *testing.T) {
-	sample.Run(t, consumer, handler.Config{}, "malformed.json").Is(t, []int{2, 4, 5},
-		"shipped order=o-1", "shipped order=o-3", "shipped order=o-6")
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // A queue's URL or ARN for its name would be dimensions that no metric has, and
-// alarms that are silent for ever: CloudFormation refuses them.
+// alarms that are silent forever: CloudFormation refuses them.
 func TestQueuesAreGivenByName(t *testing.T) {
 	var template struct {
 		Parameters map[string]struct {

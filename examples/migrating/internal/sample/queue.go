@@ -1,9 +1,7 @@
 package sample
 
 import (
-	"context"
 	"encoding/json"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -56,12 +54,6 @@ func Queue(t testing.TB, event string) *testqueue.Queue {
 func Poll(t testing.TB, q *testqueue.Queue, h batch.Handler, cfg handler.Config, d time.Duration) []string {
 	t.Helper()
 	lines := Capture(t)
-	cfg.SQS, cfg.Logger = q.Client, slog.New(slog.DiscardHandler)
-	cfg.Poll.Queues = []string{q.URL}
-	ctx, stop := context.WithTimeout(t.Context(), d)
-	defer stop()
-	if err := handler.Poll(ctx, h, cfg); err != nil {
-		t.Fatal(err)
-	}
+	q.Poll(t.Context(), d, h, cfg)
 	return lines()
 }

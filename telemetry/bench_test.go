@@ -1,0 +1,102 @@
+package telemetry_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"testing"
+	"time"
+
+	awscloudwatch "github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/telemetry/cloudwatch"
+	"github.com/sqsbatch/sqsbatch/telemetry/emf"
+	"github.com/sqsbatch/sqsbatch/telemetry/log"
+	"github.com/sqsbatch/sqsbatch/telemetry/otel"
+	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
+)
+
+// BenchmarkRecord compares the adapters: batches of records by the engine, with and
+// without each hook. A hook that sums up has an interval of an hour, so the figures
+// do not contain a report. by-hand is the span that a handler would begin and end itself.
+func BenchmarkRecord(b *testing.B) {
+	spans := sdktrace.NewTracerProvider(sdktrace.WithBatcher(dropped{}, sdktrace.WithMaxQueueSize(1<<16)))
+	defer func() { _ = spans.Shutdown(context.Background()) }()
+	points := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
+	lines := slog.New(slog.NewJSONHandler(io.Discard, nil))
+	client := awscloudwatch.New(awscloudwatch.Options{Region: "eu-west-1", HTTPClient: unreachable{}})
+	byHand := func(ctx context.Context, _ batch.Record) error {
+		_, span := spans.Tracer("by hand").Start(ctx, "process orders", trace.WithSpanKind(trace.SpanKindConsumer))
+		span.End()
+		return nil
+	}
+	succeed := func(context.Context, batch.Record) error { return nil }
+	fail := func(context.Context, batch.Record) error { return context.DeadlineExceeded }
+	for _, c := range []struct {
+		name   string
+		handle batch.HandlerFunc
+		hook   any
+	}{
+		{"none", succeed, nil},
+		{"log", succeed, log.New(lines, log.Options{})},
+		{"log-a-minute", succeed, log.New(lines, log.Options{Every: time.Minute})},
+		{"emf", succeed, emf.New(emf.Options{Writer: io.Discard, Interval: time.Hour})},
+		{"cloudwatch", succeed, cloudwatch.New(cloudwatch.Options{Client: client, Interval: time.Hour})},
+		{"prometheus", succeed, prometheus.New(prometheus.Options{})},
+		{"by-hand", byHand, nil},
+		{"otel", succeed, otel.New(otel.Options{TracerProvider: spans, MeterProvider: points})},
+		{"otel-without-sdk", succeed, otel.New(otel.Options{TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: noop.NewMeterProvider()})},
+		{"failed-none", fail, nil},
+		{"failed-log", fail, log.New(lines, log.Options{})},
+		{"failed-log-storm", fail, log.New(lines, log.Options{Every: time.Hour})},
+	} {
+		for _, n := range []int{1, 10, 1000} {
+			b.Run(fmt.Sprintf("n=%d/impl=%s", n, c.name), func(b *testing.B) { run(b, n, c.handle, c.hook) })
+		}
+	}
+}
+
+func run(b *testing.B, n int, handle batch.HandlerFunc, hook any) {
+	var cfg batch.Config
+	if hook != nil {
+		cfg.Hooks = []any{hook}
+	}
+	engine, err := runner.New(handle, cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	records := make([]batch.Record, n)
+	for i := range records {
+		records[i] = batch.Record{MessageID: fmt.Sprint("m-", i), QueueARN: "arn:aws:sqs:eu-west-1:1:orders", Attempt: 1, SentAt: time.Now().Add(-time.Duration(i) * time.Millisecond)}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		info := batch.BatchInfo{Records: n, QueueARN: records[0].QueueARN, Started: time.Now(), Times: engine.Times(ctx)}
+		ctx = engine.Hooks.BatchContext(ctx, info, records)
+		engine.Hooks.BatchStarted(ctx, info)
+		engine.Hooks.BatchSettled(ctx, info, engine.Run(ctx, records, info.Times, nil))
+		cancel()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/record")
+}
+
+// dropped is an exporter that sends nothing.
+type dropped struct{}
+
+func (dropped) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }
+func (dropped) Shutdown(context.Context) error                             { return nil }
+
+// unreachable is CloudWatch, which no benchmark calls.
+type unreachable struct{}
+
+func (unreachable) Do(*http.Request) (*http.Response, error) { return nil, io.EOF }
