@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -59,47 +60,35 @@ const (
 	maxDuration        = 12 * time.Hour // the longest that SQS leaves a message with a receiver
 )
 
-// WithDefaults returns the configuration with the default of every field that
-// has a fixed one, for who derives more from it.
-func (c Config) WithDefaults() Config {
-	if c.Concurrency == 0 {
-		c.Concurrency = defaultConcurrency
-	}
-	if c.Grace == 0 {
-		c.Grace = defaultGrace
-	}
-	return c
-}
-
-// WithDefaultsFor is WithDefaults, with the Concurrency that h asks for.
+// WithDefaultsFor returns the configuration with the default of every field that has a
+// fixed one, and with the Concurrency that h asks for. It is for callers that derive more
+// from it.
 func (c Config) WithDefaultsFor(h Handler) Config {
 	if c.Concurrency == 0 {
-		c.Concurrency = min(max(0, wish(h)), maxConcurrency) // what is below 0 is for its Validate
+		asked := min(max(0, wish(h)), maxConcurrency) // what is below 0 is for its Validate
+		c.Concurrency = cmp.Or(asked, defaultConcurrency)
 	}
-	return c.WithDefaults()
+	c.Grace = cmp.Or(c.Grace, defaultGrace)
+	return c
 }
 
 // Validate returns an error that names every field whose value is out of its bounds.
 func (c *Config) Validate() error {
 	var errs []error
-	if c.Concurrency < 1 || c.Concurrency > maxConcurrency {
-		errs = append(errs, fmt.Errorf("batch: Concurrency is %d, must be 1 to %d", c.Concurrency, maxConcurrency))
-	}
-	for _, d := range []struct {
-		name  string
-		value time.Duration
-	}{
-		{"Reserve", c.Reserve},
-		{"RecordTimeout", c.RecordTimeout},
-		{"MinRemaining", c.MinRemaining},
-		{"Grace", c.Grace},
-	} {
-		if d.value < 0 || d.value > maxDuration {
-			errs = append(errs, fmt.Errorf("batch: %s is %v, must be 0 to %v", d.name, d.value, maxDuration))
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("batch: "+format, args...))
 		}
 	}
-	if d := c.Deadline; d != "" && d != WholeRemaining && d != FairShare {
-		errs = append(errs, fmt.Errorf("batch: Deadline is %q, must be %q or %q", d, WholeRemaining, FairShare))
+	checkTime := func(name string, d time.Duration) {
+		check(d >= 0 && d <= maxDuration, "%s is %v, must be 0 to %v", name, d, maxDuration)
 	}
+	check(c.Concurrency >= 1 && c.Concurrency <= maxConcurrency, "Concurrency is %d, must be 1 to %d", c.Concurrency, maxConcurrency)
+	checkTime("Reserve", c.Reserve)
+	checkTime("RecordTimeout", c.RecordTimeout)
+	checkTime("MinRemaining", c.MinRemaining)
+	checkTime("Grace", c.Grace)
+	check(c.Deadline == "" || c.Deadline == WholeRemaining || c.Deadline == FairShare,
+		"Deadline is %q, must be %q or %q", c.Deadline, WholeRemaining, FairShare)
 	return errors.Join(errs...)
 }

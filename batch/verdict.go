@@ -41,9 +41,8 @@ func VerdictOf(err error) Verdict {
 	if err == nil {
 		return Verdict{}
 	}
-	var w walk
-	w.verbs(err)
-	v := w.verdict
+	var v Verdict
+	v.addVerbs(err)
 	switch {
 	case v.Permanent:
 		v.Aborts, v.Verb = false, true
@@ -52,82 +51,74 @@ func VerdictOf(err error) Verdict {
 		v.Verb = true
 		return v
 	}
-	w.methods(err, true, true)
-	v = w.verdict
-	if v.Permanent && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
-		v.Permanent = false
-	}
-	if v.Permanent {
+	v.addMethods(err, true, true)
+	if v.Permanent && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return Verdict{Permanent: true}
 	}
+	v.Permanent = false
 	return v
 }
 
-// walk collects what the errors of a tree ask for.
-type walk struct{ verdict Verdict }
-
-// verbs looks for this package's own errors.
-func (w *walk) verbs(err error) {
+// addVerbs looks for this package's own errors.
+func (v *Verdict) addVerbs(err error) {
 	switch e := err.(type) {
 	case *permanentError:
-		w.verdict.Permanent = true
+		v.Permanent = true
 	case *MalformedError:
-		w.verdict.Permanent, w.verdict.Malformed = true, true
+		v.Permanent, v.Malformed = true, true
 	case *abortError:
-		w.abort(e.after)
+		v.addAbort(e.after)
 	case *retryAfterError:
-		w.after(e.after)
+		v.addAfter(e.after)
 	case interface{ As(any) bool }: // it may stand for several, as those of hashicorp/go-multierror
-		var permanent *permanentError
-		var malformed *MalformedError
-		var abort *abortError
-		var later *retryAfterError
-		isMalformed := e.As(&malformed)
-		w.verdict.Permanent = w.verdict.Permanent || isMalformed || e.As(&permanent)
-		w.verdict.Malformed = w.verdict.Malformed || isMalformed
-		if e.As(&abort) {
-			w.abort(abort.after)
-		}
-		if e.As(&later) {
-			w.after(later.after)
-		}
+		addFound[*permanentError](v, e)
+		addFound[*MalformedError](v, e)
+		addFound[*abortError](v, e)
+		addFound[*retryAfterError](v, e)
 	}
-	eachWrapped(err, w.verbs)
+	eachWrapped(err, v.addVerbs)
 }
 
-// abort and after take the longest; an Abort's own time goes before any other.
-func (w *walk) abort(d time.Duration) {
-	if !w.verdict.Aborts {
-		w.verdict.After = 0
+func addFound[E error](v *Verdict, in interface{ As(any) bool }) {
+	var found E
+	if in.As(&found) {
+		v.addVerbs(found)
 	}
-	w.verdict.Aborts, w.verdict.HasAfter = true, true
-	w.verdict.After = max(w.verdict.After, d)
 }
 
-func (w *walk) after(d time.Duration) {
-	if w.verdict.Aborts {
+// addAbort and addAfter take the longest; an Abort's own time goes before any other.
+func (v *Verdict) addAbort(d time.Duration) {
+	if !v.Aborts {
+		v.After = 0
+	}
+	v.Aborts, v.HasAfter = true, true
+	v.After = max(v.After, d)
+}
+
+func (v *Verdict) addAfter(d time.Duration) {
+	if v.Aborts {
 		return
 	}
-	w.verdict.HasAfter = true
-	w.verdict.After = max(w.verdict.After, d)
+	v.HasAfter = true
+	v.After = max(v.After, d)
 }
 
-// methods looks for those of other packages' errors.
-func (w *walk) methods(err error, retryable, after bool) {
+// addMethods looks for methods of other packages' errors.
+func (v *Verdict) addMethods(err error, retryable, after bool) {
 	if _, panicked := err.(*PanicError); panicked {
 		return // it is a mistake in the code, whatever it was made with
 	}
 	if e, ok := err.(interface{ Retryable() bool }); ok && retryable {
-		w.verdict.Permanent = w.verdict.Permanent || !e.Retryable()
+		v.Permanent = v.Permanent || !e.Retryable()
 		retryable = false
 	}
 	if e, ok := err.(interface{ RetryAfter() time.Duration }); ok && after {
 		if d := e.RetryAfter(); d > 0 {
-			w.after(d)
+			v.addAfter(d)
 		}
 		after = false
 	}
-	eachWrapped(err, func(err error) { w.methods(err, retryable, after) })
+	eachWrapped(err, func(err error) { v.addMethods(err, retryable, after) })
 }
 
 // eachWrapped calls f for what err wraps or joins.

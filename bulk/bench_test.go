@@ -88,7 +88,7 @@ func onLambda(t *testing.T, n int, make func(*sink, int) batch.Handler) (calls i
 // inContainer has calls to SQS take 5 ms, too.
 func inContainer(t *testing.T, n int, make func(*sink, int) batch.Handler) (calls int, took time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
-		s, q := &sink{}, testqueue.New(t, false)
+		s, q := &sink{}, testqueue.New(t, testqueue.Standard)
 		q.Send(slices.Repeat([]string{`{"N":12}`}, n)...)
 		q.Fault = func(string, *http.Request) (*http.Response, error) { time.Sleep(5 * time.Millisecond); return nil, nil }
 		began := time.Now()

@@ -1,164 +1,96 @@
 package deploy_test
 
 import (
-	"os"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 )
 
-type deployment struct {
-	Spec struct {
-		Replicas *int `yaml:"replicas"`
-		Template struct {
-			Spec struct {
-				ServiceAccountName string `yaml:"serviceAccountName"`
-				GraceSeconds       *int   `yaml:"terminationGracePeriodSeconds"`
-				SecurityContext    struct {
-					RunAsUser string `yaml:"runAsUser"`
-				} `yaml:"securityContext"`
-				Containers []struct {
-					Env []struct {
-						Name  string `yaml:"name"`
-						Value string `yaml:"value"`
-					} `yaml:"env"`
-					Ports []struct {
-						Name          string `yaml:"name"`
-						ContainerPort string `yaml:"containerPort"`
-					} `yaml:"ports"`
-					Liveness  probe `yaml:"livenessProbe"`
-					Readiness probe `yaml:"readinessProbe"`
-					Lifecycle any   `yaml:"lifecycle"`
-				} `yaml:"containers"`
-			} `yaml:"spec"`
-		} `yaml:"template"`
-	} `yaml:"spec"`
-}
-
-type probe struct {
-	HTTPGet struct {
-		Path string `yaml:"path"`
-		Port string `yaml:"port"`
-	} `yaml:"httpGet"`
-}
-
-type scaledObject struct {
-	Spec struct {
-		ScaleTargetRef struct {
-			Name string `yaml:"name"`
-		} `yaml:"scaleTargetRef"`
-		MinReplicaCount int `yaml:"minReplicaCount"`
-		CooldownPeriod  int `yaml:"cooldownPeriod"`
-		Triggers        []struct {
-			Type     string            `yaml:"type"`
-			Metadata map[string]string `yaml:"metadata"`
-		} `yaml:"triggers"`
-	} `yaml:"spec"`
-}
-
-// read decodes the first document of a file.
-func read[T any](t *testing.T, path string) (v T) {
+// pod is the Deployment's spec, with what its pods and their only container have.
+func pod(t *testing.T) (deployment, spec, container map[string]any, env map[string]string) {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := yaml.NewDecoder(f).Decode(&v); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	return v
-}
-
-func pod(t *testing.T) (d deployment, env map[string]string) {
-	t.Helper()
-	d = read[deployment](t, "kubernetes/deployment.yaml")
-	if n := len(d.Spec.Template.Spec.Containers); n != 1 {
-		t.Fatalf("%d containers", n)
+	deployment = at(t, load(t, "kubernetes/deployment.yaml"), "spec").(map[string]any)
+	spec = at(t, deployment, "template", "spec").(map[string]any)
+	containers := at(t, spec, "containers").([]any)
+	if len(containers) != 1 {
+		t.Fatalf("%d containers", len(containers))
 	}
 	env = map[string]string{}
-	for _, v := range d.Spec.Template.Spec.Containers[0].Env {
-		env[v.Name] = v.Value
+	for _, v := range at(t, containers[0], "env").([]any) {
+		env[at(t, v, "name").(string)] = at(t, v, "value").(string)
 	}
-	return d, env
+	return deployment, spec, containers[0].(map[string]any), env
 }
 
 func TestPodDrainsBeforeItIsKilled(t *testing.T) {
-	d, env := pod(t)
-	spec := d.Spec.Template.Spec
-	if spec.GraceSeconds == nil {
-		t.Fatal("terminationGracePeriodSeconds is not said")
+	_, spec, container, env := pod(t)
+	grace, err := strconv.Atoi(at(t, spec, "terminationGracePeriodSeconds").(string))
+	if err != nil {
+		t.Fatal(err)
 	}
-	checkStop(t, "kubernetes", env["SQSBATCH_DRAIN_LIMIT"], time.Duration(*spec.GraceSeconds)*time.Second)
-	if spec.Containers[0].Lifecycle != nil {
+	checkStop(t, "kubernetes", env["SQSBATCH_DRAIN_LIMIT"], time.Duration(grace)*time.Second)
+	if container["lifecycle"] != nil {
 		t.Error("a preStop hook takes its time from the drain")
 	}
 }
 
 func TestPodSetsWhatIsRead(t *testing.T) {
-	d, env := pod(t)
-	var names []string
-	for name := range env {
-		names = append(names, name)
-	}
-	checkVariables(t, "kubernetes", names)
-	if got := d.Spec.Template.Spec.SecurityContext.RunAsUser; got != user {
+	_, spec, _, env := pod(t)
+	checkVariables(t, "kubernetes", slices.Collect(maps.Keys(env)))
+	if got := at(t, spec, "securityContext", "runAsUser"); got != user {
 		t.Errorf("runs as user %s, the image as %s", got, user)
 	}
 }
 
 // The kubelet asks from outside of the pod, at the port that the program serves.
 func TestProbesAskWhereHealthIsServed(t *testing.T) {
-	d, env := pod(t)
-	c := d.Spec.Template.Spec.Containers[0]
-	if c.Liveness.HTTPGet.Path != "/livez" || c.Readiness.HTTPGet.Path != "/readyz" {
-		t.Errorf("probes ask for %q and %q", c.Liveness.HTTPGet.Path, c.Readiness.HTTPGet.Path)
+	_, _, c, env := pod(t)
+	name := at(t, c, "ports", "0", "name")
+	for probe, path := range map[string]string{"livenessProbe": "/livez", "readinessProbe": "/readyz"} {
+		if get := at(t, c, probe, "httpGet"); at(t, get, "path") != path || at(t, get, "port") != name {
+			t.Errorf("%s asks for %v, want %s at port %s", probe, get, path, name)
+		}
 	}
-	if len(c.Ports) != 1 || c.Liveness.HTTPGet.Port != c.Ports[0].Name || c.Readiness.HTTPGet.Port != c.Ports[0].Name {
-		t.Fatalf("ports %v, asked are %q and %q", c.Ports, c.Liveness.HTTPGet.Port, c.Readiness.HTTPGet.Port)
-	}
-	if got, want := env["SQSBATCH_HEALTH_ADDR"], ":"+c.Ports[0].ContainerPort; got != want {
+	if got, want := env["SQSBATCH_HEALTH_ADDR"], ":"+at(t, c, "ports", "0", "containerPort").(string); got != want {
 		t.Errorf("health is served at %q, want %q", got, want)
 	}
 }
 
 func TestScaledObjectAgreesWithTheDeployment(t *testing.T) {
-	d, env := pod(t)
-	s := read[scaledObject](t, "kubernetes/scaledobject.yaml").Spec
-	if d.Spec.Replicas != nil {
+	deployment, _, _, env := pod(t)
+	s := at(t, load(t, "kubernetes/scaledobject.yaml"), "spec").(map[string]any)
+	if deployment["replicas"] != nil {
 		t.Error("the Deployment has replicas: applying it sets back what KEDA has set")
 	}
-	if len(s.Triggers) != 1 || s.Triggers[0].Type != "aws-sqs-queue" {
-		t.Fatalf("triggers %v", s.Triggers)
+	if triggers := at(t, s, "triggers").([]any); len(triggers) != 1 || at(t, triggers[0], "type") != "aws-sqs-queue" {
+		t.Fatalf("triggers %v", triggers)
 	}
-	meta := s.Triggers[0].Metadata
-	queue := env[meta["queueURLFromEnv"]]
+	meta := at(t, s, "triggers", "0", "metadata").(map[string]any)
+	queue := env["SQSBATCH_QUEUE_URL"]
 	if meta["queueURLFromEnv"] != "SQSBATCH_QUEUE_URL" || queue == "" {
 		t.Errorf("the queue's URL is read from %q", meta["queueURLFromEnv"])
 	}
-	if !strings.Contains(queue, "//sqs."+meta["awsRegion"]+".") {
+	if !strings.Contains(queue, "//sqs."+at(t, meta, "awsRegion").(string)+".") {
 		t.Errorf("KEDA asks in %s for %s", meta["awsRegion"], queue)
 	}
-	if s.MinReplicaCount == 0 && meta["scaleOnInFlight"] == "false" {
+	least := s["minReplicaCount"]
+	if (least == nil || least == "0") && meta["scaleOnInFlight"] == "false" {
 		t.Error("the last pod would be taken away while it works")
 	}
-	if s.MinReplicaCount > 0 && s.CooldownPeriod > 0 {
-		t.Errorf("cooldownPeriod has no effect with minReplicaCount %d: only the last pod waits for it", s.MinReplicaCount)
+	if least != nil && least != "0" && s["cooldownPeriod"] != nil {
+		t.Errorf("cooldownPeriod has no effect with minReplicaCount %s: only the last pod waits for it", least)
 	}
 }
 
 // role.yaml lets one service account take the role: the one that the pods have.
 func TestRoleIsForThePodsServiceAccount(t *testing.T) {
-	d, _ := pod(t)
-	account := read[struct {
-		Metadata struct {
-			Name string `yaml:"name"`
-		} `yaml:"metadata"`
-	}](t, "kubernetes/serviceaccount.yaml").Metadata.Name
+	_, spec, _, _ := pod(t)
+	account := at(t, load(t, "kubernetes/serviceaccount.yaml"), "metadata", "name")
 	allowed := at(t, load(t, "kubernetes/role.yaml"), "Parameters", "ServiceAccount", "Default")
-	if used := d.Spec.Template.Spec.ServiceAccountName; used != account || allowed != account {
+	if used := at(t, spec, "serviceAccountName"); used != account || allowed != account {
 		t.Errorf("the pods use %s, there is %s, the role is for %s", used, account, allowed)
 	}
 }

@@ -2,7 +2,9 @@ package deploy_test
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,8 +18,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// load reads a CloudFormation template as plain values; !Ref X is {"Ref": X}, and
-// so on.
+// load reads the first document of a file as plain values. Of a CloudFormation
+// template !Ref X is {"Ref": X}, and so on.
 func load(t *testing.T, path string) map[string]any {
 	t.Helper()
 	var root yaml.Node
@@ -151,11 +153,7 @@ func environment(t *testing.T, container map[string]any) map[string]any {
 func TestServiceSetsWhatIsRead(t *testing.T) {
 	c := container(t, load(t, "ecs/service.yaml"))
 	values := environment(t, c)
-	var names []string
-	for name := range values {
-		names = append(names, name)
-	}
-	checkVariables(t, "ecs", names)
+	checkVariables(t, "ecs", slices.Collect(maps.Keys(values)))
 	if addr, _ := values["SQSBATCH_HEALTH_ADDR"].(string); !strings.HasPrefix(addr, "127.0.0.1:") {
 		t.Errorf("health is served at %s: only the container itself asks for it", addr)
 	}

@@ -98,7 +98,7 @@ func TestEnvelopesOnAQueue(t *testing.T) {
 				})
 				var log bytes.Buffer
 				cfg := sqstest.Config{FIFO: fifo, Handler: handler.Config{Concurrency: 1, Logger: slog.New(slog.NewJSONHandler(&log, nil))}}
-				sqstest.RunWith(t, h, cfg, func(q *sqstest.Queue) {
+				sqstest.RunWith(t, h, cfg, func(t *testing.T, q *sqstest.Queue) {
 					q.Send(c.bodies...)
 					q.UntilIdle()
 					bad := q.Messages()[len(c.bodies)-1]

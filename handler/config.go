@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
@@ -115,6 +116,11 @@ type Config struct {
 	// Hooks are told what happens, see batch.BatchStartedHook. Defaults to
 	// none; the log does not depend on them.
 	Hooks []any
+
+	// Other handles the invocations of the same function that are no SQS events: direct
+	// ones, a schedule's, those of API Gateway. It gets the payload as it is. Defaults to
+	// none: they fail. It has no effect in a container.
+	Other lambda.Handler
 
 	// SQS is the client. Defaults to one from the environment, made when first
 	// needed.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,94 +15,92 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// environment is what was read of the environment's variables.
-type environment struct {
-	wrong  []error // a variable's name and value, and what that must be
-	inCode bool    // the fields that are read now were set in code
+// variable is a setting, and a pointer to the field that it sets.
+type variable struct {
+	*settings.Setting
+	field any
 }
 
-// read sets a field from its variable, unless it was set in code, which comes first.
-func read[T any](e *environment, s *settings.Setting, field *T, unset bool, parse func(string) (T, error)) {
-	value := os.Getenv(s.Name)
-	if value == "" || e.inCode || !unset {
-		return
+// Fields that are not what their variables say.
+type (
+	orNone int  // -1 for none, since 0 means its default
+	not    bool // the opposite
+)
+
+// read sets the field, unless it is set already: code comes first. An error names the
+// variable, its value, and what that must be.
+func (v variable) read() (err error) {
+	value := os.Getenv(v.Name)
+	if value == "" || !reflect.ValueOf(v.field).Elem().IsZero() {
+		return nil
 	}
-	parsed, err := parse(value)
+	switch field := v.field.(type) {
+	case *int:
+		*field, err = v.Int(value)
+	case *time.Duration:
+		*field, err = v.Time(value)
+	case *bool:
+		*field, err = v.Bool(value)
+	case *orNone:
+		n, wrong := v.Int(value)
+		*field, err = orNone(cmp.Or(n, -1)), wrong
+	case *not:
+		yes, wrong := v.Bool(value)
+		*field, err = not(!yes), wrong
+	case *[]string:
+		*field, err = v.List(value)
+	case *string:
+		*field, err = v.Text(value)
+	}
 	if err != nil {
-		e.wrong = append(e.wrong, fmt.Errorf("%s is %q: %w", s.Name, value, err))
-		return
+		return fmt.Errorf("%s is %q: %w", v.Name, value, err)
 	}
-	*field = parsed
-}
-
-func (e *environment) number(s *settings.Setting, field *int) { read(e, s, field, *field == 0, s.Int) }
-
-func (e *environment) time(s *settings.Setting, field *time.Duration) {
-	read(e, s, field, *field == 0, s.Time)
-}
-
-func (e *environment) flag(s *settings.Setting, field *bool) { read(e, s, field, !*field, s.Bool) }
-
-// text takes any value: the package that uses it checks it.
-func text[T ~string](e *environment, s *settings.Setting, field *T) {
-	read(e, s, field, *field == "", func(value string) (T, error) { return T(value), nil })
-}
-
-func choice[T ~string](e *environment, s *settings.Setting, field *T) {
-	read(e, s, field, *field == "", func(value string) (T, error) {
-		chosen, err := s.Choose(value)
-		return T(chosen), err
-	})
+	return nil
 }
 
 // fromEnvironment sets the fields that are zero from their variables. It returns an
 // error that names each variable with a value that cannot be used.
 func (c *Config) fromEnvironment() error {
-	var e environment
-	e.number(&settings.Concurrency, &c.Concurrency)
-	e.time(&settings.Reserve, &c.Reserve)
-	e.time(&settings.RecordTimeout, &c.RecordTimeout)
-	choice(&e, &settings.DeadlinePolicy, &c.Deadline)
-	e.time(&settings.MinRemaining, &c.MinRemaining)
-	e.time(&settings.Grace, &c.Grace)
-	text(&e, &settings.DeadLetterQueue, &c.DeadLetterQueue)
-	e.number(&settings.MaxReceiveCount, &c.MaxReceiveCount)
-	text(&e, &settings.OnPermanent, &c.OnPermanent)
-	text(&e, &settings.OnMalformed, &c.OnMalformed)
-	e.flag(&settings.ErrorIfAllFail, &c.ErrorIfAllFail)
-	e.flag(&settings.DeleteSucceeded, &c.DeleteSucceeded)
-	e.flag(&settings.LogSucceeded, &c.LogSucceeded)
-	e.number(&settings.LogBodyBytes, &c.LogBodyBytes)
-	c.Poll.fromEnvironment(&e)
-	e.inCode = c.Outage != 0 || c.Backoff != nil // either comes before all four variables
-	e.time(&settings.Outage, &c.Outage)
+	list := []variable{
+		{&settings.Concurrency, &c.Concurrency},
+		{&settings.Reserve, &c.Reserve},
+		{&settings.RecordTimeout, &c.RecordTimeout},
+		{&settings.DeadlinePolicy, (*string)(&c.Deadline)},
+		{&settings.MinRemaining, &c.MinRemaining},
+		{&settings.Grace, &c.Grace},
+		{&settings.DeadLetterQueue, &c.DeadLetterQueue},
+		{&settings.MaxReceiveCount, &c.MaxReceiveCount},
+		{&settings.OnPermanent, (*string)(&c.OnPermanent)},
+		{&settings.OnMalformed, (*string)(&c.OnMalformed)},
+		{&settings.ErrorIfAllFail, &c.ErrorIfAllFail},
+		{&settings.DeleteSucceeded, &c.DeleteSucceeded},
+		{&settings.LogSucceeded, &c.LogSucceeded},
+		{&settings.LogBodyBytes, &c.LogBodyBytes},
+		{&settings.Wait, &c.Poll.Wait},
+		{&settings.Prefetch, (*orNone)(&c.Poll.Prefetch)},
+		{&settings.Visibility, &c.Poll.Visibility},
+		{&settings.Heartbeat, (*not)(&c.Poll.NoHeartbeat)},
+		{&settings.DrainLimit, &c.Poll.DrainLimit},
+		{&settings.MaxAbandoned, &c.Poll.MaxAbandoned},
+		{&settings.HealthAddr, &c.Poll.HealthAddr},
+	}
+	c.Poll.Queues = append([]string(nil), c.Poll.Queues...) // nil if empty
+	list = append(list, variable{&settings.QueueURL, &c.Poll.Queues})
+	// Outage or Backoff in code comes before all four variables.
 	var b backoff
-	choice(&e, &settings.Backoff, &b.kind)
-	e.time(&settings.BackoffBase, &b.base)
-	e.time(&settings.BackoffCap, &b.limit)
+	if c.Outage == 0 && c.Backoff == nil {
+		list = append(list, variable{&settings.Outage, &c.Outage},
+			variable{&settings.Backoff, &b.kind}, variable{&settings.BackoffBase, &b.base}, variable{&settings.BackoffCap, &b.limit})
+	}
+	var errs []error
+	for _, v := range list {
+		errs = append(errs, v.read())
+	}
 	if b != (backoff{}) {
 		backoff, err := b.function()
-		c.Backoff, e.wrong = backoff, append(e.wrong, err)
+		c.Backoff, errs = backoff, append(errs, err)
 	}
-	return errors.Join(e.wrong...)
-}
-
-func (c *PollConfig) fromEnvironment(e *environment) {
-	c.Queues = append([]string(nil), c.Queues...) // nil if empty
-	read(e, &settings.QueueURL, &c.Queues, c.Queues == nil, settings.QueueURL.List)
-	e.time(&settings.Wait, &c.Wait)
-	read(e, &settings.Prefetch, &c.Prefetch, c.Prefetch == 0, func(value string) (int, error) {
-		n, err := settings.Prefetch.Int(value)
-		return cmp.Or(n, -1), err // the field's 0 means its default
-	})
-	e.time(&settings.Visibility, &c.Visibility)
-	read(e, &settings.Heartbeat, &c.NoHeartbeat, !c.NoHeartbeat, func(value string) (bool, error) {
-		heartbeat, err := settings.Heartbeat.Bool(value)
-		return !heartbeat, err
-	})
-	e.time(&settings.DrainLimit, &c.DrainLimit)
-	e.number(&settings.MaxAbandoned, &c.MaxAbandoned)
-	text(e, &settings.HealthAddr, &c.HealthAddr)
+	return errors.Join(errs...)
 }
 
 // backoff holds the variables that together make Config.Backoff.

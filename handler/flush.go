@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
+	"github.com/sqsbatch/sqsbatch/internal/notify"
 )
 
 const (
@@ -30,13 +31,13 @@ func (l *LambdaHandler) notify(ctx context.Context, info batch.BatchInfo, call f
 		return
 	}
 	began := time.Now()
-	if waitFor(time.Until(deadline)/2, call) {
+	if notify.Within(time.After(time.Until(deadline)/2), call) {
 		return
 	}
 	w := batch.Warning{Queue: batch.QueueName(info.QueueARN), Message: fmt.Sprintf(
 		"a BatchSettled or Warned hook still runs %v after the batch was settled and is not waited for: hooks must not block",
 		time.Since(began).Round(time.Millisecond))}
-	waitFor(min(timeoutNotice, time.Until(deadline)/4), func() { l.engine.Hooks().Warn(ctx, w) })
+	notify.Within(time.After(min(timeoutNotice, time.Until(deadline)/4)), func() { l.engine.Hooks.Warn(ctx, w) })
 }
 
 // flush has the hooks write what they keep back, before Lambda
@@ -52,28 +53,12 @@ func (l *LambdaHandler) flush(ctx context.Context, times batch.Times) {
 		limit = max(0, min(limit, time.Until(times.Deadline)-left/2))
 		notice = min(notice, left/4)
 	}
-	flushHooks(ctx, l.engine.Hooks(), limit, notice)
+	flushHooks(ctx, l.engine.Hooks, limit, notice)
 }
 
 // flushHooks gives the hooks limit, and notice more to warn of one that took longer.
 func flushHooks(ctx context.Context, set *hooks.Set, limit, notice time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	waitFor(limit+notice, func() { set.Flush(ctx) })
-}
-
-// waitFor runs f, which may block, and waits for it at most for limit. It
-// reports whether f has returned.
-func waitFor(limit time.Duration, f func()) bool {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f()
-	}()
-	select {
-	case <-done:
-		return true
-	case <-time.After(limit):
-		return false
-	}
+	notify.Within(time.After(limit+notice), func() { set.Flush(ctx) })
 }

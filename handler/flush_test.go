@@ -107,7 +107,7 @@ func TestHooksAreFlushedAtTheEndOfPoll(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				defer time.Sleep(3 * time.Hour) // for what was given up
-				q := testqueue.New(t, false)
+				q := testqueue.New(t, testqueue.Standard)
 				k := &keeper{takes: c.takes}
 				ctx, stop := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
@@ -149,7 +149,7 @@ func (l *listener) Called(_ context.Context, c batch.Call) {
 // is flushed then.
 func TestCallsAreToldBeforeTheEndOfTheInvocation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := testqueue.New(t, false)
+		q := testqueue.New(t, testqueue.Standard)
 		q.Send("a")
 		l := &listener{}
 		h, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return errors.New("no") }),

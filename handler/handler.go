@@ -48,18 +48,21 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 		return nil, err
 	}
 	cfg.warn(context.Background(), warnings)
-	return &LambdaHandler{engine: engine, policy: policy, cfg: cfg, flushes: configured.Flushes()}, nil
+	return &LambdaHandler{engine: engine, policy: policy, cfg: cfg, flushes: configured.Flushes}, nil
 }
 
 // Invoke handles one invocation, from the event's bytes to those of the
 // response. It makes a LambdaHandler a lambda.Handler of aws-lambda-go.
 //
-// It returns an error when the payload is no SQS event, or has a record that
-// could not be reported as failed, so that Lambda counts the invocation as
-// failed and keeps every message.
+// What is no SQS event goes to [Config].Other. Without that, and when the event has a
+// record that could not be reported as failed, Invoke returns an error, so that Lambda
+// counts the invocation as failed and keeps every message.
 func (l *LambdaHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	records, err := sqsevent.Decode(payload)
 	if err != nil {
+		if l.cfg.Other != nil && isOther(payload) {
+			return l.cfg.Other.Invoke(ctx, payload)
+		}
 		return nil, invalidEvent{fmt.Errorf("the event is not one of an SQS event source mapping: %w", err)}
 	}
 	failures, err := l.process(ctx, records)
@@ -67,6 +70,18 @@ func (l *LambdaHandler) Invoke(ctx context.Context, payload []byte) ([]byte, err
 		return nil, err
 	}
 	return partialfailure.AppendResponse(nil, failures), nil
+}
+
+// isOther reports whether a payload is JSON, and no record in it is of SQS.
+func isOther(payload []byte) bool {
+	var event struct {
+		Records []struct{ EventSource string }
+	}
+	if !json.Valid(payload) {
+		return false
+	}
+	_ = json.Unmarshal(payload, &event) // of another shape, it has none
+	return !slices.ContainsFunc(event.Records, func(r struct{ EventSource string }) bool { return r.EventSource == "aws:sqs" })
 }
 
 // HandleEvent calls Invoke for an event that is decoded already, which it encodes
@@ -95,7 +110,7 @@ func (l *LambdaHandler) process(ctx context.Context, records []batch.Record) ([]
 		Started:  time.Now(),
 		Times:    l.engine.Times(ctx),
 	}
-	hooks := l.engine.Hooks()
+	hooks := l.engine.Hooks
 	ctx = hooks.BatchContext(ctx, info, records)
 	hooks.BatchStarted(ctx, info)
 	settlement := l.policy.Begin(ctx, info.Times)

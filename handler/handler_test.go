@@ -132,7 +132,7 @@ func TestAbandonedHandler_KeepsItsRecordsStrings(t *testing.T) {
 			time.Sleep(time.Minute) // ignores its context
 			seen <- r.MessageID + " " + r.Body
 			return nil
-		}), handler.Config{Logger: log.logger(), SQS: testqueue.New(t, false).Client})
+		}), handler.Config{Logger: log.logger(), SQS: testqueue.New(t, testqueue.Standard).Client})
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		p := payload(ordersARN, `{"id":"o-1"}`)
@@ -174,7 +174,7 @@ func TestErrorIfAllFail_FailsOnlyWhenEveryRecordFailed(t *testing.T) {
 
 func TestDeleteSucceededWithFailure_DeletesAndReturnsError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := testqueue.New(t, false)
+		q := testqueue.New(t, testqueue.Standard)
 		q.Send("ok", "fail")
 		var log logbook
 		l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger(), SQS: q.Client, DeleteSucceeded: true})

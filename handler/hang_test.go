@@ -21,7 +21,7 @@ func TestRecordHangsInGroup_OnlyItIsDeadLettered(t *testing.T) {
 	for name, timeout := range map[string]time.Duration{"by default": 0, "with a record timeout": 3 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := testqueue.New(t, true)
+				q := testqueue.New(t, testqueue.FIFO)
 				var mu sync.Mutex
 				var handled []string
 				h, err := handler.New(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {

@@ -37,10 +37,10 @@ var (
 )
 
 // serveHealth answers orchestrators and scrapers, if an address is configured,
-// until stop is called. It warns of paths that an earlier Poll serves.
-func (c *PollConfig) serveHealth(pollers []*longpoll.Poller) (stop func(), warnings []string, err error) {
+// until stop is called.
+func (c *PollConfig) serveHealth(pollers []*longpoll.Poller) (stop func(), err error) {
 	if c.HealthAddr == "" {
-		return func() {}, nil, nil
+		return func() {}, nil
 	}
 	healthMu.Lock()
 	defer healthMu.Unlock()
@@ -48,17 +48,12 @@ func (c *PollConfig) serveHealth(pollers []*longpoll.Poller) (stop func(), warni
 	if s == nil {
 		listener, err := net.Listen("tcp", c.HealthAddr)
 		if err != nil {
-			return nil, nil, fmt.Errorf("handler: HealthAddr is %q (SQSBATCH_HEALTH_ADDR): %w", c.HealthAddr, err)
+			return nil, fmt.Errorf("handler: HealthAddr is %q (SQSBATCH_HEALTH_ADDR): %w", c.HealthAddr, err)
 		}
 		s = &healthServer{}
 		s.server = http.Server{Handler: s, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second}
 		healthServers[c.HealthAddr] = s
 		s.serving.Go(func() { _ = s.server.Serve(listener) }) // until Close
-	}
-	for _, path := range slices.Sorted(maps.Keys(c.Handlers)) {
-		if slices.ContainsFunc(s.polls, func(p *healthOfPoll) bool { return p.handlers[path] != nil }) {
-			warnings = append(warnings, fmt.Sprintf("Poll.Handlers[%q]: an earlier Poll of this process serves that path at the same HealthAddr, and goes on to", path))
-		}
 	}
 	own := &healthOfPoll{pollers, maps.Clone(c.Handlers)}
 	s.polls = append(s.polls, own)
@@ -71,7 +66,7 @@ func (c *PollConfig) serveHealth(pollers []*longpoll.Poller) (stop func(), warni
 			_ = s.server.Close()
 			s.serving.Wait()
 		}
-	}, warnings, nil
+	}, nil
 }
 
 // ServeHTTP serves the health of all Polls, and the handlers of each. Of handlers

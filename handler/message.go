@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
@@ -29,21 +30,9 @@ func toMessage(r batch.Record) events.SQSMessage {
 		EventSource:            "aws:sqs",
 		EventSourceARN:         r.QueueARN,
 		AWSRegion:              r.Region,
-		Attributes: map[string]string{
-			"ApproximateReceiveCount":          positive(int64(r.Attempt)),
-			"SentTimestamp":                    positive(r.SentAt.UnixMilli()),
-			"ApproximateFirstReceiveTimestamp": positive(r.FirstReceivedAt.UnixMilli()),
-			"SenderId":                         r.SenderID,
-			"MessageGroupId":                   r.GroupID,
-			"MessageDeduplicationId":           r.DeduplicationID,
-			"SequenceNumber":                   r.SequenceNumber,
-			"AWSTraceHeader":                   r.TraceHeader,
-			"DeadLetterQueueSourceArn":         r.DeadLetterQueueSourceARN,
-		},
-		MessageAttributes: make(map[string]events.SQSMessageAttribute, len(r.MessageAttributes)),
+		Attributes:             systemAttributes(r),
+		MessageAttributes:      make(map[string]events.SQSMessageAttribute, len(r.MessageAttributes)),
 	}
-	maps.Copy(m.Attributes, r.OtherAttributes)
-	maps.DeleteFunc(m.Attributes, func(_, value string) bool { return value == "" })
 	for name, a := range r.MessageAttributes {
 		attribute := events.SQSMessageAttribute{DataType: a.DataType, StringListValues: []string{}, BinaryListValues: [][]byte{}}
 		if strings.HasPrefix(a.DataType, "Binary") {
@@ -52,6 +41,60 @@ func toMessage(r batch.Record) events.SQSMessage {
 			attribute.StringValue = &a.StringValue
 		}
 		m.MessageAttributes[name] = attribute
+	}
+	return m
+}
+
+// systemAttributes are the attributes that SQS gives a message.
+func systemAttributes(r batch.Record) map[string]string {
+	attributes := map[string]string{
+		"ApproximateReceiveCount":          positive(int64(r.Attempt)),
+		"SentTimestamp":                    positive(r.SentAt.UnixMilli()),
+		"ApproximateFirstReceiveTimestamp": positive(r.FirstReceivedAt.UnixMilli()),
+		"SenderId":                         r.SenderID,
+		"MessageGroupId":                   r.GroupID,
+		"MessageDeduplicationId":           r.DeduplicationID,
+		"SequenceNumber":                   r.SequenceNumber,
+		"AWSTraceHeader":                   r.TraceHeader,
+		"DeadLetterQueueSourceArn":         r.DeadLetterQueueSourceARN,
+	}
+	maps.Copy(attributes, r.OtherAttributes)
+	maps.DeleteFunc(attributes, func(_, value string) bool { return value == "" })
+	return attributes
+}
+
+// SDKMessageFunc is a function that handles an SQS message as AWS's SDK decodes it, such as
+// the body of a loop around ReceiveMessage. It makes the function a [batch.Handler], which
+// runs on Lambda, too:
+//
+//	handler.Run(handler.SDKMessageFunc(handleMessage))
+//
+// It must not delete the message: what it returns decides about that.
+type SDKMessageFunc func(ctx context.Context, m types.Message) error
+
+// Handle calls f.
+func (f SDKMessageFunc) Handle(ctx context.Context, r batch.Record) error {
+	return f(ctx, toSDKMessage(r))
+}
+
+func toSDKMessage(r batch.Record) types.Message {
+	m := types.Message{
+		MessageId: &r.MessageID, ReceiptHandle: &r.ReceiptHandle, Body: &r.Body, MD5OfBody: &r.MD5OfBody, Attributes: systemAttributes(r),
+	}
+	if r.MD5OfMessageAttributes != "" {
+		m.MD5OfMessageAttributes = &r.MD5OfMessageAttributes
+	}
+	for name, a := range r.MessageAttributes {
+		value := types.MessageAttributeValue{DataType: &a.DataType}
+		if strings.HasPrefix(a.DataType, "Binary") {
+			value.BinaryValue = a.BinaryValue
+		} else {
+			value.StringValue = &a.StringValue
+		}
+		if m.MessageAttributes == nil {
+			m.MessageAttributes = make(map[string]types.MessageAttributeValue, len(r.MessageAttributes))
+		}
+		m.MessageAttributes[name] = value
 	}
 	return m
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
+	"github.com/sqsbatch/sqsbatch/internal/notify"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
@@ -83,12 +84,12 @@ func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 		return err
 	}
 	set, _ := hooks.New(cfg.Hooks...) // the pollers took each
-	stopHealth, notServed, err := cfg.Poll.serveHealth(pollers)
+	stopHealth, err := cfg.Poll.serveHealth(pollers)
 	if err != nil {
 		return err
 	}
 	writeLine(func() {
-		cfg.warn(ctx, slices.Concat(warnings, cfg.Poll.healthWarnings(), notServed))
+		cfg.warn(ctx, append(warnings, cfg.Poll.healthWarnings()...))
 		cfg.Logger.InfoContext(ctx, "polling", "logger", "sqsbatch", "queues", cfg.Poll.Queues)
 	})
 	stopped, err := runAll(ctx, pollers)
@@ -101,7 +102,7 @@ func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 
 // writeLine waits only a moment for a line of the log: no stop shall wait for a log
 // that nobody reads.
-func writeLine(write func()) { waitFor(200*time.Millisecond, write) }
+func writeLine(write func()) { notify.Within(time.After(200*time.Millisecond), write) }
 
 // runAll runs the pollers until ctx ends or one of them fails, and returns when
 // that was.

@@ -48,7 +48,7 @@ func (l *LambdaHandler) warnWouldBe(ctx context.Context, info batch.BatchInfo, r
 		}
 	}
 	if len(list) > 0 {
-		l.engine.Hooks().Warn(ctx, batch.Warning{
+		l.engine.Hooks.Warn(ctx, batch.Warning{
 			Queue:   batch.QueueName(info.QueueARN),
 			Message: "sam local: receipt handles are samples, SQS is not called; it would be: " + strings.Join(list, ", "),
 		})

@@ -20,7 +20,7 @@ func TestAbandonedHandler_FreesItsSlot(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) {
 		c.Engine.Concurrency, c.Engine.RecordTimeout = 1, 30*time.Second
 	}, func(w *world) {
 		w.inject(latency(time.Millisecond)) // so that a and b are deleted after stuck was given up, not at that moment
@@ -62,7 +62,7 @@ func TestTooManyAbandoned_RunEnds(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) {
 		c.Engine.RecordTimeout, c.MaxAbandoned, c.DrainLimit = 50*time.Second, 2, time.Minute
 	}, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
@@ -104,7 +104,7 @@ func TestGraceOutlastsVisibility_IsAbandonedBefore(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) {
 		c.NoHeartbeat, c.Visibility = true, 20*time.Second
 		c.Engine.RecordTimeout, c.Engine.Grace = 3*time.Second, 30*time.Second
 	}, func(w *world) {
@@ -122,7 +122,7 @@ func TestGraceOutlastsVisibility_IsAbandonedBefore(t *testing.T) {
 // Rule 5: a nil before the record was given up is a success, however late.
 func TestNilWithinGrace_Succeeds(t *testing.T) {
 	h := func(context.Context, batch.Record) error { time.Sleep(10500 * time.Millisecond); return nil }
-	inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.RecordTimeout = 10 * time.Second }, func(w *world) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.RecordTimeout = 10 * time.Second }, func(w *world) {
 		w.Send("a")
 		w.start()
 		w.after(20 * time.Second)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
 // maxTrial bounds for how long one record is tried alone: one that takes its time
@@ -32,20 +33,20 @@ func (a *aborts) reason(now time.Time) error {
 	return batch.ErrStopped
 }
 
-// heed puts off what was not started if a handler said that it could only fail as
-// well: what waits comes back after that time, and nothing is received until then.
-// What runs goes on.
+// heed applies an abort: until the time that the handler asked for, nothing is received,
+// and records that wait go back to SQS. Running handlers go on.
 //
-// The time is what SQS can hide a message for: whole seconds, 12 hours at most.
-// With none, what waits would only be received again at once, at the price of a
-// delivery: it stays.
+// The time is rounded to what SQS can hide a message for: whole seconds, 12 hours at
+// most. If it is 0, waiting records stay: SQS would deliver them again at once, which
+// costs each of them an attempt.
 func (p *Poller) heed(m *message) {
 	if !m.Verdict.Aborts {
 		return
 	}
-	p.slots = 0 // the runner pauses by itself
+	p.slots = 0
+	p.runner.Pause()
 	r, now := m.Result, time.Now()
-	after := (min(m.Verdict.After, maxHeld) + time.Second - 1).Truncate(time.Second)
+	after := settle.WholeSeconds(m.Verdict.After)
 	until := r.Started.Add(r.Duration + after) // from then on, however long it took to dead-letter the record
 	a := &p.aborts
 	if p.phase != polling || !until.After(now) || !until.After(a.until) {

@@ -75,7 +75,7 @@ func TestAbortKeepsTheOrderOfGroups(t *testing.T) {
 	const groupsOf, each = 5, 20
 	var o outage
 	var g groups
-	inWorld(t, true, g.around(o.handle), func(c *longpoll.Config) { c.Engine.Concurrency = 3 }, func(w *world) {
+	inWorld(t, fifoQueue, g.around(o.handle), func(c *longpoll.Config) { c.Engine.Concurrency = 3 }, func(w *world) {
 		w.noRedrive()
 		var bodies []string
 		for n := range each {
@@ -99,7 +99,7 @@ func TestAbortKeepsTheOrderOfGroups(t *testing.T) {
 // for none of it.
 func TestAbortWhileAReceiveIsOpen(t *testing.T) {
 	var o outage
-	inWorld(t, false, o.handle, nil, func(w *world) {
+	inWorld(t, standardQueue, o.handle, nil, func(w *world) {
 		w.start()
 		o.begins(time.Second)
 		w.Send("a")
@@ -159,7 +159,7 @@ func TestAbortsProbeHasAnEnd(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		return nil
 	}
-	inWorld(t, false, h, nil, func(w *world) {
+	inWorld(t, standardQueue, h, nil, func(w *world) {
 		o.begins(30 * time.Second)
 		w.Send(numbered(30, "")...)
 		w.start()

@@ -47,7 +47,7 @@ func (w *world) settled() []batch.Result {
 // Without a time there is nothing to wait for, so that what waits is handled
 // and not received again.
 func TestAbortForNoTime(t *testing.T) {
-	inWorld(t, false, aborting(20, 0), oneSlot, func(w *world) {
+	inWorld(t, standardQueue, aborting(20, 0), oneSlot, func(w *world) {
 		w.Send(numbered(40, "")...)
 		w.start()
 		w.after(10 * time.Second)
@@ -68,7 +68,7 @@ func TestAbortForNoTime(t *testing.T) {
 // received and given back in a loop.
 func TestAbortForLessThanASecond(t *testing.T) {
 	h := func(context.Context, batch.Record) error { return batch.Abort(time.Millisecond, nil) }
-	inWorld(t, false, h, oneSlot, func(w *world) {
+	inWorld(t, standardQueue, h, oneSlot, func(w *world) {
 		w.noRedrive()
 		w.Send(numbered(50, "")...)
 		w.start()
@@ -87,7 +87,7 @@ func TestAbortForLessThanASecond(t *testing.T) {
 // What is longer than SQS hides a message is 12 hours.
 func TestAbortForHours(t *testing.T) {
 	for _, d := range []time.Duration{13 * time.Hour, math.MaxInt64} {
-		inWorld(t, false, aborting(20, d), oneSlot, func(w *world) {
+		inWorld(t, standardQueue, aborting(20, d), oneSlot, func(w *world) {
 			w.Send(numbered(40, "")...)
 			w.start()
 			w.after(11*time.Hour + 59*time.Minute)
@@ -116,7 +116,7 @@ func (s slowContext) BatchContext(ctx context.Context, _ batch.BatchInfo, record
 // A batch whose hooks are being told of its start is not started either, and its
 // records say why.
 func TestAbortBeforeTheHooksAreTold(t *testing.T) {
-	inWorld(t, true, aborting(1, time.Minute), func(c *longpoll.Config) {
+	inWorld(t, fifoQueue, aborting(1, time.Minute), func(c *longpoll.Config) {
 		c.Engine.Concurrency = 2
 		c.Engine.Hooks = append(c.Engine.Hooks, slowContext("b"))
 	}, func(w *world) {
@@ -158,7 +158,7 @@ func TestAbortTellsWhatWasNotStarted(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		return nil
 	}
-	inWorld(t, true, h, func(c *longpoll.Config) { c.Engine.Concurrency = 2 }, func(w *world) {
+	inWorld(t, fifoQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency = 2 }, func(w *world) {
 		w.Send("b:1", "b:2", "b:3", "a:1")
 		w.start()
 		w.after(20 * time.Second)
@@ -188,7 +188,7 @@ func TestAbortsOneAfterAnother(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, false, h, nil, func(w *world) {
+	inWorld(t, standardQueue, h, nil, func(w *world) {
 		w.Send("0", "1", "2")
 		w.start()
 		w.after(5 * time.Second)
@@ -218,7 +218,7 @@ func TestAbortsOneAfterAnother(t *testing.T) {
 
 // What SQS does not take at first is given back later, for the rest of the time.
 func TestAbortWhenGivingBackFails(t *testing.T) {
-	inWorld(t, false, aborting(20, time.Minute), oneSlot, func(w *world) {
+	inWorld(t, standardQueue, aborting(20, time.Minute), oneSlot, func(w *world) {
 		w.Send(numbered(40, "")...)
 		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "ChangeMessageVisibilityBatch", Times: 6})
 		w.start()

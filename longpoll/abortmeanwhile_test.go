@@ -15,7 +15,7 @@ import (
 // last, and nothing that was handled is handled again.
 func TestAbortWhileDeletesAreRefused(t *testing.T) {
 	for _, lasts := range []time.Duration{20 * time.Second, 3 * time.Minute} { // and the abort a minute
-		inWorld(t, false, aborting(20, time.Minute), oneSlot, func(w *world) {
+		inWorld(t, standardQueue, aborting(20, time.Minute), oneSlot, func(w *world) {
 			w.Send(numbered(40, "")...)
 			w.start()
 			w.after(195 * time.Millisecond)
@@ -54,7 +54,7 @@ func TestAbortExtendsWhatRuns(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) { c.Visibility = 30 * time.Second }, func(w *world) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Visibility = 30 * time.Second }, func(w *world) {
 		w.Send("long", "down")
 		w.start()
 		w.after(11 * time.Minute)
@@ -75,7 +75,7 @@ func TestAbortThenStop(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		return nil
 	}
-	inWorld(t, true, h, func(c *longpoll.Config) { c.Engine.Concurrency = 2 }, func(w *world) {
+	inWorld(t, fifoQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency = 2 }, func(w *world) {
 		w.Send("b:1", "b:2", "b:3", "a:1")
 		w.start()
 		w.after(5 * time.Second)
@@ -104,7 +104,7 @@ func TestAbortBeforeTheBurial(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		return nil
 	}
-	inWorld(t, true, h, func(c *longpoll.Config) {
+	inWorld(t, fifoQueue, h, func(c *longpoll.Config) {
 		c.Engine.Concurrency, c.Failures.MaxReceiveCount = 2, 1
 	}, func(w *world) {
 		w.Send("b:1", "a:1", "a:2", "b:2", "b:3", "b:4")

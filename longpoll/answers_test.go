@@ -49,7 +49,7 @@ func (w *world) intercept(f func(operation, body string, r *http.Request) (*http
 // once SQS has refused it.
 func TestReceiveAttemptID_IsKeptUntilAnswered(t *testing.T) {
 	for _, code := range []string{"InvalidParameterValue", "InternalError", "RequestThrottled"} {
-		inWorld(t, true, ok, nil, func(w *world) {
+		inWorld(t, fifoQueue, ok, nil, func(w *world) {
 			used := map[string]int{}
 			broken := false
 			turn := w.intercept(func(operation, body string, r *http.Request) (*http.Response, error) {
@@ -92,7 +92,7 @@ func TestReceiveAttemptID_IsKeptUntilAnswered(t *testing.T) {
 
 // Something that answers long polls at once, and empty, is not asked all the time.
 func TestEmptyAnswersAtOnce_ReceivesPause(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		var on atomic.Bool
 		var calls atomic.Int32
 		w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
@@ -120,7 +120,7 @@ func TestEmptyAnswersAtOnce_ReceivesPause(t *testing.T) {
 // A record of a group that is lost while the one before it runs does not cancel
 // that one, and is not started.
 func TestLeaseRevokedWhileWaiting_RunningRecordGoesOn(t *testing.T) {
-	inWorld(t, true, lasting(2*time.Minute), func(c *longpoll.Config) { c.Visibility = time.Minute }, func(w *world) {
+	inWorld(t, fifoQueue, lasting(2*time.Minute), func(c *longpoll.Config) { c.Visibility = time.Minute }, func(w *world) {
 		handles := map[string]string{}
 		refused := ""
 		turn := w.intercept(func(operation, body string, r *http.Request) (*http.Response, error) {

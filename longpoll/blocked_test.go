@@ -53,7 +53,7 @@ func TestHookBlocks_StopEndsInTime(t *testing.T) {
 	}
 	for _, test := range tests {
 		for _, grace := range []time.Duration{0, 10 * time.Second} {
-			inWorld(t, true, test.h, func(c *longpoll.Config) {
+			inWorld(t, fifoQueue, test.h, func(c *longpoll.Config) {
 				c.Engine.Hooks, c.Engine.Grace, c.DrainLimit = append(c.Engine.Hooks, test.hook), grace, 2*time.Second
 			}, func(w *world) {
 				w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: deletion, Times: 1}) // something to warn of
@@ -85,7 +85,7 @@ func TestHookBlocks_StopEndsInTime(t *testing.T) {
 // What a hook kept from being handled is not handled by the process that was
 // stopped, when the hook returns at last.
 func TestHookBlocksStart_RecordIsReleasedUnhandled(t *testing.T) {
-	inWorld(t, false, ok, func(c *longpoll.Config) {
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) {
 		c.Engine.Hooks, c.DrainLimit = append(c.Engine.Hooks, blockedStart{}), time.Second
 	}, func(w *world) {
 		w.Send("a", "b", "c")
@@ -107,7 +107,7 @@ func TestHookBlocksStart_RecordIsReleasedUnhandled(t *testing.T) {
 // The process should be replaced when a hook hangs: its records are stuck.
 func TestHealthOfAHookThatHangs(t *testing.T) {
 	for _, hook := range []any{blockedStart{}, blockedFinished{}, blockedSettled{}, blockedCalls{}, blockedPolling{}, blockedWarning{}} {
-		inWorld(t, false, ok, func(c *longpoll.Config) { c.Engine.Hooks, c.DrainLimit = append(c.Engine.Hooks, hook), time.Second }, func(w *world) {
+		inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Engine.Hooks, c.DrainLimit = append(c.Engine.Hooks, hook), time.Second }, func(w *world) {
 			w.inject(sqs.Fault{Kind: sqs.Failure, Operation: deletion, Code: "AccessDenied", Times: 1})
 			w.Send("a")
 			w.start()
@@ -128,7 +128,7 @@ func TestHealthOfAHookThatHangs(t *testing.T) {
 			}
 		})
 	}
-	inWorld(t, false, lasting(time.Hour), func(c *longpoll.Config) { c.Engine.RecordTimeout = 2 * time.Hour }, func(w *world) {
+	inWorld(t, standardQueue, lasting(time.Hour), func(c *longpoll.Config) { c.Engine.RecordTimeout = 2 * time.Hour }, func(w *world) {
 		w.Send("a")
 		w.start()
 		w.after(30 * time.Minute)
@@ -148,7 +148,7 @@ func TestStop_TakesDrainLimitAndGrace(t *testing.T) {
 		{0, time.Minute, 61 * time.Second},
 		{114 * time.Second, 0, 115 * time.Second},
 	} {
-		inWorld(t, false, ignoring, func(c *longpoll.Config) { c.DrainLimit, c.Engine.Grace = test.limit, test.grace }, func(w *world) {
+		inWorld(t, standardQueue, ignoring, func(c *longpoll.Config) { c.DrainLimit, c.Engine.Grace = test.limit, test.grace }, func(w *world) {
 			w.Send("a")
 			w.start()
 			w.after(time.Second)

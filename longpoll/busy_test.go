@@ -30,7 +30,7 @@ func TestStopOfBusyQueue_WaitsForSlowReceives(t *testing.T) {
 	for _, late := range []time.Duration{50 * time.Millisecond, 300 * time.Millisecond, 600 * time.Millisecond, 1500 * time.Millisecond} {
 		for i := range 10 { // at any moment between two answers
 			pause := i%2 == 0
-			inWorld(t, false, lasting(20*time.Millisecond), nil, func(w *world) {
+			inWorld(t, standardQueue, lasting(20*time.Millisecond), nil, func(w *world) {
 				w.sendMany(500)
 				w.answeredLate(late)
 				w.start()
@@ -56,7 +56,7 @@ func TestStopOfBusyQueue_WaitsForSlowReceives(t *testing.T) {
 // empty by now, and one after an empty answer is idle.
 func TestStopSecondsAfterLastMessage_IsFast(t *testing.T) {
 	for _, idle := range []time.Duration{2 * time.Second, 10 * time.Second, 25 * time.Second, 41 * time.Second} {
-		inWorld(t, false, lasting(20*time.Millisecond), nil, func(w *world) {
+		inWorld(t, standardQueue, lasting(20*time.Millisecond), nil, func(w *world) {
 			w.inject(latency(5 * time.Millisecond))
 			w.Send("a")
 			w.start()
@@ -71,7 +71,7 @@ func TestStopSecondsAfterLastMessage_IsFast(t *testing.T) {
 // An answer that is not full has emptied the queue: what is open then is a long
 // poll, and a stop does not wait for it.
 func TestStopAfterPartialReceive_IsFast(t *testing.T) {
-	inWorld(t, false, lasting(20*time.Millisecond), nil, func(w *world) {
+	inWorld(t, standardQueue, lasting(20*time.Millisecond), nil, func(w *world) {
 		w.start()
 		w.after(10 * time.Second)
 		w.sendMany(3)

@@ -59,7 +59,7 @@ func TestHooksAreToldOfEachCall(t *testing.T) {
 		time.Sleep(100 * time.Second)
 		return nil
 	}
-	inWorld(t, false, slow, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, o) }, func(w *world) {
+	inWorld(t, standardQueue, slow, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, o) }, func(w *world) {
 		o.poller = w.p
 		w.Send("a", "b", "fail")
 		w.ForgetCalls()
@@ -120,7 +120,7 @@ type slowCalls struct{}
 func (slowCalls) Called(context.Context, batch.Call) { time.Sleep(time.Minute) }
 
 func TestAHookForCallsDelaysNothing(t *testing.T) {
-	inWorld(t, false, ok, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, slowCalls{}) }, func(w *world) {
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, slowCalls{}) }, func(w *world) {
 		w.sendMany(100)
 		w.start()
 		w.after(time.Second)

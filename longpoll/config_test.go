@@ -118,7 +118,7 @@ func TestRecordTimeout_EndsTheContext(t *testing.T) {
 			}
 			return ctx.Err()
 		}
-		inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.RecordTimeout = test.set }, func(w *world) {
+		inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.RecordTimeout = test.set }, func(w *world) {
 			w.Send("a")
 			w.start()
 			w.after(test.want + time.Second)

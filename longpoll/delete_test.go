@@ -21,7 +21,7 @@ func TestDeletes_GoInTensOrAfterTheLinger(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency = 30 }, func(w *world) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency = 30 }, func(w *world) {
 		w.Send("slow")
 		w.start()
 		w.after(time.Second)
@@ -42,7 +42,7 @@ func TestDeletes_GoInTensOrAfterTheLinger(t *testing.T) {
 }
 
 func TestNothingElseRuns_DeleteGoesAtOnce(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.start()
 		w.after(time.Second)
 		w.Send("a")
@@ -67,7 +67,7 @@ func TestDeleteFails_IsRetriedUntilItSucceeds(t *testing.T) {
 	}
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, false, ok, nil, func(w *world) {
+			inWorld(t, standardQueue, ok, nil, func(w *world) {
 				fault.Operation = deletion
 				w.inject(fault)
 				w.Send("a", "b", "c")
@@ -98,7 +98,7 @@ func TestDeleteFails_IsRetriedUntilItSucceeds(t *testing.T) {
 }
 
 func TestDeleteEntriesFail_OnlyTheyAreSentAgain(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: deletion, Times: 5})
 		w.Send(numbered(10, "")...)
 		w.start()
@@ -137,7 +137,7 @@ func TestSomeFail_OnlySucceededAreDeleted(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, false, h, nil, func(w *world) {
+	inWorld(t, standardQueue, h, nil, func(w *world) {
 		w.Send(numbered(10, "")...)
 		w.start()
 		w.after(time.Minute)
@@ -155,7 +155,7 @@ func TestSomeFail_OnlySucceededAreDeleted(t *testing.T) {
 // FIFO order survives a failed delete: what was handled is not handled again
 // after what comes behind it.
 func TestFIFODeleteFails_OrderIsKept(t *testing.T) {
-	inWorld(t, true, ok, nil, func(w *world) {
+	inWorld(t, fifoQueue, ok, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: deletion, Times: 30})
 		w.Send("g:1", "g:2", "g:3")
 		w.start()

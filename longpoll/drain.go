@@ -13,11 +13,11 @@ const (
 	// sum: DrainLimit, the grace, this, and a second for the process make what platforms
 	// give it before they kill. The tests of deploy add the constants up.
 	flushTimeout = 4 * time.Second
-	// lastAnswers is how long before its end the settler's calls end, so that what is left
-	// can still be reported.
+	// lastAnswers is left of flushTimeout when the settler's calls end, so that the poller can
+	// still report the records that it could not settle.
 	lastAnswers = time.Second
-	// lastWords is how long calls may take to end at the end of all, and then
-	// hooks to be told what is left.
+	// lastWords bounds how long Run waits at its end for calls, and then for the hooks that
+	// hear of the records that are left.
 	lastWords = 50 * time.Millisecond
 )
 
@@ -34,7 +34,7 @@ func (p *Poller) beginStop() {
 	p.phase, p.phaseEnds = draining, now.Add(p.cfg.DrainLimit)
 	p.startOrPause(now)
 	p.giveBackWaiting(now)
-	p.settler.Hurry() // it is now or never
+	p.settler.Hurry() // there is no time later
 }
 
 // drain begins the next phase of a stop when nothing runs any more, or the time of
@@ -68,9 +68,9 @@ func (p *Poller) cancelAll(now time.Time) {
 	p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: %d still ran when %s: they are cancelled", p.cfg.Queue, n, why)})
 }
 
-// settleLast settles what is left, since nothing runs any more. Receives that are open
-// were left open for as long as something ran: SQS may go on with a long poll whose client
-// has left, and what that takes is hidden from everyone.
+// settleLast settles the records that are left, once no handler runs. Only now it abandons
+// open receives: SQS may go on with a long poll whose client has left, and hides the messages
+// that it takes from everyone.
 func (p *Poller) settleLast(now time.Time) {
 	p.phase, p.phaseEnds = settling, now.Add(flushTimeout)
 	p.intake.endSoon(now)

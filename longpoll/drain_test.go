@@ -49,7 +49,7 @@ func TestStopWhenIdle_DoesNotWaitForTheReceive(t *testing.T) {
 }
 
 func TestDrain_FinishesRunningAndReleasesWaiting(t *testing.T) {
-	inWorld(t, false, slowing, func(c *longpoll.Config) { c.Engine.Concurrency = 2 }, func(w *world) {
+	inWorld(t, standardQueue, slowing, func(c *longpoll.Config) { c.Engine.Concurrency = 2 }, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
 		w.Send(numbered(60, "")...)
 		w.start()
@@ -81,7 +81,7 @@ func TestDrain_FinishesRunningAndReleasesWaiting(t *testing.T) {
 // What a receive brings during the stop is not kept.
 func TestMessagesReceivedDuringStop_AreReleased(t *testing.T) {
 	for _, slow := range []time.Duration{0, 50 * time.Millisecond, time.Second} {
-		inWorld(t, false, ok, nil, func(w *world) {
+		inWorld(t, standardQueue, ok, nil, func(w *world) {
 			w.start()
 			w.after(7 * time.Second)
 			if slow > 0 {
@@ -109,7 +109,7 @@ func TestStopWithLingeringDeletes_SendsThem(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, false, h, nil, func(w *world) {
+	inWorld(t, standardQueue, h, nil, func(w *world) {
 		w.inject(latency(20 * time.Millisecond))
 		w.Send("slow", "a", "b", "c")
 		w.start()
@@ -131,7 +131,7 @@ func TestStopWithLingeringDeletes_SendsThem(t *testing.T) {
 
 // A delete that was waiting for its next try is tried at the stop.
 func TestStopWithFailedDeletes_RetriesThem(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: "DeleteMessageBatch"})
 		w.Send("a")
 		w.start()
@@ -152,7 +152,7 @@ func TestStopWithFailedDeletes_RetriesThem(t *testing.T) {
 }
 
 func TestStopWithUndeletableRecord_NamesIt(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: "DeleteMessageBatch"})
 		w.Send("a")
 		w.start()
@@ -177,7 +177,7 @@ func TestRunContextEnds_DrainsLikeAStop(t *testing.T) {
 		inside = ctx.Err()
 		return nil
 	}
-	inWorld(t, false, h, nil, func(w *world) {
+	inWorld(t, standardQueue, h, nil, func(w *world) {
 		w.inject(latency(20 * time.Millisecond))
 		ctx, cancel := context.WithCancel(context.WithValue(context.Background(), key{}, "value"))
 		go func() { w.err <- w.p.Run(ctx) }()
@@ -199,7 +199,7 @@ func TestRunContextEnds_DrainsLikeAStop(t *testing.T) {
 
 // A second stop, one before the start, several at a time.
 func TestShutdownRepeated_IsIdempotent(t *testing.T) {
-	inWorld(t, false, working, nil, func(w *world) {
+	inWorld(t, standardQueue, working, nil, func(w *world) {
 		w.Send("a")
 		w.start()
 		w.after(500 * time.Millisecond)
@@ -228,7 +228,7 @@ func TestShutdownRepeated_IsIdempotent(t *testing.T) {
 }
 
 func TestShutdownBeforeRun_RunReceivesNothing(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.Send("a")
 		w.ForgetCalls()
 		for range 2 {
@@ -243,7 +243,7 @@ func TestShutdownBeforeRun_RunReceivesNothing(t *testing.T) {
 			t.Errorf("Run called %v", calls)
 		}
 	})
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.Send("a")
 		w.ForgetCalls()
 		ended, cancel := context.WithCancel(context.Background())
@@ -258,7 +258,7 @@ func TestShutdownBeforeRun_RunReceivesNothing(t *testing.T) {
 }
 
 func TestShutdownWhileStarting_IsFast(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Refused})
 		w.start()
 		w.after(time.Minute)
@@ -269,7 +269,7 @@ func TestShutdownWhileStarting_IsFast(t *testing.T) {
 			t.Errorf("the stop took %v", took)
 		}
 	})
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Hang})
 		w.start()
 		w.after(time.Second)
@@ -280,7 +280,7 @@ func TestShutdownWhileStarting_IsFast(t *testing.T) {
 }
 
 func TestRunTwice_ReturnsErrRunTwice(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.start()
 		if err := w.p.Run(context.Background()); err != longpoll.ErrRunTwice {
 			t.Errorf("the second Run: %v, want ErrRunTwice", err)

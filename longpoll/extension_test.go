@@ -26,7 +26,7 @@ func TestLateExtension_DoesNotUndoABackoff(t *testing.T) {
 			return ctx.Err()
 		}
 	}
-	inWorld(t, false, h, nil, func(w *world) {
+	inWorld(t, standardQueue, h, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Latency, Operation: extension, Latency: 2 * time.Second, Times: 1})
 		w.Send("a")
 		w.start()
@@ -51,7 +51,7 @@ func TestLateExtension_DoesNotUndoARelease(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency = 1 }, func(w *world) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency = 1 }, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
 		w.Send(numbered(30, "quick")...)
 		w.Send("slow", "a", "b", "c")
@@ -82,7 +82,7 @@ func TestFailedRecord_IsNotExtended(t *testing.T) {
 		time.Sleep(19950 * time.Millisecond) // its backoff lingers when extensions are due
 		return batch.RetryAfter(30*time.Second, errors.New("boom"))
 	}
-	inWorld(t, false, h, nil, func(w *world) {
+	inWorld(t, standardQueue, h, nil, func(w *world) {
 		w.Send("slow", "fails")
 		w.start()
 		w.after(25 * time.Second)
@@ -102,7 +102,7 @@ func TestSkippedRecords_AreNotExtended(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, true, h, nil, func(w *world) {
+	inWorld(t, fifoQueue, h, nil, func(w *world) {
 		w.Send("g:1", "g:2", "g:3")
 		w.start()
 		w.after(39 * time.Second)
@@ -116,7 +116,7 @@ func TestSkippedRecords_AreNotExtended(t *testing.T) {
 }
 
 func TestReleasedRecords_AreNotExtended(t *testing.T) {
-	inWorld(t, false, slowing, func(c *longpoll.Config) { c.Engine.Concurrency = 2 }, func(w *world) {
+	inWorld(t, standardQueue, slowing, func(c *longpoll.Config) { c.Engine.Concurrency = 2 }, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
 		w.Send(numbered(60, "")...)
 		w.start()
@@ -131,7 +131,7 @@ func TestReleasedRecords_AreNotExtended(t *testing.T) {
 
 func TestExtensionsFailForAWhile_Recover(t *testing.T) {
 	for _, kind := range []sqs.FaultKind{sqs.Failure, sqs.Refused, sqs.Throttled, sqs.Hang} {
-		inWorld(t, false, lasting(3*time.Minute), nil, func(w *world) {
+		inWorld(t, standardQueue, lasting(3*time.Minute), nil, func(w *world) {
 			w.Send("a")
 			w.start()
 			w.inject(sqs.Fault{Kind: kind, Operation: extension})
@@ -159,7 +159,7 @@ func TestExtensionsFailForAWhile_Recover(t *testing.T) {
 
 // An extension whose answer is lost is made again, and harms nothing.
 func TestExtensionAnswersLost_LeaseIsKept(t *testing.T) {
-	inWorld(t, false, lasting(3*time.Minute), nil, func(w *world) {
+	inWorld(t, standardQueue, lasting(3*time.Minute), nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: extension, Times: 5})
 		w.Send("a")
 		w.start()
@@ -172,7 +172,7 @@ func TestExtensionAnswersLost_LeaseIsKept(t *testing.T) {
 
 // Entries that SQS fails for a passing reason are extended again, the others not.
 func TestExtensionEntriesFail_AreRetried(t *testing.T) {
-	inWorld(t, false, lasting(3*time.Minute), nil, func(w *world) {
+	inWorld(t, standardQueue, lasting(3*time.Minute), nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: extension, Probability: 0.3})
 		w.Send(numbered(10, "")...)
 		w.start()
@@ -186,7 +186,7 @@ func TestExtensionEntriesFail_AreRetried(t *testing.T) {
 // Without permission to extend, a record is handled as long as its visibility
 // lasts, and the log says what is missing.
 func TestExtensionDenied_RecordFinishesWithinVisibility(t *testing.T) {
-	inWorld(t, false, lasting(30*time.Second), nil, func(w *world) {
+	inWorld(t, standardQueue, lasting(30*time.Second), nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: extension, Code: "AccessDenied"})
 		w.Send("a")
 		w.start()
@@ -209,7 +209,7 @@ func TestFailureAfterExtensions_BackoffCountsFromFailure(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) { c.Failures.Backoff = partialfailure.Constant(7 * time.Second) }, func(w *world) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Failures.Backoff = partialfailure.Constant(7 * time.Second) }, func(w *world) {
 		w.Send("a")
 		w.start()
 		w.after(2 * time.Minute)

@@ -81,7 +81,7 @@ func groupBodies(groups, each int) (list []string) {
 func TestFIFOGroups_RunConcurrentlyInOrder(t *testing.T) {
 	var g groups
 	h := g.around(func(context.Context, batch.Record) error { time.Sleep(20 * time.Millisecond); return nil })
-	inWorld(t, true, h, func(c *longpoll.Config) { c.Engine.Concurrency = 8 }, func(w *world) {
+	inWorld(t, fifoQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency = 8 }, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
 		w.Send(groupBodies(8, 20)...)
 		w.start()
@@ -105,7 +105,7 @@ func TestSlowGroup_HoldsOneSlot(t *testing.T) {
 		}
 		return nil
 	})
-	inWorld(t, true, h, func(c *longpoll.Config) { c.Engine.Concurrency = 2 }, func(w *world) {
+	inWorld(t, fifoQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency = 2 }, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
 		w.Send(groupBodies(5, 6)...)
 		w.start()
@@ -122,7 +122,7 @@ func TestSlowGroup_HoldsOneSlot(t *testing.T) {
 func TestDeepGroups_FillAllSlots(t *testing.T) {
 	for _, prefetch := range []int{-1, 0, 3, 100} {
 		var g gauge
-		inWorld(t, true, g.around(lasting(time.Minute)), func(c *longpoll.Config) { c.Prefetch = prefetch }, func(w *world) {
+		inWorld(t, fifoQueue, g.around(lasting(time.Minute)), func(c *longpoll.Config) { c.Prefetch = prefetch }, func(w *world) {
 			w.inject(latency(5 * time.Millisecond))
 			var list []string
 			for group := range 15 { // each group's in one go
@@ -164,7 +164,7 @@ func TestSQSFaults_FIFOOrderIsKept(t *testing.T) {
 			}
 			return nil
 		})
-		inWorld(t, true, h, func(c *longpoll.Config) {
+		inWorld(t, fifoQueue, h, func(c *longpoll.Config) {
 			c.Engine.Concurrency, c.Visibility, c.Failures.Backoff = 4, 5*time.Second, func(int) time.Duration { return time.Second }
 			c.Failures.MaxReceiveCount = 1000
 		}, func(w *world) {
@@ -200,7 +200,7 @@ func TestRecordFails_ItsGroupWaitsAndKeepsOrder(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, true, h, nil, func(w *world) {
+	inWorld(t, fifoQueue, h, nil, func(w *world) {
 		w.Send("g:1", "g:2", "g:3", "h:1")
 		w.start()
 		w.after(10 * time.Second)

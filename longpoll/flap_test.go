@@ -21,7 +21,7 @@ func (w *world) paired(fails, works string, most int) {
 // Receives that fail and work in turn are told once a minute.
 func TestFlappingReceives_AreLoggedOnceAMinute(t *testing.T) {
 	for _, probability := range []float64{0.05, 0.3} {
-		inWorld(t, false, lasting(2*time.Second), func(c *longpoll.Config) { c.Engine.Concurrency = 16 }, func(w *world) {
+		inWorld(t, standardQueue, lasting(2*time.Second), func(c *longpoll.Config) { c.Engine.Concurrency = 16 }, func(w *world) {
 			w.inject(latency(5*time.Millisecond), sqs.Fault{Kind: sqs.Throttled, Operation: "ReceiveMessage", Probability: probability})
 			w.sendMany(2000)
 			w.start()
@@ -37,7 +37,7 @@ func TestFlappingExtensions_AreLoggedOnceAMinute(t *testing.T) {
 		probability float64
 		most        int
 	}{{0.05, 10}, {0.2, 15}} {
-		inWorld(t, false, lasting(time.Hour), func(c *longpoll.Config) {
+		inWorld(t, standardQueue, lasting(time.Hour), func(c *longpoll.Config) {
 			c.Engine.Concurrency, c.Engine.RecordTimeout, c.Visibility = 100, 2*time.Hour, 30*time.Second
 		}, func(w *world) {
 			w.inject(latency(5*time.Millisecond), sqs.Fault{Kind: sqs.Throttled, Operation: extension, Probability: test.probability})
@@ -51,7 +51,7 @@ func TestFlappingExtensions_AreLoggedOnceAMinute(t *testing.T) {
 
 // What fails for longer is told in time, also soon after a short failure was.
 func TestOutageSoonAfterShortFailure_IsLogged(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.start()
 		w.after(time.Second)
 		w.inject(sqs.Fault{Kind: sqs.Throttled, Operation: "ReceiveMessage", Times: 1})

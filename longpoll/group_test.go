@@ -20,7 +20,7 @@ func TestPermanentErrorInGroup_GroupContinues(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, true, h, nil, func(w *world) {
+	inWorld(t, fifoQueue, h, nil, func(w *world) {
 		w.Send("g:1", "g:2", "g:3")
 		w.start()
 		w.after(2 * time.Second)
@@ -45,7 +45,7 @@ func TestHeadAlwaysFails_OnlyItIsDeadLettered(t *testing.T) {
 				}
 				return nil
 			}
-			inWorld(t, true, h, func(c *longpoll.Config) {
+			inWorld(t, fifoQueue, h, func(c *longpoll.Config) {
 				c.Failures.Backoff = func(int) time.Duration { return time.Second }
 			}, func(w *world) {
 				if receives == "one" {
@@ -80,7 +80,7 @@ func TestLeaseExpired_RecordIsNotDeadLettered(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, true, h, func(c *longpoll.Config) {
+	inWorld(t, fifoQueue, h, func(c *longpoll.Config) {
 		c.Visibility, c.Engine.Concurrency, c.Prefetch = 30*time.Second, 1, 1 // no room for more
 	}, func(w *world) {
 		w.Send("g:1", "g:2")
@@ -97,7 +97,7 @@ func TestLeaseExpired_RecordIsNotDeadLettered(t *testing.T) {
 
 // What fails because the poller stops is not buried.
 func TestCanceledByStop_RecordIsNotDeadLettered(t *testing.T) {
-	inWorld(t, true, heeding, func(c *longpoll.Config) {
+	inWorld(t, fifoQueue, heeding, func(c *longpoll.Config) {
 		c.DrainLimit, c.Failures.MaxReceiveCount, c.Engine.Concurrency = time.Second, 1, 1
 	}, func(w *world) {
 		w.Send("g:1", "g:2")
@@ -113,7 +113,7 @@ func TestCanceledByStop_RecordIsNotDeadLettered(t *testing.T) {
 // What a send that is under way when the stop begins achieves counts.
 func TestStop_WaitsForASendUnderWay(t *testing.T) {
 	fails := func(context.Context, batch.Record) error { return errors.New("boom") }
-	inWorld(t, true, fails, func(c *longpoll.Config) { c.DrainLimit, c.Failures.MaxReceiveCount = 500*time.Millisecond, 1 }, func(w *world) {
+	inWorld(t, fifoQueue, fails, func(c *longpoll.Config) { c.DrainLimit, c.Failures.MaxReceiveCount = 500*time.Millisecond, 1 }, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Latency, Operation: "SendMessageBatch", Latency: 2800 * time.Millisecond})
 		w.Send("g:1", "g:2")
 		w.start()
@@ -135,7 +135,7 @@ func TestGroupLeaseExpired_WaitsForItsRunningRecord(t *testing.T) {
 		}
 		return nil
 	})
-	inWorld(t, true, h, func(c *longpoll.Config) { c.Visibility = 30 * time.Second }, func(w *world) {
+	inWorld(t, fifoQueue, h, func(c *longpoll.Config) { c.Visibility = 30 * time.Second }, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: extension})
 		w.Send("g0:0", "g0:1")
 		w.start()
@@ -164,7 +164,7 @@ func TestReceivedBehindFailingHead_IsSkippedWithIt(t *testing.T) {
 		}
 		return nil
 	})
-	inWorld(t, true, h, func(c *longpoll.Config) { c.Visibility = 30 * time.Second }, func(w *world) {
+	inWorld(t, fifoQueue, h, func(c *longpoll.Config) { c.Visibility = 30 * time.Second }, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: extension, Times: 60})
 		w.Send("g0:0", "g0:1")
 		w.start()
@@ -183,7 +183,7 @@ func TestReceivedBehindFailingHead_IsSkippedWithIt(t *testing.T) {
 // Rule 15: a standard queue's MessageGroupId (fair queues) means no order.
 func TestGroupIDsOnStandardQueue_ImposeNoOrder(t *testing.T) {
 	var g gauge
-	inWorld(t, false, g.around(lasting(time.Second)), nil, func(w *world) {
+	inWorld(t, standardQueue, g.around(lasting(time.Second)), nil, func(w *world) {
 		for range 10 {
 			w.sendTo("tenant")
 		}
@@ -202,7 +202,7 @@ func TestStopDuringAGroup_RestIsReleasedOnce(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		return nil
 	}
-	inWorld(t, true, h, nil, func(w *world) {
+	inWorld(t, fifoQueue, h, nil, func(w *world) {
 		w.Send("g:0", "g:1", "g:2", "g:3")
 		w.start()
 		w.after(time.Second)

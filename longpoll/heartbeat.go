@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
@@ -20,7 +21,7 @@ func (p *Poller) sweepEvery() time.Duration {
 	return min(time.Second, p.queue.visibility/12)
 }
 
-// sweep does what is due for what is held.
+// sweep extends held messages that are due, and gives back those that have waited too long.
 func (p *Poller) sweep(now time.Time) {
 	if p.phase < polling || now.Before(p.sweepAt) {
 		return
@@ -30,7 +31,7 @@ func (p *Poller) sweep(now time.Time) {
 	p.giveUpWaiting(now)
 }
 
-// extendDue extends the visibility of what is held and due, ten to a call.
+// extendDue extends the visibility of held messages that are due, ten in a call.
 func (p *Poller) extendDue(now time.Time) {
 	if p.cfg.NoHeartbeat || p.beat.Err() != nil || now.Before(p.load.noExtension) {
 		return
@@ -49,12 +50,12 @@ func (p *Poller) extendDue(now time.Time) {
 	}
 }
 
-// extension is for how long from now on SQS is to hide m, or 0 if that is not due yet. It is
-// due after a third of the visibility timeout. SQS allows 12 hours from the receipt in all.
+// extension returns the new visibility timeout of m, or 0 if m is not due: it is due once a
+// third of its timeout is over. SQS allows 12 hours from the receipt in total.
 func (p *Poller) extension(m *message, now time.Time) time.Duration {
-	left := m.entry.ReceivedAt.Add(maxHeld - settleMargin).Sub(now)
+	left := m.entry.Latest.ReceivedAt.Add(settle.MaxVisibility - settleMargin).Sub(now)
 	d := min(p.queue.visibility, left.Truncate(time.Second))
-	if m.visibleAt.Sub(now) > p.queue.visibility*2/3 || !now.Add(d).After(m.visibleAt) {
+	if m.visibleAt().Sub(now) > p.queue.visibility*2/3 || !now.Add(d).After(m.visibleAt()) {
 		return 0
 	}
 	return d
@@ -66,9 +67,9 @@ func (p *Poller) extend(list []*message, now time.Time) {
 	entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(list))
 	for i, m := range list {
 		d := p.extension(m, now)
-		m.extending, m.hiddenBy = true, now.Add(d)
+		m.extending, m.extended = true, now.Add(d).Sub(m.entry.Latest.ReceivedAt)
 		entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{
-			Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(m.entry.Handle), VisibilityTimeout: int32(d / time.Second),
+			Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &m.entry.Latest.ReceiptHandle, VisibilityTimeout: int32(d / time.Second),
 		}
 	}
 	p.counts.Extensions++
@@ -78,34 +79,33 @@ func (p *Poller) extend(list []*message, now time.Time) {
 	})
 }
 
-// extended takes what SQS answered to an extension. While SQS does not answer handlers go
-// on, also beyond the end of their visibility: whether a record was lost is SQS's to say, by
-// its first answer.
+// extended handles the answer to an extension. While SQS does not answer, handlers go on,
+// also after their visibility timeout: only SQS's first answer says whether a record was lost.
 func (p *Poller) extended(list []*message, entries []types.ChangeMessageVisibilityBatchRequestEntry, errs []error) {
 	now := time.Now()
 	for i, m := range list {
 		m.extending = false
 		switch err := errs[i]; {
-		case m.entry.Handle != *entries[i].ReceiptHandle: // it was delivered again meanwhile
+		case &m.entry.Latest.ReceiptHandle != entries[i].ReceiptHandle: // it was delivered again meanwhile
 		case err != nil && !sqserror.Gone(err): // the next sweep tries again
 		// After its end SQS accepts the change as well, on a standard queue, and it
 		// says nothing about who has the message.
-		case err != nil, !p.fifo() && !now.Before(m.visibleAt):
+		case err != nil, !p.fifo() && !now.Before(m.visibleAt()):
 			if m.state != toRelease && p.load.byID[m.Record.MessageID] == m {
 				p.revoke(m)
 			}
 		default:
-			m.visibleAt = m.hiddenBy
+			m.hiddenFor = m.extended
 			if m.state == held {
-				p.runner.Extend(&m.Delivery, m.visibleAt)
+				p.runner.Extend(&m.Delivery, m.visibleAt())
 			}
 		}
 	}
 	p.extensionsFare(errs)
 }
 
-// extensionsFare takes what SQS answered to a call that extends. After one that failed the
-// next one waits for a twelfth of the visibility timeout: eight tries fit in before it is over.
+// extensionsFare notes whether a call that extends succeeded. After a failure the next call
+// waits, for 5 s at most, so that eight tries or more fit into the visibility timeout.
 func (p *Poller) extensionsFare(errs []error) {
 	t := &p.trouble
 	switch err := failure(errs); {
@@ -114,7 +114,7 @@ func (p *Poller) extensionsFare(errs []error) {
 		p.load.noExtension = time.Time{}
 		p.works(&t.extending, "extending the records' visibility")
 	default:
-		p.load.noExtension = time.Now().Add(p.queue.visibility / 12)
+		p.load.noExtension = time.Now().Add(min(p.queue.visibility/12, 5*time.Second) * 3 / 4)
 		p.failed(&t.extending, false, "extending the records' visibility fails", err, "others may receive them while they are handled here")
 	}
 }

@@ -30,7 +30,7 @@ func lasting(d time.Duration) handle {
 }
 
 func TestRunningRecords_AreExtendedInTens(t *testing.T) {
-	inWorld(t, false, lasting(5*time.Minute), func(c *longpoll.Config) { c.Engine.Concurrency = 40 }, func(w *world) {
+	inWorld(t, standardQueue, lasting(5*time.Minute), func(c *longpoll.Config) { c.Engine.Concurrency = 40 }, func(w *world) {
 		w.sendMany(40)
 		w.start()
 		w.after(4 * time.Minute)
@@ -61,7 +61,7 @@ func TestRunningRecords_AreExtendedInTens(t *testing.T) {
 }
 
 func TestRecordsBehindTheirGroup_AreExtended(t *testing.T) {
-	inWorld(t, true, lasting(50*time.Second), nil, func(w *world) {
+	inWorld(t, fifoQueue, lasting(50*time.Second), nil, func(w *world) {
 		w.Send("g:1", "g:2", "g:3", "g:4", "g:5", "g:6")
 		w.start()
 		w.after(6 * time.Minute)
@@ -79,7 +79,7 @@ func TestRecordsWaitingForASlot_AreExtended(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency, c.Visibility = 1, 6*time.Second }, func(w *world) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency, c.Visibility = 1, 6*time.Second }, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
 		w.Send(numbered(30, "quick")...)
 		w.Send("0")
@@ -99,7 +99,7 @@ func TestRecordsWaitingForASlot_AreExtended(t *testing.T) {
 // A short visibility timeout.
 func TestShortVisibility_IsExtendedInTime(t *testing.T) {
 	for _, fault := range []sqs.Fault{{Kind: sqs.Latency, Latency: 50 * time.Millisecond}, {Kind: sqs.Failure, Operation: extension, Probability: 0.3}} {
-		inWorld(t, false, lasting(time.Minute), func(c *longpoll.Config) { c.Visibility = 3 * time.Second }, func(w *world) {
+		inWorld(t, standardQueue, lasting(time.Minute), func(c *longpoll.Config) { c.Visibility = 3 * time.Second }, func(w *world) {
 			w.inject(fault)
 			w.Send("a", "b")
 			w.start()
@@ -118,7 +118,7 @@ func TestLongHandler_IsNotExtendedPastTwelveHours(t *testing.T) {
 		ended = time.Since(r.ReceivedAt)
 		return ctx.Err()
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) {
 		c.Engine.RecordTimeout = 12*time.Hour - time.Minute
 		c.Visibility = 10 * time.Minute
 	}, func(w *world) {
@@ -153,7 +153,7 @@ func TestGroupBeyondTwelveHours_RestIsReleased(t *testing.T) {
 		most = max(most, time.Since(r.ReceivedAt))
 		return err
 	}
-	inWorld(t, true, h, func(c *longpoll.Config) {
+	inWorld(t, fifoQueue, h, func(c *longpoll.Config) {
 		c.Engine.RecordTimeout, c.Visibility = 6*time.Hour, 10*time.Minute
 	}, func(w *world) {
 		w.Send("g:1", "g:2", "g:3", "g:4")
@@ -181,7 +181,7 @@ func TestHeartbeatRefused_CancelsTheHandler(t *testing.T) {
 			}
 			return ctx.Err()
 		}
-		inWorld(t, false, h, nil, func(w *world) {
+		inWorld(t, standardQueue, h, nil, func(w *world) {
 			w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: extension, Code: code, Times: 1})
 			w.Send("a")
 			w.start()
@@ -211,7 +211,7 @@ func TestHeartbeatRefused_CancelsTheHandler(t *testing.T) {
 func TestLateResultAfterLeaseRevoked_ChangesNothing(t *testing.T) {
 	for name, late := range map[string]error{"success": nil, "failure": errors.New("late")} {
 		h := func(_ context.Context, _ batch.Record) error { time.Sleep(40 * time.Second); return late }
-		inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Grace = time.Minute }, func(w *world) {
+		inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.Grace = time.Minute }, func(w *world) {
 			w.Send("a")
 			w.start()
 			w.after(time.Second)
@@ -240,7 +240,7 @@ func TestLateResultAfterLeaseRevoked_ChangesNothing(t *testing.T) {
 
 // An extension that meets a deleted message is no noise.
 func TestExtensionOfDeletedMessage_IsNotWarnedOf(t *testing.T) {
-	inWorld(t, false, lasting(21500*time.Millisecond), nil, func(w *world) {
+	inWorld(t, standardQueue, lasting(21500*time.Millisecond), nil, func(w *world) {
 		// The extension of about 20 s is carried out when the record is deleted.
 		w.inject(sqs.Fault{Kind: sqs.Latency, Operation: extension, Latency: 2 * time.Second})
 		w.Send("a")

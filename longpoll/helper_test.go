@@ -22,6 +22,12 @@ import (
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
+// The kinds of a queue.
+const (
+	standardQueue = testqueue.Standard
+	fifoQueue     = testqueue.FIFO
+)
+
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // a fifth of the processor time
 	goleak.VerifyTestMain(m)

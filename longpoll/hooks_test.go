@@ -59,7 +59,7 @@ func TestHooksAreToldOfAGroup(t *testing.T) {
 		return nil
 	}
 	d := &diary{}
-	inWorld(t, true, h, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, d) }, func(w *world) {
+	inWorld(t, fifoQueue, h, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, d) }, func(w *world) {
 		d.poller = w.p
 		w.Send("g:1", "g:2", "g:3")
 		w.start()
@@ -77,7 +77,7 @@ func TestHooksAreToldOfAGroup(t *testing.T) {
 // A batch is told once, when its deletes are tried again too.
 func TestHooksAreToldOnce(t *testing.T) {
 	d := &diary{}
-	inWorld(t, false, ok, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, d) }, func(w *world) {
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, d) }, func(w *world) {
 		d.poller = w.p
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: deletion, Times: 20})
 		w.Send("a")
@@ -92,7 +92,7 @@ func TestHooksAreToldOnce(t *testing.T) {
 		}
 	})
 	d = &diary{}
-	inWorld(t, false, ok, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, d) }, func(w *world) {
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, d) }, func(w *world) {
 		d.poller = w.p
 		w.Send("a")
 		w.start()
@@ -110,7 +110,7 @@ func (bomb) BatchStarted(context.Context, batch.BatchInfo)                 { pan
 func (bomb) BatchSettled(context.Context, batch.BatchInfo, []batch.Result) { panic("hook") }
 
 func TestAHookThatPanics(t *testing.T) {
-	inWorld(t, false, ok, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, bomb{}) }, func(w *world) {
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, bomb{}) }, func(w *world) {
 		w.Send("a", "b")
 		w.start()
 		w.after(time.Second)
@@ -133,7 +133,7 @@ func (s slowStart) BatchStarted(context.Context, batch.BatchInfo) { time.Sleep(t
 // is not started then.
 func TestStopBeforeHandlerIsCalled_RecordIsNotStarted(t *testing.T) {
 	for _, limit := range []time.Duration{time.Minute, 500 * time.Millisecond} {
-		inWorld(t, false, heeding, func(c *longpoll.Config) {
+		inWorld(t, standardQueue, heeding, func(c *longpoll.Config) {
 			c.Engine.Hooks, c.DrainLimit = append(c.Engine.Hooks, slowStart(2*time.Second)), limit
 		}, func(w *world) {
 			w.Send("a")
@@ -159,7 +159,7 @@ func (slowPolling) Polling(context.Context, string, func() batch.Load) {
 
 // A stop while the hooks are told that polling begins takes nothing any more.
 func TestAStopWhilePollingIsToldReceivesNothing(t *testing.T) {
-	inWorld(t, false, ok, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, slowPolling{}) }, func(w *world) {
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, slowPolling{}) }, func(w *world) {
 		w.Send("a")
 		w.start()
 		w.after(500 * time.Millisecond)

@@ -40,7 +40,7 @@ func (w *world) deliverOften(body string, attempt int) {
 func TestAbandonedAtLastTwoAttempts_IsWarnedOf(t *testing.T) {
 	for name, configured := range map[string]int{"asked": 0, "configured": 5} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, false, ignoring, func(c *longpoll.Config) {
+			inWorld(t, standardQueue, ignoring, func(c *longpoll.Config) {
 				c.Engine.RecordTimeout, c.Visibility, c.MaxAbandoned = time.Second, 10*time.Second, 100
 				c.Failures.MaxReceiveCount, c.Failures.Backoff = configured, partialfailure.Constant(time.Second)
 			}, func(w *world) {
@@ -71,7 +71,7 @@ func TestAbandonedAtLastTwoAttempts_IsWarnedOf(t *testing.T) {
 func TestStoppedAtLastAttempt_IsWarnedOf(t *testing.T) {
 	for name, h := range map[string]handle{"heeds": heeding, "hangs": ignoring} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, false, h, func(c *longpoll.Config) { c.DrainLimit = time.Second }, func(w *world) {
+			inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.DrainLimit = time.Second }, func(w *world) {
 				w.deliverOften("a", 5)
 				w.start()
 				w.after(time.Second)
@@ -91,7 +91,7 @@ func TestStoppedAtLastAttempt_IsWarnedOf(t *testing.T) {
 
 // No answer about the queue keeps the hooks from being told, and holds a stop up.
 func TestQueueAttributesUnknown_DelaysNothing(t *testing.T) {
-	inWorld(t, false, ignoring, func(c *longpoll.Config) { c.Engine.RecordTimeout, c.DrainLimit = time.Second, time.Second }, func(w *world) {
+	inWorld(t, standardQueue, ignoring, func(c *longpoll.Config) { c.Engine.RecordTimeout, c.DrainLimit = time.Second, time.Second }, func(w *world) {
 		w.deliverOften("a", 3)
 		var started atomic.Bool
 		w.Fault = func(operation string, r *http.Request) (*http.Response, error) {

@@ -28,7 +28,7 @@ func heeding(ctx context.Context, _ batch.Record) error {
 func ignoring(context.Context, batch.Record) error { time.Sleep(time.Hour); return nil }
 
 func TestDrainLimitReached_CancelsAndReleasesRunning(t *testing.T) {
-	inWorld(t, false, heeding, func(c *longpoll.Config) { c.DrainLimit = 8 * time.Second }, func(w *world) {
+	inWorld(t, standardQueue, heeding, func(c *longpoll.Config) { c.DrainLimit = 8 * time.Second }, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
 		w.Send("a", "b", "c")
 		w.start()
@@ -53,7 +53,7 @@ func TestDrainLimitReached_CancelsAndReleasesRunning(t *testing.T) {
 }
 
 func TestDrainLimitDefault_Is24Seconds(t *testing.T) {
-	inWorld(t, false, heeding, nil, func(w *world) {
+	inWorld(t, standardQueue, heeding, nil, func(w *world) {
 		w.Send("a")
 		w.start()
 		w.after(time.Second)
@@ -77,7 +77,7 @@ func TestDrainLimitReached_HandlersVerdictsCount(t *testing.T) {
 		}
 		return ctx.Err()
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) { c.DrainLimit = time.Second }, func(w *world) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.DrainLimit = time.Second }, func(w *world) {
 		w.Send("done", "permanent", "later", "again")
 		w.start()
 		w.after(time.Second)
@@ -96,7 +96,7 @@ func TestDrainLimitReached_HandlersVerdictsCount(t *testing.T) {
 }
 
 func TestHandlerIgnoresDrainLimit_RecordStaysHidden(t *testing.T) {
-	inWorld(t, false, ignoring, func(c *longpoll.Config) { c.DrainLimit = 2 * time.Second }, func(w *world) {
+	inWorld(t, standardQueue, ignoring, func(c *longpoll.Config) { c.DrainLimit = 2 * time.Second }, func(w *world) {
 		w.Send("a")
 		w.start()
 		w.after(time.Second)
@@ -113,7 +113,7 @@ func TestHandlerIgnoresDrainLimit_RecordStaysHidden(t *testing.T) {
 }
 
 func TestDrainLimitReached_HandlersHaveTheirGrace(t *testing.T) {
-	inWorld(t, false, ignoring, func(c *longpoll.Config) {
+	inWorld(t, standardQueue, ignoring, func(c *longpoll.Config) {
 		c.DrainLimit, c.Engine.Grace = 2*time.Second, 10*time.Second
 	}, func(w *world) {
 		w.Send("a")
@@ -139,7 +139,7 @@ func (w *world) wantHiddenUntilItsVisibilityEnds() {
 }
 
 func TestShutdownContextEnds_CutsTheDrain(t *testing.T) {
-	inWorld(t, false, heeding, func(c *longpoll.Config) { c.DrainLimit = time.Hour }, func(w *world) {
+	inWorld(t, standardQueue, heeding, func(c *longpoll.Config) { c.DrainLimit = time.Hour }, func(w *world) {
 		w.Send("a", "b")
 		w.start()
 		w.after(time.Second)
@@ -160,7 +160,7 @@ func TestShutdownContextEnds_CutsTheDrain(t *testing.T) {
 }
 
 func TestShutdownWithEndedContext_EndsAtOnce(t *testing.T) {
-	inWorld(t, false, heeding, nil, func(w *world) {
+	inWorld(t, standardQueue, heeding, nil, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
 		w.Send("a", "b")
 		w.start()
@@ -182,7 +182,7 @@ func TestShutdownWithEndedContext_EndsAtOnce(t *testing.T) {
 
 func TestStopWhileSQSIsDown_EndsInTime(t *testing.T) {
 	for _, kind := range []sqs.FaultKind{sqs.Refused, sqs.Hang, sqs.Throttled} {
-		inWorld(t, false, slowing, func(c *longpoll.Config) { c.Engine.Concurrency = 4 }, func(w *world) {
+		inWorld(t, standardQueue, slowing, func(c *longpoll.Config) { c.Engine.Concurrency = 4 }, func(w *world) {
 			w.Send(numbered(80, "")...)
 			w.start()
 			w.after(700 * time.Millisecond)
@@ -205,7 +205,7 @@ func TestStopWhileSQSIsDown_EndsInTime(t *testing.T) {
 func TestStopDuringAGroup_RestIsNotStarted(t *testing.T) {
 	var calls atomic.Int32
 	h := func(context.Context, batch.Record) error { calls.Add(1); time.Sleep(2 * time.Second); return nil }
-	inWorld(t, true, h, nil, func(w *world) {
+	inWorld(t, fifoQueue, h, nil, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
 		w.Send("g:1", "g:2", "g:3", "g:4")
 		w.start()

@@ -53,8 +53,8 @@ func (l *load) handledBefore(t time.Time) int {
 	return n
 }
 
-// done notes that messages are with the runner no more, of which the first was
-// handled in the time that it took.
+// done counts n messages that the runner has finished. took is how long the first one's
+// handler took.
 func (l *load) done(n, most int, took time.Duration) {
 	l.held -= n
 	if l.pace == 0 {
@@ -81,7 +81,7 @@ func (p *Poller) known(again types.Message, at time.Time) bool {
 		return false
 	}
 	p.counts.Repeated++
-	latest := &p.receiptOf([]types.Message{again}, at).messages[0]
+	latest := &p.receiptOf([]types.Message{again}, at)[0]
 	if m == nil {
 		latest.state, latest.notified = toDelete, true // the hooks know nothing of it
 		latest.Result.Outcome = batch.Succeeded
@@ -89,19 +89,19 @@ func (p *Poller) known(again types.Message, at time.Time) bool {
 		p.enqueueDelete(latest)
 		return true
 	}
-	m.entry.Handle, m.entry.ReceivedAt, m.visibleAt, m.lost = latest.entry.Handle, at, latest.visibleAt, false
+	m.entry.Latest, m.hiddenFor, m.extended, m.lost = latest.Record, latest.hiddenFor, 0, false
 	if m.state == held {
 		p.runner.Renew(&m.Delivery, &latest.Delivery)
 	}
 	return true
 }
 
-// hold gives the runner what was received. What may not start now is given back in the
-// same step of the loop, since the runner is paused.
-func (p *Poller) hold(r *receipt) {
-	deliveries := make([]*runner.Delivery, len(r.messages))
-	for i := range r.messages {
-		m := &r.messages[i]
+// hold gives received messages to the runner. If none may start now, the runner is paused,
+// and the same step of the loop gives them back.
+func (p *Poller) hold(messages []message) {
+	deliveries := make([]*runner.Delivery, len(messages))
+	for i := range messages {
+		m := &messages[i]
 		if old := p.load.byID[m.Record.MessageID]; old != nil { // it is being released, and was shown already
 			p.load.replaced = append(p.load.replaced, old)
 		}
@@ -112,7 +112,7 @@ func (p *Poller) hold(r *receipt) {
 	p.runner.Add(deliveries...)
 }
 
-// collect takes what the runner has finished.
+// collect takes the deliveries that the runner has finished.
 func (p *Poller) collect() {
 	p.finished = p.runner.Finished(p.finished[:0])
 	for _, d := range p.finished { // before anything is given back
@@ -138,7 +138,7 @@ func (p *Poller) collect() {
 	}
 }
 
-// succeeded takes a record that is done with.
+// succeeded has a record deleted that was handled, dropped or dead-lettered.
 func (p *Poller) succeeded(m *message) {
 	m.state = toDelete
 	if m.Result.Outcome == batch.Succeeded {
@@ -150,8 +150,8 @@ func (p *Poller) succeeded(m *message) {
 	p.enqueueDelete(m)
 }
 
-// failedGroup takes a record that failed, and those of its group that were skipped
-// for it.
+// failedGroup settles a record that failed, and the records of its group that were skipped
+// because of it.
 func (p *Poller) failedGroup(m *message) {
 	var group []*message
 	for d := range m.Group() {
@@ -183,14 +183,15 @@ func (p *Poller) failedGroup(m *message) {
 	p.settleFailed(group)
 }
 
-// decide puts a failure out of the way of the rest of its group. One that failed because the poller stops is none of the record's.
+// decide asks the settler to dead-letter a failed record, so that its group can go on. During
+// a stop the record fails at once, with its group: the stop may have caused the failure.
 func (p *Poller) decide(m *message) {
 	if p.phase != polling || m.checkLapsed(p, time.Now()) { // SQS may have moved it itself
 		p.runner.Resolve(&m.Delivery, nil)
 		return
 	}
 	result := *m.Result
-	e := &settle.Entry{Result: &result, Handle: m.entry.Handle, ReceivedAt: m.entry.ReceivedAt, Owner: m}
+	e := &settle.Entry{Result: &result, Latest: m.entry.Latest, Owner: m}
 	p.settler.DeadLetter(e, func(gone *batch.Result) { p.runner.Resolve(&m.Delivery, gone) })
 }
 
@@ -206,7 +207,7 @@ func (p *Poller) call(f func() func()) {
 	}()
 }
 
-// giveBackWaiting makes visible what has not been started, if it shall not wait here.
+// giveBackWaiting releases waiting records, if they must not wait here.
 func (p *Poller) giveBackWaiting(now time.Time) {
 	if p.load.held > 0 && p.givesBack(now) && p.runner.Count().Waiting > 0 {
 		why := p.aborts.reason(now)
@@ -214,8 +215,8 @@ func (p *Poller) giveBackWaiting(now time.Time) {
 	}
 }
 
-// giveBack makes visible what was not started. why is what hooks are told of those whose
-// batch began.
+// giveBack releases records that were not started. why becomes their error, which hooks see
+// if their batch began.
 func (p *Poller) giveBack(list []*runner.Delivery, why error) {
 	var back []*message
 	now := time.Now()
@@ -223,7 +224,7 @@ func (p *Poller) giveBack(list []*runner.Delivery, why error) {
 		m := d.Owner.(*message)
 		m.state = toRelease
 		m.Result.Outcome, m.Result.Err = batch.NotStarted, why
-		if m.checkLapsed(p, now); m.visibleAt.After(now) {
+		if m.checkLapsed(p, now); m.visibleAt().After(now) {
 			back = append(back, m)
 		} else {
 			p.settled(m)
@@ -235,7 +236,7 @@ func (p *Poller) giveBack(list []*runner.Delivery, why error) {
 
 // checkLapsed reports whether others may have m, and counts it when that is new.
 func (m *message) checkLapsed(p *Poller, now time.Time) bool {
-	if !m.lost && !m.visibleAt.After(now) {
+	if !m.lost && !m.visibleAt().After(now) {
 		m.lost = true
 		p.counts.Lost++
 	}
@@ -245,16 +246,15 @@ func (m *message) checkLapsed(p *Poller, now time.Time) bool {
 // maxWaiting is how long a record of a standard queue waits for a slot here.
 const maxWaiting = 20 * time.Second
 
-// giveUpWaiting makes visible what has waited long, behind records that take
-// longer than those before: another task may have a slot for it. A FIFO queue's
-// stay, since their groups are locked by what runs.
+// giveUpWaiting releases records that have waited too long behind slow ones: another task
+// may have a free slot. Records of FIFO queues stay: running records lock their groups.
 func (p *Poller) giveUpWaiting(now time.Time) {
 	if !p.fifo() && p.runner.Count().Ready > 0 {
 		p.giveBack(p.runner.WithdrawOlder(now.Add(-maxWaiting)), batch.ErrStopped)
 	}
 }
 
-// revoke gives a message up of which SQS says that it is no longer ours.
+// revoke gives up a message that SQS refused to extend.
 func (p *Poller) revoke(m *message) {
 	m.lost = true
 	p.counts.Lost++
@@ -269,12 +269,3 @@ func (p *Poller) revoke(m *message) {
 // errGroupLost is the error of what was not started because an earlier record of its
 // group was lost.
 var errGroupLost = fmt.Errorf("%w: others may have received it, or an earlier record of its group", batch.ErrNotStarted)
-
-// forget ends the holding of a message.
-func (p *Poller) forget(m *message) {
-	if id := m.Record.MessageID; p.load.byID[id] == m {
-		delete(p.load.byID, id)
-		return
-	}
-	p.load.replaced = slices.DeleteFunc(p.load.replaced, func(other *message) bool { return other == m })
-}

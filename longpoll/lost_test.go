@@ -24,7 +24,7 @@ func TestLeaseExpiredWhileWaiting_RecordIsNotStarted(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency, c.Visibility = 1, 9*time.Second }, func(w *world) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency, c.Visibility = 1, 9*time.Second }, func(w *world) {
 		w.inject(latency(5*time.Millisecond), sqs.Fault{Kind: sqs.Failure, Operation: extension, Times: 200})
 		w.Send(numbered(30, "quick")...)
 		w.Send("slow", "a", "b")
@@ -64,7 +64,7 @@ func TestExtensionAcceptedTooLate_CancelsTheHandler(t *testing.T) {
 		canceled = true
 		return ctx.Err()
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) { c.Visibility = 9 * time.Second }, func(w *world) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Visibility = 9 * time.Second }, func(w *world) {
 		w.Send("a")
 		w.start()
 		w.after(time.Second)
@@ -90,7 +90,7 @@ func TestLeaseExpiredBehindItsGroup_RecordIsNotStarted(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, true, h, nil, func(w *world) {
+	inWorld(t, fifoQueue, h, nil, func(w *world) {
 		w.noRedrive()
 		w.Send("g:1", "g:2", "g:3")
 		w.start()
@@ -130,7 +130,7 @@ func TestLeaseRevokedInGroup_RestIsNotReportedAsStopped(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, true, h, nil, func(w *world) {
+	inWorld(t, fifoQueue, h, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: extension, Code: "ReceiptHandleIsInvalid", Times: 3})
 		w.Send("g:1", "g:2", "g:3")
 		w.start()
@@ -153,7 +153,7 @@ func TestLeaseRevokedInGroup_RestIsNotReportedAsStopped(t *testing.T) {
 func TestStopOrPause_ReleasesWhatWaitsBehindItsGroup(t *testing.T) {
 	for _, pause := range []bool{false, true} {
 		h := func(context.Context, batch.Record) error { time.Sleep(50 * time.Second); return nil }
-		inWorld(t, true, h, func(c *longpoll.Config) { c.Visibility, c.DrainLimit = 30*time.Second, time.Minute }, func(w *world) {
+		inWorld(t, fifoQueue, h, func(c *longpoll.Config) { c.Visibility, c.DrainLimit = 30*time.Second, time.Minute }, func(w *world) {
 			w.inject(sqs.Fault{Kind: sqs.Failure, Operation: extension})
 			w.Send("g:1")
 			w.start()
@@ -182,7 +182,7 @@ func TestStopOrPause_ReleasesWhatWaitsBehindItsGroup(t *testing.T) {
 func TestPartitions(t *testing.T) {
 	for region, want := range map[string]string{"cn-north-1": "aws-cn", "us-gov-west-1": "aws-us-gov", "eu-west-1": "aws"} {
 		var arn string
-		inWorld(t, false, func(_ context.Context, r batch.Record) error { arn = r.QueueARN; return nil }, func(c *longpoll.Config) {
+		inWorld(t, standardQueue, func(_ context.Context, r batch.Record) error { arn = r.QueueARN; return nil }, func(c *longpoll.Config) {
 			o := c.SQS.Options()
 			o.Region = region
 			c.SQS = awssqs.New(o)

@@ -17,15 +17,20 @@ type message struct {
 	runner.Delivery
 	receipt *receipt
 
-	entry     settle.Entry // with what came with the latest delivery: SQS may deliver a message twice
-	visibleAt time.Time    // when SQS shows it to others, unless it is extended
-	hiddenBy  time.Time    // when at the latest, if an extension took effect that was not answered
+	entry settle.Entry // its Latest is what counts: SQS may deliver a message twice
+
+	// Both count from when it was received last.
+	hiddenFor time.Duration // by SQS from others, unless it is extended
+	extended  time.Duration // at most, if an extension took effect that was not answered
 
 	state     state
 	lost      bool // others may have it: SQS refused to extend it, or its visibility is over
 	extending bool // a call that extends it is under way
 	notified  bool // the hooks' results have it
 }
+
+// visibleAt is when SQS shows m to others, unless it is extended.
+func (m *message) visibleAt() time.Time { return m.entry.Latest.ReceivedAt.Add(m.hiddenFor) }
 
 // state is what a message waits for.
 type state uint8
@@ -40,13 +45,12 @@ const (
 // FIFO group. For the hooks it is a batch.
 type receipt struct {
 	runner.Batch
-	messages []message
-	results  []batch.Result
-	open     int // records that are not settled
+	results []batch.Result
+	open    int // records that are not settled
 }
 
-// newReceipt returns one with room for n messages. It has one allocation for the usual receipt.
-func newReceipt(n int) *receipt {
+// newReceipt returns one for n messages. It has one allocation for the usual receipt.
+func newReceipt(n int) (*receipt, []message) {
 	if n == 1 {
 		var single struct {
 			receipt
@@ -55,19 +59,19 @@ func newReceipt(n int) *receipt {
 			records  [1]batch.Record
 		}
 		one := &single
-		one.receipt.messages, one.receipt.results, one.Records = one.messages[:], one.results[:], one.records[:]
-		return &one.receipt
+		one.receipt.results, one.Records = one.results[:], one.records[:]
+		return &one.receipt, one.messages[:]
 	}
-	r := &receipt{messages: make([]message, n), results: make([]batch.Result, n)}
+	r := &receipt{results: make([]batch.Result, n)}
 	r.Records = make([]batch.Record, n)
-	return r
+	return r, make([]message, n)
 }
 
-// receiptOf makes a receipt of messages. Each is tied to its record and result.
-func (p *Poller) receiptOf(received []types.Message, at time.Time) *receipt {
-	r := newReceipt(len(received))
+// receiptOf makes a receipt of what was received together.
+func (p *Poller) receiptOf(received []types.Message, at time.Time) []message {
+	r, messages := newReceipt(len(received))
 	r.open, r.Info.Records = len(received), len(received)
-	cutoff := at.Add(maxHeld - settleMargin)
+	cutoff := at.Add(settle.MaxVisibility - settleMargin)
 	if p.cfg.NoHeartbeat {
 		deadline, margin := at.Add(p.queue.visibility), noHeartbeatMargin(p.queue.visibility)
 		cutoff = deadline.Add(-margin)
@@ -75,23 +79,20 @@ func (p *Poller) receiptOf(received []types.Message, at time.Time) *receipt {
 	}
 	r.Info.QueueARN = p.queue.arn
 	for i := range received {
-		m := &r.messages[i]
+		m := &messages[i]
 		r.Records[i] = p.recordOf(&received[i], at)
 		m.receipt, m.Owner, m.entry.Owner = r, m, m
 		m.Record, m.Result, m.Batch = &r.Records[i], &r.results[i], &r.Batch
-		m.Result.Record, m.entry.Result = m.Record, m.Result
-		m.entry.Handle, m.entry.ReceivedAt = m.Record.ReceiptHandle, at
+		m.Result.Record, m.entry.Result, m.entry.Latest = m.Record, m.Result, m.Record
 		m.Last = m.Record.FIFO() && p.policy.LastAttempt(m.Record)
 		m.Lease, m.Within = p.queue.visibility, cutoff.Sub(at)
-		m.visibleAt = at.Add(m.Lease)
+		m.hiddenFor = m.Lease
 	}
-	return r
+	return messages
 }
 
-const (
-	maxHeld      = 12 * time.Hour // for which SQS leaves a message with a receiver
-	settleMargin = 5 * time.Second
-)
+// settleMargin is kept of the 12 hours for settling, and at most of a visibility timeout.
+const settleMargin = 5 * time.Second
 
 // noHeartbeatMargin is kept of a visibility timeout for settling.
 func noHeartbeatMargin(visibility time.Duration) time.Duration {

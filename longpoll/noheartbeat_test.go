@@ -30,7 +30,7 @@ func TestNoHeartbeat_DeadlineIsVisibilityLessMargin(t *testing.T) {
 			ended = time.Since(r.ReceivedAt)
 			return ctx.Err()
 		}
-		inWorld(t, false, h, func(c *longpoll.Config) {
+		inWorld(t, standardQueue, h, func(c *longpoll.Config) {
 			c.NoHeartbeat, c.Visibility = true, test.visibility
 			c.Failures.Backoff = partialfailure.Constant(time.Second)
 		}, func(w *world) {
@@ -58,7 +58,7 @@ func TestNoHeartbeat_RecordTimeoutStillCounts(t *testing.T) {
 		allowed = time.Until(d)
 		return nil
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) {
 		c.NoHeartbeat, c.Visibility, c.Engine.RecordTimeout = true, time.Minute, 10*time.Second
 	}, func(w *world) {
 		w.Send("a")
@@ -73,7 +73,7 @@ func TestNoHeartbeat_RecordTimeoutStillCounts(t *testing.T) {
 // Rule 3: what could not be done in time is not started, but released.
 func TestNoHeartbeatAndTooLittleTime_RecordsAreReleased(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error { time.Sleep(12 * time.Second); return nil }
-	inWorld(t, true, h, func(c *longpoll.Config) { c.NoHeartbeat, c.Visibility = true, 30*time.Second }, func(w *world) {
+	inWorld(t, fifoQueue, h, func(c *longpoll.Config) { c.NoHeartbeat, c.Visibility = true, 30*time.Second }, func(w *world) {
 		w.Send("g:1", "g:2", "g:3", "g:4")
 		w.start()
 		w.after(2 * time.Minute)
@@ -100,7 +100,7 @@ func TestNoHeartbeatAndVisibilityOver_RecordIsNotStarted(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) {
 		c.NoHeartbeat, c.Visibility, c.Engine.Concurrency = true, 10*time.Second, 1
 	}, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
@@ -137,7 +137,7 @@ func TestNoHeartbeatAndTimeBelowMedian_RecordIsReleased(t *testing.T) {
 		}
 		return lasting(d)(ctx, r)
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) {
 		c.Engine.Concurrency, c.NoHeartbeat, c.Visibility = 1, true, 10*time.Second
 	}, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))

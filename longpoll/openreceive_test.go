@@ -16,7 +16,7 @@ func TestStopWhileHandlerRuns_ReceiveStaysOpen(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		return nil
 	}
-	inWorld(t, false, slow, nil, func(w *world) {
+	inWorld(t, standardQueue, slow, nil, func(w *world) {
 		w.Send("slow")
 		w.start()
 		w.after(time.Second)
@@ -43,7 +43,7 @@ func TestStopWhileHandlerRuns_ReceiveStaysOpen(t *testing.T) {
 // A message that comes while a stop ends its receives is given back without
 // another wait.
 func TestMessageComesAsStopEndsReceives_IsReleased(t *testing.T) {
-	inWorld(t, true, ok, nil, func(w *world) {
+	inWorld(t, fifoQueue, ok, nil, func(w *world) {
 		w.start()
 		w.after(5 * time.Second)
 		time.AfterFunc(157*time.Millisecond, func() { w.Send("g:late") })

@@ -46,7 +46,7 @@ func TestFailedRecord_ComesBackWhenItsErrorSays(t *testing.T) {
 		{"wrapped", errors.Join(errors.New("more"), batch.RetryAfter(30*time.Second, boom)), 30},
 	}
 	for _, test := range tests {
-		inWorld(t, false, oncePer(func(batch.Record) error { return test.err }), func(c *longpoll.Config) {
+		inWorld(t, standardQueue, oncePer(func(batch.Record) error { return test.err }), func(c *longpoll.Config) {
 			c.Failures.Backoff = partialfailure.Constant(7 * time.Second)
 			if strings.Contains(test.name, "permanent") {
 				c.Failures.OnPermanent = partialfailure.Retry
@@ -70,7 +70,7 @@ func TestFailedRecord_ComesBackWhenItsErrorSays(t *testing.T) {
 
 // What failed together does not come back together, nor at once.
 func TestExponentialBackoff_SpreadsReturningRecords(t *testing.T) {
-	inWorld(t, false, oncePer(func(batch.Record) error { return errors.New("boom") }), func(c *longpoll.Config) {
+	inWorld(t, standardQueue, oncePer(func(batch.Record) error { return errors.New("boom") }), func(c *longpoll.Config) {
 		c.Failures.Backoff = partialfailure.Exponential(time.Minute, time.Hour)
 	}, func(w *world) {
 		w.Send(numbered(50, "")...)
@@ -91,7 +91,7 @@ func TestExponentialBackoff_SpreadsReturningRecords(t *testing.T) {
 
 // Failures are settled in tens, entries that fail again.
 func TestManyFailures_AreSettledInTens(t *testing.T) {
-	inWorld(t, false, oncePer(func(batch.Record) error { return batch.RetryAfter(5*time.Second, errors.New("boom")) }), func(c *longpoll.Config) {
+	inWorld(t, standardQueue, oncePer(func(batch.Record) error { return batch.RetryAfter(5*time.Second, errors.New("boom")) }), func(c *longpoll.Config) {
 		c.Engine.Concurrency = 30
 	}, func(w *world) {
 		w.sendMany(30)
@@ -114,7 +114,7 @@ func TestManyFailures_AreSettledInTens(t *testing.T) {
 
 // A failed call only costs the backoff.
 func TestVisibilityDenied_CostsOnlyTheBackoff(t *testing.T) {
-	inWorld(t, false, oncePer(func(batch.Record) error { return errors.New("boom") }), nil, func(w *world) {
+	inWorld(t, standardQueue, oncePer(func(batch.Record) error { return errors.New("boom") }), nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: extension, Code: "AccessDenied"})
 		w.Send("a", "b")
 		w.start()
@@ -142,7 +142,7 @@ func TestPanicOrGoexit_FailsOnlyItsRecord(t *testing.T) {
 		}
 		return nil
 	})
-	inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency = 1 }, func(w *world) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency = 1 }, func(w *world) {
 		w.Send("panic", "goexit", "nil", "fine")
 		w.start()
 		w.after(time.Minute)
@@ -166,7 +166,7 @@ func TestPanicOrGoexit_FailsOnlyItsRecord(t *testing.T) {
 }
 
 func TestPermanentError_IsDeadLettered(t *testing.T) {
-	inWorld(t, false, func(context.Context, batch.Record) error { return batch.Permanent(errors.New("no such thing")) }, nil, func(w *world) {
+	inWorld(t, standardQueue, func(context.Context, batch.Record) error { return batch.Permanent(errors.New("no such thing")) }, nil, func(w *world) {
 		w.SendInput(&awssqs.SendMessageInput{MessageBody: aws.String("a"), MessageAttributes: map[string]types.MessageAttributeValue{
 			"n": {DataType: aws.String("Number"), StringValue: aws.String("42")}}})
 		w.start()
@@ -188,7 +188,7 @@ func TestPermanentError_IsDeadLettered(t *testing.T) {
 }
 
 func TestDeadLetterDeleteFails_IsSentOnceAndDeleteRetried(t *testing.T) {
-	inWorld(t, false, func(context.Context, batch.Record) error { return batch.Permanent(errors.New("boom")) }, nil, func(w *world) {
+	inWorld(t, standardQueue, func(context.Context, batch.Record) error { return batch.Permanent(errors.New("boom")) }, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: deletion, Times: 20})
 		w.Send("a")
 		w.start()
@@ -206,7 +206,7 @@ func TestDeadLetterDeleteFails_IsSentOnceAndDeleteRetried(t *testing.T) {
 }
 
 func TestDeadLetterSendFails_RecordIsRetried(t *testing.T) {
-	inWorld(t, false, func(context.Context, batch.Record) error { return batch.Permanent(errors.New("boom")) }, func(c *longpoll.Config) {
+	inWorld(t, standardQueue, func(context.Context, batch.Record) error { return batch.Permanent(errors.New("boom")) }, func(c *longpoll.Config) {
 		c.Failures.Backoff = partialfailure.Constant(10 * time.Second)
 	}, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "SendMessageBatch", Code: "AccessDenied", Times: 1})
@@ -226,7 +226,7 @@ func TestDeadLetterSendFails_RecordIsRetried(t *testing.T) {
 func TestMalformedRecord_IsDeadLettered(t *testing.T) {
 	type order struct{ N int }
 	decode := batch.JSON(func(context.Context, order) error { return nil })
-	inWorld(t, false, decode.Handle, nil, func(w *world) {
+	inWorld(t, standardQueue, decode.Handle, nil, func(w *world) {
 		w.Send(`{"N":1}`, `not json`)
 		w.start()
 		w.after(time.Second)
@@ -242,7 +242,7 @@ func TestMalformedRecord_IsDeadLettered(t *testing.T) {
 }
 
 func TestOnPermanentDrop_RecordIsDeleted(t *testing.T) {
-	inWorld(t, false, func(context.Context, batch.Record) error { return batch.Permanent(errors.New("boom")) }, func(c *longpoll.Config) {
+	inWorld(t, standardQueue, func(context.Context, batch.Record) error { return batch.Permanent(errors.New("boom")) }, func(c *longpoll.Config) {
 		c.Failures.OnPermanent = partialfailure.Drop
 	}, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: deletion, Times: 5})
@@ -258,7 +258,7 @@ func TestOnPermanentDrop_RecordIsDeleted(t *testing.T) {
 }
 
 func TestLastTwoAttempts_AreWarnedOf(t *testing.T) {
-	inWorld(t, false, func(context.Context, batch.Record) error { return batch.RetryAfter(time.Second, errors.New("boom")) }, nil, func(w *world) {
+	inWorld(t, standardQueue, func(context.Context, batch.Record) error { return batch.RetryAfter(time.Second, errors.New("boom")) }, nil, func(w *world) {
 		w.Send("a")
 		w.start()
 		w.after(20 * time.Second)

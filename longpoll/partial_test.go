@@ -18,7 +18,7 @@ import (
 // must not end the receives side by side, which take long to come back.
 func TestPartialReceivesOfFullQueue_KeepThroughput(t *testing.T) {
 	h := func(context.Context, batch.Record) error { time.Sleep(10 * time.Millisecond); return nil }
-	inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency = 64 }, func(w *world) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency = 64 }, func(w *world) {
 		w.sendMany(6000)
 		w.inject(latency(20 * time.Millisecond))
 		var receives atomic.Int32

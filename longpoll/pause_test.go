@@ -52,7 +52,7 @@ func TestPauseHoldsNothing(t *testing.T) {
 
 // What an open receive brings after the pause began is released.
 func TestPauseGivesTheOpenReceiveUp(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.start()
 		w.after(5 * time.Second)
 		w.p.Pause()
@@ -69,7 +69,7 @@ func TestPauseGivesTheOpenReceiveUp(t *testing.T) {
 }
 
 func TestPauseLeavesNoReceiveOpen(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.start()
 		w.after(5 * time.Second)
 		w.p.Pause()
@@ -84,7 +84,7 @@ func TestPauseLeavesNoReceiveOpen(t *testing.T) {
 
 func TestResumeSoonAfterPause(t *testing.T) {
 	for _, pause := range []time.Duration{0, 50 * time.Millisecond, 199 * time.Millisecond, 200 * time.Millisecond, 201 * time.Millisecond, time.Second} {
-		inWorld(t, false, ok, nil, func(w *world) {
+		inWorld(t, standardQueue, ok, nil, func(w *world) {
 			w.start()
 			w.after(5 * time.Second)
 			for range 3 {
@@ -106,7 +106,7 @@ func TestResumeSoonAfterPause(t *testing.T) {
 }
 
 func TestPauseBeforeRunAndAfterTheStop(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.p.Pause()
 		w.Send("a")
 		w.start()
@@ -133,7 +133,7 @@ func TestPauseBeforeRunAndAfterTheStop(t *testing.T) {
 }
 
 func TestPauseWhileReceivingFails(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.start()
 		w.after(time.Second)
 		w.inject(sqs.Fault{Kind: sqs.Refused})
@@ -158,7 +158,7 @@ func TestPauseWhileReceivingFails(t *testing.T) {
 
 // What is released for a pause is released also when a stop follows.
 func TestPauseAndStopStrandNothing(t *testing.T) {
-	inWorld(t, false, slowing, func(c *longpoll.Config) { c.Engine.Concurrency = 2 }, func(w *world) {
+	inWorld(t, standardQueue, slowing, func(c *longpoll.Config) { c.Engine.Concurrency = 2 }, func(w *world) {
 		w.Send(numbered(60, "")...)
 		w.start()
 		w.after(600 * time.Millisecond)
@@ -174,7 +174,7 @@ func TestPauseAndStopStrandNothing(t *testing.T) {
 
 // A Resume before the receives of a pause were given up lets them go on.
 func TestPauseOfAMoment(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.start()
 		w.after(5 * time.Second)
 		calls := w.count(receiving)
@@ -197,7 +197,7 @@ func TestPauseOfAMoment(t *testing.T) {
 func TestPauseSoonAfterResume(t *testing.T) {
 	for _, pause := range []time.Duration{0, 10 * time.Millisecond, 199 * time.Millisecond, 200 * time.Millisecond, 201 * time.Millisecond, 230 * time.Millisecond, time.Second} {
 		for _, stop := range []bool{false, true} {
-			inWorld(t, false, ok, nil, func(w *world) {
+			inWorld(t, standardQueue, ok, nil, func(w *world) {
 				w.start()
 				w.after(5 * time.Second)
 				for range 3 {

@@ -41,7 +41,7 @@ type Poller struct {
 	begun    atomic.Bool     // Run was called
 	stopping context.Context // ends with the first Shutdown, and with Run's context
 	stop     context.CancelFunc
-	forced   context.Context // ends when a drain shall not wait any longer
+	forced   context.Context // ends when a drain must not wait any longer
 	force    context.CancelFunc
 	over     chan struct{} // closed when Run has returned
 	paused   atomic.Bool   // what Pause and Resume ask for
@@ -86,7 +86,7 @@ const (
 	polling
 	draining  // what runs may go on, until DrainLimit is over
 	canceling // what still runs was told to end, and has Engine.Grace for it
-	settling  // nothing runs any more: SQS is told what is left
+	settling  // no handler runs any more: the settler's last calls
 	stopped
 )
 
@@ -101,9 +101,9 @@ func New(h batch.Handler, cfg Config) (*Poller, error) {
 	engine, err := runner.New(h, cfg.Engine)
 	p.engine = engine
 	if err == nil {
-		p.hooks = engine.Hooks()
+		p.hooks = engine.Hooks
 	}
-	// All that is wrong is told at once, the settler's part too.
+	// One error names all mistakes, the settler's included.
 	if err := errors.Join(cfg.validate(), err, p.newPolicy("")); err != nil {
 		return nil, err
 	}
@@ -248,12 +248,12 @@ func (p *Poller) mayStart(now time.Time) bool {
 	return p.phase == polling && !p.pausing && !p.aborts.on(now) && !p.deletesHold()
 }
 
-// givesBack reports whether what is not started shall not wait here.
+// givesBack reports whether waiting records must go back to SQS.
 func (p *Poller) givesBack(now time.Time) bool {
 	return p.endsReceives() || p.aborts.on(now) || p.trouble.refused && p.deletesHold()
 }
 
-// endsReceives reports whether nothing is to be received any more, or until Resume.
+// endsReceives reports whether receiving has ended, for good or until Resume.
 func (p *Poller) endsReceives() bool { return p.phase != polling || p.pausing }
 
 // startOrPause tells the runner how many records, or FIFO groups, may run.
@@ -291,7 +291,10 @@ func (p *Poller) end() {
 		p.settler.Stop()
 	}
 	p.endBase()
-	late := later(p.phaseEnds, time.Now())
+	late := time.Now()
+	if p.phaseEnds.After(late) {
+		late = p.phaseEnds
+	}
 	p.serve(late.Add(lastWords), p.noCalls, nil) // those that end with the contexts
 	p.collect()
 	p.giveBackWaiting(time.Now())
@@ -319,7 +322,7 @@ func (p *Poller) serve(late time.Time, over func() bool, told <-chan struct{}) {
 			return
 		case <-force:
 			force = nil
-			timer.Reset(lastWords)
+			timer.Reset(min(lastWords, time.Until(late)))
 		case <-timer.C:
 			return
 		}
@@ -368,8 +371,8 @@ func (p *Poller) Resume() {
 // heedPause does what Pause and Resume ask for.
 func (p *Poller) heedPause(now time.Time) {
 	paused := p.paused.Load()
-	if paused == p.pausing {
-		return
+	if paused == p.pausing || !paused && p.intake.ctx.Err() != nil && p.intake.ending(now) {
+		return // or SQS has not noticed yet that receives were abandoned
 	}
 	p.pausing = paused
 	switch {
@@ -396,7 +399,7 @@ func (p *Poller) warn(w batch.Warning) {
 
 // called tells the hooks of a call.
 func (p *Poller) called(c batch.Call) {
-	if p.hooks.WantsCalls() {
+	if p.hooks.Calls {
 		p.calls.Notify(func() { p.hooks.Called(context.WithoutCancel(p.base), c) })
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestWhatSucceedsIsDeleted(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.Send("a", "b", "c")
 		w.start()
 		w.after(time.Second)
@@ -34,7 +34,7 @@ func TestWhatSucceedsIsDeleted(t *testing.T) {
 }
 
 func TestIdleQueue_CostsOneRequestIn20Seconds(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.start()
 		w.after(time.Second)
 		w.ForgetCalls()
@@ -54,7 +54,7 @@ func TestSlowRecord_HoldsOneSlot(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, false, slow, func(c *longpoll.Config) { c.Engine.Concurrency = 4 }, func(w *world) {
+	inWorld(t, standardQueue, slow, func(c *longpoll.Config) { c.Engine.Concurrency = 4 }, func(w *world) {
 		w.Send("slow")
 		w.Send(numbered(300, "")...)
 		w.start()

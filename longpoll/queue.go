@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
@@ -38,7 +39,10 @@ func (p *Poller) begin(ctx context.Context) {
 			p.fail(err)
 		default:
 			p.phase = polling
-			p.settler = p.policy.NewSettler(p.flushing, owner{p}, settleTimeout)
+			p.settler = p.policy.NewSettler(p.flushing, settle.Owner{
+				Do: p.do, Called: p.called, Warn: p.warn, Deleted: p.deleted,
+				Settled: func(e *settle.Entry) { p.settled(e.Owner.(*message)) },
+			}, settleTimeout)
 		}
 	})
 }

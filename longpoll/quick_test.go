@@ -13,7 +13,7 @@ import (
 // Slots that open receives can fill ask for nothing more. Small receives beside those
 // would bring one message each.
 func TestReceive_QuickGroupsComeInTens(t *testing.T) {
-	inWorld(t, true, ok, func(c *longpoll.Config) { c.Engine.Concurrency = 32 }, func(w *world) {
+	inWorld(t, fifoQueue, ok, func(c *longpoll.Config) { c.Engine.Concurrency = 32 }, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
 		w.Send(inGroups(1200, 60)...)
 		w.ForgetCalls()
@@ -28,7 +28,7 @@ func TestReceive_QuickGroupsComeInTens(t *testing.T) {
 // Groups of quick records leave slots idle for a moment: full receives a moment later
 // cost less than small ones now.
 func TestReceive_GroupsOfShortRecordsComeInTens(t *testing.T) {
-	inWorld(t, true, lasting(15*time.Millisecond), func(c *longpoll.Config) { c.Engine.Concurrency = 32 }, func(w *world) {
+	inWorld(t, fifoQueue, lasting(15*time.Millisecond), func(c *longpoll.Config) { c.Engine.Concurrency = 32 }, func(w *world) {
 		w.Send(inGroups(1200, 60)...)
 		w.ForgetCalls()
 		w.start()
@@ -57,7 +57,7 @@ func TestSlotFreeDuringSlowRecords_IsFilled(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, true, func(ctx context.Context, r batch.Record) error { return mixed(ctx, r) },
+	inWorld(t, fifoQueue, func(ctx context.Context, r batch.Record) error { return mixed(ctx, r) },
 		func(c *longpoll.Config) { c.Engine.Concurrency = 4 }, func(w *world) {
 			bodies := []string{"slow"}
 			for i := range 300 {

@@ -266,8 +266,8 @@ func (in *intake) endSoon(now time.Time) {
 		return
 	}
 	in.endBy = now.Add(receiveGrace)
-	if in.full || in.answered.IsZero() {
-		in.endBy = later(in.endBy, in.begun.Add(fullGrace))
+	if late := in.begun.Add(fullGrace); late.After(in.endBy) && (in.full || in.answered.IsZero()) {
+		in.endBy = late
 	}
 }
 

@@ -65,7 +65,7 @@ func (q *requests) all() []request {
 
 func TestReceive_AsksForTenAndAllAttributes(t *testing.T) {
 	var asked requests
-	inWorld(t, false, ok, func(c *longpoll.Config) { c.Visibility = 45 * time.Second }, func(w *world) {
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Visibility = 45 * time.Second }, func(w *world) {
 		w.Fault = asked.watch
 		w.start()
 		w.after(time.Second)
@@ -89,7 +89,7 @@ func TestReceive_AsksForTenAndAllAttributes(t *testing.T) {
 
 func TestReceivedRecord_HasAllAttributes(t *testing.T) {
 	var got batch.Record
-	inWorld(t, true, func(_ context.Context, r batch.Record) error { got = r; return nil }, nil, func(w *world) {
+	inWorld(t, fifoQueue, func(_ context.Context, r batch.Record) error { got = r; return nil }, nil, func(w *world) {
 		w.SendInput(&awssqs.SendMessageInput{
 			MessageBody: aws.String("body"), MessageGroupId: aws.String("group"), MessageDeduplicationId: aws.String("dedup"),
 			MessageAttributes: map[string]types.MessageAttributeValue{
@@ -135,7 +135,7 @@ func openReceives(w *world, since time.Time) (most int) {
 
 func TestReceives_AreSeveralUnderLoadAndOneWhenIdle(t *testing.T) {
 	work := func(context.Context, batch.Record) error { time.Sleep(10 * time.Millisecond); return nil }
-	inWorld(t, false, work, func(c *longpoll.Config) { c.Engine.Concurrency = 64 }, func(w *world) {
+	inWorld(t, standardQueue, work, func(c *longpoll.Config) { c.Engine.Concurrency = 64 }, func(w *world) {
 		w.sendMany(2000)
 		w.inject(sqs.Fault{Kind: sqs.Latency, Latency: 20 * time.Millisecond, Operation: "ReceiveMessage"})
 		w.start()
@@ -165,7 +165,7 @@ func TestReceives_AreSeveralUnderLoadAndOneWhenIdle(t *testing.T) {
 
 func TestFIFOReceiveWithoutAnswer_IsRepeated(t *testing.T) {
 	var asked requests
-	inWorld(t, true, ok, nil, func(w *world) {
+	inWorld(t, fifoQueue, ok, nil, func(w *world) {
 		w.Fault = asked.watch
 		w.Send("g:1", "g:2", "h:1")
 		w.inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "ReceiveMessage", Times: 2})
@@ -191,7 +191,7 @@ func TestFIFOReceiveWithoutAnswer_IsRepeated(t *testing.T) {
 
 func TestConcurrentFIFOReceivesWithoutAnswer_AreRepeated(t *testing.T) {
 	work := func(context.Context, batch.Record) error { time.Sleep(50 * time.Millisecond); return nil }
-	inWorld(t, true, work, func(c *longpoll.Config) { c.Engine.Concurrency = 100 }, func(w *world) {
+	inWorld(t, fifoQueue, work, func(c *longpoll.Config) { c.Engine.Concurrency = 100 }, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Latency, Latency: 20 * time.Millisecond, Operation: "ReceiveMessage"},
 			sqs.Fault{Kind: sqs.LostAnswer, Operation: "ReceiveMessage", Skip: 10, Times: 3})
 		w.Send(numbered(300, ":x")...)
@@ -205,7 +205,7 @@ func TestConcurrentFIFOReceivesWithoutAnswer_AreRepeated(t *testing.T) {
 
 func TestStandardReceive_HasNoAttemptID(t *testing.T) {
 	var asked requests
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.Fault = asked.watch
 		w.start()
 		w.after(25 * time.Second)
@@ -219,7 +219,7 @@ func TestStandardReceive_HasNoAttemptID(t *testing.T) {
 
 func TestOneSlot_ReceivesAskForOne(t *testing.T) {
 	var asked requests
-	inWorld(t, false, ok, func(c *longpoll.Config) { c.Engine.Concurrency, c.Wait = 1, 3*time.Second }, func(w *world) {
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Engine.Concurrency, c.Wait = 1, 3*time.Second }, func(w *world) {
 		w.Fault = asked.watch
 		w.start()
 		w.after(time.Minute)

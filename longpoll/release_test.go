@@ -53,7 +53,7 @@ func TestReleaseFails_IsRetried(t *testing.T) {
 		"some entries": {{Kind: sqs.EntryFailure, Operation: extension, Times: 6}},
 		"lost answers": {{Kind: sqs.LostAnswer, Operation: extension, Times: 3}},
 	} {
-		inWorld(t, false, slowlyBehind(10*time.Second), oneSlot, func(w *world) {
+		inWorld(t, standardQueue, slowlyBehind(10*time.Second), oneSlot, func(w *world) {
 			w.sendAround()
 			w.inject(faults...)
 			w.stop()
@@ -64,7 +64,7 @@ func TestReleaseFails_IsRetried(t *testing.T) {
 				t.Errorf("%s fail at a stop: warned %q, but all were released", name, list)
 			}
 		})
-		inWorld(t, false, slowlyBehind(time.Minute), oneSlot, func(w *world) {
+		inWorld(t, standardQueue, slowlyBehind(time.Minute), oneSlot, func(w *world) {
 			w.sendAround()
 			w.inject(faults...)
 			w.p.Pause()
@@ -84,7 +84,7 @@ func TestStopCannotReleaseRecords_Warns(t *testing.T) {
 		{Kind: sqs.Refused},
 		{Kind: sqs.EntryFailure},
 	} {
-		inWorld(t, false, heeding, func(c *longpoll.Config) { c.DrainLimit = 8 * time.Second }, func(w *world) {
+		inWorld(t, standardQueue, heeding, func(c *longpoll.Config) { c.DrainLimit = 8 * time.Second }, func(w *world) {
 			w.Send("a", "b")
 			w.start()
 			w.after(5 * time.Second)
@@ -135,7 +135,7 @@ func TestStopWithThousandWaiting_ReleasesInTime(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency, c.Prefetch = 200, 3000 }, func(w *world) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency, c.Prefetch = 200, 3000 }, func(w *world) {
 		w.sendMany(9000)
 		w.inject(latency(10 * time.Millisecond))
 		w.start()
@@ -165,7 +165,7 @@ func TestPauseReleasesAfterItsReceivesHaveEnded(t *testing.T) {
 	h := func(context.Context, batch.Record) error { time.Sleep(20 * time.Millisecond); return nil }
 	released := 0
 	for at := 20 * time.Millisecond; at < 800*time.Millisecond; at += 14 * time.Millisecond {
-		inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency, c.Prefetch = 4, 40 }, func(w *world) {
+		inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency, c.Prefetch = 4, 40 }, func(w *world) {
 			w.sendMany(160)
 			w.inject(latency(30 * time.Millisecond))
 			w.start()
@@ -189,7 +189,7 @@ func TestPauseReleasesAfterItsReceivesHaveEnded(t *testing.T) {
 // What waits behind slow records of a standard queue is given back: another
 // task may have a slot for it. A FIFO queue's is not.
 func TestRecordWaitsLong_IsReleasedOnStandardQueuesOnly(t *testing.T) {
-	inWorld(t, false, slowlyBehind(10*time.Minute), oneSlot, func(w *world) {
+	inWorld(t, standardQueue, slowlyBehind(10*time.Minute), oneSlot, func(w *world) {
 		w.sendAround()
 		w.after(20 * time.Second)
 		if s := w.p.Status(); s.Waiting != 0 || s.Counts.Released == 0 {
@@ -203,7 +203,7 @@ func TestRecordWaitsLong_IsReleasedOnStandardQueuesOnly(t *testing.T) {
 			t.Errorf("%d of 39 were handled in the end", n)
 		}
 	})
-	inWorld(t, true, slowlyBehind(10*time.Minute), oneSlot, func(w *world) {
+	inWorld(t, fifoQueue, slowlyBehind(10*time.Minute), oneSlot, func(w *world) {
 		w.sendAround()
 		waiting := w.p.Status().Waiting
 		w.after(time.Minute)

@@ -22,7 +22,7 @@ func (w *world) wantOutage(what string, serious int) {
 // An outage is told when it begins, again after a minute, and every five
 // minutes, with how long it takes by now.
 func TestOutageGoesOn_IsLoggedAgain(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.start()
 		w.after(time.Second)
 		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: receiving, Code: "QueueDoesNotExist"})
@@ -56,7 +56,7 @@ func TestOutageGoesOn_IsLoggedAgain(t *testing.T) {
 }
 
 func TestExtensionsKeepFailing_AreLoggedAgain(t *testing.T) {
-	inWorld(t, false, lasting(time.Hour), func(c *longpoll.Config) { c.Engine.RecordTimeout = 2 * time.Hour }, func(w *world) {
+	inWorld(t, standardQueue, lasting(time.Hour), func(c *longpoll.Config) { c.Engine.RecordTimeout = 2 * time.Hour }, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: extension})
 		w.Send("a")
 		w.start()

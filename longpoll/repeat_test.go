@@ -12,7 +12,7 @@ import (
 
 // Standard queues deliver a message again now and then.
 func TestDuplicateOfRunningRecord_IsNotHandled(t *testing.T) {
-	inWorld(t, false, lasting(30*time.Second), nil, func(w *world) {
+	inWorld(t, standardQueue, lasting(30*time.Second), nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.DuplicateDelivery, Times: 3})
 		w.Send("a")
 		w.start()
@@ -31,7 +31,7 @@ func TestDuplicateOfRunningRecord_IsNotHandled(t *testing.T) {
 // A delete by a handle that is not the latest succeeds without
 // effect; the message comes again and must be deleted, not handled.
 func TestHandledMessageComesAgain_IsDeletedNotHandled(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.start()
 		w.after(time.Second)
 		w.inject(sqs.Fault{Kind: sqs.DuplicateDelivery, Times: 1},
@@ -104,7 +104,7 @@ func TestRunningRecordReceivedAgain_UsesTheNewHandle(t *testing.T) {
 
 // More was handled than is remembered: the memory of what was handled is bounded.
 func TestWhatWasHandledIsRememberedForAWhile(t *testing.T) {
-	inWorld(t, false, ok, func(c *longpoll.Config) { c.Engine.Concurrency = 100 }, func(w *world) {
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Engine.Concurrency = 100 }, func(w *world) {
 		w.sendMany(10_100)
 		w.start()
 		w.after(10 * time.Second)

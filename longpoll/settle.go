@@ -13,29 +13,29 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
-// settleTimeout is for how long a failure is told to SQS.
+// settleTimeout bounds how long the settler retries calls about a failure.
 const settleTimeout = 10 * time.Second
 
-// returning is what comes back together: a failure and what was skipped for it, or a
-// message that was not started.
+// returning are messages that come back together: a failure and the messages that were
+// skipped because of it, or one message that was not started.
 type returning struct {
 	list   []*message
 	failed bool
 }
 
-// extending reports whether an extension of one of them is under way: a visibility that
-// is set before its answer could be undone by it.
+// extending reports whether an extension of one of them is under way. It could undo a
+// visibility that is set before SQS has answered it.
 func (c returning) extending() bool {
 	return slices.ContainsFunc(c.list, func(m *message) bool { return m.extending })
 }
 
-// enqueueDelete has a message deleted that is done.
+// enqueueDelete has the settler delete a message.
 func (p *Poller) enqueueDelete(m *message) {
 	p.undeleted++
 	p.settler.Delete(&m.entry)
 }
 
-// settleFailed takes a failure, and what was skipped for it.
+// settleFailed settles a failure, and the messages that were skipped because of it.
 func (p *Poller) settleFailed(group []*message) {
 	switch first := group[0]; {
 	case !p.settler.Withdraw(first.Record): // it is being sent: what SQS says to that decides
@@ -80,7 +80,8 @@ func (p *Poller) release(list []*message) {
 	}
 }
 
-// handOver gives the settler what comes back, unless something is in the way.
+// handOver gives returning messages to the settler, except those that must wait for the
+// answer to an extension or for the end of open receives.
 func (p *Poller) handOver(now time.Time) {
 	p.returning = slices.DeleteFunc(p.returning, func(c returning) bool {
 		first := c.list[0]
@@ -94,28 +95,22 @@ func (p *Poller) handOver(now time.Time) {
 			if p.phase == polling && p.aborts.on(now) {
 				at = p.aborts.until
 			}
-			p.settler.Release(&first.entry, at, &first.receipt.Records[0], first.visibleAt)
+			p.settler.Release(&first.entry, at, &first.receipt.Records[0], first.visibleAt())
 		}
 		return true
 	})
 }
 
-// settleGroup gives the settler a failure, and what was skipped for it.
+// settleGroup gives the settler a failure, and the messages that were skipped because of it.
 func (p *Poller) settleGroup(group []*message) {
 	entries, hiddenUntil := make([]*settle.Entry, len(group)), time.Time{}
 	for i, m := range group {
 		entries[i] = &m.entry
-		hiddenUntil = later(hiddenUntil, later(m.visibleAt, m.hiddenBy))
+		if until := m.entry.Latest.ReceivedAt.Add(max(m.hiddenFor, m.extended)); until.After(hiddenUntil) {
+			hiddenUntil = until
+		}
 	}
 	p.settler.Fail(hiddenUntil, entries...)
-}
-
-// later is the later of two times.
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // flush has the settler begin its calls: for tens, or a moment later, but at once where
@@ -128,43 +123,17 @@ func (p *Poller) flush(now time.Time) {
 	p.settler.Flush(p.phase == settling || p.load.held == 0 && !p.givesBack(now))
 }
 
-// owner is a Poller as its settler sees it.
-type owner struct{ *Poller }
-
-// Do implements [settle.Owner].
-func (o owner) Do(f func()) { o.do(f) }
-
-// Called implements [settle.Owner].
-func (o owner) Called(c batch.Call) { o.called(c) }
-
-// Warn implements [settle.Owner].
-func (o owner) Warn(w batch.Warning) { o.warn(w) }
-
-// Deleted implements [settle.Owner]. The hooks are told of a record whose first delete has
-// failed, although it is tried again.
-func (o owner) Deleted(list []*settle.Entry, errs []error) {
-	o.deletesFare(errs)
-	for k, e := range list {
-		if m := e.Owner.(*message); errs[k] != nil && !m.notified {
-			m.Result.DeleteErr = errs[k]
-			o.notifyEarly(m)
-		}
-	}
-}
-
-// Settled implements [settle.Owner].
-func (o owner) Settled(e *settle.Entry) { o.settled(e.Owner.(*message)) }
-
-// settled takes a message about which nothing more is done.
+// settled forgets a message about which the settler does nothing more. A record that was
+// dead-lettered or dropped is deleted first.
 func (p *Poller) settled(m *message) {
-	r := m.Result
+	r, id := m.Result, m.Record.MessageID
 	switch {
 	case m.state == toDelete:
 		p.undeleted--
-		p.load.recent.add(m.Record.MessageID)
+		p.load.recent.add(id)
 	case r.Outcome.Done(): // it went to the dead-letter queue, or was dropped
 		m.state = toDelete
-		if id := m.Record.MessageID; p.load.byID[id] == nil { // else it was received again, and is held
+		if p.load.byID[id] == nil { // else it was received again, and is held
 			p.load.byID[id] = m
 		}
 		p.enqueueDelete(m)
@@ -172,7 +141,11 @@ func (p *Poller) settled(m *message) {
 	case r.Outcome == batch.NotStarted && r.VisibilitySet:
 		p.counts.Released++
 	}
-	p.forget(m)
+	if p.load.byID[id] == m {
+		delete(p.load.byID, id)
+	} else {
+		p.load.replaced = slices.DeleteFunc(p.load.replaced, func(other *message) bool { return other == m })
+	}
 	p.notifySettled(m)
 }
 
@@ -202,8 +175,8 @@ func (p *Poller) notifyEarly(m *message) {
 	m.Result, m.entry.Result = &result, &result
 }
 
-// reportLeft names what a stop could not settle, calls that were under way at its
-// end included, and tells the hooks of it.
+// reportLeft warns of the records that a stop could not settle, including those whose calls
+// were under way at its end.
 func (p *Poller) reportLeft() {
 	var done, back []*message
 	for _, m := range p.load.byID {
@@ -237,20 +210,27 @@ const (
 	maxInVain   = 100 // while they fail
 )
 
-// deletesFare takes what SQS answered to a call that deletes.
-func (p *Poller) deletesFare(errs []error) {
+// deleted handles the answer to a call that deletes. Hooks hear of a record when its first
+// delete fails, although the settler retries the delete.
+func (p *Poller) deleted(list []*settle.Entry, errs []error) {
 	t := &p.trouble
 	switch err := failure(errs); {
 	case err == nil:
 		t.refused = false
 		p.works(&t.deleting, "deleting")
 	case p.phase == polling:
-		t.refused = configError(p.cfg.Queue, err) != nil || sqserror.Of(err) == sqserror.Expired
+		t.refused = sqserror.Lasts(err) || sqserror.Of(err) == sqserror.Expired
 		consequence := fmt.Sprintf("%d records that were handled will be delivered again, unless a later try deletes them", p.undeleted)
 		if p.deletesHold() {
 			consequence += "; nothing is received or started until a delete works"
 		}
 		p.failed(&t.deleting, t.refused, "deleting fails", err, consequence)
+	}
+	for k, e := range list {
+		if m := e.Owner.(*message); errs[k] != nil && !m.notified {
+			m.Result.DeleteErr = errs[k]
+			p.notifyEarly(m)
+		}
 	}
 }
 

@@ -84,7 +84,7 @@ func TestManyMessages_HeldWithinSlotsAndPrefetch(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var g gauge
 			h := g.around(func(context.Context, batch.Record) error { time.Sleep(test.takes); return nil })
-			inWorld(t, false, h, func(c *longpoll.Config) {
+			inWorld(t, standardQueue, h, func(c *longpoll.Config) {
 				c.Engine.Concurrency, c.Prefetch = test.concurrency, test.prefetch
 			}, func(w *world) {
 				if test.latency > 0 {
@@ -110,7 +110,7 @@ func TestManyMessages_HeldWithinSlotsAndPrefetch(t *testing.T) {
 func TestSlowHandlers_PrefetchNothing(t *testing.T) {
 	var g gauge
 	h := g.around(func(context.Context, batch.Record) error { time.Sleep(20 * time.Second); return nil })
-	inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency = 16 }, func(w *world) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency = 16 }, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
 		w.Send(numbered(100, "")...)
 		w.start()
@@ -142,7 +142,7 @@ func TestSlowRecordsAndPanics_OtherSlotsStayBusy(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		return nil
 	})
-	inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency = 4 }, func(w *world) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency = 4 }, func(w *world) {
 		w.inject(latency(time.Millisecond))
 		w.Send(numbered(200, "")...)
 		w.start()
@@ -181,7 +181,7 @@ func TestFullQueue_ThroughputAndRequestsMeetTargets(t *testing.T) {
 				time.Sleep(test.takes(i))
 				return nil
 			}
-			inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency = 64 }, func(w *world) {
+			inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency = 64 }, func(w *world) {
 				w.sendMany(test.messages)
 				w.inject(latency(5 * time.Millisecond))
 				w.start()
@@ -202,7 +202,7 @@ func TestFullQueue_ThroughputAndRequestsMeetTargets(t *testing.T) {
 }
 
 func TestAllSlotsBusy_GoroutinesAreBounded(t *testing.T) {
-	inWorld(t, false, heeding, func(c *longpoll.Config) { c.Engine.Concurrency, c.DrainLimit = 64, time.Second }, func(w *world) {
+	inWorld(t, standardQueue, heeding, func(c *longpoll.Config) { c.Engine.Concurrency, c.DrainLimit = 64, time.Second }, func(w *world) {
 		w.start()
 		w.after(time.Second)
 		idle := runtime.NumGoroutine()

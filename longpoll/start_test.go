@@ -21,7 +21,7 @@ import (
 
 func TestSQSDownAtStart_RunGoesOn(t *testing.T) {
 	for _, kind := range []sqs.FaultKind{sqs.Refused, sqs.Hang, sqs.Failure, sqs.Throttled} {
-		inWorld(t, false, ok, nil, func(w *world) {
+		inWorld(t, standardQueue, ok, nil, func(w *world) {
 			w.Send("a")
 			w.inject(sqs.Fault{Kind: kind})
 			w.start()
@@ -54,7 +54,7 @@ func TestConfigErrorAtStart_RunEnds(t *testing.T) {
 		{receiving, "UnrecognizedClientException", "does not accept the credentials"},
 	}
 	for _, test := range tests {
-		inWorld(t, false, ok, nil, func(w *world) {
+		inWorld(t, standardQueue, ok, nil, func(w *world) {
 			w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
 				if operation == test.operation {
 					return testqueue.Answer(r, 403, test.code, "")
@@ -85,7 +85,7 @@ func TestConfigErrorAtStart_RunEnds(t *testing.T) {
 
 // Expired credentials may be renewed: that is no mistake in the configuration.
 func TestExpiredCredentialsAtStart_RunGoesOn(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		var valid atomic.Bool
 		w.Fault = func(_ string, r *http.Request) (*http.Response, error) {
 			if valid.Load() {
@@ -129,7 +129,7 @@ func TestGetQueueAttributesDenied_QueueURLSuffices(t *testing.T) {
 			})
 		}
 	}
-	inWorld(t, false, h, func(cfg *longpoll.Config) { cfg.NoHeartbeat = true }, func(w *world) {
+	inWorld(t, standardQueue, h, func(cfg *longpoll.Config) { cfg.NoHeartbeat = true }, func(w *world) {
 		w.Fault = denied
 		var c *longpoll.ConfigError
 		if err := w.p.Run(context.Background()); !errors.As(err, &c) || !strings.Contains(err.Error(), "sqs:GetQueueAttributes") {
@@ -139,7 +139,7 @@ func TestGetQueueAttributesDenied_QueueURLSuffices(t *testing.T) {
 }
 
 func TestQueueByName_IsLookedUp(t *testing.T) {
-	inWorld(t, true, ok, func(c *longpoll.Config) { c.Queue = "orders.fifo" }, func(w *world) {
+	inWorld(t, fifoQueue, ok, func(c *longpoll.Config) { c.Queue = "orders.fifo" }, func(w *world) {
 		w.Send("g:1")
 		w.start()
 		w.after(time.Second)
@@ -147,14 +147,14 @@ func TestQueueByName_IsLookedUp(t *testing.T) {
 		w.stop()
 	})
 	for _, name := range []string{"nothing", "https://example.com"} {
-		inWorld(t, false, ok, func(c *longpoll.Config) { c.Queue = name }, func(w *world) {
+		inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Queue = name }, func(w *world) {
 			var c *longpoll.ConfigError
 			if err := w.p.Run(context.Background()); !errors.As(err, &c) || c.Queue != name {
 				t.Errorf("Run of %q returned %v, want a ConfigError", name, err)
 			}
 		})
 	}
-	inWorld(t, false, ok, func(c *longpoll.Config) { c.Queue = "orders" }, func(w *world) {
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Queue = "orders" }, func(w *world) {
 		w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
 			if operation == "GetQueueUrl" {
 				return testqueue.Answer(r, 200, "", "{}")
@@ -169,7 +169,7 @@ func TestQueueByName_IsLookedUp(t *testing.T) {
 
 // The queue's own visibility timeout may be too short to do without heartbeats.
 func TestNoHeartbeatAndShortVisibility_IsConfigError(t *testing.T) {
-	inWorld(t, false, ok, func(c *longpoll.Config) { c.NoHeartbeat = true }, func(w *world) {
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.NoHeartbeat = true }, func(w *world) {
 		_, err := w.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{
 			QueueUrl: &w.URL, Attributes: map[string]string{"VisibilityTimeout": "2"}})
 		if err != nil {
@@ -195,7 +195,7 @@ func TestConfigErrorOfRun_SaysWhatToDoOnce(t *testing.T) {
 			"the queue's visibility timeout is 1s: without heartbeats nothing can be handled in that; set it, or Visibility (with package handler: SQSBATCH_VISIBILITY), to at least 3s"},
 	}
 	for _, test := range tests {
-		inWorld(t, false, ok, func(c *longpoll.Config) { c.NoHeartbeat = true; test.change(c) }, func(w *world) {
+		inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.NoHeartbeat = true; test.change(c) }, func(w *world) {
 			_, err := w.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{
 				QueueUrl: &w.URL, Attributes: map[string]string{"VisibilityTimeout": test.visibility}})
 			if err != nil {
@@ -229,7 +229,7 @@ func TestAQueueByItsARN(t *testing.T) {
 
 // A record that is not extended cannot have more than its visibility.
 func TestNoHeartbeatAndLongRecordTimeout_IsConfigError(t *testing.T) {
-	inWorld(t, false, ok, func(c *longpoll.Config) { c.NoHeartbeat, c.Engine.RecordTimeout = true, 301*time.Second }, func(w *world) {
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.NoHeartbeat, c.Engine.RecordTimeout = true, 301*time.Second }, func(w *world) {
 		w.start() // the queue's visibility timeout is 5 min
 		w.after(time.Second)
 		select {

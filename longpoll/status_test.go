@@ -50,7 +50,7 @@ func (w *world) wantHealth(state string, live, ready int) {
 }
 
 func TestHealthInEachState(t *testing.T) {
-	inWorld(t, false, lasting(10*time.Second), nil, func(w *world) {
+	inWorld(t, standardQueue, lasting(10*time.Second), nil, func(w *world) {
 		w.wantHealth("created", 200, 503)
 		w.inject(latency(time.Second))
 		w.start()
@@ -77,7 +77,7 @@ func TestHealthInEachState(t *testing.T) {
 		w.after(time.Minute)
 		w.wantHealth("stopped", 503, 503)
 	})
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Refused})
 		w.start()
 		w.after(time.Hour)
@@ -87,7 +87,7 @@ func TestHealthInEachState(t *testing.T) {
 
 // A receive that does not even end with its context: the loop turns no more.
 func TestHealthOfALoopThatHangs(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
 			if operation == receiving && w.seconds() > 30 && w.seconds() < 100 {
 				time.Sleep(10 * time.Minute)
@@ -115,7 +115,7 @@ func TestStatusz(t *testing.T) {
 		}
 		return nil
 	}
-	inWorld(t, false, h, nil, func(w *world) {
+	inWorld(t, standardQueue, h, nil, func(w *world) {
 		w.Send("a", "swordfish")
 		w.start()
 		w.after(10 * time.Second)

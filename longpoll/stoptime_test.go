@@ -67,7 +67,7 @@ func TestStopWithLongGrace_LeavesTimeForDeletes(t *testing.T) {
 		time.Sleep(9 * time.Second)
 		return nil
 	}
-	inWorld(t, false, h, func(c *longpoll.Config) { c.DrainLimit, c.Engine.Grace = 2*time.Second, 10*time.Second }, func(w *world) {
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.DrainLimit, c.Engine.Grace = 2*time.Second, 10*time.Second }, func(w *world) {
 		w.Send("a")
 		w.start()
 		w.after(time.Second)
@@ -82,7 +82,7 @@ func TestStopWithLongGrace_LeavesTimeForDeletes(t *testing.T) {
 // The line about what is cut off says what has cut it off.
 func TestRecordsCutOffByStop_WarningSaysWhy(t *testing.T) {
 	for _, forced := range []bool{false, true} {
-		inWorld(t, false, heeding, func(c *longpoll.Config) { c.DrainLimit = 10 * time.Second }, func(w *world) {
+		inWorld(t, standardQueue, heeding, func(c *longpoll.Config) { c.DrainLimit = 10 * time.Second }, func(w *world) {
 			w.Send("a")
 			w.start()
 			w.after(time.Second)

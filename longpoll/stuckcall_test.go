@@ -18,7 +18,7 @@ import (
 // SQS that answers again soon after a stop began finds what was handled deleted.
 func TestStop_AtTheEndOfAnOutageDeletesWhatWasHandled(t *testing.T) {
 	for _, back := range []time.Duration{200 * time.Millisecond, time.Second, 2 * time.Second} {
-		inWorld(t, false, ok, nil, func(w *world) {
+		inWorld(t, standardQueue, ok, nil, func(w *world) {
 			var up atomic.Bool
 			w.Fault = func(op string, _ *http.Request) (*http.Response, error) {
 				if op == deletion && !up.Load() {
@@ -40,7 +40,7 @@ func TestStop_AtTheEndOfAnOutageDeletesWhatWasHandled(t *testing.T) {
 
 // A message that costs each call with it an answer costs the others a moment.
 func TestDeleteThatIsNeverAnswered_LetsTheOthersPass(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		var poison atomic.Pointer[string]
 		w.Fault = func(op string, r *http.Request) (*http.Response, error) {
 			if op != deletion {
@@ -79,7 +79,7 @@ func first(list []string) *string { return &list[0] }
 
 // A message that waits for another try has no other sent alone.
 func TestDeleteThatWaitsForAnotherTry_LeavesTheOthersInTens(t *testing.T) {
-	inWorld(t, false, lasting(50*time.Millisecond), func(c *longpoll.Config) { c.Engine.Concurrency = 8 }, func(w *world) {
+	inWorld(t, standardQueue, lasting(50*time.Millisecond), func(c *longpoll.Config) { c.Engine.Concurrency = 8 }, func(w *world) {
 		var poison atomic.Pointer[string]
 		w.Fault = func(op string, r *http.Request) (*http.Response, error) {
 			if op != deletion {

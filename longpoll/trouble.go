@@ -1,7 +1,6 @@
 package longpoll
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -29,8 +28,8 @@ type trouble struct {
 	refused   bool // SQS refuses deletes: no further try soon will help
 }
 
-// failed notes that a try failed, and warns of it if that is due. what says what fails,
-// consequence what that means.
+// failed notes that a try failed, and warns if a warning is due. what names the operation,
+// consequence says what its failure means.
 func (p *Poller) failed(i *incident, serious bool, what string, err error, consequence string) {
 	now := time.Now()
 	p.trouble.last, p.trouble.lastT = err.Error(), now
@@ -40,7 +39,7 @@ func (p *Poller) failed(i *incident, serious bool, what string, err error, conse
 	}
 }
 
-// works notes that a try succeeded. what is what works.
+// works notes that a try succeeded. what names the operation.
 func (p *Poller) works(i *incident, what string) {
 	if i.reported {
 		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: %s works again, after %v and %d tries that failed",
@@ -83,9 +82,11 @@ func configError(queue string, err error) *ConfigError {
 	if errors.As(err, &c) {
 		return c
 	}
-	switch sqserror.Of(err) {
-	case sqserror.NoQueue, sqserror.InvalidAddress, sqserror.Denied, sqserror.KeyDenied, sqserror.Credentials,
-		sqserror.Unsupported, sqserror.InvalidValue:
+	// A call that cannot be made, and a key that is disabled, may work a moment later.
+	switch kind := sqserror.Of(err); {
+	case kind == sqserror.None, kind == sqserror.Key:
+		return nil
+	case kind == sqserror.InvalidValue, sqserror.Lasts(err):
 		return &ConfigError{Queue: queue, Err: err}
 	}
 	return nil
@@ -93,27 +94,8 @@ func configError(queue string, err error) *ConfigError {
 
 // advice says what to do about an error.
 func advice(err error) string {
-	switch sqserror.Of(err) {
-	case sqserror.NoQueue, sqserror.InvalidAddress:
-		return "there is no such queue: are its URL (Queue; with package handler: SQSBATCH_QUEUE_URL), region and account right?"
-	case sqserror.Key, sqserror.KeyDenied:
-		return "the queue's key cannot be used: is it enabled, and does it allow the role kms:Decrypt and kms:GenerateDataKey?"
-	case sqserror.Denied:
-		return "the role needs sqs:ReceiveMessage, sqs:DeleteMessage, sqs:ChangeMessageVisibility and sqs:GetQueueAttributes on the queue"
-	case sqserror.Expired:
-		return sqserror.SaysExpired
-	case sqserror.Credentials:
-		return sqserror.SaysCredentials
-	case sqserror.Throttled:
-		return sqserror.SaysThrottled
-	case sqserror.None:
-		if errors.Is(err, context.DeadlineExceeded) {
-			return "no answer from SQS in time: is there a route to it?"
-		}
-		return sqserror.NoAnswer(err)
-	default:
-		return sqserror.SaysRefused
-	}
+	return sqserror.Advice(err, "sqs:ReceiveMessage, sqs:DeleteMessage, sqs:ChangeMessageVisibility and sqs:GetQueueAttributes",
+		"the queue (Queue; with package handler: SQSBATCH_QUEUE_URL)")
 }
 
 // incident throttles warnings about something that fails again and again: one when it begins

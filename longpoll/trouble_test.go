@@ -29,7 +29,7 @@ func gaps(w *world) (list []time.Duration) {
 // Receive errors are no hot loop.
 func TestReceiveFails_BacksOff(t *testing.T) {
 	for _, kind := range []sqs.FaultKind{sqs.Refused, sqs.Throttled, sqs.Failure} {
-		inWorld(t, false, ok, nil, func(w *world) {
+		inWorld(t, standardQueue, ok, nil, func(w *world) {
 			w.start()
 			w.after(time.Second)
 			calls := len(w.Server().Calls(receiving))
@@ -73,7 +73,7 @@ func TestReceiveFails_BacksOff(t *testing.T) {
 }
 
 func TestSQSDown_MakesAtMostOneRequestASecond(t *testing.T) {
-	inWorld(t, false, lasting(time.Second), nil, func(w *world) {
+	inWorld(t, standardQueue, lasting(time.Second), nil, func(w *world) {
 		w.sendMany(200)
 		w.start()
 		w.after(5 * time.Second)
@@ -89,7 +89,7 @@ func TestSQSDown_MakesAtMostOneRequestASecond(t *testing.T) {
 
 // A call that is never answered ends, and is a failure as any other.
 func TestReceiveHangs_IsEndedAndRepeated(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.start()
 		w.after(time.Second)
 		w.inject(sqs.Fault{Kind: sqs.Hang, Operation: receiving, Times: 1})
@@ -105,7 +105,7 @@ func TestReceiveHangs_IsEndedAndRepeated(t *testing.T) {
 
 func TestErrorWhileRunning_PollerGoesOn(t *testing.T) {
 	for _, code := range []string{"AccessDenied", "QueueDoesNotExist", "ExpiredToken", "InvalidClientTokenId", "RequestThrottled", "KmsAccessDenied", "InvalidAddress"} {
-		inWorld(t, false, ok, nil, func(w *world) {
+		inWorld(t, standardQueue, ok, nil, func(w *world) {
 			var fails atomic.Bool
 			w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
 				if fails.Load() && operation != "SendMessage" {
@@ -131,7 +131,7 @@ func TestErrorWhileRunning_PollerGoesOn(t *testing.T) {
 }
 
 func TestQueueDeletedAndRecreated_PollerRecovers(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.start()
 		w.after(time.Second)
 		ctx, url, name := context.Background(), w.URL, "orders"
@@ -155,7 +155,7 @@ func TestQueueDeletedAndRecreated_PollerRecovers(t *testing.T) {
 // After an outage the first receive does not wait for messages, so that an idle queue's
 // poller is soon ready again.
 func TestReceive_AfterAnOutageAnIdlePollerIsSoonReady(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.start()
 		w.after(time.Second)
 		w.inject(sqs.Fault{Kind: sqs.Refused, Operation: receiving})
@@ -174,7 +174,7 @@ func TestReceive_AfterAnOutageAnIdlePollerIsSoonReady(t *testing.T) {
 // One connection that breaks, as when SQS changes hosts, must not make every
 // later receive shorter: an idle queue would cost more for ever.
 func TestOneConnectionBreaks_WaitRecovers(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		broken := false
 		w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
 			if operation != receiving || broken || w.seconds() < 10 {

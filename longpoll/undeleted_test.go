@@ -16,7 +16,7 @@ func TestDeletesRefused_NothingIsReceived(t *testing.T) {
 		{Kind: sqs.Failure, Code: "AccessDenied"}, {Kind: sqs.Failure, Code: "InvalidClientTokenId"},
 		{Kind: sqs.EntryFailure, Code: "AccessDenied"}, {Kind: sqs.Failure, Code: "ExpiredToken"},
 	} {
-		inWorld(t, false, ok, func(c *longpoll.Config) { c.Engine.Concurrency = 10 }, func(w *world) {
+		inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Engine.Concurrency = 10 }, func(w *world) {
 			fault.Operation = deletion
 			w.inject(latency(5*time.Millisecond), fault)
 			w.sendMany(1500)
@@ -61,7 +61,7 @@ func TestDeletesRefused_NothingIsReceived(t *testing.T) {
 
 // What came with the refused ones in a FIFO queue keeps its order.
 func TestFIFODeletesRefused_OrderIsKept(t *testing.T) {
-	inWorld(t, true, lasting(50*time.Millisecond), nil, func(w *world) {
+	inWorld(t, fifoQueue, lasting(50*time.Millisecond), nil, func(w *world) {
 		w.inject(latency(5*time.Millisecond), sqs.Fault{Kind: sqs.Failure, Code: "AccessDenied", Operation: deletion})
 		for _, n := range numbered(20, "") {
 			for _, group := range []string{"a:", "b:", "c:"} {
@@ -102,7 +102,7 @@ func TestNoDeleteWorks_FewRecordsAreHandled(t *testing.T) {
 			if worked && name != "hang" && name != "fail" {
 				continue
 			}
-			inWorld(t, false, ok, nil, func(w *world) {
+			inWorld(t, standardQueue, ok, nil, func(w *world) {
 				fault.Operation = deletion
 				w.inject(latency(5 * time.Millisecond))
 				if !worked {
@@ -144,7 +144,7 @@ func TestNoDeleteWorks_FewRecordsAreHandled(t *testing.T) {
 
 // One message that cannot be deleted holds nothing up.
 func TestOneRecordCannotBeDeleted_OthersGoOn(t *testing.T) {
-	inWorld(t, false, ok, nil, func(w *world) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: deletion, Times: 12}) // a's, with its tries
 		w.Send("a")
 		w.start()

@@ -55,7 +55,7 @@ func TestExtensionRefusedForOneRecord_OthersAreExtended(t *testing.T) {
 			}
 			return ctx.Err()
 		}
-		inWorld(t, false, h, func(c *longpoll.Config) { c.Engine.Concurrency = 10 }, func(w *world) {
+		inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency = 10 }, func(w *world) {
 			w.poison(extension, code, &poisoned)
 			w.sendMany(10)
 			w.start()
@@ -74,7 +74,7 @@ func TestExtensionRefusedForOneRecord_OthersAreExtended(t *testing.T) {
 
 // A release that is refused because of one record releases the others.
 func TestReleaseRefusedForOneRecord_OthersAreReleased(t *testing.T) {
-	inWorld(t, false, heeding, func(c *longpoll.Config) { c.Engine.Concurrency, c.DrainLimit = 10, time.Second }, func(w *world) {
+	inWorld(t, standardQueue, heeding, func(c *longpoll.Config) { c.Engine.Concurrency, c.DrainLimit = 10, time.Second }, func(w *world) {
 		var mu sync.Mutex
 		poisoned := ""
 		w.Fault = func(op string, r *http.Request) (*http.Response, error) {
@@ -114,7 +114,7 @@ func TestRetryAfterHeader_DelaysNoCall(t *testing.T) {
 		t.Run(newRetries, func(t *testing.T) {
 			t.Setenv("AWS_NEW_RETRIES_2026", newRetries)
 			o := &operator{}
-			inWorld(t, false, ok, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, o) }, func(w *world) {
+			inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, o) }, func(w *world) {
 				for _, operation := range []string{receiving, deletion, extension} {
 					w.inject(sqs.Fault{Kind: sqs.Throttled, Operation: operation, RetryAfter: 10 * time.Second, Times: 3})
 				}

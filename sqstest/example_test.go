@@ -23,7 +23,7 @@ func pack(ctx context.Context, o order) error {
 }
 
 func TestPack(t *testing.T) {
-	sqstest.Run(t, batch.JSON(pack), func(q *sqstest.Queue) {
+	sqstest.Run(t, batch.JSON(pack), func(t *testing.T, q *sqstest.Queue) {
 		q.Send(`{"id":"o-1"}`, `{}`, `nonsense`)
 		q.UntilIdle()
 		q.Want("retry, retry, succeeded", "dead-letter", "dead-letter")

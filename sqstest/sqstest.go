@@ -2,7 +2,7 @@
 // of backoff take no time at all. It needs no container and no account.
 //
 //	func TestShip(t *testing.T) {
-//		sqstest.Run(t, batch.JSON(ship), func(q *sqstest.Queue) {
+//		sqstest.Run(t, batch.JSON(ship), func(t *testing.T, q *sqstest.Queue) {
 //			q.Send(`{"id":"o-1"}`, `{"id":"busy"}`, `nonsense`)
 //			q.UntilIdle()
 //			q.Want("succeeded", "retry, succeeded", "dead-letter")
@@ -60,13 +60,15 @@ type Config struct {
 // Run makes the queues, calls test, and stops the handler. Time is virtual for all of them,
 // test included: see package [testing/synctest]. The handler begins with the first
 // [Queue.UntilIdle] or [Queue.Start], so that what was sent before comes together.
-func Run(t *testing.T, h batch.Handler, test func(q *Queue)) {
+//
+// Use the t that test is given: the context of the outer one lives in real time.
+func Run(t *testing.T, h batch.Handler, test func(t *testing.T, q *Queue)) {
 	t.Helper()
 	RunWith(t, h, Config{}, test)
 }
 
 // RunWith is [Run] with a configuration.
-func RunWith(t *testing.T, h batch.Handler, cfg Config, test func(q *Queue)) {
+func RunWith(t *testing.T, h batch.Handler, cfg Config, test func(t *testing.T, q *Queue)) {
 	t.Helper()
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 30 * time.Second
@@ -79,7 +81,7 @@ func RunWith(t *testing.T, h batch.Handler, cfg Config, test func(q *Queue)) {
 		defer q.Server.Close()
 		q.begin = func() { q.start(h, cfg) }
 		defer q.stop()
-		test(q)
+		test(t, q)
 	})
 }
 

@@ -44,7 +44,7 @@ func both(t *testing.T, test func(t *testing.T, cfg sqstest.Config)) {
 func TestEachOutcome_IsToldInTheOrderOfSending(t *testing.T) {
 	both(t, func(t *testing.T, cfg sqstest.Config) {
 		cfg.MaxReceiveCount, cfg.Handler.RecordTimeout = 3, 10*time.Second
-		sqstest.RunWith(t, batch.JSON(ship), cfg, func(q *sqstest.Queue) {
+		sqstest.RunWith(t, batch.JSON(ship), cfg, func(t *testing.T, q *sqstest.Queue) {
 			began := time.Now()
 			q.Send(`{"id":"o-1"}`, `{"id":"busy"}`, `{"id":"unknown"}`, `{"id":"down"}`, `nonsense`, `{"id":"hangs"}`)
 			q.UntilIdle()
@@ -67,7 +67,7 @@ func TestEachOutcome_IsToldInTheOrderOfSending(t *testing.T) {
 func TestFIFO_KeepsTheOrderOfAGroup(t *testing.T) {
 	both(t, func(t *testing.T, cfg sqstest.Config) {
 		cfg.FIFO = true
-		sqstest.RunWith(t, batch.JSON(ship), cfg, func(q *sqstest.Queue) {
+		sqstest.RunWith(t, batch.JSON(ship), cfg, func(t *testing.T, q *sqstest.Queue) {
 			q.Send(`{"id":"busy"}`, `{"id":"o-1"}`)
 			q.SendTo("other", `{"id":"o-2"}`)
 			q.UntilIdle()
@@ -91,7 +91,7 @@ func TestFaultsAndConfiguration_AreUsed(t *testing.T) {
 			running--
 			return nil
 		})
-		sqstest.RunWith(t, h, cfg, func(q *sqstest.Queue) {
+		sqstest.RunWith(t, h, cfg, func(t *testing.T, q *sqstest.Queue) {
 			q.Send("a", "b")
 			q.SendInput(&awssqs.SendMessageInput{MessageBody: aws.String("c"), DelaySeconds: 900})
 			q.UntilIdle()

@@ -82,9 +82,9 @@ func run(b *testing.B, n int, handle batch.HandlerFunc, hook any) {
 	for b.Loop() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		info := batch.BatchInfo{Records: n, QueueARN: records[0].QueueARN, Started: time.Now(), Times: engine.Times(ctx)}
-		ctx = engine.Hooks().BatchContext(ctx, info, records)
-		engine.Hooks().BatchStarted(ctx, info)
-		engine.Hooks().BatchSettled(ctx, info, engine.Run(ctx, records, info.Times, nil))
+		ctx = engine.Hooks.BatchContext(ctx, info, records)
+		engine.Hooks.BatchStarted(ctx, info)
+		engine.Hooks.BatchSettled(ctx, info, engine.Run(ctx, records, info.Times, nil))
 		cancel()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/record")

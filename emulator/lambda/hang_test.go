@@ -71,8 +71,8 @@ func TestProcessThatNeverAsksAgain(t *testing.T) {
 	d := deploy(t, "raw", func(f *lambda.Function) { f.Timeout, f.Output = 2*time.Second, lines.add })
 	mustAnswer(t, send(t, d, "leave"), "fine")
 	lines.wait(t, func(l lambda.Line) bool { return l.Text == "left" })
-	mustFail(t, send(t, d, "unknown id"), "Sandbox.Timedout", "Task timed out after 2.00 seconds")
-	again := send(t, d, "unknown id")
+	mustFail(t, send(t, d, "answer"), "Sandbox.Timedout", "Task timed out after 2.00 seconds")
+	again := send(t, d, "answer")
 	mustAnswer(t, again, "fine")
 	if !again.ColdStart {
 		t.Error("the process was kept")

@@ -88,35 +88,16 @@ func (e *PollError) Error() string {
 
 func (e *PollError) Unwrap() error { return e.Err }
 
-func (p *work) tellStarted(i Invocation) {
-	if p.Started != nil {
+// tell calls a listener, if there is one; listeners are never called side by side.
+func tell[E any](p *work, listener func(E), e E) {
+	if listener != nil {
 		p.telling.Lock()
 		defer p.telling.Unlock()
-		p.Started(i)
-	}
-}
-
-func (p *work) tellEnded(e Ended) {
-	if p.Ended != nil {
-		p.telling.Lock()
-		defer p.telling.Unlock()
-		p.Ended(e)
-	}
-}
-
-func (p *work) tellFiltered(f Filtered) {
-	if p.Filtered != nil {
-		p.telling.Lock()
-		defer p.telling.Unlock()
-		p.Filtered(f)
+		listener(e)
 	}
 }
 
 func (p *work) tellErrored(e *PollError) {
 	e.QueueURL = p.QueueURL
-	if p.Errored != nil {
-		p.telling.Lock()
-		defer p.telling.Unlock()
-		p.Errored(e)
-	}
+	tell(p, p.Errored, e)
 }

@@ -169,7 +169,7 @@ func (p *poller) filter(ctx context.Context, messages []message) []message {
 		p.invocations.Go(func() {
 			defer func() { <-p.deletions }()
 			verdicts := p.deleteSucceeded(ctx, dropped, make([]bool, len(dropped.messages)))
-			p.tellFiltered(Filtered{Records: dropped.records(), Verdicts: verdicts})
+			tell(p.work, p.Filtered, Filtered{Records: dropped.records(), Verdicts: verdicts})
 		})
 	}
 	return b.messages

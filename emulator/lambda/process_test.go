@@ -128,15 +128,6 @@ func TestProcessErrors(t *testing.T) {
 	mustAnswer(t, invoke(t, d, command{Do: "echo", Text: "well"}), `"well"`)
 }
 
-func TestLargestResponse(t *testing.T) {
-	d := deploy(t, "worker", nil)
-	size := 6<<20 + 100 - len(`""`)
-	if r := invoke(t, d, command{Do: "big", Size: size}); r.Error != nil || len(r.Payload) != size+2 {
-		t.Errorf("%d bytes, error %v: want all", len(r.Payload), r.Error)
-	}
-	mustFail(t, invoke(t, d, command{Do: "big", Size: size + 1}), "Function.ResponseSizeTooLarge", "(6291557 bytes)")
-}
-
 func TestTimeoutKillsTheProcess(t *testing.T) {
 	var lines recorder
 	d := deploy(t, "worker", func(f *lambda.Function) { f.Timeout, f.Output = time.Second, lines.add })

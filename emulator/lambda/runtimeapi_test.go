@@ -192,6 +192,9 @@ func TestSharedRuntimeAPI(t *testing.T) {
 		if resp, _ := api.ask(t, http.MethodPost, fmt.Sprintf(answerPath, inv.id, "response"), "again"); resp.StatusCode != http.StatusForbidden {
 			t.Errorf("a second answer: %s", resp.Status)
 		}
+		if resp, _ := api.ask(t, http.MethodPost, fmt.Sprintf(answerPath, inv.id, "error"), "{}"); resp.StatusCode != http.StatusForbidden {
+			t.Errorf("an error after the answer: %s", resp.Status)
+		}
 	}
 	gone, three := newInvocation([]byte("given up")), newInvocation([]byte("3"))
 	if !gone.giveUp() {

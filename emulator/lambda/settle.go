@@ -27,7 +27,7 @@ func (p *poller) begin(env *environment, b *batch) begun {
 		Started:     time.Now(),
 		Records:     b.records(),
 	}
-	p.tellStarted(i.told)
+	tell(p.work, p.Started, i.told)
 	return i
 }
 
@@ -36,7 +36,7 @@ func (p *poller) invoke(ctx context.Context, i begun) {
 	result, _ := p.Function.run(i.env, i.inv) // its error is in Result.Error as well
 	left, why := p.judge(result, i.batch)
 	verdicts := p.deleteSucceeded(ctx, i.batch, left)
-	p.tellEnded(Ended{Invocation: i.told, Result: result, AllFailed: why, Verdicts: verdicts})
+	tell(p.work, p.Ended, Ended{Invocation: i.told, Result: result, AllFailed: why, Verdicts: verdicts})
 	i.run.end(i.batch, left)
 }
 

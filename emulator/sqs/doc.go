@@ -40,8 +40,9 @@
 // and nothing enforces it.
 //
 // Events tell what happened to messages ([Options.Observe], [Server.Events]) and
-// calls what was asked ([Options.ObserveCall], [Server.Calls]). Faults make calls go wrong in the ways
-// that consumers must survive: [Fault], [Server.Inject].
+// calls what was asked ([Options.ObserveCall], [Server.Calls]). What is in the
+// queues can be seen without receiving it: [Server.Snapshot]. Faults make calls go
+// wrong in the ways that consumers must survive: [Fault], [Server.Inject].
 //
 // # What is definite here
 //

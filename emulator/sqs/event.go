@@ -1,6 +1,10 @@
 package sqs
 
-import "time"
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+)
 
 // Kind says what happened to a message.
 type Kind string
@@ -18,31 +22,47 @@ const (
 	Purged     Kind = "purged"     // every message of the queue was purged; names the queue only
 )
 
-// Event is one thing that happened to one message, for [Options.Observe].
+// Event is one thing that happened to one message, for [Options.Observe]. In JSON
+// its fields are named as in the log of the toolkit.
 type Event struct {
-	Time  time.Time
-	Kind  Kind
-	Queue string // the queue's name; of Redriven and Moved, the queue that it leaves
+	Kind  Kind      `json:"type"`
+	Time  time.Time `json:"timestamp"`
+	Queue string    `json:"queue"` // the queue's name; of Redriven and Moved, the queue that it leaves
 	// QueueURL is Queue's URL.
-	QueueURL  string
-	MessageID string
-	Body      string
+	QueueURL  string `json:"-"`
+	MessageID string `json:"messageId,omitempty"`
+	Body      string `json:"body,omitempty"`
 	// ReceiptHandle is the latest one; empty before the first receive.
-	ReceiptHandle string
+	ReceiptHandle string `json:"-"`
 	// ReceiveCount is what ApproximateReceiveCount says, receives from all queues included.
-	ReceiveCount int
+	ReceiveCount int `json:"attempt,omitempty"`
 	// Visibility is for how long the message is hidden from now: the visibility
 	// timeout of Received and Visibility, the delay of Sent.
-	Visibility time.Duration
+	Visibility time.Duration `json:"-"` // see MarshalJSON
 	// MessageGroupID, DeduplicationID and SequenceNumber are as given or assigned; empty where there is none.
-	MessageGroupID  string
-	DeduplicationID string
-	SequenceNumber  string
+	MessageGroupID  string `json:"messageGroupId,omitempty"`
+	DeduplicationID string `json:"messageDeduplicationId,omitempty"`
+	SequenceNumber  string `json:"sequenceNumber,omitempty"`
 	// DeadLetterQueue is the name of the queue that a Redriven message moved to.
-	DeadLetterQueue string
+	DeadLetterQueue string `json:"deadLetterQueue,omitempty"`
 	// MovedTo is the name of the queue that a Moved message went to, and
 	// NewMessageID is its id there: it counts as a new message.
-	MovedTo, NewMessageID string
+	MovedTo      string `json:"movedTo,omitempty"`
+	NewMessageID string `json:"newMessageId,omitempty"`
+}
+
+// MarshalJSON writes Visibility in milliseconds, as "visibleInMs".
+func (e Event) MarshalJSON() ([]byte, error) {
+	type fields Event // without this method
+	e.Time = e.Time.UTC()
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // whoever writes it decides that
+	err := encoder.Encode(struct {
+		fields
+		VisibleInMs float64 `json:"visibleInMs,omitempty"`
+	}{fields(e), float64(e.Visibility.Microseconds()) / 1000})
+	return text.Bytes(), err
 }
 
 // event describes m's present state.

@@ -1,5 +1,7 @@
 package sqs
 
+import stdheap "container/heap"
+
 // heap is a binary heap whose items know their own place in it, so that any
 // item can be removed or moved in O(log n).
 type heap[T any] struct {
@@ -19,65 +21,36 @@ func (h *heap[T]) first() (item T) {
 	return item
 }
 
-func (h *heap[T]) push(item T) {
-	h.items = append(h.items, item)
-	h.place(item, len(h.items)-1)
-	h.up(len(h.items) - 1)
-}
+func (h *heap[T]) push(item T) { stdheap.Push((*ordered[T])(h), item) }
 
-func (h *heap[T]) remove(i int) T {
-	item, last := h.items[i], len(h.items)-1
-	h.swap(i, last)
-	var none T
-	h.items[last] = none // let the collector have what it points to
-	h.items = h.items[:last]
-	if i < last {
-		h.fix(i)
-	}
-	h.place(item, -1)
-	return item
-}
+func (h *heap[T]) remove(i int) T { return stdheap.Remove((*ordered[T])(h), i).(T) }
 
 // fix restores the order after the item at i has changed.
-func (h *heap[T]) fix(i int) {
-	if !h.down(i) {
-		h.up(i)
-	}
-}
+func (h *heap[T]) fix(i int) { stdheap.Fix((*ordered[T])(h), i) }
 
-func (h *heap[T]) up(i int) {
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !h.less(h.items[i], h.items[parent]) {
-			return
-		}
-		h.swap(i, parent)
-		i = parent
-	}
-}
+// ordered is a heap as package container/heap works on it.
+type ordered[T any] heap[T]
 
-func (h *heap[T]) down(i int) (moved bool) {
-	for {
-		child := 2*i + 1
-		if child >= len(h.items) {
-			return moved
-		}
-		if right := child + 1; right < len(h.items) && h.less(h.items[right], h.items[child]) {
-			child = right
-		}
-		if !h.less(h.items[child], h.items[i]) {
-			return moved
-		}
-		h.swap(i, child)
-		i, moved = child, true
-	}
-}
+func (h *ordered[T]) Len() int { return len(h.items) }
 
-func (h *heap[T]) swap(i, j int) {
-	if i == j {
-		return
-	}
+func (h *ordered[T]) Less(i, j int) bool { return h.less(h.items[i], h.items[j]) }
+
+func (h *ordered[T]) Swap(i, j int) {
 	h.items[i], h.items[j] = h.items[j], h.items[i]
 	h.place(h.items[i], i)
 	h.place(h.items[j], j)
+}
+
+func (h *ordered[T]) Push(item any) {
+	h.items = append(h.items, item.(T))
+	h.place(item.(T), len(h.items)-1)
+}
+
+func (h *ordered[T]) Pop() any {
+	last := len(h.items) - 1
+	item := h.items[last]
+	clear(h.items[last:]) // let the collector have what it points to
+	h.items = h.items[:last]
+	h.place(item, -1)
+	return item
 }

@@ -21,20 +21,22 @@ const (
 
 // Call is one request, as [Server.Calls] tells of it.
 type Call struct {
-	Began, Ended time.Time
-	Operation    string // "SendMessage" for example
-	Queue        string // name of the queue that it was about, cut to 80 bytes; "" for none
+	Began     time.Time `json:"began"`
+	Ended     time.Time `json:"timestamp"`
+	Operation string    `json:"operation"`       // "SendMessage" for example
+	Queue     string    `json:"queue,omitempty"` // name of the queue that it was about, cut to 80 bytes; "" for none
 	// Messages is how many messages were sent or received, or named by receipt
 	// handles. Failed is how many of them failed as entries of a batch.
-	Messages, Failed int
+	Messages int `json:"messages,omitempty"`
+	Failed   int `json:"failed,omitempty"`
 	// Error is the code of the error that was answered, as smithy.APIError's
 	// ErrorCode has it. "" for success; "no answer" when the client had left or
 	// the connection was broken off.
-	Error string
+	Error string `json:"error,omitempty"`
 	// Message is what was answered beside Error, cut to 1,000 bytes.
-	Message string
+	Message string `json:"reason,omitempty"`
 	// Fault is the kind of the fault that struck; the last one, of several.
-	Fault FaultKind
+	Fault FaultKind `json:"fault,omitempty"`
 }
 
 // Calls returns what was asked of the server, in the order in which it was
@@ -57,14 +59,7 @@ func (s *Server) Calls(operations ...string) []Call {
 // its own time, even where the server came to know of it later.
 func (s *Server) Events(kinds ...Kind) []Event {
 	s.mu.Lock()
-	if !s.closed {
-		now := time.Now()
-		s.move(now)
-		for _, q := range s.queues {
-			q.advance(now)
-			s.settle(q, now)
-		}
-	}
+	s.catchUp()
 	s.mu.Unlock()
 	list := s.history.eventsOf(kinds)
 	byTime := func(a, b Event) int { return a.Time.Compare(b.Time) }

@@ -50,32 +50,6 @@ func TestLongPollEnds(t *testing.T) {
 	}
 }
 
-func TestLongPollGetsWhatBecomesVisibleAgain(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders", "VisibilityTimeout", "12")
-		b.send(queue, "a")
-		b.one(queue)
-		start := time.Now()
-		b.one(queue, waiting(20))
-		if took := time.Since(start); took != 12*time.Second {
-			b.Errorf("after %v, want the visibility timeout", took)
-		}
-		go func() {
-			time.Sleep(3 * time.Second)
-			// The latest handle is in the events, as a user's test would find it.
-			handle := last(b.events()).ReceiptHandle
-			if err := b.hide(queue, &handle, 0); err != nil {
-				b.Error(err)
-			}
-		}()
-		start = time.Now()
-		b.one(queue, waiting(20))
-		if took := time.Since(start); took != 3*time.Second {
-			b.Errorf("after %v, want the release", took)
-		}
-	})
-}
-
 func TestReceiversAreServedInTheirOrder(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue := b.queue("orders")
@@ -154,20 +128,6 @@ func TestACancelledReceiverBehindAnother(t *testing.T) {
 		b.send(queue, "a")
 		if got := bodies(<-first); got != "a" {
 			b.Errorf("the first receiver got %q", got)
-		}
-	})
-}
-
-func TestATimeoutOfTheHTTPClientEndsTheLongPoll(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
-		client := b.server.HTTPClient()
-		client.Timeout = 5 * time.Second
-		start := time.Now()
-		_, err := b.ReceiveMessage(b.ctx, &awssqs.ReceiveMessageInput{QueueUrl: queue, WaitTimeSeconds: 20},
-			func(o *awssqs.Options) { o.HTTPClient = client })
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 5*time.Second {
-			b.Errorf("error %v after %v", err, time.Since(start))
 		}
 	})
 }

@@ -60,20 +60,6 @@ func TestRedrive(t *testing.T) {
 	})
 }
 
-func TestRedriveKeepsRetentionOnStandardQueues(t *testing.T) {
-	virtual(t, func(b *bench) {
-		dead := b.queue("dead", "MessageRetentionPeriod", "120")
-		queue := b.queue("orders", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 1))
-		b.send(queue, "a")
-		b.one(queue, hiddenFor(60))
-		time.Sleep(time.Minute)
-		b.receive(queue)
-		b.counts(dead, "1", "0", "0")
-		time.Sleep(time.Minute) // two since it was sent
-		b.counts(dead, "0", "0", "0")
-	})
-}
-
 func TestRedriveWakesReceiversOfTheDeadLetterQueue(t *testing.T) {
 	virtual(t, func(b *bench) {
 		dead := b.queue("dead")
@@ -88,30 +74,6 @@ func TestRedriveWakesReceiversOfTheDeadLetterQueue(t *testing.T) {
 		}
 		if got := <-source; len(got) != 0 {
 			b.Errorf("received %q from the source queue", bodies(got))
-		}
-	})
-}
-
-func TestRedriveKeepsFIFOOrder(t *testing.T) {
-	virtual(t, func(b *bench) {
-		dead := b.queue("dead.fifo")
-		queue := b.queue("orders.fifo", "VisibilityTimeout", "5",
-			"RedrivePolicy", redrivePolicy(b.server.QueueARN("dead.fifo"), 1))
-		b.sendFIFO(queue, "g", "1", "2", "3")
-		sent := time.Now()
-		if got := bodies(b.receive(queue, atMost(2))); got != "1 2" {
-			b.Fatalf("received %q", got)
-		}
-		time.Sleep(5 * time.Second)
-		if got := bodies(b.receive(queue)); got != "3" {
-			b.Errorf("after 1 and 2 were used up: %q", got)
-		}
-		letters := b.receive(dead)
-		if bodies(letters) != "1 2" {
-			b.Fatalf("dead letters %q", bodies(letters))
-		}
-		if got := letters[0].Attributes["SentTimestamp"]; got != ms(sent.Add(5*time.Second)) {
-			b.Errorf("SentTimestamp %s: a FIFO queue's starts anew", got)
 		}
 	})
 }

@@ -2,7 +2,6 @@ package sqs_test
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -35,23 +34,6 @@ func serve(t *testing.T, o sqs.Options) *bench {
 	return &bench{T: t, server: server, ctx: t.Context(), Client: awssqs.New(client.Options(), func(o *awssqs.Options) {
 		o.HTTPClient = &http.Client{Transport: connections}
 	})}
-}
-
-func TestServeOverASocket(t *testing.T) {
-	b := serve(t, sqs.Options{})
-	queue := b.queue("orders")
-	if !strings.HasPrefix(*queue, "http://127.0.0.1:") {
-		t.Errorf("queue URL %s", *queue)
-	}
-	b.send(queue, "a")
-	m := b.one(queue, waiting(20))
-	if err := b.hide(queue, m.ReceiptHandle, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.delete(queue, b.one(queue).ReceiptHandle); err != nil {
-		t.Fatal(err)
-	}
-	b.counts(queue, "0", "0", "0")
 }
 
 func TestADroppedConnectionTakesNothing(t *testing.T) {
@@ -151,46 +133,6 @@ func TestCloseEndsLongPollsOverASocket(t *testing.T) {
 	if _, err := io.Copy(io.Discard, bufio.NewReader(connection)); err != nil && strings.Contains(err.Error(), "timeout") {
 		t.Error("the long poll goes on after Close")
 	}
-}
-
-func TestManyClientsAtOnce(t *testing.T) {
-	b := serve(t, sqs.Options{})
-	queue := b.queue("orders")
-	const clients, each = 8, 25
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	deleted := make(chan string, clients*each)
-	for range clients {
-		go func() {
-			for i := range each {
-				if _, err := b.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: queue, MessageBody: aws.String(fmt.Sprint(i))}); err != nil {
-					t.Error(err)
-				}
-			}
-		}()
-		go func() {
-			for {
-				out, err := b.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: queue, MaxNumberOfMessages: 10, WaitTimeSeconds: 20})
-				if err != nil {
-					return // cancelled
-				}
-				for _, m := range out.Messages {
-					if b.delete(queue, m.ReceiptHandle) == nil {
-						deleted <- *m.MessageId
-					}
-				}
-			}
-		}()
-	}
-	seen := map[string]bool{}
-	for range clients * each {
-		id := <-deleted
-		if seen[id] {
-			t.Errorf("message %s was delivered twice", id)
-		}
-		seen[id] = true
-	}
-	b.counts(queue, "0", "0", "0")
 }
 
 // askAs sends a request that a web page could make to the socket.

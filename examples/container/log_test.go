@@ -23,7 +23,7 @@ func eventful(t *testing.T) (lines []map[string]any, operations map[string]bool)
 	var out bytes.Buffer // slog's handler has a lock
 	operations = map[string]bool{}
 	synctest.Test(t, func(t *testing.T) {
-		q := testqueue.New(t, false)
+		q := testqueue.New(t, testqueue.Standard)
 		q.Send("fine", "permanent", "busy", "hang")
 		q.ForgetCalls()
 		stop := q.StartPoll(batch.HandlerFunc(handle), handler.Config{

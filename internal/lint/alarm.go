@@ -44,10 +44,8 @@ func (s *Source) outage() time.Duration {
 
 // Alarms are the rules of an alarm.
 var Alarms = []Rule[Alarm]{{
-	ID: "SB501", Severity: template.SeverityWarning,
-	Text: "an alarm on age that a single record sets off",
-	Why: "A record that keeps failing is retried for up to half more than the outage that it outlives (SQSBATCH_OUTAGE). " +
-		`SQS reports its age once a minute: "Available CloudWatch metrics for Amazon SQS".`,
+	// An alarm on age that a single record sets off: A record that keeps failing is retried for up to half more than the outage that it outlives (SQSBATCH_OUTAGE). SQS reports its age once a minute ("Available CloudWatch metrics for Amazon SQS").
+	ID: "SB501",
 	check: func(a Alarm, report report) {
 		metric, _ := a.Get("MetricName").Str()
 		s := a.queue()

@@ -176,26 +176,3 @@ Resources:
 		t.Errorf("found %v, want %s", found, want)
 	}
 }
-
-// Each rule can be told from the others, and says why and by which page of AWS's.
-func TestRules_AreExplained(t *testing.T) {
-	seen := map[string]bool{}
-	about := func(id, text, why string) {
-		if seen[id] || text == "" || strings.Contains(text, "\n") || strings.Count(why, `"`) != 2 {
-			t.Errorf("%s: %q, %q", id, text, why)
-		}
-		seen[id] = true
-	}
-	for _, r := range lint.Mappings {
-		about(r.ID, r.Text, r.Why)
-	}
-	for _, r := range lint.Queues {
-		about(r.ID, r.Text, r.Why)
-	}
-	for _, r := range lint.Roles {
-		about(r.ID, r.Text, r.Why)
-	}
-	for _, r := range lint.Alarms {
-		about(r.ID, r.Text, r.Why)
-	}
-}

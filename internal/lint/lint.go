@@ -22,15 +22,8 @@ import (
 
 // A Rule is something that should not be, of a T.
 type Rule[T any] struct {
-	// ID is stable: SB1xx of mappings, SB2xx of queues, SB3xx of permissions, SB5xx
-	// of alarms.
-	ID       string
-	Severity template.Severity
-	// Text says what is wrong, in one line.
-	Text string
-	// Why says what it costs, with the page of AWS's that says so.
-	Why string
-
+	// ID is SB1xx of mappings, SB2xx of queues, SB3xx of permissions, SB5xx of alarms.
+	ID    string
 	check func(subject T, report report)
 }
 
@@ -40,7 +33,7 @@ type report func(at template.Pos, format string, args ...any)
 // Check returns where subject breaks the rule.
 func (r Rule[T]) Check(subject T) (found []template.Finding) {
 	r.check(subject, func(at template.Pos, format string, args ...any) {
-		found = append(found, template.Finding{ID: r.ID, Severity: r.Severity, Pos: at, Message: fmt.Sprintf(format, args...)})
+		found = append(found, template.Finding{ID: r.ID, Pos: at, Message: fmt.Sprintf(format, args...)})
 	})
 	return found
 }

@@ -27,16 +27,10 @@ func MappingsOf(d *template.Deployment) []Mapping {
 // wanted is the visibility timeout that AWS asks for.
 func (m Mapping) wanted() time.Duration { return 6*m.Function.Timeout + m.Event.Window }
 
-const (
-	creating = `"Creating and configuring an Amazon SQS event source mapping"`
-	handling = `"Handling errors for an SQS event source in Lambda"`
-)
-
 // Unreported is a mapping that does not heed what the function reports.
 var Unreported = Rule[Mapping]{
-	ID: "SB101", Severity: template.SeverityError,
-	Text: "a mapping without ReportBatchItemFailures",
-	Why:  "Lambda deletes the whole batch when the function returns, with the records that failed: " + handling + ".",
+	// A mapping without ReportBatchItemFailures: Lambda deletes the whole batch when the function returns, with the records that failed ("Handling errors for an SQS event source in Lambda").
+	ID: "SB101",
 	check: func(m Mapping, report report) {
 		remedy := settings.DeleteSucceeded
 		deletes, _ := remedy.Bool(m.Function.Environment[remedy.Name]) // the function refuses a wrong one
@@ -51,9 +45,8 @@ var Unreported = Rule[Mapping]{
 // ShortVisibility is a queue that shows records again while a function may still
 // handle them.
 var ShortVisibility = Rule[Mapping]{
-	ID: "SB105", Severity: template.SeverityError,
-	Text: "a visibility timeout below the function's timeout",
-	Why:  "Lambda refuses the mapping: " + creating + ".",
+	// A visibility timeout below the function's timeout: Lambda refuses the mapping ("Creating and configuring an Amazon SQS event source mapping").
+	ID: "SB105",
 	check: func(m Mapping, report report) {
 		if v, timeout := m.Queue.Visibility(), m.Function.Timeout; m.Queue.LogicalID != "" && v < timeout {
 			report(m.Queue.Resource.Get("VisibilityTimeout").Pos,
@@ -65,9 +58,8 @@ var ShortVisibility = Rule[Mapping]{
 
 // ManyFilters is a mapping with more filters than the quota.
 var ManyFilters = Rule[Mapping]{
-	ID: "SB116", Severity: template.SeverityWarning,
-	Text: "more than five filters",
-	Why:  `Lambda refuses more unless the account's quota was raised: "Control which events Lambda sends to your function".`,
+	// More than five filters: Lambda refuses more unless the account's quota was raised ("Control which events Lambda sends to your function").
+	ID: "SB116",
 	check: func(m Mapping, report report) {
 		const quota = 5
 		if n := len(m.Event.Filters); n > quota {
@@ -81,9 +73,8 @@ var ManyFilters = Rule[Mapping]{
 var Mappings = []Rule[Mapping]{
 	Unreported,
 	{
-		ID: "SB102", Severity: template.SeverityError,
-		Text: "a batch size above 10 without a window",
-		Why:  "Lambda refuses the mapping: " + creating + ".",
+		// A batch size above 10 without a window: Lambda refuses the mapping ("Creating and configuring an Amazon SQS event source mapping").
+		ID: "SB102",
 		check: func(m Mapping, report report) {
 			if m.Event.BatchSize > 10 && m.Event.Window < time.Second && !m.Queue.FIFO {
 				report(m.Event.Properties.Get("BatchSize").Pos,
@@ -92,9 +83,8 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		ID: "SB103", Severity: template.SeverityError,
-		Text: "a window on a FIFO queue",
-		Why:  "Lambda refuses the mapping: " + creating + ".",
+		// A window on a FIFO queue: Lambda refuses the mapping ("Creating and configuring an Amazon SQS event source mapping").
+		ID: "SB103",
 		check: func(m Mapping, report report) {
 			if m.Queue.FIFO && m.Event.Window > 0 {
 				report(m.Event.Properties.Get("MaximumBatchingWindowInSeconds").Pos,
@@ -103,9 +93,8 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		ID: "SB104", Severity: template.SeverityError,
-		Text: "a batch size above 10 on a FIFO queue",
-		Why:  "Lambda refuses the mapping: " + creating + ".",
+		// A batch size above 10 on a FIFO queue: Lambda refuses the mapping ("Creating and configuring an Amazon SQS event source mapping").
+		ID: "SB104",
 		check: func(m Mapping, report report) {
 			if m.Queue.FIFO && m.Event.BatchSize > 10 {
 				report(m.Event.Properties.Get("BatchSize").Pos,
@@ -115,9 +104,8 @@ var Mappings = []Rule[Mapping]{
 	},
 	ShortVisibility,
 	{
-		ID: "SB106", Severity: template.SeverityWarning,
-		Text: "a visibility timeout below 6 × timeout + window",
-		Why:  "Invocations that Lambda throttles are retried meanwhile; then SQS shows the records to others, and a receive is used up: " + creating + ".",
+		// A visibility timeout below 6 × timeout + window: Invocations that Lambda throttles are retried meanwhile; then SQS shows the records to others, and a receive is used up ("Creating and configuring an Amazon SQS event source mapping").
+		ID: "SB106",
 		check: func(m Mapping, report report) {
 			if v := m.Queue.Visibility(); m.Queue.LogicalID != "" && v < m.wanted() && v >= m.Function.Timeout {
 				report(m.Queue.Resource.Get("VisibilityTimeout").Pos, "queue %s has a VisibilityTimeout of %d seconds; set it to %d (6 × Timeout + window)",
@@ -126,9 +114,8 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		ID: "SB109", Severity: template.SeverityWarning,
-		Text: "a maximum concurrency above the reserved concurrency",
-		Why:  `Lambda throttles the invocations above it, and each takes a receive from its records: "Configuring scaling behavior for SQS event source mappings".`,
+		// A maximum concurrency above the reserved concurrency: Lambda throttles the invocations above it, and each takes a receive from its records ("Configuring scaling behavior for SQS event source mappings").
+		ID: "SB109",
 		check: func(m Mapping, report report) {
 			if r := m.Function.ReservedConcurrency; r != nil && m.Event.MaximumConcurrency > *r {
 				report(m.Event.Properties.Get("ScalingConfig", "MaximumConcurrency").Pos,

@@ -28,14 +28,11 @@ func sourcesOf(queues []template.Queue) map[string]*Source {
 	return sources
 }
 
-const letters = `"Using dead-letter queues in Amazon SQS"`
-
 // Queues are the rules of a queue whose messages are handled.
 var Queues = []Rule[Source]{
 	{
-		ID: "SB201", Severity: template.SeverityWarning,
-		Text: "no dead-letter queue",
-		Why:  "A record that fails every time is retried until its retention ends, and then gone: " + letters + ".",
+		// No dead-letter queue: A record that fails every time is retried until its retention ends, and then gone ("Using dead-letter queues in Amazon SQS").
+		ID: "SB201",
 		check: func(s Source, report report) {
 			if s.LogicalID != "" && s.DeadLetterARN == "" {
 				report(s.Resource.Pos, "queue %s has no dead-letter queue; give it a RedrivePolicy", s.Name)
@@ -43,9 +40,8 @@ var Queues = []Rule[Source]{
 		},
 	},
 	{
-		ID: "SB202", Severity: template.SeverityWarning,
-		Text: "a maxReceiveCount below 5",
-		Why:  "An invocation that is throttled takes a receive from its records: " + creating + ".",
+		// A maxReceiveCount below 5: An invocation that is throttled takes a receive from its records ("Creating and configuring an Amazon SQS event source mapping").
+		ID: "SB202",
 		check: func(s Source, report report) {
 			if s.DeadLetterARN != "" && s.MaxReceiveCount < 5 {
 				report(s.Resource.Get("RedrivePolicy", "maxReceiveCount").Pos,
@@ -54,9 +50,8 @@ var Queues = []Rule[Source]{
 		},
 	},
 	{
-		ID: "SB203", Severity: template.SeverityError,
-		Text: "a dead-letter queue of the other type",
-		Why:  "SQS refuses the RedrivePolicy: " + letters + ".",
+		// A dead-letter queue of the other type: SQS refuses the RedrivePolicy ("Using dead-letter queues in Amazon SQS").
+		ID: "SB203",
 		check: func(s Source, report report) {
 			if s.dead != nil && s.dead.FIFO != s.FIFO {
 				report(s.Resource.Get("RedrivePolicy").Pos, "of queue %s and its dead-letter queue %s only one is a FIFO queue", s.Name, s.dead.Name)
@@ -64,9 +59,8 @@ var Queues = []Rule[Source]{
 		},
 	},
 	{
-		ID: "SB204", Severity: template.SeverityWarning,
-		Text: "dead letters are kept no longer than messages",
-		Why:  "On a standard queue a dead letter's age counts from when it was first sent, so it may expire on arrival: " + letters + ".",
+		// Dead letters are kept no longer than messages: On a standard queue a dead letter's age counts from when it was first sent, so it may expire on arrival ("Using dead-letter queues in Amazon SQS").
+		ID: "SB204",
 		check: func(s Source, report report) {
 			if s.dead != nil && s.dead.LogicalID != "" && !s.FIFO && s.dead.Retention() <= s.Retention() {
 				report(s.dead.Resource.Get("MessageRetentionPeriod").Pos,
@@ -75,9 +69,8 @@ var Queues = []Rule[Source]{
 		},
 	},
 	{
-		ID: "SB205", Severity: template.SeverityError,
-		Text: "a dead-letter queue that does not take the queue's messages",
-		Why:  "SQS refuses the RedrivePolicy: " + letters + ".",
+		// A dead-letter queue that does not take the queue's messages: SQS refuses the RedrivePolicy ("Using dead-letter queues in Amazon SQS").
+		ID: "SB205",
 		check: func(s Source, report report) {
 			if s.dead == nil {
 				return

@@ -177,40 +177,33 @@ func missing(consequence string, concerns func(Permission) bool) func(Role, repo
 	}
 }
 
-const actions = `"Actions, resources, and condition keys for Amazon SQS"`
-
 // Roles are the rules of a role.
 var Roles = []Rule[Role]{
 	{
-		ID: "SB301", Severity: template.SeverityError,
-		Text: "a role that does not allow what receives messages, deletes them and writes the log",
-		Why:  "Nothing is received: " + creating + ".",
+		// A role that does not allow what receives messages, deletes them and writes the log: Nothing is received ("Creating and configuring an Amazon SQS event source mapping").
+		ID: "SB301",
 		check: missing("messages are not received or deleted, or nothing is logged", func(p Permission) bool {
 			return !backoff(p) && !deadLetters(p) && p.On != OnKey
 		}),
 	},
 	{
-		ID: "SB302", Severity: template.SeverityWarning,
-		Text:  "a role without sqs:ChangeMessageVisibility",
-		Why:   "There is no backoff on Lambda, and no heartbeat in a container: " + actions + ".",
+		// A role without sqs:ChangeMessageVisibility: There is no backoff on Lambda, and no heartbeat in a container ("Actions, resources, and condition keys for Amazon SQS").
+		ID:    "SB302",
 		check: missing("failed records come back only after the visibility timeout", backoff),
 	},
 	{
-		ID: "SB303", Severity: template.SeverityWarning,
-		Text:  "a role without sqs:SendMessage on the dead-letter queue",
-		Why:   "Records that failed for good are retried: " + actions + ".",
+		// A role without sqs:SendMessage on the dead-letter queue: Records that failed for good are retried ("Actions, resources, and condition keys for Amazon SQS").
+		ID:    "SB303",
 		check: missing("records that failed for good are retried", deadLetters),
 	},
 	{
-		ID: "SB304", Severity: template.SeverityError,
-		Text:  "a role that may not use the queue's key",
-		Why:   `Nothing is received or dead-lettered: "Key management" in the Amazon SQS Developer Guide.`,
+		// A role that may not use the queue's key: Nothing is received or dead-lettered: "Key management" in the Amazon SQS Developer Guide.
+		ID:    "SB304",
 		check: missing("messages cannot be read or sent", func(p Permission) bool { return p.On == OnKey }),
 	},
 	{
-		ID: "SB305", Severity: template.SeverityWarning,
-		Text:  "a role that allows more than is called",
-		Why:   `Whoever takes over the function may do that, too: "Security best practices in IAM", least privilege.`,
+		// A role that allows more than is called: Whoever takes over the function may do that, too ("Security best practices in IAM", least privilege).
+		ID:    "SB305",
 		check: excess,
 	},
 }

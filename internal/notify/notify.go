@@ -1,4 +1,5 @@
-// Package notify calls hooks, so that their callers need not wait for them.
+// Package notify calls hooks, so that their callers need not wait for them, or only for a
+// while.
 package notify
 
 import (
@@ -138,4 +139,20 @@ func (q *Queue) Last() <-chan struct{} {
 		close(q.idle)
 	}
 	return q.idle
+}
+
+// Within runs f, which may block, and waits for it until late has a value, or as long as
+// it takes if late is nil. It reports whether f has returned.
+func Within(late <-chan time.Time, f func()) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+		return true
+	case <-late:
+		return false
+	}
 }

@@ -43,11 +43,11 @@ func TestWrongConfig_NamesFieldValueAndBounds(t *testing.T) {
 }
 
 func TestWithDefaults(t *testing.T) {
-	got := batch.Config{RecordTimeout: time.Minute}.WithDefaults()
+	got := batch.Config{RecordTimeout: time.Minute}.WithDefaultsFor(nil)
 	if got.Concurrency != 10 || got.Grace != time.Second || got.RecordTimeout != time.Minute {
 		t.Errorf("the defaults are %+v", got)
 	}
-	if got = (batch.Config{Concurrency: 3, Grace: time.Minute}).WithDefaults(); got.Concurrency != 3 || got.Grace != time.Minute {
+	if got = (batch.Config{Concurrency: 3, Grace: time.Minute}).WithDefaultsFor(nil); got.Concurrency != 3 || got.Grace != time.Minute {
 		t.Errorf("what is set became %+v", got)
 	}
 }

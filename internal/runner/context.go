@@ -10,8 +10,8 @@ import (
 // recordContext is a delivery as the context of its handler: the values of the
 // runner's or of the batch's, the record, and an end of its own. It does what
 // context.WithDeadline and context.WithValue would, without an allocation: it owns no
-// timer (the worker does, see expire), and its channel is made only when someone asks
-// for it.
+// timer (the worker does, see expire), and what ends with it is made only when someone
+// asks for it.
 type recordContext Delivery
 
 func (c *recordContext) Deadline() (time.Time, bool) {
@@ -21,16 +21,26 @@ func (c *recordContext) Deadline() (time.Time, bool) {
 	return c.deadline, true
 }
 
-func (c *recordContext) Done() <-chan struct{} {
+func (c *recordContext) Done() <-chan struct{} { return c.asked().Done() }
+
+// ending is a context of the standard library that ends with a recordContext.
+type ending struct {
+	context.Context
+	cancel context.CancelFunc
+}
+
+// asked returns the context that ends with c. Most handlers never ask for it.
+func (c *recordContext) asked() *ending {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.done == nil {
-		c.done = make(chan struct{})
+	if c.ending == nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		c.ending = &ending{ctx, cancel}
 		if c.err != nil {
-			close(c.done)
+			cancel()
 		}
 	}
-	return c.done
+	return c.ending
 }
 
 // Err notices the end by itself, so that a handler which only polls Err gets it
@@ -72,23 +82,7 @@ func (c *recordContext) inherited() context.Context {
 // AfterFunc is what the context package looks for in a parent that it does not
 // know: with it, a derived context costs no goroutine.
 func (c *recordContext) AfterFunc(f func()) (stop func() bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		go f()
-		return func() bool { return false }
-	}
-	if c.after == nil {
-		c.after = make(map[*func()]struct{})
-	}
-	c.after[&f] = struct{}{}
-	return func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		_, waiting := c.after[&f]
-		delete(c.after, &f)
-		return waiting
-	}
+	return context.AfterFunc(c.asked().Context, f)
 }
 
 // end ends the context with err unless it has ended, and returns what it ended with.
@@ -99,12 +93,8 @@ func (c *recordContext) end(err error) error {
 		return c.err
 	}
 	c.err = err
-	if c.done != nil {
-		close(c.done)
+	if c.ending != nil {
+		c.ending.cancel()
 	}
-	for f := range c.after {
-		go (*f)()
-	}
-	c.after = nil
 	return err
 }

@@ -58,7 +58,7 @@ func (c *contexts) run(t *testing.T, timeout time.Duration, records []batch.Reco
 	defer cancel()
 	engine := newEngine(t, batch.Config{Concurrency: 1, Hooks: append([]any{c}, more...)}, f)
 	info := batch.BatchInfo{Records: len(records)}
-	return engine.Run(engine.Hooks().BatchContext(ctx, info, records), records, engine.Times(ctx), nil)
+	return engine.Run(engine.Hooks.BatchContext(ctx, info, records), records, engine.Times(ctx), nil)
 }
 
 func TestHooksGiveContextsTheirValues(t *testing.T) {

@@ -49,8 +49,7 @@ type Delivery struct {
 	values   atomic.Pointer[context.Context] // in place of the batch's, from hooks
 	mu       sync.Mutex                      // guards what follows
 	err      error                           // what it ended with
-	done     chan struct{}                   // nil until someone asks for it
-	after    map[*func()]struct{}
+	ending   *ending                         // nil until someone asks for it
 }
 
 // leaseLeft is for how long others do not have d; it counts if d has a Lease.

@@ -17,7 +17,8 @@ type Engine struct {
 	handler batch.Handler     // as it was given
 	handle  batch.HandlerFunc // called directly: each call on the way would copy the record on the stack
 	cfg     batch.Config
-	hooks   *hooks.Set
+	// Hooks are also for the package that settles the results.
+	Hooks *hooks.Set
 }
 
 // New returns an Engine. It returns an error when h is nil or its method
@@ -38,11 +39,8 @@ func New(h batch.Handler, cfg batch.Config) (*Engine, error) {
 	if !ok {
 		f = h.Handle
 	}
-	return &Engine{handler: h, handle: f, cfg: cfg, hooks: set}, nil
+	return &Engine{handler: h, handle: f, cfg: cfg, Hooks: set}, nil
 }
-
-// Hooks returns the engine's hooks, for the package that settles its results.
-func (e *Engine) Hooks() *hooks.Set { return e.hooks }
 
 // Bounds of the reserve when it is not configured.
 const (

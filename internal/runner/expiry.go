@@ -45,7 +45,7 @@ func (r *Runner) deadlineOf(d *Delivery, now time.Time) time.Time {
 		allowed = min(allowed, r.leaving(remaining, d))
 	}
 	if r.cfg.Deadline == batch.FairShare {
-		allowed = min(allowed, fairShare(remaining, r.counts[waiting], r.cfg.Concurrency))
+		allowed = min(allowed, fairShare(remaining, r.counts[waiting]+1, r.cfg.Concurrency))
 	}
 	if allowed < remaining {
 		return now.Add(allowed)

@@ -25,8 +25,8 @@ func TestFlush(t *testing.T) {
 			onFlush(func(context.Context) { panic("hook") }),
 			onFlush(func(context.Context) { time.Sleep(time.Minute) }),
 			onFlush(func(context.Context) { flushed <- true }), &onlyWarnings{&warned})
-		if err != nil || !hooks.Flushes() {
-			t.Fatal(err, hooks.Flushes())
+		if err != nil || !hooks.Flushes {
+			t.Fatal(err, hooks.Flushes)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -74,7 +74,7 @@ func TestNoHooks(t *testing.T) {
 	none.Flush(t.Context())
 	none.Called(t.Context(), batch.Call{})
 	none.Polling(t.Context(), "", nil)
-	if none.Flushes() || none.WantsCalls() {
+	if none.Flushes || none.Calls {
 		t.Error("no hooks want something")
 	}
 }

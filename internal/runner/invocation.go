@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/notify"
 )
 
 // Settling is told of failures while their batch still runs, by the goroutine that has
@@ -155,22 +156,11 @@ func (i *invocation) end() {
 			time.Until(i.options.Times.Cutoff).Round(time.Millisecond), max(i.cfg.MinRemaining, minStart)))
 	}
 	if len(warnings) > 0 {
-		i.warn(warnings)
-	}
-}
-
-// warn notifies the hooks of warnings, with the same bound.
-func (i *invocation) warn(messages []string) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for _, m := range messages {
-			i.hooks.Warn(i.parent, batch.Warning{Queue: batch.QueueName(i.results[0].Record.QueueARN), Message: m})
-		}
-	}()
-	select {
-	case <-done:
-	case <-i.halfOfTheRest():
+		notify.Within(i.halfOfTheRest(), func() {
+			for _, m := range warnings {
+				i.Hooks.Warn(i.parent, batch.Warning{Queue: batch.QueueName(i.results[0].Record.QueueARN), Message: m})
+			}
+		})
 	}
 }
 

@@ -120,15 +120,15 @@ func (r *Runner) notify(d *Delivery, results []batch.Result) {
 		r.notifying--
 		r.checkIdle()
 	}()
-	r.hooks.RecordFinished((*recordContext)(d), results[0])
+	r.Hooks.RecordFinished((*recordContext)(d), results[0])
 	for _, skipped := range results[1:] {
-		r.hooks.RecordFinished(batch.WithRecord(d.Batch.Context(r.parent), *skipped.Record), skipped)
+		r.Hooks.RecordFinished(batch.WithRecord(d.Batch.Context(r.parent), *skipped.Record), skipped)
 	}
 }
 
 // notifyAside notifies the hooks of a delivery that has no goroutine, if it has finished.
 func (r *Runner) notifyAside(d *Delivery) {
-	if d.state != finished || !r.hooks.WantsFinished() {
+	if d.state != finished || !r.Hooks.Outcomes {
 		return
 	}
 	r.notifying++

@@ -94,17 +94,16 @@ func (w *worker) start(now time.Time) bool {
 		r.checkJoining()
 		return false
 	}
-	deadline := r.deadlineOf(d, now)
 	w.delivery, w.due, w.ended, d.Result.Started = d, time.Time{}, false, now
 	r.enter(d, running)
 	r.grow()
 	if d.Batch != nil && !d.Batch.begun {
 		d.Batch.begun, d.Batch.Info.Started = true, now
-		if r.hooks.WantsBatch() {
+		if r.Hooks.Batches {
 			return w.open(d)
 		}
 	}
-	w.setDeadline(d, deadline)
+	w.setDeadline(d)
 	return true
 }
 
@@ -133,7 +132,8 @@ func (r *Runner) take(now time.Time) *Delivery {
 
 // setDeadline gives d, which starts now, until its deadline. At the runner's cutoff the
 // owner ends all at once, so that the usual record of an invocation needs no timer.
-func (w *worker) setDeadline(d *Delivery, deadline time.Time) {
+func (w *worker) setDeadline(d *Delivery) {
+	deadline := w.runner.deadlineOf(d, d.Result.Started)
 	if deadline.IsZero() {
 		return
 	}
@@ -167,9 +167,9 @@ func (w *worker) notifyOpen(b *Batch) {
 	r.mu.Unlock()
 	defer r.mu.Lock() // also after a Goexit
 	w.enterHook()
-	own := r.hooks.BatchContext(r.parent, b.Info, b.Records)
+	own := r.Hooks.BatchContext(r.parent, b.Info, b.Records)
 	b.ctx.Store(&own)
-	r.hooks.BatchStarted(own, b.Info)
+	r.Hooks.BatchStarted(own, b.Info)
 	w.inHook.Store(0)
 }
 
@@ -183,15 +183,20 @@ func (w *worker) enterHook() {
 func (w *worker) handle() error {
 	r, d := w.runner, w.delivery
 	ctx := (*recordContext)(d)
-	if r.hooks.WantsStarted() {
+	if r.Hooks.Starts {
 		w.enterHook()
-		if r.hooks.WantsRecordContext() {
-			values := r.hooks.RecordContext(ctx, ctx.inherited(), d.Record)
+		if r.Hooks.Contexts {
+			values := r.Hooks.RecordContext(ctx, ctx.inherited(), d.Record)
 			ctx.values.Store(&values)
 		}
-		r.hooks.RecordStarted(ctx, d.Record)
+		r.Hooks.RecordStarted(ctx, d.Record)
 		w.inHook.Store(0)
-		if err := ctx.Err(); err != nil && !d.isAnswered() {
+		r.mu.Lock()
+		// A record that was answered still asks for its outcome, unless it was given up
+		// while a hook blocked: then it would be handled again.
+		over := w.givenUp || !d.isAnswered()
+		r.mu.Unlock()
+		if err := ctx.Err(); err != nil && over {
 			return err
 		}
 	}
@@ -269,7 +274,7 @@ func (w *worker) finish(err error) (more bool) {
 		r.leave(d)
 		r.report(d)
 	}
-	if d.state == finished && r.hooks.WantsFinished() {
+	if d.state == finished && r.Hooks.Outcomes {
 		r.notifying++
 		w.enterHook()
 		r.notify(d, d.copies())

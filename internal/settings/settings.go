@@ -153,9 +153,9 @@ func (s *Setting) Time(value string) (time.Duration, error) {
 	return checked(s, d, err == nil && d > 0 && int64(d) >= s.Least && int64(d) <= s.Most && whole)
 }
 
-// Choose reads the value of a Choice.
-func (s *Setting) Choose(value string) (string, error) {
-	return checked(s, value, slices.Contains(s.Choices, value))
+// Text reads the value of a Choice, or of Text, which may be any.
+func (s *Setting) Text(value string) (string, error) {
+	return checked(s, value, s.Kind == Text || slices.Contains(s.Choices, value))
 }
 
 // List reads the value of Queues.

@@ -26,7 +26,7 @@ func down(ctx context.Context, r batch.Record) error {
 
 // What was not started comes back with the record that aborted; what ran goes on.
 func TestAbortReleasesWhatWasNotStarted(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("1:down", "2:slow", "3:ok", "4:fail")
 		f.engine.Concurrency = 2
 		results := f.invoke(f.Receive(10), down)
@@ -51,7 +51,7 @@ func TestAbortReleasesWhatWasNotStarted(t *testing.T) {
 
 // Each group comes back as a whole, in order.
 func TestAbortKeepsTheOrder(t *testing.T) {
-	inBubble(t, true, func(f *fixture) {
+	inBubble(t, fifoQueue, func(f *fixture) {
 		f.Send("a:1", "a:down", "a:2", "b:slow", "b:1", "c:1", "c:2")
 		f.engine.Concurrency = 2
 		results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error { return down(ctx, r) })
@@ -80,7 +80,7 @@ func TestAbortKeepsTheOrder(t *testing.T) {
 
 // The longest of several counts, also for what was not started before it was said.
 func TestAbortTheLongestCounts(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("60", "120", "30", "never")
 		f.engine.Concurrency = 3
 		results := f.invoke(f.Receive(10), func(_ context.Context, r batch.Record) error {
@@ -142,7 +142,7 @@ func TestOnMalformed(t *testing.T) {
 // retry is left.
 func TestRetryAfterOfAPermanentFailure(t *testing.T) {
 	for _, policy := range []partialfailure.OnPermanent{partialfailure.Retry, partialfailure.DeadLetter} {
-		inBubble(t, false, func(f *fixture) {
+		inBubble(t, standardQueue, func(f *fixture) {
 			f.Send("a")
 			f.settling.OnPermanent = policy
 			if _, err := f.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{

@@ -68,8 +68,8 @@ func (c *queueCache) known(arn string) (a attributes, ok bool) {
 	return a, false
 }
 
-// begin reports whether SQS is to be asked about a queue. It returns what is closed when
-// there is an answer, nil if there is one that is believed, and that one's error.
+// begin reports whether the caller must ask SQS about a queue. answered is closed when there is
+// an answer. It is nil if a recent answer is there, and err is then that answer's error.
 func (c *queueCache) begin(arn string) (ask bool, answered chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,11 +114,12 @@ func (p *Policy) Know(arn string, values map[string]string) {
 	p.queues.keep(arn, a, err)
 }
 
-// askTimeout is for how long a queue is asked that does not answer.
+// askTimeout bounds how long a queue that does not answer is asked.
 const askTimeout = 10 * time.Second
 
-// ask asks a queue for its attributes, unless they are known, or it is being asked. What it
-// returns is closed when that has ended, with an answer or without; nil for at once.
+// ask asks a queue for its attributes, unless they are known or another batch asks already.
+// answered is closed when the question has ended, with or without an answer; nil if it need
+// not be asked.
 func (s *Settler) ask(arn string) (answered <-chan struct{}) {
 	ask, done, err := s.queues.begin(arn)
 	if err != nil { // it was the answer to an earlier batch, and this one must tell of it as well
@@ -166,7 +167,7 @@ func (s *Settler) askOnce(ctx context.Context, q queue, arn string) (attributes,
 			types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameMessageRetentionPeriod, types.QueueAttributeNameVisibilityTimeout,
 		},
 	}, q.options)
-	s.owner.Called(batch.Call{Operation: opAttributes.String(), QueueARN: arn, URL: q.url, Started: began, Duration: time.Since(began), Err: err})
+	s.owner.Called(batch.Call{Operation: string(opAttributes), QueueARN: arn, URL: q.url, Started: began, Duration: time.Since(began), Err: err})
 	if err != nil {
 		return attributes{}, err
 	}

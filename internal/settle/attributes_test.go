@@ -47,7 +47,7 @@ func TestRedrivePolicy_IsCachedThenRequestedAgain(t *testing.T) {
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, false, func(f *fixture) {
+			inBubble(t, standardQueue, func(f *fixture) {
 				f.Fault = c.fault
 				f.Send("1:never", "2:never", "3:never")
 				records := f.Receive(10)
@@ -75,7 +75,7 @@ func TestRedrivePolicy_IsCachedThenRequestedAgain(t *testing.T) {
 }
 
 func TestSeveralFailures_RequestRedrivePolicyOnce(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		records := f.failures(5)
 		for i := range records {
 			records[i].Attempt = 2
@@ -89,7 +89,7 @@ func TestSeveralFailures_RequestRedrivePolicyOnce(t *testing.T) {
 }
 
 func TestMaxReceiveCountConfigured_NeedsNoCall(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.settling.MaxReceiveCount = 7
 		records := f.failures(3)
 		f.Send("ok")
@@ -107,7 +107,7 @@ func TestMaxReceiveCountConfigured_NeedsNoCall(t *testing.T) {
 }
 
 func TestSeveralNearLimit_WarningNamesMostAttempts(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.settling.MaxReceiveCount = 5
 		records := f.failures(3)
 		for i, attempt := range []int{5, 4, 4} {
@@ -119,7 +119,7 @@ func TestSeveralNearLimit_WarningNamesMostAttempts(t *testing.T) {
 }
 
 func TestMaxReceiveCountAsString_IsRead(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
 			if op != "GetQueueAttributes" {
 				return nil, nil
@@ -141,7 +141,7 @@ func TestMaxReceiveCountAsString_IsRead(t *testing.T) {
 // Package handler gives such a client under sam local, and tells the waits that it
 // finds in the results.
 func TestWithoutAClientTheResultsHaveTheWaitsThatWereWanted(t *testing.T) {
-	inBubble(t, true, func(f *fixture) {
+	inBubble(t, fifoQueue, func(f *fixture) {
 		f.Send("a:never", "a:after", "b:fail")
 		records := f.Receive(10)
 		for i := range records {
@@ -166,7 +166,7 @@ func TestWithoutAClientTheResultsHaveTheWaitsThatWereWanted(t *testing.T) {
 // That SQS could not be reached for the policy once is no reason to make no
 // call at all in the batches that follow.
 func TestCallFailedInEarlierBatch_BackoffIsStillSet(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Fault = func(op string, _ *http.Request) (*http.Response, error) {
 			if op == "GetQueueAttributes" {
 				return nil, syscall.ECONNRESET

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// patience is for how long after the batch's last handler a call is still made
-	// again that SQS does not answer. More would cost the time of a function, and
-	// one of its places, for nothing but the backoff.
+	// patience bounds how long after the batch's last handler calls that SQS does not
+	// answer are retried. Waiting longer would occupy the function only for the sake of
+	// a backoff.
 	patience = 5 * time.Second
 	// settleTimeout bounds Settle where the context has no deadline.
 	settleTimeout = 10 * time.Second
@@ -42,7 +42,9 @@ func (p *Policy) Begin(ctx context.Context, times batch.Times) *Batch {
 	} else {
 		ctx, b.cancel = context.WithDeadline(ctx, times.SettleBy)
 	}
-	b.settler = p.settler(ctx, b, batchPace)
+	b.settler = p.settler(ctx, Owner{
+		Do: b.do, Called: b.called, Warn: b.warn, Deleted: func([]*Entry, []error) {}, Settled: func(*Entry) {},
+	}, batchPace)
 	return b
 }
 
@@ -59,9 +61,7 @@ func (b *Batch) Failed(results []*batch.Result) {
 	b.settler.Flush(false)
 }
 
-func entryOf(r *batch.Result) *Entry {
-	return &Entry{Result: r, Handle: r.Record.ReceiptHandle, ReceivedAt: r.Record.ReceivedAt}
-}
+func entryOf(r *batch.Result) *Entry { return &Entry{Result: r, Latest: r.Record} }
 
 // DeadLetter is [Settler.DeadLetter].
 func (b *Batch) DeadLetter(r batch.Result, done func(gone *batch.Result)) {
@@ -77,7 +77,7 @@ func (b *Batch) LastAttempt(r *batch.Record) bool {
 	s := b.settler
 	if r.Attempt > 1 && s.cfg.MaxReceiveCount == 0 {
 		asked := make(chan (<-chan struct{}), 1)
-		b.Do(func() { asked <- s.ask(r.QueueARN) })
+		b.do(func() { asked <- s.ask(r.QueueARN) })
 		select {
 		case answered := <-asked:
 			s.wait(answered, time.Now())
@@ -125,8 +125,7 @@ func (b *Batch) Settle(results []batch.Result) (warn func()) {
 	}
 }
 
-// delete deletes the records that are done with by one of some outcomes, see
-// [Config].DeleteIfOthersFail.
+// delete deletes the records with one of some outcomes, see [Config].DeleteIfOthersFail.
 func (b *Batch) delete(results []batch.Result, by ...batch.Outcome) {
 	s := b.settler
 	failed := func(r batch.Result) bool { return !r.Outcome.Done() }
@@ -143,7 +142,7 @@ func (b *Batch) delete(results []batch.Result, by ...batch.Outcome) {
 	}
 }
 
-// errNoTime is why a record was not deleted of which SQS has said nothing.
+// errNoTime is the error of a delete that SQS has not answered.
 var errNoTime = errors.New("the time was over before it could be deleted")
 
 // releaseNotStarted has records that were not started come back at once, or, if their
@@ -155,8 +154,9 @@ func (b *Batch) releaseNotStarted(results []batch.Result) {
 	for i := range results {
 		if r := &results[i]; r.Outcome == batch.NotStarted {
 			e := entryOf(r)
-			e.group = &group{entries: []*Entry{e}, failedAt: time.Now()}
-			b.settler.comeBack(e.group, batch.VerdictOf(r.Err).Aborts || stuck && r.Record.Attempt > 1)
+			g := &group{entries: []*Entry{e}, failedAt: time.Now()}
+			e.tries = &tries{group: g}
+			b.settler.comeBack(g, batch.VerdictOf(r.Err).Aborts || stuck && r.Record.Attempt > 1)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func (b *Batch) report(results []batch.Result) {
 	arn := results[0].Record.QueueARN
 	b.about = batch.QueueName(arn)
 	if s.late {
-		b.Warn(batch.Warning{Message: "the time was over before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over, " +
+		b.warn(batch.Warning{Message: "the time was over before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over, " +
 			"records that were not deleted will be delivered again. Raise the reserve (Reserve; with package handler: SQSBATCH_RESERVE) or the function's timeout, or find out why SQS is slow to answer"})
 	}
 	list := make([]*batch.Result, len(results))
@@ -191,7 +191,7 @@ func (b *Batch) report(results []batch.Result) {
 	}
 	s.Report(list)
 	if text := s.Schedule(arn); text != "" {
-		b.Warn(batch.Warning{Message: text, Info: true})
+		b.warn(batch.Warning{Message: text, Info: true})
 	}
 	for _, w := range b.warnings {
 		b.tell(w)
@@ -220,26 +220,20 @@ func (b *Batch) AwaitHooks() {
 	}
 }
 
-// Do implements [Owner].
-func (b *Batch) Do(f func()) {
+// do is [Owner].Do.
+func (b *Batch) do(f func()) {
 	select {
 	case b.events <- func() { f(); b.settler.Flush(false) }:
 	case <-b.over:
 	}
 }
 
-// Called implements [Owner].
-func (b *Batch) Called(c batch.Call) {
-	if hooks := b.settler.cfg.Hooks; hooks.WantsCalls() {
+// called is [Owner].Called.
+func (b *Batch) called(c batch.Call) {
+	if hooks := b.settler.cfg.Hooks; hooks.Calls {
 		b.notices.Notify(func() { hooks.Called(b.settler.ctx, c) })
 	}
 }
 
-// Warn implements [Owner]. The hooks are told at the end.
-func (b *Batch) Warn(w batch.Warning) { b.warnings = append(b.warnings, w) }
-
-// Deleted implements [Owner].
-func (*Batch) Deleted([]*Entry, []error) {}
-
-// Settled implements [Owner].
-func (*Batch) Settled(*Entry) {}
+// warn is [Owner].Warn. The hooks are told at the end.
+func (b *Batch) warn(w batch.Warning) { b.warnings = append(b.warnings, w) }

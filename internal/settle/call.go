@@ -19,25 +19,21 @@ import (
 // callTimeout ends a call to an endpoint that does not answer.
 const callTimeout = 3 * time.Second
 
-// operation is what a call does.
-type operation int
+// operation is what a call does, as its IAM action names it.
+type operation string
 
 const (
-	opVisibility operation = iota
-	opSend
-	opDelete
-	opAttributes
+	opVisibility operation = "ChangeMessageVisibility"
+	opSend       operation = "SendMessage"
+	opDelete     operation = "DeleteMessage"
+	opAttributes operation = "GetQueueAttributes"
 )
 
-// String is the operation as its IAM action names it.
-func (o operation) String() string {
-	return [...]string{"ChangeMessageVisibility", "SendMessage", "DeleteMessage", "GetQueueAttributes"}[o]
-}
-
-// A call tells SQS of up to ten entries, of which it has copies: it is made beside the
-// owner. One that is given up has any number, and only works out when they come back.
+// A call is made for up to ten entries. It works on copies of them, since it runs on a
+// goroutine of its own. A call that is given up is not made: it only works out when its
+// entries, any number of them, come back.
 type call struct {
-	*Settler // of which it uses what does not change
+	*Settler // only the fields that do not change
 	op       operation
 	arn      string
 	target   string // the queue that is called: URL or ARN
@@ -52,14 +48,12 @@ type call struct {
 
 // job is an entry of a call.
 type job struct {
-	result     batch.Result
-	handle     string
-	receivedAt time.Time
-	group      *group
-	tries      tries
-	visibleIn  time.Duration // counted from the failure
-	left       bool          // to the queue's visibility timeout
-	noOrigin   error         // why its dead letter has no origin
+	result    batch.Result
+	latest    *batch.Record
+	tries     tries
+	visibleIn time.Duration // counted from the failure
+	left      bool          // to the queue's visibility timeout
+	noOrigin  error         // why its dead letter has no origin
 }
 
 // make makes the call; where SQS refuses it as a whole, for its halves.
@@ -72,7 +66,7 @@ func (c *call) make() {
 			c.errs[k] = nil
 		case c.givenUp:
 			c.errs[k] = cmp.Or(j.tries.err, errRefused)
-		case j.tries.unsure && j.visibleIn > 0 && !time.Now().Before(j.group.failedAt.Add(j.visibleIn)):
+		case j.tries.unsure && j.visibleIn > 0 && !time.Now().Before(j.tries.group.failedAt.Add(j.visibleIn)):
 			// A try may have made it visible, and others may have it.
 			c.errs[k] = fmt.Errorf("%w: %w", errTooLate, j.tries.err)
 		default:
@@ -90,16 +84,12 @@ func (c *call) make() {
 		c.queue, err = c.queueAt(c.ctx, c.target)
 	}
 	if err != nil {
-		c.fail(left, err)
+		for _, k := range left {
+			c.errs[k] = err
+		}
 		return
 	}
 	sqserror.Divide(left, c.try)
-}
-
-func (c *call) fail(list []int, err error) {
-	for _, k := range list {
-		c.errs[k] = err
-	}
 }
 
 // try makes the call once for the entries at some positions, which are also their ids:
@@ -118,11 +108,13 @@ func (c *call) try(list []int) (left []int, err error) {
 	case opDelete:
 		confirmed, failed, err = c.delete(ctx, list)
 	}
-	c.fail(list, cmp.Or(err, errNoAnswer)) // unless the answer says otherwise
+	for _, k := range list {
+		c.errs[k] = cmp.Or(err, errNoAnswer) // unless the answer says otherwise
+	}
 	throttled := sqserror.ReadAnswer(c.errs, confirmed, failed)
 	c.worked = c.worked || !sqserror.Passing(err)
 	c.owner.Called(batch.Call{
-		Operation: c.op.String() + "Batch", QueueARN: c.arn, URL: c.queue.url, Started: began, Duration: time.Since(began), Err: err,
+		Operation: string(c.op) + "Batch", QueueARN: c.arn, URL: c.queue.url, Started: began, Duration: time.Since(began), Err: err,
 		Entries: len(list), Failed: len(list) - len(confirmed), Throttled: throttled,
 	})
 	return list, err
@@ -131,7 +123,7 @@ func (c *call) try(list []int) (left []int, err error) {
 func (c *call) delete(ctx context.Context, list []int) ([]*string, []types.BatchResultErrorEntry, error) {
 	in := &sqs.DeleteMessageBatchInput{QueueUrl: &c.queue.url}
 	for _, k := range list {
-		in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: idOf(k), ReceiptHandle: &c.jobs[k].handle})
+		in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: idOf(k), ReceiptHandle: &c.jobs[k].latest.ReceiptHandle})
 	}
 	out, err := c.queue.client.DeleteMessageBatch(ctx, in, c.queue.options)
 	if err != nil {
@@ -144,7 +136,7 @@ func (c *call) changeVisibility(ctx context.Context, list []int, now time.Time) 
 	in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &c.queue.url}
 	for _, k := range list {
 		in.Entries = append(in.Entries, types.ChangeMessageVisibilityBatchRequestEntry{
-			Id: idOf(k), ReceiptHandle: &c.jobs[k].handle, VisibilityTimeout: c.timeout(&c.jobs[k], now),
+			Id: idOf(k), ReceiptHandle: &c.jobs[k].latest.ReceiptHandle, VisibilityTimeout: c.timeout(&c.jobs[k], now),
 		})
 	}
 	out, err := c.queue.client.ChangeMessageVisibilityBatch(ctx, in, c.queue.options)
@@ -184,7 +176,7 @@ var (
 	errPolicy            = errors.New("the queue's RedrivePolicy cannot be read")
 	errNoDeadLetterQueue = errors.New("the queue has no RedrivePolicy")
 	errOwnQueue          = errors.New("the dead-letter queue is the queue itself")
-	// errTooLate ends the tries of a call for whose entries there is no time left.
+	// errTooLate is the error of an entry that has no time left for another try.
 	errTooLate = errors.New("too late for another try")
 	// errNoAnswer is the error of an entry that SQS did not mention.
 	errNoAnswer = errors.New("SQS's answer does not mention the entry")

@@ -35,7 +35,7 @@ func TestEntryFails_IsTriedUpToThreeTimes(t *testing.T) {
 		"InternalError": {false, 3}, "Whatever": {true, 1}, "ThrottlingException": {true, 3},
 		"OverLimit": {true, 3}, "KmsThrottled": {true, 3}, "KMS.ThrottlingException": {true, 3},
 	} {
-		inBubble(t, false, func(f *fixture) {
+		inBubble(t, standardQueue, func(f *fixture) {
 			records := f.failures(1)
 			begin := time.Now()
 			var tries []time.Duration
@@ -53,7 +53,7 @@ func TestEntryFails_IsTriedUpToThreeTimes(t *testing.T) {
 }
 
 func TestAnswerAboutUnknownEntries_IsIgnored(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		records := f.failures(1)
 		f.Fault = func(_ string, r *http.Request) (*http.Response, error) {
 			return testqueue.Answer(r, 200, "", `{"Successful":[{"Id":"1"},{"Id":"-1"},{"Id":"x"}],
@@ -76,9 +76,9 @@ func TestVisibilityRefused_IsRememberedForTheBatch(t *testing.T) {
 		send       bool // the dead-letter queue is still called
 		words      string
 	}{
-		"denied":           {403, "AccessDeniedException", "", 1, true, "lacks sqs:ChangeMessageVisibility"},
-		"no queue":         {400, "QueueDoesNotExist", "", 1, true, "there is no queue"},
-		"no queue, old":    {400, "AWS.SimpleQueueService.NonExistentQueue", "", 1, true, "there is no queue"},
+		"denied":           {403, "AccessDeniedException", "", 1, true, "needs sqs:ChangeMessageVisibility"},
+		"no queue":         {400, "QueueDoesNotExist", "", 1, true, "there is no such queue"},
+		"no queue, old":    {400, "AWS.SimpleQueueService.NonExistentQueue", "", 1, true, "there is no such queue"},
 		"key":              {400, "KmsAccessDenied", "", 1, true, "kms:GenerateDataKey"},
 		"not in flight":    {200, "", failed("AWS.SimpleQueueService.MessageNotInflight"), 3, true, "no longer accepts the record's receipt handle"},
 		"stale handle":     {200, "", failed("ReceiptHandleIsInvalid"), 3, true, "no longer accepts the record's receipt handle"},
@@ -87,7 +87,7 @@ func TestVisibilityRefused_IsRememberedForTheBatch(t *testing.T) {
 		"a proxy's answer": {200, "", `<html>`, -1, true, "SQS's answer cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, false, func(f *fixture) {
+			inBubble(t, standardQueue, func(f *fixture) {
 				f.Send("1:fail", "2:fail", "3:fail", "never")
 				records := f.Receive(10)
 				slices.SortFunc(records, func(a, b batch.Record) int { return strings.Compare(a.Body, b.Body) })
@@ -119,7 +119,7 @@ func TestVisibilityRefused_IsRememberedForTheBatch(t *testing.T) {
 }
 
 func TestThrottled_IsWarnedOfAndStopsNothing(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		records := f.failures(2)
 		f.engine.Concurrency = 1
 		begin := time.Now()
@@ -143,7 +143,7 @@ func TestThrottled_IsWarnedOfAndStopsNothing(t *testing.T) {
 }
 
 func TestAccessDenied_NamesEachOperationOnce(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("fail", "never")
 		records := f.Receive(10)
 		f.settling.DeadLetterQueue = f.DeadLetterURL
@@ -159,7 +159,7 @@ func TestAccessDenied_NamesEachOperationOnce(t *testing.T) {
 }
 
 func TestManyFailures_RunAtMost16CallsAtOnce(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		const n = 400
 		records := f.failures(n)
 		var running, most atomic.Int64

@@ -2,6 +2,7 @@ package settle
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,14 +14,24 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// send has records sent to the dead-letter queue, once that is known.
+// send has records sent to the dead-letter queue, once that is known. What the queue has said
+// before will do if it gives no new answer soon. A poller does not wait for long where it
+// knows nothing either: the record comes back, and the question is asked again then.
 func (s *Settler) send(e *Entry) {
-	arn := e.record().QueueARN
-	s.enqueue(opSend, e)
-	if l := s.lane(opSend, arn); s.cfg.DeadLetterQueue == "" && !l.asking {
-		l.asking = true
-		s.whenKnown(s.asks, arn, func() { l.asking = false })
+	l := s.enqueue(opSend, e)
+	if s.cfg.DeadLetterQueue != "" || l.asking {
+		return
 	}
+	l.asking = true
+	ctx, cancel := context.WithCancel(s.asks)
+	if _, known := s.queues.known(l.arn); known || s.failureFor > 0 {
+		cancel()
+		ctx, cancel = context.WithTimeout(s.asks, policyWait)
+	}
+	s.whenKnown(ctx, l.arn, func() {
+		cancel()
+		l.asking = false
+	})
 }
 
 // deadLetterQueue returns the URL or ARN of the dead-letter queue of a queue, or why there
@@ -34,7 +45,7 @@ func (p *Policy) deadLetterQueue(arn string) (target string, err error) {
 	case target == "":
 		err = errNoDeadLetterQueue
 	case sameQueue(target, arn):
-		err = errOwnQueue // each copy would be a new message at its first attempt, without end
+		err = fmt.Errorf("%w: %s", errOwnQueue, target) // each copy would be a new message at its first attempt, without end
 	}
 	return target, err
 }
@@ -85,7 +96,7 @@ func (c *call) deadLetter(k int, fifo bool) types.SendMessageBatchRequestEntry {
 func fitting(entries []*Entry) (n int) {
 	size := 0
 	for _, e := range entries {
-		if size += messageSize(e.record()) + maxOrigin; n > 0 && size > maxPayload {
+		if size += messageSize(e.Result.Record) + maxOrigin; n > 0 && size > maxPayload {
 			break
 		}
 		n++

@@ -31,7 +31,7 @@ func TestPermanentError_IsDeadLetteredAtOnceUnchanged(t *testing.T) {
 		"by ARN":                 func(f *fixture) string { return f.DeadLetterARN },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, false, func(f *fixture) {
+			inBubble(t, standardQueue, func(f *fixture) {
 				body := "\x09über <&> \"never\" \U0001F4E6:never"
 				f.SendInput(&awssqs.SendMessageInput{
 					MessageBody: &body,
@@ -119,7 +119,7 @@ func TestDeadLetterSendFails_RecordIsRetried(t *testing.T) {
 				return testqueue.Answer(r, 403, "AccessDeniedException", "")
 			}
 			return nil, nil
-		}, "lacks sqs:SendMessage on"},
+		}, "needs sqs:SendMessage on"},
 		"refused entry": {func(op string, r *http.Request) (*http.Response, error) {
 			if op == "SendMessageBatch" {
 				return testqueue.Answer(r, 200, "", `{"Failed":[{"Id":"0","Code":"InvalidMessageContents","SenderFault":true}]}`)
@@ -131,10 +131,10 @@ func TestDeadLetterSendFails_RecordIsRetried(t *testing.T) {
 				return testqueue.Answer(r, 403, "AccessDeniedException", "")
 			}
 			return nil, nil
-		}, "lacks sqs:GetQueueAttributes on"},
+		}, "needs sqs:GetQueueAttributes on"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, false, func(f *fixture) {
+			inBubble(t, standardQueue, func(f *fixture) {
 				f.Send("never")
 				f.Fault = c.fault
 				results := f.invoke(f.Receive(10), byBody)
@@ -151,7 +151,7 @@ func TestDeadLetterSendFails_RecordIsRetried(t *testing.T) {
 }
 
 func TestNoDeadLetterQueue_PermanentErrorIsRetried(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		if _, err := f.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{
 			QueueUrl: &f.URL, Attributes: map[string]string{"RedrivePolicy": ""},
 		}); err != nil {
@@ -170,7 +170,7 @@ func TestOnPermanent_RetriesDropsOrDeadLetters(t *testing.T) {
 	for policy, want := range map[partialfailure.OnPermanent]batch.Outcome{
 		partialfailure.Retry: batch.Retry, partialfailure.Drop: batch.Dropped, partialfailure.DeadLetter: batch.DeadLettered,
 	} {
-		inBubble(t, false, func(f *fixture) {
+		inBubble(t, standardQueue, func(f *fixture) {
 			f.Send("never")
 			f.settling.OnPermanent = policy
 			if got := f.invoke(f.Receive(10), byBody)[0].Outcome; got != want {
@@ -181,7 +181,7 @@ func TestOnPermanent_RetriesDropsOrDeadLetters(t *testing.T) {
 }
 
 func TestFIFODeadLetter_KeepsItsGroup(t *testing.T) {
-	inBubble(t, true, func(f *fixture) {
+	inBubble(t, fifoQueue, func(f *fixture) {
 		f.Send("a:never", "a:after", "b:never")
 		records := f.Receive(10)
 		results := f.invoke(records, byBody)
@@ -202,7 +202,7 @@ func TestFIFODeadLetter_KeepsItsGroup(t *testing.T) {
 }
 
 func TestLastTwoAttempts_AreWarnedOf(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("fail")
 		for attempt := 1; attempt <= 5; attempt++ {
 			f.warnings = nil

@@ -8,7 +8,7 @@ import (
 )
 
 func TestLargeDeadLetters_AreSplitOverCalls(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		for range 5 { // 400 KB each: two to a call
 			f.Send(strings.Repeat("x", 400_000) + ":never")
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 func TestDeleteIfOthersFail_DeletesOnlyIfARecordFailed(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.settling.DeleteIfOthersFail = true
 		f.Send("1:ok", "2:ok", "never")
 		f.invoke(f.Receive(10), func(context.Context, batch.Record) error { return nil })
@@ -42,7 +42,7 @@ func TestDeleteIfOthersFail_DeletesOnlyIfARecordFailed(t *testing.T) {
 // With DeleteIfOthersFail the function fails and keeps what is not deleted: a
 // record that is in the dead-letter queue comes back, and must say so.
 func TestNoTimeToDeleteDeadLetter_ResultSaysSo(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.settling.DeleteIfOthersFail = true
 		f.timeout = 10 * time.Second
 		f.Fault = func(op string, r *http.Request) (*http.Response, error) {

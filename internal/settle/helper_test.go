@@ -17,6 +17,12 @@ import (
 	"go.uber.org/goleak"
 )
 
+// The kinds of a queue.
+const (
+	standardQueue = testqueue.Standard
+	fifoQueue     = testqueue.FIFO
+)
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fixture runs batches from a queue as a Lambda function would.
@@ -86,7 +92,7 @@ func (f *fixture) invoke(records []batch.Record, handle batch.HandlerFunc) []bat
 	}
 	if f.settler == nil {
 		cfg := f.settling
-		cfg.Hooks = engine.Hooks()
+		cfg.Hooks = engine.Hooks
 		if cfg.Client == nil {
 			cfg.Client = func(context.Context) (*sqs.Client, error) { return f.Client, nil }
 		}

@@ -40,7 +40,7 @@ func (f *fixture) deliver(minutes int) {
 // Those behind a record that always fails are delivered as often as it is. SQS
 // would move all of them to the dead-letter queue, handled or not.
 func TestHeadAlwaysFails_OnlyItIsDeadLettered(t *testing.T) {
-	inBubble(t, true, func(f *fixture) {
+	inBubble(t, fifoQueue, func(f *fixture) {
 		f.engine.Concurrency = 1
 		f.Send("a:fail", "a:1", "a:2")
 		f.deliver(20)
@@ -62,7 +62,7 @@ func TestHeadAlwaysFails_OnlyItIsDeadLettered(t *testing.T) {
 func TestRecordHangsInGroup_OnlyItIsDeadLettered(t *testing.T) {
 	for name, timeout := range map[string]time.Duration{"with a record timeout": 3 * time.Second, "without": 0} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, true, func(f *fixture) {
+			inBubble(t, fifoQueue, func(f *fixture) {
 				f.engine.RecordTimeout = timeout
 				f.Send("a:0", "a:hang", "a:1", "a:2", "a:3", "a:4", "a:5", "a:6", "a:7")
 				f.deliver(40)
@@ -79,7 +79,7 @@ func TestRecordHangsInGroup_OnlyItIsDeadLettered(t *testing.T) {
 }
 
 func TestSeveralFailAtLastAttempt_EachIsDeadLetteredInTurn(t *testing.T) {
-	inBubble(t, true, func(f *fixture) {
+	inBubble(t, fifoQueue, func(f *fixture) {
 		f.engine.Concurrency = 1
 		f.Send("a:fail", "a:never", "a:1", "a:fail", "a:2", "a:fail")
 		f.deliver(20)
@@ -133,7 +133,7 @@ func TestHeadNotDeadLettered_RestOfGroupIsSkipped(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			inBubble(t, true, func(f *fixture) {
+			inBubble(t, fifoQueue, func(f *fixture) {
 				f.Send(test.body, "a:after")
 				if test.configure != nil {
 					test.configure(f)
@@ -152,7 +152,7 @@ func TestHeadNotDeadLettered_RestOfGroupIsSkipped(t *testing.T) {
 
 // The first attempt may be the last, which nobody knows before the queue was asked.
 func TestMaxReceiveCountOne_FirstFailureIsDeadLettered(t *testing.T) {
-	inBubble(t, true, func(f *fixture) {
+	inBubble(t, fifoQueue, func(f *fixture) {
 		if _, err := f.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{QueueUrl: &f.URL, Attributes: map[string]string{
 			"RedrivePolicy": `{"deadLetterTargetArn":"` + f.DeadLetterARN + `","maxReceiveCount":1}`}}); err != nil {
 			t.Fatal(err)
@@ -167,7 +167,7 @@ func TestMaxReceiveCountOne_FirstFailureIsDeadLettered(t *testing.T) {
 
 // Before a failure no first attempt costs a call for the queue's RedrivePolicy.
 func TestFirstAttemptsSucceed_MakesNoCalls(t *testing.T) {
-	inBubble(t, true, func(f *fixture) {
+	inBubble(t, fifoQueue, func(f *fixture) {
 		f.Send("a:1", "a:2")
 		records := f.Receive(10)
 		f.ForgetCalls()
@@ -188,7 +188,7 @@ func TestDeadLetterConfirmedAfterCutoff_Counts(t *testing.T) {
 		{"a:fail", 400 * time.Millisecond}, {"a:never", 400 * time.Millisecond},
 		{"a:fail", 900 * time.Millisecond}, {"a:never", 900 * time.Millisecond}, // the batch has given it up
 	} {
-		inBubble(t, true, func(f *fixture) {
+		inBubble(t, fifoQueue, func(f *fixture) {
 			f.timeout = 20 * time.Second // cutoff at 18 s, a grace of 0.5 s, settled by 19.5 s
 			f.settling.MaxReceiveCount = 1
 			f.Fault = func(op string, _ *http.Request) (*http.Response, error) {

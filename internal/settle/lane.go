@@ -50,31 +50,26 @@ type lane struct {
 	refused  bool      // until then nothing is tried that is not patient
 }
 
-// lane returns the one of an operation and a queue.
-func (s *Settler) lane(op operation, arn string) *lane {
-	for _, l := range s.lanes {
-		if l.op == op && l.arn == arn {
-			return l
-		}
+// enqueue adds an entry to the lane of an operation and the entry's queue, and returns that
+// lane.
+func (s *Settler) enqueue(op operation, e *Entry) *lane {
+	arn := e.Result.Record.QueueARN
+	k := slices.IndexFunc(s.lanes, func(l *lane) bool { return l.op == op && l.arn == arn })
+	if k < 0 {
+		k = len(s.lanes)
+		s.lanes = append(s.lanes, &lane{op: op, arn: arn})
 	}
-	l := &lane{op: op, arn: arn}
-	s.lanes = append(s.lanes, l)
-	return l
-}
-
-func (s *Settler) enqueue(op operation, e *Entry) { s.lane(op, e.record().QueueARN).add(e) }
-
-func (l *lane) add(e *Entry) {
-	t := e.state()
-	l.until = sooner(l.until, t.until)
-	if !t.notBefore.IsZero() {
+	l := s.lanes[k]
+	l.until = sooner(l.until, e.tries.until)
+	if !e.tries.notBefore.IsZero() {
 		l.retries = append(l.retries, e)
-		return
+		return l
 	}
 	if len(l.fresh) == 0 {
 		l.since = time.Now()
 	}
 	l.fresh = append(l.fresh, e)
+	return l
 }
 
 // Flush begins a call for every ten entries that wait for the same, and for fewer when
@@ -86,7 +81,7 @@ func (s *Settler) Flush(all bool) {
 	now := time.Now()
 	var next time.Time
 	for _, l := range s.lanes {
-		s.giveUp(l, now)
+		over := s.giveUp(l, now)
 		for s.hasRoom(l) && !now.Before(l.pause) {
 			list := l.take(now, all || now.Sub(l.since) >= s.linger)
 			if len(list) == 0 {
@@ -95,7 +90,7 @@ func (s *Settler) Flush(all bool) {
 			l.calls++
 			s.begin(l, list, false)
 		}
-		next = sooner(next, s.due(l))
+		next = sooner(next, s.due(l, over))
 	}
 	s.arm(next)
 }
@@ -106,8 +101,8 @@ func (s *Settler) hasRoom(l *lane) bool {
 }
 
 // take takes the entries of a call: ten, or fewer if all is set or it is time for one that
-// does not linger; nil for none. Fresh ones go first: they shall not wait for one that
-// always fails.
+// does not linger; nil for none. Fresh ones go first, so that they do not wait for one
+// that always fails.
 func (l *lane) take(now time.Time, all bool) []*Entry {
 	most := maxEntries
 	if l.failing >= oneByOne { // it may be one of the ten for which SQS does not answer
@@ -146,23 +141,26 @@ func (s *Settler) Hurry() {
 	}
 }
 
-// giveUp finishes what shall be tried no longer.
-func (s *Settler) giveUp(l *lane, now time.Time) {
+// giveUp finishes the entries of a lane that are not to be tried any longer, and returns when
+// there may be further ones; zero for never.
+func (s *Settler) giveUp(l *lane, now time.Time) (next time.Time) {
 	l.refused = l.refused && l.pause.After(now)
-	lastTry := s.lastTryOf(l)
-	if end := sooner(l.until, lastTry); !l.refused && (end.IsZero() || now.Before(end)) {
-		return
+	var lastTry time.Time
+	if l.failing > 0 || len(l.retries) > 0 { // else SQS answers, and calls go on
+		lastTry = s.lastTry
+	}
+	if next = sooner(l.until, lastTry); !l.refused && (next.IsZero() || now.Before(next)) {
+		return next
 	}
 	l.until = time.Time{}
 	var list []*Entry
 	over := func(e *Entry) bool {
-		t := e.state()
-		until := sooner(t.until, lastTry)
-		if l.refused && !t.patient || !until.IsZero() && !now.Before(until) {
+		until := sooner(e.tries.until, lastTry)
+		if l.refused && !e.tries.patient || !until.IsZero() && !now.Before(until) {
 			list = append(list, e)
 			return true
 		}
-		l.until = sooner(l.until, t.until)
+		l.until = sooner(l.until, e.tries.until)
 		return false
 	}
 	l.fresh = slices.DeleteFunc(l.fresh, over)
@@ -170,23 +168,15 @@ func (s *Settler) giveUp(l *lane, now time.Time) {
 	if len(list) > 0 {
 		s.begin(l, list, true)
 	}
+	return sooner(l.until, lastTry)
 }
 
-// lastTryOf is when no try of a lane begins any more. Calls that SQS answers go on.
-func (s *Settler) lastTryOf(l *lane) (never time.Time) {
-	if l.failing == 0 && len(l.retries) == 0 {
-		return never
-	}
-	return s.lastTry
-}
-
-// due is when the next call of a lane begins, or something of it is to be given up, if
-// SQS answers nothing before; zero for never.
-func (s *Settler) due(l *lane) (next time.Time) {
+// due is when the next call of a lane begins, or at the latest over, when something of it is
+// to be given up, if SQS answers nothing before; zero for never.
+func (s *Settler) due(l *lane, over time.Time) (next time.Time) {
 	if len(l.fresh)+len(l.retries) == 0 {
 		return next
 	}
-	over := sooner(l.until, s.lastTryOf(l))
 	if !s.hasRoom(l) {
 		return over
 	}
@@ -240,7 +230,7 @@ func (s *Settler) begin(l *lane, list []*Entry, givenUp bool) {
 		entries: list, jobs: make([]job, len(list)), errs: make([]error, len(list)),
 	}
 	for k, e := range list {
-		c.jobs[k] = job{result: *e.Result, handle: e.Handle, receivedAt: e.ReceivedAt, group: e.group, tries: e.state()}
+		c.jobs[k] = job{result: *e.Result, latest: e.Latest, tries: *e.tries}
 		c.errs[k] = errNoAnswer // until there is one
 	}
 	go func() {
@@ -249,7 +239,7 @@ func (s *Settler) begin(l *lane, list []*Entry, givenUp bool) {
 	}()
 }
 
-// answered takes how a call fared.
+// answered handles the end of a call: each entry is tried again, or finished.
 func (s *Settler) answered(l *lane, c *call) {
 	now := time.Now()
 	s.calls--
@@ -262,7 +252,7 @@ func (s *Settler) answered(l *lane, c *call) {
 	for k, e := range c.entries {
 		e.Result.VisibleIn = c.jobs[k].visibleIn
 		if s.goesOn(l, c, k, now) {
-			l.add(e)
+			s.enqueue(c.op, e)
 		} else {
 			over, results = append(over, k), append(results, e.Result)
 		}
@@ -281,7 +271,7 @@ func (s *Settler) answered(l *lane, c *call) {
 // goesOn reports whether another call is made for an entry of c.
 func (s *Settler) goesOn(l *lane, c *call, k int, now time.Time) bool {
 	e, err := c.entries[k], c.errs[k]
-	if c.op == opDelete && e.Handle != c.jobs[k].handle {
+	if c.op == opDelete && e.Latest != c.jobs[k].latest {
 		// It was delivered again meanwhile: a delete by the handle before that has
 		// no effect, although it may be answered with success.
 		if sqserror.Gone(err) {
@@ -291,9 +281,6 @@ func (s *Settler) goesOn(l *lane, c *call, k int, now time.Time) bool {
 	}
 	if err == nil || c.givenUp || sqserror.Gone(err) || errors.Is(err, errTooLate) {
 		return false
-	}
-	if e.tries == nil {
-		e.tries = &tries{patient: true}
 	}
 	t := e.tries
 	if !t.patient && (!sqserror.Passing(err) || l.refused) {
@@ -316,14 +303,14 @@ func (s *Settler) goesOn(l *lane, c *call, k int, now time.Time) bool {
 func (s *Settler) fared(l *lane, c *call, now time.Time) {
 	unanswered := false
 	for _, err := range c.errs {
-		switch {
-		case err == nil, errors.Is(err, errTooLate):
-		case s.ctx.Err() == nil && diagnose(err).lasts:
+		if err == nil || errors.Is(err, errTooLate) {
+			continue
+		}
+		if _, lasts := diagnose(err, c.op, c.target); lasts && s.ctx.Err() == nil {
 			l.refused, l.failing, l.pause = true, 1, now.Add(s.refusedFor)
 			return
-		default:
-			unanswered = unanswered || sqserror.Passing(err)
 		}
+		unanswered = unanswered || sqserror.Passing(err)
 	}
 	switch {
 	case c.worked:

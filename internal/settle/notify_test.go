@@ -56,7 +56,7 @@ func (f *fixture) settle(l *listener, handle batch.HandlerFunc) (settled, told t
 		f.t.Fatal(err)
 	}
 	cfg := f.settling
-	cfg.Hooks = engine.Hooks()
+	cfg.Hooks = engine.Hooks
 	cfg.Client = func(context.Context) (*sqs.Client, error) { return f.Client, nil }
 	settler, err := settle.New(cfg)
 	if err != nil {
@@ -75,7 +75,7 @@ func (f *fixture) settle(l *listener, handle batch.HandlerFunc) (settled, told t
 }
 
 func TestHooksAreToldOfCalls(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("ok", "1:fail", "2:fail", "never")
 		f.settling.DeleteIfOthersFail = true
 		if err := f.Server().Inject(emulator.Fault{Kind: emulator.EntryFailure, Operation: "ChangeMessageVisibilityBatch", Times: 1},
@@ -109,7 +109,7 @@ func TestHooksAreToldOfCalls(t *testing.T) {
 
 // Entries that are throttled are told apart from those that fail otherwise.
 func TestHooksAreToldOfThrottledEntries(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("1:fail", "2:fail", "3:fail", "4:fail", "5:fail")
 		if err := f.Server().Inject(emulator.Fault{Kind: emulator.EntryFailure, Operation: "ChangeMessageVisibilityBatch", Code: "RequestThrottled", Times: 2},
 			emulator.Fault{Kind: emulator.EntryFailure, Operation: "ChangeMessageVisibilityBatch", Times: 1}); err != nil {
@@ -131,7 +131,7 @@ func TestHooksAreToldOfThrottledEntries(t *testing.T) {
 // is left at most.
 func TestAHookForCallsIsNotWaitedFor(t *testing.T) {
 	for takes, want := range map[time.Duration]time.Duration{300 * time.Millisecond: 250 * time.Millisecond, time.Hour: 14 * time.Second} {
-		inBubble(t, false, func(f *fixture) {
+		inBubble(t, standardQueue, func(f *fixture) {
 			f.Send("1:fail")
 			l := &listener{takes: takes}
 			settled, told := f.settle(l, byBody)
@@ -154,7 +154,7 @@ func TestAHookForCallsIsNotWaitedFor(t *testing.T) {
 
 // A hook that is warned and blocks delays no settling: the results stand before it is told.
 func TestWarningsAreToldAfterTheResultsStand(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("3:fail")
 		f.settling.MaxReceiveCount = 1
 		told := make(chan string, 10)
@@ -194,14 +194,14 @@ type onWarning func(batch.Warning)
 func (f onWarning) Warned(_ context.Context, w batch.Warning) { f(w) }
 
 func TestAHookForCallsThatPanicsIsContained(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("1:fail")
 		f.engine.Hooks = []any{f, panicking{}}
 		engine, err := runner.New(batch.HandlerFunc(byBody), f.engine)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.settling.Hooks = engine.Hooks()
+		f.settling.Hooks = engine.Hooks
 		f.settling.Client = func(context.Context) (*sqs.Client, error) { return f.Client, nil }
 		if f.settler, err = settle.New(f.settling); err != nil {
 			t.Fatal(err)

@@ -38,7 +38,7 @@ func permanent(text string) batch.HandlerFunc {
 
 // The whole of it, as tools and people find it in the queue.
 func TestDeadLetter_SaysWhereItCameFrom(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.settling.Name = "ship-orders"
 		f.Send("x")
 		first := time.Now()
@@ -68,7 +68,7 @@ func TestDeadLetter_SaysWhereItCameFrom(t *testing.T) {
 
 // What is not known is left out.
 func TestOriginWithUnknownFields_LeavesThemOut(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("x")
 		records := f.Receive(10)
 		records[0].FirstReceivedAt, records[0].Attempt = time.Time{}, 0
@@ -92,7 +92,7 @@ func TestLongReason_IsCutToFit(t *testing.T) {
 		"none":                 "",
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, false, func(f *fixture) {
+			inBubble(t, standardQueue, func(f *fixture) {
 				f.settling.Name = "worker\uFFFE\x80"
 				f.Send("x")
 				f.invoke(f.Receive(10), permanent(text))
@@ -160,7 +160,7 @@ func TestNoRoomForOrigin_IsLeftOutWithAWarning(t *testing.T) {
 		"an earlier one makes less than 1": {awssqs.SendMessageInput{MessageBody: body(all - 20), MessageAttributes: short}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, false, func(f *fixture) {
+			inBubble(t, standardQueue, func(f *fixture) {
 				f.SendInput(&c.in)
 				records := f.Receive(10)
 				results := f.invoke(records, byBody)
@@ -199,7 +199,7 @@ func TestNoRoomForOrigin_IsLeftOutWithAWarning(t *testing.T) {
 func TestLongReason_FillsTheRoomLeft(t *testing.T) {
 	sizes := map[int]bool{}
 	for left := 210; left < 420; left += 30 {
-		inBubble(t, false, func(f *fixture) {
+		inBubble(t, standardQueue, func(f *fixture) {
 			f.Send(strings.Repeat("x", 1<<20-left))
 			f.invoke(f.Receive(10), permanent(strings.Repeat("r", 5000)))
 			dead := f.DeadLetters()
@@ -223,7 +223,7 @@ func TestLongReason_FillsTheRoomLeft(t *testing.T) {
 
 // Moved back and failed again, a message says why it failed the second time.
 func TestRecordDeadLetteredAgain_OverwritesItsOrigin(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("x")
 		f.invoke(f.Receive(10), permanent("first"))
 		dead := f.DeadLetters()[0]
@@ -251,7 +251,7 @@ func TestMalformedBody_OriginQuotesNoneOfIt(t *testing.T) {
 		M map[string]int `json:"m"`
 	}
 	for _, body := range []string{`{"n":"alice@example.com"}`, `{"m":{"alice@example.com":"x"}}`, `alice@example.com`, `{"alice@example.com":`, `{"n":1} alice@example.com`} {
-		inBubble(t, false, func(f *fixture) {
+		inBubble(t, standardQueue, func(f *fixture) {
 			f.Send(body)
 			f.invoke(f.Receive(10), batch.JSON(func(context.Context, order) error { return nil }).Handle)
 			dead := f.DeadLetters()
@@ -268,7 +268,7 @@ func TestMalformedBody_OriginQuotesNoneOfIt(t *testing.T) {
 // The answer to a first send is lost, and it is made again: both dead letters say
 // of which message they are.
 func TestSendAnswerLost_BothDeadLettersNameTheMessage(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("x")
 		if err := f.Server().Inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "SendMessageBatch", Times: 1}); err != nil {
 			t.Fatal(err)

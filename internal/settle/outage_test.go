@@ -73,7 +73,7 @@ func TestBriefFault_CostsNoBackoff(t *testing.T) {
 	for name, answer := range unanswered {
 		for _, long := range []bool{false, true} { // a second, or one call
 			t.Run(fmt.Sprint(name, long), func(t *testing.T) {
-				inBubble(t, false, func(f *fixture) {
+				inBubble(t, standardQueue, func(f *fixture) {
 					records := f.failures(50)
 					begin := time.Now()
 					var calls atomic.Int64
@@ -108,13 +108,13 @@ func TestBriefFault_CostsNoBackoff(t *testing.T) {
 func TestDeadEndpoint_IsTriedRarely(t *testing.T) {
 	for name, words := range map[string]string{
 		"refused": "SQS cannot be reached: is the network up", "no such host": "SQS cannot be reached: is the network up",
-		"reset": "the connection to SQS ended before its answer", "hanging": "no answer from SQS within 3s: is it slow or down",
+		"reset": "the connection to SQS ended before its answer", "hanging": "no answer from SQS in time: is it slow or down",
 		"cut off": "SQS's answer cannot be read: it broke off", "a proxy's 502": "SQS's answer cannot be read: it broke off",
 		"throttled": "SQS throttles the calls", "unavailable": "SQS has an internal error",
 	} {
 		for _, timeout := range []time.Duration{3 * time.Second, 30 * time.Second, 15 * time.Minute} {
 			t.Run(fmt.Sprint(name, timeout), func(t *testing.T) {
-				inBubble(t, false, func(f *fixture) {
+				inBubble(t, standardQueue, func(f *fixture) {
 					f.timeout, f.engine.Concurrency = timeout, 100
 					records := f.failures(300)
 					f.Fault = func(op string, r *http.Request) (*http.Response, error) { return unanswered[name](f, op, r) }
@@ -142,7 +142,7 @@ func TestDeadEndpoint_IsTriedRarely(t *testing.T) {
 
 // While handlers run, calls that are not answered are made again for as long.
 func TestBatchOutlastsOutage_CallsSucceed(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.timeout = 5 * time.Minute
 		f.settling.Backoff = func(int) time.Duration { return 3 * time.Minute }
 		f.Send("fail", "never", "ok")
@@ -178,7 +178,7 @@ func TestBatchOutlastsOutage_CallsSucceed(t *testing.T) {
 // What may have made a record visible must not be said again when it may be with
 // another receiver.
 func TestCallMayHaveWorked_IsNotRetriedTooLate(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.settling.Backoff = func(int) time.Duration { return 2 * time.Second }
 		records := f.failures(1)
 		f.ForgetCalls()
@@ -194,7 +194,7 @@ func TestCallMayHaveWorked_IsNotRetriedTooLate(t *testing.T) {
 		if calls := f.Calls(); results[0].VisibilitySet || len(calls) != 1 {
 			t.Errorf("set %v by %v", results[0].VisibilitySet, calls)
 		}
-		f.warnedOnce("no answer from SQS within 3s")
+		f.warnedOnce("no answer from SQS in time")
 	})
 }
 
@@ -224,7 +224,7 @@ func TestSendAnswerUnreadable_IsSentAgain(t *testing.T) {
 // A blip on the way to the RedrivePolicy, or to the dead-letter queue, costs no
 // group its burials.
 func TestBriefFault_HeadsAreStillDeadLettered(t *testing.T) {
-	inBubble(t, true, func(f *fixture) {
+	inBubble(t, fifoQueue, func(f *fixture) {
 		f.settling.OnPermanent = partialfailure.DeadLetter
 		f.Send("a:never", "a:1", "b:never", "b:1", "c:never", "c:1")
 		seen := map[string]int{}
@@ -255,7 +255,7 @@ func TestRetryAfterHeader_DelaysNothing(t *testing.T) {
 	for _, newRetries := range []string{"", "true"} {
 		t.Run(newRetries, func(t *testing.T) {
 			t.Setenv("AWS_NEW_RETRIES_2026", newRetries)
-			inBubble(t, false, func(f *fixture) {
+			inBubble(t, standardQueue, func(f *fixture) {
 				records := f.failures(3)
 				f.timeout = 3 * time.Second
 				if err := f.Server().Inject(sqs.Fault{Kind: sqs.Throttled, Operation: opVisibility, RetryAfter: 10 * time.Second, Times: 2}); err != nil {
@@ -279,7 +279,7 @@ func TestCallRefusedForOneEntry_OthersSucceed(t *testing.T) {
 	for operation, body := range map[string]string{opVisibility: "fail", "SendMessageBatch": "never", "DeleteMessageBatch": "ok"} {
 		for _, code := range []string{"InvalidParameterValue", "InvalidMessageContents", "BatchRequestTooLong", "413"} {
 			t.Run(operation+" "+code, func(t *testing.T) {
-				inBubble(t, false, func(f *fixture) {
+				inBubble(t, standardQueue, func(f *fixture) {
 					f.settling.DeleteIfOthersFail = true
 					f.settling.DeadLetterQueue = f.DeadLetterURL
 					for i := range 10 {
@@ -342,7 +342,7 @@ func TestCallRefusedForOneEntry_OthersSucceed(t *testing.T) {
 
 // Entries that are left of an answer are divided, not those that were confirmed.
 func TestRetryRefused_OnlyUnconfirmedEntriesAreSplit(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		records := f.failures(4)
 		var sent []int
 		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
@@ -372,7 +372,7 @@ func TestRetryRefused_OnlyUnconfirmedEntriesAreSplit(t *testing.T) {
 // as long as the batch lasts; a burial that is confirmed later counts.
 func TestDeadLetterQueueUnreachable_OtherGroupsGoOn(t *testing.T) {
 	for heals, want := range map[time.Duration]batch.Outcome{time.Hour: batch.Retry, 20 * time.Second: batch.DeadLettered} {
-		inBubble(t, true, func(f *fixture) {
+		inBubble(t, fifoQueue, func(f *fixture) {
 			f.timeout, f.engine.Concurrency = time.Minute, 1
 			f.Send("a:never", "a:1", "b:1")
 			begin := time.Now()
@@ -403,7 +403,7 @@ func TestDeadLetterQueueUnreachable_OtherGroupsGoOn(t *testing.T) {
 
 // Servers in SQS's place may take less in a call than SQS.
 func TestSmallerCallLimit_LargeRecordsAreDeadLettered(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Queue = testqueue.New(f.t, false, func(o *sqs.Options) { o.MaxBatchBytes = 256 << 10 })
 		for range 20 {
 			f.Send(strings.Repeat("x", 40<<10) + ":never")

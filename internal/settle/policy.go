@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -44,6 +45,7 @@ type Policy struct {
 	cfg      Config
 	queues   queueCache
 	schedule schedule
+	aged     atomic.Int64 // when it was last warned of a record's age, in Unix nanoseconds
 }
 
 // New returns a Policy. It returns an error that names every field of cfg whose value is

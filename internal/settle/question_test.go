@@ -22,7 +22,7 @@ func unknowable(op string, r *http.Request) (*http.Response, error) {
 // not for as long as the function may run.
 func TestQueueThatDoesNotSayItsAttributes_HoldsNoGroupUp(t *testing.T) {
 	for body, most := range map[string]time.Duration{"a:fail": 12 * time.Second, "a:never": 25 * time.Second} {
-		inBubble(t, true, func(f *fixture) {
+		inBubble(t, fifoQueue, func(f *fixture) {
 			f.timeout = 15 * time.Minute
 			f.Fault = unknowable
 			f.Send(body, "a:after")
@@ -40,7 +40,7 @@ func TestQueueThatDoesNotSayItsAttributes_HoldsNoGroupUp(t *testing.T) {
 
 // The records of a call wait for the answer together.
 func TestQueueThatDoesNotSayItsAttributes_DelaysACallOnce(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.settling.Backoff = nil
 		f.engine.Concurrency = 10
 		records := f.failures(10)

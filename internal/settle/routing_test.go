@@ -61,7 +61,7 @@ func TestTenFailures_GoOutAtOnceFewerAfter50ms(t *testing.T) {
 		"twenty permanent ones": {"never", "SendMessageBatch", 20, []time.Duration{0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, false, func(f *fixture) {
+			inBubble(t, standardQueue, func(f *fixture) {
 				f.Send(slices.Repeat([]string{c.body}, c.n)...)
 				f.Send("slow")
 				records := f.Receive(100)
@@ -78,7 +78,7 @@ func TestTenFailures_GoOutAtOnceFewerAfter50ms(t *testing.T) {
 }
 
 func TestLaterFailure_LingersFromItsOwnTime(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		records := f.failures(3)
 		f.Send("slow")
 		records = append(records, f.Receive(1)...)
@@ -96,7 +96,7 @@ func TestLaterFailure_LingersFromItsOwnTime(t *testing.T) {
 }
 
 func TestLargeFailedGroup_IsReleasedInTensAtOnce(t *testing.T) {
-	inBubble(t, true, func(f *fixture) {
+	inBubble(t, fifoQueue, func(f *fixture) {
 		f.Send(append(append([]string{"a:fail"}, slices.Repeat([]string{"a:after"}, 9)...), "b:slow")...)
 		records := f.Receive(11)
 		records = append(records, slices.Repeat(records[1:10], 2)...) // a receive gives no more of a group
@@ -109,7 +109,7 @@ func TestLargeFailedGroup_IsReleasedInTensAtOnce(t *testing.T) {
 }
 
 func TestRecordsNotStarted_AreReleasedByConcurrentCalls(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		records := f.failures(45)
 		f.Fault = func(string, *http.Request) (*http.Response, error) {
 			time.Sleep(100 * time.Millisecond)
@@ -126,7 +126,7 @@ func TestRecordsNotStarted_AreReleasedByConcurrentCalls(t *testing.T) {
 
 func TestDeadLetterSendFails_BackoffIsSetAtOnce(t *testing.T) {
 	for n, want := range map[int][]time.Duration{10: {0}, 1: {100 * time.Millisecond}} {
-		inBubble(t, false, func(f *fixture) {
+		inBubble(t, standardQueue, func(f *fixture) {
 			f.Send(slices.Repeat([]string{"never"}, n)...)
 			f.Send("slow")
 			records := f.Receive(100)
@@ -148,7 +148,7 @@ func TestDeadLetterSendFails_BackoffIsSetAtOnce(t *testing.T) {
 }
 
 func TestOneSendEntryFails_OthersAreDeadLettered(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("1:never", "2:never", "3:never")
 		records := f.Receive(10)
 		f.settling.DeadLetterQueue = f.DeadLetterURL
@@ -170,7 +170,7 @@ func TestOneSendEntryFails_OthersAreDeadLettered(t *testing.T) {
 
 // What fails at the cutoff is not buried: nothing behind it could be started.
 func TestHeadDroppedAtCutoff_RestIsReleasedAtOnce(t *testing.T) {
-	inBubble(t, true, func(f *fixture) {
+	inBubble(t, fifoQueue, func(f *fixture) {
 		f.Send("a:never", "a:after")
 		f.settling.OnPermanent = partialfailure.Drop
 		results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
@@ -187,7 +187,7 @@ func TestHeadDroppedAtCutoff_RestIsReleasedAtOnce(t *testing.T) {
 }
 
 func TestBackoffPanics_DelayIsOneSecond(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("fail")
 		f.settling.Backoff = func(int) time.Duration { panic("oops") }
 		if r := f.invoke(f.Receive(10), byBody)[0]; r.VisibleIn != time.Second || !r.VisibilitySet {
@@ -204,7 +204,7 @@ func TestBackoff_IsRoundedUpToWholeSeconds(t *testing.T) {
 		{0, 1, 0, time.Second}, {1, 1, time.Second, time.Second}, {3, 3, 1001 * time.Millisecond, 2 * time.Second},
 		{2, 2, 2 * time.Second, 2 * time.Second},
 	} {
-		inBubble(t, false, func(f *fixture) {
+		inBubble(t, standardQueue, func(f *fixture) {
 			records := f.failures(1)
 			records[0].Attempt = c.attempt
 			asked := 0

@@ -24,9 +24,9 @@ const (
 // not use up the record's attempts.
 func (p *Policy) backoff(r *batch.Record, verdict batch.Verdict, failedAt time.Time) time.Duration {
 	if verdict.HasAfter && (!verdict.Aborts || verdict.After == 0) {
-		return wholeSeconds(verdict.After)
+		return WholeSeconds(verdict.After)
 	}
-	return wholeSeconds(max(verdict.After, p.Backoff(r, failedAt)))
+	return WholeSeconds(max(verdict.After, p.Backoff(r, failedAt)))
 }
 
 // Backoff is the time from its failure until a record comes back whose error asks
@@ -48,7 +48,7 @@ func (p *Policy) Backoff(r *batch.Record, failedAt time.Time) time.Duration {
 		// Receives that were no attempts (not started, skipped, throttled) have
 		// used up some of the schedule, and none of the time.
 		since := max(0, failedAt.Sub(r.FirstReceivedAt))
-		d = max(d, wholeSeconds(p.cfg.Outage-since))
+		d = max(d, WholeSeconds(p.cfg.Outage-since))
 	}
 	return jittered(d, r)
 }
@@ -64,9 +64,9 @@ func (p *Policy) configured(attempt int) time.Duration {
 	return max(leastBackoff, <-answer)
 }
 
-// wholeSeconds rounds up, and down to what SQS can take at all.
-func wholeSeconds(d time.Duration) time.Duration {
-	return (min(d, maxVisibility) + time.Second - 1).Truncate(time.Second)
+// WholeSeconds rounds up, and down to what SQS can take at all.
+func WholeSeconds(d time.Duration) time.Duration {
+	return (min(d, MaxVisibility) + time.Second - 1).Truncate(time.Second)
 }
 
 // schedule spaces the attempts of a record so that it outlives an outage: its
@@ -107,14 +107,14 @@ func (s *schedule) delays(most int) []time.Duration {
 // before by the same ratio, the least that will do, and then rounded up to seconds.
 func delaysOver(outage time.Duration, n int) []time.Duration {
 	if n == 1 {
-		return []time.Duration{wholeSeconds(outage)}
+		return []time.Duration{WholeSeconds(outage)}
 	}
 	first := max(min(firstBackoff, outage/time.Duration(n)), time.Second)
 	list := make([]time.Duration, n)
 	fill := func(ratio float64) (sum time.Duration) {
 		for k := range list {
 			d := min(float64(first)*math.Pow(ratio, float64(k)), float64(outage))
-			list[k] = wholeSeconds(time.Duration(d).Round(time.Millisecond)) // the ratio is not exact
+			list[k] = WholeSeconds(time.Duration(d).Round(time.Millisecond)) // the ratio is not exact
 			sum += time.Duration(d)
 		}
 		return sum
@@ -175,10 +175,10 @@ func (p *Policy) Schedule(arn string) string {
 	return fmt.Sprintf("a record that fails gets %d attempts over at least %v", most, sum)
 }
 
-// maxVisibility is what SQS allows from the receipt of a message to its next
+// MaxVisibility is what SQS allows from the receipt of a message to its next
 // appearance. Beyond that ChangeMessageVisibility is an error, see "Amazon SQS
 // visibility timeout" in the Developer Guide.
-const maxVisibility = 12 * time.Hour
+const MaxVisibility = 12 * time.Hour
 
 // maxWindow is the longest that a message may have been with Lambda before the
 // invocation began: the longest batching window, and some time to spare.
@@ -187,11 +187,11 @@ const maxWindow = 5*time.Minute + 30*time.Second
 // callMargin is left of the 12 hours for the call itself and for clocks that differ.
 const callMargin = 5 * time.Second
 
-// decide works out when a record comes back, and reports whether that is to be set. It is
-// not where the queue's visibility timeout ends later: an abandoned record, and those
-// behind it, never come back sooner than that, since the handler may still be at work.
+// decide works out when a record comes back, and reports whether a call must set that time.
+// No call is made for an abandoned record, and those behind it, that would come back before
+// the queue's visibility timeout is over: its handler may still be at work.
 func (c *call) decide(j *job) bool {
-	g := j.group
+	g := j.tries.group
 	if g.decide != nil {
 		g.decided.Do(func() { g.decide(c.began) })
 		j.visibleIn = g.visibleIn
@@ -211,9 +211,9 @@ func (c *call) decide(j *job) bool {
 // timeout is the visibility timeout in seconds that makes a record appear when it shall:
 // SQS counts it from the call, the backoff counts from the failure.
 func (c *call) timeout(j *job, now time.Time) int32 {
-	elapsed := now.Sub(j.group.failedAt)
-	left := wholeSeconds(max(0, j.visibleIn-elapsed))
-	if most := max(0, (maxVisibility - now.Sub(c.received(j)) - callMargin).Truncate(time.Second)); left > most {
+	elapsed := now.Sub(j.tries.group.failedAt)
+	left := WholeSeconds(max(0, j.visibleIn-elapsed))
+	if most := max(0, (MaxVisibility - now.Sub(c.received(j)) - callMargin).Truncate(time.Second)); left > most {
 		left, j.visibleIn = most, most+elapsed.Truncate(time.Second)
 	}
 	return int32(left / time.Second)
@@ -222,8 +222,8 @@ func (c *call) timeout(j *job, now time.Time) int32 {
 // received is when the message was received, as early as it may have been: SQS tells it in
 // a container only.
 func (c *call) received(j *job) time.Time {
-	if j.receivedAt.IsZero() {
+	if j.latest.ReceivedAt.IsZero() {
 		return c.Settler.began.Add(-maxWindow)
 	}
-	return j.receivedAt
+	return j.latest.ReceivedAt
 }

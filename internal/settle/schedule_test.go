@@ -185,7 +185,7 @@ func TestRecordKeepsFailing_OutlivesTheOutage(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, false, func(f *fixture) {
+			inBubble(t, standardQueue, func(f *fixture) {
 				f.settling.Outage = c.outage
 				f.Fault = func(operation string, r *http.Request) (*http.Response, error) {
 					if operation == c.refuses {
@@ -223,7 +223,7 @@ func TestRetryAfter_IsExactAndAbortIsAtLeast(t *testing.T) {
 		"beyond the maximum": {errors.New("down"), 50, 900 * second, 1350 * second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, false, func(f *fixture) {
+			inBubble(t, standardQueue, func(f *fixture) {
 				f.settling.Backoff = nil
 				f.Send("x")
 				records := f.Receive(1)
@@ -241,7 +241,7 @@ func TestRetryAfter_IsExactAndAbortIsAtLeast(t *testing.T) {
 }
 
 func TestRetrySchedule_IsReportedOnce(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.outlives(byBody)
 		if want := []string{"a record that fails gets 5 attempts over at least 15m1s"}; !slices.Equal(f.said, want) {
 			t.Errorf("said %q, want %q", f.said, want)

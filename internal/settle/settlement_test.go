@@ -16,7 +16,7 @@ import (
 )
 
 func TestFailureAtCutoff_KeepsItsBackoff(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("heeds")
 		results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
 			<-ctx.Done()
@@ -46,7 +46,7 @@ func TestAbandonedRecord_VisibilityIsNotShortened(t *testing.T) {
 		"even where the backoff would be longer": {6 * time.Minute, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, true, func(f *fixture) {
+			inBubble(t, fifoQueue, func(f *fixture) {
 				f.settling.Backoff = partialfailure.Constant(c.backoff)
 				f.Fault = func(operation string, r *http.Request) (*http.Response, error) {
 					if c.denied && operation == "GetQueueAttributes" {
@@ -75,7 +75,7 @@ func TestVisibility_IsWhatIsLeftAtTheCall(t *testing.T) {
 		"now":  {0, 2800 * time.Millisecond, 0},                                              // late already
 		"long": {0, 2500 * time.Millisecond, 11*time.Hour + 54*time.Minute + 22*time.Second}, // from its receipt, 5 min 30 s and 2.6 s ago, with 5 s to spare
 	} {
-		inBubble(t, false, func(f *fixture) {
+		inBubble(t, standardQueue, func(f *fixture) {
 			f.Send(body)
 			records := f.Receive(1)
 			records[0].FirstReceivedAt = time.Time{}
@@ -103,7 +103,7 @@ func TestVisibility_IsWhatIsLeftAtTheCall(t *testing.T) {
 func TestLongDelay_CountsFromEarliestPossibleReceipt(t *testing.T) {
 	const want = 12*time.Hour - 5*time.Minute - 30*time.Second - 5*time.Second // for the call itself
 	for _, first := range []time.Duration{-time.Minute, 2 * time.Minute, 10 * time.Minute} {
-		inBubble(t, false, func(f *fixture) {
+		inBubble(t, standardQueue, func(f *fixture) {
 			f.settling.MaxReceiveCount = 1000
 			f.Send("long")
 			records := f.Receive(1)
@@ -118,7 +118,7 @@ func TestLongDelay_CountsFromEarliestPossibleReceipt(t *testing.T) {
 
 func TestSlowSQS_FinishEndsAfter10sOnlyWithoutDeadline(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{0: 10 * time.Second, 5 * time.Minute: 17500 * time.Millisecond} {
-		inBubble(t, false, func(f *fixture) {
+		inBubble(t, standardQueue, func(f *fixture) {
 			records := slices.Repeat(f.failures(10), 100) // 100 calls, 16 at a time
 			f.Fault = func(_ string, r *http.Request) (*http.Response, error) {
 				select {
@@ -142,7 +142,7 @@ func TestSlowSQS_FinishEndsAfter10sOnlyWithoutDeadline(t *testing.T) {
 }
 
 func TestDeletes_GoInTensPerQueueAndInTime(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.settling.DeleteIfOthersFail = true
 		f.Send(slices.Repeat([]string{"ok"}, 24)...)
 		f.Send("fail")

@@ -9,22 +9,22 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// Owner is whose settler it is: the goroutine of an invocation, or a poller's loop. The
-// settler and its entries belong to that goroutine.
-type Owner interface {
-	// Do has f called by the owner's goroutine, unless that has ended. It is called by
-	// others.
-	Do(f func())
-	// Called tells of a call to SQS. It is called by others, and must not block.
-	Called(c batch.Call)
-	// Warn tells what an operator should know. It must not block.
-	Warn(w batch.Warning)
-	// Deleted tells how a call fared that deletes: errs has each entry's error, nil where SQS
-	// confirmed it. Those that are tried again are not settled yet.
-	Deleted(list []*Entry, errs []error)
-	// Settled tells that nothing more is done about an entry by itself. A poller deletes what
-	// went to the dead-letter queue.
-	Settled(e *Entry)
+// Owner has the functions that a settler calls. Its owner is the goroutine of an invocation,
+// or a poller's loop: the settler and its entries belong to that goroutine, which calls Deleted
+// and Settled.
+type Owner struct {
+	// Do has the owner's goroutine call f, unless that has ended. Other goroutines call Do.
+	Do func(f func())
+	// Called is told of each call to SQS, by other goroutines. It must not block.
+	Called func(c batch.Call)
+	// Warn is told what an operator should know. It must not block.
+	Warn func(w batch.Warning)
+	// Deleted is told how a call that deletes fared: errs has each entry's error, nil where
+	// SQS confirmed the delete. Entries that are tried again are not settled yet.
+	Deleted func(list []*Entry, errs []error)
+	// Settled is told of each entry about which the settler does nothing more. A poller
+	// deletes records that went to the dead-letter queue.
+	Settled func(e *Entry)
 }
 
 // An Entry is a record to be settled. Its owner sets the fields before it gives it to the
@@ -32,30 +32,19 @@ type Owner interface {
 type Entry struct {
 	// Result is where what became of the record goes. Its Record is the record.
 	Result *batch.Result
-	// Handle is the receipt handle. It may be set anew while a delete waits: the delete
-	// is made, or made again, with the latest.
-	Handle string
-	// ReceivedAt is when the message was received; zero if that is not known.
-	ReceivedAt time.Time
-	// Owner is the owner's, who else has no way from here to what it keeps.
+	// Latest is the record as SQS delivered it last: calls use its receipt handle, and the
+	// 12 hours that SQS allows count from its time. It may be set anew while a delete
+	// waits: the delete is then made, or made again, with the new handle.
+	Latest *batch.Record
+	// Owner is what the owner keeps for the entry. The settler does not use it.
 	Owner any
 
-	group *group // that it comes back with; nil for a delete
-	tries *tries // nil for a poller's delete that has not failed
+	tries *tries // nil until the settler is given the entry: what is in flight need not hold it
 }
 
-func (e *Entry) record() *batch.Record { return e.Result.Record }
-
-// state is a copy of e's tries.
-func (e *Entry) state() tries {
-	if e.tries == nil {
-		return tries{patient: true}
-	}
-	return *e.tries
-}
-
-// tries is for how long an entry is tried, and how its calls fare.
+// tries says for how long an entry is tried, and how its calls fare.
 type tries struct {
+	group     *group    // that it comes back with; nil for a delete, and while its FIFO group waits for it
 	until     time.Time // no try begins later; zero for the settler's
 	patient   bool      // it is tried until it is settled, whatever SQS answers
 	notBefore time.Time // when it is tried; zero for when it has lingered
@@ -108,7 +97,7 @@ type Settler struct {
 type pace struct {
 	linger     time.Duration // for which an entry waits for nine others to share its call
 	maxCalls   int           // under way in a lane
-	refusedFor time.Duration // for which no call is made after SQS refused one for good, such as for want of a permission
+	refusedFor time.Duration // for which no call is made after an error that lasts, such as a missing permission
 	placeFor   time.Duration // for which a FIFO group waits for one of it to be dead-lettered
 	failureFor time.Duration // for which a failure is tried; 0 for as long as the settler has
 	reports    bool          // of each call's records; a batch's are reported together, at its end
@@ -116,7 +105,7 @@ type pace struct {
 
 // batchPace makes no call of an operation that was refused. It has so many calls that
 // 10,000 records are released within the reserve of a long function.
-var batchPace = pace{linger: 50 * time.Millisecond, maxCalls: 16, refusedFor: maxVisibility, placeFor: 12 * time.Second}
+var batchPace = pace{linger: 50 * time.Millisecond, maxCalls: 16, refusedFor: MaxVisibility, placeFor: 12 * time.Second}
 
 // settler makes one for an owner whose calls end with ctx.
 func (p *Policy) settler(ctx context.Context, owner Owner, pace pace) *Settler {
@@ -141,10 +130,9 @@ func (p *Policy) NewSettler(ctx context.Context, owner Owner, patience time.Dura
 	})
 }
 
-// Delete deletes a record that is done with. It is tried until SQS has answered that
-// the record is gone.
+// Delete deletes a record. It is tried until SQS has answered that the record is gone.
 func (s *Settler) Delete(e *Entry) {
-	e.group, e.tries = nil, nil
+	e.tries = &tries{patient: true}
 	s.enqueue(opDelete, e)
 }
 
@@ -156,10 +144,10 @@ func (s *Settler) Release(e *Entry, at time.Time, first *batch.Record, hiddenUnt
 	g := &group{failedAt: time.Now()}
 	if at.After(g.failedAt) {
 		g.decide = func(time.Time) {
-			g.visibleIn = wholeSeconds(max(at.Sub(g.failedAt), s.Backoff(first, g.failedAt)))
+			g.visibleIn = WholeSeconds(max(at.Sub(g.failedAt), s.Backoff(first, g.failedAt)))
 		}
 	}
-	e.group, e.tries = g, &tries{until: hiddenUntil, patient: true}
+	e.tries = &tries{group: g, until: hiddenUntil, patient: true}
 	s.enqueue(opVisibility, e)
 }
 
@@ -175,12 +163,12 @@ func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 		g.failedAt = time.Now()
 	}
 	for _, e := range list {
-		e.group, e.tries = g, s.failureTries(g)
+		e.tries = s.failureTries(g)
 	}
-	if p := s.inPlace[first.record()]; p != nil {
-		delete(s.inPlace, first.record())
-		if p.sending { // what SQS says to that decides
-			p.entry.tries.until = first.tries.until
+	if p := s.inPlace[first.Result.Record]; p != nil {
+		delete(s.inPlace, first.Result.Record)
+		if p.sending { // SQS's answer to the send decides
+			p.entry.tries.group, p.entry.tries.until = g, first.tries.until
 			first.tries = p.entry.tries
 			*p.entry, g.entries[0] = *first, p.entry
 			return
@@ -218,26 +206,27 @@ func (s *Settler) comeBack(g *group, backoff bool) {
 // show has failures made visible.
 func (s *Settler) show(list []*Entry) {
 	for _, e := range list {
-		e.tries = s.failureTries(e.group)
+		e.tries = s.failureTries(e.tries.group)
 		s.enqueue(opVisibility, e)
 	}
 }
 
-// failureTries is for how long a failure is tried from now on: in a poller not after others
-// may have the record.
+// failureTries returns new tries for a failure. A poller does not try once others may have
+// the record.
 func (s *Settler) failureTries(g *group) *tries {
 	if s.failureFor == 0 {
-		return &tries{}
+		return &tries{group: g}
 	}
-	return &tries{until: sooner(time.Now().Add(s.failureFor), g.hiddenUntil)}
+	return &tries{group: g, until: sooner(time.Now().Add(s.failureFor), g.hiddenUntil)}
 }
 
-// gone takes a failure that is out of the way of those skipped because of it: they come
-// back at once.
+// gone finishes a failure that was dead-lettered or dropped. The records that were skipped
+// because of it come back at once.
 func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
 	e.Result.Outcome, e.Result.DeadLetterQueue = outcome, queue
-	e.group.decide, e.group.abandoned = nil, false
-	s.show(e.group.entries[1:])
+	g := e.tries.group
+	g.decide, g.abandoned = nil, false
+	s.show(g.entries[1:])
 	s.owner.Settled(e)
 }
 
@@ -251,7 +240,7 @@ func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
 // failed. It is called by the owner's goroutine, and not if the record is given to
 // [Settler.Fail] before.
 func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
-	r := e.record()
+	r := e.Result.Record
 	policy := s.onPermanent(batch.VerdictOf(e.Result.Err))
 	if policy == partialfailure.Drop {
 		e.Result.Outcome = batch.Dropped
@@ -279,10 +268,10 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
 	})
 }
 
-// sent takes what became of a send. Only what SQS confirms is out of its own queue.
+// sent handles the result of a send. A record leaves its queue only if SQS confirmed the send.
 func (s *Settler) sent(e *Entry, queue string, err error) {
-	p := s.inPlace[e.record()]
-	delete(s.inPlace, e.record())
+	p := s.inPlace[e.Result.Record]
+	delete(s.inPlace, e.Result.Record)
 	switch {
 	case p != nil && err != nil:
 		p.done(nil)
@@ -290,13 +279,13 @@ func (s *Settler) sent(e *Entry, queue string, err error) {
 		e.Result.Outcome, e.Result.DeadLetterQueue = batch.DeadLettered, queue
 		p.done(e.Result)
 	case err != nil:
-		s.comeBack(e.group, true)
+		s.comeBack(e.tries.group, true)
 	default:
 		s.gone(e, batch.DeadLettered, queue)
 	}
 }
 
-// finish takes how the latest call for an entry ended, after which none follows.
+// finish handles the result of the last call for an entry.
 func (s *Settler) finish(c *call, k int) {
 	e, j, err := c.entries[k], &c.jobs[k], c.errs[k]
 	if err != nil {
@@ -306,7 +295,7 @@ func (s *Settler) finish(c *call, k int) {
 	case opSend:
 		if err == nil && j.noOrigin != nil {
 			s.owner.Warn(batch.Warning{
-				MessageID: e.record().MessageID, Err: j.noOrigin,
+				MessageID: e.Result.Record.MessageID, Err: j.noOrigin,
 				Message: "the record's dead letter has no attribute " + partialfailure.OriginAttribute + ", so that only its body tells which record it was",
 			})
 		}

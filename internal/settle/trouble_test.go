@@ -22,7 +22,7 @@ import (
 
 func TestSameDeduplicationID_BothAreDeadLettered(t *testing.T) {
 	// Two messages with one deduplication id, sent more than five minutes apart.
-	inBubble(t, true, func(f *fixture) {
+	inBubble(t, fifoQueue, func(f *fixture) {
 		for _, body := range []string{"1:never", "2:never"} {
 			f.SendInput(&awssqs.SendMessageInput{MessageBody: &body, MessageGroupId: &body, MessageDeduplicationId: aws.String("daily-report")})
 			time.Sleep(6 * time.Minute)
@@ -44,7 +44,7 @@ func TestQueueAsItsOwnDeadLetterQueue_RecordIsRetried(t *testing.T) {
 		"by URL with a slash": func(f *fixture) string { return f.URL + "/" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, false, func(f *fixture) {
+			inBubble(t, standardQueue, func(f *fixture) {
 				f.Send("never")
 				f.settling.DeadLetterQueue = configured(f)
 				results := f.invoke(f.Receive(10), byBody)
@@ -62,7 +62,7 @@ func TestClientsThatPanicOrAreNil(t *testing.T) {
 		"Config.Client panicked: oops": func(context.Context) (*awssqs.Client, error) { panic("oops") },
 		"Config.Client returned nil":   func(context.Context) (*awssqs.Client, error) { return nil, nil },
 	} {
-		inBubble(t, false, func(f *fixture) {
+		inBubble(t, standardQueue, func(f *fixture) {
 			f.Send("fail", "never", "ok")
 			records := f.Receive(10)
 			f.settling.Client = client
@@ -79,7 +79,7 @@ func TestBackoffsThatPanicOrExit(t *testing.T) {
 	for name, backoff := range map[string]partialfailure.Backoff{
 		"panic": func(int) time.Duration { panic("oops") }, "Goexit": func(int) time.Duration { runtime.Goexit(); return 0 },
 	} {
-		inBubble(t, false, func(f *fixture) {
+		inBubble(t, standardQueue, func(f *fixture) {
 			f.Send("fail", "ok")
 			f.settling.Backoff = backoff
 			results := f.invoke(f.Receive(10), byBody)
@@ -94,7 +94,7 @@ func TestBackoffsThatPanicOrExit(t *testing.T) {
 }
 
 func TestRedrivePolicyRefused_EveryBatchWarns(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
 			if op == "GetQueueAttributes" {
 				return testqueue.Answer(r, 403, "AccessDeniedException", "")
@@ -105,7 +105,7 @@ func TestRedrivePolicyRefused_EveryBatchWarns(t *testing.T) {
 			f.Send("never")
 			f.warnings = nil
 			f.invoke(f.Receive(10), byBody)
-			f.warnedOnce("lacks sqs:GetQueueAttributes", "permanent failures are retried")
+			f.warnedOnce("needs sqs:GetQueueAttributes", "permanent failures are retried")
 		}
 		n := 0
 		for _, call := range f.Calls() {
@@ -121,7 +121,7 @@ func TestRedrivePolicyRefused_EveryBatchWarns(t *testing.T) {
 
 func TestRedrivePolicyUnreachable_IsRequestedAgainLater(t *testing.T) {
 	// SQS is unreachable for one batch: the next one finds the dead-letter queue.
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("fail", "never")
 		records := f.Receive(10)
 		f.Fault = func(string, *http.Request) (*http.Response, error) { return nil, errors.New("connection refused") }
@@ -138,7 +138,7 @@ func TestRedrivePolicyUnreachable_IsRequestedAgainLater(t *testing.T) {
 
 func TestOtherBatchTimesOut_BatchRequestsRedrivePolicy(t *testing.T) {
 	// Two invocations at a time: the one that asks runs out of time, the other has plenty.
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("1:never", "2:never")
 		records := f.Receive(10)
 		asked := 0
@@ -176,7 +176,7 @@ func TestOtherBatchTimesOut_BatchRequestsRedrivePolicy(t *testing.T) {
 }
 
 func TestOneSlowCallStopsNoOtherOperation(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("1:fail", "2:never", "3:ok")
 		f.settling.DeadLetterQueue, f.settling.DeleteIfOthersFail = f.DeadLetterURL, true
 		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
@@ -198,7 +198,7 @@ func TestOneSlowCallStopsNoOtherOperation(t *testing.T) {
 		if n := len(f.Events(sqs.Deleted)); n != 2 {
 			t.Errorf("%d deleted, want the success and the dead letter", n)
 		}
-		f.warnedOnce("ChangeMessageVisibility", "no answer from SQS within 3s")
+		f.warnedOnce("ChangeMessageVisibility", "no answer from SQS in time")
 	})
 }
 
@@ -207,7 +207,7 @@ func TestKMSThrottlingIsNoRefusal(t *testing.T) {
 		words string
 		set   bool // the visibilities
 	}{"KmsThrottled": {"", true}, "KmsAccessDenied": {"the queue's key cannot be used", false}} {
-		inBubble(t, false, func(f *fixture) {
+		inBubble(t, standardQueue, func(f *fixture) {
 			f.Send("1:fail", "2:fail")
 			calls := 0
 			f.Fault = func(op string, r *http.Request) (*http.Response, error) {
@@ -239,7 +239,7 @@ func TestKMSThrottlingIsNoRefusal(t *testing.T) {
 }
 
 func TestNotStartedAtLastAttempt_IsWarnedOf(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("late")
 		records := f.Receive(10)
 		records[0].Attempt = 5
@@ -252,7 +252,7 @@ func TestNotStartedAtLastAttempt_IsWarnedOf(t *testing.T) {
 }
 
 func TestMinRemainingTooLong_BacksOffFromSecondAttempt(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.engine.MinRemaining = time.Hour // more than the function has: a mistake
 		f.Send("ok")
 		results := f.invoke(f.Receive(10), byBody)
@@ -268,7 +268,7 @@ func TestMinRemainingTooLong_BacksOffFromSecondAttempt(t *testing.T) {
 
 func TestRecordsWithoutAQueue(t *testing.T) {
 	for _, arn := range []string{"", "orders", "arn:aws:sns:eu-west-1:123456789012:topic"} {
-		inBubble(t, false, func(f *fixture) {
+		inBubble(t, standardQueue, func(f *fixture) {
 			f.Send("fail")
 			records := f.Receive(10)
 			records[0].QueueARN = arn

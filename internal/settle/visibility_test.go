@@ -18,7 +18,7 @@ import (
 )
 
 func TestFailedRecords_ComeBackAfterTheirBackoff(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("ok", "fail", "busy", "now")
 		begin := time.Now()
 		f.invoke(f.Receive(10), byBody)
@@ -46,7 +46,7 @@ func TestFailedRecords_ComeBackAfterTheirBackoff(t *testing.T) {
 func TestBackoff_CountsFromTheFailure(t *testing.T) {
 	// One record fails at once, another keeps the batch for 20 s more: the
 	// first is back 10 s after it failed, while the batch still runs.
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("fail", "slow")
 		begin := time.Now()
 		f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
@@ -68,7 +68,7 @@ func TestBackoff_CountsFromTheFailure(t *testing.T) {
 func TestVisibilityCallRetried_SubtractsElapsedTime(t *testing.T) {
 	// SQS takes 2 s to answer that the entry failed for a passing reason: when
 	// it is sent again, the backoff still ends 10 s after the failure.
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("fail")
 		begin, calls := time.Now(), 0
 		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
@@ -102,7 +102,7 @@ func TestLongDelay_StaysWithinTwelveHours(t *testing.T) {
 		"a later one":   {0, 0, 3, 12*time.Hour - 6*time.Minute, 12*time.Hour - 5*time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, false, func(f *fixture) {
+			inBubble(t, standardQueue, func(f *fixture) {
 				f.Send("long")
 				records := f.Receive(10)
 				records[0].Attempt = c.attempt
@@ -126,7 +126,7 @@ func TestLongDelay_StaysWithinTwelveHours(t *testing.T) {
 }
 
 func TestRecordsNotStarted_AreReleasedLast(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("1:fail", "2:slow", "3:late", "4:late")
 		f.engine.Concurrency = 1
 		f.engine.MinRemaining = 20 * time.Second
@@ -150,7 +150,7 @@ func TestRecordsNotStarted_AreReleasedLast(t *testing.T) {
 }
 
 func TestFailedAndSkippedRecords_ComeBackTogether(t *testing.T) {
-	inBubble(t, true, func(f *fixture) {
+	inBubble(t, fifoQueue, func(f *fixture) {
 		f.Send("a:ok", "a:busy", "a:after", "a:more", "b:ok")
 		results := f.invoke(f.Receive(10), byBody)
 		if got, want := fmt.Sprint(outcomes(results)), "map[a:after:skipped a:busy:retry a:more:skipped a:ok:succeeded b:ok:succeeded]"; got != want {
@@ -169,7 +169,7 @@ func TestFailedAndSkippedRecords_ComeBackTogether(t *testing.T) {
 }
 
 func TestSQSHangsWithoutDeadline_SettlingIsBounded(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("fail")
 		records := f.Receive(10)
 		f.timeout = 0
@@ -186,7 +186,7 @@ func TestSQSHangsWithoutDeadline_SettlingIsBounded(t *testing.T) {
 }
 
 func TestContextCanceled_FailuresAreStillSettled(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("fail")
 		records := f.Receive(10)
 		f.settling.Client = clientOf(f)

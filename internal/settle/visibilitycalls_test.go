@@ -14,7 +14,7 @@ import (
 )
 
 func TestManyFailures_GoInTensWithPositionalIDs(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		bodies := make([]string, 25)
 		for i := range bodies {
 			bodies[i] = fmt.Sprintf("%d:fail", i)
@@ -38,7 +38,7 @@ func TestManyFailures_GoInTensWithPositionalIDs(t *testing.T) {
 }
 
 func TestEntryFailsForPassingReason_IsRetried(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("1:fail", "2:fail", "3:fail")
 		f.engine.Concurrency = 1 // so that entries are in order
 		tries := 0
@@ -74,17 +74,17 @@ func TestVisibilityCallFails_CostsOnlyTheBackoff(t *testing.T) {
 	}{
 		"denied": {func(op string, r *http.Request) (*http.Response, error) {
 			return testqueue.Answer(r, 403, "AccessDeniedException", "")
-		}, time.Second, []string{"lacks sqs:ChangeMessageVisibility on arn:aws:sqs:eu-west-1:123456789012:orders"}},
+		}, time.Second, []string{"needs sqs:ChangeMessageVisibility on arn:aws:sqs:eu-west-1:123456789012:orders"}},
 		"refused": {func(string, *http.Request) (*http.Response, error) {
 			return nil, refused
 		}, 5 * time.Second, []string{"SQS cannot be reached: is the network up, and are region and endpoint", "connection refused"}},
 		"hanging": {func(_ string, r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
-		}, 7 * time.Second, []string{"no answer from SQS within 3s", "VPC"}},
+		}, 7 * time.Second, []string{"no answer from SQS in time", "VPC"}},
 		"no queue": {func(_ string, r *http.Request) (*http.Response, error) {
 			return testqueue.Answer(r, 400, "QueueDoesNotExist", "")
-		}, time.Second, []string{"there is no queue"}},
+		}, time.Second, []string{"there is no such queue"}},
 		"garbage": {func(_ string, r *http.Request) (*http.Response, error) {
 			return testqueue.Answer(r, 200, "", `<html>proxy</html>`)
 		}, 5 * time.Second, []string{"SQS's answer cannot be read: it broke off, or a proxy"}},
@@ -93,7 +93,7 @@ func TestVisibilityCallFails_CostsOnlyTheBackoff(t *testing.T) {
 		}, time.Second, []string{"answer is incomplete"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, false, func(f *fixture) {
+			inBubble(t, standardQueue, func(f *fixture) {
 				var bodies []string
 				for i := range 40 {
 					bodies = append(bodies, fmt.Sprintf("%d:fail", i))
@@ -116,7 +116,7 @@ func TestVisibilityCallFails_CostsOnlyTheBackoff(t *testing.T) {
 }
 
 func TestSQSHangs_LeavesTimeForTheResponse(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("hang", "fail", "ok")
 		records := f.Receive(10)
 		f.Fault = func(_ string, r *http.Request) (*http.Response, error) {
@@ -138,7 +138,7 @@ func TestSQSHangs_LeavesTimeForTheResponse(t *testing.T) {
 }
 
 func TestNoClient_FailuresAreStillReported(t *testing.T) {
-	inBubble(t, false, func(f *fixture) {
+	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("fail", "ok")
 		records := f.Receive(10)
 		f.settling.Client = noClient

@@ -1,10 +1,8 @@
 package settle
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -22,59 +20,28 @@ var costs = map[operation]string{
 // staleCost is what it means for the record, whatever the operation.
 const staleCost = "it may be with another receiver, or come back"
 
-// diagnosis is what to do about a kind of error.
-type diagnosis struct {
-	advice string // {op} is the permission, {queue} where it was called
-	lasts  bool   // no further call of the operation is made: see refusedFor
-}
-
-// ownErrors are those of this package.
-var ownErrors = map[error]diagnosis{
-	errOwnQueue:          {"the dead-letter queue {queue} is the queue that the records come from: nothing is sent there", true},
+// ownErrors are those of this package: what to do about one, and whether no further call of
+// the operation is made, see refusedFor.
+var ownErrors = map[error]struct {
+	advice string
+	lasts  bool
+}{
+	errOwnQueue:          {"the dead-letter queue is the queue that the records come from: nothing is sent there", true},
 	errNoDeadLetterQueue: {"there is no dead-letter queue: give the queue a RedrivePolicy, or set DeadLetterQueue; to keep it so, set OnPermanent to \"retry\" or \"drop\" (with package handler: SQSBATCH_DEAD_LETTER_QUEUE, SQSBATCH_ON_PERMANENT)", false},
 	errNoARN:             {"the records' eventSourceARN names no queue", true},
-	errNoClient:          {sqserror.SaysNotSent, true},
+	errNoClient:          {sqserror.NotSent, true},
 	errPolicy:            {errPolicy.Error(), false},
 	errNoAnswer:          {"SQS's answer is incomplete", false},
 }
 
-// byKind are the errors of SQS that have a kind.
-var byKind = map[sqserror.Kind]diagnosis{
-	sqserror.Throttled:   {sqserror.SaysThrottled, false},
-	sqserror.OverLimit:   {sqserror.SaysThrottled, false},
-	sqserror.Key:         {keyAdvice, true},
-	sqserror.KeyDenied:   {keyAdvice, true},
-	sqserror.Denied:      {"the role lacks {op} on {queue}", true},
-	sqserror.NoQueue:     {"there is no queue {queue}: is its URL or ARN right?", true},
-	sqserror.Expired:     {sqserror.SaysExpired, false},
-	sqserror.Credentials: {sqserror.SaysCredentials, false},
-	// The causes that SQS does not tell apart, the likeliest first.
-	sqserror.Stale: {"SQS no longer accepts the record's receipt handle: its visibility timeout was over before its handler was done (AWS advises 6 × a function's timeout), " +
-		"or while a container was suspended or SQS out of reach, or it was deleted meanwhile, or the queue was purged or recreated, or its server restarted", false},
-}
-
-const keyAdvice = "the queue's key cannot be used: is it enabled, and does it allow the role kms:GenerateDataKey and kms:Decrypt?"
-
-func diagnose(err error) diagnosis {
+// diagnose says what to do about the error of a call to target, and whether the error lasts.
+func diagnose(err error, op operation, target string) (advice string, lasts bool) {
 	for own, d := range ownErrors {
 		if errors.Is(err, own) {
-			return d
+			return d.advice, d.lasts
 		}
 	}
-	kind := sqserror.Of(err)
-	known, ok := byKind[kind]
-	switch {
-	case ok:
-		return known
-	case kind == sqserror.None && errors.Is(err, context.DeadlineExceeded):
-		return diagnosis{advice: fmt.Sprintf("no answer from SQS within %v: is it slow or down, or is there no route to it? A function in a VPC needs a VPC endpoint or NAT", callTimeout)}
-	case kind == sqserror.None:
-		text := sqserror.NoAnswer(err)
-		return diagnosis{text, text == sqserror.SaysNotSent}
-	case sqserror.Passing(err):
-		return diagnosis{advice: "SQS has an internal error"}
-	}
-	return diagnosis{advice: sqserror.SaysRefused}
+	return sqserror.Advice(err, "sqs:"+string(op), target), sqserror.Lasts(err)
 }
 
 // warnOf warns of an error of an operation, once for each cause.
@@ -86,8 +53,12 @@ func (s *Settler) warnOf(op operation, target string, err error) {
 	if errors.Is(err, errRefused) || errors.Is(err, errUnknown) {
 		return // what that comes from was told
 	}
-	advice := strings.NewReplacer("{op}", "sqs:"+op.String(), "{queue}", target).Replace(diagnose(err).advice)
-	if !s.tells(advice + sqserror.Code(err)) {
+	advice, _ := diagnose(err, op, target)
+	cause := advice
+	if code := sqserror.Code(err); code != "" { // SQS's answer is about this operation
+		cause += code + string(op)
+	}
+	if !s.tells(cause) {
 		return
 	}
 	cost := costs[op]
@@ -100,7 +71,7 @@ func (s *Settler) warnOf(op operation, target string, err error) {
 // remindAfter is after how long a poller tells of the same again.
 const remindAfter = 5 * time.Minute
 
-// tells reports whether it is time to tell of a cause, and notes that it is told.
+// tells reports whether a warning about a cause is due, and notes that it is given.
 func (s *Settler) tells(cause string) bool {
 	told, now := s.causes[cause], time.Now()
 	if now.Sub(told) < remindAfter {
@@ -160,7 +131,11 @@ const agedShare = 0.8
 func (s *Settler) warnAge(r *batch.Record) {
 	queue, _ := s.queues.known(r.QueueARN)
 	age, retention := time.Since(r.SentAt).Round(time.Second), queue.retention
-	if retention == 0 || float64(age) < agedShare*float64(retention) || !s.tells("age") {
+	if retention == 0 || float64(age) < agedShare*float64(retention) {
+		return
+	}
+	now, last := time.Now(), s.aged.Load()
+	if last != 0 && now.Sub(time.Unix(0, last)) < remindAfter || !s.aged.CompareAndSwap(last, now.UnixNano()) {
 		return
 	}
 	s.owner.Warn(batch.Warning{

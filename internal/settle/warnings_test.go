@@ -33,7 +33,7 @@ func TestWarningsSayWhatToDo(t *testing.T) {
 		want, not string
 	}{
 		"visibility denied": {[]string{"fail"}, changeVisibility, answer("AccessDenied"), time.Minute,
-			"the role lacks sqs:ChangeMessageVisibility", "deleted"},
+			"the role needs sqs:ChangeMessageVisibility", "deleted"},
 		"visibility denied, its cost": {[]string{"fail"}, changeVisibility, answer("AccessDenied"), time.Minute,
 			"come back when their visibility timeout is over, instead of", "{"},
 		"key": {[]string{"fail"}, changeVisibility, answer("KmsAccessDenied"), time.Minute,
@@ -41,7 +41,7 @@ func TestWarningsSayWhatToDo(t *testing.T) {
 		"the handle is not known": {[]string{"fail"}, changeVisibility, answer("ReceiptHandleIsInvalid"), time.Minute,
 			"visibility timeout was over before its handler was done (AWS advises 6", "instead of"},
 		"no answer": {[]string{"fail"}, changeVisibility, hang, time.Minute,
-			"within 3s: is it slow or down", "{"},
+			"in time: is it slow or down", "{"},
 		"a bad signature": {[]string{"fail"}, changeVisibility, answer("InvalidSignatureException"), time.Minute,
 			"does not accept the credentials", "SQS refused the call"},
 		"an expired token": {[]string{"fail"}, changeVisibility, answer("ExpiredToken"), time.Minute,
@@ -54,7 +54,7 @@ func TestWarningsSayWhatToDo(t *testing.T) {
 			"over before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over", "{"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, false, func(f *fixture) {
+			inBubble(t, standardQueue, func(f *fixture) {
 				f.Send(c.bodies...)
 				records := f.Receive(10)
 				f.settling.DeleteIfOthersFail = true

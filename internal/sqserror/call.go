@@ -53,31 +53,19 @@ func Passing(err error) bool {
 // A list of ten of which one is refused takes nine calls. call returns the entries
 // that its error is about.
 func Divide[E any](list []E, call func(list []E) (left []E, err error)) {
-	if left, err := call(list); len(left) > 1 && divisible(err) {
+	if left, err := call(list); len(left) > 1 && err != nil && !Passing(err) && !Lasts(err) {
 		half := len(left) / 2
 		Divide(left[:half:half], call)
 		Divide(left[half:], call)
 	}
 }
 
-func divisible(err error) bool {
-	if err == nil || Passing(err) {
-		return false
-	}
-	switch Of(err) {
-	case None:
-		return statusOf(err) != 0
-	case Other, InvalidValue, Stale:
-		return true
-	}
-	return false // what every half would meet
-}
-
-// NoAnswer says why SQS has not answered a call, or not so that the answer could
-// be read, when that was not for want of time.
-func NoAnswer(err error) string {
+// noAnswer says why SQS has not answered a call, or not so that the answer could be read.
+func noAnswer(err error) string {
 	var send *smithyhttp.RequestSendError
 	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "no answer from SQS in time: is it slow or down, or is there no route to it? A function in a VPC needs a VPC endpoint or NAT"
 	case statusOf(err) != 0:
 		return "SQS's answer cannot be read: it broke off, or a proxy answers in place of SQS"
 	case outOfReach(err):
@@ -85,7 +73,7 @@ func NoAnswer(err error) string {
 	case errors.As(err, &send):
 		return "the connection to SQS ended before its answer"
 	}
-	return SaysNotSent
+	return NotSent
 }
 
 // outOfReach reports whether there was no connection to make a call on.

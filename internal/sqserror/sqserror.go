@@ -1,8 +1,6 @@
 // Package sqserror knows the codes of SQS's errors: of calls, and of entries in
-// the answers to batch calls. What is to be done about a kind of error is the
-// caller's to say.
-//
-//	if sqserror.KindOf(sqserror.Code(err)) == sqserror.NoQueue { …
+// the answers to batch calls. One table says of each kind of error what to do about it
+// ([Advice]), and whether it ends only when something is changed ([Lasts]).
 package sqserror
 
 import (
@@ -33,14 +31,57 @@ const (
 	Stale                      // the message is not, or no longer, this receiver's
 )
 
-// Texts that are the same wherever they are told.
+// kinds says what to do about a kind of error, and whether it lasts, see [Lasts] and [Advice].
+var kinds = map[Kind]struct {
+	advice string // with {actions} and {queue}
+	lasts  bool
+}{
+	Throttled:      {advice: "SQS throttles the calls"},
+	OverLimit:      {advice: "SQS throttles the calls"},
+	Expired:        {advice: "the credentials have expired, or this machine's clock is wrong"},
+	Key:            {keyAdvice, true},
+	KeyDenied:      {keyAdvice, true},
+	Denied:         {"the role needs {actions} on {queue}", true},
+	NoQueue:        {queueAdvice, true},
+	InvalidAddress: {queueAdvice, true},
+	Credentials:    {"SQS does not accept the credentials", true},
+	Unsupported:    {refused, true},
+	// The causes that SQS does not tell apart, the likeliest first.
+	Stale: {advice: "SQS no longer accepts the record's receipt handle: its visibility timeout was over before its handler was done (AWS advises 6 × a function's timeout), " +
+		"or while a container was suspended or SQS out of reach, or it was deleted meanwhile, or the queue was purged or recreated, or its server restarted"},
+}
+
 const (
-	SaysThrottled   = "SQS throttles the calls"
-	SaysRefused     = "SQS refused the call"
-	SaysExpired     = "the credentials have expired, or this machine's clock is wrong"
-	SaysNotSent     = "SQS cannot be called: are region, credentials and endpoint (AWS_ENDPOINT_URL_SQS) right?"
-	SaysCredentials = "SQS does not accept the credentials"
+	keyAdvice   = "the queue's key cannot be used: is it enabled, and does it allow the role kms:GenerateDataKey and kms:Decrypt?"
+	queueAdvice = "there is no such queue: are {queue}, its region and account right?"
+	refused     = "SQS refused the call"
+	// NotSent is the advice about a call that could not be made.
+	NotSent = "SQS cannot be called: are region, credentials and endpoint (AWS_ENDPOINT_URL_SQS) right?"
 )
+
+// Advice says what to do about the error of a call. actions are what the caller's role must
+// be allowed on queue, or on the queue that a setting of this name tells.
+func Advice(err error, actions, queue string) string {
+	kind := Of(err)
+	text := kinds[kind].advice
+	switch {
+	case text != "":
+	case kind == None:
+		text = noAnswer(err)
+	case Passing(err):
+		text = "SQS has an internal error"
+	default:
+		text = refused
+	}
+	return strings.NewReplacer("{actions}", actions, "{queue}", queue).Replace(text)
+}
+
+// Lasts reports whether a call that failed will fail again, whatever its entries are, until
+// something outside of the program is changed.
+func Lasts(err error) bool {
+	kind := Of(err)
+	return kinds[kind].lasts || err != nil && kind == None && noAnswer(err) == NotSent
+}
 
 // parts are found anywhere in a code: the query protocol's have a prefix
 // (AWS.SimpleQueueService.), others an ending (Exception).

@@ -1,6 +1,7 @@
 package sqserror_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -73,5 +74,24 @@ func TestCode(t *testing.T) {
 				t.Errorf("the code of %v is %q, want %q", err, got, want)
 			}
 		}
+	}
+}
+
+func TestLasts(t *testing.T) {
+	for _, code := range []string{"AccessDenied", "QueueDoesNotExist", "InvalidAddress", "KMS.DisabledException", "KmsAccessDenied", "InvalidClientTokenId", "AWS.SimpleQueueService.UnsupportedOperation"} {
+		if !sqserror.Lasts(&smithy.GenericAPIError{Code: code}) {
+			t.Errorf("%s does not last", code)
+		}
+	}
+	if !sqserror.Lasts(errors.New("no credentials")) {
+		t.Error("a call that cannot be made does not last")
+	}
+	for _, code := range []string{"RequestThrottled", "KmsThrottled", "OverLimit", "ExpiredToken", "InternalError", "InvalidParameterValue", "ReceiptHandleIsInvalid"} {
+		if sqserror.Lasts(&smithy.GenericAPIError{Code: code}) {
+			t.Errorf("%s lasts", code)
+		}
+	}
+	if sqserror.Lasts(nil) || sqserror.Lasts(context.DeadlineExceeded) {
+		t.Error("nil or a timeout lasts")
 	}
 }

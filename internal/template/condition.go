@@ -5,19 +5,17 @@ import (
 )
 
 // namedCondition evaluates a condition of the template's Conditions.
-func (st *Stack) namedCondition(n *yaml.Node, name string) (bool, error) {
+func (st *Stack) namedCondition(n *yaml.Node, name string) bool {
 	c := child(child(st.root, "Conditions"), name)
 	if c == nil {
-		return false, st.errorf(n, "Conditions has no %s", name)
+		st.fail(n, "Conditions has no %s", name)
 	}
 	return st.condition(c)
 }
 
 // condition evaluates a condition function.
-func (st *Stack) condition(n *yaml.Node) (bool, error) {
-	if err := st.enter(n); err != nil {
-		return false, err
-	}
+func (st *Stack) condition(n *yaml.Node) bool {
+	st.enter(n)
 	defer func() { st.depth-- }()
 	if n.Kind == yaml.AliasNode {
 		return st.condition(n.Alias)
@@ -28,50 +26,25 @@ func (st *Stack) condition(n *yaml.Node) (bool, error) {
 	}
 	switch name {
 	case "Condition":
-		s, err := st.str(arg)
-		if err != nil {
-			return false, err
-		}
-		return st.namedCondition(n, s)
+		return st.namedCondition(n, st.str(arg))
 	case "Fn::Equals":
-		args, err := st.args(n, arg, 2, 2, "Fn::Equals: [value, value]")
-		if err != nil {
-			return false, err
-		}
-		a, err := st.str(args[0])
-		if err != nil {
-			return false, err
-		}
-		b, err := st.str(args[1])
-		return a == b, err
+		args := st.args(n, arg, 2, 2, "Fn::Equals: [value, value]")
+		return st.str(args[0]) == st.str(args[1])
 	case "Fn::Not":
-		args, err := st.args(n, arg, 1, 1, "Fn::Not: [condition]")
-		if err != nil {
-			return false, err
-		}
-		v, err := st.condition(args[0])
-		return !v, err
+		return !st.condition(st.args(n, arg, 1, 1, "Fn::Not: [condition]")[0])
 	case "Fn::And", "Fn::Or":
-		args, err := st.args(n, arg, 2, 10, name+": [condition, condition, …]")
-		if err != nil {
-			return false, err
-		}
-		for _, a := range args {
-			v, err := st.condition(a)
-			if err != nil {
-				return false, err
-			}
-			if v == (name == "Fn::Or") {
-				return v, nil
+		for _, a := range st.args(n, arg, 2, 10, name+": [condition, condition, …]") {
+			if v := st.condition(a); v == (name == "Fn::Or") {
+				return v
 			}
 		}
-		return name == "Fn::And", nil
+		return name == "Fn::And"
 	default:
 		v := st.value(n).called("the condition")
 		if v.Absent() {
-			return false, st.errorf(n, "the condition is absent; it must be true or false")
+			st.fail(n, "the condition is absent; it must be true or false")
 		}
-		return v.Bool(false)
+		return must(v.Bool(false))
 	}
 }
 
@@ -81,9 +54,5 @@ func (st *Stack) exists(resource *yaml.Node) (bool, error) {
 	if c == nil {
 		return true, nil
 	}
-	name, err := st.str(c)
-	if err != nil {
-		return false, err
-	}
-	return st.namedCondition(c, name)
+	return try(func() bool { return st.namedCondition(c, st.str(c)) })
 }

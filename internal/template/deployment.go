@@ -72,8 +72,6 @@ type Function struct {
 	// CodeDir is the directory that CodeUri names, joined to the template's
 	// own, and "" when the code is not a local directory.
 	CodeDir string
-	// BuildMethod is Metadata's BuildMethod: "go1.x", "makefile" or "".
-	BuildMethod string
 	// Timeout defaults to 3 s, as on Lambda.
 	Timeout time.Duration
 	// ManagedInstances says that the function has a CapacityProviderConfig, with
@@ -83,8 +81,6 @@ type Function struct {
 	MemoryMB int
 	// Environment holds the variables of Globals and of the function.
 	Environment map[string]string
-	// LogFormat is LoggingConfig's LogFormat: "JSON", "Text" or "".
-	LogFormat string
 	// LogLevel is LoggingConfig's ApplicationLogLevel, or "".
 	LogLevel string
 	// ReservedConcurrency is ReservedConcurrentExecutions, and nil where the

@@ -25,38 +25,62 @@ func (st *Stack) errorf(n *yaml.Node, format string, args ...any) error {
 	return &Error{Pos: st.at(n), Message: fmt.Sprintf(format, args...)}
 }
 
+// failure is what an evaluation panics with: its error ends all of it, up to try.
+type failure struct{ err error }
+
+// try evaluates, and returns the error that ended the evaluation.
+func try[T any](evaluate func() T) (v T, err error) {
+	defer func() {
+		switch f := recover().(type) {
+		case nil:
+		case failure:
+			err = f.err
+		default:
+			panic(f)
+		}
+	}()
+	return evaluate(), nil
+}
+
+// must ends the evaluation with an error, if there is one.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(failure{err})
+	}
+	return v
+}
+
+// fail ends the evaluation with an error at the place of n.
+func (st *Stack) fail(n *yaml.Node, format string, args ...any) {
+	panic(failure{st.errorf(n, format, args...)})
+}
+
 // enter counts one step of evaluation; the caller must decrement depth.
-func (st *Stack) enter(n *yaml.Node) error {
+func (st *Stack) enter(n *yaml.Node) {
 	st.depth++
 	st.steps++
 	if st.depth > maxDepth || st.steps > maxSteps {
-		return st.errorf(n, "the expression is too deep: does something in it refer to itself?")
+		st.depth--
+		st.fail(n, "the expression is too deep: does something in it refer to itself?")
 	}
-	return nil
 }
 
 // eval replaces intrinsic functions at the head of n until a plain scalar,
 // mapping or sequence is left. It returns nil for nil.
-func (st *Stack) eval(n *yaml.Node) (*yaml.Node, error) {
+func (st *Stack) eval(n *yaml.Node) *yaml.Node {
 	if n == nil || n == noValue {
-		return n, nil
+		return n
 	}
-	if err := st.enter(n); err != nil {
-		return nil, err
-	}
+	st.enter(n)
 	defer func() { st.depth-- }()
 	if n.Kind == yaml.AliasNode {
 		return st.eval(n.Alias)
 	}
 	name, arg := intrinsic(n)
 	if name == "" {
-		return n, nil
+		return n
 	}
-	out, err := st.call(name, n, arg)
-	if err != nil {
-		return nil, err
-	}
-	return st.eval(out)
+	return st.eval(st.call(name, n, arg))
 }
 
 // intrinsic returns the long name ("Ref", "Fn::Sub", "Condition") and the
@@ -103,57 +127,46 @@ func absent(n *yaml.Node) bool {
 }
 
 // str evaluates n to a scalar's text.
-func (st *Stack) str(n *yaml.Node) (string, error) {
-	v, err := st.eval(n)
-	if err != nil {
-		return "", err
-	}
+func (st *Stack) str(n *yaml.Node) string {
+	v := st.eval(n)
 	if absent(v) {
-		return "", nil
+		return ""
 	}
 	if v.Kind != yaml.ScalarNode {
-		return "", st.errorf(n, "a string is expected here, not %s", kind(v))
+		st.fail(n, "a string is expected here, not %s", kind(v))
 	}
-	return v.Value, nil
+	return v.Value
 }
 
 // items evaluates n to a sequence and returns its elements, those that are
 // AWS::NoValue left out.
-func (st *Stack) items(n *yaml.Node) ([]*yaml.Node, error) {
-	v, err := st.eval(n)
-	if err != nil || absent(v) {
-		return nil, err
+func (st *Stack) items(n *yaml.Node) []*yaml.Node {
+	v := st.eval(n)
+	if absent(v) {
+		return nil
 	}
 	if v.Kind != yaml.SequenceNode {
-		return nil, st.errorf(n, "a list is expected here, not %s", kind(v))
+		st.fail(n, "a list is expected here, not %s", kind(v))
 	}
 	out := make([]*yaml.Node, 0, len(v.Content))
 	for _, c := range v.Content {
-		switch element, err := st.eval(c); {
+		switch element, err := try(func() *yaml.Node { return st.eval(c) }); {
 		case err != nil:
 			out = append(out, c) // an error where it is used, and only there
 		case element != noValue:
 			out = append(out, element)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // strs evaluates n to a list of strings.
-func (st *Stack) strs(n *yaml.Node) ([]string, error) {
-	nodes, err := st.items(n)
-	if err != nil {
-		return nil, err
+func (st *Stack) strs(n *yaml.Node) []string {
+	var out []string
+	for _, c := range st.items(n) {
+		out = append(out, st.str(c))
 	}
-	out := make([]string, 0, len(nodes))
-	for _, c := range nodes {
-		s, err := st.str(c)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, s)
-	}
-	return out, nil
+	return out
 }
 
 func kind(n *yaml.Node) string {

@@ -53,43 +53,23 @@ type Error struct {
 // Error returns the message after its place.
 func (e *Error) Error() string { return e.Pos.in(e.Message) }
 
-// A Severity says how bad a finding is.
-type Severity string
-
-// The severities: an Error loses messages or is refused by AWS, a Warning costs
-// messages or time when something fails, a Note is worth knowing.
-const (
-	SeverityError   Severity = "error"
-	SeverityWarning Severity = "warning"
-	SeverityNote    Severity = "note"
-)
-
 // A Finding is something that a user should know of a template.
 type Finding struct {
-	// ID is stable: SB0xx for what was left out or assumed when the template was
-	// read, and for the others see package lint.
-	ID       string
-	Severity Severity
-	Pos      Pos
-	Message  string
+	// ID is that of a rule of package lint, or QueueElsewhere.
+	ID      string
+	Pos     Pos
+	Message string
 }
 
 // String returns the message after its place.
 func (f Finding) String() string { return f.Pos.in(f.Message) }
 
-// What this package finds.
-const (
-	VariableUnknown    = "SB001" // an environment variable has no value
-	QueueUnreadable    = "SB002" // a queue is left out
-	QueueElsewhere     = "SB003" // a queue is not in the template
-	OneOfEvents        = "SB004" // one of several events was chosen
-	EventDisabled      = "SB005" // a disabled event is read as enabled
-	FunctionUnreadable = "SB006" // a function is left out
-)
+// QueueElsewhere is found of a queue that is not in the template.
+const QueueElsewhere = "SB003"
 
 // found adds a finding of this package.
-func (d *Deployment) found(id string, at Pos, format string, args ...any) {
-	d.Findings = append(d.Findings, Finding{ID: id, Severity: SeverityWarning, Pos: at, Message: fmt.Sprintf(format, args...)})
+func (d *Deployment) found(at Pos, format string, args ...any) {
+	d.Findings = append(d.Findings, Finding{Pos: at, Message: fmt.Sprintf(format, args...)})
 }
 
 // reason is an error's text below a finding at the given place, which is not

@@ -20,9 +20,7 @@ func (st *Stack) function(d *Deployment, f Resource) error {
 		Timeout:          time.Duration(r.number(f.Get("Timeout"), 3)) * time.Second,
 		ManagedInstances: !f.Get("CapacityProviderConfig").Absent(),
 		MemoryMB:         r.number(f.Get("MemorySize"), 128),
-		LogFormat:        r.str(f.Get("LoggingConfig", "LogFormat")),
 		LogLevel:         r.str(f.Get("LoggingConfig", "ApplicationLogLevel")),
-		BuildMethod:      r.str(f.value.Get("Metadata", "BuildMethod")),
 	}
 	if v := f.Get("ReservedConcurrentExecutions"); !v.Absent() {
 		n := r.number(v, 0)
@@ -98,7 +96,7 @@ func (st *Stack) environment(d *Deployment) error {
 			delete(vars, name)
 			s, err := v.Str()
 			if err != nil {
-				d.found(VariableUnknown, v.Pos, "environment variable %s is not set: %s", name, reason(v.Pos, err))
+				d.found(v.Pos, "environment variable %s is not set: %s", name, reason(v.Pos, err))
 			} else if !v.Absent() {
 				vars[name] = s
 			}

@@ -10,14 +10,10 @@ import (
 
 // call evaluates one intrinsic function. Names and arguments are those of
 // CloudFormation's "Intrinsic function reference".
-func (st *Stack) call(name string, n, arg *yaml.Node) (*yaml.Node, error) {
+func (st *Stack) call(name string, n, arg *yaml.Node) *yaml.Node {
 	switch name {
 	case "Ref":
-		s, err := st.str(arg)
-		if err != nil {
-			return nil, err
-		}
-		return st.ref(n, s)
+		return st.ref(n, st.str(arg))
 	case "Fn::GetAtt":
 		return st.getAtt(n, arg)
 	case "Fn::Sub":
@@ -33,161 +29,99 @@ func (st *Stack) call(name string, n, arg *yaml.Node) (*yaml.Node, error) {
 	case "Fn::Split":
 		return st.split(n, arg)
 	case "Fn::Base64":
-		s, err := st.str(arg)
-		if err != nil {
-			return nil, err
-		}
-		return st.bounded(n, base64.StdEncoding.EncodeToString([]byte(s)))
+		return st.bounded(n, base64.StdEncoding.EncodeToString([]byte(st.str(arg))))
 	case "Condition", "Fn::Equals", "Fn::And", "Fn::Or", "Fn::Not":
-		v, err := st.condition(n)
-		if err != nil {
-			return nil, err
-		}
-		return text(n, strconv.FormatBool(v)), nil
-	default:
-		return nil, st.errorf(n, "%s has no value outside an AWS account; give the value by a parameter, or leave it out locally with a condition", name)
+		return text(n, strconv.FormatBool(st.condition(n)))
 	}
+	st.fail(n, "%s has no value outside an AWS account; give the value by a parameter, or leave it out locally with a condition", name)
+	return nil
 }
 
 // args evaluates arg to a list of at least min and at most max elements.
-func (st *Stack) args(n, arg *yaml.Node, min, max int, usage string) ([]*yaml.Node, error) {
-	v, err := st.eval(arg)
-	if err != nil {
-		return nil, err
-	}
+func (st *Stack) args(n, arg *yaml.Node, min, max int, usage string) []*yaml.Node {
+	v := st.eval(arg)
 	if v == nil || v.Kind != yaml.SequenceNode || len(v.Content) < min || len(v.Content) > max {
-		return nil, st.errorf(n, "it must be written as %s", usage)
+		st.fail(n, "it must be written as %s", usage)
 	}
-	return v.Content, nil
+	return v.Content
 }
 
-func (st *Stack) bounded(n *yaml.Node, s string) (*yaml.Node, error) {
-	if len(s) > maxText {
-		return nil, st.errorf(n, "the value grows beyond %d bytes", maxText)
-	}
-	return text(n, s), nil
+func (st *Stack) bounded(n *yaml.Node, s string) *yaml.Node {
+	st.bound(n, len(s))
+	return text(n, s)
 }
 
-func (st *Stack) ifElse(n, arg *yaml.Node) (*yaml.Node, error) {
-	args, err := st.args(n, arg, 3, 3, "Fn::If: [condition, value if true, value if false]")
-	if err != nil {
-		return nil, err
+// bound refuses a text that grows too large.
+func (st *Stack) bound(n *yaml.Node, size int) {
+	if size > maxText {
+		st.fail(n, "the value grows beyond %d bytes", maxText)
 	}
-	name, err := st.str(args[0])
-	if err != nil {
-		return nil, err
-	}
-	yes, err := st.namedCondition(args[0], name)
-	if err != nil {
-		return nil, err
-	}
-	if yes {
-		return args[1], nil
-	}
-	return args[2], nil
 }
 
-func (st *Stack) findInMap(n, arg *yaml.Node) (*yaml.Node, error) {
-	args, err := st.args(n, arg, 3, 4, "Fn::FindInMap: [map, top key, second key]")
-	if err != nil {
-		return nil, err
+func (st *Stack) ifElse(n, arg *yaml.Node) *yaml.Node {
+	args := st.args(n, arg, 3, 3, "Fn::If: [condition, value if true, value if false]")
+	if st.namedCondition(args[0], st.str(args[0])) {
+		return args[1]
 	}
+	return args[2]
+}
+
+func (st *Stack) findInMap(n, arg *yaml.Node) *yaml.Node {
+	args := st.args(n, arg, 3, 4, "Fn::FindInMap: [map, top key, second key]")
 	var keys [3]string
 	for i := range keys {
-		if keys[i], err = st.str(args[i]); err != nil {
-			return nil, err
-		}
+		keys[i] = st.str(args[i])
 	}
 	v := st.value(child(st.root, "Mappings")).Get(keys[:]...)
 	if v.Absent() && len(args) == 4 {
 		v = st.value(args[3]).Get("DefaultValue")
 	}
 	if v.Absent() {
-		return nil, st.errorf(n, "Mappings has no %s", strings.Join(keys[:], "."))
+		st.fail(n, "Mappings has no %s", strings.Join(keys[:], "."))
 	}
-	return v.node, v.Err
+	return must(v.node, v.Err)
 }
 
-func (st *Stack) join(n, arg *yaml.Node) (*yaml.Node, error) {
-	args, err := st.args(n, arg, 2, 2, "Fn::Join: [delimiter, [value, …]]")
-	if err != nil {
-		return nil, err
-	}
-	delimiter, err := st.str(args[0])
-	if err != nil {
-		return nil, err
-	}
-	parts, err := st.strs(args[1])
-	if err != nil {
-		return nil, err
-	}
+func (st *Stack) join(n, arg *yaml.Node) *yaml.Node {
+	args := st.args(n, arg, 2, 2, "Fn::Join: [delimiter, [value, …]]")
+	delimiter, parts := st.str(args[0]), st.strs(args[1])
 	size := len(delimiter) * len(parts)
 	for _, p := range parts {
 		size += len(p)
 	}
-	if size > maxText {
-		return nil, st.errorf(n, "the value grows beyond %d bytes", maxText)
-	}
-	return text(n, strings.Join(parts, delimiter)), nil
+	st.bound(n, size)
+	return text(n, strings.Join(parts, delimiter))
 }
 
-func (st *Stack) selectItem(n, arg *yaml.Node) (*yaml.Node, error) {
-	args, err := st.args(n, arg, 2, 2, "Fn::Select: [index, [value, …]]")
-	if err != nil {
-		return nil, err
-	}
-	index, err := st.value(args[0]).called("the index of Fn::Select").Int(-1)
-	if err != nil {
-		return nil, err
-	}
-	items, err := st.items(args[1])
-	if err != nil {
-		return nil, err
-	}
+func (st *Stack) selectItem(n, arg *yaml.Node) *yaml.Node {
+	args := st.args(n, arg, 2, 2, "Fn::Select: [index, [value, …]]")
+	index := must(st.value(args[0]).called("the index of Fn::Select").Int(-1))
+	items := st.items(args[1])
 	if index < 0 || index >= len(items) {
-		return nil, st.errorf(n, "Fn::Select asks for element %d of a list of %d", index, len(items))
+		st.fail(n, "Fn::Select asks for element %d of a list of %d", index, len(items))
 	}
-	return items[index], nil
+	return items[index]
 }
 
-func (st *Stack) split(n, arg *yaml.Node) (*yaml.Node, error) {
-	args, err := st.args(n, arg, 2, 2, "Fn::Split: [delimiter, string]")
-	if err != nil {
-		return nil, err
-	}
-	delimiter, err := st.str(args[0])
-	if err != nil {
-		return nil, err
-	}
+func (st *Stack) split(n, arg *yaml.Node) *yaml.Node {
+	args := st.args(n, arg, 2, 2, "Fn::Split: [delimiter, string]")
+	delimiter := st.str(args[0])
 	if delimiter == "" {
-		return nil, st.errorf(n, "the delimiter of Fn::Split is empty")
+		st.fail(n, "the delimiter of Fn::Split is empty")
 	}
-	s, err := st.str(args[1])
-	if err != nil {
-		return nil, err
-	}
-	return list(n, strings.Split(s, delimiter)), nil
+	return list(n, strings.Split(st.str(args[1]), delimiter))
 }
 
 // sub evaluates Fn::Sub: a string, or a list of a string and a mapping of
 // variables.
-func (st *Stack) sub(n, arg *yaml.Node) (*yaml.Node, error) {
-	v, err := st.eval(arg)
-	if err != nil {
-		return nil, err
-	}
+func (st *Stack) sub(n, arg *yaml.Node) *yaml.Node {
+	v := st.eval(arg)
 	var vars *yaml.Node
 	if v != nil && v.Kind == yaml.SequenceNode {
-		args, err := st.args(n, v, 2, 2, "Fn::Sub: a string, or [string, {variable: value}]")
-		if err != nil {
-			return nil, err
-		}
+		args := st.args(n, v, 2, 2, "Fn::Sub: a string, or [string, {variable: value}]")
 		v, vars = args[0], args[1]
 	}
-	in, err := st.str(v)
-	if err != nil {
-		return nil, err
-	}
+	in := st.str(v)
 	var out strings.Builder
 	for {
 		before, rest, found := strings.Cut(in, "${")
@@ -197,41 +131,28 @@ func (st *Stack) sub(n, arg *yaml.Node) (*yaml.Node, error) {
 		}
 		name, after, closed := strings.Cut(rest, "}")
 		if !closed {
-			return nil, st.errorf(n, "${ without } in Fn::Sub")
+			st.fail(n, "${ without } in Fn::Sub")
 		}
 		in = after
 		if literal, ok := strings.CutPrefix(name, "!"); ok {
 			out.WriteString("${" + literal + "}")
 			continue
 		}
-		s, err := st.variable(n, strings.TrimSpace(name), vars)
-		if err != nil {
-			return nil, err
-		}
-		if out.WriteString(s); out.Len() > maxText {
-			return nil, st.errorf(n, "the value grows beyond %d bytes", maxText)
-		}
+		out.WriteString(st.variable(n, strings.TrimSpace(name), vars))
+		st.bound(n, out.Len())
 	}
 }
 
 // variable gives a ${name} of Fn::Sub: a variable of its own, Resource.Attribute
 // or what Ref gives.
-func (st *Stack) variable(n *yaml.Node, name string, vars *yaml.Node) (string, error) {
+func (st *Stack) variable(n *yaml.Node, name string, vars *yaml.Node) string {
 	if vars != nil {
 		if v := st.value(vars).Get(name); !v.Absent() {
-			return v.Str()
+			return must(v.Str())
 		}
 	}
 	if resource, attribute, ok := strings.Cut(name, "."); ok {
-		v, err := st.attribute(n, resource, attribute)
-		if err != nil {
-			return "", err
-		}
-		return st.str(v)
+		return st.str(st.attribute(n, resource, attribute))
 	}
-	v, err := st.ref(n, name)
-	if err != nil {
-		return "", err
-	}
-	return st.str(v)
+	return st.str(st.ref(n, name))
 }

@@ -74,7 +74,7 @@ func (st *Stack) readQueues(d *Deployment) (*queueSet, error) {
 	for _, r := range found {
 		q, err := st.queue(r)
 		if err != nil {
-			d.found(QueueUnreadable, r.Pos, "queue %s is not created: %s", r.ID, reason(r.Pos, err))
+			d.found(r.Pos, "queue %s is not created: %s", r.ID, reason(r.Pos, err))
 			s.failed[q.ARN] = err
 			continue
 		}
@@ -124,6 +124,7 @@ func (st *Stack) undeclaredQueue(d *Deployment, arn string, needed Pos) Queue {
 		// AWS' advice for a queue that feeds a function; its own is not known.
 		q.Attributes["VisibilityTimeout"] = fmt.Sprint(int((6*d.Function.Timeout + d.Event.Window).Seconds()))
 	}
-	d.found(QueueElsewhere, needed, "queue %s is not in the template; a new one with default attributes stands in for it", q.Name)
+	d.found(needed, "queue %s is not in the template; a new one with default attributes stands in for it", q.Name)
+	d.Findings[len(d.Findings)-1].ID = QueueElsewhere
 	return q
 }

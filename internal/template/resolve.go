@@ -73,7 +73,7 @@ func (st *Stack) Deployments() (all []*Deployment, left []Finding, err error) {
 		sources = others
 		d := &Deployment{}
 		if err := st.deploy(d, mine); err != nil {
-			out.found(FunctionUnreadable, f.Pos, "function %s is not checked: %s", f.ID, reason(f.Pos, err))
+			out.found(f.Pos, "function %s is not checked: %s", f.ID, reason(f.Pos, err))
 			continue
 		}
 		all = append(all, d)
@@ -97,7 +97,7 @@ func (st *Stack) deploy(d *Deployment, chosen []source) error {
 			d.More = append(d.More, Mapping{Event: event})
 		}
 		if !event.Enabled {
-			d.found(EventDisabled, event.Pos, "event %s is disabled in the template; it is enabled here", event.Name)
+			d.found(event.Pos, "event %s is disabled in the template; it is enabled here", event.Name)
 		}
 	}
 	return st.queues(d)
@@ -132,7 +132,7 @@ func (st *Stack) choose(d *Deployment) ([]source, error) {
 		return mine, nil
 	}
 	if len(mine) > 1 {
-		d.found(OneOfEvents, mine[0].pos, "%s has %d SQS events; this is %s (choose another by its queue: --queue NAME)",
+		d.found(mine[0].pos, "%s has %d SQS events; this is %s (choose another by its queue: --queue NAME)",
 			mine[0].function.ID, len(mine), mine[0].name)
 	}
 	return mine[:1], nil

@@ -35,7 +35,7 @@ func TestFullTemplate(t *testing.T) {
 	d := resolve(t, template.Options{Endpoint: "http://127.0.0.1:9324/"})
 	f := d.Function
 	if f.LogicalID != "Worker" || f.Name != "Worker" || f.Timeout != 20*time.Second || f.MemoryMB != 256 ||
-		f.LogFormat != "JSON" || f.LogLevel != "WARN" || f.BuildMethod != "makefile" ||
+		f.LogLevel != "WARN" ||
 		f.CodeDir != filepath.Join("testdata", "cmd", "worker") || f.ReservedConcurrency != nil {
 		t.Errorf("function: %+v", f)
 	}

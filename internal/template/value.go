@@ -27,7 +27,7 @@ type Value struct {
 // value evaluates what stands at n.
 func (st *Stack) value(n *yaml.Node) Value {
 	v := Value{Pos: st.at(n), st: st}
-	got, err := st.eval(n)
+	got, err := try(func() *yaml.Node { return st.eval(n) })
 	if v.Err = err; err == nil && !absent(got) {
 		v.node = got
 	}
@@ -92,7 +92,7 @@ func (v Value) List() ([]Value, error) {
 	if v.node == nil {
 		return nil, v.Err
 	}
-	nodes, err := v.st.items(v.node)
+	nodes, err := try(func() []*yaml.Node { return v.st.items(v.node) })
 	list := make([]Value, len(nodes))
 	for i, n := range nodes {
 		list[i] = v.st.value(n)
@@ -105,7 +105,7 @@ func (v Value) Str() (string, error) {
 	if v.node == nil {
 		return "", v.Err
 	}
-	return v.st.str(v.node)
+	return try(func() string { return v.st.str(v.node) })
 }
 
 // Strs returns the texts of a list.
@@ -113,7 +113,7 @@ func (v Value) Strs() ([]string, error) {
 	if v.node == nil {
 		return nil, v.Err
 	}
-	return v.st.strs(v.node)
+	return try(func() []string { return v.st.strs(v.node) })
 }
 
 // Int returns a whole number, and the given one when it is absent.

@@ -27,6 +27,12 @@ const Visibility = 5 * time.Minute
 // MaxReceiveCount is that of the queue's RedrivePolicy.
 const MaxReceiveCount = 5
 
+// The kinds of a queue, for [New].
+const (
+	Standard = false
+	FIFO     = true
+)
+
 // Queue is a queue named "orders" with a dead-letter queue "orders-dead".
 type Queue struct {
 	t      testing.TB

@@ -58,7 +58,7 @@ func TestAnOutage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q, dependency := testqueue.New(t, false), &carrier{until: time.Now().Add(3 * time.Minute), takes: c.takes}
+				q, dependency := testqueue.New(t, testqueue.Standard), &carrier{until: time.Now().Add(3 * time.Minute), takes: c.takes}
 				for i := range c.records {
 					q.Send(fmt.Sprint("o-", i))
 				}
@@ -78,7 +78,7 @@ func TestAnOutage(t *testing.T) {
 // While the breaker is open, a FIFO group comes back as a whole, in order.
 func TestOrderIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, dependency := testqueue.New(t, true), &carrier{until: time.Now().Add(30 * time.Second)}
+		q, dependency := testqueue.New(t, testqueue.FIFO), &carrier{until: time.Now().Add(30 * time.Second)}
 		h := breaker.New(gobreaker.Settings{Timeout: time.Minute, ReadyToTrip: func(gobreaker.Counts) bool { return true }})(dependency)
 		bodies := []string{"g:1", "g:2", "g:3", "g:4"}
 		q.Send(bodies...)
@@ -103,7 +103,7 @@ func TestAHangOnLambda(t *testing.T) {
 					ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= 2 },
 					OnStateChange: func(string, gobreaker.State, gobreaker.State) { changes.Add(1) },
 				})(batch.HandlerFunc(func(ctx context.Context, _ batch.Record) error { hung.Add(1); return hang(ctx) }))
-				q := testqueue.New(t, false)
+				q := testqueue.New(t, testqueue.Standard)
 				q.Send("a", "b", "c", "d", "e")
 				begin := time.Now()
 				answer, err := q.Lambda(h, handler.Config{Concurrency: 1, RecordTimeout: 6 * time.Second}).Invoke(t.Context(), testqueue.Event(q.Receive(10)))

@@ -55,7 +55,7 @@ func TestGzip(t *testing.T) {
 // the real handler; what cannot be decoded reaches the dead-letter queue as it came.
 func TestThroughAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := testqueue.New(t, false)
+		q := testqueue.New(t, testqueue.Standard)
 		send := func(body, coding string) {
 			q.SendInput(&awssqs.SendMessageInput{MessageBody: &body, MessageAttributes: map[string]types.MessageAttributeValue{
 				"Content-Encoding": {DataType: aws.String("String"), StringValue: &coding},

@@ -23,7 +23,7 @@ import (
 // as the pointer that it is; and compression composes.
 func TestThroughAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, f := testqueue.New(t, false), newS3(t)
+		q, f := testqueue.New(t, testqueue.Standard), newS3(t)
 		s := newSender(t, q, f, s3payload.SenderConfig{Threshold: 1000})
 		body, compressed, err := encoded.Gzip(strings.Repeat(order, 1000), nil)
 		if err != nil {

@@ -59,7 +59,7 @@ func TestSendMessage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q, f := testqueue.New(t, false), newS3(t)
+				q, f := testqueue.New(t, testqueue.Standard), newS3(t)
 				given := attributes(c.attributes)
 				in := &awssqs.SendMessageInput{QueueUrl: &q.URL, MessageBody: &c.body, MessageAttributes: given}
 				if _, err := newSender(t, q, f, c.cfg).SendMessage(t.Context(), in); err != nil {
@@ -91,7 +91,7 @@ func TestSendMessage(t *testing.T) {
 
 func TestWhatIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, f := testqueue.New(t, false), newS3(t)
+		q, f := testqueue.New(t, testqueue.Standard), newS3(t)
 		s := newSender(t, q, f, s3payload.SenderConfig{Always: true})
 		taken := attributes(1)
 		taken["SQSLargePayloadSize"] = taken["a0"]
@@ -135,7 +135,7 @@ func TestWhatIsNotSent(t *testing.T) {
 
 func TestSendMessageBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, f := testqueue.New(t, false), newS3(t)
+		q, f := testqueue.New(t, testqueue.Standard), newS3(t)
 		s := newSender(t, q, f, s3payload.SenderConfig{})
 		bodies := map[string]string{}
 		in := &awssqs.SendMessageBatchInput{QueueUrl: &q.URL}
@@ -179,7 +179,7 @@ func TestSendMessageBatch(t *testing.T) {
 // SQS's own deduplication would be by the pointer, which is another each time.
 func TestFIFOMessagesAreDeduplicatedByTheirBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, f := testqueue.New(t, true), newS3(t)
+		q, f := testqueue.New(t, testqueue.FIFO), newS3(t)
 		s := newSender(t, q, f, s3payload.SenderConfig{Always: true})
 		send := func(body string, id *string) {
 			in := &awssqs.SendMessageInput{QueueUrl: &q.URL, MessageBody: &body, MessageGroupId: aws.String("g"), MessageDeduplicationId: id}
@@ -213,7 +213,7 @@ func TestSenderConfiguration(t *testing.T) {
 
 func TestAnUploadMayBeChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, f := testqueue.New(t, false), newS3(t)
+		q, f := testqueue.New(t, testqueue.Standard), newS3(t)
 		f.fault = func(r *http.Request, _, _ string) (*http.Response, error) {
 			if r.Method == http.MethodPut && r.Header.Get("X-Amz-Storage-Class") != "STANDARD_IA" {
 				t.Errorf("%v", r.Header)
@@ -236,7 +236,7 @@ func TestAnUploadMayBeChanged(t *testing.T) {
 // A pointer that no receiver follows to the object is not sent, nor the object put.
 func TestAnUploadThatNoPointerLeadsTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, f := testqueue.New(t, false), newS3(t)
+		q, f := testqueue.New(t, testqueue.Standard), newS3(t)
 		for _, key := range []string{"", "\xff", "a/../b", strings.Repeat("k", 1025)} {
 			s := newSender(t, q, f, s3payload.SenderConfig{Always: true, Put: func(in *s3.PutObjectInput) { in.Key = &key }})
 			_, err := s.SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: &q.URL, MessageBody: aws.String(order)})

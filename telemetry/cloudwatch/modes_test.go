@@ -24,7 +24,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // a last one of what came until the stop.
 func TestInAContainer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, q := &fake{t: t}, testqueue.New(t, false)
+		f, q := &fake{t: t}, testqueue.New(t, testqueue.Standard)
 		stop := q.StartPoll(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
 			time.Sleep(50 * time.Millisecond)
 			if r.Body == "fail" {
@@ -63,7 +63,7 @@ func TestInAContainer(t *testing.T) {
 // flush may take.
 func TestAStopWithoutCloudWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, q := &fake{t: t, answer: silent}, testqueue.New(t, false)
+		f, q := &fake{t: t, answer: silent}, testqueue.New(t, testqueue.Standard)
 		stop := q.StartPoll(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), handler.Config{Hooks: []any{f.hook(cloudwatch.Options{})}})
 		q.Send("ok")
 		time.Sleep(5 * time.Minute)

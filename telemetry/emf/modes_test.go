@@ -63,7 +63,7 @@ func TestOnLambdaALongInvocationIsALine(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
 	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "ship-orders")
 	synctest.Test(t, func(t *testing.T) {
-		q, out := testqueue.New(t, false), &output{}
+		q, out := testqueue.New(t, testqueue.Standard), &output{}
 		h := q.Lambda(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
 			if r.Body == "fail" {
 				return batch.RetryAfter(11*time.Hour, errors.New("no"))
@@ -110,7 +110,7 @@ func TestOnLambdaALongInvocationIsALine(t *testing.T) {
 func TestInAContainerAnIntervalIsALine(t *testing.T) {
 	for _, records := range []int{1, 200} {
 		synctest.Test(t, func(t *testing.T) {
-			q, out := testqueue.New(t, false), &output{}
+			q, out := testqueue.New(t, testqueue.Standard), &output{}
 			stop := q.StartPoll(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
 				if r.Body == "fail" {
 					return batch.RetryAfter(time.Hour, errors.New("no"))

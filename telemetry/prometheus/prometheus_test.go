@@ -52,7 +52,7 @@ func want(t *testing.T, got, want map[string]string) {
 // What a container tells of its records: while they run, and when they are done.
 func TestAPollAsItIsScraped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, metrics := testqueue.New(t, false), prometheus.New(prometheus.Options{})
+		q, metrics := testqueue.New(t, testqueue.Standard), prometheus.New(prometheus.Options{})
 		stop := q.StartPoll(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
 			time.Sleep(2 * time.Second)
 			switch r.Body {

@@ -195,19 +195,6 @@ func TestDiary(t *testing.T) {
 	}
 }
 
-func TestPlan(t *testing.T) {
-	counts := [phases]int{}
-	for n := range 10_000 {
-		counts[phaseOf(n, 10_000)]++
-	}
-	if counts != [phases]int{1000, 2000, 7000} {
-		t.Errorf("messages of the phases: %v", counts)
-	}
-	if n, ok := numberOf((&order{Order: diary.Order{N: 42, Millis: 3, Fails: 1}}).body()); n != 42 || !ok {
-		t.Errorf("numberOf: %d, %t", n, ok)
-	}
-}
-
 // What ElasticMQ did is read from its answers.
 func TestInfer(t *testing.T) {
 	s := newStory()

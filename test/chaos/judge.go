@@ -29,7 +29,6 @@ type findings struct {
 	again   [phases]map[string]int // messages handled again, by why
 	copies  map[string]int         // beyond one, in the dead-letter queues
 	dead    int
-	shown   []string
 	back    int // messages taken back from killed workers
 }
 
@@ -86,9 +85,6 @@ func (r *run) judgeMessage(n int, f *findings) {
 				wrong("was handled by %v, and again by %v, for no reason", before.process, h.process)
 			}
 			f.again[phase][why]++
-			if why == r.show && len(f.shown) < 3 {
-				f.shown = append(f.shown, fmt.Sprintf("message %d was handled again because of %s:%s", n, why, r.timeline(n)))
-			}
 			if before.outcome == "" && why == string(kill) {
 				f.back++
 			}

@@ -42,7 +42,6 @@ import (
 type options struct {
 	messages, faultsWanted, stopsWanted int
 	seed                                uint64
-	show                                string
 	server                              string
 }
 
@@ -58,7 +57,6 @@ func main() {
 	flag.IntVar(&o.messages, "messages", 100_000, "how many to send, at least 1,000")
 	flag.IntVar(&o.faultsWanted, "faults", 50, "how many faults the last phase has")
 	flag.Uint64Var(&o.seed, "seed", 1, "decides what is sent and which faults come in which order")
-	flag.StringVar(&o.show, "show", "", `tell what happened to three messages that were handled again because of this, "latency" for example`)
 	flag.StringVar(&o.server, "server", emulator, "emulator or elasticmq")
 	flag.Parse()
 	if *short {

@@ -27,7 +27,6 @@ func (r *run) report(f *findings) {
 		}
 	}
 	table("handled again because of", again)
-	r.callTable()
 	struck := map[string]int{}
 	for _, fault := range r.faults.list {
 		struck[string(fault.kind)]++
@@ -61,10 +60,6 @@ func (r *run) report(f *findings) {
 		}
 	}
 	fmt.Printf("the machine stood still for %.1f s of the driver's time, and %.1f s of the workers'\n", slept(r.stalls, r.began[calm], time.Now()).Seconds(), still.Seconds())
-
-	for _, text := range f.shown {
-		fmt.Printf("\n%s\n", text)
-	}
 
 	const most = 10
 	v := r.violations.list

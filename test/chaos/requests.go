@@ -1,7 +1,5 @@
 package main
 
-import "fmt"
-
 // maxRequests is what a message of phase A may cost on the standard queue: 0.2
 // by tens, and what the 2 % of failures take. A FIFO queue's depends on its
 // groups, and is only told.
@@ -41,32 +39,4 @@ func (r *run) requests(phase int, queue string) float64 {
 		}
 	}
 	return float64(calls) / float64(max(1, r.sent(phase, queue)))
-}
-
-// callTable tells what the phases' requests were, and how full.
-func (r *run) callTable() {
-	var calls, full [phases]map[string]int
-	names := map[string]int{}
-	for p := range calls {
-		calls[p], full[p] = map[string]int{}, map[string]int{}
-	}
-	for i := range r.ledger.calls {
-		c := &r.ledger.calls[i]
-		for p := range calls {
-			if !c.began.Before(r.began[p]) && c.began.Before(r.began[p+1]) {
-				name := c.operation + ", " + c.queue
-				names[name]++
-				calls[p][name]++
-				full[p][name] += max(len(c.entries), c.given)
-			}
-		}
-	}
-	fmt.Println("\n| calls, and messages in each | A | B | C |\n| --- | --- | --- | --- |")
-	for _, name := range sorted(names) {
-		fmt.Printf("| %s |", name)
-		for p := range calls {
-			fmt.Printf(" %d, %.1f |", calls[p][name], float64(full[p][name])/float64(max(1, calls[p][name])))
-		}
-		fmt.Println()
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -96,7 +95,6 @@ func (s *server) close() {
 		return
 	}
 	s.elasticmq.Stop()
-	_ = os.Remove(s.elasticmq.Log) // a log more in the temporary directory hurts nobody
 }
 
 // Both servers have the account 000000000000.

@@ -20,7 +20,7 @@ var abortMutants = []mutantCase{
 
 // pollAbortMutants are those of the long-poll mode alone.
 var pollAbortMutants = []mutantCase{
-	{"goes on receiving", Heeded, Mutant{Transport: receiveLater}},
+	{"goes on receiving", Heeded, wire(receiveLater)},
 	{"gives back what waits for an abort of no time", Heeded, onAbort(func(after time.Duration, err error) error {
 		return batch.Abort(max(after, time.Millisecond), errors.Unwrap(err))
 	})},
@@ -39,12 +39,10 @@ func onAbort(change func(after time.Duration, err error) error) Mutant {
 }
 
 // receiveLater makes a receive again a second later, whatever was said meanwhile.
-func receiveLater(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		if isCall(r, "ReceiveMessage") {
-			late := with(r, body(r)).WithContext(context.WithoutCancel(r.Context()))
-			time.AfterFunc(time.Second, func() { tell(next, late) })
-		}
-		return next.RoundTrip(r)
-	})
+func receiveLater(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	if isCall(r, "ReceiveMessage") {
+		late := with(r, body(r)).WithContext(context.WithoutCancel(r.Context()))
+		time.AfterFunc(time.Second, func() { tell(next, late) })
+	}
+	return next.RoundTrip(r)
 }

@@ -107,7 +107,7 @@ func Check(h *History) []Violation {
 	}
 	if h.Plan.Polls() {
 		checks = []func(){
-			c.deletions, c.losses, c.deadLetters, c.handledTwice, c.pollGroups, c.attempts, c.bounds, c.receives, c.hurries, c.extensions,
+			c.deletions, c.losses, c.deadLetters, c.handledTwice, c.groups, c.attempts, c.bounds, c.receives, c.hurries, c.extensions,
 			c.end, c.errs, c.pollOutcomes, c.pollSpacing, c.hidden, c.room, c.freed, c.swift, c.pauses, c.limits, c.pollTogether, c.single, c.explained, c.spared, c.alone, c.pollAborts, c.divided,
 		}
 	}

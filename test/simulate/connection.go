@@ -21,18 +21,16 @@ import (
 type connection struct {
 	env *environment
 	way *way
-	// kills tells which kill strikes a call, of those that strike calls.
+	// kills tells which kill strikes a call, of those that strike calls. The invocation
+	// is nil in the long-poll mode.
 	kills func(i *Invocation, number int, operation string) KillKind
 }
 
 var errReset error = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
 
-// RoundTrip makes a call for the invocation that its context belongs to.
+// RoundTrip makes a call for a process, or for the invocation that its context belongs to.
 func (c *connection) RoundTrip(r *http.Request) (*http.Response, error) {
-	i := c.env.rec.invocation(requestID(r.Context()))
-	if i == nil || c.env.isDead() {
-		return nil, errReset
-	}
+	e := c.env
 	if err := r.Context().Err(); err != nil {
 		return nil, err // a real connection sends nothing then, so it is no call
 	}
@@ -40,25 +38,42 @@ func (c *connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	i := e.rec.invocation(requestID(r.Context()))
+	if e.process == nil && (i == nil || e.isDead()) {
+		return nil, errReset
+	}
 	number := 0
-	c.env.rec.locked(func() {
-		number = len(i.Calls)
-		call.Began = c.env.rec.moment()
-		i.Calls = append(i.Calls, call)
+	e.rec.locked(func() {
+		call.Began = e.rec.moment()
+		switch {
+		case e.process == nil:
+			number = len(i.Calls)
+			i.Calls = append(i.Calls, call)
+		case !e.process.Killed.Came():
+			e.process.Calls = append(e.process.Calls, call)
+		}
 	})
+	if e.isDead() {
+		return nil, errReset // of a process whose Run has returned the call is noted
+	}
 	kill := c.kills(i, number, call.Operation)
 	if kill == BeforeCall {
-		c.env.killAt(kill, call.Operation)
+		e.killAt(kill, call.Operation)
 		return nil, errReset
 	}
-	response, err := c.way.carry(call, r)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	if e.process != nil {
+		defer context.AfterFunc(e.ctx, cancel)() // its connections end with it
+	}
+	response, err := c.way.carry(call, r.WithContext(ctx))
 	if kill == AfterCall {
-		c.env.killAt(kill, call.Operation)
+		e.killAt(kill, call.Operation)
 	}
-	if c.env.isDead() {
+	if e.isDead() {
 		return nil, errReset
 	}
-	return c.env.rec.note(call, response, err, nil)
+	return e.rec.note(call, response, err, r.Context().Err())
 }
 
 // note writes down the answer and returns it unchanged. ended is why the call

@@ -11,8 +11,50 @@ import (
 )
 
 // Coverage counts what occurred in histories, so that it can be seen that what
-// is checked was also tried.
+// is checked was also tried. What could occur and did not is there with 0.
 type Coverage map[string]int
+
+// NewCoverage expects each value that plans draw, and each fault of each call.
+func NewCoverage() Coverage {
+	c := Coverage{}
+	expect(c, "queue: %s", "standard", "FIFO", "standard with redrive", "FIFO with redrive")
+	expect(c, "config: Deadline %s", "", "whole", "fair")
+	expect(c, "config: Backoff %s", "", "outage", "constant", "linear", "hashed", "negative", "endless", "panics")
+	expect(c, "config: OnPermanent %s", "", "dead-letter", "retry", "drop")
+	for o := batch.Succeeded; o <= batch.Abandoned; o++ {
+		expect(c, "outcome: %v", o)
+		expect(c, "poll outcome: %v", o)
+	}
+	expect(c, "handler: %s", Succeeded, Failed, ForGood, Panicked, Exited)
+	expect(c, "verb: %s", OK, Fail, Late, Permanent, RetryAfter, PermanentAfter, Abort, AbortAfter, Panic, PanicError, NilError, Goexit)
+	expect(c, "killed: %s", Crash, Freeze, BeforeCall, AfterCall, AtResponse)
+	expect(c, "poll: process ends by %s", Shutdown, Canceled, Hurried)
+	for _, prefix := range []string{"call: %s", "call that fails: %s", "poll call: %s", "poll call that fails: %s"} {
+		expect(c, prefix, settling...)
+	}
+	for _, prefix := range []string{"poll call: %s", "poll call that fails: %s"} {
+		expect(c, prefix, "ReceiveMessage", "GetQueueUrl")
+	}
+	for _, operation := range append([]string{"ReceiveMessage"}, settling...) {
+		expect(c, "fault: %s of "+operation, faultKinds(operation)...)
+	}
+	for mode, polls := range map[string]bool{"fault: %s": false, "poll fault: %s": true} {
+		for _, operation := range settling { // between any two steps of settling
+			expect(c, mode+" of "+operation, breakKinds(operation)...)
+			expect(c, mode+" of "+operation, BeforeCall, AfterCall)
+			expect(c, mode+" of "+operation, sqs.Latency, sqs.Refused, sqs.Hang, sqs.LostAnswer)
+		}
+		expect(c, mode[:len(mode)-2]+"slow hook of %s", slowHooks(polls)...)
+	}
+	expect(c, "poll fault: %s of a heartbeat", breakKinds("ChangeMessageVisibilityBatch")...)
+	return c
+}
+
+func expect[T any](c Coverage, format string, names ...T) {
+	for _, name := range names {
+		c[fmt.Sprintf(format, name)] += 0
+	}
+}
 
 // Add counts a history.
 func (c Coverage) Add(h *History) {
@@ -23,8 +65,8 @@ func (c Coverage) Add(h *History) {
 	for _, f := range h.Plan.Functions {
 		c.function(f)
 	}
-	for _, r := range h.Plan.Replicas {
-		c.replica(h.Plan, r)
+	for i := range h.Plan.Replicas {
+		c.replica(h.Plan, i)
 	}
 	for _, p := range h.Processes {
 		c.process(h, p)
@@ -35,9 +77,7 @@ func (c Coverage) Add(h *History) {
 		if acts := h.Plan.message(g.Number).Acts; g.Attempt >= 1 && g.Attempt <= len(acts) {
 			a := acts[g.Attempt-1]
 			c["verb: "+string(a.Verb)]++
-			if a.Takes > 0 && !a.Heeds && g.Ended.At.After(g.Allowed) {
-				c["handler: ignores its deadline"]++
-			}
+			c.config("handler", a.Takes > 0 && !a.Heeds && g.Ended.At.After(g.Allowed), "ignores its deadline")
 		}
 	}
 	prefix := "fault: "
@@ -48,9 +88,7 @@ func (c Coverage) Add(h *History) {
 		c[prefix+kind] += n
 	}
 	for _, e := range h.Events {
-		if e.Kind == sqs.Redriven {
-			c["SQS gives up on a message"]++
-		}
+		c.config("SQS", e.Kind == sqs.Redriven, "gives up on a message")
 	}
 	for _, i := range h.Invocations {
 		c.invocation(i)
@@ -59,13 +97,9 @@ func (c Coverage) Add(h *History) {
 	c.aborts(newChecker(h))
 	c["message in a dead-letter queue"] += len(h.Dead)
 	for _, d := range h.Dead {
-		if d.Origin != "" {
-			c["message in a dead-letter queue with its origin"]++
-		}
+		c.config("message in a dead-letter queue", d.Origin != "", "with its origin")
 	}
-	if h.Healed.Came() {
-		c["faults and failures until they are healed"]++
-	}
+	c.config("faults and failures", h.Healed.Came(), "until they are healed")
 }
 
 // together is how many invocations one environment had at a time, at most.
@@ -121,7 +155,9 @@ func (c Coverage) function(f Function) {
 	c["config: OnPermanent "+f.OnPermanent]++
 }
 
+// config counts something if it occurred.
 func (c Coverage) config(of string, is bool, what string) {
+	c[of+": "+what] += 0
 	if is {
 		c[of+": "+what]++
 	}
@@ -132,74 +168,24 @@ func (c Coverage) invocation(i *Invocation) {
 	if i.Killed.Came() {
 		c["killed: "+string(i.How)]++
 	}
-	if i.Err != nil {
-		c["invocation: answers with an error"]++
-	}
+	c.config("invocation", i.Err != nil, "answers with an error")
 	if i.Batch.Records > 0 && len(i.Records) > 0 && i.heldTwice(i.Records[0].MessageID) {
 		c["message twice in one batch"]++
 	}
 	for _, o := range i.Results {
 		c["outcome: "+o.Outcome.String()]++
-		switch {
-		case o.Outcome.Done():
-		case o.VisibilitySet:
-			c["visibility is set"]++
-		default:
-			c["visibility is not set"]++
-		}
-		if o.VisibilitySet && o.VisibleIn.Hours() > 11 {
-			c["visibility is cut to what SQS takes"]++
-		}
+		c.config("visibility", !o.Outcome.Done() && o.VisibilitySet, "is set")
+		c.config("visibility", !o.Outcome.Done() && !o.VisibilitySet, "is not set")
+		c.config("visibility", o.VisibilitySet && o.VisibleIn.Hours() > 11, "is cut to what SQS takes")
 	}
 	for _, call := range i.Calls {
-		if call.Err == "" && call.Ended.Came() {
-			c["call: "+call.Operation]++
-		} else {
-			c["call that fails: "+call.Operation]++
-		}
+		c.call("", call)
 	}
 }
 
 // Missing returns what has to occur in many histories, and did not.
 func (c Coverage) Missing() (missing []string) {
-	want := []string{
-		"queue: standard", "queue: FIFO", "queue: standard with redrive", "queue: FIFO with redrive",
-		"mapping: window", "mapping: maximum concurrency", "mapping: without ReportBatchItemFailures", "mapping: batch size above 10",
-		"handler: ignores its deadline", "SQS gives up on a message", "invocation: answers with an error",
-		"message in a dead-letter queue with its origin", "visibility is set", "visibility is not set", "visibility is cut to what SQS takes",
-		"faults and failures until they are healed",
-	}
-	for _, name := range []string{"JSON", "Bulk", "several invocations in one environment", "Concurrency", "Reserve", "RecordTimeout", "MinRemaining", "Grace",
-		"MaxReceiveCount", "ErrorIfAllFail", "DeleteSucceeded", "LogSucceeded", "slow hook", "DeadLetterQueue", "DeadLetterQueue by ARN",
-		"Deadline ", "Deadline whole", "Deadline fair",
-		"Backoff ", "Backoff outage", "Backoff constant", "Backoff linear", "Backoff hashed", "Backoff negative", "Backoff endless", "Backoff panics",
-		"OnPermanent ", "OnPermanent dead-letter", "OnPermanent retry", "OnPermanent drop"} {
-		want = append(want, "config: "+name)
-	}
-	for o := batch.Succeeded; o <= batch.Abandoned; o++ {
-		want = append(want, "outcome: "+o.String())
-	}
-	for _, end := range []End{Succeeded, Failed, ForGood, Panicked, Exited} {
-		want = append(want, "handler: "+string(end))
-	}
-	for _, v := range []Verb{OK, Fail, Late, Permanent, RetryAfter, PermanentAfter, Abort, AbortAfter, Panic, PanicError, NilError, Goexit} {
-		want = append(want, "verb: "+string(v))
-	}
-	for _, k := range []KillKind{Crash, Freeze, BeforeCall, AfterCall, AtResponse} {
-		want = append(want, "killed: "+string(k))
-	}
-	for _, operation := range []string{"ChangeMessageVisibilityBatch", "SendMessageBatch", "DeleteMessageBatch", "GetQueueAttributes", "ReceiveMessage"} {
-		if operation != "ReceiveMessage" {
-			want = append(want, "call: "+operation, "call that fails: "+operation)
-		}
-		for _, kind := range faultKinds(operation) {
-			want = append(want, fmt.Sprintf("fault: %s of %s", kind, operation))
-		}
-	}
-	want = append(want, wideFeatures()...)
-	want = append(want, abortFeatures()...)
-	want = append(want, pollFeatures()...)
-	for _, name := range want {
+	for _, name := range slices.Sorted(maps.Keys(c)) {
 		if c[name] == 0 {
 			missing = append(missing, name)
 		}
@@ -207,29 +193,13 @@ func (c Coverage) Missing() (missing []string) {
 	return missing
 }
 
-// wideFeatures are what has to occur between any two steps of settling, in both modes.
-func wideFeatures() []string {
-	want := []string{"lambda: 64 invocations of one process at a time"}
-	for mode, polls := range map[string]bool{"fault: ": false, "poll fault: ": true} {
-		for _, operation := range settling {
-			for _, kind := range breakKinds(operation) {
-				want = append(want, fmt.Sprintf("%s%s of %s", mode, kind, operation))
-			}
-			for _, kind := range []KillKind{BeforeCall, AfterCall} {
-				want = append(want, fmt.Sprintf("%s%s of %s", mode, kind, operation))
-			}
-			for _, kind := range []sqs.FaultKind{sqs.Latency, sqs.Refused, sqs.Hang, sqs.LostAnswer} {
-				want = append(want, fmt.Sprintf("%s%s of %s", mode, kind, operation))
-			}
-		}
-		for _, hook := range slowHooks(polls) {
-			want = append(want, mode+"slow hook of "+hook)
-		}
+// call counts a call of a mode.
+func (c Coverage) call(mode string, call *Call) {
+	if call.Err == "" && call.Ended.Came() {
+		c[mode+"call: "+call.Operation]++
+	} else {
+		c[mode+"call that fails: "+call.Operation]++
 	}
-	for _, kind := range breakKinds("ChangeMessageVisibilityBatch") {
-		want = append(want, "poll fault: "+string(kind)+" of a heartbeat")
-	}
-	return want
 }
 
 // String prints a count a line.

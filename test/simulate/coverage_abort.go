@@ -65,17 +65,3 @@ func (c Coverage) delays(h *checker, p *Process) {
 		}
 	}
 }
-
-// abortFeatures are what has to occur of it in many histories.
-func abortFeatures() (want []string) {
-	for _, name := range []string{"standard", "FIFO", "for no time", "for longer than the visibility", "for longer than SQS hides",
-		"at the last delivery of a group's head", "something was not started", "something was not started of a FIFO queue",
-		"several in one batch", "something goes on"} {
-		want = append(want, "abort: "+name)
-	}
-	for _, name := range []string{"it must be heeded", "another before it is over", "a stop", "a pause", "it is over and receives go on",
-		"something of a group was not started", "something waited", "an open receive brings something"} {
-		want = append(want, "abort while polling: "+name)
-	}
-	return want
-}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/sqsbatch/sqsbatch/batch"
 )
 
 // environment stands for a process of a function: it has a handler and an SQS
@@ -129,6 +130,24 @@ func (e *environment) run(ctx context.Context, i *Invocation, kill *Kill, payloa
 }
 
 var errDead = errors.New("the environment is dead")
+
+// connect is an environment's way to SQS, as a mutant has it.
+func (w *world) connect(e *environment, kills func(*Invocation, int, string) KillKind, mutant Mutant) http.RoundTripper {
+	c := &connection{env: e, way: w.way, kills: kills}
+	if mutant.Transport != nil {
+		return mutant.Transport(c)
+	}
+	return c
+}
+
+// handler is a user's function in an environment, as a mutant has it.
+func (w *world) handler(f Function, e *environment, mutant Mutant) batch.Handler {
+	u := &user{recorder: w.rec, plan: w.plan, env: e, healed: w.healed.Load}
+	if mutant.Handler != nil {
+		return mutant.Handler(u.handler(f))
+	}
+	return u.handler(f)
+}
 
 // pool are the environments of a function.
 type pool struct {

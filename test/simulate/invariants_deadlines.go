@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -50,10 +51,7 @@ func (c *checker) deadlines() {
 		running[i] = append(running[i], span{h.Started.At, end})
 	}
 	for i, list := range running {
-		limit := c.Plan.Functions[i.Function].Concurrency
-		if limit == 0 {
-			limit = 10
-		}
+		limit := cmp.Or(c.Plan.Functions[i.Function].Concurrency, 10)
 		if n, at := most(list); n > limit {
 			c.violated(WithinCapacity, Moment{At: at}, "invocation %d handles %d at a time, its Concurrency is %d", i.Number, n, limit)
 		}
@@ -66,10 +64,7 @@ func (c *checker) deadlines() {
 // graces: Limited. A handler that ignores its deadline has its grace, unless the
 // batch ends before.
 func (c *checker) graces(i *Invocation) {
-	grace := c.Plan.Functions[i.Function].Grace
-	if grace == 0 {
-		grace = time.Second
-	}
+	grace := cmp.Or(c.Plan.Functions[i.Function].Grace, time.Second)
 	for _, o := range i.Results {
 		d := c.deliveries[o.Receipt]
 		if o.Outcome != batch.Abandoned || d == nil || len(d.handlings) == 0 {

@@ -23,10 +23,14 @@ func (c *checker) members() map[groupKey][]*story {
 	return members
 }
 
-// groups: Ordered.
+// groups: Ordered, of both modes.
 func (c *checker) groups() {
 	members := c.members()
-	running := map[groupKey]*Handling{} // the latest of each group
+	type place struct {
+		groupKey
+		process *Process // nil on Lambda
+	}
+	running := map[place]*Handling{} // the latest of each group
 	for _, h := range c.Handlings {
 		m := c.messages[h.MessageID]
 		if m == nil || !m.queue.FIFO() || h.Told && c.Blocked[h.Receipt] { // it was written before the hook blocked
@@ -41,26 +45,32 @@ func (c *checker) groups() {
 				c.violated(Ordered, h.Started, "%v of group %s is handled before %v, which was sent before it and is not done", m, h.Group, earlier)
 			}
 		}
-		if before := running[g]; before != nil && !before.over().Before(h.Started) && !(before.late() && c.buried(before, h.Started)) {
+		at := place{g, h.Process}
+		if before := running[at]; before != nil && c.overlap(before, h) {
 			c.violated(Ordered, h.Started, "%v of group %s is handled while message %d still is", m, h.Group, before.Number)
 		}
-		running[g] = h
+		running[at] = h
 	}
 }
 
-// done tells whether nothing of a message was left to do when a handling of a
-// later one of its group began.
+// done tells whether nothing of a message was left to do when a handling of a later
+// one of its group began, or only to delete it by the same invocation or process.
 func (c *checker) done(m *story, when *Handling) bool {
 	if m.gone.Before(when.Started) || c.heldAtLast(m, when.Started) {
 		return true
 	}
-	for _, h := range c.Handlings {
-		if h.MessageID == m.id && h.Invocation == when.Invocation &&
-			(h.End == Succeeded && h.Ended.Before(when.Started) || h.endsBefore(when.Started) && c.buried(h, when.Started)) {
-			return true
-		}
+	return slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
+		return h.MessageID == m.id && h.Invocation == when.Invocation && h.Process == when.Process &&
+			(h.End == Succeeded && h.Ended.Before(when.Started) || h.endsBefore(when.Started) && c.buried(h, when.Started))
+	})
+}
+
+// overlap tells whether a handling was not over when the next one of its group began.
+func (c *checker) overlap(before, next *Handling) bool {
+	if next.Process != nil {
+		return before.overIn().At.After(next.Started.At)
 	}
-	return false
+	return !before.over().Before(next.Started) && !(before.late() && c.buried(before, next.Started))
 }
 
 // over is when a handling ended for all that its group knows: it returned, its

@@ -95,11 +95,16 @@ func (c *checker) spaced(d *delivery, o Outcome, at appearance, received []Event
 			c.violated(Spaced, e.Moment, "%v failed and is due after %v, but is received %v after its failure", d.story, o.VisibleIn, e.At.Sub(o.FailedAt))
 		}
 	}
+	c.backsOff(d, o, i.Answered)
+}
+
+// backsOff looks at the time after which a failure is to come back, in both modes.
+func (c *checker) backsOff(d *delivery, o Outcome, at Moment) {
 	if least := c.leastBackoff(d, o); o.VisibleIn < least {
-		c.violated(Spaced, i.Answered, "%v failed and comes back after %v, its backoff is %v at least", d.story, o.VisibleIn, least)
+		c.violated(Spaced, at, "%v failed and comes back after %v, its backoff is %v at least", d.story, o.VisibleIn, least)
 	}
 	if asked, exactly := d.asksFor(o); exactly && o.VisibleIn >= asked+time.Second {
-		c.violated(Spaced, i.Answered, "%v failed and comes back after %v, it asked for %v", d.story, o.VisibleIn, asked)
+		c.violated(Spaced, at, "%v failed and comes back after %v, it asked for %v", d.story, o.VisibleIn, asked)
 	}
 }
 

@@ -123,10 +123,7 @@ func (d *onLambda) environment(f Function) (*environment, error) {
 	e := &environment{rec: d.w.rec, number: d.environments, dead: make(chan struct{})}
 	d.mu.Unlock()
 
-	var connect http.RoundTripper = &connection{env: e, way: d.w.way, kills: d.kills}
-	if d.mutant.Transport != nil {
-		connect = d.mutant.Transport(connect)
-	}
+	connect := d.w.connect(e, d.kills, d.mutant)
 	told := &hooks{recorder: d.w.rec, world: d.w, env: e, function: f}
 	cfg := f.config(d.w)
 	cfg.Hooks = []any{told}
@@ -135,12 +132,7 @@ func (d *onLambda) environment(f Function) (*environment, error) {
 	if d.mutant.Config != nil {
 		d.mutant.Config(&cfg)
 	}
-	u := &user{recorder: d.w.rec, plan: d.w.plan, env: e, healed: d.w.healed.Load}
-	fn := u.handler(f)
-	if d.mutant.Handler != nil {
-		fn = d.mutant.Handler(fn)
-	}
-	h, err := handler.New(fn, cfg)
+	h, err := handler.New(d.w.handler(f, e, d.mutant), cfg)
 	if err != nil {
 		return nil, err
 	}

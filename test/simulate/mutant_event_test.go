@@ -42,31 +42,43 @@ func readReport(response []byte) (r report) {
 	return r
 }
 
-// respond is a mutant that changes the response.
-func respond(change func(report, event) report) Mutant {
-	return Mutant{Invoke: func(next Invoke, _ http.RoundTripper) Invoke {
+// invoking is a mutant that invokes the function in its own way.
+func invoking(invoke func(ctx context.Context, payload []byte, next Invoke, connection http.RoundTripper) ([]byte, error)) Mutant {
+	return Mutant{Invoke: func(next Invoke, connection http.RoundTripper) Invoke {
 		return func(ctx context.Context, payload []byte) ([]byte, error) {
-			response, err := next(ctx, payload)
-			if err != nil {
-				return nil, err
-			}
-			return json.Marshal(change(readReport(response), readEvent(payload)))
+			return invoke(ctx, payload, next, connection)
 		}
 	}}
 }
 
+// wire is a mutant that makes calls to SQS in its own way.
+func wire(call func(r *http.Request, next http.RoundTripper) (*http.Response, error)) Mutant {
+	return Mutant{Transport: func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) { return call(r, next) })
+	}}
+}
+
+// respond is a mutant that changes the response.
+func respond(change func(report, event) report) Mutant {
+	return invoking(func(ctx context.Context, payload []byte, next Invoke, _ http.RoundTripper) ([]byte, error) {
+		response, err := next(ctx, payload)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(change(readReport(response), readEvent(payload)))
+	})
+}
+
 // ask is a mutant that changes the function's calls of an operation.
 func ask(operation string, change func(call map[string]any)) Mutant {
-	return Mutant{Transport: func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if !isCall(r, operation) {
-				return next.RoundTrip(r)
-			}
-			call := body(r)
-			change(call)
-			return next.RoundTrip(with(r, call))
-		})
-	}}
+	return wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !isCall(r, operation) {
+			return next.RoundTrip(r)
+		}
+		call := body(r)
+		change(call)
+		return next.RoundTrip(with(r, call))
+	})
 }
 
 func isCall(r *http.Request, operation string) bool {

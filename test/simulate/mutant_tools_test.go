@@ -16,24 +16,20 @@ import (
 
 // onEvent is a mutant that changes the event.
 func onEvent(change func(event) event) Mutant {
-	return Mutant{Invoke: func(next Invoke, _ http.RoundTripper) Invoke {
-		return func(ctx context.Context, payload []byte) ([]byte, error) {
-			return next(ctx, change(readEvent(payload)).bytes())
-		}
-	}}
+	return invoking(func(ctx context.Context, payload []byte, next Invoke, _ http.RoundTripper) ([]byte, error) {
+		return next(ctx, change(readEvent(payload)).bytes())
+	})
 }
 
 // afterwards is a mutant that does something before it answers, if records failed.
 func afterwards(do func(context.Context, report)) Mutant {
-	return Mutant{Invoke: func(next Invoke, _ http.RoundTripper) Invoke {
-		return func(ctx context.Context, payload []byte) ([]byte, error) {
-			response, err := next(ctx, payload)
-			if r := readReport(response); len(r.BatchItemFailures) > 0 {
-				do(ctx, r)
-			}
-			return response, err
+	return invoking(func(ctx context.Context, payload []byte, next Invoke, _ http.RoundTripper) ([]byte, error) {
+		response, err := next(ctx, payload)
+		if r := readReport(response); len(r.BatchItemFailures) > 0 {
+			do(ctx, r)
 		}
-	}}
+		return response, err
+	})
 }
 
 // visibility is a mutant that asks for another number of seconds.
@@ -48,33 +44,31 @@ func visibility(change func(seconds int) int) Mutant {
 // oneByOne invokes the function for each record by itself, side by side or one
 // after another: groups are not kept.
 func oneByOne(sideBySide bool) Mutant {
-	return Mutant{Invoke: func(next Invoke, _ http.RoundTripper) Invoke {
-		return func(ctx context.Context, payload []byte) ([]byte, error) {
-			var mu sync.Mutex
-			var all report
-			var failed error
-			var running sync.WaitGroup
-			for _, r := range readEvent(payload).Records {
-				running.Go(func() {
-					response, err := next(ctx, event{[]map[string]any{r}}.bytes())
-					mu.Lock()
-					defer mu.Unlock()
-					if err != nil {
-						failed = err
-					}
-					all.BatchItemFailures = append(all.BatchItemFailures, readReport(response).BatchItemFailures...)
-				})
-				if !sideBySide {
-					running.Wait()
+	return invoking(func(ctx context.Context, payload []byte, next Invoke, _ http.RoundTripper) ([]byte, error) {
+		var mu sync.Mutex
+		var all report
+		var failed error
+		var running sync.WaitGroup
+		for _, r := range readEvent(payload).Records {
+			running.Go(func() {
+				response, err := next(ctx, event{[]map[string]any{r}}.bytes())
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					failed = err
 				}
+				all.BatchItemFailures = append(all.BatchItemFailures, readReport(response).BatchItemFailures...)
+			})
+			if !sideBySide {
+				running.Wait()
 			}
-			running.Wait()
-			if failed != nil {
-				return nil, failed
-			}
-			return json.Marshal(all)
 		}
-	}}
+		running.Wait()
+		if failed != nil {
+			return nil, failed
+		}
+		return json.Marshal(all)
+	})
 }
 
 // deleteFirst deletes records before it sends them to the dead-letter queue.
@@ -104,72 +98,66 @@ func deleteFirst() Mutant {
 }
 
 // heartbeats hides the records again and again while they are handled.
-func heartbeats(next Invoke, connection http.RoundTripper) Invoke {
-	return func(ctx context.Context, payload []byte) ([]byte, error) {
-		over := make(chan struct{})
-		var beating sync.WaitGroup
-		beating.Go(func() {
-			beat := time.NewTicker(100 * time.Millisecond)
-			defer beat.Stop()
-			for {
-				select {
-				case <-beat.C:
-					tell(connection, hide(ctx, readEvent(payload), 30))
-				case <-over:
-					return
-				}
+func heartbeats(ctx context.Context, payload []byte, next Invoke, connection http.RoundTripper) ([]byte, error) {
+	over := make(chan struct{})
+	var beating sync.WaitGroup
+	beating.Go(func() {
+		beat := time.NewTicker(100 * time.Millisecond)
+		defer beat.Stop()
+		for {
+			select {
+			case <-beat.C:
+				tell(connection, hide(ctx, readEvent(payload), 30))
+			case <-over:
+				return
 			}
-		})
-		defer beating.Wait()
-		defer close(over)
-		return next(ctx, payload)
-	}
+		}
+	})
+	defer beating.Wait()
+	defer close(over)
+	return next(ctx, payload)
 }
 
 // entryByEntry makes a visibility call for each entry.
-func entryByEntry(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		if !isCall(r, "ChangeMessageVisibilityBatch") {
-			return next.RoundTrip(r)
+func entryByEntry(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	if !isCall(r, "ChangeMessageVisibilityBatch") {
+		return next.RoundTrip(r)
+	}
+	call := body(r)
+	var all struct{ Successful, Failed []any }
+	var last *http.Response
+	for _, e := range entries(call) {
+		call["Entries"] = []any{e}
+		response, err := next.RoundTrip(with(r, call))
+		if err != nil || response.StatusCode != http.StatusOK {
+			return response, err
 		}
-		call := body(r)
-		var all struct{ Successful, Failed []any }
-		var last *http.Response
-		for _, e := range entries(call) {
-			call["Entries"] = []any{e}
-			response, err := next.RoundTrip(with(r, call))
-			if err != nil || response.StatusCode != http.StatusOK {
-				return response, err
-			}
-			b, err := io.ReadAll(response.Body)
-			if err != nil {
-				return nil, err
-			}
-			var one struct{ Successful, Failed []any }
-			if err := json.Unmarshal(b, &one); err != nil {
-				return nil, err
-			}
-			all.Successful, all.Failed = append(all.Successful, one.Successful...), append(all.Failed, one.Failed...)
-			last = response
+		b, err := io.ReadAll(response.Body)
+		if err != nil {
+			return nil, err
 		}
-		b, err := json.Marshal(all)
-		last.Body, last.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
-		return last, err
-	})
+		var one struct{ Successful, Failed []any }
+		if err := json.Unmarshal(b, &one); err != nil {
+			return nil, err
+		}
+		all.Successful, all.Failed = append(all.Successful, one.Successful...), append(all.Failed, one.Failed...)
+		last = response
+	}
+	b, err := json.Marshal(all)
+	last.Body, last.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
+	return last, err
 }
 
 // again repeats a call that failed, a hundred times.
-func again(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		call := body(r)
-		for range 100 {
-			response, err := next.RoundTrip(with(r, call))
-			if err == nil && response.StatusCode == http.StatusOK || r.Context().Err() != nil {
-				return response, err
-			}
+func again(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	call := body(r)
+	for range 100 {
+		response, err := next.RoundTrip(with(r, call))
+		if err == nil && response.StatusCode == http.StatusOK || r.Context().Err() != nil {
+			return response, err
 		}
-		return next.RoundTrip(r)
-	})
+	}
+	return next.RoundTrip(r)
 }
 
 // leftBehind never ends.
@@ -199,30 +187,28 @@ func (m miscount) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // hideOthers hides all but the first entry of a call for seven seconds more.
-func hideOthers(next http.RoundTripper) http.RoundTripper {
+func hideOthers() Mutant {
 	return ask("ChangeMessageVisibilityBatch", func(call map[string]any) {
 		for i, e := range entries(call) {
 			if i > 0 {
 				e["VisibilityTimeout"] = e["VisibilityTimeout"].(float64) + 7
 			}
 		}
-	}).Transport(next)
+	})
 }
 
 // sendTwice sends everything twice, as other messages.
-func sendTwice(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		if isCall(r, "SendMessageBatch") {
-			call := body(r)
-			for _, e := range entries(call) {
-				if _, fifo := e["MessageDeduplicationId"]; fifo {
-					e["MessageDeduplicationId"] = "another"
-				}
+func sendTwice(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	if isCall(r, "SendMessageBatch") {
+		call := body(r)
+		for _, e := range entries(call) {
+			if _, fifo := e["MessageDeduplicationId"]; fifo {
+				e["MessageDeduplicationId"] = "another"
 			}
-			tell(next, with(r, call))
 		}
-		return next.RoundTrip(r)
-	})
+		tell(next, with(r, call))
+	}
+	return next.RoundTrip(r)
 }
 
 // forgetOrigin removes the attribute that says where a dead letter came from.

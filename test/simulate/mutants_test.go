@@ -25,7 +25,29 @@ type mutantCase struct {
 	mutant Mutant
 }
 
-// mutants break one thing each, and the invariant that has to see it.
+// bothMutants are for both modes. Each breaks one thing, which the invariant has to see.
+var bothMutants = []mutantCase{
+	{"changes the body of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
+		for _, e := range entries(call) {
+			e["MessageBody"] = e["MessageBody"].(string) + " "
+		}
+	})},
+	{"forgets the trace header of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
+		for _, e := range entries(call) {
+			delete(e, "MessageSystemAttributes")
+		}
+	})},
+	{"asks for more than 12 hours", Bounded, visibility(func(int) int { return 43_201 })},
+	{"asks for 12 hours from now, not from the receipt", Bounded, visibility(func(int) int { return 43_200 })},
+	{"calls again for ever when SQS fails", Frugal, wire(again)},
+	{"has failures come back at once", Spaced, visibility(func(int) int { return 0 })},
+	{"counts the backoff in half seconds", Spaced, visibility(func(s int) int { return s / 2 })},
+	{"sends dead letters twice", Single, wire(sendTwice)},
+	{"hides what was skipped for longer than what failed", Together, hideOthers()},
+	{"answers its visibility calls by itself", VisibilitySet, confirm(func(r *http.Request) bool { return isCall(r, "ChangeMessageVisibilityBatch") })},
+}
+
+// mutants are those of Lambda.
 var mutants = []mutantCase{
 	{"reports nothing though records failed", DeletedOnlyWhenDone, respond(func(report, event) report {
 		return report{BatchItemFailures: []failure{}}
@@ -40,11 +62,6 @@ var mutants = []mutantCase{
 	{"drops what belongs into the dead-letter queue", DeletedOnlyWhenDone, Mutant{Config: func(c *handler.Config) {
 		c.OnPermanent = partialfailure.Drop
 	}}},
-	{"changes the body of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
-		for _, e := range entries(call) {
-			e["MessageBody"] = e["MessageBody"].(string) + " "
-		}
-	})},
 	{"forgets the attributes of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
 		for _, e := range entries(call) {
 			delete(e, "MessageAttributes")
@@ -57,19 +74,17 @@ var mutants = []mutantCase{
 		}
 		return r
 	})},
-	{"reports every record when one failed", Final, Mutant{Invoke: func(next Invoke, _ http.RoundTripper) Invoke {
-		return func(ctx context.Context, payload []byte) ([]byte, error) {
-			response, err := next(ctx, payload)
-			if len(readReport(response).BatchItemFailures) > 0 {
-				var all report // every record, as an invocation that failed
-				for _, r := range readEvent(payload).Records {
-					all.BatchItemFailures = append(all.BatchItemFailures, failure{r["messageId"].(string)})
-				}
-				return json.Marshal(all)
+	{"reports every record when one failed", Final, invoking(func(ctx context.Context, payload []byte, next Invoke, _ http.RoundTripper) ([]byte, error) {
+		response, err := next(ctx, payload)
+		if len(readReport(response).BatchItemFailures) > 0 {
+			var all report // every record, as an invocation that failed
+			for _, r := range readEvent(payload).Records {
+				all.BatchItemFailures = append(all.BatchItemFailures, failure{r["messageId"].(string)})
 			}
-			return response, err
+			return json.Marshal(all)
 		}
-	}}},
+		return response, err
+	})},
 	{"handles the records of a group side by side", Ordered, oneByOne(true)},
 	{"goes on with a group after a failure", Ordered, oneByOne(false)},
 	{"takes a group's records in the wrong order", Ordered, onEvent(func(e event) event {
@@ -91,83 +106,53 @@ var mutants = []mutantCase{
 		}
 		return e
 	})},
-	{"asks for more than 12 hours", Bounded, visibility(func(int) int { return 43_201 })},
-	{"asks for 12 hours from now, not from the receipt", Bounded, visibility(func(int) int { return 43_200 })},
 	{"asks for a negative visibility", Bounded, visibility(func(int) int { return -1 })},
-	{"has failures come back at once", Spaced, visibility(func(int) int { return 0 })},
-	{"counts the backoff in half seconds", Spaced, visibility(func(s int) int { return s / 2 })},
 	{"has another backoff than is configured", Spaced, Mutant{Config: func(c *handler.Config) {
 		c.Outage, c.Backoff = 0, partialfailure.Constant(time.Second)
 	}}},
-	{"answers its visibility calls by itself", VisibilitySet, Mutant{Transport: func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if isCall(r, "ChangeMessageVisibilityBatch") {
-				return confirmed(r), nil
-			}
-			return next.RoundTrip(r)
-		})
-	}}},
 	{"takes its time", Prompt, afterwards(func(context.Context, report) { time.Sleep(20 * time.Millisecond) })},
-	{"goes on calling SQS after the response", Frugal, Mutant{Invoke: func(next Invoke, connection http.RoundTripper) Invoke {
-		return func(ctx context.Context, payload []byte) ([]byte, error) {
-			late := hide(context.WithoutCancel(ctx), readEvent(payload), 30)
-			time.AfterFunc(time.Minute, func() { tell(connection, late) })
-			return next(ctx, payload)
-		}
-	}}},
-	{"sends heartbeats", Frugal, Mutant{Invoke: heartbeats}},
-	{"makes a call for each record", Frugal, Mutant{Transport: entryByEntry}},
-	{"calls again for ever when SQS fails", Frugal, Mutant{Transport: again}},
+	{"goes on calling SQS after the response", Frugal, invoking(func(ctx context.Context, payload []byte, next Invoke, connection http.RoundTripper) ([]byte, error) {
+		late := hide(context.WithoutCancel(ctx), readEvent(payload), 30)
+		time.AfterFunc(time.Minute, func() { tell(connection, late) })
+		return next(ctx, payload)
+	})},
+	{"sends heartbeats", Frugal, invoking(heartbeats)},
+	{"makes a call for each record", Frugal, wire(entryByEntry)},
 	{"is stuck: nothing is ever started", Drained, Mutant{Config: func(c *handler.Config) { c.MinRemaining = 12 * time.Hour }}},
-	{"leaves a goroutine behind", Drained, Mutant{Invoke: func(next Invoke, _ http.RoundTripper) Invoke {
-		return func(ctx context.Context, payload []byte) ([]byte, error) {
-			go leftBehind()
-			return next(ctx, payload)
+	{"leaves a goroutine behind", Drained, invoking(func(ctx context.Context, payload []byte, next Invoke, _ http.RoundTripper) ([]byte, error) {
+		go leftBehind()
+		return next(ctx, payload)
+	})},
+	{"handles every record twice", Once, invoking(func(ctx context.Context, payload []byte, next Invoke, _ http.RoundTripper) ([]byte, error) {
+		if _, err := next(ctx, payload); err != nil {
+			return nil, err
 		}
-	}}},
-	{"handles every record twice", Once, Mutant{Invoke: func(next Invoke, _ http.RoundTripper) Invoke {
-		return func(ctx context.Context, payload []byte) ([]byte, error) {
-			if _, err := next(ctx, payload); err != nil {
-				return nil, err
-			}
-			return next(ctx, payload)
-		}
-	}}},
+		return next(ctx, payload)
+	})},
 	{"reports in another order", Once, respond(func(r report, _ event) report {
 		slices.Reverse(r.BatchItemFailures)
 		return r
 	})},
 	{"fails where it should report", Once, Mutant{Config: func(c *handler.Config) { c.ErrorIfAllFail = !c.ErrorIfAllFail }}},
-	{"swallows its error", Once, Mutant{Invoke: func(next Invoke, _ http.RoundTripper) Invoke {
-		return func(ctx context.Context, payload []byte) ([]byte, error) {
-			response, err := next(ctx, payload)
-			var failed *handler.FailedError
-			if errors.As(err, &failed) {
-				return []byte(`{}`), nil
-			}
-			return response, err
+	{"swallows its error", Once, invoking(func(ctx context.Context, payload []byte, next Invoke, _ http.RoundTripper) ([]byte, error) {
+		response, err := next(ctx, payload)
+		var failed *handler.FailedError
+		if errors.As(err, &failed) {
+			return []byte(`{}`), nil
 		}
-	}}},
-	{"tells its hooks twice", Once, Mutant{Config: func(c *handler.Config) { c.Hooks = append(c.Hooks, told{c.Hooks[0].(*hooks)}) }}},
-	{"forgets the trace header of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
-		for _, e := range entries(call) {
-			delete(e, "MessageSystemAttributes")
-		}
+		return response, err
 	})},
+	{"tells its hooks twice", Once, Mutant{Config: func(c *handler.Config) { c.Hooks = append(c.Hooks, told{c.Hooks[0].(*hooks)}) }}},
 	{"hides what was not started", Together, visibility(func(s int) int { return max(s, 30) })},
-	{"hides what was skipped for longer than what failed", Together, Mutant{Transport: hideOthers}},
-	{"sends dead letters twice", Single, Mutant{Transport: sendTwice}},
 	{"does not say where a dead letter came from", Explained, ask("SendMessageBatch", forgetOrigin)},
 	{"does not know the last attempt", Spared, Mutant{Config: func(c *handler.Config) { c.MaxReceiveCount = 1000 }}},
-	{"shows what failed at once, abandoned or not", Alone, Mutant{Invoke: func(next Invoke, connection http.RoundTripper) Invoke {
-		return func(ctx context.Context, payload []byte) ([]byte, error) {
-			response, err := next(ctx, payload)
-			if err == nil && len(readReport(response).BatchItemFailures) > 0 {
-				tell(connection, hide(context.WithoutCancel(ctx), readEvent(payload), 0))
-			}
-			return response, err
+	{"shows what failed at once, abandoned or not", Alone, invoking(func(ctx context.Context, payload []byte, next Invoke, connection http.RoundTripper) ([]byte, error) {
+		response, err := next(ctx, payload)
+		if err == nil && len(readReport(response).BatchItemFailures) > 0 {
+			tell(connection, hide(context.WithoutCancel(ctx), readEvent(payload), 0))
 		}
-	}}},
+		return response, err
+	})},
 	{"has a slot too many", WithinCapacity, Mutant{Config: func(c *handler.Config) { c.Concurrency = 3*max(c.Concurrency, 10) + 1 }}},
 	{"forgets its record timeout", Limited, Mutant{Config: func(c *handler.Config) { c.RecordTimeout = 0 }}},
 	{"reserves little", Limited, Mutant{Config: func(c *handler.Config) { c.Reserve = 2 * time.Millisecond }}},
@@ -182,7 +167,7 @@ const within = 4000
 
 // Every mutant is caught by the invariant that it breaks.
 func TestMutants(t *testing.T) {
-	catch(t, slices.Concat(mutants, abortMutants, breakMutants, wideMutants), Invariants, func(p Plan) bool { return !p.Polls() })
+	catch(t, slices.Concat(mutants, bothMutants, abortMutants, breakMutants, wideMutants), Invariants, func(p Plan) bool { return !p.Polls() })
 }
 
 // caughtFile has the history by which each mutant is caught, where that is not one

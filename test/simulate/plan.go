@@ -175,17 +175,6 @@ func (a Act) String() string {
 	return text
 }
 
-func (k Kill) String() string {
-	switch k.How {
-	case Crash, Freeze:
-		return fmt.Sprintf("invocation %d: %s after %v", k.Invocation, k.How, k.After)
-	case AtResponse:
-		return fmt.Sprintf("invocation %d: %s", k.Invocation, k.How)
-	default:
-		return fmt.Sprintf("invocation %d: %s %d %s", k.Invocation, k.How, k.Call, k.Operation)
-	}
-}
-
 // String prints the plan a line for each part, leaving out what is zero.
 func (p Plan) String() string {
 	var b strings.Builder
@@ -205,14 +194,14 @@ func (p Plan) String() string {
 		fmt.Fprintf(&b, "break     %s\n", fields(k))
 	}
 	for _, k := range p.Kills {
-		fmt.Fprintf(&b, "kill      %v\n", k)
+		fmt.Fprintf(&b, "kill      %s\n", fields(k))
 	}
 	for i, r := range p.Replicas {
 		lives := r.Lives
 		r.Lives = nil
 		fmt.Fprintf(&b, "replica   %d: %s\n", i, fields(r))
 		for _, l := range lives {
-			fmt.Fprintf(&b, "  process %v\n", l)
+			fmt.Fprintf(&b, "  process %s\n", fields(l))
 		}
 	}
 	fmt.Fprintf(&b, "heal      at %v\n", p.Heal)

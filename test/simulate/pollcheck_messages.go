@@ -53,44 +53,6 @@ func (c *checker) mayRepeat(success, again *Handling) bool {
 	return p.Killed.Came() || m == nil || c.repeats(m.queue) || !p.clean("DeleteMessageBatch") || !p.clean("ChangeMessageVisibilityBatch")
 }
 
-// pollGroups: Ordered.
-func (c *checker) pollGroups() {
-	members := c.members()
-	type place struct {
-		groupKey
-		process *Process
-	}
-	running := map[place]*Handling{} // the latest of each group in a process
-	for _, h := range c.Handlings {
-		m := c.messages[h.MessageID]
-		if m == nil || !m.queue.FIFO() || h.Told && c.Blocked[h.Receipt] { // it was written before the hook blocked
-			continue
-		}
-		g := groupKey{m.queue.Name, m.sent.MessageGroupID}
-		for _, earlier := range members[g] {
-			if earlier == m {
-				break
-			}
-			if !earlier.gone.Before(h.Started) && !c.doneIn(h.Process, earlier, h.Started) && !c.heldAtLast(earlier, h.Started) {
-				c.violated(Ordered, h.Started, "%v of group %s is handled before %v, which was sent before it and is not done", m, h.Group, earlier)
-			}
-		}
-		at := place{g, h.Process}
-		if before := running[at]; before != nil && before.overIn().At.After(h.Started.At) {
-			c.violated(Ordered, h.Started, "%v of group %s is handled while message %d still is", m, h.Group, before.Number)
-		}
-		running[at] = h
-	}
-}
-
-// doneIn tells whether a process had only to delete a message at a moment.
-func (c *checker) doneIn(p *Process, m *story, before Moment) bool {
-	return slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
-		return h.MessageID == m.id && h.Process == p &&
-			(h.End == Succeeded && h.Ended.Before(before) || h.endsBefore(before) && c.buried(h, before))
-	})
-}
-
 // hidden: Hidden.
 func (c *checker) hidden() {
 	for _, h := range c.Handlings {

@@ -185,10 +185,5 @@ func (c *checker) comesBack(d *delivery, o Outcome, set Event) {
 	case d.process.clean() && appears.After(due.Add(time.Second+slow)):
 		c.violated(Spaced, set.Moment, "%v failed and is due after %v, but appears only %v after its failure", d.story, o.VisibleIn, appears.Sub(h.Ended.At))
 	}
-	if least := c.leastBackoff(d, o); o.VisibleIn < least {
-		c.violated(Spaced, set.Moment, "%v failed and comes back after %v, its backoff is %v at least", d.story, o.VisibleIn, least)
-	}
-	if asked, exactly := d.asksFor(o); exactly && o.VisibleIn >= asked+time.Second {
-		c.violated(Spaced, set.Moment, "%v failed and comes back after %v, it asked for %v", d.story, o.VisibleIn, asked)
-	}
+	c.backsOff(d, o, set.Moment)
 }

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
 // replica counts what a replica's configuration has.
-func (c Coverage) replica(p Plan, r Replica) {
+func (c Coverage) replica(p Plan, i int) {
+	r := p.Replicas[i]
 	c.config("poll config", r.ByName, "queue by its name")
 	c.config("poll config", r.Wait > 0, "Wait")
 	c.config("poll config", r.Prefetch > 0, "Prefetch")
@@ -18,30 +18,24 @@ func (c Coverage) replica(p Plan, r Replica) {
 	c.config("poll config", r.NoHeartbeat, "NoHeartbeat")
 	c.config("poll config", r.DrainLimit > 0, "DrainLimit")
 	c.config("poll config", r.MaxAbandoned > 0, "MaxAbandoned")
-	for _, other := range p.Replicas {
-		if other.Queue == r.Queue {
-			c["poll: replicas that share a queue, in pairs"]++
-		}
+	for _, other := range p.Replicas[:i] {
+		c.config("poll", other.Queue == r.Queue, "replicas share a queue")
 	}
-	c["poll: replicas that share a queue, in pairs"]-- // with itself
 }
 
 // process counts what became of a process.
 func (c Coverage) process(h *History, p *Process) {
 	c["poll: process"]++
-	var config *longpoll.ConfigError
-	switch {
-	case p.Killed.Came():
-		c["poll: process dies"]++
-		for _, call := range p.Calls {
-			c.config("poll", !call.Ended.Came() && call.Operation != "ReceiveMessage", "process dies in a call that settles")
-		}
-	case errors.Is(p.Err, longpoll.ErrAbandoned):
-		c["poll: process ends with too many abandoned"]++
-	case errors.As(p.Err, &config):
-		c["poll: process ends since the queue cannot be used"]++
-	default:
+	dies, abandoned := p.Killed.Came(), errors.Is(p.Err, longpoll.ErrAbandoned)
+	unusable := errors.As(p.Err, new(*longpoll.ConfigError))
+	c.config("poll", dies, "process dies")
+	c.config("poll", !dies && abandoned, "process ends with too many abandoned")
+	c.config("poll", !dies && unusable, "process ends since the queue cannot be used")
+	if !dies && !abandoned && !unusable {
 		c["poll: process ends by "+string(p.How)]++
+	}
+	for _, call := range p.Calls {
+		c.config("poll", dies && !call.Ended.Came() && call.Operation != "ReceiveMessage", "process dies in a call that settles")
 	}
 	c.config("poll", len(p.Paused) > 0, "process is paused")
 	busy := false
@@ -59,7 +53,9 @@ func (c Coverage) process(h *History, p *Process) {
 	held := map[string]bool{}
 	for _, call := range p.Calls {
 		c.pollCall(call, held)
-		c.config("poll fault", call.Broken != "" && h.beats(p, call), string(call.Broken)+" of a heartbeat")
+		if call.Broken != "" && h.beats(p, call) {
+			c["poll fault: "+string(call.Broken)+" of a heartbeat"]++
+		}
 	}
 }
 
@@ -72,11 +68,7 @@ func (h *History) beats(p *Process, call *Call) bool {
 }
 
 func (c Coverage) pollCall(call *Call, held map[string]bool) {
-	if call.Err == "" && call.Ended.Came() {
-		c["poll call: "+call.Operation]++
-	} else {
-		c["poll call that fails: "+call.Operation]++
-	}
+	c.call("poll ", call)
 	for _, e := range call.Entries {
 		if call.Operation != "ChangeMessageVisibilityBatch" || !e.OK {
 			continue
@@ -87,27 +79,4 @@ func (c Coverage) pollCall(call *Call, held map[string]bool) {
 	}
 	c.config("poll", len(call.Got) == call.Most && call.Most == 10, "receive is full")
 	c.config("poll", call.GivenUp && call.Operation == "ReceiveMessage", "receive is given up")
-}
-
-// pollFeatures are what has to occur in many histories of the long-poll mode.
-func pollFeatures() (want []string) {
-	for _, name := range []string{"queue by its name", "Wait", "Prefetch", "no Prefetch", "Visibility", "NoHeartbeat", "DrainLimit", "MaxAbandoned"} {
-		want = append(want, "poll config: "+name)
-	}
-	for _, name := range []string{
-		"replicas that share a queue, in pairs", "process dies", "process dies in a call that settles",
-		"process ends with too many abandoned", "process ends since the queue cannot be used",
-		"process ends by " + string(Shutdown), "process ends by " + string(Canceled), "process ends by " + string(Hurried),
-		"process is paused", "handler is cut off by a stop", "stop waits for a handler",
-		"record is released", "record is extended again", "receive is full", "receive is given up",
-	} {
-		want = append(want, "poll: "+name)
-	}
-	for o := batch.Succeeded; o <= batch.Abandoned; o++ {
-		want = append(want, "poll outcome: "+o.String())
-	}
-	for _, operation := range []string{"ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch", "SendMessageBatch", "GetQueueAttributes", "GetQueueUrl"} {
-		want = append(want, "poll call: "+operation, "poll call that fails: "+operation)
-	}
-	return want
 }

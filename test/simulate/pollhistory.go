@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -31,9 +32,8 @@ type Process struct {
 
 // Limits are what a process is configured to keep, defaults included.
 type Limits struct {
-	Concurrency, Prefetch, Abandoned       int
+	Concurrency, Prefetch                  int
 	Wait, RecordTimeout, Grace, DrainLimit time.Duration
-	Visibility                             time.Duration // 0: the queue's
 	EndGrace                               time.Duration // the grace at the end of the visibility, without heartbeats
 }
 
@@ -42,23 +42,13 @@ type Paused struct{ From, Until Moment }
 
 // limits says in the words of the documentation what the configuration means.
 func (p *Process) limits(cfg longpoll.Config, q Queue) {
-	or := func(d, otherwise time.Duration) time.Duration {
-		if d == 0 {
-			return otherwise
-		}
-		return d
-	}
 	l := Limits{
-		Concurrency: cfg.Engine.Concurrency, Prefetch: cfg.Prefetch, Abandoned: cfg.MaxAbandoned,
-		Wait: or(cfg.Wait, 20*time.Second), Grace: or(cfg.Engine.Grace, time.Second), DrainLimit: cfg.DrainLimit,
-		RecordTimeout: cfg.Engine.RecordTimeout, Visibility: cfg.Visibility,
+		Concurrency: cfg.Engine.Concurrency, Prefetch: cfg.Prefetch,
+		Wait: cmp.Or(cfg.Wait, 20*time.Second), Grace: cmp.Or(cfg.Engine.Grace, time.Second), DrainLimit: cfg.DrainLimit,
+		RecordTimeout: cfg.Engine.RecordTimeout,
 	}
-	if l.DrainLimit == 0 {
-		l.DrainLimit = max(time.Second, 25*time.Second-l.Grace)
-	}
-	if l.Concurrency == 0 {
-		l.Concurrency = 10
-	}
+	l.DrainLimit = cmp.Or(l.DrainLimit, max(time.Second, 25*time.Second-l.Grace))
+	l.Concurrency = cmp.Or(l.Concurrency, 10)
 	switch l.Prefetch {
 	case 0:
 		if l.Prefetch = max(l.Concurrency, 10); !q.FIFO() {
@@ -67,15 +57,12 @@ func (p *Process) limits(cfg longpoll.Config, q Queue) {
 	case -1:
 		l.Prefetch = 0
 	}
-	if l.Abandoned == 0 {
-		l.Abandoned = l.Concurrency
-	}
 	if l.EndGrace = l.Grace; cfg.NoHeartbeat {
 		// At the end of the visibility the grace is part of the margin.
-		hidden := or(cfg.Visibility, q.Visibility)
+		hidden := cmp.Or(cfg.Visibility, q.Visibility)
 		l.EndGrace = min(l.Grace, hidden/10/4, 5*time.Second/4)
 	} else {
-		l.RecordTimeout, l.Visibility = or(l.RecordTimeout, 15*time.Minute), or(l.Visibility, time.Minute)
+		l.RecordTimeout = cmp.Or(l.RecordTimeout, 15*time.Minute)
 	}
 	p.Limits = l
 }

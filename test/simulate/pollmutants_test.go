@@ -18,27 +18,21 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// pollMutants break one thing each of the long-poll mode, and the invariant
-// that has to see it.
+// pollMutants are those of the long-poll mode.
 var pollMutants = []mutantCase{
-	{"deletes what it receives", DeletedOnlyWhenDone, Mutant{Transport: deleteAtOnce}},
+	{"deletes what it receives", DeletedOnlyWhenDone, wire(deleteAtOnce)},
 	{"takes failures for successes", DeletedOnlyWhenDone, wrap(func(ctx context.Context, r batch.Record, next batch.Handler) error {
 		_ = next.Handle(ctx, r)
 		return nil
 	})},
 	{"drops what belongs into the dead-letter queue", DeletedOnlyWhenDone, Mutant{Poll: func(c *longpoll.Config) { c.Failures.OnPermanent = partialfailure.Drop }}},
-	{"changes the body of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
-		for _, e := range entries(call) {
-			e["MessageBody"] = e["MessageBody"].(string) + " "
-		}
-	})},
 	{"forgets the attributes of messages", Kept, answers("ReceiveMessage", func(answer map[string]any) {
 		for _, m := range messagesOf(answer) {
 			delete(m, "MessageAttributes")
 			delete(m, "MD5OfMessageAttributes")
 		}
 	})},
-	{"never deletes", Final, Mutant{Transport: confirm(func(r *http.Request) bool { return isCall(r, "DeleteMessageBatch") })}},
+	{"never deletes", Final, confirm(func(r *http.Request) bool { return isCall(r, "DeleteMessageBatch") })},
 	{"takes a group's records in the wrong order", Ordered, answers("ReceiveMessage", func(answer map[string]any) {
 		if list, ok := answer["Messages"].([]any); ok {
 			slices.Reverse(list)
@@ -55,16 +49,13 @@ var pollMutants = []mutantCase{
 			m["Attributes"].(map[string]any)["ApproximateReceiveCount"] = "1"
 		}
 	})},
-	{"asks for more than 12 hours", Bounded, visibility(func(int) int { return 43_201 })},
-	{"asks for 12 hours from now, not from the receipt", Bounded, visibility(func(int) int { return 43_200 })},
 	{"polls short", Frugal, ask("ReceiveMessage", func(call map[string]any) {
 		if wait, _ := call["WaitTimeSeconds"].(float64); wait > 1 {
 			call["WaitTimeSeconds"] = 1
 		}
 	})},
-	{"calls again for ever when SQS fails", Frugal, Mutant{Transport: again}},
-	{"calls after it has stopped", Frugal, Mutant{Transport: callLater}},
-	{"extends all the time", Frugal, Mutant{Transport: extendMore}},
+	{"calls after it has stopped", Frugal, wire(callLater)},
+	{"extends all the time", Frugal, wire(extendMore)},
 	{"is stuck: nothing is ever started", Drained, wrap(func(ctx context.Context, _ batch.Record, _ batch.Handler) error {
 		return context.Canceled
 	})},
@@ -81,37 +72,25 @@ var pollMutants = []mutantCase{
 	{"tells its hooks twice", Once, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, c.Engine.Hooks[0]) }}},
 	{"does not know the last attempt", Spared, Mutant{Poll: func(c *longpoll.Config) { c.Failures.MaxReceiveCount = 1000 }}},
 	{"shows what it abandoned at once", Alone, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, showsAbandoned{c.SQS}) }}},
-	{"has failures come back at once", Spaced, visibility(func(int) int { return 0 })},
-	{"counts the backoff in half seconds", Spaced, visibility(func(s int) int { return s / 2 })},
 	{"has another backoff than is configured", Spaced, Mutant{Poll: func(c *longpoll.Config) {
 		c.Failures.Outage, c.Failures.Backoff = 0, partialfailure.Constant(time.Second)
 	}}},
-	{"answers its visibility calls by itself", VisibilitySet, Mutant{Transport: confirm(func(r *http.Request) bool {
-		return isCall(r, "ChangeMessageVisibilityBatch")
-	})}},
-	{"forgets the trace header of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
-		for _, e := range entries(call) {
-			delete(e, "MessageSystemAttributes")
-		}
-	})},
-	{"hides what was skipped for longer than what failed", Together, Mutant{Transport: hideOthers}},
-	{"sends dead letters twice", Single, Mutant{Transport: sendTwice}},
 	{"says that a dead letter was another message", Explained, ask("SendMessageBatch", swapOrigin)},
-	{"extends nothing", Hidden, Mutant{Transport: confirm(func(r *http.Request) bool { return extends(r) })}},
-	{"extends too late", Hidden, Mutant{Transport: hideFor(3)}},
+	{"extends nothing", Hidden, confirm(extends)},
+	{"extends too late", Hidden, ask("ReceiveMessage", func(call map[string]any) { call["VisibilityTimeout"] = 3 })},
 	{"has a slot too many", WithinCapacity, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Concurrency = 2*max(c.Engine.Concurrency, 10) + 1 }}},
 	{"prefetches more than it may", WithinCapacity, Mutant{Poll: func(c *longpoll.Config) {
 		if c.Prefetch = 50; c.Engine.Concurrency == 0 {
 			c.Engine.Concurrency = 10
 		}
 	}}},
-	{"releases nothing", Freed, Mutant{Transport: confirm(func(r *http.Request) bool {
+	{"releases nothing", Freed, confirm(func(r *http.Request) bool {
 		return isCall(r, "ChangeMessageVisibilityBatch") && !extends(r)
-	})}},
+	})},
 	{"drains for longer than it may", Swift, Mutant{Poll: func(c *longpoll.Config) {
 		c.DrainLimit, c.Engine.RecordTimeout = 10*time.Minute, 0
 	}}},
-	{"ends its long polls when they are answered", Swift, Mutant{Transport: patient}},
+	{"ends its long polls when they are answered", Swift, wire(patient)},
 	{"does not hear that it shall stop", Swift, pollers(func(p *poller) {
 		p.shutdown = func(ctx context.Context) error {
 			time.Sleep(time.Minute)
@@ -129,7 +108,7 @@ var pollMutants = []mutantCase{
 }
 
 func TestPollMutants(t *testing.T) {
-	catch(t, slices.Concat(pollMutants, abortMutants, pollAbortMutants, breakMutants, pollHookMutants), PollInvariants, Plan.Polls)
+	catch(t, slices.Concat(pollMutants, bothMutants, abortMutants, pollAbortMutants, breakMutants, pollHookMutants), PollInvariants, Plan.Polls)
 }
 
 // wrap is a mutant of the handler.
@@ -175,20 +154,18 @@ func pollers(change func(*poller)) Mutant {
 
 // answers is a mutant that changes SQS's answers.
 func answers(operation string, change func(answer map[string]any)) Mutant {
-	return Mutant{Transport: func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			response, err := next.RoundTrip(r)
-			if err != nil || response.StatusCode != http.StatusOK || !isCall(r, operation) {
-				return response, err
-			}
-			answer := answerOf(response)
-			change(answer)
-			b, err := json.Marshal(answer)
-			response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
-			response.Header.Del("Content-Length")
+	return wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		response, err := next.RoundTrip(r)
+		if err != nil || response.StatusCode != http.StatusOK || !isCall(r, operation) {
 			return response, err
-		})
-	}}
+		}
+		answer := answerOf(response)
+		change(answer)
+		b, err := json.Marshal(answer)
+		response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
+		response.Header.Del("Content-Length")
+		return response, err
+	})
 }
 
 // answerOf reads an answer, and leaves it as it was.
@@ -212,16 +189,14 @@ func messagesOf(answer map[string]any) (list []map[string]any) {
 	return list
 }
 
-// confirm answers some calls by itself.
-func confirm(which func(*http.Request) bool) func(http.RoundTripper) http.RoundTripper {
-	return func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if which(r) {
-				return confirmed(r), nil
-			}
-			return next.RoundTrip(r)
-		})
-	}
+// confirm is a mutant that answers some calls by itself.
+func confirm(which func(*http.Request) bool) Mutant {
+	return wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if which(r) {
+			return confirmed(r), nil
+		}
+		return next.RoundTrip(r)
+	})
 }
 
 // extends tells whether a call hides records for longer, as extensions and
@@ -231,53 +206,40 @@ func extends(r *http.Request) bool {
 }
 
 // deleteAtOnce deletes what a receive returns.
-func deleteAtOnce(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		url := body(r)["QueueUrl"]
-		response, err := next.RoundTrip(r)
-		if err == nil && response.StatusCode == http.StatusOK && isCall(r, "ReceiveMessage") {
-			for _, m := range messagesOf(answerOf(response)) {
-				tell(next, request(r.Context(), "DeleteMessage", map[string]any{"QueueUrl": url, "ReceiptHandle": m["ReceiptHandle"]}))
-			}
+func deleteAtOnce(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	url := body(r)["QueueUrl"]
+	response, err := next.RoundTrip(r)
+	if err == nil && response.StatusCode == http.StatusOK && isCall(r, "ReceiveMessage") {
+		for _, m := range messagesOf(answerOf(response)) {
+			tell(next, request(r.Context(), "DeleteMessage", map[string]any{"QueueUrl": url, "ReceiptHandle": m["ReceiptHandle"]}))
 		}
-		return response, err
-	})
+	}
+	return response, err
 }
 
 // callLater makes a call a minute after each.
-func callLater(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		if isCall(r, "DeleteMessageBatch") {
-			late := with(r, body(r)).WithContext(context.WithoutCancel(r.Context()))
-			time.AfterFunc(time.Minute, func() { tell(next, late) })
-		}
-		return next.RoundTrip(r)
-	})
+func callLater(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	if isCall(r, "DeleteMessageBatch") {
+		late := with(r, body(r)).WithContext(context.WithoutCancel(r.Context()))
+		time.AfterFunc(time.Minute, func() { tell(next, late) })
+	}
+	return next.RoundTrip(r)
 }
 
 // extendMore makes every extension twenty times.
-func extendMore(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		if extends(r) {
-			for range 20 {
-				tell(next, with(r, body(r)))
-			}
+func extendMore(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	if extends(r) {
+		for range 20 {
+			tell(next, with(r, body(r)))
 		}
-		return next.RoundTrip(r)
-	})
-}
-
-// hideFor receives messages for fewer seconds than the poller believes.
-func hideFor(seconds int) func(http.RoundTripper) http.RoundTripper {
-	return ask("ReceiveMessage", func(call map[string]any) { call["VisibilityTimeout"] = seconds }).Transport
+	}
+	return next.RoundTrip(r)
 }
 
 // patient does not end a receive that was begun.
-func patient(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		if isCall(r, "ReceiveMessage") {
-			r = r.WithContext(context.WithoutCancel(r.Context()))
-		}
-		return next.RoundTrip(r)
-	})
+func patient(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	if isCall(r, "ReceiveMessage") {
+		r = r.WithContext(context.WithoutCancel(r.Context()))
+	}
+	return next.RoundTrip(r)
 }

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -61,23 +60,6 @@ const (
 
 // Kills tells whether it is an end that the process does not notice.
 func (e Ending) Kills() bool { return e == Dies || e == DiesBefore || e == DiesAfter }
-
-func (l Life) String() string {
-	text := fmt.Sprintf("%s after %v", l.How, l.Lasts)
-	switch l.How {
-	case DiesBefore, DiesAfter:
-		text = fmt.Sprintf("%s call %d %s, or after %v", l.How, l.Call, l.Operation, l.Lasts)
-	case Hurried:
-		text += fmt.Sprintf(" with %v of patience", l.Patience)
-	}
-	if l.Overlaps {
-		text += ", overlaps the next"
-	}
-	for _, p := range l.Pauses {
-		text += fmt.Sprintf(", paused at %v for %v", p.At, p.For)
-	}
-	return text
-}
 
 // Polls tells which mode the plan is for: long poll, or Lambda.
 func (p Plan) Polls() bool { return len(p.Replicas) > 0 }

@@ -20,6 +20,9 @@ type process struct {
 	poller  Poller
 	planned atomic.Pointer[Life]
 	is      *Process // its part of the history
+
+	mu    sync.Mutex
+	calls map[string]int // by operation, and all by ""
 }
 
 // Poller is a longpoll.Poller.
@@ -38,16 +41,14 @@ func (d *onPoll) process(replica int) (*process, error) {
 	f := d.w.plan.Functions[q.Function]
 	p := &process{
 		driver: d, rec: d.w.rec,
-		env: &environment{rec: d.w.rec, dead: make(chan struct{})},
-		is:  &Process{Replica: replica, Queue: q.Name, Finished: map[string]int{}},
+		env:   &environment{rec: d.w.rec, dead: make(chan struct{})},
+		calls: map[string]int{},
+		is:    &Process{Replica: replica, Queue: q.Name, Finished: map[string]int{}},
 	}
 	p.env.process = p.is
 	p.env.ctx, p.env.cut = context.WithCancel(context.Background())
 
-	var connect http.RoundTripper = &pollConnection{process: p, way: d.w.way, calls: map[string]int{}}
-	if d.mutant.Transport != nil {
-		connect = d.mutant.Transport(connect)
-	}
+	connect := d.w.connect(p.env, p.kills, d.mutant)
 	cfg := r.config(d.w, f, q)
 	cfg.SQS = d.w.client(&http.Client{Transport: connect})
 	cfg.Engine.Hooks = []any{&hooks{recorder: d.w.rec, world: d.w, env: p.env, function: f}}
@@ -55,12 +56,7 @@ func (d *onPoll) process(replica int) (*process, error) {
 	if d.mutant.Poll != nil {
 		d.mutant.Poll(&cfg)
 	}
-	u := &user{recorder: d.w.rec, plan: d.w.plan, env: p.env, healed: d.w.healed.Load}
-	var h batch.Handler = u.handler(f)
-	if d.mutant.Handler != nil {
-		h = d.mutant.Handler(h)
-	}
-	poller, err := longpoll.New(h, cfg)
+	poller, err := longpoll.New(d.w.handler(f, p.env, d.mutant), cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -101,63 +97,15 @@ func (r Replica) config(w *world, f Function, q Queue) longpoll.Config {
 	return cfg
 }
 
-// pollConnection is a process's way to SQS. It notes every call, and dies with
-// the process.
-type pollConnection struct {
-	process *process
-	way     *way
-	mu      sync.Mutex
-	calls   map[string]int // by operation, and all by ""
-}
-
-// RoundTrip makes a call, unless the process dies first.
-func (c *pollConnection) RoundTrip(r *http.Request) (*http.Response, error) {
-	p := c.process
-	if err := r.Context().Err(); err != nil {
-		return nil, err // a real connection sends nothing then, so it is no call
-	}
-	call, err := readCall(r)
-	if err != nil {
-		return nil, err
-	}
-	dead := false
-	p.rec.locked(func() {
-		if dead = p.env.isDead(); !p.is.Killed.Came() {
-			call.Began = p.rec.moment()
-			p.is.Calls = append(p.is.Calls, call)
-		}
-	})
-	if dead {
-		return nil, errReset
-	}
-	kill := c.kills(call.Operation)
-	if kill == DiesBefore {
-		p.env.killAt(BeforeCall, call.Operation)
-		return nil, errReset
-	}
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	defer context.AfterFunc(p.env.ctx, cancel)() // its connections end with it
-	response, err := c.way.carry(call, r.WithContext(ctx))
-	if kill == DiesAfter {
-		p.env.killAt(AfterCall, call.Operation)
-	}
-	if p.env.isDead() {
-		return nil, errReset
-	}
-	return p.rec.note(call, response, err, r.Context().Err())
-}
-
 // kills tells which end of the process strikes a call; "" for none.
-func (c *pollConnection) kills(operation string) (how Ending) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	life := c.process.planned.Load()
-	if life != nil && (life.How == DiesBefore || life.How == DiesAfter) && !c.process.healed() &&
-		(life.Operation == "" || life.Operation == operation) && c.calls[life.Operation] == life.Call {
-		how = life.How
+func (p *process) kills(_ *Invocation, _ int, operation string) (how KillKind) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	life := p.planned.Load()
+	if life != nil && !p.healed() && (life.Operation == "" || life.Operation == operation) && p.calls[life.Operation] == life.Call {
+		how = map[Ending]KillKind{DiesBefore: BeforeCall, DiesAfter: AfterCall}[life.How]
 	}
-	c.calls[""]++
-	c.calls[operation]++
+	p.calls[""]++
+	p.calls[operation]++
 	return how
 }

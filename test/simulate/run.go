@@ -18,8 +18,8 @@ import (
 
 const (
 	// enough is how long after the end of its troubles a history has to be
-	// over: what is hidden longest is hidden for 12 h, ten times at most.
-	enough = 10 * 24 * time.Hour
+	// over: what is hidden longest is hidden for 12 h, and a group may wait for that 25 times.
+	enough = 13 * 24 * time.Hour
 	// settled is how long nothing must have happened before polling is
 	// interrupted to skip a long wait.
 	settled  = 10 * time.Second

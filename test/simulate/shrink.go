@@ -15,18 +15,10 @@ func Shrink(p Plan, budget int, fails func(Plan) bool) Plan {
 	s := shrinker{plan: p, budget: budget, fails: fails}
 	for before := -1; before != s.steps && s.budget > 0; {
 		before = s.steps
-		s.without(len(p.Messages), func(p *Plan) int { return len(p.Messages) }, func(p *Plan, from, to int) {
-			p.Messages = slices.Delete(p.Messages, from, to)
-		})
-		s.without(len(p.Kills), func(p *Plan) int { return len(p.Kills) }, func(p *Plan, from, to int) {
-			p.Kills = slices.Delete(p.Kills, from, to)
-		})
-		s.without(len(p.Faults), func(p *Plan) int { return len(p.Faults) }, func(p *Plan, from, to int) {
-			p.Faults = slices.Delete(p.Faults, from, to)
-		})
-		s.without(len(p.Breaks), func(p *Plan) int { return len(p.Breaks) }, func(p *Plan, from, to int) {
-			p.Breaks = slices.Delete(p.Breaks, from, to)
-		})
+		shorten(&s, func(p *Plan) *[]Message { return &p.Messages })
+		shorten(&s, func(p *Plan) *[]Kill { return &p.Kills })
+		shorten(&s, func(p *Plan) *[]sqs.Fault { return &p.Faults })
+		shorten(&s, func(p *Plan) *[]Break { return &p.Breaks })
 		s.replicas()
 		s.queues()
 		s.acts()
@@ -58,12 +50,12 @@ func (s *shrinker) try(change func(*Plan)) bool {
 	return true
 }
 
-// without leaves out parts of a list: halves, quarters, and so on to single ones.
-func (s *shrinker) without(most int, length func(*Plan) int, remove func(p *Plan, from, to int)) {
-	for size := max(1, most/2); size >= 1; size /= 2 {
-		for from := 0; from < length(&s.plan); {
-			to := min(from+size, length(&s.plan))
-			if !s.try(func(p *Plan) { remove(p, from, to) }) {
+// shorten leaves out parts of a list: halves, quarters, and so on to single ones.
+func shorten[T any](s *shrinker, list func(*Plan) *[]T) {
+	for size := max(1, len(*list(&s.plan))/2); size >= 1; size /= 2 {
+		for from := 0; from < len(*list(&s.plan)); {
+			to := min(from+size, len(*list(&s.plan)))
+			if !s.try(func(p *Plan) { *list(p) = slices.Delete(*list(p), from, to) }) {
 				from = to
 			}
 		}
@@ -95,13 +87,9 @@ func (s *shrinker) queues() {
 
 // replicas leaves out replicas, processes and pauses, and makes the rest simpler.
 func (s *shrinker) replicas() {
-	s.without(len(s.plan.Replicas), func(p *Plan) int { return len(p.Replicas) }, func(p *Plan, from, to int) {
-		p.Replicas = slices.Delete(p.Replicas, from, to)
-	})
+	shorten(s, func(p *Plan) *[]Replica { return &p.Replicas })
 	for i := range s.plan.Replicas {
-		s.without(len(s.plan.Replicas[i].Lives), func(p *Plan) int { return len(p.Replicas[i].Lives) }, func(p *Plan, from, to int) {
-			p.Replicas[i].Lives = slices.Delete(p.Replicas[i].Lives, from, to)
-		})
+		shorten(s, func(p *Plan) *[]Life { return &p.Replicas[i].Lives })
 		for l := range s.plan.Replicas[i].Lives {
 			s.zero(func(p *Plan) any { return &p.Replicas[i].Lives[l] }, "Lasts", "How")
 		}
@@ -124,11 +112,7 @@ func (s *shrinker) acts() {
 			}
 			s.try(func(p *Plan) { act(p).Takes, act(p).Heeds = 0, false })
 		}
-		s.try(func(p *Plan) { p.Messages[m].Malformed = false })
-		s.try(func(p *Plan) { p.Messages[m].Attributes = 0 })
-		s.try(func(p *Plan) { p.Messages[m].Delay = 0 })
-		s.try(func(p *Plan) { p.Messages[m].Trace = false })
-		s.try(func(p *Plan) { p.Messages[m].At = 0 })
+		s.zero(func(p *Plan) any { return &p.Messages[m] }, "Number", "Queue", "Group", "Acts")
 	}
 }
 

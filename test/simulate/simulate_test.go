@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 func TestSimulate(t *testing.T) {
 	began := time.Now()
 	var mu sync.Mutex
-	coverage := Coverage{}
+	coverage := NewCoverage()
 	t.Run("histories", func(t *testing.T) {
 		for k := range *workers {
 			t.Run(fmt.Sprint("worker", k), func(t *testing.T) {

@@ -1,5 +1,5 @@
 // Command throughput measures the emulator beside ElasticMQ: messages a second
-// over loopback, and what a waiting message costs in memory and time. Both
+// over loopback, and what a waiting message costs in memory. Both
 // servers are processes of their own, both get the same requests over the same
 // number of connections, and take turns within the same minutes, since a shared
 // machine is not the same from one minute to the next.
@@ -28,14 +28,16 @@ import (
 )
 
 type options struct {
-	elasticmq   bool
-	rounds      int
-	duration    time.Duration // of one measurement
-	warmup      time.Duration // of each kind of call, before the first
-	connections int
-	body        int
-	waiting     int // messages, for memory and the cost of calls
+	elasticmq bool
+	rounds    int
+	duration  time.Duration // of one measurement
+	warmup    time.Duration // of each kind of call, before the first
 }
+
+const (
+	connections = 8    // that call at a time
+	body        = 1024 // bytes of a message's body, for throughput
+)
 
 func main() {
 	var o options
@@ -43,9 +45,6 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 7, "how often each rate is measured; medians are reported; 0 leaves the rates out")
 	flag.DurationVar(&o.duration, "duration", 2*time.Second, "how long one measurement takes")
 	flag.DurationVar(&o.warmup, "warmup", 30*time.Second, "how long each server is called before anything is measured: Java compiles what is called often")
-	flag.IntVar(&o.connections, "connections", 8, "how many connections call at a time")
-	flag.IntVar(&o.body, "body", 1024, "bytes of a message's body, for throughput")
-	flag.IntVar(&o.waiting, "waiting", 1_000_000, "how many messages wait, for memory and the cost of calls; 0 leaves that out")
 	flag.Parse()
 	// An output that nobody reads any more ends it too, by SIGPIPE: the servers
 	// must be stopped.
@@ -58,8 +57,8 @@ func main() {
 }
 
 func run(ctx context.Context, o options) error {
-	if o.rounds < 0 || o.connections < 1 || o.body < 1 || o.duration <= 0 || o.waiting < 0 {
-		return errors.New("-connections, -body and -duration must be positive, -rounds and -waiting not negative")
+	if o.rounds < 0 || o.duration <= 0 {
+		return errors.New("-duration must be positive, -rounds not negative")
 	}
 	fmt.Printf("%s/%s, %d CPUs, %s\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
 	starters := []starter{{"emulator", startEmulator}}
@@ -70,7 +69,7 @@ func run(ctx context.Context, o options) error {
 	if o.rounds > 0 {
 		missed = compareRates(ctx, o, starters)
 	}
-	if o.waiting > 0 && ctx.Err() == nil {
+	if ctx.Err() == nil {
 		missed = errors.Join(missed, compareWaiting(ctx, o, starters))
 	}
 	return missed

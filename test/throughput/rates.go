@@ -31,9 +31,9 @@ func compareRates(ctx context.Context, o options, starters []starter) error {
 	}
 	defer stop()
 	fmt.Printf("\n%d connections, bodies of %d bytes; %v of warm-up for each server and %v for each line, then medians of %d rounds of %v (least to most)\n\n",
-		o.connections, o.body, o.warmup, 2*o.duration, o.rounds, o.duration)
+		connections, body, o.warmup, 2*o.duration, o.rounds, o.duration)
 	for _, s := range servers {
-		if err := warm(ctx, s, o, o.body); err != nil {
+		if err := warm(ctx, s, o, body); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
@@ -85,7 +85,7 @@ func measure(ctx context.Context, s *process, o options, batch int, d time.Durat
 	if err != nil {
 		return pair, err
 	}
-	clients, hangUp, err := connect(s, queue, o.connections, o.body)
+	clients, hangUp, err := connect(s, queue, connections, body)
 	if err != nil {
 		return pair, err
 	}

@@ -47,10 +47,7 @@ func startElasticMQ(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &process{url: s.URL, pid: s.PID, stop: func() {
-		s.Stop()
-		_ = os.Remove(s.Log)
-	}}, nil
+	return &process{url: s.URL, pid: s.PID, stop: s.Stop}, nil
 }
 
 // startEmulator starts "sqsbatch sqs" as a user would, on a free port.

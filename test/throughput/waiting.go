@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
-	"slices"
-	"time"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
@@ -16,19 +14,16 @@ import (
 const (
 	// waitingBody is how large the messages are that wait.
 	waitingBody = 100
+	// waiting is how many wait, at most.
+	waiting = 1_000_000
 	// memoryBound is what one may cost beside its body.
 	memoryBound = 1 << 10
-	// costCalls is how many batches are sent, received and deleted to time them.
-	costCalls = 2000
 )
 
-// compareWaiting measures what waiting messages cost: memory, and the time of
-// calls beside them. Each server is a new process, so that nothing of the rates
-// is left in it.
+// compareWaiting measures what memory waiting messages take. Each server is a new
+// process, so that nothing of the rates is left in it.
 func compareWaiting(ctx context.Context, o options, starters []starter) error {
-	fmt.Printf("\nmessages of %d bytes that wait; calls of 10 over one connection, medians of %d\n\n", waitingBody, costCalls)
-	fmt.Println("| | messages waiting | resident memory | a message, with its body | send | receive and delete |")
-	fmt.Println("| --- | --- | --- | --- | --- | --- |")
+	fmt.Printf("\nmessages of %d bytes that wait\n\n| | messages waiting | resident memory | a message, with its body |\n| --- | --- | --- | --- |\n", waitingBody)
 	for _, s := range starters {
 		if err := waitingOn(ctx, o, s); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
@@ -36,7 +31,7 @@ func compareWaiting(ctx context.Context, o options, starters []starter) error {
 	}
 	fmt.Printf("\nlive heap of the emulator after a collection, in this process:\n\n| messages waiting | a message, with its body |\n| --- | --- |\n")
 	var missed []error
-	for _, n := range steps(100_000, o.waiting) {
+	for _, n := range []int{100_000, waiting} {
 		perMessage, err := heapEach(n)
 		if err != nil {
 			return err
@@ -47,15 +42,6 @@ func compareWaiting(ctx context.Context, o options, starters []starter) error {
 		}
 	}
 	return errors.Join(missed...)
-}
-
-// steps are the numbers that are not above the last, each once.
-func steps(numbers ...int) []int {
-	last := numbers[len(numbers)-1]
-	for i := range numbers {
-		numbers[i] = min(numbers[i], last)
-	}
-	return slices.Compact(numbers)
 }
 
 // waitingOn fills one server step by step.
@@ -74,22 +60,18 @@ func waitingOn(ctx context.Context, o options, start starter) error {
 	if err != nil {
 		return err
 	}
-	clients, hangUp, err := connect(s, queue, o.connections, waitingBody)
+	clients, hangUp, err := connect(s, queue, connections, waitingBody)
 	if err != nil {
 		return err
 	}
 	defer hangUp()
 	empty := resident(s.pid)
 	have := 0
-	for _, n := range steps(1000, 100_000, o.waiting) {
+	for _, n := range []int{1000, 100_000, waiting} {
 		if err := fill(ctx, clients, n-have); err != nil {
 			return err
 		}
 		have = n
-		send, take, err := cost(clients[0])
-		if err != nil {
-			return err
-		}
 		memory := "?"
 		perMessage := "?"
 		if now := resident(s.pid); now >= 0 && empty >= 0 {
@@ -100,7 +82,7 @@ func waitingOn(ctx context.Context, o options, start starter) error {
 				perMessage = ""
 			}
 		}
-		fmt.Printf("| %s | %d | %s | %s | %v | %v |\n", start.name, n, memory, perMessage, send, take)
+		fmt.Printf("| %s | %d | %s | %s |\n", start.name, n, memory, perMessage)
 	}
 	return remove()
 }
@@ -111,7 +93,7 @@ func warm(ctx context.Context, s *process, o options, body int) error {
 	if err != nil {
 		return err
 	}
-	clients, hangUp, err := connect(s, queue, o.connections, body)
+	clients, hangUp, err := connect(s, queue, connections, body)
 	if err != nil {
 		return err
 	}
@@ -123,26 +105,6 @@ func warm(ctx context.Context, s *process, o options, body int) error {
 		return c.take(10)
 	})
 	return errors.Join(err, remove())
-}
-
-// cost sends ten messages, receives ten and deletes them, again and again, so
-// that as many wait afterwards as before.
-func cost(c *client) (send, take time.Duration, err error) {
-	var sends, takes []float64
-	for range costCalls {
-		began := time.Now()
-		if err := c.send(10); err != nil {
-			return 0, 0, err
-		}
-		sent := time.Now()
-		if n, err := c.take(10); err != nil || n != 10 {
-			return 0, 0, fmt.Errorf("%d of 10 messages were received (%w)", n, err)
-		}
-		sends = append(sends, float64(sent.Sub(began)))
-		takes = append(takes, float64(time.Since(sent)))
-	}
-	round := func(all []float64) time.Duration { return time.Duration(median(all)).Round(time.Microsecond) }
-	return round(sends), round(takes), nil
 }
 
 // heapEach returns the bytes that n waiting messages add to the live heap of a

@@ -4,21 +4,20 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"io"
 	"net"
+	"net/http"
 	"strconv"
 	"strings"
 )
 
-// wire is a connection over which requests go as bytes: no signature (neither
-// server checks one), no reflection, nothing allocated for a call. It reads what
-// the two servers write: HTTP/1.1 with a Content-Length, or in chunks.
+// wire is a connection over which requests go as bytes, without a signature, which
+// neither server checks.
 type wire struct {
-	conn net.Conn
-	in   *bufio.Reader
-	host string
-	out  []byte
-	body []byte
+	conn   net.Conn
+	in     *bufio.Reader
+	host   string
+	out    []byte
+	answer bytes.Buffer
 }
 
 func dial(url string) (*wire, error) {
@@ -46,79 +45,16 @@ func (w *wire) call(operation string, body []byte) ([]byte, error) {
 	if _, err := w.conn.Write(w.out); err != nil {
 		return nil, fmt.Errorf("%s: %w", operation, err)
 	}
-	status, err := w.read()
+	answer, err := http.ReadResponse(w.in, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", operation, err)
 	}
-	if status != 200 {
-		return nil, fmt.Errorf("%s: status %d: %.300s", operation, status, w.body)
+	w.answer.Reset()
+	if _, err := w.answer.ReadFrom(answer.Body); err != nil {
+		return nil, fmt.Errorf("%s: %w", operation, err)
 	}
-	return w.body, nil
-}
-
-// read reads one answer into w.body.
-func (w *wire) read() (status int, err error) {
-	line, err := w.in.ReadSlice('\n')
-	if err != nil {
-		return 0, err
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: status %d: %.300s", operation, answer.StatusCode, w.answer.Bytes())
 	}
-	fields := bytes.Fields(line)
-	if len(fields) < 2 || !bytes.Equal(fields[0], []byte("HTTP/1.1")) {
-		return 0, fmt.Errorf("the answer begins with %q", line)
-	}
-	if status, err = strconv.Atoi(string(fields[1])); err != nil {
-		return 0, err
-	}
-	length, chunked := 0, false
-	for {
-		line, err := w.in.ReadSlice('\n')
-		if err != nil {
-			return 0, err
-		}
-		line = bytes.TrimSpace(line)
-		if len(line) == 0 {
-			break
-		}
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimSpace(value)
-		switch {
-		case bytes.EqualFold(name, []byte("Content-Length")):
-			if length, err = strconv.Atoi(string(value)); err != nil {
-				return 0, err
-			}
-		case bytes.EqualFold(name, []byte("Transfer-Encoding")):
-			chunked = bytes.EqualFold(value, []byte("chunked"))
-		}
-	}
-	w.body = w.body[:0]
-	if !chunked {
-		return status, w.take(length)
-	}
-	for {
-		line, err := w.in.ReadSlice('\n')
-		if err != nil {
-			return 0, err
-		}
-		size, err := strconv.ParseInt(string(bytes.TrimSpace(line)), 16, 32)
-		if err != nil {
-			return 0, err
-		}
-		if err := w.take(int(size)); err != nil {
-			return 0, err
-		}
-		if _, err := w.in.Discard(len("\r\n")); err != nil || size == 0 {
-			return status, err
-		}
-	}
-}
-
-// take appends n bytes to w.body.
-func (w *wire) take(n int) error {
-	at := len(w.body)
-	if cap(w.body) < at+n {
-		w.body = append(make([]byte, 0, 2*(at+n)), w.body...)
-	}
-	w.body = w.body[:at+n]
-	_, err := io.ReadFull(w.in, w.body[at:])
-	return err
+	return w.answer.Bytes(), nil
 }

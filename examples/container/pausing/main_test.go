@@ -19,7 +19,7 @@ import (
 // handled at its first attempt.
 func TestNothingIsReceivedWhileTheServiceIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := testqueue.New(t, false)
+		q := testqueue.New(t, testqueue.Standard)
 		var down atomic.Bool
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

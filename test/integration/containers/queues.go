@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -25,9 +23,7 @@ func serveQueues(ctx context.Context) (*queues, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &queues{server: server, client: awssqs.New(awssqs.Options{
-		Region: "us-east-1", BaseEndpoint: aws.String(server.URL()), Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-	})}
+	q := &queues{server: server, client: server.Client()}
 	for name, url := range map[string]*string{"orders": &q.url, "orders-dead": &q.deadURL} {
 		out, err := q.client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &name})
 		if err != nil {

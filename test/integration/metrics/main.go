@@ -24,7 +24,7 @@ import (
 const compressFrom = 4000
 
 // Check is all of it.
-func Check(ctx context.Context, s *stage.Stage) (err error) {
+func Check(ctx context.Context, s *stage.Stage) error {
 	sam, err := samcli.Install(ctx)
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func Check(ctx context.Context, s *stage.Stage) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, server.Stop()) }()
+	defer server.Stop()
 	// Of the environment only what a container has: the client is the one that
 	// telemetry/cloudwatch makes by itself.
 	for name, value := range map[string]string{

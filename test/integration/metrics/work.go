@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -36,12 +34,9 @@ type seen map[string]*metric.Values
 // work handles messages of two queues as a container would, and returns what a
 // hook beside telemetry/cloudwatch was told.
 func work(ctx context.Context) (seen, error) {
-	server := sqs.New(sqs.Options{Region: "us-east-1"})
+	server := sqs.New(sqs.Options{})
 	defer server.Close()
-	client := awssqs.New(awssqs.Options{
-		Region: "us-east-1", BaseEndpoint: aws.String(server.URL()), HTTPClient: server.HTTPClient(),
-		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-	})
+	client := server.Client()
 	var urls []string
 	for _, name := range []string{"orders", "returns"} {
 		if _, err := client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &name}); err != nil {

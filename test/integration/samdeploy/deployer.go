@@ -51,10 +51,6 @@ func newDeployer(ctx context.Context, s *stage.Stage) (*deployer, error) {
 	return d, err
 }
 
-func (d *deployer) removeConfig() error {
-	return os.Remove(filepath.Join(d.source, "samconfig.toml"))
-}
-
 // environ is that of a user with an account, and of nobody else's: what this
 // machine has for AWS does not count.
 func (d *deployer) environ() []string {

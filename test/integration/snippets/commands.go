@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -38,10 +37,7 @@ func runQueueCommands(ctx context.Context, page, tmp string) error {
 		return err
 	}
 	defer server.Close()
-	client := awssqs.New(awssqs.Options{
-		Region: "us-east-1", BaseEndpoint: aws.String(server.URL()),
-		Credentials: credentials.NewStaticCredentialsProvider("any", "any", ""),
-	})
+	client := server.Client()
 	for _, q := range []awssqs.CreateQueueInput{
 		{QueueName: aws.String("orders-dead")},
 		{QueueName: aws.String("orders"), Attributes: map[string]string{

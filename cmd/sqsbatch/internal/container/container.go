@@ -43,14 +43,14 @@ type Options struct {
 
 // Change is the start or end of a process.
 type Change struct {
-	Process int // counted from 1; what is started in place of one has its number
-	PID     int
+	Process int `json:"process"` // counted from 1; what is started in place of one has its number
+	PID     int `json:"pid"`
 	// Ended says how it ended, as in "exit status 1"; "" when it has started.
-	Ended string
+	Ended string `json:"ended,omitempty"`
 	// Asked says that it had been told to end.
-	Asked bool
+	Asked bool `json:"asked,omitempty"`
 	// Again is after how long it is started again; 0 when it is not.
-	Again time.Duration
+	Again time.Duration `json:"-"`
 }
 
 // A StartError is returned when a process cannot be started, or ended before it

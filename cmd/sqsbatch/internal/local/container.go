@@ -35,14 +35,8 @@ func (s *stack) runContainers(ctx, kill context.Context, tracker *track.Tracker)
 		Works: func() bool {
 			return slices.ContainsFunc(s.server.Calls("ReceiveMessage"), func(c sqs.Call) bool { return c.Error == "" && c.Began.After(begun) })
 		},
-		Output: tracker.ProcessLine,
-		Changed: func(c container.Change) {
-			if c.Ended == "" {
-				tracker.ProcessStarted(c.Process, c.PID)
-				return
-			}
-			tracker.ProcessEnded(track.Process{Number: c.Process, PID: c.PID, Ended: c.Ended, Asked: c.Asked, Again: c.Again})
-		},
+		Output:  tracker.ProcessLine,
+		Changed: tracker.Process,
 	})
 	var start *container.StartError
 	if errors.As(err, &start) {

@@ -130,9 +130,9 @@ func (r *run) run(ctx context.Context) error {
 		return err
 	}
 	r.stats = runstats.New(p.deployment.Function.Timeout)
-	tracker := track.New(track.Options{Sources: p.sources(), Containers: r.o.mode == modePoll, Emit: func(f track.Fact) {
-		if metrics := r.stats.Fact(f); !metrics {
-			r.view.Fact(f)
+	tracker := track.New(track.Options{Sources: p.sources(), Containers: r.o.mode == modePoll, Timeout: p.deployment.Function.Timeout, Emit: func(e track.Event) {
+		if metrics := r.stats.Event(e); !metrics {
+			r.view.Event(e)
 		}
 	}})
 	s, err := p.start(ctx, r, tracker)

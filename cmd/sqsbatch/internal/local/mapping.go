@@ -20,10 +20,15 @@ func (s *stack) connect(tracker *track.Tracker) error {
 		SQS: s.client, QueueURL: source.URL, QueueARN: source.ARN,
 		BatchSize: e.BatchSize, Window: e.Window, ReportBatchItemFailures: e.ReportBatchItemFailures,
 		MaximumConcurrency: e.MaximumConcurrency,
-		Started:            func(i lambda.Invocation) { started(tracker, i) },
-		Filtered:           func(f lambda.Filtered) { filtered(tracker, f) },
-		Ended:              func(e lambda.Ended) { s.ended(tracker, e) },
-		Errored:            func(e *lambda.PollError) { tracker.Warn(e.Error()) },
+		Started:            tracker.Started,
+		Filtered:           tracker.Filtered,
+		Ended: func(e lambda.Ended) {
+			if failure := e.Result.Error; failure != nil && failure.Init {
+				s.breakDown(failure)
+			}
+			tracker.Ended(e)
+		},
+		Errored: func(e *lambda.PollError) { tracker.Warn(e.Error()) },
 	}
 	for i, f := range e.Filters {
 		if _, err := lambda.ParseFilter(f.Pattern); err != nil {
@@ -67,57 +72,6 @@ func (s *stack) findings() []template.Finding {
 func (s *stack) filterError(i int, f template.Filter, err error) error {
 	return fmt.Errorf(`%s: function %s, event %s: filter %d of FilterCriteria, %.200s: %w. Correct it, as in '{"body": {"status": ["paid"]}}' or, for bodies that are no JSON, '{"body": [{"prefix": "paid "}]}'`,
 		f.Pos, s.deployment.Function.LogicalID, s.deployment.Event.Name, i+1, strings.TrimSpace(f.Pattern), err)
-}
-
-func delivery(r lambda.Record) track.Delivery {
-	return track.Delivery{MessageID: r.MessageID, Body: r.Body, Attempt: r.Attempt}
-}
-
-func started(tracker *track.Tracker, i lambda.Invocation) {
-	deliveries := make([]track.Delivery, len(i.Records))
-	for n, r := range i.Records {
-		deliveries[n] = delivery(r)
-	}
-	tracker.Started(i.RequestID, i.ColdStart, deliveries)
-}
-
-func filtered(tracker *track.Tracker, f lambda.Filtered) {
-	var deleted []track.Delivery
-	for n, v := range f.Verdicts {
-		if v.Deleted {
-			deleted = append(deleted, delivery(f.Records[n]))
-		} else {
-			tracker.Warn(fmt.Sprintf("message %s matches no filter but could not be deleted: %v", f.Records[n].MessageID, v.Err))
-		}
-	}
-	tracker.Filtered(deleted)
-}
-
-func (s *stack) ended(tracker *track.Tracker, e lambda.Ended) {
-	end := track.End{
-		RequestID: e.RequestID, Duration: e.Result.Duration,
-		ColdStart: e.Result.ColdStart, Init: e.Result.Init,
-	}
-	if ferr := e.Result.Error; ferr != nil {
-		end.Error = ferr.Type + ": " + ferr.Message
-		switch {
-		case ferr.Init:
-			s.breakDown(ferr)
-		case ferr.Type == "Sandbox.Closed":
-			end.Error = "stopped before it answered"
-		}
-	} else {
-		end.WholeBatchFail = e.AllFailed
-	}
-	for n, v := range e.Verdicts {
-		if !v.Deleted {
-			end.Left = append(end.Left, e.Records[n].MessageID)
-		}
-		if v.Err != nil {
-			tracker.Warn(fmt.Sprintf("message %s succeeded but could not be deleted: %v", e.Records[n].MessageID, v.Err))
-		}
-	}
-	tracker.Ended(end)
 }
 
 // printed is what a process that cannot start has said, with a hint unless the toolkit

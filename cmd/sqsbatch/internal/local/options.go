@@ -83,20 +83,9 @@ What is shown:
   --output text      (default) lines to read, those of metrics (telemetry/emf) left out;
                      on a terminal with a progress line
   --output json      one JSON object a line and nothing else on standard output; "type" is
-                     "record": messageId, body, attempt, outcome, reason, durationMs,
-                               allowedMs, visibleInMs, deadLetterQueue, invocation, requestId,
-                               process
-                     "invocation": requestId, records, deleted, back, durationMs, timeoutMs,
-                               coldStart, error, allFailed
-                     "moved" (by a message move task): messageId, newMessageId, body, from, to
-                     "summary" (last): sent, succeeded, deadLettered, dropped, lost, filtered,
-                               moved, removed, remaining, retried, invocations, durationMs,
-                               handledAgain, starts, crashes
-                     "metrics" (last but one): metrics, the object that --metrics FILE has
-                     "process" (of --mode poll, a start or an end): process, pid, ended, asked,
-                               cutOff, againInMs
-                     filtered matched none of the event's FilterCriteria, retried counts how
-                     often a record came back to its queue
+                     "record", "invocation", "moved" (by a message move task), "process" (of
+                     --mode poll, a start or an end), "metrics" (last but one, the object that
+                     --metrics FILE has) or "summary" (last); docs/emulators.md has the fields
 
   --metrics FILE     writes what the run measured as a JSON object, also when it fails:
                      mode, elapsedMs, handled, outcomes (how many records by outcome), redriven (moved by SQS),

@@ -68,7 +68,7 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 		return nil, err
 	}
 	for _, f := range s.findings() {
-		r.view.Fact(track.Warning{Text: f.String()})
+		r.view.Event(track.Warning{Text: f.String()})
 	}
 	s.client = awssqs.New(awssqs.Options{
 		Region:       region,

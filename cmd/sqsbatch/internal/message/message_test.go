@@ -69,23 +69,6 @@ func TestSampleEvents(t *testing.T) {
 	}
 }
 
-func TestNotAnEvent(t *testing.T) {
-	for in, want := range map[string]string{
-		``:                                "not a JSON object",
-		"{\n\"Records\": [\n}":            "line 3",
-		`[]`:                              "not a JSON object",
-		`{"key1":"value1"}`:               "it has no Records",
-		`{"Records": null}`:               "its Records are null",
-		`{"Records": 1}`:                  "not an SQS event",
-		`{"Records":[{"body":"x"}]}`:      "record 1 has no messageId",
-		`{"Records":[{"messageId":"x"}]}`: "record 1 has no body",
-	} {
-		if _, _, err := message.Event([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want %q", in, err, want)
-		}
-	}
-}
-
 func TestLines(t *testing.T) {
 	collect := func(in string) (got []string, err error) {
 		err = message.Lines(strings.NewReader(in), func(m message.Message) error {
@@ -178,6 +161,9 @@ func TestFile(t *testing.T) {
 		"{\"id\":1}\n{\"id\":2}\n{\"id\":3}": "3 JSON values; send a message of each line by `sqsbatch local - < FILE`",
 		`{"Records":[],"Messages":[]}`:       "Records, as an event of Lambda, and Messages",
 		`{"Records":["a"]}`:                  "not an SQS event",
+		`{"Records":null}`:                   "its Records are null",
+		`{"Records":1}`:                      "not an SQS event",
+		`{"Records":[{"messageId":"x"}]}`:    "record 1 has no body",
 		`{"Records":[{"body":"x"}]}`:         "record 1 has no messageId",
 		`{"Records":[{"eventSource":"aws:s3","messageId":"1","body":"a"}]}`: "must be aws:sqs",
 		`{"Messages":[{"body":"x"},{}]}`:                                    "message 2 has no Body",

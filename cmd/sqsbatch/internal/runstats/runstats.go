@@ -2,7 +2,7 @@
 // long they took and how old they were, and what was asked of SQS.
 //
 //	s := runstats.New()
-//	s.Fact(fact)   // of package track
+//	s.Event(event) // of package track
 //	s.Call(call)   // of the emulator
 //	report := s.Report(summary)
 //
@@ -92,35 +92,35 @@ func (s *Stats) call(c sqs.Call, n int) {
 	}
 }
 
-// Fact takes what package track found out. It reports whether that was a line
+// Event takes what package track found out. It reports whether that was a line
 // of metrics, which is not to be shown.
-func (s *Stats) Fact(f track.Fact) (metrics bool) {
+func (s *Stats) Event(e track.Event) (metrics bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch f := f.(type) {
+	switch e := e.(type) {
 	case track.Record:
-		if f.Final {
-			s.record(f)
+		if e.Final {
+			s.record(e)
 		}
 	case track.Started:
 		s.invocations++
-		if f.ColdStart {
+		if e.ColdStart {
 			s.coldStarts++
 		}
-		s.records.Observe(float64(len(f.Bodies)))
+		s.records.Observe(float64(len(e.Bodies)))
 	case track.Ended:
-		if f.Error != "" {
+		if e.Error != "" {
 			s.errors++
 		}
-		s.took.Observe(milliseconds(f.Duration))
-		s.timeoutUsed.Observe(percent(f.Duration, s.timeout))
+		s.took.Observe(milliseconds(e.Duration))
+		s.timeoutUsed.Observe(percent(e.Duration, s.timeout))
 	case track.Warning:
 		s.warnings++
-		if f.Serious {
+		if e.Serious {
 			s.serious++
 		}
 	case track.Log:
-		return s.emf.line(f.Text)
+		return s.emf.line(e.Text)
 	}
 	return false
 }

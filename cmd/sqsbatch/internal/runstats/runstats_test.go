@@ -30,7 +30,7 @@ func TestRecordsAndInvocations(t *testing.T) {
 	stats := runstats.New(10 * time.Second)
 	live := record(track.Succeeded, time.Second, 2*time.Second, time.Minute, 1)
 	live.Final = false // said again once it is
-	for _, f := range []track.Fact{
+	for _, f := range []track.Event{
 		track.Started{Bodies: []string{"a", "b", "c"}, ColdStart: true},
 		live,
 		record(track.Succeeded, time.Second, 2*time.Second, time.Minute, 1),
@@ -43,7 +43,7 @@ func TestRecordsAndInvocations(t *testing.T) {
 		track.Record{Outcome: track.Filtered, Attempt: 1, Duration: -1, Age: time.Hour, Final: true},
 		track.Warning{}, track.Warning{Serious: true},
 	} {
-		if stats.Fact(f) {
+		if stats.Event(f) {
 			t.Errorf("%+v is a line of metrics", f)
 		}
 	}
@@ -111,12 +111,12 @@ func TestEMF(t *testing.T) {
 		`{"_aws":{"CloudWatchMetrics":[{}]}} trailing`: false,
 		`plain`: false,
 	} {
-		if got := stats.Fact(track.Log{Text: line}); got != want {
+		if got := stats.Event(track.Log{Text: line}); got != want {
 			t.Errorf("%s: %v, want %v", line, got, want)
 		}
 	}
 	// Two directives of a namespace tell the same value under other dimensions.
-	stats.Fact(track.Log{Text: `{"_aws":{"CloudWatchMetrics":[{"Namespace":"twice","Dimensions":[["a"]],"Metrics":[{"Name":"A"}]},` +
+	stats.Event(track.Log{Text: `{"_aws":{"CloudWatchMetrics":[{"Namespace":"twice","Dimensions":[["a"]],"Metrics":[{"Name":"A"}]},` +
 		`{"Namespace":"twice","Dimensions":[["b"]],"Metrics":[{"Name":"A"},{"Name":"A"}]}]},"a":"x","b":"y","A":1}`})
 	one := runstats.Distribution{Count: 1, Sum: 1, Min: 1, P50: 1, P90: 1, P99: 1, Max: 1}
 	check(t, "EMF", stats.Report(runstats.Run{}).EMF, &runstats.EMF{Lines: 5, Metrics: map[string]map[string]runstats.EMFMetric{
@@ -137,7 +137,7 @@ func FuzzEMF(f *testing.F) {
 	f.Add(`{"_aws":{"CloudWatchMetrics":[{"Metrics":[{"Name":"A"}]}]},"A":[1.7e308,1.7e308]}`)
 	f.Fuzz(func(t *testing.T, line string) {
 		stats := runstats.New(0)
-		metrics := stats.Fact(track.Log{Text: line})
+		metrics := stats.Event(track.Log{Text: line})
 		if r := stats.Report(runstats.Run{}); (r.EMF != nil) != metrics {
 			t.Errorf("%v: %+v", metrics, r.EMF)
 		} else if _, err := json.Marshal(r); err != nil {

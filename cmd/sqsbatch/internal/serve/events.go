@@ -9,150 +9,140 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/fanout"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
 const (
-	// waitingLines may be observed before the server waits for the output.
-	waitingLines = 256
-	// endTimeout bounds how long the end waits for an output that nobody reads.
+	// waitingEvents may wait for the output. What comes while they do is lost: the
+	// server does not wait for an output that nobody reads.
+	waitingEvents = 4096
+	// endTimeout bounds how long the end waits for such an output.
 	endTimeout = time.Second
-	// shownBody is how many characters of a body a line shows.
-	shownBody = 60
+	// shownBody and shownError are how many characters of a body and of an
+	// error's message a line shows.
+	shownBody  = 60
+	shownError = 300
+	clock      = "15:04:05.000"
 )
 
-// An eventLog writes what happens to messages and which calls are refused, in
-// the order in which it happens, from a goroutine of its own: the server waits
-// for its observer. A nil one does nothing.
-type eventLog struct {
-	json           bool
-	lines          chan func(io.Writer)
-	started, ended chan struct{}
-	done           chan error // what became of writing
-	once           sync.Once
+// Refused is a call that was answered with an error.
+type Refused struct {
+	Type string `json:"type"` // "refused"
+	sqs.Call
 }
 
-// newEventLog returns a log whose lines wait for start.
+// Lost stands where events are missing, because the output was too slow.
+type Lost struct {
+	Type   string    `json:"type"` // "lost"
+	Time   time.Time `json:"timestamp"`
+	Events int       `json:"events"`
+}
+
+// An eventLog writes what happens to messages and which calls are refused, in
+// the order in which it happens.
+type eventLog struct {
+	fanout.Fanout[any]
+	out     *bufio.Writer
+	json    bool
+	started chan struct{}
+	once    sync.Once // closes started
+	stop    func(time.Duration)
+	failed  chan error // the first error of writing
+}
+
+// newEventLog returns a log whose lines wait for start: clients may come before
+// the start is printed.
 func newEventLog(w io.Writer, output string) *eventLog {
-	l := &eventLog{
-		json:    output == "json",
-		lines:   make(chan func(io.Writer), waitingLines),
-		started: make(chan struct{}), ended: make(chan struct{}),
-		done: make(chan error, 1),
-	}
-	go func() { l.done <- l.run(bufio.NewWriter(w)) }()
+	l := &eventLog{out: bufio.NewWriter(w), json: output == "json", started: make(chan struct{}), failed: make(chan error, 1)}
+	l.stop = l.Listen(waitingEvents, func(batch []any, lost int) {
+		<-l.started
+		l.write(batch, lost)
+	})
 	return l
 }
 
-// start lets the lines out, after what is printed at the start.
+// start lets the lines out.
 func (l *eventLog) start() {
 	if l != nil {
-		close(l.started)
+		l.once.Do(func() { close(l.started) })
 	}
 }
 
 // observe is the server's observer.
-func (l *eventLog) observe(e sqs.Event) {
-	format := textEvent
-	if l.json {
-		format = jsonEvent
-	}
-	l.add(func(w io.Writer) { format(w, e) })
-}
+func (l *eventLog) observe(e sqs.Event) { l.Send(e) }
 
-// observeCall is the server's observer of calls.
+// observeCall is the server's observer of calls. One whose client left, as that
+// of a long poll may, was not refused.
 func (l *eventLog) observeCall(c sqs.Call) {
-	if !refused(c) {
-		return
-	}
-	format := textRefusal
-	if l.json {
-		format = jsonRefusal
-	}
-	l.add(func(w io.Writer) { format(w, c) })
-}
-
-func (l *eventLog) add(line func(io.Writer)) {
-	select {
-	case l.lines <- line:
-	case <-l.ended:
+	if c.Error != "" && c.Error != "no answer" {
+		c.Began, c.Ended = c.Began.UTC(), c.Ended.UTC()
+		l.Send(Refused{"refused", c})
 	}
 }
 
-// end writes what was observed until now and stops.
-func (l *eventLog) end() (err error) {
+func (l *eventLog) write(batch []any, lost int) {
+	if lost > 0 {
+		batch = append(batch, Lost{"lost", time.Now().UTC(), lost})
+	}
+	encoder := json.NewEncoder(l.out)
+	encoder.SetEscapeHTML(false)
+	for _, event := range batch {
+		if l.json {
+			_ = encoder.Encode(event) // errors stay in the writer, for Flush
+		} else {
+			_, _ = l.out.WriteString(line(event) + "\n")
+		}
+	}
+	if err := l.out.Flush(); err != nil {
+		select {
+		case l.failed <- fmt.Errorf("--verbose: %w", err):
+		default:
+		}
+		l.out.Reset(io.Discard)
+	}
+}
+
+// end writes what was observed until now and stops. Without a start it writes
+// nothing.
+func (l *eventLog) end() error {
 	if l == nil {
 		return nil
 	}
 	l.once.Do(func() {
-		close(l.ended)
-		select {
-		case err = <-l.done:
-		case <-time.After(endTimeout):
-		}
+		l.out.Reset(io.Discard)
+		close(l.started)
 	})
-	return err
-}
-
-func (l *eventLog) run(w *bufio.Writer) (failed error) {
-	flush := func() {
-		if err := w.Flush(); err != nil {
-			failed = fmt.Errorf("--verbose: %w", err)
-			w.Reset(io.Discard) // the server must not wait for what cannot be written
-		}
-	}
-	var early []func(io.Writer) // clients may come before the start is printed
-	for waiting := true; waiting; {
-		select {
-		case line := <-l.lines:
-			early = append(early, line)
-		case <-l.started:
-			waiting = false
-		case <-l.ended:
-			return nil
-		}
-	}
-	for _, line := range early {
-		line(w)
-	}
-	for {
-		line, ok := l.next(flush)
-		if !ok {
-			flush()
-			return failed
-		}
-		line(w)
-	}
-}
-
-// next returns the next line, and false when the log has ended and none is
-// left. It calls idle before it waits.
-func (l *eventLog) next(idle func()) (line func(io.Writer), ok bool) {
+	l.stop(endTimeout)
 	select {
-	case line = <-l.lines:
-		return line, true
+	case err := <-l.failed:
+		return err
 	default:
-		idle()
-	}
-	select {
-	case line = <-l.lines:
-		return line, true
-	case <-l.ended:
-	}
-	select {
-	case line = <-l.lines:
-		return line, true
-	default:
-		return nil, false
+		return nil
 	}
 }
 
-// textEvent writes a line for a person. Errors stay in the writer, for Flush.
-func textEvent(w io.Writer, e sqs.Event) {
-	parts := []string{
-		e.Time.Format("15:04:05.000"), fmt.Sprintf("%-10s", e.Kind), e.Queue,
+// line shows an event to a person. A refused call's queue and message are, or
+// quote, what the client sent.
+func line(event any) string {
+	switch e := event.(type) {
+	case sqs.Event:
+		return eventLine(e)
+	case Refused:
+		queue := ""
+		if e.Queue != "" {
+			queue = show.Body(e.Queue) + "  "
+		}
+		return fmt.Sprintf("%s  %-10s  %s%s  %s: %s", e.Ended.Local().Format(clock), e.Type, queue, e.Operation, e.Error, show.Brief(e.Message, shownError))
+	case Lost:
+		return fmt.Sprintf("%s  %-10s  %d events: the output is too slow for them", e.Time.Local().Format(clock), e.Type, e.Events)
 	}
+	return fmt.Sprint(event)
+}
+
+func eventLine(e sqs.Event) string {
+	parts := []string{e.Time.Format(clock), fmt.Sprintf("%-10s", e.Kind), e.Queue}
 	if e.MessageID != "" {
 		parts = append(parts, shortID(e.MessageID))
 	}
@@ -172,39 +162,10 @@ func textEvent(w io.Writer, e sqs.Event) {
 		parts = append(parts, "to="+e.MovedTo, "as="+shortID(e.NewMessageID))
 	}
 	if e.Body != "" && e.Kind != sqs.Purged {
-		parts = append(parts, view.Brief(e.Body, shownBody))
+		parts = append(parts, show.Brief(e.Body, shownBody))
 	}
-	_, _ = io.WriteString(w, strings.Join(parts, "  ")+"\n")
+	return strings.Join(parts, "  ")
 }
 
 // shortID is enough of a message's id to tell it from others by eye.
 func shortID(id string) string { return id[:min(8, len(id))] }
-
-// jsonEvent writes a line for a program.
-func jsonEvent(w io.Writer, e sqs.Event) {
-	jsonLine(w, struct {
-		Type              string    `json:"type"`
-		Time              time.Time `json:"time"`
-		Event             sqs.Kind  `json:"event"`
-		Queue             string    `json:"queue"`
-		MessageID         string    `json:"messageId,omitempty"`
-		Body              string    `json:"body,omitempty"`
-		ReceiveCount      int       `json:"receiveCount"`
-		VisibilitySeconds float64   `json:"visibilitySeconds"`
-		MessageGroupID    string    `json:"messageGroupId,omitempty"`
-		DeduplicationID   string    `json:"messageDeduplicationId,omitempty"`
-		SequenceNumber    string    `json:"sequenceNumber,omitempty"`
-		DeadLetterQueue   string    `json:"deadLetterQueue,omitempty"`
-		MovedTo           string    `json:"movedTo,omitempty"`
-		NewMessageID      string    `json:"newMessageId,omitempty"`
-	}{
-		"message", e.Time.UTC(), e.Kind, e.Queue, e.MessageID, e.Body, e.ReceiveCount, e.Visibility.Seconds(),
-		e.MessageGroupID, e.DeduplicationID, e.SequenceNumber, e.DeadLetterQueue, e.MovedTo, e.NewMessageID,
-	})
-}
-
-func jsonLine(w io.Writer, v any) {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(v)
-}

@@ -7,11 +7,13 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
@@ -124,21 +126,21 @@ func TestEventsForPrograms(t *testing.T) {
 	var events []string
 	for i, line := range lines {
 		var e struct {
-			Type, Time, Event, Queue, MessageID, Body, MessageGroupID, DeadLetterQueue, SequenceNumber string
-			VisibilitySeconds                                                                          float64
+			Type, Timestamp, Queue, MessageID, Body, MessageGroupID, DeadLetterQueue, SequenceNumber string
+			VisibleInMs                                                                              float64
 		}
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		events = append(events, e.Event)
-		if e.Type != "message" || e.Queue != "orders.fifo" || e.Time == "" {
+		events = append(events, e.Type)
+		if e.Queue != "orders.fifo" || !strings.HasSuffix(e.Timestamp, "Z") {
 			t.Errorf("line %d: %s", i+1, line)
 		}
 		switch {
-		case e.Event == "purged":
+		case e.Type == "purged":
 		case e.Body == "" || e.MessageID == "" || e.MessageGroupID != "g" || e.SequenceNumber == "",
-			e.Event == "received" && e.VisibilitySeconds < 89,
-			(e.Event == "redriven") != (e.DeadLetterQueue == "dead.fifo"):
+			e.Type == "received" && e.VisibleInMs < 89_000,
+			(e.Type == "redriven") != (e.DeadLetterQueue == "dead.fifo"):
 			t.Errorf("line %d: %s", i+1, line)
 		}
 	}
@@ -175,21 +177,22 @@ func TestMovesAreShown(t *testing.T) {
 	}
 }
 
-// TestAnOutputThatCannotBeWritten: the server goes on for its clients, and the
-// end says what was wrong.
-func TestAnOutputThatCannotBeWritten(t *testing.T) {
+// servedTo runs the command with an output that nobody reads after the first
+// line, has it observe that many messages, and returns the rest of the output
+// and how to end the command.
+func servedTo(t *testing.T, messages int) (out *bufio.Reader, pipe *io.PipeReader, end func() error) {
+	t.Helper()
 	r, w := io.Pipe()
 	interrupts := make(chan os.Signal, 1)
 	ran := make(chan error, 1)
 	go func() {
-		ran <- serve.Run(t.Context(), []string{"--addr", "127.0.0.1:0", "--output", "json", "--verbose", "--queue", "orders"},
+		err := serve.Run(t.Context(), []string{"--addr", "127.0.0.1:0", "--output", "json", "--verbose", "--queue", "orders"},
 			cli.IO{Stdout: w, Stderr: io.Discard, Interrupts: interrupts})
+		ran <- errors.Join(err, w.Close())
 	}()
-	first, err := bufio.NewReader(r).ReadString('\n')
+	out = bufio.NewReader(r)
+	first, err := out.ReadString('\n')
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.CloseWithError(errors.New("disk full")); err != nil {
 		t.Fatal(err)
 	}
 	endpoint := regexp.MustCompile(`http://127.0.0.1:\d+`).FindString(first)
@@ -197,13 +200,63 @@ func TestAnOutputThatCannotBeWritten(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	client := newClient(t)
-	for range 600 { // more than may wait
-		if _, err := client.SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: aws.String(endpoint + "/000000000000/orders"), MessageBody: aws.String("a")}); err != nil {
+	var entries []types.SendMessageBatchRequestEntry
+	for i := range 10 {
+		entries = append(entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: aws.String("a")})
+	}
+	for range messages / 10 {
+		if _, err := client.SendMessageBatch(t.Context(), &awssqs.SendMessageBatchInput{QueueUrl: aws.String(endpoint + "/000000000000/orders"), Entries: entries}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	interrupts <- os.Interrupt
-	if err := <-ran; err == nil || !strings.Contains(err.Error(), "--verbose: disk full") {
+	return out, r, func() error { interrupts <- os.Interrupt; return <-ran }
+}
+
+// TestAnOutputThatCannotBeWritten: the server goes on for its clients, and the
+// end says what was wrong.
+func TestAnOutputThatCannotBeWritten(t *testing.T) {
+	_, pipe, end := servedTo(t, 10)
+	if err := pipe.CloseWithError(errors.New("disk full")); err != nil {
+		t.Fatal(err)
+	}
+	if err := end(); err == nil || !strings.Contains(err.Error(), "--verbose: disk full") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestAnOutputThatIsTooSlow: the server goes on, and the output tells how many
+// events it has lost.
+func TestAnOutputThatIsTooSlow(t *testing.T) {
+	const sent = 10_000
+	out, _, end := servedTo(t, sent)
+	told := make(chan int, 1)
+	go func() {
+		events, lost := 0, 0
+		for {
+			line, err := out.ReadString('\n')
+			if err != nil {
+				break
+			}
+			var e struct {
+				Type   string
+				Events int
+			}
+			_ = json.Unmarshal([]byte(line), &e)
+			if e.Type == "lost" {
+				lost += e.Events
+			} else {
+				events++
+			}
+		}
+		if lost == 0 || events == 0 {
+			t.Errorf("%d events, %d lost", events, lost)
+		}
+		told <- events + lost
+	}()
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	if n := <-told; n != sent {
+		t.Errorf("the output tells of %d events, want %d", n, sent)
 	}
 }

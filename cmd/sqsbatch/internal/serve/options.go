@@ -64,12 +64,8 @@ What is shown:
   --output json      one JSON object a line and nothing else on standard output; "type" is
                      "ready" (first): endpoint, region, accountId, queues: name, url, arn,
                                deadLetterQueue, maxReceiveCount
-                     "message" (--verbose): time, event, queue, messageId, body, receiveCount,
-                               visibilitySeconds, messageGroupId, messageDeduplicationId,
-                               sequenceNumber, deadLetterQueue, movedTo, newMessageId; event
-                               is sent, duplicate, received, visibility, returned, deleted,
-                               redriven, moved, expired or purged
-                     "refused" (--verbose): time, operation, queue, code, message
+                     and with --verbose the kind of an event of a message, "refused" or "lost";
+                     docs/emulators.md has the fields
   --ready-file FILE  is written with the endpoint once it listens and removed at the end
 
 Ctrl-C or SIGTERM ends it at once.

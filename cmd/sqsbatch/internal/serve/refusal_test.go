@@ -47,11 +47,11 @@ func TestRefusedCallsForPrograms(t *testing.T) {
 		t.Fatalf("%q, want two lines", lines)
 	}
 	for i, operation := range []string{"SendMessage", "CreateQueue"} {
-		var got struct{ Type, Time, Operation, Queue, Code, Message string }
+		var got struct{ Type, Timestamp, Operation, Queue, Error, Reason string }
 		if err := json.Unmarshal([]byte(lines[i]), &got); err != nil {
 			t.Fatal(lines[i], err)
 		}
-		if got.Type != "refused" || got.Time == "" || got.Operation != operation || got.Code == "" || got.Message == "" || i == 0 && got.Queue != "order" {
+		if got.Type != "refused" || got.Timestamp == "" || got.Operation != operation || got.Error == "" || got.Reason == "" || i == 0 && got.Queue != "order" {
 			t.Errorf("%s", lines[i])
 		}
 	}

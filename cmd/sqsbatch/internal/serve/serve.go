@@ -54,7 +54,7 @@ func Run(ctx context.Context, args []string, tio cli.IO) (err error) {
 		return errors.Join(listenError(o.addr, err), events.end())
 	}
 	defer func() {
-		// The log first: an output that nobody reads would hold up the server.
+		// The log first: what the end refuses to those who wait is no event.
 		err = errors.Join(err, events.end(), server.Close())
 	}()
 	if err := create(ctx, server, queues); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,14 +15,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// A bench is a tracker under test and what it said.
+// A bench is a tracker under test and what it told.
 type bench struct {
 	*track.Tracker
 	t    *testing.T
 	stop func()
 
 	mu    sync.Mutex
-	facts []track.Fact
+	told  []track.Event
+	given map[string]lambda.Invocation // by request id
 }
 
 // inBubble runs f with a running tracker in virtual time.
@@ -42,20 +44,20 @@ func (b *bench) run(t *testing.T, f func(b *bench)) {
 	f(b)
 }
 
-func (b *bench) emit(f track.Fact) {
+func (b *bench) emit(e track.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.facts = append(b.facts, f)
+	b.told = append(b.told, e)
 }
 
-// take returns the facts so far, all input handled, and forgets them.
-func (b *bench) take() []track.Fact {
+// take returns the events so far, all input handled, and forgets them.
+func (b *bench) take() []track.Event {
 	synctest.Wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	facts := b.facts
-	b.facts = nil
-	return facts
+	told := b.told
+	b.told = nil
+	return told
 }
 
 // body is that of the message with the given id.
@@ -68,15 +70,32 @@ func (b *bench) event(kind sqs.Kind, id string, attempt int, visibility time.Dur
 // invoke sends (at the first attempt) and receives the messages, and begins
 // an invocation with them.
 func (b *bench) invoke(request string, attempt int, ids ...string) {
-	var deliveries []track.Delivery
+	i := lambda.Invocation{RequestID: request, ColdStart: attempt == 1}
 	for _, id := range ids {
 		if attempt == 1 {
 			b.event(sqs.Sent, id, 0, 0)
 		}
 		b.event(sqs.Received, id, attempt, time.Minute)
-		deliveries = append(deliveries, track.Delivery{MessageID: id, Body: body(id), Attempt: attempt})
+		i.Records = append(i.Records, lambda.Record{MessageID: id, Body: body(id), Attempt: attempt})
 	}
-	b.Started(request, attempt == 1, deliveries)
+	if b.given == nil {
+		b.given = map[string]lambda.Invocation{}
+	}
+	b.given[request] = i
+	b.Started(i)
+}
+
+// ends ends an invocation of which some messages stay in the queue.
+func (b *bench) ends(request string, left ...string) { b.fails(request, nil, "", left...) }
+
+// fails ends an invocation with the function's error, or with why all of its
+// records count as failed.
+func (b *bench) fails(request string, err *lambda.FunctionError, allFailed string, left ...string) {
+	e := lambda.Ended{Invocation: b.given[request], AllFailed: allFailed, Result: lambda.Result{Error: err, Duration: time.Second}}
+	for _, r := range e.Records {
+		e.Verdicts = append(e.Verdicts, lambda.Verdict{Deleted: !slices.Contains(left, r.MessageID)})
+	}
+	b.Ended(e)
 }
 
 func (b *bench) logs(request, format string, args ...any) {
@@ -97,8 +116,8 @@ func (b *bench) finals() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var out []string
-	for _, f := range b.facts {
-		if r, ok := f.(track.Record); ok && r.Final {
+	for _, e := range b.told {
+		if r, ok := e.(track.Record); ok && r.Final {
 			out = append(out, r.MessageID+" "+r.Outcome)
 		}
 	}
@@ -110,8 +129,8 @@ func (b *bench) last() track.Record {
 	synctest.Wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i := len(b.facts) - 1; i >= 0; i-- {
-		if r, ok := b.facts[i].(track.Record); ok {
+	for i := len(b.told) - 1; i >= 0; i-- {
+		if r, ok := b.told[i].(track.Record); ok {
 			return r
 		}
 	}

@@ -2,69 +2,50 @@ package track
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 )
 
-// A Delivery is one record of an invocation.
-type Delivery struct {
-	MessageID, Body string
-	Attempt         int
-}
-
-// An End is how an invocation ended, as the event source mapping saw it.
-type End struct {
-	RequestID string
-	Duration  time.Duration
-	ColdStart bool
-	Init      time.Duration
-	// Error is the function's error, "" when it answered.
-	Error string
-	// WholeBatchFail says why every record counts as failed although the
-	// function answered; "" otherwise.
-	WholeBatchFail string
-	// Left holds the ids of the messages that stay in the queue.
-	Left []string
-}
-
 // An invocation is one that has begun and is not final yet.
 type invocation struct {
-	number     int
-	requestID  string
-	deliveries []Delivery
-	reports    map[string]Record // by message id
-	settled    bool              // the toolkit has logged the batch: no line is missing
-	end        *End
-	final      time.Time // when the grace ends
+	lambda.Invocation
+	number  int
+	reports map[string]Record // by message id
+	settled bool              // the toolkit has logged the batch: no line is missing
+	end     *lambda.Ended
+	final   time.Time // when the grace ends
 }
 
 // Started takes the beginning of an invocation.
-func (t *Tracker) Started(requestID string, coldStart bool, deliveries []Delivery) {
+func (t *Tracker) Started(i lambda.Invocation) {
 	t.post(func() {
 		t.progress.Invocations++
-		inv := &invocation{
-			number: t.progress.Invocations, requestID: requestID,
-			deliveries: deliveries, reports: map[string]Record{},
-		}
-		t.invocations[requestID] = inv
-		bodies := make([]string, 0, len(deliveries))
-		for _, d := range deliveries {
-			bodies = append(bodies, d.Body)
-			if m := t.messages[d.MessageID]; m != nil {
+		inv := &invocation{Invocation: i, number: t.progress.Invocations, reports: map[string]Record{}}
+		t.invocations[i.RequestID] = inv
+		bodies := make([]string, 0, len(i.Records))
+		for _, r := range i.Records {
+			bodies = append(bodies, r.Body)
+			if m := t.messages[r.MessageID]; m != nil {
 				m.inFlight++
 				m.held = false
 			}
 		}
-		t.emit(Started{Invocation: inv.number, RequestID: requestID, Bodies: bodies, ColdStart: coldStart})
+		t.emit(Started{Invocation: inv.number, RequestID: i.RequestID, Bodies: bodies, ColdStart: i.ColdStart})
 	})
 }
 
 // Ended takes the end of an invocation.
-func (t *Tracker) Ended(e End) {
+func (t *Tracker) Ended(e lambda.Ended) {
 	now := time.Now()
 	t.post(func() {
+		for i, v := range e.Verdicts {
+			if v.Err != nil {
+				t.emit(Warning{Text: fmt.Sprintf("message %s succeeded but could not be deleted: %v", e.Records[i].MessageID, v.Err)})
+			}
+		}
 		if inv := t.invocations[e.RequestID]; inv != nil {
 			inv.end, inv.final = &e, now.Add(t.o.Grace)
 		}
@@ -109,22 +90,22 @@ func (t *Tracker) line(l lambda.Line) {
 
 // report shows a record as soon as the toolkit has logged it.
 func (t *Tracker) report(inv *invocation, r report) {
-	d := inv.delivery(r.MessageID)
+	d := inv.record(r.MessageID)
 	if d == nil {
 		return
 	}
 	rec := r.record()
-	rec.Invocation, rec.RequestID, rec.Body = inv.number, inv.requestID, d.Body
+	rec.Invocation, rec.RequestID, rec.Body = inv.number, inv.RequestID, d.Body
 	rec.Attempt = cmp.Or(rec.Attempt, d.Attempt)
 	rec.Age = t.age(rec.MessageID)
 	inv.reports[r.MessageID] = rec
 	t.emit(rec)
 }
 
-func (inv *invocation) delivery(id string) *Delivery {
-	for i := range inv.deliveries {
-		if inv.deliveries[i].MessageID == id {
-			return &inv.deliveries[i]
+func (inv *invocation) record(id string) *lambda.Record {
+	for i := range inv.Records {
+		if inv.Records[i].MessageID == id {
+			return &inv.Records[i]
 		}
 	}
 	return nil
@@ -132,7 +113,7 @@ func (inv *invocation) delivery(id string) *Delivery {
 
 // complete says that no line of the toolkit can be missing any more.
 func (inv *invocation) complete() bool {
-	return inv.settled && len(inv.reports) == len(inv.deliveries)
+	return inv.settled && len(inv.reports) == len(inv.Records)
 }
 
 // ripe lists, in order, the ended invocations for which nothing more is to
@@ -154,24 +135,28 @@ func (t *Tracker) ripe(now time.Time) []*invocation {
 
 // finish gives every record of an ended invocation its final outcome.
 func (t *Tracker) finish(inv *invocation) {
-	delete(t.invocations, inv.requestID)
+	delete(t.invocations, inv.RequestID)
 	t.finals++
-	left := make(map[string]bool, len(inv.end.Left))
-	for _, id := range inv.end.Left {
-		left[id] = true
-	}
+	result := inv.end.Result
 	e := Ended{
-		Invocation: inv.number, RequestID: inv.requestID, Records: len(inv.deliveries),
-		Duration: inv.end.Duration, ColdStart: inv.end.ColdStart, Init: inv.end.Init,
-		Error: inv.end.Error, WholeBatchFail: inv.end.WholeBatchFail,
+		Invocation: inv.number, RequestID: inv.RequestID, Records: len(inv.Records),
+		Duration: result.Duration, Timeout: t.o.Timeout, ColdStart: result.ColdStart, Init: result.Init,
 	}
-	for _, d := range inv.deliveries {
+	switch failure := result.Error; {
+	case failure == nil:
+		e.AllFailed = inv.end.AllFailed
+	case failure.Type == "Sandbox.Closed":
+		e.Error = "stopped before it answered"
+	default:
+		e.Error = failure.Error()
+	}
+	for i, d := range inv.Records {
 		m := t.messages[d.MessageID]
 		if m == nil { // sent before this tool looked; keep it out of the account
 			m = &message{id: d.MessageID, body: d.Body, settled: true}
 		}
 		m.inFlight = max(0, m.inFlight-1)
-		r := t.final(inv, d, m, left[d.MessageID])
+		r := inv.outcome(d, m, !inv.end.Verdicts[i].Deleted, cmp.Or(e.Error, e.AllFailed))
 		if r.Done() {
 			e.Deleted++
 		} else {
@@ -183,19 +168,18 @@ func (t *Tracker) finish(inv *invocation) {
 	t.emit(e)
 }
 
-// final weighs what the toolkit said of a record against what became of its
-// message: the queue has the last word.
-func (t *Tracker) final(inv *invocation, d Delivery, m *message, left bool) Record {
+// outcome weighs what the toolkit said of a record against what became of its
+// message: the queue has the last word. failed is why the whole invocation did.
+func (inv *invocation) outcome(d lambda.Record, m *message, left bool, failed string) Record {
 	left = left && !m.deleted // the function may have deleted it by itself
 	said, ok := inv.reports[d.MessageID]
 	r := said
 	if !ok {
 		r = Record{
-			Invocation: inv.number, RequestID: inv.requestID, MessageID: d.MessageID, Body: d.Body,
+			Invocation: inv.number, RequestID: inv.RequestID, MessageID: d.MessageID, Body: d.Body,
 			Attempt: d.Attempt, Outcome: Succeeded, Duration: -1, Allowed: -1, VisibleIn: -1,
 		}
 	}
-	failed := cmp.Or(inv.end.Error, inv.end.WholeBatchFail)
 	switch {
 	case left && r.Done():
 		r.Outcome, r.Reason = Retry, cmp.Or(failed, "the function named it in batchItemFailures")

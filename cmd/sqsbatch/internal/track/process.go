@@ -4,20 +4,20 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
 )
 
-// ProcessStarted takes the start of a process, by its number.
-func (t *Tracker) ProcessStarted(number, pid int) {
+// Process takes the start of a process, or its end after the last of its lines.
+func (t *Tracker) Process(c container.Change) {
 	t.post(func() {
-		t.progress.Starts++
-		t.running++
-		t.emit(Process{Number: number, PID: pid})
-	})
-}
-
-// ProcessEnded takes the end of a process, after the last of its lines.
-func (t *Tracker) ProcessEnded(p Process) {
-	t.post(func() {
+		p := Process{Change: c}
+		if p.Ended == "" {
+			t.progress.Starts++
+			t.running++
+			t.emit(p)
+			return
+		}
 		t.running--
 		if !p.Asked {
 			t.progress.Crashes++
@@ -46,7 +46,7 @@ func (t *Tracker) cutOff(p Process) (list []Record) {
 		}
 		m.held = false
 		r := Record{
-			Process: p.Number, MessageID: m.id, Body: m.body, Attempt: m.received, Outcome: CutOff,
+			Process: p.Process, MessageID: m.id, Body: m.body, Attempt: m.received, Outcome: CutOff,
 			Reason: "its process ended (" + p.Ended + ")", Duration: -1, Allowed: -1, VisibleIn: m.due.Sub(now), Final: true,
 		}
 		t.settle(m, r)

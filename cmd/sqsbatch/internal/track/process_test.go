@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
@@ -62,7 +63,7 @@ func TestProcessOutcomes(t *testing.T) {
 // had deleted without a word was done.
 func TestProcessEnds(t *testing.T) {
 	inContainers(t, func(b *bench) {
-		b.ProcessStarted(1, 77)
+		b.Process(container.Change{Process: 1, PID: 77})
 		b.hold("held", "done", "released")
 		b.says("other", `"outcome":"succeeded"`) // the toolkit's lines are known
 		b.delete("done")
@@ -70,9 +71,9 @@ func TestProcessEnds(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		b.take()
 		want(t, "in flight", b.Progress().InFlight, 2)
-		b.ProcessEnded(track.Process{Number: 1, PID: 77, Ended: "signal: killed", Again: time.Second})
-		want(t, "facts", b.take(), []track.Fact{
-			track.Process{Number: 1, PID: 77, Ended: "signal: killed", CutOff: 1, Again: time.Second},
+		b.Process(container.Change{Process: 1, PID: 77, Ended: "signal: killed", Again: time.Second})
+		want(t, "events", b.take(), []track.Event{
+			track.Process{Change: container.Change{Process: 1, PID: 77, Ended: "signal: killed", Again: time.Second}, CutOff: 1},
 			track.Record{Process: 1, MessageID: "held", Body: body("held"), Attempt: 1, Outcome: track.CutOff, Reason: "its process ended (signal: killed)",
 				Duration: -1, Allowed: -1, Age: 20 * time.Second, VisibleIn: 40 * time.Second, Final: true},
 			track.Record{MessageID: "done", Body: body("done"), Attempt: 1, Outcome: track.Succeeded, Reason: "it was deleted; nothing was logged of it",
@@ -88,15 +89,15 @@ func TestProcessEnds(t *testing.T) {
 // TestOneOfTwoProcessesEnds: what is held may be the other's.
 func TestOneOfTwoProcessesEnds(t *testing.T) {
 	inContainers(t, func(b *bench) {
-		b.ProcessStarted(1, 77)
-		b.ProcessStarted(2, 78)
+		b.Process(container.Change{Process: 1, PID: 77})
+		b.Process(container.Change{Process: 2, PID: 78})
 		b.hold("held")
 		b.take()
-		b.ProcessEnded(track.Process{Number: 2, PID: 78, Ended: "exit status 1"})
-		want(t, "facts", b.take(), []track.Fact{track.Process{Number: 2, PID: 78, Ended: "exit status 1", CutOff: -1}})
-		b.ProcessEnded(track.Process{Number: 1, PID: 77, Ended: "exit status 0", Asked: true})
-		if facts := b.take(); len(facts) != 2 || facts[0].(track.Process).CutOff != 1 {
-			t.Errorf("%+v", facts)
+		b.Process(container.Change{Process: 2, PID: 78, Ended: "exit status 1"})
+		want(t, "events", b.take(), []track.Event{track.Process{Change: container.Change{Process: 2, PID: 78, Ended: "exit status 1"}, CutOff: -1}})
+		b.Process(container.Change{Process: 1, PID: 77, Ended: "exit status 0", Asked: true})
+		if told := b.take(); len(told) != 2 || told[0].(track.Process).CutOff != 1 {
+			t.Errorf("%+v", told)
 		}
 		want(t, "crashes", b.Progress().Crashes, 1)
 	})
@@ -199,13 +200,13 @@ func TestProcessOutput(t *testing.T) {
 		b.ProcessLine(2, "stderr", "hello")
 		b.ProcessLine(2, "stdout", `{"message":"batches","logger":"sqsbatch","records":3}`)
 		b.ProcessLine(2, "stdout", `{"message":"look","logger":"sqsbatch","messageId":"m","reason":"why"}`)
-		want(t, "facts", b.take(), []track.Fact{
+		want(t, "events", b.take(), []track.Event{
 			track.Log{Process: 2, Stream: "stderr", Text: "hello"},
 			track.Warning{Text: "look: why", MessageID: "m", Body: body("m")},
 		})
 		b.ProcessLine(2, "stdout", `{"level":"INFO","message":"polling","logger":"sqsbatch","queues":["orders"]}`)
 		b.ProcessLine(2, "stdout", `{"level":"ERROR","message":"receiving fails","logger":"sqsbatch","queue":"orders"}`)
-		want(t, "facts", b.take(), []track.Fact{
+		want(t, "events", b.take(), []track.Event{
 			track.Log{Process: 2, Stream: "stdout", Text: "polling"},
 			track.Warning{Text: "receiving fails", Serious: true},
 		})

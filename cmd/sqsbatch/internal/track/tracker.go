@@ -1,12 +1,12 @@
 // Package track turns what the emulators and the function say while
-// `sqsbatch local` runs into facts to show: what became of each record, how
+// `sqsbatch local` runs into events to show: what became of each record, how
 // each invocation or process ended, how far the run is.
 //
 // Three streams come in, each through a method that returns at once: the
 // queue's events ([Tracker.Queue]), the event source mapping's ([Tracker.Started],
 // [Tracker.Ended]) and the function's output ([Tracker.Line]); of containers,
-// what becomes of processes ([Tracker.ProcessEnded]) and their output
-// ([Tracker.ProcessLine]). Facts go out, in
+// what becomes of processes ([Tracker.Process]) and their output
+// ([Tracker.ProcessLine]). Events go out, in
 // order and one at a time, to Options.Emit:
 //
 //	t := track.New(track.Options{Sources: []string{"orders"}, Emit: show})
@@ -30,8 +30,10 @@ type Options struct {
 	// Containers says that long-polling processes handle the messages, not
 	// invocations: see [Tracker.ProcessLine].
 	Containers bool
-	// Emit is given every fact, from Run's goroutine.
-	Emit func(Fact)
+	// Timeout is how long an invocation may take.
+	Timeout time.Duration
+	// Emit is given every event, from Run's goroutine.
+	Emit func(Event)
 	// Grace is how long the toolkit's lines may arrive after the answer.
 	// Defaults to 300 ms.
 	Grace time.Duration
@@ -48,7 +50,7 @@ type Tracker struct {
 	inbox   []func() // inputs not yet looked at, in order of arrival
 
 	mu           sync.Mutex
-	out          []Fact // facts to emit once mu is free
+	out          []Event // to emit once mu is free
 	messages     map[string]*message
 	alive        map[string]*message
 	invocations  map[string]*invocation // by request id; those not final yet
@@ -182,8 +184,8 @@ func (t *Tracker) handle(now time.Time) (next time.Time, ok bool) {
 	finished := t.allSent && len(t.alive)+len(t.invocations)+len(t.unreported) == 0
 	t.mu.Unlock()
 
-	for _, f := range out {
-		t.o.Emit(f)
+	for _, e := range out {
+		t.o.Emit(e)
 	}
 	if finished {
 		select {
@@ -195,12 +197,12 @@ func (t *Tracker) handle(now time.Time) (next time.Time, ok bool) {
 	return next, ok
 }
 
-func (t *Tracker) emit(f Fact) {
-	if r, ok := f.(Record); ok && r.Age == 0 {
+func (t *Tracker) emit(e Event) {
+	if r, ok := e.(Record); ok && r.Age == 0 {
 		r.Age = t.age(r.MessageID)
-		f = r
+		e = r
 	}
-	t.out = append(t.out, f)
+	t.out = append(t.out, e)
 }
 
 // age is how long ago a message was sent, and negative when that is not known.
@@ -211,7 +213,7 @@ func (t *Tracker) age(id string) time.Duration {
 	return -1
 }
 
-// Warn adds a warning of this tool's own to the facts.
+// Warn adds a warning of this tool's own to the events.
 func (t *Tracker) Warn(text string) {
 	t.post(func() { t.emit(Warning{Text: text}) })
 }

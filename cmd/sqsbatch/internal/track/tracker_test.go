@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
@@ -26,7 +27,7 @@ func TestRecordsFromTheToolkitsLines(t *testing.T) {
 		b.event(sqs.Visibility, "c", 1, 4*time.Second)
 		b.record("r1", "c", `"outcome":"retry","reason":"down","visibleInMs":4000`)
 		b.batch("r1")
-		b.Ended(track.End{RequestID: "r1", Duration: time.Second, Left: []string{"c"}})
+		b.ends("r1", "c")
 		b.event(sqs.Deleted, "a", 1, 0)
 		b.event(sqs.Deleted, "b", 1, 0)
 		want(t, "finals", b.finals(), []string{"a succeeded", "b dead-letter", "c retry"})
@@ -39,10 +40,10 @@ func TestRecordsFromTheToolkitsLines(t *testing.T) {
 		if r := b.last(); !r.Repeats || r.VisibleIn != 4*time.Second || r.Body != body("c") {
 			t.Errorf("final: %+v", r)
 		}
-		facts := b.take()
-		e, ok := facts[len(facts)-1].(track.Ended)
+		told := b.take()
+		e, ok := told[len(told)-1].(track.Ended)
 		if !ok || e.Deleted != 2 || e.Back != 1 || e.Records != 3 {
-			t.Errorf("end: %+v", facts[len(facts)-1])
+			t.Errorf("end: %+v", told[len(told)-1])
 		}
 	})
 }
@@ -52,7 +53,7 @@ func TestRecordsFromTheToolkitsLines(t *testing.T) {
 func TestLateLines(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a", "b")
-		b.Ended(track.End{RequestID: "r1"})
+		b.ends("r1")
 		b.event(sqs.Deleted, "a", 1, 0)
 		b.event(sqs.Deleted, "b", 1, 0)
 		time.Sleep(100 * time.Millisecond)
@@ -71,7 +72,7 @@ func TestForeignFunction(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a", "b")
 		b.logs("r1", "hello")
-		b.Ended(track.End{RequestID: "r1", Left: []string{"b"}})
+		b.ends("r1", "b")
 		b.event(sqs.Deleted, "a", 1, 0)
 		time.Sleep(time.Second)
 		want(t, "finals", b.finals(), []string{"a succeeded", "b retry"})
@@ -80,9 +81,9 @@ func TestForeignFunction(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		b.invoke("r2", 2, "b")
-		b.Ended(track.End{RequestID: "r2", Error: "Task timed out after 3.00 seconds", Left: []string{"b"}})
+		b.fails("r2", &lambda.FunctionError{Type: "Sandbox.Timedout", Message: "Task timed out after 3.00 seconds"}, "", "b")
 		want(t, "finals", b.finals(), []string{"a succeeded", "b retry", "b retry"})
-		if r := b.last(); r.Reason != "Task timed out after 3.00 seconds" || r.Attempt != 2 {
+		if r := b.last(); r.Reason != "Sandbox.Timedout: Task timed out after 3.00 seconds" || r.Attempt != 2 {
 			t.Errorf("%+v", r)
 		}
 		want(t, "retried", b.Progress().Retried, 2)
@@ -95,7 +96,7 @@ func TestWholeBatchFails(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a")
 		b.record("r1", "a", `"outcome":"succeeded"`)
-		b.Ended(track.End{RequestID: "r1", WholeBatchFail: "invalid JSON", Left: []string{"a"}})
+		b.fails("r1", nil, "invalid JSON", "a")
 		time.Sleep(time.Second)
 		want(t, "finals", b.finals(), []string{"a retry"})
 		if r := b.last(); r.Repeats || !strings.Contains(r.Reason, "done (succeeded)") || !strings.Contains(r.Reason, "invalid JSON") {
@@ -111,7 +112,7 @@ func TestLost(t *testing.T) {
 		b.invoke("r1", 1, "a")
 		b.record("r1", "a", `"outcome":"retry","reason":"down","visibleInMs":1000`)
 		b.batch("r1")
-		b.Ended(track.End{RequestID: "r1"})
+		b.ends("r1")
 		b.event(sqs.Deleted, "a", 1, 0)
 		want(t, "finals", b.finals(), []string{"a lost"})
 		want(t, "progress", b.Progress(), track.Progress{Sent: 1, Lost: 1, Invocations: 1})
@@ -127,7 +128,7 @@ func TestDeletedByTheFunction(t *testing.T) {
 		b.record("r1", "b", `"outcome":"retry","reason":"down","visibleInMs":1000`)
 		b.event(sqs.Deleted, "a", 1, 0)
 		b.batch("r1")
-		b.Ended(track.End{RequestID: "r1", Error: "1 of 2 failed", Left: []string{"a", "b"}})
+		b.fails("r1", &lambda.FunctionError{Type: "errorString", Message: "1 of 2 failed"}, "", "a", "b")
 		want(t, "finals", b.finals(), []string{"a succeeded", "b retry"})
 	})
 }
@@ -137,7 +138,7 @@ func TestRedriven(t *testing.T) {
 		b.invoke("r1", 1, "a")
 		b.record("r1", "a", `"outcome":"retry","reason":"down","visibleInMs":1000`)
 		b.batch("r1")
-		b.Ended(track.End{RequestID: "r1", Left: []string{"a"}})
+		b.ends("r1", "a")
 		b.AllSent()
 		time.Sleep(time.Second)
 		select {
@@ -163,7 +164,7 @@ func TestRedrivenAtOnce(t *testing.T) {
 		b.record("r1", "a", `"outcome":"retry","reason":"down","visibleInMs":0`)
 		b.event(sqs.Redriven, "a", 1, 0)
 		b.batch("r1")
-		b.Ended(track.End{RequestID: "r1", Left: []string{"a"}})
+		b.ends("r1", "a")
 		want(t, "finals", b.finals(), []string{"a dead-letter", "a retry"})
 		want(t, "progress", b.Progress(), track.Progress{Sent: 1, DeadLettered: 1, Retried: 1, Invocations: 1})
 	})
@@ -197,7 +198,7 @@ func TestStreams(t *testing.T) {
 		b.logs("r1", `{"level":"INFO","msg":"5 attempts","logger":"sqsbatch"}`)
 		b.logs("r1", `{"msg":"mine","logger":"other"}`)
 		b.logs("", "sqsbatch says")
-		want(t, "facts", b.take(), []track.Fact{
+		want(t, "events", b.take(), []track.Event{
 			track.Warning{Text: "grant sqs:ChangeMessageVisibility: denied"},
 			track.Warning{Text: "near the end", MessageID: "a", Body: body("a")},
 			track.Log{Invocation: 1, Stream: "stderr", Text: "5 attempts"},
@@ -211,7 +212,7 @@ func TestStreams(t *testing.T) {
 func TestStopFinishes(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a")
-		b.Ended(track.End{RequestID: "r1"})
+		b.ends("r1")
 		b.stop()
 		want(t, "finals", b.finals(), []string{"a succeeded"})
 	})
@@ -229,7 +230,7 @@ func TestAge(t *testing.T) {
 			t.Errorf("an age of %v, want 5 s", got)
 		}
 		time.Sleep(time.Second)
-		b.Ended(track.End{RequestID: "r1"})
+		b.ends("r1")
 		time.Sleep(time.Second)
 		ages := map[string]time.Duration{}
 		for _, f := range b.take() {

@@ -1,22 +1,28 @@
 package track
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
 // Filtered takes messages that match none of the event's filters and were
 // deleted for it. The queue has told of their deletion before.
-func (t *Tracker) Filtered(deliveries []Delivery) {
+func (t *Tracker) Filtered(f lambda.Filtered) {
 	t.post(func() {
-		for _, d := range deliveries {
-			t.filtered(d)
+		for i, v := range f.Verdicts {
+			if v.Deleted {
+				t.filtered(f.Records[i])
+			} else {
+				t.emit(Warning{Text: fmt.Sprintf("message %s matches no filter but could not be deleted: %v", f.Records[i].MessageID, v.Err)})
+			}
 		}
 	})
 }
 
-func (t *Tracker) filtered(d Delivery) {
+func (t *Tracker) filtered(d lambda.Record) {
 	m := t.messages[d.MessageID]
 	if m == nil {
 		return // sent before this tool looked
@@ -55,7 +61,7 @@ func (t *Tracker) moved(e sqs.Event) {
 		t.messages[m.id] = m
 		t.alive[m.id] = m
 	}
-	t.emit(Moved{MessageID: e.MessageID, NewMessageID: e.NewMessageID, Body: e.Body, From: e.Queue, To: e.MovedTo})
+	t.emit(e)
 }
 
 // feeds says whether the function is fed from the queue.

@@ -1,11 +1,13 @@
 package track_test
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
@@ -21,7 +23,10 @@ func TestFiltered(t *testing.T) {
 			b.event(sqs.Deleted, id, 1, 0)
 		}
 		synctest.Wait() // the mapping tells it later than the queue
-		b.Filtered([]track.Delivery{{MessageID: "a", Body: body("a"), Attempt: 1}, {MessageID: "unknown"}})
+		b.Filtered(lambda.Filtered{
+			Records:  []lambda.Record{{MessageID: "a", Body: body("a"), Attempt: 1}, {MessageID: "unknown"}, {MessageID: "b"}},
+			Verdicts: []lambda.Verdict{{Deleted: true}, {Deleted: true}, {Err: errors.New("no answer")}},
+		})
 		<-b.Done()
 		want(t, "finals", b.finals(), []string{"a filtered"})
 		if r := b.last(); !r.Done() || r.Invocation != 0 || r.Attempt != 1 || r.Body != body("a") || r.Reason == "" {
@@ -34,7 +39,11 @@ func TestFiltered(t *testing.T) {
 // move has a message move task take the message id, with the given body, from
 // one queue to another.
 func (b *bench) move(id, body, from, to, newID string) {
-	b.Queue(sqs.Event{Time: time.Now(), Kind: sqs.Moved, Queue: from, MessageID: id, Body: body, MovedTo: to, NewMessageID: newID})
+	b.Queue(moved(id, body, from, to, newID))
+}
+
+func moved(id, body, from, to, newID string) sqs.Event {
+	return sqs.Event{Time: time.Now(), Kind: sqs.Moved, Queue: from, MessageID: id, Body: body, MovedTo: to, NewMessageID: newID}
 }
 
 // TestMovedBack: a dead letter that comes back, with another id, is the same
@@ -46,7 +55,7 @@ func TestMovedBack(t *testing.T) {
 		b.record("r1", "a", `"outcome":"dead-letter","reason":"unknown sku","deadLetterQueue":"http://h/0/dead"`)
 		b.record("r1", "b", `"outcome":"retry","reason":"down","visibleInMs":1000`)
 		b.batch("r1")
-		b.Ended(track.End{RequestID: "r1", Left: []string{"b"}})
+		b.ends("r1", "b")
 		b.event(sqs.Deleted, "a", 1, 0)
 		synctest.Wait()
 		b.event(sqs.Redriven, "b", 1, 0)
@@ -55,14 +64,14 @@ func TestMovedBack(t *testing.T) {
 		b.move("a-copy", body("a"), "dead", "orders", "a2")
 		b.move("b", body("b"), "dead", "orders", "b2")
 		b.move("x", body("x"), "dead", "elsewhere", "x2")
-		want(t, "facts", b.take(), []track.Fact{
-			track.Moved{MessageID: "a-copy", NewMessageID: "a2", Body: body("a"), From: "dead", To: "orders"},
-			track.Moved{MessageID: "b", NewMessageID: "b2", Body: body("b"), From: "dead", To: "orders"},
+		want(t, "events", b.take(), []track.Event{
+			moved("a-copy", body("a"), "dead", "orders", "a2"),
+			moved("b", body("b"), "dead", "orders", "b2"),
 		})
 		want(t, "moved", b.Progress(), track.Progress{Sent: 2, Waiting: 2, Retried: 1, Invocations: 1})
 		want(t, "dead", len(b.Dead()), 0)
 		b.invoke("r2", 2, "a2", "b2")
-		b.Ended(track.End{RequestID: "r2"})
+		b.ends("r2")
 		b.event(sqs.Deleted, "a2", 1, 0)
 		b.event(sqs.Deleted, "b2", 1, 0)
 		b.AllSent()

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 )
 
@@ -26,15 +27,15 @@ func by(invocation, process int) string {
 func (t *Text) process(p track.Process) {
 	switch {
 	case p.Ended == "":
-		t.line(t.paint(bold, by(0, p.Number)+"started") + t.paint(dim, fmt.Sprintf(", process %d", p.PID)))
+		t.line(t.paint(bold, by(0, p.Process)+"started") + t.paint(dim, fmt.Sprintf(", process %d", p.PID)))
 	case p.Asked:
-		line := by(0, p.Number) + t.paint(dim, "stopped: "+p.Ended)
+		line := by(0, p.Process) + t.paint(dim, "stopped: "+p.Ended)
 		if p.CutOff > 0 {
 			line += t.paint(red, fmt.Sprintf(", with %s in its hands", count(p.CutOff, "record")))
 		}
 		t.line(line)
 	default:
-		line := by(0, p.Number) + t.paint(red, "ended by itself: ") + clean(p.Ended)
+		line := by(0, p.Process) + t.paint(red, "ended by itself: ") + show.Clean(p.Ended)
 		if p.Again > 0 {
 			line += t.paint(dim, "; it is started again in "+short(p.Again))
 		}
@@ -60,11 +61,4 @@ func startsAndCrashes(p track.Progress) string {
 		text += fmt.Sprintf(", %d of them ended by itself", p.Crashes)
 	}
 	return text
-}
-
-func plural(n int, one, several string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, several)
 }

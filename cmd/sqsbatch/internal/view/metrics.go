@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
@@ -88,7 +89,7 @@ func (t *Text) distributions(rows []distributionRow) {
 	}
 	t.line(t.paint(dim, head))
 	for _, r := range rows {
-		line := pad(fit(clean(r.name), nameWidth-1), nameWidth) + fmt.Sprintf("%8d", r.d.Count)
+		line := pad(show.Fit(show.Clean(r.name), nameWidth-1), nameWidth) + fmt.Sprintf("%8d", r.d.Count)
 		for _, x := range []float64{r.d.Min, r.d.P50, r.d.P90, r.d.P99, r.d.Max} {
 			line += fmt.Sprintf("%8s", r.show(x))
 		}
@@ -113,9 +114,9 @@ func (t *Text) emf(e *runstats.EMF) {
 			switch {
 			case known != nil && measuredHere(known):
 			case known != nil && known.Kind == metric.Gauge:
-				sums = append(sums, clean(name)+" at most "+plain(m.Max))
+				sums = append(sums, show.Clean(name)+" at most "+plain(m.Max))
 			case known != nil && known.Kind == metric.Counter, known == nil && m.Unit == "Count":
-				sums = append(sums, clean(name)+" "+plain(m.Sum))
+				sums = append(sums, show.Clean(name)+" "+plain(m.Sum))
 			default:
 				rows = append(rows, distributionRow{name, &m.Distribution, showing(m.Unit)})
 			}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 )
@@ -16,22 +17,22 @@ func playContainers(v view.View) {
 		Endpoint: "http://127.0.0.1:9", QueueURL: "http://127.0.0.1:9/0/orders", Visibility: time.Minute, Once: true,
 		MoreQueues: []view.Queue{{URL: "http://127.0.0.1:9/0/returns", Visibility: 30 * time.Second}},
 	})
-	v.Fact(track.Process{Number: 1, PID: 77})
-	v.Fact(track.Log{Process: 1, Text: "hello"})
-	v.Fact(track.Warning{Text: "receiving fails"})
-	v.Fact(track.Warning{Text: "receiving fails, for a minute now", Serious: true})
-	v.Fact(track.Record{
+	v.Event(track.Process{Change: container.Change{Process: 1, PID: 77}})
+	v.Event(track.Log{Process: 1, Text: "hello"})
+	v.Event(track.Warning{Text: "receiving fails"})
+	v.Event(track.Warning{Text: "receiving fails, for a minute now", Serious: true})
+	v.Event(track.Record{
 		Process: 1, MessageID: "m1", Body: order("o-1", "ok"), Attempt: 1, Final: true,
 		Outcome: track.Succeeded, Duration: time.Millisecond, Allowed: 15 * time.Minute, VisibleIn: -1,
 	})
-	v.Fact(track.Process{Number: 1, PID: 77, Ended: "signal: killed", CutOff: 1, Again: time.Second})
-	v.Fact(track.Record{
+	v.Event(track.Process{Change: container.Change{Process: 1, PID: 77, Ended: "signal: killed", Again: time.Second}, CutOff: 1})
+	v.Event(track.Record{
 		Process: 1, MessageID: "m2", Body: order("o-2", "ok"), Attempt: 1, Final: true,
 		Outcome: track.CutOff, Reason: "its process ended (signal: killed)", Duration: -1, Allowed: -1, VisibleIn: 40 * time.Second,
 	})
-	v.Fact(track.Process{Number: 2, PID: 78, Ended: "exit status 1", CutOff: -1, Again: 500 * time.Millisecond})
-	v.Fact(track.Process{Number: 1, PID: 79, Ended: "exit status 0", Asked: true})
-	v.Fact(track.Process{Number: 2, PID: 80, Ended: "signal: killed", Asked: true, CutOff: 2})
+	v.Event(track.Process{Change: container.Change{Process: 2, PID: 78, Ended: "exit status 1", Again: 500 * time.Millisecond}, CutOff: -1})
+	v.Event(track.Process{Change: container.Change{Process: 1, PID: 79, Ended: "exit status 0", Asked: true}})
+	v.Event(track.Process{Change: container.Change{Process: 2, PID: 80, Ended: "signal: killed", Asked: true}, CutOff: 2})
 	v.Summary(view.Summary{
 		Progress: track.Progress{Sent: 4, Succeeded: 2, Waiting: 2, Retried: 3, Starts: 4, Crashes: 2, HandledAgain: 1}, Elapsed: 4 * time.Second,
 	})

@@ -3,6 +3,7 @@ package view
 import (
 	"io"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 )
 
@@ -63,6 +64,6 @@ func (t *Text) redraw(status string) {
 		return
 	}
 	// One column is kept free: in the last one some terminals wrap.
-	_, _ = io.WriteString(t.w, "\r"+t.paint(dim, fit(status, t.room(1)))+"\x1b[K")
+	_, _ = io.WriteString(t.w, "\r"+t.paint(dim, show.Fit(status, t.room(1)))+"\x1b[K")
 	t.status = status
 }

@@ -9,7 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -23,7 +25,7 @@ type Text struct {
 	bodies int    // the widest body so far, up to a bound
 	times  int    // the widest "time of deadline" so far
 	status string // what stands on the last line now
-	idle   bool   // the wait has been told since the last fact
+	idle   bool   // the wait has been told since the last event
 }
 
 // NewText returns a Text that writes to w, which can do what t says.
@@ -57,7 +59,7 @@ func (t *Text) Header(h Header) {
 		row("queue", "%s  (visibility %s)", q.URL, short(q.Visibility))
 	}
 	for _, f := range h.Filters {
-		row("filter", "%s", clean(f))
+		row("filter", "%s", show.Clean(f))
 	}
 	if h.DeadLetterURL != "" {
 		row("dead letters", "%s  (after %s)", h.DeadLetterURL, count(h.MaxReceiveCount, "receive"))
@@ -92,48 +94,48 @@ func (t *Text) invoked(h Header, row func(name, format string, args ...any)) {
 	row("settings", "%s", h.Template)
 }
 
-// Fact implements [View].
-func (t *Text) Fact(f track.Fact) {
+// Event implements [View].
+func (t *Text) Event(e track.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.idle = false
-	switch f := f.(type) {
+	switch e := e.(type) {
 	case track.Started:
-		for _, body := range f.Bodies {
-			t.widen(Body(body))
+		for _, body := range e.Bodies {
+			t.widen(show.Body(body))
 		}
-		if len(f.Bodies) == 1 && !f.ColdStart {
+		if len(e.Bodies) == 1 && !e.ColdStart {
 			return // its record and its end say it all
 		}
-		line := number(f.Invocation) + count(len(f.Bodies), "record")
-		if f.ColdStart {
+		line := number(e.Invocation) + count(len(e.Bodies), "record")
+		if e.ColdStart {
 			line += ", cold start"
 		}
 		t.line(t.paint(bold, line))
 	case track.Record:
-		if !f.Repeats {
-			t.record(f)
+		if !e.Repeats {
+			t.record(e)
 		}
 	case track.Ended:
-		t.ended(f)
+		t.ended(e)
 	case track.Process:
-		t.process(f)
-	case track.Moved:
-		t.line(number(0) + t.paint(yellow, pad("moved", 12)) + pad("", 7+t.times+2) + pad(fit(Body(f.Body), t.bodies), t.bodies) + "  " +
-			t.paint(dim, fit("from "+f.From+" to "+f.To+" by a message move task", t.room(t.used()+t.bodies+2))))
+		t.process(e)
+	case sqs.Event: // of a message that was moved
+		t.line(number(0) + t.paint(yellow, pad("moved", 12)) + pad("", 7+t.times+2) + pad(show.Fit(show.Body(e.Body), t.bodies), t.bodies) + "  " +
+			t.paint(dim, show.Fit("from "+e.Queue+" to "+e.MovedTo+" by a message move task", t.room(t.used()+t.bodies+2))))
 	case track.Log:
-		if strings.HasPrefix(f.Text, `{"_aws":{`) {
+		if strings.HasPrefix(e.Text, `{"_aws":{`) {
 			return // metrics (telemetry/emf), which say again what is shown here
 		}
 		from := pad("", 5)
-		if f.Invocation+f.Process > 0 {
-			from = by(f.Invocation, f.Process)
+		if e.Invocation+e.Process > 0 {
+			from = by(e.Invocation, e.Process)
 		}
-		t.line(t.paint(dim, from+"│ "+fit(logText(f.Text), t.room(7))))
+		t.line(t.paint(dim, from+"│ "+show.Fit(show.Log(e.Text), t.room(7))))
 	case track.Warning:
-		line := t.label(f) + clean(f.Text)
-		if f.MessageID != "" {
-			line += t.paint(dim, " ("+cmp.Or(Brief(f.Body, longBody), f.MessageID)+")")
+		line := t.label(e) + show.Clean(e.Text)
+		if e.MessageID != "" {
+			line += t.paint(dim, " ("+cmp.Or(show.Brief(e.Body, longBody), e.MessageID)+")")
 		}
 		t.line(line)
 	}
@@ -144,7 +146,7 @@ func (t *Text) Fact(f track.Fact) {
 func (t *Text) used() int { return 5 + 12 + 7 + t.times + 2 }
 
 func (t *Text) record(r track.Record) {
-	body := Body(r.Body)
+	body := show.Body(r.Body)
 	t.widen(body)
 	times := ""
 	if r.Duration >= 0 {
@@ -154,14 +156,14 @@ func (t *Text) record(r track.Record) {
 		}
 		t.times = max(t.times, len(times))
 	}
-	note := clean(note(r))
+	note := show.Clean(note(r))
 	line := by(r.Invocation, r.Process) + t.paint(colourOf(r.Outcome), pad(r.Outcome, 12)) +
 		pad(fmt.Sprintf("try %d", r.Attempt), 7) + pad(times, t.times) + "  "
 	if note == "" {
-		t.line(line + fit(body, cmp.Or(t.room(t.used()), longBody)))
+		t.line(line + show.Fit(body, cmp.Or(t.room(t.used()), longBody)))
 		return
 	}
-	t.line(line + pad(fit(body, t.bodies), t.bodies) + "  " + t.paint(dim, fit(note, t.room(t.used()+t.bodies+2))))
+	t.line(line + pad(show.Fit(body, t.bodies), t.bodies) + "  " + t.paint(dim, show.Fit(note, t.room(t.used()+t.bodies+2))))
 }
 
 // widen makes the column of bodies fit body, within what the terminal allows.
@@ -199,9 +201,9 @@ func (t *Text) ended(e track.Ended) {
 	line := number(e.Invocation) + t.paint(dim, "took "+short(e.Duration)+" of "+short(t.header.Timeout))
 	switch {
 	case e.Error != "":
-		line += ": " + t.paint(red, "failed") + ": " + clean(e.Error)
-	case e.WholeBatchFail != "":
-		line += ": " + t.paint(red, "counts as failed") + ": " + clean(e.WholeBatchFail)
+		line += ": " + t.paint(red, "failed") + ": " + show.Clean(e.Error)
+	case e.AllFailed != "":
+		line += ": " + t.paint(red, "counts as failed") + ": " + show.Clean(e.AllFailed)
 	default:
 		line += t.paint(dim, fmt.Sprintf(": %d deleted, %d to come back", e.Deleted, e.Back))
 	}
@@ -250,7 +252,7 @@ func progressLine(p track.Progress) string {
 	}
 	switch {
 	case p.Waiting > 0 && p.NextIn > 0:
-		parts = append(parts, fmt.Sprintf("%d to come back, next in %s: %s", p.Waiting, short(p.NextIn.Round(100*time.Millisecond)), Brief(p.Next, longBody)))
+		parts = append(parts, fmt.Sprintf("%d to come back, next in %s: %s", p.Waiting, short(p.NextIn.Round(100*time.Millisecond)), show.Brief(p.Next, longBody)))
 	case p.Waiting > 0:
 		parts = append(parts, fmt.Sprintf("%d waiting", p.Waiting))
 	}
@@ -298,6 +300,6 @@ func (t *Text) dead(s Summary) {
 	}
 	t.line(in + ":")
 	for _, d := range s.Dead {
-		t.line("  " + pad(fit(Body(d.Body), t.bodies), t.bodies) + "  " + clean(d.Reason))
+		t.line("  " + pad(show.Fit(show.Body(d.Body), t.bodies), t.bodies) + "  " + show.Clean(d.Reason))
 	}
 }

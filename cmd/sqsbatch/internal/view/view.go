@@ -3,7 +3,7 @@
 //
 //	v := view.NewText(os.Stdout, view.Detect(os.Stdout))
 //	v.Header(header)
-//	v.Fact(fact)
+//	v.Event(event)
 package view
 
 import (
@@ -19,8 +19,8 @@ type View interface {
 	Say(line string)
 	// Header shows what runs, and where.
 	Header(h Header)
-	// Fact shows what happened.
-	Fact(f track.Fact)
+	// Event shows what happened.
+	Event(e track.Event)
 	// Tick shows how far the run is; it is called several times a second.
 	Tick(p track.Progress)
 	// Summary ends the run.

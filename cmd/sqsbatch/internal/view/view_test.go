@@ -12,6 +12,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
 var header = view.Header{
@@ -29,40 +30,40 @@ func order(id, sku string) string {
 func play(v view.View) {
 	v.Say("building examples/orders")
 	v.Header(header)
-	v.Fact(track.Started{Invocation: 1, Bodies: []string{order("o-1", "ok"), order("o-2", "busy:2s")}, ColdStart: true})
-	v.Fact(track.Log{Invocation: 1, Text: `{"time":"t","level":"INFO","msg":"shipping it","id":"o-1"}`})
-	v.Fact(track.Log{Text: "plain \x1b[31mred"})
-	v.Fact(track.Warning{Text: "near the end", MessageID: "m2", Body: order("o-2", "busy:2s")})
+	v.Event(track.Started{Invocation: 1, Bodies: []string{order("o-1", "ok"), order("o-2", "busy:2s")}, ColdStart: true})
+	v.Event(track.Log{Invocation: 1, Text: `{"time":"t","level":"INFO","msg":"shipping it","id":"o-1"}`})
+	v.Event(track.Log{Text: "plain \x1b[31mred"})
+	v.Event(track.Warning{Text: "near the end", MessageID: "m2", Body: order("o-2", "busy:2s")})
 	record := track.Record{
 		Invocation: 1, RequestID: "r1", MessageID: "m1", Body: order("o-1", "ok"), Attempt: 1,
 		Outcome: track.Succeeded, Duration: 12300 * time.Microsecond, Allowed: 9 * time.Second, VisibleIn: -1,
 	}
-	v.Fact(record)
+	v.Event(record)
 	record.Final, record.Repeats = true, true
-	v.Fact(record)
-	v.Fact(track.Record{
+	v.Event(record)
+	v.Event(track.Record{
 		Invocation: 1, RequestID: "r1", MessageID: "m2", Body: order("o-2", "busy:2s"), Attempt: 2, Final: true,
 		Outcome: track.Retry, Reason: "busy\nbusy", Duration: 90 * time.Second, Allowed: 0, VisibleIn: 2 * time.Second,
 	})
-	v.Fact(track.Record{
+	v.Event(track.Record{
 		Invocation: 1, RequestID: "r1", MessageID: "m3", Body: "plain  text", Attempt: 1, Final: true,
 		Outcome: track.Retry, Reason: "Task timed out", Shared: true, Duration: -1, Allowed: -1, VisibleIn: 0,
 	})
-	v.Fact(track.Ended{Invocation: 1, RequestID: "r1", Records: 3, Deleted: 1, Back: 2, Duration: 700 * time.Millisecond, ColdStart: true, Init: 40 * time.Millisecond})
+	v.Event(track.Ended{Invocation: 1, Timeout: 10 * time.Second, RequestID: "r1", Records: 3, Deleted: 1, Back: 2, Duration: 700 * time.Millisecond, ColdStart: true, Init: 40 * time.Millisecond})
 	v.Tick(track.Progress{Sent: 3, Succeeded: 1, Waiting: 2, Next: order("o-2", "busy:2s"), NextIn: 1900 * time.Millisecond})
 	v.Tick(track.Progress{Sent: 3, Succeeded: 1, Waiting: 2, Next: order("o-2", "busy:2s"), NextIn: 1800 * time.Millisecond})
-	v.Fact(track.Started{Invocation: 2, Bodies: []string{"x"}})
-	v.Fact(track.Ended{Invocation: 2, Duration: 10 * time.Second, Error: "Sandbox.Timedout: Task timed out"})
-	v.Fact(track.Ended{Invocation: 3, Duration: 10 * time.Second, WholeBatchFail: "invalid JSON"})
-	v.Fact(track.Record{
+	v.Event(track.Started{Invocation: 2, Bodies: []string{"x"}})
+	v.Event(track.Ended{Invocation: 2, Timeout: 10 * time.Second, Duration: 10 * time.Second, Error: "Sandbox.Timedout: Task timed out"})
+	v.Event(track.Ended{Invocation: 3, Timeout: 10 * time.Second, Duration: 10 * time.Second, AllFailed: "invalid JSON"})
+	v.Event(track.Record{
 		MessageID: "m2", Body: order("o-2", "busy:2s"), Attempt: 5, Final: true, Outcome: track.DeadLetter,
 		Reason: "busy (received 5 times)", Duration: -1, Allowed: -1, VisibleIn: -1, DeadLetterQueue: "dead",
 	})
-	v.Fact(track.Record{
+	v.Event(track.Record{
 		MessageID: "m4", Body: order("o-4", "ok"), Attempt: 1, Final: true, Outcome: track.Filtered,
 		Reason: "it matches no filter", Duration: -1, Allowed: -1, VisibleIn: -1,
 	})
-	v.Fact(track.Moved{MessageID: "m2", NewMessageID: "m5", Body: order("o-2", "busy:2s"), From: "dead", To: "orders"})
+	v.Event(sqs.Event{Kind: sqs.Moved, MessageID: "m2", NewMessageID: "m5", Body: order("o-2", "busy:2s"), Queue: "dead", MovedTo: "orders"})
 	v.Tick(track.Progress{Sent: 5, Succeeded: 1, DeadLettered: 1, Filtered: 1, Moved: 1, Removed: 1})
 	v.Summary(view.Summary{
 		Progress: track.Progress{Sent: 5, Succeeded: 1, DeadLettered: 1, Filtered: 1, Moved: 1, Waiting: 1, Retried: 7, Invocations: 3},
@@ -204,45 +205,12 @@ func TestJSONWriteError(t *testing.T) {
 	}
 }
 
-func TestBody(t *testing.T) {
-	for in, want := range map[string]string{
-		`{"id":"o-1","sku":"busy:2s","n":1.50,"x":null}`: `id=o-1 sku=busy:2s n=1.50 x=null`,
-		`{"a":"two words","b":"","c":"k=v"}`:             `a="two words" b="" c="k=v"`,
-		`{"a":{"b": [1, 2]}}`:                            `a={"b":[1,2]}`,
-		`{}`:                                             `{}`,
-		`{"a":1} {"b":2}`:                                `{"a":1} {"b":2}`,
-		`{"a":`:                                          `{"a":`,
-		"two\n  lines":                                   "two lines",
-		"bell\a esc\x1b[2J":                              `bell\u0007 esc\u001b[2J`,
-		`{"a":"\u001b[2J"}`:                              `a=\u001b[2J`,
-		"right\u202eleft":                                `right\u202eleft`,
-	} {
-		if got := view.Body(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
-	}
-}
-
-// FuzzBody: whatever a body holds, it is shown in one line that moves no cursor.
-func FuzzBody(f *testing.F) {
-	f.Add(order("o-1", "ok"))
-	f.Add("\x1b]0;x\x07\u0085\u2028")
-	f.Add(`{"a":{"\n":"\u0000"}}`)
-	f.Fuzz(func(t *testing.T, body string) {
-		for _, r := range view.Body(body) {
-			if r < ' ' || r >= 0x7f && r < 0xa0 {
-				t.Fatalf("%q is shown as %q", body, view.Body(body))
-			}
-		}
-	})
-}
-
 // A line of metrics says again what the view shows; other lines of the function are shown.
 func TestLinesOfMetricsAreLeftOut(t *testing.T) {
 	var out bytes.Buffer
 	v := view.NewText(&out, view.Terminal{})
-	v.Fact(track.Log{Invocation: 1, Text: `{"_aws":{"Timestamp":1,"CloudWatchMetrics":[]},"Service":"orders"}`})
-	v.Fact(track.Log{Invocation: 1, Text: `{"msg":"_aws is the word"}`})
+	v.Event(track.Log{Invocation: 1, Text: `{"_aws":{"Timestamp":1,"CloudWatchMetrics":[]},"Service":"orders"}`})
+	v.Event(track.Log{Invocation: 1, Text: `{"msg":"_aws is the word"}`})
 	if got := out.String(); strings.Contains(got, "CloudWatchMetrics") || !strings.Contains(got, "_aws is the word") {
 		t.Errorf("%s", got)
 	}
@@ -253,8 +221,8 @@ func TestLinesOfMetricsAreLeftOut(t *testing.T) {
 func TestLongBodiesAreCut(t *testing.T) {
 	body := strings.Repeat("x", 5000)
 	play := func(v view.View) {
-		v.Fact(track.Record{MessageID: "m1", Body: body, Attempt: 1, Final: true, Outcome: track.Succeeded, VisibleIn: -1})
-		v.Fact(track.Warning{Text: "near the end", MessageID: "m1", Body: body})
+		v.Event(track.Record{MessageID: "m1", Body: body, Attempt: 1, Final: true, Outcome: track.Succeeded, VisibleIn: -1})
+		v.Event(track.Warning{Text: "near the end", MessageID: "m1", Body: body})
 		v.Tick(track.Progress{Sent: 1, Waiting: 1, Next: body, NextIn: time.Second})
 	}
 	var text, lines, aside bytes.Buffer

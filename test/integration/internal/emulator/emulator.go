@@ -13,10 +13,11 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"strings"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
@@ -24,10 +25,10 @@ import (
 type Emulator struct {
 	PID int
 
-	cmd    *exec.Cmd
-	url    string
-	log    output
-	exited chan struct{} // closed when the process has ended
+	process *subprocess.Process
+	url     string
+	mu      sync.Mutex
+	log     strings.Builder
 }
 
 // Start starts the emulator on free ports and waits until it listens. It starts
@@ -41,22 +42,13 @@ func Start(ctx context.Context, rie, program string, env []string) (*Emulator, e
 	if err != nil {
 		return nil, err
 	}
-	e := &Emulator{
-		cmd:    exec.Command(rie, "--runtime-interface-emulator-address", front, "--runtime-api-address", runtimeAPI, program),
-		url:    "http://" + front + "/2015-03-31/functions/function/invocations",
-		exited: make(chan struct{}),
-	}
-	e.cmd.Env = env
-	e.cmd.Stdout, e.cmd.Stderr = &e.log, &e.log
-	e.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // to end it with its children
-	if err := e.cmd.Start(); err != nil {
+	e := &Emulator{url: "http://" + front + "/2015-03-31/functions/function/invocations"}
+	cmd := exec.Command(rie, "--runtime-interface-emulator-address", front, "--runtime-api-address", runtimeAPI, program)
+	cmd.Env = env
+	if e.process, err = subprocess.Start(cmd, e.line); err != nil {
 		return nil, fmt.Errorf("start the Runtime Interface Emulator: %w", err)
 	}
-	e.PID = e.cmd.Process.Pid
-	go func() {
-		defer close(e.exited)
-		_ = e.cmd.Wait() // it is ended by a signal
-	}()
+	e.PID = e.process.PID()
 	// Both: the program would not find the Runtime API if it came first.
 	if err := errors.Join(e.listens(ctx, front), e.listens(ctx, runtimeAPI)); err != nil {
 		e.Stop()
@@ -75,7 +67,7 @@ func (e *Emulator) listens(ctx context.Context, address string) error {
 			return c.Close()
 		}
 		select {
-		case <-e.exited:
+		case <-e.process.Ended():
 			return errors.New("the Runtime Interface Emulator ended at once")
 		case <-ctx.Done():
 			return fmt.Errorf("the Runtime Interface Emulator does not listen on %s: %w", address, ctx.Err())
@@ -109,30 +101,20 @@ func (e *Emulator) Invoke(ctx context.Context, event []byte) (answer []byte, too
 
 // Stop ends the emulator and what it started.
 func (e *Emulator) Stop() {
-	_ = e.cmd.Process.Signal(syscall.SIGTERM) // lets it end the function
-	select {
-	case <-e.exited:
-	case <-time.After(5 * time.Second):
-	}
-	_ = syscall.Kill(-e.PID, syscall.SIGKILL)
-	<-e.exited
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	e.process.Stop(ctx)
 }
 
 // Log is what emulator and function have printed.
 func (e *Emulator) Log() string {
-	e.log.mu.Lock()
-	defer e.log.mu.Unlock()
-	return e.log.buf.String()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.log.String()
 }
 
-// output keeps what a process prints while others read it.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(b)
+func (e *Emulator) line(_, text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.log.WriteString(text + "\n")
 }

@@ -13,19 +13,18 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
 // A Server is moto's, in a process of its own.
 type Server struct {
-	URL   string
-	cmd   *exec.Cmd
-	ended chan error
+	URL     string
+	process *subprocess.Process
 }
 
 // Start returns when the server answers. script is a path in the repository; its
@@ -40,35 +39,29 @@ func Start(ctx context.Context, s *stage.Stage, sam *samcli.CLI, script string, 
 		return nil, err
 	}
 	// By its name: below an address the SDK would not put a bucket into the path.
-	m := &Server{URL: "http://localhost:" + port, ended: make(chan error, 1)}
-	m.cmd = sam.Python(context.WithoutCancel(ctx), append([]string{filepath.Join(s.Root, filepath.FromSlash(script)), port}, args...)...)
-	m.cmd.Env = append(os.Environ(), "AWS_DEFAULT_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test")
-	m.cmd.Stdout, m.cmd.Stderr = s.Log, s.Log
-	if err := m.cmd.Start(); err != nil {
+	m := &Server{URL: "http://localhost:" + port}
+	cmd := sam.Python(context.WithoutCancel(ctx), append([]string{filepath.Join(s.Root, filepath.FromSlash(script)), port}, args...)...)
+	cmd.Env = append(os.Environ(), "AWS_DEFAULT_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test")
+	if m.process, err = subprocess.Start(cmd, func(_, text string) { fmt.Fprintln(s.Log, text) }); err != nil {
 		return nil, err
 	}
-	go func() { m.ended <- m.cmd.Wait() }()
 	for range 600 {
 		if res, err := http.Get(m.URL + "/moto-api/data.json"); err == nil {
 			res.Body.Close()
 			return m, nil
 		}
 		select {
-		case err := <-m.ended:
-			return nil, fmt.Errorf("moto's server ended: %w", err)
+		case <-m.process.Ended():
+			return nil, fmt.Errorf("moto's server ended: %w", m.process.Err())
 		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), m.Stop())
+			m.Stop()
+			return nil, ctx.Err()
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	return nil, errors.Join(errors.New("moto's server does not answer after a minute"), m.Stop())
+	m.Stop()
+	return nil, errors.New("moto's server does not answer after a minute")
 }
 
 // Stop ends the server, which has nothing to save.
-func (m *Server) Stop() error {
-	if err := m.cmd.Process.Kill(); err != nil {
-		return fmt.Errorf("stop moto's server: %w", err)
-	}
-	<-m.ended // it was killed
-	return nil
-}
+func (m *Server) Stop() { m.process.Kill() }

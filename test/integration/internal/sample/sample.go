@@ -3,6 +3,7 @@
 package sample
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -13,44 +14,42 @@ import (
 	"github.com/sqsbatch/sqsbatch/events"
 )
 
-// Answered are the events that have an answer, Refused those that must fail.
-func Answered() ([]string, error) { return names("*.json") }
-
-// Refused are the payloads that fail the invocation.
-func Refused() ([]string, error) { return names("refused/*.json") }
-
-func names(pattern string) ([]string, error) {
-	found, err := fs.Glob(events.FS, pattern)
-	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("no sample event matches %s", pattern)
+// Names are the events, with those below "refused/", which must fail the invocation.
+func Names() (all []string, err error) {
+	for _, pattern := range []string{"*.json", "refused/*.json"} {
+		found, err := fs.Glob(events.FS, pattern)
+		if err != nil || len(found) == 0 {
+			return nil, fmt.Errorf("no sample event matches %s (%v)", pattern, err)
+		}
+		all = append(all, found...)
 	}
-	return found, err
+	return all, nil
 }
 
-// Check says what is wrong with the answer to an event, by events/answers.
-func Check(name string, answer []byte) error {
+// Refused tells whether an event must fail the invocation.
+func Refused(name string) bool { return strings.HasPrefix(name, "refused/") }
+
+// Check says what the answer to an event is, or what is wrong with it, by events/answers.
+func Check(name string, answer []byte) (said string, err error) {
+	if Refused(name) {
+		var failure struct{ ErrorType, ErrorMessage string }
+		if json.Unmarshal(answer, &failure) != nil || failure.ErrorMessage == "" || failure.ErrorType == "" {
+			return "", fmt.Errorf("%s: answer is %s, want an error with its type and message", name, answer)
+		}
+		return "refused: " + failure.ErrorMessage, nil
+	}
 	want, err := events.FS.ReadFile(path.Join("answers", name))
 	if err != nil {
-		return err
+		return "", err
 	}
 	var got, documented any
 	if err := json.Unmarshal(want, &documented); err != nil {
-		return fmt.Errorf("answers/%s: %w", name, err)
+		return "", fmt.Errorf("answers/%s: %w", name, err)
 	}
 	if json.Unmarshal(answer, &got) != nil || !reflect.DeepEqual(got, documented) {
-		return fmt.Errorf("%s: answer is %s, want %s", name, answer, want)
+		return "", fmt.Errorf("%s: answer is %s, want %s", name, answer, want)
 	}
-	return nil
-}
-
-// CheckRefused says what is wrong with the answer to a payload that must fail,
-// and what the function said of it.
-func CheckRefused(name string, answer []byte) (message string, err error) {
-	var failure struct{ ErrorType, ErrorMessage string }
-	if json.Unmarshal(answer, &failure) != nil || failure.ErrorMessage == "" || failure.ErrorType == "" {
-		return "", fmt.Errorf("%s: answer is %s, want an error with its type and message", name, answer)
-	}
-	return failure.ErrorMessage, nil
+	return fmt.Sprintf("as documented, lists %d", bytes.Count(answer, []byte("itemIdentifier"))), nil
 }
 
 // Listed counts, by their bodies, the records of an event that an answer names.
@@ -87,11 +86,14 @@ func Listed(name string, answer []byte) (map[string]int, error) {
 // CheckSilence says which record's body is in a log, where none belongs.
 func CheckSilence(log string) error {
 	log = strings.ReplaceAll(log, `\"`, `"`) // as it is quoted in a JSON line
-	all, err := Answered()
+	all, err := Names()
 	if err != nil {
 		return err
 	}
 	for _, name := range all {
+		if Refused(name) {
+			continue // it may have no records
+		}
 		payload, err := events.FS.ReadFile(name)
 		if err != nil {
 			return err

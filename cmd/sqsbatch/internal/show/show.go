@@ -1,4 +1,6 @@
-package view
+// Package show shows a message, as `sqsbatch local` and `sqsbatch sqs` do: its
+// body in one line, and nothing in it that could change the terminal.
+package show
 
 import (
 	"bytes"
@@ -7,7 +9,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -19,11 +20,11 @@ func Body(body string) string {
 	if s, ok := object(body); ok {
 		return s
 	}
-	return clean(strings.Join(strings.Fields(body), " "))
+	return Clean(strings.Join(strings.Fields(body), " "))
 }
 
 // Brief is Body, cut to at most width characters.
-func Brief(body string, width int) string { return fit(Body(body), width) }
+func Brief(body string, width int) string { return Fit(Body(body), width) }
 
 // object writes the members of a JSON object.
 func object(s string) (string, bool) {
@@ -65,7 +66,7 @@ func parseObject(s string) ([]member, bool) {
 		if err := d.Decode(&value); err != nil {
 			return nil, false
 		}
-		out = append(out, member{clean(fmt.Sprint(key)), scalar(value)})
+		out = append(out, member{Clean(fmt.Sprint(key)), scalar(value)})
 	}
 	if _, err := d.Token(); err != nil {
 		return nil, false
@@ -76,13 +77,13 @@ func parseObject(s string) ([]member, bool) {
 	return out, true
 }
 
-// logText is a line of the function's own. One that is JSON, as slog and
+// Log is a line of the function's own. One that is JSON, as slog and
 // Lambda's own loggers write it, becomes its level, message and attributes;
 // what every line has or the display says anyway is left out.
-func logText(s string) string {
+func Log(s string) string {
 	members, ok := parseObject(s)
 	if !ok {
-		return clean(s)
+		return Clean(s)
 	}
 	var head, rest []member
 	for _, m := range members {
@@ -97,7 +98,7 @@ func logText(s string) string {
 	var parts []string
 	for _, m := range head {
 		if unquoted, err := strconv.Unquote(m.value); err == nil {
-			m.value = clean(unquoted)
+			m.value = Clean(unquoted)
 		}
 		parts = append(parts, m.value)
 	}
@@ -114,18 +115,18 @@ func scalar(raw json.RawMessage) string {
 		if s == "" || strings.ContainsAny(s, " =\"\n\t") {
 			return fmt.Sprintf("%q", s)
 		}
-		return clean(s)
+		return Clean(s)
 	}
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
-		return clean(string(raw))
+		return Clean(string(raw))
 	}
-	return clean(b.String())
+	return Clean(b.String())
 }
 
-// clean makes control characters visible, so that no body, reason or log line
+// Clean makes control characters visible, so that no body, reason or log line
 // can move the cursor or change colours.
-func clean(s string) string {
+func Clean(s string) string {
 	plain := true
 	for _, r := range s {
 		if r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
@@ -150,50 +151,11 @@ func clean(s string) string {
 	return b.String()
 }
 
-// fit cuts s to at most width characters; width 0 leaves it whole.
-func fit(s string, width int) string {
+// Fit cuts s to at most width characters; width 0 leaves it whole.
+func Fit(s string, width int) string {
 	if width <= 0 || utf8.RuneCountInString(s) <= width {
 		return s
 	}
 	runes := []rune(s)
 	return string(runes[:width-1]) + "…"
-}
-
-// pad fills s with spaces up to width characters.
-func pad(s string, width int) string {
-	if n := width - utf8.RuneCountInString(s); n > 0 {
-		return s + strings.Repeat(" ", n)
-	}
-	return s
-}
-
-// short is d with two or three significant digits.
-func short(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "-"
-	case d < 100*time.Microsecond:
-		return "<0.1ms"
-	case d < 10*time.Millisecond:
-		return fmt.Sprintf("%.1fms", float64(d)/float64(time.Millisecond))
-	case d < time.Second:
-		return fmt.Sprintf("%dms", d.Milliseconds())
-	case d < time.Minute:
-		s := fmt.Sprintf("%.1fs", d.Seconds())
-		return strings.Replace(s, ".0s", "s", 1)
-	case d < time.Hour:
-		d = d.Round(time.Second)
-		return strings.TrimSuffix(fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60), "00s")
-	default:
-		d = d.Round(time.Minute)
-		return strings.TrimSuffix(fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60), "00m")
-	}
-}
-
-// count is "1 record", "2 records".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -1,0 +1,128 @@
+package sqs
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// MessageState says whether a message can be received.
+type MessageState string
+
+const (
+	MessageVisible  MessageState = "visible"   // it can be received, unless its FIFO group is blocked
+	MessageInFlight MessageState = "in flight" // received, and neither deleted nor visible again
+	MessageDelayed  MessageState = "delayed"   // sent with a delay that is not over
+)
+
+// QueueSnapshot is a queue as it is at one moment.
+type QueueSnapshot struct {
+	Name, URL, ARN string
+	// Attributes are those that were set, by their names in CreateQueue.
+	Attributes map[string]string
+	// Visible, InFlight and Delayed count the messages by their states.
+	Visible, InFlight, Delayed int
+	// Messages are all of them, in the order in which they were sent.
+	Messages []MessageSnapshot
+}
+
+// MessageSnapshot is a message as it is at one moment.
+type MessageSnapshot struct {
+	MessageID string
+	Body      string
+	State     MessageState
+	// VisibleAt is when a message that is in flight or delayed can be received
+	// (again); zero for others.
+	VisibleAt time.Time
+	// ReceiveCount is what ApproximateReceiveCount says: receives from all queues.
+	ReceiveCount int
+	SentAt       time.Time
+	// MessageGroupID, DeduplicationID, SequenceNumber and TraceHeader are as
+	// given or assigned; empty where there is none.
+	MessageGroupID, DeduplicationID, SequenceNumber, TraceHeader string
+	// SourceARN is the ARN of the queue that SQS dead-lettered the message from;
+	// empty for others.
+	SourceARN  string
+	Attributes map[string]MessageAttribute
+}
+
+// MessageAttribute is a message attribute. Its value is in Binary where DataType
+// begins with "Binary", else in String.
+type MessageAttribute struct {
+	DataType string
+	String   string
+	Binary   []byte
+}
+
+// Snapshot returns the queues by name, with their messages, as they are now. It
+// receives nothing: no message is hidden or counted by it.
+func (s *Server) Snapshot() []QueueSnapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.catchUp()
+	list := make([]QueueSnapshot, 0, len(s.queues))
+	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
+		list = append(list, s.queues[name].snapshot())
+	}
+	return list
+}
+
+// catchUp brings all queues up to now; the caller holds the server's lock.
+func (s *Server) catchUp() {
+	if s.closed {
+		return
+	}
+	now := time.Now()
+	s.move(now)
+	for _, q := range s.queues {
+		q.advance(now)
+		s.settle(q, now)
+	}
+}
+
+func (q *queue) snapshot() QueueSnapshot {
+	all := QueueSnapshot{Name: q.name, URL: q.url, ARN: q.arn, Attributes: maps.Clone(q.attributes)}
+	messages := slices.SortedFunc(maps.Values(q.messages), func(a, b *message) int {
+		return cmp.Or(a.sent.Compare(b.sent), cmp.Compare(a.uid, b.uid))
+	})
+	for _, m := range messages {
+		one := m.snapshot()
+		switch one.State {
+		case MessageVisible:
+			all.Visible++
+		case MessageInFlight:
+			all.InFlight++
+		case MessageDelayed:
+			all.Delayed++
+		}
+		all.Messages = append(all.Messages, one)
+	}
+	return all
+}
+
+func (m *message) snapshot() MessageSnapshot {
+	c := m.content
+	one := MessageSnapshot{
+		MessageID: c.id, Body: c.body, State: MessageVisible, ReceiveCount: m.received, SentAt: m.sent,
+		MessageGroupID: c.groupID, DeduplicationID: c.deduplicationID, SequenceNumber: sequenceNumber(m.sequence),
+		TraceHeader: c.traceHeader, SourceARN: m.source,
+	}
+	switch m.state {
+	case inFlight:
+		one.State, one.VisibleAt = MessageInFlight, m.due
+	case delayed:
+		one.State, one.VisibleAt = MessageDelayed, m.due
+	}
+	if len(c.attributes) > 0 {
+		one.Attributes = make(map[string]MessageAttribute, len(c.attributes))
+	}
+	for name, v := range c.attributes {
+		attribute := MessageAttribute{DataType: v.DataType, Binary: slices.Clone(v.BinaryValue)}
+		if v.StringValue != nil {
+			attribute.String = *v.StringValue
+		}
+		one.Attributes[name] = attribute
+	}
+	return one
+}

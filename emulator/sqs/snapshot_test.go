@@ -1,0 +1,95 @@
+package sqs_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// snapshots shows all queues in a few words.
+func (b *bench) snapshots() string {
+	var all []string
+	for _, q := range b.server.Snapshot() {
+		text := fmt.Sprintf("%s %d/%d/%d:", q.Name, q.Visible, q.InFlight, q.Delayed)
+		for _, m := range q.Messages {
+			text += fmt.Sprintf(" %s %s %d", m.Body, m.State, m.ReceiveCount)
+			if !m.VisibleAt.IsZero() {
+				text += fmt.Sprint(" ", time.Until(m.VisibleAt))
+			}
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, "; ")
+}
+
+func (b *bench) wantSnapshot(want string) {
+	b.Helper()
+	if got := b.snapshots(); got != want {
+		b.Errorf("snapshot %s\n    want %s", got, want)
+	}
+}
+
+func TestSnapshot_ShowsMessagesInEachState(t *testing.T) {
+	virtual(t, func(b *bench) {
+		dead := b.queue("dead")
+		queue := b.queue("orders", "VisibilityTimeout", "30", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 1))
+		b.send(queue, "a", "b")
+		if _, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{QueueUrl: queue, MessageBody: aws.String("c"), DelaySeconds: 60}); err != nil {
+			b.Fatal(err)
+		}
+		b.one(queue)
+		events := len(b.events())
+		for range 2 { // nothing changes by it
+			b.wantSnapshot("dead 0/0/0:; orders 1/1/1: a in flight 1 30s b visible 0 c delayed 0 1m0s")
+		}
+		if n := len(b.events()); n != events {
+			b.Errorf("%d events by snapshots", n-events)
+		}
+		b.counts(queue, "1", "1", "1")
+		time.Sleep(time.Minute) // without a request
+		b.wantSnapshot("dead 0/0/0:; orders 3/0/0: a visible 1 b visible 0 c visible 0")
+		if got := bodies(b.receive(queue)); got != "b c" {
+			b.Errorf("received %q", got)
+		}
+		b.wantSnapshot("dead 1/0/0: a visible 1; orders 0/2/0: b in flight 1 30s c in flight 1 30s")
+		if got := b.server.Snapshot()[0].Messages[0].SourceARN; got != b.server.QueueARN("orders") {
+			b.Errorf("a dead letter of %q", got)
+		}
+		b.one(dead)
+	})
+}
+
+func TestSnapshot_HasWhatTheSenderGave(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders.fifo", "VisibilityTimeout", "45")
+		in := fifoSend("a", "g", "d")
+		in.QueueUrl = queue
+		in.MessageAttributes = map[string]types.MessageAttributeValue{"text": text("v"), "raw": binary("\x00\xff")}
+		in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
+			"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("Root=1")}}
+		sent, err := b.SendMessage(b.ctx, &in)
+		if err != nil {
+			b.Fatal(err)
+		}
+		q := b.server.Snapshot()[0]
+		if q.URL != *queue || q.ARN != b.server.QueueARN("orders.fifo") || q.Attributes["VisibilityTimeout"] != "45" || len(q.Messages) != 1 {
+			b.Fatalf("%+v", q)
+		}
+		m := q.Messages[0]
+		if m.MessageID != *sent.MessageId || m.SequenceNumber != *sent.SequenceNumber || len(m.SequenceNumber) != 20 || m.MessageGroupID != "g" || m.DeduplicationID != "d" ||
+			m.TraceHeader != "Root=1" || !m.SentAt.Equal(time.Now()) {
+			b.Errorf("%+v", m)
+		}
+		if got := fmt.Sprint(m.Attributes); got != fmt.Sprint(map[string]sqs.MessageAttribute{
+			"text": {DataType: "String", String: "v"}, "raw": {DataType: "Binary", Binary: []byte{0, 255}}}) {
+			b.Errorf("attributes %s", got)
+		}
+	})
+}
