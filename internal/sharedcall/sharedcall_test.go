@@ -65,6 +65,20 @@ func TestSharedCall_LastsAsLongAsAnyoneWaits(t *testing.T) {
 	})
 }
 
+func TestSharedCall_EndsWhenItsLastCallerLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, took := time.Now(), time.Duration(0)
+		calls := sharedcall.New(func(ctx context.Context) { <-ctx.Done(); took = time.Since(began) })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		time.AfterFunc(time.Second, cancel)
+		calls.Do(ctx)
+		synctest.Wait()
+		if took != time.Second {
+			t.Errorf("the call ended after %v", took)
+		}
+	})
+}
+
 func TestSharedCall_IsNotBegunWhenNobodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0

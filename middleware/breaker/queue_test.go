@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,14 +98,17 @@ func TestAHangOnLambda(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := newDependency(t, gobreaker.Settings{}, breaker.Options{})
-				d.do = hang
+				var hung, changes atomic.Int32
+				h := breaker.New(gobreaker.Settings{
+					ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= 2 },
+					OnStateChange: func(string, gobreaker.State, gobreaker.State) { changes.Add(1) },
+				})(batch.HandlerFunc(func(ctx context.Context, _ batch.Record) error { hung.Add(1); return hang(ctx) }))
 				q := testqueue.New(t, testqueue.Standard)
 				q.Send("a", "b", "c", "d", "e")
 				begin := time.Now()
-				answer, err := q.Lambda(d.h, handler.Config{Concurrency: 1, RecordTimeout: 6 * time.Second}).Invoke(t.Context(), testqueue.Event(q.Receive(10)))
-				if took := time.Since(begin); err != nil || d.calls != 2 || d.state != gobreaker.StateOpen || took > 20*time.Second {
-					t.Errorf("%s, %v: %d hung, it is %v, took %v", answer, err, d.calls, d.state, took)
+				answer, err := q.Lambda(h, handler.Config{Concurrency: 1, RecordTimeout: 6 * time.Second}).Invoke(t.Context(), testqueue.Event(q.Receive(10)))
+				if took := time.Since(begin); err != nil || hung.Load() != 2 || changes.Load() != 1 || took > 20*time.Second {
+					t.Errorf("%s, %v: %d hung, opened %d times, took %v", answer, err, hung.Load(), changes.Load(), took)
 				}
 				time.Sleep(2 * time.Hour)
 			})

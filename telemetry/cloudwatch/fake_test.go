@@ -122,7 +122,7 @@ func (f *fake) Do(r *http.Request) (*http.Response, error) {
 		body = cbor.Map{"__type": cbor.String("com.amazonaws.cloudwatch#" + code), "message": cbor.String("made to fail")}
 	}
 	if code == proxy { // it knows nothing of CloudWatch's protocol
-		return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"text/html"}}, Body: io.NopCloser(strings.NewReader("<html>Proxy</html>")), Request: r}, nil
+		return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"text/html"}}, Body: io.NopCloser(strings.NewReader(`{"message":"no Route matched"}`)), Request: r}, nil
 	}
 	return &http.Response{StatusCode: status, Header: http.Header{
 		"Smithy-Protocol": {"rpc-v2-cbor"}, "Content-Type": {"application/cbor"}, "Date": {now.Format(http.TimeFormat)}},
