@@ -57,6 +57,7 @@ func (p *Poller) heed(m *message) {
 			"queue %s: a handler asks to wait (batch.Abort): nothing is received or started for %v", p.cfg.Queue, after)})
 	}
 	a.until, a.trialUntil = until, until.Add(min(after, maxTrial))
+	p.settler.Postpone(until)
 	a.why = fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, batch.Abort(after, r.Err))
 }
 

@@ -2,6 +2,7 @@ package settle
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -64,6 +65,8 @@ type group struct {
 	decide      func(callAt time.Time) // sets visibleIn, for a call; it may wait, and call the user's code. nil where it is 0
 	decided     sync.Once
 	visibleIn   time.Duration // counted from failedAt
+	released    *batch.Record // nil for a failure
+	showAt      time.Time     // of a release
 }
 
 // inPlace is a record for which its FIFO group waits.
@@ -141,14 +144,35 @@ func (s *Settler) Delete(e *Entry) {
 // first is the one that came first of what was received together: those of a FIFO group
 // come back together. It is tried until hiddenUntil, when SQS shows the record by itself.
 func (s *Settler) Release(e *Entry, at time.Time, first *batch.Record, hiddenUntil time.Time) {
-	g := &group{failedAt: time.Now()}
+	e.tries = &tries{group: s.released(at, first), until: hiddenUntil, patient: true}
+	s.enqueue(opVisibility, e)
+}
+
+// released is the group of a release.
+func (s *Settler) released(at time.Time, first *batch.Record) *group {
+	g := &group{failedAt: time.Now(), released: first, showAt: at}
 	if at.After(g.failedAt) {
 		g.decide = func(time.Time) {
 			g.visibleIn = WholeSeconds(max(at.Sub(g.failedAt), s.Backoff(first, g.failedAt)))
 		}
 	}
-	e.tries = &tries{group: g, until: hiddenUntil, patient: true}
-	s.enqueue(opVisibility, e)
+	return g
+}
+
+// Postpone puts off until at what [Settler.Release] was given and no call is under way for.
+// An abort may come while a release waits for others to share its call (seed 3427 of
+// test/simulate).
+func (s *Settler) Postpone(at time.Time) {
+	for _, l := range s.lanes {
+		if l.op != opVisibility {
+			continue
+		}
+		for _, e := range slices.Concat(l.fresh, l.retries) {
+			if g := e.tries.group; g.released != nil && g.showAt.Before(at) {
+				e.tries.group = s.released(at, g.released)
+			}
+		}
+	}
 }
 
 // Fail takes a failure, and what was skipped for it: it is sent to the dead-letter queue,
