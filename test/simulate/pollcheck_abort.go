@@ -129,7 +129,8 @@ func (c *checker) during(p *Process, a delay) {
 func (p *Process) couldNotHide(d *delivery, until Moment) bool {
 	tried := false
 	for _, call := range p.Calls {
-		if call.Operation != "ChangeMessageVisibilityBatch" || call.Began.Before(d.got) || until.Before(call.Began) {
+		// What SQS has refused just before keeps it from being called for 5 s.
+		if call.Operation != "ChangeMessageVisibilityBatch" || call.Began.At.Before(d.got.At.Add(-6*time.Second)) || until.Before(call.Began) {
 			continue
 		}
 		answered := slices.ContainsFunc(call.Entries, func(e Entry) bool { return e.OK })
