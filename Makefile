@@ -87,8 +87,8 @@ chaos: ## 100,000 messages through kills, stops and network faults
 	cd test/chaos && go run .
 
 .PHONY: elasticmq
-elasticmq: ## a smaller chaos with ElasticMQ for a server (2 min; Java, Maven)
-	cd test/chaos && go run . -server elasticmq -messages 2000 -faults 12
+elasticmq: ## stops and failures with ElasticMQ for a server (1 min; Java, Maven)
+	cd test/chaos && go run . -server elasticmq -messages 2000 -faults 0
 
 .PHONY: image
 image: ## build the container image of examples/orders (BuildKit)
