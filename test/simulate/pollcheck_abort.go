@@ -96,9 +96,11 @@ func (c *checker) during(p *Process, a delay) {
 				p.Number, call.Began.At.Sub(a.from.At), a.Number, a.until.Sub(a.from.At))
 		}
 	}
-	var given []*delivery // what an open receive brings is given back, and not received again
+	// What an open receive brings is given back, and not received again; but what came
+	// while its handler still ran comes again when that one's failure says.
+	var given []*delivery
 	for _, d := range c.deliveries {
-		if d.process == p && within(d.got) && p.beforeStop(d.got) && !c.repeats(d.queue) && !c.doneBefore(d) {
+		if d.process == p && within(d.got) && p.beforeStop(d.got) && !c.repeats(d.queue) && !c.doneBefore(d) && !c.heldBefore(d) && !c.function(p).slowStart() {
 			given = append(given, d)
 		}
 	}
