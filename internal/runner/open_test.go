@@ -251,6 +251,31 @@ func TestRevoke_StartsNothingThatWaits(t *testing.T) {
 	})
 }
 
+type slowStart time.Duration
+
+func (s slowStart) RecordStarted(context.Context, *batch.Record) { time.Sleep(time.Duration(s)) }
+
+// Others may have handled the record while a hook blocked.
+func TestLeaseEndsDuringHook_RecordIsNotHandled(t *testing.T) {
+	handled := 0
+	open(t, batch.Config{Hooks: []any{slowStart(6 * time.Second)}}, func(context.Context, batch.Record) error {
+		handled++
+		return nil
+	}, func(r *runner.Runner) {
+		group := chain("a", "b")
+		for _, d := range group {
+			d.Record.ReceivedAt, d.Lease = time.Now(), 5*time.Second
+		}
+		r.Add(group...)
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		list := r.Finished(nil)
+		if handled != 0 || len(list) != 1 || !errors.Is(list[0].Result.Err, runner.ErrLeaseExpired) {
+			t.Errorf("handled %d, finished %v", handled, list)
+		}
+	})
+}
+
 // A lease counts from the receipt that it came with.
 func TestRenew_ExtendsTheLease(t *testing.T) {
 	open(t, batch.Config{}, func(context.Context, batch.Record) error {

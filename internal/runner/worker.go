@@ -195,9 +195,13 @@ func (w *worker) handle() error {
 		// A record that was answered still asks for its outcome, unless it was given up
 		// while a hook blocked: then it would be handled again.
 		over := w.givenUp || !d.isAnswered()
+		lost := d.Lease != 0 && d.leaseLeft(time.Now()) <= 0
 		r.mu.Unlock()
-		if err := ctx.Err(); err != nil && over {
+		switch err := ctx.Err(); {
+		case err != nil && over:
 			return err
+		case lost && over: // while a hook blocked
+			return ErrLeaseExpired
 		}
 	}
 	return r.call(ctx)
