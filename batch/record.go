@@ -100,3 +100,21 @@ func RecordFrom(ctx context.Context) (Record, bool) {
 func WithRecord(ctx context.Context, r Record) context.Context {
 	return valuectx.With(ctx, ctxkey.Record{}, &r)
 }
+
+// Stopping returns a channel that is closed when the process begins to stop, for a handler
+// that waits for something which stops as well: a worker that it hands its record to. The
+// handler may also go on until its context ends (longpoll.Config.DrainLimit). To give
+// the record back at once, without a backoff, it returns [ErrStopped].
+//
+//	select {
+//	case jobs <- job:
+//	case <-batch.Stopping(ctx):
+//		return batch.ErrStopped
+//	}
+//
+// On Lambda, where invocations end and processes are not stopped, and outside a record's
+// context it is nil, which is never ready.
+func Stopping(ctx context.Context) <-chan struct{} {
+	stopping, _ := ctx.Value(ctxkey.Stopping{}).(<-chan struct{})
+	return stopping
+}

@@ -81,9 +81,10 @@ var (
 	// ErrNotStarted is wrapped by a record's error when too little time was left
 	// to start it, or its batch was stopped before its turn.
 	ErrNotStarted = errors.New("not started")
-	// ErrStopped is wrapped, with [ErrNotStarted], by a record's error when its
-	// batch was stopped before its turn: a container was told to end. That is no
-	// trouble; package telemetry/log writes its line at level DEBUG.
+	// ErrStopped is wrapped, with [ErrNotStarted], by a record's error when a container
+	// was told to stop before the record's turn. Package telemetry/log writes its line at
+	// level DEBUG. A handler may return it after [Stopping]: then its record is made
+	// visible at once, without a backoff.
 	ErrStopped = fmt.Errorf("%w: stopped before its turn", ErrNotStarted)
 	// ErrAborted is wrapped, with [ErrNotStarted] and the other's error, by the error
 	// of a record that was not started because another one's was [Abort].

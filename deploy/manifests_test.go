@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +35,29 @@ func TestPodDrainsBeforeItIsKilled(t *testing.T) {
 	checkStop(t, "kubernetes", env["SQSBATCH_DRAIN_LIMIT"], time.Duration(grace)*time.Second)
 	if container["lifecycle"] != nil {
 		t.Error("a preStop hook takes its time from the drain")
+	}
+}
+
+// The job's pod is the Deployment's, except that it ends.
+func TestJobsPodIsTheDeployments(t *testing.T) {
+	_, spec, container, env := pod(t)
+	job := at(t, load(t, "kubernetes/cronjob.yaml"), "spec", "jobTemplate", "spec", "template", "spec").(map[string]any)
+	own := at(t, job, "containers", "0").(map[string]any)
+	for _, field := range []string{"serviceAccountName", "automountServiceAccountToken", "terminationGracePeriodSeconds", "securityContext"} {
+		if !reflect.DeepEqual(job[field], spec[field]) {
+			t.Errorf("%s is %v, the Deployment's is %v", field, job[field], spec[field])
+		}
+	}
+	for _, field := range []string{"image", "resources", "securityContext"} {
+		if !reflect.DeepEqual(own[field], container[field]) {
+			t.Errorf("the container's %s is %v, the Deployment's is %v", field, own[field], container[field])
+		}
+	}
+	for _, v := range own["env"].([]any) {
+		name, value := at(t, v, "name").(string), at(t, v, "value").(string)
+		if want, ok := env[name]; ok && value != want {
+			t.Errorf("%s is %s, the Deployment's is %s", name, value, want)
+		}
 	}
 }
 

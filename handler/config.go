@@ -3,6 +3,7 @@ package handler
 import (
 	"cmp"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -117,6 +118,17 @@ type Config struct {
 	// none; the log does not depend on them.
 	Hooks []any
 
+	// MaxHandlers bounds how many records are handled at a time by the whole process:
+	// of all queues together (see [Queues]), or of all invocations, where Lambda Managed
+	// Instances runs several at a time. 1 to 10,000. Concurrency, which is for each queue or
+	// invocation, then defaults to it. SQSBATCH_MAX_HANDLERS. Defaults to no bound.
+	MaxHandlers int
+
+	// StrictPriority gives a slot of MaxHandlers to the queue with the highest
+	// Queue.Weight of those that have records: a busy one then starves those below it.
+	// Defaults to false: each gets its part.
+	StrictPriority bool
+
 	// Other handles the invocations of the same function that are no SQS events: direct
 	// ones, a schedule's, those of API Gateway. It gets the payload as it is. Defaults to
 	// none: they fail. It has no effect in a container.
@@ -128,6 +140,59 @@ type Config struct {
 
 	// Poll is for running in a container, see [Poll].
 	Poll PollConfig
+}
+
+// PollConfig is the part of the configuration that only counts in a container.
+// The zero value is good, but for Queues. See [longpoll.Config] for what each means.
+type PollConfig struct {
+	// Queues are the URLs, ARNs or names of the queues to poll, side by side, each
+	// with slots of its own and none of them twice. SQSBATCH_QUEUE_URL, separated by commas.
+	Queues []string
+
+	// Wait is how long a receive waits for messages, 1 s to 20 s.
+	// SQSBATCH_WAIT. Defaults to 20 s.
+	Wait time.Duration
+
+	// Prefetch bounds the records of a queue that wait for a slot; -1 means
+	// none. SQSBATCH_PREFETCH. Defaults to 4 x Concurrency, at most 320 or
+	// Concurrency, or on FIFO queues to Concurrency; see [longpoll.Config].
+	Prefetch int
+
+	// Visibility is for how long a record is hidden from others, at a time: what
+	// a crash costs. SQSBATCH_VISIBILITY. Defaults to 1 min, or without
+	// heartbeats to the queue's own visibility timeout.
+	Visibility time.Duration
+
+	// NoHeartbeat extends no visibility. SQSBATCH_HEARTBEAT=false. Defaults to false.
+	NoHeartbeat bool
+
+	// UntilEmpty ends Run when a long poll of each queue has brought nothing, while no
+	// record is held here: for jobs that a schedule starts. Records that come back later
+	// are left to the next run. SQSBATCH_UNTIL_EMPTY. Defaults to false.
+	UntilEmpty bool
+
+	// DrainLimit is how long a stop waits for what runs. SQSBATCH_DRAIN_LIMIT.
+	// Defaults to 25 s less Grace, and at least 1 s: ending what still runs takes
+	// the grace and settling 4 s, and Amazon ECS and Kubernetes kill after 30 s.
+	DrainLimit time.Duration
+
+	// MaxAbandoned is how many handlers may be running that were given up before
+	// the process ends. SQSBATCH_MAX_ABANDONED. Defaults to Concurrency.
+	MaxAbandoned int
+
+	// HealthAddr is where to serve /livez, /readyz and /statusz, such as
+	// "127.0.0.1:8080", or ":8080" in a pod. SQSBATCH_HEALTH_ADDR. Defaults to nowhere.
+	// All calls of Poll in a process that name the same address share one listener,
+	// and are healthy when all their queues are, until each has returned.
+	// A health check by command (cmd/livez, on Amazon ECS) knows only the
+	// variable: where this is set, give it the same address as its argument.
+	HealthAddr string
+
+	// Handlers are served at HealthAddr, too, by their paths, such as "/metrics"
+	// (telemetry/prometheus), until everything was drained. They have 5 s for an
+	// answer. Of several calls of Poll with the same path and HealthAddr, the one
+	// that began first serves it. Defaults to none.
+	Handlers map[string]http.Handler
 }
 
 // engine is the part of the configuration that batch has to know.

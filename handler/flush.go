@@ -24,7 +24,7 @@ const (
 // notify has the hooks notified, one after the other, how a batch went. Until the
 // deadline it waits for them for half of what is left at most: a hook that blocks
 // must not cost the response. The hooks after it are notified later, in the background.
-func (l *LambdaHandler) notify(ctx context.Context, info batch.BatchInfo, call func()) {
+func (q *queueHandler) notify(ctx context.Context, info batch.BatchInfo, call func()) {
 	deadline := info.Times.Deadline
 	if deadline.IsZero() {
 		call()
@@ -37,14 +37,14 @@ func (l *LambdaHandler) notify(ctx context.Context, info batch.BatchInfo, call f
 	w := batch.Warning{Queue: batch.QueueName(info.QueueARN), Message: fmt.Sprintf(
 		"a BatchSettled or Warned hook still runs %v after the batch was settled and is not waited for: hooks must not block",
 		time.Since(began).Round(time.Millisecond))}
-	notify.Within(time.After(min(timeoutNotice, time.Until(deadline)/4)), func() { l.engine.Hooks.Warn(ctx, w) })
+	notify.Within(time.After(min(timeoutNotice, time.Until(deadline)/4)), func() { q.engine.Hooks.Warn(ctx, w) })
 }
 
 // flush has the hooks write what they keep back, before Lambda
 // freezes the process; half of what settling leaves for the response is left,
 // and of that half to warn of a flush that timed out.
-func (l *LambdaHandler) flush(ctx context.Context, times batch.Times) {
-	if !l.flushes {
+func (q *queueHandler) flush(ctx context.Context, times batch.Times) {
+	if !q.flushes {
 		return
 	}
 	limit, notice := invocationFlush, timeoutNotice
@@ -53,7 +53,7 @@ func (l *LambdaHandler) flush(ctx context.Context, times batch.Times) {
 		limit = max(0, min(limit, time.Until(times.Deadline)-left/2))
 		notice = min(notice, left/4)
 	}
-	flushHooks(ctx, l.engine.Hooks, limit, notice)
+	flushHooks(ctx, q.engine.Hooks, limit, notice)
 }
 
 // flushHooks gives the hooks limit, and notice more to warn of one that took longer.

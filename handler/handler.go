@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler/internal/sqsevent"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
@@ -20,6 +22,13 @@ import (
 // LambdaHandler handles the invocations of a Lambda function by an SQS event
 // source mapping. It is safe for concurrent invocations.
 type LambdaHandler struct {
+	names  Queues // of queues; empty if one is for all
+	queues []*queueHandler
+	other  lambda.Handler
+}
+
+// queueHandler handles the batches of one queue.
+type queueHandler struct {
 	engine  *runner.Engine // with the log as its first hook
 	policy  *settle.Policy
 	cfg     Config
@@ -37,18 +46,44 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 	}
 	// The log comes first, so that it warns of the hook that blocks the others.
 	cfg.Hooks = append([]any{lines}, cfg.Hooks...)
-	set, _ := hooks.New(cfg.Hooks...)
-	engine, badEngine := runner.New(h, cfg.engine())
-	settling := cfg.settling(set)
-	if cfg.samLocal() {
-		settling = withoutSQS(settling)
+	l := &LambdaHandler{other: cfg.Other}
+	queues, badQueues := cfg.split(h, nil)
+	if _, several := h.(Queues); several {
+		l.names = queues
+	} else {
+		queues = Queues{{Handler: h}}
 	}
-	policy, badPolicy := settle.New(settling)
-	if err := errors.Join(badConfig, badEngine, badHooks, badPolicy); err != nil {
+	wrong := mistakes{}
+	for _, err := range append(cfg.checkShared(), badConfig, badHooks, badQueues) {
+		wrong.add(err)
+	}
+	slots := cfg.slots()
+	for _, q := range queues {
+		one, err := cfg.queueHandler(q, slots, badHooks == nil && configured.Flushes)
+		wrong.add(err)
+		l.queues = append(l.queues, one)
+	}
+	if err := errors.Join(wrong...); err != nil {
 		return nil, err
 	}
 	cfg.warn(context.Background(), warnings)
-	return &LambdaHandler{engine: engine, policy: policy, cfg: cfg, flushes: configured.Flushes}, nil
+	return l, nil
+}
+
+func (c *Config) queueHandler(q Queue, slots *runner.Slots, flushes bool) (*queueHandler, error) {
+	own, badSet := c.of(q)
+	engine, badEngine := runner.New(q.Handler, own.engine())
+	set, _ := hooks.New(own.Hooks...)
+	settling := own.settling(set)
+	if own.samLocal() {
+		settling = withoutSQS(settling)
+	}
+	policy, badPolicy := settle.New(settling)
+	if err := errors.Join(badSet, badEngine, badPolicy); err != nil {
+		return nil, err
+	}
+	engine.Slots, engine.Weight = slots, cmp.Or(q.Weight, 1)
+	return &queueHandler{engine: engine, policy: policy, cfg: own, flushes: flushes}, nil
 }
 
 // Invoke handles one invocation, from the event's bytes to those of the
@@ -60,16 +95,34 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 func (l *LambdaHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	records, err := sqsevent.Decode(payload)
 	if err != nil {
-		if l.cfg.Other != nil && isOther(payload) {
-			return l.cfg.Other.Invoke(ctx, payload)
+		if l.other != nil && isOther(payload) {
+			return l.other.Invoke(ctx, payload)
 		}
 		return nil, invalidEvent{fmt.Errorf("the event is not one of an SQS event source mapping: %w", err)}
 	}
-	failures, err := l.process(ctx, records)
-	if err != nil {
-		return nil, err
+	var failures []string
+	if len(records) > 0 {
+		q, err := l.queueOf(records[0].QueueARN)
+		if err != nil {
+			return nil, err
+		}
+		if failures, err = q.process(ctx, records); err != nil {
+			return nil, err
+		}
 	}
 	return partialfailure.AppendResponse(nil, failures), nil
+}
+
+// queueOf returns what handles the batches of a queue.
+func (l *LambdaHandler) queueOf(arn string) (*queueHandler, error) {
+	if len(l.names) == 0 {
+		return l.queues[0], nil
+	}
+	i := l.names.find(arn)
+	if i < 0 {
+		return nil, noQueue(arn)
+	}
+	return l.queues[i], nil
 }
 
 // isOther reports whether a payload is JSON, and no record in it is of SQS.
@@ -100,34 +153,31 @@ func (l *LambdaHandler) HandleEvent(ctx context.Context, event events.SQSEvent) 
 }
 
 // process runs a batch, settles it, and returns the ids of what failed.
-func (l *LambdaHandler) process(ctx context.Context, records []batch.Record) ([]string, error) {
-	if len(records) == 0 {
-		return nil, nil
-	}
+func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]string, error) {
 	info := batch.BatchInfo{
 		Records:  len(records),
 		QueueARN: records[0].QueueARN,
 		Started:  time.Now(),
-		Times:    l.engine.Times(ctx),
+		Times:    q.engine.Times(ctx),
 	}
-	hooks := l.engine.Hooks
+	hooks := q.engine.Hooks
 	ctx = hooks.BatchContext(ctx, info, records)
 	hooks.BatchStarted(ctx, info)
-	settlement := l.policy.Begin(ctx, info.Times)
-	results := l.engine.Run(ctx, records, info.Times, settlement)
+	settlement := q.policy.Begin(ctx, info.Times)
+	results := q.engine.Run(ctx, records, info.Times, settlement)
 	warn := settlement.Settle(results)
 	failures := partialfailure.Failures(results)
 	someDone := slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome.Done() })
-	fail := len(failures) > 0 && (l.cfg.DeleteSucceeded || l.cfg.ErrorIfAllFail && !someDone)
-	l.notify(ctx, info, func() { // the results are the hooks' from here on
+	fail := len(failures) > 0 && (q.cfg.DeleteSucceeded || q.cfg.ErrorIfAllFail && !someDone)
+	q.notify(ctx, info, func() { // the results are the hooks' from here on
 		warn()
-		if l.cfg.samLocal() {
-			l.warnWouldBe(ctx, info, results)
+		if q.cfg.samLocal() {
+			q.warnWouldBe(ctx, info, results)
 		}
 		settlement.AwaitHooks()
 		hooks.BatchSettled(ctx, info, results)
 	})
-	l.flush(ctx, info.Times)
+	q.flush(ctx, info.Times)
 	if fail {
 		return nil, &FailedError{Failed: len(failures), Records: len(records)}
 	}

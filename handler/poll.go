@@ -5,98 +5,94 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"os"
 	"slices"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/notify"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-// PollConfig is the part of the configuration that only counts in a container.
-// The zero value is good, but for Queues. See [longpoll.Config] for what each means.
-type PollConfig struct {
-	// Queues are the URLs, ARNs or names of the queues to poll, side by side, each
-	// with slots of its own and none of them twice. SQSBATCH_QUEUE_URL, separated by commas.
-	Queues []string
-
-	// Wait is how long a receive waits for messages, 1 s to 20 s.
-	// SQSBATCH_WAIT. Defaults to 20 s.
-	Wait time.Duration
-
-	// Prefetch bounds the records of a queue that wait for a slot; -1 means
-	// none. SQSBATCH_PREFETCH. Defaults to 4 x Concurrency, at most 320 or
-	// Concurrency, or on FIFO queues to Concurrency; see [longpoll.Config].
-	Prefetch int
-
-	// Visibility is for how long a record is hidden from others, at a time: what
-	// a crash costs. SQSBATCH_VISIBILITY. Defaults to 1 min, or without
-	// heartbeats to the queue's own visibility timeout.
-	Visibility time.Duration
-
-	// NoHeartbeat extends no visibility. SQSBATCH_HEARTBEAT=false. Defaults to false.
-	NoHeartbeat bool
-
-	// DrainLimit is how long a stop waits for what runs. SQSBATCH_DRAIN_LIMIT.
-	// Defaults to 25 s less Grace, and at least 1 s: ending what still runs takes
-	// the grace and settling 4 s, and Amazon ECS and Kubernetes kill after 30 s.
-	DrainLimit time.Duration
-
-	// MaxAbandoned is how many handlers may be running that were given up before
-	// the process ends. SQSBATCH_MAX_ABANDONED. Defaults to Concurrency.
-	MaxAbandoned int
-
-	// HealthAddr is where to serve /livez, /readyz and /statusz, such as
-	// "127.0.0.1:8080", or ":8080" in a pod. SQSBATCH_HEALTH_ADDR. Defaults to nowhere.
-	// All calls of Poll in a process that name the same address share one listener,
-	// and are healthy when all their queues are, until each has returned.
-	// A health check by command (cmd/livez, on Amazon ECS) knows only the
-	// variable: where this is set, give it the same address as its argument.
-	HealthAddr string
-
-	// Handlers are served at HealthAddr, too, by their paths, such as "/metrics"
-	// (telemetry/prometheus), until everything was drained. They have 5 s for an
-	// answer. Of several calls of Poll with the same path and HealthAddr, the one
-	// that began first serves it. Defaults to none.
-	Handlers map[string]http.Handler
+// Poller polls queues in a program that has a life cycle of its own: beside an HTTP
+// server, or as a component of a framework. Make it with [NewPoller]. Its methods are safe
+// for concurrent use, also before Run.
+type Poller struct {
+	cfg      Config
+	queues   []*longpoll.Poller
+	warnings []string
+	hooks    *hooks.Set
+	started  chan struct{}
+	begun    atomic.Bool   // Run was called
+	over     chan struct{} // closed when Run has returned
+	stopping context.Context
+	stop     context.CancelFunc
 }
 
-// Poll handles the records of the configured queues by h until ctx ends, then
-// stops as [longpoll.Poller.Run] says. It returns an error that names every
-// value that is out of its bounds, and when a queue cannot be used, the health
-// address is taken, or too many handlers were abandoned: all queues are drained
-// before. [Config.Reserve], Deadline, MinRemaining, ErrorIfAllFail and
-// DeleteSucceeded are about invocations and have no effect.
-func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
+// NewPoller returns a Poller of the configured queues, which h handles. It reads the
+// environment as [Run] does, and makes no call to AWS. It returns an error that names every
+// value that is out of its bounds.
+//
+// [Config.Reserve], Deadline, MinRemaining, ErrorIfAllFail and DeleteSucceeded are about
+// invocations and have no effect.
+func NewPoller(h batch.Handler, cfg Config) (*Poller, error) {
 	lines, warnings, badConfig := cfg.setUp(containerLogger, time.Minute)
 	// The log comes last: one that nobody reads keeps the metrics from nobody.
 	cfg.Hooks = append(slices.Clone(cfg.Hooks), lines)
-	pollers, err := cfg.pollers(ctx, h)
+	pollers, err := cfg.pollers(h)
 	if err := errors.Join(badConfig, err); err != nil {
-		return err
+		return nil, err
 	}
-	set, _ := hooks.New(cfg.Hooks...) // the pollers took each
-	stopHealth, err := cfg.Poll.serveHealth(pollers)
+	p := &Poller{cfg: cfg, queues: pollers, warnings: append(warnings, cfg.Poll.healthWarnings()...),
+		started: make(chan struct{}), over: make(chan struct{})}
+	p.hooks, _ = hooks.New(cfg.Hooks...) // the pollers took each
+	p.stopping, p.stop = context.WithCancel(context.Background())
+	return p, nil
+}
+
+// Poll is [NewPoller] and [Poller.Run].
+func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
+	p, err := NewPoller(h, cfg)
 	if err != nil {
 		return err
 	}
+	return p.Run(ctx)
+}
+
+// Run polls until ctx ends or [Poller.Shutdown] is called, and then stops all queues as
+// [longpoll.Poller.Run] says, in [Poller.StopTakes] at most. It returns an error when a
+// queue cannot be used, the health address is taken, or too many handlers were abandoned:
+// all queues are drained before. It may be called once.
+func (p *Poller) Run(ctx context.Context) error {
+	if p.begun.Swap(true) {
+		return longpoll.ErrRunTwice
+	}
+	defer close(p.over)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(p.stopping, stop)()
+	stopHealth, err := p.cfg.Poll.serveHealth(p.queues)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(p.queues))
+	for i, q := range p.queues {
+		names[i] = q.Status().Queue
+	}
 	writeLine(func() {
-		cfg.warn(ctx, append(warnings, cfg.Poll.healthWarnings()...))
-		cfg.Logger.InfoContext(ctx, "polling", "logger", "sqsbatch", "queues", cfg.Poll.Queues)
+		p.cfg.warn(ctx, p.warnings)
+		p.cfg.Logger.InfoContext(ctx, "polling", "logger", "sqsbatch", "queues", names)
 	})
-	stopped, err := runAll(ctx, pollers)
+	stopped, err := p.runAll(ctx)
 	stopHealth()
-	left := time.Until(stopped.Add(pollers[0].StopTakes()))
-	flushHooks(ctx, set, min(stopFlush, max(leastFlush, left)), timeoutNotice) // before the last line
-	writeLine(func() { cfg.Logger.InfoContext(ctx, "stopped", "logger", "sqsbatch") })
+	left := time.Until(stopped.Add(p.StopTakes()))
+	flushHooks(ctx, p.hooks, min(stopFlush, max(leastFlush, left)), timeoutNotice) // before the last line
+	writeLine(func() { p.cfg.Logger.InfoContext(ctx, "stopped", "logger", "sqsbatch") })
 	return err
 }
 
@@ -104,46 +100,155 @@ func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 // that nobody reads.
 func writeLine(write func()) { notify.Within(time.After(200*time.Millisecond), write) }
 
-// runAll runs the pollers until ctx ends or one of them fails, and returns when
-// that was.
-func runAll(ctx context.Context, pollers []*longpoll.Poller) (stopped time.Time, err error) {
+// runAll runs the pollers until ctx ends or one of them fails, or until all have emptied
+// their queues (Poll.UntilEmpty). It returns when the stop began.
+func (p *Poller) runAll(ctx context.Context) (stopped time.Time, err error) {
 	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	errs := make([]error, len(pollers))
-	var all sync.WaitGroup
+	errs := make([]error, len(p.queues))
+	var running, all sync.WaitGroup
+	for i, q := range p.queues {
+		running.Go(func() {
+			if errs[i] = q.Run(ctx); errs[i] != nil {
+				stop()
+			}
+		})
+	}
 	all.Go(func() {
 		<-ctx.Done()
 		stopped = time.Now()
 	})
-	for i, p := range pollers {
-		all.Go(func() {
-			defer stop()
-			errs[i] = p.Run(ctx)
-		})
-	}
+	all.Go(func() {
+		for _, q := range p.queues {
+			select {
+			case <-q.Started():
+			case <-ctx.Done():
+				return
+			}
+		}
+		close(p.started)
+	})
+	running.Wait()
+	stop()
 	all.Wait()
 	return stopped, errors.Join(errs...)
 }
 
+// Started returns a channel that is closed when SQS has answered the first receive of
+// every queue: they exist, and may be received from. It is never closed if Run ends before.
+func (p *Poller) Started() <-chan struct{} { return p.started }
+
+// Shutdown stops the Poller and waits until [Poller.Run] has returned. When ctx ends
+// before, the drain is cut short: what runs is cancelled, what is left is released, and
+// ctx's error is returned. It may be called often, and before Run, which then ends at once.
+func (p *Poller) Shutdown(ctx context.Context) error {
+	p.stop()
+	var all sync.WaitGroup
+	errs := make([]error, len(p.queues))
+	for i, q := range p.queues {
+		all.Go(func() { errs[i] = q.Shutdown(ctx) })
+	}
+	all.Wait()
+	if p.begun.Load() {
+		select {
+		case <-p.over:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return cmp.Or(errs...)
+}
+
+// StopTakes is the longest that [Poller.Run] takes to return when it was told to stop, not
+// counting up to 0.6 s for hooks that hang. What stops the process must give it so long.
+func (p *Poller) StopTakes() (most time.Duration) {
+	for _, q := range p.queues {
+		most = max(most, q.StopTakes())
+	}
+	return most
+}
+
+// Pause stops receiving from all queues until [Poller.Resume], see [longpoll.Poller.Pause].
+func (p *Poller) Pause() {
+	for _, q := range p.queues {
+		q.Pause()
+	}
+}
+
+// Resume begins receiving again.
+func (p *Poller) Resume() {
+	for _, q := range p.queues {
+		q.Resume()
+	}
+}
+
+// Status returns the state of each queue, in the order of the configuration.
+func (p *Poller) Status() (list []longpoll.Status) {
+	for _, q := range p.queues {
+		list = append(list, q.Status())
+	}
+	return list
+}
+
+// Queue returns the poller of one queue, for its own Pause, Resume, Status and
+// SetConcurrency: the first with that name, or with that ARN or URL as the configuration
+// has it. It returns nil if there is none.
+func (p *Poller) Queue(name string) *longpoll.Poller {
+	for _, q := range p.queues {
+		if s := q.Status().Queue; s == name || batch.QueueName(s) == name {
+			return q
+		}
+	}
+	return nil
+}
+
 // pollers makes a poller for each queue. It returns an error that names all that
 // is wrong with the configuration, once.
-func (c *Config) pollers(ctx context.Context, h batch.Handler) ([]*longpoll.Poller, error) {
-	engine, failures := c.engine(), c.failures()
-	engine.Reserve, engine.Deadline, engine.MinRemaining = 0, "", 0
-	wrong := c.checkPoll()
-	list := make([]*longpoll.Poller, len(c.Poll.Queues))
-	for i, queue := range c.Poll.Queues {
-		client, err := c.pollClient(ctx, queue)
-		if err == nil {
-			list[i], err = longpoll.New(h, longpoll.Config{
-				Queue: queue, SQS: client, Engine: engine, Failures: failures,
-				Wait: c.Poll.Wait, Prefetch: c.Poll.Prefetch, Visibility: c.Poll.Visibility, NoHeartbeat: c.Poll.NoHeartbeat,
-				DrainLimit: c.Poll.DrainLimit, MaxAbandoned: c.Poll.MaxAbandoned,
-			})
-		}
+func (c *Config) pollers(h batch.Handler) ([]*longpoll.Poller, error) {
+	wrong := append(c.checkShared(), c.Poll.checkHealth()...)
+	queues, err := c.split(h, c.Poll.Queues)
+	wrong.add(err)
+	if err == nil && len(queues) == 0 && os.Getenv(settings.QueueURL.Name) == "" {
+		wrong.add(errors.New("handler: Poll.Queues is empty, must name at least one queue (SQSBATCH_QUEUE_URL)"))
+		wrong.add(unknownVariables())
+	}
+	wrong = append(wrong, queues.namedTwice()...)
+	slots := c.slots()
+	list := make([]*longpoll.Poller, len(queues))
+	for i, q := range queues {
+		own, err := c.of(q)
+		wrong.add(err)
+		list[i], err = own.poller(q, slots)
 		wrong.add(err)
 	}
 	return list, errors.Join(wrong...)
+}
+
+// poller makes the poller of one queue.
+func (c *Config) poller(q Queue, slots *runner.Slots) (*longpoll.Poller, error) {
+	client, err := c.pollClient(context.Background(), q.URL)
+	if err != nil {
+		return nil, err
+	}
+	engine := c.engine()
+	engine.Reserve, engine.Deadline, engine.MinRemaining = 0, "", 0
+	return longpoll.New(q.Handler, longpoll.Config{
+		Queue: q.URL, SQS: client, Engine: engine, Slots: slots, Weight: q.Weight, Failures: c.failures(),
+		Wait: c.Poll.Wait, Prefetch: c.Poll.Prefetch, Visibility: c.Poll.Visibility, NoHeartbeat: c.Poll.NoHeartbeat,
+		DrainLimit: c.Poll.DrainLimit, MaxAbandoned: c.Poll.MaxAbandoned, UntilEmpty: c.Poll.UntilEmpty,
+	})
+}
+
+// namedTwice returns an error for each queue that is there twice.
+func (q Queues) namedTwice() (wrong mistakes) {
+	seen := map[string]string{}
+	for _, queue := range q {
+		key := queueKey(queue.URL)
+		if earlier, twice := seen[key]; twice && key != "" {
+			wrong.add(fmt.Errorf("handler: Poll.Queues names a queue twice (SQSBATCH_QUEUE_URL), as %s and as %s: to handle more of it at a time raise Concurrency", earlier, queue.URL))
+		}
+		seen[key] = queue.URL
+	}
+	return wrong
 }
 
 // mistakes are errors, each once: those of one queue are often all queues'.
@@ -159,33 +264,4 @@ func (m *mistakes) add(err error) {
 	if err != nil && !slices.ContainsFunc(*m, func(e error) bool { return e.Error() == err.Error() }) {
 		*m = append(*m, err)
 	}
-}
-
-// checkPoll is about what only Poll knows.
-func (c *Config) checkPoll() (wrong mistakes) {
-	if len(c.Poll.Queues) == 0 && os.Getenv(settings.QueueURL.Name) == "" {
-		wrong.add(errors.New("handler: Poll.Queues is empty, must name at least one queue (SQSBATCH_QUEUE_URL)"))
-		wrong.add(unknownVariables())
-	}
-	seen := map[string]string{}
-	for _, queue := range c.Poll.Queues {
-		key := queueKey(queue)
-		if earlier, twice := seen[key]; twice {
-			wrong.add(fmt.Errorf("handler: Poll.Queues names a queue twice (SQSBATCH_QUEUE_URL), as %s and as %s: to handle more of it at a time raise Concurrency", earlier, queue))
-		}
-		seen[key] = queue
-	}
-	return append(wrong, c.Poll.checkHealth()...)
-}
-
-// queueKey is the same for a queue's ARN and its URLs.
-func queueKey(queue string) string {
-	if arn, err := endpoint.ParseARN(queue); err == nil {
-		return arn.Region + "/" + arn.Account + "/" + arn.Name
-	}
-	u, err := url.Parse(queue)
-	if err != nil || u.Host == "" {
-		return queue
-	}
-	return cmp.Or(endpoint.Region(u.Hostname()), u.Host) + "/" + strings.Trim(u.Path, "/")
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -43,6 +45,18 @@ func send(t *testing.T, client *awssqs.Client, url string, bodies ...string) {
 		if _, err := client.SendMessage(context.Background(), &awssqs.SendMessageInput{QueueUrl: &url, MessageBody: &body}); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// sendMany sends n bodies, 10 at most.
+func sendMany(t *testing.T, client *awssqs.Client, url string, n int) {
+	t.Helper()
+	in := &awssqs.SendMessageBatchInput{QueueUrl: &url}
+	for i := range n {
+		in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: aws.String(strconv.Itoa(i))})
+	}
+	if out, err := client.SendMessageBatch(context.Background(), in); err != nil || len(out.Failed) > 0 {
+		t.Fatal(err, out)
 	}
 }
 

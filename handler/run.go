@@ -38,7 +38,7 @@ func RunWith(h batch.Handler, cfg Config) {
 		lambda.Start(l)
 		return
 	}
-	if len(cfg.Poll.Queues) == 0 && os.Getenv(settings.QueueURL.Name) == "" {
+	if _, named := h.(Queues); !named && len(cfg.Poll.Queues) == 0 && os.Getenv(settings.QueueURL.Name) == "" {
 		exit(errors.Join(errNoMode, cfg.fromEnvironment(), unknownVariables()))
 	}
 	ctx, stop := context.WithCancel(context.Background())

@@ -29,26 +29,26 @@ func withoutSQS(s settle.Config) settle.Config {
 }
 
 // warnWouldBe warns of what SQS would have been asked to do for results.
-func (l *LambdaHandler) warnWouldBe(ctx context.Context, info batch.BatchInfo, results []batch.Result) {
+func (q *queueHandler) warnWouldBe(ctx context.Context, info batch.BatchInfo, results []batch.Result) {
 	var list []string
 	for i := range results {
 		r := &results[i]
-		verdict, on := batch.VerdictOf(r.Err), l.cfg.OnPermanent
+		verdict, on := batch.VerdictOf(r.Err), q.cfg.OnPermanent
 		if verdict.Malformed {
-			on = cmp.Or(l.cfg.OnMalformed, on)
+			on = cmp.Or(q.cfg.OnMalformed, on)
 		}
 		switch {
 		case r.Outcome.Done():
 		case r.Outcome == batch.Abandoned, r.Outcome == batch.Skipped && r.VisibleIn == 0: // it comes back when its visibility timeout ends
-		case verdict.Permanent && on != partialfailure.Retry && l.cfg.DeadLetterQueue != "":
-			list = append(list, r.Record.MessageID+" sent to "+l.cfg.DeadLetterQueue)
+		case verdict.Permanent && on != partialfailure.Retry && q.cfg.DeadLetterQueue != "":
+			list = append(list, r.Record.MessageID+" sent to "+q.cfg.DeadLetterQueue)
 		default:
 			r.VisibilitySet = true // as hooks would see it
 			list = append(list, fmt.Sprintf("%s visible in %v", r.Record.MessageID, r.VisibleIn))
 		}
 	}
 	if len(list) > 0 {
-		l.engine.Hooks.Warn(ctx, batch.Warning{
+		q.engine.Hooks.Warn(ctx, batch.Warning{
 			Queue:   batch.QueueName(info.QueueARN),
 			Message: "sam local: receipt handles are samples, SQS is not called; it would be: " + strings.Join(list, ", "),
 		})

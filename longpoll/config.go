@@ -1,6 +1,7 @@
 package longpoll
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -26,6 +28,11 @@ type Config struct {
 	// RecordTimeout defaults to 15 min, the longest that Lambda gives a batch,
 	// and is at most 11 h 59 min: SQS leaves a message with a receiver for 12 h.
 	Engine batch.Config
+
+	// Slots are shared with other pollers, in which this one counts for Weight. Package
+	// handler sets both, see its Queue.Weight. Defaults to none: Engine.Concurrency alone counts.
+	Slots  *runner.Slots
+	Weight int
 
 	// Failures says what becomes of records that fail.
 	Failures partialfailure.Config
@@ -48,6 +55,12 @@ type Config struct {
 	// may be made for Lambda, six times the function's timeout. Without heartbeats it
 	// defaults to the queue's own.
 	Visibility time.Duration
+
+	// UntilEmpty ends Run once the queue is empty, as in a job that a schedule
+	// starts: when a receive has waited for Wait without a message, while no record is
+	// held here. Records that come back later, such as those that failed a moment ago,
+	// are left to the next run. Defaults to false.
+	UntilEmpty bool
 
 	// NoHeartbeat extends nothing: a record must be done within Visibility,
 	// less a margin of a tenth of it (at most 5 s). Defaults to false.
@@ -81,6 +94,7 @@ const (
 
 func (c *Config) setDefaults(h batch.Handler) {
 	c.Engine = c.Engine.WithDefaultsFor(h)
+	c.Weight = cmp.Or(c.Weight, 1)
 	slots := max(1, min(c.Engine.Concurrency, maxConcurrency)) // or what is derived would be blamed
 	if c.Engine.RecordTimeout == 0 && !c.NoHeartbeat {
 		c.Engine.RecordTimeout = defaultRecordTimeout

@@ -30,6 +30,7 @@ func (p *Poller) beginStop() {
 	if p.phase != polling {
 		return
 	}
+	p.stop() // handlers learn of it, see batch.Stopping
 	now := time.Now()
 	p.phase, p.phaseEnds = draining, now.Add(p.cfg.DrainLimit)
 	p.startOrPause(now)

@@ -186,7 +186,7 @@ func (p *Poller) failedGroup(m *message) {
 // decide asks the settler to dead-letter a failed record, so that its group can go on. During
 // a stop the record fails at once, with its group: the stop may have caused the failure.
 func (p *Poller) decide(m *message) {
-	if p.phase != polling || m.checkLapsed(p, time.Now()) { // SQS may have moved it itself
+	if p.stopping.Err() != nil || m.checkLapsed(p, time.Now()) { // SQS may have moved it itself
 		p.runner.Resolve(&m.Delivery, nil)
 		return
 	}

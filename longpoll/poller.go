@@ -3,11 +3,13 @@ package longpoll
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/notify"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
@@ -43,8 +45,10 @@ type Poller struct {
 	stop     context.CancelFunc
 	forced   context.Context // ends when a drain must not wait any longer
 	force    context.CancelFunc
+	started  chan struct{} // closed when SQS has answered the first receive
 	over     chan struct{} // closed when Run has returned
 	paused   atomic.Bool   // what Pause and Resume ask for
+	most     atomic.Int64  // what SetConcurrency asks for
 	events   chan func()   // for the loop
 	calls    notify.Queue  // of hooks, about calls to SQS
 	notices  notify.Queue  // about all else
@@ -94,14 +98,15 @@ const (
 // names every field whose value is out of its bounds. No call is made before Run.
 func New(h batch.Handler, cfg Config) (*Poller, error) {
 	cfg.setDefaults(h)
-	p := &Poller{cfg: cfg, over: make(chan struct{}), events: make(chan func())}
+	p := &Poller{cfg: cfg, started: make(chan struct{}), over: make(chan struct{}), events: make(chan func())}
+	p.most.Store(int64(cfg.Engine.Concurrency))
 	p.stopping, p.stop = context.WithCancel(context.Background())
 	p.forced, p.force = context.WithCancel(context.Background())
 	p.load.byID = make(map[string]*message)
 	engine, err := runner.New(h, cfg.Engine)
-	p.engine = engine
 	if err == nil {
-		p.hooks = engine.Hooks
+		p.engine, p.hooks = engine, engine.Hooks
+		engine.Slots, engine.Weight = cfg.Slots, cfg.Weight
 	}
 	// One error names all mistakes, the settler's included.
 	if err := errors.Join(cfg.validate(), err, p.newPolicy("")); err != nil {
@@ -162,7 +167,8 @@ func (p *Poller) Run(ctx context.Context) error {
 		return nil
 	}
 	defer context.AfterFunc(ctx, p.stop)()
-	p.base, p.endBase = context.WithCancel(context.WithoutCancel(ctx))
+	base := context.WithValue(context.WithoutCancel(ctx), ctxkey.Stopping{}, p.stopping.Done())
+	p.base, p.endBase = context.WithCancel(base)
 	p.beat, p.endBeat = context.WithCancel(p.base)
 	p.flushing, p.endFlush = context.WithCancel(p.base)
 	p.runner = p.engine.NewRunner(p.base, runner.Options{Decides: true})
@@ -258,7 +264,7 @@ func (p *Poller) endsReceives() bool { return p.phase != polling || p.pausing }
 
 // startOrPause tells the runner how many records, or FIFO groups, may run.
 func (p *Poller) startOrPause(now time.Time) {
-	slots := p.cfg.Engine.Concurrency
+	slots := p.concurrency()
 	switch {
 	case !p.mayStart(now):
 		slots = 0
@@ -276,6 +282,21 @@ func (p *Poller) startOrPause(now time.Time) {
 	}
 }
 
+// concurrency is how many records, or FIFO groups, may run at a time.
+func (p *Poller) concurrency() int { return int(p.most.Load()) }
+
+// SetConcurrency changes how many records, or FIFO groups, are handled at a time:
+// Config.Engine.Concurrency, 1 to 10,000. If it is fewer than run now, those go on. What
+// was derived from it (Prefetch, MaxAbandoned) stays.
+func (p *Poller) SetConcurrency(n int) error {
+	if n < 1 || n > maxConcurrency {
+		return fmt.Errorf("longpoll: Concurrency is %d, must be 1 to %d", n, maxConcurrency)
+	}
+	p.most.Store(int64(n))
+	p.ask(func() {})
+	return nil
+}
+
 // fail ends Run with an error.
 func (p *Poller) fail(err error) {
 	if p.fatal == nil {
@@ -287,6 +308,7 @@ func (p *Poller) fail(err error) {
 func (p *Poller) end() {
 	p.phase = stopped
 	p.runner.Pause()
+	p.runner.Leave()
 	if p.settler != nil {
 		p.settler.Stop()
 	}
@@ -328,6 +350,10 @@ func (p *Poller) serve(late time.Time, over func() bool, told <-chan struct{}) {
 		}
 	}
 }
+
+// Started returns a channel that is closed when SQS has answered the first receive: the
+// queue can be used. It is never closed if Run ends before.
+func (p *Poller) Started() <-chan struct{} { return p.started }
 
 // Shutdown stops the Poller and waits until [Poller.Run] has returned. When ctx
 // ends before, the drain is cut short: what runs is cancelled, what is left is

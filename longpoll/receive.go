@@ -60,7 +60,7 @@ func (p *Poller) requested() int {
 	case p.aborts.trial(now):
 		return max(0, 1-p.load.held-p.intake.calls)
 	}
-	slots, l := p.cfg.Engine.Concurrency, p.runner.Count()
+	slots, l := p.runner.Usable(p.concurrency()), p.runner.Count()
 	space := slots - p.load.held - p.intake.reserved
 	idle := slots - l.Running - l.Ready
 	more := idle > p.intake.reserved // the open receives cannot fill all idle slots
@@ -92,7 +92,7 @@ const quickPace = 20 * time.Millisecond
 
 // quick reports whether the slots were all free again in the last second, and soon will be.
 func (p *Poller) quick() bool {
-	slots := p.cfg.Engine.Concurrency
+	slots := p.runner.Usable(p.concurrency())
 	return p.load.pace <= quickPace && p.cfg.Prefetch >= max(maxReceive, slots) && p.load.ahead(time.Now(), slots, slots) >= slots
 }
 
@@ -141,13 +141,25 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 		p.received(messages, n, now)
 		if len(messages) == 0 && wait > 0 {
 			p.intake.notBefore = began.Add(emptyInterval)
+			p.foundEmpty()
 		}
+	}
+}
+
+// foundEmpty ends the poller after a long poll without messages, if it is to run only until
+// the queue is empty, and nothing is left to do here.
+func (p *Poller) foundEmpty() {
+	if p.cfg.UntilEmpty && len(p.load.byID) == 0 && p.intake.calls == 0 {
+		p.beginStop()
 	}
 }
 
 // received takes the messages of a receive that asked for n.
 func (p *Poller) received(messages []types.Message, n int, now time.Time) {
 	in := &p.intake
+	if in.answered.IsZero() {
+		close(p.started)
+	}
 	in.answered, in.full, in.notBefore = now, len(messages) == n, time.Time{}
 	p.works(&p.trouble.receiving, "receiving")
 	if !in.full { // the queue is empty, or SQS did not look everywhere

@@ -55,7 +55,10 @@ func (p *Poller) settleFailed(group []*message) {
 // cutOff reports whether a record failed because the poller stopped: it is made visible
 // at once, without a backoff, unless its error says what it wants.
 func (p *Poller) cutOff(m *message) bool {
-	return p.phase > draining && !m.Verdict.Permanent && !m.Verdict.HasAfter && errors.Is(m.Result.Err, context.Canceled)
+	if p.stopping.Err() == nil || m.Verdict.Permanent || m.Verdict.HasAfter {
+		return false
+	}
+	return errors.Is(m.Result.Err, batch.ErrStopped) || p.phase > draining && errors.Is(m.Result.Err, context.Canceled)
 }
 
 // leaveToSQS leaves messages to SQS, which shows them when their visibility ends.

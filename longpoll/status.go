@@ -66,14 +66,16 @@ func (p *Poller) status() Status {
 		LastError:   p.trouble.last,
 		LastErrorAt: p.trouble.lastT,
 		Counts:      p.counts,
-		live:        p.phase < stopped && p.intake.answersInTime(now, p.cfg.Wait) && !p.calls.Hung(now) && !p.notices.Hung(now),
+		live:        p.intake.answersInTime(now, p.cfg.Wait) && !p.calls.Hung(now) && !p.notices.Hung(now),
 	}
-	if p.runner == nil {
-		return s
+	if p.runner != nil {
+		l := p.runner.Load()
+		s.Running, s.Waiting, s.AbandonedRunning, s.OldestSeconds = l.Running, l.Waiting, l.Abandoned, l.Oldest.Seconds()
+		s.live = s.live && l.InHook <= notify.HungAfter
 	}
-	l := p.runner.Load()
-	s.Running, s.Waiting, s.AbandonedRunning, s.OldestSeconds = l.Running, l.Waiting, l.Abandoned, l.Oldest.Seconds()
-	s.live = s.live && l.InHook <= notify.HungAfter
+	if p.phase == stopped {
+		s.live = p.fatal == nil // the process may go on with other queues
+	}
 	return s
 }
 
@@ -98,8 +100,8 @@ func (in *intake) answersInTime(now time.Time, wait time.Duration) bool {
 // Health returns a handler for orchestrators, over any number of pollers:
 //
 //   - /livez answers 200 while every poller's receives are answered in time and
-//     no hook hangs (takes more than 30 s), and 503 else: the process should be
-//     replaced. SQS being down is no reason.
+//     no hook hangs (takes more than 30 s), or it has stopped without an error, and
+//     503 else: the process should be replaced. SQS being down is no reason.
 //   - /readyz answers 200 while every poller receives, and 503 else, as while it
 //     starts, drains, or fails to receive or to delete. One that is paused or
 //     aborted (batch.Abort) is ready: another in its place would do no better.

@@ -75,7 +75,7 @@ func TestHealthInEachState(t *testing.T) {
 		w.after(time.Second)
 		w.wantHealth("draining", 200, 503)
 		w.after(time.Minute)
-		w.wantHealth("stopped", 503, 503)
+		w.wantHealth("stopped", 200, 503)
 	})
 	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Refused})

@@ -19,6 +19,10 @@ type Engine struct {
 	cfg     batch.Config
 	// Hooks are also for the package that settles the results.
 	Hooks *hooks.Set
+	// Slots are shared with other engines' runners, in which those of this one count for
+	// Weight, 1 or more; nil if not. Both are set before the first runner is made.
+	Slots  *Slots
+	Weight int
 }
 
 // New returns an Engine. It returns an error when h is nil or its method

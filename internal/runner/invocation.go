@@ -60,6 +60,7 @@ func (e *Engine) Run(ctx context.Context, records []batch.Record, times batch.Ti
 	inv.list = list
 	inv.wait()
 	inv.end()
+	inv.Leave()
 	return inv.results
 }
 

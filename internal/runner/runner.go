@@ -53,6 +53,7 @@ type Runner struct {
 	counts    [finished]int          // deliveries by state
 	active    []*worker              // those that were not given up
 	slots     int
+	share     *share      // of slots that others have as well; nil without such
 	timer     *time.Timer // calls expire; nil before the first
 	due       time.Time   // when it does; zero for not at all
 	growing   bool        // a worker was started and has not taken its first delivery
@@ -75,7 +76,27 @@ func keyOf(d *Delivery) groupKey { return groupKey{d.Record.QueueARN, d.Record.G
 
 // NewRunner returns a runner. The contexts of its handlers have ctx's values and end.
 func (e *Engine) NewRunner(ctx context.Context, o Options) *Runner {
-	return &Runner{Engine: e, options: o, parent: ctx, began: time.Now(), wake: make(chan struct{}, 1), slots: e.cfg.Concurrency}
+	r := &Runner{Engine: e, options: o, parent: ctx, began: time.Now(), wake: make(chan struct{}, 1), slots: e.cfg.Concurrency}
+	if e.Slots != nil {
+		r.share = e.Slots.join(e.Weight, r.granted, r.signal)
+	}
+	return r
+}
+
+// Leave says that nothing more is to be started: other runners need not share slots with r.
+func (r *Runner) Leave() {
+	if r.share != nil {
+		r.share.leave()
+	}
+}
+
+// Usable is how many slots, of most, the runner has, may take now, or is given in a while
+// however many records other runners have. More records would wait for longer.
+func (r *Runner) Usable(most int) int {
+	if r.share != nil {
+		return r.share.usable(most)
+	}
+	return most
 }
 
 // Add takes deliveries, in order.

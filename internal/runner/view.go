@@ -158,7 +158,7 @@ func (r *Runner) stopJoining(d *Delivery) {
 // and none can.
 func (r *Runner) checkJoining() {
 	none := r.joining > 0 && r.closed && r.joining >= len(r.active)
-	if none && (r.paused || r.ready.first == nil || len(r.active) >= r.slots) {
+	if none && (r.paused || r.ready.first == nil || len(r.active) >= r.slots || r.share != nil && r.share.full()) {
 		r.idleShared()
 	}
 }

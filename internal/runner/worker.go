@@ -18,6 +18,7 @@ type worker struct {
 	due      time.Time    // when to end the context of its delivery, then when to give up on it; zero for never
 	inHook   atomic.Int64 // since when it has been calling hooks, as a time since Runner.began; 0 if it does not
 	slot     int          // its place among Runner.active
+	fresh    bool         // it has not asked for a delivery yet
 	ended    bool         // the context of its delivery was ended
 	givenUp  bool         // its slot is another's, and what it handles is finished
 	opening  bool         // the hooks are notified that the batch of its delivery begins
@@ -30,10 +31,37 @@ func (r *Runner) grow() {
 	if r.growing || len(r.active) >= r.slots || !r.startable() {
 		return
 	}
+	if r.share != nil && !r.share.take() {
+		r.checkJoining()
+		return
+	}
 	r.growing = true
-	w := &worker{runner: r, slot: len(r.active)}
+	go r.newWorker().work()
+}
+
+func (r *Runner) newWorker() *worker {
+	w := &worker{runner: r, slot: len(r.active), fresh: true}
 	r.active = append(r.active, w)
-	go w.work()
+	return w
+}
+
+// granted uses a slot that other runners have left.
+func (r *Runner) granted() {
+	r.mu.Lock()
+	if len(r.active) >= r.slots || !r.startable() {
+		r.mu.Unlock()
+		r.share.release()
+		return
+	}
+	w := r.newWorker()
+	r.mu.Unlock()
+	w.work()
+}
+
+// mayGoOn reports whether w may start another delivery in its slot.
+func (w *worker) mayGoOn() bool {
+	r := w.runner
+	return r.answered.first != nil || len(r.active) <= r.slots && (r.share == nil || !r.startable() || !r.share.yields())
 }
 
 // startable reports whether a delivery may start.
@@ -43,6 +71,9 @@ func (r *Runner) startable() bool {
 
 // free takes w's slot away.
 func (r *Runner) free(w *worker) {
+	if r.share != nil {
+		r.share.release()
+	}
 	last := r.active[len(r.active)-1]
 	r.active[w.slot], last.slot = last, w.slot
 	r.active = r.active[:len(r.active)-1]
@@ -81,7 +112,11 @@ func (w *worker) begin() bool {
 // no slot any more. The caller has the lock.
 func (w *worker) start(now time.Time) bool {
 	r := w.runner
-	d := r.take(now)
+	var d *Delivery
+	if w.fresh || w.mayGoOn() {
+		d = r.take(now)
+	}
+	w.fresh = false
 	if d != nil && r.askLast(d) {
 		if now = time.Now(); r.paused { // meanwhile
 			r.requeue(d)
@@ -90,6 +125,7 @@ func (w *worker) start(now time.Time) bool {
 	}
 	if d == nil {
 		r.free(w)
+		r.grow() // later, in a slot that others leave
 		r.checkIdle()
 		r.checkJoining()
 		return false

@@ -74,11 +74,13 @@ var (
 	LogSucceeded    = Setting{Name: "SQSBATCH_LOG_SUCCEEDED", On: Everywhere, Kind: Flag, Default: "false"}
 	// LogBodyBytes is bounded since container runtimes split lines at 16 KiB.
 	LogBodyBytes = Setting{Name: "SQSBATCH_LOG_BODY_BYTES", On: Everywhere, Kind: Number, Most: 8192, Default: "0"}
+	MaxHandlers  = Setting{Name: "SQSBATCH_MAX_HANDLERS", On: Everywhere, Kind: Number, Least: 1, Most: 10_000, Default: "–"}
 	QueueURL     = Setting{Name: "SQSBATCH_QUEUE_URL", On: Container, Kind: Queues, Default: "–"}
 	Wait         = Setting{Name: "SQSBATCH_WAIT", On: Container, Kind: Seconds, Least: int64(time.Second), Most: int64(20 * time.Second), Default: "20s"}
 	Prefetch     = Setting{Name: "SQSBATCH_PREFETCH", On: Container, Kind: Number, Most: 10_000, Default: "4 × the slots, at most 320 or the slots; FIFO: as slots; at least 10"}
 	Visibility   = Setting{Name: "SQSBATCH_VISIBILITY", On: Container, Kind: Seconds, Least: int64(3 * time.Second), Most: longest, Default: "1m"}
 	Heartbeat    = Setting{Name: "SQSBATCH_HEARTBEAT", On: Container, Kind: Flag, Default: "true"}
+	UntilEmpty   = Setting{Name: "SQSBATCH_UNTIL_EMPTY", On: Container, Kind: Flag, Default: "false"}
 	DrainLimit   = Setting{Name: "SQSBATCH_DRAIN_LIMIT", On: Container, Kind: Duration, Most: longest, Default: "25s less the grace"}
 	MaxAbandoned = Setting{Name: "SQSBATCH_MAX_ABANDONED", On: Container, Kind: Number, Least: 1, Most: 10_000, Default: "as slots"}
 	HealthAddr   = Setting{Name: "SQSBATCH_HEALTH_ADDR", On: Container, Default: "–"}
@@ -91,8 +93,8 @@ var (
 // All are the settings.
 var All = []*Setting{
 	&Concurrency, &Reserve, &RecordTimeout, &DeadlinePolicy, &MinRemaining, &Grace, &DeadLetterQueue, &MaxReceiveCount, &OnPermanent, &OnMalformed,
-	&ErrorIfAllFail, &DeleteSucceeded, &LogSucceeded, &LogBodyBytes,
-	&QueueURL, &Wait, &Prefetch, &Visibility, &Heartbeat, &DrainLimit, &MaxAbandoned, &HealthAddr,
+	&ErrorIfAllFail, &DeleteSucceeded, &LogSucceeded, &LogBodyBytes, &MaxHandlers,
+	&QueueURL, &Wait, &Prefetch, &Visibility, &Heartbeat, &UntilEmpty, &DrainLimit, &MaxAbandoned, &HealthAddr,
 	&Outage, &Backoff, &BackoffBase, &BackoffCap,
 }
 

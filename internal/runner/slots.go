@@ -1,0 +1,186 @@
+package runner
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Slots bound how many deliveries several runners handle at a time, together. A slot that
+// becomes free goes to the runner that has used them least for its weight, or, with strict
+// priority, to one with the highest weight. What runs is never interrupted for that.
+type Slots struct {
+	total  int
+	strict bool
+
+	mu     sync.Mutex
+	used   int
+	shares []*share // of those that may want slots
+}
+
+// NewSlots returns so many slots.
+func NewSlots(total int, strict bool) *Slots { return &Slots{total: total, strict: strict} }
+
+// share is what one runner uses of slots. Its methods may be called with the runner's lock.
+type share struct {
+	slots  *Slots
+	weight int
+	grant  func() // uses a slot that it is given, or gives it back
+	wake   func() // is called when slots are free again; must not block
+
+	inUse int
+	wants bool // it was refused one since it got the last
+	// passed is how long it has used slots in all, divided by its weight, up to since. It
+	// decides who is next.
+	passed time.Duration
+	since  time.Time
+}
+
+// startCost is what a start counts for, so that handlers which take no time take turns, too.
+const startCost = 10 * time.Microsecond
+
+// join returns a share of the slots. grant is called by a goroutine of its own.
+func (s *Slots) join(weight int, grant, wake func()) *share {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := &share{slots: s, weight: weight, grant: grant, wake: wake, since: time.Now()}
+	s.shares = append(s.shares, a)
+	return a
+}
+
+// leave ends a share: it wants no slot any more. It may still give back those that it has.
+func (a *share) leave() {
+	s := a.slots
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a.wants = false
+	s.shares = slices.DeleteFunc(s.shares, func(b *share) bool { return a == b })
+}
+
+// take takes a slot, and reports whether one was free. If not, grant is called when one is.
+func (a *share) take() bool {
+	s := a.slots
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a.begin()
+	if s.used == s.total {
+		a.wants = true
+		return false
+	}
+	s.used++
+	a.count(1)
+	return true
+}
+
+// yields reports whether another share is to have the slot in which a delivery of this
+// one has finished. If so, it is to be given back.
+func (a *share) yields() bool {
+	s := a.slots
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if next := s.next(); next != nil && next.before(a) {
+		return true
+	}
+	a.count(0)
+	a.passed += startCost / time.Duration(a.weight)
+	return false
+}
+
+// release gives a slot back: another share that wants one gets it.
+func (a *share) release() {
+	s := a.slots
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a.count(-1)
+	if next := s.next(); next != nil {
+		next.wants = false
+		next.count(1)
+		go next.grant()
+		return
+	}
+	if s.used--; s.used == s.total-1 {
+		for _, b := range s.shares {
+			b.wake()
+		}
+	}
+}
+
+// usable is how many slots, of most, the share has, may take now, or is given in a while
+// however much the others want. What it receives ahead of that would wait in vain.
+func (a *share) usable(most int) int {
+	s := a.slots
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	due, weights := s.total, a.weight
+	for _, b := range s.shares {
+		switch active := b.inUse > 0 || b.wants; {
+		case a == b || !active || s.strict && b.weight < a.weight:
+		case s.strict && b.weight > a.weight:
+			due = 0
+		default:
+			weights += b.weight
+		}
+	}
+	due = (due*a.weight + weights - 1) / weights
+	return min(most, max(due, a.inUse+s.total-s.used))
+}
+
+// full reports whether no slot is free.
+func (a *share) full() bool {
+	a.slots.mu.Lock()
+	defer a.slots.mu.Unlock()
+	return a.slots.used == a.slots.total
+}
+
+// next is the share that gets the next slot, nil if none wants one.
+func (s *Slots) next() (next *share) {
+	for _, b := range s.shares {
+		if b.wants {
+			if b.count(0); next == nil || b.before(next) {
+				next = b
+			}
+		}
+	}
+	return next
+}
+
+// before reports whether a gets a slot rather than b. Both have been counted.
+func (a *share) before(b *share) bool {
+	if a.slots.strict && a.weight != b.weight {
+		return a.weight > b.weight
+	}
+	b.count(0)
+	return a.passed < b.passed
+}
+
+// begin has a share that has used nothing for a while begin beside the others: what it has
+// not used is lost.
+func (a *share) begin() {
+	if a.inUse > 0 || a.wants {
+		return
+	}
+	first := true
+	var least time.Duration
+	for _, b := range a.slots.shares {
+		if b.inUse > 0 || b.wants {
+			b.count(0)
+			if first || b.passed < least {
+				first, least = false, b.passed
+			}
+		}
+	}
+	if !first {
+		a.passed = max(a.passed, least)
+	}
+}
+
+// count adds up what the share has used until now, and changes how many slots it has.
+func (a *share) count(change int) {
+	now := time.Now()
+	a.passed += now.Sub(a.since) * time.Duration(a.inUse) / time.Duration(a.weight)
+	a.since = now
+	a.inUse += change
+	if change > 0 {
+		a.passed += startCost / time.Duration(a.weight)
+	}
+}

@@ -1,0 +1,208 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
+)
+
+// sharing are runners of one Slots, each with more records than can be handled.
+type sharing struct {
+	slots   *runner.Slots
+	running atomic.Int32
+	most    atomic.Int32
+	served  map[string]*atomic.Int64 // how long handlers ran, by name
+}
+
+func newSharing(total int, strict bool) *sharing {
+	return &sharing{slots: runner.NewSlots(total, strict), served: map[string]*atomic.Int64{}}
+}
+
+// add begins a runner whose handler takes so long, with n records of a standard queue.
+func (s *sharing) add(t *testing.T, name string, weight, n int, takes func() time.Duration) *runner.Runner {
+	t.Helper()
+	served := new(atomic.Int64)
+	s.served[name] = served
+	e := newEngine(t, batch.Config{Concurrency: 50}, func(context.Context, batch.Record) error {
+		s.most.Store(max(s.most.Load(), s.running.Add(1)))
+		began := time.Now()
+		time.Sleep(takes())
+		served.Add(int64(time.Since(began)))
+		s.running.Add(-1)
+		return nil
+	})
+	e.Slots, e.Weight = s.slots, weight
+	r := e.NewRunner(t.Context(), runner.Options{})
+	r.Add(many(n)...)
+	return r
+}
+
+func many(n int) (list []*runner.Delivery) {
+	for i := range n {
+		h := &held{record: batch.Record{MessageID: fmt.Sprint(i), ReceivedAt: time.Now()}}
+		h.Record, h.Result = &h.record, &h.result
+		list = append(list, &h.Delivery)
+	}
+	return list
+}
+
+// part is which part of the slots' time handlers of a runner had, of 1.
+func (s *sharing) part(name string) float64 {
+	all := 0.0
+	for _, served := range s.served {
+		all += float64(served.Load())
+	}
+	return float64(s.served[name].Load()) / all
+}
+
+func constant(d time.Duration) func() time.Duration { return func() time.Duration { return d } }
+
+func random() time.Duration { return time.Duration(rand.IntN(20)) * time.Millisecond }
+
+func TestSlots_AreSharedByWeight(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		slots      int
+		high, low  func() time.Duration
+		weight     int
+		want, diff float64
+	}{
+		{"3 to 1", 8, constant(10 * time.Millisecond), constant(10 * time.Millisecond), 3, 0.75, 0.03},
+		{"one slot", 1, constant(10 * time.Millisecond), constant(10 * time.Millisecond), 3, 0.75, 0.03},
+		{"the low one's take longer", 8, constant(10 * time.Millisecond), constant(100 * time.Millisecond), 3, 0.75, 0.03},
+		{"the high one's take longer", 4, constant(100 * time.Millisecond), constant(time.Millisecond), 3, 0.75, 0.03},
+		{"random times", 5, random, random, 3, 0.75, 0.03},
+		{"equal", 3, random, constant(7 * time.Millisecond), 1, 0.5, 0.03},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSharing(test.slots, false)
+				low := s.add(t, "low", 1, 100_000, test.low)
+				high := s.add(t, "high", test.weight, 100_000, test.high)
+				time.Sleep(20 * time.Second)
+				if got := s.part("high"); math.Abs(got-test.want) > test.diff {
+					t.Errorf("the high one has %.3f of the slots, want %.2f", got, test.want)
+				}
+				if int(s.most.Load()) != test.slots {
+					t.Errorf("%d ran at a time, want %d", s.most.Load(), test.slots)
+				}
+				low.Withdraw(batch.ErrStopped)
+				high.Withdraw(batch.ErrStopped)
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
+
+func TestSlots_StrictPriorityStarvesTheLowOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSharing(4, true)
+		low := s.add(t, "low", 1, 10_000, random)
+		high := s.add(t, "high", 2, 4000, constant(10*time.Millisecond))
+		time.Sleep(9900 * time.Millisecond)
+		if got := s.part("high"); got < 0.99 {
+			t.Errorf("the high one has %.3f of the slots, want 0.99", got)
+		}
+		if u := low.Usable(50); u != 0 {
+			t.Errorf("the low one may count on %d slots, want none", u)
+		}
+		time.Sleep(10 * time.Second) // the high one has no more records
+		if got := s.part("low"); got < 0.45 {
+			t.Errorf("the low one has %.3f of the slots after both had the same time, want nearly half", got)
+		}
+		if u := low.Usable(50); u != 4 || high.Usable(50) != 4 {
+			t.Errorf("usable: %d and %d, want 4 each", u, high.Usable(50))
+		}
+		low.Withdraw(batch.ErrStopped)
+		time.Sleep(time.Minute)
+	})
+}
+
+// What was not used is lost: who comes late does not have all slots for a while.
+func TestSlots_IdleTimeIsNotSavedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSharing(4, false)
+		first := s.add(t, "first", 1, 100_000, random)
+		second := s.add(t, "second", 1, 0, random)
+		time.Sleep(time.Minute)
+		s.served["first"].Store(0)
+		second.Add(many(100_000)...)
+		time.Sleep(10 * time.Second)
+		if got := s.part("second"); math.Abs(got-0.5) > 0.03 {
+			t.Errorf("the one that came late has %.3f of the slots, want half", got)
+		}
+		first.Withdraw(batch.ErrStopped)
+		second.Withdraw(batch.ErrStopped)
+		time.Sleep(time.Minute)
+	})
+}
+
+// Whatever runners come and go, no more run at a time than there are slots, and every
+// record is handled.
+func TestSlots_RunnersComeAndGo(t *testing.T) {
+	for seed := range uint64(50) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			s := newSharing(1+random.IntN(5), seed%2 == 0)
+			var all []*runner.Runner
+			records, finished := 0, 0
+			for i := range 20 {
+				n := random.IntN(30)
+				takes := time.Duration(random.IntN(50)) * time.Millisecond
+				all = append(all, s.add(t, fmt.Sprint(i), 1+random.IntN(3), n, constant(takes)))
+				records += n
+				if random.IntN(3) == 0 {
+					r := all[random.IntN(len(all))]
+					if random.IntN(2) == 0 {
+						r.Resume(1 + random.IntN(3))
+					} else {
+						finished += len(r.Withdraw(batch.ErrStopped))
+						r.Leave()
+					}
+				}
+				time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
+			}
+			time.Sleep(10 * time.Minute)
+			for _, r := range all {
+				finished += len(r.Finished(nil))
+				if u := r.Usable(1000); u < 1 {
+					t.Errorf("seed %d: a runner has %d slots to use at the end", seed, u)
+				}
+			}
+			if finished != records || int(s.most.Load()) > 5 {
+				t.Errorf("seed %d: %d of %d records finished, %d ran at a time", seed, finished, records, s.most.Load())
+			}
+		})
+	}
+}
+
+// A handler that ignores the end of its context gives its slot back.
+func TestSlots_AbandonedHandlerGivesItsSlotBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slots := runner.NewSlots(1, false)
+		hang := newEngine(t, batch.Config{RecordTimeout: time.Second}, func(context.Context, batch.Record) error {
+			time.Sleep(time.Hour)
+			return nil
+		})
+		hang.Slots, hang.Weight = slots, 1
+		a := hang.NewRunner(t.Context(), runner.Options{})
+		a.Add(many(1)...)
+		quick := newEngine(t, batch.Config{}, func(context.Context, batch.Record) error { return nil })
+		quick.Slots, quick.Weight = slots, 1
+		b := quick.NewRunner(t.Context(), runner.Options{})
+		b.Add(many(3)...)
+		time.Sleep(3 * time.Second)
+		if n := len(b.Finished(nil)); n != 3 {
+			t.Errorf("%d of 3 were handled beside a handler that hangs", n)
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
