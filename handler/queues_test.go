@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/bulk"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
@@ -216,6 +217,36 @@ func TestMaxHandlersOnLambda_BoundsInvocationsTogether(t *testing.T) {
 		all.Wait()
 		if took := time.Since(began); most.Load() != 5 || took != 320*time.Millisecond {
 			t.Errorf("%d ran at a time for %v, want 5 for 320ms", most.Load(), took)
+		}
+	})
+}
+
+// Records that wait for others of their chunk hold slots: they go on once no other can join.
+func TestMaxHandlersOnLambda_ChunksDoNotWaitForSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var items atomic.Int32
+		h := bulk.JSON(func(_ context.Context, chunk []bulk.Item[int]) error {
+			items.Add(int32(len(chunk)))
+			time.Sleep(5 * time.Millisecond)
+			return nil
+		}, bulk.Config{MaxItems: 100})
+		var book logbook
+		l := newHandler(t, h, handler.Config{Logger: book.logger(), MaxHandlers: 7})
+		var all sync.WaitGroup
+		began := time.Now()
+		for range 4 {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+				defer cancel()
+				bodies := slices.Repeat([]string{"1"}, 50)
+				if response, err := l.Invoke(ctx, payload(ordersARN, bodies...)); err != nil || string(response) != `{"batchItemFailures":[]}` {
+					t.Errorf("%s, %v", response, err)
+				}
+			})
+		}
+		all.Wait()
+		if took := time.Since(began); items.Load() != 200 || took > time.Second {
+			t.Errorf("%d of 200 handled in %v", items.Load(), took)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -145,40 +146,63 @@ func TestSlots_IdleTimeIsNotSavedUp(t *testing.T) {
 	})
 }
 
-// Whatever runners come and go, no more run at a time than there are slots, and every
-// record is handled.
+// Whatever runners come and go, and however handlers end, no more run at a time than
+// there are slots, every record finishes, and all slots are free in the end.
 func TestSlots_RunnersComeAndGo(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range uint64(100) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
-			s := newSharing(1+random.IntN(5), seed%2 == 0)
+			total := 1 + random.IntN(5)
+			slots := runner.NewSlots(total, seed%2 == 0)
+			var running, most atomic.Int32 // of those that were not given up
 			var all []*runner.Runner
 			records, finished := 0, 0
-			for i := range 20 {
-				n := random.IntN(30)
-				takes := time.Duration(random.IntN(50)) * time.Millisecond
-				all = append(all, s.add(t, fmt.Sprint(i), 1+random.IntN(3), n, constant(takes)))
-				records += n
-				if random.IntN(3) == 0 {
-					r := all[random.IntN(len(all))]
-					if random.IntN(2) == 0 {
-						r.Resume(1 + random.IntN(3))
-					} else {
-						finished += len(r.Withdraw(batch.ErrStopped))
-						r.Leave()
+			for range 20 {
+				kind, takes := random.IntN(6), time.Duration(random.IntN(50))*time.Millisecond
+				e := newEngine(t, batch.Config{Concurrency: 1 + random.IntN(10), RecordTimeout: time.Second}, func(context.Context, batch.Record) error {
+					if kind > 0 {
+						most.Store(max(most.Load(), running.Add(1)))
+						defer running.Add(-1)
 					}
+					time.Sleep(takes)
+					switch kind {
+					case 0:
+						time.Sleep(10 * time.Second) // it is given up after two
+					case 1:
+						runtime.Goexit()
+					case 2:
+						panic("no")
+					case 3:
+						return batch.Abort(time.Second, nil)
+					}
+					return nil
+				})
+				e.Slots, e.Weight = slots, 1+random.IntN(3)
+				r, n := e.NewRunner(t.Context(), runner.Options{}), random.IntN(30)
+				r.Add(many(n)...)
+				all, records = append(all, r), records+n
+				switch r := all[random.IntN(len(all))]; random.IntN(6) {
+				case 0:
+					r.Resume(1 + random.IntN(3))
+				case 1:
+					r.Pause()
+				case 2:
+					r.Cancel(context.Canceled)
+				case 3:
+					finished += len(r.Withdraw(batch.ErrStopped))
+					r.Leave()
 				}
 				time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
 			}
 			time.Sleep(10 * time.Minute)
 			for _, r := range all {
-				finished += len(r.Finished(nil))
-				if u := r.Usable(1000); u < 1 {
-					t.Errorf("seed %d: a runner has %d slots to use at the end", seed, u)
-				}
+				finished += len(r.Withdraw(batch.ErrStopped)) + len(r.Finished(nil))
 			}
-			if finished != records || int(s.most.Load()) > 5 {
-				t.Errorf("seed %d: %d of %d records finished, %d ran at a time", seed, finished, records, s.most.Load())
+			if finished != records || int(most.Load()) > total {
+				t.Errorf("seed %d: %d of %d records finished, %d ran at a time on %d slots", seed, finished, records, most.Load(), total)
+			}
+			if n := all[0].Usable(1000); n != total {
+				t.Errorf("seed %d: %d of %d slots are free in the end", seed, n, total)
 			}
 		})
 	}
