@@ -28,11 +28,7 @@ type worker struct {
 // starts the next one when it has taken its first delivery: a batch whose records
 // take no time is done before ten goroutines have been made for it.
 func (r *Runner) grow() {
-	if r.growing || len(r.active) >= r.slots || !r.startable() {
-		return
-	}
-	if r.share != nil && !r.share.take() {
-		r.checkJoining()
+	if r.growing || len(r.active) >= r.slots || !r.startable() || r.share != nil && !r.share.take() {
 		return
 	}
 	r.growing = true
