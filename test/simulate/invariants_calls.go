@@ -68,7 +68,9 @@ func (c *checker) calls() {
 			}
 			switch {
 			case call.Err != "" || !call.Ended.Came():
-				failed[call.Operation]++
+				if failed[call.Operation]++; failed[call.Operation] >= 8 {
+					parts[call.Operation] = 10 // then each entry is tried alone
+				}
 			case !call.clean():
 				partly[call.Operation]++
 			}

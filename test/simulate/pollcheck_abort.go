@@ -70,7 +70,7 @@ func (c *checker) pollAborts() {
 			d := c.deliveries[o.Receipt]
 			if o.Aborted && !c.aborted(p) {
 				c.violated(Heeded, p.gone(), "message %d was not started by process %d for an abort that there was not", c.number(o.MessageID), p.Number)
-			} else if last := p.lastEntry(o.Receipt); !o.Aborted && calm && d != nil && last != nil && p.beforeStop(last.at) {
+			} else if last := p.lastEntry(o.Receipt); !o.Aborted && calm && d != nil && last != nil && last.hidden != d.received.Visibility && p.beforeStop(last.at) { // else it is an extension
 				c.violated(Heeded, last.at, "%v was not started by process %d, which does not say for what", d.story, p.Number)
 			}
 		}
