@@ -3,40 +3,93 @@ package migrating_test
 import (
 	"flag"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/internal/docpage"
 )
 
-var update = flag.Bool("update", false, "write the files into docs/migrating.md")
+var update = flag.Bool("update", false, "write the files into the pages of docs/migrating")
 
 const (
-	root = "../.."
-	page = root + "/docs/migrating.md"
+	root   = "../.."
+	folder = root + "/docs/migrating"
 )
 
-// The page shows these files as they are. After a change of one:
+// The pages show these files as they are. After a change of one:
 //
 //	go test ./examples/migrating -update
-func TestThePageShowsTheseFiles(t *testing.T) {
-	docpage.RequireFiles(t, page, *update)
+func TestThePagesShowTheseFiles(t *testing.T) {
+	shown := 0
+	for _, page := range pages(t) {
+		text := docpage.Read(t, page)
+		want, files := docpage.WithFiles(t, page, text)
+		docpage.RequireCurrent(t, page, text, want, *update)
+		shown += files
+	}
+	if shown == 0 {
+		t.Error("the pages show no files")
+	}
 }
 
-// Every example, and every event of another shape, is in a command of the page,
-// which test/integration runs.
-func TestThePageRunsEveryExample(t *testing.T) {
-	text := docpage.Read(t, page)
+// Every example is shown by a page and is in a command, and every event of another
+// shape is in a command. test/integration runs the commands.
+func TestThePagesRunEveryExample(t *testing.T) {
+	var text strings.Builder
+	for _, page := range pages(t) {
+		text.WriteString(docpage.Read(t, page))
+	}
 	for _, main := range glob(t, "*/main.go") {
-		if want := " ./examples/migrating/" + filepath.ToSlash(filepath.Dir(main)) + " # "; !strings.Contains(text, want) {
-			t.Errorf("no command has %q", want)
+		name := filepath.ToSlash(filepath.Dir(main))
+		for _, want := range []string{" ./examples/migrating/" + name + " # ", "<!-- file: ../../examples/migrating/" + name + "/main.go -->"} {
+			if !strings.Contains(text.String(), want) {
+				t.Errorf("no page has %q", want)
+			}
 		}
 	}
 	for _, event := range glob(t, root+"/events/shapes/*.json") {
-		if want := " --event events/shapes/" + filepath.Base(event) + " "; !strings.Contains(text, want) {
+		if want := " --event events/shapes/" + filepath.Base(event) + " "; !strings.Contains(text.String(), want) {
 			t.Errorf("no command has %q", want)
 		}
 	}
+}
+
+var (
+	heading = regexp.MustCompile(`(?m)^## (.*)$`)
+	program = regexp.MustCompile("(?s)<!-- file: \\S+ -->\n```go\n.*?```\n")
+)
+
+// A reader who knows one page finds the way on every other one.
+func TestThePagesHaveOneForm(t *testing.T) {
+	const longest = 120 // lines, without the programs
+	table := docpage.Read(t, folder+"/README.md")
+	for _, page := range pages(t) {
+		name := filepath.Base(page)
+		if name == "README.md" {
+			continue
+		}
+		text := docpage.Read(t, page)
+		var headings []string
+		for _, m := range heading.FindAllStringSubmatch(text, -1) {
+			headings = append(headings, m[1])
+		}
+		if want := []string{"Today", "After", "What changes", "Try it"}; !slices.Equal(headings, want) {
+			t.Errorf("%s has the headings %q, want %q", name, headings, want)
+		}
+		if lines := strings.Count(program.ReplaceAllString(text, ""), "\n"); lines > longest {
+			t.Errorf("%s has %d lines besides its programs, want at most %d", name, lines, longest)
+		}
+		if !strings.Contains(table, "("+name+") |\n") {
+			t.Errorf("the table of README.md has no row for %s", name)
+		}
+	}
+}
+
+func pages(t *testing.T) []string {
+	t.Helper()
+	return glob(t, folder+"/*.md")
 }
 
 func glob(t *testing.T, pattern string) []string {

@@ -48,7 +48,7 @@ var checks = append([]check{
 	{name: "samdeploy", about: "sam deploy, an update and sam delete against moto", steps: one(samdeploy.Check)},
 	{name: "starter", about: "make a project with sam init; build, test and run it", steps: one(starter.Check)},
 	{name: "snippets", about: "the snippets and commands of docs/deploying.md", steps: one(snippets.Check)},
-	{name: "migrating", about: "the programs and commands of docs/migrating.md", steps: one(migrating.Check)},
+	{name: "migrating", about: "the programs and commands of docs/migrating", steps: one(migrating.Check)},
 	{name: "containers", about: "deploy/ and the Dockerfile; build and run the image", steps: containers.Steps},
 	{name: "metrics", about: "put metrics into moto's CloudWatch and read them back", steps: one(metrics.Check)},
 	{name: "s3payload", about: "exchange messages in S3 with the SQS Extended Client for Python", steps: s3payload.Steps},

@@ -12,15 +12,18 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-var shown = regexp.MustCompile("(?s)<!-- file: \\.\\./examples/migrating/(\\S+) -->\n```go\n(.*?)```\n")
+var shown = regexp.MustCompile("(?s)<!-- file: \\.\\./\\.\\./examples/migrating/(\\S+) -->\n```go\n(.*?)```\n")
 
-// build builds the programs that the page shows as one who copies them: in a
+// build builds the programs that the pages show as one who copies them: in a
 // module that has nothing but them.
-func build(ctx context.Context, s *stage.Stage, page string) error {
+func build(ctx context.Context, s *stage.Stage, pages []page) error {
 	dir := filepath.Join(s.Tmp, "moved")
-	files := shown.FindAllStringSubmatch(page, -1)
+	var files [][]string
+	for _, p := range pages {
+		files = append(files, shown.FindAllStringSubmatch(p.text, -1)...)
+	}
 	if len(files) == 0 {
-		return errors.New("docs/migrating.md shows no programs")
+		return errors.New("docs/migrating shows no programs")
 	}
 	for _, f := range files {
 		file := filepath.Join(dir, filepath.FromSlash(f[1]))
@@ -39,9 +42,9 @@ func build(ctx context.Context, s *stage.Stage, page string) error {
 		cmd := exec.CommandContext(ctx, "go", args...)
 		cmd.Dir = dir
 		if _, err := s.Log.Run(cmd); err != nil {
-			return fmt.Errorf("the programs of docs/migrating.md in a module of their own: %w", err)
+			return fmt.Errorf("the programs of docs/migrating in a module of their own: %w", err)
 		}
 	}
-	fmt.Printf("%d files of the page build in a module of their own\n", len(files))
+	fmt.Printf("%d files of the pages build in a module of their own\n", len(files))
 	return nil
 }

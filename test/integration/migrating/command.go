@@ -13,46 +13,59 @@ import (
 	"strings"
 )
 
-// A command is one of the page's, with what it must come to.
+// A command is one of a page's, with what it must come to.
 type command struct {
-	line int
+	at   string // the page and the line
 	text string
 	args []string // of sqsbatch
 	want map[string]int
 }
 
-// ends are how the messages of a run end, by the words of the page; the fields
+// ends are how the messages of a run end, by the words of the pages; the fields
 // of the summary have other ones.
 var ends = map[string]string{"succeeded": "succeeded", "dead-lettered": "deadLettered", "dropped": "dropped"}
 
 var comment = regexp.MustCompile(`^([0-9]+) ([a-z-]+)$`)
 
-// parse finds the commands, each of which has a comment such as
+// parse finds the commands of the pages, each of which has a comment such as
 // "# 3 succeeded, 1 dead-lettered".
-func parse(page string) ([]command, error) {
+func parse(pages []page) ([]command, error) {
+	var commands []command
+	for _, p := range pages {
+		found, err := p.commands()
+		if err != nil {
+			return nil, err
+		}
+		commands = append(commands, found...)
+	}
+	if len(commands) == 0 {
+		return nil, errors.New("docs/migrating has no commands")
+	}
+	return commands, nil
+}
+
+func (p page) commands() ([]command, error) {
 	const tool = "go run ./cmd/sqsbatch "
 	var commands []command
-	for i, text := range strings.Split(page, "\n") {
+	for i, text := range strings.Split(p.text, "\n") {
 		rest, ok := strings.CutPrefix(text, tool)
 		if !ok {
 			continue
 		}
+		at := fmt.Sprintf("%s, line %d", p.name, i+1)
 		args, comes, ok := strings.Cut(rest, " # ")
 		if !ok {
-			return nil, fmt.Errorf("docs/migrating.md, line %d: the command has no comment that says what it comes to", i+1)
+			return nil, fmt.Errorf("%s: the command has no comment that says what it comes to", at)
 		}
-		c := command{line: i + 1, text: text, args: strings.Fields(args), want: map[string]int{}}
+		c := command{at: at, text: text, args: strings.Fields(args), want: map[string]int{}}
 		for part := range strings.SplitSeq(comes, ", ") {
 			m := comment.FindStringSubmatch(part)
 			if m == nil || ends[m[2]] == "" {
-				return nil, fmt.Errorf("docs/migrating.md, line %d: %q is no end of messages", i+1, part)
+				return nil, fmt.Errorf("%s: %q is no end of messages", at, part)
 			}
 			c.want[ends[m[2]]], _ = strconv.Atoi(m[1])
 		}
 		commands = append(commands, c)
-	}
-	if len(commands) == 0 {
-		return nil, errors.New("docs/migrating.md has no commands")
 	}
 	return commands, nil
 }

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/examples/migrating/internal/sample"
+	"github.com/sqsbatch/sqsbatch/handler"
+)
+
+func TestOrders(t *testing.T) {
+	outcome := sample.Run(t, consumer, config, "one.json")
+	outcome.Is(t, nil, "shipped order=o-1")
+}
+
+// The schedule's event is not for the queue's handler, and gets an answer of its own.
+func TestSchedule(t *testing.T) {
+	lines := sample.Capture(t)
+	function, err := handler.New(consumer, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := function.Invoke(t.Context(), []byte(`{"version":"0","id":"53dc4d37-cffa-4f76-80c9-8b7d4a4d2eaa","detail-type":"Scheduled Event",
+		"source":"aws.events","account":"123456789012","time":"2026-11-21T03:00:00Z","region":"us-east-1","resources":[],"detail":{}}`))
+	if err != nil || string(answer) != "null" {
+		t.Errorf("%s, %v", answer, err)
+	}
+	if want := []string{"archived until=2026-11-21"}; !slices.Equal(lines(), want) {
+		t.Errorf("the function logged %q, want %q", lines(), want)
+	}
+	if _, err := function.Invoke(t.Context(), []byte(`{"detail-type":"Warm-up"}`)); err == nil {
+		t.Error("an invocation of another type had no error")
+	}
+}
