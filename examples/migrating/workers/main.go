@@ -46,6 +46,8 @@ func handOver(ctx context.Context, o Order) error {
 	select {
 	case jobs <- j:
 		return <-j.done // the worker has it, so its answer counts, not the end of ctx
+	case <-batch.Stopping(ctx):
+		return batch.ErrStopped // the process stops: another one has it at once
 	case <-ctx.Done():
 		return ctx.Err() // no worker was free in time
 	}
