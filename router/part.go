@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -60,7 +61,7 @@ func (p *part) Concurrency() int {
 }
 
 // First tries handlers in order, until one does not find the body malformed: for a queue
-// with bodies of several formats. The record has the last one's error where all do.
+// with bodies of several formats. Where all do, the record's error has each one's reason.
 //
 // A struct without any of a body's fields takes it nevertheless: give the handlers before
 // the last one batch.DisallowUnknownFields, or a payload with a method Validate() error.
@@ -84,15 +85,21 @@ func First(handlers ...batch.Handler) batch.Handler {
 type first []batch.Handler
 
 // Handle tries the handlers in order.
-func (f first) Handle(ctx context.Context, r batch.Record) (err error) {
+func (f first) Handle(ctx context.Context, r batch.Record) error {
+	var reasons []string
+	var errs []error
 	for _, h := range f {
-		err = h.Handle(ctx, r)
+		err := h.Handle(ctx, r)
 		var malformed *batch.MalformedError
 		if ctx.Err() != nil || !errors.As(err, &malformed) {
 			return err
 		}
+		if !slices.Contains(reasons, malformed.Reason) {
+			reasons = append(reasons, malformed.Reason)
+		}
+		errs = append(errs, err)
 	}
-	return err
+	return &batch.MalformedError{Reason: strings.Join(reasons, "; or: "), Err: errors.Join(errs...)}
 }
 
 // Validate asks all of the handlers.

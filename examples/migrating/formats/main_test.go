@@ -15,10 +15,10 @@ func TestFormats(t *testing.T) {
 		"shipped order=o-1 lines=2", "shipped order=o-2 quantity=3", "shipped order=o-3 quantity=4")
 }
 
-func TestTheReasonIsTheLastHandlers(t *testing.T) {
+func TestTheReasonIsEachHandlers(t *testing.T) {
 	for body, want := range map[string]string{
-		`{"id":"o-4"}`: "malformed body: not three fields with semicolons between them",
-		`o-5;ok;two`:   "malformed body: the third field is not a number",
+		`{"id":"o-4"}`: "malformed body: it is not valid: no lines; or: it is not valid: no sku; or: not three fields with semicolons between them",
+		`o-5;ok;two`:   "malformed body: not valid JSON at offset 0; or: the third field is not a number",
 	} {
 		if err := consumer.Handle(t.Context(), batch.Record{Body: body}); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", body, err, want)
