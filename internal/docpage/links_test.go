@@ -5,38 +5,67 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/internal/docpage"
 )
 
-var link = regexp.MustCompile(`\]\(([^)#\s]+)[^)]*\)`)
+var (
+	link    = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]*))?[^)]*\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	fenced  = regexp.MustCompile("(?ms)^```.*?^```$")
+	marks   = regexp.MustCompile("[^\\p{L}\\p{N} _-]")
+)
 
-// Every document of the repository links to files that there are.
-func TestLinks_PointAtFilesThatExist(t *testing.T) {
-	const root = "../.."
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules") {
-			return filepath.SkipDir
-		}
-		if !strings.HasSuffix(path, ".md") {
-			return nil
-		}
+// Every document of the repository links to files and headings that there are.
+func TestLinks_PointAtFilesAndHeadingsThatExist(t *testing.T) {
+	for _, path := range documents(t, "../..") {
 		for _, m := range link.FindAllStringSubmatch(docpage.Read(t, path), -1) {
-			if strings.Contains(m[1], ":") {
+			file, anchor := m[1], m[2]
+			if strings.Contains(file, ":") {
 				continue // on the web
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
-				t.Errorf("%s links to %s, which is not there", path, m[1])
+			target := path
+			if file != "" {
+				target = filepath.Join(filepath.Dir(path), file)
 			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s, which is not there", path, file)
+			} else if anchor != "" && strings.HasSuffix(target, ".md") && !slices.Contains(anchors(t, target), anchor) {
+				t.Errorf("%s links to %s#%s: %s has no such heading", path, file, anchor, target)
+			}
+		}
+	}
+}
+
+func documents(t *testing.T, root string) (list []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules"):
+			return filepath.SkipDir
+		case strings.HasSuffix(path, ".md"):
+			list = append(list, path)
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(list) == 0 {
+		t.Fatal(list, err)
 	}
+	return list
+}
+
+// anchors are those that GitHub gives the headings of a document.
+func anchors(t *testing.T, path string) (list []string) {
+	t.Helper()
+	for _, m := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(docpage.Read(t, path), ""), -1) {
+		text := regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(m[1], "$1")
+		text = marks.ReplaceAllString(strings.ToLower(strings.TrimSpace(text)), "")
+		list = append(list, strings.ReplaceAll(text, " ", "-"))
+	}
+	return list
 }

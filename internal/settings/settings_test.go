@@ -1,0 +1,48 @@
+package settings_test
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
+	"github.com/sqsbatch/sqsbatch/internal/settings"
+)
+
+// The page has a row for each setting, which says where it counts and what it may be.
+func TestConfigurationPage_HasEverySetting(t *testing.T) {
+	rows := regexp.MustCompile("(?m)^\\|[^|]*\\| `(SQSBATCH_[A-Z_]+)` \\| ([LC ]+) \\| ([^|]+) \\|")
+	onPage, want := map[string]string{}, map[string]string{}
+	for _, m := range rows.FindAllStringSubmatch(docpage.Read(t, "../../docs/configuration.md"), -1) {
+		if onPage[m[1]] != "" {
+			t.Errorf("%s has two rows", m[1])
+		}
+		onPage[m[1]] = m[2] + ", " + m[3]
+	}
+	for _, s := range settings.All {
+		var where []string
+		if s.On&settings.Lambda != 0 {
+			where = append(where, "L")
+		}
+		if s.On&settings.Container != 0 {
+			where = append(where, "C")
+		}
+		values, _, _ := strings.Cut(s.Must(), ", like")
+		values = strings.TrimPrefix(values, "a whole number from ")
+		values = strings.Replace(values, "a duration above 0 and up to", "above 0, up to", 1)
+		if s.Kind == settings.Choice {
+			values = strings.Join(s.Choices, ", ")
+		}
+		want[s.Name] = strings.Join(where, " ") + ", " + values
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if onPage[name] != want[name] {
+			t.Errorf("the row of %s says %q, want %q", name, onPage[name], want[name])
+		}
+	}
+	if len(onPage) != len(want) {
+		t.Errorf("the page has %d settings, there are %d", len(onPage), len(want))
+	}
+}
