@@ -47,6 +47,7 @@ func TestStop_ContextEnds_RecordsAreReleased(t *testing.T) {
 		if err := c.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(time.Second) // ten orders are being shipped
 		q.RequireStop(time.Second, func() error {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
