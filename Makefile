@@ -78,6 +78,10 @@ consume: ## the long poll beside a loop by hand and gocloud.dev (2 min)
 otlp: ## telemetry/otel over OTLP, in processes that are frozen and stopped (30 s)
 	cd test/otlp && go test ./...
 
+.PHONY: lifecycle
+lifecycle: ## programs in life cycles of others: errgroup, gRPC, fx, cobra (20 s)
+	cd examples/lifecycle && go test ./...
+
 .PHONY: alerts
 alerts: ## the alerts and Grafana's dashboard under Prometheus' own engine (20 s)
 	cd test/prometheus && go test ./...

@@ -1,5 +1,5 @@
-// Command pausing polls with a main of its own, which stops receiving while the
-// service that the handler needs is down. docs/containers.md explains it.
+// Command pausing stops receiving while the service that the handler needs is down.
+// docs/containers.md explains it.
 package main
 
 import (
@@ -8,55 +8,38 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
-
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/longpoll"
-	"github.com/sqsbatch/sqsbatch/telemetry/log"
+	"github.com/sqsbatch/sqsbatch/handler"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	cfg, err := config.LoadDefaultConfig(ctx)
-	if err == nil {
-		shop := &service{url: os.Getenv("SHOP_URL")}
-		err = run(ctx, sqs.NewFromConfig(cfg), os.Getenv("QUEUE_URL"), batch.HandlerFunc(shop.order), shop.healthy)
-	}
-	if err != nil {
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	shop := &service{url: os.Getenv("SHOP_URL")}
+	if err := run(ctx, batch.HandlerFunc(shop.order), handler.Config{Concurrency: 20}, shop.healthy); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// run handles the queue's records by h until ctx ends, except while healthy
-// returns an error.
-func run(ctx context.Context, client *sqs.Client, queue string, h batch.Handler, healthy func(context.Context) error) error {
-	lines := log.New(nil, log.Options{Every: time.Minute})
-	defer lines.Flush(context.WithoutCancel(ctx))
-	p, err := longpoll.New(h, longpoll.Config{
-		Queue: queue, SQS: client,
-		Engine: batch.Config{Concurrency: 20, Hooks: []any{lines}},
-	})
+// run handles records by h until ctx ends, except while healthy returns an error.
+func run(ctx context.Context, h batch.Handler, cfg handler.Config, healthy func(context.Context) error) error {
+	p, err := handler.NewPoller(h, cfg)
 	if err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	var watching sync.WaitGroup
-	watching.Go(func() { watch(ctx, p, healthy) })
-	defer watching.Wait()
 	defer stop()
+	go watch(ctx, p, healthy)
 	return p.Run(ctx)
 }
 
 // watch pauses and resumes the poller. Paused, it holds no messages: others can
 // have them, and they come to no attempts that must fail.
-func watch(ctx context.Context, p *longpoll.Poller, healthy func(context.Context) error) {
+func watch(ctx context.Context, p *handler.Poller, healthy func(context.Context) error) {
 	for {
 		if err := healthy(ctx); err != nil {
 			p.Pause() // no effect when it is paused
@@ -70,6 +53,9 @@ func watch(ctx context.Context, p *longpoll.Poller, healthy func(context.Context
 		}
 	}
 }
+
+// client has a limit: a service that hangs is down.
+var client = http.Client{Timeout: 10 * time.Second}
 
 // service is what the handler needs.
 type service struct{ url string }
@@ -85,7 +71,7 @@ func (s *service) get(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := client.Do(req)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 )
 
@@ -24,7 +26,8 @@ func TestNothingIsReceivedWhileTheServiceIsDown(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			ended <- run(ctx, q.Client, q.URL, batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
+			ended <- run(ctx, batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
+				handler.Config{SQS: q.Client, Logger: slog.New(slog.DiscardHandler), Poll: handler.PollConfig{Queues: []string{q.URL}}},
 				func(context.Context) error {
 					if down.Load() {
 						return errors.New("it is down")

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/examples/lifecycle/orders"
+	"github.com/sqsbatch/sqsbatch/handler"
+)
+
+// Consumer is the component.
+type Consumer struct {
+	poller *handler.Poller
+	ended  chan error
+}
+
+// New returns a Consumer, or an error that names everything wrong with its configuration.
+func New(cfg handler.Config) (*Consumer, error) {
+	poller, err := handler.NewPoller(batch.JSON(orders.Ship), cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Consumer{poller, make(chan error, 1)}, nil
+}
+
+// Start polls until Stop. It returns when SQS has answered for every queue. ctx is only for
+// the start.
+func (c *Consumer) Start(ctx context.Context) error {
+	go func() { c.ended <- c.poller.Run(context.WithoutCancel(ctx)) }()
+	select {
+	case <-c.poller.Started():
+		return nil
+	case err := <-c.ended: // there is no such queue, or no permission
+		return err
+	case <-ctx.Done(): // SQS does not answer
+		return c.Stop(ctx)
+	}
+}
+
+// Stop drains. If ctx ends before that is done, the records that still run are cancelled and
+// released, and ctx's error is returned.
+func (c *Consumer) Stop(ctx context.Context) error { return c.poller.Shutdown(ctx) }
+
+// StopTakes is how much time Stop needs at most.
+func (c *Consumer) StopTakes() time.Duration { return c.poller.StopTakes() + time.Second }
+
+// Ended gets the error with which polling has ended, nil after Stop.
+func (c *Consumer) Ended() <-chan error { return c.ended }

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/sqsbatch/sqsbatch/examples/lifecycle/internal/stoptest"
+	"github.com/sqsbatch/sqsbatch/longpoll"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Ten orders are being shipped and two wait, and a request is being answered.
+func TestStop_FinishesRecordsAndRequests(t *testing.T) {
+	stoptest.Run(t, 12, func(t *testing.T, q *stoptest.Queue) {
+		listener := bufconn.Listen(1 << 16)
+		stop := stoptest.Start(t, func(ctx context.Context) error { return run(ctx, listener, q.Config) })
+		time.Sleep(time.Second)
+		transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.DialContext(ctx) }}
+		defer transport.CloseIdleConnections()
+		answer := make(chan string, 1)
+		go func() {
+			res, err := (&http.Client{Transport: transport}).Get("http://orders/")
+			if err != nil {
+				answer <- err.Error()
+				return
+			}
+			defer res.Body.Close()
+			body, _ := io.ReadAll(res.Body)
+			answer <- string(body)
+		}()
+		time.Sleep(500 * time.Millisecond)
+		q.RequireStop(2500*time.Millisecond, stop) // the request's end; the records are done after 1.5 s
+		q.RequireMessages(10, 2)
+		if text := <-answer; text != "shipped\n" {
+			t.Errorf("the request was answered %q", text)
+		}
+	})
+}
+
+func TestServerFails_PollerDrains(t *testing.T) {
+	stoptest.Run(t, 12, func(t *testing.T, q *stoptest.Queue) {
+		listener := bufconn.Listen(1 << 16)
+		stop := stoptest.Start(t, func(ctx context.Context) error { return run(ctx, listener, q.Config) })
+		time.Sleep(time.Second)
+		_ = listener.Close()
+		time.Sleep(3 * time.Second)
+		q.RequireMessages(10, 2)
+		if stop() == nil {
+			t.Error("no error")
+		}
+	})
+}
+
+func TestUnusableQueue_ServerEnds(t *testing.T) {
+	stoptest.Run(t, 0, func(t *testing.T, q *stoptest.Queue) {
+		q.Config.Poll.Queues[0] += "-2"
+		var wrong *longpoll.ConfigError
+		if err := run(t.Context(), bufconn.Listen(1<<16), q.Config); !errors.As(err, &wrong) {
+			t.Errorf("run returned %v", err)
+		}
+	})
+}

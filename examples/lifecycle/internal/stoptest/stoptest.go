@@ -1,0 +1,75 @@
+// Package stoptest starts the programs of this module on an emulated queue in virtual
+// time, and checks how they stop.
+package stoptest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+)
+
+// Queue is a queue for a program.
+type Queue struct {
+	*testqueue.Queue
+	Config handler.Config // of the program, which handles 10 records at a time
+
+	t *testing.T
+}
+
+// New returns a queue with n orders.
+func New(t *testing.T, n int) *Queue {
+	q := &Queue{Queue: testqueue.New(t, testqueue.Standard), t: t}
+	for i := range n {
+		q.Send(fmt.Sprintf(`{"id":"o-%d"}`, i))
+	}
+	q.Config = handler.Config{
+		SQS: q.Client, Logger: slog.New(slog.DiscardHandler),
+		Poll: handler.PollConfig{Queues: []string{q.URL}},
+	}
+	return q
+}
+
+// Run calls test in virtual time with a queue that has n orders.
+func Run(t *testing.T, n int, test func(t *testing.T, q *Queue)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, New(t, n)) })
+}
+
+// Start calls run, a whole program. stop ends run's context and returns its error.
+func Start(t *testing.T, run func(context.Context) error) (stop func() error) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	return func() error { cancel(); return <-ended }
+}
+
+// RequireStop calls stop, which must take as long as want, but for half a second.
+func (q *Queue) RequireStop(want time.Duration, stop func() error) {
+	q.t.Helper()
+	began := time.Now()
+	if err := stop(); err != nil {
+		q.t.Error(err)
+	}
+	if took := time.Since(began); took < want || took > want+500*time.Millisecond {
+		q.t.Errorf("the stop took %v, want %v", took, want)
+	}
+}
+
+// RequireMessages fails the test unless so many messages have been handled and deleted,
+// and so many can be received by others at once. None may be lost or in flight.
+func (q *Queue) RequireMessages(deleted, visible int) {
+	q.t.Helper()
+	gone := len(q.Events(sqs.Deleted))
+	for _, s := range q.Server().Snapshot() {
+		if s.URL == q.URL && (gone != deleted || s.Visible != visible || s.InFlight != 0) {
+			q.t.Errorf("%d deleted, %d visible, %d in flight, want %d, %d and 0", gone, s.Visible, s.InFlight, deleted, visible)
+		}
+	}
+}
