@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"sync"
@@ -188,6 +189,10 @@ func (p *Poller) Status() (list []longpoll.Status) {
 	}
 	return list
 }
+
+// Health answers /livez, /readyz and /statusz for all queues, on a server of your own; see
+// [longpoll.Health]. PollConfig.HealthAddr serves the same.
+func (p *Poller) Health() http.Handler { return longpoll.Health(p.queues...) }
 
 // Queue returns the poller of one queue, for its own Pause, Resume, Status and
 // SetConcurrency: the first with that name, or with that ARN or URL as the configuration
