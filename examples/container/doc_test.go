@@ -11,57 +11,35 @@ import (
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/internal/docpage"
-	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-var update = flag.Bool("update", false, "write the files into docs/containers.md")
+var update = flag.Bool("update", false, "write the files into the pages")
 
-const page = "../../docs/containers.md"
+const docs = "../../docs/"
 
-// The page shows these files as they are. After a change of one:
+// The pages show these files as they are. After a change of one:
 //
-//	go test ./examples/container -run TestThePageShowsTheseFiles -update
-func TestThePageShowsTheseFiles(t *testing.T) {
-	docpage.RequireFiles(t, page, *update)
+//	go test ./examples/container -run TestThePagesShowTheseFiles -update
+func TestThePagesShowTheseFiles(t *testing.T) {
+	for _, page := range []string{"containers.md", "several-queues.md", "pausing.md"} {
+		docpage.RequireFiles(t, docs+page, *update)
+	}
 }
 
-// block is the only one of its language that begins with the given text.
-func block(t *testing.T, language, start string) string {
+// block is the only block of JSON on a page that begins with the given text.
+func block(t *testing.T, page, start string) string {
 	t.Helper()
 	var found []string
-	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```\n").FindAllStringSubmatch(docpage.Read(t, page), -1) {
+	for _, m := range regexp.MustCompile("(?s)```json\n(.*?)```\n").FindAllStringSubmatch(docpage.Read(t, docs+page), -1) {
 		if strings.HasPrefix(m[1], start) {
 			found = append(found, m[1])
 		}
 	}
 	if len(found) != 1 {
-		t.Fatalf("the page has %d blocks of %s that begin with %s, want 1", len(found), language, start)
+		t.Fatalf("%s has %d blocks of JSON that begin with %s, want 1", page, len(found), start)
 	}
 	return found[0]
-}
-
-// The page names every setting: in the table with its default, or as one that has no
-// effect in a container.
-func TestThePageHasEverySetting(t *testing.T) {
-	text := docpage.Read(t, page)
-	onPage, want := map[string]string{}, map[string]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(SQSBATCH_[A-Z_]+)` \\| ([^|]+) \\|").FindAllStringSubmatch(text, -1) {
-		onPage[m[1]] = m[2]
-	}
-	without := regexp.MustCompile("(?m)^Without effect here.*$").FindString(text)
-	for _, m := range regexp.MustCompile("`(SQSBATCH_[A-Z_]+)`").FindAllStringSubmatch(without, -1) {
-		onPage[m[1]] = "without effect"
-	}
-	for _, s := range settings.All {
-		want[s.Name] = s.Default
-		if s.On == settings.Lambda {
-			want[s.Name] = "without effect"
-		}
-	}
-	if !maps.Equal(onPage, want) {
-		t.Errorf("the page has\n %v\nwant\n %v", onPage, want)
-	}
 }
 
 // The policy allows what a process asks of SQS, and nothing else.
@@ -69,7 +47,7 @@ func TestThePolicyAllowsWhatIsAsked(t *testing.T) {
 	var policy struct {
 		Statement []struct{ Action []string }
 	}
-	if err := json.Unmarshal([]byte(block(t, "json", `{
+	if err := json.Unmarshal([]byte(block(t, "containers.md", `{
   "Version"`)), &policy); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +81,7 @@ func TestTheLogIsReal(t *testing.T) {
 	for _, l := range lines {
 		real[shape(l)] = true
 	}
-	for text := range strings.Lines(block(t, "json", `{"timestamp"`)) {
+	for text := range strings.Lines(block(t, "container-log.md", `{"timestamp"`)) {
 		var l map[string]any
 		if err := json.Unmarshal([]byte(text), &l); err != nil {
 			t.Fatalf("%s: %v", text, err)
@@ -116,7 +94,7 @@ func TestTheLogIsReal(t *testing.T) {
 
 // The status has every field, and no other.
 func TestTheStatusIsReal(t *testing.T) {
-	text := block(t, "json", "[{")
+	text := block(t, "containers.md", "[{")
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
 	var status []longpoll.Status

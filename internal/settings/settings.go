@@ -43,7 +43,7 @@ type Setting struct {
 	Kind        Kind
 	Least, Most int64
 	Choices     []string
-	// Default is what docs/containers.md says, the text of a value or of how it is
+	// Default is what docs/configuration.md says, the text of a value or of how it is
 	// found. It is "" for a setting without effect there.
 	Default string
 }

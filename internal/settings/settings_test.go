@@ -11,15 +11,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 )
 
-// The page has a row for each setting, which says where it counts and what it may be.
+// The page has a row for each setting, which says where it counts, what it may be, and its default.
 func TestConfigurationPage_HasEverySetting(t *testing.T) {
-	rows := regexp.MustCompile("(?m)^\\|[^|]*\\| `(SQSBATCH_[A-Z_]+)` \\| ([LC ]+) \\| ([^|]+) \\|")
-	onPage, want := map[string]string{}, map[string]string{}
+	rows := regexp.MustCompile("(?m)^\\|[^|]*\\| `(SQSBATCH_[A-Z_]+)` \\| ([LC ]+) \\| ([^|]+) \\| ([^|]+) \\|")
+	onPage, defaults, want := map[string]string{}, map[string]string{}, map[string]string{}
 	for _, m := range rows.FindAllStringSubmatch(docpage.Read(t, "../../docs/configuration.md"), -1) {
 		if onPage[m[1]] != "" {
 			t.Errorf("%s has two rows", m[1])
 		}
-		onPage[m[1]] = m[2] + ", " + m[3]
+		onPage[m[1]], defaults[m[1]] = m[2]+", "+m[3], m[4]
 	}
 	for _, s := range settings.All {
 		var where []string
@@ -36,6 +36,11 @@ func TestConfigurationPage_HasEverySetting(t *testing.T) {
 			values = strings.Join(s.Choices, ", ")
 		}
 		want[s.Name] = strings.Join(where, " ") + ", " + values
+	}
+	for _, s := range settings.All {
+		if s.Default != "–" && !strings.Contains(defaults[s.Name], s.Default) {
+			t.Errorf("the default of %s is %q on the page, which has no %q", s.Name, defaults[s.Name], s.Default)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if onPage[name] != want[name] {

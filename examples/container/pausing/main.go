@@ -1,5 +1,5 @@
 // Command pausing stops receiving while the service that the handler needs is down.
-// docs/containers.md explains it.
+// docs/pausing.md explains it.
 package main
 
 import (

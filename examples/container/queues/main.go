@@ -1,5 +1,5 @@
 // Command queues handles several queues, each with its own function, in one process.
-// docs/containers.md explains it.
+// docs/several-queues.md explains it.
 package main
 
 import (
