@@ -13,5 +13,7 @@ var update = flag.Bool("update", false, "write the files into docs/lifecycles.md
 //
 //	go test . -run TestThePageShowsThesePrograms -update
 func TestThePageShowsThesePrograms(t *testing.T) {
-	docpage.RequireFiles(t, "../../docs/lifecycles.md", *update)
+	for _, page := range []string{"lifecycles.md", "workers.md"} {
+		docpage.RequireFiles(t, "../../docs/"+page, *update)
+	}
 }
