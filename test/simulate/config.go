@@ -12,7 +12,7 @@ import (
 // config is the function's handler.Config, without hooks and clients.
 func (f Function) config(w *world) handler.Config {
 	cfg := handler.Config{
-		Concurrency: f.Concurrency, Reserve: f.Reserve, RecordTimeout: f.RecordTimeout,
+		Concurrency: f.Concurrency, MaxHandlers: f.MaxHandlers, Reserve: f.Reserve, RecordTimeout: f.RecordTimeout,
 		Deadline: batch.Deadline(f.Deadline), MinRemaining: f.MinRemaining, Grace: f.Grace,
 		Outage: f.Outage, Backoff: backoff(f.Backoff, w.plan.Seed), MaxReceiveCount: f.MaxReceiveCount,
 		OnPermanent: partialfailure.OnPermanent(f.OnPermanent), ErrorIfAllFail: f.ErrorIfAllFail,

@@ -139,6 +139,7 @@ func (c Coverage) function(f Function) {
 	c.config("config", f.Bulk > 0, "Bulk")
 	c.config("config", f.PerEnvironment > 1, "several invocations in one environment")
 	c.config("config", f.Concurrency > 0, "Concurrency")
+	c.config("config", f.MaxHandlers > 0, "MaxHandlers")
 	c.config("config", f.Reserve > 0, "Reserve")
 	c.config("config", f.RecordTimeout > 0, "RecordTimeout")
 	c.config("config", f.MinRemaining > 0, "MinRemaining")

@@ -49,6 +49,9 @@ func Generate(seed uint64) Plan {
 		if g.oneIn(8) {
 			g.slowHook(&p.Functions[i], p.Polls())
 		}
+		if p.Functions[i].PerEnvironment > 1 && g.oneIn(3) {
+			p.Functions[i].MaxHandlers = pick(g, 1, 2, 3, 5, 8)
+		}
 	}
 	return p
 }

@@ -29,7 +29,7 @@ func (c *checker) before(i *Invocation, reserve time.Duration) time.Time {
 
 // deadlines: Limited and WithinCapacity, of invocations.
 func (c *checker) deadlines() {
-	running := map[*Invocation][]span{}
+	running, together := map[*Invocation][]span{}, map[[2]int][]span{} // by function and environment
 	for _, h := range c.Handlings {
 		i := h.Invocation
 		f := c.Plan.Functions[i.Function]
@@ -49,11 +49,19 @@ func (c *checker) deadlines() {
 			end = i.Killed.At
 		}
 		running[i] = append(running[i], span{h.Started.At, end})
+		process := [2]int{i.Function, i.Environment}
+		together[process] = append(together[process], span{h.Started.At, end})
 	}
 	for i, list := range running {
-		limit := cmp.Or(c.Plan.Functions[i.Function].Concurrency, 10)
+		limit := c.Plan.Functions[i.Function].concurrency()
 		if n, at := most(list); n > limit {
 			c.violated(WithinCapacity, Moment{At: at}, "invocation %d handles %d at a time, its Concurrency is %d", i.Number, n, limit)
+		}
+	}
+	for process, list := range together {
+		limit := c.Plan.Functions[process[0]].MaxHandlers
+		if n, at := most(list); limit > 0 && n > limit {
+			c.violated(WithinCapacity, Moment{At: at}, "the invocations of environment %d handle %d at a time, MaxHandlers is %d", process[1], n, limit)
 		}
 	}
 	for _, i := range c.Invocations {

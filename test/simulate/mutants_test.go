@@ -154,6 +154,11 @@ var mutants = []mutantCase{
 		return response, err
 	})},
 	{"has a slot too many", WithinCapacity, Mutant{Config: func(c *handler.Config) { c.Concurrency = 3*max(c.Concurrency, 10) + 1 }}},
+	{"has as many slots as it likes for all invocations", WithinCapacity, Mutant{Config: func(c *handler.Config) {
+		if c.MaxHandlers > 0 {
+			c.Concurrency, c.MaxHandlers = c.MaxHandlers, 0
+		}
+	}}},
 	{"forgets its record timeout", Limited, Mutant{Config: func(c *handler.Config) { c.RecordTimeout = 0 }}},
 	{"reserves little", Limited, Mutant{Config: func(c *handler.Config) { c.Reserve = 2 * time.Millisecond }}},
 	{"has another grace", Limited, Mutant{Config: func(c *handler.Config) { c.Grace = time.Microsecond }}},

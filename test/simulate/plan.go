@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -56,6 +57,7 @@ type Function struct {
 
 	// What follows is handler.Config's.
 	Concurrency     int
+	MaxHandlers     int
 	Reserve         time.Duration
 	RecordTimeout   time.Duration
 	Deadline        string // "", whole, fair
@@ -74,6 +76,14 @@ type Function struct {
 	SlowHook      string
 	HookTakes     time.Duration
 	HookTakesEach int
+}
+
+// concurrency is how many records of an invocation are handled at a time.
+func (f Function) concurrency() int {
+	if f.Concurrency == 0 && f.Bulk == 0 && f.MaxHandlers > 0 {
+		return f.MaxHandlers
+	}
+	return cmp.Or(f.Concurrency, 10)
 }
 
 // slowStart tells whether records may begin when a hook lets them, not when they could.
