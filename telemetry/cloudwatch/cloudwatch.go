@@ -9,7 +9,7 @@
 //	}
 //
 // The metrics, their names and dimensions are those of package telemetry/emf:
-// docs/observability.md says what each means. They are summed up and put once a
+// docs/observability/metrics.md says what each means. They are summed up and put once a
 // minute, whatever the number of records, and a last time at the stop.
 // Distributions are put as values and counts, so that percentiles work. The role
 // needs cloudwatch:PutMetricData.

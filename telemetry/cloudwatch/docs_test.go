@@ -14,13 +14,13 @@ import (
 
 // The page's metric math asks for a metric as it is put.
 func TestThePagesMetricMath(t *testing.T) {
-	page, err := os.ReadFile("../../docs/observability.md")
+	page, err := os.ReadFile("../../docs/observability/cloudwatch.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := regexp.MustCompile("(?s)<!-- metric math[^\n]*\n```yaml\n(.*?)```").FindSubmatch(page)
 	if found == nil {
-		t.Fatal("docs/observability.md has no metric math")
+		t.Fatal("docs/observability/cloudwatch.md has no metric math")
 	}
 	var queries []struct {
 		MetricStat struct {

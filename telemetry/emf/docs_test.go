@@ -14,9 +14,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
 )
 
-var update = flag.Bool("update", false, "write files and metrics into docs/observability.md")
+var update = flag.Bool("update", false, "write files and metrics into the pages of docs/observability")
 
-const page = "../../docs/observability.md"
+const pages = "../../docs/observability/"
 
 // table is the list of metrics as the page has it.
 func table() string {
@@ -35,28 +35,34 @@ func table() string {
 	return b.String()
 }
 
-// The page shows the files and the list of metrics as they are. After a change:
+// The pages show the files and the list of metrics as they are. After a change:
 //
 //	go test ./telemetry/emf -run TestThePage -update
-func TestThePageHasTheFilesAndMetrics(t *testing.T) {
+func TestThePagesHaveTheFiles(t *testing.T) {
+	for _, page := range []string{"emf.md", "prometheus.md"} {
+		docpage.RequireFiles(t, pages+page, *update)
+	}
+}
+
+func TestThePageHasTheMetrics(t *testing.T) {
+	const page = pages + "metrics.md"
 	text := docpage.Read(t, page)
-	want, files := docpage.WithFiles(t, page, text)
 	tables := 0
 	metrics := regexp.MustCompile("(?s)(<!-- metrics: [^\n]*\n).*?(<!-- end of metrics -->)")
-	want = metrics.ReplaceAllStringFunc(want, func(block string) string {
+	want := metrics.ReplaceAllStringFunc(text, func(block string) string {
 		tables++
 		m := metrics.FindStringSubmatch(block)
 		return m[1] + table() + m[2]
 	})
-	if files == 0 || tables != 1 {
-		t.Fatalf("the page has %d files and %d tables of metrics", files, tables)
+	if tables != 1 {
+		t.Fatalf("%s has %d tables of metrics", page, tables)
 	}
 	docpage.RequireCurrent(t, page, text, want, *update)
 }
 
 // The line that the page shows is a document of metrics that there are.
 func TestThePageShowsADocument(t *testing.T) {
-	found := regexp.MustCompile("(?s)```json\n(\\{\"_aws\".*?)```\n").FindStringSubmatch(docpage.Read(t, page))
+	found := regexp.MustCompile("(?s)```json\n(\\{\"_aws\".*?)```\n").FindStringSubmatch(docpage.Read(t, pages+"emf.md"))
 	if found == nil {
 		t.Fatal("the page shows no document")
 	}

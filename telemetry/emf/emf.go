@@ -14,7 +14,7 @@
 // In a container there is one for each queue and interval, whatever the number
 // of records, and a last one at the stop; their metrics are of the time when the
 // interval began. The metrics are those of package telemetry/metric;
-// docs/observability.md says what each means. Their dimensions are Service and
+// docs/observability/metrics.md says what each means. Their dimensions are Service and
 // Queue; what has many values, such as the request id, is a property of the
 // line, to be searched in Logs Insights.
 //

@@ -21,7 +21,7 @@ import (
 // documented are the fields of each kind of line, as the page lists them.
 func documented(t *testing.T) map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/observability.md")
+	text, err := os.ReadFile("../../docs/observability/log.md")
 	if err != nil {
 		t.Fatal(err)
 	}

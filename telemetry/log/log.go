@@ -6,7 +6,7 @@
 //	err := handler.Poll(ctx, h, handler.Config{Hooks: []any{hook}})
 //
 // Every line has "logger":"sqsbatch", and "queue", the queue's name, where it is
-// known. docs/observability.md lists the fields of each kind of line. Levels are
+// known. docs/observability/log.md lists the fields of each kind of line. Levels are
 // by consequence: ERROR is what was given up on or points to a bug, WARN what
 // failed and comes back, INFO what is as it should be. Bodies are not written
 // unless [Options.BodyBytes] asks for them.

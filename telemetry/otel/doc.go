@@ -26,6 +26,6 @@
 // the handler (not started, or skipped in their FIFO group) have no span: the
 // batch's has an event sqsbatch.record for each.
 //
-// docs/observability.md lists attributes and metrics. The package depends on
+// docs/observability/traces.md lists attributes and metrics. The package depends on
 // the API of OpenTelemetry, not on an SDK: without one it makes nothing.
 package otel

@@ -19,7 +19,7 @@
 //
 // The metrics are those of package telemetry/metric by Prometheus' names, such
 // as sqsbatch_records_total and sqsbatch_record_duration_seconds; [Name] tells
-// each, and docs/observability.md what it means. Their labels are queue, and
+// each, and docs/observability/metrics.md what it means. Their labels are queue, and
 // outcome or operation: 112 series a queue, and no more with time. Which
 // service it is, the scraper's labels say (job, namespace, pod).
 //

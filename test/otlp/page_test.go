@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// docs/observability.md shows the function's main as it is.
+// docs/observability/traces.md shows the function's main as it is.
 func TestThePageShowsTheFunction(t *testing.T) {
-	page, err := os.ReadFile("../../docs/observability.md")
+	page, err := os.ReadFile("../../docs/observability/traces.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 
 var shell = regexp.MustCompile("(?s)```sh\n(.*?)```\n")
 
-// commands are the lines of the page's blocks of shell commands, without comments.
+// commands are the lines of a page's blocks of shell commands, without comments.
 func commands(page string) (found []string) {
 	for _, block := range shell.FindAllStringSubmatch(page, -1) {
 		for line := range strings.Lines(block[1]) {
@@ -29,9 +29,37 @@ func commands(page string) (found []string) {
 	return found
 }
 
-// runQueueCommands runs the page's commands for SQS with the AWS CLI, in their
-// order, against emulator/sqs: as far as they can be run without an account.
-func runQueueCommands(ctx context.Context, page, tmp string) error {
+// queueCommands are the commands for SQS of docs/deploying, which can be run without
+// an account.
+func queueCommands(docs string) (found []string, err error) {
+	pages, err := deploying(docs)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range pages {
+		page, err := os.ReadFile(filepath.Join(docs, name))
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range commands(string(page)) {
+			if strings.HasPrefix(c, "aws sqs ") {
+				found = append(found, c)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s has no commands for SQS", filepath.Join(docs, "deploying"))
+	}
+	return found, nil
+}
+
+// runQueueCommands runs the commands for SQS of docs/deploying with the AWS CLI, page
+// by page in their order, against emulator/sqs.
+func runQueueCommands(ctx context.Context, docs, tmp string) error {
+	list, err := queueCommands(docs)
+	if err != nil {
+		return err
+	}
 	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
 	if err != nil {
 		return err
@@ -59,11 +87,7 @@ func runQueueCommands(ctx context.Context, page, tmp string) error {
 	if err := os.WriteFile(filepath.Join(tmp, "aws"), []byte(script), 0o755); err != nil {
 		return err
 	}
-	ran := 0
-	for _, c := range commands(page) {
-		if !strings.HasPrefix(c, "aws sqs ") {
-			continue
-		}
+	for _, c := range list {
 		cmd := exec.CommandContext(ctx, "sh", "-c", c)
 		cmd.Env = append(os.Environ(), "PATH="+tmp+string(os.PathListSeparator)+os.Getenv("PATH"),
 			"AWS_DEFAULT_REGION=us-east-1", "AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any", "AWS_PAGER=",
@@ -73,11 +97,7 @@ func runQueueCommands(ctx context.Context, page, tmp string) error {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w\n%s", c, err, out)
 		}
-		ran++
 	}
-	if ran == 0 {
-		return fmt.Errorf("docs/deploying.md has no commands for SQS")
-	}
-	fmt.Printf("%d commands of the AWS CLI, against emulator/sqs: accepted\n", ran)
+	fmt.Printf("%d commands of the AWS CLI, against emulator/sqs: accepted\n", len(list))
 	return nil
 }

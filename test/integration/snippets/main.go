@@ -1,7 +1,7 @@
-// Package snippets puts each snippet of docs/deploying.md and of
+// Package snippets puts each snippet of docs/deploying and of
 // docs/managed-instances.md into the template that it changes and has SAM's
-// cfn-lint check the result, and runs the former page's commands for SQS against
-// emulator/sqs.
+// cfn-lint check the result. It runs the commands for SQS of docs/deploying
+// against emulator/sqs.
 package snippets
 
 import (
@@ -18,10 +18,6 @@ import (
 // Check is all of it.
 func Check(ctx context.Context, s *stage.Stage) error {
 	docs := filepath.Join(s.Root, "docs")
-	page, err := os.ReadFile(filepath.Join(docs, "deploying.md"))
-	if err != nil {
-		return err
-	}
 	all, err := allParts(docs)
 	if err != nil {
 		return err
@@ -37,7 +33,8 @@ func Check(ctx context.Context, s *stage.Stage) error {
 		if err != nil {
 			return err
 		}
-		file := filepath.Join(s.Tmp, fmt.Sprintf("%s-line%d.yaml", strings.TrimSuffix(p.page, ".md"), p.line))
+		name := strings.ReplaceAll(strings.TrimSuffix(filepath.ToSlash(p.page), ".md"), "/", "-")
+		file := filepath.Join(s.Tmp, fmt.Sprintf("%s-line%d.yaml", name, p.line))
 		if err := os.WriteFile(file, template, 0o644); err != nil {
 			return err
 		}
@@ -47,5 +44,5 @@ func Check(ctx context.Context, s *stage.Stage) error {
 		return fmt.Errorf("snippets of the pages, put into their templates (files are named after a page and its line): %w", err)
 	}
 	fmt.Printf("cfn-lint finds nothing in the templates with %d snippets\n", len(all))
-	return runQueueCommands(ctx, string(page), s.Tmp)
+	return runQueueCommands(ctx, docs, s.Tmp)
 }

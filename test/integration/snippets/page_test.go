@@ -16,7 +16,7 @@ func TestTheTableHasEveryParameter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile("../../../docs/deploying.md")
+	page, err := os.ReadFile("../../../docs/deploying/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,5 +39,22 @@ func TestTheTableHasEveryParameter(t *testing.T) {
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("the page has\n %v\nthe template\n %v", got, want)
+	}
+}
+
+// Each snippet of the pages can be put into its template, and there are commands to run.
+func TestEverySnippetFitsItsTemplate(t *testing.T) {
+	const docs = "../../../docs"
+	all, err := allParts(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		if _, err := p.assemble(docs); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := queueCommands(docs); err != nil {
+		t.Error(err)
 	}
 }

@@ -7,17 +7,31 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// pages are those of docs whose snippets are changes to templates.
-var pages = []string{"deploying.md", "managed-instances.md"}
+// deploying are the pages of docs/deploying, from docs, in the order of their names.
+func deploying(docs string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(docs, "deploying", "*.md"))
+	if err != nil || len(files) == 0 {
+		return nil, fmt.Errorf("%s has no pages: %w", filepath.Join(docs, "deploying"), errors.Join(err, os.ErrNotExist))
+	}
+	var pages []string
+	for _, file := range files {
+		pages = append(pages, filepath.Join("deploying", filepath.Base(file)))
+	}
+	return pages, nil
+}
+
+// withoutSnippets are pages of docs/deploying that change no template.
+var withoutSnippets = []string{"README.md", "cost.md", "fifo.md", "operating.md"}
 
 // part is a snippet of a page: a change to a template.
 type part struct {
-	page string
+	page string // from docs
 	base string // the template's path, from the page
 	text string
 	line int
@@ -28,10 +42,15 @@ func (p part) name() string { return fmt.Sprintf("docs/%s:%d", p.page, p.line) }
 
 var snippet = regexp.MustCompile("(?s)(?:<!-- part: (\\S+) -->\n)?```yaml\n(.*?)```\n")
 
-// allParts finds the snippets of all pages, which are in the directory docs.
+// allParts finds the snippets of all pages, which are in the directory docs: those
+// of docs/deploying, and docs/managed-instances.md.
 func allParts(docs string) ([]part, error) {
+	pages, err := deploying(docs)
+	if err != nil {
+		return nil, err
+	}
 	var all []part
-	for _, name := range pages {
+	for _, name := range append(pages, "managed-instances.md") {
 		text, err := os.ReadFile(filepath.Join(docs, name))
 		if err != nil {
 			return nil, err
@@ -57,15 +76,15 @@ func parts(name, page string) ([]part, error) {
 		p.base = page[m[2]:m[3]]
 		found = append(found, p)
 	}
-	if len(found) == 0 {
+	if len(found) == 0 && !slices.Contains(withoutSnippets, filepath.Base(name)) {
 		return nil, fmt.Errorf("docs/%s has no snippets of YAML", name)
 	}
 	return found, nil
 }
 
-// assemble puts the part into its template, which is found from dir.
-func (p part) assemble(dir string) ([]byte, error) {
-	base, err := os.ReadFile(filepath.Join(dir, p.base))
+// assemble puts the part into its template. The page is found from docs.
+func (p part) assemble(docs string) ([]byte, error) {
+	base, err := os.ReadFile(filepath.Join(docs, filepath.Dir(p.page), p.base))
 	if err != nil {
 		return nil, err
 	}
