@@ -1,0 +1,144 @@
+package docpage_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
+)
+
+// maxPage is how large a page under docs may be: what is longer is skimmed, not read.
+const maxPage = 15 << 10
+
+// worse are words that readers stumble over, most of all those with English as their
+// second language, and what to write instead.
+var worse = []struct{ word, instead string }{
+	{`in vain`, "without effect, without success, for nothing"},
+	{`for ever`, "forever"},
+	{`whoever`, "anyone who, or name who it is"},
+	{`somebody`, "someone, or name who it is"},
+	{`mend(?:s|ed|ing)?`, "fix"},
+	{`heed(?:s|ed|ing)?`, "follow, read, obey"},
+	{`hence`, "so, therefore"},
+	{`amid`, "during, among"},
+	{`(?:is|are|was|were|be|been|being) told`, "says, informs, reports, is asked"},
+	{`shall`, "must, will"},
+	{`need not|needn't`, "do not have to, does not need"},
+}
+
+var (
+	block  = regexp.MustCompile("(?ms)^[ \t]*```.*?^[ \t]*```[ \t]*$")
+	inline = regexp.MustCompile("`[^`\n]*`")
+	notNL  = regexp.MustCompile(`[^\n]`)
+)
+
+// exempt are pages that have such words and that other changes rewrite now. Take a page
+// out of this list when its change is merged.
+var exempt = []string{
+	"DESIGN.md",
+	"README.md",
+	"BENCHMARKS.md",
+	"docs/containers.md",
+	"docs/migrating/other.md",
+	"docs/migrating/watermill.md",
+}
+
+// exemptFromSize are pages that other changes split now: until those are merged.
+var exemptFromSize = []string{"docs/containers.md"}
+
+// pages are the documents of the repository, by their paths from its root.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	list := map[string]string{}
+	for _, path := range documents(t, "../..") {
+		name, err := filepath.Rel("../..", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list[filepath.ToSlash(name)] = path
+	}
+	return list
+}
+
+// The documents have none of the words that we do not write. A change log quotes what was,
+// so it is left out.
+func TestProse_HasNoneOfTheseWords(t *testing.T) {
+	for name, path := range pages(t) {
+		if name == "CHANGELOG.md" || slices.Contains(exempt, name) {
+			continue
+		}
+		for _, found := range badWords(docpage.Read(t, path)) {
+			t.Errorf("%s:%d: %q: write %s", name, found.line, found.word, found.instead)
+		}
+	}
+}
+
+// A page that is gone must leave the lists above.
+func TestProse_LeavesOutPagesThatExist(t *testing.T) {
+	for _, name := range slices.Concat(exempt, exemptFromSize) {
+		if _, err := os.Stat(filepath.Join("../..", name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestProse_PagesAreNotTooLong(t *testing.T) {
+	for name, path := range pages(t) {
+		if !strings.HasPrefix(name, "docs/") || slices.Contains(exemptFromSize, name) {
+			continue
+		}
+		if size := len(docpage.Read(t, path)); size > maxPage {
+			t.Errorf("%s has %d bytes, more than %d: split it", name, size, maxPage)
+		}
+	}
+}
+
+type badWord struct {
+	line          int
+	word, instead string
+}
+
+// badWords finds the words of a document that are in the list of worse ones, also over the
+// end of a line. Code is left out.
+func badWords(text string) (found []badWord) {
+	blank := func(s string) string { return notNL.ReplaceAllString(s, " ") }
+	text = block.ReplaceAllStringFunc(text, blank)
+	text = inline.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat("_", len(s)) })
+	for _, w := range worse {
+		spread := strings.ReplaceAll(w.word, " ", `\s+`)
+		for _, at := range regexp.MustCompile(`(?i)\b(?:`+spread+`)\b`).FindAllStringIndex(text, -1) {
+			line := 1 + strings.Count(text[:at[0]], "\n")
+			word := strings.Join(strings.Fields(text[at[0]:at[1]]), " ")
+			found = append(found, badWord{line: line, word: word, instead: w.instead})
+		}
+	}
+	return found
+}
+
+// The search itself: words over the end of a line, in any case, and none in code.
+func TestProse_FindsWords(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want []badWord
+	}{
+		{"Somebody\nmended it.", []badWord{{line: 1, word: "Somebody"}, {line: 2, word: "mended"}}},
+		{"Tried in\n  vain", []badWord{{line: 1, word: "in vain"}}},
+		{"a hook is told,\nit need not answer", []badWord{{line: 1, word: "is told"}, {line: 2, word: "need not"}}},
+		{"```go\n// whoever\n```\n\nhence", []badWord{{line: 5, word: "hence"}}},
+		{"1. a list\n   ```sh\n   shall\n   ```\n", nil},
+		{"`Poller.heed` recommends shallow amendments, whence ever", nil},
+	} {
+		got := badWords(c.text)
+		for i := range got {
+			got[i].instead = ""
+		}
+		slices.SortFunc(got, func(a, b badWord) int { return a.line - b.line })
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%q: found %v, want %v", c.text, got, c.want)
+		}
+	}
+}
