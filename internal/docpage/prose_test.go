@@ -1,7 +1,6 @@
 package docpage_test
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -36,17 +35,6 @@ var (
 	notNL  = regexp.MustCompile(`[^\n]`)
 )
 
-// exempt are pages that have such words and that other changes rewrite now. Take a page
-// out of this list when its change is merged.
-var exempt = []string{
-	"README.md",
-	"BENCHMARKS.md",
-	"docs/containers.md",
-	"docs/lifecycles.md",
-	"docs/migrating/other.md",
-	"docs/migrating/watermill.md",
-}
-
 // pages are the documents of the repository, by their paths from its root.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
@@ -65,20 +53,11 @@ func pages(t *testing.T) map[string]string {
 // so it is left out.
 func TestProse_HasNoneOfTheseWords(t *testing.T) {
 	for name, path := range pages(t) {
-		if name == "CHANGELOG.md" || slices.Contains(exempt, name) {
+		if name == "CHANGELOG.md" {
 			continue
 		}
 		for _, found := range badWords(docpage.Read(t, path)) {
 			t.Errorf("%s:%d: %q: write %s", name, found.line, found.word, found.instead)
-		}
-	}
-}
-
-// A page that is gone must leave the list above.
-func TestProse_LeavesOutPagesThatExist(t *testing.T) {
-	for _, name := range exempt {
-		if _, err := os.Stat(filepath.Join("../..", name)); err != nil {
-			t.Error(err)
 		}
 	}
 }
