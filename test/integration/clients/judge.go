@@ -1,13 +1,11 @@
 package clients
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // An entry is a line that a consumer's handler has printed, with tabs between:
@@ -38,9 +36,7 @@ type ledger struct {
 	sent    chan struct{} // a value for each line that says sent
 	started chan struct{} // a value when the last task starts
 
-	mu      sync.Mutex
-	rest    []byte // a line that has not ended
-	entries []entry
+	entries []entry // these two are to be read when the consumer has ended
 	wrong   []error
 }
 
@@ -48,29 +44,23 @@ func newLedger(p plan) *ledger {
 	return &ledger{last: p.last.n, sent: make(chan struct{}, 2), started: make(chan struct{}, 1)}
 }
 
-func (l *ledger) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.rest = append(l.rest, b...)
-	for {
-		line, rest, ended := bytes.Cut(l.rest, []byte("\n"))
-		if !ended {
-			return len(b), nil
-		}
-		l.rest = rest
-		if string(line) == "sent" {
-			tell(l.sent)
-			continue
-		}
-		e, err := parse(string(line))
-		if err != nil {
-			l.wrong = append(l.wrong, err)
-			continue
-		}
-		l.entries = append(l.entries, e)
-		if e.what == "started" && e.n == l.last {
-			tell(l.started)
-		}
+// line takes a line of the consumer's standard output.
+func (l *ledger) line(stream, text string) {
+	if stream != "stdout" {
+		return
+	}
+	if text == "sent" {
+		tell(l.sent)
+		return
+	}
+	e, err := parse(text)
+	if err != nil {
+		l.wrong = append(l.wrong, err)
+		return
+	}
+	l.entries = append(l.entries, e)
+	if e.what == "started" && e.n == l.last {
+		tell(l.started)
 	}
 }
 
