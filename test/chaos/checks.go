@@ -1,24 +1,22 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
+	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
 )
 
@@ -64,19 +62,15 @@ type check struct {
 
 // single is a worker of a check.
 type single struct {
-	*exec.Cmd
-	diary  string
-	stderr bytes.Buffer // to be read after ended
-	hold   io.Closer
-	ended  chan struct{}
+	*subprocess.Process
+	command *exec.Cmd
+	diary   string
 }
 
 func (k *check) try(ctx context.Context, f func(context.Context, *check) error) error {
 	defer func() {
 		for _, w := range k.workers {
-			_ = w.Process.Kill() // it may have ended
-			_ = w.hold.Close()
-			<-w.ended
+			w.Kill() // it may have ended
 		}
 	}()
 	if err := k.run.server.createQueue(ctx, k.queue, "dead-"+k.queue, checkReceives); err != nil {
@@ -101,22 +95,15 @@ func (k *check) give(ctx context.Context, count int, o diary.Order) error {
 
 // start starts a worker.
 func (k *check) start(settings ...string) (*single, error) {
-	w := &single{ended: make(chan struct{})}
-	w.diary = filepath.Join(k.run.fleet.folder, fmt.Sprintf("%s-%d.diary", k.queue, len(k.workers)))
-	w.Cmd = k.run.fleet.worker(w.diary, "http://"+k.run.server.gates[0].address+account+k.queue,
+	w := &single{}
+	file := filepath.Join(k.run.fleet.folder, fmt.Sprintf("%s-%d", k.queue, len(k.workers)))
+	w.diary = file + ".diary"
+	w.command = k.run.fleet.worker(w.diary, "http://"+k.run.server.gates[0].address+account+k.queue,
 		append([]string{"SQSBATCH_VISIBILITY=" + shortVisibility.String(), "SQSBATCH_CONCURRENCY=5"}, settings...)...)
-	w.Stderr = &w.stderr
 	var err error
-	if w.hold, err = w.StdinPipe(); err != nil {
+	if w.Process, err = launch(w.command, file+".log"); err != nil {
 		return nil, err
 	}
-	if err := w.Start(); err != nil {
-		return nil, err
-	}
-	go func() {
-		_ = w.Wait() // its state tells
-		close(w.ended)
-	}()
 	k.workers = append(k.workers, w)
 	return w, nil
 }
@@ -176,24 +163,17 @@ func (k *check) awaitEmpty(ctx context.Context) error {
 	})
 }
 
-// stop sends signals, a while apart, and waits for the end, whose status must be
-// the one. It returns how long that took from the last signal on.
-func (w *single) stop(status int, signals ...os.Signal) (time.Duration, error) {
-	var began time.Time
-	for i, s := range signals {
-		if i > 0 {
-			time.Sleep(200 * time.Millisecond)
-		}
-		began = time.Now()
-		_ = w.Process.Signal(s) // if it has ended, its status tells
+// stop sends SIGTERM and waits for the end, whose status must be the one. It
+// returns how long that took.
+func (w *single) stop(status int) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	began := time.Now()
+	if !w.Stop(ctx) {
+		return 0, fmt.Errorf("it has not ended %v after SIGTERM", stopLimit)
 	}
-	select {
-	case <-w.ended:
-	case <-time.After(stopLimit):
-		return 0, fmt.Errorf("it has not ended %v after %v", stopLimit, signals)
-	}
-	if code := w.ProcessState.ExitCode(); code != status {
-		return 0, fmt.Errorf("it ended with status %d, want %d: %s", code, status, w.stderr.Bytes())
+	if code := w.command.ProcessState.ExitCode(); code != status {
+		return 0, fmt.Errorf("it ended with status %d, want %d: %s", code, status, w.LastLines())
 	}
 	return time.Since(began), nil
 }
@@ -207,7 +187,7 @@ func (k *check) finish(ctx context.Context) error {
 	if err := k.awaitEmpty(ctx); err != nil {
 		return err
 	}
-	if _, err := w.stop(0, syscall.SIGTERM); err != nil {
+	if _, err := w.stop(0); err != nil {
 		return err
 	}
 	if n := k.count(diary.End, diary.OK); n != len(k.orders) {
@@ -229,7 +209,7 @@ func idleStop(ctx context.Context, k *check) error {
 		if err := errors.Join(k.give(ctx, 1, diary.Order{}), k.awaitCount(ctx, i+1, diary.End, diary.OK), k.awaitEmpty(ctx)); err != nil {
 			return err
 		}
-		took, err := w.stop(0, syscall.SIGTERM)
+		took, err := w.stop(0)
 		if err != nil {
 			return err
 		}
@@ -257,7 +237,7 @@ func stopAtLimit(ctx context.Context, k *check) error {
 	if err := errors.Join(k.awaitCount(ctx, 5, diary.Start, ""), k.give(ctx, 10, diary.Order{})); err != nil {
 		return err
 	}
-	took, err := w.stop(0, syscall.SIGTERM)
+	took, err := w.stop(0)
 	if err != nil {
 		return err
 	}
@@ -284,12 +264,16 @@ func secondSignal(ctx context.Context, k *check) error {
 	if err := k.awaitCount(ctx, 5, diary.Start, ""); err != nil {
 		return err
 	}
-	took, err := w.stop(1, syscall.SIGTERM, os.Interrupt)
+	if err := w.command.Process.Signal(os.Interrupt); err != nil {
+		return err
+	}
+	time.Sleep(200 * time.Millisecond)
+	took, err := w.stop(1)
 	if err != nil {
 		return err
 	}
-	if took > slack || !strings.Contains(w.stderr.String(), "second signal") {
-		return fmt.Errorf("it took %v and said %q, want the reason at once", took, w.stderr.Bytes())
+	if said := strings.Join(w.LastLines(), "\n"); took > slack || !strings.Contains(said, "second signal") {
+		return fmt.Errorf("it took %v and said %q, want the reason at once", took, said)
 	}
 	return k.finish(ctx)
 }
@@ -313,7 +297,7 @@ func givenUp(ctx context.Context, k *check) error {
 	if err := k.awaitEmpty(ctx); err != nil {
 		return err
 	}
-	if _, err := w.stop(0, syscall.SIGTERM); err != nil {
+	if _, err := w.stop(0); err != nil {
 		return err
 	}
 	visible, hidden, err := k.sizes(ctx, "dead-"+k.queue)

@@ -220,7 +220,7 @@ func (r *run) watchHealth(ctx context.Context) {
 			}
 			_ = answer.Body.Close()
 			if answer.StatusCode != http.StatusOK {
-				r.violations.add("%v answers /livez with %s: %s", p, answer.Status, tail(p.output))
+				r.violations.add("%v answers /livez with %s: %s", p, answer.Status, p.tail())
 			}
 		}
 	}
