@@ -136,7 +136,7 @@ func TestServiceDrainsBeforeItIsKilled(t *testing.T) {
 		t.Errorf("SQSBATCH_DRAIN_LIMIT is %v", value)
 	}
 	def := at(t, template, "Parameters", "StopTimeout", "Default").(string) + "s"
-	if d, err := time.ParseDuration(def); err != nil || d < constant(t, "longpoll", "drainAndGrace")+constant(t, "longpoll", "flushTimeout") {
+	if d, err := time.ParseDuration(def); err != nil || d < stopTakes(t, 0) {
 		t.Errorf("StopTimeout is %s by default", def)
 	}
 }

@@ -1,4 +1,4 @@
-package dashboard
+package deploy_test
 
 import (
 	"io/fs"
@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	root     = "../../../"
+	root     = "../"
 	runbooks = root + "docs/runbooks/"
 )
 
@@ -47,7 +47,7 @@ func alarms(t *testing.T) map[string]string {
 				} `yaml:"Properties"`
 			} `yaml:"Resources"`
 		}
-		if err := yaml.Unmarshal([]byte(read(t, root+file)), &template); err != nil {
+		if err := yaml.Unmarshal([]byte(text(t, root+file)), &template); err != nil {
 			t.Fatal(file, ": ", err)
 		}
 		before := len(list)
@@ -75,7 +75,7 @@ func alarms(t *testing.T) map[string]string {
 			} `yaml:"rules"`
 		} `yaml:"groups"`
 	}
-	if err := yaml.Unmarshal([]byte(read(t, deploy+"prometheus/rules.yaml")), &rules); err != nil {
+	if err := yaml.Unmarshal([]byte(text(t, "prometheus/rules.yaml")), &rules); err != nil {
 		t.Fatal(err)
 	}
 	for _, g := range rules.Groups {
@@ -96,7 +96,7 @@ func pages(t *testing.T) map[string]string {
 	list := map[string]string{}
 	for _, file := range files {
 		if name := strings.TrimSuffix(filepath.Base(file), ".md"); name != "README" {
-			list[name] = read(t, file)
+			list[name] = text(t, file)
 		}
 	}
 	return list
@@ -104,7 +104,7 @@ func pages(t *testing.T) map[string]string {
 
 func TestEveryAlarmHasARunbookAndEveryRunbookAnAlarm(t *testing.T) {
 	list, pages := alarms(t), pages(t)
-	index := read(t, runbooks+"README.md")
+	index := text(t, runbooks+"README.md")
 	for alarm, page := range list {
 		first, _, _ := strings.Cut(pages[page], "## ")
 		if !strings.Contains(first, "`"+alarm+"`") {
@@ -155,7 +155,7 @@ func source(t *testing.T) string {
 	for _, dir := range []string{"batch", "partialfailure", "internal/settle", "longpoll", "handler", "internal/runner", "internal/sqserror"} {
 		err := filepath.WalkDir(root+dir, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
-				all.WriteString(read(t, path))
+				all.WriteString(text(t, path))
 			}
 			return err
 		})
