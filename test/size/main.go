@@ -1,6 +1,6 @@
 // Command size compares the bootstrap of examples/orders, built as the template
 // builds it, with that of a function which links aws-lambda-go, config and service/sqs
-// and makes one call (hello). It also compares a function that uses one adapter,
+// and makes one call (test/integration/coldstart/client). It also compares a function that uses one adapter,
 // envelope or the like with one that uses none (plain).
 //
 //	go run ./test/size
@@ -79,7 +79,7 @@ func run() error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	for _, arch := range []string{"arm64", "amd64"} {
-		hello, err := size(dir, arch, "./test/size/hello")
+		client, err := size(dir, arch, "./test/integration/coldstart/client")
 		if err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func run() error {
 		if err != nil {
 			return err
 		}
-		report(arch, "examples/orders", orders, "hello", hello)
+		report(arch, "examples/orders", orders, "client", client)
 		base, err := plain.size(dir, arch)
 		if err != nil {
 			return err

@@ -78,15 +78,3 @@ func load(ctx context.Context, clients []*client, d time.Duration, do work) (mes
 	group.Wait()
 	return int(total.Load()), time.Since(began), errors.Join(append(errs, ctx.Err())...)
 }
-
-// fill sends messages until there are that many.
-func fill(ctx context.Context, clients []*client, messages int) error {
-	var sent atomic.Int64
-	_, _, err := load(ctx, clients, time.Hour, func(c *client) (int, error) {
-		if sent.Add(10) > int64(messages) {
-			return 0, nil
-		}
-		return 10, c.send(10)
-	})
-	return err
-}

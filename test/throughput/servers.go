@@ -15,7 +15,6 @@ import (
 type process struct {
 	name string
 	url  string
-	pid  int
 	stop func()
 }
 
@@ -47,7 +46,7 @@ func startElasticMQ(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &process{url: s.URL, pid: s.PID, stop: s.Stop}, nil
+	return &process{url: s.URL, stop: s.Stop}, nil
 }
 
 // startEmulator starts "sqsbatch sqs" as a user would, on a free port.
@@ -64,7 +63,7 @@ func startEmulator(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &process{url: s.URL, pid: s.PID, stop: func() {
+	return &process{url: s.URL, stop: func() {
 		_ = s.Stop() // what was measured stands
 		_ = os.RemoveAll(dir)
 	}}, nil

@@ -22,8 +22,6 @@ const startTimeout = time.Minute
 type Server struct {
 	// URL is the endpoint for clients.
 	URL string
-	// PID is its process, for measurements.
-	PID int
 
 	process *subprocess.Process
 }
@@ -63,7 +61,6 @@ func Start(ctx context.Context) (*Server, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("elasticmq: start java: %w", err)
 	}
-	s.PID = s.process.PID()
 	if err := s.await(ctx, address); err != nil {
 		s.process.Kill()
 		return nil, fmt.Errorf("elasticmq: %w; it printed at last: %q", err, s.process.LastLines())

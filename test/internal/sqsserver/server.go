@@ -26,8 +26,6 @@ const (
 type Server struct {
 	// URL is the endpoint for clients.
 	URL string
-	// PID is its process, for measurements.
-	PID int
 
 	process *subprocess.Process
 	ready   chan string // the first line
@@ -46,7 +44,6 @@ func Start(ctx context.Context, program string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start sqsbatch sqs: %w", err)
 	}
-	s.PID = s.process.PID()
 	waiting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	var ready struct{ Type, Endpoint string }

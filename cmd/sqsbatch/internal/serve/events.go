@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/fanout"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
@@ -43,24 +42,67 @@ type Lost struct {
 // An eventLog writes what happens to messages and which calls are refused, in
 // the order in which it happens.
 type eventLog struct {
-	fanout.Fanout[any]
-	out     *bufio.Writer
-	json    bool
-	started chan struct{}
-	once    sync.Once // closes started
-	stop    func(time.Duration)
-	failed  chan error // the first error of writing
+	out         *bufio.Writer
+	json        bool
+	started     chan struct{}
+	once        sync.Once // closes started
+	wake        chan struct{}
+	ended, done chan struct{}
+	failed      chan error // the first error of writing
+
+	mu      sync.Mutex
+	waiting []any
+	lost    int // after those that wait
 }
 
 // newEventLog returns a log whose lines wait for start: clients may come before
 // the start is printed.
 func newEventLog(w io.Writer, output string) *eventLog {
-	l := &eventLog{out: bufio.NewWriter(w), json: output == "json", started: make(chan struct{}), failed: make(chan error, 1)}
-	l.stop = l.Listen(waitingEvents, func(batch []any, lost int) {
-		<-l.started
-		l.write(batch, lost)
-	})
+	l := &eventLog{
+		out: bufio.NewWriter(w), json: output == "json", started: make(chan struct{}), wake: make(chan struct{}, 1),
+		ended: make(chan struct{}), done: make(chan struct{}), failed: make(chan error, 1),
+	}
+	go l.run()
 	return l
+}
+
+// run writes until the log has ended and nothing waits.
+func (l *eventLog) run() {
+	defer close(l.done)
+	<-l.started
+	for ended := false; ; {
+		l.mu.Lock()
+		batch, lost := l.waiting, l.lost
+		l.waiting, l.lost = nil, 0
+		l.mu.Unlock()
+		if len(batch) > 0 {
+			l.write(batch, lost)
+			continue
+		}
+		if ended {
+			return
+		}
+		select {
+		case <-l.wake:
+		case <-l.ended:
+			ended = true
+		}
+	}
+}
+
+// send has an event written, and returns at once.
+func (l *eventLog) send(e any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) == waitingEvents {
+		l.lost++
+		return
+	}
+	l.waiting = append(l.waiting, e)
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
 }
 
 // start lets the lines out.
@@ -71,14 +113,14 @@ func (l *eventLog) start() {
 }
 
 // observe is the server's observer.
-func (l *eventLog) observe(e sqs.Event) { l.Send(e) }
+func (l *eventLog) observe(e sqs.Event) { l.send(e) }
 
 // observeCall is the server's observer of calls. One whose client left, as that
 // of a long poll may, was not refused.
 func (l *eventLog) observeCall(c sqs.Call) {
 	if c.Error != "" && c.Error != "no answer" {
 		c.Began, c.Ended = c.Began.UTC(), c.Ended.UTC()
-		l.Send(Refused{"refused", c})
+		l.send(Refused{"refused", c})
 	}
 }
 
@@ -114,7 +156,11 @@ func (l *eventLog) end() error {
 		l.out.Reset(io.Discard)
 		close(l.started)
 	})
-	l.stop(endTimeout)
+	close(l.ended)
+	select {
+	case <-l.done:
+	case <-time.After(endTimeout):
+	}
 	select {
 	case err := <-l.failed:
 		return err

@@ -224,6 +224,14 @@ func TestAnOutputThatCannotBeWritten(t *testing.T) {
 	}
 }
 
+// TestAnOutputThatNobodyReads: the end does not wait for it.
+func TestAnOutputThatNobodyReads(t *testing.T) {
+	_, _, end := servedTo(t, 10)
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAnOutputThatIsTooSlow: the server goes on, and the output tells how many
 // events it has lost.
 func TestAnOutputThatIsTooSlow(t *testing.T) {
