@@ -49,7 +49,7 @@ lint: ## check formatting, go vet on three systems, staticcheck, go.mod
 integration: ## list what is checked with the tools of others: "make sam" runs the one, "make sam rie" two
 	go run ./test/integration
 
-INTEGRATION = sam samlocal samdeploy starter snippets migrating rie containers metrics s3payload clients
+INTEGRATION = sam samlocal samdeploy starter snippets migrating rie containers s3payload clients
 .PHONY: $(INTEGRATION)
 $(INTEGRATION):
 	go run ./test/integration $@

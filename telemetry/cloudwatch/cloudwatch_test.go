@@ -1,8 +1,12 @@
 package cloudwatch_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -10,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/smithy-go/encoding/cbor"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/telemetry/cloudwatch"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
@@ -193,6 +198,40 @@ func TestNothingObservedIsNoCall(t *testing.T) {
 			t.Errorf("%d calls", n)
 		}
 	})
+}
+
+// Without a client one is made by the environment; without a region there is none,
+// which is told at once.
+func TestTheClientOfTheEnvironment(t *testing.T) {
+	var paths []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		paths = append(paths, r.URL.Path)
+		w.Header().Set("Smithy-Protocol", "rpc-v2-cbor")
+		_, _ = w.Write(cbor.Encode(cbor.Map{}))
+	}))
+	defer server.Close()
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL_CLOUDWATCH": server.URL, "AWS_DEFAULT_REGION": "", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_PROFILE": "", "AWS_EC2_METADATA_DISABLED": "true",
+	} {
+		t.Setenv(name, value)
+	}
+	f := &fake{t: t}
+	h := cloudwatch.New(cloudwatch.Options{Warnings: f})
+	t.Setenv("AWS_REGION", "")
+	settle(h, orders, time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	h.Flush(ctx)
+	if w := f.warnings(); len(paths) != 0 || len(w) == 0 || !strings.Contains(fmt.Sprint(w[0].Err), "set AWS_REGION") {
+		t.Errorf("without a region: asked for %q, warned %v", paths, w)
+	}
+	t.Setenv("AWS_REGION", "eu-west-1")
+	h.Flush(t.Context())
+	if len(paths) != 1 || !strings.HasSuffix(paths[0], "/operation/PutMetricData") {
+		t.Errorf("asked for %q", paths)
+	}
+	http.DefaultClient.CloseIdleConnections()
 }
 
 func TestValidate(t *testing.T) {

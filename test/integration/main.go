@@ -25,7 +25,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/clients"
 	"github.com/sqsbatch/sqsbatch/test/integration/containers"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
-	"github.com/sqsbatch/sqsbatch/test/integration/metrics"
 	"github.com/sqsbatch/sqsbatch/test/integration/migrating"
 	"github.com/sqsbatch/sqsbatch/test/integration/s3payload"
 	"github.com/sqsbatch/sqsbatch/test/integration/sam"
@@ -50,7 +49,6 @@ var checks = append([]check{
 	{name: "snippets", about: "the snippets and commands of docs/deploying.md", steps: one(snippets.Check)},
 	{name: "migrating", about: "the programs and commands of docs/migrating.md", steps: one(migrating.Check)},
 	{name: "containers", about: "deploy/ and the Dockerfile; build and run the image", steps: containers.Steps},
-	{name: "metrics", about: "put metrics into moto's CloudWatch and read them back", steps: one(metrics.Check)},
 	{name: "s3payload", about: "exchange messages in S3 with the SQS Extended Client for Python", steps: s3payload.Steps},
 	{name: "clients", about: "clients and libraries of others against sqsbatch sqs", steps: clients.Steps, flags: clients.Flags},
 }, onLinux...)
