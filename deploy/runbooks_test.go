@@ -19,8 +19,7 @@ const (
 
 var link = regexp.MustCompile(`https://github\.com/sqsbatch/sqsbatch/blob/main/docs/runbooks/([a-z-]+)\.md`)
 
-// alarms are all of the templates' and of Prometheus', with the runbook that
-// each links to.
+// alarms are all of the templates and of Prometheus, with their runbooks.
 func alarms(t *testing.T) map[string]string {
 	t.Helper()
 	list := map[string]string{}
@@ -128,8 +127,7 @@ func TestEveryAlarmHasARunbookAndEveryRunbookAnAlarm(t *testing.T) {
 	}
 }
 
-// What a runbook quotes of the log (`"…"`) is in the code, and what looks like a
-// metric of ours is one.
+// What runbooks quote of the log (`"…"`) is in the code; their metrics exist.
 func TestRunbooksNameWhatThereIs(t *testing.T) {
 	code := source(t)
 	quoted, name := regexp.MustCompile("`\"([^`]+)\"`"), regexp.MustCompile("`(Records[A-Za-z]+|[A-Z][a-z]+(?:Failures|Calls|Running|Age|Used))`")

@@ -227,8 +227,9 @@ func TestMappingsAreSound(t *testing.T) {
 		if err := mapping.Validate(); err != nil {
 			t.Errorf("with %v: %v", parameters, err)
 		}
-		if want := 6*f.Timeout + e.Window; d.Source.Visibility() < want {
-			t.Errorf("with %v: the visibility timeout is %v, want %v", parameters, d.Source.Visibility(), want)
+		got, want := d.Source.Visibility(), 6*f.Timeout+e.Window
+		if got < want || got > want && !d.Source.FIFO { // the window has no effect on a FIFO queue, but counts in the table
+			t.Errorf("with %v: the visibility timeout is %v, want %v", parameters, got, want)
 		}
 		if !e.ReportBatchItemFailures || len(e.Filters) > 0 || f.ReservedConcurrency != nil && e.MaximumConcurrency > *f.ReservedConcurrency {
 			t.Errorf("with %v: the event is %+v", parameters, e)

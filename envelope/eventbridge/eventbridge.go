@@ -131,8 +131,7 @@ func From(ctx context.Context) (events.EventBridgeEvent, bool) {
 	}
 }
 
-// With returns a context from which [From] gets e, for tests of functions that
-// ask for it.
+// With returns a context from which [From] gets e, for tests of functions.
 func With(ctx context.Context, e events.EventBridgeEvent) context.Context {
 	return valuectx.With(ctx, key{}, &e)
 }

@@ -57,8 +57,7 @@ func TestMalformedNotification_IsRefusedAndNotQuoted(t *testing.T) {
 	}
 }
 
-// An offset is where the value begins in the body, also within what events.S3Object
-// decodes by itself.
+// An offset is the value's in the body, also where events.S3Object decodes itself.
 func TestOffsets(t *testing.T) {
 	h := s3event.Each(func(context.Context, events.S3EventRecord) error { return nil })
 	for wrong, field := range map[string]string{`"size":"x"`: "s3.object.size", `"awsRegion":"x"`: "awsRegion"} {

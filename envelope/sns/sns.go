@@ -85,8 +85,7 @@ func From(ctx context.Context) (Notification, bool) {
 
 type key struct{}
 
-// With returns a context from which [From] gets n, for tests of functions that
-// ask for it.
+// With returns a context from which [From] gets n, for tests of functions.
 func With(ctx context.Context, n Notification) context.Context {
 	return valuectx.With(ctx, key{}, &n)
 }

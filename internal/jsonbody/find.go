@@ -77,8 +77,7 @@ func (s *shape) field(name string) *field {
 	return nil
 }
 
-// value looks at the value that the text has next, from i on. It returns its end,
-// or what is wrong with it.
+// value looks at the next value from i on: its end, or what is wrong with it.
 func (f *finder) value(i int, t reflect.Type) (end int, bad *Fault) {
 	i = jsontext.SpaceEnd(f.text, i)
 	if f.text[i] == 'n' && t.Kind() == reflect.Pointer {

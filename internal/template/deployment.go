@@ -14,8 +14,7 @@ type Options struct {
 	Queue string
 	// AllEvents takes all of the function's SQS events, unless Queue names one.
 	AllEvents bool
-	// Parameters are values for the template's parameters, in place of their
-	// defaults.
+	// Parameters override the defaults of the template's parameters.
 	Parameters map[string]string
 	// Endpoint is what queue URLs begin with. Defaults to
 	// "https://sqs.<Region>.amazonaws.com".

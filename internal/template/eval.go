@@ -16,8 +16,7 @@ const (
 	maxText  = 1 << 20
 )
 
-// noValue is what AWS::NoValue evaluates to: the property that has it counts
-// as absent.
+// noValue is AWS::NoValue: the property that has it counts as absent.
 var noValue = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}
 
 // errorf makes an error at the place of n.
@@ -138,8 +137,7 @@ func (st *Stack) str(n *yaml.Node) string {
 	return v.Value
 }
 
-// items evaluates n to a sequence and returns its elements, those that are
-// AWS::NoValue left out.
+// items returns the elements of a sequence, those of AWS::NoValue left out.
 func (st *Stack) items(n *yaml.Node) []*yaml.Node {
 	v := st.eval(n)
 	if absent(v) {

@@ -67,8 +67,7 @@ func (d *Deployment) found(at Pos, format string, args ...any) {
 	d.Findings = append(d.Findings, Finding{Pos: at, Message: fmt.Sprintf(format, args...)})
 }
 
-// reason is an error's text below a finding at the given place, which is not
-// said twice.
+// reason is an error's text below a finding, whose place is not said twice.
 func reason(at Pos, err error) string {
 	if e, ok := errors.AsType[*Error](err); ok && e.Pos.Line == at.Line {
 		return e.Message

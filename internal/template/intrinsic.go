@@ -112,8 +112,7 @@ func (st *Stack) split(n, arg *yaml.Node) *yaml.Node {
 	return list(n, strings.Split(st.str(args[1]), delimiter))
 }
 
-// sub evaluates Fn::Sub: a string, or a list of a string and a mapping of
-// variables.
+// sub evaluates Fn::Sub: a string, or [string, {variable: value}].
 func (st *Stack) sub(n, arg *yaml.Node) *yaml.Node {
 	v := st.eval(arg)
 	var vars *yaml.Node
@@ -143,8 +142,7 @@ func (st *Stack) sub(n, arg *yaml.Node) *yaml.Node {
 	}
 }
 
-// variable gives a ${name} of Fn::Sub: a variable of its own, Resource.Attribute
-// or what Ref gives.
+// variable gives ${name}: a variable of Fn::Sub, Resource.Attribute, or a Ref.
 func (st *Stack) variable(n *yaml.Node, name string, vars *yaml.Node) string {
 	if vars != nil {
 		if v := st.value(vars).Get(name); !v.Absent() {

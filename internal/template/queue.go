@@ -12,8 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// plainAttributes are the properties of AWS::SQS::Queue that are attributes of
-// the same name.
+// plainAttributes are properties of AWS::SQS::Queue and attributes of that name.
 var plainAttributes = []string{
 	"ContentBasedDeduplication", "DeduplicationScope", "DelaySeconds", "FifoQueue",
 	"FifoThroughputLimit", "MaximumMessageSize", "MessageRetentionPeriod",

@@ -7,8 +7,7 @@ import (
 
 // Options are those of [New] and [Post]. The zero value is good.
 type Options struct {
-	// Path is where [New] posts to, such as "/jobs?tenant=7". [Post] has a URL
-	// instead. Defaults to "/".
+	// Path is where [New] posts, such as "/jobs?tenant=7". Defaults to "/".
 	Path string
 	// ContentType is the header Content-Type, "MIME type" in Elastic Beanstalk.
 	// Defaults to "application/json".

@@ -18,8 +18,7 @@ const (
 
 var names = [...]string{asBase64: "base64", asGzip: "gzip", asDeflate: "deflate"}
 
-// maxCodings bounds what one body can make us do. One compression and base64 is
-// what senders do.
+// maxCodings bounds what a body can make us do. Senders compress once, in base64.
 const maxCodings = 4
 
 // codings are those of a body, in the order in which they were applied.

@@ -13,8 +13,7 @@ import (
 	"sync"
 )
 
-// inflater is what a decompression needs beside its result: some 50 KB, which
-// are used again.
+// inflater is what a decompression needs: some 50 KB, which are reused.
 type inflater struct {
 	in    bytes.Reader // an io.ByteReader: nothing is read beyond the end of the data
 	gzip  *gzip.Reader

@@ -48,8 +48,7 @@ func (s *store) open(ctx context.Context, p pointer) (o object, err error) {
 	return o, nil
 }
 
-// check compares an object's size with what it may be; an unknown one is checked
-// when the object was read.
+// check holds an object's size, if it is known, against what it may be.
 func (s *store) check(p pointer, size int64) error {
 	switch {
 	case size < 0:

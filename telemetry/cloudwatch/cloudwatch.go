@@ -45,8 +45,7 @@ type Options struct {
 	// (AWS_LAMBDA_FUNCTION_NAME), or else the program's.
 	Service string
 
-	// Namespace is the metrics' in CloudWatch, up to 255 characters. Defaults
-	// to "sqsbatch".
+	// Namespace has up to 255 characters. Defaults to "sqsbatch".
 	Namespace string
 
 	// Dimensions are further dimensions, the same for every metric, such as

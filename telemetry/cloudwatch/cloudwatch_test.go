@@ -20,8 +20,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// What is observed in a minute is put once, with its names, units, dimensions
-// and the minute's time.
+// A minute is put once, with names, units, dimensions and its time.
 func TestAMinuteIsOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{t: t}
@@ -200,8 +199,7 @@ func TestNothingObservedIsNoCall(t *testing.T) {
 	})
 }
 
-// Without a client one is made by the environment; without a region there is none,
-// which is told at once.
+// Without a client one is made by the environment, which must name a region.
 func TestTheClientOfTheEnvironment(t *testing.T) {
 	var paths []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

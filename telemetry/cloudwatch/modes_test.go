@@ -59,8 +59,7 @@ func TestInAContainer(t *testing.T) {
 	})
 }
 
-// A stop is not held up by a CloudWatch that does not answer, beyond what a
-// flush may take.
+// A CloudWatch that does not answer holds up a stop for a flush's time at most.
 func TestAStopWithoutCloudWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, q := &fake{t: t, answer: silent}, testqueue.New(t, testqueue.Standard)

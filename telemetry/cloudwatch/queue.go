@@ -32,8 +32,7 @@ func (q *queue) back(some []datum) (dropped int) {
 	return q.bound()
 }
 
-// bound drops whole periods while there is too much; the newest is kept, however
-// large.
+// bound drops the oldest periods of too much; the newest is kept in any case.
 func (q *queue) bound() (dropped int) {
 	for q.size > maxQueued {
 		n, size := 0, 0

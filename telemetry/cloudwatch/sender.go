@@ -193,8 +193,7 @@ func (s *sender) flush(ctx context.Context) {
 	}
 }
 
-// put makes a call. A client may have parts of the user's, which must not end
-// the process.
+// put makes a call. A panic in the user's parts of the client is an error.
 func (s *sender) put(some []datum) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

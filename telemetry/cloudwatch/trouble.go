@@ -23,8 +23,7 @@ const (
 
 var errNoRegion = errors.New("no region: set AWS_REGION, or give Options.Client")
 
-// unread is the SDK's code of an answer without one: it may be a proxy's, and
-// says nothing of the data.
+// unread is the SDK's code of an answer without one, such as a proxy's.
 const unread = "UnknownError"
 
 // verdict is what a failed call means.

@@ -49,8 +49,7 @@ type Options struct {
 	// function's name (AWS_LAMBDA_FUNCTION_NAME), or else the program's.
 	Service string
 
-	// Namespace is the metrics' in CloudWatch, up to 255 characters. Defaults
-	// to "sqsbatch".
+	// Namespace has up to 255 characters. Defaults to "sqsbatch".
 	Namespace string
 
 	// Dimensions are further dimensions, the same for every metric, such as
@@ -77,8 +76,7 @@ type Options struct {
 	// Defaults to false.
 	HighResolution bool
 
-	// Writer is where the lines go, each by one call of Write. Defaults to
-	// standard output.
+	// Writer gets each line by one call of Write. Defaults to standard output.
 	Writer io.Writer
 }
 
@@ -166,8 +164,7 @@ func (h *Hook) report(ctx context.Context, a *metric.Aggregate) {
 	})
 }
 
-// line writes a document. After one of which a part was written, the next one
-// begins on a line of its own.
+// line writes a document. After a part of one, the next begins on its own line.
 func (h *Hook) line(line []byte) {
 	if h.torn {
 		line = append([]byte{'\n'}, line...)

@@ -83,8 +83,7 @@ func (c *chained) walk(err error, secret bool) {
 	}
 }
 
-// news returns a text, cut to what helps, and how many bytes it takes, unless
-// that much of it was said.
+// news returns a text that was not said yet, cut, and how many bytes it takes.
 func (c *chained) news(text string) (short string, size int) {
 	end, _ := fits(text, maxText-len("…"))
 	for _, said := range c.said {

@@ -55,8 +55,7 @@ func (b *bound) take(level slog.Level) bool {
 	return false
 }
 
-// above is the level of a line that tells how many were left out: theirs, if
-// that is higher than its own.
+// above is the level of a line that tells of what was left out: at least theirs.
 func (b *bound) above(level slog.Level) slog.Level {
 	if b.left > 0 {
 		return max(level, b.highest)

@@ -128,8 +128,7 @@ func (s *Summary) Counts(visit func(m *Metric, value float64)) {
 	}
 }
 
-// Distributions calls visit with each distribution that has values, in the
-// order of [All].
+// Distributions visits those that have values, in the order of [All].
 func (s *Summary) Distributions(visit func(m *Metric, v *Values)) {
 	for i, m := range All {
 		if v := s.values[i]; v != nil && v.Count > 0 {

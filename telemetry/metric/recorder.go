@@ -19,8 +19,7 @@ type Sink interface {
 	Series(queue string) Series
 }
 
-// Series takes observations about one queue. It must be safe for concurrent
-// use, and must not block.
+// Series is one queue's. It must be safe for concurrent use, and must not block.
 type Series interface {
 	// Add adds n to a [Counter].
 	Add(m *Metric, n float64)

@@ -74,8 +74,7 @@ func (r *Reporter) Polling(ctx context.Context, queueARN string, load func() bat
 	r.arm()
 }
 
-// arm has what was observed reported later: at the end of the interval, or by
-// the next flush.
+// arm has a report made later: at the interval's end, or by the next flush.
 func (r *Reporter) arm() {
 	if r.every == 0 {
 		return
@@ -119,8 +118,7 @@ func (r *Reporter) panicAgain() {
 	}
 }
 
-// now reports. It is on a goroutine of its own, where a panic would end the
-// process.
+// now reports, on a goroutine where a panic would end the process.
 func (r *Reporter) now(ctx context.Context) {
 	defer func() {
 		if v := recover(); v != nil {

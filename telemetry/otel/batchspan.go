@@ -198,8 +198,7 @@ func endBatch(span trace.Span, counts []int, done int) {
 	}
 }
 
-// Warned implements [batch.WarningHook]: a warning is an event of the batch's
-// span, if it has one.
+// Warned implements [batch.WarningHook]: an event of the batch's span, if any.
 func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
 	b := batchOf(ctx)
 	if b == nil || b.span == nil || !b.span.IsRecording() || w.Info {

@@ -12,8 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sharedcall"
 )
 
-// Options change what is made. The zero value is good where the global
-// providers are set.
+// Options change what is made. The zero value uses the global providers.
 type Options struct {
 	// TracerProvider makes the spans. Defaults to the global one.
 	TracerProvider trace.TracerProvider
@@ -66,8 +65,7 @@ const (
 	InvocationLinked
 )
 
-// Hook is a hook of package batch that makes spans and metrics. It is safe for
-// concurrent use.
+// Hook makes spans and metrics. It is safe for concurrent use.
 type Hook struct {
 	opts    Options
 	tracer  trace.Tracer

@@ -54,8 +54,7 @@ func (s *sender) links() (list []trace.Link) {
 	return list
 }
 
-// invocation is ctx with the trace of the Lambda invocation that is to be
-// continued, or a link to it.
+// invocation is ctx with the Lambda invocation's trace, or a link to it.
 func (h *Hook) invocation(ctx context.Context) (context.Context, []trace.Link) {
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx, nil

@@ -108,8 +108,7 @@ func (k *check) start(settings ...string) (*single, error) {
 	return w, nil
 }
 
-// count is how many lines of a kind there are in the diaries, and of an outcome
-// where one is given.
+// count is how many lines of a kind, and of an outcome if given, the diaries have.
 func (k *check) count(kind diary.Kind, outcome diary.Outcome) (n int) {
 	for _, w := range k.workers {
 		lines, _ := diary.Read(w.diary) // there is none before the first line
@@ -163,8 +162,7 @@ func (k *check) awaitEmpty(ctx context.Context) error {
 	})
 }
 
-// stop sends SIGTERM and waits for the end, whose status must be the one. It
-// returns how long that took.
+// stop sends SIGTERM, wants the end with the status, and returns how long it took.
 func (w *single) stop(status int) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()

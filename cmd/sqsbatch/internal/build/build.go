@@ -49,8 +49,7 @@ type Go struct{}
 // ErrNoGo is returned when there is no go command.
 var ErrNoGo = errors.New("the go command is not in PATH; it is needed to build the function (https://go.dev/dl)")
 
-// An Error is returned when the go command refuses. Output is what it said, in
-// the compiler's words.
+// An Error is a refusal of the go command. Output is what it said.
 type Error struct {
 	Package string
 	Output  string
@@ -125,8 +124,7 @@ func (Go) Build(ctx context.Context, p *Package, dir string) (string, error) {
 
 type output struct{ stdout, stderr string }
 
-// run starts the go command in the package's directory. -tags wins over
-// GOFLAGS.
+// run starts the go command in the package's directory. -tags overrides GOFLAGS.
 func (p *Package) run(ctx context.Context, args ...string) (output, error) {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {

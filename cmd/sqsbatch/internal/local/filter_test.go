@@ -48,8 +48,7 @@ func TestFilterCriteria(t *testing.T) {
 	}
 }
 
-// TestFilterCriteriaForPeople: the filters are shown, and what became of the
-// messages.
+// The filters are shown, and what became of the messages.
 func TestFilterCriteriaForPeople(t *testing.T) {
 	t.Parallel()
 	var out, side bytes.Buffer

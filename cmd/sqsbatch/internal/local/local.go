@@ -182,8 +182,7 @@ func (r *run) run(ctx context.Context) error {
 	return nil
 }
 
-// work sends, polls and waits for the end; it returns nil when that is a good
-// one.
+// work sends, polls and waits for the end; nil means that it is a good one.
 func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error {
 	if r.o.timeout > 0 {
 		timer := time.AfterFunc(r.o.timeout, func() {

@@ -13,8 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
-// connect prepares the mapping and checks its settings, before time is spent on
-// the build.
+// connect prepares the mapping and checks its settings, before the build.
 func (s *stack) connect(tracker *track.Tracker) error {
 	source, e := s.deployment.Source, s.deployment.Event
 	s.mapping = lambda.Mapping{
@@ -111,8 +110,7 @@ func printed(output []string, hint string) (text string) {
 	return text
 }
 
-// breakDown ends the run: a process that cannot start will not start next time
-// either.
+// breakDown ends the run: a process that cannot start will never start.
 func (s *stack) breakDown(ferr *lambda.FunctionError) {
 	message := ferr.Message
 	if _, after, ok := strings.Cut(message, " Error: "); ok && strings.HasPrefix(message, "RequestId: ") {

@@ -15,8 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 )
 
-// TestMetrics: the same records in both modes, by a function that writes
-// metrics of its own.
+// The same records in both modes, by a function that writes its own metrics.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"lambda", "poll"} {

@@ -102,8 +102,7 @@ func parseList(data, text []byte) (File, error) {
 	return body(data, fmt.Sprintf("a JSON array of %d", len(list))), nil
 }
 
-// body is a file that is one body. The line feed with which files of text end is
-// not part of it.
+// body is a file that is one body, without the line feed that ends a text.
 func body(data []byte, kind string) File {
 	text := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
 	return File{Messages: []Message{{Body: text}}, Body: kind}

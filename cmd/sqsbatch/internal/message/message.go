@@ -19,8 +19,7 @@ type Message struct {
 	Attempt int
 }
 
-// An Attribute is a message attribute: Binary when DataType begins with
-// "Binary", else String.
+// An Attribute is Binary when DataType begins with "Binary", else String.
 type Attribute struct {
 	DataType string
 	String   string

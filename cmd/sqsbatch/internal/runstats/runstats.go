@@ -54,8 +54,7 @@ func New(timeout time.Duration) *Stats {
 	return s
 }
 
-// Begin says that calls count from now on: what this tool has asked of SQS
-// before does not.
+// Begin starts the count of calls: this tool's own, before, do not count.
 func (s *Stats) Begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

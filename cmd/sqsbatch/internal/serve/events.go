@@ -55,8 +55,7 @@ type eventLog struct {
 	lost    int // after those that wait
 }
 
-// newEventLog returns a log whose lines wait for start: clients may come before
-// the start is printed.
+// newEventLog returns a log whose lines wait for start, which is printed first.
 func newEventLog(w io.Writer, output string) *eventLog {
 	l := &eventLog{
 		out: bufio.NewWriter(w), json: output == "json", started: make(chan struct{}), wake: make(chan struct{}, 1),
@@ -146,8 +145,7 @@ func (l *eventLog) write(batch []any, lost int) {
 	}
 }
 
-// end writes what was observed until now and stops. Without a start it writes
-// nothing.
+// end writes what was observed until now and stops; nothing without a start.
 func (l *eventLog) end() error {
 	if l == nil {
 		return nil
@@ -169,8 +167,7 @@ func (l *eventLog) end() error {
 	}
 }
 
-// line shows an event to a person. A refused call's queue and message are, or
-// quote, what the client sent.
+// line shows an event to a person. A refused call quotes what the client sent.
 func line(event any) string {
 	switch e := event.(type) {
 	case sqs.Event:

@@ -212,8 +212,7 @@ func servedTo(t *testing.T, messages int) (out *bufio.Reader, pipe *io.PipeReade
 	return out, r, func() error { interrupts <- os.Interrupt; return <-ran }
 }
 
-// TestAnOutputThatCannotBeWritten: the server goes on for its clients, and the
-// end says what was wrong.
+// The server goes on for its clients, and the end says what was wrong.
 func TestAnOutputThatCannotBeWritten(t *testing.T) {
 	_, pipe, end := servedTo(t, 10)
 	if err := pipe.CloseWithError(errors.New("disk full")); err != nil {
@@ -232,8 +231,7 @@ func TestAnOutputThatNobodyReads(t *testing.T) {
 	}
 }
 
-// TestAnOutputThatIsTooSlow: the server goes on, and the output tells how many
-// events it has lost.
+// The server goes on, and the output tells how many events it has lost.
 func TestAnOutputThatIsTooSlow(t *testing.T) {
 	const sent = 10_000
 	out, _, end := servedTo(t, sent)

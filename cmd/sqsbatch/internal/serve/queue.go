@@ -57,8 +57,7 @@ func (f *queueFlags) String() string { return "" }
 // to the value before them, as in a Policy.
 var attributeStart = regexp.MustCompile(`,[A-Za-z][A-Za-z-]*=`)
 
-// defaultMaxReceiveCount is what the API reference's SetQueueAttributes page
-// gives for a RedrivePolicy.
+// defaultMaxReceiveCount is SQS's own (SetQueueAttributes in the API reference).
 const defaultMaxReceiveCount = 10
 
 // Set implements flag.Value.

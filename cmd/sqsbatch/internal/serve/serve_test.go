@@ -85,8 +85,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// TestWarnings: what a template leaves open goes to standard error, also when
-// it is to be quiet.
+// Warnings of the template go to standard error, with --quiet as well.
 func TestWarnings(t *testing.T) {
 	out, side, err := once(t, "--quiet", "--template", filepath.Join("testdata", "queues.yaml"))
 	if err != nil || out != "" || !strings.Contains(side, "queues.yaml:5: queue Orders is not created: ") || !strings.Contains(side, "parameter Stage has no default") {

@@ -103,8 +103,7 @@ func (o *options) startedJSON(w io.Writer, server *sqs.Server, queues []queue) e
 	}{"ready", server.URL(), o.region, o.account, list})
 }
 
-// writeReadyFile makes the file whole or not at all, since its appearing is
-// what a script waits for.
+// writeReadyFile makes the file whole or not at all: scripts wait for it.
 func writeReadyFile(path, endpoint string) (remove func(), err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {

@@ -20,8 +20,7 @@ const (
 	// Lost: the function said that the record failed, and Lambda deleted it
 	// all the same, because the event lacks ReportBatchItemFailures.
 	Lost = "lost"
-	// CutOff: the process that held the record ended before it was handled, or
-	// before that was logged.
+	// CutOff: the record's process ended before the record was handled or logged.
 	CutOff = "cut-off"
 	// Filtered: the message matches none of the event's filters, and Lambda
 	// deleted it without an invocation.
@@ -160,8 +159,7 @@ type Log struct {
 type Warning struct {
 	Text    string
 	Serious bool // somebody should look now
-	// MessageID and Body are those of the message that it is about, "" when it
-	// is about none in particular.
+	// MessageID and Body are those of the message that it is about, if any.
 	MessageID, Body string
 }
 
@@ -178,8 +176,7 @@ type Progress struct {
 	// Moved were taken to another queue by a message move task. A dead letter
 	// that such a task brings back is not among them: it is in the queue again.
 	Moved int `json:"moved"`
-	// Removed were deleted by another receiver, purged, or reached the end of
-	// their retention.
+	// Removed were deleted by another receiver, purged, or expired.
 	Removed int `json:"removed"`
 	// InFlight are in an invocation now.
 	InFlight int `json:"-"`

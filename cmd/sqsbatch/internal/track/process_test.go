@@ -35,8 +35,7 @@ func (b *bench) says(id, rest string) {
 
 func (b *bench) delete(id string) { b.event(sqs.Deleted, id, 1, 0) }
 
-// TestProcessOutcomes: the queue tells first what became of a message, and the
-// line says what that was.
+// The queue tells first what became of a message; the line says what that was.
 func TestProcessOutcomes(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.hold("good", "bad", "poor", "dull")
@@ -103,8 +102,7 @@ func TestOneOfTwoProcessesEnds(t *testing.T) {
 	})
 }
 
-// TestHandledAgain: a record whose deletion failed is handled a second time, and
-// counted once.
+// A record whose deletion failed is handled again, and counted once.
 func TestHandledAgain(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.hold("m")
@@ -132,8 +130,7 @@ func TestDeletedLater(t *testing.T) {
 	})
 }
 
-// TestSilentFunction: a function that does not log as the toolkit does is judged
-// by the queue.
+// A function that does not log as the toolkit does is judged by the queue.
 func TestSilentFunction(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.hold("m", "long")
@@ -213,8 +210,7 @@ func TestProcessOutput(t *testing.T) {
 	})
 }
 
-// TestProcessAge: a record is as old as when it was handled, however late its
-// deletion works.
+// A record is as old as when it was handled, however late its deletion.
 func TestProcessAge(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.hold("late")

@@ -28,8 +28,7 @@ type report struct {
 	DLQ       string   `json:"deadLetterQueue"`
 }
 
-// parseReport says whether the line is the toolkit's; every other line is the
-// function's own.
+// parseReport reports whether the line is the toolkit's, not the function's.
 func parseReport(line string) (report, bool) {
 	var r report
 	if !strings.HasPrefix(line, "{") || !strings.Contains(line, `"sqsbatch"`) {

@@ -34,13 +34,11 @@ type Options struct {
 	Timeout time.Duration
 	// Emit is given every event, from Run's goroutine.
 	Emit func(Event)
-	// Grace is how long the toolkit's lines may arrive after the answer.
-	// Defaults to 300 ms.
+	// Grace is how long lines may come after the answer. Defaults to 300 ms.
 	Grace time.Duration
 }
 
-// A Tracker keeps account of messages and invocations. Its methods are safe for
-// concurrent use.
+// A Tracker counts messages and invocations. It is safe for concurrent use.
 type Tracker struct {
 	o    Options
 	wake chan struct{}
@@ -144,8 +142,7 @@ func (t *Tracker) Dead() []Dead {
 	return append([]Dead(nil), t.dead...)
 }
 
-// post queues an input. It never blocks: the queue's events come from under
-// the emulator's lock.
+// post queues an input without blocking: callers hold the emulator's lock.
 func (t *Tracker) post(f func()) {
 	t.inboxMu.Lock()
 	t.inbox = append(t.inbox, f)

@@ -48,8 +48,7 @@ func TestRecordsFromTheToolkitsLines(t *testing.T) {
 	})
 }
 
-// TestLateLines: a line that arrives after the answer still counts, and the
-// wait for it is bounded.
+// A line after the answer still counts, and the wait for it is bounded.
 func TestLateLines(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a", "b")
@@ -105,8 +104,7 @@ func TestWholeBatchFails(t *testing.T) {
 	})
 }
 
-// TestLost: Lambda deletes a failed record when the event does not report
-// failures one by one.
+// Lambda deletes a failed record when the event does not report failures.
 func TestLost(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a")

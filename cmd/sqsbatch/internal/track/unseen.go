@@ -40,8 +40,7 @@ func (t *Tracker) filtered(d lambda.Record) {
 	t.emit(r)
 }
 
-// moved: a message move task took a message from the source queue, or brought
-// one there.
+// moved: a move task took a message from the source queue, or brought one there.
 func (t *Tracker) moved(e sqs.Event) {
 	if !t.feeds(e.Queue) && !t.feeds(e.MovedTo) {
 		return

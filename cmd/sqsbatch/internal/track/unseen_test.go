@@ -36,8 +36,7 @@ func TestFiltered(t *testing.T) {
 	})
 }
 
-// move has a message move task take the message id, with the given body, from
-// one queue to another.
+// move has a move task take the message with that id and body to another queue.
 func (b *bench) move(id, body, from, to, newID string) {
 	b.Queue(moved(id, body, from, to, newID))
 }

@@ -57,8 +57,7 @@ func (t *Text) line(s string) {
 	t.redraw(status)
 }
 
-// redraw replaces the last line. Its end is erased after it is written, so that
-// it does not flicker.
+// redraw replaces the last line, then erases its end: so it does not flicker.
 func (t *Text) redraw(status string) {
 	if !t.term.Redraw || status == t.status {
 		return

@@ -141,8 +141,7 @@ func (t *Text) Event(e track.Event) {
 	}
 }
 
-// used is how many columns stand before a record's body: number, outcome,
-// attempt and times.
+// used is the width of what stands before a record's body.
 func (t *Text) used() int { return 5 + 12 + 7 + t.times + 2 }
 
 func (t *Text) record(r track.Record) {
