@@ -20,8 +20,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// load reads the first document of a file as plain values. Of a CloudFormation
-// template !Ref X is {"Ref": X}, and so on.
+// load reads a file's first document as plain values: !Ref X is {"Ref": X}.
 func load(t *testing.T, path string) map[string]any {
 	t.Helper()
 	var root yaml.Node

@@ -34,8 +34,7 @@ import (
 type Event[T any] struct {
 	// ID is EventBridge's id of the event, the same for all targets.
 	ID string
-	// Source is the application or service that the event comes from, such as
-	// "com.example.shop" or "aws.ec2".
+	// Source is where the event comes from, "com.example.shop" or "aws.ec2".
 	Source string
 	// DetailType says, together with Source, what Detail is.
 	DetailType string

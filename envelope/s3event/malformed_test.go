@@ -80,8 +80,7 @@ func TestOffsets(t *testing.T) {
 	}
 }
 
-// The longest list that a message can hold must not take hundreds of times its
-// size before the first element gives it away.
+// The longest list must not take hundreds of times its size.
 func TestMemoryIsBounded(t *testing.T) {
 	h := s3event.Each(func(context.Context, events.S3EventRecord) error { return nil })
 	for name, body := range map[string]string{

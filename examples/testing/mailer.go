@@ -18,8 +18,7 @@ type Mailer struct {
 	Send  func(ctx context.Context, mail string) error
 }
 
-// Run receives and sends until ctx ends. A mail that could not be sent comes
-// back when its visibility timeout ends.
+// Run receives and sends until ctx ends. A failed mail comes back later.
 func (m *Mailer) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		out, err := m.SQS.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{

@@ -68,8 +68,7 @@ func memberAt(body string, i int, name string) (at int, found bool, bad *Fault) 
 	}
 }
 
-// Scalar returns what a valid JSON string says, or the text of a number or a bool. It
-// reports false for all else.
+// Scalar returns the text of a valid JSON string, number or bool, else false.
 func Scalar(value string) (text string, ok bool) {
 	switch {
 	case value == "", strings.ContainsAny(value[:1], "{[n"):

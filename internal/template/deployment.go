@@ -50,8 +50,7 @@ type Deployment struct {
 	Event Event
 	// Source is the queue that the event polls. It is also in Queues.
 	Source Queue
-	// More are the function's other SQS events, with their queues, if
-	// Options.AllEvents asks for them.
+	// More are the function's other SQS events, if Options.AllEvents asks for them.
 	More []Mapping
 	// Queues are the queues of the template, and those that it refers to by a
 	// literal ARN, each after the dead-letter queue that it needs.
@@ -65,11 +64,9 @@ type Function struct {
 	// Resource is where the rest was read.
 	Resource  Resource
 	LogicalID string
-	// Name is FunctionName, and the logical id where the template leaves the
-	// name to CloudFormation.
+	// Name is FunctionName, or the logical id where there is none.
 	Name string
-	// CodeDir is the directory that CodeUri names, joined to the template's
-	// own, and "" when the code is not a local directory.
+	// CodeDir is the directory that CodeUri names, "" when it names none.
 	CodeDir string
 	// Timeout defaults to 3 s, as on Lambda.
 	Timeout time.Duration
@@ -82,8 +79,7 @@ type Function struct {
 	Environment map[string]string
 	// LogLevel is LoggingConfig's ApplicationLogLevel, or "".
 	LogLevel string
-	// ReservedConcurrency is ReservedConcurrentExecutions, and nil where the
-	// template does not reserve any.
+	// ReservedConcurrency is ReservedConcurrentExecutions, nil for none.
 	ReservedConcurrency *int
 }
 
@@ -96,8 +92,7 @@ type Event struct {
 	Pos Pos
 	// Properties is where the rest was read.
 	Properties Value
-	// QueueARN is the queue's ARN, in Options' region and account also where
-	// the template names a queue elsewhere.
+	// QueueARN is the queue's ARN in Options' region and account.
 	QueueARN string
 	// BatchSize defaults to 10.
 	BatchSize int

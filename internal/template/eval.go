@@ -64,8 +64,7 @@ func (st *Stack) enter(n *yaml.Node) {
 	}
 }
 
-// eval replaces intrinsic functions at the head of n until a plain scalar,
-// mapping or sequence is left. It returns nil for nil.
+// eval replaces intrinsic functions at the head of n, which may be nil.
 func (st *Stack) eval(n *yaml.Node) *yaml.Node {
 	if n == nil || n == noValue {
 		return n
@@ -82,8 +81,7 @@ func (st *Stack) eval(n *yaml.Node) *yaml.Node {
 	return st.eval(st.call(name, n, arg))
 }
 
-// intrinsic returns the long name ("Ref", "Fn::Sub", "Condition") and the
-// argument of an intrinsic function in either form, or "".
+// intrinsic returns an intrinsic function's long name and argument, or "".
 func intrinsic(n *yaml.Node) (string, *yaml.Node) {
 	if strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") {
 		arg := *n

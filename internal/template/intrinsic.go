@@ -8,8 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// call evaluates one intrinsic function. Names and arguments are those of
-// CloudFormation's "Intrinsic function reference".
+// call evaluates one function of CloudFormation's "Intrinsic function reference".
 func (st *Stack) call(name string, n, arg *yaml.Node) *yaml.Node {
 	switch name {
 	case "Ref":

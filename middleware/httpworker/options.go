@@ -9,11 +9,9 @@ import (
 type Options struct {
 	// Path is where [New] posts, such as "/jobs?tenant=7". Defaults to "/".
 	Path string
-	// ContentType is the header Content-Type, "MIME type" in Elastic Beanstalk.
-	// Defaults to "application/json".
+	// ContentType is the header Content-Type. Defaults to "application/json".
 	ContentType string
-	// UserAgent is the header User-Agent. Defaults to "aws-sqsd", which
-	// frameworks look for before they take a request for a message.
+	// UserAgent defaults to "aws-sqsd", by which frameworks know a message.
 	UserAgent string
 }
 

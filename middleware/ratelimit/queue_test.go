@@ -77,8 +77,7 @@ func TestWhatDoesNotFitComesBack(t *testing.T) {
 	}
 }
 
-// In a container a record has 15 minutes: what waits for a token waits, and every
-// record is handled at its first attempt.
+// In a container what waits for a token has 15 minutes, and needs one attempt.
 func TestAContainerKeepsTheRate(t *testing.T) {
 	var bodies []string
 	for i := range 100 {

@@ -27,8 +27,7 @@ type codings struct {
 	n    int
 }
 
-// parse reads the attribute's value. unknown is the first name that it does not
-// know, or what is wrong with the list.
+// parse reads the attribute's value. unknown is what is wrong with it.
 func parse(value string) (c codings, unknown string) {
 	for name := range strings.SplitSeq(value, ",") {
 		name = strings.TrimSpace(name)

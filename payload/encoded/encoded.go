@@ -38,8 +38,7 @@ const (
 
 // Config says what is read, and how large a body may be. The zero value is good.
 type Config struct {
-	// Attribute is the name of the message attribute, whose case matters to
-	// SQS. Defaults to "Content-Encoding".
+	// Attribute is the message attribute's name. Defaults to "Content-Encoding".
 	Attribute string
 
 	// Default is the coding of messages without the attribute, such as "gzip" for

@@ -20,8 +20,7 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// In a container a call tells of a minute, whatever the number of records, and
-// a last one of what came until the stop.
+// In a container there is a call for each minute, and a last one at the stop.
 func TestInAContainer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, q := &fake{t: t}, testqueue.New(t, testqueue.Standard)
@@ -80,8 +79,7 @@ func TestAStopWithoutCloudWatch(t *testing.T) {
 	})
 }
 
-// On Lambda the metrics are put before the answer, or not waited for beyond 2 s
-// and never beyond the time that the answer needs.
+// On Lambda metrics are put before the answer, within 2 s and its deadline.
 func TestOnLambda(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
 	payload, err := events.FS.ReadFile("ten.json")

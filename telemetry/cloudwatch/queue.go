@@ -13,8 +13,7 @@ type queue struct {
 	size int
 }
 
-// add puts data at the end, and drops whole periods, the oldest first, of what
-// is too much. It returns how many data it dropped.
+// add puts data at the end, and returns how many it dropped for that.
 func (q *queue) add(some []datum) (dropped int) {
 	for i := range some {
 		q.size += some[i].size

@@ -96,8 +96,7 @@ func (s *sender) run() {
 	}
 }
 
-// next takes what to put, or says how long to wait before. With neither there
-// is nothing to do, and the goroutine is over.
+// next takes what to put, or says how long to wait. With neither the work is over.
 func (s *sender) next() (some []datum, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

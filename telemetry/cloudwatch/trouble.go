@@ -34,8 +34,7 @@ type verdict struct {
 	text    string
 }
 
-// judge tells what an error means. The codes are those of "Common Errors" and
-// of PutMetricData in the CloudWatch API reference.
+// judge reads an error by "Common Errors" of the CloudWatch API reference.
 func judge(err error) verdict {
 	code, status := "", 0
 	if coded, ok := errors.AsType[smithy.APIError](err); ok {

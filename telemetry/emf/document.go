@@ -91,8 +91,7 @@ func logLevel() string {
 	return ""
 }
 
-// write passes the documents of a queue's summary to line, each with a newline.
-// They are good until line returns.
+// write passes documents to line, each with a newline, until line returns.
 func (d *document) write(a about, queue string, s *metric.Summary, line func([]byte)) {
 	d.cut(s)
 	for left := d.pieces; len(left) > 0; {

@@ -12,8 +12,7 @@ const (
 	maxTexts  = 14_000 // of these and the body together
 )
 
-// fits returns how much of s fits into n bytes of a JSON text, in whole
-// characters, and how many bytes that takes.
+// fits returns how much of s fits into n bytes of JSON, and how many it takes.
 func fits(s string, n int) (end, size int) {
 	for end < len(s) {
 		r, width := utf8.DecodeRuneInString(s[end:])

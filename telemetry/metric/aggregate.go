@@ -118,8 +118,7 @@ func (s *Summary) reset() {
 	}
 }
 
-// Counts calls visit with each counter's sum and each gauge's latest value, in
-// the order of [All], and none that was not observed.
+// Counts visits each counter's sum and gauge's latest value, in [All]'s order.
 func (s *Summary) Counts(visit func(m *Metric, value float64)) {
 	for i, m := range All {
 		if s.set[i] {

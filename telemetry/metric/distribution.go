@@ -10,8 +10,7 @@ import (
 // MaxExact is how many different values a [Values] keeps as they are.
 const MaxExact = 64
 
-// Error is by how much a value may be off, relative to itself, once there were
-// more than MaxExact different ones.
+// Error is how far off a value may be, once there were more than MaxExact.
 const Error = 0.02
 
 // Value is a value and how often it was observed.

@@ -132,8 +132,7 @@ func observe(s Series, r *batch.Result) {
 	}
 }
 
-// percent is what a duration is of another, to a thousandth: of 15 minutes, the
-// default in a container, most records use little.
+// percent is to a thousandth: most records use little of 15 minutes.
 func percent(d, of time.Duration) float64 {
 	return math.Round(float64(d)/float64(of)*1e5) / 1e3
 }

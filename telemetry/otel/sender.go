@@ -35,8 +35,7 @@ func (h *Hook) sender(r *batch.Record) (s sender) {
 	return s
 }
 
-// context is what a message was created in: what its sender wrote into its
-// attributes, rather than what AWS noted.
+// context is the sender's, by its attributes rather than by what AWS noted.
 func (s *sender) context() trace.SpanContext {
 	if s.attributes.IsValid() {
 		return s.attributes

@@ -249,8 +249,7 @@ func stopAtLimit(ctx context.Context, k *check) error {
 	return k.finish(ctx)
 }
 
-// secondSignal: it ends the process at once; its messages come back when their
-// visibility timeouts are over.
+// secondSignal ends the process at once; its messages come back later.
 func secondSignal(ctx context.Context, k *check) error {
 	if err := k.give(ctx, 5, diary.Order{Millis: 60_000, Once: true}); err != nil {
 		return err
@@ -276,8 +275,7 @@ func secondSignal(ctx context.Context, k *check) error {
 	return k.finish(ctx)
 }
 
-// givenUp: what fails, takes too long or hangs at each attempt SQS itself moves to the
-// dead-letter queue, and nothing else.
+// givenUp: SQS moves what fails, takes too long or hangs each time, and no more.
 func givenUp(ctx context.Context, k *check) error {
 	const bad = 3
 	if err := errors.Join(

@@ -150,8 +150,7 @@ func unfinished(earlier []handling, at time.Time, permanent bool) (last *handlin
 	return last
 }
 
-// judgeGroups asks whether the messages of each FIFO group were handled in the
-// order in which they were sent, one at a time.
+// judgeGroups asks whether FIFO groups were handled in order, one at a time.
 func (r *run) judgeGroups() {
 	groups := map[string][]handling{}
 	latest := map[string]*handling{} // first success of the group's message before

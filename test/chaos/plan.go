@@ -103,8 +103,7 @@ const (
 // kinds are all of them; the later, the likelier the reason of what happened then.
 var kinds = []kind{kill, term, latency, bandwidth, slicer, reset, hangAsk, hangTell, cut, refused, restart}
 
-// makeFaults is the order of the third phase's faults: all kinds in turn, each
-// turn shuffled, with a second kill in it.
+// makeFaults has all kinds in turn, each turn shuffled and with a second kill.
 func makeFaults(n int, random *rand.Rand) []kind {
 	var list []kind
 	for len(list) < n {

@@ -90,8 +90,7 @@ func (r *run) startAll(visibility time.Duration) error {
 	return nil
 }
 
-// phaseStops stops the workers in turn while the queues are full; every fourth
-// time all of them.
+// phaseStops stops the workers in turn, every fourth time all of them.
 func (r *run) phaseStops(ctx context.Context) error {
 	if err := r.server.send(ctx, r.of(stops), mainQueues); err != nil {
 		return err
@@ -208,8 +207,7 @@ func (r *run) reach(ctx context.Context, phase, count int) error {
 
 var errStuck = fmt.Errorf("the run is stuck")
 
-// watchHealth asks every worker whether it lives, as an orchestrator does. No
-// fault here is a reason for a no.
+// watchHealth asks every worker whether it lives. No fault is a reason for a no.
 func (r *run) watchHealth(ctx context.Context) {
 	client := &http.Client{Timeout: 5 * time.Second}
 	for sleep.For(ctx, time.Second) {

@@ -19,8 +19,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/internal/elasticmq"
 )
 
-// server is an SQS server with a socket for each slot. Its state outlives the
-// sockets, so that a restart loses nothing.
+// server is an SQS server with a socket for each slot. A restart loses nothing.
 type server struct {
 	state     *sqs.Server        // the emulator; nil with ElasticMQ
 	elasticmq *elasticmq.Server  // nil with the emulator

@@ -28,8 +28,7 @@ type entry struct {
 	failed  bool
 }
 
-// spy stands before the server, on the socket of one slot, and notes what the
-// slot's worker asks and is answered.
+// spy stands before the server and notes what a slot's worker asks and gets.
 type spy struct {
 	server  http.Handler
 	ledger  *ledger

@@ -96,8 +96,7 @@ func (f *fleet) launch(slot int, visibility time.Duration) (*process, error) {
 	return p, nil
 }
 
-// launch starts a worker whose output goes to a file. This process holds its
-// standard input: the worker ends with it.
+// launch starts a worker, which ends when this process does. Its output is a file.
 func launch(c *exec.Cmd, path string) (*subprocess.Process, error) {
 	output, err := os.Create(path)
 	if err != nil {
@@ -210,8 +209,7 @@ func (f *fleet) running() (list []*process) {
 	return list
 }
 
-// freeAddress finds a port below those that systems give to outgoing
-// connections, so that none takes it before the worker listens.
+// freeAddress finds a port below those of outgoing connections.
 func freeAddress() (string, error) {
 	for range 1000 {
 		address := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))

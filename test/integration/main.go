@@ -95,8 +95,7 @@ func main() {
 	os.Exit(1)
 }
 
-// run runs all steps, whatever comes of those before. notRun are errors that are
-// no verdict.
+// run runs all steps, whatever fails. notRun are errors that are no verdict.
 func (c check) run(ctx context.Context) (wrong, notRun []error) {
 	s, err := stage.New(ctx, c.name)
 	if err != nil {

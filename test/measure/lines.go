@@ -77,8 +77,7 @@ func files(dir string) []string {
 	return slices.DeleteFunc(must(filepath.Glob(filepath.Join(dir, "*.go"))), isTest)
 }
 
-// codeLines counts the lines that have a token of Go, or a part of one: each line
-// of a raw string counts.
+// codeLines counts lines with a token of Go, or a part of one (raw strings).
 func codeLines(src []byte) int {
 	file := token.NewFileSet().AddFile("", -1, len(src))
 	var s scanner.Scanner
@@ -98,8 +97,7 @@ func codeLines(src []byte) int {
 	}
 }
 
-// long returns how many lines the longest function of folders has, and lists
-// those with more than most.
+// long returns the length of the longest function, and lists those above most.
 func long(dirs []string, most int) (longest int, list []string) {
 	for _, dir := range dirs {
 		for _, name := range files(dir) {

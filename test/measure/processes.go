@@ -32,8 +32,7 @@ func build(dir string, covered []string) (binary string) {
 	return args[2]
 }
 
-// passed lists the functions, as "path/file.go:line: name", that a consumer
-// passes with one record and does not pass with none.
+// passed lists functions ("path/file.go:line: name") that a record passes.
 func passed(dir, binary, mode string) []string {
 	functions := []map[string]bool{{}, {}}
 	for n := range functions {

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// newQueue makes a queue and returns its URL, and a function that deletes it
-// with all that is in it. It lives for one measurement.
+// newQueue makes a queue for one measurement, and a function that deletes it.
 func newQueue(url string) (queue string, remove func() error, err error) {
 	w, err := dial(url)
 	if err != nil {

@@ -22,8 +22,7 @@ var kinds = []struct {
 	{"single messages", 1, 0},
 }
 
-// compareRates measures every kind on every server, in turns, and prints a
-// table. The error says which bounds were missed.
+// compareRates measures all in turns. The error says which bounds were missed.
 func compareRates(ctx context.Context, o options, starters []starter) error {
 	servers, stop, err := startAll(ctx, starters)
 	if err != nil {
@@ -78,8 +77,7 @@ func compareRates(ctx context.Context, o options, starters []starter) error {
 	return errors.Join(missed...)
 }
 
-// measure sends for the duration to a new queue, and then takes out what is in
-// it, for as long.
+// measure sends for the duration to a new queue, and then receives for as long.
 func measure(ctx context.Context, s *process, o options, batch int, d time.Duration) (pair [2]float64, err error) {
 	queue, remove, err := newQueue(s.url)
 	if err != nil {

@@ -34,8 +34,7 @@ func measureWaiting() error {
 	return errors.Join(missed...)
 }
 
-// heapEach returns the bytes that n waiting messages add to the live heap of a
-// server with default options, by message.
+// heapEach returns the bytes of live heap that each of n waiting messages adds.
 func heapEach(n int) (int64, error) {
 	server := sqs.New(sqs.Options{})
 	defer server.Close()

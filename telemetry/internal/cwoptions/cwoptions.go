@@ -19,8 +19,7 @@ const (
 	Interval  = time.Minute
 )
 
-// Service returns the name that is given, or else the Lambda function's
-// (AWS_LAMBDA_FUNCTION_NAME), or else the program's.
+// Service returns the name given, the Lambda function's, or the program's.
 func Service(given string) string {
 	return cmp.Or(given, os.Getenv("AWS_LAMBDA_FUNCTION_NAME"), filepath.Base(os.Args[0]))
 }

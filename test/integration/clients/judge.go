@@ -111,8 +111,7 @@ func judge(p plan, entries []entry, skips bool) error {
 	return errors.Join(append(wrong, inOrder(p, entries)...)...)
 }
 
-// inOrder says where a task of a group was started before those that were sent
-// before it were over.
+// inOrder says where a task of a group was started before earlier ones were over.
 func inOrder(p plan, entries []entry) (wrong []error) {
 	expected := map[string][]string{} // what handlers must print of each group
 	for _, t := range p.all() {

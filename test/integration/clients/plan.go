@@ -38,8 +38,7 @@ type plan struct {
 
 func (p plan) all() []task { return append(p.tasks[:len(p.tasks):len(p.tasks)], p.last) }
 
-// lines are the bodies of tasks, one a line, and an empty line: what programs
-// read to send them.
+// lines are the bodies of tasks, one a line, and an empty line.
 func lines(tasks ...task) string {
 	var s strings.Builder
 	for _, t := range tasks {

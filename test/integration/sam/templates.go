@@ -13,8 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-// checkTemplates lints every template that a user may deploy, and what SAM makes
-// of those that are SAM's.
+// checkTemplates lints every template, and what SAM makes of its own.
 func checkTemplates(ctx context.Context, s *stage.Stage, sam *samcli.CLI) error {
 	all, err := templates(ctx, s)
 	if err != nil {

@@ -51,8 +51,7 @@ func newDeployer(ctx context.Context, s *stage.Stage) (*deployer, error) {
 	return d, err
 }
 
-// environ is that of a user with an account, and of nobody else's: what this
-// machine has for AWS does not count.
+// environ is a user's with an account, without what this machine has for AWS.
 func (d *deployer) environ() []string {
 	others := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "AWS_") })
 	return append(others,

@@ -20,8 +20,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-// atOnce is how many containers run side by side: they mostly wait, SAM gives
-// each three seconds to stop.
+// atOnce is how many containers run at a time: SAM gives each 3 s to stop.
 const atOnce = 8
 
 // all invokes the function with every event.
@@ -30,8 +29,7 @@ func all(ctx context.Context, i *invoker) error {
 	if err != nil {
 		return err
 	}
-	// The first one alone, because it makes SAM's image: the one for which time
-	// counts.
+	// The first one alone makes SAM's image: the one for which time counts.
 	const first = "hang.json"
 	errs := []error{i.check(ctx, first)}
 	var mu sync.Mutex

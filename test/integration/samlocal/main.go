@@ -21,8 +21,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-// timeout is the function's: short, so that hang.json is over soon, and within
-// what events/README.md promises the answers for.
+// timeout is short, and within what events/README.md promises the answers for.
 const timeout = 3 * time.Second
 
 // Check is all of it.

@@ -45,8 +45,7 @@ func allParts(docs string) ([]part, error) {
 	return all, nil
 }
 
-// parts finds a page's snippets of YAML. Each must say which template it
-// changes.
+// parts finds a page's snippets, each of which names the template it changes.
 func parts(name, page string) ([]part, error) {
 	var found []part
 	for _, m := range snippet.FindAllStringSubmatchIndex(page, -1) {

@@ -22,8 +22,7 @@ func (p *project) run(ctx context.Context, name string, args ...string) (string,
 	return p.stage.Log.Run(cmd)
 }
 
-// use has the project take the module from the checkout: the release that it
-// asks for may not be there yet.
+// use has the project take the module from the checkout.
 func (p *project) use(ctx context.Context) error {
 	if _, err := p.run(ctx, "go", "mod", "edit", "-replace", "github.com/sqsbatch/sqsbatch="+p.stage.Root); err != nil {
 		return err

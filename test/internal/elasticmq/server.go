@@ -14,8 +14,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 )
 
-// startTimeout bounds how long ElasticMQ may take until it answers: a few
-// seconds on an idle machine.
+// startTimeout is for ElasticMQ to answer: a few seconds on an idle machine.
 const startTimeout = time.Minute
 
 // Server is a running ElasticMQ.
@@ -103,8 +102,7 @@ func (s *Server) answers(ctx context.Context) bool {
 	return res.StatusCode == http.StatusOK
 }
 
-// Stop ends the process that Start started, and no other. It may be called more
-// than once.
+// Stop ends the process. It may be called more than once.
 func (s *Server) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

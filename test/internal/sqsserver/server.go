@@ -76,8 +76,7 @@ func (s *Server) line(stream, text string) {
 	s.stderr = append(s.stderr, text)
 }
 
-// Stop ends the process, once. It returns an error when that had complained, or
-// did not end well within 10 s of being asked to.
+// Stop ends the process, once. It fails if that had complained.
 func (s *Server) Stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()

@@ -36,8 +36,7 @@ type Package struct {
 	workDir, pattern string
 }
 
-// A Builder finds and builds main packages. [Go] is the one to use; tests have one
-// that builds each program once.
+// A Builder finds and builds main packages: [Go], or one that builds each once.
 type Builder interface {
 	Find(ctx context.Context, arg string) (*Package, error)
 	Build(ctx context.Context, p *Package, dir string) (string, error)
@@ -104,8 +103,7 @@ func (Go) Find(ctx context.Context, arg string) (*Package, error) {
 // tags leave out aws-lambda-go's RPC mode, which provided runtimes do not use.
 const tags = "lambda.norpc"
 
-// Build compiles the package into dir and returns the program's path. The error
-// is an [*Error] with the compiler's words.
+// Build compiles the package into dir and returns the path, or an [*Error].
 func (Go) Build(ctx context.Context, p *Package, dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -142,8 +140,7 @@ func (p *Package) run(ctx context.Context, args ...string) (output, error) {
 	return output{stdout.String(), stderr.String()}, err
 }
 
-// fromHere makes the file names at the beginning of lines relative to the
-// caller's directory rather than to the package's.
+// fromHere makes file names at the beginning of lines relative to the caller.
 func (p *Package) fromHere(out string) string {
 	if p.workDir == "" || filepath.Clean(p.workDir) == "." {
 		return out

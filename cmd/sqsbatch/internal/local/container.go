@@ -25,8 +25,7 @@ const (
 	drainMore     = 5 * time.Second
 )
 
-// runContainers runs the function in processes that poll, until ctx ends and they
-// have drained, or kill ends.
+// runContainers runs processes that poll, until ctx ends and they drain.
 func (s *stack) runContainers(ctx, kill context.Context, tracker *track.Tracker) error {
 	begun := time.Now() // what this tool received by itself, see sendRedelivered, is older
 	err := container.Run(ctx, kill, container.Options{
@@ -78,8 +77,7 @@ func (s *stack) polled() (urls []string) {
 	return urls
 }
 
-// stopLimit is for how long the function may work on when it is told to stop, as
-// far as its environment says that.
+// stopLimit is how long a stop may take, as far as the environment says that.
 func (s *stack) stopLimit() time.Duration {
 	duration := func(name string, otherwise time.Duration) time.Duration {
 		d, err := time.ParseDuration(cmp.Or(s.o.env[name], s.deployment.Function.Environment[name]))

@@ -121,8 +121,7 @@ func TestWrongFilterCriteria(t *testing.T) {
 	}
 }
 
-// TestMovedBack: a dead letter that a message move task brings back is in the
-// queue again, and no dead letter any more.
+// A dead letter that a move task brings back is in the queue again.
 func TestMovedBack(t *testing.T) {
 	t.Parallel()
 	interrupts := make(chan os.Signal, 1)

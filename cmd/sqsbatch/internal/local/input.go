@@ -214,8 +214,7 @@ func quote(arg string) string {
 	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
-// sourceNote says how the records' eventSourceARN changes, if their queue's name,
-// kind or region does; "" if not.
+// sourceNote says how the records' eventSourceARN changes; "" if it does not.
 func (s *stack) sourceNote() string {
 	queue := s.deployment.Source
 	changed, order := false, false

@@ -242,8 +242,7 @@ func (r *run) ticks(ctx context.Context, tracker *track.Tracker) {
 	}
 }
 
-// notInterrupted replaces err by the reason for which ctx ended, if it did:
-// what failed then failed because of it.
+// notInterrupted replaces err by the reason for which ctx ended, if it did.
 func notInterrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return context.Cause(ctx)

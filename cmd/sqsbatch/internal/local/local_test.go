@@ -155,8 +155,7 @@ func checkOrder(t *testing.T, l line) {
 	}
 }
 
-// TestForeignFunction: a function without sqsbatch works too; what became of
-// its records is what the event source mapping decided.
+// A function without sqsbatch works too: the event source mapping decided.
 func TestForeignFunction(t *testing.T) {
 	t.Parallel()
 	lines, err := run(t, "fine\nfail\n\nalso fine\n", "testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "-")
@@ -174,8 +173,7 @@ func TestForeignFunction(t *testing.T) {
 	}
 }
 
-// TestLateEvent: receive counts of an event are reproduced, so that its last
-// attempts are the last ones here too.
+// An event's receive counts are reproduced: its last attempts are the last here.
 func TestLateEvent(t *testing.T) {
 	t.Parallel()
 	const record = `{"messageId":"m%d","body":%q,"attributes":{"ApproximateReceiveCount":"%d"}}`

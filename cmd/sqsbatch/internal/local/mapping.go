@@ -97,8 +97,7 @@ func (s *stack) filterError(i int, f template.Filter, err error) error {
 		f.Pos, s.deployment.Function.LogicalID, s.deployment.Event.Name, i+1, strings.TrimSpace(f.Pattern), err)
 }
 
-// printed is what a process that cannot start has said, with a hint unless the toolkit
-// has named a variable that is wrong.
+// printed is what a process that cannot start has said, with a hint.
 func printed(output []string, hint string) (text string) {
 	said := strings.Join(output, "\n  ")
 	if said != "" {

@@ -71,8 +71,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// A file that cannot be written is told before anything runs, and what a run
-// measured is written when it fails.
+// A file that cannot be written is told first; a run that fails writes its metrics.
 func TestMetricsFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

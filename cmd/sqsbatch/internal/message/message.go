@@ -14,8 +14,7 @@ type Message struct {
 	GroupID         string
 	DeduplicationID string
 	TraceHeader     string
-	// Attempt is the receive count that the message arrives with at the
-	// function; 0 and 1 mean the first.
+	// Attempt is the receive count at the function; 0 and 1 mean the first.
 	Attempt int
 }
 

@@ -43,8 +43,7 @@ type Report struct {
 	EMF *EMF `json:"emf"` // null when the function wrote none
 }
 
-// Distribution describes values. Percentiles are exact for up to 64 different
-// values, and within 2 % for more.
+// Distribution has percentiles: exact of up to 64 different values, else to 2 %.
 type Distribution struct {
 	Count int     `json:"count"`
 	Sum   float64 `json:"sum"`

@@ -19,8 +19,7 @@ const (
 	waitingEvents = 4096
 	// endTimeout bounds how long the end waits for such an output.
 	endTimeout = time.Second
-	// shownBody and shownError are how many characters of a body and of an
-	// error's message a line shows.
+	// shownBody and shownError are how much of a body and of an error a line shows.
 	shownBody  = 60
 	shownError = 300
 	clock      = "15:04:05.000"
@@ -39,8 +38,7 @@ type Lost struct {
 	Events int       `json:"events"`
 }
 
-// An eventLog writes what happens to messages and which calls are refused, in
-// the order in which it happens.
+// An eventLog writes what happens to messages and which calls are refused, in order.
 type eventLog struct {
 	out         *bufio.Writer
 	json        bool
@@ -114,8 +112,7 @@ func (l *eventLog) start() {
 // observe is the server's observer.
 func (l *eventLog) observe(e sqs.Event) { l.send(e) }
 
-// observeCall is the server's observer of calls. One whose client left, as that
-// of a long poll may, was not refused.
+// observeCall is told of calls. One whose client left was not refused.
 func (l *eventLog) observeCall(c sqs.Call) {
 	if c.Error != "" && c.Error != "no answer" {
 		c.Began, c.Ended = c.Began.UTC(), c.Ended.UTC()

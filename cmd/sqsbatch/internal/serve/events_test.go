@@ -19,8 +19,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
 )
 
-// session runs the command in this process, lets use work with it, and returns
-// the lines that follow the one of the start.
+// session runs the command, has use work with it, and returns the further lines.
 func session(t *testing.T, use func(*awssqs.Client, string), args ...string) []string {
 	t.Helper()
 	r, w := io.Pipe()

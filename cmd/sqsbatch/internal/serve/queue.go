@@ -53,8 +53,7 @@ type queueFlags []queue
 // String implements flag.Value.
 func (f *queueFlags) String() string { return "" }
 
-// attributeStart is where a queue's next attribute begins. Other commas belong
-// to the value before them, as in a Policy.
+// attributeStart is where an attribute begins; other commas are part of a value.
 var attributeStart = regexp.MustCompile(`,[A-Za-z][A-Za-z-]*=`)
 
 // defaultMaxReceiveCount is SQS's own (SetQueueAttributes in the API reference).
@@ -103,8 +102,7 @@ func (f *queueFlags) Set(s string) error {
 	return nil
 }
 
-// plan lists the queues to be made: the template's, those of the flags, and
-// the dead-letter queues that only these name.
+// plan lists the template's queues, the flags', and their dead-letter queues.
 func (o *options) plan() (queues []queue, warnings []template.Finding, err error) {
 	if o.template != "" {
 		if queues, warnings, err = o.templateQueues(); err != nil {

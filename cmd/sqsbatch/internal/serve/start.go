@@ -16,8 +16,7 @@ import (
 // variable is one of the environment, by which a client finds the server.
 type variable struct{ name, value string }
 
-// variables lists them. AWS_DEFAULT_REGION is what Python's SDK and the AWS
-// CLI read, AWS_REGION what the others do.
+// variables lists them. Python's SDK and the AWS CLI read AWS_DEFAULT_REGION.
 func (o *options) variables(endpoint string) []variable {
 	return []variable{
 		{"AWS_ENDPOINT_URL_SQS", endpoint},

@@ -46,8 +46,7 @@ func join(members []member) string {
 	return strings.Join(parts, " ")
 }
 
-// parseObject lists the members of a JSON object in the order in which they
-// stand. It is false when s is anything else.
+// parseObject lists the members of a JSON object in order; false for anything else.
 func parseObject(s string) ([]member, bool) {
 	if !strings.HasPrefix(strings.TrimSpace(s), "{") {
 		return nil, false
@@ -124,8 +123,7 @@ func scalar(raw json.RawMessage) string {
 	return Clean(b.String())
 }
 
-// Clean makes control characters visible, so that no body, reason or log line
-// can move the cursor or change colours.
+// Clean makes control characters visible: no text moves the cursor.
 func Clean(s string) string {
 	plain := true
 	for _, r := range s {

@@ -22,8 +22,7 @@ const (
 	Lost = "lost"
 	// CutOff: the record's process ended before the record was handled or logged.
 	CutOff = "cut-off"
-	// Filtered: the message matches none of the event's filters, and Lambda
-	// deleted it without an invocation.
+	// Filtered: Lambda deleted a message that matches none of the event's filters.
 	Filtered = "filtered"
 )
 
@@ -61,11 +60,9 @@ type Record struct {
 	// both are negative when not known, as with a function without sqsbatch.
 	Duration time.Duration `json:"-"`
 	Allowed  time.Duration `json:"-"`
-	// Age is how long ago the message had been sent when this was known;
-	// negative when it is not known.
+	// Age is how long before the message had been sent; negative when not known.
 	Age time.Duration `json:"-"`
-	// VisibleIn is after how long the record comes back; negative when it does
-	// not, or when that is not known.
+	// VisibleIn is when the record comes back; negative if it does not, or not known.
 	VisibleIn time.Duration `json:"-"`
 	// DeadLetterQueue is the name of the queue that the record went to.
 	DeadLetterQueue string `json:"deadLetterQueue,omitempty"`
@@ -128,8 +125,7 @@ func (e Ended) MarshalJSON() ([]byte, error) {
 // Process says that a long-polling process has started or ended.
 type Process struct {
 	container.Change
-	// CutOff counts the records that it may have held when it ended; -1 when
-	// other processes may hold them.
+	// CutOff counts records that it may have held at its end; -1: others may, too.
 	CutOff int `json:"cutOff,omitempty"`
 }
 

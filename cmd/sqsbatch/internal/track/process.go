@@ -85,8 +85,7 @@ func (t *Tracker) ProcessLine(process int, stream, text string) {
 	})
 }
 
-// reported takes what the toolkit logged of a record: after it has settled it, so
-// that the queue has told before.
+// reported takes what the toolkit logged of a record, after the queue has told.
 func (t *Tracker) reported(process int, line report) {
 	r := line.record()
 	r.Process = process

@@ -58,8 +58,7 @@ func TestProcessOutcomes(t *testing.T) {
 	})
 }
 
-// TestProcessEnds: what the only process held is cut off and comes back; what it
-// had deleted without a word was done.
+// What the only process held is cut off; what it deleted without a word was done.
 func TestProcessEnds(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.Process(container.Change{Process: 1, PID: 77})

@@ -27,8 +27,7 @@ import (
 type Options struct {
 	// Sources are the names of the queues that the function is fed from.
 	Sources []string
-	// Containers says that long-polling processes handle the messages, not
-	// invocations: see [Tracker.ProcessLine].
+	// Containers says that processes poll: see [Tracker.ProcessLine].
 	Containers bool
 	// Timeout is how long an invocation may take.
 	Timeout time.Duration
@@ -78,8 +77,7 @@ func New(o Options) *Tracker {
 	}
 }
 
-// Run handles what comes in until ctx ends; what came in before that is still
-// handled, without waiting for more.
+// Run handles what comes in until ctx ends, and what came in before that.
 func (t *Tracker) Run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -104,8 +102,7 @@ func (t *Tracker) AllSent() {
 	t.post(func() { t.allSent = true })
 }
 
-// Done is closed when every message that was sent is gone from the queue and
-// every invocation is final, once AllSent was called.
+// Done is closed when all that was sent is done, once AllSent was called.
 func (t *Tracker) Done() <-chan struct{} { return t.done }
 
 // Progress returns the present state.

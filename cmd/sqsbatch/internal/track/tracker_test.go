@@ -89,8 +89,7 @@ func TestForeignFunction(t *testing.T) {
 	})
 }
 
-// TestWholeBatchFails: a success that the toolkit logged comes back when
-// Lambda counts the batch as failed.
+// A success that was logged comes back when the batch counts as failed.
 func TestWholeBatchFails(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a")
@@ -117,8 +116,7 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// TestDeletedByTheFunction: with SQSBATCH_DELETE_SUCCEEDED the function deletes
-// by itself and fails the invocation.
+// SQSBATCH_DELETE_SUCCEEDED: the function deletes, and fails the invocation.
 func TestDeletedByTheFunction(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a", "b")
@@ -154,8 +152,7 @@ func TestRedriven(t *testing.T) {
 	})
 }
 
-// TestRedrivenAtOnce: SQS may redrive a record that the handler released before
-// its invocation is over; it is not lost.
+// A record that SQS redrives before its invocation is over is not lost.
 func TestRedrivenAtOnce(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a")
@@ -216,8 +213,7 @@ func TestStopFinishes(t *testing.T) {
 	})
 }
 
-// TestAge: a record is as old as its message when the function is done with it,
-// and not when the invocation is final.
+// A record is as old as when the function is done with it.
 func TestAge(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.event(sqs.Sent, "a", 0, 0)

@@ -79,8 +79,7 @@ func TestMovedBack(t *testing.T) {
 	})
 }
 
-// TestMovedByOthers: what a task brings that was not of this run is a message
-// more; what it takes away is gone.
+// What a task brings is a message more; what it takes away is gone.
 func TestMovedByOthers(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.event(sqs.Sent, "a", 0, 0)

@@ -15,8 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// Text writes lines to read: one for each record, and on a terminal a last line
-// that says how far the run is.
+// Text writes a line for each record, and on a terminal one of progress.
 type Text struct {
 	mu     sync.Mutex
 	w      io.Writer

@@ -121,8 +121,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// replay plays carriage returns and "erase to the end of the line" as a
-// terminal does, and returns the lines.
+// replay returns lines as a terminal shows them: carriage returns and erasing.
 func replay(t *testing.T, out string) []string {
 	t.Helper()
 	lines := []string{""}

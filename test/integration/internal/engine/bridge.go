@@ -15,8 +15,7 @@ import (
 // one of that name.
 type bridge struct{ ip, name string }
 
-// addBridge takes the first network that the machine does not know, of those
-// that RFC 2544 sets aside for tests.
+// addBridge takes the first free network of those for tests (RFC 2544).
 func addBridge(ctx context.Context) (*bridge, error) {
 	ip, err := Look("ip", "/usr/sbin/ip", "/sbin/ip")
 	if err != nil {

@@ -28,8 +28,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-// Options say what an engine has. The zero value is one whose containers have
-// either the machine's network or none.
+// Options: by default containers have the machine's network or none.
 type Options struct {
 	// Bridge gives containers a network of their own, whose ports can be
 	// published on the loopback interface. They reach nothing else by it: no

@@ -57,8 +57,7 @@ func Install(ctx context.Context, name string, packages ...string) (*Env, error)
 	return env, os.WriteFile(mark, []byte(all+"\n"), 0o644)
 }
 
-// Command is a run of the environment's Python. Its output goes where the
-// caller directs it.
+// Command is a run of the environment's Python.
 func (e *Env) Command(ctx context.Context, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, e.python, args...)
 }
