@@ -50,24 +50,6 @@ func aborted(t *testing.T, err error, d time.Duration) {
 	}
 }
 
-func TestRecordsPassAtTheRate(t *testing.T) {
-	limited(t, rate.NewLimiter(2, 3), ratelimit.Options{}, func(t *testing.T, h batch.Handler, calls *int) {
-		begin := time.Now()
-		var wg sync.WaitGroup
-		for range 13 {
-			wg.Go(func() {
-				if err := h.Handle(within(t, time.Minute), batch.Record{}); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		if took := time.Since(begin); *calls != 13 || took != 5*time.Second {
-			t.Errorf("%d passed in %v, want 13 in 5s", *calls, took)
-		}
-	})
-}
-
 func TestWithoutADeadlineItWaits(t *testing.T) {
 	limited(t, rate.NewLimiter(rate.Every(time.Hour), 1), ratelimit.Options{}, func(t *testing.T, h batch.Handler, calls *int) {
 		begin := time.Now()
