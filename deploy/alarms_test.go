@@ -39,9 +39,8 @@ func TestQueuesAreGivenByName(t *testing.T) {
 	}
 }
 
-// On Lambda a message that fails comes back after the visibility timeout, six
-// times the function's timeout: what is alone in its queue has to set off the
-// alarms on what fails, before its five tries are over.
+// On Lambda a failed message comes back after six times the timeout: alone in its
+// queue it has to set off the alarms before its five tries are over.
 func TestAlarmsSeeALonelyMessage(t *testing.T) {
 	var template struct {
 		Resources map[string]struct {

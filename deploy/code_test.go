@@ -1,6 +1,5 @@
-// Package deploy_test holds what the files of deploy say against what the code
-// does: the stop timeouts, the names of environment variables, permissions.
-// What linters and schemas say of them is test/integration/containers'.
+// Package deploy_test holds the files of deploy against the code and against each
+// other. Linters and schemas are test/integration/containers'.
 package deploy_test
 
 import (

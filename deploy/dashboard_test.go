@@ -18,8 +18,7 @@ var leftOut = map[*metric.Metric]string{
 }
 
 // A widget is one of CloudWatch's: its rows are a namespace, a name, pairs of
-// dimensions and options ("Dashboard body structure and syntax" in the Amazon
-// CloudWatch API Reference).
+// dimensions, options ("Dashboard body structure and syntax", API Reference).
 type widget struct {
 	Type          string
 	Width, Height int

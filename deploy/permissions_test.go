@@ -30,18 +30,16 @@ const (
 // A permission is an action, and what it is on.
 type permission struct{ Action, On string }
 
-// ofFunction are the permissions of a function's role: what the toolkit calls, what
-// Lambda's pollers call with that role ("Creating and configuring an Amazon SQS
-// event source mapping"), and the log.
+// ofFunction is what a function's role needs: the toolkit's calls, the pollers'
+// ("Creating and configuring an Amazon SQS event source mapping"), the log.
 var ofFunction = []permission{
 	{"sqs:ReceiveMessage", onQueue}, {"sqs:DeleteMessage", onQueue}, {"sqs:GetQueueAttributes", onQueue},
 	{"sqs:ChangeMessageVisibility", onQueue}, {"sqs:SendMessage", onDeadLetters},
 	{"logs:CreateLogStream", onLog}, {"logs:PutLogEvents", onLog},
 }
 
-// ofContainer are the permissions of a program that polls, which is given the
-// queue's URL; its log is the platform's. Those on a key are for queues that are
-// encrypted with one: "Key management" in the SQS Developer Guide.
+// ofContainer is what a program needs that polls a queue by its URL. The key is an
+// encrypted queue's: "Key management" in the SQS Developer Guide.
 var ofContainer = []permission{
 	{"sqs:ReceiveMessage", onQueue}, {"sqs:DeleteMessage", onQueue}, {"sqs:GetQueueAttributes", onQueue},
 	{"sqs:ChangeMessageVisibility", onQueue}, {"sqs:SendMessage", onDeadLetters},
@@ -72,10 +70,9 @@ func packages(t *testing.T, from, not string) []string {
 	return found
 }
 
-// called are the permissions that the SQS operations in these packages take: a
-// method of the SDK's client that is named anywhere in them is called. A batch
-// operation takes the permission of the single one ("Actions, resources, and
-// condition keys for Amazon SQS").
+// called are the permissions of the SQS operations that these packages name, a
+// batch operation's being the single one's ("Actions, resources, and condition keys
+// for Amazon SQS").
 func called(t *testing.T, dirs []string) (permissions []permission) {
 	t.Helper()
 	client := reflect.TypeFor[*sqs.Client]()
@@ -201,9 +198,8 @@ func (d deployedRole) wrong(t *testing.T, text string) (wrong []string) {
 	return wrong
 }
 
-// grants lists what a role allows: actions on ARNs, "${Resource.Attribute}" where
-// that is known only once the stack is deployed. It returns an error when the role
-// says it in another way than by plain statements of its own.
+// grants lists what a role allows: actions on ARNs, or on "${Resource.Attribute}".
+// The error is of a role that is not made of plain statements.
 func grants(role template.Resource) (list []permission, err error) {
 	if !role.Get("ManagedPolicyArns").Absent() {
 		return nil, errors.New(role.ID + " has managed policies")

@@ -210,9 +210,8 @@ func parse(t *testing.T, file string) *template.Template {
 	return tmpl
 }
 
-// Whatever is chosen, Lambda takes the mapping, failures are reported, and the queue's
-// visibility timeout is what AWS advises ("Creating and configuring an Amazon SQS
-// event source mapping").
+// Whatever is chosen, Lambda takes the mapping, and the visibility timeout is AWS's
+// advice ("Creating and configuring an Amazon SQS event source mapping").
 func TestMappingsAreSound(t *testing.T) {
 	tmpl := parse(t, "../template.yaml")
 	for _, parameters := range choices(t) {
@@ -264,10 +263,9 @@ func TestQueuesHaveDeadLetterQueues(t *testing.T) {
 	}
 }
 
-// A record that keeps failing sets off no alarm on age by itself, and each file has
-// the same threshold: a record is retried for up to half more than the outage that it
-// outlives, and SQS reports its age once a minute ("Available CloudWatch metrics for
-// Amazon SQS").
+// A record that keeps failing sets off no alarm on age: it is retried for up to
+// half more than the outage that it outlives, and SQS reports its age once a minute
+// ("Available CloudWatch metrics for Amazon SQS").
 func TestAlarmsOnAgeFollowTheOutage(t *testing.T) {
 	const want = "1800"
 	outage := partialfailure.Config{}.WithDefaults().Outage

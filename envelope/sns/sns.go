@@ -73,9 +73,8 @@ type Notification struct {
 	SequenceNumber string
 }
 
-// From returns what SNS says of the message that ctx belongs to: of the
-// innermost envelope. It reports false for a message that was delivered raw, and
-// outside of [Unwrap].
+// From returns what SNS says of ctx's message, of the innermost envelope. It
+// reports false for a message delivered raw, and outside of [Unwrap].
 func From(ctx context.Context) (Notification, bool) {
 	if n, ok := ctx.Value(key{}).(*Notification); ok {
 		return *n, true

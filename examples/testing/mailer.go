@@ -1,6 +1,5 @@
-// Package mailer is a consumer as many teams have one: a loop around AWS's SDK
-// that knows nothing of sqsbatch. Its tests show what emulator/sqs is good for
-// in such code; docs/testing.md explains them.
+// Package mailer is a consumer by hand, around AWS's SDK. Its tests show what
+// emulator/sqs is good for in such code; docs/testing.md explains them.
 package mailer
 
 import (

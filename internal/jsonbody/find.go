@@ -163,9 +163,8 @@ func takes(raw string, t reflect.Type) error {
 	return json.Unmarshal([]byte(raw), reflect.New(t).Interface())
 }
 
-// own looks at a value for a type that decodes itself. Where that is a struct
-// whose method leaves the fields to encoding/json, the field is named. It is not
-// looked for in another such struct within, or nesting would multiply the time.
+// own looks at a value for a type that decodes itself. If its method leaves a
+// struct's fields to encoding/json, the field is named, at one level only.
 func (f *finder) own(i int, t reflect.Type) (end int, bad *Fault) {
 	end = f.end(i)
 	err := takes(f.text[i:end], t)

@@ -7,9 +7,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
 
-// Find returns the text of the value to which a path of members' names leads, or "" where
-// there is none. The first of several members with one name counts. What follows it in the
-// body is not read.
+// Find returns the text of the value at a path of names, "" for none. The first of
+// several members counts, and what follows is not read.
 func Find(body string, path ...string) (value string, bad *Fault) {
 	i := jsontext.SpaceEnd(body, 0)
 	if i == len(body) {

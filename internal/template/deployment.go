@@ -5,9 +5,8 @@ import "time"
 // Options says what the template alone does not. The zero value is good for a
 // template with one SQS function whose parameters have defaults.
 type Options struct {
-	// Function is the logical id or the FunctionName of the function that is
-	// meant. Defaults to the only function with an SQS event; with several of
-	// them, Resolve returns a [*ChoiceError].
+	// Function is the function's logical id or FunctionName. Defaults to the only
+	// one with an SQS event; with several, Resolve returns a [*ChoiceError].
 	Function string
 	// Queue is the logical id or the name of the queue whose event is meant,
 	// for a function with several SQS events. Defaults to the first event.

@@ -66,9 +66,8 @@ type Options struct {
 	// 10,000 bytes, as JSON, at most.
 	Properties map[string]string
 
-	// Interval is the time between lines in a container, 1 s to 1 h. On Lambda it
-	// has no effect: the end of each invocation writes the line. Defaults to
-	// 1 min.
+	// Interval is the time between lines in a container, 1 s to 1 h. On Lambda each
+	// invocation writes its own. Defaults to 1 min.
 	Interval time.Duration
 
 	// HighResolution stores the metrics by the second instead of by the minute
@@ -148,9 +147,8 @@ func (h *Hook) Dropped() int {
 	return h.dropped
 }
 
-// report writes what has come together, a line or more for each queue. Of
-// invocations side by side it may have calls and warnings of one, and the batch
-// of another.
+// report writes a line or more for each queue. Of invocations side by side it may
+// have the calls of one and the batch of another.
 func (h *Hook) report(ctx context.Context, a *metric.Aggregate) {
 	h.mu.Lock()
 	about := about{now: time.Now(), at: h.Period(ctx), dropped: h.dropped, cold: h.cold && h.lambda}

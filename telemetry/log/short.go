@@ -2,9 +2,8 @@ package log
 
 import "unicode/utf8"
 
-// Bounds of what an error and a body take in a line, in bytes as JSON. All else
-// takes about 1 KB: with it a line stays below the 16 KiB at which container
-// runtimes split them.
+// Bounds of an error and a body in a line, in bytes of JSON. With all else, about 1
+// KB, a line stays below 16 KiB, where container runtimes split.
 const (
 	maxReason = 2 << 10
 	maxErrors = 3 << 10 // of what is wrapped

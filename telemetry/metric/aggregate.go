@@ -32,10 +32,9 @@ func (a *Aggregate) Series(queue string) Series {
 	return s
 }
 
-// Take calls visit for each queue of which something was observed since the
-// last Take. The summary is visit's until it returns; observations go on
-// meanwhile, into the next one. When visit panics, what it was given is lost,
-// and what it was not given yet is for the next Take.
+// Take calls visit for each queue of which something was observed since the last
+// Take. The summary is visit's until it returns; observations go on. When visit
+// panics, what it was given is lost.
 func (a *Aggregate) Take(visit func(queue string, s *Summary)) {
 	a.taking.Lock()
 	defer a.taking.Unlock()

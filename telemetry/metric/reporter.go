@@ -138,9 +138,8 @@ func (r *Reporter) now(ctx context.Context) {
 // flushing is in the context of a report that a flush makes.
 type flushing struct{}
 
-// Period returns when the period began that a report is of, by the context that
-// the report was given: the interval that ends now, or that a flush cuts short.
-// Without intervals it is now.
+// Period returns when the period of a report began, by the report's context: the
+// interval that ends, or that a flush cuts short; now without any.
 func (r *Reporter) Period(ctx context.Context) time.Time {
 	now := time.Now().UTC()
 	if ctx.Value(flushing{}) != nil {

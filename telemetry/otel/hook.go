@@ -46,9 +46,8 @@ type Options struct {
 	Flush func(context.Context) error
 }
 
-// Invocation says how the batch's span belongs to the trace of the Lambda
-// invocation, of which AWS X-Ray's header tells. Where the context has a span
-// already, such as that of otellambda, that one is the parent in any case.
+// Invocation says how the batch's span belongs to the Lambda invocation's trace
+// (X-Ray's header). A span in the context, as otellambda's, is the parent anyway.
 type Invocation uint8
 
 const (

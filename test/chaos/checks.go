@@ -220,9 +220,8 @@ func idleStop(ctx context.Context, k *check) error {
 	return nil
 }
 
-// stopAtLimit: handlers that take longer than a stop may are cancelled and their
-// messages released. One that does not heed its context is abandoned, and its
-// message left alone, since it may still be at work.
+// stopAtLimit: handlers that take longer than a stop are cancelled, their messages
+// released. One that does not heed that is abandoned, its message left alone.
 func stopAtLimit(ctx context.Context, k *check) error {
 	const limit = time.Second
 	if err := errors.Join(k.give(ctx, 4, diary.Order{Millis: 60_000, Once: true}), k.give(ctx, 1, diary.Order{Millis: 60_000, Once: true, Deaf: true})); err != nil {

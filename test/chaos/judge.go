@@ -134,10 +134,9 @@ func (r *run) judgeHandling(h *handling, wrong func(string, ...any)) {
 	}
 }
 
-// unfinished returns the latest of earlier handler calls after which another
-// was not due: it succeeded, was cut off, or was still running. What fails for
-// good may be tried again until it is in the dead-letter queue, whose copies
-// are judged by themselves.
+// unfinished returns the latest earlier call of the handler after which no other
+// was due: it succeeded, was cut off, or still ran. What fails for good may be
+// tried again.
 func unfinished(earlier []handling, at time.Time, permanent bool) (last *handling) {
 	for i := range earlier {
 		h := &earlier[i]

@@ -50,8 +50,7 @@ func (r *run) stopAndLook(slot int) {
 const crossing = 10 * time.Millisecond
 
 // crossed reports whether a message was delivered while its process gave up its
-// receives, and not because that had made it visible itself: no stop can do
-// anything about that.
+// receives, and not released by it: no stop can prevent that.
 func (l *ledger) crossed(n, process int) (crossed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

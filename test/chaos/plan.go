@@ -57,9 +57,8 @@ func (o *order) body() string {
 	return string(b)
 }
 
-// makeOrders decides what is sent, by the seed alone: 30 % to the FIFO queue in
-// groups. Handlers take 0 to 30 ms, one in a thousand 2 s; 2 in a hundred fail
-// at first, 3 in a thousand for good.
+// makeOrders decides by the seed what is sent: 30 % to FIFO groups; handlers take
+// up to 30 ms, 1 ‰ 2 s; 2 % fail at first, 3 ‰ for good.
 func makeOrders(messages int, random *rand.Rand) []order {
 	groups := min(200, max(20, messages/100))
 	list := make([]order, messages)

@@ -12,9 +12,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
 )
 
-// Visibility timeouts. Where nobody is killed a long one: what is stranded
-// shows, and no slow machine makes a duplicate. A short one where it is what a
-// kill costs.
+// Visibility timeouts: a long one where nobody is killed, so that what is stranded
+// shows; a short one where it is what a kill costs.
 const (
 	longVisibility  = 30 * time.Second
 	shortVisibility = 5 * time.Second
@@ -118,9 +117,8 @@ func (r *run) phaseStops(ctx context.Context) error {
 }
 
 // phaseEverything sends while faults strike, each when a share of the phase is
-// done, so that a slow machine meets as many as a fast one. After every tenth
-// part of the messages the queues run nearly empty, so that faults meet
-// consumers that wait, too.
+// done, on any machine. After every tenth part the queues run nearly empty, so that
+// faults meet waiting consumers.
 func (r *run) phaseEverything(ctx context.Context, random *rand.Rand) error {
 	if err := r.server.misbehave(); err != nil {
 		return err

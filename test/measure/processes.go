@@ -58,9 +58,8 @@ func filesOf(functions []string) int {
 	return len(files)
 }
 
-// consume runs a consumer beside a queue with n messages, until all of them are
-// deleted and a receive has found nothing more. It returns by how much the
-// consumer's figures grew.
+// consume runs a consumer until n messages are deleted and a receive finds nothing
+// more. It returns by how much the figures grew.
 func consume(binary, mode string, n int, env ...string) figures {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()

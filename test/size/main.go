@@ -27,9 +27,8 @@ const own = "github.com/sqsbatch/sqsbatch/"
 // plain is a function without an adapter.
 var plain = program{"plain", "", "handler.Run(h)"}
 
-// programs are compared with plain: each has a statement of main, in which h is a
-// handler that does nothing, and the imports of that statement. Names without a dot
-// are this module's.
+// programs are compared with plain: a statement of main, in which h is a handler,
+// and its imports, of this module if without a dot.
 var programs = []program{
 	{"telemetry/emf", "telemetry/emf", "handler.RunWith(h, handler.Config{Hooks: []any{emf.New(emf.Options{})}})"},
 	{"telemetry/cloudwatch", "telemetry/cloudwatch", "handler.RunWith(h, handler.Config{Hooks: []any{cloudwatch.New(cloudwatch.Options{})}})"},

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// An entry is a line that a consumer's handler has printed, with tabs between:
-// what happened (started, done or failed), the task's number, the receive
-// count, the group ("-" for none) and both message attributes, as received.
+// An entry is a line of a consumer's handler, with tabs between: started, done or
+// failed, the task's number, receive count, group ("-": none), attributes.
 type entry struct {
 	what     string
 	n        int
@@ -72,9 +71,8 @@ func tell(c chan<- struct{}) {
 	}
 }
 
-// judge says what is wrong with how a plan was handled. skips is for a consumer
-// that leaves the rest of a group when one of it fails, so that the
-// rest is received more often than it is handled.
+// judge says what is wrong with how a plan was handled. A consumer that skips the
+// rest of a group when one fails receives that more often.
 func judge(p plan, entries []entry, skips bool) error {
 	var wrong []error
 	tasks := map[int]task{}

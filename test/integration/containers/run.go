@@ -159,9 +159,8 @@ func orders(ctx context.Context, e *engine.Engine, s *settings, q *queues) (err 
 	return nil
 }
 
-// stopAtWork stops the program while a handler hangs that does not heed the end
-// of its context: the platform must not have to kill, and the order stays hidden until
-// its visibility timeout ends, since an abandoned handler may still be at work.
+// stopAtWork stops the program while a handler ignores that: the platform must not
+// have to kill, and the order stays hidden.
 func stopAtWork(ctx context.Context, e *engine.Engine, s *settings, q *queues) (err error) {
 	id, _, err := start(ctx, e, s, q)
 	if err != nil {

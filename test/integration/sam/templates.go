@@ -93,9 +93,8 @@ func (t template) check(ctx context.Context, s *stage.Stage, sam *samcli.CLI) er
 	return t.checkTranslation(ctx, s, sam, path)
 }
 
-// checkTranslation lints what SAM makes of a template, and compares its roles:
-// SAM makes one of its own for a function that names none, and adds to it what
-// its events need, for all queues.
+// checkTranslation lints what SAM makes of a template, and compares roles: SAM adds
+// to one of its own what events need, for all queues.
 func (t template) checkTranslation(ctx context.Context, s *stage.Stage, sam *samcli.CLI, path string) error {
 	source, plain, err := sam.Translate(ctx, path)
 	if err != nil {

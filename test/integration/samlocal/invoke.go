@@ -80,10 +80,9 @@ func (i *invoker) check(ctx context.Context, name string) error {
 // report is the emulator's line at the end of an invocation.
 var report = regexp.MustCompile(`(?m)^REPORT RequestId: .*\tDuration: ([0-9.]+) ms\t`)
 
-// invoke returns what the function answers and how long it took by the
-// emulator's own report, or zero: SAM does not wait for the end of the log. It
-// does end an invocation at the timeout, which then has no such answer. The log
-// must not have the body of any record.
+// invoke returns the answer and the time by the emulator's report, or zero: SAM
+// does not wait for the log's end. It ends an invocation at the timeout. No body
+// may be in the log.
 func (i *invoker) invoke(ctx context.Context, name string) (answer []byte, took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()

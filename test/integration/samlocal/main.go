@@ -58,9 +58,8 @@ func Check(ctx context.Context, s *stage.Stage) (err error) {
 	return all(ctx, &invoker{stage: s, sam: sam, engine: e, source: source})
 }
 
-// importBase gives the engine what stands in for AWS's base image, which would
-// have to be pulled: the static bootstrap needs nothing of it, and SAM no more
-// than to put the emulator in place.
+// importBase gives the engine an image for AWS's base image: the static bootstrap
+// needs nothing of it, SAM only a shell.
 func importBase(ctx context.Context, e *engine.Engine, arch string) error {
 	return e.Import(ctx, "public.ecr.aws/lambda/provided:al2023-"+arch, []string{"ENV PATH=/bin", "WORKDIR /var/task"}, func(w *tar.Writer) error {
 		return engine.Busybox(w, "sh", "mv", "chmod", "cp", "rm")

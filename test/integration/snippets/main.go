@@ -1,7 +1,6 @@
-// Package snippets puts each snippet of docs/deploying.md and of
-// docs/managed-instances.md into the template that it changes and has SAM's
-// cfn-lint check the result, and runs the former page's commands for SQS against
-// emulator/sqs.
+// Package snippets puts the snippets of docs/deploying.md and
+// docs/managed-instances.md into their templates for cfn-lint, and runs the
+// former's commands against emulator/sqs.
 package snippets
 
 import (

@@ -28,9 +28,8 @@ type Server struct {
 // bound is what ElasticMQ says when it has its port.
 var bound = regexp.MustCompile(`bind address (127\.0\.0\.1:[0-9]+)`)
 
-// Start starts ElasticMQ with region us-east-1 and account 000000000000, as the
-// emulator has them, and waits until it answers. It returns an error that says what to
-// install when Java or, on the first use, Maven is missing.
+// Start starts ElasticMQ with the emulator's region and account, and waits until it
+// answers. The error says what to install.
 func Start(ctx context.Context) (*Server, error) {
 	command, err := exec.LookPath("java")
 	if err != nil {

@@ -34,9 +34,8 @@ type Server struct {
 	stderr []string
 }
 
-// Start starts the program and waits until it is ready, at most 10 s. The end of
-// ctx ends the waiting only, and Ctrl-C in a terminal does not reach it: it runs
-// until Stop.
+// Start starts the program and waits until it is ready, at most 10 s or until ctx
+// ends. It runs until Stop; Ctrl-C does not reach it.
 func Start(ctx context.Context, program string) (*Server, error) {
 	s := &Server{ready: make(chan string, 1)}
 	var err error

@@ -67,9 +67,8 @@ func (e *Error) Error() string {
 // Unwrap returns the go command's exit.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Find asks the go command about arg: a directory, which may belong to another
-// module, an import path or a Go file. The error says what is wrong when arg is
-// not exactly one main package.
+// Find asks the go command about arg: a directory, an import path or a Go file. The
+// error says what is wrong unless arg is exactly one main package.
 func (Go) Find(ctx context.Context, arg string) (*Package, error) {
 	p := &Package{pattern: arg}
 	if info, err := os.Stat(arg); err == nil && info.IsDir() {

@@ -18,9 +18,8 @@ import (
 )
 
 const (
-	// drainAndGrace is what SQSBATCH_DRAIN_LIMIT and SQSBATCH_GRACE are together
-	// by default, and drainMore how much longer a process may take: 4 s are for
-	// settling.
+	// drainAndGrace is what SQSBATCH_DRAIN_LIMIT and SQSBATCH_GRACE are together by
+	// default, and drainMore what a stop takes besides, 4 s of it for settling.
 	drainAndGrace = 25 * time.Second
 	drainMore     = 5 * time.Second
 )

@@ -135,9 +135,7 @@ func someOf(names []string) string {
 }
 
 // samplesDirective stands in a file of a main package, on a line of its own, before
-// the name of a file with messages for that function. The name is relative to the
-// package's directory. There are no samples but a package's own: what another function
-// takes would only make dead letters.
+// the name of a file with messages for that function, relative to the package.
 const samplesDirective = "//sqsbatch:samples "
 
 // samples reads the messages that the function's package names as samples.

@@ -176,9 +176,8 @@ func TestMovesAreShown(t *testing.T) {
 	}
 }
 
-// servedTo runs the command with an output that nobody reads after the first
-// line, has it observe that many messages, and returns the rest of the output
-// and how to end the command.
+// servedTo runs the command with an output that nobody reads, has it observe
+// messages, and returns the rest of the output and how to end the command.
 func servedTo(t *testing.T, messages int) (out *bufio.Reader, pipe *io.PipeReader, end func() error) {
 	t.Helper()
 	r, w := io.Pipe()

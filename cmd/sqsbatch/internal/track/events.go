@@ -26,10 +26,9 @@ const (
 	Filtered = "filtered"
 )
 
-// An Event is something to show: a [Started], [Record], [Ended], [Process],
-// [Log] or [Warning], or the [sqs.Event] of a message that a message move task
-// took to or from a source queue, where it counts as a new one. In JSON it is one
-// line of the output, whose fields docs/emulators.md lists.
+// An Event is a [Started], [Record], [Ended], [Process], [Log] or [Warning], or the
+// [sqs.Event] of a message that a message move task took. docs/emulators.md lists
+// its fields in JSON.
 type Event any
 
 // Started: an invocation begins.
@@ -159,9 +158,8 @@ type Warning struct {
 	MessageID, Body string
 }
 
-// Progress is the state of the run at one moment. Every message sent is in
-// exactly one of Succeeded, DeadLettered, Dropped, Lost, Filtered, Moved, Removed,
-// InFlight and Waiting.
+// Progress is the state of the run. Every message sent is in exactly one of the
+// counts from Succeeded to Waiting.
 type Progress struct {
 	Sent         int `json:"sent"`
 	Succeeded    int `json:"succeeded"`
@@ -181,9 +179,8 @@ type Progress struct {
 	// Retried counts how often a record came back to its queue.
 	Retried     int `json:"retried"`
 	Invocations int `json:"invocations"`
-	// HandledAgain counts how often a record was handled that had been before:
-	// its deletion had failed. Starts counts the processes that were started,
-	// Crashes those that ended without having been told to. Of containers.
+	// HandledAgain counts records that were handled again because their deletion
+	// had failed. Starts and Crashes count processes. Of containers.
 	HandledAgain int `json:"handledAgain,omitempty"`
 	Starts       int `json:"starts,omitempty"`
 	Crashes      int `json:"crashes,omitempty"`

@@ -138,8 +138,7 @@ func (t *Tracker) deleted(m *message, at time.Time) {
 	}
 }
 
-// finishUnreported gives deleted messages of which no line came an outcome. The
-// records of a FIFO group that came together are logged together, so as long as
+// finishUnreported gives deleted messages an outcome of which no line came. While
 // something is in flight lines may come. It returns when to look again.
 func (t *Tracker) finishUnreported(now time.Time) (next time.Time, waits bool) {
 	if len(t.unreported) == 0 {

@@ -140,9 +140,8 @@ func TestSilentFunction(t *testing.T) {
 	})
 }
 
-// TestLateLine: records of a FIFO group are logged together, after the last. A
-// message of which no line comes at all ends the waiting when nothing else is
-// in flight.
+// Records of a FIFO group are logged together, after the last. A message of which
+// no line comes ends the waiting when nothing else is in flight.
 func TestLateLine(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.AllSent()

@@ -64,9 +64,8 @@ func TestLateLines(t *testing.T) {
 	})
 }
 
-// TestForeignFunction: without the toolkit, the verdict of the mapping and the
-// queue's visibility tell the outcomes; only the first invocation waits for
-// lines that do not come.
+// Without the toolkit the mapping's verdict and the queue's visibility tell the
+// outcomes; only the first invocation waits for lines.
 func TestForeignFunction(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a", "b")

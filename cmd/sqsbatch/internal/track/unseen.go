@@ -67,8 +67,7 @@ func (t *Tracker) moved(e sqs.Event) {
 func (t *Tracker) feeds(queue string) bool { return slices.Contains(t.o.Sources, queue) }
 
 // revive takes a dead letter that came back out of the account, if it is one of
-// this run's. What the toolkit dead-lettered has another id in that queue, so
-// the body tells it too.
+// this run's, by its id or else its body.
 func (t *Tracker) revive(e sqs.Event) bool {
 	i := slices.IndexFunc(t.dead, func(d Dead) bool { return d.MessageID == e.MessageID })
 	if i < 0 {

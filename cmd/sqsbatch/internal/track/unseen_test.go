@@ -45,9 +45,8 @@ func moved(id, body, from, to, newID string) sqs.Event {
 	return sqs.Event{Time: time.Now(), Kind: sqs.Moved, Queue: from, MessageID: id, Body: body, MovedTo: to, NewMessageID: newID}
 }
 
-// TestMovedBack: a dead letter that comes back, with another id, is the same
-// message in the account: the one that SQS redrove, and the one that the
-// toolkit had sent to the dead-letter queue.
+// A dead letter that comes back, with another id, is the same message in the
+// account, whoever dead-lettered it.
 func TestMovedBack(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a", "b")

@@ -10,9 +10,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-// A bridge is a network of the machine's for containers. The engine would make
-// one by itself, named docker0, and leave it behind; another engine may have
-// one of that name.
+// A bridge is a network for containers. The engine's own, docker0, would be left
+// behind, or be another engine's.
 type bridge struct{ ip, name string }
 
 // addBridge takes the first free network of those for tests (RFC 2544).

@@ -30,9 +30,8 @@ import (
 
 // Options: by default containers have the machine's network or none.
 type Options struct {
-	// Bridge gives containers a network of their own, whose ports can be
-	// published on the loopback interface. They reach nothing else by it: no
-	// packet filter is changed. It needs ip (Debian: iproute2).
+	// Bridge gives containers a network of their own, with ports on the loopback
+	// interface, and nothing else. It needs ip (Debian: iproute2).
 	Bridge bool
 }
 

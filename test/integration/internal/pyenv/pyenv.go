@@ -24,9 +24,8 @@ import (
 // Env is a Python environment with packages in it.
 type Env struct{ python string }
 
-// Install returns the environment of that name in the user's cache directory,
-// after putting the packages there if they are not there yet. The name must
-// change when the packages do.
+// Install returns the environment of that name in the user's cache directory, which
+// it fills the first time. Each name has its own packages.
 func Install(ctx context.Context, name string, packages ...string) (*Env, error) {
 	dir := filepath.Join(cached.Root(), name)
 	env := &Env{python: filepath.Join(dir, "bin", "python")}
