@@ -158,6 +158,17 @@ func TestMalformedEnvelope_IsRefusedAndNotQuoted(t *testing.T) {
 	}
 }
 
+// Two envelopes, one in another, can be opened; From tells of the inner one.
+func TestTwoEnvelopes(t *testing.T) {
+	body := `{"Type":"Notification","MessageId":"outer",` + topic + `,"Message":"{\"Type\":\"Notification\",\"MessageId\":\"inner\",\"TopicArn\":\"arn:aws:sns:eu-west-1:1:u\",\"Message\":\"hello\"}"}`
+	var g got
+	r := batch.Record{Body: body}
+	err := sns.Unwrap(sns.Unwrap(&g)).Handle(batch.WithRecord(t.Context(), r), r)
+	if err != nil || g.record.Body != "hello" || g.notification.MessageID != "inner" {
+		t.Errorf("%+v, %v", g, err)
+	}
+}
+
 func TestErrorsOfTheFunctionAreItsOwn(t *testing.T) {
 	mine := batch.Permanent(errors.New("no such SKU"))
 	h := batch.HandlerFunc(func(context.Context, batch.Record) error { return mine })
