@@ -85,7 +85,6 @@ func alarms(t *testing.T) map[string]string {
 	return list
 }
 
-// pages are the runbooks by name.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(runbooks + "*.md")

@@ -45,7 +45,6 @@ func main() {
 	}))
 }
 
-// run returns the exit status.
 func run(args []string, tio cli.IO) int {
 	command := "help"
 	if len(args) > 0 {

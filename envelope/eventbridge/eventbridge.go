@@ -101,7 +101,6 @@ func Unwrap(h batch.Handler) batch.Handler {
 
 type unwrapper struct{ next batch.Handler }
 
-// Handle hands on the detail.
 func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	opened, reason, err := open(r.Body)
 	if reason != "" {
@@ -111,7 +110,6 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	return u.next.Handle(batch.WithRecord(valuectx.With(ctx, key{}, opened), r), r)
 }
 
-// Validate asks the handler that is wrapped.
 func (u *unwrapper) Validate() error { return wrapped.Validate(u.next) }
 
 // From returns the event that ctx belongs to, inside of [Unwrap]; its Detail is

@@ -128,7 +128,6 @@ type notification struct {
 // text is JSON that is not decoded yet.
 type text string
 
-// UnmarshalJSON keeps the JSON.
 func (t *text) UnmarshalJSON(b []byte) error {
 	*t = text(b)
 	return nil

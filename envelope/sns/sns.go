@@ -94,10 +94,8 @@ type unwrapper struct {
 	nested bool // next opens envelopes as well
 }
 
-// Validate asks the handler that is wrapped.
 func (u *unwrapper) Validate() error { return wrapped.Validate(u.next) }
 
-// Handle hands on what is in the envelope.
 func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	e, reason, err := open(r.Body)
 	switch {

@@ -61,7 +61,6 @@ func (s *store) check(p pointer, size int64) error {
 	return nil
 }
 
-// text gets the whole object.
 func (s *store) text(ctx context.Context, p pointer) (string, error) {
 	o, err := s.open(ctx, p)
 	if err != nil {
@@ -82,7 +81,6 @@ func (s *store) text(ctx context.Context, p pointer) (string, error) {
 	return b.String(), nil
 }
 
-// delete removes the object.
 func (s *store) delete(ctx context.Context, p pointer) error {
 	client, err := s.client(ctx)
 	if err != nil {

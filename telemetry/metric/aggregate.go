@@ -63,21 +63,18 @@ func (s *sums) take(visit func(queue string, s *Summary)) {
 	visit(s.queue, taken)
 }
 
-// Add implements [Series].
 func (s *sums) Add(m *Metric, n float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now.put(m, s.now.counts[m.index]+n)
 }
 
-// Set implements [Series].
 func (s *sums) Set(m *Metric, value float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now.put(m, value)
 }
 
-// Observe implements [Series].
 func (s *sums) Observe(m *Metric, value float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -51,7 +51,6 @@ func (m *Metric) Index() int { return m.index }
 // All are the metrics, in the order in which to show them.
 var All []*Metric
 
-// metric adds a metric to All.
 func metric(m Metric) *Metric {
 	if m.Family == "" {
 		m.Family = m.Name

@@ -82,7 +82,6 @@ const (
 	maxBuckets = 160 // native ones: four powers of ten and more at that growth
 )
 
-// family is one metric to Prometheus.
 type family struct {
 	collector prometheus.Collector
 	counters  *prometheus.CounterVec

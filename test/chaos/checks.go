@@ -52,7 +52,6 @@ func (r *run) each(ctx context.Context, checks map[string]func(context.Context, 
 	wait.Wait()
 }
 
-// check is one of them, on one queue.
 type check struct {
 	run     *run
 	queue   string
@@ -60,7 +59,6 @@ type check struct {
 	workers []*single
 }
 
-// single is a worker of a check.
 type single struct {
 	*subprocess.Process
 	command *exec.Cmd
@@ -93,7 +91,6 @@ func (k *check) give(ctx context.Context, count int, o diary.Order) error {
 	return k.run.server.send(ctx, list, [2]string{k.queue, k.queue})
 }
 
-// start starts a worker.
 func (k *check) start(settings ...string) (*single, error) {
 	w := &single{}
 	file := filepath.Join(k.run.fleet.folder, fmt.Sprintf("%s-%d", k.queue, len(k.workers)))

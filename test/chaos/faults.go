@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// fault is something that went wrong on purpose.
 type fault struct {
 	kind     kind
 	slot     int // -1: all

@@ -9,7 +9,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
 )
 
-// violations are the promises that were broken.
 type violations struct {
 	mu   sync.Mutex
 	list []string

@@ -32,7 +32,6 @@ type state struct {
 	struck  bool   // DuplicateDelivery struck one of its deliveries
 }
 
-// delivery is one receive of a message.
 type delivery struct {
 	n, attempt int
 	at         time.Time

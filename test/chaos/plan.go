@@ -82,7 +82,6 @@ func makeOrders(messages int, random *rand.Rand) []order {
 	return list
 }
 
-// kind is a kind of fault.
 type kind string
 
 const (

@@ -22,7 +22,6 @@ const (
 // patience is how long nothing at all may be finished before the run gives up.
 const patience = 90 * time.Second
 
-// run is one chaos run.
 type run struct {
 	options
 	orders     []order
@@ -41,7 +40,6 @@ type run struct {
 	slept     map[*process][]diary.Line
 }
 
-// play plays the phases.
 func (r *run) play(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(r.seed, 1))
 	r.began[calm] = time.Now()

@@ -78,7 +78,6 @@ func (s *server) open() error {
 	return nil
 }
 
-// shut closes the sockets and all connections.
 func (s *server) shut() {
 	for i := range s.gates {
 		_ = s.gates[i].http.Close()
@@ -112,7 +111,6 @@ func (s *server) createQueues(ctx context.Context) error {
 	return nil
 }
 
-// createQueue makes a queue and its dead-letter queue.
 func (s *server) createQueue(ctx context.Context, name, dead string, maxReceives int) error {
 	attributes := map[string]string{}
 	if strings.HasSuffix(name, ".fifo") {

@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// call is one request of a worker.
 type call struct {
 	process      int
 	operation    string
@@ -21,7 +20,6 @@ type call struct {
 	given        int     // messages that a receive returned
 }
 
-// entry is one message of a call.
 type entry struct {
 	n       int
 	seconds int // of ChangeMessageVisibilityBatch
@@ -88,10 +86,8 @@ type answer struct {
 	}
 }
 
-// queue is the name of the queue that is asked for.
 func (r *request) queue() string { return r.QueueURL[strings.LastIndexByte(r.QueueURL, '/')+1:] }
 
-// note adds a call to the ledger.
 func (l *ledger) note(c call, requestBody, answerBody []byte) {
 	var asked request
 	var told answer

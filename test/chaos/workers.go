@@ -18,7 +18,6 @@ import (
 // slots is how many workers run side by side.
 const slots = 3
 
-// process is one run of the worker.
 type process struct {
 	index, slot   int
 	visibility    time.Duration
@@ -37,7 +36,6 @@ type process struct {
 	code     int       // -1: by a signal
 }
 
-// fleet are the workers.
 type fleet struct {
 	binary, folder string
 	server         *server
@@ -175,7 +173,6 @@ func (f *fleet) stop(slot int, by kind) *process {
 	return p
 }
 
-// close ends all workers, at once.
 func (f *fleet) close() {
 	f.mu.Lock()
 	f.closed = true

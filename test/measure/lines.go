@@ -70,7 +70,6 @@ func linesOf(dir string) (n int) {
 	return n
 }
 
-// files are the Go files of a folder, except tests.
 func files(dir string) []string {
 	isTest := func(name string) bool { return strings.HasSuffix(name, "_test.go") }
 	return slices.DeleteFunc(must(filepath.Glob(filepath.Join(dir, "*.go"))), isTest)

@@ -57,7 +57,6 @@ var programs = []program{
 
 type program struct{ name, imports, statement string }
 
-// source is the program's main.go.
 func (p program) source() string {
 	var b strings.Builder
 	b.WriteString("package main\n\nimport (\n\t\"context\"\n")
@@ -106,7 +105,6 @@ func report(arch, name string, got int64, baseName string, base int64) {
 	fmt.Printf("%s: %s %d bytes, %s %d bytes: %.3f ×\n", arch, name, got, baseName, base, float64(got)/float64(base))
 }
 
-// size builds the program.
 func (p program) size(dir, arch string) (int64, error) {
 	file := filepath.Join(dir, "main.go")
 	if err := os.WriteFile(file, []byte(p.source()), 0o600); err != nil {

@@ -25,7 +25,6 @@ func newClient(url, queue string, body int) (*client, error) {
 	return &client{wire: w, queue: queue, bodies: map[int][]byte{}, text: strings.Repeat("b", body)}, nil
 }
 
-// send sends n messages in one call.
 func (c *client) send(n int) error {
 	request, known := c.bodies[n]
 	if !known {

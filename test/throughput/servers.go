@@ -11,7 +11,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
 
-// process is a server that is measured.
 type process struct {
 	name string
 	url  string

@@ -37,7 +37,6 @@ func Flags(f *flag.FlagSet) {
 	f.StringVar(&only, "only", "", "run the clients whose names begin with this, such as sqs-consumer")
 }
 
-// A client is tried against a server.
 type client struct {
 	name string
 	run  func(context.Context, *sqsserver.Server) error

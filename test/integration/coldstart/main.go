@@ -36,7 +36,6 @@ var programs = []struct{ name, pkg string }{
 	{"hello", "./test/integration/coldstart/hello"},
 }
 
-// start is one cold start.
 type start struct {
 	init, invoke, whole time.Duration
 	memory              float64 // KiB

@@ -40,7 +40,6 @@ func Steps(ctx context.Context, s *stage.Stage) []stage.Step {
 	}
 }
 
-// start starts a function with a timeout.
 func start(ctx context.Context, program, bootstrap string, timeout time.Duration) (*emulator.Emulator, error) {
 	return emulator.Start(ctx, program, bootstrap, append(os.Environ(),
 		"AWS_LAMBDA_FUNCTION_TIMEOUT="+strconv.Itoa(int(timeout.Seconds())),

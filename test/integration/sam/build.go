@@ -39,7 +39,6 @@ func checkBuilds(ctx context.Context, s *stage.Stage, sam *samcli.CLI) error {
 	return nil
 }
 
-// build returns the bootstrap.
 func build(ctx context.Context, s *stage.Stage, sam *samcli.CLI, source, arch string, environment []string) ([]byte, error) {
 	cmd := sam.Command(ctx, "build")
 	cmd.Dir = source

@@ -30,7 +30,6 @@ func checkTemplates(ctx context.Context, s *stage.Stage, sam *samcli.CLI) error 
 	return errors.Join(wrong...)
 }
 
-// A template is a file of the repository.
 type template struct {
 	name, text string
 }

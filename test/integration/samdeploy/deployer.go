@@ -18,7 +18,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-// parameters are values for a template's parameters.
 type parameters map[string]string
 
 func (p parameters) list() []string {
@@ -29,7 +28,6 @@ func (p parameters) list() []string {
 	return list
 }
 
-// A deployer runs SAM in a copy of the repository.
 type deployer struct {
 	stage   *stage.Stage
 	cli     *samcli.CLI

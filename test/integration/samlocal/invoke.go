@@ -23,7 +23,6 @@ import (
 // atOnce is how many containers run at a time: SAM gives each 3 s to stop.
 const atOnce = 8
 
-// all invokes the function with every event.
 func all(ctx context.Context, i *invoker) error {
 	names, err := sample.Names()
 	if err != nil {
@@ -52,7 +51,6 @@ func all(ctx context.Context, i *invoker) error {
 	return errors.Join(errs...)
 }
 
-// An invoker runs "sam local invoke".
 type invoker struct {
 	stage  *stage.Stage
 	sam    *samcli.CLI

@@ -113,7 +113,6 @@ func merge(into, change *yaml.Node) error {
 	return nil
 }
 
-// find is where a mapping has a key, or -1.
 func find(mapping *yaml.Node, key string) int {
 	for i := 0; i < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == key {

@@ -10,7 +10,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-// project is what sam init has made.
 type project struct {
 	stage *stage.Stage
 	dir   string

@@ -8,7 +8,6 @@ import (
 // Assignments is a flag that collects KEY=VALUE and may be repeated.
 type Assignments map[string]string
 
-// String implements flag.Value.
 func (a Assignments) String() string { return "" }
 
 // Set implements flag.Value; one argument may have several, separated by blanks.

@@ -90,7 +90,6 @@ func (in *input) addFile(path string) error {
 	return wrongEvent(path, err)
 }
 
-// add reads a file's data.
 func (in *input) add(name string, data []byte) error {
 	file, err := message.Parse(data)
 	if err != nil {

@@ -105,7 +105,6 @@ func detect(w io.Writer) view.Terminal {
 	return view.Terminal{}
 }
 
-// A run is one run of the command.
 type run struct {
 	o       options
 	builder build.Builder

@@ -19,7 +19,6 @@ import (
 // root is the repository's, from here.
 var root = filepath.Join("..", "..", "..", "..")
 
-// line is any line of --output json.
 type line struct {
 	Type, MessageID, Body, Outcome, Reason, DeadLetterQueue, Error string
 	Attempt, Records, Deleted, Back                                int

@@ -7,7 +7,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 )
 
-// options are the command line of `sqsbatch local`.
 type options struct {
 	args       []string // as they were given
 	pkg        string   // "" for what the template names, else examples/orders

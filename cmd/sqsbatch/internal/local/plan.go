@@ -27,7 +27,6 @@ type plan struct {
 	input      input
 }
 
-// plan reads everything that the command line names.
 func (r *run) plan(ctx context.Context) (*plan, error) {
 	p := &plan{o: r.o, builder: r.builder}
 	var err error

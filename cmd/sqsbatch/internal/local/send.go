@@ -57,7 +57,6 @@ func (r *run) sendAtHand(ctx context.Context, s *stack) error {
 	return show()
 }
 
-// sendLines sends standard input until it ends.
 func (r *run) sendLines(ctx context.Context, s *stack, tracker *track.Tracker) {
 	err := message.Lines(r.stdin, func(m message.Message) error {
 		_, err := r.send(ctx, s, m)

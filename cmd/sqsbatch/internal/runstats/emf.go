@@ -20,7 +20,6 @@ type EMFMetric struct {
 	Distribution
 }
 
-// emf reads lines.
 type emf struct {
 	lines   int
 	metrics map[[2]string]*values // by namespace and name

@@ -109,7 +109,6 @@ func (l *eventLog) start() {
 	}
 }
 
-// observe is the server's observer.
 func (l *eventLog) observe(e sqs.Event) { l.send(e) }
 
 // observeCall is told of calls. One whose client left was not refused.

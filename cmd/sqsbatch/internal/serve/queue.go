@@ -15,7 +15,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
-// A queue is one to be made at the start.
 type queue struct {
 	from       string // names it in errors: the flag as it was given, or the template's resource
 	flag       bool   // from is a flag
@@ -47,10 +46,8 @@ func (q *queue) policy(arn func(name string) string) string {
 	return string(text)
 }
 
-// queueFlags collects --queue.
 type queueFlags []queue
 
-// String implements flag.Value.
 func (f *queueFlags) String() string { return "" }
 
 // attributeStart is where an attribute begins; other commas are part of a value.
@@ -59,7 +56,6 @@ var attributeStart = regexp.MustCompile(`,[A-Za-z][A-Za-z-]*=`)
 // defaultMaxReceiveCount is SQS's own (SetQueueAttributes in the API reference).
 const defaultMaxReceiveCount = 10
 
-// Set implements flag.Value.
 func (f *queueFlags) Set(s string) error {
 	q := queue{from: "--queue " + s, flag: true, attributes: map[string]string{}}
 	var count string
