@@ -1,7 +1,7 @@
-// Command size compares the bootstrap of examples/orders, built as the template
-// builds it, with that of a function which links aws-lambda-go, config and service/sqs
-// and makes one call (test/integration/coldstart/client). It also compares a function that uses one adapter,
-// envelope or the like with one that uses none (plain).
+// Command size compares the bootstrap of examples/orders, built as the template builds
+// it, with that of a function which makes one call by the SDK alone
+// (test/integration/coldstart/client), and a function that uses one adapter, envelope
+// or the like with one that uses none (plain).
 //
 //	go run ./test/size
 package main
