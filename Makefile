@@ -37,10 +37,6 @@ size: ## compare the example's bootstrap with one that only links the SDK
 measure: ## how large and how costly the core is, beside what it was and is to become (40 s)
 	go run ./test/measure
 
-.PHONY: deadline
-deadline: ## 1,000 invocations of real processes with hanging records (3 min)
-	go run ./test/deadline -n 1000
-
 .PHONY: fuzz
 fuzz: ## run each fuzz target for a while (FUZZTIME=30s)
 	FUZZTIME=$${FUZZTIME:-30s} .ci/run fuzz
@@ -53,7 +49,7 @@ lint: ## check formatting, go vet on three systems, staticcheck, go.mod
 integration: ## list what is checked with the tools of others: "make sam" runs the one, "make sam rie" two
 	go run ./test/integration
 
-INTEGRATION = sam samlocal samdeploy starter snippets migrating rie containers metrics s3payload clients
+INTEGRATION = sam samlocal samdeploy starter snippets migrating rie containers s3payload clients
 .PHONY: $(INTEGRATION)
 $(INTEGRATION):
 	go run ./test/integration $@

@@ -1,20 +1,23 @@
-// Package deploy_test holds what the files of deploy say against what the code
-// does: the stop timeouts, the names of environment variables, permissions.
-// What linters and schemas say of them is test/integration/containers'.
+// Package deploy_test holds the files of deploy against the code and against each
+// other. Linters and schemas are test/integration/containers'.
 package deploy_test
 
 import (
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
+	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
 // sources are the files of a package of this module, without its tests.
@@ -41,54 +44,20 @@ func sources(t *testing.T, dir string) []*ast.File {
 	return files
 }
 
-// constant is a duration that a package has as a constant, n * time.Unit.
-func constant(t *testing.T, dir, name string) time.Duration {
+// stopTakes is the longest that a stop takes with a drain limit, 0 for the default.
+func stopTakes(t *testing.T, limit time.Duration) time.Duration {
 	t.Helper()
-	units := map[string]time.Duration{"Millisecond": time.Millisecond, "Second": time.Second, "Minute": time.Minute, "Hour": time.Hour}
-	var found time.Duration
-	for _, file := range sources(t, dir) {
-		ast.Inspect(file, func(n ast.Node) bool {
-			spec, ok := n.(*ast.ValueSpec)
-			if !ok || len(spec.Names) != 1 || spec.Names[0].Name != name || len(spec.Values) != 1 {
-				return true
-			}
-			found = 1
-			ast.Inspect(spec.Values[0], func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.BasicLit:
-					factor, err := strconv.Atoi(n.Value)
-					if err != nil {
-						t.Fatalf("%s.%s: %v", dir, name, err)
-					}
-					found *= time.Duration(factor)
-				case *ast.SelectorExpr:
-					found *= units[n.Sel.Name]
-					return false
-				case *ast.BinaryExpr:
-					if n.Op != token.MUL {
-						t.Fatalf("%s.%s is no product", dir, name)
-					}
-				}
-				return true
-			})
-			return false
-		})
+	p, err := longpoll.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
+		longpoll.Config{Queue: "https://sqs.eu-west-1.amazonaws.com/123456789012/orders", SQS: sqs.New(sqs.Options{}), DrainLimit: limit})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if found <= 1 {
-		t.Fatalf("%s has no duration %s: where is it now?", dir, name)
-	}
-	return found
-}
-
-// settling is what a stop may take after its drain limit: handlers that ignore
-// their end get a grace, then what is left is settled.
-func settling(t *testing.T) time.Duration {
-	return constant(t, "batch", "defaultGrace") + constant(t, "longpoll", "flushTimeout")
+	return p.StopTakes()
 }
 
 // The second is for the process to end.
 func TestDefaultsFitInto30Seconds(t *testing.T) {
-	if all := constant(t, "longpoll", "drainAndGrace") + constant(t, "longpoll", "flushTimeout"); all > 29*time.Second {
+	if all := stopTakes(t, 0); all > 29*time.Second {
 		t.Errorf("a stop takes up to %v by default; Amazon ECS and Kubernetes kill after 30s", all)
 	}
 }
@@ -101,10 +70,8 @@ func checkStop(t *testing.T, where, limit string, kill time.Duration) {
 		t.Errorf("%s: SQSBATCH_DRAIN_LIMIT: %v", where, err)
 		return
 	}
-	if rest := kill - d - settling(t); rest < time.Second {
-		t.Errorf("%s: drain limit %v + settling %v leaves %v of %v, want 1s at least", where, d, settling(t), rest, kill)
-	} else if rest > 2*time.Second {
-		t.Errorf("%s: drain limit %v + settling %v leaves %v of %v unused", where, d, settling(t), rest, kill)
+	if rest := kill - stopTakes(t, d); rest < time.Second || rest > 2*time.Second {
+		t.Errorf("%s: a stop with the drain limit %v leaves %v of %v, want 1s to 2s", where, d, rest, kill)
 	}
 }
 

@@ -56,7 +56,6 @@ func TestMadeFromTheModulesOwn(t *testing.T) {
 		"deploy/monitoring.yaml": {
 			"# It is a stack of its own, beside template.yaml's or deploy/queue.yaml's: docs/observability/dashboards.md says how to deploy it.",
 			"# It is a stack of its own, beside template.yaml's: README.md says how to deploy it.",
-			"  # From here on made by: go test ./telemetry/internal/dashboard -update\n", "",
 		},
 		"samconfig.toml": {
 			`"orders`, `"{{ cookiecutter.project_name }}`,

@@ -119,8 +119,7 @@ func retryAfter(h http.Header) time.Duration {
 	return httpstatus.RetryAfter(h)
 }
 
-// throttled reports whether the call failed by no fault of its own: there were
-// too many, or the service failed.
+// throttled reports whether there were too many calls, or the service failed.
 func (a *answer) throttled() bool {
 	_, known := retry.DefaultThrottleErrorCodes[a.code]
 	return known || a.status == http.StatusTooManyRequests || a.status >= 500 || a.fault == smithy.FaultServer ||

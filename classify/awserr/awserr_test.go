@@ -129,8 +129,7 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// Without options nothing is permanent, and nothing that has no code is named
-// by an empty one.
+// Without options nothing is permanent, and an empty code names no error.
 func TestTheZeroOptions(t *testing.T) {
 	for _, o := range []awserr.Options{{}, {Codes: []string{""}}} {
 		classify := awserr.New(o)

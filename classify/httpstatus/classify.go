@@ -12,9 +12,8 @@ import (
 
 // Options change what a classifier says of a status. The zero value is good.
 type Options struct {
-	// Retry are statuses that are tried again besides those that are by
-	// themselves: 404 of a service that takes a moment to know a new order, 401
-	// and 403 where credentials are rotated. Defaults to none.
+	// Retry are statuses that are tried again besides those that are by themselves,
+	// such as a 404 of a service that learns of orders late. Defaults to none.
 	Retry []int
 }
 
@@ -64,9 +63,8 @@ func (o Options) judge(chain []error) verdict.Verdict {
 	return verdict.Verdict{}
 }
 
-// ofAWS reports whether err is one of AWS's SDK: an OperationError or an APIError
-// of smithy-go. There a 400 may be a call that was throttled, or a token that has
-// expired; package awserr knows by the code.
+// ofAWS reports whether err is of AWS's SDK, where a 400 may be throttling or an
+// expired token; package awserr knows by the code.
 func ofAWS(err error) bool {
 	switch err.(type) {
 	case interface{ ErrorCode() string }:

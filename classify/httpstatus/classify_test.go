@@ -167,8 +167,7 @@ func TestRetryIsAnOption(t *testing.T) {
 	}
 }
 
-// Errors of a real client: what its classifier says must not depend on how
-// net/http wraps them.
+// The verdict must not depend on how net/http wraps a real client's errors.
 func TestClassifyWhatTheClientReturns(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

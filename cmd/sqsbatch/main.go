@@ -37,16 +37,14 @@ sqsbatch local -h and sqsbatch sqs -h tell more.
 func main() {
 	interrupts := make(chan os.Signal, 2)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	// An output that nobody reads any more is an error of writing, so that the
-	// commands can clean up. Not signal.Ignore: the functions that are started
-	// would inherit that.
+	// An output that nobody reads any more is an error of writing. Not
+	// signal.Ignore: the functions that are started would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(run(os.Args[1:], cli.IO{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Interrupts: interrupts,
 	}))
 }
 
-// run returns the exit status.
 func run(args []string, tio cli.IO) int {
 	command := "help"
 	if len(args) > 0 {
@@ -82,9 +80,8 @@ func status(command string, err error, stderr io.Writer) int {
 	return 1
 }
 
-// version is the release, or else the commit that the program was built from. Go
-// makes a pseudo-version of that itself, which ends with the commit's first twelve
-// digits.
+// version is the release, or else the commit that the program was built from, with
+// which Go's own pseudo-versions end.
 func version(info *debug.BuildInfo) string {
 	version, commit := "", ""
 	if info != nil {

@@ -34,8 +34,7 @@ import (
 type Event[T any] struct {
 	// ID is EventBridge's id of the event, the same for all targets.
 	ID string
-	// Source is the application or service that the event comes from, such as
-	// "com.example.shop" or "aws.ec2".
+	// Source is where the event comes from, "com.example.shop" or "aws.ec2".
 	Source string
 	// DetailType says, together with Source, what Detail is.
 	DetailType string
@@ -102,7 +101,6 @@ func Unwrap(h batch.Handler) batch.Handler {
 
 type unwrapper struct{ next batch.Handler }
 
-// Handle hands on the detail.
 func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	opened, reason, err := open(r.Body)
 	if reason != "" {
@@ -112,7 +110,6 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	return u.next.Handle(batch.WithRecord(valuectx.With(ctx, key{}, opened), r), r)
 }
 
-// Validate asks the handler that is wrapped.
 func (u *unwrapper) Validate() error { return wrapped.Validate(u.next) }
 
 // From returns the event that ctx belongs to, inside of [Unwrap]; its Detail is
@@ -131,8 +128,7 @@ func From(ctx context.Context) (events.EventBridgeEvent, bool) {
 	}
 }
 
-// With returns a context from which [From] gets e, for tests of functions that
-// ask for it.
+// With returns a context from which [From] gets e, for tests of functions.
 func With(ctx context.Context, e events.EventBridgeEvent) context.Context {
 	return valuectx.With(ctx, key{}, &e)
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 )
 
-// FuzzOpen holds the records against what decoding the whole into events.S3Event
-// gives.
+// FuzzOpen compares the records with a decoded events.S3Event.
 func FuzzOpen(f *testing.F) {
 	for _, body := range []string{
 		`{"Records":[{"eventSource":"aws:s3","eventTime":"2026-11-21T10:00:00.123Z","s3":{"bucket":{"name":"b"},"object":{"key":"a+b%2B","size":1}}}, {"eventSource":"x:s3","s3":{"bucket":{"name":"b"},"object":{"key":"c"}}}]}`,

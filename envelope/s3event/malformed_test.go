@@ -57,8 +57,7 @@ func TestMalformedNotification_IsRefusedAndNotQuoted(t *testing.T) {
 	}
 }
 
-// An offset is where the value begins in the body, also within what events.S3Object
-// decodes by itself.
+// An offset is the value's in the body, also where events.S3Object decodes itself.
 func TestOffsets(t *testing.T) {
 	h := s3event.Each(func(context.Context, events.S3EventRecord) error { return nil })
 	for wrong, field := range map[string]string{`"size":"x"`: "s3.object.size", `"awsRegion":"x"`: "awsRegion"} {
@@ -81,8 +80,7 @@ func TestOffsets(t *testing.T) {
 	}
 }
 
-// The longest list that a message can hold must not take hundreds of times its
-// size before the first element gives it away.
+// The longest list must not take hundreds of times its size.
 func TestMemoryIsBounded(t *testing.T) {
 	h := s3event.Each(func(context.Context, events.S3EventRecord) error { return nil })
 	for name, body := range map[string]string{

@@ -71,8 +71,7 @@ func Each(fn func(ctx context.Context, r events.S3EventRecord) error) batch.Hand
 	}
 }
 
-// open reads the records of a notification, none of a test, or says what is
-// wrong with it.
+// open reads a notification's records (none of a test), or says what is wrong.
 func open(body string) (records []events.S3EventRecord, reason string, err error) {
 	n := new(notification)
 	if err := json.Unmarshal([]byte(body), n); err != nil {
@@ -129,7 +128,6 @@ type notification struct {
 // text is JSON that is not decoded yet.
 type text string
 
-// UnmarshalJSON keeps the JSON.
 func (t *text) UnmarshalJSON(b []byte) error {
 	*t = text(b)
 	return nil

@@ -128,8 +128,7 @@ func TestTheFirstFailureEnds(t *testing.T) {
 	}
 }
 
-// What a handler that looks at its context would have done, but for records
-// that have not begun.
+// As a handler that looks at its context, but for records that have not begun.
 func TestTheEndOfTheContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

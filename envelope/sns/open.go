@@ -17,8 +17,7 @@ type opened struct {
 	attributes map[string]batch.MessageAttribute
 }
 
-// open returns what is in an envelope, nil if body is none, or what is wrong
-// with it.
+// open returns an envelope's content, nil if body is none, or what is wrong.
 func open(body string) (e *opened, reason string, err error) {
 	if !looks(body) && !begins(body) {
 		return nil, "", nil

@@ -73,9 +73,8 @@ type Notification struct {
 	SequenceNumber string
 }
 
-// From returns what SNS says of the message that ctx belongs to: of the
-// innermost envelope. It reports false for a message that was delivered raw, and
-// outside of [Unwrap].
+// From returns what SNS says of ctx's message, of the innermost envelope. It
+// reports false for a message delivered raw, and outside of [Unwrap].
 func From(ctx context.Context) (Notification, bool) {
 	if n, ok := ctx.Value(key{}).(*Notification); ok {
 		return *n, true
@@ -85,8 +84,7 @@ func From(ctx context.Context) (Notification, bool) {
 
 type key struct{}
 
-// With returns a context from which [From] gets n, for tests of functions that
-// ask for it.
+// With returns a context from which [From] gets n, for tests of functions.
 func With(ctx context.Context, n Notification) context.Context {
 	return valuectx.With(ctx, key{}, &n)
 }
@@ -96,10 +94,8 @@ type unwrapper struct {
 	nested bool // next opens envelopes as well
 }
 
-// Validate asks the handler that is wrapped.
 func (u *unwrapper) Validate() error { return wrapped.Validate(u.next) }
 
-// Handle hands on what is in the envelope.
 func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	e, reason, err := open(r.Body)
 	switch {

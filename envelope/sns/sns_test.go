@@ -33,7 +33,6 @@ const published = `{
   }
 }`
 
-// got is what a handler was given.
 type got struct {
 	called       bool
 	record       batch.Record

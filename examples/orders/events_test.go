@@ -15,8 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/handler"
 )
 
-// timeout is the function's in template.yaml, and one for which
-// events/README.md promises the answer to hang.json.
+// timeout is template.yaml's, one for which events/README.md promises answers.
 const timeout = 10 * time.Second
 
 // invoke runs the deployed function on a payload as Lambda would, but with no

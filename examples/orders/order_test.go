@@ -99,8 +99,7 @@ func TestShipPanics(t *testing.T) {
 	t.Errorf("returned %v, want a panic", err)
 }
 
-// Without a record there is no attempt to compare with, and the order must not
-// count as shipped.
+// Without a record there is no attempt to compare with: the order has not shipped.
 func TestFlakyNeedsItsRecord(t *testing.T) {
 	err := shipFrom(memoryWarehouse{})(t.Context(), Order{ID: "o-1", SKU: "flaky:1", Quantity: 1})
 	if verdict(err) != "retry" {

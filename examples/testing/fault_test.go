@@ -9,9 +9,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// The first sixty receives are refused, and half of the deletes take effect
-// without an answer. No mail is lost, none is sent twice, and the outage makes
-// no storm of requests.
+// Receives are refused, and half of the deletes go unanswered. No mail is lost,
+// none is sent twice, and there is no storm of requests.
 func TestMailerInAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := sqs.New(sqs.Options{Seed: 1, Faults: []sqs.Fault{

@@ -11,9 +11,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// The mailer with a client that is configured as in production, from the
-// environment, over a real socket. The same works for a program in another
-// process, in whatever language.
+// The mailer with a client as in production, from the environment, over a real
+// socket. The same works for other processes and languages.
 func TestMailerOverASocket(t *testing.T) {
 	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package mailer is a consumer as many teams have one: a loop around AWS's SDK
-// that knows nothing of sqsbatch. Its tests show what emulator/sqs is good for
-// in such code; docs/testing.md explains them.
+// Package mailer is a consumer by hand, around AWS's SDK. Its tests show what
+// emulator/sqs is good for in such code; docs/testing.md explains them.
 package mailer
 
 import (
@@ -18,8 +17,7 @@ type Mailer struct {
 	Send  func(ctx context.Context, mail string) error
 }
 
-// Run receives and sends until ctx ends. A mail that could not be sent comes
-// back when its visibility timeout ends.
+// Run receives and sends until ctx ends. A failed mail comes back later.
 func (m *Mailer) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		out, err := m.SQS.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{

@@ -12,9 +12,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// A mail that cannot be sent is tried every two hours, three times, and is in
-// the dead-letter queue then. Twelve hours pass in a fraction
-// of a second.
+// A mail that cannot be sent is tried every two hours, three times, and is a dead
+// letter then. Twelve hours pass in a fraction of a second.
 func TestMailThatCannotBeSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := sqs.New(sqs.Options{})

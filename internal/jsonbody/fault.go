@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Fault is what is wrong with a body. Its words are this package's own: those of
-// encoding/json differ from one version of Go to the next, and hold keys and
-// values of the body.
+// Fault is what is wrong with a body. Its words are this package's: those of
+// encoding/json differ by version, and hold keys and values of the body.
 type Fault struct {
 	what  string
 	after string   // what follows the offset
@@ -41,10 +40,8 @@ func (f *Fault) Reason() string {
 	return b.String()
 }
 
-// Within is the reason for an error in a part of a body that was decoded by
-// itself: with the part's name before that of a field, and offsets in the body.
-// Offset returns where the part begins, see [Offset]; it is asked only where it
-// is needed.
+// Within is the reason for an error in a part of a body: with the part's name
+// before that of a field, and offsets in the body, from offset on, see [Offset].
 func (f *Fault) Within(part string, offset func() int) string {
 	if f.at < 0 {
 		return part + ": " + f.Reason()

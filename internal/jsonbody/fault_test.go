@@ -139,8 +139,7 @@ func TestMalformedBody_ReasonQuotesNoneOfIt(t *testing.T) {
 	}
 }
 
-// The name of an unknown field is the sender's, as a map's keys are: the offset
-// leads to it.
+// The name of an unknown field is the sender's: the offset leads to it.
 func TestUnknownField_IsNotNamed(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"alice@example.com":1}`:                        `unknown field in jsonbody_test.shipment, at offset 1`,

@@ -16,9 +16,8 @@ type field struct {
 	index  []int
 }
 
-// fieldsOf returns the fields of a struct in their order, those of embedded
-// structs included: of several with one name the least deeply embedded counts,
-// among those the one that is named by a tag, and none if that leaves several.
+// fieldsOf returns a struct's fields in order, embedded ones included: of several
+// with one name the least deep counts, then the tagged one, else none.
 func fieldsOf(t reflect.Type) []field {
 	var all []field
 	seen := map[reflect.Type]bool{} // at a level before

@@ -77,8 +77,7 @@ func (s *shape) field(name string) *field {
 	return nil
 }
 
-// value looks at the value that the text has next, from i on. It returns its end,
-// or what is wrong with it.
+// value looks at the next value from i on: its end, or what is wrong with it.
 func (f *finder) value(i int, t reflect.Type) (end int, bad *Fault) {
 	i = jsontext.SpaceEnd(f.text, i)
 	if f.text[i] == 'n' && t.Kind() == reflect.Pointer {
@@ -164,9 +163,8 @@ func takes(raw string, t reflect.Type) error {
 	return json.Unmarshal([]byte(raw), reflect.New(t).Interface())
 }
 
-// own looks at a value for a type that decodes itself. Where that is a struct
-// whose method leaves the fields to encoding/json, the field is named. It is not
-// looked for in another such struct within, or nesting would multiply the time.
+// own looks at a value for a type that decodes itself. If its method leaves a
+// struct's fields to encoding/json, the field is named, at one level only.
 func (f *finder) own(i int, t reflect.Type) (end int, bad *Fault) {
 	end = f.end(i)
 	err := takes(f.text[i:end], t)

@@ -65,9 +65,8 @@ type many struct {
 	Big  *big.Int
 }
 
-// FuzzFind plants a marker in a body, in a key or a value, and decodes it into
-// several types: no reason has the marker, and each says where the fault is,
-// exactly when encoding/json finds one.
+// FuzzFind plants a marker in a body: no reason has it, and each says where the
+// fault is, exactly when encoding/json finds one.
 func FuzzFind(f *testing.F) {
 	for _, body := range []string{
 		`{"m":{"alice":"x"}}`, `{"s":"x","S":1}`, `{"I":128}`, `{"U":-1}`, `{"F":1e99}`, `{"B":"x"}`, `{"QI":"1","qs":"\"x\"","QB":"true"}`,

@@ -1,5 +1,4 @@
-// Package jsonbody decodes bodies from JSON, and says what is wrong with one
-// without quoting it.
+// Package jsonbody decodes JSON bodies, and says what is wrong without quoting it.
 package jsonbody
 
 import (
@@ -38,8 +37,7 @@ func Decode[T any](body string, v *T, strict bool) *Fault {
 	return nil
 }
 
-// Where says why json.Unmarshal did not take body for what v points to, without
-// quoting the body.
+// Where says why json.Unmarshal refused body for v, without quoting the body.
 func Where(body string, v any) string {
 	return find(body, reflect.TypeOf(v).Elem(), false, nil).Reason()
 }

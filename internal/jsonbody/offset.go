@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// Offset returns where a value begins in body, which is valid JSON: path leads to
-// it by names of members and numbers of elements, from 0 on. The case of names
-// does not count, and the last one of a name does, as for encoding/json. Body is
-// read again for it. What is not there is where the path breaks off.
+// Offset returns where a value begins in body, valid JSON, by a path of names and
+// indices: case does not count, the last of a name does, as for encoding/json. What
+// is missing is where the path breaks off.
 func Offset(body string, path ...any) int {
 	offset := 0
 	for _, step := range path {

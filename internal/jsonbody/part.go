@@ -7,9 +7,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
 
-// Find returns the text of the value to which a path of members' names leads, or "" where
-// there is none. The first of several members with one name counts. What follows it in the
-// body is not read.
+// Find returns the text of the value at a path of names, "" for none. The first of
+// several members counts, and what follows is not read.
 func Find(body string, path ...string) (value string, bad *Fault) {
 	i := jsontext.SpaceEnd(body, 0)
 	if i == len(body) {
@@ -68,8 +67,7 @@ func memberAt(body string, i int, name string) (at int, found bool, bad *Fault) 
 	}
 }
 
-// Scalar returns what a valid JSON string says, or the text of a number or a bool. It
-// reports false for all else.
+// Scalar returns the text of a valid JSON string, number or bool, else false.
 func Scalar(value string) (text string, ok bool) {
 	switch {
 	case value == "", strings.ContainsAny(value[:1], "{[n"):

@@ -5,17 +5,15 @@ import "time"
 // Options says what the template alone does not. The zero value is good for a
 // template with one SQS function whose parameters have defaults.
 type Options struct {
-	// Function is the logical id or the FunctionName of the function that is
-	// meant. Defaults to the only function with an SQS event; with several of
-	// them, Resolve returns a [*ChoiceError].
+	// Function is the function's logical id or FunctionName. Defaults to the only
+	// one with an SQS event; with several, Resolve returns a [*ChoiceError].
 	Function string
 	// Queue is the logical id or the name of the queue whose event is meant,
 	// for a function with several SQS events. Defaults to the first event.
 	Queue string
 	// AllEvents takes all of the function's SQS events, unless Queue names one.
 	AllEvents bool
-	// Parameters are values for the template's parameters, in place of their
-	// defaults.
+	// Parameters override the defaults of the template's parameters.
 	Parameters map[string]string
 	// Endpoint is what queue URLs begin with. Defaults to
 	// "https://sqs.<Region>.amazonaws.com".
@@ -51,8 +49,7 @@ type Deployment struct {
 	Event Event
 	// Source is the queue that the event polls. It is also in Queues.
 	Source Queue
-	// More are the function's other SQS events, with their queues, if
-	// Options.AllEvents asks for them.
+	// More are the function's other SQS events, if Options.AllEvents asks for them.
 	More []Mapping
 	// Queues are the queues of the template, and those that it refers to by a
 	// literal ARN, each after the dead-letter queue that it needs.
@@ -66,11 +63,9 @@ type Function struct {
 	// Resource is where the rest was read.
 	Resource  Resource
 	LogicalID string
-	// Name is FunctionName, and the logical id where the template leaves the
-	// name to CloudFormation.
+	// Name is FunctionName, or the logical id where there is none.
 	Name string
-	// CodeDir is the directory that CodeUri names, joined to the template's
-	// own, and "" when the code is not a local directory.
+	// CodeDir is the directory that CodeUri names, "" when it names none.
 	CodeDir string
 	// Timeout defaults to 3 s, as on Lambda.
 	Timeout time.Duration
@@ -83,8 +78,7 @@ type Function struct {
 	Environment map[string]string
 	// LogLevel is LoggingConfig's ApplicationLogLevel, or "".
 	LogLevel string
-	// ReservedConcurrency is ReservedConcurrentExecutions, and nil where the
-	// template does not reserve any.
+	// ReservedConcurrency is ReservedConcurrentExecutions, nil for none.
 	ReservedConcurrency *int
 }
 
@@ -97,8 +91,7 @@ type Event struct {
 	Pos Pos
 	// Properties is where the rest was read.
 	Properties Value
-	// QueueARN is the queue's ARN, in Options' region and account also where
-	// the template names a queue elsewhere.
+	// QueueARN is the queue's ARN in Options' region and account.
 	QueueARN string
 	// BatchSize defaults to 10.
 	BatchSize int

@@ -9,8 +9,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
-// function makes a template whose function has the given properties and whose
-// queue has the given ones.
+// function makes a template of a function and a queue with these properties.
 func function(properties, queue string) string {
 	return `
 Parameters: {Seven: {Type: Number, Default: 7}, Free: {Type: String}, Loop: {Type: String, Default: x}, Ssm: {Type: "AWS::SSM::Parameter::Value<String>", Default: /a/b}}
@@ -24,8 +23,7 @@ Resources:
 `
 }
 
-// TestUnknownValues: what cannot be known is an error where it is needed, with
-// the line and what to do.
+// What cannot be known is an error where it is needed, with the line and a remedy.
 func TestUnknownValues(t *testing.T) {
 	tests := []struct{ name, function, queue, err string }{
 		{"parameter", "Timeout: !Ref Free", "", "line 9: parameter Free has no default"},

@@ -16,8 +16,7 @@ const (
 	maxText  = 1 << 20
 )
 
-// noValue is what AWS::NoValue evaluates to: the property that has it counts
-// as absent.
+// noValue is AWS::NoValue: the property that has it counts as absent.
 var noValue = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}
 
 // errorf makes an error at the place of n.
@@ -65,8 +64,7 @@ func (st *Stack) enter(n *yaml.Node) {
 	}
 }
 
-// eval replaces intrinsic functions at the head of n until a plain scalar,
-// mapping or sequence is left. It returns nil for nil.
+// eval replaces intrinsic functions at the head of n, which may be nil.
 func (st *Stack) eval(n *yaml.Node) *yaml.Node {
 	if n == nil || n == noValue {
 		return n
@@ -83,8 +81,7 @@ func (st *Stack) eval(n *yaml.Node) *yaml.Node {
 	return st.eval(st.call(name, n, arg))
 }
 
-// intrinsic returns the long name ("Ref", "Fn::Sub", "Condition") and the
-// argument of an intrinsic function in either form, or "".
+// intrinsic returns an intrinsic function's long name and argument, or "".
 func intrinsic(n *yaml.Node) (string, *yaml.Node) {
 	if strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") {
 		arg := *n
@@ -138,8 +135,7 @@ func (st *Stack) str(n *yaml.Node) string {
 	return v.Value
 }
 
-// items evaluates n to a sequence and returns its elements, those that are
-// AWS::NoValue left out.
+// items returns the elements of a sequence, those of AWS::NoValue left out.
 func (st *Stack) items(n *yaml.Node) []*yaml.Node {
 	v := st.eval(n)
 	if absent(v) {

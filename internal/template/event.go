@@ -78,8 +78,7 @@ func (st *Stack) mappingSource(m Resource, functions []Resource) (*source, error
 	return nil, nil
 }
 
-// event reads a mapping's properties; SAM's and CloudFormation's names differ
-// only in the queue's.
+// event reads a mapping: SAM's and CloudFormation's differ in the queue's name.
 func (st *Stack) event(s source) (Event, error) {
 	queue := s.in.Get("Queue")
 	if queue.Absent() {

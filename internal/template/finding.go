@@ -55,8 +55,6 @@ func (e *Error) Error() string { return e.Pos.in(e.Message) }
 
 // A Finding is something that a user should know of a template.
 type Finding struct {
-	// ID is that of a rule of package lint, or QueueElsewhere.
-	ID      string
 	Pos     Pos
 	Message string
 }
@@ -64,16 +62,12 @@ type Finding struct {
 // String returns the message after its place.
 func (f Finding) String() string { return f.Pos.in(f.Message) }
 
-// QueueElsewhere is found of a queue that is not in the template.
-const QueueElsewhere = "SB003"
-
 // found adds a finding of this package.
 func (d *Deployment) found(at Pos, format string, args ...any) {
 	d.Findings = append(d.Findings, Finding{Pos: at, Message: fmt.Sprintf(format, args...)})
 }
 
-// reason is an error's text below a finding at the given place, which is not
-// said twice.
+// reason is an error's text below a finding, whose place is not said twice.
 func reason(at Pos, err error) string {
 	if e, ok := errors.AsType[*Error](err); ok && e.Pos.Line == at.Line {
 		return e.Message

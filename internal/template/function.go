@@ -55,8 +55,7 @@ func (f *Function) wrong(property, format string, args ...any) error {
 	return &Error{Pos: f.Resource.Get(property).Pos, Message: fmt.Sprintf(format, args...)}
 }
 
-// codeDir is CodeUri (SAM) or Code (CloudFormation, as `package` takes it)
-// when it names a local directory.
+// codeDir is CodeUri (SAM) or Code (CloudFormation) that is a local directory.
 func (st *Stack) codeDir(r *reader, f Resource) string {
 	v := f.Get("CodeUri")
 	if v.Absent() {

@@ -8,8 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// call evaluates one intrinsic function. Names and arguments are those of
-// CloudFormation's "Intrinsic function reference".
+// call evaluates one function of CloudFormation's "Intrinsic function reference".
 func (st *Stack) call(name string, n, arg *yaml.Node) *yaml.Node {
 	switch name {
 	case "Ref":
@@ -112,8 +111,7 @@ func (st *Stack) split(n, arg *yaml.Node) *yaml.Node {
 	return list(n, strings.Split(st.str(args[1]), delimiter))
 }
 
-// sub evaluates Fn::Sub: a string, or a list of a string and a mapping of
-// variables.
+// sub evaluates Fn::Sub: a string, or [string, {variable: value}].
 func (st *Stack) sub(n, arg *yaml.Node) *yaml.Node {
 	v := st.eval(arg)
 	var vars *yaml.Node
@@ -143,8 +141,7 @@ func (st *Stack) sub(n, arg *yaml.Node) *yaml.Node {
 	}
 }
 
-// variable gives a ${name} of Fn::Sub: a variable of its own, Resource.Attribute
-// or what Ref gives.
+// variable gives ${name}: a variable of Fn::Sub, Resource.Attribute, or a Ref.
 func (st *Stack) variable(n *yaml.Node, name string, vars *yaml.Node) string {
 	if vars != nil {
 		if v := st.value(vars).Get(name); !v.Absent() {

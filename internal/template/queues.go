@@ -83,8 +83,7 @@ func (st *Stack) readQueues(d *Deployment) (*queueSet, error) {
 	return s, nil
 }
 
-// list appends to d.Queues what is known, each queue after the dead-letter
-// queue that it needs.
+// list appends what is known to d.Queues, dead-letter queues first.
 func (s *queueSet) list(st *Stack, d *Deployment) error {
 	listed := map[string]bool{}
 	var add func(arn string, needed Pos) error
@@ -116,8 +115,7 @@ func (s *queueSet) list(st *Stack, d *Deployment) error {
 	return nil
 }
 
-// undeclaredQueue makes a queue of which the template knows the ARN only, for the place
-// that needs it.
+// undeclaredQueue makes a queue of which the template has the ARN only.
 func (st *Stack) undeclaredQueue(d *Deployment, arn string, needed Pos) Queue {
 	q := st.literalQueue(batch.QueueName(arn))
 	if arn == d.Event.QueueARN {
@@ -125,6 +123,5 @@ func (st *Stack) undeclaredQueue(d *Deployment, arn string, needed Pos) Queue {
 		q.Attributes["VisibilityTimeout"] = fmt.Sprint(int((6*d.Function.Timeout + d.Event.Window).Seconds()))
 	}
 	d.found(needed, "queue %s is not in the template; a new one with default attributes stands in for it", q.Name)
-	d.Findings[len(d.Findings)-1].ID = QueueElsewhere
 	return q
 }

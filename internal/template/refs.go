@@ -7,8 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ref gives what Ref gives: a pseudo parameter, a parameter's value, or a
-// resource's physical id.
+// ref gives what Ref gives: a parameter's value, or a resource's physical id.
 func (st *Stack) ref(n *yaml.Node, name string) *yaml.Node {
 	switch name {
 	case "AWS::NoValue":

@@ -48,8 +48,7 @@ type Resource struct {
 	value Value // the entry
 }
 
-// Resource returns the resource of a logical id, whether or not its condition
-// holds. It reports false when there is none.
+// Resource returns the resource of a logical id, whatever its condition says.
 func (st *Stack) Resource(id string) (Resource, bool) {
 	key, node := entry(child(st.root, "Resources"), id)
 	if node == nil {
@@ -87,8 +86,7 @@ func (st *Stack) Resources(types ...string) ([]Resource, error) {
 	return out, nil
 }
 
-// Get returns the property at a path of names. For a function of SAM's that is
-// the one of Globals when it has none of its own.
+// Get returns a property, of a function of SAM's that of Globals if it has none.
 func (r Resource) Get(path ...string) Value {
 	v := r.value.Get("Properties").Get(path...)
 	if v.Absent() && r.Type == SAMFunction {

@@ -43,12 +43,10 @@ type Template struct {
 	root *yaml.Node
 }
 
-// ErrNotFound is returned by [Find] when none of the directories holds a
-// template.
+// ErrNotFound is returned by [Find] when no directory has a template.
 var ErrNotFound = errors.New("no template found")
 
-// Find returns the first template file in dirs. The error wraps [ErrNotFound]
-// when there is none.
+// Find returns the first template file in dirs, or [ErrNotFound].
 func Find(dirs ...string) (string, error) {
 	for _, dir := range dirs {
 		for _, name := range Names {
@@ -96,8 +94,7 @@ func Parse(data []byte) (*Template, error) {
 	return &Template{root: root}, nil
 }
 
-// child returns the value of key in a mapping node, merge keys ("<<")
-// included, or nil.
+// child returns the value of key in a mapping ("<<" included), or nil.
 func child(n *yaml.Node, key string) *yaml.Node {
 	_, value := entry(n, key)
 	return value

@@ -12,11 +12,9 @@ import (
 // deployed. An intrinsic function at its head is evaluated; what is below is
 // evaluated when it is asked for.
 type Value struct {
-	// Pos is where the property's name stands. For a property that is absent it
-	// is where the innermost property around it stands.
+	// Pos is the property's name's, or that of the property around an absent one.
 	Pos Pos
-	// Err says why the value is not known; nil when it is. The methods return it,
-	// too.
+	// Err says why the value is not known. The methods return it as well.
 	Err error
 
 	st   *Stack
@@ -50,8 +48,7 @@ func (v Value) called(name string) Value {
 // Absent reports whether there is no such property, or it is AWS::NoValue.
 func (v Value) Absent() bool { return v.node == nil && v.Err == nil }
 
-// Get returns the value at a path of names below v. It is absent when any of the
-// path is.
+// Get returns the value at a path below v, absent when any part of it is.
 func (v Value) Get(path ...string) Value {
 	for _, name := range path {
 		if v.node == nil {
@@ -86,8 +83,7 @@ func (v Value) Entries() iter.Seq2[string, Value] {
 	}
 }
 
-// List returns the elements of a list, those that are AWS::NoValue left out. A
-// value that is absent has none.
+// List returns the elements of a list, none when it is absent.
 func (v Value) List() ([]Value, error) {
 	if v.node == nil {
 		return nil, v.Err

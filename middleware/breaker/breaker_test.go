@@ -20,8 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errDown = errors.New("down")
 
-// dependency is a handler that does what it is told to, behind a breaker that
-// opens at the second failure in a row.
+// dependency does what it is told, behind a breaker that opens at two failures.
 type dependency struct {
 	t     *testing.T
 	h     batch.Handler
@@ -158,8 +157,7 @@ func TestProbeDelaysAreBounded(t *testing.T) {
 	}
 }
 
-// A handler that never returns is counted when its context ends: the place that
-// it has in a half-open breaker is free then.
+// A handler that never returns is counted when its context ends: its place is free.
 func TestAHandlerThatNeverReturnsHoldsNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, gobreaker.Settings{}, breaker.Options{})
@@ -206,8 +204,7 @@ func TestPanicsPass(t *testing.T) {
 	})
 }
 
-// The settings' own functions replace ours, and one that panics beside a record
-// does not end the process.
+// The settings' own functions replace ours. A panic of one ends no process.
 func TestSettingsOfGobreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []error

@@ -3,7 +3,6 @@ package breaker_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -73,20 +72,6 @@ func TestAnOutage(t *testing.T) {
 			})
 		})
 	}
-}
-
-// While the breaker is open, a FIFO group comes back as a whole, in order.
-func TestOrderIsKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, dependency := testqueue.New(t, testqueue.FIFO), &carrier{until: time.Now().Add(30 * time.Second)}
-		h := breaker.New(gobreaker.Settings{Timeout: time.Minute, ReadyToTrip: func(gobreaker.Counts) bool { return true }})(dependency)
-		bodies := []string{"g:1", "g:2", "g:3", "g:4"}
-		q.Send(bodies...)
-		q.Map(3*time.Minute, q.Lambda(h, handler.Config{}).Invoke)
-		if left, dead := q.Left(); !slices.Equal(dependency.shipped, bodies) || left != 0 || dead != 0 {
-			t.Errorf("handled %v, %d left, %d dead letters", dependency.shipped, left, dead)
-		}
-	})
 }
 
 // A dependency that hangs opens the breaker, whether its handler heeds the end of its

@@ -45,8 +45,7 @@ func (o Options) header(r *batch.Record) http.Header {
 	return h
 }
 
-// validName reports whether a header's name may end in s: a token of RFC 9110.
-// SQS allows letters, digits, and these.
+// validName reports whether a header's name may end in s (a token, RFC 9110).
 func validName(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == ""
 }

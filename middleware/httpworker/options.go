@@ -7,14 +7,11 @@ import (
 
 // Options are those of [New] and [Post]. The zero value is good.
 type Options struct {
-	// Path is where [New] posts to, such as "/jobs?tenant=7". [Post] has a URL
-	// instead. Defaults to "/".
+	// Path is where [New] posts, such as "/jobs?tenant=7". Defaults to "/".
 	Path string
-	// ContentType is the header Content-Type, "MIME type" in Elastic Beanstalk.
-	// Defaults to "application/json".
+	// ContentType is the header Content-Type. Defaults to "application/json".
 	ContentType string
-	// UserAgent is the header User-Agent. Defaults to "aws-sqsd", which
-	// frameworks look for before they take a request for a message.
+	// UserAgent defaults to "aws-sqsd", by which frameworks know a message.
 	UserAgent string
 }
 

@@ -14,11 +14,9 @@ import (
 )
 
 const (
-	// maxIdle is how many connections are kept open to a worker: the daemon's
-	// default of "HTTP connections".
+	// maxIdle is how many connections are kept open: the daemon's default.
 	maxIdle = 50
-	// maxDrained is how much of an answer is read so that its connection can be
-	// used again.
+	// maxDrained is how much of an answer is read, so that its connection is reused.
 	maxDrained = 64 << 10
 )
 

@@ -106,8 +106,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// Whatever the attributes hold, a server can read the request, and it has the
-// header that was meant.
+// Whatever attributes hold, a server can read the request with its headers.
 func FuzzAttributes(f *testing.F) {
 	f.Add("tenant.id", "7")
 	f.Add("a b", "a\r\nX-Admin: true")

@@ -52,14 +52,6 @@ func throughAQueue(t *testing.T, fifo, container bool, every time.Duration, bodi
 	return h
 }
 
-// What fits into the invocation waits and is handled at its first attempt.
-func TestABatchThatFitsIsEvenedOut(t *testing.T) {
-	h := throughAQueue(t, false, false, 2*time.Second, "a", "b", "c", "d", "e")
-	if !slices.Equal(h.at, []int{0, 2, 4, 6, 8}) || slices.Max(h.attempts) != 1 {
-		t.Errorf("handled after %v s at attempts %v", h.at, h.attempts)
-	}
-}
-
 // What does not fit comes back together when the next token is there, a FIFO group in
 // its order, and nothing is handled beyond the rate.
 func TestWhatDoesNotFitComesBack(t *testing.T) {
@@ -77,8 +69,7 @@ func TestWhatDoesNotFitComesBack(t *testing.T) {
 	}
 }
 
-// In a container a record has 15 minutes: what waits for a token waits, and every
-// record is handled at its first attempt.
+// In a container what waits for a token has 15 minutes, and needs one attempt.
 func TestAContainerKeepsTheRate(t *testing.T) {
 	var bodies []string
 	for i := range 100 {

@@ -18,8 +18,7 @@ const (
 
 var names = [...]string{asBase64: "base64", asGzip: "gzip", asDeflate: "deflate"}
 
-// maxCodings bounds what one body can make us do. One compression and base64 is
-// what senders do.
+// maxCodings bounds what a body can make us do. Senders compress once, in base64.
 const maxCodings = 4
 
 // codings are those of a body, in the order in which they were applied.
@@ -28,8 +27,7 @@ type codings struct {
 	n    int
 }
 
-// parse reads the attribute's value. unknown is the first name that it does not
-// know, or what is wrong with the list.
+// parse reads the attribute's value. unknown is what is wrong with it.
 func parse(value string) (c codings, unknown string) {
 	for name := range strings.SplitSeq(value, ",") {
 		name = strings.TrimSpace(name)

@@ -36,11 +36,9 @@ const (
 	MaxBytes = 16 << 20
 )
 
-// Config says which attribute is read, and how much memory a body may take. The
-// zero value is good.
+// Config says what is read, and how large a body may be. The zero value is good.
 type Config struct {
-	// Attribute is the name of the message attribute, whose case matters to
-	// SQS. Defaults to "Content-Encoding".
+	// Attribute is the message attribute's name. Defaults to "Content-Encoding".
 	Attribute string
 
 	// Default is the coding of messages without the attribute, such as "gzip" for
@@ -130,8 +128,7 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	return u.next.Handle(batch.WithRecord(ctx, r), r)
 }
 
-// without returns attributes that lack one: a copy if need be, since the record's
-// own must not be changed.
+// without returns attributes that lack one: a copy, since they are the record's.
 func without(attributes map[string]batch.MessageAttribute, name string) map[string]batch.MessageAttribute {
 	if _, there := attributes[name]; !there {
 		return attributes

@@ -13,8 +13,7 @@ import (
 	"sync"
 )
 
-// inflater is what a decompression needs beside its result: some 50 KB, which
-// are used again.
+// inflater is what a decompression needs: some 50 KB, which are reused.
 type inflater struct {
 	in    bytes.Reader // an io.ByteReader: nothing is read beyond the end of the data
 	gzip  *gzip.Reader
@@ -71,8 +70,7 @@ func inflate(k coding, data []byte, max int) (string, error) {
 	return out.String(), nil
 }
 
-// newBuilder has room for n bytes. A builder that grows by itself would go beyond
-// the bound, and leave more behind.
+// newBuilder has room for n bytes. One that grows would go beyond the bound.
 func newBuilder(n int) *strings.Builder {
 	b := new(strings.Builder)
 	b.Grow(n)
@@ -123,8 +121,7 @@ var (
 	errNoHeader = errors.New("no such header")
 )
 
-// opening tells an error in what data begins with from one further on, for which
-// the decompressors have the same.
+// opening tells an error in the header from one further on.
 func opening(err error) error {
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, zlib.ErrHeader) || errors.Is(err, zlib.ErrDictionary) {
 		return errNoHeader

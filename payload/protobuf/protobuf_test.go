@@ -18,8 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// file has fields of every kind that matters: texts, lists, messages, and a
-// required field far within.
+// file has fields of every kind that matters, and a required one far within.
 func file() *descriptorpb.FileDescriptorProto {
 	return &descriptorpb.FileDescriptorProto{
 		Name: proto.String("shop.proto"), Dependency: []string{"other.proto"}, PublicDependency: []int32{1, 2, 3},

@@ -85,8 +85,7 @@ func inValue(value []byte, offset int, field protoreflect.FieldDescriptor, name 
 	return ""
 }
 
-// unknown describes the first field that the message, or one in it, does not
-// have; "" when there is none.
+// unknown describes the first unknown field of the message, or of one in it.
 func unknown(m protoreflect.Message) string { return unknownIn(m, "", maxDepth) }
 
 func unknownIn(m protoreflect.Message, path string, depth int) (where string) {

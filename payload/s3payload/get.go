@@ -48,8 +48,7 @@ func (s *store) open(ctx context.Context, p pointer) (o object, err error) {
 	return o, nil
 }
 
-// check compares an object's size with what it may be; an unknown one is checked
-// when the object was read.
+// check holds an object's size, if it is known, against what it may be.
 func (s *store) check(p pointer, size int64) error {
 	switch {
 	case size < 0:
@@ -62,7 +61,6 @@ func (s *store) check(p pointer, size int64) error {
 	return nil
 }
 
-// text gets the whole object.
 func (s *store) text(ctx context.Context, p pointer) (string, error) {
 	o, err := s.open(ctx, p)
 	if err != nil {
@@ -83,7 +81,6 @@ func (s *store) text(ctx context.Context, p pointer) (string, error) {
 	return b.String(), nil
 }
 
-// delete removes the object.
 func (s *store) delete(ctx context.Context, p pointer) error {
 	client, err := s.client(ctx)
 	if err != nil {

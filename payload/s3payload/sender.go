@@ -55,8 +55,7 @@ type SenderConfig struct {
 	// tags. Defaults to none; the bucket's own encryption applies.
 	Put func(*s3.PutObjectInput)
 
-	// SQS and S3 make the calls. Default to clients from the environment, made
-	// when first needed.
+	// SQS and S3 make the calls. Default to clients from the environment.
 	SQS *sqs.Client
 	S3  *s3.Client
 }

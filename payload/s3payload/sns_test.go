@@ -9,8 +9,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/payload/s3payload"
 )
 
-// Amazon's extended clients for SNS publish the same pointer and attribute: they
-// come in an envelope, or raw.
+// Amazon's clients for SNS publish the same pointer, in an envelope or raw.
 func TestPointersByWayOfSNS(t *testing.T) {
 	f := newS3(t)
 	f.objects["payloads/a/1"] = order

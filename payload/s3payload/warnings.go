@@ -9,8 +9,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// every is how often a warning is told at most: a missing permission concerns
-// every record.
+// every is how often a warning is told: a permission concerns every record.
 const every = time.Minute
 
 // warnings hands on what must not fail a record.

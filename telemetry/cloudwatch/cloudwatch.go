@@ -45,8 +45,7 @@ type Options struct {
 	// (AWS_LAMBDA_FUNCTION_NAME), or else the program's.
 	Service string
 
-	// Namespace is the metrics' in CloudWatch, up to 255 characters. Defaults
-	// to "sqsbatch".
+	// Namespace has up to 255 characters. Defaults to "sqsbatch".
 	Namespace string
 
 	// Dimensions are further dimensions, the same for every metric, such as
@@ -126,9 +125,8 @@ func (h *Hook) warn(w batch.Warning) {
 	h.opts.Warnings.Warned(ctx, w)
 }
 
-// Flush puts what has come together. It implements [batch.FlushHook]. On Lambda,
-// when calls have failed before, it waits for one more at most, and for none
-// until it is time to try again: what is kept is put after a later invocation.
+// Flush puts what has come together, see [batch.FlushHook]. On Lambda, after
+// failures, it waits for one more call at most, or for none before its time.
 func (h *Hook) Flush(ctx context.Context) {
 	h.Reporter.Flush(ctx)
 	h.sender.flush(ctx)

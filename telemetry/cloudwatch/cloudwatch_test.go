@@ -1,8 +1,12 @@
 package cloudwatch_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -10,13 +14,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/smithy-go/encoding/cbor"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/telemetry/cloudwatch"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// What is observed in a minute is put once, with its names, units, dimensions
-// and the minute's time.
+// A minute is put once, with names, units, dimensions and its time.
 func TestAMinuteIsOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{t: t}
@@ -193,6 +197,39 @@ func TestNothingObservedIsNoCall(t *testing.T) {
 			t.Errorf("%d calls", n)
 		}
 	})
+}
+
+// Without a client one is made by the environment, which must name a region.
+func TestTheClientOfTheEnvironment(t *testing.T) {
+	var paths []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		paths = append(paths, r.URL.Path)
+		w.Header().Set("Smithy-Protocol", "rpc-v2-cbor")
+		_, _ = w.Write(cbor.Encode(cbor.Map{}))
+	}))
+	defer server.Close()
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL_CLOUDWATCH": server.URL, "AWS_DEFAULT_REGION": "", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_PROFILE": "", "AWS_EC2_METADATA_DISABLED": "true",
+	} {
+		t.Setenv(name, value)
+	}
+	f := &fake{t: t}
+	h := cloudwatch.New(cloudwatch.Options{Warnings: f})
+	t.Setenv("AWS_REGION", "")
+	settle(h, orders, time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	h.Flush(ctx)
+	if w := f.warnings(); len(paths) != 0 || len(w) == 0 || !strings.Contains(fmt.Sprint(w[0].Err), "set AWS_REGION") {
+		t.Errorf("without a region: asked for %q, warned %v", paths, w)
+	}
+	t.Setenv("AWS_REGION", "eu-west-1")
+	h.Flush(t.Context())
+	if len(paths) != 1 || !strings.HasSuffix(paths[0], "/operation/PutMetricData") {
+		t.Errorf("asked for %q", paths)
+	}
+	http.DefaultClient.CloseIdleConnections()
 }
 
 func TestValidate(t *testing.T) {

@@ -18,8 +18,7 @@ const (
 	maxBytes = 1_000_000 - 1000
 )
 
-// datum is a metric's value in a period, with the most bytes that it takes in a
-// call.
+// datum is a metric's value in a period; size is the most that it takes in a call.
 type datum struct {
 	types.MetricDatum
 	size int

@@ -23,8 +23,7 @@ func ExampleNew() {
 	})
 }
 
-// For alarms that cannot wait a minute: periods of ten seconds, stored by the
-// second.
+// For alarms that cannot wait a minute: ten seconds, stored by the second.
 func ExampleNew_highResolution() {
 	handler.RunWith(batch.JSON(shipOrder), handler.Config{
 		Hooks: []any{cloudwatch.New(cloudwatch.Options{Service: "orders", Interval: 10 * time.Second, HighResolution: true})},

@@ -55,8 +55,7 @@ func TestFlushTriesAgain(t *testing.T) {
 	})
 }
 
-// A stop waits no longer than it may, and says what is left; also in the middle
-// of a long backoff it makes a last try.
+// A stop waits no longer than it may, tries a last time, and says what is left.
 func TestFlushEnds(t *testing.T) {
 	for name, answer := range map[string]func(context.Context, int) (int, string, error){
 		"silent": silent,

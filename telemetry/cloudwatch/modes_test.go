@@ -3,25 +3,18 @@ package cloudwatch_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/events"
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/telemetry/cloudwatch"
 )
 
-var quiet = slog.New(slog.DiscardHandler)
-
-// In a container a call tells of a minute, whatever the number of records, and
-// a last one of what came until the stop.
+// In a container there is a call for each minute, and a last one at the stop.
 func TestInAContainer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, q := &fake{t: t}, testqueue.New(t, testqueue.Standard)
@@ -57,74 +50,4 @@ func TestInAContainer(t *testing.T) {
 			t.Errorf("%d calls after the stop", f.called()-2)
 		}
 	})
-}
-
-// A stop is not held up by a CloudWatch that does not answer, beyond what a
-// flush may take.
-func TestAStopWithoutCloudWatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, q := &fake{t: t, answer: silent}, testqueue.New(t, testqueue.Standard)
-		stop := q.StartPoll(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), handler.Config{Hooks: []any{f.hook(cloudwatch.Options{})}})
-		q.Send("ok")
-		time.Sleep(5 * time.Minute)
-		if deleted := len(q.Events(sqs.Deleted)); deleted != 1 {
-			t.Errorf("%d messages were deleted", deleted)
-		}
-		before := time.Now()
-		stop()
-		if took := time.Since(before); took > 6*time.Second {
-			t.Errorf("the stop took %v", took)
-		}
-		time.Sleep(time.Minute)
-		f.recover()
-		time.Sleep(time.Hour)
-	})
-}
-
-// On Lambda the metrics are put before the answer, or not waited for beyond 2 s
-// and never beyond the time that the answer needs.
-func TestOnLambda(t *testing.T) {
-	t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
-	payload, err := events.FS.ReadFile("ten.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		answer  func(context.Context, int) (int, string, error)
-		timeout time.Duration
-		most    time.Duration
-	}{
-		"puts":                  {nil, time.Minute, 0},
-		"silent":                {silent, time.Minute, 2 * time.Second},
-		"silent in a short one": {silent, time.Second, 980 * time.Millisecond},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := &fake{t: t, answer: c.answer}
-				h, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
-					handler.Config{Logger: quiet, Hooks: []any{f.hook(cloudwatch.Options{})}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), c.timeout)
-				defer cancel()
-				before := time.Now()
-				response, err := h.Invoke(ctx, payload)
-				if err != nil || !strings.Contains(string(response), `"batchItemFailures":[]`) {
-					t.Errorf("%s, %v", response, err)
-				}
-				if took := time.Since(before); took > c.most {
-					t.Errorf("took %v", took)
-				}
-				if got, _ := f.total("RecordsSucceeded"); c.answer == nil && got != 10 {
-					t.Errorf("%g records", got)
-				}
-				f.recover()
-				time.Sleep(time.Hour)
-				if got, _ := f.total("RecordsSucceeded"); got != 10 {
-					t.Errorf("later: %g records", got)
-				}
-			})
-		})
-	}
 }

@@ -103,8 +103,7 @@ func TestWhatWaitsHasABound(t *testing.T) {
 	})
 }
 
-// What CloudWatch answers decides what an operator is told, and whether the
-// same is tried again.
+// The answer decides what an operator is told, and whether the data are kept.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		status int

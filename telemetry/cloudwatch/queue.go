@@ -13,8 +13,7 @@ type queue struct {
 	size int
 }
 
-// add puts data at the end, and drops whole periods, the oldest first, of what
-// is too much. It returns how many data it dropped.
+// add puts data at the end, and returns how many it dropped for that.
 func (q *queue) add(some []datum) (dropped int) {
 	for i := range some {
 		q.size += some[i].size
@@ -32,8 +31,7 @@ func (q *queue) back(some []datum) (dropped int) {
 	return q.bound()
 }
 
-// bound drops whole periods while there is too much; the newest is kept, however
-// large.
+// bound drops the oldest periods of too much; the newest is kept in any case.
 func (q *queue) bound() (dropped int) {
 	for q.size > maxQueued {
 		n, size := 0, 0

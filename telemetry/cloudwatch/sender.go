@@ -96,8 +96,7 @@ func (s *sender) run() {
 	}
 }
 
-// next takes what to put, or says how long to wait before. With neither there
-// is nothing to do, and the goroutine is over.
+// next takes what to put, or says how long to wait. With neither the work is over.
 func (s *sender) next() (some []datum, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,8 +192,7 @@ func (s *sender) flush(ctx context.Context) {
 	}
 }
 
-// put makes a call. A client may have parts of the user's, which must not end
-// the process.
+// put makes a call. A panic in the user's parts of the client is an error.
 func (s *sender) put(some []datum) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

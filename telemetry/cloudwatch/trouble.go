@@ -23,8 +23,7 @@ const (
 
 var errNoRegion = errors.New("no region: set AWS_REGION, or give Options.Client")
 
-// unread is the SDK's code of an answer without one: it may be a proxy's, and
-// says nothing of the data.
+// unread is the SDK's code of an answer without one, such as a proxy's.
 const unread = "UnknownError"
 
 // verdict is what a failed call means.
@@ -35,8 +34,7 @@ type verdict struct {
 	text    string
 }
 
-// judge tells what an error means. The codes are those of "Common Errors" and
-// of PutMetricData in the CloudWatch API reference.
+// judge reads an error by "Common Errors" of the CloudWatch API reference.
 func judge(err error) verdict {
 	code, status := "", 0
 	if coded, ok := errors.AsType[smithy.APIError](err); ok {

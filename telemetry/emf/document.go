@@ -80,9 +80,8 @@ func (d *document) init(o *Options) {
 	}
 }
 
-// logLevel is the level that lines must have, so that Lambda does not drop them:
-// it takes a line without level and timestamp (RFC 3339) for INFO. At INFO and
-// below they have none, and cost nothing.
+// logLevel is the level that lines must have so that Lambda keeps them: without
+// level and timestamp (RFC 3339) they are INFO. "" needs none.
 func logLevel() string {
 	level := strings.ToUpper(os.Getenv("AWS_LAMBDA_LOG_LEVEL"))
 	if os.Getenv("AWS_LAMBDA_LOG_FORMAT") == "JSON" && slices.Contains([]string{"WARN", "ERROR", "FATAL"}, level) {
@@ -91,8 +90,7 @@ func logLevel() string {
 	return ""
 }
 
-// write passes the documents of a queue's summary to line, each with a newline.
-// They are good until line returns.
+// write passes documents to line, each with a newline, until line returns.
 func (d *document) write(a about, queue string, s *metric.Summary, line func([]byte)) {
 	d.cut(s)
 	for left := d.pieces; len(left) > 0; {

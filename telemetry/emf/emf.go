@@ -49,8 +49,7 @@ type Options struct {
 	// function's name (AWS_LAMBDA_FUNCTION_NAME), or else the program's.
 	Service string
 
-	// Namespace is the metrics' in CloudWatch, up to 255 characters. Defaults
-	// to "sqsbatch".
+	// Namespace has up to 255 characters. Defaults to "sqsbatch".
 	Namespace string
 
 	// Dimensions are further dimensions, the same for every metric, such as
@@ -67,9 +66,8 @@ type Options struct {
 	// 10,000 bytes, as JSON, at most.
 	Properties map[string]string
 
-	// Interval is the time between lines in a container, 1 s to 1 h. On Lambda it
-	// has no effect: the end of each invocation writes the line. Defaults to
-	// 1 min.
+	// Interval is the time between lines in a container, 1 s to 1 h. On Lambda each
+	// invocation writes its own. Defaults to 1 min.
 	Interval time.Duration
 
 	// HighResolution stores the metrics by the second instead of by the minute
@@ -77,8 +75,7 @@ type Options struct {
 	// Defaults to false.
 	HighResolution bool
 
-	// Writer is where the lines go, each by one call of Write. Defaults to
-	// standard output.
+	// Writer gets each line by one call of Write. Defaults to standard output.
 	Writer io.Writer
 }
 
@@ -150,9 +147,8 @@ func (h *Hook) Dropped() int {
 	return h.dropped
 }
 
-// report writes what has come together, a line or more for each queue. Of
-// invocations side by side it may have calls and warnings of one, and the batch
-// of another.
+// report writes a line or more for each queue. Of invocations side by side it may
+// have the calls of one and the batch of another.
 func (h *Hook) report(ctx context.Context, a *metric.Aggregate) {
 	h.mu.Lock()
 	about := about{now: time.Now(), at: h.Period(ctx), dropped: h.dropped, cold: h.cold && h.lambda}
@@ -166,8 +162,7 @@ func (h *Hook) report(ctx context.Context, a *metric.Aggregate) {
 	})
 }
 
-// line writes a document. After one of which a part was written, the next one
-// begins on a line of its own.
+// line writes a document. After a part of one, the next begins on its own line.
 func (h *Hook) line(line []byte) {
 	if h.torn {
 		line = append([]byte{'\n'}, line...)

@@ -85,8 +85,7 @@ func TestADocument(t *testing.T) {
 	})
 }
 
-// Whatever is observed: the documents hold to the limits, and what they say is
-// what was observed.
+// Whatever is observed, documents keep the limits and say all of it.
 func TestDocumentsHoldToTheLimitsAndLoseNothing(t *testing.T) {
 	for _, c := range []struct {
 		records, least int
@@ -229,8 +228,7 @@ func (b *blocked) Write(p []byte) (int, error) {
 	return b.output.Write(p)
 }
 
-// An output that is blocked delays no record, and nothing of what is observed
-// meanwhile is lost.
+// An output that is blocked delays no record, and loses nothing.
 func TestAnOutputThatBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &blocked{free: make(chan struct{})}

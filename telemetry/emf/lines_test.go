@@ -70,8 +70,7 @@ func TestInAContainerALineIsOfItsInterval(t *testing.T) {
 	})
 }
 
-// Of invocations side by side a line may have the batch of one and a warning of
-// another: it names neither.
+// Of invocations side by side a line may have both: it names neither.
 func TestALineNamesARequestOnlyWhereThereIsOneAtATime(t *testing.T) {
 	for most, want := range map[string]any{"": "b", "1": "b", "2": nil, "64": nil} {
 		t.Setenv("AWS_LAMBDA_MAX_CONCURRENCY", most)

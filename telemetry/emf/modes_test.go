@@ -105,8 +105,7 @@ func TestOnLambdaALongInvocationIsALine(t *testing.T) {
 	})
 }
 
-// In a container there is a line for an interval, whatever the number of records,
-// and a last one when it stops.
+// In a container there is a line for each interval, and a last one at the stop.
 func TestInAContainerAnIntervalIsALine(t *testing.T) {
 	for _, records := range []int{1, 200} {
 		synctest.Test(t, func(t *testing.T) {

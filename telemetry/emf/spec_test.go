@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// doc is a document, read by the rules of "Specification: Embedded metric
-// format" and its JSON schema.
+// doc is a document, read by the rules of the specification and its JSON schema.
 type doc struct {
 	timestamp  int64
 	namespace  string

@@ -34,9 +34,8 @@ var plain = map[string]bool{
 	"*errors.errorString": true, "*errors.joinError": true, "*fmt.wrapError": true, "*fmt.wrapErrors": true, "*batch.PanicError": true,
 }
 
-// chain lists the errors in err, outer ones first, that add something to the
-// reason, which is how err's text begins: a type of their own, or a text that is
-// not in it. It returns how many bytes they take, up to maxErrors.
+// chain lists the errors in err, outer first, whose type or text adds to the
+// reason, and how many bytes they take, up to maxErrors.
 func chain(err error, reason string) (links []link, size int) {
 	c := chained{said: []string{reason}}
 	c.walk(err, false)
@@ -83,8 +82,7 @@ func (c *chained) walk(err error, secret bool) {
 	}
 }
 
-// news returns a text, cut to what helps, and how many bytes it takes, unless
-// that much of it was said.
+// news returns a text that was not said yet, cut, and how many bytes it takes.
 func (c *chained) news(text string) (short string, size int) {
 	end, _ := fits(text, maxText-len("…"))
 	for _, said := range c.said {

@@ -70,8 +70,7 @@ func appendAge(line []slog.Attr, key string, at time.Time) []slog.Attr {
 	return append(line, ms(key, max(0, time.Since(at))))
 }
 
-// appendBody appends the beginning of a body, if that is asked for, and what
-// fits into so many bytes of it.
+// appendBody appends a body's beginning, if asked for, that fits into room.
 func (h *Hook) appendBody(line []slog.Attr, r *batch.Result, room int) []slog.Attr {
 	switch r.Outcome {
 	case batch.Retry, batch.DeadLettered, batch.Dropped, batch.Abandoned:
@@ -91,8 +90,7 @@ func (h *Hook) appendBody(line []slog.Attr, r *batch.Result, room int) []slog.At
 	return line
 }
 
-// appendError appends an error's text, what is wrapped in it, and the stack of a
-// panic, and returns how many bytes they take.
+// appendError appends an error, what it wraps and a stack, and returns their size.
 func appendError(line []slog.Attr, err error) (with []slog.Attr, size int) {
 	if err == nil {
 		return line, 0
@@ -115,8 +113,7 @@ func appendError(line []slog.Attr, err error) (with []slog.Attr, size int) {
 	return with, size
 }
 
-// unreadable is the reason when the methods of an error panic, as those of a
-// nil pointer of an error's type may.
+// unreadable is the reason when an error's methods panic.
 func unreadable(err error, panicked any) slog.Attr {
 	reason, _ := shortened(fmt.Sprintf("an error of type %T, whose methods panic: %v", err, panicked), maxReason)
 	return slog.String("reason", reason)

@@ -101,8 +101,7 @@ func (h *Hook) BatchSettled(ctx context.Context, b batch.BatchInfo, results []ba
 	h.logger.LogAttrs(ctx, level, "batch", line...)
 }
 
-// record writes a record's line, if it is due. An error of the user's whose
-// methods panic costs neither this line nor the others'.
+// record writes a record's line, if it is due, also when its error's methods panic.
 func (h *Hook) record(ctx context.Context, r *batch.Result, own *bound) {
 	defer func() {
 		if v := recover(); v != nil {

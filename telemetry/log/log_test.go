@@ -118,8 +118,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// What waited for its turn when a container was stopped is no trouble: it
-// is a try like that of others, which waited for a slot.
+// What waited for its turn when a container was stopped is no trouble.
 func TestWhatWasStoppedIsNoWarning(t *testing.T) {
 	results := []batch.Result{result("m", batch.NotStarted, batch.ErrStopped)}
 	lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) { h.BatchSettled(t.Context(), batch.BatchInfo{}, results) })

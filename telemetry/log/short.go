@@ -2,9 +2,8 @@ package log
 
 import "unicode/utf8"
 
-// Bounds of what an error and a body take in a line, in bytes as JSON. All else
-// takes about 1 KB: with it a line stays below the 16 KiB at which container
-// runtimes split them.
+// Bounds of an error and a body in a line, in bytes of JSON. With all else, about 1
+// KB, a line stays below 16 KiB, where container runtimes split.
 const (
 	maxReason = 2 << 10
 	maxErrors = 3 << 10 // of what is wrapped
@@ -12,8 +11,7 @@ const (
 	maxTexts  = 14_000 // of these and the body together
 )
 
-// fits returns how much of s fits into n bytes of a JSON text, in whole
-// characters, and how many bytes that takes.
+// fits returns how much of s fits into n bytes of JSON, and how many it takes.
 func fits(s string, n int) (end, size int) {
 	for end < len(s) {
 		r, width := utf8.DecodeRuneInString(s[end:])

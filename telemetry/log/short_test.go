@@ -14,8 +14,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
 
-// Container runtimes split lines at 16 KiB: no error, stack or body makes one so
-// long, whatever becomes of its characters in JSON.
+// No error, stack or body makes a line of 16 KiB, where runtimes split lines.
 func TestALineOfARecordIsBounded(t *testing.T) {
 	const most, reasons, stacks = 15_500, 2 << 10, 8 << 10
 	for _, unit := range []string{"<html>", "\x01", "\"", "\n", "é€😀", "\xff", "\u2028"} {

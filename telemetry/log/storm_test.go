@@ -22,8 +22,7 @@ func count(lines []map[string]any) map[string]int {
 	return n
 }
 
-// In a container each record is a batch: the bound is by the time, and the line
-// of the batches has what it left out.
+// In a container the bound is by time, and the batches' line has what is left out.
 func TestAStormOfSingleRecordsIsCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lines := written(t, slog.LevelInfo, log.Options{Every: time.Minute}, func(h *log.Hook) {
@@ -51,8 +50,7 @@ func TestAStormOfSingleRecordsIsCut(t *testing.T) {
 	})
 }
 
-// What is left out is told at its own level: a log of warnings alone has it, and
-// one of errors alone when errors were left out.
+// What is left out is told at its own level.
 func TestWhatIsLeftOutIsToldAtItsLevel(t *testing.T) {
 	for level, want := range map[slog.Level]string{
 		slog.LevelInfo:  "map[batch ERROR:1 record ERROR:100 record WARN:100]",
@@ -109,8 +107,7 @@ func (b *blocked) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-// The line for a time waits for the output in a goroutine of its own, one for
-// all; records that succeed do not wait for it.
+// The line for a time waits for the output in a goroutine; successes do not.
 func TestABlockedOutputDelaysNoSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &blocked{Handler: slog.DiscardHandler, free: make(chan struct{})}

@@ -32,8 +32,7 @@ func (c *counts) records() (n int) {
 	return n
 }
 
-// bound counts lines: [MaxLines] up to level WARN, and as many above it, so that
-// a storm of failures does not hide what is worse.
+// bound counts lines: [MaxLines] up to level WARN, and as many above it.
 type bound struct {
 	written [2]int
 	left    int        // out
@@ -55,8 +54,7 @@ func (b *bound) take(level slog.Level) bool {
 	return false
 }
 
-// above is the level of a line that tells how many were left out: theirs, if
-// that is higher than its own.
+// above is the level of a line that tells of what was left out: at least theirs.
 func (b *bound) above(level slog.Level) slog.Level {
 	if b.left > 0 {
 		return max(level, b.highest)
@@ -131,8 +129,7 @@ func (h *Hook) within(name string, level slog.Level, kind int) bool {
 	return h.period(name).bounds[kind].take(level)
 }
 
-// over writes the line of a period that is over. While the output is blocked
-// it is not waited for: the period goes on.
+// over writes a period's line. While the output is blocked the period goes on.
 func (h *Hook) over(name string) {
 	free := h.sums.writing.TryLock()
 	h.sums.mu.Lock()
@@ -151,8 +148,7 @@ func (h *Hook) over(name string) {
 	h.logSum(context.Background(), name, &due)
 }
 
-// Flush implements [batch.FlushHook]: it writes the lines for what was summed up
-// since the last, see [Options].
+// Flush implements [batch.FlushHook]: it writes what was summed up, see [Options].
 func (h *Hook) Flush(ctx context.Context) {
 	h.sums.writing.Lock()
 	defer h.sums.writing.Unlock()

@@ -13,7 +13,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
 
-// settle tells a hook of a batch that took no time.
 func settle(h *log.Hook, outcomes ...batch.Outcome) {
 	results := make([]batch.Result, len(outcomes))
 	for i, o := range outcomes {

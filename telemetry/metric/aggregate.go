@@ -32,10 +32,9 @@ func (a *Aggregate) Series(queue string) Series {
 	return s
 }
 
-// Take calls visit for each queue of which something was observed since the
-// last Take. The summary is visit's until it returns; observations go on
-// meanwhile, into the next one. When visit panics, what it was given is lost,
-// and what it was not given yet is for the next Take.
+// Take calls visit for each queue of which something was observed since the last
+// Take. The summary is visit's until it returns; observations go on. When visit
+// panics, what it was given is lost.
 func (a *Aggregate) Take(visit func(queue string, s *Summary)) {
 	a.taking.Lock()
 	defer a.taking.Unlock()
@@ -64,21 +63,18 @@ func (s *sums) take(visit func(queue string, s *Summary)) {
 	visit(s.queue, taken)
 }
 
-// Add implements [Series].
 func (s *sums) Add(m *Metric, n float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now.put(m, s.now.counts[m.index]+n)
 }
 
-// Set implements [Series].
 func (s *sums) Set(m *Metric, value float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now.put(m, value)
 }
 
-// Observe implements [Series].
 func (s *sums) Observe(m *Metric, value float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,8 +114,7 @@ func (s *Summary) reset() {
 	}
 }
 
-// Counts calls visit with each counter's sum and each gauge's latest value, in
-// the order of [All], and none that was not observed.
+// Counts visits each counter's sum and gauge's latest value, in [All]'s order.
 func (s *Summary) Counts(visit func(m *Metric, value float64)) {
 	for i, m := range All {
 		if s.set[i] {
@@ -128,8 +123,7 @@ func (s *Summary) Counts(visit func(m *Metric, value float64)) {
 	}
 }
 
-// Distributions calls visit with each distribution that has values, in the
-// order of [All].
+// Distributions visits those that have values, in the order of [All].
 func (s *Summary) Distributions(visit func(m *Metric, v *Values)) {
 	for i, m := range All {
 		if v := s.values[i]; v != nil && v.Count > 0 {

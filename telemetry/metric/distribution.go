@@ -10,8 +10,7 @@ import (
 // MaxExact is how many different values a [Values] keeps as they are.
 const MaxExact = 64
 
-// Error is by how much a value may be off, relative to itself, once there were
-// more than MaxExact different ones.
+// Error is how far off a value may be, once there were more than MaxExact.
 const Error = 0.02
 
 // Value is a value and how often it was observed.
@@ -39,8 +38,7 @@ type Values struct {
 	zeros   int
 }
 
-// Observe adds a value. One below 0 counts as 0 (clocks differ); NaN and
-// infinities are left out.
+// Observe adds a value: below 0 counts as 0; NaN and infinities are left out.
 func (v *Values) Observe(x float64) {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return
@@ -166,8 +164,7 @@ func (v *Values) Append(to []Value) []Value {
 	return to
 }
 
-// Quantile returns the value below which the share q of the values lies, 0 to
-// 1; 0 without any value.
+// Quantile returns the value below which the share q (0 to 1) lies; 0 of none.
 func (v *Values) Quantile(q float64) float64 {
 	rank := int(math.Ceil(q * float64(v.Count)))
 	for _, x := range v.Append(nil) {

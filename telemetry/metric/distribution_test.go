@@ -38,8 +38,7 @@ func TestValuesAreExactUpToABound(t *testing.T) {
 	}
 }
 
-// However many values: each observation stands for one within the error, none
-// is lost, and the ends and the sum are exact.
+// Each observation stands for one within the error; ends and sum are exact.
 func TestRoundedValuesStayWithinTheError(t *testing.T) {
 	for name, next := range map[string]func(*rand.Rand) float64{
 		"durations":   func(r *rand.Rand) float64 { return math.Round(math.Exp(r.NormFloat64()*2+3)*1e3) / 1e3 },

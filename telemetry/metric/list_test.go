@@ -9,8 +9,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// The names are valid wherever they go, each is there once, and each metric
-// says what to do about it.
+// Names are valid and unique, and each metric says what to do about it.
 func TestTheListIsSound(t *testing.T) {
 	name := regexp.MustCompile(`^[A-Z][A-Za-z]{1,40}$`)
 	names, labels := map[string]bool{}, map[string]bool{}

@@ -34,10 +34,9 @@ type Metric struct {
 	// Help says what is observed, and what to do about it.
 	Help string
 
-	// Family, Label and Value are for where metrics have labels (Prometheus,
-	// OpenTelemetry): those of a family are one metric, "Records" with
-	// outcome="retry". Label is empty for a metric that is alone, and then
-	// Family is its Name.
+	// Family, Label and Value are for where metrics have labels: those of a family
+	// are one metric, "Records" with outcome="retry". Without a Label, Family is
+	// the Name.
 	Family, Label, Value string
 
 	// Poll says that it is observed in containers only.
@@ -52,7 +51,6 @@ func (m *Metric) Index() int { return m.index }
 // All are the metrics, in the order in which to show them.
 var All []*Metric
 
-// metric adds a metric to All.
 func metric(m Metric) *Metric {
 	if m.Family == "" {
 		m.Family = m.Name

@@ -71,9 +71,8 @@ func TestAFlushThatPanics(t *testing.T) {
 	})
 }
 
-// A report that panics at the end of an interval ends no process, and is told
-// when the hook is called next. What it was not given is reported later, though
-// nothing happens any more.
+// A report that panics ends no process, and is told at the hook's next call. What
+// it was not given is reported later.
 func TestAReportThatPanics(t *testing.T) {
 	for name, tell := range map[string]func(*testing.T, *hooks.Set){
 		"BatchSettled": func(t *testing.T, set *hooks.Set) { settleIn(t, orders, set) },

@@ -19,8 +19,7 @@ type Sink interface {
 	Series(queue string) Series
 }
 
-// Series takes observations about one queue. It must be safe for concurrent
-// use, and must not block.
+// Series is one queue's. It must be safe for concurrent use, and must not block.
 type Series interface {
 	// Add adds n to a [Counter].
 	Add(m *Metric, n float64)
@@ -133,8 +132,7 @@ func observe(s Series, r *batch.Result) {
 	}
 }
 
-// percent is what a duration is of another, to a thousandth: of 15 minutes, the
-// default in a container, most records use little.
+// percent is to a thousandth: most records use little of 15 minutes.
 func percent(d, of time.Duration) float64 {
 	return math.Round(float64(d)/float64(of)*1e5) / 1e3
 }

@@ -74,8 +74,7 @@ func (r *Reporter) Polling(ctx context.Context, queueARN string, load func() bat
 	r.arm()
 }
 
-// arm has what was observed reported later: at the end of the interval, or by
-// the next flush.
+// arm has a report made later: at the interval's end, or by the next flush.
 func (r *Reporter) arm() {
 	if r.every == 0 {
 		return
@@ -119,8 +118,7 @@ func (r *Reporter) panicAgain() {
 	}
 }
 
-// now reports. It is on a goroutine of its own, where a panic would end the
-// process.
+// now reports, on a goroutine where a panic would end the process.
 func (r *Reporter) now(ctx context.Context) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -140,9 +138,8 @@ func (r *Reporter) now(ctx context.Context) {
 // flushing is in the context of a report that a flush makes.
 type flushing struct{}
 
-// Period returns when the period began that a report is of, by the context that
-// the report was given: the interval that ends now, or that a flush cuts short.
-// Without intervals it is now.
+// Period returns when the period of a report began, by the report's context: the
+// interval that ends, or that a flush cuts short; now without any.
 func (r *Reporter) Period(ctx context.Context) time.Time {
 	now := time.Now().UTC()
 	if ctx.Value(flushing{}) != nil {

@@ -124,8 +124,7 @@ func TestReportsWithoutAnInterval(t *testing.T) {
 	})
 }
 
-// On the clock, a report is made at each full minute, whenever it began, and
-// however long one takes.
+// A report is made at each full minute, however long one takes.
 func TestReportsOnTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReports(time.Minute)

@@ -42,8 +42,7 @@ func batchOf(ctx context.Context) *batchSpan {
 }
 
 const (
-	// maxLinks is how many senders a batch's span links to: as many as the SDK
-	// keeps by default. Each record's own span has its link.
+	// maxLinks is what the SDK keeps by default. Each record's span has its link.
 	maxLinks = 128
 	// maxEvents is how many records without a span it tells of.
 	maxEvents = 100
@@ -73,8 +72,7 @@ func (h *Hook) BatchContext(ctx context.Context, info batch.BatchInfo, records [
 		ctx, link = h.invocation(ctx)
 		links = append(links, link...)
 	} else {
-		// A span of the context that the poll was begun in would be the parent of
-		// all that the process ever does.
+		// A span around the poll would be the parent of all that the process does.
 		opts = append(opts, trace.WithNewRoot())
 	}
 	b.Context, b.span = h.tracer.Start(ctx, q.span, append(opts, trace.WithAttributes(attrs...), trace.WithLinks(links...))...)
@@ -145,8 +143,7 @@ func (b *batchSpan) settle() (open map[*batch.Record]*recordSpan, only *recordSp
 	return open, only
 }
 
-// BatchSettled implements [batch.BatchSettledHook]: it ends the spans of the
-// records that failed, and then the batch's.
+// BatchSettled ends the spans of records that failed, and then the batch's.
 func (h *Hook) BatchSettled(ctx context.Context, info batch.BatchInfo, results []batch.Result) {
 	b := batchOf(ctx)
 	if b == nil || len(results) != len(b.records) {
@@ -179,8 +176,7 @@ func (h *Hook) BatchSettled(ctx context.Context, info batch.BatchInfo, results [
 	}
 }
 
-// endBatch ends a batch's span. It is an error when nothing of it was done; what
-// failed of the others is theirs to tell.
+// endBatch ends a batch's span, which is an error when nothing of it was done.
 func endBatch(span trace.Span, counts []int, done int) {
 	defer span.End()
 	if !span.IsRecording() {
@@ -198,8 +194,7 @@ func endBatch(span trace.Span, counts []int, done int) {
 	}
 }
 
-// Warned implements [batch.WarningHook]: a warning is an event of the batch's
-// span, if it has one.
+// Warned implements [batch.WarningHook]: an event of the batch's span, if any.
 func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
 	b := batchOf(ctx)
 	if b == nil || b.span == nil || !b.span.IsRecording() || w.Info {

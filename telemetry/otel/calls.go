@@ -31,8 +31,7 @@ func (h *Hook) Called(ctx context.Context, c batch.Call) {
 	h.metrics.operation.Record(ctx, c.Duration.Seconds(), h.metrics.callSets.get(key, callAttributes).record...)
 }
 
-// operationTypes are the conventions' classes of what sqsbatch calls. The other
-// calls are about the queue, not about messages.
+// operationTypes are the conventions' classes of calls about messages.
 var operationTypes = map[string]attribute.KeyValue{
 	"ReceiveMessage":               semconv.MessagingOperationTypeReceive,
 	"SendMessageBatch":             semconv.MessagingOperationTypeSend,

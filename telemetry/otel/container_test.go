@@ -126,24 +126,3 @@ func TestARecordHasOneSpan(t *testing.T) {
 		}
 	})
 }
-
-// What is flushed at the end of Poll has every span.
-func TestAStopFlushes(t *testing.T) {
-	flushed := make(chan int, 10)
-	var w *world
-	opts := otel.Options{Flush: func(context.Context) error {
-		flushed <- len(w.spans.GetSpans())
-		return nil
-	}}
-	inWorld(t, false, opts, func(world *world) {
-		w = world
-		w.Send("ok", "fail", "slow")
-		w.inContainer(byBody, w.config(), 10*time.Second)
-		if len(flushed) != 1 {
-			t.Fatalf("flushed %d times", len(flushed))
-		}
-		if n, all := <-flushed, len(w.spans.GetSpans()); n != all || n < 3 {
-			t.Errorf("flushed after %d of %d spans", n, all)
-		}
-	})
-}

@@ -13,6 +13,7 @@ import (
 
 	otelapi "go.opentelemetry.io/otel"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/telemetry/otel"
 )
 
@@ -36,6 +37,8 @@ func (l *errorLog) take() []string {
 	l.list = nil
 	return list
 }
+
+var _ batch.FlushHook = (*otel.Hook)(nil)
 
 func TestFlush(t *testing.T) {
 	const late = "sqsbatch: Options.Flush is not called: an earlier call of it did not return in its time"

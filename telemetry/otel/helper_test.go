@@ -49,7 +49,6 @@ func inWorld(t *testing.T, fifo bool, opts otel.Options, script func(*world)) {
 	})
 }
 
-// observe makes the hook.
 func (w *world) observe(opts otel.Options) {
 	w.spans, w.reader = tracetest.NewInMemoryExporter(), sdkmetric.NewManualReader()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(w.spans))
@@ -92,7 +91,6 @@ func (w *world) onLambda(h batch.HandlerFunc, cfg handler.Config, wrap ...func(i
 
 type invoke = func(context.Context, []byte) ([]byte, error)
 
-// inContainer polls the queue for a while.
 func (w *world) inContainer(h batch.HandlerFunc, cfg handler.Config, d time.Duration) {
 	w.t.Helper()
 	w.Poll(w.t.Context(), d, h, cfg)

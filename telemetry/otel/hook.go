@@ -12,8 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sharedcall"
 )
 
-// Options change what is made. The zero value is good where the global
-// providers are set.
+// Options change what is made. The zero value uses the global providers.
 type Options struct {
 	// TracerProvider makes the spans. Defaults to the global one.
 	TracerProvider trace.TracerProvider
@@ -47,9 +46,8 @@ type Options struct {
 	Flush func(context.Context) error
 }
 
-// Invocation says how the batch's span belongs to the trace of the Lambda
-// invocation, of which AWS X-Ray's header tells. Where the context has a span
-// already, such as that of otellambda, that one is the parent in any case.
+// Invocation says how the batch's span belongs to the Lambda invocation's trace
+// (X-Ray's header). A span in the context, as otellambda's, is the parent anyway.
 type Invocation uint8
 
 const (
@@ -66,8 +64,7 @@ const (
 	InvocationLinked
 )
 
-// Hook is a hook of package batch that makes spans and metrics. It is safe for
-// concurrent use.
+// Hook makes spans and metrics. It is safe for concurrent use.
 type Hook struct {
 	opts    Options
 	tracer  trace.Tracer

@@ -105,5 +105,4 @@ func (h *headers) Set(key, value string) {
 // Get and Keys are not for writing.
 func (h *headers) Get(string) string { return "" }
 
-// Keys returns nothing.
 func (h *headers) Keys() []string { return nil }

@@ -48,8 +48,7 @@ func handle(err error) {
 	}
 }
 
-// processed measures a record that was handed to the handler. The context has
-// the record's span, for exemplars.
+// processed measures a record. The context has its span, for exemplars.
 func (m *metrics) processed(s *recordSpan, r *batch.Result, failure string) {
 	set := m.recordSets.get(recordKeys{s.queue, r.Outcome, failure}, recordAttributes)
 	m.duration.Record(s, r.Duration.Seconds(), set.record...)

@@ -19,7 +19,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/otel"
 )
 
-// collect returns what was measured, by name.
 func (w *world) collect() map[string]metricdata.Metrics {
 	w.t.Helper()
 	var all metricdata.ResourceMetrics

@@ -90,9 +90,8 @@ func (s *recordSpan) attributes(r *batch.Record) []attribute.KeyValue {
 	return attrs
 }
 
-// RecordFinished implements [batch.RecordFinishedHook]: it ends the span of a
-// success. What became of a failure is known when its batch is settled. Successes do
-// not wait for that: 10,000 spans that end at once would overflow the SDK's queue.
+// RecordFinished ends the span of a success. Failures wait for their batch;
+// successes do not: 10,000 spans at once would overflow the SDK's queue.
 func (h *Hook) RecordFinished(ctx context.Context, r batch.Result) {
 	s, _ := ctx.Value(recordKey{}).(*recordSpan)
 	switch {

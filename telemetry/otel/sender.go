@@ -35,8 +35,7 @@ func (h *Hook) sender(r *batch.Record) (s sender) {
 	return s
 }
 
-// context is what a message was created in: what its sender wrote into its
-// attributes, rather than what AWS noted.
+// context is the sender's, by its attributes rather than by what AWS noted.
 func (s *sender) context() trace.SpanContext {
 	if s.attributes.IsValid() {
 		return s.attributes
@@ -54,8 +53,7 @@ func (s *sender) links() (list []trace.Link) {
 	return list
 }
 
-// invocation is ctx with the trace of the Lambda invocation that is to be
-// continued, or a link to it.
+// invocation is ctx with the Lambda invocation's trace, or a link to it.
 func (h *Hook) invocation(ctx context.Context) (context.Context, []trace.Link) {
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx, nil

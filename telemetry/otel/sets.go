@@ -25,8 +25,7 @@ type sets[K setsKey[K]] struct {
 	byKey map[K]*set
 }
 
-// maxSets bounds the sets. Beyond it errors are not told apart: some
-// programs have as many error codes as messages.
+// maxSets bounds the sets: beyond it errors are not told apart.
 const maxSets = 1_000
 
 func (s *sets[K]) get(key K, attrs func(K) []attribute.KeyValue) *set {

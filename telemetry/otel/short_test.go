@@ -13,8 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/otel"
 )
 
-// An exporter sends what it is given: texts of errors are bounded, and valid in
-// OTLP, which refuses others.
+// Texts of errors are bounded, and valid in OTLP, which refuses others.
 func TestTextsOfErrorsAreBounded(t *testing.T) {
 	for _, unit := range []string{"<html>", "é€😀", "\xff"} {
 		much := strings.Repeat(unit, 200_000)

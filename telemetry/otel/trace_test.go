@@ -93,7 +93,6 @@ func TestRecordsLinkToTheirSenders(t *testing.T) {
 	}
 }
 
-// run handles what is in the queue, in one mode.
 func (w *world) run(lambda bool, h batch.HandlerFunc) {
 	w.t.Helper()
 	if lambda {

@@ -10,10 +10,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// Name is a metric's name in Prometheus: its family in lower case, with the
-// base unit, and _total when it is a counter. Durations are in seconds and
-// percentages ratios there. A histogram's series have _bucket, _sum or _count
-// behind it.
+// Name is a metric's name in Prometheus: its family in lower case, the base unit
+// (seconds, ratio), and _total of a counter. Series of histograms add _bucket, _sum
+// or _count.
 func Name(m *metric.Metric) string {
 	var b strings.Builder
 	b.WriteString("sqsbatch")
@@ -83,7 +82,6 @@ const (
 	maxBuckets = 160 // native ones: four powers of ten and more at that growth
 )
 
-// family is one metric to Prometheus.
 type family struct {
 	collector prometheus.Collector
 	counters  *prometheus.CounterVec

@@ -38,8 +38,7 @@ func bounds(h *dto.Histogram) (list []float64) {
 	return list
 }
 
-// Every distribution has native buckets, and classic ones for servers that do
-// not scrape those.
+// Every distribution has native buckets, and classic ones for older servers.
 func TestHistogramsHaveBothKindsOfBuckets(t *testing.T) {
 	both, native := prometheus.New(prometheus.Options{}), prometheus.New(prometheus.Options{NativeOnly: true})
 	own := prometheus.New(prometheus.Options{DurationBuckets: []float64{1, 2}, AgeBuckets: []float64{3}})

@@ -53,7 +53,6 @@ func (s *series) value(m *metric.Metric) prometheus.Observer {
 	return s.families.byIndex[m.Index()].values.WithLabelValues(s.labels(m)...)
 }
 
-// Add implements [metric.Series].
 func (s *series) Add(m *metric.Metric, n float64) {
 	if n < 0 {
 		return // a counter would panic
@@ -65,7 +64,6 @@ func (s *series) Add(m *metric.Metric, n float64) {
 	c.Add(n)
 }
 
-// Observe implements [metric.Series].
 func (s *series) Observe(m *metric.Metric, value float64) {
 	o := s.values[m.Index()]
 	if o == nil {
@@ -75,7 +73,6 @@ func (s *series) Observe(m *metric.Metric, value float64) {
 	o.Observe(max(value, 0) * scale(m.Unit))
 }
 
-// Set implements [metric.Series].
 func (s *series) Set(m *metric.Metric, value float64) {
 	s.families.byIndex[m.Index()].gauges.WithLabelValues(s.labels(m)...).Set(value * scale(m.Unit))
 }

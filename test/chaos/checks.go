@@ -1,24 +1,22 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
+	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
 )
 
@@ -54,7 +52,6 @@ func (r *run) each(ctx context.Context, checks map[string]func(context.Context, 
 	wait.Wait()
 }
 
-// check is one of them, on one queue.
 type check struct {
 	run     *run
 	queue   string
@@ -62,21 +59,16 @@ type check struct {
 	workers []*single
 }
 
-// single is a worker of a check.
 type single struct {
-	*exec.Cmd
-	diary  string
-	stderr bytes.Buffer // to be read after ended
-	hold   io.Closer
-	ended  chan struct{}
+	*subprocess.Process
+	command *exec.Cmd
+	diary   string
 }
 
 func (k *check) try(ctx context.Context, f func(context.Context, *check) error) error {
 	defer func() {
 		for _, w := range k.workers {
-			_ = w.Process.Kill() // it may have ended
-			_ = w.hold.Close()
-			<-w.ended
+			w.Kill() // it may have ended
 		}
 	}()
 	if err := k.run.server.createQueue(ctx, k.queue, "dead-"+k.queue, checkReceives); err != nil {
@@ -99,30 +91,21 @@ func (k *check) give(ctx context.Context, count int, o diary.Order) error {
 	return k.run.server.send(ctx, list, [2]string{k.queue, k.queue})
 }
 
-// start starts a worker.
 func (k *check) start(settings ...string) (*single, error) {
-	w := &single{ended: make(chan struct{})}
-	w.diary = filepath.Join(k.run.fleet.folder, fmt.Sprintf("%s-%d.diary", k.queue, len(k.workers)))
-	w.Cmd = k.run.fleet.worker(w.diary, "http://"+k.run.server.gates[0].address+account+k.queue,
+	w := &single{}
+	file := filepath.Join(k.run.fleet.folder, fmt.Sprintf("%s-%d", k.queue, len(k.workers)))
+	w.diary = file + ".diary"
+	w.command = k.run.fleet.worker(w.diary, "http://"+k.run.server.gates[0].address+account+k.queue,
 		append([]string{"SQSBATCH_VISIBILITY=" + shortVisibility.String(), "SQSBATCH_CONCURRENCY=5"}, settings...)...)
-	w.Stderr = &w.stderr
 	var err error
-	if w.hold, err = w.StdinPipe(); err != nil {
+	if w.Process, err = launch(w.command, file+".log"); err != nil {
 		return nil, err
 	}
-	if err := w.Start(); err != nil {
-		return nil, err
-	}
-	go func() {
-		_ = w.Wait() // its state tells
-		close(w.ended)
-	}()
 	k.workers = append(k.workers, w)
 	return w, nil
 }
 
-// count is how many lines of a kind there are in the diaries, and of an outcome
-// where one is given.
+// count is how many lines of a kind, and of an outcome if given, the diaries have.
 func (k *check) count(kind diary.Kind, outcome diary.Outcome) (n int) {
 	for _, w := range k.workers {
 		lines, _ := diary.Read(w.diary) // there is none before the first line
@@ -176,24 +159,16 @@ func (k *check) awaitEmpty(ctx context.Context) error {
 	})
 }
 
-// stop sends signals, a while apart, and waits for the end, whose status must be
-// the one. It returns how long that took from the last signal on.
-func (w *single) stop(status int, signals ...os.Signal) (time.Duration, error) {
-	var began time.Time
-	for i, s := range signals {
-		if i > 0 {
-			time.Sleep(200 * time.Millisecond)
-		}
-		began = time.Now()
-		_ = w.Process.Signal(s) // if it has ended, its status tells
+// stop sends SIGTERM, wants the end with the status, and returns how long it took.
+func (w *single) stop(status int) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	began := time.Now()
+	if !w.Stop(ctx) {
+		return 0, fmt.Errorf("it has not ended %v after SIGTERM", stopLimit)
 	}
-	select {
-	case <-w.ended:
-	case <-time.After(stopLimit):
-		return 0, fmt.Errorf("it has not ended %v after %v", stopLimit, signals)
-	}
-	if code := w.ProcessState.ExitCode(); code != status {
-		return 0, fmt.Errorf("it ended with status %d, want %d: %s", code, status, w.stderr.Bytes())
+	if code := w.command.ProcessState.ExitCode(); code != status {
+		return 0, fmt.Errorf("it ended with status %d, want %d: %s", code, status, w.LastLines())
 	}
 	return time.Since(began), nil
 }
@@ -207,7 +182,7 @@ func (k *check) finish(ctx context.Context) error {
 	if err := k.awaitEmpty(ctx); err != nil {
 		return err
 	}
-	if _, err := w.stop(0, syscall.SIGTERM); err != nil {
+	if _, err := w.stop(0); err != nil {
 		return err
 	}
 	if n := k.count(diary.End, diary.OK); n != len(k.orders) {
@@ -229,7 +204,7 @@ func idleStop(ctx context.Context, k *check) error {
 		if err := errors.Join(k.give(ctx, 1, diary.Order{}), k.awaitCount(ctx, i+1, diary.End, diary.OK), k.awaitEmpty(ctx)); err != nil {
 			return err
 		}
-		took, err := w.stop(0, syscall.SIGTERM)
+		took, err := w.stop(0)
 		if err != nil {
 			return err
 		}
@@ -242,9 +217,8 @@ func idleStop(ctx context.Context, k *check) error {
 	return nil
 }
 
-// stopAtLimit: handlers that take longer than a stop may are cancelled and their
-// messages released. One that does not heed its context is abandoned, and its
-// message left alone, since it may still be at work.
+// stopAtLimit: handlers that take longer than a stop are cancelled, their messages
+// released. One that does not heed that is abandoned, its message left alone.
 func stopAtLimit(ctx context.Context, k *check) error {
 	const limit = time.Second
 	if err := errors.Join(k.give(ctx, 4, diary.Order{Millis: 60_000, Once: true}), k.give(ctx, 1, diary.Order{Millis: 60_000, Once: true, Deaf: true})); err != nil {
@@ -257,7 +231,7 @@ func stopAtLimit(ctx context.Context, k *check) error {
 	if err := errors.Join(k.awaitCount(ctx, 5, diary.Start, ""), k.give(ctx, 10, diary.Order{})); err != nil {
 		return err
 	}
-	took, err := w.stop(0, syscall.SIGTERM)
+	took, err := w.stop(0)
 	if err != nil {
 		return err
 	}
@@ -271,8 +245,7 @@ func stopAtLimit(ctx context.Context, k *check) error {
 	return k.finish(ctx)
 }
 
-// secondSignal: it ends the process at once; its messages come back when their
-// visibility timeouts are over.
+// secondSignal ends the process at once; its messages come back later.
 func secondSignal(ctx context.Context, k *check) error {
 	if err := k.give(ctx, 5, diary.Order{Millis: 60_000, Once: true}); err != nil {
 		return err
@@ -284,18 +257,21 @@ func secondSignal(ctx context.Context, k *check) error {
 	if err := k.awaitCount(ctx, 5, diary.Start, ""); err != nil {
 		return err
 	}
-	took, err := w.stop(1, syscall.SIGTERM, os.Interrupt)
+	if err := w.command.Process.Signal(os.Interrupt); err != nil {
+		return err
+	}
+	time.Sleep(200 * time.Millisecond)
+	took, err := w.stop(1)
 	if err != nil {
 		return err
 	}
-	if took > slack || !strings.Contains(w.stderr.String(), "second signal") {
-		return fmt.Errorf("it took %v and said %q, want the reason at once", took, w.stderr.Bytes())
+	if said := strings.Join(w.LastLines(), "\n"); took > slack || !strings.Contains(said, "second signal") {
+		return fmt.Errorf("it took %v and said %q, want the reason at once", took, said)
 	}
 	return k.finish(ctx)
 }
 
-// givenUp: what fails, takes too long or hangs at each attempt SQS itself moves to the
-// dead-letter queue, and nothing else.
+// givenUp: SQS moves what fails, takes too long or hangs each time, and no more.
 func givenUp(ctx context.Context, k *check) error {
 	const bad = 3
 	if err := errors.Join(
@@ -313,7 +289,7 @@ func givenUp(ctx context.Context, k *check) error {
 	if err := k.awaitEmpty(ctx); err != nil {
 		return err
 	}
-	if _, err := w.stop(0, syscall.SIGTERM); err != nil {
+	if _, err := w.stop(0); err != nil {
 		return err
 	}
 	visible, hidden, err := k.sizes(ctx, "dead-"+k.queue)

@@ -60,9 +60,8 @@ func (r *run) received(h *handling) time.Time {
 	return h.start
 }
 
-// explainAgain says why a message was handled again, "" for no reason: what
-// befell the process that had it first, from when it was given it until another
-// was.
+// explainAgain says why a message was handled again, "" for no reason: what befell
+// the process that had it first, until another was given it.
 func (r *run) explainAgain(before, again *handling) string {
 	holder, from, to := before.process, r.received(before), r.received(again)
 	if to.Before(from) {
@@ -71,10 +70,9 @@ func (r *run) explainAgain(before, again *handling) string {
 	return r.explain(before.n, holder, from, to)
 }
 
-// explain says what kept a process from keeping a message for itself: a kill,
-// a second delivery by the server, trouble on its network, its machine, or calls
-// for this message that the server failed, as many as it takes for the
-// visibility timeout to end.
+// explain says what kept a process from keeping a message: a kill, a second
+// delivery, its network, its machine, or as many failed calls for it as it takes
+// for the visibility timeout to end.
 func (r *run) explain(n int, holder *process, from, to time.Time) string {
 	if holder.signal == kill && !holder.signaled.Before(from) && !holder.signaled.After(to) {
 		return string(kill)

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// fault is something that went wrong on purpose.
 type fault struct {
 	kind     kind
 	slot     int // -1: all
@@ -35,8 +34,7 @@ func (l *faultLog) end(f *fault) {
 	f.to = time.Now()
 }
 
-// saboteur makes faults happen. Two slots at most are struck at a time, so that
-// the run gets on.
+// saboteur makes faults happen, on two slots at most: so the run gets on.
 type saboteur struct {
 	fleet  *fleet
 	server *server
@@ -56,8 +54,7 @@ func newSaboteur(f *fleet, s *server, log *faultLog) *saboteur {
 	return b
 }
 
-// strike begins a fault, as soon as there is a slot for it, and returns while
-// it lasts.
+// strike begins a fault once there is a slot for it, and returns meanwhile.
 func (b *saboteur) strike(k kind, random *rand.Rand) {
 	b.atOnce <- struct{}{}
 	slot := <-b.free

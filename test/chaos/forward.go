@@ -14,9 +14,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// forward passes requests on to a server that tells nothing by itself, and
-// derives from its answers what the emulator would tell the ledger. The ledger
-// knows before the worker does: the worker's next call may be about it.
+// forward passes requests on, and derives from the answers what the emulator would
+// tell the ledger, before the worker knows.
 type forward struct {
 	ctx    context.Context // the run's
 	url    string

@@ -3,8 +3,6 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -155,43 +153,6 @@ func TestSpy(t *testing.T) {
 	}
 	if c = ask("DeleteMessageBatch", entries, ""); c.trouble != "no answer" || len(c.entries) != 1 || !c.entries[0].failed {
 		t.Errorf("a lost answer: %+v", c)
-	}
-}
-
-func TestDiary(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "diary")
-	w, err := diary.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []diary.Line{
-		{Kind: diary.Start, N: 3, Attempt: 1, At: time.Unix(5, 7), Outcome: "-"},
-		{Kind: diary.End, N: 3, Attempt: 1, At: time.Unix(6, 0), Outcome: diary.OK},
-		{Kind: diary.Stall, At: time.Unix(7, 0), Lasted: time.Second, Outcome: "-"},
-	}
-	for _, l := range want {
-		if err := w.Write(l); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteString("end 3 1 60"); err != nil { // cut by a kill
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	got, err := diary.Read(path)
-	if err != nil || len(got) != len(want) {
-		t.Fatalf("read %v, %v", got, err)
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("line %d is %v, want %v", i, got[i], want[i])
-		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
 )
 
-// violations are the promises that were broken.
 type violations struct {
 	mu   sync.Mutex
 	list []string
@@ -134,10 +133,9 @@ func (r *run) judgeHandling(h *handling, wrong func(string, ...any)) {
 	}
 }
 
-// unfinished returns the latest of earlier handler calls after which another
-// was not due: it succeeded, was cut off, or was still running. What fails for
-// good may be tried again until it is in the dead-letter queue, whose copies
-// are judged by themselves.
+// unfinished returns the latest earlier call of the handler after which no other
+// was due: it succeeded, was cut off, or still ran. What fails for good may be
+// tried again.
 func unfinished(earlier []handling, at time.Time, permanent bool) (last *handling) {
 	for i := range earlier {
 		h := &earlier[i]
@@ -150,8 +148,7 @@ func unfinished(earlier []handling, at time.Time, permanent bool) (last *handlin
 	return last
 }
 
-// judgeGroups asks whether the messages of each FIFO group were handled in the
-// order in which they were sent, one at a time.
+// judgeGroups asks whether FIFO groups were handled in order, one at a time.
 func (r *run) judgeGroups() {
 	groups := map[string][]handling{}
 	latest := map[string]*handling{} // first success of the group's message before

@@ -9,8 +9,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// ledger is what the server knows: every event of every message, and every call
-// of the workers.
+// ledger is what the server knows: events of messages, and calls of workers.
 type ledger struct {
 	mu         sync.Mutex
 	messages   []state
@@ -33,7 +32,6 @@ type state struct {
 	struck  bool   // DuplicateDelivery struck one of its deliveries
 }
 
-// delivery is one receive of a message.
 type delivery struct {
 	n, attempt int
 	at         time.Time
@@ -124,16 +122,14 @@ func numberOf(body string) (int, bool) {
 	return n, err == nil && n >= 0
 }
 
-// finished is how many messages of a phase are deleted, and when the latest of
-// all was.
+// finished is how many messages of a phase are deleted, and when the last was.
 func (l *ledger) finished(phase int) (n int, last time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.done[phase], l.lastDone
 }
 
-// stranded returns the messages that a process was given last, and that are
-// neither deleted nor visible at the latest by a time.
+// stranded returns messages that a process had last, and that are hidden after by.
 func (l *ledger) stranded(process int, by time.Time) (list []int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -46,13 +46,11 @@ func (r *run) stopAndLook(slot int) {
 	}
 }
 
-// crossing is how close to each other a delivery and the end of a receive's client
-// may be to have crossed on the way.
+// crossing is how close a delivery and a receive's end may be to have crossed.
 const crossing = 10 * time.Millisecond
 
 // crossed reports whether a message was delivered while its process gave up its
-// receives, and not because that had made it visible itself: no stop can do
-// anything about that.
+// receives, and not released by it: no stop can prevent that.
 func (l *ledger) crossed(n, process int) (crossed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,8 +72,7 @@ func (l *ledger) crossed(n, process int) (crossed bool) {
 	return crossed
 }
 
-// roundTrips asks the server by a slot's network every 10 ms, and returns how
-// long the slowest answer took.
+// roundTrips asks the server every 10 ms, and returns the slowest answer's time.
 func roundTrips(url string, over <-chan struct{}) (slowest time.Duration) {
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
@@ -95,8 +92,7 @@ func roundTrips(url string, over <-chan struct{}) (slowest time.Duration) {
 	}
 }
 
-// neverNamed reports whether no call was about a message's latest delivery,
-// which was after a time.
+// neverNamed reports whether no call named a message's latest delivery, after a time.
 func (l *ledger) neverNamed(n int, after time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -28,8 +28,7 @@ func newNetwork(slot int, upstream string) (*network, error) {
 
 func (n *network) address() string { return n.proxy.Listen }
 
-// begin makes the network bad: stream is "upstream" for what the worker sends,
-// "downstream" for what it is answered.
+// begin adds a toxic to what the worker sends (upstream) or gets (downstream).
 func (n *network) begin(toxic, stream string, attributes map[string]int) error {
 	text, err := json.Marshal(map[string]any{"name": toxic + stream, "type": toxic, "stream": stream, "attributes": attributes})
 	if err != nil {

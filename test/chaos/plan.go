@@ -57,9 +57,8 @@ func (o *order) body() string {
 	return string(b)
 }
 
-// makeOrders decides what is sent, by the seed alone: 30 % to the FIFO queue in
-// groups. Handlers take 0 to 30 ms, one in a thousand 2 s; 2 in a hundred fail
-// at first, 3 in a thousand for good.
+// makeOrders decides by the seed what is sent: 30 % to FIFO groups; handlers take
+// up to 30 ms, 1 ‰ 2 s; 2 % fail at first, 3 ‰ for good.
 func makeOrders(messages int, random *rand.Rand) []order {
 	groups := min(200, max(20, messages/100))
 	list := make([]order, messages)
@@ -83,7 +82,6 @@ func makeOrders(messages int, random *rand.Rand) []order {
 	return list
 }
 
-// kind is a kind of fault.
 type kind string
 
 const (
@@ -103,8 +101,7 @@ const (
 // kinds are all of them; the later, the likelier the reason of what happened then.
 var kinds = []kind{kill, term, latency, bandwidth, slicer, reset, hangAsk, hangTell, cut, refused, restart}
 
-// makeFaults is the order of the third phase's faults: all kinds in turn, each
-// turn shuffled, with a second kill in it.
+// makeFaults has all kinds in turn, each turn shuffled and with a second kill.
 func makeFaults(n int, random *rand.Rand) []kind {
 	var list []kind
 	for len(list) < n {

@@ -1,13 +1,11 @@
 package main
 
-// maxRequests is what a message of phase A may cost on the standard queue: 0.2
-// by tens, and what the 2 % of failures take. A FIFO queue's depends on its
-// groups, and is only told.
+// maxRequests is what a message of phase A may cost on the standard queue: 0.2 by
+// tens, and what the 2 % of failures take.
 const maxRequests = 0.25
 
-// judgeRequests holds phase A to what its messages cost. A slow machine fills
-// fewer calls: what waits goes out after 0.1 s, so each worker may make ten
-// calls a second, of each of three kinds, whatever is in them.
+// judgeRequests holds phase A to that. A slow machine fills fewer calls: each
+// worker may make ten calls a second of each of three kinds.
 func (r *run) judgeRequests() {
 	if r.began[stops].IsZero() {
 		return // it has not come to its end, which was told

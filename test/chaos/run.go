@@ -12,9 +12,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
 )
 
-// Visibility timeouts. Where nobody is killed a long one: what is stranded
-// shows, and no slow machine makes a duplicate. A short one where it is what a
-// kill costs.
+// Visibility timeouts: a long one where nobody is killed, so that what is stranded
+// shows; a short one where it is what a kill costs.
 const (
 	longVisibility  = 30 * time.Second
 	shortVisibility = 5 * time.Second
@@ -23,7 +22,6 @@ const (
 // patience is how long nothing at all may be finished before the run gives up.
 const patience = 90 * time.Second
 
-// run is one chaos run.
 type run struct {
 	options
 	orders     []order
@@ -42,7 +40,6 @@ type run struct {
 	slept     map[*process][]diary.Line
 }
 
-// play plays the phases.
 func (r *run) play(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(r.seed, 1))
 	r.began[calm] = time.Now()
@@ -90,8 +87,7 @@ func (r *run) startAll(visibility time.Duration) error {
 	return nil
 }
 
-// phaseStops stops the workers in turn while the queues are full; every fourth
-// time all of them.
+// phaseStops stops the workers in turn, every fourth time all of them.
 func (r *run) phaseStops(ctx context.Context) error {
 	if err := r.server.send(ctx, r.of(stops), mainQueues); err != nil {
 		return err
@@ -119,9 +115,8 @@ func (r *run) phaseStops(ctx context.Context) error {
 }
 
 // phaseEverything sends while faults strike, each when a share of the phase is
-// done, so that a slow machine meets as many as a fast one. After every tenth
-// part of the messages the queues run nearly empty, so that faults meet
-// consumers that wait, too.
+// done, on any machine. After every tenth part the queues run nearly empty, so that
+// faults meet waiting consumers.
 func (r *run) phaseEverything(ctx context.Context, random *rand.Rand) error {
 	if err := r.server.misbehave(); err != nil {
 		return err
@@ -208,8 +203,7 @@ func (r *run) reach(ctx context.Context, phase, count int) error {
 
 var errStuck = fmt.Errorf("the run is stuck")
 
-// watchHealth asks every worker whether it lives, as an orchestrator does. No
-// fault here is a reason for a no.
+// watchHealth asks every worker whether it lives. No fault is a reason for a no.
 func (r *run) watchHealth(ctx context.Context) {
 	client := &http.Client{Timeout: 5 * time.Second}
 	for sleep.For(ctx, time.Second) {
@@ -220,7 +214,7 @@ func (r *run) watchHealth(ctx context.Context) {
 			}
 			_ = answer.Body.Close()
 			if answer.StatusCode != http.StatusOK {
-				r.violations.add("%v answers /livez with %s: %s", p, answer.Status, tail(p.output))
+				r.violations.add("%v answers /livez with %s: %s", p, answer.Status, p.tail())
 			}
 		}
 	}

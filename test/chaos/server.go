@@ -19,8 +19,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/internal/elasticmq"
 )
 
-// server is an SQS server with a socket for each slot. Its state outlives the
-// sockets, so that a restart loses nothing.
+// server is an SQS server with a socket for each slot. A restart loses nothing.
 type server struct {
 	state     *sqs.Server        // the emulator; nil with ElasticMQ
 	elasticmq *elasticmq.Server  // nil with the emulator
@@ -79,7 +78,6 @@ func (s *server) open() error {
 	return nil
 }
 
-// shut closes the sockets and all connections.
 func (s *server) shut() {
 	for i := range s.gates {
 		_ = s.gates[i].http.Close()
@@ -113,7 +111,6 @@ func (s *server) createQueues(ctx context.Context) error {
 	return nil
 }
 
-// createQueue makes a queue and its dead-letter queue.
 func (s *server) createQueue(ctx context.Context, name, dead string, maxReceives int) error {
 	attributes := map[string]string{}
 	if strings.HasSuffix(name, ".fifo") {

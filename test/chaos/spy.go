@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// call is one request of a worker.
 type call struct {
 	process      int
 	operation    string
@@ -21,15 +20,13 @@ type call struct {
 	given        int     // messages that a receive returned
 }
 
-// entry is one message of a call.
 type entry struct {
 	n       int
 	seconds int // of ChangeMessageVisibilityBatch
 	failed  bool
 }
 
-// spy stands before the server, on the socket of one slot, and notes what the
-// slot's worker asks and is answered.
+// spy stands before the server and notes what a slot's worker asks and gets.
 type spy struct {
 	server  http.Handler
 	ledger  *ledger
@@ -89,10 +86,8 @@ type answer struct {
 	}
 }
 
-// queue is the name of the queue that is asked for.
 func (r *request) queue() string { return r.QueueURL[strings.LastIndexByte(r.QueueURL, '/')+1:] }
 
-// note adds a call to the ledger.
 func (l *ledger) note(c call, requestBody, answerBody []byte) {
 	var asked request
 	var told answer

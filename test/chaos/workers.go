@@ -1,22 +1,23 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 )
 
 // slots is how many workers run side by side.
 const slots = 3
 
-// process is one run of the worker.
 type process struct {
 	index, slot   int
 	visibility    time.Duration
@@ -24,9 +25,9 @@ type process struct {
 	health        string // address
 	started       time.Time
 
+	*subprocess.Process
 	command *exec.Cmd
-	hold    io.Closer     // the worker ends when this is closed
-	over    chan struct{} // closed when it has ended
+	over    chan struct{} // closed when its end has been judged
 
 	mu       sync.Mutex
 	signal   kind // kill or term, once that was sent
@@ -35,7 +36,6 @@ type process struct {
 	code     int       // -1: by a signal
 }
 
-// fleet are the workers.
 type fleet struct {
 	binary, folder string
 	server         *server
@@ -65,7 +65,7 @@ func (f *fleet) start(slot int, visibility time.Duration) error {
 			return c.Close()
 		}
 	}
-	return fmt.Errorf("%v does not serve its health after %v: %s", p, stopLimit, tail(p.output))
+	return fmt.Errorf("%v does not serve its health after %v: %s", p, stopLimit, p.tail())
 }
 
 func (f *fleet) launch(slot int, visibility time.Duration) (*process, error) {
@@ -81,26 +81,36 @@ func (f *fleet) launch(slot int, visibility time.Duration) (*process, error) {
 	if p.health, err = freeAddress(); err != nil {
 		return nil, err
 	}
-	output, err := os.Create(p.output)
-	if err != nil {
-		return nil, err
-	}
-	defer output.Close() // the worker has its own
 	base := "http://" + f.networks[slot].address() + account
 	p.command = f.worker(p.diary, base+standardName+","+base+fifoName, "SQSBATCH_CONCURRENCY=32",
 		"SQSBATCH_VISIBILITY="+visibility.String(), "SQSBATCH_HEALTH_ADDR="+p.health)
-	p.command.Stdout, p.command.Stderr = output, output
-	if p.hold, err = p.command.StdinPipe(); err != nil {
-		return nil, err
-	}
 	f.server.gates[slot].process.Store(int64(p.index))
-	if err := p.command.Start(); err != nil {
+	if p.Process, err = launch(p.command, p.output); err != nil {
 		return nil, err
 	}
 	f.processes = append(f.processes, p)
 	f.current[slot] = p
 	go f.watch(p)
 	return p, nil
+}
+
+// launch starts a worker, which ends when this process does. Its output is a file.
+func launch(c *exec.Cmd, path string) (*subprocess.Process, error) {
+	output, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.StdinPipe(); err != nil {
+		return nil, err
+	}
+	p, err := subprocess.Start(c, func(_, line string) { fmt.Fprintln(output, line) })
+	if err == nil {
+		go func() {
+			<-p.Ended()
+			_ = output.Close()
+		}()
+	}
+	return p, err
 }
 
 // worker is a worker with its queues and settings, not started.
@@ -121,18 +131,21 @@ const backoff = time.Second
 
 // watch waits for a process's end, which must have been asked for.
 func (f *fleet) watch(p *process) {
-	_ = p.command.Wait() // its state tells
+	<-p.Ended()
 	p.mu.Lock()
 	p.ended, p.code = time.Now(), p.command.ProcessState.ExitCode()
 	if p.signal == "" {
-		f.violations.add("%v ended by itself, with status %d: %s", p, p.code, tail(p.output))
+		f.violations.add("%v ended by itself, with status %d: %s", p, p.code, p.tail())
 	}
 	if p.signal == term && p.code != 0 {
-		f.violations.add("%v was stopped by SIGTERM and ended with status %d: %s", p, p.code, tail(p.output))
+		f.violations.add("%v was stopped by SIGTERM and ended with status %d: %s", p, p.code, p.tail())
 	}
 	p.mu.Unlock()
 	close(p.over)
 }
+
+// tail is what it printed last, for a message.
+func (p *process) tail() string { return strings.Join(p.LastLines(), "\n") }
 
 func (p *process) String() string { return fmt.Sprintf("worker %d (slot %d)", p.index, p.slot) }
 
@@ -148,23 +161,18 @@ func (f *fleet) stop(slot int, by kind) *process {
 	p.mu.Lock()
 	p.signal, p.signaled = by, time.Now()
 	p.mu.Unlock()
-	if by == kill {
-		_ = p.command.Process.Kill() // it may have ended by itself, which was noted
-		<-p.over
-		return p
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	switch {
+	case by == kill:
+		p.Kill() // it may have ended by itself, which was noted
+	case !p.Stop(ctx):
+		f.violations.add("%v has not ended %v after SIGTERM: %s", p, stopLimit, p.tail())
 	}
-	_ = p.command.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-p.over:
-	case <-time.After(stopLimit):
-		f.violations.add("%v has not ended %v after SIGTERM: %s", p, stopLimit, tail(p.output))
-		_ = p.command.Process.Kill()
-		<-p.over
-	}
+	<-p.over
 	return p
 }
 
-// close ends all workers, at once.
 func (f *fleet) close() {
 	f.mu.Lock()
 	f.closed = true
@@ -176,8 +184,7 @@ func (f *fleet) close() {
 			p.signal, p.signaled = kill, time.Now()
 		}
 		p.mu.Unlock()
-		_ = p.command.Process.Kill()
-		_ = p.hold.Close()
+		p.Kill()
 		<-p.over
 	}
 }
@@ -199,8 +206,7 @@ func (f *fleet) running() (list []*process) {
 	return list
 }
 
-// freeAddress finds a port below those that systems give to outgoing
-// connections, so that none takes it before the worker listens.
+// freeAddress finds a port below those of outgoing connections.
 func freeAddress() (string, error) {
 	for range 1000 {
 		address := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))
@@ -209,17 +215,4 @@ func freeAddress() (string, error) {
 		}
 	}
 	return "", fmt.Errorf("no free port between 20000 and 32000")
-}
-
-// tail is the end of a file, for a message.
-func tail(path string) string {
-	const most = 1500
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return err.Error()
-	}
-	if len(b) > most {
-		b = b[len(b)-most:]
-	}
-	return fmt.Sprintf("%s ends with:\n%s", path, b)
 }

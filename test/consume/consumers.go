@@ -63,9 +63,8 @@ func gocloudDefaults(ctx context.Context, w *world) error {
 	return gocloud(ctx, w, &awssnssqs.SubscriptionOptions{Raw: true})
 }
 
-// gocloudTuned deletes full tens only. That is the best case for it: there is
-// no time after which fewer go out, so that the last ones of a quiet queue
-// would wait for a shutdown.
+// gocloudTuned deletes full tens only, its best case: the last messages of a quiet
+// queue would wait for a shutdown.
 func gocloudTuned(ctx context.Context, w *world) error {
 	return gocloud(ctx, w, &awssnssqs.SubscriptionOptions{
 		Raw: true, WaitTime: 20 * time.Second,

@@ -35,8 +35,7 @@ func TestConformance(t *testing.T) {
 	t.Logf("%d tests, %d skipped", ran, len(skipped))
 }
 
-// An asTest checks that programs get at the types of AWS's SDK that the
-// documentation of awssnssqs lists under "As".
+// An asTest checks the types of AWS's SDK that awssnssqs lists under "As".
 type asTest struct{}
 
 func (asTest) Name() string { return "types of the SDK" }

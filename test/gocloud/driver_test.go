@@ -9,10 +9,9 @@ import (
 	"gocloud.dev/pubsub/driver"
 )
 
-// The conformance tests take drivers. awssnssqs exports only what it puts around
-// them (OpenSQSTopic, OpenSubscription), whose batches the tests choose
-// themselves. So the drivers are reached by their names in the linker. go.mod
-// pins the version: with another one the names or the parameters may differ.
+// The conformance tests take drivers, which awssnssqs does not export: they are
+// reached by their names in the linker. With another version than go.mod's these
+// may differ.
 
 //go:linkname openSQSTopic gocloud.dev/pubsub/awssnssqs.openSQSTopic
 func openSQSTopic(ctx context.Context, client *awssqs.Client, queueURL string, opts *awssnssqs.TopicOptions) driver.Topic

@@ -13,8 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// A harness gives one conformance test a server, and queues on it. A topic and
-// its subscription are the same queue.
+// A harness is a test's server. A topic and its subscription are one queue.
 type harness struct {
 	client *awssqs.Client
 	server *sqs.Server
@@ -74,10 +73,8 @@ func (h *harness) topic(ctx context.Context, url string) driver.Topic {
 
 func (h *harness) Close() { h.server.Close() }
 
-// MaxBatchSizes has the limits of SendMessageBatch, and of DeleteMessageBatch and
-// ChangeMessageVisibilityBatch.
+// MaxBatchSizes has the limits of SQS's batch calls.
 func (h *harness) MaxBatchSizes() (int, int) { return 10, 10 }
 
-// SupportsMultipleSubscriptions is about topics whose every subscription gets
-// every message. A queue is none.
+// SupportsMultipleSubscriptions: each would get every message. A queue is none.
 func (h *harness) SupportsMultipleSubscriptions() bool { return false }

@@ -25,7 +25,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/clients"
 	"github.com/sqsbatch/sqsbatch/test/integration/containers"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
-	"github.com/sqsbatch/sqsbatch/test/integration/metrics"
 	"github.com/sqsbatch/sqsbatch/test/integration/migrating"
 	"github.com/sqsbatch/sqsbatch/test/integration/s3payload"
 	"github.com/sqsbatch/sqsbatch/test/integration/sam"
@@ -50,7 +49,6 @@ var checks = append([]check{
 	{name: "snippets", about: "the snippets and commands of docs/deploying", steps: one(snippets.Check)},
 	{name: "migrating", about: "the programs and commands of docs/migrating", steps: one(migrating.Check)},
 	{name: "containers", about: "deploy/ and the Dockerfile; build and run the image", steps: containers.Steps},
-	{name: "metrics", about: "put metrics into moto's CloudWatch and read them back", steps: one(metrics.Check)},
 	{name: "s3payload", about: "exchange messages in S3 with the SQS Extended Client for Python", steps: s3payload.Steps},
 	{name: "clients", about: "clients and libraries of others against sqsbatch sqs", steps: clients.Steps, flags: clients.Flags},
 }, onLinux...)
@@ -97,8 +95,7 @@ func main() {
 	os.Exit(1)
 }
 
-// run runs all steps, whatever comes of those before. notRun are errors that are
-// no verdict.
+// run runs all steps, whatever fails. notRun are errors that are no verdict.
 func (c check) run(ctx context.Context) (wrong, notRun []error) {
 	s, err := stage.New(ctx, c.name)
 	if err != nil {

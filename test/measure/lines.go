@@ -49,9 +49,8 @@ func packages() (own, internal []string) {
 	return own, internal
 }
 
-// growth is how many lines more than at fa72870 the packages of internal/ have.
-// One that is gone counts with what it had, so that code may move between
-// packages. It is not below 0.
+// growth is how many lines more than at fa72870 the packages of internal/ have, at
+// least 0. One that is gone counts with what it had.
 func growth(internal []string) (n int) {
 	for dir, before := range linesBefore {
 		n += linesOf(dir) - before
@@ -71,14 +70,12 @@ func linesOf(dir string) (n int) {
 	return n
 }
 
-// files are the Go files of a folder, except tests.
 func files(dir string) []string {
 	isTest := func(name string) bool { return strings.HasSuffix(name, "_test.go") }
 	return slices.DeleteFunc(must(filepath.Glob(filepath.Join(dir, "*.go"))), isTest)
 }
 
-// codeLines counts the lines that have a token of Go, or a part of one: each line
-// of a raw string counts.
+// codeLines counts lines with a token of Go, or a part of one (raw strings).
 func codeLines(src []byte) int {
 	file := token.NewFileSet().AddFile("", -1, len(src))
 	var s scanner.Scanner
@@ -98,8 +95,7 @@ func codeLines(src []byte) int {
 	}
 }
 
-// long returns how many lines the longest function of folders has, and lists
-// those with more than most.
+// long returns the length of the longest function, and lists those above most.
 func long(dirs []string, most int) (longest int, list []string) {
 	for _, dir := range dirs {
 		for _, name := range files(dir) {

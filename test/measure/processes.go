@@ -32,8 +32,7 @@ func build(dir string, covered []string) (binary string) {
 	return args[2]
 }
 
-// passed lists the functions, as "path/file.go:line: name", that a consumer
-// passes with one record and does not pass with none.
+// passed lists functions ("path/file.go:line: name") that a record passes.
 func passed(dir, binary, mode string) []string {
 	functions := []map[string]bool{{}, {}}
 	for n := range functions {
@@ -59,9 +58,8 @@ func filesOf(functions []string) int {
 	return len(files)
 }
 
-// consume runs a consumer beside a queue with n messages, until all of them are
-// deleted and a receive has found nothing more. It returns by how much the
-// consumer's figures grew.
+// consume runs a consumer until n messages are deleted and a receive finds nothing
+// more. It returns by how much the figures grew.
 func consume(binary, mode string, n int, env ...string) figures {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()

@@ -1,5 +1,4 @@
-// Package prometheus holds deploy/prometheus and deploy/grafana against
-// Prometheus' own parser and engine: what they ask for is there, and each alert
-// fires when it should and not when it should not. It is a module of its own,
+// Package prometheus holds deploy/prometheus and deploy/grafana against Prometheus'
+// own parser and engine: names exist, alerts fire when they should. It is a module
 // because of what Prometheus requires.
 package prometheus

@@ -11,8 +11,7 @@ import (
 // started is when a process began, which client_golang's process collector tells.
 const started = "process_start_time_seconds"
 
-// What a single event sets off has to see events of which there is no increase:
-// those before the first scrape.
+// A single event before the first scrape has no increase, and must be seen.
 func TestAlertsSeeWhatHappensBeforeTheFirstScrape(t *testing.T) {
 	all := rules(t)
 	for name, counter := range map[string]string{
@@ -57,8 +56,7 @@ func TestAlertsSeeWhatHappensBeforeTheFirstScrape(t *testing.T) {
 	}
 }
 
-// At a scrape a minute, of which each sixth is missed, what lasts is a page, and
-// what is over is none.
+// At a scrape a minute, each sixth missed: a page for what lasts, none if it ends.
 func TestAlertsOnCallsBearMissedScrapes(t *testing.T) {
 	all := rules(t)
 	for name, operation := range map[string]string{

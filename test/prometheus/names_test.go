@@ -13,8 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
 )
 
-// checkNames parses an expression, and fails for each series that no exporter
-// has: its name, its labels and their values.
+// checkNames fails for each series, label or value that no exporter has.
 func checkNames(t *testing.T, where, expr string) {
 	t.Helper()
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)

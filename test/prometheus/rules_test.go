@@ -35,8 +35,7 @@ func rules(t *testing.T) map[string]rulefmt.Rule {
 	return list
 }
 
-// fires evaluates an alert each minute over half an hour of series, and returns
-// the first minute at which it fires, or -1.
+// fires returns the first minute at which an alert fires, within 30, or -1.
 func fires(t *testing.T, r rulefmt.Rule, series string) int {
 	t.Helper()
 	return firesScraped(t, r, 30*time.Second, series)

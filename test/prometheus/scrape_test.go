@@ -17,8 +17,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
 )
 
-// scraped is what a server takes from a scrape, by its own parser: the values of
-// series, and native histograms.
+// scraped is what a server takes: values of series, and native histograms.
 func scraped(t *testing.T, metrics *prometheus.Hook, accept string) (values map[string]float64, natives map[string]*histogram.Histogram) {
 	t.Helper()
 	r := httptest.NewRequest("GET", "/metrics", nil)
@@ -52,8 +51,7 @@ func scraped(t *testing.T, metrics *prometheus.Hook, accept string) (values map[
 	}
 }
 
-// A server is given native histograms if it asks for them, and then takes no
-// classic buckets; classic ones if it does not.
+// A server that asks for native histograms takes no classic buckets.
 func TestWhatAServerTakes(t *testing.T) {
 	metrics := prometheus.New(prometheus.Options{})
 	var results []batch.Result

@@ -1,7 +1,7 @@
-// Command size compares the bootstrap of examples/orders, built as the template
-// builds it, with that of a function which links aws-lambda-go, config and service/sqs
-// and makes one call (hello). It also compares a function that uses one adapter,
-// envelope or the like with one that uses none (plain).
+// Command size compares the bootstrap of examples/orders, built as the template builds
+// it, with that of a function which makes one call by the SDK alone
+// (test/integration/coldstart/client), and a function that uses one adapter, envelope
+// or the like with one that uses none (plain).
 //
 //	go run ./test/size
 package main
@@ -27,9 +27,8 @@ const own = "github.com/sqsbatch/sqsbatch/"
 // plain is a function without an adapter.
 var plain = program{"plain", "", "handler.Run(h)"}
 
-// programs are compared with plain: each has a statement of main, in which h is a
-// handler that does nothing, and the imports of that statement. Names without a dot
-// are this module's.
+// programs are compared with plain: a statement of main, in which h is a handler,
+// and its imports, of this module if without a dot.
 var programs = []program{
 	{"telemetry/emf", "telemetry/emf", "handler.RunWith(h, handler.Config{Hooks: []any{emf.New(emf.Options{})}})"},
 	{"telemetry/cloudwatch", "telemetry/cloudwatch", "handler.RunWith(h, handler.Config{Hooks: []any{cloudwatch.New(cloudwatch.Options{})}})"},
@@ -58,7 +57,6 @@ var programs = []program{
 
 type program struct{ name, imports, statement string }
 
-// source is the program's main.go.
 func (p program) source() string {
 	var b strings.Builder
 	b.WriteString("package main\n\nimport (\n\t\"context\"\n")
@@ -79,7 +77,7 @@ func run() error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	for _, arch := range []string{"arm64", "amd64"} {
-		hello, err := size(dir, arch, "./test/size/hello")
+		client, err := size(dir, arch, "./test/integration/coldstart/client")
 		if err != nil {
 			return err
 		}
@@ -87,7 +85,7 @@ func run() error {
 		if err != nil {
 			return err
 		}
-		report(arch, "examples/orders", orders, "hello", hello)
+		report(arch, "examples/orders", orders, "client", client)
 		base, err := plain.size(dir, arch)
 		if err != nil {
 			return err
@@ -107,7 +105,6 @@ func report(arch, name string, got int64, baseName string, base int64) {
 	fmt.Printf("%s: %s %d bytes, %s %d bytes: %.3f ×\n", arch, name, got, baseName, base, float64(got)/float64(base))
 }
 
-// size builds the program.
 func (p program) size(dir, arch string) (int64, error) {
 	file := filepath.Join(dir, "main.go")
 	if err := os.WriteFile(file, []byte(p.source()), 0o600); err != nil {

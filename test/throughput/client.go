@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// client is one connection's worth of calls on one queue. It writes its requests
-// by hand.
+// client calls on one connection and queue. It writes its requests by hand.
 type client struct {
 	*wire
 	queue  string
@@ -26,7 +25,6 @@ func newClient(url, queue string, body int) (*client, error) {
 	return &client{wire: w, queue: queue, bodies: map[int][]byte{}, text: strings.Repeat("b", body)}, nil
 }
 
-// send sends n messages in one call.
 func (c *client) send(n int) error {
 	request, known := c.bodies[n]
 	if !known {
@@ -60,8 +58,7 @@ func (c *client) sendRequest(n int) []byte {
 
 var errEscaped = errors.New("a receipt handle has escaped characters, which this client does not read")
 
-// take receives up to n messages in one call, deletes them in another, and
-// returns how many there were.
+// take receives up to n messages, deletes them, and returns how many.
 func (c *client) take(n int) (int, error) {
 	c.delete = fmt.Appendf(c.delete[:0], `{"QueueUrl":%q,"MaxNumberOfMessages":%d}`, c.queue, n)
 	answer, err := c.call("ReceiveMessage", c.delete)

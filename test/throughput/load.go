@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// newQueue makes a queue and returns its URL, and a function that deletes it
-// with all that is in it. It lives for one measurement.
+// newQueue makes a queue for one measurement, and a function that deletes it.
 func newQueue(url string) (queue string, remove func() error, err error) {
 	w, err := dial(url)
 	if err != nil {
@@ -77,16 +76,4 @@ func load(ctx context.Context, clients []*client, d time.Duration, do work) (mes
 	}
 	group.Wait()
 	return int(total.Load()), time.Since(began), errors.Join(append(errs, ctx.Err())...)
-}
-
-// fill sends messages until there are that many.
-func fill(ctx context.Context, clients []*client, messages int) error {
-	var sent atomic.Int64
-	_, _, err := load(ctx, clients, time.Hour, func(c *client) (int, error) {
-		if sent.Add(10) > int64(messages) {
-			return 0, nil
-		}
-		return 10, c.send(10)
-	})
-	return err
 }

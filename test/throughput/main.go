@@ -1,8 +1,8 @@
 // Command throughput measures the emulator beside ElasticMQ: messages a second
-// over loopback, and what a waiting message costs in memory. Both
-// servers are processes of their own, both get the same requests over the same
-// number of connections, and take turns within the same minutes, since a shared
-// machine is not the same from one minute to the next.
+// over loopback. It also measures what a waiting message costs the emulator in
+// memory. Both servers are processes of their own, both get the same requests
+// over the same number of connections, and take turns within the same minutes,
+// since a shared machine is not the same from one minute to the next.
 //
 //	go run ./test/throughput -elasticmq
 //	go run ./test/throughput            (the emulator alone, without Java)
@@ -46,8 +46,7 @@ func main() {
 	flag.DurationVar(&o.duration, "duration", 2*time.Second, "how long one measurement takes")
 	flag.DurationVar(&o.warmup, "warmup", 30*time.Second, "how long each server is called before anything is measured: Java compiles what is called often")
 	flag.Parse()
-	// An output that nobody reads any more ends it too, by SIGPIPE: the servers
-	// must be stopped.
+	// An output that nobody reads any more ends it too: the servers must be stopped.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
 	defer stop()
 	if err := run(ctx, o); err != nil {
@@ -70,7 +69,7 @@ func run(ctx context.Context, o options) error {
 		missed = compareRates(ctx, o, starters)
 	}
 	if ctx.Err() == nil {
-		missed = errors.Join(missed, compareWaiting(ctx, o, starters))
+		missed = errors.Join(missed, measureWaiting())
 	}
 	return missed
 }

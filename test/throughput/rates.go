@@ -22,8 +22,7 @@ var kinds = []struct {
 	{"single messages", 1, 0},
 }
 
-// compareRates measures every kind on every server, in turns, and prints a
-// table. The error says which bounds were missed.
+// compareRates measures all in turns. The error says which bounds were missed.
 func compareRates(ctx context.Context, o options, starters []starter) error {
 	servers, stop, err := startAll(ctx, starters)
 	if err != nil {
@@ -33,7 +32,7 @@ func compareRates(ctx context.Context, o options, starters []starter) error {
 	fmt.Printf("\n%d connections, bodies of %d bytes; %v of warm-up for each server and %v for each line, then medians of %d rounds of %v (least to most)\n\n",
 		connections, body, o.warmup, 2*o.duration, o.rounds, o.duration)
 	for _, s := range servers {
-		if err := warm(ctx, s, o, body); err != nil {
+		if err := warm(ctx, s, o); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
@@ -78,14 +77,13 @@ func compareRates(ctx context.Context, o options, starters []starter) error {
 	return errors.Join(missed...)
 }
 
-// measure sends for the duration to a new queue, and then takes out what is in
-// it, for as long.
+// measure sends for the duration to a new queue, and then receives for as long.
 func measure(ctx context.Context, s *process, o options, batch int, d time.Duration) (pair [2]float64, err error) {
 	queue, remove, err := newQueue(s.url)
 	if err != nil {
 		return pair, err
 	}
-	clients, hangUp, err := connect(s, queue, connections, body)
+	clients, hangUp, err := connect(s, queue)
 	if err != nil {
 		return pair, err
 	}
@@ -103,14 +101,34 @@ func measure(ctx context.Context, s *process, o options, batch int, d time.Durat
 	return pair, remove()
 }
 
+// warm makes batch calls for the time of the warm-up, on a queue that is deleted again.
+func warm(ctx context.Context, s *process, o options) error {
+	queue, remove, err := newQueue(s.url)
+	if err != nil {
+		return err
+	}
+	clients, hangUp, err := connect(s, queue)
+	if err != nil {
+		return err
+	}
+	defer hangUp()
+	_, _, err = load(ctx, clients, o.warmup, func(c *client) (int, error) {
+		if err := c.send(10); err != nil {
+			return 0, err
+		}
+		return c.take(10)
+	})
+	return errors.Join(err, remove())
+}
+
 // connect opens the connections, and returns what closes them.
-func connect(s *process, queue string, n, body int) (clients []*client, hangUp func(), err error) {
+func connect(s *process, queue string) (clients []*client, hangUp func(), err error) {
 	hangUp = func() {
 		for _, c := range clients {
 			c.close()
 		}
 	}
-	for range n {
+	for range connections {
 		c, err := newClient(s.url, queue, body)
 		if err != nil {
 			hangUp()

@@ -11,11 +11,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
 
-// process is a server that is measured.
 type process struct {
 	name string
 	url  string
-	pid  int
 	stop func()
 }
 
@@ -47,7 +45,7 @@ func startElasticMQ(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &process{url: s.URL, pid: s.PID, stop: s.Stop}, nil
+	return &process{url: s.URL, stop: s.Stop}, nil
 }
 
 // startEmulator starts "sqsbatch sqs" as a user would, on a free port.
@@ -64,7 +62,7 @@ func startEmulator(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &process{url: s.URL, pid: s.PID, stop: func() {
+	return &process{url: s.URL, stop: func() {
 		_ = s.Stop() // what was measured stands
 		_ = os.RemoveAll(dir)
 	}}, nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,24 +13,15 @@ import (
 const (
 	// waitingBody is how large the messages are that wait.
 	waitingBody = 100
-	// waiting is how many wait, at most.
-	waiting = 1_000_000
 	// memoryBound is what one may cost beside its body.
 	memoryBound = 1 << 10
 )
 
-// compareWaiting measures what memory waiting messages take. Each server is a new
-// process, so that nothing of the rates is left in it.
-func compareWaiting(ctx context.Context, o options, starters []starter) error {
-	fmt.Printf("\nmessages of %d bytes that wait\n\n| | messages waiting | resident memory | a message, with its body |\n| --- | --- | --- | --- |\n", waitingBody)
-	for _, s := range starters {
-		if err := waitingOn(ctx, o, s); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-	}
-	fmt.Printf("\nlive heap of the emulator after a collection, in this process:\n\n| messages waiting | a message, with its body |\n| --- | --- |\n")
+// measureWaiting prints what waiting messages take of the emulator's live heap.
+func measureWaiting() error {
+	fmt.Printf("\nlive heap of the emulator after a collection, messages of %d bytes:\n\n| messages waiting | a message, with its body |\n| --- | --- |\n", waitingBody)
 	var missed []error
-	for _, n := range []int{100_000, waiting} {
+	for _, n := range []int{100_000, 1_000_000} {
 		perMessage, err := heapEach(n)
 		if err != nil {
 			return err
@@ -44,71 +34,7 @@ func compareWaiting(ctx context.Context, o options, starters []starter) error {
 	return errors.Join(missed...)
 }
 
-// waitingOn fills one server step by step.
-func waitingOn(ctx context.Context, o options, start starter) error {
-	s, err := start.start(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.stop()
-	// So that buffers, pools and compiled code are not counted as messages. The
-	// connections come after it: a server need not keep one that says nothing.
-	if err := warm(ctx, s, o, waitingBody); err != nil {
-		return err
-	}
-	queue, remove, err := newQueue(s.url)
-	if err != nil {
-		return err
-	}
-	clients, hangUp, err := connect(s, queue, connections, waitingBody)
-	if err != nil {
-		return err
-	}
-	defer hangUp()
-	empty := resident(s.pid)
-	have := 0
-	for _, n := range []int{1000, 100_000, waiting} {
-		if err := fill(ctx, clients, n-have); err != nil {
-			return err
-		}
-		have = n
-		memory := "?"
-		perMessage := "?"
-		if now := resident(s.pid); now >= 0 && empty >= 0 {
-			memory = fmt.Sprintf("%d MiB", now>>20)
-			if n >= 100_000 { // fewer are lost in what the process needs anyway
-				perMessage = fmt.Sprintf("%d bytes", (now-empty)/int64(n))
-			} else {
-				perMessage = ""
-			}
-		}
-		fmt.Printf("| %s | %d | %s | %s |\n", start.name, n, memory, perMessage)
-	}
-	return remove()
-}
-
-// warm makes batch calls for the time of the warm-up, on a queue that is deleted again.
-func warm(ctx context.Context, s *process, o options, body int) error {
-	queue, remove, err := newQueue(s.url)
-	if err != nil {
-		return err
-	}
-	clients, hangUp, err := connect(s, queue, connections, body)
-	if err != nil {
-		return err
-	}
-	defer hangUp()
-	_, _, err = load(ctx, clients, o.warmup, func(c *client) (int, error) {
-		if err := c.send(10); err != nil {
-			return 0, err
-		}
-		return c.take(10)
-	})
-	return errors.Join(err, remove())
-}
-
-// heapEach returns the bytes that n waiting messages add to the live heap of a
-// server with default options, by message.
+// heapEach returns the bytes of live heap that each of n waiting messages adds.
 func heapEach(n int) (int64, error) {
 	server := sqs.New(sqs.Options{})
 	defer server.Close()

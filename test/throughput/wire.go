@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// wire is a connection over which requests go as bytes, without a signature, which
-// neither server checks.
+// wire is a connection for requests as bytes. No server checks a signature.
 type wire struct {
 	conn   net.Conn
 	in     *bufio.Reader
@@ -31,8 +30,7 @@ func dial(url string) (*wire, error) {
 
 func (w *wire) close() { _ = w.conn.Close() }
 
-// call returns the answer's body, which the next call overwrites. Any status
-// but 200 is an error.
+// call returns the answer's body, until the next call. All but 200 is an error.
 func (w *wire) call(operation string, body []byte) ([]byte, error) {
 	w.out = append(w.out[:0], "POST / HTTP/1.1\r\nHost: "...)
 	w.out = append(w.out, w.host...)

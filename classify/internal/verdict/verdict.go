@@ -62,8 +62,7 @@ func Apply(err error, judge func(chain []error) Verdict) (classified error) {
 }
 
 // Decided reports whether err is not a classifier's to judge: it has a verb of
-// package batch, says by itself whether it is Retryable, is the end of a
-// context, which tells nothing of the record, or comes from a panic.
+// batch, is Retryable or not by itself, a context's end, or a panic's.
 func Decided(err error) bool {
 	var panics *batch.PanicError
 	var says interface{ Retryable() bool }

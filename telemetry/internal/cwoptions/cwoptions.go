@@ -1,6 +1,5 @@
-// Package cwoptions has what the adapters for CloudWatch, telemetry/emf and
-// telemetry/cloudwatch, have in common: the names of their metrics, which are the
-// same, so that the same alarms and dashboards do for both.
+// Package cwoptions is what telemetry/emf and telemetry/cloudwatch share: the
+// metrics' names, so that the same alarms and dashboards do for both.
 package cwoptions
 
 import (
@@ -19,8 +18,7 @@ const (
 	Interval  = time.Minute
 )
 
-// Service returns the name that is given, or else the Lambda function's
-// (AWS_LAMBDA_FUNCTION_NAME), or else the program's.
+// Service returns the name given, the Lambda function's, or the program's.
 func Service(given string) string {
 	return cmp.Or(given, os.Getenv("AWS_LAMBDA_FUNCTION_NAME"), filepath.Base(os.Args[0]))
 }
@@ -55,9 +53,8 @@ func (c *Check) That(ok bool, format string, args ...any) {
 // Err returns the errors, or nil.
 func (c *Check) Err() error { return errors.Join(c.errs...) }
 
-// Names adds an error for every name that CloudWatch would not take (see Dimension
-// and PutMetricData in its API reference). The name of a dimension has up to
-// maxName bytes, and taken reports whether it has a meaning already.
+// Names adds an error for every name that CloudWatch would refuse (Dimension and
+// PutMetricData, API reference), or that is taken already.
 func (c *Check) Names(n Names, maxName int, taken func(name string) bool) {
 	c.That(n.Service == "" || sound(n.Service, maxValue), "Service is %q, must be up to %d printable ASCII characters that do not begin with a colon", n.Service, maxValue)
 	c.That(n.Namespace == "" || sound(n.Namespace, maxNamespace) && !strings.HasPrefix(n.Namespace, "AWS/"),

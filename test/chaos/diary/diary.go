@@ -1,5 +1,4 @@
-// Package diary is what a worker leaves behind: a line for each handler call's
-// start and end, in a file that survives kill -9.
+// Package diary has a line for each handler call's start and end, despite kill -9.
 package diary
 
 import (
@@ -50,8 +49,7 @@ const (
 	Stall Kind = "stall"
 )
 
-// Writer appends to a diary. Each line is one write, so that what was written
-// is there whatever becomes of the process.
+// Writer appends to a diary, each line by one write, which outlives the process.
 type Writer struct{ file *os.File }
 
 // Open opens a diary to append to it.
@@ -73,8 +71,7 @@ func (w *Writer) Write(l Line) error {
 	return err
 }
 
-// Read returns the lines of a diary. A last line without its end, which a
-// killed worker may leave, is none.
+// Read returns a diary's lines, without one that a killed worker did not end.
 func Read(path string) ([]Line, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -110,8 +107,7 @@ func parse(word []string) (l Line, err error) {
 		Outcome: Outcome(word[4]), Lasted: time.Duration(number[5])}, nil
 }
 
-// Stalls reports when this process was not run for a while by its machine. It
-// does not return.
+// Stalls reports when the machine did not run this process. It does not return.
 func Stalls(report func(at time.Time, lasted time.Duration)) {
 	const tick, late = 20 * time.Millisecond, 50 * time.Millisecond
 	for {

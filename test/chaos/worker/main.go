@@ -1,6 +1,5 @@
 // Command worker is what the chaos run starts, stops and kills: a consumer as a
-// user would write it, whose handler works as long as the message says, or
-// fails, and keeps a diary.
+// user would write it, which keeps a diary.
 package main
 
 import (

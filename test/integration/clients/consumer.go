@@ -1,15 +1,15 @@
 package clients
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
-	"syscall"
+	"strings"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
 
@@ -24,7 +24,7 @@ const (
 // from there as the bodies say, prints a line when its handler is called and when
 // that returns (see entry), and stops at SIGTERM.
 type consumer struct {
-	command func(ctx context.Context, endpoint string) *exec.Cmd
+	command func(endpoint string) *exec.Cmd
 	// exit is its exit code after SIGTERM.
 	exit int
 	// skips is for one that leaves the rest of a group when one of it fails.
@@ -51,35 +51,24 @@ func (c consumer) run(ctx context.Context, s *sqsserver.Server, p plan) error {
 		return err
 	}
 	book := newLedger(p)
-	cmd := c.command(limited, s.URL) // which ends with it
+	cmd := c.command(s.URL)
 	cmd.Env = append(cmd.Env, "QUEUE_URL="+q.url, "NOTE="+note)
-	// One that is cut ends its own children, if it has some.
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 10 * time.Second
-	var stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = book, &stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
+	process, err := subprocess.Start(cmd, book.line)
+	if err != nil {
 		return err
 	}
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // its state says how it ended
-		close(ended)
-	}()
-	err = drive(limited, stdin, q, p, book, ended)
-	late := stopTime
+	err = drive(limited, stdin, q, p, book, process.Ended())
+	stopping, kill := context.WithTimeout(ctx, stopTime)
+	defer kill()
 	if err != nil {
-		late = 0
+		kill()
 	}
 	stopped := time.Now()
-	_ = cmd.Process.Signal(syscall.SIGTERM) // if it has ended, its state says how
-	kill := time.AfterFunc(late, cancel)
-	<-ended
-	inTime := kill.Stop()
+	inTime := process.Stop(stopping)
 	if code := cmd.ProcessState.ExitCode(); err == nil && (code != c.exit || !inTime) {
 		err = fmt.Errorf("%v after SIGTERM (%v at most) it ended with %v", time.Since(stopped).Round(time.Millisecond), stopTime, cmd.ProcessState)
 	}
@@ -89,7 +78,7 @@ func (c consumer) run(ctx context.Context, s *sqsserver.Server, p plan) error {
 		err = errors.Join(gone(ctx, q), q.deadLetters(ctx, p))
 	}
 	if err != nil {
-		return fmt.Errorf("%w\nit said: %s", err, tail(stderr.String()))
+		return fmt.Errorf("%w\nit said last: %s", err, strings.Join(process.LastLines(), "\n"))
 	}
 	dead, calls := 0, 0
 	for _, t := range p.all() {
@@ -138,5 +127,3 @@ func gone(ctx context.Context, q *queues) error {
 	}
 	return err
 }
-
-func tail(s string) string { return s[max(0, len(s)-3000):] }

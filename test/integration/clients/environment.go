@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// environment is what a client needs to find the server, and nothing else of
-// the user's that is for AWS.
+// environment is what a client needs to find the server, and nothing of AWS's.
 func environment(endpoint string) []string {
 	var env []string
 	for _, v := range os.Environ() {

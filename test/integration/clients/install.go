@@ -44,8 +44,8 @@ func sqsConsumer(ctx context.Context, s *stage.Stage, dir string) (*consumer, er
 	if err != nil {
 		return nil, err
 	}
-	return &consumer{command: func(ctx context.Context, endpoint string) *exec.Cmd {
-		cmd := exec.CommandContext(ctx, node, filepath.Join(dir, "sqsconsumer", "program.cjs"))
+	return &consumer{command: func(endpoint string) *exec.Cmd {
+		cmd := exec.Command(node, filepath.Join(dir, "sqsconsumer", "program.cjs"))
 		cmd.Env = append(environment(endpoint), "NODE_PATH="+filepath.Join(modules, "node_modules"))
 		return cmd
 	}}, nil
@@ -56,8 +56,8 @@ func celery(ctx context.Context, dir string) (*consumer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &consumer{command: func(ctx context.Context, endpoint string) *exec.Cmd {
-		cmd := env.Command(ctx, "-B", filepath.Join(dir, "celery", "program.py"))
+	return &consumer{command: func(endpoint string) *exec.Cmd {
+		cmd := env.Command(context.Background(), "-B", filepath.Join(dir, "celery", "program.py")) // subprocess ends it
 		cmd.Env = environment(endpoint)
 		return cmd
 	}}, nil
@@ -79,8 +79,8 @@ func springCloud(ctx context.Context, s *stage.Stage, dir string) (*consumer, er
 	if _, err := s.Log.Run(exec.CommandContext(ctx, "javac", "-cp", path, "-d", classes, filepath.Join(dir, "Program.java"))); err != nil {
 		return nil, err
 	}
-	return &consumer{exit: 143, skips: true, command: func(ctx context.Context, endpoint string) *exec.Cmd {
-		cmd := exec.CommandContext(ctx, "java",
+	return &consumer{exit: 143, skips: true, command: func(endpoint string) *exec.Cmd {
+		cmd := exec.Command("java",
 			"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", // starts sooner
 			"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 			"-cp", classes+string(filepath.ListSeparator)+path, "Program")

@@ -1,18 +1,15 @@
 package clients
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
-// An entry is a line that a consumer's handler has printed, with tabs between:
-// what happened (started, done or failed), the task's number, the receive
-// count, the group ("-" for none) and both message attributes, as received.
+// An entry is a line of a consumer's handler, with tabs between: started, done or
+// failed, the task's number, receive count, group ("-": none), attributes.
 type entry struct {
 	what     string
 	n        int
@@ -38,9 +35,7 @@ type ledger struct {
 	sent    chan struct{} // a value for each line that says sent
 	started chan struct{} // a value when the last task starts
 
-	mu      sync.Mutex
-	rest    []byte // a line that has not ended
-	entries []entry
+	entries []entry // these two are to be read when the consumer has ended
 	wrong   []error
 }
 
@@ -48,29 +43,23 @@ func newLedger(p plan) *ledger {
 	return &ledger{last: p.last.n, sent: make(chan struct{}, 2), started: make(chan struct{}, 1)}
 }
 
-func (l *ledger) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.rest = append(l.rest, b...)
-	for {
-		line, rest, ended := bytes.Cut(l.rest, []byte("\n"))
-		if !ended {
-			return len(b), nil
-		}
-		l.rest = rest
-		if string(line) == "sent" {
-			tell(l.sent)
-			continue
-		}
-		e, err := parse(string(line))
-		if err != nil {
-			l.wrong = append(l.wrong, err)
-			continue
-		}
-		l.entries = append(l.entries, e)
-		if e.what == "started" && e.n == l.last {
-			tell(l.started)
-		}
+// line takes a line of the consumer's standard output.
+func (l *ledger) line(stream, text string) {
+	if stream != "stdout" {
+		return
+	}
+	if text == "sent" {
+		tell(l.sent)
+		return
+	}
+	e, err := parse(text)
+	if err != nil {
+		l.wrong = append(l.wrong, err)
+		return
+	}
+	l.entries = append(l.entries, e)
+	if e.what == "started" && e.n == l.last {
+		tell(l.started)
 	}
 }
 
@@ -82,9 +71,8 @@ func tell(c chan<- struct{}) {
 	}
 }
 
-// judge says what is wrong with how a plan was handled. skips is for a consumer
-// that leaves the rest of a group when one of it fails, so that the
-// rest is received more often than it is handled.
+// judge says what is wrong with how a plan was handled. A consumer that skips the
+// rest of a group when one fails receives that more often.
 func judge(p plan, entries []entry, skips bool) error {
 	var wrong []error
 	tasks := map[int]task{}
@@ -121,8 +109,7 @@ func judge(p plan, entries []entry, skips bool) error {
 	return errors.Join(append(wrong, inOrder(p, entries)...)...)
 }
 
-// inOrder says where a task of a group was started before those that were sent
-// before it were over.
+// inOrder says where a task of a group was started before earlier ones were over.
 func inOrder(p plan, entries []entry) (wrong []error) {
 	expected := map[string][]string{} // what handlers must print of each group
 	for _, t := range p.all() {

@@ -1,8 +1,9 @@
 // Package clients has the programs that others write for SQS speak to
 // `sqsbatch sqs`, each a real process against a server of its own: boto3
-// (python/), an old boto3 whose protocol is the query one, the AWS CLI
-// (awscli.go), and three libraries that consume (consumer.go): sqs-consumer for
-// Node.js, Celery with kombu's transport, and Spring Cloud AWS.
+// (python/), an old boto3 whose protocol is the query one, and three libraries
+// that consume (consumer.go): sqs-consumer for Node.js, Celery with kombu's
+// transport, and Spring Cloud AWS. The AWS CLI is boto3's botocore with another
+// front: package snippets runs its commands.
 //
 //	go run ./test/integration clients -only Celery
 //
@@ -36,7 +37,6 @@ func Flags(f *flag.FlagSet) {
 	f.StringVar(&only, "only", "", "run the clients whose names begin with this, such as sqs-consumer")
 }
 
-// A client is tried against a server.
 type client struct {
 	name string
 	run  func(context.Context, *sqsserver.Server) error
@@ -93,7 +93,6 @@ func install(ctx context.Context, s *stage.Stage) ([]client, error) {
 	return []client{
 		{"boto3 " + awscli.Boto3, pythonScript(env, script)},
 		{"boto3 " + oldBoto3 + " (query protocol)", pythonScript(old, script)},
-		{"AWS CLI " + awscli.Version, (&cli{env: env}).check},
 		{"sqs-consumer " + sqsConsumerVersion + ", Node.js " + nodeVersion, node.check},
 		{"Celery " + celeryVersion + ", kombu " + kombuVersion, python.check},
 		{"Spring Cloud AWS " + springCloudVersion, java.check},

@@ -11,9 +11,8 @@ const maxReceives = 3
 // note is a message attribute of every message, the other one is its number.
 const note = "größe ✓, 100 %"
 
-// A task is a message, and what the consumer's handler does with it. Its body
-// says all of it, for programs in any language: "7 g1 1 0" is task 7 of group
-// g1 ("-" is for none), which fails once, and takes no time.
+// A task is a message, whose body says what the handler does: "7 g1 1 0" is task 7
+// of group g1 ("-": none), which fails once, and takes no time.
 type task struct {
 	n      int
 	group  string
@@ -38,8 +37,7 @@ type plan struct {
 
 func (p plan) all() []task { return append(p.tasks[:len(p.tasks):len(p.tasks)], p.last) }
 
-// lines are the bodies of tasks, one a line, and an empty line: what programs
-// read to send them.
+// lines are the bodies of tasks, one a line, and an empty line.
 func lines(tasks ...task) string {
 	var s strings.Builder
 	for _, t := range tasks {

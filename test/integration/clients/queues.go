@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// Queues are a plan's queue and its dead-letter queue.
 type queues struct {
 	client    *awssqs.Client
 	url, dead string

@@ -36,7 +36,6 @@ var programs = []struct{ name, pkg string }{
 	{"hello", "./test/integration/coldstart/hello"},
 }
 
-// start is one cold start.
 type start struct {
 	init, invoke, whole time.Duration
 	memory              float64 // KiB
@@ -101,8 +100,7 @@ func Check(ctx context.Context, s *stage.Stage) error {
 	return report(results)
 }
 
-// build builds the programs as template.yaml has its function built, but for
-// this machine.
+// build builds the programs as template.yaml has it, but for this machine.
 func build(ctx context.Context, s *stage.Stage) error {
 	for _, p := range programs {
 		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "lambda.norpc",
@@ -116,8 +114,7 @@ func build(ctx context.Context, s *stage.Stage) error {
 	return nil
 }
 
-// report prints medians (and the quartiles about them), and by how much orders
-// exceeds the others.
+// report prints medians, quartiles, and by how much orders exceeds the others.
 func report(results [][]start) error {
 	fmt.Printf("%d cold starts each; medians, with quartiles\n\n| |", len(results[0]))
 	for _, p := range programs {

@@ -22,9 +22,8 @@ const (
 // certificates is where Debian has them, and with it the official Go image.
 const certificates = "/etc/ssl/certs/ca-certificates.crt"
 
-// importBase gives the engine an image that stands in for the official one of
-// Go, which would have to be pulled: this machine's Go, certificates, a shell,
-// and the modules that the build would download.
+// importBase gives the engine an image for the official one of Go: this machine's
+// Go, certificates, a shell, and the modules of the build.
 func importBase(ctx context.Context, e *engine.Engine, s *stage.Stage) error {
 	if _, err := os.Stat(certificates); err != nil {
 		return fmt.Errorf("%w: %w (Debian: ca-certificates)", stage.ErrNotRun, err)

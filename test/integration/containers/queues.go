@@ -47,8 +47,7 @@ func (q *queues) purge(ctx context.Context) error {
 	return err
 }
 
-// counts reports whether so many messages are visible, in flight, and dead, and
-// how many there are.
+// counts reports whether so many messages are visible, in flight and dead.
 func (q *queues) counts(ctx context.Context, visible, inFlight, dead int) (string, bool) {
 	count := func(url string) (counts [2]string, err error) {
 		names := []types.QueueAttributeName{types.QueueAttributeNameApproximateNumberOfMessages, types.QueueAttributeNameApproximateNumberOfMessagesNotVisible}

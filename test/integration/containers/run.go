@@ -77,8 +77,7 @@ func start(ctx context.Context, e *engine.Engine, s *settings, q *queues) (id, h
 	return id, health, err
 }
 
-// stopContainer does what an orchestrator does, and returns the exit code and how long
-// it took. A process that is killed has 137.
+// stopContainer returns the exit code, 137 of one that is killed, and the time.
 func stopContainer(ctx context.Context, e *engine.Engine, id string, grace time.Duration) (code int, took time.Duration, err error) {
 	begin := time.Now()
 	if _, err := e.Output(ctx, "stop", "--time", strconv.Itoa(int(grace/time.Second)), id); err != nil {
@@ -160,9 +159,8 @@ func orders(ctx context.Context, e *engine.Engine, s *settings, q *queues) (err 
 	return nil
 }
 
-// stopAtWork stops the program while a handler hangs that does not heed the end
-// of its context: the platform must not have to kill, and the order stays hidden until
-// its visibility timeout ends, since an abandoned handler may still be at work.
+// stopAtWork stops the program while a handler ignores that: the platform must not
+// have to kill, and the order stays hidden.
 func stopAtWork(ctx context.Context, e *engine.Engine, s *settings, q *queues) (err error) {
 	id, _, err := start(ctx, e, s, q)
 	if err != nil {
@@ -193,8 +191,7 @@ func stopAtWork(ctx context.Context, e *engine.Engine, s *settings, q *queues) (
 	return q.purge(ctx)
 }
 
-// wrongQueue is a mistake that a deployment must see: the program ends by
-// itself, at once and not well.
+// wrongQueue is a mistake that a deployment must see: the program ends at once.
 func wrongQueue(ctx context.Context, e *engine.Engine, s *settings, q *queues) error {
 	id, _, err := start(ctx, e, s, &queues{url: q.url + "-not", deadURL: q.deadURL})
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-// kubernetesValidate brings the schemas of Kubernetes along, so that nothing has
-// to be fetched from where they are published.
+// kubernetesValidate brings the schemas of Kubernetes along.
 const kubernetesValidate = "1.37.0"
 
 // runUpstream runs the checks that are in a module of their own.
@@ -24,8 +23,7 @@ func runUpstream(ctx context.Context, root, rendered string) error {
 	return cmd.Run()
 }
 
-// checkManifests holds Kubernetes' own kinds against their schemas; KEDA's are
-// checked in upstream.
+// checkManifests holds Kubernetes' own kinds against their schemas.
 func checkManifests(ctx context.Context, s *stage.Stage, rendered string) error {
 	if _, err := os.Stat(rendered); err != nil {
 		return fmt.Errorf("%w: Kustomize made nothing", stage.ErrNotRun)

@@ -120,8 +120,7 @@ type record struct {
 	AWSRegion      string            `json:"awsRegion"`
 }
 
-// randomEvent is a batch of up to ten records, which all start at once, and the
-// ids of those that fail.
+// randomEvent is a batch of up to ten records, and the ids of those that fail.
 func randomEvent(i int, random *rand.Rand) (event map[string][]record, failing []string, hangs bool) {
 	records := make([]record, 1+random.IntN(10))
 	for r := range records {

@@ -26,8 +26,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-// timeout is the function's: short, so that hang.json is over soon, and within
-// what events/README.md promises the answers for.
+// timeout is short, and within what events/README.md promises the answers for.
 const timeout = 3 * time.Second
 
 func Steps(ctx context.Context, s *stage.Stage) []stage.Step {
@@ -41,7 +40,6 @@ func Steps(ctx context.Context, s *stage.Stage) []stage.Step {
 	}
 }
 
-// start starts a function with a timeout.
 func start(ctx context.Context, program, bootstrap string, timeout time.Duration) (*emulator.Emulator, error) {
 	return emulator.Start(ctx, program, bootstrap, append(os.Environ(),
 		"AWS_LAMBDA_FUNCTION_TIMEOUT="+strconv.Itoa(int(timeout.Seconds())),
@@ -52,8 +50,7 @@ func start(ctx context.Context, program, bootstrap string, timeout time.Duration
 	))
 }
 
-// prepare finds the emulator and makes the bootstrap for this machine with the
-// Makefile's target that "sam build" uses.
+// prepare finds the emulator, and makes the bootstrap as "sam build" does.
 func prepare(ctx context.Context, s *stage.Stage) (program, bootstrap string, err error) {
 	sam, err := samcli.Install(ctx)
 	if err != nil {
@@ -94,8 +91,7 @@ func answers(ctx context.Context, e *emulator.Emulator) error {
 	return errors.Join(wrong...)
 }
 
-// invoke invokes the function with a sample event, whose answer must be the one that
-// is documented, in time.
+// invoke sends a sample event: the answer must be the documented one, in time.
 func invoke(ctx context.Context, e *emulator.Emulator, name string) error {
 	event, err := events.FS.ReadFile(name)
 	if err != nil {

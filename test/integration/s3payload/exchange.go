@@ -128,9 +128,8 @@ func senderToPython(ctx context.Context, w *world) error {
 
 func (w *world) logger() *slog.Logger { return slog.New(slog.NewJSONHandler(w.stage.Log, nil)) }
 
-// missing is what a real server says of an object and of a bucket that are not
-// there: both fail for good, and the object is taken for handled when that was
-// asked for.
+// missing is what a real server says of no object and of no bucket: both fail for
+// good, and the former is ignored if that was asked for.
 func missing(ctx context.Context, w *world) error {
 	var wrong []error
 	for name, want := range map[string]string{bucket: "no such object in S3", "sqsbatch-no-such-bucket": "no such bucket in S3"} {

@@ -126,7 +126,6 @@ func (w *world) objects(ctx context.Context) (int, error) {
 	return len(out.Contents), nil
 }
 
-// queue makes a queue.
 func (w *world) queue(ctx context.Context, name string) (url string, err error) {
 	out, err := w.queues.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &name})
 	if err != nil {

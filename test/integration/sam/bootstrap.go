@@ -11,8 +11,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/elfcheck"
 )
 
-// checkBootstrap looks for what would keep a binary from starting on Lambda, or
-// make it larger than it need be.
+// checkBootstrap looks for what keeps a binary from starting on Lambda.
 func checkBootstrap(path, arch string) error {
 	info, err := os.Stat(path)
 	if err != nil {

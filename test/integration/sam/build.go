@@ -13,9 +13,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-// checkBuilds builds for both architectures, as who changes that line of
-// template.yaml, in environments that must not matter: the bootstrap is the same
-// byte for byte.
+// checkBuilds builds for both architectures in several environments: the bootstrap
+// is the same byte for byte.
 func checkBuilds(ctx context.Context, s *stage.Stage, sam *samcli.CLI) error {
 	for _, arch := range []string{"arm64", "x86_64"} {
 		source := filepath.Join(s.Tmp, arch)
@@ -40,7 +39,6 @@ func checkBuilds(ctx context.Context, s *stage.Stage, sam *samcli.CLI) error {
 	return nil
 }
 
-// build returns the bootstrap.
 func build(ctx context.Context, s *stage.Stage, sam *samcli.CLI, source, arch string, environment []string) ([]byte, error) {
 	cmd := sam.Command(ctx, "build")
 	cmd.Dir = source

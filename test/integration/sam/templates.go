@@ -13,8 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-// checkTemplates lints every template that a user may deploy, and what SAM makes
-// of those that are SAM's.
+// checkTemplates lints every template, and what SAM makes of its own.
 func checkTemplates(ctx context.Context, s *stage.Stage, sam *samcli.CLI) error {
 	all, err := templates(ctx, s)
 	if err != nil {
@@ -31,7 +30,6 @@ func checkTemplates(ctx context.Context, s *stage.Stage, sam *samcli.CLI) error 
 	return errors.Join(wrong...)
 }
 
-// A template is a file of the repository.
 type template struct {
 	name, text string
 }
@@ -94,9 +92,8 @@ func (t template) check(ctx context.Context, s *stage.Stage, sam *samcli.CLI) er
 	return t.checkTranslation(ctx, s, sam, path)
 }
 
-// checkTranslation lints what SAM makes of a template, and compares its roles:
-// SAM makes one of its own for a function that names none, and adds to it what
-// its events need, for all queues.
+// checkTranslation lints what SAM makes of a template, and compares roles: SAM adds
+// to one of its own what events need, for all queues.
 func (t template) checkTranslation(ctx context.Context, s *stage.Stage, sam *samcli.CLI, path string) error {
 	source, plain, err := sam.Translate(ctx, path)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-// parameters are values for a template's parameters.
 type parameters map[string]string
 
 func (p parameters) list() []string {
@@ -29,7 +28,6 @@ func (p parameters) list() []string {
 	return list
 }
 
-// A deployer runs SAM in a copy of the repository.
 type deployer struct {
 	stage   *stage.Stage
 	cli     *samcli.CLI
@@ -51,8 +49,7 @@ func newDeployer(ctx context.Context, s *stage.Stage) (*deployer, error) {
 	return d, err
 }
 
-// environ is that of a user with an account, and of nobody else's: what this
-// machine has for AWS does not count.
+// environ is a user's with an account, without what this machine has for AWS.
 func (d *deployer) environ() []string {
 	others := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "AWS_") })
 	return append(others,

@@ -77,7 +77,6 @@ func (c *comparison) number(name string) int {
 
 func (c *comparison) fifo() bool { return c.parameters["Fifo"] == "true" }
 
-// queue is a queue's name.
 func (c *comparison) queue(name string) string {
 	if c.fifo() {
 		name += ".fifo"

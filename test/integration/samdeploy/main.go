@@ -72,9 +72,8 @@ func environments(ctx context.Context, d *deployer) error {
 	return nil
 }
 
-// update changes parameters of a stack that stands; what is not named keeps its
-// value. A deployment of what stands already is none, and no failure in a
-// pipeline.
+// update changes parameters of a stack; others keep their values. A deployment of
+// what stands already changes nothing and fails nothing.
 func update(ctx context.Context, d *deployer) error {
 	set := parameters{"FunctionTimeout": "60", "BatchSize": "50", "BatchWindow": "5", "MaximumConcurrency": "7", "LogLevel": "INFO", "OldestMessageSeconds": "120", "MaxReceiveCount": "6"}
 	deploy := append([]string{"deploy", "--config-env", "dev", "--parameter-overrides"}, set.list()...)

@@ -1,7 +1,7 @@
 // Package samlocal runs the function that "sam build" makes in a real container,
 // under AWS's Runtime Interface Emulator, by "sam local invoke", with every
 // sample event. The answers must be those that events/README.md documents, each
-// in time, and "sqsbatch local" must come to the same ones.
+// in time. That "sqsbatch local" comes to the same ones is tested by it.
 //
 // It needs Python 3 with its venv module, PyPI on the first use, and a Docker
 // engine of its own: Linux, root, dockerd, ip and a static busybox (Debian:
@@ -21,8 +21,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-// timeout is the function's: short, so that hang.json is over soon, and within
-// what events/README.md promises the answers for.
+// timeout is short, and within what events/README.md promises the answers for.
 const timeout = 3 * time.Second
 
 // Check is all of it.
@@ -56,16 +55,11 @@ func Check(ctx context.Context, s *stage.Stage) (err error) {
 	}
 	fmt.Printf("sam build for %s: %.1f s\n", arch, time.Since(begin).Seconds())
 
-	l, err := buildLocal(ctx, s)
-	if err != nil {
-		return err
-	}
-	return all(ctx, &invoker{stage: s, sam: sam, engine: e, source: source}, l)
+	return all(ctx, &invoker{stage: s, sam: sam, engine: e, source: source})
 }
 
-// importBase gives the engine what stands in for AWS's base image, which would
-// have to be pulled: the static bootstrap needs nothing of it, and SAM no more
-// than to put the emulator in place.
+// importBase gives the engine an image for AWS's base image: the static bootstrap
+// needs nothing of it, SAM only a shell.
 func importBase(ctx context.Context, e *engine.Engine, arch string) error {
 	return e.Import(ctx, "public.ecr.aws/lambda/provided:al2023-"+arch, []string{"ENV PATH=/bin", "WORKDIR /var/task"}, func(w *tar.Writer) error {
 		return engine.Busybox(w, "sh", "mv", "chmod", "cp", "rm")

@@ -64,8 +64,7 @@ func allParts(docs string) ([]part, error) {
 	return all, nil
 }
 
-// parts finds a page's snippets of YAML. Each must say which template it
-// changes.
+// parts finds a page's snippets, each of which names the template it changes.
 func parts(name, page string) ([]part, error) {
 	var found []part
 	for _, m := range snippet.FindAllStringSubmatchIndex(page, -1) {
@@ -133,7 +132,6 @@ func merge(into, change *yaml.Node) error {
 	return nil
 }
 
-// find is where a mapping has a key, or -1.
 func find(mapping *yaml.Node, key string) int {
 	for i := 0; i < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == key {

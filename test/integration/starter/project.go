@@ -10,7 +10,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-// project is what sam init has made.
 type project struct {
 	stage *stage.Stage
 	dir   string
@@ -22,8 +21,7 @@ func (p *project) run(ctx context.Context, name string, args ...string) (string,
 	return p.stage.Log.Run(cmd)
 }
 
-// use has the project take the module from the checkout: the release that it
-// asks for may not be there yet.
+// use has the project take the module from the checkout.
 func (p *project) use(ctx context.Context) error {
 	if _, err := p.run(ctx, "go", "mod", "edit", "-replace", "github.com/sqsbatch/sqsbatch="+p.stage.Root); err != nil {
 		return err

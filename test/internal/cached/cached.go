@@ -17,8 +17,7 @@ func Root() string {
 	return filepath.Join(cache, "sqsbatch")
 }
 
-// Dir returns the directory of that name, after filling it if it is not there
-// yet. The name must change when what fills it does.
+// Dir returns the directory of that name, which fill makes the first time.
 func Dir(name string, fill func(dir string) error) (string, error) {
 	dir := filepath.Join(Root(), name)
 	if _, err := os.Stat(dir); err == nil {

@@ -38,8 +38,7 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 `
 
-// install returns the directory with ElasticMQ's jars, after putting them there
-// if they are not there yet.
+// install returns the directory with ElasticMQ's jars, which it fills once.
 func install(ctx context.Context) (libs string, err error) {
 	return cached.Dir("elasticmq-"+Version, func(dir string) error {
 		mvn, err := exec.LookPath("mvn")

@@ -14,16 +14,13 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 )
 
-// startTimeout bounds how long ElasticMQ may take until it answers: a few
-// seconds on an idle machine.
+// startTimeout is for ElasticMQ to answer: a few seconds on an idle machine.
 const startTimeout = time.Minute
 
 // Server is a running ElasticMQ.
 type Server struct {
 	// URL is the endpoint for clients.
 	URL string
-	// PID is its process, for measurements.
-	PID int
 
 	process *subprocess.Process
 }
@@ -31,9 +28,8 @@ type Server struct {
 // bound is what ElasticMQ says when it has its port.
 var bound = regexp.MustCompile(`bind address (127\.0\.0\.1:[0-9]+)`)
 
-// Start starts ElasticMQ with region us-east-1 and account 000000000000, as the
-// emulator has them, and waits until it answers. It returns an error that says what to
-// install when Java or, on the first use, Maven is missing.
+// Start starts ElasticMQ with the emulator's region and account, and waits until it
+// answers. The error says what to install.
 func Start(ctx context.Context) (*Server, error) {
 	command, err := exec.LookPath("java")
 	if err != nil {
@@ -63,7 +59,6 @@ func Start(ctx context.Context) (*Server, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("elasticmq: start java: %w", err)
 	}
-	s.PID = s.process.PID()
 	if err := s.await(ctx, address); err != nil {
 		s.process.Kill()
 		return nil, fmt.Errorf("elasticmq: %w; it printed at last: %q", err, s.process.LastLines())
@@ -106,8 +101,7 @@ func (s *Server) answers(ctx context.Context) bool {
 	return res.StatusCode == http.StatusOK
 }
 
-// Stop ends the process that Start started, and no other. It may be called more
-// than once.
+// Stop ends the process. It may be called more than once.
 func (s *Server) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

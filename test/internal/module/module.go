@@ -21,8 +21,7 @@ func Root(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// Build builds a main package, named relative to the root, to a file. One that
-// ends in .exe runs on every system.
+// Build builds a main package to a file, .exe for every system.
 func Build(ctx context.Context, file, pkg string) error {
 	root, err := Root(ctx)
 	if err != nil {

@@ -26,8 +26,6 @@ const (
 type Server struct {
 	// URL is the endpoint for clients.
 	URL string
-	// PID is its process, for measurements.
-	PID int
 
 	process *subprocess.Process
 	ready   chan string // the first line
@@ -36,9 +34,8 @@ type Server struct {
 	stderr []string
 }
 
-// Start starts the program and waits until it is ready, at most 10 s. The end of
-// ctx ends the waiting only, and Ctrl-C in a terminal does not reach it: it runs
-// until Stop.
+// Start starts the program and waits until it is ready, at most 10 s or until ctx
+// ends. It runs until Stop; Ctrl-C does not reach it.
 func Start(ctx context.Context, program string) (*Server, error) {
 	s := &Server{ready: make(chan string, 1)}
 	var err error
@@ -46,7 +43,6 @@ func Start(ctx context.Context, program string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start sqsbatch sqs: %w", err)
 	}
-	s.PID = s.process.PID()
 	waiting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	var ready struct{ Type, Endpoint string }
@@ -79,8 +75,7 @@ func (s *Server) line(stream, text string) {
 	s.stderr = append(s.stderr, text)
 }
 
-// Stop ends the process, once. It returns an error when that had complained, or
-// did not end well within 10 s of being asked to.
+// Stop ends the process, once. It fails if that had complained.
 func (s *Server) Stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()

@@ -36,8 +36,7 @@ type Package struct {
 	workDir, pattern string
 }
 
-// A Builder finds and builds main packages. [Go] is the one to use; tests have one
-// that builds each program once.
+// A Builder finds and builds main packages: [Go], or one that builds each once.
 type Builder interface {
 	Find(ctx context.Context, arg string) (*Package, error)
 	Build(ctx context.Context, p *Package, dir string) (string, error)
@@ -49,8 +48,7 @@ type Go struct{}
 // ErrNoGo is returned when there is no go command.
 var ErrNoGo = errors.New("the go command is not in PATH; it is needed to build the function (https://go.dev/dl)")
 
-// An Error is returned when the go command refuses. Output is what it said, in
-// the compiler's words.
+// An Error is a refusal of the go command. Output is what it said.
 type Error struct {
 	Package string
 	Output  string
@@ -69,9 +67,8 @@ func (e *Error) Error() string {
 // Unwrap returns the go command's exit.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Find asks the go command about arg: a directory, which may belong to another
-// module, an import path or a Go file. The error says what is wrong when arg is
-// not exactly one main package.
+// Find asks the go command about arg: a directory, an import path or a Go file. The
+// error says what is wrong unless arg is exactly one main package.
 func (Go) Find(ctx context.Context, arg string) (*Package, error) {
 	p := &Package{pattern: arg}
 	if info, err := os.Stat(arg); err == nil && info.IsDir() {
@@ -105,8 +102,7 @@ func (Go) Find(ctx context.Context, arg string) (*Package, error) {
 // tags leave out aws-lambda-go's RPC mode, which provided runtimes do not use.
 const tags = "lambda.norpc"
 
-// Build compiles the package into dir and returns the program's path. The error
-// is an [*Error] with the compiler's words.
+// Build compiles the package into dir and returns the path, or an [*Error].
 func (Go) Build(ctx context.Context, p *Package, dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -125,8 +121,7 @@ func (Go) Build(ctx context.Context, p *Package, dir string) (string, error) {
 
 type output struct{ stdout, stderr string }
 
-// run starts the go command in the package's directory. -tags wins over
-// GOFLAGS.
+// run starts the go command in the package's directory. -tags overrides GOFLAGS.
 func (p *Package) run(ctx context.Context, args ...string) (output, error) {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
@@ -144,8 +139,7 @@ func (p *Package) run(ctx context.Context, args ...string) (output, error) {
 	return output{stdout.String(), stderr.String()}, err
 }
 
-// fromHere makes the file names at the beginning of lines relative to the
-// caller's directory rather than to the package's.
+// fromHere makes file names at the beginning of lines relative to the caller.
 func (p *Package) fromHere(out string) string {
 	if p.workDir == "" || filepath.Clean(p.workDir) == "." {
 		return out

@@ -12,8 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 )
 
-// module writes a module with the given files and makes it the working
-// directory.
+// module writes a module with these files and makes it the working directory.
 func module(t *testing.T, files map[string]string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -8,11 +8,9 @@ import (
 // Assignments is a flag that collects KEY=VALUE and may be repeated.
 type Assignments map[string]string
 
-// String implements flag.Value.
 func (a Assignments) String() string { return "" }
 
-// Set implements flag.Value; several assignments may stand in one argument,
-// separated by blanks, as SAM's commands take them.
+// Set implements flag.Value; one argument may have several, separated by blanks.
 func (a Assignments) Set(s string) error {
 	key, value, ok := strings.Cut(s, "=")
 	if !ok || key == "" || strings.ContainsAny(key, " \t") {

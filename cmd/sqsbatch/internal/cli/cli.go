@@ -21,8 +21,7 @@ import (
 type IO struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Interrupts asks to end. What the first and the second time mean is the
-	// command's to say. Nil means never.
+	// Interrupts asks to end; the command says what a second time means. Nil: never.
 	Interrupts <-chan os.Signal
 }
 

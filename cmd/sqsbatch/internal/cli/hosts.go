@@ -5,10 +5,8 @@ import "github.com/sqsbatch/sqsbatch/internal/webguard"
 // Hosts is a flag that collects host names and may be repeated.
 type Hosts []string
 
-// String implements flag.Value.
 func (h *Hosts) String() string { return "" }
 
-// Set implements flag.Value.
 func (h *Hosts) Set(name string) error {
 	if err := webguard.CheckName(name); err != nil {
 		return err

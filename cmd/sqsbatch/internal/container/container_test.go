@@ -126,7 +126,6 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestStop: a process is told to end and waited for.
 func TestStop(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -13,10 +13,9 @@ const hidden = 43200
 
 func redelivered(m message.Message) bool { return m.Attempt > 1 }
 
-// sendRedelivered sends messages that have been received before, as an event with
-// receive counts above 1 has them: each is received as often as it takes, while
-// it is alone in the queue, and then hidden. The caller calls show once every
-// other message is sent.
+// sendRedelivered sends messages of receive counts above 1: each is received as
+// often as it takes, alone in the queue, and then hidden. The caller calls show in
+// the end.
 func (r *run) sendRedelivered(ctx context.Context, s *stack, messages []message.Message) (show func() error, err error) {
 	var handles []*string
 	for _, m := range messages {
@@ -49,9 +48,8 @@ func (r *run) sendRedelivered(ctx context.Context, s *stack, messages []message.
 	}, nil
 }
 
-// hideOne receives the message that is visible; nil when there is none. (A
-// receive with visibility 0 would do for most of them, but the SDK leaves a
-// zero out, and then the queue's own timeout counts.)
+// hideOne receives the message that is visible; nil when there is none. (The SDK
+// leaves a visibility of 0 out.)
 func (s *stack) hideOne(ctx context.Context) (handle *string, err error) {
 	out, err := s.client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{
 		QueueUrl: &s.deployment.Source.URL, VisibilityTimeout: hidden, MaxNumberOfMessages: 1,

@@ -18,15 +18,13 @@ import (
 )
 
 const (
-	// drainAndGrace is what SQSBATCH_DRAIN_LIMIT and SQSBATCH_GRACE are together
-	// by default, and drainMore how much longer a process may take: 4 s are for
-	// settling.
+	// drainAndGrace is what SQSBATCH_DRAIN_LIMIT and SQSBATCH_GRACE are together by
+	// default, and drainMore what a stop takes besides, 4 s of it for settling.
 	drainAndGrace = 25 * time.Second
 	drainMore     = 5 * time.Second
 )
 
-// runContainers runs the function in processes that poll, until ctx ends and they
-// have drained, or kill ends.
+// runContainers runs processes that poll, until ctx ends and they drain.
 func (s *stack) runContainers(ctx, kill context.Context, tracker *track.Tracker) error {
 	begun := time.Now() // what this tool received by itself, see sendRedelivered, is older
 	err := container.Run(ctx, kill, container.Options{
@@ -78,8 +76,7 @@ func (s *stack) polled() (urls []string) {
 	return urls
 }
 
-// stopLimit is for how long the function may work on when it is told to stop, as
-// far as its environment says that.
+// stopLimit is how long a stop may take, as far as the environment says that.
 func (s *stack) stopLimit() time.Duration {
 	duration := func(name string, otherwise time.Duration) time.Duration {
 		d, err := time.ParseDuration(cmp.Or(s.o.env[name], s.deployment.Function.Environment[name]))
@@ -113,11 +110,7 @@ func (s *stack) variables() (list []string) {
 // notApplied warns of what the template says to event source mappings only, and
 // that changes what a handler is given.
 func (s *stack) notApplied(tracker *track.Tracker) {
-	events := []template.Event{s.deployment.Event}
-	for _, m := range s.deployment.More {
-		events = append(events, m.Event)
-	}
-	for _, e := range events {
+	for _, e := range s.events() {
 		if len(e.Filters) > 0 {
 			tracker.Warn(fmt.Sprintf("%s: the FilterCriteria of event %s are Lambda's and not applied in a container: the function is given every message", e.Properties.Get("FilterCriteria").Pos, e.Name))
 		}

@@ -64,8 +64,7 @@ func TestPollSamples(t *testing.T) {
 	}
 }
 
-// TestPollKilled: what a process held that was killed comes back and is done by
-// the one that is started in its place.
+// What a killed process held comes back and is done by the one that follows it.
 func TestPollKilled(t *testing.T) {
 	t.Parallel()
 	var out *watched

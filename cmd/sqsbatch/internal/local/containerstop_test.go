@@ -47,8 +47,7 @@ func TestPollStubborn(t *testing.T) {
 	}
 }
 
-// Retries are spaced over seconds, and the start says so, unless the template or the
-// command line says how they are spaced.
+// Retries are spaced over seconds, unless the template or the user spaces them.
 func TestRetriesAreSpacedOverSeconds(t *testing.T) {
 	t.Parallel()
 	stubborn, err := os.ReadFile("testdata/stubborn.yaml")

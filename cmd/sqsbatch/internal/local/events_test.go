@@ -19,9 +19,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/events"
 )
 
-// TestSampleEvents: every event of the repository gets, in its first
-// invocation, the answer that is documented for it, except that what the answer
-// names and can never succeed is in the dead-letter queue.
+// Every event of the repository gets, in its first invocation, the answer that is
+// documented for it; what can never succeed is a dead letter.
 func TestSampleEvents(t *testing.T) {
 	t.Parallel()
 	names, err := fs.Glob(events.FS, "*.json")

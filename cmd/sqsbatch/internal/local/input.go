@@ -90,7 +90,6 @@ func (in *input) addFile(path string) error {
 	return wrongEvent(path, err)
 }
 
-// add reads a file's data.
 func (in *input) add(name string, data []byte) error {
 	file, err := message.Parse(data)
 	if err != nil {
@@ -135,9 +134,7 @@ func someOf(names []string) string {
 }
 
 // samplesDirective stands in a file of a main package, on a line of its own, before
-// the name of a file with messages for that function. The name is relative to the
-// package's directory. There are no samples but a package's own: what another function
-// takes would only make dead letters.
+// the name of a file with messages for that function, relative to the package.
 const samplesDirective = "//sqsbatch:samples "
 
 // samples reads the messages that the function's package names as samples.
@@ -214,8 +211,7 @@ func quote(arg string) string {
 	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
-// sourceNote says how the records' eventSourceARN changes, if their queue's name,
-// kind or region does; "" if not.
+// sourceNote says how the records' eventSourceARN changes; "" if it does not.
 func (s *stack) sourceNote() string {
 	queue := s.deployment.Source
 	changed, order := false, false

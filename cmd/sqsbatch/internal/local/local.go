@@ -105,7 +105,6 @@ func detect(w io.Writer) view.Terminal {
 	return view.Terminal{}
 }
 
-// A run is one run of the command.
 type run struct {
 	o       options
 	builder build.Builder
@@ -182,8 +181,7 @@ func (r *run) run(ctx context.Context) error {
 	return nil
 }
 
-// work sends, polls and waits for the end; it returns nil when that is a good
-// one.
+// work sends, polls and waits for the end; nil means that it is a good one.
 func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error {
 	if r.o.timeout > 0 {
 		timer := time.AfterFunc(r.o.timeout, func() {
@@ -243,8 +241,7 @@ func (r *run) ticks(ctx context.Context, tracker *track.Tracker) {
 	}
 }
 
-// notInterrupted replaces err by the reason for which ctx ended, if it did:
-// what failed then failed because of it.
+// notInterrupted replaces err by the reason for which ctx ended, if it did.
 func notInterrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return context.Cause(ctx)

@@ -19,7 +19,6 @@ import (
 // root is the repository's, from here.
 var root = filepath.Join("..", "..", "..", "..")
 
-// line is any line of --output json.
 type line struct {
 	Type, MessageID, Body, Outcome, Reason, DeadLetterQueue, Error string
 	Attempt, Records, Deleted, Back                                int
@@ -155,8 +154,7 @@ func checkOrder(t *testing.T, l line) {
 	}
 }
 
-// TestForeignFunction: a function without sqsbatch works too; what became of
-// its records is what the event source mapping decided.
+// A function without sqsbatch works too: the event source mapping decided.
 func TestForeignFunction(t *testing.T) {
 	t.Parallel()
 	lines, err := run(t, "fine\nfail\n\nalso fine\n", "testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "-")
@@ -174,8 +172,7 @@ func TestForeignFunction(t *testing.T) {
 	}
 }
 
-// TestLateEvent: receive counts of an event are reproduced, so that its last
-// attempts are the last ones here too.
+// An event's receive counts are reproduced: its last attempts are the last here.
 func TestLateEvent(t *testing.T) {
 	t.Parallel()
 	const record = `{"messageId":"m%d","body":%q,"attributes":{"ApproximateReceiveCount":"%d"}}`
@@ -194,8 +191,7 @@ func TestLateEvent(t *testing.T) {
 	}
 }
 
-// TestTimeout: an error of the function is told, and --timeout ends what would
-// not end.
+// An error of the function is told, and --timeout ends a run that would not end.
 func TestTimeout(t *testing.T) {
 	lines, err := run(t, "error\n", "testdata/foreign", "--function", "Foreign", "--template", "testdata/endless.yaml", "--once", "--timeout", "1500ms", "-")
 	if err == nil || !strings.Contains(err.Error(), "not everything was done after 1.5s") {
@@ -211,8 +207,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestRefusedMessage: what SQS does not take is told, and the run is no
-// success.
+// Messages that SQS refuses are told, and the run fails.
 func TestRefusedMessage(t *testing.T) {
 	t.Parallel()
 	input := "fine\n\x01\nnot \xff UTF-8\n" + strings.Repeat("x", 2<<20) + "\n"
@@ -223,8 +218,7 @@ func TestRefusedMessage(t *testing.T) {
 	checkFates(t, lines, map[string][]string{"fine": {"1 succeeded"}})
 }
 
-// TestLostMessage: what Lambda deletes although it failed is told, and the run
-// is no success.
+// Messages that Lambda deletes although they failed are told, and the run fails.
 func TestLostMessage(t *testing.T) {
 	t.Parallel()
 	orders := `{"id":"o-1","sku":"ok","quantity":1}` + "\n" + `{"id":"o-2","sku":"down","quantity":1}` + "\n"

@@ -47,7 +47,6 @@ type onceBuilder struct {
 	built map[string]func() (string, error)
 }
 
-// Find implements [build.Builder].
 func (o *onceBuilder) Find(_ context.Context, arg string) (*build.Package, error) {
 	o.mu.Lock()
 	find, ok := o.found[arg]
@@ -62,7 +61,6 @@ func (o *onceBuilder) Find(_ context.Context, arg string) (*build.Package, error
 	return find()
 }
 
-// Build implements [build.Builder].
 func (o *onceBuilder) Build(_ context.Context, p *build.Package, _ string) (string, error) {
 	o.mu.Lock()
 	b, ok := o.built[p.Dir]

@@ -8,8 +8,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 )
 
-// writable makes sure that the metrics can be written in the end, before
-// anything is run for them.
+// writable makes sure, before anything runs, that the metrics can be written.
 func writable(path string) error {
 	if path == "" {
 		return nil

@@ -15,8 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 )
 
-// TestMetrics: the same records in both modes, by a function that writes
-// metrics of its own.
+// The same records in both modes, by a function that writes its own metrics.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"lambda", "poll"} {
@@ -72,8 +71,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// A file that cannot be written is told before anything runs, and what a run
-// measured is written when it fails.
+// A file that cannot be written is told first; a run that fails writes its metrics.
 func TestMetricsFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -7,7 +7,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 )
 
-// options are the command line of `sqsbatch local`.
 type options struct {
 	args       []string // as they were given
 	pkg        string   // "" for what the template names, else examples/orders
@@ -117,8 +116,7 @@ could not run or --once ended before its messages did, 2 for a wrong command lin
 
 func usagef(format string, args ...any) error { return cli.Usagef("local", format, args...) }
 
-// parse reads the command line; flags may stand before and after the package.
-// The error is flag.ErrHelp when help is asked for.
+// parse reads the command line; the error is flag.ErrHelp when help is asked for.
 func parse(args []string) (options, error) {
 	o := options{args: args, parameters: cli.Assignments{}, env: cli.Assignments{}}
 	fs := cli.NewFlagSet("local")

@@ -2,8 +2,7 @@ package local
 
 import "io"
 
-// output ends the run when standard output cannot be written, as when the
-// program that read it has ended.
+// output ends the run when standard output can no longer be written.
 type output struct {
 	w      io.Writer
 	failed func(error) // called for every write that fails

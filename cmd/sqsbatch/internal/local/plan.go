@@ -27,7 +27,6 @@ type plan struct {
 	input      input
 }
 
-// plan reads everything that the command line names.
 func (r *run) plan(ctx context.Context) (*plan, error) {
 	p := &plan{o: r.o, builder: r.builder}
 	var err error
@@ -73,8 +72,7 @@ func readTemplate(o options) (*template.Template, error) {
 	return t, err
 }
 
-// templateDirs are where a template may stand: here, and from the package's
-// directory up to its module's.
+// templateDirs are this one, and those from the package's up to its module's.
 func templateDirs(pkg string) []string {
 	dirs := []string{"."}
 	if info, err := os.Stat(pkg); err != nil || !info.IsDir() {
@@ -133,8 +131,7 @@ func (p *plan) sources() []string {
 	return names
 }
 
-// findPackage finds the function's main package: the argument, CodeUri if it is
-// one, else the example beside the template.
+// findPackage finds the main package: the argument, CodeUri, or the example.
 func (p *plan) findPackage(ctx context.Context) (err error) {
 	if p.o.pkg != "" {
 		p.pkgName = p.o.pkg

@@ -57,7 +57,6 @@ func (r *run) sendAtHand(ctx context.Context, s *stack) error {
 	return show()
 }
 
-// sendLines sends standard input until it ends.
 func (r *run) sendLines(ctx context.Context, s *stack, tracker *track.Tracker) {
 	err := message.Lines(r.stdin, func(m message.Message) error {
 		_, err := r.send(ctx, s, m)
@@ -72,8 +71,7 @@ func (r *run) sendLines(ctx context.Context, s *stack, tracker *track.Tracker) {
 	}
 }
 
-// send sends one message. One that SQS refuses is told, counted and otherwise
-// passed over.
+// send sends one message. A message that SQS refuses is told and counted.
 func (r *run) send(ctx context.Context, s *stack, m message.Message) (sent bool, err error) {
 	in := &awssqs.SendMessageInput{
 		QueueUrl:          &s.deployment.Source.URL,

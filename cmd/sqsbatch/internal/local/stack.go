@@ -32,8 +32,7 @@ const defaultEnvironments = 10
 // region is that of the queues, as of the template's ARNs.
 const region = "us-east-1"
 
-// A stack is what runs: queues, and the function that they feed, by a mapping or
-// in processes that poll.
+// A stack is what runs: queues, and the function that they feed.
 type stack struct {
 	*plan
 	server  *sqs.Server
@@ -46,8 +45,7 @@ type stack struct {
 	dedup   int // deduplication ids given out
 	broken  chan error
 
-	// run feeds the function until ctx ends and what is under way is settled, or
-	// kill ends.
+	// run feeds the function until ctx ends and its work is settled, or kill ends.
 	run func(ctx, kill context.Context) error
 }
 
@@ -144,8 +142,7 @@ func (s *stack) environment() map[string]string {
 // shall not wait a quarter of an hour for a record that fails every time.
 const outage = 10 * time.Second
 
-// hastens reports whether this tool spaces the retries: neither the template nor the
-// command line says how.
+// hastens reports whether neither the template nor the user spaces the retries.
 func (s *stack) hastens() bool {
 	for _, env := range []map[string]string{s.deployment.Function.Environment, s.o.env} {
 		for name := range env {

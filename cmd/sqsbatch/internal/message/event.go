@@ -48,9 +48,8 @@ func (m *Message) set(name string, a Attribute) {
 	m.Attributes[name] = a
 }
 
-// Event reads an SQS event as Lambda gives it to a function. Sources are the ARNs
-// of the queues that its records come from, each once. The error says in what way
-// data is not such an event.
+// Event reads an SQS event as Lambda gives it to a function. Sources are the
+// queues' ARNs, each once. The error says why data is none.
 func Event(data []byte) (messages []Message, sources []string, err error) {
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(data, &top); err != nil {

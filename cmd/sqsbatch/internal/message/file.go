@@ -16,9 +16,8 @@ type File struct {
 	// Body says in what way the whole file is one body, as in "a JSON object";
 	// "" for an event and for what `aws sqs receive-message` prints.
 	Body string
-	// Counted says that messages which `aws sqs receive-message` printed had been
-	// received before. They begin with their first attempt again: the counts of a
-	// dead-letter queue would lead them there at once.
+	// Counted says that messages printed by `aws sqs receive-message` had been
+	// received before. They begin with their first attempt again.
 	Counted bool
 	// Sources are the ARNs of the queues that the records of an event come from.
 	Sources []string
@@ -27,9 +26,8 @@ type File struct {
 // asLines says how to send a body that looks like something else.
 const asLines = "to send it as the body of a message, give it on one line of standard input, as in `jq -c . FILE | sqsbatch local -`"
 
-// Parse reads a file in one of three forms: an SQS event as Lambda gives it to a
-// function, what `aws sqs receive-message` prints (JSON), or one body. The error
-// says what is wrong in a file that is none of these, or that could be two.
+// Parse reads a file: an SQS event, what `aws sqs receive-message` prints (JSON),
+// or one body. The error says what is wrong in it.
 func Parse(data []byte) (File, error) {
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
 		return File{}, errors.New("it is UTF-16; write it as UTF-8 (in PowerShell: | Out-File -Encoding utf8 FILE)")
@@ -102,8 +100,7 @@ func parseList(data, text []byte) (File, error) {
 	return body(data, fmt.Sprintf("a JSON array of %d", len(list))), nil
 }
 
-// body is a file that is one body. The line feed with which files of text end is
-// not part of it.
+// body is a file that is one body, without the line feed that ends a text.
 func body(data []byte, kind string) File {
 	text := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
 	return File{Messages: []Message{{Body: text}}, Body: kind}

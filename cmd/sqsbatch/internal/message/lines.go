@@ -11,9 +11,8 @@ import (
 // maxBody is the largest message that SQS takes ("Amazon SQS message quotas").
 const maxBody = 1 << 20
 
-// Lines gives each line of r, blank ones left out, to send as the body of a
-// message. Of a line that is longer than SQS takes, send gets just so much that
-// it is refused. Lines ends at the end of r, with r's error, or with send's.
+// Lines has each line of r sent as a body, but blank ones. A line longer than SQS
+// takes is cut to what SQS refuses. The error is r's or send's.
 func Lines(r io.Reader, send func(Message) error) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	for n := 1; ; n++ {

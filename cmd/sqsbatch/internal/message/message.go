@@ -14,13 +14,11 @@ type Message struct {
 	GroupID         string
 	DeduplicationID string
 	TraceHeader     string
-	// Attempt is the receive count that the message arrives with at the
-	// function; 0 and 1 mean the first.
+	// Attempt is the receive count at the function; 0 and 1 mean the first.
 	Attempt int
 }
 
-// An Attribute is a message attribute: Binary when DataType begins with
-// "Binary", else String.
+// An Attribute is Binary when DataType begins with "Binary", else String.
 type Attribute struct {
 	DataType string
 	String   string

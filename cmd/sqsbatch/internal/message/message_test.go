@@ -37,8 +37,7 @@ func TestEvent(t *testing.T) {
 	}
 }
 
-// TestSampleEvents: every event of the repository is taken, every refused one
-// refused.
+// Every event of the repository is taken, every refused one refused.
 func TestSampleEvents(t *testing.T) {
 	good, err := fs.Glob(events.FS, "*.json")
 	if err != nil || len(good) == 0 {

@@ -7,8 +7,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// EMF is what the function wrote in CloudWatch's Embedded Metric Format,
-// telemetry/emf or anything else that does.
+// EMF is what the function wrote in CloudWatch's Embedded Metric Format.
 type EMF struct {
 	Lines int `json:"lines"`
 	// Metrics are by namespace and name, over all dimensions.
@@ -21,7 +20,6 @@ type EMFMetric struct {
 	Distribution
 }
 
-// emf reads lines.
 type emf struct {
 	lines   int
 	metrics map[[2]string]*values // by namespace and name

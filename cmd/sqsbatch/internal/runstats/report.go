@@ -13,10 +13,8 @@ type Report struct {
 	Mode      string  `json:"mode"` // "lambda" or "poll"
 	ElapsedMs float64 `json:"elapsedMs"`
 
-	// Handled counts the records that were handed to the function, each
-	// delivery of a message by itself, and Outcomes what became of them: every
-	// outcome is there, also with 0. Redriven counts messages that SQS moved to
-	// the dead-letter queue after the last receive that maxReceiveCount allows.
+	// Handled counts deliveries to the function, and Outcomes what became of them,
+	// each outcome also with 0. Redriven counts messages that SQS dead-lettered.
 	Handled  int            `json:"handled"`
 	Outcomes map[string]int `json:"outcomes"`
 	Redriven int            `json:"redriven"`
@@ -31,9 +29,8 @@ type Report struct {
 	Invocations *Invocations `json:"invocations"` // null with --mode poll
 	Processes   *Processes   `json:"processes"`   // null without
 
-	// Requests are all calls to SQS while the function was fed, those of the
-	// event source mapping included, and without this tool's own; Calls are they
-	// by operation.
+	// Requests are all calls to SQS while the function was fed, but this tool's
+	// own; Calls are they by operation.
 	Requests int              `json:"requests"`
 	Calls    map[string]Calls `json:"calls"`
 
@@ -43,8 +40,7 @@ type Report struct {
 	EMF *EMF `json:"emf"` // null when the function wrote none
 }
 
-// Distribution describes values. Percentiles are exact for up to 64 different
-// values, and within 2 % for more.
+// Distribution has percentiles: exact of up to 64 different values, else to 2 %.
 type Distribution struct {
 	Count int     `json:"count"`
 	Sum   float64 `json:"sum"`

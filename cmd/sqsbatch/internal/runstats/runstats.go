@@ -54,8 +54,7 @@ func New(timeout time.Duration) *Stats {
 	return s
 }
 
-// Begin says that calls count from now on: what this tool has asked of SQS
-// before does not.
+// Begin starts the count of calls: this tool's own, before, do not count.
 func (s *Stats) Begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,8 +91,7 @@ func (s *Stats) call(c sqs.Call, n int) {
 	}
 }
 
-// Event takes what package track found out. It reports whether that was a line
-// of metrics, which is not to be shown.
+// Event takes an event, and reports whether it was metrics, which are not shown.
 func (s *Stats) Event(e track.Event) (metrics bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,8 +11,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// create makes the queues, and then their redrive policies, for which the
-// dead-letter queues must exist.
+// create makes the queues, and then their redrive policies.
 func create(ctx context.Context, server *sqs.Server, queues []queue) error {
 	client := server.Client(func(o *awssqs.Options) { o.RetryMaxAttempts = 1 })
 	for _, q := range queues {

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/fanout"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
@@ -20,8 +19,7 @@ const (
 	waitingEvents = 4096
 	// endTimeout bounds how long the end waits for such an output.
 	endTimeout = time.Second
-	// shownBody and shownError are how many characters of a body and of an
-	// error's message a line shows.
+	// shownBody and shownError are how much of a body and of an error a line shows.
 	shownBody  = 60
 	shownError = 300
 	clock      = "15:04:05.000"
@@ -40,27 +38,68 @@ type Lost struct {
 	Events int       `json:"events"`
 }
 
-// An eventLog writes what happens to messages and which calls are refused, in
-// the order in which it happens.
+// An eventLog writes what happens to messages and which calls are refused, in order.
 type eventLog struct {
-	fanout.Fanout[any]
-	out     *bufio.Writer
-	json    bool
-	started chan struct{}
-	once    sync.Once // closes started
-	stop    func(time.Duration)
-	failed  chan error // the first error of writing
+	out         *bufio.Writer
+	json        bool
+	started     chan struct{}
+	once        sync.Once // closes started
+	wake        chan struct{}
+	ended, done chan struct{}
+	failed      chan error // the first error of writing
+
+	mu      sync.Mutex
+	waiting []any
+	lost    int // after those that wait
 }
 
-// newEventLog returns a log whose lines wait for start: clients may come before
-// the start is printed.
+// newEventLog returns a log whose lines wait for start, which is printed first.
 func newEventLog(w io.Writer, output string) *eventLog {
-	l := &eventLog{out: bufio.NewWriter(w), json: output == "json", started: make(chan struct{}), failed: make(chan error, 1)}
-	l.stop = l.Listen(waitingEvents, func(batch []any, lost int) {
-		<-l.started
-		l.write(batch, lost)
-	})
+	l := &eventLog{
+		out: bufio.NewWriter(w), json: output == "json", started: make(chan struct{}), wake: make(chan struct{}, 1),
+		ended: make(chan struct{}), done: make(chan struct{}), failed: make(chan error, 1),
+	}
+	go l.run()
 	return l
+}
+
+// run writes until the log has ended and nothing waits.
+func (l *eventLog) run() {
+	defer close(l.done)
+	<-l.started
+	for ended := false; ; {
+		l.mu.Lock()
+		batch, lost := l.waiting, l.lost
+		l.waiting, l.lost = nil, 0
+		l.mu.Unlock()
+		if len(batch) > 0 {
+			l.write(batch, lost)
+			continue
+		}
+		if ended {
+			return
+		}
+		select {
+		case <-l.wake:
+		case <-l.ended:
+			ended = true
+		}
+	}
+}
+
+// send has an event written, and returns at once.
+func (l *eventLog) send(e any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) == waitingEvents {
+		l.lost++
+		return
+	}
+	l.waiting = append(l.waiting, e)
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
 }
 
 // start lets the lines out.
@@ -70,15 +109,13 @@ func (l *eventLog) start() {
 	}
 }
 
-// observe is the server's observer.
-func (l *eventLog) observe(e sqs.Event) { l.Send(e) }
+func (l *eventLog) observe(e sqs.Event) { l.send(e) }
 
-// observeCall is the server's observer of calls. One whose client left, as that
-// of a long poll may, was not refused.
+// observeCall is told of calls. One whose client left was not refused.
 func (l *eventLog) observeCall(c sqs.Call) {
 	if c.Error != "" && c.Error != "no answer" {
 		c.Began, c.Ended = c.Began.UTC(), c.Ended.UTC()
-		l.Send(Refused{"refused", c})
+		l.send(Refused{"refused", c})
 	}
 }
 
@@ -104,8 +141,7 @@ func (l *eventLog) write(batch []any, lost int) {
 	}
 }
 
-// end writes what was observed until now and stops. Without a start it writes
-// nothing.
+// end writes what was observed until now and stops; nothing without a start.
 func (l *eventLog) end() error {
 	if l == nil {
 		return nil
@@ -114,7 +150,11 @@ func (l *eventLog) end() error {
 		l.out.Reset(io.Discard)
 		close(l.started)
 	})
-	l.stop(endTimeout)
+	close(l.ended)
+	select {
+	case <-l.done:
+	case <-time.After(endTimeout):
+	}
 	select {
 	case err := <-l.failed:
 		return err
@@ -123,8 +163,7 @@ func (l *eventLog) end() error {
 	}
 }
 
-// line shows an event to a person. A refused call's queue and message are, or
-// quote, what the client sent.
+// line shows an event to a person. A refused call quotes what the client sent.
 func line(event any) string {
 	switch e := event.(type) {
 	case sqs.Event:

@@ -19,8 +19,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
 )
 
-// session runs the command in this process, lets use work with it, and returns
-// the lines that follow the one of the start.
+// session runs the command, has use work with it, and returns the further lines.
 func session(t *testing.T, use func(*awssqs.Client, string), args ...string) []string {
 	t.Helper()
 	r, w := io.Pipe()
@@ -177,9 +176,8 @@ func TestMovesAreShown(t *testing.T) {
 	}
 }
 
-// servedTo runs the command with an output that nobody reads after the first
-// line, has it observe that many messages, and returns the rest of the output
-// and how to end the command.
+// servedTo runs the command with an output that nobody reads, has it observe
+// messages, and returns the rest of the output and how to end the command.
 func servedTo(t *testing.T, messages int) (out *bufio.Reader, pipe *io.PipeReader, end func() error) {
 	t.Helper()
 	r, w := io.Pipe()
@@ -212,8 +210,7 @@ func servedTo(t *testing.T, messages int) (out *bufio.Reader, pipe *io.PipeReade
 	return out, r, func() error { interrupts <- os.Interrupt; return <-ran }
 }
 
-// TestAnOutputThatCannotBeWritten: the server goes on for its clients, and the
-// end says what was wrong.
+// The server goes on for its clients, and the end says what was wrong.
 func TestAnOutputThatCannotBeWritten(t *testing.T) {
 	_, pipe, end := servedTo(t, 10)
 	if err := pipe.CloseWithError(errors.New("disk full")); err != nil {
@@ -224,8 +221,15 @@ func TestAnOutputThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestAnOutputThatIsTooSlow: the server goes on, and the output tells how many
-// events it has lost.
+// TestAnOutputThatNobodyReads: the end does not wait for it.
+func TestAnOutputThatNobodyReads(t *testing.T) {
+	_, _, end := servedTo(t, 10)
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The server goes on, and the output tells how many events it has lost.
 func TestAnOutputThatIsTooSlow(t *testing.T) {
 	const sent = 10_000
 	out, _, end := servedTo(t, sent)

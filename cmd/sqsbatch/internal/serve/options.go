@@ -8,7 +8,6 @@ import (
 
 const command = "sqs"
 
-// options are the command line of `sqsbatch sqs`.
 type options struct {
 	addr       string
 	hosts      cli.Hosts

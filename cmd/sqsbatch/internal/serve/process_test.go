@@ -14,8 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// TestAClientNeedsOnlyWhatIsPrinted: the SDK works with the printed variables,
-// and the queues are as the flags say.
+// The SDK works with the printed variables; the queues are as the flags say.
 func TestAClientNeedsOnlyWhatIsPrinted(t *testing.T) {
 	p := begin(t, "--addr", "127.0.0.1:0", "--region", "eu-central-1", "--account", "123456789012",
 		"--queue", "orders,VisibilityTimeout=0,dead-letter=dead,max-receive-count=2", "--queue", "orders.fifo")
@@ -100,8 +99,7 @@ func TestASignalEndsIt(t *testing.T) {
 	}
 }
 
-// TestAPortInUse: a second command on the same port says so and leaves the
-// first as it is, its ready file included.
+// A second command on the same port says so and leaves the first as it is.
 func TestAPortInUse(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
-// A queue is one to be made at the start.
 type queue struct {
 	from       string // names it in errors: the flag as it was given, or the template's resource
 	flag       bool   // from is a flag
@@ -47,21 +46,16 @@ func (q *queue) policy(arn func(name string) string) string {
 	return string(text)
 }
 
-// queueFlags collects --queue.
 type queueFlags []queue
 
-// String implements flag.Value.
 func (f *queueFlags) String() string { return "" }
 
-// attributeStart is where a queue's next attribute begins. Other commas belong
-// to the value before them, as in a Policy.
+// attributeStart is where an attribute begins; other commas are part of a value.
 var attributeStart = regexp.MustCompile(`,[A-Za-z][A-Za-z-]*=`)
 
-// defaultMaxReceiveCount is what the API reference's SetQueueAttributes page
-// gives for a RedrivePolicy.
+// defaultMaxReceiveCount is SQS's own (SetQueueAttributes in the API reference).
 const defaultMaxReceiveCount = 10
 
-// Set implements flag.Value.
 func (f *queueFlags) Set(s string) error {
 	q := queue{from: "--queue " + s, flag: true, attributes: map[string]string{}}
 	var count string
@@ -104,8 +98,7 @@ func (f *queueFlags) Set(s string) error {
 	return nil
 }
 
-// plan lists the queues to be made: the template's, those of the flags, and
-// the dead-letter queues that only these name.
+// plan lists the template's queues, the flags', and their dead-letter queues.
 func (o *options) plan() (queues []queue, warnings []template.Finding, err error) {
 	if o.template != "" {
 		if queues, warnings, err = o.templateQueues(); err != nil {

@@ -20,9 +20,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// Run serves until an interrupt comes or ctx ends, which is no error: waiting
-// receivers get an error at once and the messages are gone. The error is a
-// [*cli.UsageError] for a wrong command line.
+// Run serves until an interrupt comes or ctx ends, which is no error; the messages
+// are gone then. The error is a [*cli.UsageError] for a wrong command line.
 func Run(ctx context.Context, args []string, tio cli.IO) (err error) {
 	o, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {

@@ -17,7 +17,6 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// golden compares text with a file of testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -85,8 +84,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// TestWarnings: what a template leaves open goes to standard error, also when
-// it is to be quiet.
+// Warnings of the template go to standard error, with --quiet as well.
 func TestWarnings(t *testing.T) {
 	out, side, err := once(t, "--quiet", "--template", filepath.Join("testdata", "queues.yaml"))
 	if err != nil || out != "" || !strings.Contains(side, "queues.yaml:5: queue Orders is not created: ") || !strings.Contains(side, "parameter Stage has no default") {

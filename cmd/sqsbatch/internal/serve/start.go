@@ -16,8 +16,7 @@ import (
 // variable is one of the environment, by which a client finds the server.
 type variable struct{ name, value string }
 
-// variables lists them. AWS_DEFAULT_REGION is what Python's SDK and the AWS
-// CLI read, AWS_REGION what the others do.
+// variables lists them. Python's SDK and the AWS CLI read AWS_DEFAULT_REGION.
 func (o *options) variables(endpoint string) []variable {
 	return []variable{
 		{"AWS_ENDPOINT_URL_SQS", endpoint},
@@ -103,8 +102,7 @@ func (o *options) startedJSON(w io.Writer, server *sqs.Server, queues []queue) e
 	}{"ready", server.URL(), o.region, o.account, list})
 }
 
-// writeReadyFile makes the file whole or not at all, since its appearing is
-// what a script waits for.
+// writeReadyFile makes the file whole or not at all: scripts wait for it.
 func writeReadyFile(path, endpoint string) (remove func(), err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {

@@ -13,9 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Body is a message's body as it is shown in one line: a JSON object as
-// "key=value key=value", everything else with its white space collapsed and its
-// control characters made visible.
+// Body is a message's body in one line: a JSON object as "key=value key=value",
+// else without control characters and with its white space collapsed.
 func Body(body string) string {
 	if s, ok := object(body); ok {
 		return s
@@ -46,8 +45,7 @@ func join(members []member) string {
 	return strings.Join(parts, " ")
 }
 
-// parseObject lists the members of a JSON object in the order in which they
-// stand. It is false when s is anything else.
+// parseObject lists the members of a JSON object in order; false for anything else.
 func parseObject(s string) ([]member, bool) {
 	if !strings.HasPrefix(strings.TrimSpace(s), "{") {
 		return nil, false
@@ -77,9 +75,8 @@ func parseObject(s string) ([]member, bool) {
 	return out, true
 }
 
-// Log is a line of the function's own. One that is JSON, as slog and
-// Lambda's own loggers write it, becomes its level, message and attributes;
-// what every line has or the display says anyway is left out.
+// Log is a line of the function's own. One that is JSON, as slog writes it, becomes
+// its level, message and attributes.
 func Log(s string) string {
 	members, ok := parseObject(s)
 	if !ok {
@@ -124,8 +121,7 @@ func scalar(raw json.RawMessage) string {
 	return Clean(b.String())
 }
 
-// Clean makes control characters visible, so that no body, reason or log line
-// can move the cursor or change colours.
+// Clean makes control characters visible: no text moves the cursor.
 func Clean(s string) string {
 	plain := true
 	for _, r := range s {

@@ -67,8 +67,7 @@ func (b *bench) event(kind sqs.Kind, id string, attempt int, visibility time.Dur
 	b.Queue(sqs.Event{Time: time.Now(), Kind: kind, Queue: "orders", MessageID: id, Body: body(id), ReceiveCount: attempt, Visibility: visibility, DeadLetterQueue: "dead"})
 }
 
-// invoke sends (at the first attempt) and receives the messages, and begins
-// an invocation with them.
+// invoke sends (at attempt 1) and receives messages, and begins an invocation.
 func (b *bench) invoke(request string, attempt int, ids ...string) {
 	i := lambda.Invocation{RequestID: request, ColdStart: attempt == 1}
 	for _, id := range ids {
@@ -88,8 +87,7 @@ func (b *bench) invoke(request string, attempt int, ids ...string) {
 // ends ends an invocation of which some messages stay in the queue.
 func (b *bench) ends(request string, left ...string) { b.fails(request, nil, "", left...) }
 
-// fails ends an invocation with the function's error, or with why all of its
-// records count as failed.
+// fails ends an invocation with an error, or with why all its records failed.
 func (b *bench) fails(request string, err *lambda.FunctionError, allFailed string, left ...string) {
 	e := lambda.Ended{Invocation: b.given[request], AllFailed: allFailed, Result: lambda.Result{Error: err, Duration: time.Second}}
 	for _, r := range e.Records {

@@ -20,18 +20,15 @@ const (
 	// Lost: the function said that the record failed, and Lambda deleted it
 	// all the same, because the event lacks ReportBatchItemFailures.
 	Lost = "lost"
-	// CutOff: the process that held the record ended before it was handled, or
-	// before that was logged.
+	// CutOff: the record's process ended before the record was handled or logged.
 	CutOff = "cut-off"
-	// Filtered: the message matches none of the event's filters, and Lambda
-	// deleted it without an invocation.
+	// Filtered: Lambda deleted a message that matches none of the event's filters.
 	Filtered = "filtered"
 )
 
-// An Event is something to show: a [Started], [Record], [Ended], [Process],
-// [Log] or [Warning], or the [sqs.Event] of a message that a message move task
-// took to or from a source queue, where it counts as a new one. In JSON it is one
-// line of the output, whose fields docs/emulators.md lists.
+// An Event is a [Started], [Record], [Ended], [Process], [Log] or [Warning], or the
+// [sqs.Event] of a message that a message move task took. docs/emulators.md lists
+// its fields in JSON.
 type Event any
 
 // Started: an invocation begins.
@@ -62,11 +59,9 @@ type Record struct {
 	// both are negative when not known, as with a function without sqsbatch.
 	Duration time.Duration `json:"-"`
 	Allowed  time.Duration `json:"-"`
-	// Age is how long ago the message had been sent when this was known;
-	// negative when it is not known.
+	// Age is how long before the message had been sent; negative when not known.
 	Age time.Duration `json:"-"`
-	// VisibleIn is after how long the record comes back; negative when it does
-	// not, or when that is not known.
+	// VisibleIn is when the record comes back; negative if it does not, or not known.
 	VisibleIn time.Duration `json:"-"`
 	// DeadLetterQueue is the name of the queue that the record went to.
 	DeadLetterQueue string `json:"deadLetterQueue,omitempty"`
@@ -129,8 +124,7 @@ func (e Ended) MarshalJSON() ([]byte, error) {
 // Process says that a long-polling process has started or ended.
 type Process struct {
 	container.Change
-	// CutOff counts the records that it may have held when it ended; -1 when
-	// other processes may hold them.
+	// CutOff counts records that it may have held at its end; -1: others may, too.
 	CutOff int `json:"cutOff,omitempty"`
 }
 
@@ -160,14 +154,12 @@ type Log struct {
 type Warning struct {
 	Text    string
 	Serious bool // somebody should look now
-	// MessageID and Body are those of the message that it is about, "" when it
-	// is about none in particular.
+	// MessageID and Body are those of the message that it is about, if any.
 	MessageID, Body string
 }
 
-// Progress is the state of the run at one moment. Every message sent is in
-// exactly one of Succeeded, DeadLettered, Dropped, Lost, Filtered, Moved, Removed,
-// InFlight and Waiting.
+// Progress is the state of the run. Every message sent is in exactly one of the
+// counts from Succeeded to Waiting.
 type Progress struct {
 	Sent         int `json:"sent"`
 	Succeeded    int `json:"succeeded"`
@@ -178,8 +170,7 @@ type Progress struct {
 	// Moved were taken to another queue by a message move task. A dead letter
 	// that such a task brings back is not among them: it is in the queue again.
 	Moved int `json:"moved"`
-	// Removed were deleted by another receiver, purged, or reached the end of
-	// their retention.
+	// Removed were deleted by another receiver, purged, or expired.
 	Removed int `json:"removed"`
 	// InFlight are in an invocation now.
 	InFlight int `json:"-"`
@@ -188,9 +179,8 @@ type Progress struct {
 	// Retried counts how often a record came back to its queue.
 	Retried     int `json:"retried"`
 	Invocations int `json:"invocations"`
-	// HandledAgain counts how often a record was handled that had been before:
-	// its deletion had failed. Starts counts the processes that were started,
-	// Crashes those that ended without having been told to. Of containers.
+	// HandledAgain counts records that were handled again because their deletion
+	// had failed. Starts and Crashes count processes. Of containers.
 	HandledAgain int `json:"handledAgain,omitempty"`
 	Starts       int `json:"starts,omitempty"`
 	Crashes      int `json:"crashes,omitempty"`

@@ -87,8 +87,7 @@ func (t *Tracker) remove(m *message) {
 	}
 }
 
-// redriven: SQS itself moved the message, on the receive after the last one
-// that maxReceiveCount allows.
+// redriven: SQS moved the message, which was received maxReceiveCount times.
 func (t *Tracker) redriven(m *message, e sqs.Event) {
 	delete(t.alive, m.id)
 	reason := fmt.Sprintf("received %s, as often as maxReceiveCount allows", times(m.received))

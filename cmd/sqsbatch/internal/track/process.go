@@ -85,8 +85,7 @@ func (t *Tracker) ProcessLine(process int, stream, text string) {
 	})
 }
 
-// reported takes what the toolkit logged of a record: after it has settled it, so
-// that the queue has told before.
+// reported takes what the toolkit logged of a record, after the queue has told.
 func (t *Tracker) reported(process int, line report) {
 	r := line.record()
 	r.Process = process
@@ -139,8 +138,7 @@ func (t *Tracker) deleted(m *message, at time.Time) {
 	}
 }
 
-// finishUnreported gives deleted messages of which no line came an outcome. The
-// records of a FIFO group that came together are logged together, so as long as
+// finishUnreported gives deleted messages an outcome of which no line came. While
 // something is in flight lines may come. It returns when to look again.
 func (t *Tracker) finishUnreported(now time.Time) (next time.Time, waits bool) {
 	if len(t.unreported) == 0 {

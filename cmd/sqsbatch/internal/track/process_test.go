@@ -35,8 +35,7 @@ func (b *bench) says(id, rest string) {
 
 func (b *bench) delete(id string) { b.event(sqs.Deleted, id, 1, 0) }
 
-// TestProcessOutcomes: the queue tells first what became of a message, and the
-// line says what that was.
+// The queue tells first what became of a message; the line says what that was.
 func TestProcessOutcomes(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.hold("good", "bad", "poor", "dull")
@@ -59,8 +58,7 @@ func TestProcessOutcomes(t *testing.T) {
 	})
 }
 
-// TestProcessEnds: what the only process held is cut off and comes back; what it
-// had deleted without a word was done.
+// What the only process held is cut off; what it deleted without a word was done.
 func TestProcessEnds(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.Process(container.Change{Process: 1, PID: 77})
@@ -103,8 +101,7 @@ func TestOneOfTwoProcessesEnds(t *testing.T) {
 	})
 }
 
-// TestHandledAgain: a record whose deletion failed is handled a second time, and
-// counted once.
+// A record whose deletion failed is handled again, and counted once.
 func TestHandledAgain(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.hold("m")
@@ -132,8 +129,7 @@ func TestDeletedLater(t *testing.T) {
 	})
 }
 
-// TestSilentFunction: a function that does not log as the toolkit does is judged
-// by the queue.
+// A function that does not log as the toolkit does is judged by the queue.
 func TestSilentFunction(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.hold("m", "long")
@@ -144,9 +140,8 @@ func TestSilentFunction(t *testing.T) {
 	})
 }
 
-// TestLateLine: records of a FIFO group are logged together, after the last. A
-// message of which no line comes at all ends the waiting when nothing else is
-// in flight.
+// Records of a FIFO group are logged together, after the last. A message of which
+// no line comes ends the waiting when nothing else is in flight.
 func TestLateLine(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.AllSent()
@@ -213,8 +208,7 @@ func TestProcessOutput(t *testing.T) {
 	})
 }
 
-// TestProcessAge: a record is as old as when it was handled, however late its
-// deletion works.
+// A record is as old as when it was handled, however late its deletion.
 func TestProcessAge(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.hold("late")

@@ -9,9 +9,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// A report is one line that the toolkit logged: of a record, of a whole batch,
-// or a warning. Its text is "message" in the format of Lambda's own loggers,
-// "msg" in slog's.
+// A report is a line that the toolkit logged: of a record, a batch, or a warning.
+// Its text is "message" in Lambda's format, "msg" in slog's.
 type report struct {
 	Level     string   `json:"level"`
 	Logger    string   `json:"logger"`
@@ -28,8 +27,7 @@ type report struct {
 	DLQ       string   `json:"deadLetterQueue"`
 }
 
-// parseReport says whether the line is the toolkit's; every other line is the
-// function's own.
+// parseReport reports whether the line is the toolkit's, not the function's.
 func parseReport(line string) (report, bool) {
 	var r report
 	if !strings.HasPrefix(line, "{") || !strings.Contains(line, `"sqsbatch"`) {

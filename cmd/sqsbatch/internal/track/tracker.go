@@ -27,20 +27,17 @@ import (
 type Options struct {
 	// Sources are the names of the queues that the function is fed from.
 	Sources []string
-	// Containers says that long-polling processes handle the messages, not
-	// invocations: see [Tracker.ProcessLine].
+	// Containers says that processes poll: see [Tracker.ProcessLine].
 	Containers bool
 	// Timeout is how long an invocation may take.
 	Timeout time.Duration
 	// Emit is given every event, from Run's goroutine.
 	Emit func(Event)
-	// Grace is how long the toolkit's lines may arrive after the answer.
-	// Defaults to 300 ms.
+	// Grace is how long lines may come after the answer. Defaults to 300 ms.
 	Grace time.Duration
 }
 
-// A Tracker keeps account of messages and invocations. Its methods are safe for
-// concurrent use.
+// A Tracker counts messages and invocations. It is safe for concurrent use.
 type Tracker struct {
 	o    Options
 	wake chan struct{}
@@ -80,8 +77,7 @@ func New(o Options) *Tracker {
 	}
 }
 
-// Run handles what comes in until ctx ends; what came in before that is still
-// handled, without waiting for more.
+// Run handles what comes in until ctx ends, and what came in before that.
 func (t *Tracker) Run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -106,8 +102,7 @@ func (t *Tracker) AllSent() {
 	t.post(func() { t.allSent = true })
 }
 
-// Done is closed when every message that was sent is gone from the queue and
-// every invocation is final, once AllSent was called.
+// Done is closed when all that was sent is done, once AllSent was called.
 func (t *Tracker) Done() <-chan struct{} { return t.done }
 
 // Progress returns the present state.
@@ -144,8 +139,7 @@ func (t *Tracker) Dead() []Dead {
 	return append([]Dead(nil), t.dead...)
 }
 
-// post queues an input. It never blocks: the queue's events come from under
-// the emulator's lock.
+// post queues an input without blocking: callers hold the emulator's lock.
 func (t *Tracker) post(f func()) {
 	t.inboxMu.Lock()
 	t.inbox = append(t.inbox, f)

@@ -48,8 +48,7 @@ func TestRecordsFromTheToolkitsLines(t *testing.T) {
 	})
 }
 
-// TestLateLines: a line that arrives after the answer still counts, and the
-// wait for it is bounded.
+// A line after the answer still counts, and the wait for it is bounded.
 func TestLateLines(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a", "b")
@@ -65,9 +64,8 @@ func TestLateLines(t *testing.T) {
 	})
 }
 
-// TestForeignFunction: without the toolkit, the verdict of the mapping and the
-// queue's visibility tell the outcomes; only the first invocation waits for
-// lines that do not come.
+// Without the toolkit the mapping's verdict and the queue's visibility tell the
+// outcomes; only the first invocation waits for lines.
 func TestForeignFunction(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a", "b")
@@ -90,8 +88,7 @@ func TestForeignFunction(t *testing.T) {
 	})
 }
 
-// TestWholeBatchFails: a success that the toolkit logged comes back when
-// Lambda counts the batch as failed.
+// A success that was logged comes back when the batch counts as failed.
 func TestWholeBatchFails(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a")
@@ -105,8 +102,7 @@ func TestWholeBatchFails(t *testing.T) {
 	})
 }
 
-// TestLost: Lambda deletes a failed record when the event does not report
-// failures one by one.
+// Lambda deletes a failed record when the event does not report failures.
 func TestLost(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a")
@@ -119,8 +115,7 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// TestDeletedByTheFunction: with SQSBATCH_DELETE_SUCCEEDED the function deletes
-// by itself and fails the invocation.
+// SQSBATCH_DELETE_SUCCEEDED: the function deletes, and fails the invocation.
 func TestDeletedByTheFunction(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a", "b")
@@ -156,8 +151,7 @@ func TestRedriven(t *testing.T) {
 	})
 }
 
-// TestRedrivenAtOnce: SQS may redrive a record that the handler released before
-// its invocation is over; it is not lost.
+// A record that SQS redrives before its invocation is over is not lost.
 func TestRedrivenAtOnce(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a")
@@ -218,8 +212,7 @@ func TestStopFinishes(t *testing.T) {
 	})
 }
 
-// TestAge: a record is as old as its message when the function is done with it,
-// and not when the invocation is final.
+// A record is as old as when the function is done with it.
 func TestAge(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.event(sqs.Sent, "a", 0, 0)

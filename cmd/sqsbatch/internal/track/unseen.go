@@ -40,8 +40,7 @@ func (t *Tracker) filtered(d lambda.Record) {
 	t.emit(r)
 }
 
-// moved: a message move task took a message from the source queue, or brought
-// one there.
+// moved: a move task took a message from the source queue, or brought one there.
 func (t *Tracker) moved(e sqs.Event) {
 	if !t.feeds(e.Queue) && !t.feeds(e.MovedTo) {
 		return
@@ -68,8 +67,7 @@ func (t *Tracker) moved(e sqs.Event) {
 func (t *Tracker) feeds(queue string) bool { return slices.Contains(t.o.Sources, queue) }
 
 // revive takes a dead letter that came back out of the account, if it is one of
-// this run's. What the toolkit dead-lettered has another id in that queue, so
-// the body tells it too.
+// this run's, by its id or else its body.
 func (t *Tracker) revive(e sqs.Event) bool {
 	i := slices.IndexFunc(t.dead, func(d Dead) bool { return d.MessageID == e.MessageID })
 	if i < 0 {

@@ -36,8 +36,7 @@ func TestFiltered(t *testing.T) {
 	})
 }
 
-// move has a message move task take the message id, with the given body, from
-// one queue to another.
+// move has a move task take the message with that id and body to another queue.
 func (b *bench) move(id, body, from, to, newID string) {
 	b.Queue(moved(id, body, from, to, newID))
 }
@@ -46,9 +45,8 @@ func moved(id, body, from, to, newID string) sqs.Event {
 	return sqs.Event{Time: time.Now(), Kind: sqs.Moved, Queue: from, MessageID: id, Body: body, MovedTo: to, NewMessageID: newID}
 }
 
-// TestMovedBack: a dead letter that comes back, with another id, is the same
-// message in the account: the one that SQS redrove, and the one that the
-// toolkit had sent to the dead-letter queue.
+// A dead letter that comes back, with another id, is the same message in the
+// account, whoever dead-lettered it.
 func TestMovedBack(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a", "b")
@@ -80,8 +78,7 @@ func TestMovedBack(t *testing.T) {
 	})
 }
 
-// TestMovedByOthers: what a task brings that was not of this run is a message
-// more; what it takes away is gone.
+// What a task brings is a message more; what it takes away is gone.
 func TestMovedByOthers(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.event(sqs.Sent, "a", 0, 0)

@@ -7,8 +7,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 )
 
-// number is that of an invocation at the beginning of a line, and the queue's
-// name for what needed none.
+// number is an invocation's, or the queue's name for what needed none.
 func number(invocation int) string { return by(invocation, 0) }
 
 // by says who handled something: an invocation, a process or SQS.

@@ -10,10 +10,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// JSON writes a line for each record of each invocation once its outcome is
-// final, for each invocation after those, for each message that a message move
-// task moves and each start and end of a process that polls, and at the end a
-// "metrics" and a "summary" line. Everything else goes to a Text.
+// JSON writes lines of records whose outcome is final, of invocations, moves and
+// processes, and at the end "metrics" and "summary". Everything else goes to a
+// Text.
 type JSON struct {
 	mu    sync.Mutex
 	enc   *json.Encoder

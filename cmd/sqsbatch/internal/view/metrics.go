@@ -102,8 +102,7 @@ func inSeconds(s float64) string { return inMs(s * 1000) }
 func inPercent(p float64) string { return fmt.Sprintf("%.3g%%", p) }
 func plain(x float64) string     { return fmt.Sprintf("%.4g", x) }
 
-// emf shows the function's own metrics, without those of telemetry/emf that
-// are measured here, too.
+// emf shows the function's own metrics, but not those that are measured here.
 func (t *Text) emf(e *runstats.EMF) {
 	var sums []string
 	var rows []distributionRow

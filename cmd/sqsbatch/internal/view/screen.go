@@ -36,8 +36,7 @@ func (t *Text) paint(colour, s string) string {
 	return "\x1b[" + colour + "m" + s + "\x1b[0m"
 }
 
-// room is how many columns are left of a line after used ones, at least 10;
-// 0 where a line may have any length.
+// room is how many columns are left of a line, at least 10; 0 for no limit.
 func (t *Text) room(used int) int {
 	if t.term.Width == nil {
 		return 0
@@ -57,8 +56,7 @@ func (t *Text) line(s string) {
 	t.redraw(status)
 }
 
-// redraw replaces the last line. Its end is erased after it is written, so that
-// it does not flicker.
+// redraw replaces the last line, then erases its end: so it does not flicker.
 func (t *Text) redraw(status string) {
 	if !t.term.Redraw || status == t.status {
 		return

@@ -15,8 +15,7 @@ type Terminal struct {
 	Width func() int
 }
 
-// Detect finds out what f can do. NO_COLOR (no-color.org) and TERM=dumb are
-// honoured.
+// Detect finds out what f can do. It honours NO_COLOR and TERM=dumb.
 func Detect(f *os.File) Terminal {
 	fd := int(f.Fd())
 	if !term.IsTerminal(fd) || os.Getenv("TERM") == "dumb" || !enableEscapes(f) {

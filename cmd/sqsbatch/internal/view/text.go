@@ -15,8 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// Text writes lines to read: one for each record, and on a terminal a last line
-// that says how far the run is.
+// Text writes a line for each record, and on a terminal one of progress.
 type Text struct {
 	mu     sync.Mutex
 	w      io.Writer
@@ -141,8 +140,7 @@ func (t *Text) Event(e track.Event) {
 	}
 }
 
-// used is how many columns stand before a record's body: number, outcome,
-// attempt and times.
+// used is the width of what stands before a record's body.
 func (t *Text) used() int { return 5 + 12 + 7 + t.times + 2 }
 
 func (t *Text) record(r track.Record) {

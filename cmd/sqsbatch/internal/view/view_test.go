@@ -98,8 +98,7 @@ func TestPlainText(t *testing.T) {
 	}
 }
 
-// TestTerminal: lines fit the width, the progress line is replaced in place
-// and is gone at the end.
+// Lines fit the width; the progress line is replaced, and gone at the end.
 func TestTerminal(t *testing.T) {
 	var out bytes.Buffer
 	play(view.NewText(&out, view.Terminal{Redraw: true, Width: func() int { return 80 }}))
@@ -122,8 +121,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// replay plays carriage returns and "erase to the end of the line" as a
-// terminal does, and returns the lines.
+// replay returns lines as a terminal shows them: carriage returns and erasing.
 func replay(t *testing.T, out string) []string {
 	t.Helper()
 	lines := []string{""}
@@ -216,8 +214,7 @@ func TestLinesOfMetricsAreLeftOut(t *testing.T) {
 	}
 }
 
-// A large body does not fill the screen, nor a file that the text goes to; the
-// JSON output has all of it.
+// A large body is cut in text, on screen and in files; JSON has all of it.
 func TestLongBodiesAreCut(t *testing.T) {
 	body := strings.Repeat("x", 5000)
 	play := func(v view.View) {

@@ -46,8 +46,7 @@ func lintDockerfile(ctx context.Context, path string) error {
 	return nil
 }
 
-// noRegistry answers for every image as an image of Linux, so that linting asks
-// no registry.
+// noRegistry answers for every image, so that linting asks no registry.
 type noRegistry struct{}
 
 func (noRegistry) ResolveImageConfig(_ context.Context, ref string, _ sourceresolver.Opt) (string, digest.Digest, []byte, error) {

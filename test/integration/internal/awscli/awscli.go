@@ -14,8 +14,7 @@ const (
 	Version = "1.46.3"
 )
 
-// Install returns the environment, after making it if it is not there yet.
-// The CLI is its module awscli.
+// Install returns the environment. The CLI is its module awscli.
 func Install(ctx context.Context) (*pyenv.Env, error) {
 	return pyenv.Install(ctx, "boto3-"+Boto3+"-awscli-"+Version, "boto3=="+Boto3, "awscli=="+Version)
 }

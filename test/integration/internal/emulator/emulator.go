@@ -76,8 +76,7 @@ func (e *Emulator) listens(ctx context.Context, address string) error {
 	}
 }
 
-// Invoke sends an event to the function and returns what it answers, be it an
-// error of the function's.
+// Invoke sends an event to the function and returns its answer, or its error.
 func (e *Emulator) Invoke(ctx context.Context, event []byte) (answer []byte, took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

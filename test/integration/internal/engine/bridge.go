@@ -10,13 +10,11 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-// A bridge is a network of the machine's for containers. The engine would make
-// one by itself, named docker0, and leave it behind; another engine may have
-// one of that name.
+// A bridge is a network for containers. The engine's own, docker0, would be left
+// behind, or be another engine's.
 type bridge struct{ ip, name string }
 
-// addBridge takes the first network that the machine does not know, of those
-// that RFC 2544 sets aside for tests.
+// addBridge takes the first free network of those for tests (RFC 2544).
 func addBridge(ctx context.Context) (*bridge, error) {
 	ip, err := Look("ip", "/usr/sbin/ip", "/sbin/ip")
 	if err != nil {

@@ -22,18 +22,16 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-// Options say what an engine has. The zero value is one whose containers have
-// either the machine's network or none.
+// Options: by default containers have the machine's network or none.
 type Options struct {
-	// Bridge gives containers a network of their own, whose ports can be
-	// published on the loopback interface. They reach nothing else by it: no
-	// packet filter is changed. It needs ip (Debian: iproute2).
+	// Bridge gives containers a network of their own, with ports on the loopback
+	// interface, and nothing else. It needs ip (Debian: iproute2).
 	Bridge bool
 }
 
@@ -42,11 +40,10 @@ type Engine struct {
 	// Host is what DOCKER_HOST is for clients.
 	Host string
 
-	dir      string // all that it has
-	cli, log string
-	bridge   *bridge // nil without one
-	daemon   *exec.Cmd
-	ended    chan error // the daemon has
+	dir    string // all that it has
+	cli    string
+	bridge *bridge // nil without one
+	daemon *subprocess.Process
 }
 
 // Start starts an engine with all that it has in dir, and returns when it
@@ -67,7 +64,7 @@ func Start(ctx context.Context, dir string, o Options) (_ *Engine, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	e := &Engine{dir: dir, cli: cli, Host: "unix://" + filepath.Join(dir, "socket"), log: filepath.Join(dir, "log"), ended: make(chan error, 1)}
+	e := &Engine{dir: dir, cli: cli, Host: "unix://" + filepath.Join(dir, "socket")}
 	network := "none"
 	if o.Bridge {
 		if e.bridge, err = addBridge(ctx); err != nil {
@@ -80,46 +77,36 @@ func Start(ctx context.Context, dir string, o Options) (_ *Engine, err error) {
 			err = errors.Join(err, e.bridge.remove())
 		}
 	}()
-	log, err := os.Create(e.log)
+	e.daemon, err = subprocess.Start(exec.Command(dockerd, "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
+		"--pidfile", filepath.Join(dir, "pid"), "--host", e.Host, "--bridge="+network, "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false"), nil)
 	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	e.daemon = exec.Command(dockerd, "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
-		"--pidfile", filepath.Join(dir, "pid"), "--host", e.Host, "--bridge="+network, "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false")
-	e.daemon.Stdout, e.daemon.Stderr = log, log
-	if err := e.daemon.Start(); err != nil {
 		return nil, fmt.Errorf("%w: %w", stage.ErrNotRun, err)
 	}
-	go func() { e.ended <- e.daemon.Wait() }()
 	for range 60 {
 		if e.Docker(ctx, "version").Run() == nil {
 			return e, nil
 		}
 		select {
-		case err := <-e.ended:
-			return nil, fmt.Errorf("%w: dockerd ended with %v: %s", stage.ErrNotRun, err, e.lastWords())
+		case <-e.daemon.Ended():
+			return nil, fmt.Errorf("%w: dockerd ended with %v: %q", stage.ErrNotRun, e.daemon.Err(), e.daemon.LastLines())
 		case <-ctx.Done():
 			return nil, errors.Join(ctx.Err(), e.kill())
 		case <-time.After(500 * time.Millisecond):
 		}
 	}
-	return nil, errors.Join(fmt.Errorf("%w: dockerd does not answer: %s", stage.ErrNotRun, e.lastWords()), e.kill())
+	return nil, errors.Join(fmt.Errorf("%w: dockerd does not answer: %q", stage.ErrNotRun, e.daemon.LastLines()), e.kill())
 }
 
 // Stop ends the daemon, and with it what runs in it, and takes away its network.
 func (e *Engine) Stop() error { return errors.Join(e.kill(), e.bridge.remove()) }
 
 func (e *Engine) kill() error {
-	if err := e.daemon.Process.Signal(syscall.SIGTERM); err != nil {
-		return err
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if !e.daemon.Stop(ctx) {
+		return errors.New("dockerd does not end, it is killed")
 	}
-	select {
-	case err := <-e.ended:
-		return errors.Join(err, e.unmount())
-	case <-time.After(30 * time.Second):
-		return errors.Join(errors.New("dockerd does not end, it is killed"), e.daemon.Process.Kill())
-	}
+	return errors.Join(e.daemon.Err(), e.unmount())
 }
 
 // unmount takes away what the daemon leaves mounted: the network of containers
@@ -135,15 +122,6 @@ func (e *Engine) unmount() error {
 		}
 	}
 	return err
-}
-
-func (e *Engine) lastWords() string {
-	b, err := os.ReadFile(e.log)
-	if err != nil {
-		return err.Error()
-	}
-	s := strings.TrimSpace(string(b))
-	return s[strings.LastIndexByte(s, '\n')+1:]
 }
 
 // Docker is a run of the client.

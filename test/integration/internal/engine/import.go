@@ -40,8 +40,7 @@ func (e *Engine) Import(ctx context.Context, image string, changes []string, wri
 	return errors.Join(run(cmd), <-written)
 }
 
-// Busybox writes Debian's static busybox as the only program, with the names by
-// which it is called.
+// Busybox writes Debian's static busybox as the only program, under these names.
 func Busybox(w *tar.Writer, names ...string) error {
 	busybox, err := Look("busybox")
 	if err != nil {

@@ -24,9 +24,8 @@ import (
 // Env is a Python environment with packages in it.
 type Env struct{ python string }
 
-// Install returns the environment of that name in the user's cache directory,
-// after putting the packages there if they are not there yet. The name must
-// change when the packages do.
+// Install returns the environment of that name in the user's cache directory, which
+// it fills the first time. Each name has its own packages.
 func Install(ctx context.Context, name string, packages ...string) (*Env, error) {
 	dir := filepath.Join(cached.Root(), name)
 	env := &Env{python: filepath.Join(dir, "bin", "python")}
@@ -57,8 +56,7 @@ func Install(ctx context.Context, name string, packages ...string) (*Env, error)
 	return env, os.WriteFile(mark, []byte(all+"\n"), 0o644)
 }
 
-// Command is a run of the environment's Python. Its output goes where the
-// caller directs it.
+// Command is a run of the environment's Python.
 func (e *Env) Command(ctx context.Context, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, e.python, args...)
 }

@@ -29,8 +29,7 @@ const (
 // CLI is an installed SAM CLI.
 type CLI struct{ env *pyenv.Env }
 
-// Install returns the SAM CLI in the user's cache directory, after putting it
-// there if it is not there yet.
+// Install returns the SAM CLI in the user's cache directory.
 func Install(ctx context.Context) (*CLI, error) {
 	env, err := pyenv.Install(ctx, "sam-"+version+"-moto-"+motoVersion,
 		"aws-sam-cli=="+version, "moto[server,awslambda,cloudformation,s3,sqs]=="+motoVersion)
@@ -46,13 +45,11 @@ func (c *CLI) Command(ctx context.Context, args ...string) *exec.Cmd {
 }
 
 // Python is a run of the Python that has SAM, its translator, cfn-lint and moto.
-// Its output goes where the caller directs it.
 func (c *CLI) Python(ctx context.Context, args ...string) *exec.Cmd {
 	return c.env.Command(ctx, args...)
 }
 
-// RIE is the path of AWS's Runtime Interface Emulator for this machine, a
-// Linux program which the SAM CLI carries along.
+// RIE is the path of AWS's Runtime Interface Emulator, which SAM brings along.
 func (c *CLI) RIE(ctx context.Context) (string, error) {
 	arch, ok := map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
 	if !ok || runtime.GOOS != "linux" {

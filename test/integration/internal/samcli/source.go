@@ -11,10 +11,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-// Copy makes a copy of the repository in dir whose template.yaml asks for the
-// architecture, as SAM calls it: what a user does who changes that line. ""
-// leaves it as it is. The copy has the files that git knows, and those it would
-// add.
+// Copy makes a copy of the repository in dir (what git knows, and would add), whose
+// template.yaml asks for the architecture, unless that is "".
 func Copy(ctx context.Context, s *stage.Stage, dir, arch string) error {
 	files, err := s.Files(ctx)
 	if err != nil {

@@ -33,9 +33,8 @@ func (t *Template) Of(kind string) map[string]any {
 	return found
 }
 
-// Translate returns a SAM template as it is, and as SAM's own translator makes
-// it plain CloudFormation, which is what CloudFormation calls, too. Parameters
-// have their defaults.
+// Translate returns a SAM template as it is, and as SAM's own translator makes it
+// CloudFormation. Parameters have their defaults.
 func (c *CLI) Translate(ctx context.Context, path string) (source, plain *Template, err error) {
 	cmd := c.env.Command(ctx, "-c", translate, path)
 	cmd.Env = append(os.Environ(), "AWS_DEFAULT_REGION=us-east-1")

@@ -52,37 +52,6 @@ func Check(name string, answer []byte) (said string, err error) {
 	return fmt.Sprintf("as documented, lists %d", bytes.Count(answer, []byte("itemIdentifier"))), nil
 }
 
-// Listed counts, by their bodies, the records of an event that an answer names.
-func Listed(name string, answer []byte) (map[string]int, error) {
-	payload, err := events.FS.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	var event struct {
-		Records []struct{ MessageID, Body string }
-	}
-	var response struct {
-		BatchItemFailures []struct{ ItemIdentifier string }
-	}
-	if err := json.Unmarshal(payload, &event); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if err := json.Unmarshal(answer, &response); err != nil {
-		return nil, fmt.Errorf("%s: answer %s: %w", name, answer, err)
-	}
-	failed := map[string]bool{}
-	for _, f := range response.BatchItemFailures {
-		failed[f.ItemIdentifier] = true
-	}
-	listed := map[string]int{}
-	for _, r := range event.Records {
-		if failed[r.MessageID] {
-			listed[r.Body]++
-		}
-	}
-	return listed, nil
-}
-
 // CheckSilence says which record's body is in a log, where none belongs.
 func CheckSilence(log string) error {
 	log = strings.ReplaceAll(log, `\"`, `"`) // as it is quoted in a JSON line

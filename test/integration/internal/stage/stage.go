@@ -19,8 +19,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/internal/module"
 )
 
-// ErrNotRun is in errors that are no verdict: what the step needs cannot be had
-// here. It is no success either.
+// ErrNotRun is in errors that are no verdict: something cannot be had here.
 var ErrNotRun = errors.New("not tried")
 
 // A Stage is what its steps share.
@@ -56,8 +55,7 @@ func New(ctx context.Context, name string) (*Stage, error) {
 // Close removes the scratch directory.
 func (s *Stage) Close() error { return os.RemoveAll(s.Tmp) }
 
-// Files are the repository's that git knows, and those it would add, by patterns
-// where some are given.
+// Files are those that git knows or would add, by patterns if some are given.
 func (s *Stage) Files(ctx context.Context, patterns ...string) ([]string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"ls-files", "-z", "--cached", "--others", "--exclude-standard"}, patterns...)...)
 	cmd.Dir = s.Root
@@ -104,8 +102,7 @@ func (l *Log) Write(p []byte) (int, error) {
 	return l.file.Write(p)
 }
 
-// Run runs a command, logs all that it prints, and returns its standard output.
-// The error has what it printed last.
+// Run runs a command, logs its output, and returns what it wrote to stdout.
 func (l *Log) Run(cmd *exec.Cmd) (string, error) {
 	var stdout, all strings.Builder
 	var mu sync.Mutex

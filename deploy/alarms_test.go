@@ -1,4 +1,4 @@
-package dashboard
+package deploy_test
 
 import (
 	"regexp"
@@ -17,14 +17,14 @@ func TestQueuesAreGivenByName(t *testing.T) {
 			AllowedPattern string `yaml:"AllowedPattern"`
 		} `yaml:"Parameters"`
 	}
-	if err := yaml.Unmarshal([]byte(read(t, deploy+"monitoring.yaml")), &template); err != nil {
+	if err := yaml.Unmarshal([]byte(text(t, "monitoring.yaml")), &template); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"QueueName", "DeadLetterQueueName"} {
-		text := template.Parameters[name].AllowedPattern
-		pattern, err := regexp.Compile("^(?:" + text + ")$") // CloudFormation's patterns are of the whole value
-		if err != nil || text == "" {
-			t.Errorf("%s: pattern %q: %v", name, text, err)
+		allowed := template.Parameters[name].AllowedPattern
+		pattern, err := regexp.Compile("^(?:" + allowed + ")$") // CloudFormation's patterns are of the whole value
+		if err != nil || allowed == "" {
+			t.Errorf("%s: pattern %q: %v", name, allowed, err)
 			continue
 		}
 		for value, want := range map[string]bool{
@@ -39,9 +39,8 @@ func TestQueuesAreGivenByName(t *testing.T) {
 	}
 }
 
-// On Lambda a message that fails comes back after the visibility timeout, six
-// times the function's timeout: what is alone in its queue has to set off the
-// alarms on what fails, before its five tries are over.
+// On Lambda a failed message comes back after six times the timeout: alone in its
+// queue it has to set off the alarms before its five tries are over.
 func TestAlarmsSeeALonelyMessage(t *testing.T) {
 	var template struct {
 		Resources map[string]struct {
@@ -53,7 +52,7 @@ func TestAlarmsSeeALonelyMessage(t *testing.T) {
 			} `yaml:"Properties"`
 		} `yaml:"Resources"`
 	}
-	if err := yaml.Unmarshal([]byte(read(t, deploy+"monitoring.yaml")), &template); err != nil {
+	if err := yaml.Unmarshal([]byte(text(t, "monitoring.yaml")), &template); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"InvocationErrorsAlarm", "VisibilityFailuresAlarm"} {

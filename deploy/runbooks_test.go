@@ -1,4 +1,4 @@
-package dashboard
+package deploy_test
 
 import (
 	"io/fs"
@@ -13,14 +13,13 @@ import (
 )
 
 const (
-	root     = "../../../"
+	root     = "../"
 	runbooks = root + "docs/runbooks/"
 )
 
 var link = regexp.MustCompile(`https://github\.com/sqsbatch/sqsbatch/blob/main/docs/runbooks/([a-z-]+)\.md`)
 
-// alarms are all of the templates' and of Prometheus', with the runbook that
-// each links to.
+// alarms are all of the templates and of Prometheus, with their runbooks.
 func alarms(t *testing.T) map[string]string {
 	t.Helper()
 	list := map[string]string{}
@@ -47,7 +46,7 @@ func alarms(t *testing.T) map[string]string {
 				} `yaml:"Properties"`
 			} `yaml:"Resources"`
 		}
-		if err := yaml.Unmarshal([]byte(read(t, root+file)), &template); err != nil {
+		if err := yaml.Unmarshal([]byte(text(t, root+file)), &template); err != nil {
 			t.Fatal(file, ": ", err)
 		}
 		before := len(list)
@@ -75,7 +74,7 @@ func alarms(t *testing.T) map[string]string {
 			} `yaml:"rules"`
 		} `yaml:"groups"`
 	}
-	if err := yaml.Unmarshal([]byte(read(t, deploy+"prometheus/rules.yaml")), &rules); err != nil {
+	if err := yaml.Unmarshal([]byte(text(t, "prometheus/rules.yaml")), &rules); err != nil {
 		t.Fatal(err)
 	}
 	for _, g := range rules.Groups {
@@ -86,7 +85,6 @@ func alarms(t *testing.T) map[string]string {
 	return list
 }
 
-// pages are the runbooks by name.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(runbooks + "*.md")
@@ -96,7 +94,7 @@ func pages(t *testing.T) map[string]string {
 	list := map[string]string{}
 	for _, file := range files {
 		if name := strings.TrimSuffix(filepath.Base(file), ".md"); name != "README" {
-			list[name] = read(t, file)
+			list[name] = text(t, file)
 		}
 	}
 	return list
@@ -104,7 +102,7 @@ func pages(t *testing.T) map[string]string {
 
 func TestEveryAlarmHasARunbookAndEveryRunbookAnAlarm(t *testing.T) {
 	list, pages := alarms(t), pages(t)
-	index := read(t, runbooks+"README.md")
+	index := text(t, runbooks+"README.md")
 	for alarm, page := range list {
 		first, _, _ := strings.Cut(pages[page], "## ")
 		if !strings.Contains(first, "`"+alarm+"`") {
@@ -128,8 +126,7 @@ func TestEveryAlarmHasARunbookAndEveryRunbookAnAlarm(t *testing.T) {
 	}
 }
 
-// What a runbook quotes of the log (`"…"`) is in the code, and what looks like a
-// metric of ours is one.
+// What runbooks quote of the log (`"…"`) is in the code; their metrics exist.
 func TestRunbooksNameWhatThereIs(t *testing.T) {
 	code := source(t)
 	quoted, name := regexp.MustCompile("`\"([^`]+)\"`"), regexp.MustCompile("`(Records[A-Za-z]+|[A-Z][a-z]+(?:Failures|Calls|Running|Age|Used))`")
@@ -155,7 +152,7 @@ func source(t *testing.T) string {
 	for _, dir := range []string{"batch", "partialfailure", "internal/settle", "longpoll", "handler", "internal/runner", "internal/sqserror"} {
 		err := filepath.WalkDir(root+dir, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
-				all.WriteString(read(t, path))
+				all.WriteString(text(t, path))
 			}
 			return err
 		})
