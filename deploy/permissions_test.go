@@ -1,7 +1,6 @@
 package deploy_test
 
 import (
-	"errors"
 	"fmt"
 	"go/ast"
 	"maps"
@@ -14,37 +13,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/sqsbatch/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
 const module = "github.com/sqsbatch/sqsbatch/"
-
-// What a permission is on.
-const (
-	onQueue       = "queue"
-	onDeadLetters = "dead-letter queue"
-	onLog         = "log"
-	onKey         = "key"
-)
-
-// A permission is an action, and what it is on.
-type permission struct{ Action, On string }
-
-// ofFunction is what a function's role needs: the toolkit's calls, the pollers'
-// ("Creating and configuring an Amazon SQS event source mapping"), the log.
-var ofFunction = []permission{
-	{"sqs:ReceiveMessage", onQueue}, {"sqs:DeleteMessage", onQueue}, {"sqs:GetQueueAttributes", onQueue},
-	{"sqs:ChangeMessageVisibility", onQueue}, {"sqs:SendMessage", onDeadLetters},
-	{"logs:CreateLogStream", onLog}, {"logs:PutLogEvents", onLog},
-}
-
-// ofContainer is what a program needs that polls a queue by its URL. The key is an
-// encrypted queue's: "Key management" in the SQS Developer Guide.
-var ofContainer = []permission{
-	{"sqs:ReceiveMessage", onQueue}, {"sqs:DeleteMessage", onQueue}, {"sqs:GetQueueAttributes", onQueue},
-	{"sqs:ChangeMessageVisibility", onQueue}, {"sqs:SendMessage", onDeadLetters},
-	{"kms:Decrypt", onKey}, {"kms:GenerateDataKey", onKey},
-}
 
 // packages are those of this module that a package imports, directly or not,
 // and itself; what is only reached through the package not is not among them.
@@ -70,10 +43,11 @@ func packages(t *testing.T, from, not string) []string {
 	return found
 }
 
-// called are the permissions of the SQS operations that these packages name, a
-// batch operation's being the single one's ("Actions, resources, and condition keys
-// for Amazon SQS").
-func called(t *testing.T, dirs []string) (permissions []permission) {
+// called are the permissions that the SQS operations in these packages take: a
+// method of the SDK's client that is named anywhere in them is called. A batch
+// operation takes the permission of the single one ("Actions, resources, and
+// condition keys for Amazon SQS").
+func called(t *testing.T, dirs []string) (permissions []lint.Permission) {
 	t.Helper()
 	client := reflect.TypeFor[*sqs.Client]()
 	for _, dir := range dirs {
@@ -86,9 +60,9 @@ func called(t *testing.T, dirs []string) (permissions []permission) {
 				if _, ok := client.MethodByName(selector.Sel.Name); !ok {
 					return true
 				}
-				p := permission{Action: "sqs:" + strings.TrimSuffix(selector.Sel.Name, "Batch"), On: onQueue}
+				p := lint.Permission{Action: "sqs:" + strings.TrimSuffix(selector.Sel.Name, "Batch"), On: lint.OnQueue}
 				if p.Action == "sqs:SendMessage" {
-					p.On = onDeadLetters // there is nothing else to send
+					p.On = lint.OnDeadLetters // there is nothing else to send
 				}
 				permissions = append(permissions, p)
 				return true
@@ -102,17 +76,17 @@ func called(t *testing.T, dirs []string) (permissions []permission) {
 // not called here: the poller's calls with the function's role, and the log.
 func TestPermissionsAreWhatIsCalled(t *testing.T) {
 	for name, c := range map[string]struct {
-		called, others, table []permission
+		called, others, table []lint.Permission
 	}{
-		"function": {called(t, packages(t, "handler", "longpoll")), []permission{
-			{Action: "sqs:ReceiveMessage", On: onQueue}, {Action: "sqs:DeleteMessage", On: onQueue}, {Action: "sqs:GetQueueAttributes", On: onQueue},
-			{Action: "logs:CreateLogStream", On: onLog}, {Action: "logs:PutLogEvents", On: onLog},
-		}, ofFunction},
-		"container": {called(t, packages(t, "longpoll", "")), []permission{
-			{Action: "kms:Decrypt", On: onKey}, {Action: "kms:GenerateDataKey", On: onKey},
-		}, append([]permission{{Action: "sqs:GetQueueUrl", On: onQueue}}, ofContainer...)}, // of a queue that is given by its name
+		"function": {called(t, packages(t, "handler", "longpoll")), []lint.Permission{
+			{Action: "sqs:ReceiveMessage", On: lint.OnQueue}, {Action: "sqs:DeleteMessage", On: lint.OnQueue}, {Action: "sqs:GetQueueAttributes", On: lint.OnQueue},
+			{Action: "logs:CreateLogStream", On: lint.OnLog}, {Action: "logs:PutLogEvents", On: lint.OnLog},
+		}, lint.OfFunction},
+		"container": {called(t, packages(t, "longpoll", "")), []lint.Permission{
+			{Action: "kms:Decrypt", On: lint.OnKey}, {Action: "kms:GenerateDataKey", On: lint.OnKey},
+		}, append([]lint.Permission{{Action: "sqs:GetQueueUrl", On: lint.OnQueue}}, lint.OfContainer...)}, // of a queue that is given by its name
 	} {
-		want, got := map[permission]bool{}, map[permission]bool{}
+		want, got := map[lint.Permission]bool{}, map[lint.Permission]bool{}
 		for _, p := range append(c.called, c.others...) {
 			want[p] = true
 		}
@@ -120,7 +94,7 @@ func TestPermissionsAreWhatIsCalled(t *testing.T) {
 			got[p] = true
 		}
 		if !maps.Equal(got, want) {
-			t.Errorf("%s: the table has\n %v\nwant\n %v", name, got, want)
+			t.Errorf("%s: lint has\n %v\nwant\n %v", name, got, want)
 		}
 	}
 }
@@ -130,7 +104,7 @@ type deployedRole struct {
 	file, role string
 	other      string // role
 	parameters map[string]string
-	needs      []permission
+	needs      []lint.Permission
 	arns       map[string]string // of what it is for
 }
 
@@ -138,15 +112,15 @@ const arn = "arn:aws:sqs:us-east-1:000000000000:"
 
 var (
 	deployedRoles = []deployedRole{
-		{file: "../template.yaml", role: "OrdersFunctionRole", needs: ofFunction, arns: map[string]string{
-			onQueue: arn + "local-orders", onDeadLetters: arn + "local-orders-dead", onLog: "${OrdersFunctionLogs.Arn}",
+		{file: "../template.yaml", role: "OrdersFunctionRole", needs: lint.OfFunction, arns: map[string]string{
+			lint.OnQueue: arn + "local-orders", lint.OnDeadLetters: arn + "local-orders-dead", lint.OnLog: "${OrdersFunctionLogs.Arn}",
 		}},
-		{file: "ecs/service.yaml", role: "TaskRole", other: "ExecutionRole", parameters: containerParameters, needs: ofContainer, arns: containerARNs},
-		{file: "kubernetes/role.yaml", role: "Role", parameters: containerParameters, needs: ofContainer, arns: containerARNs},
+		{file: "ecs/service.yaml", role: "TaskRole", other: "ExecutionRole", parameters: containerParameters, needs: lint.OfContainer, arns: containerARNs},
+		{file: "kubernetes/role.yaml", role: "Role", parameters: containerParameters, needs: lint.OfContainer, arns: containerARNs},
 	}
-	containerARNs       = map[string]string{onQueue: arn + "orders", onDeadLetters: arn + "dead", onKey: "arn:aws:kms:us-east-1:000000000000:key/1"}
+	containerARNs       = map[string]string{lint.OnQueue: arn + "orders", lint.OnDeadLetters: arn + "dead", lint.OnKey: "arn:aws:kms:us-east-1:000000000000:key/1"}
 	containerParameters = map[string]string{
-		"QueueArn": containerARNs[onQueue], "DeadLetterQueueArn": containerARNs[onDeadLetters], "KmsKeyArn": containerARNs[onKey],
+		"QueueArn": containerARNs[lint.OnQueue], "DeadLetterQueueArn": containerARNs[lint.OnDeadLetters], "KmsKeyArn": containerARNs[lint.OnKey],
 	}
 )
 
@@ -170,8 +144,7 @@ func (d deployedRole) wrong(t *testing.T, text string) (wrong []string) {
 			wrong = append(wrong, "SAM gives "+f.ID+" policies of its own")
 		}
 	}
-	identities, err := st.Resources("AWS::IAM::Role", "AWS::IAM::User", "AWS::IAM::Group",
-		"AWS::IAM::Policy", "AWS::IAM::RolePolicy", "AWS::IAM::ManagedPolicy")
+	identities, err := st.Resources("AWS::IAM::Role", "AWS::IAM::User", "AWS::IAM::Group")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,70 +154,19 @@ func (d deployedRole) wrong(t *testing.T, text string) (wrong []string) {
 		}
 	}
 	role, _ := st.Resource(d.role)
-	got, err := grants(role)
+	grants, err := lint.Grants(st, role)
 	if err != nil {
 		return append(wrong, err.Error())
 	}
-	var want []permission
-	for _, p := range d.needs {
-		want = append(want, permission{p.Action, d.arns[p.On]})
+	if len(grants) != len(d.needs) {
+		wrong = append(wrong, fmt.Sprintf("%d permissions, want %d: %v", len(grants), len(d.needs), grants))
 	}
-	byAction := func(a, b permission) int { return strings.Compare(a.Action, b.Action) }
-	slices.SortFunc(got, byAction)
-	slices.SortFunc(want, byAction)
-	if !slices.Equal(got, want) {
-		wrong = append(wrong, fmt.Sprintf("%s allows\n %v\nwant\n %v", d.role, got, want))
+	for _, rule := range lint.Roles {
+		for _, f := range rule.Check(lint.Role{Resource: role, Grants: grants, Needs: d.needs, ARNs: d.arns}) {
+			wrong = append(wrong, f.ID+" "+f.Message)
+		}
 	}
 	return wrong
-}
-
-// grants lists what a role allows: actions on ARNs, or on "${Resource.Attribute}".
-// The error is of a role that is not made of plain statements.
-func grants(role template.Resource) (list []permission, err error) {
-	if !role.Get("ManagedPolicyArns").Absent() {
-		return nil, errors.New(role.ID + " has managed policies")
-	}
-	policies, err := role.Get("Policies").List()
-	for _, p := range policies {
-		statements, bad := p.Get("PolicyDocument", "Statement").List()
-		err = errors.Join(err, bad)
-		for _, s := range statements {
-			for name, value := range s.Entries() {
-				effect, _ := value.Str()
-				if !slices.Contains([]string{"Sid", "Effect", "Action", "Resource"}, name) || name == "Effect" && effect != "Allow" {
-					return nil, fmt.Errorf("a statement with %s %s is no plain permission", name, effect)
-				}
-			}
-			actions, bad := texts(s.Get("Action"))
-			resources, worse := texts(s.Get("Resource"))
-			err = errors.Join(err, bad, worse)
-			for _, action := range actions {
-				for _, resource := range resources {
-					list = append(list, permission{action, resource})
-				}
-			}
-		}
-	}
-	return list, err
-}
-
-// texts returns a text or a list of them.
-func texts(v template.Value) (list []string, err error) {
-	items, err := v.List()
-	if err != nil {
-		items = []template.Value{v}
-	}
-	for _, item := range items {
-		s, err := item.Str()
-		if e, ok := errors.AsType[*template.Error](err); ok && e.Attribute != "" {
-			s, err = "${"+e.Attribute+"}", nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, s)
-	}
-	return list, nil
 }
 
 // Each role allows what is called, where it is called, and nothing else. That

@@ -4,17 +4,15 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/sqsbatch/sqsbatch/emulator/lambda"
+	"github.com/sqsbatch/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
@@ -171,107 +169,45 @@ func TestServiceHealthCheckIsInTheImage(t *testing.T) {
 	}
 }
 
-// choices are parameters that template.yaml's Rules let pass: every timeout, window
-// and kind of queue, and what each environment of samconfig.toml sets.
-func choices(t *testing.T) (all []map[string]string) {
-	t.Helper()
-	for _, fifo := range []string{"true", "false"} {
-		for _, timeout := range []string{"3", "10", "30", "60", "300", "900"} {
-			for _, window := range []string{"0", "1", "5", "20", "60", "300"} {
-				size := "10000"
-				if fifo == "true" || window == "0" {
-					size = "10"
-				}
-				all = append(all, map[string]string{"Fifo": fifo, "FunctionTimeout": timeout, "BatchWindow": window, "BatchSize": size})
-			}
+// What neither parameters nor conditions change: the rules of lint find nothing.
+// template.yaml is held against them in internal/lint.
+func TestTemplates_HaveNoFinding(t *testing.T) {
+	for _, c := range []struct {
+		file       string
+		parameters map[string]string
+	}{
+		{"queue.yaml", nil}, {"queue.yaml", map[string]string{"Fifo": "true"}}, {"monitoring.yaml", nil},
+		{"ecs/service.yaml", containerParameters}, {"kubernetes/role.yaml", containerParameters},
+	} {
+		found, err := findings(t, text(t, c.file), c.parameters)
+		if err != nil || len(found) > 0 {
+			t.Errorf("%s: %v, %v", c.file, found, err)
 		}
 	}
-	overrides := regexp.MustCompile(`(?m)^parameter_overrides = "(.+)"$`).FindAllStringSubmatch(text(t, "../samconfig.toml"), -1)
-	if len(overrides) < 2 {
-		t.Fatalf("samconfig.toml sets parameters in %d environments", len(overrides))
+	short := strings.Replace(text(t, "queue.yaml"), "Default: 1800", "Default: 1410", 1)
+	if found, err := findings(t, short, nil); err != nil || len(found) != 1 || found[0].ID != "SB501" {
+		t.Errorf("a short alarm on age: %v, %v", found, err)
 	}
-	for _, line := range overrides {
-		set := map[string]string{}
-		for _, pair := range strings.Fields(line[1]) {
-			name, value, _ := strings.Cut(pair, "=")
-			set[name] = value
-		}
-		all = append(all, set)
-	}
-	return all
 }
 
-func parse(t *testing.T, file string) *template.Template {
+func findings(t *testing.T, text string, parameters map[string]string) ([]template.Finding, error) {
 	t.Helper()
-	tmpl, err := template.Parse([]byte(text(t, file)))
+	tmpl, err := template.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tmpl
-}
-
-// Whatever is chosen, Lambda takes the mapping, and the visibility timeout is AWS's
-// advice ("Creating and configuring an Amazon SQS event source mapping").
-func TestMappingsAreSound(t *testing.T) {
-	tmpl := parse(t, "../template.yaml")
-	for _, parameters := range choices(t) {
-		d, err := tmpl.Resolve(template.Options{Parameters: parameters})
-		if err != nil || len(d.Findings) > 0 {
-			t.Fatalf("with %v: %v, %v", parameters, d, err)
-		}
-		f, e := d.Function, d.Event
-		mapping := lambda.Mapping{Function: &lambda.Deployment{}, SQS: sqs.New(sqs.Options{}), QueueURL: d.Source.URL, QueueARN: d.Source.ARN,
-			BatchSize: e.BatchSize, Window: e.Window, MaximumConcurrency: e.MaximumConcurrency}
-		if err := mapping.Validate(); err != nil {
-			t.Errorf("with %v: %v", parameters, err)
-		}
-		got, want := d.Source.Visibility(), 6*f.Timeout+e.Window
-		if got < want || got > want && !d.Source.FIFO { // the window has no effect on a FIFO queue, but counts in the table
-			t.Errorf("with %v: the visibility timeout is %v, want %v", parameters, got, want)
-		}
-		if !e.ReportBatchItemFailures || len(e.Filters) > 0 || f.ReservedConcurrency != nil && e.MaximumConcurrency > *f.ReservedConcurrency {
-			t.Errorf("with %v: the event is %+v", parameters, e)
-		}
+	st, err := tmpl.Stack(template.Options{Parameters: parameters})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return lint.Check(st)
 }
 
-// A queue has a dead-letter queue of its kind, which takes its messages, after five
-// receives at least, and keeps them longer: a dead letter's age counts from when it
-// was first sent ("Using dead-letter queues in Amazon SQS").
-func TestQueuesHaveDeadLetterQueues(t *testing.T) {
-	for _, file := range []string{"../template.yaml", "queue.yaml"} {
-		for _, fifo := range []string{"false", "true"} {
-			st, err := parse(t, file).Stack(template.Options{Parameters: map[string]string{"Fifo": fifo}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			queues, left, err := st.Queues()
-			if err != nil || len(left) > 0 || len(queues) != 2 {
-				t.Fatalf("%s: queues %v, %v, %v", file, queues, left, err)
-			}
-			dead, q := queues[0], queues[1]
-			allow := dead.Attributes["RedriveAllowPolicy"]
-			if q.DeadLetterARN != dead.ARN || q.MaxReceiveCount < 5 || q.FIFO != (fifo == "true") || dead.FIFO != q.FIFO ||
-				!strings.Contains(allow, "byQueue") || !strings.Contains(allow, `"`+q.ARN+`"`) {
-				t.Errorf("%s, Fifo %s: %+v\nand %+v", file, fifo, q, dead)
-			}
-			kept, _ := strconv.Atoi(q.Attributes["MessageRetentionPeriod"])
-			if longer, _ := strconv.Atoi(dead.Attributes["MessageRetentionPeriod"]); longer <= max(kept, 345600) {
-				t.Errorf("%s: dead letters are kept for %d s, messages for %d", file, longer, kept)
-			}
-		}
-	}
-}
-
-// A record that keeps failing sets off no alarm on age: it is retried for up to
-// half more than the outage that it outlives, and SQS reports its age once a minute
-// ("Available CloudWatch metrics for Amazon SQS").
+// A record that keeps failing sets off no alarm on age by itself (SB501), and each
+// file has the same threshold.
 func TestAlarmsOnAgeFollowTheOutage(t *testing.T) {
 	const want = "1800"
 	outage := partialfailure.Config{}.WithDefaults().Outage
-	if threshold, err := time.ParseDuration(want + "s"); err != nil || threshold <= outage*3/2+time.Minute {
-		t.Errorf("the alarm goes off after %v, the outage is %v", threshold, outage)
-	}
 	if d, err := settings.Outage.Time(settings.Outage.Default); err != nil || d != outage {
 		t.Errorf("the outage is %v by default, in the settings %v", outage, d)
 	}

@@ -1,5 +1,5 @@
 // Package settings is the table of sqsbatch's environment variables. Package
-// handler reads them by it; documents and deployments are held against it.
+// handler reads them by it; documents, deployments and lint are held against it.
 package settings
 
 import (

@@ -55,12 +55,17 @@ func (e *Error) Error() string { return e.Pos.in(e.Message) }
 
 // A Finding is something that a user should know of a template.
 type Finding struct {
+	// ID is that of a rule of package lint, or QueueElsewhere.
+	ID      string
 	Pos     Pos
 	Message string
 }
 
 // String returns the message after its place.
 func (f Finding) String() string { return f.Pos.in(f.Message) }
+
+// QueueElsewhere is found of a queue that is not in the template.
+const QueueElsewhere = "SB003"
 
 // found adds a finding of this package.
 func (d *Deployment) found(at Pos, format string, args ...any) {

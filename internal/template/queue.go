@@ -93,13 +93,18 @@ func (st *Stack) redrive(q *Queue) error {
 	return err
 }
 
-// Visibility returns the queue's visibility timeout, or SQS's default for it.
-func (q *Queue) Visibility() time.Duration {
-	n, err := strconv.Atoi(q.Attributes["VisibilityTimeout"])
-	if err != nil {
-		n = 30
+// Visibility returns the queue's visibility timeout.
+func (q *Queue) Visibility() time.Duration { return q.seconds("VisibilityTimeout", 30) }
+
+// Retention returns how long the queue keeps a message.
+func (q *Queue) Retention() time.Duration { return q.seconds("MessageRetentionPeriod", 345600) }
+
+// seconds is an attribute, or SQS's default for it.
+func (q *Queue) seconds(attribute string, otherwise int) time.Duration {
+	if n, err := strconv.Atoi(q.Attributes[attribute]); err == nil {
+		otherwise = n
 	}
-	return time.Duration(n) * time.Second
+	return time.Duration(otherwise) * time.Second
 }
 
 // document reads a property that holds a JSON document, either as a mapping of

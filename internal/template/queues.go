@@ -123,5 +123,6 @@ func (st *Stack) undeclaredQueue(d *Deployment, arn string, needed Pos) Queue {
 		q.Attributes["VisibilityTimeout"] = fmt.Sprint(int((6*d.Function.Timeout + d.Event.Window).Seconds()))
 	}
 	d.found(needed, "queue %s is not in the template; a new one with default attributes stands in for it", q.Name)
+	d.Findings[len(d.Findings)-1].ID = QueueElsewhere
 	return q
 }

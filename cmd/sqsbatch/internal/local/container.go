@@ -110,7 +110,11 @@ func (s *stack) variables() (list []string) {
 // notApplied warns of what the template says to event source mappings only, and
 // that changes what a handler is given.
 func (s *stack) notApplied(tracker *track.Tracker) {
-	for _, e := range s.events() {
+	events := []template.Event{s.deployment.Event}
+	for _, m := range s.deployment.More {
+		events = append(events, m.Event)
+	}
+	for _, e := range events {
 		if len(e.Filters) > 0 {
 			tracker.Warn(fmt.Sprintf("%s: the FilterCriteria of event %s are Lambda's and not applied in a container: the function is given every message", e.Properties.Get("FilterCriteria").Pos, e.Name))
 		}

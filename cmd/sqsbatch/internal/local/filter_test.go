@@ -2,7 +2,6 @@ package local_test
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -67,30 +66,6 @@ func TestFilterCriteriaForPeople(t *testing.T) {
 	for _, w := range []string{"got open", "warning"} {
 		if strings.Contains(out.String(), w) {
 			t.Errorf("the output says %q:\n%s", w, out.String())
-		}
-	}
-}
-
-// TestManyFilters: more than Lambda's quota are warned of at the start.
-func TestManyFilters(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("testdata/filter.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const pattern = "                - Pattern: '{\"body\": {\"status\": [\"paid\"]}}'\n"
-	for n, want := range map[int]bool{4: false, 5: true} { // and one more
-		template := filepath.Join(t.TempDir(), "template.yaml")
-		if err := os.WriteFile(template, []byte(strings.Replace(string(text), pattern, strings.Repeat(pattern, n), 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		var out bytes.Buffer
-		args := []string{"testdata/foreign", "--template", template, "--once", "--timeout", "1m", "-"}
-		if err := runLocal(t.Context(), args, cli.IO{Stdin: strings.NewReader("paid 1\n"), Stdout: &out, Stderr: io.Discard}); err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(out.String(), "event Work has 6 filters: Lambda takes 5") != want {
-			t.Errorf("%d filters: it says\n%s", n+1, out.String())
 		}
 	}
 }

@@ -1,15 +1,14 @@
 package local
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
-	"time"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
-	"github.com/sqsbatch/sqsbatch/internal/settings"
+	"github.com/sqsbatch/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
@@ -41,54 +40,31 @@ func (s *stack) connect(tracker *track.Tracker) error {
 	if err := probe.Validate(); err != nil {
 		return fmt.Errorf("%s: event %s: %w", e.Pos, e.Name, err)
 	}
-	return s.shortVisibility()
-}
-
-// shortVisibility returns an error for a queue that shows records again while the
-// function may still handle them: Lambda refuses the mapping ("Creating and
-// configuring an Amazon SQS event source mapping").
-func (s *stack) shortVisibility() error {
-	q, timeout := s.deployment.Source, s.deployment.Function.Timeout
-	if q.LogicalID == "" || q.Visibility() >= timeout {
-		return nil
+	if refused := lint.ShortVisibility.Check(s.linted()); len(refused) > 0 {
+		return errors.New(refused[0].String())
 	}
-	return &template.Error{Pos: q.Resource.Get("VisibilityTimeout").Pos, Message: fmt.Sprintf(
-		"queue %s has a VisibilityTimeout of %d seconds, less than the function's Timeout of %d; Lambda refuses that. Set it to %d (6 × Timeout + window)",
-		q.Name, q.Visibility()/time.Second, timeout/time.Second, (6*timeout+s.deployment.Event.Window)/time.Second)}
+	return nil
 }
 
-// filterQuota is how many filters Lambda takes, unless the account's quota was
-// raised ("Control which events Lambda sends to your function").
-const filterQuota = 5
+// linted is the mapping for rules, with the environment that the function has here.
+func (s *stack) linted() lint.Mapping {
+	m := lint.MappingsOf(s.deployment)[0]
+	env := maps.Clone(m.Function.Environment)
+	maps.Copy(env, s.o.env)
+	m.Function.Environment = env
+	return m
+}
 
 // findings are what a user should know of the template before it runs here.
 func (s *stack) findings() []template.Finding {
 	found := s.deployment.Findings
-	for _, e := range s.events() {
-		if n := len(e.Filters); n > filterQuota {
-			found = append(found, template.Finding{Pos: e.Properties.Get("FilterCriteria").Pos, Message: fmt.Sprintf(
-				"event %s has %d filters: Lambda takes %d, and more only where the account's quota was raised", e.Name, n, filterQuota)})
-		}
+	for _, m := range lint.MappingsOf(s.deployment) {
+		found = append(found, lint.ManyFilters.Check(m)...)
 	}
-	// Without ReportBatchItemFailures Lambda deletes the whole batch when the function
-	// returns ("Handling errors for an SQS event source in Lambda").
-	f, e, remedy := s.deployment.Function, s.deployment.Event, settings.DeleteSucceeded
-	deletes, _ := remedy.Bool(cmp.Or(s.o.env[remedy.Name], f.Environment[remedy.Name])) // the function refuses a wrong one
-	if s.o.mode == modeLambda && !e.ReportBatchItemFailures && !deletes {
-		found = append(found, template.Finding{Pos: e.Pos, Message: fmt.Sprintf(
-			"event %s of function %s has no ReportBatchItemFailures: Lambda ignores which records failed and deletes them with the rest of the batch, so they are lost. "+
-				"Add FunctionResponseTypes: [ReportBatchItemFailures] to the event, or give the function %s=true", e.Name, f.LogicalID, remedy.Name)})
+	if s.o.mode == modeLambda {
+		found = append(found, lint.Unreported.Check(s.linted())...)
 	}
 	return found
-}
-
-// events are those of the function that count here.
-func (s *stack) events() []template.Event {
-	list := []template.Event{s.deployment.Event}
-	for _, m := range s.deployment.More {
-		list = append(list, m.Event)
-	}
-	return list
 }
 
 // filterError says which filter Lambda would refuse, and why.

@@ -1,0 +1,84 @@
+package lint
+
+import (
+	"strings"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/template"
+)
+
+// A Source is a queue whose messages are handled, with its dead-letter queue.
+type Source struct {
+	template.Queue
+	dead    *template.Queue // nil: none
+	mapping *Mapping        // nil: no function of the template's polls it
+}
+
+// sourcesOf returns the queues by ARN.
+func sourcesOf(queues []template.Queue) map[string]*Source {
+	sources := map[string]*Source{}
+	for _, q := range queues {
+		sources[q.ARN] = &Source{Queue: q}
+	}
+	for _, s := range sources {
+		if dead := sources[s.DeadLetterARN]; dead != nil {
+			s.dead = &dead.Queue
+		}
+	}
+	return sources
+}
+
+// Queues are the rules of a queue whose messages are handled.
+var Queues = []Rule[Source]{
+	{
+		// No dead-letter queue: A record that fails every time is retried until its retention ends, and then gone ("Using dead-letter queues in Amazon SQS").
+		ID: "SB201",
+		check: func(s Source, report report) {
+			if s.LogicalID != "" && s.DeadLetterARN == "" {
+				report(s.Resource.Pos, "queue %s has no dead-letter queue; give it a RedrivePolicy", s.Name)
+			}
+		},
+	},
+	{
+		// A maxReceiveCount below 5: An invocation that is throttled takes a receive from its records ("Creating and configuring an Amazon SQS event source mapping").
+		ID: "SB202",
+		check: func(s Source, report report) {
+			if s.DeadLetterARN != "" && s.MaxReceiveCount < 5 {
+				report(s.Resource.Get("RedrivePolicy", "maxReceiveCount").Pos,
+					"queue %s has a maxReceiveCount of %d; AWS advises 5 at least", s.Name, s.MaxReceiveCount)
+			}
+		},
+	},
+	{
+		// A dead-letter queue of the other type: SQS refuses the RedrivePolicy ("Using dead-letter queues in Amazon SQS").
+		ID: "SB203",
+		check: func(s Source, report report) {
+			if s.dead != nil && s.dead.FIFO != s.FIFO {
+				report(s.Resource.Get("RedrivePolicy").Pos, "of queue %s and its dead-letter queue %s only one is a FIFO queue", s.Name, s.dead.Name)
+			}
+		},
+	},
+	{
+		// Dead letters are kept no longer than messages: On a standard queue a dead letter's age counts from when it was first sent, so it may expire on arrival ("Using dead-letter queues in Amazon SQS").
+		ID: "SB204",
+		check: func(s Source, report report) {
+			if s.dead != nil && s.dead.LogicalID != "" && !s.FIFO && s.dead.Retention() <= s.Retention() {
+				report(s.dead.Resource.Get("MessageRetentionPeriod").Pos,
+					"queue %s keeps dead letters for %d seconds, no longer than messages stay in %s", s.dead.Name, s.dead.Retention()/time.Second, s.Name)
+			}
+		},
+	},
+	{
+		// A dead-letter queue that does not take the queue's messages: SQS refuses the RedrivePolicy ("Using dead-letter queues in Amazon SQS").
+		ID: "SB205",
+		check: func(s Source, report report) {
+			if s.dead == nil {
+				return
+			}
+			allow := s.dead.Attributes["RedriveAllowPolicy"]
+			if strings.Contains(allow, "denyAll") || strings.Contains(allow, "byQueue") && !strings.Contains(allow, `"`+s.ARN+`"`) {
+				report(s.dead.Resource.Get("RedriveAllowPolicy").Pos, "dead-letter queue %s does not take messages of %s: %s", s.dead.Name, s.ARN, allow)
+			}
+		},
+	},
+}

@@ -1,0 +1,232 @@
+package lint
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/internal/template"
+)
+
+// What a permission is on.
+const (
+	OnQueue       = "queue"
+	OnDeadLetters = "dead-letter queue"
+	OnLog         = "log"
+	OnKey         = "key"
+)
+
+// A Permission is an action, and what it is on.
+type Permission struct{ Action, On string }
+
+// OfFunction are the permissions of a function's role: what the toolkit calls, what
+// Lambda's pollers call with that role ("Creating and configuring an Amazon SQS
+// event source mapping"), and the log.
+var OfFunction = []Permission{
+	{"sqs:ReceiveMessage", OnQueue}, {"sqs:DeleteMessage", OnQueue}, {"sqs:GetQueueAttributes", OnQueue},
+	{"sqs:ChangeMessageVisibility", OnQueue}, {"sqs:SendMessage", OnDeadLetters},
+	{"logs:CreateLogStream", OnLog}, {"logs:PutLogEvents", OnLog},
+}
+
+// OfContainer are the permissions of a program that polls, which is given the
+// queue's URL; its log is the platform's. Those on a key are for queues that are
+// encrypted with one: "Key management" in the SQS Developer Guide.
+var OfContainer = []Permission{
+	{"sqs:ReceiveMessage", OnQueue}, {"sqs:DeleteMessage", OnQueue}, {"sqs:GetQueueAttributes", OnQueue},
+	{"sqs:ChangeMessageVisibility", OnQueue}, {"sqs:SendMessage", OnDeadLetters},
+	{"kms:Decrypt", OnKey}, {"kms:GenerateDataKey", OnKey},
+}
+
+// A Grant is what a role allows. Its resource is an ARN or a pattern of ARNs, and
+// "${Resource.Attribute}" where that is known only once the stack is deployed.
+type Grant struct {
+	Action, Resource string
+	Pos              template.Pos
+}
+
+func (g Grant) allows(action, resource string) bool {
+	return matches(g.Action, action) && matches(g.Resource, resource)
+}
+
+// matches reports whether a pattern of IAM's, with * and ?, has s.
+func matches(pattern, s string) bool {
+	if !strings.ContainsAny(pattern, "*?") {
+		return strings.EqualFold(pattern, s)
+	}
+	quoted := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern))
+	return regexp.MustCompile("(?is)^" + quoted + "$").MatchString(s)
+}
+
+// A Role is a role with what it must allow.
+type Role struct {
+	template.Resource
+	Grants []Grant
+	Needs  []Permission
+	// ARNs are those of what the permissions are on. What is not among them is not
+	// judged.
+	ARNs map[string]string
+}
+
+// roleOf returns the role of a mapping's function. It reports false when the role
+// is not in the template, or what it allows cannot be known.
+func roleOf(st *template.Stack, m Mapping) (Role, bool) {
+	e, ok := errors.AsType[*template.Error](m.Function.Resource.Get("Role").Err)
+	if !ok {
+		return Role{}, false
+	}
+	id, _, _ := strings.Cut(e.Attribute, ".")
+	r, ok := st.Resource(id)
+	if !ok {
+		return Role{}, false
+	}
+	grants, err := Grants(st, r)
+	arns := map[string]string{OnQueue: m.Queue.ARN}
+	if m.Queue.DeadLetterARN != "" {
+		arns[OnDeadLetters] = m.Queue.DeadLetterARN
+	}
+	return Role{r, grants, OfFunction, arns}, err == nil
+}
+
+// Grants lists what a role allows. It returns an error when the role says it in
+// another way than by plain statements of its own.
+func Grants(st *template.Stack, role template.Resource) ([]Grant, error) {
+	elsewhere, err := st.Resources("AWS::IAM::Policy", "AWS::IAM::RolePolicy", "AWS::IAM::ManagedPolicy")
+	if err != nil {
+		return nil, err
+	}
+	if managed := role.Get("ManagedPolicyArns"); !managed.Absent() {
+		return nil, &template.Error{Pos: managed.Pos, Message: role.ID + " has managed policies"}
+	}
+	if len(elsewhere) > 0 {
+		return nil, &template.Error{Pos: elsewhere[0].Pos, Message: "there is also the policy " + elsewhere[0].ID}
+	}
+	policies, err := role.Get("Policies").List()
+	if err != nil {
+		return nil, err
+	}
+	var grants []Grant
+	for _, p := range policies {
+		statements, err := p.Get("PolicyDocument", "Statement").List()
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range statements {
+			more, err := granted(s)
+			if err != nil {
+				return nil, err
+			}
+			grants = append(grants, more...)
+		}
+	}
+	return grants, nil
+}
+
+// granted is what a statement allows.
+func granted(s template.Value) (grants []Grant, err error) {
+	for name := range s.Entries() {
+		if !slices.Contains([]string{"Sid", "Effect", "Action", "Resource"}, name) {
+			return nil, &template.Error{Pos: s.Pos, Message: "a statement with " + name + " is no plain permission"}
+		}
+	}
+	if effect, err := s.Get("Effect").Str(); err != nil || effect != "Allow" {
+		return nil, &template.Error{Pos: s.Pos, Message: "a statement that does not Allow is no plain permission"}
+	}
+	actions, err := texts(s.Get("Action"))
+	if err != nil {
+		return nil, err
+	}
+	resources, err := texts(s.Get("Resource"))
+	for _, action := range actions {
+		for _, resource := range resources {
+			grants = append(grants, Grant{action, resource, s.Pos})
+		}
+	}
+	return grants, err
+}
+
+// texts returns a text or a list of them.
+func texts(v template.Value) (list []string, err error) {
+	items, err := v.List()
+	if err != nil {
+		items = []template.Value{v}
+	}
+	for _, item := range items {
+		s, err := item.Str()
+		if e, ok := errors.AsType[*template.Error](err); ok && e.Attribute != "" {
+			s, err = "${"+e.Attribute+"}", nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// missing makes the check of a rule on permissions that a role does not allow.
+func missing(consequence string, concerns func(Permission) bool) func(Role, report) {
+	return func(r Role, report report) {
+		for _, p := range r.Needs {
+			arn, known := r.ARNs[p.On]
+			if !known || !concerns(p) || slices.ContainsFunc(r.Grants, func(g Grant) bool { return g.allows(p.Action, arn) }) {
+				continue
+			}
+			report(r.Pos, "%s does not allow %s on the %s: %s", r.ID, p.Action, p.On, consequence)
+		}
+	}
+}
+
+// Roles are the rules of a role.
+var Roles = []Rule[Role]{
+	{
+		// A role that does not allow what receives messages, deletes them and writes the log: Nothing is received ("Creating and configuring an Amazon SQS event source mapping").
+		ID: "SB301",
+		check: missing("messages are not received or deleted, or nothing is logged", func(p Permission) bool {
+			return !backoff(p) && !deadLetters(p) && p.On != OnKey
+		}),
+	},
+	{
+		// A role without sqs:ChangeMessageVisibility: There is no backoff on Lambda, and no heartbeat in a container ("Actions, resources, and condition keys for Amazon SQS").
+		ID:    "SB302",
+		check: missing("failed records come back only after the visibility timeout", backoff),
+	},
+	{
+		// A role without sqs:SendMessage on the dead-letter queue: Records that failed for good are retried ("Actions, resources, and condition keys for Amazon SQS").
+		ID:    "SB303",
+		check: missing("records that failed for good are retried", deadLetters),
+	},
+	{
+		// A role that may not use the queue's key: Nothing is received or dead-lettered: "Key management" in the Amazon SQS Developer Guide.
+		ID:    "SB304",
+		check: missing("messages cannot be read or sent", func(p Permission) bool { return p.On == OnKey }),
+	},
+	{
+		// A role that allows more than is called: Whoever takes over the function may do that, too ("Security best practices in IAM", least privilege).
+		ID:    "SB305",
+		check: excess,
+	},
+}
+
+func backoff(p Permission) bool { return p.Action == "sqs:ChangeMessageVisibility" }
+
+func deadLetters(p Permission) bool { return p.On == OnDeadLetters }
+
+// excess reports grants on what the role is for that nothing calls, and actions of
+// SQS on all queues.
+func excess(r Role, report report) {
+	for _, g := range r.Grants {
+		on := g.Resource
+		judged := strings.HasPrefix(strings.ToLower(g.Action), "sqs:") && strings.Contains(g.Resource, "*") || g.Action == "*"
+		for what, arn := range r.ARNs {
+			if g.Resource == arn {
+				on, judged = "the "+what, true
+			}
+		}
+		if judged && !slices.ContainsFunc(r.Needs, func(p Permission) bool {
+			return p.Action == g.Action && r.ARNs[p.On] == g.Resource
+		}) {
+			report(g.Pos, "%s allows %s on %s, which is not called", r.ID, g.Action, on)
+		}
+	}
+}
