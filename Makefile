@@ -37,6 +37,10 @@ size: ## compare the example's bootstrap with one that only links the SDK
 measure: ## how large and how costly the core is, beside what it was and is to become (40 s)
 	go run ./test/measure
 
+.PHONY: deadline
+deadline: ## 1,000 invocations of real processes with hanging records (3 min)
+	go run ./test/deadline -n 1000
+
 .PHONY: fuzz
 fuzz: ## run each fuzz target for a while (FUZZTIME=30s)
 	FUZZTIME=$${FUZZTIME:-30s} .ci/run fuzz

@@ -1,0 +1,184 @@
+// Command deadline measures whether a function answers before its deadline
+// whatever its records do: real processes of examples/orders under the
+// emulated Runtime API and a real queue protocol, with timeouts of 1, 2 and
+// 3 s side by side, and orders that hang for random times.
+//
+//	go run ./test/deadline -n 1000
+//
+// It prints how many invocations were answered in time and the least margin
+// for each timeout, and exits with 1 unless all were.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+func main() {
+	log.SetFlags(0)
+	n := flag.Int("n", 1000, "how many invocations")
+	parallel := flag.Int("parallel", 4, "how many at a time for each timeout")
+	seed := flag.Uint64("seed", 1, "seed of the orders")
+	flag.Parse()
+	if err := run(*n, *parallel, *seed); err != nil {
+		log.Fatal("deadline: ", err)
+	}
+}
+
+// tally is what became of the invocations with one timeout.
+type tally struct {
+	mu                sync.Mutex
+	answered, failed  int
+	leastMargin, mean time.Duration
+	firstFailure      string
+}
+
+func run(n, parallel int, seed uint64) error {
+	dir, err := os.MkdirTemp("", "deadline")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	bootstrap := filepath.Join(dir, "bootstrap")
+	if out, err := exec.Command("go", "build", "-tags", "lambda.norpc", "-o", bootstrap, "./examples/orders").CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = server.Close() }()
+
+	if err := createQueues(server); err != nil {
+		return err
+	}
+	timeouts := []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}
+	tallies := make([]tally, len(timeouts))
+	var wg sync.WaitGroup
+	errs := make([]error, len(timeouts))
+	for i, timeout := range timeouts {
+		count := n / len(timeouts)
+		if i < n%len(timeouts) {
+			count++
+		}
+		rng := rand.New(rand.NewPCG(seed, uint64(i)))
+		wg.Go(func() { errs[i] = tallies[i].measure(bootstrap, server, timeout, count, parallel, rng) })
+	}
+	wg.Wait()
+
+	failed := 0
+	for i := range tallies {
+		t := &tallies[i]
+		if errs[i] != nil {
+			return errs[i]
+		}
+		fmt.Printf("timeout %v: %d of %d answered in time, least margin %v, mean %v %s\n", timeouts[i], t.answered, t.answered+t.failed,
+			t.leastMargin.Round(time.Millisecond), (t.mean / time.Duration(max(t.answered, 1))).Round(time.Millisecond), t.firstFailure)
+		failed += t.failed
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d invocations were not answered in time", failed)
+	}
+	return nil
+}
+
+// createQueues makes the queues that the functions call: the calls are
+// answered, though the handles of these records are of no message.
+func createQueues(server *sqs.Server) error {
+	client := server.Client()
+	for _, name := range []string{"orders", "orders-dead"} {
+		if _, err := client.CreateQueue(context.Background(), &awssqs.CreateQueueInput{QueueName: &name}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tally) measure(bootstrap string, server *sqs.Server, timeout time.Duration, n, parallel int, rng *rand.Rand) error {
+	function, err := lambda.Start(lambda.Function{
+		Name:        fmt.Sprintf("orders-%s", timeout),
+		Timeout:     timeout,
+		Command:     []string{bootstrap},
+		Concurrency: parallel,
+		Env:         map[string]string{"AWS_ENDPOINT_URL_SQS": server.URL(), "SQSBATCH_DEAD_LETTER_QUEUE": server.QueueURL("orders-dead")},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = function.Close() }()
+	t.leastMargin = timeout
+	payloads := make(chan []byte)
+	go func() {
+		defer close(payloads)
+		for range n {
+			payloads <- event(rng, server.QueueARN("orders"))
+		}
+	}()
+	var wg sync.WaitGroup
+	for range parallel {
+		wg.Go(func() {
+			for payload := range payloads {
+				result, err := function.Invoke(context.Background(), payload)
+				t.add(timeout, result, err)
+			}
+		})
+	}
+	wg.Wait()
+	return nil
+}
+
+func (t *tally) add(timeout time.Duration, result lambda.Result, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil && result.Error != nil {
+		err = result.Error
+	}
+	if err != nil {
+		t.failed++
+		if t.firstFailure == "" {
+			t.firstFailure = "(" + err.Error() + ")"
+		}
+		return
+	}
+	margin := timeout - result.Duration
+	t.answered++
+	t.leastMargin = min(t.leastMargin, margin)
+	t.mean += margin
+}
+
+// event is a batch of 1 to 10 orders of which about a third hang.
+func event(rng *rand.Rand, arn string) []byte {
+	var records []map[string]any
+	for i := range 1 + rng.IntN(10) {
+		sku := "ok"
+		switch rng.IntN(6) {
+		case 0, 1:
+			sku = fmt.Sprintf("hang:%dms", rng.IntN(5000))
+		case 2:
+			sku = fmt.Sprintf("slow:%dms", rng.IntN(5000))
+		case 3:
+			sku = "down"
+		}
+		records = append(records, map[string]any{
+			"messageId": fmt.Sprintf("%016x-%d", rng.Uint64(), i), "receiptHandle": "handle",
+			"body":        fmt.Sprintf(`{"id":"o-%d","sku":%q,"quantity":1}`, i, sku),
+			"attributes":  map[string]string{"ApproximateReceiveCount": "1"},
+			"eventSource": "aws:sqs", "eventSourceARN": arn, "awsRegion": "us-east-1",
+		})
+	}
+	b, _ := json.Marshal(map[string]any{"Records": records})
+	return b
+}
