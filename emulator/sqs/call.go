@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"reflect"
 	"time"
 	"unicode/utf8"
 )
@@ -128,9 +127,6 @@ func decode(body []byte, in any) error {
 	}
 	if !utf8.Valid(body) {
 		return errMalformed("The request body is not UTF-8.")
-	}
-	if json.Valid(body) {
-		body = blankUnknownNames(body, reflect.TypeOf(in))
 	}
 	if err := json.Unmarshal(body, in); err != nil {
 		return errMalformed("The request body could not be decoded: %v.", err)

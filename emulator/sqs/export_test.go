@@ -4,18 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
-
-// ServeWithin is Serve with other limits for slow clients.
-func ServeWithin(header, body, answer time.Duration, o Options) (*Server, error) {
-	return serveWithin(limits{header: header, body: body, answer: answer, idle: header}, "127.0.0.1:0", o)
-}
 
 // FillInFlight sends n messages to a queue and receives them, ten to a group,
 // as the requests for it do, but without their JSON and digests.
@@ -41,13 +35,6 @@ func FillInFlight(s *Server, name string, n int) error {
 
 // OperationNames returns the names of all operations, sorted.
 func OperationNames() []string { return slices.Sorted(maps.Keys(operations)) }
-
-// Exact returns what encoding/json gets to read of a request's body, and a
-// request to read it into.
-func Exact(operation string, body []byte) ([]byte, any) {
-	in := operations[operation].request()
-	return blankUnknownNames(body, reflect.TypeOf(in)), in
-}
 
 // ReadPlain decodes a request for an operation in both ways: without
 // encoding/json, where ok tells whether that was possible, and with it.

@@ -105,31 +105,6 @@ func TestHistoryIsBounded(t *testing.T) {
 	})
 }
 
-func TestHistoryOfManyKeepsTheLatestInOrder(t *testing.T) {
-	const sent = 1700
-	for _, length := range []int{0, sent, sent - 1, 1025, 1024, 1023, 513, 512, 511, 1} {
-		server := sqs.New(sqs.Options{History: length})
-		defer server.Close()
-		post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders"}`)
-		for i := range sent {
-			post(server, "AmazonSQS.SendMessage", `{"QueueUrl":"`+server.QueueURL("orders")+`","MessageBody":"`+strconv.Itoa(i)+`"}`)
-		}
-		want := length
-		if want == 0 {
-			want = sent
-		}
-		events := server.Events()
-		if len(events) != want {
-			t.Fatalf("History %d: %d events, want %d", length, len(events), want)
-		}
-		for i, e := range events {
-			if body := strconv.Itoa(sent - want + i); e.Body != body {
-				t.Fatalf("History %d: event %d is about %s, want %s", length, i, e.Body, body)
-			}
-		}
-	}
-}
-
 // The bodies of the events take 64 MiB at most, however few events there are;
 // the events of one message share theirs.
 func TestHistoryIsBoundedInBytes(t *testing.T) {
