@@ -201,12 +201,3 @@ func TestSharedHandlerClosed(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 	})
 }
-
-func TestSharedValidation(t *testing.T) {
-	for _, n := range []int{-1, 1601} {
-		_, err := lambda.Start(lambda.Function{Command: []string{"x"}, ConcurrencyPerEnvironment: n})
-		if err == nil || !strings.Contains(err.Error(), "Function.ConcurrencyPerEnvironment") {
-			t.Errorf("%d: error %v", n, err)
-		}
-	}
-}
