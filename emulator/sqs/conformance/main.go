@@ -62,8 +62,7 @@ func main() {
 type options struct {
 	endpoint, region string
 	only             *regexp.Regexp
-	list, json, slow bool
-	keep             bool
+	list, slow, keep bool
 	parallel         int
 	timeout          time.Duration
 }
@@ -74,7 +73,6 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags.StringVar(&o.endpoint, "endpoint", "", "`URL` of the service; AWS when empty")
 	flags.StringVar(&o.region, "region", "", "the service's region; with -endpoint us-east-1 when empty")
 	flags.BoolVar(&o.list, "list", false, "list the checks and run none")
-	flags.BoolVar(&o.json, "json", false, "print one JSON object in the end instead of lines")
 	flags.BoolVar(&o.slow, "slow", false, "run the slow checks, too: six minutes")
 	flags.BoolVar(&o.keep, "keep", false, "leave the queues where they are")
 	flags.IntVar(&o.parallel, "parallel", 64, "run so many checks at the same time")
@@ -122,7 +120,7 @@ func (o options) run(ctx context.Context, stdout, stderr io.Writer) (failed bool
 		return false, fmt.Errorf("no check matches -run %s (slow ones need -slow)", o.only)
 	}
 	if o.list {
-		return false, list(stdout, chosen, o.json)
+		return false, list(stdout, chosen)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = o.parallel
@@ -141,7 +139,7 @@ func (o options) run(ctx context.Context, stdout, stderr io.Writer) (failed bool
 			_, _ = fmt.Fprintf(stderr, "Checking AWS in %s with queues named %s-…, which are deleted in the end.\n", c.Client.Options().Region, c.Prefix)
 		}
 	}
-	report := newReport(stdout, o.json)
+	report := report{stdout}
 	c.Done = report.line
 	results, err := checks.Run(ctx, c)
 	if o.keep {
