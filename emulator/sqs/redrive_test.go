@@ -113,55 +113,29 @@ func TestRedriveInACircleEnds(t *testing.T) {
 	})
 }
 
+// What the conformance checks of redrive policies leave out.
 func TestRedrivePolicies(t *testing.T) {
 	virtual(t, func(b *bench) {
-		dead, closed := b.queue("dead"), b.queue("closed", "RedriveAllowPolicy", `{"redrivePermission":"denyAll"}`)
-		chosen := b.queue("chosen", "RedriveAllowPolicy",
-			`{"redrivePermission":"byQueue","sourceQueueArns":["`+b.server.QueueARN("source")+`"]}`)
-		b.queue("dead.fifo")
-		for policy, code := range map[string]string{
-			redrivePolicy(b.server.QueueARN("none"), 3):                   "InvalidParameterValue",
-			redrivePolicy(b.server.QueueARN("dead.fifo"), 3):              "InvalidParameterValue",
-			redrivePolicy(b.server.QueueARN("closed"), 3):                 "InvalidParameterValue",
-			redrivePolicy(b.server.QueueARN("dead"), 0):                   "InvalidParameterValue",
-			redrivePolicy(b.server.QueueARN("dead"), 1001):                "InvalidParameterValue",
-			redrivePolicy("arn:aws:sqs:eu-west-1:000000000000:dead", 3):   "InvalidParameterValue",
-			redrivePolicy("dead", 3):                                      "InvalidParameterValue",
-			`{"maxReceiveCount":3}`:                                       "InvalidParameterValue",
-			`{"deadLetterTargetArn":"` + b.server.QueueARN("dead") + `"}`: "InvalidParameterValue",
-			`[]`: "InvalidParameterValue",
+		dead := b.queue("dead")
+		for _, policy := range []string{
+			redrivePolicy("arn:aws:sqs:eu-west-1:000000000000:dead", 3), redrivePolicy("dead", 3),
+			`{"deadLetterTargetArn":"` + b.server.QueueARN("dead") + `"}`,
 		} {
 			_, err := b.CreateQueue(b.ctx, &awssqs.CreateQueueInput{QueueName: aws.String("orders"), Attributes: map[string]string{"RedrivePolicy": policy}})
-			b.wantCode(err, code)
+			b.wantCode(err, "InvalidParameterValue")
 		}
-		b.queue("source", "RedrivePolicy", redrivePolicy(b.server.QueueARN("chosen"), 3))
 		text := b.queue("text", "RedrivePolicy", `{"deadLetterTargetArn":"`+b.server.QueueARN("dead")+`","maxReceiveCount":"5"}`)
 		if got := b.attributes(text)["RedrivePolicy"]; got != redrivePolicy(b.server.QueueARN("dead"), 5) {
 			b.Errorf("RedrivePolicy %s", got)
 		}
-		sources := func(queue *string) []string {
-			out, err := b.ListDeadLetterSourceQueues(b.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: queue})
-			if err != nil {
-				b.Fatal(err)
-			}
-			return out.QueueUrls
-		}
 		_, err := b.ListDeadLetterSourceQueues(b.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: dead, MaxResults: aws.Int32(1001)})
 		b.wantCode(err, "InvalidParameterValue")
-		if got := sources(dead); len(got) != 1 || got[0] != *text {
-			b.Errorf("sources of dead: %v", got)
-		}
-		if got := sources(chosen); len(got) != 1 || got[0] != b.server.QueueURL("source") {
-			b.Errorf("sources of chosen: %v", got)
-		}
-		if got := sources(closed); len(got) != 0 {
-			b.Errorf("sources of closed: %v", got)
-		}
 		if _, err := b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: text, Attributes: map[string]string{"RedrivePolicy": ""}}); err != nil {
 			b.Fatal(err)
 		}
-		if got := sources(dead); len(got) != 0 {
-			b.Errorf("sources after the policy was removed: %v", got)
+		out, err := b.ListDeadLetterSourceQueues(b.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: dead})
+		if err != nil || len(out.QueueUrls) != 0 {
+			b.Errorf("sources after the policy was removed: %v, %v", out, err)
 		}
 	})
 }
