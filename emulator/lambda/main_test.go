@@ -17,9 +17,6 @@ import (
 	awslambda "github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 	"go.uber.org/goleak"
-
-	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/handler"
 )
 
 // TestMain makes the test binary its own bootstrap: started with
@@ -41,8 +38,6 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	case "sqs":
 		awslambda.Start(failBad)
-	case "toolkit":
-		handler.Run(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return meet(ctx) }))
 	case "sigterm":
 		awslambda.StartWithOptions(bootstrap, awslambda.WithEnableSIGTERM(func() {
 			fmt.Println("said goodbye")

@@ -55,31 +55,6 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-func TestQueuesAreDeletedUnlessKept(t *testing.T) {
-	server := serve(t)
-	left := func(args ...string) int {
-		code, stdout, stderr := command(t.Context(), append(args, "-endpoint", server.URL(), "-run", "^lists/prefix$")...)
-		if code != 0 {
-			t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
-		}
-		client, err := options{endpoint: server.URL()}.client(t.Context(), server.HTTPClient())
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := client.ListQueues(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(out.QueueUrls)
-	}
-	if n := left(); n != 0 {
-		t.Errorf("%d queues are left", n)
-	}
-	if n := left("-keep"); n != 3 {
-		t.Errorf("%d queues were kept, want the check's 3", n)
-	}
-}
-
 func TestStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -1,16 +1,8 @@
 package checks_test
 
 import (
-	"context"
 	"fmt"
-	"net/http"
-	"regexp"
 	"strings"
-	"testing"
-	"testing/synctest"
-
-	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/emulator/sqs/conformance/checks"
 )
 
 // without removes fields of requests.
@@ -92,41 +84,5 @@ func messageBreakages() []breakage {
 		{name: "system attributes are lost", fresh: onMessage(func(m map[string]any) { delete(m, "Attributes") }), fails: "system-attributes/* send/trace-header selection/system-names selection/system-older-name fair/group-kept"},
 		{name: "every receive is the first", fresh: onSystem(func(a map[string]any) { a["ApproximateReceiveCount"] = "1" }), fails: "system-attributes/receive-count redrive/receive-count redrive/without-policy"},
 		{name: "trace headers are lost", fresh: onSystem(func(a map[string]any) { delete(a, "AWSTraceHeader") }), fails: "send/trace-header send/trace-http-header* selection/system-names"},
-	}
-}
-
-// A service that does not see clients leave cannot be made by a proxy of calls.
-func TestDeafnessIsSeen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := sqs.New(sqs.Options{})
-		defer server.Close()
-		results, err := checks.Run(t.Context(), checks.Config{
-			Client: newClient(server, func(inner http.RoundTripper) http.RoundTripper { return deaf{inner} }),
-			Only:   regexp.MustCompile("^long-poll/client-gone$"),
-		})
-		if err != nil || len(results) != 1 || results[0].Err == nil {
-			t.Errorf("results %+v, error %v; want one that failed", results, err)
-		}
-	})
-}
-
-// deaf goes on with a request whose client has left.
-type deaf struct{ inner http.RoundTripper }
-
-func (d deaf) RoundTrip(r *http.Request) (*http.Response, error) {
-	type answer struct {
-		response *http.Response
-		err      error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		response, err := d.inner.RoundTrip(r.Clone(context.WithoutCancel(r.Context())))
-		answers <- answer{response, err}
-	}()
-	select {
-	case a := <-answers:
-		return a.response, a.err
-	case <-r.Context().Done():
-		return nil, r.Context().Err()
 	}
 }
