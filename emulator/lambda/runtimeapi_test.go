@@ -39,9 +39,6 @@ func (api *runtimeAPI) ask(t *testing.T, method, path, body string, header ...st
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	if host := r.Header.Get("Host"); host != "" {
-		r.Host = host
-	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)

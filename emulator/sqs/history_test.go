@@ -7,8 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
@@ -61,20 +59,9 @@ func TestHistoryTellsWhatWasDeletedWhenByWhichReceipt(t *testing.T) {
 	})
 }
 
-func TestHistoryKeepsErrorsAndLongPolls(t *testing.T) {
+func TestHistoryKeepsNoLongNames(t *testing.T) {
 	remembering(t, 0, func(b *bench) {
 		queue := b.queue("orders")
-		b.receive(queue, waiting(20))
-		missing := *queue + "-missing"
-		_, err := b.PurgeQueue(b.ctx, &awssqs.PurgeQueueInput{QueueUrl: &missing})
-		b.wantCode(err, "AWS.SimpleQueueService.NonExistentQueue")
-		calls := b.server.Calls()
-		if poll := calls[1]; poll.Ended.Sub(poll.Began) != 20*time.Second || poll.Messages != 0 {
-			b.Errorf("%+v", poll)
-		}
-		if purge := calls[2]; purge.Error != "AWS.SimpleQueueService.NonExistentQueue" || purge.Queue != "orders-missing" || purge.Message == "" {
-			b.Errorf("%+v", purge)
-		}
 		_, _, _ = post(b.server, "AmazonSQS.PurgeQueue", `{"QueueUrl":"`+*queue+strings.Repeat("x", 1<<20)+`"}`)
 		if name := last(b.server.Calls()).Queue; !strings.HasPrefix(name, "ordersx") || len(name) != 80 {
 			b.Errorf("a name of %d bytes is kept", len(name))
