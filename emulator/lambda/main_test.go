@@ -15,7 +15,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	awslambda "github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-lambda-go/lambdacontext"
 	"go.uber.org/goleak"
 )
 
@@ -106,13 +105,6 @@ func bootstrap(ctx context.Context, c command) (any, error) {
 		os.Exit(4)
 	case "env":
 		return os.Environ(), nil
-	case "context":
-		lc, _ := lambdacontext.FromContext(ctx)
-		deadline, _ := ctx.Deadline()
-		return map[string]any{
-			"requestId": lc.AwsRequestID, "arn": lc.InvokedFunctionArn,
-			"trace": ctx.Value("x-amzn-trace-id"), "left": time.Until(deadline).Milliseconds(),
-		}, nil
 	case "pid":
 		return os.Getpid(), nil
 	case "meet":

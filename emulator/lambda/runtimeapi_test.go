@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -72,6 +73,9 @@ func (api *runtimeAPI) take(t *testing.T, payload string) (*invocation, *http.Re
 // invocation. Those of the mobile SDK and of tenants do not come with SQS.
 func TestNextHeaders(t *testing.T) {
 	api := startAPI(t, 1)
+	if host, _, err := net.SplitHostPort(api.addr); err != nil || !net.ParseIP(host).IsLoopback() {
+		t.Errorf("listens on %s", api.addr)
+	}
 	inv, resp := api.take(t, `{"Records":[]}`)
 	for name, want := range map[string]string{
 		"Lambda-Runtime-Aws-Request-Id":       inv.id,
