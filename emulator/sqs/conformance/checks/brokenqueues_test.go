@@ -6,12 +6,6 @@ import (
 	"strings"
 )
 
-// of finds an operation's queue by the name in its URL.
-func nameOf(url any) string {
-	u := text(url)
-	return u[strings.LastIndexByte(u, '/')+1:]
-}
-
 func serviceBreakages() []breakage {
 	return []breakage{
 		{name: "nothing is ever refused", fresh: onAnswer(func(c *call) {
