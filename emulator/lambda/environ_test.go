@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 )
@@ -61,22 +60,6 @@ func TestEnvironmentVariables(t *testing.T) {
 		if value, ok := env[name]; ok {
 			t.Errorf("%s=%q is passed on", name, value)
 		}
-	}
-}
-
-func TestContextOfAProcess(t *testing.T) {
-	d := deploy(t, "worker", func(f *lambda.Function) { f.Timeout = 20 * time.Second })
-	r := invoke(t, d, command{Do: "context"})
-	var c struct {
-		RequestID, ARN, Trace string
-		Left                  int64
-	}
-	decode(t, r, &c)
-	if c.RequestID != r.RequestID || c.ARN != d.ARN() || !strings.HasPrefix(c.Trace, "Root=1-") {
-		t.Errorf("context %+v of %s", c, r.RequestID)
-	}
-	if c.Left > 20_000 || c.Left < 15_000 {
-		t.Errorf("%d ms left of 20 s", c.Left)
 	}
 }
 

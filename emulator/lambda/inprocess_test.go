@@ -223,6 +223,8 @@ func TestFunctionValidation(t *testing.T) {
 		{lambda.Function{Handler: handler, MemoryMB: 64}, "Function.MemoryMB 64: need 128 to 10240"},
 		{lambda.Function{Handler: handler, Concurrency: 1001}, "Function.Concurrency 1001: need 1 to 1000"},
 		{lambda.Function{Handler: handler, Concurrency: -1}, "Function.Concurrency -1"},
+		{lambda.Function{Handler: handler, ConcurrencyPerEnvironment: -1}, "Function.ConcurrencyPerEnvironment -1"},
+		{lambda.Function{Handler: handler, ConcurrencyPerEnvironment: 1601}, "Function.ConcurrencyPerEnvironment 1601"},
 	} {
 		if _, err := lambda.Start(c.fn); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)

@@ -15,11 +15,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	awslambda "github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-lambda-go/lambdacontext"
 	"go.uber.org/goleak"
-
-	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/handler"
 )
 
 // TestMain makes the test binary its own bootstrap: started with
@@ -41,8 +37,6 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	case "sqs":
 		awslambda.Start(failBad)
-	case "toolkit":
-		handler.Run(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return meet(ctx) }))
 	case "sigterm":
 		awslambda.StartWithOptions(bootstrap, awslambda.WithEnableSIGTERM(func() {
 			fmt.Println("said goodbye")
@@ -111,13 +105,6 @@ func bootstrap(ctx context.Context, c command) (any, error) {
 		os.Exit(4)
 	case "env":
 		return os.Environ(), nil
-	case "context":
-		lc, _ := lambdacontext.FromContext(ctx)
-		deadline, _ := ctx.Deadline()
-		return map[string]any{
-			"requestId": lc.AwsRequestID, "arn": lc.InvokedFunctionArn,
-			"trace": ctx.Value("x-amzn-trace-id"), "left": time.Until(deadline).Milliseconds(),
-		}, nil
 	case "pid":
 		return os.Getpid(), nil
 	case "meet":

@@ -160,23 +160,6 @@ func TestInitErrorInItsOwnWords(t *testing.T) {
 	}
 }
 
-// The server is reachable from this machine only.
-func TestRuntimeAPIListensOnLoopback(t *testing.T) {
-	d := deploy(t, "worker", nil)
-	var env []string
-	decode(t, invoke(t, d, command{Do: "env"}), &env)
-	for _, v := range env {
-		if addr, ok := strings.CutPrefix(v, "AWS_LAMBDA_RUNTIME_API="); ok {
-			host, _, err := net.SplitHostPort(addr)
-			if err != nil || !net.ParseIP(host).IsLoopback() {
-				t.Errorf("listens on %s", addr)
-			}
-			return
-		}
-	}
-	t.Error("no AWS_LAMBDA_RUNTIME_API")
-}
-
 // What hangs before its first invocation is ended, the init limit (10 s) and
 // the timeout later.
 func TestInitTimeout(t *testing.T) {

@@ -11,10 +11,6 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
-	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
 // A process of aws-lambda-go runs three invocations at a time when told so.
@@ -80,42 +76,6 @@ func TestSharedProcessCrash(t *testing.T) {
 	both.Wait()
 	if r := invoke(t, d, command{Do: "pid"}); r.Error != nil || string(r.Payload) == pid {
 		t.Errorf("pid %s, error %v; want another than %s", r.Payload, r.Error, pid)
-	}
-}
-
-// The toolkit's handler behind a mapping: three batches meet in one process.
-func TestSharedToolkit(t *testing.T) {
-	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	client := server.Client()
-	queue, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("orders")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := deploy(t, "toolkit", func(f *lambda.Function) { f.Concurrency, f.ConcurrencyPerEnvironment = 1, 3 })
-	for range meeting {
-		if _, err := client.SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: queue.QueueUrl, MessageBody: aws.String("{}")}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := 0
-	err = lambda.Mapping{
-		Function: d, SQS: client, QueueURL: *queue.QueueUrl, BatchSize: 1, ReportBatchItemFailures: true,
-		Ended: func(e lambda.Ended) {
-			if e.Result.Error != nil || !e.Verdicts[0].Deleted || e.Environment != 1 {
-				t.Errorf("error %v, verdict %+v, environment %d", e.Result.Error, e.Verdicts[0], e.Environment)
-			}
-			if ended++; ended == meeting {
-				stop()
-			}
-		},
-	}.Run(ctx)
-	if err != nil || ended != meeting {
-		t.Errorf("%d invocations, error %v", ended, err)
 	}
 }
 
@@ -200,13 +160,4 @@ func TestSharedHandlerClosed(t *testing.T) {
 		}
 		time.Sleep(2 * time.Hour)
 	})
-}
-
-func TestSharedValidation(t *testing.T) {
-	for _, n := range []int{-1, 1601} {
-		_, err := lambda.Start(lambda.Function{Command: []string{"x"}, ConcurrencyPerEnvironment: n})
-		if err == nil || !strings.Contains(err.Error(), "Function.ConcurrencyPerEnvironment") {
-			t.Errorf("%d: error %v", n, err)
-		}
-	}
 }

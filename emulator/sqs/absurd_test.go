@@ -74,30 +74,3 @@ func TestContentTypesDoNotMatter(t *testing.T) {
 		}
 	}
 }
-
-// A request of 10 MiB is refused after 8, over a socket as well.
-func TestHugeRequestsOverASocket(t *testing.T) {
-	b := serve(t, sqs.Options{})
-	for _, chunked := range []bool{false, true} {
-		request, err := http.NewRequestWithContext(b.ctx, http.MethodPost, b.server.URL(), strings.NewReader(strings.Repeat(" ", 10<<20)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if chunked {
-			request.ContentLength = -1
-		}
-		request.Header.Set("X-Amz-Target", "AmazonSQS.ListQueues")
-		response, err := b.Options().HTTPClient.Do(request)
-		if err != nil {
-			t.Logf("chunked %v: %v", chunked, err) // the server may close before all is sent
-			continue
-		}
-		if response.StatusCode != http.StatusRequestEntityTooLarge {
-			t.Errorf("chunked %v: %s", chunked, response.Status)
-		}
-		_ = response.Body.Close()
-	}
-	if _, err := b.ListQueues(b.ctx, nil); err != nil {
-		t.Errorf("afterwards: %v", err)
-	}
-}

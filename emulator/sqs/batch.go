@@ -18,31 +18,34 @@ func validEntryID(id string) bool {
 // batchAnswer is the answer of the three batch calls: HTTP status 200, and
 // for each entry a result or a failure.
 type batchAnswer struct {
-	successful []plainAnswer
-	failed     []batchFailure
+	Successful []any
+	Failed     []batchFailure `json:",omitempty"`
 }
 
 type batchFailure struct {
-	id  string
-	err *apiError
+	ID            string `json:"Id"`
+	SenderFault   bool
+	Code, Message string
 }
 
 // batchID is the result of an entry that has no other.
-type batchID struct{ id string }
+type batchID struct {
+	ID string `json:"Id"`
+}
 
 func newBatchAnswer(entries int) *batchAnswer {
-	return &batchAnswer{successful: make([]plainAnswer, 0, entries)}
+	return &batchAnswer{Successful: make([]any, 0, entries)}
 }
 
 // add notes an entry's result, or its failure.
-func (a *batchAnswer) add(c *call, id string, result plainAnswer, err *apiError) {
+func (a *batchAnswer) add(c *call, id string, result any, err *apiError) {
 	c.messages++
 	if err == nil {
-		a.successful = append(a.successful, result)
+		a.Successful = append(a.Successful, result)
 		return
 	}
 	c.failed++
-	a.failed = append(a.failed, batchFailure{id, err})
+	a.Failed = append(a.Failed, batchFailure{id, err.senderFault(), err.batchCode(), err.message})
 }
 
 // checkBatch finds what makes a batch fail as a whole.

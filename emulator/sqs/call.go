@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"reflect"
 	"time"
 	"unicode/utf8"
 )
@@ -57,8 +56,8 @@ func (s *Server) call(r *http.Request, name string, body []byte) (any, error) {
 }
 
 func (s *Server) carryOut(c *call, op operation, body []byte) (any, error) {
-	in, err := op.read(body)
-	if err != nil {
+	in := op.request()
+	if err := decode(body, in); err != nil {
 		return nil, err
 	}
 	if about, ok := in.(interface{ queueName() string }); ok {
@@ -128,9 +127,6 @@ func decode(body []byte, in any) error {
 	}
 	if !utf8.Valid(body) {
 		return errMalformed("The request body is not UTF-8.")
-	}
-	if json.Valid(body) {
-		body = blankUnknownNames(body, reflect.TypeOf(in))
 	}
 	if err := json.Unmarshal(body, in); err != nil {
 		return errMalformed("The request body could not be decoded: %v.", err)

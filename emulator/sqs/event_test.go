@@ -59,17 +59,3 @@ func TestEventsOfExpiryAndPurge(t *testing.T) {
 		}
 	})
 }
-
-func TestAReceiveIsObservedBeforeItIsAnswered(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
-		b.send(queue, "a")
-		for i := range 3 {
-			b.one(queue, hiddenFor(1))
-			if e := last(b.events()); e.Kind != "received" || e.ReceiveCount != i+1 {
-				b.Errorf("%+v", e)
-			}
-			time.Sleep(time.Second)
-		}
-	})
-}

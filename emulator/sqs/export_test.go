@@ -4,18 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"time"
-
-	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
-
-// ServeWithin is Serve with other limits for slow clients.
-func ServeWithin(header, body, answer time.Duration, o Options) (*Server, error) {
-	return serveWithin(limits{header: header, body: body, answer: answer, idle: header}, "127.0.0.1:0", o)
-}
 
 // FillInFlight sends n messages to a queue and receives them, ten to a group,
 // as the requests for it do, but without their JSON and digests.
@@ -41,21 +33,3 @@ func FillInFlight(s *Server, name string, n int) error {
 
 // OperationNames returns the names of all operations, sorted.
 func OperationNames() []string { return slices.Sorted(maps.Keys(operations)) }
-
-// Exact returns what encoding/json gets to read of a request's body, and a
-// request to read it into.
-func Exact(operation string, body []byte) ([]byte, any) {
-	in := operations[operation].request()
-	return blankUnknownNames(body, reflect.TypeOf(in)), in
-}
-
-// ReadPlain decodes a request for an operation in both ways: without
-// encoding/json, where ok tells whether that was possible, and with it.
-func ReadPlain(operation string, body []byte) (plain any, ok bool, standard any, err error) {
-	op := operations[operation]
-	plain, standard = op.request(), op.request()
-	if object, reads := plain.(plainjson.Object); reads {
-		ok = plainjson.NewScanner(string(body)).Whole(object)
-	}
-	return plain, ok, standard, decode(body, standard)
-}

@@ -4,23 +4,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
 func TestFairQueuesHoldANoisyTenantBack(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue := b.queue("orders")
-		send := func(tenant string, n int) {
-			for range n {
-				if _, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{
-					QueueUrl: queue, MessageBody: &tenant, MessageGroupId: &tenant}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		}
-		send("noisy", 50)
-		send("quiet", 3)
+		b.sendAs(queue, "noisy", 50)
+		b.sendAs(queue, "quiet", 3)
 		b.send(queue, "none")
 		for range 3 {
 			if got := bodies(b.receive(queue)); got != "noisy noisy noisy noisy noisy noisy noisy noisy noisy noisy" {
@@ -44,10 +35,7 @@ func TestMessagesWithoutAGroupAreNoTenant(t *testing.T) {
 		for range 41 {
 			b.send(queue, "none")
 		}
-		if _, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{
-			QueueUrl: queue, MessageBody: aws.String("quiet"), MessageGroupId: aws.String("g")}); err != nil {
-			b.Fatal(err)
-		}
+		b.sendAs(queue, "quiet", 1)
 		for range 4 {
 			b.receive(queue)
 		}
@@ -60,16 +48,8 @@ func TestMessagesWithoutAGroupAreNoTenant(t *testing.T) {
 func TestANoisyTenantIsServedWhenNoOtherIsThere(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue := b.queue("orders", "VisibilityTimeout", "600", "MessageRetentionPeriod", "300")
-		send := func(tenant string, n int) {
-			for range n {
-				if _, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{
-					QueueUrl: queue, MessageBody: &tenant, MessageGroupId: &tenant}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		}
-		send("a", 40)
-		send("b", 40)
+		b.sendAs(queue, "a", 40)
+		b.sendAs(queue, "b", 40)
 		for range 6 { // thirty of each: both are noisy then, the one with fewer goes first
 			b.receive(queue)
 		}
@@ -82,13 +62,13 @@ func TestANoisyTenantIsServedWhenNoOtherIsThere(t *testing.T) {
 		if got := b.receive(queue); len(got) != 0 {
 			b.Errorf("received %q of an empty queue", bodies(got))
 		}
-		send("a", 3) // held back, and expired before anyone takes them
-		send("c", 1)
+		b.sendAs(queue, "a", 3) // held back, and expired before anyone takes them
+		b.sendAs(queue, "c", 1)
 		if got := bodies(b.receive(queue, atMost(1))); got != "c" {
 			b.Errorf("received %q", got)
 		}
 		time.Sleep(5 * time.Minute)
-		send("a", 1)
+		b.sendAs(queue, "a", 1)
 		if got := bodies(b.receive(queue)); got != "a" {
 			b.Errorf("received %q after the others expired", got)
 		}

@@ -58,14 +58,12 @@ func (s *Server) finishBatch(c *call, in *receiptBatch, run func(*queue, receipt
 	}
 	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
 		answer := newBatchAnswer(len(in.Entries))
-		ids := make([]batchID, len(in.Entries))
-		for i, e := range in.Entries {
-			ids[i].id = e.ID
+		for _, e := range in.Entries {
 			err := s.strikeEntry(c)
 			if err == nil {
 				err = run(q, e, now)
 			}
-			answer.add(c, e.ID, &ids[i], err)
+			answer.add(c, e.ID, batchID{e.ID}, err)
 		}
 		return answer, nil
 	})

@@ -1,15 +1,11 @@
 package sqs_test
 
 import (
-	"crypto/md5"
-	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"testing"
 	"testing/synctest"
-	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
@@ -65,50 +61,6 @@ func FuzzRequest(f *testing.F) {
 			}
 		})
 	})
-}
-
-// FuzzAttributesMD5 compares the digest of two attributes with one that is
-// written anew from the developer guide's "Calculating the MD5 message digest
-// for message attributes".
-func FuzzAttributesMD5(f *testing.F) {
-	f.Add("a", "String", "x", "b", []byte{0, 255})
-	f.Add("b.c", "Number.int", "1e3", "B-", []byte("binary"))
-	f.Add("Ä", "String", "", "Ä", []byte{})
-	f.Fuzz(func(t *testing.T, name, kind, value, binaryName string, binaryValue []byte) {
-		if !utf8.ValidString(name + "|" + kind + "|" + value + "|" + binaryName) {
-			return // json.Marshal would send something else
-		}
-		server := sqs.New(sqs.Options{History: -1})
-		defer server.Close()
-		post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders"}`)
-		attributes := map[string]any{
-			binaryName: map[string]any{"DataType": "Binary", "BinaryValue": base64.StdEncoding.EncodeToString(binaryValue)},
-			name:       map[string]any{"DataType": kind, "StringValue": value},
-		}
-		body, err := json.Marshal(map[string]any{"QueueUrl": server.QueueURL("orders"), "MessageBody": "a", "MessageAttributes": attributes})
-		if err != nil {
-			t.Fatal(err)
-		}
-		status, answer, _ := post(server, "AmazonSQS.SendMessage", string(body))
-		if status != http.StatusOK {
-			return // refused: names, types or values that may not be
-		}
-		text := field(name) + field(kind) + "\x01" + field(value)
-		if binary := field(binaryName) + field("Binary") + "\x02" + field(string(binaryValue)); binaryName < name {
-			text = binary + text
-		} else if binaryName > name {
-			text += binary
-		}
-		if want := fmt.Sprintf("%x", md5.Sum([]byte(text))); answer["MD5OfMessageAttributes"] != want {
-			t.Errorf("%s: %v, want %s", body, answer["MD5OfMessageAttributes"], want)
-		}
-	})
-}
-
-// field is a text with its length before it, as four bytes.
-func field(text string) string {
-	n := len(text)
-	return string([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}) + text
 }
 
 // FuzzPolicies sets the three attributes that are JSON in JSON. What is

@@ -46,11 +46,11 @@ func (s *Server) Calls(operations ...string) []Call {
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()
 	var list []Call
-	s.history.calls.each(func(c *Call) {
+	for _, c := range s.history.calls {
 		if len(operations) == 0 || slices.Contains(operations, c.Operation) {
-			list = append(list, *c)
+			list = append(list, c)
 		}
-	})
+	}
 	return list
 }
 
@@ -75,8 +75,8 @@ type history struct {
 	limit int // of calls, and of events; 0 or less: none are kept
 
 	mu     sync.Mutex
-	calls  ring[Call]
-	events ring[keptEvent]
+	calls  []Call
+	events []keptEvent
 	bytes  int // of the bodies of events
 }
 
@@ -110,10 +110,10 @@ func (h *history) addCall(c Call) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.calls.len() == h.limit {
-		h.calls.drop()
+	h.calls = append(h.calls, c)
+	if len(h.calls) > h.limit {
+		h.calls = h.calls[1:]
 	}
-	h.calls.add(c)
 }
 
 // addEvent keeps an event about a message of that content; nil for none.
@@ -130,14 +130,16 @@ func (h *history) addEvent(e Event, of *content) {
 		}
 		*kept.sharing++
 	}
-	h.events.add(kept)
-	for h.events.len() > h.limit || h.bytes > maxHistoryBytes {
+	h.events = append(h.events, kept)
+	for len(h.events) > h.limit || h.bytes > maxHistoryBytes {
 		h.dropEvent()
 	}
 }
 
 func (h *history) dropEvent() {
-	old := h.events.drop()
+	old := h.events[0]
+	h.events[0] = keptEvent{} // lets go of the body
+	h.events = h.events[1:]
 	if old.sharing == nil {
 		return
 	}
@@ -149,11 +151,11 @@ func (h *history) dropEvent() {
 func (h *history) eventsOf(kinds []Kind) (list []Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.events.each(func(e *keptEvent) {
+	for _, e := range h.events {
 		if len(kinds) == 0 || slices.Contains(kinds, e.Kind) {
 			list = append(list, e.Event)
 		}
-	})
+	}
 	return list
 }
 

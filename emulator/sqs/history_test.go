@@ -7,8 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
@@ -61,20 +59,9 @@ func TestHistoryTellsWhatWasDeletedWhenByWhichReceipt(t *testing.T) {
 	})
 }
 
-func TestHistoryKeepsErrorsAndLongPolls(t *testing.T) {
+func TestHistoryKeepsNoLongNames(t *testing.T) {
 	remembering(t, 0, func(b *bench) {
 		queue := b.queue("orders")
-		b.receive(queue, waiting(20))
-		missing := *queue + "-missing"
-		_, err := b.PurgeQueue(b.ctx, &awssqs.PurgeQueueInput{QueueUrl: &missing})
-		b.wantCode(err, "AWS.SimpleQueueService.NonExistentQueue")
-		calls := b.server.Calls()
-		if poll := calls[1]; poll.Ended.Sub(poll.Began) != 20*time.Second || poll.Messages != 0 {
-			b.Errorf("%+v", poll)
-		}
-		if purge := calls[2]; purge.Error != "AWS.SimpleQueueService.NonExistentQueue" || purge.Queue != "orders-missing" || purge.Message == "" {
-			b.Errorf("%+v", purge)
-		}
 		_, _, _ = post(b.server, "AmazonSQS.PurgeQueue", `{"QueueUrl":"`+*queue+strings.Repeat("x", 1<<20)+`"}`)
 		if name := last(b.server.Calls()).Queue; !strings.HasPrefix(name, "ordersx") || len(name) != 80 {
 			b.Errorf("a name of %d bytes is kept", len(name))
@@ -103,31 +90,6 @@ func TestHistoryIsBounded(t *testing.T) {
 			b.Errorf("kept %v and %v", calls, events)
 		}
 	})
-}
-
-func TestHistoryOfManyKeepsTheLatestInOrder(t *testing.T) {
-	const sent = 1700
-	for _, length := range []int{0, sent, sent - 1, 1025, 1024, 1023, 513, 512, 511, 1} {
-		server := sqs.New(sqs.Options{History: length})
-		defer server.Close()
-		post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders"}`)
-		for i := range sent {
-			post(server, "AmazonSQS.SendMessage", `{"QueueUrl":"`+server.QueueURL("orders")+`","MessageBody":"`+strconv.Itoa(i)+`"}`)
-		}
-		want := length
-		if want == 0 {
-			want = sent
-		}
-		events := server.Events()
-		if len(events) != want {
-			t.Fatalf("History %d: %d events, want %d", length, len(events), want)
-		}
-		for i, e := range events {
-			if body := strconv.Itoa(sent - want + i); e.Body != body {
-				t.Fatalf("History %d: event %d is about %s, want %s", length, i, e.Body, body)
-			}
-		}
-	}
 }
 
 // The bodies of the events take 64 MiB at most, however few events there are;

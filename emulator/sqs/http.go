@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 )
 
 const (
@@ -18,7 +17,7 @@ const (
 // protocol that came before it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet && !isQuery(r) && r.Header.Get("X-Amz-Target") == "" {
-		s.writeAnswer(w, newID(), http.StatusNotFound, queryContentType, []byte("<UnknownOperationException/>\n"))
+		writeAnswer(w, newID(), http.StatusNotFound, queryContentType, []byte("<UnknownOperationException/>\n"))
 		return
 	}
 	answer, err := s.answer(w, r)
@@ -29,11 +28,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		breakOff(w, err)
 		return
 	}
-	s.write(w, r, answer, err)
+	write(w, r, answer, err)
 }
 
 // write writes an answer, or an error, in the request's protocol.
-func (s *Server) write(w http.ResponseWriter, r *http.Request, answer any, err error) {
+func write(w http.ResponseWriter, r *http.Request, answer any, err error) {
 	var failure *apiError
 	if errors.As(err, &failure) && failure.retryAfter > 0 {
 		w.Header().Set("X-Amz-Retry-After", strconv.FormatInt(failure.retryAfter.Milliseconds(), 10))
@@ -41,7 +40,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, answer any, err e
 	id := newID()
 	if isQuery(r) {
 		status, body := queryXML(id, answer, err)
-		s.writeAnswer(w, id, status, queryContentType, body)
+		writeAnswer(w, id, status, queryContentType, body)
 		return
 	}
 	status := http.StatusOK
@@ -56,10 +55,10 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, answer any, err e
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	s.writeAnswer(w, id, status, contentType, body)
+	writeAnswer(w, id, status, contentType, body)
 }
 
-func (s *Server) writeAnswer(w http.ResponseWriter, id string, status int, mediaType string, body []byte) {
+func writeAnswer(w http.ResponseWriter, id string, status int, mediaType string, body []byte) {
 	header, values := w.Header(), [3]string{mediaType, strconv.Itoa(len(body)), id}
 	header["Content-Type"] = values[0:1:1] // the names are in canonical form
 	header["Content-Length"] = values[1:2:2]
@@ -68,7 +67,6 @@ func (s *Server) writeAnswer(w http.ResponseWriter, id string, status int, media
 		inProcess.status, inProcess.body = status, body
 		return
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.limits.answer))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client may be gone; what it asked for has happened
 }
@@ -79,7 +77,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 	if s.invalid != nil {
 		return nil, errInvalidParameter("%v", s.invalid)
 	}
-	body, err := s.body(w, r)
+	body, err := readBody(w, r)
 	if err != nil {
 		return nil, err
 	}

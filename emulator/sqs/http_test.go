@@ -1,7 +1,6 @@
 package sqs_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -102,20 +101,6 @@ func TestABodyThatBreaksOff(t *testing.T) {
 	server.ServeHTTP(w, request)
 	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "could not be read") {
 		t.Errorf("%d %s", w.Code, w.Body)
-	}
-}
-
-func TestARequestWhoseClientIsGoneHasNoEffect(t *testing.T) {
-	server := sqs.New(sqs.Options{})
-	defer server.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	request := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader(`{"QueueName":"orders"}`))
-	request.Header.Set("X-Amz-Target", "AmazonSQS.CreateQueue")
-	w := httptest.NewRecorder()
-	server.ServeHTTP(w, request)
-	if _, answer, _ := post(server, "AmazonSQS.ListQueues", "{}"); len(answer) != 0 || w.Body.Len() != 0 {
-		t.Errorf("queues %v, answer %s", answer, w.Body)
 	}
 }
 

@@ -68,13 +68,10 @@ func TestAddPermissionRefuses(t *testing.T) {
 			accounts, actions []string
 			code              string
 		}{
-			"no label":        {"", account, action, "MissingParameter"},
-			"label's letters": {"a b", account, action, "InvalidParameterValue"},
-			"label of 81":     {strings.Repeat("a", 81), account, action, "InvalidParameterValue"},
-			"no action":       {"a", account, []string{}, "MissingParameter"},
-			"unknown action":  {"a", account, []string{"Explode"}, "InvalidParameterValue"},
-			"eight actions":   {"a", account, strings.Fields(strings.Repeat("SendMessage ", 8)), "OverLimit"},
-			"no account":      {"a", []string{}, action, "MissingParameter"},
+			"no label":      {"", account, action, "MissingParameter"},
+			"no action":     {"a", account, []string{}, "MissingParameter"},
+			"eight actions": {"a", account, strings.Fields(strings.Repeat("SendMessage ", 8)), "OverLimit"},
+			"no account":    {"a", []string{}, action, "MissingParameter"},
 		} {
 			b.Log(name)
 			b.wantCode(b.permit(queue, tc.label, tc.accounts, tc.actions), tc.code)

@@ -127,19 +127,6 @@ func TestQueryMessages(t *testing.T) {
 	}
 }
 
-// The query protocol's older parameter counts instead of the newer one, as AWS
-// was recorded; by the JSON protocol both count.
-func TestQueryTakesAttributeNameInsteadOfMessageSystemAttributeName(t *testing.T) {
-	server := sqs.New(sqs.Options{})
-	defer server.Close()
-	query(t, server, "/", "CreateQueue", "QueueName", "orders")
-	query(t, server, ordersPath, "SendMessage", "MessageBody", "a")
-	got := query(t, server, ordersPath, "ReceiveMessage", "MessageSystemAttributeName.1", "All", "AttributeName.1", "SenderId").Result.Messages
-	if len(got) != 1 || len(got[0].Attributes) != 1 || got[0].Attributes[0].Name != "SenderId" {
-		t.Errorf("received %+v", got)
-	}
-}
-
 func TestQueryWritesAnEmptyResultAsAWSDoes(t *testing.T) {
 	server := sqs.New(sqs.Options{})
 	defer server.Close()

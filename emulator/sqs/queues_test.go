@@ -13,36 +13,24 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
+// What the conformance checks (queues, names, attributes) leave out.
 func TestCreateQueue(t *testing.T) {
 	virtual(t, func(b *bench) {
 		b.queue("existing", "VisibilityTimeout", "60")
 		b.queue("existing.fifo")
-		long := strings.Repeat("q", 80)
 		for _, tc := range []struct {
 			name       string
 			attributes map[string]string
 			code       string // "" for success
 		}{
 			{"existing", nil, ""},
-			{"existing", map[string]string{"VisibilityTimeout": "60"}, ""},
 			{"existing", map[string]string{"DelaySeconds": "0"}, ""}, // the default
-			{"existing", map[string]string{"VisibilityTimeout": "30"}, "QueueAlreadyExists"},
 			{"existing", map[string]string{"KmsMasterKeyId": "alias/aws/sqs"}, "QueueAlreadyExists"},
 			{"existing.fifo", map[string]string{"FifoQueue": "true"}, ""},
 			{"existing.fifo", map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "true"}, "QueueAlreadyExists"},
-			{long, nil, ""},
-			{long + "q", nil, "InvalidParameterValue"},
 			{"", nil, "MissingParameter"},
-			{"a.b", nil, "InvalidParameterValue"},
-			{"new.fifo", nil, "InvalidParameterValue"},
-			{"new", map[string]string{"FifoQueue": "true"}, "InvalidParameterValue"},
-			{long + ".fifo", map[string]string{"FifoQueue": "true"}, "InvalidParameterValue"},
-			{long[:75] + ".fifo", map[string]string{"FifoQueue": "true"}, ""},
 			{"new", map[string]string{"FifoQueue": "false"}, "InvalidAttributeName"},
 			{"new", map[string]string{"FifoQueue": "yes"}, "InvalidAttributeValue"},
-			{"new", map[string]string{"ContentBasedDeduplication": "true"}, "InvalidAttributeName"},
-			{"new", map[string]string{"DeduplicationScope": "queue"}, "InvalidAttributeName"},
-			{"new", map[string]string{"Colour": "red"}, "InvalidAttributeName"},
 			{"new", map[string]string{"QueueArn": "arn"}, "InvalidAttributeName"},
 		} {
 			out, err := b.CreateQueue(b.ctx, &awssqs.CreateQueueInput{QueueName: &tc.name, Attributes: tc.attributes})
@@ -52,14 +40,11 @@ func TestCreateQueue(t *testing.T) {
 				b.Errorf("%s: %v", tc.name, err)
 			}
 		}
-		_, err := b.CreateQueue(b.ctx, &awssqs.CreateQueueInput{QueueName: aws.String("existing"), Attributes: map[string]string{"DelaySeconds": "1"}})
-		wantType[*types.QueueNameExists](b, err)
 	})
 }
 
 func TestAttributeValues(t *testing.T) {
 	for name, tc := range map[string]struct{ good, bad []string }{
-		"VisibilityTimeout":            {[]string{"0", "43200"}, []string{"-1", "43201", "1.5"}},
 		"KmsDataKeyReusePeriodSeconds": {[]string{"60", "86400"}, []string{"59", "86401"}},
 		"SqsManagedSseEnabled":         {[]string{"true", "false"}, []string{"yes"}},
 		"KmsMasterKeyId":               {[]string{"alias/aws/sqs"}, nil},
@@ -94,20 +79,14 @@ func TestAttributeValues(t *testing.T) {
 
 func TestSetQueueAttributes(t *testing.T) {
 	virtual(t, func(b *bench) {
-		standard, fifo := b.queue("orders"), b.queue("orders.fifo")
+		standard := b.queue("orders")
 		set := func(queue *string, attributes map[string]string) error {
 			_, err := b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: queue, Attributes: attributes})
 			return err
 		}
-		wantType[*types.InvalidAttributeName](b, set(standard, map[string]string{"FifoQueue": "true"}))
-		wantType[*types.InvalidAttributeValue](b, set(fifo, map[string]string{"FifoQueue": "false"}))
 		wantType[*types.InvalidAttributeName](b, set(standard, map[string]string{"DelaySeconds": "1", "Nope": "1"}))
 		if got := b.attributes(standard)["DelaySeconds"]; got != "0" {
 			b.Errorf("a refused request set DelaySeconds to %s", got)
-		}
-		wantType[*types.InvalidAttributeValue](b, set(fifo, map[string]string{"FifoThroughputLimit": "perMessageGroupId"}))
-		if err := set(fifo, map[string]string{"FifoThroughputLimit": "perMessageGroupId", "DeduplicationScope": "messageGroup"}); err != nil {
-			b.Error(err)
 		}
 		created := time.Now()
 		time.Sleep(time.Minute)
@@ -141,22 +120,11 @@ func TestGetQueueAttributes(t *testing.T) {
 		if !slices.Equal(got, want) {
 			b.Errorf("all: %v", got)
 		}
-		get := func(names ...types.QueueAttributeName) (map[string]string, error) {
-			out, err := b.GetQueueAttributes(b.ctx, &awssqs.GetQueueAttributesInput{QueueUrl: queue, AttributeNames: names})
-			if err != nil {
-				return nil, err
-			}
-			return out.Attributes, nil
+		out, err := b.GetQueueAttributes(b.ctx, &awssqs.GetQueueAttributesInput{
+			QueueUrl: queue, AttributeNames: []types.QueueAttributeName{"QueueArn", "RedrivePolicy"}})
+		if err != nil || len(out.Attributes) != 1 || out.Attributes["QueueArn"] != "arn:aws:sqs:us-east-1:000000000000:orders" {
+			b.Errorf("two: %v, %v", out, err)
 		}
-		some, err := get("QueueArn", "RedrivePolicy")
-		if err != nil || len(some) != 1 || some["QueueArn"] != "arn:aws:sqs:us-east-1:000000000000:orders" {
-			b.Errorf("two: %v, %v", some, err)
-		}
-		if none, err := get(); err != nil || len(none) != 0 {
-			b.Errorf("none: %v, %v", none, err)
-		}
-		_, err = get("Colour")
-		wantType[*types.InvalidAttributeName](b, err)
 	})
 }
 
@@ -189,20 +157,14 @@ func TestQueueURLs(t *testing.T) {
 	})
 }
 
-func TestTags(t *testing.T) {
+func TestTagLimits(t *testing.T) {
 	virtual(t, func(b *bench) {
-		out, err := b.CreateQueue(b.ctx, &awssqs.CreateQueueInput{QueueName: aws.String("orders"), Tags: map[string]string{"team": "ship", "stage": "test"}})
+		out, err := b.CreateQueue(b.ctx, &awssqs.CreateQueueInput{QueueName: aws.String("orders"), Tags: map[string]string{"team": "ship"}})
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := b.TagQueue(b.ctx, &awssqs.TagQueueInput{QueueUrl: out.QueueUrl, Tags: map[string]string{"stage": "prod", "cost": "1"}}); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := b.UntagQueue(b.ctx, &awssqs.UntagQueueInput{QueueUrl: out.QueueUrl, TagKeys: []string{"cost"}}); err != nil {
-			b.Fatal(err)
-		}
 		many := map[string]string{}
-		for i := range 49 {
+		for i := range 50 {
 			many[fmt.Sprint(i)] = ""
 		}
 		for _, wrong := range []map[string]string{many, {"": "v"}, {strings.Repeat("k", 129): "v"}, {"k": strings.Repeat("v", 257)}} {
@@ -210,7 +172,7 @@ func TestTags(t *testing.T) {
 			b.wantCode(err, "InvalidParameterValue")
 		}
 		tags, err := b.ListQueueTags(b.ctx, &awssqs.ListQueueTagsInput{QueueUrl: out.QueueUrl})
-		if err != nil || !maps.Equal(tags.Tags, map[string]string{"team": "ship", "stage": "prod"}) {
+		if err != nil || !maps.Equal(tags.Tags, map[string]string{"team": "ship"}) {
 			b.Errorf("tags %v, %v", tags, err)
 		}
 	})

@@ -57,12 +57,11 @@ func (s *Server) receiveMessage(c *call, in *receiveRequest) (any, error) {
 		return nil, err
 	}
 	c.messages = len(deliveries)
-	return &receiveAnswer{in, deliveries}, nil
-}
-
-type receiveAnswer struct {
-	request    *receiveRequest // says which attributes are wanted
-	deliveries []delivery
+	var answer receiveAnswer
+	for i := range deliveries {
+		answer.Messages = append(answer.Messages, deliveries[i].received(in))
+	}
+	return answer, nil
 }
 
 // delivery is one receive of one message, as it was when it happened.
@@ -70,7 +69,7 @@ type delivery struct {
 	message             *message // as it is now; needs the lock
 	content             *content
 	handle              string
-	received            int
+	count               int // of receives
 	sent, firstReceived time.Time
 	sequence            uint64
 	source              string

@@ -19,11 +19,7 @@ func TestRedrive(t *testing.T) {
 		dead := b.queue("dead")
 		queue := b.queue("orders", "VisibilityTimeout", "10",
 			"RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 2))
-		_, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{QueueUrl: queue, MessageBody: aws.String("a"),
-			MessageAttributes: map[string]types.MessageAttributeValue{"k": {DataType: aws.String("String"), StringValue: aws.String("v")}}})
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.send(queue, "a")
 		first := b.one(queue)
 		time.Sleep(10 * time.Second)
 		b.one(queue)
@@ -34,18 +30,6 @@ func TestRedrive(t *testing.T) {
 		}
 		b.counts(queue, "0", "0", "0")
 		m := b.one(dead)
-		if *m.MessageId != *first.MessageId || *m.Body != "a" || *m.MessageAttributes["k"].StringValue != "v" {
-			b.Errorf("dead letter %v of %v", m, first)
-		}
-		for name, want := range map[string]string{
-			"SentTimestamp":            first.Attributes["SentTimestamp"],
-			"ApproximateReceiveCount":  "3", // of all queues
-			"DeadLetterQueueSourceArn": b.server.QueueARN("orders"),
-		} {
-			if m.Attributes[name] != want {
-				b.Errorf("%s is %q, want %q", name, m.Attributes[name], want)
-			}
-		}
 		if got := b.kinds(); got != "sent received returned received returned redriven received" {
 			b.Errorf("events %s", got)
 		}
@@ -113,55 +97,29 @@ func TestRedriveInACircleEnds(t *testing.T) {
 	})
 }
 
+// What the conformance checks of redrive policies leave out.
 func TestRedrivePolicies(t *testing.T) {
 	virtual(t, func(b *bench) {
-		dead, closed := b.queue("dead"), b.queue("closed", "RedriveAllowPolicy", `{"redrivePermission":"denyAll"}`)
-		chosen := b.queue("chosen", "RedriveAllowPolicy",
-			`{"redrivePermission":"byQueue","sourceQueueArns":["`+b.server.QueueARN("source")+`"]}`)
-		b.queue("dead.fifo")
-		for policy, code := range map[string]string{
-			redrivePolicy(b.server.QueueARN("none"), 3):                   "InvalidParameterValue",
-			redrivePolicy(b.server.QueueARN("dead.fifo"), 3):              "InvalidParameterValue",
-			redrivePolicy(b.server.QueueARN("closed"), 3):                 "InvalidParameterValue",
-			redrivePolicy(b.server.QueueARN("dead"), 0):                   "InvalidParameterValue",
-			redrivePolicy(b.server.QueueARN("dead"), 1001):                "InvalidParameterValue",
-			redrivePolicy("arn:aws:sqs:eu-west-1:000000000000:dead", 3):   "InvalidParameterValue",
-			redrivePolicy("dead", 3):                                      "InvalidParameterValue",
-			`{"maxReceiveCount":3}`:                                       "InvalidParameterValue",
-			`{"deadLetterTargetArn":"` + b.server.QueueARN("dead") + `"}`: "InvalidParameterValue",
-			`[]`: "InvalidParameterValue",
+		dead := b.queue("dead")
+		for _, policy := range []string{
+			redrivePolicy("arn:aws:sqs:eu-west-1:000000000000:dead", 3), redrivePolicy("dead", 3),
+			`{"deadLetterTargetArn":"` + b.server.QueueARN("dead") + `"}`,
 		} {
 			_, err := b.CreateQueue(b.ctx, &awssqs.CreateQueueInput{QueueName: aws.String("orders"), Attributes: map[string]string{"RedrivePolicy": policy}})
-			b.wantCode(err, code)
+			b.wantCode(err, "InvalidParameterValue")
 		}
-		b.queue("source", "RedrivePolicy", redrivePolicy(b.server.QueueARN("chosen"), 3))
 		text := b.queue("text", "RedrivePolicy", `{"deadLetterTargetArn":"`+b.server.QueueARN("dead")+`","maxReceiveCount":"5"}`)
 		if got := b.attributes(text)["RedrivePolicy"]; got != redrivePolicy(b.server.QueueARN("dead"), 5) {
 			b.Errorf("RedrivePolicy %s", got)
 		}
-		sources := func(queue *string) []string {
-			out, err := b.ListDeadLetterSourceQueues(b.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: queue})
-			if err != nil {
-				b.Fatal(err)
-			}
-			return out.QueueUrls
-		}
 		_, err := b.ListDeadLetterSourceQueues(b.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: dead, MaxResults: aws.Int32(1001)})
 		b.wantCode(err, "InvalidParameterValue")
-		if got := sources(dead); len(got) != 1 || got[0] != *text {
-			b.Errorf("sources of dead: %v", got)
-		}
-		if got := sources(chosen); len(got) != 1 || got[0] != b.server.QueueURL("source") {
-			b.Errorf("sources of chosen: %v", got)
-		}
-		if got := sources(closed); len(got) != 0 {
-			b.Errorf("sources of closed: %v", got)
-		}
 		if _, err := b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: text, Attributes: map[string]string{"RedrivePolicy": ""}}); err != nil {
 			b.Fatal(err)
 		}
-		if got := sources(dead); len(got) != 0 {
-			b.Errorf("sources after the policy was removed: %v", got)
+		out, err := b.ListDeadLetterSourceQueues(b.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: dead})
+		if err != nil || len(out.QueueUrls) != 0 {
+			b.Errorf("sources after the policy was removed: %v, %v", out, err)
 		}
 	})
 }

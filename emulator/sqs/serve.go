@@ -12,16 +12,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/webguard"
 )
 
-// limits bound how long a client may keep a connection without getting on.
-type limits struct {
-	header time.Duration // to send a request's header
-	body   time.Duration // to send its body
-	answer time.Duration // to take the answer
-	idle   time.Duration // between two requests
-}
-
-var defaultLimits = limits{header: 10 * time.Second, body: 30 * time.Second, answer: 30 * time.Second, idle: 2 * time.Minute}
-
 // listener is the socket of a server made by Serve.
 type listener struct {
 	http        *http.Server
@@ -44,12 +34,7 @@ func (l *listener) connState(_ net.Conn, state http.ConnState) {
 // For the same reason it answers requests of web pages, and those for a Host that
 // is neither loopback nor in [Options.AllowedHosts], with the HTTP status 403.
 func Serve(addr string, o Options) (*Server, error) {
-	return serveWithin(defaultLimits, addr, o)
-}
-
-func serveWithin(l limits, addr string, o Options) (*Server, error) {
 	s := New(o)
-	s.limits = l
 	if s.invalid != nil {
 		return nil, s.invalid
 	}
@@ -74,8 +59,8 @@ func serveWithin(l limits, addr string, o Options) (*Server, error) {
 	s.listener = &listener{
 		http: &http.Server{
 			Handler:           http.HandlerFunc(s.guarded),
-			ReadHeaderTimeout: l.header,
-			IdleTimeout:       l.idle,
+			ReadHeaderTimeout: 10 * time.Second,
+			IdleTimeout:       2 * time.Minute,
 			MaxHeaderBytes:    64 << 10,
 		},
 		served: make(chan error, 1),
@@ -88,7 +73,7 @@ func serveWithin(l limits, addr string, o Options) (*Server, error) {
 // guarded is ServeHTTP for what comes by the socket of Serve.
 func (s *Server) guarded(w http.ResponseWriter, r *http.Request) {
 	if refusal := webguard.Refusal(r, s.options.AllowedHosts); refusal != "" {
-		s.write(w, r, nil, modelled("AccessDeniedException", "%s", refusal))
+		write(w, r, nil, modelled("AccessDeniedException", "%s", refusal))
 		return
 	}
 	s.ServeHTTP(w, r)

@@ -103,7 +103,6 @@ type Server struct {
 	invalid  error // what is wrong with the options: the answer to every request
 	endpoint string
 	listener *listener // nil unless made by Serve
-	limits   limits
 	faults   faultSet
 	history  history
 	ended    chan struct{} // closed by Close
@@ -126,7 +125,7 @@ type Server struct {
 func New(o Options) *Server {
 	o, err := o.complete()
 	s := &Server{
-		options: o, invalid: err, limits: defaultLimits,
+		options: o, invalid: err,
 		// .invalid never resolves: a client that lacks HTTPClient fails clearly.
 		endpoint: "http://sqs." + o.Region + ".invalid",
 		queues:   map[string]*queue{},

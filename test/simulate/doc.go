@@ -23,9 +23,8 @@
 // two receivers gets a message), the waits of emulator/lambda and of longpoll
 // between receives that fail, and the toolkit's own backoff in the plans that
 // have it ("default"; the others draw theirs from the seed, as the SDK's
-// retries do). Of 300 seeds run twice, 52 differed in what was handled when: 16
-// of 147 for Lambda and 36 of 153 for the long poll. A failure that does not
-// come again at once does so in some tens of runs of its seed.
+// retries do). A failure that does not come again at once does so in some tens of
+// runs of its seed.
 //
 // That the checks see what they should is shown by mutants: handlers,
 // connections and pollers with one thing broken, each of which must be caught

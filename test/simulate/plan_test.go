@@ -19,40 +19,6 @@ func TestASeedGivesOnePlan(t *testing.T) {
 	}
 }
 
-// A plan is shrunk to what makes it go wrong, here one message and one fault,
-// and the original stays as it is.
-func TestShrink(t *testing.T) {
-	for seed := range uint64(100) {
-		p := Generate(seed)
-		if len(p.Messages) < 4 || len(p.Faults) == 0 {
-			continue
-		}
-		number, kind := p.Messages[3].Number, p.Faults[0].Kind
-		before := p.clone()
-		smaller := Shrink(p, 5000, func(p Plan) bool {
-			return slices.ContainsFunc(p.Messages, func(m Message) bool { return m.Number == number }) &&
-				len(p.Faults) > 0 && p.Faults[0].Kind == kind
-		})
-		if len(smaller.Messages) != 1 || len(smaller.Messages[0].Acts) != 0 || len(smaller.Faults) != 1 || len(smaller.Kills) != 0 || len(smaller.Queues) != 1 {
-			t.Errorf("seed %d is shrunk to\n%v", seed, smaller)
-		}
-		if !reflect.DeepEqual(p, before) {
-			t.Errorf("seed %d: shrinking changed the plan", seed)
-		}
-	}
-}
-
-func TestShrinkStopsAtItsBudget(t *testing.T) {
-	calls := 0
-	Shrink(Generate(2), 7, func(Plan) bool {
-		calls++
-		return false
-	})
-	if calls > 7 {
-		t.Errorf("%d plans were carried out", calls)
-	}
-}
-
 // What is printed of a history that went wrong names the invariant, the message
 // and the command, and is short.
 func TestExplain(t *testing.T) {

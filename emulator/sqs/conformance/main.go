@@ -62,8 +62,7 @@ func main() {
 type options struct {
 	endpoint, region string
 	only             *regexp.Regexp
-	list, json, slow bool
-	keep             bool
+	list, slow       bool
 	parallel         int
 	timeout          time.Duration
 }
@@ -74,9 +73,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags.StringVar(&o.endpoint, "endpoint", "", "`URL` of the service; AWS when empty")
 	flags.StringVar(&o.region, "region", "", "the service's region; with -endpoint us-east-1 when empty")
 	flags.BoolVar(&o.list, "list", false, "list the checks and run none")
-	flags.BoolVar(&o.json, "json", false, "print one JSON object in the end instead of lines")
 	flags.BoolVar(&o.slow, "slow", false, "run the slow checks, too: six minutes")
-	flags.BoolVar(&o.keep, "keep", false, "leave the queues where they are")
 	flags.IntVar(&o.parallel, "parallel", 64, "run so many checks at the same time")
 	flags.DurationVar(&o.timeout, "timeout", 0, "end a check after so long; 1m (AWS: 2m30s) when 0")
 	flags.Func("run", "run the checks whose id matches the `regexp`", func(text string) (err error) {
@@ -116,13 +113,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func (o options) run(ctx context.Context, stdout, stderr io.Writer) (failed bool, err error) {
-	c := checks.Config{Only: o.only, Slow: o.slow || o.list, Parallel: o.parallel, Timeout: o.timeout, Keep: o.keep}
+	c := checks.Config{Only: o.only, Slow: o.slow || o.list, Parallel: o.parallel, Timeout: o.timeout}
 	chosen := c.Chosen()
 	if len(chosen) == 0 {
 		return false, fmt.Errorf("no check matches -run %s (slow ones need -slow)", o.only)
 	}
 	if o.list {
-		return false, list(stdout, chosen, o.json)
+		return false, list(stdout, chosen)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = o.parallel
@@ -137,16 +134,11 @@ func (o options) run(ctx context.Context, stdout, stderr io.Writer) (failed bool
 	if o.endpoint == "" {
 		// AWS: new attributes take up to 60 s, a new queue 1 s (API reference, CreateQueue).
 		c.Patience, c.Settle = 75*time.Second, time.Second
-		if !o.keep {
-			_, _ = fmt.Fprintf(stderr, "Checking AWS in %s with queues named %s-…, which are deleted in the end.\n", c.Client.Options().Region, c.Prefix)
-		}
+		_, _ = fmt.Fprintf(stderr, "Checking AWS in %s with queues named %s-…, which are deleted in the end.\n", c.Client.Options().Region, c.Prefix)
 	}
-	report := newReport(stdout, o.json)
+	report := report{stdout}
 	c.Done = report.line
 	results, err := checks.Run(ctx, c)
-	if o.keep {
-		_, _ = fmt.Fprintf(stderr, "Left as asked: the queues named %s-….\n", c.Prefix)
-	}
 	for _, r := range results {
 		if r.Leftover != nil {
 			_, _ = fmt.Fprintln(stderr, "conformance:", r.Leftover)

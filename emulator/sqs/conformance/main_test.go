@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -43,29 +42,6 @@ func TestServedEmulatorPasses(t *testing.T) {
 	}
 }
 
-func TestJSON(t *testing.T) {
-	code, stdout, stderr := command(t.Context(), "-endpoint", serve(t).URL(), "-json", "-run", "^(names|digests)/")
-	var got struct {
-		Passed, Failed int
-		Checks         []struct {
-			ID     string
-			URL    string
-			Passed *bool
-		}
-	}
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 {
-		t.Fatalf("exit code %d, %v\n%s\n%s", code, err, stdout, stderr)
-	}
-	if got.Passed != len(got.Checks) || got.Failed != 0 || got.Passed < 10 {
-		t.Errorf("%d passed and %d failed of %d", got.Passed, got.Failed, len(got.Checks))
-	}
-	for _, c := range got.Checks {
-		if c.Passed == nil || !*c.Passed || !strings.HasPrefix(c.URL, "https://docs.aws.amazon.com/") {
-			t.Errorf("%+v", c)
-		}
-	}
-}
-
 // A service in another region than the one asked for fails one check, and the command says so.
 func TestFailure(t *testing.T) {
 	code, stdout, stderr := command(t.Context(), "-endpoint", serve(t).URL(), "-region", "eu-central-1", "-run", "^attributes/(arn|set)$")
@@ -76,31 +52,6 @@ func TestFailure(t *testing.T) {
 		if !strings.Contains(stdout, part) {
 			t.Errorf("no %q in\n%s", part, stdout)
 		}
-	}
-}
-
-func TestQueuesAreDeletedUnlessKept(t *testing.T) {
-	server := serve(t)
-	left := func(args ...string) int {
-		code, stdout, stderr := command(t.Context(), append(args, "-endpoint", server.URL(), "-run", "^lists/prefix$")...)
-		if code != 0 {
-			t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
-		}
-		client, err := options{endpoint: server.URL()}.client(t.Context(), server.HTTPClient())
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := client.ListQueues(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(out.QueueUrls)
-	}
-	if n := left(); n != 0 {
-		t.Errorf("%d queues are left", n)
-	}
-	if n := left("-keep"); n != 3 {
-		t.Errorf("%d queues were kept, want the check's 3", n)
 	}
 }
 
@@ -117,11 +68,6 @@ func TestList(t *testing.T) {
 	code, stdout, _ := command(t.Context(), "-list")
 	if code != 0 || !strings.Contains(stdout, "deduplication/window (slow)") || !strings.Contains(stdout, "long-poll/client-gone (undocumented)") {
 		t.Errorf("exit code %d\n%s", code, stdout)
-	}
-	code, stdout, _ = command(t.Context(), "-list", "-json", "-run", "^tags/case$")
-	var got []map[string]any
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 || len(got) != 1 || got[0]["id"] != "tags/case" {
-		t.Errorf("exit code %d, %v\n%s", code, err, stdout)
 	}
 }
 

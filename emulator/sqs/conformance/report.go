@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -12,18 +11,10 @@ import (
 )
 
 // report prints what came of the checks.
-type report struct {
-	out  io.Writer
-	json bool
-}
-
-func newReport(out io.Writer, asJSON bool) *report { return &report{out, asJSON} }
+type report struct{ out io.Writer }
 
 // line prints one result as it comes.
-func (r *report) line(result checks.Result) {
-	if r.json {
-		return
-	}
+func (r report) line(result checks.Result) {
 	if result.Err == nil {
 		_, _ = fmt.Fprintf(r.out, "ok    %s (%v)\n", result.ID, result.Took.Round(time.Millisecond))
 		return
@@ -55,8 +46,8 @@ func (c *count) add(passed bool) {
 	}
 }
 
-// end prints the counts, or all as JSON, and tells whether a documented check failed.
-func (r *report) end(results []checks.Result) (failed bool, err error) {
+// end prints the counts and tells whether a documented check failed.
+func (r report) end(results []checks.Result) (failed bool, err error) {
 	var themes []string
 	var promised, other count
 	byTheme := map[string]*count{}
@@ -74,9 +65,6 @@ func (r *report) end(results []checks.Result) (failed bool, err error) {
 		promised.add(result.Err == nil)
 	}
 	failed = promised.passed < promised.of
-	if r.json {
-		return failed, r.writeJSON(results, promised, other)
-	}
 	table := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintf(table, "\ntheme\tpassed\tof\t\n")
 	for _, theme := range themes {
@@ -92,64 +80,8 @@ func (r *report) end(results []checks.Result) (failed bool, err error) {
 	return failed, err
 }
 
-// entry is a check in JSON; what came of it is absent in a list.
-type entry struct {
-	ID           string `json:"id"`
-	Must         string `json:"must"`
-	Page         string `json:"page"`
-	URL          string `json:"url"`
-	Slow         bool   `json:"slow,omitempty"`
-	Recorded     string `json:"recorded,omitempty"`
-	RecordedAt   string `json:"recordedAt,omitempty"`
-	Undocumented bool   `json:"undocumented,omitempty"`
-	Reading      bool   `json:"reading,omitempty"`
-	Passed       *bool  `json:"passed,omitempty"`
-	Error        string `json:"error,omitempty"`
-	Milliseconds int64  `json:"milliseconds,omitempty"`
-}
-
-func describe(c checks.Check) entry {
-	return entry{
-		ID: c.ID, Must: c.Must, Page: c.Page.Title, URL: c.Page.URL, Recorded: c.Recorded.Date, RecordedAt: c.Recorded.Place,
-		Slow: c.Slow, Undocumented: c.Undocumented, Reading: c.Reading,
-	}
-}
-
-func (r *report) writeJSON(results []checks.Result, promised, other count) error {
-	entries := make([]entry, len(results))
-	for i, result := range results {
-		entries[i] = describe(result.Check)
-		passed := result.Err == nil
-		entries[i].Passed, entries[i].Milliseconds = &passed, result.Took.Milliseconds()
-		if !passed {
-			entries[i].Error = result.Err.Error()
-		}
-	}
-	return write(r.out, struct {
-		Passed             int     `json:"passed"`
-		Failed             int     `json:"failed"`
-		UndocumentedPassed int     `json:"undocumentedPassed"`
-		UndocumentedFailed int     `json:"undocumentedFailed"`
-		Checks             []entry `json:"checks"`
-	}{promised.passed, promised.of - promised.passed, other.passed, other.of - other.passed, entries})
-}
-
-func write(out io.Writer, v any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
-}
-
 // list prints the checks without running them.
-func list(out io.Writer, all []checks.Check, asJSON bool) error {
-	if asJSON {
-		entries := make([]entry, len(all))
-		for i, c := range all {
-			entries[i] = describe(c)
-		}
-		return write(out, entries)
-	}
+func list(out io.Writer, all []checks.Check) error {
 	promised, recorded, slow := 0, 0, 0
 	for _, c := range all {
 		mark := ""

@@ -1,17 +1,8 @@
 package checks_test
 
 import (
-	"context"
 	"fmt"
-	"net/http"
-	"regexp"
-	"slices"
 	"strings"
-	"testing"
-	"testing/synctest"
-
-	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/emulator/sqs/conformance/checks"
 )
 
 // without removes fields of requests.
@@ -60,17 +51,7 @@ func messageBreakages() []breakage {
 				c.out["MessageId"] = "one-for-all"
 			}
 		}), fails: "send/answer send/ids-differ receive/same-id redrive/after-max"},
-		{name: "batches answer for the first entry only", fresh: onAnswer(func(c *call) {
-			if list, _ := c.out["Successful"].([]any); len(list) > 1 {
-				c.out["Successful"] = list[:1]
-			}
-		}), fails: "batch/send batch/send-partly batch/delete batch/change-visibility"},
 		{name: "failed entries are not told", fresh: onAnswer(func(c *call) { delete(c.out, "Failed") }), fails: "batch/send-partly batch/delete-partly batch/change-partly"},
-		{name: "one failed entry fails the batch", fresh: onAnswer(func(c *call) {
-			if c.out["Failed"] != nil {
-				c.refuse("com.amazonaws.sqs#UnsupportedOperation", "AWS.SimpleQueueService.UnsupportedOperation")
-			}
-		}), fails: "batch/*-partly"},
 		{name: "the limit is 256 KiB", fresh: onRequest(func(c *call) {
 			n := 0
 			for _, e := range c.entries() {
@@ -95,67 +76,13 @@ func messageBreakages() []breakage {
 				c.in["MessageAttributeNames"] = []string{"All"}
 			}
 		}), fails: "selection/none selection/names selection/case selection/prefix"},
-		{name: "message attributes are chosen by their exact names only", fresh: onRequest(func(c *call) {
-			if names, ok := c.in["MessageAttributeNames"].([]any); ok {
-				c.in["MessageAttributeNames"] = slices.DeleteFunc(names, func(n any) bool { return n == "All" || strings.HasSuffix(text(n), ".*") })
-			}
-		}), fails: "selection/prefix selection/all selection/dot-asterisk"},
 		{name: "system attributes come unasked", fresh: onRequest(func(c *call) {
 			if c.is("ReceiveMessage") {
 				c.in["MessageSystemAttributeNames"] = []string{"All"}
 			}
 		}), fails: "selection/system-none selection/system-names selection/system-older-name"},
-		{name: "the older name of system attributes is unknown", fresh: onRequest(without("AttributeNames")), fails: "selection/system-older-name"},
 		{name: "system attributes are lost", fresh: onMessage(func(m map[string]any) { delete(m, "Attributes") }), fails: "system-attributes/* send/trace-header selection/system-names selection/system-older-name fair/group-kept"},
-		{name: "times are in seconds", fresh: onSystem(func(a map[string]any) {
-			for _, name := range []string{"SentTimestamp", "ApproximateFirstReceiveTimestamp"} {
-				if t := text(a[name]); len(t) > 3 {
-					a[name] = t[:len(t)-3]
-				}
-			}
-		}), fails: "system-attributes/sent system-attributes/first-received"},
 		{name: "every receive is the first", fresh: onSystem(func(a map[string]any) { a["ApproximateReceiveCount"] = "1" }), fails: "system-attributes/receive-count redrive/receive-count redrive/without-policy"},
 		{name: "trace headers are lost", fresh: onSystem(func(a map[string]any) { delete(a, "AWSTraceHeader") }), fails: "send/trace-header send/trace-http-header* selection/system-names"},
-		{name: "groups of standard queues are lost", fresh: onRequest(func(c *call) {
-			if !strings.HasSuffix(text(c.in["QueueUrl"]), ".fifo") {
-				without("MessageGroupId")(c)
-			}
-		}), fails: "fair/group-kept fair/mixed fair/quiet-first"},
-	}
-}
-
-// A service that does not see clients leave cannot be made by a proxy of calls.
-func TestDeafnessIsSeen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := sqs.New(sqs.Options{})
-		defer server.Close()
-		results, err := checks.Run(t.Context(), checks.Config{
-			Client: newClient(server, func(inner http.RoundTripper) http.RoundTripper { return deaf{inner} }),
-			Only:   regexp.MustCompile("^long-poll/client-gone$"),
-		})
-		if err != nil || len(results) != 1 || results[0].Err == nil {
-			t.Errorf("results %+v, error %v; want one that failed", results, err)
-		}
-	})
-}
-
-// deaf goes on with a request whose client has left.
-type deaf struct{ inner http.RoundTripper }
-
-func (d deaf) RoundTrip(r *http.Request) (*http.Response, error) {
-	type answer struct {
-		response *http.Response
-		err      error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		response, err := d.inner.RoundTrip(r.Clone(context.WithoutCancel(r.Context())))
-		answers <- answer{response, err}
-	}()
-	select {
-	case a := <-answers:
-		return a.response, a.err
-	case <-r.Context().Done():
-		return nil, r.Context().Err()
 	}
 }

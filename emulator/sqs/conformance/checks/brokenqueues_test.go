@@ -1,17 +1,10 @@
 package checks_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 )
-
-// of finds an operation's queue by the name in its URL.
-func nameOf(url any) string {
-	u := text(url)
-	return u[strings.LastIndexByte(u, '/')+1:]
-}
 
 func serviceBreakages() []breakage {
 	return []breakage{
@@ -40,14 +33,6 @@ func serviceBreakages() []breakage {
 			"attributes/bounds-* send/characters visibility/no-handle delete/no-handle delete/message-id purge/twice " +
 			"batch/empty-* batch/too-many-* batch/same-ids-* batch/bad-ids-* batch/size-in-all batch/refused-sends-nothing " +
 			"moves/unknown-* moves/list-unknown protocol/error-type protocol/error-header"},
-		{name: "every error is InvalidParameterValue", fresh: onAnswer(func(c *call) {
-			if c.status/100 == 4 {
-				c.refuse("com.amazon.coral.service#InvalidParameterValueException", "InvalidParameterValue")
-			}
-		}), fails: "queues/get-url-unknown queues/create-conflict queues/recreate-at-once queues/unknown-* attributes/unknown-* " +
-			"attributes/bounds-* send/characters visibility/no-handle delete/no-handle delete/message-id purge/twice " +
-			"batch/empty-* batch/too-many-* batch/same-ids-* batch/bad-ids-* batch/size-in-all moves/unknown-* moves/list-unknown " +
-			"protocol/error-type protocol/error-header"},
 		{name: "errors are the server's", fresh: onAnswer(func(c *call) {
 			if c.status/100 == 4 {
 				c.status = http.StatusInternalServerError
@@ -108,11 +93,6 @@ func queueBreakages() []breakage {
 				}
 			}, nil
 		}, fails: "purge/later"},
-		{name: "queues are not deleted", fresh: onRequest(func(c *call) {
-			if c.is("DeleteQueue") && !strings.HasSuffix(nameOf(c.in["QueueUrl"]), ".fifo") {
-				c.succeed()
-			}
-		}), fails: "queues/delete queues/recreate-*"},
 		{name: "attributes of queues are ignored", fresh: onRequest(func(c *call) {
 			if a := object(c.in, "Attributes"); a["FifoQueue"] != nil {
 				c.in["Attributes"] = map[string]any{"FifoQueue": a["FifoQueue"]}
@@ -125,11 +105,6 @@ func queueBreakages() []breakage {
 		}), fails: "attributes/created attributes/set attributes/policy attributes/high-throughput attributes/bounds-* " +
 			"queues/create-conflict size/queue-limit long-poll/of-the-queue visibility/hides delay/queue delay/fifo " +
 			"deduplication/by-content"},
-		{name: "setting attributes sets the others to their defaults", fresh: onRequest(func(c *call) {
-			if a := object(c.in, "Attributes"); c.is("SetQueueAttributes") && a["DelaySeconds"] == nil {
-				a["DelaySeconds"] = "0"
-			}
-		}), fails: "attributes/set"},
 		{name: "attributes of queues come unasked", fresh: onRequest(func(c *call) {
 			if c.is("GetQueueAttributes") {
 				c.in["AttributeNames"] = []string{"All"}
@@ -145,13 +120,6 @@ func queueBreakages() []breakage {
 				}
 			}
 		}), fails: "attributes/defaults attributes/arn attributes/timestamps attributes/fifo-flag"},
-		{name: "counts are all zero", fresh: onAnswer(func(c *call) {
-			for _, name := range []string{"", "Delayed", "NotVisible"} {
-				if a := object(c.out, "Attributes"); a["ApproximateNumberOfMessages"+name] != nil {
-					a["ApproximateNumberOfMessages"+name] = "0"
-				}
-			}
-		}), fails: "counts/visible counts/in-flight counts/delayed"},
 		{name: "there are no counts", fresh: onAnswer(func(c *call) {
 			for _, name := range []string{"", "Delayed", "NotVisible"} {
 				delete(object(c.out, "Attributes"), "ApproximateNumberOfMessages"+name)
@@ -165,11 +133,6 @@ func queueBreakages() []breakage {
 				c.succeed()
 			}
 		}), fails: "lists/pages lists/no-token lists/last-page"},
-		{name: "lists have 1,000 queues a page", fresh: onRequest(func(c *call) {
-			if n, _ := c.in["MaxResults"].(json.Number); c.is("ListQueues", "ListDeadLetterSourceQueues") && n == "2" {
-				c.in["MaxResults"] = 1000
-			}
-		}), fails: "lists/pages redrive/sources"},
 		{name: "tags are ignored", fresh: onRequest(func(c *call) {
 			if delete(c.in, "tags"); c.is("TagQueue", "UntagQueue") {
 				c.succeed()
@@ -180,30 +143,11 @@ func queueBreakages() []breakage {
 				c.in["tags"] = map[string]string{"born": "yes"}
 			}
 		}), fails: "tags/none tags/add tags/overwrite tags/case tags/remove"},
-		{name: "keys of tags lose their case", fresh: onRequest(func(c *call) {
-			lower := map[string]any{}
-			for key, value := range object(c.in, "Tags") {
-				lower[strings.ToLower(key)] = value
-			}
-			if c.is("TagQueue") {
-				c.in["Tags"] = lower
-			}
-		}), fails: "tags/case"},
 		{name: "permissions are ignored", fresh: onRequest(func(c *call) {
 			if c.is("AddPermission") {
 				c.succeed()
 			}
 		}), fails: "permissions/add permissions/add-second permissions/remove permissions/label permissions/action " +
 			"permissions/seven-actions"},
-		{name: "permissions are not removed", fresh: onRequest(func(c *call) {
-			if c.is("RemovePermission") {
-				c.succeed()
-			}
-		}), fails: "permissions/remove"},
-		{name: "permissions are for seven letters", fresh: onRequest(func(c *call) {
-			if c.is("AddPermission") && len(text(c.in["Label"])) > 7 {
-				c.refuse("com.amazon.coral.service#InvalidParameterValueException", "InvalidParameterValue")
-			}
-		}), fails: "permissions/add permissions/label"},
 	}
 }

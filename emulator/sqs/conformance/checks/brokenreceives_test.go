@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -27,33 +26,12 @@ func unique(field string) func() (_, _ func(*call)) {
 
 func receiveBreakages() []breakage {
 	return []breakage{
-		{name: "a message keeps its receipt handle", fresh: func() (_, _ func(*call)) {
-			latest := map[string]string{} // by the handle that is told
-			return func(c *call) {
-					for _, e := range c.entries() {
-						if handle, ok := latest[text(e["ReceiptHandle"])]; ok {
-							e["ReceiptHandle"] = handle
-						}
-					}
-				}, func(c *call) {
-					for _, m := range c.messages() {
-						told := text(m["MessageId"])
-						latest[told], m["ReceiptHandle"] = text(m["ReceiptHandle"]), told
-					}
-				}
-		}, fails: "receive/new-handle"},
 		{name: "nothing is hidden", fresh: onRequest(func(c *call) {
 			if c.is("ReceiveMessage") {
 				c.in["VisibilityTimeout"] = 0
 			}
 		}), fails: "visibility/hides visibility/of-the-receive visibility/per-message counts/in-flight groups/locked " +
 			"groups/waits-for-all"},
-		{name: "a receive's own visibility timeout is ignored", fresh: onRequest(func(c *call) {
-			if c.is("ReceiveMessage") {
-				delete(c.in, "VisibilityTimeout")
-			}
-		}), fails: "system-attributes/first-received receive/visibility-bounds long-poll/visible-again visibility/of-the-receive " +
-			"visibility/zero-receive"},
 		{name: "visibility timeouts do not change", fresh: onRequest(func(c *call) {
 			if c.is("ChangeMessageVisibility") {
 				c.succeed()
@@ -69,13 +47,6 @@ func receiveBreakages() []breakage {
 		}), fails: "visibility/per-message visibility/extend visibility/shorten visibility/zero visibility/not-kept " +
 			"visibility/change-bounds visibility/group batch/change-visibility batch/change-partly groups/order-after-release " +
 			"delete/only-that-one delay/only-once receive/new-handle"},
-		{name: "a visibility timeout is cut to what is allowed", fresh: func() (_, _ func(*call)) {
-			return nil, func(c *call) {
-				if c.is("ChangeMessageVisibility") && c.status == 400 && strings.Contains(text(c.out["message"]), "VisibilityTimeout") {
-					c.succeed()
-				}
-			}
-		}, fails: "visibility/change-bounds visibility/total-12h visibility/total-is-not-reset"},
 		{name: "an old receipt handle is refused on standard queues", fresh: func() (_, _ func(*call)) {
 			id, latest := map[string]string{}, map[string]string{}
 			return func(c *call) {
@@ -110,11 +81,6 @@ func receiveBreakages() []breakage {
 				c.in["MaxNumberOfMessages"] = 10
 			}
 		}), fails: "receive/one-by-default receive/never-more receive/max-bounds fifo/first-one-group fair/no-lock"},
-		{name: "a receive returns one message, whatever was asked", fresh: onRequest(func(c *call) {
-			if n, _ := c.in["MaxNumberOfMessages"].(json.Number); c.is("ReceiveMessage") && len(n) > 0 && n != "11" && n != "0" && n != "-1" {
-				c.in["MaxNumberOfMessages"] = 1
-			}
-		}), fails: "fifo/several-of-a-group groups/waits-for-all"},
 		{name: "every seventh message is lost", fresh: func() (_, _ func(*call)) {
 			n := 0
 			return nil, func(c *call) {
@@ -157,11 +123,6 @@ func receiveBreakages() []breakage {
 			}
 		}), fails: "counts/delayed send/delay-bounds long-poll/delay-over delay/message delay/message-over-queue delay/zero-over-queue " +
 			"delay/fifo-message batch/send-settings"},
-		{name: "a queue's delay is ignored after its creation", fresh: onRequest(func(c *call) {
-			if c.is("SetQueueAttributes") && object(c.in, "Attributes")["DelaySeconds"] == "0" {
-				c.succeed()
-			}
-		}), fails: "delay/fifo-retroactive"},
 		{name: "messages live for ever", fresh: onRequest(func(c *call) { delete(object(c.in, "Attributes"), "MessageRetentionPeriod") }), fails: "delete/retention redrive/expiry attributes/created"},
 		{name: "messages live for half their time", fresh: onRequest(func(c *call) {
 			if a := object(c.in, "Attributes"); a["MessageRetentionPeriod"] == "120" {
@@ -180,29 +141,6 @@ func receiveBreakages() []breakage {
 			"redrive-fifo/after-max redrive-fifo/same-ids"},
 		{name: "nothing is a duplicate", fresh: unique("MessageDeduplicationId"), fails: "deduplication/by-id deduplication/id-equals-content deduplication/survives-delete deduplication/in-batches " +
 			"deduplication/of-the-* deduplication/window"},
-		{name: "deduplication ids are forgotten with their messages", fresh: func() (_, _ func(*call)) {
-			deletes := 0
-			return func(c *call) {
-				if c.is("DeleteMessage") {
-					deletes++
-				}
-				if c.is("SendMessage") && c.in["MessageDeduplicationId"] != nil {
-					c.in["MessageDeduplicationId"] = fmt.Sprint(c.in["MessageDeduplicationId"], deletes)
-				}
-			}, nil
-		}, fails: "deduplication/survives-delete"},
-		{name: "deduplication ids are never forgotten", fresh: func() (_, _ func(*call)) {
-			known := map[string]bool{}
-			return func(c *call) {
-				if id := text(c.in["QueueUrl"]) + text(c.in["MessageDeduplicationId"]); c.is("SendMessage") && c.in["MessageDeduplicationId"] != nil {
-					if known[id] {
-						c.succeed()
-						c.out["MessageId"] = "known"
-					}
-					known[id] = true
-				}
-			}, nil
-		}, fails: "deduplication/window redrive-fifo/same-ids"},
 		{name: "content counts, whatever the id", fresh: onRequest(func(c *call) {
 			if c.is("SendMessage", "SendMessageBatch") {
 				without("MessageDeduplicationId")(c)
@@ -211,36 +149,6 @@ func receiveBreakages() []breakage {
 				a["ContentBasedDeduplication"] = "true"
 			}
 		}), fails: "deduplication/id-over-content fifo/id-required fifo/sequence"},
-		{name: "deduplication is always of the queue", fresh: onRequest(func(c *call) {
-			delete(object(c.in, "Attributes"), "DeduplicationScope")
-			delete(object(c.in, "Attributes"), "FifoThroughputLimit")
-		}), fails: "deduplication/of-the-group redrive-fifo/same-ids attributes/high-throughput"},
-		{name: "deduplication is always of the group", fresh: onRequest(func(c *call) {
-			if a := object(c.in, "Attributes"); a["FifoQueue"] == "true" {
-				a["DeduplicationScope"] = "messageGroup"
-			}
-		}), fails: "attributes/high-throughput-alone deduplication/of-the-queue"},
-		{name: "there is no content-based deduplication", fresh: func() (_, _ func(*call)) {
-			n := 0
-			return func(c *call) {
-				for _, e := range c.entries() {
-					if c.is("SendMessage") && e["MessageGroupId"] != nil && e["MessageDeduplicationId"] == nil {
-						n++
-						e["MessageDeduplicationId"] = fmt.Sprint(n)
-					}
-				}
-			}, nil
-		}, fails: "deduplication/by-content deduplication/id-equals-content fifo/id-required"},
-		{name: "sequence numbers are all the same", fresh: onAnswer(func(c *call) {
-			if c.out["SequenceNumber"] != nil {
-				c.out["SequenceNumber"] = "1"
-			}
-		}), fails: "system-attributes/fifo fifo/sequence"},
 		{name: "attempt ids are ignored", fresh: onRequest(without("ReceiveRequestAttemptId")), fails: "ids/attempt attempts/same-messages attempts/other-groups attempts/reset-visibility"},
-		{name: "attempt ids are all the same", fresh: onRequest(func(c *call) {
-			if c.is("ReceiveMessage") && strings.HasSuffix(text(c.in["QueueUrl"]), ".fifo") && c.in["ReceiveRequestAttemptId"] != nil {
-				c.in["ReceiveRequestAttemptId"] = "same"
-			}
-		}), fails: "ids/attempt attempts/other-id"},
 	}
 }

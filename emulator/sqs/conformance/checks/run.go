@@ -35,8 +35,6 @@ type Config struct {
 	Patience time.Duration
 	// Settle is waited after a queue was created. Defaults to nothing. AWS asks for 1 s.
 	Settle time.Duration
-	// Keep leaves the queues where they are. Defaults to deleting them.
-	Keep bool
 	// Done is called with each result as it comes, never twice at a time.
 	// Defaults to nothing.
 	Done func(Result)
@@ -154,8 +152,6 @@ func runOne(ctx context.Context, c Config, client *awssqs.Client, check Check, n
 		r.Err = fmt.Errorf("not over after %v: %w", limit, r.Err)
 	}
 	r.Took = time.Since(began)
-	if !c.Keep {
-		r.Leftover = e.deleteQueues()
-	}
+	r.Leftover = e.deleteQueues()
 	return r
 }
