@@ -1,12 +1,9 @@
 package lambda
 
 import (
-	"bytes"
-	"encoding/json"
 	"strconv"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
@@ -20,37 +17,23 @@ type message struct {
 	receive int       // which of the mapping's receives brought it
 }
 
-// sqsRecord is a record of an SQS event in the order and with the names of
-// "Using Lambda with Amazon SQS", Example Amazon SQS message event.
-type sqsRecord struct {
-	MessageID              string                                `json:"messageId"`
-	ReceiptHandle          string                                `json:"receiptHandle"`
-	Body                   string                                `json:"body"`
-	Attributes             map[string]string                     `json:"attributes"`
-	MessageAttributes      map[string]events.SQSMessageAttribute `json:"messageAttributes"`
-	MD5OfMessageAttributes string                                `json:"md5OfMessageAttributes,omitempty"`
-	MD5OfBody              string                                `json:"md5OfBody"`
-	EventSource            string                                `json:"eventSource"`
-	EventSourceARN         string                                `json:"eventSourceARN"`
-	AWSRegion              string                                `json:"awsRegion"`
-}
-
 // newMessage encodes m as Lambda does.
 func newMessage(m types.Message, arn, region string) (message, error) {
 	r := sqsRecord{
-		MessageID:              aws.ToString(m.MessageId),
-		ReceiptHandle:          aws.ToString(m.ReceiptHandle),
-		Body:                   aws.ToString(m.Body),
-		Attributes:             m.Attributes,
-		MessageAttributes:      map[string]events.SQSMessageAttribute{},
-		MD5OfMessageAttributes: aws.ToString(m.MD5OfMessageAttributes),
-		MD5OfBody:              aws.ToString(m.MD5OfBody),
-		EventSource:            "aws:sqs",
-		EventSourceARN:         arn,
-		AWSRegion:              region,
+		messageID:              aws.ToString(m.MessageId),
+		receiptHandle:          aws.ToString(m.ReceiptHandle),
+		body:                   aws.ToString(m.Body),
+		attributes:             m.Attributes,
+		md5OfMessageAttributes: aws.ToString(m.MD5OfMessageAttributes),
+		md5OfBody:              aws.ToString(m.MD5OfBody),
+		arn:                    arn,
+		region:                 region,
+	}
+	if len(m.MessageAttributes) > 0 {
+		r.messageAttributes = make(map[string]sqsAttribute, len(m.MessageAttributes))
 	}
 	for name, a := range m.MessageAttributes {
-		r.MessageAttributes[name] = events.SQSMessageAttribute{
+		r.messageAttributes[name] = sqsAttribute{
 			StringValue:      a.StringValue,
 			BinaryValue:      a.BinaryValue,
 			StringListValues: []string{},
@@ -58,22 +41,20 @@ func newMessage(m types.Message, arn, region string) (message, error) {
 			DataType:         aws.ToString(a.DataType),
 		}
 	}
-	var event bytes.Buffer
-	encoder := json.NewEncoder(&event)
-	encoder.SetEscapeHTML(false) // as Lambda does
-	if err := encoder.Encode(r); err != nil {
+	event, err := r.encode()
+	if err != nil {
 		return message{}, err
 	}
 	attempt, _ := strconv.Atoi(m.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)])
 	return message{
 		Record: Record{
-			MessageID:     r.MessageID,
-			ReceiptHandle: r.ReceiptHandle,
-			Body:          r.Body,
+			MessageID:     r.messageID,
+			ReceiptHandle: r.receiptHandle,
+			Body:          r.body,
 			GroupID:       m.Attributes[string(types.MessageSystemAttributeNameMessageGroupId)],
 			Attempt:       attempt,
 		},
-		event: bytes.TrimSuffix(event.Bytes(), []byte("\n")),
+		event: event,
 	}, nil
 }
 

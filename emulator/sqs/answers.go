@@ -5,13 +5,22 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
-// encode is an operation's answer as JSON. Operations that have none answer with
-// an empty body.
+// plainAnswer is an answer, or a part of one, that writes itself: those that a
+// queue gives all day. The others are left to encoding/json.
+type plainAnswer interface {
+	// size is about as many bytes as appendJSON appends.
+	size() int
+	appendJSON([]byte) []byte
+}
+
+// encode is an operation's answer as JSON.
 func encode(answer any) ([]byte, error) {
-	if _, none := answer.(nothing); none {
-		return nil, nil
+	if plain, ok := answer.(plainAnswer); ok {
+		return plain.appendJSON(make([]byte, 0, plain.size())), nil
 	}
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
@@ -20,52 +29,153 @@ func encode(answer any) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-type receiveAnswer struct {
-	Messages []receivedMessage `json:",omitempty"`
+// nothing is the answer of operations that have none: an empty body.
+func (nothing) size() int { return 0 }
+
+func (nothing) appendJSON(b []byte) []byte { return b }
+
+func (a *sendAnswer) size() int { return 200 }
+
+func (a *sendAnswer) appendJSON(b []byte) []byte {
+	b = append(b, '{')
+	b = appendOptional(b, "Id", a.id)
+	b = appendMember(b, "MessageId", a.messageID)
+	b = appendMember(b, "MD5OfMessageBody", a.bodyMD5)
+	b = appendOptional(b, "MD5OfMessageAttributes", a.attributesMD5)
+	b = appendOptional(b, "MD5OfMessageSystemAttributes", a.systemAttributesMD5)
+	b = appendOptional(b, "SequenceNumber", a.sequenceNumber)
+	return append(b, '}')
 }
 
-type receivedMessage struct {
-	MessageID              string `json:"MessageId"`
-	ReceiptHandle          string
-	MD5OfBody              string
-	Body                   string
-	Attributes             map[string]string         `json:",omitempty"`
-	MD5OfMessageAttributes string                    `json:",omitempty"`
-	MessageAttributes      map[string]attributeValue `json:",omitempty"`
+func (a *batchID) size() int { return 12 + len(a.id) }
+
+func (a *batchID) appendJSON(b []byte) []byte {
+	return append(appendMember(append(b, '{'), "Id", a.id), '}')
 }
 
-// received is a delivery as the request asks for it.
-func (d *delivery) received(in *receiveRequest) receivedMessage {
-	chosen := chooseAttributes(d.content.attributes, in.MessageAttributeNames)
-	return receivedMessage{
-		MessageID: d.content.id, ReceiptHandle: d.handle, MD5OfBody: d.content.bodyMD5, Body: d.content.body,
-		Attributes: d.systemAttributes(in),
-		// The digest is of what is returned, so that the client can verify it.
-		MD5OfMessageAttributes: attributesMD5(chosen), MessageAttributes: chosen,
+func (a *batchAnswer) size() int {
+	n := 64 + 200*len(a.failed)
+	for _, result := range a.successful {
+		n += result.size()
 	}
+	return n
+}
+
+func (a *batchAnswer) appendJSON(b []byte) []byte {
+	b = append(b, `{"Successful":[`...)
+	for i, result := range a.successful {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = result.appendJSON(b)
+	}
+	b = append(b, ']')
+	if len(a.failed) > 0 {
+		b = append(appendName(b, "Failed"), '[')
+		for i, f := range a.failed {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendMember(append(b, '{'), "Id", f.id)
+			b = strconv.AppendBool(appendName(b, "SenderFault"), f.err.senderFault())
+			b = appendMember(b, "Code", f.err.batchCode())
+			b = append(appendMember(b, "Message", f.err.message), '}')
+		}
+		b = append(b, ']')
+	}
+	return append(b, '}')
+}
+
+func (a *receiveAnswer) size() int {
+	n := 64
+	for _, d := range a.deliveries {
+		n += 600 + len(d.content.body) + len(d.content.body)/8
+	}
+	return n
+}
+
+func (a *receiveAnswer) appendJSON(b []byte) []byte {
+	b = append(b, '{')
+	if len(a.deliveries) > 0 {
+		b = append(appendName(b, "Messages"), '[')
+		for i := range a.deliveries {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = a.deliveries[i].appendJSON(b, a.request)
+		}
+		b = append(b, ']')
+	}
+	return append(b, '}')
+}
+
+func (d *delivery) appendJSON(b []byte, in *receiveRequest) []byte {
+	b = appendMember(append(b, '{'), "MessageId", d.content.id)
+	b = appendMember(b, "ReceiptHandle", d.handle)
+	b = appendMember(b, "MD5OfBody", d.content.bodyMD5)
+	b = appendMember(b, "Body", d.content.body)
+	b = d.appendSystemAttributes(b, in)
+	if chosen := chooseAttributes(d.content.attributes, in.MessageAttributeNames); len(chosen) > 0 {
+		// The digest is of what is returned, so that the client can verify it.
+		b = appendMember(b, "MD5OfMessageAttributes", attributesMD5(chosen))
+		text, _ := encode(chosen) // it came in as JSON
+		b = append(appendName(b, "MessageAttributes"), text...)
+	}
+	return append(b, '}')
 }
 
 // senderID stands for the IAM id of the sender, whom the emulator does not check.
 const senderID = "AIDAEMULATOR000000000"
 
-func (d *delivery) systemAttributes(in *receiveRequest) map[string]string {
+func (d *delivery) appendSystemAttributes(b []byte, in *receiveRequest) []byte {
 	wanted := func(name string) bool {
 		return slices.Contains(in.AttributeNames, name) || slices.Contains(in.MessageSystemAttributeNames, name)
 	}
-	all, attributes := wanted("All"), map[string]string{}
+	all, start := wanted("All"), len(b)
+	b = append(appendName(b, "Attributes"), '{')
+	empty := len(b)
 	add := func(name, value string) {
 		if value != "" && (all || wanted(name)) {
-			attributes[name] = value
+			b = appendMember(b, name, value)
+		}
+	}
+	addNumber := func(name string, value int64) {
+		if all || wanted(name) {
+			b = append(strconv.AppendInt(append(appendName(b, name), '"'), value, 10), '"')
 		}
 	}
 	add("SenderId", senderID)
-	add("SentTimestamp", strconv.FormatInt(d.sent.UnixMilli(), 10))
-	add("ApproximateReceiveCount", strconv.Itoa(d.count))
-	add("ApproximateFirstReceiveTimestamp", strconv.FormatInt(d.firstReceived.UnixMilli(), 10))
+	addNumber("SentTimestamp", d.sent.UnixMilli())
+	addNumber("ApproximateReceiveCount", int64(d.received))
+	addNumber("ApproximateFirstReceiveTimestamp", d.firstReceived.UnixMilli())
 	add("SequenceNumber", sequenceNumber(d.sequence))
 	add("MessageDeduplicationId", d.content.deduplicationID)
 	add("MessageGroupId", d.content.groupID)
 	add("AWSTraceHeader", d.content.traceHeader)
 	add("DeadLetterQueueSourceArn", d.source)
-	return attributes
+	if len(b) == empty {
+		return b[:start]
+	}
+	return append(b, '}')
+}
+
+// appendName appends a member's name, to an object that has begun.
+func appendName(b []byte, name string) []byte {
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	b = append(append(b, '"'), name...)
+	return append(b, `":`...)
+}
+
+func appendMember(b []byte, name, value string) []byte {
+	return plainjson.AppendString(appendName(b, name), value)
+}
+
+// appendOptional appends a member unless it is empty.
+func appendOptional(b []byte, name, value string) []byte {
+	if value == "" {
+		return b
+	}
+	return appendMember(b, name, value)
 }

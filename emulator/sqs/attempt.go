@@ -49,7 +49,7 @@ func (a *attempts) remember(id string, deliveries []delivery, now time.Time) {
 	a.drop(now)
 	kept := &attempt{id: id, until: now.Add(attemptWindow), deliveries: deliveries}
 	for _, d := range deliveries {
-		kept.messages = append(kept.messages, attemptedMessage{d.message, d.count, d.message.due})
+		kept.messages = append(kept.messages, attemptedMessage{d.message, d.received, d.message.due})
 	}
 	a.byID[id] = kept
 	a.order = append(a.order, kept)

@@ -18,34 +18,31 @@ func validEntryID(id string) bool {
 // batchAnswer is the answer of the three batch calls: HTTP status 200, and
 // for each entry a result or a failure.
 type batchAnswer struct {
-	Successful []any
-	Failed     []batchFailure `json:",omitempty"`
+	successful []plainAnswer
+	failed     []batchFailure
 }
 
 type batchFailure struct {
-	ID            string `json:"Id"`
-	SenderFault   bool
-	Code, Message string
+	id  string
+	err *apiError
 }
 
 // batchID is the result of an entry that has no other.
-type batchID struct {
-	ID string `json:"Id"`
-}
+type batchID struct{ id string }
 
 func newBatchAnswer(entries int) *batchAnswer {
-	return &batchAnswer{Successful: make([]any, 0, entries)}
+	return &batchAnswer{successful: make([]plainAnswer, 0, entries)}
 }
 
 // add notes an entry's result, or its failure.
-func (a *batchAnswer) add(c *call, id string, result any, err *apiError) {
+func (a *batchAnswer) add(c *call, id string, result plainAnswer, err *apiError) {
 	c.messages++
 	if err == nil {
-		a.Successful = append(a.Successful, result)
+		a.successful = append(a.successful, result)
 		return
 	}
 	c.failed++
-	a.Failed = append(a.Failed, batchFailure{id, err.senderFault(), err.batchCode(), err.message})
+	a.failed = append(a.failed, batchFailure{id, err})
 }
 
 // checkBatch finds what makes a batch fail as a whole.

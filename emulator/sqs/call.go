@@ -56,8 +56,8 @@ func (s *Server) call(r *http.Request, name string, body []byte) (any, error) {
 }
 
 func (s *Server) carryOut(c *call, op operation, body []byte) (any, error) {
-	in := op.request()
-	if err := decode(body, in); err != nil {
+	in, err := op.read(body)
+	if err != nil {
 		return nil, err
 	}
 	if about, ok := in.(interface{ queueName() string }); ok {

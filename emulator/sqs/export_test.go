@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // FillInFlight sends n messages to a queue and receives them, ten to a group,
@@ -33,3 +35,14 @@ func FillInFlight(s *Server, name string, n int) error {
 
 // OperationNames returns the names of all operations, sorted.
 func OperationNames() []string { return slices.Sorted(maps.Keys(operations)) }
+
+// ReadPlain decodes a request for an operation in both ways: without
+// encoding/json, where ok tells whether that was possible, and with it.
+func ReadPlain(operation string, body []byte) (plain any, ok bool, standard any, err error) {
+	op := operations[operation]
+	plain, standard = op.request(), op.request()
+	if object, reads := plain.(plainjson.Object); reads {
+		ok = plainjson.NewScanner(string(body)).Whole(object)
+	}
+	return plain, ok, standard, decode(body, standard)
+}

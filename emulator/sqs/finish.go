@@ -58,12 +58,14 @@ func (s *Server) finishBatch(c *call, in *receiptBatch, run func(*queue, receipt
 	}
 	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
 		answer := newBatchAnswer(len(in.Entries))
-		for _, e := range in.Entries {
+		ids := make([]batchID, len(in.Entries))
+		for i, e := range in.Entries {
+			ids[i].id = e.ID
 			err := s.strikeEntry(c)
 			if err == nil {
 				err = run(q, e, now)
 			}
-			answer.add(c, e.ID, batchID{e.ID}, err)
+			answer.add(c, e.ID, &ids[i], err)
 		}
 		return answer, nil
 	})

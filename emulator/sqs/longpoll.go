@@ -181,7 +181,7 @@ func (q *queue) deliver(m *message, now time.Time, timeout time.Duration) delive
 	q.hide(m, now, timeout)
 	q.observe(Received, m, now)
 	return delivery{
-		message: m, content: m.content, handle: q.receiptHandle(m), count: m.received,
+		message: m, content: m.content, handle: q.receiptHandle(m), received: m.received,
 		sent: m.sent, firstReceived: m.firstReceived, sequence: m.sequence, source: m.source,
 	}
 }

@@ -57,11 +57,12 @@ func (s *Server) receiveMessage(c *call, in *receiveRequest) (any, error) {
 		return nil, err
 	}
 	c.messages = len(deliveries)
-	var answer receiveAnswer
-	for i := range deliveries {
-		answer.Messages = append(answer.Messages, deliveries[i].received(in))
-	}
-	return answer, nil
+	return &receiveAnswer{in, deliveries}, nil
+}
+
+type receiveAnswer struct {
+	request    *receiveRequest // says which attributes are wanted
+	deliveries []delivery
 }
 
 // delivery is one receive of one message, as it was when it happened.
@@ -69,7 +70,7 @@ type delivery struct {
 	message             *message // as it is now; needs the lock
 	content             *content
 	handle              string
-	count               int // of receives
+	received            int
 	sent, firstReceived time.Time
 	sequence            uint64
 	source              string

@@ -24,12 +24,12 @@ type sendEntry struct {
 }
 
 type sendAnswer struct {
-	ID                           string `json:"Id,omitempty"` // of an entry of a batch
-	MessageID                    string `json:"MessageId"`
-	MD5OfMessageBody             string
-	MD5OfMessageAttributes       string `json:",omitempty"`
-	MD5OfMessageSystemAttributes string `json:",omitempty"`
-	SequenceNumber               string `json:",omitempty"`
+	id                  string // of an entry of a batch
+	messageID           string
+	bodyMD5             string
+	attributesMD5       string
+	systemAttributesMD5 string
+	sequenceNumber      string
 }
 
 type sendRequest struct {
@@ -40,7 +40,7 @@ type sendRequest struct {
 func (s *Server) sendMessage(c *call, in *sendRequest) (any, error) {
 	c.messages = 1
 	d := in.sendEntry.draft(c.trace)
-	d.answer.ID = "" // only entries of a batch have one
+	d.answer.id = "" // only entries of a batch have one
 	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
 		return s.send(q, d, now)
 	})
@@ -75,7 +75,7 @@ func (s *Server) sendMessageBatch(c *call, in *sendBatch) (any, error) {
 			if err == nil {
 				sent, err = s.send(q, d, now)
 			}
-			answer.add(c, d.answer.ID, sent, err)
+			answer.add(c, d.answer.id, sent, err)
 		}
 		return answer, nil
 	})
@@ -96,7 +96,7 @@ type draft struct {
 // in the X-Ray developer guide).
 func (in *sendEntry) draft(header string) *draft {
 	d := &draft{delay: in.DelaySeconds, size: len(in.MessageBody)}
-	d.answer.ID = in.ID
+	d.answer.id = in.ID
 	attributesSize, err := checkAttributes(in.MessageAttributes)
 	d.size += attributesSize
 	trace, traceErr := checkSystemAttributes(in.MessageSystemAttributes)
@@ -119,14 +119,14 @@ func (in *sendEntry) draft(header string) *draft {
 	if d.err != nil {
 		return d
 	}
-	d.answer.MD5OfMessageBody = md5Hex([]byte(in.MessageBody))
-	d.answer.MD5OfMessageAttributes = attributesMD5(in.MessageAttributes)
-	d.answer.MD5OfMessageSystemAttributes = attributesMD5(in.MessageSystemAttributes)
+	d.answer.bodyMD5 = md5Hex([]byte(in.MessageBody))
+	d.answer.attributesMD5 = attributesMD5(in.MessageAttributes)
+	d.answer.systemAttributesMD5 = attributesMD5(in.MessageSystemAttributes)
 	if trace == "" && validText(header) {
 		trace = header
 	}
 	d.content = &content{
-		body: in.MessageBody, bodyMD5: d.answer.MD5OfMessageBody,
+		body: in.MessageBody, bodyMD5: d.answer.bodyMD5,
 		attributes: in.MessageAttributes, traceHeader: trace,
 	}
 	if in.MessageGroupID != nil {
@@ -172,7 +172,7 @@ func (s *Server) send(q *queue, d *draft, now time.Time) (*sendAnswer, *apiError
 	}
 	if d.size > q.settings.maxBytes {
 		verdict := "are invalid"
-		if d.answer.ID != "" {
+		if d.answer.id != "" {
 			verdict = "cannot be validated"
 		}
 		return nil, errInvalidParameter("One or more parameters %s. Reason: Message must be shorter than %d bytes.", verdict, q.settings.maxBytes)
@@ -191,7 +191,7 @@ func (s *Server) send(q *queue, d *draft, now time.Time) (*sendAnswer, *apiError
 			key = d.content.groupID + " " + key // no id has a space
 		}
 		if past, ok := q.sentEarlier.find(key, now); ok {
-			d.answer.MessageID, d.answer.SequenceNumber = past.messageID, sequenceNumber(past.sequence)
+			d.answer.messageID, d.answer.sequenceNumber = past.messageID, sequenceNumber(past.sequence)
 			if q.observer != nil {
 				d.content.id = past.messageID
 				q.observe(Duplicate, &message{content: d.content, sequence: past.sequence}, now)
@@ -208,7 +208,7 @@ func (s *Server) send(q *queue, d *draft, now time.Time) (*sendAnswer, *apiError
 	if q.fifo {
 		q.sentEarlier.remember(key, m, now)
 	}
-	d.answer.MessageID, d.answer.SequenceNumber = d.content.id, sequenceNumber(m.sequence)
+	d.answer.messageID, d.answer.sequenceNumber = d.content.id, sequenceNumber(m.sequence)
 	q.observe(Sent, m, now)
 	return &d.answer, nil
 }

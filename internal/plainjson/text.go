@@ -9,7 +9,7 @@ import (
 )
 
 // Text reads a string. It is a part of the scanner's text, or of a copy of that
-// without escapes, so that it keeps all of it in memory.
+// without escapes, so that it keeps all of it in memory: [Scanner.Kept] does not.
 func (s *Scanner) Text() (text string, ok bool) {
 	if !s.next('"') {
 		return "", false
@@ -59,6 +59,12 @@ func (s *Scanner) unplain(start int) (text string, ok bool) {
 	return "", false
 }
 
+// Kept is Text for a string that outlives the text.
+func (s *Scanner) Kept() (text string, ok bool) {
+	text, ok = s.Text()
+	return strings.Clone(text), ok
+}
+
 // escape reads what follows a backslash.
 func (s *Scanner) escape() bool {
 	if s.Pos == len(s.text) {
@@ -82,11 +88,11 @@ func (s *Scanner) escape() bool {
 		r = s.surrogate(r)
 	}
 	s.unescaped.WriteRune(r)
-	return true
+	return !utf16.IsSurrogate(r)
 }
 
-// surrogate completes a pair whose first half has been read. Half a pair is U+FFFD,
-// as encoding/json has it.
+// surrogate completes a pair whose first half has been read. Half a pair stays, or
+// is U+FFFD.
 func (s *Scanner) surrogate(first rune) rune {
 	if strings.HasPrefix(s.text[s.Pos:], `\u`) {
 		if r := utf16.DecodeRune(first, jsontext.Hex4(s.text[s.Pos+2:])); r != utf8.RuneError {
@@ -94,5 +100,8 @@ func (s *Scanner) surrogate(first rune) rune {
 			return r
 		}
 	}
-	return utf8.RuneError
+	if s.HalfPairs {
+		return utf8.RuneError
+	}
+	return first
 }
