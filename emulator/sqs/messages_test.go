@@ -105,3 +105,14 @@ func TestMaxBatchBytes(t *testing.T) {
 		wantType[*types.BatchRequestTooLong](b, err)
 	})
 }
+
+func TestSeveralEntriesFail(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		out, err := b.DeleteMessageBatch(b.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: queue, Entries: []types.DeleteMessageBatchRequestEntry{
+			{Id: aws.String("0"), ReceiptHandle: aws.String("a")}, {Id: aws.String("1"), ReceiptHandle: aws.String("b")}}})
+		if err != nil || len(out.Failed) != 2 || len(out.Successful) != 0 {
+			b.Errorf("%+v, %v", out, err)
+		}
+	})
+}
