@@ -1,7 +1,6 @@
 package longpoll
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -116,20 +115,18 @@ func (p *Poller) hold(messages []message) {
 func (p *Poller) collect() {
 	p.finished = p.runner.Finished(p.finished[:0])
 	for _, d := range p.finished { // before anything is given back
-		p.heed(d.Owner.(*message))
+		p.applyAbort(d.Owner.(*message))
 	}
 	for _, d := range p.finished {
 		m := d.Owner.(*message)
 		switch {
 		case d.Deciding():
 			p.decide(m)
-			continue
 		case d.Result.Outcome.Done():
 			p.succeeded(m)
 		default:
 			p.failedGroup(m)
 		}
-		p.tried(d.Result)
 	}
 	clear(p.finished)
 	if n := p.runner.Count().Abandoned; n > p.cfg.MaxAbandoned {
@@ -162,7 +159,7 @@ func (p *Poller) failedGroup(m *message) {
 	switch r := m.Result; {
 	case r.Outcome == batch.NotStarted: // too little was left of its time, or a hook held its batch up
 		p.load.held -= len(group)
-		if errors.Is(r.Err, batch.ErrStopped) {
+		if r.Err == batch.ErrStopped { // never an error of a handler
 			why := p.aborts.reason(time.Now())
 			for _, m := range group {
 				m.Result.Err = why
@@ -170,7 +167,7 @@ func (p *Poller) failedGroup(m *message) {
 		}
 		p.release(group)
 		return
-	case errors.Is(r.Err, ErrLost):
+	case m.Verdict.Expired:
 		m.checkLapsed(p, time.Now())
 		m.lost = true
 	default:
@@ -191,7 +188,7 @@ func (p *Poller) decide(m *message) {
 		return
 	}
 	result := *m.Result
-	e := &settle.Entry{Result: &result, Latest: m.entry.Latest, Owner: m}
+	e := &settle.Entry{Result: &result, Verdict: m.Verdict.Verdict, Latest: m.entry.Latest, Owner: m}
 	p.settler.DeadLetter(e, func(gone *batch.Result) { p.runner.Resolve(&m.Delivery, gone) })
 }
 

@@ -2,7 +2,6 @@ package longpoll
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,7 +57,7 @@ func (p *Poller) cutOff(m *message) bool {
 	if p.stopping.Err() == nil || m.Verdict.Permanent || m.Verdict.HasAfter {
 		return false
 	}
-	return errors.Is(m.Result.Err, batch.ErrStopped) || p.phase > draining && errors.Is(m.Result.Err, context.Canceled)
+	return m.Verdict.Stopped || p.phase > draining && m.Verdict.Canceled
 }
 
 // leaveToSQS leaves messages to SQS, which shows them when their visibility ends.
@@ -108,6 +107,7 @@ func (p *Poller) handOver(now time.Time) {
 func (p *Poller) settleGroup(group []*message) {
 	entries, hiddenUntil := make([]*settle.Entry, len(group)), time.Time{}
 	for i, m := range group {
+		m.entry.Verdict = m.Verdict.Verdict
 		entries[i] = &m.entry
 		if until := m.entry.Latest.ReceivedAt.Add(max(m.hiddenFor, m.extended)); until.After(hiddenUntil) {
 			hiddenUntil = until
@@ -160,7 +160,7 @@ func (p *Poller) notifySettled(m *message) {
 	}
 	m.notified = true
 	m.Result.Record = m.Record
-	if errors.Is(m.Result.Err, ErrLost) { // its handler was not called
+	if m.Verdict.Expired {
 		m.Result.Started, m.Result.Duration, m.Result.Allowed = time.Time{}, 0, 0
 	}
 	if r.open--; r.open == 0 && r.Begun() {

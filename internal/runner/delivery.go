@@ -21,7 +21,7 @@ type Delivery struct {
 	// Result is where the outcome goes. Its Record is set by the runner.
 	Result *batch.Result
 	// Verdict is what Result.Err asks for.
-	Verdict batch.Verdict
+	Verdict Verdict
 	// Batch is what the hooks are notified of when the first of its deliveries starts;
 	// nil where the owner notifies them.
 	Batch *Batch

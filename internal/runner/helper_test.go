@@ -91,7 +91,7 @@ func wait(ctx context.Context, d time.Duration, heed bool) error {
 // failed is a settling that is told of failures only.
 type failed func([]*batch.Result)
 
-func (f failed) Failed(group []*batch.Result)                      { f(group) }
-func (failed) LastAttempt(*batch.Record) bool                      { return false }
-func (failed) DeadLetter(_ batch.Result, done func(*batch.Result)) { done(nil) }
-func (failed) Events() <-chan func()                               { return nil }
+func (f failed) Failed(d *runner.Delivery)                             { f(d.Results()) }
+func (failed) LastAttempt(*batch.Record) bool                          { return false }
+func (failed) DeadLetter(_ *runner.Delivery, done func(*batch.Result)) { done(nil) }
+func (failed) Events() <-chan func()                                   { return nil }

@@ -13,6 +13,8 @@ import (
 // have received it.
 var ErrLeaseExpired = errors.New("longpoll: not started, the record's visibility timeout is over")
 
+var expired = failure{ErrLeaseExpired, Verdict{Expired: true}}
+
 // leave finishes a delivery that is done with, and lets the next of its group have its
 // turn.
 func (r *Runner) leave(d *Delivery) {
@@ -44,10 +46,7 @@ func (r *Runner) failOrDecide(d *Delivery, outcome batch.Outcome, err error, now
 	d.Result.Duration = now.Sub(d.Result.Started)
 	cutoff := r.cutoff(d)
 	decides := r.options.Decides && d.next != nil && !r.paused && (cutoff.IsZero() || now.Before(cutoff))
-	if d.Verdict.Aborts { // all others would fail; the longest time counts
-		if r.aborted == nil || d.Verdict.After > batch.VerdictOf(r.aborted).After {
-			r.aborted = batch.Abort(d.Verdict.After, err)
-		}
+	if d.Verdict.Aborts { // all others would fail
 		r.pause()
 	}
 	if !decides {

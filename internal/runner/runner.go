@@ -59,7 +59,6 @@ type Runner struct {
 	growing   bool        // a worker was started and has not taken its first delivery
 	paused    bool        // nothing is started, except what is answered
 	closed    bool        // nothing more is added
-	aborted   error
 	deciding  []*Delivery
 	notifying int // calls of hooks about deliveries that are finished
 	abandoned int // handlers that were given up and still run
@@ -318,12 +317,8 @@ func (r *Runner) Finished(into []*Delivery) []*Delivery {
 	return into
 }
 
-// report has [Runner.Finished] return d. On Lambda the owner needs to know of no success
-// before all is over.
+// report has [Runner.Finished] return d.
 func (r *Runner) report(d *Delivery) {
-	if r.closed && d.Result.Outcome == batch.Succeeded {
-		return
-	}
 	r.finished = append(r.finished, d)
 	r.signal()
 }

@@ -2,8 +2,6 @@ package runner
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -87,7 +85,7 @@ func (r *Runner) free(w *worker) {
 func (w *worker) work() {
 	returned := false
 	defer func() {
-		if !returned && w.finish(batch.ErrGoexit) {
+		if !returned && w.finish(failure{err: batch.ErrGoexit}) {
 			go w.work() // the handler ended this goroutine: another goes on
 		}
 	}()
@@ -152,7 +150,7 @@ func (r *Runner) take(now time.Time) *Delivery {
 		}
 		switch {
 		case d.Lease != 0 && d.leaseLeft(now) <= 0:
-			d.Result.Outcome, d.Result.Err = batch.Retry, ErrLeaseExpired
+			d.Result.Outcome, d.Result.Err, d.Verdict = batch.Retry, expired.err, expired.verdict
 			r.fail(d)
 		case d.isAnswered(), r.enoughTime(d, now):
 			return d
@@ -216,7 +214,7 @@ func (w *worker) enterHook() {
 
 // handle notifies the hooks that w's delivery starts, and calls its handler, unless its
 // context has ended meanwhile.
-func (w *worker) handle() error {
+func (w *worker) handle() failure {
 	r, d := w.runner, w.delivery
 	ctx := (*recordContext)(d)
 	if r.Hooks.Starts {
@@ -235,57 +233,18 @@ func (w *worker) handle() error {
 		r.mu.Unlock()
 		switch err := ctx.Err(); {
 		case err != nil && over:
-			return err
+			return judge(err)
 		case lost && over: // while a hook blocked
-			return ErrLeaseExpired
+			return expired
 		}
 	}
 	return r.call(ctx)
 }
 
-// call calls the handler. A panic becomes an error; a Goexit passes.
-func (e *Engine) call(ctx *recordContext) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &batch.PanicError{Value: harmless(v), Stack: debug.Stack()}
-		}
-	}()
-	if err = e.handle(ctx, *ctx.Record); err != nil {
-		err = sanitize(err)
-		if e.cfg.Classify != nil {
-			err = sanitize(e.classify(ctx, err))
-		}
-	}
-	return err
-}
-
-// sanitize panics here if an error's methods do, as those of a nil pointer in an
-// error often do: later it would be where nobody expects it.
-func sanitize(err error) error {
-	_ = err.Error()
-	_ = batch.VerdictOf(err)
-	return err
-}
-
-// harmless returns what a handler panicked with, as text if it is an error
-// whose own methods panic.
-func harmless(v any) (safe any) {
-	defer func() {
-		if recover() != nil {
-			safe = fmt.Sprintf("%T: %v", v, v) // fmt contains the panic of a method
-		}
-	}()
-	if err, ok := v.(error); ok {
-		return sanitize(err)
-	}
-	return v
-}
-
-// finish takes the outcome of w's delivery, which failed if err is not nil, and starts
+// finish takes the outcome of w's delivery, which failed if f has an error, and starts
 // the next one; it reports whether there is one. After w was given up it changes nothing.
-func (w *worker) finish(err error) (more bool) {
-	now, verdict := time.Now(), batch.VerdictOf(err)
-	r := w.runner
+func (w *worker) finish(f failure) (more bool) {
+	now, r := time.Now(), w.runner
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d := w.delivery // nil if a hook ended the goroutine after the outcome was taken
@@ -303,16 +262,17 @@ func (w *worker) finish(err error) (more bool) {
 		return w.start(now)
 	}
 	r.stopJoining(d)
-	d.Verdict = verdict
-	if err != nil {
-		r.failOrDecide(d, batch.Retry, err, now)
+	if d.Verdict = f.verdict; f.err != nil {
+		r.failOrDecide(d, batch.Retry, f.err, now)
 	} else {
 		d.Result.Outcome, d.Result.Duration = batch.Succeeded, now.Sub(d.Result.Started)
 		if !d.isAnswered() && !r.cutoff(d).IsZero() {
 			r.pace.add(d.Result.Duration)
 		}
 		r.leave(d)
-		r.report(d)
+		if !r.closed { // on Lambda the owner need know of no success before all is over
+			r.report(d)
+		}
 	}
 	if d.state == finished && r.Hooks.Outcomes {
 		r.notifying++

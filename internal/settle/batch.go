@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/notify"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
 const (
@@ -29,7 +30,8 @@ type Batch struct {
 	over     chan struct{} // closed when the results stand
 	notices  notify.Queue
 	warnings []batch.Warning
-	about    string // the queue, for warnings
+	about    string        // the queue, for warnings
+	aborted  batch.Verdict // of the failure that asked to wait the longest
 }
 
 // Begin returns the settler of a batch. Calls end with times.SettleBy; the end of ctx does
@@ -52,21 +54,33 @@ func (p *Policy) Begin(ctx context.Context, times batch.Times) *Batch {
 func (b *Batch) Events() <-chan func() { return b.events }
 
 // Failed takes a failure while the batch runs, and what was skipped for it.
-func (b *Batch) Failed(results []*batch.Result) {
-	list := make([]*Entry, len(results))
-	for i, r := range results {
-		list[i] = entryOf(r)
+func (b *Batch) Failed(d *runner.Delivery) {
+	var list []*Entry
+	for d := range d.Group() {
+		list = append(list, entryOf(d.Result, b.noted(d)))
 	}
 	b.settler.Fail(time.Time{}, list...)
 	b.settler.Flush(false)
 }
 
-func entryOf(r *batch.Result) *Entry { return &Entry{Result: r, Latest: r.Record} }
+func entryOf(r *batch.Result, v batch.Verdict) *Entry {
+	return &Entry{Result: r, Verdict: v, Latest: r.Record}
+}
 
 // DeadLetter is [Settler.DeadLetter].
-func (b *Batch) DeadLetter(r batch.Result, done func(gone *batch.Result)) {
-	b.settler.DeadLetter(entryOf(&r), done)
+func (b *Batch) DeadLetter(d *runner.Delivery, done func(gone *batch.Result)) {
+	result := *d.Result
+	b.settler.DeadLetter(entryOf(&result, b.noted(d)), done)
 	b.settler.Flush(false)
+}
+
+// noted returns the verdict of a delivery, and notes whether the batch was aborted by it.
+func (b *Batch) noted(d *runner.Delivery) batch.Verdict {
+	v := d.Verdict.Verdict
+	if v.Aborts && (!b.aborted.Aborts || v.After > b.aborted.After) {
+		b.aborted = v
+	}
+	return v
 }
 
 // LastAttempt reports whether SQS will move a record to the dead-letter queue instead of
@@ -135,7 +149,7 @@ func (b *Batch) delete(results []batch.Result, by ...batch.Outcome) {
 	for i := range results {
 		if r := &results[i]; slices.Contains(by, r.Outcome) {
 			r.DeleteErr = errNoTime // until there is an answer
-			e := entryOf(r)
+			e := entryOf(r, batch.Verdict{})
 			e.tries = &tries{} // it is not patient
 			s.enqueue(opDelete, e)
 		}
@@ -153,10 +167,10 @@ func (b *Batch) releaseNotStarted(results []batch.Result) {
 	stuck := !slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome != batch.NotStarted })
 	for i := range results {
 		if r := &results[i]; r.Outcome == batch.NotStarted {
-			e := entryOf(r)
+			e := entryOf(r, b.aborted)
 			g := &group{entries: []*Entry{e}, failedAt: time.Now()}
 			e.tries = &tries{group: g}
-			b.settler.comeBack(g, batch.VerdictOf(r.Err).Aborts || stuck && r.Record.Attempt > 1)
+			b.settler.comeBack(g, b.aborted.Aborts || stuck && r.Record.Attempt > 1)
 		}
 	}
 }

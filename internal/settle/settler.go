@@ -33,6 +33,8 @@ type Owner struct {
 type Entry struct {
 	// Result is where what became of the record goes. Its Record is the record.
 	Result *batch.Result
+	// Verdict is what its error asks for.
+	Verdict batch.Verdict
 	// Latest is the record as SQS delivered it last: calls use its receipt handle, and the
 	// 12 hours that SQS allows count from its time. It may be set anew while a delete
 	// waits: the delete is then made, or made again, with the new handle.
@@ -198,7 +200,7 @@ func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 			return
 		}
 	}
-	switch s.onPermanent(batch.VerdictOf(first.Result.Err)) {
+	switch s.onPermanent(first.Verdict) {
 	case partialfailure.DeadLetter:
 		s.send(first)
 	case partialfailure.Drop:
@@ -210,7 +212,7 @@ func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 
 // comeBack has the whole group come back, at once or after its backoff.
 func (s *Settler) comeBack(g *group, backoff bool) {
-	first := *g.entries[0].Result // a copy, for the goroutine of the call
+	first, verdict := *g.entries[0].Result, g.entries[0].Verdict // copies, for the goroutine of the call
 	g.abandoned = first.Outcome == batch.Abandoned
 	var answered <-chan struct{}
 	if s.cfg.MaxReceiveCount == 0 && (backoff && s.cfg.Backoff == nil || first.Record.Attempt > 1) || g.abandoned {
@@ -221,7 +223,7 @@ func (s *Settler) comeBack(g *group, backoff bool) {
 			s.wait(answered, callAt)
 		}
 		if backoff {
-			g.visibleIn = s.backoff(first.Record, batch.VerdictOf(first.Err), g.failedAt)
+			g.visibleIn = s.backoff(first.Record, verdict, g.failedAt)
 		}
 	}
 	s.show(g.entries)
@@ -265,7 +267,7 @@ func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
 // [Settler.Fail] before.
 func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
 	r := e.Result.Record
-	policy := s.onPermanent(batch.VerdictOf(e.Result.Err))
+	policy := s.onPermanent(e.Verdict)
 	if policy == partialfailure.Drop {
 		e.Result.Outcome = batch.Dropped
 		done(e.Result)
