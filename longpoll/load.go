@@ -251,16 +251,19 @@ func (p *Poller) giveUpWaiting(now time.Time) {
 	}
 }
 
-// revoke gives up a message that SQS refused to extend.
+// revoke gives up a message that SQS refused to extend. One that was handled may be gone
+// because a delete worked whose answer was lost.
 func (p *Poller) revoke(m *message) {
-	m.lost = true
-	p.counts.Lost++
-	if m.state != held {
+	if m.lost = true; m.state != held {
 		return
 	}
+	p.counts.Lost++
 	p.warn(batch.Warning{MessageID: m.Record.MessageID, Message: "SQS did not extend the record's visibility, " +
 		"others may receive it: it is cancelled here, or not started (was this process suspended, was it deleted, or did an SQS of your own restart?)"})
 	p.giveBack(p.runner.Revoke(&m.Delivery), errGroupLost)
+	if p.settler.Withdraw(m.Record) { // it is not being sent to the dead-letter queue: others may succeed with it
+		p.runner.Resolve(&m.Delivery, nil)
+	}
 }
 
 // errGroupLost is the error of what was not started because an earlier record of its
