@@ -38,7 +38,7 @@ func (p *Poller) extendDue(now time.Time) {
 	}
 	var due []*message
 	for _, m := range p.load.byID {
-		if m.state != toRelease && !m.lost && !m.extending && p.extension(m, now) > 0 {
+		if m.state != toReturn && !m.lost && !m.extending && p.extension(m, now) > 0 {
 			due = append(due, m)
 		}
 	}
@@ -91,7 +91,7 @@ func (p *Poller) extended(list []*message, entries []types.ChangeMessageVisibili
 		// After its end SQS accepts the change as well, on a standard queue, and it
 		// says nothing about who has the message.
 		case err != nil, !p.fifo() && !now.Before(m.visibleAt()):
-			if m.state != toRelease && p.load.byID[m.Record.MessageID] == m {
+			if m.state != toReturn && p.load.byID[m.Record.MessageID] == m {
 				p.revoke(m)
 			}
 		default:
@@ -128,7 +128,7 @@ func (p *Poller) changeVisibility(ctx context.Context, entries []types.ChangeMes
 		at[i] = i
 	}
 	sqserror.Divide(at, func(part []int) ([]int, error) {
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 		return part, p.observe("ChangeMessageVisibilityBatch", func(c *batch.Call) error {
 			out, err := p.cfg.SQS.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{

@@ -76,7 +76,7 @@ func (l *load) done(n, most int, took time.Duration) {
 func (p *Poller) known(again types.Message, at time.Time) bool {
 	id := aws.ToString(again.MessageId)
 	m := p.load.byID[id]
-	if m == nil && !p.load.recent.has(id) || m != nil && m.state == toRelease {
+	if m == nil && !p.load.recent.has(id) || m != nil && m.state == toReturn {
 		return false
 	}
 	p.counts.Repeated++
@@ -121,7 +121,7 @@ func (p *Poller) collect() {
 		m := d.Owner.(*message)
 		switch {
 		case d.Deciding():
-			p.decide(m)
+			p.tryDeadLetter(m)
 		case d.Result.Outcome.Done():
 			p.succeeded(m)
 		default:
@@ -153,7 +153,7 @@ func (p *Poller) failedGroup(m *message) {
 	var group []*message
 	for d := range m.Group() {
 		one := d.Owner.(*message)
-		one.state = toRelease
+		one.state = toReturn
 		group = append(group, one)
 	}
 	switch r := m.Result; {
@@ -180,9 +180,9 @@ func (p *Poller) failedGroup(m *message) {
 	p.settleFailed(group)
 }
 
-// decide asks the settler to dead-letter a failed record, so that its group can go on. During
+// tryDeadLetter asks the settler to dead-letter a failed record, so that its group can go on. During
 // a stop the record fails at once, with its group: the stop may have caused the failure.
-func (p *Poller) decide(m *message) {
+func (p *Poller) tryDeadLetter(m *message) {
 	if p.stopping.Err() != nil || m.checkLapsed(p, time.Now()) { // SQS may have moved it itself
 		p.runner.Resolve(&m.Delivery, nil)
 		return
@@ -194,11 +194,11 @@ func (p *Poller) decide(m *message) {
 
 // call makes a call beside the loop, and has the loop call what f returns.
 func (p *Poller) call(f func() func()) {
-	p.calling++
+	p.callsOpen++
 	go func() {
 		took := f()
 		p.do(func() {
-			p.calling--
+			p.callsOpen--
 			took()
 		})
 	}()
@@ -219,7 +219,7 @@ func (p *Poller) giveBack(list []*runner.Delivery, why error) {
 	now := time.Now()
 	for _, d := range list {
 		m := d.Owner.(*message)
-		m.state = toRelease
+		m.state = toReturn
 		m.Result.Outcome, m.Result.Err = batch.NotStarted, why
 		if m.checkLapsed(p, now); m.visibleAt().After(now) {
 			back = append(back, m)

@@ -36,9 +36,9 @@ func (m *message) visibleAt() time.Time { return m.entry.Latest.ReceivedAt.Add(m
 type state uint8
 
 const (
-	held      state = iota // for its handler
-	toDelete               // handled; it is to be deleted
-	toRelease              // not handled; it is to be made visible
+	held     state = iota // for its handler
+	toDelete              // handled; it is to be deleted
+	toReturn              // not handled; it is to be made visible
 )
 
 // receipt is what was received together: a record of a standard queue, or those of a

@@ -12,8 +12,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
-// settleTimeout bounds how long the settler retries calls about a failure.
-const settleTimeout = 10 * time.Second
+// failureTimeout bounds how long the settler retries calls about a failure.
+const failureTimeout = 10 * time.Second
 
 // returning are messages that come back together: a failure and the messages that were
 // skipped because of it, or one message that was not started.
@@ -66,7 +66,7 @@ func (p *Poller) leaveToSQS(list []*message) {
 	for i, m := range list {
 		results[i] = m.Result
 	}
-	p.settler.Report(results)
+	p.settler.NoteAttempts(results)
 	for _, m := range list {
 		p.settled(m)
 	}
@@ -186,7 +186,7 @@ func (p *Poller) reportLeft() {
 		switch m.state {
 		case toDelete:
 			done = append(done, m)
-		case toRelease:
+		case toReturn:
 			back = append(back, m)
 		}
 	}

@@ -46,7 +46,7 @@ func (e *Engine) Run(ctx context.Context, records []batch.Record, times batch.Ti
 	o := Options{Times: times}
 	var events <-chan func()
 	if on != nil {
-		o.Decides, o.LastAttempt, events = true, on.LastAttempt, on.Events()
+		o.AsksOwner, o.LastAttempt, events = true, on.LastAttempt, on.Events()
 	}
 	inv := invocation{Runner: e.NewRunner(ctx, o), events: events, results: make([]batch.Result, len(records)), settling: on}
 	inv.active = make([]*worker, 0, min(len(records), e.cfg.Concurrency))

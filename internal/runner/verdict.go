@@ -17,7 +17,7 @@ type Verdict struct {
 	batch.Verdict
 	Canceled bool // the error wraps context.Canceled
 	Stopped  bool // it wraps batch.ErrStopped
-	Expired  bool // it is ErrLeaseExpired, and the handler was not called
+	Expired  bool // it is ErrLost, and the handler was not called
 }
 
 // failure is why a delivery failed; its error is nil where it did not.

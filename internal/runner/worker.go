@@ -59,12 +59,12 @@ func (r *Runner) granted() {
 // mayGoOn reports whether w may start another delivery in its slot.
 func (w *worker) mayGoOn() bool {
 	r := w.runner
-	return r.answered.first != nil || len(r.active) <= r.slots && (r.share == nil || !r.startable() || !r.share.yields())
+	return r.prehandled.first != nil || len(r.active) <= r.slots && (r.share == nil || !r.startable() || !r.share.yields())
 }
 
 // startable reports whether a delivery may start.
 func (r *Runner) startable() bool {
-	return r.answered.first != nil || !r.paused && r.ready.first != nil
+	return r.prehandled.first != nil || !r.paused && r.ready.first != nil
 }
 
 // free takes w's slot away.
@@ -144,7 +144,7 @@ func (w *worker) start(now time.Time) bool {
 // take takes the delivery that is to start next out of those that are ready.
 func (r *Runner) take(now time.Time) *Delivery {
 	for r.startable() {
-		d := r.answered.pop()
+		d := r.prehandled.pop()
 		if d == nil {
 			d = r.ready.pop()
 		}
@@ -152,7 +152,7 @@ func (r *Runner) take(now time.Time) *Delivery {
 		case d.Lease != 0 && d.leaseLeft(now) <= 0:
 			d.Result.Outcome, d.Result.Err, d.Verdict = batch.Retry, expired.err, expired.verdict
 			r.fail(d)
-		case d.isAnswered(), r.enoughTime(d, now):
+		case d.isPrehandled(), r.enoughTime(d, now):
 			return d
 		case d.Within == 0: // time only gets shorter
 			r.requeue(d)
@@ -172,7 +172,7 @@ func (w *worker) setDeadline(d *Delivery) {
 		return
 	}
 	d.deadline = deadline
-	d.Result.Allowed = max(0, deadline.Sub(d.Result.Started)) // less for what is answered already
+	d.Result.Allowed = max(0, deadline.Sub(d.Result.Started)) // less for what is prehandled
 	if !deadline.Equal(w.runner.options.Times.Cutoff) {
 		w.setDue(deadline)
 	}
@@ -226,9 +226,9 @@ func (w *worker) handle() failure {
 		r.Hooks.RecordStarted(ctx, d.Record)
 		w.inHook.Store(0)
 		r.mu.Lock()
-		// A record that was answered still asks for its outcome, unless it was given up
+		// A record that is prehandled still asks for its outcome, unless it was given up
 		// while a hook blocked: then it would be handled again.
-		over := w.givenUp || !d.isAnswered()
+		over := w.givenUp || !d.isPrehandled()
 		lost := d.Lease != 0 && d.leaseLeft(time.Now()) <= 0
 		r.mu.Unlock()
 		switch err := ctx.Err(); {
@@ -266,7 +266,7 @@ func (w *worker) finish(f failure) (more bool) {
 		r.failOrDecide(d, batch.Retry, f.err, now)
 	} else {
 		d.Result.Outcome, d.Result.Duration = batch.Succeeded, now.Sub(d.Result.Started)
-		if !d.isAnswered() && !r.cutoff(d).IsZero() {
+		if !d.isPrehandled() && !r.cutoff(d).IsZero() {
 			r.pace.add(d.Result.Duration)
 		}
 		r.leave(d)

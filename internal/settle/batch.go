@@ -17,8 +17,8 @@ const (
 	// answer are retried. Waiting longer would occupy the function only for the sake of
 	// a backoff.
 	patience = 5 * time.Second
-	// settleTimeout bounds Settle where the context has no deadline.
-	settleTimeout = 10 * time.Second
+	// batchTimeout bounds Settle where the context has no deadline.
+	batchTimeout = 10 * time.Second
 )
 
 // Batch is the settler of an invocation. It is a runner.Settling; its owner is the
@@ -44,9 +44,9 @@ func (p *Policy) Begin(ctx context.Context, times batch.Times) *Batch {
 	} else {
 		ctx, b.cancel = context.WithDeadline(ctx, times.SettleBy)
 	}
-	b.settler = p.settler(ctx, Owner{
+	b.settler = p.settler(ctx, Callbacks{
 		Do: b.do, Called: b.called, Warn: b.warn, Deleted: func([]*Entry, []error) {}, Settled: func(*Entry) {},
-	}, batchPace)
+	}, batchTuning)
 	return b
 }
 
@@ -120,7 +120,7 @@ func (b *Batch) Settle(results []batch.Result) (warn func()) {
 		return b.cancel
 	}
 	if _, ok := s.ctx.Deadline(); !ok {
-		defer time.AfterFunc(settleTimeout, b.cancel).Stop()
+		defer time.AfterFunc(batchTimeout, b.cancel).Stop()
 	}
 	s.lastTry = sooner(s.lastTry, time.Now().Add(patience))
 	defer time.AfterFunc(patience, s.stopAsks).Stop()
@@ -203,7 +203,7 @@ func (b *Batch) report(results []batch.Result) {
 	for i := range results {
 		list[i] = &results[i]
 	}
-	s.Report(list)
+	s.NoteAttempts(list)
 	if text := s.Schedule(arn); text != "" {
 		b.warn(batch.Warning{Message: text, Info: true})
 	}
@@ -234,7 +234,7 @@ func (b *Batch) AwaitHooks() {
 	}
 }
 
-// do is [Owner].Do.
+// do is [Callbacks].Do.
 func (b *Batch) do(f func()) {
 	select {
 	case b.events <- func() { f(); b.settler.Flush(false) }:
@@ -242,12 +242,12 @@ func (b *Batch) do(f func()) {
 	}
 }
 
-// called is [Owner].Called.
+// called is [Callbacks].Called.
 func (b *Batch) called(c batch.Call) {
 	if hooks := b.settler.cfg.Hooks; hooks.Calls {
 		b.notices.Notify(func() { hooks.Called(b.settler.ctx, c) })
 	}
 }
 
-// warn is [Owner].Warn. The hooks are told at the end.
+// warn is [Callbacks].Warn. The hooks are told at the end.
 func (b *Batch) warn(w batch.Warning) { b.warnings = append(b.warnings, w) }

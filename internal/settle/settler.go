@@ -10,10 +10,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// Owner has the functions that a settler calls. Its owner is the goroutine of an invocation,
+// Callbacks are the functions that a settler calls. Its owner is the goroutine of an invocation,
 // or a poller's loop: the settler and its entries belong to that goroutine, which calls Deleted
 // and Settled.
-type Owner struct {
+type Callbacks struct {
 	// Do has the owner's goroutine call f, unless that has ended. Other goroutines call Do.
 	Do func(f func())
 	// Called is told of each call to SQS, by other goroutines. It must not block.
@@ -64,8 +64,8 @@ type group struct {
 	failedAt    time.Time              // or released
 	hiddenUntil time.Time              // when SQS shows it by itself at the latest; zero if that is not known
 	abandoned   bool                   // the first one's handler may still be at work
-	decide      func(callAt time.Time) // sets visibleIn, for a call; it may wait, and call the user's code. nil where it is 0
-	decided     sync.Once
+	returnTime  func(callAt time.Time) // sets visibleIn, for a call; it may wait, and call the user's code. nil where it is 0
+	computed    sync.Once
 	visibleIn   time.Duration // counted from failedAt
 	released    *batch.Record // nil for a failure
 	showAt      time.Time     // of a release
@@ -81,8 +81,8 @@ type inPlace struct {
 // Settler tells SQS what became of the records of one owner.
 type Settler struct {
 	*Policy
-	pace
-	owner    Owner
+	tuning
+	owner    Callbacks
 	ctx      context.Context // of calls
 	asks     context.Context // of questions about queues
 	stopAsks context.CancelFunc
@@ -98,8 +98,8 @@ type Settler struct {
 	late    bool                 // the time was over before a call was answered
 }
 
-// pace is in what a poller's settler differs from a batch's.
-type pace struct {
+// tuning is in what a poller's settler differs from a batch's.
+type tuning struct {
 	linger     time.Duration // for which an entry waits for nine others to share its call
 	maxCalls   int           // under way in a lane
 	refusedFor time.Duration // for which no call is made after an error that lasts, such as a missing permission
@@ -108,15 +108,15 @@ type pace struct {
 	reports    bool          // of each call's records; a batch's are reported together, at its end
 }
 
-// batchPace makes no call of an operation that was refused. It has so many calls that
+// batchTuning makes no call of an operation that was refused. It has so many calls that
 // 10,000 records are released within the reserve of a long function.
-var batchPace = pace{linger: 50 * time.Millisecond, maxCalls: 16, refusedFor: MaxVisibility, placeFor: 12 * time.Second}
+var batchTuning = tuning{linger: 50 * time.Millisecond, maxCalls: 16, refusedFor: MaxVisibility, placeFor: 12 * time.Second}
 
 // settler makes one for an owner whose calls end with ctx.
-func (p *Policy) settler(ctx context.Context, owner Owner, pace pace) *Settler {
+func (p *Policy) settler(ctx context.Context, owner Callbacks, t tuning) *Settler {
 	s := &Settler{
 		timer:  time.AfterFunc(time.Hour, func() { owner.Do(func() {}) }), // see arm
-		Policy: p, pace: pace, owner: owner, ctx: ctx, longest: lastDelay, began: time.Now(),
+		Policy: p, tuning: t, owner: owner, ctx: ctx, longest: lastDelay, began: time.Now(),
 		inPlace: map[*batch.Record]*inPlace{}, causes: map[string]time.Time{},
 	}
 	if end, ok := ctx.Deadline(); ok {
@@ -129,8 +129,8 @@ func (p *Policy) settler(ctx context.Context, owner Owner, pace pace) *Settler {
 
 // NewSettler returns the settler of a poller, whose calls end with ctx. A failure is
 // tried for as long as patience says.
-func (p *Policy) NewSettler(ctx context.Context, owner Owner, patience time.Duration) *Settler {
-	return p.settler(ctx, owner, pace{
+func (p *Policy) NewSettler(ctx context.Context, owner Callbacks, patience time.Duration) *Settler {
+	return p.settler(ctx, owner, tuning{
 		linger: 100 * time.Millisecond, maxCalls: 32, refusedFor: 5 * time.Second, placeFor: patience, failureFor: patience, reports: true,
 	})
 }
@@ -154,7 +154,7 @@ func (s *Settler) Release(e *Entry, at time.Time, first *batch.Record, hiddenUnt
 func (s *Settler) released(at time.Time, first *batch.Record) *group {
 	g := &group{failedAt: time.Now(), released: first, showAt: at}
 	if at.After(g.failedAt) {
-		g.decide = func(time.Time) {
+		g.returnTime = func(time.Time) {
 			g.visibleIn = WholeSeconds(max(at.Sub(g.failedAt), s.Backoff(first, g.failedAt)))
 		}
 	}
@@ -197,6 +197,9 @@ func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 			p.entry.tries.group, p.entry.tries.until = g, first.tries.until
 			first.tries = p.entry.tries
 			*p.entry, g.entries[0] = *first, p.entry
+			for _, l := range s.lanes { // the entry is in one of them
+				l.until = sooner(l.until, first.tries.until)
+			}
 			return
 		}
 	}
@@ -218,7 +221,7 @@ func (s *Settler) comeBack(g *group, backoff bool) {
 	if s.cfg.MaxReceiveCount == 0 && (backoff && s.cfg.Backoff == nil || first.Record.Attempt > 1) || g.abandoned {
 		answered = s.ask(first.Record.QueueARN)
 	}
-	g.decide = func(callAt time.Time) {
+	g.returnTime = func(callAt time.Time) {
 		if backoff || g.abandoned {
 			s.wait(answered, callAt)
 		}
@@ -251,7 +254,7 @@ func (s *Settler) failureTries(g *group) *tries {
 func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
 	e.Result.Outcome, e.Result.DeadLetterQueue = outcome, queue
 	g := e.tries.group
-	g.decide, g.abandoned = nil, false
+	g.returnTime, g.abandoned = nil, false
 	s.show(g.entries[1:])
 	s.owner.Settled(e)
 }
@@ -276,8 +279,9 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
 	p := &inPlace{entry: e, done: done}
 	s.inPlace[r] = p
 	ctx, cancel := context.WithTimeout(s.asks, policyWait)
-	if policy == partialfailure.DeadLetter || s.cfg.OnPermanent == partialfailure.Retry || s.cfg.MaxReceiveCount > 0 {
-		cancel() // the queue need not say which attempt is the last
+	_, known := s.maxReceiveCount(r.QueueARN)
+	if policy == partialfailure.DeadLetter || s.cfg.OnPermanent == partialfailure.Retry || s.cfg.MaxReceiveCount > 0 || known && r.Attempt <= 1 {
+		cancel() // the queue need not say, or say again, which attempt is the last
 	}
 	s.whenKnown(ctx, r.QueueARN, func() {
 		cancel()
