@@ -187,7 +187,7 @@ func (p *Poller) notifyPolling() {
 	p.hooks.Polling(context.WithoutCancel(p.base), p.queue.arn, func() batch.Load {
 		s := p.Status()
 		return batch.Load{
-			Slots: p.cfg.Engine.Concurrency, Running: s.Running, Waiting: s.Waiting, Undeleted: s.Undeleted,
+			Slots: p.concurrency(), Running: s.Running, Waiting: s.Waiting, Undeleted: s.Undeleted,
 			AbandonedRunning: s.AbandonedRunning, OldestSeconds: s.OldestSeconds,
 			Lost: s.Counts.Lost, Repeated: s.Counts.Repeated, Ended: s.State == "stopped",
 		}

@@ -141,16 +141,10 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 		p.received(messages, n, now)
 		if len(messages) == 0 && wait > 0 {
 			p.intake.notBefore = began.Add(emptyInterval)
-			p.foundEmpty()
+			if p.cfg.UntilEmpty && len(p.load.byID) == 0 && p.intake.calls == 0 {
+				p.beginStop()
+			}
 		}
-	}
-}
-
-// foundEmpty ends the poller after a long poll without messages, if it is to run only until
-// the queue is empty, and nothing is left to do here.
-func (p *Poller) foundEmpty() {
-	if p.cfg.UntilEmpty && len(p.load.byID) == 0 && p.intake.calls == 0 {
-		p.beginStop()
 	}
 }
 

@@ -163,7 +163,7 @@ func (p *Poller) notifySettled(m *message) {
 	if m.Verdict.Expired {
 		m.Result.Started, m.Result.Duration, m.Result.Allowed = time.Time{}, 0, 0
 	}
-	if r.open--; r.open == 0 && r.Begun() {
+	if r.open--; r.open == 0 && !r.Info.Started.IsZero() {
 		p.notices.Notify(func() {
 			p.hooks.BatchSettled(context.WithoutCancel(r.Context(p.base)), r.Info, r.results)
 		})
@@ -240,7 +240,7 @@ func (p *Poller) deleted(list []*settle.Entry, errs []error) {
 // deletesHold reports whether nothing is received or started, because of what
 // could not be deleted.
 func (p *Poller) deletesHold() bool {
-	switch t, slots := &p.trouble, p.cfg.Engine.Concurrency; {
+	switch t, slots := &p.trouble, p.concurrency(); {
 	case t.refused:
 		return p.undeleted > 0
 	case t.deleting.tries > 0:

@@ -98,11 +98,12 @@ func (d *Delivery) copies() (list []batch.Result) {
 // Batch is what was received together: a record of a standard queue, or those of a
 // FIFO group.
 type Batch struct {
+	// Info is the owner's until the runner sets its Started, when the first of its
+	// deliveries starts, and again when the runner has none of them any more.
 	Info    batch.BatchInfo
 	Records []batch.Record
 
-	begun bool // the first of its deliveries has started; guarded by the runner
-	ctx   atomic.Pointer[context.Context]
+	ctx atomic.Pointer[context.Context]
 }
 
 // Context is what the hooks made of ctx for the batch; ctx until they have, or if b is nil.
@@ -114,10 +115,6 @@ func (b *Batch) Context(ctx context.Context) context.Context {
 	}
 	return ctx
 }
-
-// Begun reports whether a delivery of the batch has started. It is for callers which
-// know that none of them is with the runner any more.
-func (b *Batch) Begun() bool { return b.begun }
 
 // queue is a list of deliveries, in order.
 type queue struct {

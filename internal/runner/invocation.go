@@ -74,7 +74,8 @@ type invocation struct {
 	aborted  *Delivery // the one that asked to wait the longest; nil for none
 }
 
-// wait returns when no handler is running any more that is waited for.
+// wait returns when no handler is running any more: those that ignore the end of their
+// contexts are abandoned.
 func (i *invocation) wait() {
 	var cutoff <-chan time.Time
 	if at := i.options.Times.Cutoff; !at.IsZero() {
@@ -84,6 +85,7 @@ func (i *invocation) wait() {
 		i.Cancel(cmp.Or(i.parent.Err(), context.DeadlineExceeded))
 		// Handlers that heed their context return now, and their results count.
 		i.waitIdle(time.After(i.cutoffGrace()), nil)
+		i.GiveUp()
 	}
 }
 
@@ -133,11 +135,9 @@ func (i *invocation) take() {
 	}
 }
 
-// end gives every record that has none its outcome: those still running are
-// abandoned, the rest was not started. It waits for hooks, but not beyond SettleBy: one
+// end gives every record that has none its outcome: it was not started. It waits for hooks, but not beyond SettleBy: one
 // that blocks must not cost the response.
 func (i *invocation) end() {
-	i.GiveUp()
 	i.take()
 	var warnings []string
 	if !i.Idle() && !i.waitIdle(i.halfOfTheRest(), nil) {

@@ -131,8 +131,8 @@ func (w *worker) start(now time.Time) bool {
 	w.delivery, w.due, w.ended, d.Result.Started = d, time.Time{}, false, now
 	r.enter(d, running)
 	r.grow()
-	if d.Batch != nil && !d.Batch.begun {
-		d.Batch.begun, d.Batch.Info.Started = true, now
+	if d.Batch != nil && d.Batch.Info.Started.IsZero() {
+		d.Batch.Info.Started = now
 		if r.Hooks.Batches {
 			return w.open(d)
 		}
