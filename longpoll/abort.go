@@ -32,31 +32,34 @@ func (a *aborts) reason(now time.Time) error {
 	return batch.ErrStopped
 }
 
-// applyAbort applies an abort: until the time that the handler asked for, nothing is
-// received, and records that wait go back to SQS. Running handlers go on. A record that was
-// started after that time, and has ended without another abort, ends the trial.
+// applyAbort applies the abort of a record: until the time that its handler asked for,
+// nothing is received, and records that wait go back to SQS. Running handlers go on.
 //
 // The time is rounded to what SQS can hide a message for: whole seconds, 12 hours at
 // most. If it is 0, waiting records stay: SQS would deliver them again at once, which
 // costs each of them an attempt.
 func (p *Poller) applyAbort(m *message) {
+	p.slots = 0
+	p.runner.Pause()
 	r, now, a := m.Result, time.Now(), &p.aborts
 	after := settle.WholeSeconds(m.Verdict.After)
 	until := r.Started.Add(r.Duration + after) // from then on, however long it took to dead-letter the record
-	if m.Verdict.Aborts {
-		p.slots = 0
-		p.runner.Pause()
+	if p.phase != polling || !until.After(now) || !until.After(a.until) {
+		return
 	}
-	switch {
-	case m.Verdict.Aborts && p.phase == polling && until.After(now) && until.After(a.until):
-		if !a.on(now) {
-			p.warn(batch.Warning{Err: r.Err, Message: fmt.Sprintf(
-				"queue %s: a handler asks to wait (batch.Abort): nothing is received or started for %v", p.cfg.Queue, after)})
-		}
-		a.until, a.trialUntil = until, until.Add(min(after, maxTrial))
-		p.settler.Postpone(until)
-		a.why = fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, batch.Abort(after, r.Err))
-	case a.trial(now) && !m.Deciding() && !r.Started.Before(a.until) && !m.Verdict.Expired:
+	if !a.on(now) {
+		p.warn(batch.Warning{Err: r.Err, Message: fmt.Sprintf(
+			"queue %s: a handler asks to wait (batch.Abort): nothing is received or started for %v", p.cfg.Queue, after)})
+	}
+	a.until, a.trialUntil = until, until.Add(min(after, maxTrial))
+	p.settler.Postpone(until)
+	a.why = fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, batch.Abort(after, r.Err))
+}
+
+// endTrial ends the trial, since m has ended without another abort, if it was started after
+// the one before.
+func (a *aborts) endTrial(m *message) {
+	if !m.Result.Started.Before(a.until) && !m.Verdict.Expired {
 		a.trialUntil = time.Time{}
 	}
 }

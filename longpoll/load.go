@@ -115,17 +115,23 @@ func (p *Poller) hold(messages []message) {
 func (p *Poller) collect() {
 	p.finished = p.runner.Finished(p.finished[:0])
 	for _, d := range p.finished { // before anything is given back
-		p.applyAbort(d.Owner.(*message))
+		if d.Verdict.Aborts {
+			p.applyAbort(d.Owner.(*message))
+		}
 	}
 	for _, d := range p.finished {
 		m := d.Owner.(*message)
 		switch {
 		case d.Deciding():
 			p.tryDeadLetter(m)
+			continue
 		case d.Result.Outcome.Done():
 			p.succeeded(m)
 		default:
 			p.failedGroup(m)
+		}
+		if p.aborts.trial(time.Now()) {
+			p.aborts.endTrial(m)
 		}
 	}
 	clear(p.finished)
