@@ -31,14 +31,14 @@ var (
 // Poller handles the records of one queue. Make it with [New]. Its methods are
 // safe for concurrent use.
 //
-// One goroutine, the loop of Run, owns the fields from "Of the loop" on. Other
+// One goroutine, the loop of Run, owns the fields from "Of the loop" on. It has set those
+// that are fixed before it polls, and others read them from then on. Other
 // goroutines make the calls to SQS and hand it the answers (see do), and the runner wakes
 // it when records have finished. The loop never waits for SQS, handlers or hooks.
 type Poller struct {
 	cfg    Config
 	engine *runner.Engine
 	hooks  *hooks.Set
-	policy *settle.Policy
 
 	begun     atomic.Bool     // Run was called
 	stopping  context.Context // ends with the first Shutdown, and with Run's context
@@ -53,16 +53,19 @@ type Poller struct {
 	callHooks notify.Queue  // of hooks, about calls to SQS
 	notices   notify.Queue  // about all else
 
+	// Of the loop, fixed.
+	queue    queue
+	policy   *settle.Policy // New's, which only validates, until the queue's URL is known
+	runner   *runner.Runner
+	settler  *settle.Settler // nil before it polls
+	base     context.Context // of handlers and calls; ends when Run does
+	endBase  context.CancelFunc
+	beat     context.Context // of extensions; ends when nothing runs any more
+	endBeat  context.CancelFunc
+	flushing context.Context // of the settler's calls; ends in time before the end of a stop
+	endFlush context.CancelFunc
+
 	// Of the loop.
-	queue     queue
-	runner    *runner.Runner
-	settler   *settle.Settler // nil before it polls
-	base      context.Context // of handlers and calls; ends when Run does
-	endBase   context.CancelFunc
-	beat      context.Context // of extensions; ends when nothing runs any more
-	endBeat   context.CancelFunc
-	flushing  context.Context // of the settler's calls; ends in time before the end of a stop
-	endFlush  context.CancelFunc
 	phase     phase
 	phaseEnds time.Time // when the next phase of a stop begins; zero before the stop
 	fatal     error     // ends Run

@@ -285,9 +285,9 @@ func (in *intake) abandonLate(now time.Time) {
 	}
 }
 
-// ending reports whether receives are open that end soon, or were abandoned just now. What
-// is released meanwhile they would take again, at the price of a delivery, and one that was
-// abandoned would hide it from everyone.
+// ending reports whether receives are open that end soon, or were abandoned just now. They
+// would take again what is released meanwhile, which costs it a delivery; an abandoned
+// receive, which SQS may still serve, would hide it from everyone.
 func (in *intake) ending(now time.Time) bool {
 	if in.ctx.Err() != nil {
 		return now.Before(in.endBy)

@@ -37,7 +37,9 @@ func (p *Poller) enqueueDelete(m *message) {
 // settleFailed settles a failure, and the messages that were skipped because of it.
 func (p *Poller) settleFailed(group []*message) {
 	switch first := group[0]; {
-	case !p.settler.Withdraw(first.Record): // it is being sent: what SQS says to that decides
+	case !p.settler.Withdraw(first.Record):
+		// It is being sent, and a stop gives it up: SQS's answer to the send decides. No
+		// extension is waited for: settleLast ends all of them in this step of the loop.
 		p.settleGroup(group)
 	case first.lost: // others may have it already: what came after it must wait for that
 		p.leaveToSQS(group[:1])

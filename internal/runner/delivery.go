@@ -12,8 +12,10 @@ import (
 
 // A Delivery is a record in the hands of a runner, from [Runner.Add] until it is
 // finished. Its owner sets Record, Result and what else it needs before it adds it, and
-// does not touch it again until [Runner.Finished] returns it; the runner writes Result
-// and Verdict.
+// does not touch it again until [Runner.Finished] returns it: the runner's lock guards it,
+// and the runner writes Result and Verdict. Two things the owner may do meanwhile: read
+// Record, which only its own Renew replaces, and read all of a delivery that is deciding,
+// since only the owner ends that.
 //
 // There is one for each record in flight: its size counts.
 type Delivery struct {
@@ -28,13 +30,14 @@ type Delivery struct {
 	// Within is how long after Record.ReceivedAt its handler must be done; zero for
 	// the runner's own cutoff.
 	Within time.Duration
-	// Lease is how long after Record.ReceivedAt others do not have it; negative if they
-	// may, zero if that is not watched. See [Runner.Extend].
+	// Lease is for how long, from Record.ReceivedAt, the record is ours; 0 if that is not
+	// tracked, below 0 if it is lost already. See [Runner.Extend].
 	Lease time.Duration
 	// Owner is what the owner keeps for the record. The runner does not use it.
 	Owner any
 	// Last says that SQS gives up on the record after this delivery: it leaves time for
-	// those of its group that wait for it.
+	// those of its group that wait for it. The owner sets it, or the runner where the owner
+	// has not.
 	Last bool
 
 	state   state
@@ -44,8 +47,8 @@ type Delivery struct {
 	queued  *Delivery // behind it in its queue
 	bulk    *bulkPart // nil unless package bulk uses it, see View
 
-	// Of its handler's context, see recordContext.
-	deadline time.Time                       // zero: the parent's
+	// Of its handler's context, see recordContext, which reads them without the runner's lock.
+	deadline time.Time                       // set before the handler is called; zero: the parent's
 	values   atomic.Pointer[context.Context] // in place of the batch's, from hooks
 	mu       sync.Mutex                      // guards what follows
 	err      error                           // what it ended with

@@ -90,8 +90,9 @@ func (r *Runner) askLast(d *Delivery) (asked bool) {
 	}
 	r.grow()
 	r.mu.Unlock()
-	defer r.mu.Lock()
-	d.Last = r.options.LastAttempt(d.Record)
+	last := r.options.LastAttempt(d.Record)
+	r.mu.Lock()
+	d.Last = last
 	return true
 }
 

@@ -11,8 +11,12 @@
 // or waits for a decision in outcome.go; is given its time, and given up, in expiry.go.
 // What only Lambda has is in invocation.go.
 //
+// What a handler's error says is worked out by its worker, in verdict.go. Slots that runners
+// share are in slots.go, what package bulk sees of a runner is in view.go.
+//
 // A runner calls the handler, hooks and [Options].LastAttempt without its lock. With its
-// lock it calls only Idle of what bulk shares, see [View.Shared].
+// lock it calls only what bulk shares: make, and then its Idle, see [View.Shared]. The lock
+// of [Slots] is taken with a runner's, never the other way round.
 package runner
 
 import (
@@ -38,7 +42,7 @@ type Options struct {
 }
 
 // Runner handles deliveries. Make it with [Engine.NewRunner]. Its methods are safe
-// for concurrent use; those that are not exported need its lock.
+// for concurrent use; those that are not exported need its lock, as the fields from mu on do.
 type Runner struct {
 	*Engine
 	options Options
@@ -64,9 +68,8 @@ type Runner struct {
 	abandoned  int // handlers that were given up and still run
 	finished   []*Delivery
 	pace       pace
-
-	shared  map[any]any // what handlers keep, see View
-	joining int         // running deliveries that wait for others to join them
+	shared     map[any]any // what handlers keep, see View
+	joining    int         // running deliveries that wait for others to join them
 }
 
 type groupKey struct{ queue, id string }

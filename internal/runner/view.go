@@ -13,7 +13,7 @@ import (
 type View struct{ delivery *Delivery }
 
 // bulkPart is what a delivery has only where package bulk handles several of its FIFO
-// group together.
+// group together. The runner's lock guards it.
 type bulkPart struct {
 	claims     int   // so many of those behind it are handled together with it
 	withdrawn  error // why the owner took those back, unless they are prehandled; nil if it did not

@@ -9,7 +9,8 @@ import (
 )
 
 // worker is a goroutine that handles deliveries one after another; it takes a slot.
-// Its fields are guarded by the runner's lock.
+// Its fields are written with the runner's lock. Its own goroutine may read delivery without
+// it, and inHook is atomic.
 type worker struct {
 	runner   *Runner
 	delivery *Delivery    // that it handles; nil between two

@@ -18,7 +18,7 @@ type Callbacks struct {
 	Do func(f func())
 	// Called is told of each call to SQS, by other goroutines. It must not block.
 	Called func(c batch.Call)
-	// Warn is told what an operator should know. It must not block.
+	// Warn is told what an operator should know, by the owner's goroutine. It must not block.
 	Warn func(w batch.Warning)
 	// Deleted is told how a call that deletes fared: errs has each entry's error, nil where
 	// SQS confirmed the delete. Entries that are tried again are not settled yet.
@@ -47,7 +47,7 @@ type Entry struct {
 
 // tries says for how long an entry is tried, and how its calls fare.
 type tries struct {
-	group     *group    // that it comes back with; nil for a delete, and while its FIFO group waits for it
+	group     *group    // that it comes back with, the owner's; nil for a delete, and while its FIFO group waits for it
 	until     time.Time // no try begins later; zero for the settler's
 	patient   bool      // it is tried until it is settled, whatever SQS answers
 	notBefore time.Time // when it is tried; zero for when it has lingered
@@ -58,7 +58,8 @@ type tries struct {
 
 // A group comes back together, so that a FIFO group is not blocked by some of its records:
 // a failure and the records that were skipped because of it, or a record that was not
-// started.
+// started. The owner's goroutine writes it before its first call. Calls read it, and the
+// first of them sets visibleIn.
 type group struct {
 	entries     []*Entry
 	failedAt    time.Time              // or released
@@ -180,8 +181,8 @@ func (s *Settler) Postpone(at time.Time) {
 // Fail takes a failure, and what was skipped for it: it is sent to the dead-letter queue,
 // dropped, or made visible again after its backoff. hiddenUntil is when SQS shows an
 // abandoned one by itself at the latest: it is not shown sooner, since its handler may
-// still be at work. In a poller no failure is tried later. Zero stands for the queue's
-// visibility timeout after the settler began.
+// still be at work. In a poller no failure is tried later. Zero is the queue's
+// visibility timeout, counted from when the settler began.
 func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 	first := list[0]
 	g := &group{entries: list, failedAt: first.Result.Started.Add(first.Result.Duration), hiddenUntil: hiddenUntil}
