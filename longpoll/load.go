@@ -186,8 +186,8 @@ func (p *Poller) failedGroup(m *message) {
 	p.settleFailed(group)
 }
 
-// tryDeadLetter asks the settler to dead-letter a failed record, so that its group can go on. During
-// a stop the record fails at once, with its group: the stop may have caused the failure.
+// tryDeadLetter asks the settler to dead-letter a failed record, so that its group can go on.
+// During a stop the record fails at once, with its group: the stop may have caused the failure.
 func (p *Poller) tryDeadLetter(m *message) {
 	if p.stopping.Err() != nil || m.checkLapsed(p, time.Now()) { // SQS may have moved it itself
 		p.runner.Resolve(&m.Delivery, nil)

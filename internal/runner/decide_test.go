@@ -28,7 +28,7 @@ func newSettler(send func(r *batch.Result) bool) *settler {
 	return &settler{send: send, events: make(chan func(), 10)}
 }
 
-func (s *settler) Failed(d *runner.Delivery) { s.groups = append(s.groups, len(d.Results())) }
+func (s *settler) Failed(d *runner.Delivery) { s.groups = append(s.groups, len(resultsOf(d))) }
 func (s *settler) Events() <-chan func()     { return s.events }
 
 func (s *settler) DeadLetter(d *runner.Delivery, done func(*batch.Result)) {

@@ -82,15 +82,7 @@ func (d *Delivery) Group() iter.Seq[*Delivery] {
 	}
 }
 
-// Results are those of [Delivery.Group].
-func (d *Delivery) Results() (list []*batch.Result) {
-	for d := range d.Group() {
-		list = append(list, d.Result)
-	}
-	return list
-}
-
-// copies are of what Results returns.
+// copies are of the results of [Delivery.Group].
 func (d *Delivery) copies() (list []batch.Result) {
 	for d := range d.Group() {
 		list = append(list, *d.Result)

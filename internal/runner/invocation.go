@@ -43,12 +43,11 @@ func (e *Engine) Run(ctx context.Context, records []batch.Record, times batch.Ti
 	if len(records) == 0 {
 		return nil
 	}
-	o := Options{Times: times}
-	var events <-chan func()
+	inv, o := invocation{results: make([]batch.Result, len(records)), settling: on}, Options{Times: times}
 	if on != nil {
-		o.AsksOwner, o.LastAttempt, events = true, on.LastAttempt, on.Events()
+		o.AsksOwner, o.LastAttempt, inv.events = true, on.LastAttempt, on.Events()
 	}
-	inv := invocation{Runner: e.NewRunner(ctx, o), events: events, results: make([]batch.Result, len(records)), settling: on}
+	inv.Runner = e.NewRunner(ctx, o)
 	inv.active = make([]*worker, 0, min(len(records), e.cfg.Concurrency))
 	deliveries, list := make([]Delivery, len(records)), make([]*Delivery, len(records))
 	for i := range records {
@@ -135,8 +134,8 @@ func (i *invocation) take() {
 	}
 }
 
-// end gives every record that has none its outcome: it was not started. It waits for hooks, but not beyond SettleBy: one
-// that blocks must not cost the response.
+// end gives every record that has none its outcome: it was not started. It waits for hooks,
+// but not beyond SettleBy: one that blocks must not cost the response.
 func (i *invocation) end() {
 	i.take()
 	var warnings []string

@@ -100,8 +100,8 @@ func TestResolveDecidesWhatBecomesOfTheGroup(t *testing.T) {
 		synctest.Wait()
 		r.Resolve(group[0], nil)
 		if finished, _ := soon(r); !slices.Equal(finished, []string{"bad retry"}) ||
-			!slices.EqualFunc(group[0].Results(), []batch.Outcome{batch.Retry, batch.Skipped, batch.Skipped}, func(r *batch.Result, o batch.Outcome) bool { return r.Outcome == o }) {
-			t.Errorf("not put out of the way: %q, %v", finished, group[0].Results())
+			!slices.EqualFunc(resultsOf(group[0]), []batch.Outcome{batch.Retry, batch.Skipped, batch.Skipped}, func(r *batch.Result, o batch.Outcome) bool { return r.Outcome == o }) {
+			t.Errorf("not put out of the way: %q, %v", finished, resultsOf(group[0]))
 		}
 	})
 }
@@ -119,8 +119,8 @@ func TestALeaseThatExpiredStartsNothing(t *testing.T) {
 		if !slices.Equal(finished, []string{"a succeeded", "b retry"}) || !errors.Is(group[1].Result.Err, runner.ErrLost) || !group[1].Result.Started.IsZero() {
 			t.Errorf("%q, %+v", finished, group[1].Result)
 		}
-		if len(group[1].Results()) != 2 {
-			t.Errorf("what was behind it is not told of: %v", group[1].Results())
+		if len(resultsOf(group[1])) != 2 {
+			t.Errorf("what was behind it is not told of: %v", resultsOf(group[1]))
 		}
 	})
 }

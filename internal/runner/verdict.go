@@ -53,11 +53,10 @@ func (e *Engine) call(ctx *recordContext) (f failure) {
 	if err == nil {
 		return failure{}
 	}
-	f = judge(err)
-	if e.cfg.Classify != nil {
-		f = judge(e.classify(ctx, f.err))
+	if f = judge(err); f.verdict.Verb || e.cfg.Classify == nil {
+		return f
 	}
-	return f
+	return judge(e.classify(ctx, f.err))
 }
 
 // panicked is the failure of a handler that panicked with a value. It keeps the text of an
