@@ -16,17 +16,12 @@ import (
 
 const maxEntries = 10 // of a batch call
 
-// sweepEvery is how often held messages are looked through for what is due.
-func (p *Poller) sweepEvery() time.Duration {
-	return min(time.Second, p.queue.visibility/12)
-}
-
 // sweep extends held messages that are due, and gives back those that have waited too long.
 func (p *Poller) sweep(now time.Time) {
 	if p.phase < polling || now.Before(p.sweepAt) {
 		return
 	}
-	p.sweepAt = now.Add(p.sweepEvery())
+	p.sweepAt = now.Add(min(time.Second, p.queue.visibility/12))
 	p.extendDue(now)
 	p.giveUpWaiting(now)
 }

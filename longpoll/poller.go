@@ -1,6 +1,7 @@
 package longpoll
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -301,11 +302,7 @@ func (p *Poller) SetConcurrency(n int) error {
 }
 
 // fail ends Run with an error.
-func (p *Poller) fail(err error) {
-	if p.fatal == nil {
-		p.fatal = err
-	}
-}
+func (p *Poller) fail(err error) { p.fatal = cmp.Or(p.fatal, err) }
 
 // end ends all that belongs to Run.
 func (p *Poller) end() {

@@ -101,9 +101,6 @@ func (p *Poller) fifo() bool { return isFIFO(p.queue.arn) }
 // isFIFO looks at a queue's name, ARN or URL.
 func isFIFO(queue string) bool { return strings.HasSuffix(strings.TrimSuffix(queue, "/"), ".fifo") }
 
-// systemAttributes are those that become fields of a record.
-var systemAttributes = []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll}
-
 func (p *Poller) input(n int, wait time.Duration, a attempt) *sqs.ReceiveMessageInput {
 	return &sqs.ReceiveMessageInput{
 		QueueUrl:                    &p.queue.url,
@@ -111,7 +108,7 @@ func (p *Poller) input(n int, wait time.Duration, a attempt) *sqs.ReceiveMessage
 		WaitTimeSeconds:             int32(wait / time.Second),
 		VisibilityTimeout:           int32(p.queue.visibility / time.Second),
 		MessageAttributeNames:       []string{"All"},
-		MessageSystemAttributeNames: systemAttributes,
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 		ReceiveRequestAttemptId:     a.id,
 	}
 }
