@@ -118,8 +118,10 @@ func TestHostileError_FailsItsRecordOnly(t *testing.T) {
 				t.Run(name+"/"+mode+"/"+way, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						release = make(chan struct{})
-						q := testqueue.New(t, testqueue.Standard)
-						q.Send("slow", "quick", "hostile")
+						q := testqueue.New(t, testqueue.FIFO)
+						q.SendTo("a", "slow")
+						q.SendTo("b", "quick")
+						q.SendTo("c", "hostile", "behind it")
 						seen := &outcomes{settled: map[string]batch.Outcome{}, finished: map[string]int{}}
 						run(q, handle(makeError(), way), hooked(seen))
 						close(release)
