@@ -79,13 +79,14 @@ func (e *MalformedError) Unwrap() error { return e.Err }
 // Failures of records whose handler did not return an error of its own.
 var (
 	// ErrNotStarted is wrapped by a record's error when too little time was left
-	// to start it, or its batch was stopped before its turn.
+	// to start it, or it was given back before its turn.
 	ErrNotStarted = errors.New("not started")
 	// ErrStopped is wrapped, with [ErrNotStarted], by a record's error when a container
-	// was told to stop before the record's turn. Package telemetry/log writes its line at
-	// level DEBUG. A handler may return it after [Stopping]: then its record is made
-	// visible at once, without a backoff.
-	ErrStopped = fmt.Errorf("%w: stopped before its turn", ErrNotStarted)
+	// gave the record back before its turn: the container stops or pauses, a hook about
+	// the record's batch hangs, or the record has waited for 20 s. Package telemetry/log
+	// writes its line at level DEBUG. A handler may return it after [Stopping]: then its
+	// record is made visible at once, without a backoff.
+	ErrStopped = fmt.Errorf("%w: given back before its turn", ErrNotStarted)
 	// ErrAborted is wrapped, with [ErrNotStarted] and the other's error, by the error
 	// of a record that was not started because another one's was [Abort].
 	ErrAborted = errors.New("the batch was aborted")

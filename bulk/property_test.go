@@ -160,7 +160,8 @@ func (a *anyBatch) begin(items []bulk.Item[string]) (call int, c *noted) {
 }
 
 // DeadLetter and Failed are those of the engine's settling.
-func (a *anyBatch) DeadLetter(r batch.Result, done func(*batch.Result)) {
+func (a *anyBatch) DeadLetter(d *runner.Delivery, done func(*batch.Result)) {
+	r := *d.Result
 	if a.buries {
 		r.Outcome = batch.DeadLettered
 		done(&r)
@@ -171,7 +172,7 @@ func (a *anyBatch) DeadLetter(r batch.Result, done func(*batch.Result)) {
 
 func (*anyBatch) Events() <-chan func() { return nil }
 
-func (a *anyBatch) Failed([]*batch.Result) {}
+func (a *anyBatch) Failed(*runner.Delivery) {}
 
 // Any batch, any sizes, any failures: each record has one outcome, which is what
 // the function said; chunks keep their bounds and groups their order.

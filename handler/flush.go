@@ -44,9 +44,6 @@ func (q *queueHandler) notify(ctx context.Context, info batch.BatchInfo, call fu
 // freezes the process; half of what settling leaves for the response is left,
 // and of that half to warn of a flush that timed out.
 func (q *queueHandler) flush(ctx context.Context, times batch.Times) {
-	if !q.flushes {
-		return
-	}
 	limit, notice := invocationFlush, timeoutNotice
 	if !times.Deadline.IsZero() {
 		left := times.Deadline.Sub(times.SettleBy)

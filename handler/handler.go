@@ -102,9 +102,11 @@ func (l *LambdaHandler) Invoke(ctx context.Context, payload []byte) ([]byte, err
 	}
 	var failures []string
 	if len(records) > 0 {
-		q, err := l.queueOf(records[0].QueueARN)
-		if err != nil {
-			return nil, err
+		q := l.queues[0]
+		if len(l.names) > 0 {
+			if q, err = l.queueOf(records[0].QueueARN); err != nil {
+				return nil, err
+			}
 		}
 		if failures, err = q.process(ctx, records); err != nil {
 			return nil, err
@@ -113,11 +115,8 @@ func (l *LambdaHandler) Invoke(ctx context.Context, payload []byte) ([]byte, err
 	return partialfailure.AppendResponse(nil, failures), nil
 }
 
-// queueOf returns what handles the batches of a queue.
+// queueOf returns what handles the batches of one of several queues.
 func (l *LambdaHandler) queueOf(arn string) (*queueHandler, error) {
-	if len(l.names) == 0 {
-		return l.queues[0], nil
-	}
 	i := l.names.find(arn)
 	if i < 0 {
 		return nil, noQueue(arn)
@@ -161,8 +160,10 @@ func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]s
 		Times:    q.engine.Times(ctx),
 	}
 	hooks := q.engine.Hooks
-	ctx = hooks.BatchContext(ctx, info, records)
-	hooks.BatchStarted(ctx, info)
+	if hooks.Batches {
+		ctx = hooks.BatchContext(ctx, info, records)
+		hooks.BatchStarted(ctx, info)
+	}
 	settlement := q.policy.Begin(ctx, info.Times)
 	results := q.engine.Run(ctx, records, info.Times, settlement)
 	warn := settlement.Settle(results)
@@ -174,10 +175,14 @@ func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]s
 		if q.cfg.samLocal() {
 			q.warnWouldBe(ctx, info, results)
 		}
-		settlement.AwaitHooks()
+		if hooks.Calls {
+			settlement.AwaitHooks()
+		}
 		hooks.BatchSettled(ctx, info, results)
 	})
-	q.flush(ctx, info.Times)
+	if q.flushes {
+		q.flush(ctx, info.Times)
+	}
 	if fail {
 		return nil, &FailedError{Failed: len(failures), Records: len(records)}
 	}

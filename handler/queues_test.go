@@ -56,7 +56,7 @@ func TestQueuesInContainer_EachHasItsHandlerAndSettings(t *testing.T) {
 		err := polled(t, h, handler.Config{SQS: client, Logger: book.logger(), Outage: time.Second}, func() {
 			send(t, client, server.QueueURL("orders"), "1", "fail")
 			send(t, client, server.QueueURL("mails"), "2", "fail")
-			time.Sleep(time.Second)
+			time.Sleep(900 * time.Millisecond) // the first backoff is 1 s or more
 		})
 		for _, e := range server.Events(sqs.Visibility) {
 			visible[slices.Index([]string{"orders", "mails"}, e.Queue)] = e.Visibility

@@ -30,6 +30,7 @@ func withoutSQS(s settle.Config) settle.Config {
 
 // warnWouldBe warns of what SQS would have been asked to do for results.
 func (q *queueHandler) warnWouldBe(ctx context.Context, info batch.BatchInfo, results []batch.Result) {
+	defer func() { _ = recover() }() // of the methods of a user's error
 	var list []string
 	for i := range results {
 		r := &results[i]

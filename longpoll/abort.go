@@ -1,7 +1,6 @@
 package longpoll
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -33,22 +32,18 @@ func (a *aborts) reason(now time.Time) error {
 	return batch.ErrStopped
 }
 
-// heed applies an abort: until the time that the handler asked for, nothing is received,
-// and records that wait go back to SQS. Running handlers go on.
+// applyAbort applies the abort of a record: until the time that its handler asked for,
+// nothing is received, and records that wait go back to SQS. Running handlers go on.
 //
 // The time is rounded to what SQS can hide a message for: whole seconds, 12 hours at
 // most. If it is 0, waiting records stay: SQS would deliver them again at once, which
 // costs each of them an attempt.
-func (p *Poller) heed(m *message) {
-	if !m.Verdict.Aborts {
-		return
-	}
+func (p *Poller) applyAbort(m *message) {
 	p.slots = 0
 	p.runner.Pause()
-	r, now := m.Result, time.Now()
+	r, now, a := m.Result, time.Now(), &p.aborts
 	after := settle.WholeSeconds(m.Verdict.After)
 	until := r.Started.Add(r.Duration + after) // from then on, however long it took to dead-letter the record
-	a := &p.aborts
 	if p.phase != polling || !until.After(now) || !until.After(a.until) {
 		return
 	}
@@ -61,10 +56,10 @@ func (p *Poller) heed(m *message) {
 	a.why = fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, batch.Abort(after, r.Err))
 }
 
-// tried ends the trial if a record that was started after the abort has ended
-// without another.
-func (p *Poller) tried(r *batch.Result) {
-	if a := &p.aborts; a.trial(time.Now()) && !r.Started.Before(a.until) && !errors.Is(r.Err, ErrLost) {
+// endTrial ends the trial, since m has ended without another abort, if it was started after
+// the one before.
+func (a *aborts) endTrial(m *message) {
+	if !m.Result.Started.Before(a.until) && !m.Verdict.Expired {
 		a.trialUntil = time.Time{}
 	}
 }

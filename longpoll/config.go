@@ -96,12 +96,11 @@ func (c *Config) setDefaults(h batch.Handler) {
 	c.Engine = c.Engine.WithDefaultsFor(h)
 	c.Weight = cmp.Or(c.Weight, 1)
 	slots := max(1, min(c.Engine.Concurrency, maxConcurrency)) // or what is derived would be blamed
-	if c.Engine.RecordTimeout == 0 && !c.NoHeartbeat {
-		c.Engine.RecordTimeout = defaultRecordTimeout
+	if !c.NoHeartbeat {
+		c.Engine.RecordTimeout = cmp.Or(c.Engine.RecordTimeout, defaultRecordTimeout)
+		c.Visibility = cmp.Or(c.Visibility, defaultVisibility)
 	}
-	if c.Wait == 0 {
-		c.Wait = defaultWait
-	}
+	c.Wait = cmp.Or(c.Wait, defaultWait)
 	switch {
 	case c.Prefetch == 0 && isFIFO(c.Queue):
 		c.Prefetch = max(slots, maxReceive) // what comes may all be for one slot
@@ -110,15 +109,8 @@ func (c *Config) setDefaults(h batch.Handler) {
 	case c.Prefetch == -1:
 		c.Prefetch = 0
 	}
-	if c.Visibility == 0 && !c.NoHeartbeat {
-		c.Visibility = defaultVisibility
-	}
-	if c.DrainLimit == 0 {
-		c.DrainLimit = max(minDrainLimit, drainAndGrace-c.Engine.Grace)
-	}
-	if c.MaxAbandoned == 0 {
-		c.MaxAbandoned = slots
-	}
+	c.DrainLimit = cmp.Or(c.DrainLimit, max(minDrainLimit, drainAndGrace-c.Engine.Grace))
+	c.MaxAbandoned = cmp.Or(c.MaxAbandoned, slots)
 }
 
 func (c *Config) validate() error {

@@ -61,12 +61,19 @@ func (p *Poller) drain(now time.Time) {
 // cancelAll ends the contexts of what runs: the drain has taken as long as it may.
 func (p *Poller) cancelAll(now time.Time) {
 	p.phase, p.phaseEnds = canceling, now.Add(p.cfg.Engine.Grace)
-	n := p.runner.Cancel(context.Canceled)
+	running, deciding := p.runner.Cancel(context.Canceled), p.runner.Count().Deciding
 	why := fmt.Sprintf("the stop had taken as long as it may (DrainLimit is %v; with package handler: SQSBATCH_DRAIN_LIMIT)", p.cfg.DrainLimit)
 	if p.forced.Err() != nil {
 		why = "the stop was told not to wait any longer (the end of Shutdown's context)"
 	}
-	p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: %d still ran when %s: they are cancelled", p.cfg.Queue, n, why)})
+	text := fmt.Sprintf("a RecordFinished hook still ran when %s: hooks must not block", why)
+	switch {
+	case running > 0:
+		text = fmt.Sprintf("%d still ran when %s: they are cancelled", running, why)
+	case deciding > 0:
+		text = fmt.Sprintf("%d were being sent to the dead-letter queue when %s", deciding, why)
+	}
+	p.warn(batch.Warning{Message: "queue " + p.cfg.Queue + ": " + text})
 }
 
 // settleLast settles the records that are left, once no handler runs. Only now it abandons

@@ -5,7 +5,7 @@ import "fmt"
 // Drift says which of an idle or stopped poller's counters are not what they
 // are without any record, "" for none.
 func (p *Poller) Drift() (drift string) {
-	p.ask(func() { drift = p.drift() })
+	p.onLoop(func() { drift = p.drift() })
 	return drift
 }
 

@@ -16,17 +16,12 @@ import (
 
 const maxEntries = 10 // of a batch call
 
-// sweepEvery is how often held messages are looked through for what is due.
-func (p *Poller) sweepEvery() time.Duration {
-	return min(time.Second, p.queue.visibility/12)
-}
-
 // sweep extends held messages that are due, and gives back those that have waited too long.
 func (p *Poller) sweep(now time.Time) {
 	if p.phase < polling || now.Before(p.sweepAt) {
 		return
 	}
-	p.sweepAt = now.Add(p.sweepEvery())
+	p.sweepAt = now.Add(min(time.Second, p.queue.visibility/12))
 	p.extendDue(now)
 	p.giveUpWaiting(now)
 }
@@ -38,7 +33,7 @@ func (p *Poller) extendDue(now time.Time) {
 	}
 	var due []*message
 	for _, m := range p.load.byID {
-		if m.state != toRelease && !m.lost && !m.extending && p.extension(m, now) > 0 {
+		if m.state != toReturn && !m.lost && !m.extending && p.extension(m, now) > 0 {
 			due = append(due, m)
 		}
 	}
@@ -91,7 +86,7 @@ func (p *Poller) extended(list []*message, entries []types.ChangeMessageVisibili
 		// After its end SQS accepts the change as well, on a standard queue, and it
 		// says nothing about who has the message.
 		case err != nil, !p.fifo() && !now.Before(m.visibleAt()):
-			if m.state != toRelease && p.load.byID[m.Record.MessageID] == m {
+			if m.state != toReturn && p.load.byID[m.Record.MessageID] == m {
 				p.revoke(m)
 			}
 		default:
@@ -128,7 +123,7 @@ func (p *Poller) changeVisibility(ctx context.Context, entries []types.ChangeMes
 		at[i] = i
 	}
 	sqserror.Divide(at, func(part []int) ([]int, error) {
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 		return part, p.observe("ChangeMessageVisibilityBatch", func(c *batch.Call) error {
 			out, err := p.cfg.SQS.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{

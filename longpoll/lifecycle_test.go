@@ -105,6 +105,24 @@ func TestSetConcurrency_ChangesHowManyRun(t *testing.T) {
 	})
 }
 
+// loadOf is a hook that keeps what tells the load.
+type loadOf struct{ load func() batch.Load }
+
+func (l *loadOf) Polling(_ context.Context, _ string, load func() batch.Load) { l.load = load }
+
+func TestSetConcurrency_ChangesTheLoadsSlots(t *testing.T) {
+	hook := &loadOf{}
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, hook) }, func(w *world) {
+		w.start()
+		if err := w.p.SetConcurrency(3); err != nil {
+			t.Fatal(err)
+		}
+		if n := hook.load().Slots; n != 3 {
+			t.Errorf("Slots is %d, want 3", n)
+		}
+	})
+}
+
 // A handler that gives its record back because the process stops: at once, without a
 // backoff or a dead letter, also at the last attempt of a group.
 func TestStopping_HandlerGivesItsRecordBack(t *testing.T) {

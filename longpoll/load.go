@@ -1,7 +1,6 @@
 package longpoll
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -77,7 +76,7 @@ func (l *load) done(n, most int, took time.Duration) {
 func (p *Poller) known(again types.Message, at time.Time) bool {
 	id := aws.ToString(again.MessageId)
 	m := p.load.byID[id]
-	if m == nil && !p.load.recent.has(id) || m != nil && m.state == toRelease {
+	if m == nil && !p.load.recent.has(id) || m != nil && m.state == toReturn {
 		return false
 	}
 	p.counts.Repeated++
@@ -116,20 +115,24 @@ func (p *Poller) hold(messages []message) {
 func (p *Poller) collect() {
 	p.finished = p.runner.Finished(p.finished[:0])
 	for _, d := range p.finished { // before anything is given back
-		p.heed(d.Owner.(*message))
+		if d.Verdict.Aborts {
+			p.applyAbort(d.Owner.(*message))
+		}
 	}
 	for _, d := range p.finished {
 		m := d.Owner.(*message)
 		switch {
 		case d.Deciding():
-			p.decide(m)
+			p.tryDeadLetter(m)
 			continue
 		case d.Result.Outcome.Done():
 			p.succeeded(m)
 		default:
 			p.failedGroup(m)
 		}
-		p.tried(d.Result)
+		if p.aborts.trial(time.Now()) {
+			p.aborts.endTrial(m)
+		}
 	}
 	clear(p.finished)
 	if n := p.runner.Count().Abandoned; n > p.cfg.MaxAbandoned {
@@ -156,13 +159,13 @@ func (p *Poller) failedGroup(m *message) {
 	var group []*message
 	for d := range m.Group() {
 		one := d.Owner.(*message)
-		one.state = toRelease
+		one.state = toReturn
 		group = append(group, one)
 	}
 	switch r := m.Result; {
 	case r.Outcome == batch.NotStarted: // too little was left of its time, or a hook held its batch up
 		p.load.held -= len(group)
-		if errors.Is(r.Err, batch.ErrStopped) {
+		if r.Err == batch.ErrStopped { // never an error of a handler
 			why := p.aborts.reason(time.Now())
 			for _, m := range group {
 				m.Result.Err = why
@@ -170,7 +173,7 @@ func (p *Poller) failedGroup(m *message) {
 		}
 		p.release(group)
 		return
-	case errors.Is(r.Err, ErrLost):
+	case m.Verdict.Expired:
 		m.checkLapsed(p, time.Now())
 		m.lost = true
 	default:
@@ -183,25 +186,25 @@ func (p *Poller) failedGroup(m *message) {
 	p.settleFailed(group)
 }
 
-// decide asks the settler to dead-letter a failed record, so that its group can go on. During
-// a stop the record fails at once, with its group: the stop may have caused the failure.
-func (p *Poller) decide(m *message) {
+// tryDeadLetter asks the settler to dead-letter a failed record, so that its group can go on.
+// During a stop the record fails at once, with its group: the stop may have caused the failure.
+func (p *Poller) tryDeadLetter(m *message) {
 	if p.stopping.Err() != nil || m.checkLapsed(p, time.Now()) { // SQS may have moved it itself
 		p.runner.Resolve(&m.Delivery, nil)
 		return
 	}
 	result := *m.Result
-	e := &settle.Entry{Result: &result, Latest: m.entry.Latest, Owner: m}
+	e := &settle.Entry{Result: &result, Verdict: m.Verdict.Verdict, Latest: m.entry.Latest, Owner: m}
 	p.settler.DeadLetter(e, func(gone *batch.Result) { p.runner.Resolve(&m.Delivery, gone) })
 }
 
 // call makes a call beside the loop, and has the loop call what f returns.
 func (p *Poller) call(f func() func()) {
-	p.calling++
+	p.callsOpen++
 	go func() {
 		took := f()
 		p.do(func() {
-			p.calling--
+			p.callsOpen--
 			took()
 		})
 	}()
@@ -222,7 +225,7 @@ func (p *Poller) giveBack(list []*runner.Delivery, why error) {
 	now := time.Now()
 	for _, d := range list {
 		m := d.Owner.(*message)
-		m.state = toRelease
+		m.state = toReturn
 		m.Result.Outcome, m.Result.Err = batch.NotStarted, why
 		if m.checkLapsed(p, now); m.visibleAt().After(now) {
 			back = append(back, m)
@@ -254,16 +257,19 @@ func (p *Poller) giveUpWaiting(now time.Time) {
 	}
 }
 
-// revoke gives up a message that SQS refused to extend.
+// revoke gives up a message that SQS refused to extend. One that was handled may be gone
+// because a delete worked whose answer was lost.
 func (p *Poller) revoke(m *message) {
-	m.lost = true
-	p.counts.Lost++
-	if m.state != held {
+	if m.lost = true; m.state != held {
 		return
 	}
+	p.counts.Lost++
 	p.warn(batch.Warning{MessageID: m.Record.MessageID, Message: "SQS did not extend the record's visibility, " +
 		"others may receive it: it is cancelled here, or not started (was this process suspended, was it deleted, or did an SQS of your own restart?)"})
 	p.giveBack(p.runner.Revoke(&m.Delivery), errGroupLost)
+	if p.settler.Withdraw(m.Record) { // it is not being sent to the dead-letter queue: others may succeed with it
+		p.runner.Resolve(&m.Delivery, nil)
+	}
 }
 
 // errGroupLost is the error of what was not started because an earlier record of its

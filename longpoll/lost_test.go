@@ -202,3 +202,57 @@ func TestPartitions(t *testing.T) {
 		})
 	}
 }
+
+// A delete that worked although its answer was lost is no lost record: its extension is
+// refused because the record is gone.
+func TestDeleteWorkedUnanswered_RecordIsNotLost(t *testing.T) {
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Visibility = 9 * time.Second }, func(w *world) {
+		w.inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: deletion})
+		w.Send("a")
+		w.start()
+		w.after(5 * time.Second)
+		if w.deleted() != 1 || w.count(extension) == 0 {
+			t.Fatalf("%d deleted, %d extensions: the test tests nothing", w.deleted(), w.count(extension))
+		}
+		w.Server().ClearFaults()
+		w.after(10 * time.Second)
+		if s := w.p.Status(); s.Counts.Lost != 0 || s.Counts.Succeeded != 1 || s.Undeleted != 0 {
+			t.Errorf("status %+v, want one success and nothing lost", s)
+		}
+	})
+}
+
+// A record that SQS took back while its queue is asked whether it is to be dead-lettered in
+// place is not sent: another consumer may succeed with it.
+func TestLostWhileDeciding_RecordIsNotDeadLettered(t *testing.T) {
+	fail := make(chan struct{})
+	h := func(_ context.Context, r batch.Record) error {
+		if r.Body == "g:a" {
+			<-fail
+			return errors.New("no")
+		}
+		return nil
+	}
+	inWorld(t, fifoQueue, h, func(c *longpoll.Config) { c.Visibility = 3 * time.Second }, func(w *world) {
+		fail = make(chan struct{})
+		w.deliverOften("g:a", testqueue.MaxReceiveCount)
+		w.Send("g:b")
+		w.start()
+		w.after(6 * time.Minute) // what the queue said about itself is no longer believed
+		w.inject(sqs.Fault{Kind: sqs.Latency, Operation: "GetQueueAttributes", Latency: 900 * time.Millisecond})
+		for before := w.count(extension); w.count(extension) == before; {
+			w.after(10 * time.Millisecond)
+		}
+		w.after(500 * time.Millisecond)
+		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: extension, Code: "MessageNotInflight"})
+		close(fail)
+		w.after(1500 * time.Millisecond)
+		if n := w.p.Status().Counts.Lost; n == 0 {
+			t.Fatal("no extension was refused: the test tests nothing")
+		}
+		w.Server().ClearFaults()
+		if n := w.count("SendMessageBatch"); n != 0 {
+			t.Errorf("the lost record was sent to the dead-letter queue")
+		}
+	})
+}

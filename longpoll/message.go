@@ -11,8 +11,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
-// message is a delivery that this poller holds. The runner owns the part that is its
-// own until it has finished; the loop owns the rest.
+// message is a delivery that this poller holds. The runner owns its Delivery until that has
+// finished; the loop owns the rest.
 type message struct {
 	runner.Delivery
 	receipt *receipt
@@ -21,7 +21,7 @@ type message struct {
 
 	// Both count from when it was received last.
 	hiddenFor time.Duration // by SQS from others, unless it is extended
-	extended  time.Duration // at most, if an extension took effect that was not answered
+	extended  time.Duration // the longest that SQS may hide it: with an extension whose answer is missing
 
 	state     state
 	lost      bool // others may have it: SQS refused to extend it, or its visibility is over
@@ -36,13 +36,13 @@ func (m *message) visibleAt() time.Time { return m.entry.Latest.ReceivedAt.Add(m
 type state uint8
 
 const (
-	held      state = iota // for its handler
-	toDelete               // handled; it is to be deleted
-	toRelease              // not handled; it is to be made visible
+	held     state = iota // for its handler
+	toDelete              // handled; it is to be deleted
+	toReturn              // failed, skipped or not started; SQS is to be told when to show it
 )
 
 // receipt is what was received together: a record of a standard queue, or those of a
-// FIFO group. For the hooks it is a batch.
+// FIFO group. For the hooks it is a batch. The loop owns it, but for its Batch.
 type receipt struct {
 	runner.Batch
 	results []batch.Result

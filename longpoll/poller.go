@@ -1,6 +1,7 @@
 package longpoll
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,48 +26,51 @@ var (
 	ErrRunTwice = errors.New("longpoll: Run was called before: make a new Poller")
 	// ErrLost is a record's error when it was not started, because others may have
 	// received it: its visibility could not be extended.
-	ErrLost = runner.ErrLeaseExpired
+	ErrLost = runner.ErrLost
 )
 
 // Poller handles the records of one queue. Make it with [New]. Its methods are
 // safe for concurrent use.
 //
-// One goroutine, the loop of Run, owns the fields from "Of the loop" on. Other
+// One goroutine, the loop of Run, owns the fields from "Of the loop" on. It has set those
+// that are fixed before it polls, and others read them from then on. Other
 // goroutines make the calls to SQS and hand it the answers (see do), and the runner wakes
 // it when records have finished. The loop never waits for SQS, handlers or hooks.
 type Poller struct {
 	cfg    Config
 	engine *runner.Engine
 	hooks  *hooks.Set
-	policy *settle.Policy
 
-	begun    atomic.Bool     // Run was called
-	stopping context.Context // ends with the first Shutdown, and with Run's context
-	stop     context.CancelFunc
-	forced   context.Context // ends when a drain must not wait any longer
-	force    context.CancelFunc
-	started  chan struct{} // closed when SQS has answered the first receive
-	over     chan struct{} // closed when Run has returned
-	paused   atomic.Bool   // what Pause and Resume ask for
-	most     atomic.Int64  // what SetConcurrency asks for
-	events   chan func()   // for the loop
-	calls    notify.Queue  // of hooks, about calls to SQS
-	notices  notify.Queue  // about all else
+	begun     atomic.Bool     // Run was called
+	stopping  context.Context // ends with the first Shutdown, and with Run's context
+	stop      context.CancelFunc
+	forced    context.Context // ends when a drain must not wait any longer
+	force     context.CancelFunc
+	started   chan struct{} // closed when SQS has answered the first receive
+	over      chan struct{} // closed when Run has returned
+	paused    atomic.Bool   // what Pause and Resume ask for
+	most      atomic.Int64  // what SetConcurrency asks for
+	events    chan func()   // for the loop
+	callHooks notify.Queue  // of hooks, about calls to SQS
+	notices   notify.Queue  // about all else
+
+	// Of the loop, fixed.
+	queue    queue
+	policy   *settle.Policy // New's, which only validates, until the queue's URL is known
+	runner   *runner.Runner
+	settler  *settle.Settler // nil before it polls
+	base     context.Context // of handlers and calls; ends when Run does
+	endBase  context.CancelFunc
+	beat     context.Context // of extensions; ends when nothing runs any more
+	endBeat  context.CancelFunc
+	flushing context.Context // of the settler's calls; ends in time before the end of a stop
+	endFlush context.CancelFunc
 
 	// Of the loop.
-	queue     queue
-	runner    *runner.Runner
-	settler   *settle.Settler // nil before it polls
-	base      context.Context // of handlers and calls; ends when Run does
-	endBase   context.CancelFunc
-	beat      context.Context // of extensions; ends when nothing runs any more
-	endBeat   context.CancelFunc
-	flushing  context.Context // of the settler's calls; ends in time before the end of a stop
-	endFlush  context.CancelFunc
 	phase     phase
 	phaseEnds time.Time // when the next phase of a stop begins; zero before the stop
 	fatal     error     // ends Run
-	calling   int       // calls under way, see call
+	callsOpen int       // calls under way, see call
 	pausing   bool      // paused, as the loop has seen it
 	slots     int       // how many the runner may use; 0 while it starts nothing
 	sweepAt   time.Time // when to look through what is held
@@ -132,9 +136,9 @@ func (p *Poller) do(f func()) {
 	}
 }
 
-// ask calls f when nothing changes what the loop owns, also after its end, and
+// onLoop calls f when nothing changes what the loop owns, also after its end, and
 // reports whether it did: not before Run.
-func (p *Poller) ask(f func()) bool {
+func (p *Poller) onLoop(f func()) bool {
 	if !p.begun.Load() {
 		return false
 	}
@@ -171,7 +175,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	p.base, p.endBase = context.WithCancel(base)
 	p.beat, p.endBeat = context.WithCancel(p.base)
 	p.flushing, p.endFlush = context.WithCancel(p.base)
-	p.runner = p.engine.NewRunner(p.base, runner.Options{Decides: true})
+	p.runner = p.engine.NewRunner(p.base, runner.Options{AsksOwner: true})
 	p.intake.open(p.base)
 	p.phase = starting
 	go p.begin(p.base)
@@ -293,16 +297,12 @@ func (p *Poller) SetConcurrency(n int) error {
 		return fmt.Errorf("longpoll: Concurrency is %d, must be 1 to %d", n, maxConcurrency)
 	}
 	p.most.Store(int64(n))
-	p.ask(func() {})
+	p.onLoop(func() {})
 	return nil
 }
 
 // fail ends Run with an error.
-func (p *Poller) fail(err error) {
-	if p.fatal == nil {
-		p.fatal = err
-	}
-}
+func (p *Poller) fail(err error) { p.fatal = cmp.Or(p.fatal, err) }
 
 // end ends all that belongs to Run.
 func (p *Poller) end() {
@@ -321,14 +321,14 @@ func (p *Poller) end() {
 	p.collect()
 	p.giveBackWaiting(time.Now())
 	p.reportLeft()
-	for _, hooks := range []*notify.Queue{&p.calls, &p.notices} {
+	for _, hooks := range []*notify.Queue{&p.callHooks, &p.notices} {
 		p.serve(late.Add(2*lastWords), func() bool { return false }, hooks.Last())
 	}
 }
 
 // noCalls reports whether no call to SQS is under way.
 func (p *Poller) noCalls() bool {
-	return p.calling == 0 && (p.settler == nil || p.settler.Calls() == 0)
+	return p.callsOpen == 0 && (p.settler == nil || p.settler.Calls() == 0)
 }
 
 // serve does what the loop is asked for until over reports true or told is closed, at most
@@ -385,13 +385,13 @@ func (p *Poller) Shutdown(ctx context.Context) error {
 // one may be on its way with messages. It has no effect while the Poller stops.
 func (p *Poller) Pause() {
 	p.paused.Store(true)
-	p.ask(func() {})
+	p.onLoop(func() {})
 }
 
 // Resume begins receiving again after [Poller.Pause].
 func (p *Poller) Resume() {
 	p.paused.Store(false)
-	p.ask(func() {})
+	p.onLoop(func() {})
 }
 
 // heedPause does what Pause and Resume ask for.
@@ -426,6 +426,6 @@ func (p *Poller) warn(w batch.Warning) {
 // called tells the hooks of a call.
 func (p *Poller) called(c batch.Call) {
 	if p.hooks.Calls {
-		p.calls.Notify(func() { p.hooks.Called(context.WithoutCancel(p.base), c) })
+		p.callHooks.Notify(func() { p.hooks.Called(context.WithoutCancel(p.base), c) })
 	}
 }

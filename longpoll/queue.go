@@ -39,10 +39,10 @@ func (p *Poller) begin(ctx context.Context) {
 			p.fail(err)
 		default:
 			p.phase = polling
-			p.settler = p.policy.NewSettler(p.flushing, settle.Owner{
+			p.settler = p.policy.NewSettler(p.flushing, settle.Callbacks{
 				Do: p.do, Called: p.called, Warn: p.warn, Deleted: p.deleted,
 				Settled: func(e *settle.Entry) { p.settled(e.Owner.(*message)) },
-			}, settleTimeout)
+			}, failureTimeout)
 		}
 	})
 }
@@ -59,7 +59,7 @@ func (p *Poller) lookUp(ctx context.Context) error {
 			return c
 		}
 		var delay time.Duration
-		p.ask(func() {
+		p.onLoop(func() {
 			if ctx.Err() == nil { // else Run may have returned
 				p.failed(&p.trouble.receiving, false, "the queue cannot be looked up", err, "trying again")
 				delay = p.trouble.receiving.delay()
@@ -74,7 +74,7 @@ func (p *Poller) lookUp(ctx context.Context) error {
 // askQueue finds the queue's URL, ARN and visibility timeout. Without
 // permission for GetQueueAttributes the ARN is taken from the URL.
 func (p *Poller) askQueue(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	q := queue{visibility: p.cfg.Visibility, region: p.cfg.SQS.Options().Region}
 	var err error
@@ -98,7 +98,7 @@ func (p *Poller) askQueue(ctx context.Context) error {
 			return &ConfigError{Queue: p.cfg.Queue, Err: err}
 		}
 	}
-	p.ask(func() { p.queue, err = q, p.newPolicy(q.url) })
+	p.onLoop(func() { p.queue, err = q, p.newPolicy(q.url) })
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (p *Poller) notifyPolling() {
 	p.hooks.Polling(context.WithoutCancel(p.base), p.queue.arn, func() batch.Load {
 		s := p.Status()
 		return batch.Load{
-			Slots: p.cfg.Engine.Concurrency, Running: s.Running, Waiting: s.Waiting, Undeleted: s.Undeleted,
+			Slots: p.concurrency(), Running: s.Running, Waiting: s.Waiting, Undeleted: s.Undeleted,
 			AbandonedRunning: s.AbandonedRunning, OldestSeconds: s.OldestSeconds,
 			Lost: s.Counts.Lost, Repeated: s.Counts.Repeated, Ended: s.State == "stopped",
 		}

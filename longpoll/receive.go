@@ -101,9 +101,6 @@ func (p *Poller) fifo() bool { return isFIFO(p.queue.arn) }
 // isFIFO looks at a queue's name, ARN or URL.
 func isFIFO(queue string) bool { return strings.HasSuffix(strings.TrimSuffix(queue, "/"), ".fifo") }
 
-// systemAttributes are those that become fields of a record.
-var systemAttributes = []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll}
-
 func (p *Poller) input(n int, wait time.Duration, a attempt) *sqs.ReceiveMessageInput {
 	return &sqs.ReceiveMessageInput{
 		QueueUrl:                    &p.queue.url,
@@ -111,7 +108,7 @@ func (p *Poller) input(n int, wait time.Duration, a attempt) *sqs.ReceiveMessage
 		WaitTimeSeconds:             int32(wait / time.Second),
 		VisibilityTimeout:           int32(p.queue.visibility / time.Second),
 		MessageAttributeNames:       []string{"All"},
-		MessageSystemAttributeNames: systemAttributes,
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 		ReceiveRequestAttemptId:     a.id,
 	}
 }
@@ -141,16 +138,10 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 		p.received(messages, n, now)
 		if len(messages) == 0 && wait > 0 {
 			p.intake.notBefore = began.Add(emptyInterval)
-			p.foundEmpty()
+			if p.cfg.UntilEmpty && len(p.load.byID) == 0 && p.intake.calls == 0 {
+				p.beginStop()
+			}
 		}
-	}
-}
-
-// foundEmpty ends the poller after a long poll without messages, if it is to run only until
-// the queue is empty, and nothing is left to do here.
-func (p *Poller) foundEmpty() {
-	if p.cfg.UntilEmpty && len(p.load.byID) == 0 && p.intake.calls == 0 {
-		p.beginStop()
 	}
 }
 
@@ -291,9 +282,9 @@ func (in *intake) abandonLate(now time.Time) {
 	}
 }
 
-// ending reports whether receives are open that end soon, or were abandoned just now. What
-// is released meanwhile they would take again, at the price of a delivery, and one that was
-// abandoned would hide it from everyone.
+// ending reports whether receives are open that end soon, or were abandoned just now. They
+// would take again what is released meanwhile, which costs it a delivery; an abandoned
+// receive, which SQS may still serve, would hide it from everyone.
 func (in *intake) ending(now time.Time) bool {
 	if in.ctx.Err() != nil {
 		return now.Before(in.endBy)

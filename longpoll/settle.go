@@ -2,7 +2,6 @@ package longpoll
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,8 +12,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
-// settleTimeout bounds how long the settler retries calls about a failure.
-const settleTimeout = 10 * time.Second
+// failureTimeout bounds how long the settler retries calls about a failure.
+const failureTimeout = 10 * time.Second
 
 // returning are messages that come back together: a failure and the messages that were
 // skipped because of it, or one message that was not started.
@@ -38,7 +37,9 @@ func (p *Poller) enqueueDelete(m *message) {
 // settleFailed settles a failure, and the messages that were skipped because of it.
 func (p *Poller) settleFailed(group []*message) {
 	switch first := group[0]; {
-	case !p.settler.Withdraw(first.Record): // it is being sent: what SQS says to that decides
+	case !p.settler.Withdraw(first.Record):
+		// It is being sent, and a stop gives it up: SQS's answer to the send decides. No
+		// extension is waited for: settleLast ends all of them in this step of the loop.
 		p.settleGroup(group)
 	case first.lost: // others may have it already: what came after it must wait for that
 		p.leaveToSQS(group[:1])
@@ -58,7 +59,7 @@ func (p *Poller) cutOff(m *message) bool {
 	if p.stopping.Err() == nil || m.Verdict.Permanent || m.Verdict.HasAfter {
 		return false
 	}
-	return errors.Is(m.Result.Err, batch.ErrStopped) || p.phase > draining && errors.Is(m.Result.Err, context.Canceled)
+	return m.Verdict.Stopped || p.phase > draining && m.Verdict.Canceled
 }
 
 // leaveToSQS leaves messages to SQS, which shows them when their visibility ends.
@@ -67,7 +68,7 @@ func (p *Poller) leaveToSQS(list []*message) {
 	for i, m := range list {
 		results[i] = m.Result
 	}
-	p.settler.Report(results)
+	p.settler.NoteAttempts(results)
 	for _, m := range list {
 		p.settled(m)
 	}
@@ -108,6 +109,7 @@ func (p *Poller) handOver(now time.Time) {
 func (p *Poller) settleGroup(group []*message) {
 	entries, hiddenUntil := make([]*settle.Entry, len(group)), time.Time{}
 	for i, m := range group {
+		m.entry.Verdict = m.Verdict.Verdict
 		entries[i] = &m.entry
 		if until := m.entry.Latest.ReceivedAt.Add(max(m.hiddenFor, m.extended)); until.After(hiddenUntil) {
 			hiddenUntil = until
@@ -160,10 +162,10 @@ func (p *Poller) notifySettled(m *message) {
 	}
 	m.notified = true
 	m.Result.Record = m.Record
-	if errors.Is(m.Result.Err, ErrLost) { // its handler was not called
+	if m.Verdict.Expired {
 		m.Result.Started, m.Result.Duration, m.Result.Allowed = time.Time{}, 0, 0
 	}
-	if r.open--; r.open == 0 && r.Begun() {
+	if r.open--; r.open == 0 && !r.Info.Started.IsZero() {
 		p.notices.Notify(func() {
 			p.hooks.BatchSettled(context.WithoutCancel(r.Context(p.base)), r.Info, r.results)
 		})
@@ -186,7 +188,7 @@ func (p *Poller) reportLeft() {
 		switch m.state {
 		case toDelete:
 			done = append(done, m)
-		case toRelease:
+		case toReturn:
 			back = append(back, m)
 		}
 	}
@@ -240,7 +242,7 @@ func (p *Poller) deleted(list []*settle.Entry, errs []error) {
 // deletesHold reports whether nothing is received or started, because of what
 // could not be deleted.
 func (p *Poller) deletesHold() bool {
-	switch t, slots := &p.trouble, p.cfg.Engine.Concurrency; {
+	switch t, slots := &p.trouble, p.concurrency(); {
 	case t.refused:
 		return p.undeleted > 0
 	case t.deleting.tries > 0:

@@ -50,7 +50,7 @@ type Status struct {
 
 // Status returns the state of the Poller. It costs a look at each running record.
 func (p *Poller) Status() (s Status) {
-	if !p.ask(func() { s = p.status() }) {
+	if !p.onLoop(func() { s = p.status() }) {
 		s = Status{Queue: p.cfg.Queue, State: "created", live: true}
 	}
 	return s
@@ -66,7 +66,7 @@ func (p *Poller) status() Status {
 		LastError:   p.trouble.last,
 		LastErrorAt: p.trouble.lastT,
 		Counts:      p.counts,
-		live:        p.intake.answersInTime(now, p.cfg.Wait) && !p.calls.Hung(now) && !p.notices.Hung(now),
+		live:        p.intake.answersInTime(now, p.cfg.Wait) && !p.callHooks.Hung(now) && !p.notices.Hung(now),
 	}
 	if p.runner != nil {
 		l := p.runner.Load()

@@ -106,3 +106,18 @@ func TestRecordsCutOffByStop_WarningSaysWhy(t *testing.T) {
 		})
 	}
 }
+
+// A stop that waits for a hook says so, rather than that no record runs.
+func TestHookHoldsUpStop_WarningNamesIt(t *testing.T) {
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) {
+		c.Engine.Hooks, c.DrainLimit = append(c.Engine.Hooks, blockedFinished{}), time.Second
+	}, func(w *world) {
+		w.Send("a")
+		w.start()
+		w.after(time.Second)
+		w.stop()
+		if got := w.warningsWith("RecordFinished"); len(got) != 1 || len(w.warningsWith("0 ")) != 0 {
+			t.Errorf("warned %q, want of the hook", w.warnings)
+		}
+	})
+}

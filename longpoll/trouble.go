@@ -12,10 +12,10 @@ import (
 
 // Bounds of the time between tries while receiving fails.
 const (
-	firstDelay = 200 * time.Millisecond
-	lastDelay  = 20 * time.Second
-	// callTimeout ends a call that is not answered, long polls aside.
-	callTimeout = 5 * time.Second
+	firstReceiveDelay = 200 * time.Millisecond
+	lastReceiveDelay  = 20 * time.Second
+	// requestTimeout ends a call that is not answered, long polls aside.
+	requestTimeout = 5 * time.Second
 )
 
 // trouble is how calls fail.
@@ -147,6 +147,6 @@ func (i *incident) soFar(now time.Time) string {
 
 // delay is how long to wait for the next try.
 func (i *incident) delay() time.Duration {
-	d := min(firstDelay<<min(i.tries-1, 16), lastDelay)
+	d := min(firstReceiveDelay<<min(i.tries-1, 16), lastReceiveDelay)
 	return d/2 + rand.N(d/2+1)
 }

@@ -127,9 +127,6 @@ func (h *Set) Polling(ctx context.Context, queueARN string, load func() batch.Lo
 // BatchContext asks the hooks for the context of a batch. It is ctx if none answers. The
 // end of what it returns is ctx's.
 func (h *Set) BatchContext(ctx context.Context, b batch.BatchInfo, records []batch.Record) context.Context {
-	if !h.Batches {
-		return ctx
-	}
 	values := ctx
 	each(ctx, h, b.QueueARN, func(hook batch.BatchContextHook) {
 		if got := hook.BatchContext(values, b, records); got != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
 // settler dead-letters what fails while others wait for it, as send says.
@@ -27,10 +28,11 @@ func newSettler(send func(r *batch.Result) bool) *settler {
 	return &settler{send: send, events: make(chan func(), 10)}
 }
 
-func (s *settler) Failed(group []*batch.Result) { s.groups = append(s.groups, len(group)) }
-func (s *settler) Events() <-chan func()        { return s.events }
+func (s *settler) Failed(d *runner.Delivery) { s.groups = append(s.groups, len(resultsOf(d))) }
+func (s *settler) Events() <-chan func()     { return s.events }
 
-func (s *settler) DeadLetter(r batch.Result, done func(*batch.Result)) {
+func (s *settler) DeadLetter(d *runner.Delivery, done func(*batch.Result)) {
+	r := *d.Result
 	s.asked = append(s.asked, r.Record.MessageID)
 	go func() {
 		gone := &r

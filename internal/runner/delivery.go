@@ -12,8 +12,10 @@ import (
 
 // A Delivery is a record in the hands of a runner, from [Runner.Add] until it is
 // finished. Its owner sets Record, Result and what else it needs before it adds it, and
-// does not touch it again until [Runner.Finished] returns it; the runner writes Result
-// and Verdict.
+// does not touch it again until [Runner.Finished] returns it: the runner's lock guards it,
+// and the runner writes Result and Verdict. Two things the owner may do meanwhile: read
+// Record, which only its own Renew replaces, and read all of a delivery that is deciding,
+// since only the owner ends that.
 //
 // There is one for each record in flight: its size counts.
 type Delivery struct {
@@ -21,20 +23,21 @@ type Delivery struct {
 	// Result is where the outcome goes. Its Record is set by the runner.
 	Result *batch.Result
 	// Verdict is what Result.Err asks for.
-	Verdict batch.Verdict
+	Verdict Verdict
 	// Batch is what the hooks are notified of when the first of its deliveries starts;
 	// nil where the owner notifies them.
 	Batch *Batch
 	// Within is how long after Record.ReceivedAt its handler must be done; zero for
 	// the runner's own cutoff.
 	Within time.Duration
-	// Lease is how long after Record.ReceivedAt others do not have it; negative if they
-	// may, zero if that is not watched. See [Runner.Extend].
+	// Lease is for how long, from Record.ReceivedAt, the record is ours; 0 if that is not
+	// tracked, below 0 if it is lost already. See [Runner.Extend].
 	Lease time.Duration
 	// Owner is what the owner keeps for the record. The runner does not use it.
 	Owner any
 	// Last says that SQS gives up on the record after this delivery: it leaves time for
-	// those of its group that wait for it.
+	// those of its group that wait for it. The owner sets it, or the runner where the owner
+	// has not.
 	Last bool
 
 	state   state
@@ -44,8 +47,8 @@ type Delivery struct {
 	queued  *Delivery // behind it in its queue
 	bulk    *bulkPart // nil unless package bulk uses it, see View
 
-	// Of its handler's context, see recordContext.
-	deadline time.Time                       // zero: the parent's
+	// Of its handler's context, see recordContext, which reads them without the runner's lock.
+	deadline time.Time                       // set before the handler is called; zero: the parent's
 	values   atomic.Pointer[context.Context] // in place of the batch's, from hooks
 	mu       sync.Mutex                      // guards what follows
 	err      error                           // what it ended with
@@ -79,15 +82,7 @@ func (d *Delivery) Group() iter.Seq[*Delivery] {
 	}
 }
 
-// Results are those of [Delivery.Group].
-func (d *Delivery) Results() (list []*batch.Result) {
-	for d := range d.Group() {
-		list = append(list, d.Result)
-	}
-	return list
-}
-
-// copies are of what Results returns.
+// copies are of the results of [Delivery.Group].
 func (d *Delivery) copies() (list []batch.Result) {
 	for d := range d.Group() {
 		list = append(list, *d.Result)
@@ -98,11 +93,12 @@ func (d *Delivery) copies() (list []batch.Result) {
 // Batch is what was received together: a record of a standard queue, or those of a
 // FIFO group.
 type Batch struct {
+	// Info is the owner's until the runner sets its Started, when the first of its
+	// deliveries starts, and again when the runner has none of them any more.
 	Info    batch.BatchInfo
 	Records []batch.Record
 
-	begun bool // the first of its deliveries has started; guarded by the runner
-	ctx   atomic.Pointer[context.Context]
+	ctx atomic.Pointer[context.Context]
 }
 
 // Context is what the hooks made of ctx for the batch; ctx until they have, or if b is nil.
@@ -114,10 +110,6 @@ func (b *Batch) Context(ctx context.Context) context.Context {
 	}
 	return ctx
 }
-
-// Begun reports whether a delivery of the batch has started. It is for callers which
-// know that none of them is with the runner any more.
-func (b *Batch) Begun() bool { return b.begun }
 
 // queue is a list of deliveries, in order.
 type queue struct {

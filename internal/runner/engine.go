@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -73,25 +72,4 @@ func (e *Engine) Times(ctx context.Context) batch.Times {
 		Cutoff:   deadline.Add(-reserve),
 		SettleBy: deadline.Add(-reserve / 4),
 	}
-}
-
-// classify asks the configuration, if it has a classifier, about an error of a
-// handler. One that has a verb is not asked about, nor the end of the record's own
-// context.
-func (e *Engine) classify(ctx context.Context, err error) (classified error) {
-	if e.cfg.Classify == nil || batch.VerdictOf(err).Verb {
-		return err
-	}
-	if end := ctx.Err(); end != nil && errors.Is(err, end) {
-		return err
-	}
-	defer func() {
-		if v := recover(); v != nil {
-			classified = fmt.Errorf("%w (Classify panicked: %v)", err, v)
-		}
-	}()
-	if classified = e.cfg.Classify(err); classified == nil {
-		return err // no classifier makes a success of a failure
-	}
-	return classified
 }

@@ -85,13 +85,14 @@ func (r *Runner) leaving(remaining time.Duration, d *Delivery) time.Duration {
 // it counts where others wait for it, which would come to the same end. The answer may
 // take a moment: the lock is not held meanwhile, and other workers start.
 func (r *Runner) askLast(d *Delivery) (asked bool) {
-	if r.options.LastAttempt == nil || d.Last || d.next == nil || d.isAnswered() || r.cutoff(d).IsZero() {
+	if r.options.LastAttempt == nil || d.Last || d.next == nil || d.isPrehandled() || r.cutoff(d).IsZero() {
 		return false
 	}
 	r.grow()
 	r.mu.Unlock()
-	defer r.mu.Lock()
-	d.Last = r.options.LastAttempt(d.Record)
+	last := r.options.LastAttempt(d.Record)
+	r.mu.Lock()
+	d.Last = last
 	return true
 }
 

@@ -13,15 +13,15 @@ import (
 // Settling is told of failures while their batch still runs, by the goroutine that has
 // called Run. Results are elements of the slice that Run will return.
 type Settling interface {
-	// Failed is told of each failure: group has the record that failed, followed by those
-	// of its FIFO group that were skipped because of it. It must not block.
-	Failed(group []*batch.Result)
+	// Failed is told of each failure, of which its [Delivery.Group] are the records of its
+	// FIFO group that were skipped because of it. It must not block.
+	Failed(d *Delivery)
 	// DeadLetter is asked about a failure while others of its FIFO group wait behind it.
 	// It has done called by one of Events: with what became of the record when that is out
 	// of their way for good, and the group goes on, or with nil when it has failed, and the
-	// rest of the group is skipped. It must not block. The record is given to Failed if the
-	// batch ends before.
-	DeadLetter(failure batch.Result, done func(gone *batch.Result))
+	// rest of the group is skipped. It must not block, and must copy d's Result. The record
+	// is given to Failed if the batch ends before.
+	DeadLetter(d *Delivery, done func(gone *batch.Result))
 	// LastAttempt is asked as [Options] say, by other goroutines.
 	LastAttempt(r *batch.Record) bool
 	// Events has what is to be called.
@@ -43,12 +43,11 @@ func (e *Engine) Run(ctx context.Context, records []batch.Record, times batch.Ti
 	if len(records) == 0 {
 		return nil
 	}
-	o := Options{Times: times}
-	var events <-chan func()
+	inv, o := invocation{results: make([]batch.Result, len(records)), settling: on}, Options{Times: times}
 	if on != nil {
-		o.Decides, o.LastAttempt, events = true, on.LastAttempt, on.Events()
+		o.AsksOwner, o.LastAttempt, inv.events = true, on.LastAttempt, on.Events()
 	}
-	inv := invocation{Runner: e.NewRunner(ctx, o), events: events, results: make([]batch.Result, len(records)), settling: on}
+	inv.Runner = e.NewRunner(ctx, o)
 	inv.active = make([]*worker, 0, min(len(records), e.cfg.Concurrency))
 	deliveries, list := make([]Delivery, len(records)), make([]*Delivery, len(records))
 	for i := range records {
@@ -71,9 +70,11 @@ type invocation struct {
 	settling Settling // may be nil
 	events   <-chan func()
 	list     []*Delivery
+	aborted  *Delivery // the one that asked to wait the longest; nil for none
 }
 
-// wait returns when no handler is running any more that is waited for.
+// wait returns when no handler is running any more: those that ignore the end of their
+// contexts are abandoned.
 func (i *invocation) wait() {
 	var cutoff <-chan time.Time
 	if at := i.options.Times.Cutoff; !at.IsZero() {
@@ -83,6 +84,7 @@ func (i *invocation) wait() {
 		i.Cancel(cmp.Or(i.parent.Err(), context.DeadlineExceeded))
 		// Handlers that heed their context return now, and their results count.
 		i.waitIdle(time.After(i.cutoffGrace()), nil)
+		i.GiveUp()
 	}
 }
 
@@ -119,21 +121,22 @@ func (i *invocation) cutoffGrace() time.Duration {
 func (i *invocation) take() {
 	i.list = i.Finished(i.list[:0])
 	for _, d := range i.list {
+		if d.Verdict.Aborts && (i.aborted == nil || d.Verdict.After > i.aborted.Verdict.After) {
+			i.aborted = d
+		}
 		switch {
 		case i.settling == nil || d.Result.Outcome.Done():
-		case d.state == deciding:
-			i.settling.DeadLetter(*d.Result, func(gone *batch.Result) { i.Resolve(d, gone) })
+		case d.Deciding():
+			i.settling.DeadLetter(d, func(gone *batch.Result) { i.Resolve(d, gone) })
 		default:
-			i.settling.Failed(d.Results())
+			i.settling.Failed(d)
 		}
 	}
 }
 
-// end gives every record that has none its outcome: those still running are
-// abandoned, the rest was not started. It waits for hooks, but not beyond SettleBy: one
-// that blocks must not cost the response.
+// end gives every record that has none its outcome: it was not started. It waits for hooks,
+// but not beyond SettleBy: one that blocks must not cost the response.
 func (i *invocation) end() {
-	i.GiveUp()
 	i.take()
 	var warnings []string
 	if !i.Idle() && !i.waitIdle(i.halfOfTheRest(), nil) {
@@ -142,7 +145,7 @@ func (i *invocation) end() {
 	}
 	why := errTooLate
 	if i.aborted != nil {
-		why = fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, i.aborted)
+		why = fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, batch.Abort(i.aborted.Verdict.After, i.aborted.Result.Err))
 	}
 	notStarted := 0
 	for k := range i.results {

@@ -33,7 +33,7 @@ func chain(ids ...string) (list []*runner.Delivery) {
 func open(t *testing.T, cfg batch.Config, h batch.HandlerFunc, script func(*runner.Runner)) {
 	t.Helper()
 	virtual(t, func(t *testing.T) {
-		script(newEngine(t, cfg, h).NewRunner(t.Context(), runner.Options{Decides: true}))
+		script(newEngine(t, cfg, h).NewRunner(t.Context(), runner.Options{AsksOwner: true}))
 	})
 }
 
@@ -100,8 +100,8 @@ func TestResolveDecidesWhatBecomesOfTheGroup(t *testing.T) {
 		synctest.Wait()
 		r.Resolve(group[0], nil)
 		if finished, _ := soon(r); !slices.Equal(finished, []string{"bad retry"}) ||
-			!slices.EqualFunc(group[0].Results(), []batch.Outcome{batch.Retry, batch.Skipped, batch.Skipped}, func(r *batch.Result, o batch.Outcome) bool { return r.Outcome == o }) {
-			t.Errorf("not put out of the way: %q, %v", finished, group[0].Results())
+			!slices.EqualFunc(resultsOf(group[0]), []batch.Outcome{batch.Retry, batch.Skipped, batch.Skipped}, func(r *batch.Result, o batch.Outcome) bool { return r.Outcome == o }) {
+			t.Errorf("not put out of the way: %q, %v", finished, resultsOf(group[0]))
 		}
 	})
 }
@@ -116,11 +116,11 @@ func TestALeaseThatExpiredStartsNothing(t *testing.T) {
 		r.Extend(group[1], time.Now().Add(time.Second))
 		time.Sleep(time.Second)
 		finished, _ := soon(r)
-		if !slices.Equal(finished, []string{"a succeeded", "b retry"}) || !errors.Is(group[1].Result.Err, runner.ErrLeaseExpired) || !group[1].Result.Started.IsZero() {
+		if !slices.Equal(finished, []string{"a succeeded", "b retry"}) || !errors.Is(group[1].Result.Err, runner.ErrLost) || !group[1].Result.Started.IsZero() {
 			t.Errorf("%q, %+v", finished, group[1].Result)
 		}
-		if len(group[1].Results()) != 2 {
-			t.Errorf("what was behind it is not told of: %v", group[1].Results())
+		if len(resultsOf(group[1])) != 2 {
+			t.Errorf("what was behind it is not told of: %v", resultsOf(group[1]))
 		}
 	})
 }
@@ -245,7 +245,7 @@ func TestRevoke_StartsNothingThatWaits(t *testing.T) {
 		r.Add(group...)
 		r.Revoke(group[1]) // at the moment of its receipt
 		time.Sleep(time.Second)
-		if finished, _ := soon(r); !slices.Equal(finished, []string{"a succeeded", "b retry"}) || !errors.Is(group[1].Result.Err, runner.ErrLeaseExpired) {
+		if finished, _ := soon(r); !slices.Equal(finished, []string{"a succeeded", "b retry"}) || !errors.Is(group[1].Result.Err, runner.ErrLost) {
 			t.Errorf("%q, %v", finished, group[1].Result.Err)
 		}
 	})
@@ -270,7 +270,7 @@ func TestLeaseEndsDuringHook_RecordIsNotHandled(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
 		list := r.Finished(nil)
-		if handled != 0 || len(list) != 1 || !errors.Is(list[0].Result.Err, runner.ErrLeaseExpired) {
+		if handled != 0 || len(list) != 1 || !errors.Is(list[0].Result.Err, runner.ErrLost) {
 			t.Errorf("handled %d, finished %v", handled, list)
 		}
 	})

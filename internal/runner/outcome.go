@@ -9,9 +9,11 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// ErrLeaseExpired is the error of a delivery that was not started because others may
+// ErrLost is the error of a delivery that was not started because others may
 // have received it.
-var ErrLeaseExpired = errors.New("longpoll: not started, the record's visibility timeout is over")
+var ErrLost = errors.New("longpoll: not started, the record's visibility timeout is over")
+
+var expired = failure{ErrLost, Verdict{Expired: true}}
 
 // leave finishes a delivery that is done with, and lets the next of its group have its
 // turn.
@@ -27,7 +29,7 @@ func (r *Runner) leave(d *Delivery) {
 		delete(r.groups, keyOf(d))
 	case d.bulk == nil || d.bulk.withdrawn == nil:
 		r.requeue(next)
-	case next.isAnswered():
+	case next.isPrehandled():
 		next.bulk.withdrawn = d.bulk.withdrawn
 		r.requeue(next)
 	default:
@@ -43,11 +45,8 @@ func (r *Runner) failOrDecide(d *Delivery, outcome batch.Outcome, err error, now
 	d.Result.Outcome, d.Result.Err = outcome, err
 	d.Result.Duration = now.Sub(d.Result.Started)
 	cutoff := r.cutoff(d)
-	decides := r.options.Decides && d.next != nil && !r.paused && (cutoff.IsZero() || now.Before(cutoff))
-	if d.Verdict.Aborts { // all others would fail; the longest time counts
-		if r.aborted == nil || d.Verdict.After > batch.VerdictOf(r.aborted).After {
-			r.aborted = batch.Abort(d.Verdict.After, err)
-		}
+	decides := r.options.AsksOwner && d.next != nil && !r.paused && (cutoff.IsZero() || now.Before(cutoff))
+	if d.Verdict.Aborts { // all others would fail
 		r.pause()
 	}
 	if !decides {

@@ -11,8 +11,12 @@
 // or waits for a decision in outcome.go; is given its time, and given up, in expiry.go.
 // What only Lambda has is in invocation.go.
 //
+// What a handler's error says is worked out by its worker, in verdict.go. Slots that runners
+// share are in slots.go, what package bulk sees of a runner is in view.go.
+//
 // A runner calls the handler, hooks and [Options].LastAttempt without its lock. With its
-// lock it calls only Idle of what bulk shares, see [View.Shared].
+// lock it calls only what bulk shares: make, and then its Idle, see [View.Shared]. The lock
+// of [Slots] is taken with a runner's, never the other way round.
 package runner
 
 import (
@@ -32,13 +36,13 @@ type Options struct {
 	// LastAttempt is asked for [Delivery].Last where that is not set, before a record
 	// starts that others of its group wait for; nil for never. It may block for a moment.
 	LastAttempt func(*batch.Record) bool
-	// Decides says that the owner calls [Runner.Resolve] for each delivery that
+	// AsksOwner says that the owner calls [Runner.Resolve] for each delivery that
 	// failed while others of its FIFO group wait for it.
-	Decides bool
+	AsksOwner bool
 }
 
 // Runner handles deliveries. Make it with [Engine.NewRunner]. Its methods are safe
-// for concurrent use; those that are not exported need its lock.
+// for concurrent use; those that are not exported need its lock, as the fields from mu on do.
 type Runner struct {
 	*Engine
 	options Options
@@ -46,28 +50,26 @@ type Runner struct {
 	began   time.Time // worker.inHook counts from here
 	wake    chan struct{}
 
-	mu        sync.Mutex
-	ready     queue                  // heads of groups, and records of standard queues
-	answered  queue                  // those that were handled together with one before them, see View
-	groups    map[groupKey]*Delivery // the last of each FIFO group
-	counts    [finished]int          // deliveries by state
-	active    []*worker              // those that were not given up
-	slots     int
-	share     *share      // of slots that others have as well; nil without such
-	timer     *time.Timer // calls expire; nil before the first
-	due       time.Time   // when it does; zero for not at all
-	growing   bool        // a worker was started and has not taken its first delivery
-	paused    bool        // nothing is started, except what is answered
-	closed    bool        // nothing more is added
-	aborted   error
-	deciding  []*Delivery
-	notifying int // calls of hooks about deliveries that are finished
-	abandoned int // handlers that were given up and still run
-	finished  []*Delivery
-	pace      pace
-
-	shared  map[any]any // what handlers keep, see View
-	joining int         // running deliveries that wait for others to join them
+	mu         sync.Mutex
+	ready      queue                  // heads of groups, and records of standard queues
+	prehandled queue                  // those that were handled together with one before them, see View
+	groups     map[groupKey]*Delivery // the last of each FIFO group
+	counts     [finished]int          // deliveries by state
+	active     []*worker              // those that were not given up
+	slots      int
+	share      *share      // of slots that others have as well; nil without such
+	timer      *time.Timer // calls expire; nil before the first
+	due        time.Time   // when it does; zero for not at all
+	growing    bool        // a worker was started and has not taken its first delivery
+	paused     bool        // nothing is started, except what is prehandled
+	closed     bool        // nothing more is added
+	deciding   []*Delivery
+	notifying  int // calls of hooks about deliveries that are finished
+	abandoned  int // handlers that were given up and still run
+	finished   []*Delivery
+	pace       pace
+	shared     map[any]any // what handlers keep, see View
+	joining    int         // running deliveries that wait for others to join them
 }
 
 type groupKey struct{ queue, id string }
@@ -136,8 +138,8 @@ func (r *Runner) enter(d *Delivery, s state) {
 
 // requeue has a delivery start before others: a worker is there for it.
 func (r *Runner) requeue(d *Delivery) {
-	if d.isAnswered() {
-		r.answered.pushFront(d)
+	if d.isPrehandled() {
+		r.prehandled.pushFront(d)
 	} else {
 		r.ready.pushFront(d)
 	}
@@ -302,7 +304,7 @@ func (r *Runner) GiveUp() {
 	for _, d := range slices.Clone(r.deciding) {
 		r.resolve(d, nil)
 	}
-	for d := r.answered.pop(); d != nil; d = r.answered.pop() {
+	for d := r.prehandled.pop(); d != nil; d = r.prehandled.pop() {
 		r.ready.pushBack(d)
 	}
 	r.checkIdle()
@@ -318,12 +320,8 @@ func (r *Runner) Finished(into []*Delivery) []*Delivery {
 	return into
 }
 
-// report has [Runner.Finished] return d. On Lambda the owner needs to know of no success
-// before all is over.
+// report has [Runner.Finished] return d.
 func (r *Runner) report(d *Delivery) {
-	if r.closed && d.Result.Outcome == batch.Succeeded {
-		return
-	}
 	r.finished = append(r.finished, d)
 	r.signal()
 }
@@ -348,7 +346,7 @@ func (r *Runner) Idle() bool {
 
 func (r *Runner) idle() bool {
 	return r.counts[running]+r.counts[deciding]+r.notifying == 0 &&
-		(r.counts[waiting] == 0 || r.paused && r.answered.n == 0)
+		(r.counts[waiting] == 0 || r.paused && r.prehandled.n == 0)
 }
 
 // checkIdle wakes the owner when nothing runs any more.
@@ -390,6 +388,6 @@ func (r *Runner) Count() Load {
 	defer r.mu.Unlock()
 	return Load{
 		Waiting: r.counts[waiting], Running: r.counts[running], Deciding: r.counts[deciding],
-		Ready: r.ready.n + r.answered.n, Slots: len(r.active), Abandoned: r.abandoned,
+		Ready: r.ready.n + r.prehandled.n, Slots: len(r.active), Abandoned: r.abandoned,
 	}
 }

@@ -13,12 +13,12 @@ import (
 type View struct{ delivery *Delivery }
 
 // bulkPart is what a delivery has only where package bulk handles several of its FIFO
-// group together.
+// group together. The runner's lock guards it.
 type bulkPart struct {
-	claims    int   // so many of those behind it are handled together with it
-	withdrawn error // why the owner took those back, unless they are answered; nil if it did not
-	answered  bool  // it was handled together with one before it
-	outcome   any   // that was given with it, until it is asked for
+	claims     int   // so many of those behind it are handled together with it
+	withdrawn  error // why the owner took those back, unless they are prehandled; nil if it did not
+	prehandled bool  // it was handled together with one before it
+	outcome    any   // that was given with it, until it is asked for
 }
 
 // part is d's part for package bulk.
@@ -37,9 +37,9 @@ func (d *Delivery) claims() int {
 	return d.bulk.claims
 }
 
-// isAnswered reports whether d was handled together with one before it: only its
+// isPrehandled reports whether d was handled together with one before it: only its
 // outcome is still to be given.
-func (d *Delivery) isAnswered() bool { return d.bulk != nil && d.bulk.answered }
+func (d *Delivery) isPrehandled() bool { return d.bulk != nil && d.bulk.prehandled }
 
 // From returns the view of the record whose context ctx is, and false where that is
 // no runner's.
@@ -130,7 +130,7 @@ func (v View) Answer(outcomes ...any) {
 		r.stopJoining(d)
 		behind := d.next
 		for _, outcome := range outcomes[:min(len(outcomes), d.claims())] { // not what joined the group since
-			behind.part().answered, behind.bulk.outcome = true, outcome
+			behind.part().prehandled, behind.bulk.outcome = true, outcome
 			behind = behind.next
 		}
 	})
@@ -139,7 +139,7 @@ func (v View) Answer(outcomes ...any) {
 // Outcome returns what was given to [View.Answer] for this record, once, or nil.
 func (v View) Outcome() (outcome any) {
 	v.whileRunning(func(_ *Runner, d *Delivery) {
-		if d.isAnswered() {
+		if d.isPrehandled() {
 			outcome, d.bulk.outcome = d.bulk.outcome, nil
 		}
 	})

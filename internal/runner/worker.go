@@ -2,8 +2,6 @@ package runner
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -11,7 +9,8 @@ import (
 )
 
 // worker is a goroutine that handles deliveries one after another; it takes a slot.
-// Its fields are guarded by the runner's lock.
+// Its fields are written with the runner's lock. Its own goroutine may read delivery without
+// it, and inHook is atomic.
 type worker struct {
 	runner   *Runner
 	delivery *Delivery    // that it handles; nil between two
@@ -57,12 +56,12 @@ func (r *Runner) granted() {
 // mayGoOn reports whether w may start another delivery in its slot.
 func (w *worker) mayGoOn() bool {
 	r := w.runner
-	return r.answered.first != nil || len(r.active) <= r.slots && (r.share == nil || !r.startable() || !r.share.yields())
+	return r.prehandled.first != nil || len(r.active) <= r.slots && (r.share == nil || !r.startable() || !r.share.yields())
 }
 
 // startable reports whether a delivery may start.
 func (r *Runner) startable() bool {
-	return r.answered.first != nil || !r.paused && r.ready.first != nil
+	return r.prehandled.first != nil || !r.paused && r.ready.first != nil
 }
 
 // free takes w's slot away.
@@ -83,7 +82,7 @@ func (r *Runner) free(w *worker) {
 func (w *worker) work() {
 	returned := false
 	defer func() {
-		if !returned && w.finish(batch.ErrGoexit) {
+		if !returned && w.finish(failure{err: batch.ErrGoexit}) {
 			go w.work() // the handler ended this goroutine: another goes on
 		}
 	}()
@@ -129,8 +128,8 @@ func (w *worker) start(now time.Time) bool {
 	w.delivery, w.due, w.ended, d.Result.Started = d, time.Time{}, false, now
 	r.enter(d, running)
 	r.grow()
-	if d.Batch != nil && !d.Batch.begun {
-		d.Batch.begun, d.Batch.Info.Started = true, now
+	if d.Batch != nil && d.Batch.Info.Started.IsZero() {
+		d.Batch.Info.Started = now
 		if r.Hooks.Batches {
 			return w.open(d)
 		}
@@ -142,15 +141,15 @@ func (w *worker) start(now time.Time) bool {
 // take takes the delivery that is to start next out of those that are ready.
 func (r *Runner) take(now time.Time) *Delivery {
 	for r.startable() {
-		d := r.answered.pop()
+		d := r.prehandled.pop()
 		if d == nil {
 			d = r.ready.pop()
 		}
 		switch {
 		case d.Lease != 0 && d.leaseLeft(now) <= 0:
-			d.Result.Outcome, d.Result.Err = batch.Retry, ErrLeaseExpired
+			d.Result.Outcome, d.Result.Err, d.Verdict = batch.Retry, expired.err, expired.verdict
 			r.fail(d)
-		case d.isAnswered(), r.enoughTime(d, now):
+		case d.isPrehandled(), r.enoughTime(d, now):
 			return d
 		case d.Within == 0: // time only gets shorter
 			r.requeue(d)
@@ -170,7 +169,7 @@ func (w *worker) setDeadline(d *Delivery) {
 		return
 	}
 	d.deadline = deadline
-	d.Result.Allowed = max(0, deadline.Sub(d.Result.Started)) // less for what is answered already
+	d.Result.Allowed = max(0, deadline.Sub(d.Result.Started)) // less for what is prehandled
 	if !deadline.Equal(w.runner.options.Times.Cutoff) {
 		w.setDue(deadline)
 	}
@@ -212,7 +211,7 @@ func (w *worker) enterHook() {
 
 // handle notifies the hooks that w's delivery starts, and calls its handler, unless its
 // context has ended meanwhile.
-func (w *worker) handle() error {
+func (w *worker) handle() failure {
 	r, d := w.runner, w.delivery
 	ctx := (*recordContext)(d)
 	if r.Hooks.Starts {
@@ -224,64 +223,25 @@ func (w *worker) handle() error {
 		r.Hooks.RecordStarted(ctx, d.Record)
 		w.inHook.Store(0)
 		r.mu.Lock()
-		// A record that was answered still asks for its outcome, unless it was given up
+		// A record that is prehandled still asks for its outcome, unless it was given up
 		// while a hook blocked: then it would be handled again.
-		over := w.givenUp || !d.isAnswered()
+		over := w.givenUp || !d.isPrehandled()
 		lost := d.Lease != 0 && d.leaseLeft(time.Now()) <= 0
 		r.mu.Unlock()
 		switch err := ctx.Err(); {
 		case err != nil && over:
-			return err
+			return judge(err)
 		case lost && over: // while a hook blocked
-			return ErrLeaseExpired
+			return expired
 		}
 	}
 	return r.call(ctx)
 }
 
-// call calls the handler. A panic becomes an error; a Goexit passes.
-func (e *Engine) call(ctx *recordContext) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &batch.PanicError{Value: harmless(v), Stack: debug.Stack()}
-		}
-	}()
-	if err = e.handle(ctx, *ctx.Record); err != nil {
-		err = sanitize(err)
-		if e.cfg.Classify != nil {
-			err = sanitize(e.classify(ctx, err))
-		}
-	}
-	return err
-}
-
-// sanitize panics here if an error's methods do, as those of a nil pointer in an
-// error often do: later it would be where nobody expects it.
-func sanitize(err error) error {
-	_ = err.Error()
-	_ = batch.VerdictOf(err)
-	return err
-}
-
-// harmless returns what a handler panicked with, as text if it is an error
-// whose own methods panic.
-func harmless(v any) (safe any) {
-	defer func() {
-		if recover() != nil {
-			safe = fmt.Sprintf("%T: %v", v, v) // fmt contains the panic of a method
-		}
-	}()
-	if err, ok := v.(error); ok {
-		return sanitize(err)
-	}
-	return v
-}
-
-// finish takes the outcome of w's delivery, which failed if err is not nil, and starts
+// finish takes the outcome of w's delivery, which failed if f has an error, and starts
 // the next one; it reports whether there is one. After w was given up it changes nothing.
-func (w *worker) finish(err error) (more bool) {
-	now, verdict := time.Now(), batch.VerdictOf(err)
-	r := w.runner
+func (w *worker) finish(f failure) (more bool) {
+	now, r := time.Now(), w.runner
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d := w.delivery // nil if a hook ended the goroutine after the outcome was taken
@@ -299,16 +259,17 @@ func (w *worker) finish(err error) (more bool) {
 		return w.start(now)
 	}
 	r.stopJoining(d)
-	d.Verdict = verdict
-	if err != nil {
-		r.failOrDecide(d, batch.Retry, err, now)
+	if d.Verdict = f.verdict; f.err != nil {
+		r.failOrDecide(d, batch.Retry, f.err, now)
 	} else {
 		d.Result.Outcome, d.Result.Duration = batch.Succeeded, now.Sub(d.Result.Started)
-		if !d.isAnswered() && !r.cutoff(d).IsZero() {
+		if !d.isPrehandled() && !r.cutoff(d).IsZero() {
 			r.pace.add(d.Result.Duration)
 		}
 		r.leave(d)
-		r.report(d)
+		if !r.closed { // on Lambda the owner need know of no success before all is over
+			r.report(d)
+		}
 	}
 	if d.state == finished && r.Hooks.Outcomes {
 		r.notifying++

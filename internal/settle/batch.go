@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/notify"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
 const (
@@ -16,8 +17,8 @@ const (
 	// answer are retried. Waiting longer would occupy the function only for the sake of
 	// a backoff.
 	patience = 5 * time.Second
-	// settleTimeout bounds Settle where the context has no deadline.
-	settleTimeout = 10 * time.Second
+	// batchTimeout bounds Settle where the context has no deadline.
+	batchTimeout = 10 * time.Second
 )
 
 // Batch is the settler of an invocation. It is a runner.Settling; its owner is the
@@ -29,7 +30,8 @@ type Batch struct {
 	over     chan struct{} // closed when the results stand
 	notices  notify.Queue
 	warnings []batch.Warning
-	about    string // the queue, for warnings
+	about    string        // the queue, for warnings
+	aborted  batch.Verdict // of the failure that asked to wait the longest
 }
 
 // Begin returns the settler of a batch. Calls end with times.SettleBy; the end of ctx does
@@ -42,9 +44,9 @@ func (p *Policy) Begin(ctx context.Context, times batch.Times) *Batch {
 	} else {
 		ctx, b.cancel = context.WithDeadline(ctx, times.SettleBy)
 	}
-	b.settler = p.settler(ctx, Owner{
+	b.settler = p.settler(ctx, Callbacks{
 		Do: b.do, Called: b.called, Warn: b.warn, Deleted: func([]*Entry, []error) {}, Settled: func(*Entry) {},
-	}, batchPace)
+	}, batchTuning)
 	return b
 }
 
@@ -52,21 +54,33 @@ func (p *Policy) Begin(ctx context.Context, times batch.Times) *Batch {
 func (b *Batch) Events() <-chan func() { return b.events }
 
 // Failed takes a failure while the batch runs, and what was skipped for it.
-func (b *Batch) Failed(results []*batch.Result) {
-	list := make([]*Entry, len(results))
-	for i, r := range results {
-		list[i] = entryOf(r)
+func (b *Batch) Failed(d *runner.Delivery) {
+	var list []*Entry
+	for d := range d.Group() {
+		list = append(list, entryOf(d.Result, b.noted(d)))
 	}
 	b.settler.Fail(time.Time{}, list...)
 	b.settler.Flush(false)
 }
 
-func entryOf(r *batch.Result) *Entry { return &Entry{Result: r, Latest: r.Record} }
+func entryOf(r *batch.Result, v batch.Verdict) *Entry {
+	return &Entry{Result: r, Verdict: v, Latest: r.Record}
+}
 
 // DeadLetter is [Settler.DeadLetter].
-func (b *Batch) DeadLetter(r batch.Result, done func(gone *batch.Result)) {
-	b.settler.DeadLetter(entryOf(&r), done)
+func (b *Batch) DeadLetter(d *runner.Delivery, done func(gone *batch.Result)) {
+	result := *d.Result
+	b.settler.DeadLetter(entryOf(&result, b.noted(d)), done)
 	b.settler.Flush(false)
+}
+
+// noted returns the verdict of a delivery, and notes whether the batch was aborted by it.
+func (b *Batch) noted(d *runner.Delivery) batch.Verdict {
+	v := d.Verdict.Verdict
+	if v.Aborts && (!b.aborted.Aborts || v.After > b.aborted.After) {
+		b.aborted = v
+	}
+	return v
 }
 
 // LastAttempt reports whether SQS will move a record to the dead-letter queue instead of
@@ -106,7 +120,7 @@ func (b *Batch) Settle(results []batch.Result) (warn func()) {
 		return b.cancel
 	}
 	if _, ok := s.ctx.Deadline(); !ok {
-		defer time.AfterFunc(settleTimeout, b.cancel).Stop()
+		defer time.AfterFunc(batchTimeout, b.cancel).Stop()
 	}
 	s.lastTry = sooner(s.lastTry, time.Now().Add(patience))
 	defer time.AfterFunc(patience, s.stopAsks).Stop()
@@ -135,7 +149,7 @@ func (b *Batch) delete(results []batch.Result, by ...batch.Outcome) {
 	for i := range results {
 		if r := &results[i]; slices.Contains(by, r.Outcome) {
 			r.DeleteErr = errNoTime // until there is an answer
-			e := entryOf(r)
+			e := entryOf(r, batch.Verdict{})
 			e.tries = &tries{} // it is not patient
 			s.enqueue(opDelete, e)
 		}
@@ -153,10 +167,10 @@ func (b *Batch) releaseNotStarted(results []batch.Result) {
 	stuck := !slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome != batch.NotStarted })
 	for i := range results {
 		if r := &results[i]; r.Outcome == batch.NotStarted {
-			e := entryOf(r)
+			e := entryOf(r, b.aborted)
 			g := &group{entries: []*Entry{e}, failedAt: time.Now()}
 			e.tries = &tries{group: g}
-			b.settler.comeBack(g, batch.VerdictOf(r.Err).Aborts || stuck && r.Record.Attempt > 1)
+			b.settler.comeBack(g, b.aborted.Aborts || stuck && r.Record.Attempt > 1)
 		}
 	}
 }
@@ -189,7 +203,7 @@ func (b *Batch) report(results []batch.Result) {
 	for i := range results {
 		list[i] = &results[i]
 	}
-	s.Report(list)
+	s.NoteAttempts(list)
 	if text := s.Schedule(arn); text != "" {
 		b.warn(batch.Warning{Message: text, Info: true})
 	}
@@ -220,7 +234,7 @@ func (b *Batch) AwaitHooks() {
 	}
 }
 
-// do is [Owner].Do.
+// do is [Callbacks].Do.
 func (b *Batch) do(f func()) {
 	select {
 	case b.events <- func() { f(); b.settler.Flush(false) }:
@@ -228,12 +242,12 @@ func (b *Batch) do(f func()) {
 	}
 }
 
-// called is [Owner].Called.
+// called is [Callbacks].Called.
 func (b *Batch) called(c batch.Call) {
 	if hooks := b.settler.cfg.Hooks; hooks.Calls {
 		b.notices.Notify(func() { hooks.Called(b.settler.ctx, c) })
 	}
 }
 
-// warn is [Owner].Warn. The hooks are told at the end.
+// warn is [Callbacks].Warn. The hooks are told at the end.
 func (b *Batch) warn(w batch.Warning) { b.warnings = append(b.warnings, w) }

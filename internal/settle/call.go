@@ -62,7 +62,7 @@ func (c *call) make() {
 	for k := range c.jobs {
 		j := &c.jobs[k]
 		switch {
-		case c.op == opVisibility && !c.decide(j):
+		case c.op == opVisibility && !c.computeReturn(j):
 			c.errs[k] = nil
 		case c.givenUp:
 			c.errs[k] = cmp.Or(j.tries.err, errRefused)

@@ -16,7 +16,11 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 )
 
-const opVisibility = "ChangeMessageVisibilityBatch"
+const (
+	opVisibility = "ChangeMessageVisibilityBatch"
+	opSend       = "SendMessageBatch"
+	opDelete     = "DeleteMessageBatch"
+)
 
 // failures sends n records that fail and receives them.
 func (f *fixture) failures(n int) []batch.Record {

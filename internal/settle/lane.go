@@ -102,19 +102,21 @@ func (s *Settler) hasRoom(l *lane) bool {
 
 // take takes the entries of a call: ten, or fewer if all is set or it is time for one that
 // does not linger; nil for none. Fresh ones go first, so that they do not wait for one
-// that always fails.
+// that always fails. Half of the places are for those that are tried again: else they would
+// wait for as long as there are enough fresh ones.
 func (l *lane) take(now time.Time, all bool) []*Entry {
 	most := maxEntries
 	if l.failing >= oneByOne { // it may be one of the ten for which SQS does not answer
 		most = 1
 	}
-	fresh := min(len(l.fresh), most)
-	list := slices.Clone(l.fresh[:fresh])
+	var again []*Entry
 	for _, e := range l.retries {
-		if len(list) < most && !e.tries.notBefore.After(now) {
-			list = append(list, e)
+		if len(again) < most && !e.tries.notBefore.After(now) {
+			again = append(again, e)
 		}
 	}
+	fresh := min(len(l.fresh), most-min(len(again), most/2))
+	list := slices.Concat(l.fresh[:fresh], again[:min(len(again), most-fresh)])
 	if len(list) < most && len(list) == fresh && !all {
 		return nil
 	}
@@ -122,7 +124,7 @@ func (l *lane) take(now time.Time, all bool) []*Entry {
 		list = list[:fitting(list)]
 		fresh = min(fresh, len(list))
 	}
-	again := list[fresh:]
+	again = list[fresh:]
 	l.fresh = slices.Delete(l.fresh, 0, fresh)
 	l.retries = slices.DeleteFunc(l.retries, func(e *Entry) bool { return slices.Contains(again, e) })
 	l.since = now
@@ -261,7 +263,7 @@ func (s *Settler) answered(l *lane, c *call) {
 		s.owner.Deleted(c.entries, c.errs)
 	}
 	if s.reports && c.op == opVisibility {
-		s.Report(results)
+		s.NoteAttempts(results)
 	}
 	for _, k := range over {
 		s.finish(c, k)

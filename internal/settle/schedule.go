@@ -187,13 +187,13 @@ const maxWindow = 5*time.Minute + 30*time.Second
 // callMargin is left of the 12 hours for the call itself and for clocks that differ.
 const callMargin = 5 * time.Second
 
-// decide works out when a record comes back, and reports whether a call must set that time.
+// computeReturn works out when a record comes back, and reports whether a call must set that time.
 // No call is made for an abandoned record, and those behind it, that would come back before
 // the queue's visibility timeout is over: its handler may still be at work.
-func (c *call) decide(j *job) bool {
+func (c *call) computeReturn(j *job) bool {
 	g := j.tries.group
-	if g.decide != nil {
-		g.decided.Do(func() { g.decide(c.began) })
+	if g.returnTime != nil {
+		g.computed.Do(func() { g.returnTime(c.began) })
 		j.visibleIn = g.visibleIn
 	}
 	if g.abandoned {

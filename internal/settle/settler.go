@@ -10,15 +10,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// Owner has the functions that a settler calls. Its owner is the goroutine of an invocation,
+// Callbacks are the functions that a settler calls. Its owner is the goroutine of an invocation,
 // or a poller's loop: the settler and its entries belong to that goroutine, which calls Deleted
 // and Settled.
-type Owner struct {
+type Callbacks struct {
 	// Do has the owner's goroutine call f, unless that has ended. Other goroutines call Do.
 	Do func(f func())
 	// Called is told of each call to SQS, by other goroutines. It must not block.
 	Called func(c batch.Call)
-	// Warn is told what an operator should know. It must not block.
+	// Warn is told what an operator should know, by the owner's goroutine. It must not block.
 	Warn func(w batch.Warning)
 	// Deleted is told how a call that deletes fared: errs has each entry's error, nil where
 	// SQS confirmed the delete. Entries that are tried again are not settled yet.
@@ -33,6 +33,8 @@ type Owner struct {
 type Entry struct {
 	// Result is where what became of the record goes. Its Record is the record.
 	Result *batch.Result
+	// Verdict is what its error asks for.
+	Verdict batch.Verdict
 	// Latest is the record as SQS delivered it last: calls use its receipt handle, and the
 	// 12 hours that SQS allows count from its time. It may be set anew while a delete
 	// waits: the delete is then made, or made again, with the new handle.
@@ -45,7 +47,7 @@ type Entry struct {
 
 // tries says for how long an entry is tried, and how its calls fare.
 type tries struct {
-	group     *group    // that it comes back with; nil for a delete, and while its FIFO group waits for it
+	group     *group    // that it comes back with, the owner's; nil for a delete, and while its FIFO group waits for it
 	until     time.Time // no try begins later; zero for the settler's
 	patient   bool      // it is tried until it is settled, whatever SQS answers
 	notBefore time.Time // when it is tried; zero for when it has lingered
@@ -56,14 +58,15 @@ type tries struct {
 
 // A group comes back together, so that a FIFO group is not blocked by some of its records:
 // a failure and the records that were skipped because of it, or a record that was not
-// started.
+// started. The owner's goroutine writes it before its first call. Calls read it, and the
+// first of them sets visibleIn.
 type group struct {
 	entries     []*Entry
 	failedAt    time.Time              // or released
 	hiddenUntil time.Time              // when SQS shows it by itself at the latest; zero if that is not known
 	abandoned   bool                   // the first one's handler may still be at work
-	decide      func(callAt time.Time) // sets visibleIn, for a call; it may wait, and call the user's code. nil where it is 0
-	decided     sync.Once
+	returnTime  func(callAt time.Time) // sets visibleIn, for a call; it may wait, and call the user's code. nil where it is 0
+	computed    sync.Once
 	visibleIn   time.Duration // counted from failedAt
 	released    *batch.Record // nil for a failure
 	showAt      time.Time     // of a release
@@ -79,8 +82,8 @@ type inPlace struct {
 // Settler tells SQS what became of the records of one owner.
 type Settler struct {
 	*Policy
-	pace
-	owner    Owner
+	tuning
+	owner    Callbacks
 	ctx      context.Context // of calls
 	asks     context.Context // of questions about queues
 	stopAsks context.CancelFunc
@@ -96,8 +99,8 @@ type Settler struct {
 	late    bool                 // the time was over before a call was answered
 }
 
-// pace is in what a poller's settler differs from a batch's.
-type pace struct {
+// tuning is in what a poller's settler differs from a batch's.
+type tuning struct {
 	linger     time.Duration // for which an entry waits for nine others to share its call
 	maxCalls   int           // under way in a lane
 	refusedFor time.Duration // for which no call is made after an error that lasts, such as a missing permission
@@ -106,15 +109,15 @@ type pace struct {
 	reports    bool          // of each call's records; a batch's are reported together, at its end
 }
 
-// batchPace makes no call of an operation that was refused. It has so many calls that
+// batchTuning makes no call of an operation that was refused. It has so many calls that
 // 10,000 records are released within the reserve of a long function.
-var batchPace = pace{linger: 50 * time.Millisecond, maxCalls: 16, refusedFor: MaxVisibility, placeFor: 12 * time.Second}
+var batchTuning = tuning{linger: 50 * time.Millisecond, maxCalls: 16, refusedFor: MaxVisibility, placeFor: 12 * time.Second}
 
 // settler makes one for an owner whose calls end with ctx.
-func (p *Policy) settler(ctx context.Context, owner Owner, pace pace) *Settler {
+func (p *Policy) settler(ctx context.Context, owner Callbacks, t tuning) *Settler {
 	s := &Settler{
 		timer:  time.AfterFunc(time.Hour, func() { owner.Do(func() {}) }), // see arm
-		Policy: p, pace: pace, owner: owner, ctx: ctx, longest: lastDelay, began: time.Now(),
+		Policy: p, tuning: t, owner: owner, ctx: ctx, longest: lastDelay, began: time.Now(),
 		inPlace: map[*batch.Record]*inPlace{}, causes: map[string]time.Time{},
 	}
 	if end, ok := ctx.Deadline(); ok {
@@ -127,8 +130,8 @@ func (p *Policy) settler(ctx context.Context, owner Owner, pace pace) *Settler {
 
 // NewSettler returns the settler of a poller, whose calls end with ctx. A failure is
 // tried for as long as patience says.
-func (p *Policy) NewSettler(ctx context.Context, owner Owner, patience time.Duration) *Settler {
-	return p.settler(ctx, owner, pace{
+func (p *Policy) NewSettler(ctx context.Context, owner Callbacks, patience time.Duration) *Settler {
+	return p.settler(ctx, owner, tuning{
 		linger: 100 * time.Millisecond, maxCalls: 32, refusedFor: 5 * time.Second, placeFor: patience, failureFor: patience, reports: true,
 	})
 }
@@ -152,7 +155,7 @@ func (s *Settler) Release(e *Entry, at time.Time, first *batch.Record, hiddenUnt
 func (s *Settler) released(at time.Time, first *batch.Record) *group {
 	g := &group{failedAt: time.Now(), released: first, showAt: at}
 	if at.After(g.failedAt) {
-		g.decide = func(time.Time) {
+		g.returnTime = func(time.Time) {
 			g.visibleIn = WholeSeconds(max(at.Sub(g.failedAt), s.Backoff(first, g.failedAt)))
 		}
 	}
@@ -178,8 +181,8 @@ func (s *Settler) Postpone(at time.Time) {
 // Fail takes a failure, and what was skipped for it: it is sent to the dead-letter queue,
 // dropped, or made visible again after its backoff. hiddenUntil is when SQS shows an
 // abandoned one by itself at the latest: it is not shown sooner, since its handler may
-// still be at work. In a poller no failure is tried later. Zero stands for the queue's
-// visibility timeout after the settler began.
+// still be at work. In a poller no failure is tried later. Zero is the queue's
+// visibility timeout, counted from when the settler began.
 func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 	first := list[0]
 	g := &group{entries: list, failedAt: first.Result.Started.Add(first.Result.Duration), hiddenUntil: hiddenUntil}
@@ -195,10 +198,13 @@ func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 			p.entry.tries.group, p.entry.tries.until = g, first.tries.until
 			first.tries = p.entry.tries
 			*p.entry, g.entries[0] = *first, p.entry
+			for _, l := range s.lanes { // the entry is in one of them
+				l.until = sooner(l.until, first.tries.until)
+			}
 			return
 		}
 	}
-	switch s.onPermanent(batch.VerdictOf(first.Result.Err)) {
+	switch s.onPermanent(first.Verdict) {
 	case partialfailure.DeadLetter:
 		s.send(first)
 	case partialfailure.Drop:
@@ -210,18 +216,18 @@ func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 
 // comeBack has the whole group come back, at once or after its backoff.
 func (s *Settler) comeBack(g *group, backoff bool) {
-	first := *g.entries[0].Result // a copy, for the goroutine of the call
+	first, verdict := *g.entries[0].Result, g.entries[0].Verdict // copies, for the goroutine of the call
 	g.abandoned = first.Outcome == batch.Abandoned
 	var answered <-chan struct{}
 	if s.cfg.MaxReceiveCount == 0 && (backoff && s.cfg.Backoff == nil || first.Record.Attempt > 1) || g.abandoned {
 		answered = s.ask(first.Record.QueueARN)
 	}
-	g.decide = func(callAt time.Time) {
+	g.returnTime = func(callAt time.Time) {
 		if backoff || g.abandoned {
 			s.wait(answered, callAt)
 		}
 		if backoff {
-			g.visibleIn = s.backoff(first.Record, batch.VerdictOf(first.Err), g.failedAt)
+			g.visibleIn = s.backoff(first.Record, verdict, g.failedAt)
 		}
 	}
 	s.show(g.entries)
@@ -249,7 +255,7 @@ func (s *Settler) failureTries(g *group) *tries {
 func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
 	e.Result.Outcome, e.Result.DeadLetterQueue = outcome, queue
 	g := e.tries.group
-	g.decide, g.abandoned = nil, false
+	g.returnTime, g.abandoned = nil, false
 	s.show(g.entries[1:])
 	s.owner.Settled(e)
 }
@@ -265,7 +271,7 @@ func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
 // [Settler.Fail] before.
 func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
 	r := e.Result.Record
-	policy := s.onPermanent(batch.VerdictOf(e.Result.Err))
+	policy := s.onPermanent(e.Verdict)
 	if policy == partialfailure.Drop {
 		e.Result.Outcome = batch.Dropped
 		done(e.Result)
@@ -274,8 +280,9 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
 	p := &inPlace{entry: e, done: done}
 	s.inPlace[r] = p
 	ctx, cancel := context.WithTimeout(s.asks, policyWait)
-	if policy == partialfailure.DeadLetter || s.cfg.OnPermanent == partialfailure.Retry || s.cfg.MaxReceiveCount > 0 {
-		cancel() // the queue need not say which attempt is the last
+	_, known := s.maxReceiveCount(r.QueueARN)
+	if policy == partialfailure.DeadLetter || s.cfg.OnPermanent == partialfailure.Retry || s.cfg.MaxReceiveCount > 0 || known && r.Attempt <= 1 {
+		cancel() // the queue need not say, or say again, which attempt is the last
 	}
 	s.whenKnown(ctx, r.QueueARN, func() {
 		cancel()

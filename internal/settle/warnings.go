@@ -81,9 +81,9 @@ func (s *Settler) tells(cause string) bool {
 	return true
 }
 
-// Report notes the queue's maxReceiveCount in results that are not done, as far as it is
+// NoteAttempts notes the queue's maxReceiveCount in results that are not done, as far as it is
 // known, and warns of what SQS is about to give up on.
-func (s *Settler) Report(results []*batch.Result) {
+func (s *Settler) NoteAttempts(results []*batch.Result) {
 	var last, oldest *batch.Result
 	n := 0 // at their last attempt, or the one before
 	for _, r := range results {

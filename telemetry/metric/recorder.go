@@ -98,7 +98,7 @@ func (r *Recorder) BatchSettled(_ context.Context, b batch.BatchInfo, results []
 		if !result.Outcome.Done() && result.MaxReceiveCount > 0 && result.Record.Attempt >= result.MaxReceiveCount {
 			last++
 		}
-		if _, is := errors.AsType[*batch.PanicError](result.Err); is || errors.Is(result.Err, batch.ErrGoexit) {
+		if isPanic(result.Err) {
 			panicked++
 		}
 	}
@@ -113,6 +113,14 @@ func (r *Recorder) BatchSettled(_ context.Context, b batch.BatchInfo, results []
 	if panicked > 0 {
 		s.Add(RecordsPanicked, float64(panicked))
 	}
+}
+
+// isPanic reports whether a handler panicked, or called Goexit. It is false for an error
+// whose methods panic: the other records of the batch are counted nevertheless.
+func isPanic(err error) (is bool) {
+	defer func() { _ = recover() }()
+	_, is = errors.AsType[*batch.PanicError](err)
+	return is || errors.Is(err, batch.ErrGoexit)
 }
 
 // observe is about a record whose handler was called.

@@ -130,10 +130,17 @@ func (s *recordSpan) finish(r *batch.Result) {
 	}
 	if failure != "" {
 		attrs = append(attrs, semconv.ErrorTypeKey.String(failure))
-		s.span.SetStatus(codes.Error, short(r.Err.Error(), maxText))
-		s.span.AddEvent("exception", trace.WithTimestamp(end), trace.WithAttributes(exception(r.Err)...))
+		s.describe(r.Err, end)
 	}
 	s.span.SetAttributes(attrs...)
+}
+
+// describe adds an error to the span, or less of it where the error's methods panic: the
+// other records of the batch have their spans nevertheless.
+func (s *recordSpan) describe(err error, at time.Time) {
+	defer func() { _ = recover() }()
+	s.span.SetStatus(codes.Error, short(err.Error(), maxText))
+	s.span.AddEvent("exception", trace.WithTimestamp(at), trace.WithAttributes(exception(err)...))
 }
 
 // Bounds of what a span has of an error, in bytes: the SDK has none by default.

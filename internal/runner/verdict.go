@@ -1,0 +1,97 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// Verdict is all that the core asks of a handler's error. The methods of that error are the
+// user's: they may panic, block or lie. The worker therefore calls them once, where the
+// handler returns: one that panics is a failure of its record, and one that blocks is a
+// handler that hangs. Nobody asks later, but for the error's text.
+type Verdict struct {
+	batch.Verdict
+	Canceled bool // the error wraps context.Canceled
+	Stopped  bool // it wraps batch.ErrStopped
+	Expired  bool // it is ErrLost, and the handler was not called
+}
+
+// failure is why a delivery failed; its error is nil where it did not.
+type failure struct {
+	err     error
+	verdict Verdict
+}
+
+// errNobody is wrapped by no error.
+var errNobody = errors.New("nobody's error")
+
+// judge asks an error all that is to be known of it. Of one whose method Is answers yes to
+// everything only the text is kept.
+func judge(err error) failure {
+	text := err.Error()
+	f := failure{err, Verdict{Verdict: batch.VerdictOf(err)}}
+	if errors.Is(err, errNobody) {
+		f.err = errors.New(text)
+		return f
+	}
+	f.verdict.Canceled, f.verdict.Stopped = errors.Is(err, context.Canceled), errors.Is(err, batch.ErrStopped)
+	return f
+}
+
+// call calls the handler. A panic becomes a failure; a Goexit passes.
+func (e *Engine) call(ctx *recordContext) (f failure) {
+	defer func() {
+		if v := recover(); v != nil {
+			f = panicked(v, debug.Stack())
+		}
+	}()
+	err := e.handle(ctx, *ctx.Record)
+	if err == nil {
+		return failure{}
+	}
+	if f = judge(err); f.verdict.Verb || e.cfg.Classify == nil {
+		return f
+	}
+	return judge(e.classify(ctx, f.err))
+}
+
+// panicked is the failure of a handler that panicked with a value. It keeps the text of an
+// error whose own methods panic.
+func panicked(v any, stack []byte) (f failure) {
+	p := &batch.PanicError{Value: v, Stack: stack}
+	defer func() {
+		if recover() != nil {
+			p.Value = fmt.Sprintf("%T: %v", v, v) // fmt contains the panic of a method
+			f = judge(p)
+		}
+	}()
+	if err, ok := v.(error); ok {
+		p.Value = judge(err).err
+	}
+	return judge(p)
+}
+
+// classify asks the configuration, if it has a classifier, about an error of a
+// handler. One that has a verb is not asked about, nor the end of the record's own
+// context.
+func (e *Engine) classify(ctx context.Context, err error) (classified error) {
+	if e.cfg.Classify == nil || batch.VerdictOf(err).Verb {
+		return err
+	}
+	if end := ctx.Err(); end != nil && errors.Is(err, end) {
+		return err
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			classified = fmt.Errorf("%w (Classify panicked: %v)", err, v)
+		}
+	}()
+	if classified = e.cfg.Classify(err); classified == nil {
+		return err // no classifier makes a success of a failure
+	}
+	return classified
+}

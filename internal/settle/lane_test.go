@@ -1,0 +1,156 @@
+package settle_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/batch"
+	emulator "github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+)
+
+// owner is a goroutine with a poller's settler.
+type owner struct {
+	*settle.Settler
+	events chan func()
+	end    context.CancelFunc
+	ended  sync.WaitGroup
+}
+
+func newOwner(t *testing.T, q *testqueue.Queue, cfg settle.Config) *owner {
+	t.Helper()
+	cfg.Client = func(context.Context) (*sqs.Client, error) { return q.Client, nil }
+	policy, err := settle.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	o := &owner{events: make(chan func()), end: end}
+	o.Settler = policy.NewSettler(ctx, settle.Callbacks{
+		Do: func(f func()) {
+			select {
+			case o.events <- f:
+			case <-ctx.Done():
+			}
+		},
+		Called: func(batch.Call) {}, Warn: func(batch.Warning) {}, Deleted: func([]*settle.Entry, []error) {}, Settled: func(*settle.Entry) {},
+	}, 10*time.Second)
+	o.ended.Go(func() {
+		for {
+			select {
+			case f := <-o.events:
+				f()
+				o.Flush(false)
+			case <-ctx.Done():
+				o.Stop()
+				return
+			}
+		}
+	})
+	return o
+}
+
+// do has the owner call f.
+func (o *owner) do(f func()) { o.events <- f }
+
+func (o *owner) stop() {
+	o.end()
+	o.ended.Wait()
+	synctest.Wait()
+}
+
+func entryFor(r *batch.Record, v batch.Verdict) *settle.Entry {
+	return &settle.Entry{Result: &batch.Result{Record: r, Outcome: batch.Retry, Started: time.Now()}, Verdict: v, Latest: r}
+}
+
+// A delete that failed is tried again soon, however many new ones are always there.
+func TestManyFreshEntries_RetriesGetTheirTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := testqueue.New(t, standardQueue)
+		o := newOwner(t, q, settle.Config{})
+		defer o.stop()
+		q.Send("once", "twice")
+		records := q.Receive(2)
+		if err := q.Server().Inject(
+			emulator.Fault{Kind: emulator.EntryFailure, Operation: opDelete, Times: 1},
+			emulator.Fault{Kind: emulator.Latency, Operation: opDelete, Latency: time.Second},
+		); err != nil {
+			t.Fatal(err)
+		}
+		o.do(func() { o.Delete(entryFor(&records[0], batch.Verdict{})) })
+		time.Sleep(150 * time.Millisecond) // it has failed
+		o.do(func() {
+			for range 5000 { // which take 15 s
+				o.Delete(entryFor(&records[1], batch.Verdict{}))
+			}
+		})
+		time.Sleep(5 * time.Second)
+		for _, e := range q.Events(emulator.Deleted) {
+			if e.Body == "once" {
+				return
+			}
+		}
+		t.Error("in 5 s the delete that had failed was not tried again")
+	})
+}
+
+// A record whose send is under way when its owner gives its group up is not sent again once
+// others may have it.
+func TestGivenUpWhileSent_IsNotSentLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := testqueue.New(t, fifoQueue)
+		o := newOwner(t, q, settle.Config{})
+		defer o.stop()
+		var late time.Time
+		q.Fault = func(operation string, r *http.Request) (*http.Response, error) {
+			if operation != opSend {
+				return nil, nil
+			}
+			if !late.IsZero() && time.Now().After(late) {
+				t.Error("the record was sent although others may have it")
+			}
+			return testqueue.Answer(r, 503, "ServiceUnavailable", "")
+		}
+		q.SendTo("a", "a:never")
+		record := q.Receive(1)[0]
+		permanent := batch.Verdict{Permanent: true}
+		o.do(func() { o.DeadLetter(entryFor(&record, permanent), func(*batch.Result) {}) })
+		time.Sleep(6 * time.Second) // the pauses between its tries are long by now
+		synctest.Wait()
+		o.do(func() {
+			late = time.Now().Add(100 * time.Millisecond)
+			o.Fail(late, entryFor(&record, permanent))
+		})
+		time.Sleep(time.Minute)
+	})
+}
+
+// A group waits for what its queue says about itself only where its head may be at its last
+// attempt: never after the first one, if the queue has ever said otherwise.
+func TestQueueHasNotSaidLately_FirstAttemptDoesNotWait(t *testing.T) {
+	for attempt, want := range map[int]time.Duration{1: 0, 2: time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			q := testqueue.New(t, fifoQueue)
+			o := newOwner(t, q, settle.Config{})
+			defer o.stop()
+			o.Know(q.ARN, map[string]string{"RedrivePolicy": `{"maxReceiveCount":5,"deadLetterTargetArn":"` + q.DeadLetterARN + `"}`})
+			time.Sleep(time.Hour)
+			if err := q.Server().Inject(emulator.Fault{Kind: emulator.Hang, Operation: "GetQueueAttributes"}); err != nil {
+				t.Fatal(err)
+			}
+			record := batch.Record{MessageID: "m", QueueARN: q.ARN, GroupID: "a", Attempt: attempt}
+			failed := make(chan time.Time, 1)
+			began := time.Now()
+			o.do(func() { o.DeadLetter(entryFor(&record, batch.Verdict{}), func(*batch.Result) { failed <- time.Now() }) })
+			if took := (<-failed).Sub(began); took != want {
+				t.Errorf("after attempt %d the group waited for %v, want %v", attempt, took, want)
+			}
+		})
+	}
+}
