@@ -16,7 +16,7 @@ var (
 	link    = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]*))?[^)]*\)`)
 	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	fenced  = regexp.MustCompile("(?ms)^```.*?^```$")
-	marks   = regexp.MustCompile("[^\\p{L}\\p{N} _-]")
+	marks   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
 // Every document of the repository links to files and headings that there are.
