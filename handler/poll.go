@@ -17,6 +17,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/notify"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
@@ -42,7 +43,13 @@ type Poller struct {
 // [Config.Reserve], Deadline, MinRemaining, ErrorIfAllFail and DeleteSucceeded are about
 // invocations and have no effect.
 func NewPoller(h batch.Handler, cfg Config) (*Poller, error) {
+	_, named := h.(Queues)
+	named = named && len(cfg.Poll.Queues) == 0
 	lines, warnings, badConfig := cfg.setUp(containerLogger, time.Minute)
+	if named && len(cfg.Poll.Queues) > 0 { // as a platform sets it for every program
+		cfg.Poll.Queues = nil
+		warnings = append(warnings, settings.QueueURL.Name+" has no effect: handler.Queues names the queues")
+	}
 	// The log comes last: one that nobody reads keeps the metrics from nobody.
 	cfg.Hooks = append(slices.Clone(cfg.Hooks), lines)
 	pollers, err := cfg.pollers(h)
@@ -214,6 +221,7 @@ func (c *Config) pollers(h batch.Handler) ([]*longpoll.Poller, error) {
 	wrong.add(err)
 	if err == nil && len(queues) == 0 && os.Getenv(settings.QueueURL.Name) == "" {
 		wrong.add(errors.New("handler: Poll.Queues is empty, must name at least one queue (SQSBATCH_QUEUE_URL)"))
+		wrong.add(wrapped.Validate(h)) // it may be Queues in middleware
 		wrong.add(unknownVariables())
 	}
 	wrong = append(wrong, queues.namedTwice()...)

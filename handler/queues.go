@@ -23,8 +23,8 @@ import (
 //		{URL: os.Getenv("MAILS_URL"), Handler: batch.JSON(mail)},
 //	})
 //
-// In a container they are polled, and SQSBATCH_QUEUE_URL and PollConfig.Queues must be
-// empty. On Lambda each needs an event source mapping; an event of another queue fails its
+// In a container they are polled: PollConfig.Queues must be empty, and SQSBATCH_QUEUE_URL has
+// no effect. On Lambda each needs an event source mapping; an event of another queue fails its
 // invocation, so that nothing of it is lost. There is one log, one health check and one stop
 // for all. Middleware goes around the handler of each queue, not around Queues.
 type Queues []Queue
@@ -94,7 +94,7 @@ func (c *Config) split(h batch.Handler, names []string) (Queues, error) {
 	}
 	var wrong mistakes
 	if len(names) > 0 {
-		wrong.add(fmt.Errorf("handler: Poll.Queues (SQSBATCH_QUEUE_URL) is %s: must be empty, handler.Queues names the queues", strings.Join(names, ", ")))
+		wrong.add(fmt.Errorf("handler: Poll.Queues is %s: must be empty, handler.Queues names the queues", strings.Join(names, ", ")))
 	}
 	if len(q) == 0 {
 		wrong.add(errors.New("handler: Queues is empty, must have at least one queue"))

@@ -43,6 +43,7 @@ func (s *seen) sorted() []string {
 
 func TestQueuesInContainer_EachHasItsHandlerAndSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		t.Setenv("SQSBATCH_QUEUE_URL", "orders") // a platform may set it for every program
 		server, client := queues(t, "orders", "mails")
 		var got seen
 		var book logbook
@@ -66,6 +67,9 @@ func TestQueuesInContainer_EachHasItsHandlerAndSettings(t *testing.T) {
 		}
 		if visible[0] > 10*time.Second || visible[1] < time.Minute {
 			t.Errorf("failures are hidden for %v, want the second to have an outage of its own", visible)
+		}
+		if len(book.lines(t, "SQSBATCH_QUEUE_URL has no effect: handler.Queues names the queues")) != 1 {
+			t.Error("the log does not say that SQSBATCH_QUEUE_URL has no effect")
 		}
 		if lines := book.lines(t, "polling"); len(lines) != 1 || fmt.Sprint(lines[0]["queues"]) != fmt.Sprint([]string{server.QueueURL("orders"), "mails"}) {
 			t.Errorf("the log begins with %v, want one line for both queues", lines)
@@ -101,15 +105,14 @@ func TestQueuesOnLambda_EachHasItsHandler(t *testing.T) {
 
 func TestMistakesInQueues_AreNamedTogether(t *testing.T) {
 	_, client := queues(t)
-	t.Setenv("SQSBATCH_QUEUE_URL", "orders")
 	h := batch.HandlerFunc(byBody)
 	for name, test := range map[string]struct {
 		h    batch.Handler
 		cfg  handler.Config
 		want []string
 	}{
-		"fields": {handler.Queues{{Handler: h, Weight: 101}, {URL: "mails", Weight: -1}}, handler.Config{MaxHandlers: 20_000}, []string{
-			"Queues[0].URL is empty", "Queues[0].Weight is 101", "Queues[1].Handler is nil", "Queues[1].Weight is -1", "MaxHandlers is 20000", "SQSBATCH_QUEUE_URL"}},
+		"fields": {handler.Queues{{Handler: h, Weight: 101}, {URL: "mails", Weight: -1}}, handler.Config{MaxHandlers: 20_000, Poll: handler.PollConfig{Queues: []string{"orders"}}}, []string{
+			"Queues[0].URL is empty", "Queues[0].Weight is 101", "Queues[1].Handler is nil", "Queues[1].Weight is -1", "MaxHandlers is 20000", "Poll.Queues is orders"}},
 		"none":  {handler.Queues{}, handler.Config{}, []string{"Queues is empty"}},
 		"alone": {handler.Queues{{URL: "a", Handler: h, Weight: 2}}, handler.Config{StrictPriority: true}, []string{"Queues[0].Weight has no effect", "StrictPriority has no effect"}},
 		"twice": {handler.Queues{{URL: "a", Handler: h}, {URL: "a", Handler: h}}, handler.Config{}, []string{"a queue twice"}},
