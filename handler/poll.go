@@ -228,6 +228,9 @@ func (c *Config) pollers(h batch.Handler) ([]*longpoll.Poller, error) {
 	slots := c.slots()
 	list := make([]*longpoll.Poller, len(queues))
 	for i, q := range queues {
+		if q.URL == "" && err != nil {
+			continue // split has said so
+		}
 		own, err := c.of(q)
 		wrong.add(err)
 		list[i], err = own.poller(q, slots)
