@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/settings"
+	"github.com/sqsbatch/sqsbatch/internal/spelling"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -151,36 +152,14 @@ func unknownVariables() error {
 // cold start pays for it.
 const serviceLink = `^[^=]*_((SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)=|PORT=.*://)`
 
-// suggest returns a question with the setting whose name differs least, or "" when even
-// that one differs too much.
+// suggest returns a question with the setting whose name differs least, or "".
 func suggest(name string) string {
-	nearest := slices.MinFunc(settings.All, func(a, b *settings.Setting) int {
-		return cmp.Compare(distance(name, a.Name), distance(name, b.Name))
-	})
-	if distance(name, nearest.Name) > (len(name)-len(settings.Prefix)+1)/2 {
-		return ""
+	names := make([]string, len(settings.All))
+	for i, s := range settings.All {
+		names[i] = strings.TrimPrefix(s.Name, settings.Prefix)
 	}
-	return ": is " + nearest.Name + " meant?"
-}
-
-// distance is how many letters must be added, removed or changed to turn a into b
-// (Levenshtein's distance).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	if nearest := spelling.Nearest(strings.TrimPrefix(name, settings.Prefix), names); nearest != "" {
+		return ": is " + settings.Prefix + nearest + " meant?"
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			changed := diagonal
-			if a[i] != b[j] {
-				changed++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(changed, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
+	return ""
 }

@@ -19,19 +19,20 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
+	"github.com/sqsbatch/sqsbatch/internal/spelling"
 )
 
 const usage = `sqsbatch is the tool that goes with the sqsbatch toolkit.
 
 Usage:
   sqsbatch local     run a function against an embedded SQS and Lambda, with the
-                     settings of its template, and show what becomes of each record;
-                     with --mode poll as a container that polls the queue
-  sqsbatch sqs       serve the embedded SQS by itself, for programs in any language
+                     settings of its template, and show what becomes of each
+                     record; with --mode poll as a container
+  sqsbatch sqs       serve the embedded SQS alone, for programs in any language
   sqsbatch version   say which version or commit this is
   sqsbatch help      show this
 
-sqsbatch local -h and sqsbatch sqs -h tell more.
+sqsbatch help local and sqsbatch help sqs explain the flags.
 `
 
 func main() {
@@ -60,10 +61,17 @@ func run(args []string, tio cli.IO) int {
 		fmt.Fprintln(tio.Stdout, "sqsbatch "+version(info))
 		return 0
 	case "help", "--help", "-help", "-h":
+		if len(args) == 1 && (args[0] == "local" || args[0] == "sqs") {
+			return run([]string{args[0], "-h"}, tio)
+		}
 		_, _ = io.WriteString(tio.Stdout, usage)
 		return 0
 	default:
-		fmt.Fprintf(tio.Stderr, "sqsbatch: unknown command %q; `sqsbatch help` lists them\n", command)
+		meant := ""
+		if nearest := spelling.Nearest(command, []string{"local", "sqs", "version", "help"}); nearest != "" {
+			meant = fmt.Sprintf(" (is %s meant?)", nearest)
+		}
+		fmt.Fprintf(tio.Stderr, "sqsbatch: unknown command %q%s; `sqsbatch help` lists them\n", command, meant)
 		return 2
 	}
 }

@@ -65,6 +65,19 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// A terminal has 80 columns.
+func TestHelp_FitsATerminal(t *testing.T) {
+	for _, args := range [][]string{{"help"}, {"help", "local"}, {"help", "sqs"}} {
+		var out bytes.Buffer
+		run(args, cli.IO{Stdout: &out, Stderr: &out})
+		for line := range strings.Lines(out.String()) {
+			if n := len(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("%v: %d columns: %s", args, n, line)
+			}
+		}
+	}
+}
+
 func TestCommands(t *testing.T) {
 	tests := []struct {
 		args        string
@@ -76,10 +89,18 @@ func TestCommands(t *testing.T) {
 		{"version", 0, "sqsbatch ", ""},
 		{"local -h", 0, "--once", ""},
 		{"help", 0, "sqsbatch sqs", ""},
+		{"help local", 0, "--once", ""},
+		{"help sqs", 0, "--queue NAME", ""},
 		{"sqs -h", 0, "--queue NAME", ""},
 		{"sqs --bogus", 2, "", "sqsbatch sqs: unknown flag --bogus"},
 		{"sqs --template nope.yaml", 1, "", "sqsbatch sqs: --template: there is no file nope.yaml"},
-		{"lokal", 2, "", "unknown command \"lokal\"; `sqsbatch help`"},
+		{"lokal", 2, "", "unknown command \"lokal\" (is local meant?); `sqsbatch help`"},
+		{"xyzzy", 2, "", "unknown command \"xyzzy\"; `sqsbatch help`"},
+		{"local --evnt x", 2, "", "unknown flag --evnt: is --event meant?"},
+		{"local --timeout 5", 2, "", "--timeout is \"5\": 5 what? For seconds write 5s"},
+		{"local --timeout soon", 2, "", "--timeout is \"soon\": must be a duration, like 30s or 2m"},
+		{"local --processes two", 2, "", "--processes is \"two\": must be a whole number"},
+		{"local --once=maybe", 2, "", "--once is \"maybe\": must be true or false"},
 		{"local --bogus", 2, "", "sqsbatch local: unknown flag --bogus"},
 		{"local --template nope.yaml", 1, "", "sqsbatch local: no template nope.yaml"},
 	}

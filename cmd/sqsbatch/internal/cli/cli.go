@@ -14,7 +14,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/spelling"
 )
 
 // IO is how a command meets its caller.
@@ -57,5 +62,46 @@ func Parse(fs *flag.FlagSet, args []string) error {
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return err
 	}
-	return Usagef(fs.Name(), "%s", strings.Replace(err.Error(), "flag provided but not defined: -", "unknown flag --", 1))
+	text := err.Error()
+	if name, unknown := strings.CutPrefix(text, "flag provided but not defined: -"); unknown {
+		text = "unknown flag --" + name
+		if nearest := spelling.Nearest(name, flags(fs)); nearest != "" {
+			text += ": is --" + nearest + " meant?"
+		}
+		return Usagef(fs.Name(), "%s", text)
+	}
+	if m := badValue.FindStringSubmatch(text); m != nil {
+		return Usagef(fs.Name(), "--%s is %q%s", m[2], m[1], must(fs.Lookup(m[2]), m[1]))
+	}
+	return Usagef(fs.Name(), "%s", text)
+}
+
+// badValue is package flag's error about a value that its type does not take.
+var badValue = regexp.MustCompile(`^invalid (?:boolean )?value "(.*)" for (?:flag )?-(\S+): parse error$`)
+
+// must says what the value of a flag must be.
+func must(f *flag.Flag, value string) string {
+	getter, ok := f.Value.(flag.Getter)
+	if !ok {
+		return ": it cannot be read"
+	}
+	switch getter.Get().(type) {
+	case time.Duration:
+		if _, err := strconv.ParseFloat(value, 64); err == nil {
+			return fmt.Sprintf(": %s what? For seconds write %[1]ss", value)
+		}
+		return ": must be a duration, like 30s or 2m"
+	case bool:
+		return ": must be true or false"
+	case int, int64, uint, uint64:
+		return ": must be a whole number"
+	default:
+		return ": it cannot be read"
+	}
+}
+
+// flags are the names of a set's flags.
+func flags(fs *flag.FlagSet) (names []string) {
+	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	return names
 }

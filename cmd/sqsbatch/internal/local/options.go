@@ -45,73 +45,77 @@ Usage:
   sqsbatch local [flags] [package] [-]
 
   package   directory or import path of the function's main package
-            (default: the template's CodeUri if it is one, else ./examples/orders)
+            (default: the template's CodeUri, else ./examples/orders)
   -         send standard input, one message a line
 
-What is sent (default: the file that the function's package names on a line
-//sqsbatch:samples FILE; if it names none, you are asked for messages):
-  --event FILE       an SQS event as in events/one.json, what 'aws sqs receive-message'
-                     prints as JSON, or anything else as the body of one message, its last
-                     line feed left out; it is said when a file is sent as a body
+What is sent (default: the file that the package names on a line
+//sqsbatch:samples FILE; without one, you are asked for messages):
+  --event FILE       an SQS event as in events/one.json, or what
+                     'aws sqs receive-message' prints as JSON. Anything else is
+                     the body of one message, without its last line feed
   --event DIRECTORY  all its files *.json, each one of these
   --event -          standard input as such a file
-  --no-samples       nothing; send with any SQS client to the endpoint that is shown
+  --no-samples       nothing; send with any SQS client
 
 What runs:
-  --template FILE    default: template.yaml here, or beside or above the package
-  --function NAME    the function, when the template has several with an SQS event
-  --queue NAME       the queue, when the function has several SQS events
+  --template FILE    default: template.yaml here, or in or above the package
+  --function NAME    the function, if the template has several with SQS events
+  --queue NAME       the queue, if the function has several SQS events
   --parameter-overrides KEY=VALUE ...
                      values for the template's parameters
   --env KEY=VALUE    an environment variable of the function; may be repeated
-  --mode lambda      (default) in invocations, as Lambda and the template's event do
-  --mode poll        as in a container on Amazon ECS or Kubernetes: a process that polls
-                     the queues of all of the function's SQS events (see below)
-  --processes N      of --mode poll: how many processes side by side (default 1)
-  --addr HOST:PORT   where the SQS endpoint listens, loopback only (default 127.0.0.1:0,
-                     a free port)
-  --allow-host NAME  a name besides localhost by which clients may ask the SQS endpoint, as
+  --mode lambda      (default) in invocations, as Lambda does
+  --mode poll        as in a container: a process polls the queues of all SQS
+                     events of the function (see below)
+  --processes N      with --mode poll: how many processes (default 1)
+  --addr HOST:PORT   where the SQS endpoint listens, on loopback only
+                     (default 127.0.0.1:0, a free port)
+  --allow-host NAME  a name besides localhost by which clients reach it, such as
                      host.docker.internal from a container; may be repeated
 
 How it ends:
-  --once             as soon as every message is deleted or dead-lettered
-  --timeout DURATION give up after that long, as in 2m (default: never)
+  --once             when every message is deleted or dead-lettered
+  --timeout DURATION gives up after that long, such as 2m (default: never)
   Ctrl-C             finishes what is under way; a second one does not wait
 
 What is shown:
-  --output text      (default) lines to read, those of metrics (telemetry/emf) left out;
-                     on a terminal with a progress line
-  --output json      one JSON object a line and nothing else on standard output; "type" is
-                     "record", "invocation", "moved" (by a message move task), "process" (of
-                     --mode poll, a start or an end), "metrics" (last but one, the object that
-                     --metrics FILE has) or "summary" (last); docs/emulators.md has the fields
+  --output text      (default) lines to read, without those of metrics
+                     (telemetry/emf); on a terminal with a progress line
+  --output json      one JSON object a line and nothing else on standard output.
+                     "type" is "record", "invocation", "process" (with --mode
+                     poll: a start or an end), "moved" (by a message move task),
+                     "metrics" (the last but one) or "summary" (the last);
+                     docs/emulators.md has the fields
+  --metrics FILE     writes what was measured as a JSON object, also if the run
+                     fails: mode, elapsedMs, handled, redriven (moved by SQS),
+                     outcomes (how many records by outcome); durationMs,
+                     deadlineUsedPercent, attempts, ageMs (each count, sum, min,
+                     p50, p90, p99, max; null if unknown); invocations (count,
+                     coldStarts, errors, records, durationMs,
+                     timeoutUsedPercent), processes (starts, crashes), requests,
+                     calls (by operation: calls, messages, failed, errors),
+                     warnings, seriousWarnings, and emf: lines and metrics that
+                     the function wrote for CloudWatch, by namespace and name
 
-  --metrics FILE     writes what the run measured as a JSON object, also when it fails:
-                     mode, elapsedMs, handled, outcomes (how many records by outcome), redriven (moved by SQS),
-                     durationMs, deadlineUsedPercent, attempts, ageMs (each count, sum, min, p50,
-                     p90, p99, max; null when not known), invocations (count, coldStarts, errors,
-                     records, durationMs, timeoutUsedPercent), processes (starts, crashes),
-                     requests, calls (by operation: calls, messages, failed, errors), warnings,
-                     seriousWarnings, emf (lines, and metrics by namespace and name, each with its
-                     unit, that the function wrote in CloudWatch's Embedded Metric Format)
+The function has the environment of the template, and AWS_ENDPOINT_URL_SQS,
+AWS_LAMBDA_LOG_FORMAT=JSON, AWS_LAMBDA_LOG_LEVEL of at least INFO and
+SQSBATCH_LOG_SUCCEEDED=true, so that each record can be shown. It also has
+SQSBATCH_OUTAGE=10s, so that a record that always fails is not retried for
+15 minutes, unless the template or --env sets SQSBATCH_OUTAGE or
+SQSBATCH_BACKOFF.
 
-The function's environment is the template's, and on top of it
-AWS_ENDPOINT_URL_SQS, AWS_LAMBDA_LOG_FORMAT=JSON, AWS_LAMBDA_LOG_LEVEL of at
-least INFO and SQSBATCH_LOG_SUCCEEDED=true, so that each record can be shown.
-Unless the template or --env sets SQSBATCH_OUTAGE or SQSBATCH_BACKOFF, it also has
-SQSBATCH_OUTAGE=10s: a record that always fails is not retried for 15 minutes here.
-
-With --mode poll it is the template's too, and on top of it SQSBATCH_QUEUE_URL,
-AWS_ENDPOINT_URL_SQS, a region, credentials for the test, SQSBATCH_LOG_SUCCEEDED=true,
-SQSBATCH_OUTAGE=10s as above and no AWS_LAMBDA_*. What the template says of the event (BatchSize, FilterCriteria
-and so on), Timeout and MemorySize are Lambda's and not applied; SQSBATCH_CONCURRENCY
-and the like are. Messages are sent to the first event's queue, --queue polls one
-only. Ctrl-C sends SIGTERM and waits for SQSBATCH_DRAIN_LIMIT (24s) and 6s more, then
-kills; a process that ends by itself is started again after a moment. outcome
-"cut-off" is that of a record whose process ended before it was done.
+With --mode poll it also has SQSBATCH_QUEUE_URL, a region and credentials for
+the test, and no AWS_LAMBDA_*. Timeout, MemorySize and the event's settings
+(BatchSize, FilterCriteria, ...) are Lambda's and are not applied;
+SQSBATCH_CONCURRENCY and the others are. Messages go to the first event's
+queue; --queue polls one queue only. Ctrl-C sends SIGTERM, waits for
+SQSBATCH_DRAIN_LIMIT (24s) and 6s more, then kills. A process that ends by
+itself is started again after a moment. A record whose process ended before the
+record was done has the outcome "cut-off".
 
 Exit status: 0 when all went through (dead letters included), 1 when something
-could not run or --once ended before its messages did, 2 for a wrong command line.
+could not run or --once ended before its messages did, 2 for a wrong command
+line.
 `
 
 func usagef(format string, args ...any) error { return cli.Usagef("local", format, args...) }

@@ -30,46 +30,51 @@ Usage:
   sqsbatch sqs [flags]
 
 Where it listens:
-  --addr HOST:PORT   loopback only, since it checks no credentials (default 127.0.0.1:9324;
-                     port 0 takes a free one)
-  --allow-host NAME  a name besides localhost by which clients may ask, as host.docker.internal
-                     from a container; may be repeated. Other names, and requests of web
-                     pages, are refused
+  --addr HOST:PORT   on loopback only, because it checks no credentials (default
+                     127.0.0.1:9324; port 0 takes a free one)
+  --allow-host NAME  a name besides localhost by which clients reach it, such as
+                     host.docker.internal from a container; may be repeated.
+                     Other names, and requests of web pages, are refused
   --region NAME      of the queues' ARNs (default us-east-1)
-  --account DIGITS   12 digits, of the queues' ARNs and URLs (default 000000000000)
+  --account DIGITS   12 digits, of ARNs and URLs (default 000000000000)
 
 Which queues there are at the start (clients can create others):
   --queue NAME[,ATTRIBUTE=VALUE...]
-                     a queue, with attributes by their names in CreateQueue; may be repeated.
-                     A name that ends in .fifo makes a FIFO queue. Two more stand for a
-                     RedrivePolicy:
-                       dead-letter=NAME      the dead-letter queue; it is made with default
-                                             attributes if no other flag has it
+                     a queue, with attributes by their names in CreateQueue; may
+                     be repeated. A name that ends in .fifo makes a FIFO queue.
+                     Two more stand for a RedrivePolicy:
+                       dead-letter=NAME      the dead-letter queue; it is made
+                                             with default attributes if no other
+                                             flag makes it
                        max-receive-count=N   1 to 1000 (default 10, as SQS's)
   --template FILE    the queues of a SAM or CloudFormation template
   --parameter-overrides KEY=VALUE ...
                      values for the template's parameters
 
-  sqsbatch sqs --queue orders,VisibilityTimeout=60,dead-letter=dead,max-receive-count=5 \
+  sqsbatch sqs --queue orders,VisibilityTimeout=60,dead-letter=dead \
                --queue events.fifo,ContentBasedDeduplication=true
 
 What is shown:
-  --verbose          what happens to each message, a line an event, with its body's beginning;
-                     and each call that is refused, with the error's code and message
+  --verbose          what happens to each message, a line an event, with the
+                     beginning of its body; and each call that is refused, with
+                     the code and message of the error
   --quiet            nothing but warnings and errors
-  --output text      (default) the endpoint, the queues, the environment variables by which
-                     clients find it, and "ready" once it listens. Version 1 of the AWS CLI
-                     has its own endpoint for SQS: aws --endpoint-url URL sqs ...
-  --output json      one JSON object a line and nothing else on standard output; "type" is
-                     "ready" (first): endpoint, region, accountId, queues: name, url, arn,
-                               deadLetterQueue, maxReceiveCount
-                     and with --verbose the kind of an event of a message, "refused" or "lost";
-                     docs/emulators.md has the fields
-  --ready-file FILE  is written with the endpoint once it listens and removed at the end
+  --output text      (default) the endpoint, the queues, the variables of the
+                     environment by which clients find it, and "ready" once it
+                     listens. Version 1 of the AWS CLI needs --endpoint-url
+  --output json      one JSON object a line and nothing else on standard output.
+                     "type" is "ready" (the first, with endpoint, region,
+                     accountId and queues: name, url, arn, deadLetterQueue,
+                     maxReceiveCount), and with --verbose the kind of an event
+                     of a message, "refused" or "lost"; docs/emulators.md has
+                     the fields
+  --ready-file FILE  is written with the endpoint once it listens and removed at
+                     the end
 
 Ctrl-C or SIGTERM ends it at once.
 
-Exit status: 0 when it was ended, 1 when it could not run, 2 for a wrong command line.
+Exit status: 0 when it was ended, 1 when it could not run, 2 for a wrong command
+line.
 `
 
 // parse reads the command line. The error is flag.ErrHelp when help is asked for.

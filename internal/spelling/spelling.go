@@ -1,0 +1,45 @@
+// Package spelling finds the word that a misspelled one may stand for. It imports the
+// standard library only.
+package spelling
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Nearest returns the word that differs least from the one that was written, or "" when
+// even that differs in more than half of its letters.
+func Nearest(written string, words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	nearest := slices.MinFunc(words, func(a, b string) int {
+		return cmp.Compare(distance(written, a), distance(written, b))
+	})
+	if distance(written, nearest) > (len(written)+1)/2 {
+		return ""
+	}
+	return nearest
+}
+
+// distance is how many letters must be added, removed or changed to turn a into b
+// (Levenshtein's distance).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			changed := diagonal
+			if a[i] != b[j] {
+				changed++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(changed, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
