@@ -2,6 +2,7 @@ package bulk_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -32,7 +33,10 @@ func TestAnAbortPutsOffWhatHasNotBegun(t *testing.T) {
 					if len(w.seen()) != 1 || time.Since(w.began) > 10*time.Second {
 						t.Errorf("chunks %q, after %v", w.seen(), time.Since(w.began))
 					}
-					for _, body := range []string{"c:0", "g:0"} {
+					for _, body := range []string{"a:0", "b:0", "c:0", "d:0", "e:0", "f:0", "g:0"} {
+						if slices.Contains(w.items(), body) {
+							continue // in the chunk that was written, of any two
+						}
 						if r := w.result(body); r.Outcome != batch.Retry || r.VisibleIn < time.Minute {
 							t.Errorf("%s is %v, back in %v: %v", body, r.Outcome, r.VisibleIn, r.Err)
 						}

@@ -95,7 +95,8 @@ What is shown:
                      timeoutUsedPercent), processes (starts, crashes), requests,
                      calls (by operation: calls, messages, failed, errors),
                      warnings, seriousWarnings, and emf: lines and metrics that
-                     the function wrote for CloudWatch, by namespace and name
+                     the function wrote for CloudWatch, by namespace and name,
+                     each with its unit
 
 The function has the environment of the template, and AWS_ENDPOINT_URL_SQS,
 AWS_LAMBDA_LOG_FORMAT=JSON, AWS_LAMBDA_LOG_LEVEL of at least INFO and
