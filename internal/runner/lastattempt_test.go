@@ -105,3 +105,25 @@ func TestHealthyRecordsAtLastAttempt_UseAllTheTime(t *testing.T) {
 		}
 	})
 }
+
+// Whether this is the last attempt may be asked of SQS, which takes time.
+func TestLastAttempt_KnownTooLate_StartsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		engine := newEngine(t, batch.Config{}, func(_ context.Context, r batch.Record) error {
+			t.Errorf("%s is handled", r.MessageID)
+			return nil
+		})
+		u := newSettler(nil)
+		u.last = func(*batch.Record) bool {
+			time.Sleep(4900 * time.Millisecond) // beyond the cutoff
+			return false
+		}
+		results := engine.Run(ctx, group(2), engine.Times(ctx), u)
+		if got, want := outcomes(results), []batch.Outcome{batch.NotStarted, batch.NotStarted}; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		time.Sleep(time.Minute) // the question is answered
+	})
+}

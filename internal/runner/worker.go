@@ -116,6 +116,8 @@ func (w *worker) start(now time.Time) bool {
 		if now = time.Now(); r.paused { // meanwhile
 			r.requeue(d)
 			d = nil
+		} else if !r.admit(d, now) {
+			d = nil
 		}
 	}
 	if d == nil {
@@ -145,20 +147,29 @@ func (r *Runner) take(now time.Time) *Delivery {
 		if d == nil {
 			d = r.ready.pop()
 		}
-		switch {
-		case d.Lease != 0 && d.leaseLeft(now) <= 0:
-			d.Result.Outcome, d.Result.Err, d.Verdict = batch.Retry, expired.err, expired.verdict
-			r.fail(d)
-		case d.isPrehandled(), r.enoughTime(d, now):
+		if r.admit(d, now) {
 			return d
-		case d.Within == 0: // time only gets shorter
-			r.requeue(d)
-			r.pause()
-		default:
-			r.notStart(d, errTooLate)
 		}
 	}
 	return nil
+}
+
+// admit reports whether d may start now. If its time does not suffice, it is given its
+// outcome, or goes back to those that are ready.
+func (r *Runner) admit(d *Delivery, now time.Time) bool {
+	switch {
+	case d.Lease != 0 && d.leaseLeft(now) <= 0:
+		d.Result.Outcome, d.Result.Err, d.Verdict = batch.Retry, expired.err, expired.verdict
+		r.fail(d)
+	case d.isPrehandled(), r.enoughTime(d, now):
+		return true
+	case d.Within == 0: // time only gets shorter
+		r.requeue(d)
+		r.pause()
+	default:
+		r.notStart(d, errTooLate)
+	}
+	return false
 }
 
 // setDeadline gives d, which starts now, until its deadline. At the runner's cutoff the
