@@ -56,10 +56,10 @@ func (c *checker) inItsWay(d *delivery) *Handling {
 }
 
 // calm tells whether nothing but handlers went wrong where a delivery was: no call
-// failed, and nothing was killed, stopped or paused.
+// failed, nothing was killed, stopped or paused, and no handler aborted the others.
 func (c *checker) calm(d *delivery) bool {
 	if i := d.invocation; i != nil {
-		return !i.Killed.Came() && i.Answered.Came() && i.clean() && i.arrived()
+		return !i.Killed.Came() && i.Answered.Came() && i.clean() && i.arrived() && len(c.abortsIn(i)) == 0
 	}
 	p := d.process
 	return p != nil && p.clean() && !p.Killed.Came() && p.Err == nil && len(p.Paused) == 0 && !p.Stopping.Before(d.gone.Moment) &&

@@ -170,10 +170,23 @@ func (c *checker) lastSet(d *delivery) (set Event, ok bool) {
 }
 
 // cameAgain tells whether a delivery is of a message that its process was
-// handling already.
+// handling already, or sending to the dead-letter queue.
 func (c *checker) cameAgain(later, d *delivery) bool {
-	return later.process == d.process && later.story == d.story && len(later.handlings) == 0 &&
-		len(d.handlings) > 0 && later.got.Before(d.handlings[0].overIn())
+	if later.process != d.process || later.story != d.story || len(later.handlings) > 0 || len(d.handlings) == 0 {
+		return false
+	}
+	return later.got.Before(d.handlings[0].overIn()) || c.sentDeadAfter(d, later.got)
+}
+
+// sentDeadAfter tells whether a message was sent to a dead-letter queue after a moment,
+// before it was handled again.
+func (c *checker) sentDeadAfter(d *delivery, after Moment) bool {
+	return slices.ContainsFunc(c.Events, func(e Event) bool {
+		return (e.Kind == sqs.Sent || e.Kind == sqs.Duplicate) && e.Queue != d.queue.Name && e.Body == d.sent.Body && after.Before(e.Moment) &&
+			!slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
+				return h.MessageID == d.id && after.Before(h.Started) && h.Started.Before(e.Moment)
+			})
+	})
 }
 
 // comesBack looks at a failure whose visibility was set.
