@@ -120,7 +120,8 @@ func (c *checker) pollSpacing() {
 			if !o.VisibilitySet {
 				lost := o.Lost && c.shown(d, p.gone()) // it was shown by SQS before
 				// Or as the last open receive ended, which a release waits for.
-				lost = lost || p.Stopping.Came() && o.Outcome == batch.NotStarted && c.hiddenAt(d, p.Stopping).Before(p.Stopping.At.Add(2*time.Second+sharesCall))
+				released := o.Outcome == batch.NotStarted || len(d.handlings) > 0 && p.Stopping.Before(d.handlings[0].Ended)
+				lost = lost || p.Stopping.Came() && released && c.hiddenAt(d, p.Stopping).Before(p.Stopping.At.Add(2*time.Second+sharesCall))
 				if !lost && p.clean() && !p.Killed.Came() && c.function(p).SlowHook == "" && !c.skippedForAbandoned(p, d) {
 					c.violated(VisibilitySet, p.gone(), "%v is %v in process %d, and its visibility was not set, though no call failed", d.story, o.Outcome, p.Number)
 				}
