@@ -70,18 +70,20 @@ func (u *user) acted(r batch.Record) {
 	if u.acts == nil {
 		u.acts = map[string]int{}
 	}
-	u.acts[r.ReceiptHandle]++
+	u.acts[r.MessageID]++
 }
 
-func (u *user) actsOf(receipt string) int {
+// actsOf is how often a message was written since its last handling.
+func (u *user) actsOf(id string) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.acts[receipt]
+	return u.acts[id]
 }
 
 // told notes whether a call had nothing to do that had not been done before it.
 func (u *user) told(h *Handling, before int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	h.Told = before > 0 && u.acts[h.Receipt] == before
+	h.Told = before > 0 && u.acts[h.MessageID] == before
+	delete(u.acts, h.MessageID)
 }

@@ -16,7 +16,7 @@ type user struct {
 	plan   Plan
 	env    *environment
 	healed func() bool
-	acts   map[string]int // of functions of many, by receipt handle; guarded by the recorder's lock
+	acts   map[string]int // of functions of many, by message; guarded by the recorder's lock
 }
 
 // handler returns what is given to the toolkit.
@@ -60,7 +60,7 @@ func (u *user) watch(next batch.Handler) batch.Handler {
 				panic(v)
 			}
 		}()
-		before := u.actsOf(r.ReceiptHandle)
+		before := u.actsOf(r.MessageID)
 		err = next.Handle(ctx, r)
 		if end = endOf(err); peeked(err) {
 			u.forget(h)
