@@ -10,6 +10,18 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
+// receivedLast is when a delivery was received: a FIFO queue gives it anew to a receive
+// that is tried again (ReceiveRequestAttemptId).
+func (c *checker) receivedLast(d *delivery) time.Time {
+	at := d.received.At
+	for _, e := range c.Events {
+		if e.Kind == sqs.Visibility && e.ReceiptHandle == d.received.ReceiptHandle && e.Before(d.got) {
+			at = e.At
+		}
+	}
+	return at
+}
+
 // maxVisibility is SQS's limit, of one timeout and of all since the receive.
 const maxVisibility = 43_200 * time.Second
 
@@ -31,7 +43,7 @@ func (c *checker) bounds() {
 					continue
 				}
 				timeout := time.Duration(e.Seconds) * time.Second
-				total := at.At.Add(timeout).Sub(d.received.At)
+				total := at.At.Add(timeout).Sub(c.receivedLast(d))
 				if timeout < 0 || timeout > maxVisibility || total > maxVisibility {
 					c.violated(Bounded, at, "%v shall be hidden for %d s, %v after its receipt", d.story, e.Seconds, total)
 				}

@@ -215,10 +215,14 @@ func (p *Process) patient() time.Time {
 	return stop
 }
 
-// instant tells whether every call was answered at once, receives aside.
+// instant tells whether every call was answered at once; receives may take as long as
+// they wait.
 func (p *Process) instant() bool {
 	return p.clean() && !slices.ContainsFunc(p.Calls, func(c *Call) bool {
-		return c.Operation != "ReceiveMessage" && c.Ended.At.After(c.Began.At)
+		if c.Operation == "ReceiveMessage" {
+			return c.Ended.At.Sub(c.Began.At) > p.Limits.Wait
+		}
+		return c.Ended.At.After(c.Began.At)
 	})
 }
 
