@@ -10,8 +10,13 @@ const (
 	Pending Outcome = iota
 	// Succeeded: the handler returned nil. The record is deleted.
 	Succeeded
+	// Duplicate: the work was done before, see [ErrDuplicate]. The record is deleted.
+	Duplicate
 	// Retry: the handler failed. The record comes back after its backoff.
 	Retry
+	// InProgress: another worker is doing the work, see [ErrInProgress]. The record comes
+	// back when its error says.
+	InProgress
 	// DeadLettered: the record was sent to the dead-letter queue, and is deleted.
 	DeadLettered
 	// Dropped: the record failed for good and was deleted because the
@@ -28,7 +33,7 @@ const (
 	Abandoned
 )
 
-var outcomeNames = [...]string{"pending", "succeeded", "retry", "dead-letter", "dropped", "not-started", "skipped", "abandoned"}
+var outcomeNames = [...]string{"pending", "succeeded", "duplicate", "retry", "in-progress", "dead-letter", "dropped", "not-started", "skipped", "abandoned"}
 
 func (o Outcome) String() string {
 	if int(o) < len(outcomeNames) {
@@ -39,14 +44,14 @@ func (o Outcome) String() string {
 
 // Done reports whether the record need not be delivered again: it is left out
 // of the batch's failures.
-func (o Outcome) Done() bool { return o == Succeeded || o == DeadLettered || o == Dropped }
+func (o Outcome) Done() bool { return o == Succeeded || o == Duplicate || o == DeadLettered || o == Dropped }
 
 // Result is what became of one record.
 type Result struct {
 	// Record is the record, shared with its handler: read only.
 	Record  *Record
 	Outcome Outcome
-	// Err says why the record is not Succeeded; nil when it is.
+	// Err says why the record failed; nil when it is Succeeded or Duplicate.
 	Err error
 	// Started is when the handler was called; zero when it was not.
 	Started time.Time

@@ -61,6 +61,25 @@ type abortError struct {
 func (e *abortError) Error() string { return message(e.err, "aborted for "+e.after.String()) }
 func (e *abortError) Unwrap() error { return e.err }
 
+// ErrDuplicate is returned by a handler, or by middleware, when the record's work was done
+// before: for an earlier delivery, or for another message with the same content. The record
+// is deleted as after a success; its outcome is [Duplicate].
+var ErrDuplicate error = &duplicateError{}
+
+type duplicateError struct{}
+
+func (*duplicateError) Error() string { return "its work was done before" }
+
+// ErrInProgress is wrapped by the error of a handler, or of middleware, when another worker
+// is doing the record's work at this moment. The record is retried like any failure, best
+// with [RetryAfter] for the time when the other is done or has lost its claim; its outcome
+// is [InProgress], which is no failure of the handler.
+var ErrInProgress error = &inProgressError{}
+
+type inProgressError struct{}
+
+func (*inProgressError) Error() string { return "another worker is doing its work" }
+
 // MalformedError is returned by handlers that could not decode a record. Like
 // [Permanent] it sends the record to the dead-letter queue. Its text
 // says where the body is wrong and never quotes it; Unwrap gives the decoder's

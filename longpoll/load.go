@@ -144,7 +144,7 @@ func (p *Poller) collect() {
 // succeeded has a record deleted that was handled, dropped or dead-lettered.
 func (p *Poller) succeeded(m *message) {
 	m.state = toDelete
-	if m.Result.Outcome == batch.Succeeded {
+	if m.Result.Outcome == batch.Succeeded || m.Result.Outcome == batch.Duplicate {
 		p.counts.Succeeded++
 	} else {
 		p.counts.Failed++

@@ -158,7 +158,7 @@ func levelOf(r *batch.Result) slog.Level {
 		return slog.LevelError
 	case errors.Is(r.Err, batch.ErrStopped):
 		return slog.LevelDebug // it waited for its turn, as others did for a slot
-	case r.Outcome == batch.Skipped:
+	case r.Outcome == batch.Skipped, r.Outcome == batch.Duplicate, r.Outcome == batch.InProgress:
 		return slog.LevelInfo
 	default:
 		return slog.LevelWarn
