@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 )
 
 const fileRecord = `{"messageId":"1","body":"record","eventSourceARN":"arn:aws:sqs:eu-west-1:123456789012:orders.fifo","attributes":{"MessageGroupId":"g"}}`
@@ -110,7 +110,7 @@ func TestEventFromATerminal(t *testing.T) {
 func TestNoGoCommand(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, args := range [][]string{{"--template", filepath.Join(root, "template.yaml")}, {"testdata/foreign", "--function", "Foreign", "-"}} {
-		err := local.Run(t.Context(), args, cli.IO{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
+		err := runWith(t.Context(), args, cli.IO{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard}, build.Go{})
 		if err == nil || !strings.HasPrefix(err.Error(), "the go command is not in PATH") {
 			t.Errorf("%q: error %v", args, err)
 		}

@@ -13,7 +13,6 @@ package local
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -33,22 +32,9 @@ var (
 	errTimeout     = errors.New("timeout")
 )
 
-// Run runs the command. The first interrupt ends it after what is under way, a
-// second one at once. The error is a [*cli.UsageError] for a wrong command line.
-func Run(ctx context.Context, args []string, tio cli.IO) error {
-	return RunWith(ctx, args, tio, build.Go{})
-}
-
-// RunWith is [Run] with a builder.
-func RunWith(ctx context.Context, args []string, tio cli.IO, builder build.Builder) error {
-	o, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		_, err = io.WriteString(tio.Stdout, Usage)
-		return err
-	}
-	if err != nil {
-		return err
-	}
+// runWith runs the command. The first interrupt ends it after the work under way,
+// a second one at once.
+func runWith(ctx context.Context, o options, tio cli.IO, builder build.Builder) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	kill, stopNow := context.WithCancel(context.Background())
@@ -76,7 +62,7 @@ func RunWith(ctx context.Context, args []string, tio cli.IO, builder build.Build
 		}
 	})
 	r := &run{o: o, builder: builder, stdin: tio.Stdin, view: v, cancel: cancel, kill: kill, stopNow: stopNow}
-	err = r.run(ctx)
+	err := r.run(ctx)
 	if errors.Is(err, errInterrupted) && !o.once {
 		err = nil
 	}

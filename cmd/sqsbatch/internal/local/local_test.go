@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 )
 
 // root is the repository's, from here.
@@ -86,7 +86,7 @@ func summary(t *testing.T, lines []line) line {
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	var out, side bytes.Buffer
-	err := local.Run(t.Context(), []string{"--once", "--timeout", "2m", "--template", filepath.Join(root, "template.yaml"), "--output", "json"}, cli.IO{Stdout: &out, Stderr: &side})
+	err := runWith(t.Context(), []string{"--once", "--timeout", "2m", "--template", filepath.Join(root, "template.yaml"), "--output", "json"}, cli.IO{Stdout: &out, Stderr: &side}, build.Go{})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, side.String())
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
 )
 
 // session runs the command, has use work with it, and returns the further lines.
@@ -26,7 +25,7 @@ func session(t *testing.T, use func(*awssqs.Client, string), args ...string) []s
 	interrupts := make(chan os.Signal, 1)
 	ran := make(chan error, 1)
 	go func() {
-		err := serve.Run(t.Context(), append(args, "--addr", "127.0.0.1:0"), cli.IO{Stdout: w, Stderr: io.Discard, Interrupts: interrupts})
+		err := runServe(t.Context(), append(args, "--addr", "127.0.0.1:0"), cli.IO{Stdout: w, Stderr: io.Discard, Interrupts: interrupts})
 		ran <- errors.Join(err, w.Close())
 	}()
 	out := bufio.NewReader(r)
@@ -184,7 +183,7 @@ func servedTo(t *testing.T, messages int) (out *bufio.Reader, pipe *io.PipeReade
 	interrupts := make(chan os.Signal, 1)
 	ran := make(chan error, 1)
 	go func() {
-		err := serve.Run(t.Context(), []string{"--addr", "127.0.0.1:0", "--output", "json", "--verbose", "--queue", "orders"},
+		err := runServe(t.Context(), []string{"--addr", "127.0.0.1:0", "--output", "json", "--verbose", "--queue", "orders"},
 			cli.IO{Stdout: w, Stderr: io.Discard, Interrupts: interrupts})
 		ran <- errors.Join(err, w.Close())
 	}()

@@ -50,6 +50,8 @@ type queueFlags []queue
 
 func (f *queueFlags) String() string { return "" }
 
+func (f *queueFlags) Type() string { return "NAME[,ATTRIBUTE=VALUE...]" }
+
 // attributeStart is where an attribute begins; other commas are part of a value.
 var attributeStart = regexp.MustCompile(`,[A-Za-z][A-Za-z-]*=`)
 

@@ -11,26 +11,16 @@ package serve
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"net"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// Run serves until an interrupt comes or ctx ends, which is no error; the messages
-// are gone then. The error is a [*cli.UsageError] for a wrong command line.
-func Run(ctx context.Context, args []string, tio cli.IO) (err error) {
-	o, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		_, err = io.WriteString(tio.Stdout, Usage)
-		return err
-	}
-	if err != nil {
-		return err
-	}
+// run serves until an interrupt comes or ctx ends, which is no error. The messages
+// are gone then.
+func run(ctx context.Context, o options, tio cli.IO) (err error) {
 	queues, warnings, err := o.plan()
 	if err != nil {
 		return err

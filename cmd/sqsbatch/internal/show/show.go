@@ -155,3 +155,22 @@ func Fit(s string, width int) string {
 	runes := []rune(s)
 	return string(runes[:width-1]) + "…"
 }
+
+// Wrap breaks s between words into lines of at most width characters. A word that
+// is longer than a line is cut nowhere: it has a line of its own.
+func Wrap(s string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+	}
+	return append(lines, line)
+}
