@@ -48,11 +48,11 @@ func runWith(ctx context.Context, o options, tio cli.IO, builder build.Builder) 
 	var v view.View
 	var json *view.JSON
 	if o.output == "json" {
-		text = view.NewText(tio.Stderr, detect(tio.Stderr))
+		text = view.NewText(tio.Stderr, view.Detect(tio.Stderr))
 		json = view.NewJSON(stdout, text)
 		v = json
 	} else {
-		text = view.NewText(stdout, detect(tio.Stdout))
+		text = view.NewText(stdout, view.Detect(tio.Stdout))
 		v = text
 	}
 	go interrupts(kill, tio.Interrupts, func(n int) {
@@ -84,13 +84,6 @@ func interrupts(ctx context.Context, in <-chan os.Signal, f func(n int)) {
 	}
 }
 
-func detect(w io.Writer) view.Terminal {
-	if f, ok := w.(*os.File); ok {
-		return view.Detect(f)
-	}
-	return view.Terminal{}
-}
-
 type run struct {
 	o       options
 	builder build.Builder
@@ -115,11 +108,14 @@ func (r *run) run(ctx context.Context) error {
 		return err
 	}
 	r.stats = runstats.New(p.deployment.Function.Timeout)
-	tracker := track.New(track.Options{Sources: p.sources(), Containers: r.o.mode == modePoll, Timeout: p.deployment.Function.Timeout, Emit: func(e track.Event) {
-		if metrics := r.stats.Event(e); !metrics {
-			r.view.Event(e)
-		}
-	}})
+	tracker := track.New(track.Options{
+		Sources: p.sources(), MaxReceiveCounts: p.maxReceiveCounts(), Containers: r.o.mode == modePoll, Timeout: p.deployment.Function.Timeout,
+		Emit: func(e track.Event) {
+			if metrics := r.stats.Event(e); !metrics {
+				r.view.Event(e)
+			}
+		},
+	})
 	s, err := p.start(ctx, r, tracker)
 	if err != nil {
 		return notInterrupted(ctx, err)

@@ -131,6 +131,17 @@ func (p *plan) sources() []string {
 	return names
 }
 
+// maxReceiveCounts are those of the sources that have a dead-letter queue, by name.
+func (p *plan) maxReceiveCounts() map[string]int {
+	counts := map[string]int{}
+	for _, q := range p.deployment.Queues {
+		if q.DeadLetterARN != "" {
+			counts[q.Name] = q.MaxReceiveCount
+		}
+	}
+	return counts
+}
+
 // findPackage finds the main package: the argument, CodeUri, or the example.
 func (p *plan) findPackage(ctx context.Context) (err error) {
 	if p.o.pkg != "" {

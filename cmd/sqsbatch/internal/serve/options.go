@@ -27,7 +27,7 @@ type options struct {
 
 const about = `Serves the SQS emulator by itself, for programs in any language. It keeps everything in memory: when it ends, the queues are gone. Ctrl-C or SIGTERM ends it at once.`
 
-const notes = `## Queues
+const details = `## Queues
 
 The attributes of --queue have the names of CreateQueue. Two more stand for a RedrivePolicy: dead-letter=NAME is the dead-letter queue, and max-receive-count=N (1 to 1000, default 10 as SQS's) the number of receives before a message goes there. A dead-letter queue that no other flag creates is created with default attributes. A name that ends in .fifo creates a FIFO queue. Clients can create other queues.
 
@@ -68,7 +68,7 @@ sqsbatch sqs --template template.yaml --verbose`,
 		},
 	}
 	o.flags(cmd)
-	cli.Notes(cmd, notes)
+	cli.Notes(cmd, details)
 	return cmd
 }
 

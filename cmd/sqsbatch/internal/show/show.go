@@ -14,8 +14,12 @@ import (
 )
 
 // Body is a message's body in one line: a JSON object as "key=value key=value",
-// else without control characters and with its white space collapsed.
+// else without control characters and with its white space collapsed. Of a
+// notification of SNS it is the message in it.
 func Body(body string) string {
+	if message, ok := notification(body); ok {
+		return "SNS: " + Body(message)
+	}
 	if s, ok := object(body); ok {
 		return s
 	}
@@ -24,6 +28,22 @@ func Body(body string) string {
 
 // Brief is Body, cut to at most width characters.
 func Brief(body string, width int) string { return Fit(Body(body), width) }
+
+// notification returns the message that SNS put into its envelope (Amazon SNS
+// Developer Guide, "HTTP/HTTPS notification JSON format").
+func notification(body string) (message string, ok bool) {
+	if !strings.Contains(body, `"TopicArn"`) {
+		return "", false
+	}
+	var envelope struct {
+		Type, TopicArn string
+		Message        *string
+	}
+	if json.Unmarshal([]byte(body), &envelope) != nil || envelope.Type != "Notification" || envelope.TopicArn == "" || envelope.Message == nil {
+		return "", false
+	}
+	return *envelope.Message, true
+}
 
 // object writes the members of a JSON object.
 func object(s string) (string, bool) {
@@ -147,13 +167,19 @@ func Clean(s string) string {
 	return b.String()
 }
 
-// Fit cuts s to at most width characters; width 0 leaves it whole.
+// Fit cuts s to at most width characters; width 0 leaves it whole. It cuts between
+// words, unless that would leave less than half of the width.
 func Fit(s string, width int) string {
 	if width <= 0 || utf8.RuneCountInString(s) <= width {
 		return s
 	}
-	runes := []rune(s)
-	return string(runes[:width-1]) + "…"
+	runes := []rune(s)[:width-1]
+	for end := len(runes) - 1; end >= width/2; end-- {
+		if runes[end] == ' ' {
+			return string(runes[:end+1]) + "…"
+		}
+	}
+	return string(runes) + "…"
 }
 
 // Wrap breaks s between words into lines of at most width characters. A word that

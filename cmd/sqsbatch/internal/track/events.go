@@ -65,8 +65,11 @@ type Record struct {
 	VisibleIn time.Duration `json:"-"`
 	// DeadLetterQueue is the name of the queue that the record went to.
 	DeadLetterQueue string `json:"deadLetterQueue,omitempty"`
-	Final           bool   `json:"-"`
-	Repeats         bool   `json:"-"`
+	// LastAttempt says that SQS moves the record to the dead-letter queue instead of
+	// delivering it again, because it failed as often as maxReceiveCount allows.
+	LastAttempt bool `json:"-"`
+	Final       bool `json:"-"`
+	Repeats     bool `json:"-"`
 }
 
 // MarshalJSON writes a line of type "record".

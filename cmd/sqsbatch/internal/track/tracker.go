@@ -27,6 +27,8 @@ import (
 type Options struct {
 	// Sources are the names of the queues that the function is fed from.
 	Sources []string
+	// MaxReceiveCounts are those of the sources that have a dead-letter queue, by name.
+	MaxReceiveCounts map[string]int
 	// Containers says that processes poll: see [Tracker.ProcessLine].
 	Containers bool
 	// Timeout is how long an invocation may take.
@@ -192,11 +194,24 @@ func (t *Tracker) handle(now time.Time) (next time.Time, ok bool) {
 }
 
 func (t *Tracker) emit(e Event) {
-	if r, ok := e.(Record); ok && r.Age == 0 {
-		r.Age = t.age(r.MessageID)
+	if r, ok := e.(Record); ok {
+		if r.Age == 0 {
+			r.Age = t.age(r.MessageID)
+		}
+		r.LastAttempt = t.lastAttempt(r)
 		e = r
 	}
 	t.out = append(t.out, e)
+}
+
+// lastAttempt says whether a record that failed goes to the dead-letter queue next.
+func (t *Tracker) lastAttempt(r Record) bool {
+	m := t.messages[r.MessageID]
+	if m == nil || r.Done() {
+		return false
+	}
+	limit := t.o.MaxReceiveCounts[m.queue]
+	return limit > 0 && r.Attempt >= limit
 }
 
 // age is how long ago a message was sent, and negative when that is not known.
