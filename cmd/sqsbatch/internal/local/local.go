@@ -2,12 +2,12 @@
 // against the embedded SQS and Lambda as its template says, sends messages and
 // shows what becomes of them.
 //
-// The parts stand in packages of their own: template (what is deployed), lint (what
-// is wrong with that), build (the program), message (what is sent), track (what
-// happened), runstats (what was measured) and view (how it looks). This package puts
-// them together: stack.go is what runs, input.go what is sent, send.go how,
-// local.go the order of things. With --mode poll the function runs in
-// processes that poll, as in a container: container.go, by package container.
+// It combines other packages: template reads what is deployed, lint checks it, build
+// compiles the program, message reads what is sent, track follows what happens,
+// runstats measures it, and view shows it. In this package, options.go has the flags,
+// local.go the course of a run, stack.go the queues and the function, input.go and
+// send.go the messages. container.go is for --mode poll, where the function runs in
+// processes that poll, as in a container (package container).
 package local
 
 import (
@@ -42,7 +42,7 @@ func runWith(ctx context.Context, o options, tio cli.IO, builder build.Builder) 
 
 	stdout := &output{w: tio.Stdout, failed: func(err error) {
 		cancel(fmt.Errorf("standard output: %w", err))
-		stopNow() // nobody sees what would still happen
+		stopNow() // there is no reader for the rest of the run
 	}}
 	var text *view.Text
 	var v view.View
@@ -163,7 +163,7 @@ func (r *run) run(ctx context.Context) error {
 	return nil
 }
 
-// work sends, polls and waits for the end; nil means that it is a good one.
+// work sends, polls and waits for the end. It returns nil for a successful end.
 func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error {
 	if r.o.timeout > 0 {
 		timer := time.AfterFunc(r.o.timeout, func() {
@@ -184,8 +184,8 @@ func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error 
 			}
 		}()
 	}
-	// What is at hand is sent before the function polls: it then gets whole
-	// batches. Standard input may never end, so it is sent meanwhile.
+	// The messages at hand are sent before the function polls, so that it receives
+	// whole batches. Standard input may never end, so it is sent meanwhile.
 	if err := r.sendAtHand(ctx, s); err != nil {
 		r.cancel(err)
 		return notInterrupted(ctx, err)

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// waitingEvents may wait for the output. What comes while they do is lost: the
-	// server does not wait for an output that nobody reads.
+	// waitingEvents is how many events may wait for the output. Further ones are lost,
+	// because the server does not wait for an output without a reader.
 	waitingEvents = 4096
 	// endTimeout bounds how long the end waits for such an output.
 	endTimeout = time.Second
@@ -28,7 +28,7 @@ type Refused struct {
 	sqs.Call
 }
 
-// Lost stands where events are missing, because the output was too slow.
+// Lost says that events are missing, because the output was too slow.
 type Lost struct {
 	Type   string    `json:"type"` // "lost"
 	Time   time.Time `json:"timestamp"`
@@ -85,7 +85,7 @@ func (l *eventLog) run() {
 	}
 }
 
-// send has an event written, and returns at once.
+// send queues an event, and returns at once.
 func (l *eventLog) send(e any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +100,7 @@ func (l *eventLog) send(e any) {
 	}
 }
 
-// start lets the lines out.
+// start lets the log write its lines.
 func (l *eventLog) start() {
 	if l != nil {
 		l.once.Do(func() { close(l.started) })
@@ -109,7 +109,7 @@ func (l *eventLog) start() {
 
 func (l *eventLog) observe(e sqs.Event) { l.send(e) }
 
-// observeCall is told of calls. One whose client left was not refused.
+// observeCall sends calls that were refused. A call whose client left was not.
 func (l *eventLog) observeCall(c sqs.Call) {
 	if c.Error != "" && c.Error != "no answer" {
 		c.Began, c.Ended = c.Began.UTC(), c.Ended.UTC()
@@ -139,7 +139,7 @@ func (l *eventLog) write(batch []any, lost int) {
 	}
 }
 
-// end writes what was observed until now and stops; nothing without a start.
+// end writes the events until now and stops. Without a start it writes nothing.
 func (l *eventLog) end() error {
 	if l == nil {
 		return nil

@@ -3,9 +3,8 @@
 //
 //	sqsbatch sqs --queue orders,dead-letter=dead,max-receive-count=5
 //
-// options.go has the flags, queue.go what --queue and --template say, create.go
-// makes the queues, start.go what is printed once it listens, and events.go
-// what --verbose adds.
+// options.go has the flags, queue.go reads --queue and --template, create.go creates
+// the queues, start.go prints the start, and events.go and rows.go are for --verbose.
 package serve
 
 import (
@@ -43,7 +42,7 @@ func run(ctx context.Context, o options, tio cli.IO) (err error) {
 		return errors.Join(listenError(o.addr, err), events.end())
 	}
 	defer func() {
-		// The log first: what the end refuses to those who wait is no event.
+		// The log first: a receive that the end interrupts is not an event.
 		err = errors.Join(err, events.end(), server.Close())
 	}()
 	if err := create(ctx, server, queues); err != nil {

@@ -1,5 +1,5 @@
-// Package show shows a message, as `sqsbatch local` and `sqsbatch sqs` do: its
-// body in one line, and nothing in it that could change the terminal.
+// Package show has the texts of messages as `sqsbatch local` and `sqsbatch sqs` show
+// them: in one line, and without characters that control the terminal.
 package show
 
 import (
@@ -14,8 +14,8 @@ import (
 )
 
 // Body is a message's body in one line: a JSON object as "key=value key=value",
-// else without control characters and with its white space collapsed. Of a
-// notification of SNS it is the message in it.
+// else without control characters and with its white space collapsed. For a
+// notification of SNS it is the message in the envelope.
 func Body(body string) string {
 	if message, ok := notification(body); ok {
 		return "SNS: " + Body(message)
@@ -95,7 +95,7 @@ func parseObject(s string) ([]member, bool) {
 	return out, true
 }
 
-// Log is a line of the function's own. One that is JSON, as slog writes it, becomes
+// Log is a line of the function's output. If it is JSON, as slog writes it, Log has
 // its level, message and attributes.
 func Log(s string) string {
 	members, ok := parseObject(s)
@@ -141,7 +141,7 @@ func scalar(raw json.RawMessage) string {
 	return Clean(b.String())
 }
 
-// Clean makes control characters visible: no text moves the cursor.
+// Clean makes control characters visible, so that no text moves the cursor.
 func Clean(s string) string {
 	plain := true
 	for _, r := range s {

@@ -15,7 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// Text writes a line for each record, and on a terminal one of progress.
+// Text writes a row for each record, and on a terminal a line of progress.
 type Text struct {
 	mu     sync.Mutex
 	w      io.Writer
@@ -27,7 +27,7 @@ type Text struct {
 	idle   bool   // the wait was shown since the last event
 }
 
-// NewText returns a Text that writes to w, which can do what t says.
+// NewText returns a Text that writes to w. t says what w can do.
 func NewText(w io.Writer, t Terminal) *Text {
 	return &Text{w: w, term: t, bodies: 16, times: 13}
 }
