@@ -36,9 +36,11 @@ type IO struct {
 	Interrupts <-chan os.Signal
 }
 
+// The help lists commands in the order in which they were added.
+func init() { cobra.EnableCommandSorting = false }
+
 // Root returns the command sqsbatch, which runs one of commands.
 func Root(tio IO, commands ...*cobra.Command) *cobra.Command {
-	cobra.EnableCommandSorting = false // the help has the order of the arguments
 	root := &cobra.Command{
 		Use:           "sqsbatch",
 		Short:         "the tool of the sqsbatch toolkit",
@@ -58,9 +60,11 @@ func Root(tio IO, commands ...*cobra.Command) *cobra.Command {
 		switch c.Name() {
 		case "help":
 			c.Short = "explain a command and its flags"
+			c.Long = "Explains a command and its flags, as in sqsbatch help local."
 			c.Args = helpTopic
 		case "completion":
 			c.Short = "print the completion script of a shell"
+			c.Long = "Prints a script by which a shell completes commands, flags and their values."
 		}
 	}
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {

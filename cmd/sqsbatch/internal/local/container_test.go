@@ -243,7 +243,7 @@ func sendTo(t *testing.T, header, queue string) {
 	}
 }
 
-// TestPollCannotStart: a program that never polls is not started for ever.
+// TestPollCannotStart: a program that never polls is not started again and again.
 func TestPollCannotStart(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -70,7 +70,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// A file that cannot be written is told first; a run that fails writes its metrics.
+// A file that cannot be written is reported first; a run that fails writes its metrics.
 func TestMetricsFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

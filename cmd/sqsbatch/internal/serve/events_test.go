@@ -175,7 +175,7 @@ func TestMovesAreShown(t *testing.T) {
 	}
 }
 
-// servedTo runs the command with an output that nobody reads, has it observe
+// servedTo runs the command with an output without a reader, has it observe
 // messages, and returns the rest of the output and how to end the command.
 func servedTo(t *testing.T, messages int) (out *bufio.Reader, pipe *io.PipeReader, end func() error) {
 	t.Helper()

@@ -210,7 +210,7 @@ func TestOthersAtTheQueue(t *testing.T) {
 	})
 }
 
-// TestStreams: warnings, news and the function's own lines are told apart.
+// TestStreams: warnings, news and the function's own lines are distinguished.
 func TestStreams(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a")
@@ -230,7 +230,7 @@ func TestStreams(t *testing.T) {
 	})
 }
 
-// TestStopFinishes: what ended before the stop is told, without its grace.
+// TestStopFinishes: what ended before the stop is emitted, without its grace.
 func TestStopFinishes(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a")
