@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ func TestPages_AreTheHelpOfTheCommands(t *testing.T) {
 	dir := filepath.Join("..", "..", "docs", "tools")
 	pages := map[string]string{"README.md": index(root(cli.IO{}))}
 	for _, cmd := range documented(root(cli.IO{})) {
-		pages[cmd.Name()+".md"] = cli.Markdown(cmd)
+		pages[page(cmd)] = cli.Markdown(cmd)
 	}
 	for name, want := range pages {
 		path := filepath.Join(dir, name)
@@ -46,20 +47,24 @@ func TestPages_AreTheHelpOfTheCommands(t *testing.T) {
 }
 
 // documented are the commands with a page of their own.
-func documented(root *cobra.Command) (list []*cobra.Command) {
-	for _, c := range root.Commands() {
-		if c.IsAvailableCommand() && c.Name() != "version" && c.Name() != "completion" {
-			list = append(list, c)
-		}
-	}
-	return list
+func documented(root *cobra.Command) []*cobra.Command {
+	return slices.DeleteFunc(commands(root), func(c *cobra.Command) bool {
+		path := c.CommandPath()
+		return c == root || path == "sqsbatch version" || strings.HasPrefix(path, "sqsbatch completion")
+	})
+}
+
+// page is the name of a command's page, as in "dlq-list.md".
+func page(cmd *cobra.Command) string {
+	path := strings.Fields(cmd.CommandPath())
+	return strings.Join(path[1:], "-") + ".md"
 }
 
 // index is the first page.
 func index(root *cobra.Command) string {
 	var rows strings.Builder
 	for _, c := range documented(root) {
-		fmt.Fprintf(&rows, "| [`%s`](%s.md) | %s |\n", c.CommandPath(), c.Name(), c.Short)
+		fmt.Fprintf(&rows, "| [`%s`](%s) | %s |\n", c.CommandPath(), page(c), c.Short)
 	}
 	return "# The tool\n\n" + root.Long + ` These pages are what ` + "`sqsbatch help COMMAND`" + ` prints.
 

@@ -41,7 +41,7 @@ const (
 // maxProcesses bounds --processes: this is one machine.
 const maxProcesses = 100
 
-const about = `Runs a function against an embedded SQS and Lambda, with the settings of its SAM or CloudFormation template, and shows what becomes of each record.
+const about = `Runs a function against an embedded SQS and Lambda, with the settings of its SAM or CloudFormation template, and shows what becomes of each record. With --mode poll the function runs as in a container.
 
 The package is the directory or the import path of the function's main package. Default: the template's CodeUri, else ./examples/orders. The argument - sends standard input, one message a line.
 
@@ -84,7 +84,7 @@ func Command(tio cli.IO, builder build.Builder) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "local [flags] [package] [-]",
-		Short: "run a function against an embedded SQS and Lambda, with the settings of its template, and show what becomes of each record; with --mode poll as in a container",
+		Short: "run a function against an embedded SQS and Lambda, with the settings of its template, and show what becomes of each record",
 		Long:  about,
 		Example: `sqsbatch local --event events/one.json .
 sqsbatch local --once --timeout 2m --metrics metrics.json .
