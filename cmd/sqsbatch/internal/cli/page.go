@@ -53,7 +53,9 @@ func Man(cmd *cobra.Command) string {
 	var out strings.Builder
 	page := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
 	fmt.Fprintf(&out, ".TH %s 1 \"\" sqsbatch\n.SH NAME\n%s \\- %s\n", strings.ToUpper(page), roff(page), roff(cmd.Short))
-	for _, s := range sections(cmd) {
+	list := sections(cmd)
+	list[0], list[1] = list[1], list[0] // the synopsis comes first
+	for _, s := range list {
 		title := s.title
 		switch title {
 		case "":
