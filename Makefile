@@ -12,6 +12,10 @@ help: ## list the targets
 demo: ## run examples/orders on this machine, with a queue and orders to ship
 	go run ./cmd/sqsbatch local
 
+.PHONY: man
+man: ## write the tool's manual pages, which a release packs, to dist/man
+	go run ./cmd/sqsbatch man dist/man
+
 .PHONY: test
 test: ## run the tests
 	go test ./...

@@ -2,18 +2,24 @@ package telemetry_test
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // Only a function that imports an adapter links its client: CloudWatch, OpenTelemetry
-// or S3. telemetry/otel links OpenTelemetry's API, and no SDK.
+// or S3. telemetry/otel links OpenTelemetry's API, and no SDK. Only the tool links what
+// parses its command line.
 func TestLinkedPackages(t *testing.T) {
 	clients := []string{"go.opentelemetry.io/", "github.com/aws/aws-sdk-go-v2/service/cloudwatch", "github.com/aws/aws-sdk-go-v2/service/s3", "github.com/sqsbatch/sqsbatch/payload/s3payload"}
+	commandLine := []string{"github.com/spf13/", "github.com/inconshreveable/mousetrap"}
+	function := slices.Concat(clients, commandLine)
 	for pkg, forbidden := range map[string][]string{
-		"../handler": clients, "../longpoll": clients, "./metric": clients, "../examples/orders": clients, "../cmd/sqsbatch": clients,
-		"../emulator/sqs": clients, "../payload/encoded": clients, "../payload/protobuf": clients,
-		"./otel": {"go.opentelemetry.io/otel/sdk"},
+		"../batch": function, "../handler": function, "../longpoll": function, "../partialfailure": function, "../bulk": function, "../router": function,
+		"./metric": function, "../examples/orders": function, "../cmd/sqsbatch": clients, "../cmd/livez": function,
+		"../emulator/sqs": function, "../emulator/lambda": function, "../sqstest": function,
+		"../payload/encoded": function, "../payload/protobuf": function,
+		"./otel": append([]string{"go.opentelemetry.io/otel/sdk"}, commandLine...),
 	} {
 		out, err := exec.Command("go", "list", "-deps", pkg).Output()
 		if err != nil || len(out) == 0 {

@@ -1,8 +1,8 @@
 // Command livez asks the program that runs in the same container whether it
 // lives, for orchestrators that can only run a command there (Amazon ECS): the
 // image has no shell, and no curl. It ends with 0 when /livez answers 200, and
-// else with 1 and the reason on standard error. It is a program of its own, and not a
-// flag of the other one, whose main function is the user's.
+// otherwise with 1 and the reason on standard error. It is a separate program, not a
+// flag of the other one, because the main function of that one is the user's.
 //
 //	livez [HOST]:PORT
 //
@@ -21,7 +21,7 @@ import (
 )
 
 // timeout is less than the 5 s that an ECS health check has by default, so that
-// the reason is told before the command is killed.
+// livez prints the reason before ECS kills it.
 const timeout = 3 * time.Second
 
 func main() {

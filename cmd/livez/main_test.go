@@ -36,7 +36,7 @@ func TestAsk(t *testing.T) {
 	}
 	server.Close()
 	if err := ask(addr, timeout); err == nil {
-		t.Error("nobody listens, and it lives")
+		t.Error("nothing listens, and it lives")
 	}
 }
 

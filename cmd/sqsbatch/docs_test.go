@@ -26,9 +26,9 @@ func everyLine(t *testing.T) string {
 	var out bytes.Buffer
 	interrupts := make(chan os.Signal, 1)
 	interrupts <- os.Interrupt
-	args := []string{"--addr", "127.0.0.1:0", "--output", "json", "--queue", "orders,dead-letter=dead"}
-	if err := serve.Run(t.Context(), args, cli.IO{Stdout: &out, Stderr: io.Discard, Interrupts: interrupts}); err != nil {
-		t.Fatal(err)
+	args := []string{"sqs", "--addr", "127.0.0.1:0", "--output", "json", "--queue", "orders,dead-letter=dead"}
+	if status := cli.Run(t.Context(), root(cli.IO{Args: args, Stdout: &out, Stderr: io.Discard, Interrupts: interrupts})); status != 0 {
+		t.Fatal(status)
 	}
 	now := time.Now()
 	for _, event := range []any{

@@ -9,7 +9,7 @@ import (
 )
 
 // TestKilled: when the tool is killed, the process that polls is not left to
-// poll a server that is gone: it ends with its next line, which nobody reads.
+// poll a server that is gone: it ends with its next line, which has no reader.
 func TestKilled(t *testing.T) {
 	cmd := command(t, t.TempDir(), "local", "--mode", "poll", "--timeout", "1m", "--output", "json") // what is left behind is there
 	stdout, err := cmd.StdoutPipe()

@@ -1,91 +1,64 @@
-// Command sqsbatch is the tool that goes with the toolkit.
+// Command sqsbatch is the tool of the toolkit.
 //
-//	sqsbatch local     run a function against an embedded SQS and Lambda
-//	sqsbatch sqs       serve the embedded SQS by itself
-//	sqsbatch version   say which version or commit this is
+//	sqsbatch local        run a function against an embedded SQS and Lambda
+//	sqsbatch sqs          serve the embedded SQS by itself
+//	sqsbatch version      print the version or the commit
+//	sqsbatch help         explain a command and its flags
+//	sqsbatch completion   print the completion script of a shell
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
-	"github.com/sqsbatch/sqsbatch/internal/spelling"
 )
-
-const usage = `sqsbatch is the tool that goes with the sqsbatch toolkit.
-
-Usage:
-  sqsbatch local     run a function against an embedded SQS and Lambda, with the
-                     settings of its template, and show what becomes of each
-                     record; with --mode poll as a container
-  sqsbatch sqs       serve the embedded SQS alone, for programs in any language
-  sqsbatch version   say which version or commit this is
-  sqsbatch help      show this
-
-sqsbatch help local and sqsbatch help sqs explain the flags.
-`
 
 func main() {
 	interrupts := make(chan os.Signal, 2)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	// An output that nobody reads any more is an error of writing. Not
-	// signal.Ignore: the functions that are started would inherit that.
+	// A write to a closed pipe is then an error. signal.Ignore would do the same,
+	// but the functions that this program starts would inherit it.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	os.Exit(run(os.Args[1:], cli.IO{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Interrupts: interrupts,
-	}))
+	tio := cli.IO{
+		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Interrupts: interrupts,
+	}
+	os.Exit(cli.Run(context.Background(), root(tio)))
 }
 
-func run(args []string, tio cli.IO) int {
-	command := "help"
-	if len(args) > 0 {
-		command, args = args[0], args[1:]
-	}
-	switch command {
-	case "local":
-		return status(command, local.Run(context.Background(), args, tio), tio.Stderr)
-	case "sqs":
-		return status(command, serve.Run(context.Background(), args, tio), tio.Stderr)
-	case "version", "--version", "-version":
+// root is the tree of commands.
+func root(tio cli.IO) *cobra.Command {
+	printVersion := func(cmd *cobra.Command, _ []string) error {
 		info, _ := debug.ReadBuildInfo() // nil in a program that go did not build
-		fmt.Fprintln(tio.Stdout, "sqsbatch "+version(info))
-		return 0
-	case "help", "--help", "-help", "-h":
-		if len(args) == 1 && (args[0] == "local" || args[0] == "sqs") {
-			return run([]string{args[0], "-h"}, tio)
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "sqsbatch "+version(info))
+		return err
+	}
+	const about = "print the version or the commit"
+	root := cli.Root(tio,
+		local.Command(tio, build.Go{}),
+		serve.Command(tio),
+		&cobra.Command{Use: "version", Short: about, Args: cobra.NoArgs, RunE: printVersion},
+	)
+	root.Example = "sqsbatch local --event events/one.json .\nsqsbatch sqs --queue orders,dead-letter=dead"
+	asked := root.Flags().Bool("version", false, about)
+	help := root.RunE
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if *asked {
+			return printVersion(cmd, args)
 		}
-		_, _ = io.WriteString(tio.Stdout, usage)
-		return 0
-	default:
-		meant := ""
-		if nearest := spelling.Nearest(command, []string{"local", "sqs", "version", "help"}); nearest != "" {
-			meant = fmt.Sprintf(" (is %s meant?)", nearest)
-		}
-		fmt.Fprintf(tio.Stderr, "sqsbatch: unknown command %q%s; `sqsbatch help` lists them\n", command, meant)
-		return 2
+		return help(cmd, args)
 	}
-}
-
-func status(command string, err error, stderr io.Writer) int {
-	if err == nil {
-		return 0
-	}
-	fmt.Fprintf(stderr, "sqsbatch %s: %v\n", command, err)
-	var wrong *cli.UsageError
-	if errors.As(err, &wrong) {
-		return 2
-	}
-	return 1
+	return root
 }
 
 // version is the release, or else the commit that the program was built from, with

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 )
 
@@ -67,15 +69,24 @@ func TestVersion(t *testing.T) {
 
 // A terminal has 80 columns.
 func TestHelp_FitsATerminal(t *testing.T) {
-	for _, args := range [][]string{{"help"}, {"help", "local"}, {"help", "sqs"}} {
-		var out bytes.Buffer
-		run(args, cli.IO{Stdout: &out, Stderr: &out})
-		for line := range strings.Lines(out.String()) {
+	for _, cmd := range commands(root(cli.IO{})) {
+		for line := range strings.Lines(cli.Help(cmd)) {
 			if n := len(strings.TrimSuffix(line, "\n")); n > 80 {
-				t.Errorf("%v: %d columns: %s", args, n, line)
+				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), n, line)
 			}
 		}
 	}
+}
+
+// commands are those that the help names, with the root.
+func commands(root *cobra.Command) []*cobra.Command {
+	list := []*cobra.Command{root}
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() {
+			list = append(list, commands(c)...)
+		}
+	}
+	return list
 }
 
 func TestCommands(t *testing.T) {
@@ -102,12 +113,26 @@ func TestCommands(t *testing.T) {
 		{"local --processes two", 2, "", "--processes is \"two\": must be a whole number"},
 		{"local --once=maybe", 2, "", "--once is \"maybe\": must be true or false"},
 		{"local --bogus", 2, "", "sqsbatch local: unknown flag --bogus"},
+		{"--version", 0, "sqsbatch ", ""},
+		{"version now", 2, "", "sqsbatch version: "},
+		{"completion", 0, "powershell", ""},
+		{"completion bsh", 2, "", "unknown command \"bsh\" (is bash meant?); `sqsbatch help completion` lists them"},
+		{"completion bash now", 2, "", "sqsbatch completion bash: "},
+		{"help lokal", 2, "", "unknown command \"lokal\" (is local meant?); `sqsbatch help`"},
+		{"help completion bsh", 2, "", "unknown command \"bsh\" (is bash meant?)"},
+		{"lokal --once", 2, "", "unknown command \"lokal\" (is local meant?)"},
+		{"--bogus", 2, "", "sqsbatch: unknown flag --bogus"},
+		{"local -once", 2, "", "unknown flag -once: is --once meant?; `sqsbatch local -h`"},
+		{"local -timeout 5s", 2, "", "unknown flag -timeout: is --timeout meant?"},
+		{"local --timeout", 2, "", "--timeout has no value; write --timeout DURATION"},
+		{"local --mode ecs", 2, "", "--mode is \"ecs\"; it must be lambda or poll"},
+		{"local --env X", 2, "", "--env is \"X\"; it must be written as KEY=VALUE"},
 		{"local --template nope.yaml", 1, "", "sqsbatch local: no template nope.yaml"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {
 			var out, errOut bytes.Buffer
-			status := run(strings.Fields(tt.args), cli.IO{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut})
+			status := cli.Run(t.Context(), root(cli.IO{Args: strings.Fields(tt.args), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut}))
 			if status != tt.status || !strings.Contains(out.String(), tt.out) || !strings.Contains(errOut.String(), tt.errOut) {
 				t.Errorf("status %d\n%s\n%s", status, out.String(), errOut.String())
 			}

@@ -8,8 +8,8 @@
 //	}
 //	binary, err := goCommand.Build(ctx, pkg, dir)
 //
-// The tags and cgo's absence are those of a deployment; operating system and
-// processor are this machine's, whatever GOOS and GOARCH say.
+// It builds with the tags of a deployment and without cgo, but always for the operating
+// system and processor of this machine, whatever GOOS and GOARCH say.
 package build
 
 import (
@@ -48,14 +48,14 @@ type Go struct{}
 // ErrNoGo is returned when there is no go command.
 var ErrNoGo = errors.New("the go command is not in PATH; it is needed to build the function (https://go.dev/dl)")
 
-// An Error is a refusal of the go command. Output is what it said.
+// An Error says that the go command failed. Output is what the go command printed.
 type Error struct {
 	Package string
 	Output  string
 	Err     error
 }
 
-// Error gives the compiler's words.
+// Error returns the compiler's messages.
 func (e *Error) Error() string {
 	out := strings.TrimSpace(e.Output)
 	if out == "" {

@@ -10,7 +10,10 @@ type Assignments map[string]string
 
 func (a Assignments) String() string { return "" }
 
-// Set implements flag.Value; one argument may have several, separated by blanks.
+// Type implements pflag.Value.
+func (a Assignments) Type() string { return "KEY=VALUE" }
+
+// Set implements pflag.Value. One argument may have several, separated by blanks.
 func (a Assignments) Set(s string) error {
 	key, value, ok := strings.Cut(s, "=")
 	if !ok || key == "" || strings.ContainsAny(key, " \t") {

@@ -1,107 +1,145 @@
-// Package cli is what the commands of sqsbatch share: how they meet their
-// caller, and how they say that a command line is wrong.
+// Package cli is what the commands of sqsbatch share: the root of the tree, the
+// form of help, kinds of flags, and the errors about a command line that is wrong.
 //
-//	err := local.Run(ctx, args, cli.IO{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
-//	var wrong *cli.UsageError
-//	if errors.As(err, &wrong) {
-//		os.Exit(2)
+//	func Command(tio cli.IO) *cobra.Command {
+//		o := options{output: "text"}
+//		cmd := &cobra.Command{Use: "dlq QUEUE", Short: "…", Args: cobra.ExactArgs(1), RunE: …}
+//		cli.Section(cmd, "What is shown", func(f *pflag.FlagSet) {
+//			f.Var(cli.Choice(&o.output, "text", "json"), "output", "the form of the output")
+//		})
+//		return cmd
 //	}
+//
+// [Root] gives every command its help, its completions, and usage errors that
+// name the flag, its value and what it must be.
 package cli
 
 import (
+	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"regexp"
-	"strconv"
 	"strings"
-	"time"
 
-	"github.com/sqsbatch/sqsbatch/internal/spelling"
+	"github.com/spf13/cobra"
 )
 
 // IO is how a command meets its caller.
 type IO struct {
+	// Args is the command line after the program's name.
+	Args           []string
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Interrupts asks to end; the command says what a second time means. Nil: never.
+	// Interrupts asks the command to end. The command decides what a second
+	// interrupt means. Nil: no interrupt ever comes.
 	Interrupts <-chan os.Signal
 }
 
-// A UsageError is a command line that cannot be meant.
-type UsageError struct {
-	// Command is the command's name, as in "local".
-	Command string
-	// Problem names the flag, its value and what it must be.
-	Problem string
-}
+// The help lists commands in the order in which they were added.
+func init() { cobra.EnableCommandSorting = false }
 
-// Error says what is wrong and where the flags are explained.
-func (e *UsageError) Error() string {
-	return e.Problem + "; `sqsbatch " + e.Command + " -h` explains the flags"
-}
-
-// Usagef returns a [*UsageError].
-func Usagef(command, format string, args ...any) error {
-	return &UsageError{command, fmt.Sprintf(format, args...)}
-}
-
-// NewFlagSet returns a flag set that prints nothing: its errors are for [Parse].
-func NewFlagSet(command string) *flag.FlagSet {
-	fs := flag.NewFlagSet(command, flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	return fs
-}
-
-// Parse parses flags up to the first argument that is none. The error is
-// flag.ErrHelp when help is asked for, else a [*UsageError].
-func Parse(fs *flag.FlagSet, args []string) error {
-	err := fs.Parse(args)
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return err
+// Root returns the command sqsbatch, which runs one of commands.
+func Root(tio IO, commands ...*cobra.Command) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "sqsbatch",
+		Short:         "the tool of the sqsbatch toolkit",
+		Long:          "sqsbatch is the tool of the sqsbatch toolkit for functions that consume SQS.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
 	}
-	text := err.Error()
-	if name, unknown := strings.CutPrefix(text, "flag provided but not defined: -"); unknown {
-		text = "unknown flag --" + name
-		if nearest := spelling.Nearest(name, flags(fs)); nearest != "" {
-			text += ": is --" + nearest + " meant?"
+	root.SetIn(tio.Stdin)
+	root.SetOut(tio.Stdout)
+	root.SetErr(tio.Stderr)
+	root.SetArgs(append([]string{}, tio.Args...)) // nil would mean os.Args
+	root.AddCommand(commands...)
+	root.AddCommand(manCommand())
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Short = "explain a command and its flags"
+			c.Long = "Explains a command and its flags, as in sqsbatch help local."
+			c.Args = helpTopic
+		case "completion":
+			c.Short = "print the completion script of a shell"
+			c.Long = "Prints a script by which a shell completes commands, flags and their values."
 		}
-		return Usagef(fs.Name(), "%s", text)
 	}
-	if m := badValue.FindStringSubmatch(text); m != nil {
-		return Usagef(fs.Name(), "--%s is %q%s", m[2], m[1], must(fs.Lookup(m[2]), m[1]))
-	}
-	return Usagef(fs.Name(), "%s", text)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		_, _ = io.WriteString(cmd.OutOrStdout(), Help(cmd))
+	})
+	root.SetFlagErrorFunc(flagError)
+	prepare(root)
+	return root
 }
 
-// badValue is package flag's error about a value that its type does not take.
-var badValue = regexp.MustCompile(`^invalid (?:boolean )?value "(.*)" for (?:flag )?-(\S+): parse error$`)
-
-// must says what the value of a flag must be.
-func must(f *flag.Flag, value string) string {
-	getter, ok := f.Value.(flag.Getter)
-	if !ok {
-		return ": it cannot be read"
+// Run runs root and returns the exit status: 2 for a wrong command line, 1 for
+// any other error.
+func Run(ctx context.Context, root *cobra.Command) int {
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
 	}
-	switch getter.Get().(type) {
-	case time.Duration:
-		if _, err := strconv.ParseFloat(value, 64); err == nil {
-			return fmt.Sprintf(": %s what? For seconds write %[1]ss", value)
+	fmt.Fprintf(root.ErrOrStderr(), "%s: %v\n", cmd.CommandPath(), err)
+	var wrong *UsageError
+	if errors.As(err, &wrong) {
+		return 2
+	}
+	return 1
+}
+
+// prepare makes errors of the arguments usage errors, gives groups of commands a
+// run that shows their help, and tells the shell how each flag is completed.
+func prepare(cmd *cobra.Command) {
+	for _, c := range cmd.Commands() {
+		prepare(c)
+	}
+	cmd.Flags().SortFlags = false
+	completeFlags(cmd)
+	if cmd.HasSubCommands() && !cmd.Runnable() {
+		cmd.Args = subcommand
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
+	args := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, given []string) error {
+		var err error
+		if args != nil {
+			err = args(cmd, given)
 		}
-		return ": must be a duration, like 30s or 2m"
-	case bool:
-		return ": must be true or false"
-	case int, int64, uint, uint64:
-		return ": must be a whole number"
-	default:
-		return ": it cannot be read"
+		if err == nil {
+			err = cmd.ValidateRequiredFlags()
+		}
+		if err == nil {
+			err = cmd.ValidateFlagGroups()
+		}
+		var usage *UsageError
+		if err == nil || errors.As(err, &usage) {
+			return err
+		}
+		return Usagef(name(cmd), "%v", err)
 	}
 }
 
-// flags are the names of a set's flags.
-func flags(fs *flag.FlagSet) (names []string) {
-	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-	return names
+// subcommand checks the arguments of a command that only has commands below it.
+func subcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return unknownCommand(cmd, args[0])
+}
+
+// helpTopic checks that there is a command to explain.
+func helpTopic(cmd *cobra.Command, args []string) error {
+	found, rest, err := cmd.Root().Find(args)
+	if err == nil && len(rest) > 0 {
+		err = unknownCommand(found, rest[0])
+	}
+	return err
+}
+
+// name is the command's path without that of the root, as in "dlq list".
+func name(cmd *cobra.Command) string {
+	return strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()), " ")
 }

@@ -7,6 +7,10 @@ type Hosts []string
 
 func (h *Hosts) String() string { return "" }
 
+// Type implements pflag.Value.
+func (h *Hosts) Type() string { return "NAME" }
+
+// Set implements pflag.Value.
 func (h *Hosts) Set(name string) error {
 	if err := webguard.CheckName(name); err != nil {
 		return err

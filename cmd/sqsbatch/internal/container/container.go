@@ -1,10 +1,10 @@
 // Package container runs a program as Amazon ECS or Kubernetes would run its
-// container: it is started again when it ends, and told by SIGTERM to stop.
+// container: it starts the program again when it ends, and stops it with SIGTERM.
 //
 //	err := container.Run(ctx, kill, container.Options{Command: path, StopTimeout: 30 * time.Second})
 //
-// A program that ends before it has worked at all is not started again: its
-// configuration is wrong, and somebody waits to hear that.
+// A program that ends before it has done any work is not started again, because its
+// configuration is probably wrong and the user waits for that error.
 package container
 
 import (
@@ -35,25 +35,25 @@ type Options struct {
 	// Output is given each line that a process prints to "stdout" or "stderr".
 	// It may be called by several goroutines.
 	Output func(process int, stream, text string)
-	// Changed is told of every start, and of every end after the last line of
+	// Changed is called at every start, and at every end after the last line of
 	// the process.
 	Changed func(Change)
 }
 
 // Change is the start or end of a process.
 type Change struct {
-	Process int `json:"process"` // counted from 1; what is started in place of one has its number
+	Process int `json:"process"` // counted from 1; a process that replaces another has its number
 	PID     int `json:"pid"`
 	// Ended says how it ended, as in "exit status 1"; "" when it has started.
 	Ended string `json:"ended,omitempty"`
-	// Asked says that it had been told to end.
+	// Asked says that this package had asked it to end.
 	Asked bool `json:"asked,omitempty"`
-	// Again is after how long it is started again; 0 when it is not.
+	// Again is how long it takes until it is started again; 0 when it is not.
 	Again time.Duration `json:"-"`
 }
 
 // A StartError is returned when a process cannot be started, or ended before it
-// has worked.
+// did any work.
 type StartError struct {
 	Err    error    // how it ended
 	Output []string // its last lines

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// watch notes what is told, and calls up for each line "up" or "told".
+// watch notes changes and lines, and calls up for each line "up" or "told".
 type watch struct {
 	mu      sync.Mutex
 	lines   []string
@@ -77,7 +77,7 @@ func options(t *testing.T, w *watch, do string) container.Options {
 }
 
 // TestStartError: a program that never worked is not started again, whatever
-// runs beside it, and its last lines are told.
+// runs beside it, and its last lines are in the error.
 func TestStartError(t *testing.T) {
 	t.Setenv("SECRET", "of this process")
 	w := &watch{}

@@ -19,7 +19,7 @@ import (
 
 const (
 	// drainAndGrace is what SQSBATCH_DRAIN_LIMIT and SQSBATCH_GRACE are together by
-	// default, and drainMore what a stop takes besides, 4 s of it for settling.
+	// default, and drainMore is what a stop takes in addition, 4 s of it for settling.
 	drainAndGrace = 25 * time.Second
 	drainMore     = 5 * time.Second
 )
@@ -76,12 +76,12 @@ func (s *stack) polled() (urls []string) {
 	return urls
 }
 
-// stopLimit is how long a stop may take, as far as the environment says that.
+// stopLimit is how long a stop may take, by the settings in the environment.
 func (s *stack) stopLimit() time.Duration {
 	duration := func(name string, otherwise time.Duration) time.Duration {
 		d, err := time.ParseDuration(cmp.Or(s.o.env[name], s.deployment.Function.Environment[name]))
 		if err != nil || d <= 0 {
-			return otherwise // a wrong one is told by the function
+			return otherwise // the function itself reports a wrong one
 		}
 		return d
 	}
@@ -107,8 +107,8 @@ func (s *stack) variables() (list []string) {
 	return list
 }
 
-// notApplied warns of what the template says to event source mappings only, and
-// that changes what a handler is given.
+// notApplied warns of settings of event source mappings that do not apply in a
+// container, and that change which messages a handler receives.
 func (s *stack) notApplied(tracker *track.Tracker) {
 	events := []template.Event{s.deployment.Event}
 	for _, m := range s.deployment.More {
@@ -116,7 +116,7 @@ func (s *stack) notApplied(tracker *track.Tracker) {
 	}
 	for _, e := range events {
 		if len(e.Filters) > 0 {
-			tracker.Warn(fmt.Sprintf("%s: the FilterCriteria of event %s are Lambda's and not applied in a container: the function is given every message", e.Properties.Get("FilterCriteria").Pos, e.Name))
+			tracker.Warn(fmt.Sprintf("%s: the FilterCriteria of event %s apply on Lambda only: in a container the function receives every message", e.Properties.Get("FilterCriteria").Pos, e.Name))
 		}
 	}
 }

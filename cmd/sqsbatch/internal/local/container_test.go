@@ -221,7 +221,7 @@ func TestPollSeveralQueues(t *testing.T) {
 		if s.Sent != len(tt.polled) || s.Succeeded != len(tt.polled) || s.Filtered != 0 {
 			t.Errorf("%q: %+v", tt.args, s)
 		}
-		if !strings.Contains(side.text.String(), "the FilterCriteria of event Second are Lambda's and not applied") {
+		if !strings.Contains(side.text.String(), "the FilterCriteria of event Second apply on Lambda only") {
 			t.Errorf("%q: nothing is said of the filters:\n%s", tt.args, side.text.String())
 		}
 	}
@@ -243,7 +243,7 @@ func sendTo(t *testing.T, header, queue string) {
 	}
 }
 
-// TestPollCannotStart: a program that never polls is not started for ever.
+// TestPollCannotStart: a program that never polls is not started again and again.
 func TestPollCannotStart(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

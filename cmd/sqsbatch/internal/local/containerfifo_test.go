@@ -38,7 +38,7 @@ func TestPollFIFO(t *testing.T) {
 }
 
 // TestPollLateEvent: receive counts of an event are reproduced before the
-// process polls, and what this tool received for that is nobody's attempt.
+// process polls, and what this tool received for that is not an attempt.
 func TestPollLateEvent(t *testing.T) {
 	t.Parallel()
 	good, last := `{"id":"o-1","sku":"flaky:3","quantity":1}`, `{"id":"o-2","sku":"flaky:4","quantity":1}`

@@ -46,7 +46,7 @@ Resources:
 		{"no function", []string{"--template", noEvent}, []string{"no function with an event of type SQS", "add one"}},
 		{"several functions", []string{"testdata/foreign"}, []string{"Foreign, Slow", "--function NAME"}},
 		{"unknown function", []string{"testdata/foreign", "--function", "X"}, []string{"no function X", "Foreign, Slow"}},
-		{"nothing to build", []string{"--template", wideBatch}, []string{"what to build is not known", "sqsbatch local ./"}},
+		{"nothing to build", []string{"--template", wideBatch}, []string{"no package to build", "sqsbatch local ./"}},
 		{"a batch without window", []string{"testdata/foreign", "--template", wideBatch, "--no-samples"}, []string{"event E", "BatchSize 11 needs MaximumBatchingWindowInSeconds"}},
 		{"visibility below timeout", []string{"testdata/foreign", "--function", "Slow", "--no-samples"}, []string{filepath.Join("testdata", "foreign", "template.yaml") + ":6: queue Work", "VisibilityTimeout of 1 seconds", "Timeout of 40", "Set it to 240"}},
 		{"port in use", []string{"--template", own, "--addr", taken.Addr().String()}, []string{taken.Addr().String(), "another address with --addr"}},

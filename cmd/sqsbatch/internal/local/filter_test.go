@@ -102,7 +102,7 @@ func TestMovedBack(t *testing.T) {
 	interrupts := make(chan os.Signal, 1)
 	out := &cancelOn{what: "by a message move task", f: func() { interrupts <- os.Interrupt }}
 	var moving sync.WaitGroup
-	first := &cancelOn{what: "dead-letter ", f: func() {
+	first := &cancelOn{what: "sqs  dead-letter ", f: func() {
 		endpoint := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(out.text.String())
 		moving.Go(func() { // the view waits for its output
 			connections := awssqs.New(awssqs.Options{

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 )
 
 // TestHosts: the SQS endpoint is asked by loopback and by the names that were allowed.
@@ -41,8 +41,8 @@ func TestHosts(t *testing.T) {
 			}
 		})
 	}
-	err := local.Run(t.Context(), []string{"testdata/foreign", "--function", "Foreign", "--no-samples", "--allow-host", "host.docker.internal", "--timeout", "1m"},
-		cli.IO{Stdout: out, Stderr: &bytes.Buffer{}, Interrupts: interrupts})
+	err := runWith(t.Context(), []string{"testdata/foreign", "--function", "Foreign", "--no-samples", "--allow-host", "host.docker.internal", "--timeout", "1m"},
+		cli.IO{Stdout: out, Stderr: &bytes.Buffer{}, Interrupts: interrupts}, build.Go{})
 	asking.Wait()
 	if err != nil {
 		t.Fatal(err)

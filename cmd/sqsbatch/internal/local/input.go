@@ -16,7 +16,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 )
 
-// An input is what is sent before the function polls, and what there is to say of it.
+// An input has the messages that are sent before the function polls, and notes about
+// them.
 type input struct {
 	messages []message.Message
 	sources  []string // ARNs of the queues that an event's records come from
@@ -62,7 +63,7 @@ func (r *run) readEvent(ctx context.Context) (in input, err error) {
 	case files == 0:
 		return in, fmt.Errorf("--event %s: the directory has no file *.json; %s", path, expected)
 	case len(others) > 0:
-		in.notes = append(in.notes, fmt.Sprintf("%s: only files *.json are sent of a directory, not %s", path, someOf(others)))
+		in.notes = append(in.notes, fmt.Sprintf("%s: of a directory only files *.json are sent, not %s", path, someOf(others)))
 	}
 	return in, nil
 }
@@ -190,11 +191,11 @@ func (p *plan) nothingToSend() error {
 		ways = ways[:3]
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "what to send is not known: %s names no samples. Say it in one of these ways:\n", p.pkgName)
+	fmt.Fprintf(&text, "no messages to send: %s names no samples. Name messages in one of these ways:\n", p.pkgName)
 	for _, way := range ways {
 		fmt.Fprintf(&text, "  %s\n      %s\n", way.command, way.sends)
 	}
-	fmt.Fprintf(&text, "Or name a file of samples in the package, on a line of its own; it is then sent without a flag:\n  %sevents/one.json", samplesDirective)
+	fmt.Fprintf(&text, "Or name a file of samples in the package, on a line of its own. That file is sent if no flag says what to send:\n  %sevents/one.json", samplesDirective)
 	return errors.New(text.String())
 }
 
@@ -203,7 +204,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// quote makes arg a word of a shell, if it is none.
+// quote makes arg one word of a shell.
 func quote(arg string) string {
 	if arg != "" && !strings.ContainsAny(arg, " \t\n'\"\\$&|;<>()*?[]{}~#!`") {
 		return arg
@@ -229,7 +230,8 @@ func (s *stack) sourceNote() string {
 	return note
 }
 
-// place is what of a queue's ARN a function may go by: the account is a test's.
+// place is the part of a queue's ARN that a function may depend on. The account is
+// not, because here it is that of a test.
 func place(arn string) string {
 	if a, err := endpoint.ParseARN(arn); err == nil {
 		return a.Region + " " + a.Name

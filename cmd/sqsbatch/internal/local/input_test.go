@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 )
 
 const fileRecord = `{"messageId":"1","body":"record","eventSourceARN":"arn:aws:sqs:eu-west-1:123456789012:orders.fifo","attributes":{"MessageGroupId":"g"}}`
@@ -50,7 +50,7 @@ func TestEventForms(t *testing.T) {
 		{event: filepath.Join(dir, "body.json"), want: map[string][]string{"{\n  \"id\": 1\n}": one}, says: []string{"body.json is sent as the body of one message: a JSON object\n"}},
 		{event: filepath.Join(dir, "notes.txt"), want: map[string][]string{"no JSON": one}, says: []string{"notes.txt is sent as the body of one message: text\n"}},
 		{event: dir, want: map[string][]string{"record": one, "here": one, "received": one, "{\n  \"id\": 1\n}": one}, says: []string{
-			"body.json is sent as the body", "only files *.json are sent of a directory, not notes.txt\n"}},
+			"body.json is sent as the body", "of a directory only files *.json are sent, not notes.txt\n"}},
 		{event: "-", stdin: "[\n 1\n]\n", want: map[string][]string{"[\n 1\n]": one}, says: []string{"standard input is sent as the body of one message: a JSON array of 1\n"}},
 	}
 	for _, tt := range tests {
@@ -110,7 +110,7 @@ func TestEventFromATerminal(t *testing.T) {
 func TestNoGoCommand(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, args := range [][]string{{"--template", filepath.Join(root, "template.yaml")}, {"testdata/foreign", "--function", "Foreign", "-"}} {
-		err := local.Run(t.Context(), args, cli.IO{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
+		err := runWith(t.Context(), args, cli.IO{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard}, build.Go{})
 		if err == nil || !strings.HasPrefix(err.Error(), "the go command is not in PATH") {
 			t.Errorf("%q: error %v", args, err)
 		}

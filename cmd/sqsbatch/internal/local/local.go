@@ -2,18 +2,17 @@
 // against the embedded SQS and Lambda as its template says, sends messages and
 // shows what becomes of them.
 //
-// The parts stand in packages of their own: template (what is deployed), lint (what
-// is wrong with that), build (the program), message (what is sent), track (what
-// happened), runstats (what was measured) and view (how it looks). This package puts
-// them together: stack.go is what runs, input.go what is sent, send.go how,
-// local.go the order of things. With --mode poll the function runs in
-// processes that poll, as in a container: container.go, by package container.
+// It combines other packages: template reads what is deployed, lint checks it, build
+// compiles the program, message reads what is sent, track follows what happens,
+// runstats measures it, and view shows it. In this package, options.go has the flags,
+// local.go the course of a run, stack.go the queues and the function, input.go and
+// send.go the messages. container.go is for --mode poll, where the function runs in
+// processes that poll, as in a container (package container).
 package local
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -33,22 +32,9 @@ var (
 	errTimeout     = errors.New("timeout")
 )
 
-// Run runs the command. The first interrupt ends it after what is under way, a
-// second one at once. The error is a [*cli.UsageError] for a wrong command line.
-func Run(ctx context.Context, args []string, tio cli.IO) error {
-	return RunWith(ctx, args, tio, build.Go{})
-}
-
-// RunWith is [Run] with a builder.
-func RunWith(ctx context.Context, args []string, tio cli.IO, builder build.Builder) error {
-	o, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		_, err = io.WriteString(tio.Stdout, Usage)
-		return err
-	}
-	if err != nil {
-		return err
-	}
+// runWith runs the command. The first interrupt ends it after the work under way,
+// a second one at once.
+func runWith(ctx context.Context, o options, tio cli.IO, builder build.Builder) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	kill, stopNow := context.WithCancel(context.Background())
@@ -56,17 +42,17 @@ func RunWith(ctx context.Context, args []string, tio cli.IO, builder build.Build
 
 	stdout := &output{w: tio.Stdout, failed: func(err error) {
 		cancel(fmt.Errorf("standard output: %w", err))
-		stopNow() // nobody sees what would still happen
+		stopNow() // there is no reader for the rest of the run
 	}}
 	var text *view.Text
 	var v view.View
 	var json *view.JSON
 	if o.output == "json" {
-		text = view.NewText(tio.Stderr, detect(tio.Stderr))
+		text = view.NewText(tio.Stderr, view.Detect(tio.Stderr))
 		json = view.NewJSON(stdout, text)
 		v = json
 	} else {
-		text = view.NewText(stdout, detect(tio.Stdout))
+		text = view.NewText(stdout, view.Detect(tio.Stdout))
 		v = text
 	}
 	go interrupts(kill, tio.Interrupts, func(n int) {
@@ -76,7 +62,7 @@ func RunWith(ctx context.Context, args []string, tio cli.IO, builder build.Build
 		}
 	})
 	r := &run{o: o, builder: builder, stdin: tio.Stdin, view: v, cancel: cancel, kill: kill, stopNow: stopNow}
-	err = r.run(ctx)
+	err := r.run(ctx)
 	if errors.Is(err, errInterrupted) && !o.once {
 		err = nil
 	}
@@ -96,13 +82,6 @@ func interrupts(ctx context.Context, in <-chan os.Signal, f func(n int)) {
 			return
 		}
 	}
-}
-
-func detect(w io.Writer) view.Terminal {
-	if f, ok := w.(*os.File); ok {
-		return view.Detect(f)
-	}
-	return view.Terminal{}
 }
 
 type run struct {
@@ -129,11 +108,14 @@ func (r *run) run(ctx context.Context) error {
 		return err
 	}
 	r.stats = runstats.New(p.deployment.Function.Timeout)
-	tracker := track.New(track.Options{Sources: p.sources(), Containers: r.o.mode == modePoll, Timeout: p.deployment.Function.Timeout, Emit: func(e track.Event) {
-		if metrics := r.stats.Event(e); !metrics {
-			r.view.Event(e)
-		}
-	}})
+	tracker := track.New(track.Options{
+		Sources: p.sources(), MaxReceiveCounts: p.maxReceiveCounts(), Containers: r.o.mode == modePoll, Timeout: p.deployment.Function.Timeout,
+		Emit: func(e track.Event) {
+			if metrics := r.stats.Event(e); !metrics {
+				r.view.Event(e)
+			}
+		},
+	})
 	s, err := p.start(ctx, r, tracker)
 	if err != nil {
 		return notInterrupted(ctx, err)
@@ -181,7 +163,7 @@ func (r *run) run(ctx context.Context) error {
 	return nil
 }
 
-// work sends, polls and waits for the end; nil means that it is a good one.
+// work sends, polls and waits for the end. It returns nil for a successful end.
 func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error {
 	if r.o.timeout > 0 {
 		timer := time.AfterFunc(r.o.timeout, func() {
@@ -202,8 +184,8 @@ func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error 
 			}
 		}()
 	}
-	// What is at hand is sent before the function polls: it then gets whole
-	// batches. Standard input may never end, so it is sent meanwhile.
+	// The messages at hand are sent before the function polls, so that it receives
+	// whole batches. Standard input may never end, so it is sent meanwhile.
 	if err := r.sendAtHand(ctx, s); err != nil {
 		r.cancel(err)
 		return notInterrupted(ctx, err)

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 )
 
 // root is the repository's, from here.
@@ -86,7 +86,7 @@ func summary(t *testing.T, lines []line) line {
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	var out, side bytes.Buffer
-	err := local.Run(t.Context(), []string{"--once", "--timeout", "2m", "--template", filepath.Join(root, "template.yaml"), "--output", "json"}, cli.IO{Stdout: &out, Stderr: &side})
+	err := runWith(t.Context(), []string{"--once", "--timeout", "2m", "--template", filepath.Join(root, "template.yaml"), "--output", "json"}, cli.IO{Stdout: &out, Stderr: &side}, build.Go{})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, side.String())
 	}
@@ -191,7 +191,7 @@ func TestLateEvent(t *testing.T) {
 	}
 }
 
-// An error of the function is told, and --timeout ends a run that would not end.
+// An error of the function is shown, and --timeout ends a run that would not end.
 func TestTimeout(t *testing.T) {
 	lines, err := run(t, "error\n", "testdata/foreign", "--function", "Foreign", "--template", "testdata/endless.yaml", "--once", "--timeout", "1500ms", "-")
 	if err == nil || !strings.Contains(err.Error(), "not everything was done after 1.5s") {
@@ -207,7 +207,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// Messages that SQS refuses are told, and the run fails.
+// Messages that SQS refuses are shown, and the run fails.
 func TestRefusedMessage(t *testing.T) {
 	t.Parallel()
 	input := "fine\n\x01\nnot \xff UTF-8\n" + strings.Repeat("x", 2<<20) + "\n"
@@ -218,7 +218,7 @@ func TestRefusedMessage(t *testing.T) {
 	checkFates(t, lines, map[string][]string{"fine": {"1 succeeded"}})
 }
 
-// Messages that Lambda deletes although they failed are told, and the run fails.
+// Messages that Lambda deletes although they failed are shown, and the run fails.
 func TestLostMessage(t *testing.T) {
 	t.Parallel()
 	orders := `{"id":"o-1","sku":"ok","quantity":1}` + "\n" + `{"id":"o-2","sku":"down","quantity":1}` + "\n"

@@ -31,10 +31,15 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// runLocal is local.Run with programs that are built once for all tests: linking
+// runLocal is `sqsbatch local` with programs that are built once for all tests: linking
 // one costs a second of processor time. TestSamples runs the command as it is.
 func runLocal(ctx context.Context, args []string, tio cli.IO) error {
-	return local.RunWith(ctx, args, tio, &programs)
+	return runWith(ctx, args, tio, &programs)
+}
+
+func runWith(ctx context.Context, args []string, tio cli.IO, builder build.Builder) error {
+	tio.Args = append([]string{"local"}, args...)
+	return cli.Root(tio, local.Command(tio, builder)).ExecuteContext(ctx)
 }
 
 var programs onceBuilder

@@ -55,7 +55,7 @@ func (s *stack) linted() lint.Mapping {
 	return m
 }
 
-// findings are what a user should know of the template before it runs here.
+// findings are warnings about the template that a user should see before it runs.
 func (s *stack) findings() []template.Finding {
 	found := s.deployment.Findings
 	for _, m := range lint.MappingsOf(s.deployment) {
@@ -69,11 +69,11 @@ func (s *stack) findings() []template.Finding {
 
 // filterError says which filter Lambda would refuse, and why.
 func (s *stack) filterError(i int, f template.Filter, err error) error {
-	return fmt.Errorf(`%s: function %s, event %s: filter %d of FilterCriteria, %.200s: %w. Correct it, as in '{"body": {"status": ["paid"]}}' or, for bodies that are no JSON, '{"body": [{"prefix": "paid "}]}'`,
+	return fmt.Errorf(`%s: function %s, event %s: filter %d of FilterCriteria, %.200s: %w. Correct it, as in '{"body": {"status": ["paid"]}}' or, for bodies that are not JSON, '{"body": [{"prefix": "paid "}]}'`,
 		f.Pos, s.deployment.Function.LogicalID, s.deployment.Event.Name, i+1, strings.TrimSpace(f.Pattern), err)
 }
 
-// printed is what a process that cannot start has said, with a hint.
+// printed is the output of a process that cannot start, with a hint.
 func printed(output []string, hint string) (text string) {
 	said := strings.Join(output, "\n  ")
 	if said != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 )
 
-// writable makes sure, before anything runs, that the metrics can be written.
+// writable checks, before anything runs, that the metrics can be written.
 func writable(path string) error {
 	if path == "" {
 		return nil

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 )
 
@@ -71,7 +70,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// A file that cannot be written is told first; a run that fails writes its metrics.
+// A file that cannot be written is reported first; a run that fails writes its metrics.
 func TestMetricsFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -122,7 +121,11 @@ func TestMetricsAreDocumented(t *testing.T) {
 		}
 		return list
 	}
-	_, help, _ := strings.Cut(local.Usage, "--metrics FILE     ")
+	var out bytes.Buffer
+	if err := runLocal(t.Context(), []string{"-h"}, cli.IO{Stdout: &out}); err != nil {
+		t.Fatal(err)
+	}
+	_, help, _ := strings.Cut(out.String(), "\nMetrics:\n")
 	help, _, _ = strings.Cut(help, "\n\n")
 	for _, name := range names(reflect.TypeFor[runstats.Report]()) {
 		if !slices.Contains(strings.FieldsFunc(help, func(r rune) bool { return strings.ContainsRune(" ,;:()\n", r) }), name) {

@@ -4,6 +4,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 )
 
@@ -37,122 +41,98 @@ const (
 // maxProcesses bounds --processes: this is one machine.
 const maxProcesses = 100
 
-// Usage is what `sqsbatch local -h` prints.
-const Usage = `Runs a function against an embedded SQS and Lambda, with the settings of its
-SAM or CloudFormation template, and shows what becomes of each record.
+const about = `Runs a function against an embedded SQS and Lambda, with the settings of its SAM or CloudFormation template, and shows what becomes of each record. With --mode poll the function runs as in a container.
 
-Usage:
-  sqsbatch local [flags] [package] [-]
+The package is the directory or the import path of the function's main package. Default: the template's CodeUri, else ./examples/orders. The argument - sends standard input, one message a line.
 
-  package   directory or import path of the function's main package
-            (default: the template's CodeUri, else ./examples/orders)
-  -         send standard input, one message a line
+Without a flag that says what to send, the command sends the file that the package names on a line //sqsbatch:samples FILE. If there is no such line, it explains how to name messages.`
 
-What is sent (default: the file that the package names on a line
-//sqsbatch:samples FILE; without one, you are asked for messages):
-  --event FILE       an SQS event as in events/one.json, or what
-                     'aws sqs receive-message' prints as JSON. Anything else is
-                     the body of one message, without its last line feed
-  --event DIRECTORY  all its files *.json, each one of these
-  --event -          standard input as such a file
-  --no-samples       nothing; send with any SQS client
+const details = `## Environment
 
-What runs:
-  --template FILE    default: template.yaml here, or in or above the package
-  --function NAME    the function, if the template has several with SQS events
-  --queue NAME       the queue, if the function has several SQS events
-  --parameter-overrides KEY=VALUE ...
-                     values for the template's parameters
-  --env KEY=VALUE    an environment variable of the function; may be repeated
-  --mode lambda      (default) in invocations, as Lambda does
-  --mode poll        as in a container: a process polls the queues of all SQS
-                     events of the function (see below)
-  --processes N      with --mode poll: how many processes (default 1)
-  --addr HOST:PORT   where the SQS endpoint listens, on loopback only
-                     (default 127.0.0.1:0, a free port)
-  --allow-host NAME  a name besides localhost by which clients reach it, such as
-                     host.docker.internal from a container; may be repeated
+The function has the environment of the template. The command adds AWS_ENDPOINT_URL_SQS, AWS_LAMBDA_LOG_FORMAT=JSON, AWS_LAMBDA_LOG_LEVEL of at least INFO, and SQSBATCH_LOG_SUCCEEDED=true, so that it can show each record. It also adds SQSBATCH_OUTAGE=10s, so that a record that always fails is not retried for 15 minutes. It does not add that if the template or --env sets SQSBATCH_OUTAGE or SQSBATCH_BACKOFF.
 
-How it ends:
-  --once             when every message is deleted or dead-lettered
-  --timeout DURATION gives up after that long, such as 2m (default: never)
-  Ctrl-C             finishes what is under way; a second one does not wait
+## Polling
 
-What is shown:
-  --output text      (default) lines to read, without those of metrics
-                     (telemetry/emf); on a terminal with a progress line
-  --output json      one JSON object a line and nothing else on standard output.
-                     "type" is "record", "invocation", "process" (with --mode
-                     poll: a start or an end), "moved" (by a message move task),
-                     "metrics" (the last but one) or "summary" (the last);
-                     docs/emulators.md has the fields
-  --metrics FILE     writes what was measured as a JSON object, also if the run
-                     fails: mode, elapsedMs, handled, redriven (moved by SQS),
-                     outcomes (how many records by outcome); durationMs,
-                     deadlineUsedPercent, attempts, ageMs (each count, sum, min,
-                     p50, p90, p99, max; null if unknown); invocations (count,
-                     coldStarts, errors, records, durationMs,
-                     timeoutUsedPercent), processes (starts, crashes), requests,
-                     calls (by operation: calls, messages, failed, errors),
-                     warnings, seriousWarnings, and emf: lines and metrics that
-                     the function wrote for CloudWatch, by namespace and name,
-                     each with its unit
+With --mode poll the function has SQSBATCH_QUEUE_URL, a region and credentials for the test as well, and no AWS_LAMBDA_*. SQSBATCH_CONCURRENCY and the other settings of the toolkit apply. Timeout, MemorySize and the settings of the event (BatchSize, FilterCriteria and so on) do not, because they are Lambda's. Messages go to the queue of the first event. With --queue the function polls that queue only. A process that ends by itself is started again after a moment. If it ended before a record was done, that record has the outcome "cut-off".
 
-The function has the environment of the template, and AWS_ENDPOINT_URL_SQS,
-AWS_LAMBDA_LOG_FORMAT=JSON, AWS_LAMBDA_LOG_LEVEL of at least INFO and
-SQSBATCH_LOG_SUCCEEDED=true, so that each record can be shown. It also has
-SQSBATCH_OUTAGE=10s, so that a record that always fails is not retried for
-15 minutes, unless the template or --env sets SQSBATCH_OUTAGE or
-SQSBATCH_BACKOFF.
+## Ctrl-C
 
-With --mode poll it also has SQSBATCH_QUEUE_URL, a region and credentials for
-the test, and no AWS_LAMBDA_*. Timeout, MemorySize and the event's settings
-(BatchSize, FilterCriteria, ...) are Lambda's and are not applied;
-SQSBATCH_CONCURRENCY and the others are. Messages go to the first event's
-queue; --queue polls one queue only. Ctrl-C sends SIGTERM, waits for
-SQSBATCH_DRAIN_LIMIT (24s) and 6s more, then kills. A process that ends by
-itself is started again after a moment. A record whose process ended before the
-record was done has the outcome "cut-off".
+Ctrl-C finishes what is under way. A second Ctrl-C ends the run at once. With --mode poll, Ctrl-C sends SIGTERM to the processes and waits for SQSBATCH_DRAIN_LIMIT (24s) and 6s more. Then it kills them.
 
-Exit status: 0 when all went through (dead letters included), 1 when something
-could not run or --once ended before its messages did, 2 for a wrong command
-line.
-`
+## JSON output
+
+With --output json, standard output has one JSON object a line and nothing else. The field "type" is "record", "invocation", "process" (with --mode poll: a start or an end), "moved" (by a message move task), "metrics" (the last line but one) or "summary" (the last line). docs/emulators.md lists their fields.
+
+## Metrics
+
+--metrics writes one JSON object, also if the run fails. Its fields: mode, elapsedMs, handled, redriven (moved by SQS), outcomes (how many records by outcome); durationMs, deadlineUsedPercent, attempts and ageMs (each count, sum, min, p50, p90, p99, max; null if unknown); invocations (count, coldStarts, errors, records, durationMs, timeoutUsedPercent), processes (starts, crashes), requests, calls (by operation: calls, messages, failed, errors), warnings, seriousWarnings; and emf: the lines and metrics that the function wrote for CloudWatch, each with its unit, by namespace and name.
+
+## Exit status
+
+The exit status is 0 when every message was handled (dead letters included), 1 when something could not run or --once ended before its messages did, and 2 for a wrong command line.`
 
 func usagef(format string, args ...any) error { return cli.Usagef("local", format, args...) }
 
-// parse reads the command line; the error is flag.ErrHelp when help is asked for.
-func parse(args []string) (options, error) {
-	o := options{args: args, parameters: cli.Assignments{}, env: cli.Assignments{}}
-	fs := cli.NewFlagSet("local")
-	fs.StringVar(&o.event, "event", "", "")
-	fs.BoolVar(&o.noSamples, "no-samples", false, "")
-	fs.StringVar(&o.template, "template", "", "")
-	fs.StringVar(&o.function, "function", "", "")
-	fs.StringVar(&o.queue, "queue", "", "")
-	fs.Var(o.parameters, "parameter-overrides", "")
-	fs.Var(o.env, "env", "")
-	fs.StringVar(&o.mode, "mode", modeLambda, "")
-	fs.IntVar(&o.processes, "processes", 1, "")
-	fs.StringVar(&o.addr, "addr", "127.0.0.1:0", "")
-	fs.Var(&o.hosts, "allow-host", "")
-	fs.BoolVar(&o.once, "once", false, "")
-	fs.DurationVar(&o.timeout, "timeout", 0, "")
-	fs.StringVar(&o.output, "output", "text", "")
-	fs.StringVar(&o.metrics, "metrics", "", "")
-	for {
-		if err := cli.Parse(fs, args); err != nil {
-			return o, err
-		}
-		if fs.NArg() == 0 {
-			break
-		}
-		if err := o.positional(fs.Arg(0)); err != nil {
-			return o, err
-		}
-		args = fs.Args()[1:]
+// Command is `sqsbatch local`, which builds functions with builder.
+func Command(tio cli.IO, builder build.Builder) *cobra.Command {
+	o := options{
+		parameters: cli.Assignments{}, env: cli.Assignments{},
+		addr: "127.0.0.1:0", mode: modeLambda, processes: 1, output: "text",
 	}
-	return o, o.check()
+	if len(tio.Args) > 0 {
+		o.args = tio.Args[1:]
+	}
+	cmd := &cobra.Command{
+		Use:   "local [flags] [package] [-]",
+		Short: "run a function against an embedded SQS and Lambda, with the settings of its template, and show what becomes of each record",
+		Long:  about,
+		Example: `sqsbatch local --event events/one.json .
+sqsbatch local --once --timeout 2m --metrics metrics.json .
+sqsbatch local --mode poll --processes 2 --env SQSBATCH_CONCURRENCY=50 .`,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, arg := range args {
+				if err := o.positional(arg); err != nil {
+					return err
+				}
+			}
+			if err := o.check(); err != nil {
+				return err
+			}
+			return runWith(cmd.Context(), o, tio, builder)
+		},
+	}
+	o.flags(cmd)
+	cli.Notes(cmd, details)
+	return cmd
+}
+
+func (o *options) flags(cmd *cobra.Command) {
+	cli.Section(cmd, "What is sent", func(f *pflag.FlagSet) {
+		f.Var(cli.Text(&o.event, "PATH"), "event", "an SQS event as in events/one.json, or what 'aws sqs receive-message' prints as JSON\nAnything else is the body of one message, without its last line feed. A directory stands for all its files *.json, and - for standard input as such a file.")
+		f.BoolVar(&o.noSamples, "no-samples", false, "nothing; send with any SQS client")
+	})
+	cli.Section(cmd, "What runs", func(f *pflag.FlagSet) {
+		f.Var(cli.Text(&o.template, "FILE"), "template", "the template of the function (default template.yaml here, or in or above the package)")
+		f.Var(cli.Text(&o.function, "NAME"), "function", "the function, if the template has several with SQS events")
+		f.Var(cli.Text(&o.queue, "NAME"), "queue", "the queue, if the function has several SQS events")
+		f.Var(o.parameters, "parameter-overrides", "values for the template's parameters; several may follow: A=1 B=2")
+		f.Var(o.env, "env", "an environment variable of the function; may be repeated")
+		f.Var(cli.Choice(&o.mode, modeLambda, modePoll), "mode", "how the function runs\nlambda: in invocations, as Lambda does\npoll: as in a container, in a process that polls the queues of all SQS events of the function")
+		f.IntVar(&o.processes, "processes", o.processes, "with --mode poll: how many processes")
+		f.Var(cli.Text(&o.addr, "HOST:PORT"), "addr", "where the SQS endpoint listens, on loopback only; port 0 is a free one")
+		f.Var(&o.hosts, "allow-host", "a name by which clients may reach the endpoint, besides localhost, such as host.docker.internal from a container; may be repeated")
+	})
+	cli.Section(cmd, "How it ends", func(f *pflag.FlagSet) {
+		f.BoolVar(&o.once, "once", false, "end when every message is deleted or dead-lettered")
+		f.DurationVar(&o.timeout, "timeout", 0, "end with an error after that long, such as 2m (default: never)")
+	})
+	cli.Section(cmd, "What is shown", func(f *pflag.FlagSet) {
+		f.Var(cli.Choice(&o.output, "text", "json"), "output", "the form of the output\ntext: lines to read, without those of metrics (telemetry/emf); on a terminal with a progress line\njson: one JSON object a line")
+		f.Var(cli.Text(&o.metrics, "FILE"), "metrics", "also write what was measured to this file, as a JSON object")
+	})
 }
 
 func (o *options) positional(arg string) error {
@@ -173,12 +153,8 @@ func (o *options) positional(arg string) error {
 
 func (o *options) check() error {
 	switch {
-	case o.output != "text" && o.output != "json":
-		return usagef("--output is %q; it must be text or json", o.output)
 	case o.metrics == "-":
 		return usagef("--metrics names a file; --output json has the metrics on standard output, as the line of type metrics")
-	case o.mode != modeLambda && o.mode != modePoll:
-		return usagef("--mode is %q; it must be lambda or poll", o.mode)
 	case o.processes < 1 || o.processes > maxProcesses:
 		return usagef("--processes is %d; it must be 1 to %d", o.processes, maxProcesses)
 	case o.processes > 1 && o.mode != modePoll:

@@ -13,10 +13,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
-// examplePackage is what is built when nothing else is named.
+// examplePackage is built when neither argument nor template names a package.
 const examplePackage = "examples/orders"
 
-// A plan is what is to run, read and checked before anything is started.
+// A plan says what runs. It is read and checked before anything is started.
 type plan struct {
 	o          options
 	template   *template.Template
@@ -60,7 +60,7 @@ func readTemplate(o options) (*template.Template, error) {
 		dirs := templateDirs(o.pkg)
 		found, err := template.Find(dirs...)
 		if err != nil {
-			return nil, fmt.Errorf("no %s in %s; name one with --template FILE (it says the queue, the batch size, the timeout: what runs locally is what is deployed)",
+			return nil, fmt.Errorf("no %s in %s; name one with --template FILE (the queue, the batch size and the timeout come from it, as when the function is deployed)",
 				template.Names[0], strings.Join(dirs, ", "))
 		}
 		path = found
@@ -131,6 +131,17 @@ func (p *plan) sources() []string {
 	return names
 }
 
+// maxReceiveCounts are those of the queues that have a dead-letter queue, by name.
+func (p *plan) maxReceiveCounts() map[string]int {
+	counts := map[string]int{}
+	for _, q := range p.deployment.Queues {
+		if q.DeadLetterARN != "" {
+			counts[q.Name] = q.MaxReceiveCount
+		}
+	}
+	return counts
+}
+
 // findPackage finds the main package: the argument, CodeUri, or the example.
 func (p *plan) findPackage(ctx context.Context) (err error) {
 	if p.o.pkg != "" {
@@ -149,6 +160,6 @@ func (p *plan) findPackage(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return fmt.Errorf("what to build is not known: %s names no main package as CodeUri of %s; give it as argument, as in `sqsbatch local ./cmd/function`",
+	return fmt.Errorf("no package to build: %s names no main package as CodeUri of %s; give it as argument, as in `sqsbatch local ./cmd/function`",
 		p.template.Path, p.deployment.Function.LogicalID)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 )
 
-// localGroup is the message group, on a FIFO queue, of what names none.
+// localGroup is the message group, on a FIFO queue, of messages without one.
 const localGroup = "sqsbatch-local"
 
 // sendAtHand sends the samples or what --event names. Nothing polls yet.
@@ -71,7 +71,7 @@ func (r *run) sendLines(ctx context.Context, s *stack, tracker *track.Tracker) {
 	}
 }
 
-// send sends one message. A message that SQS refuses is told and counted.
+// send sends one message. If SQS refuses it, send shows that and counts it.
 func (r *run) send(ctx context.Context, s *stack, m message.Message) (sent bool, err error) {
 	in := &awssqs.SendMessageInput{
 		QueueUrl:          &s.deployment.Source.URL,

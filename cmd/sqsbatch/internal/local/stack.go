@@ -32,7 +32,7 @@ const defaultEnvironments = 10
 // region is that of the queues, as of the template's ARNs.
 const region = "us-east-1"
 
-// A stack is what runs: queues, and the function that they feed.
+// A stack has the queues, and the function that receives from them.
 type stack struct {
 	*plan
 	server  *sqs.Server
@@ -121,8 +121,8 @@ func listenError(addr string, err error) error {
 	return fmt.Errorf("--addr %s: %w", addr, err)
 }
 
-// environment is the function's: the template's, what this tool needs in order
-// to show each record, and what the command line says.
+// environment is that of the function: the template's variables, those that this
+// tool needs to show each record, and those of the command line.
 func (s *stack) environment() map[string]string {
 	f := s.deployment.Function
 	env := maps.Clone(f.Environment)
@@ -138,8 +138,8 @@ func (s *stack) environment() map[string]string {
 	return env
 }
 
-// outage takes the place of the outage that records outlive by default: a run
-// shall not wait a quarter of an hour for a record that fails every time.
+// outage replaces the default outage that records outlive, so that a run does not
+// wait 15 minutes for a record that fails every time.
 const outage = 10 * time.Second
 
 // hastens reports whether neither the template nor the user spaces the retries.

@@ -37,7 +37,7 @@ type systemAttributes struct {
 
 func (a systemAttributes) message(body string) Message {
 	m := Message{Body: body, GroupID: a.GroupID, DeduplicationID: a.DeduplicationID, TraceHeader: a.TraceHeader}
-	m.Attempt, _ = strconv.Atoi(a.ReceiveCount) // what is no number is a first attempt
+	m.Attempt, _ = strconv.Atoi(a.ReceiveCount) // without a number it is a first attempt
 	return m
 }
 
@@ -48,8 +48,8 @@ func (m *Message) set(name string, a Attribute) {
 	m.Attributes[name] = a
 }
 
-// Event reads an SQS event as Lambda gives it to a function. Sources are the
-// queues' ARNs, each once. The error says why data is none.
+// Event reads an SQS event as Lambda passes it to a function. sources are the ARNs of
+// the queues, each once. The error says why data is not such an event.
 func Event(data []byte) (messages []Message, sources []string, err error) {
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(data, &top); err != nil {

@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// A File is what a file holds that is to be sent.
+// A File has the messages of a file that is to be sent.
 type File struct {
 	Messages []Message
-	// Body says in what way the whole file is one body, as in "a JSON object";
-	// "" for an event and for what `aws sqs receive-message` prints.
+	// Body says what the body is if the whole file is one body, as in "a JSON
+	// object". It is "" for an event and for the output of `aws sqs receive-message`.
 	Body string
-	// Counted says that messages printed by `aws sqs receive-message` had been
-	// received before. They begin with their first attempt again.
+	// Counted says that messages of `aws sqs receive-message` had receive counts.
+	// They begin with their first attempt again.
 	Counted bool
 	// Sources are the ARNs of the queues that the records of an event come from.
 	Sources []string
@@ -26,8 +26,8 @@ type File struct {
 // asLines says how to send a body that looks like something else.
 const asLines = "to send it as the body of a message, give it on one line of standard input, as in `jq -c . FILE | sqsbatch local -`"
 
-// Parse reads a file: an SQS event, what `aws sqs receive-message` prints (JSON),
-// or one body. The error says what is wrong in it.
+// Parse reads a file: an SQS event, the JSON output of `aws sqs receive-message`, or
+// one body. The error says what is wrong in the file.
 func Parse(data []byte) (File, error) {
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
 		return File{}, errors.New("it is UTF-16; write it as UTF-8 (in PowerShell: | Out-File -Encoding utf8 FILE)")

@@ -11,8 +11,9 @@ import (
 // maxBody is the largest message that SQS takes ("Amazon SQS message quotas").
 const maxBody = 1 << 20
 
-// Lines has each line of r sent as a body, but blank ones. A line longer than SQS
-// takes is cut to what SQS refuses. The error is r's or send's.
+// Lines calls send with each line of r as a body, except blank lines. A line that is
+// too long for SQS is cut, but stays long enough for SQS to refuse it. The error is
+// that of r or of send.
 func Lines(r io.Reader, send func(Message) error) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	for n := 1; ; n++ {

@@ -3,8 +3,8 @@
 //
 //	file, err := message.Parse(data)
 //
-// A message is what a sender gives to SQS. What SQS itself adds to a record
-// (ids, receipt handles, digests) is not kept: the queue makes its own.
+// A message has what a sender gives to SQS. It does not have the fields that SQS adds
+// to a record (ids, receipt handles, digests), because the queue makes new ones.
 package message
 
 // A Message is one message to send.

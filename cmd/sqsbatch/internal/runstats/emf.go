@@ -7,14 +7,14 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// EMF is what the function wrote in CloudWatch's Embedded Metric Format.
+// EMF has the metrics that the function wrote in CloudWatch's Embedded Metric Format.
 type EMF struct {
 	Lines int `json:"lines"`
 	// Metrics are by namespace and name, over all dimensions.
 	Metrics map[string]map[string]EMFMetric `json:"metrics"`
 }
 
-// EMFMetric are all values of a metric. The sum is what counters are read by.
+// EMFMetric has the values of a metric. For a counter, read Sum.
 type EMFMetric struct {
 	Unit string `json:"unit"`
 	Distribution

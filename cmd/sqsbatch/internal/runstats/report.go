@@ -8,19 +8,20 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// Report is what a run measured, as `--metrics FILE` has it. Names stay.
+// Report has the figures of a run, in the form of `--metrics FILE`. The names of its
+// fields are stable.
 type Report struct {
 	Mode      string  `json:"mode"` // "lambda" or "poll"
 	ElapsedMs float64 `json:"elapsedMs"`
 
-	// Handled counts deliveries to the function, and Outcomes what became of them,
-	// each outcome also with 0. Redriven counts messages that SQS dead-lettered.
+	// Handled counts deliveries to the function, and Outcomes counts them by outcome,
+	// including outcomes with 0. Redriven counts messages that SQS dead-lettered.
 	Handled  int            `json:"handled"`
 	Outcomes map[string]int `json:"outcomes"`
 	Redriven int            `json:"redriven"`
 
-	// Distributions are null where nothing is known. How long handlers took and
-	// how much of their deadline is known of functions that use sqsbatch.
+	// Distributions are null where nothing is known. DurationMs and
+	// DeadlineUsedPercent are known for functions that use sqsbatch.
 	DurationMs          *Distribution `json:"durationMs"`
 	DeadlineUsedPercent *Distribution `json:"deadlineUsedPercent"`
 	Attempts            *Distribution `json:"attempts"`
@@ -29,8 +30,8 @@ type Report struct {
 	Invocations *Invocations `json:"invocations"` // null with --mode poll
 	Processes   *Processes   `json:"processes"`   // null without
 
-	// Requests are all calls to SQS while the function was fed, but this tool's
-	// own; Calls are they by operation.
+	// Requests counts the calls to SQS while the function ran, without this tool's
+	// own. Calls has them by operation.
 	Requests int              `json:"requests"`
 	Calls    map[string]Calls `json:"calls"`
 
@@ -40,7 +41,8 @@ type Report struct {
 	EMF *EMF `json:"emf"` // null when the function wrote none
 }
 
-// Distribution has percentiles: exact of up to 64 different values, else to 2 %.
+// Distribution has percentiles. They are exact for up to 64 different values, and
+// otherwise accurate to 2 %.
 type Distribution struct {
 	Count int     `json:"count"`
 	Sum   float64 `json:"sum"`
@@ -51,7 +53,7 @@ type Distribution struct {
 	Max   float64 `json:"max"`
 }
 
-// Invocations are those of a function on Lambda.
+// Invocations sums up the invocations of a function on Lambda.
 type Invocations struct {
 	Count              int           `json:"count"`
 	ColdStarts         int           `json:"coldStarts"`
@@ -61,13 +63,13 @@ type Invocations struct {
 	TimeoutUsedPercent *Distribution `json:"timeoutUsedPercent"`
 }
 
-// Processes are those of a function in containers.
+// Processes sums up the processes of a function in containers.
 type Processes struct {
 	Starts  int `json:"starts"`
 	Crashes int `json:"crashes"`
 }
 
-// Calls are those of an operation of SQS.
+// Calls sums up the calls of one operation of SQS.
 type Calls struct {
 	Calls    int `json:"calls"`
 	Messages int `json:"messages"` // that were received, sent or named in them
@@ -75,14 +77,14 @@ type Calls struct {
 	Errors   int `json:"errors"`   // calls that failed; not receives that were given up, as each stop does
 }
 
-// Run is what Stats do not see.
+// Run has the facts of a run that Stats cannot observe.
 type Run struct {
 	Poll            bool
 	Elapsed         time.Duration
 	Starts, Crashes int // of processes
 }
 
-// Report returns what was measured so far.
+// Report returns the figures so far.
 func (s *Stats) Report(run Run) *Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,14 +1,13 @@
-// Package runstats measures a run of `sqsbatch local`: what became of records, how
-// long they took and how old they were, and what was asked of SQS.
+// Package runstats measures a run of `sqsbatch local`: the outcomes of records, how
+// long they took, how old they were, and the calls to SQS.
 //
 //	s := runstats.New()
 //	s.Event(event) // of package track
 //	s.Call(call)   // of the emulator
 //	report := s.Report(summary)
 //
-// What the tool sees by itself is measured for every function. One that writes
-// metrics as lines of CloudWatch's Embedded Metric Format is asked by them, too:
-// emf.go.
+// These figures do not depend on the function. If a function writes metrics in
+// CloudWatch's Embedded Metric Format, those are added (emf.go).
 package runstats
 
 import (
@@ -40,12 +39,12 @@ type Stats struct {
 	emf               emf
 }
 
-// Outcomes are those that a record may have in one delivery.
+// Outcomes lists the outcomes that a record may have in one delivery.
 var Outcomes = []string{
 	track.Succeeded, track.Retry, track.DeadLetter, track.Dropped, track.NotStarted, track.Skipped, track.Abandoned, track.Lost, track.CutOff,
 }
 
-// New returns Stats of nothing. Of invocations, timeout is how long one may take.
+// New returns empty Stats. timeout is that of an invocation.
 func New(timeout time.Duration) *Stats {
 	s := &Stats{timeout: timeout, outcomes: map[string]int{}, calls: map[string]*Calls{}}
 	for _, o := range Outcomes {
@@ -54,17 +53,17 @@ func New(timeout time.Duration) *Stats {
 	return s
 }
 
-// Begin starts the count of calls: this tool's own, before, do not count.
+// Begin starts the count of calls. Earlier calls are this tool's own.
 func (s *Stats) Begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.began = time.Now()
 }
 
-// Call takes one that SQS has answered.
+// Call counts a call that SQS has answered.
 func (s *Stats) Call(c sqs.Call) { s.call(c, 1) }
 
-// Own takes a call back that is this tool's.
+// Own subtracts a call that this tool made.
 func (s *Stats) Own(operation string, began time.Time) {
 	s.call(sqs.Call{Operation: operation, Began: began, Messages: 1}, -1)
 }
@@ -91,7 +90,8 @@ func (s *Stats) call(c sqs.Call, n int) {
 	}
 }
 
-// Event takes an event, and reports whether it was metrics, which are not shown.
+// Event counts an event, and reports whether it was a line of metrics, which is not
+// shown.
 func (s *Stats) Event(e track.Event) (metrics bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,24 +5,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
 const (
-	// waitingEvents may wait for the output. What comes while they do is lost: the
-	// server does not wait for an output that nobody reads.
+	// waitingEvents is how many events may wait for the output. Further ones are lost,
+	// because the server does not wait for an output without a reader.
 	waitingEvents = 4096
 	// endTimeout bounds how long the end waits for such an output.
 	endTimeout = time.Second
-	// shownBody and shownError are how much of a body and of an error a line shows.
-	shownBody  = 60
+	// shownError is how much of an error a line shows.
 	shownError = 300
-	clock      = "15:04:05.000"
 )
 
 // Refused is a call that was answered with an error.
@@ -31,7 +28,7 @@ type Refused struct {
 	sqs.Call
 }
 
-// Lost stands where events are missing, because the output was too slow.
+// Lost says that events are missing, because the output was too slow.
 type Lost struct {
 	Type   string    `json:"type"` // "lost"
 	Time   time.Time `json:"timestamp"`
@@ -42,6 +39,7 @@ type Lost struct {
 type eventLog struct {
 	out         *bufio.Writer
 	json        bool
+	rows        rows
 	started     chan struct{}
 	once        sync.Once // closes started
 	wake        chan struct{}
@@ -56,7 +54,7 @@ type eventLog struct {
 // newEventLog returns a log whose lines wait for start, which is printed first.
 func newEventLog(w io.Writer, output string) *eventLog {
 	l := &eventLog{
-		out: bufio.NewWriter(w), json: output == "json", started: make(chan struct{}), wake: make(chan struct{}, 1),
+		out: bufio.NewWriter(w), json: output == "json", rows: rows{term: view.Detect(w)}, started: make(chan struct{}), wake: make(chan struct{}, 1),
 		ended: make(chan struct{}), done: make(chan struct{}), failed: make(chan error, 1),
 	}
 	go l.run()
@@ -87,7 +85,7 @@ func (l *eventLog) run() {
 	}
 }
 
-// send has an event written, and returns at once.
+// send queues an event, and returns at once.
 func (l *eventLog) send(e any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +100,7 @@ func (l *eventLog) send(e any) {
 	}
 }
 
-// start lets the lines out.
+// start lets the log write its lines.
 func (l *eventLog) start() {
 	if l != nil {
 		l.once.Do(func() { close(l.started) })
@@ -111,7 +109,7 @@ func (l *eventLog) start() {
 
 func (l *eventLog) observe(e sqs.Event) { l.send(e) }
 
-// observeCall is told of calls. One whose client left was not refused.
+// observeCall sends calls that were refused. A call whose client left was not.
 func (l *eventLog) observeCall(c sqs.Call) {
 	if c.Error != "" && c.Error != "no answer" {
 		c.Began, c.Ended = c.Began.UTC(), c.Ended.UTC()
@@ -129,7 +127,7 @@ func (l *eventLog) write(batch []any, lost int) {
 		if l.json {
 			_ = encoder.Encode(event) // errors stay in the writer, for Flush
 		} else {
-			_, _ = l.out.WriteString(line(event) + "\n")
+			_, _ = l.out.WriteString(l.rows.row(event) + "\n")
 		}
 	}
 	if err := l.out.Flush(); err != nil {
@@ -141,7 +139,7 @@ func (l *eventLog) write(batch []any, lost int) {
 	}
 }
 
-// end writes what was observed until now and stops; nothing without a start.
+// end writes the events until now and stops. Without a start it writes nothing.
 func (l *eventLog) end() error {
 	if l == nil {
 		return nil
@@ -162,49 +160,3 @@ func (l *eventLog) end() error {
 		return nil
 	}
 }
-
-// line shows an event to a person. A refused call quotes what the client sent.
-func line(event any) string {
-	switch e := event.(type) {
-	case sqs.Event:
-		return eventLine(e)
-	case Refused:
-		queue := ""
-		if e.Queue != "" {
-			queue = show.Body(e.Queue) + "  "
-		}
-		return fmt.Sprintf("%s  %-10s  %s%s  %s: %s", e.Ended.Local().Format(clock), e.Type, queue, e.Operation, e.Error, show.Brief(e.Message, shownError))
-	case Lost:
-		return fmt.Sprintf("%s  %-10s  %d events: the output is too slow for them", e.Time.Local().Format(clock), e.Type, e.Events)
-	}
-	return fmt.Sprint(event)
-}
-
-func eventLine(e sqs.Event) string {
-	parts := []string{e.Time.Format(clock), fmt.Sprintf("%-10s", e.Kind), e.Queue}
-	if e.MessageID != "" {
-		parts = append(parts, shortID(e.MessageID))
-	}
-	if e.MessageGroupID != "" {
-		parts = append(parts, "group="+e.MessageGroupID)
-	}
-	if e.ReceiveCount > 0 {
-		parts = append(parts, "receives="+fmt.Sprint(e.ReceiveCount))
-	}
-	if e.Visibility > 0 {
-		parts = append(parts, "hidden="+e.Visibility.Round(time.Millisecond).String())
-	}
-	if e.DeadLetterQueue != "" {
-		parts = append(parts, "to="+e.DeadLetterQueue)
-	}
-	if e.MovedTo != "" {
-		parts = append(parts, "to="+e.MovedTo, "as="+shortID(e.NewMessageID))
-	}
-	if e.Body != "" && e.Kind != sqs.Purged {
-		parts = append(parts, show.Brief(e.Body, shownBody))
-	}
-	return strings.Join(parts, "  ")
-}
-
-// shortID is enough of a message's id to tell it from others by eye.
-func shortID(id string) string { return id[:min(8, len(id))] }

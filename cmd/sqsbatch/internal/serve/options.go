@@ -3,6 +3,9 @@ package serve
 import (
 	"regexp"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 )
 
@@ -22,93 +25,85 @@ type options struct {
 	quiet      bool
 }
 
-// Usage is what `sqsbatch sqs -h` prints.
-const Usage = `Serves the SQS emulator by itself, for programs in any language. It keeps
-everything in memory: when it ends, the queues are gone.
+const about = `Serves the SQS emulator by itself, for programs in any language. It keeps everything in memory: when it ends, the queues are gone. Ctrl-C or SIGTERM ends it at once.`
 
-Usage:
-  sqsbatch sqs [flags]
+const details = `## Queues
 
-Where it listens:
-  --addr HOST:PORT   on loopback only, because it checks no credentials (default
-                     127.0.0.1:9324; port 0 takes a free one)
-  --allow-host NAME  a name besides localhost by which clients reach it, such as
-                     host.docker.internal from a container; may be repeated.
-                     Other names, and requests of web pages, are refused
-  --region NAME      of the queues' ARNs (default us-east-1)
-  --account DIGITS   12 digits, of ARNs and URLs (default 000000000000)
+The attributes of --queue have the names of CreateQueue. Two more stand for a RedrivePolicy: dead-letter=NAME is the dead-letter queue, and max-receive-count=N (1 to 1000, default 10 as SQS's) the number of receives before a message goes there. A dead-letter queue that no other flag creates is created with default attributes. A name that ends in .fifo creates a FIFO queue. Clients can create other queues.
 
-Which queues there are at the start (clients can create others):
-  --queue NAME[,ATTRIBUTE=VALUE...]
-                     a queue, with attributes by their names in CreateQueue; may
-                     be repeated. A name that ends in .fifo makes a FIFO queue.
-                     Two more stand for a RedrivePolicy:
-                       dead-letter=NAME      the dead-letter queue; it is made
-                                             with default attributes if no other
-                                             flag makes it
-                       max-receive-count=N   1 to 1000 (default 10, as SQS's)
-  --template FILE    the queues of a SAM or CloudFormation template
-  --parameter-overrides KEY=VALUE ...
-                     values for the template's parameters
+## Clients
 
-  sqsbatch sqs --queue orders,VisibilityTimeout=60,dead-letter=dead \
-               --queue events.fifo,ContentBasedDeduplication=true
+The endpoint refuses calls by other names than localhost and those of --allow-host, and requests of web pages, because it checks no credentials. Version 1 of the AWS CLI needs --endpoint-url.
 
-What is shown:
-  --verbose          what happens to each message, a line an event, with the
-                     beginning of its body; and each call that is refused, with
-                     the code and message of the error
-  --quiet            nothing but warnings and errors
-  --output text      (default) the endpoint, the queues, the variables of the
-                     environment by which clients find it, and "ready" once it
-                     listens. Version 1 of the AWS CLI needs --endpoint-url
-  --output json      one JSON object a line and nothing else on standard output.
-                     "type" is "ready" (the first, with endpoint, region,
-                     accountId and queues: name, url, arn, deadLetterQueue,
-                     maxReceiveCount), and with --verbose the kind of an event
-                     of a message, "refused" or "lost"; docs/emulators.md has
-                     the fields
-  --ready-file FILE  is written with the endpoint once it listens and removed at
-                     the end
+## JSON output
 
-Ctrl-C or SIGTERM ends it at once.
+With --output json, standard output has one JSON object a line and nothing else. The field "type" is "ready" (the first line, with endpoint, region, accountId and queues: name, url, arn, deadLetterQueue, maxReceiveCount), and with --verbose the kind of an event of a message, "refused" or "lost". docs/emulators.md lists their fields.
 
-Exit status: 0 when it was ended, 1 when it could not run, 2 for a wrong command
-line.
-`
+## Exit status
 
-// parse reads the command line. The error is flag.ErrHelp when help is asked for.
-func parse(args []string) (options, error) {
-	o := options{parameters: cli.Assignments{}}
-	fs := cli.NewFlagSet(command)
-	fs.StringVar(&o.addr, "addr", "127.0.0.1:9324", "")
-	fs.Var(&o.hosts, "allow-host", "")
-	fs.Var(&o.queues, "queue", "")
-	fs.StringVar(&o.template, "template", "", "")
-	fs.Var(o.parameters, "parameter-overrides", "")
-	fs.StringVar(&o.region, "region", "us-east-1", "")
-	fs.StringVar(&o.account, "account", "000000000000", "")
-	fs.StringVar(&o.readyFile, "ready-file", "", "")
-	fs.StringVar(&o.output, "output", "text", "")
-	fs.BoolVar(&o.verbose, "verbose", false, "")
-	fs.BoolVar(&o.quiet, "quiet", false, "")
-	for {
-		if err := cli.Parse(fs, args); err != nil {
-			return o, err
-		}
-		if fs.NArg() == 0 {
-			return o, o.check()
-		}
-		// --parameter-overrides A=1 B=2, as SAM's commands take it.
-		arg := fs.Arg(0)
+The exit status is 0 when it was ended, 1 when it could not run, and 2 for a wrong command line.`
+
+// Command is `sqsbatch sqs`.
+func Command(tio cli.IO) *cobra.Command {
+	o := options{
+		addr: "127.0.0.1:9324", region: "us-east-1", account: "000000000000", output: "text",
+		parameters: cli.Assignments{},
+	}
+	cmd := &cobra.Command{
+		Use:   "sqs [flags]",
+		Short: "serve the embedded SQS alone, for programs in any language",
+		Long:  about,
+		Example: `sqsbatch sqs --queue orders,VisibilityTimeout=60,dead-letter=dead \
+             --queue events.fifo,ContentBasedDeduplication=true
+sqsbatch sqs --template template.yaml --verbose`,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.positional(args); err != nil {
+				return err
+			}
+			if err := o.check(); err != nil {
+				return err
+			}
+			return run(cmd.Context(), o, tio)
+		},
+	}
+	o.flags(cmd)
+	cli.Notes(cmd, details)
+	return cmd
+}
+
+func (o *options) flags(cmd *cobra.Command) {
+	cli.Section(cmd, "Where it listens", func(f *pflag.FlagSet) {
+		f.Var(cli.Text(&o.addr, "HOST:PORT"), "addr", "on loopback only; port 0 is a free one")
+		f.Var(&o.hosts, "allow-host", "a name by which clients may reach it, besides localhost, such as host.docker.internal from a container; may be repeated")
+		f.Var(cli.Text(&o.region, "NAME"), "region", "the region in the queues' ARNs")
+		f.Var(cli.Text(&o.account, "DIGITS"), "account", "the account in ARNs and URLs, 12 digits")
+	})
+	cli.Section(cmd, "Queues at the start", func(f *pflag.FlagSet) {
+		f.Var(&o.queues, "queue", "a queue and its attributes, as explained below; may be repeated")
+		f.Var(cli.Text(&o.template, "FILE"), "template", "the queues of a SAM or CloudFormation template")
+		f.Var(o.parameters, "parameter-overrides", "values for the template's parameters; several may follow: A=1 B=2")
+	})
+	cli.Section(cmd, "What is shown", func(f *pflag.FlagSet) {
+		f.BoolVar(&o.verbose, "verbose", false, "what happens to each message, a line an event, with the beginning of its body; and each call that is refused, with the code and message of the error")
+		f.BoolVar(&o.quiet, "quiet", false, "nothing but warnings and errors")
+		f.Var(cli.Choice(&o.output, "text", "json"), "output", "the form of the output\ntext: the endpoint, the queues, the environment variables by which clients find it, and \"ready\" once it listens\njson: one JSON object a line")
+		f.Var(cli.Text(&o.readyFile, "FILE"), "ready-file", "a file that has the endpoint once it listens, and that is removed at the end")
+	})
+}
+
+// positional takes the arguments as parameters, if they follow --parameter-overrides
+// A=1, as SAM's commands take them.
+func (o *options) positional(args []string) error {
+	for _, arg := range args {
 		if len(o.parameters) == 0 {
-			return o, cli.Usagef(command, "%q is no flag; a queue is --queue %s", arg, arg)
+			return cli.Usagef(command, "%q is no flag; a queue is --queue %s", arg, arg)
 		}
 		if err := o.parameters.Set(arg); err != nil {
-			return o, cli.Usagef(command, "--parameter-overrides %s: %v", arg, err)
+			return cli.Usagef(command, "--parameter-overrides %s: %v", arg, err)
 		}
-		args = fs.Args()[1:]
 	}
+	return nil
 }
 
 var (
@@ -122,8 +117,6 @@ func (o *options) check() error {
 		return cli.Usagef(command, "--region is %q; it must be a region's name, as eu-central-1", o.region)
 	case !accountPattern.MatchString(o.account):
 		return cli.Usagef(command, "--account is %q; it must be 12 digits", o.account)
-	case o.output != "text" && o.output != "json":
-		return cli.Usagef(command, "--output is %q; it must be text or json", o.output)
 	case o.quiet && o.verbose:
 		return cli.Usagef(command, "--quiet and --verbose contradict each other; give one")
 	case len(o.parameters) > 0 && o.template == "":

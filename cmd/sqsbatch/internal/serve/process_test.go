@@ -53,7 +53,7 @@ func TestAClientNeedsOnlyWhatIsPrinted(t *testing.T) {
 	}
 }
 
-// TestASignalEndsIt at once and well, whoever is waiting.
+// TestASignalEndsIt: at once and with status 0, also while a client waits.
 func TestASignalEndsIt(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no signals that a test could send")

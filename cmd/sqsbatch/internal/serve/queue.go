@@ -26,7 +26,8 @@ type queue struct {
 	maxReceiveCount int
 }
 
-// errorf names the queue and makes what is wrong with a flag a usage error.
+// errorf returns an error that names the queue. If a flag is wrong, it is a usage
+// error.
 func (q *queue) errorf(format string, args ...any) error {
 	text := q.from + ": " + fmt.Sprintf(format, args...)
 	if q.flag {
@@ -49,6 +50,8 @@ func (q *queue) policy(arn func(name string) string) string {
 type queueFlags []queue
 
 func (f *queueFlags) String() string { return "" }
+
+func (f *queueFlags) Type() string { return "NAME[,ATTRIBUTE=VALUE...]" }
 
 // attributeStart is where an attribute begins; other commas are part of a value.
 var attributeStart = regexp.MustCompile(`,[A-Za-z][A-Za-z-]*=`)
@@ -148,7 +151,7 @@ func (o *options) templateQueues() (queues []queue, warnings []template.Finding,
 		return nil, nil, fmt.Errorf("--template: %w", err)
 	}
 	if len(found) == 0 {
-		text := o.template + " has no queue that can be made"
+		text := o.template + " has no queue that can be created"
 		for _, w := range warnings {
 			text += "; " + w.String()
 		}

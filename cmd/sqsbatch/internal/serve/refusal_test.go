@@ -28,7 +28,7 @@ func refusals(t *testing.T) func(*awssqs.Client, string) {
 func TestRefusedCallsForPeople(t *testing.T) {
 	lines := session(t, refusals(t), "--verbose", "--queue", "orders")
 	want := []string{
-		`refused     order  SendMessage  AWS\.SimpleQueueService\.NonExistentQueue: The specified queue does not exist`,
+		`refused {12}order   ?SendMessage  AWS\.SimpleQueueService\.NonExistentQueue: The specified queue does not exist`,
 		`refused     .*CreateQueue  InvalidParameterValue: .+`,
 	}
 	if len(lines) != len(want) {

@@ -3,34 +3,23 @@
 //
 //	sqsbatch sqs --queue orders,dead-letter=dead,max-receive-count=5
 //
-// options.go has the flags, queue.go what --queue and --template say, create.go
-// makes the queues, start.go what is printed once it listens, and events.go
-// what --verbose adds.
+// options.go has the flags, queue.go reads --queue and --template, create.go creates
+// the queues, start.go prints the start, and events.go and rows.go are for --verbose.
 package serve
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"net"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// Run serves until an interrupt comes or ctx ends, which is no error; the messages
-// are gone then. The error is a [*cli.UsageError] for a wrong command line.
-func Run(ctx context.Context, args []string, tio cli.IO) (err error) {
-	o, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		_, err = io.WriteString(tio.Stdout, Usage)
-		return err
-	}
-	if err != nil {
-		return err
-	}
+// run serves until an interrupt comes or ctx ends, which is no error. The messages
+// are gone then.
+func run(ctx context.Context, o options, tio cli.IO) (err error) {
 	queues, warnings, err := o.plan()
 	if err != nil {
 		return err
@@ -53,7 +42,7 @@ func Run(ctx context.Context, args []string, tio cli.IO) (err error) {
 		return errors.Join(listenError(o.addr, err), events.end())
 	}
 	defer func() {
-		// The log first: what the end refuses to those who wait is no event.
+		// The log first: a receive that the end interrupts is not an event.
 		err = errors.Join(err, events.end(), server.Close())
 	}()
 	if err := create(ctx, server, queues); err != nil {

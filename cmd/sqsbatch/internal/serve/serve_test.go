@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"os"
@@ -34,19 +35,25 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
+// runServe runs `sqsbatch sqs` with arguments.
+func runServe(ctx context.Context, args []string, tio cli.IO) error {
+	tio.Args = append([]string{"sqs"}, args...)
+	return cli.Root(tio, serve.Command(tio)).ExecuteContext(ctx)
+}
+
 // once runs the command on a free port and ends it as soon as it is ready.
 func once(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	interrupts := make(chan os.Signal, 1)
 	interrupts <- os.Interrupt
 	var out, side bytes.Buffer
-	err = serve.Run(t.Context(), append([]string{"--addr", "127.0.0.1:0"}, args...), cli.IO{Stdout: &out, Stderr: &side, Interrupts: interrupts})
+	err = runServe(t.Context(), append([]string{"--addr", "127.0.0.1:0"}, args...), cli.IO{Stdout: &out, Stderr: &side, Interrupts: interrupts})
 	return regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(out.String(), "127.0.0.1:PORT"), side.String(), err
 }
 
 func TestUsage(t *testing.T) {
 	var stdout bytes.Buffer
-	if err := serve.Run(t.Context(), []string{"--quiet", "--help"}, cli.IO{Stdout: &stdout}); err != nil {
+	if err := runServe(t.Context(), []string{"--quiet", "--help"}, cli.IO{Stdout: &stdout}); err != nil {
 		t.Fatal(err)
 	}
 	out := stdout.String()
@@ -112,7 +119,7 @@ func TestErrors(t *testing.T) {
 		want  []string
 	}{
 		{"argument", []string{"orders"}, true, []string{`"orders" is no flag; a queue is --queue orders`}},
-		{"no name", q(",DelaySeconds=1"), true, []string{`invalid value ",DelaySeconds=1" for flag -queue`, "NAME,ATTRIBUTE=VALUE"}},
+		{"no name", q(",DelaySeconds=1"), true, []string{`--queue is ",DelaySeconds=1"; `, "NAME,ATTRIBUTE=VALUE"}},
 		{"no attribute", q("orders,60"), true, []string{"orders,60", "NAME,ATTRIBUTE=VALUE"}},
 		{"count alone", q("orders,max-receive-count=3"), true, []string{"max-receive-count needs dead-letter=NAME"}},
 		{"count", q("orders,dead-letter=dead,max-receive-count=0"), true, []string{`max-receive-count is "0"`, "1 to 1000"}},

@@ -35,7 +35,7 @@ func (v variable) assignment(system string) string {
 	return "export " + v.name + "=" + v.value
 }
 
-// started tells the caller where the server listens.
+// started prints where the server listens.
 func (o *options) started(w io.Writer, server *sqs.Server, queues []queue) error {
 	var err error
 	switch {
@@ -102,7 +102,7 @@ func (o *options) startedJSON(w io.Writer, server *sqs.Server, queues []queue) e
 	}{"ready", server.URL(), o.region, o.account, list})
 }
 
-// writeReadyFile makes the file whole or not at all: scripts wait for it.
+// writeReadyFile creates the file atomically, because scripts wait for it.
 func writeReadyFile(path, endpoint string) (remove func(), err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {

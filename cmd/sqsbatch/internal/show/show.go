@@ -1,5 +1,5 @@
-// Package show shows a message, as `sqsbatch local` and `sqsbatch sqs` do: its
-// body in one line, and nothing in it that could change the terminal.
+// Package show has the texts of messages as `sqsbatch local` and `sqsbatch sqs` show
+// them: in one line, and without characters that control the terminal.
 package show
 
 import (
@@ -14,8 +14,12 @@ import (
 )
 
 // Body is a message's body in one line: a JSON object as "key=value key=value",
-// else without control characters and with its white space collapsed.
+// else without control characters and with its white space collapsed. For a
+// notification of SNS it is the message in the envelope.
 func Body(body string) string {
+	if message, ok := notification(body); ok {
+		return "SNS: " + Body(message)
+	}
 	if s, ok := object(body); ok {
 		return s
 	}
@@ -24,6 +28,22 @@ func Body(body string) string {
 
 // Brief is Body, cut to at most width characters.
 func Brief(body string, width int) string { return Fit(Body(body), width) }
+
+// notification returns the message that SNS put into its envelope (Amazon SNS
+// Developer Guide, "HTTP/HTTPS notification JSON format").
+func notification(body string) (message string, ok bool) {
+	if !strings.Contains(body, `"TopicArn"`) {
+		return "", false
+	}
+	var envelope struct {
+		Type, TopicArn string
+		Message        *string
+	}
+	if json.Unmarshal([]byte(body), &envelope) != nil || envelope.Type != "Notification" || envelope.TopicArn == "" || envelope.Message == nil {
+		return "", false
+	}
+	return *envelope.Message, true
+}
 
 // object writes the members of a JSON object.
 func object(s string) (string, bool) {
@@ -75,7 +95,7 @@ func parseObject(s string) ([]member, bool) {
 	return out, true
 }
 
-// Log is a line of the function's own. One that is JSON, as slog writes it, becomes
+// Log is a line of the function's output. If it is JSON, as slog writes it, Log has
 // its level, message and attributes.
 func Log(s string) string {
 	members, ok := parseObject(s)
@@ -121,7 +141,7 @@ func scalar(raw json.RawMessage) string {
 	return Clean(b.String())
 }
 
-// Clean makes control characters visible: no text moves the cursor.
+// Clean makes control characters visible, so that no text moves the cursor.
 func Clean(s string) string {
 	plain := true
 	for _, r := range s {
@@ -147,11 +167,36 @@ func Clean(s string) string {
 	return b.String()
 }
 
-// Fit cuts s to at most width characters; width 0 leaves it whole.
+// Fit cuts s to at most width characters; width 0 leaves it whole. It cuts between
+// words, unless that would leave less than half of the width.
 func Fit(s string, width int) string {
 	if width <= 0 || utf8.RuneCountInString(s) <= width {
 		return s
 	}
-	runes := []rune(s)
-	return string(runes[:width-1]) + "…"
+	runes := []rune(s)[:width-1]
+	for end := len(runes) - 1; end >= width/2; end-- {
+		if runes[end] == ' ' {
+			return string(runes[:end+1]) + "…"
+		}
+	}
+	return string(runes) + "…"
+}
+
+// Wrap breaks s between words into lines of at most width characters. A word that
+// is longer than a line is cut nowhere: it has a line of its own.
+func Wrap(s string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+	}
+	return append(lines, line)
 }

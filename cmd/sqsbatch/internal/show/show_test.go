@@ -1,6 +1,7 @@
 package show_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
@@ -17,11 +18,41 @@ func TestBody(t *testing.T) {
 		"two\n  lines":                                   "two lines",
 		"bell\a esc\x1b[2J":                              `bell\u0007 esc\u001b[2J`,
 		`{"a":"\u001b[2J"}`:                              `a=\u001b[2J`,
-		"right\u202eleft":                                `right\u202eleft`,
+		`{"Type":"Notification","TopicArn":"arn:aws:sns:us-east-1:1:t","Message":"{\"id\":\"o-1\"}","MessageId":"m"}`: `SNS: id=o-1`,
+		`{"Type":"Notification","TopicArn":"arn:aws:sns:us-east-1:1:t","Message":"two\nlines"}`:                       `SNS: two lines`,
+		`{"Type":"SubscriptionConfirmation","TopicArn":"t","Message":"m"}`:                                            `Type=SubscriptionConfirmation TopicArn=t Message=m`,
+		`{"Type":"Notification","Message":"m"}`:                                                                       `Type=Notification Message=m`,
+		"right\u202eleft":                                                                                             `right\u202eleft`,
 	} {
 		if got := show.Body(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
+	}
+}
+
+func TestFit_CutsBetweenWords(t *testing.T) {
+	for _, tt := range []struct {
+		in    string
+		width int
+		want  string
+	}{
+		{"id=1 sku=ok", 11, "id=1 sku=ok"},
+		{"id=1 sku=ok", 10, "id=1 sku=…"}, // the cut between words would leave less than half
+		{"id=1 sku=ok quantity=1", 16, "id=1 sku=ok …"},
+		{"id=1 sku=ok quantity=1", 0, "id=1 sku=ok quantity=1"},
+		{"abcdefgh", 4, "abc…"},
+		{"a bbbbbbbbbbbbbbbb", 10, "a bbbbbbb…"},
+	} {
+		if got := show.Fit(tt.in, tt.width); got != tt.want {
+			t.Errorf("%q in %d: %q, want %q", tt.in, tt.width, got, tt.want)
+		}
+	}
+}
+
+func TestWrap_BreaksBetweenWords(t *testing.T) {
+	got := strings.Join(show.Wrap("one two  three averylongword four", 8), "|")
+	if got != "one two|three|averylongword|four" {
+		t.Error(got)
 	}
 }
 

@@ -17,8 +17,8 @@ const (
 	NotStarted = "not-started"
 	Skipped    = "skipped"
 	Abandoned  = "abandoned"
-	// Lost: the function said that the record failed, and Lambda deleted it
-	// all the same, because the event lacks ReportBatchItemFailures.
+	// Lost: the function reported the record as failed, and Lambda deleted it
+	// anyway, because the event has no ReportBatchItemFailures.
 	Lost = "lost"
 	// CutOff: the record's process ended before the record was handled or logged.
 	CutOff = "cut-off"
@@ -39,11 +39,11 @@ type Started struct {
 	ColdStart  bool
 }
 
-// Record is what became of one record in one invocation.
+// Record is the outcome of one record in one invocation.
 //
-// With a function that uses sqsbatch it comes twice: as soon as the function
-// logs it, and with Final set once the invocation is over. Repeats says that
-// the final one adds nothing to what was said before.
+// A function that uses sqsbatch has two such events for a record: one as soon as
+// the function logs the record, and one with Final set once the invocation is over.
+// Repeats says that the final one is equal to the first.
 type Record struct {
 	Invocation int    `json:"invocation"`        // 0 when what became of the message needed none
 	Process    int    `json:"process,omitempty"` // of containers, counted from 1; 0 when none is known
@@ -53,20 +53,24 @@ type Record struct {
 	Attempt    int    `json:"attempt"`
 	Outcome    string `json:"outcome"`
 	Reason     string `json:"reason"` // "" when there is none
-	// Shared says that Reason is that of the whole invocation.
+	// Shared says that Reason is the error of the whole invocation.
 	Shared bool `json:"-"`
-	// Duration is how long the handler took and Allowed how long it might have;
-	// both are negative when not known, as with a function without sqsbatch.
+	// Duration is how long the handler took, and Allowed how long it was allowed to
+	// take. Both are negative when not known, as with a function without sqsbatch.
 	Duration time.Duration `json:"-"`
 	Allowed  time.Duration `json:"-"`
-	// Age is how long before the message had been sent; negative when not known.
+	// Age is the time since the message was sent; negative when not known.
 	Age time.Duration `json:"-"`
-	// VisibleIn is when the record comes back; negative if it does not, or not known.
+	// VisibleIn is the time until the record comes back; negative if it does not come
+	// back, or if that is not known.
 	VisibleIn time.Duration `json:"-"`
 	// DeadLetterQueue is the name of the queue that the record went to.
 	DeadLetterQueue string `json:"deadLetterQueue,omitempty"`
-	Final           bool   `json:"-"`
-	Repeats         bool   `json:"-"`
+	// LastAttempt says that SQS moves the record to the dead-letter queue instead of
+	// delivering it again, because it failed as often as maxReceiveCount allows.
+	LastAttempt bool `json:"-"`
+	Final       bool `json:"-"`
+	Repeats     bool `json:"-"`
 }
 
 // MarshalJSON writes a line of type "record".
@@ -150,11 +154,11 @@ type Log struct {
 	Text       string
 }
 
-// Warning is something that the toolkit, or this tool, warns of.
+// Warning is a warning of the toolkit or of this tool.
 type Warning struct {
 	Text    string
-	Serious bool // somebody should look now
-	// MessageID and Body are those of the message that it is about, if any.
+	Serious bool // it needs attention now
+	// MessageID and Body are those of the message that the warning is about, if any.
 	MessageID, Body string
 }
 
@@ -167,20 +171,20 @@ type Progress struct {
 	Dropped      int `json:"dropped"`
 	Lost         int `json:"lost"`
 	Filtered     int `json:"filtered"`
-	// Moved were taken to another queue by a message move task. A dead letter
-	// that such a task brings back is not among them: it is in the queue again.
+	// Moved counts messages that a message move task took to another queue. It does not
+	// count a dead letter that such a task brings back: that one is in the queue again.
 	Moved int `json:"moved"`
-	// Removed were deleted by another receiver, purged, or expired.
+	// Removed counts messages that were deleted by another receiver, purged, or expired.
 	Removed int `json:"removed"`
-	// InFlight are in an invocation now.
+	// InFlight counts messages that are in an invocation now.
 	InFlight int `json:"-"`
-	// Waiting are in the queue, to be received at once or later.
+	// Waiting counts messages that are in the queue, to be received at once or later.
 	Waiting int `json:"-"`
 	// Retried counts how often a record came back to its queue.
 	Retried     int `json:"retried"`
 	Invocations int `json:"invocations"`
 	// HandledAgain counts records that were handled again because their deletion
-	// had failed. Starts and Crashes count processes. Of containers.
+	// had failed. Starts and Crashes count processes. Only containers have these.
 	HandledAgain int `json:"handledAgain,omitempty"`
 	Starts       int `json:"starts,omitempty"`
 	Crashes      int `json:"crashes,omitempty"`
@@ -190,7 +194,7 @@ type Progress struct {
 	NextIn time.Duration `json:"-"`
 }
 
-// Dead is a message that went to the dead-letter queue.
+// Dead is a message in the dead-letter queue.
 type Dead struct {
 	MessageID, Body, Reason string
 	Attempt                 int

@@ -190,7 +190,7 @@ func (inv *invocation) outcome(d lambda.Record, m *message, left bool, failed st
 		}
 	case !left && ok && !r.Done():
 		r.Outcome = Lost
-		r.Reason = "it failed, and was deleted: the event lacks ReportBatchItemFailures (" + said.Reason + ")"
+		r.Reason = "it failed, and Lambda deleted it: the event has no ReportBatchItemFailures (" + said.Reason + ")"
 		r.VisibleIn = -1
 	}
 	if !r.Done() && r.VisibleIn < 0 {

@@ -15,7 +15,7 @@ type message struct {
 	received        int
 	held            bool   // received, and not yet part of an invocation; of containers, until it is back or gone
 	inFlight        int    // invocations that it is part of; several after a late redelivery
-	deleted         bool   // by the event source mapping, the function or somebody else
+	deleted         bool   // by the event source mapping, the function or another receiver
 	settled         bool   // counted as succeeded, dead-lettered, …
 	removed         bool   // counted as removed
 	reason          string // why it failed last
@@ -71,14 +71,14 @@ func (t *Tracker) queueEvent(e sqs.Event) {
 		if t.o.Containers {
 			t.deleted(m, e.Time)
 		} else if m.inFlight == 0 && !m.settled {
-			t.remove(m) // by a receiver of somebody else's
+			t.remove(m) // by another receiver
 		}
 	case sqs.Expired:
 		t.remove(m)
 	}
 }
 
-// remove takes a message off the account that nothing here has handled.
+// remove counts a message as removed, because nothing here has handled it.
 func (t *Tracker) remove(m *message) {
 	delete(t.alive, m.id)
 	if !m.settled {

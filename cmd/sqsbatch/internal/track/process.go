@@ -69,7 +69,7 @@ func (t *Tracker) ProcessLine(process int, stream, text string) {
 			t.toolkit = true
 			t.reported(process, r)
 		case r.Message == "batch" || r.Message == "batches":
-			t.toolkit = true // sums; each record was told
+			t.toolkit = true // sums; each record had its line
 		case r.news():
 			t.toolkit = true
 			t.emit(Log{Process: process, Stream: stream, Text: r.Message})
@@ -85,7 +85,7 @@ func (t *Tracker) ProcessLine(process int, stream, text string) {
 	})
 }
 
-// reported takes what the toolkit logged of a record, after the queue has told.
+// reported takes what the toolkit logged of a record, after the queue's own events.
 func (t *Tracker) reported(process int, line report) {
 	r := line.record()
 	r.Process = process
@@ -134,12 +134,12 @@ func (t *Tracker) deleted(m *message, at time.Time) {
 	case m.held:
 		t.unreported[m.id] = m
 	default:
-		t.remove(m) // by a receiver of somebody else's
+		t.remove(m) // by another receiver
 	}
 }
 
-// finishUnreported gives deleted messages an outcome of which no line came. While
-// something is in flight lines may come. It returns when to look again.
+// finishUnreported gives an outcome to deleted messages without a line. While
+// something is in flight, lines may still come. It returns when to look again.
 func (t *Tracker) finishUnreported(now time.Time) (next time.Time, waits bool) {
 	if len(t.unreported) == 0 {
 		return next, false
@@ -166,7 +166,7 @@ func (t *Tracker) finishUnreported(now time.Time) (next time.Time, waits bool) {
 func (t *Tracker) settleUnreported() {
 	for id, m := range t.unreported {
 		delete(t.unreported, id)
-		if m.lastReport != nil && m.lastReport.Attempt >= m.received { // it had failed, and then somebody deleted it
+		if m.lastReport != nil && m.lastReport.Attempt >= m.received { // it had failed, and then another receiver deleted it
 			t.remove(m)
 			continue
 		}

@@ -167,7 +167,7 @@ func TestLateLine(t *testing.T) {
 }
 
 // TestRemovedByOthers: messages that no process held, or that came back before,
-// are somebody else's to delete; a purge is of one queue.
+// are left to other receivers to delete; a purge is of one queue.
 func TestRemovedByOthers(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.hold("back")

@@ -40,7 +40,7 @@ func parseReport(line string) (report, bool) {
 	return r, true
 }
 
-// news reports whether the line only tells what goes on.
+// news reports whether the line is neither a result nor a warning.
 func (r report) news() bool { return r.Level == "INFO" || r.Level == "DEBUG" }
 
 func (r report) record() Record {

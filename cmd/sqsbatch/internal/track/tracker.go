@@ -1,20 +1,20 @@
-// Package track turns what the emulators and the function say while
-// `sqsbatch local` runs into events to show: what became of each record, how
-// each invocation or process ended, how far the run is.
+// Package track turns the events of the emulators and the output of the function
+// into events that `sqsbatch local` shows: the outcome of each record, the end of
+// each invocation or process, and how far the run is.
 //
-// Three streams come in, each through a method that returns at once: the
-// queue's events ([Tracker.Queue]), the event source mapping's ([Tracker.Started],
-// [Tracker.Ended]) and the function's output ([Tracker.Line]); of containers,
-// what becomes of processes ([Tracker.Process]) and their output
-// ([Tracker.ProcessLine]). Events go out, in
-// order and one at a time, to Options.Emit:
+// Three streams come in, each through a method that returns at once: the events of
+// the queue ([Tracker.Queue]), those of the event source mapping ([Tracker.Started],
+// [Tracker.Ended]) and the output of the function ([Tracker.Line]). For containers
+// they are the events of the queue, starts and ends of processes
+// ([Tracker.Process]), and the output of processes ([Tracker.ProcessLine]). Events
+// go out, in order and one at a time, to Options.Emit:
 //
 //	t := track.New(track.Options{Sources: []string{"orders"}, Emit: show})
 //	go t.Run(ctx)
 //
-// The streams are not in step: a line that the function wrote before it
-// answered may arrive after the answer. Tracker waits a moment for such lines
-// before it calls an invocation's records final.
+// The streams are not synchronized: a line that the function wrote before it
+// answered may arrive after the answer. So a Tracker waits a moment for such lines
+// before the records of an invocation are final.
 package track
 
 import (
@@ -25,15 +25,18 @@ import (
 
 // Options configures a Tracker.
 type Options struct {
-	// Sources are the names of the queues that the function is fed from.
+	// Sources are the names of the function's queues.
 	Sources []string
+	// MaxReceiveCounts has the maxReceiveCount of each source with a dead-letter queue,
+	// by the name of the source.
+	MaxReceiveCounts map[string]int
 	// Containers says that processes poll: see [Tracker.ProcessLine].
 	Containers bool
 	// Timeout is how long an invocation may take.
 	Timeout time.Duration
-	// Emit is given every event, from Run's goroutine.
+	// Emit is called with every event, from Run's goroutine.
 	Emit func(Event)
-	// Grace is how long lines may come after the answer. Defaults to 300 ms.
+	// Grace is how long after the answer lines are waited for. Defaults to 300 ms.
 	Grace time.Duration
 }
 
@@ -77,7 +80,7 @@ func New(o Options) *Tracker {
 	}
 }
 
-// Run handles what comes in until ctx ends, and what came in before that.
+// Run handles input until ctx ends, and then the input that is already there.
 func (t *Tracker) Run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -102,7 +105,7 @@ func (t *Tracker) AllSent() {
 	t.post(func() { t.allSent = true })
 }
 
-// Done is closed when all that was sent is done, once AllSent was called.
+// Done is closed when every message is done and AllSent was called.
 func (t *Tracker) Done() <-chan struct{} { return t.done }
 
 // Progress returns the present state.
@@ -192,11 +195,24 @@ func (t *Tracker) handle(now time.Time) (next time.Time, ok bool) {
 }
 
 func (t *Tracker) emit(e Event) {
-	if r, ok := e.(Record); ok && r.Age == 0 {
-		r.Age = t.age(r.MessageID)
+	if r, ok := e.(Record); ok {
+		if r.Age == 0 {
+			r.Age = t.age(r.MessageID)
+		}
+		r.LastAttempt = t.lastAttempt(r)
 		e = r
 	}
 	t.out = append(t.out, e)
+}
+
+// lastAttempt says whether a record that failed goes to the dead-letter queue next.
+func (t *Tracker) lastAttempt(r Record) bool {
+	m := t.messages[r.MessageID]
+	if m == nil || r.Done() {
+		return false
+	}
+	limit := t.o.MaxReceiveCounts[m.queue]
+	return limit > 0 && r.Attempt >= limit
 }
 
 // age is how long ago a message was sent, and negative when that is not known.
@@ -207,7 +223,7 @@ func (t *Tracker) age(id string) time.Duration {
 	return -1
 }
 
-// Warn adds a warning of this tool's own to the events.
+// Warn emits a warning of this tool.
 func (t *Tracker) Warn(text string) {
 	t.post(func() { t.emit(Warning{Text: text}) })
 }

@@ -1,6 +1,7 @@
 package track_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -45,6 +46,33 @@ func TestRecordsFromTheToolkitsLines(t *testing.T) {
 		if !ok || e.Deleted != 2 || e.Back != 1 || e.Records != 3 {
 			t.Errorf("end: %+v", told[len(told)-1])
 		}
+	})
+}
+
+// A failure at maxReceiveCount is the last attempt, live and at the end.
+func TestLastAttempt_IsThatOfMaxReceiveCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{t: t}
+		b.Tracker = track.New(track.Options{Sources: []string{"orders"}, MaxReceiveCounts: map[string]int{"orders": 2}, Emit: b.emit})
+		b.run(t, func(b *bench) {
+			for attempt := 1; attempt <= 2; attempt++ {
+				request := fmt.Sprintf("r%d", attempt)
+				b.invoke(request, attempt, "a", "b")
+				b.logs(request, `{"message":"record","logger":"sqsbatch","requestId":%q,"messageId":"a","attempt":%d,"outcome":"retry","reason":"down","visibleInMs":4000}`, request, attempt)
+				if r := b.last(); r.Final || r.LastAttempt != (attempt == 2) {
+					t.Errorf("live: %+v", r)
+				}
+				b.batch(request)
+				b.ends(request, "a")
+				time.Sleep(time.Second)
+				for _, e := range b.take() {
+					r, ok := e.(track.Record)
+					if ok && r.Final && r.LastAttempt != (attempt == 2 && r.MessageID == "a") {
+						t.Errorf("attempt %d: %+v", attempt, r)
+					}
+				}
+			}
+		})
 	})
 }
 
@@ -182,7 +210,7 @@ func TestOthersAtTheQueue(t *testing.T) {
 	})
 }
 
-// TestStreams: warnings, news and the function's own lines are told apart.
+// TestStreams: warnings, news and the function's own lines are distinguished.
 func TestStreams(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a")
@@ -202,7 +230,7 @@ func TestStreams(t *testing.T) {
 	})
 }
 
-// TestStopFinishes: what ended before the stop is told, without its grace.
+// TestStopFinishes: what ended before the stop is emitted, without its grace.
 func TestStopFinishes(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a")

@@ -8,8 +8,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// Filtered takes messages that match none of the event's filters and were
-// deleted for it. The queue has told of their deletion before.
+// Filtered takes messages that Lambda deleted because they match none of the event's
+// filters. The queue's events of the deletions come before.
 func (t *Tracker) Filtered(f lambda.Filtered) {
 	t.post(func() {
 		for i, v := range f.Verdicts {

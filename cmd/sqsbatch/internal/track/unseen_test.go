@@ -12,7 +12,7 @@ import (
 )
 
 // TestFiltered: a message that the event source mapping deleted because of its
-// filters is no success, and not one that somebody else removed.
+// filters is no success, and not one that another receiver removed.
 func TestFiltered(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.event(sqs.Sent, "a", 0, 0)
@@ -46,7 +46,7 @@ func moved(id, body, from, to, newID string) sqs.Event {
 }
 
 // A dead letter that comes back, with another id, is the same message in the
-// account, whoever dead-lettered it.
+// account, whether SQS or the function dead-lettered it.
 func TestMovedBack(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a", "b")

@@ -7,7 +7,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 )
 
-// number is an invocation's, or the queue's name for what needed none.
+// number is that of an invocation, or "sqs" if there was none.
 func number(invocation int) string { return by(invocation, 0) }
 
 // by says who handled something: an invocation, a process or SQS.
@@ -30,16 +30,16 @@ func (t *Text) process(p track.Process) {
 	case p.Asked:
 		line := by(0, p.Process) + t.paint(dim, "stopped: "+p.Ended)
 		if p.CutOff > 0 {
-			line += t.paint(red, fmt.Sprintf(", with %s in its hands", count(p.CutOff, "record")))
+			line += t.paint(red, fmt.Sprintf(", while it held %s", count(p.CutOff, "record")))
 		}
 		t.line(line)
 	default:
 		line := by(0, p.Process) + t.paint(red, "ended by itself: ") + show.Clean(p.Ended)
 		if p.Again > 0 {
-			line += t.paint(dim, "; it is started again in "+short(p.Again))
+			line += t.paint(dim, "; it starts again in "+short(p.Again))
 		}
 		if p.CutOff < 0 {
-			line += t.paint(dim, "; what it held comes back when its visibility timeout is over")
+			line += t.paint(dim, "; the records that it held come back after their visibility timeout")
 		}
 		t.line(line)
 	}
@@ -53,7 +53,7 @@ func (t *Text) label(w track.Warning) string {
 	return t.paint(yellow, "warning: ")
 }
 
-// startsAndCrashes is what there is to say of processes at the end.
+// startsAndCrashes sums up the processes at the end.
 func startsAndCrashes(p track.Progress) string {
 	text := plural(p.Starts, "process", "processes")
 	if p.Crashes > 0 {

@@ -10,9 +10,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// JSON writes lines of records whose outcome is final, of invocations, moves and
-// processes, and at the end "metrics" and "summary". Everything else goes to a
-// Text.
+// JSON writes a line for each final record, invocation, move and process, and at the
+// end "metrics" and "summary". Everything else goes to a Text.
 type JSON struct {
 	mu    sync.Mutex
 	enc   *json.Encoder
@@ -20,7 +19,7 @@ type JSON struct {
 	aside *Text
 }
 
-// NewJSON returns a JSON that writes lines to w and the rest to aside.
+// NewJSON returns a JSON that writes its lines to w, and everything else to aside.
 func NewJSON(w io.Writer, aside *Text) *JSON {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

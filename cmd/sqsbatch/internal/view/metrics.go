@@ -33,7 +33,8 @@ func (t *Text) metrics(r *runstats.Report) {
 			distributionRow{"timeout used", i.TimeoutUsedPercent, inPercent})
 	}
 	t.distributions(rows)
-	t.line(pad("calls", nameWidth) + calls(r))
+	nameWidth, _ := t.tableWidths()
+	t.lineAt(nameWidth, pad("calls", nameWidth)+calls(r))
 	if r.EMF != nil {
 		t.emf(r.EMF)
 	}
@@ -69,8 +70,13 @@ func calls(r *runstats.Report) string {
 	return strings.Join(parts, " · ")
 }
 
-// nameWidth is the column of what is measured.
-const nameWidth = 18
+// tableWidths are those of the columns: what is measured, and each figure.
+func (t *Text) tableWidths() (name, figure int) {
+	if t.term.Narrow() {
+		return 15, 7
+	}
+	return 18, 8
+}
 
 type distributionRow struct {
 	name string
@@ -83,15 +89,16 @@ func (t *Text) distributions(rows []distributionRow) {
 	if len(rows) == 0 {
 		return
 	}
+	nameWidth, width := t.tableWidths()
 	head := strings.Repeat(" ", nameWidth)
 	for _, name := range []string{"n", "min", "p50", "p90", "p99", "max"} {
-		head += fmt.Sprintf("%8s", name)
+		head += fmt.Sprintf("%*s", width, name)
 	}
 	t.line(t.paint(dim, head))
 	for _, r := range rows {
-		line := pad(show.Fit(show.Clean(r.name), nameWidth-1), nameWidth) + fmt.Sprintf("%8d", r.d.Count)
+		line := pad(show.Fit(show.Clean(r.name), nameWidth-1), nameWidth) + fmt.Sprintf("%*d", width, r.d.Count)
 		for _, x := range []float64{r.d.Min, r.d.P50, r.d.P90, r.d.P99, r.d.Max} {
-			line += fmt.Sprintf("%8s", r.show(x))
+			line += fmt.Sprintf("%*s", width, r.show(x))
 		}
 		t.line(line)
 	}
@@ -124,7 +131,8 @@ func (t *Text) emf(e *runstats.EMF) {
 	if len(sums)+len(rows) == 0 {
 		return
 	}
-	t.line(pad("its own (EMF)", nameWidth) + strings.Join(sums, " · "))
+	nameWidth, _ := t.tableWidths()
+	t.lineAt(nameWidth, pad("its own (EMF)", nameWidth)+strings.Join(sums, " · "))
 	t.distributions(rows)
 }
 

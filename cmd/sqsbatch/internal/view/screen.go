@@ -1,7 +1,9 @@
 package view
 
 import (
+	"cmp"
 	"io"
+	"strings"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
@@ -29,27 +31,144 @@ func colourOf(outcome string) string {
 	}
 }
 
-func (t *Text) paint(colour, s string) string {
-	if !t.term.Colour || s == "" {
+// Colours of an event of a message, for other views of messages.
+const (
+	Good    = green
+	Waiting = yellow
+	Bad     = red
+	Aside   = dim
+)
+
+// Paint colours s, if the terminal shows colours.
+func (t Terminal) Paint(colour, s string) string {
+	if !t.Colour || s == "" || colour == "" {
 		return s
 	}
 	return "\x1b[" + colour + "m" + s + "\x1b[0m"
 }
 
+func (t *Text) paint(colour, s string) string { return t.term.Paint(colour, s) }
+
+// narrowWidth is the width below which columns of less importance are left out.
+const narrowWidth = 72
+
+// Narrow says whether columns of less importance are to be left out.
+func (t Terminal) Narrow() bool { return t.Width != nil && t.Width() < narrowWidth }
+
 // room is how many columns are left of a line, at least 10; 0 for no limit.
-func (t *Text) room(used int) int {
-	if t.term.Width == nil {
+func (t Terminal) room(used int) int {
+	if t.Width == nil {
 		return 0
 	}
-	return max(10, t.term.Width()-used)
+	return max(10, t.Width()-used)
 }
 
 // longBody is as much of a body as is ever shown, also where there is no terminal
-// whose width would cut it. The JSON output has all of it.
-const longBody = 200
+// whose width would cut it. The JSON output has all of it. longLog is the same for
+// what a terminal shows of a line of the function.
+const (
+	longBody = 200
+	longLog  = 1000
+)
 
-// line writes s above the last line.
-func (t *Text) line(s string) {
+// indent is that of the lines in which a row goes on.
+const indent = 5
+
+// Row is a row of columns: head, body, and a note that is dim. The body is padded to
+// column. If the terminal is too narrow for all of them, the note has lines of its own.
+// Without a terminal, a body that has a note is cut to column.
+func (t Terminal) Row(head, body string, column int, note string) string {
+	whole := show.Fit(body, cmp.Or(t.room(visible(head)), longBody))
+	if note == "" {
+		return strings.TrimRight(head+whole, " ")
+	}
+	if t.Width == nil {
+		return head + pad(show.Fit(body, column), column) + "  " + t.Paint(dim, note)
+	}
+	column = min(column, t.Width()-visible(head)-2-visible(note))
+	if visible(whole) <= column {
+		return head + pad(whole, column) + "  " + t.Paint(dim, note)
+	}
+	return head + whole + "\n" + t.Paint(dim, t.wrap(strings.Repeat(" ", indent)+note, indent))
+}
+
+// wrap breaks a line that is wider than the terminal between words. What follows is
+// indented.
+func (t Terminal) wrap(line string, indent int) string {
+	if t.Width == nil {
+		return line
+	}
+	width := max(t.Width(), indent+10)
+	var out strings.Builder
+	for visible(line) > width {
+		end := lastBreak(line, width, indent)
+		if end < 0 {
+			break
+		}
+		out.WriteString(strings.TrimRight(line[:end], " ") + "\n")
+		line = strings.Repeat(" ", indent) + strings.TrimLeft(line[end:], " ")
+	}
+	out.WriteString(line)
+	return out.String()
+}
+
+// lastBreak is the index of the last blank of a line after which a word would be
+// wider than width, or of the first one if there is none before; -1 for none.
+func lastBreak(line string, width, indent int) int {
+	end, column, escape, word := -1, 0, false, false
+	for i, r := range line {
+		switch {
+		case r == '\x1b':
+			escape = true
+		case escape:
+			escape = r != 'm'
+		default:
+			if r == ' ' && word && column >= indent {
+				if column > width && end >= 0 {
+					return end
+				}
+				end = i
+			}
+			word = word || r != ' '
+			column++
+			if column > width && end >= 0 {
+				return end
+			}
+		}
+	}
+	return end
+}
+
+// visible is the number of columns of a line, without escape sequences.
+func visible(line string) (columns int) {
+	escape := false
+	for _, r := range line {
+		switch {
+		case r == '\x1b':
+			escape = true
+		case escape:
+			escape = r != 'm'
+		default:
+			columns++
+		}
+	}
+	return columns
+}
+
+// line writes s above the last line, in lines that fit the terminal.
+func (t *Text) line(s string) { t.lineAt(indent, s) }
+
+// lineAt is line, with the indent of what does not fit.
+func (t *Text) lineAt(indent int, s string) {
+	rows := strings.Split(s, "\n")
+	for i, row := range rows {
+		rows[i] = t.term.wrap(row, indent)
+	}
+	t.raw(strings.Join(rows, "\n"))
+}
+
+// raw writes s above the last line as it is.
+func (t *Text) raw(s string) {
 	status := t.status
 	t.redraw("")
 	_, _ = io.WriteString(t.w, s+"\n")
@@ -62,6 +181,6 @@ func (t *Text) redraw(status string) {
 		return
 	}
 	// One column is kept free: in the last one some terminals wrap.
-	_, _ = io.WriteString(t.w, "\r"+t.paint(dim, show.Fit(status, t.room(1)))+"\x1b[K")
+	_, _ = io.WriteString(t.w, "\r"+t.paint(dim, show.Fit(status, t.term.room(1)))+"\x1b[K")
 	t.status = status
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"io"
 	"os"
 
 	"golang.org/x/term"
@@ -15,8 +16,12 @@ type Terminal struct {
 	Width func() int
 }
 
-// Detect finds out what f can do. It honours NO_COLOR and TERM=dumb.
-func Detect(f *os.File) Terminal {
+// Detect finds out what an output can do. It honours NO_COLOR and TERM=dumb.
+func Detect(w io.Writer) Terminal {
+	f, ok := w.(*os.File)
+	if !ok {
+		return Terminal{}
+	}
 	fd := int(f.Fd())
 	if !term.IsTerminal(fd) || os.Getenv("TERM") == "dumb" || !enableEscapes(f) {
 		return Terminal{}

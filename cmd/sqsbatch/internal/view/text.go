@@ -15,7 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// Text writes a line for each record, and on a terminal one of progress.
+// Text writes a row for each record, and on a terminal a line of progress.
 type Text struct {
 	mu     sync.Mutex
 	w      io.Writer
@@ -24,10 +24,10 @@ type Text struct {
 	bodies int    // the widest body so far, up to a bound
 	times  int    // the widest "time of deadline" so far
 	status string // what stands on the last line now
-	idle   bool   // the wait has been told since the last event
+	idle   bool   // the wait was shown since the last event
 }
 
-// NewText returns a Text that writes to w, which can do what t says.
+// NewText returns a Text that writes to w. t says what w can do.
 func NewText(w io.Writer, t Terminal) *Text {
 	return &Text{w: w, term: t, bodies: 16, times: 13}
 }
@@ -45,7 +45,7 @@ func (t *Text) Header(h Header) {
 	defer t.mu.Unlock()
 	t.header = h
 	row := func(name, format string, args ...any) {
-		t.line(t.paint(dim, pad(name, 13)) + fmt.Sprintf(format, args...))
+		t.lineAt(13, t.paint(dim, pad(name, 13))+fmt.Sprintf(format, args...))
 	}
 	if h.Mode == "poll" {
 		row("function", "%s: %s in a container, %s", h.Function, h.Package, plural(h.Processes, "process", "processes"))
@@ -71,8 +71,10 @@ func (t *Text) Header(h Header) {
 		if strings.HasSuffix(h.QueueURL, ".fifo") {
 			group = " --message-group-id G --message-deduplication-id 1"
 		}
-		row("send more", "AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any aws sqs send-message --region us-east-1 --endpoint-url %s --queue-url %s%s --message-body BODY",
-			h.Endpoint, h.QueueURL, group)
+		// Whole, so that a terminal copies it as one command.
+		t.raw(t.paint(dim, pad("send more", 13)) + fmt.Sprintf(
+			"AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any aws sqs send-message --region us-east-1 --endpoint-url %s --queue-url %s%s --message-body BODY",
+			h.Endpoint, h.QueueURL, group))
 	}
 	t.line("")
 }
@@ -120,8 +122,8 @@ func (t *Text) Event(e track.Event) {
 	case track.Process:
 		t.process(e)
 	case sqs.Event: // of a message that was moved
-		t.line(number(0) + t.paint(yellow, pad("moved", 12)) + pad("", 7+t.times+2) + pad(show.Fit(show.Body(e.Body), t.bodies), t.bodies) + "  " +
-			t.paint(dim, show.Fit("from "+e.Queue+" to "+e.MovedTo+" by a message move task", t.room(t.used()+t.bodies+2))))
+		t.line(t.term.Row(number(0)+t.paint(yellow, pad("moved", 12))+pad("", 7+t.timesWidth()+2), show.Body(e.Body), t.bodies,
+			"from "+e.Queue+" to "+e.MovedTo+" by a message move task"))
 	case track.Log:
 		if strings.HasPrefix(e.Text, `{"_aws":{`) {
 			return // metrics (telemetry/emf), which say again what is shown here
@@ -130,7 +132,11 @@ func (t *Text) Event(e track.Event) {
 		if e.Invocation+e.Process > 0 {
 			from = by(e.Invocation, e.Process)
 		}
-		t.line(t.paint(dim, from+"│ "+show.Fit(show.Log(e.Text), t.room(7))))
+		text := show.Log(e.Text)
+		if t.term.Width != nil {
+			text = show.Fit(text, longLog)
+		}
+		t.lineAt(7, t.paint(dim, from+"│ "+text))
 	case track.Warning:
 		line := t.label(e) + show.Clean(e.Text)
 		if e.MessageID != "" {
@@ -140,8 +146,14 @@ func (t *Text) Event(e track.Event) {
 	}
 }
 
-// used is the width of what stands before a record's body.
-func (t *Text) used() int { return 5 + 12 + 7 + t.times + 2 }
+// timesWidth is the width of the column "time of deadline". A narrow terminal shows
+// the time only.
+func (t *Text) timesWidth() int {
+	if t.term.Narrow() {
+		return 7
+	}
+	return t.times
+}
 
 func (t *Text) record(r track.Record) {
 	body := show.Body(r.Body)
@@ -149,28 +161,19 @@ func (t *Text) record(r track.Record) {
 	times := ""
 	if r.Duration >= 0 {
 		times = fmt.Sprintf("%7s", short(r.Duration))
-		if r.Allowed >= 0 {
+		if r.Allowed >= 0 && !t.term.Narrow() {
 			times += " of " + short(r.Allowed)
 		}
 		t.times = max(t.times, len(times))
 	}
-	note := show.Clean(note(r))
-	line := by(r.Invocation, r.Process) + t.paint(colourOf(r.Outcome), pad(r.Outcome, 12)) +
-		pad(fmt.Sprintf("try %d", r.Attempt), 7) + pad(times, t.times) + "  "
-	if note == "" {
-		t.line(line + show.Fit(body, cmp.Or(t.room(t.used()), longBody)))
-		return
-	}
-	t.line(line + pad(show.Fit(body, t.bodies), t.bodies) + "  " + t.paint(dim, show.Fit(note, t.room(t.used()+t.bodies+2))))
+	head := by(r.Invocation, r.Process) + t.paint(colourOf(r.Outcome), pad(r.Outcome, 12)) +
+		pad(fmt.Sprintf("try %d", r.Attempt), 7) + pad(times, t.timesWidth()) + "  "
+	t.line(t.term.Row(head, body, t.bodies, show.Clean(note(r))))
 }
 
-// widen makes the column of bodies fit body, within what the terminal allows.
+// widen makes the column of bodies fit body, up to a bound.
 func (t *Text) widen(body string) {
-	widest := 40
-	if t.term.Width != nil {
-		widest = min(widest, max(16, (t.term.Width()-t.used())*2/5))
-	}
-	t.bodies = min(widest, max(t.bodies, utf8.RuneCountInString(body)))
+	t.bodies = min(40, max(t.bodies, utf8.RuneCountInString(body)))
 }
 
 // note says what comes of a record that did not succeed, and why.
@@ -180,6 +183,8 @@ func note(r track.Record) string {
 	case r.Outcome == track.DeadLetter && r.DeadLetterQueue != "":
 		what = "to " + r.DeadLetterQueue
 	case r.Done():
+	case r.LastAttempt:
+		what = "dead-letter queue next"
 	case r.VisibleIn > 0:
 		what = "back in " + short(r.VisibleIn)
 	case r.VisibleIn == 0:
@@ -208,7 +213,7 @@ func (t *Text) ended(e track.Ended) {
 	t.line(line)
 }
 
-// Tick implements [View]. Where nothing can be redrawn it tells a wait once.
+// Tick implements [View]. Where nothing can be redrawn, it shows a wait once.
 func (t *Text) Tick(p track.Progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -298,6 +303,6 @@ func (t *Text) dead(s Summary) {
 	}
 	t.line(in + ":")
 	for _, d := range s.Dead {
-		t.line("  " + pad(show.Fit(show.Body(d.Body), t.bodies), t.bodies) + "  " + show.Clean(d.Reason))
+		t.line(t.term.Row("  ", show.Body(d.Body), t.bodies, show.Clean(d.Reason)))
 	}
 }

@@ -1,5 +1,5 @@
-// Package view shows what package track finds out: as text to read, or as one
-// JSON object a line.
+// Package view shows the events of package track, as text to read or as one JSON
+// object a line.
 //
 //	v := view.NewText(os.Stdout, view.Detect(os.Stdout))
 //	v.Header(header)
@@ -45,7 +45,7 @@ type Header struct {
 	Window                      time.Duration
 	MaximumConcurrency          int // 0 for none
 	ReportBatchItemFailures     bool
-	Filters                     []string // patterns; what matches none is deleted unseen
+	Filters                     []string // patterns; a message that matches none is deleted and never handled
 	Once                        bool     // the run ends by itself
 }
 

@@ -3,8 +3,12 @@ package view_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -98,26 +102,89 @@ func TestPlainText(t *testing.T) {
 	}
 }
 
-// Lines fit the width; the progress line is replaced, and gone at the end.
+// Lines fit the width and no word of a reason is cut. The progress line is replaced, and
+// gone at the end.
 func TestTerminal(t *testing.T) {
-	var out bytes.Buffer
-	play(view.NewText(&out, view.Terminal{Redraw: true, Width: func() int { return 80 }}))
-	screen := replay(t, out.String())
-	golden(t, "terminal80.txt", strings.Join(screen, "\n")+"\n")
-	records := 0
-	for _, line := range screen {
-		if strings.Contains(line, " try ") {
-			records++
-			if n := utf8.RuneCountInString(line); n > 80 {
-				t.Errorf("%d columns: %s", n, line)
+	for _, width := range []int{60, 80, 120} {
+		t.Run(strconv.Itoa(width), func(t *testing.T) {
+			var out bytes.Buffer
+			play(view.NewText(&out, terminal(width)))
+			screen := replay(t, out.String())
+			golden(t, fmt.Sprintf("terminal%d.txt", width), strings.Join(screen, "\n")+"\n")
+			requireWidth(t, screen, width)
+			records := 0
+			for _, line := range screen {
+				if strings.Contains(line, " try ") {
+					records++
+				}
+				if strings.Contains(line, "in flight") || strings.Contains(line, "to come back, next") {
+					t.Errorf("the progress line is left: %s", line)
+				}
 			}
-		}
-		if strings.Contains(line, "in flight") || strings.Contains(line, "to come back, next") {
-			t.Errorf("the progress line is left: %s", line)
+			if records != 5 {
+				t.Errorf("%d lines of records, want 5", records)
+			}
+			for _, reason := range []string{
+				"back in 2s: busy busy", "back at once", "to dead: busy (received 5 times)", "it matches no filter", "from dead to orders by a message move task",
+			} {
+				if text := strings.Join(strings.Fields(strings.Join(screen, " ")), " "); !strings.Contains(text, reason) {
+					t.Errorf("a word of %q is cut", reason)
+				}
+			}
+		})
+	}
+}
+
+func terminal(width int) view.Terminal {
+	return view.Terminal{Redraw: true, Width: func() int { return width }}
+}
+
+// requireWidth: lines fit, but for a command, which is to be copied as a whole.
+func requireWidth(t *testing.T, lines []string, width int) {
+	t.Helper()
+	for _, line := range lines {
+		if n := utf8.RuneCountInString(line); n > width && !strings.HasPrefix(line, "send more ") {
+			t.Errorf("%d columns: %s", n, line)
 		}
 	}
-	if records != 5 {
-		t.Errorf("%d lines of records, want 5", records)
+}
+
+// Long reasons, logs and warnings go on in lines that are indented.
+func TestTerminal_LongTextsAreWrapped(t *testing.T) {
+	words := strings.Repeat("wörter ", 30)
+	long := strings.TrimSpace(words)
+	for _, width := range []int{60, 80, 120} {
+		var out bytes.Buffer
+		colours := terminal(width)
+		colours.Colour = true
+		for _, v := range []*view.Text{view.NewText(&out, terminal(width)), view.NewText(&out, colours)} {
+			v.Event(track.Record{MessageID: "m1", Body: long, Attempt: 1, Outcome: track.Retry, Reason: long, Duration: -1, Allowed: -1, VisibleIn: time.Second})
+			v.Event(track.Log{Invocation: 1, Text: long})
+			v.Event(track.Warning{Text: long})
+		}
+		plain := regexp.MustCompile(`\x1b\[\d+m`).ReplaceAllString(out.String(), "")
+		lines := strings.Split(strings.TrimSuffix(plain, "\n"), "\n")
+		requireWidth(t, lines, width)
+		if n := strings.Count(plain, "wörter"); n < 6*30 {
+			t.Errorf("%d columns: %d words, want those of every reason, log and warning:\n%s", width, n, plain)
+		}
+		if strings.Count(plain, "wör") != strings.Count(plain, "wörter") {
+			t.Errorf("%d columns: a word is cut:\n%s", width, plain)
+		}
+		if first, second := lines[:len(lines)/2], lines[len(lines)/2:]; !slices.Equal(first, second) {
+			t.Errorf("%d columns: colours change the lines:\n%s", width, plain)
+		}
+	}
+}
+
+// After its last attempt a record does not come back, whatever its visibility.
+func TestLastAttempt_SaysDeadLetterQueueNext(t *testing.T) {
+	var out bytes.Buffer
+	view.NewText(&out, view.Terminal{}).Event(track.Record{
+		MessageID: "m1", Body: "a", Attempt: 5, LastAttempt: true, Outcome: track.Retry, Reason: "busy", Duration: -1, Allowed: -1, VisibleIn: time.Second,
+	})
+	if got := out.String(); !strings.Contains(got, "dead-letter queue next: busy") || strings.Contains(got, "back in") {
+		t.Errorf("%q", got)
 	}
 }
 

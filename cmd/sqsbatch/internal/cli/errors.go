@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sqsbatch/sqsbatch/internal/spelling"
+)
+
+// A UsageError is a command line that is wrong.
+type UsageError struct {
+	// Problem names the flag, its value and what it must be.
+	Problem string
+	// Hint says where to read more.
+	Hint string
+}
+
+// Error says what is wrong and where the flags are explained.
+func (e *UsageError) Error() string { return e.Problem + "; " + e.Hint }
+
+// Usagef returns a [*UsageError] of a command, as in "local" or "dlq list".
+func Usagef(command, format string, args ...any) error {
+	program := strings.TrimSpace("sqsbatch " + command)
+	return &UsageError{Problem: fmt.Sprintf(format, args...), Hint: "`" + program + " -h` explains the flags"}
+}
+
+// unknownCommand names the command that may be meant.
+func unknownCommand(parent *cobra.Command, written string) error {
+	var names []string
+	for _, c := range parent.Commands() {
+		if c.IsAvailableCommand() || c.Name() == "help" {
+			names = append(names, c.Name())
+		}
+	}
+	meant := ""
+	if nearest := spelling.Nearest(written, names); nearest != "" {
+		meant = fmt.Sprintf(" (is %s meant?)", nearest)
+	}
+	return &UsageError{
+		Problem: fmt.Sprintf("unknown command %q%s", written, meant),
+		Hint:    "`" + strings.TrimSpace("sqsbatch help "+name(parent)) + "` lists them",
+	}
+}
+
+// flagError turns an error of pflag into a [*UsageError].
+func flagError(cmd *cobra.Command, err error) error {
+	if cmd.HasSubCommands() && cmd.Flags().NArg() > 0 {
+		return unknownCommand(cmd, cmd.Flags().Arg(0)) // and its flags are unknown for that reason
+	}
+	var (
+		unknown  *pflag.NotExistError
+		bad      *pflag.InvalidValueError
+		required *pflag.ValueRequiredError
+	)
+	problem := err.Error()
+	switch {
+	case errors.As(err, &unknown):
+		problem = unknownFlag(cmd.Flags(), unknown)
+	case errors.As(err, &bad):
+		problem = fmt.Sprintf("--%s is %q%s", bad.GetFlag().Name, bad.GetValue(), must(bad))
+	case errors.As(err, &required):
+		problem = fmt.Sprintf("--%s has no value; write --%[1]s %s", required.GetFlag().Name, placeholder(required.GetFlag()))
+	}
+	return Usagef(name(cmd), "%s", problem)
+}
+
+// unknownFlag names the flag that may be meant.
+func unknownFlag(known *pflag.FlagSet, err *pflag.NotExistError) string {
+	written, dashes := err.GetSpecifiedName(), "--"
+	if short := err.GetSpecifiedShortnames(); short != "" {
+		written, dashes = short, "-"
+	}
+	written, _, _ = strings.Cut(written, "=")
+	var names []string
+	known.VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	text := "unknown flag " + dashes + written
+	if nearest := spelling.Nearest(written, names); nearest != "" {
+		text += ": is --" + nearest + " meant?"
+	}
+	return text
+}
+
+// must says what the value of a flag must be.
+func must(err *pflag.InvalidValueError) string {
+	value := err.GetValue()
+	switch err.GetFlag().Value.Type() {
+	case "duration":
+		if _, notNumber := strconv.ParseFloat(value, 64); notNumber == nil {
+			return fmt.Sprintf(": %s what? For seconds write %[1]ss", value)
+		}
+		return ": must be a duration, like 30s or 2m"
+	case "bool":
+		return ": must be true or false"
+	case "int", "int64", "uint", "uint64":
+		return ": must be a whole number"
+	default:
+		return "; " + err.Unwrap().Error()
+	}
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// heading is the annotation of a flag with the heading that it stands under.
+const heading = "heading"
+
+// Section adds the flags that define defines, under a heading of the help.
+func Section(cmd *cobra.Command, title string, define func(*pflag.FlagSet)) {
+	flags := pflag.NewFlagSet(title, pflag.ContinueOnError)
+	flags.SortFlags = false
+	define(flags)
+	flags.VisitAll(func(f *pflag.Flag) { f.Annotations = map[string][]string{heading: {title}} })
+	cmd.Flags().SortFlags = false
+	cmd.Flags().AddFlagSet(flags)
+}
+
+// Text is a flag whose value the help calls placeholder. FILE and PATH are
+// completed with the names of files, other values with nothing.
+func Text(p *string, placeholder string) pflag.Value { return &text{p, placeholder} }
+
+type text struct {
+	p           *string
+	placeholder string
+}
+
+func (t *text) String() string     { return *t.p }
+func (t *text) Set(s string) error { *t.p = s; return nil }
+func (t *text) Type() string       { return t.placeholder }
+
+// Choice is a flag that takes one of values.
+func Choice(p *string, values ...string) pflag.Value { return &choice{text{p, ""}, values} }
+
+type choice struct {
+	text
+	values []string
+}
+
+func (c *choice) Set(s string) error {
+	for _, v := range c.values {
+		if s == v {
+			*c.p = s
+			return nil
+		}
+	}
+	last := len(c.values) - 1
+	return errors.New("it must be " + strings.Join(c.values[:last], ", ") + " or " + c.values[last])
+}
+
+func (c *choice) Type() string { return strings.Join(c.values, "|") }
+
+// placeholder is what the help calls the value of a flag, "" if it takes none.
+func placeholder(f *pflag.Flag) string {
+	switch kind := f.Value.Type(); kind {
+	case "bool":
+		return ""
+	case "int":
+		return "N"
+	case "duration":
+		return "DURATION"
+	default:
+		return kind
+	}
+}
+
+// completeFlags tells the shell how the values of flags are completed: those of a
+// Choice with its values, files with their names, others with nothing.
+func completeFlags(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		complete := cobra.NoFileCompletions
+		if c, ok := f.Value.(*choice); ok {
+			complete = cobra.FixedCompletions(c.values, cobra.ShellCompDirectiveNoFileComp)
+		} else if kind := f.Value.Type(); kind == "FILE" || kind == "PATH" || kind == "bool" {
+			return // the names of files are what shells complete by themselves
+		}
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // it fails for a flag that has one
+	})
+}

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
+)
+
+const (
+	// helpWidth is the width of a terminal that was never resized.
+	helpWidth = 80
+	// textColumn is where the text of a flag or of a command begins.
+	textColumn = 21
+	// notes is the annotation of a command with the text below its flags.
+	notes = "notes"
+)
+
+// Notes sets the text of a command's help below its flags. An empty line separates
+// paragraphs. One that begins with "## " is the title of those below it, and one that
+// begins with white space keeps its lines.
+func Notes(cmd *cobra.Command, text string) {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[notes] = text
+}
+
+// A section is a part of a command's help.
+type section struct {
+	title string // "" for none
+	rows  []row
+	text  string // paragraphs, below the rows
+	code  string // lines, below the text
+
+	indented bool // the text
+}
+
+// A row explains a flag or a command.
+type row struct{ name, text string }
+
+// sections are the help of a command, for each form in which it is written.
+func sections(cmd *cobra.Command) []section {
+	cmd.InitDefaultHelpFlag()
+	list := []section{{text: cmd.Long}}
+	if list[0].text == "" {
+		list[0].text = cmd.Short
+	}
+	usage := cmd.UseLine()
+	if cmd.HasSubCommands() {
+		usage = cmd.CommandPath() + " COMMAND [flags]"
+	}
+	list = append(list, section{title: "Usage", code: usage})
+	if cmd.HasSubCommands() {
+		list = append(list, section{title: "Commands", rows: commandRows(cmd), text: more(cmd)})
+	}
+	list = append(list, flagSections(cmd)...)
+	if cmd.Example != "" {
+		list = append(list, section{title: "Examples", code: cmd.Example})
+	}
+	for _, p := range paragraphs(cmd.Annotations[notes]) {
+		if title, ok := strings.CutPrefix(p, "## "); ok {
+			list = append(list, section{title: title, indented: true})
+			continue
+		}
+		list[len(list)-1].text += p + "\n\n"
+	}
+	return list
+}
+
+func more(cmd *cobra.Command) string {
+	return "sqsbatch help " + strings.TrimPrefix(name(cmd)+" COMMAND", " ") + " explains a command and its flags."
+}
+
+func commandRows(cmd *cobra.Command) (rows []row) {
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() || c.Name() == "help" {
+			rows = append(rows, row{c.Name(), c.Short})
+		}
+	}
+	return rows
+}
+
+// flagSections groups the flags by their headings, in the order of definition.
+func flagSections(cmd *cobra.Command) (list []section) {
+	at := map[string]int{}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		title := "Flags"
+		if given := f.Annotations[heading]; len(given) > 0 {
+			title = given[0]
+		}
+		if _, ok := at[title]; !ok {
+			at[title] = len(list)
+			list = append(list, section{title: title})
+		}
+		s := &list[at[title]]
+		s.rows = append(s.rows, flagRow(f))
+	})
+	return list
+}
+
+func flagRow(f *pflag.Flag) row {
+	name := strings.TrimSpace("--" + f.Name + " " + placeholder(f))
+	text := f.Usage
+	switch f.DefValue {
+	case "", "false", "0", "0s":
+	default:
+		first, rest, several := strings.Cut(text, "\n")
+		text = fmt.Sprintf("%s (default %s)", first, f.DefValue)
+		if several {
+			text += "\n" + rest
+		}
+	}
+	return row{name, text}
+}
+
+// Help is what `sqsbatch help COMMAND` prints, in lines of 80 columns.
+func Help(cmd *cobra.Command) string {
+	var out strings.Builder
+	for i, s := range sections(cmd) {
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		if s.title != "" {
+			writeLines(&out, "", s.title+":")
+		}
+		for _, r := range s.rows {
+			writeRow(&out, r)
+		}
+		if len(s.rows) > 0 && s.text != "" {
+			out.WriteByte('\n')
+		}
+		indent := ""
+		if s.indented {
+			indent = "  "
+		}
+		for n, p := range paragraphs(s.text) {
+			if n > 0 {
+				out.WriteByte('\n')
+			}
+			writeLines(&out, indent, p)
+		}
+		for line := range strings.Lines(s.code) {
+			out.WriteString("  " + strings.TrimSuffix(line, "\n") + "\n")
+		}
+	}
+	return out.String()
+}
+
+// writeRow writes a name, and its text from textColumn on.
+func writeRow(out *strings.Builder, r row) {
+	var text strings.Builder
+	indent := strings.Repeat(" ", textColumn)
+	for line := range strings.Lines(r.text) {
+		writeLines(&text, indent, strings.TrimSuffix(line, "\n"))
+	}
+	start := "  " + r.name
+	if n := utf8.RuneCountInString(start); n < textColumn {
+		out.WriteString(start + text.String()[n:])
+		return
+	}
+	out.WriteString(start + "\n" + text.String())
+}
+
+// writeLines writes a paragraph in lines that are indented. Lines that begin with
+// white space are code and stay as they are.
+func writeLines(out *strings.Builder, indent, paragraph string) {
+	if strings.HasPrefix(paragraph, " ") || strings.HasPrefix(paragraph, "\t") {
+		out.WriteString(strings.ReplaceAll(paragraph, "\t", "  ") + "\n")
+		return
+	}
+	for _, line := range show.Wrap(paragraph, helpWidth-len(indent)) {
+		out.WriteString(indent + line + "\n")
+	}
+}
+
+// paragraphs are separated by empty lines.
+func paragraphs(text string) []string {
+	text = strings.Trim(text, "\n")
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n\n")
+}
