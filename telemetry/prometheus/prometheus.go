@@ -20,7 +20,7 @@
 // The metrics are those of package telemetry/metric by Prometheus' names, such
 // as sqsbatch_records_total and sqsbatch_record_duration_seconds; [Name] tells
 // each, and docs/observability/metrics.md what it means. Their labels are queue, and
-// outcome or operation: 112 series a queue, and no more with time. Which
+// outcome or operation: 114 series a queue, and no more with time. Which
 // service it is, the scraper's labels say (job, namespace, pod).
 //
 // On Lambda nothing can be scraped, and the hook only costs its memory: use
