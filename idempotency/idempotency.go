@@ -59,9 +59,10 @@ type Config struct {
 	// to the name of the record's queue.
 	Prefix string
 
-	// PlainKeys stores keys as they are. Defaults to storing their SHA-256, so that nothing
-	// of a body is in the store.
-	PlainKeys bool
+	// Hash makes of a key what is stored of it. Defaults to [SHA256], so that nothing of a
+	// body is in the store. [Plain] stores keys as they are. [PowertoolsPython] and
+	// [PowertoolsTypeScript] are for tables that functions of other languages share.
+	Hash func(key string) string
 
 	// Validate returns what must be the same in all records with the same key, as [Body]
 	// does. A record with the key of another and a different content is a permanent failure,
@@ -145,6 +146,9 @@ func (c *Config) check() error {
 // configuration ends the start of whatever runs the handler.
 func New(store Store, c Config) func(batch.Handler) batch.Handler {
 	c.Remember, c.Grace = cmp.Or(c.Remember, defaultRemember), cmp.Or(c.Grace, defaultGrace)
+	if c.Hash == nil {
+		c.Hash = SHA256
+	}
 	return func(h batch.Handler) batch.Handler {
 		if h == nil {
 			return nil

@@ -2,8 +2,6 @@ package idempotency
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,7 +92,7 @@ func (c *Config) identify(ctx context.Context, r *batch.Record) (key, content st
 	}
 	if err == nil && c.Validate != nil {
 		if content, err = c.Validate(ctx, *r); err == nil {
-			content = digest(content)
+			content = SHA256(content)
 		}
 	}
 	switch {
@@ -107,16 +105,8 @@ func (c *Config) identify(ctx context.Context, r *batch.Record) (key, content st
 	if prefix == "" {
 		prefix = batch.QueueName(r.QueueARN)
 	}
-	if !c.PlainKeys {
-		key = digest(key)
-	}
-	if key = prefix + "#" + key; len(key) > maxKey {
-		return "", "", batch.Permanent(fmt.Errorf("idempotency: the key has %d bytes, at most %d can be stored: leave PlainKeys out", len(key), maxKey))
+	if key = prefix + "#" + c.Hash(key); len(key) > maxKey {
+		return "", "", batch.Permanent(fmt.Errorf("idempotency: the key has %d bytes, at most %d can be stored: leave Config.Hash out", len(key), maxKey))
 	}
 	return key, content, nil
-}
-
-func digest(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:])
 }
