@@ -23,6 +23,14 @@ var targets = []target{
 	{"windows", "amd64"}, {"windows", "arm64"},
 }
 
+// program is the name of the tool's binary.
+func program(system string) string {
+	if system == "windows" {
+		return "sqsbatch.exe"
+	}
+	return "sqsbatch"
+}
+
 // distribution is a release that is being made.
 type distribution struct {
 	Root     string // the working tree
@@ -34,42 +42,39 @@ type distribution struct {
 }
 
 // base is the name of an archive and of an SBOM, up to the extension.
-func (r distribution) base(t target) string {
-	return fmt.Sprintf("sqsbatch_%s_%s_%s", r.Version, t.OS, t.Arch)
+func (d distribution) base(t target) string {
+	return fmt.Sprintf("sqsbatch_%s_%s_%s", d.Version, t.OS, t.Arch)
 }
 
-func (r distribution) archive(t target) string {
+func (d distribution) archive(t target) string {
 	if t.OS == "windows" {
-		return r.base(t) + ".zip"
+		return d.base(t) + ".zip"
 	}
-	return r.base(t) + ".tar.gz"
+	return d.base(t) + ".tar.gz"
 }
 
-func (r distribution) sbom(t target) string { return r.base(t) + ".cdx.json" }
+func (d distribution) sbom(t target) string { return d.base(t) + ".cdx.json" }
 
 // add writes the binary, the archive and the SBOM of a platform. The binary is in a
 // folder of its own, since its name is that of the others.
-func (r distribution) add(t target) error {
-	name := "sqsbatch"
-	if t.OS == "windows" {
-		name += ".exe"
-	}
-	binary := filepath.Join(r.Out, t.OS+"_"+t.Arch, name)
-	if err := build(r.Root, t, binary); err != nil {
+func (d distribution) add(t target) error {
+	name := program(t.OS)
+	binary := filepath.Join(d.Out, t.OS+"_"+t.Arch, name)
+	if err := build(d.Root, t, binary); err != nil {
 		return err
 	}
-	if err := writeSBOM(binary, filepath.Join(r.Out, r.sbom(t))); err != nil {
+	if err := writeSBOM(binary, filepath.Join(d.Out, d.sbom(t))); err != nil {
 		return err
 	}
 	files := []member{
 		{Name: name, Path: binary, Mode: 0o755},
-		{Name: "LICENSE", Path: filepath.Join(r.Root, "LICENSE"), Mode: 0o644},
-		{Name: "README.md", Path: filepath.Join(r.Root, "README.md"), Mode: 0o644},
+		{Name: "LICENSE", Path: filepath.Join(d.Root, "LICENSE"), Mode: 0o644},
+		{Name: "README.md", Path: filepath.Join(d.Root, "README.md"), Mode: 0o644},
 	}
-	for _, doc := range r.DocFiles {
-		files = append(files, member{Name: doc, Path: filepath.Join(r.Docs, doc), Mode: 0o644})
+	for _, doc := range d.DocFiles {
+		files = append(files, member{Name: doc, Path: filepath.Join(d.Docs, doc), Mode: 0o644})
 	}
-	return writeArchive(filepath.Join(r.Out, r.archive(t)), files, r.Time)
+	return writeArchive(filepath.Join(d.Out, d.archive(t)), files, d.Time)
 }
 
 // build compiles the tool as .goreleaser.yaml does. The binary says its version by

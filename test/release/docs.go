@@ -7,30 +7,34 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"time"
 )
 
-// completions are the files that archives and the Homebrew cask have, by shell.
-var completions = map[string]string{
-	"bash": "completions/sqsbatch.bash",
-	"zsh":  "completions/sqsbatch.zsh",
-	"fish": "completions/sqsbatch.fish",
-}
+// shells have a completion in the archives and the Homebrew cask.
+var shells = []string{"bash", "zsh", "fish"}
 
 // errNoCommand says that the tool has no such command.
 var errNoCommand = errors.New("the tool has no such command")
 
 // writeDocs writes the completions and man pages that the tool makes of itself, below
-// dir, and returns their paths from there, sorted. A command that the tool does not have
-// (yet) leaves out its files.
-func writeDocs(dir string) ([]string, error) {
+// dir, and returns their paths from there, sorted. The day in the man pages is that of
+// the commit. A command that the tool does not have (yet) leaves out its files.
+func writeDocs(root, dir string, when time.Time) ([]string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
 	scratch, err := os.MkdirTemp("", "sqsbatch")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(scratch)
-	tool := filepath.Join(scratch, "sqsbatch")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", tool, "./cmd/sqsbatch").CombinedOutput(); err != nil {
+	tool := filepath.Join(scratch, program(runtime.GOOS))
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", tool, "./cmd/sqsbatch")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("go build: %w: %s", err, out)
 	}
 	for _, sub := range []string{"completions", "man"} {
@@ -41,26 +45,27 @@ func writeDocs(dir string) ([]string, error) {
 			return nil, err
 		}
 	}
-	for shell, name := range completions {
-		script, err := ask(tool, "completion", shell)
+	for _, shell := range shells {
+		script, err := ask(tool, when, "completion", shell)
 		if errors.Is(err, errNoCommand) {
 			continue
 		} else if err != nil {
 			return nil, err
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), script, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "completions", "sqsbatch."+shell), script, 0o644); err != nil {
 			return nil, err
 		}
 	}
-	if _, err := ask(tool, "man", filepath.Join(dir, "man")); err != nil && !errors.Is(err, errNoCommand) {
+	if _, err := ask(tool, when, "man", filepath.Join(dir, "man")); err != nil && !errors.Is(err, errNoCommand) {
 		return nil, err
 	}
 	return docsIn(dir)
 }
 
 // ask runs the tool and returns its standard output.
-func ask(tool string, args ...string) ([]byte, error) {
+func ask(tool string, when time.Time, args ...string) ([]byte, error) {
 	cmd := exec.Command(tool, args...)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("SOURCE_DATE_EPOCH=%d", when.Unix()))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -32,7 +32,11 @@ func main() {
 func run(args []string, stdout io.Writer) error {
 	switch {
 	case len(args) == 1 && args[0] == "docs":
-		_, err := writeDocs(".")
+		_, when, err := head()
+		if err != nil {
+			return err
+		}
+		_, err = writeDocs(".", ".", when)
 		return err
 	case len(args) == 3 && args[0] == "sbom":
 		return writeSBOM(args[1], args[2])
@@ -68,13 +72,13 @@ func release(out string) error {
 		return err
 	}
 	docs := filepath.Join(out, "docs")
-	files, err := writeDocs(docs)
+	files, err := writeDocs(".", docs, when)
 	if err != nil {
 		return err
 	}
-	r := distribution{Root: ".", Out: out, Version: version, Time: when, Docs: docs, DocFiles: files}
+	d := distribution{Root: ".", Out: out, Version: version, Time: when, Docs: docs, DocFiles: files}
 	for _, t := range targets {
-		if err := r.add(t); err != nil {
+		if err := d.add(t); err != nil {
 			return fmt.Errorf("%s: %w", t, err)
 		}
 	}
