@@ -20,7 +20,7 @@ var errNoCommand = errors.New("the tool has no such command")
 
 // writeDocs writes the completions and man pages that the tool makes of itself, below
 // dir, and returns their paths from there, sorted. The day in the man pages is that of
-// the commit. A command that the tool does not have (yet) leaves out its files.
+// the commit. A tool that does not have these commands (yet) has no such files.
 func writeDocs(root, dir string, when time.Time) ([]string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -45,21 +45,24 @@ func writeDocs(root, dir string, when time.Time) ([]string, error) {
 			return nil, err
 		}
 	}
-	for _, shell := range shells {
-		script, err := ask(tool, when, "completion", shell)
-		if errors.Is(err, errNoCommand) {
-			continue
-		} else if err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(filepath.Join(dir, "completions", "sqsbatch."+shell), script, 0o644); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := ask(tool, when, "man", filepath.Join(dir, "man")); err != nil && !errors.Is(err, errNoCommand) {
+	if err := askForAll(tool, dir, when); err != nil && !errors.Is(err, errNoCommand) {
 		return nil, err
 	}
 	return docsIn(dir)
+}
+
+func askForAll(tool, dir string, when time.Time) error {
+	for _, shell := range shells {
+		script, err := ask(tool, when, "completion", shell)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "completions", "sqsbatch."+shell), script, 0o644); err != nil {
+			return err
+		}
+	}
+	_, err := ask(tool, when, "man", filepath.Join(dir, "man"))
+	return err
 }
 
 // ask runs the tool and returns its standard output.
