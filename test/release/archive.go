@@ -53,10 +53,7 @@ func writeZip(out io.Writer, files []member, when time.Time) error {
 }
 
 func writeTar(out io.Writer, files []member, when time.Time) error {
-	compressed, err := gzip.NewWriterLevel(out, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
+	compressed := gzip.NewWriter(out)
 	t := tar.NewWriter(compressed)
 	for _, f := range files {
 		info, err := os.Stat(f.Path)

@@ -58,16 +58,20 @@ func (d distribution) sbom(t target) string { return d.base(t) + ".cdx.json" }
 // add writes the binary, the archive and the SBOM of a platform. The binary is in a
 // folder of its own, since its name is that of the others.
 func (d distribution) add(t target) error {
-	name := program(t.OS)
-	binary := filepath.Join(d.Out, t.OS+"_"+t.Arch, name)
+	binary := filepath.Join(d.Out, t.OS+"_"+t.Arch, program(t.OS))
 	if err := build(d.Root, t, binary); err != nil {
 		return err
 	}
+	return d.pack(t, binary)
+}
+
+// pack writes the archive and the SBOM of a binary.
+func (d distribution) pack(t target, binary string) error {
 	if err := writeSBOM(binary, filepath.Join(d.Out, d.sbom(t))); err != nil {
 		return err
 	}
 	files := []member{
-		{Name: name, Path: binary, Mode: 0o755},
+		{Name: program(t.OS), Path: binary, Mode: 0o755},
 		{Name: "LICENSE", Path: filepath.Join(d.Root, "LICENSE"), Mode: 0o644},
 		{Name: "README.md", Path: filepath.Join(d.Root, "README.md"), Mode: 0o644},
 	}

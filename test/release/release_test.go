@@ -111,16 +111,15 @@ func TestGoreleaser_NamesTheSameFiles(t *testing.T) {
 	}
 }
 
-// A release of this machine's platform alone, twice.
-func TestRelease_TwiceGivesTheSameBytesAndRuns(t *testing.T) {
+// The archive for this machine's platform. Its binary is built by the default flags, whose
+// packages the other tests have built already. `.ci/run release` makes the real ones, for
+// all platforms, twice.
+func TestArchive_RunsAndIsComplete(t *testing.T) {
 	platform := target{runtime.GOOS, runtime.GOARCH}
-	once, again := makeRelease(t, platform), makeRelease(t, platform)
-	sums := readAll(t, filepath.Join(once.Out, "checksums.txt"))
-	if got := readAll(t, filepath.Join(again.Out, "checksums.txt")); got != sums {
-		t.Errorf("the second time the checksums are\n%s\nthe first time they were\n%s", got, sums)
-	}
-	for _, name := range []string{once.archive(platform), once.sbom(platform)} {
-		sum, err := sha256File(filepath.Join(once.Out, name))
+	d := makeRelease(t, platform)
+	sums := readAll(t, filepath.Join(d.Out, "checksums.txt"))
+	for _, name := range []string{d.archive(platform), d.sbom(platform)} {
+		sum, err := sha256File(filepath.Join(d.Out, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,8 +129,8 @@ func TestRelease_TwiceGivesTheSameBytesAndRuns(t *testing.T) {
 	}
 
 	dir := t.TempDir()
-	names := extract(t, filepath.Join(once.Out, once.archive(platform)), dir)
-	want := append([]string{"LICENSE", "README.md", program(platform.OS)}, once.DocFiles...)
+	names := extract(t, filepath.Join(d.Out, d.archive(platform)), dir)
+	want := append([]string{"LICENSE", "README.md", program(platform.OS)}, d.DocFiles...)
 	slices.Sort(names)
 	slices.Sort(want)
 	if !slices.Equal(names, want) {
@@ -141,7 +140,7 @@ func TestRelease_TwiceGivesTheSameBytesAndRuns(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(out), "sqsbatch ") {
 		t.Errorf("sqsbatch version: %v: %s", err, out)
 	}
-	checkSBOM(t, once, platform)
+	checkSBOM(t, d, platform)
 }
 
 func makeRelease(t *testing.T, platform target) distribution {
@@ -155,7 +154,13 @@ func makeRelease(t *testing.T, platform target) distribution {
 	if d.DocFiles, err = writeDocs(root, d.Docs, d.Time); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.add(platform); err != nil {
+	binary := filepath.Join(out, "binary", program(platform.OS))
+	cmd := exec.Command("go", "build", "-o", binary, "./cmd/sqsbatch")
+	cmd.Dir = root
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if err := d.pack(platform, binary); err != nil {
 		t.Fatal(err)
 	}
 	if err := writeChecksums(out); err != nil {
@@ -273,20 +278,22 @@ func drain(t *testing.T, in io.Reader) []byte {
 	return content
 }
 
-func TestArchive_ZipIsReproducible(t *testing.T) {
+func TestArchive_IsReproducible(t *testing.T) {
 	dir, when := t.TempDir(), time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
-	files := []member{{Name: "LICENSE", Path: filepath.Join(root, "LICENSE"), Mode: 0o644}}
-	for _, name := range []string{"a.zip", "b.zip"} {
-		if err := writeArchive(filepath.Join(dir, name), files, when); err != nil {
-			t.Fatal(err)
+	files := []member{{Name: "docs/LICENSE", Path: filepath.Join(root, "LICENSE"), Mode: 0o644}}
+	for _, format := range []string{".zip", ".tar.gz"} {
+		once, again := filepath.Join(dir, "once"+format), filepath.Join(dir, "again"+format)
+		for _, path := range []string{once, again} {
+			if err := writeArchive(path, files, when); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	a := filepath.Join(dir, "a.zip")
-	if readAll(t, a) != readAll(t, filepath.Join(dir, "b.zip")) {
-		t.Error("the same files gave two archives")
-	}
-	if got := members(t, a); string(got["LICENSE"]) != readFile(t, "LICENSE") {
-		t.Errorf("the archive has %d files", len(got))
+		if readAll(t, once) != readAll(t, again) {
+			t.Errorf("%s: the same files gave two archives", format)
+		}
+		if got := members(t, once); len(got) != 1 || string(got["docs/LICENSE"]) != readFile(t, "LICENSE") {
+			t.Errorf("%s: the archive has %d files", format, len(got))
+		}
 	}
 }
 
