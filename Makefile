@@ -102,6 +102,10 @@ elasticmq: ## stops and failures with ElasticMQ for a server (1 min; Java, Maven
 image: ## build the container image of examples/orders (BuildKit)
 	docker build -t orders .
 
+.PHONY: dist
+dist: ## what a release consists of, for six platforms, into dist: archives, checksums, SBOMs (4 min)
+	go run ./test/release
+
 .PHONY: gocloud
 gocloud: ## gocloud.dev's conformance tests of its driver for SQS, against the emulator
 	cd test/gocloud && go test -v ./...
