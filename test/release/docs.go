@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,12 +14,9 @@ import (
 // shells have a completion in the archives and the Homebrew cask.
 var shells = []string{"bash", "zsh", "fish"}
 
-// errNoCommand says that the tool has no such command.
-var errNoCommand = errors.New("the tool has no such command")
-
 // writeDocs writes the completions and man pages that the tool makes of itself, below
 // dir, and returns their paths from there, sorted. The day in the man pages is that of
-// the commit. A tool that does not have these commands (yet) has no such files.
+// the commit.
 func writeDocs(root, dir string, when time.Time) ([]string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -45,7 +41,7 @@ func writeDocs(root, dir string, when time.Time) ([]string, error) {
 			return nil, err
 		}
 	}
-	if err := askForAll(tool, dir, when); err != nil && !errors.Is(err, errNoCommand) {
+	if err := askForAll(tool, dir, when); err != nil {
 		return nil, err
 	}
 	return docsIn(dir)
@@ -72,14 +68,10 @@ func ask(tool string, when time.Time, args ...string) ([]byte, error) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	switch {
-	case err == nil:
-		return out, nil
-	case bytes.Contains(stderr.Bytes(), []byte("unknown command")):
-		return nil, errNoCommand
-	default:
+	if err != nil {
 		return nil, fmt.Errorf("sqsbatch %s: %w: %s", args[0], err, stderr.Bytes())
 	}
+	return out, nil
 }
 
 func docsIn(dir string) (names []string, err error) {
