@@ -111,28 +111,3 @@ func same(a, b string) bool {
 	shortB, cutB := strings.CutSuffix(b, "…")
 	return shortA == shortB || cutA && strings.HasPrefix(shortB, shortA) || cutB && strings.HasPrefix(shortA, shortB)
 }
-
-// The page shows the end of the run, between these lines.
-const (
-	begin = "<!-- local: go run ./internal/docpage/record -->\n```text\n"
-	end   = "```\n<!-- end of local -->\n"
-)
-
-func withSummary(page string, lines []string) (string, error) {
-	before, rest, ok := strings.Cut(page, begin)
-	_, after, ended := strings.Cut(rest, end)
-	from := slices.IndexFunc(lines, sum.MatchString)
-	if !ok || !ended || from < 0 {
-		return "", errors.New("no place for the sum, or no sum")
-	}
-	return before + begin + strings.Join(lines[from:], "\n") + "\n" + end + after, nil
-}
-
-func summaryOf(page string) ([]string, error) {
-	_, rest, ok := strings.Cut(page, begin)
-	text, _, ended := strings.Cut(rest, end)
-	if !ok || !ended {
-		return nil, errors.New("the page has no sum")
-	}
-	return strings.Split(text, "\n"), nil
-}

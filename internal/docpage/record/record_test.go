@@ -53,7 +53,7 @@ func factsIn(t *testing.T, lines []string) facts {
 }
 
 func TestDraw_KeepsTheTextAndTheFacts(t *testing.T) {
-	shown := append([]line{prompt(command)}, lines(output(run1))...)
+	shown := append([]line{prompt(local)}, lines(output(run1))...)
 	got, err := textOf(draw(shown))
 	if err != nil || !slices.Equal(got, plain(shown)) {
 		t.Errorf("drawn, and read again: %v\n%q\nwant\n%q", err, got, plain(shown))
@@ -106,6 +106,28 @@ func TestDifferences_AreThoseOfFacts(t *testing.T) {
 	}
 }
 
+func TestServingLines_HaveTheDefaultPort(t *testing.T) {
+	got, err := servingLines([]string{"SQS listens on http://127.0.0.1:4711 (region r)", "", "  orders  http://127.0.0.1:4711/0/orders", "ready", "^C"})
+	want := []string{"SQS listens on http://127.0.0.1:9324 (region r)", "", "  orders  http://127.0.0.1:9324/0/orders", "ready"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+	if got, err := servingLines([]string{"address already in use"}); err == nil {
+		t.Errorf("%q, want an error", got)
+	}
+}
+
+func TestPlace_KeepsTheRestOfThePage(t *testing.T) {
+	begin, end := serving.marks()
+	page := "before\n" + begin + "old\n" + end + "after\n"
+	if got, err := serving.with(page, []string{"new", "lines"}); err != nil || got != "before\n"+begin+"new\nlines\n"+end+"after\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := serving.with("no place\n", nil); err == nil {
+		t.Errorf("%q, want an error", got)
+	}
+}
+
 // Whether it is what the command shows, stage readme of .ci/run checks: that takes a run.
 func TestTheDrawing_IsCompleteAndSmall(t *testing.T) {
 	svg, err := os.ReadFile("../../../" + drawing)
@@ -119,20 +141,20 @@ func TestTheDrawing_IsCompleteAndSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("../../../" + page)
+	text, err := os.ReadFile("../../../" + localEnd.page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	summary, err := summaryOf(string(text))
+	_, summary, _, err := localEnd.in(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	written, err := tableOf(summary)
+	written, err := tableOf(strings.Split(summary, "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := factsIn(t, drawn)
 	if diff := written.differences(facts{Sum: f.Sum, Table: f.Table}); len(diff) > 0 {
-		t.Errorf("%s and %s are of different runs:\n%s", drawing, page, strings.Join(diff, "\n"))
+		t.Errorf("%s and %s are of different runs:\n%s", drawing, localEnd.page, strings.Join(diff, "\n"))
 	}
 }

@@ -14,8 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// run runs a command in a terminal, and returns what it writes, with the times.
-func run(ctx context.Context, command []string) ([]chunk, error) {
+// run runs a command in a terminal, and returns what it writes, with the times. When it
+// has written the given text, Ctrl-C is pressed.
+func run(ctx context.Context, command []string, last string) ([]chunk, error) {
 	ours, theirs, err := openTerminal()
 	if err != nil {
 		return nil, fmt.Errorf("a terminal: %w", err)
@@ -32,21 +33,33 @@ func run(ctx context.Context, command []string) ([]chunk, error) {
 	if err != nil {
 		return nil, err
 	}
-	var output []chunk
-	buffer := make([]byte, 1<<16)
-	for {
-		n, err := ours.Read(buffer)
-		if n > 0 {
-			output = append(output, chunk{time.Now(), string(buffer[:n])})
-		}
-		if err != nil { // EIO, when the command has closed the terminal
-			break
-		}
-	}
-	if err := cmd.Wait(); err != nil {
+	output := read(ours, last)
+	if err := cmd.Wait(); err != nil && last == "" { // go run fails at Ctrl-C, whatever the command does
 		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(command, " "), err, strings.Join(plain(lines(output)), "\n"))
 	}
 	return output, nil
+}
+
+// read returns what comes until the command closes the terminal.
+func read(terminal *os.File, last string) (output []chunk) {
+	text := ""
+	buffer := make([]byte, 1<<16)
+	for {
+		n, err := terminal.Read(buffer)
+		if n > 0 {
+			output = append(output, chunk{time.Now(), string(buffer[:n])})
+			text += string(buffer[:n])
+		}
+		if last != "" && strings.Contains(text, last) {
+			last = ""
+			if _, err := terminal.WriteString("\x03"); err != nil {
+				return output
+			}
+		}
+		if err != nil { // EIO
+			return output
+		}
+	}
 }
 
 // openTerminal returns both ends of a new pseudoterminal, see pty(7).

@@ -7,6 +7,6 @@ import (
 	"errors"
 )
 
-func run(context.Context, []string) ([]chunk, error) {
+func run(context.Context, []string, string) ([]chunk, error) {
 	return nil, errors.New("a recording needs Linux")
 }
