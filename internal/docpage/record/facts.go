@@ -28,10 +28,32 @@ var (
 	title   = regexp.MustCompile(`^([a-z][a-z ]*?)  +\S`)
 	digits  = regexp.MustCompile(`<?\d+(?:\.\d+)?(?:ms|s|m)\b`)
 	gap     = regexp.MustCompile(` {2,}`)
+	goesOn  = regexp.MustCompile(`^ {5,}(\S.*)$`)
 )
+
+// joined puts rows together that go on in lines below them, which are indented.
+func joined(lines []string) (rows []string) {
+	for _, l := range lines {
+		more := goesOn.FindStringSubmatch(l)
+		if more == nil || titles.MatchString(l) || len(rows) == 0 {
+			rows = append(rows, l)
+			continue
+		}
+		last := &rows[len(rows)-1]
+		between := " "
+		if m := attempt.FindStringSubmatch(*last); m != nil && reason(m[4]) == "" {
+			between = "  " // the reason begins here
+		} else if m := dead.FindStringSubmatch(*last); m != nil && reason(m[2]) == "" {
+			between = "  "
+		}
+		*last += between + more[1]
+	}
+	return rows
+}
 
 // factsOf finds them in the lines of a run, and misses none of them.
 func factsOf(lines []string) (f facts, err error) {
+	lines = joined(lines)
 	if len(lines) == 0 {
 		return f, errors.New("no lines")
 	}
@@ -56,6 +78,7 @@ func factsOf(lines []string) (f facts, err error) {
 
 // tableOf finds the sum and the table's titles, which the page has as well.
 func tableOf(lines []string) (f facts, err error) {
+	lines = joined(lines)
 	for i, l := range lines {
 		if m := sum.FindString(l); m != "" {
 			f.Sum = strings.TrimSpace(m)

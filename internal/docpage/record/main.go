@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	columns, rows = 112, 30
+	columns, rows = 122, 30
 	drawing       = "docs/local.svg"
 	readyLine     = "ready" // of sqs, which then goes on until Ctrl-C
 )

@@ -82,6 +82,8 @@ func TestDifferences_AreThoseOfFacts(t *testing.T) {
 		{"back in 5s: order o-6: warehouse i…", "back in 12s: order o-6: warehous…", nil},
 		{"#1   \x1b[33m", "#7   \x1b[33m", nil},
 		{"(6 invocations, 5.1s)", "(5 invocations, 6s)", nil},
+		{"quan…  \x1b[2mto local", "quantity=1\r\n         \x1b[2mto local", nil},
+		{"  order o-6: warehouse is busy", "\r\n     order o-6: warehouse\r\n     is busy", nil},
 		{"warehouse i…", "no stock", []string{"Attempts"}},
 		{"succeeded   ", "skipped     ", []string{"Attempts"}},
 		{"try 5", "try 4", []string{"Attempts"}},
