@@ -113,6 +113,12 @@ func TestCosts_FollowFromThePrices(t *testing.T) {
 	}
 	docpage.RequireCurrent(t, page, text, want, *update)
 
+	benchmarks := docpage.Read(t, "../../BENCHMARKS.md")
+	for _, figure := range []string{"15.6 ms", "6,004", "94 %"} {
+		if !strings.Contains(benchmarks, figure) || !strings.Contains(want, figure) {
+			t.Errorf("%s and BENCHMARKS.md do not both say %s", page, figure)
+		}
+	}
 	one, ten := billOf(messages, 1, 10), billOf(messages, 10, 10)
 	for _, say := range []string{
 		fmt.Sprintf("save %s invocations and %s GB-seconds, $%.2f", grouped(one.invocations-ten.invocations), grouped(one.gbSeconds-ten.gbSeconds),
