@@ -33,12 +33,12 @@ var (
 	fileMarker = regexp.MustCompile(`<!-- file: \S+ -->\n$`)
 )
 
-// codeBlocks are those of README.md and of the pages in docs, in some languages.
+// codeBlocks are those of README.md, CONTRIBUTING.md and the pages in docs, in some languages.
 func codeBlocks(t *testing.T, languages ...string) (list []codeBlock) {
 	t.Helper()
 	all := pages(t)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if name != "README.md" && !strings.HasPrefix(name, "docs/") {
+		if name != "README.md" && name != "CONTRIBUTING.md" && !strings.HasPrefix(name, "docs/") {
 			continue
 		}
 		text := docpage.Read(t, all[name])
@@ -109,6 +109,7 @@ type program struct {
 const orders = "type Order struct{ ID string }\n"
 
 var programs = []program{
+	{"CONTRIBUTING.md", "func TestRetryAfter", `"context"; "errors"; "testing"; "time"; "M/batch"; "M/sqstest"`, "", "", ""},
 	{"README.md", "package main", `"context"; "errors"`, orders + "func ship(context.Context, Order) error { return nil }\nvar ErrUnknownSKU, ErrRateLimited = errors.New(``), errors.New(``)\n", "", ""},
 	{"docs/functions.md", "handler.Run(router", `"context"; "M/batch"; "M/handler"; "M/router"`, orders + "func shipOrder(context.Context, Order) error { return nil }\nfunc refund(context.Context, Order) error { return nil }\n", "func _()", ""},
 	{"docs/functions.md", "handler.Run(bulk", `"context"; "M/bulk"; "M/handler"`, orders + "func insertOrders(context.Context, []bulk.Item[Order]) error { return nil }\n", "func _()", ""},
