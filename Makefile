@@ -29,6 +29,10 @@ cover: ## run the tests and show what they cover (cover.out)
 	go test -coverprofile=cover.out ./...
 	go tool cover -func=cover.out | tail -n 1
 
+.PHONY: record
+record: ## draw README.md's terminal anew, from a run of make demo's command
+	go run ./internal/docpage/record
+
 .PHONY: bench
 bench: ## run the benchmarks, six times each, as benchstat wants them
 	go test -run='^$$' -bench=. -benchmem -count=6 ./...
