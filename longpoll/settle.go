@@ -213,8 +213,8 @@ func (p *Poller) reportLeft() {
 // number of slots. Above them nothing is received or started, since records that cannot be
 // deleted are handled again.
 const (
-	maxDeleting = 400 // while deletes work; more than fit into the settler's open calls
-	maxUndeletable   = 100 // while deletes fail
+	maxDeleting    = 400 // while deletes work; more than fit into the settler's open calls
+	maxUndeletable = 100 // while deletes fail
 )
 
 // deleted handles the answer to a call that deletes. Hooks are notified of a record when
