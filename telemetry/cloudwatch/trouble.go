@@ -16,17 +16,17 @@ import (
 
 const (
 	remindEvery = time.Hour
-	// patience is how many calls may fail in a row before it is worth a line,
-	// where it may pass by itself.
+	// patience is how many calls may fail in a row before there is a warning, if the
+	// problem may pass by itself.
 	patience = 3
 )
 
 var errNoRegion = errors.New("no region: set AWS_REGION, or give Options.Client")
 
-// unread is the SDK's code of an answer without one, such as a proxy's.
+// unread is the SDK's code for an answer without a code, such as a proxy's.
 const unread = "UnknownError"
 
-// verdict is what a failed call means.
+// verdict is the meaning of a failed call.
 type verdict struct {
 	kind    string
 	now     bool // an operator has to act
@@ -71,7 +71,7 @@ func judge(err error) verdict {
 	return verdict{kind: "failing", text: "metrics cannot be put into CloudWatch: look at the reason, and whether there is a way to it, such as a NAT gateway, a proxy or an endpoint for monitoring"}
 }
 
-// trouble tells of what goes wrong, of each kind once, and again each hour.
+// trouble reports problems: each kind once, and then once an hour.
 type trouble struct {
 	namespace string
 	warn      func(batch.Warning)
@@ -80,7 +80,7 @@ type trouble struct {
 	told map[string]time.Time
 }
 
-// over is for a call that succeeded: what comes next is news.
+// over is called after a success: the next problem is reported again.
 func (t *trouble) over() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

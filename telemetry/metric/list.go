@@ -2,7 +2,7 @@ package metric
 
 import "github.com/sqsbatch/sqsbatch/batch"
 
-// Records by what became of them: each record of a batch is counted in one.
+// Records by outcome. Each record of a batch is counted in one of these.
 var (
 	RecordsSucceeded = records(batch.Succeeded, "RecordsSucceeded",
 		"Records whose handler returned nil. Their rate is the throughput. Scale by the queue's backlog, not by this.")
@@ -48,7 +48,7 @@ var (
 		Help: "Warnings that are errors in the log: records are held up or handled without effect, and time has not solved it. Above 0 should page."})
 )
 
-// Calls to SQS that sqsbatch made.
+// Calls that sqsbatch made to SQS.
 var (
 	ReceiveCalls = callsOf("ReceiveMessage", "ReceiveCalls", true,
 		"Receives. Few messages for many calls mean an idle queue: it costs this many requests.")
@@ -85,7 +85,7 @@ var (
 		Help: "Calls that SQS throttled after the SDK's own retries, wholly or for some of their messages. Above 0: a FIFO queue without high throughput, or calls of other programs. Ask for a higher quota."})
 )
 
-// What a long poll holds.
+// The state of a long poll.
 var (
 	Slots = metric(Metric{Name: "Slots", Kind: Gauge, Unit: Count, Poll: true,
 		Help: "How many records, or FIFO groups, a container may handle at a time (Concurrency)."})
@@ -105,7 +105,7 @@ var (
 		Help: "Deliveries of records that were held or handled already. They are not handled again. A few are usual. Many: records become visible while they are held, or deletes have no effect."})
 )
 
-// byOutcome has the metric of each outcome.
+// byOutcome maps outcomes to metrics.
 var byOutcome [batch.Abandoned + 1]*Metric
 
 func records(o batch.Outcome, name, help string) *Metric {
@@ -113,10 +113,10 @@ func records(o batch.Outcome, name, help string) *Metric {
 	return byOutcome[o]
 }
 
-// operation are the metrics of an API action; nil where there is none.
+// operation has the metrics of an API action; nil if there is none.
 type operation struct{ calls, entries, failures *Metric }
 
-// operations has "" for all others.
+// operations has "" for all other actions.
 var operations = map[string]*operation{}
 
 func operationFor(action string) *operation {
