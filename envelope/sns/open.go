@@ -10,14 +10,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
 
-// opened is what was in an envelope.
+// opened is the content of an envelope.
 type opened struct {
 	Notification
 	Message    string
 	attributes map[string]batch.MessageAttribute
 }
 
-// open returns an envelope's content, nil if body is none, or what is wrong.
+// open returns an envelope's content, nil if the body is not an envelope, or a reason if
+// the envelope is malformed.
 func open(body string) (e *opened, reason string, err error) {
 	if !looks(body) && !begins(body) {
 		return nil, "", nil
@@ -55,7 +56,7 @@ func open(body string) (e *opened, reason string, err error) {
 	}, "", nil
 }
 
-// isEnvelope reports whether a body is an envelope, even a bad one.
+// isEnvelope reports whether a body is an envelope, even a malformed one.
 func isEnvelope(body string) bool {
 	e, reason, _ := open(body)
 	return e != nil || reason != ""
@@ -67,8 +68,8 @@ const (
 	unsubscription = "UnsubscribeConfirmation"
 )
 
-// confirmations say what to do about what is no notification. See "Sending Amazon
-// SNS messages to an Amazon SQS queue in a different account" and "HTTP/HTTPS
+// confirmations says what to do about messages that are not notifications. See "Sending
+// Amazon SNS messages to an Amazon SQS queue in a different account" and "HTTP/HTTPS
 // unsubscribe confirmation JSON format" in the Amazon SNS Developer Guide.
 var confirmations = map[string]string{
 	subscription: "an SNS SubscriptionConfirmation, no notification: the account of the topic has subscribed the queue of another. " +
@@ -77,16 +78,16 @@ var confirmations = map[string]string{
 		"Nothing need be done if that was meant; its SubscribeURL takes it back",
 }
 
-// looks reports whether body has the names of an envelope, as SNS writes them:
-// what has not need not be decoded.
+// looks reports whether body contains the names of an envelope's fields. Otherwise it does
+// not have to be decoded.
 func looks(body string) bool {
 	i := jsontext.SpaceEnd(body, 0)
 	return i < len(body) && body[i] == '{' &&
 		strings.Contains(body, `"TopicArn"`) && strings.Contains(body, `"MessageId"`) && strings.Contains(body, `"Type"`)
 }
 
-// begins reports whether body begins as SNS's envelopes do: it may be one that
-// is cut off, which must not pass for a message that was delivered raw.
+// begins reports whether body begins like an envelope of SNS. An envelope that is cut off
+// must not be taken for a message that was delivered raw.
 func begins(body string) bool {
 	for _, token := range []string{"{", `"Type"`, ":"} {
 		var ok bool
