@@ -94,10 +94,9 @@ func (p *poller) collect(ctx context.Context) *batch {
 			if wait <= 0 {
 				break
 			}
-			// A long poll takes whole seconds: the rest is waited out, and what
-			// came meanwhile taken with one short poll. Where the queue has a
-			// ReceiveMessageWaitTimeSeconds there is none: the SDK leaves out a
-			// wait of 0.
+			// A long poll takes whole seconds. Wait for the rest, and then receive the new
+			// messages with one short poll. Skip this if the queue has a
+			// ReceiveMessageWaitTimeSeconds, since the SDK leaves out a wait of 0.
 			if last = wait < time.Second; last {
 				sleep.Until(ctx, end)
 				if !p.shortPolls {
@@ -199,8 +198,8 @@ func (p *poller) backOff(ctx context.Context, b *batch, err error) {
 // nil when nothing is left in b, or at the end.
 func (p *poller) environment(ctx context.Context, b *batch) *environment {
 	for throttled := false; ; throttled = true {
-		// A group's order is lost with its lock; a standard queue's message is
-		// invoked late rather than not at all.
+		// Invoking late would break the order of a group, which is no longer locked. A
+		// standard queue's message is invoked late rather than not at all.
 		if throttled || p.isFIFO {
 			p.giveUpExpired(b)
 		}

@@ -140,8 +140,8 @@ func (api *runtimeAPI) response(w http.ResponseWriter, r *http.Request) {
 	if inv == nil {
 		return
 	}
-	// The error trailers of a streamed response are read with the body and have
-	// no meaning for an invocation that buffers it.
+	// The error trailers of a streamed response are read together with the body, and have
+	// no effect on an invocation that buffers it.
 	body, size, err := readBody(r.Body, maxResponse)
 	at := time.Now()
 	switch {

@@ -116,7 +116,7 @@ func (d *delivery) appendJSON(b []byte, in *receiveRequest) []byte {
 	b = appendMember(b, "Body", d.content.body)
 	b = d.appendSystemAttributes(b, in)
 	if chosen := chooseAttributes(d.content.attributes, in.MessageAttributeNames); len(chosen) > 0 {
-		// The digest is of what is returned, so that the client can verify it.
+		// The digest is that of the returned attributes, so that the client can verify it.
 		b = appendMember(b, "MD5OfMessageAttributes", attributesMD5(chosen))
 		text, _ := encode(chosen) // it came in as JSON
 		b = append(appendName(b, "MessageAttributes"), text...)

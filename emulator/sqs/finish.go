@@ -38,7 +38,7 @@ func (s *Server) changeMessageVisibilityBatch(c *call, in *receiptBatch) (any, e
 	return s.finishBatch(c, in, func(q *queue, e receiptEntry, now time.Time) *apiError {
 		err := q.changeVisibility(e, now)
 		if err != nil && err.unavailable {
-			// As AWS's answers to batches were recorded, unlike those to single calls.
+			// AWS was seen to answer batches like this, unlike single calls.
 			return modelled("ReceiptHandleIsInvalid", unavailable)
 		}
 		return err

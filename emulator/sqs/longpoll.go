@@ -12,7 +12,7 @@ type receiver struct {
 	visibility *int   // seconds; nil: the queue's
 	attempt    string // its ReceiveRequestAttemptId; "" for none
 
-	// Set under the lock when the receiver leaves the line.
+	// Set under the lock when the receiver stops waiting.
 	finished   bool
 	deliveries []delivery
 	err        error
@@ -70,7 +70,7 @@ func (s *Server) receive(c *call, in *receiveRequest) ([]delivery, error) {
 			s.settle(q, now) // arms the queue's timer
 			s.wait(r, wait)
 			if !r.finished {
-				// What becomes visible in the last instant is still taken.
+				// Messages that become visible in the last instant are still received.
 				now = time.Now()
 				s.move(now)
 				q.advance(now)

@@ -24,8 +24,8 @@ type attributeValue struct {
 }
 
 var (
-	// The developer guide has A-Z, a-z and 0-9. AWS was seen to take letters of
-	// other scripts (attributes-of-messages/name-letters of the conformance checks).
+	// The developer guide allows A-Z, a-z and 0-9. AWS was seen to accept letters of other
+	// scripts (attributes-of-messages/name-letters of the conformance checks).
 	attributeName = regexp.MustCompile(`^[\p{L}\p{Nd}_.-]{1,256}$`)
 	numberValue   = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$`)
 )
@@ -81,7 +81,7 @@ func (v attributeValue) check(name string) *apiError {
 	return nil
 }
 
-// The bounds of a number's absolute value.
+// Limits of a number's absolute value.
 var (
 	leastNumber, _, _    = big.ParseFloat("1e-128", 10, 512, big.ToNearestEven)
 	greatestNumber, _, _ = big.ParseFloat("1e126", 10, 512, big.ToNearestEven)

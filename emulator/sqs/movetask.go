@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The quotas of dead-letter queue redrive: the developer guide's "Learn how to
-// configure a dead-letter queue redrive" and StartMessageMoveTask's page.
+// Quotas of dead-letter queue redrive, from the developer guide's "Learn how to configure a
+// dead-letter queue redrive" and the page of StartMessageMoveTask.
 const (
 	maxMoveRate     = 500 // messages per second
 	maxActiveMoves  = 100 // tasks of an account
@@ -27,8 +27,8 @@ const (
 	moveFailed    moveStatus = "FAILED"
 )
 
-// The failure reasons of the developer guide's "Troubleshoot dead-letter queue
-// and DLQ redrive issues".
+// Failure reasons, from the developer guide's "Troubleshoot dead-letter queue and DLQ
+// redrive issues".
 const (
 	reasonNoQueue   = "AWS.SimpleQueueService.NonExistentQueue"
 	reasonNoSource  = "CouldNotDetermineMessageSource"
@@ -138,8 +138,8 @@ func (s *Server) carryOn(t *moveTask, now time.Time) {
 			t.next = at.Add(t.interval)
 			continue
 		}
-		// All that is left is hidden, or behind a hidden one of its group. The
-		// task tries again when it changes, or at least when its time is over.
+		// All remaining messages are hidden, or behind a hidden one of their group. The
+		// task tries again when that changes, and at the end of its time.
 		t.next = now
 		if due := q.hidden.first().due; !due.After(now) {
 			t.next = due

@@ -2,9 +2,9 @@ package sqs
 
 import "github.com/sqsbatch/sqsbatch/internal/plainjson"
 
-// The requests that a queue gets all day are read by plainjson, which leaves
-// all that is not plain to encoding/json. What is kept after the request is
-// read with Kept, so that a message does not keep its batch in memory.
+// The most frequent requests are read by plainjson, which leaves everything unusual to
+// encoding/json. Values that are kept after the request are read with Kept, so that a
+// message does not keep its batch in memory.
 
 // read decodes the body of a request for an operation.
 func (op operation) read(body []byte) (any, error) {
