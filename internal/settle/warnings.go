@@ -17,11 +17,11 @@ var costs = map[operation]string{
 	opAttributes: "the dead-letter queue and maxReceiveCount are unknown: permanent failures are retried, and nothing warns of last attempts, or of the end of the retention",
 }
 
-// staleCost is what it means for the record, whatever the operation.
+// staleCost is the consequence for the record, whatever the operation.
 const staleCost = "it may be with another receiver, or come back"
 
-// ownErrors are those of this package: what to do about one, and whether no further call of
-// the operation is made, see refusedFor.
+// ownErrors are the errors of this package: what to do about each, and whether no further
+// call of the operation is made, see refusedFor.
 var ownErrors = map[error]struct {
 	advice string
 	lasts  bool
@@ -68,7 +68,7 @@ func (s *Settler) warnOf(op operation, target string, err error) {
 	s.owner.Warn(batch.Warning{Message: fmt.Sprintf("%v: %s (%s)", op, advice, cost), Err: err})
 }
 
-// remindAfter is after how long a poller tells of the same again.
+// remindAfter is the time after which a poller repeats a warning.
 const remindAfter = 5 * time.Minute
 
 // tells reports whether a warning about a cause is due, and notes that it is given.
@@ -81,8 +81,8 @@ func (s *Settler) tells(cause string) bool {
 	return true
 }
 
-// NoteAttempts notes the queue's maxReceiveCount in results that are not done, as far as it is
-// known, and warns of what SQS is about to give up on.
+// NoteAttempts sets MaxReceiveCount, if it is known, in the results of unfinished records.
+// It warns of the records on which SQS is about to give up.
 func (s *Settler) NoteAttempts(results []*batch.Result) {
 	var last, oldest *batch.Result
 	n := 0 // at their last attempt, or the one before
@@ -122,12 +122,12 @@ func (s *Settler) warnAttempts(last *batch.Result, n int) {
 	})
 }
 
-// agedShare is the part of a queue's retention after which a record that is not
-// done is told of.
+// agedShare is the part of a queue's retention after which there is a warning about an
+// unfinished record.
 const agedShare = 0.8
 
-// warnAge warns when SQS will delete a record unhandled before long. The retention is known
-// where the RedrivePolicy was asked for.
+// warnAge warns if SQS will soon delete a record unhandled. The retention is known if the
+// RedrivePolicy was read.
 func (s *Settler) warnAge(r *batch.Record) {
 	queue, _ := s.queues.known(r.QueueARN)
 	age, retention := time.Since(r.SentAt).Round(time.Second), queue.retention
