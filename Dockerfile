@@ -5,7 +5,7 @@
 #   docker build -t bills --build-arg PACKAGE=./cmd/bills .      a package of yours
 #
 # It works in any module that requires github.com/sqsbatch/sqsbatch: copy it and
-# .dockerignore beside your go.mod. It needs BuildKit, which `docker build` uses
+# .dockerignore to the folder of your go.mod. It needs BuildKit, which `docker build` uses
 # by itself since Docker 23.0, and before that with DOCKER_BUILDKIT=1.
 
 ARG GO_VERSION=1.26
@@ -24,7 +24,7 @@ ARG PACKAGE=./examples/orders
 ARG GOPROXY GOPRIVATE
 ARG TARGETOS TARGETARCH
 # Without CGO_ENABLED=0 the program would want a C library, which scratch has
-# not. -buildvcs=false, because .git is not copied and need not be.
+# not. -buildvcs=false, because .git is not copied and does not have to be.
 # livez is what Amazon ECS runs to ask the program whether it lives, at
 # SQSBATCH_HEALTH_ADDR or at its argument.
 RUN --mount=type=cache,target=/go/pkg/mod \

@@ -42,7 +42,7 @@ size: ## compare the example's bootstrap with one that only links the SDK
 	go run ./test/size
 
 .PHONY: measure
-measure: ## how large and how costly the core is, beside what it was and is to become (40 s)
+measure: ## size and cost of the core, compared with earlier and with the goal (40 s)
 	go run ./test/measure
 
 .PHONY: deadline
@@ -67,7 +67,7 @@ $(INTEGRATION):
 	go run ./test/integration $@
 
 .PHONY: coldstart
-coldstart: ## init, first invocation and memory beside functions without sqsbatch (Linux)
+coldstart: ## init, first invocation and memory compared with functions without sqsbatch (Linux)
 	go run ./test/integration coldstart -rounds 100
 
 .PHONY: simulate
@@ -79,7 +79,7 @@ conform: ## hold a server to what AWS documents (ENDPOINT=http://127.0.0.1:9324)
 	go run ./emulator/sqs/conformance -endpoint "$(ENDPOINT)"
 
 .PHONY: consume
-consume: ## the long poll beside a loop by hand and gocloud.dev (2 min)
+consume: ## the long poll compared with a loop by hand and gocloud.dev (2 min)
 	cd test/consume && go run .
 
 .PHONY: otlp

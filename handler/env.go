@@ -136,7 +136,7 @@ func unknownVariables() error {
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
 		if strings.HasPrefix(name, settings.Prefix) && !settings.Known(name) && !regexp.MustCompile(serviceLink).MatchString(variable) {
-			unknown = append(unknown, name+" is none of sqsbatch's variables and has no effect"+suggest(name))
+			unknown = append(unknown, name+" is not a variable of sqsbatch and has no effect"+suggest(name))
 		}
 	}
 	if len(unknown) == 0 {

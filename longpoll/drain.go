@@ -65,7 +65,7 @@ func (p *Poller) cancelAll(now time.Time) {
 	running, deciding := p.runner.Cancel(context.Canceled), p.runner.Count().Deciding
 	why := fmt.Sprintf("the stop had taken as long as it may (DrainLimit is %v; with package handler: SQSBATCH_DRAIN_LIMIT)", p.cfg.DrainLimit)
 	if p.forced.Err() != nil {
-		why = "the stop was told not to wait any longer (the end of Shutdown's context)"
+		why = "the stop was cut short (Shutdown's context ended)"
 	}
 	text := fmt.Sprintf("a RecordFinished hook still ran when %s: hooks must not block", why)
 	switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// attempts are those that the hooks were told of, each with the last one.
+// attempts are those that the hooks were notified of, each with the last one.
 func (w *world) attempts() (list []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,7 +89,7 @@ func TestStoppedAtLastAttempt_IsWarnedOf(t *testing.T) {
 	}
 }
 
-// No answer about the queue keeps the hooks from being told, and holds a stop up.
+// A missing answer about the queue keeps no hook from being called, and delays no stop.
 func TestQueueAttributesUnknown_DelaysNothing(t *testing.T) {
 	inWorld(t, standardQueue, ignoring, func(c *longpoll.Config) { c.Engine.RecordTimeout, c.DrainLimit = time.Second, time.Second }, func(w *world) {
 		w.deliverOften("a", 3)

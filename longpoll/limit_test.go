@@ -14,7 +14,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-// heeding works for an hour, or until its context ends.
+// This handler works for an hour, or until its context ends.
 func heeding(ctx context.Context, _ batch.Record) error {
 	select {
 	case <-time.After(time.Hour):

@@ -52,7 +52,7 @@ func TestFailedRecord_ComesBackWhenItsErrorSays(t *testing.T) {
 				c.Failures.OnPermanent = partialfailure.Retry
 			}
 		}, func(w *world) {
-			w.inject(latency(5 * time.Millisecond)) // so that the hooks are told of one after the other
+			w.inject(latency(5 * time.Millisecond)) // so that the hooks are notified of one after the other
 			w.Send("a")
 			w.start()
 			w.after(time.Duration(test.want)*time.Second + time.Hour)
@@ -262,7 +262,7 @@ func TestLastTwoAttempts_AreWarnedOf(t *testing.T) {
 		w.Send("a")
 		w.start()
 		w.after(20 * time.Second)
-		w.Send("b") // told as well, although the same was told less than a minute ago
+		w.Send("b") // reported as well, although the same was reported less than a minute ago
 		w.after(20 * time.Second)
 		if n := len(w.bodies()); n != 10 {
 			t.Errorf("%d attempts, want 5 of each (the RedrivePolicy's)", n)

@@ -19,7 +19,7 @@ func (w *world) wantOutage(what string, serious int) {
 	}
 }
 
-// An outage is told when it begins, again after a minute, and every five
+// An outage is reported when it begins, again after a minute, and every five
 // minutes, with how long it takes by now.
 func TestOutageGoesOn_IsLoggedAgain(t *testing.T) {
 	inWorld(t, standardQueue, ok, nil, func(w *world) {

@@ -182,7 +182,7 @@ func TestNoHeartbeatAndShortVisibility_IsConfigError(t *testing.T) {
 	})
 }
 
-// What Run itself finds is told without a guess at what SQS may have meant.
+// What Run itself finds is reported without a guess at what SQS may have meant.
 func TestConfigErrorOfRun_SaysWhatToDoOnce(t *testing.T) {
 	tests := []struct {
 		visibility string

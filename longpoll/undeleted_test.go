@@ -10,7 +10,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-// Without the permission to delete, all that is handled is handled in vain.
+// Without the permission to delete, all that is handled is handled for nothing.
 func TestDeletesRefused_NothingIsReceived(t *testing.T) {
 	for _, fault := range []sqs.Fault{
 		{Kind: sqs.Failure, Code: "AccessDenied"}, {Kind: sqs.Failure, Code: "InvalidClientTokenId"},

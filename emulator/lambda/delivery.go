@@ -38,7 +38,7 @@ func (e *environment) invoke(p *process, inv *invocation, cold bool) (a *answer,
 
 // hand waits until the runtime takes inv, for no longer than inv may take: a
 // runtime that hangs, or has lost its connection, may never ask for it. When it
-// is not taken, hand returns the answer; nil where another process shall have
+// is not taken, hand returns the answer; nil where another process must have
 // inv. The channel to the runtime has no buffer, so that an invocation that was given
 // up does not stay in it.
 func (e *environment) hand(p *process, inv *invocation, cold bool, timeout <-chan time.Time) (taken bool, a *answer, err error) {
@@ -121,7 +121,7 @@ func (e *environment) crashed(p *process, inv *invocation) *answer {
 }
 
 // settle waits until the runtime asks for its next invocation, within the time
-// that this one has left. In a shared environment the others need not wait.
+// that this one has left. In a shared environment the others do not have to wait.
 func (e *environment) settle(p *process, timer *time.Timer) {
 	if e.d.fn.shared() {
 		return

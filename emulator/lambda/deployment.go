@@ -33,7 +33,7 @@ type Deployment struct {
 	running sync.WaitGroup // invocations under way
 	output  sync.Mutex     // one call of fn.Output at a time
 	boot    bootBackoff
-	init    time.Duration // limit of a start, beside the function's timeout
+	init    time.Duration // limit of a start, in addition to the function's timeout
 
 	mu           sync.Mutex
 	closing      sync.Once

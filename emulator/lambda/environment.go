@@ -8,7 +8,7 @@ import (
 
 // environment is one of Function.Concurrency: at most one process (or in-process
 // handler) at a time, with as many invocations at a time as it has places.
-// Whoever reserved a place may run one.
+// Anyone who reserved a place may run one.
 type environment struct {
 	number    int
 	logStream string
@@ -28,7 +28,7 @@ func newEnvironment(d *Deployment, number int) *environment {
 	}
 }
 
-// cold tells whether the next invocation has to start something.
+// cold reports whether the next invocation has to start something.
 func (e *environment) cold() bool {
 	if e.d.fn.Handler != nil {
 		e.mu.Lock()
@@ -57,7 +57,7 @@ func (e *environment) lost(p *process) {
 	}
 }
 
-// run carries out inv. What it returns beside the result, when that is not nil,
+// run carries out inv. What it returns besides the result, when that is not nil,
 // waits until inv's place is free.
 func (e *environment) run(inv *invocation) (r Result, late func(), err error) {
 	if e.d.fn.Handler != nil {
@@ -95,7 +95,7 @@ func (e *environment) started(inv *invocation) (p *process, cold bool, a *answer
 
 // boot starts a process and waits until it asks for work. It returns the
 // invocation's answer when that fails. The exit of a process that cannot start
-// is told at once; the next start then waits (bootBackoff).
+// is reported at once; the next start then waits (bootBackoff).
 func (e *environment) boot(inv *invocation) (*process, *answer, error) {
 	if !e.d.boot.wait(e.d.ctx) {
 		a, err := e.closed()

@@ -105,7 +105,7 @@ func parseFilters(patterns []string) ([]*Filter, error) {
 	return filters, nil
 }
 
-// passes tells whether one of the filters matches, or there are none.
+// passes reports whether one of the filters matches, or there are none.
 func passes(filters []*Filter, body string) bool {
 	if len(filters) == 0 {
 		return true

@@ -156,7 +156,7 @@ func (f Function) validate() error {
 // perEnvironment is how many invocations an environment runs at a time.
 func (f Function) perEnvironment() int { return max(f.ConcurrencyPerEnvironment, 1) }
 
-// shared tells whether an environment runs several invocations at a time.
+// shared reports whether an environment runs several invocations at a time.
 func (f Function) shared() bool { return f.perEnvironment() > 1 }
 
 func (f Function) arn() string {

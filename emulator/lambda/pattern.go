@@ -55,7 +55,7 @@ func parseObject(path string, raw json.RawMessage) (object, error) {
 	return o, nil
 }
 
-// alternatives tells whether the value of "$or" is what makes it the operator:
+// alternatives reports whether the value of "$or" is what makes it the operator:
 // a list of two or more objects, none of which has an operator for a field.
 func alternatives(raw json.RawMessage) ([]json.RawMessage, bool) {
 	var list []json.RawMessage
@@ -113,7 +113,7 @@ func parseNode(path string, raw json.RawMessage) (node, error) {
 	return node{}, fmt.Errorf("%s: need a list of values or an object, not %s", path, raw)
 }
 
-// notBody returns a field beside body at the top, "" when there is none.
+// notBody returns a field at the top other than body, "" when there is none.
 func (o object) notBody() string {
 	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
 		if name != "body" {

@@ -115,7 +115,7 @@ func (p *poller) collect(ctx context.Context) *batch {
 }
 
 // fill moves what was carried over and then got into b, as far as it goes. It
-// tells whether b is full.
+// reports whether b is full.
 func (p *poller) fill(b *batch, got []message) (full bool) {
 	queue := got
 	if len(p.carry) > 0 {

@@ -50,7 +50,7 @@ func (api *runtimeAPI) await(r *http.Request) *invocation {
 	}
 }
 
-// mayAsk tells whether the runtime may have another invocation. To ask for one
+// mayAsk reports whether the runtime may have another invocation. To ask for one
 // says that those which were answered are over.
 func (api *runtimeAPI) mayAsk() bool {
 	api.mu.Lock()

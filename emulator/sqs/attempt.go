@@ -78,7 +78,7 @@ func (q *queue) receiveAgain(id string, timeout time.Duration, now time.Time) (d
 	return a.deliveries, true
 }
 
-// untouched tells whether a message is as the receive left it.
+// untouched reports whether a message is as the receive left it.
 func (q *queue) untouched(k attemptedMessage) bool {
 	m := k.message
 	return q.messages[m.uid] == m && m.state == inFlight && m.received == k.received && m.due.Equal(k.due)

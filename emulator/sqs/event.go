@@ -59,7 +59,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	e.Time = e.Time.UTC()
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // whoever writes it decides that
+	encoder.SetEscapeHTML(false) // the writer of the JSON decides that
 	err := encoder.Encode(struct {
 		fields
 		VisibleInMs float64 `json:"visibleInMs,omitempty"`

@@ -98,7 +98,7 @@ func (k FaultKind) applies(operation string) bool {
 	return !k.ofStandardQueues() || operation == "ReceiveMessage"
 }
 
-// ofStandardQueues tells whether a fault of the kind takes back what only FIFO
+// ofStandardQueues reports whether a fault of the kind takes back what only FIFO
 // queues promise.
 func (k FaultKind) ofStandardQueues() bool {
 	return k == DuplicateDelivery || k == OutOfOrder || k == EmptyReceive

@@ -105,7 +105,7 @@ func errUnavailable(handle string) *apiError {
 // changeVisibility sets when a message in flight becomes visible, counted from
 // now. When its timeout is over and it was not received again, the call succeeds
 // without effect on a standard queue. AWS's success was recorded
-// (visibility/late of the conformance checks); what becomes of the message was
+// (visibility/late of the conformance checks); what happens to the message was
 // not. LocalStack's maintainers found on AWS that nothing does (2023-11-14, pull
 // request 9632 of localstack/localstack).
 func (q *queue) changeVisibility(e receiptEntry, now time.Time) *apiError {

@@ -34,7 +34,7 @@ func newGroup() *group {
 	}
 }
 
-// receivable tells whether the group's first visible message may be received:
+// receivable reports whether the group's first visible message may be received:
 // on a FIFO queue only an earlier message in flight blocks it. The developer
 // guide's "FIFO queue delivery logic" says it of any message in flight. AWS's
 // answers were recorded (groups/only-earlier of the conformance checks).

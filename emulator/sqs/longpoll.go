@@ -35,7 +35,7 @@ func (r *receiver) finish(err error) {
 }
 
 // receive takes messages, waiting for the first one as long as the request or
-// the queue says. Every receiver goes through the line, so whoever came first
+// the queue says. Every receiver goes through the line, so anyone who came first
 // is served first.
 func (s *Server) receive(c *call, in *receiveRequest) ([]delivery, error) {
 	r := &receiver{call: c, max: 1, visibility: in.VisibilityTimeout}

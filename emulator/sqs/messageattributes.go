@@ -167,7 +167,7 @@ func chooseAttributes(attributes map[string]attributeValue, wanted []string) map
 	return chosen
 }
 
-// validText tells whether every character is one that SendMessage's page of
+// validText reports whether every character is one that SendMessage's page of
 // the API reference allows.
 func validText(text string) bool {
 	plain := 0 // bytes that need no look at what they encode

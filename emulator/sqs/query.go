@@ -26,7 +26,7 @@ const (
 	maxQueryDepth      = 8
 )
 
-// isQuery tells whether a request is of the query protocol: one by POST has
+// isQuery reports whether a request is of the query protocol: one by POST has
 // its parameters in the body, one by GET in the URL.
 func isQuery(r *http.Request) bool {
 	switch {

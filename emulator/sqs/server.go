@@ -123,7 +123,7 @@ func New(o Options) *Server {
 	o, err := o.complete()
 	s := &Server{
 		options: o, invalid: err,
-		// .invalid never resolves: a client that lacks HTTPClient fails clearly.
+		// .invalid never resolves: a client without HTTPClient fails clearly.
 		endpoint: "http://sqs." + o.Region + ".invalid",
 		queues:   map[string]*queue{},
 		deleted:  map[string]time.Time{},

@@ -202,7 +202,7 @@ var Roles = []Rule[Role]{
 		check: missing("messages cannot be read or sent", func(p Permission) bool { return p.On == OnKey }),
 	},
 	{
-		// A role that allows more than is called: Whoever takes over the function may do that, too ("Security best practices in IAM", least privilege).
+		// A role that allows more than is called: anyone who takes over the function may do that, too ("Security best practices in IAM", least privilege).
 		ID:    "SB305",
 		check: excess,
 	},

@@ -90,7 +90,7 @@ func (e *Engine) NewRunner(ctx context.Context, o Options) *Runner {
 	return r
 }
 
-// Leave means that nothing more will be started: other runners need not share slots with r.
+// Leave means that nothing more will be started: other runners do not have to share slots with r.
 func (r *Runner) Leave() {
 	if r.share != nil {
 		r.share.leave()

@@ -51,7 +51,7 @@ type Setting struct {
 // longest is the most that SQS leaves a message with a receiver.
 const longest = int64(12 * time.Hour)
 
-// LogLevel is Lambda's variable, which containers heed as well.
+// LogLevel is Lambda's variable, which containers use as well.
 const LogLevel = "AWS_LAMBDA_LOG_LEVEL"
 
 // Prefix begins the names of sqsbatch's own variables.

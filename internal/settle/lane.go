@@ -103,7 +103,7 @@ func (s *Settler) hasRoom(l *lane) bool {
 }
 
 // take removes and returns the entries of a call: ten, or fewer if all is set or an entry
-// need not linger; nil if there is no call to make. New entries go first, so that they do
+// does not have to linger; nil if there is no call to make. New entries go first, so that they do
 // not wait for one that always fails. Half of the places are for retries, which would
 // otherwise wait as long as there are enough new entries.
 func (l *lane) take(now time.Time, all bool) []*Entry {
@@ -249,7 +249,7 @@ func (s *Settler) answered(l *lane, c *call) {
 	s.calls--
 	if !c.givenUp {
 		l.calls--
-		s.fared(l, c, now)
+		s.noteResult(l, c, now)
 	}
 	var over []int
 	var results []*batch.Result
@@ -303,8 +303,8 @@ func (s *Settler) goesOn(l *lane, c *call, k int, now time.Time) bool {
 	return until.IsZero() || later(t.notBefore, l.pause).Before(until)
 }
 
-// fared notes whether SQS answers the calls of a lane.
-func (s *Settler) fared(l *lane, c *call, now time.Time) {
+// noteResult notes whether SQS answers the calls of a lane.
+func (s *Settler) noteResult(l *lane, c *call, now time.Time) {
 	unanswered := false
 	for _, err := range c.errs {
 		if err == nil || errors.Is(err, errTooLate) {

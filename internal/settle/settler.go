@@ -44,7 +44,7 @@ type Entry struct {
 	// Owner is for the owner's data about the entry. The settler does not use it.
 	Owner any
 
-	tries *tries // nil until the settler is given the entry: what is in flight need not hold it
+	tries *tries // nil until the settler is given the entry: what is in flight does not have to hold it
 }
 
 // tries says how long an entry is retried, and has the results of its calls.
@@ -97,7 +97,7 @@ type Settler struct {
 	calls   int                        // under way, questions included
 	inPlace map[*batch.Record]*inPlace // sends, and questions before them
 	timer   *time.Timer
-	causes  map[string]time.Time // that were told, and when
+	causes  map[string]time.Time // that were reported, with the time
 	late    bool                 // the time was over before a call was answered
 }
 
@@ -286,7 +286,7 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
 	ctx, cancel := context.WithTimeout(s.asks, policyWait)
 	_, known := s.maxReceiveCount(r.QueueARN)
 	if policy == partialfailure.DeadLetter || s.cfg.OnPermanent == partialfailure.Retry || s.cfg.MaxReceiveCount > 0 || known && r.Attempt <= 1 {
-		cancel() // the queue need not say, or say again, which attempt is the last
+		cancel() // nobody needs the queue's answer about the last attempt any more
 	}
 	s.whenKnown(ctx, r.QueueARN, func() {
 		cancel()

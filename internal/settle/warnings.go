@@ -51,7 +51,7 @@ func (s *Settler) warnOf(op operation, target string, err error) {
 		return
 	}
 	if errors.Is(err, errRefused) || errors.Is(err, errUnknown) {
-		return // what that comes from was told
+		return // its cause was reported
 	}
 	advice, _ := diagnose(err, op, target)
 	cause := advice

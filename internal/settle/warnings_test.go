@@ -16,7 +16,7 @@ const (
 	deletion         = "DeleteMessageBatch"
 )
 
-// What is told names what its reader can set right, and what it means for the records.
+// What is reported names what its reader can set right, and what it means for the records.
 func TestWarningsSayWhatToDo(t *testing.T) {
 	hang := func(r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()

@@ -16,11 +16,11 @@ type Kind int
 
 const (
 	None           Kind = iota // there is no code: SQS did not answer
-	Other                      // a code that is none of those below
+	Other                      // a code that is not one of those below
 	Throttled                  // too many calls, KMS's included
 	OverLimit                  // too many messages in flight, or too many entries
 	Key                        // the queue's KMS key cannot be used
-	KeyDenied                  // as Key, for want of a permission
+	KeyDenied                  // as Key, because a permission is missing
 	Denied                     // the caller has no permission
 	NoQueue                    // there is no such queue
 	InvalidAddress             // the queue's URL is not one

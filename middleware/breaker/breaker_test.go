@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errDown = errors.New("down")
 
-// dependency does what it is told, behind a breaker that opens at two failures.
+// dependency does what it is asked, behind a breaker that opens at two failures.
 type dependency struct {
 	t     *testing.T
 	h     batch.Handler

@@ -27,7 +27,7 @@ func (s *store) open(ctx context.Context, p pointer) (o object, err error) {
 		return o, s.err
 	}
 	if !s.mayRead(p.Bucket) {
-		return o, batch.Permanent(fmt.Errorf("s3payload: the pointer leads to the bucket %.63q, which is none of Config.Buckets", p.Bucket))
+		return o, batch.Permanent(fmt.Errorf("s3payload: the pointer leads to the bucket %.63q, which is not in Config.Buckets", p.Bucket))
 	}
 	client, err := s.client(ctx)
 	if err != nil {

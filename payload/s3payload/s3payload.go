@@ -27,7 +27,7 @@
 //   - the object is larger than [Config.MaxBytes], or its size is not that of the attribute.
 //
 // A pointer that cannot be read is a [batch.MalformedError]. Any other error, such as
-// throttling or denied access, is an ordinary failure. If the role lacks the permission
+// throttling or denied access, is an ordinary failure. If the role does not have the permission
 // s3:ListBucket, S3 reports a missing object as denied access. Errors name the bucket;
 // errors of S3 may name the object. No error contains data of the object.
 //

@@ -126,7 +126,7 @@ func TestWhatFailsForGood(t *testing.T) {
 		text  string
 		calls string
 	}{
-		"another bucket":    {s3payload.Config{Buckets: []string{"others", "payloads-2"}}, record(newer, nil), nil, `the pointer leads to the bucket "payloads", which is none of Config.Buckets`, ""},
+		"another bucket":    {s3payload.Config{Buckets: []string{"others", "payloads-2"}}, record(newer, nil), nil, `the pointer leads to the bucket "payloads", which is not in Config.Buckets`, ""},
 		"a missing object":  {s3payload.Config{Buckets: buckets}, record(strings.Replace(newer, "a/1", "a/2", 1), nil), nil, `no such object in S3, bucket "payloads"`, "GET payloads/a/2"},
 		"a missing bucket":  {s3payload.Config{Buckets: buckets, IgnoreMissing: true}, record(newer, nil), missingBucket, `no such bucket in S3, "payloads"`, "GET payloads/a/1"},
 		"larger than it is": {s3payload.Config{Buckets: buckets}, record(newer, size(len(order)+1)), nil, `the object in bucket "payloads" has 33 bytes, the message's attribute says 34`, "GET payloads/a/1"},

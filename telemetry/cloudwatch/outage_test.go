@@ -14,7 +14,7 @@ import (
 )
 
 // While CloudWatch fails, what is observed waits, and is put with its own
-// minute when it works again, by few calls. It is told once.
+// minute when it works again, by few calls. It is reported once.
 func TestAnOutageLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{t: t}
@@ -103,7 +103,7 @@ func TestWhatWaitsHasABound(t *testing.T) {
 	})
 }
 
-// The answer decides what an operator is told, and whether the data are kept.
+// The answer decides what is reported to an operator, and whether the data are kept.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		status int
@@ -169,7 +169,7 @@ func TestWarningsAreCounted(t *testing.T) {
 	})
 }
 
-// A clock that is wrong is told, since data are put with its time; the client
+// A clock that is wrong is reported, since data are put with its time; the client
 // learns from the answer, so that they are put nevertheless.
 func TestAClockThatIsWrong(t *testing.T) {
 	for _, ahead := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
@@ -237,7 +237,7 @@ func TestABlipIsNotTold(t *testing.T) {
 	})
 }
 
-// What goes wrong again, after it was well, is told again.
+// What goes wrong again, after it was well, is reported again.
 func TestEachOutageIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{t: t}

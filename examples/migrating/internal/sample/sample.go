@@ -35,7 +35,7 @@ type Outcome struct {
 
 // Run invokes a function on an event of package events, such as
 // "shapes/sns.json", with no queue behind it: what failed for good is in the
-// answer, too. The answer must be the one that is documented beside an event of
+// answer, too. The answer must be the one that is documented next to an event of
 // events/shapes.
 func Run(t testing.TB, h batch.Handler, cfg handler.Config, event string) Outcome {
 	t.Helper()
