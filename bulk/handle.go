@@ -37,7 +37,7 @@ type turn[T any] struct {
 type turnKey struct{}
 
 var (
-	errPeeked  = errors.New("bulk: the record's turn has not come, it is only looked at")
+	errPeeked  = errors.New("bulk: the record is only decoded, since its turn has not come")
 	errContext = errors.New("bulk: the middleware of Config.Unwrap does not pass its context on")
 	errTwice   = errors.New("bulk: the middleware of Config.Unwrap calls its handler twice for a record of a FIFO queue, which breaks the order: put it around the bulk handler instead")
 )

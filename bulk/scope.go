@@ -164,7 +164,7 @@ func (s *scope[T]) putOff(abort error) (over []*chunk[T]) {
 		over = append(over, s.open)
 	}
 	s.full, s.open = nil, nil
-	err := fmt.Errorf("bulk: not written, another chunk says that it would fail: %w", abort)
+	err := fmt.Errorf("bulk: not written, because another chunk was aborted: %w", abort)
 	for _, c := range over {
 		if c.timer != nil {
 			c.timer.Stop()

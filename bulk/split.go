@@ -100,7 +100,7 @@ func (w *writer[T]) late() bool {
 
 var (
 	errBehind = errors.New("bulk: not written, an earlier record of its group failed")
-	errLate   = fmt.Errorf("bulk: not written, its time was over when the records before it in its chunk were written: %w", context.DeadlineExceeded)
+	errLate   = fmt.Errorf("bulk: not written, because its time was over when the other half of its chunk had been written: %w", context.DeadlineExceeded)
 )
 
 // call calls the function. A panic becomes an error; a Goexit passes.

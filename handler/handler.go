@@ -98,7 +98,7 @@ func (l *LambdaHandler) Invoke(ctx context.Context, payload []byte) ([]byte, err
 		if l.other != nil && isOther(payload) {
 			return l.other.Invoke(ctx, payload)
 		}
-		return nil, invalidEvent{fmt.Errorf("the event is not one of an SQS event source mapping: %w", err)}
+		return nil, invalidEvent{fmt.Errorf("the event is not from an SQS event source mapping: %w", err)}
 	}
 	var failures []string
 	if len(records) > 0 {

@@ -123,7 +123,7 @@ func (c *PollConfig) healthWarnings() (list []string) {
 			c.HealthAddr, inEnvironment))
 	}
 	if len(c.Handlers) > 0 && c.HealthAddr == "" {
-		list = append(list, fmt.Sprintf("%s: served nowhere, since Poll.HealthAddr is empty (SQSBATCH_HEALTH_ADDR)",
+		list = append(list, fmt.Sprintf("%s: not served, since Poll.HealthAddr is empty (SQSBATCH_HEALTH_ADDR)",
 			strings.Join(slices.Sorted(maps.Keys(c.Handlers)), ", ")))
 	}
 	return list

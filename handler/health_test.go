@@ -83,7 +83,7 @@ func TestHandlersWithoutAnAddressAreTold(t *testing.T) {
 	if err := handler.Poll(ctx, batch.HandlerFunc(byBody), cfg); err != nil {
 		t.Fatal(err)
 	}
-	if said := book.String(); !strings.Contains(said, "/metrics: served nowhere, since Poll.HealthAddr is empty (SQSBATCH_HEALTH_ADDR)") {
+	if said := book.String(); !strings.Contains(said, "/metrics: not served, since Poll.HealthAddr is empty (SQSBATCH_HEALTH_ADDR)") {
 		t.Errorf("the log has %s", said)
 	}
 }

@@ -26,7 +26,7 @@ func (c *Config) setUp(newLogger func(level string) *slog.Logger, every time.Dur
 	if c.Logger == nil {
 		name := os.Getenv(settings.LogLevel)
 		if _, ok := logLevel(name); !ok {
-			warnings = append(warnings, fmt.Sprintf("%s is %q, must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL: it is INFO now", settings.LogLevel, name))
+			warnings = append(warnings, fmt.Sprintf("%s is %q, must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL: INFO is used", settings.LogLevel, name))
 		}
 		c.Logger = newLogger(name)
 	}

@@ -45,7 +45,7 @@ func RunWith(h batch.Handler, cfg Config) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		untilSecond(signals, stop)
-		exit(errors.New("a second signal: ended at once, what was in flight comes back when its visibility timeout is over"))
+		exit(errors.New("ended at once because of a second signal: records in flight come back when their visibility timeout is over"))
 	}()
 	if err := Poll(ctx, h, cfg); err != nil {
 		exit(err)

@@ -52,7 +52,7 @@ func (q *queueHandler) warnWouldBe(ctx context.Context, info batch.BatchInfo, re
 	if len(list) > 0 {
 		q.engine.Hooks.Warn(ctx, batch.Warning{
 			Queue:   batch.QueueName(info.QueueARN),
-			Message: "sam local: receipt handles are samples, SQS is not called; it would be: " + strings.Join(list, ", "),
+			Message: "sam local: receipt handles are samples, SQS is not called. In production: " + strings.Join(list, ", "),
 		})
 	}
 }

@@ -63,16 +63,16 @@ func (p *Poller) drain(now time.Time) {
 func (p *Poller) cancelAll(now time.Time) {
 	p.phase, p.phaseEnds = canceling, now.Add(p.cfg.Engine.Grace)
 	running, deciding := p.runner.Cancel(context.Canceled), p.runner.Count().Deciding
-	why := fmt.Sprintf("the stop had taken as long as it may (DrainLimit is %v; with package handler: SQSBATCH_DRAIN_LIMIT)", p.cfg.DrainLimit)
+	why := fmt.Sprintf("the drain limit was over (DrainLimit is %v; with package handler: SQSBATCH_DRAIN_LIMIT)", p.cfg.DrainLimit)
 	if p.forced.Err() != nil {
 		why = "the stop was cut short (Shutdown's context ended)"
 	}
 	text := fmt.Sprintf("a RecordFinished hook still ran when %s: hooks must not block", why)
 	switch {
 	case running > 0:
-		text = fmt.Sprintf("%d still ran when %s: they are cancelled", running, why)
+		text = fmt.Sprintf("handlers that still ran when %s are cancelled: %d", why, running)
 	case deciding > 0:
-		text = fmt.Sprintf("%d were being sent to the dead-letter queue when %s", deciding, why)
+		text = fmt.Sprintf("records that were being sent to the dead-letter queue when %s: %d", why, deciding)
 	}
 	p.warn(batch.Warning{Message: "queue " + p.cfg.Queue + ": " + text})
 }

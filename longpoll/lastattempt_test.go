@@ -55,7 +55,7 @@ func TestAbandonedAtLastTwoAttempts_IsWarnedOf(t *testing.T) {
 				if got := fmt.Sprint(w.attempts()); got != want {
 					t.Errorf("the hooks were told %s, want %s", got, want)
 				}
-				warned := w.warningsWith("near the dead-letter queue")
+				warned := w.warningsWith("left before the dead-letter queue")
 				if len(warned) != 2 || len(w.warnings) != 2 {
 					t.Errorf("warned %q, want of two attempts", w.warnings)
 				}
@@ -81,7 +81,7 @@ func TestStoppedAtLastAttempt_IsWarnedOf(t *testing.T) {
 				if len(got) != 1 || got[0] != "retry at 5 of 5" && got[0] != "abandoned at 5 of 5" {
 					t.Errorf("the hooks were told %q", got)
 				}
-				if got := w.warningsWith("near the dead-letter queue: it was at attempt 5 of 5"); len(got) != 1 {
+				if got := w.warningsWith("no attempt left before the dead-letter queue (5 of 5 used)"); len(got) != 1 {
 					t.Errorf("warned %q", w.warnings)
 				}
 			})

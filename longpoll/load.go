@@ -138,7 +138,7 @@ func (p *Poller) collect() {
 	}
 	clear(p.finished)
 	if n := p.runner.Count().Abandoned; n > p.cfg.MaxAbandoned {
-		p.fail(fmt.Errorf("%w: %d still run that were given up, MaxAbandoned (with package handler: SQSBATCH_MAX_ABANDONED) is %d; the process ends so that another one starts",
+		p.fail(fmt.Errorf("%w: %d abandoned handlers still run, more than MaxAbandoned allows (%d; with package handler: SQSBATCH_MAX_ABANDONED). The process ends, so that the platform starts a new one",
 			ErrAbandoned, n, p.cfg.MaxAbandoned))
 	}
 }
@@ -270,7 +270,7 @@ func (p *Poller) revoke(m *message) {
 	}
 	p.counts.Lost++
 	p.warn(batch.Warning{MessageID: m.Record.MessageID, Message: "SQS did not extend the record's visibility, " +
-		"others may receive it: it is cancelled here, or not started (was this process suspended, was it deleted, or did an SQS of your own restart?)"})
+		"so others may receive it. Its handler here is cancelled, or not started. Possible causes: this process was suspended, the message was deleted, or an SQS emulator restarted"})
 	p.giveBack(p.runner.Revoke(&m.Delivery), errGroupLost)
 	if p.settler.Withdraw(m.Record) { // others may succeed with it, so it must not go to the dead-letter queue
 		p.runner.Resolve(&m.Delivery, nil)

@@ -267,7 +267,7 @@ func TestLastTwoAttempts_AreWarnedOf(t *testing.T) {
 		if n := len(w.bodies()); n != 10 {
 			t.Errorf("%d attempts, want 5 of each (the RedrivePolicy's)", n)
 		}
-		if got := w.warningsWith("near the dead-letter queue"); len(got) != 4 || !strings.Contains(got[1], "attempt 5 of 5") {
+		if got := w.warningsWith("left before the dead-letter queue"); len(got) != 4 || !strings.Contains(got[1], "5 of 5 used") {
 			t.Errorf("warned of %q, want attempts 4 and 5 of each", w.warnings)
 		}
 		if n := len(w.DeadLetters()); n != 2 {

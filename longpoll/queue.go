@@ -156,7 +156,7 @@ func arnOf(queueURL, region string) (string, error) {
 			return fmt.Sprintf("arn:%s:sqs:%s:%s:%s", endpoint.PartitionOf(region), region, part[len(part)-2], part[len(part)-1]), nil
 		}
 	}
-	return "", &ConfigError{Queue: queueURL, Err: fmt.Errorf("%q is no queue's URL (https://HOST/ACCOUNT/NAME)", queueURL)}
+	return "", &ConfigError{Queue: queueURL, Err: fmt.Errorf("%q is not a queue's URL (https://HOST/ACCOUNT/NAME)", queueURL)}
 }
 
 // observe makes a call to SQS and notifies the hooks of it.

@@ -38,7 +38,7 @@ func TestOutageGoesOn_IsLoggedAgain(t *testing.T) {
 		}
 		all := w.warningsWith("")
 		last := all[len(all)-1]
-		if !strings.Contains(last, "fails, for 2h") || !strings.Contains(last, "tries by now: there is no such queue") {
+		if !strings.Contains(last, "fails, for 2h") || !strings.Contains(last, "tries so far: there is no such queue") {
 			t.Errorf("the last line is %q", last)
 		}
 		w.Server().ClearFaults()

@@ -229,7 +229,7 @@ func (p *Poller) deleted(list []*settle.Entry, errs []error) {
 		t.refused = sqserror.Lasts(err) || sqserror.Of(err) == sqserror.Expired
 		consequence := fmt.Sprintf("%d records that were handled will be delivered again, unless a later try deletes them", p.undeleted)
 		if p.deletesHold() {
-			consequence += "; nothing is received or started until a delete works"
+			consequence += "; nothing is received or started until a delete succeeds"
 		}
 		p.failed(&t.deleting, t.refused, "deleting fails", err, consequence)
 	}

@@ -42,7 +42,7 @@ func (p *Poller) failed(i *incident, serious bool, what string, err error, conse
 // works notes that a try succeeded. what names the operation.
 func (p *Poller) works(i *incident, what string) {
 	if i.reported {
-		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: %s works again, after %v and %d tries that failed",
+		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: %s works again, after %v and %d failed tries",
 			p.cfg.Queue, what, time.Since(i.since).Round(time.Millisecond), i.tries)})
 	}
 	*i = incident{at: i.at}
@@ -142,7 +142,7 @@ func (i *incident) soFar(now time.Time) string {
 	if !i.serious(now) {
 		return ""
 	}
-	return fmt.Sprintf(", for %v and %d tries by now", now.Sub(i.since).Round(time.Second), i.tries)
+	return fmt.Sprintf(", for %v and %d tries so far", now.Sub(i.since).Round(time.Second), i.tries)
 }
 
 // delay returns how long to wait before the next try.

@@ -20,7 +20,7 @@ func Attribute(name string) Key {
 	return func(r batch.Record) (string, error) {
 		a, ok := r.MessageAttributes[name]
 		if !ok || a.StringValue == "" {
-			return "", fmt.Errorf("no handler: the message has no attribute %q with a text", name)
+			return "", fmt.Errorf("no handler: the message has no attribute %q of type String or Number", name)
 		}
 		return a.StringValue, nil
 	}

@@ -89,7 +89,7 @@ func named(key string) string {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
 		case c == '-', c == '_', c == '.', c == ':', c == '/', c == '#', c == ' ':
 		default:
-			return "its type, which is no plain name"
+			return "its type, which is not a plain name"
 		}
 	}
 	return fmt.Sprintf("type %q", key)

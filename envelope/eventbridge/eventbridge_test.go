@@ -118,7 +118,7 @@ func TestMalformedEvent_IsRefusedAndNotQuoted(t *testing.T) {
 		"a list":                        {body: `["` + canary + `"]`, want: "a JSON array does not go into"},
 		"cut off":                       {body: head + `,"detail":{"id":"` + canary, want: "not valid JSON at offset"},
 		"two":                           {body: head + `,"detail":{"id":"` + canary + `"}}{}`, want: "not valid JSON at offset"},
-		"the detail alone":              {body: `{"id":"` + canary + `"}`, want: "the event has no source: it is no event of EventBridge, or the rule has an input transformer"},
+		"the detail alone":              {body: `{"id":"` + canary + `"}`, want: "the event has no source: it is not an event of EventBridge, or the rule has an input transformer"},
 		"no detail-type":                {body: `{"source":"` + canary + `","detail":{"id":"o"}}`, want: "the event has no detail-type"},
 		"no detail":                     {body: head + `}`, want: "the event has no detail:"},
 		"null detail":                   {body: head + `,"detail":null}`, want: "the event has no detail:"},

@@ -28,7 +28,7 @@ func open(body string) (e *envelope, reason string, err error) {
 	if err := json.Unmarshal([]byte(body), e); err != nil {
 		return nil, jsonbody.Where(body, e), err
 	}
-	const transformed = ": it is no event of EventBridge, or the rule has an input transformer, whose output is for batch.JSON"
+	const transformed = ": it is not an event of EventBridge, or the rule has an input transformer, whose output is for batch.JSON"
 	switch {
 	case e.Source == "":
 		return nil, "the event has no source" + transformed, nil

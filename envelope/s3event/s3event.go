@@ -81,7 +81,7 @@ func open(body string) (records []events.S3EventRecord, reason string, err error
 		if n.Event == "s3:TestEvent" {
 			return nil, "", nil
 		}
-		return nil, "it has no Records: it is no notification of S3", nil
+		return nil, "it has no Records: it is not a notification of S3", nil
 	}
 	const short = 400 // most records have at least so many bytes
 	records = make([]events.S3EventRecord, 0, min(len(n.Records), 1+len(body)/short))

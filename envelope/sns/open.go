@@ -72,10 +72,10 @@ const (
 // Amazon SNS messages to an Amazon SQS queue in a different account" and "HTTP/HTTPS
 // unsubscribe confirmation JSON format" in the Amazon SNS Developer Guide.
 var confirmations = map[string]string{
-	subscription: "an SNS SubscriptionConfirmation, no notification: the account of the topic has subscribed the queue of another. " +
+	subscription: "an SNS SubscriptionConfirmation, not a notification: the topic's account has subscribed a queue of another account. " +
 		"Open its SubscribeURL to confirm, or subscribe from the queue's account, which needs no confirmation",
-	unsubscription: "an SNS UnsubscribeConfirmation, no notification: a subscription was deleted. " +
-		"Nothing need be done if that was meant; its SubscribeURL takes it back",
+	unsubscription: "an SNS UnsubscribeConfirmation, not a notification: a subscription was deleted. " +
+		"If that was intended, do nothing. Otherwise open its SubscribeURL to subscribe again",
 }
 
 // looks reports whether body contains the names of an envelope's fields. Otherwise it does

@@ -16,7 +16,7 @@ type ARN struct{ Region, Account, Name string }
 func ParseARN(s string) (ARN, error) {
 	part := strings.Split(s, ":")
 	if len(part) != 6 || part[0] != "arn" || part[2] != "sqs" || part[3] == "" || part[4] == "" || part[5] == "" {
-		return ARN{}, fmt.Errorf("%q is no queue's ARN (arn:aws:sqs:REGION:ACCOUNT:NAME)", s)
+		return ARN{}, fmt.Errorf("%q is not a queue's ARN (arn:aws:sqs:REGION:ACCOUNT:NAME)", s)
 	}
 	return ARN{Region: part[3], Account: part[4], Name: part[5]}, nil
 }

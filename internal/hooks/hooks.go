@@ -40,7 +40,7 @@ func New(hooks ...any) (*Set, error) {
 		case batch.BatchStartedHook, batch.BatchSettledHook, batch.RecordStartedHook, batch.RecordFinishedHook, batch.WarningHook,
 			batch.BatchContextHook, batch.RecordContextHook, batch.CallHook, batch.PollHook, batch.FlushHook:
 		default:
-			errs = append(errs, fmt.Errorf("batch: Hooks[%d] is a %T, which has none of the hooks' methods (see batch.BatchStartedHook)", i, hook))
+			errs = append(errs, fmt.Errorf("batch: Hooks[%d] is a %T, which implements no hook interface (see batch.BatchStartedHook)", i, hook))
 		}
 	}
 	if len(errs) > 0 {
@@ -178,6 +178,6 @@ func (h *Set) Flush(ctx context.Context) {
 	select {
 	case <-done: // at the same moment
 	default:
-		h.Warn(ctx, batch.Warning{Message: fmt.Sprintf("a Flush hook is not waited for any longer: %v", context.Cause(ctx))})
+		h.Warn(ctx, batch.Warning{Message: fmt.Sprintf("a Flush hook took too long, and the program goes on without it: %v", context.Cause(ctx))})
 	}
 }

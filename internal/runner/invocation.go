@@ -140,7 +140,7 @@ func (i *invocation) end() {
 	i.take()
 	var warnings []string
 	if !i.Idle() && !i.waitIdle(i.halfOfTheRest(), nil) {
-		warnings = append(warnings, fmt.Sprintf("a RecordFinished hook still runs %v after the cutoff and is not waited for: hooks must not block",
+		warnings = append(warnings, fmt.Sprintf("a RecordFinished hook still runs %v after the cutoff, and the response does not wait for it: hooks must not block",
 			time.Since(i.options.Times.Cutoff).Round(time.Millisecond)))
 	}
 	why := errTooLate
@@ -156,7 +156,7 @@ func (i *invocation) end() {
 	}
 	if notStarted == len(i.results) && i.parent.Err() == nil {
 		warnings = append(warnings, fmt.Sprintf(
-			"no record was started: %v was left before the cutoff. If that is so on every invocation, lower MinRemaining (%v) or raise the function's timeout",
+			"no record was started, because only %v was left before the cutoff. If this happens on every invocation, lower MinRemaining (%v) or raise the function's timeout",
 			time.Until(i.options.Times.Cutoff).Round(time.Millisecond), max(i.cfg.MinRemaining, minStart)))
 	}
 	if len(warnings) > 0 {

@@ -156,7 +156,7 @@ func (b *Batch) delete(results []batch.Result, by ...batch.Outcome) {
 }
 
 // errNoTime is the error of a delete that SQS has not answered.
-var errNoTime = errors.New("the time was over before it could be deleted")
+var errNoTime = errors.New("there was no time left to delete it")
 
 // releaseNotStarted has records that were not started come back at once, or, if their
 // batch was aborted, when that said. If none of the batch was, and that not for the first
@@ -195,7 +195,7 @@ func (b *Batch) report(results []batch.Result) {
 	arn := results[0].Record.QueueARN
 	b.about = batch.QueueName(arn)
 	if s.late {
-		b.warn(batch.Warning{Message: "the time was over before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over, " +
+		b.warn(batch.Warning{Message: "there was no time left before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over, " +
 			"records that were not deleted will be delivered again. Raise the reserve (Reserve; with package handler: SQSBATCH_RESERVE) or the function's timeout, or find out why SQS is slow to answer"})
 	}
 	list := make([]*batch.Result, len(results))
@@ -229,7 +229,7 @@ func (b *Batch) AwaitHooks() {
 	case <-b.notices.Last():
 	case <-time.After(left):
 		b.tell(batch.Warning{Message: fmt.Sprintf(
-			"a Called hook still runs after %v and is not waited for: hooks must not block", time.Since(began).Round(time.Millisecond))})
+			"a Called hook still runs after %v, and the response does not wait for it: hooks must not block", time.Since(began).Round(time.Millisecond))})
 	}
 }
 

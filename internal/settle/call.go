@@ -172,7 +172,7 @@ func idsOf[E any](confirmed []E, id func(E) *string) []*string {
 
 var (
 	errNoClient          = errors.New("no SQS client")
-	errNoARN             = errors.New("the records do not say their queue")
+	errNoARN             = errors.New("the records have no eventSourceARN")
 	errPolicy            = errors.New("the queue's RedrivePolicy cannot be read")
 	errNoDeadLetterQueue = errors.New("the queue has no RedrivePolicy")
 	errOwnQueue          = errors.New("the dead-letter queue is the queue itself")

@@ -183,7 +183,7 @@ func TestWarningsAreToldAfterTheResultsStand(t *testing.T) {
 			t.Errorf("settled after %v, the backoff is set: %v, %d warnings before", took, results[0].VisibilitySet, len(told))
 		}
 		warn()
-		if len(told) != 1 || !strings.Contains(<-told, "near the dead-letter queue") {
+		if len(told) != 1 || !strings.Contains(<-told, "left before the dead-letter queue") {
 			t.Errorf("%d warnings more", len(told))
 		}
 	})

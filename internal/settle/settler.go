@@ -331,7 +331,7 @@ func (s *Settler) finish(c *call, k int) {
 		if err == nil && j.noOrigin != nil {
 			s.owner.Warn(batch.Warning{
 				MessageID: e.Result.Record.MessageID, Err: j.noOrigin,
-				Message: "the record's dead letter has no attribute " + partialfailure.OriginAttribute + ", so that only its body tells which record it was",
+				Message: "the record's dead letter has no attribute " + partialfailure.OriginAttribute + ": only its body shows which record it was",
 			})
 		}
 		s.sent(e, c.queue.url, err)

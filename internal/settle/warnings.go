@@ -18,7 +18,7 @@ var costs = map[operation]string{
 }
 
 // staleCost is the consequence for the record, whatever the operation.
-const staleCost = "it may be with another receiver, or come back"
+const staleCost = "another receiver may have it, or it comes back"
 
 // ownErrors are the errors of this package: what to do about each, and whether no further
 // call of the operation is made, see refusedFor.
@@ -28,7 +28,7 @@ var ownErrors = map[error]struct {
 }{
 	errOwnQueue:          {"the dead-letter queue is the queue that the records come from: nothing is sent there", true},
 	errNoDeadLetterQueue: {"there is no dead-letter queue: give the queue a RedrivePolicy, or set DeadLetterQueue; to keep it so, set OnPermanent to \"retry\" or \"drop\" (with package handler: SQSBATCH_DEAD_LETTER_QUEUE, SQSBATCH_ON_PERMANENT)", false},
-	errNoARN:             {"the records' eventSourceARN names no queue", true},
+	errNoARN:             {"the records' eventSourceARN is not the ARN of a queue", true},
 	errNoClient:          {sqserror.NotSent, true},
 	errPolicy:            {errPolicy.Error(), false},
 	errNoAnswer:          {"SQS's answer is incomplete", false},
@@ -112,14 +112,15 @@ func (s *Settler) NoteAttempts(results []*batch.Result) {
 // warnAttempts warns of n records that SQS is about to move to the dead-letter queue, of
 // which last has the most attempts.
 func (s *Settler) warnAttempts(last *batch.Result, n int) {
-	who := "the record is near the dead-letter queue: it"
-	if n > 1 {
-		who = fmt.Sprintf("%d records are near the dead-letter queue: this one", n)
+	left := "no attempt"
+	if n := last.MaxReceiveCount - last.Record.Attempt; n > 0 {
+		left = fmt.Sprintf("%d attempt", n)
 	}
-	s.owner.Warn(batch.Warning{
-		MessageID: last.Record.MessageID,
-		Message:   fmt.Sprintf("%s was at attempt %d of %d", who, last.Record.Attempt, last.MaxReceiveCount),
-	})
+	text := fmt.Sprintf("%s left before the dead-letter queue (%d of %d used)", left, last.Record.Attempt, last.MaxReceiveCount)
+	if n > 1 {
+		text = fmt.Sprintf("%d records have one attempt left, or none. This one: %s", n, text)
+	}
+	s.owner.Warn(batch.Warning{MessageID: last.Record.MessageID, Message: text})
 }
 
 // agedShare is the part of a queue's retention after which there is a warning about an

@@ -51,7 +51,7 @@ func TestWarningsSayWhatToDo(t *testing.T) {
 		"no time for a delete": {[]string{"ok", "fail"}, deletion, hang, 2 * time.Second,
 			"records that were not deleted will be delivered again. Raise the reserve", "{"},
 		"no time for a backoff": {[]string{"fail"}, changeVisibility, hang, 2 * time.Second,
-			"over before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over", "{"},
+			"no time left before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over", "{"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, standardQueue, func(f *fixture) {

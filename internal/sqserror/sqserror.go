@@ -48,7 +48,7 @@ var kinds = map[Kind]struct {
 	Unsupported:    {refused, true},
 	// SQS does not say which of these is the cause. The most likely one comes first.
 	Stale: {advice: "SQS no longer accepts the record's receipt handle: its visibility timeout was over before its handler was done (AWS advises 6 × a function's timeout), " +
-		"or while a container was suspended or SQS out of reach, or it was deleted meanwhile, or the queue was purged or recreated, or its server restarted"},
+		"or while a container was suspended or SQS out of reach, or the record was deleted, or the queue was purged or recreated, or its server restarted"},
 }
 
 const (

@@ -206,7 +206,7 @@ func (b *breaker) delay(why error) time.Duration {
 
 func (b *breaker) named(err error) error {
 	if errors.Is(err, gobreaker.ErrTooManyRequests) {
-		err = fmt.Errorf("half-open, others are tried first: %w", err) // gobreaker's text alone reads like a 429
+		err = fmt.Errorf("half-open: other records are tried first: %w", err) // gobreaker's text alone reads like a 429
 	}
 	if b.name == "" {
 		return fmt.Errorf("breaker: %w", err)

@@ -91,7 +91,7 @@ func wait(ctx context.Context, limiter *rate.Limiter, n int) error {
 		return nil
 	}
 	if burst <= 0 {
-		return fmt.Errorf("%w: the limiter's burst is %d, so that no record may ever pass", ErrNoToken, burst)
+		return fmt.Errorf("%w: the limiter's burst is %d, so no record can ever pass", ErrNoToken, burst)
 	}
 	inTime := ctx
 	if deadline, ok := ctx.Deadline(); ok {

@@ -41,7 +41,7 @@ func pointerOf(r *batch.Record) (p pointer, found bool, err error) {
 	claim, claimed := claimOf(r.MessageAttributes)
 	if !looksLikePointer(r.Body) {
 		if claimed {
-			return p, false, malformed("the attribute with the payload's size says that the body is in S3, and the body is no pointer to it", nil)
+			return p, false, malformed("the attribute with the payload's size says that the body is in S3, but the body is not a pointer to S3", nil)
 		}
 		return p, false, nil
 	}
@@ -137,4 +137,4 @@ func malformed(reason string, err error) error {
 	return &batch.MalformedError{Reason: reason, Err: err}
 }
 
-var errPointer = errors.New("no pointer to S3")
+var errPointer = errors.New("not a pointer to S3")

@@ -78,7 +78,7 @@ func withoutPointer(r batch.Record) batch.Record {
 func (s *store) failed(ctx context.Context, messageID string, err error) error {
 	if s.cfg.IgnoreMissing && errors.Is(err, errMissing) {
 		s.warnings.tell(ctx, batch.Warning{
-			Message:   "a message whose object in S3 is missing was taken for handled (Config.IgnoreMissing of package s3payload)",
+			Message:   "a message was taken as handled before, because its object is missing in S3 (Config.IgnoreMissing of package s3payload)",
 			MessageID: messageID, Err: err,
 		})
 		return nil
@@ -100,7 +100,7 @@ func (s *store) succeeded(ctx context.Context, messageID string, p pointer) {
 	defer cancel()
 	if err := s.delete(limited, p); err != nil {
 		s.warnings.tell(ctx, batch.Warning{
-			Message:   "the object of a message that was handled could not be deleted from S3 (s3:DeleteObject); a lifecycle rule of the bucket would",
+			Message:   "the object of a message that was handled could not be deleted from S3: the role needs s3:DeleteObject. Give the bucket a lifecycle rule for such objects",
 			MessageID: messageID, Err: fmt.Errorf("s3payload: delete the object from bucket %q: %w", p.Bucket, err),
 		})
 	}

@@ -24,7 +24,7 @@ type warnings struct {
 func (w *warnings) tell(ctx context.Context, warning batch.Warning) {
 	if untold, due := w.due(warning.Message); due {
 		if untold > 0 {
-			warning.Message += fmt.Sprintf("; %d more since the last such line", untold)
+			warning.Message += fmt.Sprintf("; %d more of these since the last line", untold)
 		}
 		defer func() { _ = recover() }() // a panic of the hook must not fail the record
 		w.hook.Warned(ctx, warning)

@@ -40,7 +40,7 @@ func TestAnOutageLosesNothing(t *testing.T) {
 		if first := f.all()[0]; first.at.Sub(begin) > 36*time.Minute || len(first.data) < 100 || failed > 20 {
 			t.Errorf("%d calls failed, the first that succeeded came after %v with %d data", failed, first.at.Sub(begin), len(first.data))
 		}
-		if w := f.warnings(); len(w) != 1 || !strings.Contains(w[0].Message, "cannot be put") || w[0].Err == nil {
+		if w := f.warnings(); len(w) != 1 || !strings.Contains(w[0].Message, "cannot be sent") || w[0].Err == nil {
 			t.Errorf("warned %+v", w)
 		}
 	})
@@ -119,18 +119,18 @@ func TestRefusals(t *testing.T) {
 		{403, "SignatureDoesNotMatch", "clock", 0, true},
 		{403, "RequestTimeTooSkewed", "clock", 0, true},
 		{400, "ExpiredTokenException", "credentials", 0, true},
-		{400, "InvalidParameterValue", "takes no such metrics", 0, false},
-		{413, "RequestEntityTooLarge", "takes no such metrics", 0, false},
-		{500, "InternalServiceFault", "cannot be put", 10 * time.Second, true},
-		{408, "RequestTimeout", "cannot be put", 10 * time.Second, true},
+		{400, "InvalidParameterValue", "does not accept these metrics", 0, false},
+		{413, "RequestEntityTooLarge", "does not accept these metrics", 0, false},
+		{500, "InternalServiceFault", "cannot be sent", 10 * time.Second, true},
+		{408, "RequestTimeout", "cannot be sent", 10 * time.Second, true},
 		// A proxy knows nothing of the data: they wait, unless it says that they are too large.
-		{400, proxy, "cannot be put", 10 * time.Second, true},
+		{400, proxy, "cannot be sent", 10 * time.Second, true},
 		{403, proxy, "credentials", 0, true},
-		{404, proxy, "cannot be put", 10 * time.Second, true},
-		{407, proxy, "cannot be put", 10 * time.Second, true},
-		{408, proxy, "cannot be put", 10 * time.Second, true},
-		{502, proxy, "cannot be put", 10 * time.Second, true},
-		{413, proxy, "takes no such metrics", 0, false},
+		{404, proxy, "cannot be sent", 10 * time.Second, true},
+		{407, proxy, "cannot be sent", 10 * time.Second, true},
+		{408, proxy, "cannot be sent", 10 * time.Second, true},
+		{502, proxy, "cannot be sent", 10 * time.Second, true},
+		{413, proxy, "does not accept these metrics", 0, false},
 	} {
 		t.Run(fmt.Sprint(c.status, c.code), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -62,7 +62,7 @@ func (d *decoder) event(name string) bool {
 	}
 	d.records = []batch.Record{}
 	if d.Peek() != '[' {
-		return d.fail("its Records are no list, at offset %d", d.Pos)
+		return d.fail("its Records are not a list, at offset %d", d.Pos)
 	}
 	return d.List(d.record)
 }
@@ -70,7 +70,7 @@ func (d *decoder) event(name string) bool {
 func (d *decoder) record() bool {
 	n := len(d.records)
 	if d.Peek() != '{' {
-		return d.fail("Records[%d] is no object, at offset %d", n, d.Pos)
+		return d.fail("Records[%d] is not an object, at offset %d", n, d.Pos)
 	}
 	start := d.Pos
 	d.records = append(d.records, batch.Record{})
@@ -154,7 +154,7 @@ func (d *decoder) object(name string, member func(name string) bool) bool {
 	if d.Peek() == '{' {
 		return d.Members(member)
 	}
-	return d.null() || d.fail("%s is no object, at offset %d", name, d.Pos)
+	return d.null() || d.fail("%s is not an object, at offset %d", name, d.Pos)
 }
 
 // string reads a string into to. null leaves to unchanged.
@@ -163,7 +163,7 @@ func (d *decoder) string(name string, to *string) (ok bool) {
 		*to, ok = d.Text()
 		return ok
 	}
-	return d.null() || d.fail("%s is no string, at offset %d", name, d.Pos)
+	return d.null() || d.fail("%s is not a string, at offset %d", name, d.Pos)
 }
 
 func (d *decoder) binary(name string, to *[]byte) (ok bool) {
