@@ -79,7 +79,7 @@ func TestADeleteThatFailsFailsNoRecord(t *testing.T) {
 			t.Fatalf("%d warnings, want one a minute", len(w.list))
 		}
 		first, second := w.list[0], w.list[1]
-		if first.MessageID != "m-1" || !strings.Contains(first.Message, "could not be deleted from S3 (s3:DeleteObject)") || !strings.Contains(first.Err.Error(), "AccessDenied") {
+		if first.MessageID != "m-1" || !strings.Contains(first.Message, "could not be deleted from S3: the role needs s3:DeleteObject") || !strings.Contains(first.Err.Error(), "AccessDenied") {
 			t.Errorf("%+v", first)
 		}
 		if !strings.HasSuffix(second.Message, "; 4 more of these since the last line") {
