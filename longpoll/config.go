@@ -151,13 +151,13 @@ func (c *Config) checkVisibility(visibility time.Duration) error {
 	most := visibility - noHeartbeatMargin(visibility)
 	switch {
 	case visibility < minVisibility:
-		return fmt.Errorf("the queue's visibility timeout is %v: without heartbeats nothing can be handled in that; set it, or Visibility (with package handler: SQSBATCH_VISIBILITY), to at least %v",
+		return fmt.Errorf("the queue's visibility timeout is %v: without heartbeats that is too short to handle a record. Set it, or Visibility (with package handler: SQSBATCH_VISIBILITY), to at least %v",
 			visibility, minVisibility)
 	case c.NoHeartbeat && c.Engine.RecordTimeout > visibility:
 		return fmt.Errorf("Engine.RecordTimeout is %v, must be at most the visibility timeout, which is %v: with NoHeartbeat nothing extends it (with package handler: SQSBATCH_RECORD_TIMEOUT, SQSBATCH_VISIBILITY, SQSBATCH_HEARTBEAT)",
 			c.Engine.RecordTimeout, visibility)
 	case c.NoHeartbeat && c.Engine.MinRemaining >= most:
-		return fmt.Errorf("Engine.MinRemaining is %v (with package handler: SQSBATCH_MIN_REMAINING): with NoHeartbeat nothing would ever be started, since a record must be done in %v, the visibility timeout less a margin",
+		return fmt.Errorf("Engine.MinRemaining is %v (with package handler: SQSBATCH_MIN_REMAINING): with NoHeartbeat no record would ever be started, since a record must be done in %v, the visibility timeout less a margin",
 			c.Engine.MinRemaining, most)
 	}
 	return nil

@@ -51,7 +51,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // the path of the URL. If the path is secret, as with webhooks, use an Error of your own.
 func Check(response *http.Response) error {
 	if response == nil {
-		return errors.New("httpstatus: there is no response")
+		return errors.New("httpstatus: the response is nil")
 	}
 	if response.StatusCode >= 200 && response.StatusCode <= 299 {
 		return nil

@@ -114,7 +114,7 @@ func parseNumeric(path string, operand json.RawMessage) (test, error) {
 		}
 		n, ok := list[i+1].(json.Number)
 		if !ok {
-			return nil, fmt.Errorf("%s: %v is no number", path, list[i+1])
+			return nil, fmt.Errorf("%s: %v is not a number", path, list[i+1])
 		}
 		bound, err := number(path, n)
 		if err != nil {

@@ -199,7 +199,7 @@ func TestFilterErrors(t *testing.T) {
 		{body(`[{"numeric": [">", 1, "<"]}]`), "numeric: need [operator, number]"},
 		{body(`[{"numeric": ["!", 1]}]`), "! is not one of the operators"},
 		{body(`[{"numeric": [1, ">"]}]`), "1 is not one of the operators"},
-		{body(`[{"numeric": [">", "1"]}]`), "1 is no number"},
+		{body(`[{"numeric": [">", "1"]}]`), "1 is not a number"},
 		{body(`[{"numeric": [">", 6e9]}]`), "need a number from"},
 		{body(`[{"numeric": ["<", 1, ">", 0]}]`), "a range is > or >= and then < or <="},
 		{body(`[{"numeric": ["=", 1, "<", 2]}]`), "a range is"},

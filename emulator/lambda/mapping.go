@@ -96,7 +96,7 @@ func (m Mapping) Validate() error {
 	case m.QueueURL == "":
 		return errors.New("lambda: Mapping.QueueURL is empty")
 	case m.QueueARN != "" && region(m.QueueARN) == "":
-		return fmt.Errorf("lambda: Mapping.QueueARN %q is no ARN of an SQS queue", m.QueueARN)
+		return fmt.Errorf("lambda: Mapping.QueueARN %q is not the ARN of an SQS queue", m.QueueARN)
 	case m.BatchSize < 1 || m.BatchSize > maxBatchSize:
 		return fmt.Errorf("lambda: BatchSize %d: need 1 to %d", m.BatchSize, maxBatchSize)
 	case fifo && m.BatchSize > maxBatchSizeFIFO:
@@ -184,7 +184,7 @@ func (m Mapping) work(ctx context.Context) (*work, error) {
 	text := out.Attributes[string(types.QueueAttributeNameVisibilityTimeout)]
 	seconds, err := strconv.Atoi(text)
 	if err != nil {
-		return nil, fmt.Errorf("lambda: queue %s: VisibilityTimeout %q is no number", m.QueueURL, text)
+		return nil, fmt.Errorf("lambda: queue %s: VisibilityTimeout %q is not a number", m.QueueURL, text)
 	}
 	visibility := time.Duration(seconds) * time.Second
 	if timeout := m.Function.fn.Timeout; visibility < timeout {

@@ -101,7 +101,7 @@ func itemFailures(response []byte, b *batch) (failed map[string]bool, all string
 		case *id == "":
 			return nil, fmt.Sprintf("batchItemFailures[%d].itemIdentifier is empty", i)
 		case !known[*id]:
-			return nil, fmt.Sprintf("batchItemFailures[%d].itemIdentifier %q is no message of the batch", i, *id)
+			return nil, fmt.Sprintf("batchItemFailures[%d].itemIdentifier %q is not a message of the batch", i, *id)
 		}
 		failed[*id] = true
 	}

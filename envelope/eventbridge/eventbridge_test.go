@@ -123,7 +123,7 @@ func TestMalformedEvent_IsRefusedAndNotQuoted(t *testing.T) {
 		"no detail":                     {body: head + `}`, want: "the event has no detail:"},
 		"null detail":                   {body: head + `,"detail":null}`, want: "the event has no detail:"},
 		"null detail, by encoding/json": {body: head + `,"x":1,"detail": null }`, want: "the event has no detail:"},
-		"no time":                       {body: head + `,"time":"` + canary + `","detail":{"id":"o"}}`, want: "the event's time is no time"},
+		"no time":                       {body: head + `,"time":"` + canary + `","detail":{"id":"o"}}`, want: "the event's time is not a valid time"},
 		"a source of its own":           {body: `{"source":{"a":"` + canary + `"},"detail-type":"x","detail":{}}`, want: `field "source": a JSON object does not go into string`},
 		"detail that does not end":      {body: head + `,"detail":{"id":"o"],"a":"` + canary + `"}`, want: "not valid JSON at offset"},
 		"a wrong field":                 {json: true, body: head + `,"detail":{"id":"o","items":[{"qty":"` + canary + `"}]}}`, want: `field "detail.items.qty": a JSON string does not go into int, at offset `},

@@ -39,7 +39,7 @@ func open(body string) (e *envelope, reason string, err error) {
 	}
 	if e.Time != "" {
 		if e.time, err = time.Parse(time.RFC3339, e.Time); err != nil {
-			return nil, "the event's time is no time", err
+			return nil, "the event's time is not a valid time", err
 		}
 	}
 	return e, "", nil

@@ -40,7 +40,7 @@ func open(body string) (e *opened, reason string, err error) {
 	}
 	published, err := time.Parse(time.RFC3339, env.Timestamp)
 	if err != nil && env.Timestamp != "" {
-		return nil, "SNS envelope: the Timestamp is no time", err
+		return nil, "SNS envelope: the Timestamp is not a valid time", err
 	}
 	attributes, err := env.attributes()
 	if err != nil {

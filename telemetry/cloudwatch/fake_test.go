@@ -171,7 +171,7 @@ func (f *fake) datum(m cbor.Map) got {
 		for _, x := range list {
 			n, err := cbor.AsFloat64(x)
 			if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
-				f.t.Errorf("%v is no number: %v", x, err)
+				f.t.Errorf("%v is not a number: %v", x, err)
 			}
 			all = append(all, n)
 		}

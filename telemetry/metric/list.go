@@ -15,7 +15,7 @@ var (
 	RecordsNotStarted = records(batch.NotStarted, "RecordsNotStarted",
 		"Records returned to the queue because too little time was left, their batch was aborted (batch.Abort) or a container was stopped. Each time costs an attempt. Above 0 for long: make batches smaller, or raise the concurrency or the timeout.")
 	RecordsSkipped = records(batch.Skipped, "RecordsSkipped",
-		"Records of a FIFO group returned to the queue because an earlier record of the group failed. They come back with it: look at what failed.")
+		"Records of a FIFO group returned to the queue because an earlier record of the group failed. They come back with it: find out why it failed.")
 	RecordsAbandoned = records(batch.Abandoned, "RecordsAbandoned",
 		"Records whose handler ignored the end of its context. Above 0 is a bug: the handler, or a client in it, does not use the context.")
 )
@@ -71,7 +71,7 @@ var (
 		"Messages in calls to the dead-letter queue. Those of repeated calls count again.")
 
 	ReceiveFailures = failuresOf("ReceiveMessage", "ReceiveFailures", true,
-		"Receives that failed. Above 0 for minutes, nothing is handled: check that SQS is reachable and that the role may receive.")
+		"Receives that failed. If it is above 0 for minutes, no record is handled: check that SQS is reachable and that the role may receive.")
 	DeleteFailures = failuresOf("DeleteMessageBatch", "DeleteFailures", false,
 		"Messages that a call did not delete. They are handled twice unless a later call succeeds.")
 	VisibilityFailures = failuresOf("ChangeMessageVisibilityBatch", "VisibilityFailures", false,

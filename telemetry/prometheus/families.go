@@ -48,10 +48,10 @@ func scale(u metric.Unit) float64 {
 // helps are the help texts of families of several metrics. Other families have their
 // metric's help text.
 var helps = map[string]string{
-	"Records":      "Records by what became of them. Each record of a batch is counted in one outcome.",
+	"Records":      "Records by outcome. Each record of a batch is counted in one outcome.",
 	"Calls":        "Calls to SQS that sqsbatch made, by their operation.",
 	"CallEntries":  "Messages in calls to SQS, by the calls' operation; those of repeated calls count again.",
-	"CallFailures": "Messages for which a call to SQS did not do what it was for, or calls that failed as a whole, by operation.",
+	"CallFailures": "Messages for which a call to SQS failed, and calls that failed as a whole, by operation.",
 }
 
 // classic are the upper bounds of the classic buckets, for servers that do not scrape
