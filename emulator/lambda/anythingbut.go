@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// maxNumeric bounds numeric comparison, in patterns and in messages.
+// maxNumeric limits the numbers of comparisons, in patterns and in messages.
 const maxNumeric = 5e9
 
 // parseAnythingBut reads a literal, a list of literals of one kind, or an

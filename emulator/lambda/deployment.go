@@ -125,7 +125,8 @@ func (d *Deployment) enter() bool {
 	return true
 }
 
-// reserve takes a warm environment, else a new one, else says ErrThrottled.
+// reserve takes a warm environment, or else a new one. If there is none it returns
+// ErrThrottled.
 func (d *Deployment) reserve() (*environment, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

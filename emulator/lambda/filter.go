@@ -82,7 +82,7 @@ func record(body string) map[string]any {
 	return map[string]any{"body": parsed{value}}
 }
 
-// parsed is a body that is JSON, plainString one that is not: neither must pass
+// parsed is a body that is JSON, plainString one that is not. Neither may match a pattern
 // for the other.
 type (
 	parsed      struct{ value any }

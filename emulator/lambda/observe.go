@@ -88,7 +88,7 @@ func (e *PollError) Error() string {
 
 func (e *PollError) Unwrap() error { return e.Err }
 
-// tell calls a listener, if there is one; listeners are never called side by side.
+// tell calls a listener, if there is one. Only one listener is called at a time.
 func tell[E any](p *work, listener func(E), e E) {
 	if listener != nil {
 		p.telling.Lock()

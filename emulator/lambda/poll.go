@@ -52,7 +52,7 @@ func (w *work) poll(ctx context.Context) {
 const (
 	receiveBackoffBase = 200 * time.Millisecond
 	receiveBackoffCap  = 20 * time.Second
-	// releaseTimeout bounds the goodbye to the queue after the end.
+	// releaseTimeout limits the last calls to the queue after the end.
 	releaseTimeout = 5 * time.Second
 )
 
@@ -82,8 +82,8 @@ func (p *poller) poll(ctx context.Context) {
 	}
 }
 
-// collect gathers a batch: until it is full, or 6 MB, or its window is over.
-// At ctx's end it returns what it holds.
+// collect gathers a batch until it is full, has 6 MB, or its window is over. At ctx's end
+// it returns the messages that it has.
 func (p *poller) collect(ctx context.Context) *batch {
 	b := &batch{}
 	for full := p.fill(b, nil); !full && ctx.Err() == nil; {
@@ -114,7 +114,7 @@ func (p *poller) collect(ctx context.Context) *batch {
 	return b
 }
 
-// fill moves what was carried over and then got into b, as far as it goes. It
+// fill moves messages into b, first those carried over, then got, as far as they fit. It
 // reports whether b is full.
 func (p *poller) fill(b *batch, got []message) (full bool) {
 	queue := got
@@ -174,8 +174,8 @@ func (p *poller) filter(ctx context.Context, messages []message) []message {
 	return b.messages
 }
 
-// backOff waits after a failed receive: 200 ms doubled up to 20 s, half of it
-// at random, but not beyond the window of what is held.
+// backOff waits after a failed receive: 200 ms, doubled up to 20 s, half of it random. It
+// does not wait beyond the window of the held messages.
 func (p *poller) backOff(ctx context.Context, b *batch, err error) {
 	if ctx.Err() != nil {
 		return
@@ -193,9 +193,9 @@ func (p *poller) backOff(ctx context.Context, b *batch, err error) {
 	sleep.Until(ctx, until)
 }
 
-// environment reserves one for b. While the function is throttled nothing is
-// received, and what is held is given up when its visibility ends. It returns
-// nil when nothing is left in b, or at the end.
+// environment reserves one for b. While the function is throttled nothing is received, and
+// held messages are given up when their visibility timeout ends. It returns nil if nothing
+// is left in b, or at the end.
 func (p *poller) environment(ctx context.Context, b *batch) *environment {
 	for throttled := false; ; throttled = true {
 		// Invoking late would break the order of a group, which is no longer locked. A

@@ -17,7 +17,7 @@ type begun struct {
 	run  *groupRun
 }
 
-// begin prepares b's invocation and tells of it, in the order of the receives.
+// begin prepares b's invocation and reports it, in the order of the receives.
 func (p *poller) begin(env *environment, b *batch) begun {
 	i := begun{batch: b, env: env, inv: newInvocation(b.payload()), run: p.lockGroups(b)}
 	i.told = Invocation{

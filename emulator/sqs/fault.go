@@ -90,7 +90,7 @@ type Fault struct {
 	RetryAfter time.Duration
 }
 
-// applies tells which operations a fault of the kind can strike.
+// applies reports whether a fault of the kind has an effect on an operation.
 func (k FaultKind) applies(operation string) bool {
 	if k == EntryFailure {
 		return operation == "SendMessageBatch" || operation == "DeleteMessageBatch" || operation == "ChangeMessageVisibilityBatch"

@@ -2,8 +2,8 @@ package sqs
 
 import "time"
 
-// maxVisibilitySeconds bounds a visibility timeout, and also the sum of all
-// of a receive's timeouts.
+// maxVisibilitySeconds limits a visibility timeout, and also the sum of all timeouts of a
+// receive.
 const maxVisibilitySeconds = 43_200
 
 type receiptEntry struct {
@@ -93,7 +93,7 @@ func (q *queue) delete(e receiptEntry, now time.Time) *apiError {
 	return nil
 }
 
-// unavailable is what is wrong with a receipt handle that has no message.
+// unavailable is the error of a receipt handle that has no message.
 const unavailable = "Message does not exist or is not available for visibility timeout change"
 
 func errUnavailable(handle string) *apiError {

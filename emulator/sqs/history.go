@@ -11,7 +11,7 @@ import (
 const (
 	// defaultHistory is how many calls and how many events are kept.
 	defaultHistory = 100_000
-	// maxHistoryBytes bounds the bodies that the events keep in memory.
+	// maxHistoryBytes limits the bodies that the events keep in memory.
 	maxHistoryBytes = 64 << 20
 	// maxNameBytes is how long a queue's name can be; a request may have anything.
 	maxNameBytes = 80
@@ -79,14 +79,13 @@ type history struct {
 	bytes  int // of the bodies of events
 }
 
-// keptEvent is an event with the number of those that have the same body in
-// memory, which they share.
+// keptEvent is an event, with the number of events that share the same body in memory.
 type keptEvent struct {
 	Event
 	sharing *int32 // nil: it has no body
 }
 
-// answered keeps a call that has its answer, and tells of it.
+// answered keeps a call that has its answer, and notifies observers.
 func (s *Server) answered(c *call, err error) {
 	if s.history.limit <= 0 && s.options.ObserveCall == nil {
 		return
@@ -174,8 +173,8 @@ func errorOf(err error) (code, message string) {
 	return failure.queryCode, message
 }
 
-// observer returns what is to be called for each event and the content of the
-// message that it is about, nil for none; it is nil when no one wants to know.
+// observer returns the function to call for each event with the content of its message; nil
+// if there are no observers.
 func (s *Server) observer() func(Event, *content) {
 	keep, tell := s.history.limit > 0, s.options.Observe
 	switch {

@@ -114,8 +114,8 @@ func (v attributeValue) size() int {
 	return n
 }
 
-// attributesMD5 is the digest of the developer guide's "Calculating the MD5
-// message digest for message attributes"; empty when there are none.
+// attributesMD5 returns the digest of the developer guide's "Calculating the MD5 message
+// digest for message attributes"; "" if there are none.
 func attributesMD5(attributes map[string]attributeValue) string {
 	if len(attributes) == 0 {
 		return ""
@@ -146,8 +146,8 @@ func md5Hex(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// chooseAttributes returns the attributes that a receiver asked for: by name,
-// by "prefix.*", or all by "All", ".*" or "*".
+// chooseAttributes returns the attributes that a receiver asked for: by name, by
+// "prefix.*", or all with "All", ".*" or "*".
 func chooseAttributes(attributes map[string]attributeValue, wanted []string) map[string]attributeValue {
 	if len(attributes) == 0 || len(wanted) == 0 {
 		return nil

@@ -19,9 +19,9 @@ import (
 
 const (
 	formType = "application/x-www-form-urlencoded"
-	// maxQueryParameters and maxQueryDepth bound what is parsed. The largest
-	// request, a batch of ten messages with ten attributes each, has some 400
-	// parameters of at most seven parts.
+	// maxQueryParameters and maxQueryDepth limit what is parsed. The largest request, a
+	// batch of ten messages with ten attributes each, has some 400 parameters of at most
+	// seven parts.
 	maxQueryParameters = 2000
 	maxQueryDepth      = 8
 )

@@ -112,8 +112,8 @@ func optional(s *plainjson.Scanner, to **string) bool {
 	return ok
 }
 
-// entries reads a batch's entries. Those of a second list with the same name
-// would be merged into the first ones by encoding/json.
+// entries reads a batch's entries. encoding/json would merge those of a second list with
+// the same name into the first ones.
 func entries[E any](s *plainjson.Scanner, to *[]E, object func(*E) plainjson.Object) bool {
 	if *to != nil {
 		return false

@@ -70,7 +70,7 @@ func Serve(addr string, o Options) (*Server, error) {
 	return s, nil
 }
 
-// guarded is ServeHTTP for what comes by the socket of Serve.
+// guarded is ServeHTTP for requests that come through the socket of Serve.
 func (s *Server) guarded(w http.ResponseWriter, r *http.Request) {
 	if refusal := webguard.Refusal(r, s.options.AllowedHosts); refusal != "" {
 		write(w, r, nil, modelled("AccessDeniedException", "%s", refusal))
