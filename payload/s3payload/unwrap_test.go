@@ -99,7 +99,7 @@ func TestPointersThatAreMalformed(t *testing.T) {
 		"a long bucket":                        {record(pointer(`,{"s3BucketName":"`+strings.Repeat("b", 513)+`","s3Key":"k"}]`), nil), "pointer to S3: s3BucketName has 513 bytes"},
 		"a long key":                           {record(pointer(`,{"s3BucketName":"payloads","s3Key":"`+strings.Repeat("k", 1025)+`"}]`), nil), "pointer to S3: s3Key has 1025 bytes"},
 		"a key that leaves its bucket":         {record(pointer(`,{"s3BucketName":"payloads","s3Key":"a/../../others/1"}]`), nil), `pointer to S3: s3Key has a part ".."`},
-		"a size that is not a number":             {record(newer, map[string]batch.MessageAttribute{"ExtendedPayloadSize": text("large")}), "the attribute with the payload's size is not a number"},
+		"a size that is not a number":          {record(newer, map[string]batch.MessageAttribute{"ExtendedPayloadSize": text("large")}), "the attribute with the payload's size is not a number"},
 		"a size below nothing":                 {record(newer, size(-1)), "the attribute with the payload's size is not a number"},
 	} {
 		t.Run(name, func(t *testing.T) {
