@@ -34,7 +34,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/starter"
 )
 
-// check is one of the folders beside this file, whose doc comment says more.
+// check is one of the folders next to this file, whose doc comment says more.
 type check struct {
 	name, about string
 	steps       func(context.Context, *stage.Stage) []stage.Step
