@@ -1,11 +1,11 @@
-# A static program in an image that has nothing else: 13 MB, no shell, no user
+# A static program in an image without anything else: 13 MB, no shell, no user
 # that could become root.
 #
 #   docker build -t orders .                                    examples/orders
 #   docker build -t bills --build-arg PACKAGE=./cmd/bills .      a package of yours
 #
 # It works in any module that requires github.com/sqsbatch/sqsbatch: copy it and
-# .dockerignore beside your go.mod. It needs BuildKit, which `docker build` uses
+# .dockerignore to the folder of your go.mod. It needs BuildKit, which `docker build` uses
 # by itself since Docker 23.0, and before that with DOCKER_BUILDKIT=1.
 
 ARG GO_VERSION=1.26
@@ -19,14 +19,13 @@ FROM --platform=$BUILDPLATFORM ${GO_IMAGE} AS build
 WORKDIR /src
 COPY . .
 ARG PACKAGE=./examples/orders
-# Where modules come from, for who has a proxy or private modules. Credentials
-# for them: docker build --secret id=netrc,src=$HOME/.netrc
+# For a module proxy or private modules. Their credentials:
+# docker build --secret id=netrc,src=$HOME/.netrc
 ARG GOPROXY GOPRIVATE
 ARG TARGETOS TARGETARCH
-# Without CGO_ENABLED=0 the program would want a C library, which scratch has
-# not. -buildvcs=false, because .git is not copied and need not be.
-# livez is what Amazon ECS runs to ask the program whether it lives, at
-# SQSBATCH_HEALTH_ADDR or at its argument.
+# Without CGO_ENABLED=0 the program would need a C library, which scratch does
+# not have. -buildvcs=false, because .git is not copied. Amazon ECS runs livez as
+# the health check: it asks the program at SQSBATCH_HEALTH_ADDR or its argument.
 RUN --mount=type=cache,target=/go/pkg/mod \
     --mount=type=cache,target=/root/.cache/go-build \
     --mount=type=secret,id=netrc,target=/root/.netrc \
@@ -34,16 +33,17 @@ RUN --mount=type=cache,target=/go/pkg/mod \
     go build -trimpath -buildvcs=false -tags lambda.norpc -ldflags "-s -w" -o /out/app "$PACKAGE" && \
     go build -trimpath -buildvcs=false -ldflags "-s -w" -o /out/livez github.com/sqsbatch/sqsbatch/cmd/livez
 
-# scratch, and not distroless/static, which has little more: the certificates
-# come along with the Go image, so that there is one image to trust and to keep
-# up to date. What distroless has and this has not: time zones (import
-# time/tzdata if you need them), /etc/passwd, /tmp.
+# scratch, not distroless/static: the certificates come from the Go image, so
+# there is only one image to trust and to update. This image does not have what
+# distroless adds: time zones (import time/tzdata if you need them),
+# /etc/passwd, /tmp.
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /out/ /
-# By number, so that Kubernetes can see that it is not root.
+# A number, so that Kubernetes can see that it is not root.
 USER 65532:65532
-# What longpoll drains on. It is the default; said, so that no base changes it.
+# The signal that starts the drain. It is the default, set here so that no base
+# image changes it.
 STOPSIGNAL SIGTERM
-# No shell in between, which would keep the signal for itself.
+# Without a shell, which would not pass the signal on.
 ENTRYPOINT ["/app"]

@@ -29,16 +29,20 @@ cover: ## run the tests and show what they cover (cover.out)
 	go test -coverprofile=cover.out ./...
 	go tool cover -func=cover.out | tail -n 1
 
+.PHONY: record
+record: ## draw README.md's terminal anew, from a run of make demo's command
+	go run ./internal/docpage/record
+
 .PHONY: bench
-bench: ## run the benchmarks, six times each, as benchstat wants them
+bench: ## run the benchmarks, six times each, for benchstat
 	go test -run='^$$' -bench=. -benchmem -count=6 ./...
 
 .PHONY: size
-size: ## compare the example's bootstrap with one that only links the SDK
+size: ## compare the size of the example's bootstrap with one that only links the SDK
 	go run ./test/size
 
 .PHONY: measure
-measure: ## how large and how costly the core is, beside what it was and is to become (40 s)
+measure: ## size and cost of the core, compared with earlier and with the goal (40 s)
 	go run ./test/measure
 
 .PHONY: deadline
@@ -54,7 +58,7 @@ lint: ## check formatting, go vet on three systems, staticcheck, go.mod
 	.ci/run gofmt vet staticcheck tidy
 
 .PHONY: integration
-integration: ## list what is checked with the tools of others: "make sam" runs the one, "make sam rie" two
+integration: ## list the checks with other tools: "make sam" runs one, "make sam rie" runs two
 	go run ./test/integration
 
 INTEGRATION = sam samlocal samdeploy starter snippets migrating rie containers s3payload clients
@@ -63,7 +67,7 @@ $(INTEGRATION):
 	go run ./test/integration $@
 
 .PHONY: coldstart
-coldstart: ## init, first invocation and memory beside functions without sqsbatch (Linux)
+coldstart: ## init, first invocation and memory compared with functions without sqsbatch (Linux)
 	go run ./test/integration coldstart -rounds 100
 
 .PHONY: simulate
@@ -71,11 +75,11 @@ simulate: ## random histories of both modes in virtual time (SEED=1 HISTORIES=10
 	TEST_MANY=1 go test ./test/simulate -run '^TestSimulate$$|Mutants$$' -count=1 -v -timeout=0 -args -seed=$${SEED:-1} -histories=$${HISTORIES:-10000}
 
 .PHONY: conform
-conform: ## hold a server to what AWS documents (ENDPOINT=http://127.0.0.1:9324)
+conform: ## compare a server with what AWS documents (ENDPOINT=http://127.0.0.1:9324)
 	go run ./emulator/sqs/conformance -endpoint "$(ENDPOINT)"
 
 .PHONY: consume
-consume: ## the long poll beside a loop by hand and gocloud.dev (2 min)
+consume: ## the long poll compared with a loop by hand and gocloud.dev (2 min)
 	cd test/consume && go run .
 
 .PHONY: otlp
@@ -83,7 +87,7 @@ otlp: ## telemetry/otel over OTLP, in processes that are frozen and stopped (30 
 	cd test/otlp && go test ./...
 
 .PHONY: lifecycle
-lifecycle: ## programs in life cycles of others: errgroup, gRPC, fx, cobra (20 s)
+lifecycle: ## programs in other frameworks' life cycles: errgroup, gRPC, fx, cobra (20 s)
 	cd examples/lifecycle && go test ./...
 
 .PHONY: alerts
@@ -95,12 +99,16 @@ chaos: ## 100,000 messages through kills, stops and network faults
 	cd test/chaos && go run .
 
 .PHONY: elasticmq
-elasticmq: ## stops and failures with ElasticMQ for a server (1 min; Java, Maven)
+elasticmq: ## stops and failures with ElasticMQ as the server (1 min; Java, Maven)
 	cd test/chaos && go run . -server elasticmq -messages 2000 -faults 0
 
 .PHONY: image
 image: ## build the container image of examples/orders (BuildKit)
 	docker build -t orders .
+
+.PHONY: dist
+dist: ## what a release consists of, for six platforms, into dist: archives, checksums, SBOMs (4 min)
+	go run ./test/release
 
 .PHONY: gocloud
 gocloud: ## gocloud.dev's conformance tests of its driver for SQS, against the emulator

@@ -7,49 +7,49 @@ import (
 	"time"
 )
 
-// Config says how records are handled. The zero value is good.
+// Config configures how records are handled. The zero value is ready to use.
 type Config struct {
-	// Concurrency is how many records are handled at a time, 1 to 10,000.
-	// Defaults to what the handler asks for, see [Handler], and else to 10.
+	// Concurrency is the number of records handled at the same time, 1 to 10,000. Defaults
+	// to the number that the handler asks for (see [Handler]), or else to 10.
 	Concurrency int
 
-	// Reserve is the time kept back at the end of an invocation for settling
-	// what failed and for the response, at most half of the remaining time.
-	// Defaults to a tenth of the remaining time, between 200 ms and 2 s and at most a quarter.
+	// Reserve is the time kept back at the end of an invocation, in which failed records
+	// are settled and the response is sent. It is never more than half of the remaining
+	// time. Defaults to a tenth of the remaining time, but at least 200 ms, at most 2 s,
+	// and at most a quarter of the remaining time.
 	Reserve time.Duration
 
-	// RecordTimeout is the longest that one record may take. A record whose
-	// handler is still running [Config.Grace] after that gives its place to
-	// the next. Defaults to no limit of its own: all that remains to the
-	// cutoff.
+	// RecordTimeout is the longest time that one record may take. If the handler still runs
+	// [Config.Grace] after that, it is abandoned and the next record takes its slot.
+	// Defaults to no limit: a record may use all the time that remains to the cutoff.
 	RecordTimeout time.Duration
 
-	// Deadline is how much of the remaining time a record is given. Defaults to all
-	// of it ([WholeRemaining]). A FIFO record with others behind it leaves time for them
-	// at its last attempt.
+	// Deadline chooses how much of the remaining time each record gets. Defaults to all of
+	// it ([WholeRemaining]). Exception: at its last attempt, a FIFO record with others
+	// behind it leaves time for them.
 	Deadline Deadline
 
-	// MinRemaining is the least time to the cutoff with which a record is
-	// still started. Defaults to the median time of the batch's latest
-	// successes, and at least 50 ms.
+	// MinRemaining is the least time to the cutoff with which a record is still started.
+	// Defaults to the median duration of the batch's latest successes, and at least 50 ms.
 	MinRemaining time.Duration
 
-	// Grace is how long a handler may still run after the end of its context
-	// before it is abandoned; at the cutoff at most a quarter of the reserve.
+	// Grace is how long a handler may still run after its context has ended. A handler that
+	// runs longer is abandoned. At the cutoff, Grace is at most a quarter of the reserve.
 	// Defaults to 1 s.
 	Grace time.Duration
 
-	// Classify is asked about the errors that the handler returns, so that
-	// what handles a record needs to know nothing of this package: it returns
-	// the error as it is, or wrapped by a verb ([Permanent], [RetryAfter],
-	// [Abort]). Nil counts as the error itself. It is not asked about errors
-	// with a verb, panics, or the end of the record's own context. It is
-	// called from several goroutines at a time. Defaults to none; see
-	// [FirstOf], and package classify/httpstatus for what is ready-made.
+	// Classify maps an error of the handler to a verb, so that the handler does not have to
+	// import this package. It returns the error as it is, or wrapped by [Permanent],
+	// [RetryAfter] or [Abort]. Nil means the error as it is.
+	//
+	// Classify is not called for an error that already has a verb, for a panic, or for the
+	// end of the record's own context. It is called from several goroutines at the same
+	// time. Defaults to none. [FirstOf] combines several; package classify/httpstatus has
+	// one for HTTP clients.
 	Classify func(error) error
 
-	// Hooks are told what happens: any values with one or more of the hook
-	// interfaces' methods, see [BatchStartedHook]. Defaults to none.
+	// Hooks observe batches, records and calls to SQS. A hook is any value that implements
+	// one or more of the hook interfaces, such as [BatchStartedHook]. Defaults to none.
 	Hooks []any
 }
 
@@ -57,15 +57,14 @@ const (
 	defaultConcurrency = 10
 	maxConcurrency     = 10_000
 	defaultGrace       = time.Second
-	maxDuration        = 12 * time.Hour // the longest that SQS leaves a message with a receiver
+	maxDuration        = 12 * time.Hour // the longest time that SQS leaves a message with a receiver
 )
 
-// WithDefaultsFor returns the configuration with the default of every field that has a
-// fixed one, and with the Concurrency that h asks for. It is for callers that derive more
-// from it.
+// WithDefaultsFor returns the configuration with every fixed default filled in, and with
+// the Concurrency that h asks for. Callers that derive other values from it use it.
 func (c Config) WithDefaultsFor(h Handler) Config {
 	if c.Concurrency == 0 {
-		asked := min(max(0, wish(h)), maxConcurrency) // what is below 0 is for its Validate
+		asked := min(max(0, wish(h)), maxConcurrency) // Validate refuses values below 0
 		c.Concurrency = cmp.Or(asked, defaultConcurrency)
 	}
 	c.Grace = cmp.Or(c.Grace, defaultGrace)

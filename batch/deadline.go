@@ -2,29 +2,29 @@ package batch
 
 import "time"
 
-// Deadline says how much of the time that remains to the cutoff a record is given.
+// Deadline chooses how much of the time that remains to the cutoff a record gets.
 type Deadline string
 
 const (
-	// WholeRemaining gives every record all the time that remains. It is the default,
-	// and right for nearly everyone: no record is cut for another's sake.
+	// WholeRemaining gives every record all the time that remains. It is the default and
+	// right for nearly everyone: no record is cut short to leave time for others.
 	WholeRemaining Deadline = "whole"
-	// FairShare divides the time that remains by the waves of records still to be run,
-	// and gives at least 1 s. It lets every record of the batch start, at a price: a
-	// record that is slow but healthy is cut short on every delivery, and a batch in
-	// which all are slow finishes none of them, where [WholeRemaining] finishes some
-	// and releases the rest.
+	// FairShare divides the remaining time by the number of rounds in which the waiting
+	// records will run, and gives each record at least 1 s. Every record of the batch can
+	// start. The price: a slow but healthy record is cut short on every delivery, and a
+	// batch of slow records finishes none. With [WholeRemaining] such a batch finishes some
+	// records and releases the rest.
 	FairShare Deadline = "fair"
 )
 
-// Times are the moments that a batch is bound by.
+// Times are the time limits of a batch.
 type Times struct {
-	// Deadline is when the invocation is killed; zero if it has no end.
+	// Deadline is when Lambda kills the invocation. Zero if there is no deadline.
 	Deadline time.Time
-	// Cutoff is when handlers must be done: Deadline less the reserve.
-	// Zero without a deadline.
+	// Cutoff is when handlers must have returned: Deadline less the reserve. Zero without a
+	// deadline.
 	Cutoff time.Time
-	// SettleBy is when the last call of settling must have ended, so that the
-	// response can still be written. Zero without a deadline.
+	// SettleBy is when the last call that settles records must have ended, so that the
+	// response can still be sent. Zero without a deadline.
 	SettleBy time.Time
 }

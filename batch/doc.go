@@ -1,17 +1,24 @@
-// Package batch has the words of a function that handles one SQS record: the
-// [Record] that it is given, the [Handler] that it is, the errors by which it says
-// what shall become of the record ([Permanent], [RetryAfter], [Abort]), and the hooks
-// that are told how records fare.
+// Package batch defines what a function needs that handles one SQS record: the [Record],
+// the [Handler] interface, the errors that decide what happens to the record ([Permanent],
+// [RetryAfter], [Abort]), and the hooks that observe it.
 //
-//	handler.Run(batch.JSON(shipOrder))
+//	func main() { handler.Run(batch.JSON(shipOrder)) }
 //
-// It knows no AWS service. Package [handler] runs such a function, on Lambda or in a
-// container: records run concurrently, each under a deadline, FIFO groups in order,
-// and nothing that one record does (fail, panic, hang) harms another.
+//	func shipOrder(ctx context.Context, o Order) error {
+//		err := ship(ctx, o)
+//		if errors.Is(err, ErrUnknownSKU) {
+//			return batch.Permanent(err) // to the dead-letter queue, without further retries
+//		}
+//		return err // nil: done; anything else: retried with backoff
+//	}
 //
-// Read in this order: record.go and handler.go (what a function is given), verbs.go
-// and verdict.go (what it says), outcome.go (what becomes of a record), config.go and
-// deadline.go, hooks.go.
+// Package [handler] runs such a function on Lambda or in a container. Records run
+// concurrently, each under its own deadline; records of a FIFO group run in order. A record
+// whose handler fails, panics or hangs does not affect the others.
+//
+// This package does not depend on AWS. Read its files in this order: record.go and
+// handler.go (what a function gets), verbs.go and verdict.go (what it returns), outcome.go
+// (what happens to a record), config.go and deadline.go, hooks.go.
 //
 // [handler]: https://pkg.go.dev/github.com/sqsbatch/sqsbatch/handler
 package batch

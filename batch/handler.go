@@ -7,35 +7,35 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
-// Handler handles one record. Nil means that the record is done with and may
-// be deleted; an error means that it is not, and comes back after a backoff
-// unless the error says otherwise: [Permanent], [RetryAfter], [Abort], see
-// [VerdictOf].
+// Handler handles one record. If it returns nil, the record is done and is deleted. If it
+// returns an error, the record comes back after a backoff. The errors [Permanent],
+// [RetryAfter] and [Abort] change that; see [VerdictOf].
 //
-// ctx ends at the record's deadline. A handler should return soon after that:
-// one that does not is abandoned, and its record is delivered again while it
-// may still be running.
+// ctx ends at the record's deadline. A handler should return soon after that. A handler
+// that does not is abandoned: its record is delivered again, perhaps while it still runs.
 //
-// Handle is called from several goroutines at a time.
+// Handle is called from several goroutines at the same time.
 //
-// A Handler may have two methods more, which are asked where it is started:
-// Validate() error, whose error ends the start, and Concurrency() int, how many
-// records it wants at a time where [Config].Concurrency is 0. Middleware around
-// it hides both, unless [Chain] puts it there.
+// A Handler may have two optional methods, which are called once at the start: Validate()
+// error, whose error prevents the start, and Concurrency() int, the number of records that
+// it wants at the same time if [Config].Concurrency is 0. Wrap a handler with [Chain] to
+// keep both methods; other wrapping hides them.
 type Handler interface {
 	Handle(ctx context.Context, r Record) error
 }
 
-// HandlerFunc makes a function a [Handler].
+// HandlerFunc adapts a function to [Handler].
 type HandlerFunc func(ctx context.Context, r Record) error
 
 // Handle calls f.
 func (f HandlerFunc) Handle(ctx context.Context, r Record) error { return f(ctx, r) }
 
-// Chain wraps h in middleware, the first outermost:
-// Chain(h, a, b) handles a record by a, which calls b, which calls h. What it
-// returns has the methods Validate and Concurrency of what it is made of. It is
-// nil, which whatever runs handlers refuses, when h or what middleware returns is.
+// Chain wraps h in middleware. The first middleware is the outermost: in Chain(h, a, b), a
+// calls b and b calls h. The result keeps the optional methods Validate and Concurrency of
+// h and of every middleware.
+//
+// Chain returns nil if h is nil or a middleware returns nil. Functions that run handlers
+// refuse nil with an error.
 func Chain(h Handler, middleware ...func(Handler) Handler) Handler {
 	for i := len(middleware) - 1; i >= 0; i-- {
 		if wrapped.IsNil(h) {
@@ -46,7 +46,7 @@ func Chain(h Handler, middleware ...func(Handler) Handler) Handler {
 	return h
 }
 
-// around makes outer, which calls h, ask it as well for what outer hides.
+// around wraps h in outer and keeps the optional methods of both.
 func around(outer, h Handler) Handler {
 	_, validates := h.(interface{ Validate() error })
 	if wrapped.IsNil(outer) || !validates && wish(h) == 0 {
@@ -55,21 +55,22 @@ func around(outer, h Handler) Handler {
 	return layer{outer, h}
 }
 
-// layer is middleware around something that is to be asked.
+// layer is a middleware's handler, with the handler inside it whose optional methods it
+// hides.
 type layer struct {
 	Handler
 	next Handler
 }
 
-// Validate asks the middleware, and then what is in it.
+// Validate validates the middleware first, then the handler inside it.
 func (l layer) Validate() error {
 	return cmp.Or(wrapped.Validate(l.Handler), wrapped.Validate(l.next))
 }
 
-// Concurrency is what the outermost that asks for it does; 0 if none does.
+// Concurrency returns what the outermost handler asks for that asks at all; 0 if none does.
 func (l layer) Concurrency() int { return cmp.Or(wish(l.Handler), wish(l.next)) }
 
-// wish is the Concurrency that h asks for, 0 for none.
+// wish returns the Concurrency that h asks for; 0 if it does not ask.
 func wish(h Handler) int {
 	if w, ok := h.(interface{ Concurrency() int }); ok {
 		return w.Concurrency()

@@ -5,27 +5,28 @@ import (
 	"time"
 )
 
-// A hook is any value with one or more of the methods of the interfaces below,
-// and of [CallHook], [PollHook] and [FlushHook].
-// Hooks are called on the path of the records: they must not block, and must
-// be safe for several goroutines. A hook that panics is contained; what it
-// panicked with goes to the warning hooks.
+// A hook is any value that implements one or more of the interfaces below, or [CallHook],
+// [PollHook] or [FlushHook].
 //
-// On Lambda a hook that blocks is waited for, before it costs the response:
+// Hooks are called while records are being handled. They must not block, and must be safe
+// for concurrent use. A panic in a hook is caught and reported to the warning hooks.
 //
-//   - RecordFinished, and Warned that none was started, for half of the
+// On Lambda, sqsbatch waits for a hook that blocks, but not so long that the response would
+// be late:
+//
+//   - RecordFinished, and Warned about a record that was not started: for half of the
 //     time that is left until [Times].SettleBy;
-//   - BatchSettled, Called, and Warned of what settling met, for half of the time
-//     that is left until the deadline; Flush as [FlushHook] says.
+//   - BatchSettled, Called, and Warned about settling: for half of the time that is left
+//     until the deadline. For Flush see [FlushHook].
 //
-// After that they are told beside the response, and a warning says so. Not bounded
-// are BatchContext and BatchStarted: nothing is handled before they return. One
-// that blocks in RecordContext or RecordStarted is its record's handler that blocks:
-// the record is abandoned.
+// After that the response is sent without waiting for the hook, and a warning reports this.
+// There is no limit for BatchContext and BatchStarted: no record is handled before they
+// return. RecordContext and RecordStarted count as part of the handler: if they block, the
+// record is abandoned.
 //
-// In a container BatchContext, BatchStarted and the hooks for records are called on the
-// goroutine of a record, and take its slot for as long as they block; the others on
-// goroutines of their own. /livez fails when one takes more than 30 s.
+// In a container, BatchContext, BatchStarted and the hooks for records run on the record's
+// goroutine and occupy its slot. All other hooks have goroutines of their own. /livez fails
+// when a hook takes more than 30 s.
 
 // BatchInfo describes a batch that begins.
 type BatchInfo struct {
@@ -36,151 +37,155 @@ type BatchInfo struct {
 	Times    Times
 }
 
-// BatchStartedHook is told that a batch begins, before its first record.
+// BatchStartedHook is called when a batch begins, before its first record.
 type BatchStartedHook interface {
 	BatchStarted(ctx context.Context, b BatchInfo)
 }
 
-// BatchSettledHook is told that a batch is over: every record has its outcome,
-// and what could be settled is. The results are in the order of the records
-// and must not be kept or changed.
+// BatchSettledHook is called when a batch is over: every record has its outcome, and the
+// calls that settle it were made. The results are in the order of the records. The hook
+// must not keep or change them.
 type BatchSettledHook interface {
 	BatchSettled(ctx context.Context, b BatchInfo, results []Result)
 }
 
-// RecordStartedHook is told that a record's handler is about to be called.
+// RecordStartedHook is called just before a record's handler.
 type RecordStartedHook interface {
 	RecordStarted(ctx context.Context, r *Record)
 }
 
-// RecordFinishedHook is told that a record's handler returned or was
-// abandoned, or that the record was skipped. The outcome is the handler's: a
-// permanent failure is Retry here, and DeadLettered in [BatchSettledHook] if
-// that came true, unless it was dead-lettered in place: a FIFO record that others wait for. It is not told
-// of records that were not started.
+// RecordFinishedHook is called when a record's handler returned or was abandoned, and when
+// the record was skipped. It is not called for records that were not started.
+//
+// The outcome is the handler's. A permanent failure is Retry here, and becomes DeadLettered
+// in [BatchSettledHook] if it was sent to the dead-letter queue. Exception: a FIFO record
+// that was dead-lettered while its group waited is already DeadLettered here.
 type RecordFinishedHook interface {
 	RecordFinished(ctx context.Context, r Result)
 }
 
-// WarningHook is told what an operator should know: something was refused,
-// is misconfigured or about to go wrong. No record is lost by it.
+// WarningHook is called with warnings for operators: a call was refused, a setting is
+// wrong, or a problem is about to happen. No record is lost when it is called.
 type WarningHook interface {
 	Warned(ctx context.Context, w Warning)
 }
 
-// Warning is something that an operator should know.
+// Warning is a message for operators.
 type Warning struct {
 	// Message says what happened and what to do.
 	Message string
-	// MessageID is the record it is about; empty when it is about none in particular.
+	// MessageID is the record that the warning is about. Empty if it is not about one
+	// record.
 	MessageID string
-	// Queue is the name of the queue it is about; empty when that is not known.
+	// Queue is the name of the queue that the warning is about. Empty if it is not known.
 	Queue string
-	// Err is the cause; may be nil.
+	// Err is the cause. It may be nil.
 	Err error
-	// Info is set when nothing is wrong: it is said once how something was set up.
-	// Package telemetry/log writes it at level INFO; it does not count as a warning.
+	// Info is set if nothing is wrong: the message reports once how something was set up.
+	// Package telemetry/log writes it at level INFO, and it does not count as a warning.
 	Info bool
-	// Serious is set when somebody should look now: records are held up, or
-	// handled in vain, and time alone has not mended it. Package telemetry/log
-	// writes such a warning at level ERROR.
+	// Serious is set if an operator should act now: records are held up or fail repeatedly,
+	// and waiting has not helped. Package telemetry/log writes such a warning at level
+	// ERROR.
 	Serious bool
 }
 
-// Hooks that give contexts values, so that what a handler does can be told to
-// belong to its record: the spans of a trace, a logger with the record's id.
-// What they return must be derived from the context that they are given. Only
-// its values count: neither its end nor its deadline is heeded.
+// Hooks that add values to contexts, so that what a handler does can be linked to its
+// record: the spans of a trace, a logger with the record's id.
+//
+// A hook must derive the context that it returns from the one that it gets. Only the values
+// of the returned context count. Its end and its deadline are ignored.
 
-// BatchContextHook is asked for the context of a batch, before its
-// [BatchStartedHook] is told. All that is done for the batch has the values of
-// the context that it returns: its handlers, its hooks, and on Lambda the calls
-// to SQS that settle it.
+// BatchContextHook returns the context of a batch. It is called before [BatchStartedHook].
+// The batch's handlers, its hooks, and on Lambda the calls to SQS that settle it see the
+// values of the returned context.
 type BatchContextHook interface {
 	BatchContext(ctx context.Context, b BatchInfo, records []Record) context.Context
 }
 
-// RecordContextHook is asked for the context of a record, before its
-// [RecordStartedHook] is told. The handler's context, and that of the hooks
-// that are told of the record, have the values of the context that it returns.
-// When the record is abandoned meanwhile, they are told without.
+// RecordContextHook returns the context of a record. It is called before
+// [RecordStartedHook]. The record's handler and the hooks called for the record see the
+// values of the returned context. If the record is abandoned before the hook returns, later
+// hooks see the context without these values.
 type RecordContextHook interface {
 	RecordContext(ctx context.Context, r *Record) context.Context
 }
 
-// FlushHook keeps something back, to write or send it later. Flush is called
-// when there may be no later: package handler calls it at the end of each
-// invocation on Lambda, which freezes the process then, after BatchSettled and
-// for 2 s at most; and in a container at the end of Poll, for up to 5 s. It
-// should return when ctx ends, and is not waited for any longer.
+// FlushHook is for hooks that buffer data, to write or send it later. Flush must write or
+// send what is buffered, because there may be no later call:
 //
-// Whoever uses a longpoll.Poller without package handler calls
-// it by itself.
+//   - On Lambda, package handler calls Flush at the end of each invocation, after BatchSettled,
+//     since Lambda then freezes the process. It waits for 2 s at most.
+//   - In a container, package handler calls it at the end of Poll, and waits for up to 5 s.
+//
+// Flush should return when ctx ends; sqsbatch does not wait any longer.
+//
+// If you use longpoll.Poller without package handler, call Flush yourself.
 type FlushHook interface {
 	Flush(ctx context.Context)
 }
 
-// Call is one call to SQS that sqsbatch made.
+// Call describes one call that sqsbatch made to SQS.
 type Call struct {
 	// Operation is the API action: ReceiveMessage, DeleteMessageBatch,
 	// ChangeMessageVisibilityBatch (a backoff, a release, or in a container an
 	// extension), SendMessageBatch (to the dead-letter queue),
 	// GetQueueAttributes or GetQueueUrl.
 	Operation string
-	// QueueARN is the queue whose records the call is about, also where it goes
-	// to their dead-letter queue. Empty while a long poll does not know it yet.
+	// QueueARN is the source queue of the records that the call is about, also for calls to
+	// its dead-letter queue. Empty as long as a long poll does not know the ARN yet.
 	QueueARN string
-	// URL is the queue that was called; the name, for GetQueueUrl.
+	// URL is the URL of the queue that was called. For GetQueueUrl it is the queue's name.
 	URL string
-	// Entries counts the messages that the call was about: those sent with a
-	// batch call, or those that a receive returned. 0 for the others.
+	// Entries is the number of messages in the call: the entries of a batch call, or the
+	// messages that a receive returned. 0 for other calls.
 	Entries int
-	// Failed counts the entries that SQS did not confirm: all when Err is set.
+	// Failed is the number of entries that SQS did not confirm: all of them if Err is set.
 	Failed int
-	// Throttled counts those of Failed of which the answer says that there are
-	// too many calls. Of a call that was throttled as a whole Err says it.
+	// Throttled is the number of failed entries that SQS throttled. If SQS throttled the
+	// whole call, it is 0 and Err has the cause.
 	Throttled int
-	// Started is when the call was made, and Duration how long its answer took,
-	// with what the SDK tried again by itself.
+	// Started is when the call was made. Duration is the time to the answer, including the
+	// retries of the SDK.
 	Started  time.Time
 	Duration time.Duration
-	// Err is why there is no answer; nil when there is, also one with entries
-	// that failed. It is [context.Canceled] when the call was given up: the
-	// long poll that is open when a poller stops.
+	// Err is set if the call got no answer from SQS or was refused. It is nil if there is
+	// an answer, also if entries in it failed. It is [context.Canceled] for a receive that
+	// was open when a poller stopped.
 	Err error
 }
 
-// CallHook is told of each call to SQS, when it was answered. It is called
-// beside the records and is not waited for, but on Lambda before
-// [BatchSettledHook], for half of the time that is left for settling at most.
+// CallHook is called after each call to SQS. It runs concurrently with the records and does
+// not delay them. On Lambda, [BatchSettledHook] is called after it; sqsbatch waits for it
+// for half of the time that is left for settling at most.
 type CallHook interface {
 	Called(ctx context.Context, c Call)
 }
 
-// Load is how a long poll is at one moment.
+// Load is the state of a long poll at one moment.
 type Load struct {
-	// Slots is how many records, or FIFO groups, are handled at a time at most;
-	// Running is how many are.
+	// Slots is the largest number of records, or FIFO groups, that are handled at the same
+	// time. Running is how many of them are running now.
 	Slots, Running int
-	// Waiting counts the records that were received and wait for a slot,
-	// Undeleted those that were handled and are not deleted yet.
+	// Waiting is the number of received records that wait for a slot. Undeleted is the
+	// number of handled records that have not been deleted yet.
 	Waiting, Undeleted int
-	// AbandonedRunning counts the handlers that were given up and still run.
+	// AbandonedRunning is the number of abandoned handlers that still run.
 	AbandonedRunning int
-	// OldestSeconds is for how long the oldest of what runs has been running.
+	// OldestSeconds is for how long the oldest running handler has been running.
 	OldestSeconds float64
-	// Lost counts, since the beginning, the records that SQS took back while
-	// they were held; Repeated the deliveries of records that were held or
+	// Lost is the number of records, since the start, that SQS made visible to others while
+	// they were held. Repeated is the number of deliveries of records that were held or
 	// handled already.
 	Lost, Repeated int
-	// Ended says that the long poll is over: nothing changes any more.
+	// Ended is true when the long poll is over. Nothing changes after that.
 	Ended bool
 }
 
-// PollHook is told that a long poll begins. load tells how it is, whenever it
-// is asked: for gauges, which are read now and then. It costs a look at each
-// running record, and may be called from any goroutine, later than Polling
-// returned and after the poll's end too.
+// PollHook is called when a long poll begins. The function load returns the current state;
+// use it for gauges that are read from time to time. A call of load looks at each running
+// record. It may be called from any goroutine, also after Polling has returned and after
+// the long poll is over.
 type PollHook interface {
 	Polling(ctx context.Context, queueARN string, load func() Load)
 }

@@ -2,11 +2,11 @@ package batch
 
 import "time"
 
-// Outcome is what became of a record. Every record of a batch ends in exactly one.
+// Outcome is the final state of a record. Every record of a batch has exactly one.
 type Outcome uint8
 
 const (
-	// Pending is the zero value: no outcome yet. No finished batch holds it.
+	// Pending is the zero value: no outcome yet. No record of a finished batch has it.
 	Pending Outcome = iota
 	// Succeeded: the handler returned nil. The record is deleted.
 	Succeeded
@@ -19,17 +19,18 @@ const (
 	InProgress
 	// DeadLettered: the record was sent to the dead-letter queue, and is deleted.
 	DeadLettered
-	// Dropped: the record failed for good and was deleted because the
-	// configuration says so.
+	// Dropped: the record failed for good and was deleted, because the configuration says
+	// so (OnPermanent or OnMalformed is "drop").
 	Dropped
-	// NotStarted: too little time was left, or the batch was stopped. The record
-	// comes back at once; if the batch was aborted, as [Abort] says.
+	// NotStarted: too little time was left, or the batch was stopped. The record comes back
+	// at once. If the batch was aborted, it comes back as [Abort] says.
 	NotStarted
-	// Skipped: an earlier record of its FIFO group failed. It comes back with that one.
+	// Skipped: an earlier record of its FIFO group failed. The record comes back together
+	// with that one.
 	Skipped
-	// Abandoned: the handler ignored the end of its context, and may still be at
-	// work. The record comes back when its visibility timeout ends, or after its
-	// backoff if that is later and the timeout is known.
+	// Abandoned: the handler ignored the end of its context and may still be running. The
+	// record comes back when its visibility timeout ends, or after its backoff if that is
+	// later and the visibility timeout is known.
 	Abandoned
 )
 
@@ -42,39 +43,42 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// Done reports whether the record need not be delivered again: it is left out
-// of the batch's failures.
-func (o Outcome) Done() bool { return o == Succeeded || o == Duplicate || o == DeadLettered || o == Dropped }
+// Done reports whether the record is finished: SQS does not have to deliver it again, and
+// the partial batch response does not list it.
+func (o Outcome) Done() bool {
+	return o == Succeeded || o == Duplicate || o == DeadLettered || o == Dropped
+}
 
-// Result is what became of one record.
+// Result is the outcome of one record, with its details.
 type Result struct {
-	// Record is the record, shared with its handler: read only.
+	// Record is the record. It is shared with the handler: read it only.
 	Record  *Record
 	Outcome Outcome
-	// Err says why the record failed; nil when it is Succeeded or Duplicate.
+	// Err is why the record failed. It is nil for a record that succeeded or is a duplicate.
 	Err error
-	// Started is when the handler was called; zero when it was not.
+	// Started is when the handler was called. Zero if it was not called.
 	Started time.Time
-	// Duration is how long the handler took, up to its abandonment if it was.
+	// Duration is how long the handler took. If it was abandoned, it is the time until
+	// then.
 	Duration time.Duration
-	// Allowed is the time that the handler was given; 0 when it had no deadline.
+	// Allowed is how much time the handler had. 0 if it had no deadline.
 	Allowed time.Duration
 
 	// The fields below are set when the record is settled.
 
-	// VisibleIn is after how long SQS shows the record again, counted from
-	// when it failed. It holds only if VisibilitySet; otherwise the queue's own
+	// VisibleIn is the time after which SQS shows the record again, counted from its
+	// failure. It counts only if VisibilitySet is true. Otherwise the queue's own
 	// visibility timeout decides.
 	VisibleIn     time.Duration
 	VisibilitySet bool
-	// Deleted says that sqsbatch deleted the record, rather than Lambda.
+	// Deleted is true if sqsbatch deleted the record. Otherwise Lambda deletes it.
 	Deleted bool
-	// DeleteErr is why sqsbatch could not delete a record that is done with:
-	// it may be delivered again.
+	// DeleteErr is why sqsbatch could not delete a finished record, which may therefore be
+	// delivered again.
 	DeleteErr error
-	// DeadLetterQueue is the URL of the queue that a DeadLettered record went to.
+	// DeadLetterQueue is the URL of the queue to which a DeadLettered record was sent.
 	DeadLetterQueue string
-	// MaxReceiveCount is the attempt after which SQS itself moves the record
-	// to the dead-letter queue; 0 when unknown.
+	// MaxReceiveCount is the number of attempts after which SQS itself moves the record to
+	// the dead-letter queue. 0 if it is not known.
 	MaxReceiveCount int
 }

@@ -6,18 +6,19 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
 )
 
-// JSON makes a [Handler] of a function that takes the record's body decoded
-// from JSON. A body that cannot be decoded does not reach fn: the record fails
-// with a [MalformedError], which goes to the dead-letter queue. Without fn there
-// is no handler: what runs handlers refuses the nil that JSON returns then.
+// JSON makes a [Handler] of a function that takes the record's body, decoded from JSON. If
+// a body cannot be decoded, fn is not called: the record fails with a [MalformedError] and
+// goes to the dead-letter queue.
 //
-// A T with a method Validate() error, its own or its pointer's, is asked by it;
-// an error means that the body is malformed, too. Its text is told in logs and in
-// the dead-letter: it should name fields, not values.
+// If T or *T has a method Validate() error, JSON calls it after decoding. An error means
+// that the body is malformed, too. Its text appears in logs and in the dead letter, so it
+// should name fields, not values.
 //
-// Unknown fields are ignored unless [DisallowUnknownFields] is given; anything
-// but white space after the value is always an error, and so is null where T is a
-// struct or a pointer, unless it decodes itself.
+// Unknown fields are ignored unless [DisallowUnknownFields] is given. Anything but white
+// space after the value is an error. So is null if T is a struct or a pointer, unless T
+// decodes itself.
+//
+// JSON returns nil if fn is nil. Functions that run handlers refuse nil with an error.
 func JSON[T any](fn func(ctx context.Context, v T) error, opts ...JSONOption) HandlerFunc {
 	if fn == nil {
 		return nil
@@ -35,17 +36,18 @@ func JSON[T any](fn func(ctx context.Context, v T) error, opts ...JSONOption) Ha
 	}
 }
 
-// JSONOption changes how [JSON] decodes. Other packages' functions for JSON take
-// it as well.
+// JSONOption changes how [JSON] decodes. Functions for JSON in other packages take it as
+// well.
 type JSONOption func(*jsonbody.Options)
 
-// DisallowUnknownFields makes a field that T does not have an error. The error has
-// the field's offset in the body, not its name, which may hold data of the sender's.
+// DisallowUnknownFields makes a field that T does not have an error. The error gives the
+// field's offset in the body. It does not give the name, which may contain the sender's
+// data.
 func DisallowUnknownFields() JSONOption {
 	return func(o *jsonbody.Options) { o.Strict = true }
 }
 
-// Text makes a [Handler] of a function that takes the record's body as it is.
+// Text makes a [Handler] of a function that takes the record's body as a string.
 func Text(fn func(ctx context.Context, body string) error) HandlerFunc {
 	if fn == nil {
 		return nil
@@ -53,8 +55,8 @@ func Text(fn func(ctx context.Context, body string) error) HandlerFunc {
 	return func(ctx context.Context, r Record) error { return fn(ctx, r.Body) }
 }
 
-// Bytes makes a [Handler] of a function that takes the record's body as bytes,
-// which are its own: one copy a record.
+// Bytes makes a [Handler] of a function that takes the record's body as bytes. The function
+// owns the bytes: each record costs one copy.
 func Bytes(fn func(ctx context.Context, body []byte) error) HandlerFunc {
 	if fn == nil {
 		return nil

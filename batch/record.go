@@ -9,49 +9,50 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/valuectx"
 )
 
-// Record is one SQS message as it was received, on Lambda or by a long poll.
-// It is passed by value, so that a handler that was abandoned can do it no harm; its
-// map and slices are shared and must not be changed.
+// Record is one SQS message, received on Lambda or by a long poll. It is passed by value,
+// so an abandoned handler cannot change it. Its map and slices are shared and must not be
+// changed.
 //
-// The fields are those of the Lambda event and of ReceiveMessage: see "Using
-// Lambda with Amazon SQS" in the AWS Lambda Developer Guide.
+// The fields are those of the Lambda event and of ReceiveMessage: see "Using Lambda with
+// Amazon SQS" in the AWS Lambda Developer Guide.
 type Record struct {
-	// MessageID is SQS's id of the message. The same message keeps it over all
-	// its deliveries, and one batch may hold it twice.
+	// MessageID is the id that SQS gave the message. It stays the same over all deliveries,
+	// and one batch may contain it twice.
 	MessageID string
-	// ReceiptHandle names this delivery of the message.
+	// ReceiptHandle identifies this delivery of the message.
 	ReceiptHandle string
 	// Body is the message's text.
 	Body string
 
-	// Attempt counts the deliveries of the message, this one included
-	// (ApproximateReceiveCount): 1 at the first. It is 0 when SQS's count is
-	// missing or is no number.
+	// Attempt is the number of deliveries of the message, including this one
+	// (ApproximateReceiveCount): 1 at the first. It is 0 if SQS's count is missing or is
+	// not a number.
 	Attempt int
 	// SentAt is when the message was sent (SentTimestamp). Zero when unknown.
 	SentAt time.Time
 	// FirstReceivedAt is when the message was first received
 	// (ApproximateFirstReceiveTimestamp). Zero when unknown.
 	FirstReceivedAt time.Time
-	// ReceivedAt is when this delivery was received by a long poll. Zero on
-	// Lambda, which does not tell.
+	// ReceivedAt is when a long poll received this delivery. Zero on Lambda, where the
+	// event does not have it.
 	ReceivedAt time.Time
-	// SenderID is the IAM id of who sent the message.
+	// SenderID is the IAM id of the sender.
 	SenderID string
-	// GroupID is the MessageGroupId. FIFO queues order by it; standard queues
-	// may carry it too (fair queues), where it means nothing for order.
+	// GroupID is the MessageGroupId. FIFO queues use it for order. Standard queues may have
+	// it for fair queues, where it has no effect on order.
 	GroupID string
-	// DeduplicationID and SequenceNumber are set by FIFO queues only.
+	// DeduplicationID and SequenceNumber are set only by FIFO queues.
 	DeduplicationID string
 	SequenceNumber  string
 	// TraceHeader is the X-Ray header (AWSTraceHeader), if the sender gave one.
 	TraceHeader string
-	// DeadLetterQueueSourceARN is the queue that a redriven message came from.
+	// DeadLetterQueueSourceARN is the queue from which a redriven message came.
 	DeadLetterQueueSourceARN string
-	// OtherAttributes holds system attributes that have no field here. Usually nil.
+	// OtherAttributes has the system attributes for which there is no field here. Usually
+	// nil.
 	OtherAttributes map[string]string
 
-	// MessageAttributes are the attributes that the sender gave, by name.
+	// MessageAttributes are the attributes that the sender set, by name.
 	MessageAttributes map[string]MessageAttribute
 
 	// MD5OfBody and MD5OfMessageAttributes are SQS's digests, in hex.
@@ -64,29 +65,29 @@ type Record struct {
 	Region string
 }
 
-// MessageAttribute is a typed value beside the body. DataType is "String",
-// "Number" or "Binary", optionally followed by a dot and a label of the
-// sender's; binary types carry BinaryValue, the others StringValue.
+// MessageAttribute is a typed value that is sent together with the body. DataType is
+// "String", "Number" or "Binary". A dot and a label of the sender may follow. Binary types
+// have BinaryValue, the others StringValue.
 type MessageAttribute struct {
 	DataType    string
 	StringValue string
 	BinaryValue []byte
 }
 
-// FIFO reports whether the record came from a FIFO queue. Only the queue's
-// name tells: standard queues may carry a GroupID as well.
+// FIFO reports whether the record came from a FIFO queue. Only the queue's name says so:
+// messages of standard queues may have a GroupID as well.
 func (r *Record) FIFO() bool { return strings.HasSuffix(r.QueueARN, ".fifo") }
 
-// QueueName returns a queue's name, which ends its ARN and its URL:
-// "orders" of "arn:aws:sqs:eu-west-1:123456789012:orders". A name is its own.
+// QueueName returns the name of a queue, which is the last part of its ARN and of its URL:
+// "orders" for "arn:aws:sqs:eu-west-1:123456789012:orders". A name is returned unchanged.
 func QueueName(arnOrURL string) string {
 	s := strings.TrimRight(arnOrURL, "/")
 	return s[strings.LastIndexAny(s, ":/")+1:]
 }
 
-// RecordFrom returns the record that ctx belongs to, so that a function which
-// is given only a decoded body can ask for the id, the attempt or an
-// attribute. It reports false outside a record's context.
+// RecordFrom returns the record that ctx belongs to. A function that gets only a decoded
+// body uses it to read the id, the attempt or an attribute. It returns false if ctx is not
+// a record's context.
 func RecordFrom(ctx context.Context) (Record, bool) {
 	if r, ok := ctx.Value(ctxkey.Record{}).(*Record); ok {
 		return *r, true
@@ -94,17 +95,17 @@ func RecordFrom(ctx context.Context) (Record, bool) {
 	return Record{}, false
 }
 
-// WithRecord returns a context from which [RecordFrom] gets r. The engine does
-// this by itself: it is for middleware that hands on another record than it was
-// given, and for tests of functions that ask for their record.
+// WithRecord returns a context from which [RecordFrom] returns r. The engine calls it for
+// every record. Call it in middleware that passes on a changed record, and in tests of
+// functions that call RecordFrom.
 func WithRecord(ctx context.Context, r Record) context.Context {
 	return valuectx.With(ctx, ctxkey.Record{}, &r)
 }
 
-// Stopping returns a channel that is closed when the process begins to stop, for a handler
-// that waits for something which stops as well: a worker that it hands its record to. The
-// handler may also go on until its context ends (longpoll.Config.DrainLimit). To give
-// the record back at once, without a backoff, it returns [ErrStopped].
+// Stopping returns a channel that is closed when the process begins to stop. Use it in a
+// handler that hands its record to a worker which stops as well. To give the record back at
+// once, without a backoff, the handler returns [ErrStopped]. It may also go on until its
+// context ends (see longpoll.Config.DrainLimit).
 //
 //	select {
 //	case jobs <- job:
@@ -112,8 +113,8 @@ func WithRecord(ctx context.Context, r Record) context.Context {
 //		return batch.ErrStopped
 //	}
 //
-// On Lambda, where invocations end and processes are not stopped, and outside a record's
-// context it is nil, which is never ready.
+// The channel is nil, so it is never ready, on Lambda and if ctx is not a record's context.
+// On Lambda invocations end, but the process is not stopped.
 func Stopping(ctx context.Context) <-chan struct{} {
 	stopping, _ := ctx.Value(ctxkey.Stopping{}).(<-chan struct{})
 	return stopping

@@ -6,41 +6,41 @@ import (
 	"time"
 )
 
-// Verdict is what an error asks for its record, see [VerdictOf]. The zero value
-// asks for nothing: a retry with the configured backoff.
+// Verdict is what an error asks for its record, see [VerdictOf]. The zero value is a retry
+// with the configured backoff.
 type Verdict struct {
-	// Permanent: no retry can mend it.
+	// Permanent: no retry can fix the error.
 	Permanent bool
 	// Malformed: permanent, because the record could not be decoded.
 	Malformed bool
-	// Aborts: what of the batch was not started shall come back after After, too.
+	// Aborts: the records of the batch that were not started come back after After, too.
 	Aborts bool
-	// Duplicate: the error is [ErrDuplicate], and no other verb is in it.
+	// Duplicate: the error is [ErrDuplicate], and wraps no other verb.
 	Duplicate bool
-	// InProgress: [ErrInProgress] is in it, and neither Permanent nor Abort.
+	// InProgress: the error wraps [ErrInProgress], and neither Permanent nor Abort.
 	InProgress bool
-	// Verb says that a verb of this package was in the error, rather than a
-	// method of another one's.
+	// Verb is true if the error wraps a verb of this package. It is false if only a method
+	// of another package's error decided.
 	Verb bool
-	// After is when to come back, in place of the backoff; it counts if HasAfter.
+	// After is when the record comes back, in place of the backoff, if HasAfter is true.
 	HasAfter bool
 	After    time.Duration
 }
 
-// VerdictOf tells what an error asks for, by all that it wraps and joins:
+// VerdictOf returns what an error asks for. It looks at all errors that err wraps or joins,
+// in this order:
 //
-//   - [Permanent] or a [MalformedError] anywhere in it, also beside others in
-//     errors.Join, makes it permanent, whatever else is there. A time that is asked
-//     for as well counts where it is retried nevertheless (no dead-letter queue);
-//   - else [Abort] counts, with the longest time asked for by any Abort;
-//   - else [RetryAfter], the longest of all;
-//   - else, where no verb is, methods of errors that know nothing of this
-//     package. RetryAfter() time.Duration is heard when it is above 0, the
-//     longest one. Retryable() bool, where it is false, makes the error permanent,
-//     but not where the error also wraps the end of a context: clients call that
-//     not retryable because the caller has left, which the record has not.
+//   - [Permanent] or a [MalformedError] anywhere makes the error permanent, whatever else is
+//     joined to it. A time that is also asked for counts only if the record is retried after
+//     all, because there is no dead-letter queue.
+//   - Else [Abort] counts, with the longest time that any Abort asks for.
+//   - Else [RetryAfter] counts, with the longest time of all.
+//   - Else, if there is no verb, methods of other packages' errors count. The longest
+//     RetryAfter() time.Duration above 0 sets the time. A Retryable() bool that returns false
+//     makes the error permanent, unless the error also wraps the end of a context: clients
+//     call that not retryable because their caller is gone, but the record is not gone.
 //
-// Of an error and those that it wraps the outermost with such a method is heard.
+// If an error and the errors that it wraps have such a method, the outermost one counts.
 func VerdictOf(err error) Verdict {
 	if err == nil {
 		return Verdict{}
@@ -82,7 +82,7 @@ func (v *Verdict) addVerbs(err error) {
 		v.Duplicate = true
 	case *inProgressError:
 		v.InProgress = true
-	case interface{ As(any) bool }: // it may stand for several, as those of hashicorp/go-multierror
+	case interface{ As(any) bool }: // it may stand for several errors, like those of hashicorp/go-multierror
 		addFound[*permanentError](v, e)
 		addFound[*MalformedError](v, e)
 		addFound[*abortError](v, e)
@@ -98,7 +98,7 @@ func addFound[E error](v *Verdict, in interface{ As(any) bool }) {
 	}
 }
 
-// addAbort and addAfter take the longest; an Abort's own time goes before any other.
+// addAbort and addAfter keep the longest time. The time of an Abort comes before any other.
 func (v *Verdict) addAbort(d time.Duration) {
 	if !v.Aborts {
 		v.After = 0
@@ -118,7 +118,7 @@ func (v *Verdict) addAfter(d time.Duration) {
 // addMethods looks for methods of other packages' errors.
 func (v *Verdict) addMethods(err error, retryable, after bool) {
 	if _, panicked := err.(*PanicError); panicked {
-		return // it is a mistake in the code, whatever it was made with
+		return // a runtime error is a bug in the code, whatever it is joined with
 	}
 	if e, ok := err.(interface{ Retryable() bool }); ok && retryable {
 		v.Permanent = v.Permanent || !e.Retryable()
@@ -149,8 +149,8 @@ func eachWrapped(err error, f func(error)) {
 	}
 }
 
-// FirstOf makes one function for [Config.Classify] of several: the first that
-// gives an error a verb decides.
+// FirstOf combines several functions for [Config.Classify]. The first one that gives an
+// error a verb decides.
 func FirstOf(classifiers ...func(error) error) func(error) error {
 	return func(err error) error {
 		for _, classify := range classifiers {

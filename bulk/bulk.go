@@ -10,40 +10,39 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
 )
 
-// Config says how records are gathered. The zero value is good.
+// Config configures how records are gathered into chunks. The zero value is ready to use.
 type Config struct {
-	// MaxItems is how many records a chunk has at most, 1 to 10,000.
-	// Defaults to 100.
+	// MaxItems is the largest number of records in a chunk, 1 to 10,000. Defaults to 100.
 	MaxItems int
 
-	// MaxBytes is how many bytes the bodies of a chunk have at most, up to 1 GiB.
-	// A record that has more is a chunk of its own. Defaults to 4 MiB.
+	// MaxBytes is the largest total size of the bodies in a chunk, up to 1 GiB. A larger
+	// record is a chunk of its own. Defaults to 4 MiB.
 	MaxBytes int
 
-	// Linger is how long the first record of a chunk waits for others, up to
-	// 1 min, and at most half of the time that it has. On Lambda it counts only
-	// where middleware is slow: the records are there. Defaults to 50 ms.
+	// Linger is how long the first record of a chunk waits for others, up to 1 min, and at
+	// most half of the record's remaining time. On Lambda it has an effect only if
+	// middleware is slow, since all records of the batch are there. Defaults to 50 ms.
 	Linger time.Duration
 
-	// Parallel is how many chunks are written at a time, 1 to 1,000: of a batch
-	// on Lambda, of a queue in a container. Defaults to 2.
+	// Parallel is the number of chunks that are written at the same time, 1 to 1,000: for
+	// each batch on Lambda, for each queue in a container. Defaults to 2.
 	Parallel int
 
-	// DisallowUnknownFields makes a field that T does not have an error, for [JSON].
+	// DisallowUnknownFields makes a field that T does not have an error. It is for [JSON].
 	DisallowUnknownFields bool
 
-	// Unwrap is middleware between the engine and the decoding, such as
-	// envelope/sns.Unwrap; batch.Chain makes one of several. It must pass its
-	// context on. On a FIFO queue it is called twice for a record that is taken
-	// into the chunk of one before it, the first time to see what is in it (the
-	// handler returns an error then), and it must call its handler only once for
-	// a record. Defaults to none.
+	// Unwrap is middleware that runs before a body is decoded, such as envelope/sns.Unwrap.
+	// Combine several with batch.Chain. It must pass its context on, and must call its
+	// handler only once for a record. Defaults to none.
+	//
+	// On a FIFO queue, it runs twice for a record that joins the chunk of an earlier
+	// record. The first run only decodes the body, and the handler then returns an error.
 	Unwrap func(batch.Handler) batch.Handler
 }
 
 const (
 	defaultMaxItems = 100
-	defaultMaxBytes = 4 << 20 // what Amazon Data Firehose takes in a call
+	defaultMaxBytes = 4 << 20 // the limit of one call to Amazon Data Firehose
 	defaultLinger   = 50 * time.Millisecond
 	defaultParallel = 2
 
@@ -53,14 +52,16 @@ const (
 	maxParallel = 1000
 )
 
-// JSON makes a [batch.Handler] of a function that takes many records at once,
-// their bodies decoded from JSON as by batch.JSON: one that cannot be decoded does
-// not reach fn and fails with a [batch.MalformedError].
+// JSON makes a [batch.Handler] of a function that takes many records at once. Their bodies
+// are decoded from JSON as [batch.JSON] does. A body that cannot be decoded does not reach
+// fn: its record fails with a [batch.MalformedError].
 //
-// What fn returns, unless nil, fails every item that was not failed by [Item.Fail];
-// where it is permanent, or a panic, each half of them is tried alone, see the
-// package. Without fn there is no handler: what runs handlers refuses the nil that
-// JSON returns then, and a Config out of its bounds.
+// An error that fn returns fails every item that [Item.Fail] did not fail before. If the
+// error is permanent or fn panics, the chunk is split; see "One record that spoils the
+// call" in the package comment.
+//
+// Functions that run handlers refuse the result with an error if fn is nil or cfg is out of
+// its bounds.
 func JSON[T any](fn func(ctx context.Context, items []Item[T]) error, cfg Config) batch.Handler {
 	return New(func(_ context.Context, r batch.Record) (v T, err error) {
 		if bad := jsonbody.Decode(r.Body, &v, cfg.DisallowUnknownFields); bad != nil {
@@ -70,10 +71,10 @@ func JSON[T any](fn func(ctx context.Context, items []Item[T]) error, cfg Config
 	}, fn, cfg)
 }
 
-// New is [JSON] with a decoder of your own. An error of decode is its record's.
-// decode may be called again for the same record, and before its turn on a FIFO
-// queue; ctx is a record's, but for the record itself perhaps that of an earlier
-// one of its group.
+// New is [JSON] with a decoder of your own. An error of decode fails its record. decode may
+// be called several times for a record, and on a FIFO queue also before the record's turn.
+// Its ctx may then be the context of an earlier record of the group, but [batch.RecordFrom]
+// returns the right record.
 func New[T any](decode func(ctx context.Context, r batch.Record) (T, error), fn func(ctx context.Context, items []Item[T]) error, cfg Config) batch.Handler {
 	if decode == nil || fn == nil {
 		return nil
@@ -89,20 +90,21 @@ func New[T any](decode func(ctx context.Context, r batch.Record) (T, error), fn 
 	return h
 }
 
-// handler writes records in chunks. It holds no record: what gathers is the
-// batch's, or in a long poll the engine's, see scope.
+// handler writes records in chunks. It holds no records: a scope does, which belongs to a
+// batch, or in a long poll to the engine.
 type handler[T any] struct {
 	decode func(context.Context, batch.Record) (T, error)
 	fn     func(context.Context, []Item[T]) error
 	cfg    Config
-	unwrap batch.Handler // around inner; nil if there is none
-	wrong  error         // with the configuration
+	unwrap batch.Handler // wraps inner; nil without Config.Unwrap
+	wrong  error         // the error of the configuration
 }
 
-// Validate is asked by what starts handlers.
+// Validate returns the error of the configuration.
 func (h *handler[T]) Validate() error { return h.wrong }
 
-// Concurrency is what the chunks need that are written at a time.
+// Concurrency returns the number of records in all chunks that may be written at the same
+// time.
 func (h *handler[T]) Concurrency() int { return h.cfg.MaxItems * h.cfg.Parallel }
 
 func (c Config) withDefaults() Config {

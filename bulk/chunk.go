@@ -9,23 +9,23 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 )
 
-// chunk is a set of records that are written at once. Its fields are guarded by
-// its scope's lock.
+// chunk is a set of records that are written with one call. The lock of its scope guards
+// its fields.
 type chunk[T any] struct {
 	tickets []*ticket[T] // those of a FIFO group in order
 	bytes   int
-	heads   int // tickets whose Handle waits
+	heads   int // number of tickets whose Handle waits
 
-	timer *time.Timer // until it is due; nil if it is from the beginning
-	due   bool        // no other record is waited for
-	begun bool        // no record may join or leave
+	timer *time.Timer // fires when the chunk is due; nil if it is due from the start
+	due   bool        // the chunk waits for no more records
+	begun bool        // no record may join or leave any more
 	over  bool        // the function has returned, or will not be called
 
-	deadline time.Time // the earliest of its records; zero if none has one
+	deadline time.Time // the earliest deadline of its records; zero if none has one
 	cancel   context.CancelFunc
-	ended    int         // those of heads whose context has ended
-	lost     bool        // its place was given away
-	giveUp   *time.Timer // gives it away
+	ended    int         // how many of heads have a context that has ended
+	lost     bool        // another chunk got its place
+	giveUp   *time.Timer // gives its place to another chunk
 }
 
 func (c *chunk[T]) add(t *ticket[T]) {
@@ -39,8 +39,8 @@ func (c *chunk[T]) remove(t *ticket[T]) {
 	c.bytes -= len(t.item.Record.Body)
 }
 
-// allEnded reports whether nobody waits for the chunk any more, and nothing ends
-// it at this moment anyway.
+// allEnded reports whether no record waits for the chunk any more, and the chunk is not
+// just ending anyway.
 func (c *chunk[T]) allEnded() bool {
 	return c.ended == c.heads && (c.deadline.IsZero() || time.Now().Before(c.deadline))
 }
@@ -52,7 +52,7 @@ func (s *scope[T]) writeChunk(c *chunk[T]) {
 	defer func() {
 		stop()
 		c.cancel()
-		s.finish(c, batch.ErrGoexit) // of those that have no outcome
+		s.finish(c, batch.ErrGoexit) // for records that have no outcome yet
 	}()
 	s.newWriter(ctx, c).write(c.tickets)
 }
@@ -81,8 +81,8 @@ func (s *scope[T]) prepare(c *chunk[T]) context.Context {
 	return ctx
 }
 
-// watch gives the chunk's place to another a grace after the end of its context:
-// its records are abandoned then.
+// watch gives the chunk's place to another chunk a grace after the end of its context. Its
+// records are abandoned then.
 func (s *scope[T]) watch(c *chunk[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func (s *scope[T]) finish(c *chunk[T], err error) {
 	s.write()
 }
 
-// tell ends the wait of records that have their outcome.
+// tell wakes the Handle calls of records that have their outcome.
 func (s *scope[T]) tell(tickets []*ticket[T]) {
 	var told []*ticket[T]
 	s.mu.Lock()
@@ -152,12 +152,12 @@ func (s *scope[T]) tell(tickets []*ticket[T]) {
 			t.runner.Answer(t.answers()...)
 		}
 	}
-	for _, t := range told { // all are awake: none of them is taken for one that waits for others
+	for _, t := range told { // all are awake now, so none of them counts as waiting
 		close(t.done)
 	}
 }
 
-// abort is the first error of its records that says that no other would fare better.
+// abort returns the first error of its records that asks for an abort, or nil.
 func (c *chunk[T]) abort() error {
 	for _, t := range c.tickets {
 		if err := t.verdict.get(); err != nil && aborts(err) {
@@ -167,16 +167,16 @@ func (c *chunk[T]) abort() error {
 	return nil
 }
 
-// aborts is false for an error whose methods panic, as those of a nil pointer in
-// one do: the engine says so of each record.
+// aborts reports whether an error asks for an abort. It returns false for an error whose
+// methods panic, such as a nil pointer. The engine reports such an error for each record.
 func aborts(err error) (aborts bool) {
 	defer func() { _ = recover() }()
 	return batch.VerdictOf(err).Aborts
 }
 
-// answers are the tickets of the records behind t, up to the first that failed:
-// those behind that one are not done, whatever the function did with them. A record
-// of another half may have no outcome yet, see follow.
+// answers returns the tickets of the records behind t, up to the first that failed. Records
+// behind that one are not done, whatever the function did with them. A record of another
+// half may have no outcome yet, see follow.
 func (t *ticket[T]) answers() (list []any) {
 	for t.verdict.get() == nil && t.next != nil {
 		t = t.next
@@ -185,14 +185,15 @@ func (t *ticket[T]) answers() (list []any) {
 	return list
 }
 
-// values is a record's context without its end, for what is done for others, too.
+// values is a record's context without its end, for work that is done for other records,
+// too.
 type values struct{ context.Context }
 
 func (values) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
 func (values) Done() <-chan struct{}                   { return nil }
 func (values) Err() error                              { return nil }
 
-// Value hides the runner: a handler that the function calls is not the record's.
+// Value hides the runner: a handler that the function calls is not the record's handler.
 func (v values) Value(key any) any {
 	if _, ok := key.(ctxkey.Runner); ok {
 		return nil

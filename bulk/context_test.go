@@ -54,7 +54,7 @@ func TestTheChunksContext(t *testing.T) {
 	})
 }
 
-// At the end of an invocation a function that heeds its context is no longer
+// At the end of an invocation a function that respects its context is no longer
 // waited for than any handler, and what it has done counts.
 func TestTheEndOfAnInvocation(t *testing.T) {
 	for _, fifo := range []bool{false, true} {

@@ -1,4 +1,4 @@
-// Package bulk is for functions that write many records at once: rows into a
+// Package bulk is for functions that write many records with one call: rows into a
 // database, documents into an index, entries of a batch call.
 //
 //	handler.Run(bulk.JSON(insertOrders, bulk.Config{MaxItems: 100}))
@@ -6,74 +6,80 @@
 //	func insertOrders(ctx context.Context, items []bulk.Item[Order]) error {
 //		results, err := table.Insert(ctx, items)
 //		if err != nil {
-//			return err // fails all that were not failed one by one
+//			return err // fails every item that has not failed by itself
 //		}
 //		for i := range results {
 //			if err := results[i].Err; err != nil {
-//				items[i].Fail(err) // fails this one, with any verb
+//				items[i].Fail(err) // fails this item, with any verb
 //			}
 //		}
 //		return nil
 //	}
 //
-// It is a [batch.Handler] like any other: each record has its own deadline,
-// outcome, backoff, dead letter, heartbeat and line in the log; only that its call
-// waits for the chunk that the record is part of, and the chunk is written by one
-// call of the function. Chunks gather within a batch on Lambda, and across
-// receives in a container, for each queue by itself.
+// A bulk handler is an ordinary [batch.Handler]. Each record has its own deadline, outcome,
+// backoff, dead letter, heartbeat and log line. The only difference: records are gathered
+// into chunks, and one call of the function writes a chunk. On Lambda a chunk has records
+// of one batch. In a container it has records of one queue, also from several receives.
 //
 // # When a chunk is written
 //
-// When it is full ([Config].MaxItems, MaxBytes), [Config].Linger after its first
-// record, or as soon as no further record can join it: on Lambda all of the batch
-// is there, and nothing waits; in a container when it stops. A chunk needs as many records at a time as it has
-// items, so that a bulk handler asks for a concurrency of MaxItems x Parallel
-// where none is configured (batch.Config.Concurrency, SQSBATCH_CONCURRENCY). A lower
-// one makes smaller chunks.
+// A chunk is written in three cases:
+//
+//   - It is full ([Config].MaxItems, MaxBytes).
+//   - [Config].Linger has passed since its first record.
+//   - No other record can join it. On Lambda the whole batch is there, so nothing waits. In a container this
+//     happens at a stop.
+//
+// A chunk needs as many concurrent records as it has items. If no concurrency is configured
+// (batch.Config.Concurrency, SQSBATCH_CONCURRENCY), a bulk handler therefore asks for
+// MaxItems x Parallel. A lower concurrency makes smaller chunks.
 //
 // # Order
 //
-// A chunk holds the records of a FIFO group in order, as many as are there. When
-// one fails, those behind it in its group are not done, whatever the function
-// did with them: they come back with it, or are part of another chunk when it went
-// to the dead-letter queue. The function must therefore bear to see a record
-// again, as every function of a queue. In logs and metrics a record's duration is
-// that of its wait and its chunk; one behind another in its group has only what its
-// own half takes longer.
+// A chunk holds all available records of a FIFO group, in order. If one fails, the records
+// behind it in the group are not done, whatever the function did with them: they come back
+// together with it. If it goes to the dead-letter queue, they are written in another chunk
+// instead. So the function must accept records that it has written before, as every
+// consumer of a queue must.
+//
+// In logs and metrics, the duration of a record includes its wait and its whole chunk. A
+// record behind another one of its group has only the extra time of its own half.
 //
 // # Abort
 //
-// With [batch.Abort], of the function or of an item, what waits to be written is not:
-// it fails as well, and comes back after that time.
+// If the function or an item returns [batch.Abort], records that wait to be written fail as
+// well, and come back after the time of the abort.
 //
 // # Middleware
 //
-// Middleware around a bulk handler works, by [batch.Chain]: put there otherwise, it
-// may hide how many records the handler wants at a time. In either case a chunk
-// holds one record of a FIFO group. What only changes the record (envelopes,
-// payloads) goes into [Config].Unwrap, which hides nothing.
+// Wrap a bulk handler in middleware with [batch.Chain]; other wrapping may hide how many
+// records the handler wants at the same time. With middleware, a chunk holds only one
+// record of a FIFO group. Put middleware that only changes the record (envelopes, payloads)
+// into [Config].Unwrap, which has neither effect.
 //
 // # One record that spoils the call
 //
-// The error that the function returns is the error of every item. An error that no
-// retry can fix (a verb, or by Classify), or a panic, is about one of them, and nobody
-// knows which: the chunk is halved, and halved again, until the call that fails is for
-// one record, at the price of some 2 log2(n) calls. The others are not dead letters
-// with it. So the function may see a record again within the same chunk. An
-// ordinary error is taken for the sink's: all come back with the backoff. A
-// function that knows which item it was says so by [Item.Fail].
+// An error of the function is the error of every item. But a permanent error (by a verb or
+// by Classify) or a panic is often about one record, and nothing says which. So the chunk
+// is split in half, and again, until the failing call has only one record. The other
+// records do not become dead letters with it. This costs about 2 log2(n) calls, and the
+// function may see a record again within the same chunk.
 //
-// The records of a half that was written succeed at once, even if the call for the
-// other half hangs. No half begins after the end of the chunk's context: its
-// records come back with the backoff.
+// An ordinary error is taken for a failure of the destination: all records come back with
+// the backoff. A function that knows which item was wrong should call [Item.Fail].
+//
+// Records of a half that was written succeed at once, even if the call for the other half
+// hangs. No half is started after the end of the chunk's context: its records come back
+// with the backoff.
 //
 // # A function that does not return
 //
-// The chunk's context ends at the earliest deadline of its records, or when nobody
-// waits for any of them; its values are those of its first record, batch.RecordFrom and
-// the span of a trace among them. A function that
-// ignores it is given up, and its records are abandoned, like any handler; a grace
-// later its place ([Config].Parallel) goes to the next chunk, while it may still run.
-// In a container each of its records counts as an abandoned handler
-// (longpoll.Config.MaxAbandoned).
+// The chunk's context ends at the earliest deadline of its records, or when no record waits
+// for the chunk any more. It has the values of the context of the first record, such as
+// batch.RecordFrom and a trace's span.
+//
+// A function that ignores the end of the context is abandoned, and so are its records, as
+// with any handler. After a grace, its place ([Config].Parallel) goes to the next chunk,
+// although it may still run. In a container, each of its records counts as an abandoned
+// handler (longpoll.Config.MaxAbandoned).
 package bulk

@@ -151,7 +151,7 @@ func TestAHalfThatWasWrittenIsDeletedAtOnce(t *testing.T) {
 	}
 }
 
-// A half in which a record of a group fails, beside one that goes on.
+// A half in which a record of a group fails, next to one that goes on.
 func TestAGroupGoesOnBehindWhatWasWritten(t *testing.T) {
 	inWorld(t, true, func(w *world) {
 		w.do = func(_ context.Context, items []bulk.Item[string]) error {

@@ -13,10 +13,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/valuectx"
 )
 
-// Handle has a record written with others, and waits for its outcome.
+// Handle adds a record to a chunk and waits for the record's outcome.
 func (h *handler[T]) Handle(ctx context.Context, r batch.Record) error {
 	switch {
-	case h.wrong != nil: // middleware hid it from who starts handlers
+	case h.wrong != nil: // middleware hid Validate from the code that starts handlers
 		return h.wrong
 	case h.unwrap == nil:
 		return h.join(ctx, r)
@@ -26,7 +26,7 @@ func (h *handler[T]) Handle(ctx context.Context, r batch.Record) error {
 
 // turn is one call of the middleware of Config.Unwrap.
 type turn[T any] struct {
-	peek   bool // the record's turn has not come: it is only looked at
+	peek   bool // only decode the record: it is not its turn yet
 	single bool // a second call of inner would break the order
 
 	mu    sync.Mutex
@@ -37,12 +37,12 @@ type turn[T any] struct {
 type turnKey struct{}
 
 var (
-	errPeeked  = errors.New("bulk: the record's turn has not come, it is only looked at")
+	errPeeked  = errors.New("bulk: the record is only decoded, since its turn has not come")
 	errContext = errors.New("bulk: the middleware of Config.Unwrap does not pass its context on")
 	errTwice   = errors.New("bulk: the middleware of Config.Unwrap calls its handler twice for a record of a FIFO queue, which breaks the order: put it around the bulk handler instead")
 )
 
-// inner is what the middleware of Config.Unwrap calls.
+// inner is the handler that the middleware of Config.Unwrap calls.
 func (h *handler[T]) inner(ctx context.Context, r batch.Record) error {
 	t, _ := ctx.Value(turnKey{}).(*turn[T])
 	if t == nil {
@@ -66,8 +66,8 @@ func (h *handler[T]) inner(ctx context.Context, r batch.Record) error {
 	return h.join(ctx, r)
 }
 
-// join puts a record into a chunk and returns its outcome, which may be there
-// already, since a chunk holds what was behind a record of a FIFO group.
+// join puts a record into a chunk and returns its outcome. The record may have one already,
+// since a chunk includes the records behind another one of a FIFO group.
 func (h *handler[T]) join(ctx context.Context, r batch.Record) error {
 	e, in := runner.From(ctx)
 	if in {
@@ -86,7 +86,8 @@ func (h *handler[T]) join(ctx context.Context, r batch.Record) error {
 		return s.await(ctx, t)
 	}
 	t.runner = &e
-	// Middleware around h would see those behind only after they were written.
+	// Middleware around h would see the records behind this one only after they were
+	// written.
 	if r.FIFO() && e.HandledBy(h) {
 		t.next = h.behind(ctx, e, len(t.item.Record.Body))
 	}
@@ -110,10 +111,10 @@ func (h *handler[T]) newTicket(ctx context.Context, r batch.Record) (*ticket[T],
 	return t, nil
 }
 
-// behind returns a ticket for each record that waits for ctx's in its FIFO group,
-// each the next of the one before, up to one that cannot be decoded, and as far as
-// a chunk with ctx's own bytes has room. It does so beside the record, which nothing
-// behind it shall hold up for longer than a moment, nor end.
+// behind returns tickets for the records that wait behind ctx's record in its FIFO group.
+// Each ticket links to the next. The list ends before a record that cannot be decoded, or
+// when the chunk has no room. behind works on a goroutine of its own, so that a record
+// behind cannot delay or end ctx's record.
 func (h *handler[T]) behind(ctx context.Context, e runner.View, bytes int) (first *ticket[T]) {
 	if h.cfg.MaxItems == 1 || bytes >= h.cfg.MaxBytes {
 		return nil
@@ -133,7 +134,7 @@ func (h *handler[T]) behind(ctx context.Context, e runner.View, bytes int) (firs
 				return
 			}
 			if bytes += len(t.item.Record.Body); bytes > h.cfg.MaxBytes {
-				return // what Unwrap makes of few bytes may be many
+				return // Unwrap may turn a few bytes into many
 			}
 			found <- t
 		}
@@ -155,8 +156,8 @@ func (h *handler[T]) behind(ctx context.Context, e runner.View, bytes int) (firs
 	}
 }
 
-// peek returns a ticket for a record whose turn has not come, or nil when that
-// must be waited for.
+// peek returns a ticket for a record before its turn. It returns nil if the record has to
+// wait for its turn.
 func (h *handler[T]) peek(ctx context.Context, r batch.Record) (found *ticket[T]) {
 	defer func() {
 		if recover() != nil {
@@ -177,8 +178,9 @@ func (h *handler[T]) peek(ctx context.Context, r batch.Record) (found *ticket[T]
 	return t.found
 }
 
-// follow returns the outcome of a record that is in the chunk of one before it in
-// its FIFO group. That one may have its outcome first, if they are in two halves.
+// follow returns the outcome of a record that is in the chunk of an earlier record of its
+// FIFO group. The earlier record may have its outcome first, if the two are in different
+// halves.
 func (s *scope[T]) follow(ctx context.Context, t *ticket[T]) error {
 	s.mu.Lock()
 	if !t.over {
@@ -190,9 +192,9 @@ func (s *scope[T]) follow(ctx context.Context, t *ticket[T]) error {
 	return s.await(ctx, t)
 }
 
-// await returns a ticket's outcome. When the record's time is over before, it
-// leaves its chunk, unless that is being written: then the engine decides for how
-// long this is waited for.
+// await returns a ticket's outcome. If the record's time is over first, the record leaves
+// its chunk. If the chunk is already being written, it cannot leave, and the engine decides
+// how long to wait.
 func (s *scope[T]) await(ctx context.Context, t *ticket[T]) error {
 	select {
 	case <-t.done:

@@ -7,19 +7,19 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Item is a record among those that are written at once.
+// Item is one of the records that a call of the function writes.
 type Item[T any] struct {
 	// Value is the decoded body.
 	Value T
-	// Record is the message; its map and slices are shared and must not be changed.
+	// Record is the message. Its map and slices are shared and must not be changed.
 	Record batch.Record
 
-	verdict *verdict // nil in a test that made the item itself
+	verdict *verdict // nil if a test made the item itself
 }
 
-// Fail fails this record, as if a handler of one record had returned err: any
-// verb counts, and nil is a failure as well. The first call counts; one after the
-// function has returned changes nothing. It may be called from any goroutine.
+// Fail fails this record, as if the handler of a single record had returned err. err may
+// have any verb, and is a failure even if it is nil. Only the first call counts, and only
+// before the function returns. Fail may be called from any goroutine.
 func (i *Item[T]) Fail(err error) {
 	if i.verdict == nil {
 		i.verdict = new(verdict)
@@ -27,8 +27,8 @@ func (i *Item[T]) Fail(err error) {
 	i.verdict.fail(err)
 }
 
-// Err returns what the item was failed with so far, or nil: for tests of
-// functions, which make their items themselves.
+// Err returns the error with which the item was failed so far, or nil. It is for tests of
+// functions, which make their own items.
 func (i *Item[T]) Err() error {
 	if i.verdict == nil {
 		return nil
@@ -38,7 +38,7 @@ func (i *Item[T]) Err() error {
 
 var errFailed = errors.New("bulk: the item was failed without an error")
 
-// verdict is what became of a record.
+// verdict is the outcome of a record.
 type verdict struct {
 	mu     sync.Mutex
 	err    error
@@ -62,7 +62,8 @@ func (v *verdict) get() error {
 	return v.err
 }
 
-// seal ends what may be said, with the error of the whole call. The first counts.
+// seal sets the error of the whole call, unless the record has one. After it, Fail has no
+// effect.
 func (v *verdict) seal(err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

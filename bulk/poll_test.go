@@ -160,7 +160,7 @@ func TestARecordThatIsLostEndsNoOthersChunk(t *testing.T) {
 		w.do = func(ctx context.Context, items []bulk.Item[string]) error {
 			for _, r := range items {
 				if r.Value == "0" {
-					w.delete(w.URL, r.Record.ReceiptHandle) // as someone else would
+					w.delete(w.URL, r.Record.ReceiptHandle) // as another consumer would
 				}
 			}
 			select {
@@ -180,7 +180,7 @@ func TestARecordThatIsLostEndsNoOthersChunk(t *testing.T) {
 		var ended error
 		w.do = func(ctx context.Context, items []bulk.Item[string]) error {
 			for _, r := range items {
-				w.delete(w.URL, r.Record.ReceiptHandle) // as somebody else would
+				w.delete(w.URL, r.Record.ReceiptHandle) // as another consumer would
 			}
 			select {
 			case <-ctx.Done():

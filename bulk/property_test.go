@@ -18,7 +18,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
-// anyBatch is a batch, what becomes of its records, and what the function was given.
+// anyBatch is a batch, what happens to its records, and what the function was given.
 type anyBatch struct {
 	records []batch.Record // with their number in the group as the message id's end
 	fails   map[string]bool

@@ -10,17 +10,17 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
-// scope is what gathers: the records of a batch, or of a queue in a long poll.
+// scope gathers the records of a batch, or of a queue in a long poll.
 type scope[T any] struct {
 	*handler[T]
-	alone bool          // there is no engine: nothing else will come
-	slots int           // how many records can wait here at a time; 0 when the engine calls Idle
-	grace time.Duration // after which the engine gives up on a record
+	alone bool          // there is no engine, so no other record will come
+	slots int           // how many records can wait here at the same time; 0 if the engine calls Idle
+	grace time.Duration // the time after which the engine abandons a record
 
 	mu      sync.Mutex
-	open    *chunk[T]   // takes records; nil if there is none
-	full    []*chunk[T] // wait for their turn
-	writing int         // chunks, but for those that were given up
+	open    *chunk[T]   // takes records; may be nil
+	full    []*chunk[T] // wait to be written
+	writing int         // chunks being written, without those that lost their place
 	waiting int         // records whose Handle waits here and whose context has not ended
 }
 
@@ -35,28 +35,28 @@ func newScope[T any](h *handler[T], view *runner.View) *scope[T] {
 	return s
 }
 
-// ticket is a record's part in a chunk.
+// ticket is a record in a chunk.
 type ticket[T any] struct {
 	item    Item[T]
 	verdict verdict
-	next    *ticket[T] // the record behind it in its FIFO group, if the chunk has it
+	next    *ticket[T] // the record behind it in its FIFO group, if that is in the chunk
 	chunk   *chunk[T]  // set by join
 	done    chan struct{}
 
-	// Guarded by the scope's lock.
+	// The scope's lock guards the following fields.
 	left  bool // it was taken out of its chunk
 	over  bool // it has its outcome; done is closed next
-	ended bool // its context has ended while it waited
+	ended bool // its context ended while it waited
 
-	// Of records whose Handle waits, rather than that of one before them.
+	// Only for records whose own Handle waits.
 	ctx    context.Context
-	runner *runner.View // that is given the answers for those behind; may be nil
+	runner *runner.View // gets the outcomes of the records behind; may be nil
 }
 
 // heads reports whether the record's own Handle waits for the chunk.
 func (t *ticket[T]) heads() bool { return t.ctx != nil }
 
-// join puts a record into a chunk, with those behind it that fit in.
+// join puts a record into a chunk, together with the records behind it that fit in.
 func (s *scope[T]) join(t *ticket[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *scope[T]) fits(c *chunk[T], t *ticket[T]) bool {
 	return len(c.tickets) < s.cfg.MaxItems && c.bytes+len(t.item.Record.Body) <= s.cfg.MaxBytes
 }
 
-// newChunk opens a chunk for a first record, which waits for others up to half of
+// newChunk opens a chunk for a first record. That record waits for others for up to half of
 // its time.
 func (s *scope[T]) newChunk(ctx context.Context) *chunk[T] {
 	c := &chunk[T]{}
@@ -111,7 +111,7 @@ func (s *scope[T]) newChunk(ctx context.Context) *chunk[T] {
 	return c
 }
 
-// close lets nothing more into the open chunk.
+// close lets no more records into the open chunk.
 func (s *scope[T]) close() {
 	s.full = append(s.full, s.open)
 	s.open = nil
@@ -127,8 +127,8 @@ func (s *scope[T]) Idle() {
 	}
 }
 
-// write begins to write what is full or due, as far as there is place. What is
-// only due takes further records until then.
+// write starts to write chunks that are full or due, as far as Parallel allows. A chunk
+// that is due takes more records until then.
 func (s *scope[T]) write() {
 	for s.writing < s.cfg.Parallel {
 		c := s.open
@@ -145,7 +145,7 @@ func (s *scope[T]) write() {
 		}
 		for _, t := range slices.Clone(c.tickets) {
 			if t.heads() && t.ctx.Err() != nil {
-				s.takeOut(t) // it is about to leave
+				s.takeOut(t) // its Handle is about to return
 			}
 		}
 		c.begun = true
@@ -157,14 +157,14 @@ func (s *scope[T]) write() {
 	}
 }
 
-// putOff ends what has not begun with an abort of what has: it would fare no
-// better. The caller wakes its records.
+// putOff ends the chunks that were not begun, because a chunk has returned an abort and
+// they would fail too. The caller wakes their records.
 func (s *scope[T]) putOff(abort error) (over []*chunk[T]) {
 	if over = s.full; s.open != nil {
 		over = append(over, s.open)
 	}
 	s.full, s.open = nil, nil
-	err := fmt.Errorf("bulk: not written, another chunk says that it would fail: %w", abort)
+	err := fmt.Errorf("bulk: not written, because another chunk was aborted: %w", abort)
 	for _, c := range over {
 		if c.timer != nil {
 			c.timer.Stop()
@@ -177,7 +177,8 @@ func (s *scope[T]) putOff(abort error) (over []*chunk[T]) {
 	return over
 }
 
-// takeOut takes a record out of a chunk that has not begun, with what it took along.
+// takeOut takes a record, and the records that joined with it, out of a chunk that was not
+// begun.
 func (s *scope[T]) takeOut(t *ticket[T]) {
 	t.left = true
 	s.waiting--
@@ -188,9 +189,8 @@ func (s *scope[T]) takeOut(t *ticket[T]) {
 	}
 }
 
-// leave takes a record whose context has ended out of its chunk, and reports
-// whether it could: not once the chunk has begun, whose context ends with those
-// of all its records.
+// leave takes a record whose context has ended out of its chunk. It returns false if the
+// chunk has begun; the chunk's context then ends together with those of all its records.
 func (s *scope[T]) leave(t *ticket[T]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
-// writer writes the records of one chunk, by one call of the function or, when
-// that fails because of one of them, by several.
+// writer writes the records of one chunk. It makes one call of the function, or several if
+// one record makes the call fail.
 type writer[T any] struct {
 	*scope[T]
 	ctx    context.Context
 	runner *runner.View              // may be nil
-	before map[*ticket[T]]*ticket[T] // the record before one, of its FIFO group
+	before map[*ticket[T]]*ticket[T] // maps a record to the one before it in its FIFO group
 }
 
 func (s *scope[T]) newWriter(ctx context.Context, c *chunk[T]) *writer[T] {
@@ -33,10 +33,10 @@ func (s *scope[T]) newWriter(ctx context.Context, c *chunk[T]) *writer[T] {
 	return w
 }
 
-// write gives each record its outcome, at once: no record waits for another
-// half. A permanent error or a panic of a call for several records is about one of
-// them, and nothing says which: each half is written by itself, so that the others
-// do not become dead letters with it.
+// write gives each record its outcome at once: no record waits for another half. A
+// permanent error or a panic of a call for several records is about one of them, and
+// nothing says which. Therefore each half is written by itself, so that the other records
+// do not become dead letters.
 func (w *writer[T]) write(tickets []*ticket[T]) {
 	if len(tickets) == 0 {
 		return
@@ -71,7 +71,7 @@ func (w *writer[T]) write(tickets []*ticket[T]) {
 	w.write(w.mayGo(left[half:]))
 }
 
-// mayGo leaves out, and fails, records behind a record of their group that failed.
+// mayGo leaves out, and fails, records behind a failed record of their group.
 func (w *writer[T]) mayGo(tickets []*ticket[T]) (list []*ticket[T]) {
 	for _, t := range tickets {
 		if before := w.before[t]; before != nil && before.verdict.get() != nil {
@@ -83,7 +83,7 @@ func (w *writer[T]) mayGo(tickets []*ticket[T]) (list []*ticket[T]) {
 	return list
 }
 
-// over gives records that have no outcome that of their call.
+// over gives the outcome of their call to records that have none.
 func (w *writer[T]) over(tickets []*ticket[T], err error) {
 	for _, t := range tickets {
 		t.verdict.seal(err)
@@ -91,8 +91,8 @@ func (w *writer[T]) over(tickets []*ticket[T], err error) {
 	w.tell(tickets)
 }
 
-// late reports whether the chunk's context has ended. It looks at the clock as
-// well: in a process that was frozen a timer may fire late.
+// late reports whether the chunk's context has ended. It also compares the clock, since a
+// timer may fire late in a process that was frozen.
 func (w *writer[T]) late() bool {
 	deadline, bounded := w.ctx.Deadline()
 	return w.ctx.Err() != nil || bounded && !time.Now().Before(deadline)
@@ -100,7 +100,7 @@ func (w *writer[T]) late() bool {
 
 var (
 	errBehind = errors.New("bulk: not written, an earlier record of its group failed")
-	errLate   = fmt.Errorf("bulk: not written, its time was over when the records before it in its chunk were written: %w", context.DeadlineExceeded)
+	errLate   = fmt.Errorf("bulk: not written, because its time was over when the other half of its chunk had been written: %w", context.DeadlineExceeded)
 )
 
 // call calls the function. A panic becomes an error; a Goexit passes.
@@ -117,8 +117,8 @@ func (w *writer[T]) call(tickets []*ticket[T]) (err error) {
 	return w.fn(w.ctx, items)
 }
 
-// ofOne reports whether a call may have failed because of one of its records
-// alone. It is false for an error whose methods panic: the engine says so.
+// ofOne reports whether a call may have failed because of only one of its records. It
+// returns false for an error whose methods panic, which the engine reports.
 func (w *writer[T]) ofOne(err error) (is bool) {
 	defer func() { _ = recover() }()
 	if _, panicked := err.(*batch.PanicError); panicked {

@@ -156,7 +156,7 @@ func forgetful(h batch.Handler) batch.Handler {
 	return batch.HandlerFunc(func(_ context.Context, r batch.Record) error { return h.Handle(context.Background(), r) })
 }
 
-// Middleware that a bulk handler cannot have is told, and no record is lost by it.
+// Middleware that a bulk handler cannot have is reported as an error, and no record is lost.
 func TestUnwrapThatCannotBe(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -77,7 +77,7 @@ func TestAlarmsSeeALonelyMessage(t *testing.T) {
 	}
 }
 
-// alarm tells whether so many of so many sums in a row are above the threshold.
+// alarm reports whether so many of so many sums in a row are above the threshold.
 func alarm(sums []int, of, datapoints, threshold int) bool {
 	for i := range sums {
 		above := 0

@@ -99,6 +99,38 @@ func TestPermissionsAreWhatIsCalled(t *testing.T) {
 	}
 }
 
+// docs/security.md names these permissions, and no others, for the roles that need them.
+func TestThePageHasThePermissions(t *testing.T) {
+	_, rest, ok := strings.Cut(text(t, "../docs/security.md"), "<!-- permissions -->\n")
+	table, _, ended := strings.Cut(rest, "<!-- end of permissions -->")
+	if !ok || !ended {
+		t.Fatal("the page has no table of permissions")
+	}
+	resources := map[string]string{"the queue": lint.OnQueue, "the dead-letter queue": lint.OnDeadLetters, "the key": lint.OnKey, "the log group": lint.OnLog}
+	got := map[string][]lint.Permission{}
+	for _, row := range strings.Split(strings.TrimSpace(table), "\n")[2:] {
+		cells := strings.Split(row, "|")
+		on, known := resources[strings.TrimSpace(cells[2])]
+		if !known {
+			t.Errorf("unknown resource in %s", row)
+		}
+		for _, role := range strings.Fields(cells[3]) {
+			got[role] = append(got[role], lint.Permission{Action: strings.Trim(cells[1], " `"), On: on})
+		}
+	}
+	want := map[string][]lint.Permission{
+		"F": append([]lint.Permission{{Action: "kms:Decrypt", On: lint.OnKey}, {Action: "kms:GenerateDataKey", On: lint.OnKey}}, lint.OfFunction...),
+		"C": append([]lint.Permission{{Action: "sqs:GetQueueUrl", On: lint.OnQueue}}, lint.OfContainer...),
+	}
+	order := func(a, b lint.Permission) int { return strings.Compare(a.Action+a.On, b.Action+b.On) }
+	for role, permissions := range want {
+		permissions = slices.SortedFunc(slices.Values(permissions), order)
+		if page := slices.SortedFunc(slices.Values(got[role]), order); !slices.Equal(page, permissions) {
+			t.Errorf("the page has for %s\n %v\nwant\n %v", role, page, permissions)
+		}
+	}
+}
+
 // A deployedRole is one of a template, with what its resources are for.
 type deployedRole struct {
 	file, role string

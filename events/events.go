@@ -1,15 +1,12 @@
-// Package events holds sample SQS events as AWS Lambda sends them, one file
-// per shape, and the answer that examples/orders gives to each. README.md says
-// what each shows.
-//
-// Those of shapes are of functions that take other things than orders as JSON:
-// envelopes, coded bodies, pointers. The answer to each is that of its example in
-// examples/migrating.
-//
-// They serve as input of tests as they are:
+// Package events has sample SQS events as AWS Lambda sends them, one file for each shape,
+// and the answer of examples/orders to each. Use them as test input:
 //
 //	payload, err := events.FS.ReadFile("mixed.json")
 //	answer, err := lambdaHandler.Invoke(ctx, payload)
+//
+// The events in shapes are for functions whose bodies are not plain orders in JSON:
+// envelopes, encoded bodies, pointers. The answer to each is that of its example in
+// examples/migrating. README.md explains each event.
 package events
 
 import "embed"

@@ -15,29 +15,29 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 )
 
-// client returns the configured client, or makes one at the first call: a
-// function whose records succeed never pays for it.
+// client returns the configured client, or makes one at the first call. A function whose
+// records all succeed makes none.
 func (c *Config) client() func(context.Context) (*sqs.Client, error) {
 	client := sync.OnceValues(func() (*sqs.Client, error) {
 		if c.SQS != nil {
 			return c.SQS, nil
 		}
-		// Lambda's credentials are in its environment. Without any, looking
-		// for those of an EC2 instance would only cost seconds.
+		// On Lambda the credentials are in the environment. If they are missing, asking the
+		// EC2 metadata service would only take seconds.
 		cfg, err := config.LoadDefaultConfig(context.Background(), config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
 		return sqs.NewFromConfig(cfg), err
 	})
 	return func(context.Context) (*sqs.Client, error) { return client() }
 }
 
-// pollClient makes the client for a queue: for the region of its URL or ARN, and
-// the URL's host if that is not what a client calls there by itself.
+// pollClient makes the client for a queue. It uses the region of the queue's URL or ARN,
+// and the URL's host if the client would not call that host by default.
 func (c *Config) pollClient(ctx context.Context, queue string) (*sqs.Client, error) {
 	if c.SQS != nil {
 		return c.SQS, nil
 	}
 	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-		t.MaxIdleConnsPerHost = 64 // as many calls as a busy poller makes at a time
+		t.MaxIdleConnsPerHost = 64 // a busy poller makes up to this many calls at the same time
 	})
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(transport))
 	if err != nil {
@@ -48,11 +48,12 @@ func (c *Config) pollClient(ctx context.Context, queue string) (*sqs.Client, err
 	if cfg.Region == "" && base == "" {
 		return nil, fmt.Errorf("handler: no region for queue %s: set AWS_REGION, or give the queue's URL or ARN", queue)
 	}
-	cfg.Region = cmp.Or(cfg.Region, "us-east-1") // an endpoint of its own looks at no region
+	cfg.Region = cmp.Or(cfg.Region, "us-east-1") // a configured endpoint ignores the region, but the SDK wants one
 	return sqs.NewFromConfig(cfg, func(o *sqs.Options) {
 		if o.BaseEndpoint == nil && base != "" {
 			o.BaseEndpoint = &base
-			// The host says whether it is one of these; the SDK refuses both.
+			// The host is already dual-stack or FIPS if it should be; the SDK refuses the
+			// options together with a host.
 			o.EndpointOptions.UseFIPSEndpoint = aws.FIPSEndpointStateDisabled
 			o.EndpointOptions.UseDualStackEndpoint = aws.DualStackEndpointStateDisabled
 		}

@@ -62,7 +62,7 @@ func TestSQSIsNotCalledOnlyUnderSAMLocalWithoutAnEndpoint(t *testing.T) {
 	}
 }
 
-// watcher is a hook that notes what it is told of batches, in order.
+// watcher is a hook that notes the batches of which it is notified, in order.
 type watcher struct {
 	told []string
 	info batch.BatchInfo

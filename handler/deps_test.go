@@ -40,7 +40,7 @@ func TestAFunctionLinksNothingThatItDoesNotImport(t *testing.T) {
 	}
 }
 
-// A classifier or middleware links, beside package batch and leaves, what it is
+// A classifier or middleware links, besides package batch and leaves, what it is
 // made of and nothing more.
 func TestClassifiersAndMiddlewareLinkWhatTheyAreMadeOf(t *testing.T) {
 	const own = "github.com/sqsbatch/sqsbatch/"

@@ -22,14 +22,14 @@ type variable struct {
 	field any
 }
 
-// Fields that are not what their variables say.
+// Types of fields whose values differ from those of their variables.
 type (
-	orNone int  // -1 for none, since 0 means its default
-	not    bool // the opposite
+	orNone int  // -1 means none, since 0 means the default
+	not    bool // the opposite of the variable
 )
 
-// read sets the field, unless it is set already: code comes first. An error names the
-// variable, its value, and what that must be.
+// read sets the field from the variable, unless code has set the field already. Its error
+// names the variable, its value, and the values that are allowed.
 func (v variable) read() (err error) {
 	value := os.Getenv(v.Name)
 	if value == "" || !reflect.ValueOf(v.field).Elem().IsZero() {
@@ -59,8 +59,8 @@ func (v variable) read() (err error) {
 	return nil
 }
 
-// fromEnvironment sets the fields that are zero from their variables. It returns an
-// error that names each variable with a value that cannot be used.
+// fromEnvironment sets the fields that are zero from their variables. Its error names each
+// variable whose value cannot be used.
 func (c *Config) fromEnvironment() error {
 	list := []variable{
 		{&settings.Concurrency, &c.Concurrency},
@@ -89,7 +89,7 @@ func (c *Config) fromEnvironment() error {
 	}
 	c.Poll.Queues = append([]string(nil), c.Poll.Queues...) // nil if empty
 	list = append(list, variable{&settings.QueueURL, &c.Poll.Queues})
-	// Outage or Backoff in code comes before all four variables.
+	// If code sets Outage or Backoff, all four variables have no effect.
 	var b backoff
 	if c.Outage == 0 && c.Backoff == nil {
 		list = append(list, variable{&settings.Outage, &c.Outage},
@@ -106,7 +106,7 @@ func (c *Config) fromEnvironment() error {
 	return errors.Join(errs...)
 }
 
-// backoff holds the variables that together make Config.Backoff.
+// backoff holds the variables that make up Config.Backoff.
 type backoff struct {
 	kind        string
 	base, limit time.Duration
@@ -128,14 +128,15 @@ func (b backoff) function() (partialfailure.Backoff, error) {
 	}
 }
 
-// unknownVariables returns an error that names the variables of the environment that
-// look like sqsbatch's and are not: a misspelled one has no effect. It is nil without any.
+// unknownVariables returns an error that names the environment variables that begin with
+// sqsbatch's prefix but are not known. A misspelled variable has no effect. It returns nil
+// if there are none.
 func unknownVariables() error {
 	var unknown []string
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
 		if strings.HasPrefix(name, settings.Prefix) && !settings.Known(name) && !regexp.MustCompile(serviceLink).MatchString(variable) {
-			unknown = append(unknown, name+" is none of sqsbatch's variables and has no effect"+suggest(name))
+			unknown = append(unknown, name+" is not a variable of sqsbatch and has no effect"+suggest(name))
 		}
 	}
 	if len(unknown) == 0 {
@@ -145,14 +146,14 @@ func unknownVariables() error {
 	return errors.New(strings.Join(unknown, "; "))
 }
 
-// serviceLink is what Kubernetes sets in pods for a service that is called
-// sqsbatch-something, see "Discovering services" in its documentation. It sets
-// SQSBATCH_X_PORT=tcp://10.0.0.1:80; someone who sets SQSBATCH_X_PORT=80 believes that
-// the variable is sqsbatch's. It is compiled where there is an unknown variable: no
-// cold start pays for it.
+// serviceLink matches the variables that Kubernetes sets in pods for a service whose name
+// begins with sqsbatch-, see "Discovering services" in its documentation. Kubernetes sets
+// SQSBATCH_X_PORT=tcp://10.0.0.1:80. A person who sets SQSBATCH_X_PORT=80 expects a
+// variable of sqsbatch, so that does not match. The expression is compiled only if there is
+// an unknown variable, to keep cold starts fast.
 const serviceLink = `^[^=]*_((SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)=|PORT=.*://)`
 
-// suggest returns a question with the setting whose name differs least, or "".
+// suggest returns ": did you mean …?" with the setting whose name is nearest, or "".
 func suggest(name string) string {
 	names := make([]string, len(settings.All))
 	for i, s := range settings.All {

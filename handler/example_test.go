@@ -70,7 +70,7 @@ func ExampleQueues() {
 	// {"batchItemFailures":[]} <nil>
 }
 
-// A program with a life cycle of its own polls until it is told to stop. The queue is an
+// A program with a life cycle of its own polls until it is asked to stop. The queue is an
 // emulated one here.
 func ExampleNewPoller() {
 	server := sqs.New(sqs.Options{})

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// invocationFlush bounds what hooks write or send at the end of an invocation.
+	// invocationFlush limits how long hooks may write or send at the end of an invocation.
 	invocationFlush = 2 * time.Second
-	// stopFlush bounds it at the end of Poll, within what is left of the time
-	// that a stop may take. Something is always left: the process itself has 1 s.
+	// stopFlush limits the same at the end of Poll, within what is left of the time that a
+	// stop may take. At least leastFlush is always left.
 	stopFlush  = 5 * time.Second
 	leastFlush = 500 * time.Millisecond
-	// timeoutNotice bounds, after a wait that timed out, the warning about that.
+	// timeoutNotice is the time in which to warn of a wait that timed out.
 	timeoutNotice = 100 * time.Millisecond
 )
 
-// notify has the hooks notified, one after the other, how a batch went. Until the
-// deadline it waits for them for half of what is left at most: a hook that blocks
-// must not cost the response. The hooks after it are notified later, in the background.
+// notify calls the hooks one after the other at the end of a batch. It waits for them for
+// half of the time to the deadline at most, since a hook that blocks must not make the
+// response late. The other hooks are then called later, in the background.
 func (q *queueHandler) notify(ctx context.Context, info batch.BatchInfo, call func()) {
 	deadline := info.Times.Deadline
 	if deadline.IsZero() {
@@ -35,14 +35,14 @@ func (q *queueHandler) notify(ctx context.Context, info batch.BatchInfo, call fu
 		return
 	}
 	w := batch.Warning{Queue: batch.QueueName(info.QueueARN), Message: fmt.Sprintf(
-		"a BatchSettled or Warned hook still runs %v after the batch was settled and is not waited for: hooks must not block",
+		"a BatchSettled or Warned hook still runs %v after the batch was settled, and the response does not wait for it: hooks must not block",
 		time.Since(began).Round(time.Millisecond))}
 	notify.Within(time.After(min(timeoutNotice, time.Until(deadline)/4)), func() { q.engine.Hooks.Warn(ctx, w) })
 }
 
-// flush has the hooks write what they keep back, before Lambda
-// freezes the process; half of what settling leaves for the response is left,
-// and of that half to warn of a flush that timed out.
+// flush has the hooks write or send what they have buffered, before Lambda freezes the
+// process. It leaves half of the time that settling left for the response. Half of that is
+// for the warning about a flush that timed out.
 func (q *queueHandler) flush(ctx context.Context, times batch.Times) {
 	limit, notice := invocationFlush, timeoutNotice
 	if !times.Deadline.IsZero() {
@@ -53,7 +53,7 @@ func (q *queueHandler) flush(ctx context.Context, times batch.Times) {
 	flushHooks(ctx, q.engine.Hooks, limit, notice)
 }
 
-// flushHooks gives the hooks limit, and notice more to warn of one that took longer.
+// flushHooks gives the hooks limit, and then notice to warn of a hook that took longer.
 func flushHooks(ctx context.Context, set *hooks.Set, limit, notice time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()

@@ -145,7 +145,7 @@ func (l *listener) Called(_ context.Context, c batch.Call) {
 	l.note(c.Operation)
 }
 
-// What is told of an invocation's calls is told before its end, and is in what
+// Hooks are notified of an invocation's calls before its end, and that is in what
 // is flushed then.
 func TestCallsAreToldBeforeTheEndOfTheInvocation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestCallsAreToldBeforeTheEndOfTheInvocation(t *testing.T) {
 			MessageId: r.MessageID, ReceiptHandle: r.ReceiptHandle, Body: r.Body, EventSourceARN: q.ARN, EventSource: "aws:sqs"}}}); err != nil {
 			t.Fatal(err)
 		}
-		slices.Sort(l.told[:min(2, len(l.told))]) // each call is told when it has done its work
+		slices.Sort(l.told[:min(2, len(l.told))]) // each call is reported when it has done its work
 		if want := []string{"ChangeMessageVisibilityBatch", "GetQueueAttributes", "settled", "flush"}; !slices.Equal(l.told, want) {
 			t.Errorf("told %q, want %q", l.told, want)
 		}

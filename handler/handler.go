@@ -19,32 +19,32 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// LambdaHandler handles the invocations of a Lambda function by an SQS event
-// source mapping. It is safe for concurrent invocations.
+// LambdaHandler handles the invocations of a Lambda function by an SQS event source
+// mapping. It is safe for concurrent invocations. Make it with [New].
 type LambdaHandler struct {
-	names  Queues // of queues; empty if one is for all
+	names  Queues // empty if one handler is for all queues
 	queues []*queueHandler
 	other  lambda.Handler
 }
 
 // queueHandler handles the batches of one queue.
 type queueHandler struct {
-	engine  *runner.Engine // with the log as its first hook
+	engine  *runner.Engine // its first hook is the log
 	policy  *settle.Policy
 	cfg     Config
-	flushes bool // a configured hook does; the log keeps nothing back here
+	flushes bool // a configured hook has Flush; the log buffers nothing here
 }
 
-// New returns a handler that passes each record to h. It returns an error that
-// names every field or environment variable whose value is out of its bounds.
-// No call is made to AWS, then or on the first invocation that goes well.
+// New returns a handler that passes each record to h. It returns an error that names every
+// field or environment variable whose value is out of its bounds. It makes no call to AWS.
+// Nor does an invocation in which all records succeed.
 func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 	lines, warnings, badConfig := cfg.setUp(lambdaLogger, 0)
 	configured, badHooks := hooks.New(cfg.Hooks...)
 	if badHooks != nil {
-		cfg.Hooks = nil // each error about a hook once, with the configuration's index
+		cfg.Hooks = nil // so that an error about a hook appears once, with the index in the configuration
 	}
-	// The log comes first, so that it warns of the hook that blocks the others.
+	// The log comes first, so that it can warn of a hook that blocks the others.
 	cfg.Hooks = append([]any{lines}, cfg.Hooks...)
 	l := &LambdaHandler{other: cfg.Other}
 	queues, badQueues := cfg.split(h, nil)
@@ -86,11 +86,11 @@ func (c *Config) queueHandler(q Queue, slots *runner.Slots, flushes bool) (*queu
 	return &queueHandler{engine: engine, policy: policy, cfg: own, flushes: flushes}, nil
 }
 
-// Invoke handles one invocation, from the event's bytes to those of the
-// response. It makes a LambdaHandler a lambda.Handler of aws-lambda-go.
+// Invoke handles one invocation. It takes the event's bytes and returns those of the
+// response, so that a LambdaHandler is a lambda.Handler of aws-lambda-go.
 //
-// What is no SQS event goes to [Config].Other. Without that, and when the event has a
-// record that could not be reported as failed, Invoke returns an error, so that Lambda
+// An event that is not from SQS goes to [Config].Other. Invoke returns an error if there is
+// no Other, or if the event has a record that could not be reported as failed. Lambda then
 // counts the invocation as failed and keeps every message.
 func (l *LambdaHandler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	records, err := sqsevent.Decode(payload)
@@ -98,7 +98,7 @@ func (l *LambdaHandler) Invoke(ctx context.Context, payload []byte) ([]byte, err
 		if l.other != nil && isOther(payload) {
 			return l.other.Invoke(ctx, payload)
 		}
-		return nil, invalidEvent{fmt.Errorf("the event is not one of an SQS event source mapping: %w", err)}
+		return nil, invalidEvent{fmt.Errorf("the event is not from an SQS event source mapping: %w", err)}
 	}
 	var failures []string
 	if len(records) > 0 {
@@ -115,7 +115,7 @@ func (l *LambdaHandler) Invoke(ctx context.Context, payload []byte) ([]byte, err
 	return partialfailure.AppendResponse(nil, failures), nil
 }
 
-// queueOf returns what handles the batches of one of several queues.
+// queueOf returns the handler for the batches of one of several queues.
 func (l *LambdaHandler) queueOf(arn string) (*queueHandler, error) {
 	i := l.names.find(arn)
 	if i < 0 {
@@ -124,7 +124,7 @@ func (l *LambdaHandler) queueOf(arn string) (*queueHandler, error) {
 	return l.queues[i], nil
 }
 
-// isOther reports whether a payload is JSON, and no record in it is of SQS.
+// isOther reports whether a payload is JSON without a record from SQS.
 func isOther(payload []byte) bool {
 	var event struct {
 		Records []struct{ EventSource string }
@@ -132,12 +132,12 @@ func isOther(payload []byte) bool {
 	if !json.Valid(payload) {
 		return false
 	}
-	_ = json.Unmarshal(payload, &event) // of another shape, it has none
+	_ = json.Unmarshal(payload, &event) // an event of another shape has no Records
 	return !slices.ContainsFunc(event.Records, func(r struct{ EventSource string }) bool { return r.EventSource == "aws:sqs" })
 }
 
-// HandleEvent calls Invoke for an event that is decoded already, which it encodes
-// again. Use it inside a handler of your own; Invoke is faster.
+// HandleEvent handles an event that is decoded already. It encodes the event again and
+// calls Invoke, so Invoke is faster. Use it in a Lambda handler of your own.
 func (l *LambdaHandler) HandleEvent(ctx context.Context, event events.SQSEvent) (response events.SQSEventResponse, err error) {
 	payload, err := json.Marshal(event)
 	if err != nil {
@@ -151,7 +151,7 @@ func (l *LambdaHandler) HandleEvent(ctx context.Context, event events.SQSEvent) 
 	return response, err
 }
 
-// process runs a batch, settles it, and returns the ids of what failed.
+// process runs a batch, settles it, and returns the ids of the failed records.
 func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]string, error) {
 	info := batch.BatchInfo{
 		Records:  len(records),
@@ -170,7 +170,7 @@ func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]s
 	failures := partialfailure.Failures(results)
 	someDone := slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome.Done() })
 	fail := len(failures) > 0 && (q.cfg.DeleteSucceeded || q.cfg.ErrorIfAllFail && !someDone)
-	q.notify(ctx, info, func() { // the results are the hooks' from here on
+	q.notify(ctx, info, func() { // from here on the results belong to the hooks
 		warn()
 		if q.cfg.samLocal() {
 			q.warnWouldBe(ctx, info, results)
@@ -189,12 +189,11 @@ func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]s
 	return failures, nil
 }
 
-// invalidEvent is named for people: Lambda shows an error's type as errorType.
+// invalidEvent has this name because Lambda shows an error's type to people, as errorType.
 type invalidEvent struct{ error }
 
-// FailedError is returned when records failed and the configuration asks for
-// an error instead of a report: [Config.ErrorIfAllFail] or
-// [Config.DeleteSucceeded].
+// FailedError is returned when records failed and the configuration asks for an error
+// instead of a report: [Config.ErrorIfAllFail] or [Config.DeleteSucceeded].
 type FailedError struct{ Failed, Records int }
 
 func (e *FailedError) Error() string {

@@ -57,12 +57,12 @@ func TestInvalidEvent_IsAnInvocationError(t *testing.T) {
 	for _, p := range []string{``, `null`, `{`, `{"key1":"value1"}`, `{"Records":null}`, `{"Records":[{"messageId":"m","eventSource":"aws:kinesis"}]}`,
 		`{"Records":[{"messageId":"m-1"},{"body":"no id"}]}`, `{"Records":[{"EventSource":"aws:sns","Sns":{"Message":"x"}}]}`} {
 		response, err := l.Invoke(t.Context(), []byte(p))
-		if err == nil || response != nil || !strings.Contains(err.Error(), "the event is not one of an SQS event source mapping: ") {
+		if err == nil || response != nil || !strings.Contains(err.Error(), "the event is not from an SQS event source mapping: ") {
 			t.Errorf("%s: %s, %v", p, response, err)
 		}
 	}
 	for _, e := range []events.SQSEvent{{}, {Records: []events.SQSMessage{{}}}, {Records: []events.SQSMessage{{MessageId: "m", EventSource: "aws:s3"}}}} {
-		if _, err := l.HandleEvent(t.Context(), e); err == nil || !strings.Contains(err.Error(), "the event is not one of an SQS event source mapping: ") {
+		if _, err := l.HandleEvent(t.Context(), e); err == nil || !strings.Contains(err.Error(), "the event is not from an SQS event source mapping: ") {
 			t.Errorf("%+v: %v", e, err)
 		}
 	}

@@ -17,15 +17,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-// A healthServer serves one address. All Polls of the process with that HealthAddr
-// share it: one process has one health.
+// healthServer serves one address. All calls of Poll with that HealthAddr share it, since a
+// process has only one health.
 type healthServer struct {
-	polls   []*healthOfPoll // in the order in which they began; healthMu guards them
+	polls   []*healthOfPoll // in the order in which they began; guarded by healthMu
 	server  http.Server
 	serving sync.WaitGroup
 }
 
-// healthOfPoll is what one Poll serves.
+// healthOfPoll is what one call of Poll serves.
 type healthOfPoll struct {
 	pollers  []*longpoll.Poller
 	handlers map[string]http.Handler
@@ -36,8 +36,8 @@ var (
 	healthServers = map[string]*healthServer{} // by address
 )
 
-// serveHealth answers orchestrators and scrapers, if an address is configured,
-// until stop is called.
+// serveHealth answers orchestrators and scrapers until stop is called. It does nothing if
+// no address is configured.
 func (c *PollConfig) serveHealth(pollers []*longpoll.Poller) (stop func(), err error) {
 	if c.HealthAddr == "" {
 		return func() {}, nil
@@ -69,8 +69,8 @@ func (c *PollConfig) serveHealth(pollers []*longpoll.Poller) (stop func(), err e
 	}, nil
 }
 
-// ServeHTTP serves the health of all Polls, and the handlers of each. Of handlers
-// with the same path it calls the one of the Poll that began first.
+// ServeHTTP serves the health of all calls of Poll, and their handlers. If several handlers
+// have the same path, it calls the one of the Poll that began first.
 func (s *healthServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var pollers []*longpoll.Poller
 	handlers := map[string]http.Handler{}
@@ -88,8 +88,8 @@ func (s *healthServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	mux.ServeHTTP(w, r)
 }
 
-// checkHealth refuses an address that cannot be one, and paths at which http.ServeMux
-// would panic or which are the health checks' own.
+// checkHealth refuses an invalid address, paths at which http.ServeMux would panic, and the
+// health checks' own paths.
 func (c *PollConfig) checkHealth() (wrong mistakes) {
 	_, port, err := net.SplitHostPort(c.HealthAddr)
 	if _, e := strconv.ParseUint(port, 10, 16); c.HealthAddr != "" && (err != nil || e != nil) {
@@ -112,8 +112,8 @@ func (c *PollConfig) checkHealth() (wrong mistakes) {
 	return wrong
 }
 
-// healthWarnings returns warnings about health checks that find nothing, and about
-// handlers that are not served.
+// healthWarnings returns warnings about a health check that would ask at another address,
+// and about handlers that are not served.
 func (c *PollConfig) healthWarnings() (list []string) {
 	inEnvironment := os.Getenv(settings.HealthAddr.Name)
 	_, asked, _ := net.SplitHostPort(inEnvironment)
@@ -123,7 +123,7 @@ func (c *PollConfig) healthWarnings() (list []string) {
 			c.HealthAddr, inEnvironment))
 	}
 	if len(c.Handlers) > 0 && c.HealthAddr == "" {
-		list = append(list, fmt.Sprintf("%s: served nowhere, since Poll.HealthAddr is empty (SQSBATCH_HEALTH_ADDR)",
+		list = append(list, fmt.Sprintf("%s: not served, since Poll.HealthAddr is empty (SQSBATCH_HEALTH_ADDR)",
 			strings.Join(slices.Sorted(maps.Keys(c.Handlers)), ", ")))
 	}
 	return list

@@ -15,7 +15,7 @@ import (
 
 var hello = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
 
-// Handlers are served beside the health checks, while a record is handled.
+// Handlers are served next to the health checks, while a record is handled.
 func TestHandlersAreServedAtHealthAddr(t *testing.T) {
 	server, client := queues(t, "a")
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -83,7 +83,7 @@ func TestHandlersWithoutAnAddressAreTold(t *testing.T) {
 	if err := handler.Poll(ctx, batch.HandlerFunc(byBody), cfg); err != nil {
 		t.Fatal(err)
 	}
-	if said := book.String(); !strings.Contains(said, "/metrics: served nowhere, since Poll.HealthAddr is empty (SQSBATCH_HEALTH_ADDR)") {
+	if said := book.String(); !strings.Contains(said, "/metrics: not served, since Poll.HealthAddr is empty (SQSBATCH_HEALTH_ADDR)") {
 		t.Errorf("the log has %s", said)
 	}
 }

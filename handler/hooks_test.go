@@ -59,7 +59,7 @@ func TestHooksThatBlockCostNoResponse(t *testing.T) {
 		{name: "Warned, of settling, at the end", hooks: []any{warnedBlocks{}, settledPanics{}}, body: "hang", times: time.Second, after: 990 * time.Millisecond, warns: "a BatchSettled or Warned hook still runs"},
 		{name: "Warned, of no time", hooks: []any{warnedBlocks{}}, body: "fail", times: 40 * time.Millisecond, after: 39 * time.Millisecond, warns: "a BatchSettled or Warned hook still runs"},
 		{name: "Warned, of a flush", hooks: []any{warnedBlocks{}, flushPanics{}}, body: "fail", times: time.Minute, after: 33 * time.Second, warns: "flushPanics panicked"},
-		{name: "BatchSettled and Flush", hooks: []any{settledBlocks{}, flushBlocks{}}, body: "fail", times: time.Second, after: 990 * time.Millisecond, warns: "a Flush hook is not waited for"},
+		{name: "BatchSettled and Flush", hooks: []any{settledBlocks{}, flushBlocks{}}, body: "fail", times: time.Second, after: 990 * time.Millisecond, warns: "a Flush hook took too long"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

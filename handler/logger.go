@@ -15,9 +15,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
 
-// setUp sets the fields that are zero from their variables, and Logger to what
-// newLogger makes for a level. It returns the hook that writes the log, warnings
-// about variables that have no effect, and an error that names what is out of bounds.
+// setUp sets zero fields from their variables, and Logger to what newLogger makes for a
+// level. It returns three things: the hook that writes the log; warnings about variables
+// that have no effect; and an error that names the values that are out of their bounds.
 func (c *Config) setUp(newLogger func(level string) *slog.Logger, every time.Duration) (hook *log.Hook, warnings []string, err error) {
 	err = c.fromEnvironment()
 	if unknown := unknownVariables(); unknown != nil {
@@ -26,7 +26,7 @@ func (c *Config) setUp(newLogger func(level string) *slog.Logger, every time.Dur
 	if c.Logger == nil {
 		name := os.Getenv(settings.LogLevel)
 		if _, ok := logLevel(name); !ok {
-			warnings = append(warnings, fmt.Sprintf("%s is %q, must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL: it is INFO now", settings.LogLevel, name))
+			warnings = append(warnings, fmt.Sprintf("%s is %q, must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL: INFO is used", settings.LogLevel, name))
 		}
 		c.Logger = newLogger(name)
 	}
@@ -36,16 +36,16 @@ func (c *Config) setUp(newLogger func(level string) *slog.Logger, every time.Dur
 	return log.New(c.Logger, log.Options{Succeeded: c.LogSucceeded, BodyBytes: c.LogBodyBytes, Every: every}), warnings, err
 }
 
-// warn logs warnings.
+// warn logs each warning.
 func (c *Config) warn(ctx context.Context, list []string) {
 	for _, warning := range list {
 		c.Logger.WarnContext(ctx, warning, "logger", "sqsbatch")
 	}
 }
 
-// lambdaLogger is aws-lambda-go's logger, which writes in Lambda's format with
-// the request id. That takes the levels TRACE and FATAL, which Lambda has, for
-// INFO; here they are what they say.
+// lambdaLogger is the logger of aws-lambda-go, which writes in Lambda's format with the
+// request id. That logger takes Lambda's levels TRACE and FATAL for INFO. Here they have
+// their own meaning.
 func lambdaLogger(level string) *slog.Logger {
 	h := lambdacontext.NewLogHandler()
 	if least, _ := logLevel(level); level == "TRACE" || level == "FATAL" {
@@ -54,7 +54,7 @@ func lambdaLogger(level string) *slog.Logger {
 	return slog.New(h)
 }
 
-// leveled is a handler with a level of its own.
+// leveled is a slog handler with a level of its own.
 type leveled struct {
 	slog.Handler
 	least slog.Level
@@ -70,15 +70,14 @@ func (l leveled) WithGroup(name string) slog.Handler {
 	return leveled{l.Handler.WithGroup(name), l.least}
 }
 
-// containerLogger writes JSON to standard output, with the keys and levels that
-// Lambda's log has.
+// containerLogger writes JSON to standard output, with the keys and levels of Lambda's log.
 func containerLogger(level string) *slog.Logger {
 	least, _ := logLevel(level)
 	return slog.New(slog.NewJSONHandler(os.Stdout, &slog.HandlerOptions{Level: least, ReplaceAttr: lambdacontext.ReplaceAttr}))
 }
 
-// logLevel is the level with a name: one of Lambda's, or of slog's. It is INFO
-// for a name that is neither.
+// logLevel returns the level with a name of Lambda or of slog. For any other name it
+// returns INFO and false.
 func logLevel(name string) (level slog.Level, ok bool) {
 	switch name = strings.ToUpper(cmp.Or(name, "INFO")); name {
 	case "TRACE":

@@ -94,7 +94,7 @@ func (c *crowd) do(ctx context.Context, r batch.Record) error {
 	case "never":
 		return batch.Permanent(fmt.Errorf("no %d.", n))
 	case "hang":
-		time.Sleep(10 * time.Minute) // heeds nothing
+		time.Sleep(10 * time.Minute) // ignores its context
 		c.users.InfoContext(ctx, "user", "messageId", r.MessageID)
 		return nil
 	case "slow":
@@ -269,7 +269,7 @@ func TestManagedInstance_SettlesAndLogsPerInvocation(t *testing.T) {
 	checkLines(t, path, invocations)
 }
 
-// outcome checks what became of the messages.
+// outcome checks what happened to the messages.
 func (c *crowd) outcome(messages int) {
 	if most := c.most.Load(); most != atATime {
 		c.Errorf("%d invocations at a time, want %d", most, atATime)

@@ -11,8 +11,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// MessageFunc is a function that handles an SQS message as aws-lambda-go
-// decodes it. It makes such a function, where one exists, a [batch.Handler]:
+// MessageFunc makes a [batch.Handler] of an existing function that handles an SQS message
+// as aws-lambda-go decodes it:
 //
 //	handler.Run(handler.MessageFunc(handleMessage))
 type MessageFunc func(ctx context.Context, m events.SQSMessage) error
@@ -45,7 +45,7 @@ func toMessage(r batch.Record) events.SQSMessage {
 	return m
 }
 
-// systemAttributes are the attributes that SQS gives a message.
+// systemAttributes returns the attributes that SQS gives a message.
 func systemAttributes(r batch.Record) map[string]string {
 	attributes := map[string]string{
 		"ApproximateReceiveCount":          positive(int64(r.Attempt)),
@@ -63,13 +63,13 @@ func systemAttributes(r batch.Record) map[string]string {
 	return attributes
 }
 
-// SDKMessageFunc is a function that handles an SQS message as AWS's SDK decodes it, such as
-// the body of a loop around ReceiveMessage. It makes the function a [batch.Handler], which
-// runs on Lambda, too:
+// SDKMessageFunc makes a [batch.Handler] of an existing function that handles an SQS
+// message as the AWS SDK decodes it, such as the body of a loop around ReceiveMessage. The
+// handler also runs on Lambda:
 //
 //	handler.Run(handler.SDKMessageFunc(handleMessage))
 //
-// It must not delete the message: what it returns decides about that.
+// The function must not delete the message. Its return value decides whether sqsbatch does.
 type SDKMessageFunc func(ctx context.Context, m types.Message) error
 
 // Handle calls f.
@@ -99,7 +99,8 @@ func toSDKMessage(r batch.Record) types.Message {
 	return m
 }
 
-// positive returns n in digits, or "" unless it is above 0: a missing time is before 1970.
+// positive returns n in digits, or "" if it is not above 0: a time that is missing is
+// before 1970.
 func positive(n int64) string {
 	if n <= 0 {
 		return ""

@@ -21,9 +21,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-// Poller polls queues in a program that has a life cycle of its own: beside an HTTP
-// server, or as a component of a framework. Make it with [NewPoller]. Its methods are safe
-// for concurrent use, also before Run.
+// Poller polls queues in a program with a life cycle of its own, such as an HTTP server or
+// a component of a framework. Make it with [NewPoller]. Its methods are safe for concurrent
+// use, also before Run.
 type Poller struct {
 	cfg      Config
 	queues   []*longpoll.Poller
@@ -36,21 +36,21 @@ type Poller struct {
 	stop     context.CancelFunc
 }
 
-// NewPoller returns a Poller of the configured queues, which h handles. It reads the
-// environment as [Run] does, and makes no call to AWS. It returns an error that names every
+// NewPoller returns a Poller of the configured queues. h handles their records. Like [Run]
+// it reads the environment. It makes no call to AWS. It returns an error that names every
 // value that is out of its bounds.
 //
-// [Config.Reserve], Deadline, MinRemaining, ErrorIfAllFail and DeleteSucceeded are about
-// invocations and have no effect.
+// [Config.Reserve], Deadline, MinRemaining, ErrorIfAllFail and DeleteSucceeded are for
+// invocations and have no effect here.
 func NewPoller(h batch.Handler, cfg Config) (*Poller, error) {
 	_, named := h.(Queues)
 	named = named && len(cfg.Poll.Queues) == 0
 	lines, warnings, badConfig := cfg.setUp(containerLogger, time.Minute)
-	if named && len(cfg.Poll.Queues) > 0 { // as a platform sets it for every program
+	if named && len(cfg.Poll.Queues) > 0 { // a platform may set it for every program
 		cfg.Poll.Queues = nil
 		warnings = append(warnings, settings.QueueURL.Name+" has no effect: handler.Queues names the queues")
 	}
-	// The log comes last: one that nobody reads keeps the metrics from nobody.
+	// The log comes last: if writing it blocks, the metrics are still recorded.
 	cfg.Hooks = append(slices.Clone(cfg.Hooks), lines)
 	pollers, err := cfg.pollers(h)
 	if err := errors.Join(badConfig, err); err != nil {
@@ -58,12 +58,12 @@ func NewPoller(h batch.Handler, cfg Config) (*Poller, error) {
 	}
 	p := &Poller{cfg: cfg, queues: pollers, warnings: append(warnings, cfg.Poll.healthWarnings()...),
 		started: make(chan struct{}), over: make(chan struct{})}
-	p.hooks, _ = hooks.New(cfg.Hooks...) // the pollers took each
+	p.hooks, _ = hooks.New(cfg.Hooks...) // the pollers have accepted the same hooks
 	p.stopping, p.stop = context.WithCancel(context.Background())
 	return p, nil
 }
 
-// Poll is [NewPoller] and [Poller.Run].
+// Poll runs a new [Poller]: it calls [NewPoller] and [Poller.Run].
 func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 	p, err := NewPoller(h, cfg)
 	if err != nil {
@@ -72,10 +72,11 @@ func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 	return p.Run(ctx)
 }
 
-// Run polls until ctx ends or [Poller.Shutdown] is called, and then stops all queues as
-// [longpoll.Poller.Run] says, in [Poller.StopTakes] at most. It returns an error when a
-// queue cannot be used, the health address is taken, or too many handlers were abandoned:
-// all queues are drained before. It may be called once.
+// Run polls until ctx ends or [Poller.Shutdown] is called. Then it stops all queues as
+// [longpoll.Poller.Run] describes, within [Poller.StopTakes]. It may be called once.
+//
+// Run returns an error if a queue cannot be used, if the health address is in use, or if
+// too many handlers were abandoned. All queues are drained before it returns.
 func (p *Poller) Run(ctx context.Context) error {
 	if p.begun.Swap(true) {
 		return longpoll.ErrRunTwice
@@ -104,12 +105,12 @@ func (p *Poller) Run(ctx context.Context) error {
 	return err
 }
 
-// writeLine waits only a moment for a line of the log: no stop shall wait for a log
-// that nobody reads.
+// writeLine waits only a moment for a line of the log: a log that blocks must not delay the
+// stop.
 func writeLine(write func()) { notify.Within(time.After(200*time.Millisecond), write) }
 
-// runAll runs the pollers until ctx ends or one of them fails, or until all have emptied
-// their queues (Poll.UntilEmpty). It returns when the stop began.
+// runAll runs the pollers until ctx ends, one of them fails, or all have emptied their
+// queues (Poll.UntilEmpty). It returns when the stop began.
 func (p *Poller) runAll(ctx context.Context) (stopped time.Time, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	errs := make([]error, len(p.queues))
@@ -141,13 +142,15 @@ func (p *Poller) runAll(ctx context.Context) (stopped time.Time, err error) {
 	return stopped, errors.Join(errs...)
 }
 
-// Started returns a channel that is closed when SQS has answered the first receive of
-// every queue: they exist, and may be received from. It is never closed if Run ends before.
+// Started returns a channel that is closed when SQS has answered the first receive of every
+// queue: the queues exist, and this process may receive from them. If Run ends before that,
+// the channel is never closed.
 func (p *Poller) Started() <-chan struct{} { return p.started }
 
-// Shutdown stops the Poller and waits until [Poller.Run] has returned. When ctx ends
-// before, the drain is cut short: what runs is cancelled, what is left is released, and
-// ctx's error is returned. It may be called often, and before Run, which then ends at once.
+// Shutdown stops the Poller and waits until [Poller.Run] has returned. If ctx ends first,
+// Shutdown cuts the drain short: running handlers are cancelled, other records are
+// released, and ctx's error is returned. It may be called several times. If it is called
+// before Run, Run returns at once.
 func (p *Poller) Shutdown(ctx context.Context) error {
 	p.stop()
 	var all sync.WaitGroup
@@ -166,8 +169,9 @@ func (p *Poller) Shutdown(ctx context.Context) error {
 	return cmp.Or(errs...)
 }
 
-// StopTakes is the longest that [Poller.Run] takes to return when it was told to stop, not
-// counting up to 0.6 s for hooks that hang. What stops the process must give it so long.
+// StopTakes returns the longest time that [Poller.Run] takes to return after a stop began,
+// not counting up to 0.6 s for hooks that hang. Give the process at least this time before
+// you kill it.
 func (p *Poller) StopTakes() (most time.Duration) {
 	for _, q := range p.queues {
 		most = max(most, q.StopTakes())
@@ -175,14 +179,14 @@ func (p *Poller) StopTakes() (most time.Duration) {
 	return most
 }
 
-// Pause stops receiving from all queues until [Poller.Resume], see [longpoll.Poller.Pause].
+// Pause stops receiving from all queues until [Poller.Resume]; see [longpoll.Poller.Pause].
 func (p *Poller) Pause() {
 	for _, q := range p.queues {
 		q.Pause()
 	}
 }
 
-// Resume begins receiving again.
+// Resume starts receiving again after [Poller.Pause].
 func (p *Poller) Resume() {
 	for _, q := range p.queues {
 		q.Resume()
@@ -197,13 +201,14 @@ func (p *Poller) Status() (list []longpoll.Status) {
 	return list
 }
 
-// Health answers /livez, /readyz and /statusz for all queues, on a server of your own; see
-// [longpoll.Health]. PollConfig.HealthAddr serves the same.
+// Health answers /livez, /readyz and /statusz for all queues, for an HTTP server of your
+// own; see [longpoll.Health]. PollConfig.HealthAddr serves the same.
 func (p *Poller) Health() http.Handler { return longpoll.Health(p.queues...) }
 
-// Queue returns the poller of one queue, for its own Pause, Resume, Status and
-// SetConcurrency: the first with that name, or with that ARN or URL as the configuration
-// has it. It returns nil if there is none.
+// Queue returns the poller of one queue, so that you can use its own Pause, Resume, Status
+// and SetConcurrency. name is the queue's name, or its ARN or URL as in the configuration.
+// If several queues have that name, Queue returns the first. It returns nil if there is
+// none.
 func (p *Poller) Queue(name string) *longpoll.Poller {
 	for _, q := range p.queues {
 		if s := q.Status().Queue; s == name || batch.QueueName(s) == name {
@@ -213,15 +218,15 @@ func (p *Poller) Queue(name string) *longpoll.Poller {
 	return nil
 }
 
-// pollers makes a poller for each queue. It returns an error that names all that
-// is wrong with the configuration, once.
+// pollers makes a poller for each queue. Its error names everything that is wrong with the
+// configuration, each problem once.
 func (c *Config) pollers(h batch.Handler) ([]*longpoll.Poller, error) {
 	wrong := append(c.checkShared(), c.Poll.checkHealth()...)
 	queues, err := c.split(h, c.Poll.Queues)
 	wrong.add(err)
 	if err == nil && len(queues) == 0 && os.Getenv(settings.QueueURL.Name) == "" {
 		wrong.add(errors.New("handler: Poll.Queues is empty, must name at least one queue (SQSBATCH_QUEUE_URL)"))
-		wrong.add(wrapped.Validate(h)) // it may be Queues in middleware
+		wrong.add(wrapped.Validate(h)) // h may be Queues inside middleware
 		wrong.add(unknownVariables())
 	}
 	wrong = append(wrong, queues.namedTwice()...)
@@ -229,7 +234,7 @@ func (c *Config) pollers(h batch.Handler) ([]*longpoll.Poller, error) {
 	list := make([]*longpoll.Poller, len(queues))
 	for i, q := range queues {
 		if q.URL == "" && err != nil {
-			continue // split has said so
+			continue // split has reported it
 		}
 		own, err := c.of(q)
 		wrong.add(err)
@@ -254,7 +259,7 @@ func (c *Config) poller(q Queue, slots *runner.Slots) (*longpoll.Poller, error) 
 	})
 }
 
-// namedTwice returns an error for each queue that is there twice.
+// namedTwice returns an error for each queue that is named twice.
 func (q Queues) namedTwice() (wrong mistakes) {
 	seen := map[string]string{}
 	for _, queue := range q {
@@ -267,11 +272,11 @@ func (q Queues) namedTwice() (wrong mistakes) {
 	return wrong
 }
 
-// mistakes are errors, each once: those of one queue are often all queues'.
+// mistakes are errors, each kept once: several queues often have the same one.
 type mistakes []error
 
 func (m *mistakes) add(err error) {
-	if list, ok := err.(interface{ Unwrap() []error }); ok { // errors.Join's
+	if list, ok := err.(interface{ Unwrap() []error }); ok { // made by errors.Join
 		for _, err := range list.Unwrap() {
 			m.add(err)
 		}

@@ -192,7 +192,7 @@ func TestPollsConfiguration(t *testing.T) {
 			handler.PollConfig{}, []string{"names a queue twice", "arn:aws:sqs:eu-west-1:1:a"}},
 		{"a contradiction", map[string]string{"SQSBATCH_HEARTBEAT": "false", "SQSBATCH_VISIBILITY": "6s", "SQSBATCH_RECORD_TIMEOUT": "10m"},
 			handler.PollConfig{Queues: []string{"a"}}, []string{"RecordTimeout is 10m0s", "nothing extends it"}},
-		{"no ARN of a queue", map[string]string{"SQSBATCH_QUEUE_URL": "arn:aws:sns:eu-west-1:1:a"}, handler.PollConfig{}, []string{"is no queue's ARN"}},
+		{"no ARN of a queue", map[string]string{"SQSBATCH_QUEUE_URL": "arn:aws:sns:eu-west-1:1:a"}, handler.PollConfig{}, []string{"is not a queue's ARN"}},
 		{"misspelt queue", map[string]string{"SQSBATCH_QUEUES_URL": "a"}, handler.PollConfig{}, []string{"is SQSBATCH_QUEUE_URL meant?"}},
 		{"code comes first", map[string]string{"SQSBATCH_WAIT": "3s"}, handler.PollConfig{Queues: []string{"a"}, Wait: time.Minute}, []string{"Wait is 1m0s"}},
 	}

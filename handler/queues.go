@@ -15,18 +15,19 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
-// Queues are several queues, each with its own handler, for [Run] and the others of this
-// package that take a handler:
+// Queues are several queues, each with a handler of its own. Pass it to [Run], or to any
+// other function of this package that takes a handler:
 //
 //	handler.Run(handler.Queues{
 //		{URL: os.Getenv("ORDERS_URL"), Handler: batch.JSON(ship), Weight: 3},
 //		{URL: os.Getenv("MAILS_URL"), Handler: batch.JSON(mail)},
 //	})
 //
-// In a container they are polled: PollConfig.Queues must be empty, and SQSBATCH_QUEUE_URL has
-// no effect. On Lambda each needs an event source mapping; an event of another queue fails its
-// invocation, so that nothing of it is lost. There is one log, one health check and one stop
-// for all. Middleware goes around the handler of each queue, not around Queues.
+// In a container all of them are polled. PollConfig.Queues must then be empty, and
+// SQSBATCH_QUEUE_URL has no effect. On Lambda each queue needs an event source mapping. An
+// event of another queue fails its invocation, so that no message is lost. All queues share
+// one log, one health check and one stop. Put middleware around the Handler of each queue,
+// not around Queues.
 type Queues []Queue
 
 // Queue is one of [Queues].
@@ -37,23 +38,26 @@ type Queue struct {
 	// Handler handles the queue's records.
 	Handler batch.Handler
 
-	// Weight is the queue's part of Config.MaxHandlers, 1 to 100: while all have
-	// records, one with 3 has three times the slots of one with 1. With
-	// Config.StrictPriority it is the queue's priority. Defaults to 1.
+	// Weight is the queue's share of Config.MaxHandlers, 1 to 100. While all queues have
+	// records, a queue with weight 3 has three times the slots of a queue with weight 1.
+	// With Config.StrictPriority it is the queue's priority. Defaults to 1.
 	Weight int
 
-	// Set changes the configuration for this queue, after Config and the environment:
+	// Set changes the configuration for this queue. It is called after Config and the
+	// environment were applied:
 	//
 	//	Set: func(c *handler.Config) { c.Concurrency, c.Outage = 2, time.Hour },
 	//
-	// Logger, Hooks, Other, MaxHandlers, StrictPriority, and of Poll Queues, HealthAddr and
-	// Handlers are for all queues: it must leave them. Defaults to no change.
+	// Set must not change fields that are for all queues: Logger, Hooks, Other,
+	// MaxHandlers, StrictPriority, Poll.Queues, Poll.HealthAddr and Poll.Handlers. Defaults
+	// to no change.
 	Set func(c *Config)
 }
 
 const maxWeight = 100
 
-// Handle passes a record to the handler of its queue, known by [batch.Record].QueueARN.
+// Handle passes a record to the handler of its queue, which it finds by
+// [batch.Record].QueueARN.
 func (q Queues) Handle(ctx context.Context, r batch.Record) error {
 	i := q.find(r.QueueARN)
 	if i < 0 {
@@ -66,8 +70,8 @@ func noQueue(arn string) error {
 	return fmt.Errorf("handler: Queues has no queue %s: name it there, or remove its event source mapping", arn)
 }
 
-// find returns the place of a queue with an ARN: the one that names it in full, or else
-// one of the same name; -1 if there is none.
+// find returns the index of the queue with an ARN: the queue that has this ARN, or else one
+// with the same name; -1 if there is none.
 func (q Queues) find(arn string) int {
 	i := slices.IndexFunc(q, func(q Queue) bool { return queueKey(q.URL) == queueKey(arn) })
 	if i < 0 {
@@ -77,13 +81,14 @@ func (q Queues) find(arn string) int {
 	return i
 }
 
-// Validate returns an error: only middleware, which hides Queues, asks for it.
+// Validate returns an error. It is called only if middleware hides Queues, which is a
+// mistake.
 func (q Queues) Validate() error {
 	return errors.New("handler: Queues must not be wrapped in middleware: wrap each queue's Handler")
 }
 
-// split returns the queues that h is for, h itself for each in names if it is no Queues.
-// Its error names everything that is wrong with Queues.
+// split returns the queues that h is for. If h is not Queues, it returns h for each of
+// names. Its error names everything that is wrong with Queues.
 func (c *Config) split(h batch.Handler, names []string) (Queues, error) {
 	q, ok := h.(Queues)
 	if !ok {
@@ -116,7 +121,8 @@ func (c *Config) split(h batch.Handler, names []string) (Queues, error) {
 	return q, errors.Join(wrong...)
 }
 
-// slots are those that all queues, or invocations, share; nil without MaxHandlers.
+// slots returns the slots that all queues, or all invocations, share; nil without
+// MaxHandlers.
 func (c *Config) slots() *runner.Slots {
 	if c.MaxHandlers <= 0 {
 		return nil
@@ -124,7 +130,7 @@ func (c *Config) slots() *runner.Slots {
 	return runner.NewSlots(c.MaxHandlers, c.StrictPriority)
 }
 
-// checkShared is about what is for all queues.
+// checkShared checks the fields that are for all queues.
 func (c *Config) checkShared() (wrong mistakes) {
 	if c.MaxHandlers < 0 || c.MaxHandlers > maxHandlers {
 		wrong.add(fmt.Errorf("handler: MaxHandlers is %d, must be 1 to %d (SQSBATCH_MAX_HANDLERS)", c.MaxHandlers, maxHandlers))
@@ -168,7 +174,7 @@ func (c *Config) of(q Queue) (Config, error) {
 	return own, nil
 }
 
-// queueKey is the same for a queue's ARN and its URLs.
+// queueKey returns the same key for a queue's ARN and its URLs.
 func queueKey(queue string) string {
 	if arn, err := endpoint.ParseARN(queue); err == nil {
 		return arn.Region + "/" + arn.Account + "/" + arn.Name

@@ -14,21 +14,20 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 )
 
-// Run handles records by h until the process ends, configured by the
-// environment. It is all that a main function needs:
+// Run handles records with h until the process ends. The environment configures it. A main
+// function needs nothing else:
 //
 //	func main() { handler.Run(batch.JSON(shipOrder)) }
 //
-// On Lambda it handles the invocations. Elsewhere it polls the queues of
-// SQSBATCH_QUEUE_URL, see [Poll]: SIGTERM or SIGINT stops it, a second one ends
-// it at once; the same again within a second counts as one.
+// On Lambda, Run handles the invocations. Elsewhere it polls the queues of
+// SQSBATCH_QUEUE_URL, see [Poll]. SIGTERM or SIGINT stops it; a second signal ends it at
+// once. The same signal again within a second does not count as a second one.
 //
-// It does not return. When the configuration is wrong it says so on standard
+// Run does not return. If the configuration is wrong, it writes the reason to standard
 // error and exits with status 1.
 func Run(h batch.Handler) { RunWith(h, Config{}) }
 
-// RunWith is [Run] with a configuration in code. What it leaves zero comes
-// from the environment.
+// RunWith is [Run] with a configuration in code. Zero fields come from the environment.
 func RunWith(h batch.Handler, cfg Config) {
 	if os.Getenv("AWS_LAMBDA_RUNTIME_API") != "" {
 		l, err := New(h, cfg)
@@ -46,7 +45,7 @@ func RunWith(h batch.Handler, cfg Config) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		untilSecond(signals, stop)
-		exit(errors.New("a second signal: ended at once, what was in flight comes back when its visibility timeout is over"))
+		exit(errors.New("ended at once because of a second signal: records in flight come back when their visibility timeout is over"))
 	}()
 	if err := Poll(ctx, h, cfg); err != nil {
 		exit(err)
@@ -54,13 +53,13 @@ func RunWith(h batch.Handler, cfg Config) {
 	os.Exit(0)
 }
 
-// sameStop is for how long a signal that comes again counts as the one before. A
-// program that signals a process and its group, as timeout of the GNU coreutils does,
-// sends one stop twice.
+// sameStop is the time within which the same signal counts as one stop. A program that
+// signals a process and its process group, as timeout of the GNU coreutils does, sends a
+// stop twice.
 const sameStop = time.Second
 
-// untilSecond calls stop at the first signal, and returns at the second: another
-// one, or the same again later than sameStop.
+// untilSecond calls stop at the first signal and returns at the second: a different signal,
+// or the same one after more than sameStop.
 func untilSecond(signals <-chan os.Signal, stop func()) {
 	first := <-signals
 	at := time.Now()

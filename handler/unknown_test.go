@@ -53,10 +53,10 @@ func TestUnknownVariables_AreWarnedOfOnce(t *testing.T) {
 	t.Setenv("SQSBATCH_EMULATOR_PORT", "tcp://10.0.0.1:9324")
 	t.Setenv("SQSBATCH_WAIT", "10s")
 	t.Setenv("OTHER_SQSBATCH_WAITS", "10s")
-	want := []string{"SQSBATCH_CONCURENCY is none of sqsbatch's variables and has no effect: is SQSBATCH_CONCURRENCY meant?; " +
-		"SQSBATCH_HEALTH_PORT is none of sqsbatch's variables and has no effect: is SQSBATCH_HEALTH_ADDR meant?; " +
-		"SQSBATCH_VISIBILITY_TIMEOUT is none of sqsbatch's variables and has no effect: is SQSBATCH_VISIBILITY meant?; " +
-		"SQSBATCH_XYZ is none of sqsbatch's variables and has no effect"}
+	want := []string{"SQSBATCH_CONCURENCY is not a variable of sqsbatch and has no effect: is SQSBATCH_CONCURRENCY meant?; " +
+		"SQSBATCH_HEALTH_PORT is not a variable of sqsbatch and has no effect: is SQSBATCH_HEALTH_ADDR meant?; " +
+		"SQSBATCH_VISIBILITY_TIMEOUT is not a variable of sqsbatch and has no effect: is SQSBATCH_VISIBILITY meant?; " +
+		"SQSBATCH_XYZ is not a variable of sqsbatch and has no effect"}
 	onLambda, polling := start(t)
 	for mode, got := range map[string][]string{"on Lambda": onLambda, "polling": polling} {
 		if !slices.Equal(got, want) {

@@ -8,23 +8,23 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
-// maxTrial bounds for how long one record is tried alone: one that takes its time
-// does not say that anything is down.
+// maxTrial is the longest time for which one record is tried alone. A record that takes
+// longer does not show that a dependency is down.
 const maxTrial = 10 * time.Second
 
-// aborts is what handlers asked for by [batch.Abort]: nothing is received or started
-// until a time, and then one record at a time until a trial has succeeded or failed
-// otherwise. If what handlers need is still down, that costs one record a delivery,
-// instead of as many as there are slots.
+// aborts is the state that handlers set with [batch.Abort]: nothing is received or started
+// until a time. After it, one record at a time is tried, until a trial succeeds or fails
+// without another abort. If the dependency is still down, a trial costs one record a
+// delivery, instead of as many records as there are slots.
 type aborts struct {
 	until, trialUntil time.Time
-	why               error // of records that are not started until then
+	why               error // the error of records that are not started until then
 }
 
 func (a *aborts) on(now time.Time) bool    { return now.Before(a.until) }
 func (a *aborts) trial(now time.Time) bool { return now.Before(a.trialUntil) && !a.on(now) }
 
-// reason is the error of a record that is not started now.
+// reason returns the error of a record that is not started now.
 func (a *aborts) reason(now time.Time) error {
 	if a.on(now) {
 		return a.why
@@ -32,18 +32,18 @@ func (a *aborts) reason(now time.Time) error {
 	return batch.ErrStopped
 }
 
-// applyAbort applies the abort of a record: until the time that its handler asked for,
-// nothing is received, and records that wait go back to SQS. Running handlers go on.
+// applyAbort applies the abort of a record. Until the time that its handler asked for,
+// nothing is received, and waiting records are released. Running handlers go on.
 //
-// The time is rounded to what SQS can hide a message for: whole seconds, 12 hours at
-// most. If it is 0, waiting records stay: SQS would deliver them again at once, which
-// costs each of them an attempt.
+// The time is rounded to what SQS can hide a message for: whole seconds, 12 hours at most.
+// If it is 0, waiting records stay: SQS would deliver them again at once, which costs each
+// of them an attempt.
 func (p *Poller) applyAbort(m *message) {
 	p.slots = 0
 	p.runner.Pause()
 	r, now, a := m.Result, time.Now(), &p.aborts
 	after := settle.WholeSeconds(m.Verdict.After)
-	until := r.Started.Add(r.Duration + after) // from then on, however long it took to dead-letter the record
+	until := r.Started.Add(r.Duration + after) // counted from the failure, however long it took to dead-letter the record
 	if p.phase != polling || !until.After(now) || !until.After(a.until) {
 		return
 	}
@@ -56,8 +56,8 @@ func (p *Poller) applyAbort(m *message) {
 	a.why = fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, batch.Abort(after, r.Err))
 }
 
-// endTrial ends the trial, since m has ended without another abort, if it was started after
-// the one before.
+// endTrial ends the trial if m was started after the abort and has ended without another
+// one.
 func (a *aborts) endTrial(m *message) {
 	if !m.Result.Started.Before(a.until) && !m.Verdict.Expired {
 		a.trialUntil = time.Time{}

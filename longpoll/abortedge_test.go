@@ -37,7 +37,7 @@ func (w *world) deliveries() map[string]int {
 	return most
 }
 
-// settled are the results that the hooks were told.
+// settled are the results that the hooks got.
 func (w *world) settled() []batch.Result {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,7 +113,7 @@ func (s slowContext) BatchContext(ctx context.Context, _ batch.BatchInfo, record
 	return ctx
 }
 
-// A batch whose hooks are being told of its start is not started either, and its
+// A batch whose hooks are being notified of its start is not started either, and its
 // records say why.
 func TestAbortBeforeTheHooksAreTold(t *testing.T) {
 	inWorld(t, fifoQueue, aborting(1, time.Minute), func(c *longpoll.Config) {

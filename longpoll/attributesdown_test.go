@@ -11,7 +11,7 @@ import (
 )
 
 // What the queue has said before names the dead-letter queue: records go there although
-// SQS does not answer the question again, which is not asked for ever.
+// SQS does not answer the question again, which is not asked forever.
 func TestAttributesUnanswered_RecordsAreDeadLettered(t *testing.T) {
 	never := func(context.Context, batch.Record) error { return batch.Permanent(errors.New("no such order")) }
 	for _, kind := range []sqs.FaultKind{sqs.Throttled, sqs.Hang, sqs.Failure} {

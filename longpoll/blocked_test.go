@@ -97,7 +97,7 @@ func TestHookBlocksStart_RecordIsReleasedUnhandled(t *testing.T) {
 		}
 		w.after(3 * time.Hour)
 		w.wantHandled()
-		got := w.outcomes() // of those of which the hooks were told that they begin
+		got := w.outcomes() // of those of which the hooks were notified that they begin
 		if len(got) == 0 || slices.ContainsFunc(got, func(o batch.Outcome) bool { return o != batch.NotStarted }) {
 			t.Errorf("the hooks were told %v", got)
 		}

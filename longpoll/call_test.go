@@ -13,7 +13,7 @@ import (
 )
 
 // operator is a hook for calls and gauges; it asks for the status each time, as
-// no hook is told under the poller's lock.
+// no hook is notified under the poller's lock.
 type operator struct {
 	mu     sync.Mutex
 	poller *longpoll.Poller

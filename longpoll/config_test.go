@@ -21,7 +21,7 @@ func TestWrongConfig_NamesFieldValueAndBounds(t *testing.T) {
 	}{
 		{func(c *longpoll.Config) { c.Queue = "" }, []string{"Queue is empty"}},
 		{func(c *longpoll.Config) { c.SQS = nil }, []string{"SQS is nil"}},
-		{func(c *longpoll.Config) { c.Queue = "arn:aws:sns:eu-west-1:123456789012:orders" }, []string{"is no queue's ARN", "SQSBATCH_QUEUE_URL"}},
+		{func(c *longpoll.Config) { c.Queue = "arn:aws:sns:eu-west-1:123456789012:orders" }, []string{"is not a queue's ARN", "SQSBATCH_QUEUE_URL"}},
 		{func(c *longpoll.Config) { c.Queue = "arn:aws:sqs:eu-west-1:123456789012:orders" }, []string{"region of SQS's client"}},
 		{func(c *longpoll.Config) { c.Wait = 500 * time.Millisecond }, []string{"Wait is 500ms", "1s to 20s"}},
 		{func(c *longpoll.Config) { c.Wait = 21 * time.Second }, []string{"Wait is 21s"}},

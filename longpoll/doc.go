@@ -1,8 +1,5 @@
-// Package longpoll feeds a handler from an SQS queue by long polling: what a
-// container does where a Lambda function has an event source mapping. The
-// handler, its deadlines, verbs, order and hooks are those of package batch,
-// and what becomes of failures is decided by package partialfailure, so that a
-// function moves between the two unchanged.
+// Package longpoll consumes an SQS queue by long polling and calls a handler for each
+// record. It does in a container what an event source mapping does for a Lambda function:
 //
 //	p, err := longpoll.New(batch.JSON(shipOrder), longpoll.Config{Queue: url, SQS: client})
 //	if err != nil {
@@ -10,13 +7,17 @@
 //	}
 //	return p.Run(ctx) // until ctx ends, then drains
 //
-// A record is received, waits for a slot if none is free, runs, and is settled:
-// deleted when its handler returned nil, sent to the dead-letter queue, or made
-// visible after its backoff. While it is held its visibility is extended, so
-// that a crash costs no more than [Config.Visibility]. Hooks are told of a
-// batch for each record, or for the records of a FIFO group that came together.
+// The handler runs unchanged on Lambda and here: package batch defines its deadlines,
+// verbs, order and hooks, and package partialfailure decides what happens to failed
+// records.
 //
-// Requests, per record of a busy queue: 0.1 for receiving, 0.1 for deleting;
-// one for ten records and 20 s of handling (extension), one for ten failures.
-// An idle queue costs one request in 20 s.
+// A record is received, waits for a slot if none is free, is handled, and is settled. If
+// its handler returned nil, it is deleted. If it failed, it goes to the dead-letter queue
+// or becomes visible after its backoff. While a record is held, heartbeats extend its
+// visibility, so that after a crash it comes back within [Config.Visibility]. Hooks see a
+// batch for each record, or for the records of a FIFO group that were received together.
+//
+// A busy queue costs 0.1 requests per record for receiving and 0.1 for deleting. For ten
+// records, each 20 s of handling costs one request to extend their visibility. Ten failures
+// cost one request. An idle queue costs one request in 20 s.
 package longpoll

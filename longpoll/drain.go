@@ -9,20 +9,21 @@ import (
 )
 
 const (
-	// flushTimeout bounds settling after the last handler has returned. A stop is one
-	// sum: DrainLimit, the grace, this, and a second for the process make what platforms
-	// give it before they kill. The tests of deploy add the constants up.
+	// flushTimeout limits settling after the last handler has returned. The parts of a stop
+	// add up to the time that platforms give it before they kill: DrainLimit, the grace,
+	// flushTimeout, and a second for the process. The tests of deploy add these constants
+	// up.
 	flushTimeout = 4 * time.Second
-	// lastAnswers is left of flushTimeout when the settler's calls end, so that the poller can
-	// still report the records that it could not settle.
+	// lastAnswers is what is left of flushTimeout when the settler's calls end, so that the
+	// poller can still report the records that it could not settle.
 	lastAnswers = time.Second
-	// lastWords bounds how long Run waits at its end for calls, and then for the hooks that
-	// hear of the records that are left.
+	// lastWords limits how long Run waits at its end for calls, and then for the hooks that
+	// are notified of the records that are left.
 	lastWords = 50 * time.Millisecond
 )
 
-// beginStop receives and starts no more, and makes visible what was not started. Each
-// phase of a stop has an end, whatever SQS, handlers and hooks do.
+// beginStop receives and starts nothing more, and releases records that were not started.
+// Each phase of a stop has a time limit, whatever SQS, handlers and hooks do.
 func (p *Poller) beginStop() {
 	if p.phase < polling {
 		p.phase = stopped
@@ -30,16 +31,16 @@ func (p *Poller) beginStop() {
 	if p.phase != polling {
 		return
 	}
-	p.stop() // handlers learn of it, see batch.Stopping
+	p.stop() // handlers see it, see batch.Stopping
 	now := time.Now()
 	p.phase, p.phaseEnds = draining, now.Add(p.cfg.DrainLimit)
 	p.startOrPause(now)
 	p.giveBackWaiting(now)
-	p.settler.Hurry() // there is no time later
+	p.settler.Hurry() // settle now, since there is no time later
 }
 
-// drain begins the next phase of a stop when nothing runs any more, or the time of
-// the phase is over.
+// drain begins the next phase of a stop when no handler runs any more, or when the phase's
+// time is over.
 func (p *Poller) drain(now time.Time) {
 	if p.phase != draining && p.phase != canceling {
 		return
@@ -51,42 +52,43 @@ func (p *Poller) drain(now time.Time) {
 	case p.phase == draining && (late || p.forced.Err() != nil):
 		p.cancelAll(now)
 	case p.phase == canceling && late:
-		p.runner.GiveUp() // what a hook keeps from ending
+		p.runner.GiveUp() // records that a hook keeps from ending
 		p.collect()
 		p.giveBackWaiting(now)
 		p.settleLast(now)
 	}
 }
 
-// cancelAll ends the contexts of what runs: the drain has taken as long as it may.
+// cancelAll ends the contexts of running handlers, since the drain's time is over.
 func (p *Poller) cancelAll(now time.Time) {
 	p.phase, p.phaseEnds = canceling, now.Add(p.cfg.Engine.Grace)
 	running, deciding := p.runner.Cancel(context.Canceled), p.runner.Count().Deciding
-	why := fmt.Sprintf("the stop had taken as long as it may (DrainLimit is %v; with package handler: SQSBATCH_DRAIN_LIMIT)", p.cfg.DrainLimit)
+	why := fmt.Sprintf("the drain limit was over (DrainLimit is %v; with package handler: SQSBATCH_DRAIN_LIMIT)", p.cfg.DrainLimit)
 	if p.forced.Err() != nil {
-		why = "the stop was told not to wait any longer (the end of Shutdown's context)"
+		why = "the stop was cut short (Shutdown's context ended)"
 	}
 	text := fmt.Sprintf("a RecordFinished hook still ran when %s: hooks must not block", why)
 	switch {
 	case running > 0:
-		text = fmt.Sprintf("%d still ran when %s: they are cancelled", running, why)
+		text = fmt.Sprintf("handlers that still ran when %s are cancelled: %d", why, running)
 	case deciding > 0:
-		text = fmt.Sprintf("%d were being sent to the dead-letter queue when %s", deciding, why)
+		text = fmt.Sprintf("records that were being sent to the dead-letter queue when %s: %d", why, deciding)
 	}
 	p.warn(batch.Warning{Message: "queue " + p.cfg.Queue + ": " + text})
 }
 
-// settleLast settles the records that are left, once no handler runs. Only now it abandons
-// open receives: SQS may go on with a long poll whose client has left, and hides the messages
-// that it takes from everyone.
+// settleLast settles the remaining records, once no handler runs. It abandons open receives
+// only now: SQS may continue a long poll whose client is gone, and then hides the messages
+// that it returns from everyone.
 func (p *Poller) settleLast(now time.Time) {
 	p.phase, p.phaseEnds = settling, now.Add(flushTimeout)
 	p.intake.endSoon(now)
 	p.settler.Hurry()
-	p.endBeat() // what waits for an extension's answer has no time for it
+	p.endBeat() // there is no time to wait for an extension's answer
 }
 
-// settledAll reports whether the stop is over: nothing is left, or there is no time for it.
+// settledAll reports whether the stop is over, because nothing is left or there is no time
+// for it.
 func (p *Poller) settledAll(now time.Time) bool {
 	if !now.Before(p.phaseEnds.Add(-lastAnswers)) {
 		p.endFlush()

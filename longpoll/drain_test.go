@@ -14,7 +14,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-// brief is how long a stop may take beside what runs.
+// brief is how long a stop may take in addition to running handlers.
 const brief = 300 * time.Millisecond
 
 // working takes a second for each record.

@@ -18,7 +18,7 @@ func (w *world) paired(fails, works string, most int) {
 	}
 }
 
-// Receives that fail and work in turn are told once a minute.
+// Receives that fail and work in turn are reported once a minute.
 func TestFlappingReceives_AreLoggedOnceAMinute(t *testing.T) {
 	for _, probability := range []float64{0.05, 0.3} {
 		inWorld(t, standardQueue, lasting(2*time.Second), func(c *longpoll.Config) { c.Engine.Concurrency = 16 }, func(w *world) {
@@ -49,7 +49,7 @@ func TestFlappingExtensions_AreLoggedOnceAMinute(t *testing.T) {
 	}
 }
 
-// What fails for longer is told in time, also soon after a short failure was.
+// A longer failure is reported in time, also soon after a short one was.
 func TestOutageSoonAfterShortFailure_IsLogged(t *testing.T) {
 	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.start()
@@ -58,7 +58,7 @@ func TestOutageSoonAfterShortFailure_IsLogged(t *testing.T) {
 		w.after(25 * time.Second)
 		w.paired("receiving fails", "works again", 1)
 		w.inject(sqs.Fault{Kind: sqs.Refused})
-		w.after(20*time.Second + 15*time.Second) // the open receive, and what is waited before it is told
+		w.after(20*time.Second + 15*time.Second) // the open receive, and what is waited before it is reported
 		if n := len(w.warningsWith("receiving fails")); n != 2 {
 			t.Errorf("%d lines that receiving fails, want a second one: it has failed for more than 5 s", n)
 		}

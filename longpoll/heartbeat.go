@@ -14,9 +14,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
-const maxEntries = 10 // of a batch call
+const maxEntries = 10 // entries of a batch call
 
-// sweep extends held messages that are due, and gives back those that have waited too long.
+// sweep extends held messages that are due, and gives back messages that have waited too
+// long.
 func (p *Poller) sweep(now time.Time) {
 	if p.phase < polling || now.Before(p.sweepAt) {
 		return
@@ -38,15 +39,15 @@ func (p *Poller) extendDue(now time.Time) {
 		}
 	}
 	if p.trouble.extending.tries > 0 {
-		due = due[:min(len(due), maxEntries)] // one call tells whether it works again
+		due = due[:min(len(due), maxEntries)] // one call shows whether it works again
 	}
 	for ten := range slices.Chunk(due, maxEntries) {
 		p.extend(ten, now)
 	}
 }
 
-// extension returns the new visibility timeout of m, or 0 if m is not due: it is due once a
-// third of its timeout is over. SQS allows 12 hours from the receipt in total.
+// extension returns the new visibility timeout of m, or 0 if m is not due. It is due once a
+// third of its timeout is over. SQS allows 12 hours from receipt in total.
 func (p *Poller) extension(m *message, now time.Time) time.Duration {
 	left := m.entry.Latest.ReceivedAt.Add(settle.MaxVisibility - settleMargin).Sub(now)
 	d := min(p.queue.visibility, left.Truncate(time.Second))
@@ -75,16 +76,17 @@ func (p *Poller) extend(list []*message, now time.Time) {
 }
 
 // extended handles the answer to an extension. While SQS does not answer, handlers go on,
-// also after their visibility timeout: only SQS's first answer says whether a record was lost.
+// even after their visibility timeout: only SQS's first answer shows whether a record was
+// lost.
 func (p *Poller) extended(list []*message, entries []types.ChangeMessageVisibilityBatchRequestEntry, errs []error) {
 	now := time.Now()
 	for i, m := range list {
 		m.extending = false
 		switch err := errs[i]; {
-		case &m.entry.Latest.ReceiptHandle != entries[i].ReceiptHandle: // it was delivered again meanwhile
+		case &m.entry.Latest.ReceiptHandle != entries[i].ReceiptHandle: // it was delivered again before the answer
 		case err != nil && !sqserror.Gone(err): // the next sweep tries again
-		// After its end SQS accepts the change as well, on a standard queue, and it
-		// says nothing about who has the message.
+		// A standard queue accepts the change even after the timeout is over. It does not
+		// say who has the message then.
 		case err != nil, !p.fifo() && !now.Before(m.visibleAt()):
 			if m.state != toReturn && p.load.byID[m.Record.MessageID] == m {
 				p.revoke(m)
@@ -99,8 +101,8 @@ func (p *Poller) extended(list []*message, entries []types.ChangeMessageVisibili
 	p.extensionsFare(errs)
 }
 
-// extensionsFare notes whether a call that extends succeeded. After a failure the next call
-// waits, for 5 s at most, so that eight tries or more fit into the visibility timeout.
+// extensionsFare notes whether a call to extend succeeded. After a failure the next call
+// waits for 5 s at most, so that eight tries or more fit into the visibility timeout.
 func (p *Poller) extensionsFare(errs []error) {
 	t := &p.trouble
 	switch err := failure(errs); {
@@ -114,11 +116,11 @@ func (p *Poller) extensionsFare(errs []error) {
 	}
 }
 
-// changeVisibility makes a call, or several where SQS refuses it as a whole. It returns
-// what is wrong with each entry.
+// changeVisibility makes a call, or several if SQS refuses it as a whole. It returns an
+// error for each entry, nil if the entry succeeded.
 func (p *Poller) changeVisibility(ctx context.Context, entries []types.ChangeMessageVisibilityBatchRequestEntry) []error {
 	errs := make([]error, len(entries))
-	at := make([]int, len(entries)) // positions, which are the entries' ids
+	at := make([]int, len(entries)) // positions in the list, which are also the entries' ids
 	for i := range at {
 		at[i] = i
 	}

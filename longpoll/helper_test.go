@@ -212,7 +212,7 @@ func (w *world) warningsWith(part string) (list []string) {
 
 // outcomes are those of all records that were settled: of first attempts before
 // those of second ones, and so on, and by body among those. In which order the
-// hooks are told of what ends at one moment is nobody's promise.
+// hooks are notified of what ends at one moment is nobody's promise.
 func (w *world) outcomes() (list []batch.Outcome) {
 	w.mu.Lock()
 	results := slices.Clone(w.results)
@@ -251,7 +251,7 @@ func (w *world) wantHandled(want ...string) {
 	}
 }
 
-// wantOutcomes compares what the hooks were told, in the order of outcomes.
+// wantOutcomes compares what the hooks got, in the order of outcomes.
 func (w *world) wantOutcomes(want ...batch.Outcome) {
 	w.t.Helper()
 	if got := w.outcomes(); !slices.Equal(got, want) {

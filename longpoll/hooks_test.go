@@ -15,7 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-// diary notes what hooks are told.
+// diary notes the calls of hooks.
 type diary struct {
 	mu     sync.Mutex
 	lines  []string
@@ -74,7 +74,7 @@ func TestHooksAreToldOfAGroup(t *testing.T) {
 	})
 }
 
-// A batch is told once, when its deletes are tried again too.
+// A batch is reported once, when its deletes are tried again too.
 func TestHooksAreToldOnce(t *testing.T) {
 	d := &diary{}
 	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, d) }, func(w *world) {
@@ -157,7 +157,7 @@ func (slowPolling) Polling(context.Context, string, func() batch.Load) {
 	time.Sleep(900 * time.Millisecond)
 }
 
-// A stop while the hooks are told that polling begins takes nothing any more.
+// A stop while the hooks are notified that polling begins takes nothing any more.
 func TestAStopWhilePollingIsToldReceivesNothing(t *testing.T) {
 	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, slowPolling{}) }, func(w *world) {
 		w.Send("a")

@@ -48,7 +48,7 @@ func moods(seed uint64) handle {
 		case k == 20:
 			runtime.Goexit()
 		case k == 21:
-			time.Sleep(40 * time.Second) // heeds no context
+			time.Sleep(40 * time.Second) // ignores its context
 			return nil
 		case k == 22:
 			time.Sleep(3 * time.Minute)

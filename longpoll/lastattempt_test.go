@@ -13,7 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// attempts are those that the hooks were told of, each with the last one.
+// attempts are those that the hooks were notified of, each with the last one.
 func (w *world) attempts() (list []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,7 +55,7 @@ func TestAbandonedAtLastTwoAttempts_IsWarnedOf(t *testing.T) {
 				if got := fmt.Sprint(w.attempts()); got != want {
 					t.Errorf("the hooks were told %s, want %s", got, want)
 				}
-				warned := w.warningsWith("near the dead-letter queue")
+				warned := w.warningsWith("left before the dead-letter queue")
 				if len(warned) != 2 || len(w.warnings) != 2 {
 					t.Errorf("warned %q, want of two attempts", w.warnings)
 				}
@@ -81,7 +81,7 @@ func TestStoppedAtLastAttempt_IsWarnedOf(t *testing.T) {
 				if len(got) != 1 || got[0] != "retry at 5 of 5" && got[0] != "abandoned at 5 of 5" {
 					t.Errorf("the hooks were told %q", got)
 				}
-				if got := w.warningsWith("near the dead-letter queue: it was at attempt 5 of 5"); len(got) != 1 {
+				if got := w.warningsWith("no attempt left before the dead-letter queue (5 of 5 used)"); len(got) != 1 {
 					t.Errorf("warned %q", w.warnings)
 				}
 			})
@@ -89,7 +89,7 @@ func TestStoppedAtLastAttempt_IsWarnedOf(t *testing.T) {
 	}
 }
 
-// No answer about the queue keeps the hooks from being told, and holds a stop up.
+// A missing answer about the queue keeps no hook from being called, and delays no stop.
 func TestQueueAttributesUnknown_DelaysNothing(t *testing.T) {
 	inWorld(t, standardQueue, ignoring, func(c *longpoll.Config) { c.Engine.RecordTimeout, c.DrainLimit = time.Second, time.Second }, func(w *world) {
 		w.deliverOften("a", 3)

@@ -14,7 +14,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-// heeding works for an hour, or until its context ends.
+// This handler works for an hour, or until its context ends.
 func heeding(ctx context.Context, _ batch.Record) error {
 	select {
 	case <-time.After(time.Hour):
@@ -40,7 +40,7 @@ func TestDrainLimitReached_CancelsAndReleasesRunning(t *testing.T) {
 		if n := w.visible(); n != 3 {
 			t.Errorf("%d of 3 are visible after the stop", n)
 		}
-		if got := w.warningsWith("3 still ran"); len(got) != 1 || !strings.Contains(got[0], "SQSBATCH_DRAIN_LIMIT") {
+		if got := w.warningsWith("handlers that still ran when the drain limit was over"); len(got) != 1 || !strings.Contains(got[0], "SQSBATCH_DRAIN_LIMIT") || !strings.HasSuffix(got[0], "are cancelled: 3") {
 			t.Errorf("the stop warned of %q", w.warnings)
 		}
 		w.wantOutcomes(batch.Retry, batch.Retry, batch.Retry)

@@ -12,48 +12,49 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
-// load is what this poller holds.
+// load is the set of messages that this poller holds.
 type load struct {
-	held int // messages that the runner has
-	// byID has every message that is held, or done and not deleted yet.
+	held int // messages in the runner
+	// byID has every message that is held, or is handled and not deleted yet.
 	byID   map[string]*message
 	recent recent
-	// replaced are being released, and were received again before SQS answered.
+	// replaced are messages that were received again while SQS had not answered their
+	// release.
 	replaced []*message
-	// noExtension is until when extending waits after it failed.
+	// noExtension is the time until which extending waits after a failure.
 	noExtension time.Time
 
-	handled []time.Time   // when the latest records were, for ahead
-	pace    time.Duration // how long they took, on average
+	handled []time.Time   // when the latest records were handled, for ahead
+	pace    time.Duration // how long their handlers took on average
 }
 
-// Records are received ahead for the slots to take soon, judged by what they
-// took lately.
+// Prefetching: records are received ahead if slots will soon be free for them, judged by
+// how long the latest handlers took.
 const (
-	horizon     = time.Second            // for as many records as there are slots
-	slowReceive = 100 * time.Millisecond // for more: what a slow receive takes must not leave slots idle
+	horizon     = time.Second            // for up to as many records as there are slots
+	slowReceive = 100 * time.Millisecond // for more than that: slots must not idle during a slow receive
 )
 
-// ahead is how many records may wait for one of the slots.
+// ahead returns how many records may wait for a slot.
 func (l *load) ahead(now time.Time, slots, most int) int {
 	l.handled = l.handled[l.handledBefore(now.Add(-horizon)):]
 	n := min(len(l.handled), max(slots, maxReceive))
 	lately := len(l.handled) - l.handledBefore(now.Add(-slowReceive))
-	if l.pace > 0 { // they may have finished all at once, and be slow nevertheless
+	if l.pace > 0 { // slow records, too, may finish all at the same time
 		n = min(n, int(time.Duration(slots)*horizon/l.pace))
 		lately = min(lately, int(time.Duration(slots)*slowReceive/l.pace))
 	}
 	return min(most, max(n, lately))
 }
 
-// handledBefore counts the records in handled that are older than t.
+// handledBefore returns the number of records in handled that are older than t.
 func (l *load) handledBefore(t time.Time) int {
 	n, _ := slices.BinarySearchFunc(l.handled, t, time.Time.Compare)
 	return n
 }
 
-// done counts n messages that the runner has finished. took is how long the first one's
-// handler took.
+// done counts n messages that the runner has finished. took is the duration of the first
+// one's handler.
 func (l *load) done(n, most int, took time.Duration) {
 	l.held -= n
 	if l.pace == 0 {
@@ -69,10 +70,11 @@ func (l *load) done(n, most int, took time.Duration) {
 	}
 }
 
-// known takes a message that is held or handled here already, and reports false for others.
-// SQS delivers a message again when its visibility could not be extended, and standard
-// queues now and then for no reason. One that is held goes on with the new receipt
-// handle; one that was handled is deleted by it, and not handled again.
+// known handles a message that is already held, or was handled here. It returns false for
+// any other message. SQS delivers a message again if its visibility could not be extended,
+// and standard queues sometimes without a reason. A held message goes on with the new
+// receipt handle. A handled message is deleted with the new receipt handle and is not
+// handled again.
 func (p *Poller) known(again types.Message, at time.Time) bool {
 	id := aws.ToString(again.MessageId)
 	m := p.load.byID[id]
@@ -82,7 +84,7 @@ func (p *Poller) known(again types.Message, at time.Time) bool {
 	p.counts.Repeated++
 	latest := &p.receiptOf([]types.Message{again}, at)[0]
 	if m == nil {
-		latest.state, latest.notified = toDelete, true // the hooks know nothing of it
+		latest.state, latest.notified = toDelete, true // the hooks have not seen this delivery
 		latest.Result.Outcome = batch.Succeeded
 		p.load.byID[id] = latest
 		p.enqueueDelete(latest)
@@ -101,7 +103,7 @@ func (p *Poller) hold(messages []message) {
 	deliveries := make([]*runner.Delivery, len(messages))
 	for i := range messages {
 		m := &messages[i]
-		if old := p.load.byID[m.Record.MessageID]; old != nil { // it is being released, and was shown already
+		if old := p.load.byID[m.Record.MessageID]; old != nil { // it is being released, and was visible already
 			p.load.replaced = append(p.load.replaced, old)
 		}
 		p.load.byID[m.Record.MessageID] = m
@@ -114,7 +116,7 @@ func (p *Poller) hold(messages []message) {
 // collect takes the deliveries that the runner has finished.
 func (p *Poller) collect() {
 	p.finished = p.runner.Finished(p.finished[:0])
-	for _, d := range p.finished { // before anything is given back
+	for _, d := range p.finished { // before any record is given back
 		if d.Verdict.Aborts {
 			p.applyAbort(d.Owner.(*message))
 		}
@@ -136,12 +138,12 @@ func (p *Poller) collect() {
 	}
 	clear(p.finished)
 	if n := p.runner.Count().Abandoned; n > p.cfg.MaxAbandoned {
-		p.fail(fmt.Errorf("%w: %d still run that were given up, MaxAbandoned (with package handler: SQSBATCH_MAX_ABANDONED) is %d; the process ends so that another one starts",
+		p.fail(fmt.Errorf("%w: %d abandoned handlers still run, more than MaxAbandoned allows (%d; with package handler: SQSBATCH_MAX_ABANDONED). The process ends, so that the platform starts a new one",
 			ErrAbandoned, n, p.cfg.MaxAbandoned))
 	}
 }
 
-// succeeded has a record deleted that was handled, dropped or dead-lettered.
+// succeeded deletes a record that was handled, dropped or dead-lettered.
 func (p *Poller) succeeded(m *message) {
 	m.state = toDelete
 	if m.Result.Outcome == batch.Succeeded || m.Result.Outcome == batch.Duplicate {
@@ -153,7 +155,7 @@ func (p *Poller) succeeded(m *message) {
 	p.enqueueDelete(m)
 }
 
-// failedGroup settles a record that failed, and the records of its group that were skipped
+// failedGroup settles a failed record, and the records of its group that were skipped
 // because of it.
 func (p *Poller) failedGroup(m *message) {
 	var group []*message
@@ -163,9 +165,9 @@ func (p *Poller) failedGroup(m *message) {
 		group = append(group, one)
 	}
 	switch r := m.Result; {
-	case r.Outcome == batch.NotStarted: // too little was left of its time, or a hook held its batch up
+	case r.Outcome == batch.NotStarted: // too little of its time was left, or a hook delayed its batch
 		p.load.held -= len(group)
-		if r.Err == batch.ErrStopped { // never an error of a handler
+		if r.Err == batch.ErrStopped { // the poller's own, not one that a handler returned
 			why := p.aborts.reason(time.Now())
 			for _, m := range group {
 				m.Result.Err = why
@@ -186,8 +188,9 @@ func (p *Poller) failedGroup(m *message) {
 	p.settleFailed(group)
 }
 
-// tryDeadLetter asks the settler to dead-letter a failed record, so that its group can go on.
-// During a stop the record fails at once, with its group: the stop may have caused the failure.
+// tryDeadLetter asks the settler to dead-letter a failed record, so that its group can go
+// on. During a stop the record and its group fail at once, because the stop may have caused
+// the failure.
 func (p *Poller) tryDeadLetter(m *message) {
 	if p.stopping.Err() != nil || m.checkLapsed(p, time.Now()) { // SQS may have moved it itself
 		p.runner.Resolve(&m.Delivery, nil)
@@ -198,7 +201,7 @@ func (p *Poller) tryDeadLetter(m *message) {
 	p.settler.DeadLetter(e, func(gone *batch.Result) { p.runner.Resolve(&m.Delivery, gone) })
 }
 
-// call makes a call beside the loop, and has the loop call what f returns.
+// call calls f on a goroutine of its own. The loop then calls what f returns.
 func (p *Poller) call(f func() func()) {
 	p.callsOpen++
 	go func() {
@@ -210,7 +213,7 @@ func (p *Poller) call(f func() func()) {
 	}()
 }
 
-// giveBackWaiting releases waiting records, if they must not wait here.
+// giveBackWaiting releases waiting records if they must not wait here.
 func (p *Poller) giveBackWaiting(now time.Time) {
 	if p.load.held > 0 && p.givesBack(now) && p.runner.Count().Waiting > 0 {
 		why := p.aborts.reason(now)
@@ -218,8 +221,8 @@ func (p *Poller) giveBackWaiting(now time.Time) {
 	}
 }
 
-// giveBack releases records that were not started. why becomes their error, which hooks see
-// if their batch began.
+// giveBack releases records that were not started. Their error is why; hooks see it if the
+// record's batch has begun.
 func (p *Poller) giveBack(list []*runner.Delivery, why error) {
 	var back []*message
 	now := time.Now()
@@ -237,7 +240,8 @@ func (p *Poller) giveBack(list []*runner.Delivery, why error) {
 	p.release(back)
 }
 
-// checkLapsed reports whether others may have m, and counts it when that is new.
+// checkLapsed reports whether others may have received m, and counts the record as lost the
+// first time.
 func (m *message) checkLapsed(p *Poller, now time.Time) bool {
 	if !m.lost && !m.visibleAt().After(now) {
 		m.lost = true
@@ -246,32 +250,33 @@ func (m *message) checkLapsed(p *Poller, now time.Time) bool {
 	return m.lost
 }
 
-// maxWaiting is how long a record of a standard queue waits for a slot here.
+// maxWaiting is how long a record of a standard queue may wait for a slot.
 const maxWaiting = 20 * time.Second
 
-// giveUpWaiting releases records that have waited too long behind slow ones: another task
-// may have a free slot. Records of FIFO queues stay: running records lock their groups.
+// giveUpWaiting releases records that have waited too long behind slow ones, since another
+// task may have a free slot. Records of FIFO queues stay, because running records lock
+// their groups.
 func (p *Poller) giveUpWaiting(now time.Time) {
 	if !p.fifo() && p.runner.Count().Ready > 0 {
 		p.giveBack(p.runner.WithdrawOlder(now.Add(-maxWaiting)), batch.ErrStopped)
 	}
 }
 
-// revoke gives up a message that SQS refused to extend. One that was handled may be gone
-// because a delete worked whose answer was lost.
+// revoke gives up a message whose extension SQS refused. A handled message may be gone
+// because a delete worked although its answer was lost.
 func (p *Poller) revoke(m *message) {
 	if m.lost = true; m.state != held {
 		return
 	}
 	p.counts.Lost++
 	p.warn(batch.Warning{MessageID: m.Record.MessageID, Message: "SQS did not extend the record's visibility, " +
-		"others may receive it: it is cancelled here, or not started (was this process suspended, was it deleted, or did an SQS of your own restart?)"})
+		"so others may receive it. Its handler here is cancelled, or not started. Possible causes: this process was suspended, the message was deleted, or an SQS emulator restarted"})
 	p.giveBack(p.runner.Revoke(&m.Delivery), errGroupLost)
-	if p.settler.Withdraw(m.Record) { // it is not being sent to the dead-letter queue: others may succeed with it
+	if p.settler.Withdraw(m.Record) { // others may succeed with it, so it must not go to the dead-letter queue
 		p.runner.Resolve(&m.Delivery, nil)
 	}
 }
 
-// errGroupLost is the error of what was not started because an earlier record of its
-// group was lost.
+// errGroupLost is the error of a record that was not started because an earlier record of
+// its group was lost.
 var errGroupLost = fmt.Errorf("%w: others may have received it, or an earlier record of its group", batch.ErrNotStarted)

@@ -68,7 +68,7 @@ func TestExtensionAcceptedTooLate_CancelsTheHandler(t *testing.T) {
 		w.Send("a")
 		w.start()
 		w.after(time.Second)
-		w.p.Pause() // it shall not get it again itself
+		w.p.Pause() // it must not get it again itself
 		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: extension})
 		w.after(20 * time.Second)
 		if canceled || len(w.Events(sqs.Returned)) != 1 {
@@ -96,7 +96,7 @@ func TestLeaseExpiredBehindItsGroup_RecordIsNotStarted(t *testing.T) {
 		w.start()
 		w.after(time.Second)
 		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: extension})
-		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "ReceiveMessage"}) // it shall not get them again itself
+		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "ReceiveMessage"}) // it must not get them again itself
 		w.after(2 * time.Minute)
 		w.wantHandled("g:1")
 		if n := len(w.Events(sqs.Returned)); n != 3 {
@@ -122,7 +122,7 @@ func TestLeaseExpiredBehindItsGroup_RecordIsNotStarted(t *testing.T) {
 }
 
 // What was behind a record that was lost while it ran says that, and not that the
-// process was told to end, which is no trouble.
+// process was asked to end, which is no trouble.
 func TestLeaseRevokedInGroup_RestIsNotReportedAsStopped(t *testing.T) {
 	h := func(ctx context.Context, r batch.Record) error {
 		if r.Attempt == 1 {

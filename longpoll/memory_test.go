@@ -17,8 +17,8 @@ import (
 )
 
 // BenchmarkInFlight reports what a record that is being handled takes in memory
-// beside its body: on the heap, and as its goroutine's stack, of which Go gives
-// 2 KiB and doubles it when the handler needs more. Beside it, the same of a
+// besides its body: on the heap, and as its goroutine's stack, of which Go gives
+// 2 KiB and doubles it when the handler needs more. For comparison, the same of a
 // goroutine that holds the SDK's message and nothing else. Run each by itself:
 // Go keeps what goroutines leave behind.
 func BenchmarkInFlight(b *testing.B) {

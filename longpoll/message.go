@@ -11,22 +11,22 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
-// message is a delivery that this poller holds. The runner owns its Delivery until that has
-// finished; the loop owns the rest.
+// message is a delivery that this poller holds. The runner owns its Delivery until the
+// delivery has finished. The loop owns the rest.
 type message struct {
 	runner.Delivery
 	receipt *receipt
 
-	entry settle.Entry // its Latest is what counts: SQS may deliver a message twice
+	entry settle.Entry // use its Latest, since SQS may deliver a message twice
 
 	// Both count from when it was received last.
-	hiddenFor time.Duration // by SQS from others, unless it is extended
-	extended  time.Duration // the longest that SQS may hide it: with an extension whose answer is missing
+	hiddenFor time.Duration // for how long SQS hides it from others, without an extension
+	extended  time.Duration // the longest that SQS may hide it, if the answer to an extension is missing
 
 	state     state
-	lost      bool // others may have it: SQS refused to extend it, or its visibility is over
-	extending bool // a call that extends it is under way
-	notified  bool // the hooks' results have it
+	lost      bool // others may have it: SQS refused to extend it, or its visibility timeout is over
+	extending bool // a call that extends it is open
+	notified  bool // it is in the results that hooks got
 }
 
 // visibleAt is when SQS shows m to others, unless it is extended.
@@ -37,19 +37,19 @@ type state uint8
 
 const (
 	held     state = iota // for its handler
-	toDelete              // handled; it is to be deleted
-	toReturn              // failed, skipped or not started; SQS is to be told when to show it
+	toDelete              // handled; waits to be deleted
+	toReturn              // failed, skipped or not started; its visibility has to be set
 )
 
-// receipt is what was received together: a record of a standard queue, or those of a
-// FIFO group. For the hooks it is a batch. The loop owns it, but for its Batch.
+// receipt holds what was received together: one record of a standard queue, or the records
+// of a FIFO group. For the hooks it is a batch. The loop owns it, except for its Batch.
 type receipt struct {
 	runner.Batch
 	results []batch.Result
 	open    int // records that are not settled
 }
 
-// newReceipt returns one for n messages. It has one allocation for the usual receipt.
+// newReceipt returns a receipt for n messages. The usual receipt takes one allocation.
 func newReceipt(n int) (*receipt, []message) {
 	if n == 1 {
 		var single struct {
@@ -67,7 +67,7 @@ func newReceipt(n int) (*receipt, []message) {
 	return r, make([]message, n)
 }
 
-// receiptOf makes a receipt of what was received together.
+// receiptOf makes a receipt of messages that were received together.
 func (p *Poller) receiptOf(received []types.Message, at time.Time) []message {
 	r, messages := newReceipt(len(received))
 	r.open, r.Info.Records = len(received), len(received)
@@ -90,10 +90,11 @@ func (p *Poller) receiptOf(received []types.Message, at time.Time) []message {
 	return messages
 }
 
-// settleMargin is kept of the 12 hours for settling, and at most of a visibility timeout.
+// settleMargin is the part of the 12 hours, and the most of a visibility timeout, that is
+// kept for settling.
 const settleMargin = 5 * time.Second
 
-// noHeartbeatMargin is kept of a visibility timeout for settling.
+// noHeartbeatMargin returns the part of a visibility timeout that is kept for settling.
 func noHeartbeatMargin(visibility time.Duration) time.Duration {
 	return min(visibility/10, settleMargin)
 }
@@ -124,8 +125,8 @@ func (p *Poller) recordOf(m *types.Message, at time.Time) batch.Record {
 	return r
 }
 
-// recent remembers messages that were handled and deleted: the latest maxRecent of them, and
-// some before those.
+// recent remembers messages that were handled and deleted: at least the latest maxRecent of
+// them.
 type recent struct{ latest, earlier map[string]struct{} }
 
 const maxRecent = 5000

@@ -52,7 +52,7 @@ func TestFailedRecord_ComesBackWhenItsErrorSays(t *testing.T) {
 				c.Failures.OnPermanent = partialfailure.Retry
 			}
 		}, func(w *world) {
-			w.inject(latency(5 * time.Millisecond)) // so that the hooks are told of one after the other
+			w.inject(latency(5 * time.Millisecond)) // so that the hooks are notified of one after the other
 			w.Send("a")
 			w.start()
 			w.after(time.Duration(test.want)*time.Second + time.Hour)
@@ -262,12 +262,12 @@ func TestLastTwoAttempts_AreWarnedOf(t *testing.T) {
 		w.Send("a")
 		w.start()
 		w.after(20 * time.Second)
-		w.Send("b") // told as well, although the same was told less than a minute ago
+		w.Send("b") // reported as well, although the same was reported less than a minute ago
 		w.after(20 * time.Second)
 		if n := len(w.bodies()); n != 10 {
 			t.Errorf("%d attempts, want 5 of each (the RedrivePolicy's)", n)
 		}
-		if got := w.warningsWith("near the dead-letter queue"); len(got) != 4 || !strings.Contains(got[1], "attempt 5 of 5") {
+		if got := w.warningsWith("left before the dead-letter queue"); len(got) != 4 || !strings.Contains(got[1], "5 of 5 used") {
 			t.Errorf("warned of %q, want attempts 4 and 5 of each", w.warnings)
 		}
 		if n := len(w.DeadLetters()); n != 2 {

@@ -19,65 +19,64 @@ import (
 
 // Errors of [Poller.Run] and of records.
 var (
-	// ErrAbandoned is wrapped by the error when more handlers than
-	// Config.MaxAbandoned were given up and still run: the process has to end.
+	// ErrAbandoned is returned when more than Config.MaxAbandoned handlers were abandoned
+	// and still run. The process should end, so that the platform starts a new one. Run's
+	// error wraps it.
 	ErrAbandoned = errors.New("longpoll: too many handlers ignore the end of their context")
-	// ErrRunTwice is returned when Run was called before on the same Poller.
+	// ErrRunTwice is returned when Run is called a second time on the same Poller.
 	ErrRunTwice = errors.New("longpoll: Run was called before: make a new Poller")
-	// ErrLost is a record's error when it was not started, because others may have
-	// received it: its visibility could not be extended.
+	// ErrLost is returned when a record was not started because others may have received
+	// it: its visibility could not be extended. The record's error wraps it.
 	ErrLost = runner.ErrLost
 )
 
-// Poller handles the records of one queue. Make it with [New]. Its methods are
-// safe for concurrent use.
-//
-// One goroutine, the loop of Run, owns the fields from "Of the loop" on. It has set those
-// that are fixed before it polls, and others read them from then on. Other
-// goroutines make the calls to SQS and hand it the answers (see do), and the runner wakes
-// it when records have finished. The loop never waits for SQS, handlers or hooks.
+// Poller handles the records of one queue. Make it with [New]. Its methods are safe for
+// concurrent use.
 type Poller struct {
 	cfg    Config
 	engine *runner.Engine
 	hooks  *hooks.Set
 
 	begun     atomic.Bool     // Run was called
-	stopping  context.Context // ends with the first Shutdown, and with Run's context
+	stopping  context.Context // ends with the first Shutdown or with Run's context
 	stop      context.CancelFunc
 	forced    context.Context // ends when a drain must not wait any longer
 	force     context.CancelFunc
 	started   chan struct{} // closed when SQS has answered the first receive
 	over      chan struct{} // closed when Run has returned
-	paused    atomic.Bool   // what Pause and Resume ask for
-	most      atomic.Int64  // what SetConcurrency asks for
-	events    chan func()   // for the loop
-	callHooks notify.Queue  // of hooks, about calls to SQS
-	notices   notify.Queue  // about all else
+	paused    atomic.Bool   // set by Pause and Resume
+	most      atomic.Int64  // set by SetConcurrency
+	events    chan func()   // functions for the loop to call
+	callHooks notify.Queue  // notifications of calls to SQS
+	notices   notify.Queue  // notifications of everything else
 
-	// Of the loop, fixed.
+	// One goroutine, the loop of Run, owns all fields from here on. It sets the following
+	// ones before it polls; from then on other goroutines read them. Other goroutines make
+	// the calls to SQS and pass the answers to the loop (see do). The runner wakes the loop
+	// when records have finished. The loop never waits for SQS, handlers or hooks.
 	queue    queue
-	policy   *settle.Policy // New's, which only validates, until the queue's URL is known
+	policy   *settle.Policy // from New, which only validates it, until the queue's URL is known
 	runner   *runner.Runner
 	settler  *settle.Settler // nil before it polls
-	base     context.Context // of handlers and calls; ends when Run does
+	base     context.Context // context of handlers and calls; ends when Run does
 	endBase  context.CancelFunc
-	beat     context.Context // of extensions; ends when nothing runs any more
+	beat     context.Context // context of extensions; ends when no handler runs any more
 	endBeat  context.CancelFunc
-	flushing context.Context // of the settler's calls; ends in time before the end of a stop
+	flushing context.Context // context of the settler's calls; ends before the end of a stop
 	endFlush context.CancelFunc
 
-	// Of the loop.
+	// Only the loop uses the following fields.
 	phase     phase
 	phaseEnds time.Time // when the next phase of a stop begins; zero before the stop
-	fatal     error     // ends Run
-	callsOpen int       // calls under way, see call
+	fatal     error     // the error that ends Run
+	callsOpen int       // calls that are open, see call
 	pausing   bool      // paused, as the loop has seen it
-	slots     int       // how many the runner may use; 0 while it starts nothing
-	sweepAt   time.Time // when to look through what is held
+	slots     int       // how many the runner may use; 0 while it must start nothing
+	sweepAt   time.Time // when sweep is due
 
 	finished  []*runner.Delivery // used by collect
-	returning []returning        // messages that come back, see handOver
-	undeleted int                // messages done but not deleted
+	returning []returning        // messages to be released or to back off, see handOver
+	undeleted int                // messages handled but not deleted
 	intake    intake
 	load      load
 	aborts    aborts
@@ -85,21 +84,21 @@ type Poller struct {
 	counts    Counts
 }
 
-// phase is where a Poller stands in its life.
+// phase is the current part of a Poller's life cycle.
 type phase int
 
 const (
 	created phase = iota
 	starting
 	polling
-	draining  // what runs may go on, until DrainLimit is over
-	canceling // what still runs was told to end, and has Engine.Grace for it
-	settling  // no handler runs any more: the settler's last calls
+	draining  // running handlers may go on until DrainLimit is over
+	canceling // running handlers were cancelled and have Engine.Grace to return
+	settling  // no handler runs any more; the settler makes its last calls
 	stopped
 )
 
-// New returns a Poller that passes each record to h. It returns an error that
-// names every field whose value is out of its bounds. No call is made before Run.
+// New returns a Poller that passes each record to h. It returns an error that names every
+// field whose value is out of its bounds. It makes no call to SQS; Run does.
 func New(h batch.Handler, cfg Config) (*Poller, error) {
 	cfg.setDefaults(h)
 	p := &Poller{cfg: cfg, started: make(chan struct{}), over: make(chan struct{}), events: make(chan func())}
@@ -112,7 +111,7 @@ func New(h batch.Handler, cfg Config) (*Poller, error) {
 		p.engine, p.hooks = engine, engine.Hooks
 		engine.Slots, engine.Weight = cfg.Slots, cfg.Weight
 	}
-	// One error names all mistakes, the settler's included.
+	// Report all mistakes in one error, including the settler's.
 	if err := errors.Join(cfg.validate(), err, p.newPolicy("")); err != nil {
 		return nil, err
 	}
@@ -128,7 +127,7 @@ func (p *Poller) newPolicy(queueURL string) (err error) {
 	return err
 }
 
-// do has the loop call f. After its end nothing is done.
+// do has the loop call f. It does nothing after the loop has ended.
 func (p *Poller) do(f func()) {
 	select {
 	case p.events <- f:
@@ -136,8 +135,8 @@ func (p *Poller) do(f func()) {
 	}
 }
 
-// onLoop calls f when nothing changes what the loop owns, also after its end, and
-// reports whether it did: not before Run.
+// onLoop calls f while nothing else changes the fields of the loop, also after the loop has
+// ended. It returns false, without calling f, before Run.
 func (p *Poller) onLoop(f func()) bool {
 	if !p.begun.Load() {
 		return false
@@ -152,15 +151,14 @@ func (p *Poller) onLoop(f func()) bool {
 	return true
 }
 
-// Run polls until ctx ends or [Poller.Shutdown] is called, and then drains: it
-// stops receiving, waits up to Config.DrainLimit for what runs, makes visible
-// what was not started, deletes what is done, and returns nil. Whatever SQS,
-// handlers and hooks do, it returns by DrainLimit, Engine.Grace and 4.1 s.
+// Run polls until ctx ends or [Poller.Shutdown] is called. Then it drains: it stops
+// receiving, waits up to Config.DrainLimit for running handlers, releases records that were
+// not started, deletes handled records, and returns nil. A drain takes at most DrainLimit,
+// Engine.Grace and 4.1 s, whatever SQS, handlers and hooks do.
 //
-// It returns an error when the queue cannot be used at all (there is no such
-// queue, or no permission, see [ConfigError]), when it was called before
-// ([ErrRunTwice]), and when too many handlers had to be abandoned
-// ([ErrAbandoned]). In the first and the last case it has drained before.
+// Run returns an error in three cases: the queue does not exist or SQS denies access to it
+// ([ConfigError]); too many handlers were abandoned ([ErrAbandoned]); Run was called before
+// ([ErrRunTwice]). In the first two cases it drains before it returns.
 func (p *Poller) Run(ctx context.Context) error {
 	if p.begun.Swap(true) {
 		return ErrRunTwice
@@ -187,7 +185,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	return p.fatal
 }
 
-// loop handles what happens until the poller has stopped.
+// loop handles events until the poller has stopped.
 func (p *Poller) loop() {
 	stop, force := p.stopping.Done(), p.forced.Done()
 	timer := time.NewTimer(0)
@@ -213,7 +211,7 @@ func (p *Poller) loop() {
 	}
 }
 
-// step does what is due, and reports whether the poller has stopped.
+// step does everything that is due, and reports whether the poller has stopped.
 func (p *Poller) step(now time.Time) (over bool) {
 	if p.fatal != nil {
 		p.beginStop()
@@ -229,8 +227,7 @@ func (p *Poller) step(now time.Time) (over bool) {
 	return p.phase == stopped || p.phase == settling && p.settledAll(now)
 }
 
-// due is the earliest moment after now at which something is due, an hour from now if
-// nothing is.
+// due returns the earliest time after now at which something is due, or an hour from now.
 func (p *Poller) due(now time.Time) time.Time {
 	next := now.Add(time.Hour)
 	if len(p.load.byID) > 0 {
@@ -246,9 +243,9 @@ func (p *Poller) due(now time.Time) time.Time {
 	return next
 }
 
-// What the poller does depends on its phase, a pause, an abort, and deletes that fail:
+// What the poller does depends on its phase, a pause, an abort, and on deletes that fail:
 //
-//	                     starts, receives   gives back what waits   ends open receives
+//	                     starts, receives   gives back waiting      ends open receives
 //	polling              yes                no                      no
 //	paused               no                 yes                     yes
 //	aborted              no                 yes                     no
@@ -266,10 +263,10 @@ func (p *Poller) givesBack(now time.Time) bool {
 	return p.endsReceives() || p.aborts.on(now) || p.trouble.refused && p.deletesHold()
 }
 
-// endsReceives reports whether receiving has ended, for good or until Resume.
+// endsReceives reports whether receiving has ended, because of a stop or until Resume.
 func (p *Poller) endsReceives() bool { return p.phase != polling || p.pausing }
 
-// startOrPause tells the runner how many records, or FIFO groups, may run.
+// startOrPause sets how many records, or FIFO groups, the runner may run.
 func (p *Poller) startOrPause(now time.Time) {
 	slots := p.concurrency()
 	switch {
@@ -289,12 +286,12 @@ func (p *Poller) startOrPause(now time.Time) {
 	}
 }
 
-// concurrency is how many records, or FIFO groups, may run at a time.
+// concurrency returns how many records, or FIFO groups, may run at the same time.
 func (p *Poller) concurrency() int { return int(p.most.Load()) }
 
-// SetConcurrency changes how many records, or FIFO groups, are handled at a time:
-// Config.Engine.Concurrency, 1 to 10,000. If it is fewer than run now, those go on. What
-// was derived from it (Prefetch, MaxAbandoned) stays.
+// SetConcurrency changes how many records, or FIFO groups, are handled at the same time
+// (Config.Engine.Concurrency), 1 to 10,000. If more are running, they go on. Prefetch and
+// MaxAbandoned stay as they are, even if their defaults were derived from it.
 func (p *Poller) SetConcurrency(n int) error {
 	if n < 1 || n > maxConcurrency {
 		return fmt.Errorf("longpoll: Concurrency is %d, must be 1 to %d", n, maxConcurrency)
@@ -307,7 +304,7 @@ func (p *Poller) SetConcurrency(n int) error {
 // fail ends Run with an error.
 func (p *Poller) fail(err error) { p.fatal = cmp.Or(p.fatal, err) }
 
-// end ends all that belongs to Run.
+// end ends everything that belongs to Run.
 func (p *Poller) end() {
 	p.phase = stopped
 	p.runner.Pause()
@@ -320,7 +317,7 @@ func (p *Poller) end() {
 	if p.phaseEnds.After(late) {
 		late = p.phaseEnds
 	}
-	p.serve(late.Add(lastWords), p.noCalls, nil) // those that end with the contexts
+	p.serve(late.Add(lastWords), p.noCalls, nil) // calls that end with the contexts
 	p.collect()
 	p.giveBackWaiting(time.Now())
 	p.reportLeft()
@@ -329,13 +326,13 @@ func (p *Poller) end() {
 	}
 }
 
-// noCalls reports whether no call to SQS is under way.
+// noCalls reports whether no call to SQS is open.
 func (p *Poller) noCalls() bool {
 	return p.callsOpen == 0 && (p.settler == nil || p.settler.Calls() == 0)
 }
 
-// serve does what the loop is asked for until over reports true or told is closed, at most
-// until late, or a moment after the stop was told not to wait any longer.
+// serve calls what the loop is asked for until over returns true or told is closed. It ends
+// at late, or a moment after the stop was forced.
 func (p *Poller) serve(late time.Time, over func() bool, told <-chan struct{}) {
 	timer := time.NewTimer(time.Until(late))
 	defer timer.Stop()
@@ -355,13 +352,13 @@ func (p *Poller) serve(late time.Time, over func() bool, told <-chan struct{}) {
 }
 
 // Started returns a channel that is closed when SQS has answered the first receive: the
-// queue can be used. It is never closed if Run ends before.
+// queue can be used. If Run ends before that, the channel is never closed.
 func (p *Poller) Started() <-chan struct{} { return p.started }
 
-// Shutdown stops the Poller and waits until [Poller.Run] has returned. When ctx
-// ends before, the drain is cut short: what runs is cancelled, what is left is
-// released, and ctx's error is returned. It may be called often, and before
-// Run, which then returns at once.
+// Shutdown stops the Poller and waits until [Poller.Run] has returned. If ctx ends first,
+// Shutdown cuts the drain short: running handlers are cancelled, other records are
+// released, and ctx's error is returned. It may be called several times. If it is called
+// before Run, Run returns at once.
 func (p *Poller) Shutdown(ctx context.Context) error {
 	p.stop()
 	if !p.begun.Load() {
@@ -370,7 +367,7 @@ func (p *Poller) Shutdown(ctx context.Context) error {
 	select {
 	case <-p.over:
 		return nil
-	default: // ctx may have ended as well
+	default: // ctx may have ended at the same time
 	}
 	select {
 	case <-p.over:
@@ -382,51 +379,51 @@ func (p *Poller) Shutdown(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Pause stops receiving until [Poller.Resume], for when what the handler needs
-// is down: what runs goes on, and what has not been started is made visible as soon as
-// no receive is open that would take it again, after 0.2 s at most, or 2 s where
-// one may be on its way with messages. It has no effect while the Poller stops.
+// Pause stops receiving until [Poller.Resume]. Use it while a dependency of the handler is
+// down. Running handlers go on. Records that were not started are released as soon as no
+// open receive could take them again: after 0.2 s at most, or 2 s if a receive may be about
+// to return messages. Pause has no effect while the Poller stops.
 func (p *Poller) Pause() {
 	p.paused.Store(true)
 	p.onLoop(func() {})
 }
 
-// Resume begins receiving again after [Poller.Pause].
+// Resume starts receiving again after [Poller.Pause].
 func (p *Poller) Resume() {
 	p.paused.Store(false)
 	p.onLoop(func() {})
 }
 
-// heedPause does what Pause and Resume ask for.
+// heedPause applies the latest Pause or Resume.
 func (p *Poller) heedPause(now time.Time) {
 	paused := p.paused.Load()
 	if paused == p.pausing || !paused && p.intake.ctx.Err() != nil && p.intake.ending(now) {
-		return // or SQS has not noticed yet that receives were abandoned
+		return // or SQS may not have noticed yet that receives were abandoned
 	}
 	p.pausing = paused
 	switch {
 	case p.phase != polling:
-	case paused: // also where nothing waits: a receive must not bring anything now
+	case paused: // also if no record waits: an open receive must not return messages now
 		p.intake.endSoon(now)
 	default:
 		p.intake.open(p.base)
 	}
 }
 
-// StopTakes is the longest that [Poller.Run] takes to return when it was told
-// to stop: DrainLimit, what handlers may take after the end of their contexts,
-// and 4 s for settling.
+// StopTakes returns the longest time that [Poller.Run] takes to return after a stop began:
+// DrainLimit, the time that handlers may take after the end of their contexts, and 4 s for
+// settling.
 func (p *Poller) StopTakes() time.Duration {
 	return p.cfg.DrainLimit + p.cfg.Engine.Grace + flushTimeout
 }
 
-// warn tells the hooks of a warning.
+// warn passes a warning to the hooks.
 func (p *Poller) warn(w batch.Warning) {
 	w.Queue = batch.QueueName(p.cfg.Queue)
 	p.notices.Notify(func() { p.hooks.Warn(context.WithoutCancel(p.base), w) })
 }
 
-// called tells the hooks of a call.
+// called passes a call to the hooks.
 func (p *Poller) called(c batch.Call) {
 	if p.hooks.Calls {
 		p.callHooks.Notify(func() { p.hooks.Called(context.WithoutCancel(p.base), c) })

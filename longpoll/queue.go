@@ -19,14 +19,14 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
-// queue is what is known of the queue.
+// queue is what the poller knows of the queue.
 type queue struct {
 	url, arn, region string
 	visibility       time.Duration // the queue's own
 }
 
-// begin looks the queue up, notifies the hooks that the polling begins, and has it begin,
-// unless ctx ends: it was stopped before.
+// begin looks the queue up, notifies the hooks that polling begins, and starts polling. It
+// does not if ctx ends before, because the poller was stopped.
 func (p *Poller) begin(ctx context.Context) {
 	err := p.lookUp(ctx)
 	if err == nil {
@@ -47,8 +47,8 @@ func (p *Poller) begin(ctx context.Context) {
 	})
 }
 
-// lookUp asks SQS for the queue, until it answers: only a refusal that no
-// further try can fix, or the end of ctx, is an error.
+// lookUp asks SQS for the queue until SQS answers. It returns an error only if ctx ends, or
+// if SQS refuses for a reason that no retry can fix.
 func (p *Poller) lookUp(ctx context.Context) error {
 	for {
 		err := p.askQueue(ctx)
@@ -60,7 +60,7 @@ func (p *Poller) lookUp(ctx context.Context) error {
 		}
 		var delay time.Duration
 		p.onLoop(func() {
-			if ctx.Err() == nil { // else Run may have returned
+			if ctx.Err() == nil { // otherwise Run may have returned
 				p.failed(&p.trouble.receiving, false, "the queue cannot be looked up", err, "trying again")
 				delay = p.trouble.receiving.delay()
 			}
@@ -71,8 +71,8 @@ func (p *Poller) lookUp(ctx context.Context) error {
 	}
 }
 
-// askQueue finds the queue's URL, ARN and visibility timeout. Without
-// permission for GetQueueAttributes the ARN is taken from the URL.
+// askQueue finds the queue's URL, ARN and visibility timeout. Without permission for
+// GetQueueAttributes it derives the ARN from the URL.
 func (p *Poller) askQueue(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -108,7 +108,7 @@ func (p *Poller) askQueue(ctx context.Context) error {
 	return nil
 }
 
-// queueURL makes a URL of Config.Queue, which may also be an ARN or a name.
+// queueURL returns the URL of Config.Queue, which may also be an ARN or a name.
 func (p *Poller) queueURL(ctx context.Context) (string, error) {
 	name := p.cfg.Queue
 	if arn, err := endpoint.ParseARN(name); err == nil {
@@ -148,7 +148,7 @@ func (p *Poller) queueAttributes(ctx context.Context, url string) (attributes ma
 	return attributes, err
 }
 
-// arnOf makes an ARN of a queue's URL, https://HOST/ACCOUNT/NAME.
+// arnOf derives an ARN from a queue's URL, https://HOST/ACCOUNT/NAME.
 func arnOf(queueURL, region string) (string, error) {
 	u, err := url.Parse(queueURL)
 	if err == nil {
@@ -156,10 +156,10 @@ func arnOf(queueURL, region string) (string, error) {
 			return fmt.Sprintf("arn:%s:sqs:%s:%s:%s", endpoint.PartitionOf(region), region, part[len(part)-2], part[len(part)-1]), nil
 		}
 	}
-	return "", &ConfigError{Queue: queueURL, Err: fmt.Errorf("%q is no queue's URL (https://HOST/ACCOUNT/NAME)", queueURL)}
+	return "", &ConfigError{Queue: queueURL, Err: fmt.Errorf("%q is not a queue's URL (https://HOST/ACCOUNT/NAME)", queueURL)}
 }
 
-// observe makes a call to SQS, and notifies the hooks of it.
+// observe makes a call to SQS and notifies the hooks of it.
 func (p *Poller) observe(operation string, call func(*batch.Call) error) error {
 	c := batch.Call{Operation: operation, QueueARN: p.queue.arn, URL: p.queue.url, Started: time.Now()}
 	c.Err = call(&c)
@@ -168,8 +168,8 @@ func (p *Poller) observe(operation string, call func(*batch.Call) error) error {
 	return c.Err
 }
 
-// announce notifies the hooks that the polling begins, and waits for them for at most
-// a second, unless it is to stop.
+// announce notifies the hooks that polling begins. It waits for them for at most a second,
+// and not after a stop.
 func (p *Poller) announce(stopping context.Context) {
 	ctx, cancel := context.WithTimeout(stopping, time.Second)
 	p.notices.Notify(func() {

@@ -10,7 +10,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-// Slots that open receives can fill ask for nothing more. Small receives beside those
+// Slots that open receives can fill ask for nothing more. Small receives next to those
 // would bring one message each.
 func TestReceive_QuickGroupsComeInTens(t *testing.T) {
 	inWorld(t, fifoQueue, ok, func(c *longpoll.Config) { c.Engine.Concurrency = 32 }, func(w *world) {
@@ -48,7 +48,7 @@ func inGroups(n, groups int) []string {
 	return bodies
 }
 
-// A slot that becomes free beside slow records is filled, although nothing
+// A slot that becomes free next to slow records is filled, although nothing
 // finishes that would ask for more.
 func TestSlotFreeDuringSlowRecords_IsFilled(t *testing.T) {
 	mixed := func(_ context.Context, r batch.Record) error {

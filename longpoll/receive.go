@@ -17,21 +17,21 @@ import (
 const (
 	// receiveMargin is how much longer than its wait a receive may take.
 	receiveMargin = 10 * time.Second
-	// maxReceives bounds the receives that are open at a time.
+	// maxReceives is the most receives that are open at the same time.
 	maxReceives = 32
-	// emptyInterval is the least time between an empty long poll and the next one.
-	// SQS waits by itself; servers that stand in for it may not.
+	// emptyInterval is the least time between an empty long poll and the next one. SQS
+	// itself waits; servers that emulate it may not.
 	emptyInterval = time.Second
 )
 
-// receiveMore begins receives as long as there is room for what they may return.
+// receiveMore starts receives as long as there is room for what they may return.
 func (p *Poller) receiveMore() {
 	for n := p.requested(); n > 0; n = p.requested() {
 		p.beginReceive(n)
 	}
 }
 
-// beginReceive begins a receive of at most n messages.
+// beginReceive starts a receive of at most n messages.
 func (p *Poller) beginReceive(n int) {
 	in := &p.intake
 	in.begun = time.Now()
@@ -40,7 +40,7 @@ func (p *Poller) beginReceive(n int) {
 	p.counts.Receives++
 	wait := p.cfg.Wait
 	if in.answered.IsZero() || p.trouble.receiving.tries > 0 {
-		wait = 0 // the answer shows at once whether the queue can be used
+		wait = 0 // so that the answer shows at once whether the queue can be used
 	}
 	var a attempt
 	if p.fifo() {
@@ -50,7 +50,7 @@ func (p *Poller) beginReceive(n int) {
 	p.call(func() func() { return p.receive(ctx, input, a, wait) })
 }
 
-// requested is how many messages the next receive asks for, or 0 if none may begin
+// requested returns how many messages the next receive asks for, or 0 if none may begin
 // now.
 func (p *Poller) requested() int {
 	now := time.Now()
@@ -74,10 +74,10 @@ func (p *Poller) requested() int {
 	return 0 // a full receive a moment later costs less
 }
 
-// requestedFIFO is how many messages to ask for when slots are idle. All messages
-// that a receive returns may be of one group, which uses one slot. Space for one
-// message is therefore left for each of the other idle slots. No other consumer could
-// have the messages that wait here, since their groups are locked.
+// requestedFIFO returns how many messages to ask for if slots are idle. All messages that a
+// receive returns may be of one group, which uses only one slot, so it leaves space for one
+// message for each of the other idle slots. Other consumers could not have the messages
+// that wait here, since their groups are locked.
 func (p *Poller) requestedFIFO(space, idle int) int {
 	if p.quick() {
 		return min(space, maxReceive) / maxReceive * maxReceive
@@ -86,11 +86,12 @@ func (p *Poller) requestedFIFO(space, idle int) int {
 	return max(0, min(space, maxReceive, max(1, space-others)))
 }
 
-// quickPace is how long records may take on average for the next receive to wait until there
-// is room for ten: small receives would come to three times the requests.
+// quickPace is the average duration of handlers up to which the next receive waits until
+// there is room for ten. Small receives would cost three times the requests.
 const quickPace = 20 * time.Millisecond
 
-// quick reports whether the slots were all free again in the last second, and soon will be.
+// quick reports whether all slots were free at some time in the last second, and will be
+// again soon.
 func (p *Poller) quick() bool {
 	slots := p.runner.Usable(p.concurrency())
 	return p.load.pace <= quickPace && p.cfg.Prefetch >= max(maxReceive, slots) && p.load.ahead(time.Now(), slots, slots) >= slots
@@ -98,7 +99,7 @@ func (p *Poller) quick() bool {
 
 func (p *Poller) fifo() bool { return isFIFO(p.queue.arn) }
 
-// isFIFO looks at a queue's name, ARN or URL.
+// isFIFO looks at the name in a queue's name, ARN or URL.
 func isFIFO(queue string) bool { return strings.HasSuffix(strings.TrimSuffix(queue, "/"), ".fifo") }
 
 func (p *Poller) input(n int, wait time.Duration, a attempt) *sqs.ReceiveMessageInput {
@@ -145,7 +146,7 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 	}
 }
 
-// received takes the messages of a receive that asked for n.
+// received handles the messages of a receive that asked for n.
 func (p *Poller) received(messages []types.Message, n int, now time.Time) {
 	in := &p.intake
 	if in.answered.IsZero() {
@@ -153,7 +154,7 @@ func (p *Poller) received(messages []types.Message, n int, now time.Time) {
 	}
 	in.answered, in.full, in.notBefore = now, len(messages) == n, time.Time{}
 	p.works(&p.trouble.receiving, "receiving")
-	if !in.full { // the queue is empty, or SQS did not look everywhere
+	if !in.full { // the queue is empty, or SQS did not query all of its servers
 		in.parallel = max(1, in.parallel/2)
 	} else if in.calls+1 >= in.parallel {
 		in.parallel = min(in.parallel+1, maxReceives)
@@ -167,13 +168,13 @@ func (p *Poller) received(messages []types.Message, n int, now time.Time) {
 	}
 }
 
-// grouped returns the messages of a receive as they are handled, in order: each by itself,
-// or those of a FIFO group together.
+// grouped splits the messages of a receive into those that are handled together, in order:
+// each message by itself, or the messages of a FIFO group.
 func (p *Poller) grouped(received []types.Message) (list [][]types.Message) {
-	groups := map[string]int{} // their places in list
+	groups := map[string]int{} // their positions in list
 	for i, m := range received {
 		if aws.ToString(m.MessageId) == "" || aws.ToString(m.ReceiptHandle) == "" {
-			continue // it cannot be settled: SQS shows it again
+			continue // it cannot be settled; SQS shows it again
 		}
 		group := m.Attributes[string(types.MessageSystemAttributeNameMessageGroupId)]
 		if k, ok := groups[group]; ok && p.fifo() {
@@ -193,7 +194,7 @@ func (p *Poller) receiveFailed(ctx context.Context, a attempt, err error) {
 		in.unanswered = append(in.unanswered, a)
 	}
 	if ctx.Err() != nil || p.phase != polling {
-		return // it was abandoned by a stop or a pause
+		return // a stop or a pause abandoned it
 	}
 	if in.answered.IsZero() {
 		if c := configError(p.cfg.Queue, err); c != nil {
@@ -208,31 +209,30 @@ func (p *Poller) receiveFailed(ctx context.Context, a attempt, err error) {
 
 // intake is the state of receiving.
 type intake struct {
-	ctx        context.Context // of the receives that are open
+	ctx        context.Context // context of the open receives
 	abandon    context.CancelFunc
-	calls      int       // receives that are open
+	calls      int       // open receives
 	reserved   int       // messages that they may return
-	parallel   int       // how many may be open: more while they come back full
-	unanswered []attempt // to make again
-	notBefore  time.Time // when the next receive may begin
-	answered   time.Time // when the latest one was
-	begun      time.Time // when the latest one was
-	full       bool      // the latest answer had all messages that were asked for: there are more
-	// endBy is when open receives are abandoned, and then when SQS has noticed that. It is
-	// zero as long as receives may begin.
+	parallel   int       // how many may be open; it grows while they come back full
+	unanswered []attempt // attempts to make again
+	notBefore  time.Time // no receive may begin before
+	answered   time.Time // when the latest one was answered
+	begun      time.Time // when the latest one began
+	full       bool      // the latest answer had as many messages as were asked for, so there are more
+	// endBy is when open receives are abandoned, and after that, when SQS has noticed it.
+	// It is zero as long as receives may begin.
 	endBy time.Time
 }
 
-// attempt is a receive of a FIFO queue. If it gets no answer, SQS may have taken
-// messages for it; SQS gives them to the next receive with the same id
-// (ReceiveRequestAttemptId).
+// attempt is a receive of a FIFO queue. If it gets no answer, SQS may have taken messages
+// for it. SQS returns them to the next receive with the same id (ReceiveRequestAttemptId).
 type attempt struct {
 	id *string // nil for a standard queue
-	n  int     // messages that SQS may have taken
+	n  int     // messages that SQS may have taken for it
 }
 
-// newAttempt returns an attempt that brings at most n messages. One that got no answer
-// is made again.
+// newAttempt returns an attempt for at most n messages. It repeats an attempt that got no
+// answer, if there is one.
 func (in *intake) newAttempt(n int) attempt {
 	i := slices.IndexFunc(in.unanswered, func(a attempt) bool { return a.n <= n })
 	if i < 0 {
@@ -243,7 +243,7 @@ func (in *intake) newAttempt(n int) attempt {
 	return a
 }
 
-// open lets receives begin. Those that are open go on.
+// open lets receives begin. Receives that are open go on.
 func (in *intake) open(base context.Context) {
 	in.endBy = time.Time{}
 	if in.ctx == nil || in.ctx.Err() != nil {
@@ -253,17 +253,18 @@ func (in *intake) open(base context.Context) {
 }
 
 const (
-	// receiveGrace is how long an open receive may still be answered when the
-	// poller stops or pauses.
+	// receiveGrace is how long an open receive may still be answered after a stop or a
+	// pause.
 	receiveGrace = 200 * time.Millisecond
-	// fullGrace is how long after its beginning a receive may be answered then, if the
-	// answer before it was a full one: it may be on its way with messages.
+	// fullGrace is how long after its start a receive may be answered after a stop or a
+	// pause, if the answer before it was full: it may be about to return messages.
 	fullGrace = 2 * time.Second
-	// noticeTime is how long SQS may take to notice that the client of a receive has left.
+	// noticeTime is how long SQS may take to notice that the client of a receive is gone.
 	noticeTime = 50 * time.Millisecond
 )
 
-// endSoon has open receives abandoned a moment after its first call. None may begin any more.
+// endSoon abandons open receives a moment after its first call. No receive may begin from
+// now on.
 func (in *intake) endSoon(now time.Time) {
 	if !in.endBy.IsZero() {
 		return
@@ -282,9 +283,9 @@ func (in *intake) abandonLate(now time.Time) {
 	}
 }
 
-// ending reports whether receives are open that end soon, or were abandoned just now. They
-// would take again what is released meanwhile, which costs it a delivery; an abandoned
-// receive, which SQS may still serve, would hide it from everyone.
+// ending reports whether there are receives that end soon or were just abandoned. An open
+// one would receive records again that are released now, which costs each a delivery. An
+// abandoned one, which SQS may still serve, would hide them from everyone.
 func (in *intake) ending(now time.Time) bool {
 	if in.ctx.Err() != nil {
 		return now.Before(in.endBy)

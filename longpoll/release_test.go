@@ -76,7 +76,7 @@ func TestReleaseFails_IsRetried(t *testing.T) {
 	}
 }
 
-// What cannot be released at a stop is named, and its hooks are told once.
+// What cannot be released at a stop is named, and its hooks are notified once.
 func TestStopCannotReleaseRecords_Warns(t *testing.T) {
 	for _, fault := range []sqs.Fault{
 		{Kind: sqs.Failure, Code: "AccessDeniedException"},

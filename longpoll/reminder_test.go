@@ -19,7 +19,7 @@ func (w *world) wantOutage(what string, serious int) {
 	}
 }
 
-// An outage is told when it begins, again after a minute, and every five
+// An outage is reported when it begins, again after a minute, and every five
 // minutes, with how long it takes by now.
 func TestOutageGoesOn_IsLoggedAgain(t *testing.T) {
 	inWorld(t, standardQueue, ok, nil, func(w *world) {
@@ -38,7 +38,7 @@ func TestOutageGoesOn_IsLoggedAgain(t *testing.T) {
 		}
 		all := w.warningsWith("")
 		last := all[len(all)-1]
-		if !strings.Contains(last, "fails, for 2h") || !strings.Contains(last, "tries by now: there is no such queue") {
+		if !strings.Contains(last, "fails, for 2h") || !strings.Contains(last, "tries so far: there is no such queue") {
 			t.Errorf("the last line is %q", last)
 		}
 		w.Server().ClearFaults()

@@ -12,18 +12,18 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
-// failureTimeout bounds how long the settler retries calls about a failure.
+// failureTimeout limits how long the settler retries calls about a failure.
 const failureTimeout = 10 * time.Second
 
-// returning are messages that come back together: a failure and the messages that were
+// returning holds messages that come back together: a failure with the messages that were
 // skipped because of it, or one message that was not started.
 type returning struct {
 	list   []*message
 	failed bool
 }
 
-// extending reports whether an extension of one of them is under way. It could undo a
-// visibility that is set before SQS has answered it.
+// extending reports whether an extension of one of the messages is open. A visibility that
+// is set before SQS has answered the extension could be undone by it.
 func (c returning) extending() bool {
 	return slices.ContainsFunc(c.list, func(m *message) bool { return m.extending })
 }
@@ -38,23 +38,24 @@ func (p *Poller) enqueueDelete(m *message) {
 func (p *Poller) settleFailed(group []*message) {
 	switch first := group[0]; {
 	case !p.settler.Withdraw(first.Record):
-		// It is being sent, and a stop gives it up: SQS's answer to the send decides. No
-		// extension is waited for: settleLast ends all of them in this step of the loop.
+		// It is being sent, and a stop gives that up: SQS's answer to the send decides. No
+		// extension has to end first, because settleLast ends all of them in this step of
+		// the loop.
 		p.settleGroup(group)
-	case first.lost: // others may have it already: what came after it must wait for that
+	case first.lost: // others may have it already: the messages after it must wait for them
 		p.leaveToSQS(group[:1])
 		p.release(group[1:])
 	case p.cutOff(first):
 		p.release(group)
-	case p.phase > draining && first.Result.Outcome == batch.Abandoned: // its handler may still be at work: SQS shows it when its visibility ends
+	case p.phase > draining && first.Result.Outcome == batch.Abandoned: // its handler may still be running: leave it until its visibility timeout ends
 		p.leaveToSQS(group)
 	default:
 		p.returning = append(p.returning, returning{group, true})
 	}
 }
 
-// cutOff reports whether a record failed because the poller stopped: it is made visible
-// at once, without a backoff, unless its error says what it wants.
+// cutOff reports whether a record failed because the poller stopped. Such a record becomes
+// visible at once, without backoff, unless its error has a verb.
 func (p *Poller) cutOff(m *message) bool {
 	if p.stopping.Err() == nil || m.Verdict.Permanent || m.Verdict.HasAfter {
 		return false
@@ -62,7 +63,7 @@ func (p *Poller) cutOff(m *message) bool {
 	return m.Verdict.Stopped || p.phase > draining && m.Verdict.Canceled
 }
 
-// leaveToSQS leaves messages to SQS, which shows them when their visibility ends.
+// leaveToSQS leaves messages to SQS, which shows them when their visibility timeout ends.
 func (p *Poller) leaveToSQS(list []*message) {
 	results := make([]*batch.Result, len(list))
 	for i, m := range list {
@@ -74,7 +75,7 @@ func (p *Poller) leaveToSQS(list []*message) {
 	}
 }
 
-// release has messages made visible at once, or when an abort is over.
+// release makes messages visible at once, or when an abort is over.
 func (p *Poller) release(list []*message) {
 	for _, m := range list {
 		p.returning = append(p.returning, returning{list: []*message{m}})
@@ -84,8 +85,8 @@ func (p *Poller) release(list []*message) {
 	}
 }
 
-// handOver gives returning messages to the settler, except those that must wait for the
-// answer to an extension or for the end of open receives.
+// handOver gives returning messages to the settler. Messages that must wait for the answer
+// to an extension, or for the end of open receives, stay.
 func (p *Poller) handOver(now time.Time) {
 	p.returning = slices.DeleteFunc(p.returning, func(c returning) bool {
 		first := c.list[0]
@@ -118,8 +119,8 @@ func (p *Poller) settleGroup(group []*message) {
 	p.settler.Fail(hiddenUntil, entries...)
 }
 
-// flush has the settler begin its calls: for tens, or a moment later, but at once where
-// nothing runs that could join them.
+// flush has the settler start its calls. A call starts when it has ten entries or a moment
+// later, but at once if no running record could join it.
 func (p *Poller) flush(now time.Time) {
 	if p.settler == nil {
 		return
@@ -128,7 +129,7 @@ func (p *Poller) flush(now time.Time) {
 	p.settler.Flush(p.phase == settling || p.load.held == 0 && !p.givesBack(now))
 }
 
-// settled forgets a message about which the settler does nothing more. A record that was
+// settled forgets a message with which the settler is finished. A record that was
 // dead-lettered or dropped is deleted first.
 func (p *Poller) settled(m *message) {
 	r, id := m.Result, m.Record.MessageID
@@ -138,7 +139,7 @@ func (p *Poller) settled(m *message) {
 		p.load.recent.add(id)
 	case r.Outcome.Done(): // it went to the dead-letter queue, or was dropped
 		m.state = toDelete
-		if p.load.byID[id] == nil { // else it was received again, and is held
+		if p.load.byID[id] == nil { // otherwise it was received again, and is held
 			p.load.byID[id] = m
 		}
 		p.enqueueDelete(m)
@@ -154,11 +155,12 @@ func (p *Poller) settled(m *message) {
 	p.notifySettled(m)
 }
 
-// notifySettled notes a settled message and, when it was the last of its receipt, tells the hooks.
+// notifySettled notes a settled message. If it was the last one of its receipt, it notifies
+// the hooks.
 func (p *Poller) notifySettled(m *message) {
 	r := m.receipt
 	if m.notified {
-		return // its delete was tried again, or the hooks know nothing of it
+		return // its delete was retried, or the hooks have not seen it
 	}
 	m.notified = true
 	m.Result.Record = m.Record
@@ -172,8 +174,8 @@ func (p *Poller) notifySettled(m *message) {
 	}
 }
 
-// notifyEarly is notifySettled for a message that is not settled yet: the hooks have its result as it
-// is now.
+// notifyEarly does the same for a message that is not settled yet: the hooks get its
+// current result.
 func (p *Poller) notifyEarly(m *message) {
 	result := *m.Result
 	p.notifySettled(m)
@@ -181,7 +183,7 @@ func (p *Poller) notifyEarly(m *message) {
 }
 
 // reportLeft warns of the records that a stop could not settle, including those whose calls
-// were under way at its end.
+// were open at its end.
 func (p *Poller) reportLeft() {
 	var done, back []*message
 	for _, m := range p.load.byID {
@@ -207,16 +209,16 @@ func (p *Poller) reportLeft() {
 	}
 }
 
-// Bounds of the messages that are done and wait for their deletion, besides as many as there
-// are slots. Above them nothing is received or started: what is handled and cannot be
-// deleted is handled again.
+// Limits of the messages that are handled and wait for their deletion, in addition to the
+// number of slots. Above them nothing is received or started, since records that cannot be
+// deleted are handled again.
 const (
-	maxDeleting = 400 // while deletes work: more than the settler's calls have in them
-	maxInVain   = 100 // while they fail
+	maxDeleting    = 400 // while deletes work; more than fit into the settler's open calls
+	maxUndeletable = 100 // while deletes fail
 )
 
-// deleted handles the answer to a call that deletes. Hooks hear of a record when its first
-// delete fails, although the settler retries the delete.
+// deleted handles the answer to a call that deletes. Hooks are notified of a record when
+// its first delete fails, although the settler retries the delete.
 func (p *Poller) deleted(list []*settle.Entry, errs []error) {
 	t := &p.trouble
 	switch err := failure(errs); {
@@ -227,7 +229,7 @@ func (p *Poller) deleted(list []*settle.Entry, errs []error) {
 		t.refused = sqserror.Lasts(err) || sqserror.Of(err) == sqserror.Expired
 		consequence := fmt.Sprintf("%d records that were handled will be delivered again, unless a later try deletes them", p.undeleted)
 		if p.deletesHold() {
-			consequence += "; nothing is received or started until a delete works"
+			consequence += "; nothing is received or started until a delete succeeds"
 		}
 		p.failed(&t.deleting, t.refused, "deleting fails", err, consequence)
 	}
@@ -239,14 +241,14 @@ func (p *Poller) deleted(list []*settle.Entry, errs []error) {
 	}
 }
 
-// deletesHold reports whether nothing is received or started, because of what
+// deletesHold reports whether receiving and starting must wait because of records that
 // could not be deleted.
 func (p *Poller) deletesHold() bool {
 	switch t, slots := &p.trouble, p.concurrency(); {
 	case t.refused:
 		return p.undeleted > 0
 	case t.deleting.tries > 0:
-		return p.undeleted >= maxInVain+slots
+		return p.undeleted >= maxUndeletable+slots
 	default:
 		return p.undeleted >= maxDeleting+slots
 	}

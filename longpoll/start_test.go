@@ -182,7 +182,7 @@ func TestNoHeartbeatAndShortVisibility_IsConfigError(t *testing.T) {
 	})
 }
 
-// What Run itself finds is told without a guess at what SQS may have meant.
+// What Run itself finds is reported without a guess at what SQS may have meant.
 func TestConfigErrorOfRun_SaysWhatToDoOnce(t *testing.T) {
 	tests := []struct {
 		visibility string
@@ -190,9 +190,9 @@ func TestConfigErrorOfRun_SaysWhatToDoOnce(t *testing.T) {
 		says       string
 	}{
 		{"300", func(c *longpoll.Config) { c.Engine.MinRemaining = 10 * time.Minute },
-			"Engine.MinRemaining is 10m0s (with package handler: SQSBATCH_MIN_REMAINING): with NoHeartbeat nothing would ever be started, since a record must be done in 4m55s, the visibility timeout less a margin"},
+			"Engine.MinRemaining is 10m0s (with package handler: SQSBATCH_MIN_REMAINING): with NoHeartbeat no record would ever be started, since a record must be done in 4m55s, the visibility timeout less a margin"},
 		{"1", func(*longpoll.Config) {},
-			"the queue's visibility timeout is 1s: without heartbeats nothing can be handled in that; set it, or Visibility (with package handler: SQSBATCH_VISIBILITY), to at least 3s"},
+			"the queue's visibility timeout is 1s: without heartbeats that is too short to handle a record. Set it, or Visibility (with package handler: SQSBATCH_VISIBILITY), to at least 3s"},
 	}
 	for _, test := range tests {
 		inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.NoHeartbeat = true; test.change(c) }, func(w *world) {

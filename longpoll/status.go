@@ -9,36 +9,39 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/notify"
 )
 
-// Counts are what a Poller has done since it was made.
+// Counts are totals since a Poller was made.
 type Counts struct {
 	Receives   int `json:"receives"`   // calls of ReceiveMessage
-	Received   int `json:"received"`   // messages
-	Succeeded  int `json:"succeeded"`  // records
-	Failed     int `json:"failed"`     // records whose handler failed, or was given up
-	Abandoned  int `json:"abandoned"`  // records whose handler was given up
-	Released   int `json:"released"`   // records given back unhandled
-	Lost       int `json:"lost"`       // records that SQS took back while they were held
+	Received   int `json:"received"`   // messages received
+	Succeeded  int `json:"succeeded"`  // records whose handler succeeded
+	Failed     int `json:"failed"`     // records whose handler failed or was abandoned
+	Abandoned  int `json:"abandoned"`  // records whose handler was abandoned
+	Released   int `json:"released"`   // records given back without being handled
+	Lost       int `json:"lost"`       // records that SQS made visible to others while they were held
 	Repeated   int `json:"repeated"`   // deliveries of records that were held or handled already
 	Extensions int `json:"extensions"` // calls that extended visibility
 }
 
-// Status is a Poller at one moment.
+// Status is the state of a Poller at one moment.
 type Status struct {
 	Queue string `json:"queue"`
-	// State is "created", "starting", "polling", "failing" (to receive, or to
-	// delete, so that nothing is received), "paused", "aborted" (nothing is received
-	// for a time, see batch.Abort), "draining" or "stopped".
+	// State is one of:
+	//
+	//   - "created", "starting", "polling", "draining", "stopped";
+	//   - "failing": receiving fails, or deleting fails and nothing is received;
+	//   - "paused": see [Poller.Pause];
+	//   - "aborted": nothing is received for a time, see batch.Abort.
 	State string `json:"state"`
-	// Running counts the slots in use, Waiting the records that wait for one,
-	// Undeleted those that were handled and are not deleted yet.
+	// Running is the number of slots in use. Waiting is the number of records that wait for
+	// a slot. Undeleted is the number of handled records that are not deleted yet.
 	Running   int `json:"running"`
 	Waiting   int `json:"waiting"`
 	Undeleted int `json:"undeleted"`
-	// AbandonedRunning counts the handlers that were given up and still run.
+	// AbandonedRunning is the number of abandoned handlers that still run.
 	AbandonedRunning int `json:"abandonedRunning"`
-	// OldestSeconds is for how long the oldest of what runs has been running.
+	// OldestSeconds is for how long the oldest running handler has been running.
 	OldestSeconds float64 `json:"oldestSeconds"`
-	// LastReceive is when SQS last answered a receive; zero if never.
+	// LastReceive is when SQS last answered a receive. Zero if it never did.
 	LastReceive time.Time `json:"lastReceive,omitzero"`
 	// LastError is the latest error of receiving, deleting or extending, and LastErrorAt its time.
 	LastError   string    `json:"lastError,omitempty"`
@@ -48,7 +51,7 @@ type Status struct {
 	live bool
 }
 
-// Status returns the state of the Poller. It costs a look at each running record.
+// Status returns the state of the Poller. It looks at each running record.
 func (p *Poller) Status() (s Status) {
 	if !p.onLoop(func() { s = p.status() }) {
 		s = Status{Queue: p.cfg.Queue, State: "created", live: true}
@@ -74,7 +77,7 @@ func (p *Poller) status() Status {
 		s.live = s.live && l.InHook <= notify.HungAfter
 	}
 	if p.phase == stopped {
-		s.live = p.fatal == nil // the process may go on with other queues
+		s.live = p.fatal == nil // the process may continue with other queues
 	}
 	return s
 }
@@ -92,23 +95,24 @@ func (p *Poller) state() string {
 	return [...]string{"created", "starting", "polling", "draining", "draining", "draining", "stopped"}[p.phase]
 }
 
-// answersInTime reports whether SQS answers the receives that are open in time.
+// answersInTime reports whether SQS answers the open receives in time.
 func (in *intake) answersInTime(now time.Time, wait time.Duration) bool {
 	return in.calls == 0 || now.Sub(in.begun) < wait+2*receiveMargin || now.Sub(in.answered) < wait+2*receiveMargin
 }
 
-// Health returns a handler for orchestrators, over any number of pollers:
+// Health returns an HTTP handler for the health checks of orchestrators. It covers any
+// number of pollers:
 //
-//   - /livez answers 200 while every poller's receives are answered in time and
-//     no hook hangs (takes more than 30 s), or it has stopped without an error, and
-//     503 else: the process should be replaced. SQS being down is no reason.
-//   - /readyz answers 200 while every poller receives, and 503 else, as while it
-//     starts, drains, or fails to receive or to delete. One that is paused or
-//     aborted (batch.Abort) is ready: another in its place would do no better.
+//   - /livez answers 503 if the process should be replaced: a poller's receives are not answered in
+//     time, a hook takes more than 30 s, or a poller stopped with an error. Otherwise it answers
+//     200, also while SQS is down.
+//   - /readyz answers 200 while every poller receives, and 503 while one starts, drains, or fails to
+//     receive or to delete. A poller that is paused or aborted (batch.Abort) counts as ready, since a
+//     new process would not do better.
 //   - /statusz answers with a JSON list of [Status], one for each poller.
 //
-// The first two answer with a line for each poller, such as "ok QUEUE: polling" or
-// "not ok QUEUE: failing".
+// The first two answer with a line for each poller, such as "ok QUEUE: polling" or "not ok
+// QUEUE: failing".
 func Health(pollers ...*Poller) http.Handler {
 	mux := http.NewServeMux()
 	all := func(good func(Status) bool) http.HandlerFunc {

@@ -99,7 +99,7 @@ func TestRecordsCutOffByStop_WarningSaysWhy(t *testing.T) {
 			if forced {
 				want, other = other, want
 			}
-			list := w.warningsWith("1 still ran when")
+			list := w.warningsWith("are cancelled: 1")
 			if len(list) != 1 || !strings.Contains(list[0], want) || strings.Contains(list[0], other) {
 				t.Errorf("forced %v: warned %q, want %q", forced, w.warnings, want)
 			}

@@ -10,25 +10,25 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
-// Bounds of the time between tries while receiving fails.
+// Limits of the time between tries while receiving fails.
 const (
 	firstReceiveDelay = 200 * time.Millisecond
 	lastReceiveDelay  = 20 * time.Second
-	// requestTimeout ends a call that is not answered, long polls aside.
+	// requestTimeout is how long a call may take, except for a long poll.
 	requestTimeout = 5 * time.Second
 )
 
-// trouble is how calls fail.
+// trouble is the state of calls that fail.
 type trouble struct {
-	last      string // error, kept for the status
+	last      string // latest error, for the status
 	lastT     time.Time
-	receiving incident // and looking up the queue before it
+	receiving incident // also for looking up the queue
 	extending incident
 	deleting  incident
-	refused   bool // SQS refuses deletes: no further try soon will help
+	refused   bool // SQS refuses deletes: a retry soon will not help
 }
 
-// failed notes that a try failed, and warns if a warning is due. what names the operation,
+// failed notes that a try failed, and warns if a warning is due. what names the operation;
 // consequence says what its failure means.
 func (p *Poller) failed(i *incident, serious bool, what string, err error, consequence string) {
 	now := time.Now()
@@ -42,14 +42,14 @@ func (p *Poller) failed(i *incident, serious bool, what string, err error, conse
 // works notes that a try succeeded. what names the operation.
 func (p *Poller) works(i *incident, what string) {
 	if i.reported {
-		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: %s works again, after %v and %d tries that failed",
+		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: %s works again, after %v and %d failed tries",
 			p.cfg.Queue, what, time.Since(i.since).Round(time.Millisecond), i.tries)})
 	}
 	*i = incident{at: i.at}
 }
 
-// failure is why a batch call failed for all entries; nil if SQS confirmed one of them, or
-// says that a message is gone.
+// failure returns the error of a batch call that failed for all entries. It returns nil if
+// SQS confirmed an entry or says that a message is gone.
 func failure(errs []error) error {
 	for _, err := range errs {
 		if err == nil || sqserror.Gone(err) {
@@ -60,14 +60,14 @@ func failure(errs []error) error {
 }
 
 // ConfigError is returned by [Poller.Run] when SQS refuses the first calls for a reason
-// that no further try can fix.
+// that no retry can fix, such as a queue that does not exist or a missing permission.
 type ConfigError struct {
 	Queue string
 	Err   error
 }
 
 func (e *ConfigError) Error() string {
-	if sqserror.Code(e.Err) == "" { // it says by itself what to do
+	if sqserror.Code(e.Err) == "" { // the SDK's or our own error already says what to do
 		return fmt.Sprintf("longpoll: queue %s: %v", e.Queue, e.Err)
 	}
 	return fmt.Sprintf("longpoll: queue %s: %s: %v", e.Queue, advice(e.Err), e.Err)
@@ -82,7 +82,7 @@ func configError(queue string, err error) *ConfigError {
 	if errors.As(err, &c) {
 		return c
 	}
-	// A call that cannot be made, and a key that is disabled, may work a moment later.
+	// A call that cannot be made, or a key that is disabled, may work a moment later.
 	switch kind := sqserror.Of(err); {
 	case kind == sqserror.None, kind == sqserror.Key:
 		return nil
@@ -92,20 +92,20 @@ func configError(queue string, err error) *ConfigError {
 	return nil
 }
 
-// advice says what to do about an error.
+// advice returns what to do about an error.
 func advice(err error) string {
 	return sqserror.Advice(err, "sqs:ReceiveMessage, sqs:DeleteMessage, sqs:ChangeMessageVisibility and sqs:GetQueueAttributes",
 		"the queue (Queue; with package handler: SQSBATCH_QUEUE_URL)")
 }
 
-// incident throttles warnings about something that fails again and again: one when it begins
-// to fail, one when it works again. What flaps is reported once a minute, unless it fails
-// for 5 s. What goes on failing is reported again after a minute, as serious, and every five
-// minutes from then on.
+// incident throttles warnings about a failure that repeats: one when it starts, one when it
+// ends. A failure that comes and goes is reported once a minute, unless it lasts for 5 s. A
+// failure that lasts is reported again after a minute, as serious, and then every five
+// minutes.
 type incident struct {
-	since    time.Time // of failing; zero while it works
-	tries    int       // that failed since
-	at       time.Time // the latest warning that it fails
+	since    time.Time // when it began to fail; zero while it works
+	tries    int       // tries that failed since then
+	at       time.Time // when the latest warning was given
 	reported bool      // the hooks know that it fails
 }
 
@@ -134,18 +134,18 @@ func (i *incident) fails(now time.Time) (warn bool) {
 	return warn
 }
 
-// serious reports whether it has been failing for so long that someone should look.
+// serious reports whether it has failed for so long that an operator should look.
 func (i *incident) serious(now time.Time) bool { return now.Sub(i.since) >= seriousAfter }
 
-// soFar says for how long it has been failing, once that is serious.
+// soFar returns for how long it has failed, once that is serious.
 func (i *incident) soFar(now time.Time) string {
 	if !i.serious(now) {
 		return ""
 	}
-	return fmt.Sprintf(", for %v and %d tries by now", now.Sub(i.since).Round(time.Second), i.tries)
+	return fmt.Sprintf(", for %v and %d tries so far", now.Sub(i.since).Round(time.Second), i.tries)
 }
 
-// delay is how long to wait for the next try.
+// delay returns how long to wait before the next try.
 func (i *incident) delay() time.Duration {
 	d := min(firstReceiveDelay<<min(i.tries-1, 16), lastReceiveDelay)
 	return d/2 + rand.N(d/2+1)

@@ -172,7 +172,7 @@ func TestReceive_AfterAnOutageAnIdlePollerIsSoonReady(t *testing.T) {
 }
 
 // One connection that breaks, as when SQS changes hosts, must not make every
-// later receive shorter: an idle queue would cost more for ever.
+// later receive shorter: an idle queue would cost more forever.
 func TestOneConnectionBreaks_WaitRecovers(t *testing.T) {
 	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		broken := false

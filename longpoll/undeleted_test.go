@@ -10,7 +10,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-// Without the permission to delete, all that is handled is handled in vain.
+// Without the permission to delete, all that is handled is handled for nothing.
 func TestDeletesRefused_NothingIsReceived(t *testing.T) {
 	for _, fault := range []sqs.Fault{
 		{Kind: sqs.Failure, Code: "AccessDenied"}, {Kind: sqs.Failure, Code: "InvalidClientTokenId"},
@@ -39,7 +39,7 @@ func TestDeletesRefused_NothingIsReceived(t *testing.T) {
 				t.Errorf("%s: %d handled, %d receives in 10 min; want none more", fault.Code, n-handled, w.count(receiving)-receives)
 			}
 			lines := w.warningsWith("ERROR queue " + w.URL + ": deleting fails")
-			if len(lines) < 3 || len(lines) > 5 || !strings.Contains(lines[0], "nothing is received or started until a delete works") {
+			if len(lines) < 3 || len(lines) > 5 || !strings.Contains(lines[0], "nothing is received or started until a delete succeeds") {
 				t.Errorf("%s: %d lines, want one at once, after a minute, and every 5 min: %q", fault.Code, len(lines), lines)
 			}
 			if denied := strings.Contains(lines[0], "the role needs sqs:ReceiveMessage, sqs:DeleteMessage"); denied != (fault.Code == "AccessDenied") {

@@ -107,7 +107,7 @@ func TestReleaseRefusedForOneRecord_OthersAreReleased(t *testing.T) {
 	})
 }
 
-// A receive that is told to come back later does so by the poller's own schedule,
+// A receive that is asked to come back later does so by the poller's own schedule,
 // and takes no longer than its bound, whatever the SDK's retries do.
 func TestRetryAfterHeader_DelaysNoCall(t *testing.T) {
 	for _, newRetries := range []string{"", "true"} {

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// Backoff says after how long a record that failed is delivered again, by the
-// number of the attempt that failed, from 1. What it returns is rounded up to
-// whole seconds and cut to what SQS takes. Unlike [Config].Outage it does not know
-// when SQS gives up on a record.
+// Backoff returns the time after which a failed record is delivered again. attempt is the
+// number of the attempt that failed, from 1. The result is rounded up to whole seconds and
+// limited to what SQS accepts. Unlike [Config].Outage, a Backoff does not know when SQS
+// gives up on a record.
 type Backoff func(attempt int) time.Duration
 
 const (
-	minBackoff    = time.Second    // below that, a dependency that is down is hammered
-	maxVisibility = 12 * time.Hour // for which SQS hides a message
+	minBackoff    = time.Second    // a shorter backoff would overload a dependency that is down
+	maxVisibility = 12 * time.Hour // the longest time for which SQS hides a message
 )
 
-// Exponential draws whole seconds, from 1 s to base × 2^(attempt−1), at most limit:
-// records that failed together do not come back together ("full jitter").
+// Exponential waits a random number of whole seconds, from 1 s to base × 2^(attempt−1), but
+// at most limit. Records that failed together do not come back together ("full jitter").
 //
-// The sum over the attempts is the outage that a record survives: with 2 s, 15 min
-// and a maxReceiveCount of 5 half a minute at most.
+// A record survives an outage that is not longer than the sum of its waits. With a base of
+// 2 s, a limit of 15 min and a maxReceiveCount of 5, that is half a minute at most.
 func Exponential(base, limit time.Duration) Backoff {
 	limit = min(limit, maxVisibility)
 	return func(attempt int) time.Duration {
@@ -36,10 +36,11 @@ func Exponential(base, limit time.Duration) Backoff {
 	}
 }
 
-// Linear waits step × attempt, at most limit and at least 1 s.
+// Linear waits step × attempt, but at least 1 s and at most limit.
 func Linear(step, limit time.Duration) Backoff {
 	return func(attempt int) time.Duration {
-		// A product beyond the limit could overflow: compare before multiplying.
+		// The product could overflow if it is beyond the limit, so compare before
+		// multiplying.
 		if step > 0 && time.Duration(attempt) > limit/step {
 			return max(minBackoff, limit)
 		}
@@ -47,7 +48,7 @@ func Linear(step, limit time.Duration) Backoff {
 	}
 }
 
-// Constant waits d, at least 1 s.
+// Constant waits d, but at least 1 s.
 func Constant(d time.Duration) Backoff {
 	return func(int) time.Duration { return max(minBackoff, d) }
 }

@@ -10,59 +10,60 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 )
 
-// OnPermanent says what becomes of a record that failed for good.
+// OnPermanent chooses what happens to a record that failed for good.
 type OnPermanent string
 
 const (
-	// DeadLetter sends it to the dead-letter queue at once; without one, it is
-	// an ordinary failure. This is the default.
+	// DeadLetter sends the record to the dead-letter queue at once. Without a dead-letter
+	// queue the record is an ordinary failure. This is the default.
 	DeadLetter OnPermanent = "dead-letter"
-	// Retry treats it as an ordinary failure.
+	// Retry treats the record as an ordinary failure.
 	Retry OnPermanent = "retry"
-	// Drop deletes it. The record is gone; the logs have its id and error.
+	// Drop deletes the record. Its body is lost; the log has its id and error.
 	Drop OnPermanent = "drop"
 )
 
 func (o OnPermanent) valid() bool { return o == DeadLetter || o == Retry || o == Drop }
 
-// Config says what becomes of records that fail. All of it may be zero.
+// Config configures what happens to records that fail. The zero value is ready to use.
 type Config struct {
-	// Outage is the longest outage of a dependency that records outlive, 1 s to 7 h:
-	// the waits between the attempts of a record that fails every time add up to it at
-	// least, before SQS moves the record to the dead-letter queue. How they are spaced
-	// follows from the queue's maxReceiveCount: 2, 15, 107 and 777 s for 15 min and 5
-	// attempts. Each wait is lengthened by chance, by up to a half, and by up to 3 s at
-	// least. Defaults to 15 min. It excludes Backoff.
+	// Outage is the longest outage of a dependency that records survive, 1 s to 7 h. If a
+	// record fails every time, the waits between its attempts add up to at least Outage
+	// before SQS moves it to the dead-letter queue. The waits follow from the queue's
+	// maxReceiveCount: 2, 15, 107 and 777 s for 15 min and 5 attempts. Jitter lengthens
+	// each wait by up to a half, or by up to 3 s if that is more. Defaults to 15 min. It
+	// excludes Backoff.
 	Outage time.Duration
 
-	// Backoff decides when a failed record comes back, in place of Outage. Defaults
-	// to none.
+	// Backoff decides when a failed record comes back, in place of Outage. Defaults to
+	// none.
 	Backoff Backoff
 
-	// DeadLetterQueue is the URL or ARN of the queue for records that failed
-	// for good. Defaults to the one in the source queue's RedrivePolicy, asked
-	// for once it is needed (sqs:GetQueueAttributes).
+	// DeadLetterQueue is the URL or ARN of the queue for records that failed for good.
+	// Defaults to the one in the source queue's RedrivePolicy, which is read when it is
+	// first needed (sqs:GetQueueAttributes).
 	DeadLetterQueue string
 
-	// MaxReceiveCount is the source queue's. It is used to warn before SQS gives up on a
-	// record, and to tell which failure of a FIFO record is its last, so that it is
-	// dead-lettered while its group waits; if DeadLetterQueue is set, also where the queue
-	// has no RedrivePolicy. Defaults to the one in the RedrivePolicy.
+	// MaxReceiveCount is the maxReceiveCount of the source queue, 1 to 1,000. It has two
+	// uses: to warn before SQS gives up on a record, and to dead-letter a FIFO record at
+	// its last failure, so that its group can go on. If DeadLetterQueue is set, it has an
+	// effect also if the queue has no RedrivePolicy. Defaults to the one in the
+	// RedrivePolicy.
 	MaxReceiveCount int
 
-	// OnPermanent defaults to DeadLetter.
+	// OnPermanent is for records that failed for good. Defaults to DeadLetter.
 	OnPermanent OnPermanent
 
-	// OnMalformed is OnPermanent for records that could not be decoded
-	// ([batch.MalformedError]). Defaults to OnPermanent.
+	// OnMalformed is for records that could not be decoded ([batch.MalformedError]).
+	// Defaults to OnPermanent.
 	OnMalformed OnPermanent
 
-	// Name is the function or service whose failures these are, for the dead
-	// letters, see [Origin]. Defaults to none: they leave it out.
+	// Name is the name of the function or service, for [Origin].By in dead letters.
+	// Defaults to none: dead letters then leave it out.
 	Name string
 }
 
-// WithDefaults returns c with its defaults.
+// WithDefaults returns c with its defaults filled in.
 func (c Config) WithDefaults() Config {
 	if c.Outage == 0 && c.Backoff == nil {
 		c.Outage = defaultOutage

@@ -1,8 +1,11 @@
-// Package partialfailure says what becomes of records that fail: [Config] has the
-// backoff with which they come back, and what is done with those that failed for good;
-// [Origin] is what a dead letter says about itself; [Failures] and [AppendResponse] make
-// the partial batch response that tells Lambda which records to keep.
+// Package partialfailure decides what happens to records that fail. [Config] has the
+// backoff of failed records, and chooses what happens to records that failed for good.
+// [Origin] describes where a dead letter came from. [Failures] and [AppendResponse] write
+// the partial batch response that tells Lambda which records to keep:
 //
-// Packages handler and longpoll do it. No call to SQS that fails loses a record: one whose
-// visibility could not be set comes back after the queue's own visibility timeout.
+//	response := partialfailure.AppendResponse(nil, partialfailure.Failures(results))
+//
+// Most programs only set [Config]; packages handler and longpoll apply it. No record is
+// lost because a call to SQS fails: if its visibility could not be set, the record comes
+// back after the queue's own visibility timeout.
 package partialfailure

@@ -8,28 +8,28 @@ import (
 	"unicode/utf8"
 )
 
-// OriginAttribute is the message attribute that sqsbatch adds to a message that it
-// sends to the dead-letter queue: an [Origin] as JSON, of data type String. With
-// its name and type it has at most 1 KB. A message that has it already, because it
-// was moved back and failed again, gets the new one.
+// OriginAttribute is the message attribute that sqsbatch adds to a message that it sends to
+// the dead-letter queue: an [Origin] as JSON, of data type String. With its name and type
+// it takes at most 1 KB. If the message has one already, because it was redriven and failed
+// again, the new one replaces it.
 //
-// It is left out, with a warning that has the record's id, where the message
-// has ten other attributes or would exceed 1 MiB.
+// The attribute is left out if the message has ten other attributes or would exceed 1 MiB.
+// A warning then names the record's id.
 const OriginAttribute = "sqsbatch"
 
-// Origin is where a dead letter came from, and why. Nothing in it is taken from
-// the body, unless the error's own text quotes it.
+// Origin describes where a dead letter came from, and why it failed. It contains nothing of
+// the body, unless the text of the handler's error quotes it.
 type Origin struct {
-	// Reason is the text of the handler's error, cut if it is long. A character
-	// that SQS does not accept is U+FFFD.
+	// Reason is the text of the handler's error, shortened if it is long. Characters that
+	// SQS does not accept are replaced by U+FFFD.
 	Reason string `json:"reason"`
-	// MessageID is the id that the message had in its own queue, which is the one
-	// in the log: the dead letter has a new id. Two messages in a standard
-	// dead-letter queue may have the same, if SQS's answer to the first send was lost.
+	// MessageID is the message's id in its source queue, which is the id in the log. The
+	// dead letter itself has a new id. Two messages in a standard dead-letter queue may
+	// have the same MessageID, if SQS's answer to the first send was lost.
 	MessageID string `json:"messageId"`
-	// Attempts is how often the message had been received; 0 when unknown.
+	// Attempts is how often the message had been received. 0 if it is not known.
 	Attempts int `json:"attempts"`
-	// FirstReceived and FailedAt are in UTC; zero when unknown.
+	// FirstReceived and FailedAt are in UTC. Zero if they are not known.
 	FirstReceived time.Time `json:"firstReceived,omitzero"`
 	FailedAt      time.Time `json:"failedAt,omitzero"`
 	// Queue is the ARN of the queue that the message came from.
@@ -38,18 +38,17 @@ type Origin struct {
 	By string `json:"by,omitempty"`
 }
 
-// originVersion changes when a field's meaning does, not when one is added.
+// originVersion changes if a field's meaning changes, not if a field is added.
 const originVersion = 1
 
-// versioned is an Origin as it is written.
+// versioned is the JSON form of an Origin.
 type versioned struct {
 	Version int `json:"v"`
 	Origin
 }
 
-// ParseOrigin reads the value of an [OriginAttribute]. It returns an error for a
-// value that sqsbatch did not write, or that a version of it wrote which this one
-// does not know.
+// ParseOrigin reads the value of an [OriginAttribute]. It returns an error if sqsbatch did
+// not write the value, or if a newer version of sqsbatch wrote it.
 func ParseOrigin(value string) (Origin, error) {
 	var v versioned
 	if err := json.Unmarshal([]byte(value), &v); err != nil {
@@ -62,8 +61,8 @@ func ParseOrigin(value string) (Origin, error) {
 	return v.Origin, nil
 }
 
-// Value is o as the value of an [OriginAttribute], in at most room bytes: a long Reason
-// is cut. It returns false where that is not enough.
+// Value returns o as the value of an [OriginAttribute], in at most room bytes. A long
+// Reason is shortened. Value returns false if room is still too small.
 func (o Origin) Value(room int) (value string, ok bool) {
 	o.Reason, o.By = sqsText(o.Reason[:min(len(o.Reason), max(room, 0))]), sqsText(o.By)
 	for {
@@ -71,7 +70,7 @@ func (o Origin) Value(room int) (value string, ok bool) {
 		lines := json.NewEncoder(&text)
 		lines.SetEscapeHTML(false)
 		if err := lines.Encode(versioned{originVersion, o}); err != nil {
-			return "", false // a time beyond the year 9999
+			return "", false // FirstReceived or FailedAt is beyond the year 9999
 		}
 		value := strings.TrimSuffix(text.String(), "\n")
 		over := len(value) - room
@@ -81,13 +80,14 @@ func (o Origin) Value(room int) (value string, ok bool) {
 		if o.Reason == "" {
 			return "", false
 		}
-		// JSON makes at most two bytes of each: this never cuts too much.
+		// JSON takes at most two bytes for each of these bytes, so this never cuts too
+		// much.
 		o.Reason = cut(o.Reason, len(o.Reason)-(over+1)/2)
 	}
 }
 
-// sqsText is a text in the characters that SQS accepts, see SendMessage in the API
-// reference, without other control characters.
+// sqsText replaces the characters that SQS does not accept (see SendMessage in the API
+// reference), and control characters.
 func sqsText(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -99,8 +99,8 @@ func sqsText(text string) string {
 	}, text)
 }
 
-// cut is the beginning of a text, n bytes of it or, to end with a whole character,
-// a few less.
+// cut returns the first n bytes of a text, or a few less so that it ends with a whole
+// character.
 func cut(text string, n int) string {
 	for n = max(n, 0); n > 0 && !utf8.RuneStart(text[n]); n-- {
 	}

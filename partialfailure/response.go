@@ -6,8 +6,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Failures returns the message ids that Lambda must not delete, in the order
-// of the batch, each once. Never nil.
+// Failures returns the ids of the messages that Lambda must not delete, each once, in the
+// order of the batch. The result is never nil.
 func Failures(results []batch.Result) []string {
 	ids, seen := []string{}, map[string]bool{}
 	for i := range results {
@@ -23,17 +23,17 @@ func Failures(results []batch.Result) []string {
 	return ids
 }
 
-// AppendResponse appends the partial batch response that reports failures to
-// dst: {"batchItemFailures":[{"itemIdentifier":"…"},…]}, with an empty list
-// for none. See "Handling errors for an SQS event source in Lambda" in the AWS
-// Lambda Developer Guide.
+// AppendResponse appends the partial batch response that reports failures to dst, as
+// {"batchItemFailures":[{"itemIdentifier":"…"},…]}. The list is empty if there are no
+// failures. See "Handling errors for an SQS event source in Lambda" in the AWS Lambda
+// Developer Guide.
 func AppendResponse(dst []byte, failures []string) []byte {
 	dst = append(dst, `{"batchItemFailures":[`...)
 	for i, id := range failures {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		quoted, _ := json.Marshal(id) // a string always marshals
+		quoted, _ := json.Marshal(id) // marshaling a string never fails
 		dst = append(dst, `{"itemIdentifier":`...)
 		dst = append(append(dst, quoted...), '}')
 	}

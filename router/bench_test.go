@@ -11,7 +11,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/router"
 )
 
-// BenchmarkRoute finds the handler of an order of about 500 bytes and decodes it, beside
+// BenchmarkRoute finds the handler of an order of about 500 bytes and decodes it, compared with
 // what one writes by hand: a struct with the type and the rest raw, then the rest.
 func BenchmarkRoute(b *testing.B) {
 	type line struct {

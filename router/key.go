@@ -9,27 +9,29 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
 )
 
-// Key finds in a record what it is routed by. An error says that the record has none: its
-// text is told in logs and in the dead letter. A [batch.MalformedError] is the record's
-// error as it is.
+// Key returns the key by which a record is routed. It returns an error if the record has
+// none. The error's text appears in logs and in the dead letter. If it is a
+// [batch.MalformedError], it becomes the record's error unchanged.
 type Key func(r batch.Record) (string, error)
 
-// Attribute is the key in a message attribute of type String or Number, as it was sent.
+// Attribute routes by a message attribute of type String or Number, with the value as it
+// was sent.
 func Attribute(name string) Key {
 	return func(r batch.Record) (string, error) {
 		a, ok := r.MessageAttributes[name]
 		if !ok || a.StringValue == "" {
-			return "", fmt.Errorf("no handler: the message has no attribute %q with a text", name)
+			return "", fmt.Errorf("no handler: the message has no attribute %q of type String or Number", name)
 		}
 		return a.StringValue, nil
 	}
 }
 
-// Field is the key in a field of a JSON body: a string, or a number, true or false as it is
-// written. The path leads to it through objects. Of several members with one name the first
-// counts, and case matters. The body is read up to the field, and not decoded.
+// Field routes by a field of a JSON body: a string, or a number, true or false as written
+// in the body. path leads to the field through objects. Names are case-sensitive. If a name
+// occurs several times in an object, the first one counts. The body is read up to the
+// field, and is not decoded.
 //
-// A body that is no JSON up to there is malformed.
+// A body is malformed if it is not JSON up to the field.
 func Field(path ...string) Key {
 	return func(r batch.Record) (string, error) {
 		value, bad := jsonbody.Find(r.Body, path...)
@@ -44,11 +46,11 @@ func Field(path ...string) Key {
 	}
 }
 
-// Queue is the name of the record's queue as a key, for a function with several event
+// Queue routes by the name of the record's queue, for a function with several event
 // sources.
 func Queue(r batch.Record) (string, error) { return batch.QueueName(r.QueueARN), nil }
 
-// Group is the message group as a key. Messages of a standard queue may have none.
+// Group routes by the message group. Messages of a standard queue may have none.
 func Group(r batch.Record) (string, error) {
 	if r.GroupID == "" {
 		return "", errors.New("no handler: the message has no group")

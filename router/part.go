@@ -12,13 +12,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
-// Part hands on a part of a JSON body as the record's body: what the path leads to, as it
-// is written. The record that h gets, and [batch.RecordFrom] gives, has no MD5 of the body,
-// since SQS's is of the whole; all else is the SQS message's.
+// Part passes a part of a JSON body to h as the record's body: the value to which path
+// leads, as written in the body. The record that h gets, also from [batch.RecordFrom], has
+// no MD5OfBody, since SQS's digest is of the whole body. Everything else is that of the SQS
+// message.
 //
-// A body without the part is malformed. Where h finds its body malformed the error names
-// the part, and offsets are counted from its beginning. Without h there is no handler: what
-// runs handlers refuses the nil that Part returns then.
+// A body without the part is malformed. If h returns a [batch.MalformedError], the error
+// names the part, and its offsets are counted from the beginning of the part.
+//
+// Part returns nil if h is nil. Functions that run handlers refuse nil with an error.
 func Part(h batch.Handler, path ...string) batch.Handler {
 	if wrapped.IsNil(h) {
 		return nil
@@ -31,7 +33,7 @@ type part struct {
 	path []string
 }
 
-// Handle hands on the part.
+// Handle passes on the part.
 func (p *part) Handle(ctx context.Context, r batch.Record) error {
 	name := strings.Join(p.path, ".")
 	value, bad := jsonbody.Find(r.Body, p.path...)
@@ -49,10 +51,10 @@ func (p *part) Handle(ctx context.Context, r batch.Record) error {
 	return err
 }
 
-// Validate asks the handler that gets the part.
+// Validate validates the handler that gets the part.
 func (p *part) Validate() error { return wrapped.Validate(p.next) }
 
-// Concurrency is what the handler that gets the part asks for.
+// Concurrency returns what the handler that gets the part asks for.
 func (p *part) Concurrency() int {
 	if c, ok := p.next.(interface{ Concurrency() int }); ok {
 		return c.Concurrency()
@@ -60,16 +62,16 @@ func (p *part) Concurrency() int {
 	return 0
 }
 
-// First tries handlers in order, until one does not find the body malformed: for a queue
-// with bodies of several formats. Where all do, the record's error has each one's reason.
+// First tries handlers in order until one of them accepts the body. Use it for a queue with
+// bodies of several formats. A handler that returns a [batch.MalformedError] has not
+// accepted the body. If all handlers return one, the record's error has each one's reason.
 //
-// A struct without any of a body's fields takes it nevertheless: give the handlers before
-// the last one batch.DisallowUnknownFields, or a payload with a method Validate() error.
-// A handler whose function itself returns a [batch.MalformedError] has found the body
-// malformed, too: the next one is tried.
+// JSON is decoded into a struct even if they have no field in common. So give every handler
+// except the last one [batch.DisallowUnknownFields], or a payload with a method Validate()
+// error.
 //
-// Without handlers, or if one is nil, there is no handler: what runs handlers refuses the
-// nil that First returns then.
+// First returns nil if there are no handlers or one of them is nil. Functions that run
+// handlers refuse nil with an error.
 func First(handlers ...batch.Handler) batch.Handler {
 	for _, h := range handlers {
 		if wrapped.IsNil(h) {
@@ -102,7 +104,7 @@ func (f first) Handle(ctx context.Context, r batch.Record) error {
 	return &batch.MalformedError{Reason: strings.Join(reasons, "; or: "), Err: errors.Join(errs...)}
 }
 
-// Validate asks all of the handlers.
+// Validate validates all handlers.
 func (f first) Validate() error {
 	var errs []error
 	for _, h := range f {

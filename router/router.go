@@ -1,16 +1,18 @@
-// Package router chooses a handler for each record, by a message attribute, a field of
-// the body, the queue, or anything else of the record:
+// Package router chooses a handler for each record: by a message attribute, a field of the
+// body, the queue, or anything else in the record:
 //
 //	handler.Run(router.New(router.Field("type"), router.Routes{
 //		"order.placed":    router.Part(batch.JSON(shipOrder), "data"),
 //		"order.cancelled": router.Part(batch.JSON(refund), "data"),
 //	}))
 //
-// CloudEvents in the body are routed by Field("type"), in message attributes by
-// Attribute("ce-type"), EventBridge's events by Field("detail-type"), with
-// eventbridge.JSON as a route's handler. What SNS wraps is sns.Unwrap(router.New(…)).
+// Keys for common formats:
 //
-// [First] is for queues whose bodies do not say what they are.
+//   - CloudEvents in the body: Field("type"); in message attributes: Attribute("ce-type").
+//   - EventBridge events: Field("detail-type"), with eventbridge.JSON as the handler of a route.
+//   - SNS notifications: sns.Unwrap(router.New(…)).
+//
+// [First] is for queues whose bodies do not name their type.
 package router
 
 import (
@@ -24,10 +26,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
-// Routes are handlers by what a [Key] returns for their records.
+// Routes maps the keys that a [Key] returns to handlers.
 type Routes map[string]batch.Handler
 
-// Router is a [batch.Handler] that hands each record to the handler of its route. Make it
+// Router is a [batch.Handler] that passes each record to the handler of its route. Make it
 // with [New].
 type Router struct {
 	by        Key
@@ -37,18 +39,19 @@ type Router struct {
 
 // New returns a Router that chooses by a key.
 //
-// A record that has no key, or one without a route, fails for good: the error says so, with
-// the key if it looks like a name (at most 64 letters, digits and "-_.:/#"), since bodies
-// stay out of logs. [Router.Otherwise] is for another fate.
+// A record fails for good if it has no key or its key has no route. The error names the key
+// only if it looks like a name (at most 64 letters, digits and "-_.:/#"), since bodies must
+// not appear in logs. Use [Router.Otherwise] to handle such records differently.
 func New(by Key, routes Routes) *Router {
 	return &Router{by: by, routes: maps.Clone(routes), otherwise: failForGood}
 }
 
 func failForGood(_ context.Context, _ batch.Record, err error) error { return batch.Permanent(err) }
 
-// Otherwise has f handle the records without a route, and returns the Router. err says what
-// a record lacks: to return it retries the record, nil drops it, and another handler's
-// Handle(ctx, r) hands it on. Without this, or with nil, they fail for good.
+// Otherwise sets a function for the records without a route, and returns the Router. err
+// says why the record has no route. The function may return err to retry the record, return
+// nil to drop it, or call another handler's Handle(ctx, r). Without Otherwise, or if f is
+// nil, such records fail for good.
 func (r *Router) Otherwise(f func(ctx context.Context, r batch.Record, err error) error) *Router {
 	if r.otherwise = f; f == nil {
 		r.otherwise = failForGood
@@ -56,7 +59,7 @@ func (r *Router) Otherwise(f func(ctx context.Context, r batch.Record, err error
 	return r
 }
 
-// Handle hands a record to the handler of its route.
+// Handle passes a record to the handler of its route.
 func (r *Router) Handle(ctx context.Context, record batch.Record) error {
 	key, err := r.by(record)
 	if err != nil {
@@ -73,7 +76,7 @@ func (r *Router) Handle(ctx context.Context, record batch.Record) error {
 	return h.Handle(ctx, record)
 }
 
-// named quotes a key, unless it may hold data of the sender's.
+// named quotes a key, or describes it if it may contain the sender's data.
 func named(key string) string {
 	if key == "" {
 		return "an empty type"
@@ -86,14 +89,13 @@ func named(key string) string {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
 		case c == '-', c == '_', c == '.', c == ':', c == '/', c == '#', c == ' ':
 		default:
-			return "its type, which is no plain name"
+			return "its type, which is not a plain name"
 		}
 	}
 	return fmt.Sprintf("type %q", key)
 }
 
-// Validate returns an error that names each route without a handler, and each whose handler
-// has a mistake.
+// Validate returns an error that names each route whose handler is nil or not valid.
 func (r *Router) Validate() error {
 	var errs []error
 	if r.by == nil {
@@ -112,7 +114,8 @@ func (r *Router) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Concurrency is the largest that a route's handler asks for, see [batch.Handler].
+// Concurrency returns the largest number that a route's handler asks for, see
+// [batch.Handler].
 func (r *Router) Concurrency() (most int) {
 	for _, h := range r.routes {
 		if c, ok := h.(interface{ Concurrency() int }); ok {

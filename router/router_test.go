@@ -60,7 +60,7 @@ func TestNoRoute_FailsForGoodAndQuotesOnlyNames(t *testing.T) {
 	h := router.New(router.Field("type"), router.Routes{"a": says("a")})
 	for text, want := range map[string]string{
 		`{"type":"order.placed/v2 #1"}`:              `no handler for type "order.placed/v2 #1"`,
-		`{"type":"alice@example.com"}`:               `no handler for its type, which is no plain name`,
+		`{"type":"alice@example.com"}`:               `no handler for its type, which is not a plain name`,
 		`{"type":"` + strings.Repeat("a", 65) + `"}`: `no handler for its type, which has 65 bytes`,
 		`{"type":""}`:      `no handler for an empty type`,
 		`{"type":null}`:    `no handler: the body has no field "type" with a string, a number or a bool`,

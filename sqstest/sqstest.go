@@ -1,5 +1,5 @@
-// Package sqstest tests a handler on a queue, in a few lines and in virtual time: hours
-// of backoff take no time at all. It needs no container and no account.
+// Package sqstest tests a handler on an emulated queue, in a few lines and in virtual time:
+// hours of backoff pass at once. It needs neither a container nor an AWS account.
 //
 //	func TestShip(t *testing.T) {
 //		sqstest.Run(t, batch.JSON(ship), func(t *testing.T, q *sqstest.Queue) {
@@ -9,8 +9,8 @@
 //		})
 //	}
 //
-// The queue is one of package emulator/sqs, with a dead-letter queue. The handler runs as
-// package handler runs it on Lambda, behind an event source mapping, or in a container, see
+// The queue is one of package emulator/sqs, with a dead-letter queue. Package handler runs
+// the handler as on Lambda, behind an event source mapping, or as in a container; see
 // [Config.Container].
 package sqstest
 
@@ -34,10 +34,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/handler"
 )
 
-// Config says what a test needs beside the handler. The zero value is good.
+// Config configures the test's queue and handler. The zero value is ready to use.
 type Config struct {
-	// Handler configures the handler as in production. SQS and Poll.Queues are set by
-	// the test.
+	// Handler configures the handler as in production. The test sets SQS and Poll.Queues.
 	Handler handler.Config
 
 	// FIFO makes the queues FIFO queues. Defaults to standard ones.
@@ -46,23 +45,23 @@ type Config struct {
 	// Container runs the handler as [handler.Poll] does. Defaults to Lambda.
 	Container bool
 
-	// Timeout is the function's timeout on Lambda. Defaults to 30 s. The queue's
-	// visibility timeout is six times as long.
+	// Timeout is the function's timeout on Lambda. Defaults to 30 s. The queue's visibility
+	// timeout is six times as long.
 	Timeout time.Duration
 
-	// MaxReceiveCount is the queue's: how often a message is delivered before SQS moves it
-	// to the dead-letter queue. Defaults to 5.
+	// MaxReceiveCount is the queue's maxReceiveCount: how often a message is delivered
+	// before SQS moves it to the dead-letter queue. Defaults to 5.
 	MaxReceiveCount int
 
-	// Faults are calls that fail, see [sqs.Fault]. Defaults to none.
+	// Faults makes calls to SQS fail, see [sqs.Fault]. Defaults to none.
 	Faults []sqs.Fault
 }
 
-// Run makes the queues, calls test, and stops the handler. Time is virtual for all of them,
-// test included: see package [testing/synctest]. The handler begins with the first
-// [Queue.UntilIdle] or [Queue.Start], so that what was sent before comes together.
+// Run makes the queues, calls test, and stops the handler. All of this runs in virtual
+// time, see package [testing/synctest]. The handler starts with the first [Queue.UntilIdle]
+// or [Queue.Start], so that messages sent before that are received together.
 //
-// Use the t that test is given: the context of the outer one lives in real time.
+// In test, use the t that it gets. The context of the outer t is in real time.
 func Run(t *testing.T, h batch.Handler, test func(t *testing.T, q *Queue)) {
 	t.Helper()
 	RunWith(t, h, Config{}, test)
@@ -86,21 +85,21 @@ func RunWith(t *testing.T, h batch.Handler, cfg Config, test func(t *testing.T, 
 	})
 }
 
-// Queue is a queue with a handler on it. Its methods fail the test when something goes
-// wrong, and must be called by the test's goroutine.
+// Queue is a queue with a handler. Its methods fail the test if something goes wrong. Call
+// them only from the test's goroutine.
 type Queue struct {
-	// Client is AWS's client of the emulated SQS, for what the methods below do not do.
+	// Client is an AWS client of the emulated SQS, for calls that have no method below.
 	Client *awssqs.Client
-	// Server is the emulated SQS, to inject faults and to see each call.
+	// Server is the emulated SQS. Use it to inject faults and to see each call.
 	Server *sqs.Server
-	// URL and DeadLetterURL are those of the queues, "orders" and "orders-dead".
+	// URL and DeadLetterURL are the URLs of the two queues, "orders" and "orders-dead".
 	URL, DeadLetterURL string
 
 	t          *testing.T
 	name, dead string
-	begin      func() // the handler
+	begin      func() // starts the handler
 	once       sync.Once
-	end        func() // of what has begun
+	end        func() // stops what was started
 
 	mu       sync.Mutex
 	sent     []string // message ids
@@ -145,20 +144,20 @@ func (q *Queue) BatchSettled(_ context.Context, _ batch.BatchInfo, results []bat
 	}
 }
 
-// Start begins the handler, unless it has begun.
+// Start starts the handler, unless it has started.
 func (q *Queue) Start() {
 	q.t.Helper()
 	q.once.Do(q.begin)
 }
 
-// Send sends a message with each body. On a FIFO queue they are of one group; [Queue.SendTo]
-// names others.
+// Send sends a message with each body. On a FIFO queue they all have the same group;
+// [Queue.SendTo] sets another one.
 func (q *Queue) Send(bodies ...string) {
 	q.t.Helper()
 	q.SendTo("group", bodies...)
 }
 
-// SendTo sends messages of a group of a FIFO queue. Other queues have no group.
+// SendTo sends messages with a group, to a FIFO queue.
 func (q *Queue) SendTo(group string, bodies ...string) {
 	q.t.Helper()
 	for _, body := range bodies {
@@ -170,8 +169,8 @@ func (q *Queue) SendTo(group string, bodies ...string) {
 	}
 }
 
-// SendInput sends a message with attributes, a delay and what else SendMessage takes. Its
-// QueueUrl is set.
+// SendInput sends a message with attributes, a delay, or other fields of SendMessage. It
+// sets the QueueUrl.
 func (q *Queue) SendInput(in *awssqs.SendMessageInput) {
 	q.t.Helper()
 	in.QueueUrl = &q.URL
@@ -184,20 +183,19 @@ func (q *Queue) SendInput(in *awssqs.SendMessageInput) {
 	q.sent = append(q.sent, *out.MessageId)
 }
 
-// retention is for how long a queue keeps a message that nobody deletes, unless it is told
-// otherwise.
+// retention is how long a queue keeps a message by default.
 const retention = 4 * 24 * time.Hour
 
-// UntilIdle waits until each message that was sent has been deleted or is in the dead-letter
-// queue, and the handler has settled it. It fails the test when that takes more than four
-// days, the queue's retention period.
+// UntilIdle waits until each message that was sent has been deleted or is in the
+// dead-letter queue, and the handler has settled it. It fails the test if that takes more
+// than four days, the queue's retention period.
 func (q *Queue) UntilIdle() {
 	q.t.Helper()
 	q.Start()
 	for begin := time.Now(); ; time.Sleep(max(10*time.Millisecond, time.Since(begin)/100)) {
 		left := q.left()
 		if left == 0 {
-			time.Sleep(time.Second) // settling ends, and the hooks are told
+			time.Sleep(time.Second) // lets settling end, and hooks be called
 			synctest.Wait()
 			return
 		}
@@ -207,7 +205,7 @@ func (q *Queue) UntilIdle() {
 	}
 }
 
-// left is how many messages are in the queue.
+// left returns how many messages are in the queue.
 func (q *Queue) left() int {
 	gone := 0
 	for _, kind := range []sqs.Kind{sqs.Deleted, sqs.Redriven, sqs.Expired} {
@@ -220,19 +218,20 @@ func (q *Queue) left() int {
 	return len(q.sent) - gone
 }
 
-// Message is what became of a message that was sent.
+// Message is a message that was sent, with what happened to it.
 type Message struct {
 	ID, Body string
-	// Attempts are its deliveries in their order, with outcome, error, start and duration.
+	// Attempts are its deliveries in order, each with outcome, error, start and duration.
 	Attempts []batch.Result
-	// DeadLetter is when the message came into the dead-letter queue; zero if it did not.
+	// DeadLetter is when the message was sent or moved to the dead-letter queue. Zero if it
+	// was not.
 	DeadLetter time.Time
-	// Deleted is when it was deleted from the queue; zero if it was not.
+	// Deleted is when it was deleted from the queue. Zero if it was not.
 	Deleted time.Time
 }
 
-// String lists the outcomes of a message's attempts, as "retry, retry, succeeded". A message
-// that SQS moved to the dead-letter queue ends with "redriven".
+// String lists the outcomes of a message's attempts, such as "retry, retry, succeeded". If
+// SQS itself moved the message to the dead-letter queue, the list ends with "redriven".
 func (m Message) String() string {
 	var words []string
 	for _, r := range m.Attempts {
@@ -244,7 +243,7 @@ func (m Message) String() string {
 	return strings.Join(words, ", ")
 }
 
-// Messages returns what has become of the messages, in the order in which they were sent.
+// Messages returns the messages in the order in which they were sent.
 func (q *Queue) Messages() []Message {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -283,8 +282,8 @@ func deadLetter(list []Message, sent sqs.Event) {
 	}
 }
 
-// Want compares the outcomes of the messages, as [Message.String] has them and in the order
-// in which they were sent.
+// Want compares the outcomes of the messages with outcomes: one string for each message, in
+// the order in which they were sent, in the form of [Message.String].
 func (q *Queue) Want(outcomes ...string) {
 	q.t.Helper()
 	list := q.Messages()
@@ -299,7 +298,7 @@ func (q *Queue) Want(outcomes ...string) {
 	}
 }
 
-// String has a line for each message, with its outcomes and errors.
+// String returns a line for each message, with its outcomes and errors.
 func (q *Queue) String() string {
 	var b strings.Builder
 	for i, m := range q.Messages() {

@@ -39,7 +39,7 @@ func (q *Queue) start(h batch.Handler, cfg Config) {
 		if function != nil {
 			_ = function.Close()
 		}
-		time.Sleep(time.Minute) // connections and timers end
+		time.Sleep(time.Minute) // lets connections and timers end
 	}
 }
 
@@ -50,7 +50,7 @@ func (q *Queue) stop() {
 	}
 }
 
-// mapping makes the function, and an event source mapping as Lambda has it by default.
+// mapping makes the function, and an event source mapping with Lambda's defaults.
 func (q *Queue) mapping(h batch.Handler, c handler.Config, timeout time.Duration) lambda.Mapping {
 	q.t.Helper()
 	l, err := handler.New(h, c)

@@ -54,8 +54,8 @@ func TestMadeFromTheModulesOwn(t *testing.T) {
 			`"go run ./cmd/sqsbatch local"`, `"go tool sqsbatch local"`,
 		},
 		"deploy/monitoring.yaml": {
-			"# It is a stack of its own, beside template.yaml's or deploy/queue.yaml's: docs/observability/dashboards.md says how to deploy it.",
-			"# It is a stack of its own, beside template.yaml's: README.md says how to deploy it.",
+			"# It is a stack of its own, in addition to that of template.yaml or deploy/queue.yaml: docs/observability/dashboards.md says how to deploy it.",
+			"# It is a stack of its own, in addition to that of template.yaml: README.md says how to deploy it.",
 		},
 		"samconfig.toml": {
 			`"orders`, `"{{ cookiecutter.project_name }}`,

@@ -21,7 +21,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
 )
 
-// hostile is a user's error with a method that panics, lies or blocks.
+// hostile is a user's error with a method that panics, blocks or gives a false answer.
 type hostile struct{ is, as, text, unwrap, retryable func() bool }
 
 func (e *hostile) Is(error) bool   { return e.is != nil && e.is() }
@@ -57,7 +57,7 @@ func later() func() bool {
 	}
 }
 
-// outcomes is a hook that notes what became of the records.
+// outcomes is a hook that notes what happened to the records.
 type outcomes struct {
 	mu       sync.Mutex
 	settled  map[string]batch.Outcome // by body, of the latest delivery

@@ -1,15 +1,15 @@
-// Package awserr tells, of a call of AWS's SDK for Go v2 that failed, whether
-// the record is worth another try.
+// Package awserr decides whether a failed call of the AWS SDK for Go v2 is worth a retry.
 //
 //	handler.RunWith(batch.JSON(shipOrder), handler.Config{
 //		Classify: awserr.New(awserr.Options{Permanent: awserr.Validation | awserr.NotFound}),
 //	})
 //
-// Calls that were throttled and answers with a status of 500 or more are tried
-// again, after Retry-After or X-Amz-Retry-After if the service sent one of them.
-// So is everything else, what AWS adds tomorrow included, but for the kinds that
-// the function says are permanent: those go to the dead-letter queue at once.
-// The package knows kinds by the code of the error, of any service, and links none.
+// Calls that were throttled, and answers with a status of 500 or more, are retried: after
+// Retry-After or X-Amz-Retry-After if the service sent one. Errors of the kinds that
+// [Options] make permanent go to the dead-letter queue at once. Any other error is retried,
+// also one that AWS adds in the future.
+//
+// The package recognizes kinds by the error's code, of any service. It imports no service.
 package awserr
 
 import (
@@ -30,36 +30,36 @@ import (
 type Kind uint8
 
 const (
-	// Validation is a parameter that the service or the SDK refuses:
-	// ValidationException, InvalidParameterValue, a required field that is not set.
+	// Validation is a parameter that the service or the SDK refuses: ValidationException,
+	// InvalidParameterValue, a required field that is not set.
 	Validation Kind = 1 << iota
-	// AccessDenied is a permission that is missing: AccessDenied,
-	// UnauthorizedOperation, KMSAccessDeniedException. A change of the
-	// role fixes it, so few functions want it to be permanent. Credentials that
-	// cannot be had, have expired or are not accepted are not part of it.
+	// AccessDenied is a missing permission: AccessDenied, UnauthorizedOperation,
+	// KMSAccessDeniedException. A change of the role fixes it, so few functions should make
+	// it permanent. Credentials that are missing, expired or not accepted are not part of
+	// it.
 	AccessDenied
-	// NotFound is something that is not there: NoSuchKey, NotFoundException,
-	// ResourceNotFoundException. The latter is also a table or stream whose name
-	// is configured wrongly.
+	// NotFound is something that does not exist: NoSuchKey, NotFoundException,
+	// ResourceNotFoundException. The last one may also mean that the name of a table or
+	// stream is configured wrongly.
 	NotFound
 )
 
-// Options say what is permanent. With the zero value nothing is.
+// Options configures which errors are permanent. With the zero value none is.
 type Options struct {
-	// Permanent are the kinds that no retry can fix, such as
-	// Validation | NotFound. Defaults to none.
+	// Permanent are the kinds that no retry can fix, such as Validation | NotFound.
+	// Defaults to none.
 	Permanent Kind
-	// Codes are codes of errors that no retry can fix, in addition, such as
+	// Codes are further error codes that no retry can fix, such as
 	// ConditionalCheckFailedException. Defaults to none.
 	Codes []string
 }
 
 // New returns a classifier, for batch.Config.Classify and handler.Config.Classify.
 //
-// It returns errors as they are that are not of AWS's SDK or were decided before:
-// those with a verb of package batch, those that say by themselves whether they
-// are Retryable() bool, the end of a context. Where errors are joined and one of
-// them is throttled or of the service's side, all are tried again.
+// It returns an error unchanged if the error is not from the AWS SDK or was decided before:
+// it has a verb of package batch, has a method Retryable() bool, or is the end of a
+// context. If errors are joined and one of them was throttled or is a fault of the service,
+// the whole is retried.
 func New(o Options) func(error) error {
 	o.Codes = slices.Clone(o.Codes)
 	return func(err error) error { return verdict.Apply(err, o.judge) }
@@ -68,24 +68,24 @@ func New(o Options) func(error) error {
 func (o Options) judge(chain []error) verdict.Verdict {
 	a := read(chain)
 	switch {
-	case a.throttled(), a.nested: // no record is the reason for what failed on the way to credentials
+	case a.throttled(), a.nested: // getting credentials failed: the record is not the cause
 		return verdict.Verdict{Kind: verdict.Retry, After: a.after}
 	case slices.Contains(o.Codes, a.code) && a.code != "", o.Permanent&a.kind() != 0:
 		return verdict.Verdict{Kind: verdict.Permanent}
-	case a.after > 0: // the service says that it passes
+	case a.after > 0: // the service says that the problem will pass
 		return verdict.Verdict{Kind: verdict.Retry, After: a.after}
 	}
 	return verdict.Verdict{}
 }
 
-// answer is what a chain of errors tells of a call.
+// answer is what a chain of errors says about a call.
 type answer struct {
-	code    string // "" when the service did not answer
+	code    string // "" if the service did not answer
 	status  int
 	fault   smithy.ErrorFault
 	after   time.Duration
-	invalid bool // refused by the SDK itself
-	nested  bool // another call failed that was to give this one credentials
+	invalid bool // the SDK itself refused the call
+	nested  bool // another call failed, which was to get credentials for this one
 }
 
 func read(chain []error) (a answer) {
@@ -110,7 +110,7 @@ func read(chain []error) (a answer) {
 	return a
 }
 
-// retryAfter hears AWS's own header, in milliseconds, before the common one.
+// retryAfter reads AWS's own header, in milliseconds, before the standard one.
 func retryAfter(h http.Header) time.Duration {
 	const most = int64(httpstatus.MaxRetryAfter / time.Millisecond)
 	if ms, err := strconv.ParseInt(h.Get("X-Amz-Retry-After"), 10, 64); err == nil && ms > 0 {
@@ -119,7 +119,7 @@ func retryAfter(h http.Header) time.Duration {
 	return httpstatus.RetryAfter(h)
 }
 
-// throttled reports whether there were too many calls, or the service failed.
+// throttled reports whether the service throttled the call or failed.
 func (a *answer) throttled() bool {
 	_, known := retry.DefaultThrottleErrorCodes[a.code]
 	return known || a.status == http.StatusTooManyRequests || a.status >= 500 || a.fault == smithy.FaultServer ||

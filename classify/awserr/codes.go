@@ -2,12 +2,12 @@ package awserr
 
 import "strings"
 
-// codes are how AWS's services name errors of a kind. What differs between
-// services is not here: InvalidRequestException is a parameter with one, and the
-// state of a resource with another.
+// codes are the names that AWS's services use for errors of a kind. A code with different
+// meanings is not in the list: InvalidRequestException is a parameter in one service and
+// the state of a resource in another.
 //
 // Codes of credentials and signatures (ExpiredToken, UnrecognizedClientException,
-// SignatureDoesNotMatch) are of no kind: no record is the reason for them.
+// SignatureDoesNotMatch) have no kind, since no record is their cause.
 var codes = []struct {
 	kind  Kind
 	match func(code, text string) bool
@@ -17,9 +17,9 @@ var codes = []struct {
 	{Validation, strings.HasPrefix, "InvalidParameter"},   // Value, Combination, …Exception
 	{Validation, strings.HasPrefix, "InvalidArgument"},    // S3
 	{Validation, strings.HasPrefix, "InvalidInput"},       // Route 53, EventBridge Scheduler, Glue
-	{Validation, strings.HasPrefix, "MissingParameter"},   // EC2's query protocol and its like
+	{Validation, strings.HasPrefix, "MissingParameter"},   // EC2's query protocol and similar ones
 	{Validation, equal, "SerializationException"},         // the JSON protocols
-	{Validation, equal, "BadRequestException"},            // API Gateway's and its like
+	{Validation, equal, "BadRequestException"},            // API Gateway and similar services
 	{Validation, equal, "MalformedXML"},                   // S3
 	{Validation, equal, "EntityTooLarge"},                 // S3
 	{Validation, equal, "KeyTooLongError"},                // S3

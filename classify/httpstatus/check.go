@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Error is a response that is no success.
+// Error is a response that is not a success.
 type Error struct {
-	// Status is the response's, such as 503.
+	// Status is the response's status, such as 503.
 	Status int
-	// Method and URL are the request's; of the URL host and path, without user,
-	// query and fragment, where secrets and the sender's data are.
+	// Method and URL are those of the request. URL has only the host and the path. User,
+	// query and fragment may contain secrets or the sender's data.
 	Method, URL string
-	// RetryAfter is how long the server asks to wait, see [RetryAfter]; 0 when
-	// it does not.
+	// RetryAfter is how long the server asks to wait, see [RetryAfter]. 0 if it does not
+	// ask.
 	RetryAfter time.Duration
-	// Err is a client's own error that tells of the response, if there is one.
+	// Err is a client's own error for the response, if there is one.
 	Err error
 }
 
@@ -43,16 +43,15 @@ func (e *Error) Error() string {
 // Unwrap returns the client's own error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Check returns nil for a response with a status of 200 to 299, and an [*Error]
-// for any other. That is also one for a redirect that the client did not follow
-// and for 304: nothing says that the record is done.
+// Check returns nil for a response with a status of 200 to 299, and an [*Error] for any
+// other. A redirect that the client did not follow, and a 304, are errors as well: they do
+// not show that the record is done.
 //
-// It never reads the body, whose closing remains the caller's. The path of the
-// URL is in the error's text: where that is a secret, as of webhooks, use an
-// Error of your own.
+// Check does not read the body; the caller must still close it. The error's text contains
+// the path of the URL. If the path is secret, as with webhooks, use an Error of your own.
 func Check(response *http.Response) error {
 	if response == nil {
-		return errors.New("httpstatus: there is no response")
+		return errors.New("httpstatus: the response is nil")
 	}
 	if response.StatusCode >= 200 && response.StatusCode <= 299 {
 		return nil
@@ -60,16 +59,16 @@ func Check(response *http.Response) error {
 	e := &Error{Status: response.StatusCode, RetryAfter: RetryAfter(response.Header)}
 	if request := response.Request; request != nil {
 		e.Method, e.URL = request.Method, where(request.URL)
-		if e.Method == "" { // as http.Request has it
+		if e.Method == "" { // http.Request uses "" for GET
 			e.Method = http.MethodGet
 		}
 	}
 	return e
 }
 
-const maxPath = 200 // bytes of a path that an error tells
+const maxPath = 200 // bytes of a path in an error's text
 
-// where returns what an [Error] tells of a URL: host and path.
+// where returns the parts of a URL that an [Error] shows: host and path.
 func where(u *url.URL) string {
 	if u == nil {
 		return ""

@@ -10,10 +10,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/classify/internal/verdict"
 )
 
-// Options change what a classifier says of a status. The zero value is good.
+// Options changes how a classifier judges a status. The zero value is ready to use.
 type Options struct {
-	// Retry are statuses that are tried again besides those that are by themselves,
-	// such as a 404 of a service that learns of orders late. Defaults to none.
+	// Retry are further statuses to retry, such as the 404 of a service that learns of
+	// orders late. Defaults to none.
 	Retry []int
 }
 
@@ -23,15 +23,15 @@ func New(o Options) func(error) error {
 	return func(err error) error { return verdict.Apply(err, o.judge) }
 }
 
-// Classify returns err wrapped with the verb that follows from the status that
-// it has, or as it is. It hears an [*Error], and any error with a method
-// StatusCode() int or HTTPStatusCode() int, as clients have them; also one with
-// RetryAfter() time.Duration beside it. Errors of AWS's SDK are never permanent by
-// their status, since AWS throttles with a 400: package classify/awserr is for them.
+// Classify returns err wrapped with the verb that follows from its status, or unchanged. It
+// recognizes an [*Error], and errors of clients that have a method StatusCode() int or
+// HTTPStatusCode() int, and perhaps RetryAfter() time.Duration. Errors of the AWS SDK are
+// never permanent because of their status, since AWS throttles with a 400: use package
+// classify/awserr for them.
 //
-// It returns as it is what was decided before: an error with a verb of package
-// batch, one that says by itself whether it is Retryable() bool, the end of a
-// context. Where errors are joined and one of them is to be tried again, all are.
+// It returns an error unchanged if it was decided before: the error has a verb of package
+// batch, has a method Retryable() bool, or is the end of a context. If errors are joined
+// and one of them is to be retried, the whole is.
 func Classify(err error) error { return verdict.Apply(err, Options{}.judge) }
 
 func (o Options) judge(chain []error) verdict.Verdict {
@@ -63,8 +63,8 @@ func (o Options) judge(chain []error) verdict.Verdict {
 	return verdict.Verdict{}
 }
 
-// ofAWS reports whether err is of AWS's SDK, where a 400 may be throttling or an
-// expired token; package awserr knows by the code.
+// ofAWS reports whether err is from the AWS SDK, where a 400 may be throttling or an
+// expired token. Package awserr recognizes those by their code.
 func ofAWS(err error) bool {
 	switch err.(type) {
 	case interface{ ErrorCode() string }:
@@ -78,7 +78,7 @@ func ofAWS(err error) bool {
 	return false
 }
 
-// statusOf returns what err itself, not what it wraps, says of a response.
+// statusOf returns what err itself, not an error that it wraps, says about a response.
 func statusOf(err error) (status int, after time.Duration, ok bool) {
 	switch e := err.(type) {
 	case *Error:

@@ -1,6 +1,5 @@
-// Package httpstatus tells, of a call by HTTP that failed, whether the record is
-// worth another try: an error for a response that is no success, and a
-// classifier of errors that have a status.
+// Package httpstatus decides whether a failed HTTP call is worth a retry. [Check] makes an
+// error of a response that is not a success:
 //
 //	response, err := http.DefaultClient.Do(request)
 //	if err != nil {
@@ -11,23 +10,22 @@
 //		return err
 //	}
 //
-// and, where the function is run:
+// [Classify] gives errors with a status a verb. Set it in the configuration:
 //
 //	handler.RunWith(batch.JSON(shipOrder), handler.Config{Classify: httpstatus.Classify})
 //
-// or, without configuration, where the error is returned:
+// or call it where the error is returned:
 //
 //	return httpstatus.Classify(err)
 //
-// What it says: 408, 425, 429 and every 5xx are tried again, after Retry-After
-// if the response has it; any other 4xx goes to the dead-letter queue at once.
-// A status that comes with Retry-After is tried again whatever it is: the server
-// says that it will pass (GitHub limits its callers by a 403). What is neither,
-// such as a redirect that was not followed, is an ordinary failure, and so is
-// what never got an answer: a name that is not found, a certificate that is not
-// accepted, a URL without a host. Those may be mistakes of a configuration, and a
-// mistake of a configuration must not send a queue to the dead letters.
+// The rules:
 //
-// A 401 or 403 may be such a mistake as well. Where credentials are rotated, say
-// so: New(Options{Retry: []int{401, 403}}).
+//   - 408, 425, 429 and every 5xx are retried, after Retry-After if the response has it.
+//   - Any other 4xx goes to the dead-letter queue at once. Exception: a response with Retry-After is retried, since the server says that the problem
+//     will pass (GitHub limits its callers with a 403).
+//   - Everything else is an ordinary failure: a redirect that was not followed, or a call without an answer, such as a name that is not found or a
+//     certificate that is not accepted. The cause may be a wrong configuration, which must not move a whole queue to the dead-letter queue.
+//
+// A 401 or 403 may also be caused by a wrong configuration. If your credentials are
+// rotated, retry them: New(Options{Retry: []int{401, 403}}).
 package httpstatus

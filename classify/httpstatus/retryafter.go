@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// MaxRetryAfter is the longest that a Retry-After is heard for: as long as SQS
-// can keep a message from being delivered.
+// MaxRetryAfter is the longest Retry-After that counts. SQS cannot delay a message for
+// longer.
 const MaxRetryAfter = 12 * time.Hour
 
-// RetryAfter returns how long a response's header Retry-After asks to wait, at
-// most [MaxRetryAfter]. It knows both forms of RFC 9110, section 10.2.3: seconds,
-// and a date, which counts from the response's own Date, so that clocks that
-// differ change nothing, or without one from now.
+// RetryAfter returns how long a response's header Retry-After asks to wait, at most
+// [MaxRetryAfter]. It reads both forms of RFC 9110, section 10.2.3: a number of seconds,
+// and a date. A date is compared with the response's own Date, so that clocks may differ;
+// without one, with the time now.
 //
-// It returns 0 when there is no such header, it is neither, or it asks for no
-// wait: then the backoff decides, and no record is tried again in a circle.
+// It returns 0 if the header is missing or invalid, or asks for no wait. Then the backoff
+// decides, so that a record is never retried in a tight loop.
 func RetryAfter(header http.Header) time.Duration {
 	value := strings.TrimSpace(header.Get("Retry-After"))
 	if value == "" {

@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// address is where to ask: the argument, or else what the environment says.
+// address returns the address to ask: the argument, or else the one from the environment.
 func address(args []string, fromEnvironment string) (string, error) {
 	addr, from := fromEnvironment, "SQSBATCH_HEALTH_ADDR"
 	switch len(args) {

@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// maxNumeric bounds numeric comparison, in patterns and in messages.
+// maxNumeric limits the numbers of comparisons, in patterns and in messages.
 const maxNumeric = 5e9
 
 // parseAnythingBut reads a literal, a list of literals of one kind, or an
 // operator on strings with one operand or a list. A field that is absent does
-// not match; of a list of values, one that is none of the excluded is enough.
+// not match; of a list of values, one that is not one of the excluded is enough.
 func parseAnythingBut(path string, operand json.RawMessage) (test, error) {
 	if bytes.TrimSpace(operand)[0] == '{' {
 		return parseNoneOf(path, operand)
@@ -110,11 +110,11 @@ func parseNumeric(path string, operand json.RawMessage) (test, error) {
 		operator, _ := list[i].(string)
 		compare, ok := comparisons[operator]
 		if !ok {
-			return nil, fmt.Errorf("%s: %v is none of the operators =, <, <=, > and >=", path, list[i])
+			return nil, fmt.Errorf("%s: %v is not one of the operators =, <, <=, > and >=", path, list[i])
 		}
 		n, ok := list[i+1].(json.Number)
 		if !ok {
-			return nil, fmt.Errorf("%s: %v is no number", path, list[i+1])
+			return nil, fmt.Errorf("%s: %v is not a number", path, list[i+1])
 		}
 		bound, err := number(path, n)
 		if err != nil {

@@ -25,7 +25,8 @@ const (
 
 var errNoAnswer = errors.New("the queue did not answer for this entry")
 
-// deleteSucceeded deletes what is not left and returns every message's verdict.
+// deleteSucceeded deletes the messages that do not stay, and returns every message's
+// verdict.
 func (p *poller) deleteSucceeded(ctx context.Context, b *batch, left []bool) []Verdict {
 	verdicts := make([]Verdict, len(b.messages))
 	done := make([]int, 0, len(b.messages))
@@ -59,8 +60,8 @@ func (p *poller) deleteParts(ctx context.Context, b *batch, done []int, verdicts
 	calls.Wait()
 }
 
-// deletePart deletes up to ten messages, and again those that the queue failed
-// to, until they are gone or it says that trying is of no use.
+// deletePart deletes up to ten messages. It retries those that failed until they are gone
+// or the queue's error says that a retry is useless.
 func (p *poller) deletePart(ctx context.Context, b *batch, part []int, verdicts []Verdict) {
 	for try := 0; ; try++ {
 		part = p.deleteOnce(ctx, b, part, verdicts)
@@ -73,8 +74,8 @@ func (p *poller) deletePart(ctx context.Context, b *batch, part []int, verdicts 
 	}
 }
 
-// deleteOnce makes one call and returns what is worth another. Entries are
-// named by position: message ids may repeat within a batch.
+// deleteOnce makes one call and returns the entries to retry. Entries are named by
+// position, because message ids may repeat within a batch.
 func (p *poller) deleteOnce(ctx context.Context, b *batch, part []int, verdicts []Verdict) (again []int) {
 	entries := make([]types.DeleteMessageBatchRequestEntry, len(part))
 	for i, at := range part {
@@ -113,7 +114,7 @@ func (p *poller) deleteOnce(ctx context.Context, b *batch, part []int, verdicts 
 	return again
 }
 
-// position reads an entry's id; one that was not asked about is ignored.
+// position reads an entry's id. It ignores an id that was not in the request.
 func position(id *string, part []int) (int, bool) {
 	at, err := strconv.Atoi(aws.ToString(id))
 	if err != nil {
@@ -142,8 +143,8 @@ func (p *poller) tellUndeleted(verdicts []Verdict) {
 	}
 }
 
-// release makes messages visible again that were received and not invoked. What
-// cannot be released comes back by itself when its visibility ends.
+// release makes messages visible again that were received and not invoked. A message that
+// cannot be released comes back when its visibility timeout ends.
 func (p *poller) release(ctx context.Context, messages []message) {
 	if len(messages) == 0 {
 		return
@@ -173,7 +174,7 @@ func (p *poller) release(ctx context.Context, messages []message) {
 	}
 }
 
-// outliving is a context for what must reach the queue even after ctx's end.
+// outliving returns a context for calls that must reach the queue even after ctx's end.
 func outliving(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), limit)
 }

@@ -2,10 +2,9 @@ package lambda
 
 import "time"
 
-// invoke hands inv to the process. As on Lambda an invocation is over when the
-// runtime asks for the next one, or is gone; where an environment is shared,
-// when it is answered. It returns nil when a warm process had ended before it
-// took inv.
+// invoke gives inv to the process. As on Lambda, an invocation is over when the runtime
+// asks for the next one, or is gone. In a shared environment it is over when it is
+// answered. invoke returns nil if a warm process had ended before it took inv.
 func (e *environment) invoke(p *process, inv *invocation, cold bool) (a *answer, late func(), err error) {
 	if !e.d.fn.shared() {
 		p.attribute(inv.id)
@@ -36,11 +35,10 @@ func (e *environment) invoke(p *process, inv *invocation, cold bool) (a *answer,
 	}
 }
 
-// hand waits until the runtime takes inv, for no longer than inv may take: a
-// runtime that hangs, or has lost its connection, may never ask for it. When it
-// is not taken, hand returns the answer; nil where another process shall have
-// inv. The channel to the runtime has no buffer, so that an invocation that was given
-// up does not stay in it.
+// hand waits until the runtime takes inv, but not beyond inv's time: a runtime that hangs,
+// or has lost its connection, may never ask for it. If it is not taken, hand returns the
+// answer, or nil if another process must get inv. The channel to the runtime has no buffer,
+// so that an abandoned invocation does not stay in it.
 func (e *environment) hand(p *process, inv *invocation, cold bool, timeout <-chan time.Time) (taken bool, a *answer, err error) {
 	inv.back = make(chan struct{}, 1)
 	for work := p.api.work; ; {
@@ -107,8 +105,8 @@ func (e *environment) awaitLate(p *process, inv *invocation) {
 	}
 }
 
-// crashed answers for a process that is gone, with what it said before: after a
-// panic aws-lambda-go reports the error and exits.
+// crashed answers for a process that is gone, using what it reported before: after a panic
+// aws-lambda-go reports the error and exits.
 func (e *environment) crashed(p *process, inv *invocation) *answer {
 	e.lost(p)
 	select {
@@ -120,8 +118,8 @@ func (e *environment) crashed(p *process, inv *invocation) *answer {
 	}
 }
 
-// settle waits until the runtime asks for its next invocation, within the time
-// that this one has left. In a shared environment the others need not wait.
+// settle waits until the runtime asks for its next invocation, within the time that is left
+// for this one. In a shared environment the other invocations do not have to wait.
 func (e *environment) settle(p *process, timer *time.Timer) {
 	if e.d.fn.shared() {
 		return

@@ -11,21 +11,21 @@ import (
 )
 
 var (
-	// ErrThrottled is returned by Invoke when every environment is busy, where
-	// Lambda answers TooManyRequestsException.
+	// ErrThrottled is returned by Invoke when every environment is busy. Lambda answers
+	// TooManyRequestsException then.
 	ErrThrottled = errors.New("every environment is busy (TooManyRequestsException)")
 
-	// ErrClosed is returned by Invoke and Mapping.Run when the deployment was
-	// closed, before or meanwhile.
+	// ErrClosed is returned by Invoke and Mapping.Run when the deployment is closed, before
+	// the call or during it.
 	ErrClosed = errors.New("the deployment is closed")
 
-	// ErrPayloadTooLarge is returned by Invoke for a payload above 6 MiB, where
-	// Lambda answers RequestTooLargeException.
+	// ErrPayloadTooLarge is returned by Invoke for a payload above 6 MiB. Lambda answers
+	// RequestTooLargeException then.
 	ErrPayloadTooLarge = errors.New("the payload is too large (RequestTooLargeException)")
 )
 
-// Deployment is a function that can be invoked. It is safe for concurrent use
-// and must be closed.
+// Deployment is a function that can be invoked. It is safe for concurrent use and must be
+// closed.
 type Deployment struct {
 	fn      Function
 	ctx     context.Context // ends at Close
@@ -33,7 +33,7 @@ type Deployment struct {
 	running sync.WaitGroup // invocations under way
 	output  sync.Mutex     // one call of fn.Output at a time
 	boot    bootBackoff
-	init    time.Duration // limit of a start, beside the function's timeout
+	init    time.Duration // limit of a start, in addition to the function's timeout
 
 	mu           sync.Mutex
 	closing      sync.Once
@@ -43,9 +43,8 @@ type Deployment struct {
 	waiting      []chan *environment
 }
 
-// Start deploys the function. No process is started before the first
-// invocation, as on Lambda. The error names the field of Function that is
-// wrong.
+// Start deploys the function. As on Lambda, no process is started before the first
+// invocation. The error names the field of Function that is wrong.
 func Start(fn Function) (*Deployment, error) {
 	fn = fn.withDefaults()
 	if err := fn.validate(); err != nil {
@@ -60,14 +59,14 @@ func Start(fn Function) (*Deployment, error) {
 // Function returns the configuration with its defaults filled in.
 func (d *Deployment) Function() Function { return d.fn }
 
-// ARN returns the function's ARN, as the function sees it in its context.
+// ARN returns the function's ARN, as the function finds it in its context.
 func (d *Deployment) ARN() string { return d.fn.arn() }
 
-// Invoke runs the function once and waits for its answer. What the function
-// did wrong is in Result.Error. The error is for invocations that did not take
-// place or whose answer nobody waited for: ErrThrottled, ErrClosed,
-// ErrPayloadTooLarge, or ctx's. As with Lambda's RequestResponse invocations, a
-// caller that goes away does not stop the function.
+// Invoke runs the function once and waits for its answer. Errors of the function are in
+// Result.Error. Invoke itself returns an error if the invocation did not take place or its
+// caller did not wait for the answer: ErrThrottled, ErrClosed, ErrPayloadTooLarge, or ctx's
+// error. As with Lambda's RequestResponse invocations, the function goes on if its caller
+// goes away.
 func (d *Deployment) Invoke(ctx context.Context, payload []byte) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
@@ -126,7 +125,8 @@ func (d *Deployment) enter() bool {
 	return true
 }
 
-// reserve takes a warm environment, else a new one, else says ErrThrottled.
+// reserve takes a warm environment, or else a new one. If there is none it returns
+// ErrThrottled.
 func (d *Deployment) reserve() (*environment, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -196,9 +196,9 @@ func (d *Deployment) giveBack(env *environment) {
 	d.idle = append(d.idle, env)
 }
 
-// Close kills every process, ends what is under way with ErrClosed and waits
-// until all is gone. In-process handlers see their context end; one that
-// ignores this is waited for until its timeout. Close is idempotent.
+// Close kills every process, ends open invocations with ErrClosed, and waits until all has
+// ended. The context of in-process handlers ends. Close waits for a handler that ignores
+// this until its timeout. It may be called more than once.
 func (d *Deployment) Close() error {
 	d.mu.Lock()
 	d.closed = true

@@ -1,10 +1,9 @@
-// Package lambda emulates AWS Lambda for tests and local runs: functions that
-// are invoked in environments, and the event source mapping that feeds them
-// from an SQS queue.
+// Package lambda emulates AWS Lambda for tests and local runs: functions that are invoked
+// in environments, and the event source mapping that feeds them from an SQS queue.
 //
-// Start deploys a Function. Its code is either a program that speaks Lambda's
-// Runtime API, such as a bootstrap built with aws-lambda-go, or a Go function
-// in this process, which also works in the virtual time of testing/synctest:
+// Start deploys a Function. Its code is either a program that speaks Lambda's Runtime API,
+// such as a bootstrap built with aws-lambda-go, or a Go function in this process. A Go
+// function also works in the virtual time of testing/synctest.
 //
 //	fn, err := lambda.Start(lambda.Function{
 //		Name:    "orders",
@@ -17,26 +16,26 @@
 //	defer fn.Close()
 //	result, err := fn.Invoke(ctx, []byte(`{"Records":[]}`))
 //
-// A Mapping feeds a Deployment from a queue, by the rules of Lambda's event
-// source mapping: batch size and window, the 6 MB cut, maximum concurrency,
-// FIFO groups, filters, and what each response deletes (see Mapping and the
-// example).
+// A Mapping feeds a Deployment from a queue, by the rules of Lambda's event source mapping:
+// batch size and window, the limit of 6 MB, maximum concurrency, FIFO groups, filters, and
+// what each response deletes (see Mapping and the example).
 //
-// Environments come and go as on Lambda: one is started when no warm one is
-// free, up to Function.Concurrency; it runs one invocation at a time, or
-// Function.ConcurrencyPerEnvironment; at the timeout (unless it is shared so),
-// and after a crash, its process group is killed and the next invocation starts
-// a new process.
+// Environments start and end as on Lambda. A new one is started if no warm one is free, up
+// to Function.Concurrency. It runs one invocation at a time, or
+// Function.ConcurrencyPerEnvironment. After a crash, and at the timeout, its process group
+// is killed, and the next invocation starts a new process. Exception: at a timeout, an
+// environment with several invocations goes on.
 //
-// What the mapping leaves to the queue it leaves as Lambda does: the visibility
-// of failed messages is untouched, so that a function's own
-// ChangeMessageVisibility holds.
+// Like Lambda, the mapping does not change the visibility of failed messages, so that a
+// function's own ChangeMessageVisibility stays in effect.
 //
-// What differs from Lambda: a process is not frozen between invocations, memory
-// is not limited, and a process that does not start within 10 s plus the
-// function's timeout is not tried a second time within the same invocation.
-// Extensions get no events. The mapping keeps one receive open where Lambda
-// starts with five (Mapping.Pollers), and does not scale their number; it reads
-// the queue's visibility timeout once, at its start, and refuses filters on
-// anything but the body. The servers listen on loopback only.
+// Differences from Lambda:
+//
+//   - A process is not frozen between invocations, and its memory is not limited.
+//   - A process that does not start within 10 s plus the function's timeout is not started a second time for the same invocation.
+//   - Extensions get no events.
+//   - The mapping keeps one receive open, where Lambda starts with five (Mapping.Pollers), and does not scale their number.
+//   - The mapping reads the queue's visibility timeout only once, at its start.
+//   - Filters on anything but the body are refused.
+//   - The servers listen on loopback only.
 package lambda

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// environment is one of Function.Concurrency: at most one process (or in-process
-// handler) at a time, with as many invocations at a time as it has places.
-// Whoever reserved a place may run one.
+// environment is one of Function.Concurrency. It has at most one process (or in-process
+// handler), and runs as many invocations at the same time as it has places. A caller that
+// has reserved a place may run one.
 type environment struct {
 	number    int
 	logStream string
@@ -28,7 +28,7 @@ func newEnvironment(d *Deployment, number int) *environment {
 	}
 }
 
-// cold tells whether the next invocation has to start something.
+// cold reports whether the next invocation has to start something.
 func (e *environment) cold() bool {
 	if e.d.fn.Handler != nil {
 		e.mu.Lock()
@@ -38,7 +38,7 @@ func (e *environment) cold() bool {
 	return e.running() == nil
 }
 
-// running returns the process that may be given work, nil when there is none.
+// running returns the process that can take work; nil if there is none.
 func (e *environment) running() *process {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -57,8 +57,8 @@ func (e *environment) lost(p *process) {
 	}
 }
 
-// run carries out inv. What it returns beside the result, when that is not nil,
-// waits until inv's place is free.
+// run carries out inv. If it returns a second result that is not nil, that waits until
+// inv's place is free.
 func (e *environment) run(inv *invocation) (r Result, late func(), err error) {
 	if e.d.fn.Handler != nil {
 		return e.runHandler(inv)
@@ -81,8 +81,8 @@ func (e *environment) run(inv *invocation) (r Result, late func(), err error) {
 	}
 }
 
-// started returns the process, one that it started if there was none. When that
-// fails it returns inv's answer instead.
+// started returns the process, and starts one if there is none. If that fails, it returns
+// inv's answer instead.
 func (e *environment) started(inv *invocation) (p *process, cold bool, a *answer, err error) {
 	e.starting.Lock()
 	defer e.starting.Unlock()
@@ -93,9 +93,9 @@ func (e *environment) started(inv *invocation) (p *process, cold bool, a *answer
 	return p, true, a, err
 }
 
-// boot starts a process and waits until it asks for work. It returns the
-// invocation's answer when that fails. The exit of a process that cannot start
-// is told at once; the next start then waits (bootBackoff).
+// boot starts a process and waits until it asks for work. If that fails, it returns the
+// invocation's answer. If a process cannot start, its exit is reported at once, and the
+// next start waits (bootBackoff).
 func (e *environment) boot(inv *invocation) (*process, *answer, error) {
 	if !e.d.boot.wait(e.d.ctx) {
 		a, err := e.closed()

@@ -8,35 +8,34 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of filter criteria, from "Control which events Lambda sends to your
-// function" and the API's type Filter.
+// Limits of filter criteria, from "Control which events Lambda sends to your function" and
+// the API's type Filter.
 const (
 	maxFilters       = 10 // with a raised quota; 5 without
 	maxPatternLength = 4096
 )
 
-// Filter is a parsed filter of an event source mapping. [ParseFilter] makes
-// one; it may be used by many goroutines at once.
+// Filter is a parsed filter of an event source mapping. Make it with [ParseFilter]. It is
+// safe for concurrent use.
 type Filter struct {
 	pattern string
 	rule    object
 }
 
-// ParseFilter reads the Pattern of one of a mapping's FilterCriteria, JSON as
-// written in "Control which events Lambda sends to your function". Messages of
-// SQS are filtered by their body alone ("Using event filtering with an Amazon
-// SQS event source"): as JSON when the pattern of body is an object,
+// ParseFilter parses a pattern of a mapping's FilterCriteria: JSON as described in "Control
+// which events Lambda sends to your function". Messages of SQS are filtered only by their
+// body ("Using event filtering with an Amazon SQS event source"). The body is matched as
+// JSON if the pattern of body is an object,
 //
 //	{"body": {"status": ["paid", {"prefix": "part-"}], "total": [{"numeric": [">", 100]}]}}
 //
-// and as a plain string when it is a list:
+// and as a plain string if it is a list:
 //
 //	{"body": [{"prefix": "order "}]}
 //
-// A pattern with another key, which that page's table would have filter by
-// metadata and its note says is not supported, is an error rather than a guess.
-// The error, also for what Lambda refuses as an invalid filter pattern
-// definition, names the place in the pattern.
+// A pattern with another key is an error: a table on that page filters by metadata, but its
+// note says that this is not supported. ParseFilter also refuses what Lambda refuses as an
+// invalid filter pattern definition. The error names the place in the pattern.
 func ParseFilter(pattern string) (*Filter, error) {
 	if n := utf8.RuneCountInString(pattern); n > maxPatternLength {
 		return nil, fmt.Errorf("the pattern has %d characters, limit %d", n, maxPatternLength)
@@ -61,12 +60,12 @@ func ParseFilter(pattern string) (*Filter, error) {
 // String returns the pattern.
 func (f *Filter) String() string { return f.pattern }
 
-// Match tells whether a message with this body passes the filter. Where the
-// formats differ it does not, and Lambda drops the message: by the table of
-// "Using event filtering with an Amazon SQS event source" a body that is valid
-// JSON never matches a plain string's pattern, and one that is not never
-// matches that of an object. The page does not say what a number or a quoted
-// string by itself is; they are valid JSON, and taken as that.
+// Match reports whether a message with this body passes the filter. If the formats of body
+// and pattern differ, it does not pass, and Lambda drops the message: by the table of
+// "Using event filtering with an Amazon SQS event source", a pattern for a plain string
+// never matches a body that is valid JSON, and a pattern for an object never matches a body
+// that is not. The page does not mention a body that is only a number or a quoted string.
+// They are valid JSON, so they count as JSON here.
 func (f *Filter) Match(body string) bool {
 	return f.rule.match(record(body))
 }
@@ -83,7 +82,7 @@ func record(body string) map[string]any {
 	return map[string]any{"body": parsed{value}}
 }
 
-// parsed is a body that is JSON, plainString one that is not: neither must pass
+// parsed is a body that is JSON, plainString one that is not. Neither may match a pattern
 // for the other.
 type (
 	parsed      struct{ value any }
@@ -106,7 +105,7 @@ func parseFilters(patterns []string) ([]*Filter, error) {
 	return filters, nil
 }
 
-// passes tells whether one of the filters matches, or there are none.
+// passes reports whether one of the filters matches, or there are none.
 func passes(filters []*Filter, body string) bool {
 	if len(filters) == 0 {
 		return true

@@ -15,7 +15,7 @@ import (
 )
 
 // What matches no filter is deleted and never invoked, does not fill a batch,
-// and is told.
+// and is reported.
 func TestMappingFilters(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 30)
@@ -49,7 +49,7 @@ func TestMappingFilters(t *testing.T) {
 	})
 }
 
-// A filtered message that cannot be deleted is told with the reason, and Run
+// A filtered message that cannot be deleted is reported with the reason, and Run
 // waits for that.
 func TestFilteredAndNotDeleted(t *testing.T) {
 	virtual(t, func(w *world) {

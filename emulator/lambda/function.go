@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Bounds and defaults of a function's configuration, from "Lambda quotas" and
+// Limits and defaults of a function's configuration, from "Lambda quotas" and
 // "CreateFunction" in the AWS Lambda documentation.
 const (
 	defaultTimeout     = 3 * time.Second
@@ -33,8 +33,8 @@ const (
 	maxResponse = maxPayload + 100
 )
 
-// Function says what to run and how. Exactly one of Command and Handler is
-// needed; every other field has a usable zero value.
+// Function configures what to run and how. Exactly one of Command and Handler is required.
+// Other fields may be zero.
 type Function struct {
 	// Name is the function's name: up to 64 letters, digits, "-" and "_".
 	// Defaults to "function".
@@ -43,20 +43,21 @@ type Function struct {
 	// Version is reported as AWS_LAMBDA_FUNCTION_VERSION. Defaults to "$LATEST".
 	Version string
 
-	// Region and AccountID go into the function's ARN and its environment.
-	// They default to "us-east-1" and "000000000000".
+	// Region and AccountID are part of the function's ARN and its environment. They default
+	// to "us-east-1" and "000000000000".
 	Region, AccountID string
 
-	// Timeout is how long one invocation may take: up to 15 minutes, or 90 on
-	// Lambda Managed Instances (ConcurrencyPerEnvironment is set). Lambda takes
-	// whole seconds; shorter ones are accepted here for tests. Defaults to 3 s.
+	// Timeout is how long one invocation may take: up to 15 minutes, or 90 on Lambda
+	// Managed Instances (if ConcurrencyPerEnvironment is set). Lambda takes whole seconds.
+	// Tests may use shorter times here. Defaults to 3 s.
 	Timeout time.Duration
 
-	// MemoryMB is reported to the function, 128 to 10,240; it limits nothing.
+	// MemoryMB is the memory size that the function sees, 128 to 10,240. It limits nothing.
 	// Defaults to 128.
 	MemoryMB int
 
-	// Env is added to the variables that Lambda sets, and wins over them.
+	// Env has variables in addition to those that Lambda sets, and overrides them. Defaults
+	// to none.
 	Env map[string]string
 
 	// Command is the bootstrap and its arguments: a program that speaks the
@@ -68,29 +69,27 @@ type Function struct {
 	// the directory of Command[0].
 	Dir string
 
-	// Handler runs in this process instead of Command. Its context ends at the
-	// invocation's deadline and carries aws-lambda-go's LambdaContext. A handler
-	// that ignores its context cannot be killed: the invocation is answered as
-	// timed out and the goroutine is left behind. For virtual time call Start
-	// inside the synctest bubble.
+	// Handler runs in this process instead of Command. Its context ends at the invocation's
+	// deadline and has aws-lambda-go's LambdaContext. A handler that ignores its context
+	// cannot be killed: the invocation is answered as timed out, and the goroutine
+	// continues. To use virtual time, call Start inside the synctest bubble.
 	Handler func(ctx context.Context, payload []byte) ([]byte, error)
 
-	// Concurrency is how many environments may exist, 1 to 1,000, and so how
-	// many invocations may run at once. Defaults to 10.
+	// Concurrency is the largest number of environments, 1 to 1,000, and so of concurrent
+	// invocations. Defaults to 10.
 	Concurrency int
 
-	// ConcurrencyPerEnvironment is how many invocations one environment runs at
-	// a time on Lambda Managed Instances, 1 to 1,600. Above 1 a Command is given
-	// AWS_LAMBDA_MAX_CONCURRENCY, which aws-lambda-go heeds, and Concurrency
-	// times as many invocations may run at once. A timeout then ends one
-	// invocation and leaves the environment to the others; what it ran goes on,
-	// and keeps its place until it answers. Zero is ordinary Lambda: one at a
-	// time.
+	// ConcurrencyPerEnvironment is the number of invocations that one environment runs at
+	// the same time on Lambda Managed Instances, 1 to 1,600. Above 1, a Command gets
+	// AWS_LAMBDA_MAX_CONCURRENCY, which aws-lambda-go uses, and Concurrency times as many
+	// invocations may run. A timeout then ends one invocation, and the environment goes on
+	// with the others. The timed-out code keeps its place until it answers. Zero is
+	// ordinary Lambda: one at a time.
 	ConcurrencyPerEnvironment int
 
-	// Output receives what a Command prints, a line at a time and never two
-	// calls at once. It must not call Close. A slow one slows the function
-	// down, as a full pipe does. Defaults to discarding.
+	// Output gets each line that a Command prints, one call at a time. It must not call
+	// Close. If it is slow, the function is slowed down as by a full pipe. Defaults to
+	// discarding the lines.
 	Output func(Line)
 }
 
@@ -98,12 +97,12 @@ type Function struct {
 type Line struct {
 	Time        time.Time
 	Environment int
-	// RequestID is the invocation under way, "" while the process starts or idles.
+	// RequestID is the current invocation. Empty while the process starts or is idle.
 	RequestID string
 	// Stream is "stdout" or "stderr".
 	Stream string
-	// Text comes without its line end; lines above 256 KiB come in pieces, as
-	// CloudWatch Logs takes them.
+	// Text is the line without its end. Lines above 256 KiB come in pieces, as in
+	// CloudWatch Logs.
 	Text string
 }
 
@@ -157,7 +156,7 @@ func (f Function) validate() error {
 // perEnvironment is how many invocations an environment runs at a time.
 func (f Function) perEnvironment() int { return max(f.ConcurrencyPerEnvironment, 1) }
 
-// shared tells whether an environment runs several invocations at a time.
+// shared reports whether an environment runs several invocations at a time.
 func (f Function) shared() bool { return f.perEnvironment() > 1 }
 
 func (f Function) arn() string {

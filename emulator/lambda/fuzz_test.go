@@ -25,7 +25,7 @@ func FuzzItemFailures(f *testing.F) {
 		failed, all := itemFailures(response, b)
 		for id := range failed {
 			if id != "a" && id != "b" {
-				t.Errorf("%q failed, and is no message of the batch", id)
+				t.Errorf("%q failed, and is not a message of the batch", id)
 			}
 		}
 		if all != "" && failed != nil {

@@ -19,7 +19,7 @@ func (e *environment) runHandler(inv *invocation) (r Result, late func(), err er
 	inv.deliver(fn.Timeout)
 	cold := !e.heat(true)
 
-	// The caller's context is no parent: on Lambda nothing of it arrives.
+	// The caller's context is not the parent: on Lambda nothing of it reaches the function.
 	ctx, cancel := context.WithDeadline(e.d.ctx, inv.deadline)
 	defer cancel()
 	ctx = lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{
@@ -57,7 +57,7 @@ func (e *environment) runHandler(inv *invocation) (r Result, late func(), err er
 	if err == nil && (a.at.IsZero() || !a.at.Before(inv.deadline)) {
 		a = failure(timedOut(inv.id, fn.Timeout))
 	}
-	// A process would have been lost after these; the next one starts cold.
+	// After these errors a process would be gone; the next one starts cold.
 	if a.err != nil && (a.err.Type == "Sandbox.Timedout" && !fn.shared() || a.err.exit) {
 		e.heat(false)
 	}

@@ -10,31 +10,31 @@ import (
 	"time"
 )
 
-// Result is what one invocation gave.
+// Result is the result of one invocation.
 type Result struct {
 	RequestID string
 
-	// Payload is the function's response, or when Error is set the error
-	// document that Lambda returns: {"errorType": …, "errorMessage": …}.
+	// Payload is the function's response. If Error is set, it is the error document that
+	// Lambda returns: {"errorType": …, "errorMessage": …}.
 	Payload []byte
 
-	// Error is the function's error, nil when it answered.
+	// Error is the function's error. Nil if the function answered.
 	Error *FunctionError
 
 	// Environment is the number of the environment that ran it, from 1.
 	Environment int
 
-	// ColdStart tells that a process was started for this invocation; Init is
-	// how long it took to ask for its first invocation.
+	// ColdStart is true if a process was started for this invocation. Init is how long it
+	// took to ask for its first invocation.
 	ColdStart bool
 	Init      time.Duration
 
-	// Duration runs from the delivery of the payload to the answer, the timeout
-	// or the crash.
+	// Duration is the time from the delivery of the payload to the answer, the timeout or
+	// the crash.
 	Duration time.Duration
 }
 
-// FunctionError is a failed invocation: the function's own error, a timeout, a
+// FunctionError is the error of a failed invocation: the function's own error, a timeout, a
 // crash, or an environment that could not start.
 type FunctionError struct {
 	// Type is the errorType: the Go type's name for errors of aws-lambda-go,
@@ -43,14 +43,14 @@ type FunctionError struct {
 	Type    string
 	Message string
 
-	// StackTrace is what the runtime sent, nil when nothing.
+	// StackTrace is the stack trace that the runtime sent. Nil if there is none.
 	StackTrace json.RawMessage
 
-	// Init tells that the environment failed before its first invocation.
+	// Init is true if the environment failed before its first invocation.
 	Init bool
 
-	// Output holds the last lines that the process printed before it ended,
-	// at most 20; nil unless it ended by itself.
+	// Output has the last lines, at most 20, that the process printed before it ended. Nil
+	// unless it ended by itself.
 	Output []string
 
 	exit bool // a process would not have survived it

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// Bounds of an event source mapping, from "CreateEventSourceMapping" and
-// "Using Lambda with Amazon SQS".
+// Limits of an event source mapping, from "CreateEventSourceMapping" and "Using Lambda with
+// Amazon SQS".
 const (
 	defaultBatchSize   = 10
 	maxBatchSize       = 10_000
@@ -27,67 +27,64 @@ const (
 	batchWithoutWindow = 10 // above it a window is needed
 )
 
-// Mapping is an event source mapping: it feeds a function from an SQS queue,
-// by the rules of the real service. Run it in a goroutine of its own.
+// Mapping is an event source mapping: it feeds a function from an SQS queue, by the rules
+// of the real service. Call Run in a goroutine of its own.
 type Mapping struct {
-	// Function is invoked. Needed.
+	// Function is the function to invoke. Required.
 	Function *Deployment
 
-	// SQS is the client of the queue, the SDK's for example. Its endpoint may be
-	// anything that speaks SQS.
-	// Its HTTP client must let a request take longer than 20 s. Needed.
+	// SQS is the client of the queue, such as the SDK's client of any server that speaks
+	// SQS. Its HTTP client must allow requests that take longer than 20 s. Required.
 	SQS SQS
 
-	// QueueURL is the queue's URL. Needed.
+	// QueueURL is the queue's URL. Required.
 	QueueURL string
 
-	// QueueARN becomes each record's eventSourceARN, and its region the
-	// awsRegion. Defaults to what the queue says.
+	// QueueARN is each record's eventSourceARN, and has its awsRegion. Defaults to the ARN
+	// in the queue's attributes.
 	QueueARN string
 
-	// BatchSize is how many records an invocation gets at most: 1 to 10,000,
-	// on a FIFO queue 10. Defaults to 10.
+	// BatchSize is the largest number of records of an invocation: 1 to 10,000, or 10 on a
+	// FIFO queue. Defaults to 10.
 	BatchSize int
 
-	// Window is MaximumBatchingWindowInSeconds: how long a batch that is not
-	// full waits for more, counted from its first message. Whole seconds up to
-	// 300; needed above a BatchSize of 10; not taken on FIFO queues. Zero
-	// invokes with what the first receive returns.
+	// Window is MaximumBatchingWindowInSeconds: how long a batch that is not full waits for
+	// more messages, counted from its first one. Whole seconds up to 300. It is required
+	// above a BatchSize of 10, and not allowed on FIFO queues. Defaults to zero: invoke
+	// with the messages of the first receive.
 	Window time.Duration
 
-	// ReportBatchItemFailures is the function response type of that name. With
-	// it the response names the records that failed; without it any error fails
-	// the batch and any answer deletes it.
+	// ReportBatchItemFailures is the function response type of that name. With it, the
+	// response names the records that failed. Without it, any error fails the batch, and
+	// any answer deletes it. Defaults to false.
 	ReportBatchItemFailures bool
 
-	// Filters are the patterns of FilterCriteria, see [ParseFilter]: at most 5,
-	// or 10 with a raised quota, of up to 4,096 characters. A message that
-	// matches none of them is deleted from the queue without an invocation.
-	// Defaults to none: every message passes.
+	// Filters are the patterns of FilterCriteria, see [ParseFilter]: at most 5, or 10 with
+	// a raised quota, of up to 4,096 characters. A message that matches no pattern is
+	// deleted from the queue without an invocation. Defaults to none: every message passes.
 	Filters []string
 
-	// MaximumConcurrency limits the mapping's invocations: 2 to 1,000. Zero
-	// leaves the limit to the function's Concurrency.
+	// MaximumConcurrency limits the mapping's invocations, 2 to 1,000. Defaults to zero:
+	// only the function's Concurrency limits them.
 	MaximumConcurrency int
 
-	// Pollers is how many receives are open at a time, 1 to 1,000; 1 on a FIFO
-	// queue. Each gathers batches of its own, so that with several the messages
-	// are spread over more and smaller batches: Lambda starts with five on a
-	// standard queue. Defaults to 1, with which batches depend on nothing but
-	// the queue and these settings.
+	// Pollers is the number of receives that are open at the same time, 1 to 1,000, or 1 on
+	// a FIFO queue. Each one gathers batches of its own, so several make more and smaller
+	// batches. Lambda starts with five on a standard queue. Defaults to 1: batches then
+	// depend only on the queue and these settings.
 	Pollers int
 
-	// Started, Ended, Filtered and Errored are told what happens. Each may be
-	// nil; no two of their calls run at once, and polling waits for Started and
-	// Errored. None may wait for Run to end.
+	// Started, Ended, Filtered and Errored observe the mapping. Each may be nil. Only one
+	// of them is called at a time. Polling waits for Started and Errored. They must not
+	// wait for Run to end.
 	Started  func(Invocation)
 	Ended    func(Ended)
 	Filtered func(Filtered)
 	Errored  func(*PollError)
 }
 
-// Validate says which field is wrong, its value and its bounds. Run validates
-// by itself, and asks the queue for what only the queue knows.
+// Validate returns an error that names the field that is wrong, its value and its bounds.
+// Run also validates, and checks what depends on the queue.
 func (m Mapping) Validate() error {
 	m.BatchSize = m.batchSize()
 	fifo := m.fifo()
@@ -99,7 +96,7 @@ func (m Mapping) Validate() error {
 	case m.QueueURL == "":
 		return errors.New("lambda: Mapping.QueueURL is empty")
 	case m.QueueARN != "" && region(m.QueueARN) == "":
-		return fmt.Errorf("lambda: Mapping.QueueARN %q is no ARN of an SQS queue", m.QueueARN)
+		return fmt.Errorf("lambda: Mapping.QueueARN %q is not the ARN of an SQS queue", m.QueueARN)
 	case m.BatchSize < 1 || m.BatchSize > maxBatchSize:
 		return fmt.Errorf("lambda: BatchSize %d: need 1 to %d", m.BatchSize, maxBatchSize)
 	case fifo && m.BatchSize > maxBatchSizeFIFO:
@@ -137,16 +134,15 @@ func (m Mapping) fifo() bool {
 	return strings.HasSuffix(m.QueueARN, ".fifo") || strings.HasSuffix(m.QueueURL, ".fifo")
 }
 
-// Run polls until ctx ends and returns nil then: open receives are given up,
-// messages that were not invoked are released (visibility 0), invocations under
-// way end and are settled. That is what disabling an event source mapping does;
-// to enable it again is to call Run again. Run returns an error at once when a
-// field is wrong or the queue does not answer, and ErrClosed when the function
-// is closed.
+// Run polls until ctx ends, and then returns nil. At the end it abandons open receives,
+// releases messages that were not invoked (visibility 0), and waits for running invocations
+// and settles them. This is like disabling an event source mapping. To enable it again,
+// call Run again. Run returns an error at once if a field is wrong or the queue does not
+// answer, and ErrClosed if the function is closed.
 //
-// No receive is open while the function is throttled or MaximumConcurrency is
-// reached. A throttled batch waits for a free environment until its visibility
-// ends, then it is the queue's again, as on Lambda.
+// While the function is throttled or MaximumConcurrency is reached, no receive is open. As
+// on Lambda, a throttled batch waits for a free environment until its visibility timeout
+// ends, and then returns to the queue.
 func (m Mapping) Run(ctx context.Context) error {
 	if err := m.Validate(); err != nil {
 		return err
@@ -188,7 +184,7 @@ func (m Mapping) work(ctx context.Context) (*work, error) {
 	text := out.Attributes[string(types.QueueAttributeNameVisibilityTimeout)]
 	seconds, err := strconv.Atoi(text)
 	if err != nil {
-		return nil, fmt.Errorf("lambda: queue %s: VisibilityTimeout %q is no number", m.QueueURL, text)
+		return nil, fmt.Errorf("lambda: queue %s: VisibilityTimeout %q is not a number", m.QueueURL, text)
 	}
 	visibility := time.Duration(seconds) * time.Second
 	if timeout := m.Function.fn.Timeout; visibility < timeout {

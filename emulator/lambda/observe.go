@@ -5,72 +5,72 @@ import (
 	"time"
 )
 
-// Record is one message as an invocation gets it.
+// Record is one message of an invocation.
 type Record struct {
 	MessageID     string
 	ReceiptHandle string
 	Body          string
-	// GroupID is the MessageGroupId, "" without one.
+	// GroupID is the MessageGroupId. Empty if there is none.
 	GroupID string
 	// Attempt is the ApproximateReceiveCount, 1 on the first delivery.
 	Attempt    int
 	ReceivedAt time.Time
 }
 
-// Invocation is told to Mapping.Started before the function is invoked.
+// Invocation is passed to Mapping.Started before the function is invoked.
 type Invocation struct {
 	RequestID   string
 	Environment int
-	// ColdStart tells that a process has to be started for it. A warm one may
-	// still turn out to be gone: Result.ColdStart has the last word.
+	// ColdStart is true if a process has to be started. If a warm process turns out to be
+	// gone, Result.ColdStart is true instead.
 	ColdStart bool
 	Started   time.Time
 	Records   []Record
 }
 
-// Ended is told to Mapping.Ended once an invocation is settled.
+// Ended is passed to Mapping.Ended when an invocation is settled.
 type Ended struct {
 	Invocation
 
-	// Result holds the response or the function's error, and the duration.
+	// Result has the response or the function's error, and the duration.
 	Result Result
 
-	// AllFailed says why the whole batch counts as failed, whatever the
-	// response says; "" when the records were judged one by one.
+	// AllFailed is why the whole batch counts as failed, whatever the response says. Empty
+	// if each record has its own verdict.
 	AllFailed string
 
-	// Verdicts holds one verdict for each of Records, in their order.
+	// Verdicts has one verdict for each of Records, in the same order.
 	Verdicts []Verdict
 }
 
-// Filtered is told to Mapping.Filtered once the messages of a receive that match
-// none of Mapping.Filters have been deleted.
+// Filtered is passed to Mapping.Filtered when the messages of a receive that match none of
+// Mapping.Filters have been deleted.
 type Filtered struct {
 	Records []Record
-	// Verdicts holds one verdict for each of Records, in their order.
+	// Verdicts has one verdict for each of Records, in the same order.
 	Verdicts []Verdict
 }
 
-// Verdict is what became of one record.
+// Verdict is what the mapping did with one record.
 type Verdict struct {
-	// Deleted tells that the message is gone. Otherwise it was left alone: it is
-	// back when its visibility timeout ends.
+	// Deleted is true if the message was deleted. Otherwise it comes back when its
+	// visibility timeout ends.
 	Deleted bool
 
-	// Err is why a record that succeeded, or was filtered, could not be deleted.
+	// Err is why a record that succeeded or was filtered could not be deleted.
 	Err error
 }
 
-// PollError is what went wrong between the mapping and its queue. The mapping
-// goes on in every case.
+// PollError is a problem between the mapping and its queue. The mapping goes on in every
+// case.
 type PollError struct {
-	// Operation is the SQS operation, or "Invoke" for messages whose visibility
+	// Operation is the SQS operation, or "Invoke" for messages whose visibility timeout
 	// ended while the function was throttled.
 	Operation string
 	QueueURL  string
-	// Messages is how many messages the operation was about, 0 for a receive.
+	// Messages is the number of messages in the operation, 0 for a receive.
 	Messages int
-	// RetryIn is the pause before the next try, 0 when there is none.
+	// RetryIn is the pause before the next try. 0 if there is no retry.
 	RetryIn time.Duration
 	Err     error
 }
@@ -88,7 +88,7 @@ func (e *PollError) Error() string {
 
 func (e *PollError) Unwrap() error { return e.Err }
 
-// tell calls a listener, if there is one; listeners are never called side by side.
+// tell calls a listener, if there is one. Only one listener is called at a time.
 func tell[E any](p *work, listener func(E), e E) {
 	if listener != nil {
 		p.telling.Lock()

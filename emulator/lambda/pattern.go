@@ -55,7 +55,7 @@ func parseObject(path string, raw json.RawMessage) (object, error) {
 	return o, nil
 }
 
-// alternatives tells whether the value of "$or" is what makes it the operator:
+// alternatives reports whether the value of "$or" is what makes it the operator:
 // a list of two or more objects, none of which has an operator for a field.
 func alternatives(raw json.RawMessage) ([]json.RawMessage, bool) {
 	var list []json.RawMessage
@@ -113,7 +113,7 @@ func parseNode(path string, raw json.RawMessage) (node, error) {
 	return node{}, fmt.Errorf("%s: need a list of values or an object, not %s", path, raw)
 }
 
-// notBody returns a field beside body at the top, "" when there is none.
+// notBody returns a field at the top other than body, "" when there is none.
 func (o object) notBody() string {
 	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
 		if name != "body" {
@@ -130,8 +130,8 @@ func (o object) notBody() string {
 	return ""
 }
 
-// match compares with a parsed JSON value. What is no object has no fields; of
-// a list one element has to match as a whole.
+// match compares with a parsed JSON value. A value that is not an object has no fields. In
+// a list, one element has to match as a whole.
 func (o object) match(value any) bool {
 	switch v := value.(type) {
 	case parsed:
@@ -184,8 +184,8 @@ func (n node) match(value any, found bool) bool {
 	return slices.ContainsFunc(n.values, func(t test) bool { return t(leaves) })
 }
 
-// appendLeaves appends what a field's list of values is compared with: a value,
-// or all values of a list. Objects are none ("Exists works on leaf nodes").
+// appendLeaves appends the values with which a field's list is compared: a value, or all
+// values of a list. Objects do not count ("Exists works on leaf nodes").
 func appendLeaves(leaves []any, value any) []any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -52,7 +52,7 @@ func (w *work) poll(ctx context.Context) {
 const (
 	receiveBackoffBase = 200 * time.Millisecond
 	receiveBackoffCap  = 20 * time.Second
-	// releaseTimeout bounds the goodbye to the queue after the end.
+	// releaseTimeout limits the last calls to the queue after the end.
 	releaseTimeout = 5 * time.Second
 )
 
@@ -82,8 +82,8 @@ func (p *poller) poll(ctx context.Context) {
 	}
 }
 
-// collect gathers a batch: until it is full, or 6 MB, or its window is over.
-// At ctx's end it returns what it holds.
+// collect gathers a batch until it is full, has 6 MB, or its window is over. At ctx's end
+// it returns the messages that it has.
 func (p *poller) collect(ctx context.Context) *batch {
 	b := &batch{}
 	for full := p.fill(b, nil); !full && ctx.Err() == nil; {
@@ -94,10 +94,9 @@ func (p *poller) collect(ctx context.Context) *batch {
 			if wait <= 0 {
 				break
 			}
-			// A long poll takes whole seconds: the rest is waited out, and what
-			// came meanwhile taken with one short poll. Where the queue has a
-			// ReceiveMessageWaitTimeSeconds there is none: the SDK leaves out a
-			// wait of 0.
+			// A long poll takes whole seconds. Wait for the rest, and then receive the new
+			// messages with one short poll. Skip this if the queue has a
+			// ReceiveMessageWaitTimeSeconds, since the SDK leaves out a wait of 0.
 			if last = wait < time.Second; last {
 				sleep.Until(ctx, end)
 				if !p.shortPolls {
@@ -115,8 +114,8 @@ func (p *poller) collect(ctx context.Context) *batch {
 	return b
 }
 
-// fill moves what was carried over and then got into b, as far as it goes. It
-// tells whether b is full.
+// fill moves messages into b, first those carried over, then got, as far as they fit. It
+// reports whether b is full.
 func (p *poller) fill(b *batch, got []message) (full bool) {
 	queue := got
 	if len(p.carry) > 0 {
@@ -175,8 +174,8 @@ func (p *poller) filter(ctx context.Context, messages []message) []message {
 	return b.messages
 }
 
-// backOff waits after a failed receive: 200 ms doubled up to 20 s, half of it
-// at random, but not beyond the window of what is held.
+// backOff waits after a failed receive: 200 ms, doubled up to 20 s, half of it random. It
+// does not wait beyond the window of the held messages.
 func (p *poller) backOff(ctx context.Context, b *batch, err error) {
 	if ctx.Err() != nil {
 		return
@@ -194,13 +193,13 @@ func (p *poller) backOff(ctx context.Context, b *batch, err error) {
 	sleep.Until(ctx, until)
 }
 
-// environment reserves one for b. While the function is throttled nothing is
-// received, and what is held is given up when its visibility ends. It returns
-// nil when nothing is left in b, or at the end.
+// environment reserves one for b. While the function is throttled nothing is received, and
+// held messages are given up when their visibility timeout ends. It returns nil if nothing
+// is left in b, or at the end.
 func (p *poller) environment(ctx context.Context, b *batch) *environment {
 	for throttled := false; ; throttled = true {
-		// A group's order is lost with its lock; a standard queue's message is
-		// invoked late rather than not at all.
+		// Invoking late would break the order of a group, which is no longer locked. A
+		// standard queue's message is invoked late rather than not at all.
 		if throttled || p.isFIFO {
 			p.giveUpExpired(b)
 		}

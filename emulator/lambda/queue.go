@@ -6,7 +6,7 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// SQS is what a mapping asks of its queue's service. The SDK's *sqs.Client is one.
+// SQS has the operations that a mapping needs. The SDK's *sqs.Client implements it.
 type SQS interface {
 	GetQueueAttributes(context.Context, *awssqs.GetQueueAttributesInput, ...func(*awssqs.Options)) (*awssqs.GetQueueAttributesOutput, error)
 	ReceiveMessage(context.Context, *awssqs.ReceiveMessageInput, ...func(*awssqs.Options)) (*awssqs.ReceiveMessageOutput, error)

@@ -107,8 +107,8 @@ func leave() {
 	_, _ = client.Get("http://" + os.Getenv("AWS_LAMBDA_RUNTIME_API") + "/2018-06-01/runtime/invocation/next")
 }
 
-// What becomes of an invocation whose bootstrap answers in odd ways. What such a
-// bootstrap is told is in TestRuntimeAPIRefusals.
+// What happens to an invocation whose bootstrap answers in odd ways. What such a
+// bootstrap gets as an answer is in TestRuntimeAPIRefusals.
 func TestRuntimeAPIRules(t *testing.T) {
 	d := deploy(t, "raw", nil)
 	cases := []struct {

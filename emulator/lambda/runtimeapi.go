@@ -32,7 +32,7 @@ type runtimeAPI struct {
 	invocations map[string]*invocation // delivered and not followed by another
 }
 
-// maxErrorBody is what is kept of an error document; Lambda's limit is that of
+// maxErrorBody is how much of an error document is kept. Lambda's limit is that of
 // responses.
 const maxErrorBody = maxResponse
 
@@ -60,8 +60,8 @@ func serveRuntimeAPI(fn Function) (*runtimeAPI, error) {
 	return api, nil
 }
 
-// routes answers what is not emulated, and what is asked for in the wrong way,
-// with words.
+// routes also answers requests that are not emulated, and invalid requests, with an
+// explanation.
 func (api *runtimeAPI) routes() http.Handler {
 	const root = "/2018-06-01/runtime/"
 	mux := http.NewServeMux()
@@ -118,8 +118,8 @@ func (api *runtimeAPI) close() {
 	api.served.Wait()
 }
 
-// claimed finds the invocation of the request's path and takes the right to
-// answer it, or tells the client why not.
+// claimed finds the invocation of the request's path and claims the right to answer it, or
+// answers the client with the reason why not.
 func (api *runtimeAPI) claimed(w http.ResponseWriter, r *http.Request) *invocation {
 	api.mu.Lock()
 	inv := api.invocations[r.PathValue("id")]
@@ -140,8 +140,8 @@ func (api *runtimeAPI) response(w http.ResponseWriter, r *http.Request) {
 	if inv == nil {
 		return
 	}
-	// The error trailers of a streamed response are read with the body and have
-	// no meaning for an invocation that buffers it.
+	// The error trailers of a streamed response are read together with the body, and have
+	// no effect on an invocation that buffers it.
 	body, size, err := readBody(r.Body, maxResponse)
 	at := time.Now()
 	switch {

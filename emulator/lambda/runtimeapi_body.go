@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// readBody reads to the end, also of what is too large, so that the client gets
-// to read the answer; it keeps at most limit bytes.
+// readBody reads a body to its end, even if it is too large, so that the client reads the
+// answer. It keeps at most limit bytes.
 func readBody(r io.Reader, limit int64) (body []byte, size int64, err error) {
 	body, err = io.ReadAll(io.LimitReader(r, limit+1))
 	size = int64(len(body))

@@ -7,7 +7,7 @@ import (
 
 // registerExtension and nextEvent are what aws-lambda-go's WithEnableSIGTERM
 // needs: an internal extension without events. It makes Lambda send SIGTERM
-// before SIGKILL. An extension that wants events is told that there are none,
+// before SIGKILL. An extension that wants events is refused,
 // rather than left waiting for them.
 func (api *runtimeAPI) registerExtension(w http.ResponseWriter, r *http.Request) {
 	var request struct{ Events []string }

@@ -50,8 +50,8 @@ func (api *runtimeAPI) await(r *http.Request) *invocation {
 	}
 }
 
-// mayAsk tells whether the runtime may have another invocation. To ask for one
-// says that those which were answered are over.
+// mayAsk reports whether the runtime may have another invocation. A request for one means
+// that the answered ones are over.
 func (api *runtimeAPI) mayAsk() bool {
 	api.mu.Lock()
 	defer api.mu.Unlock()
@@ -69,8 +69,8 @@ func (api *runtimeAPI) mayAsk() bool {
 	return true
 }
 
-// deliver hands inv to the request, or back when its client is gone: a runtime
-// that drops its connection asks again. What was given up is dropped.
+// deliver gives inv to the request, or takes it back if the request's client is gone: a
+// runtime that drops its connection asks again. Abandoned invocations are dropped.
 func (api *runtimeAPI) deliver(r *http.Request, inv *invocation) (delivered, gone bool) {
 	api.mu.Lock()
 	defer api.mu.Unlock()

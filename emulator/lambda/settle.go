@@ -17,7 +17,7 @@ type begun struct {
 	run  *groupRun
 }
 
-// begin prepares b's invocation and tells of it, in the order of the receives.
+// begin prepares b's invocation and reports it, in the order of the receives.
 func (p *poller) begin(env *environment, b *batch) begun {
 	i := begun{batch: b, env: env, inv: newInvocation(b.payload()), run: p.lockGroups(b)}
 	i.told = Invocation{
@@ -101,7 +101,7 @@ func itemFailures(response []byte, b *batch) (failed map[string]bool, all string
 		case *id == "":
 			return nil, fmt.Sprintf("batchItemFailures[%d].itemIdentifier is empty", i)
 		case !known[*id]:
-			return nil, fmt.Sprintf("batchItemFailures[%d].itemIdentifier %q is no message of the batch", i, *id)
+			return nil, fmt.Sprintf("batchItemFailures[%d].itemIdentifier %q is not a message of the batch", i, *id)
 		}
 		failed[*id] = true
 	}

@@ -56,7 +56,7 @@ func TestSettling(t *testing.T) {
 		{"empty id", true, `{"batchItemFailures":[{"itemIdentifier":""}]}`, nil, none, "is empty"},
 		{"null id", true, `{"batchItemFailures":[{"itemIdentifier":null}]}`, nil, none, "is null"},
 		{"number", true, `{"batchItemFailures":[{"itemIdentifier":7}]}`, nil, none, "is not a string"},
-		{"unknown id", true, `{"batchItemFailures":[{"itemIdentifier":"«a»"},{"itemIdentifier":"m-1"}]}`, nil, none, `"m-1" is no message of the batch`},
+		{"unknown id", true, `{"batchItemFailures":[{"itemIdentifier":"«a»"},{"itemIdentifier":"m-1"}]}`, nil, none, `"m-1" is not a message of the batch`},
 		{"error with the setting", true, `{"batchItemFailures":[]}`, errFunction, none, "the warehouse is down"},
 	}
 	for _, c := range cases {

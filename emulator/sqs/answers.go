@@ -9,8 +9,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
-// plainAnswer is an answer, or a part of one, that writes itself: those that a
-// queue gives all day. The others are left to encoding/json.
+// plainAnswer is an answer, or a part of one, that writes itself. The most frequent answers
+// do; the others are written by encoding/json.
 type plainAnswer interface {
 	// size is about as many bytes as appendJSON appends.
 	size() int
@@ -116,7 +116,7 @@ func (d *delivery) appendJSON(b []byte, in *receiveRequest) []byte {
 	b = appendMember(b, "Body", d.content.body)
 	b = d.appendSystemAttributes(b, in)
 	if chosen := chooseAttributes(d.content.attributes, in.MessageAttributeNames); len(chosen) > 0 {
-		// The digest is of what is returned, so that the client can verify it.
+		// The digest is that of the returned attributes, so that the client can verify it.
 		b = appendMember(b, "MD5OfMessageAttributes", attributesMD5(chosen))
 		text, _ := encode(chosen) // it came in as JSON
 		b = append(appendName(b, "MessageAttributes"), text...)
@@ -124,7 +124,7 @@ func (d *delivery) appendJSON(b []byte, in *receiveRequest) []byte {
 	return append(b, '}')
 }
 
-// senderID stands for the IAM id of the sender, whom the emulator does not check.
+// senderID is used as the IAM id of every sender, which the emulator does not check.
 const senderID = "AIDAEMULATOR000000000"
 
 func (d *delivery) appendSystemAttributes(b []byte, in *receiveRequest) []byte {

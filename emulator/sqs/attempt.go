@@ -55,13 +55,12 @@ func (a *attempts) remember(id string, deliveries []delivery, now time.Time) {
 	a.order = append(a.order, kept)
 }
 
-// receiveAgain answers a receive whose ReceiveRequestAttemptId was used before
-// with the same messages and receipt handles, and begins their visibility
-// timeout anew: ReceiveMessage's page of the API reference. It does so for
-// five minutes, while all of them are in flight and none was changed or
-// deleted. AWS does not say what happens else, nor when the other parameters
-// differ: here it is then an ordinary receive, and the parameters that are
-// given anew do not count, but for the visibility timeout.
+// receiveAgain answers a receive whose ReceiveRequestAttemptId was used before with the
+// same messages and receipt handles, and restarts their visibility timeout: see
+// ReceiveMessage in the API reference. It does so for five minutes, as long as all messages
+// are in flight and none was changed or deleted. AWS does not document other cases, nor
+// requests with other parameters. Here the receive is then an ordinary one, and new
+// parameters other than the visibility timeout are ignored.
 func (q *queue) receiveAgain(id string, timeout time.Duration, now time.Time) (deliveries []delivery, ok bool) {
 	q.attempts.drop(now)
 	a := q.attempts.byID[id]
@@ -78,7 +77,7 @@ func (q *queue) receiveAgain(id string, timeout time.Duration, now time.Time) (d
 	return a.deliveries, true
 }
 
-// untouched tells whether a message is as the receive left it.
+// untouched reports whether a message is unchanged since the receive.
 func (q *queue) untouched(k attemptedMessage) bool {
 	m := k.message
 	return q.messages[m.uid] == m && m.state == inFlight && m.received == k.received && m.due.Equal(k.due)

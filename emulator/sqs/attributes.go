@@ -53,8 +53,8 @@ func initialAttributes(fifo bool) map[string]string {
 	return values
 }
 
-// merge returns a queue's attributes after given ones were set. Nothing is
-// changed in values; an empty value removes what may be absent.
+// merge returns a queue's attributes with the given ones set. It does not change values. An
+// empty value removes an attribute that may be absent.
 func merge(values, given map[string]string, fifo bool) (map[string]string, *apiError) {
 	merged := maps.Clone(values)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -133,7 +133,7 @@ func (q *queue) readAttributes(names []string) (map[string]string, *apiError) {
 	return chosen, nil
 }
 
-// derivedAttributes are those that a queue has and that cannot be set.
+// derivedAttributes are the attributes of a queue that cannot be set.
 var derivedAttributes = []string{
 	"QueueArn", "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible",
 	"ApproximateNumberOfMessagesDelayed", "CreatedTimestamp", "LastModifiedTimestamp", "FifoQueue",

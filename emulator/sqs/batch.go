@@ -45,7 +45,7 @@ func (a *batchAnswer) add(c *call, id string, result plainAnswer, err *apiError)
 	a.failed = append(a.failed, batchFailure{id, err})
 }
 
-// checkBatch finds what makes a batch fail as a whole.
+// checkBatch checks for errors that make a batch fail as a whole.
 func checkBatch[E any](entries []E, nameOf func(E) string) *apiError {
 	if len(entries) == 0 {
 		return modelled("EmptyBatchRequest", "There should be at least one entry in the request.")

@@ -76,8 +76,8 @@ func (s *Server) carryOut(c *call, op operation, body []byte) (any, error) {
 	return answer, err
 }
 
-// on carries out an operation on the queue of a URL: under the lock, on the
-// queue as it is now. Receivers that wait for what came of it are served.
+// on carries out an operation on the queue of a URL, under the lock and with the queue's
+// state updated to now. Then it serves the receivers that wait for the result.
 func (s *Server) on(url string, run func(q *queue, now time.Time) (any, *apiError)) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,9 +101,8 @@ func (s *Server) onQueue(q *queue, run func(q *queue, now time.Time) (any, *apiE
 	return answer, nil
 }
 
-// settle serves the receivers that wait for what has become visible on q and
-// on the queues that messages were moved to, and then lets q's move task take
-// what is left.
+// settle serves the receivers that wait for messages that have become visible, on q and on
+// the queues to which messages were moved. Then it lets q's move task take the rest.
 func (s *Server) settle(q *queue, now time.Time) {
 	s.touched = append(s.touched, q)
 	for len(s.touched) > 0 {

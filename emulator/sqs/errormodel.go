@@ -2,17 +2,16 @@ package sqs
 
 import "net/http"
 
-// errorTraits are what an error's name in the service's API model entails: the
-// code of the query protocol, which is the one that clients see, and the status.
+// errorTraits are the parts of an error that follow from its name in the service's API
+// model: the code of the query protocol, which clients see, and the status.
 type errorTraits struct {
 	shape     string // prefix of the name in __type
 	queryCode string
 	status    int
 }
 
-// errorModel has the errors of the API model of SQS ("Errors" of the operations
-// in the API reference; the model has the codes), and below those that AWS's
-// services have in common.
+// errorModel has the errors of the API model of SQS ("Errors" of the operations in the API
+// reference; the model has the codes), and below those that AWS's services have in common.
 var errorModel = map[string]errorTraits{
 	"BatchEntryIdsNotDistinct":     {sqsShape, queryShape + "BatchEntryIdsNotDistinct", http.StatusBadRequest},
 	"BatchRequestTooLong":          {sqsShape, queryShape + "BatchRequestTooLong", http.StatusBadRequest},
@@ -52,8 +51,8 @@ var errorModel = map[string]errorTraits{
 	"UnknownOperationException":         {coralShape, "InvalidAction", http.StatusBadRequest},
 }
 
-// errorNamed returns the error of a name or a code; one that is not in the model
-// is a sender's error of that name.
+// errorNamed returns the error with a name or a code. An error that is not in the model is
+// a sender's error of that name.
 func errorNamed(code, message string) *apiError {
 	if _, known := errorModel[code]; !known {
 		for name, traits := range errorModel {

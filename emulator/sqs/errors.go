@@ -32,7 +32,7 @@ func (e *apiError) httpStatus() int {
 	return e.status
 }
 
-// senderFault tells whether the client is to blame.
+// senderFault reports whether the client is to blame.
 func (e *apiError) senderFault() bool { return e.httpStatus() < 500 }
 
 func (e *apiError) fault() string {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Kind says what happened to a message.
+// Kind is what happened to a message.
 type Kind string
 
 const (
@@ -22,8 +22,8 @@ const (
 	Purged     Kind = "purged"     // every message of the queue was purged; names the queue only
 )
 
-// Event is one thing that happened to one message, for [Options.Observe]. In JSON
-// its fields are named as in the log of the toolkit.
+// Event is one thing that happened to one message, for [Options.Observe]. In JSON its
+// fields have the names of the toolkit's log.
 type Event struct {
 	Kind  Kind      `json:"type"`
 	Time  time.Time `json:"timestamp"`
@@ -34,19 +34,21 @@ type Event struct {
 	Body      string `json:"body,omitempty"`
 	// ReceiptHandle is the latest one; empty before the first receive.
 	ReceiptHandle string `json:"-"`
-	// ReceiveCount is what ApproximateReceiveCount says, receives from all queues included.
+	// ReceiveCount is the message's ApproximateReceiveCount, which includes receives from
+	// all queues.
 	ReceiveCount int `json:"attempt,omitempty"`
-	// Visibility is for how long the message is hidden from now: the visibility
-	// timeout of Received and Visibility, the delay of Sent.
+	// Visibility is how long the message is hidden from now on: the visibility timeout for
+	// Received and Visibility, the delay for Sent.
 	Visibility time.Duration `json:"-"` // see MarshalJSON
-	// MessageGroupID, DeduplicationID and SequenceNumber are as given or assigned; empty where there is none.
+	// MessageGroupID, DeduplicationID and SequenceNumber are as sent or assigned. Empty if
+	// there is none.
 	MessageGroupID  string `json:"messageGroupId,omitempty"`
 	DeduplicationID string `json:"messageDeduplicationId,omitempty"`
 	SequenceNumber  string `json:"sequenceNumber,omitempty"`
-	// DeadLetterQueue is the name of the queue that a Redriven message moved to.
+	// DeadLetterQueue is the name of the queue to which a Redriven message moved.
 	DeadLetterQueue string `json:"deadLetterQueue,omitempty"`
-	// MovedTo is the name of the queue that a Moved message went to, and
-	// NewMessageID is its id there: it counts as a new message.
+	// MovedTo is the name of the queue to which a Moved message went. NewMessageID is its
+	// id there, since it counts as a new message.
 	MovedTo      string `json:"movedTo,omitempty"`
 	NewMessageID string `json:"newMessageId,omitempty"`
 }
@@ -57,7 +59,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	e.Time = e.Time.UTC()
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // whoever writes it decides that
+	encoder.SetEscapeHTML(false) // the writer of the JSON decides that
 	err := encoder.Encode(struct {
 		fields
 		VisibleInMs float64 `json:"visibleInMs,omitempty"`

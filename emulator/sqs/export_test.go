@@ -37,7 +37,7 @@ func FillInFlight(s *Server, name string, n int) error {
 func OperationNames() []string { return slices.Sorted(maps.Keys(operations)) }
 
 // ReadPlain decodes a request for an operation in both ways: without
-// encoding/json, where ok tells whether that was possible, and with it.
+// encoding/json, where ok reports whether that was possible, and with it.
 func ReadPlain(operation string, body []byte) (plain any, ok bool, standard any, err error) {
 	op := operations[operation]
 	plain, standard = op.request(), op.request()

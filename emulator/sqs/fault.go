@@ -9,55 +9,55 @@ import (
 	"time"
 )
 
-// FaultKind says what a [Fault] does.
+// FaultKind is the effect of a [Fault].
 type FaultKind string
 
 const (
 	// Latency makes a call wait for Fault.Latency before it is carried out.
 	Latency FaultKind = "latency"
-	// Failure answers a call with the error Fault.Code; it has no effect.
+	// Failure answers a call with the error Fault.Code. The call is not carried out.
 	Failure FaultKind = "failure"
-	// Throttled answers a call with RequestThrottled; it has no effect.
+	// Throttled answers a call with RequestThrottled. The call is not carried out.
 	Throttled FaultKind = "throttled"
-	// Refused ends a call with a connection error; it has no effect. In-process
-	// it is "connection refused", over a socket a connection that ends.
+	// Refused ends a call with a connection error. The call is not carried out. In-process
+	// the error is "connection refused". Over a socket the connection ends.
 	Refused FaultKind = "refused"
-	// Hang leaves a call without an answer until its client leaves or the
-	// server is closed; it has no effect.
+	// Hang leaves a call without an answer until its client leaves or the server is closed.
+	// The call is not carried out.
 	Hang FaultKind = "hang"
 	// EntryFailure fails single entries of the batch calls with Fault.Code.
 	EntryFailure FaultKind = "entry failure"
-	// LostAnswer carries a call out, and then ends its connection instead of
-	// answering: messages are sent, received or deleted and the client does not
-	// know.
+	// LostAnswer carries a call out, and then ends its connection instead of answering:
+	// messages are sent, received or deleted, but the client does not know.
 	LostAnswer FaultKind = "lost answer"
-	// DuplicateDelivery leaves a message that is received from a standard queue
-	// visible, so that the next receive gets it too: "at-least-once delivery" in
-	// the developer guide. The copy comes also after a delete by the handle of
-	// the first receive, which is as good as an old one: it succeeds without
-	// effect. The copy itself is not struck.
+	// DuplicateDelivery leaves a message that is received from a standard queue visible, so
+	// that the next receive gets it too: "at-least-once delivery" in the developer guide.
+	// The copy comes even if the message is deleted with the handle of the first receive.
+	// That handle is then an old one: the delete succeeds without effect. The fault does
+	// not affect the copy again.
 	DuplicateDelivery FaultKind = "duplicate delivery"
-	// OutOfOrder makes a receive from a standard queue take any visible
-	// messages, not the oldest.
+	// OutOfOrder makes a receive from a standard queue return any visible messages, not the
+	// oldest.
 	OutOfOrder FaultKind = "out of order"
-	// EmptyReceive makes a short poll (a receive without wait) of a standard
-	// queue return nothing, whatever is there: the developer guide's "Amazon SQS
-	// short and long polling" says that it asks only some of the servers.
+	// EmptyReceive makes a short poll (a receive without wait) of a standard queue return
+	// nothing, even if there are messages. As the developer guide's "Amazon SQS short and
+	// long polling" says, a short poll asks only some of the servers.
 	EmptyReceive FaultKind = "empty receive"
 )
 
-// Fault makes calls go wrong, for tests of what clients do then. See
-// [Options.Faults] and [Server.Inject].
+// Fault makes calls fail, to test how clients react. See [Options.Faults] and
+// [Server.Inject].
 type Fault struct {
 	Kind FaultKind
-	// Operation is the calls that the fault is for, "ReceiveMessage" for
-	// example. Defaults to every one that Kind can apply to: the batch calls for
-	// EntryFailure, ReceiveMessage for the last three kinds.
+	// Operation is the operation that the fault affects, such as "ReceiveMessage". Defaults
+	// to every operation that has an effect for Kind: the batch calls for EntryFailure,
+	// ReceiveMessage for the last three kinds.
 	Operation string
-	// Queue is the name, not the URL, of the queue that the calls are about.
-	// Defaults to every queue, and calls about none.
+	// Queue is the name, not the URL, of the queue whose calls the fault affects. Defaults
+	// to all calls, also those that are not about a queue.
 	Queue string
-	// Probability is the share of what the fault can strike that it strikes:
+	// Probability is the share of the candidates that the fault affects. The candidates
+	// are:
 	//
 	//   - entries of batch calls for EntryFailure,
 	//   - messages that are received for DuplicateDelivery,
@@ -65,32 +65,32 @@ type Fault struct {
 	//   - short polls for EmptyReceive,
 	//   - calls for the other kinds.
 	//
-	// Zero means every one. Which ones follows from Options.Seed, from the fault
-	// and from their number.
+	// Zero means all. Options.Seed, the fault and the number of the candidate decide which
+	// ones.
 	Probability float64
-	// Skip is how many of them pass before the first that can be struck.
+	// Skip is the number of candidates that pass before the first one that can be affected.
 	Skip int
-	// Times is how many of them are struck before the fault is over. Where
-	// several faults would strike a call before its effect, Latency acts and then
-	// one of the others, in the order Refused, Hang, Throttled, Failure: for the
-	// rest it is not one of their Times. Zero sets no limit.
+	// Times is how often the fault has its effect before it is over. If several faults
+	// would affect a call before it is carried out, Latency has its effect and then one of
+	// the others, in the order Refused, Hang, Throttled, Failure. The others do not use up
+	// one of their Times. Zero means no limit.
 	Times int
-	// Latency is how long calls wait; for the kind of that name.
+	// Latency is how long calls wait, for the kind Latency.
 	Latency time.Duration
-	// Code is the error of Failure and EntryFailure, by its name in the API
-	// reference, "QueueDoesNotExist" for example, or by the code that clients
-	// see, "AWS.SimpleQueueService.NonExistentQueue": the answer is the server's
-	// own, with its code and status. InternalError and ServiceUnavailable are the
-	// service's faults, which clients try again; any other is the sender's, with
-	// status 400 if it is unknown. Defaults to "InternalError".
+	// Code is the error of Failure and EntryFailure. It is the error's name in the API
+	// reference, such as "QueueDoesNotExist", or the code that clients see, such as
+	// "AWS.SimpleQueueService.NonExistentQueue". The answer has the code and status of the
+	// real error. InternalError and ServiceUnavailable are faults of the service, which
+	// clients retry. All others are faults of the sender; an unknown one has status 400.
+	// Defaults to "InternalError".
 	Code string
-	// RetryAfter is when the error of Failure or Throttled asks for the next try,
-	// in whole milliseconds: the header X-Amz-Retry-After, which AWS's SDKs heed
-	// since their retry behaviour 2.1. Zero asks for none.
+	// RetryAfter is the time until the next try for which the error of Failure or Throttled
+	// asks, in whole milliseconds. It is sent as the header X-Amz-Retry-After, which the
+	// AWS SDKs follow since their retry behavior 2.1. Zero sends none.
 	RetryAfter time.Duration
 }
 
-// applies tells which operations a fault of the kind can strike.
+// applies reports whether a fault of the kind has an effect on an operation.
 func (k FaultKind) applies(operation string) bool {
 	if k == EntryFailure {
 		return operation == "SendMessageBatch" || operation == "DeleteMessageBatch" || operation == "ChangeMessageVisibilityBatch"
@@ -98,7 +98,7 @@ func (k FaultKind) applies(operation string) bool {
 	return !k.ofStandardQueues() || operation == "ReceiveMessage"
 }
 
-// ofStandardQueues tells whether a fault of the kind takes back what only FIFO
+// ofStandardQueues reports whether a fault of the kind takes back what only FIFO
 // queues promise.
 func (k FaultKind) ofStandardQueues() bool {
 	return k == DuplicateDelivery || k == OutOfOrder || k == EmptyReceive
@@ -141,8 +141,8 @@ func (f Fault) validate() error {
 	return nil
 }
 
-// Inject adds faults to those that are there, from the next call on. It
-// returns an error, and adds none, when a field of one is invalid.
+// Inject adds faults, which have effect from the next call on. If a field of one is
+// invalid, it returns an error and adds none.
 func (s *Server) Inject(faults ...Fault) error {
 	for _, f := range faults {
 		if err := f.validate(); err != nil {
@@ -153,7 +153,7 @@ func (s *Server) Inject(faults ...Fault) error {
 	return nil
 }
 
-// ClearFaults removes all faults. Calls that hang go on hanging.
+// ClearFaults removes all faults. Calls that hang stay as they are.
 func (s *Server) ClearFaults() { s.faults.clear() }
 
 // answer is the error that Failure and EntryFailure answer with.

@@ -102,8 +102,8 @@ func (f *injected) hit(random uint64) bool {
 	return f.Probability == 0 || float64(random>>(64-bits))/(1<<bits) < f.Probability
 }
 
-// strike returns the first of those that are due which is of a kind and has
-// strikes left; nil for none.
+// strike returns the first of the due faults that is of a kind and has times left; nil if
+// there is none.
 func (s *faultSet) strike(due []drawn, kind FaultKind) *drawn {
 	if len(due) == 0 {
 		return nil

@@ -2,8 +2,8 @@ package sqs
 
 import "time"
 
-// maxVisibilitySeconds bounds a visibility timeout, and also the sum of all
-// of a receive's timeouts.
+// maxVisibilitySeconds limits a visibility timeout, and also the sum of all timeouts of a
+// receive.
 const maxVisibilitySeconds = 43_200
 
 type receiptEntry struct {
@@ -38,7 +38,7 @@ func (s *Server) changeMessageVisibilityBatch(c *call, in *receiptBatch) (any, e
 	return s.finishBatch(c, in, func(q *queue, e receiptEntry, now time.Time) *apiError {
 		err := q.changeVisibility(e, now)
 		if err != nil && err.unavailable {
-			// As AWS's answers to batches were recorded, unlike those to single calls.
+			// AWS was seen to answer batches like this, unlike single calls.
 			return modelled("ReceiptHandleIsInvalid", unavailable)
 		}
 		return err
@@ -93,7 +93,7 @@ func (q *queue) delete(e receiptEntry, now time.Time) *apiError {
 	return nil
 }
 
-// unavailable is what is wrong with a receipt handle that has no message.
+// unavailable is the error of a receipt handle that has no message.
 const unavailable = "Message does not exist or is not available for visibility timeout change"
 
 func errUnavailable(handle string) *apiError {
@@ -105,7 +105,7 @@ func errUnavailable(handle string) *apiError {
 // changeVisibility sets when a message in flight becomes visible, counted from
 // now. When its timeout is over and it was not received again, the call succeeds
 // without effect on a standard queue. AWS's success was recorded
-// (visibility/late of the conformance checks); what becomes of the message was
+// (visibility/late of the conformance checks); what happens to the message was
 // not. LocalStack's maintainers found on AWS that nothing does (2023-11-14, pull
 // request 9632 of localstack/localstack).
 func (q *queue) changeVisibility(e receiptEntry, now time.Time) *apiError {

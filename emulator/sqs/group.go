@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A queue's messages are kept by message group. On a FIFO queue a message in
-// flight blocks those behind it in its group. On a standard queue a group is a
-// tenant, and the messages without a group are in the group "".
+// A queue's messages are kept by message group. On a FIFO queue, a message in flight blocks
+// the messages behind it in its group. On a standard queue a group is a tenant. Messages
+// without a group are in the group "".
 type group struct {
 	messages heap[*message] // the visible ones, by order
 	blocking heap[*message] // those in flight, by order; FIFO only
@@ -34,7 +34,7 @@ func newGroup() *group {
 	}
 }
 
-// receivable tells whether the group's first visible message may be received:
+// receivable reports whether the group's first visible message may be received:
 // on a FIFO queue only an earlier message in flight blocks it. The developer
 // guide's "FIFO queue delivery logic" says it of any message in flight. AWS's
 // answers were recorded (groups/only-earlier of the conformance checks).
@@ -81,8 +81,8 @@ func (q *queue) isNoisy(g *group, now time.Time) bool {
 // behind the groups that were visible meanwhile (groups/released-goes-last of
 // the conformance checks).
 func (q *queue) next(now time.Time) *group {
-	// At most nine groups can be noisy at a time by either measure, so this scan
-	// is short.
+	// At most nine groups can be noisy at the same time by either rule, so this scan is
+	// short.
 	for i := 0; i < len(q.noisy); {
 		g := q.noisy[i]
 		if q.isNoisy(g, now) {

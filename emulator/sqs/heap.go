@@ -7,7 +7,7 @@ import stdheap "container/heap"
 type heap[T any] struct {
 	items []T
 	less  func(a, b T) bool
-	// place tells an item where it now is; -1 when it has left the heap.
+	// place sets an item's index; -1 when it has left the heap.
 	place func(item T, index int)
 }
 

@@ -11,7 +11,7 @@ import (
 const (
 	// defaultHistory is how many calls and how many events are kept.
 	defaultHistory = 100_000
-	// maxHistoryBytes bounds the bodies that the events keep in memory.
+	// maxHistoryBytes limits the bodies that the events keep in memory.
 	maxHistoryBytes = 64 << 20
 	// maxNameBytes is how long a queue's name can be; a request may have anything.
 	maxNameBytes = 80
@@ -19,29 +19,28 @@ const (
 	maxErrorBytes = 1000
 )
 
-// Call is one request, as [Server.Calls] tells of it.
+// Call is one request, as [Server.Calls] returns it.
 type Call struct {
 	Began     time.Time `json:"began"`
 	Ended     time.Time `json:"timestamp"`
 	Operation string    `json:"operation"`       // "SendMessage" for example
 	Queue     string    `json:"queue,omitempty"` // name of the queue that it was about, cut to 80 bytes; "" for none
-	// Messages is how many messages were sent or received, or named by receipt
-	// handles. Failed is how many of them failed as entries of a batch.
+	// Messages is how many messages were sent or received, or named by receipt handles.
+	// Failed is how many of them failed as entries of a batch.
 	Messages int `json:"messages,omitempty"`
 	Failed   int `json:"failed,omitempty"`
-	// Error is the code of the error that was answered, as smithy.APIError's
-	// ErrorCode has it. "" for success; "no answer" when the client had left or
-	// the connection was broken off.
+	// Error is the code of the error in the answer, as in ErrorCode of smithy.APIError. ""
+	// for success; "no answer" if the client had left or the connection was broken off.
 	Error string `json:"error,omitempty"`
-	// Message is what was answered beside Error, cut to 1,000 bytes.
+	// Message is the text of the error in the answer, cut to 1,000 bytes.
 	Message string `json:"reason,omitempty"`
-	// Fault is the kind of the fault that struck; the last one, of several.
+	// Fault is the kind of the fault that affected the call; the last one, if there were
+	// several.
 	Fault FaultKind `json:"fault,omitempty"`
 }
 
-// Calls returns what was asked of the server, in the order in which it was
-// answered: the named operations, or all. Requests that are no operation of
-// SQS are not in it.
+// Calls returns the requests of the named operations, or of all, in the order in which they
+// were answered. It leaves out requests that are not operations of SQS.
 func (s *Server) Calls(operations ...string) []Call {
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()
@@ -54,9 +53,9 @@ func (s *Server) Calls(operations ...string) []Call {
 	return list
 }
 
-// Events returns what happened to messages, in the order in which it took
-// effect: the given kinds, or all. What time has brought until now is in it, at
-// its own time, even where the server came to know of it later.
+// Events returns what happened to messages, in the order in which it took effect: events of
+// the named kinds, or of all. Events that are only a matter of time are included up to now,
+// each with its own time.
 func (s *Server) Events(kinds ...Kind) []Event {
 	s.mu.Lock()
 	s.catchUp()
@@ -80,21 +79,21 @@ type history struct {
 	bytes  int // of the bodies of events
 }
 
-// keptEvent is an event with the number of those that have the same body in
-// memory, which they share.
+// keptEvent is an event, with the number of events that share the same body in memory.
 type keptEvent struct {
 	Event
 	sharing *int32 // nil: it has no body
 }
 
-// answered keeps a call that has its answer, and tells of it.
+// answered keeps a call that has its answer, and notifies observers.
 func (s *Server) answered(c *call, err error) {
 	if s.history.limit <= 0 && s.options.ObserveCall == nil {
 		return
 	}
 	code, message := errorOf(err)
 	told := Call{
-		// The queue's name is a part of the request, which must not be kept.
+		// Copy the queue's name, which is a part of the request: the request must not be
+		// kept in memory.
 		Began: c.began, Ended: time.Now(), Operation: c.operation, Queue: strings.Clone(c.queue[:min(len(c.queue), maxNameBytes)]),
 		Messages: c.messages, Failed: c.failed, Error: code, Message: message, Fault: c.struck,
 	}
@@ -174,8 +173,8 @@ func errorOf(err error) (code, message string) {
 	return failure.queryCode, message
 }
 
-// observer returns what is to be called for each event and the content of the
-// message that it is about, nil for none; it is nil when no one wants to know.
+// observer returns the function to call for each event with the content of its message; nil
+// if there are no observers.
 func (s *Server) observer() func(Event, *content) {
 	keep, tell := s.history.limit > 0, s.options.Observe
 	switch {

@@ -125,7 +125,7 @@ func TestHistoryIsBoundedInBytes(t *testing.T) {
 	})
 }
 
-// What time brings to a queue that no one uses is told at its own time.
+// What time brings to a queue that no one uses is reported at its own time.
 func TestHistoryIsInOrderOfTime(t *testing.T) {
 	remembering(t, 0, func(b *bench) {
 		silent, other := b.queue("silent"), b.queue("other")

@@ -13,8 +13,8 @@ const (
 	targetPrefix = "AmazonSQS."
 )
 
-// ServeHTTP answers one request of the AWS JSON 1.0 protocol, or of the query
-// protocol that came before it.
+// ServeHTTP answers one request of the AWS JSON 1.0 protocol, or of the older query
+// protocol.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet && !isQuery(r) && r.Header.Get("X-Amz-Target") == "" {
 		writeAnswer(w, newID(), http.StatusNotFound, queryContentType, []byte("<UnknownOperationException/>\n"))

@@ -12,7 +12,7 @@ type receiver struct {
 	visibility *int   // seconds; nil: the queue's
 	attempt    string // its ReceiveRequestAttemptId; "" for none
 
-	// Set under the lock when the receiver leaves the line.
+	// Set under the lock when the receiver stops waiting.
 	finished   bool
 	deliveries []delivery
 	err        error
@@ -34,9 +34,9 @@ func (r *receiver) finish(err error) {
 	}
 }
 
-// receive takes messages, waiting for the first one as long as the request or
-// the queue says. Every receiver goes through the line, so whoever came first
-// is served first.
+// receive takes messages, and waits for the first one as long as the request or the queue
+// says. Every receiver joins the line, so that receivers are served in the order in which
+// they came.
 func (s *Server) receive(c *call, in *receiveRequest) ([]delivery, error) {
 	r := &receiver{call: c, max: 1, visibility: in.VisibilityTimeout}
 	if in.MaxNumberOfMessages != nil {
@@ -70,7 +70,7 @@ func (s *Server) receive(c *call, in *receiveRequest) ([]delivery, error) {
 			s.settle(q, now) // arms the queue's timer
 			s.wait(r, wait)
 			if !r.finished {
-				// What becomes visible in the last instant is still taken.
+				// Messages that become visible in the last instant are still received.
 				now = time.Now()
 				s.move(now)
 				q.advance(now)
@@ -109,7 +109,7 @@ func (s *Server) wait(r *receiver, limit time.Duration) {
 	}
 }
 
-// serve gives the queue's visible messages to those that wait, in their order.
+// serve gives the queue's visible messages to the waiting receivers, in their order.
 func (s *Server) serve(q *queue, now time.Time) {
 	for place := q.waiting.Front(); place != nil; place = q.waiting.Front() {
 		r := place.Value.(*receiver)
@@ -130,8 +130,8 @@ func (s *Server) serve(q *queue, now time.Time) {
 	}
 }
 
-// take receives up to r.max messages; several of one group on FIFO queues,
-// where a receive takes as many of a group as it can before the next.
+// take receives up to r.max messages. On a FIFO queue it takes as many messages of a group
+// as it can before the next group.
 func (s *Server) take(q *queue, r *receiver, now time.Time) (taken []delivery) {
 	timeout := r.timeout(q)
 	var anyOrder *drawn

@@ -24,8 +24,8 @@ type attributeValue struct {
 }
 
 var (
-	// The developer guide has A-Z, a-z and 0-9. AWS was seen to take letters of
-	// other scripts (attributes-of-messages/name-letters of the conformance checks).
+	// The developer guide allows A-Z, a-z and 0-9. AWS was seen to accept letters of other
+	// scripts (attributes-of-messages/name-letters of the conformance checks).
 	attributeName = regexp.MustCompile(`^[\p{L}\p{Nd}_.-]{1,256}$`)
 	numberValue   = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$`)
 )
@@ -81,7 +81,7 @@ func (v attributeValue) check(name string) *apiError {
 	return nil
 }
 
-// The bounds of a number's absolute value.
+// Limits of a number's absolute value.
 var (
 	leastNumber, _, _    = big.ParseFloat("1e-128", 10, 512, big.ToNearestEven)
 	greatestNumber, _, _ = big.ParseFloat("1e126", 10, 512, big.ToNearestEven)
@@ -114,8 +114,8 @@ func (v attributeValue) size() int {
 	return n
 }
 
-// attributesMD5 is the digest of the developer guide's "Calculating the MD5
-// message digest for message attributes"; empty when there are none.
+// attributesMD5 returns the digest of the developer guide's "Calculating the MD5 message
+// digest for message attributes"; "" if there are none.
 func attributesMD5(attributes map[string]attributeValue) string {
 	if len(attributes) == 0 {
 		return ""
@@ -146,8 +146,8 @@ func md5Hex(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// chooseAttributes returns the attributes that a receiver asked for: by name,
-// by "prefix.*", or all by "All", ".*" or "*".
+// chooseAttributes returns the attributes that a receiver asked for: by name, by
+// "prefix.*", or all with "All", ".*" or "*".
 func chooseAttributes(attributes map[string]attributeValue, wanted []string) map[string]attributeValue {
 	if len(attributes) == 0 || len(wanted) == 0 {
 		return nil
@@ -167,7 +167,7 @@ func chooseAttributes(attributes map[string]attributeValue, wanted []string) map
 	return chosen
 }
 
-// validText tells whether every character is one that SendMessage's page of
+// validText reports whether every character is one that SendMessage's page of
 // the API reference allows.
 func validText(text string) bool {
 	plain := 0 // bytes that need no look at what they encode

@@ -145,7 +145,7 @@ func (d *model) move(now time.Time) (ends time.Time) {
 	return now
 }
 
-// duplicate tells whether a send is one, and else remembers it.
+// duplicate reports whether a send is one, and else remembers it.
 func (d *model) duplicate(id string, now time.Time) bool {
 	if at, ok := d.sent[id]; ok && now.Before(at.Add(5*time.Minute)) {
 		return true

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The quotas of dead-letter queue redrive: the developer guide's "Learn how to
-// configure a dead-letter queue redrive" and StartMessageMoveTask's page.
+// Quotas of dead-letter queue redrive, from the developer guide's "Learn how to configure a
+// dead-letter queue redrive" and the page of StartMessageMoveTask.
 const (
 	maxMoveRate     = 500 // messages per second
 	maxActiveMoves  = 100 // tasks of an account
@@ -27,20 +27,19 @@ const (
 	moveFailed    moveStatus = "FAILED"
 )
 
-// The failure reasons of the developer guide's "Troubleshoot dead-letter queue
-// and DLQ redrive issues".
+// Failure reasons, from the developer guide's "Troubleshoot dead-letter queue and DLQ
+// redrive issues".
 const (
 	reasonNoQueue   = "AWS.SimpleQueueService.NonExistentQueue"
 	reasonNoSource  = "CouldNotDetermineMessageSource"
 	reasonTimeIsOut = "The task ran for 36 hours."
 )
 
-// moveTask moves the messages of a dead-letter queue elsewhere, in the order of
-// receives, one each interval. What is in flight or delayed moves
-// when it becomes visible. The task is completed when it has moved as many
-// messages as the queue had at its start, or when the queue is empty; AWS does
-// not say more exactly when its tasks end. So messages that fail again and
-// come back while it runs do not keep it going.
+// moveTask moves the messages of a dead-letter queue elsewhere, in the order of receives,
+// one in each interval. Messages in flight or delayed move when they become visible. The
+// task is completed when it has moved as many messages as the queue had at its start, or
+// when the queue is empty. AWS does not document more exactly when a task ends. So messages
+// that fail again and come back while it runs do not keep it running.
 type moveTask struct {
 	id          string
 	source      *queue
@@ -110,7 +109,7 @@ func (s *Server) move(now time.Time) {
 	}
 }
 
-// carryOn moves what may have moved until now.
+// carryOn moves the messages that are due by now.
 func (s *Server) carryOn(t *moveTask, now time.Time) {
 	q := t.source
 	for t.status == moveRunning {
@@ -138,8 +137,8 @@ func (s *Server) carryOn(t *moveTask, now time.Time) {
 			t.next = at.Add(t.interval)
 			continue
 		}
-		// All that is left is hidden, or behind a hidden one of its group. The
-		// task tries again when it changes, or at least when its time is over.
+		// All remaining messages are hidden, or behind a hidden one of their group. The
+		// task tries again when that changes, and at the end of its time.
 		t.next = now
 		if due := q.hidden.first().due; !due.After(now) {
 			t.next = due
@@ -149,11 +148,10 @@ func (s *Server) carryOn(t *moveTask, now time.Time) {
 	}
 }
 
-// moveFirst moves the first message of g. As the developer guide says, it is a
-// new message where it goes: with another id, its enqueue time and retention
-// period starting now, and nothing received yet. Body, attributes, trace
-// header, group and deduplication id stay. It is not compared with earlier
-// sends: a message that was moved and then taken for a duplicate would be lost.
+// moveFirst moves the first message of g. As the developer guide says, it becomes a new
+// message: it has another id, a new enqueue time and retention period, and no receives.
+// Body, attributes, trace header, group and deduplication id stay. It is not compared with
+// earlier sends, since a moved message that is taken for a duplicate would be lost.
 func (s *Server) moveFirst(t *moveTask, g *group, at time.Time) (failure string) {
 	q, m := t.source, g.messages.first()
 	target := t.destination

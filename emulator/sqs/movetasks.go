@@ -101,7 +101,7 @@ func (s *Server) moveDestination(source *queue, arn string) (*queue, *apiError) 
 	return q, nil
 }
 
-// isDeadLetterQueue tells whether a queue's RedrivePolicy names target.
+// isDeadLetterQueue reports whether a queue's RedrivePolicy names target.
 func (s *Server) isDeadLetterQueue(target *queue) bool {
 	for _, q := range s.queues {
 		if q.settings.redrive != nil && q.settings.redrive.TargetARN == target.arn {

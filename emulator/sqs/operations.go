@@ -3,8 +3,8 @@ package sqs
 // operations has every operation of the service by its name in X-Amz-Target.
 var operations map[string]operation
 
-// Some operations ask for names of operations, so this cannot be the
-// variable's own initial value.
+// Some operations need the names of operations, so this cannot be the variable's initial
+// value.
 func init() {
 	operations = map[string]operation{
 		"AddPermission":                handle((*Server).addPermission),

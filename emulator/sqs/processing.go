@@ -9,17 +9,17 @@ const (
 	// quietAfter is for how long a noisy tenant must send nothing to be quiet
 	// again ("How Amazon SQS fair queues work" in the developer guide).
 	quietAfter = 5 * time.Minute
-	// recently is after how long processing time counts 1/e of what it did. The
-	// page says "recent" only.
+	// recently is the time after which processing time counts only 1/e. The page only says
+	// "recent".
 	recently = 5 * time.Minute
-	// leastWorked is from how much recent processing time on, in message-seconds,
-	// shares of it count: else a queue's first message would make its tenant
-	// noisy. The page knows no such bound, but calls its own approximate.
+	// leastWorked is the least recent processing time, in message-seconds, from which
+	// shares count. Otherwise a queue's first message would make its tenant noisy. The page
+	// has no such limit, but calls its own approximate.
 	leastWorked = 60.0
 )
 
-// processing is how long messages were in flight recently, in seconds: each
-// message adds a second a second. The zero value is none.
+// processing is how long messages were in flight recently, in seconds: each message adds
+// one second per second. The zero value is ready to use.
 type processing struct {
 	seconds float64
 	at      time.Time // up to when it counts

@@ -12,22 +12,21 @@ import (
 	"unicode/utf8"
 )
 
-// The query protocol is what AWS's SDKs of before the end of 2023 speak with
-// SQS: form parameters, and XML for an answer. A request of it is turned into
-// one of the JSON protocol and its answer into XML, so that there is one
-// implementation of each operation. Names are those of the SDKs' service model
-// of 2012-11-05.
+// The query protocol is the one that AWS's SDKs from before the end of 2023 use for SQS:
+// form parameters in the request, and XML in the answer. A request is turned into a request
+// of the JSON protocol, and its answer into XML, so that each operation has one
+// implementation. Names are those of the SDKs' service model of 2012-11-05.
 
 const (
 	formType = "application/x-www-form-urlencoded"
-	// maxQueryParameters and maxQueryDepth bound what is parsed. The largest
-	// request, a batch of ten messages with ten attributes each, has some 400
-	// parameters of at most seven parts.
+	// maxQueryParameters and maxQueryDepth limit what is parsed. The largest request, a
+	// batch of ten messages with ten attributes each, has some 400 parameters of at most
+	// seven parts.
 	maxQueryParameters = 2000
 	maxQueryDepth      = 8
 )
 
-// isQuery tells whether a request is of the query protocol: one by POST has
+// isQuery reports whether a request is of the query protocol: one by POST has
 // its parameters in the body, one by GET in the URL.
 func isQuery(r *http.Request) bool {
 	switch {
@@ -118,7 +117,7 @@ func queryRequest(r *http.Request, body []byte) (name string, parameters []byte,
 	return name, parameters, err
 }
 
-// A queryAnswer is an operation's answer, to be written as XML.
+// queryAnswer is an operation's answer, to be written as XML.
 type queryAnswer struct {
 	operation string
 	answer    any
@@ -130,7 +129,7 @@ func (s *Server) queryCall(r *http.Request, body []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A queue's URL is an endpoint for what is about a queue.
+	// A queue's URL is an endpoint for operations on the queue.
 	elsewhere := r.Method == http.MethodGet && strings.Trim(r.URL.Path, "/") != "" && (name == "CreateQueue" || name == "ListQueues")
 	if _, known := operations[name]; !known || elsewhere {
 		return nil, errNoAction(name)
@@ -139,7 +138,7 @@ func (s *Server) queryCall(r *http.Request, body []byte) (any, error) {
 	return queryAnswer{name, answer}, err
 }
 
-// A queryNode is a parameter, with those whose names begin with its own.
+// queryNode is a parameter, with the parameters whose names begin with its own.
 type queryNode struct {
 	value    string
 	children map[string]*queryNode // nil for a plain value

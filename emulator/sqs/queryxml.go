@@ -62,7 +62,7 @@ func queryXML(id string, answer any, err error) (status int, text []byte) {
 	return status, x.Bytes()
 }
 
-// queryMessage is an error's message, which this protocol has one of its own for.
+// queryMessage returns an error's message. This protocol has its own text for one error.
 func queryMessage(failure *apiError) string {
 	if failure.message == errNoQueue().message {
 		return "The specified queue does not exist for this wsdl version."
@@ -84,8 +84,8 @@ type xmlWriter struct {
 	operation string
 }
 
-// element writes a member of an answer: lists and maps are flattened, that is,
-// each element stands by itself under the name of elements.
+// element writes a member of an answer. Lists and maps are flattened: each element is
+// written separately with the name of the elements.
 func (x *xmlWriter) element(name string, value any) {
 	switch v := value.(type) {
 	case nil:

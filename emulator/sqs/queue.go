@@ -91,7 +91,7 @@ func newQueue(name string, now time.Time) *queue {
 	return q
 }
 
-// reset drops all messages, and what was remembered of them.
+// reset drops all messages and everything remembered about them.
 func (q *queue) reset() {
 	q.messages, q.groups = map[uint64]*message{}, map[string]*group{}
 	q.noisy, q.delayedCount, q.inFlightNow = nil, 0, 0
@@ -201,8 +201,8 @@ func (q *queue) forget(m *message, at time.Time) {
 	}
 }
 
-// advance brings the queue's state up to now: what is due becomes visible,
-// what is older than the retention period goes, each in its turn.
+// advance brings the queue's state up to now, in order of time: messages that are due
+// become visible, and messages older than the retention period are deleted.
 func (q *queue) advance(now time.Time) {
 	for m := q.ages.first(); m != nil; m = q.ages.first() {
 		expiry := m.sent.Add(q.settings.retention)
@@ -216,7 +216,7 @@ func (q *queue) advance(now time.Time) {
 	q.unhideUntil(now)
 }
 
-// unhideUntil makes visible what is due at a time or before.
+// unhideUntil makes the messages visible that are due at or before a time.
 func (q *queue) unhideUntil(at time.Time) {
 	for m := q.hidden.first(); m != nil && !m.due.After(at); m = q.hidden.first() {
 		was := m.state
@@ -251,9 +251,9 @@ func (q *queue) nextChange() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// redelay gives the delayed messages of a FIFO queue its new delay, which
-// counts for what is queued already (CreateQueue's DelaySeconds in the
-// developer guide, "Delay queues").
+// redelay gives the delayed messages of a FIFO queue its new delay, which also applies to
+// messages in the queue (CreateQueue's DelaySeconds in the developer guide, "Delay
+// queues").
 func (q *queue) redelay() {
 	var again []*message
 	for _, m := range q.hidden.items {

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// A receipt handle names one receive of one message: the queue, the message
-// and the number of the receive, which makes every receive's handle new.
+// A receipt handle names one receive of one message: the queue, the message, and the number
+// of the receive, so that every receive has a new handle.
 const receiptBytes = 3 * 8
 
 // receiptHandle returns the handle of m's latest receive.

@@ -39,8 +39,8 @@ func (in *receiveRequest) check() *apiError {
 		}
 	}
 	for _, name := range in.AttributeNames {
-		// The older parameter's type has the names of queue attributes too; they
-		// are no attributes of a message, and say nothing.
+		// The type of the older parameter also has names of queue attributes, which
+		// messages do not have. They have no effect.
 		if !slices.Contains(systemAttributeNames, name) && !isQueueAttribute(name) {
 			return errUnknownAttribute(name)
 		}

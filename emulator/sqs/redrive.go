@@ -92,8 +92,8 @@ func parseAllowPolicy(canonical string) *allowPolicy {
 	return policy
 }
 
-// checkRedrive refuses a RedrivePolicy whose target is no queue, of the other
-// type, or does not allow it. source is the queue that will have the policy.
+// checkRedrive refuses a RedrivePolicy if its target is not a queue, is of the other type,
+// or does not allow it. source is the queue that will have the policy.
 func (s *Server) checkRedrive(source *queue, attributes map[string]string) *apiError {
 	text := attributes["RedrivePolicy"]
 	policy := parseRedrivePolicy(text)
@@ -129,9 +129,9 @@ func (s *Server) queueByARN(arn string) *queue {
 	return q
 }
 
-// deadLetterQueue returns where m has to go instead of being received again;
-// nil: nowhere. Receives count per queue, so a message does not leave a
-// dead-letter queue that has a policy of its own sooner than that one says.
+// deadLetterQueue returns the queue to which m has to move instead of being received again;
+// nil if it stays. Receives count for each queue, so a message leaves a dead-letter queue
+// with a policy of its own only as that policy says.
 func (s *Server) deadLetterQueue(q *queue, m *message) *queue {
 	policy := q.settings.redrive
 	if policy == nil || m.receivedHere < policy.MaxReceiveCount {

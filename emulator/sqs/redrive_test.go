@@ -36,7 +36,7 @@ func TestRedrive(t *testing.T) {
 		if e := b.events()[5]; e.Queue != "orders" || e.DeadLetterQueue != "dead" || e.ReceiveCount != 2 {
 			b.Errorf("event %+v", e)
 		}
-		// The handle of the source queue is none of the dead-letter queue.
+		// The handle of the source queue is not a handle of the dead-letter queue.
 		wantType[*types.ReceiptHandleIsInvalid](b, b.delete(dead, first.ReceiptHandle))
 		if err := b.delete(dead, m.ReceiptHandle); err != nil {
 			b.Error(err)

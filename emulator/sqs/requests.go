@@ -2,9 +2,9 @@ package sqs
 
 import "github.com/sqsbatch/sqsbatch/internal/plainjson"
 
-// The requests that a queue gets all day are read by plainjson, which leaves
-// all that is not plain to encoding/json. What is kept after the request is
-// read with Kept, so that a message does not keep its batch in memory.
+// The most frequent requests are read by plainjson, which leaves everything unusual to
+// encoding/json. Values that are kept after the request are read with Kept, so that a
+// message does not keep its batch in memory.
 
 // read decodes the body of a request for an operation.
 func (op operation) read(body []byte) (any, error) {
@@ -112,8 +112,8 @@ func optional(s *plainjson.Scanner, to **string) bool {
 	return ok
 }
 
-// entries reads a batch's entries. Those of a second list with the same name
-// would be merged into the first ones by encoding/json.
+// entries reads a batch's entries. encoding/json would merge those of a second list with
+// the same name into the first ones.
 func entries[E any](s *plainjson.Scanner, to *[]E, object func(*E) plainjson.Object) bool {
 	if *to != nil {
 		return false

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// maxMessageBytes bounds a message and a batch: body, attribute names, types and values.
+	// maxMessageBytes limits a message and a batch: body, attribute names, types and
+	// values.
 	maxMessageBytes = 1 << 20
 	maxDelaySeconds = 900
 )
@@ -165,7 +166,7 @@ func errToken(value, parameter string) *apiError {
 	return errValue(value, parameter, parameter+" can only include alphanumeric and punctuation characters. 1 to 128 in length.")
 }
 
-// send enqueues a message, or finds the one that it duplicates.
+// send enqueues a message, or finds the message that it duplicates.
 func (s *Server) send(q *queue, d *draft, now time.Time) (*sendAnswer, *apiError) {
 	if d.err != nil {
 		return nil, d.err
@@ -213,9 +214,9 @@ func (s *Server) send(q *queue, d *draft, now time.Time) (*sendAnswer, *apiError
 	return &d.answer, nil
 }
 
-// checkBatchIDs finds what makes a batch fail as a whole on a FIFO queue: an
-// entry without group id, or without deduplication id where it needs one. It is
-// what the service does, though its pages do not say so.
+// checkBatchIDs checks for errors that make a batch fail as a whole on a FIFO queue: an
+// entry without group id, or without a deduplication id that it needs. The service does
+// this, though its pages do not say so.
 func (q *queue) checkBatchIDs(drafts []*draft) *apiError {
 	for _, d := range drafts {
 		if !q.fifo || d.err != nil {

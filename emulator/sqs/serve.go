@@ -28,11 +28,11 @@ func (l *listener) connState(_ net.Conn, state http.ConnState) {
 	}
 }
 
-// Serve returns a server that listens on addr, "127.0.0.1:0" for a free port;
-// [Server.URL] then says which. It returns an error when addr is not a
-// loopback address, because the emulator checks no credentials, or is in use.
-// For the same reason it answers requests of web pages, and those for a Host that
-// is neither loopback nor in [Options.AllowedHosts], with the HTTP status 403.
+// Serve returns a server that listens on addr. With "127.0.0.1:0" it listens on a free
+// port, which [Server.URL] has. Serve returns an error if addr is in use, or is not a
+// loopback address: the emulator checks no credentials. For the same reason it answers
+// requests of web pages, and requests for a Host that is neither loopback nor in
+// [Options.AllowedHosts], with the HTTP status 403.
 func Serve(addr string, o Options) (*Server, error) {
 	s := New(o)
 	if s.invalid != nil {
@@ -70,7 +70,7 @@ func Serve(addr string, o Options) (*Server, error) {
 	return s, nil
 }
 
-// guarded is ServeHTTP for what comes by the socket of Serve.
+// guarded is ServeHTTP for requests that come through the socket of Serve.
 func (s *Server) guarded(w http.ResponseWriter, r *http.Request) {
 	if refusal := webguard.Refusal(r, s.options.AllowedHosts); refusal != "" {
 		write(w, r, nil, modelled("AccessDeniedException", "%s", refusal))

@@ -14,44 +14,42 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/webguard"
 )
 
-// Options configure a [Server]. The zero value is ready to use.
+// Options configures a [Server]. The zero value is ready to use.
 type Options struct {
 	// Region is part of the queues' ARNs. Defaults to "us-east-1".
 	Region string
 	// AccountID, 12 digits, is part of the queues' ARNs and URLs. Defaults to
 	// "000000000000".
 	AccountID string
-	// Observe is called for everything that happens to a message, in the order
-	// in which it takes effect and before the request that caused it is
-	// answered. The server waits for it, so it must be quick, and it must not
-	// call the server: that would be a deadlock. Defaults to nothing.
+	// Observe is called for everything that happens to a message, in the order in which it
+	// takes effect, before the request that caused it is answered. The server waits for it,
+	// so it must be quick. It must not call the server, which would be a deadlock. Defaults
+	// to none.
 	Observe func(Event)
-	// ObserveCall is called for every call that is then in [Server.Calls],
-	// whatever History is, when its answer is certain and before that goes out.
-	// The server is not locked, so that it may be called; calls that are made
-	// side by side are told side by side. Defaults to nothing.
+	// ObserveCall is called for every call that [Server.Calls] would return, whatever
+	// History is, just before the answer is sent. It may call the server. It may be called
+	// for several calls at the same time. Defaults to none.
 	ObserveCall func(Call)
-	// MaxBatchBytes is how much the messages of a SendMessageBatch may have in
-	// all, their attributes included, 1 byte to 1 MiB. Some servers in SQS's place
-	// still have the 256 KiB that were SQS's limit until August 2025. Defaults to
-	// 1 MiB.
+	// MaxBatchBytes is the largest total size of the messages of a SendMessageBatch,
+	// including their attributes, 1 byte to 1 MiB. Some SQS-compatible servers still have a
+	// limit of 256 KiB, which SQS had until August 2025. Defaults to 1 MiB.
 	MaxBatchBytes int
-	// Faults are there from the start; [Server.Inject] adds others.
+	// Faults are injected at the start; [Server.Inject] adds others. Defaults to none.
 	Faults []Fault
-	// AllowedHosts are names, without port, by which clients may ask the socket
-	// of [Serve], besides localhost and loopback addresses: those by which
-	// containers reach this machine, as "host.docker.internal". Serve refuses
-	// others, because a web page could use one to read what is in the queues (DNS
-	// rebinding). [New]'s server has no socket and refuses none. Defaults to none.
+	// AllowedHosts are host names, without port, that requests to the socket of [Serve] may
+	// have in addition to localhost and loopback addresses: names by which containers reach
+	// this machine, such as "host.docker.internal". Serve refuses other names, because a
+	// web page could use one to read messages (DNS rebinding). A server made by [New] has
+	// no socket and refuses none. Defaults to none.
 	AllowedHosts []string
-	// Seed decides which calls are struck by faults with a probability: the same
-	// seed strikes the same ones. Defaults to 0, a seed as any other.
+	// Seed decides which calls are affected by faults with a probability. The same seed
+	// affects the same calls. Defaults to 0, which is a seed like any other.
 	Seed uint64
-	// History is how many calls and how many events are kept at most for
-	// [Server.Calls] and [Server.Events]; when there are more, the oldest go. An
-	// event keeps its message's body in memory, also when the message is gone:
-	// the oldest events go, too, when their bodies take more than 64 MiB, each
-	// counted once. Defaults to 100,000; negative keeps none.
+	// History is the largest number of calls, and of events, that are kept for
+	// [Server.Calls] and [Server.Events]. If there are more, the oldest are dropped. An
+	// event keeps its message's body in memory, even after the message was deleted. So the
+	// oldest events are also dropped if their bodies take more than 64 MiB, counting each
+	// body once. Defaults to 100,000; a negative number keeps none.
 	History int
 }
 
@@ -96,8 +94,8 @@ func (o Options) complete() (Options, error) {
 	return o, nil
 }
 
-// Server is an SQS service with its queues: an [http.Handler] that any number
-// of clients may use at the same time.
+// Server is an emulated SQS service with its queues. It is an [http.Handler] that is safe
+// for concurrent use.
 type Server struct {
 	options  Options
 	invalid  error // what is wrong with the options: the answer to every request
@@ -119,14 +117,13 @@ type Server struct {
 	closed  bool
 }
 
-// New returns a server without a socket: reach it by [Server.HTTPClient], or
-// serve it as an [http.Handler]. Invalid options are what every request is
-// answered with.
+// New returns a server without a socket. Reach it with [Server.HTTPClient], or serve it as
+// an [http.Handler]. If an option is invalid, every request is answered with the reason.
 func New(o Options) *Server {
 	o, err := o.complete()
 	s := &Server{
 		options: o, invalid: err,
-		// .invalid never resolves: a client that lacks HTTPClient fails clearly.
+		// .invalid never resolves: a client without HTTPClient fails clearly.
 		endpoint: "http://sqs." + o.Region + ".invalid",
 		queues:   map[string]*queue{},
 		deleted:  map[string]time.Time{},
@@ -138,30 +135,30 @@ func New(o Options) *Server {
 	return s
 }
 
-// URL returns the endpoint for clients: where [Serve] listens, else a made-up
-// one that works with [Server.HTTPClient] only.
+// URL returns the endpoint for clients: the address of [Serve], or a made-up one that works
+// only with [Server.HTTPClient].
 func (s *Server) URL() string { return s.endpoint }
 
-// QueueURL returns the URL of the queue of that name, which need not exist. A
-// server takes queue URLs by their path, account and name, whatever their host.
+// QueueURL returns the URL of the queue with that name, even if it does not exist. A server
+// looks only at the path of queue URLs, account and name, and accepts any host.
 func (s *Server) QueueURL(name string) string {
 	return s.endpoint + "/" + s.options.AccountID + "/" + name
 }
 
-// QueueARN returns the ARN of the queue of that name, which need not exist.
+// QueueARN returns the ARN of the queue with that name, even if it does not exist.
 func (s *Server) QueueARN(name string) string {
 	return "arn:aws:sqs:" + s.options.Region + ":" + s.options.AccountID + ":" + name
 }
 
-// HTTPClient returns a client whose requests, to whatever host, are answered
-// by the server in the goroutine that makes them, without a socket.
+// HTTPClient returns a client whose requests, to any host, are answered by the server in
+// the goroutine that makes them, without a socket.
 func (s *Server) HTTPClient() *http.Client {
 	return &http.Client{Transport: transport{s}}
 }
 
-// Client returns AWS's client with credentials for the server, which accepts any.
-// Its calls need no socket: see [Server.HTTPClient]. Options may change what it
-// is made of.
+// Client returns an AWS client with credentials for the server, which accepts any. Its
+// calls need no socket, see [Server.HTTPClient]. The functions may change the client's
+// options.
 func (s *Server) Client(options ...func(*sqs.Options)) *sqs.Client {
 	return sqs.New(sqs.Options{
 		Region:       s.options.Region,
@@ -171,9 +168,9 @@ func (s *Server) Client(options ...func(*sqs.Options)) *sqs.Client {
 	}, options...)
 }
 
-// Close ends the server: waiting receivers get an error at once, later
-// requests too, timers stop, and the socket of [Serve] is closed. It may be
-// called more than once; later calls return nil.
+// Close ends the server. Waiting receivers and later requests get an error, timers stop,
+// and the socket of [Serve] is closed. It may be called more than once; later calls return
+// nil.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	if s.closed {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// MessageState says whether a message can be received.
+// MessageState is whether a message can be received.
 type MessageState string
 
 const (
@@ -16,47 +16,48 @@ const (
 	MessageDelayed  MessageState = "delayed"   // sent with a delay that is not over
 )
 
-// QueueSnapshot is a queue as it is at one moment.
+// QueueSnapshot is the state of a queue at one moment.
 type QueueSnapshot struct {
 	Name, URL, ARN string
-	// Attributes are those that were set, by their names in CreateQueue.
+	// Attributes are the attributes that were set, by their names in CreateQueue.
 	Attributes map[string]string
-	// Visible, InFlight and Delayed count the messages by their states.
+	// Visible, InFlight and Delayed are the numbers of messages in each state.
 	Visible, InFlight, Delayed int
-	// Messages are all of them, in the order in which they were sent.
+	// Messages are all messages, in the order in which they were sent.
 	Messages []MessageSnapshot
 }
 
-// MessageSnapshot is a message as it is at one moment.
+// MessageSnapshot is the state of a message at one moment.
 type MessageSnapshot struct {
 	MessageID string
 	Body      string
 	State     MessageState
-	// VisibleAt is when a message that is in flight or delayed can be received
-	// (again); zero for others.
+	// VisibleAt is when a message in flight or delayed can be received (again). Zero for
+	// others.
 	VisibleAt time.Time
-	// ReceiveCount is what ApproximateReceiveCount says: receives from all queues.
+	// ReceiveCount is the message's ApproximateReceiveCount, which includes receives from
+	// all queues.
 	ReceiveCount int
 	SentAt       time.Time
-	// MessageGroupID, DeduplicationID, SequenceNumber and TraceHeader are as
-	// given or assigned; empty where there is none.
+	// MessageGroupID, DeduplicationID, SequenceNumber and TraceHeader are as sent or
+	// assigned. Empty if there is none.
 	MessageGroupID, DeduplicationID, SequenceNumber, TraceHeader string
-	// SourceARN is the ARN of the queue that SQS dead-lettered the message from;
-	// empty for others.
+	// SourceARN is the ARN of the queue from which SQS dead-lettered the message. Empty for
+	// others.
 	SourceARN  string
 	Attributes map[string]MessageAttribute
 }
 
-// MessageAttribute is a message attribute. Its value is in Binary where DataType
-// begins with "Binary", else in String.
+// MessageAttribute is a message attribute. Its value is in Binary if DataType begins with
+// "Binary", else in String.
 type MessageAttribute struct {
 	DataType string
 	String   string
 	Binary   []byte
 }
 
-// Snapshot returns the queues by name, with their messages, as they are now. It
-// receives nothing: no message is hidden or counted by it.
+// Snapshot returns the current state of the queues, sorted by name, with their messages. It
+// does not receive messages: it neither hides nor counts them.
 func (s *Server) Snapshot() []QueueSnapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -107,7 +107,7 @@ func (b *bench) sendTen(queue *string, name string) {
 }
 
 // everything calls the other operations, in any order and some of them. Errors
-// are none of its business: handles grow old, tasks run already.
+// do not matter to it: handles grow old, tasks run already.
 func everything(b *bench, queue *string, random *rand.Rand, client int) {
 	for range 12 {
 		switch random.IntN(14) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// errGone is the end of a call whose client has left: there is no one to answer.
+// errGone is the end of a call whose client has left, so nobody can be answered.
 var errGone = errors.New("sqs: the client is gone")
 
 // errRefused and errLostAnswer end a call without an answer, before and after
@@ -28,8 +28,8 @@ func breakOff(w http.ResponseWriter, err error) {
 	panic(http.ErrAbortHandler) // net/http's way to end a connection; it is not reported
 }
 
-// strikes tells which fault of a kind, of those that are due, strikes the call;
-// nil for none.
+// strikes returns the fault of a kind, among those that are due, that affects the call; nil
+// if there is none.
 func (s *Server) strikes(c *call, due []drawn, kind FaultKind) *drawn {
 	f := s.faults.strike(due, kind)
 	if f != nil {

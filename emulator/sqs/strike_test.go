@@ -69,7 +69,7 @@ func TestWhichCallsAreStruck(t *testing.T) {
 	}
 }
 
-// The calls that a fault strikes do not depend on the faults beside it, were
+// The calls that a fault strikes do not depend on the faults next to it, were
 // they injected before it or strike its calls first.
 func TestFaultsAreIndependent(t *testing.T) {
 	const n = 100

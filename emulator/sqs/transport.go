@@ -11,9 +11,9 @@ import (
 // none, so nothing can leak, and everything stays in the caller's bubble.
 type transport struct{ server *Server }
 
-// RoundTrip returns the context's error as soon as it is done, as a real
-// transport does: a waiting receive is the only thing that waits here, and it
-// watches the context. The server leaves such a request without an answer.
+// RoundTrip returns the context's error as soon as the context is done, as a real transport
+// does. Only a receive can wait here, and it watches the context. The server leaves such a
+// request without an answer.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
 	if r.Body == nil {

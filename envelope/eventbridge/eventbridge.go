@@ -1,5 +1,4 @@
-// Package eventbridge takes events of Amazon EventBridge that a rule puts into a
-// queue:
+// Package eventbridge decodes events of Amazon EventBridge that a rule sends to a queue:
 //
 //	handler.Run(eventbridge.JSON(shipOrder))
 //
@@ -7,13 +6,13 @@
 //		return ship(ctx, e.Detail.OrderID, e.Time)
 //	}
 //
-// A function that wants the detail only, or one that is not decoded from JSON,
-// is eventbridge.Unwrap(batch.JSON(shipOrder)), and asks [From] for the rest.
-// Events by way of an SNS topic are sns.Unwrap(eventbridge.JSON(shipOrder)).
+// A function that needs only the detail, or a detail that is not JSON, uses
+// eventbridge.Unwrap(batch.JSON(shipOrder)), and calls [From] for the rest. For events that
+// come through an SNS topic use sns.Unwrap(eventbridge.JSON(shipOrder)).
 //
-// What a rule sends is an event only without an input path, constant or input
-// transformer: those may send anything, such as the detail alone, and that is
-// plain JSON for batch.JSON. So is what pipes and schedules send.
+// A rule sends events only if its target has no input path, constant or input transformer.
+// With one of those it may send anything, such as the detail alone; use batch.JSON for
+// that. Pipes and schedules do not send events either.
 //
 // See "Event structure reference" in the Amazon EventBridge User Guide.
 package eventbridge
@@ -34,33 +33,32 @@ import (
 type Event[T any] struct {
 	// ID is EventBridge's id of the event, the same for all targets.
 	ID string
-	// Source is where the event comes from, "com.example.shop" or "aws.ec2".
+	// Source is the sender of the event, such as "com.example.shop" or "aws.ec2".
 	Source string
-	// DetailType says, together with Source, what Detail is.
+	// DetailType is the type of Detail, together with Source.
 	DetailType string
-	// Time is when it happened, as the source says. Zero when it does not.
+	// Time is the time of the event according to the source. Zero if the source gave none.
 	Time time.Time
-	// AccountID and Region are where it comes from.
+	// AccountID and Region are those of the sender.
 	AccountID string
 	Region    string
-	// Resources are the ARNs that it is about. Often none.
+	// Resources are the ARNs that the event is about. Often none.
 	Resources []string
-	// Detail is what happened.
+	// Detail is the event's content.
 	Detail T
 }
 
-// JSON makes a [batch.Handler] of a function that takes an event with its detail
-// decoded from JSON. Options, and the method Validate() error of T or *T, are
-// those of [batch.JSON]; they are for the detail only, so that strictness does not
-// refuse what EventBridge adds to its events.
+// JSON makes a [batch.Handler] of a function that takes an event with its detail decoded
+// from JSON. Options, and the method Validate() error of T or *T, work as in [batch.JSON].
+// They are for the detail only, so that strict decoding does not refuse fields that
+// EventBridge adds to its events.
 //
-// An event is malformed if it cannot be decoded, has no source, no detail-type or no
-// detail, or has a detail of null, see [batch.MalformedError]. Where
-// it says so, a field is named from the event on, "detail.items.qty", and an
-// offset is one in the body.
+// An event is malformed (see [batch.MalformedError]) if it cannot be decoded, or has no
+// source, no detail-type, no detail, or a detail of null. The error names a field by its
+// path in the event, "detail.items.qty", and a position by its offset in the body.
 //
-// [batch.RecordFrom] gives the SQS message as it is. Without fn there is no
-// handler: what runs handlers refuses the nil that JSON returns then.
+// [batch.RecordFrom] returns the SQS message unchanged. JSON returns nil if fn is nil.
+// Functions that run handlers refuse nil with an error.
 func JSON[T any](fn func(ctx context.Context, e Event[T]) error, opts ...batch.JSONOption) batch.HandlerFunc {
 	if fn == nil {
 		return nil
@@ -86,12 +84,12 @@ func JSON[T any](fn func(ctx context.Context, e Event[T]) error, opts ...batch.J
 	}
 }
 
-// Unwrap hands on the detail of an event as the record's body: its JSON as it is
-// in the event. The record that h gets, and [batch.RecordFrom] gives, has no MD5
-// of the body, since SQS's is of the whole; all else is the SQS message's.
+// Unwrap passes on the detail of an event as the record's body: its JSON as written in the
+// event. The record that h gets, also from [batch.RecordFrom], has no MD5OfBody, since
+// SQS's digest is of the whole body. Everything else is that of the SQS message.
 //
-// What is malformed to [JSON] is so here. Without h there is no handler: what
-// runs handlers refuses the nil that Unwrap returns then.
+// Events that are malformed for [JSON] are malformed here. Unwrap returns nil if h is nil.
+// Functions that run handlers refuse nil with an error.
 func Unwrap(h batch.Handler) batch.Handler {
 	if wrapped.IsNil(h) {
 		return nil
@@ -112,8 +110,8 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 
 func (u *unwrapper) Validate() error { return wrapped.Validate(u.next) }
 
-// From returns the event that ctx belongs to, inside of [Unwrap]; its Detail is
-// the record's body. It reports false elsewhere.
+// From returns the event that ctx belongs to, inside [Unwrap]. The event's Detail is the
+// record's body. Elsewhere it returns false.
 func From(ctx context.Context) (events.EventBridgeEvent, bool) {
 	switch e := ctx.Value(key{}).(type) {
 	case *envelope:
@@ -128,7 +126,7 @@ func From(ctx context.Context) (events.EventBridgeEvent, bool) {
 	}
 }
 
-// With returns a context from which [From] gets e, for tests of functions.
+// With returns a context from which [From] returns e, for tests of functions.
 func With(ctx context.Context, e events.EventBridgeEvent) context.Context {
 	return valuectx.With(ctx, key{}, &e)
 }

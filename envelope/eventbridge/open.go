@@ -28,7 +28,7 @@ func open(body string) (e *envelope, reason string, err error) {
 	if err := json.Unmarshal([]byte(body), e); err != nil {
 		return nil, jsonbody.Where(body, e), err
 	}
-	const transformed = ": it is no event of EventBridge, or the rule has an input transformer, whose output is for batch.JSON"
+	const transformed = ": it is not an event of EventBridge, or the rule has an input transformer, whose output is for batch.JSON"
 	switch {
 	case e.Source == "":
 		return nil, "the event has no source" + transformed, nil
@@ -39,7 +39,7 @@ func open(body string) (e *envelope, reason string, err error) {
 	}
 	if e.Time != "" {
 		if e.time, err = time.Parse(time.RFC3339, e.Time); err != nil {
-			return nil, "the event's time is no time", err
+			return nil, "the event's time is not a valid time", err
 		}
 	}
 	return e, "", nil

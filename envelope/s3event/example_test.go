@@ -22,5 +22,5 @@ func ExampleEach() {
 	// Output:
 	// ObjectCreated:Put photos/Happy Face.jpg
 	// <nil>
-	// malformed body: it has no Records: it is no notification of S3
+	// malformed body: it has no Records: it is not a notification of S3
 }

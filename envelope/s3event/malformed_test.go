@@ -24,7 +24,7 @@ func TestMalformedNotification_IsRefusedAndNotQuoted(t *testing.T) {
 		"no JSON":               {canary, "not valid JSON at offset 0"},
 		"cut off":               {good[:200] + canary, "not valid JSON at offset"},
 		"two":                   {good + good, "not valid JSON at offset " + strconv.Itoa(len(good))},
-		"no records":            {`{"id":"` + canary + `"}`, "it has no Records: it is no notification of S3"},
+		"no records":            {`{"id":"` + canary + `"}`, "it has no Records: it is not a notification of S3"},
 		"null records":          {`{"Records":null,"a":"` + canary + `"}`, "it has no Records"},
 		"empty records":         {`{"Records":[]}`, "it has no Records"},
 		"another event":         {`{"Service":"Amazon S3","Event":"` + canary + `"}`, "it has no Records"},

@@ -1,5 +1,4 @@
-// Package s3event takes notifications of Amazon S3 that a bucket puts into a
-// queue:
+// Package s3event decodes notifications of Amazon S3 that a bucket sends to a queue:
 //
 //	handler.Run(s3event.Each(importObject))
 //
@@ -7,9 +6,10 @@
 //		return fetch(ctx, r.S3.Bucket.Name, r.S3.Object.Key)
 //	}
 //
-// By way of an SNS topic it is sns.Unwrap(s3event.Each(importObject)). What S3
-// sends to EventBridge is of another form, with keys as they are: an event whose
-// detail has bucket and object, for package eventbridge.
+// For notifications that come through an SNS topic use
+// sns.Unwrap(s3event.Each(importObject)). What S3 sends to EventBridge has a different
+// form: an event whose detail has a bucket and an object with a key that is not encoded.
+// Use package eventbridge for it.
 //
 // See "Event message structure" in the Amazon S3 User Guide.
 package s3event
@@ -27,26 +27,26 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
 )
 
-// Each makes a [batch.Handler] of a function that takes one record of a
-// notification. A notification may have several: fn is called for one after
-// another, in their order, and the message is done with when all have succeeded.
-// The first that fails ends it with its error, verbs included, and so does the
-// end of ctx between two: the message comes back, and fn is called again for
-// those before it as well. A permanent failure sends the whole message to the
-// dead-letter queue, with records behind it that fn was not called for; where
-// OnPermanent drops, they are gone with it.
+// Each makes a [batch.Handler] of a function that takes one record of a notification. A
+// notification may have several records. fn is called for one after another, in order, and
+// the message is done when all have succeeded.
 //
-// S3.Object.Key is the object's key as S3 wants it, as is URLDecodedKey: in the
-// notification it is URL-encoded, with "+" for a space. A function that decodes
-// it itself must do so no longer, or it would make a space of a "+".
+// The first record that fails ends the notification with its error, verbs included. So does
+// the end of ctx between two records. The message comes back, and fn is called again for
+// all its records. After a permanent failure the whole message goes to the dead-letter
+// queue (or is dropped, see OnPermanent), including records for which fn was not called.
 //
-// The test that S3 sends when a notification is configured (s3:TestEvent) is done
-// with and does not reach fn. A body without records, and one with a record that
-// cannot be decoded, comes from elsewhere, or names no bucket or no object, is
-// malformed, see [batch.MalformedError]; then fn is called for none of them.
+// S3.Object.Key and URLDecodedKey both have the key as it is in S3. In the notification it
+// is URL-encoded, with "+" for a space. A function must not decode it again, or a "+" would
+// become a space.
 //
-// [batch.RecordFrom] gives the SQS message. Without fn there is no handler: what
-// runs handlers refuses the nil that Each returns then.
+// The test message that S3 sends when a notification is configured (s3:TestEvent) succeeds
+// without a call of fn. A body is malformed (see [batch.MalformedError]) if it has no
+// records, or has a record that cannot be decoded, is not from S3, or names no bucket or no
+// object. fn is then called for none of its records.
+//
+// [batch.RecordFrom] returns the SQS message. Each returns nil if fn is nil. Functions that
+// run handlers refuse nil with an error.
 func Each(fn func(ctx context.Context, r events.S3EventRecord) error) batch.HandlerFunc {
 	if fn == nil {
 		return nil
@@ -81,9 +81,9 @@ func open(body string) (records []events.S3EventRecord, reason string, err error
 		if n.Event == "s3:TestEvent" {
 			return nil, "", nil
 		}
-		return nil, "it has no Records: it is no notification of S3", nil
+		return nil, "it has no Records: it is not a notification of S3", nil
 	}
-	const short = 400 // bytes of a record at least, nearly always
+	const short = 400 // most records have at least so many bytes
 	records = make([]events.S3EventRecord, 0, min(len(n.Records), 1+len(body)/short))
 	for i, text := range n.Records {
 		var r events.S3EventRecord
@@ -95,7 +95,7 @@ func open(body string) (records []events.S3EventRecord, reason string, err error
 	return records, "", nil
 }
 
-// decode reads record i of a body and has its key decoded.
+// decode reads record i of a body and decodes its key.
 func decode(body string, i int, text string, r *events.S3EventRecord) (reason string, err error) {
 	record := fmt.Sprintf("Records[%d]", i)
 	bad := jsonbody.Decode(text, r, false)
@@ -107,7 +107,7 @@ func decode(body string, i int, text string, r *events.S3EventRecord) (reason st
 		return bad.Within(record, func() int { return jsonbody.Offset(body, "Records", i) }), bad.Unwrap()
 	}
 	switch {
-	case !strings.HasSuffix(r.EventSource, ":s3"): // aws:s3, and those of services that do as S3 does
+	case !strings.HasSuffix(r.EventSource, ":s3"): // aws:s3, and services that send the same notifications
 		return record + ": its eventSource is not aws:s3", nil
 	case r.S3.Bucket.Name == "":
 		return record + ": it names no bucket", nil
@@ -118,8 +118,9 @@ func decode(body string, i int, text string, r *events.S3EventRecord) (reason st
 	return "", nil
 }
 
-// notification is the JSON that S3 writes. Its records are decoded one by one: a list of thousands of nothing, which the
-// first of them gives away, would take 200 times its text in memory.
+// notification is the JSON that S3 writes. Its records are decoded one by one: a list of
+// thousands of empty records would otherwise take 200 times its text in memory, and the
+// first one already shows that it is malformed.
 type notification struct {
 	Event   string
 	Records []text

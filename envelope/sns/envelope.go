@@ -41,7 +41,7 @@ func (e *envelope) attributes() (map[string]batch.MessageAttribute, error) {
 	return all, nil
 }
 
-// written reports whether SNS wrote it, whatever else is wrong with it.
+// written reports whether SNS wrote it, even if something else is wrong with it.
 func (e *envelope) written() bool {
 	switch e.Type {
 	case notification, subscription, unsubscription:

@@ -10,14 +10,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
 
-// opened is what was in an envelope.
+// opened is the content of an envelope.
 type opened struct {
 	Notification
 	Message    string
 	attributes map[string]batch.MessageAttribute
 }
 
-// open returns an envelope's content, nil if body is none, or what is wrong.
+// open returns an envelope's content, nil if the body is not an envelope, or a reason if
+// the envelope is malformed.
 func open(body string) (e *opened, reason string, err error) {
 	if !looks(body) && !begins(body) {
 		return nil, "", nil
@@ -39,7 +40,7 @@ func open(body string) (e *opened, reason string, err error) {
 	}
 	published, err := time.Parse(time.RFC3339, env.Timestamp)
 	if err != nil && env.Timestamp != "" {
-		return nil, "SNS envelope: the Timestamp is no time", err
+		return nil, "SNS envelope: the Timestamp is not a valid time", err
 	}
 	attributes, err := env.attributes()
 	if err != nil {
@@ -55,7 +56,7 @@ func open(body string) (e *opened, reason string, err error) {
 	}, "", nil
 }
 
-// isEnvelope reports whether a body is an envelope, even a bad one.
+// isEnvelope reports whether a body is an envelope, even a malformed one.
 func isEnvelope(body string) bool {
 	e, reason, _ := open(body)
 	return e != nil || reason != ""
@@ -67,26 +68,26 @@ const (
 	unsubscription = "UnsubscribeConfirmation"
 )
 
-// confirmations say what to do about what is no notification. See "Sending Amazon
-// SNS messages to an Amazon SQS queue in a different account" and "HTTP/HTTPS
+// confirmations says what to do about messages that are not notifications. See "Sending
+// Amazon SNS messages to an Amazon SQS queue in a different account" and "HTTP/HTTPS
 // unsubscribe confirmation JSON format" in the Amazon SNS Developer Guide.
 var confirmations = map[string]string{
-	subscription: "an SNS SubscriptionConfirmation, no notification: the account of the topic has subscribed the queue of another. " +
+	subscription: "an SNS SubscriptionConfirmation, not a notification: the topic's account has subscribed a queue of another account. " +
 		"Open its SubscribeURL to confirm, or subscribe from the queue's account, which needs no confirmation",
-	unsubscription: "an SNS UnsubscribeConfirmation, no notification: a subscription was deleted. " +
-		"Nothing need be done if that was meant; its SubscribeURL takes it back",
+	unsubscription: "an SNS UnsubscribeConfirmation, not a notification: a subscription was deleted. " +
+		"If that was intended, do nothing. Otherwise open its SubscribeURL to subscribe again",
 }
 
-// looks reports whether body has the names of an envelope, as SNS writes them:
-// what has not need not be decoded.
+// looks reports whether body contains the names of an envelope's fields. Otherwise it does
+// not have to be decoded.
 func looks(body string) bool {
 	i := jsontext.SpaceEnd(body, 0)
 	return i < len(body) && body[i] == '{' &&
 		strings.Contains(body, `"TopicArn"`) && strings.Contains(body, `"MessageId"`) && strings.Contains(body, `"Type"`)
 }
 
-// begins reports whether body begins as SNS's envelopes do: it may be one that
-// is cut off, which must not pass for a message that was delivered raw.
+// begins reports whether body begins like an envelope of SNS. An envelope that is cut off
+// must not be taken for a message that was delivered raw.
 func begins(body string) bool {
 	for _, token := range []string{"{", `"Type"`, ":"} {
 		var ok bool

@@ -1,25 +1,24 @@
-// Package sns takes messages out of the envelopes in which Amazon SNS puts
-// them for a queue that is subscribed to a topic:
+// Package sns takes messages out of the envelopes in which Amazon SNS delivers them to a
+// queue that is subscribed to a topic:
 //
 //	handler.Run(sns.Unwrap(batch.JSON(shipOrder)))
 //
-// The function gets what was published: its body is the message, and its message
-// attributes are those of the publisher, as if the subscription delivered raw. It
-// does not change when raw message delivery is switched on. Subject and topic
-// are asked for where they are needed:
+// The function gets what was published: the message as its body, and the publisher's
+// message attributes. It works with and without raw message delivery, so you can switch
+// that on at any time. To get the subject and the topic, call From:
 //
 //	n, ok := sns.From(ctx) // false for a message that was delivered raw
 //
-// Envelopes are opened one inside another: S3 notifications by way of a topic are
-// sns.Unwrap(s3event.Each(importObject)), events of EventBridge
+// Envelopes may be nested. For S3 notifications that come through a topic use
+// sns.Unwrap(s3event.Each(importObject)); for events of EventBridge
 // sns.Unwrap(eventbridge.JSON(shipOrder)).
 //
-// Signatures are not verified: who may send to a queue is what its policy says.
-// Logs, metrics and traces are told of the SQS message: W3C headers that a
-// publisher put into attributes link its span only where delivery is raw.
+// Signatures are not verified: the queue's policy decides who may send to it. Logs, metrics
+// and traces see the SQS message. So W3C headers in the publisher's attributes link its
+// span only with raw message delivery.
 //
-// See "Fanout Amazon SNS notifications to Amazon SQS queues" and "Amazon SNS raw
-// message delivery" in the Amazon SNS Developer Guide.
+// See "Fanout Amazon SNS notifications to Amazon SQS queues" and "Amazon SNS raw message
+// delivery" in the Amazon SNS Developer Guide.
 package sns
 
 import (
@@ -32,23 +31,23 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
-// Unwrap hands on the message in an SNS envelope, and a body that is no such
-// envelope as it is: it was delivered raw, or sent to the queue by someone else.
+// Unwrap passes on the message in an SNS envelope. It passes on any other body unchanged,
+// since such a message was delivered raw, or was not sent by SNS.
 //
-// An envelope is a JSON object with the three members that SNS always writes:
-// Type with one of its values, MessageId, and TopicArn with the ARN of a topic. A
-// body of one's own that has a field Type or Message is none.
+// An envelope is a JSON object with the three members that SNS always writes: Type with one
+// of its values, MessageId, and TopicArn with the ARN of a topic. A body of your own that
+// only has a field Type or Message is not an envelope.
 //
-// The record that h gets has the publisher's MessageAttributes, added to those
-// that the SQS message has; [batch.RecordFrom] gives it, too. It has no MD5, since
-// SQS's are of the envelope. Id, attempt and all else are those of the SQS message.
+// The record that h gets, also from [batch.RecordFrom], has the publisher's
+// MessageAttributes added to those of the SQS message. It has no MD5 digests, since SQS's
+// are those of the envelope. Its id, attempt and everything else are those of the SQS
+// message.
 //
-// These are malformed, see [batch.MalformedError]: an envelope that is cut off or
-// has no Message; the confirmation of a subscription; and an envelope in an envelope, unless h is itself made by
-// Unwrap.
+// An envelope is malformed (see [batch.MalformedError]) if it is cut off, has no Message,
+// confirms a subscription, or contains another envelope. To open nested envelopes, use
+// Unwrap twice.
 //
-// Without h there is no handler: what runs handlers refuses the nil that Unwrap
-// returns then.
+// Unwrap returns nil if h is nil. Functions that run handlers refuse nil with an error.
 func Unwrap(h batch.Handler) batch.Handler {
 	if wrapped.IsNil(h) {
 		return nil
@@ -57,24 +56,24 @@ func Unwrap(h batch.Handler) batch.Handler {
 	return &unwrapper{h, nested}
 }
 
-// Notification is what SNS says of a message beside its text and attributes,
-// which are the record's. It is no events.SNSEntity of aws-lambda-go, which has the
-// text once more, attributes without their types, and no sequence number.
+// Notification has what SNS says about a message in addition to its text and attributes,
+// which are in the record. Unlike events.SNSEntity of aws-lambda-go it has the sequence
+// number.
 type Notification struct {
 	// MessageID is SNS's id of the message, the same for all subscribers.
 	MessageID string
-	// TopicARN is the topic that it was published to.
+	// TopicARN is the topic to which it was published.
 	TopicARN string
-	// Subject is the publisher's. Usually empty.
+	// Subject is the subject that the publisher set. Usually empty.
 	Subject string
 	// Timestamp is when it was published.
 	Timestamp time.Time
-	// SequenceNumber is set by FIFO topics only.
+	// SequenceNumber is set only by FIFO topics.
 	SequenceNumber string
 }
 
-// From returns what SNS says of ctx's message, of the innermost envelope. It
-// reports false for a message delivered raw, and outside of [Unwrap].
+// From returns what SNS says about ctx's message, from the innermost envelope. It returns
+// false for a message that was delivered raw, and outside [Unwrap].
 func From(ctx context.Context) (Notification, bool) {
 	if n, ok := ctx.Value(key{}).(*Notification); ok {
 		return *n, true
@@ -84,14 +83,14 @@ func From(ctx context.Context) (Notification, bool) {
 
 type key struct{}
 
-// With returns a context from which [From] gets n, for tests of functions.
+// With returns a context from which [From] returns n, for tests of functions.
 func With(ctx context.Context, n Notification) context.Context {
 	return valuectx.With(ctx, key{}, &n)
 }
 
 type unwrapper struct {
 	next   batch.Handler
-	nested bool // next opens envelopes as well
+	nested bool // next opens envelopes, too
 }
 
 func (u *unwrapper) Validate() error { return wrapped.Validate(u.next) }
@@ -111,7 +110,7 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	r.Body = e.Message
 	r.MD5OfBody, r.MD5OfMessageAttributes = "", ""
 	if len(e.attributes) > 0 {
-		if len(r.MessageAttributes) > 0 { // shared with the SQS message's record
+		if len(r.MessageAttributes) > 0 { // the map is shared with the SQS message's record
 			own := maps.Clone(r.MessageAttributes)
 			maps.Copy(own, e.attributes)
 			e.attributes = own

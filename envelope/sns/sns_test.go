@@ -144,7 +144,7 @@ func TestMalformedEnvelope_IsRefusedAndNotQuoted(t *testing.T) {
 		"two":                       {`{"Type":"Notification","MessageId":"n",` + topic + `,"Message":"` + canary + `"}{}`, "not valid JSON at offset"},
 		"no base64":                 {`{"Type":"Notification","MessageId":"n",` + topic + `,"Message":"x","MessageAttributes":{"key":{"Type":"Binary","Value":"*` + canary + `"}}}`, "the value of one of the MessageAttributes is not base64"},
 		"an attribute is a number":  {`{"Type":"Notification","MessageId":"n",` + topic + `,"Message":"` + canary + `","MessageAttributes":{"key":{"Type":"Number","Value":7}}}`, `field "MessageAttributes.Value"`},
-		"no time":                   {`{"Timestamp":"` + canary + `","Type":"Notification","MessageId":"n",` + topic + `,"Message":"x"}`, "Timestamp is no time"},
+		"no time":                   {`{"Timestamp":"` + canary + `","Type":"Notification","MessageId":"n",` + topic + `,"Message":"x"}`, "Timestamp is not a valid time"},
 		"in another":                {`{"Type":"Notification","MessageId":"n",` + topic + `,"Message":"` + inner + `"}`, "an SNS envelope in an SNS envelope"},
 		"a part in another":         {`{"Type":"Notification","MessageId":"n",` + topic + `,"Message":"` + inner[:60] + `"}`, "an SNS envelope in an SNS envelope"},
 		"deep":                      {`{"Type":"Notification","MessageId":"n",` + topic + `,"Message":"` + canary + `","x":` + strings.Repeat("[", 100_000), "JSON nested too deeply"},

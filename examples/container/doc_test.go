@@ -67,12 +67,35 @@ func TestThePolicyAllowsWhatIsAsked(t *testing.T) {
 	}
 }
 
+// general is a message of the log without the queue's name, numbers and times.
+func general(message string) string {
+	message = regexp.MustCompile(`queue \S+:`).ReplaceAllString(message, "queue:")
+	return regexp.MustCompile(`[0-9][0-9.]*m?s?`).ReplaceAllString(message, "0")
+}
+
+// The warnings of trouble that lasts are such as a process writes.
+func TestTheWarningsAreReal(t *testing.T) {
+	real := map[string]bool{}
+	for _, message := range troubled(t) {
+		real[general(message)] = true
+	}
+	_, block, _ := strings.Cut(docpage.Read(t, docs+"container-log.md"), "```text\n")
+	block, _, _ = strings.Cut(block, "```")
+	if block == "" {
+		t.Fatal("the page shows no warnings")
+	}
+	for line := range strings.Lines(block) {
+		if !real[general(strings.TrimSpace(line))] {
+			t.Errorf("no process writes\n%sbut\n%s", line, strings.Join(slices.Sorted(maps.Keys(real)), "\n"))
+		}
+	}
+}
+
 // The lines of the log are such as a process writes.
 func TestTheLogIsReal(t *testing.T) {
 	shape := func(l map[string]any) string {
 		message, _ := l["message"].(string)
-		message = regexp.MustCompile(`queue \S+:`).ReplaceAllString(message, "queue:")
-		message = regexp.MustCompile(`[0-9][0-9.]*m?s?`).ReplaceAllString(message, "0")
+		message = general(message)
 		outcome, _ := l["outcome"].(string)
 		return message + " " + outcome + " " + strings.Join(slices.Sorted(maps.Keys(l)), " ")
 	}

@@ -53,6 +53,41 @@ func eventful(t *testing.T) (lines []map[string]any, operations map[string]bool)
 	return lines, operations
 }
 
+// troubled are the messages of warnings of a process that may not delete, and of one whose
+// queue is gone.
+func troubled(t *testing.T) (messages []string) {
+	for _, fault := range []sqs.Fault{
+		{Kind: sqs.Failure, Operation: "DeleteMessageBatch", Code: "AccessDenied"},
+		{Kind: sqs.Failure, Operation: "ReceiveMessage", Code: "QueueDoesNotExist"},
+	} {
+		var out bytes.Buffer
+		synctest.Test(t, func(t *testing.T) {
+			q := testqueue.New(t, testqueue.Standard)
+			stop := q.StartPoll(batch.HandlerFunc(handle), handler.Config{Logger: slog.New(slog.NewJSONHandler(&out, nil))})
+			time.Sleep(time.Second)
+			if err := q.Server().Inject(fault); err != nil {
+				t.Error(err)
+			}
+			for range 14 {
+				q.Send("fine")
+			}
+			time.Sleep(2 * time.Minute)
+			q.Server().ClearFaults()
+			stop()
+		})
+		for text := range strings.Lines(out.String()) {
+			var l struct {
+				Message string `json:"msg"`
+			}
+			if err := json.Unmarshal([]byte(text), &l); err != nil {
+				t.Fatalf("%q: %v", text, err)
+			}
+			messages = append(messages, l.Message)
+		}
+	}
+	return messages
+}
+
 func handle(ctx context.Context, r batch.Record) error {
 	switch r.Body {
 	case "permanent":

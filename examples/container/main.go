@@ -21,7 +21,7 @@ func main() {
 	handler.RunWith(batch.JSON(makeReport), handler.Config{
 		Concurrency:   4,                // SQSBATCH_CONCURRENCY, if this were left out
 		RecordTimeout: 30 * time.Minute, // longer than Lambda could
-		Poll: handler.PollConfig{ // heeded where it polls, in a container
+		Poll: handler.PollConfig{ // only used in a container, where it polls
 			Visibility: 2 * time.Minute,
 			HealthAddr: ":8080",
 		},

@@ -41,7 +41,7 @@ func Set(r *batch.Record, name, value string) {
 	}
 }
 
-// count reads a receive count: 0 for what is no number, the largest for one too large.
+// count reads a receive count: 0 for what is not a number, the largest for one too large.
 func count(s string) int {
 	n, err := strconv.Atoi(s)
 	switch {

@@ -1,6 +1,5 @@
-// Package base64text decodes base64 as senders write it: of the standard
-// alphabet or of the one for URLs, with padding or without, in one line or in
-// several.
+// Package base64text decodes the variants of base64 that senders use: the standard alphabet
+// or the one for URLs, padded or not, in one line or in several.
 package base64text
 
 import (
@@ -10,8 +9,8 @@ import (
 	"strings"
 )
 
-// Append appends what text stands for to dst. Its errors say where text is wrong
-// and quote nothing of it.
+// Append appends the decoded text to dst. Its errors say where the text is wrong and quote
+// nothing of it.
 func Append(dst []byte, text string) ([]byte, error) {
 	text = strings.TrimSpace(text)
 	padded := strings.HasSuffix(text, "=")

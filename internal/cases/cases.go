@@ -1,5 +1,5 @@
-// Package cases says how many cases this module's tests run: few in "go test",
-// which everybody waits for, and many in .ci/run.
+// Package cases decides how many cases this module's tests run: few in "go test", so that
+// it is quick, and many in .ci/run.
 package cases
 
 import "os"

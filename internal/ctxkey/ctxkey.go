@@ -1,5 +1,5 @@
-// Package ctxkey has the keys of what a record's context holds, for the packages
-// that put it there and those that look for it. It imports nothing.
+// Package ctxkey has the keys of the values in a record's context, for the packages that
+// set them and those that read them. It imports nothing.
 package ctxkey
 
 type (
@@ -7,6 +7,6 @@ type (
 	Record struct{}
 	// Stopping is the key of a channel, <-chan struct{}, see batch.Stopping.
 	Stopping struct{}
-	// Runner is the key of what package bulk asks of the runner, see runner.View.
+	// Runner is the key of the runner's view for package bulk, see runner.View.
 	Runner struct{}
 )

@@ -1,6 +1,6 @@
-// Package docpage lets this module's tests hold a document against the files that
-// it shows: a block of Go below a line <!-- file: PATH -->, with PATH from the
-// document's folder.
+// Package docpage lets this module's tests compare a document with the files that it shows:
+// a block of Go below a line <!-- file: PATH -->, with PATH relative to the document's
+// folder.
 package docpage
 
 import (
@@ -22,7 +22,8 @@ func Read(t testing.TB, path string) string {
 
 var shown = regexp.MustCompile("(?s)<!-- file: (\\S+) -->\n```go\n(.*?)```\n")
 
-// RequireFiles is [RequireCurrent] for the files that a document shows, one at least.
+// RequireFiles is [RequireCurrent] for the files that a document shows. There must be at
+// least one.
 func RequireFiles(t testing.TB, path string, update bool) {
 	t.Helper()
 	text := Read(t, path)
@@ -33,8 +34,8 @@ func RequireFiles(t testing.TB, path string, update bool) {
 	RequireCurrent(t, path, text, want, update)
 }
 
-// WithFiles returns the text of a document with the files that it shows as they
-// are, and how many these are.
+// WithFiles returns the text of a document with the current contents of the files that it
+// shows, and the number of those files.
 func WithFiles(t testing.TB, path, text string) (want string, files int) {
 	t.Helper()
 	want = shown.ReplaceAllStringFunc(text, func(block string) string {
@@ -45,8 +46,8 @@ func WithFiles(t testing.TB, path, text string) (want string, files int) {
 	return want, files
 }
 
-// RequireCurrent fails the test unless a document has the text that is wanted; with update
-// it writes that.
+// RequireCurrent fails the test unless a document has the text want. With update it writes
+// that text instead.
 func RequireCurrent(t testing.TB, path, text, want string, update bool) {
 	t.Helper()
 	if want == text {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/internal/docpage"
@@ -13,9 +14,11 @@ import (
 // maxPage is how large a page under docs may be: what is longer is skimmed, not read.
 const maxPage = 15 << 10
 
+type worseWord struct{ word, instead string }
+
 // worse are words that readers stumble over, most of all those with English as their
 // second language, and what to write instead.
-var worse = []struct{ word, instead string }{
+var worse = []worseWord{
 	{`in vain`, "without effect, without success, for nothing"},
 	{`for ever`, "forever"},
 	{`whoever`, "anyone who, or name who it is"},
@@ -27,6 +30,19 @@ var worse = []struct{ word, instead string }{
 	{`(?:is|are|was|were|be|been|being) told`, "says, informs, reports, is asked"},
 	{`shall`, "must, will"},
 	{`need not|needn't`, "do not have to, does not need"},
+}
+
+// worseInSources are more of them, which only the sources are read for.
+var worseInSources = []worseWord{
+	{`beside`, "next to, besides, in addition to, compared with"},
+	{`(?:is|are) none (?:of|that)`, "is not one of, is not a"},
+	{`has it not`, "does not have it"},
+	{`lacks`, "does not have"},
+	{`for want of`, "because there is no, without"},
+	{`vouch(?:es|ed|ing)?`, "guarantee"},
+	{`lies|lied`, "is, is wrong, is malformed"},
+	{`fares|fared`, "goes, does"},
+	{`tells whether`, "reports whether"},
 }
 
 var (
@@ -78,19 +94,44 @@ type badWord struct {
 	word, instead string
 }
 
+var (
+	inPages   = sync.OnceValue(func() *regexp.Regexp { return worseExpression(worse) })
+	inSources = sync.OnceValue(func() *regexp.Regexp { return worseExpression(worse, worseInSources) })
+)
+
+// worseExpression matches each word of some lists, also over the end of a line.
+func worseExpression(lists ...[]worseWord) *regexp.Regexp {
+	var words []string
+	for _, w := range slices.Concat(lists...) {
+		words = append(words, w.word)
+	}
+	return regexp.MustCompile(`(?i)\b(?:` + strings.ReplaceAll(strings.Join(words, "|"), " ", `\s+`) + `)\b`)
+}
+
+// better returns what to write instead of a word.
+func better(word string) string {
+	for _, w := range slices.Concat(worse, worseInSources) {
+		if worseExpression([]worseWord{w}).FindString(word) == word {
+			return w.instead
+		}
+	}
+	return "another word"
+}
+
 // badWords finds the words of a document that are in the list of worse ones, also over the
 // end of a line. Code is left out.
 func badWords(text string) (found []badWord) {
 	blank := func(s string) string { return notNL.ReplaceAllString(s, " ") }
 	text = block.ReplaceAllStringFunc(text, blank)
 	text = inline.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat("_", len(s)) })
-	for _, w := range worse {
-		spread := strings.ReplaceAll(w.word, " ", `\s+`)
-		for _, at := range regexp.MustCompile(`(?i)\b(?:`+spread+`)\b`).FindAllStringIndex(text, -1) {
-			line := 1 + strings.Count(text[:at[0]], "\n")
-			word := strings.Join(strings.Fields(text[at[0]:at[1]]), " ")
-			found = append(found, badWord{line: line, word: word, instead: w.instead})
-		}
+	return wordsIn(text, inPages())
+}
+
+func wordsIn(text string, worse *regexp.Regexp) (found []badWord) {
+	for _, at := range worse.FindAllStringIndex(text, -1) {
+		line := 1 + strings.Count(text[:at[0]], "\n")
+		word := strings.Join(strings.Fields(text[at[0]:at[1]]), " ")
+		found = append(found, badWord{line: line, word: word, instead: better(word)})
 	}
 	return found
 }

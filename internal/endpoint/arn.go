@@ -12,19 +12,19 @@ import (
 // ARN is arn:PARTITION:sqs:REGION:ACCOUNT:NAME.
 type ARN struct{ Region, Account, Name string }
 
-// ParseARN reads a queue's ARN. It returns an error that shows the form when it is none.
+// ParseARN parses a queue's ARN. Its error shows the form that an ARN must have.
 func ParseARN(s string) (ARN, error) {
 	part := strings.Split(s, ":")
 	if len(part) != 6 || part[0] != "arn" || part[2] != "sqs" || part[3] == "" || part[4] == "" || part[5] == "" {
-		return ARN{}, fmt.Errorf("%q is no queue's ARN (arn:aws:sqs:REGION:ACCOUNT:NAME)", s)
+		return ARN{}, fmt.Errorf("%q is not a queue's ARN (arn:aws:sqs:REGION:ACCOUNT:NAME)", s)
 	}
 	return ARN{Region: part[3], Account: part[4], Name: part[5]}, nil
 }
 
-// QueueURL derives a queue's URL from its ARN without a call to SQS
-// (GetQueueUrl is in neither of SAM's policies for a function with a queue):
-// the endpoint that the client itself resolves, so that partition, FIPS,
-// dual stack and custom endpoints are right, with account and name as its path.
+// QueueURL derives a queue's URL from its ARN without a call to SQS, since neither of SAM's
+// policies for a function with a queue allows GetQueueUrl. It uses the endpoint that the
+// client itself resolves, so that partition, FIPS, dual stack and custom endpoints are
+// right, with the account and the name as its path.
 func QueueURL(ctx context.Context, client *sqs.Client, arn ARN) (string, error) {
 	o := client.Options()
 	resolved, err := o.EndpointResolverV2.ResolveEndpoint(ctx, sqs.EndpointParameters{

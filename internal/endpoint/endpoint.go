@@ -1,4 +1,4 @@
-// Package endpoint reads what a queue's URL or ARN says of where it is.
+// Package endpoint derives the region and the endpoint of a queue from its URL or ARN.
 package endpoint
 
 import (
@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// partition is a group of AWS's regions with domains of its own, see "Amazon
-// Simple Queue Service endpoints and quotas" in the AWS General Reference, and
-// the partitions of AWS's SDK.
+// partition is a group of AWS regions with its own domains, see "Amazon Simple Queue
+// Service endpoints and quotas" in the AWS General Reference, and the partitions of the AWS
+// SDK.
 type partition struct {
 	name      string
 	prefix    string // of its regions' names
@@ -45,8 +45,8 @@ func Region(host string) string {
 	return region
 }
 
-// ofAWS returns the region in a host of AWS's, and whether it is the one that a
-// client calls by itself for that region.
+// ofAWS returns the region in a host of AWS, and whether a client calls that host by
+// default for the region.
 func ofAWS(host string) (region string, usual bool) {
 	host = strings.ToLower(host)
 	for _, p := range partitions {
@@ -61,8 +61,8 @@ func ofAWS(host string) (region string, usual bool) {
 	return "", false
 }
 
-// inLabels reads what is before the domain: sqs.REGION, sqs-fips.REGION,
-// REGION.queue and queue (of old), or VPCE.sqs.REGION.vpce.
+// inLabels parses the part of a host before the domain: sqs.REGION, sqs-fips.REGION,
+// REGION.queue and queue (old forms), or VPCE.sqs.REGION.vpce.
 func inLabels(label []string) (region string, usual bool) {
 	n := len(label)
 	switch {
@@ -84,10 +84,9 @@ func inLabels(label []string) (region string, usual bool) {
 // have the region, which it reads in the signatures of calls.
 const localStack = ".localhost.localstack.cloud"
 
-// Of returns the region of a queue's URL or ARN, and the endpoint to call it at
-// unless that is the one that a client has for the region: a VPC endpoint, FIPS,
-// dual stack, or a server that is not AWS's, whose region is "" then. Both are
-// empty for a queue's name.
+// Of returns the region of a queue's URL or ARN, and the endpoint to call if it is not the
+// client's default for the region: a VPC endpoint, FIPS, dual stack, or a server that is
+// not AWS, whose region is "" then. Both are empty for a queue's name.
 func Of(queue string) (region, base string) {
 	if arn, err := ParseARN(queue); err == nil {
 		return arn.Region, ""

@@ -1,5 +1,5 @@
-// Package hooks calls hooks: see package batch, which says what they are told. One that
-// panics is contained.
+// Package hooks calls hooks; package batch describes each of them. It catches panics of
+// hooks.
 package hooks
 
 import (
@@ -18,7 +18,7 @@ import (
 type Set struct {
 	hooks []any
 
-	// What at least one hook asks for. Callers prepare nothing for the others.
+	// What at least one hook implements. Callers prepare nothing for the rest.
 	Batches  bool // BatchStarted or BatchContext
 	Contexts bool // RecordContext
 	Starts   bool // RecordStarted or RecordContext
@@ -27,9 +27,9 @@ type Set struct {
 	Flushes  bool // Flush
 }
 
-// New returns the set of hooks. It returns an error that names each which has none of
-// the methods of a hook, or whose method Validate() error returns one: what was
-// made in one line is validated here.
+// New returns the set of hooks. Its error names each hook that implements no hook
+// interface, or whose method Validate() error returns an error: a hook made in a literal is
+// validated here.
 func New(hooks ...any) (*Set, error) {
 	var errs []error
 	for i, hook := range hooks {
@@ -40,7 +40,7 @@ func New(hooks ...any) (*Set, error) {
 		case batch.BatchStartedHook, batch.BatchSettledHook, batch.RecordStartedHook, batch.RecordFinishedHook, batch.WarningHook,
 			batch.BatchContextHook, batch.RecordContextHook, batch.CallHook, batch.PollHook, batch.FlushHook:
 		default:
-			errs = append(errs, fmt.Errorf("batch: Hooks[%d] is a %T, which has none of the hooks' methods (see batch.BatchStartedHook)", i, hook))
+			errs = append(errs, fmt.Errorf("batch: Hooks[%d] is a %T, which implements no hook interface (see batch.BatchStartedHook)", i, hook))
 		}
 	}
 	if len(errs) > 0 {
@@ -62,8 +62,8 @@ func has[T any](hooks []any) bool {
 	return slices.ContainsFunc(hooks, func(hook any) bool { _, ok := hook.(T); return ok })
 }
 
-// each calls the hooks that have the methods of T, one by one. The warning hooks are told
-// what one panics with, as something about the queue with an ARN.
+// each calls, one after another, the hooks that implement T. A panic is reported to the
+// warning hooks, as a warning about the queue with an ARN.
 func each[T any](ctx context.Context, h *Set, arn string, call func(T)) {
 	for _, hook := range h.hooks {
 		if hook, ok := hook.(T); ok {
@@ -85,7 +85,7 @@ func contain[T any](ctx context.Context, report *Set, arn string, hook T, call f
 	call(hook)
 }
 
-// Warn tells the hooks of a warning. Nobody is told what they panic with.
+// Warn passes a warning to the hooks. Their panics are caught and not reported.
 func (h *Set) Warn(ctx context.Context, w batch.Warning) {
 	for _, hook := range h.hooks {
 		if hook, ok := hook.(batch.WarningHook); ok {
@@ -94,38 +94,38 @@ func (h *Set) Warn(ctx context.Context, w batch.Warning) {
 	}
 }
 
-// BatchStarted tells the hooks that a batch begins.
+// BatchStarted calls the hooks when a batch begins.
 func (h *Set) BatchStarted(ctx context.Context, b batch.BatchInfo) {
 	each(ctx, h, b.QueueARN, func(hook batch.BatchStartedHook) { hook.BatchStarted(ctx, b) })
 }
 
-// BatchSettled tells the hooks that a batch is over.
+// BatchSettled calls the hooks when a batch is over.
 func (h *Set) BatchSettled(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
 	each(ctx, h, b.QueueARN, func(hook batch.BatchSettledHook) { hook.BatchSettled(ctx, b, results) })
 }
 
-// RecordStarted tells the hooks that a record's handler is about to be called.
+// RecordStarted calls the hooks just before a record's handler is called.
 func (h *Set) RecordStarted(ctx context.Context, r *batch.Record) {
 	each(ctx, h, r.QueueARN, func(hook batch.RecordStartedHook) { hook.RecordStarted(ctx, r) })
 }
 
-// RecordFinished tells the hooks of a record's outcome.
+// RecordFinished calls the hooks with a record's outcome.
 func (h *Set) RecordFinished(ctx context.Context, r batch.Result) {
 	each(ctx, h, r.Record.QueueARN, func(hook batch.RecordFinishedHook) { hook.RecordFinished(ctx, r) })
 }
 
-// Called tells the hooks of a call to SQS.
+// Called calls the hooks after a call to SQS.
 func (h *Set) Called(ctx context.Context, c batch.Call) {
 	each(ctx, h, c.QueueARN, func(hook batch.CallHook) { hook.Called(ctx, c) })
 }
 
-// Polling tells the hooks that a long poll begins.
+// Polling calls the hooks when a long poll begins.
 func (h *Set) Polling(ctx context.Context, queueARN string, load func() batch.Load) {
 	each(ctx, h, queueARN, func(hook batch.PollHook) { hook.Polling(ctx, queueARN, load) })
 }
 
-// BatchContext asks the hooks for the context of a batch. It is ctx if none answers. The
-// end of what it returns is ctx's.
+// BatchContext returns the context of a batch with the values that the hooks add; ctx if
+// there are none. It ends when ctx does.
 func (h *Set) BatchContext(ctx context.Context, b batch.BatchInfo, records []batch.Record) context.Context {
 	values := ctx
 	each(ctx, h, b.QueueARN, func(hook batch.BatchContextHook) {
@@ -136,8 +136,9 @@ func (h *Set) BatchContext(ctx context.Context, b batch.BatchInfo, records []bat
 	return withValues{ctx, values}
 }
 
-// RecordContext asks the hooks for the values of a record's context ctx, which has
-// those of values. It is values if none answers.
+// RecordContext returns a context with the values that the hooks add for a record. ctx is
+// the record's context, and values is where the hooks begin; values is returned if they add
+// none.
 func (h *Set) RecordContext(ctx, values context.Context, r *batch.Record) context.Context {
 	each(ctx, h, r.QueueARN, func(hook batch.RecordContextHook) {
 		if got := hook.RecordContext(values, r); got != nil {
@@ -155,8 +156,8 @@ type withValues struct {
 
 func (c withValues) Value(key any) any { return c.values.Value(key) }
 
-// Flush has the hooks write what they keep back, side by side, and returns when
-// they have, or when ctx ends.
+// Flush calls the Flush hooks concurrently, and returns when they have returned or ctx
+// ends.
 func (h *Set) Flush(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, hook := range h.hooks {
@@ -177,6 +178,6 @@ func (h *Set) Flush(ctx context.Context) {
 	select {
 	case <-done: // at the same moment
 	default:
-		h.Warn(ctx, batch.Warning{Message: fmt.Sprintf("a Flush hook is not waited for any longer: %v", context.Cause(ctx))})
+		h.Warn(ctx, batch.Warning{Message: fmt.Sprintf("a Flush hook took too long, and the program goes on without it: %v", context.Cause(ctx))})
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Fault is what is wrong with a body. Its words are this package's: those of
-// encoding/json differ by version, and hold keys and values of the body.
+// Fault says what is wrong with a body, in this package's words. Those of encoding/json
+// differ by version, and contain keys and values of the body.
 type Fault struct {
 	what  string
 	after string   // what follows the offset
@@ -40,8 +40,9 @@ func (f *Fault) Reason() string {
 	return b.String()
 }
 
-// Within is the reason for an error in a part of a body: with the part's name
-// before that of a field, and offsets in the body, from offset on, see [Offset].
+// Within returns the reason for an error in a part of a body. It puts the part's name
+// before that of a field, and counts offsets in the whole body, starting from offset, see
+// [Offset].
 func (f *Fault) Within(part string, offset func() int) string {
 	if f.at < 0 {
 		return part + ": " + f.Reason()

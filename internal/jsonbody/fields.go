@@ -16,8 +16,8 @@ type field struct {
 	index  []int
 }
 
-// fieldsOf returns a struct's fields in order, embedded ones included: of several
-// with one name the least deep counts, then the tagged one, else none.
+// fieldsOf returns a struct's fields in order, including embedded ones. If several have the
+// same name, the least deep one counts, then the tagged one, else none.
 func fieldsOf(t reflect.Type) []field {
 	var all []field
 	seen := map[reflect.Type]bool{} // at a level before
@@ -60,8 +60,8 @@ func fieldsOf(t reflect.Type) []field {
 	return all
 }
 
-// fieldAt returns what encoding/json makes of a field of Go's: nothing, a field,
-// or a struct whose fields are taken for those of the outer one.
+// fieldAt returns how encoding/json treats a Go field: as nothing, as a field, or as a
+// struct whose fields belong to the outer one.
 func fieldAt(sf reflect.StructField) (f field, embedded, ok bool) {
 	to := sf.Type
 	if to.Kind() == reflect.Pointer && to.Name() == "" {

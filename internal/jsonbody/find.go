@@ -12,11 +12,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
 
-// find looks for what encoding/json refused in body, with the error err: first
-// for a fault in the syntax, then for the first value that does not go into its
-// type. What it says is made of names of Go's types and fields, the kind of a
-// JSON value, and an offset. It decodes the body once more, types' own methods
-// included, so it is for bodies that were refused.
+// find looks for the part of body that encoding/json refused with the error err: first for
+// a syntax error, then for the first value that does not fit its type. Its texts contain
+// only names of Go types and fields, the kind of a JSON value, and an offset. It decodes
+// the body again, including the types' own methods, so call it only for refused bodies.
 func find(body string, t reflect.Type, strict bool, err error) *Fault {
 	bad := check(body)
 	if bad == nil {
@@ -37,7 +36,7 @@ type finder struct {
 	inner  bool // within a type that decodes itself
 }
 
-// shape is what is to be known of a type that is no pointer.
+// shape is what find needs to know of a type that is not a pointer.
 type shape struct {
 	json, text bool // it decodes itself
 	fields     []field
@@ -77,7 +76,7 @@ func (s *shape) field(name string) *field {
 	return nil
 }
 
-// value looks at the next value from i on: its end, or what is wrong with it.
+// value examines the next value from i on, and returns its end or what is wrong with it.
 func (f *finder) value(i int, t reflect.Type) (end int, bad *Fault) {
 	i = jsontext.SpaceEnd(f.text, i)
 	if f.text[i] == 'n' && t.Kind() == reflect.Pointer {
@@ -222,7 +221,7 @@ func (f *finder) member(i, at int, key string, t reflect.Type) (end int, bad *Fa
 	to := f.shape(t).field(unquote(key))
 	switch {
 	case to == nil && f.strict:
-		// A name that no type has is the sender's, like the keys of a map.
+		// A name that no type has comes from the sender, like the keys of a map.
 		return i, &Fault{what: "unknown field in " + short(t.String()), at: at}
 	case to == nil:
 		return f.end(i), nil

@@ -11,19 +11,18 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
 
-// Options are what batch.JSONOption sets.
+// Options are the options that batch.JSONOption sets.
 type Options struct {
 	Strict bool // fields that v does not have are an error
 }
 
-// Decode reads body into v, and asks v's method Validate() error, if it has one.
-// With strict, fields that v does not have are an error; anything but white
-// space after the value always is, and so is null for a struct or a pointer that
-// does not decode itself.
+// Decode decodes body into v, and calls v's method Validate() error, if it has one. With
+// strict, fields that v does not have are an error. Anything but white space after the
+// value is an error. So is null for a struct or a pointer that does not decode itself.
 //
-// The fault says where it is and quotes nothing of the body, unlike the
-// decoder's own texts, which hold keys and values. What Validate says is its
-// author's choice, and is in it.
+// The fault says where it is and quotes nothing of the body, unlike the decoder's own
+// texts, which contain keys and values. The text of Validate's error is included, since its
+// author decides what it contains.
 func Decode[T any](body string, v *T, strict bool) *Fault {
 	if err := decode(body, v, strict); err != nil {
 		return find(body, reflect.TypeFor[T](), strict, err)
@@ -37,7 +36,7 @@ func Decode[T any](body string, v *T, strict bool) *Fault {
 	return nil
 }
 
-// Where says why json.Unmarshal refused body for v, without quoting the body.
+// Where returns why json.Unmarshal refused body for v, without quoting the body.
 func Where(body string, v any) string {
 	return find(body, reflect.TypeOf(v).Elem(), false, nil).Reason()
 }
@@ -47,14 +46,14 @@ func isNull(body string) bool {
 	return strings.HasPrefix(body[jsontext.SpaceEnd(body, 0):], "n")
 }
 
-// takesNull reports whether null is a T: encoding/json leaves a struct as it is,
-// which nobody would tell from one whose members are all missing.
+// takesNull reports whether null is a valid T. encoding/json leaves a struct unchanged, so
+// it would look like one whose members are all missing.
 func takesNull[T any]() bool {
 	t := reflect.TypeFor[T]()
 	return t.Kind() != reflect.Struct && t.Kind() != reflect.Pointer || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
-// Validate asks v's or *v's method Validate() error, if there is one.
+// Validate calls v's or *v's method Validate() error, if there is one.
 func Validate[T any](v *T) (reason string, err error) {
 	validator, ok := any(v).(interface{ Validate() error })
 	if !ok { // T is a pointer or an interface, perhaps

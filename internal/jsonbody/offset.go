@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Offset returns where a value begins in body, valid JSON, by a path of names and
-// indices: case does not count, the last of a name does, as for encoding/json. What
-// is missing is where the path breaks off.
+// Offset returns where a value begins in body, which must be valid JSON. path has names and
+// indices. As in encoding/json, case does not matter, and the last member of a name counts.
+// If a part is missing, Offset returns where the path ends.
 func Offset(body string, path ...any) int {
 	offset := 0
 	for _, step := range path {

@@ -7,8 +7,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
 
-// Find returns the text of the value at a path of names, "" for none. The first of
-// several members counts, and what follows is not read.
+// Find returns the text of the value at a path of names, "" if there is none. If a name
+// occurs several times, the first member counts, and the rest of the body is not read.
 func Find(body string, path ...string) (value string, bad *Fault) {
 	i := jsontext.SpaceEnd(body, 0)
 	if i == len(body) {
@@ -27,7 +27,7 @@ func Find(body string, path ...string) (value string, bad *Fault) {
 	return body[i:end], nil
 }
 
-// memberAt returns where the value of a member begins, of the object that may begin at i.
+// memberAt returns where the value of a member begins, if an object begins at i.
 func memberAt(body string, i int, name string) (at int, found bool, bad *Fault) {
 	if body[i] != '{' {
 		_, bad = valueEnd(body, i, 0)
@@ -67,7 +67,8 @@ func memberAt(body string, i int, name string) (at int, found bool, bad *Fault) 
 	}
 }
 
-// Scalar returns the text of a valid JSON string, number or bool, else false.
+// Scalar returns the text of a valid JSON string, number or bool, and false for other
+// values.
 func Scalar(value string) (text string, ok bool) {
 	switch {
 	case value == "", strings.ContainsAny(value[:1], "{[n"):

@@ -2,19 +2,19 @@ package jsonbody
 
 import "github.com/sqsbatch/sqsbatch/internal/jsontext"
 
-// What is wrong with the syntax.
+// Kinds of syntax errors.
 const (
 	notJSON = "not valid JSON"
 	tooDeep = "JSON nested too deeply"
 )
 
-// syntax reports whether the body is no JSON, and so in no field.
+// syntax reports whether the body is not JSON, so that the fault belongs to no field.
 func (f *Fault) syntax() bool { return f.what == notJSON || f.what == tooDeep }
 
 // maxDepth is how deep encoding/json goes.
 const maxDepth = 10_000
 
-// check looks for what makes a body no JSON. It returns nil if it is.
+// check returns the first syntax error of a body, nil if it is valid JSON.
 func check(body string) *Fault {
 	if jsontext.SpaceEnd(body, 0) == len(body) {
 		return nowhere("it is empty", nil)
@@ -28,7 +28,7 @@ func check(body string) *Fault {
 	return bad
 }
 
-// wrong is the error for what is at i, or for an end there.
+// wrong returns the fault for an unexpected character, or an unexpected end, at i.
 func wrong(text string, i int) *Fault {
 	if i >= len(text) {
 		return &Fault{what: notJSON, at: len(text), after: ", where it ends too early"}
@@ -36,7 +36,7 @@ func wrong(text string, i int) *Fault {
 	return &Fault{what: notJSON, at: i}
 }
 
-// valueEnd returns where the value ends that text has next, from i on.
+// valueEnd returns where the next value of text from i on ends.
 func valueEnd(text string, i, depth int) (end int, bad *Fault) {
 	i = jsontext.SpaceEnd(text, i)
 	if i == len(text) {

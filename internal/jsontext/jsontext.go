@@ -1,5 +1,5 @@
-// Package jsontext is what reading JSON texts by hand begins with: white
-// space, runs of plain characters, escapes. It imports nothing but unicode/utf8.
+// Package jsontext has the basic functions for reading JSON by hand: white space, runs of
+// plain characters, escapes. It imports only unicode/utf8.
 //
 //	for end := jsontext.PlainEnd(s, i); end < len(s); {
 //		switch s[end] { …
@@ -42,8 +42,8 @@ func PlainEnd(s string, i int) int {
 	return i
 }
 
-// Unescape returns the character that c stands for after a backslash, or 0 when
-// it stands for none by itself (u, and what is no escape).
+// Unescape returns the character that c stands for after a backslash. It returns 0 if c is
+// u or does not follow a backslash in JSON.
 func Unescape(c byte) byte { return escapes[c] }
 
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}

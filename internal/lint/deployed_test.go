@@ -15,7 +15,7 @@ import (
 var root = filepath.Join("..", "..")
 
 // deployed are the templates with a function that users deploy, with their
-// samconfig.toml beside them.
+// samconfig.toml next to them.
 var deployed = []string{root, filepath.Join(root, "starter", "{{cookiecutter.project_name}}")}
 
 // choices are parameters that a template's Rules let pass: every timeout, window
@@ -143,7 +143,7 @@ func TestMistakes_AreFound(t *testing.T) {
 }
 
 // What is known only once the stack is deployed is not judged, nor a role that SAM
-// or somebody else adds to.
+// or someone else adds to.
 func TestUnknown_IsNotJudged(t *testing.T) {
 	tmpl, err := template.Parse([]byte(`
 Parameters: {Free: {Type: String}}

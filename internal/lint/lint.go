@@ -1,6 +1,5 @@
-// Package lint holds what a template deploys against rules: settings of mappings,
-// queues, roles and alarms that AWS takes, and that lose messages or time once
-// something fails.
+// Package lint checks a template against rules: for settings of mappings, queues, roles and
+// alarms that AWS accepts, but that lose messages or time when something fails.
 //
 //	st, err := tmpl.Stack(template.Options{})
 //	if err != nil {
@@ -8,9 +7,8 @@
 //	}
 //	findings, err := lint.Check(st)
 //
-// A rule is an entry in one of four tables, by what it looks at: [Mappings],
-// [Queues], [Roles] and [Alarms]. A rule does not judge what is known only once the
-// stack is deployed.
+// A rule is an entry in one of four tables, by its subject: [Mappings], [Queues], [Roles]
+// and [Alarms]. A rule does not judge values that are known only after the deployment.
 package lint
 
 import (
@@ -20,17 +18,17 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
-// A Rule is something that should not be, of a T.
+// Rule is a problem that a T may have.
 type Rule[T any] struct {
 	// ID is SB1xx of mappings, SB2xx of queues, SB3xx of permissions, SB5xx of alarms.
 	ID    string
 	check func(subject T, report report)
 }
 
-// report says where a subject breaks a rule, and how.
+// report reports where and how a subject breaks a rule.
 type report func(at template.Pos, format string, args ...any)
 
-// Check returns where subject breaks the rule.
+// Check returns the places where subject breaks the rule.
 func (r Rule[T]) Check(subject T) (found []template.Finding) {
 	r.check(subject, func(at template.Pos, format string, args ...any) {
 		found = append(found, template.Finding{ID: r.ID, Pos: at, Message: fmt.Sprintf(format, args...)})
@@ -46,9 +44,9 @@ func apply[T any](rules []Rule[T], subject T) (found []template.Finding) {
 	return found
 }
 
-// Check holds a template against all rules, and lists what it finds in the file's
-// order. A function or a queue that cannot be
-// read is a finding; the error is of a template whose conditions are not known.
+// Check checks a template against all rules, and lists its findings in the order of the
+// file. A function or a queue that cannot be read is a finding. Check returns an error if
+// the template's conditions are not known.
 func Check(st *template.Stack) ([]template.Finding, error) {
 	deployments, found, err := st.Deployments()
 	if err != nil {

@@ -27,7 +27,7 @@ func MappingsOf(d *template.Deployment) []Mapping {
 // wanted is the visibility timeout that AWS asks for.
 func (m Mapping) wanted() time.Duration { return 6*m.Function.Timeout + m.Event.Window }
 
-// Unreported is a mapping that does not heed what the function reports.
+// Unreported is a mapping that ignores what the function reports.
 var Unreported = Rule[Mapping]{
 	// A mapping without ReportBatchItemFailures: Lambda deletes the whole batch when the function returns, with the records that failed ("Handling errors for an SQS event source in Lambda").
 	ID: "SB101",

@@ -9,7 +9,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
-// What a permission is on.
+// What a permission applies to.
 const (
 	OnQueue       = "queue"
 	OnDeadLetters = "dead-letter queue"
@@ -17,29 +17,29 @@ const (
 	OnKey         = "key"
 )
 
-// A Permission is an action, and what it is on.
+// Permission is an action and what it applies to.
 type Permission struct{ Action, On string }
 
-// OfFunction are the permissions of a function's role: what the toolkit calls, what
-// Lambda's pollers call with that role ("Creating and configuring an Amazon SQS
-// event source mapping"), and the log.
+// OfFunction are the permissions of a function's role: for the calls of the toolkit, for
+// the calls that Lambda's pollers make with that role ("Creating and configuring an Amazon
+// SQS event source mapping"), and for the log.
 var OfFunction = []Permission{
 	{"sqs:ReceiveMessage", OnQueue}, {"sqs:DeleteMessage", OnQueue}, {"sqs:GetQueueAttributes", OnQueue},
 	{"sqs:ChangeMessageVisibility", OnQueue}, {"sqs:SendMessage", OnDeadLetters},
 	{"logs:CreateLogStream", OnLog}, {"logs:PutLogEvents", OnLog},
 }
 
-// OfContainer are the permissions of a program that polls, which is given the
-// queue's URL; its log is the platform's. Those on a key are for queues that are
-// encrypted with one: "Key management" in the SQS Developer Guide.
+// OfContainer are the permissions of a program that polls. It gets the queue's URL, and the
+// platform writes its log. Permissions on a key are for queues that are encrypted with one:
+// "Key management" in the SQS Developer Guide.
 var OfContainer = []Permission{
 	{"sqs:ReceiveMessage", OnQueue}, {"sqs:DeleteMessage", OnQueue}, {"sqs:GetQueueAttributes", OnQueue},
 	{"sqs:ChangeMessageVisibility", OnQueue}, {"sqs:SendMessage", OnDeadLetters},
 	{"kms:Decrypt", OnKey}, {"kms:GenerateDataKey", OnKey},
 }
 
-// A Grant is what a role allows. Its resource is an ARN or a pattern of ARNs, and
-// "${Resource.Attribute}" where that is known only once the stack is deployed.
+// Grant is a permission that a role has. Its resource is an ARN or a pattern of ARNs, and
+// "${Resource.Attribute}" if that is known only after the deployment.
 type Grant struct {
 	Action, Resource string
 	Pos              template.Pos
@@ -58,18 +58,17 @@ func matches(pattern, s string) bool {
 	return regexp.MustCompile("(?is)^" + quoted + "$").MatchString(s)
 }
 
-// A Role is a role with what it must allow.
+// Role is a role with the permissions that it must have.
 type Role struct {
 	template.Resource
 	Grants []Grant
 	Needs  []Permission
-	// ARNs are those of what the permissions are on. What is not among them is not
-	// judged.
+	// ARNs are the ARNs that the permissions apply to. Others are not judged.
 	ARNs map[string]string
 }
 
-// roleOf returns the role of a mapping's function. It reports false when the role
-// is not in the template, or what it allows cannot be known.
+// roleOf returns the role of a mapping's function. It returns false if the role is not in
+// the template, or if its permissions cannot be known.
 func roleOf(st *template.Stack, m Mapping) (Role, bool) {
 	e, ok := errors.AsType[*template.Error](m.Function.Resource.Get("Role").Err)
 	if !ok {
@@ -88,8 +87,8 @@ func roleOf(st *template.Stack, m Mapping) (Role, bool) {
 	return Role{r, grants, OfFunction, arns}, err == nil
 }
 
-// Grants lists what a role allows. It returns an error when the role says it in
-// another way than by plain statements of its own.
+// Grants lists the permissions of a role. It returns an error if the role grants them by
+// other means than plain statements of its own.
 func Grants(st *template.Stack, role template.Resource) ([]Grant, error) {
 	elsewhere, err := st.Resources("AWS::IAM::Policy", "AWS::IAM::RolePolicy", "AWS::IAM::ManagedPolicy")
 	if err != nil {
@@ -202,7 +201,7 @@ var Roles = []Rule[Role]{
 		check: missing("messages cannot be read or sent", func(p Permission) bool { return p.On == OnKey }),
 	},
 	{
-		// A role that allows more than is called: Whoever takes over the function may do that, too ("Security best practices in IAM", least privilege).
+		// A role that allows more than is called: anyone who takes over the function may do that, too ("Security best practices in IAM", least privilege).
 		ID:    "SB305",
 		check: excess,
 	},

@@ -1,5 +1,5 @@
-// Package notify calls hooks, so that their callers need not wait for them, or only for a
-// while.
+// Package notify calls hooks so that their callers do not have to wait, or only for a
+// limited time.
 package notify
 
 import (
@@ -11,18 +11,18 @@ import (
 const HungAfter = 30 * time.Second
 
 const (
-	// slowAfter is how long a hook may delay those behind it. After that, the next one
-	// is called beside it.
+	// slowAfter is how long a hook may delay the calls behind it. After that, the next one
+	// runs concurrently.
 	slowAfter = 10 * time.Millisecond
-	// maxCallers bounds the hooks that are called at a time, except by Last.
+	// maxCallers limits the hooks that are called at the same time, except by Last.
 	maxCallers = 100
-	// maxWaiting bounds the functions that wait for hooks that hang. Those beyond it are
+	// maxWaiting limits the functions that wait behind hooks that hang. Any more are
 	// dropped.
 	maxWaiting = 10_000
 )
 
-// Queue calls functions that call hooks, one after the other as long as they are quick.
-// The zero value is ready. Its methods are safe for concurrent use.
+// Queue calls functions that call hooks, one after another as long as they are quick. The
+// zero value is ready to use. Its methods are safe for concurrent use.
 type Queue struct {
 	mu       sync.Mutex
 	waiting  []func()
@@ -35,7 +35,7 @@ type Queue struct {
 // caller is a goroutine that calls hooks.
 type caller struct{ since time.Time }
 
-// Notify has f called soon.
+// Notify has f called soon, on another goroutine.
 func (q *Queue) Notify(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -126,7 +126,7 @@ func (q *Queue) Hung(now time.Time) bool {
 	return false
 }
 
-// Last has all that waits called side by side. It returns a channel that is closed when
+// Last calls all waiting functions concurrently. It returns a channel that is closed when
 // all calls have returned.
 func (q *Queue) Last() <-chan struct{} {
 	q.mu.Lock()
@@ -141,8 +141,8 @@ func (q *Queue) Last() <-chan struct{} {
 	return q.idle
 }
 
-// Within runs f, which may block, and waits for it until late has a value, or as long as
-// it takes if late is nil. It reports whether f has returned.
+// Within runs f, which may block. It waits for f until late has a value; if late is nil, as
+// long as f takes. It reports whether f has returned.
 func Within(late <-chan time.Time, f func()) bool {
 	done := make(chan struct{})
 	go func() {

@@ -7,9 +7,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
 
-// AppendString appends a string as encoding/json writes it without escaping
-// what is special in HTML. A byte that is not UTF-8 becomes \ufffd, the replacement
-// character: encoding/json writes it escaped or as it is, by the version of Go.
+// AppendString appends a string as encoding/json writes it without HTML escaping. A byte
+// that is not UTF-8 becomes \ufffd, the replacement character. encoding/json writes that
+// escaped or not, depending on the version of Go.
 func AppendString(b []byte, text string) []byte {
 	b = append(b, '"')
 	from := 0 // of what is not copied yet

@@ -1,13 +1,12 @@
-// Package plainjson reads and writes the JSON that programs commonly write: on the
-// wire of the emulators, and in Lambda's events. encoding/json remains the
-// definition of what is accepted: a [Scanner] takes only what it is certain that
-// encoding/json would take in the same way, and says so.
+// Package plainjson reads and writes the JSON that programs usually write, in the protocols
+// of the emulators and in Lambda's events. encoding/json still defines what is accepted: a
+// [Scanner] reads only JSON that encoding/json would certainly read in the same way, and
+// refuses the rest.
 //
-// It is here for speed: a request with ten messages of 500 bytes takes a Scanner
-// 7 to 13 µs, encoding/json of Go 1.26 about 100, and encoding/json/v2 27
-// (GOEXPERIMENT=jsonv2). Once go.mod asks for Go 1.27, which has v2 without the
-// experiment, v2 can take its place in the emulators: it compares names exactly,
-// as the protocol of SQS does.
+// It exists for speed. A request with ten messages of 500 bytes takes a Scanner 7 to 13 µs,
+// encoding/json of Go 1.26 about 100, and encoding/json/v2 27 (GOEXPERIMENT=jsonv2). When
+// go.mod requires Go 1.27, which has v2 without the experiment, v2 can replace it in the
+// emulators: it compares names exactly, like the protocol of SQS.
 //
 //	s := plainjson.NewScanner(string(body))
 //	if !s.Whole(request) {
@@ -24,23 +23,23 @@ import (
 
 // Object is a value that a [Scanner] can fill.
 type Object interface {
-	// Member reads the value of the member with that name. It returns false
-	// for a name that it does not know, and what the scanner's methods return.
+	// Member reads the value of the member with that name. It returns false for a name that
+	// it does not know, and otherwise the result of the scanner's methods.
 	Member(s *Scanner, name string) bool
 }
 
-// Scanner reads one JSON text. When a method returns false, the text is beyond
-// it or no JSON at all, and whatever was read of it is to be thrown away.
+// Scanner reads one JSON text. When a method returns false, the text is unusual or not
+// JSON, and everything that was read from it must be discarded.
 //
-// Names are compared exactly, where encoding/json ignores their case when it
-// finds no other; numbers are whole and not negative; nothing is null, unless the
-// caller looks for it.
+// Names are compared exactly, while encoding/json ignores their case if it finds no exact
+// match. Numbers must be whole and not negative. null is refused unless the caller looks
+// for it.
 type Scanner struct {
 	// HalfPairs reads each escaped half of a surrogate pair as U+FFFD, as encoding/json
 	// does. Without it such a text is left to encoding/json: a body of SQS cannot have it.
 	HalfPairs bool
 
-	// Pos is the position of the next byte, for messages. The scanner alone sets it.
+	// Pos is the position of the next byte, for messages. Only the scanner sets it.
 	Pos int
 
 	text string
@@ -94,7 +93,7 @@ func (s *Scanner) Members(member func(name string) bool) bool {
 // List reads an array, calling element at each value.
 func (s *Scanner) List(element func() bool) bool { return s.items('[', ']', element) }
 
-// items reads what is between open and end, separated by commas.
+// items reads the items between open and end, which are separated by commas.
 func (s *Scanner) items(open, end byte, item func() bool) bool {
 	if !s.next(open) {
 		return false
@@ -115,7 +114,7 @@ func (s *Scanner) items(open, end byte, item func() bool) bool {
 	return false
 }
 
-// Texts reads an array of strings. It is not nil.
+// Texts reads an array of strings into to, which is not nil afterwards.
 func (s *Scanner) Texts(to *[]string) bool {
 	list := []string{}
 	ok := s.List(func() bool {

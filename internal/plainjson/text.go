@@ -8,8 +8,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
 
-// Text reads a string. It is a part of the scanner's text, or of a copy of that
-// without escapes, so that it keeps all of it in memory: [Scanner.Kept] does not.
+// Text reads a string. The result is a part of the scanner's text, or of a copy without
+// escapes, so it keeps all of that in memory; [Scanner.Kept] does not.
 func (s *Scanner) Text() (text string, ok bool) {
 	if !s.next('"') {
 		return "", false

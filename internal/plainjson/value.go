@@ -2,9 +2,9 @@ package plainjson
 
 import "github.com/sqsbatch/sqsbatch/internal/jsontext"
 
-// Value passes over a value of any kind and returns its text, a part of the
-// scanner's. It only looks for the end: the text is to be decoded or checked by
-// encoding/json, and when that finds it invalid, so is all that was read after it.
+// Value skips a value of any kind and returns its text, a part of the scanner's. It only
+// looks for the end. Decode or check the text with encoding/json; if it is invalid,
+// everything that was read after it is invalid, too.
 func (s *Scanner) Value() (text string, ok bool) {
 	s.Peek()
 	start := s.Pos

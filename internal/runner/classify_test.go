@@ -69,7 +69,7 @@ func TestClassifyIsNotAskedAboutTheEnd(t *testing.T) {
 	}
 }
 
-// retryable is an error that says by a method what becomes of it.
+// retryable is an error that says by a method what happens to it.
 type retryable struct{ error }
 
 func (retryable) Retryable() bool { return true }

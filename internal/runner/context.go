@@ -7,11 +7,11 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 )
 
-// recordContext is a delivery as the context of its handler: the values of the
-// runner's or of the batch's, the record, and an end of its own. It does what
-// context.WithDeadline and context.WithValue would, without an allocation: it owns no
-// timer (the worker does, see expire), and what ends with it is made only when someone
-// asks for it.
+// recordContext is a delivery as the context of its handler. It has the values of the
+// runner's or the batch's context, the record, and an end of its own. It does the work of
+// context.WithDeadline and context.WithValue without an allocation. It owns no timer, since
+// the worker ends it (see expire). Contexts that end with it are made only when a handler
+// asks for them.
 type recordContext Delivery
 
 func (c *recordContext) Deadline() (time.Time, bool) {
@@ -29,7 +29,7 @@ type ending struct {
 	cancel context.CancelFunc
 }
 
-// asked returns the context that ends with c. Most handlers never ask for it.
+// asked returns the context that ends with c. Most handlers never need it.
 func (c *recordContext) asked() *ending {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,8 +43,8 @@ func (c *recordContext) asked() *ending {
 	return c.ending
 }
 
-// Err notices the end by itself, so that a handler which only polls Err gets it
-// on time even when the runner's timer is late.
+// Err also compares the clock, so that a handler which only polls Err sees the end in time
+// even if the runner's timer is late.
 func (c *recordContext) Err() error {
 	c.mu.Lock()
 	err := c.err
@@ -79,13 +79,14 @@ func (c *recordContext) inherited() context.Context {
 	return c.Batch.Context(c.runner.parent)
 }
 
-// AfterFunc is what the context package looks for in a parent that it does not
-// know: with it, a derived context costs no goroutine.
+// AfterFunc is a method that the context package looks for in parents of unknown types.
+// With it, a derived context needs no goroutine.
 func (c *recordContext) AfterFunc(f func()) (stop func() bool) {
 	return context.AfterFunc(c.asked().Context, f)
 }
 
-// end ends the context with err unless it has ended, and returns what it ended with.
+// end ends the context with err, unless it has ended. It returns the error with which the
+// context ended.
 func (c *recordContext) end(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 
 type key string
 
-// contexts is a hook that gives contexts values, and says what those it is told in have.
+// contexts is a hook that gives contexts values, and notes the values of the contexts with which it is called.
 type contexts struct {
 	recorder
 	batchContext  func(context.Context) context.Context

@@ -10,34 +10,35 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// A Delivery is a record in the hands of a runner, from [Runner.Add] until it is
-// finished. Its owner sets Record, Result and what else it needs before it adds it, and
-// does not touch it again until [Runner.Finished] returns it: the runner's lock guards it,
-// and the runner writes Result and Verdict. Two things the owner may do meanwhile: read
-// Record, which only its own Renew replaces, and read all of a delivery that is deciding,
-// since only the owner ends that.
+// Delivery is a record that a runner handles, from [Runner.Add] until it is finished.
 //
-// There is one for each record in flight: its size counts.
+// Its owner sets Record, Result and other fields before it adds the delivery, and does not
+// touch it until [Runner.Finished] returns it. In between the runner's lock guards it, and
+// the runner writes Result and Verdict. There are two exceptions: the owner may read
+// Record, which only its own Renew replaces; and it may read all fields of a delivery that
+// is deciding, since only the owner ends that.
+//
+// There is one for each record in flight, so keep it small.
 type Delivery struct {
 	Record *batch.Record
-	// Result is where the outcome goes. Its Record is set by the runner.
+	// Result receives the outcome. The runner sets its Record.
 	Result *batch.Result
 	// Verdict is what Result.Err asks for.
 	Verdict Verdict
-	// Batch is what the hooks are notified of when the first of its deliveries starts;
-	// nil where the owner notifies them.
+	// Batch is what the hooks are notified of when its first delivery starts. Nil if the
+	// owner notifies them.
 	Batch *Batch
-	// Within is how long after Record.ReceivedAt its handler must be done; zero for
-	// the runner's own cutoff.
+	// Within is the time after Record.ReceivedAt in which its handler must be done. Zero if
+	// only the runner's cutoff counts.
 	Within time.Duration
-	// Lease is for how long, from Record.ReceivedAt, the record is ours; 0 if that is not
-	// tracked, below 0 if it is lost already. See [Runner.Extend].
+	// Lease is how long after Record.ReceivedAt the record belongs to this process. 0 if
+	// that is not tracked, below 0 if the record is lost. See [Runner.Extend].
 	Lease time.Duration
-	// Owner is what the owner keeps for the record. The runner does not use it.
+	// Owner is for the owner's data about the record. The runner does not use it.
 	Owner any
-	// Last says that SQS gives up on the record after this delivery: it leaves time for
-	// those of its group that wait for it. The owner sets it, or the runner where the owner
-	// has not.
+	// Last is true if SQS gives up on the record after this delivery. It then leaves time
+	// for the records of its group that wait for it. The runner sets it if the owner has
+	// not.
 	Last bool
 
 	state   state
@@ -47,7 +48,8 @@ type Delivery struct {
 	queued  *Delivery // behind it in its queue
 	bulk    *bulkPart // nil unless package bulk uses it, see View
 
-	// Of its handler's context, see recordContext, which reads them without the runner's lock.
+	// Used by its handler's context, see recordContext, which reads them without the
+	// runner's lock.
 	deadline time.Time                       // set before the handler is called; zero: the parent's
 	values   atomic.Pointer[context.Context] // in place of the batch's, from hooks
 	mu       sync.Mutex                      // guards what follows
@@ -70,11 +72,10 @@ const (
 	finished
 )
 
-// Deciding reports whether d failed and waits for [Runner.Resolve], rather than
-// being finished.
+// Deciding reports whether d failed and waits for [Runner.Resolve], and so is not finished.
 func (d *Delivery) Deciding() bool { return d.state == deciding }
 
-// Group yields d, which is finished, and those that were skipped because of it.
+// Group yields d, which is finished, and the records that were skipped because of it.
 func (d *Delivery) Group() iter.Seq[*Delivery] {
 	return func(yield func(*Delivery) bool) {
 		for ; d != nil && yield(d); d = d.next {
@@ -90,18 +91,19 @@ func (d *Delivery) copies() (list []batch.Result) {
 	return list
 }
 
-// Batch is what was received together: a record of a standard queue, or those of a
+// Batch is what was received together: one record of a standard queue, or the records of a
 // FIFO group.
 type Batch struct {
-	// Info is the owner's until the runner sets its Started, when the first of its
-	// deliveries starts, and again when the runner has none of them any more.
+	// Info belongs to the owner until the runner sets its Started, when the first delivery
+	// starts, and again when the runner has no delivery of the batch any more.
 	Info    batch.BatchInfo
 	Records []batch.Record
 
 	ctx atomic.Pointer[context.Context]
 }
 
-// Context is what the hooks made of ctx for the batch; ctx until they have, or if b is nil.
+// Context returns ctx with the values that the hooks gave the batch. It returns ctx if they
+// have not, or if b is nil.
 func (b *Batch) Context(ctx context.Context) context.Context {
 	if b != nil {
 		if own := b.ctx.Load(); own != nil {
@@ -135,7 +137,7 @@ func (q *queue) pushFront(d *Delivery) {
 	q.first = d
 }
 
-// pop takes the first delivery; nil if there is none.
+// pop removes and returns the first delivery; nil if there is none.
 func (q *queue) pop() *Delivery {
 	d := q.first
 	if d != nil {

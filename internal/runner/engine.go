@@ -10,23 +10,24 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
-// Engine is a handler with how it is run: what runners share. It holds no state of
-// theirs, and is safe for concurrent use.
+// Engine is a handler with its configuration, shared by runners. It has no state of a
+// runner, and is safe for concurrent use.
 type Engine struct {
 	handler batch.Handler     // as it was given
 	handle  batch.HandlerFunc // called directly: each call on the way would copy the record on the stack
 	cfg     batch.Config
-	// Hooks are also for the package that settles the results.
+	// Hooks are also used by the package that settles the results.
 	Hooks *hooks.Set
-	// Slots are shared with other engines' runners, in which those of this one count for
-	// Weight, 1 or more; nil if not. Both are set before the first runner is made.
+	// Slots are shared with the runners of other engines; Weight, 1 or more, is the share
+	// of this engine's runners. Slots is nil if they are not shared. Both are set before
+	// the first runner is made.
 	Slots  *Slots
 	Weight int
 }
 
-// New returns an Engine. It returns an error when h is nil or its method
-// Validate() error, if it has one, returns one; when a value of cfg is out of its
-// bounds; or when a hook has none of the hooks' methods.
+// New returns an Engine. It returns an error if h is nil, if h's method Validate() error
+// returns one, if a value of cfg is out of its bounds, or if a hook implements no hook
+// interface.
 func New(h batch.Handler, cfg batch.Config) (*Engine, error) {
 	f, ok := h.(batch.HandlerFunc)
 	var noHandler error
@@ -45,18 +46,18 @@ func New(h batch.Handler, cfg batch.Config) (*Engine, error) {
 	return &Engine{handler: h, handle: f, cfg: cfg, Hooks: set}, nil
 }
 
-// Bounds of the reserve when it is not configured.
+// Limits of the reserve if it is not configured.
 const (
 	minReserve = 200 * time.Millisecond
 	maxReserve = 2 * time.Second
 )
 
-// Times derives an invocation's moments from ctx's deadline, for one that begins
-// now. The reserve, unless configured, is a tenth of the remaining time,
-// between 200 ms and 2 s, but never above a quarter of it: a function with a
-// timeout of 1 s keeps 200 ms, one of 20 s or more 2 s. A configured reserve is
-// cut to half of the remaining time. A quarter of the reserve is for the response.
-// It is zero for a ctx without deadline.
+// Times derives the time limits of an invocation that begins now from ctx's deadline.
+// Without a configured reserve, the reserve is a tenth of the remaining time, between 200
+// ms and 2 s, but at most a quarter of it. A function with a timeout of 1 s keeps 200 ms;
+// one of 20 s or more keeps 2 s. A configured reserve is at most half of the remaining
+// time. A quarter of the reserve is for the response. Times returns zero for a ctx without
+// a deadline.
 func (e *Engine) Times(ctx context.Context) batch.Times {
 	deadline, ok := ctx.Deadline()
 	if !ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// cutoff is when d's handler must be done; zero if it has no bound but its own.
+// cutoff returns when d's handler must be done; zero if only its own timeout limits it.
 func (r *Runner) cutoff(d *Delivery) time.Time {
 	if d.Within > 0 {
 		return d.Record.ReceivedAt.Add(d.Within)
@@ -16,9 +16,9 @@ func (r *Runner) cutoff(d *Delivery) time.Time {
 	return r.options.Times.Cutoff
 }
 
-// enoughTime reports whether enough is left to start d. What was received a moment ago,
-// with a cutoff of its own, is started with less: there will be no more time when it
-// has been received again.
+// enoughTime reports whether enough time is left to start d. A record with a cutoff of its
+// own that was received a moment ago is started with less time, since another delivery
+// would not have more.
 func (r *Runner) enoughTime(d *Delivery, now time.Time) bool {
 	cutoff := r.cutoff(d)
 	if cutoff.IsZero() || r.pace.enough(cutoff.Sub(now), r.cfg.MinRemaining) {
@@ -56,8 +56,8 @@ func (r *Runner) deadlineOf(d *Delivery, now time.Time) time.Time {
 // leastShare is what FairShare gives at least.
 const leastShare = time.Second
 
-// fairShare is a share of the remaining time for a record that starts while so many
-// wait, itself included, and so many run at a time.
+// fairShare returns a record's share of the remaining time. waiting is the number of
+// records that wait, including this one, and concurrency is how many run at the same time.
 func fairShare(remaining time.Duration, waiting, concurrency int) time.Duration {
 	waves := (waiting + concurrency - 1) / concurrency
 	return max(leastShare, remaining/time.Duration(max(waves, 1)))
@@ -81,9 +81,10 @@ func (r *Runner) leaving(remaining time.Duration, d *Delivery) time.Duration {
 	return min(remaining, max(most, remaining/2, 2*each))
 }
 
-// askLast asks whether d is delivered for the last time, and reports whether it had to:
-// it counts where others wait for it, which would come to the same end. The answer may
-// take a moment: the lock is not held meanwhile, and other workers start.
+// askLast finds out whether d is delivered for the last time, if it does not know, and
+// reports whether it had to ask. It asks only if other records wait for d, since SQS would
+// give up on those as well. The answer may take a moment: the lock is not held meanwhile,
+// and other workers start.
 func (r *Runner) askLast(d *Delivery) (asked bool) {
 	if r.options.LastAttempt == nil || d.Last || d.next == nil || d.isPrehandled() || r.cutoff(d).IsZero() {
 		return false
@@ -112,9 +113,9 @@ func (w *worker) setDue(t time.Time) {
 	r.due = t
 }
 
-// expire ends the contexts of deliveries at their deadlines, and gives up on their
-// workers a grace later. The grace begins when the context is ended, also where the
-// timer is late. It costs a look at each worker.
+// expire ends the contexts of deliveries at their deadlines, and abandons their workers a
+// grace later. The grace begins when the context was ended, even if the timer was late. It
+// looks at each worker.
 func (r *Runner) expire() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -97,7 +97,7 @@ func TestTimerOfAbandonedRecord_ChangesNothing(t *testing.T) {
 
 func TestTimerFiresAsRecordEnds_EndsNoOtherRecord(t *testing.T) {
 	// Handlers return at the very moment of their deadline: the timer for them
-	// has fired when the hooks are told of them, or when the next has begun.
+	// has fired when the hooks are notified of them, or when the next has begun.
 	for range 50 {
 		virtual(t, func(t *testing.T) {
 			const n = 10

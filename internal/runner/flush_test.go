@@ -35,7 +35,7 @@ func TestFlush(t *testing.T) {
 		if took := time.Since(began); took != time.Second || len(flushed) != 1 {
 			t.Errorf("took %v, flushed %d", took, len(flushed))
 		}
-		if len(warned.warnings) != 2 || !strings.Contains(warned.warnings[0].Message, "panicked") || !strings.Contains(warned.warnings[1].Message, "waited for") {
+		if len(warned.warnings) != 2 || !strings.Contains(warned.warnings[0].Message, "panicked") || !strings.Contains(warned.warnings[1].Message, "took too long") {
 			t.Errorf("warned %+v", warned.warnings)
 		}
 		time.Sleep(time.Hour)

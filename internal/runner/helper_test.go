@@ -72,7 +72,7 @@ func virtual(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-// wait sleeps for d, or until ctx ends if heed is set.
+// wait sleeps for d, or until ctx ends if its last argument is set.
 func wait(ctx context.Context, d time.Duration, heed bool) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -88,7 +88,7 @@ func wait(ctx context.Context, d time.Duration, heed bool) error {
 	}
 }
 
-// failed is a settling that is told of failures only.
+// failed is a settling that is notified of failures only.
 type failed func([]*batch.Result)
 
 func (f failed) Failed(d *runner.Delivery)                             { f(resultsOf(d)) }

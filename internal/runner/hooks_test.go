@@ -107,7 +107,7 @@ type onlyWarnings struct{ r *recorder }
 func (o *onlyWarnings) Warned(ctx context.Context, w batch.Warning) { o.r.Warned(ctx, w) }
 
 func TestASlowHookCannotGiveARecordTwoOutcomes(t *testing.T) {
-	// At the cutoff the hooks are told of what was abandoned while the timers
+	// At the cutoff the hooks are notified of what was abandoned while the timers
 	// of the records' own deadlines still fire.
 	virtual(t, func(t *testing.T) {
 		hook := onFinish(func(context.Context, batch.Result) { time.Sleep(200 * time.Millisecond) })

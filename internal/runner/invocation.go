@@ -10,35 +10,35 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/notify"
 )
 
-// Settling is told of failures while their batch still runs, by the goroutine that has
-// called Run. Results are elements of the slice that Run will return.
+// Settling handles failures while their batch still runs. The goroutine that called Run
+// calls its methods. Results are elements of the slice that Run will return.
 type Settling interface {
-	// Failed is told of each failure, of which its [Delivery.Group] are the records of its
-	// FIFO group that were skipped because of it. It must not block.
+	// Failed is called for each failure. The failure's [Delivery.Group] are the records of
+	// its FIFO group that were skipped because of it. It must not block.
 	Failed(d *Delivery)
-	// DeadLetter is asked about a failure while others of its FIFO group wait behind it.
-	// It has done called by one of Events: with what became of the record when that is out
-	// of their way for good, and the group goes on, or with nil when it has failed, and the
-	// rest of the group is skipped. It must not block, and must copy d's Result. The record
-	// is given to Failed if the batch ends before.
+	// DeadLetter is called for a failure while other records of its FIFO group wait behind
+	// it. One of Events then calls done: with the record's result if it no longer blocks
+	// its group, which goes on; or with nil if it has failed, and the rest of the group is
+	// skipped. DeadLetter must not block, and must copy d's Result. If the batch ends
+	// first, the record is passed to Failed.
 	DeadLetter(d *Delivery, done func(gone *batch.Result))
-	// LastAttempt is asked as [Options] say, by other goroutines.
+	// LastAttempt is called as [Options] describe, by other goroutines.
 	LastAttempt(r *batch.Record) bool
-	// Events has what is to be called.
+	// Events has functions for the goroutine of Run to call.
 	Events() <-chan func()
 }
 
-// Run handles the records of an invocation and returns their results in the same
-// order, each with exactly one outcome.
+// Run handles the records of an invocation and returns their results in the same order.
+// Each result has exactly one outcome.
 //
-// It returns when all are done, or else shortly after times' cutoff or the end of
-// ctx. With a ctx that has ended already nothing is started. Without a cutoff, Run
-// takes as long as the handlers do.
+// Run returns when all records are done, or else shortly after times' cutoff or the end of
+// ctx. If ctx has ended already, nothing is started. Without a cutoff, Run takes as long as
+// the handlers do.
 //
-// on may be nil. It is not told of what was not started.
+// on may be nil. It is not called for records that were not started.
 //
-// Cost: about a dozen allocations, one for each handler at work, and what handlers ask
-// of their contexts; none for each record.
+// Cost: about a dozen allocations, one for each handler at work, and those that handlers
+// cause by using their contexts; none for each record.
 func (e *Engine) Run(ctx context.Context, records []batch.Record, times batch.Times, on Settling) []batch.Result {
 	if len(records) == 0 {
 		return nil
@@ -73,8 +73,8 @@ type invocation struct {
 	aborted  *Delivery // the one that asked to wait the longest; nil for none
 }
 
-// wait returns when no handler is running any more: those that ignore the end of their
-// contexts are abandoned.
+// wait returns when no handler runs any more. It abandons handlers that ignore the end of
+// their contexts.
 func (i *invocation) wait() {
 	var cutoff <-chan time.Time
 	if at := i.options.Times.Cutoff; !at.IsZero() {
@@ -82,14 +82,14 @@ func (i *invocation) wait() {
 	}
 	if !i.waitIdle(cutoff, i.parent.Done()) {
 		i.Cancel(cmp.Or(i.parent.Err(), context.DeadlineExceeded))
-		// Handlers that heed their context return now, and their results count.
+		// Handlers that respect their context return now, and their results count.
 		i.waitIdle(time.After(i.cutoffGrace()), nil)
 		i.GiveUp()
 	}
 }
 
-// waitIdle takes what has failed until nothing runs any more, and reports whether that
-// came before late and ended.
+// waitIdle passes on failures until nothing runs any more. It reports whether that came
+// before late and ended.
 func (i *invocation) waitIdle(late <-chan time.Time, ended <-chan struct{}) bool {
 	for !i.Idle() {
 		select {
@@ -117,7 +117,7 @@ func (i *invocation) cutoffGrace() time.Duration {
 	return max(0, min(i.cfg.Grace, reserve/4, time.Until(times.SettleBy)))
 }
 
-// take has settled, or decided about, what has failed since.
+// take passes on the records that have failed since the last call.
 func (i *invocation) take() {
 	i.list = i.Finished(i.list[:0])
 	for _, d := range i.list {
@@ -134,13 +134,13 @@ func (i *invocation) take() {
 	}
 }
 
-// end gives every record that has none its outcome: it was not started. It waits for hooks,
-// but not beyond SettleBy: one that blocks must not cost the response.
+// end gives every record without an outcome one: it was not started. It waits for hooks,
+// but not beyond SettleBy, since a hook that blocks must not make the response late.
 func (i *invocation) end() {
 	i.take()
 	var warnings []string
 	if !i.Idle() && !i.waitIdle(i.halfOfTheRest(), nil) {
-		warnings = append(warnings, fmt.Sprintf("a RecordFinished hook still runs %v after the cutoff and is not waited for: hooks must not block",
+		warnings = append(warnings, fmt.Sprintf("a RecordFinished hook still runs %v after the cutoff, and the response does not wait for it: hooks must not block",
 			time.Since(i.options.Times.Cutoff).Round(time.Millisecond)))
 	}
 	why := errTooLate
@@ -156,7 +156,7 @@ func (i *invocation) end() {
 	}
 	if notStarted == len(i.results) && i.parent.Err() == nil {
 		warnings = append(warnings, fmt.Sprintf(
-			"no record was started: %v was left before the cutoff. If that is so on every invocation, lower MinRemaining (%v) or raise the function's timeout",
+			"no record was started, because only %v was left before the cutoff. If this happens on every invocation, lower MinRemaining (%v) or raise the function's timeout",
 			time.Until(i.options.Times.Cutoff).Round(time.Millisecond), max(i.cfg.MinRemaining, minStart)))
 	}
 	if len(warnings) > 0 {
@@ -168,8 +168,8 @@ func (i *invocation) end() {
 	}
 }
 
-// halfOfTheRest ends when half of what is left until SettleBy is over: the rest is for
-// settling. Without SettleBy it never ends.
+// halfOfTheRest fires when half of the time until SettleBy is over; the rest is for
+// settling. Without SettleBy it never fires.
 func (i *invocation) halfOfTheRest() <-chan time.Time {
 	by := i.options.Times.SettleBy
 	if by.IsZero() {

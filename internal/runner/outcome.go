@@ -9,8 +9,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// ErrLost is the error of a delivery that was not started because others may
-// have received it.
+// ErrLost is the error of a delivery that was not started because others may have received
+// the record.
 var ErrLost = errors.New("longpoll: not started, the record's visibility timeout is over")
 
 var expired = failure{ErrLost, Verdict{Expired: true}}
@@ -58,8 +58,8 @@ func (r *Runner) failOrDecide(d *Delivery, outcome batch.Outcome, err error, now
 	r.report(d)
 }
 
-// Resolve ends the wait of a delivery that is deciding, if it still is. gone is its
-// result when it is out of its group's way, which goes on; nil when it has failed.
+// Resolve ends the decision about a delivery, if it is still deciding. gone is its result
+// if it no longer blocks its group, which goes on. It is nil if the record has failed.
 func (r *Runner) Resolve(d *Delivery, gone *batch.Result) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +84,7 @@ func (r *Runner) resolve(d *Delivery, gone *batch.Result) {
 	r.checkIdle()
 }
 
-// fail finishes a delivery that has failed, and skips those that wait for it.
+// fail finishes a delivery that has failed, and skips the records that wait for it.
 func (r *Runner) fail(d *Delivery) {
 	r.enter(d, finished)
 	if d.Record.FIFO() {
@@ -108,10 +108,9 @@ func (r *Runner) notStart(d *Delivery, why error) {
 	r.fail(d)
 }
 
-// notify notifies the hooks of d, which has finished, and of those that were skipped
-// because of it; the lock is not held meanwhile. The caller has counted it in
-// r.notifying, and made copies of the results: those may be settled before a slow hook
-// returns.
+// notify notifies the hooks of d, which has finished, and of the records that were skipped
+// because of it. It does not hold the lock. The caller has counted it in r.notifying, and
+// has copied the results, since those may be settled before a slow hook returns.
 func (r *Runner) notify(d *Delivery, results []batch.Result) {
 	r.mu.Unlock()
 	defer func() { // also after a Goexit

@@ -8,8 +8,8 @@ import (
 // minStart is the least time with which a record is started when nothing is configured.
 const minStart = 50 * time.Millisecond
 
-// pace remembers how long the latest successes took, to tell whether another
-// record is worth starting.
+// pace remembers how long the latest successes took, to decide whether another record is
+// worth starting.
 type pace struct {
 	latest  *[64]time.Duration // nil before the first
 	n       int
@@ -25,9 +25,9 @@ func (p *pace) add(d time.Duration) {
 	p.longest = max(p.longest, d)
 }
 
-// enough reports whether remaining is worth starting a record: at least the
-// configured minimum, else the median of the latest successes and minStart.
-// The median is worked out only in the last stretch, where it can matter.
+// enough reports whether the remaining time is enough to start a record: at least the
+// configured minimum, or else the median of the latest successes and minStart. It computes
+// the median only near the end, where it can matter.
 func (p *pace) enough(remaining, configured time.Duration) bool {
 	if configured > 0 {
 		return remaining >= configured

@@ -138,7 +138,7 @@ func (o *orNothing) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// null is no order: it would reach the function as one that lacks everything, and
+// null is not an order: it would reach the function as one without any field, and
 // be done with.
 func TestJSONOfNull(t *testing.T) {
 	called := 0

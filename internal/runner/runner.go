@@ -1,22 +1,25 @@
-// Package runner handles deliveries by one handler. A [Runner] knows slots, FIFO
-// groups and deadlines, and gives up on handlers that ignore the end of their
-// context. On Lambda there is one for each invocation, in a container one for the life
-// of a poller. Its owner adds deliveries, and takes those that are finished:
+// Package runner calls a handler for deliveries. A [Runner] applies slots, FIFO groups and
+// deadlines, and abandons handlers that ignore the end of their context. On Lambda there is
+// one for each invocation, in a container one for the life of a poller. Its owner adds
+// deliveries, and takes those that are finished:
 //
 //	Waiting → Running → Finished
 //	             └→ Deciding ┘   a FIFO record that failed, while others wait for it
 //
-// Where each step of a record is: it is added, withdrawn, and handed to the owner in
-// runner.go; started, handled and finished by a goroutine in worker.go; succeeds, fails
-// or waits for a decision in outcome.go; is given its time, and given up, in expiry.go.
-// What only Lambda has is in invocation.go.
+// Where to find each step of a record:
 //
-// What a handler's error says is worked out by its worker, in verdict.go. Slots that runners
-// share are in slots.go, what package bulk sees of a runner is in view.go.
+//   - It is added, withdrawn, and returned to the owner in runner.go.
+//   - A goroutine starts, handles and finishes it in worker.go.
+//   - It succeeds, fails or waits for a decision in outcome.go.
+//   - Its deadline is set, and its handler abandoned, in expiry.go.
+//   - The parts for Lambda only are in invocation.go.
+//
+// The worker examines its handler's error in verdict.go. Slots that runners share are in
+// slots.go. The view of package bulk is in view.go.
 //
 // A runner calls the handler, hooks and [Options].LastAttempt without its lock. With its
-// lock it calls only what bulk shares: make, and then its Idle, see [View.Shared]. The lock
-// of [Slots] is taken with a runner's, never the other way round.
+// lock it calls only the functions that bulk shares, make and Idle, see [View.Shared]. The
+// lock of [Slots] is taken after a runner's lock, never before it.
 package runner
 
 import (
@@ -29,20 +32,21 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Options say how a runner differs from the others of its engine.
+// Options are the settings in which the runners of an engine differ.
 type Options struct {
-	// Times are an invocation's; zero in a container.
+	// Times are an invocation's time limits. Zero in a container.
 	Times batch.Times
-	// LastAttempt is asked for [Delivery].Last where that is not set, before a record
-	// starts that others of its group wait for; nil for never. It may block for a moment.
+	// LastAttempt returns the value of [Delivery].Last if that is not set. It is called
+	// before a record starts for which other records of its group wait. Nil means never the
+	// last. It may block for a moment.
 	LastAttempt func(*batch.Record) bool
-	// AsksOwner says that the owner calls [Runner.Resolve] for each delivery that
-	// failed while others of its FIFO group wait for it.
+	// AsksOwner means that the owner calls [Runner.Resolve] for each delivery that failed
+	// while other records of its FIFO group wait for it.
 	AsksOwner bool
 }
 
-// Runner handles deliveries. Make it with [Engine.NewRunner]. Its methods are safe
-// for concurrent use; those that are not exported need its lock, as the fields from mu on do.
+// Runner handles deliveries. Make it with [Engine.NewRunner]. Its methods are safe for
+// concurrent use. Unexported methods, and the fields from mu on, need its lock.
 type Runner struct {
 	*Engine
 	options Options
@@ -76,7 +80,8 @@ type groupKey struct{ queue, id string }
 
 func keyOf(d *Delivery) groupKey { return groupKey{d.Record.QueueARN, d.Record.GroupID} }
 
-// NewRunner returns a runner. The contexts of its handlers have ctx's values and end.
+// NewRunner returns a runner. The contexts of its handlers have ctx's values, and end when
+// ctx does.
 func (e *Engine) NewRunner(ctx context.Context, o Options) *Runner {
 	r := &Runner{Engine: e, options: o, parent: ctx, began: time.Now(), wake: make(chan struct{}, 1), slots: e.cfg.Concurrency}
 	if e.Slots != nil {
@@ -85,15 +90,15 @@ func (e *Engine) NewRunner(ctx context.Context, o Options) *Runner {
 	return r
 }
 
-// Leave says that nothing more is to be started: other runners need not share slots with r.
+// Leave means that nothing more will be started: other runners do not have to share slots with r.
 func (r *Runner) Leave() {
 	if r.share != nil {
 		r.share.leave()
 	}
 }
 
-// Usable is how many slots, of most, the runner has, may take now, or is given in a while
-// however many records other runners have. More records would wait for longer.
+// Usable returns how many slots, of most, the runner has, can take now, or will get soon,
+// however many records other runners have. More records would have to wait longer.
 func (r *Runner) Usable(most int) int {
 	if r.share != nil {
 		return r.share.usable(most)
@@ -101,7 +106,7 @@ func (r *Runner) Usable(most int) int {
 	return most
 }
 
-// Add takes deliveries, in order.
+// Add adds deliveries, in order.
 func (r *Runner) Add(list ...*Delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,8 +150,8 @@ func (r *Runner) requeue(d *Delivery) {
 	}
 }
 
-// Pause starts nothing more, until [Runner.Resume]. A runner pauses by itself when a
-// handler says that all would fail ([batch.Abort]).
+// Pause starts nothing more until [Runner.Resume]. A runner pauses by itself after an abort
+// ([batch.Abort]).
 func (r *Runner) Pause() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -158,8 +163,8 @@ func (r *Runner) pause() {
 	r.idleShared() // no other record will come soon
 }
 
-// Resume ends a pause, and has so many run at a time at most. It does not if the runner
-// paused because of a delivery that its owner has not taken yet.
+// Resume ends a pause, and sets the number of slots. It does nothing if the runner paused
+// because of a delivery that its owner has not taken yet.
 func (r *Runner) Resume(slots int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -171,9 +176,9 @@ func (r *Runner) Resume(slots int) {
 	r.grow()
 }
 
-// Withdraw takes back, in order, what has not been started. While the one of a group
-// that runs may handle others as well (see [View.Behind]), they finish as not started
-// because of why, unless it did.
+// Withdraw takes back, in order, the deliveries that were not started. Exception: if the
+// running delivery of a group may handle others as well (see [View.Behind]), those others
+// finish as not started, with the error why, unless it handled them.
 func (r *Runner) Withdraw(why error) (list []*Delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -193,7 +198,7 @@ func (r *Runner) Withdraw(why error) (list []*Delivery) {
 	return list
 }
 
-// WithdrawOlder takes back what was received before a time and waits for a slot.
+// WithdrawOlder takes back the waiting deliveries that were received before since.
 func (r *Runner) WithdrawOlder(since time.Time) []*Delivery {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -233,16 +238,16 @@ func (r *Runner) withdrawBehind(d *Delivery) (list []*Delivery) {
 	return list
 }
 
-// Extend sets the Lease of a delivery: it is not started later than that, and nothing
-// behind it in its group is.
+// Extend sets the Lease of a delivery. Later than that, neither the delivery nor those
+// behind it in its group are started.
 func (r *Runner) Extend(d *Delivery, until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d.Lease = cmp.Or(until.Sub(d.Record.ReceivedAt), -1)
 }
 
-// Renew is Extend for a delivery that was received again: what has not been started is
-// what was received then.
+// Renew is Extend for a delivery that was received again. If it was not started, its record
+// is replaced by the new one.
 func (r *Runner) Renew(d, again *Delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -253,8 +258,8 @@ func (r *Runner) Renew(d, again *Delivery) {
 	}
 }
 
-// Revoke ends the context of a delivery, since others may have it, and takes back what
-// waits for it. What has not been started will not be.
+// Revoke ends the context of a delivery, since others may have it, and takes back the
+// deliveries that wait for it. If it was not started, it will not be.
 func (r *Runner) Revoke(d *Delivery) (behind []*Delivery) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -275,8 +280,8 @@ func (r *Runner) Revoke(d *Delivery) (behind []*Delivery) {
 	return r.withdrawBehind(d)
 }
 
-// Cancel pauses, and ends the contexts of all that runs with err. Handlers that do not
-// return within the grace are given up.
+// Cancel pauses the runner, and ends the contexts of all running deliveries with err.
+// Handlers that do not return within the grace are abandoned.
 func (r *Runner) Cancel(err error) (running int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -291,7 +296,7 @@ func (r *Runner) Cancel(err error) (running int) {
 	return running
 }
 
-// GiveUp gives up on all that still runs. Nothing is started any more.
+// GiveUp abandons all running handlers. Nothing is started any more.
 func (r *Runner) GiveUp() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -310,7 +315,8 @@ func (r *Runner) GiveUp() {
 	r.checkIdle()
 }
 
-// Finished appends what has finished, or waits for a decision, since the last call.
+// Finished appends the deliveries that have finished, or wait for a decision, since the
+// last call.
 func (r *Runner) Finished(into []*Delivery) []*Delivery {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -326,7 +332,8 @@ func (r *Runner) report(d *Delivery) {
 	r.signal()
 }
 
-// Wake has a value after [Runner.Finished] got something, or the last has finished.
+// Wake has a value when [Runner.Finished] has new deliveries, or when the last one has
+// finished.
 func (r *Runner) Wake() <-chan struct{} { return r.wake }
 
 func (r *Runner) signal() {
@@ -336,8 +343,8 @@ func (r *Runner) signal() {
 	}
 }
 
-// Idle reports whether nothing runs, no hook is being notified, and nothing will be
-// started of what was added.
+// Idle reports whether nothing runs, no hook is being called, and no added delivery will be
+// started.
 func (r *Runner) Idle() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -356,7 +363,7 @@ func (r *Runner) checkIdle() {
 	}
 }
 
-// Load is how a runner is at one moment.
+// Load is the state of a runner at one moment.
 type Load struct {
 	Waiting, Running, Deciding int // deliveries
 	Ready                      int // those of Waiting that wait for a slot only
@@ -366,7 +373,7 @@ type Load struct {
 	InHook                     time.Duration // the longest that a hook has been running
 }
 
-// Load costs a look at each worker.
+// Load returns the runner's state. It looks at each worker.
 func (r *Runner) Load() Load {
 	l, now := r.Count(), time.Now()
 	r.mu.Lock()
@@ -382,7 +389,7 @@ func (r *Runner) Load() Load {
 	return l
 }
 
-// Count is Load without what takes a look at each worker.
+// Count is Load without the values that need a look at each worker.
 func (r *Runner) Count() Load {
 	r.mu.Lock()
 	defer r.mu.Unlock()

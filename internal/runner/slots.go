@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Slots bound how many deliveries several runners handle at a time, together. A slot that
-// becomes free goes to the runner that has used them least for its weight, or, with strict
-// priority, to one with the highest weight. What runs is never interrupted for that.
+// Slots limit how many deliveries several runners handle at the same time in total. A free
+// slot goes to the runner that has used slots least for its weight. With strict priority it
+// goes to one with the highest weight. Running deliveries are never interrupted for that.
 type Slots struct {
 	total  int
 	strict bool
@@ -18,7 +18,7 @@ type Slots struct {
 	shares []*share // of those that may want slots
 }
 
-// NewSlots returns so many slots.
+// NewSlots returns a number of slots.
 func NewSlots(total int, strict bool) *Slots { return &Slots{total: total, strict: strict} }
 
 // share is what one runner uses of slots. Its methods may be called with the runner's lock.
@@ -30,8 +30,8 @@ type share struct {
 
 	inUse int
 	wants bool // it was refused one since it got the last
-	// passed is how long it has used slots in all, divided by its weight, up to since. It
-	// decides who is next.
+	// passed is the total time for which it has used slots, divided by its weight, up to
+	// since. It decides who is next.
 	passed time.Duration
 	since  time.Time
 }
@@ -48,7 +48,7 @@ func (s *Slots) join(weight int, grant, wake func()) *share {
 	return a
 }
 
-// leave ends a share: it wants no slot any more. It may still give back those that it has.
+// leave ends a share: it takes no more slots, but may still give back the ones that it has.
 func (a *share) leave() {
 	s := a.slots
 	s.mu.Lock()
@@ -105,8 +105,8 @@ func (a *share) release() {
 	}
 }
 
-// usable is how many slots, of most, the share has, may take now, or is given in a while
-// however much the others want. What it receives ahead of that would wait in vain.
+// usable returns how many slots, of most, the share has, can take now, or will get soon
+// whatever the others want. Records received beyond that would only wait.
 func (a *share) usable(most int) int {
 	s := a.slots
 	s.mu.Lock()
@@ -153,8 +153,8 @@ func (a *share) before(b *share) bool {
 	return a.passed < b.passed
 }
 
-// begin has a share that has used nothing for a while begin beside the others: what it has
-// not used is lost.
+// begin starts a share that has used nothing for a while at the level of the others. It
+// does not get the slots that it has not used.
 func (a *share) begin() {
 	if a.inUse > 0 || a.wants {
 		return

@@ -9,10 +9,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Verdict is all that the core asks of a handler's error. The methods of that error are the
-// user's: they may panic, block or lie. The worker therefore calls them once, where the
-// handler returns: one that panics is a failure of its record, and one that blocks is a
-// handler that hangs. Nobody asks later, but for the error's text.
+// Verdict has everything that the core needs to know of a handler's error. The methods of
+// that error are the user's code: they may panic, block or be wrong. Therefore the worker
+// calls them only once, where the handler returns. If one panics, its record fails; if one
+// blocks, the handler hangs. Later, only the error's text is used.
 type Verdict struct {
 	batch.Verdict
 	Canceled bool // the error wraps context.Canceled
@@ -20,7 +20,7 @@ type Verdict struct {
 	Expired  bool // it is ErrLost, and the handler was not called
 }
 
-// failure is why a delivery failed; its error is nil where it did not.
+// failure is why a delivery failed; its error is nil if it did not fail.
 type failure struct {
 	err     error
 	verdict Verdict
@@ -43,8 +43,8 @@ func outcomeOf(f failure) batch.Outcome {
 // errNobody is wrapped by no error.
 var errNobody = errors.New("nobody's error")
 
-// judge asks an error all that is to be known of it. Of one whose method Is answers yes to
-// everything only the text is kept.
+// judge finds out everything about an error. If the error's method Is always returns true,
+// only its text is kept.
 func judge(err error) failure {
 	text := err.Error()
 	f := failure{err, Verdict{Verdict: batch.VerdictOf(err)}}
@@ -89,9 +89,8 @@ func panicked(v any, stack []byte) (f failure) {
 	return judge(p)
 }
 
-// classify asks the configuration, if it has a classifier, about an error of a
-// handler. One that has a verb is not asked about, nor the end of the record's own
-// context.
+// classify calls the configured classifier, if there is one, for an error of a handler. It
+// does not for an error with a verb, nor for the end of the record's own context.
 func (e *Engine) classify(ctx context.Context, err error) (classified error) {
 	if e.cfg.Classify == nil || batch.VerdictOf(err).Verb {
 		return err

@@ -8,8 +8,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 )
 
-// View is what packages bulk and idempotency see of a runner from the context of a record. After its record has finished it does nothing. None of
-// its methods may be called with a lock that Idle takes (see [View.Shared]).
+// View is what packages bulk and idempotency see of a runner through a record's context.
+// After its record has finished, it has no effect. Do not call its methods while holding a
+// lock that Idle takes (see [View.Shared]).
 type View struct{ delivery *Delivery }
 
 // bulkPart is what a delivery has only where package bulk handles several of its FIFO
@@ -41,8 +42,8 @@ func (d *Delivery) claims() int {
 // outcome is still to be given.
 func (d *Delivery) isPrehandled() bool { return d.bulk != nil && d.bulk.prehandled }
 
-// From returns the view of the record whose context ctx is, and false where that is
-// no runner's.
+// From returns the view of the record whose context ctx is, and false if ctx is not from a
+// runner.
 func From(ctx context.Context) (View, bool) {
 	v, ok := ctx.Value(ctxkey.Runner{}).(View)
 	return v, ok
@@ -58,11 +59,12 @@ func (v View) whileRunning(f func(*Runner, *Delivery)) {
 	}
 }
 
-// HandledBy reports whether the runner calls h itself, with no middleware between.
+// HandledBy reports whether the runner calls h directly, without middleware.
 func (v View) HandledBy(h batch.Handler) bool { return v.delivery.runner.handler == h }
 
-// Behind returns the records that wait for this one, of its FIFO group, in order, most
-// at most. Until it has finished, they are not taken back: it may handle them as well.
+// Behind returns the records that wait for this one in its FIFO group, in order, up to
+// most. They are not taken back until this record has finished, since it may handle them as
+// well.
 func (v View) Behind(most int) (list []*batch.Record) {
 	v.whileRunning(func(_ *Runner, d *Delivery) {
 		for behind := d.next; behind != nil && len(list) < most; behind = behind.next {
@@ -75,10 +77,11 @@ func (v View) Behind(most int) (list []*batch.Record) {
 	return list
 }
 
-// Shared returns what make has made for key, one for each runner, or nil if neither is
-// there. make must call no method of View. If what it makes has a method Idle(), that is
-// called when no further record of the runner can join those that wait for others, or
-// none is started any more. Both are called with the runner's lock: they must not block.
+// Shared returns the value that make has made for key, one for each runner. It returns nil
+// if there is none and make is nil. make must not call methods of View. If the value has a
+// method Idle(), that is called when no further record of the runner can join those that
+// wait for others, or when nothing is started any more. Both run with the runner's lock, so
+// they must not block.
 func (v View) Shared(key any, make func() any) any {
 	r := v.delivery.runner
 	r.mu.Lock()
@@ -101,14 +104,14 @@ func (v View) More() bool {
 }
 
 // LastAttempt reports whether SQS gives up on the record after this delivery. On Lambda it
-// may ask SQS, and wait for a second at most.
+// may ask SQS, which takes one second at most.
 func (v View) LastAttempt() bool {
 	last := v.delivery.runner.options.LastAttempt
 	return last != nil && last(v.delivery.Record)
 }
 
-// HiddenFor is for how long SQS hides the record from others, unless a heartbeat extends
-// that; 0 on Lambda, where nothing does.
+// HiddenFor returns for how long SQS hides the record from others, unless a heartbeat extends
+// that. It is 0 on Lambda, where nothing does.
 func (v View) HiddenFor() (left time.Duration) {
 	v.whileRunning(func(_ *Runner, d *Delivery) {
 		if d.Lease > 0 {
@@ -125,17 +128,17 @@ func (v View) Warn(ctx context.Context, w batch.Warning) {
 	d.runner.Hooks.Warn(ctx, w)
 }
 
-// Config is how the runner handles records.
+// Config returns the configuration of the runner.
 func (v View) Config() batch.Config { return v.delivery.runner.cfg }
 
-// Permanent reports whether an error says that no retry can fix it, by itself or
-// by Config.Classify.
+// Permanent reports whether no retry can fix an error, according to the error itself or to
+// Config.Classify.
 func (v View) Permanent(err error) bool {
 	d := v.delivery
 	return batch.VerdictOf(d.runner.classify((*recordContext)(d), err)).Permanent
 }
 
-// SetJoining says that the record waits for others to join it.
+// SetJoining marks the record as waiting for others to join it.
 func (v View) SetJoining() {
 	v.whileRunning(func(r *Runner, d *Delivery) {
 		if !d.joining {
@@ -146,10 +149,10 @@ func (v View) SetJoining() {
 	})
 }
 
-// Answer says that the record does not wait any longer, and gives the outcomes of
-// those behind it, in order, which will ask for them in their turn: however little time
-// is left, they are started and waited for, since what they are for has been done.
-// They are forgotten if the record fails now.
+// Answer ends the wait of the record, and stores the outcomes of the records behind it, in
+// order. Those records fetch them in their turn. They are started and waited for however
+// little time is left, because their work is done. The outcomes are dropped if this record
+// fails now.
 func (v View) Answer(outcomes ...any) {
 	v.whileRunning(func(r *Runner, d *Delivery) {
 		r.stopJoining(d)
@@ -161,7 +164,7 @@ func (v View) Answer(outcomes ...any) {
 	})
 }
 
-// Outcome returns what was given to [View.Answer] for this record, once, or nil.
+// Outcome returns the value that was passed to [View.Answer] for this record, once, or nil.
 func (v View) Outcome() (outcome any) {
 	v.whileRunning(func(_ *Runner, d *Delivery) {
 		if d.isPrehandled() {
@@ -171,7 +174,7 @@ func (v View) Outcome() (outcome any) {
 	return outcome
 }
 
-// stopJoining counts d as one that may bring others again.
+// stopJoining counts d as a delivery after which others may come again.
 func (r *Runner) stopJoining(d *Delivery) {
 	if d.joining {
 		d.joining = false

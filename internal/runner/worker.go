@@ -140,7 +140,7 @@ func (w *worker) start(now time.Time) bool {
 	return true
 }
 
-// take takes the delivery that is to start next out of those that are ready.
+// take removes and returns the ready delivery that is to start next.
 func (r *Runner) take(now time.Time) *Delivery {
 	for r.startable() {
 		d := r.prehandled.pop()
@@ -154,8 +154,8 @@ func (r *Runner) take(now time.Time) *Delivery {
 	return nil
 }
 
-// admit reports whether d may start now. If its time does not suffice, it is given its
-// outcome, or goes back to those that are ready.
+// admit reports whether d may start now. If its time is too short, it gets its outcome, or
+// becomes ready again.
 func (r *Runner) admit(d *Delivery, now time.Time) bool {
 	switch {
 	case d.Lease != 0 && d.leaseLeft(now) <= 0:
@@ -215,7 +215,7 @@ func (w *worker) notifyOpen(b *Batch) {
 	w.inHook.Store(0)
 }
 
-// enterHook notes that w calls hooks, so that one that hangs is seen.
+// enterHook notes that w calls hooks, so that a hook that hangs is detected.
 func (w *worker) enterHook() {
 	w.inHook.Store(max(1, int64(time.Since(w.runner.began))))
 }
@@ -234,8 +234,8 @@ func (w *worker) handle() failure {
 		r.Hooks.RecordStarted(ctx, d.Record)
 		w.inHook.Store(0)
 		r.mu.Lock()
-		// A record that is prehandled still asks for its outcome, unless it was given up
-		// while a hook blocked: then it would be handled again.
+		// A record that another one handled still fetches its outcome, unless it was given
+		// up while a hook blocked: then it would be handled again.
 		over := w.givenUp || !d.isPrehandled()
 		lost := d.Lease != 0 && d.leaseLeft(time.Now()) <= 0
 		r.mu.Unlock()

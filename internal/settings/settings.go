@@ -1,5 +1,5 @@
-// Package settings is the table of sqsbatch's environment variables. Package
-// handler reads them by it; documents, deployments and lint are held against it.
+// Package settings is the table of sqsbatch's environment variables. Package handler uses
+// it to read them. Tests compare documents, deployments and lint with it.
 package settings
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A Kind says what values a setting takes.
+// Kind is the type of a setting's values.
 type Kind uint8
 
 // The kinds.
@@ -25,7 +25,7 @@ const (
 	Seconds              // whole seconds, since SQS counts in those, Least to Most
 )
 
-// A Mode is where a setting has an effect.
+// Mode is where a setting has an effect.
 type Mode uint8
 
 // The modes.
@@ -35,23 +35,23 @@ const (
 	Everywhere = Lambda | Container
 )
 
-// A Setting is an environment variable. Its Least and Most are nanoseconds where
-// it is a time.
+// Setting is an environment variable. Its Least and Most are in nanoseconds if it is a
+// duration.
 type Setting struct {
 	Name        string
 	On          Mode
 	Kind        Kind
 	Least, Most int64
 	Choices     []string
-	// Default is what docs/configuration.md says, the text of a value or of how it is
-	// found. It is "" for a setting without effect there.
+	// Default is the text in docs/configuration.md: a value, or how it is determined. It is
+	// "" for a setting without effect there.
 	Default string
 }
 
 // longest is the most that SQS leaves a message with a receiver.
 const longest = int64(12 * time.Hour)
 
-// LogLevel is Lambda's variable, which containers heed as well.
+// LogLevel is Lambda's variable, which containers use as well.
 const LogLevel = "AWS_LAMBDA_LOG_LEVEL"
 
 // Prefix begins the names of sqsbatch's own variables.
@@ -72,7 +72,7 @@ var (
 	ErrorIfAllFail  = Setting{Name: "SQSBATCH_ERROR_IF_ALL_FAIL", On: Lambda, Kind: Flag}
 	DeleteSucceeded = Setting{Name: "SQSBATCH_DELETE_SUCCEEDED", On: Lambda, Kind: Flag}
 	LogSucceeded    = Setting{Name: "SQSBATCH_LOG_SUCCEEDED", On: Everywhere, Kind: Flag, Default: "false"}
-	// LogBodyBytes is bounded since container runtimes split lines at 16 KiB.
+	// LogBodyBytes has a limit because container runtimes split lines at 16 KiB.
 	LogBodyBytes = Setting{Name: "SQSBATCH_LOG_BODY_BYTES", On: Everywhere, Kind: Number, Most: 8192, Default: "0"}
 	MaxHandlers  = Setting{Name: "SQSBATCH_MAX_HANDLERS", On: Everywhere, Kind: Number, Least: 1, Most: 10_000, Default: "–"}
 	QueueURL     = Setting{Name: "SQSBATCH_QUEUE_URL", On: Container, Kind: Queues, Default: "–"}
@@ -103,7 +103,7 @@ func Known(name string) bool {
 	return name == LogLevel || slices.ContainsFunc(All, func(s *Setting) bool { return s.Name == name })
 }
 
-// Must says what values the setting takes, as after "must be".
+// Must returns the values that the setting takes, as text after "must be".
 func (s *Setting) Must() string {
 	switch s.Kind {
 	case Queues:
@@ -123,7 +123,8 @@ func (s *Setting) Must() string {
 	}
 }
 
-// brief is a time without minutes and seconds that are zero: 12h rather than 12h0m0s.
+// brief returns a duration without minutes and seconds that are zero: 12h rather than
+// 12h0m0s.
 func brief(d int64) string {
 	return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(time.Duration(d).String())
 }

@@ -18,15 +18,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
-// How long an answer about a queue's attributes is believed.
+// How long an answer about a queue's attributes is used.
 const (
 	attributesKept = 5 * time.Minute
 	errorKept      = time.Minute
 )
 
-// attributes are those of a queue that settling needs: its RedrivePolicy, zero
-// without one, for how long it keeps messages, and for how long it hides them. Times
-// are 0 if SQS did not say.
+// attributes are the queue attributes that settling needs: its RedrivePolicy (zero if it
+// has none), how long it keeps messages, and how long it hides them. Times are 0 if SQS did
+// not return them.
 type attributes struct {
 	deadLetterARN   string
 	maxReceiveCount int
@@ -68,8 +68,9 @@ func (c *queueCache) known(arn string) (a attributes, ok bool) {
 	return a, false
 }
 
-// begin reports whether the caller must ask SQS about a queue. answered is closed when there is
-// an answer. It is nil if a recent answer is there, and err is then that answer's error.
+// begin reports whether the caller must ask SQS about a queue. answered is closed when
+// there is an answer. It is nil if there is a recent answer; err is then that answer's
+// error.
 func (c *queueCache) begin(arn string) (ask bool, answered chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,8 +85,8 @@ func (c *queueCache) begin(arn string) (ask bool, answered chan struct{}, err er
 	return true, q.asking, nil
 }
 
-// keep takes an answer. An error that says that SQS did not answer is not kept: the next
-// batch asks again.
+// keep stores an answer. It does not store an error without an answer of SQS, so that the
+// next batch asks again.
 func (c *queueCache) keep(arn string, a attributes, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,20 +107,20 @@ func (c *queueCache) keep(arn string, a attributes, err error) {
 	}
 }
 
-// Know takes the attributes of a queue with an ARN, as GetQueueAttributes answers, so
-// that it is not asked for them again soon: RedrivePolicy, MessageRetentionPeriod and
-// VisibilityTimeout, where they are there.
+// Know stores the attributes of a queue with an ARN, as returned by GetQueueAttributes, so
+// that SQS is not asked for them again soon. It uses RedrivePolicy, MessageRetentionPeriod
+// and VisibilityTimeout, if they are there.
 func (p *Policy) Know(arn string, values map[string]string) {
 	a, err := readAttributes(values)
 	p.queues.keep(arn, a, err)
 }
 
-// askTimeout bounds how long a queue that does not answer is asked.
+// askTimeout is how long SQS is asked about a queue without an answer.
 const askTimeout = 10 * time.Second
 
-// ask asks a queue for its attributes, unless they are known or another batch asks already.
-// answered is closed when the question has ended, with or without an answer; nil if it need
-// not be asked.
+// ask asks SQS for a queue's attributes, unless they are known or another batch already
+// asks. answered is closed when the question has ended, with or without an answer. It is
+// nil if there is nothing to ask.
 func (s *Settler) ask(arn string) (answered <-chan struct{}) {
 	ask, done, err := s.queues.begin(arn)
 	if err != nil { // it was the answer to an earlier batch, and this one must tell of it as well
@@ -143,7 +144,7 @@ func (s *Settler) ask(arn string) (answered <-chan struct{}) {
 	return done
 }
 
-// attributes asks a queue until it has answered.
+// attributes asks SQS about a queue until it has answered.
 func (s *Settler) attributes(ctx context.Context, arn string) (a attributes, err error) {
 	q, err := s.queueAt(ctx, cmp.Or(s.cfg.QueueURL, arn))
 	if err != nil {
@@ -193,8 +194,8 @@ func readAttributes(values map[string]string) (a attributes, err error) {
 	return a, nil
 }
 
-// policyWait bounds the time for which a backoff waits for the queue to say its
-// maxReceiveCount, which then counts as 5.
+// policyWait is how long a backoff waits for the queue's maxReceiveCount. After that, 5 is
+// used.
 const policyWait = time.Second
 
 // wait waits for the answer to a question, for policyWait after a call began or a quarter

@@ -102,7 +102,7 @@ func TestMaxReceiveCountConfigured_NeedsNoCall(t *testing.T) {
 		if n := f.asks(); n != 0 {
 			t.Errorf("asked %d times", n)
 		}
-		f.warnedOnce("2 records are near the dead-letter queue: this one was at attempt 7 of 7")
+		f.warnedOnce("2 records have one attempt left, or none. This one: no attempt left before the dead-letter queue (7 of 7 used)")
 	})
 }
 
@@ -114,7 +114,7 @@ func TestSeveralNearLimit_WarningNamesMostAttempts(t *testing.T) {
 			records[i].Attempt = attempt
 		}
 		f.invoke(records, byBody)
-		f.warnedOnce("3 records", "attempt 5 of 5")
+		f.warnedOnce("3 records", "5 of 5 used")
 	})
 }
 
@@ -134,7 +134,7 @@ func TestMaxReceiveCountAsString_IsRead(t *testing.T) {
 		if results[1].Outcome != batch.DeadLettered {
 			t.Errorf("the permanent failure is %v", results[1].Outcome)
 		}
-		f.warnedOnce("attempt 2 of 3")
+		f.warnedOnce("2 of 3 used")
 	})
 }
 

@@ -13,16 +13,15 @@ import (
 )
 
 const (
-	// patience bounds how long after the batch's last handler calls that SQS does not
-	// answer are retried. Waiting longer would occupy the function only for the sake of
-	// a backoff.
+	// patience is how long after the batch's last handler unanswered calls are retried. A
+	// longer wait would occupy the function only to set a backoff.
 	patience = 5 * time.Second
-	// batchTimeout bounds Settle where the context has no deadline.
+	// batchTimeout limits Settle if the context has no deadline.
 	batchTimeout = 10 * time.Second
 )
 
-// Batch is the settler of an invocation. It is a runner.Settling; its owner is the
-// goroutine of the invocation, which calls what [Batch.Events] has.
+// Batch is the settler of an invocation. It is a runner.Settling. Its owner is the
+// goroutine of the invocation, which calls the functions of [Batch.Events].
 type Batch struct {
 	settler  *Settler
 	cancel   context.CancelFunc // of calls
@@ -50,10 +49,10 @@ func (p *Policy) Begin(ctx context.Context, times batch.Times) *Batch {
 	return b
 }
 
-// Events has what the owner is to call.
+// Events has functions for the owner to call.
 func (b *Batch) Events() <-chan func() { return b.events }
 
-// Failed takes a failure while the batch runs, and what was skipped for it.
+// Failed settles a failure, and the records skipped because of it, while the batch runs.
 func (b *Batch) Failed(d *runner.Delivery) {
 	var list []*Entry
 	for d := range d.Group() {
@@ -84,9 +83,9 @@ func (b *Batch) noted(d *runner.Delivery) batch.Verdict {
 }
 
 // LastAttempt reports whether SQS will move a record to the dead-letter queue instead of
-// delivering it again. It asks the queue for its RedrivePolicy if need be, and waits for
-// the answer for 1 s at most. No first attempt asks, since it may well succeed. It is not
-// for the owner.
+// delivering it again. If necessary it asks the queue for its RedrivePolicy, and waits for
+// the answer for 1 s at most. It does not ask for a first attempt, which may well succeed.
+// The owner must not call it.
 func (b *Batch) LastAttempt(r *batch.Record) bool {
 	s := b.settler
 	if r.Attempt > 1 && s.cfg.MaxReceiveCount == 0 {
@@ -101,15 +100,15 @@ func (b *Batch) LastAttempt(r *batch.Record) bool {
 	return s.Policy.LastAttempt(r)
 }
 
-// Settle settles what is left, records that were not started last, and writes into
-// results what became of each record: a permanent failure that reached the dead-letter
-// queue is DeadLettered, and so on. It returns when every call is answered, at the latest
-// at times.SettleBy; without one, after 10 s. Calls still open then are given up, and
-// their records are as if they had failed.
+// Settle settles the remaining records, those that were not started last. It writes into
+// results what happened to each record: a permanent failure that reached the dead-letter
+// queue becomes DeadLettered, and so on. It returns when every call is answered, and at
+// times.SettleBy at the latest, or after 10 s without one. Calls that are still open then
+// are abandoned, and count as failed.
 //
-// It returns a function that tells the hooks what there is to warn of, so that no hook
-// delays the answer. It must be called once: it reads results, and writes MaxReceiveCount
-// into those of failures.
+// It returns a function that passes the warnings to the hooks, so that no hook delays the
+// answer. Call it exactly once. It reads results, and writes MaxReceiveCount into those of
+// failures.
 //
 // results must be what Engine.Run returned for this Batch.
 func (b *Batch) Settle(results []batch.Result) (warn func()) {
@@ -128,7 +127,7 @@ func (b *Batch) Settle(results []batch.Result) (warn func()) {
 	s.Flush(true)
 	b.releaseNotStarted(results)
 	b.wait()
-	// Also when the time is over: a record that is not deleted says so.
+	// Even if there is no time left: a record that is not deleted then has a DeleteErr.
 	b.delete(results, batch.DeadLettered, batch.Dropped)
 	b.wait()
 	close(b.over)
@@ -157,7 +156,7 @@ func (b *Batch) delete(results []batch.Result, by ...batch.Outcome) {
 }
 
 // errNoTime is the error of a delete that SQS has not answered.
-var errNoTime = errors.New("the time was over before it could be deleted")
+var errNoTime = errors.New("there was no time left to delete it")
 
 // releaseNotStarted has records that were not started come back at once, or, if their
 // batch was aborted, when that said. If none of the batch was, and that not for the first
@@ -175,8 +174,8 @@ func (b *Batch) releaseNotStarted(results []batch.Result) {
 	}
 }
 
-// wait waits for all calls, those that follow from others included (a visibility after a
-// send that failed), until the time is over.
+// wait waits for all calls until there is no time left, including calls that follow from
+// others (a visibility after a send that failed).
 func (b *Batch) wait() {
 	s := b.settler
 	for s.Flush(true); !s.Idle(); s.Flush(true) {
@@ -190,13 +189,13 @@ func (b *Batch) wait() {
 	}
 }
 
-// report tells the hooks what there is to warn of.
+// report passes the warnings of the batch to the hooks.
 func (b *Batch) report(results []batch.Result) {
 	s := b.settler
 	arn := results[0].Record.QueueARN
 	b.about = batch.QueueName(arn)
 	if s.late {
-		b.warn(batch.Warning{Message: "the time was over before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over, " +
+		b.warn(batch.Warning{Message: "there was no time left before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over, " +
 			"records that were not deleted will be delivered again. Raise the reserve (Reserve; with package handler: SQSBATCH_RESERVE) or the function's timeout, or find out why SQS is slow to answer"})
 	}
 	list := make([]*batch.Result, len(results))
@@ -212,14 +211,14 @@ func (b *Batch) report(results []batch.Result) {
 	}
 }
 
-// tell tells the hooks of a warning.
+// tell passes a warning to the hooks.
 func (b *Batch) tell(w batch.Warning) {
 	w.Queue = b.about
 	b.settler.cfg.Hooks.Warn(b.settler.ctx, w)
 }
 
-// AwaitHooks waits, after [Batch.Settle], until the hooks have been told of every call
-// (see [batch.CallHook]), for half of the time that is left until times.SettleBy at most,
+// AwaitHooks waits, after [Batch.Settle], until the hooks have been notified of every call
+// (see [batch.CallHook]): for half of the time that is left until times.SettleBy at most,
 // or 1 s without one.
 func (b *Batch) AwaitHooks() {
 	left, began := time.Second, time.Now()
@@ -230,7 +229,7 @@ func (b *Batch) AwaitHooks() {
 	case <-b.notices.Last():
 	case <-time.After(left):
 		b.tell(batch.Warning{Message: fmt.Sprintf(
-			"a Called hook still runs after %v and is not waited for: hooks must not block", time.Since(began).Round(time.Millisecond))})
+			"a Called hook still runs after %v, and the response does not wait for it: hooks must not block", time.Since(began).Round(time.Millisecond))})
 	}
 }
 
@@ -249,5 +248,5 @@ func (b *Batch) called(c batch.Call) {
 	}
 }
 
-// warn is [Callbacks].Warn. The hooks are told at the end.
+// warn implements [Callbacks].Warn. The hooks get the warnings at the end.
 func (b *Batch) warn(w batch.Warning) { b.warnings = append(b.warnings, w) }

@@ -29,8 +29,8 @@ const (
 	opAttributes operation = "GetQueueAttributes"
 )
 
-// A call is made for up to ten entries. It works on copies of them, since it runs on a
-// goroutine of its own. A call that is given up is not made: it only works out when its
+// call is one call for up to ten entries. It works on copies of them, since it runs on a
+// goroutine of its own. A call that was given up is not made: it only computes when its
 // entries, any number of them, come back.
 type call struct {
 	*Settler // only the fields that do not change
@@ -67,7 +67,7 @@ func (c *call) make() {
 		case c.givenUp:
 			c.errs[k] = cmp.Or(j.tries.err, errRefused)
 		case j.tries.unsure && j.visibleIn > 0 && !time.Now().Before(j.tries.group.failedAt.Add(j.visibleIn)):
-			// A try may have made it visible, and others may have it.
+			// A try may have made it visible, so others may have it.
 			c.errs[k] = fmt.Errorf("%w: %w", errTooLate, j.tries.err)
 		default:
 			left = append(left, k)
@@ -92,8 +92,8 @@ func (c *call) make() {
 	sqserror.Divide(left, c.try)
 }
 
-// try makes the call once for the entries at some positions, which are also their ids:
-// message ids repeat, positions do not. It returns those that its error is about.
+// try makes the call once for the entries at some positions. The positions are also their
+// ids, since message ids repeat. It returns the positions that its error is about.
 func (c *call) try(list []int) (left []int, err error) {
 	ctx, cancel := context.WithTimeout(c.ctx, callTimeout)
 	defer cancel()
@@ -172,7 +172,7 @@ func idsOf[E any](confirmed []E, id func(E) *string) []*string {
 
 var (
 	errNoClient          = errors.New("no SQS client")
-	errNoARN             = errors.New("the records do not say their queue")
+	errNoARN             = errors.New("the records have no eventSourceARN")
 	errPolicy            = errors.New("the queue's RedrivePolicy cannot be read")
 	errNoDeadLetterQueue = errors.New("the queue has no RedrivePolicy")
 	errOwnQueue          = errors.New("the dead-letter queue is the queue itself")

@@ -14,9 +14,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// send has records sent to the dead-letter queue, once that is known. What the queue has said
-// before will do if it gives no new answer soon. A poller does not wait for long where it
-// knows nothing either: the record comes back, and the question is asked again then.
+// send sends records to the dead-letter queue when that queue is known. If the queue gives
+// no new answer soon, its previous answer is used. Without any answer a poller does not
+// wait for long: the record comes back, and the question is asked again then.
 func (s *Settler) send(e *Entry) {
 	l := s.enqueue(opSend, e)
 	if s.cfg.DeadLetterQueue != "" || l.asking {
@@ -34,8 +34,8 @@ func (s *Settler) send(e *Entry) {
 	})
 }
 
-// deadLetterQueue returns the URL or ARN of the dead-letter queue of a queue, or why there
-// is none, or none that is known.
+// deadLetterQueue returns the URL or ARN of a queue's dead-letter queue, or an error if
+// there is none or it is not known.
 func (p *Policy) deadLetterQueue(arn string) (target string, err error) {
 	a, known := p.queues.known(arn)
 	target = cmp.Or(p.cfg.DeadLetterQueue, a.deadLetterARN)
@@ -66,7 +66,7 @@ func (c *call) deadLetter(k int, fifo bool) types.SendMessageBatchRequestEntry {
 		}
 		attributes[name] = v
 	}
-	// An earlier one goes even if there is no room for another: it would be wrong.
+	// An earlier one is removed even if there is no room for another: it would be wrong.
 	delete(attributes, partialfailure.OriginAttribute)
 	var origin types.MessageAttributeValue
 	if origin, j.noOrigin = c.origin(&j.result); j.noOrigin == nil {
@@ -79,10 +79,9 @@ func (c *call) deadLetter(k int, fifo bool) types.SendMessageBatchRequestEntry {
 	}
 	group := record.GroupID
 	if fifo {
-		// Not the record's own deduplication id: another message may have it
-		// too (sent five minutes apart, or in another group), and the second
-		// of them would be swallowed. With the message's id, sending the same
-		// message again is still sending it once.
+		// Do not use the record's own deduplication id: another message may have the same
+		// (sent five minutes apart, or in another group), and SQS would drop the second
+		// one. With the message's id, sending the same message again has no further effect.
 		e.MessageDeduplicationId = &record.MessageID
 		group = cmp.Or(group, record.MessageID)
 	}

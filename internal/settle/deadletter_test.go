@@ -217,7 +217,7 @@ func TestLastTwoAttempts_AreWarnedOf(t *testing.T) {
 					t.Errorf("attempt %d: warned %q", attempt, f.warnings)
 				}
 			} else {
-				f.warnedOnce(fmt.Sprintf("attempt %d of 5", attempt))
+				f.warnedOnce(fmt.Sprintf("%d of 5 used", attempt))
 			}
 			if attempt > 1 && results[0].MaxReceiveCount != 5 {
 				t.Errorf("attempt %d: MaxReceiveCount %d", attempt, results[0].MaxReceiveCount)

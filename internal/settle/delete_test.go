@@ -61,11 +61,11 @@ func TestNoTimeToDeleteDeadLetter_ResultSaysSo(t *testing.T) {
 			t.Fatalf("%v, want %v", got, want)
 		}
 		for _, r := range results {
-			late := r.DeleteErr != nil && strings.Contains(r.DeleteErr.Error(), "time was over")
+			late := r.DeleteErr != nil && strings.Contains(r.DeleteErr.Error(), "no time left")
 			if want := r.Outcome == batch.DeadLettered; r.Deleted || late != want {
 				t.Errorf("%s: deleted %v, DeleteErr %v", r.Record.Body, r.Deleted, r.DeleteErr)
 			}
 		}
-		f.warnedOnce("the time was over", "will be delivered again")
+		f.warnedOnce("there was no time left", "will be delivered again")
 	})
 }

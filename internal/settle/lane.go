@@ -16,25 +16,26 @@ import (
 const maxEntries = 10
 
 const (
-	// maxTries bounds the calls for an entry that SQS answers with a passing failure.
+	// maxTries is how often a call is made for an entry if SQS answers with an error that
+	// may pass.
 	maxTries = 3
 	// retryDelay is after how long that is tried again, at first.
 	retryDelay = 100 * time.Millisecond
 	// firstDelay is between two calls while SQS does not answer, or throttles, at first.
 	firstDelay = 200 * time.Millisecond
-	// lastDelay bounds both: they double. hurriedDelay does so during a stop.
+	// lastDelay limits both: they double. During a stop, hurriedDelay is the limit.
 	lastDelay    = 4 * time.Second
 	hurriedDelay = 500 * time.Millisecond
 	// oneByOne is after how many calls in a row without an answer each has one entry.
 	oneByOne = 8
-	// lastWord is left of the time when the last try must have begun, so that the batch
-	// can say what is wrong.
+	// lastWord is the time left when the last try must have begun, so that the batch can
+	// report the error.
 	lastWord = 20 * time.Millisecond
 )
 
-// A lane is what waits for calls of one operation about one queue, and how these fare.
-// While SQS answers none, they are made one at a time, with pauses: an endpoint that is
-// out of reach is tried seldom.
+// lane holds the entries that wait for calls of one operation on one queue, and the state
+// of those calls. While SQS answers none of them, they are made one at a time, with pauses,
+// so that an endpoint that cannot be reached is tried rarely.
 type lane struct {
 	op       operation
 	arn      string
@@ -72,8 +73,9 @@ func (s *Settler) enqueue(op operation, e *Entry) *lane {
 	return l
 }
 
-// Flush begins a call for every ten entries that wait for the same, and for fewer when
-// they have lingered, or if all is set. The owner calls it after everything else.
+// Flush starts a call for every ten entries that wait for the same operation. It does so
+// for fewer entries if they have lingered, or if all is set. The owner calls it after
+// everything else.
 func (s *Settler) Flush(all bool) {
 	if s.ctx.Err() != nil {
 		return
@@ -100,10 +102,10 @@ func (s *Settler) hasRoom(l *lane) bool {
 	return !l.asking && l.calls < s.maxCalls && (l.failing == 0 || l.calls == 0)
 }
 
-// take takes the entries of a call: ten, or fewer if all is set or it is time for one that
-// does not linger; nil for none. Fresh ones go first, so that they do not wait for one
-// that always fails. Half of the places are for those that are tried again: else they would
-// wait for as long as there are enough fresh ones.
+// take removes and returns the entries of a call: ten, or fewer if all is set or an entry
+// does not have to linger; nil if there is no call to make. New entries go first, so that they do
+// not wait for one that always fails. Half of the places are for retries, which would
+// otherwise wait as long as there are enough new entries.
 func (l *lane) take(now time.Time, all bool) []*Entry {
 	most := maxEntries
 	if l.failing >= oneByOne { // it may be one of the ten for which SQS does not answer
@@ -131,7 +133,7 @@ func (l *lane) take(now time.Time, all bool) []*Entry {
 	return list
 }
 
-// Hurry has everything tried now that waits for a time, and with short pauses from now on.
+// Hurry retries everything now that waits for a time, and uses short pauses from now on.
 func (s *Settler) Hurry() {
 	now := time.Now()
 	s.longest = hurriedDelay
@@ -207,7 +209,7 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-// arm has the owner flush at a time.
+// arm schedules a flush by the owner.
 func (s *Settler) arm(next time.Time) {
 	if next.IsZero() {
 		s.timer.Stop()
@@ -216,15 +218,15 @@ func (s *Settler) arm(next time.Time) {
 	}
 }
 
-// Idle reports whether nothing is left to do.
+// Idle reports whether there is nothing left to do.
 func (s *Settler) Idle() bool {
 	return s.calls == 0 && !slices.ContainsFunc(s.lanes, func(l *lane) bool { return len(l.fresh)+len(l.retries) > 0 })
 }
 
-// Calls is how many calls are under way.
+// Calls returns the number of open calls.
 func (s *Settler) Calls() int { return s.calls }
 
-// begin makes a call for a list, or none where it is given up.
+// begin makes a call for a list, or none if the list is given up.
 func (s *Settler) begin(l *lane, list []*Entry, givenUp bool) {
 	s.calls++
 	c := &call{
@@ -247,7 +249,7 @@ func (s *Settler) answered(l *lane, c *call) {
 	s.calls--
 	if !c.givenUp {
 		l.calls--
-		s.fared(l, c, now)
+		s.noteResult(l, c, now)
 	}
 	var over []int
 	var results []*batch.Result
@@ -274,8 +276,8 @@ func (s *Settler) answered(l *lane, c *call) {
 func (s *Settler) goesOn(l *lane, c *call, k int, now time.Time) bool {
 	e, err := c.entries[k], c.errs[k]
 	if c.op == opDelete && e.Latest != c.jobs[k].latest {
-		// It was delivered again meanwhile: a delete by the handle before that has
-		// no effect, although it may be answered with success.
+		// It was delivered again before the answer. A delete with the earlier handle has no
+		// effect, although SQS may confirm it.
 		if sqserror.Gone(err) {
 			c.errs[k] = nil
 		}
@@ -301,8 +303,8 @@ func (s *Settler) goesOn(l *lane, c *call, k int, now time.Time) bool {
 	return until.IsZero() || later(t.notBefore, l.pause).Before(until)
 }
 
-// fared notes whether SQS answers the calls of a lane.
-func (s *Settler) fared(l *lane, c *call, now time.Time) {
+// noteResult notes whether SQS answers the calls of a lane.
+func (s *Settler) noteResult(l *lane, c *call, now time.Time) {
 	unanswered := false
 	for _, err := range c.errs {
 		if err == nil || errors.Is(err, errTooLate) {

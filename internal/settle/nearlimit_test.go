@@ -64,7 +64,7 @@ func TestARecordNearTheEndOfItsRetentionIsWarnedOf(t *testing.T) {
 	}
 }
 
-// It costs no call of its own, is told again after five minutes, and is unknown where
+// It costs no call of its own, is reported again after five minutes, and is unknown where
 // nothing was asked.
 func TestTheRetentionIsAskedForWithThePolicy(t *testing.T) {
 	inBubble(t, standardQueue, func(f *fixture) {

@@ -17,7 +17,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
-// listener notes the calls that it is told of.
+// listener notes the calls that it is notified of.
 type listener struct {
 	mu    sync.Mutex
 	calls []batch.Call
@@ -47,7 +47,7 @@ func (l *listener) lines() (list []string) {
 }
 
 // settle handles what is in the queue, and returns how long settling took after
-// the last handler, and after that until the hooks had been told.
+// the last handler, and after that until the hooks had been notified.
 func (f *fixture) settle(l *listener, handle batch.HandlerFunc) (settled, told time.Duration) {
 	f.t.Helper()
 	f.engine.Hooks, f.queue = []any{f, l}, batch.QueueName(f.ARN)
@@ -107,7 +107,7 @@ func TestHooksAreToldOfCalls(t *testing.T) {
 	})
 }
 
-// Entries that are throttled are told apart from those that fail otherwise.
+// Entries that are throttled are distinguished from those that fail otherwise.
 func TestHooksAreToldOfThrottledEntries(t *testing.T) {
 	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("1:fail", "2:fail", "3:fail", "4:fail", "5:fail")
@@ -152,7 +152,7 @@ func TestAHookForCallsIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// A hook that is warned and blocks delays no settling: the results stand before it is told.
+// A hook that is warned and blocks delays no settling: the results are final before it is called.
 func TestWarningsAreToldAfterTheResultsStand(t *testing.T) {
 	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("3:fail")
@@ -183,7 +183,7 @@ func TestWarningsAreToldAfterTheResultsStand(t *testing.T) {
 			t.Errorf("settled after %v, the backoff is set: %v, %d warnings before", took, results[0].VisibilitySet, len(told))
 		}
 		warn()
-		if len(told) != 1 || !strings.Contains(<-told, "near the dead-letter queue") {
+		if len(told) != 1 || !strings.Contains(<-told, "left before the dead-letter queue") {
 			t.Errorf("%d warnings more", len(told))
 		}
 	})

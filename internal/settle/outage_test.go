@@ -104,7 +104,7 @@ func TestBriefFault_CostsNoBackoff(t *testing.T) {
 }
 
 // A dead endpoint is tried seldom, holds nothing up beyond the patience, and is
-// told of once, with what is true.
+// notified of once, with what is true.
 func TestDeadEndpoint_IsTriedRarely(t *testing.T) {
 	for name, words := range map[string]string{
 		"refused": "SQS cannot be reached: is the network up", "no such host": "SQS cannot be reached: is the network up",

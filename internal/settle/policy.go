@@ -17,29 +17,30 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// Config says how records are settled.
+// Config configures how records are settled.
 type Config struct {
 	partialfailure.Config
 
-	// Client returns the SQS client. It is called when the first call to SQS is needed,
-	// and should then return the same client again.
+	// Client returns the SQS client. It is called when the first call to SQS is needed, and
+	// should then return the same client every time.
 	Client func(context.Context) (*sqs.Client, error)
 
-	// QueueURL is the URL of the queue that the records come from. Defaults to what
-	// follows from the records' ARN and the client's endpoint.
+	// QueueURL is the URL of the records' queue. By default it is derived from the records'
+	// ARN and the client's endpoint.
 	QueueURL string
 
-	// DeleteIfOthersFail deletes the records of a batch that are done with when others
-	// of it are not. It is for event source mappings without ReportBatchItemFailures,
-	// where the function must fail to keep what failed, and thereby keeps what succeeded
-	// as well. Defaults to false: Lambda deletes what is not reported.
+	// DeleteIfOthersFail deletes the finished records of a batch if others are not
+	// finished. It is for event source mappings without ReportBatchItemFailures. The
+	// function must fail there to keep the failed records, and without this would keep
+	// those that succeeded as well. Defaults to false: Lambda deletes the records that are
+	// not reported.
 	DeleteIfOthersFail bool
 
-	// Hooks are told of a batch's calls, and of what SQS refused. Defaults to none.
+	// Hooks are notified of a batch's calls, and get its warnings. Defaults to none.
 	Hooks *hooks.Set
 }
 
-// Policy is what becomes of failures, and what is known of their queues. It serves a
+// Policy has the rules for failures, and what is known of their queues. It serves a
 // process, and is safe for concurrent use.
 type Policy struct {
 	cfg      Config
@@ -65,7 +66,7 @@ func New(cfg Config) (*Policy, error) {
 	return &Policy{cfg: cfg, queues: queueCache{list: map[string]*queueState{}}, schedule: schedule{outage: cfg.Outage}}, nil
 }
 
-// onPermanent says what becomes of a record by what its error asks for.
+// onPermanent returns the rule for a record with a verdict.
 func (p *Policy) onPermanent(v batch.Verdict) partialfailure.OnPermanent {
 	switch {
 	case v.Malformed:
@@ -77,8 +78,8 @@ func (p *Policy) onPermanent(v batch.Verdict) partialfailure.OnPermanent {
 }
 
 // LastAttempt reports whether SQS will move a record to the dead-letter queue instead of
-// delivering it again, by what is known of the queue already. Where no last failure is
-// dead-lettered here (OnPermanent is Retry), it is false.
+// delivering it again, as far as the queue is known already. It returns false if last
+// failures are not dead-lettered here (OnPermanent is Retry).
 func (p *Policy) LastAttempt(r *batch.Record) bool {
 	most, _ := p.maxReceiveCount(r.QueueARN)
 	return most > 0 && r.Attempt >= most && p.cfg.OnPermanent != partialfailure.Retry
@@ -132,7 +133,7 @@ func (p *Policy) queueAt(ctx context.Context, arnOrURL string) (queue, error) {
 	return q, nil
 }
 
-// client asks the configuration for its client, which is the user's code.
+// client calls Config.Client, which is the user's code.
 func (p *Policy) client(ctx context.Context) (client *sqs.Client, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

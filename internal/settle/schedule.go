@@ -18,10 +18,10 @@ const (
 	unknownReceive = 5 // maxReceiveCount, where the queue's is not known: what AWS recommends at least
 )
 
-// backoff is the time from its failure until a record comes back, in whole seconds as
-// SQS counts them: what its error asks for, else [Policy.Backoff]. An abort that asks
-// for less than that does not get it, but for 0, since a dependency that is down must
-// not use up the record's attempts.
+// backoff returns the time from a record's failure until it comes back, in whole seconds as
+// SQS counts them: the time that its error asks for, or else [Policy.Backoff]. An abort
+// that asks for less than that gets that, since a dependency that is down must not use up
+// the record's attempts. Exception: 0 stays 0.
 func (p *Policy) backoff(r *batch.Record, verdict batch.Verdict, failedAt time.Time) time.Duration {
 	if verdict.HasAfter && (!verdict.Aborts || verdict.After == 0) {
 		return WholeSeconds(verdict.After)
@@ -29,9 +29,10 @@ func (p *Policy) backoff(r *batch.Record, verdict batch.Verdict, failedAt time.T
 	return WholeSeconds(max(verdict.After, p.Backoff(r, failedAt)))
 }
 
-// Backoff is the time from its failure until a record comes back whose error asks
-// for nothing: what [partialfailure.Config].Backoff says, at least 1 s, or 1 s where that panics; else
-// what outlives [partialfailure.Config].Outage.
+// Backoff returns the time from a record's failure until it comes back, if the record's
+// error asks for no time. It is what [partialfailure.Config].Backoff returns, at least 1 s,
+// or 1 s if that panics. Without that function it is the time that survives
+// [partialfailure.Config].Outage.
 func (p *Policy) Backoff(r *batch.Record, failedAt time.Time) time.Duration {
 	if p.cfg.Backoff != nil {
 		return p.configured(max(r.Attempt, 1))
@@ -45,15 +46,16 @@ func (p *Policy) Backoff(r *batch.Record, failedAt time.Time) time.Duration {
 	}
 	d := p.schedule.delay(r.Attempt, most)
 	if r.Attempt == most-1 && !r.FirstReceivedAt.IsZero() {
-		// Receives that were no attempts (not started, skipped, throttled) have
-		// used up some of the schedule, and none of the time.
+		// Receives that were not attempts (not started, skipped, throttled) have used up
+		// attempts of the schedule, but not its time.
 		since := max(0, failedAt.Sub(r.FirstReceivedAt))
 		d = max(d, WholeSeconds(p.cfg.Outage-since))
 	}
 	return jittered(d, r)
 }
 
-// configured asks Config.Backoff, on a goroutine that it may end, or panic on.
+// configured calls Config.Backoff on its own goroutine, which that function may end or
+// panic on.
 func (p *Policy) configured(attempt int) time.Duration {
 	answer := make(chan time.Duration, 1)
 	go func() {
@@ -64,7 +66,7 @@ func (p *Policy) configured(attempt int) time.Duration {
 	return max(leastBackoff, <-answer)
 }
 
-// WholeSeconds rounds up, and down to what SQS can take at all.
+// WholeSeconds rounds up to whole seconds, and down to SQS's limit.
 func WholeSeconds(d time.Duration) time.Duration {
 	return (min(d, MaxVisibility) + time.Second - 1).Truncate(time.Second)
 }
@@ -151,8 +153,8 @@ func jittered(d time.Duration, r *batch.Record) time.Duration {
 // longest is what jitter can make of a delay of whole seconds.
 func longest(d time.Duration) time.Duration { return d + max(d/2, leastJitter).Truncate(time.Second) }
 
-// Schedule says in words for how long a record that fails is retried, the first time
-// that the maxReceiveCount of the queue with an ARN is known; later, and where
+// Schedule describes how long a failing record is retried, the first time that the
+// maxReceiveCount of the queue with an ARN is known. After that, and if
 // [partialfailure.Config].Backoff decides, it returns "".
 func (p *Policy) Schedule(arn string) string {
 	most, known := p.maxReceiveCount(arn)
@@ -175,13 +177,13 @@ func (p *Policy) Schedule(arn string) string {
 	return fmt.Sprintf("a record that fails gets %d attempts over at least %v", most, sum)
 }
 
-// MaxVisibility is what SQS allows from the receipt of a message to its next
-// appearance. Beyond that ChangeMessageVisibility is an error, see "Amazon SQS
+// MaxVisibility is the longest time that SQS allows from the receipt of a message until it
+// is visible again. A ChangeMessageVisibility beyond it is an error, see "Amazon SQS
 // visibility timeout" in the Developer Guide.
 const MaxVisibility = 12 * time.Hour
 
-// maxWindow is the longest that a message may have been with Lambda before the
-// invocation began: the longest batching window, and some time to spare.
+// maxWindow is the longest time for which Lambda may have had a message before the
+// invocation began: the longest batching window, and some more.
 const maxWindow = 5*time.Minute + 30*time.Second
 
 // callMargin is left of the 12 hours for the call itself and for clocks that differ.
@@ -208,8 +210,8 @@ func (c *call) computeReturn(j *job) bool {
 	return !j.left
 }
 
-// timeout is the visibility timeout in seconds that makes a record appear when it shall:
-// SQS counts it from the call, the backoff counts from the failure.
+// timeout returns the visibility timeout, in seconds, that makes a record visible at the
+// right time: SQS counts it from the call, the backoff counts from the failure.
 func (c *call) timeout(j *job, now time.Time) int32 {
 	elapsed := now.Sub(j.tries.group.failedAt)
 	left := WholeSeconds(max(0, j.visibleIn-elapsed))
@@ -219,8 +221,8 @@ func (c *call) timeout(j *job, now time.Time) int32 {
 	return int32(left / time.Second)
 }
 
-// received is when the message was received, as early as it may have been: SQS tells it in
-// a container only.
+// received returns the earliest time at which the message may have been received. Only in a
+// container is it known exactly.
 func (c *call) received(j *job) time.Time {
 	if j.latest.ReceivedAt.IsZero() {
 		return c.Settler.began.Add(-maxWindow)

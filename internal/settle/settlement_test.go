@@ -134,7 +134,7 @@ func TestSlowSQS_FinishEndsAfter10sOnlyWithoutDeadline(t *testing.T) {
 			if took := time.Since(begin); took != want {
 				t.Errorf("timeout %v: took %v, want %v", timeout, took, want)
 			}
-			if over := slices.ContainsFunc(f.warnings, func(s string) bool { return strings.HasPrefix(s, "the time was over") }); over != (timeout == 0) {
+			if over := slices.ContainsFunc(f.warnings, func(s string) bool { return strings.HasPrefix(s, "there was no time left") }); over != (timeout == 0) {
 				t.Errorf("timeout %v: warned %q", timeout, f.warnings)
 			}
 		})
@@ -172,6 +172,6 @@ func TestDeletes_GoInTensPerQueueAndInTime(t *testing.T) {
 			return nil, r.Context().Err()
 		}
 		f.invoke(records, byBody)
-		f.warnedOnce("the time was over")
+		f.warnedOnce("there was no time left")
 	})
 }

@@ -10,42 +10,44 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// Callbacks are the functions that a settler calls. Its owner is the goroutine of an invocation,
-// or a poller's loop: the settler and its entries belong to that goroutine, which calls Deleted
-// and Settled.
+// Callbacks are the functions that a settler calls. Its owner is the goroutine of an
+// invocation, or a poller's loop. The settler and its entries belong to that goroutine, on
+// which Warn, Deleted and Settled are called.
 type Callbacks struct {
-	// Do has the owner's goroutine call f, unless that has ended. Other goroutines call Do.
+	// Do has the owner's goroutine call f, unless that goroutine has ended. Other
+	// goroutines call Do.
 	Do func(f func())
-	// Called is told of each call to SQS, by other goroutines. It must not block.
+	// Called is called after each call to SQS, by other goroutines. It must not block.
 	Called func(c batch.Call)
-	// Warn is told what an operator should know, by the owner's goroutine. It must not block.
+	// Warn is called with warnings, by the owner's goroutine. It must not block.
 	Warn func(w batch.Warning)
-	// Deleted is told how a call that deletes fared: errs has each entry's error, nil where
-	// SQS confirmed the delete. Entries that are tried again are not settled yet.
+	// Deleted is called with the result of a call that deletes: errs has each entry's
+	// error, nil if SQS confirmed the delete. Entries that will be retried are not settled
+	// yet.
 	Deleted func(list []*Entry, errs []error)
-	// Settled is told of each entry about which the settler does nothing more. A poller
-	// deletes records that went to the dead-letter queue.
+	// Settled is called when the settler is finished with an entry. A poller then deletes
+	// records that went to the dead-letter queue.
 	Settled func(e *Entry)
 }
 
-// An Entry is a record to be settled. Its owner sets the fields before it gives it to the
-// settler.
+// Entry is a record to be settled. Its owner sets the exported fields before it passes the
+// entry to the settler.
 type Entry struct {
-	// Result is where what became of the record goes. Its Record is the record.
+	// Result is updated with what happened to the record. Its Record is the record.
 	Result *batch.Result
-	// Verdict is what its error asks for.
+	// Verdict is what the record's error asks for.
 	Verdict batch.Verdict
-	// Latest is the record as SQS delivered it last: calls use its receipt handle, and the
-	// 12 hours that SQS allows count from its time. It may be set anew while a delete
-	// waits: the delete is then made, or made again, with the new handle.
+	// Latest is the record as SQS delivered it last. Calls use its receipt handle, and
+	// count the 12 hours that SQS allows from its time. It may be replaced while a delete
+	// waits: the delete is then made, or repeated, with the new handle.
 	Latest *batch.Record
-	// Owner is what the owner keeps for the entry. The settler does not use it.
+	// Owner is for the owner's data about the entry. The settler does not use it.
 	Owner any
 
-	tries *tries // nil until the settler is given the entry: what is in flight need not hold it
+	tries *tries // nil until the settler is given the entry: what is in flight does not have to hold it
 }
 
-// tries says for how long an entry is tried, and how its calls fare.
+// tries says how long an entry is retried, and has the results of its calls.
 type tries struct {
 	group     *group    // that it comes back with, the owner's; nil for a delete, and while its FIFO group waits for it
 	until     time.Time // no try begins later; zero for the settler's
@@ -56,10 +58,10 @@ type tries struct {
 	err       error     // of the latest try
 }
 
-// A group comes back together, so that a FIFO group is not blocked by some of its records:
-// a failure and the records that were skipped because of it, or a record that was not
-// started. The owner's goroutine writes it before its first call. Calls read it, and the
-// first of them sets visibleIn.
+// group is a set of records that come back together, so that a FIFO group is not blocked by
+// some of its records: a failure with the records that were skipped because of it, or one
+// record that was not started. The owner's goroutine writes it before its first call. Calls
+// read it, and the first of them sets visibleIn.
 type group struct {
 	entries     []*Entry
 	failedAt    time.Time              // or released
@@ -79,7 +81,7 @@ type inPlace struct {
 	sending bool // else its queue is asked whether it is to be sent
 }
 
-// Settler tells SQS what became of the records of one owner.
+// Settler reports to SQS the outcomes of one owner's records.
 type Settler struct {
 	*Policy
 	tuning
@@ -95,7 +97,7 @@ type Settler struct {
 	calls   int                        // under way, questions included
 	inPlace map[*batch.Record]*inPlace // sends, and questions before them
 	timer   *time.Timer
-	causes  map[string]time.Time // that were told, and when
+	causes  map[string]time.Time // that were reported, with the time
 	late    bool                 // the time was over before a call was answered
 }
 
@@ -129,23 +131,24 @@ func (p *Policy) settler(ctx context.Context, owner Callbacks, t tuning) *Settle
 }
 
 // NewSettler returns the settler of a poller, whose calls end with ctx. A failure is
-// tried for as long as patience says.
+// retried for as long as patience allows.
 func (p *Policy) NewSettler(ctx context.Context, owner Callbacks, patience time.Duration) *Settler {
 	return p.settler(ctx, owner, tuning{
 		linger: 100 * time.Millisecond, maxCalls: 32, refusedFor: 5 * time.Second, placeFor: patience, failureFor: patience, reports: true,
 	})
 }
 
-// Delete deletes a record. It is tried until SQS has answered that the record is gone.
+// Delete deletes a record. It is retried until SQS has answered that the record is gone.
 func (s *Settler) Delete(e *Entry) {
 	e.tries = &tries{patient: true}
 	s.enqueue(opDelete, e)
 }
 
-// Release makes a record visible that was not started: at a time, zero for at once, but no
-// sooner than after a failure if that is later, since this delivery counts as an attempt.
-// first is the one that came first of what was received together: those of a FIFO group
-// come back together. It is tried until hiddenUntil, when SQS shows the record by itself.
+// Release makes a record visible that was not started: at the time at, or at once if that
+// is zero. It does so no sooner than after a failure, if that is later, since this delivery
+// counts as an attempt. first is the first record of those that were received together: the
+// records of a FIFO group come back together. It is retried until hiddenUntil, when SQS
+// itself shows the record.
 func (s *Settler) Release(e *Entry, at time.Time, first *batch.Record, hiddenUntil time.Time) {
 	e.tries = &tries{group: s.released(at, first), until: hiddenUntil, patient: true}
 	s.enqueue(opVisibility, e)
@@ -162,9 +165,8 @@ func (s *Settler) released(at time.Time, first *batch.Record) *group {
 	return g
 }
 
-// Postpone puts off until at what [Settler.Release] was given and no call is under way for.
-// An abort may come while a release waits for others to share its call (seed 3427 of
-// test/simulate).
+// Postpone delays until at the records that were passed to [Settler.Release] and have no
+// open call. An abort may come while a release waits for others to share its call.
 func (s *Settler) Postpone(at time.Time) {
 	for _, l := range s.lanes {
 		if l.op != opVisibility {
@@ -178,11 +180,13 @@ func (s *Settler) Postpone(at time.Time) {
 	}
 }
 
-// Fail takes a failure, and what was skipped for it: it is sent to the dead-letter queue,
-// dropped, or made visible again after its backoff. hiddenUntil is when SQS shows an
-// abandoned one by itself at the latest: it is not shown sooner, since its handler may
-// still be at work. In a poller no failure is tried later. Zero is the queue's
-// visibility timeout, counted from when the settler began.
+// Fail settles a failure, and the records that were skipped because of it: they are sent to
+// the dead-letter queue, dropped, or made visible again after their backoff.
+//
+// hiddenUntil is when SQS itself shows an abandoned record at the latest. Such a record is
+// not shown sooner, since its handler may still be running. In a poller no failure is
+// retried later than that. Zero means the queue's visibility timeout, counted from when the
+// settler began.
 func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 	first := list[0]
 	g := &group{entries: list, failedAt: first.Result.Started.Add(first.Result.Duration), hiddenUntil: hiddenUntil}
@@ -262,13 +266,13 @@ func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
 
 // DeadLetter dead-letters a record of a FIFO group in place: it sends the record to the
 // dead-letter queue, or drops it, if it failed for good or for the last time before SQS
-// would move it there, so that the records behind it are handled in the same delivery.
-// They were delivered as often as it was, and SQS would move them with the next delivery,
+// would move it there. The records behind it are then handled in the same delivery. They
+// were delivered as often as it was, so SQS would move them with the next delivery,
 // although no handler has seen them.
 //
-// done is told what became of the record once SQS has confirmed it, or nil if it has
-// failed. It is called by the owner's goroutine, and not if the record is given to
-// [Settler.Fail] before.
+// done is called by the owner's goroutine: with the record's result when SQS has confirmed
+// it, or with nil if it has failed. It is not called if the record is passed to
+// [Settler.Fail] first.
 func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
 	r := e.Result.Record
 	policy := s.onPermanent(e.Verdict)
@@ -282,7 +286,7 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
 	ctx, cancel := context.WithTimeout(s.asks, policyWait)
 	_, known := s.maxReceiveCount(r.QueueARN)
 	if policy == partialfailure.DeadLetter || s.cfg.OnPermanent == partialfailure.Retry || s.cfg.MaxReceiveCount > 0 || known && r.Attempt <= 1 {
-		cancel() // the queue need not say, or say again, which attempt is the last
+		cancel() // nobody needs the queue's answer about the last attempt any more
 	}
 	s.whenKnown(ctx, r.QueueARN, func() {
 		cancel()
@@ -327,7 +331,7 @@ func (s *Settler) finish(c *call, k int) {
 		if err == nil && j.noOrigin != nil {
 			s.owner.Warn(batch.Warning{
 				MessageID: e.Result.Record.MessageID, Err: j.noOrigin,
-				Message: "the record's dead letter has no attribute " + partialfailure.OriginAttribute + ", so that only its body tells which record it was",
+				Message: "the record's dead letter has no attribute " + partialfailure.OriginAttribute + ": only its body shows which record it was",
 			})
 		}
 		s.sent(e, c.queue.url, err)
@@ -340,8 +344,8 @@ func (s *Settler) finish(c *call, k int) {
 	}
 }
 
-// Withdraw takes back what [Settler.DeadLetter] was given. It reports false where that is too
-// late, since the record is being sent.
+// Withdraw takes back a record that was passed to [Settler.DeadLetter]. It returns false if
+// that is too late, because the record is being sent.
 func (s *Settler) Withdraw(r *batch.Record) (ok bool) {
 	if p := s.inPlace[r]; p != nil && p.sending {
 		return false
@@ -350,7 +354,7 @@ func (s *Settler) Withdraw(r *batch.Record) (ok bool) {
 	return true
 }
 
-// Stop ends what waits for a time.
+// Stop stops the timers of entries that wait.
 func (s *Settler) Stop() {
 	s.stopAsks()
 	s.arm(time.Time{})

@@ -245,7 +245,7 @@ func TestNotStartedAtLastAttempt_IsWarnedOf(t *testing.T) {
 		records[0].Attempt = 5
 		f.engine.MinRemaining = time.Hour
 		f.invoke(records, byBody)
-		if len(f.warnings) != 2 || !strings.Contains(f.warnings[1], "attempt 5 of 5") {
+		if len(f.warnings) != 2 || !strings.Contains(f.warnings[1], "5 of 5 used") {
 			t.Errorf("warned %q", f.warnings)
 		}
 	})
@@ -275,7 +275,7 @@ func TestRecordsWithoutAQueue(t *testing.T) {
 			if got := partialfailure.Failures(f.invoke(records, byBody)); len(got) != 1 {
 				t.Errorf("reported %v", got)
 			}
-			f.warnedOnce("eventSourceARN names no queue")
+			f.warnedOnce("eventSourceARN is not the ARN of a queue")
 		})
 	}
 }

@@ -133,7 +133,7 @@ func TestSQSHangs_LeavesTimeForTheResponse(t *testing.T) {
 		if got := outcomes(results); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%v, want %v", got, want)
 		}
-		f.warnedOnce("the time was over")
+		f.warnedOnce("there was no time left")
 	})
 }
 

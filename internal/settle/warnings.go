@@ -17,18 +17,18 @@ var costs = map[operation]string{
 	opAttributes: "the dead-letter queue and maxReceiveCount are unknown: permanent failures are retried, and nothing warns of last attempts, or of the end of the retention",
 }
 
-// staleCost is what it means for the record, whatever the operation.
-const staleCost = "it may be with another receiver, or come back"
+// staleCost is the consequence for the record, whatever the operation.
+const staleCost = "another receiver may have it, or it comes back"
 
-// ownErrors are those of this package: what to do about one, and whether no further call of
-// the operation is made, see refusedFor.
+// ownErrors are the errors of this package: what to do about each, and whether no further
+// call of the operation is made, see refusedFor.
 var ownErrors = map[error]struct {
 	advice string
 	lasts  bool
 }{
 	errOwnQueue:          {"the dead-letter queue is the queue that the records come from: nothing is sent there", true},
 	errNoDeadLetterQueue: {"there is no dead-letter queue: give the queue a RedrivePolicy, or set DeadLetterQueue; to keep it so, set OnPermanent to \"retry\" or \"drop\" (with package handler: SQSBATCH_DEAD_LETTER_QUEUE, SQSBATCH_ON_PERMANENT)", false},
-	errNoARN:             {"the records' eventSourceARN names no queue", true},
+	errNoARN:             {"the records' eventSourceARN is not the ARN of a queue", true},
 	errNoClient:          {sqserror.NotSent, true},
 	errPolicy:            {errPolicy.Error(), false},
 	errNoAnswer:          {"SQS's answer is incomplete", false},
@@ -51,7 +51,7 @@ func (s *Settler) warnOf(op operation, target string, err error) {
 		return
 	}
 	if errors.Is(err, errRefused) || errors.Is(err, errUnknown) {
-		return // what that comes from was told
+		return // its cause was reported
 	}
 	advice, _ := diagnose(err, op, target)
 	cause := advice
@@ -68,7 +68,7 @@ func (s *Settler) warnOf(op operation, target string, err error) {
 	s.owner.Warn(batch.Warning{Message: fmt.Sprintf("%v: %s (%s)", op, advice, cost), Err: err})
 }
 
-// remindAfter is after how long a poller tells of the same again.
+// remindAfter is the time after which a poller repeats a warning.
 const remindAfter = 5 * time.Minute
 
 // tells reports whether a warning about a cause is due, and notes that it is given.
@@ -81,8 +81,8 @@ func (s *Settler) tells(cause string) bool {
 	return true
 }
 
-// NoteAttempts notes the queue's maxReceiveCount in results that are not done, as far as it is
-// known, and warns of what SQS is about to give up on.
+// NoteAttempts sets MaxReceiveCount, if it is known, in the results of unfinished records.
+// It warns of the records on which SQS is about to give up.
 func (s *Settler) NoteAttempts(results []*batch.Result) {
 	var last, oldest *batch.Result
 	n := 0 // at their last attempt, or the one before
@@ -112,22 +112,23 @@ func (s *Settler) NoteAttempts(results []*batch.Result) {
 // warnAttempts warns of n records that SQS is about to move to the dead-letter queue, of
 // which last has the most attempts.
 func (s *Settler) warnAttempts(last *batch.Result, n int) {
-	who := "the record is near the dead-letter queue: it"
-	if n > 1 {
-		who = fmt.Sprintf("%d records are near the dead-letter queue: this one", n)
+	left := "no attempt"
+	if n := last.MaxReceiveCount - last.Record.Attempt; n > 0 {
+		left = fmt.Sprintf("%d attempt", n)
 	}
-	s.owner.Warn(batch.Warning{
-		MessageID: last.Record.MessageID,
-		Message:   fmt.Sprintf("%s was at attempt %d of %d", who, last.Record.Attempt, last.MaxReceiveCount),
-	})
+	text := fmt.Sprintf("%s left before the dead-letter queue (%d of %d used)", left, last.Record.Attempt, last.MaxReceiveCount)
+	if n > 1 {
+		text = fmt.Sprintf("%d records have one attempt left, or none. This one: %s", n, text)
+	}
+	s.owner.Warn(batch.Warning{MessageID: last.Record.MessageID, Message: text})
 }
 
-// agedShare is the part of a queue's retention after which a record that is not
-// done is told of.
+// agedShare is the part of a queue's retention after which there is a warning about an
+// unfinished record.
 const agedShare = 0.8
 
-// warnAge warns when SQS will delete a record unhandled before long. The retention is known
-// where the RedrivePolicy was asked for.
+// warnAge warns if SQS will soon delete a record unhandled. The retention is known if the
+// RedrivePolicy was read.
 func (s *Settler) warnAge(r *batch.Record) {
 	queue, _ := s.queues.known(r.QueueARN)
 	age, retention := time.Since(r.SentAt).Round(time.Second), queue.retention

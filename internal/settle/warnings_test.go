@@ -16,7 +16,7 @@ const (
 	deletion         = "DeleteMessageBatch"
 )
 
-// What is told names what its reader can set right, and what it means for the records.
+// What is reported names what its reader can set right, and what it means for the records.
 func TestWarningsSayWhatToDo(t *testing.T) {
 	hang := func(r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
@@ -51,7 +51,7 @@ func TestWarningsSayWhatToDo(t *testing.T) {
 		"no time for a delete": {[]string{"ok", "fail"}, deletion, hang, 2 * time.Second,
 			"records that were not deleted will be delivered again. Raise the reserve", "{"},
 		"no time for a backoff": {[]string{"fail"}, changeVisibility, hang, 2 * time.Second,
-			"over before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over", "{"},
+			"no time left before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over", "{"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, standardQueue, func(f *fixture) {

@@ -1,11 +1,11 @@
-// Package sharedcall calls a function one at a time for many callers. Callers
-// that come while a call runs share the next one:
+// Package sharedcall calls a function one at a time for many callers. Callers that come
+// while a call runs share the next one:
 //
 //	calls := sharedcall.New(flush)
 //	ok := calls.Do(ctx)
 //
-// So no caller waits for more than two calls, however many come at once, and
-// what a caller made before Do is seen by a call that begins after it.
+// So no caller waits for more than two calls, however many come at once, and a call that
+// begins after Do sees everything that its caller did before Do.
 package sharedcall
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Calls are the calls of a function. It is safe for concurrent use.
+// Calls calls a function for many callers. It is safe for concurrent use.
 type Calls struct {
 	f func(context.Context)
 
@@ -34,13 +34,13 @@ type call struct {
 	done      chan struct{} // closed when it has returned
 }
 
-// New returns the calls of f, which must contain its own panics. Its context has
-// the values of the first caller, and ends when no caller waits any longer.
+// New returns the calls of f, which must catch its own panics. Its context has the values
+// of the first caller, and ends when no caller waits any longer.
 func New(f func(ctx context.Context)) *Calls { return &Calls{f: f} }
 
-// Do returns when a call that began after it has returned, or when ctx ends. It
-// reports false if no such call was begun: ctx ended first, or a call still runs
-// that others have waited for in vain, for which Do does not wait.
+// Do returns when a call that began after it has returned, or when ctx ends. It returns
+// false if no such call was started: ctx ended first, or a call still runs for which others
+// have already waited without success.
 func (c *Calls) Do(ctx context.Context) bool {
 	one := c.join(ctx)
 	if one == nil {
@@ -54,8 +54,8 @@ func (c *Calls) Do(ctx context.Context) bool {
 	}
 }
 
-// Try makes a call that does not end with ctx, and returns when it has returned.
-// It reports false, without waiting, if another call runs.
+// Try makes a call that does not end with ctx, and returns when it has returned. It returns
+// false, without waiting, if another call runs.
 func (c *Calls) Try(ctx context.Context) bool {
 	c.mu.Lock()
 	if c.running != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// For waits for d and reports true, or false as soon as ctx ends. A d of zero
-// or less does not wait: then it reports whether ctx has not ended yet.
+// For waits for d and returns true. It returns false as soon as ctx ends. If d is zero or
+// less it does not wait, and reports whether ctx has not ended.
 func For(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

@@ -1,5 +1,5 @@
-// Package spelling finds the word that a misspelled one may stand for. It imports the
-// standard library only.
+// Package spelling finds the word that a misspelled one may stand for. It imports only the
+// standard library.
 package spelling
 
 import (
@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Nearest returns the word that differs least from the one that was written, or "" when
-// even that differs in more than half of its letters.
+// Nearest returns the word that differs least from written. It returns "" if even that word
+// differs in more than half of its letters.
 func Nearest(written string, words []string) string {
 	if len(words) == 0 {
 		return ""

@@ -15,14 +15,14 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Once keeps the SDK from trying a call again: its callers do that themselves. The
-// SDK's own waits follow the header X-Amz-Retry-After, whatever bound a Retryer
-// has, and would outlast the time that a caller has.
+// Once keeps the SDK from retrying a call, since its callers do that themselves. The SDK's
+// own waits follow the header X-Amz-Retry-After without a limit, and could be longer than
+// the time that a caller has.
 func Once(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
 
-// Passing reports whether a call that failed may succeed a moment later: SQS did
-// not answer, its answer cannot be read, it throttles, or has trouble of its own. A
-// call that was not sent, for want of credentials or a region, will not.
+// Passing reports whether a failed call may succeed a moment later: SQS did not answer, its
+// answer cannot be read, it throttles, or it has an internal error. A call that was not
+// sent, because credentials or a region are missing, will not.
 func Passing(err error) bool {
 	if err == nil {
 		return false
@@ -47,11 +47,10 @@ func Passing(err error) bool {
 	return errors.As(err, &api) && api.ErrorFault() == smithy.FaultServer || statusOf(err) >= 500
 }
 
-// Divide makes a batch call for a list. If it is refused as a whole, because the
-// list is too long for the server or because of one entry, Divide makes the call
-// for each half instead, down to single entries: no entry costs another its place.
-// A list of ten of which one is refused takes nine calls. call returns the entries
-// that its error is about.
+// Divide makes a batch call for a list. If the whole call is refused, because the list is
+// too long for the server or because of one entry, Divide makes the call for each half
+// instead, down to single entries. So no entry fails because of another. A list of ten with
+// one bad entry takes nine calls. call returns the entries that its error is about.
 func Divide[E any](list []E, call func(list []E) (left []E, err error)) {
 	if left, err := call(list); len(left) > 1 && err != nil && !Passing(err) && !Lasts(err) {
 		half := len(left) / 2
@@ -83,7 +82,7 @@ func outOfReach(err error) bool {
 	return errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &name)
 }
 
-// Unsure reports whether a call that failed may have had its effect.
+// Unsure reports whether a failed call may have had its effect.
 func Unsure(err error) bool { return Of(err) == None && !outOfReach(err) }
 
 // statusOf returns the HTTP status of the answer that an error came with, 0 if
@@ -97,7 +96,7 @@ func statusOf(err error) int {
 }
 
 // EntryError is the failure of one entry in a batch call that succeeded. It is a
-// [smithy.APIError], as the error of a call is.
+// [smithy.APIError], like the error of a call.
 type EntryError struct{ smithy.GenericAPIError }
 
 // OfEntry makes an error of an entry of an answer.
@@ -110,9 +109,9 @@ func OfEntry(f types.BatchResultErrorEntry) *EntryError {
 }
 
 // ReadAnswer reads the entries of an answer to a batch call, whose ids are positions in
-// errs, since message ids repeat: those that the answer confirms have no error, and
-// those that failed have theirs. The others keep what is there. It returns how many
-// are throttled.
+// errs, since message ids repeat. An entry that the answer confirms gets no error; an entry
+// that failed gets its error. Other entries are left unchanged. It returns how many are
+// throttled.
 func ReadAnswer(errs []error, confirmed []*string, failed []types.BatchResultErrorEntry) (throttled int) {
 	set := func(id *string, err error) {
 		if k, bad := strconv.Atoi(aws.ToString(id)); bad == nil && k >= 0 && k < len(errs) {

@@ -1,6 +1,6 @@
-// Package sqserror knows the codes of SQS's errors: of calls, and of entries in
-// the answers to batch calls. One table says of each kind of error what to do about it
-// ([Advice]), and whether it ends only when something is changed ([Lasts]).
+// Package sqserror knows the codes of SQS's errors: those of calls, and those of entries in
+// the answers to batch calls. One table has, for each kind of error, what to do about it
+// ([Advice]), and whether it lasts until something is changed ([Lasts]).
 package sqserror
 
 import (
@@ -11,16 +11,16 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Kind is what an error is about.
+// Kind is the cause of an error.
 type Kind int
 
 const (
 	None           Kind = iota // there is no code: SQS did not answer
-	Other                      // a code that is none of those below
+	Other                      // a code that is not one of those below
 	Throttled                  // too many calls, KMS's included
 	OverLimit                  // too many messages in flight, or too many entries
 	Key                        // the queue's KMS key cannot be used
-	KeyDenied                  // as Key, for want of a permission
+	KeyDenied                  // as Key, because a permission is missing
 	Denied                     // the caller has no permission
 	NoQueue                    // there is no such queue
 	InvalidAddress             // the queue's URL is not one
@@ -46,21 +46,21 @@ var kinds = map[Kind]struct {
 	InvalidAddress: {queueAdvice, true},
 	Credentials:    {"SQS does not accept the credentials", true},
 	Unsupported:    {refused, true},
-	// The causes that SQS does not tell apart, the likeliest first.
+	// SQS does not say which of these is the cause. The most likely one comes first.
 	Stale: {advice: "SQS no longer accepts the record's receipt handle: its visibility timeout was over before its handler was done (AWS advises 6 × a function's timeout), " +
-		"or while a container was suspended or SQS out of reach, or it was deleted meanwhile, or the queue was purged or recreated, or its server restarted"},
+		"or while a container was suspended or SQS out of reach, or the record was deleted, or the queue was purged or recreated, or its server restarted"},
 }
 
 const (
 	keyAdvice   = "the queue's key cannot be used: is it enabled, and does it allow the role kms:GenerateDataKey and kms:Decrypt?"
 	queueAdvice = "there is no such queue: are {queue}, its region and account right?"
 	refused     = "SQS refused the call"
-	// NotSent is the advice about a call that could not be made.
+	// NotSent is the advice for a call that could not be made.
 	NotSent = "SQS cannot be called: are region, credentials and endpoint (AWS_ENDPOINT_URL_SQS) right?"
 )
 
-// Advice says what to do about the error of a call. actions are what the caller's role must
-// be allowed on queue, or on the queue that a setting of this name tells.
+// Advice returns what to do about the error of a call. actions are the permissions that the
+// caller's role needs on queue. queue is a queue, or the name of the setting that names it.
 func Advice(err error, actions, queue string) string {
 	kind := Of(err)
 	text := kinds[kind].advice
@@ -76,8 +76,8 @@ func Advice(err error, actions, queue string) string {
 	return strings.NewReplacer("{actions}", actions, "{queue}", queue).Replace(text)
 }
 
-// Lasts reports whether a call that failed will fail again, whatever its entries are, until
-// something outside of the program is changed.
+// Lasts reports whether a failed call will fail again, whatever its entries are, until
+// something outside the program is changed.
 func Lasts(err error) bool {
 	kind := Of(err)
 	return kinds[kind].lasts || err != nil && kind == None && noAnswer(err) == NotSent
@@ -100,8 +100,8 @@ var parts = []struct {
 	{"ReceiptHandleIsInvalid", Stale}, {"MessageNotInflight", Stale},
 }
 
-// Code returns the code with which SQS answered a call, or "" when err is not
-// an answer of SQS.
+// Code returns the code with which SQS answered a call, or "" if err is not an answer of
+// SQS.
 func Code(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -110,8 +110,8 @@ func Code(err error) string {
 	return ""
 }
 
-// Of returns the kind of the error of a call. A signature is refused by one code
-// whether it is wrong or only too old, which the text tells.
+// Of returns the kind of the error of a call. SQS uses one code for a signature that is
+// wrong and one that is too old; the text shows which.
 func Of(err error) Kind {
 	kind := KindOf(Code(err))
 	var api smithy.APIError
@@ -152,8 +152,8 @@ func KindOf(code string) Kind {
 	return Other
 }
 
-// Gone reports whether an error says that an entry's receipt handle is no longer
-// good: no further try with it can succeed.
+// Gone reports whether an error says that an entry's receipt handle is no longer valid: no
+// retry with it can succeed.
 func Gone(err error) bool {
 	if Passing(err) {
 		return false

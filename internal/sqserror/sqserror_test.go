@@ -44,7 +44,7 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
-// A clock that is wrong is mended by itself, or by somebody: unlike a wrong key.
+// A clock that is wrong is fixed by itself, or by someone: unlike a wrong key.
 func TestOf(t *testing.T) {
 	for _, c := range []struct {
 		code, message string

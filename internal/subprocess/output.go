@@ -112,8 +112,8 @@ func (s *stream) split(data []byte) {
 
 func (s *stream) print(text []byte) { s.line(string(bytes.TrimSuffix(text, []byte("\r")))) }
 
-// drain wakes the reader and returns a channel that is closed once the pipe
-// holds nothing that was written before the call. One drain at a time.
+// drain wakes the reader and returns a channel that is closed when the pipe contains
+// nothing that was written before the call. Only one drain may run at a time.
 func (s *stream) drain() <-chan struct{} {
 	drained := make(chan struct{})
 	s.mu.Lock()

@@ -1,11 +1,11 @@
-// Package subprocess runs a program in a process group of its own, hands out
-// what it prints line by line, and ends it with all that it has started:
+// Package subprocess runs a program in its own process group, passes on its output line by
+// line, and ends it together with all processes that it has started:
 //
 //	p, err := subprocess.Start(exec.Command(path), func(stream, text string) { … })
 //	p.Stop(ctx)
 //
-// Ctrl-C in the terminal does not reach a group of its own, so that only the
-// caller decides when the program ends.
+// Ctrl-C in the terminal does not reach another process group, so only the caller decides
+// when the program ends.
 package subprocess
 
 import (
@@ -89,8 +89,8 @@ func (p *Process) line(stream, text string) {
 // PID returns the process's number.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Ended returns a channel that is closed when the process has ended and its
-// last line was handed out.
+// Ended returns a channel that is closed when the process has ended and its last line was
+// passed on.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
 // Err says how the process ended, as [exec.Cmd.Wait] does. Call it after Ended.
@@ -103,9 +103,9 @@ func (p *Process) LastLines() []string {
 	return slices.Clone(p.last)
 }
 
-// Drain returns when all lines printed before the call have been handed out,
-// which takes a millisecond. It does nothing without an output function, and on
-// Windows, where pipes have no deadlines.
+// Drain returns when all lines printed before the call have been passed on, which takes a
+// millisecond. It does nothing without an output function, and on Windows, where pipes have
+// no deadlines.
 func (p *Process) Drain() {
 	if p.output == nil {
 		return
@@ -115,9 +115,9 @@ func (p *Process) Drain() {
 	<-fromStderr
 }
 
-// Stop asks the process to end, by SIGTERM or, on Windows, Ctrl-Break. It kills
-// the process when ctx ends first, which makes it return false, or at once when
-// there is no way to ask. It returns when the process has ended.
+// Stop asks the process to end, with SIGTERM or, on Windows, Ctrl-Break. It kills the
+// process and returns false if ctx ends first. It kills the process at once if it cannot be
+// asked. It returns when the process has ended.
 func (p *Process) Stop(ctx context.Context) (inTime bool) {
 	inTime = true
 	if !p.hasEnded() && terminate(p.cmd) {
@@ -158,9 +158,9 @@ var inherited = []string{
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "GOCOVERDIR",
 }
 
-// Environ returns own for [exec.Cmd.Env], with the variables of this process
-// that a program needs to run at all. No other is passed on: a variable that
-// happens to be set here would hide one that a template does not have.
+// Environ returns own for [exec.Cmd.Env], together with the variables of this process that
+// every program needs to run. It passes on no others, since a variable that happens to be
+// set here could hide that a template does not set it.
 func Environ(own map[string]string) []string {
 	vars := map[string]string{}
 	for _, name := range inherited {

@@ -53,7 +53,7 @@ func (t *Template) Resolve(o Options) (*Deployment, error) {
 
 // Deployments evaluates what the template says about each function with an SQS
 // event, with all its events. A function that cannot be read is left out, with a
-// finding. Function, Queue and AllEvents of the options are not heeded.
+// finding. It ignores Function, Queue and AllEvents of the options.
 func (st *Stack) Deployments() (all []*Deployment, left []Finding, err error) {
 	sources, err := st.sources()
 	if err != nil {

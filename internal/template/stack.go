@@ -29,7 +29,7 @@ type Stack struct {
 
 // Stack gives the template's parameters their values. It returns an error for a
 // parameter that the template does not have. Of the options, those that choose a
-// function or a queue are not heeded.
+// function or a queue are ignored.
 func (t *Template) Stack(o Options) (*Stack, error) {
 	st := &Stack{Template: t, o: o.withDefaults()}
 	for _, name := range slices.Sorted(maps.Keys(o.Parameters)) {

@@ -65,7 +65,7 @@ var namePattern = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252})$`)
 // CheckName returns an error for what can be no name in Refusal's allowed.
 func CheckName(name string) error {
 	if !namePattern.MatchString(name) && net.ParseIP(name) == nil {
-		return fmt.Errorf("%q is no host name: want one as host.docker.internal, without scheme and port", name)
+		return fmt.Errorf("%q is not a host name: use one like host.docker.internal, without scheme and port", name)
 	}
 	return nil
 }

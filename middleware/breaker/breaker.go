@@ -1,36 +1,35 @@
-// Package breaker spares a dependency that is down, and the records that need it:
-// a circuit breaker of github.com/sony/gobreaker around a handler.
+// Package breaker is a circuit breaker around a handler. It stops calls to a dependency
+// that is down, and so saves the attempts of the records that need it. It uses
+// github.com/sony/gobreaker.
 //
 //	handler.Run(batch.Chain(batch.JSON(shipOrder), breaker.New(gobreaker.Settings{
 //		Name:    "carrier",
 //		Timeout: 2 * time.Minute,
 //	})))
 //
-// While the breaker is open no record reaches the handler. The first that comes
-// makes it and what was not started yet come back when the breaker tries again
-// (batch.Abort). Then MaxRequests records are let through, those beside them come
-// back a little later, and their outcome closes the breaker or opens it again.
+// While the breaker is open, no record reaches the handler. The first record that comes
+// aborts the batch (batch.Abort): it and the records that were not started come back when
+// the breaker tries again. Then MaxRequests records reach the handler, and their outcome
+// closes the breaker or opens it again. Other records come back a little later.
 //
-// Coming back costs a record an attempt. It comes back after the time until the
-// breaker tries again, or after its backoff if that is longer, so that a record
-// outlives an outage of 15 minutes with any Timeout (partialfailure.Config.Outage).
+// Coming back costs a record an attempt. It comes back when the breaker tries again, or
+// after its backoff if that is longer. So a record survives an outage of 15 minutes with
+// any Timeout (partialfailure.Config.Outage).
 //
-// What counts:
+// How results count:
 //
-//   - nil is a success;
-//   - an error, a panic and runtime.Goexit are failures, and so is what makes
-//     Classify, IsSuccessful or IsExcluded panic;
-//   - a permanent or malformed record is neither: it tells of the record. Where
-//     a classifier makes it permanent, give the breaker the same, see [Options];
-//   - a record whose context ended before it was done is a failure if it had
-//     run for [Options.Hang], since dependencies that hang are worse than those
-//     that answer with errors. Cut sooner it is neither: there was little time
-//     left, or a container is stopped. That is decided when the context ends,
-//     so that a handler which never returns holds no place of a half-open breaker.
+//   - nil is a success.
+//   - An error, a panic and runtime.Goexit are failures. So is a panic of Classify, IsSuccessful or IsExcluded.
+//   - A permanent or malformed record is neither, because the record is the cause. If a classifier makes it
+//     permanent, give the breaker the same classifier, see [Options].
+//   - A record whose context ended is a failure if it had run for [Options.Hang], since a dependency that hangs
+//     is worse than one that answers with errors. If it had run for a shorter time it is neither: little time
+//     was left, or a container is stopped. This is decided when the context ends, so that a handler which never
+//     returns does not hold a place of a half-open breaker.
 //
-// IsSuccessful and IsExcluded of gobreaker's settings replace the first three,
-// or all of it. A breaker counts for one process: each execution environment or
-// task has its own.
+// IsSuccessful and IsExcluded of gobreaker's settings replace the first three rules, or all
+// of them. A breaker counts for one process: each execution environment or task has its
+// own.
 package breaker
 
 import (
@@ -45,36 +44,37 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Options are what [NewWith] takes. The zero value is good.
+// Options configures [NewWith]. The zero value is ready to use.
 type Options struct {
-	// Classify is asked about an error before it is counted: the one that is also
-	// handler.Config.Classify, whose verbs the breaker does not see otherwise.
-	// Defaults to none.
+	// Classify is called with each error before it is counted. Pass the function that is
+	// also handler.Config.Classify; otherwise the breaker does not see its verbs. Defaults
+	// to none.
 	Classify func(error) error
 
-	// Hang is how long a record must have run for the end of its context to count
-	// as a failure; negative for never. Where records have less time than that, by
-	// RecordTimeout or the function's timeout, no hang counts: set it lower then.
+	// Hang is how long a record must have run for the end of its context to count as a
+	// failure. Negative means never. If records have less time than Hang, because of
+	// RecordTimeout or the function's timeout, no hang counts: set a lower value then.
 	// Defaults to 5 s.
 	Hang time.Duration
 }
 
 const (
 	defaultHang    = 5 * time.Second
-	defaultTimeout = time.Minute // gobreaker's
+	defaultTimeout = time.Minute // gobreaker's default
 
-	// What comes while others are tried comes back after a tenth of the timeout
-	// within these bounds, or as long as they have been tried already.
+	// A record that comes while others are tried comes back after a tenth of the timeout,
+	// within these limits, or after as long as the others have been tried already.
 	minProbe = time.Second
 	maxProbe = 10 * time.Second
 )
 
-// ErrUnfinished is what is counted of a handler that panicked or called runtime.Goexit.
+// ErrUnfinished is returned to the breaker, to be counted, when a handler panicked or
+// called runtime.Goexit.
 var ErrUnfinished = errors.New("breaker: the handler did not return")
 
-// New returns middleware with a breaker of its own; all handlers that it wraps
-// share that. Without a handler there is none: what runs handlers refuses the
-// nil that it returns then.
+// New returns middleware with its own breaker. All handlers that the middleware wraps share
+// the breaker. The middleware returns nil if its handler is nil. Functions that run
+// handlers refuse nil with an error.
 func New(settings gobreaker.Settings) func(batch.Handler) batch.Handler {
 	return NewWith(settings, Options{})
 }
@@ -93,7 +93,7 @@ type breaker struct {
 	options Options
 	name    string
 	timeout time.Duration
-	changed atomic.Pointer[time.Time] // the latest change of the state
+	changed atomic.Pointer[time.Time] // when the state last changed
 }
 
 func newBreaker(settings gobreaker.Settings, o Options) *breaker {
@@ -109,7 +109,7 @@ func newBreaker(settings gobreaker.Settings, o Options) *breaker {
 	}
 	settings.IsExcluded, settings.IsSuccessful = harmless(settings.IsExcluded), harmless(settings.IsSuccessful)
 	told := settings.OnStateChange
-	settings.OnStateChange = func(name string, from, to gobreaker.State) { // under the circuit's lock
+	settings.OnStateChange = func(name string, from, to gobreaker.State) { // called under the circuit's lock
 		now := time.Now()
 		b.changed.Store(&now)
 		if told != nil {
@@ -120,8 +120,9 @@ func newBreaker(settings gobreaker.Settings, o Options) *breaker {
 	return b
 }
 
-// harmless makes a panic a no, as those of an error's methods are that is a nil
-// pointer: it would leave a record uncounted, and a half-open breaker would stay half-open forever.
+// harmless makes a panic a no: the methods of an error panic if it is a nil pointer. The
+// panic would leave a record uncounted, and a half-open breaker would then stay half-open
+// forever.
 func harmless(is func(error) bool) func(error) bool {
 	if is == nil {
 		return nil
@@ -149,13 +150,13 @@ func (b *breaker) handle(ctx context.Context, r batch.Record, h batch.Handler) e
 		})
 	}
 	stop := context.AfterFunc(ctx, func() {
-		defer func() { _ = recover() }() // of OnStateChange and ReadyToTrip: here a panic would end the process
+		defer func() { _ = recover() }() // OnStateChange and ReadyToTrip may panic, which would end the process here
 		count(ctx.Err())
 	})
 	defer stop()
 	returned := false
 	defer func() {
-		if !returned { // nothing is recovered, so that the engine finds the stack as it is
+		if !returned { // do not recover, so that the engine finds the stack unchanged
 			count(ErrUnfinished)
 		}
 	}()
@@ -165,7 +166,7 @@ func (b *breaker) handle(ctx context.Context, r batch.Record, h batch.Handler) e
 	return err
 }
 
-// judged is err as it is counted.
+// judged returns err as it is to be counted.
 func (b *breaker) judged(ctx context.Context, err error, started time.Time) error {
 	if err == nil {
 		return nil
@@ -189,14 +190,14 @@ func (b *breaker) classified(err error) (classified error) {
 	return b.options.Classify(err)
 }
 
-// delay is after how long a record that was not let through shall come back.
+// delay returns the time after which a record comes back that did not reach the handler.
 func (b *breaker) delay(why error) time.Duration {
-	since := b.timeout // without a change, which does not happen
+	since := b.timeout // there was no change, which does not happen
 	if at := b.changed.Load(); at != nil {
 		since = time.Since(*at)
 	}
 	if errors.Is(why, gobreaker.ErrOpenState) {
-		// A moment later than the breaker's timeout, which must be over, not reached.
+		// A moment later than the breaker's timeout, since the breaker tries only after it.
 		return max(b.timeout-since, 0) + time.Millisecond
 	}
 	probe := min(max(b.timeout/10, minProbe), maxProbe)
@@ -205,7 +206,7 @@ func (b *breaker) delay(why error) time.Duration {
 
 func (b *breaker) named(err error) error {
 	if errors.Is(err, gobreaker.ErrTooManyRequests) {
-		err = fmt.Errorf("half-open, others are tried first: %w", err) // gobreaker's words alone read like a 429
+		err = fmt.Errorf("half-open: other records are tried first: %w", err) // gobreaker's text alone reads like a 429
 	}
 	if b.name == "" {
 		return fmt.Errorf("breaker: %w", err)
@@ -213,7 +214,7 @@ func (b *breaker) named(err error) error {
 	return fmt.Errorf("breaker %q: %w", b.name, err)
 }
 
-// excluded is what is neither a success nor a failure.
+// excluded reports whether an error is neither a success nor a failure.
 func (b *breaker) excluded(err error) bool {
 	if ended, ok := err.(*endedError); ok {
 		return errors.Is(ended.end, context.Canceled) || b.options.Hang < 0 || ended.after < b.options.Hang
@@ -225,7 +226,7 @@ func (b *breaker) excluded(err error) bool {
 // endedError is the error of a record whose context has ended.
 type endedError struct {
 	err   error
-	end   error // the context's
+	end   error // the error of the context
 	after time.Duration
 }
 

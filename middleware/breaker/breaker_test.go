@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errDown = errors.New("down")
 
-// dependency does what it is told, behind a breaker that opens at two failures.
+// dependency does what it is asked, behind a breaker that opens at two failures.
 type dependency struct {
 	t     *testing.T
 	h     batch.Handler
@@ -131,7 +131,7 @@ func TestHalfOpen(t *testing.T) {
 			time.Sleep(time.Until(begin.Add(step.at)))
 			err := d.h.Handle(t.Context(), batch.Record{})
 			d.spared(err, step.after)
-			if !errors.Is(err, gobreaker.ErrTooManyRequests) || !strings.Contains(err.Error(), "half-open, others are tried first") || d.calls != calls {
+			if !errors.Is(err, gobreaker.ErrTooManyRequests) || !strings.Contains(err.Error(), "half-open: other records are tried first") || d.calls != calls {
 				t.Errorf("%v, %d calls", err, d.calls-calls)
 			}
 		}

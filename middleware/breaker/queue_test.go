@@ -74,7 +74,7 @@ func TestAnOutage(t *testing.T) {
 	}
 }
 
-// A dependency that hangs opens the breaker, whether its handler heeds the end of its
+// A dependency that hangs opens the breaker, whether its handler respects the end of its
 // context or never returns: the other records are spared the wait.
 func TestAHangOnLambda(t *testing.T) {
 	for name, hang := range map[string]func(context.Context) error{

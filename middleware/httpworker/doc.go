@@ -1,17 +1,17 @@
-// Package httpworker runs a worker that was written for HTTP: one that the
-// worker tier of AWS Elastic Beanstalk posts each message to.
+// Package httpworker runs a worker that was written for HTTP, such as one to which the
+// worker tier of AWS Elastic Beanstalk posts each message:
 //
 //	http.HandleFunc("POST /", work) // func(http.ResponseWriter, *http.Request)
 //	handler.Run(httpworker.New(http.DefaultServeMux, httpworker.Options{}))
 //
-// The worker is called in the process, without a socket. One that is a process
-// beside, in any language, is posted to:
+// This calls the worker inside the process, without a socket. A worker in another process,
+// in any language, gets the records by POST:
 //
 //	h, err := httpworker.Post("http://127.0.0.1:8080/jobs", nil, httpworker.Options{})
 //
-// It is sent what the daemon of Elastic Beanstalk sends, see "Elastic Beanstalk
-// worker environments" in its Developer Guide: the body by POST, Content-Type
-// application/json unless configured, User-Agent aws-sqsd, and
+// The request is the one that the daemon of Elastic Beanstalk sends, see "Elastic Beanstalk
+// worker environments" in its Developer Guide: a POST of the body, with User-Agent
+// aws-sqsd, Content-Type application/json unless configured, and
 //
 //	X-Aws-Sqsd-Msgid              the message's id
 //	X-Aws-Sqsd-Queue              the queue's name
@@ -20,20 +20,19 @@
 //	X-Aws-Sqsd-Sender-Id          the IAM id of the sender, when known
 //	X-Aws-Sqsd-Attr-NAME          each message attribute that is a string or number
 //
-// Attributes that are binary are left out, as there, and so is one whose name or
-// value cannot be a header's, such as a text of several lines. A worker in the
-// process finds all of them by batch.RecordFrom(r.Context()). Names that differ
-// only in case are values of one header.
+// Like the daemon, it leaves out binary attributes. It also leaves out attributes whose
+// name or value a header cannot have, such as a text of several lines. A worker inside the
+// process finds all attributes with batch.RecordFrom(r.Context()). Names that differ only
+// in case become several values of one header.
 //
-// The status decides. 200 to 299 is done (Elastic Beanstalk knows only 200); any
-// other is a failure with an [httpstatus.Error], which comes back after the
-// backoff, or after Retry-After if the response has it. A redirect is not
-// followed and is a failure. As in Elastic Beanstalk nothing is permanent; where
-// a 4xx is meant to be, say so: handler.Config{Classify: httpstatus.Classify}.
-// What a worker writes is thrown away.
+// The status decides. 200 to 299 means done (Elastic Beanstalk knows only 200). Any other
+// status is a failure with an [httpstatus.Error]: the record comes back after the backoff,
+// or after Retry-After if the response has it. Redirects are not followed and are failures.
+// As in Elastic Beanstalk, no status is permanent. To make a 4xx permanent, set
+// handler.Config{Classify: httpstatus.Classify}. The response's body is ignored.
 //
-// Periodic tasks (cron.yaml) are the daemon's own: Amazon EventBridge Scheduler
-// sends to a queue as well.
+// Periodic tasks (cron.yaml) are a feature of the daemon. Use Amazon EventBridge Scheduler,
+// which sends to a queue as well.
 //
 // [httpstatus.Error]: https://pkg.go.dev/github.com/sqsbatch/sqsbatch/classify/httpstatus#Error
 package httpworker

@@ -44,7 +44,7 @@ func ExampleNew() {
 	// POST /: status 503 Service Unavailable, retry after 30s
 }
 
-// A worker that is a process beside stays one.
+// A worker in a process of its own stays there.
 func ExamplePost() {
 	beside := httptest.NewServer(http.HandlerFunc(work))
 	defer beside.Close()

@@ -13,10 +13,10 @@ import (
 
 const (
 	prefix    = "X-Aws-Sqsd-"
-	timestamp = "2006-01-02T15:04:05Z" // of ISO 8601, UTC
+	timestamp = "2006-01-02T15:04:05Z" // ISO 8601, UTC
 )
 
-// header is what the daemon of Elastic Beanstalk sends with a record.
+// header returns the headers that the daemon of Elastic Beanstalk sends with a record.
 func (o Options) header(r *batch.Record) http.Header {
 	h := make(http.Header, 8+len(r.MessageAttributes))
 	set := func(name, value string) {
@@ -35,7 +35,7 @@ func (o Options) header(r *batch.Record) http.Header {
 	if r.Attempt > 0 {
 		set(prefix+"Receive-Count", strconv.Itoa(r.Attempt))
 	}
-	// In order, so that names which are one header's always give the same.
+	// Sorted, so that names that become one header always give the same values.
 	for _, name := range slices.Sorted(maps.Keys(r.MessageAttributes)) {
 		a := r.MessageAttributes[name]
 		if binary := strings.HasPrefix(a.DataType, "Binary"); !binary && validName(name) && validValue(a.StringValue) {
@@ -50,8 +50,8 @@ func validName(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == ""
 }
 
-// validValue reports whether a header's value may be s: no control character
-// but tabs, and nothing at the ends that would be lost on the way.
+// validValue reports whether s may be a header's value: it has no control character except
+// tabs, and no white space at its ends, which would be lost.
 func validValue(s string) bool {
 	return s == strings.Trim(s, " \t") && !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f })
 }

@@ -15,17 +15,16 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
-// ErrAborted is the error of a record whose worker panicked with
-// [http.ErrAbortHandler]: the way to end a request without an answer.
+// ErrAborted is returned when a worker panicked with [http.ErrAbortHandler], which is how a
+// server ends a request without an answer.
 var ErrAborted = errors.New("httpworker: the worker aborted the request")
 
-// New makes a worker in this process a handler of records. The request's
-// context is the record's. Without h there is no handler: what runs handlers
-// refuses the nil that it returns then.
+// New makes a handler of a worker in this process. The request's context is the record's.
+// New returns nil if h is nil. Functions that run handlers refuse nil with an error.
 //
-// A worker that returns without having written anything has answered 200, as in
-// an [http.Server], but not after the end of its context: then the record has
-// failed. The response is no [http.Hijacker].
+// As in an [http.Server], a worker that returns without writing anything has answered 200.
+// Exception: if its context has ended, the record has failed. The response is not an
+// [http.Hijacker].
 func New(h http.Handler, o Options) batch.HandlerFunc {
 	if wrapped.IsNil(h) {
 		return nil
@@ -48,7 +47,7 @@ func New(h http.Handler, o Options) batch.HandlerFunc {
 	}
 }
 
-// path is where a worker is posted to: what cannot be read is a path as it stands.
+// path parses a path. A path that cannot be parsed is used as it is.
 func path(s string) url.URL {
 	if !strings.HasPrefix(s, "/") {
 		s = "/" + s
@@ -59,7 +58,7 @@ func path(s string) url.URL {
 	return url.URL{Path: s}
 }
 
-// request is what an [http.Server] would make of the daemon's.
+// request returns the request that an [http.Server] would make of the daemon's.
 func (o Options) request(ctx context.Context, target url.URL, r *batch.Record) *http.Request {
 	request := &http.Request{
 		Method: http.MethodPost, URL: &target, RequestURI: target.RequestURI(),
@@ -74,7 +73,7 @@ func (o Options) request(ctx context.Context, target url.URL, r *batch.Record) *
 	return request.WithContext(ctx)
 }
 
-// serve reports whether h aborted the request. Any other panic goes on.
+// serve calls h and reports whether h aborted the request. Any other panic goes on.
 func serve(h http.Handler, w http.ResponseWriter, r *http.Request) (aborted bool) {
 	defer func() {
 		switch v := recover(); v {

@@ -5,13 +5,14 @@ import (
 	"github.com/sqsbatch/sqsbatch/classify/httpstatus"
 )
 
-// Options are those of [New] and [Post]. The zero value is good.
+// Options configures [New] and [Post]. The zero value is ready to use.
 type Options struct {
-	// Path is where [New] posts, such as "/jobs?tenant=7". Defaults to "/".
+	// Path is the path to which [New] posts, such as "/jobs?tenant=7". Defaults to "/".
 	Path string
 	// ContentType is the header Content-Type. Defaults to "application/json".
 	ContentType string
-	// UserAgent defaults to "aws-sqsd", by which frameworks know a message.
+	// UserAgent is the header User-Agent. Defaults to "aws-sqsd", by which frameworks
+	// recognize a message.
 	UserAgent string
 }
 
@@ -28,7 +29,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// failed returns the error of a record for that of its response.
+// failed returns the record's error for a failed response.
 func failed(e *httpstatus.Error) error {
 	if e.RetryAfter > 0 {
 		return batch.RetryAfter(e.RetryAfter, e)

@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// maxIdle is how many connections are kept open: the daemon's default.
+	// maxIdle is how many idle connections are kept open: the daemon's default.
 	maxIdle = 50
-	// maxDrained is how much of an answer is read, so that its connection is reused.
+	// maxDrained is how much of an answer is read so that its connection can be reused.
 	maxDrained = 64 << 10
 )
 
-// Post returns a handler that posts each record to a URL, with the record's
-// deadline. The client may be nil. It follows redirects only by a CheckRedirect
-// of its own: a POST that is redirected becomes a GET, whose 200 means nothing.
+// Post returns a handler that posts each record to a URL, with the record's deadline.
+// client may be nil. Redirects are followed only if client has its own CheckRedirect: a
+// redirected POST becomes a GET, whose 200 means nothing.
 //
-// It returns an error when target is not an absolute URL of http or https.
+// Post returns an error if target is not an absolute URL of http or https.
 func Post(target string, client *http.Client, o Options) (batch.HandlerFunc, error) {
 	o = o.withDefaults()
 	u, err := url.Parse(target)
 	if err != nil {
-		var parse *url.Error // without the URL, in which a secret may be
+		var parse *url.Error // report it without the URL, which may contain a secret
 		if errors.As(err, &parse) {
 			err = parse.Err
 		}
@@ -47,7 +47,7 @@ func Post(target string, client *http.Client, o Options) (batch.HandlerFunc, err
 		request.Header = o.header(&r)
 		response, err := client.Do(request)
 		if err != nil {
-			var failed *url.Error // likewise
+			var failed *url.Error // report it without the URL, which may contain a secret
 			if errors.As(err, &failed) {
 				err = failed.Err
 			}
@@ -59,7 +59,7 @@ func Post(target string, client *http.Client, o Options) (batch.HandlerFunc, err
 		if errors.As(httpstatus.Check(response), &status) {
 			return failed(status)
 		}
-		if broken != nil && broken != io.EOF { // the worker may have ended in the middle of it
+		if broken != nil && broken != io.EOF { // the worker may have ended while it answered
 			return fmt.Errorf("httpworker: POST %s%s: the answer broke off: %w", u.Host, u.EscapedPath(), broken)
 		}
 		return nil

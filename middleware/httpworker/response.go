@@ -8,11 +8,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/classify/httpstatus"
 )
 
-// response is an [http.ResponseWriter] of which only the status counts: what is
-// written takes no memory. A worker's goroutines may use it after the worker has
-// returned, which is their mistake and changes nothing.
+// response is an [http.ResponseWriter] that keeps only the status. A worker's goroutines
+// may use it after the worker has returned, which is a mistake of theirs and has no effect.
 type response struct {
-	header http.Header // the worker's, until it answers
+	header http.Header // belongs to the worker until it answers
 
 	mu         sync.Mutex
 	status     int // 0: no answer yet
@@ -21,8 +20,8 @@ type response struct {
 
 func (w *response) Header() http.Header { return w.header }
 
-// WriteHeader takes the first status but those of information (100 to 199).
-// One that is no status fails the record, where an [http.Server] panics.
+// WriteHeader keeps the first status that is not informational (100 to 199). An invalid
+// status fails the record; an [http.Server] would panic.
 func (w *response) WriteHeader(status int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -37,7 +36,7 @@ func (w *response) WriteHeader(status int) {
 
 func (w *response) Write(p []byte) (int, error) { return w.wrote(len(p)) }
 
-// WriteString spares copies, see [io.StringWriter].
+// WriteString avoids copies, see [io.StringWriter].
 func (w *response) WriteString(s string) (int, error) { return w.wrote(len(s)) }
 
 // Flush answers 200 unless there is a status.

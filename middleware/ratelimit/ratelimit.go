@@ -1,26 +1,27 @@
-// Package ratelimit lets records pass at a limiter's rate: for a dependency that
-// takes so many calls a second and no more.
+// Package ratelimit lets records pass at the rate of a limiter. It is for a dependency that
+// allows only so many calls a second.
 //
 //	limiter := rate.NewLimiter(50, 10) // 50 a second, 10 at once; golang.org/x/time/rate
 //	handler.Run(batch.Chain(batch.JSON(shipOrder), ratelimit.New(limiter)))
 //
-// A record waits for its token within its deadline, less a tenth of its time (at
-// most a second), which is left for the handler. When the token would come too late
-// for that, the record takes none and does not wait: it and
-// what was not started come back by then, or after 15 minutes (batch.Abort), which costs each of them
-// an attempt. So the limiter is for evening out, not for a queue that always
-// gets more than the dependency takes: there, bound what is received as well, on
-// Lambda by the event source mapping's MaximumConcurrency, in a container by the
-// number of tasks.
+// A record waits for its token within its deadline, less a tenth of its time (at most a
+// second), which is left for the handler. If the token would come later, the record takes
+// none and does not wait. It aborts the batch (batch.Abort): it and the records that were
+// not started come back when there are tokens, or after 15 minutes. That costs each of them
+// an attempt.
 //
-// A limiter counts for one process. The rate of all is that times the execution
-// environments or tasks. On Lambda a record that waits is paid for, and wherever
-// it waits it holds one of the places of Concurrency: with a limiter of 50 a
-// second and calls of 100 ms more than 5 places do nothing but wait.
+// So use the limiter to smooth peaks, not for a queue that always gets more than the
+// dependency takes. For such a queue limit what is received as well: on Lambda with the
+// event source mapping's MaximumConcurrency, in a container with the number of tasks.
 //
-// With a circuit breaker, the limiter is the outer one: batch.Chain(h,
-// ratelimit.New(limiter), breaker.New(settings)). A record that comes back for
-// want of a token is then no failure of the dependency.
+// A limiter counts for one process. The total rate is its rate times the number of
+// execution environments or tasks. On Lambda you pay for a record that waits. A waiting
+// record also holds one of the slots of Concurrency: with 50 tokens a second and calls of
+// 100 ms, all slots above 5 only wait.
+//
+// With a circuit breaker, put the limiter outside: batch.Chain(h, ratelimit.New(limiter),
+// breaker.New(settings)). Then a record without a token does not count as a failure of the
+// dependency.
 package ratelimit
 
 import (
@@ -33,26 +34,27 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Options are what [NewWith] takes. The zero value is good.
+// Options configures [NewWith]. The zero value is ready to use.
 type Options struct {
-	// Cost is how many tokens a record takes: 0 or less for one that is not
-	// limited, and no more than the limiter's burst counts, so that such a record
-	// waits for all of it. Defaults to 1 for each record.
+	// Cost returns how many tokens a record takes. A record with a cost of 0 or less is not
+	// limited. A cost above the limiter's burst counts as the burst. Defaults to 1 for each
+	// record.
 	Cost func(batch.Record) int
 }
 
-// Bounds of the time after which a record comes back that got no token in time.
+// Limits of the time after which a record comes back that got no token in time.
 const (
-	minDelay = time.Second // SQS counts in seconds, and 0 is at once
+	minDelay = time.Second // SQS counts in seconds, and 0 means at once
 	maxDelay = 15 * time.Minute
 )
 
-// ErrNoToken is wrapped by the error of a record whose token would come too late.
+// ErrNoToken is returned when a record's token would come too late. The record's error
+// wraps it.
 var ErrNoToken = errors.New("ratelimit: no token in time")
 
-// New returns middleware by which each record takes a token of limiter.
-// Without a limiter or a handler there is no handler: what runs handlers refuses
-// the nil that it returns then.
+// New returns middleware with which each record takes one token of limiter. The middleware
+// returns nil if limiter or its handler is nil. Functions that run handlers refuse nil with
+// an error.
 func New(limiter *rate.Limiter) func(batch.Handler) batch.Handler {
 	return NewWith(limiter, Options{})
 }
@@ -89,7 +91,7 @@ func wait(ctx context.Context, limiter *rate.Limiter, n int) error {
 		return nil
 	}
 	if burst <= 0 {
-		return fmt.Errorf("%w: the limiter's burst is %d, so that no record may ever pass", ErrNoToken, burst)
+		return fmt.Errorf("%w: the limiter's burst is %d, so no record can ever pass", ErrNoToken, burst)
 	}
 	inTime := ctx
 	if deadline, ok := ctx.Deadline(); ok {
@@ -97,13 +99,13 @@ func wait(ctx context.Context, limiter *rate.Limiter, n int) error {
 		inTime, cancel = context.WithDeadline(ctx, deadline.Add(-min(time.Until(deadline)/10, time.Second)))
 		defer cancel()
 	}
-	// WaitN takes nothing when it knows that the tokens come too late, unlike a
-	// reservation that is given back: others may have reserved behind it.
+	// WaitN takes no tokens if it knows that they would come too late. A reservation that
+	// is given back is different: others may have reserved tokens after it.
 	err := limiter.WaitN(inTime, n)
 	if err == nil {
 		return nil
 	}
-	if ctx.Err() != nil { // a drain, or what ends a record
+	if ctx.Err() != nil { // a drain began, or the record's time is over
 		return fmt.Errorf("%w: %w", ErrNoToken, ctx.Err())
 	}
 	delay := delayOf(limiter, n)

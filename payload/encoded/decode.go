@@ -18,22 +18,23 @@ const (
 
 var names = [...]string{asBase64: "base64", asGzip: "gzip", asDeflate: "deflate"}
 
-// maxCodings bounds what a body can make us do. Senders compress once, in base64.
+// maxCodings limits the work that a body can cause. Senders usually compress once, and use
+// base64.
 const maxCodings = 4
 
-// codings are those of a body, in the order in which they were applied.
+// codings are the codings of a body, in the order in which they were applied.
 type codings struct {
-	list [maxCodings + 1]coding // one more for base64 that goes without saying
+	list [maxCodings + 1]coding // one more for base64 that is not named
 	n    int
 }
 
-// parse reads the attribute's value. unknown is what is wrong with it.
+// parse reads the attribute's value. unknown is the part that it does not know.
 func parse(value string) (c codings, unknown string) {
 	for name := range strings.SplitSeq(value, ",") {
 		name = strings.TrimSpace(name)
 		var k coding
 		switch strings.ToLower(name) {
-		case "", "identity": // HTTP has both for nothing
+		case "", "identity": // HTTP uses both for no coding
 			continue
 		case "gzip", "x-gzip":
 			k = asGzip
@@ -57,11 +58,12 @@ func parse(value string) (c codings, unknown string) {
 	return c, ""
 }
 
-// decode undoes the codings, the last one first. No step makes more than max
-// bytes but the first, which cannot make more than the body has: steps are bounded,
-// and not only the result, since two compressions of a body of 1 MB may pass through
-// what takes minutes, where it takes no memory. If reason is
-// not empty it says what is wrong and quotes nothing; err may be nil then.
+// decode undoes the codings, the last one first. If decoding fails, reason says what is
+// wrong without quoting the body; err may be nil then.
+//
+// No step may make more than max bytes, except the first, whose result is smaller than the
+// body. Each step has the limit, not only the result: two compressions of a body of 1 MB
+// could otherwise take minutes in between.
 func (c codings) decode(body string, max int) (decoded, reason string, err error) {
 	for c.n--; c.n >= 0; c.n-- {
 		switch k := c.list[c.n]; {
@@ -83,10 +85,10 @@ func (c codings) decode(body string, max int) (decoded, reason string, err error
 	return body, "", nil
 }
 
-// scratch is what base64 is decoded into before it is copied or decompressed.
+// scratch holds buffers for decoded base64, before it is copied or decompressed.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxScratch is the largest that is kept: what is larger is rare.
+// maxScratch is the largest buffer that is kept. Larger ones are rarely needed.
 const maxScratch = 256 << 10
 
 func plainBase64(body string) (string, error) {

@@ -1,22 +1,23 @@
-// Package encoded decodes bodies that are compressed or base64-coded, as their
-// message attribute Content-Encoding says, before a function gets them:
+// Package encoded decodes bodies that are compressed or in base64, before a function gets
+// them. The message attribute Content-Encoding says how:
 //
 //	handler.Run(encoded.Unwrap(batch.JSON(shipOrder)))
 //
-// The attribute has what HTTP's header of that name has: gzip, deflate (zlib's
-// format) and base64, separated by commas in the order in which they were
-// applied. The body of an SQS message is text, so what is compressed comes as
-// base64, whether the attribute says so ("gzip, base64") or not ("gzip"); with or
-// without padding, of the standard or the URL alphabet. A message without the
-// attribute is handed on as it is, so that senders can change one by one. Where
-// senders always compress and have no attribute for it, [Config.Default] says so.
+// The attribute has the values of HTTP's header of that name: gzip, deflate (zlib's format)
+// and base64, separated by commas in the order in which they were applied. The body of an
+// SQS message is text. So compressed data is always in base64, even if the attribute does
+// not say so ("gzip" means "gzip, base64"). Base64 may be padded or not, in the standard or
+// the URL alphabet.
 //
-// The function's record, also that of [batch.RecordFrom], has the decoded body,
-// and neither the attribute nor SQS's digests, which are of what was sent.
+// A message without the attribute is passed on unchanged, so that senders can change one by
+// one. If senders always compress and set no attribute, set [Config.Default].
 //
-// What cannot be decoded is a [batch.MalformedError]: an unknown coding, data that
-// is damaged, cut or followed by other data, and what would become larger than
-// [Config.MaxBytes]. [Gzip] is the other side.
+// The function's record, also that of [batch.RecordFrom], has the decoded body. It has
+// neither the attribute nor SQS's digests, which are those of the encoded body.
+//
+// A body that cannot be decoded is a [batch.MalformedError]: its coding is unknown; its
+// data is damaged, cut off, or followed by other data; or its text would be larger than
+// [Config.MaxBytes]. [Gzip] is the function for senders.
 package encoded
 
 import (
@@ -36,30 +37,30 @@ const (
 	MaxBytes = 16 << 20
 )
 
-// Config says what is read, and how large a body may be. The zero value is good.
+// Config configures which attribute is read, and how large a body may be. The zero value is
+// ready to use.
 type Config struct {
-	// Attribute is the message attribute's name. Defaults to "Content-Encoding".
+	// Attribute is the name of the message attribute. Defaults to "Content-Encoding".
 	Attribute string
 
-	// Default is the coding of messages without the attribute, such as "gzip" for
-	// senders that always compress and do not say so. A message that is not coded
-	// must say that then, by the attribute with "identity": [Config.Gzip] does.
-	// Defaults to none: such a message is handed on as it is.
+	// Default is the coding of messages without the attribute, such as "gzip" for senders
+	// that always compress and do not set it. A message that is not encoded must then have
+	// the attribute with the value "identity"; [Config.Gzip] sets it. Defaults to none:
+	// messages without the attribute are passed on unchanged.
 	Default string
 
-	// MaxBytes is how large a decoded body may be, at least 1. A larger one is
-	// malformed. While a body is decoded it takes up to twice that, and as many
-	// are decoded at a time as records are handled; gzip, which says at its end
-	// how long the text is, takes no more than it needs. Defaults to 16 MiB.
+	// MaxBytes is the largest size of a decoded body, at least 1. A larger body is
+	// malformed. Decoding takes up to twice as much memory, for each record that is handled
+	// at the same time. Decoding gzip takes only what it needs, since gzip gives the size
+	// of its text at the end. Defaults to 16 MiB.
 	MaxBytes int
 }
 
 // Unwrap is [Config.Unwrap] with the defaults.
 func Unwrap(h batch.Handler) batch.Handler { return Config{}.Unwrap(h) }
 
-// Unwrap returns a handler that decodes a record's body and hands it to h. Without
-// h there is no handler: what runs handlers refuses the nil that Unwrap returns
-// then.
+// Unwrap returns a handler that decodes a record's body and passes it to h. It returns nil
+// if h is nil. Functions that run handlers refuse nil with an error.
 func (c Config) Unwrap(h batch.Handler) batch.Handler {
 	if wrapped.IsNil(h) {
 		return nil
@@ -89,15 +90,15 @@ type unwrapper struct {
 	attribute string
 	fallback  string // Config.Default
 	max       int
-	err       error // of the configuration
+	err       error // the error of the configuration
 }
 
-// Validate returns an error that names an option which is out of its bounds.
+// Validate returns an error that names an option that is out of its bounds.
 func (u *unwrapper) Validate() error {
 	return cmp.Or(u.err, wrapped.Validate(u.next))
 }
 
-// Handle decodes the body, if the attribute is there or there is a default.
+// Handle decodes the body, if there is an attribute or a default.
 func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	a, there := r.MessageAttributes[u.attribute]
 	if !there {
@@ -124,11 +125,12 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 		return &batch.MalformedError{Reason: reason, Err: err}
 	}
 	r.Body, r.MessageAttributes = body, without(r.MessageAttributes, u.attribute)
-	r.MD5OfBody, r.MD5OfMessageAttributes = "", "" // SQS's are of what was sent
+	r.MD5OfBody, r.MD5OfMessageAttributes = "", "" // SQS's digests are those of the encoded message
 	return u.next.Handle(batch.WithRecord(ctx, r), r)
 }
 
-// without returns attributes that lack one: a copy, since they are the record's.
+// without returns a copy of attributes without one of them. The original belongs to the
+// record.
 func without(attributes map[string]batch.MessageAttribute, name string) map[string]batch.MessageAttribute {
 	if _, there := attributes[name]; !there {
 		return attributes

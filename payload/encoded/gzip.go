@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// maxAttributes is how many attributes a message may have ("Amazon SQS message
-// quotas" in the Amazon SQS Developer Guide).
+// maxAttributes is how many attributes a message may have ("Amazon SQS message quotas" in
+// the Amazon SQS Developer Guide).
 const maxAttributes = 10
 
 // Gzip is [Config.Gzip] with the defaults.
@@ -22,14 +22,13 @@ func Gzip(body string, attributes map[string]types.MessageAttributeValue) (strin
 	return Config{}.Gzip(body, attributes)
 }
 
-// Gzip is for senders: it compresses a body, and returns it as text, with the
-// attribute that says so added to the message's, which are not changed
-// themselves. A body that this would make longer is returned as it is, and so are
-// the attributes; with [Config.Default] one that says so is added.
+// Gzip is for senders. It compresses a body and returns it as text, with a copy of the
+// attributes to which it has added Content-Encoding. If compressing would make the body
+// longer, it returns body and attributes unchanged. Exception: with [Config.Default] it
+// then adds the attribute with the value "identity".
 //
-// It returns an error when the attribute is there already, or when the message
-// has ten attributes, which is all that SQS allows; body and attributes can be
-// sent as they are then.
+// It returns an error if the attribute is there already, or if the message has ten
+// attributes, which is SQS's limit. The body and attributes can then be sent as they are.
 func (c Config) Gzip(body string, attributes map[string]types.MessageAttributeValue) (string, map[string]types.MessageAttributeValue, error) {
 	name := c.attribute()
 	if _, there := attributes[name]; there {
@@ -51,13 +50,13 @@ func (c Config) Gzip(body string, attributes map[string]types.MessageAttributeVa
 	return text, added, nil
 }
 
-// writers are kept because each has some 800 KB.
+// writers are reused because each takes about 800 KB.
 var writers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
 func deflate(body string) string {
 	w := writers.Get().(*gzip.Writer)
 	defer writers.Put(w)
-	var compressed bytes.Buffer // a write to it does not fail
+	var compressed bytes.Buffer // writing to it does not fail
 	w.Reset(&compressed)
 	_, _ = strings.NewReader(body).WriteTo(w)
 	_ = w.Close()

@@ -13,9 +13,9 @@ import (
 	"sync"
 )
 
-// inflater is what a decompression needs: some 50 KB, which are reused.
+// inflater holds the buffers of a decompression, about 50 KB, which are reused.
 type inflater struct {
-	in    bytes.Reader // an io.ByteReader: nothing is read beyond the end of the data
+	in    bytes.Reader // an io.ByteReader, so that nothing is read beyond the end of the data
 	gzip  *gzip.Reader
 	zlib  io.ReadCloser
 	chunk [8 << 10]byte
@@ -64,22 +64,22 @@ func inflate(k coding, data []byte, max int) (string, error) {
 			return "", damaged{k, err}
 		}
 	}
-	if f.in.Len() > 0 { // a gzip reader looks for further members by itself
+	if f.in.Len() > 0 { // a gzip reader itself looks for further members
 		return "", damaged{k, errTrailing}
 	}
 	return out.String(), nil
 }
 
-// newBuilder has room for n bytes. One that grows would go beyond the bound.
+// newBuilder returns a builder with room for n bytes. A builder that grows would exceed the
+// limit.
 func newBuilder(n int) *strings.Builder {
 	b := new(strings.Builder)
 	b.Grow(n)
 	return b
 }
 
-// sizeAtEnd is what gzip's last four bytes say: the size of the last member, and
-// so at least that of all, or nonsense, which is no longer than deflate can
-// make it at its best (1,032 : 1).
+// sizeAtEnd reads gzip's last four bytes: the size of the last member, and so at least part
+// of the total. A false value is limited to deflate's best ratio (1,032 : 1).
 func sizeAtEnd(data []byte, otherwise int) int {
 	if len(data) < 18 { // header and trailer
 		return otherwise
@@ -107,7 +107,7 @@ func (f *inflater) openZlib() (io.Reader, error) {
 	return f.zlib, err
 }
 
-// damaged is an error of what is said to be compressed.
+// damaged is an error of data that does not have the format that it should have.
 type damaged struct {
 	coding coding
 	err    error
@@ -121,7 +121,7 @@ var (
 	errNoHeader = errors.New("no such header")
 )
 
-// opening tells an error in the header from one further on.
+// opening tells an error in the header from a later one.
 func opening(err error) error {
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, zlib.ErrHeader) || errors.Is(err, zlib.ErrDictionary) {
 		return errNoHeader

@@ -1,12 +1,12 @@
-// Package protobuf gives a function bodies that are Protocol Buffers messages:
+// Package protobuf makes handlers of functions whose bodies are Protocol Buffers messages:
 //
 //	handler.Run(protobuf.Handler(shipOrder))
 //
 //	func shipOrder(ctx context.Context, o *shop.Order) error
 //
-// The body of an SQS message is text, so the wire format comes as base64: with or
-// without padding, of the standard or the URL alphabet. [JSON] is for senders that
-// write protobuf's JSON, [Wire] for bodies that are bytes already.
+// The body of an SQS message is text, so the wire format is in base64: padded or not, in
+// the standard or the URL alphabet. [JSON] is for senders that write protobuf's JSON,
+// [Wire] for bodies that other middleware has already turned into bytes.
 package protobuf
 
 import (
@@ -22,21 +22,20 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Handler makes a handler of a function that takes the record's body as a
-// message M, a pointer to a generated type. A body that is none does not reach
-// fn: the record fails with a [batch.MalformedError] that says where and quotes
-// nothing, and goes to the dead-letter queue. So does a message without a
-// required field (proto2, editions), or whose method Validate() error, if M has
-// one, returns an error; what that says is in the reason, so it should name
-// fields and not values.
+// Handler makes a handler of a function that takes the record's body as a message M, a
+// pointer to a generated type. If the body is not such a message, fn is not called: the
+// record fails with a [batch.MalformedError] and goes to the dead-letter queue. The error
+// says where the body is wrong and quotes nothing.
 //
-// Unknown fields are those of senders that are newer: they are kept in the
-// message, as protobuf does (JSON's are ignored), unless [DisallowUnknownFields]
-// is given.
+// A body is also malformed if a required field is missing (proto2, editions), or if M has a
+// method Validate() error that returns an error. The text of that error appears in the
+// reason, so it should name fields, not values.
 //
-// Without fn, or when M is no generated type (an interface, or dynamicpb's
-// Message, which alone does not say what it is), there is no handler: what runs
-// handlers refuses the nil that Handler returns then.
+// Unknown fields come from newer senders. They are kept in the message, as protobuf does
+// (those of JSON are dropped), unless [DisallowUnknownFields] is given.
+//
+// Handler returns nil if fn is nil, or if M is not a generated type, such as an interface
+// or dynamicpb.Message. Functions that run handlers refuse nil with an error.
 func Handler[M proto.Message](fn func(ctx context.Context, m M) error, opts ...Option) batch.HandlerFunc {
 	t := reflect.TypeFor[M]()
 	if fn == nil || t.Kind() != reflect.Pointer || reflect.New(t.Elem()).Interface().(M).ProtoReflect().Descriptor() == nil {
@@ -56,7 +55,7 @@ func Handler[M proto.Message](fn func(ctx context.Context, m M) error, opts ...O
 			return malformed(missing(err), err)
 		}
 		if validates {
-			v := m // so that only messages with a Validate cost an allocation for it
+			v := m // so that only messages with Validate cost an allocation for it
 			if reason, err := jsonbody.Validate(&v); err != nil {
 				return malformed(reason, err)
 			}
@@ -73,7 +72,7 @@ type options struct {
 	strict bool
 }
 
-// DisallowUnknownFields makes a field that M does not have, or a message in it, an error.
+// DisallowUnknownFields makes an unknown field an error, also in nested messages.
 func DisallowUnknownFields() Option {
 	return func(o *options) { o.strict = true }
 }
@@ -83,8 +82,8 @@ func JSON() Option {
 	return func(o *options) { o.decode = decodeJSON }
 }
 
-// Wire is for bodies that are the wire format itself. No SQS message is, but what
-// payload/encoded and payload/s3payload make of one may be.
+// Wire is for bodies in the wire format without base64. No SQS message has one, but
+// payload/encoded and payload/s3payload may make one.
 func Wire() Option {
 	return func(o *options) { o.decode = decodeWire }
 }

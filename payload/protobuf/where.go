@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// maxDepth is how deep the decoder goes into messages, and so what looks for
-// errors and unknown fields. maxPath bounds what is said of the way there.
+// maxDepth is how deep the decoder, and the search for errors and unknown fields, go into
+// nested messages. maxPath limits the path in an error's text.
 const (
 	maxDepth = protowire.DefaultRecursionLimit
 	maxPath  = 200
@@ -29,8 +29,8 @@ func join(path string, number protowire.Number, field protoreflect.FieldDescript
 	return path + string(field.Name())
 }
 
-// whereWire describes what is wrong with the wire format of a message by field
-// and offset, which the decoder does not tell. It is only asked after an error.
+// whereWire describes, by field and offset, what is wrong with the wire format of a
+// message. The decoder does not report that. It is called only after an error.
 func whereWire(data []byte, message protoreflect.MessageDescriptor) string {
 	if where := inWire(data, 0, message, "", maxDepth); where != "" {
 		return where
@@ -38,7 +38,7 @@ func whereWire(data []byte, message protoreflect.MessageDescriptor) string {
 	return fmt.Sprintf("not a valid %s", message.FullName())
 }
 
-// within is the path of what is in a field.
+// within returns the path of the contents of a field.
 func within(name string) string {
 	if len(name) > maxPath {
 		return name
@@ -121,7 +121,7 @@ func unknownIn(m protoreflect.Message, path string, depth int) (where string) {
 	return where
 }
 
-// linePattern is where protojson's errors say they are. Behind it they quote values.
+// linePattern finds the position in protojson's errors. The text behind it quotes values.
 var linePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\(line (\d+):(\d+)\)`) })
 
 func whereJSON(err error, message protoreflect.MessageDescriptor) string {
@@ -132,7 +132,7 @@ func whereJSON(err error, message protoreflect.MessageDescriptor) string {
 	return fmt.Sprintf("not valid JSON of %s at line %s, column %s", message.FullName(), at[1], at[2])
 }
 
-// missing describes what proto.CheckInitialized says, which names the field.
+// missing describes an error of proto.CheckInitialized, which names the field.
 func missing(err error) string {
 	text := err.Error()
 	if i := strings.Index(text, "required field"); i >= 0 {

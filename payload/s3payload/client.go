@@ -14,16 +14,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// clientOf returns client, or makes one at the first call: a function whose
-// messages are small never pays for it.
+// clientOf returns client, or makes one at the first call. A function whose messages are
+// all small makes none.
 func clientOf(client *s3.Client) func(context.Context) (*s3.Client, error) {
 	return whenNeeded(client, func(cfg aws.Config) *s3.Client {
 		return s3.NewFromConfig(cfg, func(o *s3.Options) {
-			// The name of a bucket below that of LocalStack, MinIO or the like
-			// is one that nobody resolves.
+			// LocalStack, MinIO and similar servers usually have no DNS names for buckets
+			// below their own.
 			o.UsePathStyle = o.BaseEndpoint != nil
-			// Objects of older libraries have no checksum: no reason for a
-			// line of the SDK's in the log for each.
+			// Objects of older libraries have no checksum. The SDK would log a line for
+			// each.
 			o.DisableLogOutputChecksumValidationSkipped = true
 		})
 	})
@@ -34,8 +34,8 @@ func queueClientOf(client *sqs.Client) func(context.Context) (*sqs.Client, error
 	return whenNeeded(client, func(cfg aws.Config) *sqs.Client { return sqs.NewFromConfig(cfg) })
 }
 
-// whenNeeded returns what returns client, or else makes one; a configuration that
-// could not be loaded is loaded again the next time.
+// whenNeeded returns a function that returns client or else makes one. If the configuration
+// could not be loaded, the next call tries again.
 func whenNeeded[C any](client *C, make func(aws.Config) *C) func(context.Context) (*C, error) {
 	var mu sync.Mutex
 	return func(ctx context.Context) (*C, error) {
@@ -54,7 +54,7 @@ func whenNeeded[C any](client *C, make func(aws.Config) *C) func(context.Context
 
 func loadConfig(ctx context.Context) (aws.Config, error) {
 	var options []func(*config.LoadOptions) error
-	if os.Getenv("AWS_LAMBDA_RUNTIME_API") != "" { // its credentials are in its environment
+	if os.Getenv("AWS_LAMBDA_RUNTIME_API") != "" { // the credentials are in the environment
 		options = append(options, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, options...)

@@ -79,10 +79,10 @@ func TestADeleteThatFailsFailsNoRecord(t *testing.T) {
 			t.Fatalf("%d warnings, want one a minute", len(w.list))
 		}
 		first, second := w.list[0], w.list[1]
-		if first.MessageID != "m-1" || !strings.Contains(first.Message, "could not be deleted from S3 (s3:DeleteObject)") || !strings.Contains(first.Err.Error(), "AccessDenied") {
+		if first.MessageID != "m-1" || !strings.Contains(first.Message, "could not be deleted from S3: the role needs s3:DeleteObject") || !strings.Contains(first.Err.Error(), "AccessDenied") {
 			t.Errorf("%+v", first)
 		}
-		if !strings.HasSuffix(second.Message, "; 4 more since the last such line") {
+		if !strings.HasSuffix(second.Message, "; 4 more of these since the last line") {
 			t.Errorf("%+v", second)
 		}
 	})
@@ -112,7 +112,7 @@ func TestAMissingObjectMayBeIgnored(t *testing.T) {
 	f, w := newS3(t), &warned{}
 	cfg := s3payload.Config{Buckets: buckets, IgnoreMissing: true, Warnings: w}
 	_, called, err := handle(t.Context(), f, cfg, record(newer, nil))
-	if called || err != nil || len(w.list) != 1 || w.list[0].MessageID != "m-1" || !strings.Contains(w.list[0].Message, "was taken for handled") {
+	if called || err != nil || len(w.list) != 1 || w.list[0].MessageID != "m-1" || !strings.Contains(w.list[0].Message, "was taken as handled before") {
 		t.Errorf("called: %v, %v, %v", called, err, w.list)
 	}
 	// Denied is not missing, and all objects of a bucket that does not exist were not handled.

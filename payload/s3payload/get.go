@@ -12,22 +12,22 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// errMissing is in errors of objects that do not exist.
+// errMissing is wrapped by the error of an object that does not exist.
 var errMissing = errors.New("no such object")
 
-// object is an object of S3, whose body must be closed.
+// object is an object in S3. Its body must be closed.
 type object struct {
 	io.ReadCloser
 	size int64 // -1 if S3 did not say
 }
 
-// open begins to get the object, which is the one that the pointer means.
+// open starts to get the object to which the pointer leads.
 func (s *store) open(ctx context.Context, p pointer) (o object, err error) {
 	if s.err != nil {
 		return o, s.err
 	}
 	if !s.mayRead(p.Bucket) {
-		return o, batch.Permanent(fmt.Errorf("s3payload: the pointer leads to the bucket %.63q, which is none of Config.Buckets", p.Bucket))
+		return o, batch.Permanent(fmt.Errorf("s3payload: the pointer leads to the bucket %.63q, which is not in Config.Buckets", p.Bucket))
 	}
 	client, err := s.client(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *store) open(ctx context.Context, p pointer) (o object, err error) {
 	return o, nil
 }
 
-// check holds an object's size, if it is known, against what it may be.
+// check compares an object's size, if it is known, with the limits.
 func (s *store) check(p pointer, size int64) error {
 	switch {
 	case size < 0:
@@ -69,7 +69,7 @@ func (s *store) text(ctx context.Context, p pointer) (string, error) {
 	defer o.Close()
 	var b strings.Builder
 	b.Grow(int(max(o.size, 0)))
-	n, err := io.Copy(&b, io.LimitReader(o, max(s.max, s.max+1))) // one more, if there is a number for it
+	n, err := io.Copy(&b, io.LimitReader(o, max(s.max, s.max+1))) // one more byte, to see whether there is more
 	if err != nil {
 		return "", getError(p, err)
 	}
@@ -90,14 +90,14 @@ func (s *store) delete(ctx context.Context, p pointer) error {
 	return err
 }
 
-// getError says what an error of S3 means for the record.
+// getError turns an error of S3 into the record's error.
 func getError(p pointer, err error) error {
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		switch api.ErrorCode() {
 		case "NoSuchKey":
 			return batch.Permanent(fmt.Errorf("s3payload: %w in S3, bucket %q: %w", errMissing, p.Bucket, err))
-		case "NoSuchBucket": // which says nothing of whether the message was handled
+		case "NoSuchBucket": // which does not show whether the message was handled before
 			return batch.Permanent(fmt.Errorf("s3payload: no such bucket in S3, %q: %w", p.Bucket, err))
 		}
 	}

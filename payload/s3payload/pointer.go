@@ -12,9 +12,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
 
-// The two generations of the libraries: what a pointer begins with, and the
-// attribute with the size. Java's library writes the second class with either
-// attribute.
+// The two generations of the libraries: the class with which a pointer begins, and the
+// attribute with the size. Java's library writes the second class with either attribute.
 const (
 	pointerClass    = "software.amazon.payloadoffloading.PayloadS3Pointer"
 	sizeAttribute   = "ExtendedPayloadSize"
@@ -22,28 +21,27 @@ const (
 	legacyAttribute = "SQSLargePayloadSize"
 )
 
-// maxKey is how long an object's key may be ("Naming Amazon S3 objects" in the
-// Amazon S3 User Guide). No bucket's name, nor the ARN of an access point, is
-// longer than maxBucket.
+// maxKey is how long an object's key may be ("Naming Amazon S3 objects" in the Amazon S3
+// User Guide). Names of buckets and ARNs of access points are not longer than maxBucket.
 const (
 	maxKey    = 1024
 	maxBucket = 512
 )
 
-// pointer is where a body is.
+// pointer says where a body is stored.
 type pointer struct {
 	Bucket string `json:"s3BucketName"`
 	Key    string `json:"s3Key"`
-	size   int64  // as the attribute says; -1 if there is none
+	size   int64  // from the attribute; -1 if there is none
 }
 
-// pointerOf reads a record's pointer. It reports false for a record with a body of
-// its own, for which it must cost next to nothing.
+// pointerOf reads a record's pointer. It returns false for a record with its own body, and
+// must be very fast for it.
 func pointerOf(r *batch.Record) (p pointer, found bool, err error) {
 	claim, claimed := claimOf(r.MessageAttributes)
 	if !looksLikePointer(r.Body) {
 		if claimed {
-			return p, false, malformed("the attribute with the payload's size says that the body is in S3, and the body is no pointer to it", nil)
+			return p, false, malformed("the attribute with the payload's size says that the body is in S3, but the body is not a pointer to S3", nil)
 		}
 		return p, false, nil
 	}
@@ -70,8 +68,8 @@ func claimOf(attributes map[string]batch.MessageAttribute) (claim string, claime
 	return a.StringValue, claimed
 }
 
-// looksLikePointer reports whether body is an array that begins with one of the
-// classes, which no body is by chance.
+// looksLikePointer reports whether body is an array that begins with one of the classes. No
+// other body does so by chance.
 func looksLikePointer(body string) bool {
 	i := jsontext.SpaceEnd(body, 0)
 	if i >= len(body) || body[i] != '[' {
@@ -106,13 +104,13 @@ func parsePointer(body string) (p pointer, err error) {
 	case len(p.Key) > maxKey:
 		return p, malformed(fmt.Sprintf("pointer to S3: s3Key has %d bytes, S3 allows %d", len(p.Key), maxKey), nil)
 	case leaves(p.Key):
-		// On its way to a bucket in the path, someone might take it for another's.
+		// A proxy that resolves ".." in the path could read an object of another bucket.
 		return p, malformed(`pointer to S3: s3Key has a part ".."`, nil)
 	}
 	return p, nil
 }
 
-// leaves reports whether key, as a path, leads out of where it begins.
+// leaves reports whether key, as a path, leads to a place above its start.
 func leaves(key string) bool {
 	for part := range strings.FieldsFuncSeq(key, func(c rune) bool { return c == '/' || c == '\\' }) {
 		if part == ".." {
@@ -122,13 +120,13 @@ func leaves(key string) bool {
 	return false
 }
 
-// text is the pointer as a message's body.
+// text returns the pointer as a message's body.
 func (p pointer) text(legacy bool) string {
 	class := pointerClass
 	if legacy {
 		class = legacyClass
 	}
-	b, _ := json.Marshal([]any{class, p}) // two strings cannot fail
+	b, _ := json.Marshal([]any{class, p}) // marshaling two strings cannot fail
 	return string(b)
 }
 
@@ -139,4 +137,4 @@ func malformed(reason string, err error) error {
 	return &batch.MalformedError{Reason: reason, Err: err}
 }
 
-var errPointer = errors.New("no pointer to S3")
+var errPointer = errors.New("not a pointer to S3")

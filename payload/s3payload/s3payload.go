@@ -1,38 +1,41 @@
-// Package s3payload handles messages whose body is an object in S3, as Amazon's
-// SQS Extended Client Libraries for Java and Python send them, and sends such:
+// Package s3payload handles messages whose body is stored in S3, and sends such messages.
+// It is compatible with Amazon's SQS Extended Client Libraries for Java and Python.
 //
 //	handler.Run(s3payload.Unwrap(s3payload.Config{Buckets: []string{"orders-payloads"}})(batch.JSON(shipOrder)))
 //
-// Instead of a body that is too large for SQS, those libraries send a pointer to
-// an object, and an attribute with the body's size. Both generations of them are
-// known: software.amazon.payloadoffloading.PayloadS3Pointer with
-// ExtendedPayloadSize, com.amazon.sqs.javamessaging.MessageS3Pointer with
-// SQSLargePayloadSize. [Unwrap] gets the object within the record's deadline and
-// hands its text on as the record's body, [Stream] lets a function read it, and
-// a message with a body of its own is handed on as it is. [Sender] is the other
-// side.
+// If a body is too large for SQS, those libraries store it in S3. The message then has a
+// pointer to the object, and an attribute with the body's size. Both generations of
+// pointers are supported: software.amazon.payloadoffloading.PayloadS3Pointer with
+// ExtendedPayloadSize, and com.amazon.sqs.javamessaging.MessageS3Pointer with
+// SQSLargePayloadSize.
 //
-// The pointer makes a message: one without the attribute is followed too, since
-// forwarding loses attributes; the attribute without a pointer is malformed.
+// [Unwrap] gets the object within the record's deadline and passes its text on as the
+// record's body. [Stream] lets a function read it as a stream. Both pass on a message with
+// its own body. [Sender] sends messages.
 //
-// A pointer is what a sender says, and it is followed with the rights of this
-// program. So only objects in [Config.Buckets] are read.
+// A body that is a pointer is followed even without the attribute, since forwarding a
+// message may lose attributes. A message with the attribute but without a pointer is
+// malformed.
 //
-// These fail for good (see [batch.Permanent]), with the pointer in the dead-letter
-// queue: a pointer to another bucket, or to an object or bucket that does not
-// exist, an object that is larger than [Config.MaxBytes], and one of another size
-// than the attribute says. A pointer that cannot be read is a
-// [batch.MalformedError]. All else, such as throttling and denied access, is a
-// failure that comes back. Without s3:ListBucket S3 denies access to an object
-// that does not exist, instead of saying so. Errors name the bucket, S3's own may
-// name the object; none has anything of what is in it.
+// A sender can put any location into a pointer, and it is read with the permissions of this
+// program. Therefore only objects in [Config.Buckets] are read.
 //
-// The role needs s3:GetObject on the buckets' objects, s3:ListBucket on the
-// buckets to tell what is missing, and s3:DeleteObject for
-// [Config.DeleteAfterSuccess].
+// These records fail for good (see [batch.Permanent]), with the pointer in the dead-letter
+// queue:
 //
-// See "Managing large Amazon SQS messages using the Extended Client Library for
-// Java and Amazon S3" in the Amazon SQS Developer Guide.
+//   - the pointer leads to another bucket, or to an object or bucket that does not exist;
+//   - the object is larger than [Config.MaxBytes], or its size is not that of the attribute.
+//
+// A pointer that cannot be read is a [batch.MalformedError]. Any other error, such as
+// throttling or denied access, is an ordinary failure. If the role does not have the permission
+// s3:ListBucket, S3 reports a missing object as denied access. Errors name the bucket;
+// errors of S3 may name the object. No error contains data of the object.
+//
+// The role needs s3:GetObject on the buckets' objects, s3:ListBucket on the buckets to
+// recognize missing objects, and s3:DeleteObject for [Config.DeleteAfterSuccess].
+//
+// See "Managing large Amazon SQS messages using the Extended Client Library for Java and
+// Amazon S3" in the Amazon SQS Developer Guide.
 package s3payload
 
 import (
@@ -49,57 +52,57 @@ import (
 // MaxBytes is the default of [Config.MaxBytes], 16 MiB.
 const MaxBytes = 16 << 20
 
-// Config says which objects are read, and what becomes of them. Buckets must be
-// set: the program that runs the handler says so at the start, or else the first
-// record with a pointer, which is kept.
+// Config configures which objects are read, and what happens to them. Buckets is required.
+// If it is missing, the program that runs the handler reports it at the start, or else the
+// first record with a pointer fails.
 type Config struct {
-	// Buckets are those from which objects are read, and no other: their names,
-	// or ARNs of access points. "*" is any that the role may read, so that
-	// anyone who can send to the queue chooses the object: nothing for a role that
-	// may read, let alone delete, more than payloads.
+	// Buckets are the buckets from which objects may be read: their names, or ARNs of
+	// access points. "*" allows every bucket that the role may read. Anyone who can send to
+	// the queue then chooses the object, so do not use "*" with a role that may read, or
+	// even delete, more than payloads.
 	Buckets []string
 
-	// MaxBytes is how large an object may be that [Unwrap] reads, at least 1;
-	// so much memory times the records that are handled at a time. [Stream] keeps
-	// nothing in memory and heeds it only if it is set. Defaults to 16 MiB.
+	// MaxBytes is the largest size of an object that [Unwrap] reads, at least 1. Each
+	// record that is handled at the same time may take that much memory. [Stream] keeps
+	// nothing in memory and has this limit only if it is set. Defaults to 16 MiB.
 	MaxBytes int64
 
-	// IgnoreSize takes objects whatever size the attribute says, for senders
-	// that count otherwise: a library for JavaScript adds the attributes'.
-	// Defaults to false: an object of another size is not the one that was sent.
+	// IgnoreSize accepts objects whose size is not that of the attribute, for senders that
+	// count differently: a library for JavaScript adds the size of the attributes. Defaults
+	// to false: an object of another size is not the one that was sent.
 	IgnoreSize bool
 
-	// DeleteAfterSuccess deletes the object when the function has returned nil
-	// in time. That it could not be deleted is a warning and fails no record; a
-	// lifecycle rule of the bucket is there for what is left. What handles the
-	// record around Unwrap must not fail after that; and if SQS delivers a
-	// message again that was handled, its object is missing, see IgnoreMissing.
-	// Defaults to false.
+	// DeleteAfterSuccess deletes the object when the function has returned nil in time. If
+	// deleting fails, there is a warning, and the record still succeeds. Set a lifecycle
+	// rule in the bucket for such objects. Defaults to false.
+	//
+	// Middleware around Unwrap must not fail after the object was deleted. If SQS delivers
+	// a handled message again, its object is missing; see IgnoreMissing.
 	DeleteAfterSuccess bool
 
-	// IgnoreMissing takes a record whose object does not exist for one that was
-	// handled before: it is done, with a warning, and the function is not
-	// called. A bucket that does not exist is none of that. Not for buckets whose
-	// lifecycle rules may delete what was not handled yet. Defaults to false: it
-	// goes to the dead-letter queue.
+	// IgnoreMissing takes a record whose object does not exist as handled before: the
+	// record is done, with a warning, and the function is not called. It has no effect if
+	// the bucket does not exist. Do not set it if a lifecycle rule of the bucket may delete
+	// objects that were not handled yet. Defaults to false: such a record goes to the
+	// dead-letter queue.
 	IgnoreMissing bool
 
-	// Client makes the calls. Defaults to one from the environment, made when
-	// first needed, which puts the bucket into the path when AWS_ENDPOINT_URL or
-	// AWS_ENDPOINT_URL_S3 names an endpoint.
+	// Client makes the calls. Defaults to a client configured by the environment, which is
+	// made when it is first needed. That client puts the bucket into the path if
+	// AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_S3 is set.
 	Client *s3.Client
 
-	// Warnings is told what was not deleted and what was missing, once and then
-	// at most each minute. Defaults to lines in slog.Default(), as package
-	// telemetry/log writes them.
+	// Warnings gets a warning if an object could not be deleted or was missing: the first
+	// time, and then at most once a minute. Defaults to lines in slog.Default(), in the
+	// format of package telemetry/log.
 	Warnings batch.WarningHook
 }
 
 // store gets the objects of one configuration.
 type store struct {
 	cfg      Config
-	max      int64 // 0: any size
-	err      error // of the configuration
+	max      int64 // 0 means any size
+	err      error // the error of the configuration
 	client   func(context.Context) (*s3.Client, error)
 	warnings warnings
 }

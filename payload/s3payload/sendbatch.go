@@ -9,10 +9,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// SendMessageBatch is that of the client, see [Sender.SendMessage]. Of entries
-// that are too large together the largest go by way of S3, too. An error that is
-// not the client's means that nothing was sent; the client's result has entries
-// that failed, as always.
+// SendMessageBatch is the client's method, with bodies in S3 as in [Sender.SendMessage]. If
+// entries are too large together, the largest ones are stored in S3, too. An error that is
+// not the client's means that nothing was sent. As always, the client's result has the
+// entries that failed.
 func (s *Sender) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, opts ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	client, err := s.sqs(ctx)
 	if err != nil {
@@ -49,14 +49,14 @@ func (s *Sender) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchI
 	return client.SendMessageBatch(ctx, &offloaded, opts...)
 }
 
-// choose returns the entries as messages, and which of them go by way of S3.
+// choose returns the entries as messages, and the indexes of those to store in S3.
 func (s *Sender) choose(in *sqs.SendMessageBatchInput) (messages []message, chosen []int) {
 	messages = make([]message, len(in.Entries))
-	var stay []int // that could go as well
+	var stay []int // entries that could be stored in S3 as well
 	total := 0
 	for i, e := range in.Entries {
 		if e.MessageBody == nil {
-			continue // which the client refuses
+			continue // the client refuses it
 		}
 		m := message{body: *e.MessageBody, attributes: e.MessageAttributes}
 		messages[i] = m
@@ -77,6 +77,6 @@ func (s *Sender) choose(in *sqs.SendMessageBatchInput) (messages []message, chos
 	return messages, chosen
 }
 
-// pointerSize is how large a pointer with its attribute is at most, since JSON
-// escapes nothing of what is usual in names.
+// pointerSize returns the largest size of a pointer with its attribute. Usual names have no
+// characters that JSON escapes.
 func (c *SenderConfig) pointerSize() int { return 256 + len(c.Bucket) + len(c.Prefix) }

@@ -21,41 +21,41 @@ import (
 const (
 	// Threshold is the default of [SenderConfig.Threshold], 256 KiB.
 	Threshold = 256 << 10
-	// maxMessage is what SQS takes, of a message and of a batch of them, and
-	// maxAttributes how many attributes of one ("Amazon SQS message quotas" in the
-	// Amazon SQS Developer Guide).
+	// maxMessage is SQS's limit for a message and for a batch of messages; maxAttributes is
+	// its limit for the attributes of one ("Amazon SQS message quotas" in the Amazon SQS
+	// Developer Guide).
 	maxMessage    = 1 << 20
 	maxAttributes = 10
 	// maxPrefix leaves room for the id in a key.
 	maxPrefix = maxKey - 36
 )
 
-// SenderConfig says what is put into S3, and where. Bucket must be set.
+// SenderConfig configures which bodies are stored in S3, and where. Bucket is required.
 type SenderConfig struct {
-	// Bucket gets the bodies.
+	// Bucket is where bodies are stored.
 	Bucket string
 
-	// Prefix begins the objects' keys, a random id follows: up to 988 bytes.
-	// Defaults to none.
+	// Prefix is put before the random id in the objects' keys, up to 988 bytes. Defaults to
+	// none.
 	Prefix string
 
-	// Threshold is how large a message may be, body and attributes, that is sent
-	// as it is: 1 to 1,048,576 bytes, and no more than the queue's
-	// MaximumMessageSize. Defaults to 262,144, as in Amazon's libraries.
+	// Threshold is the largest size of a message, body and attributes, that is sent without
+	// S3, 1 to 1,048,576 bytes. It must not exceed the queue's MaximumMessageSize. Defaults
+	// to 262,144, as in Amazon's libraries.
 	Threshold int
 
-	// Always puts every body into S3. Defaults to false.
+	// Always stores every body in S3. Defaults to false.
 	Always bool
 
-	// Legacy writes the pointer and the attribute of the first generation, for
-	// receivers whose library knows no other. Defaults to false.
+	// Legacy writes the pointer and the attribute of the first generation, for receivers
+	// with an older library. Defaults to false.
 	Legacy bool
 
-	// Put changes an upload before it is made: a key of KMS, a storage class,
-	// tags. Defaults to none; the bucket's own encryption applies.
+	// Put changes an upload before it is made: a KMS key, a storage class, tags. Defaults
+	// to none; the bucket's own encryption applies.
 	Put func(*s3.PutObjectInput)
 
-	// SQS and S3 make the calls. Default to clients from the environment.
+	// SQS and S3 make the calls. They default to clients configured by the environment.
 	SQS *sqs.Client
 	S3  *s3.Client
 }
@@ -72,12 +72,12 @@ func (c *SenderConfig) validate() error {
 	return nil
 }
 
-// Sender sends messages to SQS, and bodies that are too large for it by way of
-// S3, for [Unwrap] and for Amazon's libraries. It is safe for concurrent use.
+// Sender sends messages to SQS. It stores bodies that are too large for SQS in S3, for
+// [Unwrap] and for Amazon's libraries. It is safe for concurrent use.
 //
-// A body that is in S3 stays there if the message is not sent after all, or not
-// handled: the bucket should have a lifecycle rule that is longer than the queue's
-// retention, and that of its dead-letter queue.
+// A body stays in S3 if its message is then not sent, or is not handled. Give the bucket a
+// lifecycle rule that is longer than the retention of the queue and of its dead-letter
+// queue.
 type Sender struct {
 	cfg SenderConfig
 	s3  func(context.Context) (*s3.Client, error)
@@ -95,21 +95,23 @@ func NewSender(cfg SenderConfig) (*Sender, error) {
 	return &Sender{cfg: cfg, s3: clientOf(cfg.S3), sqs: queueClientOf(cfg.SQS)}, nil
 }
 
-// SendMessage is that of the client, for bodies of up to 5 GiB. The input is not
-// changed. Beside the client's errors it returns one when the message has an
-// attribute of the libraries' own, or ten attributes, so that there is no room for
-// the one with the size: nothing was sent then.
+// SendMessage is the client's method, for bodies of up to 5 GiB. It does not change its
+// input.
 //
-// On a FIFO queue a message that goes by way of S3 and has no deduplication id
-// gets the digest of its body: SQS's own would be of the pointer, which is never
-// the same.
+// It returns an error of its own, and sends nothing, if the body has to go to S3 and the
+// message has an attribute of the libraries, or already ten attributes, so that there is no
+// room for the size.
+//
+// On a FIFO queue, a message whose body is in S3 gets the digest of the body as its
+// deduplication id, if it has none. SQS's own digest would be that of the pointer, which is
+// different every time.
 func (s *Sender) SendMessage(ctx context.Context, in *sqs.SendMessageInput, opts ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	client, err := s.sqs(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if in == nil || in.MessageBody == nil {
-		return client.SendMessage(ctx, in, opts...) // which knows what to say
+		return client.SendMessage(ctx, in, opts...) // its error says what is wrong
 	}
 	m := message{body: *in.MessageBody, attributes: in.MessageAttributes}
 	if !s.cfg.Always && m.size() <= s.cfg.Threshold {
@@ -127,14 +129,14 @@ func (s *Sender) SendMessage(ctx context.Context, in *sqs.SendMessageInput, opts
 	return client.SendMessage(ctx, &offloaded, opts...)
 }
 
-// message is what is to be sent.
+// message is a message to be sent.
 type message struct {
 	body       string
 	attributes map[string]types.MessageAttributeValue
-	pointer    string // in place of the body, when that is in S3
+	pointer    string // replaces the body if that is in S3
 }
 
-// size is what SQS counts.
+// size returns the size as SQS counts it.
 func (m *message) size() int {
 	n := len(m.body)
 	for name, a := range m.attributes {
@@ -143,7 +145,7 @@ func (m *message) size() int {
 	return n
 }
 
-// check says why the message cannot go by way of S3.
+// check returns why the body cannot be stored in S3, or nil.
 func (m *message) check() error {
 	for _, name := range []string{sizeAttribute, legacyAttribute} {
 		if _, there := m.attributes[name]; there {
@@ -156,7 +158,7 @@ func (m *message) check() error {
 	return nil
 }
 
-// put puts the body into S3, and a pointer in its place.
+// put stores the body in S3 and replaces it by a pointer.
 func (s *Sender) put(ctx context.Context, m *message) error {
 	client, err := s.s3(ctx)
 	if err != nil {
@@ -186,7 +188,7 @@ func (s *Sender) put(ctx context.Context, m *message) error {
 	return nil
 }
 
-// deduplication is the id of a FIFO message whose body is in S3.
+// deduplication returns the deduplication id of a FIFO message whose body is in S3.
 func deduplication(queueURL, id *string, body string) *string {
 	if id != nil || !strings.HasSuffix(aws.ToString(queueURL), ".fifo") {
 		return id
@@ -195,7 +197,7 @@ func deduplication(queueURL, id *string, body string) *string {
 	return aws.String(hex.EncodeToString(digest[:]))
 }
 
-// newID is a random UUID, as the libraries have them.
+// newID returns a random UUID, as the libraries use them.
 func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -9,27 +9,27 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Object is a body that is read as it comes.
+// Object is a body that can be read as a stream.
 type Object struct {
-	// Body is the text, of S3 or of the message itself. It ends with an error
-	// when the connection does, or the record's context; the record has failed
-	// then, whatever the function returns, and comes back as a whole. It must not
-	// be read after the function has returned.
+	// Body is the text, from S3 or from the message itself. It returns an error if the
+	// connection breaks or the record's context ends. The record has failed then, whatever
+	// the function returns, and comes back as a whole. Do not read Body after the function
+	// has returned.
 	Body io.Reader
-	// Size is how many bytes Body has.
+	// Size is the number of bytes in Body.
 	Size int64
-	// Bucket and Key are the object's. Empty for a body in the message itself.
+	// Bucket and Key name the object. They are empty for a body in the message itself.
 	Bucket, Key string
 }
 
-// Stream makes a handler of a function that reads the body itself, so that none
-// is in memory as a whole. A message with a body of its own is read from there.
-// The rest is as for [Unwrap], but that [Config.MaxBytes] has no default. The
-// record, which [batch.RecordFrom] gives, has no attribute with the size and
-// no body when that is in S3.
+// Stream makes a handler of a function that reads the body itself, so that it never has to
+// be in memory as a whole. If the message has its own body, the function reads that.
 //
-// Without fn there is no handler: what runs handlers refuses the nil that Stream
-// returns then.
+// Everything else is as for [Unwrap], except that [Config.MaxBytes] has no default. The
+// record that [batch.RecordFrom] returns does not have the attribute with the size, and has
+// no body if that is in S3.
+//
+// Stream returns nil if fn is nil. Functions that run handlers refuse nil with an error.
 func Stream(fn func(ctx context.Context, o Object) error, cfg Config) batch.Handler {
 	if fn == nil {
 		return nil
@@ -79,8 +79,8 @@ func (s *streamer) Handle(ctx context.Context, r batch.Record) error {
 
 var errNoSize = errors.New("s3payload: S3 did not say how large the object is")
 
-// reader remembers why the object could not be read to its end: a function that
-// takes an error for the end must not have handled the record.
+// reader remembers why the object could not be read to its end, since a function that takes
+// the error for the end must not have handled the record.
 type reader struct {
 	from    io.Reader
 	pointer pointer

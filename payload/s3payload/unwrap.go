@@ -12,13 +12,13 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
-// Unwrap returns middleware that reads the body of a message from S3, if the
-// message has a pointer to it. The function's record, also that of
-// [batch.RecordFrom], has the object's text as its body, and neither the attribute
-// with its size nor SQS's digests, which are of the pointer.
+// Unwrap returns middleware that reads the body of a message from S3, if the message has a
+// pointer to it. The function's record, also that of [batch.RecordFrom], has the object's
+// text as its body. It has neither the attribute with the size nor SQS's digests, which are
+// those of the pointer.
 //
-// Without a handler there is none: what runs handlers refuses the nil that the
-// middleware returns then.
+// The middleware returns nil if its handler is nil. Functions that run handlers refuse nil
+// with an error.
 func Unwrap(cfg Config) func(batch.Handler) batch.Handler {
 	s := newStore(cfg, MaxBytes)
 	return func(h batch.Handler) batch.Handler {
@@ -62,8 +62,8 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	return nil
 }
 
-// withoutPointer is the record without what belongs to the pointer. Its attributes are a
-// copy, since the record's own must not be changed.
+// withoutPointer returns the record without the pointer's attribute and digests. The
+// attributes are a copy, since the record's own must not be changed.
 func withoutPointer(r batch.Record) batch.Record {
 	r.MD5OfBody, r.MD5OfMessageAttributes = "", ""
 	if _, claimed := claimOf(r.MessageAttributes); claimed {
@@ -74,11 +74,11 @@ func withoutPointer(r batch.Record) batch.Record {
 	return r
 }
 
-// failed is what an error of S3 makes of the record.
+// failed turns an error of S3 into the record's error.
 func (s *store) failed(ctx context.Context, messageID string, err error) error {
 	if s.cfg.IgnoreMissing && errors.Is(err, errMissing) {
 		s.warnings.tell(ctx, batch.Warning{
-			Message:   "a message whose object in S3 is missing was taken for handled (Config.IgnoreMissing of package s3payload)",
+			Message:   "a message was taken as handled before, because its object is missing in S3 (Config.IgnoreMissing of package s3payload)",
 			MessageID: messageID, Err: err,
 		})
 		return nil
@@ -86,12 +86,12 @@ func (s *store) failed(ctx context.Context, messageID string, err error) error {
 	return err
 }
 
-// deleteTimeout bounds what a success can be held up by.
+// deleteTimeout limits how long a success can be delayed.
 const deleteTimeout = 5 * time.Second
 
-// succeeded deletes the object, if that is wanted. It does so before the message is
-// deleted: after that nothing here would know of it. It leaves it when the record's
-// time is over: the success may have come too late, and the message again.
+// succeeded deletes the object, if that is configured. It does so before the message is
+// deleted, because the object is not known afterwards. If the record's time is over, it
+// keeps the object: the success may have come too late, and the message may come again.
 func (s *store) succeeded(ctx context.Context, messageID string, p pointer) {
 	if !s.cfg.DeleteAfterSuccess || ctx.Err() != nil {
 		return
@@ -100,7 +100,7 @@ func (s *store) succeeded(ctx context.Context, messageID string, p pointer) {
 	defer cancel()
 	if err := s.delete(limited, p); err != nil {
 		s.warnings.tell(ctx, batch.Warning{
-			Message:   "the object of a message that was handled could not be deleted from S3 (s3:DeleteObject); a lifecycle rule of the bucket would",
+			Message:   "the object of a message that was handled could not be deleted from S3: the role needs s3:DeleteObject. Give the bucket a lifecycle rule for such objects",
 			MessageID: messageID, Err: fmt.Errorf("s3payload: delete the object from bucket %q: %w", p.Bucket, err),
 		})
 	}

@@ -99,7 +99,7 @@ func TestPointersThatAreMalformed(t *testing.T) {
 		"a long bucket":                        {record(pointer(`,{"s3BucketName":"`+strings.Repeat("b", 513)+`","s3Key":"k"}]`), nil), "pointer to S3: s3BucketName has 513 bytes"},
 		"a long key":                           {record(pointer(`,{"s3BucketName":"payloads","s3Key":"`+strings.Repeat("k", 1025)+`"}]`), nil), "pointer to S3: s3Key has 1025 bytes"},
 		"a key that leaves its bucket":         {record(pointer(`,{"s3BucketName":"payloads","s3Key":"a/../../others/1"}]`), nil), `pointer to S3: s3Key has a part ".."`},
-		"a size that is no number":             {record(newer, map[string]batch.MessageAttribute{"ExtendedPayloadSize": text("large")}), "the attribute with the payload's size is not a number"},
+		"a size that is not a number":          {record(newer, map[string]batch.MessageAttribute{"ExtendedPayloadSize": text("large")}), "the attribute with the payload's size is not a number"},
 		"a size below nothing":                 {record(newer, size(-1)), "the attribute with the payload's size is not a number"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestWhatFailsForGood(t *testing.T) {
 		text  string
 		calls string
 	}{
-		"another bucket":    {s3payload.Config{Buckets: []string{"others", "payloads-2"}}, record(newer, nil), nil, `the pointer leads to the bucket "payloads", which is none of Config.Buckets`, ""},
+		"another bucket":    {s3payload.Config{Buckets: []string{"others", "payloads-2"}}, record(newer, nil), nil, `the pointer leads to the bucket "payloads", which is not in Config.Buckets`, ""},
 		"a missing object":  {s3payload.Config{Buckets: buckets}, record(strings.Replace(newer, "a/1", "a/2", 1), nil), nil, `no such object in S3, bucket "payloads"`, "GET payloads/a/2"},
 		"a missing bucket":  {s3payload.Config{Buckets: buckets, IgnoreMissing: true}, record(newer, nil), missingBucket, `no such bucket in S3, "payloads"`, "GET payloads/a/1"},
 		"larger than it is": {s3payload.Config{Buckets: buckets}, record(newer, size(len(order)+1)), nil, `the object in bucket "payloads" has 33 bytes, the message's attribute says 34`, "GET payloads/a/1"},

@@ -9,10 +9,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// every is how often a warning is told: a permission concerns every record.
+// every is how often a warning is repeated: a missing permission affects every record.
 const every = time.Minute
 
-// warnings hands on what must not fail a record.
+// warnings passes on problems that must not fail a record.
 type warnings struct {
 	hook batch.WarningHook
 
@@ -24,9 +24,9 @@ type warnings struct {
 func (w *warnings) tell(ctx context.Context, warning batch.Warning) {
 	if untold, due := w.due(warning.Message); due {
 		if untold > 0 {
-			warning.Message += fmt.Sprintf("; %d more since the last such line", untold)
+			warning.Message += fmt.Sprintf("; %d more of these since the last line", untold)
 		}
-		defer func() { _ = recover() }() // a hook's panic is no failure of the record
+		defer func() { _ = recover() }() // a panic of the hook must not fail the record
 		w.hook.Warned(ctx, warning)
 	}
 }

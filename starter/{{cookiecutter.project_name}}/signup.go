@@ -19,7 +19,7 @@ type Signup struct {
 }
 
 // welcome returns the function that handles one message. Its error says what
-// becomes of the message:
+// happens to the message:
 //
 //	nil                      it is done and deleted
 //	batch.Permanent(err)     it goes to the dead-letter queue now

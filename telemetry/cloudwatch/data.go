@@ -12,21 +12,21 @@ import (
 
 // Limits of a call, see PutMetricData in the CloudWatch API reference.
 const (
-	maxValues = 150 // of a datum
+	maxValues = 150 // values of a datum
 	maxData   = 1000
 	// maxBytes is 1 MB before compression, less the call's own members.
 	maxBytes = 1_000_000 - 1000
 )
 
-// datum is a metric's value in a period; size is the most that it takes in a call.
+// datum is a metric's value in a period. size is the most bytes that it takes in a call.
 type datum struct {
 	types.MetricDatum
 	size int
 }
 
-// data makes data of what was observed.
+// data makes data of observations.
 type data struct {
-	dimensions []types.Dimension // all but Queue
+	dimensions []types.Dimension // all except Queue
 	resolution *int32
 	values     []metric.Value
 }
@@ -69,11 +69,11 @@ func (d *data) of(begin time.Time, a *metric.Aggregate) []datum {
 	return all
 }
 
-// The sizes of things in CBOR (RFC 8949), which is what the client sends (Smithy
-// RPC v2), and compresses when it is above RequestMinCompressSizeBytes.
+// Sizes in CBOR (RFC 8949), the format of the client (Smithy RPC v2). The client compresses
+// calls above RequestMinCompressSizeBytes.
 const number = 1 + 8 // a double
 
-// head is before a text of n bytes.
+// head returns the size of the head of a text of n bytes.
 func head(n int) int {
 	switch {
 	case n < 24:
@@ -84,11 +84,11 @@ func head(n int) int {
 	return 3
 }
 
-// around is at most about n members or elements: a head that says how many, or
-// one that does not and a sign at the end.
+// around returns the most bytes around n members or elements: a head with their number, or
+// a head without it and an end marker.
 func around(n int) int { return max(head(n), 2) }
 
-// encodedSize is the most that a datum takes.
+// encodedSize returns the most bytes that a datum takes.
 func encodedSize(d *types.MetricDatum) int {
 	text := func(s string) int { return head(len(s)) + len(s) }
 	size := around(8)

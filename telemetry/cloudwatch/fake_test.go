@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // holds it to the documented limits.
 type fake struct {
 	t testing.TB
-	// answer, if set, decides what becomes of the nth call.
+	// answer, if set, decides what happens to the nth call.
 	answer func(ctx context.Context, n int) (status int, code string, err error)
 
 	// ahead is by how much its clock is ahead of this machine's.
@@ -171,7 +171,7 @@ func (f *fake) datum(m cbor.Map) got {
 		for _, x := range list {
 			n, err := cbor.AsFloat64(x)
 			if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
-				f.t.Errorf("%v is no number: %v", x, err)
+				f.t.Errorf("%v is not a number: %v", x, err)
 			}
 			all = append(all, n)
 		}

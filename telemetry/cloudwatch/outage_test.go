@@ -14,7 +14,7 @@ import (
 )
 
 // While CloudWatch fails, what is observed waits, and is put with its own
-// minute when it works again, by few calls. It is told once.
+// minute when it works again, by few calls. It is reported once.
 func TestAnOutageLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{t: t}
@@ -40,7 +40,7 @@ func TestAnOutageLosesNothing(t *testing.T) {
 		if first := f.all()[0]; first.at.Sub(begin) > 36*time.Minute || len(first.data) < 100 || failed > 20 {
 			t.Errorf("%d calls failed, the first that succeeded came after %v with %d data", failed, first.at.Sub(begin), len(first.data))
 		}
-		if w := f.warnings(); len(w) != 1 || !strings.Contains(w[0].Message, "cannot be put") || w[0].Err == nil {
+		if w := f.warnings(); len(w) != 1 || !strings.Contains(w[0].Message, "cannot be sent") || w[0].Err == nil {
 			t.Errorf("warned %+v", w)
 		}
 	})
@@ -103,7 +103,7 @@ func TestWhatWaitsHasABound(t *testing.T) {
 	})
 }
 
-// The answer decides what an operator is told, and whether the data are kept.
+// The answer decides what is reported to an operator, and whether the data are kept.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		status int
@@ -119,18 +119,18 @@ func TestRefusals(t *testing.T) {
 		{403, "SignatureDoesNotMatch", "clock", 0, true},
 		{403, "RequestTimeTooSkewed", "clock", 0, true},
 		{400, "ExpiredTokenException", "credentials", 0, true},
-		{400, "InvalidParameterValue", "takes no such metrics", 0, false},
-		{413, "RequestEntityTooLarge", "takes no such metrics", 0, false},
-		{500, "InternalServiceFault", "cannot be put", 10 * time.Second, true},
-		{408, "RequestTimeout", "cannot be put", 10 * time.Second, true},
+		{400, "InvalidParameterValue", "does not accept these metrics", 0, false},
+		{413, "RequestEntityTooLarge", "does not accept these metrics", 0, false},
+		{500, "InternalServiceFault", "cannot be sent", 10 * time.Second, true},
+		{408, "RequestTimeout", "cannot be sent", 10 * time.Second, true},
 		// A proxy knows nothing of the data: they wait, unless it says that they are too large.
-		{400, proxy, "cannot be put", 10 * time.Second, true},
+		{400, proxy, "cannot be sent", 10 * time.Second, true},
 		{403, proxy, "credentials", 0, true},
-		{404, proxy, "cannot be put", 10 * time.Second, true},
-		{407, proxy, "cannot be put", 10 * time.Second, true},
-		{408, proxy, "cannot be put", 10 * time.Second, true},
-		{502, proxy, "cannot be put", 10 * time.Second, true},
-		{413, proxy, "takes no such metrics", 0, false},
+		{404, proxy, "cannot be sent", 10 * time.Second, true},
+		{407, proxy, "cannot be sent", 10 * time.Second, true},
+		{408, proxy, "cannot be sent", 10 * time.Second, true},
+		{502, proxy, "cannot be sent", 10 * time.Second, true},
+		{413, proxy, "does not accept these metrics", 0, false},
 	} {
 		t.Run(fmt.Sprint(c.status, c.code), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestWarningsAreCounted(t *testing.T) {
 	})
 }
 
-// A clock that is wrong is told, since data are put with its time; the client
+// A clock that is wrong is reported, since data are put with its time; the client
 // learns from the answer, so that they are put nevertheless.
 func TestAClockThatIsWrong(t *testing.T) {
 	for _, ahead := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
@@ -237,7 +237,7 @@ func TestABlipIsNotTold(t *testing.T) {
 	})
 }
 
-// What goes wrong again, after it was well, is told again.
+// What goes wrong again, after it was well, is reported again.
 func TestEachOutageIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{t: t}

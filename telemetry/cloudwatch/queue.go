@@ -4,16 +4,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 )
 
-// maxQueued bounds the bytes of what waits to be put, beside the newest period.
+// maxQueued limits the bytes that wait to be sent, not counting the newest period.
 const maxQueued = 4 << 20
 
-// queue is what waits to be put, the oldest first.
+// queue is the data that waits to be sent, the oldest first.
 type queue struct {
 	data []datum
 	size int
 }
 
-// add puts data at the end, and returns how many it dropped for that.
+// add appends data, and returns how many data it dropped to make room.
 func (q *queue) add(some []datum) (dropped int) {
 	for i := range some {
 		q.size += some[i].size
@@ -22,7 +22,7 @@ func (q *queue) add(some []datum) (dropped int) {
 	return q.bound()
 }
 
-// back puts data that was taken back to the beginning.
+// back puts data that was taken back at the front.
 func (q *queue) back(some []datum) (dropped int) {
 	for i := range some {
 		q.size += some[i].size
@@ -31,7 +31,8 @@ func (q *queue) back(some []datum) (dropped int) {
 	return q.bound()
 }
 
-// bound drops the oldest periods of too much; the newest is kept in any case.
+// bound drops the oldest periods if there is too much data. It never drops the newest
+// period.
 func (q *queue) bound() (dropped int) {
 	for q.size > maxQueued {
 		n, size := 0, 0
@@ -47,7 +48,7 @@ func (q *queue) bound() (dropped int) {
 	return dropped
 }
 
-// take takes what goes into one call.
+// take takes the data for one call.
 func (q *queue) take() []datum {
 	n, size := 0, 0
 	for n < min(len(q.data), maxData) && (n == 0 || size+q.data[n].size <= maxBytes) {
@@ -57,7 +58,7 @@ func (q *queue) take() []datum {
 	some := q.data[:n:n]
 	q.data, q.size = q.data[n:], q.size-size
 	if len(q.data) == 0 {
-		q.data = nil // its memory
+		q.data = nil // frees its memory
 	}
 	return some
 }

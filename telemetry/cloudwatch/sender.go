@@ -18,32 +18,33 @@ import (
 
 const (
 	callTimeout = 10 * time.Second
-	// Time between tries; at a flush, which has little time, up to flushBackoff.
+	// Time between tries. During a flush, which has little time, it is at most
+	// flushBackoff.
 	firstBackoff = time.Second
 	maxBackoff   = 5 * time.Minute
 	flushBackoff = time.Second
-	// maxOffset is how long after the end of a period its data are put at most:
-	// the tasks of a service would otherwise all call at each full minute.
+	// maxOffset is the longest time after the end of a period at which its data is sent.
+	// Otherwise all tasks of a service would call at each full minute.
 	maxOffset = 10 * time.Second
 )
 
-// sender puts data, by a goroutine that is there while there is any.
+// sender sends data on a goroutine, which runs while there is any.
 type sender struct {
 	namespace string
 	lambda    bool
 	offset    time.Duration
 	trouble   trouble
 
-	client *cloudwatch.Client // the goroutine's, nil until the first call
+	client *cloudwatch.Client // belongs to the goroutine; nil until the first call
 
 	mu        sync.Mutex
 	queue     queue
-	running   bool // the goroutine is there
-	calling   int  // data of the call that is under way
-	stuck     bool // a flush gave up waiting for it
+	running   bool // the goroutine runs
+	calling   int  // data in the open call
+	stuck     bool // a flush stopped waiting for it
 	flushing  int  // flushes that wait
-	failures  int  // calls since one succeeded
-	hopeless  bool // the last one will not succeed until an operator acts
+	failures  int  // failed calls since the last success
+	hopeless  bool // the last failure needs an operator
 	notBefore time.Time
 	wake      chan struct{} // notBefore has changed
 	tried     chan struct{} // closed after the next call
@@ -58,7 +59,7 @@ func (s *sender) init(o *Options, warn func(batch.Warning)) {
 	s.wake, s.tried = make(chan struct{}, 1), make(chan struct{})
 }
 
-// add has data put.
+// add queues data to be sent.
 func (s *sender) add(some []datum) {
 	if len(some) == 0 {
 		return
@@ -96,7 +97,8 @@ func (s *sender) run() {
 	}
 }
 
-// next takes what to put, or says how long to wait. With neither the work is over.
+// next takes the data to send, or returns how long to wait. If it returns neither, there is
+// nothing left to do.
 func (s *sender) next() (some []datum, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +114,7 @@ func (s *sender) next() (some []datum, wait time.Duration) {
 	return some, 0
 }
 
-// over notes what came of a call.
+// over notes the result of a call.
 func (s *sender) over(some []datum, err error) {
 	v := judge(err)
 	s.mu.Lock()
@@ -140,14 +142,14 @@ func (s *sender) over(some []datum, err error) {
 		s.trouble.dropped(dropped)
 	}
 
-	s.mu.Lock() // now that it is told, flushes may return
+	s.mu.Lock() // the warning was given, so flushes may return
 	s.calling, s.stuck = 0, false
 	close(s.tried)
 	s.tried = make(chan struct{})
 	s.mu.Unlock()
 }
 
-// backoff is the time until the next try, with half of it by chance.
+// backoff returns the time until the next try; half of it is random.
 func (s *sender) backoff() time.Duration {
 	d := min(firstBackoff<<min(s.failures-1, 16), maxBackoff)
 	if s.flushing > 0 {
@@ -156,8 +158,8 @@ func (s *sender) backoff() time.Duration {
 	return d/2 + rand.N(d/2)
 }
 
-// flush has everything put now, and returns when it is or ctx ends. On Lambda
-// it gives up at a failure that does not pass soon: the next invocation goes on.
+// flush sends everything now. It returns when that is done or when ctx ends. On Lambda it
+// stops at a failure that will last: the next invocation continues.
 func (s *sender) flush(ctx context.Context) {
 	s.mu.Lock()
 	failed := s.failures
@@ -192,7 +194,7 @@ func (s *sender) flush(ctx context.Context) {
 	}
 }
 
-// put makes a call. A panic in the user's parts of the client is an error.
+// put makes a call. A panic in the user's parts of the client becomes an error.
 func (s *sender) put(some []datum) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -215,7 +217,7 @@ func (s *sender) put(some []datum) (err error) {
 
 func (s *sender) newClient(ctx context.Context) (*cloudwatch.Client, error) {
 	var options []func(*config.LoadOptions) error
-	if s.lambda { // its credentials are in its environment
+	if s.lambda { // the credentials are in the environment
 		options = append(options, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, options...)

@@ -16,17 +16,17 @@ import (
 
 const (
 	remindEvery = time.Hour
-	// patience is how many calls may fail in a row before it is worth a line,
-	// where it may pass by itself.
+	// patience is how many calls may fail in a row before there is a warning, if the
+	// problem may pass by itself.
 	patience = 3
 )
 
 var errNoRegion = errors.New("no region: set AWS_REGION, or give Options.Client")
 
-// unread is the SDK's code of an answer without one, such as a proxy's.
+// unread is the SDK's code for an answer without a code, such as a proxy's.
 const unread = "UnknownError"
 
-// verdict is what a failed call means.
+// verdict is the meaning of a failed call.
 type verdict struct {
 	kind    string
 	now     bool // an operator has to act
@@ -55,23 +55,23 @@ func judge(err error) verdict {
 	case err == nil:
 		return verdict{}
 	case errors.Is(err, errNoRegion):
-		return verdict{kind: "region", now: true, text: "metrics cannot be put into CloudWatch"}
+		return verdict{kind: "region", now: true, text: "metrics cannot be sent to CloudWatch"}
 	case has("Throttl", "TooManyRequests", "RequestLimit", "LimitExceeded", "SlowDown") || status == http.StatusTooManyRequests:
-		return verdict{kind: "throttled", text: "CloudWatch throttles PutMetricData: lengthen Interval, or ask for a higher quota of calls a second in this account and region"}
+		return verdict{kind: "throttled", text: "CloudWatch throttles PutMetricData: raise Interval, or request a higher quota of calls per second for this account and region"}
 	case has("AccessDenied", "NotAuthorized", "Unauthorized"):
-		return verdict{kind: "denied", now: true, text: "CloudWatch refuses metrics of the namespace %[1]q: the role needs cloudwatch:PutMetricData, for the resource *, if with a condition then StringEquals cloudwatch:namespace %[1]s"}
+		return verdict{kind: "denied", now: true, text: "CloudWatch refuses metrics of the namespace %[1]q: the role needs cloudwatch:PutMetricData for the resource *. A condition, if there is one, must allow StringEquals cloudwatch:namespace %[1]s"}
 	case has("Skewed", "RequestExpired", "Signature", "InvalidClientToken", "UnrecognizedClient", "ExpiredToken", "MissingAuthentication", "OptInRequired") ||
 		status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return verdict{kind: "credentials", now: true, text: "CloudWatch does not accept the credentials, or the time, of calls for the namespace %q: look at the role, and whether the clock is right"}
+		return verdict{kind: "credentials", now: true, text: "CloudWatch does not accept the credentials or the time of calls for the namespace %q: check the role and the clock"}
 	case status == http.StatusRequestEntityTooLarge || status >= 400 && status < 500 && status != http.StatusRequestTimeout && code != "" && code != unread:
-		return verdict{kind: "invalid", now: true, forGood: true, text: "CloudWatch takes no such metrics in the namespace %q: look at the reason, and whether the clock is right, since data may be two weeks old and two hours ahead"}
+		return verdict{kind: "invalid", now: true, forGood: true, text: "CloudWatch does not accept these metrics in the namespace %q: see the reason, and check the clock, since data may be at most two weeks old and two hours ahead"}
 	case errors.Is(err, context.DeadlineExceeded):
-		return verdict{kind: "silent", text: "CloudWatch does not answer: look whether there is a way to it, such as a NAT gateway or an endpoint for monitoring"}
+		return verdict{kind: "silent", text: "CloudWatch does not answer: check the network path, such as a NAT gateway or a VPC endpoint for monitoring"}
 	}
-	return verdict{kind: "failing", text: "metrics cannot be put into CloudWatch: look at the reason, and whether there is a way to it, such as a NAT gateway, a proxy or an endpoint for monitoring"}
+	return verdict{kind: "failing", text: "metrics cannot be sent to CloudWatch: see the reason, and check the network path, such as a NAT gateway, a proxy or a VPC endpoint for monitoring"}
 }
 
-// trouble tells of what goes wrong, of each kind once, and again each hour.
+// trouble reports problems: each kind once, and then once an hour.
 type trouble struct {
 	namespace string
 	warn      func(batch.Warning)
@@ -80,7 +80,7 @@ type trouble struct {
 	told map[string]time.Time
 }
 
-// over is for a call that succeeded: what comes next is news.
+// over is called after a success: the next problem is reported again.
 func (t *trouble) over() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,12 +100,12 @@ func (t *trouble) failed(v verdict, failures int, err error) {
 
 func (t *trouble) dropped(n int) {
 	if n > 0 {
-		t.tell("dropped", batch.Warning{Message: "metrics for CloudWatch are dropped, the oldest first: too much waits to be put. Records are not concerned"})
+		t.tell("dropped", batch.Warning{Message: "metrics for CloudWatch are dropped, the oldest first, because too many wait to be sent. Records are not affected"})
 	}
 }
 
 func (t *trouble) left(n int) {
-	t.tell("left", batch.Warning{Message: fmt.Sprintf("%d metric data could not be put into CloudWatch before the stop. Records are not concerned", n)})
+	t.tell("left", batch.Warning{Message: fmt.Sprintf("%d metric data could not be sent to CloudWatch before the stop. Records are not affected", n)})
 }
 
 func (t *trouble) tell(kind string, w batch.Warning) {

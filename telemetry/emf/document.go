@@ -12,31 +12,31 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// Limits of a document, by the specification but for the size: CloudWatch Logs
-// takes 256 KB and more, and what runs containers splits lines at 16 KiB.
+// Limits of a document. They come from the specification, except the size: CloudWatch Logs
+// takes 256 KB and more, but container runtimes split lines at 16 KiB.
 const (
 	maxMetrics = 100
-	maxValues  = 100 // of a metric
+	maxValues  = 100 // values of a metric
 	maxBytes   = 16_000
-	maxHead    = 500 // of them, for metadata, level, queue and request
+	maxHead    = 500 // bytes of them for metadata, level, queue and request
 )
 
-// about is what a report's documents have in common.
+// about is what the documents of one report have in common.
 type about struct {
 	now       time.Time
-	at        time.Time // that the metrics are of
+	at        time.Time // the time of the metrics
 	requestID string    // of the only invocation, on Lambda
 	cold      bool
 	dropped   int
 }
 
-// document writes documents, one after another in the same memory.
+// document writes documents one after another, reusing its memory.
 type document struct {
 	namespace   []byte // these four are JSON
-	names       []byte // of all dimensions but Queue, separated by commas
+	names       []byte // of all dimensions except Queue, separated by commas
 	constant    []byte // members that are in every document
 	definitions [][]byte
-	level       string // "" unless lines need one
+	level       string // "" if lines need no level
 
 	pieces []piece
 	values []metric.Value
@@ -47,7 +47,7 @@ type document struct {
 // piece is a metric's member in a document: a number, or some of its values.
 type piece struct {
 	m        *metric.Metric
-	layer    int // the how many-eth of its metric: a document has a metric once
+	layer    int // its index among the pieces of its metric: a document has each metric once
 	from, to int // in document.body
 }
 
@@ -80,8 +80,8 @@ func (d *document) init(o *Options) {
 	}
 }
 
-// logLevel is the level that lines must have so that Lambda keeps them: without
-// level and timestamp (RFC 3339) they are INFO. "" needs none.
+// logLevel returns the level that lines need so that Lambda keeps them. Lambda takes lines
+// without a level and a timestamp (RFC 3339) for INFO. "" means none is needed.
 func logLevel() string {
 	level := strings.ToUpper(os.Getenv("AWS_LAMBDA_LOG_LEVEL"))
 	if os.Getenv("AWS_LAMBDA_LOG_FORMAT") == "JSON" && slices.Contains([]string{"WARN", "ERROR", "FATAL"}, level) {
@@ -90,7 +90,7 @@ func logLevel() string {
 	return ""
 }
 
-// write passes documents to line, each with a newline, until line returns.
+// write passes documents to line. Each ends with a newline and is valid until line returns.
 func (d *document) write(a about, queue string, s *metric.Summary, line func([]byte)) {
 	d.cut(s)
 	for left := d.pieces; len(left) > 0; {
@@ -105,7 +105,7 @@ func (d *document) write(a about, queue string, s *metric.Summary, line func([]b
 	}
 }
 
-// cut makes pieces of a summary, those of a layer together.
+// cut makes pieces of a summary, ordered by layer.
 func (d *document) cut(s *metric.Summary) {
 	d.pieces, d.values, d.body = d.pieces[:0], d.values[:0], d.body[:0]
 	begin := func(m *metric.Metric, layer int) {
@@ -135,7 +135,7 @@ func (d *document) cut(s *metric.Summary) {
 	}
 }
 
-// fit is how many of the pieces go into one document, at least one.
+// fit returns how many of the pieces fit into one document, at least one.
 func (d *document) fit(left []piece) (n int) {
 	size := len(d.namespace) + len(d.names) + len(d.constant) + maxHead
 	for n = range left[:min(len(left), maxMetrics)] {
@@ -148,7 +148,7 @@ func (d *document) fit(left []piece) (n int) {
 	return n + 1
 }
 
-// head begins a document: its metadata, dimensions and properties.
+// head writes the beginning of a document: its metadata, dimensions and properties.
 func (d *document) head(a about, queue string, pieces []piece) {
 	b := append(d.buf[:0], `{"_aws":{"Timestamp":`...)
 	b = strconv.AppendInt(b, a.at.UnixMilli(), 10)
@@ -185,10 +185,10 @@ func (d *document) head(a about, queue string, pieces []piece) {
 	d.buf = b
 }
 
-// values appends a distribution's values. Up to a hundred observations are a list of
-// numbers. More are values and counts with the statistics beside them, which
-// the specification's text does not have, but CloudWatch takes: AWS's own
-// OpenTelemetry exporter for this format (awsemf) writes histograms so.
+// values appends a distribution's values. Up to a hundred observations become a list of
+// numbers. More become values and counts with statistics. The specification does not
+// mention that form, but CloudWatch accepts it: AWS's OpenTelemetry exporter for this
+// format (awsemf) writes histograms this way.
 func values(b []byte, some []metric.Value) []byte {
 	count, sum := 0, 0.0
 	for _, v := range some {
@@ -220,7 +220,7 @@ func values(b []byte, some []metric.Value) []byte {
 	return append(b, '}')
 }
 
-// number appends a number as JSON has them.
+// number appends a number in JSON.
 func number(b []byte, x float64) []byte {
 	if x == float64(int64(x)) && x < 1e15 && x > -1e15 {
 		return strconv.AppendInt(b, int64(x), 10)
@@ -233,11 +233,11 @@ func member(b []byte, name, value string) []byte {
 	return text(append(text(b, name), ':'), value)
 }
 
-// text appends a string as JSON has them.
+// text appends a string in JSON.
 func text(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			quoted, _ := json.Marshal(s) // of a string there is no error
+			quoted, _ := json.Marshal(s) // marshaling a string never fails
 			return append(b, quoted...)
 		}
 	}

@@ -1,7 +1,7 @@
-// Package emf writes metrics in CloudWatch's Embedded Metric Format: lines of
-// JSON on standard output, of which CloudWatch Logs makes metrics. It takes no
-// call, no permission and no agent on Lambda, nor in a container whose output
-// goes to CloudWatch Logs (ECS's awslogs driver).
+// Package emf writes metrics in CloudWatch's Embedded Metric Format: lines of JSON on
+// standard output, from which CloudWatch Logs makes metrics. It needs no call, no
+// permission and no agent. It works on Lambda, and in a container whose output goes to
+// CloudWatch Logs (the awslogs driver of Amazon ECS).
 //
 //	func main() {
 //		handler.RunWith(batch.JSON(shipOrder), handler.Config{
@@ -9,24 +9,23 @@
 //		})
 //	}
 //
-// On Lambda there is a line for each invocation, written before the response,
-// however long the invocation takes.
-// In a container there is one for each queue and interval, whatever the number
-// of records, and a last one at the stop; their metrics are of the time when the
-// interval began. The metrics are those of package telemetry/metric;
-// docs/observability/metrics.md says what each means. Their dimensions are Service and
-// Queue; what has many values, such as the request id, is a property of the
-// line, to be searched in Logs Insights.
+// On Lambda there is one line for each invocation, written before the response. In a
+// container there is one line for each queue and interval, whatever the number of records,
+// and a last one at the stop. The time of its metrics is the beginning of the interval.
 //
-// Nothing waits for the output, but for an invocation's last line, for 2 s at
-// most. While the output is blocked, metrics are summed up for a later line; a
-// line that cannot be written is dropped, and counted in the next one.
+// The metrics are those of package telemetry/metric; docs/observability/metrics.md explains
+// each. Their dimensions are Service and Queue. Data with many values, such as the request
+// id, is a property of the line, which Logs Insights can search.
 //
-// Lambda does not drop the lines when it filters the log by level: above INFO
-// (AWS_LAMBDA_LOG_LEVEL, with AWS_LAMBDA_LOG_FORMAT=JSON) they have that level.
+// No record waits for the output. Only the end of an invocation waits for its last line,
+// for 2 s at most. While the output is blocked, metrics are added up for a later line. A
+// line that cannot be written is dropped, and the next line counts it.
 //
-// See "Specification: Embedded metric format" in the Amazon CloudWatch User
-// Guide, and "Log-level filtering" in the AWS Lambda Developer Guide.
+// Lambda's log filter does not drop these lines. If the level is above INFO
+// (AWS_LAMBDA_LOG_LEVEL, with AWS_LAMBDA_LOG_FORMAT=JSON), the lines have that level.
+//
+// See "Specification: Embedded metric format" in the Amazon CloudWatch User Guide, and
+// "Log-level filtering" in the AWS Lambda Developer Guide.
 package emf
 
 import (
@@ -43,39 +42,40 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// Options change what is written. The zero value is good.
+// Options configures what is written. The zero value is ready to use.
 type Options struct {
-	// Service is the dimension that tells functions apart. Defaults to the
-	// function's name (AWS_LAMBDA_FUNCTION_NAME), or else the program's.
+	// Service is the dimension that identifies the function. Defaults to the function's
+	// name (AWS_LAMBDA_FUNCTION_NAME), or else the program's name.
 	Service string
 
-	// Namespace has up to 255 characters. Defaults to "sqsbatch".
+	// Namespace is the metrics' namespace, up to 255 characters. Defaults to "sqsbatch".
 	Namespace string
 
-	// Dimensions are further dimensions, the same for every metric, such as
-	// {"Environment": "production"}: at most 28. Each value makes metrics of its
-	// own, which cost by the month: nothing that changes with each deployment,
-	// process or record. Defaults to none.
+	// Dimensions are further dimensions of every metric, such as {"Environment":
+	// "production"}, at most 28. Each new value creates new metrics, which are billed by
+	// the month. So do not use values that change with each deployment, process or record.
+	// Defaults to none.
 	Dimensions map[string]string
 
-	// Properties are written with every line, and are no dimensions: such as
-	// {"version": "1.2.3"}. Defaults to none beside what the platform tells:
-	// functionName, functionVersion, requestId and coldStart on Lambda, hostname
-	// elsewhere. There is no requestId where an environment has several
-	// invocations at once (AWS_LAMBDA_MAX_CONCURRENCY). They and Dimensions have
-	// 10,000 bytes, as JSON, at most.
+	// Properties are members of every line that are not dimensions, such as {"version":
+	// "1.2.3"}. Defaults to none.
+	//
+	// Some properties are always written: functionName, functionVersion, requestId and
+	// coldStart on Lambda, hostname elsewhere. requestId is left out if an environment runs
+	// several invocations at once (AWS_LAMBDA_MAX_CONCURRENCY). All properties and
+	// Dimensions together have at most 10,000 bytes as JSON.
 	Properties map[string]string
 
 	// Interval is the time between lines in a container, 1 s to 1 h. On Lambda each
-	// invocation writes its own. Defaults to 1 min.
+	// invocation writes its own line. Defaults to 1 min.
 	Interval time.Duration
 
 	// HighResolution stores the metrics by the second instead of by the minute
-	// (StorageResolution 1), which pays with an Interval below a minute.
-	// Defaults to false.
+	// (StorageResolution 1). It is useful with an Interval below a minute. Defaults to
+	// false.
 	HighResolution bool
 
-	// Writer gets each line by one call of Write. Defaults to standard output.
+	// Writer gets each line in one call of Write. Defaults to standard output.
 	Writer io.Writer
 }
 
@@ -84,22 +84,22 @@ type Options struct {
 type Hook struct {
 	*metric.Reporter
 	opts   Options
-	err    error // of the options
+	err    error // the error of the options
 	doc    document
-	lambda bool // not in a container
-	alone  bool // with one invocation at a time
-	torn   bool // a line was written in part
+	lambda bool // on Lambda rather than in a container
+	alone  bool // one invocation at a time
+	torn   bool // only a part of a line was written
 
 	mu          sync.Mutex
-	dropped     int // documents, in all
+	dropped     int // documents, in total
 	invocations int // since the last report
 	requestID   string
 	warm        bool // a batch was settled before
-	cold        bool // the first batch was since the last report
+	cold        bool // the first batch was settled since the last report
 }
 
-// New returns a Hook. What is wrong with its options is told by
-// [Hook.Validate], which package handler asks before anything is handled.
+// New returns a Hook. [Hook.Validate] reports mistakes in its options; package handler
+// calls it at the start.
 func New(o Options) *Hook {
 	h := &Hook{err: o.validate()}
 	o.setDefaults()
@@ -109,7 +109,7 @@ func New(o Options) *Hook {
 	most := os.Getenv("AWS_LAMBDA_MAX_CONCURRENCY")
 	h.alone = most == "" || most == "1"
 	interval := o.Interval
-	if h.lambda { // handler flushes at the end of each invocation
+	if h.lambda { // package handler flushes at the end of each invocation
 		interval = 0
 	}
 	h.Reporter = metric.NewReporter(interval, h.report)
@@ -140,15 +140,15 @@ func (h *Hook) BatchSettled(ctx context.Context, b batch.BatchInfo, results []ba
 	h.Reporter.BatchSettled(ctx, b, results)
 }
 
-// Dropped counts the lines that could not be written.
+// Dropped returns how many lines could not be written.
 func (h *Hook) Dropped() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.dropped
 }
 
-// report writes a line or more for each queue. Of invocations side by side it may
-// have the calls of one and the batch of another.
+// report writes one or more lines for each queue. If invocations run at the same time, a
+// report may have the calls of one and the batch of another.
 func (h *Hook) report(ctx context.Context, a *metric.Aggregate) {
 	h.mu.Lock()
 	about := about{now: time.Now(), at: h.Period(ctx), dropped: h.dropped, cold: h.cold && h.lambda}
@@ -162,13 +162,14 @@ func (h *Hook) report(ctx context.Context, a *metric.Aggregate) {
 	})
 }
 
-// line writes a document. After a part of one, the next begins on its own line.
+// line writes a document. If only a part of a line was written, the next one begins on a
+// new line.
 func (h *Hook) line(line []byte) {
 	if h.torn {
 		line = append([]byte{'\n'}, line...)
 	}
 	written := false
-	defer func() { // also when Write panics
+	defer func() { // also if Write panics
 		if !written {
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -176,7 +177,7 @@ func (h *Hook) line(line []byte) {
 		}
 	}()
 	torn := h.torn
-	h.torn = true // as far as is known, should Write panic
+	h.torn = true // assume so in case Write panics
 	n, err := h.opts.Writer.Write(line)
 	h.torn = n > 0 && n < len(line) || torn && n == 0
 	written = err == nil && n == len(line)

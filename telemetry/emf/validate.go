@@ -9,7 +9,7 @@ import (
 
 const (
 	maxName     = 250    // of a dimension
-	maxConstant = 10_000 // bytes, as JSON, of what is in every line
+	maxConstant = 10_000 // bytes, as JSON, of the members of every line
 )
 
 // Validate returns an error that names every option whose value is out of its
@@ -33,7 +33,7 @@ func (o *Options) validate() error {
 	return check.Err()
 }
 
-// taken reports whether a line has a member of a name in any case.
+// taken reports whether a line already has a member with a name, in upper or lower case.
 func taken(name string) bool {
 	own := []string{"_aws", "Service", "Queue", "functionName", "functionVersion", "requestId", "coldStart", "hostname", "droppedLines", "timestamp", "level"}
 	return slices.Contains(own, name) || metric.ByName(name) != nil

@@ -7,14 +7,14 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// link is an error that is wrapped in a record's, or that itself.
+// link is a record's error, or an error that it wraps.
 type link struct {
 	Type string `json:"type"`
-	// Text is empty where the reason, or the text of another link, has it.
+	// Text is empty if the reason or the text of another link contains it.
 	Text string `json:"text,omitempty"`
 }
 
-// String is for logs that are no JSON.
+// String is for logs that are not JSON.
 func (l link) String() string {
 	if l.Text == "" {
 		return l.Type
@@ -29,13 +29,14 @@ const (
 	maxType   = 200
 )
 
-// plain are the types that say nothing: their texts do, and of a panic its stack.
+// plain are types without a meaning of their own: their texts have it, and for a panic the
+// stack.
 var plain = map[string]bool{
 	"*errors.errorString": true, "*errors.joinError": true, "*fmt.wrapError": true, "*fmt.wrapErrors": true, "*batch.PanicError": true,
 }
 
-// chain lists the errors in err, outer first, whose type or text adds to the
-// reason, and how many bytes they take, up to maxErrors.
+// chain lists the errors in err, outermost first, whose type or text adds to the reason, up
+// to maxErrors. It also returns how many bytes they take.
 func chain(err error, reason string) (links []link, size int) {
 	c := chained{said: []string{reason}}
 	c.walk(err, false)
@@ -50,8 +51,8 @@ type chained struct {
 	full   bool
 }
 
-// walk visits an error and what it wraps. Nothing is told of the texts within a
-// [batch.MalformedError]: a decoder's may quote the body.
+// walk visits an error and the errors that it wraps. It leaves out texts within a
+// [batch.MalformedError], because a decoder's text may quote the body.
 func (c *chained) walk(err error, secret bool) {
 	c.visits++
 	if err == nil || c.visits > maxVisits || len(c.links) == maxLinks || c.full {
@@ -82,7 +83,7 @@ func (c *chained) walk(err error, secret bool) {
 	}
 }
 
-// news returns a text that was not said yet, cut, and how many bytes it takes.
+// news returns a text, shortened, if it is new, and how many bytes it takes.
 func (c *chained) news(text string) (short string, size int) {
 	end, _ := fits(text, maxText-len("…"))
 	for _, said := range c.said {

@@ -2,6 +2,7 @@ package log_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -100,4 +101,28 @@ func TestThePageHasTheFields(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The lines that the page shows have fields of its list, and none that is not in it.
+func TestThePageShowsLinesOfTheseFields(t *testing.T) {
+	text, err := os.ReadFile("../../docs/observability/log.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```json\n(.*?)```").FindStringSubmatch(string(text))
+	if block == nil {
+		t.Fatal("the page shows no lines")
+	}
+	fields := documented(t)
+	for line := range strings.Lines(block[1]) {
+		var shown map[string]any
+		if err := json.Unmarshal([]byte(line), &shown); err != nil {
+			t.Fatal(err)
+		}
+		for name := range shown {
+			if kind := fmt.Sprint(shown["message"]); !slices.Contains([]string{"timestamp", "level", "message", "logger", "requestId"}, name) && !slices.Contains(fields[kind], name) {
+				t.Errorf("a line of the kind %q has no field %s", kind, name)
+			}
+		}
+	}
 }

@@ -22,7 +22,7 @@ var countNames = [...]string{
 	batch.Abandoned:    "abandoned",
 }
 
-// ofQueue begins a line with a queue's name, if that is known.
+// ofQueue begins a line with the queue's name, if that is known.
 func ofQueue(name string) []slog.Attr {
 	line := make([]slog.Attr, 0, 18)
 	if name != "" {
@@ -31,7 +31,7 @@ func ofQueue(name string) []slog.Attr {
 	return line
 }
 
-// head is what every line of a record has.
+// head returns the attributes of every line about a record.
 func head(r *batch.Result) []slog.Attr {
 	return append(ofQueue(batch.QueueName(r.Record.QueueARN)),
 		slog.String("messageId", r.Record.MessageID),
@@ -40,7 +40,7 @@ func head(r *batch.Result) []slog.Attr {
 	)
 }
 
-// attrs are a record's line.
+// attrs returns the attributes of a record's line.
 func (h *Hook) attrs(r *batch.Result) []slog.Attr {
 	line := head(r)
 	if r.MaxReceiveCount > 0 {
@@ -72,12 +72,13 @@ func appendAge(line []slog.Attr, key string, at time.Time) []slog.Attr {
 	return append(line, ms(key, max(0, time.Since(at))))
 }
 
-// appendBody appends a body's beginning, if asked for, that fits into room.
+// appendBody appends the beginning of a body, if that is configured, as far as it fits into
+// room.
 func (h *Hook) appendBody(line []slog.Attr, r *batch.Result, room int) []slog.Attr {
 	switch r.Outcome {
 	case batch.Retry, batch.DeadLettered, batch.Dropped, batch.Abandoned:
 	default:
-		return line // no failure of its own
+		return line // the record itself did not fail
 	}
 	if h.opts.BodyBytes <= 0 {
 		return line
@@ -92,7 +93,8 @@ func (h *Hook) appendBody(line []slog.Attr, r *batch.Result, room int) []slog.At
 	return line
 }
 
-// appendError appends an error, what it wraps and a stack, and returns their size.
+// appendError appends an error, the errors that it wraps, and a stack. It returns their
+// size.
 func appendError(line []slog.Attr, err error) (with []slog.Attr, size int) {
 	if err == nil {
 		return line, 0
@@ -115,13 +117,13 @@ func appendError(line []slog.Attr, err error) (with []slog.Attr, size int) {
 	return with, size
 }
 
-// unreadable is the reason when an error's methods panic.
+// unreadable is the reason if the error's methods panic.
 func unreadable(err error, panicked any) slog.Attr {
 	reason, _ := shortened(fmt.Sprintf("an error of type %T, whose methods panic: %v", err, panicked), maxReason)
 	return slog.String("reason", reason)
 }
 
-// ms is a duration in milliseconds, to a tenth of one.
+// ms is a duration in milliseconds, to a tenth.
 func ms(key string, d time.Duration) slog.Attr {
 	return slog.Float64(key, float64(d.Round(100*time.Microsecond))/float64(time.Millisecond))
 }

@@ -1,22 +1,26 @@
-// Package log writes what became of a batch's records to a [slog.Logger]: a
-// line for each record that did not succeed, one for the batch, and every
-// warning. It is a hook of package batch; package handler installs it:
+// Package log writes the outcomes of records to a [slog.Logger]: a line for each record
+// that did not succeed, one for the batch, and every warning. Package handler installs it
+// by itself. To use it with a Poller or for a second log:
 //
 //	hook := log.New(logger, log.Options{Every: time.Minute})
 //	err := handler.Poll(ctx, h, handler.Config{Hooks: []any{hook}})
 //
-// Every line has "logger":"sqsbatch", and "queue", the queue's name, where it is
-// known. docs/observability/log.md lists the fields of each kind of line. Levels are
-// by consequence: ERROR is what was given up on or points to a bug, WARN what
-// failed and comes back, INFO what is as it should be. Bodies are not written
-// unless [Options.BodyBytes] asks for them.
+// Every line has "logger":"sqsbatch", and "queue" with the queue's name if that is known.
+// docs/observability/log.md lists the fields of each kind of line. The level shows the
+// consequence:
 //
-// In a storm the first lines tell the cause, and the line of the batch, or of
-// the batches since the last one, how many were left out: no count is lost.
+//   - ERROR: the record was given up, or there is probably a bug.
+//   - WARN: the record failed and comes back.
+//   - INFO: normal operation.
 //
-// Read in this order: log.go (which lines), line.go (a record's), chain.go (what
-// is wrapped in an error), short.go (how long they get), sum.go (lines for a
-// time).
+// Bodies are not written unless [Options.BodyBytes] is set.
+//
+// If very many records fail, the first lines show the cause. The line for the batch, or for
+// the batches of the interval, says how many lines were left out, so counts stay complete.
+//
+// Read the files in this order: log.go (which lines are written), line.go (a record's
+// line), chain.go (wrapped errors), short.go (length limits), sum.go (lines for an
+// interval).
 package log
 
 import (
@@ -28,30 +32,30 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Options change what is logged. The zero value is good.
+// Options configures what is logged. The zero value is ready to use.
 type Options struct {
-	// Succeeded also writes a line for each record that succeeded, at level
-	// INFO, and leaves out no line. Defaults to false: a success costs nothing.
+	// Succeeded also writes a line for each record that succeeded, at level INFO, without a
+	// limit on their number. Defaults to false: a success costs nothing.
 	Succeeded bool
 
-	// Every sums up batches: there is one line for the batches of that time and
-	// queue, unless there were none, and [Hook.Flush] writes the last. It is also
-	// the time for which lines of records and warnings are bounded, see
-	// [MaxLines]; for who handles records one by one, as a container does.
+	// Every is the interval of summaries: one line for all batches of a queue in that time,
+	// if there were any. [Hook.Flush] writes the last one. It is also the time for which
+	// [MaxLines] counts. Use it if records are handled one by one, as in a container.
 	// Defaults to 0: a line for each batch.
 	Every time.Duration
 
-	// BodyBytes writes the first bytes of the bodies of records that failed,
-	// were dead-lettered, dropped or abandoned. Bodies are often secret, and the
-	// log is kept elsewhere than the queue: mind who reads it. Beside a long error
-	// or stack there may be fewer, so that lines stay below 16 KiB. Defaults to 0:
-	// no body is written.
+	// BodyBytes is the number of bytes of a body to write, for records that failed or were
+	// dead-lettered, dropped or abandoned. Bodies are often confidential, and the log is
+	// not protected like the queue: check who can read it. With a long error or stack fewer
+	// bytes are written, so that lines stay below 16 KiB. Defaults to 0: no body is
+	// written.
 	BodyBytes int
 }
 
-// MaxLines bounds the lines about records of one batch, or of one queue in the
-// time [Options.Every]: so many up to level WARN, and so many above it. With
-// Every it bounds the warnings, too. A storm of failures must not become a bill.
+// MaxLines limits the lines about records: so many up to level WARN, and so many above it,
+// for each batch or, with [Options.Every], for each queue and interval. With Every it
+// limits the warnings, too. The limit keeps the cost of the log low when very many records
+// fail.
 const MaxLines = 100
 
 // Hook is a hook of package batch that logs. It is safe for concurrent use.
@@ -61,7 +65,7 @@ type Hook struct {
 	sums   sums
 }
 
-// New returns a hook that writes to logger, or to slog.Default() if that is nil.
+// New returns a hook that writes to logger, or to slog.Default() if logger is nil.
 func New(logger *slog.Logger, opts Options) *Hook {
 	if logger == nil {
 		logger = slog.Default()
@@ -101,7 +105,8 @@ func (h *Hook) BatchSettled(ctx context.Context, b batch.BatchInfo, results []ba
 	h.logger.LogAttrs(ctx, level, "batch", line...)
 }
 
-// record writes a record's line, if it is due, also when its error's methods panic.
+// record writes a record's line if it is due, even if the methods of the record's error
+// panic.
 func (h *Hook) record(ctx context.Context, r *batch.Result, own *bound) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -146,8 +151,8 @@ func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
 	h.logger.LogAttrs(ctx, level, w.Message, line...)
 }
 
-// levelOf is by consequence: what was given up on, by sqsbatch or by SQS next,
-// or points to a bug (a panic, a Goexit) is an error, what comes back a warning.
+// levelOf returns ERROR for a record that sqsbatch gave up or SQS will give up next, and
+// for a bug (a panic, a Goexit). It returns WARN for a record that comes back.
 func levelOf(r *batch.Result) slog.Level {
 	var panicked *batch.PanicError
 	switch {
@@ -157,7 +162,7 @@ func levelOf(r *batch.Result) slog.Level {
 		errors.As(r.Err, &panicked), errors.Is(r.Err, batch.ErrGoexit):
 		return slog.LevelError
 	case errors.Is(r.Err, batch.ErrStopped):
-		return slog.LevelDebug // it waited for its turn, as others did for a slot
+		return slog.LevelDebug // it waited for its turn, like a record without a slot
 	case r.Outcome == batch.Skipped, r.Outcome == batch.InProgress:
 		return slog.LevelInfo
 	default:
@@ -165,7 +170,7 @@ func levelOf(r *batch.Result) slog.Level {
 	}
 }
 
-// lastAttempt reports whether SQS moves the record to the dead-letter queue next.
+// lastAttempt reports whether SQS will move the record to the dead-letter queue next.
 func lastAttempt(r *batch.Result) bool {
 	return !r.Outcome.Done() && r.MaxReceiveCount > 0 && r.Record.Attempt >= r.MaxReceiveCount
 }

@@ -2,16 +2,17 @@ package log
 
 import "unicode/utf8"
 
-// Bounds of an error and a body in a line, in bytes of JSON. With all else, about 1
-// KB, a line stays below 16 KiB, where container runtimes split.
+// Limits of an error and a body in a line, in bytes of JSON. Together with the rest, about
+// 1 KB, a line stays below 16 KiB. Container runtimes split longer lines.
 const (
 	maxReason = 2 << 10
-	maxErrors = 3 << 10 // of what is wrapped
+	maxErrors = 3 << 10 // bytes of wrapped errors
 	maxStack  = 8 << 10
-	maxTexts  = 14_000 // of these and the body together
+	maxTexts  = 14_000 // bytes of these and the body together
 )
 
-// fits returns how much of s fits into n bytes of JSON, and how many it takes.
+// fits returns how many bytes of s fit into n bytes of JSON, and how many bytes of JSON
+// they take.
 func fits(s string, n int) (end, size int) {
 	for end < len(s) {
 		r, width := utf8.DecodeRuneInString(s[end:])
@@ -30,8 +31,8 @@ func fits(s string, n int) (end, size int) {
 	return end, size
 }
 
-// shortened returns s if it fits into n bytes of a JSON text, or else its
-// beginning and an ellipsis, and how many bytes that takes.
+// shortened returns s if it fits into n bytes of JSON, or else its beginning and an
+// ellipsis. It also returns how many bytes that takes.
 func shortened(s string, n int) (short string, size int) {
 	const ellipsis = "…"
 	end, size := fits(s, n)

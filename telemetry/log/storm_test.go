@@ -29,7 +29,7 @@ func TestAStormOfSingleRecordsIsCut(t *testing.T) {
 			for i := range 3000 {
 				settle(h, batch.Retry)
 				if i%1000 == 0 {
-					settle(h, batch.DeadLettered) // is seen beside all those that come back
+					settle(h, batch.DeadLettered) // is seen among all those that come back
 				}
 				h.Warned(t.Context(), batch.Warning{Message: "near", Queue: "orders"})
 				time.Sleep(10 * time.Millisecond)
@@ -50,7 +50,7 @@ func TestAStormOfSingleRecordsIsCut(t *testing.T) {
 	})
 }
 
-// What is left out is told at its own level.
+// What is left out is reported at its own level.
 func TestWhatIsLeftOutIsToldAtItsLevel(t *testing.T) {
 	for level, want := range map[slog.Level]string{
 		slog.LevelInfo:  "map[batch ERROR:1 record ERROR:100 record WARN:100]",

@@ -32,11 +32,11 @@ func (c *counts) records() (n int) {
 	return n
 }
 
-// bound counts lines: [MaxLines] up to level WARN, and as many above it.
+// bound limits lines: [MaxLines] up to level WARN, and as many above it.
 type bound struct {
 	written [2]int
-	left    int        // out
-	highest slog.Level // of what was left out, at least INFO
+	left    int        // lines left out
+	highest slog.Level // of the lines left out, at least INFO
 }
 
 // take reports whether one more line may be written.
@@ -54,7 +54,8 @@ func (b *bound) take(level slog.Level) bool {
 	return false
 }
 
-// above is the level of a line that tells of what was left out: at least theirs.
+// above returns the level of a line that reports lines left out: at least their highest
+// level.
 func (b *bound) above(level slog.Level) slog.Level {
 	if b.left > 0 {
 		return max(level, b.highest)
@@ -68,8 +69,8 @@ const (
 	ofWarnings
 )
 
-// period is the time between two lines about a queue's batches. It begins with
-// the first record or warning, and ends when [Options.Every] is over.
+// period is the time between two lines about a queue's batches. It begins with the first
+// record or warning, and ends after [Options.Every].
 type period struct {
 	begun  bool
 	since  time.Time
@@ -77,21 +78,22 @@ type period struct {
 	bounds [2]bound // by kind of line
 }
 
-// queue is a queue's period, and what ends it.
+// queue is a queue's period, and the timer that ends it.
 type queue struct {
 	period
 	timer *time.Timer
 }
 
-// sums are those of each queue, by its name.
+// sums are the periods of the queues, by name.
 type sums struct {
 	mu sync.Mutex
 	of map[string]*queue
 
-	writing sync.Mutex // held while lines are written, so that Flush's are the last
+	writing sync.Mutex // held while lines are written, so that Flush writes the last ones
 }
 
-// period returns a queue's, and begins one if none goes on; with the lock held.
+// period returns a queue's period, and begins one if there is none. The caller holds the
+// lock.
 func (h *Hook) period(name string) *period {
 	q := h.sums.of[name]
 	if q == nil {
@@ -129,7 +131,7 @@ func (h *Hook) within(name string, level slog.Level, kind int) bool {
 	return h.period(name).bounds[kind].take(level)
 }
 
-// over writes a period's line. While the output is blocked the period goes on.
+// over writes a period's line. While the output is blocked the period continues.
 func (h *Hook) over(name string) {
 	free := h.sums.writing.TryLock()
 	h.sums.mu.Lock()
@@ -141,14 +143,14 @@ func (h *Hook) over(name string) {
 	}
 	defer h.sums.writing.Unlock()
 	due := period{}
-	if q.begun && time.Since(q.since) >= h.opts.Every { // it is this one's timer, and not of one that was flushed
+	if q.begun && time.Since(q.since) >= h.opts.Every { // it is the timer of this period, not of one that was flushed
 		due, q.period = q.period, period{}
 	}
 	h.sums.mu.Unlock()
 	h.logSum(context.Background(), name, &due)
 }
 
-// Flush implements [batch.FlushHook]: it writes what was summed up, see [Options].
+// Flush implements [batch.FlushHook]: it writes the summaries of all queues, see [Options].
 func (h *Hook) Flush(ctx context.Context) {
 	h.sums.writing.Lock()
 	defer h.sums.writing.Unlock()

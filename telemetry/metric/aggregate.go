@@ -2,8 +2,8 @@ package metric
 
 import "sync"
 
-// Aggregate is a [Sink] that sums up until it is taken. The zero value is empty
-// and ready. Its memory does not grow with the number of observations.
+// Aggregate is a [Sink] that adds observations up until they are taken. The zero value is
+// ready to use. Its memory does not grow with the number of observations.
 type Aggregate struct {
 	mu     sync.Mutex
 	queues []*sums
@@ -15,7 +15,7 @@ type sums struct {
 	queue string
 	mu    sync.Mutex
 	now   *Summary
-	spare *Summary // the one before, empty
+	spare *Summary // the previous one, empty
 }
 
 // Series implements [Sink].
@@ -32,9 +32,9 @@ func (a *Aggregate) Series(queue string) Series {
 	return s
 }
 
-// Take calls visit for each queue of which something was observed since the last
-// Take. The summary is visit's until it returns; observations go on. When visit
-// panics, what it was given is lost.
+// Take calls visit for each queue with observations since the last Take. visit may use the
+// summary until it returns; meanwhile observations go on. If visit panics, the observations
+// that it got are lost.
 func (a *Aggregate) Take(visit func(queue string, s *Summary)) {
 	a.taking.Lock()
 	defer a.taking.Unlock()
@@ -46,7 +46,7 @@ func (a *Aggregate) Take(visit func(queue string, s *Summary)) {
 	}
 }
 
-// take is for one Take at a time.
+// take must not run twice at the same time.
 func (s *sums) take(visit func(queue string, s *Summary)) {
 	s.mu.Lock()
 	taken := s.now
@@ -56,9 +56,9 @@ func (s *sums) take(visit func(queue string, s *Summary)) {
 	}
 	s.now, s.spare = s.spare, nil
 	s.mu.Unlock()
-	defer func() { // also when visit panics: without a spare nothing could be observed any more
+	defer func() { // also if visit panics: without a spare no more observations would be possible
 		taken.reset()
-		s.spare = taken // only take looks at it
+		s.spare = taken // only take uses it
 	}()
 	visit(s.queue, taken)
 }
@@ -87,10 +87,10 @@ func (s *sums) Observe(m *Metric, value float64) {
 	v.Observe(value)
 }
 
-// Summary is what was observed about one queue in a time.
+// Summary has the observations about one queue in a period.
 type Summary struct {
 	empty  bool
-	set    []bool // of counts: a gauge may be 0
+	set    []bool // whether counts has a value: a gauge may be 0
 	counts []float64
 	values []*Values
 }
@@ -114,7 +114,7 @@ func (s *Summary) reset() {
 	}
 }
 
-// Counts visits each counter's sum and gauge's latest value, in [All]'s order.
+// Counts visits each counter's sum and each gauge's latest value, in the order of [All].
 func (s *Summary) Counts(visit func(m *Metric, value float64)) {
 	for i, m := range All {
 		if s.set[i] {
@@ -123,7 +123,7 @@ func (s *Summary) Counts(visit func(m *Metric, value float64)) {
 	}
 }
 
-// Distributions visits those that have values, in the order of [All].
+// Distributions visits the distributions that have values, in the order of [All].
 func (s *Summary) Distributions(visit func(m *Metric, v *Values)) {
 	for i, m := range All {
 		if v := s.values[i]; v != nil && v.Count > 0 {

@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// MaxExact is how many different values a [Values] keeps as they are.
+// MaxExact is how many different values a [Values] keeps exactly.
 const MaxExact = 64
 
-// Error is how far off a value may be, once there were more than MaxExact.
+// Error is the largest relative error of a value, once there were more than MaxExact.
 const Error = 0.02
 
 // Value is a value and how often it was observed.
@@ -19,26 +19,25 @@ type Value struct {
 	Count int
 }
 
-// Values is a distribution in little memory, from which percentiles can be
-// told: exact up to [MaxExact] different values, beyond that rounded by at most
-// [Error]. Count, Sum, Min and Max are exact in any case. The zero value is
-// empty and ready. It is not safe for concurrent use.
+// Values is a distribution in little memory, for percentiles. It is exact up to [MaxExact]
+// different values. Beyond that, values are rounded by at most [Error]. Count, Sum, Min and
+// Max are always exact. The zero value is ready to use. It is not safe for concurrent use.
 //
-// Cost: 1 KiB while it is exact, then 8 bytes for each of the buckets between
-// the least and the greatest value, 59 for each power of ten.
+// It takes 1 KiB while it is exact, then 8 bytes for each bucket between the smallest and
+// the largest value, with 59 buckets for each power of ten.
 type Values struct {
 	Count         int
 	Sum, Min, Max float64
 
 	exact []Value
-	// buckets[i] counts the values that round to representative(first+i);
-	// nil while the distribution is exact. zeros are in no bucket.
+	// buckets[i] counts the values that round to representative(first+i). It is nil while
+	// the distribution is exact. zeros are in no bucket.
 	buckets []int
 	first   int
 	zeros   int
 }
 
-// Observe adds a value: below 0 counts as 0; NaN and infinities are left out.
+// Observe adds a value. A value below 0 counts as 0. NaN and infinities are ignored.
 func (v *Values) Observe(x float64) {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return
@@ -71,20 +70,21 @@ func (v *Values) Observe(x float64) {
 	v.round(x, 1)
 }
 
-// gamma is the ratio of neighbouring buckets: (gamma-1)/(gamma+1) is 1.91 %, so
-// that there is room in [Error] for four digits.
+// gamma is the ratio of neighboring buckets. (gamma-1)/(gamma+1) is 1.91 %, which leaves
+// room in [Error] for rounding to four digits.
 const gamma = 1.039
 
 var perLog = 1 / math.Log(gamma)
 
-// least is what smaller values than it count as: a nanosecond, in seconds.
+// least is the smallest value other than 0: a nanosecond, in seconds. Smaller values count
+// as it.
 const least = 1e-9
 
 // round puts a value into its bucket.
 func (v *Values) round(x float64, n int) {
 	if x == 0 {
 		v.zeros += n
-		v.buckets = slices.Grow(v.buckets, 1) // no longer nil
+		v.buckets = slices.Grow(v.buckets, 1) // not nil any more
 		return
 	}
 	b := int(math.Floor(math.Log(max(x, least)) * perLog))
@@ -102,20 +102,20 @@ func (v *Values) round(x float64, n int) {
 	v.buckets[b-v.first] += n
 }
 
-// representative stands for bucket b's values: between gamma^b and gamma^(b+1),
-// equally far off from both in proportion, in four digits.
+// representative is the value for bucket b: between gamma^b and gamma^(b+1), with the same
+// relative error to both, in four digits.
 func representative(b int) float64 {
 	return digits(2 * math.Pow(gamma, float64(b+1)) / (1 + gamma))
 }
 
-// digits rounds to four significant ones.
+// digits rounds to four significant digits.
 func digits(x float64) float64 {
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
 	return rounded
 }
 
-// Append appends the values, ascending, each once, with their counts. The first
-// is Min and the last Max, also where those between are rounded.
+// Append appends the values in ascending order, each once, with their counts. The first is
+// Min and the last is Max, even if the values between them are rounded.
 func (v *Values) Append(to []Value) []Value {
 	if v.buckets == nil {
 		from := len(to)
@@ -136,7 +136,7 @@ func (v *Values) Append(to []Value) []Value {
 		}
 	}
 	put(0, v.zeros)
-	lowest, highest := -1, -1 // of the buckets that have values
+	lowest, highest := -1, -1 // the first and last bucket with values
 	for i, n := range v.buckets {
 		if n > 0 {
 			highest = i
@@ -149,7 +149,7 @@ func (v *Values) Append(to []Value) []Value {
 		if n == 0 {
 			continue
 		}
-		ends := 0 // the least and the greatest are told as they were
+		ends := 0 // the smallest and the largest value are reported exactly
 		if i == lowest && v.zeros == 0 {
 			put(v.Min, 1)
 			ends++
@@ -164,7 +164,8 @@ func (v *Values) Append(to []Value) []Value {
 	return to
 }
 
-// Quantile returns the value below which the share q (0 to 1) lies; 0 of none.
+// Quantile returns the value below which a share q (0 to 1) of the values is; 0 if there
+// are none.
 func (v *Values) Quantile(q float64) float64 {
 	rank := int(math.Ceil(q * float64(v.Count)))
 	for _, x := range v.Append(nil) {

@@ -1,6 +1,5 @@
-// Package metric has the one list of metrics that every adapter, dashboard and
-// document is made of, and turns what batch's hooks are told into observations.
-// It is what adapters are built on; to have metrics, use one of them, such as
+// Package metric has the list of all metrics, and turns the calls of batch's hooks into
+// observations. It is for authors of adapters. To get metrics, use an adapter, such as
 // telemetry/emf.
 //
 // A [Recorder] is a hook that passes observations to a [Sink]:
@@ -12,10 +11,9 @@
 //	hook := metric.NewRecorder(&sink{})
 //	handler.RunWith(h, handler.Config{Hooks: []any{hook}})
 //
-// An adapter that keeps sums by itself, as Prometheus does, is a Sink. One that
-// sends what has come together embeds a [Reporter]: a Recorder whose Sink is an
-// [Aggregate], and which calls a function each interval, if it has one, and at a
-// flush.
+// An adapter that adds up by itself, as Prometheus does, is a Sink. An adapter that sends
+// reports embeds a [Reporter]: a Recorder with an [Aggregate] as its Sink. It calls a
+// function after each interval, if it has one, and at a flush.
 //
 //	type Hook struct{ *metric.Reporter }
 //
@@ -28,11 +26,11 @@
 //		})}
 //	}
 //
-// The dimensions are the service, which is the adapter's, and the queue's name:
-// nothing that has many values. What others do by labels (the outcome, the operation)
-// is in a metric's name (RecordsRetried), so that an invocation is one document of
-// EMF; Family, Label and Value of a [Metric] give the labels back.
+// The dimensions are the service, which the adapter adds, and the queue's name: nothing
+// with many values. Other systems use labels for the outcome or the operation. Here they
+// are part of a metric's name (RecordsRetried), so that an invocation is one EMF document.
+// Family, Label and Value of a [Metric] are for systems with labels.
 //
-// Read in this order: list.go (the metrics), recorder.go (where they come
-// from), distribution.go (values and counts), aggregate.go, reporter.go.
+// Read the files in this order: list.go (the metrics), recorder.go (where they come from),
+// distribution.go (values and counts), aggregate.go, reporter.go.
 package metric

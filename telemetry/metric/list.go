@@ -2,7 +2,7 @@ package metric
 
 import "github.com/sqsbatch/sqsbatch/batch"
 
-// Records by what became of them: each record of a batch is counted in one.
+// Records by outcome. Each record of a batch is counted in one of these.
 var (
 	RecordsSucceeded = records(batch.Succeeded, "RecordsSucceeded",
 		"Records whose handler returned nil. Their rate is the throughput. Scale by the queue's backlog, not by this.")
@@ -19,7 +19,7 @@ var (
 	RecordsNotStarted = records(batch.NotStarted, "RecordsNotStarted",
 		"Records returned to the queue because too little time was left, their batch was aborted (batch.Abort) or a container was stopped. Each time costs an attempt. Above 0 for long: make batches smaller, or raise the concurrency or the timeout.")
 	RecordsSkipped = records(batch.Skipped, "RecordsSkipped",
-		"Records of a FIFO group returned to the queue because an earlier record of the group failed. They come back with it: look at what failed.")
+		"Records of a FIFO group returned to the queue because an earlier record of the group failed. They come back with it: find out why it failed.")
 	RecordsAbandoned = records(batch.Abandoned, "RecordsAbandoned",
 		"Records whose handler ignored the end of its context. Above 0 is a bug: the handler, or a client in it, does not use the context.")
 )
@@ -52,7 +52,7 @@ var (
 		Help: "Warnings that are errors in the log: records are held up or handled without effect, and time has not solved it. Above 0 should page."})
 )
 
-// Calls to SQS that sqsbatch made.
+// Calls that sqsbatch made to SQS.
 var (
 	ReceiveCalls = callsOf("ReceiveMessage", "ReceiveCalls", true,
 		"Receives. Few messages for many calls mean an idle queue: it costs this many requests.")
@@ -75,7 +75,7 @@ var (
 		"Messages in calls to the dead-letter queue. Those of repeated calls count again.")
 
 	ReceiveFailures = failuresOf("ReceiveMessage", "ReceiveFailures", true,
-		"Receives that failed. Above 0 for minutes, nothing is handled: check that SQS is reachable and that the role may receive.")
+		"Receives that failed. If it is above 0 for minutes, no record is handled: check that SQS is reachable and that the role may receive.")
 	DeleteFailures = failuresOf("DeleteMessageBatch", "DeleteFailures", false,
 		"Messages that a call did not delete. They are handled twice unless a later call succeeds.")
 	VisibilityFailures = failuresOf("ChangeMessageVisibilityBatch", "VisibilityFailures", false,
@@ -89,7 +89,7 @@ var (
 		Help: "Calls that SQS throttled after the SDK's own retries, wholly or for some of their messages. Above 0: a FIFO queue without high throughput, or calls of other programs. Ask for a higher quota."})
 )
 
-// What a long poll holds.
+// The state of a long poll.
 var (
 	Slots = metric(Metric{Name: "Slots", Kind: Gauge, Unit: Count, Poll: true,
 		Help: "How many records, or FIFO groups, a container may handle at a time (Concurrency)."})
@@ -109,7 +109,7 @@ var (
 		Help: "Deliveries of records that were held or handled already. They are not handled again. A few are usual. Many: records become visible while they are held, or deletes have no effect."})
 )
 
-// byOutcome has the metric of each outcome.
+// byOutcome maps outcomes to metrics.
 var byOutcome [batch.Abandoned + 1]*Metric
 
 func records(o batch.Outcome, name, help string) *Metric {
@@ -117,10 +117,10 @@ func records(o batch.Outcome, name, help string) *Metric {
 	return byOutcome[o]
 }
 
-// operation are the metrics of an API action; nil where there is none.
+// operation has the metrics of an API action; nil if there is none.
 type operation struct{ calls, entries, failures *Metric }
 
-// operations has "" for all others.
+// operations has "" for all other actions.
 var operations = map[string]*operation{}
 
 func operationFor(action string) *operation {

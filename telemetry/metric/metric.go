@@ -1,14 +1,14 @@
 package metric
 
-// Kind is how a metric is made of its observations.
+// Kind is how a metric combines its observations.
 type Kind uint8
 
 const (
-	// Counter is a sum of what was added.
+	// Counter adds them up.
 	Counter Kind = iota
-	// Distribution keeps its values, so that percentiles can be told.
+	// Distribution keeps them as values, for percentiles.
 	Distribution
-	// Gauge is the latest value.
+	// Gauge keeps the latest one.
 	Gauge
 )
 
@@ -24,28 +24,27 @@ const (
 	Percent      Unit = "Percent"
 )
 
-// Metric is one of those in [All]. Its only dimensions are the service and the
-// queue; what has too many values for a dimension is in logs and traces.
+// Metric is one of the metrics in [All]. Its only dimensions are the service and the queue.
+// Data with too many values for a dimension is in logs and traces.
 type Metric struct {
-	// Name is the metric's name where metrics have no labels (CloudWatch).
+	// Name is the metric's name in systems without labels (CloudWatch).
 	Name string
 	Kind Kind
 	Unit Unit
 	// Help says what is observed, and what to do about it.
 	Help string
 
-	// Family, Label and Value are for where metrics have labels: those of a family
-	// are one metric, "Records" with outcome="retry". Without a Label, Family is
-	// the Name.
+	// Family, Label and Value are for systems with labels. The metrics of a family are one
+	// metric there: "Records" with outcome="retry". Without a Label, Family is the Name.
 	Family, Label, Value string
 
-	// Poll says that it is observed in containers only.
+	// Poll is true if the metric is observed only in containers.
 	Poll bool
 
 	index int
 }
 
-// Index is the metric's place in [All].
+// Index returns the metric's position in [All].
 func (m *Metric) Index() int { return m.index }
 
 // All are the metrics, in the order in which to show them.

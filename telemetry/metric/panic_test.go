@@ -56,7 +56,7 @@ func settleIn(t *testing.T, queue string, set *hooks.Set) {
 	set.BatchSettled(t.Context(), batch.BatchInfo{QueueARN: queue}, results)
 }
 
-// A flush whose report panics loses that report, and is told; later ones go on.
+// A flush whose report panics loses that report, and the panic is reported; later ones go on.
 func TestAFlushThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set, r, w := panicky(t)
@@ -71,7 +71,7 @@ func TestAFlushThatPanics(t *testing.T) {
 	})
 }
 
-// A report that panics ends no process, and is told at the hook's next call. What
+// A report that panics does not end the process, and the panic is reported at the hook's next call. What
 // it was not given is reported later.
 func TestAReportThatPanics(t *testing.T) {
 	for name, tell := range map[string]func(*testing.T, *hooks.Set){

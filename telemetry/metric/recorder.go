@@ -12,14 +12,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Sink is where observations go. It must be safe for concurrent use.
+// Sink receives observations. It must be safe for concurrent use.
 type Sink interface {
-	// Series returns where observations about a queue, by its name, go. It is
-	// called once for each queue, and with "" for what is about none.
+	// Series returns the series of a queue, by the queue's name. It is called once for each
+	// queue, and with "" for observations that are not about a queue.
 	Series(queue string) Series
 }
 
-// Series is one queue's. It must be safe for concurrent use, and must not block.
+// Series receives the observations about one queue. It must be safe for concurrent use, and
+// must not block.
 type Series interface {
 	// Add adds n to a [Counter].
 	Add(m *Metric, n float64)
@@ -41,7 +42,7 @@ type Recorder struct {
 	polls   []*poll
 }
 
-// poll is a long poll with what was counted of it so far.
+// poll is a long poll, and the part of its counts that was already passed on.
 type poll struct {
 	series         Series
 	load           func() batch.Load
@@ -53,7 +54,7 @@ func NewRecorder(s Sink) *Recorder {
 	return &Recorder{sink: s, queues: make(map[string]Series, 1)}
 }
 
-// series returns where observations about a queue go, by its ARN or name.
+// series returns the series of a queue, by its ARN or name.
 func (r *Recorder) series(arn string) Series {
 	r.mu.RLock()
 	s := r.queues[arn]
@@ -69,7 +70,7 @@ func (r *Recorder) series(arn string) Series {
 	return r.queues[arn]
 }
 
-// known returns the series of a queue's name, which the Sink is asked for once.
+// known returns the series of a queue's name. It asks the Sink only once for each.
 func (r *Recorder) known(name string) Series {
 	if r.queues[name] == nil {
 		r.queues[name] = r.sink.Series(name)
@@ -115,15 +116,15 @@ func (r *Recorder) BatchSettled(_ context.Context, b batch.BatchInfo, results []
 	}
 }
 
-// isPanic reports whether a handler panicked, or called Goexit. It is false for an error
-// whose methods panic: the other records of the batch are counted nevertheless.
+// isPanic reports whether a handler panicked or called Goexit. It returns false for an
+// error whose methods panic, so that the other records of the batch are still counted.
 func isPanic(err error) (is bool) {
 	defer func() { _ = recover() }()
 	_, is = errors.AsType[*batch.PanicError](err)
 	return is || errors.Is(err, batch.ErrGoexit)
 }
 
-// observe is about a record whose handler was called.
+// observe is for records whose handler was called.
 func observe(s Series, r *batch.Result) {
 	switch {
 	case r.Started.IsZero():
@@ -143,7 +144,7 @@ func observe(s Series, r *batch.Result) {
 	}
 }
 
-// percent is to a thousandth: most records use little of 15 minutes.
+// percent is rounded to a thousandth: most records use little of 15 minutes.
 func percent(d, of time.Duration) float64 {
 	return math.Round(float64(d)/float64(of)*1e5) / 1e3
 }
@@ -167,7 +168,7 @@ func (r *Recorder) Called(_ context.Context, c batch.Call) {
 	if c.Err != nil && failed == 0 {
 		failed = 1
 	}
-	if failed > 0 && !errors.Is(c.Err, context.Canceled) { // given up at a stop
+	if failed > 0 && !errors.Is(c.Err, context.Canceled) { // a receive that a stop abandoned
 		s.Add(o.failures, float64(failed))
 	}
 	if c.Throttled > 0 || throttled(c.Err) {
@@ -175,7 +176,7 @@ func (r *Recorder) Called(_ context.Context, c batch.Call) {
 	}
 }
 
-// throttled reports whether SQS answered a call that there are too many.
+// throttled reports whether SQS answered that there are too many calls.
 func throttled(err error) bool {
 	coded, ok := errors.AsType[interface {
 		error
@@ -207,15 +208,15 @@ func (r *Recorder) Polling(_ context.Context, queueARN string, load func() batch
 	r.polls = append(r.polls, &poll{series: r.series(queueARN), load: load})
 }
 
-// Collect passes the gauges of the long polls to the Sink, as they are now, and
-// reports whether one still goes on. A reader of the Sink calls it first.
+// Collect passes the current gauges of the long polls to the Sink. It returns true if one
+// of them still runs. A reader of the Sink calls it first.
 func (r *Recorder) Collect() (polling bool) {
 	r.polling.Lock()
 	defer r.polling.Unlock()
 	if len(r.polls) == 0 {
 		return false
 	}
-	sums := make(map[Series]batch.Load, len(r.polls)) // several may poll one queue
+	sums := make(map[Series]batch.Load, len(r.polls)) // several long polls may have the same queue
 	left := r.polls[:0]
 	for _, p := range r.polls {
 		l := p.load()

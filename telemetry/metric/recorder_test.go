@@ -125,7 +125,7 @@ func TestWhatCallsAreObservedAs(t *testing.T) {
 	})
 }
 
-// Two polls of one queue are added up; one that ended is told a last time.
+// Two polls of one queue are added up; one that ended is counted a last time.
 func TestWhatALongPollIsObservedAs(t *testing.T) {
 	var a metric.Aggregate
 	r := metric.NewRecorder(&a)

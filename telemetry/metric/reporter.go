@@ -11,20 +11,20 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sharedcall"
 )
 
-// Reporter is a hook that sums observations up and has them reported: at the end
-// of each interval in which there were any, and when it is flushed, which package
-// handler does at the end of each invocation on Lambda and at the end of Poll in
-// a container. Embed it in an adapter.
+// Reporter is a hook that adds observations up and reports them: at the end of each
+// interval with observations, and at a flush. Package handler flushes at the end of each
+// invocation on Lambda, and at the end of Poll in a container. Embed a Reporter in an
+// adapter.
 //
-// Intervals are the clock's, such as full minutes (UTC): a process has one report,
-// and one sample of each gauge, in each. So the number of samples is that of
-// processes, and none of them has to be elected to publish something for all.
+// Intervals follow the clock, such as full minutes (UTC). A process has one report, and one
+// sample of each gauge, in each interval. So the number of samples is the number of
+// processes, and no process has to be elected to report for all.
 //
-// No record waits for a report. While one takes long, the next is put off, and
-// what is observed meanwhile is summed up for it.
+// No record waits for a report. If a report takes long, the next one is delayed and
+// includes the observations made meanwhile.
 //
-// A report that panics ends neither the process nor later reports. What it was
-// made for is lost; what it panicked with is told as a panic of the hook is.
+// If a report panics, the process and later reports go on. The observations of that report
+// are lost, and the panic is reported like the panic of a hook.
 type Reporter struct {
 	*Recorder
 	sums   Aggregate
@@ -34,13 +34,12 @@ type Reporter struct {
 
 	mu       sync.Mutex
 	timer    *time.Timer // runs while there may be something to report
-	panicked error       // what a report panicked with
+	panicked error       // the value with which a report panicked
 }
 
-// NewReporter returns a Reporter. every is the interval; zero has none, and only
-// [Reporter.Flush] reports. report is called by one goroutine at a time: it
-// takes what was observed, and writes or sends it. Its context has no end but
-// that of the flushes that wait for it.
+// NewReporter returns a Reporter. every is the interval; with zero, only [Reporter.Flush]
+// reports. report is called by one goroutine at a time. It takes the observations and
+// writes or sends them. Its context ends only with those of the flushes that wait for it.
 func NewReporter(every time.Duration, report func(ctx context.Context, a *Aggregate)) *Reporter {
 	r := &Reporter{every: every, report: report}
 	r.Recorder = NewRecorder(&r.sums)
@@ -74,7 +73,7 @@ func (r *Reporter) Polling(ctx context.Context, queueARN string, load func() bat
 	r.arm()
 }
 
-// arm has a report made later: at the interval's end, or by the next flush.
+// arm schedules a report: at the end of the interval, or at the next flush.
 func (r *Reporter) arm() {
 	if r.every == 0 {
 		return
@@ -86,28 +85,29 @@ func (r *Reporter) arm() {
 	}
 }
 
-// wait is the time until the next report.
+// wait returns the time until the next report.
 func (r *Reporter) wait() time.Duration {
 	now := time.Now()
 	wait := now.Truncate(r.every).Add(r.every).Sub(now.Round(0))
-	if wait < r.every/100 { // the clock was set back a little since the report before
+	if wait < r.every/100 { // the clock was set back a little since the last report
 		wait += r.every
 	}
 	return wait
 }
 
-// tick reports what has come together in an interval.
+// tick reports the observations of an interval.
 func (r *Reporter) tick() {
 	r.mu.Lock()
 	r.timer = nil
 	r.mu.Unlock()
-	if !r.calls.Try(context.Background()) { // the report before still goes on
+	if !r.calls.Try(context.Background()) { // the previous report still runs
 		r.arm()
 	}
 }
 
-// panicAgain has package batch contain what a report panicked with, and tell the
-// warning hooks. It is for those methods whose panics are told.
+// panicAgain panics with the value with which a report panicked, so that package batch
+// catches it and calls the warning hooks. Call it in hook methods whose panics are
+// reported.
 func (r *Reporter) panicAgain() {
 	r.mu.Lock()
 	err := r.panicked
@@ -118,7 +118,7 @@ func (r *Reporter) panicAgain() {
 	}
 }
 
-// now reports, on a goroutine where a panic would end the process.
+// now reports on a goroutine where a panic would end the process.
 func (r *Reporter) now(ctx context.Context) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -126,20 +126,21 @@ func (r *Reporter) now(ctx context.Context) {
 			r.mu.Lock()
 			r.panicked = err
 			r.mu.Unlock()
-			r.arm() // of several queues, some may not have been reported
+			r.arm() // if there are several queues, some may not have been reported
 		}
 	}()
 	if r.Collect() {
-		r.arm() // gauges change without being told
+		r.arm() // gauges change without a call
 	}
 	r.report(ctx, &r.sums)
 }
 
-// flushing is in the context of a report that a flush makes.
+// flushing is the key of a value in the context of a report that a flush started.
 type flushing struct{}
 
-// Period returns when the period of a report began, by the report's context: the
-// interval that ends, or that a flush cuts short; now without any.
+// Period returns the beginning of the period that a report is about, from the report's
+// context: the interval that ends now, or that a flush cuts short. Without an interval it
+// returns the time now.
 func (r *Reporter) Period(ctx context.Context) time.Time {
 	now := time.Now().UTC()
 	if ctx.Value(flushing{}) != nil {
@@ -148,10 +149,10 @@ func (r *Reporter) Period(ctx context.Context) time.Time {
 	return now.Round(r.every).Add(-r.every)
 }
 
-// Flush reports what has come together. It implements [batch.FlushHook]. It
-// returns when that is done, or when ctx ends. While an earlier report is under
-// way it waits for the next one, which all flushes that wait share. If ctx
-// ends first, later flushes do not wait until the earlier report is over.
+// Flush reports the observations made so far. It implements [batch.FlushHook]. It returns
+// when that is done, or when ctx ends. If an earlier report still runs, all waiting flushes
+// share the next report. If ctx ends first, later flushes do not wait for the earlier
+// report.
 func (r *Reporter) Flush(ctx context.Context) {
 	defer r.panicAgain()
 	r.mu.Lock()

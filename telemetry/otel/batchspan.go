@@ -17,12 +17,12 @@ import (
 // batchSpan is a batch's span, and the context that has it.
 type batchSpan struct {
 	context.Context
-	span    trace.Span // nil where the record's span is all there is
+	span    trace.Span // nil if there is only the record's span
 	lambda  bool
 	records []batch.Record
 
 	mu      sync.Mutex
-	only    *recordSpan // of a batch of one, in place of open
+	only    *recordSpan // the record's span of a batch of one, in place of open
 	open    map[*batch.Record]*recordSpan
 	settled bool
 }
@@ -42,16 +42,17 @@ func batchOf(ctx context.Context) *batchSpan {
 }
 
 const (
-	// maxLinks is what the SDK keeps by default. Each record's span has its link.
+	// maxLinks is what the SDK keeps by default. Each record's span has its own link in any
+	// case.
 	maxLinks = 128
-	// maxEvents is how many records without a span it tells of.
+	// maxEvents is the largest number of events for records without a span.
 	maxEvents = 100
 )
 
 // BatchContext implements [batch.BatchContextHook]: it begins the batch's span.
 func (h *Hook) BatchContext(ctx context.Context, info batch.BatchInfo, records []batch.Record) context.Context {
 	b := &batchSpan{Context: ctx, records: records}
-	b.lambda = len(records) > 0 && records[0].ReceivedAt.IsZero() // only a long poll tells
+	b.lambda = len(records) > 0 && records[0].ReceivedAt.IsZero() // only a long poll sets it
 	if !b.lambda && len(records) <= 1 {
 		return b
 	}
@@ -72,7 +73,8 @@ func (h *Hook) BatchContext(ctx context.Context, info batch.BatchInfo, records [
 		ctx, link = h.invocation(ctx)
 		links = append(links, link...)
 	} else {
-		// A span around the poll would be the parent of all that the process does.
+		// A span in the context of the poll would become the parent of everything that the
+		// process does.
 		opts = append(opts, trace.WithNewRoot())
 	}
 	b.Context, b.span = h.tracer.Start(ctx, q.span, append(opts, trace.WithAttributes(attrs...), trace.WithLinks(links...))...)
@@ -88,7 +90,7 @@ func severalQueues(records []batch.Record) bool {
 	return false
 }
 
-// senders are links to what sent the records, each with the message's id.
+// senders returns links to the spans that sent the records, each with the message's id.
 func (h *Hook) senders(records []batch.Record) (links []trace.Link) {
 	for i := range records {
 		from := h.sender(&records[i])
@@ -103,7 +105,7 @@ func (h *Hook) senders(records []batch.Record) (links []trace.Link) {
 	return links
 }
 
-// add notes a record's span, and reports whether the batch is still to be settled.
+// add notes a record's span. It returns false if the batch was settled before.
 func (b *batchSpan) add(r *batch.Record, s *recordSpan) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,7 +123,7 @@ func (b *batchSpan) add(r *batch.Record, s *recordSpan) bool {
 	return true
 }
 
-// take returns a record's span, once: who gets it ends it.
+// take returns a record's span once. Its caller ends the span.
 func (b *batchSpan) take(r *batch.Record) (s *recordSpan) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -134,7 +136,7 @@ func (b *batchSpan) take(r *batch.Record) (s *recordSpan) {
 	return s
 }
 
-// settle returns the spans that are still to be ended; no more are added.
+// settle returns the spans that have not ended. No more are added after it.
 func (b *batchSpan) settle() (open map[*batch.Record]*recordSpan, only *recordSpan) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -143,7 +145,7 @@ func (b *batchSpan) settle() (open map[*batch.Record]*recordSpan, only *recordSp
 	return open, only
 }
 
-// BatchSettled ends the spans of records that failed, and then the batch's.
+// BatchSettled ends the spans of records that failed, and then the batch's span.
 func (h *Hook) BatchSettled(ctx context.Context, info batch.BatchInfo, results []batch.Result) {
 	b := batchOf(ctx)
 	if b == nil || len(results) != len(b.records) {
@@ -160,7 +162,7 @@ func (h *Hook) BatchSettled(ctx context.Context, info batch.BatchInfo, results [
 		}
 		s := only
 		if open != nil {
-			s = open[&b.records[i]] // the result's own may be a copy, with a newer receipt handle
+			s = open[&b.records[i]] // the result's own record may be a copy with a newer receipt handle
 		}
 		switch {
 		case s != nil:
@@ -176,7 +178,7 @@ func (h *Hook) BatchSettled(ctx context.Context, info batch.BatchInfo, results [
 	}
 }
 
-// endBatch ends a batch's span, which is an error when nothing of it was done.
+// endBatch ends a batch's span. The span has status Error if no record succeeded.
 func endBatch(span trace.Span, counts []int, done int) {
 	defer span.End()
 	if !span.IsRecording() {
@@ -194,7 +196,8 @@ func endBatch(span trace.Span, counts []int, done int) {
 	}
 }
 
-// Warned implements [batch.WarningHook]: an event of the batch's span, if any.
+// Warned implements [batch.WarningHook]: it adds an event to the batch's span, if there is
+// one.
 func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
 	b := batchOf(ctx)
 	if b == nil || b.span == nil || !b.span.IsRecording() || w.Info {

@@ -12,11 +12,11 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// callKey is what calls to SQS are told apart by.
+// callKey is the key of the attribute sets of calls to SQS.
 type callKey struct{ operation, url, failure string }
 
-// Called implements [batch.CallHook]: it measures a call to SQS. One that was
-// given up, as a stop gives up the receive that is open, is none.
+// Called implements [batch.CallHook]: it measures a call to SQS. It ignores a call that a
+// stop abandoned.
 func (h *Hook) Called(ctx context.Context, c batch.Call) {
 	if errors.Is(c.Err, context.Canceled) {
 		return
@@ -31,7 +31,7 @@ func (h *Hook) Called(ctx context.Context, c batch.Call) {
 	h.metrics.operation.Record(ctx, c.Duration.Seconds(), h.metrics.callSets.get(key, callAttributes).record...)
 }
 
-// operationTypes are the conventions' classes of calls about messages.
+// operationTypes are the operation types of the conventions, for calls about messages.
 var operationTypes = map[string]attribute.KeyValue{
 	"ReceiveMessage":               semconv.MessagingOperationTypeReceive,
 	"SendMessageBatch":             semconv.MessagingOperationTypeSend,

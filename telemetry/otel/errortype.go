@@ -8,15 +8,13 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// errorType is the class of a record's failure, for error.type:
+// errorType returns the class of a record's failure, for error.type:
 //
 //   - abandoned, panic, goexit, malformed, timeout, canceled;
-//   - what the error, or one that it wraps, says of itself by a method
-//     ErrorType() string, or ErrorCode() string as AWS's errors have;
-//   - else the type of the first error below batch's verbs, the wrappers of
-//     package fmt, and those of AWS's SDK.
+//   - else the result of the error's method ErrorType() string, or ErrorCode() string as AWS's errors have it, also of an error that it wraps;
+//   - else the type of the first error below batch's verbs, the wrappers of package fmt, and those of the AWS SDK.
 //
-// It is "_OTHER" when one of the error's methods panics.
+// It is "_OTHER" if one of the error's methods panics.
 func errorType(r *batch.Result) string {
 	if r.Outcome == batch.Abandoned {
 		return "abandoned"
@@ -53,7 +51,7 @@ func class(err error) (name string) {
 	return typeName(err)
 }
 
-// typeName is the type of err, or of what it wraps if it only adds to that.
+// typeName returns the type of err, or of the error that it wraps if err only adds to that.
 func typeName(err error) string {
 	for {
 		name := fmt.Sprintf("%T", err)
@@ -75,7 +73,7 @@ func typeName(err error) string {
 	}
 }
 
-// wrappers are types that say nothing of what went wrong: what they wrap does.
+// wrappers are types that do not say what went wrong. The errors that they wrap do.
 var wrappers = map[string]bool{
 	"*batch.permanentError": true, "*batch.retryAfterError": true, "*batch.abortError": true,
 	"*fmt.wrapError": true, "*fmt.wrapErrors": true, "*errors.joinError": true,

@@ -8,11 +8,11 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Flush implements batch.FlushHook: it calls Options.Flush, and returns when
-// that has, or when ctx ends. While an earlier call runs it waits for the next
-// one, which all that wait share: whatever was made before Flush is in a call
-// that begins after it. When the earlier call has had its time, nothing is
-// flushed. Errors go to the error handler of OpenTelemetry.
+// Flush implements batch.FlushHook: it calls Options.Flush and waits until that has
+// returned or ctx ends. If an earlier call still runs, all waiting flushes share the next
+// call, so that everything made before Flush is in a call that begins after it. If the
+// earlier call exceeds its time, nothing is flushed. Errors go to the error handler of
+// OpenTelemetry.
 func (h *Hook) Flush(ctx context.Context) {
 	if h.opts.Flush != nil && !h.flushes.Do(ctx) {
 		handle(errOverdue)

@@ -17,7 +17,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/otel"
 )
 
-// errorLog takes what is told to OpenTelemetry's error handler.
+// errorLog takes what OpenTelemetry's error handler gets.
 type errorLog struct {
 	mu   sync.Mutex
 	list []string
@@ -29,7 +29,7 @@ func (l *errorLog) Handle(err error) {
 	l.list = append(l.list, err.Error())
 }
 
-// take returns what was told since the last time.
+// take returns what was reported since the last time.
 func (l *errorLog) take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

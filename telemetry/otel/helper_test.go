@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a queue and an SDK that keeps what it is told, in virtual time.
+// world is a queue and an SDK that keeps what it gets, in virtual time.
 type world struct {
 	*testqueue.Queue
 	t      *testing.T

@@ -12,7 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sharedcall"
 )
 
-// Options change what is made. The zero value uses the global providers.
+// Options configures the spans and metrics. The zero value uses the global providers.
 type Options struct {
 	// TracerProvider makes the spans. Defaults to the global one.
 	TracerProvider trace.TracerProvider
@@ -20,47 +20,47 @@ type Options struct {
 	// MeterProvider makes the metrics. Defaults to the global one.
 	MeterProvider metric.MeterProvider
 
-	// Propagator reads the sender's context from a record's message attributes,
-	// and writes it in [Hook.Inject]. Defaults to W3C trace context and baggage.
+	// Propagator reads the sender's context from a record's message attributes, and writes
+	// it in [Hook.Inject]. Defaults to W3C trace context and baggage.
 	Propagator propagation.TextMapPropagator
 
-	// SenderAsParent makes the span of a record that is handled by itself a child
-	// of the span that sent it, and so a part of the sender's trace, which may
-	// have ended days ago. That is every record of a standard queue in a
-	// container, and on Lambda that of a batch of one. The link is there as well,
-	// and one to the span that would have been the parent. Defaults to false:
-	// links alone, as the conventions advise.
+	// SenderAsParent makes a record's span a child of the span that sent it, and so a part
+	// of the sender's trace, which may have ended days ago. It has an effect on every
+	// record of a standard queue in a container, and on Lambda on the record of a batch of
+	// one. The span also links to the sender, and to the span that would have been its
+	// parent. Defaults to false: links only, as the conventions advise.
 	SenderAsParent bool
 
-	// Invocation says how the spans belong to the trace of the Lambda invocation.
+	// Invocation chooses how the spans belong to the trace of the Lambda invocation.
 	// Defaults to InvocationSampled.
 	Invocation Invocation
 
-	// Flush sends what the SDK keeps back: the ForceFlush method of its tracer
-	// provider, or a function that calls it and the meter provider's. It is
-	// called at the end of each invocation, and of handler.Poll, as
-	// batch.FlushHook says. It is never called twice at a time: invocations that
-	// end while it runs share the next call, whose context lasts as long as one of
-	// them waits. Defaults to nothing: on Lambda spans then wait for the next
-	// invocation, or are lost.
+	// Flush sends the data that the SDK buffers: the ForceFlush method of its tracer
+	// provider, or a function that calls it and the meter provider's. It is called at the
+	// end of each invocation and of handler.Poll, as batch.FlushHook describes. Defaults to
+	// nothing: on Lambda spans then wait for the next invocation, or are lost.
+	//
+	// It never runs twice at the same time. Invocations that end while it runs share the
+	// next call, whose context lasts as long as one of them waits.
 	Flush func(context.Context) error
 }
 
-// Invocation says how the batch's span belongs to the Lambda invocation's trace
-// (X-Ray's header). A span in the context, as otellambda's, is the parent anyway.
+// Invocation chooses how the batch's span belongs to the Lambda invocation's trace (X-Ray's
+// header). If the context already has a span, such as otellambda's, that is the parent in
+// any case.
 type Invocation uint8
 
 const (
-	// InvocationSampled continues the invocation's trace if Lambda sampled it. If
-	// not, the batch's span begins a trace of its own that links to it: without
-	// active tracing no invocation is sampled, and an SDK that heeds that (the
-	// default does) would make no span at all.
+	// InvocationSampled continues the invocation's trace if Lambda sampled it. If not, the
+	// batch's span begins a trace of its own that links to it. Without active tracing no
+	// invocation is sampled, and an SDK that follows this decision (the default does) would
+	// make no span at all.
 	InvocationSampled Invocation = iota
-	// InvocationContinued continues the invocation's trace, sampled or not. It is
-	// right where AWS X-Ray is what spans are sent to.
+	// InvocationContinued continues the invocation's trace, sampled or not. Use it if spans
+	// are sent to AWS X-Ray.
 	InvocationContinued
-	// InvocationLinked always begins a trace of its own. It is right where X-Ray's
-	// spans are not among those that the backend gets: it would miss the parent.
+	// InvocationLinked always begins a trace of its own. Use it if your backend does not
+	// get X-Ray's spans: the parent would be missing there.
 	InvocationLinked
 )
 
@@ -70,13 +70,13 @@ type Hook struct {
 	tracer  trace.Tracer
 	metrics metrics
 	queues  queues
-	flushes *sharedcall.Calls // of Options.Flush: invocations may end at once
+	flushes *sharedcall.Calls // calls of Options.Flush, shared by invocations that end at the same time
 }
 
 const scope = "github.com/sqsbatch/sqsbatch/telemetry/otel"
 
-// New returns a hook, to be named in handler.Config.Hooks. What the SDK
-// refuses is told to the error handler of OpenTelemetry (otel.SetErrorHandler).
+// New returns a hook for handler.Config.Hooks. Errors of the SDK go to the error handler of
+// OpenTelemetry (otel.SetErrorHandler).
 func New(opts Options) *Hook {
 	if opts.TracerProvider == nil {
 		opts.TracerProvider = otel.GetTracerProvider()

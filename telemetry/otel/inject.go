@@ -12,27 +12,26 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// maxAttributes is how many attributes a message may have ("Amazon SQS message
-// quotas" in the Amazon SQS Developer Guide).
+// maxAttributes is how many attributes a message may have ("Amazon SQS message quotas" in
+// the Amazon SQS Developer Guide).
 const maxAttributes = 10
 
-// Inject writes ctx's span and baggage into message attributes, as the W3C
-// headers traceparent, tracestate and baggage, for consumers to link to. It
-// returns the attributes for SendMessage, or for one entry of SendMessageBatch;
-// those that it is given are not changed.
+// Inject writes ctx's span and baggage into message attributes, as the W3C headers
+// traceparent, tracestate and baggage, so that consumers can link to the span. It returns
+// the attributes for SendMessage, or for one entry of SendMessageBatch. It does not change
+// the map that it gets.
 //
-// SQS allows a message ten attributes. Where they leave no room for all of it,
-// baggage is left out first, then tracestate. When not even traceparent has
-// room, Inject returns the attributes as they are and an error that names their
-// number: [InjectSystem] needs no room. Attributes that are there already stay,
-// and with a traceparent among them nothing is added: the message was created
-// in another span. Without a span and baggage there is nothing to add.
+// SQS allows ten attributes for each message. If there is not enough room, Inject leaves
+// out baggage first, then tracestate. If there is no room even for traceparent, it returns
+// the attributes unchanged and an error with their number; [InjectSystem] needs no room.
+// Inject does not overwrite attributes. If there is a traceparent already, it adds nothing,
+// because the message was created in another span.
 func Inject(ctx context.Context, attributes map[string]types.MessageAttributeValue) (map[string]types.MessageAttributeValue, error) {
 	return inject(ctx, attributes, w3c)
 }
 
-// Inject is the function [Inject] with Options.Propagator. What the propagator
-// writes last is left out first.
+// Inject is the function [Inject] with Options.Propagator. The headers that the propagator
+// writes last are left out first.
 func (h *Hook) Inject(ctx context.Context, attributes map[string]types.MessageAttributeValue) (map[string]types.MessageAttributeValue, error) {
 	return inject(ctx, attributes, h.opts.Propagator)
 }
@@ -63,11 +62,11 @@ func inject(ctx context.Context, attributes map[string]types.MessageAttributeVal
 	return injected, nil
 }
 
-// InjectSystem writes ctx's span into the message's system attributes, as
-// AWSTraceHeader, for MessageSystemAttributes of SendMessage or of an entry of
-// SendMessageBatch. It counts neither as one of the ten attributes nor to the
-// message's size; it has no place for tracestate and baggage. Without a span, or
-// with the header there already, attributes are returned as they are.
+// InjectSystem writes ctx's span into the message's system attributes, as AWSTraceHeader,
+// for MessageSystemAttributes of SendMessage or of an entry of SendMessageBatch. It does
+// not count as one of the ten attributes or towards the message's size, but it cannot have
+// tracestate and baggage. Without a span, or if the header is there already, it returns the
+// attributes unchanged.
 func InjectSystem(ctx context.Context, attributes map[string]types.MessageSystemAttributeValue) map[string]types.MessageSystemAttributeValue {
 	sc := trace.SpanContextFromContext(ctx)
 	if _, there := attributes[xrayHeader]; there || !sc.IsValid() {
@@ -79,12 +78,12 @@ func InjectSystem(ctx context.Context, attributes map[string]types.MessageSystem
 	return injected
 }
 
-// headers are what a propagator writes, in its order.
+// headers are the headers that a propagator writes, in order.
 type headers []header
 
 type header struct{ name, value string }
 
-// rank is how soon a header is left out.
+// rank is the order in which headers are left out.
 func (h header) rank() int {
 	switch h.name {
 	case "baggage":
@@ -95,14 +94,15 @@ func (h header) rank() int {
 	return 0
 }
 
-// Set implements propagation.TextMapCarrier. SQS takes no empty value.
+// Set implements propagation.TextMapCarrier. It ignores an empty value, which SQS does not
+// accept.
 func (h *headers) Set(key, value string) {
 	if value != "" {
 		*h = append(*h, header{key, value})
 	}
 }
 
-// Get and Keys are not for writing.
+// Get and Keys are not used for writing.
 func (h *headers) Get(string) string { return "" }
 
 func (h *headers) Keys() []string { return nil }

@@ -9,10 +9,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// buckets are those that the conventions advise for durations, in seconds.
+// buckets are the ones that the conventions advise for durations, in seconds.
 var buckets = metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
 
-// metrics are the instruments, and the sets of attributes that were used.
+// metrics has the instruments, and the sets of attributes in use.
 type metrics struct {
 	duration  metric.Float64Histogram // of a record
 	consumed  metric.Int64Counter
@@ -22,7 +22,7 @@ type metrics struct {
 	callSets   sets[callKey]
 }
 
-// recordKeys is what records' measurements are told apart by.
+// recordKeys is the key of the attribute sets of records.
 type recordKeys struct {
 	queue   *queue
 	outcome batch.Outcome

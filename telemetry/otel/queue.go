@@ -10,17 +10,17 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// queue is what spans of a queue have in common.
+// queue has the attributes that all spans of a queue share.
 type queue struct {
-	name  string // "" if unknown, or several
+	name  string // "" if it is not known, or if there are several
 	span  string // the spans' name
 	attrs []attribute.KeyValue
 }
 
-// queues remembers the queues by ARN.
+// queues caches queues by ARN.
 type queues struct{ byARN sync.Map }
 
-// maxQueues bounds what is remembered: a test may make up any number of ARNs.
+// maxQueues limits the cache: a test may make up any number of ARNs.
 const maxQueues = 1_000
 
 func (q *queues) of(arn string) *queue {
@@ -36,8 +36,8 @@ func (q *queues) of(arn string) *queue {
 	return made
 }
 
-// newQueue makes what spans of a queue have in common. The attributes are those
-// that the conventions want at a span's creation, for samplers to decide by.
+// newQueue makes the attributes that all spans of a queue share: those that the conventions
+// want when a span is created, so that samplers can use them.
 func newQueue(name string) *queue {
 	q := &queue{name: strings.Clone(name), span: "process"}
 	q.attrs = []attribute.KeyValue{

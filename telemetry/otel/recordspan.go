@@ -16,7 +16,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Attributes that no convention has a name for.
+// Attributes for which no convention has a name.
 const (
 	outcomeKey         = attribute.Key("sqsbatch.outcome")
 	attemptKey         = attribute.Key("sqsbatch.attempt")
@@ -33,7 +33,7 @@ type recordSpan struct {
 	span  trace.Span
 	hook  *Hook
 	queue *queue
-	batch *batchSpan // nil where nobody began a batch
+	batch *batchSpan // nil if there was no BatchContext
 }
 
 type recordKey struct{}
@@ -77,7 +77,7 @@ func (h *Hook) RecordContext(ctx context.Context, r *batch.Record) context.Conte
 	return s
 }
 
-// attributes are those that a record's span begins with.
+// attributes returns the attributes with which a record's span begins.
 func (s *recordSpan) attributes(r *batch.Record) []attribute.KeyValue {
 	attrs := append(make([]attribute.KeyValue, 0, len(s.queue.attrs)+4), s.queue.attrs...)
 	attrs = append(attrs, semconv.MessagingMessageID(r.MessageID), attemptKey.Int(r.Attempt))
@@ -90,12 +90,13 @@ func (s *recordSpan) attributes(r *batch.Record) []attribute.KeyValue {
 	return attrs
 }
 
-// RecordFinished ends the span of a success. Failures wait for their batch;
-// successes do not: 10,000 spans at once would overflow the SDK's queue.
+// RecordFinished ends the span of a record that succeeded. The span of a failed record
+// waits for its batch. Successes do not wait: 10,000 spans at once would overflow the SDK's
+// queue.
 func (h *Hook) RecordFinished(ctx context.Context, r batch.Result) {
 	s, _ := ctx.Value(recordKey{}).(*recordSpan)
 	switch {
-	case s == nil: // skipped, or abandoned before it had its context
+	case s == nil: // skipped, or abandoned before it got its context
 	case s.batch == nil:
 		s.finish(&r)
 	case (r.Outcome == batch.Succeeded || r.Outcome == batch.Duplicate) && s.batch.take(r.Record) != nil:
@@ -103,7 +104,7 @@ func (h *Hook) RecordFinished(ctx context.Context, r batch.Result) {
 	}
 }
 
-// finish ends the span, when the handler was done, and measures the record.
+// finish ends the span at the time when the handler was done, and measures the record.
 func (s *recordSpan) finish(r *batch.Result) {
 	end := r.Started.Add(r.Duration)
 	defer s.span.End(trace.WithTimestamp(end))
@@ -135,22 +136,22 @@ func (s *recordSpan) finish(r *batch.Result) {
 	s.span.SetAttributes(attrs...)
 }
 
-// describe adds an error to the span, or less of it where the error's methods panic: the
-// other records of the batch have their spans nevertheless.
+// describe adds an error to the span, or a part of it if the error's methods panic. The
+// other records of the batch still get their spans.
 func (s *recordSpan) describe(err error, at time.Time) {
 	defer func() { _ = recover() }()
 	s.span.SetStatus(codes.Error, short(err.Error(), maxText))
 	s.span.AddEvent("exception", trace.WithTimestamp(at), trace.WithAttributes(exception(err)...))
 }
 
-// Bounds of what a span has of an error, in bytes: the SDK has none by default.
+// Limits of the error in a span, in bytes. The SDK has none by default.
 const (
 	maxText  = 2 << 10
 	maxStack = 8 << 10
 )
 
-// short is the beginning of a text. It is valid UTF-8: else OTLP's exporters
-// fail, and with the text all spans are lost that go with it.
+// short returns the beginning of a text as valid UTF-8. With invalid UTF-8, OTLP exporters
+// fail and lose all spans of the same request.
 func short(text string, most int) string {
 	const ellipsis = "…"
 	if len(text) > most {
@@ -163,7 +164,7 @@ func short(text string, most int) string {
 	return strings.ToValidUTF8(text, "?")
 }
 
-// exception is an error as the attributes of an exception event.
+// exception returns an error as the attributes of an exception event.
 func exception(err error) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{semconv.ExceptionType(typeName(err)), semconv.ExceptionMessage(short(err.Error(), maxText))}
 	var panicked *batch.PanicError

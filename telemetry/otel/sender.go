@@ -13,10 +13,10 @@ import (
 // w3c is the default propagator.
 var w3c = propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
 
-// sender is what a record says of the context that it was sent in.
+// sender is the context in which a record was sent, as far as the record has it.
 type sender struct {
-	attributes trace.SpanContext // of its message attributes
-	xray       trace.SpanContext // of AWSTraceHeader; not valid if the same
+	attributes trace.SpanContext // from its message attributes
+	xray       trace.SpanContext // from AWSTraceHeader; not valid if it is the same
 	baggage    baggage.Baggage
 }
 
@@ -35,7 +35,7 @@ func (h *Hook) sender(r *batch.Record) (s sender) {
 	return s
 }
 
-// context is the sender's, by its attributes rather than by what AWS noted.
+// context returns the sender's span, from its attributes rather than from AWS's header.
 func (s *sender) context() trace.SpanContext {
 	if s.attributes.IsValid() {
 		return s.attributes
@@ -53,7 +53,7 @@ func (s *sender) links() (list []trace.Link) {
 	return list
 }
 
-// invocation is ctx with the Lambda invocation's trace, or a link to it.
+// invocation returns ctx with the Lambda invocation's trace, or a link to it.
 func (h *Hook) invocation(ctx context.Context) (context.Context, []trace.Link) {
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx, nil
@@ -69,7 +69,7 @@ func (h *Hook) invocation(ctx context.Context) (context.Context, []trace.Link) {
 	return trace.ContextWithRemoteSpanContext(ctx, sc), nil
 }
 
-// attributesOf are a record's message attributes, to be read by a propagator.
+// attributesOf reads a record's message attributes for a propagator.
 type attributesOf struct {
 	m map[string]batch.MessageAttribute
 }

@@ -7,25 +7,25 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// set is a set of attributes, as the instruments take it.
+// set is a set of attributes in the form that the instruments take.
 type set struct {
 	record []metric.RecordOption
 	add    []metric.AddOption
 }
 
-// setsKey tells sets apart; other is the same without its kind of error.
+// setsKey is the key of a set; other returns the same key without the kind of error.
 type setsKey[K any] interface {
 	comparable
 	other() (K, bool)
 }
 
-// sets remembers the sets that were used, so that measuring allocates nothing.
+// sets caches the sets in use, so that measuring allocates nothing.
 type sets[K setsKey[K]] struct {
 	mu    sync.RWMutex
 	byKey map[K]*set
 }
 
-// maxSets bounds the sets: beyond it errors are not told apart.
+// maxSets limits the cache. Beyond it, errors are not told apart.
 const maxSets = 1_000
 
 func (s *sets[K]) get(key K, attrs func(K) []attribute.KeyValue) *set {

@@ -162,7 +162,7 @@ func TestTheTraceOfTheInvocation(t *testing.T) {
 		{otel.InvocationSampled, "1", "child"},
 		{otel.InvocationSampled, "0", "link"},
 		{otel.InvocationContinued, "1", "child"},
-		{otel.InvocationContinued, "0", "nothing"}, // the SDK's sampler heeds the parent
+		{otel.InvocationContinued, "0", "nothing"}, // the SDK's sampler respects the parent
 		{otel.InvocationLinked, "1", "link"},
 		{otel.InvocationLinked, "0", "link"},
 	} {

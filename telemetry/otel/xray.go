@@ -6,15 +6,15 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// xrayHeader is the name by which AWS X-Ray's header is known outside of HTTP.
+// xrayHeader is the name of AWS X-Ray's header outside HTTP.
 const xrayHeader = "AWSTraceHeader"
 
-// parseXRay reads the tracing header of AWS X-Ray, "Root=1-5759e988-bd862e3fe1be46a994272793;
-// Parent=53995c3f42cd8ad8;Sampled=1" ("Tracing header" in the AWS X-Ray Developer
-// Guide). What it does not know is passed over; without a valid Root and Parent
-// there is no span to belong to, and the result is not valid.
+// parseXRay reads the tracing header of AWS X-Ray,
+// "Root=1-5759e988-bd862e3fe1be46a994272793; Parent=53995c3f42cd8ad8;Sampled=1" ("Tracing
+// header" in the AWS X-Ray Developer Guide). It ignores parts that it does not know.
+// Without a valid Root and Parent the result is not valid.
 //
-// The propagator of opentelemetry-go-contrib would link the SDK.
+// The propagator of opentelemetry-go-contrib would make the program link the SDK.
 func parseXRay(header string) trace.SpanContext {
 	var c trace.SpanContextConfig
 	var err error
@@ -43,7 +43,7 @@ func parseXRay(header string) trace.SpanContext {
 	return trace.SpanContext{}
 }
 
-// formatXRay is the header for sc, which is valid.
+// formatXRay returns the header for sc, which must be valid.
 func formatXRay(sc trace.SpanContext) string {
 	id, sampled := sc.TraceID().String(), "0"
 	if sc.IsSampled() {

@@ -10,8 +10,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// Name is a metric's name in Prometheus: its family in lower case, the base unit
-// (seconds, ratio), and _total of a counter. Series of histograms add _bucket, _sum
+// Name returns a metric's name in Prometheus: its family in lower case, the base unit
+// (seconds, ratio), and _total for a counter. The series of a histogram add _bucket, _sum
 // or _count.
 func Name(m *metric.Metric) string {
 	var b strings.Builder
@@ -34,7 +34,7 @@ func Name(m *metric.Metric) string {
 	return b.String()
 }
 
-// scale is what a metric's values are multiplied with.
+// scale returns the factor that turns a metric's values into the base unit.
 func scale(u metric.Unit) float64 {
 	switch u {
 	case metric.Milliseconds:
@@ -45,18 +45,19 @@ func scale(u metric.Unit) float64 {
 	return 1
 }
 
-// helps are for families of several metrics; others have their metric's.
+// helps are the help texts of families of several metrics. Other families have their
+// metric's help text.
 var helps = map[string]string{
-	"Records":      "Records by what became of them. Each record of a batch is counted in one outcome.",
+	"Records":      "Records by outcome. Each record of a batch is counted in one outcome.",
 	"Calls":        "Calls to SQS that sqsbatch made, by their operation.",
 	"CallEntries":  "Messages in calls to SQS, by the calls' operation; those of repeated calls count again.",
-	"CallFailures": "Messages for which a call to SQS did not do what it was for, or calls that failed as a whole, by operation.",
+	"CallFailures": "Messages for which a call to SQS failed, and calls that failed as a whole, by operation.",
 }
 
-// classic are the upper bounds of the classic buckets, for servers that do not
-// scrape native ones: a record's work takes seconds rather than milliseconds,
-// and ages matter up to the retention. 1,800 s is the threshold of the alert on age in
-// deploy/prometheus: between two bounds a quantile is only a guess.
+// classic are the upper bounds of the classic buckets, for servers that do not scrape
+// native ones. Handling a record takes seconds rather than milliseconds. Ages matter up to
+// the retention. 1,800 s is the threshold of the alert on age in deploy/prometheus: between
+// two bounds a quantile is only a guess.
 var classic = map[*metric.Metric][]float64{
 	metric.RecordDuration: {0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900},
 	metric.DeadlineUsed:   {0.1, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1, 1.5},
@@ -78,8 +79,8 @@ func (o *Options) buckets(m *metric.Metric) []float64 {
 }
 
 const (
-	growth     = 1.1 // of a native bucket to the next: quantiles are off by 5 % at most
-	maxBuckets = 160 // native ones: four powers of ten and more at that growth
+	growth     = 1.1 // ratio of neighboring native buckets: quantiles are off by 5 % at most
+	maxBuckets = 160 // native buckets: four powers of ten and more at that ratio
 )
 
 type family struct {

@@ -1,5 +1,5 @@
-// Package prometheus has metrics for a Prometheus server to scrape from a
-// container: records by outcome, durations, calls to SQS, what is held.
+// Package prometheus serves metrics of a container to a Prometheus server: records by
+// outcome, durations, calls to SQS, records held.
 //
 //	func main() {
 //		metrics := prometheus.New(prometheus.Options{})
@@ -9,25 +9,25 @@
 //		})
 //	}
 //
-// With SQSBATCH_HEALTH_ADDR=:8080 it is served there. In a process that has a
-// registry, register the hook instead, which is a Collector of client_golang:
+// Set SQSBATCH_HEALTH_ADDR=:8080 to serve them at that address. If the process already has
+// a registry, register the hook there instead. It is a Collector of client_golang:
 //
 //	registry.MustRegister(metrics)
 //
-// It needs collectors.NewProcessCollector, too: by process_start_time_seconds the
-// alerts of deploy/prometheus see what was counted before the first scrape.
+// The registry also needs collectors.NewProcessCollector. With its
+// process_start_time_seconds, the alerts of deploy/prometheus see what was counted before
+// the first scrape.
 //
-// The metrics are those of package telemetry/metric by Prometheus' names, such
-// as sqsbatch_records_total and sqsbatch_record_duration_seconds; [Name] tells
-// each, and docs/observability/metrics.md what it means. Their labels are queue, and
-// outcome or operation: 114 series a queue, and no more with time. Which
-// service it is, the scraper's labels say (job, namespace, pod).
+// The metrics are those of package telemetry/metric with names for Prometheus, such as
+// sqsbatch_records_total and sqsbatch_record_duration_seconds. [Name] returns the name of a
+// metric, and docs/observability/metrics.md explains each. The labels are queue, and
+// outcome or operation. This makes 114 series for each queue, a number that does not grow
+// with time. The scraper's labels identify the service (job, namespace, pod).
 //
-// On Lambda nothing can be scraped, and the hook only costs its memory: use
-// telemetry/emf there.
+// Nothing can be scraped on Lambda, where the hook only costs memory: use telemetry/emf
+// there.
 //
-// See "Writing exporters" and "Metric and label naming" in Prometheus'
-// documentation.
+// See "Writing exporters" and "Metric and label naming" in Prometheus' documentation.
 package prometheus
 
 import (
@@ -41,22 +41,22 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// Options change how histograms are kept. The zero value is good.
+// Options configures the histograms. The zero value is ready to use.
 type Options struct {
-	// DurationBuckets are the upper bounds, in seconds and ascending, of the
-	// classic buckets of sqsbatch_record_duration_seconds. Defaults to 10 ms to
-	// 15 min in 14 steps.
+	// DurationBuckets are the upper bounds of the classic buckets of
+	// sqsbatch_record_duration_seconds, in seconds and ascending. Defaults to 10 ms to 15
+	// min in 14 steps.
 	DurationBuckets []float64
 
-	// AgeBuckets are those of sqsbatch_message_age_seconds. Defaults to 100 ms
-	// to 14 days in 14 steps.
+	// AgeBuckets are the upper bounds of the classic buckets of
+	// sqsbatch_message_age_seconds. Defaults to 100 ms to 14 days in 14 steps.
 	AgeBuckets []float64
 
-	// NativeOnly leaves out the classic buckets of all histograms, for servers
-	// that scrape native ones (scrape_native_histograms, Prometheus 3.8 or
-	// later, or the feature flag native-histograms before): 62 series fewer a
-	// queue. A server that does not is given no buckets then, and so no
-	// quantiles. Defaults to false: both kinds are there.
+	// NativeOnly leaves out the classic buckets of all histograms, which saves 62 series
+	// for each queue. It is for servers that scrape native histograms
+	// (scrape_native_histograms, Prometheus 3.8 or later, or the feature flag
+	// native-histograms before). Another server then gets no buckets, and so no quantiles.
+	// Defaults to false: both kinds are there.
 	NativeOnly bool
 }
 
@@ -65,17 +65,17 @@ type Options struct {
 type Hook struct {
 	*metric.Recorder
 	families *families
-	err      error // of the options
+	err      error // the error of the options
 }
 
 var _ prometheus.Collector = (*Hook)(nil)
 
-// New returns a Hook. What is wrong with its options is told by
-// [Hook.Validate], which package handler asks before anything is handled.
+// New returns a Hook. [Hook.Validate] reports mistakes in its options; package handler
+// calls it at the start.
 func New(o Options) *Hook {
 	h := &Hook{err: o.validate()}
 	if h.err != nil {
-		o = Options{} // client_golang panics at what is wrong
+		o = Options{} // client_golang panics at invalid options
 	}
 	h.families = newFamilies(o)
 	h.Recorder = metric.NewRecorder(h.families)
@@ -106,7 +106,7 @@ func (h *Hook) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements client_golang's Collector. Gauges are read when it is called.
+// Collect implements client_golang's Collector. It reads the gauges when it is called.
 func (h *Hook) Collect(ch chan<- prometheus.Metric) {
 	h.Recorder.Collect()
 	for _, f := range h.families.all {
@@ -114,8 +114,8 @@ func (h *Hook) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// Handler answers scrapes, with these metrics and with those of the Go runtime
-// and the process. It has a registry of its own.
+// Handler answers scrapes with these metrics and with those of the Go runtime and the
+// process. It has its own registry.
 func (h *Hook) Handler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(h, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -8,13 +8,12 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// Series implements [metric.Sink]. A queue's counters and histograms begin with
-// 0, so that what is counted after the first scrape is an increase. What is
-// counted before that is none: deploy/prometheus/rules.yaml looks at the start of
-// the process, too. What is about no queue in particular begins when there is
-// something.
+// Series implements [metric.Sink]. A queue's counters and histograms begin with 0, so that
+// counts after the first scrape are an increase. For counts before it,
+// deploy/prometheus/rules.yaml also looks at the start of the process. Series that belong
+// to no queue begin with their first value.
 func (fs *families) Series(queue string) metric.Series {
-	queue = strings.ToValidUTF8(queue, "\uFFFD") // client_golang panics at what is not
+	queue = strings.ToValidUTF8(queue, "\uFFFD") // client_golang panics at invalid UTF-8
 	s := &series{families: fs, queue: queue, counters: make([]prometheus.Counter, len(fs.byIndex)), values: make([]prometheus.Observer, len(fs.byIndex))}
 	if queue == "" {
 		return s
@@ -30,7 +29,7 @@ func (fs *families) Series(queue string) metric.Series {
 	return s
 }
 
-// series are a queue's. What is nil is looked for when it is used.
+// series has the metrics of a queue. A nil one is looked up when it is used.
 type series struct {
 	families *families
 	queue    string
@@ -69,7 +68,7 @@ func (s *series) Observe(m *metric.Metric, value float64) {
 	if o == nil {
 		o = s.value(m)
 	}
-	// Below 0 only because clocks differ.
+	// It is below 0 only if clocks differ.
 	o.Observe(max(value, 0) * scale(m.Unit))
 }
 

@@ -29,7 +29,7 @@ const checkReceives = 3
 // checks tries what no phase has, each with a queue and workers of its own, on
 // a standard and on a FIFO queue. Nothing goes wrong on the way to the server.
 func (r *run) checks(ctx context.Context) error {
-	// An idle stop is a matter of a second's parts, so nothing works beside it.
+	// An idle stop is a matter of a second's parts, so nothing works next to it.
 	r.each(ctx, map[string]func(context.Context, *check) error{"idle-stop": idleStop})
 	r.each(ctx, map[string]func(context.Context, *check) error{
 		"stop-at-limit": stopAtLimit, "second-signal": secondSignal, "given-up": givenUp,
@@ -218,7 +218,7 @@ func idleStop(ctx context.Context, k *check) error {
 }
 
 // stopAtLimit: handlers that take longer than a stop are cancelled, their messages
-// released. One that does not heed that is abandoned, its message left alone.
+// released. One that does not respect that is abandoned, its message left alone.
 func stopAtLimit(ctx context.Context, k *check) error {
 	const limit = time.Second
 	if err := errors.Join(k.give(ctx, 4, diary.Order{Millis: 60_000, Once: true}), k.give(ctx, 1, diary.Order{Millis: 60_000, Once: true, Deaf: true})); err != nil {

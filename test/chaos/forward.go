@@ -27,7 +27,7 @@ func (f *forward) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler) // the request was cut
 	}
-	// What has arrived is carried out, whatever becomes of the client. So does
+	// What has arrived is carried out, whatever happens to the client. So does
 	// ElasticMQ by itself, and only its answer says what it did.
 	out, err := http.NewRequestWithContext(f.ctx, r.Method, f.url+r.URL.Path, bytes.NewReader(body))
 	if err != nil {

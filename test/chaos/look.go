@@ -18,7 +18,7 @@ const prompt = 100 * time.Millisecond
 
 // stopAndLook stops a worker by SIGTERM, where nothing else goes wrong. What it
 // was given and is not done with must be visible the moment it has ended, or in
-// its backoff, which is told in whole seconds.
+// its backoff, which is sent in whole seconds.
 //
 // An answer that is under way for longer than the worker waits for it brings
 // messages that nobody has. So when the machine was slow, by its own measure,

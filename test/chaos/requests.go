@@ -8,7 +8,7 @@ const maxRequests = 0.25
 // worker may make ten calls a second of each of three kinds.
 func (r *run) judgeRequests() {
 	if r.began[stops].IsZero() {
-		return // it has not come to its end, which was told
+		return // it has not come to its end, which another check reports
 	}
 	cost, took := r.requests(calm, standardName), r.began[stops].Sub(r.began[calm]).Seconds()
 	allowed := 0.2 + slots*3*10*took/float64(r.sent(calm, standardName))

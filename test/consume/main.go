@@ -1,6 +1,6 @@
 // Command consume measures what it costs to consume a queue: messages a second,
-// requests, and what is held, by sqsbatch's long poll beside a loop written by
-// hand with AWS's SDK and beside gocloud.dev's pubsub/awssnssqs. All have 64
+// requests, and what is held, by sqsbatch's long poll compared with a loop written by
+// hand with AWS's SDK and with gocloud.dev's pubsub/awssnssqs. All have 64
 // slots, the same handler, and the same server: emulator/sqs over loopback,
 // which answers each call after 5 ms. Rates are those of
 // the middle eight tenths of the messages.

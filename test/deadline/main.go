@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// tally is what became of the invocations with one timeout.
+// tally is what happened to the invocations with one timeout.
 type tally struct {
 	mu                sync.Mutex
 	answered, failed  int

@@ -34,7 +34,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/starter"
 )
 
-// check is one of the folders beside this file, whose doc comment says more.
+// check is one of the folders next to this file, whose doc comment says more.
 type check struct {
 	name, about string
 	steps       func(context.Context, *stage.Stage) []stage.Step
@@ -46,7 +46,7 @@ var checks = append([]check{
 	{name: "samlocal", about: "sam local invoke of every sample event, in a container", steps: one(samlocal.Check)},
 	{name: "samdeploy", about: "sam deploy, an update and sam delete against moto", steps: one(samdeploy.Check)},
 	{name: "starter", about: "make a project with sam init; build, test and run it", steps: one(starter.Check)},
-	{name: "snippets", about: "the snippets and commands of docs/deploying", steps: one(snippets.Check)},
+	{name: "snippets", about: "the snippets of docs/deploying, and its commands and those of the runbooks", steps: one(snippets.Check)},
 	{name: "migrating", about: "the programs and commands of docs/migrating", steps: one(migrating.Check)},
 	{name: "containers", about: "deploy/ and the Dockerfile; build and run the image", steps: containers.Steps},
 	{name: "s3payload", about: "exchange messages in S3 with the SQS Extended Client for Python", steps: s3payload.Steps},

@@ -1,5 +1,5 @@
 // Command measure prints how large and how costly the core is (packages batch,
-// partialfailure, handler and longpoll), beside what it was at commit fa72870
+// partialfailure, handler and longpoll), compared with commit fa72870
 // and what it is to become. It is a report: whatever the figures are, its status is 0.
 //
 //	go run ./test/measure               the table, in 40 s

@@ -31,10 +31,10 @@ const (
 	OneEntry BreakKind = "one entry too many" // a call with an entry about Message is refused as a whole
 )
 
-// whole tells whether it refuses a call as a whole that may succeed in parts.
+// whole reports whether it refuses a call as a whole that may succeed in parts.
 func (k BreakKind) whole() bool { return k == TooMany || k == OneEntry }
 
-// settling are the operations that tell SQS what became of a record, or are
+// settling are the operations that tell SQS what happened to a record, or are
 // needed for it. Heartbeats are of the third.
 var settling = []string{"SendMessageBatch", "DeleteMessageBatch", "ChangeMessageVisibilityBatch", "GetQueueAttributes"}
 
@@ -75,7 +75,7 @@ func (g generator) heartbeat(p Plan) Break {
 	return b
 }
 
-// breaksDeletes tells whether deletes break, or a process dies in one.
+// breaksDeletes reports whether deletes break, or a process dies in one.
 func (p Plan) breaksDeletes() bool {
 	return slices.ContainsFunc(p.Breaks, func(b Break) bool { return b.Operation == "DeleteMessageBatch" }) ||
 		slices.ContainsFunc(p.Kills, func(k Kill) bool { return k.Operation == "DeleteMessageBatch" })

@@ -38,7 +38,7 @@ const (
 	Once Invariant = "a delivery has one outcome"
 	// Spaced: what failed comes back when its backoff is over.
 	Spaced Invariant = "failures come back after their backoff"
-	// VisibilitySet: SQS is told of every failure when it comes back, if it listens.
+	// VisibilitySet: SQS gets the time at which each failure comes back, if it answers.
 	VisibilitySet Invariant = "the visibility of every failure is set"
 	// Prompt: the response does not wait when there is nothing to wait for.
 	Prompt Invariant = "the response does not wait for nothing"
@@ -214,7 +214,7 @@ func (c *checker) violated(i Invariant, at Moment, format string, args ...any) {
 
 func (m *story) String() string { return fmt.Sprintf("message %d", m.plan.Number) }
 
-// succeeded tells whether the delivery's handler returned nil before a moment.
+// succeeded reports whether the delivery's handler returned nil before a moment.
 func (d *delivery) succeeded(before Moment) bool {
 	return d.endedAs(Succeeded, before)
 }

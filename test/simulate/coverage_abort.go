@@ -41,7 +41,7 @@ func (c Coverage) aborts(h *checker) {
 func (c Coverage) delays(h *checker, p *Process) {
 	list := h.delaysOf(p)
 	for k, a := range list {
-		c.config("abort while polling", a.sure, "it must be heeded")
+		c.config("abort while polling", a.sure, "it must have an effect")
 		c.config("abort while polling", k > 0 && a.from.At.Before(list[k-1].until), "another before it is over")
 		c.config("abort while polling", p.Stopping.Came() && p.Stopping.At.After(a.from.At) && p.Stopping.At.Before(a.until), "a stop")
 		c.config("abort while polling", slices.ContainsFunc(p.Paused, func(q *Paused) bool {

@@ -15,7 +15,7 @@ type driver interface {
 	enable()
 	// disable stops polling, and returns when nothing is under way.
 	disable()
-	// busy tells whether something is under way that the recorder cannot see.
+	// busy reports whether something is under way that the recorder cannot see.
 	busy() bool
 	// close ends everything.
 	close()

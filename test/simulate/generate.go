@@ -249,7 +249,7 @@ func (g generator) message(p *Plan, number int, at time.Duration, queue, trouble
 	return m
 }
 
-// endsMalformed tells whether something takes a record out of the queue that
+// endsMalformed reports whether something takes a record out of the queue that
 // fails for good at every attempt.
 func (p *Plan) endsMalformed(q Queue, f Function) bool {
 	return q.MaxReceive > 0 || f.OnPermanent == "drop" || f.OnPermanent != "retry" && p.reaches(f.DeadLetterQueue, q)
@@ -296,7 +296,7 @@ func (g generator) retryAfter() time.Duration {
 	return pick(g, 0, time.Second, 2500*time.Millisecond, 10*time.Second, time.Minute)
 }
 
-// abortFor is for how long nothing shall be started: a moment, or longer than
+// abortFor is for how long nothing may be started: a moment, or longer than
 // messages are hidden.
 func (g generator) abortFor() time.Duration {
 	if g.oneIn(3) {

@@ -42,10 +42,10 @@ type Moment struct {
 	Seq int // from 1; 0: it never came
 }
 
-// Came tells whether the moment came at all.
+// Came reports whether the moment came at all.
 func (m Moment) Came() bool { return m.Seq > 0 }
 
-// Before tells whether m came before n. What never came is after everything.
+// Before reports whether m came before n. What never came is after everything.
 func (m Moment) Before(n Moment) bool {
 	return m.Came() && (!n.Came() || m.Seq < n.Seq)
 }
@@ -123,7 +123,7 @@ type Work struct {
 	Calls    []*Call
 }
 
-// Outcome is what the toolkit says became of a record.
+// Outcome is what the toolkit says happened to a record.
 type Outcome struct {
 	MessageID     string
 	Receipt       string
@@ -175,5 +175,5 @@ type DeadMessage struct {
 	Trace      string // AWSTraceHeader
 }
 
-// arrived tells whether the function's response was a success and reached Lambda.
+// arrived reports whether the function's response was a success and reached Lambda.
 func (i *Invocation) arrived() bool { return i.Ended.Came() && i.Result.Result.Error == nil }

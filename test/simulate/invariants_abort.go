@@ -8,8 +8,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// abortsFor tells whether a handling ended with batch.Abort, and for how long
-// then nothing shall be started: whole seconds, as SQS counts.
+// abortsFor reports whether a handling ended with batch.Abort, and for how long
+// then nothing may be started: whole seconds, as SQS counts.
 func (h *Handling) abortsFor() (after time.Duration, ok bool) {
 	v := batch.VerdictOf(h.Err)
 	if !v.Aborts {
@@ -21,7 +21,7 @@ func (h *Handling) abortsFor() (after time.Duration, ok bool) {
 // longest is what is longer than SQS takes when some of its 12 hours are over.
 const longest = 11 * time.Hour
 
-// aborts: Heeded, of invocations.
+// aborts checks that invocations follow an abort.
 func (c *checker) aborts() {
 	for _, i := range c.Invocations {
 		if i.Killed.Came() || !i.Answered.Came() {

@@ -157,7 +157,7 @@ func (c *checker) needs(i *Invocation, operation string) int {
 	return 0
 }
 
-// waitsForPolicy tells whether an invocation had to wait until its queue said which
+// waitsForPolicy reports whether an invocation had to wait until its queue said which
 // attempt is the last.
 func (c *checker) waitsForPolicy(i *Invocation) bool {
 	return slices.ContainsFunc(i.Calls, func(call *Call) bool {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// refusedWhole tells whether a call was refused as a whole that could succeed in parts.
+// refusedWhole reports whether a call was refused as a whole that could succeed in parts.
 func (c *Call) refusedWhole() bool { return c.Broken.whole() && len(c.Entries) > 1 }
 
-// cleanBut tells whether calls were answered well, but for those that were refused
+// cleanBut reports whether calls were answered well, but for those that were refused
 // as a whole, though not for an entry about a delivery alone.
 func cleanBut(calls []*Call, receipt string) bool {
 	return !slices.ContainsFunc(calls, func(c *Call) bool {
@@ -17,7 +17,7 @@ func cleanBut(calls []*Call, receipt string) bool {
 	})
 }
 
-// same tells whether two entries are about one message.
+// same reports whether two entries are about one message.
 func (e Entry) same(other Entry) bool { return e.Receipt == other.Receipt && e.Body == other.Body }
 
 // divided: Divided, of both modes. Nothing else is wrong with SQS, and there is time.

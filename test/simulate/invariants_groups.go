@@ -53,7 +53,7 @@ func (c *checker) groups() {
 	}
 }
 
-// done tells whether nothing of a message was left to do when a handling of a later
+// done reports whether nothing of a message was left to do when a handling of a later
 // one of its group began, or only to delete it by the same invocation or process.
 func (c *checker) done(m *story, when *Handling) bool {
 	if m.gone.Before(when.Started) || c.heldAtLast(m, when.Started) {
@@ -65,7 +65,7 @@ func (c *checker) done(m *story, when *Handling) bool {
 	})
 }
 
-// overlap tells whether a handling was not over when the next one of its group began.
+// overlap reports whether a handling was not over when the next one of its group began.
 func (c *checker) overlap(before, next *Handling) bool {
 	if next.Process != nil {
 		return before.overIn().At.After(next.Started.At)

@@ -31,27 +31,27 @@ func (c *checker) deletions() {
 	}
 }
 
-// forGood tells whether a delivery failed for good, or perhaps an earlier one of
+// forGood reports whether a delivery failed for good, or perhaps an earlier one of
 // its message where that is kept in mind.
 func (c *checker) forGood(d *delivery, before Moment) bool {
 	return d.endedAs(ForGood, before) || c.Plan.Polls() && c.endedBefore(d, ForGood, before)
 }
 
-// endedLast tells whether a message failed the last time that SQS delivers it.
+// endedLast reports whether a message failed the last time that SQS delivers it.
 func (c *checker) endedLast(d *delivery, before Moment) bool {
 	return slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
 		return h.MessageID == d.id && d.story.failsLast(h) && h.endsBefore(before)
 	})
 }
 
-// failsLast tells whether a handling of a message of a FIFO queue failed, or was given
+// failsLast reports whether a handling of a message of a FIFO queue failed, or was given
 // up, with the last delivery, so that it may be dead-lettered in place.
 func (m *story) failsLast(h *Handling) bool {
 	most := cmp.Or(m.function.MaxReceiveCount, m.queue.MaxReceive)
 	return m.queue.FIFO() && m.function.OnPermanent != "retry" && most > 0 && h.Attempt >= most && (h.End != Succeeded || h.late())
 }
 
-// heldAtLast tells whether a message was dead-lettered in place since a hook kept its
+// heldAtLast reports whether a message was dead-lettered in place since a hook kept its
 // handler from being called at the last delivery.
 func (c *checker) heldAtLast(m *story, before Moment) bool {
 	for _, d := range c.deliveries {
@@ -62,16 +62,16 @@ func (c *checker) heldAtLast(m *story, before Moment) bool {
 	return false
 }
 
-// late tells whether a handler outlasts its time, so that it may be given up.
+// late reports whether a handler outlasts its time, so that it may be given up.
 func (h *Handling) late() bool { return !h.Ended.Came() || h.Ended.At.After(h.Allowed) }
 
-// endsBefore tells whether a handler has returned, or may have been given up, before a
+// endsBefore reports whether a handler has returned, or may have been given up, before a
 // moment.
 func (h *Handling) endsBefore(m Moment) bool {
 	return h.Ended.Before(m) || h.late() && h.Allowed.Before(m.At)
 }
 
-// buried tells whether a handling that failed left nothing to be done with its
+// buried reports whether a handling that failed left nothing to be done with its
 // message but to delete it: it was dropped, or is in a dead-letter queue.
 func (c *checker) buried(h *Handling, before Moment) bool {
 	d := c.deliveries[h.Receipt]
@@ -84,7 +84,7 @@ func (c *checker) buried(h *Handling, before Moment) bool {
 	return (h.End == ForGood || d.story.failsLast(h)) && c.sentDead(d, before)
 }
 
-// sentDead tells whether a delivery was sent to a dead-letter queue as it is.
+// sentDead reports whether a delivery was sent to a dead-letter queue as it is.
 func (c *checker) sentDead(d *delivery, before Moment) bool {
 	for _, e := range c.Events {
 		if (e.Kind == sqs.Sent || e.Kind == sqs.Duplicate) && e.Queue != d.queue.Name && e.Body == d.sent.Body &&
@@ -124,7 +124,7 @@ func (c *checker) losses() {
 	}
 }
 
-// isDead tells whether the message is in a dead-letter queue, unchanged.
+// isDead reports whether the message is in a dead-letter queue, unchanged.
 func (c *checker) isDead(m *story, queue string) bool {
 	for _, d := range c.Dead {
 		if d.Queue == queue && d.Body == m.sent.Body && maps.Equal(d.Attributes, plain(m.plan.attributes())) &&
@@ -197,7 +197,7 @@ func (c *checker) ownDeletes(i *Invocation) {
 	}
 }
 
-// inTime tells whether the handler returned in time: before its context ended, and
+// inTime reports whether the handler returned in time: before its context ended, and
 // before its batch was over.
 func (c *checker) inTime(h *Handling) bool {
 	i := h.Invocation
@@ -217,7 +217,7 @@ func (c *checker) handledAgain(success *delivery) *Handling {
 	return nil
 }
 
-// shown tells whether a delivery's message became visible before a moment: its
+// shown reports whether a delivery's message became visible before a moment: its
 // visibility ended, or SQS delivered it once more.
 func (c *checker) shown(d *delivery, before Moment) bool {
 	if d.received.Visibility == 0 {
@@ -231,7 +231,7 @@ func (c *checker) shown(d *delivery, before Moment) bool {
 	return false
 }
 
-// heldTwice tells whether an invocation has a message more than once: a failure
+// heldTwice reports whether an invocation has a message more than once: a failure
 // of one of them keeps both.
 func (i *Invocation) heldTwice(id string) bool {
 	n := 0

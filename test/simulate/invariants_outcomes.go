@@ -83,7 +83,7 @@ func (c *checker) outcome(i *Invocation, o Outcome) {
 	told := i.Finished[o.Receipt]
 	switch {
 	case o.Outcome == batch.NotStarted && told != 0, told > 1:
-		c.violated(Once, i.Answered, "RecordFinished was told %d times of %v, which is %v", told, d.story, o.Outcome)
+		c.violated(Once, i.Answered, "RecordFinished was called %d times for %v, which is %v", told, d.story, o.Outcome)
 	case o.Outcome != batch.NotStarted && told == 0 && d.function.SlowHook == "":
 		c.violated(Once, i.Answered, "RecordFinished was not told of %v, which is %v", d.story, o.Outcome)
 	}
@@ -134,7 +134,7 @@ func (c *checker) response(i *Invocation) {
 	}
 }
 
-// groupFailed tells whether a record of the same FIFO group failed before d in
+// groupFailed reports whether a record of the same FIFO group failed before d in
 // its batch, so that d is skipped. One that was dead-lettered or dropped may have
 // been buried: then the group went on.
 func (c *checker) groupFailed(i *Invocation, d *delivery, orBuried bool) bool {
@@ -153,6 +153,6 @@ func (c *checker) groupFailed(i *Invocation, d *delivery, orBuried bool) bool {
 	return false
 }
 
-// startedLate tells whether a record may fail without its handler having been
+// startedLate reports whether a record may fail without its handler having been
 // called: its time was over when that was to begin.
 func (d *delivery) startedLate() bool { return d.function.SlowHook != "" }

@@ -92,7 +92,7 @@ func (c *checker) pollTogether() {
 	}
 }
 
-// cameAgainMeanwhile tells whether a process was given a message again that it
+// cameAgainMeanwhile reports whether a process was given a message again that it
 // held: then it was given back by the later receipt handle.
 func (c *checker) cameAgainMeanwhile(d *delivery) bool {
 	for _, later := range c.deliveries {
@@ -103,8 +103,8 @@ func (c *checker) cameAgainMeanwhile(d *delivery) bool {
 	return false
 }
 
-// appearsWithFailure tells whether a failure of a delivery's group is shown
-// again at the same time, or need not be.
+// appearsWithFailure reports whether a failure of a delivery's group is shown
+// again at the same time, or does not have to be.
 func (c *checker) appearsWithFailure(d *delivery, at time.Time) bool {
 	return c.function(d.process).slowStart() || slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
 		failed := c.deliveries[h.Receipt]
@@ -123,7 +123,7 @@ func (c *checker) single() {
 		return
 	}
 	// A message whose visibility ends while its handler is at work may be sent
-	// there by it, and by whoever receives it next or by SQS itself.
+	// there by it, and by anyone who receives it next or by SQS itself.
 	twice := map[string]bool{}
 	for _, m := range c.ordered {
 		twice[m.sent.Body] = twice[m.sent.Body] || m.gone.Kind == sqs.Redriven

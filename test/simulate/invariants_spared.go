@@ -55,7 +55,7 @@ func (c *checker) inItsWay(d *delivery) *Handling {
 	return nil
 }
 
-// calm tells whether nothing but handlers went wrong where a delivery was: no call
+// calm reports whether nothing but handlers went wrong where a delivery was: no call
 // failed, nothing was killed, stopped or paused, and no handler aborted the others.
 func (c *checker) calm(d *delivery) bool {
 	if i := d.invocation; i != nil {
@@ -66,7 +66,7 @@ func (c *checker) calm(d *delivery) bool {
 		!c.aborted(p) && !c.Plan.Replicas[p.Replica].NoHeartbeat
 }
 
-// hadRoom tells whether an invocation had the time, when the record in the way began,
+// hadRoom reports whether an invocation had the time, when the record in the way began,
 // for what rule 16 keeps: a figure for each behind it, a grace and a send for itself.
 // In a container those behind are extended until it is their turn.
 func (c *checker) hadRoom(d *delivery, by *Handling) bool {

@@ -45,7 +45,7 @@ func (c *checker) bounds() {
 				timeout := time.Duration(e.Seconds) * time.Second
 				total := at.At.Add(timeout).Sub(c.receivedLast(d))
 				if timeout < 0 || timeout > maxVisibility || total > maxVisibility {
-					c.violated(Bounded, at, "%v shall be hidden for %d s, %v after its receipt", d.story, e.Seconds, total)
+					c.violated(Bounded, at, "%v was to be hidden for %d s, %v after its receipt", d.story, e.Seconds, total)
 				}
 			}
 		}
@@ -155,7 +155,7 @@ func (c *checker) leastOfOutage(d *delivery, o Outcome) time.Duration {
 	return min(2*time.Second, outage)
 }
 
-// says tells whether a delivery's queue can be asked for its attributes: no call for
+// says reports whether a delivery's queue can be asked for its attributes: no call for
 // them was refused, or took long.
 func (c *checker) says(d *delivery) bool {
 	if d.function.SlowHook != "" || d.function.PerEnvironment > 1 {
@@ -192,7 +192,7 @@ func (d *delivery) asksFor(o Outcome) (after time.Duration, exactly bool) {
 	return v.After, v.HasAfter && (!v.Aborts || v.After == 0)
 }
 
-// abandoned tells whether an outcome is that of a record whose handler was given up,
+// abandoned reports whether an outcome is that of a record whose handler was given up,
 // or of one that was skipped for it: no visibility is set then, unless it is longer.
 func (i *Invocation) abandoned(o Outcome) bool {
 	if o.Outcome != batch.Skipped {
@@ -234,7 +234,7 @@ func (i *Invocation) visibilitySet() map[string]appearance {
 	return set
 }
 
-// clean tells whether every call of the invocation was answered well.
+// clean reports whether every call of the invocation was answered well.
 func (i *Invocation) clean() bool {
 	return !slices.ContainsFunc(i.Calls, func(c *Call) bool { return !c.clean() })
 }

@@ -86,12 +86,12 @@ func (f Function) concurrency() int {
 	return cmp.Or(f.Concurrency, 10)
 }
 
-// slowStart tells whether records may begin when a hook lets them, not when they could.
+// slowStart reports whether records may begin when a hook lets them, not when they could.
 func (f Function) slowStart() bool {
 	return f.SlowHook == "RecordStarted" || f.SlowHook == "BatchStarted"
 }
 
-// slowEnd tells whether hooks may be told of a batch when its response is known.
+// slowEnd reports whether hooks may be notified of a batch when its response is known.
 func (f Function) slowEnd() bool {
 	return f.SlowHook == "BatchSettled" || f.SlowHook == "Called" || f.SlowHook == "Warned"
 }
@@ -118,7 +118,7 @@ type Message struct {
 type Act struct {
 	Verb  Verb
 	Takes time.Duration
-	// Heeds tells that it returns when its context ends.
+	// Set if it returns when its context ends.
 	Heeds bool
 	// RetryAfter is the argument of the verb of that name, and of Abort.
 	RetryAfter time.Duration
@@ -165,10 +165,10 @@ const (
 	AtResponse KillKind = "at-response" // it ends before its response is received
 )
 
-// inCall tells whether it strikes a call to SQS.
+// inCall reports whether it strikes a call to SQS.
 func (k KillKind) inCall() bool { return k == BeforeCall || k == AfterCall }
 
-// faulty tells whether calls to SQS go wrong.
+// faulty reports whether calls to SQS go wrong.
 func (p Plan) faulty() bool { return len(p.Faults)+len(p.Breaks) > 0 }
 
 func (a Act) String() string {

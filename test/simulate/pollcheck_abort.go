@@ -35,7 +35,7 @@ func (c *checker) delaysOf(p *Process) []delay {
 	return list
 }
 
-// putOff tells whether a delivery may be hidden until a time because of an abort.
+// putOff reports whether a delivery may be hidden until a time because of an abort.
 func (c *checker) putOff(d *delivery, until time.Time) bool {
 	if d.process == nil || len(d.handlings) > 0 {
 		return false
@@ -49,7 +49,7 @@ func (c *checker) putOff(d *delivery, until time.Time) bool {
 	return false
 }
 
-// pollAborts: Heeded, of processes.
+// pollAborts checks that processes follow an abort.
 func (c *checker) pollAborts() {
 	for _, p := range c.Processes {
 		for _, a := range c.delaysOf(p) {
@@ -77,7 +77,7 @@ func (c *checker) pollAborts() {
 	}
 }
 
-// aborted tells whether a handler has aborted a process. For no time it ends only
+// aborted reports whether a handler has aborted a process. For no time it ends only
 // what a group has left in its batch, if the record itself was buried.
 func (c *checker) aborted(p *Process) bool {
 	return slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
@@ -126,7 +126,7 @@ func (c *checker) during(p *Process, a delay) {
 	}
 }
 
-// couldNotHide tells whether SQS confirmed none of a process's calls that were to
+// couldNotHide reports whether SQS confirmed none of a process's calls that were to
 // hide a delivery until then. While it answers none at all, few are made, and not for each.
 func (p *Process) couldNotHide(d *delivery, until Moment) bool {
 	tried := false
@@ -146,7 +146,7 @@ func (p *Process) couldNotHide(d *delivery, until Moment) bool {
 	return tried
 }
 
-// doneBefore tells whether a process is given a message that it is done with, and
+// doneBefore reports whether a process is given a message that it is done with, and
 // could not delete: then it is deleted by the new receipt handle, abort or not.
 func (c *checker) doneBefore(d *delivery) bool {
 	for _, before := range c.deliveries {
@@ -217,7 +217,7 @@ func (p *Process) lastEntry(receipt string) (last *entry) {
 	return last
 }
 
-// beforeStop tells whether a moment came before a process knew of its end.
+// beforeStop reports whether a moment came before a process knew of its end.
 func (p *Process) beforeStop(m Moment) bool {
 	return m.At.Before(p.gone().At) && (!p.Stopping.Came() || m.At.Before(p.Stopping.At))
 }

@@ -96,7 +96,7 @@ func besideSuccess(failed, answered []*Call) (n int) {
 	return n
 }
 
-// troubled tells whether no receive was answered before a call, or the latest
+// troubled reports whether no receive was answered before a call, or the latest
 // one failed, or one of the latest: what happened at one moment has no order.
 func (p *Process) troubled(call *Call) bool {
 	var latest time.Time
@@ -161,13 +161,13 @@ func (c *checker) pauses() {
 	}
 }
 
-// goesOn tells whether a handling belongs to a group that ran when the pause began.
+// goesOn reports whether a handling belongs to a group that ran when the pause began.
 func (c *checker) goesOn(h *Handling, pause *Paused) bool {
 	d := c.deliveries[h.Receipt]
 	return d != nil && c.groupGoesOn(d, pause)
 }
 
-// groupGoesOn tells whether the messages of a delivery's group that were
+// groupGoesOn reports whether the messages of a delivery's group that were
 // received with it were being handled when the pause began.
 func (c *checker) groupGoesOn(d *delivery, pause *Paused) bool {
 	return d.queue.FIFO() && slices.ContainsFunc(c.Handlings, func(h *Handling) bool {

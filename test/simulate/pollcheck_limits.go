@@ -60,7 +60,7 @@ func (c *checker) room() {
 	}
 }
 
-// behindHook tells whether a hook blocked about a delivery, or about one that it was
+// behindHook reports whether a hook blocked about a delivery, or about one that it was
 // skipped for: when that was given up is not in the history.
 func (c *checker) behindHook(d *delivery) bool {
 	if c.Blocked[d.received.ReceiptHandle] {
@@ -74,7 +74,7 @@ func (c *checker) behindHook(d *delivery) bool {
 	return false
 }
 
-// heldBefore tells whether a delivery's message was the process's already, by
+// heldBefore reports whether a delivery's message was the process's already, by
 // an earlier delivery, or only remains to be deleted: it is not held a second time.
 func (c *checker) heldBefore(d *delivery) bool {
 	for _, before := range c.deliveries {
@@ -173,7 +173,7 @@ func (c *checker) swift() {
 		}
 		limit += 5*time.Second + p.Limits.Grace + 200*time.Millisecond
 		if !p.Returned.Came() || p.Returned.At.Sub(p.Stopping.At) > limit {
-			c.violated(Swift, p.Stopping, "process %d was told to stop and took %v, more than %v", p.Number, p.Returned.At.Sub(p.Stopping.At), limit)
+			c.violated(Swift, p.Stopping, "process %d was asked to stop and took %v, more than %v", p.Number, p.Returned.At.Sub(p.Stopping.At), limit)
 			continue
 		}
 		last := p.patient()
@@ -215,7 +215,7 @@ func (p *Process) patient() time.Time {
 	return stop
 }
 
-// instant tells whether every call was answered at once; receives may take as long as
+// instant reports whether every call was answered at once; receives may take as long as
 // they wait.
 func (p *Process) instant() bool {
 	return p.clean() && !slices.ContainsFunc(p.Calls, func(c *Call) bool {

@@ -7,7 +7,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// endedBefore tells whether a handler of the delivery's message ended in a way
+// endedBefore reports whether a handler of the delivery's message ended in a way
 // before a moment.
 func (c *checker) endedBefore(d *delivery, end End, before Moment) bool {
 	return slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
@@ -15,11 +15,11 @@ func (c *checker) endedBefore(d *delivery, end End, before Moment) bool {
 	})
 }
 
-// counts tells whether a handling is a success for its process: it returned nil
+// counts reports whether a handling is a success for its process: it returned nil
 // before its context ended.
 func (h *Handling) counts() bool { return h.End == Succeeded && !h.Canceled.Came() }
 
-// repeats tells whether the plan has SQS deliver messages of a queue twice.
+// repeats reports whether the plan has SQS deliver messages of a queue twice.
 func (c *checker) repeats(q Queue) bool {
 	return !q.FIFO() && slices.ContainsFunc(c.Plan.Faults, func(f sqs.Fault) bool {
 		return f.Kind == sqs.DuplicateDelivery && (f.Queue == "" || f.Queue == q.Name)
@@ -41,7 +41,7 @@ func (c *checker) handledTwice() {
 	}
 }
 
-// mayRepeat tells whether something explains that a success was handled again:
+// mayRepeat reports whether something explains that a success was handled again:
 // its process died or was not answered before it could delete the message.
 // In the same process nothing does.
 func (c *checker) mayRepeat(success, again *Handling) bool {
@@ -86,7 +86,7 @@ func (c *checker) pollOutcomes() {
 				c.violated(Once, p.gone(), "process %d tells the outcome of a delivery of message %d twice", p.Number, c.number(o.MessageID))
 			}
 			if n := p.Finished[o.Receipt]; n > 1 {
-				c.violated(Once, p.gone(), "RecordFinished was told %d times of one delivery of message %d", n, c.number(o.MessageID))
+				c.violated(Once, p.gone(), "RecordFinished was called %d times for one delivery of message %d", n, c.number(o.MessageID))
 			}
 			h := c.handlingIn(p, o.MessageID)
 			if late := o.Outcome == batch.Retry && c.function(p).SlowHook != ""; !late && !c.agrees(o, h) {
@@ -94,7 +94,7 @@ func (c *checker) pollOutcomes() {
 			}
 		}
 		if p.Killed.Came() || !p.Returned.Came() || !p.clean() {
-			continue // a stop does not wait for ever until SQS answers
+			continue // a stop does not wait forever until SQS answers
 		}
 		for _, h := range c.Handlings {
 			if h.Process == p && !slices.ContainsFunc(p.Results, func(o Outcome) bool { return o.MessageID == h.MessageID }) {
@@ -121,7 +121,7 @@ func (c *checker) handlingIn(p *Process, id string) (list []*Handling) {
 	return list
 }
 
-// heldUp tells whether a hook kept a handler of a message from being called.
+// heldUp reports whether a hook kept a handler of a message from being called.
 func (c *checker) heldUp(id string) bool {
 	for _, d := range c.deliveries {
 		if d.id == id && c.Blocked[d.received.ReceiptHandle] {
@@ -131,7 +131,7 @@ func (c *checker) heldUp(id string) bool {
 	return false
 }
 
-// agrees tells whether an outcome is one that a handling can have had. (A
+// agrees reports whether an outcome is one that a handling can have had. (A
 // receipt handle does not tell which: a delivery that comes again while the
 // first is handled is settled by the later handle.)
 func (c *checker) agrees(o Outcome, list []*Handling) bool {

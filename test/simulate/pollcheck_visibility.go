@@ -59,7 +59,7 @@ func (c *checker) freed() {
 	c.takenByNobody()
 }
 
-// mayHide tells whether a message is hidden for its backoff, or because its
+// mayHide reports whether a message is hidden for its backoff, or because its
 // handler was given up on.
 func (c *checker) mayHide(d *delivery, until time.Time) bool {
 	if len(d.handlings) == 0 {
@@ -81,14 +81,14 @@ func (c *checker) mayHide(d *delivery, until time.Time) bool {
 	return d.outcome.VisibilitySet && !until.After(h.Ended.At.Add(d.outcome.VisibleIn+time.Second+slow))
 }
 
-// cutOff tells whether a handler failed because its process stopped, or found
+// cutOff reports whether a handler failed because its process stopped, or found
 // that it has to.
 func (h *Handling) cutOff() bool {
 	p := h.Process
 	return h.End == Failed && errors.Is(h.Err, context.Canceled) && (p.Stopping.Before(h.Canceled) || p.Err != nil)
 }
 
-// inGroupThatFailed tells whether a record of a delivery's group failed in its
+// inGroupThatFailed reports whether a record of a delivery's group failed in its
 // process, so that this one comes back with it.
 func (c *checker) inGroupThatFailed(d *delivery) bool {
 	return d.queue.FIFO() && slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
@@ -146,7 +146,7 @@ func (c *checker) pollSpacing() {
 	}
 }
 
-// skippedForAbandoned tells whether a delivery was skipped for one whose
+// skippedForAbandoned reports whether a delivery was skipped for one whose
 // handler was given up on: it comes back with that, when its visibility is over.
 func (c *checker) skippedForAbandoned(p *Process, d *delivery) bool {
 	return len(d.handlings) == 0 && d.queue.FIFO() && slices.ContainsFunc(p.Results, func(o Outcome) bool {
@@ -170,7 +170,7 @@ func (c *checker) lastSet(d *delivery) (set Event, ok bool) {
 	return set, ok
 }
 
-// cameAgain tells whether a delivery is of a message that its process was
+// cameAgain reports whether a delivery is of a message that its process was
 // handling already, or sending to the dead-letter queue.
 func (c *checker) cameAgain(later, d *delivery) bool {
 	if later.process != d.process || later.story != d.story || len(later.handlings) > 0 || len(d.handlings) == 0 {
@@ -179,7 +179,7 @@ func (c *checker) cameAgain(later, d *delivery) bool {
 	return later.got.Before(d.handlings[0].overIn()) || c.sentDeadAfter(d, later.got)
 }
 
-// sentDeadAfter tells whether a message was sent to a dead-letter queue after a moment,
+// sentDeadAfter reports whether a message was sent to a dead-letter queue after a moment,
 // before it was handled again.
 func (c *checker) sentDeadAfter(d *delivery, after Moment) bool {
 	return slices.ContainsFunc(c.Events, func(e Event) bool {

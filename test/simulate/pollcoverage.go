@@ -23,7 +23,7 @@ func (c Coverage) replica(p Plan, i int) {
 	}
 }
 
-// process counts what became of a process.
+// process counts what happened to a process.
 func (c Coverage) process(h *History, p *Process) {
 	c["poll: process"]++
 	dies, abandoned := p.Killed.Came(), errors.Is(p.Err, longpoll.ErrAbandoned)
@@ -59,7 +59,7 @@ func (c Coverage) process(h *History, p *Process) {
 	}
 }
 
-// beats tells whether a call extends the visibility of a record that is handled.
+// beats reports whether a call extends the visibility of a record that is handled.
 func (h *History) beats(p *Process, call *Call) bool {
 	return call.Operation == "ChangeMessageVisibilityBatch" && slices.ContainsFunc(h.Handlings, func(g *Handling) bool {
 		return g.Process == p && g.Started.Before(call.Began) && !g.Ended.Before(call.Began) &&

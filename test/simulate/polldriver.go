@@ -53,7 +53,7 @@ func (d *onPoll) disable() {
 
 func (d *onPoll) close() {}
 
-// busy tells whether a process has anything to do.
+// busy reports whether a process has anything to do.
 func (d *onPoll) busy() (busy bool) {
 	d.alive.Range(func(key, _ any) bool {
 		s := key.(*process).poller.Status()
@@ -69,7 +69,7 @@ const restartAfter = time.Second
 // keep runs a replica's processes one after another until ctx ends.
 func (d *onPoll) keep(ctx context.Context, number int) {
 	for ctx.Err() == nil {
-		life := Life{} // the last one ends when it is told to
+		life := Life{} // the last one ends when it is asked to
 		lives := d.w.plan.Replicas[number].Lives
 		if n := d.lives[number]; n < len(lives) {
 			life = lives[n]
@@ -80,7 +80,7 @@ func (d *onPoll) keep(ctx context.Context, number int) {
 			panic(err)
 		}
 		gone := make(chan struct{})
-		stopped := make(chan struct{}) // it was told to stop, or has ended
+		stopped := make(chan struct{}) // it was asked to stop, or has ended
 		d.running.Go(func() {
 			defer close(gone)
 			p.live(ctx, life, stopped)

@@ -15,7 +15,7 @@ type Process struct {
 	Queue   string
 	Limits  Limits
 	Began   Moment
-	// Stopping is when it was told to stop, How in which way, and Patience how
+	// Stopping is when it was asked to stop, How in which way, and Patience how
 	// long it may take.
 	Stopping Moment
 	How      Ending
@@ -76,7 +76,7 @@ func (p *Process) gone() Moment {
 // slow is how long a call may take that counts as answered well.
 const slow = 300 * time.Millisecond
 
-// clean tells whether every call of some operations was answered well and soon.
+// clean reports whether every call of some operations was answered well and soon.
 func (p *Process) clean(operations ...string) bool {
 	return !slices.ContainsFunc(p.Calls, func(c *Call) bool {
 		switch {
@@ -89,7 +89,7 @@ func (p *Process) clean(operations ...string) bool {
 	})
 }
 
-// gaveUp tells whether the process did not wait for a receive any more.
+// gaveUp reports whether the process did not wait for a receive any more.
 func (p *Process) gaveUp(c *Call) bool {
 	return c.GivenUp || !c.Ended.Came() && p.Returned.Came() && !p.Killed.Came()
 }
@@ -111,7 +111,7 @@ func (h *Handling) overAfter(grace time.Duration) Moment {
 	return first
 }
 
-// fails tells whether its process may count a handling as a failure: it failed,
+// fails reports whether its process may count a handling as a failure: it failed,
 // or may have been given up on before it succeeded.
 func (h *Handling) fails() bool {
 	return h.End != Succeeded || h.Canceled.Came() && !h.Ended.At.Before(h.overIn().At)

@@ -199,7 +199,7 @@ func confirm(which func(*http.Request) bool) Mutant {
 	})
 }
 
-// extends tells whether a call hides records for longer, as extensions and
+// extends reports whether a call hides records for longer, as extensions and
 // backoffs do, and does not release them.
 func extends(r *http.Request) bool {
 	return isCall(r, "ChangeMessageVisibilityBatch") && entries(body(r))[0]["VisibilityTimeout"].(float64) > 0

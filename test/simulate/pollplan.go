@@ -28,7 +28,7 @@ type Replica struct {
 	Lives []Life
 }
 
-// Life is how a process ends, and what it is told before.
+// Life is how a process ends, and what is asked of it before.
 type Life struct {
 	Lasts time.Duration // until its end, whatever How
 	How   Ending
@@ -58,7 +58,7 @@ const (
 	DiesAfter  Ending = "dies-after"  // it ends when SQS has answered, before it sees that
 )
 
-// Kills tells whether it is an end that the process does not notice.
+// Kills reports whether it is an end that the process does not notice.
 func (e Ending) Kills() bool { return e == Dies || e == DiesBefore || e == DiesAfter }
 
 // Polls tells which mode the plan is for: long poll, or Lambda.

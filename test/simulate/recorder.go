@@ -152,7 +152,7 @@ func (r *recorder) invocation(id string) *Invocation {
 	return r.byID[id]
 }
 
-// over tells whether the source queues are empty and nothing is under way.
+// over reports whether the source queues are empty and nothing is under way.
 func (r *recorder) over() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,7 +196,7 @@ func (r *recorder) steps() int {
 	return len(r.h.Invocations) + r.given
 }
 
-// gets tells whether a queue was ever given a message.
+// gets reports whether a queue was ever given a message.
 func (r *recorder) gets(queue string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

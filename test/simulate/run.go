@@ -108,7 +108,7 @@ func (w *world) createQueues() error {
 }
 
 func (w *world) create(name string, attributes map[string]string) error {
-	attributes["MessageRetentionPeriod"] = "1209600" // nothing shall expire
+	attributes["MessageRetentionPeriod"] = "1209600" // nothing may expire
 	if strings.HasSuffix(name, ".fifo") {
 		attributes["FifoQueue"] = "true"
 	}

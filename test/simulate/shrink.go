@@ -10,7 +10,7 @@ import (
 
 // Shrink makes a plan smaller as long as it still goes wrong: fails carries a
 // plan out, some times since the order of goroutines is not in the plan, and
-// tells whether it does. It is called budget times at most.
+// reports whether it does. It is called budget times at most.
 func Shrink(p Plan, budget int, fails func(Plan) bool) Plan {
 	s := shrinker{plan: p, budget: budget, fails: fails}
 	for before := -1; before != s.steps && s.budget > 0; {
@@ -156,7 +156,7 @@ func (s *shrinker) zero(of func(*Plan) any, but ...string) {
 	}
 }
 
-// sound tells whether a plan makes sense: it has a message, policies are whole,
+// sound reports whether a plan makes sense: it has a message, policies are whole,
 // and something takes out what can never be handled.
 func (p *Plan) sound() bool {
 	for _, q := range p.Queues {

@@ -123,7 +123,7 @@ func (t *timeline) invocation(i *Invocation) {
 
 func (t *timeline) process(p *Process) {
 	t.add(p.Began, "process     %d of replica %d begins, %s", p.Number, p.Replica, p.Queue)
-	t.add(p.Stopping, "process     %d is told to stop: %s", p.Number, p.How)
+	t.add(p.Stopping, "process     %d is asked to stop: %s", p.Number, p.How)
 	t.add(p.Killed, "process     %d dies", p.Number)
 	t.add(p.Returned, "process     %d has stopped: %v", p.Number, p.Err)
 	for _, pause := range p.Paused {

@@ -93,7 +93,7 @@ func (g generator) kill(p Plan) Kill {
 	}
 }
 
-// reaches tells whether a function's own dead-letter queue is one that takes
+// reaches reports whether a function's own dead-letter queue is one that takes
 // the records of a queue.
 func (p *Plan) reaches(own string, q Queue) bool {
 	name := strings.TrimPrefix(own, "arn:")

@@ -53,7 +53,7 @@ func doAll[T any](u *user, items []bulk.Item[T], do func(i int) error) error {
 // peeked reports whether a call was only a bulk handler's look at what is behind a
 // record of a FIFO group.
 func peeked(err error) bool {
-	return fmt.Sprint(err) == "bulk: the record's turn has not come, it is only looked at" // an error's own method may panic
+	return fmt.Sprint(err) == "bulk: the record is only decoded, since its turn has not come" // an error's own method may panic
 }
 
 // forget takes a call back that was none.

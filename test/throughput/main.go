@@ -1,4 +1,4 @@
-// Command throughput measures the emulator beside ElasticMQ: messages a second
+// Command throughput compares the emulator with ElasticMQ: messages a second
 // over loopback. It also measures what a waiting message costs the emulator in
 // memory. Both servers are processes of their own, both get the same requests
 // over the same number of connections, and take turns within the same minutes,
@@ -12,7 +12,7 @@
 // and would hide what they differ in.
 //
 // It ends with 1 when a bound is missed: with -elasticmq, four times ElasticMQ's
-// rates at batches of ten; and 1 KiB beside its body for a waiting message.
+// rates at batches of ten; and 1 KiB besides its body for a waiting message.
 package main
 
 import (

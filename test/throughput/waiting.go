@@ -13,7 +13,7 @@ import (
 const (
 	// waitingBody is how large the messages are that wait.
 	waitingBody = 100
-	// memoryBound is what one may cost beside its body.
+	// memoryBound is what one may cost besides its body.
 	memoryBound = 1 << 10
 )
 

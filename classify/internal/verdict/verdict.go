@@ -1,5 +1,5 @@
-// Package verdict has what classifiers share: which errors are not theirs to
-// judge, and what becomes of what they say about the parts of a joined error.
+// Package verdict has what classifiers share: it recognizes errors that were decided
+// before, and combines the verdicts on the parts of a joined error.
 //
 //	return verdict.Apply(err, func(chain []error) verdict.Verdict {
 //		…
@@ -14,32 +14,31 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Kind is what a classifier says about an error.
+// Kind is the verdict on an error.
 type Kind uint8
 
 const (
-	Unknown   Kind = iota // nothing
+	Unknown   Kind = iota // no verdict
 	Permanent             // no retry can fix it
-	Retry                 // a retry may
+	Retry                 // a retry may fix it
 )
 
-// Verdict is a kind and, of a retry, how long to wait; 0 when that is not known.
+// Verdict is a kind and, for a retry, how long to wait; 0 if that is not known.
 type Verdict struct {
 	Kind  Kind
 	After time.Duration
 }
 
-// Apply returns err, wrapped with the verb that follows from what judge says.
+// Apply returns err, wrapped with the verb that follows from judge's verdict.
 //
-// judge is given an error with what it wraps, outermost first, down to the
-// first that wraps several; then each of those is judged by itself. Where one
-// of them is to be retried the whole is (a first host was not to be reached,
-// the second does not know the order), else where one is permanent the whole
-// is: what judge does not know says nothing, such as the sentinel in
-// fmt.Errorf("%w: %w", ErrShip, err).
+// judge gets an error and the errors that it wraps, outermost first, down to the first one
+// that wraps several. Each of those is then judged by itself. If one of them is to be
+// retried, the whole is: perhaps a first host could not be reached, and the second does not
+// know the order. Else if one of them is permanent, the whole is. An error without a
+// verdict does not count, such as the sentinel in fmt.Errorf("%w: %w", ErrShip, err).
 //
-// An error that was decided already is returned as it is, see [Decided], and so
-// is one whose methods panic.
+// An error that was decided before (see [Decided]), or whose methods panic, is returned
+// unchanged.
 func Apply(err error, judge func(chain []error) Verdict) (classified error) {
 	if err == nil {
 		return nil
@@ -61,8 +60,8 @@ func Apply(err error, judge func(chain []error) Verdict) (classified error) {
 	return err
 }
 
-// Decided reports whether err is not a classifier's to judge: it has a verb of
-// batch, is Retryable or not by itself, a context's end, or a panic's.
+// Decided reports whether a classifier must not judge err: it has a verb of package batch,
+// has a method Retryable() bool, is the end of a context, or comes from a panic.
 func Decided(err error) bool {
 	var panics *batch.PanicError
 	var says interface{ Retryable() bool }

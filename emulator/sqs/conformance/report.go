@@ -46,7 +46,7 @@ func (c *count) add(passed bool) {
 	}
 }
 
-// end prints the counts and tells whether a documented check failed.
+// end prints the counts and reports whether a documented check failed.
 func (r report) end(results []checks.Result) (failed bool, err error) {
 	var themes []string
 	var promised, other count

@@ -24,7 +24,7 @@ func New(cfg handler.Config) (*Consumer, error) {
 	return &Consumer{poller, make(chan error, 1)}, nil
 }
 
-// Start polls until Stop. It returns when SQS has answered for every queue. ctx is only for
+// Start polls until Stop. It returns when SQS has answered for every queue. ctx limits only
 // the start.
 func (c *Consumer) Start(ctx context.Context) error {
 	go func() { c.ended <- c.poller.Run(context.WithoutCancel(ctx)) }()
@@ -38,12 +38,12 @@ func (c *Consumer) Start(ctx context.Context) error {
 	}
 }
 
-// Stop drains. If ctx ends before that is done, the records that still run are cancelled and
+// Stop drains. If ctx ends before the drain is over, running records are cancelled and
 // released, and ctx's error is returned.
 func (c *Consumer) Stop(ctx context.Context) error { return c.poller.Shutdown(ctx) }
 
-// StopTakes is how much time Stop needs at most.
+// StopTakes returns the longest time that Stop needs.
 func (c *Consumer) StopTakes() time.Duration { return c.poller.StopTakes() + time.Second }
 
-// Ended gets the error with which polling has ended, nil after Stop.
+// Ended returns a channel that gets the error with which polling has ended, nil after Stop.
 func (c *Consumer) Ended() <-chan error { return c.ended }

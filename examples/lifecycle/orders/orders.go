@@ -11,7 +11,7 @@ type Order struct {
 	ID string `json:"id"`
 }
 
-// Ship takes its time, as work does. It heeds the end of its context.
+// Ship takes its time, as work does. It respects the end of its context.
 func Ship(ctx context.Context, o Order) error {
 	select {
 	case <-time.After(3 * time.Second):

@@ -1,5 +1,5 @@
-// Command bulk is what a function becomes that writes its whole batch into a
-// database at once.
+// Command bulk shows the result of moving a function that writes its whole batch into a
+// database at once to sqsbatch.
 package main
 
 import (

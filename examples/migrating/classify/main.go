@@ -1,5 +1,5 @@
-// Command classify is what a function becomes that decides by a helper what is
-// worth a retry.
+// Command classify shows the result of moving a function that decides by a helper what is
+// worth a retry to sqsbatch.
 package main
 
 import (

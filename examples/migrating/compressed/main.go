@@ -1,4 +1,5 @@
-// Command compressed is what a function becomes that decompresses bodies by hand.
+// Command compressed shows the result of moving a function that decompresses bodies by hand
+// to sqsbatch.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command down is what a function becomes that waits and tries again by itself
-// while what it needs is down.
+// Command down shows the result of moving a function that waits and tries again by itself
+// while what it needs is down to sqsbatch.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command eventbridge is what a function becomes that decodes EventBridge's
-// events by hand.
+// Command eventbridge shows the result of moving a function that decodes EventBridge's
+// events by hand to sqsbatch.
 package main
 
 import (

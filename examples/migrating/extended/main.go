@@ -1,5 +1,5 @@
-// Command extended is what a function becomes that follows the pointers of the
-// SQS Extended Client Library by hand.
+// Command extended shows the result of moving a function that follows the pointers of the
+// SQS Extended Client Library by hand to sqsbatch.
 package main
 
 import (

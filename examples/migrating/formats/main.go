@@ -1,5 +1,5 @@
-// Command formats is what a function becomes whose queue has bodies of several
-// formats that do not say which one they are.
+// Command formats shows the result of moving a function whose queue has bodies of several
+// formats that do not say which one they are to sqsbatch.
 package main
 
 import (

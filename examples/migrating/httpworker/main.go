@@ -1,5 +1,5 @@
-// Command httpworker is what a worker of AWS Elastic Beanstalk's worker tier
-// becomes, as it is.
+// Command httpworker shows the result of moving a worker of AWS Elastic Beanstalk's worker
+// tier to sqsbatch.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command loop is what a hand-written loop over events.SQSEvent becomes.
+// Command loop shows the result of moving a hand-written loop over events.SQSEvent to
+// sqsbatch.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command malformed is what a function becomes that logs what it cannot decode
-// and returns nil.
+// Command malformed shows the result of moving a function that logs what it cannot decode
+// and returns nil to sqsbatch.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command other is what a function becomes that is invoked for its queue, by a
-// schedule and directly.
+// Command other shows the result of moving a function that is invoked for its queue, by a
+// schedule and directly to sqsbatch.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command poll is what a loop around ReceiveMessage becomes.
+// Command poll shows the result of moving a loop around ReceiveMessage to sqsbatch.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command protobuf is what a function becomes that decodes Protocol Buffers by
-// hand.
+// Command protobuf shows the result of moving a function that decodes Protocol Buffers by
+// hand to sqsbatch.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command pubsub is what a subscription of gocloud.dev's pubsub becomes.
+// Command pubsub shows the result of moving a subscription of gocloud.dev's pubsub to
+// sqsbatch.
 package main
 
 import (

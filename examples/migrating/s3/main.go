@@ -1,4 +1,5 @@
-// Command s3 is what a function becomes that reads S3's notifications by hand.
+// Command s3 shows the result of moving a function that reads S3's notifications by hand to
+// sqsbatch.
 package main
 
 import (

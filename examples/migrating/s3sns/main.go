@@ -1,5 +1,5 @@
-// Command s3sns is what a function becomes that reads S3's notifications out of
-// SNS's envelopes by hand.
+// Command s3sns shows the result of moving a function that reads S3's notifications out of
+// SNS's envelopes by hand to sqsbatch.
 package main
 
 import (

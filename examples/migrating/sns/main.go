@@ -1,5 +1,5 @@
-// Command sns is what a function becomes that takes messages out of SNS's
-// envelopes by hand.
+// Command sns shows the result of moving a function that takes messages out of SNS's
+// envelopes by hand to sqsbatch.
 package main
 
 import (

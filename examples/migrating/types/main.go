@@ -1,4 +1,5 @@
-// Command types is what a function becomes that has a switch over the type of a message.
+// Command types shows the result of moving a function that has a switch over the type of a
+// message to sqsbatch.
 package main
 
 import (

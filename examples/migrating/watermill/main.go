@@ -1,5 +1,5 @@
-// Command watermill is what a router of Watermill with a handler for a queue of
-// SQS becomes.
+// Command watermill shows the result of moving a router of Watermill with a handler for a
+// queue of SQS to sqsbatch.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command workers is what a consumer becomes that hands its messages to a pool of
-// workers over a channel.
+// Command workers shows the result of moving a consumer that hands its messages to a pool
+// of workers over a channel to sqsbatch.
 package main
 
 import (

@@ -1,11 +1,11 @@
-// Package sqsevent decodes the event that Lambda gives to a function with an
-// SQS queue as its event source.
+// Package sqsevent decodes the event that Lambda sends to a function with an SQS queue as
+// its event source.
 //
-// It reads the payload once, without reflection and without a value for
-// anything that is not needed. The records' strings are parts of one copy of
-// the payload: aws-lambda-go uses the payload's own memory again for the next
-// invocation, while a handler that was abandoned may still read its record. A
-// record that is kept therefore keeps the copy of its whole batch.
+// It reads the payload once, without reflection, and creates no values for parts that are
+// not needed. The records' strings point into one copy of the payload. The copy is
+// necessary: aws-lambda-go reuses the payload's memory for the next invocation, while an
+// abandoned handler may still read its record. The cost: a record that is kept keeps the
+// copy of its whole batch.
 package sqsevent
 
 import (
@@ -21,17 +21,16 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
-// Decode returns the records of an SQS event. It returns an error when the
-// payload is not valid JSON, is no SQS event, or has a record that could not
-// be reported as failed (one without messageId): such an event must fail as a
-// whole.
+// Decode returns the records of an SQS event. It returns an error if the payload is not
+// valid JSON, is not an SQS event, or has a record that could not be reported as failed
+// (one without messageId). Such an event must fail as a whole.
 func Decode(payload []byte) ([]batch.Record, error) {
 	text := string(payload)
 	d := decoder{Scanner: *plainjson.NewScanner(text), size: len(text)}
 	d.HalfPairs = true
 	ok := d.Members(d.event) && d.End()
 	switch {
-	case !ok && !utf8.ValidString(text): // each byte that is not UTF-8 becomes U+FFFD, as in encoding/json
+	case !ok && !utf8.ValidString(text): // replace each byte that is not UTF-8 by U+FFFD, like encoding/json
 		return Decode([]byte(string([]rune(text))))
 	case d.err != nil:
 		return nil, d.err
@@ -46,12 +45,12 @@ func Decode(payload []byte) ([]batch.Record, error) {
 
 type decoder struct {
 	plainjson.Scanner
-	size    int            // of the payload
-	records []batch.Record // nil before there are any, even none
-	err     error          // what is wrong, unless it is only that the text is not JSON
+	size    int            // of the payload, in bytes
+	records []batch.Record // nil until Records was read, also if it is empty
+	err     error          // what is wrong; nil if the text is only not valid JSON
 }
 
-// fail notes what is wrong. It returns false, which ends the scan.
+// fail records what is wrong. It returns false, which ends the scan.
 func (d *decoder) fail(format string, args ...any) bool {
 	d.err = fmt.Errorf(format, args...)
 	return false
@@ -63,7 +62,7 @@ func (d *decoder) event(name string) bool {
 	}
 	d.records = []batch.Record{}
 	if d.Peek() != '[' {
-		return d.fail("its Records are no list, at offset %d", d.Pos)
+		return d.fail("its Records are not a list, at offset %d", d.Pos)
 	}
 	return d.List(d.record)
 }
@@ -71,7 +70,7 @@ func (d *decoder) event(name string) bool {
 func (d *decoder) record() bool {
 	n := len(d.records)
 	if d.Peek() != '{' {
-		return d.fail("Records[%d] is no object, at offset %d", n, d.Pos)
+		return d.fail("Records[%d] is not an object, at offset %d", n, d.Pos)
 	}
 	start := d.Pos
 	d.records = append(d.records, batch.Record{})
@@ -93,7 +92,7 @@ func (d *decoder) record() bool {
 			return d.string(name, &r.QueueARN)
 		case "awsRegion":
 			return d.string(name, &r.Region)
-		case "eventSource", "EventSource": // SNS writes it with a capital
+		case "eventSource", "EventSource": // SNS writes it with a capital letter
 			return d.string(name, &source)
 		case "attributes":
 			return d.object(name, func(key string) bool {
@@ -118,7 +117,7 @@ func (d *decoder) record() bool {
 	case r.MessageID == "":
 		return d.fail("Records[%d] has no messageId", n)
 	case n == 0:
-		// Records of a batch are much alike: room for all of them at once.
+		// Records of a batch have similar sizes: make room for all of them at once.
 		d.records = slices.Grow(d.records, min((d.size-d.Pos)/(d.Pos-start), 10_000))
 	}
 	return true
@@ -135,7 +134,7 @@ func (d *decoder) messageAttributes(r *batch.Record) bool {
 				return d.string(key, &a.StringValue)
 			case "binaryValue":
 				return d.binary(key, &a.BinaryValue)
-			default: // the list values, which SQS does not have yet
+			default: // list values, which SQS does not support yet
 				return d.skip()
 			}
 		})
@@ -150,21 +149,21 @@ func (d *decoder) messageAttributes(r *batch.Record) bool {
 	})
 }
 
-// object reads an object, or null.
+// object reads an object or null.
 func (d *decoder) object(name string, member func(name string) bool) bool {
 	if d.Peek() == '{' {
 		return d.Members(member)
 	}
-	return d.null() || d.fail("%s is no object, at offset %d", name, d.Pos)
+	return d.null() || d.fail("%s is not an object, at offset %d", name, d.Pos)
 }
 
-// string reads a string into to; null leaves it as it is.
+// string reads a string into to. null leaves to unchanged.
 func (d *decoder) string(name string, to *string) (ok bool) {
 	if d.Peek() == '"' {
 		*to, ok = d.Text()
 		return ok
 	}
-	return d.null() || d.fail("%s is no string, at offset %d", name, d.Pos)
+	return d.null() || d.fail("%s is not a string, at offset %d", name, d.Pos)
 }
 
 func (d *decoder) binary(name string, to *[]byte) (ok bool) {
@@ -181,7 +180,7 @@ func (d *decoder) binary(name string, to *[]byte) (ok bool) {
 
 func (d *decoder) null() bool { return d.Peek() == 'n' && d.skip() }
 
-// skip passes over a value of any kind, which must be valid.
+// skip skips a value of any type. The value must be valid JSON.
 func (d *decoder) skip() bool {
 	text, ok := d.Value()
 	return ok && json.Valid([]byte(text))

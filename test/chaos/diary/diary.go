@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Order is a message's body: what its handler shall do.
+// Order is a message's body: what its handler must do.
 type Order struct {
 	N         int  `json:"n"`
 	Millis    int  `json:"ms"`                  // how long to work

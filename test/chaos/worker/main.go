@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	// The driver holds the other end: whatever becomes of it, this process ends.
+	// The driver holds the other end: whatever happens to it, this process ends.
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(3)

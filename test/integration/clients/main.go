@@ -102,7 +102,7 @@ func install(ctx context.Context, s *stage.Stage) ([]client, error) {
 // pythonScript runs the steps of python/, which print what is wrong themselves.
 func pythonScript(env *pyenv.Env, script string) func(context.Context, *sqsserver.Server) error {
 	return func(ctx context.Context, s *sqsserver.Server) error {
-		cmd := env.Command(ctx, "-B", script) // -B: leaves no compiled files beside the script
+		cmd := env.Command(ctx, "-B", script) // -B: leaves no compiled files next to the script
 		cmd.Env = environment(s.URL)
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		return cmd.Run()

@@ -4,7 +4,7 @@
 //
 // It needs Python 3 with its venv module, and PyPI on the first use. moto does
 // not run anything: that the function works is the business of samlocal and rie.
-// What moto's CloudFormation lacks for this stack is in python/server.py.
+// What is missing in moto's CloudFormation for this stack is in python/server.py.
 package samdeploy
 
 import (

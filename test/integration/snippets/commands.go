@@ -2,6 +2,7 @@ package snippets
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/awscli"
@@ -18,53 +20,75 @@ import (
 
 var shell = regexp.MustCompile("(?s)```sh\n(.*?)```\n")
 
-// commands are the lines of a page's blocks of shell commands, without comments.
+// commands are the lines of a page's blocks of shell commands, without comments. A line
+// that ends in a pipe goes on in the next one.
 func commands(page string) (found []string) {
 	for _, block := range shell.FindAllStringSubmatch(page, -1) {
+		before := ""
 		for line := range strings.Lines(block[1]) {
 			text, _, _ := strings.Cut(line, " #")
-			found = append(found, strings.TrimSpace(text))
+			before += strings.TrimSpace(text)
+			if strings.HasSuffix(before, "|") {
+				before += " "
+				continue
+			}
+			found = append(found, before)
+			before = ""
 		}
 	}
 	return found
 }
 
-// queueCommands are the commands for SQS of docs/deploying, which can be run without
-// an account.
-func queueCommands(docs string) (found []string, err error) {
+// pageCommands are the commands for SQS of a page.
+type pageCommands struct {
+	page string
+	list []string
+}
+
+// queueCommands are the commands for SQS of docs/deploying, of the runbooks and of the page
+// about dead letters, which can be run without an account.
+func queueCommands(docs string) (found []pageCommands, err error) {
 	pages, err := deploying(docs)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range pages {
+	runbooks, err := filepath.Glob(filepath.Join(docs, "runbooks", "*.md"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range runbooks {
+		pages = append(pages, filepath.Join("runbooks", filepath.Base(file)))
+	}
+	for _, name := range append(pages, filepath.Join("observability", "dead-letters.md")) {
 		page, err := os.ReadFile(filepath.Join(docs, name))
 		if err != nil {
 			return nil, err
 		}
+		p := pageCommands{page: name}
 		for _, c := range commands(string(page)) {
 			if strings.HasPrefix(c, "aws sqs ") {
-				found = append(found, c)
+				p.list = append(p.list, c)
 			}
+		}
+		if len(p.list) > 0 {
+			found = append(found, p)
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%s has no commands for SQS", filepath.Join(docs, "deploying"))
+		return nil, fmt.Errorf("%s has no commands for SQS", docs)
 	}
 	return found, nil
 }
 
-// runQueueCommands runs the commands for SQS of docs/deploying with the AWS CLI, page
-// by page in their order, against emulator/sqs.
-func runQueueCommands(ctx context.Context, docs, tmp string) error {
-	list, err := queueCommands(docs)
-	if err != nil {
-		return err
-	}
+// deadLetter has the id that docs/observability/dead-letters.md looks for.
+const deadLetter = `{"v":1,"reason":"no such customer","messageId":"059f36b4-87a3-44ab-83d2-661975830a7d","attempts":1}`
+
+// serveQueues serves the queues of the template, with a dead letter.
+func serveQueues(ctx context.Context) (*sqs.Server, error) {
 	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer server.Close()
 	client := server.Client()
 	for _, q := range []awssqs.CreateQueueInput{
 		{QueueName: aws.String("orders-dead")},
@@ -73,31 +97,67 @@ func runQueueCommands(ctx context.Context, docs, tmp string) error {
 		}},
 	} {
 		if _, err := client.CreateQueue(ctx, &q); err != nil {
-			return err
+			return nil, errors.Join(err, server.Close())
 		}
 	}
+	_, err = client.SendMessage(ctx, &awssqs.SendMessageInput{
+		QueueUrl: aws.String(server.QueueURL("orders-dead")), MessageBody: aws.String("{}"),
+		MessageAttributes: map[string]types.MessageAttributeValue{"sqsbatch": {DataType: aws.String("String"), StringValue: aws.String(deadLetter)}},
+	})
+	if err != nil {
+		return nil, errors.Join(err, server.Close())
+	}
+	return server, nil
+}
 
+// runQueueCommands runs these commands with the AWS CLI, page by page in their order, each
+// page against queues of its own in emulator/sqs.
+func runQueueCommands(ctx context.Context, docs, tmp string) error {
+	all, err := queueCommands(docs)
+	if err != nil {
+		return err
+	}
 	env, err := awscli.Install(ctx)
 	if err != nil {
 		return err
 	}
+	count := 0
+	for _, p := range all {
+		if err := runPage(ctx, p, env.Command(ctx).Path, tmp); err != nil {
+			return fmt.Errorf("docs/%s: %w", filepath.ToSlash(p.page), err)
+		}
+		count += len(p.list)
+	}
+	fmt.Printf("%d commands of the AWS CLI, against emulator/sqs: accepted\n", count)
+	return nil
+}
+
+func runPage(ctx context.Context, p pageCommands, python, tmp string) error {
+	server, err := serveQueues(ctx)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
 	// Version 1 of the CLI has no variable for the endpoint.
-	python := env.Command(ctx).Path
 	script := fmt.Sprintf("#!/bin/sh\nexec '%s' -m awscli --endpoint-url '%s' \"$@\"\n", python, server.URL())
 	if err := os.WriteFile(filepath.Join(tmp, "aws"), []byte(script), 0o755); err != nil {
 		return err
 	}
-	for _, c := range list {
-		cmd := exec.CommandContext(ctx, "sh", "-c", c)
+	for _, c := range p.list {
+		cmd := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", c)
 		cmd.Env = append(os.Environ(), "PATH="+tmp+string(os.PathListSeparator)+os.Getenv("PATH"),
 			"AWS_DEFAULT_REGION=us-east-1", "AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any", "AWS_PAGER=",
 			"QUEUE_URL="+server.QueueURL("orders"), "QUEUE_ARN="+server.QueueARN("orders"),
 			"DEAD_LETTER_QUEUE_URL="+server.QueueURL("orders-dead"), "DEAD_LETTER_QUEUE_ARN="+server.QueueARN("orders-dead"),
 		)
-		if out, err := cmd.CombinedOutput(); err != nil {
+		out, err := cmd.CombinedOutput()
+		if err != nil {
 			return fmt.Errorf("%s: %w\n%s", c, err, out)
 		}
+		// Commands with a filter are for the dead letter, whose id each of them prints.
+		if strings.Contains(c, "| jq") && !strings.Contains(string(out), "059f36b4-87a3-44ab-83d2-661975830a7d") {
+			return fmt.Errorf("%s finds nothing:\n%s", c, out)
+		}
 	}
-	fmt.Printf("%d commands of the AWS CLI, against emulator/sqs: accepted\n", len(list))
 	return nil
 }

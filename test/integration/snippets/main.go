@@ -1,7 +1,7 @@
 // Package snippets puts each snippet of docs/deploying and of
 // docs/managed-instances.md into the template that it changes and has SAM's
-// cfn-lint check the result. It runs the commands for SQS of docs/deploying
-// against emulator/sqs.
+// cfn-lint check the result. It runs the commands for SQS of docs/deploying, of the
+// runbooks and of the page about dead letters against emulator/sqs.
 package snippets
 
 import (

@@ -27,7 +27,7 @@ func deploying(docs string) ([]string, error) {
 }
 
 // withoutSnippets are pages of docs/deploying that change no template.
-var withoutSnippets = []string{"README.md", "cost.md", "fifo.md", "operating.md"}
+var withoutSnippets = []string{"README.md", "cost.md", "operating.md"}
 
 // part is a snippet of a page: a change to a template.
 type part struct {

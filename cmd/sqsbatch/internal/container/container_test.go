@@ -77,7 +77,7 @@ func options(t *testing.T, w *watch, do string) container.Options {
 }
 
 // TestStartError: a program that never worked is not started again, whatever
-// runs beside it, and its last lines are in the error.
+// runs next to it, and its last lines are in the error.
 func TestStartError(t *testing.T) {
 	t.Setenv("SECRET", "of this process")
 	w := &watch{}

@@ -125,7 +125,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// checkOrder checks what a record's line says beside its outcome.
+// checkOrder checks what a record's line says next to its outcome.
 func checkOrder(t *testing.T, l line) {
 	t.Helper()
 	redriven := l.Outcome == "dead-letter" && l.Attempt == 5

@@ -33,7 +33,7 @@ import (
 
 // Check is one thing that SQS promises.
 type Check struct {
-	// ID is the check's name, for ever: theme, slash, what.
+	// ID is the check's name, forever: theme, slash, what.
 	ID string
 	// Must is what has to hold, in one sentence.
 	Must string

@@ -183,7 +183,7 @@ var moveChecks = []Check{
 				_, err := dead.move(atRate(rate))
 				e.must("StartMessageMoveTask", err)
 				dead.latest("COMPLETED")
-				e.sleep(1100 * time.Millisecond) // starts are told apart
+				e.sleep(1100 * time.Millisecond) // two starts must differ in time
 			}
 			var rates []int32
 			for _, task := range dead.tasks(10) {

@@ -65,7 +65,7 @@ var permissionChecks = []Check{
 		},
 	}, {
 		ID: "permissions/add-second", Page: api("AddPermission"),
-		Must: "A second permission stands beside the first.",
+		Must: "A second permission is added to the first.",
 		run: func(e *env) {
 			q := e.queue()
 			e.must("AddPermission", q.permit("first", "SendMessage"))

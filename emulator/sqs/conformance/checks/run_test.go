@@ -64,7 +64,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// Each check is told once, runs beside no more than Parallel, and leaves nothing.
+// Each check is reported once, no more than Parallel run at a time, and each leaves nothing.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := sqs.New(sqs.Options{})

@@ -59,7 +59,7 @@ var systemAttributeChecks = []Check{
 		},
 	}, {
 		ID: "system-attributes/fifo", Page: api("ReceiveMessage"),
-		Must: "Messages of FIFO queues have group, deduplication id and the sequence number that the sender was told.",
+		Must: "Messages of FIFO queues have group, deduplication id and the sequence number that the sender got.",
 		run: func(e *env) {
 			q := e.fifo()
 			sent := q.send("a", inGroup("group-1"), withID("id-1"))

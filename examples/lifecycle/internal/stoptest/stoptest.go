@@ -50,7 +50,7 @@ func Start(t *testing.T, run func(context.Context) error) (stop func() error) {
 	return func() error { cancel(); return <-ended }
 }
 
-// RequireStop calls stop, which must take as long as want, but for half a second.
+// RequireStop calls stop, which must take want, within half a second.
 func (q *Queue) RequireStop(want time.Duration, stop func() error) {
 	q.t.Helper()
 	began := time.Now()
@@ -62,8 +62,8 @@ func (q *Queue) RequireStop(want time.Duration, stop func() error) {
 	}
 }
 
-// RequireMessages fails the test unless so many messages have been handled and deleted,
-// and so many can be received by others at once. None may be lost or in flight.
+// RequireMessages fails the test unless so many messages have been handled and deleted, and
+// so many are visible to others. None may be lost or in flight.
 func (q *Queue) RequireMessages(deleted, visible int) {
 	q.t.Helper()
 	gone := len(q.Events(sqs.Deleted))

@@ -49,7 +49,7 @@ func Queue(t testing.TB, event string) *testqueue.Queue {
 	return q
 }
 
-// Poll runs a function as a container would, until it is told to stop after d,
+// Poll runs a function as a container would, until it is asked to stop after d,
 // and returns what it logged.
 func Poll(t testing.TB, q *testqueue.Queue, h batch.Handler, cfg handler.Config, d time.Duration) []string {
 	t.Helper()

@@ -23,20 +23,18 @@ import (
 // timeout is the function's in template.yaml.
 const timeout = 10 * time.Second
 
-// Outcome is what came of an invocation.
+// Outcome is the result of an invocation.
 type Outcome struct {
-	// Failed are the places in the event's records, from 1, of those that the
-	// answer names.
+	// Failed are the positions, from 1, of the event's records that the answer names.
 	Failed []int
-	// Log is what the function itself logged by package slog, in its order:
+	// Log has the lines that the function itself logged with package slog, in order:
 	// "shipped order=o-1".
 	Log []string
 }
 
-// Run invokes a function on an event of package events, such as
-// "shapes/sns.json", with no queue behind it: what failed for good is in the
-// answer, too. The answer must be the one that is documented beside an event of
-// events/shapes.
+// Run invokes a function on an event of package events, such as "shapes/sns.json". There is
+// no queue, so the answer also names records that failed for good. The answer must be the
+// one that is documented with the event in events/shapes.
 func Run(t testing.TB, h batch.Handler, cfg handler.Config, event string) Outcome {
 	t.Helper()
 	t.Setenv("AWS_SAM_LOCAL", "true") // the receipt handles are samples
@@ -62,8 +60,8 @@ func Run(t testing.TB, h batch.Handler, cfg handler.Config, event string) Outcom
 	return Outcome{Failed: places(t, payload, answer), Log: log()}
 }
 
-// Is fails the test unless these are the places of the failed records and the
-// lines of the function, in any order.
+// Is fails the test unless these are the positions of the failed records and the lines of
+// the function, in any order.
 func (o Outcome) Is(t testing.TB, failed []int, log ...string) {
 	t.Helper()
 	if !slices.Equal(o.Failed, failed) {
@@ -117,8 +115,8 @@ func places(t testing.TB, payload, answer []byte) []int {
 	return failed
 }
 
-// Capture makes package slog's default log one that is kept until the end of
-// the test; lines returns it.
+// Capture replaces package slog's default log by one that is kept until the end of the
+// test. lines returns its lines.
 func Capture(t testing.TB) (lines func() []string) {
 	c := &capture{}
 	before := slog.Default()

@@ -61,7 +61,7 @@ def bodies(messages):
 
 
 def run(steps):
-    """Runs each step, whatever became of those before it, and returns how many failed."""
+    """Runs each step, even if an earlier one failed, and returns how many failed."""
     failed = 0
     for step in steps:
         begin = time.monotonic()

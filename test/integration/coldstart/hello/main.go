@@ -1,5 +1,5 @@
 // Command hello is the least that a function for SQS can be: what coldstart
-// measures examples/orders beside.
+// compares with examples/orders.
 package main
 
 import (

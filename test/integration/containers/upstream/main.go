@@ -27,10 +27,12 @@ func main() {
 }
 
 func check(ctx context.Context, root, rendered string) error {
-	if err := lintDockerfile(ctx, filepath.Join(root, "Dockerfile")); err != nil {
-		return fmt.Errorf("Dockerfile: %w", err)
+	for _, name := range []string{"Dockerfile", "cmd/sqsbatch/Dockerfile"} {
+		if err := lintDockerfile(ctx, filepath.Join(root, filepath.FromSlash(name))); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		fmt.Printf("%s: BuildKit's linter finds nothing\n", name)
 	}
-	fmt.Println("Dockerfile: BuildKit's linter finds nothing")
 
 	all, err := render(filepath.Join(root, "deploy", "kubernetes"))
 	if err != nil {

@@ -26,7 +26,7 @@ func Names() (all []string, err error) {
 	return all, nil
 }
 
-// Refused tells whether an event must fail the invocation.
+// Refused reports whether an event must fail the invocation.
 func Refused(name string) bool { return strings.HasPrefix(name, "refused/") }
 
 // Check says what the answer to an event is, or what is wrong with it, by events/answers.

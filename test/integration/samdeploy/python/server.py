@@ -1,4 +1,4 @@
-"""moto's server, with what its CloudFormation lacks for this stack.
+"""moto's server, with what is missing in its CloudFormation for this stack.
 
     python server.py PORT RESOLVED
 

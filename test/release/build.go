@@ -1,0 +1,132 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+type target struct{ OS, Arch string }
+
+func (t target) String() string { return t.OS + "/" + t.Arch }
+
+// targets are the platforms of .goreleaser.yaml; a test compares them.
+var targets = []target{
+	{"linux", "amd64"}, {"linux", "arm64"},
+	{"darwin", "amd64"}, {"darwin", "arm64"},
+	{"windows", "amd64"}, {"windows", "arm64"},
+}
+
+// program is the name of the tool's binary.
+func program(system string) string {
+	if system == "windows" {
+		return "sqsbatch.exe"
+	}
+	return "sqsbatch"
+}
+
+// distribution is a release that is being made.
+type distribution struct {
+	Root     string // the working tree
+	Out      string
+	Version  string // of the files' names
+	Time     time.Time
+	Docs     string // the folder that DocFiles are relative to
+	DocFiles []string
+}
+
+// base is the name of an archive and of an SBOM, up to the extension.
+func (d distribution) base(t target) string {
+	return fmt.Sprintf("sqsbatch_%s_%s_%s", d.Version, t.OS, t.Arch)
+}
+
+func (d distribution) archive(t target) string {
+	if t.OS == "windows" {
+		return d.base(t) + ".zip"
+	}
+	return d.base(t) + ".tar.gz"
+}
+
+func (d distribution) sbom(t target) string { return d.base(t) + ".cdx.json" }
+
+// add writes the binary, the archive and the SBOM of a platform. The binary is in a
+// folder of its own, since its name is that of the others.
+func (d distribution) add(t target) error {
+	binary := filepath.Join(d.Out, t.OS+"_"+t.Arch, program(t.OS))
+	if err := build(d.Root, t, binary); err != nil {
+		return err
+	}
+	return d.pack(t, binary)
+}
+
+// pack writes the archive and the SBOM of a binary.
+func (d distribution) pack(t target, binary string) error {
+	if err := writeSBOM(binary, filepath.Join(d.Out, d.sbom(t))); err != nil {
+		return err
+	}
+	files := []member{
+		{Name: program(t.OS), Path: binary, Mode: 0o755},
+		{Name: "LICENSE", Path: filepath.Join(d.Root, "LICENSE"), Mode: 0o644},
+		{Name: "README.md", Path: filepath.Join(d.Root, "README.md"), Mode: 0o644},
+	}
+	for _, doc := range d.DocFiles {
+		files = append(files, member{Name: doc, Path: filepath.Join(d.Docs, doc), Mode: 0o644})
+	}
+	return writeArchive(filepath.Join(d.Out, d.archive(t)), files, d.Time)
+}
+
+// build compiles the tool as .goreleaser.yaml does. The binary says its version by
+// what Go itself notes: the tag, or the commit. With -buildvcs=auto a source without
+// git can be built, too.
+func build(root string, t target, binary string) error {
+	path, err := filepath.Abs(binary)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w", "-o", path, "./cmd/sqsbatch")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.OS, "GOARCH="+t.Arch)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	return cmd.Run()
+}
+
+// writeChecksums writes checksums.txt, in the form of sha256sum, for the archives and
+// SBOMs of a folder.
+func writeChecksums(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var lines []string
+	for _, e := range entries {
+		if e.IsDir() || e.Name() == "checksums.txt" {
+			continue
+		}
+		sum, err := sha256File(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return err
+		}
+		lines = append(lines, fmt.Sprintf("%s  %s\n", sum, e.Name()))
+	}
+	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(a[64:], b[64:]) })
+	return os.WriteFile(filepath.Join(dir, "checksums.txt"), []byte(strings.Join(lines, "")), 0o644)
+}
+
+func sha256File(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil)), nil
+}
