@@ -204,7 +204,7 @@ func (s slowStore) Release(ctx context.Context, key, owner string) error {
 
 var errDown = errors.New("the store is down")
 
-// warnings are those that hooks are told.
+// warnings are those of the hooks.
 type warnings struct {
 	mu   sync.Mutex
 	list []string
@@ -249,7 +249,7 @@ func TestStoreIsDown_RetriesOrProceeds(t *testing.T) {
 	}
 }
 
-// The work is done: to do it again because nobody could be told would be wrong.
+// The work is done: to do it again because the store does not answer would be wrong.
 func TestCompletionFails_RecordSucceeds(t *testing.T) {
 	s, w := &shop{}, &warnings{}
 	store := slowStore{idempotency.NewMemory(), func(op string) error {
@@ -264,7 +264,7 @@ func TestCompletionFails_RecordSucceeds(t *testing.T) {
 		q.Send(order("1"))
 		q.UntilIdle()
 		q.Want("succeeded")
-		if !w.has("could not be told") {
+		if !w.has("did not answer: a duplicate") {
 			t.Errorf("warnings %q", w.list)
 		}
 	})

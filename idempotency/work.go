@@ -119,11 +119,11 @@ func (w *work) complete(ctx context.Context, lost bool, err error) error {
 			return err
 		case !errors.Is(failure, ErrNotOwner):
 			// The work is done: a retry would do it again.
-			warn(ctx, "the record was handled, and the idempotency store could not be told: a duplicate will be handled again", failure)
+			warn(ctx, "the record was handled, and the idempotency store did not answer: a duplicate will be handled again", failure)
 			return err
 		}
 	}
-	warn(ctx, "the handler took longer than its claim in the idempotency store, and another worker has taken the work over: raise Lease, or make the handler heed its context", nil)
+	warn(ctx, "the handler took longer than its claim in the idempotency store, and another worker has taken the work over: raise Lease, or make the handler follow its context", nil)
 	return batch.RetryAfter(w.claim.Lease, fmt.Errorf("%w: %w", batch.ErrInProgress, ErrTakenOver))
 }
 
