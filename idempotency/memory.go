@@ -1,6 +1,7 @@
 package idempotency
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"time"
@@ -19,7 +20,9 @@ type item struct {
 	done    bool
 	result  []byte
 	content string
-	forget  time.Time
+	// remember is for how long what is left of a claim is kept; forget is until when.
+	remember time.Duration
+	forget   time.Time
 }
 
 // NewMemory returns an empty store.
@@ -33,54 +36,67 @@ func (m *Memory) Claim(ctx context.Context, c Claim) (Found, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	switch it := m.items[c.Key]; {
-	case it == nil, !now.Before(it.forget), !it.done && !now.Before(it.ends), it.owner == c.Owner && !it.done:
-		m.items[c.Key] = &item{owner: c.Owner, ends: now.Add(c.Lease), content: c.Content, forget: now.Add(max(c.Lease, c.Remember))}
-		return Found{State: Claimed}, nil
+	it := m.items[c.Key]
+	switch {
+	case it == nil, !now.Before(it.forget), !it.done && !now.Before(it.ends):
+		it = &item{owner: c.Owner, content: c.Content, remember: c.Remember}
+		it.lastsUntil(now.Add(c.Lease))
+		m.items[c.Key] = it
 	case it.done:
-		return Found{State: Completed, Result: it.result, Content: it.content}, nil
-	default:
+		return Found{State: Completed, Result: bytes.Clone(it.result), Content: it.content}, nil
+	case it.owner != c.Owner:
 		return Found{State: InProgress, Left: it.ends.Sub(now), Content: it.content}, nil
+	default:
+		it.lastsUntil(now.Add(c.Lease))
+	}
+	return Found{State: Claimed}, nil
+}
+
+// lastsUntil has a claim end at a time, unless it ends later anyway.
+func (it *item) lastsUntil(ends time.Time) {
+	if it.ends.Before(ends) {
+		it.ends, it.forget = ends, ends.Add(it.remember)
 	}
 }
 
-// own calls f for the item of a key, if it is owner's.
-func (m *Memory) own(ctx context.Context, key, owner string, f func(*item)) error {
+// own calls f for the item of a key, if it is owner's and f takes it.
+func (m *Memory) own(ctx context.Context, key, owner string, f func(*item) bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	it := m.items[key]
-	if it == nil || it.owner != owner {
+	if it == nil || it.owner != owner || !f(it) {
 		return ErrNotOwner
 	}
-	f(it)
 	return nil
 }
 
 // Renew implements [Store].
 func (m *Memory) Renew(ctx context.Context, key, owner string, lease time.Duration) error {
-	return m.own(ctx, key, owner, func(it *item) {
-		it.ends = time.Now().Add(lease)
-		if it.forget.Before(it.ends) {
-			it.forget = it.ends
+	return m.own(ctx, key, owner, func(it *item) bool {
+		if !it.done {
+			it.lastsUntil(time.Now().Add(lease))
 		}
+		return !it.done
 	})
 }
 
 // Complete implements [Store].
 func (m *Memory) Complete(ctx context.Context, key, owner string, c Completion) error {
-	return m.own(ctx, key, owner, func(it *item) {
-		it.done, it.result, it.content, it.forget = true, c.Result, c.Content, time.Now().Add(c.Remember)
+	return m.own(ctx, key, owner, func(it *item) bool {
+		it.done, it.result, it.content, it.forget = true, bytes.Clone(c.Result), c.Content, time.Now().Add(c.Remember)
+		return true
 	})
 }
 
 // Release implements [Store].
 func (m *Memory) Release(ctx context.Context, key, owner string) error {
-	return m.own(ctx, key, owner, func(it *item) {
+	return m.own(ctx, key, owner, func(it *item) bool {
 		if !it.done {
 			delete(m.items, key)
 		}
+		return !it.done
 	})
 }
