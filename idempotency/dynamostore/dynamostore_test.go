@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -42,11 +43,12 @@ type server struct {
 	name      string
 	transport func() http.RoundTripper // of a new empty server, if it is the fake
 	endpoint  string
+	backoff   time.Duration // between tries of the client
 	test      func(t *testing.T, body func(t *testing.T))
 }
 
 func fake(key ...string) server {
-	return server{name: "fake", endpoint: "http://dynamodb.test", test: synctest.Test, transport: func() http.RoundTripper {
+	return server{name: "fake", endpoint: "http://dynamodb.test", backoff: time.Second, test: synctest.Test, transport: func() http.RoundTripper {
 		f := newFake()
 		f.key = key
 		return f
@@ -59,7 +61,8 @@ func local(t *testing.T) server {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 100
 	t.Cleanup(transport.CloseIdleConnections)
-	s := server{name: "DynamoDB Local", endpoint: *endpoint, transport: func() http.RoundTripper { return transport }, test: func(t *testing.T, body func(*testing.T)) { body(t) }}
+	s := server{name: "DynamoDB Local", endpoint: *endpoint, backoff: 50 * time.Millisecond}
+	s.transport = func() http.RoundTripper { return transport }
 	client := clientOf(transport, *endpoint)
 	for table, keys := range map[string][]string{plainTable: {"id"}, sortedTable: {"pk", "sk"}} {
 		in := &dynamodb.CreateTableInput{TableName: aws.String(table), BillingMode: types.BillingModePayPerRequest}

@@ -34,11 +34,11 @@ func newFake() *fakeDynamoDB {
 type attributes map[string]map[string]any
 
 // clientOf is AWS's client over a transport.
-func clientOf(transport http.RoundTripper, endpoint string) *dynamodb.Client {
+func clientOf(transport http.RoundTripper, endpoint string, options ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		Region: "eu-west-1", BaseEndpoint: aws.String(endpoint), HTTPClient: &http.Client{Transport: transport},
 		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-	})
+	}, options...)
 }
 
 func (f *fakeDynamoDB) client() *dynamodb.Client { return clientOf(f, "http://dynamodb.test") }
