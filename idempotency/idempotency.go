@@ -166,10 +166,13 @@ type guard struct {
 
 // Validate implements what [batch.Handler] says of it.
 func (g *guard) Validate() error {
+	var err error
 	if g.store == nil {
-		return errors.Join(errors.New("idempotency: the store is nil"), g.cfg.check())
+		err = errors.New("idempotency: the store is nil")
+	} else if s, ok := g.store.(interface{ Validate() error }); ok {
+		err = s.Validate()
 	}
-	return g.cfg.check()
+	return errors.Join(err, g.cfg.check())
 }
 
 // Handle implements [batch.Handler].

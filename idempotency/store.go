@@ -12,6 +12,9 @@ import (
 // Its methods are called from several goroutines at a time. They return when their context
 // ends, with an error. A call that failed may have been done nevertheless, also later. A
 // store must therefore accept the same call once more, as clients make it that retry.
+//
+// A store may have a method Validate() error as well. The program that runs the handler calls
+// it at the start, and ends with its error.
 type Store interface {
 	// Claim claims a key for c.Owner, if it is free: it was never claimed, its claim was
 	// released or has ended, or its completion was forgotten. Else it returns what it
