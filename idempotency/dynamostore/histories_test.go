@@ -53,7 +53,7 @@ func TestHistories_FindConditionsThatAreMissing(t *testing.T) {
 		"Renew by others":                  {"UpdateItem", "#owner = :owner AND #status", "#status"},
 		"Renew of a completion":            {"UpdateItem", " AND #status = :in_progress AND", " AND"},
 		"Renew shortens":                   {"UpdateItem", " AND #ends < :ends", ""},
-		"Complete by others":               {"UpdateItem", "#owner = :owner", ""},
+		"Complete by others":               {"UpdateItem", "only #owner = :owner", ""},
 		"Release by others":                {"DeleteItem", "#owner = :owner AND ", ""},
 		"Release of a completion":          {"DeleteItem", " AND #status = :in_progress", ""},
 	} {
@@ -69,7 +69,8 @@ func TestHistories_FindConditionsThatAreMissing(t *testing.T) {
 	}
 }
 
-// changed changes the conditions of requests on their way.
+// changed changes the conditions of requests on their way, those that have the part, or with
+// "only " before it, those that are the part.
 type changed struct {
 	server                   http.RoundTripper
 	operation, part, instead string
@@ -98,7 +99,11 @@ func (c changed) change(body []byte) ([]byte, error) {
 	}
 	condition, _ := all["ConditionExpression"].(string)
 	update, _ := all["UpdateExpression"].(string)
-	condition = strings.Replace(condition, c.part, c.instead, 1)
+	if part, only := strings.CutPrefix(c.part, "only "); !only {
+		condition = strings.Replace(condition, part, c.instead, 1)
+	} else if condition == part {
+		condition = c.instead
+	}
 	all["ConditionExpression"] = condition
 	used := map[string]bool{}
 	for _, t := range token.FindAllString(condition+" "+update, -1) {
