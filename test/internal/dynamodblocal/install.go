@@ -45,7 +45,7 @@ func install(ctx context.Context) (libs string, err error) {
 		if err != nil {
 			return fmt.Errorf("mvn is not on the PATH: install Maven (Debian: apt-get install maven), it fetches DynamoDB Local: %w", err)
 		}
-		file := filepath.Join(dir, "pom.xml") // it stays there, beside the jars
+		file := filepath.Join(dir, "pom.xml") // it stays there, next to the jars
 		if err := os.WriteFile(file, []byte(pom), 0o644); err != nil {
 			return err
 		}
