@@ -85,7 +85,9 @@ type Config struct {
 
 	// KeepPermanent completes the key of a record that failed permanently, so that its
 	// duplicates make no further dead letters. A dead letter that is replayed is then a
-	// duplicate, too, and does nothing. Defaults to releasing it.
+	// duplicate, too, and does nothing. The record itself is none: if it comes back, since
+	// it could not be dead-lettered, it fails again without a call of the handler. Defaults
+	// to releasing it.
 	KeepPermanent bool
 
 	// OnDuplicate is called for a duplicate, in place of the handler, with what [Keep] has
@@ -109,6 +111,11 @@ const (
 	endTimeout = 5 * time.Second
 	// plainLease is the lease of a record that no runner handles and that has no deadline.
 	plainLease = time.Minute
+)
+
+var (
+	errSlow         = errors.New("the store takes longer to answer than half of the claim's lease")
+	errFailedBefore = errors.New("idempotency: the record failed permanently before, and this is kept")
 )
 
 // Errors of records.
@@ -185,7 +192,7 @@ func (g *guard) Handle(ctx context.Context, r batch.Record) error {
 	case err != nil:
 		return err
 	}
-	found, err := g.claim(ctx, &c)
+	found, until, err := g.claim(ctx, &c)
 	switch {
 	case err != nil && g.cfg.ProceedWithoutStore && ctx.Err() == nil:
 		warn(ctx, "the idempotency store does not answer: the record is handled without protection against duplicates", err)
@@ -195,16 +202,21 @@ func (g *guard) Handle(ctx context.Context, r batch.Record) error {
 	case found.State != Claimed && c.Content != "" && found.Content != "" && found.Content != c.Content:
 		return batch.Permanent(ErrDifferentContent)
 	case found.State == Completed:
-		return g.duplicate(ctx, r, found.Result)
+		return g.completed(ctx, r, found.Result)
 	case found.State == InProgress:
 		// A second more: a claim that ends while the record is received would cost an attempt.
 		return batch.RetryAfter(found.Left+time.Second, batch.ErrInProgress)
 	}
-	w := &work{guard: g, claim: c, until: time.Now().Add(c.Lease)}
+	w := &work{guard: g, claim: c, until: until}
 	return w.do(ctx, r)
 }
 
-func (g *guard) duplicate(ctx context.Context, r batch.Record, result []byte) error {
+// completed ends a record whose key was completed with a result.
+func (g *guard) completed(ctx context.Context, r batch.Record, result []byte) error {
+	id, result, failed := failedFor(result)
+	if failed && id == r.MessageID {
+		return batch.Permanent(errFailedBefore)
+	}
 	if g.cfg.OnDuplicate != nil {
 		if err := g.cfg.OnDuplicate(ctx, r, result); err != nil {
 			return err
@@ -213,24 +225,43 @@ func (g *guard) duplicate(ctx context.Context, r batch.Record, result []byte) er
 	return batch.ErrDuplicate
 }
 
-// claim claims a key. At the record's last attempt it waits for another's claim to end.
-func (g *guard) claim(ctx context.Context, c *Claim) (Found, error) {
+// claim claims a key, and returns until when the claim lasts at least. At the record's
+// last attempt it waits for another's claim to end.
+func (g *guard) claim(ctx context.Context, c *Claim) (found Found, until time.Time, err error) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		c.Lease = g.lease(ctx)
-		found, err := g.store.Claim(ctx, *c)
-		if err != nil || found.State != InProgress || !lastAttempt(ctx) {
-			return found, err
+		if found, until, err = g.claimOnce(ctx, c); err != nil || found.State != InProgress || !lastAttempt(ctx) {
+			return found, until, err
 		}
 		wait := min(pause, found.Left+time.Millisecond)
-		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait+firstPause {
-			return found, nil
+		if deadline, ok := ctx.Deadline(); ok {
+			left := time.Until(deadline)
+			if wait = min(wait, left/2); left < 2*firstPause {
+				return found, until, nil
+			}
 		}
 		select {
 		case <-ctx.Done():
-			return found, nil
+			return found, until, nil
 		case <-time.After(wait):
 		}
 	}
+}
+
+// claimOnce claims a key. Where the store takes so long to answer that little is left of
+// the claim, it claims once more.
+func (g *guard) claimOnce(ctx context.Context, c *Claim) (found Found, until time.Time, err error) {
+	for range 2 {
+		c.Lease = g.lease(ctx)
+		// The claim may begin at any moment of the call: nobody else is let in for its
+		// lease after the first one.
+		until = time.Now().Add(c.Lease)
+		found, err = g.store.Claim(ctx, *c)
+		deadline, ok := ctx.Deadline()
+		if err != nil || found.State != Claimed || ok && !deadline.After(until) || time.Until(until) > c.Lease/2 {
+			return found, until, err
+		}
+	}
+	return Found{}, until, errSlow
 }
 
 // Between two looks at a key that another worker holds, at a record's last attempt.

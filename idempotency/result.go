@@ -1,6 +1,7 @@
 package idempotency
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,27 @@ func Keep(ctx context.Context, v any) error {
 	}
 	w.result = result
 	return nil
+}
+
+// failureMark begins the result of a record that failed permanently. No JSON begins so.
+const failureMark = "!"
+
+// failureOf is what is kept of a permanent failure: which message it was, and its result.
+func failureOf(messageID string, result []byte) []byte {
+	return append([]byte(failureMark+messageID+"\n"), result...)
+}
+
+// failedFor reads what failureOf has written, and reports whether it has.
+func failedFor(kept []byte) (messageID string, result []byte, failed bool) {
+	rest, failed := bytes.CutPrefix(kept, []byte(failureMark))
+	if !failed {
+		return "", kept, false
+	}
+	id, result, _ := bytes.Cut(rest, []byte("\n"))
+	if len(result) == 0 {
+		result = nil
+	}
+	return string(id), result, true
 }
 
 // Kept makes a [Config.OnDuplicate] of a function that takes what [Keep] was given. It is

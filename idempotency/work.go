@@ -32,7 +32,7 @@ func (w *work) do(ctx context.Context, r batch.Record) error {
 		var cancel context.CancelCauseFunc
 		own, cancel = context.WithCancelCause(own)
 		defer cancel(context.Canceled)
-		w.renewIn(own, w.claim.Lease/3, cancel)
+		w.renewIn(own, time.Until(w.until)-w.claim.Lease*2/3, cancel)
 	}
 	returned := false
 	defer func() {
@@ -47,6 +47,9 @@ func (w *work) do(ctx context.Context, r batch.Record) error {
 	verdict := batch.VerdictOf(err)
 	switch {
 	case err == nil, verdict.Duplicate, verdict.Permanent && w.cfg.KeepPermanent:
+		if verdict.Permanent {
+			w.result = failureOf(r.MessageID, w.result)
+		}
 		return w.complete(ctx, lost, err)
 	default:
 		w.release(ctx)

@@ -81,7 +81,7 @@ func (c *checker) heldBefore(d *delivery) bool {
 		if before.story != d.story || before.process != d.process || !before.got.Before(d.got) || len(before.handlings) == 0 {
 			continue
 		}
-		if h := before.handlings[0]; !h.Ended.Before(d.got) || h.End == Succeeded || c.buried(h, d.got) {
+		if h := before.handlings[0]; !h.Ended.Before(d.got) || h.End.done() || c.buried(h, d.got) {
 			return true
 		}
 	}

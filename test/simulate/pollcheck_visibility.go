@@ -71,7 +71,7 @@ func (c *checker) mayHide(d *delivery, until time.Time) bool {
 	switch {
 	case !h.Ended.Came() || h.Ended.At.After(given.At), h.Canceled.Came() && h.Ended.At.Equal(given.At): // given up
 		return true
-	case h.End == Succeeded:
+	case h.End.done():
 		return h.Canceled.Came() // it may have been given up at that very moment
 	case d.outcome == nil:
 		return false
@@ -139,7 +139,7 @@ func (c *checker) pollSpacing() {
 				c.violated(VisibilitySet, p.gone(), "%v: process %d says that its visibility was set, SQS never did", d.story, p.Number)
 				continue
 			}
-			if o.Outcome == batch.Retry && len(d.handlings) > 0 && !d.handlings[0].cutOff() {
+			if (o.Outcome == batch.Retry || o.Outcome == batch.InProgress) && len(d.handlings) > 0 && !d.handlings[0].cutOff() {
 				c.comesBack(d, o, set)
 			}
 		}
