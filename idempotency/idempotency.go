@@ -75,8 +75,8 @@ type Config struct {
 
 	// Lease is how long a claim lasts at most without being renewed. It is renewed when a
 	// third is over. A shorter one lets others in sooner after a process was killed. Defaults
-	// to the record's visibility timeout in a container with heartbeats, and to no limit but
-	// the record's deadline on Lambda. At least 1 s.
+	// to what is left of the record's visibility timeout in a container with heartbeats, and
+	// to no limit but the record's deadline on Lambda. At least 1 s.
 	Lease time.Duration
 
 	// Grace is added to the record's deadline, for handlers that end late and clocks that
@@ -111,6 +111,9 @@ const (
 	endTimeout = 5 * time.Second
 	// plainLease is the lease of a record that no runner handles and that has no deadline.
 	plainLease = time.Minute
+	// shortLease is the shortest lease that a container takes from the visibility timeout,
+	// where little is left of that.
+	shortLease = time.Second
 )
 
 var (
@@ -279,7 +282,9 @@ func lastAttempt(ctx context.Context) bool {
 func (g *guard) lease(ctx context.Context) time.Duration {
 	most := g.cfg.Lease
 	if view, ok := runner.From(ctx); ok && most == 0 {
-		most = view.HiddenFor()
+		if left := view.HiddenFor(); left != 0 {
+			most = max(left, shortLease)
+		}
 	}
 	deadline, ok := ctx.Deadline()
 	switch {

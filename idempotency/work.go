@@ -28,7 +28,7 @@ type workKey struct{}
 // do calls the handler, and completes or releases the claim.
 func (w *work) do(ctx context.Context, r batch.Record) error {
 	own := context.WithValue(ctx, workKey{}, w)
-	if deadline, ok := ctx.Deadline(); !ok || deadline.After(w.until) {
+	if !w.lasts(ctx) {
 		var cancel context.CancelCauseFunc
 		own, cancel = context.WithCancelCause(own)
 		defer cancel(context.Canceled)
@@ -91,8 +91,9 @@ func (w *work) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 	stop()
 	switch {
 	case err == nil:
-		w.until = began.Add(lease)
-		w.renewIn(ctx, lease/3, cancel)
+		if w.until = began.Add(lease); !w.lasts(ctx) {
+			w.renewIn(ctx, lease/3, cancel)
+		}
 	case errors.Is(err, ErrNotOwner) || !time.Now().Before(ends):
 		w.mu.Lock()
 		w.lost = errors.Is(err, ErrNotOwner)
@@ -101,6 +102,12 @@ func (w *work) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 	default:
 		w.renewIn(ctx, min(w.claim.Lease/12, time.Until(ends)), cancel)
 	}
+}
+
+// lasts reports whether the claim need not be renewed: it lasts for all of the record's time.
+func (w *work) lasts(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && !deadline.Add(w.cfg.Grace).After(w.until)
 }
 
 // leaseFrom is the lease of a renewal: as long as the first, but not beyond the deadline.

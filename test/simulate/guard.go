@@ -3,6 +3,7 @@ package simulate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -97,6 +98,7 @@ func (u *user) worked(next batch.Handler) batch.Handler {
 			u.locked(func() {
 				if !t.Ended.Came() {
 					t.Canceled = u.moment()
+					t.Handling.TakenOver = errors.Is(context.Cause(ctx), idempotency.ErrTakenOver)
 				}
 			})
 		})()
@@ -167,7 +169,7 @@ func (g generator) guards(p *Plan) {
 			p.StoreFaults = append(p.StoreFaults, g.storeFault())
 		}
 	}
-	p.StoreTakes = sometimes(g, 2, time.Millisecond, 30*time.Millisecond, 300*time.Millisecond)
+	p.StoreTakes = sometimes(g, 2, time.Millisecond, 10*time.Millisecond, 30*time.Millisecond)
 }
 
 // copyOf is the same work once more: at the same time or later, also in another group, or

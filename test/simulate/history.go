@@ -79,6 +79,8 @@ type Handling struct {
 	// Told: a function of many did what there was to do before, together with an
 	// earlier record of the group; the call was only told the outcome.
 	Told bool
+	// TakenOver: its guard ended its function's context, since the claim could not be renewed.
+	TakenOver bool
 }
 
 // End is how a handler ended.

@@ -182,7 +182,7 @@ func (c *checker) swift() {
 				last = over
 			}
 		}
-		if p.How != Dies && f.SlowHook == "" && p.instant() && p.Returned.At.Sub(last) > 300*time.Millisecond {
+		if p.How != Dies && !p.Killed.Came() && f.SlowHook == "" && p.instant() && p.Returned.At.Sub(last) > 300*time.Millisecond {
 			c.violated(Swift, p.Returned, "process %d stopped %v after its last handler was over", p.Number, p.Returned.At.Sub(last))
 		}
 	}

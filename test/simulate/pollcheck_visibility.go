@@ -85,7 +85,7 @@ func (c *checker) mayHide(d *delivery, until time.Time) bool {
 // that it has to.
 func (h *Handling) cutOff() bool {
 	p := h.Process
-	return h.End == Failed && errors.Is(h.Err, context.Canceled) && (p.Stopping.Before(h.Canceled) || p.Err != nil)
+	return h.End == Failed && !h.TakenOver && errors.Is(h.Err, context.Canceled) && (p.Stopping.Before(h.Canceled) || p.Err != nil)
 }
 
 // inGroupThatFailed reports whether a record of a delivery's group failed in its
