@@ -154,6 +154,9 @@ func (c *Config) check() error {
 
 // New returns middleware that has the work of a record done once. What is wrong with the
 // configuration ends the start of whatever runs the handler.
+//
+// Around a handler of package bulk it goes by [batch.Chain], not into bulk.Config.Unwrap: there
+// it would release the claims of a FIFO group's records before they are written.
 func New(store Store, c Config) func(batch.Handler) batch.Handler {
 	c.Remember, c.Grace = cmp.Or(c.Remember, defaultRemember), cmp.Or(c.Grace, defaultGrace)
 	if c.Hash == nil {

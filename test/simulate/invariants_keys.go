@@ -136,6 +136,8 @@ func (c *checker) waitedToTheEnd(m *story) {
 		return
 	case m.gone.Kind != sqs.Redriven && (d.outcome == nil || d.outcome.Outcome != batch.DeadLettered):
 		return
+	case d.received.ReceiveCount < m.function.MaxReceiveCount: // it is said to have more than its queue gives
+		return
 	case m.function.MaxReceiveCount == 0 && (!c.says(d) || d.received.ReceiveCount == 1), !c.calm(d):
 		return // it may not be known that the attempt is the last
 	}
