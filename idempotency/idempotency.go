@@ -219,9 +219,11 @@ func (g *guard) Handle(ctx context.Context, r batch.Record) error {
 
 // completed ends a record whose key was completed with a result.
 func (g *guard) completed(ctx context.Context, r batch.Record, result []byte) error {
-	id, result, failed := failedFor(result)
-	if failed && id == r.MessageID {
-		return batch.Permanent(errFailedBefore)
+	if id, failed := failedFor(result); failed {
+		if id == r.MessageID {
+			return batch.Permanent(errFailedBefore)
+		}
+		result = nil
 	}
 	if g.cfg.OnDuplicate != nil {
 		if err := g.cfg.OnDuplicate(ctx, r, result); err != nil {

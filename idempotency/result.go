@@ -37,22 +37,13 @@ func Keep(ctx context.Context, v any) error {
 // failureMark begins the result of a record that failed permanently. No JSON begins so.
 const failureMark = "!"
 
-// failureOf is what is kept of a permanent failure: which message it was, and its result.
-func failureOf(messageID string, result []byte) []byte {
-	return append([]byte(failureMark+messageID+"\n"), result...)
-}
+// failureOf is what is kept of a permanent failure: which message failed.
+func failureOf(messageID string) []byte { return []byte(failureMark + messageID) }
 
 // failedFor reads what failureOf has written, and reports whether it has.
-func failedFor(kept []byte) (messageID string, result []byte, failed bool) {
-	rest, failed := bytes.CutPrefix(kept, []byte(failureMark))
-	if !failed {
-		return "", kept, false
-	}
-	id, result, _ := bytes.Cut(rest, []byte("\n"))
-	if len(result) == 0 {
-		result = nil
-	}
-	return string(id), result, true
+func failedFor(kept []byte) (messageID string, failed bool) {
+	id, failed := bytes.CutPrefix(kept, []byte(failureMark))
+	return string(id), failed
 }
 
 // Kept makes a [Config.OnDuplicate] of a function that takes what [Keep] was given. It is

@@ -48,7 +48,7 @@ func (w *work) do(ctx context.Context, r batch.Record) error {
 	switch {
 	case err == nil, verdict.Duplicate, verdict.Permanent && w.cfg.KeepPermanent:
 		if verdict.Permanent {
-			w.result = failureOf(r.MessageID, w.result)
+			w.result = failureOf(r.MessageID)
 		}
 		return w.complete(ctx, lost, err)
 	default:

@@ -43,7 +43,7 @@ func (u *user) guard(f Function) func(batch.Handler) batch.Handler {
 		Key: func(_ context.Context, r batch.Record) (string, error) {
 			return u.plan.message(u.numbers[r.Body]).key(), nil
 		},
-		Prefix: f.Guard.Prefix, PlainKeys: true, Lease: f.Guard.Lease, Grace: f.Guard.Grace, KeepPermanent: f.Guard.KeepPermanent,
+		Prefix: f.Guard.Prefix, Hash: idempotency.Plain, Lease: f.Guard.Lease, Grace: f.Guard.Grace, KeepPermanent: f.Guard.KeepPermanent,
 	}
 	middleware := idempotency.New(&wayToStore{u.store, u.env}, cfg)
 	return func(next batch.Handler) batch.Handler {

@@ -36,7 +36,7 @@ func main() {
 	var h batch.Handler = batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return handle(ctx, d, r) })
 	if url := os.Getenv("CHAOS_STORE"); url != "" {
 		h = batch.Chain(h, idempotency.New(httpstore.Client{URL: url}, idempotency.Config{
-			Key: idempotency.KeyOf(work), Prefix: "orders", PlainKeys: true,
+			Key: idempotency.KeyOf(work), Prefix: "orders", Hash: idempotency.Plain,
 		}))
 	}
 	handler.Run(h)
