@@ -104,7 +104,7 @@ func (w *work) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// lasts reports whether the claim need not be renewed: it lasts for all of the record's time.
+// lasts reports whether no renewal is needed: the claim lasts for all of the record's time.
 func (w *work) lasts(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && !deadline.Add(w.cfg.Grace).After(w.until)

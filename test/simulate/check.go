@@ -75,7 +75,7 @@ const (
 	// WorkOnce: no key is completed twice, and none is worked on again after it was completed.
 	WorkOnce Invariant = "no work is done again after its completion"
 	// WorkAlone: while a key is claimed no other worker is let in, given handlers that
-	// heed their context.
+	// follow their context.
 	WorkAlone Invariant = "a key has one worker at a time"
 	// Blameless: a record that only waited for another worker did not fail, and is no dead
 	// letter while it has time to wait.
@@ -225,7 +225,7 @@ func (c *checker) violated(i Invariant, at Moment, format string, args ...any) {
 
 func (m *story) String() string { return fmt.Sprintf("message %d", m.plan.Number) }
 
-// succeeded tells whether the delivery's handler returned nil, or that it is a duplicate,
+// succeeded reports whether the delivery's handler returned nil, or that it is a duplicate,
 // before a moment.
 func (d *delivery) succeeded(before Moment) bool {
 	return d.endedAs(Succeeded, before) || d.endedAs(Repeated, before)

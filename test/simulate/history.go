@@ -97,7 +97,7 @@ const (
 	Waited   End = "in progress"
 )
 
-// done tells whether nothing is left to do with the record.
+// done reports whether nothing is left to do with the record.
 func (e End) done() bool { return e == Succeeded || e == Repeated }
 
 // Invocation is one invocation of a function.

@@ -52,7 +52,7 @@ func (c *checker) wasWorkedOn(d *delivery, h *Handling, tasks []*Task) {
 	}
 }
 
-// finishes tells whether a task leaves nothing to do for a delivery with its key. What
+// finishes reports whether a task leaves nothing to do for a delivery with its key. What
 // failed for good and is kept does so for others: the message itself must not be deleted
 // unless it is a dead letter.
 func (c *checker) finishes(t *Task, d *delivery) bool {
@@ -148,7 +148,7 @@ func (c *checker) waitedToTheEnd(m *story) {
 	}
 }
 
-// storeFailed tells whether a call to the store about a delivery was not answered well.
+// storeFailed reports whether a call to the store about a delivery was not answered well.
 func (c *checker) storeFailed(receipt string) bool {
 	return slices.ContainsFunc(c.StoreCalls, func(call *StoreCall) bool {
 		return call.Receipt == receipt && (call.Struck != "" || call.Err != nil || !call.Ended.Came())
