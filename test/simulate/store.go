@@ -39,7 +39,7 @@ var (
 )
 
 func (g generator) storeFault() StoreFault {
-	f := StoreFault{Kind: pick(g, storeFaultKinds...), Operation: pick(g, storeOperations...), Skip: sometimes(g, 2, 1, 2, 5), Times: pick(g, 0, 1, 1, 3)}
+	f := StoreFault{Kind: pick(g, storeFaultKinds...), Operation: pick(g, append(storeOperations, "Renew", "Renew", "Renew")...), Skip: sometimes(g, 2, 1, 2, 5), Times: pick(g, 0, 1, 1, 3)}
 	switch f.Kind {
 	case AnswersLate, ArrivesLate:
 		f.Takes = pick(g, 300*time.Millisecond, 2*time.Second, 7*time.Second, 40*time.Second)
