@@ -179,7 +179,9 @@ func (p *Poller) failedGroup(m *message) {
 		m.checkLapsed(p, time.Now())
 		m.lost = true
 	default:
-		p.counts.Failed++
+		if r.Outcome != batch.InProgress { // it only waits
+			p.counts.Failed++
+		}
 		if r.Outcome == batch.Abandoned {
 			p.counts.Abandoned++
 		}
