@@ -185,7 +185,7 @@ func (g *guard) Handle(ctx context.Context, r batch.Record) error {
 	case err != nil:
 		return err
 	}
-	found, err := g.claim(ctx, &c)
+	found, until, err := g.claim(ctx, &c)
 	switch {
 	case err != nil && g.cfg.ProceedWithoutStore && ctx.Err() == nil:
 		warn(ctx, "the idempotency store does not answer: the record is handled without protection against duplicates", err)
@@ -200,7 +200,7 @@ func (g *guard) Handle(ctx context.Context, r batch.Record) error {
 		// A second more: a claim that ends while the record is received would cost an attempt.
 		return batch.RetryAfter(found.Left+time.Second, batch.ErrInProgress)
 	}
-	w := &work{guard: g, claim: c, until: time.Now().Add(c.Lease)}
+	w := &work{guard: g, claim: c, until: until}
 	return w.do(ctx, r)
 }
 
@@ -213,21 +213,23 @@ func (g *guard) duplicate(ctx context.Context, r batch.Record, result []byte) er
 	return batch.ErrDuplicate
 }
 
-// claim claims a key. At the record's last attempt it waits for another's claim to end.
-func (g *guard) claim(ctx context.Context, c *Claim) (Found, error) {
+// claim claims a key until a time. At the record's last attempt it waits for another's claim to
+// end. The claim counts from before the call, because the answer may take long.
+func (g *guard) claim(ctx context.Context, c *Claim) (found Found, until time.Time, err error) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		c.Lease = g.lease(ctx)
-		found, err := g.store.Claim(ctx, *c)
+		until = time.Now().Add(c.Lease)
+		found, err = g.store.Claim(ctx, *c)
 		if err != nil || found.State != InProgress || !lastAttempt(ctx) {
-			return found, err
+			return found, until, err
 		}
 		wait := min(pause, found.Left+time.Millisecond)
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait+firstPause {
-			return found, nil
+			return found, until, nil
 		}
 		select {
 		case <-ctx.Done():
-			return found, nil
+			return found, until, nil
 		case <-time.After(wait):
 		}
 	}
