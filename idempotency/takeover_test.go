@@ -179,3 +179,31 @@ func TestNoTimeLeft_ClaimStillEnds(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// A claim counts from when it was asked for, however long the answer takes.
+func TestSlowAnswerToAClaim_EndsTheContextInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		store := slowStore{slowAnswer{idempotency.NewMemory()}, func(op string) error {
+			if op == "renew" {
+				return errDown
+			}
+			return nil
+		}}
+		_ = worker(store, idempotency.Config{Lease: 12 * time.Second}, func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})(t.Context())
+		if ended := time.Since(began); ended != 11*time.Second {
+			t.Errorf("the context ended after %v, want 11 s: the lease less the grace", ended)
+		}
+	})
+}
+
+// slowAnswer answers claims 3 s after they were made.
+type slowAnswer struct{ idempotency.Store }
+
+func (s slowAnswer) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
+	defer time.Sleep(3 * time.Second)
+	return s.Store.Claim(ctx, c)
+}
