@@ -364,3 +364,13 @@ func TestConfig_IsChecked(t *testing.T) {
 		}
 	}
 }
+
+func TestPlainKey_ThatCannotBeStored_IsPermanent(t *testing.T) {
+	for name, key := range map[string]string{"too long": strings.Repeat("x", 1025), "not UTF-8": "\xff"} {
+		h := batch.Chain(batch.Text(func(context.Context, string) error { t.Error(name + ": it is handled"); return nil }),
+			idempotency.New(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Body, Hash: idempotency.Plain}))
+		if err := h.Handle(t.Context(), batch.Record{Body: key}); !batch.VerdictOf(err).Permanent {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

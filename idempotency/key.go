@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 )
@@ -107,6 +108,9 @@ func (c *Config) identify(ctx context.Context, r *batch.Record) (key, content st
 	}
 	if key = prefix + "#" + c.Hash(key); len(key) > maxKey {
 		return "", "", batch.Permanent(fmt.Errorf("idempotency: the key has %d bytes, at most %d can be stored: leave Config.Hash out", len(key), maxKey))
+	}
+	if !utf8.ValidString(key) {
+		return "", "", batch.Permanent(errors.New("idempotency: the key is not UTF-8, and cannot be stored as it is: leave Config.Hash out"))
 	}
 	return key, content, nil
 }
