@@ -61,7 +61,7 @@ lint: ## check formatting, go vet on three systems, staticcheck, go.mod
 integration: ## list the checks with other tools: "make sam" runs one, "make sam rie" runs two
 	go run ./test/integration
 
-INTEGRATION = sam samlocal samdeploy starter snippets migrating rie containers s3payload clients
+INTEGRATION = sam samlocal samdeploy starter snippets migrating rie containers s3payload dynamodb clients
 .PHONY: $(INTEGRATION)
 $(INTEGRATION):
 	go run ./test/integration $@

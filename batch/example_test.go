@@ -2,7 +2,9 @@ package batch_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 )
@@ -40,4 +42,62 @@ func ExampleChain() {
 	// before m-1
 	// handled
 	// after m-1
+}
+
+func ExamplePermanent() {
+	err := batch.Permanent(errors.New("unknown article"))
+	fmt.Println(err, batch.VerdictOf(err).Permanent)
+	// Output: unknown article true
+}
+
+func ExampleRetryAfter() {
+	err := fmt.Errorf("reserve: %w", batch.RetryAfter(30*time.Second, errors.New("too many requests")))
+	fmt.Println(err, batch.VerdictOf(err).After)
+	// Output: reserve: too many requests 30s
+}
+
+func ExampleAbort() {
+	// The carrier is down: the records that were not started would fail, too.
+	err := batch.Abort(2*time.Minute, errors.New("carrier: connection refused"))
+	v := batch.VerdictOf(err)
+	fmt.Println(v.Aborts, v.After)
+	// Output: true 2m0s
+}
+
+func ExampleStopping() {
+	jobs := make(chan string)
+	// A handler that hands its record to a worker gives it back when the process stops.
+	h := batch.Text(func(ctx context.Context, body string) error {
+		select {
+		case jobs <- body:
+			return nil
+		case <-batch.Stopping(ctx):
+			return batch.ErrStopped
+		}
+	})
+	go func() { fmt.Println(<-jobs) }()
+	fmt.Println(h.Handle(context.Background(), batch.Record{Body: "resize"}))
+	// Unordered output:
+	// resize
+	// <nil>
+}
+
+func ExampleFirstOf() {
+	notFound := errors.New("not found")
+	classify := batch.FirstOf(
+		func(err error) error {
+			if errors.Is(err, notFound) {
+				return batch.Permanent(err)
+			}
+			return err
+		},
+		func(err error) error {
+			if errors.Is(err, context.DeadlineExceeded) {
+				return batch.RetryAfter(time.Minute, err)
+			}
+			return err
+		},
+	)
+	fmt.Println(batch.VerdictOf(classify(notFound)).Permanent, batch.VerdictOf(classify(context.DeadlineExceeded)).After)
+	// Output: true 1m0s
 }

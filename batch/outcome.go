@@ -10,8 +10,13 @@ const (
 	Pending Outcome = iota
 	// Succeeded: the handler returned nil. The record is deleted.
 	Succeeded
+	// Duplicate: the work was done before, see [ErrDuplicate]. The record is deleted.
+	Duplicate
 	// Retry: the handler failed. The record comes back after its backoff.
 	Retry
+	// InProgress: another worker is doing the work, see [ErrInProgress]. The record comes
+	// back when its error says.
+	InProgress
 	// DeadLettered: the record was sent to the dead-letter queue, and is deleted.
 	DeadLettered
 	// Dropped: the record failed for good and was deleted, because the configuration says
@@ -29,7 +34,7 @@ const (
 	Abandoned
 )
 
-var outcomeNames = [...]string{"pending", "succeeded", "retry", "dead-letter", "dropped", "not-started", "skipped", "abandoned"}
+var outcomeNames = [...]string{"pending", "succeeded", "duplicate", "retry", "in-progress", "dead-letter", "dropped", "not-started", "skipped", "abandoned"}
 
 func (o Outcome) String() string {
 	if int(o) < len(outcomeNames) {
@@ -40,14 +45,16 @@ func (o Outcome) String() string {
 
 // Done reports whether the record is finished: SQS does not have to deliver it again, and
 // the partial batch response does not list it.
-func (o Outcome) Done() bool { return o == Succeeded || o == DeadLettered || o == Dropped }
+func (o Outcome) Done() bool {
+	return o == Succeeded || o == Duplicate || o == DeadLettered || o == Dropped
+}
 
 // Result is the outcome of one record, with its details.
 type Result struct {
 	// Record is the record. It is shared with the handler: read it only.
 	Record  *Record
 	Outcome Outcome
-	// Err is why the record did not succeed. It is nil for a record that succeeded.
+	// Err is why the record failed. It is nil for a record that succeeded or is a duplicate.
 	Err error
 	// Started is when the handler was called. Zero if it was not called.
 	Started time.Time

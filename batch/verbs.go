@@ -61,6 +61,25 @@ type abortError struct {
 func (e *abortError) Error() string { return message(e.err, "aborted for "+e.after.String()) }
 func (e *abortError) Unwrap() error { return e.err }
 
+// ErrDuplicate is returned by a handler or middleware when the work of the record was done
+// before: for an earlier delivery, or for another message with the same content. The record
+// is deleted, as after a success. Its outcome is [Duplicate].
+var ErrDuplicate error = &duplicateError{}
+
+type duplicateError struct{}
+
+func (*duplicateError) Error() string { return "the work was done before" }
+
+// ErrInProgress is wrapped by the error of a handler or middleware when another worker is
+// doing the work of the record. Use [RetryAfter] for the time after which the other worker is
+// done or has lost its claim. The outcome is [InProgress], which is not a failure of the
+// handler.
+var ErrInProgress error = &inProgressError{}
+
+type inProgressError struct{}
+
+func (*inProgressError) Error() string { return "another worker is doing the work" }
+
 // MalformedError is the error of a record that could not be decoded. Like [Permanent] it
 // sends the record to the dead-letter queue. Its text says where the body is wrong and
 // never quotes it. Unwrap returns the decoder's own error, which may quote it.

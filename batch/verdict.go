@@ -15,6 +15,10 @@ type Verdict struct {
 	Malformed bool
 	// Aborts: the records of the batch that were not started come back after After, too.
 	Aborts bool
+	// Duplicate: the error is [ErrDuplicate], and wraps no other verb.
+	Duplicate bool
+	// InProgress: the error wraps [ErrInProgress], and neither Permanent nor Abort.
+	InProgress bool
 	// Verb is true if the error wraps a verb of this package. It is false if only a method
 	// of another package's error decided.
 	Verb bool
@@ -45,9 +49,13 @@ func VerdictOf(err error) Verdict {
 	v.addVerbs(err)
 	switch {
 	case v.Permanent:
-		v.Aborts, v.Verb = false, true
+		v.Aborts, v.Duplicate, v.InProgress, v.Verb = false, false, false, true
 		return v
-	case v.Aborts || v.HasAfter:
+	case v.Aborts:
+		v.Duplicate, v.InProgress, v.Verb = false, false, true
+		return v
+	case v.HasAfter || v.InProgress || v.Duplicate:
+		v.Duplicate = v.Duplicate && !v.HasAfter && !v.InProgress
 		v.Verb = true
 		return v
 	}
@@ -70,6 +78,10 @@ func (v *Verdict) addVerbs(err error) {
 		v.addAbort(e.after)
 	case *retryAfterError:
 		v.addAfter(e.after)
+	case *duplicateError:
+		v.Duplicate = true
+	case *inProgressError:
+		v.InProgress = true
 	case interface{ As(any) bool }: // it may stand for several errors, like those of hashicorp/go-multierror
 		addFound[*permanentError](v, e)
 		addFound[*MalformedError](v, e)

@@ -21,7 +21,7 @@ func TestAFunctionLinksNothingThatItDoesNotImport(t *testing.T) {
 		t.Fatalf("no %stelemetry/log among %d packages", own, len(packages))
 	}
 	optional := func(p string) bool {
-		return slices.ContainsFunc([]string{"telemetry", "envelope", "payload", "classify", "middleware", "bulk"}, func(room string) bool {
+		return slices.ContainsFunc([]string{"telemetry", "envelope", "payload", "classify", "middleware", "bulk", "idempotency"}, func(room string) bool {
 			return p == own+room || strings.HasPrefix(p, own+room+"/")
 		})
 	}
@@ -34,7 +34,7 @@ func TestAFunctionLinksNothingThatItDoesNotImport(t *testing.T) {
 		}
 		if !slices.ContainsFunc([]string{"github.com/aws/aws-lambda-go/", "github.com/aws/aws-sdk-go-v2/", "github.com/aws/smithy-go"}, func(module string) bool {
 			return strings.HasPrefix(p, module)
-		}) {
+		}) || strings.Contains(p, "/service/dynamodb") {
 			t.Errorf("handler links %s", p)
 		}
 	}
@@ -50,6 +50,8 @@ func TestClassifiersAndMiddlewareLinkWhatTheyAreMadeOf(t *testing.T) {
 		"middleware/ratelimit":  {"golang.org/x/time/rate"},
 		"middleware/breaker":    {"github.com/sony/gobreaker/v2"},
 		"middleware/httpworker": {own + "classify/"},
+		"idempotency":           {"github.com/aws/aws-lambda-go/events"},
+		"idempotency/storetest": {own + "idempotency", "github.com/aws/aws-lambda-go/events"},
 	} {
 		out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", own+p).Output()
 		if err != nil {

@@ -146,7 +146,7 @@ func (p *Poller) collect() {
 // succeeded deletes a record that was handled, dropped or dead-lettered.
 func (p *Poller) succeeded(m *message) {
 	m.state = toDelete
-	if m.Result.Outcome == batch.Succeeded {
+	if m.Result.Outcome == batch.Succeeded || m.Result.Outcome == batch.Duplicate {
 		p.counts.Succeeded++
 	} else {
 		p.counts.Failed++
@@ -179,7 +179,9 @@ func (p *Poller) failedGroup(m *message) {
 		m.checkLapsed(p, time.Now())
 		m.lost = true
 	default:
-		p.counts.Failed++
+		if r.Outcome != batch.InProgress { // it only waits
+			p.counts.Failed++
+		}
 		if r.Outcome == batch.Abandoned {
 			p.counts.Abandoned++
 		}

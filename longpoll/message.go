@@ -84,7 +84,6 @@ func (p *Poller) receiptOf(received []types.Message, at time.Time) []message {
 		m.receipt, m.Owner, m.entry.Owner = r, m, m
 		m.Record, m.Result, m.Batch = &r.Records[i], &r.results[i], &r.Batch
 		m.Result.Record, m.entry.Result, m.entry.Latest = m.Record, m.Result, m.Record
-		m.Last = m.Record.FIFO() && p.policy.LastAttempt(m.Record)
 		m.Lease, m.Within = p.queue.visibility, cutoff.Sub(at)
 		m.hiddenFor = m.Lease
 	}

@@ -173,7 +173,10 @@ func (p *Poller) Run(ctx context.Context) error {
 	p.base, p.endBase = context.WithCancel(base)
 	p.beat, p.endBeat = context.WithCancel(p.base)
 	p.flushing, p.endFlush = context.WithCancel(p.base)
-	p.runner = p.engine.NewRunner(p.base, runner.Options{AsksOwner: true})
+	p.runner = p.engine.NewRunner(p.base, runner.Options{
+		AsksOwner:   true,
+		LastAttempt: func(r *batch.Record) bool { return p.policy.LastAttempt(r) }, // the queue's own policy comes later
+	})
 	p.intake.open(p.base)
 	p.phase = starting
 	go p.begin(p.base)

@@ -15,6 +15,7 @@
 package sqstest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -136,7 +137,10 @@ func (q *Queue) BatchSettled(_ context.Context, _ batch.BatchInfo, results []bat
 		kept := r
 		record := *r.Record
 		kept.Record = &record
-		q.attempts[record.MessageID] = append(q.attempts[record.MessageID], kept)
+		list := append(q.attempts[record.MessageID], kept)
+		// A record that comes back at once may be settled before the batch that it failed in.
+		slices.SortStableFunc(list, func(a, b batch.Result) int { return cmp.Compare(a.Record.Attempt, b.Record.Attempt) })
+		q.attempts[record.MessageID] = list
 	}
 }
 

@@ -114,6 +114,8 @@ var programs = []program{
 	{"docs/functions.md", "handler.Run(router", `"context"; "M/batch"; "M/handler"; "M/router"`, orders + "func shipOrder(context.Context, Order) error { return nil }\nfunc refund(context.Context, Order) error { return nil }\n", "func _()", ""},
 	{"docs/functions.md", "handler.Run(bulk", `"context"; "M/bulk"; "M/handler"`, orders + "func insertOrders(context.Context, []bulk.Item[Order]) error { return nil }\n", "func _()", ""},
 	{"docs/getting-started.md", "func TestShipOrder", `"context"; "testing"; "M/batch"; "M/sqstest"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "", ""},
+	{"docs/idempotency.md", "package main", `"context"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "", ""},
+	{"docs/idempotency.md", "func quote", `"context"; "M/idempotency"`, "type Request struct{}\ntype Quote struct{}\nfunc price(context.Context, Request) (Quote, error) { return Quote{}, nil }\nfunc reply(context.Context, Quote) error { return nil }\n", "", ""},
 	{"docs/lifecycles.md", "p, err := handler.NewPoller", `"context"; "M/batch"; "M/handler"`, orders + "func ship(context.Context, Order) error { return nil }\n", "func _(ctx context.Context)", "_ = err"},
 	{"docs/observability/cloudwatch.md", "handler.RunWith", `"context"; "M/batch"; "M/handler"; "M/telemetry/cloudwatch"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "func _()", ""},
 	{"docs/observability/traces.md", "attributes, err :=", `"context"; "github.com/aws/aws-sdk-go-v2/service/sqs/types"; sqsotel "M/telemetry/otel"`, "", "func _(ctx context.Context, attributes map[string]types.MessageAttributeValue)", "_, _ = attributes, err"},

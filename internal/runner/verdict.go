@@ -26,6 +26,20 @@ type failure struct {
 	verdict Verdict
 }
 
+// outcomeOf is the outcome of a record whose handler has returned.
+func outcomeOf(f failure) batch.Outcome {
+	switch {
+	case f.err == nil:
+		return batch.Succeeded
+	case f.verdict.Duplicate:
+		return batch.Duplicate
+	case f.verdict.InProgress:
+		return batch.InProgress
+	default:
+		return batch.Retry
+	}
+}
+
 // errNobody is wrapped by no error.
 var errNobody = errors.New("nobody's error")
 

@@ -2,14 +2,15 @@ package runner
 
 import (
 	"context"
+	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 )
 
-// View is what package bulk sees of a runner through a record's context, so that records
-// can wait for each other. After its record has finished, it has no effect. Do not call its
-// methods while holding a lock that Idle takes (see [View.Shared]).
+// View is what packages bulk and idempotency see of a runner through a record's context.
+// After its record has finished, it has no effect. Do not call its methods while holding a
+// lock that Idle takes (see [View.Shared]).
 type View struct{ delivery *Delivery }
 
 // bulkPart is what a delivery has only where package bulk handles several of its FIFO
@@ -100,6 +101,31 @@ func (v View) More() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.closed
+}
+
+// LastAttempt reports whether SQS gives up on the record after this delivery. On Lambda it
+// may ask SQS, which takes one second at most.
+func (v View) LastAttempt() bool {
+	last := v.delivery.runner.options.LastAttempt
+	return last != nil && last(v.delivery.Record)
+}
+
+// HiddenFor returns for how long SQS hides the record from others, unless a heartbeat extends
+// that. It is 0 on Lambda, where nothing does.
+func (v View) HiddenFor() (left time.Duration) {
+	v.whileRunning(func(_ *Runner, d *Delivery) {
+		if d.Lease > 0 {
+			left = d.leaseLeft(time.Now())
+		}
+	})
+	return left
+}
+
+// Warn notifies the hooks of a warning about the record.
+func (v View) Warn(ctx context.Context, w batch.Warning) {
+	d := v.delivery
+	w.MessageID, w.Queue = d.Record.MessageID, batch.QueueName(d.Record.QueueARN)
+	d.runner.Hooks.Warn(ctx, w)
 }
 
 // Config returns the configuration of the runner.

@@ -270,11 +270,12 @@ func (w *worker) finish(f failure) (more bool) {
 		return w.start(now)
 	}
 	r.stopJoining(d)
-	if d.Verdict = f.verdict; f.err != nil {
-		r.failOrDecide(d, batch.Retry, f.err, now)
+	outcome := outcomeOf(f)
+	if d.Verdict = f.verdict; !outcome.Done() {
+		r.failOrDecide(d, outcome, f.err, now)
 	} else {
-		d.Result.Outcome, d.Result.Duration = batch.Succeeded, now.Sub(d.Result.Started)
-		if !d.isPrehandled() && !r.cutoff(d).IsZero() {
+		d.Result.Outcome, d.Result.Duration = outcome, now.Sub(d.Result.Started)
+		if outcome == batch.Succeeded && !d.isPrehandled() && !r.cutoff(d).IsZero() {
 			r.pace.add(d.Result.Duration)
 		}
 		r.leave(d)

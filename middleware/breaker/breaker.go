@@ -219,7 +219,8 @@ func (b *breaker) excluded(err error) bool {
 	if ended, ok := err.(*endedError); ok {
 		return errors.Is(ended.end, context.Canceled) || b.options.Hang < 0 || ended.after < b.options.Hang
 	}
-	return batch.VerdictOf(err).Permanent
+	v := batch.VerdictOf(err)
+	return v.Permanent || v.Duplicate || v.InProgress
 }
 
 // endedError is the error of a record whose context has ended.

@@ -12,7 +12,9 @@ import (
 var countNames = [...]string{
 	batch.Pending:      "pending",
 	batch.Succeeded:    "succeeded",
+	batch.Duplicate:    "duplicate",
 	batch.Retry:        "retry",
+	batch.InProgress:   "inProgress",
 	batch.DeadLettered: "deadLetter",
 	batch.Dropped:      "dropped",
 	batch.NotStarted:   "notStarted",

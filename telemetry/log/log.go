@@ -82,7 +82,7 @@ func (h *Hook) BatchSettled(ctx context.Context, b batch.BatchInfo, results []ba
 		if int(r.Outcome) < len(counts) {
 			counts[r.Outcome]++
 		}
-		if r.Outcome != batch.Succeeded || h.opts.Succeeded {
+		if r.Outcome != batch.Succeeded && r.Outcome != batch.Duplicate || h.opts.Succeeded {
 			h.record(ctx, r, &own)
 		}
 	}
@@ -156,14 +156,14 @@ func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
 func levelOf(r *batch.Result) slog.Level {
 	var panicked *batch.PanicError
 	switch {
-	case r.Outcome == batch.Succeeded:
+	case r.Outcome == batch.Succeeded, r.Outcome == batch.Duplicate:
 		return slog.LevelInfo
 	case r.Outcome == batch.DeadLettered, r.Outcome == batch.Dropped, r.Outcome == batch.Abandoned, lastAttempt(r),
 		errors.As(r.Err, &panicked), errors.Is(r.Err, batch.ErrGoexit):
 		return slog.LevelError
 	case errors.Is(r.Err, batch.ErrStopped):
 		return slog.LevelDebug // it waited for its turn, like a record without a slot
-	case r.Outcome == batch.Skipped:
+	case r.Outcome == batch.Skipped, r.Outcome == batch.InProgress:
 		return slog.LevelInfo
 	default:
 		return slog.LevelWarn

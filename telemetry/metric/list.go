@@ -6,8 +6,12 @@ import "github.com/sqsbatch/sqsbatch/batch"
 var (
 	RecordsSucceeded = records(batch.Succeeded, "RecordsSucceeded",
 		"Records whose handler returned nil. Their rate is the throughput. Scale by the queue's backlog, not by this.")
+	RecordsDuplicate = records(batch.Duplicate, "RecordsDuplicate",
+		"Records whose work was done before, and which were deleted without calling the handler. A few are usual: SQS delivers at least once. Many mean that a sender repeats itself.")
 	RecordsRetried = records(batch.Retry, "RecordsRetried",
 		"Records whose handler failed and that come back after their backoff. A steady share means that a dependency fails: the log has the reason.")
+	RecordsInProgress = records(batch.InProgress, "RecordsInProgress",
+		"Records that came while another worker was doing their work. They come back when that one's claim ends, and are not failures. Above 0 for long: handlers take longer than the visibility timeout, or processes are killed.")
 	RecordsDeadLettered = records(batch.DeadLettered, "RecordsDeadLettered",
 		"Records that sqsbatch sent to the dead-letter queue because they failed for good. Above 0: read the attribute sqsbatch of the dead letters, fix the cause, redrive. Records that SQS moves by maxReceiveCount do not count here: see RecordsLastAttempt.")
 	RecordsDropped = records(batch.Dropped, "RecordsDropped",

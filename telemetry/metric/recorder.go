@@ -126,8 +126,11 @@ func isPanic(err error) (is bool) {
 
 // observe is for records whose handler was called.
 func observe(s Series, r *batch.Result) {
-	if r.Started.IsZero() || r.Outcome == batch.Skipped || r.Outcome == batch.NotStarted {
+	switch {
+	case r.Started.IsZero():
 		return
+	case r.Outcome == batch.Skipped, r.Outcome == batch.NotStarted, r.Outcome == batch.Duplicate, r.Outcome == batch.InProgress:
+		return // the handler did nothing
 	}
 	s.Observe(RecordDuration, float64(r.Duration.Microseconds())/1e3)
 	if r.Allowed > 0 {

@@ -99,7 +99,7 @@ func (h *Hook) RecordFinished(ctx context.Context, r batch.Result) {
 	case s == nil: // skipped, or abandoned before it got its context
 	case s.batch == nil:
 		s.finish(&r)
-	case r.Outcome == batch.Succeeded && s.batch.take(r.Record) != nil:
+	case (r.Outcome == batch.Succeeded || r.Outcome == batch.Duplicate) && s.batch.take(r.Record) != nil:
 		s.finish(&r)
 	}
 }
@@ -109,7 +109,7 @@ func (s *recordSpan) finish(r *batch.Result) {
 	end := r.Started.Add(r.Duration)
 	defer s.span.End(trace.WithTimestamp(end))
 	var failure string
-	if r.Err != nil {
+	if r.Err != nil && r.Outcome != batch.InProgress {
 		failure = errorType(r)
 	}
 	s.hook.metrics.processed(s, r, failure)

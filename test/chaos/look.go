@@ -37,6 +37,9 @@ func (r *run) stopAndLook(slot int) {
 	if slow {
 		r.looked.slow++
 	}
+	if r.guarded {
+		return // a record whose work is in progress is hidden, as it should be
+	}
 	for _, n := range r.ledger.stranded(p.index, p.ended.Add(backoff+time.Second)) {
 		if (slow || r.server.elasticmq != nil || r.ledger.crossed(n, p.index)) && r.ledger.neverNamed(n, p.signaled.Add(-time.Second)) {
 			r.looked.late++

@@ -19,6 +19,15 @@ const (
 	shortVisibility = 5 * time.Second
 )
 
+// long is the visibility timeout where nobody is killed. A record whose work is in progress
+// comes back when that claim ends, which is then.
+func (r *run) long() time.Duration {
+	if r.guarded {
+		return 2 * shortVisibility
+	}
+	return longVisibility
+}
+
 // patience is how long nothing at all may be finished before the run gives up.
 const patience = 90 * time.Second
 
@@ -47,7 +56,7 @@ func (r *run) play(ctx context.Context) error {
 	if err := r.server.send(ctx, r.of(calm), mainQueues); err != nil {
 		return err
 	}
-	if err := r.startAll(longVisibility); err != nil {
+	if err := r.startAll(r.long()); err != nil {
 		return err
 	}
 	if err := r.finish(ctx, calm); err != nil {
@@ -105,7 +114,7 @@ func (r *run) phaseStops(ctx context.Context) error {
 			r.stopAndLook(slot)
 		}
 		for _, slot := range list {
-			if err := r.fleet.start(slot, longVisibility); err != nil {
+			if err := r.fleet.start(slot, r.long()); err != nil {
 				return err
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/test/chaos/httpstore"
 	"github.com/sqsbatch/sqsbatch/test/internal/elasticmq"
 )
 
@@ -27,6 +28,7 @@ type server struct {
 	ended     context.CancelFunc // ends what is still forwarded to ElasticMQ
 	endpoint  string             // of the client
 	ledger    *ledger
+	store     *store
 	client    *awssqs.Client // the driver's own calls meet no faults
 	gates     [slots]gate
 	serving   sync.WaitGroup
@@ -40,7 +42,7 @@ type gate struct {
 }
 
 func newServer(ctx context.Context, o options, l *ledger) (*server, error) {
-	s := &server{ledger: l, ended: func() {}}
+	s := &server{ledger: l, store: newStore(), ended: func() {}}
 	client := http.DefaultClient
 	if o.server == elasticMQ {
 		var err error
@@ -72,10 +74,18 @@ func (s *server) open() error {
 			return fmt.Errorf("the server's socket for slot %d: %w", i, err)
 		}
 		g.address = listener.Addr().String()
-		g.http = &http.Server{Handler: &spy{s.handler, s.ledger, &g.process}, ReadHeaderTimeout: time.Minute}
+		g.http = &http.Server{Handler: s.routes(g), ReadHeaderTimeout: time.Minute}
 		s.serving.Go(func() { _ = g.http.Serve(listener) }) // until shut
 	}
 	return nil
+}
+
+// routes are what a slot's worker can reach.
+func (s *server) routes(g *gate) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(httpstore.Path, s.store)
+	mux.Handle("/", &spy{s.handler, s.ledger, &g.process})
+	return mux
 }
 
 func (s *server) shut() {

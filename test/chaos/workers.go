@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
+	"github.com/sqsbatch/sqsbatch/test/chaos/httpstore"
 )
 
 // slots is how many workers run side by side.
@@ -41,6 +42,7 @@ type fleet struct {
 	server         *server
 	networks       [slots]*network
 	violations     *violations
+	guarded        bool
 
 	mu        sync.Mutex
 	processes []*process
@@ -82,8 +84,12 @@ func (f *fleet) launch(slot int, visibility time.Duration) (*process, error) {
 		return nil, err
 	}
 	base := "http://" + f.networks[slot].address() + account
-	p.command = f.worker(p.diary, base+standardName+","+base+fifoName, "SQSBATCH_CONCURRENCY=32",
-		"SQSBATCH_VISIBILITY="+visibility.String(), "SQSBATCH_HEALTH_ADDR="+p.health)
+	settings := []string{}
+	if f.guarded {
+		settings = append(settings, "CHAOS_STORE=http://"+f.networks[slot].address()+httpstore.Path)
+	}
+	p.command = f.worker(p.diary, base+standardName+","+base+fifoName, append(settings, "SQSBATCH_CONCURRENCY=32",
+		"SQSBATCH_VISIBILITY="+visibility.String(), "SQSBATCH_HEALTH_ADDR="+p.health)...)
 	f.server.gates[slot].process.Store(int64(p.index))
 	if p.Process, err = launch(p.command, p.output); err != nil {
 		return nil, err

@@ -69,6 +69,17 @@ const (
 	// Divided: where SQS refuses a call as a whole, each of its entries is tried again
 	// in a smaller one.
 	Divided Invariant = "an entry that is refused costs no other its place"
+	// WorkKept: what a guarded function is done with was worked on: by itself, or as
+	// another delivery or message with the same key.
+	WorkKept Invariant = "no work is lost for its key"
+	// WorkOnce: no key is completed twice, and none is worked on again after it was completed.
+	WorkOnce Invariant = "no work is done again after its completion"
+	// WorkAlone: while a key is claimed no other worker is let in, given handlers that
+	// follow their context.
+	WorkAlone Invariant = "a key has one worker at a time"
+	// Blameless: a record that only waited for another worker did not fail, and is no dead
+	// letter while it has time to wait.
+	Blameless Invariant = "waiting for another worker is no failure"
 )
 
 // Of the long-poll mode alone.
@@ -86,9 +97,9 @@ const (
 // Invariants are all of them, by mode.
 var (
 	Invariants = []Invariant{Kept, DeletedOnlyWhenDone, Final, Ordered, Punctual, Counted, Bounded, Frugal, Drained, Once, Spaced, VisibilitySet, Prompt,
-		Together, Single, Explained, Spared, Alone, WithinCapacity, Limited, Heeded, Divided}
+		Together, Single, Explained, Spared, Alone, WithinCapacity, Limited, Heeded, Divided, WorkKept, WorkOnce, WorkAlone, Blameless}
 	PollInvariants = []Invariant{Kept, DeletedOnlyWhenDone, Final, Ordered, Counted, Bounded, Frugal, Drained, Once, Spaced, VisibilitySet,
-		Together, Single, Explained, Spared, Alone, WithinCapacity, Limited, Heeded, Divided, Hidden, Freed, Swift, Quiet}
+		Together, Single, Explained, Spared, Alone, WithinCapacity, Limited, Heeded, Divided, WorkKept, WorkOnce, WorkAlone, Blameless, Hidden, Freed, Swift, Quiet}
 )
 
 // Violation is a moment of a history that breaks an invariant.
@@ -103,12 +114,12 @@ func Check(h *History) []Violation {
 	c := newChecker(h)
 	checks := []func(){
 		c.deletions, c.losses, c.deadLetters, c.repetitions, c.groups, c.responses,
-		c.attempts, c.bounds, c.calls, c.end, c.outcomes, c.spacing, c.waits, c.together, c.single, c.explained, c.spared, c.alone, c.deadlines, c.aborts, c.divided,
+		c.attempts, c.bounds, c.calls, c.end, c.outcomes, c.spacing, c.waits, c.together, c.single, c.explained, c.spared, c.alone, c.deadlines, c.aborts, c.divided, c.keys,
 	}
 	if h.Plan.Polls() {
 		checks = []func(){
 			c.deletions, c.losses, c.deadLetters, c.handledTwice, c.groups, c.attempts, c.bounds, c.receives, c.hurries, c.extensions,
-			c.end, c.errs, c.pollOutcomes, c.pollSpacing, c.hidden, c.room, c.freed, c.swift, c.pauses, c.limits, c.pollTogether, c.single, c.explained, c.spared, c.alone, c.pollAborts, c.divided,
+			c.end, c.errs, c.pollOutcomes, c.pollSpacing, c.hidden, c.room, c.freed, c.swift, c.pauses, c.limits, c.pollTogether, c.single, c.explained, c.spared, c.alone, c.pollAborts, c.divided, c.keys,
 		}
 	}
 	for _, check := range checks {
@@ -214,9 +225,10 @@ func (c *checker) violated(i Invariant, at Moment, format string, args ...any) {
 
 func (m *story) String() string { return fmt.Sprintf("message %d", m.plan.Number) }
 
-// succeeded reports whether the delivery's handler returned nil before a moment.
+// succeeded reports whether the delivery's handler returned nil, or that it is a duplicate,
+// before a moment.
 func (d *delivery) succeeded(before Moment) bool {
-	return d.endedAs(Succeeded, before)
+	return d.endedAs(Succeeded, before) || d.endedAs(Repeated, before)
 }
 
 func (d *delivery) endedAs(end End, before Moment) bool {

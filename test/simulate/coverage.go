@@ -47,6 +47,7 @@ func NewCoverage() Coverage {
 		expect(c, mode[:len(mode)-2]+"slow hook of %s", slowHooks(polls)...)
 	}
 	expect(c, "poll fault: %s of a heartbeat", breakKinds("ChangeMessageVisibilityBatch")...)
+	c.expectKeys()
 	return c
 }
 
@@ -94,7 +95,9 @@ func (c Coverage) Add(h *History) {
 		c.invocation(i)
 	}
 	c.config("lambda", h.together() >= atATime, "64 invocations of one process at a time")
-	c.aborts(newChecker(h))
+	indexed := newChecker(h)
+	c.aborts(indexed)
+	c.keys(indexed)
 	c["message in a dead-letter queue"] += len(h.Dead)
 	for _, d := range h.Dead {
 		c.config("message in a dead-letter queue", d.Origin != "", "with its origin")

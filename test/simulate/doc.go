@@ -11,9 +11,11 @@
 // shut down and killed. Both use emulator/sqs, inside a bubble of
 // testing/synctest. Calls go wrong by the emulator's faults and by breaks (breaks.go):
 // connections that end, answers that break off or never come, calls that are refused
-// as a whole. Hooks block, and up to 64 invocations share a process. [Run] carries
-// a plan out and returns the [History]. [Check] reads that and returns what is
-// wrong with it.
+// as a whole. Hooks block, and up to 64 invocations share a process. Half of the plans
+// have functions that are guarded by package idempotency (guard.go): their messages have
+// copies, and all processes share a store (store.go) whose calls fail, hang and are late,
+// and in which processes die. [Run] carries a plan out and returns the [History]. [Check]
+// reads that and returns what is wrong with it.
 //
 // [Shrink] makes the plan of a history that went wrong smaller, so that what
 // is printed fits on a screen.
@@ -30,7 +32,7 @@
 // connections and pollers with one thing broken, each of which must be caught
 // by the invariant that it violates (mutants_test.go, pollmutants_test.go).
 //
-// Read in this order: plan.go, pollplan.go and breaks.go, run.go, lambda.go and
+// Read in this order: plan.go, pollplan.go, breaks.go, guard.go and store.go, run.go, lambda.go and
 // environment.go, polldriver.go and pollprocess.go (what is done), history.go
 // and pollhistory.go (what is known of it), check.go, invariants_*.go and
 // pollcheck_*.go.

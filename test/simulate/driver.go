@@ -5,6 +5,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
@@ -34,6 +35,10 @@ type Mutant struct {
 
 	// Handler wraps what is given to the toolkit.
 	Handler func(next batch.Handler) batch.Handler
+
+	// Guard wraps a function's idempotency, and Store what all processes share.
+	Guard func(next batch.Handler) batch.Handler
+	Store func(next idempotency.Store) idempotency.Store
 
 	// In the long-poll mode Poll changes the configuration, and Poller wraps what
 	// the toolkit makes of it.

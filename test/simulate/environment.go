@@ -142,7 +142,7 @@ func (w *world) connect(e *environment, kills func(*Invocation, int, string) Kil
 
 // handler is a user's function in an environment, as a mutant has it.
 func (w *world) handler(f Function, e *environment, mutant Mutant) batch.Handler {
-	u := &user{recorder: w.rec, plan: w.plan, env: e, healed: w.healed.Load}
+	u := &user{recorder: w.rec, plan: w.plan, env: e, healed: w.healed.Load, store: w.store, mutant: mutant}
 	if mutant.Handler != nil {
 		return mutant.Handler(u.handler(f))
 	}

@@ -53,6 +53,7 @@ func Generate(seed uint64) Plan {
 			p.Functions[i].MaxHandlers = pick(g, 1, 2, 3, 5, 8)
 		}
 	}
+	g.guards(&p)
 	return p
 }
 

@@ -16,6 +16,10 @@ type History struct {
 	Events []Event
 	// Handlings are the calls of the user's handler, in the order of their start.
 	Handlings []*Handling
+	// Tasks are the calls of guarded functions: those of Handlings that were let in.
+	Tasks []*Task
+	// StoreCalls are those to the idempotency store, in the order of their start.
+	StoreCalls []*StoreCall
 	// Invocations of the functions, in the order of their start.
 	Invocations []*Invocation
 	// Processes that polled, in the order of their start.
@@ -75,6 +79,8 @@ type Handling struct {
 	// Told: a function of many did what there was to do before, together with an
 	// earlier record of the group; the call was only told the outcome.
 	Told bool
+	// TakenOver: its guard ended its function's context, since the claim could not be renewed.
+	TakenOver bool
 }
 
 // End is how a handler ended.
@@ -86,7 +92,13 @@ const (
 	ForGood   End = "failed for good" // permanent or malformed
 	Panicked  End = "panicked"
 	Exited    End = "goexit"
+	// Of guarded functions:
+	Repeated End = "a duplicate"
+	Waited   End = "in progress"
 )
+
+// done reports whether nothing is left to do with the record.
+func (e End) done() bool { return e == Succeeded || e == Repeated }
 
 // Invocation is one invocation of a function.
 type Invocation struct {

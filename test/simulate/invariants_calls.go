@@ -118,7 +118,7 @@ func (c *checker) needs(i *Invocation, operation string) int {
 			notStarted++
 		case batch.Skipped:
 			failures++ // with the one before it
-		case batch.Succeeded:
+		case batch.Succeeded, batch.Duplicate:
 			done++
 		default:
 			when = append(when, o.FailedAt)
@@ -133,8 +133,8 @@ func (c *checker) needs(i *Invocation, operation string) int {
 		if d := c.deliveries[o.Receipt]; d != nil && d.queue.FIFO() && (c.endedLast(d, i.Answered) || d.endedAs(ForGood, i.Answered) || c.Blocked[o.Receipt]) {
 			buried++ // with a call of its own
 		}
-		atLast := isFIFO(i.Queue) && o.Outcome != batch.Succeeded                                    // it is asked whether it was
-		outlives := c.Plan.Functions[i.Function].Backoff == "outage" || o.Outcome == batch.Abandoned // by what the queue says
+		atLast := (isFIFO(i.Queue) || c.Plan.Functions[i.Function].Guard.On) && o.Outcome != batch.Succeeded // it is asked whether it was
+		outlives := c.Plan.Functions[i.Function].Backoff == "outage" || o.Outcome == batch.Abandoned         // by what the queue says
 		if d := c.deliveries[o.Receipt]; o.Attempt > 1 || d != nil && d.function.MaxReceiveCount == 1 || !o.Outcome.Done() && outlives || atLast {
 			retried++
 		}

@@ -61,7 +61,7 @@ func (c *checker) done(m *story, when *Handling) bool {
 	}
 	return slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
 		return h.MessageID == m.id && h.Invocation == when.Invocation && h.Process == when.Process &&
-			(h.End == Succeeded && h.Ended.Before(when.Started) || h.endsBefore(when.Started) && c.buried(h, when.Started))
+			(h.End.done() && h.Ended.Before(when.Started) || h.endsBefore(when.Started) && c.buried(h, when.Started))
 	})
 }
 

@@ -20,7 +20,7 @@ func (c *checker) deletions() {
 		switch {
 		case d == nil:
 			c.violated(DeletedOnlyWhenDone, e.Moment, "%v was deleted by a handle that no receive gave", m)
-		case c.Plan.Polls() && c.endedBefore(d, Succeeded, e.Moment): // perhaps as an earlier delivery
+		case c.Plan.Polls() && c.endedBefore(d, Succeeded, e.Moment), c.Plan.Polls() && c.endedBefore(d, Repeated, e.Moment): // perhaps as an earlier delivery
 		case d.succeeded(e.Moment), c.heldAtLast(m, e.Moment):
 		case !c.forGood(d, e.Moment) && !c.endedLast(d, e.Moment):
 			c.violated(DeletedOnlyWhenDone, e.Moment, "%v was deleted, but its handler did not succeed", m)
@@ -48,7 +48,7 @@ func (c *checker) endedLast(d *delivery, before Moment) bool {
 // up, with the last delivery, so that it may be dead-lettered in place.
 func (m *story) failsLast(h *Handling) bool {
 	most := cmp.Or(m.function.MaxReceiveCount, m.queue.MaxReceive)
-	return m.queue.FIFO() && m.function.OnPermanent != "retry" && most > 0 && h.Attempt >= most && (h.End != Succeeded || h.late())
+	return m.queue.FIFO() && m.function.OnPermanent != "retry" && most > 0 && h.Attempt >= most && (!h.End.done() || h.late())
 }
 
 // heldAtLast reports whether a message was dead-lettered in place since a hook kept its
@@ -168,7 +168,7 @@ func (c *checker) repetitions() {
 		}
 		for k, r := range i.Records {
 			d := c.deliveries[r.ReceiptHandle]
-			if !slices.ContainsFunc(d.handlings, func(h *Handling) bool { return h.End == Succeeded && c.inTime(h) }) ||
+			if !slices.ContainsFunc(d.handlings, func(h *Handling) bool { return h.End.done() && c.inTime(h) }) ||
 				i.heldTwice(r.MessageID) || i.Result.AllFailed != "" {
 				continue
 			}

@@ -47,7 +47,7 @@ func (c *checker) outcomes() {
 // countNames are the names of counts in the log's line about a batch.
 var countNames = map[batch.Outcome]string{
 	batch.Pending: "pending", batch.Succeeded: "succeeded", batch.Retry: "retry", batch.DeadLettered: "deadLetter",
-	batch.Dropped: "dropped", batch.NotStarted: "notStarted", batch.Skipped: "skipped", batch.Abandoned: "abandoned",
+	batch.Duplicate: "duplicate", batch.InProgress: "inProgress", batch.Dropped: "dropped", batch.NotStarted: "notStarted", batch.Skipped: "skipped", batch.Abandoned: "abandoned",
 }
 
 // outcome compares what the toolkit says of a record with what its handler did.
@@ -63,8 +63,12 @@ func (c *checker) outcome(i *Invocation, o Outcome) {
 	switch o.Outcome {
 	case batch.Succeeded:
 		ok = end == Succeeded
+	case batch.Duplicate:
+		ok = end == Repeated
+	case batch.InProgress:
+		ok = end == Waited
 	case batch.Retry:
-		ok = handled && end != Succeeded && end != "" || !handled && d.startedLate()
+		ok = handled && !end.done() && end != Waited && end != "" || !handled && d.startedLate()
 	case batch.DeadLettered:
 		ok = (end == ForGood || handled && d.story.failsLast(d.handlings[0])) && c.sentDead(d, i.Answered) || c.heldAtLast(d.story, i.Answered)
 	case batch.Dropped:
@@ -144,7 +148,7 @@ func (c *checker) groupFailed(i *Invocation, d *delivery, orBuried bool) bool {
 		case before == d || before == nil:
 			return false
 		case !d.queue.FIFO() || before.sent.MessageGroupID != d.sent.MessageGroupID:
-		case orBuried && o.Outcome != batch.Succeeded && o.Outcome.Done():
+		case orBuried && o.Outcome != batch.Succeeded && o.Outcome != batch.Duplicate && o.Outcome.Done():
 			return true
 		case !o.Outcome.Done() && o.Outcome != batch.NotStarted:
 			return true

@@ -88,7 +88,7 @@ func (c *checker) spacing() {
 			if !at.set && !i.abandoned(o) && cleanBut(i.Calls, o.Receipt) && i.Answered.At.Before(c.settleBy(i)) {
 				c.violated(VisibilitySet, i.Answered, "%v is %v, and its visibility was not set, though no call failed", d.story, o.Outcome)
 			}
-			if at.set && o.VisibilitySet && (o.Outcome == batch.Retry || o.Outcome == batch.Abandoned) && !c.shown(d, i.Answered) && !i.heldTwice(o.MessageID) {
+			if at.set && o.VisibilitySet && (o.Outcome == batch.Retry || o.Outcome == batch.InProgress || o.Outcome == batch.Abandoned) && !c.shown(d, i.Answered) && !i.heldTwice(o.MessageID) {
 				c.spaced(d, o, at, received[o.MessageID])
 			}
 		}
@@ -185,7 +185,7 @@ func (c *checker) firstReceived(d *delivery) time.Time {
 // asksFor is the time for which a handler has asked until its record comes back: that
 // time exactly, or by an abort that time at least. With none asked for it is 0.
 func (d *delivery) asksFor(o Outcome) (after time.Duration, exactly bool) {
-	if o.Outcome != batch.Retry || len(d.handlings) == 0 {
+	if o.Outcome != batch.Retry && o.Outcome != batch.InProgress || len(d.handlings) == 0 {
 		return 0, false
 	}
 	v := batch.VerdictOf(d.handlings[0].Err)

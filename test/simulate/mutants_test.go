@@ -172,7 +172,7 @@ const within = 4000
 
 // Every mutant is caught by the invariant that it breaks.
 func TestMutants(t *testing.T) {
-	catch(t, slices.Concat(mutants, bothMutants, abortMutants, breakMutants, wideMutants), Invariants, func(p Plan) bool { return !p.Polls() })
+	catch(t, slices.Concat(mutants, bothMutants, abortMutants, breakMutants, wideMutants, keyMutants), Invariants, func(p Plan) bool { return !p.Polls() })
 }
 
 // caughtFile has the history by which each mutant is caught, where that is not one

@@ -19,6 +19,9 @@ type Plan struct {
 	Faults    []sqs.Fault
 	Breaks    []Break
 	Kills     []Kill
+	// StoreFaults are of the idempotency store, each call of which takes StoreTakes.
+	StoreFaults []StoreFault
+	StoreTakes  time.Duration
 	// Replicas are what polls the queues in the long-poll mode. Without any,
 	// event source mappings invoke the functions.
 	Replicas []Replica
@@ -76,6 +79,8 @@ type Function struct {
 	SlowHook      string
 	HookTakes     time.Duration
 	HookTakesEach int
+
+	Guard Guard
 }
 
 // concurrency is how many records of an invocation are handled at a time.
@@ -102,6 +107,7 @@ const untilHeal = 1000 * time.Hour
 // Message is one that the simulator sends.
 type Message struct {
 	Number     int
+	Key        int // of its work, copies have the same; 0 for one of its own
 	At         time.Duration
 	Queue      int
 	Group      string
@@ -202,6 +208,12 @@ func (p Plan) String() string {
 	}
 	for _, k := range p.Breaks {
 		fmt.Fprintf(&b, "break     %s\n", fields(k))
+	}
+	for _, f := range p.StoreFaults {
+		fmt.Fprintf(&b, "store     %s\n", fields(f))
+	}
+	if p.StoreTakes > 0 {
+		fmt.Fprintf(&b, "store     takes %v\n", p.StoreTakes)
 	}
 	for _, k := range p.Kills {
 		fmt.Fprintf(&b, "kill      %s\n", fields(k))

@@ -150,7 +150,7 @@ func (p *Process) couldNotHide(d *delivery, until Moment) bool {
 // could not delete: then it is deleted by the new receipt handle, abort or not.
 func (c *checker) doneBefore(d *delivery) bool {
 	for _, before := range c.deliveries {
-		if before.story == d.story && before.process == d.process && (before.endedAs(Succeeded, d.got) || before.endedAs(ForGood, d.got)) {
+		if before.story == d.story && before.process == d.process && (before.succeeded(d.got) || before.endedAs(ForGood, d.got)) {
 			return true
 		}
 	}

@@ -81,7 +81,7 @@ func (c *checker) heldBefore(d *delivery) bool {
 		if before.story != d.story || before.process != d.process || !before.got.Before(d.got) || len(before.handlings) == 0 {
 			continue
 		}
-		if h := before.handlings[0]; !h.Ended.Before(d.got) || h.End == Succeeded || c.buried(h, d.got) {
+		if h := before.handlings[0]; !h.Ended.Before(d.got) || h.End.done() || c.buried(h, d.got) {
 			return true
 		}
 	}
@@ -182,7 +182,7 @@ func (c *checker) swift() {
 				last = over
 			}
 		}
-		if p.How != Dies && f.SlowHook == "" && p.instant() && p.Returned.At.Sub(last) > 300*time.Millisecond {
+		if p.How != Dies && !p.Killed.Came() && f.SlowHook == "" && p.instant() && p.Returned.At.Sub(last) > 300*time.Millisecond {
 			c.violated(Swift, p.Returned, "process %d stopped %v after its last handler was over", p.Number, p.Returned.At.Sub(last))
 		}
 	}

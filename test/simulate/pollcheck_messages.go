@@ -17,7 +17,7 @@ func (c *checker) endedBefore(d *delivery, end End, before Moment) bool {
 
 // counts reports whether a handling is a success for its process: it returned nil
 // before its context ended.
-func (h *Handling) counts() bool { return h.End == Succeeded && !h.Canceled.Came() }
+func (h *Handling) counts() bool { return h.End.done() && !h.Canceled.Came() }
 
 // repeats reports whether the plan has SQS deliver messages of a queue twice.
 func (c *checker) repeats(q Queue) bool {
@@ -141,6 +141,10 @@ func (c *checker) agrees(o Outcome, list []*Handling) bool {
 	switch o.Outcome {
 	case batch.Succeeded:
 		return ended(Succeeded)
+	case batch.Duplicate:
+		return ended(Repeated)
+	case batch.InProgress:
+		return ended(Waited)
 	case batch.DeadLettered:
 		return c.heldUp(o.MessageID) || ended(ForGood) || slices.ContainsFunc(list, func(h *Handling) bool { return c.messages[h.MessageID].failsLast(h) })
 	case batch.Dropped:

@@ -71,7 +71,7 @@ func (c *checker) mayHide(d *delivery, until time.Time) bool {
 	switch {
 	case !h.Ended.Came() || h.Ended.At.After(given.At), h.Canceled.Came() && h.Ended.At.Equal(given.At): // given up
 		return true
-	case h.End == Succeeded:
+	case h.End.done():
 		return h.Canceled.Came() // it may have been given up at that very moment
 	case d.outcome == nil:
 		return false
@@ -85,7 +85,7 @@ func (c *checker) mayHide(d *delivery, until time.Time) bool {
 // that it has to.
 func (h *Handling) cutOff() bool {
 	p := h.Process
-	return h.End == Failed && errors.Is(h.Err, context.Canceled) && (p.Stopping.Before(h.Canceled) || p.Err != nil)
+	return h.End == Failed && !h.TakenOver && errors.Is(h.Err, context.Canceled) && (p.Stopping.Before(h.Canceled) || p.Err != nil)
 }
 
 // inGroupThatFailed reports whether a record of a delivery's group failed in its
@@ -139,7 +139,7 @@ func (c *checker) pollSpacing() {
 				c.violated(VisibilitySet, p.gone(), "%v: process %d says that its visibility was set, SQS never did", d.story, p.Number)
 				continue
 			}
-			if o.Outcome == batch.Retry && len(d.handlings) > 0 && !d.handlings[0].cutOff() {
+			if (o.Outcome == batch.Retry || o.Outcome == batch.InProgress) && len(d.handlings) > 0 && !d.handlings[0].cutOff() {
 				c.comesBack(d, o, set)
 			}
 		}

@@ -114,5 +114,5 @@ func (h *Handling) overAfter(grace time.Duration) Moment {
 // fails reports whether its process may count a handling as a failure: it failed,
 // or may have been given up on before it succeeded.
 func (h *Handling) fails() bool {
-	return h.End != Succeeded || h.Canceled.Came() && !h.Ended.At.Before(h.overIn().At)
+	return !h.End.done() || h.Canceled.Came() && !h.Ended.At.Before(h.overIn().At)
 }

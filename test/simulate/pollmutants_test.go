@@ -108,7 +108,7 @@ var pollMutants = []mutantCase{
 }
 
 func TestPollMutants(t *testing.T) {
-	catch(t, slices.Concat(pollMutants, bothMutants, abortMutants, pollAbortMutants, breakMutants, pollHookMutants), PollInvariants, Plan.Polls)
+	catch(t, slices.Concat(pollMutants, bothMutants, abortMutants, pollAbortMutants, breakMutants, pollHookMutants, keyMutants), PollInvariants, Plan.Polls)
 }
 
 // wrap is a mutant of the handler.

@@ -32,6 +32,7 @@ func Run(p Plan, mutant Mutant) (*History, error) {
 	w := &world{plan: p, rec: newRecorder(p), over: make(chan struct{}), tooMany: 5000}
 	w.server = sqs.New(sqs.Options{Seed: p.Seed, History: 5000, Observe: w.rec.observe})
 	defer func() { _ = w.server.Close() }() // without a socket it never fails
+	w.store = newStore(w, mutant)
 	w.own = w.client(w.server.HTTPClient())
 	w.way = &way{w: w, next: w.server.HTTPClient().Transport, passed: make([]int, len(p.Breaks))}
 	if err := w.createQueues(); err != nil {
@@ -73,6 +74,7 @@ type world struct {
 	sent    atomic.Bool
 	sendErr error
 	way     *way
+	store   *sharedStore
 	tooMany int // invocations: a history with more will never be over
 }
 

@@ -19,6 +19,7 @@ func Shrink(p Plan, budget int, fails func(Plan) bool) Plan {
 		shorten(&s, func(p *Plan) *[]Kill { return &p.Kills })
 		shorten(&s, func(p *Plan) *[]sqs.Fault { return &p.Faults })
 		shorten(&s, func(p *Plan) *[]Break { return &p.Breaks })
+		shorten(&s, func(p *Plan) *[]StoreFault { return &p.StoreFaults })
 		s.replicas()
 		s.queues()
 		s.acts()
@@ -112,7 +113,7 @@ func (s *shrinker) acts() {
 			}
 			s.try(func(p *Plan) { act(p).Takes, act(p).Heeds = 0, false })
 		}
-		s.zero(func(p *Plan) any { return &p.Messages[m] }, "Number", "Queue", "Group", "Acts")
+		s.zero(func(p *Plan) any { return &p.Messages[m] }, "Number", "Queue", "Group", "Acts", "Key")
 	}
 }
 
@@ -142,6 +143,10 @@ func (s *shrinker) simpler() {
 	for i := range s.plan.Breaks {
 		s.zero(func(p *Plan) any { return &p.Breaks[i] }, "Kind", "Operation", "Most", "Message")
 	}
+	for i := range s.plan.StoreFaults {
+		s.zero(func(p *Plan) any { return &p.StoreFaults[i] }, "Kind", "Operation", "Takes")
+	}
+	s.try(func(p *Plan) { p.StoreTakes = 0 })
 	s.try(func(p *Plan) { p.Heal = min(p.Heal, 30*time.Second) })
 }
 
@@ -166,7 +171,7 @@ func (p *Plan) sound() bool {
 	}
 	for _, m := range p.Messages {
 		q := p.Queues[m.Queue]
-		if f := p.Functions[q.Function]; m.Malformed && f.JSON && !p.endsMalformed(q, f) {
+		if f := p.Functions[q.Function]; (m.Malformed && f.JSON || f.Guard.KeepPermanent) && !p.endsMalformed(q, f) {
 			return false
 		}
 	}
@@ -181,6 +186,7 @@ func (p *Plan) sound() bool {
 func (p Plan) clone() Plan {
 	p.Queues, p.Functions = slices.Clone(p.Queues), slices.Clone(p.Functions)
 	p.Messages, p.Faults, p.Kills, p.Breaks = slices.Clone(p.Messages), slices.Clone(p.Faults), slices.Clone(p.Kills), slices.Clone(p.Breaks)
+	p.StoreFaults = slices.Clone(p.StoreFaults)
 	p.Replicas = slices.Clone(p.Replicas)
 	for i := range p.Replicas {
 		p.Replicas[i].Lives = slices.Clone(p.Replicas[i].Lives)

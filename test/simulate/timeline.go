@@ -26,6 +26,14 @@ func (h *History) Timeline(most int) string {
 		t.add(g.Ended, "  handler   message %d %s%s", g.Number, g.End, text)
 		t.add(g.Canceled, "  handler   message %d: its context ends", g.Number)
 	}
+	for _, k := range h.Tasks {
+		t.add(k.Started, "    work    message %d: its work begins, key %s", k.Number, k.Key)
+		t.add(k.Canceled, "    work    message %d: its context ends", k.Number)
+		t.add(k.Ended, "    work    message %d %s", k.Number, k.End)
+	}
+	for _, call := range h.StoreCalls {
+		t.stored(call)
+	}
 	for _, i := range h.Invocations {
 		t.invocation(i)
 	}
@@ -99,6 +107,18 @@ func (t *timeline) event(e Event) {
 		}
 	}
 	t.add(e.Moment, "%-11s message %d, %s%s", e.Kind, n, e.Queue, more)
+}
+
+func (t *timeline) stored(call *StoreCall) {
+	who := "message ?"
+	if call.Receipt != "" {
+		who = t.name(Entry{Receipt: call.Receipt})
+	}
+	t.add(call.Began, "    store   %s of %s for %s (%.4s, %v) %s", call.Operation, call.Key, who, call.Owner, call.Lease, call.Struck)
+	t.add(call.Done, "    store   %s of %s by %.4s is done: %v %v", call.Operation, call.Key, call.Owner, call.State, call.Refusal)
+	if call.Err != nil {
+		t.add(call.Ended, "    store   %s of %s by %.4s fails: %v", call.Operation, call.Key, call.Owner, call.Err)
+	}
 }
 
 func (t *timeline) invocation(i *Invocation) {

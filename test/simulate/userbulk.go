@@ -12,8 +12,9 @@ import (
 
 // inBulk is the function of a user who writes many records at once: each item does
 // what the plan says, side by side.
-func (u *user) inBulk(f Function) batch.Handler {
-	cfg := bulk.Config{MaxItems: f.Bulk, Parallel: bulkConcurrency / f.Bulk, Unwrap: u.watch}
+// unwrap is middleware inside of it; nil if there is none.
+func (u *user) inBulk(f Function, unwrap func(batch.Handler) batch.Handler) batch.Handler {
+	cfg := bulk.Config{MaxItems: f.Bulk, Parallel: bulkConcurrency / f.Bulk, Unwrap: unwrap}
 	if f.JSON {
 		return bulk.JSON(func(ctx context.Context, items []bulk.Item[struct{ N int }]) error {
 			return doAll(u, items, func(i int) error { return u.do(ctx, items[i].Value.N, items[i].Record.Attempt) })

@@ -16,14 +16,26 @@ type user struct {
 	plan   Plan
 	env    *environment
 	healed func() bool
+	store  *sharedStore
+	mutant Mutant
 	acts   map[string]int // of functions of many, by message; guarded by the recorder's lock
 }
 
 // handler returns what is given to the toolkit.
 func (u *user) handler(f Function) batch.Handler {
-	if f.Bulk > 0 {
-		return u.inBulk(f)
+	switch {
+	case f.Guard.On && f.Bulk > 0:
+		return batch.Chain(u.inBulk(f, nil), u.watch, u.guard(f), u.worked)
+	case f.Guard.On:
+		return batch.Chain(u.single(f), u.watch, u.guard(f), u.worked)
+	case f.Bulk > 0:
+		return u.inBulk(f, u.watch)
 	}
+	return batch.Chain(u.single(f), u.watch)
+}
+
+// single is the function of a user who handles one record at a time.
+func (u *user) single(f Function) batch.Handler {
 	var h batch.Handler = batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
 		return u.do(ctx, u.numbers[r.Body], r.Attempt)
 	})
@@ -36,7 +48,7 @@ func (u *user) handler(f Function) batch.Handler {
 			return u.do(ctx, order.N, r.Attempt)
 		})
 	}
-	return batch.Chain(h, u.watch)
+	return h
 }
 
 // watch is middleware that notes each call.
@@ -61,7 +73,7 @@ func (u *user) watch(next batch.Handler) batch.Handler {
 			}
 		}()
 		before := u.actsOf(r.MessageID)
-		err = next.Handle(ctx, r)
+		err = next.Handle(context.WithValue(ctx, handlingKey{}, h), r)
 		if end = endOf(err); peeked(err) {
 			u.forget(h)
 		}
@@ -114,14 +126,18 @@ func (u *user) canceled(h *Handling) {
 }
 
 func endOf(err error) End {
-	switch {
-	case err == nil:
+	if err == nil {
 		return Succeeded
-	case batch.VerdictOf(err).Permanent:
-		return ForGood
-	default:
-		return Failed
 	}
+	switch v := batch.VerdictOf(err); {
+	case v.Permanent:
+		return ForGood
+	case v.Duplicate:
+		return Repeated
+	case v.InProgress:
+		return Waited
+	}
+	return Failed
 }
 
 // do performs the message's act for an attempt.

@@ -13,6 +13,7 @@ import (
 // Order is a message's body: what its handler must do.
 type Order struct {
 	N         int  `json:"n"`
+	Key       int  `json:"key,omitempty"`       // one more than the N of the order whose copy it is
 	Millis    int  `json:"ms"`                  // how long to work
 	Fails     int  `json:"fails,omitempty"`     // so many first attempts fail
 	Permanent bool `json:"permanent,omitempty"` // fails for good

@@ -9,12 +9,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
+	"github.com/sqsbatch/sqsbatch/test/chaos/httpstore"
 )
 
 func main() {
@@ -30,7 +33,21 @@ func main() {
 	go diary.Stalls(func(at time.Time, lasted time.Duration) {
 		note(d, diary.Line{Kind: diary.Stall, At: at, Lasted: lasted})
 	})
-	handler.Run(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return handle(ctx, d, r) }))
+	var h batch.Handler = batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return handle(ctx, d, r) })
+	if url := os.Getenv("CHAOS_STORE"); url != "" {
+		h = batch.Chain(h, idempotency.New(httpstore.Client{URL: url}, idempotency.Config{
+			Key: idempotency.KeyOf(work), Prefix: "orders", Hash: idempotency.Plain,
+		}))
+	}
+	handler.Run(h)
+}
+
+// work is the number of the order whose work a message is.
+func work(o diary.Order) string {
+	if o.Key > 0 {
+		return strconv.Itoa(o.Key - 1)
+	}
+	return strconv.Itoa(o.N)
 }
 
 func handle(ctx context.Context, d *diary.Writer, r batch.Record) error {
@@ -39,12 +56,12 @@ func handle(ctx context.Context, d *diary.Writer, r batch.Record) error {
 		return batch.Permanent(err)
 	}
 	note(d, diary.Line{Kind: diary.Start, N: o.N, Attempt: r.Attempt, At: time.Now()})
-	outcome, err := work(ctx, o, r.Attempt)
+	outcome, err := fill(ctx, o, r.Attempt)
 	note(d, diary.Line{Kind: diary.End, N: o.N, Attempt: r.Attempt, At: time.Now(), Outcome: outcome})
 	return err
 }
 
-func work(ctx context.Context, o diary.Order, attempt int) (diary.Outcome, error) {
+func fill(ctx context.Context, o diary.Order, attempt int) (diary.Outcome, error) {
 	long := time.Duration(o.Millis) * time.Millisecond
 	switch {
 	case o.Once && attempt > 1:

@@ -11,7 +11,9 @@ import (
 // Outcomes of a record, as sqsbatch names them. Lost is this tool's own.
 const (
 	Succeeded  = "succeeded"
+	Duplicate  = "duplicate"
 	Retry      = "retry"
+	InProgress = "in-progress"
 	DeadLetter = "dead-letter"
 	Dropped    = "dropped"
 	NotStarted = "not-started"
@@ -88,7 +90,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 // Done says whether the record is gone from its queue.
 func (r Record) Done() bool {
 	switch r.Outcome {
-	case Succeeded, DeadLetter, Dropped, Lost, Filtered:
+	case Succeeded, Duplicate, DeadLetter, Dropped, Lost, Filtered:
 		return true
 	}
 	return false
@@ -167,6 +169,7 @@ type Warning struct {
 type Progress struct {
 	Sent         int `json:"sent"`
 	Succeeded    int `json:"succeeded"`
+	Duplicates   int `json:"duplicates,omitempty"`
 	DeadLettered int `json:"deadLettered"`
 	Dropped      int `json:"dropped"`
 	Lost         int `json:"lost"`

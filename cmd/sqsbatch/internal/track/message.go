@@ -116,6 +116,8 @@ func (t *Tracker) settle(m *message, r Record) {
 	switch r.Outcome {
 	case Succeeded:
 		t.progress.Succeeded++
+	case Duplicate:
+		t.progress.Duplicates++
 	case DeadLetter:
 		t.progress.DeadLettered++
 		t.dead = append(t.dead, Dead{MessageID: m.id, Body: m.body, Reason: r.Reason, Attempt: r.Attempt})

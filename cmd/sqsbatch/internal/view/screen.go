@@ -24,7 +24,7 @@ func colourOf(outcome string) string {
 		return green
 	case track.DeadLetter, track.Dropped, track.Lost:
 		return red
-	case track.Filtered:
+	case track.Filtered, track.Duplicate:
 		return dim
 	default:
 		return yellow

@@ -241,6 +241,7 @@ func progressLine(p track.Progress) string {
 		what string
 	}{
 		{p.Succeeded, "succeeded"},
+		{p.Duplicates, "duplicates"},
 		{p.DeadLettered, "dead-lettered"},
 		{p.Dropped, "dropped"},
 		{p.Lost, "lost"},
@@ -274,6 +275,7 @@ func (t *Text) Summary(s Summary) {
 			parts = append(parts, t.paint(colour, fmt.Sprintf("%d %s", n, what)))
 		}
 	}
+	add(s.Duplicates, dim, "duplicates")
 	add(s.DeadLettered, red, "dead-lettered")
 	add(s.Dropped, red, "dropped")
 	add(s.Lost, red, "lost")

@@ -1,0 +1,122 @@
+package dynamostore
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/sqsbatch/sqsbatch/idempotency"
+)
+
+// values are those of an item by the names of its attributes, or of an expression by its
+// placeholders.
+type values = map[string]types.AttributeValue
+
+// key is the primary key of an item.
+func (s *Store) key(key string) values {
+	if s.options.SortKey == "" {
+		return values{s.options.Key: text(key)}
+	}
+	return values{s.options.Key: text(s.options.Partition), s.options.SortKey: text(key)}
+}
+
+// found is what a claim found that was refused.
+func (s *Store) found(old values, now time.Time, c *idempotency.Claim) (idempotency.Found, error) {
+	if len(old) == 0 {
+		return idempotency.Found{}, errors.New("the claim was refused and the answer has no item: the server does not know ReturnValuesOnConditionCheckFailure")
+	}
+	switch status := s.text(old, "#status"); status {
+	case completed:
+		result, err := s.result(old)
+		return idempotency.Found{State: idempotency.Completed, Result: result, Content: s.text(old, "#validation")}, err
+	case inProgress:
+		if s.text(old, "#owner") == c.Owner {
+			return idempotency.Found{State: idempotency.Claimed}, nil
+		}
+		return idempotency.Found{State: idempotency.InProgress, Left: s.left(old, now), Content: s.text(old, "#validation")}, nil
+	default:
+		return idempotency.Found{}, fmt.Errorf("the item's attribute %q is %q, which no claim has: does something else write to the table?", s.options.Status, status)
+	}
+}
+
+// left is after how long another's claim ends. Powertools writes no end without a deadline,
+// and its claim then lasts until the item expires.
+func (s *Store) left(old values, now time.Time) time.Duration {
+	if ms, ok := s.number(old, "#ends"); ok {
+		return max(0, time.UnixMilli(ms).Sub(now))
+	}
+	expiration, _ := s.number(old, "#expiration")
+	return max(0, time.Unix(expiration, 0).Sub(now))
+}
+
+// result is the result of a completion.
+func (s *Store) result(old values) ([]byte, error) {
+	switch v := old[s.options.Data].(type) {
+	case nil:
+		return nil, nil
+	case *types.AttributeValueMemberS:
+		return []byte(v.Value), nil
+	case *types.AttributeValueMemberB:
+		if v.Value == nil {
+			return []byte{}, nil
+		}
+		return v.Value, nil
+	default:
+		return nil, fmt.Errorf("the item's attribute %q is neither a string nor binary: does something else write to the table?", s.options.Data)
+	}
+}
+
+// text is the value of an attribute that is a string; empty if it is none.
+func (s *Store) text(item values, placeholder string) string {
+	if v, ok := item[s.names[placeholder]].(*types.AttributeValueMemberS); ok {
+		return v.Value
+	}
+	return ""
+}
+
+func (s *Store) number(item values, placeholder string) (int64, bool) {
+	v, ok := item[s.names[placeholder]].(*types.AttributeValueMemberN)
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(v.Value, 10, 64)
+	return n, err == nil
+}
+
+// data is a string if it can be, as in Powertools.
+func data(result []byte) types.AttributeValue {
+	if utf8.Valid(result) {
+		return text(string(result))
+	}
+	return &types.AttributeValueMemberB{Value: result}
+}
+
+func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func number(n int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+// Ends are rounded up, and the time that they are compared with is rounded down: nobody comes
+// too early.
+
+func milliseconds(t time.Time) types.AttributeValue {
+	return number(t.Add(time.Millisecond - 1).UnixMilli())
+}
+
+func flooredMilliseconds(t time.Time) types.AttributeValue { return number(t.UnixMilli()) }
+
+func seconds(t time.Time) types.AttributeValue { return number(t.Add(time.Second - 1).Unix()) }
+
+func wholeSeconds(d time.Duration) types.AttributeValue {
+	return number(int64((d + time.Second - 1) / time.Second))
+}
+
+// fraction is a time in seconds with milliseconds: an item is forgotten at most a second late.
+func fraction(t time.Time) types.AttributeValue {
+	ms := t.UnixMilli()
+	return &types.AttributeValueMemberN{Value: fmt.Sprintf("%d.%03d", ms/1000, ms%1000)}
+}

@@ -1,0 +1,309 @@
+// Package idempotency has the work of a record done once, although SQS delivers at least
+// once and senders repeat themselves.
+//
+//	store := dynamostore.New(client, "idempotency")
+//	handler.Run(batch.Chain(batch.JSON(shipOrder), idempotency.New(store, idempotency.Config{
+//		Key: idempotency.Field("id"),
+//	})))
+//
+// Before the handler is called, the middleware claims the record's key in a [Store]. When
+// the handler returns nil, the claim becomes a completion, which is remembered for
+// [Config.Remember]. What becomes of a record:
+//
+//   - its key is free: the handler is called. A failure, or a panic, releases the key;
+//   - its key was completed: the record is deleted and the handler is not called. The
+//     outcome is [batch.Duplicate];
+//   - another worker holds its key: the record comes back when that claim ends. The outcome
+//     is [batch.InProgress], which is no failure. At its last attempt the record waits within
+//     its own time instead, so that waiting alone makes no dead letter.
+//
+// # What is guaranteed
+//
+// Every claim has an owner of its own, and the store completes, renews and releases a claim
+// for its owner only. A worker that was too slow and has lost its claim can therefore change
+// nothing any more: it cannot delete or overwrite the completion of the worker that took over.
+//
+// While a claim is held, no other worker is let in. A claim lasts until the record's deadline
+// plus [Config.Grace], or for [Config.Lease] if that is shorter, and is then renewed while the
+// handler runs. A worker that cannot renew its claim has its context ended before the claim
+// does. The clocks of two workers may differ by Grace.
+//
+// What is not guaranteed: a process that is killed between an effect of the handler and its
+// completion has done the effect, and the next delivery does it again. Make such an effect
+// idempotent itself, or let it commit together with the completion.
+//
+// Cost: two writes for a new record, one for a duplicate. Records of a batch claim concurrently.
+package idempotency
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
+)
+
+// Config says what identifies the work of a record, and what becomes of the rest. The zero
+// value of every field but Key is good.
+type Config struct {
+	// Key returns what identifies a record's work, as [Field] and [KeyOf] do. Required. A
+	// record without a key is a permanent failure, see [ErrNoKey].
+	Key KeyFunc
+
+	// Prefix keeps the keys of different functions apart. Functions that do the same work,
+	// say a Lambda function and the container that replaces it, need the same one. Defaults
+	// to the name of the record's queue.
+	Prefix string
+
+	// Hash makes of a key what is stored of it. Defaults to [SHA256], so that nothing of a
+	// body is in the store. [Plain] stores keys as they are. [PowertoolsPython] and
+	// [PowertoolsTypeScript] are for tables that functions of other languages share.
+	Hash func(key string) string
+
+	// Validate returns what must be the same in all records with the same key, as [Body]
+	// does. A record with the key of another and a different content is a permanent failure,
+	// see [ErrDifferentContent]. The store has its SHA-256. Defaults to no comparison.
+	Validate KeyFunc
+
+	// Remember is for how long a completion is remembered. Defaults to 15 days, which is
+	// longer than SQS keeps any message, also in a dead-letter queue.
+	Remember time.Duration
+
+	// Lease is how long a claim lasts at most without being renewed. It is renewed when a
+	// third is over. A shorter one lets others in sooner after a process was killed. Defaults
+	// to what is left of the record's visibility timeout in a container with heartbeats, and
+	// to no limit but the record's deadline on Lambda. At least 1 s.
+	Lease time.Duration
+
+	// Grace is added to the record's deadline, for handlers that end late and clocks that
+	// differ. Defaults to 1 s.
+	Grace time.Duration
+
+	// KeepPermanent completes the key of a record that failed permanently, so that its
+	// duplicates make no further dead letters. A dead letter that is replayed is then a
+	// duplicate, too, and does nothing. The record itself is none: if it comes back, since
+	// it could not be dead-lettered, it fails again without a call of the handler. Defaults
+	// to releasing it.
+	KeepPermanent bool
+
+	// OnDuplicate is called for a duplicate, in place of the handler, with what [Keep] has
+	// kept; nil if that was nothing. Its error is the record's. See [Kept] for results of a
+	// type. Defaults to nothing.
+	OnDuplicate func(ctx context.Context, r batch.Record, result []byte) error
+
+	// ProceedWithoutKey calls the handler for records without a key, which are then not
+	// protected. Defaults to a permanent failure.
+	ProceedWithoutKey bool
+
+	// ProceedWithoutStore calls the handler when the store does not answer, which is then not
+	// protected, and warns. Defaults to a failure, which is retried with backoff.
+	ProceedWithoutStore bool
+}
+
+const (
+	defaultRemember = 15 * 24 * time.Hour
+	defaultGrace    = time.Second
+	// endTimeout bounds the calls that end a claim.
+	endTimeout = 5 * time.Second
+	// plainLease is the lease of a record that no runner handles and that has no deadline.
+	plainLease = time.Minute
+	// shortLease is the shortest lease that a container takes from the visibility timeout,
+	// where little is left of that.
+	shortLease = time.Second
+)
+
+var (
+	errSlow         = errors.New("the store takes longer to answer than half of the claim's lease")
+	errFailedBefore = errors.New("idempotency: the record failed permanently before, and this is kept")
+)
+
+// Errors of records.
+var (
+	// ErrNoKey is wrapped by the error of a record that has no key.
+	ErrNoKey = errors.New("idempotency: the record has no key")
+	// ErrDifferentContent is wrapped by the error of a record whose key was used with a
+	// different content, see [Config.Validate].
+	ErrDifferentContent = errors.New("idempotency: the key was used with a different content")
+	// ErrTakenOver is the cause (context.Cause) with which the context of a handler ends
+	// whose claim was lost, and is wrapped, with [batch.ErrInProgress], by the error of a
+	// record whose handler succeeded after that.
+	ErrTakenOver = errors.New("idempotency: the claim was lost, another worker may be doing the work")
+)
+
+// check returns an error that names every field that is missing or out of its bounds.
+func (c *Config) check() error {
+	var errs []error
+	if c.Key == nil {
+		errs = append(errs, errors.New("idempotency: Key is nil: say what identifies a record's work, for example idempotency.Field(\"id\")"))
+	}
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+		least time.Duration
+	}{{"Remember", c.Remember, time.Second}, {"Lease", c.Lease, time.Second}, {"Grace", c.Grace, 0}} {
+		if f.value != 0 && f.value < f.least {
+			errs = append(errs, fmt.Errorf("idempotency: %s is %v, must be at least %v", f.name, f.value, f.least))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// New returns middleware that has the work of a record done once. What is wrong with the
+// configuration ends the start of whatever runs the handler.
+//
+// Around a handler of package bulk it goes by [batch.Chain], not into bulk.Config.Unwrap: there
+// it would release the claims of a FIFO group's records before they are written.
+func New(store Store, c Config) func(batch.Handler) batch.Handler {
+	c.Remember, c.Grace = cmp.Or(c.Remember, defaultRemember), cmp.Or(c.Grace, defaultGrace)
+	if c.Hash == nil {
+		c.Hash = SHA256
+	}
+	return func(h batch.Handler) batch.Handler {
+		if h == nil {
+			return nil
+		}
+		return &guard{store, c, h}
+	}
+}
+
+// guard is a handler that is called once for a key.
+type guard struct {
+	store Store
+	cfg   Config
+	next  batch.Handler
+}
+
+// Validate implements what [batch.Handler] says of it.
+func (g *guard) Validate() error {
+	var err error
+	if g.store == nil {
+		err = errors.New("idempotency: the store is nil")
+	} else if s, ok := g.store.(interface{ Validate() error }); ok {
+		err = s.Validate()
+	}
+	return errors.Join(err, g.cfg.check())
+}
+
+// Handle implements [batch.Handler].
+func (g *guard) Handle(ctx context.Context, r batch.Record) error {
+	c := Claim{Owner: rand.Text(), Remember: g.cfg.Remember}
+	var err error
+	switch c.Key, c.Content, err = g.cfg.identify(ctx, &r); {
+	case errors.Is(err, ErrNoKey) && g.cfg.ProceedWithoutKey:
+		return g.next.Handle(ctx, r)
+	case err != nil:
+		return err
+	}
+	found, until, err := g.claim(ctx, &c)
+	switch {
+	case err != nil && g.cfg.ProceedWithoutStore && ctx.Err() == nil:
+		warn(ctx, "the idempotency store does not answer: the record is handled without protection against duplicates", err)
+		return g.next.Handle(ctx, r)
+	case err != nil:
+		return fmt.Errorf("idempotency: claiming the record's key: %w", err)
+	case found.State != Claimed && c.Content != "" && found.Content != "" && found.Content != c.Content:
+		return batch.Permanent(ErrDifferentContent)
+	case found.State == Completed:
+		return g.completed(ctx, r, found.Result)
+	case found.State == InProgress:
+		// A second more: a claim that ends while the record is received would cost an attempt.
+		return batch.RetryAfter(found.Left+time.Second, batch.ErrInProgress)
+	}
+	w := &work{guard: g, claim: c, until: until}
+	return w.do(ctx, r)
+}
+
+// completed ends a record whose key was completed with a result.
+func (g *guard) completed(ctx context.Context, r batch.Record, result []byte) error {
+	if id, failed := failedFor(result); failed {
+		if id == r.MessageID {
+			return batch.Permanent(errFailedBefore)
+		}
+		result = nil
+	}
+	if g.cfg.OnDuplicate != nil {
+		if err := g.cfg.OnDuplicate(ctx, r, result); err != nil {
+			return err
+		}
+	}
+	return batch.ErrDuplicate
+}
+
+// claim claims a key, and returns until when the claim lasts at least. At the record's
+// last attempt it waits for another's claim to end.
+func (g *guard) claim(ctx context.Context, c *Claim) (found Found, until time.Time, err error) {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		if found, until, err = g.claimOnce(ctx, c); err != nil || found.State != InProgress || !lastAttempt(ctx) {
+			return found, until, err
+		}
+		wait := min(pause, found.Left+time.Millisecond)
+		if deadline, ok := ctx.Deadline(); ok {
+			left := time.Until(deadline)
+			if wait = min(wait, left/2); left < 2*firstPause {
+				return found, until, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return found, until, nil
+		case <-time.After(wait):
+		}
+	}
+}
+
+// claimOnce claims a key. Where the store takes so long to answer that little is left of
+// the claim, it claims once more.
+func (g *guard) claimOnce(ctx context.Context, c *Claim) (found Found, until time.Time, err error) {
+	for range 2 {
+		c.Lease = g.lease(ctx)
+		// The claim may begin at any moment of the call: nobody else is let in for its
+		// lease after the first one.
+		until = time.Now().Add(c.Lease)
+		found, err = g.store.Claim(ctx, *c)
+		deadline, ok := ctx.Deadline()
+		if err != nil || found.State != Claimed || ok && !deadline.After(until) || time.Until(until) > c.Lease/2 {
+			return found, until, err
+		}
+	}
+	return Found{}, until, errSlow
+}
+
+// Between two looks at a key that another worker holds, at a record's last attempt.
+const (
+	firstPause = 200 * time.Millisecond
+	lastPause  = 5 * time.Second
+)
+
+func lastAttempt(ctx context.Context) bool {
+	view, ok := runner.From(ctx)
+	return ok && view.LastAttempt()
+}
+
+// lease is for how long a claim that is made now lasts.
+func (g *guard) lease(ctx context.Context) time.Duration {
+	most := g.cfg.Lease
+	if view, ok := runner.From(ctx); ok && most == 0 {
+		if left := view.HiddenFor(); left != 0 {
+			most = max(left, shortLease)
+		}
+	}
+	deadline, ok := ctx.Deadline()
+	switch {
+	case !ok:
+		return cmp.Or(most, plainLease)
+	case most == 0:
+		return max(0, time.Until(deadline)) + g.cfg.Grace
+	}
+	return min(most, max(0, time.Until(deadline))+g.cfg.Grace)
+}
+
+// warn has the hooks hear of something that an operator should know.
+func warn(ctx context.Context, message string, err error) {
+	if view, ok := runner.From(ctx); ok {
+		view.Warn(ctx, batch.Warning{Message: message, Err: err})
+	}
+}

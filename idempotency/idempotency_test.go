@@ -1,0 +1,376 @@
+package idempotency_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/sqstest"
+)
+
+// order is the body of a message.
+func order(id string) string { return fmt.Sprintf(`{"id":%q}`, id) }
+
+// shop is a handler that counts how often the work of an order is done.
+type shop struct {
+	mu   sync.Mutex
+	done []string
+	do   func(ctx context.Context, id string, attempt int) error
+}
+
+type placed struct{ ID string }
+
+func (s *shop) ship(ctx context.Context, o placed) error {
+	r, _ := batch.RecordFrom(ctx)
+	if s.do != nil {
+		if err := s.do(ctx, o.ID, r.Attempt); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done = append(s.done, o.ID)
+	return nil
+}
+
+func (s *shop) want(t *testing.T, ids ...string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if got := slices.Sorted(slices.Values(s.done)); !slices.Equal(got, ids) {
+		t.Errorf("done is the work of %v, want %v", got, ids)
+	}
+}
+
+func byID(o placed) string { return o.ID }
+
+// guarded is the shop's handler behind the middleware.
+func (s *shop) guarded(store idempotency.Store, c idempotency.Config) batch.Handler {
+	if c.Key == nil {
+		c.Key = idempotency.KeyOf(byID)
+	}
+	return batch.Chain(batch.JSON(s.ship), idempotency.New(store, c))
+}
+
+// inBoth runs a test on Lambda and in a container.
+func inBoth(t *testing.T, cfg sqstest.Config, h func() batch.Handler, test func(t *testing.T, q *sqstest.Queue)) {
+	for name, container := range map[string]bool{"Lambda": false, "container": true} {
+		t.Run(name, func(t *testing.T) {
+			cfg := cfg
+			cfg.Container = container
+			sqstest.RunWith(t, h(), cfg, test)
+		})
+	}
+}
+
+func TestDuplicate_IsDeletedAndNotHandled(t *testing.T) {
+	var s *shop
+	inBoth(t, sqstest.Config{}, func() batch.Handler {
+		s = &shop{}
+		return s.guarded(idempotency.NewMemory(), idempotency.Config{})
+	}, func(t *testing.T, q *sqstest.Queue) {
+		q.Send(order("1"), order("2"))
+		q.UntilIdle()
+		q.Send(order("1"))
+		q.UntilIdle()
+		q.Want("succeeded", "succeeded", "duplicate")
+		s.want(t, "1", "2")
+	})
+}
+
+func TestCopiesAtOnce_OneIsHandledAndTheOthersComeBack(t *testing.T) {
+	var s *shop
+	inBoth(t, sqstest.Config{}, func() batch.Handler {
+		s = &shop{do: func(context.Context, string, int) error { time.Sleep(3 * time.Second); return nil }}
+		return s.guarded(idempotency.NewMemory(), idempotency.Config{})
+	}, func(t *testing.T, q *sqstest.Queue) {
+		q.Send(order("1"), order("1"), order("1"))
+		q.UntilIdle()
+		s.want(t, "1")
+		var outcomes []string
+		for _, m := range q.Messages() {
+			outcomes = append(outcomes, m.String())
+			if last := m.Attempts[len(m.Attempts)-1]; last.Err != nil {
+				t.Errorf("%s ended with %v", m.Body, last.Err)
+			}
+		}
+		slices.Sort(outcomes)
+		if want := []string{"in-progress, duplicate", "in-progress, duplicate", "succeeded"}; !slices.Equal(outcomes, want) {
+			t.Errorf("%q, want %q", outcomes, want)
+		}
+	})
+}
+
+func TestFailure_ReleasesTheKey(t *testing.T) {
+	for name, fail := range map[string]func() error{
+		"error":  func() error { return errors.New("the carrier is down") },
+		"panic":  func() error { panic("no carrier") },
+		"Goexit": func() error { runtime.Goexit(); return nil },
+		"hurry":  func() error { return batch.RetryAfter(0, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &shop{do: func(_ context.Context, _ string, attempt int) error {
+				if attempt < 3 {
+					return fail()
+				}
+				return nil
+			}}
+			sqstest.Run(t, s.guarded(idempotency.NewMemory(), idempotency.Config{}), func(t *testing.T, q *sqstest.Queue) {
+				q.Send(order("1"))
+				q.UntilIdle()
+				q.Want("retry, retry, succeeded")
+			})
+		})
+	}
+}
+
+func TestPermanentFailure_IsForgottenUnlessKept(t *testing.T) {
+	for _, kept := range []bool{false, true} {
+		s := &shop{do: func(context.Context, string, int) error { return batch.Permanent(errors.New("unknown article")) }}
+		sqstest.Run(t, s.guarded(idempotency.NewMemory(), idempotency.Config{KeepPermanent: kept}), func(t *testing.T, q *sqstest.Queue) {
+			q.Send(order("1"))
+			q.UntilIdle()
+			q.Send(order("1"))
+			q.UntilIdle()
+			if kept {
+				q.Want("dead-letter", "duplicate")
+			} else {
+				q.Want("dead-letter", "dead-letter")
+			}
+		})
+	}
+}
+
+// A record that only waited for another worker must not die of it.
+func TestLastAttempt_WaitsForTheOther(t *testing.T) {
+	var s *shop
+	inBoth(t, sqstest.Config{MaxReceiveCount: 2}, func() batch.Handler {
+		s = &shop{do: func(context.Context, string, int) error { time.Sleep(20 * time.Second); return nil }}
+		return s.guarded(idempotency.NewMemory(), idempotency.Config{Lease: time.Second})
+	}, func(t *testing.T, q *sqstest.Queue) {
+		q.Send(order("1"), order("1"), order("1"))
+		q.UntilIdle()
+		s.want(t, "1")
+		for _, m := range q.Messages() {
+			if !m.DeadLetter.IsZero() {
+				t.Errorf("%v is a dead letter: %v", m.Body, m)
+			}
+		}
+	})
+}
+
+// slowStore is a store of which the calls of some operations fail.
+type slowStore struct {
+	idempotency.Store
+	err func(operation string) error
+}
+
+func (s slowStore) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
+	if err := s.err("claim"); err != nil {
+		return idempotency.Found{}, err
+	}
+	return s.Store.Claim(ctx, c)
+}
+
+func (s slowStore) Renew(ctx context.Context, key, owner string, lease time.Duration) error {
+	if err := s.err("renew"); err != nil {
+		return err
+	}
+	return s.Store.Renew(ctx, key, owner, lease)
+}
+
+func (s slowStore) Complete(ctx context.Context, key, owner string, c idempotency.Completion) error {
+	if err := s.err("complete"); err != nil {
+		return err
+	}
+	return s.Store.Complete(ctx, key, owner, c)
+}
+
+func (s slowStore) Release(ctx context.Context, key, owner string) error {
+	if err := s.err("release"); err != nil {
+		return err
+	}
+	return s.Store.Release(ctx, key, owner)
+}
+
+var errDown = errors.New("the store is down")
+
+// warnings are those of the hooks.
+type warnings struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (w *warnings) Warned(_ context.Context, warning batch.Warning) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !warning.Info {
+		w.list = append(w.list, warning.Message)
+	}
+}
+
+func (w *warnings) has(part string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.list, func(m string) bool { return strings.Contains(m, part) })
+}
+
+func TestStoreIsDown_RetriesOrProceeds(t *testing.T) {
+	for _, proceed := range []bool{false, true} {
+		s, w := &shop{}, &warnings{}
+		began := time.Now()
+		store := slowStore{idempotency.NewMemory(), func(op string) error {
+			if op == "claim" && time.Since(began) < time.Minute {
+				return errDown
+			}
+			return nil
+		}}
+		sqstest.RunWith(t, s.guarded(store, idempotency.Config{ProceedWithoutStore: proceed}), sqstest.Config{
+			Handler: handler.Config{Hooks: []any{w}},
+		}, func(t *testing.T, q *sqstest.Queue) {
+			began = time.Now()
+			q.Send(order("1"))
+			q.UntilIdle()
+			s.want(t, "1")
+			attempts := len(q.Messages()[0].Attempts)
+			if proceed != (attempts == 1) || proceed != w.has("without protection") {
+				t.Errorf("proceed is %v: %d attempts, warnings %q", proceed, attempts, w.list)
+			}
+		})
+	}
+}
+
+// The work is done: to do it again because the store does not answer would be wrong.
+func TestCompletionFails_RecordSucceeds(t *testing.T) {
+	s, w := &shop{}, &warnings{}
+	store := slowStore{idempotency.NewMemory(), func(op string) error {
+		if op == "complete" {
+			return errDown
+		}
+		return nil
+	}}
+	sqstest.RunWith(t, s.guarded(store, idempotency.Config{}), sqstest.Config{
+		Handler: handler.Config{Hooks: []any{w}},
+	}, func(t *testing.T, q *sqstest.Queue) {
+		q.Send(order("1"))
+		q.UntilIdle()
+		q.Want("succeeded")
+		if !w.has("did not answer: a duplicate") {
+			t.Errorf("warnings %q", w.list)
+		}
+	})
+}
+
+func TestNoKey_IsPermanentUnlessAllowed(t *testing.T) {
+	for name, key := range map[string]idempotency.KeyFunc{
+		"field":           idempotency.Field("number"),
+		"nested field":    idempotency.Field("id", "number"),
+		"attribute":       idempotency.Attribute("id"),
+		"deduplication":   idempotency.DeduplicationID,
+		"an empty string": func(context.Context, batch.Record) (string, error) { return "", nil },
+	} {
+		for _, allowed := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, allowed), func(t *testing.T) {
+				s := &shop{}
+				sqstest.Run(t, s.guarded(idempotency.NewMemory(), idempotency.Config{Key: key, ProceedWithoutKey: allowed}), func(t *testing.T, q *sqstest.Queue) {
+					q.Send(order("1"), order("1"))
+					q.UntilIdle()
+					if allowed {
+						s.want(t, "1", "1")
+						return
+					}
+					s.want(t)
+					q.Want("dead-letter", "dead-letter")
+					if err := q.Messages()[0].Attempts[0].Err; !errors.Is(err, idempotency.ErrNoKey) {
+						t.Errorf("the error is %v", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestDifferentContent_IsPermanent(t *testing.T) {
+	s := &shop{}
+	h := s.guarded(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Field("id"), Validate: idempotency.Body})
+	sqstest.Run(t, h, func(t *testing.T, q *sqstest.Queue) {
+		q.Send(`{"id":"1","to":"Ann"}`)
+		q.UntilIdle()
+		q.Send(`{"id":"1","to":"Bob"}`, `{"id":"1","to":"Ann"}`)
+		q.UntilIdle()
+		q.Want("succeeded", "dead-letter", "duplicate")
+		if err := q.Messages()[1].Attempts[0].Err; !errors.Is(err, idempotency.ErrDifferentContent) || strings.Contains(err.Error(), "Bob") {
+			t.Errorf("the error is %v", err)
+		}
+	})
+}
+
+func TestKeptResult_IsGivenToDuplicates(t *testing.T) {
+	var heard []int
+	ship := func(ctx context.Context, _ placed) error { return idempotency.Keep(ctx, 42) }
+	h := batch.Chain(batch.JSON(ship), idempotency.New(idempotency.NewMemory(), idempotency.Config{
+		Key: idempotency.KeyOf(byID),
+		OnDuplicate: idempotency.Kept(func(_ context.Context, n int) error {
+			heard = append(heard, n)
+			return nil
+		}),
+	}))
+	sqstest.Run(t, h, func(t *testing.T, q *sqstest.Queue) {
+		q.Send(order("1"))
+		q.UntilIdle()
+		q.Send(order("1"))
+		q.UntilIdle()
+		q.Want("succeeded", "duplicate")
+		if !slices.Equal(heard, []int{42}) {
+			t.Errorf("heard %v", heard)
+		}
+	})
+}
+
+func TestKeep_SaysWhyNot(t *testing.T) {
+	if err := idempotency.Keep(t.Context(), 1); err == nil {
+		t.Error("kept without a claim")
+	}
+	var errs []error
+	h := batch.Chain(batch.JSON(func(ctx context.Context, _ placed) error {
+		errs = append(errs, idempotency.Keep(ctx, strings.Repeat("x", idempotency.MaxResult)), idempotency.Keep(ctx, func() {}))
+		return nil
+	}), idempotency.New(idempotency.NewMemory(), idempotency.Config{Key: idempotency.KeyOf(byID)}))
+	if err := h.Handle(t.Context(), batch.Record{Body: order("1")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range errs {
+		if err == nil {
+			t.Error("kept what cannot be")
+		}
+	}
+}
+
+func TestConfig_IsChecked(t *testing.T) {
+	h := batch.Chain(batch.Text(func(context.Context, string) error { return nil }), idempotency.New(nil, idempotency.Config{Lease: time.Millisecond, Remember: -1, Grace: -1}))
+	err := h.(interface{ Validate() error }).Validate()
+	for _, part := range []string{"store is nil", "Key is nil", "Lease is 1ms", "Remember is -1ns", "Grace is -1ns"} {
+		if !strings.Contains(fmt.Sprint(err), part) {
+			t.Errorf("%v: want %q", err, part)
+		}
+	}
+}
+
+func TestPlainKey_ThatCannotBeStored_IsPermanent(t *testing.T) {
+	for name, key := range map[string]string{"too long": strings.Repeat("x", 1025), "not UTF-8": "\xff"} {
+		h := batch.Chain(batch.Text(func(context.Context, string) error { t.Error(name + ": it is handled"); return nil }),
+			idempotency.New(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Body, Hash: idempotency.Plain}))
+		if err := h.Handle(t.Context(), batch.Record{Body: key}); !batch.VerdictOf(err).Permanent {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

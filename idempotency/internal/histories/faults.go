@@ -1,0 +1,126 @@
+package histories
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/idempotency"
+)
+
+// Faults are those between workers and a store, or between a store and its server.
+type Faults struct {
+	recorder   *recorder
+	lag, lease time.Duration
+	late       sync.WaitGroup // calls that are still on their way
+
+	mu     sync.Mutex
+	random *rand.Rand
+}
+
+var errBroken = errors.New("histories: the connection broke")
+
+func (f *Faults) draw(n int64) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.random.Int64N(n)
+}
+
+func (f *Faults) slow() { time.Sleep(time.Duration(f.draw(int64(f.lag)))) }
+
+// call makes a call, or has it get lost, or be late, or its answer get lost.
+func (f *Faults) call(do func() error) error {
+	f.slow()
+	switch n := f.draw(100); {
+	case n < 4: // it does not arrive
+		return errBroken
+	case n < 10: // its answer gets lost
+		_ = do()
+		f.slow()
+		return errBroken
+	case n < 14: // it is done when nobody waits for it any more
+		wait := f.lag + time.Duration(f.draw(int64(2*f.lease)))
+		f.late.Go(func() {
+			time.Sleep(wait)
+			_ = do()
+		})
+		return errBroken
+	}
+	err := do()
+	f.slow()
+	return err
+}
+
+// Around has the faults between workers and a store.
+func (f *Faults) Around(store idempotency.Store) idempotency.Store { return faulty{f, store} }
+
+type faulty struct {
+	*Faults
+	store idempotency.Store
+}
+
+func (f faulty) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
+	found := make(chan idempotency.Found, 1)
+	err := f.call(func() error {
+		got, err := f.store.Claim(ctx, c)
+		found <- got
+		return err
+	})
+	if err != nil {
+		return idempotency.Found{}, err
+	}
+	return <-found, nil
+}
+
+func (f faulty) Renew(ctx context.Context, key, owner string, lease time.Duration) error {
+	return f.call(func() error { return f.store.Renew(ctx, key, owner, lease) })
+}
+
+func (f faulty) Complete(ctx context.Context, key, owner string, c idempotency.Completion) error {
+	return f.call(func() error { return f.store.Complete(ctx, key, owner, c) })
+}
+
+func (f faulty) Release(ctx context.Context, key, owner string) error {
+	return f.call(func() error { return f.store.Release(ctx, key, owner) })
+}
+
+// Transport has the faults between a client that retries and its server. What a store gets
+// no answer to is recorded as calls of their own.
+func (f *Faults) Transport(server http.RoundTripper) http.RoundTripper { return lossy{f, server} }
+
+type lossy struct {
+	*Faults
+	server http.RoundTripper
+}
+
+func (f lossy) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	answers := make(chan *http.Response, 1)
+	err = f.call(func() error {
+		again := r.Clone(context.WithoutCancel(r.Context()))
+		again.Body = io.NopCloser(bytes.NewReader(body))
+		res, err := f.server.RoundTrip(again)
+		if err != nil {
+			return err
+		}
+		// Read to its end, so that the connection can be used again if the answer is lost.
+		text, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		res.Body = io.NopCloser(bytes.NewReader(text))
+		answers <- res
+		return err
+	})
+	if err != nil {
+		f.recorder.hidden(r.Context())
+		return nil, err
+	}
+	return <-answers, nil
+}

@@ -1,0 +1,216 @@
+// Package histories looks for a store of idempotency that is wrong when several workers use
+// it: random histories of concurrent calls, with faults between the workers and the store, are
+// compared with a model by porcupine, which finds an order of the calls that explains all
+// their answers, or proves that there is none.
+//
+// It is a package of its own, for tests only, so that nobody who imports package idempotency
+// or storetest compiles porcupine.
+package histories
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/sqsbatch/sqsbatch/idempotency"
+)
+
+// Config says which histories there are. Store must be set.
+type Config struct {
+	// Store returns the store of one history, and has f between it and what it calls.
+	Store func(f *Faults) idempotency.Store
+
+	// Histories is how many there are, from Seed on. Each has 4 workers with 5 claims on 2
+	// keys.
+	Histories int
+	Seed      uint64
+
+	// AtOnce is how many histories are made at a time. Defaults to 1.
+	AtOnce int
+
+	// Lease is the longest lease. It ends in most pauses.
+	Lease time.Duration
+
+	// Lag is the longest time that a call takes on its way, each way.
+	Lag time.Duration
+
+	// Slack is how far a store may be off with the end of a claim, for one that rounds.
+	Slack time.Duration
+
+	// Test runs the body of each history: synctest.Test for virtual time. Defaults to
+	// calling it.
+	Test func(t *testing.T, body func(t *testing.T))
+}
+
+const (
+	workers = 4
+	tasks   = 5
+	keys    = 2
+	// solvable is the time for porcupine to decide, which takes it a millisecond. Many calls
+	// without an answer on one key may take it for as long as one likes.
+	solvable = 5 * time.Second
+)
+
+// Counts are what calls came to. A history without takeovers would prove nothing of them.
+type Counts struct {
+	Calls, Unknown, Claimed, TakenOver, InProgress, Completed, Refused int
+	// Undecided are histories that porcupine could not decide in time.
+	Undecided int
+}
+
+func (c *Counts) add(o Counts) {
+	c.Calls += o.Calls
+	c.Unknown += o.Unknown
+	c.Claimed += o.Claimed
+	c.TakenOver += o.TakenOver
+	c.InProgress += o.InProgress
+	c.Completed += o.Completed
+	c.Refused += o.Refused
+	c.Undecided += o.Undecided
+}
+
+// Check fails the test at the first history that no order of calls explains.
+func Check(t *testing.T, c Config) {
+	t.Helper()
+	counts, illegal := Find(t, c)
+	if illegal != "" {
+		t.Fatal(illegal)
+	}
+	t.Logf("%d histories: %+v", c.Histories, counts)
+	if counts.Undecided > c.Histories/100 {
+		t.Errorf("%d of %d histories could not be decided", counts.Undecided, c.Histories)
+	}
+	for name, n := range map[string]int{
+		"claims": counts.Claimed, "takeovers": counts.TakenOver, "refused calls": counts.Refused, "duplicates": counts.Completed, "lost answers": counts.Unknown,
+	} {
+		if n < c.Histories/10 {
+			t.Errorf("%d histories have %d %s only", c.Histories, n, name)
+		}
+	}
+}
+
+// Find returns the first history that no order of calls explains, or an empty string.
+func Find(t *testing.T, c Config) (counts Counts, illegal string) {
+	t.Helper()
+	for first := 0; first < c.Histories && illegal == ""; first += max(1, c.AtOnce) {
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		for i := first; i < min(c.Histories, first+max(1, c.AtOnce)); i++ {
+			check := func() {
+				seed := c.Seed + uint64(i)
+				calls := c.record(t, seed)
+				n := count(calls)
+				text, decided := c.explain(seed, calls)
+				if !decided {
+					n.Undecided++
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				counts.add(n)
+				if illegal == "" {
+					illegal = text
+				}
+			}
+			if c.AtOnce < 2 {
+				check()
+			} else {
+				wg.Go(check)
+			}
+		}
+		wg.Wait()
+	}
+	return counts, illegal
+}
+
+// record makes one history.
+func (c Config) record(t *testing.T, seed uint64) (calls []*call) {
+	body := func(t *testing.T) {
+		r := &recorder{began: time.Now(), ctx: t.Context()}
+		f := &Faults{recorder: r, lag: c.Lag, lease: c.Lease, random: rand.New(rand.NewPCG(seed, workers))}
+		store := c.Store(f)
+		var wg sync.WaitGroup
+		for i := range workers {
+			w := &worker{recorder: r, store: store, lease: c.Lease, random: rand.New(rand.NewPCG(seed, uint64(i)))}
+			wg.Go(func() {
+				for n := range tasks {
+					w.owner = fmt.Sprintf("%c%d", 'A'+i, n)
+					w.key = fmt.Sprintf("histories#%d#%d#%d", r.began.UnixNano(), seed, w.random.IntN(keys))
+					w.task()
+				}
+			})
+		}
+		wg.Wait()
+		f.late.Wait()
+		calls = r.ended()
+	}
+	if c.Test == nil {
+		body(t)
+	} else {
+		c.Test(t, body)
+	}
+	return calls
+}
+
+// explain returns an empty text if an order of the calls explains the answers, or if that is
+// not decided.
+func (c Config) explain(seed uint64, calls []*call) (illegal string, decided bool) {
+	byKey := map[string][]porcupine.Operation{}
+	for _, one := range calls {
+		byKey[one.key] = append(byKey[one.key], porcupine.Operation{Input: one, Output: one, Call: one.begin, Return: one.end})
+	}
+	model := model(c.Slack.Nanoseconds())
+	decided = true
+	for key, operations := range byKey {
+		switch porcupine.CheckOperationsTimeout(model, operations, solvable) {
+		case porcupine.Illegal:
+			return describe(seed, key, calls), true
+		case porcupine.Unknown:
+			decided = false
+		}
+	}
+	return "", decided
+}
+
+func describe(seed uint64, key string, calls []*call) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d, key %s: no order of these calls explains their answers:\n", seed, key)
+	slices.SortFunc(calls, func(a, b *call) int { return cmp.Compare(a.begin, b.begin) })
+	for _, one := range calls {
+		if one.key == key {
+			fmt.Fprintln(&b, one)
+		}
+	}
+	return b.String()
+}
+
+func count(calls []*call) (n Counts) {
+	held := map[string]bool{} // keys that were claimed and not released or completed yet
+	for _, c := range calls {
+		n.Calls++
+		switch {
+		case c.unknown:
+			n.Unknown++
+		case c.refused:
+			n.Refused++
+		case c.kind == claim && c.found.State == idempotency.InProgress:
+			n.InProgress++
+		case c.kind == claim && c.found.State == idempotency.Completed:
+			n.Completed++
+		case c.kind == claim:
+			n.Claimed++
+			if held[c.key] {
+				n.TakenOver++
+			}
+			held[c.key] = true
+		case c.kind == complete, c.kind == release:
+			held[c.key] = false
+		}
+	}
+	return n
+}

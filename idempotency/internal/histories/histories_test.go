@@ -1,0 +1,57 @@
+package histories_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/idempotency/internal/histories"
+)
+
+// virtual are histories in virtual time.
+func virtual(store func() idempotency.Store) histories.Config {
+	return histories.Config{
+		Store:     func(f *histories.Faults) idempotency.Store { return f.Around(store()) },
+		Histories: 3000, Lease: time.Second, Lag: 100 * time.Millisecond, Test: synctest.Test,
+	}
+}
+
+func TestMemory(t *testing.T) {
+	histories.Check(t, virtual(func() idempotency.Store { return idempotency.NewMemory() }))
+}
+
+// A store with a mistake is found.
+func TestMutants(t *testing.T) {
+	for name, m := range map[string]mistakes{
+		"Complete without a condition":           {completeAny: true},
+		"Complete gets, then puts":               {completeLater: true},
+		"Complete loses the result":              {loseResult: true},
+		"Release without a condition":            {releaseAny: true},
+		"Release deletes a completion":           {releaseDone: true},
+		"Release does nothing":                   {releaseNot: true},
+		"Renew without a condition":              {renewAny: true},
+		"Renew does nothing":                     {renewNot: true},
+		"Renew shortens":                         {renewShortens: true},
+		"Claim ignores the lease":                {takeAny: true},
+		"Claim takes over what ends soon":        {early: 300 * time.Millisecond},
+		"Claim never takes over":                 {takeNever: true},
+		"Claim takes over a completion":          {takeDone: true},
+		"Claim gets, then puts":                  {claimLater: true},
+		"Claim is refused to the same owner":     {strange: true},
+		"Claim has the wrong time until it ends": {wrongLeft: true},
+		"no mistake":                             {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made := 0
+			_, illegal := histories.Find(t, virtual(func() idempotency.Store {
+				made++
+				return newBroken(m)
+			}))
+			if found := illegal != ""; found != (m != mistakes{}) {
+				t.Fatalf("%d histories, found is %v\n%s", made, found, illegal)
+			}
+			t.Logf("%d histories", made)
+		})
+	}
+}

@@ -1,0 +1,116 @@
+package idempotency
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// KeyFunc returns what identifies a record's work. An empty key, or an error that wraps
+// [ErrNoKey], says that the record has none. Another error is the record's own failure.
+// It is called from several goroutines at a time.
+type KeyFunc func(ctx context.Context, r batch.Record) (string, error)
+
+// KeyOf makes the key of a record whose body is JSON of a T. A body that cannot be decoded
+// is malformed, as with [batch.JSON].
+//
+//	Key: idempotency.KeyOf(func(o Order) string { return o.ID })
+func KeyOf[T any](key func(T) string, opts ...batch.JSONOption) KeyFunc {
+	return func(ctx context.Context, r batch.Record) (k string, err error) {
+		err = batch.JSON(func(_ context.Context, v T) error {
+			k = key(v)
+			return nil
+		}, opts...)(ctx, r)
+		return k, err
+	}
+}
+
+// Field makes the key of a field of a body that is a JSON object. A path of names goes into
+// objects: Field("detail", "id"). The field is a string or a number; a record without it, or
+// with another type in it, has no key.
+func Field(path ...string) KeyFunc {
+	return func(_ context.Context, r batch.Record) (string, error) {
+		raw := json.RawMessage(r.Body)
+		for _, name := range path {
+			var object map[string]json.RawMessage
+			if err := json.Unmarshal(raw, &object); err != nil {
+				return "", fmt.Errorf("%w: the body has no field %q", ErrNoKey, strings.Join(path, "."))
+			}
+			raw = object[name]
+		}
+		var s string
+		if json.Unmarshal(raw, &s) == nil && s != "" {
+			return s, nil
+		}
+		var n json.Number
+		if json.Unmarshal(raw, &n) == nil && n != "" {
+			return n.String(), nil
+		}
+		return "", fmt.Errorf("%w: the body's field %q is no string or number", ErrNoKey, strings.Join(path, "."))
+	}
+}
+
+// Attribute makes the key of a message attribute that is a String or a Number.
+func Attribute(name string) KeyFunc {
+	return func(_ context.Context, r batch.Record) (string, error) {
+		if a := r.MessageAttributes[name]; a.StringValue != "" {
+			return a.StringValue, nil
+		}
+		return "", fmt.Errorf("%w: it has no message attribute %q with a text", ErrNoKey, name)
+	}
+}
+
+// DeduplicationID is the MessageDeduplicationId of a FIFO queue's record. SQS drops what
+// repeats it within five minutes; this remembers it for [Config.Remember].
+func DeduplicationID(_ context.Context, r batch.Record) (string, error) {
+	if r.DeduplicationID == "" {
+		return "", fmt.Errorf("%w: it has no MessageDeduplicationId, which only FIFO queues have", ErrNoKey)
+	}
+	return r.DeduplicationID, nil
+}
+
+// MessageID is SQS's id of the message. It protects from a second delivery of the same
+// message only: what is sent twice, redriven from a dead-letter queue or replayed has a new
+// id, and is done again. Prefer an id of the sender's.
+func MessageID(_ context.Context, r batch.Record) (string, error) { return r.MessageID, nil }
+
+// Body is the whole body: for [Config.Validate], or as a key where equal bodies mean the
+// same work.
+func Body(_ context.Context, r batch.Record) (string, error) { return r.Body, nil }
+
+// maxKey is the length of the longest key that is stored as it is.
+const maxKey = 1024
+
+// identify returns a record's key as it is stored, and the digest of its content.
+func (c *Config) identify(ctx context.Context, r *batch.Record) (key, content string, err error) {
+	if key, err = c.Key(ctx, *r); err == nil && key == "" {
+		err = ErrNoKey
+	}
+	if err == nil && c.Validate != nil {
+		if content, err = c.Validate(ctx, *r); err == nil {
+			content = SHA256(content)
+		}
+	}
+	switch {
+	case errors.Is(err, ErrNoKey):
+		return "", "", batch.Permanent(err)
+	case err != nil:
+		return "", "", err
+	}
+	prefix := c.Prefix
+	if prefix == "" {
+		prefix = batch.QueueName(r.QueueARN)
+	}
+	if key = prefix + "#" + c.Hash(key); len(key) > maxKey {
+		return "", "", batch.Permanent(fmt.Errorf("idempotency: the key has %d bytes, at most %d can be stored: leave Config.Hash out", len(key), maxKey))
+	}
+	if !utf8.ValidString(key) {
+		return "", "", batch.Permanent(errors.New("idempotency: the key is not UTF-8, and cannot be stored as it is: leave Config.Hash out"))
+	}
+	return key, content, nil
+}

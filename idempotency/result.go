@@ -1,0 +1,62 @@
+package idempotency
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// MaxResult is the size of the largest result that is kept, in bytes of JSON. Larger ones
+// cost writes, and a DynamoDB item holds 400 KB.
+const MaxResult = 64 << 10
+
+// Keep keeps v as JSON together with the completion of the record whose handler calls it,
+// for its duplicates, see [Config.OnDuplicate]. The last call counts. It returns an error
+// when v cannot be marshaled, is larger than [MaxResult], or ctx is not of a handler that
+// [New] has wrapped: nothing was kept then, and nothing is stored yet.
+func Keep(ctx context.Context, v any) error {
+	w, ok := ctx.Value(workKey{}).(*work)
+	if !ok {
+		return errors.New("idempotency: the context is not of a handler with a claimed key")
+	}
+	result, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("idempotency: keeping a result: %w", err)
+	}
+	if len(result) > MaxResult {
+		return fmt.Errorf("idempotency: the result has %d bytes of JSON, at most %d can be kept", len(result), MaxResult)
+	}
+	w.result = result
+	return nil
+}
+
+// failureMark begins the result of a record that failed permanently. No JSON begins so.
+const failureMark = "!"
+
+// failureOf is what is kept of a permanent failure: which message failed.
+func failureOf(messageID string) []byte { return []byte(failureMark + messageID) }
+
+// failedFor reads what failureOf has written, and reports whether it has.
+func failedFor(kept []byte) (messageID string, failed bool) {
+	id, failed := bytes.CutPrefix(kept, []byte(failureMark))
+	return string(id), failed
+}
+
+// Kept makes a [Config.OnDuplicate] of a function that takes what [Keep] was given. It is
+// not called when nothing was kept.
+func Kept[T any](fn func(ctx context.Context, v T) error) func(context.Context, batch.Record, []byte) error {
+	return func(ctx context.Context, _ batch.Record, result []byte) error {
+		if result == nil {
+			return nil
+		}
+		var v T
+		if err := json.Unmarshal(result, &v); err != nil {
+			return batch.Permanent(fmt.Errorf("idempotency: a kept result is not of the type: %w", err))
+		}
+		return fn(ctx, v)
+	}
+}

@@ -1,0 +1,168 @@
+package storetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/idempotency"
+)
+
+func renewedClaimLasts(t *tester) {
+	t.wantClaimed("A", short)
+	t.done(t.renew("A", long))
+	t.wait(past)
+	t.wantInProgress(long/2, long)
+	t.done(t.complete("A", "A's"))
+	t.wantCompleted("A's")
+}
+
+func renewalNeverShortens(t *tester) {
+	t.wantClaimed("A", long)
+	t.done(t.renew("A", short))
+	t.wait(past)
+	t.wantInProgress(long/2, long)
+}
+
+func renewalAfterTheEnd(t *tester) {
+	t.wantClaimed("A", short)
+	t.wait(past)
+	t.done(t.renew("A", long))
+	t.wantInProgress(long/2, long)
+}
+
+// A store may keep a claim that has ended for a second, which must not end one that lasts.
+func renewalOutlastsRemember(t *tester) {
+	t.want(t.claims(idempotency.Claim{Key: t.key, Owner: "A", Lease: time.Second / 2, Remember: 0}), idempotency.Found{State: idempotency.Claimed})
+	t.done(t.renew("A", long))
+	t.wait(coarse)
+	t.wantInProgress(long/2, long)
+	t.done(t.complete("A", "A's"))
+	t.wantCompleted("A's")
+}
+
+func renewalOfACompletion(t *tester) {
+	t.wantClaimed("A", long)
+	t.done(t.complete("A", "A's"))
+	if err := t.renew("A", long); !errors.Is(err, idempotency.ErrNotOwner) {
+		t.Errorf("%v, want ErrNotOwner", err)
+	}
+	t.wantCompleted("A's")
+}
+
+// Work that took too long is done nevertheless, if nobody else has begun it.
+func completionAfterTheEnd(t *tester) {
+	t.wantClaimed("A", short)
+	t.wait(past)
+	t.done(t.complete("A", "A's"))
+	t.wantCompleted("A's")
+}
+
+func completionTwice(t *tester) {
+	t.wantClaimed("A", long)
+	t.done(t.complete("A", "A's"))
+	t.done(t.complete("A", "A's"))
+	t.wantCompleted("A's")
+}
+
+func completionOutlastsItsLease(t *tester) {
+	t.wantClaimed("A", short)
+	t.done(t.complete("A", "A's"))
+	t.wait(past)
+	t.wantCompleted("A's")
+}
+
+func releaseKeepsACompletion(t *tester) {
+	t.wantClaimed("A", long)
+	t.done(t.complete("A", "A's"))
+	if err := t.release("A"); err != nil && !errors.Is(err, idempotency.ErrNotOwner) {
+		t.Errorf("%v, want ErrNotOwner or nil", err)
+	}
+	t.wantCompleted("A's")
+}
+
+func releaseTwice(t *tester) {
+	t.wantClaimed("A", long)
+	t.done(t.release("A"))
+	if err := t.release("A"); err != nil && !errors.Is(err, idempotency.ErrNotOwner) {
+		t.Errorf("%v, want ErrNotOwner or nil", err)
+	}
+	t.wantClaimed("B", long)
+}
+
+// takeOver has B take A's claim over.
+func (t *tester) takeOver() {
+	t.Helper()
+	t.wantClaimed("A", short)
+	t.wait(past)
+	t.wantClaimed("B", long)
+}
+
+func formerOwnerOfATakenOverClaim(t *tester) {
+	t.takeOver()
+	t.wantFenced("A")
+	t.wantInProgress(long/2, long)
+	t.done(t.renew("B", long))
+	t.done(t.complete("B", "B's"))
+	t.wantCompleted("B's")
+}
+
+func formerOwnerAfterCompletion(t *tester) {
+	t.takeOver()
+	t.done(t.complete("B", "B's"))
+	t.wantFenced("A")
+	t.wantCompleted("B's")
+}
+
+func formerOwnerAfterRelease(t *tester) {
+	t.takeOver()
+	t.done(t.release("B"))
+	t.wantFenced("A")
+	t.wantFenced("B")
+	t.wantClaimed("C", long)
+	t.wantFenced("A")
+	t.wantFenced("B")
+	t.done(t.complete("C", "C's"))
+	t.wantCompleted("C's")
+}
+
+func ownerOfAReleasedClaim(t *tester) {
+	t.wantClaimed("A", long)
+	t.done(t.release("A"))
+	t.wantFenced("A")
+	t.wantClaimed("B", long)
+	t.wantFenced("A")
+	t.done(t.complete("B", "B's"))
+	t.wantCompleted("B's")
+}
+
+func strangerToAKey(t *tester) {
+	t.wantFenced("A")
+	t.wantClaimed("B", long)
+	t.wantFenced("A")
+	t.wantInProgress(long/2, long)
+}
+
+func formerOwnerOfAForgottenCompletion(t *tester) {
+	t.wantClaimed("A", long)
+	t.done(t.store.Complete(t.Context(), t.key, "A", idempotency.Completion{Remember: short}))
+	t.wait(coarse)
+	t.wantClaimed("B", long)
+	t.wantFenced("A")
+	t.wantInProgress(long/2, long)
+}
+
+func endedContexts(t *tester) {
+	t.wantClaimed("A", long)
+	ctx := ended(t)
+	_, claiming := t.store.Claim(ctx, idempotency.Claim{Key: t.key, Owner: "B", Lease: long, Remember: ever})
+	for call, err := range map[string]error{
+		"Claim":    claiming,
+		"Renew":    t.store.Renew(ctx, t.key, "A", long),
+		"Complete": t.store.Complete(ctx, t.key, "A", idempotency.Completion{Remember: ever}),
+		"Release":  t.store.Release(ctx, t.key, "A"),
+	} {
+		if !errors.Is(err, ctx.Err()) {
+			t.Errorf("%s with a context that has ended: %v, want %v", call, err, ctx.Err())
+		}
+	}
+}

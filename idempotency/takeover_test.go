@@ -1,0 +1,209 @@
+package idempotency_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/idempotency"
+)
+
+// worker handles order 1 as one of several processes with the same store.
+func worker(store idempotency.Store, c idempotency.Config, do func(ctx context.Context) error) func(ctx context.Context) error {
+	c.Key = idempotency.KeyOf(byID)
+	h := batch.Chain(batch.JSON(func(ctx context.Context, _ placed) error { return do(ctx) }), idempotency.New(store, c))
+	return func(ctx context.Context) error {
+		return h.Handle(ctx, batch.Record{Body: order("1"), QueueARN: "arn:aws:sqs:eu-west-1:123456789012:orders"})
+	}
+}
+
+func soon(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Powertools 3.37.0 for Python runs A, B and C here: A's late failure deletes B's completion.
+func TestLateEndAfterTakeover_ChangesNothing(t *testing.T) {
+	for name, end := range map[string]error{"failure": errors.New("too late"), "success": nil, "permanent": batch.Permanent(nil)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, runs := idempotency.NewMemory(), ""
+				a := worker(store, idempotency.Config{KeepPermanent: true}, func(context.Context) error {
+					runs += "A"
+					time.Sleep(10 * time.Second) // it ignores its context
+					return end
+				})
+				b := worker(store, idempotency.Config{}, func(ctx context.Context) error {
+					runs += "B"
+					return idempotency.Keep(ctx, "B's")
+				})
+				var kept string
+				c := worker(store, idempotency.Config{OnDuplicate: idempotency.Kept(func(_ context.Context, s string) error {
+					kept = s
+					return nil
+				})}, func(context.Context) error {
+					runs += "C"
+					return nil
+				})
+				late := make(chan error, 1)
+				go func() { late <- a(soon(t, time.Second)) }()
+				time.Sleep(3 * time.Second) // a second of time, and a second of grace
+				synctest.Wait()
+				if err := b(soon(t, time.Second)); err != nil {
+					t.Errorf("B: %v", err)
+				}
+				err := <-late
+				if v := batch.VerdictOf(err); name != "failure" && (!v.InProgress || !errors.Is(err, idempotency.ErrTakenOver)) {
+					t.Errorf("A, which was late: %v", err)
+				}
+				if err := c(soon(t, time.Second)); !errors.Is(err, batch.ErrDuplicate) {
+					t.Errorf("C: %v", err)
+				}
+				if runs != "AB" || kept != "B's" {
+					t.Errorf("%s have run, kept is %q; want AB and B's", runs, kept)
+				}
+			})
+		})
+	}
+}
+
+// An abandoned handler that succeeds before anyone else has begun has done the work.
+func TestLateSuccessWithoutTakeover_Counts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := idempotency.NewMemory()
+		slow := worker(store, idempotency.Config{}, func(context.Context) error { time.Sleep(time.Minute); return nil })
+		if err := slow(soon(t, time.Second)); err != nil {
+			t.Errorf("the late one: %v", err)
+		}
+		other := worker(store, idempotency.Config{}, func(context.Context) error { t.Error("it is done again"); return nil })
+		if err := other(soon(t, time.Second)); !errors.Is(err, batch.ErrDuplicate) {
+			t.Errorf("the other: %v", err)
+		}
+	})
+}
+
+func TestInProgress_ComesBackWhenTheClaimEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := idempotency.NewMemory()
+		stop := make(chan struct{})
+		killed := worker(store, idempotency.Config{}, func(context.Context) error { <-stop; return errors.New("killed") })
+		go killed(soon(t, 30*time.Second))
+		synctest.Wait()
+		time.Sleep(10 * time.Second)
+		err := worker(store, idempotency.Config{}, func(context.Context) error { t.Error("it is done twice"); return nil })(soon(t, time.Second))
+		// 20 s of its time, 1 s of grace, and 1 s so that it does not come too soon.
+		if v := batch.VerdictOf(err); !v.InProgress || !v.HasAfter || v.After != 22*time.Second {
+			t.Errorf("%v: %+v", err, v)
+		}
+		close(stop)
+		synctest.Wait()
+	})
+}
+
+func TestClaim_IsRenewedWhileTheHandlerRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, renewals := idempotency.NewMemory(), 0
+		counted := slowStore{store, func(op string) error {
+			if op == "renew" {
+				renewals++
+			}
+			return nil
+		}}
+		c := idempotency.Config{Lease: 6 * time.Second}
+		done := make(chan error, 1)
+		go func() {
+			done <- worker(counted, c, func(context.Context) error { time.Sleep(19 * time.Second); return nil })(t.Context())
+		}()
+		for range 18 {
+			time.Sleep(time.Second)
+			err := worker(store, c, func(context.Context) error { t.Error("it is done twice"); return nil })(t.Context())
+			if !batch.VerdictOf(err).InProgress {
+				t.Errorf("%v", err)
+			}
+		}
+		if err := <-done; err != nil || renewals != 9 {
+			t.Errorf("%v after %d renewals, want 9: one every third of the lease", err, renewals)
+		}
+	})
+}
+
+func TestClaimThatCannotBeRenewed_EndsTheContextBeforeOthersAreLetIn(t *testing.T) {
+	for name, failure := range map[string]error{"down": errDown, "taken over": idempotency.ErrNotOwner} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := slowStore{idempotency.NewMemory(), func(op string) error {
+					if op == "renew" {
+						return failure
+					}
+					return nil
+				}}
+				began := time.Now()
+				var ended time.Duration
+				err := worker(store, idempotency.Config{Lease: 12 * time.Second}, func(ctx context.Context) error {
+					<-ctx.Done()
+					if cause := context.Cause(ctx); !errors.Is(cause, idempotency.ErrTakenOver) {
+						t.Errorf("the cause is %v", cause)
+					}
+					ended = time.Since(began)
+					return ctx.Err()
+				})(t.Context())
+				want := 11 * time.Second // the lease less the grace
+				if failure != errDown {
+					want = 4 * time.Second // the first renewal
+				}
+				if ended != want || !errors.Is(err, context.Canceled) {
+					t.Errorf("the context ended after %v with %v, want %v", ended, err, want)
+				}
+			})
+		})
+	}
+}
+
+func TestNoTimeLeft_ClaimStillEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := idempotency.NewMemory()
+		ctx := soon(t, time.Millisecond)
+		block := make(chan struct{})
+		go worker(store, idempotency.Config{}, func(context.Context) error { <-block; return nil })(ctx)
+		synctest.Wait()
+		time.Sleep(2 * time.Second)
+		done := false
+		if err := worker(store, idempotency.Config{}, func(context.Context) error { done = true; return nil })(t.Context()); err != nil || !done {
+			t.Errorf("%v, done: %v", err, done)
+		}
+		close(block)
+		synctest.Wait()
+	})
+}
+
+// A claim counts from when it was asked for, however long the answer takes.
+func TestSlowAnswerToAClaim_EndsTheContextInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		store := slowStore{slowAnswer{idempotency.NewMemory()}, func(op string) error {
+			if op == "renew" {
+				return errDown
+			}
+			return nil
+		}}
+		_ = worker(store, idempotency.Config{Lease: 12 * time.Second}, func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})(t.Context())
+		if ended := time.Since(began); ended != 11*time.Second {
+			t.Errorf("the context ended after %v, want 11 s: the lease less the grace", ended)
+		}
+	})
+}
+
+// slowAnswer answers claims 3 s after they were made.
+type slowAnswer struct{ idempotency.Store }
+
+func (s slowAnswer) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
+	defer time.Sleep(3 * time.Second)
+	return s.Store.Claim(ctx, c)
+}

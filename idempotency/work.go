@@ -1,0 +1,147 @@
+package idempotency
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+// work is the work of a record whose key is claimed.
+type work struct {
+	*guard
+	claim  Claim
+	result []byte // that is kept; the handler's goroutine owns it
+
+	mu    sync.Mutex // guards what follows
+	until time.Time  // when the claim ends
+	over  bool       // the handler has returned
+	lost  bool       // the claim is another's
+	timer *time.Timer
+}
+
+type workKey struct{}
+
+// do calls the handler, and completes or releases the claim.
+func (w *work) do(ctx context.Context, r batch.Record) error {
+	own := context.WithValue(ctx, workKey{}, w)
+	if !w.lasts(ctx) {
+		var cancel context.CancelCauseFunc
+		own, cancel = context.WithCancelCause(own)
+		defer cancel(context.Canceled)
+		w.renewIn(own, time.Until(w.until)-w.claim.Lease*2/3, cancel)
+	}
+	returned := false
+	defer func() {
+		if !returned { // it panicked, or called Goexit
+			w.stop()
+			w.release(ctx)
+		}
+	}()
+	err := w.next.Handle(own, r)
+	returned = true
+	lost := w.stop()
+	verdict := batch.VerdictOf(err)
+	switch {
+	case err == nil, verdict.Duplicate, verdict.Permanent && w.cfg.KeepPermanent:
+		if verdict.Permanent {
+			w.result = failureOf(r.MessageID)
+		}
+		return w.complete(ctx, lost, err)
+	default:
+		w.release(ctx)
+		return err
+	}
+}
+
+// stop ends the renewals, and reports whether the claim is another's.
+func (w *work) stop() (lost bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	return w.lost
+}
+
+// renewIn has the claim renewed after d. When it cannot be, cancel ends the handler's
+// context before others are let in.
+func (w *work) renewIn(ctx context.Context, d time.Duration, cancel context.CancelCauseFunc) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over || w.lost {
+		return
+	}
+	w.timer = time.AfterFunc(d, func() { w.renew(ctx, cancel) })
+}
+
+func (w *work) renew(ctx context.Context, cancel context.CancelCauseFunc) {
+	if ctx.Err() != nil {
+		return // the record's time is over: the claim ends by itself
+	}
+	lease := w.leaseFrom(ctx)
+	ends := w.until.Add(-min(w.cfg.Grace, w.claim.Lease/4)) // only this chain of timers writes until
+	call, stop := context.WithDeadline(ctx, ends)
+	began := time.Now()
+	err := w.store.Renew(call, w.claim.Key, w.claim.Owner, lease)
+	stop()
+	switch {
+	case err == nil:
+		if w.until = began.Add(lease); !w.lasts(ctx) {
+			w.renewIn(ctx, lease/3, cancel)
+		}
+	case errors.Is(err, ErrNotOwner) || !time.Now().Before(ends):
+		w.mu.Lock()
+		w.lost = errors.Is(err, ErrNotOwner)
+		w.mu.Unlock()
+		cancel(fmt.Errorf("%w: %w", ErrTakenOver, err))
+	default:
+		w.renewIn(ctx, min(w.claim.Lease/12, time.Until(ends)), cancel)
+	}
+}
+
+// lasts reports whether no renewal is needed: the claim lasts for all of the record's time.
+func (w *work) lasts(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && !deadline.Add(w.cfg.Grace).After(w.until)
+}
+
+// leaseFrom is the lease of a renewal: as long as the first, but not beyond the deadline.
+func (w *work) leaseFrom(ctx context.Context) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return min(w.claim.Lease, time.Until(deadline)+w.cfg.Grace)
+	}
+	return w.claim.Lease
+}
+
+// complete notes that the work is done. err is what the handler returned.
+func (w *work) complete(ctx context.Context, lost bool, err error) error {
+	if !lost {
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+		defer stop()
+		failure := w.store.Complete(ctx, w.claim.Key, w.claim.Owner, Completion{Result: w.result, Content: w.claim.Content, Remember: w.cfg.Remember})
+		switch {
+		case failure == nil:
+			return err
+		case !errors.Is(failure, ErrNotOwner):
+			// The work is done: a retry would do it again.
+			warn(ctx, "the record was handled, and the idempotency store did not answer: a duplicate will be handled again", failure)
+			return err
+		}
+	}
+	warn(ctx, "the handler took longer than its claim in the idempotency store, and another worker has taken the work over: raise Lease, or make the handler follow its context", nil)
+	return batch.RetryAfter(w.claim.Lease, fmt.Errorf("%w: %w", batch.ErrInProgress, ErrTakenOver))
+}
+
+// release gives the claim up after a failure. If that fails, the claim ends by itself.
+func (w *work) release(ctx context.Context) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer stop()
+	if err := w.store.Release(ctx, w.claim.Key, w.claim.Owner); err != nil && !errors.Is(err, ErrNotOwner) {
+		warn(ctx, "a failed record's claim in the idempotency store could not be released: the record waits until the claim ends", err)
+	}
+}

@@ -1,0 +1,25 @@
+package prometheus_test
+
+import (
+	"fmt"
+	"net/http"
+
+	client "github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/telemetry/metric"
+	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
+)
+
+func Example() {
+	metrics := prometheus.New(prometheus.Options{})
+	registry := client.NewRegistry()
+	registry.MustRegister(metrics, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+
+	cfg := handler.Config{Hooks: []any{metrics}} // for handler.RunWith or handler.NewPoller
+	fmt.Println(len(cfg.Hooks), prometheus.Name(metric.RecordDuration))
+	// Output: 1 sqsbatch_record_duration_seconds
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
+)
+
+// copies makes a third of the orders copies of others, so that half of all work is sent
+// twice: soon after each other, in any group.
+func copies(list []order, random *rand.Rand) {
+	const apart = 200
+	copied := map[int]bool{}
+	for n := 2; n < len(list); n++ {
+		of := n - 1 - random.IntN(min(n-1, apart))
+		for range 10 { // until it is one that has no copy yet
+			if !copied[of] && list[of].Key == 0 {
+				break
+			}
+			of = n - 1 - random.IntN(min(n-1, apart))
+		}
+		if random.IntN(100) >= 34 || copied[of] || list[of].Key > 0 || copied[n] {
+			continue
+		}
+		copied[of] = true
+		group := list[n].group
+		list[n] = list[of]
+		list[n].N, list[n].Key, list[n].group = n, of+1, group
+	}
+}
+
+// workOf is the number of the order whose work a message is.
+func (o *order) workOf() int {
+	if o.Key > 0 {
+		return o.Key - 1
+	}
+	return o.N
+}
+
+// keyed are what the table about keys tells.
+type keyed struct {
+	works, copies, done, afterCompletion, twoAtATime, lost int
+	again                                                  map[string]int
+}
+
+// judgeKeys asks of each order's work whether it was lost or done twice, and why.
+func (r *run) judgeKeys() bool {
+	k := keyed{again: map[string]int{}}
+	byWork := map[int][]int{}
+	for n := range r.orders {
+		byWork[r.orders[n].workOf()] = append(byWork[r.orders[n].workOf()], n)
+		if r.orders[n].Key > 0 {
+			k.copies++
+		}
+	}
+	for work := range r.orders {
+		if numbers := byWork[work]; len(numbers) > 0 {
+			k.works++
+			r.judgeWork(work, numbers, &k)
+		}
+	}
+	r.reportKeys(&k)
+	return len(r.violations.list) > 0
+}
+
+func (r *run) judgeWork(work int, numbers []int, k *keyed) {
+	var list []handling
+	for _, n := range numbers {
+		if list = append(list, r.handlings[n]...); r.ledger.messages[n].deleted.IsZero() {
+			r.violations.add("message %d is not deleted%s", n, r.timeline(n))
+		}
+	}
+	sortByStart(list)
+	wrong := func(what string, h *handling) {
+		text := ""
+		for _, n := range numbers {
+			text += r.timeline(n)
+		}
+		r.violations.add("the work of order %d %s (message %d by %v)%s", work, what, h.n, h.process, text)
+	}
+	completed, is := r.server.store.completed[storeKey(work)]
+	for i := range list {
+		h := &list[i]
+		if is && h.start.After(completed.at) {
+			k.afterCompletion++
+			wrong("was done again after its completion", h)
+			continue
+		}
+		for j := range list[:i] {
+			r.judgeAgain(&list[j], h, k, wrong)
+		}
+	}
+	goal := diary.OK
+	if r.orders[work].Permanent {
+		goal = diary.Permanent
+	}
+	if slices.ContainsFunc(list, func(h handling) bool { return h.outcome == goal }) {
+		k.done++
+		return
+	}
+	k.lost++
+	r.violations.add("the work of order %d is LOST: no handler call ended as it should (%s)%s", work, goal, r.timeline(numbers[0]))
+}
+
+// judgeAgain asks why a work was begun although an earlier call had succeeded, or ran.
+func (r *run) judgeAgain(before, again *handling, k *keyed, wrong func(string, *handling)) {
+	runs := before.over().After(again.start)
+	if !runs && before.outcome != diary.OK && before.outcome != "" {
+		return // it failed: its claim was released
+	}
+	why := r.explain(before.n, before.process, before.start, again.start)
+	switch {
+	case why == "":
+		why = "NO REASON"
+		wrong("was begun again for no reason", again)
+	case runs:
+		k.twoAtATime++
+		why = "still running: " + why
+	}
+	k.again[why]++
+}
+
+// storeKey is a work's key as it is stored.
+func storeKey(work int) string { return "orders#" + strconv.Itoa(work) }
+
+func (r *run) reportKeys(k *keyed) {
+	handled := 0
+	for _, list := range r.handlings {
+		handled += len(list)
+	}
+	fmt.Printf("%d messages, of which %d are copies: %d works; %d faults, seed %d, %.1f s\n\n| | |\n| --- | --- |\n", r.messages, k.copies, k.works, r.faultsWanted, r.seed,
+		time.Since(r.began[calm]).Seconds())
+	fmt.Printf("| works done | %d |\n| lost | %d |\n| handler calls | %d |\n| begun after the completion | %d |\n| completed twice | %d |\n| begun while another ran | %d |\n", k.done, k.lost, handled,
+		k.afterCompletion, r.server.store.again, k.twoAtATime)
+	s := r.server.store.calls
+	fmt.Printf("| calls to the store | %d claims, %d renewals, %d completions, %d releases |\n", s["claim"], s["renew"], s["complete"], s["release"])
+	table("done again because of", k.again)
+	struck := map[string]int{}
+	for _, fault := range r.faults.list {
+		struck[string(fault.kind)]++
+	}
+	table("fault", struck)
+	if r.server.store.again > 0 {
+		r.violations.add("%d works were completed twice", r.server.store.again)
+	}
+	for _, text := range r.violations.list[:min(len(r.violations.list), 10)] {
+		fmt.Printf("\n- %s\n", text)
+	}
+	if len(r.violations.list) == 0 {
+		fmt.Println("\n0 lost, 0 done again after their completion, 0 done again without a reason")
+	}
+}

@@ -1,0 +1,224 @@
+package dynamodb
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	awsdynamodb "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
+	"github.com/sqsbatch/sqsbatch/internal/subprocess"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
+)
+
+const (
+	table  = "workers"
+	orders = 40
+	copies = 3 // of each order, which are messages of their own
+	// millis is how long an order takes: long enough for the kill to meet many.
+	millis = 400
+	// killAfter is how many orders have ended by then.
+	killAfter = 10
+	patience  = 4 * time.Minute
+)
+
+// kill has two workers handle orders that were sent several times, and kills one of them.
+func (w *world) kill(ctx context.Context) (err error) {
+	if w.local == nil {
+		return fmt.Errorf("%w: there is no DynamoDB Local", stage.ErrNotRun)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	program, tool := filepath.Join(w.stage.Tmp, "worker.exe"), filepath.Join(w.stage.Tmp, "sqsbatch.exe")
+	if err := errors.Join(module.Build(ctx, program, "./test/integration/dynamodb/worker"), module.Build(ctx, tool, "./cmd/sqsbatch")); err != nil {
+		return err
+	}
+	queues, err := sqsserver.Start(ctx, tool)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, queues.Stop()) }()
+	if err := w.createTable(ctx); err != nil {
+		return err
+	}
+	client := awssqs.New(awssqs.Options{Region: "us-east-1", BaseEndpoint: &queues.URL, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")})
+	url, err := send(ctx, client)
+	if err != nil {
+		return err
+	}
+	d := &diary{changed: make(chan struct{}, 1)}
+	var workers []*subprocess.Process
+	for i := range 2 {
+		cmd := exec.Command(program)
+		cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL_SQS="+queues.URL, "AWS_ENDPOINT_URL_DYNAMODB="+w.local.URL, "AWS_REGION=us-east-1",
+			"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "SQSBATCH_QUEUE_URL="+url, "TABLE="+table)
+		p, err := subprocess.Start(cmd, func(_, text string) { d.line(i, text); fmt.Fprintf(w.stage.Log, "worker %d: %s\n", i, text) })
+		if err != nil {
+			return err
+		}
+		defer p.Kill()
+		workers = append(workers, p)
+	}
+	if err := d.wait(ctx, func() bool { return d.ended >= killAfter }); err != nil {
+		return fmt.Errorf("%w\n%q", err, workers[0].LastLines())
+	}
+	workers[0].Kill()
+	if err := empty(ctx, client, url); err != nil {
+		return err
+	}
+	workers[1].Stop(ctx)
+	return d.judge()
+}
+
+func (w *world) createTable(ctx context.Context) error {
+	client := awsdynamodb.New(awsdynamodb.Options{Region: "us-east-1", BaseEndpoint: &w.local.URL, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")})
+	_, err := client.CreateTable(ctx, &awsdynamodb.CreateTableInput{
+		TableName: aws.String(table), BillingMode: types.BillingModePayPerRequest,
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
+	})
+	return err
+}
+
+// send sends each order several times, the copies far from each other and close together.
+func send(ctx context.Context, client *awssqs.Client) (url string, err error) {
+	queue, err := client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: aws.String("orders"), Attributes: map[string]string{"VisibilityTimeout": "5"}})
+	if err != nil {
+		return "", err
+	}
+	for i := range orders * copies {
+		id := i % orders // far
+		if i%2 == 0 {
+			id = i / copies // close
+		}
+		body := fmt.Sprintf(`{"ID":"%d","Millis":%d}`, id, millis)
+		if _, err := client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: queue.QueueUrl, MessageBody: &body}); err != nil {
+			return "", err
+		}
+	}
+	return *queue.QueueUrl, nil
+}
+
+// empty waits until the queue has no message any more, also none in flight.
+func empty(ctx context.Context, client *awssqs.Client, url string) error {
+	for {
+		out, err := client.GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []sqstypes.QueueAttributeName{"All"}})
+		if err != nil {
+			return err
+		}
+		left := 0
+		for _, name := range []string{"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"} {
+			n, _ := strconv.Atoi(out.Attributes[name])
+			left += n
+		}
+		if left == 0 {
+			return nil
+		}
+		if !sleep.For(ctx, 100*time.Millisecond) {
+			return fmt.Errorf("%d messages are left: %w", left, ctx.Err())
+		}
+	}
+}
+
+// diary is what the workers print, in the order in which it came.
+type diary struct {
+	mu      sync.Mutex
+	lines   []entry
+	ended   int
+	changed chan struct{}
+}
+
+type entry struct {
+	worker    int
+	event, id string
+}
+
+func (d *diary) line(worker int, text string) {
+	event, rest, _ := strings.Cut(text, " ")
+	if event == "completed" {
+		var o struct{ ID string }
+		_ = json.Unmarshal([]byte(rest), &o)
+		rest = o.ID
+	}
+	if event != "begin" && event != "end" && event != "completed" {
+		return // a line of the log
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lines = append(d.lines, entry{worker, event, rest})
+	if event == "end" {
+		d.ended++
+	}
+	select {
+	case d.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (d *diary) wait(ctx context.Context, until func() bool) error {
+	for {
+		d.mu.Lock()
+		ok := until()
+		d.mu.Unlock()
+		if ok {
+			return nil
+		}
+		select {
+		case <-d.changed:
+		case <-ctx.Done():
+			return fmt.Errorf("the workers do not get on: %w", ctx.Err())
+		}
+	}
+}
+
+// judge wants every order to be done, none to begin after its completion, and none to begin
+// twice but for those that the killed worker had not completed.
+func (d *diary) judge() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	begun, completed := map[string][]int{}, map[string]bool{}
+	var errs []error
+	cut := 0
+	for _, l := range d.lines {
+		switch l.event {
+		case "begin":
+			if completed[l.id] {
+				errs = append(errs, fmt.Errorf("order %s is done again after its completion", l.id))
+			}
+			begun[l.id] = append(begun[l.id], l.worker)
+		case "completed":
+			completed[l.id] = true
+		}
+	}
+	for id, workers := range begun {
+		switch {
+		case len(workers) == 2 && workers[0] == 0 && workers[1] == 1:
+			cut++ // worker 0 was killed meanwhile
+		case len(workers) != 1:
+			errs = append(errs, fmt.Errorf("order %s was begun by workers %v", id, workers))
+		}
+	}
+	if len(completed) != orders {
+		errs = append(errs, fmt.Errorf("%d of %d orders were completed", len(completed), orders))
+	}
+	if cut == 0 {
+		errs = append(errs, errors.New("the kill met no order"))
+	}
+	fmt.Printf("%d orders in %d messages: each was completed, none begun after that; %d were cut by the kill and done by the other worker\n", orders, orders*copies, cut)
+	return errors.Join(errs...)
+}
