@@ -57,7 +57,7 @@ func TestWrongConfig_NamesFieldValueAndBounds(t *testing.T) {
 		// What needs more time than the visibility leaves could never be started.
 		{func(c *longpoll.Config) {
 			c.NoHeartbeat, c.Visibility, c.Engine.MinRemaining = true, 10*time.Second, 10*time.Second
-		}, []string{"MinRemaining is 10s", "nothing would ever be started"}},
+		}, []string{"MinRemaining is 10s", "no record would ever be started"}},
 	}
 	for _, test := range tests {
 		cfg := longpoll.Config{Queue: "orders", SQS: awssqs.New(awssqs.Options{})}

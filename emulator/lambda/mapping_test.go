@@ -40,7 +40,7 @@ func TestMappingValidation(t *testing.T) {
 		{good(func(m *lambda.Mapping) { m.Function = nil }), "Mapping.Function is nil"},
 		{good(func(m *lambda.Mapping) { m.SQS = nil }), "Mapping.SQS is nil"},
 		{good(func(m *lambda.Mapping) { m.QueueURL = "" }), "Mapping.QueueURL is empty"},
-		{good(func(m *lambda.Mapping) { m.QueueARN = "orders" }), `Mapping.QueueARN "orders" is no ARN`},
+		{good(func(m *lambda.Mapping) { m.QueueARN = "orders" }), `Mapping.QueueARN "orders" is not the ARN of an SQS queue`},
 		{good(func(m *lambda.Mapping) { m.BatchSize = -1 }), "BatchSize -1: need 1 to 10000"},
 		{good(func(m *lambda.Mapping) { m.BatchSize = 10_001 }), "BatchSize 10001: need 1 to 10000"},
 		{good(func(m *lambda.Mapping) { m.BatchSize = 20 }), "BatchSize 20 needs MaximumBatchingWindowInSeconds of at least 1"},

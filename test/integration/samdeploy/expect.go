@@ -15,7 +15,7 @@ import (
 // defaults are those of template.yaml's parameters.
 var defaults = parameters{
 	"Fifo": "false", "FunctionTimeout": "10", "MemorySize": "256", "BatchSize": "10", "BatchWindow": "0", "MaximumConcurrency": "10",
-	"MaxReceiveCount": "5", "LogLevel": "INFO", "OldestMessageSeconds": "1800", "AlarmTopicArn": "",
+	"MaxReceiveCount": "5", "Idempotency": "false", "LogLevel": "INFO", "OldestMessageSeconds": "1800", "AlarmTopicArn": "",
 }
 
 // arn is how an ARN of the stand-in's account begins.
