@@ -84,6 +84,8 @@ func (c *comparison) queue(name string) string {
 	return c.stack + "-" + name
 }
 
+func (c *comparison) idempotent() bool { return c.parameters["Idempotency"] == "true" }
+
 func (c *comparison) queueARN(name string) string { return fmt.Sprintf(arn, "sqs") + c.queue(name) }
 
 // property is what moto does not keep.
@@ -156,9 +158,13 @@ func (c *comparison) function() {
 	for name, value := range f.Environment.Variables {
 		variables[name] = fmt.Sprint(value)
 	}
-	c.equal("environment", variables, map[string]string{
+	want := map[string]string{
 		"SQSBATCH_DEAD_LETTER_QUEUE": c.queueARN("orders-dead"), "SQSBATCH_MAX_RECEIVE_COUNT": c.parameters["MaxReceiveCount"],
-	})
+	}
+	if table := variables["IDEMPOTENCY_TABLE"]; c.idempotent() && strings.HasPrefix(table, c.stack+"-IdempotencyTable-") {
+		want["IDEMPOTENCY_TABLE"] = table
+	}
+	c.equal("environment", variables, want)
 	if f.CodeSize < 1e6 {
 		c.wrong = append(c.wrong, fmt.Errorf("the function's code is %d bytes", f.CodeSize))
 	}
@@ -182,7 +188,11 @@ func (c *comparison) mapping() {
 
 func (c *comparison) rest() {
 	role := c.state.Roles["OrdersFunctionRole"]
-	c.equal("roles, policies and managed ones", []int{len(c.state.Roles), len(role.Policies), len(role.Attached)}, []int{1, 1, 0})
+	policies := 1
+	if c.idempotent() {
+		policies = 2
+	}
+	c.equal("roles, policies and managed ones", []int{len(c.state.Roles), len(role.Policies), len(role.Attached)}, []int{1, policies, 0})
 	c.equal("log groups", len(c.state.Logs), 1)
 	c.equal("log retention", c.state.Logs["OrdersFunctionLogs"].RetentionInDays, 30)
 	c.equal("outputs", slices.Sorted(maps.Keys(c.state.Outputs)), []string{"DeadLetterQueueArn", "DeadLetterQueueName", "DeadLetterQueueUrl", "FunctionName", "QueueArn", "QueueName", "QueueUrl"})

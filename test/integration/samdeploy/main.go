@@ -102,7 +102,7 @@ func update(ctx context.Context, d *deployer) error {
 }
 
 func fifo(ctx context.Context, d *deployer) error {
-	set := parameters{"Fifo": "true", "BatchWindow": "20", "AlarmTopicArn": "arn:aws:sns:us-east-1:123456789012:pager"}
+	set := parameters{"Fifo": "true", "BatchWindow": "20", "AlarmTopicArn": "arn:aws:sns:us-east-1:123456789012:pager", "Idempotency": "true"}
 	if err := d.sam(ctx, nil, append([]string{"deploy", "--config-env", "dev", "--stack-name", "orders-fifo", "--parameter-overrides"}, set.list()...)...); err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ def describe(stack):
     resources = client.describe_stack_resources(StackName=stack)["StackResources"]
 
     def ids(kind):
-        return [(r["LogicalResourceId"], r["PhysicalResourceId"]) for r in resources if r["ResourceType"] == kind]
+        return [(r["LogicalResourceId"], r["PhysicalResourceId"]) for r in resources if r.get("ResourceType") == kind]
 
     return {
         "Status": found["StackStatus"],
