@@ -1,4 +1,4 @@
-# A static program in an image without anything else: 13 MB, no shell, no user
+# A static program in an image without anything else: 14 MB, no shell, no user
 # that could become root.
 #
 #   docker build -t orders .                                    examples/orders

@@ -113,7 +113,6 @@ var programs = []program{
 	{"README.md", "package main", `"context"; "errors"`, orders + "func ship(context.Context, Order) error { return nil }\nvar ErrUnknownSKU, ErrRateLimited = errors.New(``), errors.New(``)\n", "", ""},
 	{"docs/functions.md", "handler.Run(router", `"context"; "M/batch"; "M/handler"; "M/router"`, orders + "func shipOrder(context.Context, Order) error { return nil }\nfunc refund(context.Context, Order) error { return nil }\n", "func _()", ""},
 	{"docs/functions.md", "handler.Run(bulk", `"context"; "M/bulk"; "M/handler"`, orders + "func insertOrders(context.Context, []bulk.Item[Order]) error { return nil }\n", "func _()", ""},
-	{"docs/getting-started.md", "func TestShipOrder", `"context"; "testing"; "M/batch"; "M/sqstest"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "", ""},
 	{"docs/idempotency.md", "package main", `"context"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "", ""},
 	{"docs/idempotency.md", "func quote", `"context"; "M/idempotency"`, "type Request struct{}\ntype Quote struct{}\nfunc price(context.Context, Request) (Quote, error) { return Quote{}, nil }\nfunc reply(context.Context, Quote) error { return nil }\n", "", ""},
 	{"docs/lifecycles.md", "p, err := handler.NewPoller", `"context"; "M/batch"; "M/handler"`, orders + "func ship(context.Context, Order) error { return nil }\n", "func _(ctx context.Context)", "_ = err"},

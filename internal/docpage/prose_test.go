@@ -30,10 +30,6 @@ var worse = []worseWord{
 	{`(?:is|are|was|were|be|been|being) told`, "says, informs, reports, is asked"},
 	{`shall`, "must, will"},
 	{`need not|needn't`, "do not have to, does not need"},
-}
-
-// worseInSources are more of them, which only the sources are read for.
-var worseInSources = []worseWord{
 	{`beside`, "next to, besides, in addition to, compared with"},
 	{`(?:is|are) none (?:of|that)`, "is not one of, is not a"},
 	{`has it not`, "does not have it"},
@@ -94,23 +90,20 @@ type badWord struct {
 	word, instead string
 }
 
-var (
-	inPages   = sync.OnceValue(func() *regexp.Regexp { return worseExpression(worse) })
-	inSources = sync.OnceValue(func() *regexp.Regexp { return worseExpression(worse, worseInSources) })
-)
-
-// worseExpression matches each word of some lists, also over the end of a line.
-func worseExpression(lists ...[]worseWord) *regexp.Regexp {
+// worseExpression matches each of some words, also over the end of a line.
+func worseExpression(list []worseWord) *regexp.Regexp {
 	var words []string
-	for _, w := range slices.Concat(lists...) {
+	for _, w := range list {
 		words = append(words, w.word)
 	}
 	return regexp.MustCompile(`(?i)\b(?:` + strings.ReplaceAll(strings.Join(words, "|"), " ", `\s+`) + `)\b`)
 }
 
+var worseWords = sync.OnceValue(func() *regexp.Regexp { return worseExpression(worse) })
+
 // better returns what to write instead of a word.
 func better(word string) string {
-	for _, w := range slices.Concat(worse, worseInSources) {
+	for _, w := range worse {
 		if worseExpression([]worseWord{w}).FindString(word) == word {
 			return w.instead
 		}
@@ -124,11 +117,11 @@ func badWords(text string) (found []badWord) {
 	blank := func(s string) string { return notNL.ReplaceAllString(s, " ") }
 	text = block.ReplaceAllStringFunc(text, blank)
 	text = inline.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat("_", len(s)) })
-	return wordsIn(text, inPages())
+	return wordsIn(text)
 }
 
-func wordsIn(text string, worse *regexp.Regexp) (found []badWord) {
-	for _, at := range worse.FindAllStringIndex(text, -1) {
+func wordsIn(text string) (found []badWord) {
+	for _, at := range worseWords().FindAllStringIndex(text, -1) {
 		line := 1 + strings.Count(text[:at[0]], "\n")
 		word := strings.Join(strings.Fields(text[at[0]:at[1]]), " ")
 		found = append(found, badWord{line: line, word: word, instead: better(word)})

@@ -22,7 +22,7 @@ func TestProse_SourcesHaveNoneOfTheseWords(t *testing.T) {
 		if slices.Contains(quoting, name) {
 			continue
 		}
-		for _, found := range wordsIn(proseOf(name, docpage.Read(t, path)), inSources()) {
+		for _, found := range wordsIn(proseOf(name, docpage.Read(t, path))) {
 			t.Errorf("%s:%d: %q: write %s", name, found.line, found.word, found.instead)
 		}
 	}
@@ -114,7 +114,7 @@ func TestProse_ReadsSources(t *testing.T) {
 		{"a.go", "package a\n\nvar s = f(\"it is \", \"told \", \"shall-1\")\n", ""},
 	} {
 		var got []string
-		for _, found := range wordsIn(proseOf(c.name, c.text), inSources()) {
+		for _, found := range wordsIn(proseOf(c.name, c.text)) {
 			got = append(got, found.word)
 		}
 		if strings.Join(got, ",") != c.want {

@@ -98,7 +98,11 @@ func (in *input) add(name string, data []byte) error {
 	}
 	switch {
 	case file.Body != "":
-		in.notes = append(in.notes, fmt.Sprintf("%s is sent as the body of one message: %s", name, file.Body))
+		note := fmt.Sprintf("%s is sent as the body of one message: %s", name, file.Body)
+		if file.Elements > 1 {
+			note += "; for a message of each element: jq -c '.[]' FILE | sqsbatch local -"
+		}
+		in.notes = append(in.notes, note)
 	case len(file.Messages) == 0:
 		in.notes = append(in.notes, name+" has no records: nothing is sent")
 	}

@@ -52,6 +52,7 @@ func TestEventForms(t *testing.T) {
 		{event: dir, want: map[string][]string{"record": one, "here": one, "received": one, "{\n  \"id\": 1\n}": one}, says: []string{
 			"body.json is sent as the body", "of a directory only files *.json are sent, not notes.txt\n"}},
 		{event: "-", stdin: "[\n 1\n]\n", want: map[string][]string{"[\n 1\n]": one}, says: []string{"standard input is sent as the body of one message: a JSON array of 1\n"}},
+		{event: "-", stdin: "[1,2]", want: map[string][]string{"[1,2]": one}, says: []string{"a JSON array of 2; for a message of each element: jq -c '.[]' FILE | sqsbatch local -\n"}},
 	}
 	for _, tt := range tests {
 		var out, side bytes.Buffer

@@ -115,7 +115,7 @@ func (o *options) flags(cmd *cobra.Command) {
 		f.BoolVar(&o.noSamples, "no-samples", false, "nothing; send with any SQS client")
 	})
 	cli.Section(cmd, "What runs", func(f *pflag.FlagSet) {
-		f.Var(cli.Text(&o.template, "FILE"), "template", "the template of the function (default template.yaml here, or in or above the package)")
+		f.Var(cli.Text(&o.template, "FILE"), "template", "the template of the function (default template.yaml here, or in or above the package; if there is none, a package that you name runs in batches of 10 with a timeout of 10 s and 5 attempts)")
 		f.Var(cli.Text(&o.function, "NAME"), "function", "the function, if the template has several with SQS events")
 		f.Var(cli.Text(&o.queue, "NAME"), "queue", "the queue, if the function has several SQS events")
 		f.Var(o.parameters, "parameter-overrides", "values for the template's parameters; several may follow: A=1 B=2")

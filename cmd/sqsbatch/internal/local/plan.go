@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/internal/template"
@@ -20,6 +19,7 @@ const examplePackage = "examples/orders"
 type plan struct {
 	o          options
 	template   *template.Template
+	settings   string               // where the template is from, as the user reads it
 	deployment *template.Deployment // with an endpoint that is not real yet
 	builder    build.Builder
 	pkg        *build.Package
@@ -35,7 +35,7 @@ func (r *run) plan(ctx context.Context) (*plan, error) {
 			return nil, err
 		}
 	}
-	if p.template, err = readTemplate(r.o); err != nil {
+	if p.template, p.settings, err = readTemplate(r.o); err != nil {
 		return nil, err
 	}
 	if p.deployment, err = p.resolve(""); err != nil {
@@ -54,22 +54,20 @@ func (r *run) plan(ctx context.Context) (*plan, error) {
 	return p, err
 }
 
-func readTemplate(o options) (*template.Template, error) {
+// readTemplate returns the function's template, and says where its settings are from.
+func readTemplate(o options) (t *template.Template, settings string, err error) {
 	path := o.template
 	if path == "" {
 		dirs := templateDirs(o.pkg)
-		found, err := template.Find(dirs...)
-		if err != nil {
-			return nil, fmt.Errorf("no %s in %s; name one with --template FILE (the queue, the batch size and the timeout come from it, as when the function is deployed)",
-				template.Names[0], strings.Join(dirs, ", "))
+		if path, err = template.Find(dirs...); err != nil {
+			return defaultTemplate(o, dirs)
 		}
-		path = found
 	}
-	t, err := template.Read(path)
+	t, err = template.Read(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("no template %s; name one with --template FILE", path)
+		err = fmt.Errorf("no template %s; name one with --template FILE", path)
 	}
-	return t, err
+	return t, path, err
 }
 
 // templateDirs are this one, and those from the package's up to its module's.

@@ -198,7 +198,7 @@ func ignoreClosed(err error) error {
 func (s *stack) header() view.Header {
 	d := s.deployment
 	h := view.Header{
-		Template: s.template.Path, Package: s.pkgName, Function: d.Function.Name,
+		Settings: s.settings, Package: s.pkgName, Function: d.Function.Name,
 		Timeout: d.Function.Timeout, MemoryMB: d.Function.MemoryMB,
 		Mode: s.o.mode, Processes: s.o.processes, Variables: s.variables(),
 		Endpoint: s.server.URL(), QueueURL: d.Source.URL,

@@ -16,6 +16,8 @@ type File struct {
 	// Body says what the body is if the whole file is one body, as in "a JSON
 	// object". It is "" for an event and for the output of `aws sqs receive-message`.
 	Body string
+	// Elements is the number of elements if that body is a JSON array, else 0.
+	Elements int
 	// Counted says that messages of `aws sqs receive-message` had receive counts.
 	// They begin with their first attempt again.
 	Counted bool
@@ -97,7 +99,9 @@ func parseList(data, text []byte) (File, error) {
 	if len(list) > 0 && json.Unmarshal(list[0], &item) == nil && (item.Records != nil || item.Messages != nil || item.ReceiptHandle != nil && item.Body != nil) {
 		return File{}, errors.New(`it is an array of events or records; give each event a file, or put the records into {"Records": [ … ]} or {"Messages": [ … ]}; ` + asLines)
 	}
-	return body(data, fmt.Sprintf("a JSON array of %d", len(list))), nil
+	file := body(data, fmt.Sprintf("a JSON array of %d", len(list)))
+	file.Elements = len(list)
+	return file, nil
 }
 
 // body is a file that is one body, without the line feed that ends a text.

@@ -13,7 +13,7 @@ import (
 // playContainers shows one run of processes that poll.
 func playContainers(v view.View) {
 	v.Header(view.Header{
-		Template: "template.yaml", Package: "examples/orders", Function: "Orders", Mode: "poll", Processes: 2, Variables: []string{"SQSBATCH_CONCURRENCY=4"},
+		Settings: "template.yaml", Package: "examples/orders", Function: "Orders", Mode: "poll", Processes: 2, Variables: []string{"SQSBATCH_CONCURRENCY=4"},
 		Endpoint: "http://127.0.0.1:9", QueueURL: "http://127.0.0.1:9/0/orders", Visibility: time.Minute, Once: true,
 		MoreQueues: []view.Queue{{URL: "http://127.0.0.1:9/0/returns", Visibility: 30 * time.Second}},
 	})

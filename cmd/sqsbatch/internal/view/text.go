@@ -49,7 +49,7 @@ func (t *Text) Header(h Header) {
 	}
 	if h.Mode == "poll" {
 		row("function", "%s: %s in a container, %s", h.Function, h.Package, plural(h.Processes, "process", "processes"))
-		row("settings", "%s", strings.Join(append([]string{h.Template}, h.Variables...), " "))
+		row("settings", "%s", strings.Join(append([]string{h.Settings}, h.Variables...), " "))
 	} else {
 		t.invoked(h, row)
 	}
@@ -92,7 +92,7 @@ func (t *Text) invoked(h Header, row func(name, format string, args ...any)) {
 		batches += ", no ReportBatchItemFailures"
 	}
 	row("function", "%s: %s, timeout %s, %d MB, %s", h.Function, h.Package, short(h.Timeout), h.MemoryMB, batches)
-	row("settings", "%s", h.Template)
+	row("settings", "%s", h.Settings)
 }
 
 // Event implements [View].

@@ -29,24 +29,25 @@ type View interface {
 
 // Header says what runs, and where.
 type Header struct {
-	Template, Package, Function string
-	Mode                        string   // "poll", or else invocations
-	Processes                   int      // of the mode poll
-	Variables                   []string // of the mode poll: settings, as KEY=VALUE
-	Timeout                     time.Duration
-	MemoryMB                    int
-	Endpoint, QueueURL          string
-	MoreQueues                  []Queue // that are polled, too
-	DeadLetterURL               string  // "" without one
-	MaxReceiveCount             int
-	Visibility                  time.Duration // of the queue
-	Outage                      time.Duration // over which this tool spaces retries; 0 where it does not
-	BatchSize                   int
-	Window                      time.Duration
-	MaximumConcurrency          int // 0 for none
-	ReportBatchItemFailures     bool
-	Filters                     []string // patterns; a message that matches none is deleted and never handled
-	Once                        bool     // the run ends by itself
+	Package, Function       string
+	Settings                string   // where they are from
+	Mode                    string   // "poll", or else invocations
+	Processes               int      // of the mode poll
+	Variables               []string // of the mode poll: settings, as KEY=VALUE
+	Timeout                 time.Duration
+	MemoryMB                int
+	Endpoint, QueueURL      string
+	MoreQueues              []Queue // that are polled, too
+	DeadLetterURL           string  // "" without one
+	MaxReceiveCount         int
+	Visibility              time.Duration // of the queue
+	Outage                  time.Duration // over which this tool spaces retries; 0 where it does not
+	BatchSize               int
+	Window                  time.Duration
+	MaximumConcurrency      int // 0 for none
+	ReportBatchItemFailures bool
+	Filters                 []string // patterns; a message that matches none is deleted and never handled
+	Once                    bool     // the run ends by itself
 }
 
 // A Queue is one that feeds the function.

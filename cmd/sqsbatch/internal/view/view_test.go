@@ -20,7 +20,7 @@ import (
 )
 
 var header = view.Header{
-	Template: "template.yaml", Package: "examples/orders", Function: "Orders", Timeout: 10 * time.Second, MemoryMB: 256,
+	Settings: "template.yaml", Package: "examples/orders", Function: "Orders", Timeout: 10 * time.Second, MemoryMB: 256,
 	Endpoint: "http://127.0.0.1:9", QueueURL: "http://127.0.0.1:9/0/orders", DeadLetterURL: "http://127.0.0.1:9/0/dead",
 	MaxReceiveCount: 5, Visibility: time.Minute, Outage: 10 * time.Second, BatchSize: 10, Window: 2 * time.Second, MaximumConcurrency: 4,
 	Filters: []string{`{"body": {"sku": ["ok"]}}`},
