@@ -41,8 +41,8 @@ func (p *Policy) Backoff(r *batch.Record, failedAt time.Time) time.Duration {
 	switch {
 	case !known:
 		most = unknownReceive
-	case most == 1:
-		return 0 // nothing comes after it that could be put off
+	case most == 1 && r.Attempt <= 1:
+		return 0 // nothing comes after it that could be put off, unless the configuration is wrong
 	}
 	d := p.schedule.delay(r.Attempt, most)
 	if r.Attempt == most-1 && !r.FirstReceivedAt.IsZero() {

@@ -116,6 +116,18 @@ func TestMaxReceiveCountOne_HasNoDelay(t *testing.T) {
 	}
 }
 
+// The configuration says 1, and SQS delivers the record again: without a delay it would be
+// tried in a loop.
+func TestAttemptBeyondMaxReceiveCountOne_HasADelay(t *testing.T) {
+	s, least := newSettler(t, 0, 1), 2*time.Second
+	for attempt := 2; attempt < 8; attempt++ {
+		least *= 2
+		if drawn := draws(s, attempt); drawn[0] != least {
+			t.Errorf("attempt %d comes back after %v at the earliest, want %v", attempt, drawn[0], least)
+		}
+	}
+}
+
 func TestRecordsOfAGroup_GetTheSameDelay(t *testing.T) {
 	s := newSettler(t, 0, 5)
 	var seen []time.Duration
