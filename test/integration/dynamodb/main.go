@@ -24,8 +24,8 @@ func Steps(ctx context.Context, s *stage.Stage) []stage.Step {
 		{Name: "DynamoDB Local", Run: func() error { return w.start(ctx) }},
 		{Name: "the tests of idempotency/dynamostore", Run: func() error { return w.test(ctx) }},
 		{Name: "two workers, one of which is killed", Run: func() error { return w.kill(ctx) }},
-		{Name: "Powertools for Python " + powertoolsPython, Run: func() error { return w.besidePython(ctx) }},
-		{Name: "Powertools for TypeScript " + powertoolsTypeScript, Run: func() error { return w.besideTypeScript(ctx) }},
+		{Name: "Powertools for Python " + powertoolsPython, Run: func() error { return w.shareWithPython(ctx) }},
+		{Name: "Powertools for TypeScript " + powertoolsTypeScript, Run: func() error { return w.shareWithTypeScript(ctx) }},
 		{Name: "batches of ten, and Powertools for Python", Run: func() error { return w.cost(ctx) }},
 		{Name: "stop", Run: w.stop},
 	}

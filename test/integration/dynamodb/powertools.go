@@ -53,33 +53,33 @@ func (w *world) python(ctx context.Context) (*pyenv.Env, error) {
 	return env, nil
 }
 
-func (w *world) besidePython(ctx context.Context) error {
+func (w *world) shareWithPython(ctx context.Context) error {
 	env, err := w.python(ctx)
 	if err != nil {
 		return err
 	}
 	program := filepath.Join(w.stage.Root, programs, "program.py")
-	return w.beside(ctx, library{"Python", idempotency.PowertoolsPython, func(ctx context.Context, args ...string) *exec.Cmd {
+	return w.share(ctx, library{"Python", idempotency.PowertoolsPython, func(ctx context.Context, args ...string) *exec.Cmd {
 		return env.Command(ctx, append([]string{"-B", program}, args...)...)
 	}})
 }
 
-func (w *world) besideTypeScript(ctx context.Context) error {
+func (w *world) shareWithTypeScript(ctx context.Context) error {
 	env, err := nodejs.Install(ctx, w.stage.Log, "powertools-typescript-"+powertoolsTypeScript+"-"+awsSDKForJS, "@aws-lambda-powertools/idempotency@"+powertoolsTypeScript,
 		"@aws-sdk/client-dynamodb@"+awsSDKForJS, "@aws-sdk/lib-dynamodb@"+libDynamoDBForJS)
 	if err != nil {
 		return fmt.Errorf("%w: %w", stage.ErrNotRun, err)
 	}
 	program := filepath.Join(w.stage.Root, programs, "program.cjs")
-	return w.beside(ctx, library{"TypeScript", idempotency.PowertoolsTypeScript, func(ctx context.Context, args ...string) *exec.Cmd {
+	return w.share(ctx, library{"TypeScript", idempotency.PowertoolsTypeScript, func(ctx context.Context, args ...string) *exec.Cmd {
 		cmd := env.Command(ctx, append([]string{program}, args...)...)
 		cmd.Env = []string{env.Find()}
 		return cmd
 	}})
 }
 
-// beside tries every situation with keys of each kind.
-func (w *world) beside(ctx context.Context, l library) error {
+// share tries every situation with keys of each kind.
+func (w *world) share(ctx context.Context, l library) error {
 	if w.local == nil {
 		return fmt.Errorf("%w: there is no DynamoDB Local", stage.ErrNotRun)
 	}

@@ -109,7 +109,7 @@ func (p *pair) complete(ctx context.Context) error {
 	return nil
 }
 
-// duplicate wants our function not to be called, since the order was shipped by somebody.
+// duplicate wants our function not to be called, since the order was shipped by someone.
 func (p *pair) duplicate(ctx context.Context, by string) error {
 	o := p.ours(ctx, long, work)
 	if o.ran || !errors.Is(o.err, batch.ErrDuplicate) {
