@@ -85,6 +85,13 @@ func TestItemOfPowertools_IsUnderstood(t *testing.T) {
 			attributes{"status": {"S": "COMPLETED"}, "expiration": {"N": fmt.Sprint(now + 60)}, "data": {"S": `"done"`}, "in_progress_expiration": {"N": fmt.Sprint(now * 1000)}},
 			idempotency.Found{State: idempotency.Completed, Result: []byte(`"done"`)},
 		},
+		"completed by TypeScript": {
+			attributes{"status": {"S": "COMPLETED"}, "expiration": {"N": fmt.Sprint(now + 60)}, "data": {"M": map[string]any{
+				"id": map[string]any{"S": "o-1"}, "n": map[string]any{"N": "1.50"}, "ok": map[string]any{"BOOL": true},
+				"list": map[string]any{"L": []any{map[string]any{"NULL": true}, map[string]any{"N": "2"}}},
+			}}},
+			idempotency.Found{State: idempotency.Completed, Result: []byte(`{"id":"o-1","list":[null,2],"n":1.50,"ok":true}`)},
+		},
 		"in progress": {
 			attributes{"status": {"S": "INPROGRESS"}, "expiration": {"N": fmt.Sprint(now + 60)}, "in_progress_expiration": {"N": fmt.Sprint(now*1000 + 5500)}},
 			idempotency.Found{State: idempotency.InProgress, Left: 5500 * time.Millisecond},
@@ -123,7 +130,7 @@ func TestForeignItem_IsAnError(t *testing.T) {
 	for name, item := range map[string]attributes{
 		`"status" is "SHIPPED"`: {"status": {"S": "SHIPPED"}},
 		`"status" is ""`:        {"total": {"N": "1"}},
-		`"data" is neither`:     {"status": {"S": "COMPLETED"}, "data": {"M": map[string]any{}}},
+		`"data" has a set`:      {"status": {"S": "COMPLETED"}, "data": {"M": map[string]any{"a": map[string]any{"SS": []string{"x"}}}}},
 	} {
 		f := newFake()
 		item["id"] = map[string]any{"S": "orders#1"}

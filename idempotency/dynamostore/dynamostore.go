@@ -29,14 +29,16 @@
 // # Items
 //
 // Items have the attributes of AWS Powertools' idempotency, so its dashboards and scripts
-// work. Powertools for Python, TypeScript, Java and .NET make other keys, so a table that is
-// shared with them shares no records. [Options] has other names for the attributes.
+// work. By default a table that is shared with Powertools shares no records, since each of its
+// languages makes keys of its own: see [idempotency.PowertoolsPython] and
+// [idempotency.PowertoolsTypeScript]. [Options] has other names for the attributes.
 //
 //	id                      S  the key
 //	status                  S  INPROGRESS or COMPLETED
 //	in_progress_expiration  N  when the claim ends, in milliseconds since 1970
 //	expiration              N  when the item may be deleted, in seconds since 1970
-//	data                    S  the result, if there is one; B if it is not UTF-8
+//	data                    S  the result, if there is one; B if it is not UTF-8. Other types,
+//	                           which Powertools for TypeScript writes, are read as JSON
 //	validation              S  the digest of the content, if there is one
 //	owner                   S  the claim's owner, which Powertools does not have
 //	remember                N  seconds between the end of the claim and expiration

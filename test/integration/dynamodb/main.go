@@ -1,8 +1,10 @@
 // Package dynamodb holds idempotency/dynamostore against AWS's DynamoDB Local: the suite for
 // stores, the histories that porcupine checks, and two worker processes with one table, one
-// of which is killed. SQS is `sqsbatch sqs` in a process of its own.
+// of which is killed. SQS is `sqsbatch sqs` in a process of its own. Functions with Powertools for
+// AWS Lambda, in Python and TypeScript, share a table with ours.
 //
-// It needs Java 17 or newer, and on the first use Maven and Maven Central.
+// It needs Java 17 or newer, and on the first use Maven and Maven Central. Powertools needs Python 3
+// with its venv module, and on the first use PyPI and npm's registry.
 package dynamodb
 
 import (
@@ -22,6 +24,9 @@ func Steps(ctx context.Context, s *stage.Stage) []stage.Step {
 		{Name: "DynamoDB Local", Run: func() error { return w.start(ctx) }},
 		{Name: "the tests of idempotency/dynamostore", Run: func() error { return w.test(ctx) }},
 		{Name: "two workers, one of which is killed", Run: func() error { return w.kill(ctx) }},
+		{Name: "Powertools for Python " + powertoolsPython, Run: func() error { return w.shareWithPython(ctx) }},
+		{Name: "Powertools for TypeScript " + powertoolsTypeScript, Run: func() error { return w.shareWithTypeScript(ctx) }},
+		{Name: "batches of ten, and Powertools for Python", Run: func() error { return w.cost(ctx) }},
 		{Name: "stop", Run: w.stop},
 	}
 }

@@ -1,0 +1,183 @@
+package dynamodb
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/awscli"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/nodejs"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+)
+
+// The releases that the checks were written against.
+const (
+	powertoolsPython     = "3.37.0"
+	powertoolsTypeScript = "2.35.0"
+	awsSDKForJS          = "3.1164.0"
+	libDynamoDBForJS     = "3.1162.0"
+)
+
+// shared is the table, and prefix is of the keys, that the programs name, too.
+const (
+	shared = "idempotency"
+	prefix = "ship-order"
+)
+
+// programs is where those of the libraries are.
+const programs = "test/integration/dynamodb/powertools"
+
+// library is Powertools in one language.
+type library struct {
+	name    string
+	hash    func(key string) string
+	command func(ctx context.Context, args ...string) *exec.Cmd
+}
+
+// python needs PyPI on the first use. Its error wraps ErrNotRun.
+func (w *world) python(ctx context.Context) (*pyenv.Env, error) {
+	env, err := pyenv.Install(ctx, "powertools-"+powertoolsPython+"-boto3-"+awscli.Boto3, "aws-lambda-powertools=="+powertoolsPython, "boto3=="+awscli.Boto3)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", stage.ErrNotRun, err)
+	}
+	return env, nil
+}
+
+func (w *world) shareWithPython(ctx context.Context) error {
+	env, err := w.python(ctx)
+	if err != nil {
+		return err
+	}
+	program := filepath.Join(w.stage.Root, programs, "program.py")
+	return w.share(ctx, library{"Python", idempotency.PowertoolsPython, func(ctx context.Context, args ...string) *exec.Cmd {
+		return env.Command(ctx, append([]string{"-B", program}, args...)...)
+	}})
+}
+
+func (w *world) shareWithTypeScript(ctx context.Context) error {
+	env, err := nodejs.Install(ctx, w.stage.Log, "powertools-typescript-"+powertoolsTypeScript+"-"+awsSDKForJS, "@aws-lambda-powertools/idempotency@"+powertoolsTypeScript,
+		"@aws-sdk/client-dynamodb@"+awsSDKForJS, "@aws-sdk/lib-dynamodb@"+libDynamoDBForJS)
+	if err != nil {
+		return fmt.Errorf("%w: %w", stage.ErrNotRun, err)
+	}
+	program := filepath.Join(w.stage.Root, programs, "program.cjs")
+	return w.share(ctx, library{"TypeScript", idempotency.PowertoolsTypeScript, func(ctx context.Context, args ...string) *exec.Cmd {
+		cmd := env.Command(ctx, append([]string{program}, args...)...)
+		cmd.Env = []string{env.Find()}
+		return cmd
+	}})
+}
+
+// share tries every situation with keys of each kind.
+func (w *world) share(ctx context.Context, l library) error {
+	if w.local == nil {
+		return fmt.Errorf("%w: there is no DynamoDB Local", stage.ErrNotRun)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := w.createTable(ctx, shared); err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	keys := []string{"o-1", `"quoted" \ o/1`, "Größe 東京 😀"}
+	errs := make([]error, len(keys))
+	for i, key := range keys {
+		wg.Go(func() {
+			for _, s := range situations {
+				p := &pair{world: w, library: l, order: key + " " + s.name}
+				if err := s.try(ctx, p); err != nil {
+					errs[i] = errors.Join(errs[i], fmt.Errorf("%s: %w", p.order, err))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	fmt.Printf("%d situations with %d keys each\n", len(situations), len(keys))
+	return errors.Join(errs...)
+}
+
+// environment is what a program needs to find the server, and nothing of AWS's.
+func (w *world) environment(more ...string) []string {
+	var env []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "AWS_") {
+			env = append(env, v)
+		}
+	}
+	return append(append(env, more...), "AWS_ENDPOINT_URL_DYNAMODB="+w.local.URL, "AWS_REGION=us-east-1", "AWS_DEFAULT_REGION=us-east-1",
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull,
+		"AWS_EC2_METADATA_DISABLED=true", "POWERTOOLS_DEV=true", "PYTHONUTF8=1")
+}
+
+// call is an invocation of their function, in a process of its own.
+type call struct {
+	cmd    *exec.Cmd
+	input  io.WriteCloser
+	output *json.Decoder
+	stderr *strings.Builder
+}
+
+// said is a line that their program prints.
+type said struct {
+	Event  string
+	Result json.RawMessage
+	Error  string // the name of the exception
+}
+
+func (s said) String() string {
+	return fmt.Sprintf("%s, result %q, error %q", s.Event, s.Result, s.Error)
+}
+
+// start invokes their function with so much time left, and returns its first line: the
+// function was called, or the invocation ended without that.
+func (p *pair) start(ctx context.Context, left time.Duration) (*call, said, error) {
+	c := &call{cmd: p.command(ctx, fmt.Sprint(left.Milliseconds()), p.body()), stderr: &strings.Builder{}}
+	c.cmd.Env = p.world.environment(c.cmd.Env...)
+	c.cmd.Stderr = c.stderr
+	var err error
+	if c.input, err = c.cmd.StdinPipe(); err != nil {
+		return nil, said{}, err
+	}
+	output, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return nil, said{}, err
+	}
+	c.output = json.NewDecoder(output)
+	if err := c.cmd.Start(); err != nil {
+		return nil, said{}, err
+	}
+	first, err := c.next()
+	return c, first, err
+}
+
+// next is the program's next line. With the last one the process ends.
+func (c *call) next() (said, error) {
+	var line said
+	err := c.output.Decode(&line)
+	if err == nil && line.Event == "began" {
+		return line, nil
+	}
+	_ = c.input.Close()
+	if err := errors.Join(err, c.cmd.Wait()); err != nil {
+		return said{}, fmt.Errorf("%s: %w\n%s", filepath.Base(c.cmd.Path), err, c.stderr)
+	}
+	return line, nil
+}
+
+// end has their function end, by "return" or "fail".
+func (c *call) end(how string) (said, error) {
+	if _, err := io.WriteString(c.input, how+"\n"); err != nil {
+		return said{}, err
+	}
+	return c.next()
+}
