@@ -34,16 +34,19 @@ func Keep(ctx context.Context, v any) error {
 	return nil
 }
 
-// failureMark begins the result of a record that failed permanently. No JSON begins so.
-const failureMark = "!"
+// failureBegin and failureEnd are around the message id in what is kept of a record that failed
+// permanently. It is JSON, so that Powertools can read it, and begins with a blank, which no
+// marshaled result does.
+const failureBegin, failureEnd = ` {"failed":"`, `"}`
 
 // failureOf is what is kept of a permanent failure: which message failed.
-func failureOf(messageID string) []byte { return []byte(failureMark + messageID) }
+func failureOf(messageID string) []byte { return []byte(failureBegin + messageID + failureEnd) }
 
 // failedFor reads what failureOf has written, and reports whether it has.
 func failedFor(kept []byte) (messageID string, failed bool) {
-	id, failed := bytes.CutPrefix(kept, []byte(failureMark))
-	return string(id), failed
+	rest, begins := bytes.CutPrefix(kept, []byte(failureBegin))
+	id, ends := bytes.CutSuffix(rest, []byte(failureEnd))
+	return string(id), begins && ends
 }
 
 // Kept makes a [Config.OnDuplicate] of a function that takes what [Keep] was given. It is
