@@ -26,14 +26,12 @@ type failure struct {
 	verdict Verdict
 }
 
-// outcomeOf is the outcome of a record whose handler has returned.
-func outcomeOf(f failure) batch.Outcome {
+// outcomeOf is the outcome of a record whose handler returned an error.
+func outcomeOf(v Verdict) batch.Outcome {
 	switch {
-	case f.err == nil:
-		return batch.Succeeded
-	case f.verdict.Duplicate:
+	case v.Duplicate:
 		return batch.Duplicate
-	case f.verdict.InProgress:
+	case v.InProgress:
 		return batch.InProgress
 	default:
 		return batch.Retry

@@ -270,7 +270,10 @@ func (w *worker) finish(f failure) (more bool) {
 		return w.start(now)
 	}
 	r.stopJoining(d)
-	outcome := outcomeOf(f)
+	outcome := batch.Succeeded
+	if f.err != nil {
+		outcome = outcomeOf(f.verdict)
+	}
 	if d.Verdict = f.verdict; !outcome.Done() {
 		r.failOrDecide(d, outcome, f.err, now)
 	} else {
