@@ -128,7 +128,7 @@ func TestMalformedEvent_IsRefusedAndNotQuoted(t *testing.T) {
 		"detail that does not end":      {body: head + `,"detail":{"id":"o"],"a":"` + canary + `"}`, want: "not valid JSON at offset"},
 		"a wrong field":                 {json: true, body: head + `,"detail":{"id":"o","items":[{"qty":"` + canary + `"}]}}`, want: `field "detail.items.qty": a JSON string does not go into int, at offset `},
 		"no object":                     {json: true, body: head + `,"detail":"` + canary + `"}`, want: `field "detail": a JSON string does not go into eventbridge_test.order`},
-		"not valid":                     {json: true, body: head + `,"detail":{}}`, want: "detail: it is not valid: no id"},
+		"not valid":                     {json: true, body: head + `,"detail":{}}`, want: "detail: Validate: no id"},
 		"an unknown field":              {json: true, strict: true, body: head + `,"new":1,"detail":{"id":"o","extra":"` + canary + `"}}`, want: `field "detail": unknown field in eventbridge_test.order, at offset `},
 		"a wrong field, strict":         {json: true, strict: true, body: head + `,"detail":{"items":7}}`, want: `field "detail.items": a JSON number does not go into []eventbridge_test.item`},
 		"deep":                          {body: head + `,"detail":` + strings.Repeat(`{"a":`, 100_000), want: "JSON nested too deeply"},

@@ -63,7 +63,7 @@ func Validate[T any](v *T) (reason string, err error) {
 		return "", nil
 	}
 	if err := validator.Validate(); err != nil {
-		return "it is not valid: " + short(err.Error()), err
+		return "Validate: " + short(err.Error()), err
 	}
 	return "", nil
 }

@@ -108,8 +108,8 @@ func (c byValue) Validate() error { return (*checked)(&c).Validate() }
 func TestJSONAsksValidate(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"N":1}`:  "",
-		`{"N":-1}`: "malformed body: it is not valid: n is negative",
-		`{"N":0}`:  "malformed body: it is not valid: " + strings.Repeat("ü", 100) + "…",
+		`{"N":-1}`: "malformed body: Validate: n is negative",
+		`{"N":0}`:  "malformed body: Validate: " + strings.Repeat("ü", 100) + "…",
 	} {
 		called := 0
 		for _, h := range []batch.Handler{

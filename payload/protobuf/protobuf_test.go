@@ -180,7 +180,7 @@ func TestValidateIsAsked(t *testing.T) {
 		opts []protobuf.Option
 	}{{"", nil}, {`""`, []protobuf.Option{protobuf.JSON()}}} {
 		_, called, err := handle[*order](c.body, c.opts...)
-		if called || !batch.VerdictOf(err).Permanent || !strings.Contains(err.Error(), "it is not valid: value is missing") {
+		if called || !batch.VerdictOf(err).Permanent || !strings.Contains(err.Error(), "Validate: value is missing") {
 			t.Errorf("%q: called: %v, %v", c.body, called, err)
 		}
 	}

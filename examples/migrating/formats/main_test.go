@@ -17,7 +17,7 @@ func TestFormats(t *testing.T) {
 
 func TestTheReasonIsEachHandlers(t *testing.T) {
 	for body, want := range map[string]string{
-		`{"id":"o-4"}`: "malformed body: it is not valid: no lines; or: it is not valid: no sku; or: not three fields with semicolons between them",
+		`{"id":"o-4"}`: "malformed body: Validate: no lines; or: Validate: no sku; or: not three fields with semicolons between them",
 		`o-5;ok;two`:   "malformed body: not valid JSON at offset 0; or: the third field is not a number",
 	} {
 		if err := consumer.Handle(t.Context(), batch.Record{Body: body}); err == nil || err.Error() != want {
