@@ -88,6 +88,12 @@ func (h *Handling) cutOff() bool {
 	return h.End == Failed && !h.TakenOver && errors.Is(h.Err, context.Canceled) && (p.Stopping.Before(h.Canceled) || p.Err != nil)
 }
 
+// lostInStop reports whether a handler lost its claim while its process stopped: it was cut
+// off, or failed, by which of both came first.
+func (h *Handling) lostInStop() bool {
+	return h.TakenOver && h.Process.Stopping.Came() && !h.Ended.At.Before(h.Process.Stopping.At)
+}
+
 // inGroupThatFailed reports whether a record of a delivery's group failed in its
 // process, so that this one comes back with it.
 func (c *checker) inGroupThatFailed(d *delivery) bool {
@@ -139,7 +145,7 @@ func (c *checker) pollSpacing() {
 				c.violated(VisibilitySet, p.gone(), "%v: process %d says that its visibility was set, SQS never did", d.story, p.Number)
 				continue
 			}
-			if (o.Outcome == batch.Retry || o.Outcome == batch.InProgress) && len(d.handlings) > 0 && !d.handlings[0].cutOff() {
+			if (o.Outcome == batch.Retry || o.Outcome == batch.InProgress) && len(d.handlings) > 0 && !d.handlings[0].cutOff() && !d.handlings[0].lostInStop() {
 				c.comesBack(d, o, set)
 			}
 		}
