@@ -47,6 +47,7 @@ func VerdictOf(err error) Verdict {
 	}
 	var v Verdict
 	v.addVerbs(err)
+	v.Duplicate = v.Duplicate && onlyDuplicate(err)
 	switch {
 	case v.Permanent:
 		v.Aborts, v.Duplicate, v.InProgress, v.Verb = false, false, false, true
@@ -65,6 +66,20 @@ func VerdictOf(err error) Verdict {
 	}
 	v.Permanent = false
 	return v
+}
+
+// onlyDuplicate reports whether an error says nothing else than [ErrDuplicate]: an error that is
+// joined to it is a failure, and so is a panic with it.
+func onlyDuplicate(err error) bool {
+	switch err.(type) {
+	case *duplicateError:
+		return true
+	case *PanicError:
+		return false
+	}
+	found, only := false, true
+	eachWrapped(err, func(inner error) { found, only = true, only && onlyDuplicate(inner) })
+	return found && only
 }
 
 // addVerbs looks for this package's own errors.
@@ -87,6 +102,7 @@ func (v *Verdict) addVerbs(err error) {
 		addFound[*MalformedError](v, e)
 		addFound[*abortError](v, e)
 		addFound[*retryAfterError](v, e)
+		addFound[*inProgressError](v, e)
 	}
 	eachWrapped(err, v.addVerbs)
 }

@@ -168,7 +168,7 @@ func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]s
 	results := q.engine.Run(ctx, records, info.Times, settlement)
 	warn := settlement.Settle(results)
 	failures := partialfailure.Failures(results)
-	someDone := slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome.Done() })
+	someDone := slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome.Done() || r.Outcome == batch.InProgress })
 	fail := len(failures) > 0 && (q.cfg.DeleteSucceeded || q.cfg.ErrorIfAllFail && !someDone)
 	q.notify(ctx, info, func() { // from here on the results belong to the hooks
 		warn()

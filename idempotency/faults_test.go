@@ -3,11 +3,14 @@ package idempotency_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/sqstest"
 )
@@ -115,5 +118,118 @@ func TestRenewals_AreFew(t *testing.T) {
 	})
 	if renewals != 2 {
 		t.Errorf("%d renewals in 4 s with a lease of 3 s, want 2: after 1 s and after 2 s", renewals)
+	}
+}
+
+// The second step failed: that the first was done before is not the record's outcome.
+func TestDuplicateJoinedToAnError_IsAFailure(t *testing.T) {
+	failed := errors.New("the second write failed")
+	for name, err := range map[string]error{
+		"joined":   errors.Join(batch.ErrDuplicate, failed),
+		"wrapped":  fmt.Errorf("%w: %w", failed, batch.ErrDuplicate),
+		"panicked": &batch.PanicError{Value: batch.ErrDuplicate},
+	} {
+		if v := batch.VerdictOf(err); v.Duplicate {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+	if v := batch.VerdictOf(fmt.Errorf("order 1: %w", batch.ErrDuplicate)); !v.Duplicate {
+		t.Errorf("wrapped alone: %+v", v)
+	}
+}
+
+// Classify is for the errors of the handler: a table that is missing makes no dead letters.
+func TestStoreError_IsNotClassified(t *testing.T) {
+	store := slowStore{idempotency.NewMemory(), func(string) error { return errDown }}
+	h := batch.Chain(batch.Text(func(context.Context, string) error { return nil }), idempotency.New(store, idempotency.Config{Key: idempotency.Body}))
+	err := h.Handle(t.Context(), batch.Record{Body: "x"})
+	if err == nil || errors.Is(err, errDown) || !strings.Contains(err.Error(), errDown.Error()) {
+		t.Errorf("%v", err)
+	}
+}
+
+// hung is a store that does not answer claims.
+type hung struct{ idempotency.Store }
+
+func (hung) Claim(ctx context.Context, _ idempotency.Claim) (idempotency.Found, error) {
+	<-ctx.Done()
+	return idempotency.Found{}, ctx.Err()
+}
+
+func TestStoreThatHangs_LeavesTimeToProceed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		done := false
+		w := worker(&hung{idempotency.NewMemory()}, idempotency.Config{ProceedWithoutStore: true}, func(context.Context) error {
+			done = true
+			return nil
+		})
+		began := time.Now()
+		if err := w(soon(t, 30*time.Second)); err != nil || !done || time.Since(began) != 5*time.Second {
+			t.Errorf("%v, done: %v, after %v", err, done, time.Since(began))
+		}
+	})
+}
+
+func TestGuardWithinAGuard_DoesNotWaitForItself(t *testing.T) {
+	c := idempotency.Config{Key: idempotency.Body}
+	once := idempotency.New(idempotency.NewMemory(), c)
+	calls := 0
+	h := batch.Chain(batch.Text(func(context.Context, string) error { calls++; return nil }), once, once)
+	if err := h.Handle(t.Context(), batch.Record{Body: "x"}); err != nil || calls != 1 {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+}
+
+// rude is an error whose method panics.
+type rude struct{}
+
+func (rude) Error() string { return "rude" }
+func (rude) Unwrap() error { panic("no") }
+
+func TestErrorWhoseMethodPanics_ReleasesTheKey(t *testing.T) {
+	store, calls := idempotency.NewMemory(), 0
+	h := batch.Chain(batch.Text(func(context.Context, string) error { calls++; return rude{} }), idempotency.New(store, idempotency.Config{Key: idempotency.Body}))
+	for range 2 {
+		func() {
+			defer func() { _ = recover() }()
+			_ = h.Handle(t.Context(), batch.Record{Body: "x"})
+		}()
+	}
+	if calls != 2 {
+		t.Errorf("%d calls: the key was not released", calls)
+	}
+}
+
+func TestKeptPermanentFailure_IsByClassify(t *testing.T) {
+	unknown, store := errors.New("unknown article"), idempotency.NewMemory()
+	s := &shop{do: func(context.Context, string, int) error { return unknown }}
+	sqstest.RunWith(t, s.guarded(store, idempotency.Config{KeepPermanent: true}), sqstest.Config{Handler: handler.Config{
+		Classify: func(err error) error { return batch.Permanent(err) },
+	}}, func(t *testing.T, q *sqstest.Queue) {
+		q.Send(order("1"))
+		q.UntilIdle()
+		q.Send(order("1"))
+		q.UntilIdle()
+		q.Want("dead-letter", "duplicate")
+	})
+}
+
+func TestKeys_KeepKindsApart(t *testing.T) {
+	s := &shop{}
+	h := s.guarded(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Keys(idempotency.Field("type"), idempotency.Field("id"))})
+	sqstest.Run(t, h, func(t *testing.T, q *sqstest.Queue) {
+		q.Send(`{"type":"placed","id":"1"}`, `{"type":"cancelled","id":"1"}`)
+		q.UntilIdle()
+		q.Send(`{"type":"placed","id":"1"}`, `{"id":"1"}`, `no JSON`)
+		q.UntilIdle()
+		q.Want("succeeded", "succeeded", "duplicate", "dead-letter", "dead-letter")
+	})
+}
+
+func TestHashOfNothing_IsPermanent(t *testing.T) {
+	h := batch.Chain(batch.Text(func(context.Context, string) error { t.Error("it is handled"); return nil }),
+		idempotency.New(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Body, Hash: func(string) string { return "" }}))
+	if err := h.Handle(t.Context(), batch.Record{Body: "x"}); !batch.VerdictOf(err).Permanent {
+		t.Errorf("%v", err)
 	}
 }

@@ -45,6 +45,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
 // Config says what identifies the work of a record, and what becomes of the rest. The zero
@@ -56,7 +57,8 @@ type Config struct {
 
 	// Prefix keeps the keys of different functions apart. Functions that do the same work,
 	// say a Lambda function and the container that replaces it, need the same one. Defaults
-	// to the name of the record's queue.
+	// to the name of the record's queue: functions for several kinds of records of one queue
+	// need one each, or the kind in their key, see [Keys].
 	Prefix string
 
 	// Hash makes of a key what is stored of it. Defaults to [SHA256], so that nothing of a
@@ -70,7 +72,7 @@ type Config struct {
 	Validate KeyFunc
 
 	// Remember is for how long a completion is remembered. Defaults to 15 days, which is
-	// longer than SQS keeps any message, also in a dead-letter queue.
+	// longer than SQS keeps one message. A dead letter that is replayed is a new message.
 	Remember time.Duration
 
 	// Lease is how long a claim lasts at most without being renewed. It is renewed when a
@@ -180,7 +182,7 @@ type guard struct {
 // Validate implements what [batch.Handler] says of it.
 func (g *guard) Validate() error {
 	var err error
-	if g.store == nil {
+	if wrapped.IsNil(g.store) {
 		err = errors.New("idempotency: the store is nil")
 	} else if s, ok := g.store.(interface{ Validate() error }); ok {
 		err = s.Validate()
@@ -198,12 +200,18 @@ func (g *guard) Handle(ctx context.Context, r batch.Record) error {
 	case err != nil:
 		return err
 	}
+	if outer, ok := ctx.Value(workKey{}).(*work); ok && outer.holds(g.store, c.Key) {
+		return g.next.Handle(ctx, r) // it is in the middle of this work
+	}
 	found, until, err := g.claim(ctx, &c)
 	switch {
 	case err != nil && g.cfg.ProceedWithoutStore && ctx.Err() == nil:
 		warn(ctx, "the idempotency store does not answer: the record is handled without protection against duplicates", err)
 		return g.next.Handle(ctx, r)
 	case err != nil:
+		if ctx.Err() == nil {
+			err = errors.New(err.Error()) // Config.Classify judges the handler's errors, not the store's
+		}
 		return fmt.Errorf("idempotency: claiming the record's key: %w", err)
 	case found.State != Claimed && c.Content != "" && found.Content != "" && found.Content != c.Content:
 		return batch.Permanent(ErrDifferentContent)
@@ -263,7 +271,9 @@ func (g *guard) claimOnce(ctx context.Context, c *Claim) (found Found, until tim
 		// The claim may begin at any moment of the call: nobody else is let in for its
 		// lease after the first one.
 		until = time.Now().Add(c.Lease)
-		found, err = g.store.Claim(ctx, *c)
+		call, stop := context.WithTimeout(ctx, min(endTimeout, c.Lease/2)) // a store that hangs
+		found, err = g.store.Claim(call, *c)
+		stop()
 		deadline, ok := ctx.Deadline()
 		if err != nil || found.State != Claimed || ok && !deadline.After(until) || time.Until(until) > c.Lease/2 {
 			return found, until, err

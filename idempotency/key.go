@@ -36,6 +36,9 @@ func KeyOf[T any](key func(T) string, opts ...batch.JSONOption) KeyFunc {
 func Field(path ...string) KeyFunc {
 	return func(_ context.Context, r batch.Record) (string, error) {
 		raw := json.RawMessage(r.Body)
+		if !json.Valid(raw) {
+			return "", &batch.MalformedError{Reason: "it is not JSON, from which the key is read"}
+		}
 		for _, name := range path {
 			var object map[string]json.RawMessage
 			if err := json.Unmarshal(raw, &object); err != nil {
@@ -52,6 +55,25 @@ func Field(path ...string) KeyFunc {
 			return n.String(), nil
 		}
 		return "", fmt.Errorf("%w: the body's field %q is no string or number", ErrNoKey, strings.Join(path, "."))
+	}
+}
+
+// Keys makes one key of several: for records whose kind is part of what they mean, such as
+// Keys(Field("type"), Field("id")). A record without one of them has no key.
+func Keys(parts ...KeyFunc) KeyFunc {
+	return func(ctx context.Context, r batch.Record) (string, error) {
+		list := make([]string, len(parts))
+		for i, part := range parts {
+			var err error
+			if list[i], err = part(ctx, r); err != nil {
+				return "", err
+			}
+			if list[i] == "" {
+				return "", ErrNoKey
+			}
+		}
+		joined, err := json.Marshal(list) // no two lists are the same text
+		return string(joined), err
 	}
 }
 
@@ -106,7 +128,11 @@ func (c *Config) identify(ctx context.Context, r *batch.Record) (key, content st
 	if prefix == "" {
 		prefix = batch.QueueName(r.QueueARN)
 	}
-	if key = prefix + "#" + c.Hash(key); len(key) > maxKey {
+	hash := c.Hash(key)
+	if hash == "" {
+		return "", "", batch.Permanent(errors.New("idempotency: Config.Hash returned nothing: all records would have one key"))
+	}
+	if key = prefix + "#" + hash; len(key) > maxKey {
 		return "", "", batch.Permanent(fmt.Errorf("idempotency: the key has %d bytes, at most %d can be stored: leave Config.Hash out", len(key), maxKey))
 	}
 	if !utf8.ValidString(key) {

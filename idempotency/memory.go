@@ -35,6 +35,9 @@ func (m *Memory) Claim(ctx context.Context, c Claim) (Found, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.items == nil {
+		m.items = map[string]*item{}
+	}
 	now := time.Now()
 	it := m.items[c.Key]
 	switch {

@@ -58,7 +58,8 @@ func Kept[T any](fn func(ctx context.Context, v T) error) func(context.Context, 
 		}
 		var v T
 		if err := json.Unmarshal(result, &v); err != nil {
-			return batch.Permanent(fmt.Errorf("idempotency: a kept result is not of the type: %w", err))
+			warn(ctx, fmt.Sprintf("the result that was kept for the record is not a %T: the duplicate is deleted without it", v), nil)
+			return nil
 		}
 		return fn(ctx, v)
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
 // work is the work of a record whose key is claimed.
@@ -42,12 +44,12 @@ func (w *work) do(ctx context.Context, r batch.Record) error {
 		}
 	}()
 	err := w.next.Handle(own, r)
+	duplicate, permanent := w.judge(ctx, err) // by methods of the user's error, which may panic
 	returned = true
 	lost := w.stop()
-	verdict := batch.VerdictOf(err)
 	switch {
-	case err == nil, verdict.Duplicate, verdict.Permanent && w.cfg.KeepPermanent:
-		if verdict.Permanent {
+	case err == nil, duplicate, permanent:
+		if permanent {
 			w.result = failureOf(r.MessageID)
 		}
 		return w.complete(ctx, lost, err)
@@ -55,6 +57,27 @@ func (w *work) do(ctx context.Context, r batch.Record) error {
 		w.release(ctx)
 		return err
 	}
+}
+
+// judge reports whether an error of the handler says that the work was done before, or that
+// the record failed permanently and this is to be kept.
+func (w *work) judge(ctx context.Context, err error) (duplicate, permanent bool) {
+	if err == nil {
+		return false, false
+	}
+	verdict := batch.VerdictOf(err)
+	if !w.cfg.KeepPermanent {
+		return verdict.Duplicate, false
+	}
+	if view, ok := runner.From(ctx); ok {
+		return verdict.Duplicate, view.Permanent(err) // also by Config.Classify
+	}
+	return verdict.Duplicate, verdict.Permanent
+}
+
+// holds reports whether this is the work of a key in a store.
+func (w *work) holds(store Store, key string) bool {
+	return w.claim.Key == key && reflect.ValueOf(store).Kind() == reflect.Pointer && w.store == store
 }
 
 // stop ends the renewals, and reports whether the claim is another's.

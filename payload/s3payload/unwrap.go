@@ -55,11 +55,11 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	}
 	r = withoutPointer(r)
 	r.Body = body
-	if err := u.next.Handle(batch.WithRecord(ctx, r), r); err != nil {
-		return err
+	err = u.next.Handle(batch.WithRecord(ctx, r), r)
+	if err == nil || batch.VerdictOf(err).Duplicate {
+		u.store.succeeded(ctx, messageID, p)
 	}
-	u.store.succeeded(ctx, messageID, p)
-	return nil
+	return err
 }
 
 // withoutPointer returns the record without the pointer's attribute and digests. The
