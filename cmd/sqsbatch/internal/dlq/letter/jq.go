@@ -1,0 +1,3 @@
+package letter
+
+import _ "github.com/itchyny/gojq" // programs of --where and --edit
