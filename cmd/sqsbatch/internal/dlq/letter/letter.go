@@ -28,6 +28,9 @@ type Letter struct {
 	FirstReceived time.Time
 	// Source is the ARN of the queue from which SQS moved it, "" if SQS did not move it.
 	Source string
+	// System are the system attributes as SQS returned them, for files. The fields above
+	// are read from them.
+	System map[string]string
 	// Origin is what sqsbatch wrote when it dead-lettered the message. Nil if there is no
 	// such attribute, or one that this version cannot read.
 	Origin *partialfailure.Origin
@@ -42,6 +45,7 @@ func FromSQS(m *types.Message) Letter {
 		Sent:          milliseconds(m.Attributes["SentTimestamp"]),
 		FirstReceived: milliseconds(m.Attributes["ApproximateFirstReceiveTimestamp"]),
 		Source:        m.Attributes["DeadLetterQueueSourceArn"],
+		System:        m.Attributes,
 		Message: message.Message{
 			Body:            aws.ToString(m.Body),
 			GroupID:         m.Attributes["MessageGroupId"],
