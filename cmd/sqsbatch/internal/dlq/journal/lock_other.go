@@ -1,4 +1,4 @@
-//go:build !unix && !windows || solaris
+//go:build (!unix && !windows) || solaris
 
 package journal
 

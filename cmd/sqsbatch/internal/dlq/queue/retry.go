@@ -68,6 +68,9 @@ type batchCall func(ctx context.Context, positions []int) (confirmed []*string, 
 // entry had no answer, so that it may have had its effect.
 func batchOf(ctx context.Context, n int, divide func(positions []int) [][]int, call batchCall) (errs []error, unsure []bool) {
 	errs, unsure = make([]error, n), make([]bool, n)
+	if n == 0 {
+		return errs, unsure
+	}
 	left := make([]int, n)
 	for i := range left {
 		left[i] = i

@@ -1,0 +1,79 @@
+package dlq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/queue"
+)
+
+// routes find the queue that a message goes to: the one of --to; else the queue that the
+// message came from, as SQS or sqsbatch says; else the only queue whose dead-letter queue
+// this is.
+type routes struct {
+	account *queue.Account
+	from    *queue.Queue
+	to      *queue.Queue // of --to, nil without it
+
+	mu    sync.Mutex
+	known map[string]route // by ARN; "" is the only source
+}
+
+type route struct {
+	queue *queue.Queue
+	err   error
+}
+
+var (
+	errNoSource = errors.New("neither SQS nor sqsbatch says where it came from: name a queue with --to")
+	errItself   = errors.New("it came from this queue itself: name a queue with --to")
+	errNoGroup  = errors.New("it has no message group, which the FIFO queue needs")
+)
+
+// of returns the queue that a message goes to, or why there is none.
+func (r *routes) of(ctx context.Context, l *letter.Letter) (*queue.Queue, error) {
+	to, err := r.find(ctx, l.SourceARN())
+	switch {
+	case err != nil:
+		return nil, err
+	case to.ARN == r.from.ARN:
+		return nil, errItself
+	case to.FIFO() && l.GroupID == "":
+		return nil, fmt.Errorf("%w %s", errNoGroup, to.Name())
+	}
+	return to, nil
+}
+
+func (r *routes) find(ctx context.Context, arn string) (*queue.Queue, error) {
+	if r.to != nil {
+		return r.to, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found, known := r.known[arn]
+	if !known {
+		found.queue, found.err = r.open(ctx, arn)
+		if r.known == nil {
+			r.known = map[string]route{}
+		}
+		r.known[arn] = found
+	}
+	return found.queue, found.err
+}
+
+func (r *routes) open(ctx context.Context, arn string) (*queue.Queue, error) {
+	if arn != "" {
+		return r.account.Open(ctx, arn)
+	}
+	sources, err := r.from.Sources(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(sources) != 1:
+		return nil, errNoSource
+	}
+	return r.account.Open(ctx, sources[0])
+}

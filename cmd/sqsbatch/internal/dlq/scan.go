@@ -1,0 +1,196 @@
+package dlq
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/queue"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
+)
+
+// A scan receives every message of a queue once. It holds what it received until its end,
+// so that nothing comes twice, and then makes it visible again.
+type scan struct {
+	queue   *queue.Queue
+	workers int
+	// each deals with letters that were received together, in the order of the queue. It
+	// calls [hold.drop] for those that it deleted. An error ends the scan.
+	each func(ctx context.Context, letters []letter.Letter) error
+	// waitHidden waits for messages that a killed run has hidden.
+	waitHidden bool
+
+	hold  *hold
+	soft  context.Context // ended by stop
+	stop  context.CancelFunc
+	first error // that ended the scan
+
+	mu       sync.Mutex
+	inHand   int       // batches that each deals with
+	active   time.Time // when the last batch came or was done
+	full     bool      // holdLimit was reached
+	received int
+}
+
+func newScan(q *queue.Queue, workers int) *scan {
+	s := &scan{queue: q, workers: workers, hold: newHold(q)}
+	s.soft, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// fail ends the scan after what is in hand, as stop does, because of an error.
+func (s *scan) fail(err error) {
+	s.mu.Lock()
+	if s.first == nil {
+		s.first = err
+	}
+	s.mu.Unlock()
+	s.stop()
+}
+
+func (s *scan) isStopped() bool { return s.soft.Err() != nil }
+
+// An account says how a scan ended.
+type account struct {
+	// Received is how many messages were received.
+	Received int
+	// Unseen is about how many messages were there and could not be received: those of
+	// FIFO groups behind messages that are held, and those beyond the number that may be
+	// in flight.
+	Unseen int
+	// Elsewhere is about how many messages another reader has in flight.
+	Elsewhere int
+	// Hidden is how many messages could not be made visible; they appear by themselves.
+	Hidden int
+	// Whole reports whether the queue was received to its end.
+	Whole bool
+}
+
+// run scans until the queue is empty, stop is called, soft ends, or an error comes up.
+// When kill ends, it gives up at once: what is held appears by itself when its time is
+// over.
+func (s *scan) run(soft, kill context.Context) (a account, err error) {
+	end := context.AfterFunc(soft, s.stop)
+	defer end()
+	defer s.stop()
+	extending, stopExtending := context.WithCancel(kill)
+	extended := make(chan struct{})
+	go func() { defer close(extended); s.hold.extend(extending) }()
+
+	began := time.Now()
+	for rounds := 0; ; rounds++ {
+		s.round(kill)
+		if s.isStopped() || kill.Err() != nil {
+			break
+		}
+		more, err := s.more(kill, began, rounds, &a)
+		if err != nil {
+			s.fail(err)
+		}
+		if !more {
+			a.Whole = err == nil
+			break
+		}
+	}
+	stopExtending()
+	<-extended
+	a.Received = s.received
+	a.Hidden = s.hold.len()
+	if kill.Err() == nil {
+		a.Hidden = s.hold.release(kill)
+	}
+	return a, errors.Join(s.first, kill.Err())
+}
+
+// round receives with all workers until each of them finds the queue empty.
+func (s *scan) round(kill context.Context) {
+	var workers sync.WaitGroup
+	for range s.workers {
+		workers.Go(func() {
+			if err := s.work(kill); err != nil {
+				s.fail(err)
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// work is one worker. An open receive is never cut off, because what it receives would be
+// hidden.
+func (s *scan) work(kill context.Context) error {
+	for !s.isStopped() && kill.Err() == nil {
+		if s.hold.len() >= holdLimit {
+			s.mu.Lock()
+			s.full = true
+			s.mu.Unlock()
+			return nil
+		}
+		began := time.Now()
+		letters, err := s.queue.Receive(kill, 10, hidden)
+		if err != nil {
+			return err
+		}
+		if len(letters) == 0 {
+			if s.drained(began) {
+				return nil
+			}
+			continue
+		}
+		s.begin(len(letters))
+		err = s.each(kill, s.hold.add(letters, time.Now()))
+		s.end()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scan) begin(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inHand++
+	s.received += n
+	s.active = time.Now()
+}
+
+func (s *scan) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inHand--
+	s.active = time.Now()
+}
+
+// drained reports whether a receive that began at a time and returned nothing shows that
+// the queue is empty. While another worker has messages in hand it does not: deleting them
+// makes the next ones of their FIFO groups visible.
+func (s *scan) drained(began time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inHand == 0 && !began.Before(s.active)
+}
+
+// Rounds that find nothing new, until a scan believes that the queue is empty although SQS
+// counts messages: the counts are approximate.
+const emptyRounds = 3
+
+// more asks SQS whether there are more messages, and waits for those that are hidden if it
+// is to.
+func (s *scan) more(kill context.Context, began time.Time, rounds int, a *account) (bool, error) {
+	if err := s.queue.Refresh(kill); err != nil {
+		return false, err
+	}
+	a.Elsewhere = max(0, s.queue.InFlight-s.hold.len())
+	a.Unseen = s.queue.Visible
+	switch {
+	case s.full:
+		return false, nil
+	case s.waitHidden && a.Elsewhere > 0 && time.Since(began) < hidden+10*time.Second:
+		return sleep.For(kill, 2*time.Second), nil
+	case a.Unseen > 0 && !s.queue.FIFO() && rounds < emptyRounds:
+		return true, nil
+	}
+	return false, nil
+}
