@@ -28,6 +28,8 @@ type Letter struct {
 	FirstReceived time.Time
 	// Source is the ARN of the queue from which SQS moved it, "" if SQS did not move it.
 	Source string
+	// Queue is the ARN of the dead-letter queue, for a letter from a file. "" if it is not known.
+	Queue string
 	// System are the system attributes as SQS returned them, for files. The fields above
 	// are read from them.
 	System map[string]string
