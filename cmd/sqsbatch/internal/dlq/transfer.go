@@ -115,6 +115,19 @@ func (t *transfer) waits() bool {
 	return len(t.pending) > 0
 }
 
+// nothingOpen reports whether no message was sent without being deleted, and none may have
+// been. Messages of the run that is resumed which are not in the queue any more are done.
+func (t *transfer) nothingOpen() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range t.pending {
+		if p.Handle != "" {
+			return false
+		}
+	}
+	return len(t.result.now().Unsure) == 0
+}
+
 // prepare decides about a message: it returns nil for one that stays. A message that a
 // killed run may have sent was selected then.
 func (t *transfer) prepare(ctx context.Context, l *letter.Letter, again bool) (*parcel, error) {
