@@ -207,7 +207,9 @@ func (m *moving) prepare(cmd *cobra.Command, s *session, t *transfer, set *setti
 		if err != nil {
 			return usagef(cmd, "%v", err)
 		}
-		t.edit = func(_ context.Context, l letter.Letter) (letter.Letter, bool, error) { return edit.Apply(l, time.Now()) }
+		t.edit = func(_ context.Context, l letter.Letter) (letter.Letter, bool, error) {
+			return edit.Apply(l, time.Now())
+		}
 	}
 	if set.Editor {
 		if t.edit, err = newEditor(s); err != nil {

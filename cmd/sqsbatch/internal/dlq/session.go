@@ -76,7 +76,7 @@ func (s *selecting) flags(cmd *cobra.Command, limit int, limitText string) {
 		f.Var(cli.Text(&s.reason, "TEXT"), "reason", "those whose reason contains TEXT, or is of the group TEXT that stats shows")
 		f.Var(cli.Text(&s.since, "TIME"), "since", "those that failed since then: a time (2026-11-23T21:00:00Z, 2026-11-23, 21:00) or how long ago (2h, 3d)")
 		f.Var(cli.Text(&s.until, "TIME"), "until", "those that failed before then")
-		f.StringArrayVar(&s.ids, "id", nil, "the message with this id, in the dead-letter queue or in its source queue; may be repeated")
+		f.Var(cli.Texts(&s.ids, "ID"), "id", "the message with this id, in the dead-letter queue or in its source queue; may be repeated")
 		f.IntVar(&s.limit, "limit", limit, limitText)
 	})
 }
