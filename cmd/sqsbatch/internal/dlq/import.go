@@ -146,7 +146,7 @@ func (v *importing) openJournal(cmd *cobra.Command, i *importer, path string) er
 		return err
 	}
 	i.journal, i.known = j, state.Pending
-	i.result.sent(0, state.Twice)
+	i.result.sent("", 0, state.Twice)
 	var old importSettings
 	switch err := json.Unmarshal(h.Settings, &old); {
 	case h.Verb != "import":
@@ -305,7 +305,7 @@ func (i *importer) sendPart(ctx context.Context, part []numbered) error {
 			err = first(err, fatal(e))
 		}
 	}
-	i.result.sent(len(sent), twice)
+	i.result.sent(i.to.ARN, len(sent), twice)
 	return first(err, errors.Join(i.journal.Sent(sent, twice), i.journal.Failed(failed)))
 }
 

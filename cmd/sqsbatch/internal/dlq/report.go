@@ -85,7 +85,7 @@ func (r *report) plan(set *settings, state *journal.State) {
 			}
 		}
 		r.print("going on: %s were sent; %s of them are to be deleted still, and for %s more only the attempt is known", number(state.Sent), number(undeleted), number(unsure))
-		r.t.result.sent(0, state.Twice)
+		r.t.result.sent("", 0, state.Twice)
 	}
 }
 

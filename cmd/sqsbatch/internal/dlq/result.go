@@ -65,13 +65,14 @@ func (r *result) leftByEdit() {
 	r.LeftByEdit++
 }
 
-func (r *result) routed(arn string) {
+// routed counts messages that go to a queue.
+func (r *result) routed(arn string, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.Destinations == nil {
 		r.Destinations = map[string]int{}
 	}
-	r.Destinations[arn]++
+	r.Destinations[arn] += n
 }
 
 // failed counts a message that stays because of an error. Errors that only differ in the
@@ -100,7 +101,12 @@ func (r *result) unsure(l *letter.Letter, err error) {
 	r.Unsure = append(r.Unsure, l.ID)
 }
 
-func (r *result) sent(n int, twice []string) {
+// sent counts messages that SQS has confirmed, and those of them that may have been sent
+// twice.
+func (r *result) sent(arn string, n int, twice []string) {
+	if n > 0 {
+		r.routed(arn, n)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Sent += n

@@ -81,8 +81,9 @@ func (t *transfer) each(ctx context.Context, letters []letter.Letter) error {
 	if t.dryRun {
 		return nil
 	}
+	stuck := map[string]bool{} // groups of which a message could not be sent
 	for _, round := range rounds(parcels, t.pick.ordered) {
-		delivered, err := t.send(ctx, round)
+		delivered, err := t.send(ctx, round, stuck)
 		sent = append(sent, delivered...)
 		if err != nil {
 			return errors.Join(err, t.delete(ctx, sent))
@@ -175,7 +176,9 @@ func (t *transfer) prepare(ctx context.Context, l *letter.Letter, again bool) (*
 			return nil, nil
 		}
 	}
-	t.result.routed(to.ARN)
+	if t.dryRun {
+		t.result.routed(to.ARN, 1)
+	}
 	return &parcel{letter: l, to: to, out: t.outgoing(l, &edited, to)}, nil
 }
 
@@ -217,12 +220,13 @@ func rounds(parcels []*parcel, ordered bool) (rounds [][]*parcel) {
 }
 
 // send sends parcels, each to its queue, and returns the letters whose copies SQS has
-// confirmed. An error says that the run cannot go on.
-func (t *transfer) send(ctx context.Context, parcels []*parcel) (delivered []*letter.Letter, err error) {
+// confirmed. It adds the groups of others to stuck. An error says that the run cannot go
+// on.
+func (t *transfer) send(ctx context.Context, parcels []*parcel, stuck map[string]bool) (delivered []*letter.Letter, err error) {
 	byQueue := map[*queue.Queue][]*parcel{}
 	for _, p := range parcels {
-		if t.pick.isBlocked(p.letter) {
-			t.result.picked(behind) // one before it in its group could not be sent
+		if t.pick.ordered && stuck[p.letter.GroupID] {
+			t.result.picked(behind)
 			continue
 		}
 		byQueue[p.to] = append(byQueue[p.to], p)
@@ -231,7 +235,7 @@ func (t *transfer) send(ctx context.Context, parcels []*parcel) (delivered []*le
 		for len(list) > 0 && err == nil {
 			n := min(len(list), t.burst())
 			var part []*letter.Letter
-			part, err = t.sendTo(ctx, to, list[:n])
+			part, err = t.sendTo(ctx, to, list[:n], stuck)
 			delivered = append(delivered, part...)
 			list = list[n:]
 		}
@@ -247,7 +251,7 @@ func (t *transfer) burst() int {
 	return min(10, t.limiter.Burst())
 }
 
-func (t *transfer) sendTo(ctx context.Context, to *queue.Queue, parcels []*parcel) (delivered []*letter.Letter, err error) {
+func (t *transfer) sendTo(ctx context.Context, to *queue.Queue, parcels []*parcel, stuck map[string]bool) (delivered []*letter.Letter, err error) {
 	if t.limiter != nil {
 		if err := t.limiter.WaitN(t.scan.soft, len(parcels)); err != nil {
 			return nil, nil // the run is to end
@@ -273,18 +277,19 @@ func (t *transfer) sendTo(ctx context.Context, to *queue.Queue, parcels []*parce
 			if (p.unsure || unsure[i]) && !t.dropsCopy(to, id, began) {
 				twice = append(twice, id)
 			}
+			continue
 		case unsure[i]: // it may have been sent, so the journal keeps it open
-			t.pick.stays(p.letter)
 			t.result.unsure(p.letter, e)
 			err = first(err, fatal(e))
 		default:
 			failed = append(failed, id)
-			t.pick.stays(p.letter)
 			t.result.failed(p.letter, e)
 			err = first(err, fatal(e))
 		}
+		t.pick.stays(p.letter)
+		stuck[p.letter.GroupID] = true
 	}
-	t.result.sent(len(sent), twice)
+	t.result.sent(to.ARN, len(sent), twice)
 	return delivered, errors.Join(err, t.journal.Sent(sent, twice), t.journal.Failed(failed))
 }
 
