@@ -111,7 +111,7 @@ sqsbatch local --mode poll --processes 2 --env SQSBATCH_CONCURRENCY=50 .`,
 
 func (o *options) flags(cmd *cobra.Command) {
 	cli.Section(cmd, "What is sent", func(f *pflag.FlagSet) {
-		f.Var(cli.Text(&o.event, "PATH"), "event", "an SQS event as in events/one.json, or what 'aws sqs receive-message' prints as JSON\nAnything else is the body of one message, without its last line feed. A directory stands for all its files *.json, and - for standard input as such a file.")
+		f.Var(cli.Text(&o.event, "PATH"), "event", "an SQS event as in events/one.json, or what 'aws sqs receive-message' prints as JSON, also as one message in each line\nAnything else is the body of one message, without its last line feed. A directory stands for all its files *.json, and - for standard input as such a file.")
 		f.BoolVar(&o.noSamples, "no-samples", false, "nothing; send with any SQS client")
 	})
 	cli.Section(cmd, "What runs", func(f *pflag.FlagSet) {

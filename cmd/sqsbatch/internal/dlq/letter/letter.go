@@ -42,20 +42,11 @@ type Letter struct {
 // attributes.
 func FromSQS(m *types.Message) Letter {
 	l := Letter{
-		ID:            aws.ToString(m.MessageId),
-		Handle:        aws.ToString(m.ReceiptHandle),
-		Sent:          milliseconds(m.Attributes["SentTimestamp"]),
-		FirstReceived: milliseconds(m.Attributes["ApproximateFirstReceiveTimestamp"]),
-		Source:        m.Attributes["DeadLetterQueueSourceArn"],
-		System:        m.Attributes,
-		Message: message.Message{
-			Body:            aws.ToString(m.Body),
-			GroupID:         m.Attributes["MessageGroupId"],
-			DeduplicationID: m.Attributes["MessageDeduplicationId"],
-			TraceHeader:     m.Attributes["AWSTraceHeader"],
-		},
+		ID:      aws.ToString(m.MessageId),
+		Handle:  aws.ToString(m.ReceiptHandle),
+		Message: message.Message{Body: aws.ToString(m.Body)},
 	}
-	l.Attempt, _ = strconv.Atoi(m.Attributes["ApproximateReceiveCount"]) // 0 if SQS did not say
+	l.readSystem(m.Attributes)
 	for name, a := range m.MessageAttributes {
 		if l.Attributes == nil {
 			l.Attributes = make(map[string]message.Attribute, len(m.MessageAttributes))
@@ -64,6 +55,18 @@ func FromSQS(m *types.Message) Letter {
 	}
 	l.readOrigin()
 	return l
+}
+
+// readSystem sets System, and the fields that are read from it.
+func (l *Letter) readSystem(system map[string]string) {
+	l.System = system
+	l.Sent = milliseconds(system["SentTimestamp"])
+	l.FirstReceived = milliseconds(system["ApproximateFirstReceiveTimestamp"])
+	l.Source = system["DeadLetterQueueSourceArn"]
+	l.GroupID = system["MessageGroupId"]
+	l.DeduplicationID = system["MessageDeduplicationId"]
+	l.TraceHeader = system["AWSTraceHeader"]
+	l.Attempt, _ = strconv.Atoi(system["ApproximateReceiveCount"]) // 0 if SQS did not say
 }
 
 // readOrigin sets Origin from the attributes.
