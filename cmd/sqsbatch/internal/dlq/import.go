@@ -141,7 +141,7 @@ func (v *importing) openJournal(cmd *cobra.Command, i *importer, path string) er
 		i.journal, err = createJournal(cmd, file, journal.Header{Queue: i.to.ARN, Verb: "import", Started: time.Now().UTC()}, &set)
 		return err
 	}
-	j, h, state, err := journal.Resume(file)
+	j, h, state, err := journal.Resume(file, func(string) {})
 	if err != nil {
 		return err
 	}

@@ -306,7 +306,7 @@ func createJournal(cmd *cobra.Command, path string, h journal.Header, set any) (
 
 // openJournal takes up the journal of the run that was interrupted.
 func (m *moving) openJournal(cmd *cobra.Command, t *transfer, path string, set *settings) (*journal.State, error) {
-	j, h, state, err := journal.Resume(path)
+	j, h, state, err := journal.Resume(path, t.done.add)
 	if errors.Is(err, journal.ErrNothing) {
 		return nil, usagef(cmd, "--resume: %v (journal %s)", journal.ErrNothing, path)
 	}

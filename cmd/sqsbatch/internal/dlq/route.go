@@ -19,10 +19,12 @@ type routes struct {
 	to      *queue.Queue // of --to, nil without it
 
 	mu    sync.Mutex
-	known map[string]route // by ARN; "" is the only source
+	known map[string]*route // by ARN; "" is the only source
 }
 
+// A route is a queue, or why it cannot be used, once found is closed.
 type route struct {
+	found chan struct{}
 	queue *queue.Queue
 	err   error
 }
@@ -52,16 +54,25 @@ func (r *routes) find(ctx context.Context, arn string) (*queue.Queue, error) {
 		return r.to, nil
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	found, known := r.known[arn]
+	way, known := r.known[arn]
 	if !known {
-		found.queue, found.err = r.open(ctx, arn)
+		way = &route{found: make(chan struct{})}
 		if r.known == nil {
-			r.known = map[string]route{}
+			r.known = map[string]*route{}
 		}
-		r.known[arn] = found
+		r.known[arn] = way
 	}
-	return found.queue, found.err
+	r.mu.Unlock()
+	if !known {
+		way.queue, way.err = r.open(ctx, arn)
+		close(way.found)
+	}
+	select {
+	case <-way.found:
+		return way.queue, way.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (r *routes) open(ctx context.Context, arn string) (*queue.Queue, error) {

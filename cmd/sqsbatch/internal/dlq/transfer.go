@@ -154,8 +154,8 @@ func (t *transfer) prepare(ctx context.Context, l *letter.Letter, again bool) (*
 	}
 	stay := func(err error) (*parcel, error) {
 		t.pick.stays(l)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+		if ctx.Err() != nil || sqserror.Passing(err) {
+			return nil, err
 		}
 		t.result.failed(l, err)
 		return nil, nil

@@ -101,7 +101,7 @@ func Create(path string, h Header) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch old, _, err := read(j.f); {
+	switch old, _, err := read(j.f, func(string) {}); {
 	case errors.Is(err, errEnded), errors.Is(err, io.EOF): // a run that ended, or an empty file
 	case err != nil:
 		_ = j.f.Close()
@@ -124,9 +124,10 @@ func Create(path string, h Header) (*Journal, error) {
 	return j, nil
 }
 
-// Resume opens the journal of a run that did not end. It returns [ErrNothing] if there is
-// none, and [ErrLocked] if another process writes it.
-func Resume(path string) (*Journal, Header, *State, error) {
+// Resume opens the journal of a run that did not end, and calls deleted with the id of each
+// message that was deleted. It returns [ErrNothing] if there is no such run, and
+// [ErrLocked] if another process writes the file.
+func Resume(path string, deleted func(id string)) (*Journal, Header, *State, error) {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return nil, Header{}, nil, ErrNothing
 	}
@@ -134,7 +135,7 @@ func Resume(path string) (*Journal, Header, *State, error) {
 	if err != nil {
 		return nil, Header{}, nil, err
 	}
-	h, state, err := read(j.f)
+	h, state, err := read(j.f, deleted)
 	if err == nil {
 		err = j.cutTorn()
 	}
@@ -313,7 +314,7 @@ var errEnded = errors.New("the run ended")
 
 // read reads a journal. It returns errEnded for one of a run that ended, and io.EOF for an
 // empty file.
-func read(f io.ReadSeeker) (h Header, s *State, err error) {
+func read(f io.ReadSeeker, deleted func(id string)) (h Header, s *State, err error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return h, nil, err
 	}
@@ -345,12 +346,12 @@ func read(f io.ReadSeeker) (h Header, s *State, err error) {
 		if l.Op == opEnd {
 			return h, nil, errEnded
 		}
-		s.add(&l)
+		s.add(&l, deleted)
 	}
 }
 
 // add takes one step into account.
-func (s *State) add(l *line) {
+func (s *State) add(l *line, deleted func(id string)) {
 	switch l.Op {
 	case opSending:
 		for _, e := range l.Entries {
@@ -378,6 +379,7 @@ func (s *State) add(l *line) {
 		for _, id := range l.IDs {
 			delete(s.Pending, id)
 			s.Deleted++
+			deleted(id)
 		}
 	}
 }
