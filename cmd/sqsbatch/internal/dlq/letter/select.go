@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
 )
 
 // Criteria select letters. A letter must meet each criterion that is set. The zero value
@@ -97,7 +99,4 @@ func (l *Letter) When() time.Time {
 }
 
 // SourceName is the name of the queue of [Letter.SourceARN]; "" if that is "".
-func (l *Letter) SourceName() string {
-	arn := l.SourceARN()
-	return arn[strings.LastIndexByte(arn, ':')+1:]
-}
+func (l *Letter) SourceName() string { return batch.QueueName(l.SourceARN()) }
