@@ -20,9 +20,9 @@ const shownBytes = 16
 
 // Show writes a letter for people: what SQS and sqsbatch say about it, its attributes, and its
 // body. JSON is indented, and the envelopes of SNS and EventBridge and compressed bodies are
-// opened. A body in S3 is not fetched. No text of the letter controls the terminal. t says what
+// opened. An empty line ends it. A body in S3 is not fetched. No text of the letter controls the terminal. t says what
 // w can do.
-func (l *Letter) Show(w io.Writer, t view.Terminal, now time.Time) error {
+func Show(w io.Writer, l *Letter, now time.Time, t view.Terminal) error {
 	var out strings.Builder
 	s := shower{&out, t}
 	s.rows("", l.header(now))
@@ -39,6 +39,7 @@ func (l *Letter) Show(w io.Writer, t view.Terminal, now time.Time) error {
 	for line := range strings.Lines(pretty(body)) {
 		out.WriteString("  " + show.Clean(strings.TrimRight(line, "\r\n")) + "\n")
 	}
+	out.WriteByte('\n')
 	_, err := io.WriteString(w, out.String())
 	return err
 }

@@ -18,7 +18,7 @@ import (
 
 func shown(t interface{ Fatal(...any) }, l *letter.Letter, terminal view.Terminal) string {
 	var out strings.Builder
-	if err := l.Show(&out, terminal, now); err != nil {
+	if err := letter.Show(&out, l, now, terminal); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -60,6 +60,7 @@ body, 80 bytes
     ],
     "note": "<b>"
   }
+
 `
 	if got := shown(t, l, view.Terminal{}); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
