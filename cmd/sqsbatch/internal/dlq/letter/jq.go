@@ -75,13 +75,12 @@ func parsed(text string) any {
 
 // parse decodes one JSON value. Numbers are json.Number, which keeps all digits.
 func parse(data []byte) (v any, err error) {
-	if !json.Valid(data) {
-		return nil, errNotJSON
-	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	err = d.Decode(&v)
-	return v, err
+	if d.Decode(&v) != nil || len(bytes.TrimLeft(data[d.InputOffset():], " \t\r\n")) > 0 {
+		return nil, errNotJSON
+	}
+	return v, nil
 }
 
 var errNotJSON = errors.New("not JSON")
