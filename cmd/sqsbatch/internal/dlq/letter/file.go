@@ -48,7 +48,8 @@ func (l *Letter) AppendJSON(dst []byte, queueARN string) []byte {
 	for name, a := range l.Attributes {
 		out := fileAttribute{DataType: a.DataType}
 		if kindOf(a.DataType) == "Binary" {
-			out.BinaryValue = &a.Binary
+			value := append([]byte{}, a.Binary...) // never null
+			out.BinaryValue = &value
 		} else {
 			out.StringValue = &a.String
 		}

@@ -170,6 +170,16 @@ func TestReaderErrors(t *testing.T) {
 	}
 }
 
+// A binary attribute without bytes, which SQS never returns, can be read again, too.
+func TestFileEmptyBinary(t *testing.T) {
+	l := moved("x")
+	l.Attributes = map[string]message.Attribute{"a": {DataType: "Binary"}}
+	got, err := readAll(l.AppendJSON(nil, deadARN))
+	if err != nil || len(got) != 1 || got[0].Attributes["a"].DataType != "Binary" || len(got[0].Attributes["a"].Binary) != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // An error of the file is returned with its line, and again afterwards.
 func TestReaderBroken(t *testing.T) {
 	broken := errors.New("broken")

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/itchyny/gojq"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 // Input returns what a jq program reads of a letter:
@@ -174,7 +176,7 @@ func (p *program) run(l *Letter, now time.Time, limit int) ([]any, error) {
 			break
 		}
 		if err, failed := output.(error); failed {
-			return nil, fmt.Errorf("%s cannot be evaluated for message %s: %s", p.flag, l.ID, harmless(err))
+			return nil, fmt.Errorf("%s cannot be evaluated for message %s: %s", p.flag, show.Clean(l.ID), harmless(err))
 		}
 		outputs = append(outputs, output)
 	}

@@ -135,6 +135,21 @@ func TestStatsBy(t *testing.T) {
 	}
 }
 
+// The name of a group, also of a long one, selects its letters.
+func TestGroupNameSelects(t *testing.T) {
+	for _, reason := range []string{"no customer 17", strings.Repeat("no customer 17, ", 30)} {
+		l := failed("1", reason, now)
+		s := mustStats(t, "", 0, false)
+		if err := s.Add(l, now); err != nil {
+			t.Fatal(err)
+		}
+		name := s.Report(now).Groups[0].Name
+		if ok, err := mustCompile(t, letter.Criteria{Reason: name}).Matches(l, now); !ok || err != nil {
+			t.Errorf("%q: %v, %v", name, ok, err)
+		}
+	}
+}
+
 // However many groups and hours there are, a Stats stays small.
 func TestStatsBounds(t *testing.T) {
 	s := mustStats(t, ".id", 0, false)
