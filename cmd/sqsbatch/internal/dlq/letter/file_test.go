@@ -159,7 +159,7 @@ func TestReaderErrors(t *testing.T) {
 		`{"MessageId":"1","Body":"","MessageAttributes":{"a":{"StringValue":"secret"}}}`:                     `attribute "a" has the DataType ""`,
 		`{"MessageId":"1","Body":"","MessageAttributes":{"a":{"DataType":"Number","BinaryValue":"AA=="}}}`:   `attribute "a" has no StringValue`,
 		`{"MessageId":"1","Body":"","MessageAttributes":{"a":{"DataType":"Binary","StringValue":"secret"}}}`: `attribute "a" has no BinaryValue`,
-		`{"MessageId":"1","Body":"","MessageAttributes":{"a":{"DataType":"Binary","BinaryValue":"secret"}}}`: "BinaryValue is not base64",
+		`{"MessageId":"1","Body":"","MessageAttributes":{"a":{"DataType":"Binary","BinaryValue":"secret"}}}`: `attribute "a" has a BinaryValue that is not base64`,
 		good + strings.Repeat(" ", 16<<20) + good:                                                            "line 2: it is longer than 16 MiB",
 		good + `{"MessageId":` + strings.Repeat("\n", 16<<20):                                                "line 2: it is longer than 16 MiB",
 	} {
