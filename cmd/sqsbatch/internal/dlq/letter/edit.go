@@ -13,6 +13,7 @@ import (
 	"github.com/itchyny/gojq"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 // An Edit is a compiled jq program that changes letters.
@@ -52,7 +53,7 @@ func (e *Edit) Apply(l Letter, now time.Time) (edited Letter, keep bool, err err
 	}
 	edited, err = l.apply(outputs)
 	if err != nil {
-		return l, false, fmt.Errorf("--edit of message %s: %w", l.ID, err)
+		return l, false, fmt.Errorf("--edit of message %s: %w", show.Clean(l.ID), err)
 	}
 	return edited, true, nil
 }

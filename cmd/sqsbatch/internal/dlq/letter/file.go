@@ -3,6 +3,7 @@ package letter
 import (
 	"bufio"
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
 )
@@ -32,7 +35,7 @@ type fileMessage struct {
 type fileAttribute struct {
 	DataType    string
 	StringValue *string `json:",omitempty"`
-	BinaryValue *[]byte `json:",omitempty"`
+	BinaryValue *string `json:",omitempty"` // base64
 }
 
 // AppendJSON appends l as a line of a file, without the line feed. queueARN is the
@@ -48,7 +51,7 @@ func (l *Letter) AppendJSON(dst []byte, queueARN string) []byte {
 	for name, a := range l.Attributes {
 		out := fileAttribute{DataType: a.DataType}
 		if kindOf(a.DataType) == "Binary" {
-			out.BinaryValue = &a.Binary
+			out.BinaryValue = aws.String(base64.StdEncoding.EncodeToString(a.Binary))
 		} else {
 			out.StringValue = &a.String
 		}
@@ -108,18 +111,9 @@ func (m *fileMessage) letter() (Letter, error) {
 	l := Letter{ID: m.MessageID, Queue: m.Queue, Message: message.Message{Body: *m.Body}}
 	l.readSystem(m.Attributes)
 	for name, a := range m.MessageAttributes {
-		out := message.Attribute{DataType: a.DataType}
-		switch kind := kindOf(a.DataType); {
-		case kind != "String" && kind != "Number" && kind != "Binary":
-			return Letter{}, fmt.Errorf("attribute %q has the DataType %q; it must be String, Number or Binary, with an optional .label", name, a.DataType)
-		case kind == "Binary" && a.BinaryValue != nil:
-			out.Binary = *a.BinaryValue
-		case kind != "Binary" && a.StringValue != nil:
-			out.String = *a.StringValue
-		case kind == "Binary":
-			return Letter{}, fmt.Errorf("attribute %q has no BinaryValue", name)
-		default:
-			return Letter{}, fmt.Errorf("attribute %q has no StringValue", name)
+		out, err := a.attribute()
+		if err != nil {
+			return Letter{}, fmt.Errorf("attribute %q has %w", name, err)
 		}
 		if l.Attributes == nil {
 			l.Attributes = make(map[string]message.Attribute, len(m.MessageAttributes))
@@ -128,6 +122,25 @@ func (m *fileMessage) letter() (Letter, error) {
 	}
 	l.readOrigin()
 	return l, nil
+}
+
+func (a fileAttribute) attribute() (out message.Attribute, err error) {
+	out.DataType = a.DataType
+	switch kind := kindOf(a.DataType); {
+	case kind != "String" && kind != "Number" && kind != "Binary":
+		return out, fmt.Errorf("the DataType %q; it must be String, Number or Binary, with an optional .label", a.DataType)
+	case kind != "Binary" && a.StringValue == nil:
+		return out, errors.New("no StringValue")
+	case kind != "Binary":
+		out.String = *a.StringValue
+	case a.BinaryValue == nil:
+		return out, errors.New("no BinaryValue")
+	default:
+		if out.Binary, err = base64.StdEncoding.DecodeString(*a.BinaryValue); err != nil {
+			return out, errors.New("a BinaryValue that is not base64")
+		}
+	}
+	return out, nil
 }
 
 // A Reader reads letters from a file: a message in each line, as [Letter.AppendJSON] writes
@@ -330,6 +343,6 @@ func whatIsWrong(err error) error {
 		}
 		return fmt.Errorf("it is not a message: %s has a value of the wrong type", name)
 	default:
-		return errors.New("it is not a message: a BinaryValue is not base64")
+		return errors.New("it is not a message")
 	}
 }

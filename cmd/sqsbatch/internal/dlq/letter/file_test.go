@@ -159,7 +159,7 @@ func TestReaderErrors(t *testing.T) {
 		`{"MessageId":"1","Body":"","MessageAttributes":{"a":{"StringValue":"secret"}}}`:                     `attribute "a" has the DataType ""`,
 		`{"MessageId":"1","Body":"","MessageAttributes":{"a":{"DataType":"Number","BinaryValue":"AA=="}}}`:   `attribute "a" has no StringValue`,
 		`{"MessageId":"1","Body":"","MessageAttributes":{"a":{"DataType":"Binary","StringValue":"secret"}}}`: `attribute "a" has no BinaryValue`,
-		`{"MessageId":"1","Body":"","MessageAttributes":{"a":{"DataType":"Binary","BinaryValue":"secret"}}}`: "BinaryValue is not base64",
+		`{"MessageId":"1","Body":"","MessageAttributes":{"a":{"DataType":"Binary","BinaryValue":"secret"}}}`: `attribute "a" has a BinaryValue that is not base64`,
 		good + strings.Repeat(" ", 16<<20) + good:                                                            "line 2: it is longer than 16 MiB",
 		good + `{"MessageId":` + strings.Repeat("\n", 16<<20):                                                "line 2: it is longer than 16 MiB",
 	} {
@@ -167,6 +167,16 @@ func TestReaderErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") || len(letters) != strings.Count(file[:min(len(file), len(good))], good) {
 			t.Errorf("%.60q: %d letters, %v, want %q", file, len(letters), err, want)
 		}
+	}
+}
+
+// A binary attribute without bytes, which SQS never returns, can be read again, too.
+func TestFileEmptyBinary(t *testing.T) {
+	l := moved("x")
+	l.Attributes = map[string]message.Attribute{"a": {DataType: "Binary"}}
+	got, err := readAll(l.AppendJSON(nil, deadARN))
+	if err != nil || len(got) != 1 || got[0].Attributes["a"].DataType != "Binary" || len(got[0].Attributes["a"].Binary) != 0 {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/itchyny/gojq"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 // Input returns what a jq program reads of a letter:
@@ -75,13 +77,12 @@ func parsed(text string) any {
 
 // parse decodes one JSON value. Numbers are json.Number, which keeps all digits.
 func parse(data []byte) (v any, err error) {
-	if !json.Valid(data) {
-		return nil, errNotJSON
-	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	err = d.Decode(&v)
-	return v, err
+	if d.Decode(&v) != nil || len(bytes.TrimLeft(data[d.InputOffset():], " \t\r\n")) > 0 {
+		return nil, errNotJSON
+	}
+	return v, nil
 }
 
 var errNotJSON = errors.New("not JSON")
@@ -175,7 +176,7 @@ func (p *program) run(l *Letter, now time.Time, limit int) ([]any, error) {
 			break
 		}
 		if err, failed := output.(error); failed {
-			return nil, fmt.Errorf("%s cannot be evaluated for message %s: %s", p.flag, l.ID, harmless(err))
+			return nil, fmt.Errorf("%s cannot be evaluated for message %s: %s", p.flag, show.Clean(l.ID), harmless(err))
 		}
 		outputs = append(outputs, output)
 	}

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 // Criteria select letters. A letter must meet each criterion that is set. The zero value
@@ -14,7 +17,7 @@ type Criteria struct {
 	// first output is neither false nor null. A letter without an output is not selected.
 	Where string
 	// Reason selects letters whose reason contains this text, and those whose
-	// [ReasonGroup] it is.
+	// [ReasonGroup] it is, also as [Group] names it.
 	Reason string
 	// Since and Until select letters by [Letter.When]: from Since on, and before Until. A
 	// letter whose time is not known is not selected by either.
@@ -79,7 +82,11 @@ func (l *Letter) hasID(ids []string) bool {
 }
 
 func matchesReason(reason, text string) bool {
-	return strings.Contains(reason, text) || ReasonGroup(reason) == text
+	if strings.Contains(reason, text) {
+		return true
+	}
+	group := ReasonGroup(reason)
+	return group == text || show.Fit(group, maxName) == text
 }
 
 // When returns the time at which the message failed. If sqsbatch did not write it down, it
@@ -97,7 +104,4 @@ func (l *Letter) When() time.Time {
 }
 
 // SourceName is the name of the queue of [Letter.SourceARN]; "" if that is "".
-func (l *Letter) SourceName() string {
-	arn := l.SourceARN()
-	return arn[strings.LastIndexByte(arn, ':')+1:]
-}
+func (l *Letter) SourceName() string { return batch.QueueName(l.SourceARN()) }
