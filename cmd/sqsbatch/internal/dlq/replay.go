@@ -230,7 +230,9 @@ func (m *moving) transfer(s *session, t *transfer, set *settings, state *journal
 	}
 	t.scan = newScan(s.queue, workers)
 	t.scan.each = t.each
-	t.scan.waitHidden = state != nil
+	if state != nil {
+		s.queue.Hidden(hidden)
+	}
 	out.plan(set, state)
 	var err error
 	if state != nil {

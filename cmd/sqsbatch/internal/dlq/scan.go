@@ -19,8 +19,6 @@ type scan struct {
 	// each deals with letters that were received together, in the order of the queue. It
 	// calls [hold.drop] for those that it deleted. An error ends the scan.
 	each func(ctx context.Context, letters []letter.Letter) error
-	// waitHidden waits for messages that a killed run has hidden.
-	waitHidden bool
 
 	hold  *hold
 	soft  context.Context // ended by stop
@@ -79,13 +77,12 @@ func (s *scan) run(soft, kill context.Context) (a account, err error) {
 	extended := make(chan struct{})
 	go func() { defer close(extended); s.hold.extend(extending) }()
 
-	began := time.Now()
 	for rounds := 0; ; rounds++ {
 		s.round(kill)
 		if s.isStopped() || kill.Err() != nil {
 			break
 		}
-		more, err := s.more(kill, began, rounds, &a)
+		more, err := s.more(kill, rounds, &a)
 		if err != nil {
 			s.fail(err)
 		}
@@ -176,9 +173,9 @@ func (s *scan) drained(began time.Time) bool {
 // counts messages: the counts are approximate.
 const emptyRounds = 3
 
-// more asks SQS whether there are more messages, and waits for those that are hidden if it
-// is to.
-func (s *scan) more(kill context.Context, began time.Time, rounds int, a *account) (bool, error) {
+// more asks SQS whether there are more messages, and waits for those that are hidden
+// although nobody holds them.
+func (s *scan) more(kill context.Context, rounds int, a *account) (bool, error) {
 	if err := s.queue.Refresh(kill); err != nil {
 		return false, err
 	}
@@ -187,8 +184,8 @@ func (s *scan) more(kill context.Context, began time.Time, rounds int, a *accoun
 	switch {
 	case s.full:
 		return false, nil
-	case s.waitHidden && a.Elsewhere > 0 && time.Since(began) < hidden+10*time.Second:
-		return sleep.For(kill, 2*time.Second), nil
+	case a.Elsewhere > 0 && time.Now().Before(s.queue.HiddenUntil()):
+		return sleep.For(s.soft, 2*time.Second), nil
 	case a.Unseen > 0 && !s.queue.FIFO() && rounds < emptyRounds:
 		return true, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,6 +16,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
 // Quotas of SQS ("Amazon SQS message quotas").
@@ -34,6 +36,7 @@ type Queue struct {
 	Retention time.Duration
 	// DeadLetterQueue is the ARN of its own dead-letter queue, "" without one.
 	DeadLetterQueue string
+	hiddenUntil atomic.Int64 // see HiddenUntil
 	// Asked is SQS's time when it answered, to the second; this machine's if SQS did not
 	// say.
 	Asked time.Time
@@ -108,6 +111,9 @@ func (q *Queue) Receive(ctx context.Context, n int, hide time.Duration) ([]lette
 			MessageAttributeNames:       []string{"All"},
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 		})
+		if err != nil && sqserror.Unsure(err) {
+			q.Hidden(hide)
+		}
 		return err
 	})
 	if err != nil {
@@ -119,6 +125,13 @@ func (q *Queue) Receive(ctx context.Context, n int, hide time.Duration) ([]lette
 	}
 	return letters, nil
 }
+
+// Hidden notes that messages may be hidden for a time from now without anyone holding
+// them: those of a receive whose answer was lost, or those of a process that was killed.
+func (q *Queue) Hidden(d time.Duration) { q.hiddenUntil.Store(time.Now().Add(d).UnixNano()) }
+
+// HiddenUntil is when such messages are visible again.
+func (q *Queue) HiddenUntil() time.Time { return time.Unix(0, q.hiddenUntil.Load()) }
 
 // Hide hides messages for a time from now; 0 makes them visible. errs are by position.
 func (q *Queue) Hide(ctx context.Context, handles []string, d time.Duration) (errs []error) {
