@@ -106,7 +106,7 @@ func TestADeleteHoldsUpNobodyForLong(t *testing.T) {
 
 type panics struct{}
 
-func (panics) Warned(context.Context, batch.Warning) { panic("a hook of somebody's") }
+func (panics) Warned(context.Context, batch.Warning) { panic("a hook of the user's") }
 
 func TestAMissingObjectMayBeIgnored(t *testing.T) {
 	f, w := newS3(t), &warned{}
