@@ -38,7 +38,7 @@ func TestTheFirstOfAChunkWaitsForLinger(t *testing.T) {
 	})
 }
 
-func TestNobodyWaitsWhenAllSlotsWait(t *testing.T) {
+func TestAllSlotsWait_ChunkGoesAtOnce(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		w.run.Concurrency = 4
 		w.sendMany(8)
