@@ -88,7 +88,7 @@ func TestADeleteThatFailsFailsNoRecord(t *testing.T) {
 	})
 }
 
-func TestADeleteHoldsUpNobodyForLong(t *testing.T) {
+func TestADelete_DoesNotHoldUpOthersForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newS3(t)
 		f.objects["payloads/a/1"] = order
