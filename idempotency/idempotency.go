@@ -268,8 +268,8 @@ func (g *guard) claim(ctx context.Context, c *Claim) (found Found, until time.Ti
 func (g *guard) claimOnce(ctx context.Context, c *Claim) (found Found, until time.Time, err error) {
 	for range 2 {
 		c.Lease = g.lease(ctx)
-		// The claim may begin at any moment of the call: nobody else is let in for its
-		// lease after the first one.
+		// The store may make the claim at any moment of the call. The lease keeps other
+		// workers out at least until this time, which counts from the first moment.
 		until = time.Now().Add(c.Lease)
 		call, stop := context.WithTimeout(ctx, min(endTimeout, c.Lease/2)) // a store that hangs
 		found, err = g.store.Claim(call, *c)

@@ -44,7 +44,7 @@ func everyLine(t *testing.T) string {
 		Kind: "message", Time: now, Queue: "a", MessageID: "a", Body: "a", ReceiveCount: 1, Visibility: time.Second,
 		MessageGroupID: "a", DeduplicationID: "a", SequenceNumber: "1", DeadLetterQueue: "a", MovedTo: "a", NewMessageID: "a",
 	})
-	v.Event(track.Record{Process: 1, DeadLetterQueue: "a", Final: true})
+	v.Event(track.Record{Process: 1, PanickedAt: "a", DeadLetterQueue: "a", Final: true})
 	v.Event(track.Ended{ColdStart: true, Error: "a", AllFailed: "a"})
 	v.Event(track.Process{Change: container.Change{Ended: "a", Asked: true, Again: time.Second}, CutOff: 1})
 	v.Summary(view.Summary{Progress: track.Progress{HandledAgain: 1, Starts: 1, Crashes: 1}, Metrics: &runstats.Report{}})

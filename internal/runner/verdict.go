@@ -38,15 +38,15 @@ func outcomeOf(v Verdict) batch.Outcome {
 	}
 }
 
-// errNobody is wrapped by no error.
-var errNobody = errors.New("nobody's error")
+// errUnused is wrapped by no error.
+var errUnused = errors.New("wrapped by no error")
 
 // judge finds out everything about an error. If the error's method Is always returns true,
 // only its text is kept.
 func judge(err error) failure {
 	text := err.Error()
 	f := failure{err, Verdict{Verdict: batch.VerdictOf(err)}}
-	if errors.Is(err, errNobody) {
+	if errors.Is(err, errUnused) {
 		f.err = errors.New(text)
 		return f
 	}

@@ -157,7 +157,7 @@ func TestFile(t *testing.T) {
 		"\xff\xfe{\x00}\x00":                 "UTF-16",
 		"{\n\"a\": [\n}":                     "line 3",
 		`{"id":`:                             "begins like JSON, and is not: it ends too early",
-		"{\"id\":1}\n{\"id\":2}\n{\"id\":3}": "3 JSON values; send a message of each line by `sqsbatch local - < FILE`",
+		"{\"id\":1}\n{\"id\":2}\n{\"id\":3}": "3 JSON values; send a message of each line by `sqsbatch local PACKAGE - < FILE`",
 		`{"Records":[],"Messages":[]}`:       "Records, as an event of Lambda, and Messages",
 		`{"Records":["a"]}`:                  "not an SQS event",
 		`{"Records":null}`:                   "its Records are null",

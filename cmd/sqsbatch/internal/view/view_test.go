@@ -188,6 +188,17 @@ func TestLastAttempt_SaysDeadLetterQueueNext(t *testing.T) {
 	}
 }
 
+func TestPanic_IsShownWithItsPlace(t *testing.T) {
+	var out bytes.Buffer
+	view.NewText(&out, view.Terminal{}).Event(track.Record{
+		MessageID: "m1", Body: "a", Attempt: 1, Outcome: track.Retry, Reason: "handler panicked: oops", PanickedAt: "orders/ship.go:31",
+		Duration: -1, Allowed: -1, VisibleIn: time.Second,
+	})
+	if want := "back in 1s: handler panicked: oops (orders/ship.go:31)\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
 // replay returns lines as a terminal shows them: carriage returns and erasing.
 func replay(t *testing.T, out string) []string {
 	t.Helper()
