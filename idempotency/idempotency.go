@@ -267,7 +267,7 @@ func (g *guard) claim(ctx context.Context, c *Claim) (found Found, until time.Ti
 // the claim, it claims once more.
 func (g *guard) claimOnce(ctx context.Context, c *Claim) (found Found, until time.Time, err error) {
 	for range 2 {
-		c.Lease = g.lease(ctx)
+		c.Lease = g.lease(ctx, g.longest(ctx))
 		// The claim may begin at any moment of the call: nobody else is let in for its
 		// lease after the first one.
 		until = time.Now().Add(c.Lease)
@@ -293,22 +293,25 @@ func lastAttempt(ctx context.Context) bool {
 	return ok && view.LastAttempt()
 }
 
-// lease is for how long a claim that is made now lasts.
-func (g *guard) lease(ctx context.Context) time.Duration {
-	most := g.cfg.Lease
-	if view, ok := runner.From(ctx); ok && most == 0 {
+// longest is how long a claim lasts at most: Config.Lease, or its default; 0 for no limit.
+func (g *guard) longest(ctx context.Context) time.Duration {
+	if view, ok := runner.From(ctx); ok && g.cfg.Lease == 0 {
 		if left := view.HiddenFor(); left != 0 {
-			most = max(left, shortLease)
+			return max(left, shortLease)
 		}
 	}
+	return g.cfg.Lease
+}
+
+// lease is for how long a claim that is made or renewed now lasts: for most, unless that is
+// 0, but not beyond the record's deadline and the grace.
+func (g *guard) lease(ctx context.Context, most time.Duration) time.Duration {
 	deadline, ok := ctx.Deadline()
-	switch {
-	case !ok:
+	if !ok {
 		return cmp.Or(most, plainLease)
-	case most == 0:
-		return max(0, time.Until(deadline)) + g.cfg.Grace
 	}
-	return min(most, max(0, time.Until(deadline))+g.cfg.Grace)
+	left := max(0, time.Until(deadline)) + g.cfg.Grace
+	return min(cmp.Or(most, left), left)
 }
 
 // warn has the hooks hear of something that an operator should know.

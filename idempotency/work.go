@@ -106,7 +106,7 @@ func (w *work) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 	if ctx.Err() != nil {
 		return // the record's time is over: the claim ends by itself
 	}
-	lease := w.leaseFrom(ctx)
+	lease := w.lease(ctx, w.claim.Lease)
 	ends := w.until.Add(-min(w.cfg.Grace, w.claim.Lease/4)) // only this chain of timers writes until
 	call, stop := context.WithDeadline(ctx, ends)
 	began := time.Now()
@@ -131,14 +131,6 @@ func (w *work) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 func (w *work) lasts(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && !deadline.Add(w.cfg.Grace).After(w.until)
-}
-
-// leaseFrom is the lease of a renewal: as long as the first, but not beyond the deadline.
-func (w *work) leaseFrom(ctx context.Context) time.Duration {
-	if deadline, ok := ctx.Deadline(); ok {
-		return min(w.claim.Lease, time.Until(deadline)+w.cfg.Grace)
-	}
-	return w.claim.Lease
 }
 
 // complete notes that the work is done. err is what the handler returned.
