@@ -164,12 +164,8 @@ func New(store Store, c Config) func(batch.Handler) batch.Handler {
 	if c.Hash == nil {
 		c.Hash = SHA256
 	}
-	return func(h batch.Handler) batch.Handler {
-		if h == nil {
-			return nil
-		}
-		return &guard{store, c, h}
-	}
+	around := func(h batch.Handler) batch.Handler { return &guard{store, c, h} }
+	return func(h batch.Handler) batch.Handler { return batch.Chain(h, around) }
 }
 
 // guard is a handler that is called once for a key.
