@@ -111,6 +111,9 @@ const (
 	defaultGrace    = time.Second
 	// endTimeout bounds the calls that end a claim.
 	endTimeout = 5 * time.Second
+	// giveBackTimeout bounds the call that gives back a claim without an answer. It is less
+	// than handlers may still run after their context has ended, which is 1 s by default.
+	giveBackTimeout = 500 * time.Millisecond
 	// plainLease is the lease of a record that no runner handles and that has no deadline.
 	plainLease = time.Minute
 	// shortLease is the shortest lease that a container takes from the visibility timeout,
@@ -205,6 +208,9 @@ func (g *guard) Handle(ctx context.Context, r batch.Record) error {
 		warn(ctx, "the idempotency store does not answer: the record is handled without protection against duplicates", err)
 		return g.next.Handle(ctx, r)
 	case err != nil:
+		if _, late := errors.AsType[lateError](err); late {
+			g.giveBack(ctx, &c)
+		}
 		if ctx.Err() == nil {
 			err = errors.New(err.Error()) // Config.Classify judges the handler's errors, not the store's
 		}
@@ -269,13 +275,33 @@ func (g *guard) claimOnce(ctx context.Context, c *Claim) (found Found, until tim
 		until = time.Now().Add(c.Lease)
 		call, stop := context.WithTimeout(ctx, min(endTimeout, c.Lease/2)) // a store that hangs
 		found, err = g.store.Claim(call, *c)
+		if err != nil && call.Err() != nil {
+			err = lateError{err}
+		}
 		stop()
 		deadline, ok := ctx.Deadline()
 		if err != nil || found.State != Claimed || ok && !deadline.After(until) || time.Until(until) > c.Lease/2 {
 			return found, until, err
 		}
 	}
-	return Found{}, until, errSlow
+	return Found{}, until, lateError{errSlow}
+}
+
+// lateError is the error of a claim that had no answer in time: it may have been made.
+type lateError struct{ error }
+
+func (e lateError) Unwrap() error { return e.error }
+
+// giveBack releases a claim that had no answer in time, within the record's time. If it was
+// made and is not released, the record's own retry waits until the claim ends.
+func (g *guard) giveBack(ctx context.Context, c *Claim) {
+	call, stop := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+	defer stop()
+	if deadline, ok := ctx.Deadline(); ok {
+		call, stop = context.WithDeadline(call, deadline)
+		defer stop()
+	}
+	_ = g.store.Release(call, c.Key, c.Owner)
 }
 
 // Between two looks at a key that another worker holds, at a record's last attempt.
