@@ -180,13 +180,10 @@ type guard struct {
 
 // Validate implements what [batch.Handler] says of it.
 func (g *guard) Validate() error {
-	var err error
-	if wrapped.IsNil(g.store) {
-		err = errors.New("idempotency: the store is nil")
-	} else if s, ok := g.store.(interface{ Validate() error }); ok {
-		err = s.Validate()
+	if wrapped.IsNilPointer(g.store) {
+		return errors.Join(errors.New("idempotency: the store is nil"), g.cfg.check())
 	}
-	return errors.Join(err, g.cfg.check())
+	return errors.Join(wrapped.Validate(g.store), g.cfg.check())
 }
 
 // Handle implements [batch.Handler].
