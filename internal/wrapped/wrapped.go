@@ -28,3 +28,11 @@ func Validate(h any) error {
 	}
 	return nil
 }
+
+// Concurrency returns what h asks for, see batch.Handler; 0 if it does not ask.
+func Concurrency(h any) int {
+	if c, ok := h.(interface{ Concurrency() int }); ok {
+		return c.Concurrency()
+	}
+	return 0
+}
