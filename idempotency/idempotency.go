@@ -45,6 +45,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
@@ -254,10 +255,8 @@ func (g *guard) claim(ctx context.Context, c *Claim) (found Found, until time.Ti
 				return found, until, nil
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, wait) {
 			return found, until, nil
-		case <-time.After(wait):
 		}
 	}
 }
