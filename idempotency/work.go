@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/valuectx"
 )
 
 // work is the work of a record whose key is claimed.
@@ -29,7 +30,7 @@ type workKey struct{}
 
 // do calls the handler, and completes or releases the claim.
 func (w *work) do(ctx context.Context, r batch.Record) error {
-	own := context.WithValue(ctx, workKey{}, w)
+	own := valuectx.With(ctx, workKey{}, w)
 	if !w.lasts(ctx) {
 		var cancel context.CancelCauseFunc
 		own, cancel = context.WithCancelCause(own)
