@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
 // Config configures how records are handled. The zero value is ready to use.
@@ -64,7 +66,7 @@ const (
 // the Concurrency that h asks for. Callers that derive other values from it use it.
 func (c Config) WithDefaultsFor(h Handler) Config {
 	if c.Concurrency == 0 {
-		asked := min(max(0, wish(h)), maxConcurrency) // Validate refuses values below 0
+		asked := min(max(0, wrapped.Concurrency(h)), maxConcurrency) // Validate refuses values below 0
 		c.Concurrency = cmp.Or(asked, defaultConcurrency)
 	}
 	c.Grace = cmp.Or(c.Grace, defaultGrace)

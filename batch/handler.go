@@ -49,7 +49,7 @@ func Chain(h Handler, middleware ...func(Handler) Handler) Handler {
 // around wraps h in outer and keeps the optional methods of both.
 func around(outer, h Handler) Handler {
 	_, validates := h.(interface{ Validate() error })
-	if wrapped.IsNil(outer) || !validates && wish(h) == 0 {
+	if wrapped.IsNil(outer) || !validates && wrapped.Concurrency(h) == 0 {
 		return outer
 	}
 	return layer{outer, h}
@@ -68,12 +68,6 @@ func (l layer) Validate() error {
 }
 
 // Concurrency returns what the outermost handler asks for that asks at all; 0 if none does.
-func (l layer) Concurrency() int { return cmp.Or(wish(l.Handler), wish(l.next)) }
-
-// wish returns the Concurrency that h asks for; 0 if it does not ask.
-func wish(h Handler) int {
-	if w, ok := h.(interface{ Concurrency() int }); ok {
-		return w.Concurrency()
-	}
-	return 0
+func (l layer) Concurrency() int {
+	return cmp.Or(wrapped.Concurrency(l.Handler), wrapped.Concurrency(l.next))
 }

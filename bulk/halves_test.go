@@ -38,7 +38,7 @@ func takes(d time.Duration) func(context.Context, []bulk.Item[string]) error {
 }
 
 // A function that ignores its context returns after the invocation was answered:
-// its batch is over, and nobody would learn of what it writes then.
+// its batch is over, and what it writes then would be reported nowhere.
 func TestNoHalfBeginsAfterItsTime(t *testing.T) {
 	for name, c := range map[string]struct {
 		takes time.Duration
@@ -187,8 +187,8 @@ func TestAGroupGoesOnBehindWhatWasWritten(t *testing.T) {
 	})
 }
 
-// The place of what nobody waits for any more is given away, and the records that
-// are still waited for are counted right: the next chunk is not held up.
+// A chunk whose records are no longer waited for gives its place away, and the records
+// that are still waited for are counted right: the next chunk is not held up.
 func TestHalvesLeaveNoPlaceTaken(t *testing.T) {
 	inWorld(t, true, func(w *world) {
 		w.run.RecordTimeout, w.cfg.Parallel, w.run.Concurrency = 10*time.Second, 1, 4

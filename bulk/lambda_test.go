@@ -56,8 +56,8 @@ func TestABatchIsWrittenInChunksWithoutWaiting(t *testing.T) {
 	}
 }
 
-// What cannot be decoded, or never reaches the handler, is waited for by nobody.
-func TestNobodyWaitsForWhatDoesNotJoin(t *testing.T) {
+// A chunk does not wait for records that cannot be decoded or never reach the handler.
+func TestRecordsThatDoNotJoin_AreNotWaitedFor(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		w.run.Concurrency = 100
 		w.wrap = func(h batch.Handler) batch.Handler {

@@ -38,7 +38,7 @@ func TestTheFirstOfAChunkWaitsForLinger(t *testing.T) {
 	})
 }
 
-func TestNobodyWaitsWhenAllSlotsWait(t *testing.T) {
+func TestAllSlotsWait_ChunkGoesAtOnce(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		w.run.Concurrency = 4
 		w.sendMany(8)
@@ -176,7 +176,7 @@ func TestARecordThatIsLostEndsNoOthersChunk(t *testing.T) {
 			t.Errorf("the chunk ended with %v at %v; outcomes %v", ended, at, n)
 		}
 	})
-	inWorld(t, false, func(w *world) { // all of them: nobody waits any more
+	inWorld(t, false, func(w *world) { // all of them: no record waits any more
 		var ended error
 		w.do = func(ctx context.Context, items []bulk.Item[string]) error {
 			for _, r := range items {

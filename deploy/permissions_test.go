@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
@@ -101,11 +102,7 @@ func TestPermissionsAreWhatIsCalled(t *testing.T) {
 
 // docs/security.md names these permissions, and no others, for the roles that need them.
 func TestThePageHasThePermissions(t *testing.T) {
-	_, rest, ok := strings.Cut(text(t, "../docs/security.md"), "<!-- permissions -->\n")
-	table, _, ended := strings.Cut(rest, "<!-- end of permissions -->")
-	if !ok || !ended {
-		t.Fatal("the page has no table of permissions")
-	}
+	_, table, _ := docpage.Section(t, "../docs/security.md", "permissions")
 	resources := map[string]string{"the queue": lint.OnQueue, "the dead-letter queue": lint.OnDeadLetters, "the key": lint.OnKey, "the log group": lint.OnLog}
 	got := map[string][]lint.Permission{}
 	for _, row := range strings.Split(strings.TrimSpace(table), "\n")[2:] {

@@ -12,7 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/handler"
 )
 
-// stuck is a log that nobody reads: each line blocks until read is closed.
+// stuck is a log that is not read: each line blocks until read is closed.
 type stuck struct {
 	slog.Handler
 	read chan struct{}

@@ -90,7 +90,7 @@ func TestHooksThatBlockCostNoResponse(t *testing.T) {
 	}
 }
 
-// hanging is a log that nobody reads.
+// hanging is a log that is not read.
 type hanging struct{ slog.Handler }
 
 func (h hanging) Enabled(context.Context, slog.Level) bool { return true }

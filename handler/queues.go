@@ -150,10 +150,8 @@ func (c *Config) of(q Queue) (Config, error) {
 	if q.Set != nil {
 		q.Set(&own)
 	}
-	if own.Concurrency == 0 && c.MaxHandlers > 0 {
-		if asks, ok := q.Handler.(interface{ Concurrency() int }); !ok || asks.Concurrency() == 0 {
-			own.Concurrency = c.MaxHandlers
-		}
+	if own.Concurrency == 0 && c.MaxHandlers > 0 && wrapped.Concurrency(q.Handler) == 0 {
+		own.Concurrency = c.MaxHandlers
 	}
 	for _, field := range []struct {
 		name string

@@ -170,6 +170,105 @@ func TestStoreThatHangs_LeavesTimeToProceed(t *testing.T) {
 	})
 }
 
+// mute makes claims, and answers them as wait says.
+type mute struct {
+	idempotency.Store
+	wait    func(ctx context.Context) error
+	release func(ctx context.Context) error // before it is done
+}
+
+func (m *mute) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
+	found, err := m.Store.Claim(ctx, c)
+	if err := m.wait(ctx); err != nil {
+		return idempotency.Found{}, err
+	}
+	return found, err
+}
+
+func (m *mute) Release(ctx context.Context, key, owner string) error {
+	if m.release != nil {
+		if err := m.release(ctx); err != nil {
+			return err
+		}
+	}
+	return m.Store.Release(ctx, key, owner)
+}
+
+// toEnd answers nothing until the context ends.
+func toEnd(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+
+// The retry of a record whose claim was made, but not answered in time, must not find it.
+func TestClaimWithoutAnAnswer_IsGivenBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		wait func(context.Context) error
+		stop time.Duration // a drain begins, if not 0
+		want time.Duration
+	}{
+		"no answer":    {toEnd, 0, 5 * time.Second},
+		"slow answers": {func(context.Context) error { time.Sleep(16 * time.Second); return nil }, 0, 32 * time.Second},
+		"drain":        {toEnd, time.Second, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, runs := idempotency.NewMemory(), 0
+				do := func(context.Context) error { runs++; return nil }
+				cfg := idempotency.Config{Lease: 30 * time.Second}
+				ctx, cancel := context.WithCancel(soon(t, time.Minute))
+				defer cancel()
+				if c.stop != 0 {
+					time.AfterFunc(c.stop, cancel)
+				}
+				began := time.Now()
+				err := worker(&mute{Store: store, wait: c.wait}, cfg, do)(ctx)
+				if took := time.Since(began); err == nil || runs != 0 || took != c.want {
+					t.Errorf("%v after %v and %d calls of the handler", err, took, runs)
+				}
+				if err := worker(store, cfg, do)(t.Context()); err != nil || runs != 1 {
+					t.Errorf("the retry: %v after %d calls of the handler", err, runs)
+				}
+			})
+		})
+	}
+}
+
+// A store that does not answer must not cost the record its backoff, which it would lose if
+// it was abandoned.
+func TestClaimThatCannotBeGivenBack_EndsInTime(t *testing.T) {
+	for name, c := range map[string]struct{ time, want time.Duration }{
+		"much time":   {time.Minute, 5*time.Second + 500*time.Millisecond},
+		"little time": {1200 * time.Millisecond, 1200 * time.Millisecond},
+		"no time":     {500 * time.Millisecond, 500 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				err := worker(&mute{idempotency.NewMemory(), toEnd, toEnd}, idempotency.Config{}, func(context.Context) error {
+					t.Error("it is handled")
+					return nil
+				})(soon(t, c.time))
+				if took := time.Since(began); err == nil || took != c.want {
+					t.Errorf("%v after %v, want %v", err, took, c.want)
+				}
+			})
+		})
+	}
+}
+
+// The handler is called: the claim, if it was made, keeps others out meanwhile.
+func TestProceedWithoutStore_KeepsAClaimWithoutAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, cfg := idempotency.NewMemory(), idempotency.Config{ProceedWithoutStore: true}
+		var other error
+		err := worker(&mute{Store: store, wait: toEnd}, cfg, func(context.Context) error {
+			other = worker(store, cfg, func(context.Context) error { t.Error("it is done twice"); return nil })(t.Context())
+			return nil
+		})(soon(t, time.Minute))
+		if err != nil || !batch.VerdictOf(other).InProgress {
+			t.Errorf("%v, and the other ends with %v", err, other)
+		}
+	})
+}
+
 func TestGuardWithinAGuard_DoesNotWaitForItself(t *testing.T) {
 	c := idempotency.Config{Key: idempotency.Body}
 	once := idempotency.New(idempotency.NewMemory(), c)

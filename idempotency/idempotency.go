@@ -45,6 +45,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
@@ -111,6 +112,9 @@ const (
 	defaultGrace    = time.Second
 	// endTimeout bounds the calls that end a claim.
 	endTimeout = 5 * time.Second
+	// giveBackTimeout bounds the call that gives back a claim without an answer. It is less
+	// than handlers may still run after their context has ended, which is 1 s by default.
+	giveBackTimeout = 500 * time.Millisecond
 	// plainLease is the lease of a record that no runner handles and that has no deadline.
 	plainLease = time.Minute
 	// shortLease is the shortest lease that a container takes from the visibility timeout,
@@ -164,12 +168,8 @@ func New(store Store, c Config) func(batch.Handler) batch.Handler {
 	if c.Hash == nil {
 		c.Hash = SHA256
 	}
-	return func(h batch.Handler) batch.Handler {
-		if h == nil {
-			return nil
-		}
-		return &guard{store, c, h}
-	}
+	around := func(h batch.Handler) batch.Handler { return &guard{store, c, h} }
+	return func(h batch.Handler) batch.Handler { return batch.Chain(h, around) }
 }
 
 // guard is a handler that is called once for a key.
@@ -181,13 +181,10 @@ type guard struct {
 
 // Validate implements what [batch.Handler] says of it.
 func (g *guard) Validate() error {
-	var err error
-	if wrapped.IsNil(g.store) {
-		err = errors.New("idempotency: the store is nil")
-	} else if s, ok := g.store.(interface{ Validate() error }); ok {
-		err = s.Validate()
+	if wrapped.IsNilPointer(g.store) {
+		return errors.Join(errors.New("idempotency: the store is nil"), g.cfg.check())
 	}
-	return errors.Join(err, g.cfg.check())
+	return errors.Join(wrapped.Validate(g.store), g.cfg.check())
 }
 
 // Handle implements [batch.Handler].
@@ -209,6 +206,9 @@ func (g *guard) Handle(ctx context.Context, r batch.Record) error {
 		warn(ctx, "the idempotency store does not answer: the record is handled without protection against duplicates", err)
 		return g.next.Handle(ctx, r)
 	case err != nil:
+		if _, late := errors.AsType[lateError](err); late {
+			g.giveBack(ctx, &c)
+		}
 		if ctx.Err() == nil {
 			err = errors.New(err.Error()) // Config.Classify judges the handler's errors, not the store's
 		}
@@ -255,10 +255,8 @@ func (g *guard) claim(ctx context.Context, c *Claim) (found Found, until time.Ti
 				return found, until, nil
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, wait) {
 			return found, until, nil
-		case <-time.After(wait):
 		}
 	}
 }
@@ -267,19 +265,39 @@ func (g *guard) claim(ctx context.Context, c *Claim) (found Found, until time.Ti
 // the claim, it claims once more.
 func (g *guard) claimOnce(ctx context.Context, c *Claim) (found Found, until time.Time, err error) {
 	for range 2 {
-		c.Lease = g.lease(ctx)
-		// The claim may begin at any moment of the call: nobody else is let in for its
-		// lease after the first one.
+		c.Lease = g.lease(ctx, g.longest(ctx))
+		// The store may make the claim at any moment of the call. The lease keeps other
+		// workers out at least until this time, which counts from the first moment.
 		until = time.Now().Add(c.Lease)
 		call, stop := context.WithTimeout(ctx, min(endTimeout, c.Lease/2)) // a store that hangs
 		found, err = g.store.Claim(call, *c)
+		if err != nil && call.Err() != nil {
+			err = lateError{err}
+		}
 		stop()
 		deadline, ok := ctx.Deadline()
 		if err != nil || found.State != Claimed || ok && !deadline.After(until) || time.Until(until) > c.Lease/2 {
 			return found, until, err
 		}
 	}
-	return Found{}, until, errSlow
+	return Found{}, until, lateError{errSlow}
+}
+
+// lateError is the error of a claim that had no answer in time: it may have been made.
+type lateError struct{ error }
+
+func (e lateError) Unwrap() error { return e.error }
+
+// giveBack releases a claim that had no answer in time, within the record's time. If it was
+// made and is not released, the record's own retry waits until the claim ends.
+func (g *guard) giveBack(ctx context.Context, c *Claim) {
+	call, stop := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+	defer stop()
+	if deadline, ok := ctx.Deadline(); ok {
+		call, stop = context.WithDeadline(call, deadline)
+		defer stop()
+	}
+	_ = g.store.Release(call, c.Key, c.Owner)
 }
 
 // Between two looks at a key that another worker holds, at a record's last attempt.
@@ -293,22 +311,25 @@ func lastAttempt(ctx context.Context) bool {
 	return ok && view.LastAttempt()
 }
 
-// lease is for how long a claim that is made now lasts.
-func (g *guard) lease(ctx context.Context) time.Duration {
-	most := g.cfg.Lease
-	if view, ok := runner.From(ctx); ok && most == 0 {
+// longest is how long a claim lasts at most: Config.Lease, or its default; 0 for no limit.
+func (g *guard) longest(ctx context.Context) time.Duration {
+	if view, ok := runner.From(ctx); ok && g.cfg.Lease == 0 {
 		if left := view.HiddenFor(); left != 0 {
-			most = max(left, shortLease)
+			return max(left, shortLease)
 		}
 	}
+	return g.cfg.Lease
+}
+
+// lease is for how long a claim that is made or renewed now lasts: for most, unless that is
+// 0, but not beyond the record's deadline and the grace.
+func (g *guard) lease(ctx context.Context, most time.Duration) time.Duration {
 	deadline, ok := ctx.Deadline()
-	switch {
-	case !ok:
+	if !ok {
 		return cmp.Or(most, plainLease)
-	case most == 0:
-		return max(0, time.Until(deadline)) + g.cfg.Grace
 	}
-	return min(most, max(0, time.Until(deadline))+g.cfg.Grace)
+	left := max(0, time.Until(deadline)) + g.cfg.Grace
+	return min(cmp.Or(most, left), left)
 }
 
 // warn has the hooks hear of something that an operator should know.

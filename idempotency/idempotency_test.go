@@ -365,6 +365,26 @@ func TestConfig_IsChecked(t *testing.T) {
 	}
 }
 
+// demanding is a handler with the optional methods.
+type demanding struct{ batch.HandlerFunc }
+
+func (demanding) Validate() error  { return errDown }
+func (demanding) Concurrency() int { return 7 }
+
+func TestNew_KeepsTheHandlersMethods(t *testing.T) {
+	once := idempotency.New(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Body})
+	h := once(demanding{})
+	if err := h.(interface{ Validate() error }).Validate(); !errors.Is(err, errDown) {
+		t.Errorf("Validate: %v", err)
+	}
+	if n := h.(interface{ Concurrency() int }).Concurrency(); n != 7 {
+		t.Errorf("Concurrency: %d", n)
+	}
+	if h := once(batch.HandlerFunc(nil)); h != nil {
+		t.Errorf("a nil handler became %v", h)
+	}
+}
+
 func TestPlainKey_ThatCannotBeStored_IsPermanent(t *testing.T) {
 	for name, key := range map[string]string{"too long": strings.Repeat("x", 1025), "not UTF-8": "\xff"} {
 		h := batch.Chain(batch.Text(func(context.Context, string) error { t.Error(name + ": it is handled"); return nil }),

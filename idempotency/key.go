@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
 )
 
 // KeyFunc returns what identifies a record's work. An empty key, or an error that wraps
@@ -32,29 +33,21 @@ func KeyOf[T any](key func(T) string, opts ...batch.JSONOption) KeyFunc {
 
 // Field makes the key of a field of a body that is a JSON object. A path of names goes into
 // objects: Field("detail", "id"). The field is a string or a number; a record without it, or
-// with another type in it, has no key.
+// with another type in it, has no key. If a name occurs several times in an object, the first
+// one counts.
+//
+// A body is malformed if it is not JSON up to the field. The rest of it is not read.
 func Field(path ...string) KeyFunc {
 	return func(_ context.Context, r batch.Record) (string, error) {
-		raw := json.RawMessage(r.Body)
-		if !json.Valid(raw) {
-			return "", &batch.MalformedError{Reason: "it is not JSON, from which the key is read"}
+		value, bad := jsonbody.Find(r.Body, path...)
+		if bad != nil {
+			return "", &batch.MalformedError{Reason: bad.Reason(), Err: bad.Unwrap()}
 		}
-		for _, name := range path {
-			var object map[string]json.RawMessage
-			if err := json.Unmarshal(raw, &object); err != nil {
-				return "", fmt.Errorf("%w: the body has no field %q", ErrNoKey, strings.Join(path, "."))
-			}
-			raw = object[name]
+		text, ok := jsonbody.Scalar(value)
+		if !ok || text == "" || value == "true" || value == "false" {
+			return "", fmt.Errorf("%w: the body has no field %q with a string or a number", ErrNoKey, strings.Join(path, "."))
 		}
-		var s string
-		if json.Unmarshal(raw, &s) == nil && s != "" {
-			return s, nil
-		}
-		var n json.Number
-		if json.Unmarshal(raw, &n) == nil && n != "" {
-			return n.String(), nil
-		}
-		return "", fmt.Errorf("%w: the body's field %q is no string or number", ErrNoKey, strings.Join(path, "."))
+		return text, nil
 	}
 }
 

@@ -26,7 +26,7 @@ type Store interface {
 	// shorter, so a renewal that arrives late does no harm. It returns ErrNotOwner, also
 	// wrapped, when owner does not have the claim any more, and then changes nothing. A
 	// claim that was completed is no claim any more. A claim that has ended, and which
-	// nobody else has claimed, is still its owner's.
+	// no other owner has claimed, is still its owner's.
 	Renew(ctx context.Context, key, owner string, lease time.Duration) error
 	// Complete makes a claim a completion, which is kept for c.Remember. It returns
 	// ErrNotOwner as Renew does, but to complete once more is no error for the same owner.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/valuectx"
 )
 
 // work is the work of a record whose key is claimed.
@@ -29,7 +30,7 @@ type workKey struct{}
 
 // do calls the handler, and completes or releases the claim.
 func (w *work) do(ctx context.Context, r batch.Record) error {
-	own := context.WithValue(ctx, workKey{}, w)
+	own := valuectx.With(ctx, workKey{}, w)
 	if !w.lasts(ctx) {
 		var cancel context.CancelCauseFunc
 		own, cancel = context.WithCancelCause(own)
@@ -106,7 +107,7 @@ func (w *work) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 	if ctx.Err() != nil {
 		return // the record's time is over: the claim ends by itself
 	}
-	lease := w.leaseFrom(ctx)
+	lease := w.lease(ctx, w.claim.Lease)
 	ends := w.until.Add(-min(w.cfg.Grace, w.claim.Lease/4)) // only this chain of timers writes until
 	call, stop := context.WithDeadline(ctx, ends)
 	began := time.Now()
@@ -131,14 +132,6 @@ func (w *work) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 func (w *work) lasts(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && !deadline.Add(w.cfg.Grace).After(w.until)
-}
-
-// leaseFrom is the lease of a renewal: as long as the first, but not beyond the deadline.
-func (w *work) leaseFrom(ctx context.Context) time.Duration {
-	if deadline, ok := ctx.Deadline(); ok {
-		return min(w.claim.Lease, time.Until(deadline)+w.cfg.Grace)
-	}
-	return w.claim.Lease
 }
 
 // complete notes that the work is done. err is what the handler returned.

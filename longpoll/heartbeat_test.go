@@ -207,7 +207,7 @@ func TestHeartbeatRefused_CancelsTheHandler(t *testing.T) {
 	}
 }
 
-// What a lost record's handler returns later harms nobody who has it now.
+// What a lost record's handler returns later does not affect the consumer that has it now.
 func TestLateResultAfterLeaseRevoked_ChangesNothing(t *testing.T) {
 	for name, late := range map[string]error{"success": nil, "failure": errors.New("late")} {
 		h := func(_ context.Context, _ batch.Record) error { time.Sleep(40 * time.Second); return late }

@@ -211,8 +211,8 @@ func (w *world) warningsWith(part string) (list []string) {
 }
 
 // outcomes are those of all records that were settled: of first attempts before
-// those of second ones, and so on, and by body among those. In which order the
-// hooks are notified of what ends at one moment is nobody's promise.
+// those of second ones, and so on, and by body among those. The
+// order of hooks for records that end at one moment is not promised.
 func (w *world) outcomes() (list []batch.Outcome) {
 	w.mu.Lock()
 	results := slices.Clone(w.results)

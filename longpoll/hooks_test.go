@@ -88,7 +88,7 @@ func TestHooksAreToldOnce(t *testing.T) {
 			t.Errorf("hooks were told %q, want %q", d.lines, want)
 		}
 		if r := w.results[0]; r.Deleted || r.DeleteErr == nil {
-			t.Errorf("the result says deleted %v, error %v; it was told when the first delete had failed", r.Deleted, r.DeleteErr)
+			t.Errorf("the result says deleted %v, error %v; it must be of the time when the first delete had failed", r.Deleted, r.DeleteErr)
 		}
 	})
 	d = &diary{}

@@ -135,7 +135,7 @@ func TestNoCounterDrifts(t *testing.T) {
 					t.Errorf("%s: 90 minutes later%s", setup, drift)
 				}
 				if n := w.visible(); n > 0 {
-					t.Errorf("%s: 90 minutes later %d of %d messages are visible, and nobody receives", setup, n, sent)
+					t.Errorf("%s: 90 minutes later %d of %d messages are visible and not received", setup, n, sent)
 				}
 				w.stop()
 				if drift := w.p.Drift(); drift != "" {

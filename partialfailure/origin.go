@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/sqsbatch/sqsbatch/internal/shorten"
 )
 
 // OriginAttribute is the message attribute that sqsbatch adds to a message that it sends to
@@ -82,7 +84,7 @@ func (o Origin) Value(room int) (value string, ok bool) {
 		}
 		// JSON takes at most two bytes for each of these bytes, so this never cuts too
 		// much.
-		o.Reason = cut(o.Reason, len(o.Reason)-(over+1)/2)
+		o.Reason = shorten.To(o.Reason, len(o.Reason)-(over+1)/2)
 	}
 }
 
@@ -97,12 +99,4 @@ func sqsText(text string) string {
 			return utf8.RuneError
 		}
 	}, text)
-}
-
-// cut returns the first n bytes of a text, or a few less so that it ends with a whole
-// character.
-func cut(text string, n int) string {
-	for n = max(n, 0); n > 0 && !utf8.RuneStart(text[n]); n-- {
-	}
-	return text[:n]
 }

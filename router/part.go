@@ -55,12 +55,7 @@ func (p *part) Handle(ctx context.Context, r batch.Record) error {
 func (p *part) Validate() error { return wrapped.Validate(p.next) }
 
 // Concurrency returns what the handler that gets the part asks for.
-func (p *part) Concurrency() int {
-	if c, ok := p.next.(interface{ Concurrency() int }); ok {
-		return c.Concurrency()
-	}
-	return 0
-}
+func (p *part) Concurrency() int { return wrapped.Concurrency(p.next) }
 
 // First tries handlers in order until one of them accepts the body. Use it for a queue with
 // bodies of several formats. A handler that returns a [batch.MalformedError] has not

@@ -118,9 +118,7 @@ func (r *Router) Validate() error {
 // [batch.Handler].
 func (r *Router) Concurrency() (most int) {
 	for _, h := range r.routes {
-		if c, ok := h.(interface{ Concurrency() int }); ok {
-			most = max(most, c.Concurrency())
-		}
+		most = max(most, wrapped.Concurrency(h))
 	}
 	return most
 }

@@ -146,7 +146,7 @@ func TestClassifyErrors(t *testing.T) {
 		"i/o timeout":                   {post(os.ErrDeadlineExceeded), asItIs},
 		"no such host":                  {dial(&net.DNSError{Err: "no such host", Name: "exmaple.com", IsNotFound: true}), asItIs},
 		"certificate of another":        {post(x509.HostnameError{Certificate: &x509.Certificate{}, Host: "example.com"}), asItIs},
-		"authority that nobody knows":   {post(x509.UnknownAuthorityError{}), asItIs},
+		"unknown authority":             {post(x509.UnknownAuthorityError{}), asItIs},
 		"unsupported protocol scheme":   {post(errors.New("unsupported protocol scheme")), asItIs},
 	} {
 		if got := verb(t, c.err, httpstatus.Classify(c.err)); got != c.want {
@@ -173,7 +173,7 @@ func TestClassifyWhatTheClientReturns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = listener.Close() // nobody listens there now
+	_ = listener.Close() // nothing listens there now
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for ctx, target := range map[context.Context]string{t.Context(): "http://" + listener.Addr().String(), ended: "http://127.0.0.1"} {

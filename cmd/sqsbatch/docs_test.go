@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 )
 
 // everyLine is one of each type, with all of its fields.
@@ -44,7 +44,7 @@ func everyLine(t *testing.T) string {
 		Kind: "message", Time: now, Queue: "a", MessageID: "a", Body: "a", ReceiveCount: 1, Visibility: time.Second,
 		MessageGroupID: "a", DeduplicationID: "a", SequenceNumber: "1", DeadLetterQueue: "a", MovedTo: "a", NewMessageID: "a",
 	})
-	v.Event(track.Record{Process: 1, DeadLetterQueue: "a", Final: true})
+	v.Event(track.Record{Process: 1, PanickedAt: "a", DeadLetterQueue: "a", Final: true})
 	v.Event(track.Ended{ColdStart: true, Error: "a", AllFailed: "a"})
 	v.Event(track.Process{Change: container.Change{Ended: "a", Asked: true, Again: time.Second}, CutOff: 1})
 	v.Summary(view.Summary{Progress: track.Progress{HandledAgain: 1, Starts: 1, Crashes: 1}, Metrics: &runstats.Report{}})
@@ -56,24 +56,7 @@ func everyLine(t *testing.T) string {
 
 // The page lists every field that is written, for the lines that have it, and no other.
 func TestThePageHasTheFieldsOfEvents(t *testing.T) {
-	text, err := os.ReadFile("../../docs/emulators.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, _ := strings.Cut(string(text), "<!-- event fields -->\n")
-	table, _, ended := strings.Cut(table, "<!-- end of event fields -->")
-	if !ended {
-		t.Fatal("the page has no list of fields")
-	}
-	documented := map[string][]string{}
-	for _, row := range strings.Split(strings.TrimSpace(table), "\n")[2:] {
-		cells := strings.Split(row, "|")
-		for _, kind := range strings.Split(cells[2], ",") {
-			for _, field := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(cells[1], -1) {
-				documented[strings.TrimSpace(kind)] = append(documented[strings.TrimSpace(kind)], field[1])
-			}
-		}
-	}
+	documented := docpage.Fields(t, "../../docs/emulators.md", "event fields")
 	for line := range strings.Lines(everyLine(t)) {
 		var fields map[string]any
 		if err := json.Unmarshal([]byte(line), &fields); err != nil {

@@ -127,7 +127,7 @@ func TestCommands(t *testing.T) {
 		{"local --timeout", 2, "", "--timeout has no value; write --timeout DURATION"},
 		{"local --mode ecs", 2, "", "--mode is \"ecs\"; it must be lambda or poll"},
 		{"local --env X", 2, "", "--env is \"X\"; it must be written as KEY=VALUE"},
-		{"local --template nope.yaml", 1, "", "sqsbatch local: no template nope.yaml"},
+		{"local --template nope.yaml", 1, "", "sqsbatch local: there is no template nope.yaml"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {

@@ -41,7 +41,7 @@ func (e *environment) runHandler(inv *invocation) (r Result, late func(), err er
 			a = failure(&FunctionError{Type: "Sandbox.Closed", Message: ErrClosed.Error()})
 			timer := time.NewTimer(time.Until(inv.deadline))
 			defer timer.Stop()
-			select { // nobody can end it before its time
+			select { // the handler cannot be killed
 			case <-done:
 			case <-timer.C:
 			}

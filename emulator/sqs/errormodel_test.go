@@ -38,7 +38,7 @@ func tell(err error) (t told) {
 func TestInjectedErrorsAreGenuine(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue := b.queue("orders")
-		nobody := *queue + "-nobody"
+		missing := *queue + "-missing"
 		purge := func() error {
 			_, err := b.PurgeQueue(b.ctx, &awssqs.PurgeQueueInput{QueueUrl: queue})
 			return err
@@ -53,7 +53,7 @@ func TestInjectedErrorsAreGenuine(t *testing.T) {
 			names []string
 			typed func(error) bool
 		}{
-			{func() error { return b.try(b.ctx, &nobody, "a") },
+			{func() error { return b.try(b.ctx, &missing, "a") },
 				[]string{"QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "NonExistentQueue"}, is[*types.QueueDoesNotExist]},
 			{func() error { return b.delete(queue, aws.String("none")) }, []string{"ReceiptHandleIsInvalid"}, is[*types.ReceiptHandleIsInvalid]},
 			{func() error { return b.hide(fifo, m.ReceiptHandle, 1) },

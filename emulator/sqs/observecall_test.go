@@ -57,7 +57,7 @@ func TestObserveCallNeedsNoHistory(t *testing.T) {
 		purge := (*calls)[1]
 		if purge.Operation != "PurgeQueue" || purge.Queue != "orders-missing" || purge.Error != "AWS.SimpleQueueService.NonExistentQueue" ||
 			purge.Message == "" || !strings.HasSuffix(err.Error(), purge.Message) {
-			b.Errorf("%+v, the client was told %v", purge, err)
+			b.Errorf("%+v, the client received %v", purge, err)
 		}
 		if ok := (*calls)[0]; ok.Error != "" || ok.Message != "" {
 			b.Errorf("%+v", ok)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// errGone is the end of a call whose client has left, so nobody can be answered.
+// errGone ends a call whose client has left, so that no answer can be sent.
 var errGone = errors.New("sqs: the client is gone")
 
 // errRefused and errLostAnswer end a call without an answer, before and after

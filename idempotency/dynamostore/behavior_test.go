@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/idempotency"
@@ -273,6 +274,21 @@ func TestKeysAndResultsThatDoNotFit_AreErrors(t *testing.T) {
 	}
 	if len(f.calls) != 0 {
 		t.Errorf("calls %v", f.calls)
+	}
+}
+
+// A pointer that is nil is refused at the start, and not by a panic in each record.
+func TestNilPointers_AreRefused(t *testing.T) {
+	var none *dynamostore.Store
+	var client *dynamodb.Client
+	for want, store := range map[string]idempotency.Store{
+		"idempotency: the store is nil":  none,
+		"dynamostore: the client is nil": dynamostore.New(client, "orders"),
+	} {
+		h := idempotency.New(store, idempotency.Config{Key: idempotency.MessageID})(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }))
+		if err := h.(interface{ Validate() error }).Validate(); !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%v: want %q", err, want)
+		}
 	}
 }
 

@@ -144,8 +144,8 @@ func number(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
-// Ends are rounded up, and the time that they are compared with is rounded down: nobody comes
-// too early.
+// Ends are rounded up, and the time that they are compared with is rounded down, so that no
+// worker takes over too early.
 
 func milliseconds(t time.Time) types.AttributeValue {
 	return number(t.Add(time.Millisecond - 1).UnixMilli())

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
 // Options are the names of a table's attributes, for a table that is already there. The
@@ -67,7 +69,7 @@ func (o *Options) names() map[string]string {
 
 func (o *Options) validate(client Client, table string) error {
 	var errs []error
-	if client == nil {
+	if wrapped.IsNilPointer(client) {
 		errs = append(errs, errors.New("dynamostore: the client is nil: pass a *dynamodb.Client"))
 	}
 	if table == "" {

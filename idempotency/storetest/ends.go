@@ -49,7 +49,7 @@ func renewalOfACompletion(t *tester) {
 	t.wantCompleted("A's")
 }
 
-// Work that took too long is done nevertheless, if nobody else has begun it.
+// Work that took too long is done nevertheless, if no other worker has begun it.
 func completionAfterTheEnd(t *tester) {
 	t.wantClaimed("A", short)
 	t.wait(past)

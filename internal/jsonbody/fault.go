@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/sqsbatch/sqsbatch/internal/shorten"
 )
 
 // Fault says what is wrong with a body, in this package's words. Those of encoding/json
@@ -63,9 +64,5 @@ func short(s string) string {
 	if len(s) <= maxReason {
 		return s
 	}
-	s = s[:maxReason]
-	for !utf8.ValidString(s) && len(s) > maxReason-utf8.UTFMax {
-		s = s[:len(s)-1]
-	}
-	return s + "…"
+	return shorten.To(s, maxReason) + "…"
 }

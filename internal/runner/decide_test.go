@@ -86,7 +86,7 @@ func TestHeadDeadLetteredInPlace_GroupContinues(t *testing.T) {
 				t.Errorf("a%d: %v after %v, %q, %v; want %v after 1s", i, r.Outcome, r.Duration, r.DeadLetterQueue, r.Err, want)
 			}
 		}
-		if want := []string{"a0", "a1"}; !slices.Equal(u.asked, want) { // a3 has nobody behind it
+		if want := []string{"a0", "a1"}; !slices.Equal(u.asked, want) { // a3 has no record behind it
 			t.Errorf("asked of %q, want %q", u.asked, want)
 		}
 	})
@@ -101,7 +101,7 @@ func TestHeadNotDeadLettered_RestOfGroupIsSkipped(t *testing.T) {
 	}{
 		"refused":             {group(3), nil, 1},
 		"not of a FIFO queue": {standard(3), toDeadLetters, 0},
-		"nobody behind it":    {group(1), toDeadLetters, 0},
+		"no record behind it": {group(1), toDeadLetters, 0},
 	} {
 		u := newSettler(test.send)
 		for i, r := range newEngine(t, batch.Config{}, fails).Run(t.Context(), test.records, batch.Times{}, u) {

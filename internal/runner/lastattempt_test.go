@@ -70,7 +70,7 @@ func TestLastAttempt_LeavesTimeForRestOfGroup(t *testing.T) {
 		cfg     batch.Config
 		want    time.Duration // of the first
 	}{
-		"nobody behind":                {1, batch.Config{}, 28 * time.Second},
+		"no record behind":             {1, batch.Config{}, 28 * time.Second},
 		"1 s for each of nine":         {10, batch.Config{}, 28*time.Second - 9*time.Second - time.Second - 250*time.Millisecond},
 		"half of what remains":         {10, batch.Config{MinRemaining: 2 * time.Second}, 14 * time.Second},
 		"twice what a record needs":    {3, batch.Config{MinRemaining: 10 * time.Second}, 20 * time.Second},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,20 +17,13 @@ var update = flag.Bool("update", false, "write the deadlines into docs/how-it-wo
 
 // docs/how-it-works.md has the moments of an invocation as they are.
 func TestThePageHasTheDeadlines(t *testing.T) {
-	const page, begin, end = "../../docs/how-it-works.md", "<!-- deadlines: go test ./internal/runner -run TestThePage -update -->\n", "<!-- end of deadlines -->"
-	text := docpage.Read(t, page)
-	before, rest, ok := strings.Cut(text, begin)
-	_, after, ended := strings.Cut(rest, end)
-	if !ok || !ended {
-		t.Fatalf("%s has no place for the deadlines", page)
-	}
 	table := "| timeout of the function | reserve | a record may run until | the response goes out by |\n| --- | --- | --- | --- |\n"
 	for _, timeout := range []time.Duration{time.Second, 3 * time.Second, 10 * time.Second, time.Minute, 15 * time.Minute} {
 		times := timesOf(t, timeout)
 		at := func(moment time.Time) time.Duration { return timeout - times.Deadline.Sub(moment) }
 		table += fmt.Sprintf("| %v | %v | %v | %v |\n", timeout, times.Deadline.Sub(times.Cutoff), at(times.Cutoff), at(times.SettleBy))
 	}
-	docpage.RequireCurrent(t, page, text, before+begin+table+end+after, *update)
+	docpage.RequireSection(t, "../../docs/how-it-works.md", "deadlines", table, *update)
 }
 
 // timesOf are those of an invocation that begins now.

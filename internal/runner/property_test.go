@@ -179,7 +179,7 @@ func (w *world) check(t *testing.T) string {
 			return id + " was handled twice"
 		}
 		if wantTold := r.Outcome != batch.Succeeded && r.Outcome != batch.NotStarted; (told[id] == 1) != wantTold || told[id] > 1 {
-			return fmt.Sprintf("%s is %v and was told %d times as failed", id, r.Outcome, told[id])
+			return fmt.Sprintf("%s is %v and was reported %d times as failed", id, r.Outcome, told[id])
 		}
 		if !r.Started.IsZero() {
 			if r.Allowed > times.Cutoff.Sub(r.Started) {

@@ -10,9 +10,11 @@ import (
 )
 
 // Verdict has everything that the core needs to know of a handler's error. The methods of
-// that error are the user's code: they may panic, block or be wrong. Therefore the worker
-// calls them only once, where the handler returns. If one panics, its record fails; if one
-// blocks, the handler hangs. Later, only the error's text is used.
+// that error are the user's code: they may panic, block or be wrong. Therefore the core
+// calls them only while the handler counts as running: from within it, where middleware
+// asks (see [View.Permanent]), and where it returns. If one panics, the record fails; if one
+// blocks, the handler hangs. Later, the core uses only the verdict and the error's text.
+// Hooks get the error, and a panic of theirs is caught.
 type Verdict struct {
 	batch.Verdict
 	Canceled bool // the error wraps context.Canceled
@@ -38,15 +40,15 @@ func outcomeOf(v Verdict) batch.Outcome {
 	}
 }
 
-// errNobody is wrapped by no error.
-var errNobody = errors.New("nobody's error")
+// errUnused is wrapped by no error.
+var errUnused = errors.New("wrapped by no error")
 
 // judge finds out everything about an error. If the error's method Is always returns true,
 // only its text is kept.
 func judge(err error) failure {
 	text := err.Error()
 	f := failure{err, Verdict{Verdict: batch.VerdictOf(err)}}
-	if errors.Is(err, errNobody) {
+	if errors.Is(err, errUnused) {
 		f.err = errors.New(text)
 		return f
 	}

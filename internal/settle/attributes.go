@@ -42,7 +42,7 @@ type queueCache struct {
 
 // queueState is what is known of a queue. The cache's lock guards it.
 type queueState struct {
-	asking chan struct{} // closed when there is an answer; nil where nobody asks
+	asking chan struct{} // closed when there is an answer; nil where no call is under way
 	last   *attributes   // what SQS said last, however long ago; nil for nothing
 	err    error         // of the latest answer
 	until  time.Time     // when the latest answer is no longer believed

@@ -150,7 +150,7 @@ func TestHeadNotDeadLettered_RestOfGroupIsSkipped(t *testing.T) {
 	}
 }
 
-// The first attempt may be the last, which nobody knows before the queue was asked.
+// The first attempt may be the last, which is unknown until the queue was asked.
 func TestMaxReceiveCountOne_FirstFailureIsDeadLettered(t *testing.T) {
 	inBubble(t, fifoQueue, func(f *fixture) {
 		if _, err := f.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{QueueUrl: &f.URL, Attributes: map[string]string{

@@ -286,7 +286,7 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
 	ctx, cancel := context.WithTimeout(s.asks, policyWait)
 	_, known := s.maxReceiveCount(r.QueueARN)
 	if policy == partialfailure.DeadLetter || s.cfg.OnPermanent == partialfailure.Retry || s.cfg.MaxReceiveCount > 0 || known && r.Attempt <= 1 {
-		cancel() // nobody needs the queue's answer about the last attempt any more
+		cancel() // the queue's answer about the last attempt is not needed any more
 	}
 	s.whenKnown(ctx, r.QueueARN, func() {
 		cancel()

@@ -46,7 +46,7 @@ func TestWarningsSayWhatToDo(t *testing.T) {
 			"does not accept the credentials", "SQS refused the call"},
 		"an expired token": {[]string{"fail"}, changeVisibility, answer("ExpiredToken"), time.Minute,
 			"the credentials have expired", "SQS refused the call"},
-		"deletes in vain": {[]string{"ok", "fail"}, deletion, answer("AccessDenied"), time.Minute,
+		"refused deletes": {[]string{"ok", "fail"}, deletion, answer("AccessDenied"), time.Minute,
 			"sqs:DeleteMessage on", "backoff"},
 		"no time for a delete": {[]string{"ok", "fail"}, deletion, hang, 2 * time.Second,
 			"records that were not deleted will be delivered again. Raise the reserve", "{"},

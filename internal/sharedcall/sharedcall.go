@@ -20,7 +20,7 @@ type Calls struct {
 
 	mu      sync.Mutex
 	running *call // nil when there is none
-	next    *call // begins when that has returned; nil while nobody waits for it
+	next    *call // begins when that has returned; nil while no caller waits for it
 }
 
 // call is one call.

@@ -79,7 +79,7 @@ func TestSharedCall_EndsWhenItsLastCallerLeaves(t *testing.T) {
 	})
 }
 
-func TestSharedCall_IsNotBegunWhenNobodyWaits(t *testing.T) {
+func TestSharedCall_IsNotBegunWithoutWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
 		calls := sharedcall.New(func(context.Context) { n++; time.Sleep(time.Second) })

@@ -76,7 +76,7 @@ func TestPostFailures(t *testing.T) {
 	}
 	refusing := listener.Addr().String()
 	_ = listener.Close()
-	nobody, err := httpworker.Post("http://jane:sesame@"+refusing+"/jobs?token=sesame", nil, httpworker.Options{})
+	silent, err := httpworker.Post("http://jane:sesame@"+refusing+"/jobs?token=sesame", nil, httpworker.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,8 +85,8 @@ func TestPostFailures(t *testing.T) {
 		is   error
 		says string
 	}{
-		"nobody listens": {nobody, syscall.ECONNREFUSED, "POST " + refusing + "/jobs: "},
-		"no answer":      {posting(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), io.EOF, "/jobs: EOF"},
+		"nothing listens": {silent, syscall.ECONNREFUSED, "POST " + refusing + "/jobs: "},
+		"no answer":       {posting(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), io.EOF, "/jobs: EOF"},
 		"the answer breaks off": {posting(t, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "so far")
 			_ = http.NewResponseController(w).Flush()

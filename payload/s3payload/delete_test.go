@@ -88,7 +88,7 @@ func TestADeleteThatFailsFailsNoRecord(t *testing.T) {
 	})
 }
 
-func TestADeleteHoldsUpNobodyForLong(t *testing.T) {
+func TestADelete_DoesNotHoldUpOthersForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newS3(t)
 		f.objects["payloads/a/1"] = order
@@ -106,7 +106,7 @@ func TestADeleteHoldsUpNobodyForLong(t *testing.T) {
 
 type panics struct{}
 
-func (panics) Warned(context.Context, batch.Warning) { panic("a hook of somebody's") }
+func (panics) Warned(context.Context, batch.Warning) { panic("a hook of the user's") }
 
 func TestAMissingObjectMayBeIgnored(t *testing.T) {
 	f, w := newS3(t), &warned{}

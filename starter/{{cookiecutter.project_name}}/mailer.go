@@ -24,7 +24,7 @@ type BusyError struct{ For time.Duration }
 func (e *BusyError) Error() string { return fmt.Sprintf("the mail server is busy for %s", e.For) }
 
 // demoMailer stands in for a mail service: it sends nothing, and fails as the
-// address asks it to. nobody@… takes no mail, later@… is refused at the first
+// address says. nobody@… takes no mail, later@… is refused at the first
 // attempt, as by servers that greylist.
 type demoMailer struct{}
 

@@ -45,19 +45,7 @@ func TestThePagesHaveTheFiles(t *testing.T) {
 }
 
 func TestThePageHasTheMetrics(t *testing.T) {
-	const page = pages + "metrics.md"
-	text := docpage.Read(t, page)
-	tables := 0
-	metrics := regexp.MustCompile("(?s)(<!-- metrics: [^\n]*\n).*?(<!-- end of metrics -->)")
-	want := metrics.ReplaceAllStringFunc(text, func(block string) string {
-		tables++
-		m := metrics.FindStringSubmatch(block)
-		return m[1] + table() + m[2]
-	})
-	if tables != 1 {
-		t.Fatalf("%s has %d tables of metrics", page, tables)
-	}
-	docpage.RequireCurrent(t, page, text, want, *update)
+	docpage.RequireSection(t, pages+"metrics.md", "metrics", table(), *update)
 }
 
 // The line that the page shows is a document of metrics that there are.

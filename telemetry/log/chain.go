@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/shorten"
 )
 
 // link is a record's error, or an error that it wraps.
@@ -58,7 +59,7 @@ func (c *chained) walk(err error, secret bool) {
 	if err == nil || c.visits > maxVisits || len(c.links) == maxLinks || c.full {
 		return
 	}
-	l := link{Type: cut(fmt.Sprintf("%T", err), maxType)}
+	l := link{Type: shorten.To(fmt.Sprintf("%T", err), maxType)}
 	size := len(`{"type":"","text":""},`) + len(l.Type)
 	if !secret {
 		text, n := c.news(err.Error())

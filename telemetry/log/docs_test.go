@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,32 +15,16 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
+
+const page = "../../docs/observability/log.md"
 
 // documented are the fields of each kind of line, as the page lists them.
 func documented(t *testing.T) map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/observability/log.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, ok := strings.Cut(string(text), "<!-- log fields -->\n")
-	table, _, ended := strings.Cut(table, "<!-- end of log fields -->")
-	if !ok || !ended {
-		t.Fatal("the page has no list of fields")
-	}
-	name := regexp.MustCompile("`(\\w+)`")
-	fields := map[string][]string{}
-	for _, row := range strings.Split(strings.TrimSpace(table), "\n")[2:] {
-		cells := strings.Split(row, "|")
-		for _, kind := range strings.Split(cells[2], ",") {
-			for _, field := range name.FindAllStringSubmatch(cells[1], -1) {
-				fields[strings.TrimSpace(kind)] = append(fields[strings.TrimSpace(kind)], field[1])
-			}
-		}
-	}
-	return fields
+	return docpage.Fields(t, page, "log fields")
 }
 
 // The page lists every field that is written, for the lines that have it, and no other.
@@ -105,11 +88,7 @@ func TestThePageHasTheFields(t *testing.T) {
 
 // The lines that the page shows have fields of its list, and none that is not in it.
 func TestThePageShowsLinesOfTheseFields(t *testing.T) {
-	text, err := os.ReadFile("../../docs/observability/log.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	block := regexp.MustCompile("(?s)```json\n(.*?)```").FindStringSubmatch(string(text))
+	block := regexp.MustCompile("(?s)```json\n(.*?)```").FindStringSubmatch(docpage.Read(t, page))
 	if block == nil {
 		t.Fatal("the page shows no lines")
 	}

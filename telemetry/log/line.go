@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/shorten"
 )
 
 var countNames = [...]string{
@@ -83,7 +84,7 @@ func (h *Hook) appendBody(line []slog.Attr, r *batch.Result, room int) []slog.At
 	if h.opts.BodyBytes <= 0 {
 		return line
 	}
-	body := cut(r.Record.Body, h.opts.BodyBytes)
+	body := shorten.To(r.Record.Body, h.opts.BodyBytes)
 	end, _ := fits(body, room)
 	body = body[:end]
 	line = append(line, slog.String("body", body))

@@ -42,14 +42,3 @@ func shortened(s string, n int) (short string, size int) {
 	end, size = fits(s, n-len(ellipsis))
 	return s[:end] + ellipsis, size + len(ellipsis)
 }
-
-// cut returns the characters that fit into the first n bytes.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}

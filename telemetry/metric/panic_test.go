@@ -95,7 +95,7 @@ func TestAReportThatPanics(t *testing.T) {
 				settleIn(t, orders, set)
 				time.Sleep(time.Hour)
 				if got := r.of(); len(got) < 2 {
-					t.Errorf("reports of %v records: none after the panic was told", got)
+					t.Errorf("reports of %v records: none after the panic's", got)
 				}
 				w.once(t)
 			})

@@ -152,7 +152,7 @@ func TestWhatALongPollIsObservedAs(t *testing.T) {
 		t.Errorf("at the end: %v", got)
 	}
 	if r.Collect() || len(taken(&a)) != 0 {
-		t.Error("what has ended is told again")
+		t.Error("a queue that has ended is reported again")
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/baggage"
@@ -14,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/shorten"
 )
 
 // Attributes for which no convention has a name.
@@ -155,11 +155,7 @@ const (
 func short(text string, most int) string {
 	const ellipsis = "…"
 	if len(text) > most {
-		end := most - len(ellipsis)
-		for end > 0 && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text = text[:end] + ellipsis
+		text = shorten.To(text, most-len(ellipsis)) + ellipsis
 	}
 	return strings.ToValidUTF8(text, "?")
 }

@@ -47,7 +47,7 @@ func (f *forward) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.ledger.infer(strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS."), body, text)
 	}
 	if r.Context().Err() != nil {
-		return // the client has left: what it was given nobody has
+		return // the client has left: no worker has what this answer brings
 	}
 	maps.Copy(w.Header(), got.Header)
 	w.WriteHeader(got.StatusCode)

@@ -21,7 +21,7 @@ const prompt = 100 * time.Millisecond
 // its backoff, which is sent in whole seconds.
 //
 // An answer that is under way for longer than the worker waits for it brings
-// messages that nobody has. So when the machine was slow, by its own measure,
+// messages that no worker has. So when the machine was slow, by its own measure,
 // messages that came last and that the worker never spoke of say nothing. Nor do
 // those that became visible at the very moment at which it gave its receives up, nor what
 // ElasticMQ gave to a long poll whose client had left, with which it goes on.

@@ -34,7 +34,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
@@ -42,6 +41,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
+	"github.com/sqsbatch/sqsbatch/test/internal/module"
 )
 
 type options struct {
@@ -105,18 +105,16 @@ func fatal(err error) {
 
 // chaos is the whole run. It reports whether a promise was broken.
 func chaos(o options, folder string) (broken bool, err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	binary := filepath.Join(folder, "worker")
-	build := exec.Command("go", "build", "-o", binary, "./worker")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return false, fmt.Errorf("building the worker (run this in test/chaos): %w", err)
+	if err := module.Build(ctx, binary, "./worker"); err != nil {
+		return false, err
 	}
 	r := &run{options: o, orders: makeOrders(o.messages, rand.New(rand.NewPCG(o.seed, 0))), ledger: newLedger(o.messages)}
 	if o.guarded {
 		copies(r.orders, rand.New(rand.NewPCG(o.seed, 2)))
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	if r.server, err = newServer(ctx, o, r.ledger); err != nil {
 		return false, err
 	}

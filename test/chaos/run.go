@@ -12,14 +12,14 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
 )
 
-// Visibility timeouts: a long one where nobody is killed, so that what is stranded
+// Visibility timeouts: a long one where no process is killed, so that what is stranded
 // shows; a short one where it is what a kill costs.
 const (
 	longVisibility  = 30 * time.Second
 	shortVisibility = 5 * time.Second
 )
 
-// long is the visibility timeout where nobody is killed. A record whose work is in progress
+// long is the visibility timeout where no process is killed. A record whose work is in progress
 // comes back when that claim ends, which is then.
 func (r *run) long() time.Duration {
 	if r.guarded {

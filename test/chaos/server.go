@@ -18,12 +18,13 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/test/chaos/httpstore"
 	"github.com/sqsbatch/sqsbatch/test/internal/elasticmq"
+	"github.com/sqsbatch/sqsbatch/test/internal/javaserver"
 )
 
 // server is an SQS server with a socket for each slot. A restart loses nothing.
 type server struct {
 	state     *sqs.Server        // the emulator; nil with ElasticMQ
-	elasticmq *elasticmq.Server  // nil with the emulator
+	elasticmq *javaserver.Server // nil with the emulator
 	handler   http.Handler       // of either
 	ended     context.CancelFunc // ends what is still forwarded to ElasticMQ
 	endpoint  string             // of the client

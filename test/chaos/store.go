@@ -36,7 +36,7 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := json.NewDecoder(r.Body).Decode(&ask); err != nil {
 		panic(http.ErrAbortHandler) // the request was cut
 	}
-	ctx := context.WithoutCancel(r.Context()) // what has arrived is done, also when nobody waits for it any more
+	ctx := context.WithoutCancel(r.Context()) // what has arrived is done, also when its caller waits no longer
 	var answer httpstore.Answer
 	var err error
 	switch ask.Operation {

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 )
 
 // world is a queue with orders, and a process of function with its environment.
@@ -133,30 +133,24 @@ func TestAProcessInAContainer(t *testing.T) {
 		t.Skip("SIGTERM is how a container is stopped")
 	}
 	w := newWorld(t, `{"sku":"a"}`, `{}`)
-	process := exec.Command(w.binary)
-	process.Env = append(os.Environ(), "SQSBATCH_QUEUE_URL="+w.url)
+	cmd := exec.Command(w.binary)
+	cmd.Env = append(os.Environ(), "SQSBATCH_QUEUE_URL="+w.url)
 	for name, value := range w.env {
-		process.Env = append(process.Env, name+"="+value)
+		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	var output strings.Builder
-	process.Stdout, process.Stderr = &output, &output
-	if err := process.Start(); err != nil {
+	process, err := subprocess.Start(cmd, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- process.Wait() }()
-	defer func() { _ = process.Process.Kill() }()
+	defer process.Kill()
 	w.untilHandled(t)
-	if err := process.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Fatalf("%v: %s", err, output.String())
-		}
-	case <-time.After(30 * time.Second):
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if !process.Stop(ctx) {
 		t.Fatal("the process does not end")
+	}
+	if err := process.Err(); err != nil {
+		t.Fatalf("%v: %q", err, process.LastLines())
 	}
 	w.check(t, 0)
 }

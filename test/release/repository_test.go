@@ -53,7 +53,7 @@ func TestWorkflow_RunsEachStageOnce(t *testing.T) {
 }
 
 // The workflows use the versions of Go and goreleaser that .ci/run has, may only read
-// unless a job says more, and name actions by commits, which nobody can move.
+// unless a job says more, and name actions by commits, which cannot be moved as tags can.
 func TestWorkflow_IsPinned(t *testing.T) {
 	golang := ciVariable(t, "GO_VERSIONS")[0]
 	_, goreleaser, _ := strings.Cut(ciVariable(t, "GORELEASER")[0], "@")

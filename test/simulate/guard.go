@@ -73,7 +73,7 @@ func (t *Task) killed() Moment {
 	return t.Handling.Invocation.Killed
 }
 
-// over is when nobody worked on a task any more, if its handler follows its context.
+// over is when work on a task had ended, if its handler follows its context.
 func (t *Task) over() Moment {
 	first := t.Ended
 	for _, m := range []Moment{t.Canceled, t.killed()} {

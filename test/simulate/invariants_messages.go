@@ -145,7 +145,7 @@ func (c *checker) deadLetters() {
 		m := known[d.Body]
 		switch {
 		case m == nil:
-			c.violated(Kept, c.last(), "%s holds a message that nobody sent: %q", d.Queue, d.Body)
+			c.violated(Kept, c.last(), "%s holds a message that was never sent: %q", d.Queue, d.Body)
 		case !maps.Equal(d.Attributes, plain(m.plan.attributes())):
 			c.violated(Kept, c.last(), "%s holds %v with other attributes: %q", d.Queue, m, d.Attributes)
 		}

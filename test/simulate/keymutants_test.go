@@ -48,7 +48,7 @@ func guarded(handle func(ctx context.Context, r batch.Record, next batch.Handler
 	}}
 }
 
-// unfenced is a store that asks nobody whether a claim is theirs: a late failure removes
+// unfenced is a store that does not check whose a claim is: a late failure removes
 // the completion of the worker that has taken over.
 type unfenced struct {
 	idempotency.Store

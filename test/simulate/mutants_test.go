@@ -39,7 +39,7 @@ var bothMutants = []mutantCase{
 	})},
 	{"asks for more than 12 hours", Bounded, visibility(func(int) int { return 43_201 })},
 	{"asks for 12 hours from now, not from the receipt", Bounded, visibility(func(int) int { return 43_200 })},
-	{"calls again for ever when SQS fails", Frugal, wire(again)},
+	{"calls again forever when SQS fails", Frugal, wire(again)},
 	{"has failures come back at once", Spaced, visibility(func(int) int { return 0 })},
 	{"counts the backoff in half seconds", Spaced, visibility(func(s int) int { return s / 2 })},
 	{"sends dead letters twice", Single, wire(sendTwice)},

@@ -56,7 +56,7 @@ func (c *checker) freed() {
 				d.story, until.Sub(p.Returned.At), p.Number)
 		}
 	}
-	c.takenByNobody()
+	c.notTaken()
 }
 
 // mayHide reports whether a message is hidden for its backoff, or because its
@@ -102,15 +102,15 @@ func (c *checker) inGroupThatFailed(d *delivery) bool {
 	})
 }
 
-// takenByNobody: Freed. A message that was received while nobody was there to
-// take the answer is lost until its visibility is over.
-func (c *checker) takenByNobody() {
+// notTaken: Freed. A message that was received by a call that its process had given up is
+// lost until its visibility is over.
+func (c *checker) notTaken() {
 	if c.Plan.faulty() || slices.ContainsFunc(c.Processes, func(p *Process) bool { return p.Killed.Came() }) {
 		return
 	}
 	for _, d := range c.deliveries {
 		if d.process == nil {
-			c.violated(Freed, d.received.Moment, "%v was received by a call that nobody waited for", d.story)
+			c.violated(Freed, d.received.Moment, "%v was received by a call that its process had given up", d.story)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // recorder writes a history. It is called from everywhere, also under the
-// server's lock, and calls nobody.
+// server's lock, and calls nothing itself.
 type recorder struct {
 	mu        sync.Mutex
 	h         *History

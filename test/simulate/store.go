@@ -28,7 +28,7 @@ const (
 	StoreHangs   StoreFaultKind = "hang"         // it is not done, and has no answer before its context ends
 	StoreSilent  StoreFaultKind = "silence"      // it is done, and has no answer before its context ends
 	AnswersLate  StoreFaultKind = "late answer"  // it is done, and answered later
-	ArrivesLate  StoreFaultKind = "late arrival" // it is done later, also when nobody waits for it any more
+	ArrivesLate  StoreFaultKind = "late arrival" // it is done later, also when its caller waits no longer
 	DiesFirst    StoreFaultKind = "dies before"  // the process dies instead of it
 	DiesThen     StoreFaultKind = "dies after"   // the process dies when it is done
 )

@@ -46,7 +46,7 @@ func main() {
 	flag.DurationVar(&o.duration, "duration", 2*time.Second, "how long one measurement takes")
 	flag.DurationVar(&o.warmup, "warmup", 30*time.Second, "how long each server is called before anything is measured: Java compiles what is called often")
 	flag.Parse()
-	// An output that nobody reads any more ends it too: the servers must be stopped.
+	// A closed output ends it too (SIGPIPE): the servers must be stopped.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
 	defer stop()
 	if err := run(ctx, o); err != nil {

@@ -19,7 +19,7 @@ var (
 
 func main() { handler.RunWith(consumer, config) }
 
-// Click is a message that nobody misses: a click on an article.
+// Click is a click on an article. Losing one does no harm.
 type Click struct {
 	SKU      string `json:"sku"`
 	Quantity int    `json:"quantity"`

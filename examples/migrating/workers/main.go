@@ -74,7 +74,7 @@ func (m *machine) run(j job) (err error) {
 }
 
 func (m *machine) engrave(ctx context.Context, o Order) error {
-	m.engraved++ // without a lock: nobody else has this machine
+	m.engraved++ // without a lock: no other goroutine has this machine
 	slog.InfoContext(ctx, "engraved", "order", o.ID)
 	return nil
 }

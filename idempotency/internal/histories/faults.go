@@ -43,7 +43,7 @@ func (f *Faults) call(do func() error) error {
 		_ = do()
 		f.slow()
 		return errBroken
-	case n < 14: // it is done when nobody waits for it any more
+	case n < 14: // it is done after its caller stopped waiting
 		wait := f.lag + time.Duration(f.draw(int64(2*f.lease)))
 		f.late.Go(func() {
 			time.Sleep(wait)

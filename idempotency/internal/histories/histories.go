@@ -3,8 +3,8 @@
 // compared with a model by porcupine, which finds an order of the calls that explains all
 // their answers, or proves that there is none.
 //
-// It is a package of its own, for tests only, so that nobody who imports package idempotency
-// or storetest compiles porcupine.
+// It is a package of its own, for tests only, so that packages that import idempotency or
+// storetest do not compile porcupine.
 package histories
 
 import (

@@ -5,10 +5,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/idempotency"
 )
 
-// state is how a key is in the model. A claim ends between from and until: nobody knows when
-// the store took the time for it. Taking a claim over is right if the call may have been done
-// after from, being refused is right if it may have been done before until. So an answer that
-// a store may give is never called wrong.
+// state is how a key is in the model. A claim ends between from and until, because the test
+// does not know when the store read the clock for it. Taking a claim over is right if the call
+// may have been done after from, being refused is right if it may have been done before until.
+// So an answer that a store may give is never called wrong.
 type state struct {
 	state       idempotency.State // 0 for a free key
 	owner       string

@@ -72,7 +72,7 @@ func fill(ctx context.Context, o diary.Order, attempt int) (diary.Outcome, error
 	}
 	switch {
 	case o.Permanent:
-		return diary.Permanent, batch.Permanent(errors.New("an order that nobody can fill"))
+		return diary.Permanent, batch.Permanent(errors.New("an order that cannot be filled"))
 	case attempt <= o.Fails:
 		return diary.Failed, fmt.Errorf("attempt %d of an order that fails %d times", attempt, o.Fails)
 	}

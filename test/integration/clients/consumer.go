@@ -72,7 +72,7 @@ func (c consumer) run(ctx context.Context, s *sqsserver.Server, p plan) error {
 	if code := cmd.ProcessState.ExitCode(); err == nil && (code != c.exit || !inTime) {
 		err = fmt.Errorf("%v after SIGTERM (%v at most) it ended with %v", time.Since(stopped).Round(time.Millisecond), stopTime, cmd.ProcessState)
 	}
-	// Nobody else has the book now.
+	// No other goroutine has the book now.
 	err = errors.Join(append(book.wrong, err, judge(p, book.entries, c.skips))...)
 	if err == nil {
 		err = errors.Join(gone(ctx, q), q.deadLetters(ctx, p))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 	"github.com/sqsbatch/sqsbatch/test/internal/dynamodblocal"
+	"github.com/sqsbatch/sqsbatch/test/internal/javaserver"
 )
 
 // Steps are the steps of the check.
@@ -34,7 +35,7 @@ func Steps(ctx context.Context, s *stage.Stage) []stage.Step {
 // world is what the steps share.
 type world struct {
 	stage *stage.Stage
-	local *dynamodblocal.Server
+	local *javaserver.Server
 }
 
 // start wraps ErrNotRun, because only what this machine does not have can fail here.

@@ -92,8 +92,11 @@ func (Go) Find(ctx context.Context, arg string) (*Package, error) {
 	if name := fields[0]; name != "main" && name != "" {
 		return nil, fmt.Errorf("%s is package %s; a Lambda function is a package main", arg, name)
 	}
-	if fields[4] != "" {
-		return nil, &Error{Package: arg, Output: unquote(fields[4]), Err: errors.New("not a package")}
+	switch why := unquote(fields[4]); {
+	case why != "" && fields[3] == "": // no Go files
+		return nil, fmt.Errorf("there is no Go package %s; give the directory or import path of the function's main package. Go says: %s", arg, why)
+	case why != "":
+		return nil, &Error{Package: arg, Output: why, Err: errors.New("not a package")}
 	}
 	p.ImportPath, p.Dir, p.Files = fields[2], fields[1], strings.FieldsFunc(fields[3], func(r rune) bool { return r == '/' })
 	return p, nil

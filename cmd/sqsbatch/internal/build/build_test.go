@@ -57,15 +57,17 @@ func TestBuild(t *testing.T) {
 // TestNoFunction: what is no main package is refused before it is built.
 func TestNoFunction(t *testing.T) {
 	module(t, map[string]string{
-		"lib/lib.go": "package lib\n", "cmd/f/main.go": hello, "empty/README": "",
+		"lib/lib.go": "package lib\n", "cmd/f/main.go": hello, "empty/README": "", "nothing/main.go": "",
 		"syntax/main.go": "package main\n\nfunc main() {\n",
 	})
 	for arg, want := range map[string]string{
 		"lib":               "lib is package lib; a Lambda function is a package main",
 		"./...":             "give the one that has the function's main",
-		"empty":             "no Go files",
-		"nowhere":           "nowhere",
-		"example.com/other": "example.com/other",
+		"empty":             "there is no Go package empty; give the directory or import path of the function's main package. Go says: no Go files",
+		"./nowhere":         "there is no Go package ./nowhere; give the directory or import path",
+		"nowhere":           "there is no Go package nowhere; give the directory or import path",
+		"example.com/other": "there is no Go package example.com/other; give the directory or import path",
+		"nothing":           "nothing does not build",
 	} {
 		_, err := (build.Go{}).Find(t.Context(), arg)
 		if err == nil || !strings.Contains(err.Error(), want) {

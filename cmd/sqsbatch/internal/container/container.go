@@ -32,6 +32,9 @@ type Options struct {
 	StopTimeout time.Duration
 	// Works says whether any process has done what it is there for.
 	Works func() bool
+	// Idle, if set, is called once if Works is still false after IdleAfter.
+	Idle      func()
+	IdleAfter time.Duration
 	// Output is given each line that a process prints to "stdout" or "stderr".
 	// It may be called by several goroutines.
 	Output func(process int, stream, text string)
@@ -90,6 +93,7 @@ func Run(ctx, kill context.Context, o Options) error {
 			}
 		})
 	}
+	all.Go(func() { o.watch(ctx) })
 	all.Wait()
 	for _, err := range errs {
 		var start *StartError
@@ -98,6 +102,16 @@ func Run(ctx, kill context.Context, o Options) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// watch reports that no process works.
+func (o *Options) watch(ctx context.Context) {
+	if o.Idle == nil {
+		return
+	}
+	if sleep.For(ctx, o.IdleAfter) && !o.Works() {
+		o.Idle()
+	}
 }
 
 // keep runs one process after another.

@@ -100,6 +100,30 @@ func TestStartError(t *testing.T) {
 	}
 }
 
+// TestIdle: a program that runs but does not work is reported.
+func TestIdle(t *testing.T) {
+	for name, works := range map[string]bool{"does not work": false, "works": true} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			w := &watch{}
+			o := options(t, w, "drain")
+			asked, reported := make(chan struct{}), false
+			o.Works = sync.OnceValue(func() bool { close(asked); return works })
+			o.Idle = func() { reported = true }
+			w.on = map[string]func(){"up": func() {
+				go func() { <-asked; cancel() }()
+			}}
+			if err := container.Run(ctx, context.Background(), o); err != nil {
+				t.Fatal(err)
+			}
+			if reported == works {
+				t.Errorf("reported %v", reported)
+			}
+		})
+	}
+}
+
 // TestRestart: one that has worked is started again, after pauses that grow.
 func TestRestart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

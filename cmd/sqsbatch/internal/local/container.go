@@ -22,6 +22,9 @@ const (
 	// default, and drainMore is what a stop takes in addition, 4 s of it for settling.
 	drainAndGrace = 25 * time.Second
 	drainMore     = 5 * time.Second
+
+	// idleAfter is when a program that has not called SQS is worth a warning.
+	idleAfter = 10 * time.Second
 )
 
 // runContainers runs processes that poll, until ctx ends and they drain.
@@ -32,6 +35,9 @@ func (s *stack) runContainers(ctx, kill context.Context, tracker *track.Tracker)
 		StopTimeout: s.stopLimit() + drainMore,
 		Works: func() bool {
 			return slices.ContainsFunc(s.server.Calls("ReceiveMessage"), func(c sqs.Call) bool { return c.Error == "" && c.Began.After(begun) })
+		},
+		IdleAfter: idleAfter, Idle: func() {
+			tracker.Warn(fmt.Sprintf("%s has received nothing %s after its start: its main must call handler.Run, which polls SQSBATCH_QUEUE_URL", s.pkgName, idleAfter))
 		},
 		Output:  tracker.ProcessLine,
 		Changed: tracker.Process,

@@ -41,7 +41,7 @@ func defaultTemplate(o options, dirs []string) (t *template.Template, settings s
 	where := strings.Join(dirs, ", ")
 	switch {
 	case o.function != "" || o.queue != "" || len(o.parameters) > 0:
-		return nil, "", fmt.Errorf("no %s in %s; name one with --template FILE: --function, --queue and --parameter-overrides are about a template",
+		return nil, "", fmt.Errorf("no %s in %s; name one with --template FILE, because --function, --queue and --parameter-overrides choose in a template",
 			template.Names[0], where)
 	case o.pkg == "":
 		return nil, "", fmt.Errorf("no %s in %s; name one with --template FILE, or name the function's package, as in `sqsbatch local .`, to run it with default settings",

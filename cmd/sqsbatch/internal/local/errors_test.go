@@ -43,7 +43,7 @@ Resources:
 		{"many packages", []string{root + "/...", "--template", own}, []string{"give the one"}},
 		{"no template", nil, []string{"no template.yaml", "--template FILE", "`sqsbatch local .`"}},
 		{"no template for a flag", []string{ordersPackage, "--queue", "q"}, []string{"no template.yaml", "--template FILE", "--queue"}},
-		{"missing template", []string{"--template", "nope.yaml"}, []string{"no template nope.yaml"}},
+		{"missing template", []string{"--template", "nope.yaml"}, []string{"no template nope.yaml; --template names a SAM or CloudFormation template"}},
 		{"no function", []string{"--template", noEvent}, []string{"no function with an event of type SQS", "add one"}},
 		{"several functions", []string{"testdata/foreign"}, []string{"Foreign, Slow", "--function NAME"}},
 		{"unknown function", []string{"testdata/foreign", "--function", "X"}, []string{"no function X", "Foreign, Slow"}},

@@ -100,7 +100,7 @@ func (in *input) add(name string, data []byte) error {
 	case file.Body != "":
 		note := fmt.Sprintf("%s is sent as the body of one message: %s", name, file.Body)
 		if file.Elements > 1 {
-			note += "; for a message of each element: jq -c '.[]' FILE | sqsbatch local -"
+			note += "; for a message of each element: jq -c '.[]' FILE | sqsbatch local PACKAGE -"
 		}
 		in.notes = append(in.notes, note)
 	case len(file.Messages) == 0:
@@ -229,7 +229,7 @@ func (s *stack) sourceNote() string {
 	}
 	note := fmt.Sprintf("eventSourceARN: the records come from %s here, not from %s", queue.ARN, someOf(s.input.sources))
 	if order {
-		note += "; it is no FIFO queue, so order is not kept"
+		note += "; it is not a FIFO queue, so order is not kept. --template FILE names a template with a FIFO queue"
 	}
 	return note
 }

@@ -44,7 +44,7 @@ func TestEventForms(t *testing.T) {
 		not          string
 	}{
 		{event: filepath.Join(dir, "event.json"), want: map[string][]string{"record": one}, says: []string{
-			"eventSourceARN: the records come from arn:aws:sqs:us-east-1:000000000000:Work here, not from arn:aws:sqs:eu-west-1:123456789012:orders.fifo; it is no FIFO queue, so order is not kept\n"}},
+			"eventSourceARN: the records come from arn:aws:sqs:us-east-1:000000000000:Work here, not from arn:aws:sqs:eu-west-1:123456789012:orders.fifo; it is not a FIFO queue, so order is not kept. --template FILE names a template with a FIFO queue\n"}},
 		{event: filepath.Join(dir, "here.json"), want: map[string][]string{"here": one}, not: "eventSourceARN"},
 		{event: filepath.Join(dir, "received.json"), want: map[string][]string{"received": one}, not: "is sent as"},
 		{event: filepath.Join(dir, "body.json"), want: map[string][]string{"{\n  \"id\": 1\n}": one}, says: []string{"body.json is sent as the body of one message: a JSON object\n"}},
@@ -52,7 +52,7 @@ func TestEventForms(t *testing.T) {
 		{event: dir, want: map[string][]string{"record": one, "here": one, "received": one, "{\n  \"id\": 1\n}": one}, says: []string{
 			"body.json is sent as the body", "of a directory only files *.json are sent, not notes.txt\n"}},
 		{event: "-", stdin: "[\n 1\n]\n", want: map[string][]string{"[\n 1\n]": one}, says: []string{"standard input is sent as the body of one message: a JSON array of 1\n"}},
-		{event: "-", stdin: "[1,2]", want: map[string][]string{"[1,2]": one}, says: []string{"a JSON array of 2; for a message of each element: jq -c '.[]' FILE | sqsbatch local -\n"}},
+		{event: "-", stdin: "[1,2]", want: map[string][]string{"[1,2]": one}, says: []string{"a JSON array of 2; for a message of each element: jq -c '.[]' FILE | sqsbatch local PACKAGE -\n"}},
 	}
 	for _, tt := range tests {
 		var out, side bytes.Buffer

@@ -65,7 +65,7 @@ func readTemplate(o options) (t *template.Template, settings string, err error) 
 	}
 	t, err = template.Read(path)
 	if errors.Is(err, os.ErrNotExist) {
-		err = fmt.Errorf("no template %s; name one with --template FILE", path)
+		err = fmt.Errorf("there is no template %s; --template names a SAM or CloudFormation template. Without it, a package that you name runs with default settings", path)
 	}
 	return t, path, err
 }

@@ -26,7 +26,7 @@ type File struct {
 }
 
 // asLines says how to send a body that looks like something else.
-const asLines = "to send it as the body of a message, give it on one line of standard input, as in `jq -c . FILE | sqsbatch local -`"
+const asLines = "to send it as the body of a message, give it on one line of standard input, as in `jq -c . FILE | sqsbatch local PACKAGE -`"
 
 // Parse reads a file: an SQS event, the JSON output of `aws sqs receive-message`, messages of
 // that output in lines, as `sqsbatch dlq export` writes them, or one body. The error says what is wrong in the file.
@@ -49,7 +49,7 @@ func Parse(data []byte) (File, error) {
 	} else if letters := letterList(text); letters != nil {
 		return parseMessages(letters, "it has messages in lines")
 	} else if n > 1 {
-		return File{}, fmt.Errorf("it has %d JSON values; send a message of each line by `sqsbatch local - < FILE`, or give each a file", n)
+		return File{}, fmt.Errorf("it has %d JSON values; send a message of each line by `sqsbatch local PACKAGE - < FILE`, or give each a file", n)
 	}
 	if text[0] == '[' {
 		return parseList(data, text)

@@ -164,7 +164,7 @@ func TestFile(t *testing.T) {
 		"\xff\xfe{\x00}\x00":                 "UTF-16",
 		"{\n\"a\": [\n}":                     "line 3",
 		`{"id":`:                             "begins like JSON, and is not: it ends too early",
-		"{\"id\":1}\n{\"id\":2}\n{\"id\":3}": "3 JSON values; send a message of each line by `sqsbatch local - < FILE`",
+		"{\"id\":1}\n{\"id\":2}\n{\"id\":3}": "3 JSON values; send a message of each line by `sqsbatch local PACKAGE - < FILE`",
 		"{\"MessageId\":\"1\",\"Body\":\"a\"}\n{\"MessageId\":\"1\"}":            "2 JSON values",
 		"{\"MessageId\":\"1\",\"Body\":\"a\"}\n{\"MessageId\":\"1\",\"Body\":1}": "2 JSON values",
 		"{\"MessageId\":\"1\",\"Body\":\"a\"}\n[1]":                              "2 JSON values",

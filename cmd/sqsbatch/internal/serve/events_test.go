@@ -220,8 +220,8 @@ func TestAnOutputThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestAnOutputThatNobodyReads: the end does not wait for it.
-func TestAnOutputThatNobodyReads(t *testing.T) {
+// TestAnOutputThatIsNotRead: the end does not wait for it.
+func TestAnOutputThatIsNotRead(t *testing.T) {
 	_, _, end := servedTo(t, 10)
 	if err := end(); err != nil {
 		t.Error(err)

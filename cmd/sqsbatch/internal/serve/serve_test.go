@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,27 +12,9 @@ import (
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text := strings.ReplaceAll(string(want), "\r\n", "\n"); got != text {
-		t.Errorf("%s (go test -update writes it anew):\n%s\nwant\n%s", path, got, text)
-	}
-}
 
 // runServe runs `sqsbatch sqs` with arguments.
 func runServe(ctx context.Context, args []string, tio cli.IO) error {
@@ -86,7 +67,7 @@ func TestStart(t *testing.T) {
 			if err != nil || side != "" {
 				t.Fatalf("%v, standard error %q", err, side)
 			}
-			golden(t, tt.golden, out)
+			golden.Check(t, tt.golden, out)
 		})
 	}
 }

@@ -55,6 +55,8 @@ type Record struct {
 	Attempt    int    `json:"attempt"`
 	Outcome    string `json:"outcome"`
 	Reason     string `json:"reason"` // "" when there is none
+	// PanickedAt is the line of the function that panicked, as in "orders/main.go:31".
+	PanickedAt string `json:"panickedAt,omitempty"`
 	// Shared says that Reason is the error of the whole invocation.
 	Shared bool `json:"-"`
 	// Duration is how long the handler took, and Allowed how long it was allowed to

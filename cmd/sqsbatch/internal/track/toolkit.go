@@ -3,6 +3,7 @@ package track
 import (
 	"cmp"
 	"encoding/json"
+	"path"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ type report struct {
 	Attempt   int      `json:"attempt"`
 	Outcome   string   `json:"outcome"`
 	Reason    string   `json:"reason"`
+	Stack     string   `json:"stack"`
 	Duration  *float64 `json:"durationMs"`
 	Allowed   *float64 `json:"allowedMs"`
 	VisibleIn *float64 `json:"visibleInMs"`
@@ -46,7 +48,7 @@ func (r report) news() bool { return r.Level == "INFO" || r.Level == "DEBUG" }
 func (r report) record() Record {
 	out := Record{
 		RequestID: r.RequestID, MessageID: r.MessageID, Attempt: r.Attempt,
-		Outcome: r.Outcome, Reason: r.Reason,
+		Outcome: r.Outcome, Reason: r.Reason, PanickedAt: panickedAt(r.Stack),
 		Duration: duration(r.Duration), Allowed: duration(r.Allowed), VisibleIn: duration(r.VisibleIn),
 	}
 	if r.DLQ != "" {
@@ -61,6 +63,22 @@ func (r report) warning() Warning {
 		text += ": " + r.Reason
 	}
 	return Warning{Text: text, Serious: r.Level == "ERROR"}
+}
+
+// panickedAt returns the line that panicked, as in "orders/main.go:31": the first in the
+// stack that is not the runtime's. It returns "" if the stack has none.
+func panickedAt(stack string) string {
+	lines, panicked := strings.Split(stack, "\n"), false
+	for i, line := range lines[:len(lines)-1] {
+		switch {
+		case strings.HasPrefix(line, "panic("):
+			panicked = true
+		case panicked && !strings.HasPrefix(line, "\t") && !strings.HasPrefix(line, "runtime."):
+			file, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
+			return path.Join(path.Base(path.Dir(file)), path.Base(file))
+		}
+	}
+	return ""
 }
 
 // duration is ms milliseconds, and -1 ns for nil.

@@ -2,6 +2,7 @@ package track_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -47,6 +48,29 @@ func TestRecordsFromTheToolkitsLines(t *testing.T) {
 			t.Errorf("end: %+v", told[len(told)-1])
 		}
 	})
+}
+
+// A record of a panic says where it was: in the function, not in the runtime.
+func TestPanic_HasItsPlace(t *testing.T) {
+	const start = "goroutine 7 [running]:\nruntime/debug.Stack()\n\t/go/src/runtime/debug/stack.go:26 +0x5e\nsqsbatch/internal/runner.(*Engine).call.func1()\n\t/s/verdict.go:65 +0x4f\n"
+	const thrown = "panic({0x1, 0x2})\n\t/go/src/runtime/panic.go:783 +0x132\n"
+	const place = "main.ship(...)\n\t/src/orders/ship.go:31 +0x25\nmain.main.func1()\n\t/src/orders/main.go:5 +0x1\n"
+	for stack, want := range map[string]string{
+		start + thrown + place: "orders/ship.go:31",
+		start + thrown + "runtime.mapassign()\n\t/go/src/runtime/map.go:1 +0x3\n" + place: "orders/ship.go:31",
+		start + place:         "", // not a panic
+		start + thrown:        "",
+		thrown + "main.ship(": "", // cut
+		"":                    "",
+	} {
+		inBubble(t, func(b *bench) {
+			b.invoke("r1", 1, "a")
+			b.record("r1", "a", `"outcome":"retry","reason":"handler panicked: oops","stack":`+strconv.Quote(stack))
+			if got := b.last().PanickedAt; got != want {
+				t.Errorf("%q: %q, want %q", stack, got, want)
+			}
+		})
+	}
 }
 
 // A failure at maxReceiveCount is the last attempt, live and at the end.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
@@ -37,7 +38,7 @@ func TestMetricsTable(t *testing.T) {
 	v.Header(header)
 	out.Reset()
 	v.Summary(view.Summary{Progress: track.Progress{Sent: 10, Succeeded: 7, DeadLettered: 3, Retried: 4, Invocations: 3}, Elapsed: 4200 * time.Millisecond, Metrics: report()})
-	golden(t, "metrics.txt", out.String())
+	golden.Check(t, "metrics.txt", out.String())
 	for line := range strings.Lines(out.String()) {
 		if strings.HasPrefix(line, "duration") && len(line) > 80 {
 			t.Errorf("%d columns: %s", len(line), line)

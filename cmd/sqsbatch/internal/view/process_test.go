@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 )
@@ -41,7 +42,7 @@ func playContainers(v view.View) {
 func TestContainers(t *testing.T) {
 	var text, lines, aside bytes.Buffer
 	playContainers(view.NewText(&text, view.Terminal{}))
-	golden(t, "containers.txt", text.String())
+	golden.Check(t, "containers.txt", text.String())
 	playContainers(view.NewJSON(&lines, view.NewText(&aside, view.Terminal{})))
-	golden(t, "containers.json", lines.String())
+	golden.Check(t, "containers.json", lines.String())
 }

@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"io"
+	"iter"
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
@@ -115,25 +116,18 @@ func (t Terminal) wrap(line string, indent int) string {
 // lastBreak is the index of the last blank of a line after which a word would be
 // wider than width, or of the first one if there is none before; -1 for none.
 func lastBreak(line string, width, indent int) int {
-	end, column, escape, word := -1, 0, false, false
-	for i, r := range line {
-		switch {
-		case r == '\x1b':
-			escape = true
-		case escape:
-			escape = r != 'm'
-		default:
-			if r == ' ' && word && column >= indent {
-				if column > width && end >= 0 {
-					return end
-				}
-				end = i
-			}
-			word = word || r != ' '
-			column++
+	end, column, word := -1, 0, false
+	for i, r := range shown(line) {
+		if r == ' ' && word && column >= indent {
 			if column > width && end >= 0 {
 				return end
 			}
+			end = i
+		}
+		word = word || r != ' '
+		column++
+		if column > width && end >= 0 {
+			return end
 		}
 	}
 	return end
@@ -141,18 +135,28 @@ func lastBreak(line string, width, indent int) int {
 
 // visible is the number of columns of a line, without escape sequences.
 func visible(line string) (columns int) {
-	escape := false
-	for _, r := range line {
-		switch {
-		case r == '\x1b':
-			escape = true
-		case escape:
-			escape = r != 'm'
-		default:
-			columns++
-		}
+	for range shown(line) {
+		columns++
 	}
 	return columns
+}
+
+// shown goes through the characters of a line that have a column, with their indices.
+// It leaves out escape sequences.
+func shown(line string) iter.Seq2[int, rune] {
+	return func(yield func(int, rune) bool) {
+		escape := false
+		for i, r := range line {
+			switch {
+			case r == '\x1b':
+				escape = true
+			case escape:
+				escape = r != 'm'
+			case !yield(i, r):
+				return
+			}
+		}
+	}
 }
 
 // line writes s above the last line, in lines that fit the terminal.

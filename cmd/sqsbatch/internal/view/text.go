@@ -49,7 +49,11 @@ func (t *Text) Header(h Header) {
 	}
 	if h.Mode == "poll" {
 		row("function", "%s: %s in a container, %s", h.Function, h.Package, plural(h.Processes, "process", "processes"))
-		row("settings", "%s", strings.Join(append([]string{h.Settings}, h.Variables...), " "))
+		settings := h.Settings
+		if len(h.Variables) > 0 {
+			settings += "; with " + strings.Join(h.Variables, " ")
+		}
+		row("settings", "%s", settings)
 	} else {
 		t.invoked(h, row)
 	}
@@ -193,11 +197,13 @@ func note(r track.Record) string {
 	switch {
 	case r.Shared || r.Reason == "":
 		return what
-	case what == "":
-		return r.Reason
-	default:
-		return what + ": " + r.Reason
+	case what != "":
+		what += ": "
 	}
+	if r.PanickedAt != "" {
+		return what + r.Reason + " (" + r.PanickedAt + ")"
+	}
+	return what + r.Reason
 }
 
 func (t *Text) ended(e track.Ended) {

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -76,27 +77,10 @@ func play(v view.View) {
 	})
 }
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := strings.ReplaceAll(string(want), "\r\n", "\n"); got != want {
-		t.Errorf("%s differs (UPDATE=1 rewrites it):\n got\n%s\nwant\n%s", path, got, want)
-	}
-}
-
 func TestPlainText(t *testing.T) {
 	var out bytes.Buffer
 	play(view.NewText(&out, view.Terminal{}))
-	golden(t, "plain.txt", out.String())
+	golden.Check(t, "plain.txt", out.String())
 	if strings.ContainsAny(out.String(), "\x1b\r") {
 		t.Error("escape sequences where there is no terminal")
 	}
@@ -110,7 +94,7 @@ func TestTerminal(t *testing.T) {
 			var out bytes.Buffer
 			play(view.NewText(&out, terminal(width)))
 			screen := replay(t, out.String())
-			golden(t, fmt.Sprintf("terminal%d.txt", width), strings.Join(screen, "\n")+"\n")
+			golden.Check(t, fmt.Sprintf("terminal%d.txt", width), strings.Join(screen, "\n")+"\n")
 			requireWidth(t, screen, width)
 			records := 0
 			for _, line := range screen {
@@ -188,6 +172,17 @@ func TestLastAttempt_SaysDeadLetterQueueNext(t *testing.T) {
 	}
 }
 
+func TestPanic_IsShownWithItsPlace(t *testing.T) {
+	var out bytes.Buffer
+	view.NewText(&out, view.Terminal{}).Event(track.Record{
+		MessageID: "m1", Body: "a", Attempt: 1, Outcome: track.Retry, Reason: "handler panicked: oops", PanickedAt: "orders/ship.go:31",
+		Duration: -1, Allowed: -1, VisibleIn: time.Second,
+	})
+	if want := "back in 1s: handler panicked: oops (orders/ship.go:31)\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
 // replay returns lines as a terminal shows them: carriage returns and erasing.
 func replay(t *testing.T, out string) []string {
 	t.Helper()
@@ -244,7 +239,7 @@ func TestJSON(t *testing.T) {
 	if v.Err() != nil {
 		t.Fatal(v.Err())
 	}
-	golden(t, "lines.json", out.String())
+	golden.Check(t, "lines.json", out.String())
 	for line := range strings.Lines(out.String()) {
 		var v map[string]any
 		if err := json.Unmarshal([]byte(line), &v); err != nil {

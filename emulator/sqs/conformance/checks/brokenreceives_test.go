@@ -123,7 +123,7 @@ func receiveBreakages() []breakage {
 			}
 		}), fails: "counts/delayed send/delay-bounds long-poll/delay-over delay/message delay/message-over-queue delay/zero-over-queue " +
 			"delay/fifo-message batch/send-settings"},
-		{name: "messages live for ever", fresh: onRequest(func(c *call) { delete(object(c.in, "Attributes"), "MessageRetentionPeriod") }), fails: "delete/retention redrive/expiry attributes/created"},
+		{name: "messages live forever", fresh: onRequest(func(c *call) { delete(object(c.in, "Attributes"), "MessageRetentionPeriod") }), fails: "delete/retention redrive/expiry attributes/created"},
 		{name: "messages live for half their time", fresh: onRequest(func(c *call) {
 			if a := object(c.in, "Attributes"); a["MessageRetentionPeriod"] == "120" {
 				a["MessageRetentionPeriod"] = "60"

@@ -47,8 +47,8 @@ type Check struct {
 	Slow bool
 	// Undocumented tells that AWS's documentation does not promise this, though
 	// consumers depend on it, and that there is no dated recording, or one of an
-	// order that nobody should rely on. Such checks run, but no verdict hangs on
-	// them.
+	// order that consumers should not rely on. Such checks run, but no verdict
+	// depends on them.
 	Undocumented bool
 	// Reading tells that the check's only source is our reading of one sentence
 	// of the page: often it has a limit, and does not say that AWS refuses what is
