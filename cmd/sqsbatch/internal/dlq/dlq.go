@@ -29,11 +29,10 @@ sqsbatch dlq show orders-dead --limit 3
 sqsbatch dlq replay orders-dead --reason 'no such customer' --yes`,
 	}
 	cmd.AddCommand(statsCommand(tio), showCommand(tio), exportCommand(tio), importCommand(tio),
-		replayCommand(tio), moveCommand(tio), deleteCommand(tio))
+		tryCommand(tio, builder), replayCommand(tio), moveCommand(tio), deleteCommand(tio))
 	for _, verb := range cmd.Commands() {
 		cli.Notes(verb, notes(verb.Name()))
 	}
-	_ = builder
 	return cmd
 }
 
@@ -48,6 +47,10 @@ const aboutShow = `Shows messages with their bodies: JSON indented, SNS notifica
 const aboutExport = `Writes messages to a file, a line of JSON each: body, attributes with their types, and what SQS says of the message. It has the form in which 'aws sqs receive-message' prints one message. The messages are received, and made visible again. 'sqsbatch dlq import' sends them again, and 'sqsbatch local --event FILE' runs them through a function.`
 
 const aboutImport = `Sends the messages of a file that export wrote. Body, attributes, message group and deduplication id are those of the file, byte for byte. FILE may be compressed by gzip; - is standard input.`
+
+const aboutTry = `Runs messages through the function on this machine, each once, and says which of them would succeed now. The messages are copied: they stay in the queue, and nothing is sent to AWS by this command. But the function really runs, with whatever it calls besides SQS.
+
+The package is the function's, as for 'sqsbatch local'.`
 
 const aboutReplay = `Sends messages back to the queues that they came from, and deletes them from the dead-letter queue. Their attempts begin at 1 again, and the attribute that sqsbatch added is removed. A message is deleted only after SQS has confirmed its copy.
 

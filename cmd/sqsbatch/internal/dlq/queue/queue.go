@@ -36,7 +36,7 @@ type Queue struct {
 	Retention time.Duration
 	// DeadLetterQueue is the ARN of its own dead-letter queue, "" without one.
 	DeadLetterQueue string
-	hiddenUntil atomic.Int64 // see HiddenUntil
+	hiddenUntil     atomic.Int64 // see HiddenUntil
 	// Asked is SQS's time when it answered, to the second; this machine's if SQS did not
 	// say.
 	Asked time.Time
