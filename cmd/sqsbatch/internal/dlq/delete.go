@@ -28,8 +28,8 @@ func deleteCommand(tio cli.IO) *cobra.Command {
 		Use:   "delete QUEUE",
 		Short: "delete messages for good",
 		Long:  aboutDelete,
-		Example: `sqsbatch dlq delete orders-dead --reason 'no such customer'
-sqsbatch dlq delete orders-dead --reason 'no such customer' --save deleted.ndjson.gz --yes`,
+		Example: `sqsbatch dlq delete orders-dead --reason timeout
+sqsbatch dlq delete orders-dead --reason timeout --save dead.ndjson.gz --yes`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd, tio, args[0]) },
 	}

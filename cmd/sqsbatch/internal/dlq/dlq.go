@@ -30,9 +30,7 @@ sqsbatch dlq replay orders-dead --reason 'no such customer' --yes`,
 	}
 	cmd.AddCommand(statsCommand(tio), showCommand(tio), exportCommand(tio), importCommand(tio),
 		tryCommand(tio, builder), replayCommand(tio), moveCommand(tio), deleteCommand(tio))
-	for _, verb := range cmd.Commands() {
-		cli.Notes(verb, notes(verb.Name()))
-	}
+	cli.Notes(cmd, notes)
 	return cmd
 }
 
@@ -52,7 +50,7 @@ const aboutTry = `Runs messages through the function on this machine, each once,
 
 The package is the function's, as for 'sqsbatch local'.`
 
-const aboutReplay = `Sends messages back to the queues that they came from, and deletes them from the dead-letter queue. Their attempts begin at 1 again, and the attribute that sqsbatch added is removed. A message is deleted only after SQS has confirmed its copy.
+const aboutReplay = `Sends messages back to the queues that they came from, and deletes them from the dead-letter queue. Their attempts begin at 1 again, and the attribute that sqsbatch added is removed. A message is deleted only after SQS has confirmed its copy. Messages that come to the dead-letter queue after the command began are left, because they may be messages that it sent and that failed again.
 
 If nothing is selected or changed, SQS does it itself by a message move task (see --by).`
 
@@ -62,48 +60,28 @@ If nothing is selected, SQS does it itself by a message move task (see --by).`
 
 const aboutDelete = `Deletes messages for good. To delete all of a queue, keep a copy with --save.`
 
-const notesQueue = `## The queue
+const notes = `## The queue
 
 QUEUE is a name, URL or ARN. Region, credentials and endpoint are found as the AWS CLI finds them. A server on this machine needs no credentials.
 
-`
+## Receiving
 
-const notesReceive = `## Receiving
+Every message that a command looks at is received: its receive count goes up by one, and it is hidden from other readers until the command ends, or for two minutes if the command is killed. A queue with a dead-letter queue of its own is refused, unless --force is given, because SQS would move messages that were received too often.
 
-Every message that the command looks at is received: its receive count goes up by one, and it is hidden from other readers until the command ends, for two minutes at most if the command is killed. SQS returns no more messages of a FIFO group while ten of them are held; the command says how many it could not see.
+SQS returns no more messages of a FIFO group while the first of them are held. The output says how many messages could not be seen. replay and move take a message of a FIFO group only if they take all that come before it.
 
-`
+## Selecting
 
-const notesSelect = `## Selecting
+The jq program of --where reads an object with: id, body (the parsed JSON, or else the text), text (the body as it is), attributes (strings, numbers, and binary values in base64), reason, age (seconds since it was sent), receives, source (ARN), sourceName, queue, group, sent, firstReceived and failedAt. A message is selected if the first output is neither false nor null.
 
-The jq program of --where reads an object with: id, body (the parsed JSON, or else the text), text (the body as it is), attributes (strings, numbers, and binary values in base64), reason, age (seconds since it was sent), receives, source (ARN), sourceName, group, sent, firstReceived and failedAt. A message is selected if the first output is neither false nor null.
+--since and --until compare the time when sqsbatch dead-lettered the message, or else the time when it was first received.
 
-A message failed when sqsbatch wrote that it did, or else when it was first received. --since and --until compare that time.
+## Interruptions
 
-`
+The first Ctrl-C finishes what is in hand, makes the rest visible and says what is where; a second one stops at once.
 
-const notesJournal = `## Interruptions
+replay, move and import note each step in a journal. After an interruption or a kill, --resume goes on: what was sent is not sent again. If the command was killed during a call, the messages of that call may have been sent. They are sent again, and the output names them. A FIFO queue drops the second copy within five minutes.
 
-The first Ctrl-C finishes what is in hand, makes the rest visible and says what is where; a second one stops at once. Each step is noted in the journal. After an interruption or a kill, --resume goes on: what was sent is only deleted. If the command was killed during a call, that call's messages may have been sent; they are sent again and named. A FIFO queue drops the second copy for five minutes.
+## Exit status
 
-Messages that are sent to the dead-letter queue after the command began are left: they may be messages that it replayed and that failed again.
-
-`
-
-const notesStatus = `## Exit status
-
-0: everything was done. 1: the command failed. 2: the command line is wrong. 3: some messages were left, not seen, or may have been sent twice: the output says which. 130: it was interrupted.`
-
-// notes are the last paragraphs of a verb's help.
-func notes(verb string) string {
-	text := notesQueue
-	switch verb {
-	case "import":
-		return text + notesStatus
-	case "replay", "move":
-		text += notesReceive + notesSelect + notesJournal
-	default:
-		text += notesReceive + notesSelect
-	}
-	return text + notesStatus
-}
+0: everything was done. 1: the command failed. 2: the command line is wrong. 3: some messages were left, or could not be seen; the output says which. 130: it was interrupted.`

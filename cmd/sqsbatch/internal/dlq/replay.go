@@ -65,7 +65,8 @@ func replayCommand(tio cli.IO) *cobra.Command {
 		Long:  aboutReplay,
 		Example: `sqsbatch dlq replay orders-dead
 sqsbatch dlq replay orders-dead --reason 'no such customer' --rate 50 --yes
-sqsbatch dlq replay orders-dead --where '.body.customer == 17' --edit '.body.customer = 18' --yes`,
+sqsbatch dlq replay orders-dead --where '.body.customer == 17' \
+             --edit '.body.customer = 18' --yes`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error { return m.run(cmd, tio, args[0]) },
 	}
@@ -79,8 +80,8 @@ func moveCommand(tio cli.IO) *cobra.Command {
 		Use:   "move QUEUE --to QUEUE",
 		Short: "move messages to another queue as they are",
 		Long:  aboutMove,
-		Example: `sqsbatch dlq move orders-dead --to orders-parked --reason 'no such customer' --yes
-sqsbatch dlq move orders-dead --to orders-parked --yes`,
+		Example: `sqsbatch dlq move orders-dead --to parked --reason 'no such customer' --yes
+sqsbatch dlq move orders-dead --to parked --yes`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error { return m.run(cmd, tio, args[0]) },
 	}

@@ -91,7 +91,7 @@ func TestReplay_KeepsItsRate(t *testing.T) {
 }
 
 // What is sent to the dead-letter queue after the run began is left there, or a message
-// that fails again at once would be replayed for ever.
+// that fails again at once would be replayed forever.
 func TestReplay_LeavesWhatArrivesMeanwhile(t *testing.T) {
 	virtual(t, func(b *bench) {
 		b.buried("orders-dead", "", "old 1", "x", "orders")

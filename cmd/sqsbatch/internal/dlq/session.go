@@ -72,7 +72,7 @@ type selecting struct {
 func (s *selecting) flags(cmd *cobra.Command, limit int, limitText string) {
 	s.limit = limit
 	cli.Section(cmd, "Which messages", func(f *pflag.FlagSet) {
-		f.Var(cli.Text(&s.where, "JQ"), "where", "those for which a jq program is true, such as '.body.customer == 17 and .receives > 3'; what it reads is explained below")
+		f.Var(cli.Text(&s.where, "JQ"), "where", "those for which a jq program is true, such as '.body.customer == 17 and .receives > 3'; 'sqsbatch help dlq' says what it reads")
 		f.Var(cli.Text(&s.reason, "TEXT"), "reason", "those whose reason contains TEXT, or is of the group TEXT that stats shows")
 		f.Var(cli.Text(&s.since, "TIME"), "since", "those that failed since then: a time (2026-11-23T21:00:00Z, 2026-11-23, 21:00) or how long ago (2h, 3d)")
 		f.Var(cli.Text(&s.until, "TIME"), "until", "those that failed before then")

@@ -36,7 +36,7 @@ func tryCommand(tio cli.IO, builder build.Builder) *cobra.Command {
 		Short: "run messages through the local function, and say which would succeed now",
 		Long:  aboutTry,
 		Example: `sqsbatch dlq try orders-dead .
-sqsbatch dlq try orders-dead --reason 'no such customer' --limit 1000 ./cmd/orders`,
+sqsbatch dlq try orders-dead --reason timeout --limit 1000 ./cmd/orders`,
 		Args: cobra.MinimumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, arg := range args[1:] {

@@ -18,7 +18,7 @@ import (
 const Patience = 2 * time.Minute
 
 const (
-	opening     = 5 * time.Second  // the patience of the first calls: a wrong endpoint is told soon
+	opening     = 5 * time.Second  // the patience of the first calls: a wrong endpoint is reported soon
 	callTimeout = 20 * time.Second // of one try, besides the time that a receive waits
 	firstDelay  = 200 * time.Millisecond
 	lastDelay   = 5 * time.Second
