@@ -12,6 +12,8 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/sqsbatch/sqsbatch/internal/wholebody"
 )
 
 // A scene is a server with a dead-letter queue and the two queues that its messages came
@@ -35,7 +37,7 @@ func newScene(o options, url string) *scene {
 }
 
 func newClient(url string) *awssqs.Client {
-	return awssqs.New(awssqs.Options{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")})
+	return awssqs.New(awssqs.Options{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}, wholebody.Use)
 }
 
 // Both servers have this account.
