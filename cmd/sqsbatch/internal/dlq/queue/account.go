@@ -27,6 +27,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
+	"github.com/sqsbatch/sqsbatch/internal/wholebody"
 )
 
 // Settings choose the account, as the AWS CLI's options of the same names do. What is empty
@@ -116,7 +117,7 @@ func (a *Account) client(ctx context.Context, name string) (*sqs.Client, error) 
 	}
 	key := clientKey{cfg.Region, base}
 	if a.clients[key] == nil {
-		a.clients[key] = sqs.NewFromConfig(cfg, sqserror.Once, func(o *sqs.Options) {
+		a.clients[key] = sqs.NewFromConfig(cfg, sqserror.Once, wholebody.Use, func(o *sqs.Options) {
 			if base != "" {
 				o.BaseEndpoint = &base
 				o.EndpointOptions.UseFIPSEndpoint = aws.FIPSEndpointStateDisabled
