@@ -177,6 +177,7 @@ func days(d time.Duration) string {
 type showing struct {
 	common
 	selecting
+	buckets []string
 }
 
 // pageSize is how many messages are shown by default, and between two questions.
@@ -195,6 +196,7 @@ sqsbatch dlq show orders-dead --id 059f36b4-87a3-44ab-83d2-661975830a7d`,
 	}
 	v.selecting.flags(cmd, pageSize, "show at most N; 0 shows all. On a terminal, a question comes after each ten, unless --limit is given")
 	cli.Section(cmd, "What is shown", func(f *pflag.FlagSet) {
+		f.Var(cli.Texts(&v.buckets, "NAME"), "s3-bucket", "read bodies that are in this bucket, where a message only points to them; may be repeated")
 		v.forceFlag(f)
 		f.Var(cli.Choice(&v.output, "text", "json"), "output", "the form of the output\njson: one message a line, as export writes it")
 	})
@@ -224,6 +226,7 @@ func (v *showing) run(cmd *cobra.Command, tio cli.IO, name string) error {
 		limit = 0
 	}
 	terminal := view.Detect(tio.Stdout)
+	fetch := s.fetcher(v.buckets)
 	shown := 0
 	var look *look
 	look = s.newLook(selection, limit, 1, func(_ context.Context, l *letter.Letter) error {
@@ -239,7 +242,7 @@ func (v *showing) run(cmd *cobra.Command, tio cli.IO, name string) error {
 				return nil
 			}
 		}
-		return letter.Show(tio.Stdout, l, time.Now(), terminal)
+		return letter.Show(tio.Stdout, fetch(l), time.Now(), terminal)
 	})
 	a, err := look.scan.run(s.soft, s.kill)
 	c := look.result.now()

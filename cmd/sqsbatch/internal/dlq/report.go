@@ -171,6 +171,9 @@ func (r *report) text(d *doneLine) {
 	if n := len(d.SentTwice); n > 0 {
 		r.row(n, "may have been sent twice: %s", someIDs(d.SentTwice))
 	}
+	for _, edit := range r.t.result.edits {
+		r.print("\n%s", strings.TrimSpace(edit))
+	}
 	if r.t.dryRun && d.Error == "" {
 		r.print("Nothing was changed. To %s them, add --yes.", will)
 	}

@@ -12,7 +12,20 @@ import (
 type result struct {
 	mu sync.Mutex
 	counts
+	edits []string // differences, a few
 }
+
+// edited keeps what an edit changes, for a dry run.
+func (r *result) edited(before, after letter.Letter) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.edits) < editExamples {
+		r.edits = append(r.edits, before.ID+"\n"+letter.Diff(before, after))
+	}
+}
+
+// editExamples is how many differences a dry run shows.
+const editExamples = 3
 
 // counts are what a result counts.
 type counts struct {

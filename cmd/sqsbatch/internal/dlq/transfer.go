@@ -178,6 +178,9 @@ func (t *transfer) prepare(ctx context.Context, l *letter.Letter, again bool) (*
 	}
 	if t.dryRun {
 		t.result.routed(to.ARN, 1)
+		if t.edit != nil {
+			t.result.edited(*l, edited)
+		}
 	}
 	return &parcel{letter: l, to: to, out: t.outgoing(l, &edited, to)}, nil
 }

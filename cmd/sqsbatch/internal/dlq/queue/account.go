@@ -73,6 +73,9 @@ func Connect(ctx context.Context, s Settings) (*Account, error) {
 	return &Account{settings: s, cfg: cfg, clients: map[clientKey]*sqs.Client{}}, nil
 }
 
+// Config is the AWS configuration, for clients of other services.
+func (a *Account) Config() aws.Config { return a.cfg.Copy() }
+
 // New returns an Account that only uses client, for tests.
 func New(client *sqs.Client) *Account {
 	return &Account{clients: map[clientKey]*sqs.Client{{}: client}}
