@@ -30,6 +30,7 @@ type scan struct {
 	active   time.Time // when the last batch came or was done
 	full     bool      // holdLimit was reached
 	received int
+	size     int // bytes of the largest messages of late; 0 before the first
 }
 
 func newScan(q *queue.Queue, workers int) *scan {
@@ -125,7 +126,7 @@ func (s *scan) work(kill context.Context) error {
 			return nil
 		}
 		began := time.Now()
-		letters, err := s.queue.Receive(kill, 10, hidden)
+		letters, err := s.queue.Receive(kill, s.batch(), hidden)
 		if err != nil {
 			return err
 		}
@@ -135,7 +136,7 @@ func (s *scan) work(kill context.Context) error {
 			}
 			continue
 		}
-		s.begin(len(letters))
+		s.begin(letters)
 		err = s.each(kill, s.hold.add(letters, time.Now()))
 		s.end()
 		if err != nil {
@@ -145,12 +146,35 @@ func (s *scan) work(kill context.Context) error {
 	return nil
 }
 
-func (s *scan) begin(n int) {
+func (s *scan) begin(letters []letter.Letter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inHand++
-	s.received += n
+	s.received += len(letters)
 	s.active = time.Now()
+	s.size = max(1, s.size*7/8)
+	for i := range letters {
+		s.size = max(s.size, letters[i].Size())
+	}
+}
+
+// handful is about how many bytes a worker receives at once, which bounds the memory: it is
+// needed several times, in the text of answers and requests.
+const handful = 512 << 10
+
+// batch is how many messages a worker receives at once: one until the first messages show
+// their size. Those of a FIFO queue come in tens however large they are: SQS shows no more of
+// a group while its first messages are held.
+func (s *scan) batch() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.queue.FIFO():
+		return 10
+	case s.size == 0:
+		return 1
+	}
+	return max(1, min(10, handful/s.size))
 }
 
 func (s *scan) end() {
