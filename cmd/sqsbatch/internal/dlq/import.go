@@ -346,5 +346,8 @@ func (v *importing) end(s *session, i *importer, err error) error {
 	if n := c.Failed + c.Behind; n > 0 {
 		return partly("%s of the file were not sent, see above", count(n))
 	}
+	if n := len(c.SentTwice); n > 0 {
+		return partly("%s may have been sent twice, see above", count(n))
+	}
 	return nil
 }

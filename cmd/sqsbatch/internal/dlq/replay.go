@@ -232,7 +232,7 @@ func (m *moving) transfer(s *session, t *transfer, set *settings, state *journal
 	t.scan = newScan(s.queue, workers)
 	t.scan.each = t.each
 	if state != nil {
-		s.queue.Hidden(hidden)
+		s.queue.Hidden(hidden + 10*time.Second) // a call of the killed run may have been under way
 	}
 	out.plan(set, state)
 	var err error

@@ -1,12 +1,15 @@
 package dlq_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
 // Without --yes nothing changes: every message is there, visible.
@@ -177,4 +180,51 @@ func TestReplay_CanBeInterruptedAndResumed(t *testing.T) {
 		b.expect("orders-dead")
 		b.contains(b.must(2, "replay", "orders-dead", "--resume"), "there is no interrupted run to resume")
 	})
+}
+
+// What a killed run has hidden may become visible between the last receive and the question
+// how much there is. It is not left then.
+func TestReplay_ResumeReceivesWhatBecomesVisibleAtTheEnd(t *testing.T) {
+	for _, suffix := range []string{"", ".fifo"} {
+		t.Run("orders"+suffix, func(t *testing.T) {
+			virtual(t, func(b *bench) {
+				bodies := numbered(0, 100)
+				for i, body := range bodies {
+					group := ""
+					if suffix != "" {
+						group = fmt.Sprint("g", i)
+					}
+					b.buried("orders-dead"+suffix, group, body, "x", "orders"+suffix)
+				}
+				killed, kill := context.WithCancel(b.Context())
+				time.AfterFunc(5*time.Second, kill)
+				b.runWith(killed, "replay", "orders-dead"+suffix, "--by", "send", "--rate", "10", "--yes")
+				if err := b.server.Inject(sqs.Fault{Kind: sqs.Latency, Operation: "GetQueueAttributes", Latency: 15 * time.Second}); err != nil {
+					t.Fatal(err)
+				}
+				b.run("replay", "orders-dead"+suffix, "--resume")
+				b.expect("orders"+suffix, bodies...)
+				b.expect("orders-dead" + suffix)
+			})
+		})
+	}
+}
+
+// A call without an answer is repeated. On a standard queue its messages may be there twice,
+// which the exit status says; a FIFO queue drops the second ones.
+func TestReplay_NamesWhatMayHaveBeenSentTwice(t *testing.T) {
+	for suffix, status := range map[string]int{"": 3, ".fifo": 0} {
+		t.Run("orders"+suffix, func(t *testing.T) {
+			virtual(t, func(b *bench) {
+				b.buried("orders-dead"+suffix, strings.TrimPrefix(suffix, "."), "one", "x", "orders"+suffix)
+				if err := b.server.Inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "SendMessageBatch", Times: 1}); err != nil {
+					t.Fatal(err)
+				}
+				r := b.must(status, "replay", "orders-dead"+suffix, "--by", "send", "--yes")
+				if said := strings.Contains(r.stdout, "may have been sent twice"); said != (status == 3) {
+					t.Errorf("%s", r)
+				}
+			})
+		})
+	}
 }

@@ -213,6 +213,8 @@ func (r *report) verdict(d *doneLine, err error) error {
 		return partly("%s stay in %s, see above%s", count(left), r.s.queue.Name(), again)
 	case d.Unseen > 0 && d.Selected < r.t.pick.limit || d.Unseen > 0 && r.t.pick.limit == 0:
 		return partly("%s could not be seen: %s", count(d.Unseen), unseen(r.s.queue))
+	case len(d.SentTwice) > 0:
+		return partly("%s may have been sent twice, see above", count(len(d.SentTwice)))
 	}
 	return nil
 }

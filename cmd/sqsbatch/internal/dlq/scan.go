@@ -31,6 +31,10 @@ type scan struct {
 	full     bool      // holdLimit was reached
 	received int
 	size     int // bytes of the largest messages of late; 0 before the first
+
+	// The state of more.
+	empty  int  // rounds since the last wait
+	waited bool // for messages that were hidden, before the last round
 }
 
 func newScan(q *queue.Queue, workers int) *scan {
@@ -78,12 +82,12 @@ func (s *scan) run(soft, kill context.Context) (a account, err error) {
 	extended := make(chan struct{})
 	go func() { defer close(extended); s.hold.extend(extending) }()
 
-	for rounds := 0; ; rounds++ {
+	for {
 		s.round(kill)
 		if s.isStopped() || kill.Err() != nil {
 			break
 		}
-		more, err := s.more(kill, rounds, &a)
+		more, err := s.more(kill, &a)
 		if err != nil {
 			s.fail(err)
 		}
@@ -193,13 +197,13 @@ func (s *scan) drained(began time.Time) bool {
 	return s.inHand == 0 && !began.Before(s.active)
 }
 
-// Rounds that find nothing new, until a scan believes that the queue is empty although SQS
+// emptyRounds is how many more rounds there are until a scan believes that the queue is empty although SQS
 // counts messages: the counts are approximate.
 const emptyRounds = 3
 
 // more asks SQS whether there are more messages, and waits for those that are hidden
 // although nobody holds them.
-func (s *scan) more(kill context.Context, rounds int, a *account) (bool, error) {
+func (s *scan) more(kill context.Context, a *account) (bool, error) {
 	if err := s.queue.Refresh(kill); err != nil {
 		return false, err
 	}
@@ -209,8 +213,13 @@ func (s *scan) more(kill context.Context, rounds int, a *account) (bool, error) 
 	case s.full:
 		return false, nil
 	case a.Elsewhere > 0 && time.Now().Before(s.queue.HiddenUntil()):
+		s.empty, s.waited = 0, true
 		return sleep.For(s.soft, 2*time.Second), nil
-	case a.Unseen > 0 && !s.queue.FIFO() && rounds < emptyRounds:
+	case a.Unseen > 0 && s.waited: // they became visible after the last receive
+		s.waited = false
+		return true, nil
+	case a.Unseen > 0 && !s.queue.FIFO() && s.empty < emptyRounds:
+		s.empty++
 		return true, nil
 	}
 	return false, nil
