@@ -72,9 +72,10 @@ func (d *deleting) run(cmd *cobra.Command, tio cli.IO, name string) error {
 	}
 	r.scan = newScan(s.queue, s.workers)
 	r.scan.each = r.each
+	total := s.queue.Visible // the scan asks again
 	s.status.begin(func() (int, int, string) {
 		c := r.result.now()
-		n, total := c.Selected+c.NotSelected, s.queue.Visible
+		n := c.Selected + c.NotSelected
 		return n, max(n, total), fmt.Sprintf("%s selected, %s deleted", number(c.Selected), number(c.Deleted))
 	})
 	a, err := r.scan.run(s.soft, s.kill)

@@ -65,10 +65,11 @@ func (v *look) each(ctx context.Context, letters []letter.Letter) error {
 
 // run looks, with a status, and returns what was counted.
 func (v *look) run(s *session) (counts, account, error) {
+	total := s.queue.Visible // the scan asks again
 	s.status.begin(func() (int, int, string) {
 		c := v.result.now()
 		n := c.Selected + c.NotSelected
-		return n, max(n, s.queue.Visible), count(c.Selected)
+		return n, max(n, total), count(c.Selected)
 	})
 	a, err := v.scan.run(s.soft, s.kill)
 	s.status.end()

@@ -64,7 +64,9 @@ func (q *Queue) Refresh(ctx context.Context) error {
 		n, _ := strconv.Atoi(out.Attributes[string(name)]) // 0 if a server does not say
 		return n
 	}
-	q.ARN = out.Attributes["QueueArn"]
+	if q.ARN == "" { // other goroutines read it while a scan asks again
+		q.ARN = out.Attributes["QueueArn"]
+	}
 	q.Visible = number(types.QueueAttributeNameApproximateNumberOfMessages)
 	q.InFlight = number(types.QueueAttributeNameApproximateNumberOfMessagesNotVisible)
 	q.Delayed = number(types.QueueAttributeNameApproximateNumberOfMessagesDelayed)
