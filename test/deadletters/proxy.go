@@ -23,6 +23,7 @@ type proxy struct {
 
 	mu       sync.Mutex
 	messages map[string]int // in the calls of each operation
+	calls    map[string]int // of each operation
 	blow     *blow
 }
 
@@ -46,7 +47,7 @@ func newProxy(server string) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{url: "http://" + listener.Addr().String(), done: make(chan struct{}), messages: map[string]int{}}
+	p := &proxy{url: "http://" + listener.Addr().String(), done: make(chan struct{}), messages: map[string]int{}, calls: map[string]int{}}
 	p.next = &httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:      &http.Transport{MaxIdleConnsPerHost: 64},
@@ -68,7 +69,7 @@ func (p *proxy) close() {
 func (p *proxy) arm(b *blow) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.messages, p.blow = map[string]int{}, b
+	p.messages, p.calls, p.blow = map[string]int{}, map[string]int{}, b
 }
 
 // struck reports whether the blow has fallen.
@@ -86,6 +87,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	p.mu.Lock()
+	p.calls[op]++
 	p.messages[op] += bytes.Count(body, []byte(`"Id":"`)) // in a string it would have backslashes
 	p.mu.Unlock()
 	if p.pass(op, false) {

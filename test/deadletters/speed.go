@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -22,6 +23,7 @@ const (
 	mostRatio  = 1.3
 	mostMemory = 128 << 20
 	manyOf100  = 100_000
+	counting   = 20_000
 	largeOnes  = 2_000
 )
 
@@ -29,19 +31,45 @@ const (
 // new queue to another one.
 type course struct {
 	*scene
-	queues int // made so far
+	endpoint string // of the tool
+	queues   int    // made so far
 }
 
-// measure compares the tool with the bare loop, then reads the tool's memory in three cases.
+// measure compares the tool with the bare loop, counts its requests, and reads its memory in three
+// cases.
 func measure(ctx context.Context, o options) error {
 	url, stop, err := start(ctx, o)
 	if err != nil {
 		return err
 	}
-	c := &course{scene: newScene(o, url)}
-	err = errors.Join(c.compare(ctx), c.memory(ctx, "2,000 of 512 KiB, replayed", largeOnes, 512<<10, true),
+	c := &course{scene: newScene(o, url), endpoint: url}
+	err = errors.Join(c.requests(ctx), c.compare(ctx), c.memory(ctx, "2,000 of 512 KiB, replayed", largeOnes, 512<<10, true),
 		c.memory(ctx, "100,000 of 100 bytes, none selected", manyOf100, 100, false))
 	return errors.Join(err, stop())
+}
+
+// requests counts the tool's calls for each message, when all are replayed and when none is.
+func (c *course) requests(ctx context.Context) error {
+	p, err := newProxy(c.url)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	counted := *c
+	counted.endpoint = p.url
+	for _, all := range []bool{true, false} {
+		p.arm(nil)
+		if _, _, err := counted.lap(ctx, true, counting, 100, all); err != nil {
+			return err
+		}
+		fmt.Printf("requests for each of %d messages, replayed %v:", counting, all)
+		for _, op := range slices.Sorted(maps.Keys(p.calls)) {
+			fmt.Printf(" %s %.3f", op, float64(p.calls[op])/counting)
+		}
+		fmt.Println()
+	}
+	c.queues = counted.queues
+	return nil
 }
 
 func (c *course) compare(ctx context.Context) error {
@@ -103,7 +131,7 @@ func (c *course) lap(ctx context.Context, isTool bool, messages, size int, all b
 	}
 	cmd := exec.CommandContext(ctx, os.Args[0], bareLoop, c.url, *c.queueURL(from), *c.queueURL(to))
 	if isTool {
-		args := []string{"replay", from, "--endpoint-url", c.url, "--journal", fmt.Sprintf("%s/%s.journal", c.dir, from), "--by", "send", "--yes"}
+		args := []string{"replay", from, "--endpoint-url", c.endpoint, "--journal", fmt.Sprintf("%s/%s.journal", c.dir, from), "--by", "send", "--yes"}
 		if !all {
 			args = append(args, "--where", ".body.n < 0")
 		}
