@@ -59,7 +59,7 @@ func (s *scene) fill(ctx context.Context) error {
 		return err
 	}
 	policy := fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"1"}`, arn(s.dead))
-	if err := s.create(ctx, s.orders, map[string]string{"RedrivePolicy": policy}); err != nil {
+	if err := s.create(ctx, s.orders, map[string]string{"RedrivePolicy": policy, "VisibilityTimeout": "0"}); err != nil {
 		return err
 	}
 	if err := s.sendAll(ctx); err != nil {
@@ -140,7 +140,7 @@ func (s *scene) exhaust(ctx context.Context) error {
 	for range workers {
 		calls.Go(func() error {
 			for !done.Load() {
-				out, err := s.client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: s.queueURL(s.orders), MaxNumberOfMessages: 10, VisibilityTimeout: 0})
+				out, err := s.client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: s.queueURL(s.orders), MaxNumberOfMessages: 10})
 				if err != nil {
 					return err
 				}
