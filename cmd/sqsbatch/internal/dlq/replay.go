@@ -246,7 +246,7 @@ func (m *moving) transfer(s *session, t *transfer, set *settings, state *journal
 		s.status.end()
 	}
 	err = first(s.interrupted(), err)
-	if err == nil && !t.dryRun && t.nothingOpen() {
+	if err == nil && !t.dryRun && t.nothingOpen(a) {
 		err = t.journal.End()
 		t.journal = nil
 	}

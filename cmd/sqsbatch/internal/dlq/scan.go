@@ -20,10 +20,12 @@ type scan struct {
 	// calls [hold.drop] for those that it deleted. An error ends the scan.
 	each func(ctx context.Context, letters []letter.Letter) error
 
-	hold  *hold
-	soft  context.Context // ended by stop
-	stop  context.CancelFunc
-	first error // that ended the scan
+	hold      *hold
+	receiving context.Context // ended by stop
+	stop      context.CancelFunc
+	ending    context.Context // ended by an interrupt or an error: nothing waits any more
+	end       context.CancelFunc
+	first     error // that ended the scan
 
 	mu       sync.Mutex
 	inHand   int       // batches that each deals with
@@ -39,21 +41,23 @@ type scan struct {
 
 func newScan(q *queue.Queue, workers int) *scan {
 	s := &scan{queue: q, workers: workers, hold: newHold(q)}
-	s.soft, s.stop = context.WithCancel(context.Background())
+	s.ending, s.end = context.WithCancel(context.Background())
+	s.receiving, s.stop = context.WithCancel(s.ending)
 	return s
 }
 
-// fail ends the scan after what is in hand, as stop does, because of an error.
+// fail ends the scan after what is in hand, as an interrupt does, because of an error.
 func (s *scan) fail(err error) {
 	s.mu.Lock()
 	if s.first == nil {
 		s.first = err
 	}
 	s.mu.Unlock()
-	s.stop()
+	s.end()
 }
 
-func (s *scan) isStopped() bool { return s.soft.Err() != nil }
+// isStopped reports whether nothing more is received.
+func (s *scan) isStopped() bool { return s.receiving.Err() != nil }
 
 // An account says how a scan ended.
 type account struct {
@@ -71,13 +75,16 @@ type account struct {
 	Whole bool
 }
 
+// sawAll reports whether a message that was not received is not in the queue.
+func (a *account) sawAll() bool { return a.Whole && a.Unseen == 0 && a.Elsewhere == 0 }
+
 // run scans until the queue is empty, stop is called, soft ends, or an error comes up.
 // When kill ends, it gives up at once: what is held appears by itself when its time is
 // over.
 func (s *scan) run(soft, kill context.Context) (a account, err error) {
-	end := context.AfterFunc(soft, s.stop)
-	defer end()
-	defer s.stop()
+	interrupted := context.AfterFunc(soft, s.end)
+	defer interrupted()
+	defer s.end()
 	extending, stopExtending := context.WithCancel(kill)
 	extended := make(chan struct{})
 	go func() { defer close(extended); s.hold.extend(extending) }()
@@ -140,9 +147,9 @@ func (s *scan) work(kill context.Context) error {
 			}
 			continue
 		}
-		s.begin(letters)
+		s.take(letters)
 		err = s.each(kill, s.hold.add(letters, time.Now()))
-		s.end()
+		s.dealt()
 		if err != nil {
 			return err
 		}
@@ -150,7 +157,7 @@ func (s *scan) work(kill context.Context) error {
 	return nil
 }
 
-func (s *scan) begin(letters []letter.Letter) {
+func (s *scan) take(letters []letter.Letter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inHand++
@@ -181,7 +188,7 @@ func (s *scan) batch() int {
 	return max(1, min(10, handful/s.size))
 }
 
-func (s *scan) end() {
+func (s *scan) dealt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inHand--
@@ -214,7 +221,7 @@ func (s *scan) more(kill context.Context, a *account) (bool, error) {
 		return false, nil
 	case a.Elsewhere > 0 && time.Now().Before(s.queue.HiddenUntil()):
 		s.empty, s.waited = 0, true
-		return sleep.For(s.soft, 2*time.Second), nil
+		return sleep.For(s.receiving, 2*time.Second), nil
 	case a.Unseen > 0 && s.waited: // they became visible after the last receive
 		s.waited = false
 		return true, nil

@@ -92,10 +92,16 @@ func (t *transfer) each(ctx context.Context, letters []letter.Letter) error {
 	if err := t.delete(ctx, sent); err != nil {
 		return err
 	}
+	t.stopAtLimit()
+	return nil
+}
+
+// stopAtLimit ends receiving once the limit is reached, unless messages of the run that is
+// resumed are still to come.
+func (t *transfer) stopAtLimit() {
 	if t.pick.full() && !t.waits() {
 		t.scan.stop()
 	}
-	return nil
 }
 
 // known reports whether a message was dealt with before. p is nil if it was deleted.
@@ -118,11 +124,11 @@ func (t *transfer) waits() bool {
 
 // nothingOpen reports whether no message was sent without being deleted, and none may have
 // been. Messages of the run that is resumed which are not in the queue any more are done.
-func (t *transfer) nothingOpen() bool {
+func (t *transfer) nothingOpen(a account) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, p := range t.pending {
-		if p.Handle != "" {
+		if p.Handle != "" && (p.Sent || !a.sawAll()) {
 			return false
 		}
 	}
@@ -142,7 +148,7 @@ func (t *transfer) prepare(ctx context.Context, l *letter.Letter, again bool) (*
 		switch v {
 		case take:
 		case over:
-			t.scan.stop()
+			t.stopAtLimit()
 			return nil, nil
 		default:
 			return nil, nil
@@ -256,7 +262,7 @@ func (t *transfer) burst() int {
 
 func (t *transfer) sendTo(ctx context.Context, to *queue.Queue, parcels []*parcel, stuck map[string]bool) (delivered []*letter.Letter, err error) {
 	if t.limiter != nil {
-		if err := t.limiter.WaitN(t.scan.soft, len(parcels)); err != nil {
+		if err := t.limiter.WaitN(t.scan.ending, len(parcels)); err != nil {
 			return nil, nil // the run is to end
 		}
 	}
