@@ -24,6 +24,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -87,6 +88,8 @@ type Journal struct {
 	path  string
 	mu    sync.Mutex
 	f     *os.File
+	size  int64 // of the whole lines
+	torn  error // a line could not be written, and its beginning not removed
 	dirty bool
 	stop  chan struct{}
 	done  chan struct{}
@@ -105,16 +108,14 @@ func Create(path string, h Header) (*Journal, error) {
 	case errors.Is(err, errEnded), errors.Is(err, io.EOF): // a run that ended, or an empty file
 	case err != nil:
 		_ = j.f.Close()
-		return nil, fmt.Errorf("journal %s: %w; if it is no journal, name another file", path, err)
+		return nil, fmt.Errorf("journal %s: %w; name another file", path, err)
 	default:
 		_ = j.f.Close()
 		return nil, &UnfinishedError{path, old}
 	}
 	h.Version = version
-	if err = j.f.Truncate(0); err == nil {
-		if _, err = j.f.Seek(0, io.SeekStart); err == nil {
-			err = j.write(h)
-		}
+	if err = j.cut(0); err == nil {
+		err = j.write(h)
 	}
 	if err != nil {
 		_ = j.f.Close()
@@ -153,13 +154,19 @@ func Resume(path string, deleted func(id string)) (*Journal, Header, *State, err
 	return j, h, state, nil
 }
 
-// Discard forgets a run that did not end.
+// Discard forgets a run that did not end. It refuses a file that is no journal.
 func Discard(path string) error {
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
 	j, err := open(path)
 	if err != nil {
 		return err
 	}
 	defer j.f.Close()
+	if _, _, err := read(j.f, func(string) {}); errors.Is(err, errNoJournal) {
+		return fmt.Errorf("journal %s: %w; name another file", path, err)
+	}
 	return j.f.Truncate(0)
 }
 
@@ -193,15 +200,21 @@ func (j *Journal) cutTorn() error {
 		}
 		if i := bytes.LastIndexByte(buf[:n], '\n'); i >= 0 {
 			end = end - n + int64(i) + 1
-			if err := j.f.Truncate(end); err != nil {
-				return err
-			}
-			_, err := j.f.Seek(end, io.SeekStart)
-			return err
+			return j.cut(end)
 		}
 		end -= n
 	}
 	return errors.New("it has no line")
+}
+
+// cut removes what is behind the first size bytes, and writes on from there.
+func (j *Journal) cut(size int64) error {
+	if err := j.f.Truncate(size); err != nil {
+		return err
+	}
+	j.size = size
+	_, err := j.f.Seek(size, io.SeekStart)
+	return err
 }
 
 // Path is the journal's file.
@@ -257,9 +270,18 @@ func (j *Journal) write(v any) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if _, err := j.f.Write(append(text, '\n')); err != nil {
-		return fmt.Errorf("journal: %w", err)
+	if j.torn != nil {
+		return j.torn
 	}
+	n, err := j.f.Write(append(text, '\n'))
+	if err != nil {
+		err = fmt.Errorf("journal: %w", err)
+		if e := j.cut(j.size); e != nil { // another line would make one with the part
+			j.torn = err
+		}
+		return err
+	}
+	j.size += int64(n)
 	j.dirty = true
 	return nil
 }
@@ -310,7 +332,10 @@ type State struct {
 	Twice []string
 }
 
-var errEnded = errors.New("the run ended")
+var (
+	errEnded     = errors.New("the run ended")
+	errNoJournal = errors.New("it is not a journal")
+)
 
 // read reads a journal. It returns errEnded for one of a run that ended, and io.EOF for an
 // empty file.
@@ -323,8 +348,10 @@ func read(f io.ReadSeeker, deleted func(id string)) (h Header, s *State, err err
 	for n := 1; ; n++ {
 		text, err := in.ReadBytes('\n')
 		switch {
-		case errors.Is(err, io.EOF) && n == 1: // no whole line: nothing was done yet
+		case errors.Is(err, io.EOF) && n == 1 && isTornHeader(text): // nothing was done yet
 			return h, nil, io.EOF
+		case errors.Is(err, io.EOF) && n == 1:
+			return h, nil, errNoJournal
 		case errors.Is(err, io.EOF):
 			return h, s, nil
 		case err != nil:
@@ -332,7 +359,7 @@ func read(f io.ReadSeeker, deleted func(id string)) (h Header, s *State, err err
 		}
 		if n == 1 {
 			if err := json.Unmarshal(text, &h); err != nil || h.Verb == "" {
-				return h, nil, errors.New("line 1 is not the header of a journal")
+				return h, nil, fmt.Errorf("%w: line 1 is not the header of one", errNoJournal)
 			}
 			if h.Version != version {
 				return h, nil, fmt.Errorf("it has version %d, must be %d: use the sqsbatch that wrote it", h.Version, version)
@@ -348,6 +375,12 @@ func read(f io.ReadSeeker, deleted func(id string)) (h Header, s *State, err err
 		}
 		s.add(&l, deleted)
 	}
+}
+
+// isTornHeader reports whether a text can be the beginning of a header.
+func isTornHeader(text []byte) bool {
+	const begin = `{"v":`
+	return bytes.HasPrefix(text, []byte(begin)) || strings.HasPrefix(begin, string(text))
 }
 
 // add takes one step into account.
