@@ -3,7 +3,6 @@ package dlq
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -98,14 +97,10 @@ func (d *deleting) end(s *session, r *remover, a account, err error) error {
 	if r.dryRun && err == nil {
 		out.print("Nothing was changed. To delete them, add --yes.")
 	}
-	line := doneLine{Type: "result", Verb: "delete", Queue: s.queue.ARN, DryRun: r.dryRun, counts: c, Received: a.Received, Unseen: a.Unseen, Elsewhere: a.Elsewhere, StillHidden: a.Hidden}
-	if err != nil {
-		line.Error = err.Error()
-	}
-	if e := out.json(line); e != nil {
+	if e := out.json(newDoneLine("delete", s, r.dryRun, c, a, err)); e != nil {
 		return e
 	}
-	return out.verdict(c, a, err, d.limit)
+	return out.verdict(c, a, err, r.pick.full())
 }
 
 // A remover deletes messages.
@@ -120,46 +115,43 @@ type remover struct {
 }
 
 func (r *remover) each(ctx context.Context, letters []letter.Letter) error {
-	var chosen []*letter.Letter
+	var chosen, again []*letter.Letter
 	for i := range letters {
 		l := &letters[i]
 		r.mu.Lock()
-		again := r.done.has(l.ID) // SQS delivered it once more
+		deleted := r.done.has(l.ID)
 		r.mu.Unlock()
-		if !again {
-			v, err := r.pick.pick(l)
-			if err != nil {
-				r.result.failed(l, err)
-				continue
-			}
-			r.result.picked(v)
-			if v == over {
-				r.scan.stop()
-			}
-			if v != take {
-				continue
-			}
+		if deleted { // SQS delivered it once more
+			again = append(again, l)
+			continue
 		}
-		chosen = append(chosen, l)
+		v, err := r.pick.pick(l)
+		if err != nil {
+			r.result.failed(l, err)
+			continue
+		}
+		if r.result.picked(v); v == take {
+			chosen = append(chosen, l)
+		}
 	}
 	if r.pick.full() {
 		r.scan.stop()
 	}
-	if r.dryRun || len(chosen) == 0 {
+	if r.dryRun {
 		return nil
 	}
-	if r.saved != nil {
+	if r.saved != nil && len(chosen) > 0 {
 		if err := r.saved.write(chosen, r.scan.queue.ARN); err != nil {
 			return err
 		}
 	}
-	return r.delete(ctx, chosen)
+	return r.delete(ctx, append(chosen, again...))
 }
 
 func (r *remover) delete(ctx context.Context, letters []*letter.Letter) (err error) {
 	handles := make([]string, len(letters))
 	for i, l := range letters {
-		handles[i] = r.scan.hold.handle(l.ID)
+		handles[i] = r.scan.hold.handle(l)
 	}
 	deleted := 0
 	for i, e := range r.scan.queue.Delete(ctx, handles) {
@@ -178,57 +170,4 @@ func (r *remover) delete(ctx context.Context, letters []*letter.Letter) (err err
 	}
 	r.result.deleted(deleted)
 	return err
-}
-
-// A printer tells what a verb did.
-type printer struct{ *session }
-
-// print writes a line for people: to standard output, unless that is for JSON.
-func (p *printer) print(format string, args ...any) {
-	out := p.tio.Stdout
-	if p.output == "json" {
-		out = p.tio.Stderr
-	}
-	fmt.Fprintf(out, format+"\n", args...)
-}
-
-// json writes an object, if the output is JSON.
-func (p *printer) json(v any) error {
-	if p.output != "json" {
-		return nil
-	}
-	return writeJSON(p.tio.Stdout, v)
-}
-
-func (p *printer) row(n int, format string, args ...any) {
-	if n > 0 {
-		p.print("  %8s  %s", number(n), fmt.Sprintf(format, args...))
-	}
-}
-
-// rows say what became of messages that a verb did not act on.
-func (p *printer) rows(c counts, a account) {
-	p.row(c.NotSelected, "not selected")
-	p.row(c.LeftByEdit, "left by the edit")
-	p.row(c.Arrived, "left: they were sent after the run began")
-	p.row(c.Behind, "left: a message before them in their group stays")
-	for _, f := range c.Failures {
-		p.row(f.Count, "left: %s (%s)", f.Error, strings.Join(f.Examples, ", "))
-	}
-	p.row(a.Unseen, "not seen: %s", unseen(p.queue))
-	p.row(a.Elsewhere, "in flight elsewhere: another reader has them, or a run that was killed less than two minutes ago")
-	p.row(a.Hidden, "still hidden, for two minutes at most")
-}
-
-// verdict is the error that a verb ends with.
-func (p *printer) verdict(c counts, a account, err error, limit int) error {
-	switch {
-	case err != nil:
-		return asInterrupted(err)
-	case c.Failed > 0:
-		return partly("%s stay in %s, see above", count(c.Failed), p.queue.Name())
-	case a.Unseen > 0 && (limit == 0 || c.Selected < limit):
-		return partly("%s could not be seen: %s", count(a.Unseen), unseen(p.queue))
-	}
-	return nil
 }

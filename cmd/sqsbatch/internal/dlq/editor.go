@@ -55,15 +55,26 @@ func newEditor(s *session) (editor, error) {
 				return edited, true, nil
 			}
 			s.status.say(fmt.Sprintf("%v; Enter edits it again, q leaves the message in the queue", err))
-			if !again(in) {
+			if !again(s.soft, in) {
 				return l, false, nil
 			}
 		}
 	}, nil
 }
 
-// again reads an answer: false for q.
-func again(in io.Reader) bool {
+// again reads an answer: false for q, and if ctx ends before it comes.
+func again(ctx context.Context, in io.Reader) bool {
+	yes := make(chan bool, 1)
+	go func() { yes <- answer(in) }() // ctx cannot end a read; after it, nothing reads
+	select {
+	case ok := <-yes:
+		return ok
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func answer(in io.Reader) bool {
 	var answer []byte
 	for b := make([]byte, 1); ; {
 		if n, err := in.Read(b); n == 0 || err != nil {

@@ -31,7 +31,6 @@ type hold struct {
 	mu    sync.Mutex
 	byID  map[string]*held
 	order []*held // by due; those that left may still be in it
-	lost  atomic.Int64
 }
 
 type held struct {
@@ -76,14 +75,14 @@ func (h *hold) leave(m *held) {
 	*m = held{left: true}
 }
 
-// handle is the latest receipt handle of a message, "" if it is not held.
-func (h *hold) handle(id string) string {
+// handle is the latest receipt handle of a message.
+func (h *hold) handle(l *letter.Letter) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if m := h.byID[id]; m != nil {
+	if m := h.byID[l.ID]; m != nil {
 		return m.handle
 	}
-	return ""
+	return l.Handle // no longer held
 }
 
 func (h *hold) len() int {
@@ -92,27 +91,37 @@ func (h *hold) len() int {
 	return len(h.byID)
 }
 
-// extend extends the time of what is held until ctx ends.
-func (h *hold) extend(ctx context.Context) {
+// extend extends the time of what is held until soft ends. Calls that it has made then are
+// not cut off, since SQS might carry one out after the message was released.
+func (h *hold) extend(soft, kill context.Context) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			h.hide(ctx, h.due(time.Now()), hidden)
-		case <-ctx.Done():
+		case <-soft.Done():
 			return
+		}
+		for soft.Err() == nil {
+			list := h.due(time.Now())
+			if len(list) == 0 {
+				break
+			}
+			h.hide(kill, list, hidden)
 		}
 	}
 }
 
-// due takes the messages whose time is to be extended by now, and puts them at the end of
-// the order.
+// extendAtOnce is how many messages are extended before the end of a run is looked for.
+const extendAtOnce = 100 * holdCalls
+
+// due takes messages whose time is to be extended by now, and puts them at the end of the
+// order.
 func (h *hold) due(now time.Time) (list []*held) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := 0
-	for n < len(h.order) && (h.order[n].left || !h.order[n].due.After(now)) {
+	for len(list) < extendAtOnce && n < len(h.order) && (h.order[n].left || !h.order[n].due.After(now)) {
 		if m := h.order[n]; !m.left {
 			m.due = now.Add(extendAfter)
 			list = append(list, m)
@@ -152,7 +161,7 @@ func (h *hold) hide(ctx context.Context, list []*held, d time.Duration) (failed 
 				switch {
 				case err == nil:
 				case sqserror.Gone(err):
-					h.forget(still[i])
+					h.forget(still[i], handles[i])
 				default:
 					n.Add(1)
 				}
@@ -176,12 +185,12 @@ func (h *hold) still(list []*held) (still []*held, handles []string) {
 	return still, handles
 }
 
-// forget removes a message that this run no longer holds, unless it was deleted meanwhile.
-func (h *hold) forget(m *held) {
+// forget removes a message that this run no longer holds by a handle, unless it was deleted
+// meanwhile, or received once more.
+func (h *hold) forget(m *held, handle string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !m.left {
+	if !m.left && m.handle == handle {
 		h.leave(m)
-		h.lost.Add(1)
 	}
 }

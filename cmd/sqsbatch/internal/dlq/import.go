@@ -2,7 +2,6 @@ package dlq
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,11 +25,9 @@ import (
 // importing are the flags of import.
 type importing struct {
 	common
-	yes     bool
-	rate    int
-	resume  bool
-	discard bool
-	journal string
+	yes   bool
+	rate  int
+	steps journaling
 }
 
 // importSettings are what a journal keeps.
@@ -54,11 +51,7 @@ sqsbatch dlq import orders dead.ndjson.gz --rate 50 --yes`,
 		f.BoolVar(&v.yes, "yes", false, "do it; without this flag the command only reads the file and says what it would do")
 		f.IntVar(&v.rate, "rate", 0, "at most N messages a second (default: as fast as SQS takes them)")
 	})
-	cli.Section(cmd, "After an interruption", func(f *pflag.FlagSet) {
-		f.BoolVar(&v.resume, "resume", false, "go on with the import that was interrupted")
-		f.BoolVar(&v.discard, "discard", false, "forget the run that was interrupted, and begin anew")
-		f.Var(cli.Text(&v.journal, "FILE"), "journal", "the file with the steps of the run (default: a file for each queue in the user's state directory)")
-	})
+	v.steps.flags(cmd, "go on with the import that was interrupted", "forget the run that was interrupted, and begin anew")
 	v.common.flags(cmd)
 	cli.Section(cmd, "What is shown", v.outputFlag)
 	return cmd
@@ -87,8 +80,11 @@ func (v *importing) run(cmd *cobra.Command, tio cli.IO, name, path string) (err 
 	if err := v.common.check(cmd); err != nil {
 		return err
 	}
-	if v.rate < 0 {
+	switch {
+	case v.rate < 0:
 		return usagef(cmd, "--rate is %d; it must not be negative", v.rate)
+	case v.steps.resume && v.steps.discard:
+		return v.steps.bothGiven(cmd)
 	}
 	s, err := v.open(cmd.Context(), tio, name, false)
 	if err != nil {
@@ -104,15 +100,15 @@ func (v *importing) run(cmd *cobra.Command, tio cli.IO, name, path string) (err 
 	if v.rate > 0 {
 		i.limiter = rate.NewLimiter(rate.Limit(v.rate), min(10, v.rate))
 	}
-	if v.yes || v.resume {
+	defer func() {
+		if i.journal != nil {
+			_ = i.journal.Close()
+		}
+	}()
+	if v.yes || v.steps.resume {
 		if err := v.openJournal(cmd, i, path); err != nil {
 			return err
 		}
-		defer func() {
-			if i.journal != nil {
-				_ = i.journal.Close()
-			}
-		}()
 	}
 	s.status.begin(func() (int, int, string) {
 		c := i.result.now()
@@ -123,39 +119,26 @@ func (v *importing) run(cmd *cobra.Command, tio cli.IO, name, path string) (err 
 	return v.end(s, i, first(s.interrupted(), err))
 }
 
-func (v *importing) openJournal(cmd *cobra.Command, i *importer, path string) error {
+// openJournal begins a journal, or takes up that of the import that was interrupted.
+func (v *importing) openJournal(cmd *cobra.Command, i *importer, path string) (err error) {
 	set := importSettings{File: path}
 	if info, err := os.Stat(path); err == nil {
 		set.Size = info.Size()
 	}
-	file, err := journalPath(v.journal, i.to)
-	if err != nil {
+	if !v.steps.resume {
+		i.journal, err = v.steps.create(cmd, i.to, &set)
 		return err
 	}
-	if v.discard {
-		if err := journal.Discard(file); err != nil {
-			return err
-		}
-	}
-	if !v.resume {
-		i.journal, err = createJournal(cmd, file, journal.Header{Queue: i.to.ARN, Verb: "import", Started: time.Now().UTC()}, &set)
-		return err
-	}
-	j, h, state, err := journal.Resume(file, func(string) {})
-	if err != nil {
-		return err
-	}
-	i.journal, i.known = j, state.Pending
-	i.result.sent("", 0, state.Twice)
 	var old importSettings
-	switch err := json.Unmarshal(h.Settings, &old); {
-	case h.Verb != "import":
-		return fmt.Errorf("the interrupted run is one of %s: `%s %s QUEUE --resume`", h.Verb, cmd.Parent().CommandPath(), h.Verb)
-	case err != nil:
+	var state *journal.State
+	if i.journal, state, err = v.steps.open(cmd, i.to, &old, func(string) {}); err != nil {
 		return err
-	case h.Queue != i.to.ARN || old != set:
-		return fmt.Errorf("the interrupted import is of %s (%d bytes) to %s", old.File, old.Size, h.Queue)
 	}
+	if old != set {
+		return fmt.Errorf("the interrupted import is of %s (%d bytes), not of %s (%d bytes)", old.File, old.Size, set.File, set.Size)
+	}
+	i.known = state.Pending
+	i.result.sent("", 0, state.Twice)
 	return nil
 }
 
@@ -180,7 +163,7 @@ func (i *importer) read(soft, kill context.Context, in *letter.Reader) error {
 				continue
 			}
 			if i.to.FIFO() && l.GroupID == "" {
-				i.result.failed(&letter.Letter{ID: id}, fmt.Errorf("%w %s", errNoGroup, i.to.Name()))
+				i.result.failed(&letter.Letter{ID: id}, noGroup(i.to))
 				continue
 			}
 			if l.DeduplicationID == "" {
@@ -189,7 +172,7 @@ func (i *importer) read(soft, kill context.Context, in *letter.Reader) error {
 			list = append(list, numbered{id, l.Message})
 			bytes += l.Size()
 		}
-		if err := i.send(kill, list); err != nil {
+		if err := i.send(soft, kill, list); err != nil {
 			return err
 		}
 		if errors.Is(end, io.EOF) {
@@ -203,11 +186,11 @@ func (i *importer) read(soft, kill context.Context, in *letter.Reader) error {
 }
 
 // send sends a chunk.
-func (i *importer) send(ctx context.Context, list []numbered) error {
+func (i *importer) send(soft, kill context.Context, list []numbered) error {
 	if i.journal == nil {
 		return nil // a dry run
 	}
-	for _, round := range i.rounds(list) {
+	for _, round := range rounds(list, i.to.FIFO(), func(m numbered) string { return m.GroupID }) {
 		var calls errgroup.Group
 		calls.SetLimit(i.workers)
 		for len(round) > 0 {
@@ -217,30 +200,13 @@ func (i *importer) send(ctx context.Context, list []numbered) error {
 			}
 			part := round[:min(size, len(round))]
 			round = round[len(part):]
-			calls.Go(func() error { return i.sendPart(ctx, part) })
+			calls.Go(func() error { return i.sendPart(soft, kill, part) })
 		}
 		if err := calls.Wait(); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// rounds divides messages so that no round has two of a FIFO group.
-func (i *importer) rounds(list []numbered) (rounds [][]numbered) {
-	if !i.to.FIFO() {
-		return [][]numbered{list}
-	}
-	next := map[string]int{}
-	for _, m := range list {
-		n := next[m.GroupID]
-		next[m.GroupID] = n + 1
-		if n == len(rounds) {
-			rounds = append(rounds, nil)
-		}
-		rounds[n] = append(rounds[n], m)
-	}
-	return rounds
 }
 
 // unblocked leaves out messages behind one of their group that could not be sent.
@@ -268,13 +234,13 @@ func (i *importer) block(m numbered) {
 	i.blocked[m.GroupID] = true
 }
 
-func (i *importer) sendPart(ctx context.Context, part []numbered) error {
+func (i *importer) sendPart(soft, kill context.Context, part []numbered) error {
 	if part = i.unblocked(part); len(part) == 0 {
 		return nil
 	}
 	if i.limiter != nil {
-		if err := i.limiter.WaitN(ctx, len(part)); err != nil {
-			return err
+		if err := i.limiter.WaitN(soft, len(part)); err != nil {
+			return nil // the run is to end
 		}
 	}
 	entries, messages := make([]journal.Entry, len(part)), make([]message.Message, len(part))
@@ -284,7 +250,7 @@ func (i *importer) sendPart(ctx context.Context, part []numbered) error {
 	if err := i.journal.Sending(i.to.ARN, entries); err != nil {
 		return err
 	}
-	errs, unsure := i.to.Send(ctx, messages)
+	errs, unsure := i.to.Send(kill, messages)
 	var sent, twice, failed []string
 	var err error
 	for k, m := range part {
@@ -318,17 +284,11 @@ func (v *importing) end(s *session, i *importer, err error) error {
 		out.print("%s sent to %s", count(c.Sent), s.queue.Name())
 	}
 	out.rows(c, account{})
-	if n := len(c.SentTwice); n > 0 {
-		out.row(n, "may have been sent twice: %s", someIDs(c.SentTwice))
-	}
+	out.row(len(c.SentTwice), "may have been sent twice: %s", someIDs(c.SentTwice))
 	if i.journal == nil && err == nil {
 		out.print("Nothing was sent. To send them, add --yes.")
 	}
-	line := doneLine{Type: "result", Verb: "import", Queue: s.queue.ARN, DryRun: i.journal == nil, counts: c}
-	if err != nil {
-		line.Error = err.Error()
-	}
-	if e := out.json(line); e != nil {
+	if e := out.json(newDoneLine("import", s, i.journal == nil, c, account{}, err)); e != nil {
 		return e
 	}
 	switch {

@@ -143,7 +143,7 @@ func (v *counting) run(cmd *cobra.Command, tio cli.IO, name string) error {
 		report.Text(tio.Stdout, view.Detect(tio.Stdout))
 		out.rows(c, a)
 	}
-	return out.verdict(c, a, err, v.limit)
+	return out.verdict(c, a, err, look.pick.full())
 }
 
 // statsLine is the JSON output of stats.
@@ -238,7 +238,7 @@ func (v *showing) run(cmd *cobra.Command, tio cli.IO, name string) error {
 		if shown++; ask && shown > 1 && shown%pageSize == 1 {
 			s.status.end()
 			fmt.Fprintf(tio.Stderr, "-- Enter shows the next %d, q ends --", pageSize)
-			if !again(tio.Stdin) {
+			if !again(s.soft, tio.Stdin) {
 				look.scan.stop()
 				return nil
 			}
@@ -256,7 +256,7 @@ func (v *showing) run(cmd *cobra.Command, tio cli.IO, name string) error {
 		for _, f := range c.Failures {
 			s.status.say(fmt.Sprintf("%s: %s", count(f.Count), f.Error))
 		}
-		return out.verdict(c, a, err, 0)
+		return out.verdict(c, a, err, true)
 	}
 	if a.Hidden > 0 {
 		s.status.say(fmt.Sprintf("%s could not be given back; they are visible again in two minutes at most", count(a.Hidden)))
@@ -318,5 +318,5 @@ func (v *exporting) run(cmd *cobra.Command, tio cli.IO, name string) error {
 	out := &printer{session: s}
 	out.print("%s of %s written", count(f.n), s.queue.Name())
 	out.rows(c, a)
-	return out.verdict(c, a, err, v.limit)
+	return out.verdict(c, a, err, look.pick.full())
 }

@@ -1,16 +1,7 @@
 package dlq
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,16 +25,14 @@ const (
 type moving struct {
 	common
 	selecting
-	move    bool // the verb is move
-	to      string
-	rate    int
-	edit    string
-	editor  bool
-	yes     bool
-	by      string
-	resume  bool
-	discard bool
-	journal string
+	move   bool // the verb is move
+	to     string
+	rate   int
+	edit   string
+	editor bool
+	yes    bool
+	by     string
+	steps  journaling
 }
 
 // settings are what a journal keeps of the flags, so that a resumed run does the same.
@@ -53,6 +42,7 @@ type settings struct {
 	To       string          `json:"to,omitempty"`
 	Edit     string          `json:"edit,omitempty"`
 	Editor   bool            `json:"editor,omitempty"`
+	By       string          `json:"by"`
 	// Before is when the run began, by SQS's clock.
 	Before time.Time `json:"before"`
 }
@@ -104,17 +94,14 @@ func (m *moving) flags(cmd *cobra.Command) {
 		f.Var(cli.Choice(&m.by, byAuto, byTask, bySend), "by", "how messages are moved\ntask: SQS does it (StartMessageMoveTask), which takes all messages, up to 500 a second\nsend: this command sends and deletes\nauto: task if nothing is selected or edited and SQS can do it, else send")
 		m.forceFlag(f)
 	})
-	cli.Section(cmd, "After an interruption", func(f *pflag.FlagSet) {
-		f.BoolVar(&m.resume, "resume", false, "go on with the run that was interrupted, with its selection, destination and edit")
-		f.BoolVar(&m.discard, "discard", false, "forget the run that was interrupted, and begin anew: messages that it sent and did not delete are sent again")
-		f.Var(cli.Text(&m.journal, "FILE"), "journal", "the file with the steps of the run (default: a file for each queue in the user's state directory)")
-	})
+	m.steps.flags(cmd, "go on with the run that was interrupted, with its selection, destination and edit",
+		"forget the run that was interrupted, and begin anew: messages that it sent and did not delete are sent again")
 	m.common.flags(cmd)
 	cli.Section(cmd, "What is shown", m.outputFlag)
 }
 
 // given lists the flags that a resumed run takes from its journal.
-var given = []string{"where", "reason", "since", "until", "id", "limit", "to", "edit", "editor", "by", "discard"}
+var given = []string{"where", "reason", "since", "until", "id", "limit", "to", "edit", "editor", "by"}
 
 func (m *moving) check(cmd *cobra.Command) error {
 	if err := m.common.check(cmd); err != nil {
@@ -125,7 +112,9 @@ func (m *moving) check(cmd *cobra.Command) error {
 		return usagef(cmd, "--rate is %d; it must not be negative", m.rate)
 	case m.edit != "" && m.editor:
 		return usagef(cmd, "both --edit and --editor change the messages; give one")
-	case m.resume:
+	case m.steps.resume && m.steps.discard:
+		return m.steps.bothGiven(cmd)
+	case m.steps.resume:
 		for _, name := range given {
 			if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
 				return usagef(cmd, "--resume takes --%s from the interrupted run; leave it out", name)
@@ -150,41 +139,37 @@ func (m *moving) run(cmd *cobra.Command, tio cli.IO, name string) error {
 		return err
 	}
 	defer s.close()
-	set := settings{Criteria: criteria, Limit: m.limit, To: m.to, Edit: m.edit, Editor: m.editor, Before: s.queue.Asked.Add(time.Second)}
-	path, err := m.journalPath(s.queue)
-	if err != nil {
-		return err
-	}
-	t := &transfer{from: s.queue, move: m.move, dryRun: !m.yes && !m.resume, result: &result{}}
+	set := settings{Criteria: criteria, Limit: m.limit, To: m.to, Edit: m.edit, Editor: m.editor, By: m.by, Before: s.queue.Asked.Add(time.Second)}
+	t := &transfer{from: s.queue, move: m.move, dryRun: !m.yes && !m.steps.resume, result: &result{}}
 	defer func() {
 		if t.journal != nil {
 			_ = t.journal.Close()
 		}
 	}()
 	var state *journal.State
-	switch {
-	case m.resume:
-		if state, err = m.openJournal(cmd, t, path, &set); err != nil {
-			return err
-		}
-	case m.discard:
-		if err := journal.Discard(path); err != nil {
+	if m.steps.resume {
+		set = settings{}
+		if t.journal, state, err = m.steps.open(cmd, s.queue, &set, t.done.add); err != nil {
 			return err
 		}
 	}
 	if err := m.prepare(cmd, s, t, &set); err != nil {
 		return err
 	}
-	if !t.dryRun && !m.resume {
-		if t.journal, err = m.createJournal(cmd, s, path, &set); err != nil {
+	whole, err := m.whole(cmd, t, &set, state)
+	if err != nil {
+		return err
+	}
+	if !t.dryRun && !m.steps.resume {
+		if t.journal, err = m.steps.create(cmd, s.queue, &set); err != nil {
 			return err
 		}
 	}
 	out := newReport(s, m, t)
-	if m.resume || !m.whole(t, &set) {
-		return m.transfer(s, t, &set, state, out)
+	if whole {
+		return m.task(s, t, &set, state, out)
 	}
-	return m.task(s, t, &set, out)
+	return m.transfer(s, t, &set, state, out)
 }
 
 // prepare reads the settings into a transfer.
@@ -196,7 +181,7 @@ func (m *moving) prepare(cmd *cobra.Command, s *session, t *transfer, set *setti
 	t.pick = &picker{selection: selection, limit: set.Limit, before: set.Before, ordered: s.queue.FIFO()}
 	t.routes = &routes{account: s.account, from: s.queue}
 	if set.To != "" {
-		if t.routes.to, err = s.account.Open(s.soft, set.To); err != nil {
+		if t.routes.to, err = s.account.Open(s.soft, set.To, queue.Opening); err != nil {
 			return err
 		}
 		if t.routes.to.ARN == s.queue.ARN {
@@ -258,71 +243,4 @@ func (m *moving) verb() string {
 		return "move"
 	}
 	return "replay"
-}
-
-// journalPath is the file of --journal, or that of the queue.
-func (m *moving) journalPath(q *queue.Queue) (string, error) { return journalPath(m.journal, q) }
-
-func journalPath(flag string, q *queue.Queue) (string, error) {
-	if flag != "" {
-		return flag, nil
-	}
-	dir, err := stateDir()
-	if err != nil {
-		return "", fmt.Errorf("there is no place for the journal (%w); name a file with --journal", err)
-	}
-	sum := sha256.Sum256([]byte(q.ARN + " " + q.URL)) // several servers have queues with the same ARN
-	return filepath.Join(dir, "sqsbatch", "dlq", q.Name()+"-"+hex.EncodeToString(sum[:6])+".journal"), nil
-}
-
-// stateDir is the user's directory for what programs keep between runs.
-func stateDir() (string, error) {
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return dir, nil
-	}
-	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
-		return os.UserCacheDir()
-	}
-	home, err := os.UserHomeDir()
-	return filepath.Join(home, ".local", "state"), err
-}
-
-// createJournal begins the journal of a new run.
-func (m *moving) createJournal(cmd *cobra.Command, s *session, path string, set *settings) (*journal.Journal, error) {
-	return createJournal(cmd, path, journal.Header{Queue: s.queue.ARN, Verb: m.verb(), Started: time.Now().UTC()}, set)
-}
-
-func createJournal(cmd *cobra.Command, path string, h journal.Header, set any) (*journal.Journal, error) {
-	text, err := json.Marshal(set)
-	if err != nil {
-		return nil, err
-	}
-	h.Settings = text
-	j, err := journal.Create(path, h)
-	var unfinished *journal.UnfinishedError
-	if errors.As(err, &unfinished) {
-		return nil, fmt.Errorf("%w: go on with it by `%s %s QUEUE --resume`, or forget it with --discard (then messages that it sent and did not delete are sent again)",
-			err, cmd.Parent().CommandPath(), cmp.Or(unfinished.Header.Verb, cmd.Name()))
-	}
-	return j, err
-}
-
-// openJournal takes up the journal of the run that was interrupted.
-func (m *moving) openJournal(cmd *cobra.Command, t *transfer, path string, set *settings) (*journal.State, error) {
-	j, h, state, err := journal.Resume(path, t.done.add)
-	if errors.Is(err, journal.ErrNothing) {
-		return nil, usagef(cmd, "--resume: %v (journal %s)", journal.ErrNothing, path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	t.journal = j
-	switch {
-	case h.Verb != m.verb():
-		return nil, fmt.Errorf("the interrupted run is one of %s: `%s %s QUEUE --resume`", h.Verb, cmd.Parent().CommandPath(), h.Verb)
-	case h.Queue != t.from.ARN:
-		return nil, fmt.Errorf("the journal %s is of %s, not of %s", path, h.Queue, t.from.ARN)
-	}
-	*set = settings{}
-	return state, json.Unmarshal(h.Settings, set)
 }

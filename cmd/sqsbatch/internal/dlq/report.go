@@ -1,10 +1,8 @@
 package dlq
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -18,14 +16,13 @@ import (
 // A report tells what a replay or move is going to do, and what it did.
 type report struct {
 	printer
-	s     *session
 	m     *moving
 	t     *transfer
 	began time.Time
 }
 
 func newReport(s *session, m *moving, t *transfer) *report {
-	return &report{printer: printer{s}, s: s, m: m, t: t, began: time.Now()}
+	return &report{printer: printer{s}, m: m, t: t, began: time.Now()}
 }
 
 // words of a verb.
@@ -37,17 +34,11 @@ func (r *report) words() (will, did string) {
 }
 
 // note writes a line about the run itself.
-func (r *report) note(format string, args ...any) { r.s.status.say(fmt.Sprintf(format, args...)) }
-
-func writeJSON(w io.Writer, v any) error {
-	lines := json.NewEncoder(w)
-	lines.SetEscapeHTML(false)
-	return lines.Encode(v)
-}
+func (r *report) note(format string, args ...any) { r.status.say(fmt.Sprintf(format, args...)) }
 
 // plan says what a transfer is going to do.
 func (r *report) plan(set *settings, state *journal.State) {
-	q := r.s.queue
+	q := r.queue
 	will, _ := r.words()
 	text := fmt.Sprintf("%s: about %s", q.Name(), count(q.Visible))
 	if q.InFlight > 0 {
@@ -59,7 +50,7 @@ func (r *report) plan(set *settings, state *journal.State) {
 		which = "those that are selected"
 	}
 	if set.Limit > 0 {
-		which += fmt.Sprintf(", at most %s", number(set.Limit))
+		which += fmt.Sprintf(", at most %s,", number(set.Limit))
 	}
 	to := "the queues that they came from"
 	if r.t.routes.to != nil {
@@ -91,9 +82,9 @@ func (r *report) plan(set *settings, state *journal.State) {
 
 // begin shows how far the run is.
 func (r *report) begin(set *settings) {
-	total := r.s.queue.Visible
+	total := r.queue.Visible
 	_, did := r.words()
-	r.s.status.begin(func() (done, of int, text string) {
+	r.status.begin(func() (done, of int, text string) {
 		c := r.t.result.now()
 		r.t.scan.mu.Lock()
 		received := r.t.scan.received
@@ -117,60 +108,39 @@ func (r *report) begin(set *settings) {
 	})
 }
 
-// A done line is the last of the JSON output.
-type doneLine struct {
-	Type      string `json:"type"` // "result"
-	Verb      string `json:"verb"`
-	Queue     string `json:"queue"`
-	DryRun    bool   `json:"dryRun"`
-	By        string `json:"by"`
-	ElapsedMS int64  `json:"elapsedMs"`
-	counts
-	Received    int    `json:"received"`
-	Unseen      int    `json:"unseen"`
-	Elsewhere   int    `json:"inFlightElsewhere"`
-	StillHidden int    `json:"stillHidden"`
-	NotDeleted  int    `json:"sentNotDeleted"`
-	Journal     string `json:"journal,omitempty"`
-	Error       string `json:"error,omitempty"`
-}
-
 // end says what a transfer did, and returns the error that the command ends with.
 func (r *report) end(a account, err error) error {
 	c := r.t.result.now()
-	line := doneLine{
-		Type: "result", Verb: r.m.verb(), Queue: r.s.queue.ARN, DryRun: r.t.dryRun, By: bySend, ElapsedMS: time.Since(r.began).Milliseconds(),
-		counts: c, Received: a.Received, Unseen: a.Unseen, Elsewhere: a.Elsewhere, StillHidden: a.Hidden, NotDeleted: r.t.undeleted(),
-	}
+	line := newDoneLine(r.m.verb(), r.session, r.t.dryRun, c, a, err)
+	line.By, line.ElapsedMS, line.NotDeleted = bySend, time.Since(r.began).Milliseconds(), r.t.undeleted()
 	if r.t.journal != nil {
 		line.Journal = r.t.journal.Path()
 	}
-	if err != nil {
-		line.Error = err.Error()
-	}
-	r.text(&line)
+	r.text(line, a)
 	if e := r.json(line); e != nil {
 		return e
 	}
-	return r.verdict(&line, err)
+	return r.verdict(line, a, err)
 }
 
 // text says it to people.
-func (r *report) text(d *doneLine) {
+func (r *report) text(d *doneLine, a account) {
 	will, did := r.words()
 	if r.t.dryRun {
-		r.print("%s would be %s:", count(d.Selected-d.Failed-d.LeftByEdit), did)
+		n := 0
+		for _, to := range d.Destinations {
+			n += to
+		}
+		r.print("%s would be %s:", count(n), did)
 	} else {
 		r.print("%s %s in %s:", count(d.Deleted), did, short(time.Since(r.began)))
 	}
 	for _, arn := range slices.SortedFunc(maps.Keys(d.Destinations), func(a, b string) int { return d.Destinations[b] - d.Destinations[a] }) {
-		r.print("  %8s  to %s", number(d.Destinations[arn]), batch.QueueName(arn))
+		r.row(d.Destinations[arn], "to %s", batch.QueueName(arn))
 	}
-	r.rows(d.counts, account{Unseen: d.Unseen, Elsewhere: d.Elsewhere, Hidden: d.StillHidden})
-	r.row(d.NotDeleted, "sent, and not deleted from %s", r.s.queue.Name())
-	if n := len(d.SentTwice); n > 0 {
-		r.row(n, "may have been sent twice: %s", someIDs(d.SentTwice))
-	}
+	r.rows(d.counts, a)
+	r.row(d.NotDeleted, "sent, and not deleted from %s", r.queue.Name())
+	r.row(len(d.SentTwice), "may have been sent twice: %s", someIDs(d.SentTwice))
 	for _, edit := range r.t.result.edits {
 		r.print("\n%s", strings.TrimSpace(edit))
 	}
@@ -179,64 +149,26 @@ func (r *report) text(d *doneLine) {
 	}
 }
 
-// unseen says why messages of a queue could not be seen.
-func unseen(q *queue.Queue) string {
-	if q.FIFO() {
-		return "SQS shows no more of a group while its first messages are held"
-	}
-	return fmt.Sprintf("SQS allows %s messages in flight", number(queue.MaxInFlight))
-}
-
-// someIDs lists the first ids.
-func someIDs(ids []string) string {
-	const most = 5
-	if len(ids) > most {
-		return strings.Join(ids[:most], ", ") + fmt.Sprintf(" and %s more", number(len(ids)-most))
-	}
-	return strings.Join(ids, ", ")
-}
-
 // verdict is the error that the command ends with.
-func (r *report) verdict(d *doneLine, err error) error {
+func (r *report) verdict(d *doneLine, a account, err error) error {
 	again := ""
 	if d.Journal != "" {
 		again = "; go on with --resume"
 	}
 	switch left := d.Failed + d.Behind + d.NotDeleted; {
 	case errors.Is(err, errInterrupted):
-		return &interruptedError{fmt.Sprintf("interrupted: %s were %s, the others are in %s%s", count(d.Deleted), second(r.words()), r.s.queue.Name(), again)}
+		return &interruptedError{fmt.Sprintf("interrupted: %s were %s, the others are in %s%s", count(d.Deleted), second(r.words()), r.queue.Name(), again)}
 	case err != nil:
 		return fmt.Errorf("%w%s", err, again)
 	case left > 0 && r.t.dryRun:
-		return partly("%s would stay in %s, see above", count(left), r.s.queue.Name())
+		return partly("%s would stay in %s, see above", count(left), r.queue.Name())
 	case left > 0:
-		return partly("%s stay in %s, see above%s", count(left), r.s.queue.Name(), again)
-	case d.Unseen > 0 && d.Selected < r.t.pick.limit || d.Unseen > 0 && r.t.pick.limit == 0:
-		return partly("%s could not be seen: %s", count(d.Unseen), unseen(r.s.queue))
-	case len(d.SentTwice) > 0:
-		return partly("%s may have been sent twice, see above", count(len(d.SentTwice)))
+		return partly("%s stay in %s, see above%s", count(left), r.queue.Name(), again)
 	}
-	return nil
+	return r.printer.verdict(d.counts, a, nil, r.t.pick.full())
 }
 
 func second(_, b string) string { return b }
-
-// asInterrupted gives an interruption its exit status.
-func asInterrupted(err error) error {
-	if errors.Is(err, errInterrupted) {
-		return &interruptedError{"interrupted"}
-	}
-	return err
-}
-
-// An interruptedError ends a command that was interrupted.
-type interruptedError struct{ text string }
-
-func (e *interruptedError) Error() string { return e.text }
-func (e *interruptedError) Unwrap() error { return errInterrupted }
-
-// ExitStatus is that of a program that SIGINT ended.
-func (e *interruptedError) ExitStatus() int { return 130 }
 
 // undeleted is how many messages were sent and not deleted.
 func (t *transfer) undeleted() (n int) {
@@ -251,12 +183,12 @@ func (t *transfer) undeleted() (n int) {
 }
 
 // taskPlan says what SQS is going to do.
-func (r *report) taskPlan(following bool, running *queue.Task) {
-	q := r.s.queue
+func (r *report) taskPlan(last *queue.Task) {
+	q := r.queue
 	will, _ := r.words()
 	r.print("%s: about %s", q.Name(), count(q.Visible))
-	if following {
-		r.print("a task of SQS that began at %s is moving them already; following it", running.Started.Local().Format(time.DateTime))
+	if last != nil && last.Running() {
+		r.print("a task of SQS that began at %s is moving them already; following it", last.Started.Local().Format(time.DateTime))
 		return
 	}
 	to := "the queues that they came from"
@@ -281,18 +213,18 @@ func (r *report) taskEnd(task *queue.Task, interrupted error) error {
 	_, did := r.words()
 	r.print("%s %s by SQS in %s: %s%s", count(int(task.Moved)), did, short(time.Since(task.Started)), strings.ToLower(task.Status), reason(task.Reason))
 	if err := r.json(map[string]any{
-		"type": "result", "verb": r.m.verb(), "queue": r.s.queue.ARN, "dryRun": false, "by": byTask,
+		"type": "result", "verb": r.m.verb(), "queue": r.queue.ARN, "dryRun": false, "by": byTask,
 		"moved": task.Moved, "status": task.Status, "failureReason": task.Reason,
 	}); err != nil {
 		return err
 	}
 	switch {
 	case interrupted != nil:
-		return &interruptedError{fmt.Sprintf("interrupted: the task was cancelled; what it moved stays moved, the rest is in %s", r.s.queue.Name())}
+		return &interruptedError{fmt.Sprintf("interrupted: the task was cancelled; what it moved stays moved, the rest is in %s", r.queue.Name())}
 	case task.Status == "FAILED":
-		return partly("the task failed%s; what it moved stays moved, the rest is in %s", reason(task.Reason), r.s.queue.Name())
+		return partly("the task failed%s; what it moved stays moved, the rest is in %s", reason(task.Reason), r.queue.Name())
 	case task.Status == "CANCELLED":
-		return partly("the task was cancelled by someone else; the rest is in %s", r.s.queue.Name())
+		return partly("the task was cancelled by someone else; the rest is in %s", r.queue.Name())
 	}
 	return nil
 }

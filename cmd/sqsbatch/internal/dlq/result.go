@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -88,13 +89,16 @@ func (r *result) routed(arn string, n int) {
 	r.Destinations[arn] += n
 }
 
+// requestID differs in each error of SQS.
+var requestID = regexp.MustCompile(`RequestID: [^,)]*, `)
+
 // failed counts a message that stays because of an error. Errors that only differ in the
-// message's id are of one kind.
+// ids of message and request are of one kind.
 func (r *result) failed(l *letter.Letter, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Failed++
-	text := strings.ReplaceAll(err.Error(), l.ID, "ID")
+	text := requestID.ReplaceAllString(strings.ReplaceAll(err.Error(), l.ID, "ID"), "")
 	i := slices.IndexFunc(r.Failures, func(f failure) bool { return f.Error == text })
 	if i < 0 {
 		i = len(r.Failures)

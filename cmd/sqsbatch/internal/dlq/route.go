@@ -32,7 +32,6 @@ type route struct {
 var (
 	errNoSource = errors.New("neither SQS nor sqsbatch says where it came from: name a queue with --to")
 	errItself   = errors.New("it came from this queue itself: name a queue with --to")
-	errNoGroup  = errors.New("it has no message group, which the FIFO queue needs")
 )
 
 // of returns the queue that a message goes to, or why there is none.
@@ -44,9 +43,14 @@ func (r *routes) of(ctx context.Context, l *letter.Letter) (*queue.Queue, error)
 	case to.ARN == r.from.ARN:
 		return nil, errItself
 	case to.FIFO() && l.GroupID == "":
-		return nil, fmt.Errorf("%w %s", errNoGroup, to.Name())
+		return nil, noGroup(to)
 	}
 	return to, nil
+}
+
+// noGroup says why a message cannot go to a FIFO queue.
+func noGroup(to *queue.Queue) error {
+	return fmt.Errorf("it has no message group, and %s is a FIFO queue", to.Name())
 }
 
 func (r *routes) find(ctx context.Context, arn string) (*queue.Queue, error) {
@@ -77,7 +81,7 @@ func (r *routes) find(ctx context.Context, arn string) (*queue.Queue, error) {
 
 func (r *routes) open(ctx context.Context, arn string) (*queue.Queue, error) {
 	if arn != "" {
-		return r.account.Open(ctx, arn)
+		return r.account.Open(ctx, arn, queue.Patience)
 	}
 	sources, err := r.from.Sources(ctx)
 	switch {
@@ -86,5 +90,5 @@ func (r *routes) open(ctx context.Context, arn string) (*queue.Queue, error) {
 	case len(sources) != 1:
 		return nil, errNoSource
 	}
-	return r.account.Open(ctx, sources[0])
+	return r.account.Open(ctx, sources[0], queue.Patience)
 }

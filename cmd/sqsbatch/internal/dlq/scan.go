@@ -87,7 +87,7 @@ func (s *scan) run(soft, kill context.Context) (a account, err error) {
 	defer s.end()
 	extending, stopExtending := context.WithCancel(kill)
 	extended := make(chan struct{})
-	go func() { defer close(extended); s.hold.extend(extending) }()
+	go func() { defer close(extended); s.hold.extend(extending, kill) }()
 
 	for {
 		s.round(kill)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -149,14 +147,15 @@ func (c *common) open(ctx context.Context, tio cli.IO, name string, receives boo
 		case <-kill.Done():
 		}
 	}()
-	err := s.find(ctx, name)
+	err := s.find(soft, name)
+	err = first(s.interrupted(), err)
 	if err == nil && receives && s.queue.DeadLetterQueue != "" && !c.force {
 		err = fmt.Errorf("%s has a dead-letter queue of its own (%s): every look counts as a receive, and SQS moves what was received too often. "+
 			"If that is right, add --force", s.queue.Name(), s.queue.DeadLetterQueue)
 	}
 	if err != nil {
 		s.close()
-		return nil, err
+		return nil, asInterrupted(err)
 	}
 	return s, nil
 }
@@ -165,7 +164,7 @@ func (s *session) find(ctx context.Context, name string) (err error) {
 	if s.account, err = connect(ctx, s.common.account); err != nil {
 		return err
 	}
-	s.queue, err = s.account.Open(ctx, name)
+	s.queue, err = s.account.Open(ctx, name, queue.Opening)
 	return err
 }
 
@@ -237,19 +236,4 @@ func parseAgo(text string) (d time.Duration, err error) {
 		return 0, errors.New("it is negative")
 	}
 	return d, nil
-}
-
-// create makes a file that is to be written, or standard output for "-".
-func create(path string, stdout io.Writer) (w io.Writer, closeFile func() error, err error) {
-	if path == "" || path == "-" {
-		return stdout, func() error { return nil }, nil
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		return nil, nil, fmt.Errorf("%s exists already; name another file", path)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return f, f.Close, nil
 }

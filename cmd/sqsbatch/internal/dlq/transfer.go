@@ -82,7 +82,7 @@ func (t *transfer) each(ctx context.Context, letters []letter.Letter) error {
 		return nil
 	}
 	stuck := map[string]bool{} // groups of which a message could not be sent
-	for _, round := range rounds(parcels, t.pick.ordered) {
+	for _, round := range rounds(parcels, t.pick.ordered, func(p *parcel) string { return p.letter.GroupID }) {
 		delivered, err := t.send(ctx, round, stuck)
 		sent = append(sent, delivered...)
 		if err != nil {
@@ -206,24 +206,22 @@ func (t *transfer) outgoing(l, edited *letter.Letter, to *queue.Queue) message.M
 	return m
 }
 
-// rounds are the parcels that are sent one after another. In a round, no group of an
-// ordered queue has two messages: the entries of a call fail one by one, so the second
+// rounds divides messages into parts that are sent one after another. In a round, no group
+// of an ordered queue has two messages: the entries of a call fail one by one, so the second
 // could arrive without the first.
-func rounds(parcels []*parcel, ordered bool) (rounds [][]*parcel) {
+func rounds[M any](messages []M, ordered bool, groupOf func(M) string) (rounds [][]M) {
 	if !ordered {
-		if len(parcels) == 0 {
-			return nil
-		}
-		return [][]*parcel{parcels}
+		return [][]M{messages}
 	}
 	next := map[string]int{} // the round of a group's next message
-	for _, p := range parcels {
-		n := next[p.letter.GroupID]
-		next[p.letter.GroupID] = n + 1
+	for _, m := range messages {
+		group := groupOf(m)
+		n := next[group]
+		next[group] = n + 1
 		if n == len(rounds) {
 			rounds = append(rounds, nil)
 		}
-		rounds[n] = append(rounds[n], p)
+		rounds[n] = append(rounds[n], m)
 	}
 	return rounds
 }
@@ -268,7 +266,7 @@ func (t *transfer) sendTo(ctx context.Context, to *queue.Queue, parcels []*parce
 	}
 	entries, messages := make([]journal.Entry, len(parcels)), make([]message.Message, len(parcels))
 	for i, p := range parcels {
-		entries[i] = journal.Entry{ID: p.letter.ID, Handle: t.scan.hold.handle(p.letter.ID)}
+		entries[i] = journal.Entry{ID: p.letter.ID, Handle: t.scan.hold.handle(p.letter)}
 		messages[i] = p.out
 	}
 	began := time.Now()
@@ -340,9 +338,7 @@ func (t *transfer) delete(ctx context.Context, letters []*letter.Letter) error {
 	}
 	handles := make([]string, len(letters))
 	for i, l := range letters {
-		if handles[i] = t.scan.hold.handle(l.ID); handles[i] == "" {
-			handles[i] = l.Handle
-		}
+		handles[i] = t.scan.hold.handle(l)
 	}
 	var deleted []string
 	var err error

@@ -83,7 +83,7 @@ func (v *trying) run(cmd *cobra.Command, tio cli.IO, builder build.Builder, name
 	c, a, err := look.run(s)
 	out := &printer{session: s}
 	if err != nil {
-		return out.verdict(c, a, err, v.limit)
+		return out.verdict(c, a, err, look.pick.full())
 	}
 	if len(messages) == 0 {
 		out.print("%s: no message is selected of %s", s.queue.Name(), count(a.Received))

@@ -17,6 +17,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -131,9 +132,10 @@ func (a *Account) client(ctx context.Context, name string) (*sqs.Client, error) 
 	return a.clients[key], nil
 }
 
-// Open finds a queue by its name, URL or ARN and reads its attributes. It returns an error
+// Open finds a queue by its name, URL or ARN and reads its attributes. Calls are repeated for
+// as long as patience, see [Opening]. It returns an error
 // that says what is wrong if there is no such queue, or if it may not be used.
-func (a *Account) Open(ctx context.Context, name string) (*Queue, error) {
+func (a *Account) Open(ctx context.Context, name string, patience time.Duration) (*Queue, error) {
 	client, err := a.client(ctx, name)
 	if err != nil {
 		return nil, err
@@ -147,7 +149,7 @@ func (a *Account) Open(ctx context.Context, name string) (*Queue, error) {
 	case strings.HasPrefix(name, "arn:") || strings.ContainsAny(name, "/: "):
 		return nil, fmt.Errorf("%q is not a queue's name, URL or ARN", name)
 	default:
-		err = retry(ctx, opening, func(ctx context.Context) error {
+		err = retry(ctx, patience, func(ctx context.Context) error {
 			out, err := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
 			if err == nil {
 				q.URL = aws.ToString(out.QueueUrl)
@@ -159,7 +161,7 @@ func (a *Account) Open(ctx context.Context, name string) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := q.Refresh(ctx); err != nil {
+	if err := q.refresh(ctx, patience); err != nil {
 		return nil, err
 	}
 	if q.ARN == "" {

@@ -49,9 +49,11 @@ func (q *Queue) Name() string { return batch.QueueName(q.ARN) }
 func (q *Queue) FIFO() bool { return strings.HasSuffix(q.ARN, ".fifo") }
 
 // Refresh reads the queue's attributes again.
-func (q *Queue) Refresh(ctx context.Context) error {
+func (q *Queue) Refresh(ctx context.Context) error { return q.refresh(ctx, Patience) }
+
+func (q *Queue) refresh(ctx context.Context, patience time.Duration) error {
 	var out *sqs.GetQueueAttributesOutput
-	err := retry(ctx, opening, func(ctx context.Context) (err error) {
+	err := retry(ctx, patience, func(ctx context.Context) (err error) {
 		out, err = q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 			QueueUrl: &q.URL, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
 		})
@@ -86,7 +88,7 @@ func (q *Queue) Sources(ctx context.Context) (urls []string, err error) {
 	pages := sqs.NewListDeadLetterSourceQueuesPaginator(q.client, &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &q.URL, MaxResults: aws.Int32(1000)})
 	for pages.HasMorePages() {
 		var page *sqs.ListDeadLetterSourceQueuesOutput
-		err := retry(ctx, opening, func(ctx context.Context) (err error) {
+		err := retry(ctx, Patience, func(ctx context.Context) (err error) {
 			page, err = pages.NextPage(ctx)
 			return err
 		})

@@ -14,11 +14,14 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
-// Patience is how long a call is repeated without success.
-const Patience = 2 * time.Minute
+const (
+	// Patience is how long a call is repeated without success.
+	Patience = 2 * time.Minute
+	// Opening is the patience of a command's first calls: a wrong endpoint is reported soon.
+	Opening = 5 * time.Second
+)
 
 const (
-	opening     = 5 * time.Second  // the patience of the first calls: a wrong endpoint is reported soon
 	callTimeout = 20 * time.Second // of one try, besides the time that a receive waits
 	firstDelay  = 200 * time.Millisecond
 	lastDelay   = 5 * time.Second
@@ -93,6 +96,9 @@ func batchOf(ctx context.Context, n int, divide func(positions []int) [][]int, c
 					unsure[i] = unsure[i] || err != nil && sqserror.Unsure(err)
 				}
 				sqserror.ReadAnswer(errs, confirmed, failed)
+				for _, i := range part {
+					unsure[i] = unsure[i] || errors.Is(errs[i], errNotAnswered)
+				}
 				return part, err
 			})
 		}

@@ -69,7 +69,7 @@ func (q *Queue) LastTask(ctx context.Context) (task *Task, err error) {
 
 // CancelTask ends a task. Messages that it has moved stay where they are.
 func (q *Queue) CancelTask(ctx context.Context, handle string) error {
-	err := retry(ctx, opening, func(ctx context.Context) error {
+	err := retry(ctx, Patience, func(ctx context.Context) error {
 		_, err := q.client.CancelMessageMoveTask(ctx, &sqs.CancelMessageMoveTaskInput{TaskHandle: &handle})
 		return err
 	})
