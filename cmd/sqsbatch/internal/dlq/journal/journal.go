@@ -178,6 +178,10 @@ func open(path string) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() { // reading a device may not end
+		_ = f.Close()
+		return nil, errors.Join(err, fmt.Errorf("journal %s: %w; name another file", path, errNoJournal))
+	}
 	if err := lock(f); err != nil {
 		_ = f.Close()
 		return nil, fmt.Errorf("%w (journal %s is locked: %w)", ErrLocked, path, err)

@@ -150,6 +150,12 @@ func TestJournal_LeavesOtherFilesAlone(t *testing.T) {
 	}
 }
 
+func TestJournal_RefusesADevice(t *testing.T) {
+	if _, err := journal.Create(os.DevNull, header); err == nil || !strings.Contains(err.Error(), "not a journal") {
+		t.Errorf("%v", err)
+	}
+}
+
 // A header that was not written to its end is one of a run that did nothing.
 func TestCreate_ReplacesATornHeader(t *testing.T) {
 	for _, text := range []string{"", `{"`, `{"v":1,"queue":"arn`} {
