@@ -67,3 +67,10 @@ func TestResume_EndsWithoutMessagesThatAreGone(t *testing.T) {
 		b.contains(b.run("replay", "orders-dead", "--resume"), "there is no interrupted run")
 	})
 }
+
+// newKill is a context that ends a run as a kill does, after a time.
+func newKill(b *bench, after time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(b.Context())
+	time.AfterFunc(after, cancel)
+	return ctx, cancel
+}
