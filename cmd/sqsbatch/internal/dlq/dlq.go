@@ -44,7 +44,7 @@ const aboutShow = `Shows messages with their bodies: JSON indented, SNS notifica
 
 const aboutExport = `Writes messages to a file, a line of JSON each: body, attributes with their types, and what SQS says of the message. It has the form in which 'aws sqs receive-message' prints one message. The messages are received, and made visible again. 'sqsbatch dlq import' sends them again, and 'sqsbatch local --event FILE' runs them through a function.`
 
-const aboutImport = `Sends the messages of a file that export wrote. Body, attributes, message group and deduplication id are those of the file, byte for byte. FILE may be compressed by gzip; - is standard input.`
+const aboutImport = `Sends the messages of a file that export wrote. Body, attributes, message group and deduplication id are those of the file, byte for byte. A FIFO queue drops a message whose deduplication id it has seen in the last five minutes, without an error. FILE may be compressed by gzip; - is standard input.`
 
 const aboutTry = `Runs messages through the function on this machine, each once, and says which of them would succeed now. The messages are copied: they stay in the queue, and nothing is sent to AWS by this command. But the function really runs, with whatever it calls besides SQS.
 
