@@ -3,6 +3,7 @@ package dlq_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -121,11 +122,16 @@ func (b *bench) judge(seed uint64, suffix string, selected, others []string, nam
 	if twice > len(named) || suffix != "" && twice > 0 {
 		b.Errorf("seed %d: %d were sent twice, %d are named", seed, twice, len(named))
 	}
-	b.expect("orders-dead"+suffix, others...)
+	if b.expect("orders-dead"+suffix, others...); b.Failed() {
+		b.Logf("seed %d", seed)
+	}
 }
 
+var firstSeed = flag.Uint64("seed", 0, "the first seed of the histories")
+
 func TestReplay_LosesNothingUnderFaultsAndKills(t *testing.T) {
-	for seed := range uint64(cases.Of(40, 400)) {
+	for n := range uint64(cases.Of(40, 400)) {
+		seed := *firstSeed + n
 		virtual(t, func(b *bench) { history(b, seed) })
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)

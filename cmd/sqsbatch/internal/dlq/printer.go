@@ -46,6 +46,7 @@ func (p *printer) rows(c counts, a account) {
 		p.row(f.Count, "left: %s (%s)", f.Error, strings.Join(f.Examples, ", "))
 	}
 	p.row(a.Unseen, "not seen: %s", unseen(p.queue))
+	p.row(a.Newer, "not seen: they came while the command ended")
 	p.row(a.Elsewhere, "in flight elsewhere: another reader has them, or a run that was killed less than two minutes ago")
 	p.row(a.Hidden, "still hidden, for two minutes at most")
 }
@@ -83,6 +84,7 @@ type doneLine struct {
 	counts
 	Received    int    `json:"received"`
 	Unseen      int    `json:"unseen"`
+	Newer       int    `json:"newer"`
 	Elsewhere   int    `json:"inFlightElsewhere"`
 	StillHidden int    `json:"stillHidden"`
 	NotDeleted  int    `json:"sentNotDeleted"`
@@ -93,7 +95,7 @@ type doneLine struct {
 func newDoneLine(verb string, s *session, dryRun bool, c counts, a account, err error) *doneLine {
 	line := &doneLine{
 		Type: "result", Verb: verb, Queue: s.queue.ARN, DryRun: dryRun,
-		counts: c, Received: a.Received, Unseen: a.Unseen, Elsewhere: a.Elsewhere, StillHidden: a.Hidden,
+		counts: c, Received: a.Received, Unseen: a.Unseen, Newer: a.Newer, Elsewhere: a.Elsewhere, StillHidden: a.Hidden,
 	}
 	if err != nil {
 		line.Error = err.Error()

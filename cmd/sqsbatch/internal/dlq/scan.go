@@ -32,6 +32,7 @@ type scan struct {
 	active   time.Time // when the last batch came or was done
 	full     bool      // holdLimit was reached
 	received int
+	expected int // what the queue had when the scan began, about
 	size     int // bytes of the largest messages of late; 0 before the first
 
 	// The state of more.
@@ -40,7 +41,7 @@ type scan struct {
 }
 
 func newScan(q *queue.Queue, workers int) *scan {
-	s := &scan{queue: q, workers: workers, hold: newHold(q)}
+	s := &scan{queue: q, workers: workers, hold: newHold(q), expected: q.Visible + q.InFlight}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.receiving, s.stop = context.WithCancel(s.ending)
 	return s
@@ -67,6 +68,8 @@ type account struct {
 	// FIFO groups behind messages that are held, and those beyond the number that may be
 	// in flight.
 	Unseen int
+	// Newer is about how many messages became visible while the scan ended.
+	Newer int
 	// Elsewhere is about how many messages another reader has in flight.
 	Elsewhere int
 	// Hidden is how many messages could not be made visible; they appear by themselves.
@@ -76,7 +79,7 @@ type account struct {
 }
 
 // sawAll reports whether a message that was not received is not in the queue.
-func (a *account) sawAll() bool { return a.Whole && a.Unseen == 0 && a.Elsewhere == 0 }
+func (a *account) sawAll() bool { return a.Whole && a.Unseen+a.Newer+a.Elsewhere == 0 }
 
 // run scans until the queue is empty, stop is called, soft ends, or an error comes up.
 // When kill ends, it gives up at once: what is held appears by itself when its time is
@@ -137,7 +140,8 @@ func (s *scan) work(kill context.Context) error {
 			return nil
 		}
 		began := time.Now()
-		letters, err := s.queue.Receive(kill, s.batch(), hidden)
+		asked := s.batch()
+		letters, err := s.queue.Receive(kill, asked, hidden)
 		if err != nil {
 			return err
 		}
@@ -149,8 +153,7 @@ func (s *scan) work(kill context.Context) error {
 		}
 		s.take(letters)
 		err = s.each(kill, s.hold.add(letters, time.Now()))
-		s.dealt()
-		if err != nil {
+		if last := s.dealt(len(letters) < asked); err != nil || last {
 			return err
 		}
 	}
@@ -188,11 +191,16 @@ func (s *scan) batch() int {
 	return max(1, min(10, handful/s.size))
 }
 
-func (s *scan) dealt() {
+// dealt notes that a worker has dealt with some messages. It reports whether they are the
+// last ones: more messages were received than the queue had, and fewer than asked for came at
+// once. The others come as fast as senders send them, so waiting for an empty answer might
+// not end.
+func (s *scan) dealt(few bool) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inHand--
 	s.active = time.Now()
+	return few && s.received > s.expected
 }
 
 // drained reports whether a receive that began at a time and returned nothing shows that
@@ -204,8 +212,8 @@ func (s *scan) drained(began time.Time) bool {
 	return s.inHand == 0 && !began.Before(s.active)
 }
 
-// emptyRounds is how many more rounds there are until a scan believes that the queue is empty although SQS
-// counts messages: the counts are approximate.
+// emptyRounds is how many more rounds there are although SQS counts messages: its counts are
+// approximate, and messages may come as fast as they are received.
 const emptyRounds = 3
 
 // more asks SQS whether there are more messages, and waits for those that are hidden
@@ -215,17 +223,20 @@ func (s *scan) more(kill context.Context, a *account) (bool, error) {
 		return false, err
 	}
 	a.Elsewhere = max(0, s.queue.InFlight-s.hold.len())
-	a.Unseen = s.queue.Visible
+	a.Unseen, a.Newer = s.queue.Visible, 0
+	if !s.full && !s.queue.FIFO() {
+		a.Unseen, a.Newer = 0, s.queue.Visible
+	}
 	switch {
 	case s.full:
 		return false, nil
 	case a.Elsewhere > 0 && time.Now().Before(s.queue.HiddenUntil()):
 		s.empty, s.waited = 0, true
 		return sleep.For(s.receiving, 2*time.Second), nil
-	case a.Unseen > 0 && s.waited: // they became visible after the last receive
+	case a.Unseen+a.Newer > 0 && s.waited: // they became visible after the last receive
 		s.waited = false
 		return true, nil
-	case a.Unseen > 0 && !s.queue.FIFO() && s.empty < emptyRounds:
+	case a.Newer > 0 && s.empty < emptyRounds:
 		s.empty++
 		return true, nil
 	}

@@ -155,6 +155,11 @@ func (q *Queue) Hide(ctx context.Context, handles []string, d time.Duration) (er
 		}
 		return confirmed, out.Failed, nil
 	})
+	if d > 0 && q.hiddenUntil.Load() != 0 {
+		// With the handle of an earlier receive this may have hidden a message that nobody
+		// holds, because the answer to its latest receive was lost.
+		q.Hidden(d)
+	}
 	return q.advise(errs, "ChangeMessageVisibility")
 }
 
