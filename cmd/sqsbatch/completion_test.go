@@ -33,7 +33,7 @@ func TestCompletion_KnowsCommandsFlagsAndValues(t *testing.T) {
 		values    []string
 		directive string
 	}{
-		{[]string{""}, []string{"local", "sqs", "version", "completion", "help"}, none},
+		{[]string{""}, []string{"local", "sqs", "dlq", "version", "completion", "help"}, none},
 		{[]string{"l"}, []string{"local"}, none},
 		{[]string{"help", "s"}, []string{"sqs"}, none},
 		{[]string{"completion", ""}, []string{"bash", "zsh", "fish", "powershell"}, none},
@@ -48,6 +48,11 @@ func TestCompletion_KnowsCommandsFlagsAndValues(t *testing.T) {
 		{[]string{"local", ""}, nil, directories},
 		{[]string{"sqs", "--ready-file", ""}, nil, files},
 		{[]string{"sqs", ""}, nil, none},
+		{[]string{"dlq", ""}, []string{"stats", "show", "export", "import", "try", "replay", "move", "delete"}, none},
+		{[]string{"dlq", "replay", ""}, nil, none},
+		{[]string{"dlq", "replay", "--by", ""}, []string{"auto", "task", "send"}, none},
+		{[]string{"dlq", "replay", "--journal", ""}, nil, files},
+		{[]string{"dlq", "import", "orders", ""}, nil, files},
 		{[]string{"local", "--pro"}, []string{"--processes"}, none},
 	} {
 		values, directive := complete(t, tt.args...)

@@ -3,7 +3,8 @@
 // (python/), an old boto3 whose protocol is the query one, and three libraries
 // that consume (consumer.go): sqs-consumer for Node.js, Celery with kombu's
 // transport, and Spring Cloud AWS. The AWS CLI is boto3's botocore with another
-// front: package snippets runs its commands.
+// front: package snippets runs its commands. Messages that boto3 sent also go
+// through each verb of `sqsbatch dlq` (python/deadletters.py).
 //
 //	go run ./test/integration clients -only Celery
 //
@@ -45,7 +46,7 @@ type client struct {
 
 func Steps(ctx context.Context, s *stage.Stage) []stage.Step {
 	command := filepath.Join(s.Tmp, "sqsbatch")
-	all, err := install(ctx, s)
+	all, err := install(ctx, s, command)
 	if err == nil {
 		err = module.Build(ctx, command, "./cmd/sqsbatch")
 	}
@@ -68,7 +69,7 @@ func Steps(ctx context.Context, s *stage.Stage) []stage.Step {
 }
 
 // install fetches the clients, as far as they are not there yet.
-func install(ctx context.Context, s *stage.Stage) ([]client, error) {
+func install(ctx context.Context, s *stage.Stage, command string) ([]client, error) {
 	env, err := awscli.Install(ctx)
 	if err != nil {
 		return nil, err
@@ -92,19 +93,20 @@ func install(ctx context.Context, s *stage.Stage) ([]client, error) {
 	}
 	script := filepath.Join(dir, "python")
 	return []client{
-		{"boto3 " + awscli.Boto3, pythonScript(env, script)},
-		{"boto3 " + oldBoto3 + " (query protocol)", pythonScript(old, script)},
+		{"boto3 " + awscli.Boto3, pythonScript(env, script, command)},
+		{"boto3 " + oldBoto3 + " (query protocol)", pythonScript(old, script, command)},
 		{"sqs-consumer " + sqsConsumerVersion + ", Node.js " + nodejs.Version, node.check},
 		{"Celery " + celeryVersion + ", kombu " + kombuVersion, python.check},
 		{"Spring Cloud AWS " + springCloudVersion, java.check},
 	}, nil
 }
 
-// pythonScript runs the steps of python/, which print what is wrong themselves.
-func pythonScript(env *pyenv.Env, script string) func(context.Context, *sqsserver.Server) error {
+// pythonScript runs the steps of python/, which print what is wrong themselves. Some of them
+// run the command.
+func pythonScript(env *pyenv.Env, script, command string) func(context.Context, *sqsserver.Server) error {
 	return func(ctx context.Context, s *sqsserver.Server) error {
 		cmd := env.Command(ctx, "-B", script) // -B: leaves no compiled files next to the script
-		cmd.Env = environment(s.URL)
+		cmd.Env = append(environment(s.URL), "SQSBATCH="+command)
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		return cmd.Run()
 	}

@@ -82,3 +82,15 @@ func completeFlags(cmd *cobra.Command) {
 		_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // it fails for a flag that has one
 	})
 }
+
+// Texts is a flag that collects its values and may be repeated.
+func Texts(p *[]string, placeholder string) pflag.Value { return &texts{p, placeholder} }
+
+type texts struct {
+	p           *[]string
+	placeholder string
+}
+
+func (t *texts) String() string     { return "" }
+func (t *texts) Set(s string) error { *t.p = append(*t.p, s); return nil }
+func (t *texts) Type() string       { return t.placeholder }

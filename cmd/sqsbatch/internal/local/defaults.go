@@ -44,8 +44,8 @@ func defaultTemplate(o options, dirs []string) (t *template.Template, settings s
 		return nil, "", fmt.Errorf("no %s in %s; name one with --template FILE, because --function, --queue and --parameter-overrides choose in a template",
 			template.Names[0], where)
 	case o.pkg == "":
-		return nil, "", fmt.Errorf("no %s in %s; name one with --template FILE, or name the function's package, as in `sqsbatch local .`, to run it with default settings",
-			template.Names[0], where)
+		return nil, "", fmt.Errorf("no %s in %s; name one with --template FILE, or name the function's package, as in `%s .`, to run it with default settings",
+			template.Names[0], where, o.command())
 	}
 	t, err = template.Parse([]byte(defaults))
 	return t, fmt.Sprintf("defaults, because there is no %s in %s; --template FILE names one", template.Names[0], where), err

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,24 +11,20 @@ import (
 )
 
 type options struct {
-	args       []string // as they were given
-	pkg        string   // "" for what the template names, else examples/orders
-	stdin      bool
-	event      string
-	noSamples  bool
-	template   string
-	function   string
-	queue      string
-	parameters cli.Assignments
-	env        cli.Assignments
-	addr       string
-	hosts      cli.Hosts
-	mode       string // modeLambda or modePoll
-	processes  int
-	once       bool
-	timeout    time.Duration
-	output     string
-	metrics    string // file, or ""
+	program
+	args      []string // as they were given
+	stdin     bool
+	event     string
+	noSamples bool
+	addr      string
+	hosts     cli.Hosts
+	mode      string // modeLambda or modePoll
+	processes int
+	once      bool
+	trial     bool // of a Trial: see there
+	timeout   time.Duration
+	output    string
+	metrics   string // file, or ""
 }
 
 // Modes: how the function is run.
@@ -37,6 +32,9 @@ const (
 	modeLambda = "lambda"
 	modePoll   = "poll"
 )
+
+// anyPort is an address on loopback.
+const anyPort = "127.0.0.1:0"
 
 // maxProcesses bounds --processes: this is one machine.
 const maxProcesses = 100
@@ -71,14 +69,9 @@ With --output json, standard output has one JSON object a line and nothing else.
 
 The exit status is 0 when every message was handled (dead letters included), 1 when something could not run or --once ended before its messages did, and 2 for a wrong command line.`
 
-func usagef(format string, args ...any) error { return cli.Usagef("local", format, args...) }
-
 // Command is `sqsbatch local`, which builds functions with builder.
 func Command(tio cli.IO, builder build.Builder) *cobra.Command {
-	o := options{
-		parameters: cli.Assignments{}, env: cli.Assignments{},
-		addr: "127.0.0.1:0", mode: modeLambda, processes: 1, output: "text",
-	}
+	o := options{addr: anyPort, mode: modeLambda, processes: 1, output: "text"}
 	if len(tio.Args) > 0 {
 		o.args = tio.Args[1:]
 	}
@@ -111,15 +104,11 @@ sqsbatch local --mode poll --processes 2 --env SQSBATCH_CONCURRENCY=50 .`,
 
 func (o *options) flags(cmd *cobra.Command) {
 	cli.Section(cmd, "What is sent", func(f *pflag.FlagSet) {
-		f.Var(cli.Text(&o.event, "PATH"), "event", "an SQS event as in events/one.json, or what 'aws sqs receive-message' prints as JSON\nAnything else is the body of one message, without its last line feed. A directory stands for all its files *.json, and - for standard input as such a file.")
+		f.Var(cli.Text(&o.event, "PATH"), "event", "an SQS event as in events/one.json, or what 'aws sqs receive-message' prints as JSON, also as one message in each line\nAnything else is the body of one message, without its last line feed. A directory stands for all its files *.json, and - for standard input as such a file.")
 		f.BoolVar(&o.noSamples, "no-samples", false, "nothing; send with any SQS client")
 	})
 	cli.Section(cmd, "What runs", func(f *pflag.FlagSet) {
-		f.Var(cli.Text(&o.template, "FILE"), "template", "the template of the function (default template.yaml here, or in or above the package; if there is none, a package that you name runs in batches of 10 with a timeout of 10 s and 5 attempts)")
-		f.Var(cli.Text(&o.function, "NAME"), "function", "the function, if the template has several with SQS events")
-		f.Var(cli.Text(&o.queue, "NAME"), "queue", "the queue, if the function has several SQS events")
-		f.Var(o.parameters, "parameter-overrides", "values for the template's parameters; several may follow: A=1 B=2")
-		f.Var(o.env, "env", "an environment variable of the function; may be repeated")
+		o.program.flags(cmd, f)
 		f.Var(cli.Choice(&o.mode, modeLambda, modePoll), "mode", "how the function runs\nlambda: in invocations, as Lambda does\npoll: as in a container, in a process that polls the queues of all SQS events of the function")
 		f.IntVar(&o.processes, "processes", o.processes, "with --mode poll: how many processes")
 		f.Var(cli.Text(&o.addr, "HOST:PORT"), "addr", "where the SQS endpoint listens, on loopback only; port 0 is a free one")
@@ -127,7 +116,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	})
 	cli.Section(cmd, "How it ends", func(f *pflag.FlagSet) {
 		f.BoolVar(&o.once, "once", false, "end when every message is deleted or dead-lettered")
-		f.DurationVar(&o.timeout, "timeout", 0, "end with an error after that long, such as 2m (default: never)")
+		timeoutFlag(f, &o.timeout)
 	})
 	cli.Section(cmd, "What is shown", func(f *pflag.FlagSet) {
 		f.Var(cli.Choice(&o.output, "text", "json"), "output", "the form of the output\ntext: lines to read, without those of metrics (telemetry/emf); on a terminal with a progress line\njson: one JSON object a line")
@@ -136,37 +125,29 @@ func (o *options) flags(cmd *cobra.Command) {
 }
 
 func (o *options) positional(arg string) error {
-	switch {
-	case arg == "-":
+	if arg == "-" {
 		o.stdin = true
-	case strings.Contains(arg, "=") && len(o.parameters) > 0:
-		if err := o.parameters.Set(arg); err != nil { // --parameter-overrides A=1 B=2
-			return usagef("%s: %v", arg, err)
-		}
-	case o.pkg != "":
-		return usagef("two packages, %s and %s; give one", o.pkg, arg)
-	default:
-		o.pkg = arg
+		return nil
 	}
-	return nil
+	return o.argument(arg)
 }
 
 func (o *options) check() error {
 	switch {
 	case o.metrics == "-":
-		return usagef("--metrics names a file; --output json has the metrics on standard output, as the line of type metrics")
+		return o.usagef("--metrics names a file; --output json has the metrics on standard output, as the line of type metrics")
 	case o.processes < 1 || o.processes > maxProcesses:
-		return usagef("--processes is %d; it must be 1 to %d", o.processes, maxProcesses)
+		return o.usagef("--processes is %d; it must be 1 to %d", o.processes, maxProcesses)
 	case o.processes > 1 && o.mode != modePoll:
-		return usagef("--processes is for --mode poll; Lambda starts as many as the event's MaximumConcurrency allows")
+		return o.usagef("--processes is for --mode poll; Lambda starts as many as the event's MaximumConcurrency allows")
 	case o.timeout < 0:
-		return usagef("--timeout is %s; it must not be negative", o.timeout)
+		return o.negative(o.timeout)
 	case o.stdin && o.event != "":
-		return usagef("both --event and - (standard input) say what to send; give one")
+		return o.usagef("both --event and - (standard input) say what to send; give one")
 	case o.noSamples && (o.stdin || o.event != ""):
-		return usagef("--no-samples says to send nothing, --event or - to send something; give one")
+		return o.usagef("--no-samples says to send nothing, --event or - to send something; give one")
 	case o.noSamples && o.once:
-		return usagef("--once ends when everything sent is done, and --no-samples sends nothing; give one")
+		return o.usagef("--once ends when everything sent is done, and --no-samples sends nothing; give one")
 	}
 	return nil
 }

@@ -158,6 +158,6 @@ func (p *plan) findPackage(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return fmt.Errorf("no package to build: %s names no main package as CodeUri of %s; give it as argument, as in `sqsbatch local ./cmd/function`",
-		p.template.Path, p.deployment.Function.LogicalID)
+	return fmt.Errorf("no package to build: %s names no main package as CodeUri of %s; give it as argument, as in `%s ./cmd/function`",
+		p.template.Path, p.deployment.Function.LogicalID, p.o.command())
 }

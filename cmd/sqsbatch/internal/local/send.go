@@ -73,6 +73,30 @@ func (r *run) sendLines(ctx context.Context, s *stack, tracker *track.Tracker) {
 
 // send sends one message. If SQS refuses it, send shows that and counts it.
 func (r *run) send(ctx context.Context, s *stack, m message.Message) (sent bool, err error) {
+	in := s.sendInput(m)
+	if !utf8.ValidString(m.Body) { // the client would alter it, and then doubt the answer
+		r.refused.Add(1)
+		r.view.Say(fmt.Sprintf("not sent: %s: %.60q", notUTF8, m.Body))
+		return false, nil
+	}
+	began := time.Now()
+	_, err = s.client.SendMessage(ctx, in)
+	r.stats.Own("SendMessage", began)
+	var refusal smithy.APIError
+	if errors.As(err, &refusal) {
+		r.refused.Add(1)
+		r.view.Say(fmt.Sprintf("not sent: %s: %s: %.60q", refusal.ErrorCode(), refusal.ErrorMessage(), m.Body))
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// notUTF8 is why a body cannot be sent.
+const notUTF8 = "it is not UTF-8"
+
+// sendInput is the call that sends a message to the source queue. On a FIFO queue, a
+// message that has no group or no deduplication id gets one.
+func (s *stack) sendInput(m message.Message) *awssqs.SendMessageInput {
 	in := &awssqs.SendMessageInput{
 		QueueUrl:          &s.deployment.Source.URL,
 		MessageBody:       &m.Body,
@@ -105,19 +129,5 @@ func (r *run) send(ctx context.Context, s *stack, m message.Message) (sent bool,
 			in.MessageDeduplicationId = aws.String(m.DeduplicationID)
 		}
 	}
-	if !utf8.ValidString(m.Body) { // the client would alter it, and then doubt the answer
-		r.refused.Add(1)
-		r.view.Say(fmt.Sprintf("not sent: it is not UTF-8: %.60q", m.Body))
-		return false, nil
-	}
-	began := time.Now()
-	_, err = s.client.SendMessage(ctx, in)
-	r.stats.Own("SendMessage", began)
-	var refusal smithy.APIError
-	if errors.As(err, &refusal) {
-		r.refused.Add(1)
-		r.view.Say(fmt.Sprintf("not sent: %s: %s: %.60q", refusal.ErrorCode(), refusal.ErrorMessage(), m.Body))
-		return false, nil
-	}
-	return err == nil, err
+	return in
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -75,7 +76,7 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 		HTTPClient:   s.server.HTTPClient(),
 	})
 	for _, q := range p.deployment.Queues {
-		if _, err := s.client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &q.Name, Attributes: q.Attributes}); err != nil {
+		if _, err := s.client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &q.Name, Attributes: s.attributes(q)}); err != nil {
 			return nil, fmt.Errorf("%s: queue %s: %w", p.template.Path, cmp.Or(q.LogicalID, q.Name), err)
 		}
 	}
@@ -113,6 +114,21 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 	return s, nil
 }
 
+// attributes are those with which a queue is made. In a trial, messages are received at
+// once, never expire, and come back only if the function changes their visibility.
+func (s *stack) attributes(q template.Queue) map[string]string {
+	if !s.o.trial {
+		return q.Attributes
+	}
+	attributes := maps.Clone(q.Attributes)
+	delete(attributes, "DelaySeconds")
+	delete(attributes, "MessageRetentionPeriod")
+	if q.ARN == s.deployment.Source.ARN {
+		attributes["VisibilityTimeout"] = strconv.Itoa(hidden)
+	}
+	return attributes
+}
+
 func listenError(addr string, err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "listen" {
@@ -144,6 +160,9 @@ const outage = 10 * time.Second
 
 // hastens reports whether neither the template nor the user spaces the retries.
 func (s *stack) hastens() bool {
+	if s.o.trial {
+		return false // it has no retries
+	}
 	for _, env := range []map[string]string{s.deployment.Function.Environment, s.o.env} {
 		for name := range env {
 			if name == settings.Outage.Name || strings.HasPrefix(name, settings.Backoff.Name) {

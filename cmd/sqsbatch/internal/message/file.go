@@ -28,8 +28,8 @@ type File struct {
 // asLines says how to send a body that looks like something else.
 const asLines = "to send it as the body of a message, give it on one line of standard input, as in `jq -c . FILE | sqsbatch local PACKAGE -`"
 
-// Parse reads a file: an SQS event, the JSON output of `aws sqs receive-message`, or
-// one body. The error says what is wrong in the file.
+// Parse reads a file: an SQS event, the JSON output of `aws sqs receive-message`, messages of
+// that output in lines, as `sqsbatch dlq export` writes them, or one body. The error says what is wrong in the file.
 func Parse(data []byte) (File, error) {
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
 		return File{}, errors.New("it is UTF-16; write it as UTF-8 (in PowerShell: | Out-File -Encoding utf8 FILE)")
@@ -46,6 +46,8 @@ func Parse(data []byte) (File, error) {
 	}
 	if n, err := values(text); err != nil {
 		return File{}, fmt.Errorf("it begins like JSON, and is not: %w; %s", describe(data, err), strings.Replace(asLines, "`jq -c . FILE", "`tr -d '\\n' < FILE", 1))
+	} else if letters := letterList(text); letters != nil {
+		return parseMessages(letters, "it has messages in lines")
 	} else if n > 1 {
 		return File{}, fmt.Errorf("it has %d JSON values; send a message of each line by `sqsbatch local PACKAGE - < FILE`, or give each a file", n)
 	}
@@ -72,17 +74,48 @@ func Parse(data []byte) (File, error) {
 		}
 		return File{Messages: messages, Sources: sources}, nil
 	case has("Messages"):
-		messages, counted, err := received(top["Messages"])
-		if err != nil {
-			return File{}, fmt.Errorf("it has Messages, but is not what `aws sqs receive-message` prints: %w; %s", err, asLines)
-		}
-		return File{Messages: messages, Counted: counted}, nil
+		return parseMessages(top["Messages"], "it has Messages")
 	case has("messageId", "body", "eventSource"):
 		return File{}, errors.New(`it is one record of an event; put it into {"Records": [ … ]}, or ` + asLines)
 	case has("MessageId", "Body", "ReceiptHandle"):
 		return File{}, errors.New("it is one message of what `aws sqs receive-message` prints" + `; put it into {"Messages": [ … ]}, or ` + asLines)
 	}
 	return body(data, "a JSON object"), nil
+}
+
+// letterList returns the messages of a file that `sqsbatch dlq export` wrote, as a JSON array.
+// Such a file has a message in each line. It returns nil for other files. A single object is
+// such a message only if it names its queue, because it could also be a body.
+func letterList(text []byte) json.RawMessage {
+	list := []byte{'['}
+	n, queues := 0, 0
+	for d := json.NewDecoder(bytes.NewReader(text)); d.More(); n++ {
+		var raw json.RawMessage
+		var letter map[string]json.RawMessage
+		if d.Decode(&raw) != nil || json.Unmarshal(raw, &letter) != nil || letter["MessageId"] == nil || !bytes.HasPrefix(letter["Body"], []byte(`"`)) {
+			return nil
+		}
+		if letter["Queue"] != nil {
+			queues++
+		}
+		if n > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, raw...)
+	}
+	if n == 1 && queues == 0 {
+		return nil
+	}
+	return append(list, ']')
+}
+
+// parseMessages reads a file of received messages. what says how the file has them.
+func parseMessages(list json.RawMessage, what string) (File, error) {
+	messages, counted, err := received(list)
+	if err != nil {
+		return File{}, fmt.Errorf("%s, but is not what `aws sqs receive-message` prints: %w; %s", what, err, asLines)
+	}
+	return File{Messages: messages, Counted: counted}, nil
 }
 
 // parseList reads a file that is a JSON array: a body, unless it holds records.

@@ -24,3 +24,13 @@ type Attribute struct {
 	String   string
 	Binary   []byte
 }
+
+// Size is what SQS counts: the bytes of the body, and of the name, type and value of each
+// attribute.
+func (m *Message) Size() int {
+	size := len(m.Body)
+	for name, a := range m.Attributes {
+		size += len(name) + len(a.DataType) + len(a.String) + len(a.Binary)
+	}
+	return size
+}

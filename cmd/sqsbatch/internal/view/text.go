@@ -239,6 +239,14 @@ func (t *Text) Tick(p track.Progress) {
 	}
 }
 
+// Status shows line as the last line of a terminal, until the next call. With "" there
+// is no such line.
+func (t *Text) Status(line string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.redraw(line)
+}
+
 // progressLine is the account so far, in words.
 func progressLine(p track.Progress) string {
 	parts := []string{fmt.Sprintf("%d sent", p.Sent)}

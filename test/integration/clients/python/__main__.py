@@ -1,7 +1,8 @@
 """Speaks to the SQS emulator with boto3, as a program would.
 
     AWS_ENDPOINT_URL_SQS=http://127.0.0.1:9324 AWS_DEFAULT_REGION=us-east-1 \\
-    AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x python test/integration/clients/python
+    AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x SQSBATCH=./sqsbatch \\
+    python test/integration/clients/python
 
 The server must have no queues yet. Each step is a function that is named after
 what it shows. A step that fails prints what was expected and what came, and
@@ -12,7 +13,8 @@ that speaks.
 import sys
 
 import check
+import deadletters
 import messages
 import queues
 
-sys.exit(1 if check.run(messages.STEPS + queues.STEPS) else 0)
+sys.exit(1 if check.run(messages.STEPS + queues.STEPS + deadletters.STEPS) else 0)

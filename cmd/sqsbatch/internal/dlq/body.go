@@ -1,0 +1,37 @@
+package dlq
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
+	"github.com/sqsbatch/sqsbatch/payload/s3payload"
+)
+
+// fetcher returns a function that reads a message's body from S3, if the message points to
+// an object in one of buckets. A sender chooses the object, so the user names the buckets.
+// A message whose body cannot be read stays as it is, with a note.
+func (s *session) fetcher(buckets []string) func(*letter.Letter) *letter.Letter {
+	if len(buckets) == 0 {
+		return func(l *letter.Letter) *letter.Letter { return l }
+	}
+	unwrap := s3payload.Unwrap(s3payload.Config{Buckets: buckets, IgnoreSize: true, Client: s3.NewFromConfig(s.account.Config())})
+	return func(l *letter.Letter) *letter.Letter {
+		out := *l
+		take := batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
+			out.Body = r.Body
+			return nil
+		})
+		r := batch.Record{MessageID: l.ID, Body: l.Body, MessageAttributes: map[string]batch.MessageAttribute{}}
+		for name, a := range l.Attributes {
+			r.MessageAttributes[name] = batch.MessageAttribute{DataType: a.DataType, StringValue: a.String, BinaryValue: a.Binary}
+		}
+		if err := unwrap(take).Handle(s.kill, r); err != nil {
+			s.status.say(fmt.Sprintf("%s: its body in S3 cannot be read: %v", l.ID, err))
+		}
+		return &out
+	}
+}

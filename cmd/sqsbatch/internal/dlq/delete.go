@@ -1,0 +1,173 @@
+package dlq
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
+)
+
+// deleting are the flags of delete.
+type deleting struct {
+	common
+	selecting
+	yes  bool
+	save string
+}
+
+func deleteCommand(tio cli.IO) *cobra.Command {
+	d := &deleting{}
+	cmd := &cobra.Command{
+		Use:   "delete QUEUE",
+		Short: "delete messages for good",
+		Long:  aboutDelete,
+		Example: `sqsbatch dlq delete orders-dead --reason timeout
+sqsbatch dlq delete orders-dead --reason timeout --save dead.ndjson.gz --yes`,
+		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd, tio, args[0]) },
+	}
+	d.selecting.flags(cmd, 0, "at most N of them, and exactly N if there are as many (default: no limit)")
+	cli.Section(cmd, "What is done", func(f *pflag.FlagSet) {
+		f.BoolVar(&d.yes, "yes", false, "do it; without this flag the command only says what it would do")
+		f.Var(cli.Text(&d.save, "FILE"), "save", "write each message to this file before it is deleted, as export does; import sends them again")
+		d.forceFlag(f)
+	})
+	d.common.flags(cmd)
+	cli.Section(cmd, "What is shown", d.outputFlag)
+	return cmd
+}
+
+func (d *deleting) run(cmd *cobra.Command, tio cli.IO, name string) error {
+	if err := d.common.check(cmd); err != nil {
+		return err
+	}
+	selection, err := d.selection(cmd)
+	if err != nil {
+		return err
+	}
+	if selection.All() && d.limit == 0 && d.yes && d.save == "" {
+		return usagef(cmd, "this deletes every message of %s and leaves no copy: select messages, or keep a copy with --save FILE", name)
+	}
+	s, err := d.open(cmd.Context(), tio, name, true)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	var saved *file
+	if d.save != "" && d.yes {
+		if saved, err = createFile(d.save, tio.Stdout); err != nil {
+			return err
+		}
+	}
+	r := &remover{
+		pick:   &picker{selection: selection, limit: d.limit, before: s.queue.Asked.Add(time.Second)},
+		result: &result{}, dryRun: !d.yes, saved: saved,
+	}
+	r.scan = newScan(s.queue, s.workers)
+	r.scan.each = r.each
+	total := s.queue.Visible // the scan asks again
+	s.status.begin(func() (int, int, string) {
+		c := r.result.now()
+		n := c.Selected + c.NotSelected
+		return n, max(n, total), fmt.Sprintf("%s selected, %s deleted", number(c.Selected), number(c.Deleted))
+	})
+	a, err := r.scan.run(s.soft, s.kill)
+	s.status.end()
+	if saved != nil {
+		err = first(err, saved.close())
+	}
+	return d.end(s, r, a, first(s.interrupted(), err))
+}
+
+func (d *deleting) end(s *session, r *remover, a account, err error) error {
+	c := r.result.now()
+	out := &printer{session: s}
+	if r.dryRun {
+		out.print("%s of %s would be deleted", count(c.Selected), s.queue.Name())
+	} else {
+		out.print("%s of %s deleted", count(c.Deleted), s.queue.Name())
+	}
+	out.rows(c, a)
+	if r.dryRun && err == nil {
+		out.print("Nothing was changed. To delete them, add --yes.")
+	}
+	if e := out.json(newDoneLine("delete", s, r.dryRun, c, a, err)); e != nil {
+		return e
+	}
+	return out.verdict(c, a, err, r.pick.full())
+}
+
+// A remover deletes messages.
+type remover struct {
+	pick   *picker
+	scan   *scan
+	result *result
+	dryRun bool
+	saved  *file // nil without --save
+	mu     sync.Mutex
+	done   ids
+}
+
+func (r *remover) each(ctx context.Context, letters []letter.Letter) error {
+	var chosen, again []*letter.Letter
+	for i := range letters {
+		l := &letters[i]
+		r.mu.Lock()
+		deleted := r.done.has(l.ID)
+		r.mu.Unlock()
+		if deleted { // SQS delivered it once more
+			again = append(again, l)
+			continue
+		}
+		v, err := r.pick.pick(l)
+		if err != nil {
+			r.result.failed(l, err)
+			continue
+		}
+		if r.result.picked(v); v == take {
+			chosen = append(chosen, l)
+		}
+	}
+	if r.pick.full() {
+		r.scan.stop()
+	}
+	if r.dryRun {
+		return nil
+	}
+	if r.saved != nil && len(chosen) > 0 {
+		if err := r.saved.write(chosen, r.scan.queue.ARN); err != nil {
+			return err
+		}
+	}
+	return r.delete(ctx, append(chosen, again...))
+}
+
+func (r *remover) delete(ctx context.Context, letters []*letter.Letter) (err error) {
+	handles := make([]string, len(letters))
+	for i, l := range letters {
+		handles[i] = r.scan.hold.handle(l)
+	}
+	deleted := 0
+	for i, e := range r.scan.queue.Delete(ctx, handles) {
+		if e != nil {
+			r.result.failed(letters[i], e)
+			err = first(err, fatal(e))
+			continue
+		}
+		r.mu.Lock()
+		if !r.done.has(letters[i].ID) {
+			deleted++
+		}
+		r.done.add(letters[i].ID)
+		r.mu.Unlock()
+		r.scan.hold.drop(letters[i].ID)
+	}
+	r.result.deleted(deleted)
+	return err
+}

@@ -1,0 +1,101 @@
+package dlq
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
+)
+
+// A file takes messages, a line each. It is compressed if its name ends in .gz.
+type file struct {
+	mu   sync.Mutex
+	line []byte
+	buf  *bufio.Writer
+	gz   *gzip.Writer // nil without compression
+	f    *os.File     // nil for standard output
+	n    int
+}
+
+// createFile makes a file; "" and "-" are standard output. It does not replace a file.
+func createFile(path string, stdout io.Writer) (*file, error) {
+	if path == "" || path == "-" {
+		return &file{buf: bufio.NewWriter(stdout)}, nil
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("%s exists already; name another file", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &file{f: f}
+	if strings.HasSuffix(path, ".gz") {
+		out.gz = gzip.NewWriter(f)
+		out.buf = bufio.NewWriterSize(out.gz, 64<<10)
+	} else {
+		out.buf = bufio.NewWriterSize(f, 64<<10)
+	}
+	return out, nil
+}
+
+// write writes messages and hands them to the operating system, so that they are in the
+// file before they are deleted.
+func (f *file) write(letters []*letter.Letter, queueARN string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range letters {
+		f.line = append(l.AppendJSON(f.line[:0], queueARN), '\n')
+		if _, err := f.buf.Write(f.line); err != nil {
+			return err
+		}
+		f.n++
+	}
+	err := f.buf.Flush()
+	if f.gz != nil {
+		err = first(err, f.gz.Flush())
+	}
+	return err
+}
+
+func (f *file) close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.buf.Flush()
+	if f.gz != nil {
+		err = first(err, f.gz.Close())
+	}
+	if f.f != nil {
+		err = first(err, f.f.Sync())
+		err = first(err, f.f.Close())
+	}
+	return err
+}
+
+// openFile opens a file of messages; "-" is standard input. It may be compressed, whatever
+// its name is.
+func openFile(path string, stdin io.Reader) (r io.Reader, closeFile func() error, err error) {
+	in, closeFile := stdin, func() error { return nil }
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		in, closeFile = f, f.Close
+	}
+	buf := bufio.NewReaderSize(in, 64<<10)
+	if magic, err := buf.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
+		if r, err = gzip.NewReader(buf); err != nil {
+			_ = closeFile()
+			return nil, nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return r, closeFile, nil
+	}
+	return buf, closeFile, nil
+}

@@ -1,0 +1,140 @@
+package dlq_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/cases"
+)
+
+// faults are what a queue, a network and a busy account do to a run.
+func faults() []sqs.Fault {
+	return []sqs.Fault{
+		{Kind: sqs.Latency, Latency: 30 * time.Millisecond},
+		{Kind: sqs.Throttled, Probability: 0.05},
+		{Kind: sqs.Failure, Probability: 0.02},
+		{Kind: sqs.Refused, Probability: 0.02},
+		{Kind: sqs.EntryFailure, Probability: 0.03},
+		{Kind: sqs.LostAnswer, Operation: "SendMessageBatch", Probability: 0.03},
+		{Kind: sqs.LostAnswer, Operation: "DeleteMessageBatch", Probability: 0.03},
+		{Kind: sqs.LostAnswer, Operation: "ReceiveMessage", Probability: 0.01},
+		{Kind: sqs.DuplicateDelivery, Probability: 0.02},
+		{Kind: sqs.OutOfOrder, Probability: 0.2},
+	}
+}
+
+// A history is a replay under faults, killed a few times and resumed to its end: nothing is
+// lost, what was not selected stays as it is, and each message that was sent twice is
+// named. On a FIFO queue none is sent twice, and order is kept.
+func history(b *bench, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	suffix, group := "", func(int) string { return "" }
+	if r.IntN(2) == 0 {
+		suffix, group = ".fifo", func(i int) string { return fmt.Sprint("g", i%17) }
+	}
+	n := 50 + r.IntN(300)
+	var selected, others []string
+	for i := range n {
+		body := fmt.Sprintf(`{"n":%d}`, i)
+		b.buried("orders-dead"+suffix, group(i), body, "x", "orders"+suffix)
+		// On a FIFO queue whole groups, since only the first of a group can be taken.
+		if i%17 < 11 {
+			selected = append(selected, body)
+		} else {
+			others = append(others, body)
+		}
+	}
+	if err := b.server.Inject(faults()...); err != nil {
+		b.Fatal(err)
+	}
+	named := map[string]bool{}
+	args := []string{"replay", "orders-dead" + suffix, "--where", ".body.n % 17 < 11", "--by", "send", "--yes", "--output", "json", "--parallel", fmt.Sprint(1 + r.IntN(8))}
+	for tries := 0; ; tries++ {
+		ctx, cancel := context.WithCancel(b.Context())
+		if tries < 3 {
+			after := time.Duration(r.IntN(3000)) * time.Millisecond
+			time.AfterFunc(after, cancel)
+		}
+		end := b.runWith(ctx, args...)
+		cancel()
+		if strings.Contains(end.stdout, `"type":"result"`) {
+			b.name(named, end)
+			args = []string{"replay", "orders-dead" + suffix, "--resume", "--output", "json"}
+		}
+		if end.status == 0 || end.status == 3 && !strings.Contains(end.stderr, "--resume") {
+			break
+		}
+		if tries == 30 {
+			b.Fatalf("seed %d: no end: %s", seed, end)
+		}
+	}
+	b.server.ClearFaults()
+	time.Sleep(2*time.Minute + time.Second) // what receives without an answer have hidden
+	b.judge(seed, suffix, selected, others, named)
+}
+
+// name notes the messages that a run names as perhaps sent twice.
+func (b *bench) name(named map[string]bool, r ran) {
+	b.Helper()
+	var result struct{ SentTwice []string }
+	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &result); err != nil {
+		b.Fatalf("%v in %s", err, r)
+	}
+	for _, id := range result.SentTwice {
+		named[id] = true
+	}
+}
+
+func (b *bench) judge(seed uint64, suffix string, selected, others []string, named map[string]bool) {
+	b.Helper()
+	got, last := map[string]int{}, map[string]int{}
+	twice := 0
+	for _, m := range b.drain("orders" + suffix) {
+		if got[*m.Body]++; got[*m.Body] > 1 {
+			twice++
+			continue
+		}
+		var body struct{ N int }
+		_ = json.Unmarshal([]byte(*m.Body), &body)
+		if g := m.Attributes["MessageGroupId"]; suffix != "" && body.N < last[g] {
+			b.Errorf("seed %d: %d of %s came after %d", seed, body.N, g, last[g])
+		} else {
+			last[g] = body.N
+		}
+	}
+	for _, body := range selected {
+		if got[body] == 0 {
+			b.Errorf("seed %d: %s is lost", seed, body)
+		}
+		delete(got, body)
+	}
+	if len(got) > 0 {
+		b.Errorf("seed %d: sent although not selected: %v", seed, got)
+	}
+	if twice > len(named) || suffix != "" && twice > 0 {
+		b.Errorf("seed %d: %d were sent twice, %d are named", seed, twice, len(named))
+	}
+	if b.expect("orders-dead"+suffix, others...); b.Failed() {
+		b.Logf("seed %d", seed)
+	}
+}
+
+var firstSeed = flag.Uint64("seed", 0, "the first seed of the histories")
+
+func TestReplay_LosesNothingUnderFaultsAndKills(t *testing.T) {
+	for n := range uint64(cases.Of(40, 400)) {
+		seed := *firstSeed + n
+		virtual(t, func(b *bench) { history(b, seed) })
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package letter
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
+)
+
+// Bounds of a difference, so that it stays short for large bodies.
+const (
+	diffContext = 2       // unchanged lines before and after a change
+	diffLines   = 400     // lines that are shown
+	diffWidth   = 200     // characters that are shown of a line
+	diffWork    = 4 << 20 // comparisons, else all changed lines are shown as replaced
+)
+
+// Diff returns what an edit changes in body, attributes and group, in lines that begin with
+// "-", "+" or a blank. JSON is shown indented. It is "" if nothing changes, and plain text that
+// does not control a terminal.
+func Diff(before, after Letter) string {
+	edits := compareLines(before.lines(), after.lines())
+	var out strings.Builder
+	shown, end := 0, 0 // end is behind the last line that was shown
+	for i := 0; i < len(edits); i++ {
+		if !nearChange(edits, i) {
+			continue
+		}
+		if shown++; shown > diffLines {
+			break
+		}
+		if i > end {
+			out.WriteString("  …\n")
+		}
+		fmt.Fprintf(&out, "%c %s\n", edits[i].kind, clip(edits[i].text, edits[i].from))
+		end = i + 1
+	}
+	if shown > diffLines {
+		fmt.Fprintf(&out, "  … and more: only the first %d lines are shown\n", diffLines)
+	}
+	return out.String()
+}
+
+// nearChange reports whether a line changed, or is shown since one near it did.
+func nearChange(edits []lineEdit, i int) bool {
+	near := edits[max(0, i-diffContext):min(len(edits), i+diffContext+1)]
+	return slices.ContainsFunc(near, func(e lineEdit) bool { return e.kind != ' ' })
+}
+
+// lines is what Diff compares, without characters that control a terminal.
+func (l *Letter) lines() []string {
+	lines := strings.Split(pretty(l.Body), "\n")
+	for _, name := range slices.Sorted(maps.Keys(l.Attributes)) {
+		a := l.Attributes[name]
+		value := a.String
+		if kindOf(a.DataType) == "Binary" {
+			value = hexOf(a.Binary, len(a.Binary))
+		}
+		lines = append(lines, fmt.Sprintf("attribute %s (%s): %s", name, a.DataType, value))
+	}
+	if l.GroupID != "" {
+		lines = append(lines, "group: "+l.GroupID)
+	}
+	for i, line := range lines {
+		lines[i] = show.Clean(line)
+	}
+	return lines
+}
+
+// pretty indents a text if it is JSON.
+func pretty(text string) string {
+	var out bytes.Buffer
+	if json.Indent(&out, []byte(text), "", "  ") != nil {
+		return text
+	}
+	return out.String()
+}
+
+// hexOf shows bytes, at most limit of them.
+func hexOf(data []byte, limit int) string {
+	text := fmt.Sprintf("% x", data[:min(limit, len(data))])
+	if len(data) > limit {
+		text += " …"
+	}
+	return text
+}
+
+// A lineEdit is a line that stays (' '), goes ('-') or comes ('+').
+type lineEdit struct {
+	kind byte
+	text string
+	from int // the character from which a changed line differs from the one it replaces
+}
+
+// compareLines lists the lines of a and b by their longest common subsequence.
+func compareLines(a, b []string) []lineEdit {
+	var edits []lineEdit
+	add := func(kind byte, lines []string) {
+		for _, line := range lines {
+			edits = append(edits, lineEdit{kind: kind, text: line})
+		}
+	}
+	head := commonPrefix(a, b)
+	add(' ', a[:head])
+	a, b = a[head:], b[head:]
+	tail := 0
+	for tail < min(len(a), len(b)) && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	rest := a[len(a)-tail:]
+	a, b = a[:len(a)-tail], b[:len(b)-tail]
+	if len(a)*len(b) > diffWork {
+		add('-', a)
+		add('+', b)
+	} else {
+		edits = append(edits, longestCommon(a, b)...)
+	}
+	add(' ', rest)
+	pair(edits)
+	return edits
+}
+
+func commonPrefix[T comparable](a, b []T) (n int) {
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// longestCommon compares by a table of the lengths of common subsequences of the lines from
+// i and j on.
+func longestCommon(a, b []string) (edits []lineEdit) {
+	width := len(b) + 1
+	table := make([]int32, (len(a)+1)*width)
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				table[i*width+j] = table[(i+1)*width+j+1] + 1
+			} else {
+				table[i*width+j] = max(table[(i+1)*width+j], table[i*width+j+1])
+			}
+		}
+	}
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			edits = append(edits, lineEdit{kind: ' ', text: a[i]})
+			i, j = i+1, j+1
+		case j == len(b) || i < len(a) && table[(i+1)*width+j] >= table[i*width+j+1]:
+			edits = append(edits, lineEdit{kind: '-', text: a[i]})
+			i++
+		default:
+			edits = append(edits, lineEdit{kind: '+', text: b[j]})
+			j++
+		}
+	}
+	return edits
+}
+
+// pair finds where a removed line and the added line that replaces it begin to differ.
+func pair(edits []lineEdit) {
+	for i := 0; i < len(edits); {
+		removed := run(edits[i:], '-')
+		added := run(edits[i+removed:], '+')
+		for n := range min(removed, added) {
+			old, replaced := &edits[i+n], &edits[i+removed+n]
+			old.from = commonPrefix([]rune(old.text), []rune(replaced.text))
+			replaced.from = old.from
+		}
+		i += max(1, removed+added)
+	}
+}
+
+// run counts the edits of a kind that the list begins with.
+func run(edits []lineEdit, kind byte) (n int) {
+	for n < len(edits) && edits[n].kind == kind {
+		n++
+	}
+	return n
+}
+
+// clip cuts a long line, so that character from is in what remains.
+func clip(line string, from int) string {
+	runes := []rune(line)
+	if len(runes) <= diffWidth {
+		return line
+	}
+	start := max(0, min(from-diffWidth/4, len(runes)-diffWidth))
+	end := min(len(runes), start+diffWidth)
+	text := string(runes[start:end])
+	if start > 0 {
+		text = "…" + text
+	}
+	if end < len(runes) {
+		text += "…"
+	}
+	return text
+}

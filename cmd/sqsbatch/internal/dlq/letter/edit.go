@@ -1,0 +1,181 @@
+package letter
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/itchyny/gojq"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
+)
+
+// An Edit is a compiled jq program that changes letters.
+type Edit struct{ program *program }
+
+// CompileEdit checks a program for [Edit.Apply].
+func CompileEdit(text string) (*Edit, error) {
+	p, err := compile("--edit", text)
+	if err != nil {
+		return nil, err
+	}
+	return &Edit{p}, nil
+}
+
+// Apply runs the program on a letter. The program reads what [Letter.Input] returns, and must
+// yield one object. Its members body, attributes and group are the edited message; all three
+// must be there. keep is false if the program yields nothing (empty): the letter is to stay
+// where it is.
+//
+//   - body: a string is the new body as it is; another value is written as compact JSON. If
+//     the body was a JSON string, a string is written as JSON, too. A body whose value did not
+//     change keeps its bytes. In other bodies the members keep their order, and new ones
+//     follow.
+//   - attributes: null removes one, and so does leaving it out. Attributes that did not
+//     change keep their bytes. A new one gets the type String or Number. A changed one keeps
+//     its type, unless a number becomes a string or the reverse.
+//   - group: null or "" for none.
+//
+// The error names the letter's id. It is also about messages that SQS would refuse.
+func (e *Edit) Apply(l Letter, now time.Time) (edited Letter, keep bool, err error) {
+	outputs, err := e.program.run(&l, now, 2)
+	if err != nil {
+		return l, false, err
+	}
+	if len(outputs) == 0 {
+		return l, false, nil
+	}
+	edited, err = l.apply(outputs)
+	if err != nil {
+		return l, false, fmt.Errorf("--edit of message %s: %w", show.Clean(l.ID), err)
+	}
+	return edited, true, nil
+}
+
+func (l Letter) apply(outputs []any) (Letter, error) {
+	object, ok := outputs[0].(map[string]any)
+	switch {
+	case len(outputs) > 1:
+		return l, errors.New("the program yields more than one value; it must yield one object, or nothing to leave the letter where it is")
+	case !ok:
+		return l, fmt.Errorf("the program yields %s; it must yield an object with body, attributes and group", aValue(outputs[0]))
+	case object["text"] != nil && object["text"] != l.Body:
+		return l, errors.New("the program changes text, which is the old body as a string; change body")
+	}
+	for _, name := range members {
+		if _, ok := object[name]; !ok {
+			return l, fmt.Errorf("the program's object has no %s; .%s keeps it as it is", name, name)
+		}
+	}
+	body, err := l.newBody(object["body"], func(old any) string {
+		return string(encodeLike(nil, object["body"], old, []byte(l.Body)))
+	})
+	if err != nil {
+		return l, err
+	}
+	return l.with(body, object["attributes"], object["group"])
+}
+
+// members are what an edit can change.
+var members = []string{"body", "attributes", "group"}
+
+// newBody returns the body for its value after an edit. encode writes a value that is not
+// taken as text; old is the value before.
+func (l *Letter) newBody(value any, encode func(old any) string) (string, error) {
+	old, err := parse([]byte(l.Body))
+	isText := err != nil
+	if isText {
+		old = l.Body
+	}
+	if same(old, value) {
+		return l.Body, nil
+	}
+	_, wasString := old.(string)
+	switch value := value.(type) {
+	case nil:
+		return "", errors.New("the body is null")
+	case string:
+		if isText || !wasString {
+			return value, nil
+		}
+	}
+	return encode(old), nil
+}
+
+// with returns the letter with another body, and with attributes and a group by their JSON
+// values.
+func (l Letter) with(body string, attributes, group any) (Letter, error) {
+	values, ok := attributes.(map[string]any)
+	if !ok && attributes != nil {
+		return l, fmt.Errorf("attributes is %s; it must be an object", aValue(attributes))
+	}
+	id, ok := group.(string)
+	if !ok && group != nil {
+		return l, fmt.Errorf("group is %s; it must be a string", aValue(group))
+	}
+	edited := l
+	edited.Body, edited.GroupID, edited.Attributes, edited.Origin = body, id, nil, nil
+	old := l.attributeValues()
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		a, existed := l.Attributes[name]
+		switch value := values[name]; {
+		case value == nil:
+			continue
+		case !existed || !same(old[name], value):
+			changed, err := attributeOf(value, a.DataType)
+			if err != nil {
+				return l, fmt.Errorf("attribute %q: %w", name, err)
+			}
+			a = changed
+		}
+		if edited.Attributes == nil {
+			edited.Attributes = make(map[string]message.Attribute, len(values))
+		}
+		edited.Attributes[name] = a
+	}
+	edited.readOrigin()
+	return edited, edited.Validate()
+}
+
+// attributeOf is an attribute with a new value. dataType is its old type, "" if it is new.
+func attributeOf(value any, dataType string) (a message.Attribute, err error) {
+	kind := kindOf(dataType)
+	switch value := value.(type) {
+	case string:
+		if kind == "Binary" {
+			a.Binary, err = base64.StdEncoding.DecodeString(value)
+			if err != nil {
+				return a, errors.New("its value is not base64, as that of a binary attribute must be")
+			}
+			a.DataType = dataType
+			return a, nil
+		}
+		a.DataType, a.String = "String", value
+	case int, float64, json.Number, *big.Int:
+		a.DataType, a.String = "Number", string(marshal(value))
+	default:
+		return a, fmt.Errorf("its value is %s; it must be a string or a number", aValue(value))
+	}
+	if a.DataType == kind {
+		a.DataType = dataType
+	}
+	return a, nil
+}
+
+// aValue names a value's type: "an object".
+func aValue(v any) string {
+	switch name := gojq.TypeOf(v); name {
+	case "null":
+		return name
+	case "array", "object":
+		return "an " + name
+	default:
+		return "a " + name
+	}
+}

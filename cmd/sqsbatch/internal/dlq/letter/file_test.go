@@ -1,0 +1,271 @@
+package letter_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"pgregory.net/rapid"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+const deadARN = "arn:aws:sqs:eu-west-1:111122223333:orders-dead"
+
+func TestAppendJSON(t *testing.T) {
+	l := order()
+	l.DeduplicationID, l.TraceHeader, l.Source = "d-1", "Root=1", ordersARN
+	l.Attributes = map[string]message.Attribute{"cents": l.Attributes["cents"], "raw": l.Attributes["raw"]}
+	l.System = map[string]string{"SenderId": "AIDA", "MessageGroupId": "before an edit"}
+	got := string(l.AppendJSON([]byte("> "), deadARN))
+	want := `> {"Queue":"` + deadARN + `","MessageId":"dead-1",` +
+		`"Body":"{\"customer\": 9007199254740993, \"price\": 1.50, \"tags\": [\"a\", \"b\"], \"note\": \"<b>\"}",` +
+		`"Attributes":{"AWSTraceHeader":"Root=1","ApproximateFirstReceiveTimestamp":"1795341600000","ApproximateReceiveCount":"3",` +
+		`"DeadLetterQueueSourceArn":"` + ordersARN + `","MessageDeduplicationId":"d-1","MessageGroupId":"g-1","SenderId":"AIDA","SentTimestamp":"1795338000000"},` +
+		`"MessageAttributes":{"cents":{"DataType":"Number.EUR","StringValue":"+0150"},"raw":{"DataType":"Binary","BinaryValue":"AP8="}}}`
+	if got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+	if l.System["MessageGroupId"] != "before an edit" {
+		t.Error("AppendJSON changes the letter")
+	}
+}
+
+// What was written is read again, byte for byte.
+func TestFileRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var file []byte
+		var want []letter.Letter
+		for _, l := range rapid.SliceOfN(anyLetter(), 0, 4).Draw(t, "letters") {
+			l := fromSQS(t, l)
+			file = append(l.AppendJSON(file, deadARN), '\n')
+			l.Handle, l.Queue = "", deadARN
+			want = append(want, l)
+		}
+		got, err := readAll(file)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%v\n got %+v\nwant %+v", err, got, want)
+		}
+		// A second file, of what was read, is the same.
+		var again []byte
+		for i := range got {
+			again = append(got[i].AppendJSON(again, ""), '\n')
+		}
+		if !bytes.Equal(again, file) {
+			t.Fatalf("again: %s\nfirst: %s", again, file)
+		}
+	})
+}
+
+// fromSQS is a letter as SQS returns it, with the system attributes of some.
+func fromSQS(t *rapid.T, l letter.Letter) letter.Letter {
+	m := types.Message{
+		MessageId: aws.String(l.ID), ReceiptHandle: aws.String("handle"), Body: aws.String(l.Body),
+		Attributes: map[string]string{
+			"SentTimestamp": "1795338000123", "ApproximateFirstReceiveTimestamp": "1795341600456",
+			"ApproximateReceiveCount": "2", "SenderId": "AIDA",
+		},
+		MessageAttributes: map[string]types.MessageAttributeValue{},
+	}
+	for _, name := range []string{"MessageGroupId", "MessageDeduplicationId", "AWSTraceHeader", "DeadLetterQueueSourceArn", "SequenceNumber"} {
+		if value := rapid.StringMatching(`[ -~]{0,10}`).Draw(t, name); value != "" {
+			m.Attributes[name] = value
+		}
+	}
+	for name, a := range l.Attributes {
+		value := types.MessageAttributeValue{DataType: aws.String(a.DataType)}
+		if a.Binary != nil {
+			value.BinaryValue = a.Binary
+		} else {
+			value.StringValue = aws.String(a.String)
+		}
+		m.MessageAttributes[name] = value
+	}
+	if rapid.Bool().Draw(t, "origin") {
+		origin, _ := partialfailure.Origin{Reason: "no <customer>", Attempts: 3, FailedAt: now}.Value(1000)
+		m.MessageAttributes[partialfailure.OriginAttribute] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &origin}
+	}
+	return letter.FromSQS(&m)
+}
+
+func readAll(file []byte) (letters []letter.Letter, err error) {
+	for r := letter.NewReader(bytes.NewReader(file)); ; {
+		l, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return letters, nil
+		}
+		if err != nil {
+			return letters, err
+		}
+		letters = append(letters, l)
+	}
+}
+
+// What the AWS CLI prints is a file, too, as are lines and blanks of other tools.
+func TestReader(t *testing.T) {
+	const one, two = `{"MessageId":"1","ReceiptHandle":"r","MD5OfBody":"x","Body":"a\"}{"}`, `{"MessageId":"2","Body":""}`
+	for name, file := range map[string]string{
+		"lines":          one + "\n" + two + "\n",
+		"no end":         one + "\n" + two,
+		"blank lines":    "\n \r\n" + one + "\r\n\r\n" + two + "\n\n",
+		"one line":       one + two,
+		"a mark":         "\xef\xbb\xbf" + one + "\n" + two,
+		"one document":   `{"Messages":[` + one + "," + two + "]}",
+		"its own lines":  "{\n  \"Messages\": [\n    " + one + ",\n" + two + "\n  ]\n}\n",
+		"two documents":  `{"Messages":[` + one + "]}\n{\"Messages\":\n[" + two + "]}",
+		"nothing inside": `{"Messages":[]}` + one + `{"Messages":[]}` + two,
+		"mixed":          one + "\n{\n\"Messages\":[" + two + "]}",
+	} {
+		got, err := readAll([]byte(file))
+		if err != nil || len(got) != 2 || got[0].ID != "1" || got[0].Body != `a"}{` || got[0].Handle != "" || got[1].ID != "2" || got[1].Body != "" {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	if got, err := readAll(nil); err != nil || got != nil {
+		t.Errorf("an empty file: %v, %v", got, err)
+	}
+}
+
+func TestReaderErrors(t *testing.T) {
+	const good = `{"MessageId":"1","Body":"a"}` + "\n"
+	for file, want := range map[string]string{
+		good + "\n" + `{"MessageId":"secret-2","Body":"sec`:  "line 3: the line ends inside of a string",
+		good + `{"MessageId":"secret-2","Bo` + "\n" + good:   "line 2: the line ends inside of a string",
+		good + `{"MessageId":"secret-2"` + "\n":              "line 2: the message that begins here ends too early",
+		good + `{"MessageId":"secret-2",` + "\n" + good:      "line 2: the message that begins here ends too early",
+		good + `{"MessageId":"secret-2"}`:                    "line 2: the message has no Body",
+		good + `{"Body":"secret"}`:                           "line 2: the message has no MessageId",
+		good + "{\n\"Messages\": [\n{\"Body\":\"secret\"}]}": "line 2: message 1 of Messages: the message has no MessageId",
+		good + "{\n\n]}":    "line 4: it is not JSON",
+		good + `["secret"]`: `line 2: it is not a JSON object, but begins with "["`,
+		good + `secret`:     `line 2: it is not a JSON object`,
+		good + `{"MessageId":"1","Body":{"secret":1}}`:                  "line 2: it is not a message: Body has a value of the wrong type",
+		good + `{"MessageId":"1","Body":"","Attributes":{"secret":{}}}`: "line 2: it is not a message: Attributes has",
+		`{"Messages":"secret"}`:                                         "line 1: it is not a message: Messages has",
+		`{"Messages":null}`:                                             "line 1: the message has no Body",
+		`{"Records":[{"body":"secret"}]}`:                               "line 1: it is an event of Lambda",
+		"\xff\xfe{\x00":                                                 "UTF-16",
+		`{"MessageId":"1","Body":"","MessageAttributes":{"a":{"DataType":"Strange"}}}`:                       `attribute "a" has the DataType "Strange"`,
+		`{"MessageId":"1","Body":"","MessageAttributes":{"a":{"StringValue":"secret"}}}`:                     `attribute "a" has the DataType ""`,
+		`{"MessageId":"1","Body":"","MessageAttributes":{"a":{"DataType":"Number","BinaryValue":"AA=="}}}`:   `attribute "a" has no StringValue`,
+		`{"MessageId":"1","Body":"","MessageAttributes":{"a":{"DataType":"Binary","StringValue":"secret"}}}`: `attribute "a" has no BinaryValue`,
+		`{"MessageId":"1","Body":"","MessageAttributes":{"a":{"DataType":"Binary","BinaryValue":"secret"}}}`: `attribute "a" has a BinaryValue that is not base64`,
+		good + strings.Repeat(" ", 16<<20) + good:                                                            "line 2: it is longer than 16 MiB",
+		good + `{"MessageId":` + strings.Repeat("\n", 16<<20):                                                "line 2: it is longer than 16 MiB",
+	} {
+		letters, err := readAll([]byte(file))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") || len(letters) != strings.Count(file[:min(len(file), len(good))], good) {
+			t.Errorf("%.60q: %d letters, %v, want %q", file, len(letters), err, want)
+		}
+	}
+}
+
+// A binary attribute without bytes, which SQS never returns, can be read again, too.
+func TestFileEmptyBinary(t *testing.T) {
+	l := moved("x")
+	l.Attributes = map[string]message.Attribute{"a": {DataType: "Binary"}}
+	got, err := readAll(l.AppendJSON(nil, deadARN))
+	if err != nil || len(got) != 1 || got[0].Attributes["a"].DataType != "Binary" || len(got[0].Attributes["a"].Binary) != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// An error of the file is returned with its line, and again afterwards.
+func TestReaderBroken(t *testing.T) {
+	broken := errors.New("broken")
+	r := letter.NewReader(io.MultiReader(strings.NewReader(`{"MessageId":"1","Body":"a"}`+"\n"), iotest.ErrReader(broken)))
+	if l, err := r.Next(); err != nil || l.ID != "1" {
+		t.Fatalf("%+v, %v", l, err)
+	}
+	for range 2 {
+		if _, err := r.Next(); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "line 2: ") {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The largest message that SQS returns is read, however its characters are escaped.
+func TestReaderLargest(t *testing.T) {
+	body := strings.Repeat("\x7f", 1<<20-3)
+	line := `{"MessageId":"1","Body":"` + strings.Repeat(`\u007f`, len(body)) + `"}`
+	got, err := readAll([]byte(line))
+	if err != nil || len(got) != 1 || got[0].Body != body {
+		t.Fatalf("%d letters, %v", len(got), err)
+	}
+}
+
+// Whatever a file has, the reader does not panic, and what it reads can be written.
+func FuzzReader(f *testing.F) {
+	f.Add(append(order().AppendJSON(nil, deadARN), '\n'))
+	f.Add([]byte("{\n\"Messages\": [{\"MessageId\":\"1\",\"Body\":\"\\ud800\"}]}\n{}"))
+	f.Add([]byte(`{"MessageId":"1","Body":"","MessageAttributes":{"a":{"DataType":"Binary.x","BinaryValue":""}}}`))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		letters, _ := readAll(file)
+		var again []byte
+		for i := range letters {
+			again = append(letters[i].AppendJSON(again, ""), '\n')
+		}
+		got, err := readAll(again)
+		if err != nil || len(got) != len(letters) {
+			t.Fatalf("%d of %d letters, %v", len(got), len(letters), err)
+		}
+		for i := range got {
+			if got[i].ID != letters[i].ID || got[i].Body != letters[i].Body || !reflect.DeepEqual(got[i].Attributes, letters[i].Attributes) || got[i].GroupID != letters[i].GroupID {
+				t.Errorf("letter %d:\n got %+v\nwant %+v", i, got[i], letters[i])
+			}
+		}
+	})
+}
+
+func BenchmarkReader(b *testing.B) {
+	l := order()
+	l.Body = `{"id": "` + strings.Repeat("x", 1000) + `"}`
+	line := append(l.AppendJSON(nil, deadARN), '\n')
+	b.SetBytes(int64(len(line)))
+	b.ReportAllocs()
+	r := letter.NewReader(&repeated{text: line})
+	for b.Loop() {
+		if _, err := r.Next(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// repeated is a file without an end.
+type repeated struct {
+	text []byte
+	at   int
+}
+
+func (r *repeated) Read(p []byte) (int, error) {
+	n := copy(p, r.text[r.at:])
+	r.at = (r.at + n) % len(r.text)
+	return n, nil
+}
+
+func ExampleReader() {
+	file := `{"Messages": [{"MessageId": "1", "Body": "paid 7", "Attributes": {"SentTimestamp": "1795338000000"}}]}`
+	r := letter.NewReader(strings.NewReader(file))
+	for {
+		l, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(l.ID, l.Body, l.Sent.Format(time.DateTime))
+	}
+	// Output: 1 paid 7 2026-11-22 09:00:00
+}

@@ -1,0 +1,232 @@
+package letter
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/itchyny/gojq"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
+)
+
+// Input returns what a jq program reads of a letter:
+//
+//   - id: the message's id in the dead-letter queue
+//   - body: the body as JSON, or as a string if it is not JSON
+//   - text: the body as a string, always
+//   - attributes: an object with a string for each attribute, a number for those of type
+//     Number, and base64 for those of type Binary
+//   - reason: why sqsbatch dead-lettered the message, "" if it is not known
+//   - age: seconds since the message was sent
+//   - receives: how often the dead letter was received
+//   - source, sourceName: the ARN and the name of the queue it came from, or ""
+//   - group: the message group, or ""
+//   - sent, firstReceived, failedAt: times as RFC 3339 in UTC
+//   - queue: the ARN of the dead-letter queue, for letters from a file
+//
+// Age and times are null if they are not known. Numbers keep all their digits.
+func (l *Letter) Input(now time.Time) map[string]any {
+	in := map[string]any{
+		"id":            l.ID,
+		"body":          parsed(l.Body),
+		"text":          l.Body,
+		"attributes":    l.attributeValues(),
+		"reason":        l.Reason(),
+		"age":           nil,
+		"receives":      l.Attempt,
+		"source":        l.SourceARN(),
+		"sourceName":    l.SourceName(),
+		"group":         l.GroupID,
+		"sent":          timeValue(l.Sent),
+		"firstReceived": timeValue(l.FirstReceived),
+		"failedAt":      nil,
+	}
+	if !l.Sent.IsZero() {
+		in["age"] = int(now.Sub(l.Sent) / time.Second)
+	}
+	if l.Origin != nil {
+		in["failedAt"] = timeValue(l.Origin.FailedAt)
+	}
+	if l.Queue != "" {
+		in["queue"] = l.Queue
+	}
+	return in
+}
+
+func timeValue(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// parsed returns the JSON value of a text, or the text if it is not JSON.
+func parsed(text string) any {
+	if v, err := parse([]byte(text)); err == nil {
+		return v
+	}
+	return text
+}
+
+// parse decodes one JSON value. Numbers are json.Number, which keeps all digits.
+func parse(data []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if d.Decode(&v) != nil || len(bytes.TrimLeft(data[d.InputOffset():], " \t\r\n")) > 0 {
+		return nil, errNotJSON
+	}
+	return v, nil
+}
+
+var errNotJSON = errors.New("not JSON")
+
+func (l *Letter) attributeValues() map[string]any {
+	values := make(map[string]any, len(l.Attributes))
+	for name, a := range l.Attributes {
+		switch kindOf(a.DataType) {
+		case "Binary":
+			values[name] = base64.StdEncoding.EncodeToString(a.Binary)
+		case "Number":
+			values[name] = numberOf(a.String)
+		default:
+			values[name] = a.String
+		}
+	}
+	return values
+}
+
+// kindOf is a data type without its custom label: "Number" for "Number.cents".
+func kindOf(dataType string) string {
+	kind, _, _ := strings.Cut(dataType, ".")
+	return kind
+}
+
+// numberOf returns the number that an attribute has as text. SQS allows a plus sign, leading
+// zeros and a point without digits on one side, which JSON does not. It returns the text if
+// that is not a number.
+func numberOf(text string) any {
+	parts := attributeNumber.FindStringSubmatch(text)
+	if parts == nil || parts[2]+parts[3] == "" {
+		return text
+	}
+	sign, whole, fraction, exponent := parts[1], strings.TrimLeft(parts[2], "0"), parts[3], parts[4]
+	if whole == "" {
+		whole = "0"
+	}
+	if fraction != "" {
+		fraction = "." + fraction
+	}
+	return json.Number(strings.TrimPrefix(sign, "+") + whole + fraction + exponent)
+}
+
+var attributeNumber = regexp.MustCompile(`^([+-]?)([0-9]*)\.?([0-9]*)([eE][+-]?[0-9]+)?$`)
+
+// A program is a compiled jq program. It cannot read files, the environment or further
+// inputs.
+type program struct {
+	flag string // names it in errors
+	code *gojq.Code
+}
+
+// maxTime is how long a program may run for a letter. It is checked between the program's
+// steps.
+const maxTime = time.Second
+
+func compile(flag, text string) (*program, error) {
+	query, err := gojq.Parse(text)
+	if err != nil {
+		return nil, syntaxError(flag, text, err)
+	}
+	code, err := gojq.Compile(query)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", flag, text, err)
+	}
+	return &program{flag, code}, nil
+}
+
+// syntaxError says where a program is wrong.
+func syntaxError(flag, text string, err error) error {
+	var syntax *gojq.ParseError
+	if !errors.As(err, &syntax) {
+		return fmt.Errorf("%s %s: %w", flag, text, err)
+	}
+	start := max(0, min(syntax.Offset-len(syntax.Token), len(text)))
+	if start == len(text) {
+		return fmt.Errorf("%s %s: %w, at its end", flag, text, err)
+	}
+	return fmt.Errorf("%s %s: %w, at character %d", flag, text, err, 1+len([]rune(text[:start])))
+}
+
+// run returns the first outputs for a letter, at most limit. The error names the letter's
+// id, and contains nothing of the letter.
+func (p *program) run(l *Letter, now time.Time, limit int) ([]any, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), maxTime)
+	defer cancel()
+	var outputs []any
+	for results := p.code.RunWithContext(ctx, l.Input(now)); len(outputs) < limit; {
+		output, ok := results.Next()
+		if !ok {
+			break
+		}
+		if err, failed := output.(error); failed {
+			return nil, fmt.Errorf("%s cannot be evaluated for message %s: %s", p.flag, show.Clean(l.ID), harmless(err))
+		}
+		outputs = append(outputs, output)
+	}
+	return outputs, nil
+}
+
+// Texts of gojq's errors with the values that they quote. A type's name is always followed
+// by the value, but for null.
+var (
+	typeError = regexp.MustCompile(`(?s)^([a-z0-9_@" ]+): ` + jqType + `(?: \(.*\))?$`)
+	pairError = regexp.MustCompile(`(?s)^([a-z0-9_@" ]+): ` + jqType + `(?: \(.*\))? (and|by:) ` + jqType + `(?: \(.*\))?$`)
+	callError = regexp.MustCompile(`(?s)^([a-z0-9_]+)\(.*\) cannot be applied to: ` + jqType + `(?: \(.*\))?$`)
+	zeroError = regexp.MustCompile(`(?s)^cannot (divide|modulo) number .* by: number `)
+	wrapError = regexp.MustCompile(`(?s)^([a-z0-9_]+)(?:\(.*\))? cannot be applied to `)
+)
+
+const jqType = `(null|boolean|number|string|array|object)`
+
+// harmless is the text of an error of gojq without the values that it quotes, since they may
+// come from the body.
+func harmless(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Sprintf("the program runs for more than %s", maxTime)
+	}
+	var halt *gojq.HaltError
+	if errors.As(err, &halt) {
+		return "the program calls halt"
+	}
+	var value gojq.ValueError
+	if errors.As(err, &value) {
+		return "the program calls error"
+	}
+	text := err.Error()
+	switch {
+	case zeroError.MatchString(text):
+		return "division by zero"
+	case strings.HasPrefix(text, "invalid regular expression"):
+		return "invalid regular expression"
+	}
+	if m := pairError.FindStringSubmatch(text); m != nil {
+		return fmt.Sprintf("%s: %s %s %s", m[1], m[2], strings.TrimSuffix(m[3], ":"), m[4])
+	}
+	if m := typeError.FindStringSubmatch(text); m != nil {
+		return m[1] + ": " + m[2]
+	}
+	if m := callError.FindStringSubmatch(text); m != nil {
+		return m[1] + " cannot be applied to: " + m[2]
+	}
+	if m := wrapError.FindStringSubmatch(text); m != nil {
+		return m[1] + " fails on its input"
+	}
+	return "the program fails"
+}

@@ -1,0 +1,257 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
+)
+
+// Quotas of SQS ("Amazon SQS message quotas").
+const (
+	MaxInFlight = 120_000
+	maxPayload  = 1 << 20 // bytes of a message, and of the messages of a call
+)
+
+// A Queue is one that was found.
+type Queue struct {
+	client *sqs.Client
+	URL    string
+	ARN    string
+	// Visible, InFlight and Delayed are how many messages it has, about.
+	Visible, InFlight, Delayed int
+	// Retention is how long it keeps messages.
+	Retention time.Duration
+	// DeadLetterQueue is the ARN of its own dead-letter queue, "" without one.
+	DeadLetterQueue string
+	hiddenUntil     atomic.Int64 // see HiddenUntil
+	// Asked is SQS's time when it answered, to the second; this machine's if SQS did not
+	// say.
+	Asked time.Time
+}
+
+// Name is the queue's name.
+func (q *Queue) Name() string { return batch.QueueName(q.ARN) }
+
+// FIFO reports whether it is a FIFO queue.
+func (q *Queue) FIFO() bool { return strings.HasSuffix(q.ARN, ".fifo") }
+
+// Refresh reads the queue's attributes again.
+func (q *Queue) Refresh(ctx context.Context) error { return q.refresh(ctx, Patience) }
+
+func (q *Queue) refresh(ctx context.Context, patience time.Duration) error {
+	var out *sqs.GetQueueAttributesOutput
+	err := retry(ctx, patience, func(ctx context.Context) (err error) {
+		out, err = q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+			QueueUrl: &q.URL, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
+		})
+		return err
+	})
+	if err != nil {
+		return advice(err, "GetQueueAttributes", q.URL)
+	}
+	number := func(name types.QueueAttributeName) int {
+		n, _ := strconv.Atoi(out.Attributes[string(name)]) // 0 if a server does not say
+		return n
+	}
+	if q.ARN == "" { // other goroutines read it while a scan asks again
+		q.ARN = out.Attributes["QueueArn"]
+	}
+	q.Visible = number(types.QueueAttributeNameApproximateNumberOfMessages)
+	q.InFlight = number(types.QueueAttributeNameApproximateNumberOfMessagesNotVisible)
+	q.Delayed = number(types.QueueAttributeNameApproximateNumberOfMessagesDelayed)
+	q.Retention = time.Duration(number(types.QueueAttributeNameMessageRetentionPeriod)) * time.Second
+	var policy struct{ DeadLetterTargetArn string }
+	_ = json.Unmarshal([]byte(out.Attributes["RedrivePolicy"]), &policy) // "" is no policy
+	q.DeadLetterQueue = policy.DeadLetterTargetArn
+	var said bool
+	if q.Asked, said = middleware.GetServerTime(out.ResultMetadata); !said {
+		q.Asked = time.Now()
+	}
+	return nil
+}
+
+// Sources are the ARNs or URLs of the queues whose dead-letter queue this one is.
+func (q *Queue) Sources(ctx context.Context) (urls []string, err error) {
+	pages := sqs.NewListDeadLetterSourceQueuesPaginator(q.client, &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &q.URL, MaxResults: aws.Int32(1000)})
+	for pages.HasMorePages() {
+		var page *sqs.ListDeadLetterSourceQueuesOutput
+		err := retry(ctx, Patience, func(ctx context.Context) (err error) {
+			page, err = pages.NextPage(ctx)
+			return err
+		})
+		if err != nil {
+			return nil, advice(err, "ListDeadLetterSourceQueues", q.Name())
+		}
+		urls = append(urls, page.QueueUrls...)
+	}
+	return urls, nil
+}
+
+// receiveWait is how long a receive waits for a message. SQS asks all its servers only if
+// a receive waits ("Amazon SQS short and long polling"), so an empty answer means that
+// there is none.
+const receiveWait = 1 * time.Second
+
+// Receive receives up to n messages, at most ten, and hides them for a time.
+func (q *Queue) Receive(ctx context.Context, n int, hide time.Duration) ([]letter.Letter, error) {
+	var out *sqs.ReceiveMessageOutput
+	err := retry(ctx, Patience, func(ctx context.Context) (err error) {
+		out, err = q.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+			QueueUrl: &q.URL, MaxNumberOfMessages: int32(n),
+			VisibilityTimeout: int32(hide / time.Second), WaitTimeSeconds: int32(receiveWait / time.Second),
+			MessageAttributeNames:       []string{"All"},
+			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
+		})
+		if err != nil && sqserror.Unsure(err) {
+			q.Hidden(hide)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, advice(err, "ReceiveMessage", q.Name())
+	}
+	letters := make([]letter.Letter, len(out.Messages))
+	for i := range out.Messages {
+		letters[i] = letter.FromSQS(&out.Messages[i])
+	}
+	return letters, nil
+}
+
+// Hidden notes that messages may be hidden for a time from now without anyone holding
+// them: those of a receive whose answer was lost, or those of a process that was killed.
+func (q *Queue) Hidden(d time.Duration) { q.hiddenUntil.Store(time.Now().Add(d).UnixNano()) }
+
+// HiddenUntil is when such messages are visible again.
+func (q *Queue) HiddenUntil() time.Time { return time.Unix(0, q.hiddenUntil.Load()) }
+
+// Hide hides messages for a time from now; 0 makes them visible. errs are by position.
+func (q *Queue) Hide(ctx context.Context, handles []string, d time.Duration) (errs []error) {
+	errs, _ = batchOf(ctx, len(handles), inTens, func(ctx context.Context, positions []int) (confirmed []*string, failed []types.BatchResultErrorEntry, err error) {
+		in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.URL}
+		for _, i := range positions {
+			in.Entries = append(in.Entries, types.ChangeMessageVisibilityBatchRequestEntry{
+				Id: entryID(i), ReceiptHandle: &handles[i], VisibilityTimeout: int32(d / time.Second),
+			})
+		}
+		out, err := q.client.ChangeMessageVisibilityBatch(ctx, in)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, ok := range out.Successful {
+			confirmed = append(confirmed, ok.Id)
+		}
+		return confirmed, out.Failed, nil
+	})
+	if d > 0 && q.hiddenUntil.Load() != 0 {
+		// With the handle of an earlier receive this may have hidden a message that nobody
+		// holds, because the answer to its latest receive was lost.
+		q.Hidden(d)
+	}
+	return q.advise(errs, "ChangeMessageVisibility")
+}
+
+// Delete deletes messages. errs are by position. SQS confirms a deletion with a handle
+// that is not the message's latest, without deleting it (API reference, DeleteMessage).
+func (q *Queue) Delete(ctx context.Context, handles []string) (errs []error) {
+	errs, _ = batchOf(ctx, len(handles), inTens, func(ctx context.Context, positions []int) (confirmed []*string, failed []types.BatchResultErrorEntry, err error) {
+		in := &sqs.DeleteMessageBatchInput{QueueUrl: &q.URL}
+		for _, i := range positions {
+			in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: entryID(i), ReceiptHandle: &handles[i]})
+		}
+		out, err := q.client.DeleteMessageBatch(ctx, in)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, ok := range out.Successful {
+			confirmed = append(confirmed, ok.Id)
+		}
+		return confirmed, out.Failed, nil
+	})
+	return q.advise(errs, "DeleteMessage")
+}
+
+// Send sends messages. errs are by position. unsure says that a try had no answer: the
+// message may have been sent, and if errs has no error for it, it may have been sent twice
+// to a standard queue. A FIFO queue drops the second one, by the deduplication id, if it
+// comes within five minutes.
+func (q *Queue) Send(ctx context.Context, messages []message.Message) (errs []error, unsure []bool) {
+	bySize := func(positions []int) [][]int { return fitting(messages, positions) }
+	errs, unsure = batchOf(ctx, len(messages), bySize, func(ctx context.Context, positions []int) (confirmed []*string, failed []types.BatchResultErrorEntry, err error) {
+		in := &sqs.SendMessageBatchInput{QueueUrl: &q.URL}
+		for _, i := range positions {
+			in.Entries = append(in.Entries, q.entry(i, &messages[i]))
+		}
+		out, err := q.client.SendMessageBatch(ctx, in)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, ok := range out.Successful {
+			confirmed = append(confirmed, ok.Id)
+		}
+		return confirmed, out.Failed, nil
+	})
+	return q.advise(errs, "SendMessage"), unsure
+}
+
+// entry is a message as it is sent. A standard queue takes no deduplication id.
+func (q *Queue) entry(position int, m *message.Message) types.SendMessageBatchRequestEntry {
+	e := types.SendMessageBatchRequestEntry{Id: entryID(position), MessageBody: &m.Body}
+	if len(m.Attributes) > 0 {
+		e.MessageAttributes = make(map[string]types.MessageAttributeValue, len(m.Attributes))
+	}
+	for name, a := range m.Attributes {
+		v := types.MessageAttributeValue{DataType: aws.String(a.DataType)}
+		if strings.HasPrefix(a.DataType, "Binary") {
+			v.BinaryValue = a.Binary
+		} else {
+			v.StringValue = aws.String(a.String)
+		}
+		e.MessageAttributes[name] = v
+	}
+	if m.GroupID != "" {
+		e.MessageGroupId = &m.GroupID
+	}
+	if m.DeduplicationID != "" && q.FIFO() {
+		e.MessageDeduplicationId = &m.DeduplicationID
+	}
+	if m.TraceHeader != "" {
+		e.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
+			"AWSTraceHeader": {DataType: aws.String("String"), StringValue: &m.TraceHeader},
+		}
+	}
+	return e
+}
+
+// fitting divides positions into chunks that fit into a call: ten messages, and 1 MiB.
+func fitting(messages []message.Message, positions []int) (chunks [][]int) {
+	begin, bytes := 0, 0
+	for k, i := range positions {
+		size := messages[i].Size()
+		if k > begin && (k-begin == 10 || bytes+size > maxPayload) {
+			chunks = append(chunks, positions[begin:k:k])
+			begin, bytes = k, 0
+		}
+		bytes += size
+	}
+	return append(chunks, positions[begin:])
+}
+
+func (q *Queue) advise(errs []error, operation string) []error {
+	for i, err := range errs {
+		errs[i] = advice(err, operation, q.Name())
+	}
+	return errs
+}

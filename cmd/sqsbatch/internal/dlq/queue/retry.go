@@ -1,0 +1,129 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
+)
+
+const (
+	// Patience is how long a call is repeated without success.
+	Patience = 2 * time.Minute
+	// Opening is the patience of a command's first calls: a wrong endpoint is reported soon.
+	Opening = 5 * time.Second
+)
+
+const (
+	callTimeout = 20 * time.Second // of one try, besides the time that a receive waits
+	firstDelay  = 200 * time.Millisecond
+	lastDelay   = 5 * time.Second
+)
+
+// retry makes a call until it succeeds, fails for good, or patience or ctx ends.
+func retry(ctx context.Context, patience time.Duration, call func(context.Context) error) error {
+	end := time.Now().Add(patience)
+	for delay := firstDelay; ; delay = min(2*delay, lastDelay) {
+		err := once(ctx, callTimeout, call)
+		if err == nil || ctx.Err() != nil || !sqserror.Passing(err) || !pause(ctx, delay, end) {
+			return err
+		}
+	}
+}
+
+// once makes one try.
+func once(ctx context.Context, timeout time.Duration, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return call(ctx)
+}
+
+// pause waits for about delay. It returns false if end or the end of ctx comes first.
+func pause(ctx context.Context, delay time.Duration, end time.Time) bool {
+	delay = delay/2 + rand.N(delay/2+1)
+	return time.Now().Add(delay).Before(end) && sleep.For(ctx, delay)
+}
+
+// advice adds to the error of a call what to do about it. It returns nil for nil.
+func advice(err error, operation, queue string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s of %s: %s (%w)", operation, queue, sqserror.Advice(err, "sqs:"+operation, queue), err)
+}
+
+// errNotAnswered is for an entry that an answer does not contain.
+var errNotAnswered = errors.New("SQS's answer does not contain this message")
+
+// batchCall makes one call for the entries with the given positions. The ids of the
+// entries are their positions.
+type batchCall func(ctx context.Context, positions []int) (confirmed []*string, failed []types.BatchResultErrorEntry, err error)
+
+// batchOf calls SQS for n entries, in chunks that divide makes, and repeats it for those that
+// may succeed later. errs has the last error of each entry. unsure says that a try for the
+// entry had no answer, so that it may have had its effect.
+func batchOf(ctx context.Context, n int, divide func(positions []int) [][]int, call batchCall) (errs []error, unsure []bool) {
+	errs, unsure = make([]error, n), make([]bool, n)
+	if n == 0 {
+		return errs, unsure
+	}
+	left := make([]int, n)
+	for i := range left {
+		left[i] = i
+	}
+	end := time.Now().Add(Patience)
+	for delay := firstDelay; ; delay = min(2*delay, lastDelay) {
+		for _, chunk := range divide(left) {
+			sqserror.Divide(chunk, func(part []int) ([]int, error) {
+				var confirmed []*string
+				var failed []types.BatchResultErrorEntry
+				err := once(ctx, callTimeout, func(ctx context.Context) (err error) {
+					confirmed, failed, err = call(ctx, part)
+					return err
+				})
+				for _, i := range part {
+					errs[i] = err
+					if err == nil {
+						errs[i] = errNotAnswered
+					}
+					unsure[i] = unsure[i] || err != nil && sqserror.Unsure(err)
+				}
+				sqserror.ReadAnswer(errs, confirmed, failed)
+				for _, i := range part {
+					unsure[i] = unsure[i] || errors.Is(errs[i], errNotAnswered)
+				}
+				return part, err
+			})
+		}
+		again := left[:0]
+		for _, i := range left {
+			if errs[i] != nil && (sqserror.Passing(errs[i]) || errors.Is(errs[i], errNotAnswered)) {
+				again = append(again, i)
+			}
+		}
+		if left = again; len(left) == 0 || ctx.Err() != nil || !pause(ctx, delay, end) {
+			return errs, unsure
+		}
+	}
+}
+
+// inTens divides positions into chunks of ten.
+func inTens(positions []int) (chunks [][]int) {
+	for len(positions) > 10 {
+		chunks = append(chunks, positions[:10:10])
+		positions = positions[10:]
+	}
+	return append(chunks, positions)
+}
+
+func entryID(position int) *string {
+	id := strconv.Itoa(position)
+	return &id
+}

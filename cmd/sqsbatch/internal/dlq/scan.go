@@ -1,0 +1,244 @@
+package dlq
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/queue"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
+)
+
+// A scan receives every message of a queue once. It holds what it received until its end,
+// so that nothing comes twice, and then makes it visible again.
+type scan struct {
+	queue   *queue.Queue
+	workers int
+	// each deals with letters that were received together, in the order of the queue. It
+	// calls [hold.drop] for those that it deleted. An error ends the scan.
+	each func(ctx context.Context, letters []letter.Letter) error
+
+	hold      *hold
+	receiving context.Context // ended by stop
+	stop      context.CancelFunc
+	ending    context.Context // ended by an interrupt or an error: nothing waits any more
+	end       context.CancelFunc
+	first     error // that ended the scan
+
+	mu       sync.Mutex
+	inHand   int       // batches that each deals with
+	active   time.Time // when the last batch came or was done
+	full     bool      // holdLimit was reached
+	received int
+	expected int // what the queue had when the scan began, about
+	size     int // bytes of the largest messages of late; 0 before the first
+
+	// The state of more.
+	empty  int  // rounds since the last wait
+	waited bool // for messages that were hidden, before the last round
+}
+
+func newScan(q *queue.Queue, workers int) *scan {
+	s := &scan{queue: q, workers: workers, hold: newHold(q), expected: q.Visible + q.InFlight}
+	s.ending, s.end = context.WithCancel(context.Background())
+	s.receiving, s.stop = context.WithCancel(s.ending)
+	return s
+}
+
+// fail ends the scan after what is in hand, as an interrupt does, because of an error.
+func (s *scan) fail(err error) {
+	s.mu.Lock()
+	if s.first == nil {
+		s.first = err
+	}
+	s.mu.Unlock()
+	s.end()
+}
+
+// isStopped reports whether nothing more is received.
+func (s *scan) isStopped() bool { return s.receiving.Err() != nil }
+
+// An account says how a scan ended.
+type account struct {
+	// Received is how many messages were received.
+	Received int
+	// Unseen is about how many messages were there and could not be received: those of
+	// FIFO groups behind messages that are held, and those beyond the number that may be
+	// in flight.
+	Unseen int
+	// Newer is about how many messages became visible while the scan ended.
+	Newer int
+	// Elsewhere is about how many messages another reader has in flight.
+	Elsewhere int
+	// Hidden is how many messages could not be made visible; they appear by themselves.
+	Hidden int
+	// Whole reports whether the queue was received to its end.
+	Whole bool
+}
+
+// sawAll reports whether a message that was not received is not in the queue.
+func (a *account) sawAll() bool { return a.Whole && a.Unseen+a.Newer+a.Elsewhere == 0 }
+
+// run scans until the queue is empty, stop is called, soft ends, or an error comes up.
+// When kill ends, it gives up at once: what is held appears by itself when its time is
+// over.
+func (s *scan) run(soft, kill context.Context) (a account, err error) {
+	interrupted := context.AfterFunc(soft, s.end)
+	defer interrupted()
+	defer s.end()
+	extending, stopExtending := context.WithCancel(kill)
+	extended := make(chan struct{})
+	go func() { defer close(extended); s.hold.extend(extending, kill) }()
+
+	for {
+		s.round(kill)
+		if s.isStopped() || kill.Err() != nil {
+			break
+		}
+		more, err := s.more(kill, &a)
+		if err != nil {
+			s.fail(err)
+		}
+		if !more {
+			a.Whole = err == nil
+			break
+		}
+	}
+	stopExtending()
+	<-extended
+	a.Received = s.received
+	a.Hidden = s.hold.len()
+	if kill.Err() == nil {
+		a.Hidden = s.hold.release(kill)
+	}
+	return a, errors.Join(s.first, kill.Err())
+}
+
+// round receives with all workers until each of them finds the queue empty.
+func (s *scan) round(kill context.Context) {
+	var workers sync.WaitGroup
+	for range s.workers {
+		workers.Go(func() {
+			if err := s.work(kill); err != nil {
+				s.fail(err)
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// work is one worker. An open receive is never cut off, because what it receives would be
+// hidden.
+func (s *scan) work(kill context.Context) error {
+	for !s.isStopped() && kill.Err() == nil {
+		if s.hold.len() >= holdLimit {
+			s.mu.Lock()
+			s.full = true
+			s.mu.Unlock()
+			return nil
+		}
+		began := time.Now()
+		asked := s.batch()
+		letters, err := s.queue.Receive(kill, asked, hidden)
+		if err != nil {
+			return err
+		}
+		if len(letters) == 0 {
+			if s.drained(began) {
+				return nil
+			}
+			continue
+		}
+		s.take(letters)
+		err = s.each(kill, s.hold.add(letters, time.Now()))
+		if last := s.dealt(len(letters) < asked); err != nil || last {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scan) take(letters []letter.Letter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inHand++
+	s.received += len(letters)
+	s.active = time.Now()
+	s.size = max(1, s.size*7/8)
+	for i := range letters {
+		s.size = max(s.size, letters[i].Size())
+	}
+}
+
+// handful is about how many bytes a worker receives at once, which bounds the memory: it is
+// needed several times, in the text of answers and requests.
+const handful = 512 << 10
+
+// batch is how many messages a worker receives at once: one until the first messages show
+// their size. Those of a FIFO queue come in tens however large they are: SQS shows no more of
+// a group while its first messages are held.
+func (s *scan) batch() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.queue.FIFO():
+		return 10
+	case s.size == 0:
+		return 1
+	}
+	return max(1, min(10, handful/s.size))
+}
+
+// dealt notes that a worker has dealt with some messages. It reports whether they are the
+// last ones: more messages were received than the queue had, and fewer than asked for came at
+// once. The others come as fast as senders send them, so waiting for an empty answer might
+// not end.
+func (s *scan) dealt(few bool) (last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inHand--
+	s.active = time.Now()
+	return few && s.received > s.expected
+}
+
+// drained reports whether a receive that began at a time and returned nothing shows that
+// the queue is empty. While another worker has messages in hand it does not: deleting them
+// makes the next ones of their FIFO groups visible.
+func (s *scan) drained(began time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inHand == 0 && !began.Before(s.active)
+}
+
+// emptyRounds is how many more rounds there are although SQS counts messages: its counts are
+// approximate, and messages may come as fast as they are received.
+const emptyRounds = 3
+
+// more asks SQS whether there are more messages, and waits for those that are hidden
+// although nobody holds them.
+func (s *scan) more(kill context.Context, a *account) (bool, error) {
+	if err := s.queue.Refresh(kill); err != nil {
+		return false, err
+	}
+	a.Elsewhere = max(0, s.queue.InFlight-s.hold.len())
+	a.Unseen, a.Newer = s.queue.Visible, 0
+	if !s.full && !s.queue.FIFO() {
+		a.Unseen, a.Newer = 0, s.queue.Visible
+	}
+	switch {
+	case s.full:
+		return false, nil
+	case a.Elsewhere > 0 && time.Now().Before(s.queue.HiddenUntil()):
+		s.empty, s.waited = 0, true
+		return sleep.For(s.receiving, 2*time.Second), nil
+	case a.Unseen+a.Newer > 0 && s.waited: // they became visible after the last receive
+		s.waited = false
+		return true, nil
+	case a.Newer > 0 && s.empty < emptyRounds:
+		s.empty++
+		return true, nil
+	}
+	return false, nil
+}

@@ -1,0 +1,145 @@
+package dlq
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
+)
+
+// A status shows how far a run is: on a terminal in a line that is drawn again, else in a
+// line every ten seconds.
+type status struct {
+	mu    sync.Mutex
+	w     io.Writer
+	term  view.Terminal
+	drawn bool
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+func newStatus(w io.Writer, t view.Terminal) *status { return &status{w: w, term: t} }
+
+// say writes a line above the status.
+func (s *status) say(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	fmt.Fprintln(s.w, line)
+}
+
+func (s *status) clear() {
+	if s.drawn {
+		_, _ = io.WriteString(s.w, "\r\x1b[K")
+		s.drawn = false
+	}
+}
+
+const (
+	redrawEvery = 200 * time.Millisecond
+	printEvery  = 10 * time.Second
+)
+
+// begin shows what report returns until end is called. done and total are for the bar and
+// the time that is left; total is 0 if it is not known.
+func (s *status) begin(report func() (done, total int, text string)) {
+	s.stop, s.done = make(chan struct{}), make(chan struct{})
+	every := printEvery
+	if s.term.Redraw {
+		every = redrawEvery
+	}
+	began := time.Now()
+	go func() {
+		defer close(s.done)
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+			case <-s.stop:
+				return
+			}
+			done, total, text := report()
+			s.draw(line(done, total, time.Since(began), text))
+		}
+	}()
+}
+
+// end takes the status away.
+func (s *status) end() {
+	if s.stop == nil {
+		return
+	}
+	close(s.stop)
+	<-s.done
+	s.stop = nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+}
+
+func (s *status) draw(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.term.Redraw {
+		fmt.Fprintln(s.w, text)
+		return
+	}
+	_, _ = io.WriteString(s.w, "\r"+s.term.Paint(view.Aside, show.Fit(text, s.term.Width()-1))+"\x1b[K")
+	s.drawn = true
+}
+
+// barWidth is that of the bar without its frame.
+const barWidth = 20
+
+// line is the status in one line: a bar, what was done, the rate, and the time that is
+// left.
+func line(done, total int, elapsed time.Duration, text string) string {
+	rate := float64(done) / elapsed.Seconds()
+	var b strings.Builder
+	if total > 0 {
+		full := min(barWidth, barWidth*done/total)
+		fmt.Fprintf(&b, "[%s%s] %3d%%  ", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), min(100, 100*done/total))
+	}
+	fmt.Fprintf(&b, "%s  %.0f/s", text, rate)
+	if left := total - done; left > 0 && rate > 0 {
+		fmt.Fprintf(&b, "  about %s left", short(time.Duration(float64(left)/rate*float64(time.Second))))
+	}
+	return b.String()
+}
+
+// short is a duration in whole seconds.
+func short(d time.Duration) string {
+	if d < time.Second {
+		return "1s"
+	}
+	text := d.Round(time.Second).String()
+	if d >= time.Minute {
+		text = strings.TrimSuffix(text, "0s")
+		if !strings.HasSuffix(text, "m") && !strings.HasSuffix(text, "s") {
+			text += "0s"
+		}
+	}
+	return text
+}
+
+// number writes a number with commas.
+func number(n int) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// count is a number of messages.
+func count(n int) string {
+	if n == 1 {
+		return "1 message"
+	}
+	return number(n) + " messages"
+}

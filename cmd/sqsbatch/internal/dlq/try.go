@@ -1,0 +1,177 @@
+package dlq
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+)
+
+// trying are the flags of try.
+type trying struct {
+	common
+	selecting
+	trial local.Trial
+}
+
+// Messages that are tried are kept in memory.
+const (
+	tryLimit = 100
+	tryBytes = 64 << 20
+)
+
+func tryCommand(tio cli.IO, builder build.Builder) *cobra.Command {
+	v := &trying{}
+	cmd := &cobra.Command{
+		Use:   "try QUEUE [package]",
+		Short: "run messages through the local function, and say which would succeed now",
+		Long:  aboutTry,
+		Example: `sqsbatch dlq try orders-dead .
+sqsbatch dlq try orders-dead --reason timeout --limit 1000 ./cmd/orders`,
+		Args: cobra.MinimumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, arg := range args[1:] {
+				if err := v.trial.Argument(arg); err != nil {
+					return err
+				}
+			}
+			return v.run(cmd, tio, builder, args[0])
+		},
+	}
+	v.selecting.flags(cmd, tryLimit, "try at most N; 0 is no limit, except that they are kept in memory")
+	v.trial.Flags(cmd)
+	v.common.flags(cmd)
+	cli.Section(cmd, "What is shown", func(f *pflag.FlagSet) {
+		v.forceFlag(f)
+		f.Var(cli.Choice(&v.output, "text", "json"), "output", "the form of the output\njson: one JSON object a line, one for each message")
+	})
+	return cmd
+}
+
+func (v *trying) run(cmd *cobra.Command, tio cli.IO, builder build.Builder, name string) error {
+	if err := v.common.check(cmd); err != nil {
+		return err
+	}
+	selection, err := v.selection(cmd)
+	if err != nil {
+		return err
+	}
+	s, err := v.open(cmd.Context(), tio, name, true)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	var ids []string
+	var messages []message.Message
+	bytes := 0
+	look := s.newLook(selection, v.limit, s.workers, func(_ context.Context, l *letter.Letter) error {
+		if bytes += l.Size(); bytes > tryBytes {
+			return fmt.Errorf("the messages have more than %d MiB together: select fewer, or give --limit", tryBytes>>20)
+		}
+		ids, messages = append(ids, l.ID), append(messages, l.Message)
+		return nil
+	})
+	c, a, err := look.run(s)
+	out := &printer{session: s}
+	if err != nil {
+		return out.verdict(c, a, err, look.pick.full())
+	}
+	if len(messages) == 0 {
+		out.print("%s: no message is selected of %s", s.queue.Name(), count(a.Received))
+		return nil
+	}
+	// The queue has its messages back; from here on, only the copies are used.
+	results, err := v.trial.Run(s.soft, s.kill, tio, builder, messages)
+	if e := v.show(out, ids, results); e != nil {
+		return e
+	}
+	if err := first(s.interrupted(), err); err != nil {
+		return asInterrupted(err)
+	}
+	if n := failing(results); n > 0 {
+		return partly("%s of %s would fail", number(n), count(len(results)))
+	}
+	return nil
+}
+
+// tried is a line of the JSON output.
+type tried struct {
+	Type    string `json:"type"` // "message"
+	ID      string `json:"messageId"`
+	Outcome string `json:"outcome"` // "" if the trial ended before
+	Reason  string `json:"reason,omitempty"`
+	// Blocked: a message before it in its FIFO group failed.
+	Blocked bool `json:"blocked,omitempty"`
+}
+
+// show says what became of the messages, those that would fail in groups.
+func (v *trying) show(out *printer, ids []string, results []local.TrialResult) error {
+	type group struct {
+		outcome, reason string
+		ids             []string
+	}
+	var groups []group
+	good := 0
+	for i, r := range results {
+		if err := out.json(tried{"message", ids[i], r.Outcome, r.Reason, r.Blocked}); err != nil {
+			return err
+		}
+		if succeeds(r) {
+			good++
+			continue
+		}
+		reason := letter.ReasonGroup(r.Reason)
+		at := slices.IndexFunc(groups, func(g group) bool { return g.outcome == r.Outcome && g.reason == reason })
+		if at < 0 {
+			at = len(groups)
+			groups = append(groups, group{outcome: r.Outcome, reason: reason})
+		}
+		groups[at].ids = append(groups[at].ids, ids[i])
+	}
+	out.row(good, "would succeed now")
+	slices.SortStableFunc(groups, func(a, b group) int { return len(b.ids) - len(a.ids) })
+	for _, g := range groups {
+		if g.outcome == "" {
+			g.outcome = "not tried"
+		}
+		out.row(len(g.ids), "%s%s (%s)", g.outcome, colon(g.reason), someIDs(g.ids))
+	}
+	blocked := 0
+	for _, r := range results {
+		if r.Blocked {
+			blocked++
+		}
+	}
+	out.row(blocked, "would wait behind a message of their FIFO group that fails")
+	return nil
+}
+
+func colon(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}
+
+// succeeds reports whether the message would leave its queue as handled.
+func succeeds(r local.TrialResult) bool {
+	return r.Outcome == track.Succeeded || r.Outcome == track.Duplicate
+}
+
+func failing(results []local.TrialResult) (n int) {
+	for _, r := range results {
+		if !succeeds(r) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,175 @@
+package dlq_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// Verbs that look leave every message visible.
+func TestLooking_LeavesEverythingVisible(t *testing.T) {
+	virtual(t, func(b *bench) {
+		bodies := numbered(0, 30)
+		for _, body := range bodies {
+			b.buried("orders-dead", "", body, "no such customer 17", "orders")
+		}
+		b.contains(b.must(0, "stats", "orders-dead"), "30 dead letters", "no such customer N")
+		if line := b.result(b.must(0, "stats", "orders-dead", "--output", "json", "--where", ".body.n < 12")); line["total"] != 12.0 || line["notSelected"] != 18.0 {
+			t.Errorf("%v", line)
+		}
+		b.contains(b.must(0, "show", "orders-dead", "--where", ".body.n == 3"), "no such customer 17", `"n": 3`)
+		if r := b.must(0, "show", "orders-dead", "--output", "json", "--limit", "4"); strings.Count(r.stdout, "\n") != 4 {
+			t.Errorf("%s", r)
+		}
+		b.contains(b.must(0, "export", "orders-dead"), "30 messages of orders-dead written")
+		b.expect("orders-dead", bodies...)
+	})
+}
+
+// What is exported, deleted and imported is the same, byte for byte.
+func TestImport_SendsWhatExportWrote(t *testing.T) {
+	virtual(t, func(b *bench) {
+		b.send("orders-dead", "", "a\u2028<b>&\t\"\r\n", map[string]types.MessageAttributeValue{
+			"bytes":  {DataType: aws.String("Binary.x"), BinaryValue: []byte{0, 255, 10}},
+			"number": {DataType: aws.String("Number"), StringValue: aws.String("+01.50")},
+			"text":   {DataType: aws.String("String.y"), StringValue: aws.String("é\n")},
+		})
+		for _, suffix := range []string{".ndjson", ".ndjson.gz"} {
+			file := b.journal + suffix
+			b.contains(b.must(0, "delete", "orders-dead", "--save", file), "1 message of orders-dead would be deleted")
+			b.must(0, "delete", "orders-dead", "--save", file, "--yes")
+			b.contains(b.must(1, "export", "orders-dead", "--file", file), "exists already")
+			b.contains(b.must(0, "import", "orders-dead", file), "1 message would be sent")
+			b.must(0, "import", "orders-dead", file, "--yes")
+		}
+		got := b.drain("orders-dead")
+		if len(got) != 1 {
+			t.Fatalf("%d messages", len(got))
+		}
+		a := got[0].MessageAttributes
+		if *got[0].Body != "a\u2028<b>&\t\"\r\n" || string(a["bytes"].BinaryValue) != "\x00\xff\n" || *a["bytes"].DataType != "Binary.x" ||
+			*a["number"].StringValue != "+01.50" || *a["text"].StringValue != "é\n" || *a["text"].DataType != "String.y" {
+			t.Errorf("%q, %+v", *got[0].Body, a)
+		}
+	})
+}
+
+// A message that SQS delivers once more, after it was deleted, is saved once.
+func TestDelete_SavesEachMessageOnce(t *testing.T) {
+	virtual(t, func(b *bench) {
+		for _, body := range numbered(0, 50) {
+			b.buried("orders-dead", "", body, "x", "orders")
+		}
+		if err := b.server.Inject(sqs.Fault{Kind: sqs.DuplicateDelivery, Probability: 0.5}); err != nil {
+			t.Fatal(err)
+		}
+		file := b.journal + ".ndjson"
+		b.contains(b.must(0, "delete", "orders-dead", "--save", file, "--yes"), "50 messages of orders-dead deleted")
+		text, err := os.ReadFile(file)
+		if lines := strings.Count(string(text), "\n"); err != nil || lines != 50 {
+			t.Errorf("%d lines, %v", lines, err)
+		}
+		b.contains(b.must(2, "delete", "orders-dead", "--yes"), "leaves no copy")
+	})
+}
+
+// move keeps messages as they are, with the attribute of sqsbatch.
+func TestMove_ChangesNothing(t *testing.T) {
+	virtual(t, func(b *bench) {
+		for _, body := range numbered(0, 20) {
+			b.buried("orders-dead", "", body, "x", "orders")
+		}
+		b.contains(b.must(2, "move", "orders-dead", "--yes"), "--to names the queue")
+		b.contains(b.must(2, "move", "orders-dead", "--to", "orders-dead"), "--to is orders-dead itself")
+		b.contains(b.must(0, "move", "orders-dead", "--to", "parked", "--where", ".body.n < 5", "--yes"), "5 messages moved")
+		for _, m := range b.drain("parked") {
+			if m.MessageAttributes["sqsbatch"].StringValue == nil {
+				t.Errorf("%+v", m)
+			}
+		}
+		b.contains(b.must(3, "move", "orders-dead", "--to", "parked.fifo", "--yes"), "it has no message group, and parked.fifo is a FIFO queue")
+	})
+}
+
+// A task of SQS is followed to its end.
+func TestTask_IsFollowed(t *testing.T) {
+	virtual(t, func(b *bench) {
+		bodies := numbered(0, 200)
+		b.redriven("orders", "", bodies...)
+		for range 2 {
+			r := b.must(0, "replay", "orders-dead", "--rate", "20", "--yes")
+			b.contains(r, "by a message move task of SQS", "200 messages replayed by SQS", "completed")
+			if r.elapsed < 8*time.Second {
+				t.Errorf("it took %s", r.elapsed)
+			}
+			b.expect("orders", bodies...)
+			b.redriven("orders", "", bodies...)
+		}
+	})
+}
+
+// Messages of which SQS does not know the source are sent and deleted, unless --by is task.
+func TestTask_LeavesWhatSQSDoesNotKnow(t *testing.T) {
+	virtual(t, func(b *bench) {
+		b.redriven("orders", "", numbered(0, 5)...)
+		b.buried("orders-dead", "", `{"n":5}`, "x", "orders")
+		b.must(3, "replay", "orders-dead", "--by", "task", "--yes")
+		b.contains(b.must(0, "replay", "orders-dead", "--yes"), "sending and deleting instead")
+		b.expect("orders", numbered(0, 6)...)
+		b.expect("orders-dead")
+		b.buried("parked", "", `{"n":6}`, "x", "orders")
+		b.contains(b.must(0, "replay", "parked", "--yes"), "that of no queue: sending and deleting instead")
+		b.contains(b.must(1, "replay", "parked", "--by", "task", "--yes"), "--by task: SQS moves only from dead-letter queues")
+	})
+}
+
+// A server without tasks, or a role that may not list them, is no reason to fail.
+func TestTask_IsNotNeeded(t *testing.T) {
+	virtual(t, func(b *bench) {
+		b.redriven("orders", "", numbered(0, 5)...)
+		if err := b.server.Inject(sqs.Fault{Kind: sqs.Failure, Code: "UnsupportedOperation", Operation: "ListMessageMoveTasks", Probability: 1}); err != nil {
+			t.Fatal(err)
+		}
+		b.contains(b.must(0, "replay", "orders-dead", "--yes"), "sending and deleting instead", "5 messages replayed")
+	})
+}
+
+// An interrupt cancels the task. --resume goes on by a task after a kill.
+func TestTask_CanBeCancelledAndFollowedLater(t *testing.T) {
+	virtual(t, func(b *bench) {
+		bodies := numbered(0, 200)
+		b.redriven("orders", "", bodies...)
+		time.AfterFunc(3*time.Second, func() { b.interrupts <- os.Interrupt })
+		b.contains(b.must(130, "replay", "orders-dead", "--rate", "10", "--yes"), "the task was cancelled; what it moved stays moved")
+		ctx, cancel := newKill(b, 3*time.Second)
+		defer cancel()
+		b.runWith(ctx, "replay", "orders-dead", "--rate", "10", "--yes")
+		b.contains(b.must(1, "replay", "orders-dead", "--yes"), "did not end")
+		b.contains(b.must(0, "replay", "orders-dead", "--resume"), "is moving them already; following it", "completed")
+		b.expect("orders", bodies...)
+	})
+}
+
+// All of the flags' words of a time.
+func TestSince_TakesTimes(t *testing.T) {
+	virtual(t, func(b *bench) {
+		b.buried("orders-dead", "", "1", "x", "orders")
+		want := map[string]int{"3d": 0, "1d12h": 0, "2h30m": 0, "1999-12-31": 0, "2000-01-01T00:00:00Z": 0, "": 0, "-2h": 2, "tomorrow": 2, "99:99": 2, "3dd": 2, "1e9d": 2, "NaNd": 2}
+		for _, since := range slices.Sorted(maps.Keys(want)) {
+			if r := b.run("stats", "orders-dead", "--since", since); r.status != want[since] {
+				t.Errorf("%q: %s", since, r)
+			}
+		}
+		b.contains(b.must(2, "stats", "orders-dead", "--since", "1h", "--until", "2h"), "must be before --until")
+		b.contains(b.must(2, "stats", "orders-dead", "--limit", "-1"), fmt.Sprintf("--limit is %d", -1))
+	})
+}

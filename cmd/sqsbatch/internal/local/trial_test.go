@@ -1,0 +1,235 @@
+package local_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
+)
+
+// try runs a trial as a command does.
+func try(ctx, kill context.Context, stderr io.Writer, messages []message.Message, args ...string) (results []local.TrialResult, err error) {
+	var t local.Trial
+	tio := cli.IO{Args: append([]string{"try", "QUEUE"}, args...), Stdout: io.Discard, Stderr: stderr}
+	cmd := &cobra.Command{
+		Use: "try QUEUE [flags] [package]",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, arg := range args[1:] {
+				if err := t.Argument(arg); err != nil {
+					return err
+				}
+			}
+			results, err = t.Run(cmd.Context(), kill, tio, &programs, messages)
+			return err
+		},
+	}
+	t.Flags(cmd)
+	err = cli.Root(tio, cmd).ExecuteContext(ctx)
+	return results, err
+}
+
+func bodies(texts ...string) (list []message.Message) {
+	for _, text := range texts {
+		list = append(list, message.Message{Body: text, Attempt: 5})
+	}
+	return list
+}
+
+// tried runs a trial of testdata/trial and returns what its handler was called for, sorted.
+func tried(t *testing.T, function string, messages []message.Message, args ...string) (results []local.TrialResult, calls []string) {
+	t.Helper()
+	var side bytes.Buffer
+	args = append(args, "testdata/trial", "--function", function, "--verbose", "--timeout", "1m")
+	results, err := try(t.Context(), t.Context(), &side, messages, args...)
+	if err != nil || len(results) != len(messages) {
+		t.Fatalf("%d results of %d messages, error %v; it printed\n%s", len(results), len(messages), err, side.String())
+	}
+	for line := range strings.Lines(side.String()) {
+		if _, call, ok := strings.Cut(line, "│ handled "); ok {
+			calls = append(calls, strings.TrimSpace(call))
+		}
+	}
+	return results, calls
+}
+
+// TestTrial: each message is handled once, as a first attempt, whatever it does.
+func TestTrial(t *testing.T) {
+	t.Parallel()
+	texts := []string{"fine", "at once", "later", "permanent", "hang", "filter me", "bad \x01", "bad \xff", "fine", "send"}
+	results, calls := tried(t, "Standard", bodies(texts...))
+	want := []struct{ outcome, reason string }{
+		{"succeeded", ""},
+		{"retry", "not now"},
+		{"retry", "not yet"},
+		{"dead-letter", "never"},
+		{"abandoned", ""},
+		{"filtered", "matches no filter"},
+		{local.NotSent, "InvalidMessageContents"},
+		{local.NotSent, "not UTF-8"},
+		{"succeeded", ""},
+		{"succeeded", ""}, // what it sends is not handled
+	}
+	for i, r := range results {
+		if r.Outcome != want[i].outcome || !strings.Contains(r.Reason, want[i].reason) || r.Blocked || r.Shared {
+			t.Errorf("%q: %+v, want %v", texts[i], r, want[i])
+		}
+	}
+	checkCalls(t, calls, map[string]int{"fine": 2, "at once": 1, "later": 1, "permanent": 1, "hang": 1, "send": 1})
+}
+
+// checkCalls checks how often the handler was called for each body, each time as a first
+// attempt.
+func checkCalls(t *testing.T, calls []string, want map[string]int) {
+	t.Helper()
+	got := map[string]int{}
+	for _, call := range calls {
+		body, rest, _ := strings.Cut(call, ", ")
+		got[body]++
+		if !strings.HasPrefix(rest, "attempt 1,") {
+			t.Errorf("the handler was called for %s", call)
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("calls of the handler: %v, want %v", got, want)
+	}
+}
+
+// On a FIFO queue, the messages of a group are tried in order, those behind a failure
+// too. None is lost to deduplication.
+func TestTrialOfFIFOQueue(t *testing.T) {
+	t.Parallel()
+	in := func(group, id, body string) message.Message {
+		return message.Message{GroupID: group, DeduplicationID: id, Body: body}
+	}
+	messages := []message.Message{
+		in("a", "same", "permanent"), in("a", "same", "fine"), in("b", "1", "at once"), in("a", "2", "later"),
+		in("b", "same", "later"), in("a", "3", "fine"), in("a", "4", "\xff"), in("b", "2", "fine"),
+	}
+	results, calls := tried(t, "Ordered", messages)
+	var got []string
+	for _, r := range results {
+		text := r.Outcome
+		if r.Blocked {
+			text += ", blocked"
+		}
+		got = append(got, text)
+	}
+	want := []string{
+		"dead-letter", "succeeded", "retry", "retry",
+		"retry, blocked", "succeeded, blocked", local.NotSent, "succeeded, blocked",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("outcomes\n got %q\nwant %q", got, want)
+	}
+	var inGroups []string
+	for _, group := range []string{"a", "b"} {
+		for _, call := range calls {
+			if strings.Contains(call, fmt.Sprintf("group %q", group)) {
+				inGroups = append(inGroups, call)
+			}
+		}
+	}
+	var wantCalls []string
+	for _, i := range []int{0, 1, 3, 5, 2, 4, 7} {
+		m := messages[i]
+		wantCalls = append(wantCalls, fmt.Sprintf("%s, attempt 1, group %q, deduplication id %q", m.Body, m.GroupID, m.DeduplicationID))
+	}
+	if !slices.Equal(inGroups, wantCalls) {
+		t.Errorf("calls of the handler:\n got %q\nwant %q", inGroups, wantCalls)
+	}
+}
+
+// A message that was not started for lack of time is sent again, as a new message.
+func TestTrialOfWhatWasNotStarted(t *testing.T) {
+	t.Parallel()
+	results, calls := tried(t, "Standard", bodies("pause", "pause", "pause", "pause"), "--env", "SQSBATCH_CONCURRENCY=1")
+	for i, r := range results {
+		if r.Outcome != "succeeded" {
+			t.Errorf("message %d: %+v", i, r)
+		}
+	}
+	checkCalls(t, calls, map[string]int{"pause": 4})
+}
+
+// A crash is the outcome of the messages of its invocation, and the others are tried.
+func TestTrialOfCrash(t *testing.T) {
+	t.Parallel()
+	results, calls := tried(t, "Single", bodies("exit", "fine"))
+	if r := results[0]; r.Outcome != "cut-off" || !r.Shared || !strings.Contains(r.Reason, "exit status 7") {
+		t.Errorf("a crash: %+v", r)
+	}
+	if r := results[1]; r.Outcome != "succeeded" || r.Duration < 0 {
+		t.Errorf("after a crash: %+v", r)
+	}
+	checkCalls(t, calls, map[string]int{"exit": 1, "fine": 1})
+}
+
+// When ctx ends, what is under way is finished. When kill ends, it is not. In both cases
+// there are results of what has ended.
+func TestTrialInterrupted(t *testing.T) {
+	t.Parallel()
+	enough := errors.New("enough")
+	for outcome, body := range map[string]string{"succeeded": "pause", "cut-off": "hang"} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		soft, kill := ctx, t.Context()
+		if outcome == "cut-off" {
+			soft, kill = t.Context(), ctx
+		}
+		side := &cancelOn{what: "│ handled ", f: func() { cancel(enough) }}
+		results, err := try(soft, kill, side, bodies(slices.Repeat([]string{body}, 100)...), "testdata/trial", "--function", "Single", "--verbose")
+		outcomes := map[string]int{}
+		for _, r := range results {
+			outcomes[r.Outcome]++
+		}
+		if !errors.Is(err, enough) || outcomes[outcome] == 0 || outcomes[""] == 0 || len(outcomes) != 2 {
+			t.Errorf("%s: outcomes %v, error %v", body, outcomes, err)
+		}
+	}
+}
+
+// TestTrialErrors: each mistake is answered with what to do about it.
+func TestTrialErrors(t *testing.T) {
+	t.Parallel()
+	own := filepath.Join(root, "template.yaml")
+	tests := []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"another endpoint", []string{"--env", "AWS_ENDPOINT_URL_SQS=http://x"}, []string{"--env AWS_ENDPOINT_URL_SQS", "`sqsbatch try -h`"}},
+		{"two packages", []string{"a", "b"}, []string{"two packages, a and b", "`sqsbatch try -h`"}},
+		{"negative timeout", []string{"--timeout", "-1s"}, []string{"--timeout is -1s"}},
+		{"no template", nil, []string{"no template.yaml", "`sqsbatch try QUEUE .`"}},
+		{"several functions", []string{"testdata/trial"}, []string{"--function NAME"}},
+		{"does not build", []string{"testdata/broken", "--template", own}, []string{"does not build", "undefined: missing"}},
+		{"cannot start", []string{"testdata/exits", "--template", own}, []string{"cannot start", "exit status 3", "no configuration"}},
+		{"timeout", []string{"testdata/trial", "--function", "Standard", "--timeout", "1ms"}, []string{"--timeout: not everything was tried after 1ms"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var side bytes.Buffer
+			_, err := try(t.Context(), t.Context(), &side, bodies("pause"), tt.args...)
+			if err == nil {
+				t.Fatalf("no error; it printed\n%s", side.String())
+			}
+			for _, w := range tt.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("the error does not say %q:\n%v", w, err)
+				}
+			}
+		})
+	}
+}

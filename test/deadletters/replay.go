@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// A replay is the whole of what happens to one dead-letter queue.
+type replay struct {
+	*scene
+	*lines
+	proxy   *proxy
+	journal string
+	random  *rand.Rand
+	budget  int // messages that a run sends on average before its end
+	first   time.Time
+}
+
+// share is how much of the selected messages the runs send that do not reach their end. The
+// others are hidden by killed runs, or left for the last one.
+const share = 0.4
+
+func (r *replay) run(ctx context.Context) error {
+	name := "standard.journal"
+	if r.fifo {
+		name = "fifo.journal"
+	}
+	r.journal = filepath.Join(r.dir, name)
+	r.random = rand.New(rand.NewPCG(r.seed, uint64(len(name))))
+	moved := 0
+	for _, is := range expected(r.messages, r.fifo) {
+		if is {
+			moved++
+		}
+	}
+	r.budget = max(1, int(share*float64(moved)/float64(r.kills+1)))
+	r.print("%d messages, %d of them to be replayed", r.messages, moved)
+	if err := r.interrupt(ctx); err != nil {
+		return err
+	}
+	r.first = time.Now()
+	for n := range r.kills {
+		if err := r.kill(ctx); err != nil {
+			return fmt.Errorf("kill %d: %w", n+1, err)
+		}
+	}
+	r.print("%d kills in %s; the last run waits for what they have hidden", r.kills, seconds(r.first))
+	last, err := r.finish(ctx)
+	if err != nil {
+		return err
+	}
+	return r.judge(ctx, last)
+}
+
+// command is the first run, or one that goes on.
+func (r *replay) command(ctx context.Context, resume bool) *toolRun {
+	args := []string{"replay", r.dead, "--endpoint-url", r.proxy.url, "--journal", r.journal, "--parallel", strconv.Itoa(r.parallel), "--output", "json"}
+	if resume {
+		return tool(ctx, r.program, append(args, "--resume")...)
+	}
+	args = append(args, "--by", "send", "--where", where, "--edit", edit, "--yes")
+	if r.server == elasticMQ {
+		args = append(args, "--to", r.orders) // it does not say where messages came from
+	}
+	return tool(ctx, r.program, args...)
+}
+
+// destination is the queue that a letter goes to.
+func (r *replay) destination(l *letter) string {
+	if r.server == elasticMQ {
+		return r.orders
+	}
+	return l.source(r.scene)
+}
+
+// strike runs a process until a blow falls, at a random message of a random operation.
+func (r *replay) strike(ctx context.Context, resume bool, what func(*os.Process)) (t *toolRun, status int, err error) {
+	t = r.command(ctx, resume)
+	b := &blow{operation: "SendMessageBatch", nth: 1 + r.random.IntN(2*r.budget), answered: r.random.IntN(2) == 0}
+	if r.random.IntN(3) == 0 {
+		b.operation = "DeleteMessageBatch"
+	}
+	b.strike = func() { what(t.cmd.Process) }
+	r.proxy.arm(nil)
+	if err := t.cmd.Start(); err != nil {
+		return nil, 0, err
+	}
+	r.proxy.arm(b)
+	status, err = t.wait()
+	if err == nil && !r.proxy.struck() {
+		err = fmt.Errorf("the run ended before message %d of %s, with status %d: %s", b.nth, b.operation, status, t.output())
+	}
+	return t, status, err
+}
+
+// interrupt begins the replay. The first run meets a Ctrl-C, after which no message is hidden.
+func (r *replay) interrupt(ctx context.Context) error {
+	t, status, err := r.strike(ctx, false, func(p *os.Process) { _ = p.Signal(os.Interrupt) })
+	if err != nil {
+		return err
+	}
+	out, err := t.result()
+	if err != nil {
+		return err
+	}
+	_, hidden, err := r.counts(ctx, r.dead)
+	switch {
+	case err != nil:
+		return err
+	case status != 130:
+		return fmt.Errorf("after an interrupt the status is %d, want 130: %s", status, t.output())
+	case hidden > 0 || out.StillHidden > 0:
+		return fmt.Errorf("after an interrupt %d messages are hidden (the tool says %d)", hidden, out.StillHidden)
+	case out.Failed > 0 || len(out.SentTwice) > 0:
+		return fmt.Errorf("an interrupt made messages fail or be sent twice: %s", t.output())
+	}
+	r.print("interrupted after %d messages: status 130, none hidden", out.Deleted)
+	return nil
+}
+
+// kill goes on with the replay, and kills the process.
+func (r *replay) kill(ctx context.Context) error {
+	t, status, err := r.strike(ctx, true, func(p *os.Process) { _ = p.Kill() })
+	if err == nil && status != -1 {
+		err = fmt.Errorf("it had ended with status %d: %s", status, t.output())
+	}
+	return err
+}
+
+// finish goes on with the replay to its end.
+func (r *replay) finish(ctx context.Context) (out result, err error) {
+	began := time.Now()
+	r.proxy.arm(nil)
+	t := r.command(ctx, true)
+	if err := t.cmd.Start(); err != nil {
+		return out, err
+	}
+	status, err := t.wait()
+	if err != nil {
+		return out, err
+	}
+	if out, err = t.result(); err != nil {
+		return out, err
+	}
+	want := 0
+	if out.Behind+out.Unseen+len(out.SentTwice) > 0 {
+		want = 3
+	}
+	if status != want || out.Error != "" || out.Failed+out.StillHidden+out.InFlightElsewhere > 0 || out.Unseen > 0 && !r.fifo {
+		return out, fmt.Errorf("the last run ended with status %d, want %d: %s", status, want, t.output())
+	}
+	r.print("the last run ended after %s with status %d", seconds(began), status)
+	again := r.command(ctx, true)
+	if err := again.cmd.Start(); err != nil {
+		return out, err
+	}
+	if status, err = again.wait(); err == nil && status != 2 {
+		err = fmt.Errorf("--resume of a run that ended has status %d, want 2: %s", status, again.output())
+	}
+	return out, err
+}

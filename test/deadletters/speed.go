@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"golang.org/x/sync/errgroup"
+)
+
+// What is to be reached.
+const (
+	mostRatio  = 1.3
+	mostMemory = 128 << 20
+	manyOf100  = 100_000
+	counting   = 20_000
+	largeOnes  = 2_000
+)
+
+// A course is a server on which the tool and the bare loop move messages, each time from a
+// new queue to another one.
+type course struct {
+	*scene
+	endpoint string // of the tool
+	queues   int    // made so far
+}
+
+// measure compares the tool with the bare loop, counts its requests, and reads its memory in three
+// cases.
+func measure(ctx context.Context, o options) error {
+	url, stop, err := start(ctx, o)
+	if err != nil {
+		return err
+	}
+	c := &course{scene: newScene(o, url), endpoint: url}
+	err = errors.Join(c.requests(ctx), c.compare(ctx), c.memory(ctx, "2,000 of 512 KiB, replayed", largeOnes, 512<<10, true),
+		c.memory(ctx, "100,000 of 100 bytes, none selected", manyOf100, 100, false))
+	return errors.Join(err, stop())
+}
+
+// requests counts the tool's calls for each message, when all are replayed and when none is.
+func (c *course) requests(ctx context.Context) error {
+	p, err := newProxy(c.url)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	counted := *c
+	counted.endpoint = p.url
+	for _, all := range []bool{true, false} {
+		p.arm(nil)
+		if _, _, err := counted.lap(ctx, true, counting, 100, all); err != nil {
+			return err
+		}
+		fmt.Printf("requests for each of %d messages, replayed %v:", counting, all)
+		for _, op := range slices.Sorted(maps.Keys(p.calls)) {
+			fmt.Printf(" %s %.3f", op, float64(p.calls[op])/counting)
+		}
+		fmt.Println()
+	}
+	c.queues = counted.queues
+	return nil
+}
+
+func (c *course) compare(ctx context.Context) error {
+	var tools, bares []float64
+	var most int64
+	for n := range c.rounds {
+		for turn := range 2 {
+			isTool := turn == n%2
+			took, memory, err := c.lap(ctx, isTool, manyOf100, 100, true)
+			if err != nil {
+				return err
+			}
+			name := "bare loop"
+			if isTool {
+				name, most = "replay", max(most, memory)
+				tools = append(tools, took.Seconds())
+			} else {
+				bares = append(bares, took.Seconds())
+			}
+			fmt.Printf("%-9s  %6.2f s  %7.0f messages/s  peak %4d MiB\n", name, took.Seconds(), manyOf100/took.Seconds(), memory>>20)
+		}
+	}
+	slices.Sort(tools)
+	slices.Sort(bares)
+	ratio := tools[len(tools)/2] / bares[len(bares)/2]
+	fmt.Printf("replay / bare loop, medians: %.2f (at most %.1f)\n", ratio, mostRatio)
+	if ratio > mostRatio || most > mostMemory {
+		return fmt.Errorf("the ratio is %.2f, the peak memory %d MiB", ratio, most>>20)
+	}
+	return nil
+}
+
+// memory reads the peak of one run of the tool.
+func (c *course) memory(ctx context.Context, what string, messages, size int, all bool) error {
+	took, memory, err := c.lap(ctx, true, messages, size, all)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s: %.2f s, peak %d MiB (at most %d)\n", what, took.Seconds(), memory>>20, mostMemory>>20)
+	if memory > mostMemory {
+		return fmt.Errorf("%s: the peak memory is %d MiB", what, memory>>20)
+	}
+	return nil
+}
+
+// lap fills a new queue and has the tool, or the bare loop, move it to another one.
+func (c *course) lap(ctx context.Context, isTool bool, messages, size int, all bool) (took time.Duration, memory int64, err error) {
+	c.queues++
+	from, to := fmt.Sprint("dead-", c.queues), fmt.Sprint("orders-", c.queues)
+	if err := c.create(ctx, from, nil); err != nil {
+		return 0, 0, err
+	}
+	policy := fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"3"}`, arn(from))
+	if err := c.create(ctx, to, map[string]string{"RedrivePolicy": policy}); err != nil {
+		return 0, 0, err
+	}
+	if err := c.sendCopies(ctx, from, messages, size); err != nil {
+		return 0, 0, err
+	}
+	cmd := exec.CommandContext(ctx, os.Args[0], bareLoop, c.url, *c.queueURL(from), *c.queueURL(to))
+	if isTool {
+		args := []string{"replay", from, "--endpoint-url", c.endpoint, "--journal", fmt.Sprintf("%s/%s.journal", c.dir, from), "--by", "send", "--yes"}
+		if !all {
+			args = append(args, "--where", ".body.n < 0")
+		}
+		cmd = tool(ctx, c.program, args...).cmd
+	}
+	began := time.Now()
+	if err := cmd.Run(); err != nil {
+		return 0, 0, fmt.Errorf("%s: %w: %v", strings.Join(cmd.Args[:2], " "), err, cmd.Stdout)
+	}
+	took = time.Since(began)
+	full := to
+	if !all {
+		full = from
+	}
+	visible, hidden, err := c.counts(ctx, full)
+	if !isTool && err == nil { // an answer that the SDK loses hides messages, and the loop does not wait for them
+		_, left, err := c.counts(ctx, from)
+		if visible += left; err == nil && left > 0 {
+			fmt.Printf("the bare loop left %d messages hidden\n", left)
+		}
+	}
+	if err == nil && (visible != messages || hidden != 0) {
+		err = fmt.Errorf("%s has %d visible messages and %d hidden ones, want %d", full, visible, hidden, messages)
+	}
+	if err == nil {
+		_, err = c.client.PurgeQueue(ctx, &awssqs.PurgeQueueInput{QueueUrl: c.queueURL(full)})
+	}
+	return took, peak(cmd.ProcessState), err
+}
+
+// sendCopies sends messages of a size.
+func (c *course) sendCopies(ctx context.Context, queue string, messages, size int) error {
+	calls, ctx := errgroup.WithContext(ctx)
+	calls.SetLimit(workers)
+	most := min(10, (1<<20)/size)
+	for first := 0; first < messages; first += most {
+		calls.Go(func() error {
+			in := &awssqs.SendMessageBatchInput{QueueUrl: c.queueURL(queue)}
+			for n := first; n < min(first+most, messages); n++ {
+				head := fmt.Sprintf(`{"n":%d,"text":"`, n)
+				body := head + strings.Repeat("x", size-len(head)-2) + `"}`
+				in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(n - first)), MessageBody: &body})
+			}
+			out, err := c.client.SendMessageBatch(ctx, in)
+			if err == nil && len(out.Failed) > 0 {
+				err = fmt.Errorf("%s was not sent: %s", aws.ToString(out.Failed[0].Id), aws.ToString(out.Failed[0].Message))
+			}
+			return err
+		})
+	}
+	return calls.Wait()
+}
