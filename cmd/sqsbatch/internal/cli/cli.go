@@ -75,8 +75,8 @@ func Root(tio IO, commands ...*cobra.Command) *cobra.Command {
 	return root
 }
 
-// Run runs root and returns the exit status: 2 for a wrong command line, 1 for
-// any other error.
+// Run runs root and returns the exit status: 2 for a wrong command line, that of an
+// error with a method ExitStatus, and 1 for any other error.
 func Run(ctx context.Context, root *cobra.Command) int {
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
@@ -86,6 +86,10 @@ func Run(ctx context.Context, root *cobra.Command) int {
 	var wrong *UsageError
 	if errors.As(err, &wrong) {
 		return 2
+	}
+	var status interface{ ExitStatus() int }
+	if errors.As(err, &status) {
+		return status.ExitStatus()
 	}
 	return 1
 }
