@@ -44,8 +44,10 @@ func (s *Source) outage() time.Duration {
 
 // Alarms are the rules of an alarm.
 var Alarms = []Rule[Alarm]{{
-	// An alarm on age that a single record sets off: A record that keeps failing is retried for up to half more than the outage that it outlives (SQSBATCH_OUTAGE). SQS reports its age once a minute ("Available CloudWatch metrics for Amazon SQS").
-	ID: "SB501",
+	Info: Info{ID: "SB501", Severity: Warning,
+		Title: "An alarm on age goes off at a single record that keeps failing",
+		Why:   "A record that keeps failing is retried for up to half more than the outage that it outlives (SQSBATCH_OUTAGE). SQS reports its age once a minute.",
+		Page:  "Available CloudWatch metrics for Amazon SQS"},
 	check: func(a Alarm, report report) {
 		metric, _ := a.Get("MetricName").Str()
 		s := a.queue()

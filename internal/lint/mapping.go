@@ -29,8 +29,10 @@ func (m Mapping) wanted() time.Duration { return 6*m.Function.Timeout + m.Event.
 
 // Unreported is a mapping that ignores what the function reports.
 var Unreported = Rule[Mapping]{
-	// A mapping without ReportBatchItemFailures: Lambda deletes the whole batch when the function returns, with the records that failed ("Handling errors for an SQS event source in Lambda").
-	ID: "SB101",
+	Info: Info{ID: "SB101", Severity: Error,
+		Title: "The mapping has no ReportBatchItemFailures",
+		Why:   "Lambda deletes the whole batch when the function returns, with the records that failed.",
+		Page:  "Handling errors for an SQS event source in Lambda"},
 	check: func(m Mapping, report report) {
 		remedy := settings.DeleteSucceeded
 		deletes, _ := remedy.Bool(m.Function.Environment[remedy.Name]) // the function refuses a wrong one
@@ -45,8 +47,10 @@ var Unreported = Rule[Mapping]{
 // ShortVisibility is a queue that shows records again while a function may still
 // handle them.
 var ShortVisibility = Rule[Mapping]{
-	// A visibility timeout below the function's timeout: Lambda refuses the mapping ("Creating and configuring an Amazon SQS event source mapping").
-	ID: "SB105",
+	Info: Info{ID: "SB105", Severity: Error,
+		Title: "The visibility timeout is shorter than the function's timeout",
+		Why:   "Lambda refuses the mapping.",
+		Page:  "Creating and configuring an Amazon SQS event source mapping"},
 	check: func(m Mapping, report report) {
 		if v, timeout := m.Queue.Visibility(), m.Function.Timeout; m.Queue.LogicalID != "" && v < timeout {
 			report(m.Queue.Resource.Get("VisibilityTimeout").Pos,
@@ -58,8 +62,10 @@ var ShortVisibility = Rule[Mapping]{
 
 // ManyFilters is a mapping with more filters than the quota.
 var ManyFilters = Rule[Mapping]{
-	// More than five filters: Lambda refuses more unless the account's quota was raised ("Control which events Lambda sends to your function").
-	ID: "SB116",
+	Info: Info{ID: "SB116", Severity: Error,
+		Title: "The mapping has more than five filters",
+		Why:   "Lambda refuses more unless the account's quota was raised.",
+		Page:  "Control which events Lambda sends to your function"},
 	check: func(m Mapping, report report) {
 		const quota = 5
 		if n := len(m.Event.Filters); n > quota {
@@ -73,8 +79,10 @@ var ManyFilters = Rule[Mapping]{
 var Mappings = []Rule[Mapping]{
 	Unreported,
 	{
-		// A batch size above 10 without a window: Lambda refuses the mapping ("Creating and configuring an Amazon SQS event source mapping").
-		ID: "SB102",
+		Info: Info{ID: "SB102", Severity: Error,
+			Title: "A batch size above 10 has no window",
+			Why:   "Lambda refuses the mapping.",
+			Page:  "Creating and configuring an Amazon SQS event source mapping"},
 		check: func(m Mapping, report report) {
 			if m.Event.BatchSize > 10 && m.Event.Window < time.Second && !m.Queue.FIFO {
 				report(m.Event.Properties.Get("BatchSize").Pos,
@@ -83,8 +91,10 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		// A window on a FIFO queue: Lambda refuses the mapping ("Creating and configuring an Amazon SQS event source mapping").
-		ID: "SB103",
+		Info: Info{ID: "SB103", Severity: Error,
+			Title: "A FIFO queue has a window",
+			Why:   "Lambda refuses the mapping.",
+			Page:  "Creating and configuring an Amazon SQS event source mapping"},
 		check: func(m Mapping, report report) {
 			if m.Queue.FIFO && m.Event.Window > 0 {
 				report(m.Event.Properties.Get("MaximumBatchingWindowInSeconds").Pos,
@@ -93,8 +103,10 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		// A batch size above 10 on a FIFO queue: Lambda refuses the mapping ("Creating and configuring an Amazon SQS event source mapping").
-		ID: "SB104",
+		Info: Info{ID: "SB104", Severity: Error,
+			Title: "A FIFO queue has a batch size above 10",
+			Why:   "Lambda refuses the mapping.",
+			Page:  "Creating and configuring an Amazon SQS event source mapping"},
 		check: func(m Mapping, report report) {
 			if m.Queue.FIFO && m.Event.BatchSize > 10 {
 				report(m.Event.Properties.Get("BatchSize").Pos,
@@ -104,8 +116,10 @@ var Mappings = []Rule[Mapping]{
 	},
 	ShortVisibility,
 	{
-		// A visibility timeout below 6 × timeout + window: Invocations that Lambda throttles are retried meanwhile; then SQS shows the records to others, and a receive is used up ("Creating and configuring an Amazon SQS event source mapping").
-		ID: "SB106",
+		Info: Info{ID: "SB106", Severity: Warning,
+			Title: "The visibility timeout is shorter than 6 × timeout + window",
+			Why:   "Invocations that Lambda throttles are retried meanwhile; then SQS shows the records to others, and a receive is used up.",
+			Page:  "Creating and configuring an Amazon SQS event source mapping"},
 		check: func(m Mapping, report report) {
 			if v := m.Queue.Visibility(); m.Queue.LogicalID != "" && v < m.wanted() && v >= m.Function.Timeout {
 				report(m.Queue.Resource.Get("VisibilityTimeout").Pos, "queue %s has a VisibilityTimeout of %d seconds; set it to %d (6 × Timeout + window)",
@@ -114,8 +128,10 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		// A maximum concurrency above the reserved concurrency: Lambda throttles the invocations above it, and each takes a receive from its records ("Configuring scaling behavior for SQS event source mappings").
-		ID: "SB109",
+		Info: Info{ID: "SB109", Severity: Warning,
+			Title: "The maximum concurrency is above the reserved concurrency",
+			Why:   "Lambda throttles the invocations above it, and each takes a receive from its records.",
+			Page:  "Configuring scaling behavior for SQS event source mappings"},
 		check: func(m Mapping, report report) {
 			if r := m.Function.ReservedConcurrency; r != nil && m.Event.MaximumConcurrency > *r {
 				report(m.Event.Properties.Get("ScalingConfig", "MaximumConcurrency").Pos,

@@ -31,8 +31,10 @@ func sourcesOf(queues []template.Queue) map[string]*Source {
 // Queues are the rules of a queue whose messages are handled.
 var Queues = []Rule[Source]{
 	{
-		// No dead-letter queue: A record that fails every time is retried until its retention ends, and then gone ("Using dead-letter queues in Amazon SQS").
-		ID: "SB201",
+		Info: Info{ID: "SB201", Severity: Warning,
+			Title: "The queue has no dead-letter queue",
+			Why:   "A record that fails every time is retried until its retention ends, and then gone.",
+			Page:  "Using dead-letter queues in Amazon SQS"},
 		check: func(s Source, report report) {
 			if s.LogicalID != "" && s.DeadLetterARN == "" {
 				report(s.Resource.Pos, "queue %s has no dead-letter queue; give it a RedrivePolicy", s.Name)
@@ -40,8 +42,10 @@ var Queues = []Rule[Source]{
 		},
 	},
 	{
-		// A maxReceiveCount below 5: An invocation that is throttled takes a receive from its records ("Creating and configuring an Amazon SQS event source mapping").
-		ID: "SB202",
+		Info: Info{ID: "SB202", Severity: Warning,
+			Title: "maxReceiveCount is below 5",
+			Why:   "An invocation that is throttled takes a receive from its records.",
+			Page:  "Creating and configuring an Amazon SQS event source mapping"},
 		check: func(s Source, report report) {
 			if s.DeadLetterARN != "" && s.MaxReceiveCount < 5 {
 				report(s.Resource.Get("RedrivePolicy", "maxReceiveCount").Pos,
@@ -50,8 +54,10 @@ var Queues = []Rule[Source]{
 		},
 	},
 	{
-		// A dead-letter queue of the other type: SQS refuses the RedrivePolicy ("Using dead-letter queues in Amazon SQS").
-		ID: "SB203",
+		Info: Info{ID: "SB203", Severity: Error,
+			Title: "The dead-letter queue is of the other type",
+			Why:   "SQS refuses the RedrivePolicy.",
+			Page:  "Using dead-letter queues in Amazon SQS"},
 		check: func(s Source, report report) {
 			if s.dead != nil && s.dead.FIFO != s.FIFO {
 				report(s.Resource.Get("RedrivePolicy").Pos, "of queue %s and its dead-letter queue %s only one is a FIFO queue", s.Name, s.dead.Name)
@@ -59,8 +65,10 @@ var Queues = []Rule[Source]{
 		},
 	},
 	{
-		// Dead letters are kept no longer than messages: On a standard queue a dead letter's age counts from when it was first sent, so it may expire on arrival ("Using dead-letter queues in Amazon SQS").
-		ID: "SB204",
+		Info: Info{ID: "SB204", Severity: Warning,
+			Title: "The dead-letter queue keeps messages no longer than the queue does",
+			Why:   "On a standard queue a dead letter's age counts from when it was first sent, so it may expire on arrival.",
+			Page:  "Using dead-letter queues in Amazon SQS"},
 		check: func(s Source, report report) {
 			if s.dead != nil && s.dead.LogicalID != "" && !s.FIFO && s.dead.Retention() <= s.Retention() {
 				report(s.dead.Resource.Get("MessageRetentionPeriod").Pos,
@@ -69,8 +77,10 @@ var Queues = []Rule[Source]{
 		},
 	},
 	{
-		// A dead-letter queue that does not take the queue's messages: SQS refuses the RedrivePolicy ("Using dead-letter queues in Amazon SQS").
-		ID: "SB205",
+		Info: Info{ID: "SB205", Severity: Error,
+			Title: "The dead-letter queue does not take the queue's messages",
+			Why:   "SQS refuses the RedrivePolicy.",
+			Page:  "Using dead-letter queues in Amazon SQS"},
 		check: func(s Source, report report) {
 			if s.dead == nil {
 				return

@@ -179,30 +179,40 @@ func missing(consequence string, concerns func(Permission) bool) func(Role, repo
 // Roles are the rules of a role.
 var Roles = []Rule[Role]{
 	{
-		// A role that does not allow what receives messages, deletes them and writes the log: Nothing is received ("Creating and configuring an Amazon SQS event source mapping").
-		ID: "SB301",
+		Info: Info{ID: "SB301", Severity: Error,
+			Title: "The role does not allow what receives and deletes messages or writes the log",
+			Why:   "Nothing is received, or nothing is logged.",
+			Page:  "Creating and configuring an Amazon SQS event source mapping"},
 		check: missing("messages are not received or deleted, or nothing is logged", func(p Permission) bool {
 			return !backoff(p) && !deadLetters(p) && p.On != OnKey
 		}),
 	},
 	{
-		// A role without sqs:ChangeMessageVisibility: There is no backoff on Lambda, and no heartbeat in a container ("Actions, resources, and condition keys for Amazon SQS").
-		ID:    "SB302",
+		Info: Info{ID: "SB302", Severity: Warning,
+			Title: "The role does not allow sqs:ChangeMessageVisibility",
+			Why:   "There is no backoff on Lambda, and no heartbeat in a container.",
+			Page:  "Actions, resources, and condition keys for Amazon SQS"},
 		check: missing("failed records come back only after the visibility timeout", backoff),
 	},
 	{
-		// A role without sqs:SendMessage on the dead-letter queue: Records that failed for good are retried ("Actions, resources, and condition keys for Amazon SQS").
-		ID:    "SB303",
+		Info: Info{ID: "SB303", Severity: Warning,
+			Title: "The role does not allow sqs:SendMessage on the dead-letter queue",
+			Why:   "Records that failed for good are retried until maxReceiveCount is reached.",
+			Page:  "Actions, resources, and condition keys for Amazon SQS"},
 		check: missing("records that failed for good are retried", deadLetters),
 	},
 	{
-		// A role that may not use the queue's key: Nothing is received or dead-lettered: "Key management" in the Amazon SQS Developer Guide.
-		ID:    "SB304",
+		Info: Info{ID: "SB304", Severity: Error,
+			Title: "The role may not use the queue's key",
+			Why:   "Nothing is received or dead-lettered.",
+			Page:  "Key management (Amazon SQS Developer Guide)"},
 		check: missing("messages cannot be read or sent", func(p Permission) bool { return p.On == OnKey }),
 	},
 	{
-		// A role that allows more than is called: anyone who takes over the function may do that, too ("Security best practices in IAM", least privilege).
-		ID:    "SB305",
+		Info: Info{ID: "SB305", Severity: Warning,
+			Title: "The role allows more than is called",
+			Why:   "Anyone who takes over the function may do that, too.",
+			Page:  "Security best practices in IAM"},
 		check: excess,
 	},
 }

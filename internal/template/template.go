@@ -40,8 +40,12 @@ type Template struct {
 	// Path is the file's name as it was given to Read, and "" after Parse.
 	Path string
 
-	root *yaml.Node
+	root   *yaml.Node
+	source []byte
 }
+
+// Source is the file's text, which the caller must not change.
+func (t *Template) Source() []byte { return t.source }
 
 // ErrNotFound is returned by [Find] when no directory has a template.
 var ErrNotFound = errors.New("no template found")
@@ -91,7 +95,7 @@ func Parse(data []byte) (*Template, error) {
 	if resources := child(root, "Resources"); resources == nil || resources.Kind != yaml.MappingNode {
 		return nil, errors.New("not a SAM or CloudFormation template: it has no mapping named Resources")
 	}
-	return &Template{root: root}, nil
+	return &Template{root: root, source: data}, nil
 }
 
 // child returns the value of key in a mapping ("<<" included), or nil.

@@ -1,0 +1,127 @@
+package lint
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A Fix changes the template so that a finding is gone, in the file's own style.
+type Fix struct {
+	// Edits do not overlap, and are in the file's order.
+	Edits []Edit
+	// Says tells in a few words what the edits do: "set VisibilityTimeout to 180".
+	Says string
+}
+
+// An Edit replaces the bytes from Start up to End of the file by New.
+type Edit struct {
+	Start, End int
+	New        string
+}
+
+// Apply returns src with the fix. It returns an error if src is not the file that was
+// checked.
+func (f *Fix) Apply(src []byte) ([]byte, error) { return edit(src, f.Edits) }
+
+// Apply returns src with as many of the fixes as do not touch the same text, and how many
+// those are.
+func Apply(src []byte, fixes []*Fix) (out []byte, applied int, err error) {
+	var edits []Edit
+	for _, f := range fixes {
+		if !slices.ContainsFunc(f.Edits, func(e Edit) bool { return slices.ContainsFunc(edits, e.touches) }) {
+			edits = append(edits, f.Edits...)
+			applied++
+		}
+	}
+	out, err = edit(src, edits)
+	return out, applied, err
+}
+
+func (e Edit) touches(other Edit) bool { return e.Start <= other.End && other.Start <= e.End }
+
+func edit(src []byte, edits []Edit) ([]byte, error) {
+	edits = slices.Clone(edits)
+	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
+	var out []byte
+	last := 0
+	for _, e := range edits {
+		if e.Start < last || e.End < e.Start || e.End > len(src) {
+			return nil, fmt.Errorf("the fix is for another text: it changes bytes %d to %d of %d", e.Start, e.End, len(src))
+		}
+		out = append(append(out, src[last:e.Start]...), e.New...)
+		last = e.End
+	}
+	out = append(out, src[last:]...)
+	var doc yaml.Node
+	if err := yaml.Unmarshal(out, &doc); err != nil {
+		return nil, fmt.Errorf("the fix is for another text: %w", err)
+	}
+	return out, nil
+}
+
+// Diff returns the fix as a unified diff of the file at path, "" if it is for another text.
+func (f *Fix) Diff(path string, src []byte) string {
+	out, err := f.Apply(src)
+	if err != nil {
+		return ""
+	}
+	return Diff(path, src, out)
+}
+
+// context is the number of equal lines that a diff shows around a change.
+const context = 3
+
+// Diff returns a unified diff of two texts, with one hunk from the first change to the last.
+func Diff(path string, from, to []byte) string {
+	if bytes.Equal(from, to) {
+		return ""
+	}
+	a, b := strings.SplitAfter(string(from), "\n"), strings.SplitAfter(string(to), "\n")
+	a, b = trimmed(a), trimmed(b)
+	same := 0
+	for same < min(len(a), len(b)) && a[same] == b[same] {
+		same++
+	}
+	tail := 0
+	for tail < min(len(a), len(b))-same && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	first, after := max(0, same-context), min(tail, context)
+	var out strings.Builder
+	fmt.Fprintf(&out, "--- %s\n+++ %s\n@@ -%s +%s @@\n", path, path,
+		extent(first, len(a)-tail+after), extent(first, len(b)-tail+after))
+	write := func(sign string, lines []string) {
+		for _, l := range lines {
+			out.WriteString(sign + strings.TrimSuffix(l, "\n") + "\n")
+			if !strings.HasSuffix(l, "\n") {
+				out.WriteString("\\ No newline at end of file\n")
+			}
+		}
+	}
+	write(" ", a[first:same])
+	write("-", a[same:len(a)-tail])
+	write("+", b[same:len(b)-tail])
+	write(" ", a[len(a)-tail:len(a)-tail+after])
+	return out.String()
+}
+
+// trimmed leaves out the empty text after the last line's end.
+func trimmed(lines []string) []string {
+	if lines[len(lines)-1] == "" {
+		return lines[:len(lines)-1]
+	}
+	return lines
+}
+
+// extent is a range of a hunk's header. A range without lines begins at the line before it.
+func extent(from, to int) string {
+	if to == from {
+		return fmt.Sprintf("%d,0", from)
+	}
+	return fmt.Sprintf("%d,%d", from+1, to-from)
+}
