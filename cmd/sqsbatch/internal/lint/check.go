@@ -42,7 +42,7 @@ func (o *options) check(in input) *file {
 		return f
 	}
 	if f.err = o.choose(f, t); f.err == nil {
-		f.Result, f.err = apply(t, f.src, f.parameters)
+		f.Result, f.err = apply(t, f.parameters)
 	}
 	if f.err == nil && !hasSubject(t, f.parameters) {
 		f.notes = append(f.notes, "it has no SQS queue and no event source mapping, so there is nothing to check")
@@ -60,12 +60,12 @@ func parse(path string, src []byte) (*template.Template, error) {
 }
 
 // apply applies the rules to a template with values for its parameters.
-func apply(t *template.Template, src []byte, parameters map[string]string) (rules.Result, error) {
+func apply(t *template.Template, parameters map[string]string) (rules.Result, error) {
 	st, err := t.Stack(template.Options{Parameters: parameters})
 	if err != nil {
 		return rules.Result{}, err
 	}
-	return rules.Check(st, src)
+	return rules.Check(st)
 }
 
 // choose sets f.parameters: what the command line says, else what samconfig.toml beside

@@ -67,7 +67,7 @@ The exit status is 0 when nothing was found, 1 when there are findings of the se
 func Command(tio cli.IO, version string) *cobra.Command {
 	o := options{
 		parameters: cli.Assignments{}, used: map[string]bool{}, configEnv: defaultEnv,
-		severity: "warning", output: "text", version: version, base: os.Getenv("GITHUB_WORKSPACE"),
+		severity: "warning", output: "text", version: release(version), base: os.Getenv("GITHUB_WORKSPACE"),
 	}
 	cmd := &cobra.Command{
 		Use:   "lint [flags] [template.yaml | directory | cdk.out]",
@@ -80,7 +80,7 @@ sqsbatch lint --output sarif cdk.out > lint.sarif`,
 			if err := o.positional(args); err != nil {
 				return err
 			}
-			return o.run(tio.Stdout)
+			return o.run(tio.Stdout, tio.Stderr)
 		},
 	}
 	o.flags(cmd)
@@ -124,15 +124,14 @@ func (o *options) positional(args []string) error {
 	return nil
 }
 
-func (o *options) run(stdout io.Writer) error {
+func (o *options) run(stdout, stderr io.Writer) error {
 	found, err := inputs(o.paths)
 	if err != nil {
 		return failure{unreadable, err}
 	}
 	var files []*file
 	for _, in := range found {
-		f := o.check(in)
-		files = append(files, f)
+		files = append(files, o.check(in))
 	}
 	if err := o.unusedParameter(files); err != nil {
 		return err
@@ -140,6 +139,11 @@ func (o *options) run(stdout io.Writer) error {
 	if o.fix {
 		for _, f := range files {
 			o.fixAll(f)
+		}
+	}
+	if o.output == "sarif" || o.output == "github" {
+		for _, f := range files {
+			f.writeFixed(stderr)
 		}
 	}
 	switch o.output {
@@ -156,4 +160,12 @@ func (o *options) run(stdout io.Writer) error {
 		return err
 	}
 	return o.outcome(files)
+}
+
+// release is the version in SARIF: none in a program of an unknown commit.
+func release(version string) string {
+	if strings.HasPrefix(version, "(devel)") {
+		return ""
+	}
+	return version
 }
