@@ -22,8 +22,8 @@ type file struct {
 	rules.Result
 	// fixed are the edits that --fix wrote.
 	fixed []rules.Finding
-	// notes are about the file as a whole.
-	notes []string
+	// notes are about the file as a whole, and details those for --verbose.
+	notes, details []string
 	// err says why the file, or all of it that a rule needs, could not be read.
 	err error
 
@@ -85,11 +85,11 @@ func (o *options) choose(f *file, t *template.Template) error {
 			f.parameters[name] = set[name]
 			used = append(used, name)
 		} else {
-			f.notes = append(f.notes, fmt.Sprintf("%s sets the parameter %s, which the template does not have", path, name))
+			f.details = append(f.details, fmt.Sprintf("%s sets the parameter %s, which the template does not have", path, name))
 		}
 	}
 	if len(used) > 0 {
-		f.notes = append(f.notes, fmt.Sprintf("%s sets %s (--config-env %s)", path, strings.Join(used, ", "), o.configEnv))
+		f.details = append(f.details, fmt.Sprintf("%s sets %s (--config-env %s)", path, strings.Join(used, ", "), o.configEnv))
 	}
 	for name, value := range o.parameters {
 		if t.HasParameter(name) {
@@ -189,6 +189,9 @@ type failure struct {
 	status int
 	error
 }
+
+// Unwrap returns the cause.
+func (f failure) Unwrap() error { return f.error }
 
 // ExitStatus is the exit status of the program.
 func (f failure) ExitStatus() int { return f.status }

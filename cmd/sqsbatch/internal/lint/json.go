@@ -3,6 +3,7 @@ package lint
 import (
 	"encoding/json"
 	"io"
+	"slices"
 
 	rules "github.com/sqsbatch/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/internal/template"
@@ -106,7 +107,7 @@ func (f *file) jsonLines(o *options) (lines []any) {
 	for _, u := range f.Unknown {
 		lines = append(lines, unknownLine{"unknown", f.place(u.Pos, u.EndCol, u.Resource), append([]string{}, u.Rules...), u.Message})
 	}
-	for _, note := range f.notes {
+	for _, note := range slices.Concat(f.notes, f.details) {
 		lines = append(lines, fileLine{"note", f.place(template.Pos{}, 0, ""), note})
 	}
 	if f.err != nil {

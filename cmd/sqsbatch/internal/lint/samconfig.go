@@ -12,6 +12,7 @@ import (
 	"github.com/BurntSushi/toml"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/internal/spelling"
 )
 
@@ -24,7 +25,7 @@ const defaultEnv = "default"
 
 // samParameters reads the parameters that `sam deploy --config-env env` would set from
 // the configuration file in dir. It returns the file's path, "" without one. An
-// environment that the file does not have is an error, except for the default one.
+// environment that the file does not have is a usage error, except for the default one.
 func samParameters(dir, env string) (path string, parameters map[string]string, err error) {
 	for _, name := range samconfigs {
 		path = filepath.Join(dir, name)
@@ -61,7 +62,7 @@ func parseSamconfig(data []byte, isTOML bool, env string) (map[string]string, er
 		if nearest := spelling.Nearest(env, names); nearest != "" {
 			meant = "; is " + nearest + " meant?"
 		}
-		return nil, fmt.Errorf("it has no environment %s: it has %s%s", env, strings.Join(names, ", "), meant)
+		return nil, cli.Usagef(command, "--config-env is %q, and the file has %s%s", env, strings.Join(names, ", "), meant)
 	}
 	for _, command := range []string{"deploy", "global"} {
 		section, _ := chosen[command].(map[string]any)

@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -36,10 +37,12 @@ func (w *writer) file(o *options, f *file) {
 	for _, x := range f.fixed {
 		fmt.Fprintf(w, "%s %s (%s)\n", w.term.Paint(view.Good, "fixed "+f.path+":"), show.Clean(x.Fix.Says), x.ID)
 	}
-	for _, note := range f.notes {
-		if o.verbose || !strings.Contains(note, " sets ") {
-			fmt.Fprintf(w, "%s: %s\n", f.path, show.Clean(note))
-		}
+	notes := f.notes
+	if o.verbose {
+		notes = slices.Concat(notes, f.details)
+	}
+	for _, note := range notes {
+		fmt.Fprintf(w, "%s: %s\n", f.path, show.Clean(note))
 	}
 	for _, x := range o.shown(f) {
 		w.finding(f, x)
@@ -56,7 +59,7 @@ func (w *writer) file(o *options, f *file) {
 			s.ID, show.Clean(s.Message), s.By.Line, show.Clean(reason))
 	}
 	for _, u := range f.Unknown {
-		fmt.Fprintf(w, "%s: %s %s%s\n", place(u.Pos, f.path), w.term.Paint(view.Aside, "not checked"),
+		fmt.Fprintf(w, "%s: %s %s%s\n", place(u.Pos, f.path), w.term.Paint(view.Aside, "unknown"),
 			show.Clean(u.Message), w.term.Paint(view.Aside, of(u.Rules)))
 	}
 }
