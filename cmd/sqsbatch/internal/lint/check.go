@@ -77,7 +77,7 @@ func (o *options) choose(f *file, t *template.Template) error {
 		return err
 	}
 	if path == "" && o.configEnv != defaultEnv {
-		f.notes = append(f.notes, "--config-env is not used: there is no samconfig.toml beside the template")
+		f.notes = append(f.notes, "--config-env is not used: there is no samconfig.toml next to the template")
 	}
 	var used []string
 	for _, name := range slices.Sorted(maps.Keys(set)) {

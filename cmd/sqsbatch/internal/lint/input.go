@@ -96,7 +96,7 @@ func assembly(dir string) ([]input, error) {
 	return found, nil
 }
 
-// templatesIn lists the files *.template.json of a directory, which need not exist.
+// templatesIn lists the files *.template.json of a directory. There may be no such directory.
 func templatesIn(dir string) (found []input) {
 	entries, _ := os.ReadDir(dir) // what cannot be read has no template
 	for _, e := range entries {

@@ -41,7 +41,7 @@ The argument is a template, a directory with template.yaml, template.yml or temp
 
 const details = `## Parameters
 
-A parameter of the template has the value of --parameter-overrides, else that of parameter_overrides in the samconfig.toml beside the template, else its default. The command does not guess a value that is known only once the stack is deployed. It counts the place as not checked, and --verbose lists it.
+A parameter of the template has the value of --parameter-overrides, else that of parameter_overrides in the samconfig.toml next to the template, else its default. The command does not guess a value that is known only once the stack is deployed. It counts the place as not checked, and --verbose lists it.
 
 ## Fixes
 
@@ -53,7 +53,9 @@ A comment on the line, or above it, suppresses a rule there: sqsbatch:ignore SB1
 
 ## JSON output
 
-With --output json, standard output has one JSON object a line and nothing else. The field "type" is "finding", "suppressed", "unknown" (a place that was not checked), "unreadable" (a file), "fixed" (an edit of --fix) or "summary" (the last line). docs/lint.md lists their fields.
+With --output json, standard output has one JSON object a line and nothing else. The field "type" is "finding", "suppressed", "unknown" (a place that was not checked), "unreadable" (a file), "note" (about a file), "fixed" (an edit of --fix) or "summary" (the last line).
+
+Of a place: file, stack (of the CDK), line, column, endColumn (the first column after the text, counted in characters), resource. Of a finding: rule, severity, message, why, page (of AWS's documentation), and fix with says and diff. A line of type suppressed has reason and byLine as well, one of type fixed has says, and one of type unknown has rules (none: all rules on the resource) and message. The summary counts files, errors, warnings, notes, notShown (of lower severity), fixed, suppressed, unknown and unreadable.
 
 ## SARIF
 
@@ -95,7 +97,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	})
 	cli.Section(cmd, "What is shown", func(f *pflag.FlagSet) {
 		f.Var(cli.Choice(&o.severity, severities...), "severity", "the least severity that is shown and that fails")
-		f.Var(cli.Choice(&o.output, "text", "json", "sarif", "github"), "output", "the form of the output\ntext: each finding with its line, the reason and the fix\njson: one JSON object a line\nsarif: SARIF 2.1.0\ngithub: annotations of a GitHub workflow")
+		f.Var(cli.Choice(&o.output, "text", "json", "sarif", "github"), "output", "the form of the output\ntext: each finding with its line, the reason and the fix\njson: one JSON object a line\nsarif: SARIF 2.1.0\ngithub: annotations of a GitHub workflow, which shows ten of each severity")
 		f.BoolVar(&o.verbose, "verbose", false, "also the places that were not checked, what is suppressed, and where parameters are from")
 	})
 	cli.Section(cmd, "What is changed", func(f *pflag.FlagSet) {

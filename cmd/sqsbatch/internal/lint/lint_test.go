@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
@@ -361,3 +362,31 @@ func TestOutput_ClosedPipe(t *testing.T) {
 type closed struct{}
 
 func (closed) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// The help names every field of the JSON output.
+func TestJSON_FieldsAreInTheHelp(t *testing.T) {
+	_, help, _ := run(t, "--help")
+	words := strings.FieldsFunc(help, func(r rune) bool { return !unicode.IsLetter(r) })
+	output, err := os.ReadFile(filepath.Join("testdata", "output.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var check func(fields map[string]any)
+	check = func(fields map[string]any) {
+		for name, value := range fields {
+			if !slices.Contains(words, name) {
+				t.Errorf("the help does not name %s", name)
+			}
+			if below, ok := value.(map[string]any); ok {
+				check(below)
+			}
+		}
+	}
+	for line := range strings.Lines(string(output)) {
+		var fields map[string]any
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Fatal(err)
+		}
+		check(fields)
+	}
+}

@@ -64,7 +64,7 @@ func (w *writer) file(o *options, f *file) {
 	}
 }
 
-// writeFixed tells the edits of --fix, and why there are none, beside an output that has
+// writeFixed tells the edits of --fix, and why there are none, next to an output that has
 // no place for them.
 func (f *file) writeFixed(out io.Writer) {
 	for _, x := range f.fixed {
