@@ -68,7 +68,7 @@ func apply(t *template.Template, parameters map[string]string) (rules.Result, er
 	return rules.Check(st)
 }
 
-// choose sets f.parameters: what the command line says, else what samconfig.toml beside
+// choose sets f.parameters: what the command line says, else what samconfig.toml next to
 // the template says. SAM ignores those of samconfig.toml that the template does not have.
 func (o *options) choose(f *file, t *template.Template) error {
 	f.parameters = map[string]string{}
