@@ -72,7 +72,7 @@ func (o *options) nextFix(f *file, refused map[string]bool) (rules.Finding, bool
 	return rules.Finding{}, false
 }
 
-// key names a finding wherever its lines move to.
+// key names a finding, wherever its lines move to.
 func key(x rules.Finding) string { return x.ID + " " + x.Resource + " " + x.Message }
 
 // fix changes the text by the fix of a finding. It changes nothing and returns false
@@ -98,7 +98,7 @@ func (f *file) fix(x rules.Finding) bool {
 
 func occurrences(r rules.Result, x rules.Finding) (n int) {
 	for _, other := range r.Findings {
-		if key(other) == key(x) {
+		if other.ID == x.ID && other.Resource == x.Resource { // the message may have a value
 			n++
 		}
 	}
