@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/sqsbatch/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/internal/yamltext"
 )
 
 // A Fix changes the template so that a finding is gone, in the file's own style.
@@ -19,9 +22,33 @@ type Fix struct {
 }
 
 // An Edit replaces the bytes from Start up to End of the file by New.
-type Edit struct {
-	Start, End int
-	New        string
+type Edit = yamltext.Edit
+
+// fixed is a fix of one edit, nil if there is no such edit.
+func fixed(edit Edit, ok bool, format string, args ...any) *Fix {
+	if !ok {
+		return nil
+	}
+	return &Fix{Edits: []Edit{edit}, Says: fmt.Sprintf(format, args...)}
+}
+
+// setting is the fix that gives an entry of a mapping a value, whether it is there or not.
+func setting(in template.Value, name string, value any) *Fix {
+	if v := in.Get(name); !v.Absent() {
+		edit, ok := v.Set(fmt.Sprint(value))
+		return fixed(edit, ok, "set %s to %v", name, value)
+	}
+	edit, ok := in.Add(name, value)
+	return fixed(edit, ok, "add %s: %v", name, value)
+}
+
+// property is setting for a property of a resource, which may have no properties.
+func property(of template.Resource, name string, value any) *Fix {
+	if of.Get().Absent() {
+		edit, ok := of.Add(name, value)
+		return fixed(edit, ok, "add %s: %v", name, value)
+	}
+	return setting(of.Get(), name, value)
 }
 
 // Apply returns src with the fix. It returns an error if src is not the file that was
@@ -33,7 +60,7 @@ func (f *Fix) Apply(src []byte) ([]byte, error) { return edit(src, f.Edits) }
 func Apply(src []byte, fixes []*Fix) (out []byte, applied int, err error) {
 	var edits []Edit
 	for _, f := range fixes {
-		if !slices.ContainsFunc(f.Edits, func(e Edit) bool { return slices.ContainsFunc(edits, e.touches) }) {
+		if !slices.ContainsFunc(f.Edits, func(e Edit) bool { return slices.ContainsFunc(edits, func(o Edit) bool { return touch(e, o) }) }) {
 			edits = append(edits, f.Edits...)
 			applied++
 		}
@@ -42,7 +69,7 @@ func Apply(src []byte, fixes []*Fix) (out []byte, applied int, err error) {
 	return out, applied, err
 }
 
-func (e Edit) touches(other Edit) bool { return e.Start <= other.End && other.Start <= e.End }
+func touch(e, o Edit) bool { return e.Start <= o.End && o.Start <= e.End }
 
 func edit(src []byte, edits []Edit) ([]byte, error) {
 	edits = slices.Clone(edits)

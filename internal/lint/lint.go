@@ -7,13 +7,13 @@
 //	}
 //	result, err := lint.Check(st)
 //
-// A rule is an entry in a table, by its subject: [Mappings], [Queues], [Roles] or [Alarms].
+// A rule is an entry in a table, by its subject: [Mappings], [Functions], [Queues],
+// [Policies], [Keys], [Roles] or [Alarms].
 // A rule does not judge values that are known only after the deployment: they are in
 // [Result].Unknown.
 package lint
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,7 +53,8 @@ type Info struct {
 
 // Rules describes all rules, in the order of their ids.
 func Rules() []Info {
-	list := slices.Concat(infos(Mappings), infos(Queues), infos(Roles), infos(Alarms))
+	list := slices.Concat(infos(Mappings), infos(Functions), infos(Queues), infos(watched), infos(Policies), infos(Keys),
+		infos(Roles), infos(Alarms), infos(suppressions))
 	slices.SortFunc(list, func(a, b Info) int { return strings.Compare(a.ID, b.ID) })
 	return list
 }
@@ -110,33 +111,87 @@ type Result struct {
 // Rule is a problem that a T may have.
 type Rule[T any] struct {
 	Info
-	check func(subject T, report report)
+	check func(subject T, r *reporter)
 }
 
-// report reports where and how a subject breaks a rule. The caller may add to the finding.
-type report func(at template.Pos, format string, args ...any) *Finding
+// A reporter collects what a rule says about a subject.
+type reporter struct {
+	info    Info
+	found   []*Finding
+	unknown []Unknown
+}
+
+// report adds a finding, to which the caller may add.
+func (r *reporter) report(at template.Pos, format string, args ...any) *Finding {
+	f := &Finding{Info: r.info, Pos: at, Message: fmt.Sprintf(format, args...)}
+	r.found = append(r.found, f)
+	return f
+}
+
+// unsure says that the rule cannot be checked.
+func (r *reporter) unsure(at template.Pos, format string, args ...any) {
+	r.unknown = append(r.unknown, Unknown{Pos: at, Rules: []string{r.info.ID}, Message: fmt.Sprintf(format, args...)})
+}
+
+// known reports whether all values are known. If one is not, it says so.
+func (r *reporter) known(values ...template.Value) bool {
+	for _, v := range values {
+		if err := v.Unknown(); err != nil {
+			r.unsure(v.Pos, "%s is not known: %s", v.Name(), template.Reason(v.Pos, err))
+			return false
+		}
+	}
+	return true
+}
+
+// number reads a whole number. It returns false if there is none, or if it is not known.
+func (r *reporter) number(v template.Value) (int, bool) {
+	n, err := v.Int(0)
+	if err != nil {
+		r.unsure(v.Pos, "%s is not known: %s", v.Name(), template.Reason(v.Pos, err))
+	}
+	return n, err == nil && !v.Absent()
+}
 
 // Check returns the places where subject breaks the rule.
 func (r Rule[T]) Check(subject T) []Finding {
-	var all []*Finding
-	r.check(subject, func(at template.Pos, format string, args ...any) *Finding {
-		f := &Finding{Info: r.Info, Pos: at, Message: fmt.Sprintf(format, args...)}
-		all = append(all, f)
-		return f
-	})
-	var found []Finding
-	for _, f := range all {
-		found = append(found, *f)
+	var c collector
+	c.apply(r.Info, func(out *reporter) { r.check(subject, out) })
+	return c.Findings
+}
+
+// A collector collects what rules say.
+type collector struct{ Result }
+
+func (c *collector) apply(info Info, check func(*reporter)) {
+	r := &reporter{info: info}
+	check(r)
+	for _, f := range r.found {
+		if !slices.ContainsFunc(c.Findings, func(g Finding) bool { return g.ID == f.ID && g.Pos == f.Pos && g.Message == f.Message }) {
+			c.Findings = append(c.Findings, *f)
+		}
 	}
-	return found
+	for _, u := range r.unknown {
+		c.unsure(u)
+	}
+}
+
+// unsure adds what is not known, once for all rules that need it.
+func (c *collector) unsure(u Unknown) {
+	i := slices.IndexFunc(c.Unknown, func(v Unknown) bool { return v.Pos == u.Pos && v.Message == u.Message })
+	switch {
+	case i < 0:
+		c.Unknown = append(c.Unknown, u)
+	case len(c.Unknown[i].Rules) > 0 && len(u.Rules) > 0 && !slices.Contains(c.Unknown[i].Rules, u.Rules[0]):
+		c.Unknown[i].Rules = append(c.Unknown[i].Rules, u.Rules...)
+	}
 }
 
 // apply checks a table of rules.
-func apply[T any](rules []Rule[T], subject T) (found []Finding) {
+func apply[T any](c *collector, rules []Rule[T], subject T) {
 	for _, r := range rules {
-		found = append(found, r.Check(subject)...)
+		c.apply(r.Info, func(out *reporter) { r.check(subject, out) })
 	}
-	return found
 }
 
 func infos[T any](rules []Rule[T]) (list []Info) {
@@ -144,52 +199,4 @@ func infos[T any](rules []Rule[T]) (list []Info) {
 		list = append(list, r.Info)
 	}
 	return list
-}
-
-// Check checks a template against all rules. It returns an error if the template's
-// conditions are not known.
-func Check(st *template.Stack) (Result, error) {
-	var result Result
-	deployments, left, err := st.Deployments()
-	if err != nil {
-		return result, err
-	}
-	queues, more, err := st.Queues()
-	if err != nil {
-		return result, err
-	}
-	for _, f := range slices.Concat(left, more) {
-		result.Unknown = append(result.Unknown, Unknown{Pos: f.Pos, Message: f.Message})
-	}
-	sources := sourcesOf(queues)
-	found := checkMappings(st, deployments, sources)
-	for _, q := range queues {
-		if s := sources[q.ARN]; s.mapping != nil || q.DeadLetterARN != "" {
-			found = append(found, apply(Queues, *s)...)
-		}
-	}
-	alarms, err := st.Resources("AWS::CloudWatch::Alarm")
-	for _, a := range alarms {
-		found = append(found, apply(Alarms, Alarm{a, sources})...)
-	}
-	slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Compare(a.Pos.Line, b.Pos.Line) })
-	result.Findings = found
-	return result, err
-}
-
-// checkMappings checks the mappings and the roles of their functions, and tells each source
-// its mapping.
-func checkMappings(st *template.Stack, deployments []*template.Deployment, sources map[string]*Source) (found []Finding) {
-	for _, d := range deployments {
-		for _, m := range MappingsOf(d) {
-			found = append(found, apply(Mappings, m)...)
-			if role, ok := roleOf(st, m); ok {
-				found = append(found, apply(Roles, role)...)
-			}
-			if s := sources[m.Queue.ARN]; s != nil {
-				s.mapping = &m
-			}
-		}
-	}
-	return found
 }

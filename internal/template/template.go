@@ -29,6 +29,8 @@ import (
 	"path/filepath"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/sqsbatch/sqsbatch/internal/yamltext"
 )
 
 // Names are the file names that [Find] looks for, in order of preference.
@@ -42,6 +44,15 @@ type Template struct {
 
 	root   *yaml.Node
 	source []byte
+	text   *yamltext.Text // of source, made when it is asked for
+}
+
+// Text is the file with the places of its nodes, for edits of it.
+func (t *Template) Text() *yamltext.Text {
+	if t.text == nil {
+		t.text = yamltext.New(t.root, t.source)
+	}
+	return t.text
 }
 
 // Source is the file's text, which the caller must not change.
