@@ -54,11 +54,6 @@ func (f *file) unsafe() string {
 	if f.generated {
 		return "a tool wrote this file and will write it anew; change its source"
 	}
-	for _, u := range f.Unknown {
-		if u.Rules == nil {
-			return "a part of the file cannot be read: " + u.String()
-		}
-	}
 	return ""
 }
 

@@ -16,10 +16,7 @@ func writeGitHub(out io.Writer, o *options, files []*file) error {
 	for _, f := range files {
 		uri := relative(o.base, f.path)
 		for _, x := range o.shown(f) {
-			message := x.Message + "\n" + x.Why
-			if x.Page != "" {
-				message += " (AWS: " + x.Page + ")"
-			}
+			message := x.Message + "\n" + reason(x.Info)
 			if x.Fix != nil {
 				message += "\nFix: " + x.Fix.Says
 			}

@@ -117,7 +117,7 @@ func (f *file) jsonLines(o *options) (lines []any) {
 }
 
 func (f *file) fields(x rules.Finding) findingFields {
-	return findingFields{x.ID, string(x.Severity), f.place(x.Pos, x.EndCol, x.Resource), x.Message, x.Why, x.Page}
+	return findingFields{x.ID, string(x.Severity), f.place(x.Pos, x.EndCol, x.Resource), x.Message, x.Why, page(x.Info)}
 }
 
 func (f *file) place(at template.Pos, end int, resource string) placeFields {

@@ -45,11 +45,11 @@ A parameter of the template has the value of --parameter-overrides, else that of
 
 ## Fixes
 
---fix writes only the fixes that the output shows as a diff. It keeps a fix if the finding is gone afterwards and the file is still a template. It then checks again and shows what is left. It changes no file that it cannot read as a whole, and no file that a tool writes anew (cdk.out, .aws-sam): fix the source of those.
+--fix writes only the fixes that the output shows as a diff. It keeps a fix if the finding is gone afterwards and the file is still a template. It then checks again and shows what is left. It changes no file that it cannot read, and no file that a tool writes anew (cdk.out, .aws-sam): fix the source of those.
 
 ## Suppression
 
-A comment on the line, or above it, suppresses a rule there: sqsbatch:ignore SB106 and the reason. Metadata of a resource suppresses rules for the resource: sqsbatch: {ignore: [SB106]}.
+A comment on the line, or above it, suppresses a rule there: sqsbatch:ignore, the rule's id and the reason. Metadata suppresses rules for its resource, at the top level for the template: sqsbatch: {ignore: {SB106: the reason}}. A suppression needs a reason.
 
 ## JSON output
 

@@ -48,12 +48,7 @@ func write(t *testing.T, files map[string]string) string {
 }
 
 // A row is what a test reads of a line of the JSON output.
-type row struct {
-	Type, Rule, Severity, File, Stack, Resource, Message string
-	Line, Column, EndColumn                              int
-	Findings, Errors, Warnings, Fixed, Unknown, Files    int
-	Suppressed, Unreadable                               int
-}
+type row struct{ Type, Rule, File, Stack, Resource string }
 
 func rows(t *testing.T, output string) (all []row) {
 	t.Helper()
@@ -67,7 +62,7 @@ func rows(t *testing.T, output string) (all []row) {
 	return all
 }
 
-// checked lists the files of a run, by their findings.
+// found lists the lines of a kind, each as a rule and its resource.
 func found(t *testing.T, output, kind string) (rules []string) {
 	t.Helper()
 	for _, r := range rows(t, output) {
@@ -389,4 +384,52 @@ func TestJSON_FieldsAreInTheHelp(t *testing.T) {
 		}
 		check(fields)
 	}
+}
+
+// --fix writes what is safe and nothing else, whatever the ends of lines and the output.
+// A second run has nothing left to fix.
+func TestFix(t *testing.T) {
+	shop, err := os.ReadFile(filepath.Join("testdata", "shop", "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(shop), "\r\n", "\n")
+	for _, output := range []string{"text", "json", "sarif", "github"} {
+		path := filepath.Join(write(t, map[string]string{"unix.yaml": text, "windows.yaml": strings.ReplaceAll(text, "\n", "\r\n")}), "unix.yaml")
+		windows := filepath.Join(filepath.Dir(path), "windows.yaml")
+		status, stdout, stderr := run(t, "--fix", "--severity", "note", "--output", output, path, windows)
+		if status != 1 || !strings.Contains(stdout+stderr, "set maxReceiveCount to 5") {
+			t.Errorf("%s: status %d\n%s%s", output, status, stdout, stderr)
+		}
+		fixed := read(t, path)
+		golden.Check(t, "fixed.yaml", fixed)
+		if got := read(t, windows); got != strings.ReplaceAll(fixed, "\n", "\r\n") {
+			t.Errorf("%s: with CRLF it wrote\n%q", output, got)
+		}
+		_, again, _ := run(t, "--fix", "--severity", "note", "--output", "json", path)
+		if more := found(t, again, "fixed"); len(more) > 0 || read(t, path) != fixed {
+			t.Errorf("%s: a second run fixed %q", output, more)
+		}
+	}
+}
+
+// The output has what was fixed, and what is left.
+func TestFix_TellsBoth(t *testing.T) {
+	t.Chdir(write(t, map[string]string{"t.yaml": retention + "  U: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true, RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 5}}}\n"}))
+	status, stdout, _ := run(t, "--fix", "--output", "json", "t.yaml")
+	if got := found(t, stdout, "fixed"); status != 1 || !slices.Contains(got, "SB204 D") {
+		t.Errorf("status %d, fixed %q", status, got)
+	}
+	if left := found(t, stdout, "finding"); !slices.Contains(left, "SB203 U") || slices.Contains(left, "SB204 D") {
+		t.Errorf("left %q", left)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -157,8 +157,8 @@ func sarifRules() []sarifRule {
 	for _, r := range rules.Rules() {
 		link := home + "/blob/main/docs/lint.md#" + strings.ToLower(r.ID)
 		source := ""
-		if r.Page != "" {
-			source = "\n\nAWS's page: " + r.Page + "."
+		if name := page(r); name != "" {
+			source = "\n\nAWS's page: " + name + "."
 		}
 		list = append(list, sarifRule{
 			ID: r.ID, Short: sarifText{r.Title}, Full: sarifText{r.Why},

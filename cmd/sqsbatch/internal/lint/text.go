@@ -115,17 +115,24 @@ func (w *writer) finding(f *file, x rules.Finding) {
 	fmt.Fprintf(w, "%s: %s %s%s\n", place(x.Pos, f.path),
 		w.term.Paint(colour(x.Severity), string(x.Severity)+" "+x.ID), show.Clean(x.Message), stack)
 	w.excerpt(f, x)
-	why := x.Why
-	if x.Page != "" {
-		why += " (AWS: " + x.Page + ")"
-	}
-	w.paragraph("why: ", why)
+	w.paragraph("why: ", reason(x.Info))
 	if x.Fix != nil {
 		w.paragraph("fix: ", x.Fix.Says)
 		w.diff(x.Fix.Diff(f.path, f.src))
 	}
 	w.WriteString("\n")
 }
+
+// reason says why a rule is there, with AWS's page.
+func reason(r rules.Info) string {
+	if name := page(r); name != "" {
+		return r.Why + " (AWS: " + name + ")"
+	}
+	return r.Why
+}
+
+// page is the name of AWS's page, "" for a rule that no page has.
+func page(r rules.Info) string { return strings.TrimSuffix(r.Page, "–") }
 
 // excerpt shows the line, with a caret below each character that is wrong.
 func (w *writer) excerpt(f *file, x rules.Finding) {
