@@ -1,11 +1,9 @@
 package lint
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -39,14 +37,14 @@ func setting(in template.Value, name string, value any) *Fix {
 		return fixed(edit, ok, "set %s to %v", name, value)
 	}
 	edit, ok := in.Add(name, value)
-	return fixed(edit, ok, "add %s: %v", name, value)
+	return fixed(edit, ok, "add %s: %s", name, yamltext.Flow(value))
 }
 
 // property is setting for a property of a resource, which may have no properties.
 func property(of template.Resource, name string, value any) *Fix {
 	if of.Get().Absent() {
 		edit, ok := of.Add(name, value)
-		return fixed(edit, ok, "add %s: %v", name, value)
+		return fixed(edit, ok, "add %s: %s", name, yamltext.Flow(value))
 	}
 	return setting(of.Get(), name, value)
 }
@@ -98,57 +96,4 @@ func (f *Fix) Diff(path string, src []byte) string {
 		return ""
 	}
 	return Diff(path, src, out)
-}
-
-// context is the number of equal lines that a diff shows around a change.
-const context = 3
-
-// Diff returns a unified diff of two texts, with one hunk from the first change to the last.
-func Diff(path string, from, to []byte) string {
-	if bytes.Equal(from, to) {
-		return ""
-	}
-	a, b := strings.SplitAfter(string(from), "\n"), strings.SplitAfter(string(to), "\n")
-	a, b = trimmed(a), trimmed(b)
-	same := 0
-	for same < min(len(a), len(b)) && a[same] == b[same] {
-		same++
-	}
-	tail := 0
-	for tail < min(len(a), len(b))-same && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
-	first, after := max(0, same-context), min(tail, context)
-	var out strings.Builder
-	fmt.Fprintf(&out, "--- %s\n+++ %s\n@@ -%s +%s @@\n", path, path,
-		extent(first, len(a)-tail+after), extent(first, len(b)-tail+after))
-	write := func(sign string, lines []string) {
-		for _, l := range lines {
-			out.WriteString(sign + strings.TrimSuffix(l, "\n") + "\n")
-			if !strings.HasSuffix(l, "\n") {
-				out.WriteString("\\ No newline at end of file\n")
-			}
-		}
-	}
-	write(" ", a[first:same])
-	write("-", a[same:len(a)-tail])
-	write("+", b[same:len(b)-tail])
-	write(" ", a[len(a)-tail:len(a)-tail+after])
-	return out.String()
-}
-
-// trimmed leaves out the empty text after the last line's end.
-func trimmed(lines []string) []string {
-	if lines[len(lines)-1] == "" {
-		return lines[:len(lines)-1]
-	}
-	return lines
-}
-
-// extent is a range of a hunk's header. A range without lines begins at the line before it.
-func extent(from, to int) string {
-	if to == from {
-		return fmt.Sprintf("%d,0", from)
-	}
-	return fmt.Sprintf("%d,%d", from+1, to-from)
 }

@@ -110,7 +110,7 @@ var Functions = []Rule[Function]{
 	},
 	{
 		Info: Info{ID: "SB119", Severity: Warning,
-			Title: "The function is told another dead-letter queue or maxReceiveCount than the queue has",
+			Title: "The function's variables name another dead-letter queue or maxReceiveCount than the queue",
 			Why:   "The backoff is spread over the number of attempts, and records that cannot succeed are sent to the queue that the variable names. The toolkit reads both from the queue if the variables are not set.",
 			Page:  "Using dead-letter queues in Amazon SQS"},
 		check: told,

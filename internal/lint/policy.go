@@ -147,8 +147,8 @@ func (k *queueKey) names() bool {
 // A Key is a queue's key with the services that send to the queue.
 type Key struct {
 	*queueKey
-	// senders are places of the template where a service is told to send to the queue, by
-	// the service's principal.
+	// senders are the places of the template that make a service send to the queue, by the
+	// service's principal.
 	senders map[string]template.Pos
 }
 
@@ -206,7 +206,7 @@ func (k Key) admits(r *reporter, service string, at template.Pos) {
 	}
 }
 
-// sendersTo finds the services that the template tells to send to queues, by the queue's ARN.
+// sendersTo finds the services that send to queues because of the template, by the queue's ARN.
 func sendersTo(st *template.Stack) map[string]map[string]template.Pos {
 	all := map[string]map[string]template.Pos{}
 	sends := func(service string, queue template.Value) {

@@ -13,13 +13,13 @@ var suppressions = []Rule[struct{}]{unused, unreasoned}
 
 var unused = Rule[struct{}]{Info: Info{ID: "SB001", Severity: Warning,
 	Title: "A suppression that suppresses nothing",
-	Why:   "The finding is gone, or the suppression stands at the wrong place. Left there it would hide the next one.",
-	Page:  "–"}}
+	Why:   "The finding is gone, or the suppression is at the wrong place. If it stays there, it hides the next finding.",
+	Page:  ""}}
 
 var unreasoned = Rule[struct{}]{Info: Info{ID: "SB002", Severity: Warning,
 	Title: "A suppression without a reason, or of an unknown rule",
-	Why:   "Whoever reads the template next must know why the finding does not matter. Such a suppression has no effect.",
-	Page:  "–"}}
+	Why:   "The next reader of the template must know why the finding does not matter. Such a suppression has no effect.",
+	Page:  ""}}
 
 // A suppression says that a rule's findings are to be ignored: those of a resource, of a line,
 // or, if it has neither, of the whole template.

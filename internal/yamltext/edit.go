@@ -164,6 +164,9 @@ func (t *Text) removeFlow(e *entry, start, end int) (Edit, bool) {
 	return Edit{len(before) - 1, end, ""}, true
 }
 
+// Flow writes a value as it is added to a block mapping: {name: value}, [list] or scalar.
+func Flow(value any) string { return flow(value, false) }
+
 // flow writes a value as {mapping}, [list] or scalar: as JSON if quoted.
 func flow(value any, quoted bool) string {
 	switch v := value.(type) {

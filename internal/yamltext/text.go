@@ -204,7 +204,7 @@ func (t *Text) flowEnd(n *yaml.Node, at int) (int, bool) {
 
 // EndCol is the column behind the text that is marked for the key at a place: the key and
 // its value, or the key alone if the value goes over several lines. For another place it is
-// the column behind a word.
+// the column behind a comment or a word.
 func (t *Text) EndCol(line, col int) int {
 	start, ok := t.offset(line, col)
 	if !ok {
@@ -216,6 +216,9 @@ func (t *Text) EndCol(line, col int) int {
 		if last, ok := t.end(e.value); ok && e.value.Line == line && last <= t.lineEnd(line) && last > end {
 			end = last
 		}
+	}
+	if bytes.HasPrefix(t.src[start:], []byte("#")) {
+		end = start + len(bytes.TrimRight(t.src[start:max(start, t.lineEnd(line))], " \t"))
 	}
 	if end <= start {
 		end = start + wordLength(t.src[start:max(start, t.lineEnd(line))])
