@@ -190,7 +190,7 @@ func TestTemplates_HaveNoFinding(t *testing.T) {
 	}
 }
 
-func findings(t *testing.T, text string, parameters map[string]string) ([]template.Finding, error) {
+func findings(t *testing.T, text string, parameters map[string]string) ([]lint.Finding, error) {
 	t.Helper()
 	tmpl, err := template.Parse([]byte(text))
 	if err != nil {
@@ -200,7 +200,8 @@ func findings(t *testing.T, text string, parameters map[string]string) ([]templa
 	if err != nil {
 		t.Fatal(err)
 	}
-	return lint.Check(st)
+	result, err := lint.Check(st)
+	return result.Findings, err
 }
 
 // A record that keeps failing sets off no alarm on age by itself (SB501), and each

@@ -33,8 +33,8 @@ func TestCompletion_KnowsCommandsFlagsAndValues(t *testing.T) {
 		values    []string
 		directive string
 	}{
-		{[]string{""}, []string{"local", "sqs", "dlq", "version", "completion", "help"}, none},
-		{[]string{"l"}, []string{"local"}, none},
+		{[]string{""}, []string{"local", "sqs", "dlq", "lint", "version", "completion", "help"}, none},
+		{[]string{"l"}, []string{"local", "lint"}, none},
 		{[]string{"help", "s"}, []string{"sqs"}, none},
 		{[]string{"completion", ""}, []string{"bash", "zsh", "fish", "powershell"}, none},
 		{[]string{"local", "--mode", ""}, []string{"lambda", "poll"}, none},
@@ -47,6 +47,9 @@ func TestCompletion_KnowsCommandsFlagsAndValues(t *testing.T) {
 		{[]string{"local", "--timeout", ""}, nil, none},
 		{[]string{"local", ""}, nil, directories},
 		{[]string{"sqs", "--ready-file", ""}, nil, files},
+		{[]string{"lint", "--output", ""}, []string{"text", "json", "sarif", "github"}, none},
+		{[]string{"lint", "--severity", ""}, []string{"error", "warning", "note"}, none},
+		{[]string{"lint", ""}, nil, files},
 		{[]string{"sqs", ""}, nil, none},
 		{[]string{"dlq", ""}, []string{"stats", "show", "export", "import", "try", "replay", "move", "delete"}, none},
 		{[]string{"dlq", "replay", ""}, nil, none},

@@ -3,6 +3,7 @@
 //	sqsbatch local        run a function against an embedded SQS and Lambda
 //	sqsbatch sqs          serve the embedded SQS by itself
 //	sqsbatch dlq          look into a dead-letter queue, and recover its messages
+//	sqsbatch lint         check a template for settings that lose messages or time
 //	sqsbatch version      print the version or the commit
 //	sqsbatch help         explain a command and its flags
 //	sqsbatch completion   print the completion script of a shell
@@ -22,6 +23,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
 )
@@ -40,8 +42,8 @@ func main() {
 
 // root is the tree of commands.
 func root(tio cli.IO) *cobra.Command {
+	info, _ := debug.ReadBuildInfo() // nil in a program that go did not build
 	printVersion := func(cmd *cobra.Command, _ []string) error {
-		info, _ := debug.ReadBuildInfo() // nil in a program that go did not build
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), "sqsbatch "+version(info))
 		return err
 	}
@@ -50,6 +52,7 @@ func root(tio cli.IO) *cobra.Command {
 		local.Command(tio, build.Go{}),
 		serve.Command(tio),
 		dlq.Command(tio, build.Go{}),
+		lint.Command(tio, version(info)),
 		&cobra.Command{Use: "version", Short: about, Args: cobra.NoArgs, RunE: printVersion},
 	)
 	root.Example = "sqsbatch local --event events/one.json .\nsqsbatch sqs --queue orders,dead-letter=dead"

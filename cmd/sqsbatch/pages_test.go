@@ -100,7 +100,7 @@ man -l dist/man/sqsbatch-local.1
 ## Exit status
 
 0 when the command did what it says, 1 when something failed, 2 for a wrong command line. The message of a wrong command line names
-the flag, its value, and what it must be.
+the flag, its value, and what it must be. ` + "`sqsbatch lint`" + ` ends with 3 when it could not read a template.
 `
 }
 

@@ -3,7 +3,6 @@ package lint
 import (
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
@@ -13,49 +12,119 @@ type Alarm struct {
 	sources map[string]*Source
 }
 
+// Metrics of SQS that alarms watch.
+const (
+	ageMetric   = "ApproximateAgeOfOldestMessage"
+	depthMetric = "ApproximateNumberOfMessagesVisible"
+	alarmPage   = "Available CloudWatch metrics for Amazon SQS"
+)
+
 // queue returns the queue in the alarm's dimensions, nil when it is not the
 // template's.
 func (a Alarm) queue() *Source {
-	dimensions, _ := a.Get("Dimensions").List()
-	for _, d := range dimensions {
-		key, _ := d.Get("Name").Str()
-		name, err := d.Get("Value").Str()
-		for _, s := range a.sources {
-			if key == "QueueName" && err == nil && s.Name == name {
-				return s
-			}
+	name, _ := queueOf(a.Get("Dimensions"))
+	for _, s := range a.sources {
+		if name != "" && s.Name == name {
+			return s
 		}
 	}
 	return nil
 }
 
-// outage is how long a record that keeps failing is retried at least.
-func (s *Source) outage() time.Duration {
-	otherwise, _ := settings.Outage.Time(settings.Outage.Default)
-	if s.mapping == nil {
-		return otherwise
+// queueOf is the QueueName in dimensions, false if it is not known whether there is one.
+func queueOf(dimensions template.Value) (name string, known bool) {
+	list, err := dimensions.List()
+	known = err == nil
+	for _, d := range list {
+		key, err := d.Get("Name").Str()
+		known = known && err == nil
+		if key != "QueueName" {
+			continue
+		}
+		name, err = d.Get("Value").Str()
+		return name, err == nil
 	}
-	d, err := settings.Outage.Time(s.mapping.Function.Environment[settings.Outage.Name])
-	if err != nil {
-		return otherwise
+	return "", known
+}
+
+// alarms are what the template's alarms watch.
+type alarms struct {
+	any     bool
+	unsure  bool               // there are alarms whose metric or queue is not known
+	metrics map[[2]string]bool // metric and name of the queue
+}
+
+// alarmsOf lists what the template's alarms watch, expressions included.
+func alarmsOf(st *template.Stack, list []template.Resource) *alarms {
+	w := &alarms{metrics: map[[2]string]bool{}, unsure: st.Unsure("AWS::CloudWatch::Alarm")}
+	watch := func(metric template.Value) {
+		name, err := metric.Get("MetricName").Str()
+		queue, known := queueOf(metric.Get("Dimensions"))
+		w.unsure = w.unsure || err != nil || !known
+		w.metrics[[2]string{name, queue}] = true
 	}
-	return d
+	for _, a := range list {
+		w.any = true
+		watch(a.Get())
+		metrics, err := a.Get("Metrics").List()
+		w.unsure = w.unsure || err != nil
+		for _, m := range metrics {
+			watch(m.Get("MetricStat", "Metric"))
+		}
+	}
+	return w
+}
+
+// missing reports whether the template has alarms, and surely none on a queue's metric. A
+// template without any alarm is no finding: they are usually in a stack of their own.
+func (w *alarms) missing(metric, queue string) bool {
+	return w != nil && w.any && !w.unsure && !w.metrics[[2]string{metric, queue}]
+}
+
+// watched are rules of a queue about its alarms.
+var watched = []Rule[Source]{
+	{
+		Info: Info{ID: "SB502", Severity: Note,
+			Title: "No alarm on the age of the oldest message",
+			Why:   "The age rises when consumers are too slow and when none run, whatever the number of messages. This is reported only if the template has other alarms, since alarms are often in a stack of their own.",
+			Page:  alarmPage},
+		check: func(s Source, r *reporter) {
+			if len(s.mappings) > 0 && s.alarms.missing(ageMetric, s.Name) {
+				r.report(s.Resource.Pos, "queue %s has no alarm on %s", s.Name, ageMetric)
+			}
+		},
+	},
+	{
+		Info: Info{ID: "SB503", Severity: Warning,
+			Title: "No alarm on the depth of a dead-letter queue",
+			Why:   "Nobody learns of dead letters, which are deleted when their retention ends. This is reported only if the template has other alarms, since alarms are often in a stack of their own.",
+			Page:  alarmPage},
+		check: func(s Source, r *reporter) {
+			if len(s.deadOf) > 0 && len(s.mappings) == 0 && s.alarms.missing(depthMetric, s.Name) {
+				r.report(s.Resource.Pos, "dead-letter queue %s has no alarm on %s", s.Name, depthMetric)
+			}
+		},
+	},
 }
 
 // Alarms are the rules of an alarm.
 var Alarms = []Rule[Alarm]{{
-	// An alarm on age that a single record sets off: A record that keeps failing is retried for up to half more than the outage that it outlives (SQSBATCH_OUTAGE). SQS reports its age once a minute ("Available CloudWatch metrics for Amazon SQS").
-	ID: "SB501",
-	check: func(a Alarm, report report) {
+	Info: Info{ID: "SB501", Severity: Warning, Fixable: true,
+		Title: "An alarm on age goes off at a single record that keeps failing",
+		Why:   "A record that keeps failing is retried for up to half more than the outage that it outlives (SQSBATCH_OUTAGE), and SQS reports its age once a minute.",
+		Page:  alarmPage},
+	check: func(a Alarm, r *reporter) {
 		metric, _ := a.Get("MetricName").Str()
 		s := a.queue()
-		if metric != "ApproximateAgeOfOldestMessage" || s == nil {
+		if metric != ageMetric || s == nil {
 			return
 		}
 		threshold := a.Get("Threshold")
-		seconds, err := threshold.Int(0)
-		if least := s.outage()*3/2 + time.Minute; err == nil && time.Duration(seconds)*time.Second <= least {
-			report(threshold.Pos, "%s goes off at an age of %d seconds, while a record that keeps failing is in queue %s for up to %d", a.ID, seconds, s.Name, least/time.Second)
+		seconds, ok := r.number(threshold)
+		if least := s.outage()*3/2 + time.Minute; ok && time.Duration(seconds)*time.Second <= least {
+			round := (least/time.Second/300 + 1) * 300
+			r.report(threshold.Pos, "%s goes off at an age of %d seconds, while a record that keeps failing is in queue %s for up to %d", a.ID, seconds, s.Name, least/time.Second).
+				Fix = setting(a.Get(), "Threshold", int(round))
 		}
 	},
 }}

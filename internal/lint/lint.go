@@ -5,83 +5,198 @@
 //	if err != nil {
 //		return err
 //	}
-//	findings, err := lint.Check(st)
+//	result, err := lint.Check(st)
 //
-// A rule is an entry in one of four tables, by its subject: [Mappings], [Queues], [Roles]
-// and [Alarms]. A rule does not judge values that are known only after the deployment.
+// A rule is an entry in a table, by its subject: [Mappings], [Functions], [Queues],
+// [Policies], [Keys], [Roles] or [Alarms].
+// A rule does not judge values that are known only after the deployment: they are in
+// [Result].Unknown.
 package lint
 
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
-// Rule is a problem that a T may have.
-type Rule[T any] struct {
-	// ID is SB1xx of mappings, SB2xx of queues, SB3xx of permissions, SB5xx of alarms.
-	ID    string
-	check func(subject T, report report)
+// Severity says what to do about a finding.
+type Severity string
+
+const (
+	// Error is for settings that AWS refuses, or that lose messages.
+	Error Severity = "error"
+	// Warning is for settings that cost messages or time when something else fails.
+	Warning Severity = "warning"
+	// Note is for what may be on purpose.
+	Note Severity = "note"
+)
+
+// Info describes a rule.
+type Info struct {
+	// ID is SB0xx of suppressions, SB1xx of mappings, SB2xx of queues, SB3xx of
+	// permissions, SB5xx of alarms. An id never gets another meaning.
+	ID string
+	// Severity is the severity of most findings. A finding may have another, which
+	// depends on the value.
+	Severity Severity
+	// Title says in one line what is wrong.
+	Title string
+	// Why says in a sentence or two what it costs.
+	Why string
+	// Page is the name of the page of AWS's documentation that says so.
+	Page string
+	// Fixable says that some findings have a Fix.
+	Fixable bool
 }
 
-// report reports where and how a subject breaks a rule.
-type report func(at template.Pos, format string, args ...any)
+// Rules describes all rules, in the order of their ids.
+func Rules() []Info {
+	list := slices.Concat(infos(Mappings), infos(Functions), infos(Queues), infos(watched), infos(Policies), infos(Keys),
+		infos(Roles), infos(Alarms), infos(suppressions))
+	slices.SortFunc(list, func(a, b Info) int { return strings.Compare(a.ID, b.ID) })
+	return list
+}
+
+// A Finding is a place where a template breaks a rule.
+type Finding struct {
+	// Info is the rule's, with the finding's own severity.
+	Info
+	// Pos and EndCol are the text that is wrong: on the line of Pos, from Pos.Col up to but
+	// without EndCol. They count characters from 1.
+	Pos    template.Pos
+	EndCol int
+	// Resource is the logical id of the resource around Pos, "" outside of Resources.
+	Resource string
+	// Message says what is wrong here, with names and values.
+	Message string
+	// Fix is nil if there is no safe one.
+	Fix *Fix
+}
+
+// String returns the message after its place.
+func (f Finding) String() string { return template.Finding{Pos: f.Pos, Message: f.Message}.String() }
+
+// Suppressed is a finding that the template says to ignore.
+type Suppressed struct {
+	Finding
+	// Reason is what the template gives as the reason.
+	Reason string
+	// By is the place of the suppression.
+	By template.Pos
+}
+
+// Unknown is something that could not be checked.
+type Unknown struct {
+	Pos      template.Pos
+	EndCol   int
+	Resource string
+	// Rules are the ids of the rules that need it, nil if that is all rules on the resource.
+	Rules []string
+	// Message says what is not known, and why.
+	Message string
+}
+
+// String returns the message after its place.
+func (u Unknown) String() string { return template.Finding{Pos: u.Pos, Message: u.Message}.String() }
+
+// Result is what Check returns. All lists are in the order of the file.
+type Result struct {
+	Findings   []Finding
+	Suppressed []Suppressed
+	Unknown    []Unknown
+}
+
+// Rule is a problem that a T may have.
+type Rule[T any] struct {
+	Info
+	check func(subject T, r *reporter)
+}
+
+// A reporter collects what a rule says about a subject.
+type reporter struct {
+	info    Info
+	found   []*Finding
+	unknown []Unknown
+}
+
+// report adds a finding, to which the caller may add.
+func (r *reporter) report(at template.Pos, format string, args ...any) *Finding {
+	f := &Finding{Info: r.info, Pos: at, Message: fmt.Sprintf(format, args...)}
+	r.found = append(r.found, f)
+	return f
+}
+
+// unsure says that the rule cannot be checked.
+func (r *reporter) unsure(at template.Pos, format string, args ...any) {
+	r.unknown = append(r.unknown, Unknown{Pos: at, Rules: []string{r.info.ID}, Message: fmt.Sprintf(format, args...)})
+}
+
+// known reports whether all values are known. If one is not, it says so.
+func (r *reporter) known(values ...template.Value) bool {
+	for _, v := range values {
+		if err := v.Unknown(); err != nil {
+			r.unsure(v.Pos, "%s is not known: %s", v.Name(), template.Reason(v.Pos, err))
+			return false
+		}
+	}
+	return true
+}
+
+// number reads a whole number. It returns false if there is none, or if it is not known.
+func (r *reporter) number(v template.Value) (int, bool) {
+	n, err := v.Int(0)
+	if err != nil {
+		r.unsure(v.Pos, "%s is not known: %s", v.Name(), template.Reason(v.Pos, err))
+	}
+	return n, err == nil && !v.Absent()
+}
 
 // Check returns the places where subject breaks the rule.
-func (r Rule[T]) Check(subject T) (found []template.Finding) {
-	r.check(subject, func(at template.Pos, format string, args ...any) {
-		found = append(found, template.Finding{ID: r.ID, Pos: at, Message: fmt.Sprintf(format, args...)})
-	})
-	return found
+func (r Rule[T]) Check(subject T) []Finding {
+	var c collector
+	c.apply(r.Info, func(out *reporter) { r.check(subject, out) })
+	return c.Findings
+}
+
+// A collector collects what rules say.
+type collector struct{ Result }
+
+func (c *collector) apply(info Info, check func(*reporter)) {
+	r := &reporter{info: info}
+	check(r)
+	for _, f := range r.found {
+		if !slices.ContainsFunc(c.Findings, func(g Finding) bool { return g.ID == f.ID && g.Pos == f.Pos && g.Message == f.Message }) {
+			c.Findings = append(c.Findings, *f)
+		}
+	}
+	for _, u := range r.unknown {
+		c.unsure(u)
+	}
+}
+
+// unsure adds what is not known, once for all rules that need it.
+func (c *collector) unsure(u Unknown) {
+	i := slices.IndexFunc(c.Unknown, func(v Unknown) bool { return v.Pos == u.Pos && v.Message == u.Message })
+	switch {
+	case i < 0:
+		c.Unknown = append(c.Unknown, u)
+	case len(c.Unknown[i].Rules) > 0 && len(u.Rules) > 0 && !slices.Contains(c.Unknown[i].Rules, u.Rules[0]):
+		c.Unknown[i].Rules = append(c.Unknown[i].Rules, u.Rules...)
+	}
 }
 
 // apply checks a table of rules.
-func apply[T any](rules []Rule[T], subject T) (found []template.Finding) {
+func apply[T any](c *collector, rules []Rule[T], subject T) {
 	for _, r := range rules {
-		found = append(found, r.Check(subject)...)
+		c.apply(r.Info, func(out *reporter) { r.check(subject, out) })
 	}
-	return found
 }
 
-// Check checks a template against all rules, and lists its findings in the order of the
-// file. A function or a queue that cannot be read is a finding. Check returns an error if
-// the template's conditions are not known.
-func Check(st *template.Stack) ([]template.Finding, error) {
-	deployments, found, err := st.Deployments()
-	if err != nil {
-		return nil, err
+func infos[T any](rules []Rule[T]) (list []Info) {
+	for _, r := range rules {
+		list = append(list, r.Info)
 	}
-	queues, left, err := st.Queues()
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range left {
-		if f.ID != template.QueueElsewhere { // its settings are not judged
-			found = append(found, f)
-		}
-	}
-	sources := sourcesOf(queues)
-	for _, d := range deployments {
-		for _, m := range MappingsOf(d) {
-			found = append(found, apply(Mappings, m)...)
-			if role, ok := roleOf(st, m); ok {
-				found = append(found, apply(Roles, role)...)
-			}
-			if s := sources[m.Queue.ARN]; s != nil {
-				s.mapping = &m
-			}
-		}
-	}
-	for _, q := range queues {
-		if s := sources[q.ARN]; s.mapping != nil || q.DeadLetterARN != "" {
-			found = append(found, apply(Queues, *s)...)
-		}
-	}
-	alarms, err := st.Resources("AWS::CloudWatch::Alarm")
-	for _, a := range alarms {
-		found = append(found, apply(Alarms, Alarm{a, sources})...)
-	}
-	slices.SortStableFunc(found, func(a, b template.Finding) int { return a.Pos.Line - b.Pos.Line })
-	return found, err
+	return list
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // A Mapping is an event with the function that it invokes and the queue that it
-// polls.
+// polls. Function and Queue have no LogicalID if they are not in the template.
 type Mapping struct {
 	Function template.Function
 	Event    template.Event
@@ -24,46 +24,108 @@ func MappingsOf(d *template.Deployment) []Mapping {
 	return list
 }
 
+// get returns a property of the event.
+func (m Mapping) get(path ...string) template.Value { return m.Event.Properties.Get(path...) }
+
 // wanted is the visibility timeout that AWS asks for.
 func (m Mapping) wanted() time.Duration { return 6*m.Function.Timeout + m.Event.Window }
 
+// comparable reports whether the queue's visibility timeout and the function's timeout are
+// known.
+func (m Mapping) comparable(r *reporter) bool {
+	return m.Queue.LogicalID != "" && m.Function.LogicalID != "" &&
+		r.known(m.Function.Resource.Get("Timeout"), m.get("MaximumBatchingWindowInSeconds"), m.Queue.Resource.Get("VisibilityTimeout"))
+}
+
+// kind reports whether it is known if the queue is a FIFO queue.
+func (m Mapping) kind(r *reporter) bool {
+	if m.Event.QueueARN == "" {
+		r.unsure(m.Event.Pos, "whether event %s polls a FIFO queue is not known", m.Event.Name)
+		return false
+	}
+	return m.Queue.LogicalID == "" || r.known(m.Queue.Resource.Get("FifoQueue"))
+}
+
+// bounds reports a number of the event that is out of its bounds.
+func (m Mapping) bounds(r *reporter, least, most int, path ...string) {
+	v, name := m.get(path...), path[len(path)-1]
+	n, ok := r.number(v)
+	if !ok || n >= least && n <= most {
+		return
+	}
+	f := r.report(v.Pos, "event %s has a %s of %d; Lambda takes %d to %d", m.Event.Name, name, n, least, most)
+	f.Fix = setting(m.get(path[:len(path)-1]...), name, min(max(n, least), most))
+}
+
+// Pages of AWS's documentation.
+const (
+	mappingPage = "Creating and configuring an Amazon SQS event source mapping"
+	errorsPage  = "Handling errors for an SQS event source in Lambda"
+	scalingPage = "Configuring scaling behavior for SQS event source mappings"
+	filterPage  = "Using event filtering with an Amazon SQS event source"
+	quotaPage   = "Control which events Lambda sends to your function"
+	metricsPage = "Types of metrics for Lambda functions"
+)
+
 // Unreported is a mapping that ignores what the function reports.
 var Unreported = Rule[Mapping]{
-	// A mapping without ReportBatchItemFailures: Lambda deletes the whole batch when the function returns, with the records that failed ("Handling errors for an SQS event source in Lambda").
-	ID: "SB101",
-	check: func(m Mapping, report report) {
+	Info: Info{ID: "SB101", Severity: Error, Fixable: true,
+		Title: "The mapping has no ReportBatchItemFailures",
+		Why:   "When the function returns, Lambda deletes the whole batch, with the records that failed. They are lost.",
+		Page:  errorsPage},
+	check: func(m Mapping, r *reporter) {
 		remedy := settings.DeleteSucceeded
 		deletes, _ := remedy.Bool(m.Function.Environment[remedy.Name]) // the function refuses a wrong one
-		if m.Event.ReportBatchItemFailures || deletes {
+		types := m.get("FunctionResponseTypes")
+		if m.Event.ReportBatchItemFailures || deletes || !r.known(types, m.Function.Resource.Get("Environment", "Variables", remedy.Name)) {
 			return
 		}
-		report(m.Event.Pos, "event %s of function %s has no ReportBatchItemFailures: Lambda ignores which records failed and deletes them with the rest of the batch, so they are lost. "+
+		if m.Function.LogicalID == "" {
+			r.unsure(m.Event.Pos, "mapping %s has no ReportBatchItemFailures, and its function, which may have %s=true, is not in the template", m.Event.Name, remedy.Name)
+			return
+		}
+		f := r.report(m.Event.Pos, "event %s of function %s has no ReportBatchItemFailures: Lambda ignores which records failed and deletes them with the rest of the batch, so they are lost. "+
 			"Add FunctionResponseTypes: [ReportBatchItemFailures] to the event, or give the function %s=true", m.Event.Name, m.Function.LogicalID, remedy.Name)
+		if types.Absent() {
+			f.Fix = setting(m.get(), "FunctionResponseTypes", []string{"ReportBatchItemFailures"})
+		}
 	},
 }
 
 // ShortVisibility is a queue that shows records again while a function may still
 // handle them.
 var ShortVisibility = Rule[Mapping]{
-	// A visibility timeout below the function's timeout: Lambda refuses the mapping ("Creating and configuring an Amazon SQS event source mapping").
-	ID: "SB105",
-	check: func(m Mapping, report report) {
-		if v, timeout := m.Queue.Visibility(), m.Function.Timeout; m.Queue.LogicalID != "" && v < timeout {
-			report(m.Queue.Resource.Get("VisibilityTimeout").Pos,
+	Info: Info{ID: "SB105", Severity: Error, Fixable: true,
+		Title: "The visibility timeout is shorter than the function's timeout",
+		Why:   "Lambda refuses the mapping. The records would be visible again while the function handles them.",
+		Page:  mappingPage},
+	check: func(m Mapping, r *reporter) {
+		if !m.comparable(r) {
+			return
+		}
+		if v, timeout := m.Queue.Visibility(), m.Function.Timeout; v < timeout {
+			r.report(m.Queue.Resource.Get("VisibilityTimeout").Pos,
 				"queue %s has a VisibilityTimeout of %d seconds, less than the function's Timeout of %d; Lambda refuses that. Set it to %d (6 × Timeout + window)",
-				m.Queue.Name, v/time.Second, timeout/time.Second, m.wanted()/time.Second)
+				m.Queue.Name, v/time.Second, timeout/time.Second, m.wanted()/time.Second).Fix = m.longEnough()
 		}
 	},
 }
 
+// longEnough sets the visibility timeout that AWS asks for.
+func (m Mapping) longEnough() *Fix {
+	return property(m.Queue.Resource, "VisibilityTimeout", int(m.wanted()/time.Second))
+}
+
 // ManyFilters is a mapping with more filters than the quota.
 var ManyFilters = Rule[Mapping]{
-	// More than five filters: Lambda refuses more unless the account's quota was raised ("Control which events Lambda sends to your function").
-	ID: "SB116",
-	check: func(m Mapping, report report) {
+	Info: Info{ID: "SB116", Severity: Error,
+		Title: "The mapping has more than five filters",
+		Why:   "Lambda refuses more unless the account's quota was raised.",
+		Page:  quotaPage},
+	check: func(m Mapping, r *reporter) {
 		const quota = 5
 		if n := len(m.Event.Filters); n > quota {
-			report(m.Event.Properties.Get("FilterCriteria").Pos,
+			r.report(m.get("FilterCriteria").Pos,
 				"event %s has %d filters: Lambda takes %d, and more only where the account's quota was raised", m.Event.Name, n, quota)
 		}
 	},
@@ -73,55 +135,156 @@ var ManyFilters = Rule[Mapping]{
 var Mappings = []Rule[Mapping]{
 	Unreported,
 	{
-		// A batch size above 10 without a window: Lambda refuses the mapping ("Creating and configuring an Amazon SQS event source mapping").
-		ID: "SB102",
-		check: func(m Mapping, report report) {
-			if m.Event.BatchSize > 10 && m.Event.Window < time.Second && !m.Queue.FIFO {
-				report(m.Event.Properties.Get("BatchSize").Pos,
-					"event %s has a BatchSize of %d without a window; above 10 it needs a MaximumBatchingWindowInSeconds of 1 or more", m.Event.Name, m.Event.BatchSize)
+		Info: Info{ID: "SB102", Severity: Error, Fixable: true,
+			Title: "A batch size above 10 has no window",
+			Why:   "Lambda refuses the mapping: above 10 it needs MaximumBatchingWindowInSeconds.",
+			Page:  mappingPage},
+		check: func(m Mapping, r *reporter) {
+			size, _ := r.number(m.get("BatchSize"))
+			window := m.get("MaximumBatchingWindowInSeconds")
+			if size > 10 && r.known(window) && m.Event.Window < time.Second && m.kind(r) && !m.Queue.FIFO {
+				r.report(m.get("BatchSize").Pos,
+					"event %s has a BatchSize of %d without a window; above 10 it needs a MaximumBatchingWindowInSeconds of 1 or more", m.Event.Name, size).
+					Fix = setting(m.get(), "MaximumBatchingWindowInSeconds", 1)
 			}
 		},
 	},
 	{
-		// A window on a FIFO queue: Lambda refuses the mapping ("Creating and configuring an Amazon SQS event source mapping").
-		ID: "SB103",
-		check: func(m Mapping, report report) {
-			if m.Queue.FIFO && m.Event.Window > 0 {
-				report(m.Event.Properties.Get("MaximumBatchingWindowInSeconds").Pos,
-					"event %s has a window of %d seconds on the FIFO queue %s; Lambda takes none there", m.Event.Name, m.Event.Window/time.Second, m.Queue.Name)
+		Info: Info{ID: "SB103", Severity: Error, Fixable: true,
+			Title: "A FIFO queue has a window",
+			Why:   "Lambda refuses the mapping: it takes no MaximumBatchingWindowInSeconds there.",
+			Page:  mappingPage},
+		check: func(m Mapping, r *reporter) {
+			window := m.get("MaximumBatchingWindowInSeconds")
+			if r.known(window) && m.Event.Window > 0 && m.kind(r) && m.Queue.FIFO {
+				edit, ok := window.Remove()
+				r.report(window.Pos, "event %s has a window of %d seconds on the FIFO queue %s; Lambda takes none there", m.Event.Name, m.Event.Window/time.Second, m.Queue.Name).
+					Fix = fixed(edit, ok, "remove MaximumBatchingWindowInSeconds")
 			}
 		},
 	},
 	{
-		// A batch size above 10 on a FIFO queue: Lambda refuses the mapping ("Creating and configuring an Amazon SQS event source mapping").
-		ID: "SB104",
-		check: func(m Mapping, report report) {
-			if m.Queue.FIFO && m.Event.BatchSize > 10 {
-				report(m.Event.Properties.Get("BatchSize").Pos,
-					"event %s has a BatchSize of %d on the FIFO queue %s; Lambda takes 10 at most there", m.Event.Name, m.Event.BatchSize, m.Queue.Name)
+		Info: Info{ID: "SB104", Severity: Error, Fixable: true,
+			Title: "A FIFO queue has a batch size above 10",
+			Why:   "Lambda refuses the mapping: it takes at most 10 there.",
+			Page:  mappingPage},
+		check: func(m Mapping, r *reporter) {
+			size, _ := r.number(m.get("BatchSize"))
+			if size > 10 && m.kind(r) && m.Queue.FIFO {
+				r.report(m.get("BatchSize").Pos, "event %s has a BatchSize of %d on the FIFO queue %s; Lambda takes 10 at most there", m.Event.Name, size, m.Queue.Name).
+					Fix = setting(m.get(), "BatchSize", 10)
 			}
 		},
 	},
 	ShortVisibility,
 	{
-		// A visibility timeout below 6 × timeout + window: Invocations that Lambda throttles are retried meanwhile; then SQS shows the records to others, and a receive is used up ("Creating and configuring an Amazon SQS event source mapping").
-		ID: "SB106",
-		check: func(m Mapping, report report) {
-			if v := m.Queue.Visibility(); m.Queue.LogicalID != "" && v < m.wanted() && v >= m.Function.Timeout {
-				report(m.Queue.Resource.Get("VisibilityTimeout").Pos, "queue %s has a VisibilityTimeout of %d seconds; set it to %d (6 × Timeout + window)",
-					m.Queue.Name, v/time.Second, m.wanted()/time.Second)
+		Info: Info{ID: "SB106", Severity: Warning, Fixable: true,
+			Title: "The visibility timeout is shorter than 6 × timeout + window",
+			Why:   "Lambda retries invocations that are throttled meanwhile. Once the time is over, SQS shows the records to others, and each has lost a receive.",
+			Page:  mappingPage},
+		check: func(m Mapping, r *reporter) {
+			if !m.comparable(r) {
+				return
+			}
+			if v := m.Queue.Visibility(); v < m.wanted() && v >= m.Function.Timeout {
+				r.report(m.Queue.Resource.Get("VisibilityTimeout").Pos, "queue %s has a VisibilityTimeout of %d seconds; set it to %d (6 × Timeout + window)",
+					m.Queue.Name, v/time.Second, m.wanted()/time.Second).Fix = m.longEnough()
 			}
 		},
 	},
 	{
-		// A maximum concurrency above the reserved concurrency: Lambda throttles the invocations above it, and each takes a receive from its records ("Configuring scaling behavior for SQS event source mappings").
-		ID: "SB109",
-		check: func(m Mapping, report report) {
-			if r := m.Function.ReservedConcurrency; r != nil && m.Event.MaximumConcurrency > *r {
-				report(m.Event.Properties.Get("ScalingConfig", "MaximumConcurrency").Pos,
-					"event %s has a MaximumConcurrency of %d, above the %d that function %s reserves", m.Event.Name, m.Event.MaximumConcurrency, *r, m.Function.LogicalID)
+		Info: Info{ID: "SB107", Severity: Error,
+			Title: "The mapping has a maximum concurrency and provisioned pollers",
+			Why:   "Lambda refuses the mapping: the two exclude each other.",
+			Page:  scalingPage},
+		check: func(m Mapping, r *reporter) {
+			most, pollers := m.get("ScalingConfig", "MaximumConcurrency"), m.get("ProvisionedPollerConfig")
+			if r.known(most, pollers) && !most.Absent() && !pollers.Absent() {
+				r.report(most.Pos, "event %s has a MaximumConcurrency and a ProvisionedPollerConfig; Lambda takes one of them", m.Event.Name)
+			}
+		},
+	},
+	{
+		Info: Info{ID: "SB108", Severity: Error, Fixable: true,
+			Title: "The number of provisioned pollers is out of bounds",
+			Why:   "Lambda refuses the mapping: it takes 2 to 200 as the minimum and 2 to 10,000 as the maximum.",
+			Page:  scalingPage},
+		check: func(m Mapping, r *reporter) {
+			const config, least, most = "ProvisionedPollerConfig", "MinimumPollers", "MaximumPollers"
+			m.bounds(r, 2, 200, config, least)
+			m.bounds(r, 2, 10_000, config, most)
+			low, ok := r.number(m.get(config, least))
+			high, given := r.number(m.get(config, most))
+			if ok && given && low > high {
+				r.report(m.get(config, least).Pos, "event %s has at least %d pollers and at most %d", m.Event.Name, low, high)
+			}
+		},
+	},
+	{
+		Info: Info{ID: "SB111", Severity: Warning,
+			Title: "Failures go to a destination that gets no SQS records",
+			Why:   "DestinationConfig of a mapping is for streams, and a function's dead-letter queue is for asynchronous invocations. Only the RedrivePolicy of the queue gets records that failed.",
+			Page:  "Capturing records of Lambda asynchronous invocations"},
+		check: elsewhere,
+	},
+	{
+		Info: Info{ID: "SB113", Severity: Note, Fixable: true,
+			Title: "The mapping has no EventCount metrics",
+			Why:   "Without them nothing counts the messages that the mapping polled, filtered out, or could not deliver. They cost what custom metrics cost.",
+			Page:  metricsPage},
+		check: func(m Mapping, r *reporter) {
+			if metrics := m.get("MetricsConfig"); r.known(metrics) && metrics.Absent() {
+				r.report(m.Event.Pos, "event %s has no MetricsConfig with EventCount", m.Event.Name).
+					Fix = setting(m.get(), "MetricsConfig", map[string]any{"Metrics": []string{"EventCount"}})
 			}
 		},
 	},
 	ManyFilters,
+	{
+		Info: Info{ID: "SB117", Severity: Error, Fixable: true,
+			Title: "The maximum concurrency is out of bounds",
+			Why:   "Lambda refuses the mapping: it takes 2 to 1,000. ReservedConcurrentExecutions can be 1.",
+			Page:  scalingPage},
+		check: func(m Mapping, r *reporter) { m.bounds(r, 2, 1000, "ScalingConfig", "MaximumConcurrency") },
+	},
+	{
+		Info: Info{ID: "SB118", Severity: Error, Fixable: true,
+			Title: "The batch size or the window is out of bounds",
+			Why:   "Lambda refuses the mapping: it takes a batch size of 1 to 10,000 and a window of 0 to 300 seconds.",
+			Page:  mappingPage},
+		check: func(m Mapping, r *reporter) {
+			if n, _ := r.number(m.get("BatchSize")); n <= 10 || !m.Queue.FIFO { // SB104
+				m.bounds(r, 1, 10_000, "BatchSize")
+			}
+			if !m.Queue.FIFO { // SB103
+				m.bounds(r, 0, 300, "MaximumBatchingWindowInSeconds")
+			}
+		},
+	},
+}
+
+// elsewhere is the check of SB111.
+func elsewhere(m Mapping, r *reporter) {
+	if v := m.get("DestinationConfig", "OnFailure"); r.known(v) && !v.Absent() {
+		r.report(v.Pos, "event %s has a destination for failures; Lambda sends none of an SQS queue there. Give the queue a RedrivePolicy", m.Event.Name)
+	}
+	q := m.Queue
+	if q.LogicalID == "" || !q.Resource.Get("RedrivePolicy").Absent() || !onlySQS(m.Function.Resource) {
+		return
+	}
+	for _, name := range []string{"DeadLetterQueue", "DeadLetterConfig"} {
+		if v := m.Function.Resource.Get(name); r.known(v) && !v.Absent() {
+			r.report(v.Pos, "function %s has a %s, which gets events of asynchronous invocations and no records of %s. Give that queue a RedrivePolicy", m.Function.LogicalID, name, q.Name)
+		}
+	}
+}
+
+// onlySQS reports whether a function has no other events than SQS queues.
+func onlySQS(f template.Resource) bool {
+	for _, event := range f.Get("Events").Entries() {
+		if kind, err := event.Get("Type").Str(); err != nil || kind != "SQS" {
+			return false
+		}
+	}
+	return true
 }

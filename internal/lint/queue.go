@@ -1,84 +1,292 @@
 package lint
 
 import (
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
-// A Source is a queue whose messages are handled, with its dead-letter queue.
+// A Source is a queue of the template, with what refers to it.
 type Source struct {
 	template.Queue
-	dead    *template.Queue // nil: none
-	mapping *Mapping        // nil: no function of the template's polls it
+	dead     *template.Queue // its dead-letter queue, nil if that is not in the template
+	deadOf   []string        // names of the queues whose dead-letter queue it is
+	mappings []Mapping       // of those that poll it
+	piped    bool            // something else of the template may poll it
+	region   string          // the stack's, "" if it is not known
+	account  string          // the stack's, "" if it is not known
+	alarms   *alarms
 }
 
+// handled reports whether something is to handle the queue's messages, as far as the
+// template says.
+func (s Source) handled() bool { return len(s.mappings) > 0 || s.redriven() }
+
+// redriven reports whether the queue has a dead-letter queue, known or not.
+func (s Source) redriven() bool { return !s.Resource.Get("RedrivePolicy").Absent() }
+
 // sourcesOf returns the queues by ARN.
-func sourcesOf(queues []template.Queue) map[string]*Source {
+func sourcesOf(queues []template.Queue, mappings []Mapping) map[string]*Source {
 	sources := map[string]*Source{}
 	for _, q := range queues {
 		sources[q.ARN] = &Source{Queue: q}
 	}
-	for _, s := range sources {
+	for _, q := range queues {
+		s := sources[q.ARN]
 		if dead := sources[s.DeadLetterARN]; dead != nil {
 			s.dead = &dead.Queue
+			dead.deadOf = append(dead.deadOf, s.Name)
+		}
+	}
+	for _, m := range mappings {
+		if s := sources[m.Queue.ARN]; s != nil {
+			s.mappings = append(s.mappings, m)
 		}
 	}
 	return sources
 }
 
-// Queues are the rules of a queue whose messages are handled.
+// Pages of AWS's documentation.
+const (
+	deadPage       = "Using dead-letter queues in Amazon SQS"
+	visibilityPage = "Amazon SQS visibility timeout"
+	fifoPage       = "High throughput for FIFO queues in Amazon SQS"
+	delayPage      = "Amazon SQS delay queues"
+	pollingPage    = "Amazon SQS short and long polling"
+	encryptionPage = "Encryption at rest in Amazon SQS"
+)
+
+// Queues are the rules of a queue.
 var Queues = []Rule[Source]{
 	{
-		// No dead-letter queue: A record that fails every time is retried until its retention ends, and then gone ("Using dead-letter queues in Amazon SQS").
-		ID: "SB201",
-		check: func(s Source, report report) {
-			if s.LogicalID != "" && s.DeadLetterARN == "" {
-				report(s.Resource.Pos, "queue %s has no dead-letter queue; give it a RedrivePolicy", s.Name)
+		Info: Info{ID: "SB201", Severity: Warning,
+			Title: "The queue has no dead-letter queue",
+			Why:   "A record that fails every time is retried until its retention ends. Then it is gone.",
+			Page:  deadPage},
+		check: func(s Source, r *reporter) {
+			if len(s.mappings) > 0 && len(s.deadOf) == 0 && r.known(s.Resource.Get("RedrivePolicy")) && !s.redriven() {
+				r.report(s.Resource.Pos, "queue %s has no dead-letter queue; give it a RedrivePolicy", s.Name)
 			}
 		},
 	},
 	{
-		// A maxReceiveCount below 5: An invocation that is throttled takes a receive from its records ("Creating and configuring an Amazon SQS event source mapping").
-		ID: "SB202",
-		check: func(s Source, report report) {
-			if s.DeadLetterARN != "" && s.MaxReceiveCount < 5 {
-				report(s.Resource.Get("RedrivePolicy", "maxReceiveCount").Pos,
-					"queue %s has a maxReceiveCount of %d; AWS advises 5 at least", s.Name, s.MaxReceiveCount)
-			}
-		},
-	},
-	{
-		// A dead-letter queue of the other type: SQS refuses the RedrivePolicy ("Using dead-letter queues in Amazon SQS").
-		ID: "SB203",
-		check: func(s Source, report report) {
-			if s.dead != nil && s.dead.FIFO != s.FIFO {
-				report(s.Resource.Get("RedrivePolicy").Pos, "of queue %s and its dead-letter queue %s only one is a FIFO queue", s.Name, s.dead.Name)
-			}
-		},
-	},
-	{
-		// Dead letters are kept no longer than messages: On a standard queue a dead letter's age counts from when it was first sent, so it may expire on arrival ("Using dead-letter queues in Amazon SQS").
-		ID: "SB204",
-		check: func(s Source, report report) {
-			if s.dead != nil && s.dead.LogicalID != "" && !s.FIFO && s.dead.Retention() <= s.Retention() {
-				report(s.dead.Resource.Get("MessageRetentionPeriod").Pos,
-					"queue %s keeps dead letters for %d seconds, no longer than messages stay in %s", s.dead.Name, s.dead.Retention()/time.Second, s.Name)
-			}
-		},
-	},
-	{
-		// A dead-letter queue that does not take the queue's messages: SQS refuses the RedrivePolicy ("Using dead-letter queues in Amazon SQS").
-		ID: "SB205",
-		check: func(s Source, report report) {
-			if s.dead == nil {
+		Info: Info{ID: "SB202", Severity: Warning, Fixable: true,
+			Title: "maxReceiveCount is below 5",
+			Why:   "An invocation that is throttled takes a receive from its records, so that records reach the dead-letter queue that no handler has failed on. With 1 a record is not retried at all.",
+			Page:  mappingPage},
+		check: func(s Source, r *reporter) {
+			v := s.Resource.Get("RedrivePolicy", "maxReceiveCount")
+			if _, document := s.Resource.Get("RedrivePolicy").Str(); document != nil && !r.known(v) {
 				return
 			}
-			allow := s.dead.Attributes["RedriveAllowPolicy"]
-			if strings.Contains(allow, "denyAll") || strings.Contains(allow, "byQueue") && !strings.Contains(allow, `"`+s.ARN+`"`) {
-				report(s.dead.Resource.Get("RedriveAllowPolicy").Pos, "dead-letter queue %s does not take messages of %s: %s", s.dead.Name, s.ARN, allow)
+			if n := s.MaxReceiveCount; n > 0 && n < 5 {
+				f := r.report(v.Pos, "queue %s has a maxReceiveCount of %d; AWS advises 5 at least", s.Name, n)
+				f.Fix = setting(s.Resource.Get("RedrivePolicy"), "maxReceiveCount", 5)
+				if n == 1 {
+					f.Severity = Error
+					f.Message = "queue " + s.Name + " has a maxReceiveCount of 1, so that one failure or one throttled invocation makes a dead letter; AWS advises 5 at least"
+				}
 			}
 		},
 	},
+	{
+		Info: Info{ID: "SB203", Severity: Error,
+			Title: "The dead-letter queue is of the other type, or in another region or account",
+			Why:   "SQS refuses the RedrivePolicy: both must be FIFO queues or standard queues, in one region and one account.",
+			Page:  deadPage},
+		check: otherKind,
+	},
+	{
+		Info: Info{ID: "SB204", Severity: Warning, Fixable: true,
+			Title: "The dead-letter queue keeps messages no longer than the queue does",
+			Why:   "On a standard queue a dead letter's age counts from when it was first sent, so it may expire on arrival.",
+			Page:  deadPage},
+		check: func(s Source, r *reporter) {
+			if s.dead == nil || s.FIFO || s.dead.FIFO || !r.known(s.dead.Resource.Get("MessageRetentionPeriod"), s.Resource.Get("MessageRetentionPeriod"), s.Resource.Get("FifoQueue")) {
+				return
+			}
+			const longest = 1209600
+			if s.dead.Retention() <= s.Retention() {
+				f := r.report(s.dead.Resource.Get("MessageRetentionPeriod").Pos,
+					"queue %s keeps dead letters for %d seconds, no longer than messages stay in %s", s.dead.Name, s.dead.Retention()/time.Second, s.Name)
+				if s.Retention() < longest*time.Second {
+					f.Fix = property(s.dead.Resource, "MessageRetentionPeriod", longest)
+				}
+			}
+		},
+	},
+	{
+		Info: Info{ID: "SB205", Severity: Error,
+			Title: "The dead-letter queue does not take the queue's messages",
+			Why:   "SQS refuses the RedrivePolicy if the other queue's RedriveAllowPolicy does not name the queue.",
+			Page:  deadPage},
+		check: denied,
+	},
+	{
+		Info: Info{ID: "SB207", Severity: Warning,
+			Title: "Retries take longer than the queue keeps messages, or survive no outage",
+			Why:   "A record that keeps failing is retried with backoff until maxReceiveCount. If its retention ends before that, it is gone without a dead letter; if the attempts are over within a minute, any outage makes dead letters.",
+			Page:  visibilityPage},
+		check: budget,
+	},
+	{
+		Info: Info{ID: "SB209", Severity: Note, Fixable: true,
+			Title: "Only one of two settings for high throughput",
+			Why:   "High throughput of a FIFO queue needs DeduplicationScope: messageGroup and FifoThroughputLimit: perMessageGroupId. SQS refuses the second without the first; the first alone gives no throughput.",
+			Page:  fifoPage},
+		check: throughput,
+	},
+	{
+		Info: Info{ID: "SB214", Severity: Warning, Fixable: true,
+			Title: "Encryption is turned off",
+			Why:   "SQS encrypts messages at rest by default, at no cost and without a permission. This queue stores them as they are.",
+			Page:  encryptionPage},
+		check: func(s Source, r *reporter) {
+			managed, key := s.Resource.Get("SqsManagedSseEnabled"), s.Resource.Get("KmsMasterKeyId")
+			if on, err := managed.Bool(true); err == nil && !on && key.Absent() {
+				r.report(managed.Pos, "queue %s has SqsManagedSseEnabled: false, and no KmsMasterKeyId", s.Name).
+					Fix = setting(s.Resource.Get(), "SqsManagedSseEnabled", true)
+			}
+		},
+	},
+	{
+		Info: Info{ID: "SB215", Severity: Note, Fixable: true,
+			Title: "Pollers of your own may poll with short polls",
+			Why:   "A receive without a wait time returns at once, often empty, and each costs a request. Lambda and the toolkit wait 20 seconds; other consumers use the queue's ReceiveMessageWaitTimeSeconds.",
+			Page:  pollingPage},
+		check: func(s Source, r *reporter) {
+			wait := s.Resource.Get("ReceiveMessageWaitTimeSeconds")
+			n, err := wait.Int(0)
+			if len(s.mappings) == 0 && !s.piped && len(s.deadOf) == 0 && r.known(wait) && err == nil && n == 0 {
+				at := wait.Pos
+				if wait.Absent() {
+					at = s.Resource.Pos
+				}
+				r.report(at, "queue %s has no ReceiveMessageWaitTimeSeconds, and no mapping of this template polls it", s.Name).
+					Fix = property(s.Resource, "ReceiveMessageWaitTimeSeconds", 20)
+			}
+		},
+	},
+	{
+		Info: Info{ID: "SB216", Severity: Note,
+			Title: "A delay of new messages that is longer than a limit",
+			Why:   "DelaySeconds delays new messages, not retries: those wait for the visibility timeout. A delay longer than the retention means that no message is ever received.",
+			Page:  delayPage},
+		check: delayed,
+	},
+	{
+		Info: Info{ID: "SB120", Severity: Error,
+			Title: "Two mappings poll a queue, and one filters",
+			Why:   "Each message reaches one of the mappings. If its filter does not match, the mapping deletes the message, and the other mapping never gets it.",
+			Page:  filterPage},
+		check: func(s Source, r *reporter) {
+			if len(s.mappings) < 2 {
+				return
+			}
+			for _, m := range s.mappings {
+				if v := m.get("FilterCriteria"); r.known(v) && len(m.Event.Filters) > 0 {
+					i := slices.IndexFunc(s.mappings, func(o Mapping) bool { return o.Event.Pos != m.Event.Pos })
+					r.report(v.Pos, "events %s and %s poll queue %s: each message goes to one of them, and %s deletes those that its filters do not match. Use a queue for each",
+						m.Event.Name, s.mappings[max(i, 0)].Event.Name, s.Name, m.Event.Name)
+				}
+			}
+		},
+	},
+}
+
+// otherKind is the check of SB203.
+func otherKind(s Source, r *reporter) {
+	policy := s.Resource.Get("RedrivePolicy")
+	if !s.redriven() {
+		return
+	}
+	target := policy.Get("deadLetterTargetArn")
+	if _, err := policy.Str(); err == nil { // JSON in a string
+		target = policy
+	}
+	if !r.known(target, s.Resource.Get("FifoQueue")) {
+		return
+	}
+	if s.DeadLetterARN != "" && s.DeadLetterARN == s.ARN {
+		r.report(policy.Pos, "queue %s is its own dead-letter queue", s.Name)
+	}
+	fifo := strings.HasSuffix(s.DeadLetterARN, ".fifo")
+	if s.dead != nil {
+		if !r.known(s.dead.Resource.Get("FifoQueue")) {
+			return
+		}
+		fifo = s.dead.FIFO
+	}
+	if s.DeadLetterARN != "" && fifo != s.FIFO {
+		r.report(policy.Pos, "of queue %s and its dead-letter queue %s only one is a FIFO queue", s.Name, lastPart(s.DeadLetterARN))
+	}
+	text, err := target.Str()
+	arn, bad := endpoint.ParseARN(text)
+	if err != nil || bad != nil {
+		return
+	}
+	if s.region != "" && arn.Region != s.region || s.account != "" && arn.Account != s.account {
+		r.report(policy.Pos, "the dead-letter queue of %s is in %s of account %s, and the stack in %s of account %s", s.Name, arn.Region, arn.Account, s.region, s.account)
+	}
+}
+
+// denied is the check of SB205.
+func denied(s Source, r *reporter) {
+	if s.dead == nil || s.dead.LogicalID == "" {
+		return
+	}
+	policy := s.dead.Resource.Get("RedriveAllowPolicy")
+	if !r.known(policy, policy.Get("redrivePermission")) {
+		return
+	}
+	allow := s.dead.Attributes["RedriveAllowPolicy"]
+	byQueue := strings.Contains(allow, "byQueue")
+	if byQueue && !r.known(policy.Get("sourceQueueArns"), s.Resource.Get("QueueName")) {
+		return
+	}
+	if strings.Contains(allow, "denyAll") || byQueue && !strings.Contains(allow, `"`+s.ARN+`"`) {
+		r.report(policy.Pos, "dead-letter queue %s does not take messages of %s: %s", s.dead.Name, s.ARN, allow)
+	}
+}
+
+// throughput is the check of SB209.
+func throughput(s Source, r *reporter) {
+	scope, limit := s.Resource.Get("DeduplicationScope"), s.Resource.Get("FifoThroughputLimit")
+	if !r.known(scope, limit, s.Resource.Get("FifoQueue")) {
+		return
+	}
+	byGroup := s.Attributes["DeduplicationScope"] == "messageGroup"
+	perGroup := s.Attributes["FifoThroughputLimit"] == "perMessageGroupId"
+	switch {
+	case !s.FIFO && (!scope.Absent() || !limit.Absent()):
+		v := scope
+		if v.Absent() {
+			v = limit
+		}
+		r.report(v.Pos, "queue %s is no FIFO queue, and SQS takes no DeduplicationScope or FifoThroughputLimit there", s.Name).Severity = Error
+	case perGroup && !byGroup:
+		f := r.report(limit.Pos, "queue %s has a FifoThroughputLimit of perMessageGroupId without a DeduplicationScope of messageGroup; SQS refuses that", s.Name)
+		f.Severity, f.Fix = Error, setting(s.Resource.Get(), "DeduplicationScope", "messageGroup")
+	case byGroup && !perGroup:
+		r.report(scope.Pos, "queue %s has a DeduplicationScope of messageGroup without a FifoThroughputLimit of perMessageGroupId, so its throughput is not high", s.Name).
+			Fix = setting(s.Resource.Get(), "FifoThroughputLimit", "perMessageGroupId")
+	}
+}
+
+// delayed is the check of SB216.
+func delayed(s Source, r *reporter) {
+	v := s.Resource.Get("DelaySeconds")
+	delay, ok := r.number(v)
+	if !ok || delay == 0 || !r.known(s.Resource.Get("MessageRetentionPeriod"), s.Resource.Get("VisibilityTimeout")) {
+		return
+	}
+	switch d := time.Duration(delay) * time.Second; {
+	case d >= s.Retention():
+		r.report(v.Pos, "queue %s delays messages by %d seconds and keeps them for %d: none is ever received", s.Name, delay, s.Retention()/time.Second).Severity = Error
+	case d > s.Visibility() && len(s.mappings) > 0:
+		r.report(v.Pos, "queue %s delays new messages by %d seconds, longer than its VisibilityTimeout of %d. DelaySeconds does not delay retries", s.Name, delay, s.Visibility()/time.Second)
+	}
 }

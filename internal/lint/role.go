@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -43,6 +42,9 @@ var OfContainer = []Permission{
 type Grant struct {
 	Action, Resource string
 	Pos              template.Pos
+	// Managed says that a policy of AWS's or a policy template of SAM's grants it, so that
+	// the template does not choose it.
+	Managed bool
 }
 
 func (g Grant) allows(action, resource string) bool {
@@ -65,113 +67,27 @@ type Role struct {
 	Needs  []Permission
 	// ARNs are the ARNs that the permissions apply to. Others are not judged.
 	ARNs map[string]string
+	// name is how messages call it, if it is not a resource of its own.
+	name string
+	key  *queueKey
 }
 
-// roleOf returns the role of a mapping's function. It returns false if the role is not in
-// the template, or if its permissions cannot be known.
-func roleOf(st *template.Stack, m Mapping) (Role, bool) {
-	e, ok := errors.AsType[*template.Error](m.Function.Resource.Get("Role").Err)
-	if !ok {
-		return Role{}, false
+func (r Role) title() string {
+	if r.name != "" {
+		return r.name
 	}
-	id, _, _ := strings.Cut(e.Attribute, ".")
-	r, ok := st.Resource(id)
-	if !ok {
-		return Role{}, false
-	}
-	grants, err := Grants(st, r)
-	arns := map[string]string{OnQueue: m.Queue.ARN}
-	if m.Queue.DeadLetterARN != "" {
-		arns[OnDeadLetters] = m.Queue.DeadLetterARN
-	}
-	return Role{r, grants, OfFunction, arns}, err == nil
-}
-
-// Grants lists the permissions of a role. It returns an error if the role grants them by
-// other means than plain statements of its own.
-func Grants(st *template.Stack, role template.Resource) ([]Grant, error) {
-	elsewhere, err := st.Resources("AWS::IAM::Policy", "AWS::IAM::RolePolicy", "AWS::IAM::ManagedPolicy")
-	if err != nil {
-		return nil, err
-	}
-	if managed := role.Get("ManagedPolicyArns"); !managed.Absent() {
-		return nil, &template.Error{Pos: managed.Pos, Message: role.ID + " has managed policies"}
-	}
-	if len(elsewhere) > 0 {
-		return nil, &template.Error{Pos: elsewhere[0].Pos, Message: "there is also the policy " + elsewhere[0].ID}
-	}
-	policies, err := role.Get("Policies").List()
-	if err != nil {
-		return nil, err
-	}
-	var grants []Grant
-	for _, p := range policies {
-		statements, err := p.Get("PolicyDocument", "Statement").List()
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range statements {
-			more, err := granted(s)
-			if err != nil {
-				return nil, err
-			}
-			grants = append(grants, more...)
-		}
-	}
-	return grants, nil
-}
-
-// granted is what a statement allows.
-func granted(s template.Value) (grants []Grant, err error) {
-	for name := range s.Entries() {
-		if !slices.Contains([]string{"Sid", "Effect", "Action", "Resource"}, name) {
-			return nil, &template.Error{Pos: s.Pos, Message: "a statement with " + name + " is no plain permission"}
-		}
-	}
-	if effect, err := s.Get("Effect").Str(); err != nil || effect != "Allow" {
-		return nil, &template.Error{Pos: s.Pos, Message: "a statement that does not Allow is no plain permission"}
-	}
-	actions, err := texts(s.Get("Action"))
-	if err != nil {
-		return nil, err
-	}
-	resources, err := texts(s.Get("Resource"))
-	for _, action := range actions {
-		for _, resource := range resources {
-			grants = append(grants, Grant{action, resource, s.Pos})
-		}
-	}
-	return grants, err
-}
-
-// texts returns a text or a list of them.
-func texts(v template.Value) (list []string, err error) {
-	items, err := v.List()
-	if err != nil {
-		items = []template.Value{v}
-	}
-	for _, item := range items {
-		s, err := item.Str()
-		if e, ok := errors.AsType[*template.Error](err); ok && e.Attribute != "" {
-			s, err = "${"+e.Attribute+"}", nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, s)
-	}
-	return list, nil
+	return r.ID
 }
 
 // missing makes the check of a rule on permissions that a role does not allow.
-func missing(consequence string, concerns func(Permission) bool) func(Role, report) {
-	return func(r Role, report report) {
+func missing(consequence string, concerns func(Permission) bool) func(Role, *reporter) {
+	return func(r Role, out *reporter) {
 		for _, p := range r.Needs {
 			arn, known := r.ARNs[p.On]
 			if !known || !concerns(p) || slices.ContainsFunc(r.Grants, func(g Grant) bool { return g.allows(p.Action, arn) }) {
 				continue
 			}
-			report(r.Pos, "%s does not allow %s on the %s: %s", r.ID, p.Action, p.On, consequence)
+			out.report(r.Pos, "%s does not allow %s on the %s: %s", r.title(), p.Action, p.On, consequence)
 		}
 	}
 }
@@ -179,30 +95,43 @@ func missing(consequence string, concerns func(Permission) bool) func(Role, repo
 // Roles are the rules of a role.
 var Roles = []Rule[Role]{
 	{
-		// A role that does not allow what receives messages, deletes them and writes the log: Nothing is received ("Creating and configuring an Amazon SQS event source mapping").
-		ID: "SB301",
+		Info: Info{ID: "SB301", Severity: Error,
+			Title: "The role does not allow what receives and deletes messages or writes the log",
+			Why:   "Nothing is received, or nothing is logged.",
+			Page:  "Creating and configuring an Amazon SQS event source mapping"},
 		check: missing("messages are not received or deleted, or nothing is logged", func(p Permission) bool {
 			return !backoff(p) && !deadLetters(p) && p.On != OnKey
 		}),
 	},
 	{
-		// A role without sqs:ChangeMessageVisibility: There is no backoff on Lambda, and no heartbeat in a container ("Actions, resources, and condition keys for Amazon SQS").
-		ID:    "SB302",
+		Info: Info{ID: "SB302", Severity: Warning,
+			Title: "The role does not allow sqs:ChangeMessageVisibility",
+			Why:   "There is no backoff on Lambda, and no heartbeat in a container.",
+			Page:  "Actions, resources, and condition keys for Amazon SQS"},
 		check: missing("failed records come back only after the visibility timeout", backoff),
 	},
 	{
-		// A role without sqs:SendMessage on the dead-letter queue: Records that failed for good are retried ("Actions, resources, and condition keys for Amazon SQS").
-		ID:    "SB303",
+		Info: Info{ID: "SB303", Severity: Warning,
+			Title: "The role does not allow sqs:SendMessage on the dead-letter queue",
+			Why:   "Records that failed for good are retried until maxReceiveCount is reached.",
+			Page:  "Actions, resources, and condition keys for Amazon SQS"},
 		check: missing("records that failed for good are retried", deadLetters),
 	},
 	{
-		// A role that may not use the queue's key: Nothing is received or dead-lettered: "Key management" in the Amazon SQS Developer Guide.
-		ID:    "SB304",
-		check: missing("messages cannot be read or sent", func(p Permission) bool { return p.On == OnKey }),
+		Info: Info{ID: "SB304", Severity: Error,
+			Title: "The role may not use the queue's key",
+			Why:   "Nothing is received or dead-lettered.",
+			Page:  "Key management (Amazon SQS Developer Guide)"},
+		check: func(role Role, r *reporter) {
+			missing("messages cannot be read or sent", func(p Permission) bool { return p.On == OnKey })(role, r)
+			role.decrypts(r)
+		},
 	},
 	{
-		// A role that allows more than is called: anyone who takes over the function may do that, too ("Security best practices in IAM", least privilege).
-		ID:    "SB305",
+		Info: Info{ID: "SB305", Severity: Warning,
+			Title: "The role allows more than is called",
+			Why:   "Anyone who takes over the function may do that, too.",
+			Page:  "Security best practices in IAM"},
 		check: excess,
 	},
 }
@@ -213,8 +142,11 @@ func deadLetters(p Permission) bool { return p.On == OnDeadLetters }
 
 // excess reports grants on what the role is for that nothing calls, and actions of
 // SQS on all queues.
-func excess(r Role, report report) {
+func excess(r Role, out *reporter) {
 	for _, g := range r.Grants {
+		if g.Managed {
+			continue
+		}
 		on := g.Resource
 		judged := strings.HasPrefix(strings.ToLower(g.Action), "sqs:") && strings.Contains(g.Resource, "*") || g.Action == "*"
 		for what, arn := range r.ARNs {
@@ -225,7 +157,7 @@ func excess(r Role, report report) {
 		if judged && !slices.ContainsFunc(r.Needs, func(p Permission) bool {
 			return p.Action == g.Action && r.ARNs[p.On] == g.Resource
 		}) {
-			report(g.Pos, "%s allows %s on %s, which is not called", r.ID, g.Action, on)
+			out.report(g.Pos, "%s allows %s on %s, which is not called", r.title(), g.Action, on)
 		}
 	}
 }

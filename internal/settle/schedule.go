@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,6 +70,17 @@ func (p *Policy) configured(attempt int) time.Duration {
 // WholeSeconds rounds up to whole seconds, and down to SQS's limit.
 func WholeSeconds(d time.Duration) time.Duration {
 	return (min(d, MaxVisibility) + time.Second - 1).Truncate(time.Second)
+}
+
+// Delays returns the longest times between the attempts of a record that keeps failing, on a
+// queue with that maxReceiveCount, for an outage of that length: with all of the jitter.
+func Delays(outage time.Duration, maxReceiveCount int) []time.Duration {
+	s := schedule{outage: outage}
+	list := slices.Clone(s.delays(maxReceiveCount))
+	for i, d := range list {
+		list[i] = longest(d)
+	}
+	return list
 }
 
 // schedule spaces the attempts of a record so that it outlives an outage: its

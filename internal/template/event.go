@@ -78,25 +78,34 @@ func (st *Stack) mappingSource(m Resource, functions []Resource) (*source, error
 	return nil, nil
 }
 
-// event reads a mapping: SAM's and CloudFormation's differ in the queue's name.
-func (st *Stack) event(s source) (Event, error) {
+// polledARN is the ARN of a mapping's queue: here, whatever region and account it is in.
+func (st *Stack) polledARN(s source) (string, error) {
 	queue := s.in.Get("Queue")
 	if queue.Absent() {
 		queue = s.in.Get("EventSourceArn")
 	}
 	if queue.Absent() {
-		return Event{}, &Error{Pos: s.pos, Message: "event " + s.name + " of " + s.function.ID + " has no Queue"}
+		return "", &Error{Pos: s.pos, Message: "event " + s.name + " of " + s.function.ID + " has no Queue"}
 	}
-	var r reader
-	arn := r.str(queue)
-	if r.err == nil && !isQueueARN(arn) {
-		return Event{}, st.errorf(queue.node, "Queue of event %s is %q; it must be the ARN of an SQS queue, such as !GetAtt Queue.Arn", s.name, arn)
+	arn, err := queue.Str()
+	if err == nil && !isQueueARN(arn) {
+		err = st.errorf(queue.node, "Queue of event %s is %q; it must be the ARN of an SQS queue, such as !GetAtt Queue.Arn", s.name, arn)
 	}
+	if err != nil {
+		return "", err
+	}
+	return st.queueARN(batch.QueueName(arn)), nil
+}
+
+// event reads a mapping: SAM's and CloudFormation's differ in the queue's name.
+func (st *Stack) event(s source) (Event, error) {
+	r := st.reader()
+	arn, err := st.polledARN(s)
 	e := Event{
 		Name:               s.name,
 		Pos:                s.pos,
 		Properties:         s.in,
-		QueueARN:           st.queueARN(batch.QueueName(arn)),
+		QueueARN:           read(&r, arn, err),
 		BatchSize:          r.number(s.in.Get("BatchSize"), 10),
 		Window:             time.Duration(r.number(s.in.Get("MaximumBatchingWindowInSeconds"), 0)) * time.Second,
 		MaximumConcurrency: r.number(s.in.Get("ScalingConfig", "MaximumConcurrency"), 0),

@@ -72,8 +72,8 @@ func (d *Deployment) found(at Pos, format string, args ...any) {
 	d.Findings = append(d.Findings, Finding{Pos: at, Message: fmt.Sprintf(format, args...)})
 }
 
-// reason is an error's text below a finding, whose place is not said twice.
-func reason(at Pos, err error) string {
+// Reason is an error's text in a finding, whose place is not said twice.
+func Reason(at Pos, err error) string {
 	if e, ok := errors.AsType[*Error](err); ok && e.Pos.Line == at.Line {
 		return e.Message
 	}

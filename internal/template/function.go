@@ -11,7 +11,7 @@ import (
 
 // function reads a function resource.
 func (st *Stack) function(d *Deployment, f Resource) error {
-	var r reader
+	r := st.reader()
 	name, err := f.functionName()
 	d.Function = Function{
 		Resource:         f,
@@ -23,8 +23,9 @@ func (st *Stack) function(d *Deployment, f Resource) error {
 		LogLevel:         r.str(f.Get("LoggingConfig", "ApplicationLogLevel")),
 	}
 	if v := f.Get("ReservedConcurrentExecutions"); !v.Absent() {
-		n := r.number(v, 0)
-		d.Function.ReservedConcurrency = &n
+		if n, err := v.Int(0); read(&r, err == nil, err) {
+			d.Function.ReservedConcurrency = &n
+		}
 	}
 	d.Function.CodeDir = st.codeDir(&r, f)
 	if r.err != nil {
@@ -32,6 +33,9 @@ func (st *Stack) function(d *Deployment, f Resource) error {
 	}
 	if err := st.environment(d); err != nil {
 		return err
+	}
+	if st.lenient {
+		return nil
 	}
 	return d.Function.check()
 }
@@ -85,6 +89,9 @@ func (st *Stack) environment(d *Deployment) error {
 	}
 	for _, layer := range layers {
 		in := layer.Get("Environment", "Variables")
+		if st.lenient && (in.Err != nil || in.node != nil && in.node.Kind != yaml.MappingNode) {
+			continue
+		}
 		if in.Err != nil {
 			return in.Err
 		}
@@ -95,7 +102,7 @@ func (st *Stack) environment(d *Deployment) error {
 			delete(vars, name)
 			s, err := v.Str()
 			if err != nil {
-				d.found(v.Pos, "environment variable %s is not set: %s", name, reason(v.Pos, err))
+				d.found(v.Pos, "environment variable %s is not set: %s", name, Reason(v.Pos, err))
 			} else if !v.Absent() {
 				vars[name] = s
 			}

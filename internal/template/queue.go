@@ -27,10 +27,12 @@ func (st *Stack) queue(resource Resource) (Queue, error) {
 	}
 	q := st.literalQueue(name)
 	q.Resource, q.LogicalID, q.Attributes = resource, resource.ID, map[string]string{}
-	var r reader
+	r := st.reader()
 	for _, a := range plainAttributes {
 		if v := resource.Get(a); !v.Absent() {
-			q.Attributes[a] = r.str(v)
+			if s, err := v.Str(); read(&r, err == nil, err) {
+				q.Attributes[a] = s
+			}
 		}
 	}
 	q.FIFO = r.truth(resource.Get("FifoQueue"), false)
@@ -42,11 +44,11 @@ func (st *Stack) queue(resource Resource) (Queue, error) {
 	if r.err != nil {
 		return q, r.err
 	}
-	if err := st.redrive(&q); err != nil {
+	if err := st.redrive(&q); err != nil && !st.lenient {
 		return q, err
 	}
 	allow, err := resource.Get("RedriveAllowPolicy").document()
-	if err != nil {
+	if err != nil && !st.lenient {
 		return q, err
 	}
 	if allow != nil {
@@ -72,15 +74,18 @@ func (st *Stack) literalQueue(name string) Queue {
 func (st *Stack) redrive(q *Queue) error {
 	in := q.Resource.Get("RedrivePolicy")
 	policy, err := in.document()
-	if policy == nil || err != nil {
+	if policy == nil || err != nil && !st.lenient {
 		return err
 	}
 	target, _ := policy["deadLetterTargetArn"].(string)
+	count, bad := strconv.Atoi(fmt.Sprint(policy["maxReceiveCount"]))
+	if st.lenient && bad == nil {
+		q.MaxReceiveCount = count // even if the target is not known
+	}
 	if !isQueueARN(target) {
 		return &Error{Pos: in.Pos, Message: fmt.Sprintf("RedrivePolicy of %s has the deadLetterTargetArn %q; it must be the ARN of an SQS queue", q.LogicalID, target)}
 	}
-	count, err := strconv.Atoi(fmt.Sprint(policy["maxReceiveCount"]))
-	if err != nil || count < 1 || count > 1000 {
+	if !st.lenient && (bad != nil || count < 1 || count > 1000) {
 		return &Error{Pos: in.Pos, Message: fmt.Sprintf("RedrivePolicy of %s has the maxReceiveCount %v; it must be a number from 1 to 1000", q.LogicalID, policy["maxReceiveCount"])}
 	}
 	target = st.queueARN(batch.QueueName(target)) // a queue of another account is played here
@@ -132,6 +137,10 @@ func (v Value) document() (map[string]any, error) {
 			out[key], err = item.Strs()
 		default:
 			out[key], err = item.Str()
+		}
+		if err != nil && v.st.lenient {
+			delete(out, key)
+			continue
 		}
 		if err != nil {
 			return nil, err

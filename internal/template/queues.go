@@ -74,7 +74,7 @@ func (st *Stack) readQueues(d *Deployment) (*queueSet, error) {
 	for _, r := range found {
 		q, err := st.queue(r)
 		if err != nil {
-			d.found(r.Pos, "queue %s is not created: %s", r.ID, reason(r.Pos, err))
+			d.found(r.Pos, "queue %s is not created: %s", r.ID, Reason(r.Pos, err))
 			s.failed[q.ARN] = err
 			continue
 		}

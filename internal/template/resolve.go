@@ -73,7 +73,7 @@ func (st *Stack) Deployments() (all []*Deployment, left []Finding, err error) {
 		sources = others
 		d := &Deployment{}
 		if err := st.deploy(d, mine); err != nil {
-			out.found(f.Pos, "function %s is not checked: %s", f.ID, reason(f.Pos, err))
+			out.found(f.Pos, "function %s is not checked: %s", f.ID, Reason(f.Pos, err))
 			continue
 		}
 		all = append(all, d)

@@ -25,19 +25,80 @@ type Stack struct {
 	o     Options
 	depth int
 	steps int
+	// region and account are as they were given, "" if they were not.
+	region, account string
+	// lenient says that a value that is not known counts as absent, and a name that is
+	// not known is the logical id. See Survey.
+	lenient bool
+	left    []Finding // resources whose condition is not known
+}
+
+// leave notes that a resource is left out.
+func (st *Stack) leave(r Resource, err error) {
+	f := Finding{Pos: r.Pos, Message: r.ID + " is not checked, since it is not known whether it is created: " + Reason(r.Pos, err)}
+	if !slices.Contains(st.left, f) {
+		st.left = append(st.left, f)
+	}
+}
+
+// Unsure reports whether there may be more resources of the given types than Resources
+// lists: their condition is not known, or a macro makes them.
+func (st *Stack) Unsure(types ...string) bool {
+	for _, r := range st.All() {
+		if r.Type == "" {
+			return true
+		}
+		if slices.Contains(types, r.Type) {
+			if _, err := st.exists(r.value.node); err != nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Stack gives the template's parameters their values. It returns an error for a
 // parameter that the template does not have. Of the options, those that choose a
 // function or a queue are ignored.
 func (t *Template) Stack(o Options) (*Stack, error) {
-	st := &Stack{Template: t, o: o.withDefaults()}
+	st := &Stack{Template: t, o: o.withDefaults(), region: o.Region, account: o.AccountID}
 	for _, name := range slices.Sorted(maps.Keys(o.Parameters)) {
 		if child(child(t.root, "Parameters"), name) == nil {
 			return nil, st.errorf(nil, "the template has no parameter %s", name)
 		}
 	}
 	return st, nil
+}
+
+// Where returns the region and the account that the options give, "" for one that they do not
+// give.
+func (st *Stack) Where() (region, account string) { return st.region, st.account }
+
+// Metadata returns what the template says about itself under a name.
+func (st *Stack) Metadata(name string) Value { return st.value(st.root).Get("Metadata", name) }
+
+// Metadata returns what a resource says about itself under a name.
+func (r Resource) Metadata(name string) Value { return r.value.Get("Metadata", name) }
+
+// All lists the resources of all types, whatever their conditions say.
+func (st *Stack) All() (list []Resource) {
+	all := child(st.root, "Resources")
+	for i := 0; i+1 < len(all.Content); i += 2 {
+		list = append(list, st.resource(all.Content[i], all.Content[i+1]))
+	}
+	return list
+}
+
+// InResources reports whether a place is in the template's Resources.
+func (st *Stack) InResources(at Pos) bool {
+	after := func(n *yaml.Node) bool { return n.Line > at.Line || n.Line == at.Line && n.Column > at.Col }
+	in := false
+	for i := 0; i+1 < len(st.root.Content); i += 2 {
+		if key := st.root.Content[i]; !after(key) {
+			in = key.Value == "Resources"
+		}
+	}
+	return in
 }
 
 // A Resource is an entry of Resources.
@@ -76,8 +137,11 @@ func (st *Stack) Resources(types ...string) ([]Resource, error) {
 			continue
 		}
 		ok, err := st.exists(r.value.node)
-		if err != nil {
+		if err != nil && !st.lenient {
 			return nil, err
+		}
+		if err != nil {
+			st.leave(r, err)
 		}
 		if ok {
 			out = append(out, r)
@@ -106,7 +170,16 @@ func (r Resource) functionName() (string, error) {
 	if v.Absent() {
 		return r.ID, nil
 	}
-	return v.Str()
+	return r.named(v, r.ID)
+}
+
+// named is a name, or the given one if it is not known and that is no error.
+func (r Resource) named(v Value, otherwise string) (string, error) {
+	name, err := v.Str()
+	if err != nil && r.value.st.lenient {
+		return otherwise, nil
+	}
+	return name, err
 }
 
 func (st *Stack) functionARN(name string) string {
@@ -115,14 +188,18 @@ func (st *Stack) functionARN(name string) string {
 
 // queueName is QueueName, or the logical id made into a name that SQS takes.
 func (r Resource) queueName() (string, error) {
-	if v := r.Get("QueueName"); !v.Absent() {
-		return v.Str()
-	}
+	otherwise := r.ID
 	fifo, err := r.Get("FifoQueue").Bool(false)
 	if fifo {
-		return r.ID + ".fifo", err
+		otherwise += ".fifo"
 	}
-	return r.ID, err
+	if v := r.Get("QueueName"); !v.Absent() {
+		return r.named(v, otherwise)
+	}
+	if r.value.st.lenient {
+		err = nil
+	}
+	return otherwise, err
 }
 
 // queueARN is a queue's ARN here, whatever region and account it is in.

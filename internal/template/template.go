@@ -29,6 +29,8 @@ import (
 	"path/filepath"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/sqsbatch/sqsbatch/internal/yamltext"
 )
 
 // Names are the file names that [Find] looks for, in order of preference.
@@ -40,8 +42,21 @@ type Template struct {
 	// Path is the file's name as it was given to Read, and "" after Parse.
 	Path string
 
-	root *yaml.Node
+	root   *yaml.Node
+	source []byte
+	text   *yamltext.Text // of source, made when it is asked for
 }
+
+// Text is the file with the places of its nodes, for edits of it.
+func (t *Template) Text() *yamltext.Text {
+	if t.text == nil {
+		t.text = yamltext.New(t.root, t.source)
+	}
+	return t.text
+}
+
+// Source is the file's text, which the caller must not change.
+func (t *Template) Source() []byte { return t.source }
 
 // ErrNotFound is returned by [Find] when no directory has a template.
 var ErrNotFound = errors.New("no template found")
@@ -91,7 +106,7 @@ func Parse(data []byte) (*Template, error) {
 	if resources := child(root, "Resources"); resources == nil || resources.Kind != yaml.MappingNode {
 		return nil, errors.New("not a SAM or CloudFormation template: it has no mapping named Resources")
 	}
-	return &Template{root: root}, nil
+	return &Template{root: root, source: data}, nil
 }
 
 // child returns the value of key in a mapping ("<<" included), or nil.

@@ -48,6 +48,18 @@ func (v Value) called(name string) Value {
 // Absent reports whether there is no such property, or it is AWS::NoValue.
 func (v Value) Absent() bool { return v.node == nil && v.Err == nil }
 
+// Name is the property's name, "" of an element of a list.
+func (v Value) Name() string { return v.name }
+
+// Unknown returns why the value is not known, or an element of it if it is a list.
+func (v Value) Unknown() error {
+	if v.node == nil || v.node.Kind != yaml.SequenceNode {
+		return v.Err
+	}
+	_, err := v.Strs()
+	return err
+}
+
 // Get returns the value at a path below v, absent when any part of it is.
 func (v Value) Get(path ...string) Value {
 	for _, name := range path {
@@ -137,11 +149,16 @@ func parse[T any](v Value, otherwise T, as func(string) (T, error), must string)
 	return out, nil
 }
 
-// A reader reads values and keeps the first error.
-type reader struct{ err error }
+// A reader reads values and keeps the first error, none if it is lenient.
+type reader struct {
+	err     error
+	lenient bool
+}
+
+func (st *Stack) reader() reader { return reader{lenient: st.lenient} }
 
 func read[T any](r *reader, v T, err error) T {
-	if r.err == nil {
+	if r.err == nil && !r.lenient {
 		r.err = err
 	}
 	return v

@@ -56,15 +56,21 @@ func (s *stack) linted() lint.Mapping {
 }
 
 // findings are warnings about the template that a user should see before it runs.
-func (s *stack) findings() []template.Finding {
-	found := s.deployment.Findings
+func (s *stack) findings() (warnings []fmt.Stringer) {
+	var found []lint.Finding
 	for _, m := range lint.MappingsOf(s.deployment) {
 		found = append(found, lint.ManyFilters.Check(m)...)
 	}
 	if s.o.mode == modeLambda {
 		found = append(found, lint.Unreported.Check(s.linted())...)
 	}
-	return found
+	for _, f := range s.deployment.Findings {
+		warnings = append(warnings, f)
+	}
+	for _, f := range found {
+		warnings = append(warnings, f)
+	}
+	return warnings
 }
 
 // filterError says which filter Lambda would refuse, and why.

@@ -1,0 +1,230 @@
+package lint
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	rules "github.com/sqsbatch/sqsbatch/internal/lint"
+	"github.com/sqsbatch/sqsbatch/internal/template"
+)
+
+// A file is a template with what the rules say of it.
+type file struct {
+	input
+	src []byte
+	rules.Result
+	// fixed are the edits that --fix wrote.
+	fixed []rules.Finding
+	// notes are about the file as a whole, and details those for --verbose.
+	notes, details []string
+	// err says why the file, or all of it that a rule needs, could not be read.
+	err error
+
+	parameters map[string]string // of the template's, those that are set
+}
+
+// check reads one template and applies the rules.
+func (o *options) check(in input) *file {
+	f := &file{input: in}
+	if f.src, f.err = os.ReadFile(in.path); f.err != nil {
+		return f
+	}
+	t, err := parse(in.path, f.src)
+	if err != nil {
+		f.err = err
+		return f
+	}
+	if f.err = o.choose(f, t); f.err == nil {
+		f.Result, f.err = apply(t, f.parameters)
+	}
+	if f.err == nil && !hasSubject(t, f.parameters) {
+		f.notes = append(f.notes, "it has no SQS queue and no event source mapping, so there is nothing to check")
+	}
+	return f
+}
+
+func parse(path string, src []byte) (*template.Template, error) {
+	t, err := template.Parse(src)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	t.Path = path
+	return t, nil
+}
+
+// apply applies the rules to a template with values for its parameters.
+func apply(t *template.Template, parameters map[string]string) (rules.Result, error) {
+	st, err := t.Stack(template.Options{Parameters: parameters})
+	if err != nil {
+		return rules.Result{}, err
+	}
+	return rules.Check(st)
+}
+
+// choose sets f.parameters: what the command line says, else what samconfig.toml next to
+// the template says. SAM ignores those of samconfig.toml that the template does not have.
+func (o *options) choose(f *file, t *template.Template) error {
+	f.parameters = map[string]string{}
+	path, set, err := samParameters(filepath.Dir(f.path), o.configEnv)
+	if err != nil {
+		return err
+	}
+	if path == "" && o.configEnv != defaultEnv {
+		f.notes = append(f.notes, "--config-env is not used: there is no samconfig.toml next to the template")
+	}
+	var used []string
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		if t.HasParameter(name) {
+			f.parameters[name] = set[name]
+			used = append(used, name)
+		} else {
+			f.details = append(f.details, fmt.Sprintf("%s sets the parameter %s, which the template does not have", path, name))
+		}
+	}
+	if len(used) > 0 {
+		f.details = append(f.details, fmt.Sprintf("%s sets %s (--config-env %s)", path, strings.Join(used, ", "), o.configEnv))
+	}
+	for name, value := range o.parameters {
+		if t.HasParameter(name) {
+			f.parameters[name] = value
+			o.used[name] = true
+		}
+	}
+	return nil
+}
+
+// unusedParameter is an error if no template has a parameter of the command line.
+func (o *options) unusedParameter(files []*file) error {
+	for _, f := range files {
+		if f.err != nil {
+			return nil // it may have the parameter
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.parameters)) {
+		if !o.used[name] {
+			return cli.Usagef(command, "--parameter-overrides %s=%s: no template has that parameter", name, o.parameters[name])
+		}
+	}
+	return nil
+}
+
+// hasSubject says whether a template has something that the rules are about.
+func hasSubject(t *template.Template, parameters map[string]string) bool {
+	st, err := t.Stack(template.Options{Parameters: parameters})
+	if err != nil {
+		return true
+	}
+	found, err := st.Resources(template.SQSQueue, template.EventSourceMapping)
+	if len(found) > 0 || err != nil {
+		return true
+	}
+	deployments, left, err := st.Deployments()
+	return len(deployments) > 0 || len(left) > 0 || err != nil
+}
+
+// shown are the findings of the severity that is asked for, or above.
+func (o *options) shown(f *file) []rules.Finding {
+	return slices.DeleteFunc(slices.Clone(f.Findings), func(x rules.Finding) bool { return !o.counts(x) })
+}
+
+// counts says whether a finding is of the severity that is asked for, or above.
+func (o *options) counts(f rules.Finding) bool { return rank(string(f.Severity)) <= rank(o.severity) }
+
+// severities, the worst first.
+var severities = []string{string(rules.Error), string(rules.Warning), string(rules.Note)}
+
+func rank(severity string) int { return slices.Index(severities, severity) }
+
+// line is a line of the file without its end, "" if there is none.
+func (f *file) line(n int) string {
+	lines := bytes.Split(f.src, []byte("\n"))
+	if n < 1 || n > len(lines) {
+		return ""
+	}
+	return strings.TrimSuffix(string(lines[n-1]), "\r")
+}
+
+// A tally counts what was found in all files.
+type tally struct {
+	errors, warnings, notes, hidden, suppressed, unknown, unreadable, fixed, files int
+}
+
+func (o *options) tally(files []*file) (n tally) {
+	for _, f := range files {
+		n.files++
+		for _, x := range f.Findings {
+			switch {
+			case !o.counts(x):
+				n.hidden++
+			case x.Severity == rules.Error:
+				n.errors++
+			case x.Severity == rules.Warning:
+				n.warnings++
+			default:
+				n.notes++
+			}
+		}
+		n.suppressed += len(f.Suppressed)
+		n.unknown += len(f.Unknown)
+		n.fixed += len(f.fixed)
+		if f.err != nil {
+			n.unreadable++
+		}
+	}
+	return n
+}
+
+// found is how many findings count.
+func (n tally) found() int { return n.errors + n.warnings + n.notes }
+
+// A failure is why the command did not end with status 0.
+type failure struct {
+	status int
+	error
+}
+
+// Unwrap returns the cause.
+func (f failure) Unwrap() error { return f.error }
+
+// ExitStatus is the exit status of the program.
+func (f failure) ExitStatus() int { return f.status }
+
+// Exit statuses besides those of all commands.
+const (
+	foundSome  = 1
+	unreadable = 3
+)
+
+// outcome is the error that the command ends with.
+func (o *options) outcome(files []*file) error {
+	var problems []error
+	for _, f := range files {
+		if f.err != nil {
+			problems = append(problems, f.err)
+		}
+	}
+	n := o.tally(files)
+	switch {
+	case len(problems) > 0:
+		return failure{unreadable, errors.Join(problems...)}
+	case n.found() > 0:
+		return failure{foundSome, fmt.Errorf("%s of severity %s or above", count(n.found(), "finding"), o.severity)}
+	default:
+		return nil
+	}
+}
+
+// count is "1 error", "2 errors".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

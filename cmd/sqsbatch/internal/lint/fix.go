@@ -1,0 +1,153 @@
+package lint
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	rules "github.com/sqsbatch/sqsbatch/internal/lint"
+)
+
+// notFixed begins the note on a file that --fix left alone.
+const notFixed = "not fixed: "
+
+// fixAll writes the fixes of a file's findings, and checks it again. It leaves the file
+// alone, with a note, if that is not safe.
+func (o *options) fixAll(f *file) {
+	if f.err != nil || !o.fixable(f) {
+		return
+	}
+	if reason := f.unsafe(); reason != "" {
+		f.notes = append(f.notes, notFixed+reason)
+		return
+	}
+	before, result := f.src, f.Result
+	refused := map[string]bool{}
+	for range 10 * len(result.Findings) { // a fix may show the next finding, but not without end
+		x, ok := o.nextFix(f, refused)
+		if !ok {
+			break
+		}
+		if !f.fix(x) {
+			refused[key(x)] = true
+		}
+	}
+	if bytes.Equal(before, f.src) {
+		return
+	}
+	if err := replace(f.path, before, f.src); err != nil {
+		f.src, f.Result, f.fixed = before, result, nil
+		f.err = fmt.Errorf("--fix cannot write %s: %w", f.path, err)
+	}
+}
+
+// fixable says whether the file has a finding with a fix.
+func (o *options) fixable(f *file) bool {
+	_, ok := o.nextFix(f, nil)
+	return ok
+}
+
+// unsafe says why the file must not be changed, "" if it may be.
+func (f *file) unsafe() string {
+	if f.generated {
+		return "a tool wrote this file and will write it anew; change its source"
+	}
+	return ""
+}
+
+// nextFix is the first finding with a fix that is not refused.
+func (o *options) nextFix(f *file, refused map[string]bool) (rules.Finding, bool) {
+	for _, x := range f.Findings {
+		if x.Fix != nil && o.counts(x) && !refused[key(x)] {
+			return x, true
+		}
+	}
+	return rules.Finding{}, false
+}
+
+// key names a finding, wherever its lines move to.
+func key(x rules.Finding) string { return x.ID + " " + x.Resource + " " + x.Message }
+
+// fix changes the text by the fix of a finding. It changes nothing and returns false
+// unless the finding is gone afterwards and there is no other error in its place.
+func (f *file) fix(x rules.Finding) bool {
+	src, err := x.Fix.Apply(f.src)
+	if err != nil {
+		return false
+	}
+	t, err := parse(f.path, src)
+	if err != nil {
+		return false
+	}
+	result, err := apply(t, f.parameters)
+	if err != nil || occurrences(result, x) >= occurrences(f.Result, x) ||
+		errorsIn(result) > errorsIn(f.Result) || len(result.Unknown) > len(f.Unknown) {
+		return false
+	}
+	f.src, f.Result = src, result
+	f.fixed = append(f.fixed, x)
+	return true
+}
+
+func occurrences(r rules.Result, x rules.Finding) (n int) {
+	for _, other := range r.Findings {
+		if other.ID == x.ID && other.Resource == x.Resource { // the message may have a value
+			n++
+		}
+	}
+	return n
+}
+
+func errorsIn(r rules.Result) (n int) {
+	for _, x := range r.Findings {
+		if x.Severity == rules.Error {
+			n++
+		}
+	}
+	return n
+}
+
+// replace writes a file as a whole or not at all, and keeps its mode. A symbolic link
+// stays one. It changes nothing if the file is no longer what it was.
+func replace(path string, before, after []byte) (err error) {
+	path, err = filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	now, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(now, before) {
+		return errors.New("it was changed meanwhile")
+	}
+	if info.Mode().Perm()&0o200 == 0 {
+		return os.ErrPermission // to replace it would be allowed
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(path), ".sqsbatch-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(temporary.Name()))
+		}
+	}()
+	_, err = temporary.Write(after)
+	if err == nil {
+		err = temporary.Chmod(info.Mode().Perm())
+	}
+	if err == nil {
+		err = temporary.Sync()
+	}
+	if err = errors.Join(err, temporary.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), path)
+}

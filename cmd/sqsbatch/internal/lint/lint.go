@@ -1,0 +1,173 @@
+// Package lint is the command `sqsbatch lint`: it checks templates against the rules of
+// internal/lint.
+//
+//	sqsbatch lint --output sarif template.yaml
+//
+// input.go finds the templates, samconfig.go reads the parameters that SAM would set,
+// check.go applies the rules, fix.go writes fixes, and text.go, json.go, sarif.go and
+// github.go write what was found.
+package lint
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
+)
+
+const command = "lint"
+
+type options struct {
+	paths      []string
+	parameters cli.Assignments
+	used       map[string]bool // of parameters: a template has it
+	configEnv  string
+	severity   string
+	output     string
+	fix        bool
+	verbose    bool
+	base       string // the folder that SARIF's URIs and annotations are relative to
+	version    string // of this program
+}
+
+const about = `Checks SAM and CloudFormation templates for settings that AWS accepts, but that lose messages or time: of event source mappings, queues, roles and alarms. docs/lint.md lists the rules.
+
+The argument is a template, a directory with template.yaml, template.yml or template.json, or the cdk.out of the CDK with all its stacks. Default: the current directory. Several may be given.`
+
+const details = `## Parameters
+
+A parameter of the template has the value of --parameter-overrides, else that of parameter_overrides in the samconfig.toml next to the template, else its default. The command does not guess a value that is known only once the stack is deployed. It counts the place as not checked, and --verbose lists it.
+
+## Fixes
+
+--fix writes only the fixes that the output shows as a diff. It keeps a fix if the finding is gone afterwards and the file is still a template. It then checks again and shows what is left. It changes no file that it cannot read, and no file that a tool writes anew (cdk.out, .aws-sam): fix the source of those.
+
+## Suppression
+
+A comment on the line, or above it, suppresses a rule there: sqsbatch:ignore, the rule's id and the reason. Metadata suppresses rules for its resource, at the top level for the template: sqsbatch: {ignore: {SB106: the reason}}. A suppression needs a reason.
+
+## JSON output
+
+With --output json, standard output has one JSON object a line and nothing else. The field "type" is "finding", "suppressed", "unknown" (a place that was not checked), "unreadable" (a file), "note" (about a file), "fixed" (an edit of --fix) or "summary" (the last line).
+
+Of a place: file, stack (of the CDK), line, column, endColumn (the first column after the text, counted in characters), resource. Of a finding: rule, severity, message, why, page (of AWS's documentation), and fix with says and diff. A line of type suppressed has reason and byLine as well, one of type fixed has says, and one of type unknown has rules (none: all rules on the resource) and message. The summary counts files, errors, warnings, notes, notShown (of lower severity), fixed, suppressed, unknown and unreadable.
+
+## SARIF
+
+--output sarif is SARIF 2.1.0 for GitHub's code scanning and other consumers. URIs are relative to GITHUB_WORKSPACE if that is set and has the file, else to the current directory. The fingerprint of a finding depends on rule, file and resource. It survives lines that move and words that change.
+
+## Exit status
+
+The exit status is 0 when nothing was found, 1 when there are findings of the severity that --severity names or above, 2 for a wrong command line, and 3 when a template could not be read. Errors and warnings fail by default, as with cfn-lint. --severity error lets warnings pass, and --severity note fails for notes, too.`
+
+// Command is `sqsbatch lint`, of a program of the given version.
+func Command(tio cli.IO, version string) *cobra.Command {
+	o := options{
+		parameters: cli.Assignments{}, used: map[string]bool{}, configEnv: defaultEnv,
+		severity: "warning", output: "text", version: release(version), base: os.Getenv("GITHUB_WORKSPACE"),
+	}
+	cmd := &cobra.Command{
+		Use:   "lint [flags] [template.yaml | directory | cdk.out]",
+		Short: "check a template for settings that lose messages or time",
+		Long:  about,
+		Example: `sqsbatch lint
+sqsbatch lint --config-env prod --fix template.yaml
+sqsbatch lint --output sarif cdk.out > lint.sarif`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := o.positional(args); err != nil {
+				return err
+			}
+			return o.run(tio.Stdout, tio.Stderr)
+		},
+	}
+	o.flags(cmd)
+	cli.Notes(cmd, details)
+	return cmd
+}
+
+func (o *options) flags(cmd *cobra.Command) {
+	cli.Section(cmd, "What is checked", func(f *pflag.FlagSet) {
+		f.Var(o.parameters, "parameter-overrides", "values for the templates' parameters; several may follow: A=1 B=2. --parameter is the same")
+		f.Var(cli.Text(&o.configEnv, "NAME"), "config-env", "the environment of samconfig.toml whose parameters are used")
+	})
+	cli.Section(cmd, "What is shown", func(f *pflag.FlagSet) {
+		f.Var(cli.Choice(&o.severity, severities...), "severity", "the least severity that is shown and that fails")
+		f.Var(cli.Choice(&o.output, "text", "json", "sarif", "github"), "output", "the form of the output\ntext: each finding with its line, the reason and the fix\njson: one JSON object a line\nsarif: SARIF 2.1.0\ngithub: annotations of a GitHub workflow, which shows ten of each severity")
+		f.BoolVar(&o.verbose, "verbose", false, "also the places that were not checked, what is suppressed, and where parameters are from")
+	})
+	cli.Section(cmd, "What is changed", func(f *pflag.FlagSet) {
+		f.BoolVar(&o.fix, "fix", false, "write the fixes that are safe to the templates, and show what is left")
+	})
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "parameter" {
+			name = "parameter-overrides"
+		}
+		return pflag.NormalizedName(name)
+	})
+}
+
+// positional takes the arguments: paths, and parameters after --parameter-overrides A=1,
+// as SAM's commands take them.
+func (o *options) positional(args []string) error {
+	for _, arg := range args {
+		if _, err := os.Stat(arg); err != nil && strings.Contains(arg, "=") && len(o.parameters) > 0 {
+			if err := o.parameters.Set(arg); err != nil {
+				return cli.Usagef(command, "--parameter-overrides %s: %v", arg, err)
+			}
+			continue
+		}
+		o.paths = append(o.paths, arg)
+	}
+	return nil
+}
+
+func (o *options) run(stdout, stderr io.Writer) error {
+	found, err := inputs(o.paths)
+	if err != nil {
+		return failure{unreadable, err}
+	}
+	var files []*file
+	for _, in := range found {
+		files = append(files, o.check(in))
+	}
+	if err := o.unusedParameter(files); err != nil {
+		return err
+	}
+	if o.fix {
+		for _, f := range files {
+			o.fixAll(f)
+		}
+	}
+	if o.output == "sarif" || o.output == "github" {
+		for _, f := range files {
+			f.writeFixed(stderr)
+		}
+	}
+	switch o.output {
+	case "json":
+		err = writeJSON(stdout, o, files)
+	case "sarif":
+		err = writeSARIF(stdout, o, files)
+	case "github":
+		err = writeGitHub(stdout, o, files)
+	default:
+		err = writeText(stdout, view.Detect(stdout), o, files)
+	}
+	if err != nil {
+		return err
+	}
+	return o.outcome(files)
+}
+
+// release is the version in SARIF: none in a program of an unknown commit.
+func release(version string) string {
+	if strings.HasPrefix(version, "(devel)") {
+		return ""
+	}
+	return version
+}

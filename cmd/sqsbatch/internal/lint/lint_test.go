@@ -1,0 +1,435 @@
+package lint_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/lint"
+)
+
+// run runs `sqsbatch lint` with arguments.
+func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	t.Setenv("GITHUB_WORKSPACE", "") // CI sets it
+	return runIn(t, args...)
+}
+
+func runIn(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	tio := cli.IO{Args: append([]string{"lint"}, args...), Stdout: &out, Stderr: &errs}
+	status = cli.Run(t.Context(), cli.Root(tio, lint.Command(tio, "v1.2.3")))
+	return status, out.String(), errs.String()
+}
+
+// write writes files below a new directory, and returns its path.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// A row is what a test reads of a line of the JSON output.
+type row struct{ Type, Rule, File, Stack, Resource string }
+
+func rows(t *testing.T, output string) (all []row) {
+	t.Helper()
+	for line := range strings.Lines(output) {
+		var r row
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// found lists the lines of a kind, each as a rule and its resource.
+func found(t *testing.T, output, kind string) (rules []string) {
+	t.Helper()
+	for _, r := range rows(t, output) {
+		if r.Type == kind {
+			rules = append(rules, strings.TrimSpace(r.Rule+" "+r.Resource))
+		}
+	}
+	return rules
+}
+
+// The same template in each form of the output.
+func TestOutputs(t *testing.T) {
+	t.Chdir(filepath.Join("testdata", "shop"))
+	for name, args := range map[string][]string{
+		"text.txt":     {"--severity", "note"},
+		"verbose.txt":  {"--verbose", "--config-env", "slow", "--parameter-overrides", "Concurrency=5"},
+		"output.jsonl": {"--output", "json", "--severity", "note"},
+		"output.sarif": {"--output", "sarif", "--severity", "note"},
+		"github.txt":   {"--output", "github", "--severity", "note"},
+	} {
+		status, stdout, stderr := run(t, args...)
+		if status != 1 {
+			t.Errorf("%s: status %d\n%s", name, status, stderr)
+		}
+		golden.Check(t, filepath.Join("..", "..", name), stdout) // testdata, from here
+	}
+}
+
+const (
+	// clean has nothing that a rule finds, of any severity but a note.
+	clean = `Resources:
+  Q: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: 60, RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 5}}}
+  D: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600}}
+`
+	// retention has one warning, because Q has no dead-letter queue that keeps messages
+	// long enough.
+	retention = `Parameters: {Count: {Type: Number, Default: 5}}
+Resources:
+  Q: {Type: AWS::SQS::Queue, Properties: {RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: !Ref Count}}}
+  D: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 3600}}
+`
+	// otherType has one error, because the dead-letter queue is of the other type.
+	otherType = `Resources:
+  Q: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true, RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 5}}}
+  D: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600}}
+`
+)
+
+func TestExitStatus(t *testing.T) {
+	dir := write(t, map[string]string{
+		"clean.yaml": clean, "warning.yaml": retention, "error.yaml": otherType, "broken.yaml": "Resources: {\n", "other.yaml": "a: 1\n",
+		"empty/readme.md":   "",
+		"sam/template.yaml": clean, "sam/samconfig.toml": "[prod.deploy.parameters]\n", "bad/template.yaml": clean, "bad/samconfig.toml": "=",
+	})
+	t.Chdir(dir)
+	for _, tt := range []struct {
+		args   []string
+		status int
+		stderr string
+	}{
+		{[]string{"clean.yaml"}, 0, ""},
+		{[]string{"warning.yaml"}, 1, "1 finding of severity warning or above"},
+		{[]string{"warning.yaml", "--severity", "error"}, 0, ""},
+		{[]string{"error.yaml", "--severity", "error"}, 1, "1 finding of severity error or above"},
+		{[]string{"warning.yaml", "--severity", "bad"}, 2, "it must be error, warning or note"},
+		{[]string{"clean.yaml", "--parameter-overrides", "A=1"}, 2, "--parameter-overrides A=1: no template has that parameter"},
+		{[]string{"warning.yaml", "clean.yaml", "--parameter", "Count=6"}, 1, ""},
+		{[]string{"warning.yaml", "--parameter-overrides", "Count=6", "Counts=7"}, 2, "Counts=7"},
+		{[]string{"sam", "--config-env", "prd"}, 2, "is prod meant?"},
+		{[]string{"missing.yaml"}, 3, "there is no missing.yaml"},
+		{[]string{"empty"}, 3, "empty has no template"},
+		{[]string{"broken.yaml"}, 3, "broken.yaml: yaml: "},
+		{[]string{"other.yaml"}, 3, "not a SAM or CloudFormation template"},
+		{[]string{"bad"}, 3, "samconfig.toml"},
+		{[]string{"error.yaml", "broken.yaml", "clean.yaml"}, 3, "broken.yaml"},
+	} {
+		status, _, stderr := run(t, tt.args...)
+		if status != tt.status || !strings.Contains(stderr, tt.stderr) {
+			t.Errorf("%q: status %d, %q; want %d, %q", tt.args, status, stderr, tt.status, tt.stderr)
+		}
+	}
+}
+
+// A template that cannot be read does not hide what is found in others.
+func TestUnreadable_OthersAreChecked(t *testing.T) {
+	t.Chdir(write(t, map[string]string{"a.yaml": "[]", "b.yaml": otherType}))
+	for _, output := range []string{"text", "json", "sarif", "github"} {
+		status, stdout, _ := run(t, "a.yaml", "b.yaml", "--output", output)
+		if status != 3 || !strings.Contains(stdout, "SB203") {
+			t.Errorf("%s: status %d\n%s", output, status, stdout)
+		}
+		if output != "text" && !strings.Contains(stdout, "top level is not a mapping") {
+			t.Errorf("%s does not say why a.yaml was not read\n%s", output, stdout)
+		}
+	}
+}
+
+// Which files an argument means.
+func TestInputs(t *testing.T) {
+	const stack = `{"Resources": {"Q": {"Type": "AWS::SQS::Queue", "Properties": {"FifoQueue": true, "RedrivePolicy": {"deadLetterTargetArn": {"Fn::GetAtt": ["D", "Arn"]}, "maxReceiveCount": 5}}}, "D": {"Type": "AWS::SQS::Queue"}}}`
+	const parent = `{"Resources": {"N": {"Type": "AWS::CloudFormation::Stack", "Metadata": {"aws:asset:path": "below.nested.template.json"}, "Properties": {}}}}`
+	const manifest = `{"version": "52.0.0", "artifacts": {
+		"orders": {"type": "aws:cloudformation:stack", "properties": {"templateFile": "orders.template.json"}, "displayName": "shop/orders"},
+		"parent": {"type": "aws:cloudformation:stack", "properties": {"templateFile": "parent.template.json"}},
+		"assembly-prod": {"type": "cdk:cloud-assembly", "properties": {"directoryName": "assembly-prod"}},
+		"Tree": {"type": "cdk:tree", "properties": {"file": "tree.json"}}}}`
+	const stage = `{"version": "52.0.0", "artifacts": {"prod": {"type": "aws:cloudformation:stack", "properties": {"templateFile": "prod.template.json"}}}}`
+	t.Chdir(write(t, map[string]string{
+		"sam/template.yaml": otherType, "sam/other.yaml": "[]",
+		"yml/template.yml": otherType, "json/template.json": stack,
+		"plain/a.template.json": stack, "plain/b.template.json": stack, "plain/c.json": "[]",
+		"app/cdk.out/manifest.json": manifest, "app/cdk.out/orders.template.json": stack, "app/cdk.out/old.template.json": "[]",
+		"app/cdk.out/parent.template.json": parent, "app/cdk.out/below.nested.template.json": stack,
+		"app/cdk.out/assembly-prod/manifest.json": stage, "app/cdk.out/assembly-prod/prod.template.json": stack,
+		"no/manifest.json": "{}", "gone/manifest.json": stage,
+	}))
+	cdk := []string{
+		"app/cdk.out/assembly-prod/prod.template.json prod", "app/cdk.out/orders.template.json shop/orders",
+		"app/cdk.out/below.nested.template.json parent/below",
+	}
+	for _, tt := range []struct {
+		args []string
+		want []string // files with a finding, and their stacks
+	}{
+		{[]string{"sam"}, []string{"sam/template.yaml"}},
+		{[]string{"yml", "json"}, []string{"yml/template.yml", "json/template.json"}},
+		{[]string{"sam", "sam/template.yaml", "./sam/"}, []string{"sam/template.yaml"}},
+		{[]string{"plain"}, []string{"plain/a.template.json", "plain/b.template.json"}},
+		{[]string{"app"}, cdk},
+		{[]string{"app/cdk.out"}, cdk},
+		{[]string{"no"}, nil},
+		{[]string{"gone"}, nil},
+	} {
+		_, stdout, stderr := run(t, append(tt.args, "--output", "json", "--severity", "error")...)
+		var got []string
+		for _, r := range rows(t, stdout) {
+			if r.Type == "finding" && r.Rule == "SB203" {
+				got = append(got, strings.TrimSpace(filepath.ToSlash(r.File)+" "+r.Stack))
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%q: %q, want %q (%s)", tt.args, got, tt.want, stderr)
+		}
+	}
+}
+
+// Without an argument the current directory is checked.
+func TestInputs_CurrentDirectory(t *testing.T) {
+	t.Chdir(write(t, map[string]string{"template.yml": otherType}))
+	if status, stdout, _ := run(t); status != 1 || !strings.Contains(stdout, "template.yml:2:") {
+		t.Errorf("status %d\n%s", status, stdout)
+	}
+}
+
+// A parameter has the value of the command line, else of samconfig.toml, else its default.
+func TestParameters(t *testing.T) {
+	t.Chdir(write(t, map[string]string{
+		"template.yaml":  retention,
+		"samconfig.toml": "[default.deploy.parameters]\nparameter_overrides = \"Count=3\"\n[prod.deploy.parameters]\nparameter_overrides = [\"Count=2\"]\n",
+	}))
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "maxReceiveCount of 3"},
+		{[]string{"--config-env", "prod"}, "maxReceiveCount of 2"},
+		{[]string{"--parameter-overrides", "Count=4"}, "maxReceiveCount of 4"},
+	} {
+		if _, stdout, stderr := run(t, tt.args...); !strings.Contains(stdout, tt.want) {
+			t.Errorf("%q: %s%s", tt.args, stdout, stderr)
+		}
+	}
+}
+
+// The fingerprint of a finding stays when its lines move, and differs by resource and file.
+func TestSARIF_Fingerprints(t *testing.T) {
+	two := strings.ReplaceAll(otherType, "  Q:", "  P: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true, RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 5}}}\n  Q:")
+	t.Chdir(write(t, map[string]string{"a.yaml": two, "b.yaml": two}))
+	first := fingerprints(t, "a.yaml", "b.yaml")
+	if len(first) != 4 {
+		t.Fatalf("%q", first)
+	}
+	distinct := slices.Compact(slices.Sorted(slices.Values(first)))
+	if len(distinct) != 4 {
+		t.Errorf("two findings share a fingerprint: %q", first)
+	}
+	for _, name := range []string{"a.yaml", "b.yaml"} {
+		if err := os.WriteFile(name, []byte("# A comment.\n\n"+two), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if moved := fingerprints(t, "a.yaml", "b.yaml"); !slices.Equal(moved, first) {
+		t.Errorf("%q, and after lines moved %q", first, moved)
+	}
+}
+
+type sarifLog struct {
+	Runs []struct {
+		Results []struct {
+			RuleID              string
+			PartialFingerprints map[string]string
+			Locations           []struct {
+				PhysicalLocation struct {
+					ArtifactLocation struct{ URI, URIBaseID string }
+				}
+			}
+		}
+	}
+}
+
+func sarif(t *testing.T, args ...string) sarifLog {
+	t.Helper()
+	_, stdout, stderr := runIn(t, append([]string{"--output", "sarif", "--severity", "error"}, args...)...)
+	var log sarifLog
+	if err := json.Unmarshal([]byte(stdout), &log); err != nil {
+		t.Fatal(err, stderr)
+	}
+	return log
+}
+
+func fingerprints(t *testing.T, args ...string) (all []string) {
+	t.Helper()
+	for _, r := range sarif(t, args...).Runs[0].Results {
+		all = append(all, r.PartialFingerprints["primaryLocationLineHash"])
+	}
+	return all
+}
+
+// URIs are relative to the workspace, so that GitHub finds the file from wherever the
+// command ran.
+func TestSARIF_URIs(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(write(t, map[string]string{"a b/template.yaml": otherType}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Join(dir, "a b"))
+	for workspace, want := range map[string]string{
+		"":            "template.yaml %SRCROOT%",
+		dir:           "a%20b/template.yaml %SRCROOT%",
+		t.TempDir():   "template.yaml %SRCROOT%", // it does not have the file
+		dir + "/none": "template.yaml %SRCROOT%",
+	} {
+		t.Setenv("GITHUB_WORKSPACE", workspace)
+		at := sarif(t).Runs[0].Results[0].Locations[0].PhysicalLocation.ArtifactLocation
+		if got := at.URI + " " + at.URIBaseID; got != want {
+			t.Errorf("with %q: %s, want %s", workspace, got, want)
+		}
+	}
+}
+
+// What is special in annotations is escaped, so that no template writes a command.
+func TestGitHub_Escapes(t *testing.T) {
+	t.Chdir(write(t, map[string]string{"a,b%.yaml": strings.ReplaceAll(otherType, "  Q:", "  \"Q\\n::warning::x,%\":")}))
+	_, stdout, _ := run(t, "a,b%.yaml", "--output", "github", "--severity", "error")
+	lines := strings.Split(stdout, "\n")
+	if !strings.HasPrefix(lines[0], "::error file=a%2Cb%25.yaml,line=2,") || !strings.Contains(lines[0], "%0A::warning::x,%25") {
+		t.Errorf("%q", lines[0])
+	}
+	if len(lines) != 3 {
+		t.Errorf("%d lines: %q", len(lines), lines)
+	}
+}
+
+// No template moves the cursor.
+func TestText_ShowsControlCharacters(t *testing.T) {
+	t.Chdir(write(t, map[string]string{"t.yaml": strings.ReplaceAll(otherType, "  Q:", "  \"\\e[2J\u202eQ\":")}))
+	_, stdout, _ := run(t, "t.yaml")
+	if !strings.Contains(stdout, `\u001b[2J`) || strings.ContainsAny(stdout, "\x1b\u202e") {
+		t.Errorf("%q", stdout)
+	}
+}
+
+// A template without any queue is not just clean.
+func TestNothingToCheck_IsSaid(t *testing.T) {
+	t.Chdir(write(t, map[string]string{"t.yaml": "Resources: {B: {Type: AWS::S3::Bucket}}"}))
+	if status, stdout, _ := run(t, "t.yaml"); status != 0 || !strings.Contains(stdout, "nothing to check") {
+		t.Errorf("status %d: %s", status, stdout)
+	}
+}
+
+// An output that cannot be written is an error.
+func TestOutput_ClosedPipe(t *testing.T) {
+	t.Chdir(write(t, map[string]string{"t.yaml": clean}))
+	for _, output := range []string{"text", "json", "sarif", "github"} {
+		tio := cli.IO{Args: []string{"lint", "t.yaml", "--output", output}, Stdout: closed{}, Stderr: io.Discard}
+		if status := cli.Run(t.Context(), cli.Root(tio, lint.Command(tio, ""))); status != 1 {
+			t.Errorf("%s: status %d", output, status)
+		}
+	}
+}
+
+type closed struct{}
+
+func (closed) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// The help names every field of the JSON output.
+func TestJSON_FieldsAreInTheHelp(t *testing.T) {
+	_, help, _ := run(t, "--help")
+	words := strings.FieldsFunc(help, func(r rune) bool { return !unicode.IsLetter(r) })
+	output, err := os.ReadFile(filepath.Join("testdata", "output.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var check func(fields map[string]any)
+	check = func(fields map[string]any) {
+		for name, value := range fields {
+			if !slices.Contains(words, name) {
+				t.Errorf("the help does not name %s", name)
+			}
+			if below, ok := value.(map[string]any); ok {
+				check(below)
+			}
+		}
+	}
+	for line := range strings.Lines(string(output)) {
+		var fields map[string]any
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Fatal(err)
+		}
+		check(fields)
+	}
+}
+
+// --fix writes what is safe and nothing else, whatever the ends of lines and the output.
+// A second run has nothing left to fix.
+func TestFix(t *testing.T) {
+	shop, err := os.ReadFile(filepath.Join("testdata", "shop", "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(shop), "\r\n", "\n")
+	for _, output := range []string{"text", "json", "sarif", "github"} {
+		path := filepath.Join(write(t, map[string]string{"unix.yaml": text, "windows.yaml": strings.ReplaceAll(text, "\n", "\r\n")}), "unix.yaml")
+		windows := filepath.Join(filepath.Dir(path), "windows.yaml")
+		status, stdout, stderr := run(t, "--fix", "--severity", "note", "--output", output, path, windows)
+		if status != 1 || !strings.Contains(stdout+stderr, "set maxReceiveCount to 5") {
+			t.Errorf("%s: status %d\n%s%s", output, status, stdout, stderr)
+		}
+		fixed := read(t, path)
+		golden.Check(t, "fixed.yaml", fixed)
+		if got := read(t, windows); got != strings.ReplaceAll(fixed, "\n", "\r\n") {
+			t.Errorf("%s: with CRLF it wrote\n%q", output, got)
+		}
+		_, again, _ := run(t, "--fix", "--severity", "note", "--output", "json", path)
+		if more := found(t, again, "fixed"); len(more) > 0 || read(t, path) != fixed {
+			t.Errorf("%s: a second run fixed %q", output, more)
+		}
+	}
+}
+
+// The output has what was fixed, and what is left.
+func TestFix_TellsBoth(t *testing.T) {
+	t.Chdir(write(t, map[string]string{"t.yaml": retention + "  U: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true, RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 5}}}\n"}))
+	status, stdout, _ := run(t, "--fix", "--output", "json", "t.yaml")
+	if got := found(t, stdout, "fixed"); status != 1 || !slices.Contains(got, "SB204 D") {
+		t.Errorf("status %d, fixed %q", status, got)
+	}
+	if left := found(t, stdout, "finding"); !slices.Contains(left, "SB203 U") || slices.Contains(left, "SB204 D") {
+		t.Errorf("left %q", left)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

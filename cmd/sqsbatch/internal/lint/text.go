@@ -1,0 +1,235 @@
+package lint
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
+	rules "github.com/sqsbatch/sqsbatch/internal/lint"
+	"github.com/sqsbatch/sqsbatch/internal/template"
+)
+
+// textWidth is the width of paragraphs where there is no terminal.
+const textWidth = 120
+
+// A writer writes findings for people.
+type writer struct {
+	strings.Builder
+	term view.Terminal
+}
+
+// writeText writes findings with their lines, reasons and fixes, and at the end a summary.
+func writeText(out io.Writer, term view.Terminal, o *options, files []*file) error {
+	w := &writer{term: term}
+	for _, f := range files {
+		w.file(o, f)
+	}
+	w.WriteString(w.summary(o, o.tally(files)) + "\n")
+	_, err := io.WriteString(out, w.String())
+	return err
+}
+
+func (w *writer) file(o *options, f *file) {
+	for _, x := range f.fixed {
+		fmt.Fprintf(w, "%s %s (%s)\n", w.term.Paint(view.Good, "fixed "+f.path+":"), show.Clean(x.Fix.Says), x.ID)
+	}
+	notes := f.notes
+	if o.verbose {
+		notes = slices.Concat(notes, f.details)
+	}
+	for _, note := range notes {
+		fmt.Fprintf(w, "%s: %s\n", f.path, show.Clean(note))
+	}
+	for _, x := range o.shown(f) {
+		w.finding(f, x)
+	}
+	if !o.verbose {
+		return
+	}
+	for _, s := range f.Suppressed {
+		reason := s.Reason
+		if reason == "" {
+			reason = "no reason is given"
+		}
+		fmt.Fprintf(w, "%s: %s %s %s\n  suppressed on line %d: %s\n", place(s.Pos, f.path), w.term.Paint(view.Aside, "suppressed"),
+			s.ID, show.Clean(s.Message), s.By.Line, show.Clean(reason))
+	}
+	for _, u := range f.Unknown {
+		fmt.Fprintf(w, "%s: %s %s%s\n", place(u.Pos, f.path), w.term.Paint(view.Aside, "unknown"),
+			show.Clean(u.Message), w.term.Paint(view.Aside, of(u.Rules)))
+	}
+}
+
+// writeFixed tells the edits of --fix, and why there are none, next to an output that has
+// no place for them.
+func (f *file) writeFixed(out io.Writer) {
+	for _, x := range f.fixed {
+		fmt.Fprintf(out, "fixed %s: %s (%s)\n", f.path, show.Clean(x.Fix.Says), x.ID)
+	}
+	for _, note := range f.notes {
+		if strings.HasPrefix(note, notFixed) {
+			fmt.Fprintf(out, "%s: %s\n", f.path, show.Clean(note))
+		}
+	}
+}
+
+// of names the rules that did not judge.
+func of(ids []string) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(ids, ", ") + ")"
+}
+
+// place is "template.yaml:12:7".
+func place(p template.Pos, path string) string {
+	if p.File != "" {
+		path = p.File
+	}
+	if p.Line == 0 {
+		return path
+	}
+	return fmt.Sprintf("%s:%d:%d", path, p.Line, p.Col)
+}
+
+func colour(s rules.Severity) string {
+	switch s {
+	case rules.Error:
+		return view.Bad
+	case rules.Warning:
+		return view.Waiting
+	default:
+		return view.Good
+	}
+}
+
+func (w *writer) finding(f *file, x rules.Finding) {
+	stack := ""
+	if f.stack != "" {
+		stack = w.term.Paint(view.Aside, " [stack "+show.Clean(f.stack)+"]")
+	}
+	fmt.Fprintf(w, "%s: %s %s%s\n", place(x.Pos, f.path),
+		w.term.Paint(colour(x.Severity), string(x.Severity)+" "+x.ID), show.Clean(x.Message), stack)
+	w.excerpt(f, x)
+	w.paragraph("why: ", reason(x.Info))
+	if x.Fix != nil {
+		w.paragraph("fix: ", x.Fix.Says)
+		w.diff(x.Fix.Diff(f.path, f.src))
+	}
+	w.WriteString("\n")
+}
+
+// reason says why a rule is there, with AWS's page.
+func reason(r rules.Info) string {
+	if name := page(r); name != "" {
+		return r.Why + " (AWS: " + name + ")"
+	}
+	return r.Why
+}
+
+// page is the name of AWS's page, "" for a rule that no page has.
+func page(r rules.Info) string { return strings.TrimSuffix(r.Page, "–") }
+
+// excerpt shows the line, with a caret below each character that is wrong.
+func (w *writer) excerpt(f *file, x rules.Finding) {
+	line := f.line(x.Pos.Line)
+	if strings.TrimSpace(line) == "" || x.Pos.Col < 1 {
+		return
+	}
+	runes := []rune(line)
+	from := min(x.Pos.Col-1, len(runes))
+	to := min(max(x.EndCol-1, from+1), max(len(runes), from+1))
+	before, marked, after := show.Clean(string(runes[:from])), show.Clean(string(runes[from:min(to, len(runes))])), ""
+	if to < len(runes) {
+		after = show.Clean(string(runes[to:]))
+	}
+	number := fmt.Sprintf("%5d", x.Pos.Line)
+	margin := w.term.Paint(view.Aside, strings.Repeat(" ", len(number))+" |")
+	fmt.Fprintf(w, "%s %s\n", w.term.Paint(view.Aside, number+" |"), before+marked+after)
+	fmt.Fprintf(w, "%s %s%s\n", margin, strings.Repeat(" ", utf8.RuneCountInString(before)),
+		w.term.Paint(colour(x.Severity), strings.Repeat("^", max(1, utf8.RuneCountInString(marked)))))
+}
+
+// paragraph writes text below a finding, in lines that fit.
+func (w *writer) paragraph(title, text string) {
+	width := textWidth
+	if w.term.Width != nil {
+		width = max(40, w.term.Width())
+	}
+	indent := strings.Repeat(" ", 8)
+	for i, line := range show.Wrap(show.Clean(text), width-len(indent)-len(title)) {
+		if i > 0 {
+			title = strings.Repeat(" ", len(title))
+		}
+		w.WriteString(indent + w.term.Paint(view.Aside, title) + line + "\n")
+	}
+}
+
+// diff writes the hunks of a diff of one file, whose name stands above.
+func (w *writer) diff(text string) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ ") {
+			continue
+		}
+		colour := ""
+		switch {
+		case strings.HasPrefix(line, "@@"):
+			colour = view.Aside
+		case strings.HasPrefix(line, "-"):
+			colour = view.Bad
+		case strings.HasPrefix(line, "+"):
+			colour = view.Good
+		}
+		w.WriteString(strings.Repeat(" ", 8) + w.term.Paint(colour, show.Clean(strings.TrimSuffix(line, "\r"))) + "\n")
+	}
+}
+
+// summary is the last line.
+func (w *writer) summary(o *options, n tally) string {
+	parts := []string{
+		w.amount(n.errors, "error", rules.Error), w.amount(n.warnings, "warning", rules.Warning),
+	}
+	if o.severity == string(rules.Note) {
+		parts = append(parts, w.amount(n.notes, "note", rules.Note))
+	}
+	if o.severity == string(rules.Error) {
+		parts = parts[:1]
+	}
+	text := count(n.files, "template") + ": " + strings.Join(parts, ", ")
+	for _, part := range []struct {
+		n    int
+		text string
+	}{
+		{n.fixed, "fixed"}, {n.suppressed, "suppressed"}, {n.unreadable, "not read"},
+	} {
+		if part.n > 0 {
+			text += fmt.Sprintf(", %d %s", part.n, part.text)
+		}
+	}
+	if n.unknown > 0 {
+		text += ", " + count(n.unknown, "place") + " not checked" + unless(o.verbose, " (--verbose lists them)")
+	}
+	if n.hidden > 0 {
+		text += fmt.Sprintf(", %d of lower severity not shown (--severity note shows them)", n.hidden)
+	}
+	return text
+}
+
+func unless(not bool, text string) string {
+	if not {
+		return ""
+	}
+	return text
+}
+
+func (w *writer) amount(n int, noun string, s rules.Severity) string {
+	if n == 0 {
+		return count(n, noun)
+	}
+	return w.term.Paint(colour(s), count(n, noun))
+}

@@ -1,0 +1,158 @@
+package lint
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sqsbatch/sqsbatch/internal/template"
+)
+
+// Check checks a template against all rules. It does not fail: what cannot be read is in
+// Result.Unknown.
+func Check(st *template.Stack) (Result, error) {
+	survey := st.Survey()
+	st = survey.Stack
+	c := &collector{}
+	var mappings []Mapping
+	for _, m := range survey.Mappings {
+		mappings = append(mappings, Mapping(m))
+	}
+	sources := sourcesOf(survey.Queues, mappings)
+	c.checkMappings(st, mappings)
+	list, err := st.Resources("AWS::CloudWatch::Alarm")
+	if err != nil {
+		return c.Result, err
+	}
+	c.checkQueues(st, survey.Queues, sources, alarmsOf(st, list))
+	for _, a := range list {
+		apply(c, Alarms, Alarm{a, sources})
+	}
+	policies, err := st.Resources("AWS::SQS::QueuePolicy", "AWS::SQS::QueueInlinePolicy")
+	for _, p := range policies {
+		apply(c, Policies, Policy{p})
+	}
+	for _, f := range survey.Left() {
+		c.unsure(Unknown{Pos: f.Pos, Message: f.Message})
+	}
+	c.place(st)
+	c.suppress(st)
+	c.place(st) // of those about suppressions
+	return c.Result, err
+}
+
+// checkMappings checks mappings, their functions and the functions' roles.
+func (c *collector) checkMappings(st *template.Stack, mappings []Mapping) {
+	for _, m := range mappings {
+		apply(c, Mappings, m)
+		switch {
+		case m.Event.QueueARN == "":
+			_, err := queueOfEvent(m).Str()
+			if err == nil {
+				err = &template.Error{Pos: m.Event.Pos, Message: "it is no queue's ARN"}
+			}
+			c.unsure(Unknown{Pos: m.Event.Pos, Message: "the queue of event " + m.Event.Name + " is not known, and its settings are not checked: " + template.Reason(m.Event.Pos, err)})
+		case m.Queue.LogicalID == "":
+			c.unsure(Unknown{Pos: m.Event.Pos, Message: "queue " + m.Queue.Name + " is not in the template, and its settings are not checked"})
+		}
+		if m.Function.LogicalID == "" {
+			c.unsure(Unknown{Pos: m.Event.Pos, Message: "the function of mapping " + m.Event.Name + " is not in the template, and its settings are not checked"})
+		} else if m.Queue.ARN != "" {
+			c.checkRole(st, m)
+		}
+	}
+	for _, f := range functionsOf(mappings) {
+		apply(c, Functions, *f)
+	}
+}
+
+// queueOfEvent is what names the queue of a mapping.
+func queueOfEvent(m Mapping) template.Value {
+	if v := m.get("Queue"); !v.Absent() {
+		return v
+	}
+	return m.get("EventSourceArn")
+}
+
+func (c *collector) checkRole(st *template.Stack, m Mapping) {
+	role, err := roleOf(st, m)
+	if err != nil {
+		var ids []string
+		for _, r := range Roles {
+			ids = append(ids, r.ID)
+		}
+		f := m.Function
+		c.unsure(Unknown{Pos: f.Resource.Pos, Rules: ids, Message: "the permissions of function " + f.LogicalID + " are not checked: " + template.Reason(f.Resource.Pos, err)})
+		return
+	}
+	apply(c, Roles, role)
+}
+
+// checkQueues checks the queues and their keys.
+func (c *collector) checkQueues(st *template.Stack, queues []template.Queue, sources map[string]*Source, watching *alarms) {
+	senders := sendersTo(st)
+	piped := pipedQueues(st)
+	region, account := st.Where()
+	for _, q := range queues {
+		s := *sources[q.ARN]
+		if s.LogicalID != q.LogicalID { // two of a name, which CloudFormation refuses
+			continue
+		}
+		s.alarms, s.region, s.account, s.piped = watching, region, account, piped[q.ARN]
+		apply(c, Queues, s)
+		apply(c, watched, s)
+		if key := keyOfQueue(st, q); key != nil {
+			apply(c, Keys, Key{key, senders[q.ARN]})
+		}
+	}
+}
+
+// pipedQueues are the queues that pipes of EventBridge poll.
+func pipedQueues(st *template.Stack) map[string]bool {
+	list := map[string]bool{}
+	for _, r := range st.All() {
+		if r.Type == "AWS::Pipes::Pipe" {
+			arn, _ := r.Get("Source").Str()
+			list[arn] = true
+		}
+	}
+	return list
+}
+
+// place fills in what follows from the places of findings, and sorts by them.
+func (c *collector) place(st *template.Stack) {
+	text := st.Text()
+	all := st.All()
+	slices.SortFunc(all, func(a, b template.Resource) int { return cmp.Compare(a.Pos.Line, b.Pos.Line) })
+	resource := func(at template.Pos) string { return "" }
+	if len(all) > 0 {
+		resource = func(at template.Pos) string { return around(all, at, st) }
+	}
+	for i, f := range c.Findings {
+		c.Findings[i].EndCol = text.EndCol(f.Pos.Line, f.Pos.Col)
+		c.Findings[i].Resource = resource(f.Pos)
+	}
+	for i, u := range c.Unknown {
+		c.Unknown[i].EndCol = text.EndCol(u.Pos.Line, u.Pos.Col)
+		c.Unknown[i].Resource = resource(u.Pos)
+	}
+	before := func(a, b template.Pos) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+	}
+	slices.SortStableFunc(c.Findings, func(a, b Finding) int { return before(a.Pos, b.Pos) })
+	slices.SortStableFunc(c.Suppressed, func(a, b Suppressed) int { return before(a.Pos, b.Pos) })
+	slices.SortStableFunc(c.Unknown, func(a, b Unknown) int { return before(a.Pos, b.Pos) })
+}
+
+// around is the resource around a place: the last that begins before it, if that is in
+// Resources at all.
+func around(all []template.Resource, at template.Pos, st *template.Stack) (id string) {
+	if !st.InResources(at) {
+		return ""
+	}
+	for _, r := range all {
+		if r.Pos.Line < at.Line || r.Pos.Line == at.Line && r.Pos.Col <= at.Col {
+			id = r.ID
+		}
+	}
+	return id
+}

@@ -1,0 +1,194 @@
+package lint_test
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/internal/lint"
+	"github.com/sqsbatch/sqsbatch/internal/template"
+)
+
+// find returns the finding of a rule.
+func find(t *testing.T, text, id string) lint.Finding {
+	t.Helper()
+	found := checkText(t, text).Findings
+	i := slices.IndexFunc(found, func(f lint.Finding) bool { return f.ID == id })
+	if i < 0 {
+		t.Fatalf("no %s in %v of\n%s", id, found, text)
+	}
+	return found[i]
+}
+
+// A fix writes as the file does: blocks, {mappings}, JSON, quotes, comments and line ends.
+func TestFixes_KeepTheStyle(t *testing.T) {
+	const head = "Resources:\n  F:\n    Type: AWS::Serverless::Function\n    Properties:\n      Timeout: 10\n      Events:\n        E:\n          Type: SQS\n"
+	const properties = "          Properties:\n"
+	const queue = "            Queue: !GetAtt Q.Arn # the queue\n"
+	const report = "            FunctionResponseTypes: [ReportBatchItemFailures]\n"
+	for name, c := range map[string]struct{ id, old, want string }{
+		"block": {"SB101", head + properties + queue + "  Q: {Type: AWS::SQS::Queue}\n",
+			head + properties + queue + report + "  Q: {Type: AWS::SQS::Queue}\n"},
+		"before a list": {"SB101", head + properties + "            Queue:\n              Fn::GetAtt:\n                - Q\n                - Arn\n  Q: {Type: AWS::SQS::Queue}\n",
+			head + properties + report + "            Queue:\n              Fn::GetAtt:\n                - Q\n                - Arn\n  Q: {Type: AWS::SQS::Queue}\n"},
+		"flow": {"SB101", head + "          Properties: {Queue: !GetAtt Q.Arn, BatchSize: 5}\n  Q: {Type: AWS::SQS::Queue}\n",
+			head + "          Properties: {Queue: !GetAtt Q.Arn, FunctionResponseTypes: [ReportBatchItemFailures], BatchSize: 5}\n  Q: {Type: AWS::SQS::Queue}\n"},
+		"flow of one": {"SB101", head + "          Properties: {Queue: !GetAtt Q.Arn}\n  Q: {Type: AWS::SQS::Queue}\n",
+			head + "          Properties: {FunctionResponseTypes: [ReportBatchItemFailures], Queue: !GetAtt Q.Arn}\n  Q: {Type: AWS::SQS::Queue}\n"},
+		"no line end": {"SB101", "Resources:\n  Q: {Type: AWS::SQS::Queue}\n" + strings.TrimPrefix(head, "Resources:\n") + properties + "            Queue: !GetAtt Q.Arn",
+			"Resources:\n  Q: {Type: AWS::SQS::Queue}\n" + strings.TrimPrefix(head, "Resources:\n") + properties + "            Queue: !GetAtt Q.Arn\n" + strings.TrimSuffix(report, "\n")},
+		"no properties": {"SB105", head + properties + queue + "  Q:\n    Type: AWS::SQS::Queue\n",
+			head + properties + queue + "  Q:\n    Type: AWS::SQS::Queue\n    Properties:\n      VisibilityTimeout: 360\n"},
+		"no properties in flow": {"SB105", head + properties + queue + "  Q: {Type: AWS::SQS::Queue}\n",
+			head + properties + queue + "  Q: {Properties: {VisibilityTimeout: 360}, Type: AWS::SQS::Queue}\n"},
+		"quotes": {"SB105", head + properties + queue + "  Q: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: '5'}} # five\n",
+			head + properties + queue + "  Q: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: '360'}} # five\n"},
+		"wide characters": {"SB105", head + properties + queue + "  Q: {Type: AWS::SQS::Queue, Properties: {QueueName: \"ä€😀\", VisibilityTimeout: 5}}\n",
+			head + properties + queue + "  Q: {Type: AWS::SQS::Queue, Properties: {QueueName: \"ä€😀\", VisibilityTimeout: 360}}\n"},
+		"removed from flow": {"SB103", head + "          Properties: {Queue: !GetAtt Q.Arn, MaximumBatchingWindowInSeconds: 5}\n  Q: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true}}\n",
+			head + "          Properties: {Queue: !GetAtt Q.Arn}\n  Q: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true}}\n"},
+		"removed first from flow": {"SB103", head + "          Properties: {MaximumBatchingWindowInSeconds: 5, Queue: !GetAtt Q.Arn}\n  Q: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true}}\n",
+			head + "          Properties: {Queue: !GetAtt Q.Arn}\n  Q: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true}}\n"},
+		"JSON": {"SB101", "{\"Resources\": {\n  \"Q\": {\"Type\": \"AWS::SQS::Queue\"},\n  \"F\": {\"Type\": \"AWS::Serverless::Function\", \"Properties\": {\"Events\": {\"E\": {\"Type\": \"SQS\", \"Properties\": {\n    \"Queue\": {\"Fn::GetAtt\": [\"Q\", \"Arn\"]},\n    \"BatchSize\": 5\n  }}}}}\n}}\n",
+			"{\"Resources\": {\n  \"Q\": {\"Type\": \"AWS::SQS::Queue\"},\n  \"F\": {\"Type\": \"AWS::Serverless::Function\", \"Properties\": {\"Events\": {\"E\": {\"Type\": \"SQS\", \"Properties\": {\n    \"Queue\": {\"Fn::GetAtt\": [\"Q\", \"Arn\"]},\n    \"FunctionResponseTypes\": [\"ReportBatchItemFailures\"],\n    \"BatchSize\": 5\n  }}}}}\n}}\n"},
+		"JSON without properties": {"SB105", "{\"Resources\": {\n  \"Q\": {\"Type\": \"AWS::SQS::Queue\"},\n  \"F\": {\"Type\": \"AWS::Serverless::Function\", \"Properties\": {\"Timeout\": 40, \"Events\": {\"E\": {\"Type\": \"SQS\", \"Properties\": {\"Queue\": {\"Fn::GetAtt\": [\"Q\", \"Arn\"]}}}}}}\n}}\n",
+			"{\"Resources\": {\n  \"Q\": {\"Properties\": {\"VisibilityTimeout\": 240}, \"Type\": \"AWS::SQS::Queue\"},\n  \"F\": {\"Type\": \"AWS::Serverless::Function\", \"Properties\": {\"Timeout\": 40, \"Events\": {\"E\": {\"Type\": \"SQS\", \"Properties\": {\"Queue\": {\"Fn::GetAtt\": [\"Q\", \"Arn\"]}}}}}}\n}}\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.id == "SB105" {
+				c.old, c.want = strings.Replace(c.old, "Timeout: 10\n", "Timeout: 60\n", 1), strings.Replace(c.want, "Timeout: 10\n", "Timeout: 60\n", 1)
+			}
+			for _, eol := range []string{"\n", "\r\n"} {
+				old, want := strings.ReplaceAll(c.old, "\n", eol), strings.ReplaceAll(c.want, "\n", eol)
+				f := find(t, old, c.id)
+				if f.Fix == nil {
+					t.Fatal("no fix")
+				}
+				got, err := f.Fix.Apply([]byte(old))
+				if err != nil || string(got) != want {
+					t.Errorf("%v, got\n%s\nwant\n%s", err, got, want)
+				}
+			}
+		})
+	}
+}
+
+// No fix touches a value that comes from elsewhere, or that others use.
+func TestFixes_LeaveAlone(t *testing.T) {
+	const function = "  F: {Type: AWS::Serverless::Function, Properties: {Events: {E: {Type: SQS, Properties: {Queue: !GetAtt Q.Arn}}}}}\n"
+	for name, queue := range map[string]string{
+		"a parameter":        "Parameters: {V: {Type: Number, Default: 2}}\nResources:\n" + function + "  Q: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: !Ref V}}\n",
+		"an alias":           "X: &v 2\nResources:\n" + function + "  Q: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: *v}}\n",
+		"an anchor":          "Resources:\n" + function + "  Q: {Type: AWS::SQS::Queue, Properties: &p {VisibilityTimeout: 2}}\n  P: {Type: AWS::SQS::Queue, Properties: *p}\n",
+		"a merge":            "X: &p {VisibilityTimeout: 2}\nResources:\n" + function + "  Q: {Type: AWS::SQS::Queue, Properties: {<<: *p}}\n",
+		"AWS::NoValue":       "Resources:\n" + strings.Replace(function, "{Events", "{Timeout: 60, Events", 1) + "  Q: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: !Ref AWS::NoValue}}\n",
+		"properties by !If":  "Conditions: {C: !Equals [a, a]}\nResources:\n" + strings.Replace(function, "{Events", "{Timeout: 60, Events", 1) + "  Q: {Type: AWS::SQS::Queue, Properties: !If [C, {QueueName: q}, {QueueName: r}]}\n",
+		"FindInMap":          "Mappings: {M: {a: {b: 2}}}\nResources:\n" + function + "  Q: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: !FindInMap [M, a, b]}}\n",
+		"several lines":      "Resources:\n" + function + "  Q:\n    Type: AWS::SQS::Queue\n    Properties:\n      VisibilityTimeout: >-\n        2\n",
+		"long function name": "Resources:\n" + function + "  Q: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: {\"Fn::Sub\": \"2\"}}}\n",
+	} {
+		if f := find(t, queue, "SB105"); f.Fix != nil {
+			t.Errorf("%s: %s", name, f.Fix.Diff("t", []byte(queue)))
+		}
+	}
+}
+
+// Fixes that do not touch are applied together, and their diff has a hunk for each.
+func TestApply_Several(t *testing.T) {
+	text := example(t, "SB106", "bad")
+	text = strings.Replace(text, "            MetricsConfig: {Metrics: [EventCount]}\n", "", 1)
+	var fixes []*lint.Fix
+	for _, f := range checkText(t, text).Findings {
+		fixes = append(fixes, f.Fix, f.Fix)
+	}
+	out, applied, err := lint.Apply([]byte(text), fixes)
+	if err != nil || applied != 2 || len(checkText(t, string(out)).Findings) > 0 {
+		t.Errorf("%d applied, %v:\n%s", applied, err, out)
+	}
+	const want = `--- a.yaml
++++ a.yaml
+@@ -2,7 +2,7 @@
+   Orders:
+     Type: AWS::SQS::Queue
+     Properties:
+-      VisibilityTimeout: 30 # SB106
++      VisibilityTimeout: 60 # SB106
+       RedrivePolicy:
+         deadLetterTargetArn: !GetAtt DeadLetters.Arn
+         maxReceiveCount: 5
+@@ -28,3 +28,4 @@
+           Properties:
+             Queue: !GetAtt Orders.Arn
+             FunctionResponseTypes: [ReportBatchItemFailures]
++            MetricsConfig: {Metrics: [EventCount]}
+`
+	if got := lint.Diff("a.yaml", []byte(text), out); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if _, err := fixes[0].Apply(nil); err == nil {
+		t.Error("a fix of another text is applied")
+	}
+}
+
+// FuzzCheck: whatever the file holds, Check ends without a panic, marks text, and each of its
+// fixes leaves a file that can be read, without that finding at that place.
+func FuzzCheck(f *testing.F) {
+	for _, r := range lint.Rules() {
+		f.Add([]byte(example(f, r.ID, "bad")))
+		f.Add([]byte(example(f, r.ID, "good")))
+	}
+	f.Add([]byte("{\"Resources\": {\"Q\": {\"Type\": \"AWS::SQS::Queue\", \"Properties\": {\"VisibilityTimeout\": 1}}}}"))
+	f.Add([]byte(bomb(12)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		result, ok := checked(t, data)
+		if !ok {
+			return
+		}
+		for _, found := range result.Findings {
+			if found.EndCol < found.Pos.Col {
+				t.Errorf("%v marks columns %d to %d", found, found.Pos.Col, found.EndCol)
+			}
+			if found.Fix == nil || !bytes.Contains(data, []byte("Resources")) {
+				continue
+			}
+			fixed, err := found.Fix.Apply(data)
+			if err != nil {
+				t.Fatalf("%v: %v\n%s", found, err, data)
+			}
+			after, ok := checked(t, fixed)
+			if !ok || slices.ContainsFunc(after.Findings, func(g lint.Finding) bool { return g.ID == found.ID && g.Message == found.Message }) {
+				t.Errorf("%s %v is not fixed:\n%s", found.ID, found, lint.Diff("t", data, fixed))
+			}
+		}
+	})
+}
+
+func checked(t *testing.T, data []byte) (lint.Result, bool) {
+	tmpl, err := template.Parse(data)
+	if err != nil {
+		return lint.Result{}, false
+	}
+	st, err := tmpl.Stack(template.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := lint.Check(st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result, true
+}
+
+// bomb is a template whose aliases multiply.
+func bomb(levels int) string {
+	var text strings.Builder
+	text.WriteString("A0: &a0 {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: 1}}\n")
+	for i := 1; i <= levels; i++ {
+		text.WriteString(strings.NewReplacer("N", strconv.Itoa(i), "M", strconv.Itoa(i-1)).Replace("AN: &aN [*aM, *aM, *aM, *aM, *aM, *aM, *aM, *aM, *aM, *aM]\n"))
+	}
+	text.WriteString("Resources:\n  Q: {Type: AWS::SQS::Queue, Properties: {RedrivePolicy: *a" + strconv.Itoa(levels) + ", QueueName: *a" + strconv.Itoa(levels) + "}}\n")
+	text.WriteString("  F: {Type: AWS::Serverless::Function, Properties: {Policies: *a" + strconv.Itoa(levels) + ", Events: {E: {Type: SQS, Properties: {Queue: !GetAtt Q.Arn, FunctionResponseTypes: *a" + strconv.Itoa(levels) + "}}}}}\n")
+	return text.String()
+}

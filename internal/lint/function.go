@@ -1,0 +1,174 @@
+package lint
+
+import (
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/internal/template"
+)
+
+// A Function is a function with its mappings.
+type Function struct {
+	template.Function
+	Mappings []Mapping
+}
+
+// functionsOf groups mappings by function, in their order. Functions that are not in the
+// template are left out.
+func functionsOf(mappings []Mapping) (list []*Function) {
+	known := map[string]*Function{}
+	for _, m := range mappings {
+		id := m.Function.LogicalID
+		if id == "" {
+			continue
+		}
+		if known[id] == nil {
+			known[id] = &Function{Function: m.Function}
+			list = append(list, known[id])
+		}
+		known[id].Mappings = append(known[id].Mappings, m)
+	}
+	return list
+}
+
+// reserved is the function's reserved concurrency, false if it has none.
+func (f Function) reserved(r *reporter) (int, bool) {
+	return r.number(f.Resource.Get("ReservedConcurrentExecutions"))
+}
+
+// Functions are the rules of a function that handles queues.
+var Functions = []Rule[Function]{
+	{
+		Info: Info{ID: "SB109", Severity: Warning, Fixable: true,
+			Title: "The maximum concurrency is above the reserved concurrency",
+			Why:   "Lambda throttles the invocations above the reserved concurrency, and each throttle may take a receive from its records. The sum over the function's mappings counts.",
+			Page:  scalingPage},
+		check: overReserved,
+	},
+	{
+		Info: Info{ID: "SB110", Severity: Warning,
+			Title: "Provisioned pollers may invoke more than the reserved concurrency",
+			Why:   "A poller runs up to 10 invocations at a time. Lambda throttles those above the reserved concurrency, and each throttle may take a receive from its records.",
+			Page:  scalingPage},
+		check: func(f Function, r *reporter) {
+			reserved, ok := f.reserved(r)
+			for _, m := range f.Mappings {
+				config := m.get("ProvisionedPollerConfig")
+				if !ok || config.Absent() || !r.known(config) {
+					continue
+				}
+				pollers, err := m.get("ProvisionedPollerConfig", "MaximumPollers").Int(200)
+				if err == nil && pollers*10 > reserved {
+					r.report(config.Pos, "event %s has up to %d pollers, which may run %d invocations, above the %d that function %s reserves",
+						m.Event.Name, pollers, pollers*10, reserved, f.LogicalID)
+				}
+			}
+		},
+	},
+	{
+		Info: Info{ID: "SB112", Severity: Error,
+			Title: "The function has tenant isolation",
+			Why:   "Lambda refuses event source mappings for such a function: an invocation must name its tenant, which a mapping does not.",
+			Page:  "Tenant isolation (AWS Lambda Developer Guide)"},
+		check: func(f Function, r *reporter) {
+			if v := f.Resource.Get("TenancyConfig"); r.known(v) && !v.Absent() {
+				r.report(v.Pos, "function %s has a TenancyConfig, and polls the queue of event %s; Lambda does not allow both", f.LogicalID, f.Mappings[0].Event.Name)
+			}
+		},
+	},
+	{
+		Info: Info{ID: "SB115", Severity: Error, Fixable: true,
+			Title: "A durable execution may take longer than an invocation",
+			Why:   "A mapping invokes a durable function synchronously, so that the whole execution must end within the longest invocation: 15 minutes, or 90 on Lambda Managed Instances.",
+			Page:  "Event source mappings with durable functions"},
+		check: func(f Function, r *reporter) {
+			v := f.Resource.Get("DurableConfig", "ExecutionTimeout")
+			most := 900
+			if f.ManagedInstances {
+				most = 5400
+			}
+			if n, ok := r.number(v); ok && n > most {
+				r.report(v.Pos, "function %s has an ExecutionTimeout of %d seconds; behind an SQS queue Lambda takes at most %d", f.LogicalID, n, most).
+					Fix = setting(f.Resource.Get("DurableConfig"), "ExecutionTimeout", most)
+			}
+		},
+	},
+	{
+		Info: Info{ID: "SB206", Severity: Warning,
+			Title: "The function polls its own dead-letter queue",
+			Why:   "What could not be handled is tried again by the same code at once, and nothing is left to look into. Without a dead-letter queue of its own it goes round until its retention ends.",
+			Page:  deadPage},
+		check: func(f Function, r *reporter) {
+			for _, m := range f.Mappings {
+				for _, other := range f.Mappings {
+					if arn := m.Queue.ARN; arn != "" && arn == other.Queue.DeadLetterARN {
+						r.report(m.Event.Pos, "event %s of function %s polls %s, the dead-letter queue of %s, which the function polls as well", m.Event.Name, f.LogicalID, m.Queue.Name, other.Queue.Name)
+						break
+					}
+				}
+			}
+		},
+	},
+	{
+		Info: Info{ID: "SB119", Severity: Warning,
+			Title: "The function's variables name another dead-letter queue or maxReceiveCount than the queue",
+			Why:   "The backoff is spread over the number of attempts, and records that cannot succeed are sent to the queue that the variable names. The toolkit reads both from the queue if the variables are not set.",
+			Page:  "Using dead-letter queues in Amazon SQS"},
+		check: told,
+	},
+}
+
+// overReserved is the check of SB109.
+func overReserved(f Function, r *reporter) {
+	reserved, ok := f.reserved(r)
+	if !ok {
+		return
+	}
+	sum, names, alone := 0, []string{}, false
+	for _, m := range f.Mappings {
+		v := m.get("ScalingConfig", "MaximumConcurrency")
+		most, given := r.number(v)
+		if !given {
+			continue
+		}
+		sum += most
+		names = append(names, m.Event.Name)
+		if most > reserved {
+			alone = true
+			found := r.report(v.Pos, "event %s has a MaximumConcurrency of %d, above the %d that function %s reserves", m.Event.Name, most, reserved, f.LogicalID)
+			if len(f.Mappings) == 1 && reserved >= 2 {
+				found.Fix = setting(m.get("ScalingConfig"), "MaximumConcurrency", reserved)
+			}
+		}
+	}
+	if sum > reserved && !alone {
+		r.report(f.Resource.Get("ReservedConcurrentExecutions").Pos, "events %s have a MaximumConcurrency of %d together, above the %d that function %s reserves",
+			strings.Join(names, " and "), sum, reserved, f.LogicalID)
+	}
+}
+
+// told is the check of SB119.
+func told(f Function, r *reporter) {
+	if len(f.Mappings) > 1 {
+		return // the variables are for one queue
+	}
+	q := f.Mappings[0].Queue
+	if q.LogicalID == "" {
+		return
+	}
+	variables := f.Resource.Get("Environment", "Variables")
+	if count, ok := r.number(variables.Get("SQSBATCH_MAX_RECEIVE_COUNT")); ok && q.MaxReceiveCount > 0 && count != q.MaxReceiveCount {
+		v := variables.Get("SQSBATCH_MAX_RECEIVE_COUNT")
+		r.report(v.Pos, "function %s has SQSBATCH_MAX_RECEIVE_COUNT=%d, and queue %s a maxReceiveCount of %d", f.LogicalID, count, q.Name, q.MaxReceiveCount)
+	}
+	v := variables.Get("SQSBATCH_DEAD_LETTER_QUEUE")
+	named, err := v.Str()
+	if err != nil || v.Absent() || q.DeadLetterARN == "" {
+		return
+	}
+	if name := lastPart(named); name != lastPart(q.DeadLetterARN) {
+		r.report(v.Pos, "function %s has SQSBATCH_DEAD_LETTER_QUEUE=%s, and queue %s has the dead-letter queue %s", f.LogicalID, named, q.Name, lastPart(q.DeadLetterARN))
+	}
+}
+
+// lastPart is the name of a queue in its URL or its ARN.
+func lastPart(s string) string { return s[strings.LastIndexAny(s, ":/")+1:] }

@@ -1,0 +1,285 @@
+package lint
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/internal/template"
+)
+
+// roleOf returns the role of a mapping's function, with its permissions. It returns an error
+// if the role is not in the template, or if its permissions cannot be known.
+func roleOf(st *template.Stack, m Mapping) (Role, error) {
+	f := m.Function.Resource
+	role := Role{Needs: OfFunction, ARNs: map[string]string{OnQueue: m.Queue.ARN}, key: keyOf(st, m)}
+	if m.Queue.DeadLetterARN != "" {
+		role.ARNs[OnDeadLetters] = m.Queue.DeadLetterARN
+	}
+	var err error
+	if f.Type == template.SAMFunction && f.Get("Role").Absent() {
+		role.Resource, role.name = f, "the role of function "+f.ID
+		role.Grants, err = samGrants(st, m)
+		return role, err
+	}
+	var ok bool
+	if role.Resource, ok = resourceOf(st, f.Get("Role")); !ok {
+		if _, err := f.Get("Role").Str(); err != nil {
+			return Role{}, err
+		}
+		return Role{}, &template.Error{Pos: f.Get("Role").Pos, Message: "the role is not in the template"}
+	}
+	role.Grants, err = Grants(st, role.Resource)
+	return role, err
+}
+
+// resourceOf is the resource whose attribute a value is.
+func resourceOf(st *template.Stack, v template.Value) (template.Resource, bool) {
+	_, err := v.Str()
+	e, ok := errors.AsType[*template.Error](err)
+	if !ok {
+		return template.Resource{}, false
+	}
+	id, _, _ := strings.Cut(e.Attribute, ".")
+	return st.Resource(id)
+}
+
+// Grants lists the permissions of a role: of its own statements, of policies of the template
+// that are attached to it, and of a few of AWS's policies. It returns an error if the role
+// grants them by other means.
+func Grants(st *template.Stack, role template.Resource) ([]Grant, error) {
+	grants, err := attached(st, role)
+	if err != nil {
+		return nil, err
+	}
+	managed, err := managedGrants(role.Get("ManagedPolicyArns"))
+	if err != nil {
+		return nil, err
+	}
+	policies, err := role.Get("Policies").List()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range policies {
+		own, err := documentGrants(p.Get("PolicyDocument"))
+		if err != nil {
+			return nil, err
+		}
+		grants = append(grants, own...)
+	}
+	return append(grants, managed...), nil
+}
+
+// attached lists the permissions of policies that name the role.
+func attached(st *template.Stack, role template.Resource) (grants []Grant, err error) {
+	types := []string{"AWS::IAM::Policy", "AWS::IAM::RolePolicy", "AWS::IAM::ManagedPolicy"}
+	if st.Unsure(types...) {
+		return nil, &template.Error{Pos: role.Pos, Message: "it is not known which policies are created"}
+	}
+	policies, err := st.Resources(types...)
+	if err != nil {
+		return nil, err
+	}
+	name, err := role.Get("RoleName").Str()
+	for _, p := range policies {
+		roles, bad := texts(p.Get("Roles"))
+		if v := p.Get("RoleName"); p.Type == "AWS::IAM::RolePolicy" {
+			roles, bad = texts(v)
+		}
+		if err != nil || bad != nil {
+			return nil, &template.Error{Pos: p.Pos, Message: "there is also the policy " + p.ID + ", whose roles are not known"}
+		}
+		if !slices.Contains(roles, role.ID) && (name == "" || !slices.Contains(roles, name)) {
+			continue
+		}
+		own, err := documentGrants(p.Get("PolicyDocument"))
+		if err != nil {
+			return nil, err
+		}
+		grants = append(grants, own...)
+	}
+	return grants, nil
+}
+
+// ofAWS are policies of AWS's that functions use, with what they allow of SQS and KMS on all
+// resources ("AWS managed policies" of each service).
+var ofAWS = map[string][]string{
+	"AWSLambdaBasicExecutionRole":                 {"logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"},
+	"AWSLambdaSQSQueueExecutionRole":              {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"},
+	"AWSLambdaVPCAccessExecutionRole":             {"logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"},
+	"AWSXRayDaemonWriteAccess":                    nil,
+	"AWSXrayWriteOnlyAccess":                      nil,
+	"CloudWatchLambdaInsightsExecutionRolePolicy": {"logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"},
+	"AmazonSQSFullAccess":                         {"sqs:*"},
+}
+
+// managedGrants lists the permissions of policies by their ARNs.
+func managedGrants(v template.Value) (grants []Grant, err error) {
+	arns, err := texts(v)
+	if err != nil {
+		return nil, err
+	}
+	for _, arn := range arns {
+		own, err := managedGrant(v.Pos, arn)
+		if err != nil {
+			return nil, err
+		}
+		grants = append(grants, own...)
+	}
+	return grants, nil
+}
+
+func managedGrant(at template.Pos, name string) (grants []Grant, err error) {
+	actions, ok := ofAWS[name[strings.LastIndex(name, "/")+1:]]
+	if !ok {
+		return nil, &template.Error{Pos: at, Message: fmt.Sprintf("what the policy %s allows is not known", name)}
+	}
+	for _, action := range actions {
+		grants = append(grants, Grant{action, "*", at, true})
+	}
+	return grants, nil
+}
+
+// samGrants lists the permissions of the role that SAM makes for a function: those of an SQS
+// event, and those of Policies ("AWS SAM policy templates").
+func samGrants(st *template.Stack, m Mapping) ([]Grant, error) {
+	f := m.Function.Resource
+	grants, _ := managedGrant(f.Pos, "AWSLambdaSQSQueueExecutionRole")
+	policies := f.Get("Policies")
+	if policies.Err != nil {
+		return nil, policies.Err
+	}
+	list, err := policies.List()
+	if err != nil {
+		list = []template.Value{policies}
+	}
+	prefix := strings.TrimSuffix(m.Queue.ARN, m.Queue.Name)
+	for _, p := range list {
+		own, err := samPolicy(st, p, prefix)
+		if err != nil {
+			return nil, err
+		}
+		grants = append(grants, own...)
+	}
+	return grants, nil
+}
+
+// samTemplates are SAM's policy templates for queues and keys, with what names the resource.
+var samTemplates = map[string]struct {
+	parameter string
+	actions   []string
+}{
+	"SQSPollerPolicy":      {"QueueName", []string{"sqs:ChangeMessageVisibility", "sqs:ChangeMessageVisibilityBatch", "sqs:DeleteMessage", "sqs:DeleteMessageBatch", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}},
+	"SQSSendMessagePolicy": {"QueueName", []string{"sqs:SendMessage", "sqs:SendMessageBatch"}},
+	"KMSDecryptPolicy":     {"KeyId", []string{"kms:Decrypt"}},
+}
+
+func samPolicy(st *template.Stack, p template.Value, prefix string) (grants []Grant, err error) {
+	if name, err := p.Str(); err == nil {
+		if r, ok := st.Resource(name); ok { // a Ref
+			return documentGrants(r.Get("PolicyDocument"))
+		}
+		return managedGrant(p.Pos, name)
+	}
+	if !p.Get("Statement").Absent() {
+		return documentGrants(p)
+	}
+	for name, parameters := range p.Entries() {
+		known, ok := samTemplates[name]
+		if !ok && strings.HasSuffix(name, "Policy") {
+			continue // of another service
+		}
+		if !ok {
+			return nil, &template.Error{Pos: p.Pos, Message: "what " + name + " allows is not known"}
+		}
+		on := "*"
+		if known.parameter == "QueueName" {
+			queue, err := parameters.Get("QueueName").Str()
+			if err != nil {
+				return nil, err
+			}
+			on = prefix + queue
+		}
+		for _, action := range known.actions {
+			grants = append(grants, Grant{action, on, p.Pos, true})
+		}
+	}
+	return grants, p.Err
+}
+
+// documentGrants lists what a policy's statements allow.
+func documentGrants(document template.Value) (grants []Grant, err error) {
+	statements, err := statementsOf(document)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range statements {
+		own, err := granted(s)
+		if err != nil {
+			return nil, err
+		}
+		grants = append(grants, own...)
+	}
+	return grants, nil
+}
+
+// statementsOf lists a policy's statements.
+func statementsOf(document template.Value) ([]template.Value, error) {
+	statement := document.Get("Statement")
+	if statement.Err != nil {
+		return nil, statement.Err
+	}
+	if statement.Absent() {
+		return nil, &template.Error{Pos: document.Pos, Message: "the policy is not written as a mapping with Statement"}
+	}
+	if list, err := statement.List(); err == nil {
+		return list, nil
+	}
+	return []template.Value{statement}, nil
+}
+
+// granted lists what a statement allows.
+func granted(s template.Value) (grants []Grant, err error) {
+	for name := range s.Entries() {
+		if !slices.Contains([]string{"Sid", "Effect", "Action", "Resource"}, name) {
+			return nil, &template.Error{Pos: s.Pos, Message: "a statement with " + name + " is no plain permission"}
+		}
+	}
+	if effect, err := s.Get("Effect").Str(); err != nil || effect != "Allow" {
+		return nil, &template.Error{Pos: s.Pos, Message: "a statement that does not Allow is no plain permission"}
+	}
+	actions, err := texts(s.Get("Action"))
+	if err != nil {
+		return nil, err
+	}
+	resources, err := texts(s.Get("Resource"))
+	for _, action := range actions {
+		for _, resource := range resources {
+			grants = append(grants, Grant{action, resource, s.Pos, false})
+		}
+	}
+	return grants, err
+}
+
+// texts returns a text or a list of them, none if there is no value.
+func texts(v template.Value) (list []string, err error) {
+	if v.Absent() {
+		return nil, nil
+	}
+	items, err := v.List()
+	if err != nil {
+		items = []template.Value{v}
+	}
+	for _, item := range items {
+		s, err := item.Str()
+		if e, ok := errors.AsType[*template.Error](err); ok && e.Attribute != "" {
+			s, err = "${"+e.Attribute+"}", nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}

@@ -1,0 +1,60 @@
+package lint_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/internal/lint"
+	"github.com/sqsbatch/sqsbatch/internal/template"
+)
+
+// large is a template of 5,000 lines: an example with a finding, over and over.
+func large(t testing.TB) []byte {
+	var text strings.Builder
+	text.WriteString("Resources:\n")
+	one := strings.TrimPrefix(example(t, "SB106", "bad"), "Resources:\n") + "\n"
+	lines := 1
+	for i := 0; lines < 5000; i++ {
+		n := string(rune('A'+i/26)) + string(rune('A'+i%26))
+		part := strings.NewReplacer("Orders:", n+"Orders:", "Orders.", n+"Orders.", "DeadLetters:", n+"DeadLetters:", "DeadLetters.", n+"DeadLetters.", "Ship:", n+"Ship:").Replace(one)
+		text.WriteString(part)
+		lines += strings.Count(part, "\n")
+	}
+	return []byte(text.String())
+}
+
+// BenchmarkCheck reads and checks a template of 5,000 lines.
+func BenchmarkCheck(b *testing.B) {
+	text := large(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		tmpl, err := template.Parse(text)
+		if err != nil {
+			b.Fatal(err)
+		}
+		st, err := tmpl.Stack(template.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if result, err := lint.Check(st); err != nil || len(result.Findings) < 100 {
+			b.Fatal(len(result.Findings), err)
+		}
+	}
+}
+
+// Aliases that multiply take no more memory than their text.
+func TestCheck_AliasBomb(t *testing.T) {
+	text := []byte(bomb(40))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, ok := checked(t, text); !ok {
+		t.Fatal("the template is not read")
+	}
+	runtime.ReadMemStats(&after)
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<30 {
+		t.Errorf("%d MB were allocated", grown>>20)
+	} else {
+		t.Logf("%d MB were allocated", grown>>20)
+	}
+}
