@@ -2,13 +2,15 @@ package lint
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
-// Check checks a template against all rules. It does not fail: what cannot be read is in
-// Result.Unknown.
+// Check checks a template against all rules. What cannot be read is in Result.Unknown. Check
+// returns an error only if the template's expressions are too many to evaluate, as with
+// aliases that multiply.
 func Check(st *template.Stack) (Result, error) {
 	survey := st.Survey()
 	st = survey.Stack
@@ -37,6 +39,9 @@ func Check(st *template.Stack) (Result, error) {
 	c.place(st)
 	c.suppress(st)
 	c.place(st) // of those about suppressions
+	if st.Exhausted() {
+		return Result{}, errors.New("the template's expressions are too many to check: do its aliases multiply?")
+	}
 	return c.Result, err
 }
 

@@ -243,13 +243,24 @@ func denied(s Source, r *reporter) {
 		return
 	}
 	allow := s.dead.Attributes["RedriveAllowPolicy"]
-	byQueue := strings.Contains(allow, "byQueue")
-	if byQueue && !r.known(policy.Get("sourceQueueArns"), s.Resource.Get("QueueName")) {
+	if !strings.Contains(allow, "denyAll") && (!strings.Contains(allow, "byQueue") || s.named(allow)) {
 		return
 	}
-	if strings.Contains(allow, "denyAll") || byQueue && !strings.Contains(allow, `"`+s.ARN+`"`) {
-		r.report(policy.Pos, "dead-letter queue %s does not take messages of %s: %s", s.dead.Name, s.ARN, allow)
+	if sources, name := policy.Get("sourceQueueArns"), s.Resource.Get("QueueName"); strings.Contains(allow, "byQueue") {
+		if !r.known(sources, name) {
+			return
+		}
+		if name.Absent() {
+			r.unsure(policy.Pos, "whether dead-letter queue %s takes messages of %s is not known: the queue gets its name when the stack is deployed", s.dead.Name, s.LogicalID)
+			return
+		}
 	}
+	r.report(policy.Pos, "dead-letter queue %s does not take messages of %s: %s", s.dead.Name, s.ARN, allow)
+}
+
+// named reports whether a RedriveAllowPolicy names the queue, in any region and account.
+func (s Source) named(allow string) bool {
+	return strings.Contains(allow, ":"+s.Name+`"`)
 }
 
 // throughput is the check of SB209.

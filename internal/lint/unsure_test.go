@@ -86,8 +86,16 @@ func TestCheck_Cases(t *testing.T) {
 		"a mapping to a function elsewhere": {more: "  M: {Type: AWS::Lambda::EventSourceMapping, Properties: {EventSourceArn: !GetAtt Q.Arn, FunctionName: far, MetricsConfig: {Metrics: [EventCount]}}}",
 			want: "? M line 25: mapping M has no ReportBatchItemFailures, and its function, which may have SQSBATCH_DELETE_SUCCEEDED=true, is not in the template\n" +
 				"? M line 25: the function of mapping M is not in the template, and its settings are not checked"},
-		"backoff of seconds":      {function: "      Environment: {Variables: {SQSBATCH_BACKOFF: constant}}", want: "SB207 note Q"},
-		"public with a condition": {more: "  P: {Type: AWS::SQS::QueuePolicy, Properties: {PolicyDocument: {Statement: {Effect: Deny, Principal: '*', Condition: {Bool: {'aws:SecureTransport': false}}}}}}"},
+		"a wait of more than 12 hours": {queue: "      VisibilityTimeout: 32700\n  R: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: 32700, RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 2}}}",
+			function: "      Timeout: 5400\n      CapacityProviderConfig: {A: b}\n      Environment: {Variables: {SQSBATCH_OUTAGE: 7h}}",
+			event:    "        G: {Type: SQS, Properties: {Queue: !GetAtt R.Arn, MaximumBatchingWindowInSeconds: 300, FunctionResponseTypes: [ReportBatchItemFailures], MetricsConfig: {Metrics: [EventCount]}}}",
+			want:     "SB202 warning R\nSB207 warning R\nSB302 warning F"},
+		"a paused function": {function: "      ReservedConcurrentExecutions: 0", event: "            ScalingConfig: {MaximumConcurrency: 5}"},
+		"a dead-letter queue that names a queue elsewhere": {more: "  X: {Type: AWS::SQS::Queue, Properties: {ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: !GetAtt Y.Arn, maxReceiveCount: 5}}}\n  Y: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600, RedriveAllowPolicy: {redrivePermission: byQueue, sourceQueueArns: ['arn:aws:sqs:eu-west-1:123456789012:x']}}}",
+			want: "? Y line 26: whether dead-letter queue Y takes messages of X is not known: the queue gets its name when the stack is deployed"},
+		"a dead-letter queue that names the queue": {more: "  X: {Type: AWS::SQS::Queue, Properties: {QueueName: x, ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: !GetAtt Y.Arn, maxReceiveCount: 5}}}\n  Y: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600, RedriveAllowPolicy: {redrivePermission: byQueue, sourceQueueArns: ['arn:aws:sqs:eu-west-1:123456789012:x']}}}"},
+		"backoff of seconds":                       {function: "      Environment: {Variables: {SQSBATCH_BACKOFF: constant}}", want: "SB207 note Q"},
+		"public with a condition":                  {more: "  P: {Type: AWS::SQS::QueuePolicy, Properties: {PolicyDocument: {Statement: {Effect: Deny, Principal: '*', Condition: {Bool: {'aws:SecureTransport': false}}}}}}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := deployedWith(c.queue, c.function, c.event, c.more)
