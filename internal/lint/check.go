@@ -47,6 +47,7 @@ func Check(st *template.Stack) (Result, error) {
 
 // checkMappings checks mappings, their functions and the functions' roles.
 func (c *collector) checkMappings(st *template.Stack, mappings []Mapping) {
+	policies := attachmentsOf(st)
 	for _, m := range mappings {
 		apply(c, Mappings, m)
 		switch {
@@ -62,7 +63,7 @@ func (c *collector) checkMappings(st *template.Stack, mappings []Mapping) {
 		if m.Function.LogicalID == "" {
 			c.unsure(Unknown{Pos: m.Event.Pos, Message: "the function of mapping " + m.Event.Name + " is not in the template, and its settings are not checked"})
 		} else if m.Queue.ARN != "" {
-			c.checkRole(st, m)
+			c.checkRole(st, m, policies)
 		}
 	}
 	for _, f := range functionsOf(mappings) {
@@ -78,8 +79,8 @@ func queueOfEvent(m Mapping) template.Value {
 	return m.get("EventSourceArn")
 }
 
-func (c *collector) checkRole(st *template.Stack, m Mapping) {
-	role, err := roleOf(st, m)
+func (c *collector) checkRole(st *template.Stack, m Mapping, policies attachments) {
+	role, err := roleOf(st, m, policies)
 	if err != nil {
 		var ids []string
 		for _, r := range Roles {
