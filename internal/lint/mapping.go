@@ -37,6 +37,12 @@ func (m Mapping) comparable(r *reporter) bool {
 		r.known(m.Function.Resource.Get("Timeout"), m.get("MaximumBatchingWindowInSeconds"), m.Queue.Resource.Get("VisibilityTimeout"))
 }
 
+// filters is the number of the event's filters.
+func (m Mapping) filters() int {
+	list, _ := m.get("FilterCriteria", "Filters").List()
+	return len(list)
+}
+
 // kind reports whether it is known if the queue is a FIFO queue.
 func (m Mapping) kind(r *reporter) bool {
 	if m.Event.QueueARN == "" {
@@ -124,7 +130,7 @@ var ManyFilters = Rule[Mapping]{
 		Page:  quotaPage},
 	check: func(m Mapping, r *reporter) {
 		const quota = 5
-		if n := len(m.Event.Filters); n > quota {
+		if n := m.filters(); n > quota {
 			r.report(m.get("FilterCriteria").Pos,
 				"event %s has %d filters: Lambda takes %d, and more only where the account's quota was raised", m.Event.Name, n, quota)
 		}

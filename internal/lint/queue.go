@@ -21,10 +21,6 @@ type Source struct {
 	alarms   *alarms
 }
 
-// handled reports whether something is to handle the queue's messages, as far as the
-// template says.
-func (s Source) handled() bool { return len(s.mappings) > 0 || s.redriven() }
-
 // redriven reports whether the queue has a dead-letter queue, known or not.
 func (s Source) redriven() bool { return !s.Resource.Get("RedrivePolicy").Absent() }
 
@@ -187,7 +183,7 @@ var Queues = []Rule[Source]{
 				return
 			}
 			for _, m := range s.mappings {
-				if v := m.get("FilterCriteria"); r.known(v) && len(m.Event.Filters) > 0 {
+				if v := m.get("FilterCriteria"); r.known(v) && m.filters() > 0 {
 					i := slices.IndexFunc(s.mappings, func(o Mapping) bool { return o.Event.Pos != m.Event.Pos })
 					r.report(v.Pos, "events %s and %s poll queue %s: each message goes to one of them, and %s deletes those that its filters do not match. Use a queue for each",
 						m.Event.Name, s.mappings[max(i, 0)].Event.Name, s.Name, m.Event.Name)
