@@ -13,6 +13,9 @@ import (
 // if the role is not in the template, or if its permissions cannot be known.
 func roleOf(st *template.Stack, m Mapping, policies attachments) (Role, error) {
 	f := m.Function.Resource
+	if policies.others != "" {
+		return Role{}, errors.New(policies.others)
+	}
 	role := Role{Needs: OfFunction, ARNs: map[string]string{OnQueue: m.Queue.ARN}, key: keyOf(st, m)}
 	if m.Queue.DeadLetterARN != "" {
 		role.ARNs[OnDeadLetters] = m.Queue.DeadLetterARN
@@ -29,6 +32,9 @@ func roleOf(st *template.Stack, m Mapping, policies attachments) (Role, error) {
 			return Role{}, err
 		}
 		return Role{}, &template.Error{Pos: f.Get("Role").Pos, Message: "the role is not in the template"}
+	}
+	if slices.Contains(policies.admitted, "${"+role.ID+".Arn}") {
+		return Role{}, errors.New("the policy of a queue names the role")
 	}
 	role.Grants, err = policies.grants(role.Resource)
 	return role, err
@@ -79,6 +85,10 @@ func (a attachments) grants(role template.Resource) ([]Grant, error) {
 type attachments struct {
 	err  error // why they are not known
 	list []attachment
+	// admitted are the principals that policies of queues allow something.
+	admitted []string
+	// others says what else may give a role permissions, "" for nothing.
+	others string
 }
 
 type attachment struct {
@@ -102,7 +112,30 @@ func attachmentsOf(st *template.Stack) (a attachments) {
 		a.list = append(a.list, attachment{p, names, err})
 	}
 	a.err = err
+	a.readOthers(st)
 	return a
+}
+
+// readOthers finds other ways to give permissions: connectors of SAM's, and policies of queues.
+func (a *attachments) readOthers(st *template.Stack) {
+	for _, r := range st.All() {
+		switch {
+		case r.Type == "AWS::Serverless::Connector" || r.Connected():
+			a.others = "the connectors of " + r.ID + " add permissions"
+		case r.Type == "AWS::SQS::QueuePolicy" || r.Type == "AWS::SQS::QueueInlinePolicy":
+			a.readQueuePolicy(r)
+		}
+	}
+}
+
+func (a *attachments) readQueuePolicy(policy template.Resource) {
+	statements, _ := statementsOf(policy.Get("PolicyDocument"))
+	for _, s := range statements {
+		if effect, _ := s.Get("Effect").Str(); effect == "Allow" {
+			names, _ := texts(s.Get("Principal", "AWS"))
+			a.admitted = append(a.admitted, names...)
+		}
+	}
 }
 
 // to lists the permissions of policies that name the role.

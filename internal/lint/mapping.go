@@ -148,10 +148,13 @@ var Mappings = []Rule[Mapping]{
 		check: func(m Mapping, r *reporter) {
 			size, _ := r.number(m.get("BatchSize"))
 			window := m.get("MaximumBatchingWindowInSeconds")
-			if size > 10 && r.known(window) && m.Event.Window < time.Second && m.kind(r) && !m.Queue.FIFO {
-				r.report(m.get("BatchSize").Pos,
-					"event %s has a BatchSize of %d without a window; above 10 it needs a MaximumBatchingWindowInSeconds of 1 or more", m.Event.Name, size).
-					Fix = setting(m.get(), "MaximumBatchingWindowInSeconds", 1)
+			unknown := m.Event.QueueARN == "" // a FIFO queue takes at most 10, so that it is wrong on any queue
+			if size > 10 && r.known(window) && m.Event.Window < time.Second && (unknown || m.kind(r) && !m.Queue.FIFO) {
+				f := r.report(m.get("BatchSize").Pos,
+					"event %s has a BatchSize of %d without a window; above 10 it needs a MaximumBatchingWindowInSeconds of 1 or more", m.Event.Name, size)
+				if !unknown {
+					f.Fix = setting(m.get(), "MaximumBatchingWindowInSeconds", 1)
+				}
 			}
 		},
 	},

@@ -134,3 +134,6 @@ func (st *Stack) macros() {
 		}
 	}
 }
+
+// Connected reports whether connectors of SAM's are written in the resource.
+func (r Resource) Connected() bool { return !r.value.Get("Connectors").Absent() }
