@@ -2,13 +2,15 @@ package lint
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
-// Check checks a template against all rules. It does not fail: what cannot be read is in
-// Result.Unknown.
+// Check checks a template against all rules. What cannot be read is in Result.Unknown. Check
+// returns an error only if the template's expressions are too many to evaluate, as with
+// aliases that multiply.
 func Check(st *template.Stack) (Result, error) {
 	survey := st.Survey()
 	st = survey.Stack
@@ -37,11 +39,15 @@ func Check(st *template.Stack) (Result, error) {
 	c.place(st)
 	c.suppress(st)
 	c.place(st) // of those about suppressions
+	if st.Exhausted() {
+		return Result{}, errors.New("the template's expressions are too many to check: do its aliases multiply?")
+	}
 	return c.Result, err
 }
 
 // checkMappings checks mappings, their functions and the functions' roles.
 func (c *collector) checkMappings(st *template.Stack, mappings []Mapping) {
+	policies := attachmentsOf(st)
 	for _, m := range mappings {
 		apply(c, Mappings, m)
 		switch {
@@ -57,7 +63,7 @@ func (c *collector) checkMappings(st *template.Stack, mappings []Mapping) {
 		if m.Function.LogicalID == "" {
 			c.unsure(Unknown{Pos: m.Event.Pos, Message: "the function of mapping " + m.Event.Name + " is not in the template, and its settings are not checked"})
 		} else if m.Queue.ARN != "" {
-			c.checkRole(st, m)
+			c.checkRole(st, m, policies)
 		}
 	}
 	for _, f := range functionsOf(mappings) {
@@ -73,8 +79,8 @@ func queueOfEvent(m Mapping) template.Value {
 	return m.get("EventSourceArn")
 }
 
-func (c *collector) checkRole(st *template.Stack, m Mapping) {
-	role, err := roleOf(st, m)
+func (c *collector) checkRole(st *template.Stack, m Mapping, policies attachments) {
+	role, err := roleOf(st, m, policies)
 	if err != nil {
 		var ids []string
 		for _, r := range Roles {

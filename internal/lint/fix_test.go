@@ -158,11 +158,22 @@ func FuzzCheck(f *testing.F) {
 				t.Fatalf("%v: %v\n%s", found, err, data)
 			}
 			after, ok := checked(t, fixed)
-			if !ok || slices.ContainsFunc(after.Findings, func(g lint.Finding) bool { return g.ID == found.ID && g.Message == found.Message }) {
+			if !ok || alike(after, found) >= alike(result, found) { // a key that is there twice makes two
+
 				t.Errorf("%s %v is not fixed:\n%s", found.ID, found, lint.Diff("t", data, fixed))
 			}
 		}
 	})
+}
+
+// alike counts the findings that say the same as one.
+func alike(result lint.Result, f lint.Finding) (n int) {
+	for _, g := range result.Findings {
+		if g.ID == f.ID && g.Message == f.Message {
+			n++
+		}
+	}
+	return n
 }
 
 func checked(t *testing.T, data []byte) (lint.Result, bool) {
@@ -175,10 +186,7 @@ func checked(t *testing.T, data []byte) (lint.Result, bool) {
 		t.Fatal(err)
 	}
 	result, err := lint.Check(st)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result, true
+	return result, err == nil // else it has too many expressions
 }
 
 // bomb is a template whose aliases multiply.

@@ -3,6 +3,7 @@ package lint
 import (
 	"strings"
 
+	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
@@ -30,9 +31,10 @@ func functionsOf(mappings []Mapping) (list []*Function) {
 	return list
 }
 
-// reserved is the function's reserved concurrency, false if it has none.
+// reserved is the function's reserved concurrency, false if it has none, or if 0 pauses it.
 func (f Function) reserved(r *reporter) (int, bool) {
-	return r.number(f.Resource.Get("ReservedConcurrentExecutions"))
+	n, ok := r.number(f.Resource.Get("ReservedConcurrentExecutions"))
+	return n, ok && n > 0
 }
 
 // Functions are the rules of a function that handles queues.
@@ -155,18 +157,18 @@ func told(f Function, r *reporter) {
 	if q.LogicalID == "" {
 		return
 	}
-	variables := f.Resource.Get("Environment", "Variables")
-	if count, ok := r.number(variables.Get("SQSBATCH_MAX_RECEIVE_COUNT")); ok && q.MaxReceiveCount > 0 && count != q.MaxReceiveCount {
-		v := variables.Get("SQSBATCH_MAX_RECEIVE_COUNT")
-		r.report(v.Pos, "function %s has SQSBATCH_MAX_RECEIVE_COUNT=%d, and queue %s a maxReceiveCount of %d", f.LogicalID, count, q.Name, q.MaxReceiveCount)
+	variable := func(s settings.Setting) template.Value { return f.Resource.Get("Environment", "Variables", s.Name) }
+	v := variable(settings.MaxReceiveCount)
+	if count, ok := r.number(v); ok && q.MaxReceiveCount > 0 && count != q.MaxReceiveCount {
+		r.report(v.Pos, "function %s has %s=%d, and queue %s a maxReceiveCount of %d", f.LogicalID, settings.MaxReceiveCount.Name, count, q.Name, q.MaxReceiveCount)
 	}
-	v := variables.Get("SQSBATCH_DEAD_LETTER_QUEUE")
+	v = variable(settings.DeadLetterQueue)
 	named, err := v.Str()
 	if err != nil || v.Absent() || q.DeadLetterARN == "" {
 		return
 	}
 	if name := lastPart(named); name != lastPart(q.DeadLetterARN) {
-		r.report(v.Pos, "function %s has SQSBATCH_DEAD_LETTER_QUEUE=%s, and queue %s has the dead-letter queue %s", f.LogicalID, named, q.Name, lastPart(q.DeadLetterARN))
+		r.report(v.Pos, "function %s has %s=%s, and queue %s has the dead-letter queue %s", f.LogicalID, settings.DeadLetterQueue.Name, named, q.Name, lastPart(q.DeadLetterARN))
 	}
 }
 

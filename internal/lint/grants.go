@@ -11,8 +11,11 @@ import (
 
 // roleOf returns the role of a mapping's function, with its permissions. It returns an error
 // if the role is not in the template, or if its permissions cannot be known.
-func roleOf(st *template.Stack, m Mapping) (Role, error) {
+func roleOf(st *template.Stack, m Mapping, policies attachments) (Role, error) {
 	f := m.Function.Resource
+	if policies.others != "" {
+		return Role{}, errors.New(policies.others)
+	}
 	role := Role{Needs: OfFunction, ARNs: map[string]string{OnQueue: m.Queue.ARN}, key: keyOf(st, m)}
 	if m.Queue.DeadLetterARN != "" {
 		role.ARNs[OnDeadLetters] = m.Queue.DeadLetterARN
@@ -30,7 +33,10 @@ func roleOf(st *template.Stack, m Mapping) (Role, error) {
 		}
 		return Role{}, &template.Error{Pos: f.Get("Role").Pos, Message: "the role is not in the template"}
 	}
-	role.Grants, err = Grants(st, role.Resource)
+	if slices.Contains(policies.admitted, "${"+role.ID+".Arn}") {
+		return Role{}, errors.New("the policy of a queue names the role")
+	}
+	role.Grants, err = policies.grants(role.Resource)
 	return role, err
 }
 
@@ -49,7 +55,11 @@ func resourceOf(st *template.Stack, v template.Value) (template.Resource, bool) 
 // that are attached to it, and of a few of AWS's policies. It returns an error if the role
 // grants them by other means.
 func Grants(st *template.Stack, role template.Resource) ([]Grant, error) {
-	grants, err := attached(st, role)
+	return attachmentsOf(st).grants(role)
+}
+
+func (a attachments) grants(role template.Resource) ([]Grant, error) {
+	grants, err := a.to(role)
 	if err != nil {
 		return nil, err
 	}
@@ -71,29 +81,77 @@ func Grants(st *template.Stack, role template.Resource) ([]Grant, error) {
 	return append(grants, managed...), nil
 }
 
-// attached lists the permissions of policies that name the role.
-func attached(st *template.Stack, role template.Resource) (grants []Grant, err error) {
+// attachments are the policies of a template that name their roles.
+type attachments struct {
+	err  error // why they are not known
+	list []attachment
+	// admitted are the principals that policies of queues allow something.
+	admitted []string
+	// others says what else may give a role permissions, "" for nothing.
+	others string
+}
+
+type attachment struct {
+	policy template.Resource
+	roles  []string
+	err    error // why its roles are not known
+}
+
+func attachmentsOf(st *template.Stack) (a attachments) {
 	types := []string{"AWS::IAM::Policy", "AWS::IAM::RolePolicy", "AWS::IAM::ManagedPolicy"}
 	if st.Unsure(types...) {
-		return nil, &template.Error{Pos: role.Pos, Message: "it is not known which policies are created"}
+		return attachments{err: errors.New("it is not known which policies are created")}
 	}
 	policies, err := st.Resources(types...)
-	if err != nil {
-		return nil, err
+	for _, p := range policies {
+		roles := p.Get("Roles")
+		if p.Type == "AWS::IAM::RolePolicy" {
+			roles = p.Get("RoleName")
+		}
+		names, err := texts(roles)
+		a.list = append(a.list, attachment{p, names, err})
+	}
+	a.err = err
+	a.readOthers(st)
+	return a
+}
+
+// readOthers finds other ways to give permissions: connectors of SAM's, and policies of queues.
+func (a *attachments) readOthers(st *template.Stack) {
+	for _, r := range st.All() {
+		switch {
+		case r.Type == "AWS::Serverless::Connector" || r.Connected():
+			a.others = "the connectors of " + r.ID + " add permissions"
+		case r.Type == "AWS::SQS::QueuePolicy" || r.Type == "AWS::SQS::QueueInlinePolicy":
+			a.readQueuePolicy(r)
+		}
+	}
+}
+
+func (a *attachments) readQueuePolicy(policy template.Resource) {
+	statements, _ := statementsOf(policy.Get("PolicyDocument"))
+	for _, s := range statements {
+		if effect, _ := s.Get("Effect").Str(); effect == "Allow" {
+			names, _ := texts(s.Get("Principal", "AWS"))
+			a.admitted = append(a.admitted, names...)
+		}
+	}
+}
+
+// to lists the permissions of policies that name the role.
+func (a attachments) to(role template.Resource) (grants []Grant, err error) {
+	if a.err != nil {
+		return nil, a.err
 	}
 	name, err := role.Get("RoleName").Str()
-	for _, p := range policies {
-		roles, bad := texts(p.Get("Roles"))
-		if v := p.Get("RoleName"); p.Type == "AWS::IAM::RolePolicy" {
-			roles, bad = texts(v)
+	for _, p := range a.list {
+		if err != nil || p.err != nil {
+			return nil, &template.Error{Pos: p.policy.Pos, Message: "there is also the policy " + p.policy.ID + ", whose roles are not known"}
 		}
-		if err != nil || bad != nil {
-			return nil, &template.Error{Pos: p.Pos, Message: "there is also the policy " + p.ID + ", whose roles are not known"}
-		}
-		if !slices.Contains(roles, role.ID) && (name == "" || !slices.Contains(roles, name)) {
+		if !slices.Contains(p.roles, role.ID) && (name == "" || !slices.Contains(p.roles, name)) {
 			continue
 		}
-		own, err := documentGrants(p.Get("PolicyDocument"))
+		own, err := documentGrants(p.policy.Get("PolicyDocument"))
 		if err != nil {
 			return nil, err
 		}

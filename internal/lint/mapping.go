@@ -37,6 +37,12 @@ func (m Mapping) comparable(r *reporter) bool {
 		r.known(m.Function.Resource.Get("Timeout"), m.get("MaximumBatchingWindowInSeconds"), m.Queue.Resource.Get("VisibilityTimeout"))
 }
 
+// filters is the number of the event's filters.
+func (m Mapping) filters() int {
+	list, _ := m.get("FilterCriteria", "Filters").List()
+	return len(list)
+}
+
 // kind reports whether it is known if the queue is a FIFO queue.
 func (m Mapping) kind(r *reporter) bool {
 	if m.Event.QueueARN == "" {
@@ -124,7 +130,7 @@ var ManyFilters = Rule[Mapping]{
 		Page:  quotaPage},
 	check: func(m Mapping, r *reporter) {
 		const quota = 5
-		if n := len(m.Event.Filters); n > quota {
+		if n := m.filters(); n > quota {
 			r.report(m.get("FilterCriteria").Pos,
 				"event %s has %d filters: Lambda takes %d, and more only where the account's quota was raised", m.Event.Name, n, quota)
 		}
@@ -142,10 +148,13 @@ var Mappings = []Rule[Mapping]{
 		check: func(m Mapping, r *reporter) {
 			size, _ := r.number(m.get("BatchSize"))
 			window := m.get("MaximumBatchingWindowInSeconds")
-			if size > 10 && r.known(window) && m.Event.Window < time.Second && m.kind(r) && !m.Queue.FIFO {
-				r.report(m.get("BatchSize").Pos,
-					"event %s has a BatchSize of %d without a window; above 10 it needs a MaximumBatchingWindowInSeconds of 1 or more", m.Event.Name, size).
-					Fix = setting(m.get(), "MaximumBatchingWindowInSeconds", 1)
+			unknown := m.Event.QueueARN == "" // a FIFO queue takes at most 10, so that it is wrong on any queue
+			if size > 10 && r.known(window) && m.Event.Window < time.Second && (unknown || m.kind(r) && !m.Queue.FIFO) {
+				f := r.report(m.get("BatchSize").Pos,
+					"event %s has a BatchSize of %d without a window; above 10 it needs a MaximumBatchingWindowInSeconds of 1 or more", m.Event.Name, size)
+				if !unknown {
+					f.Fix = setting(m.get(), "MaximumBatchingWindowInSeconds", 1)
+				}
 			}
 		},
 	},

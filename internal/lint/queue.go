@@ -21,10 +21,6 @@ type Source struct {
 	alarms   *alarms
 }
 
-// handled reports whether something is to handle the queue's messages, as far as the
-// template says.
-func (s Source) handled() bool { return len(s.mappings) > 0 || s.redriven() }
-
 // redriven reports whether the queue has a dead-letter queue, known or not.
 func (s Source) redriven() bool { return !s.Resource.Get("RedrivePolicy").Absent() }
 
@@ -187,7 +183,7 @@ var Queues = []Rule[Source]{
 				return
 			}
 			for _, m := range s.mappings {
-				if v := m.get("FilterCriteria"); r.known(v) && len(m.Event.Filters) > 0 {
+				if v := m.get("FilterCriteria"); r.known(v) && m.filters() > 0 {
 					i := slices.IndexFunc(s.mappings, func(o Mapping) bool { return o.Event.Pos != m.Event.Pos })
 					r.report(v.Pos, "events %s and %s poll queue %s: each message goes to one of them, and %s deletes those that its filters do not match. Use a queue for each",
 						m.Event.Name, s.mappings[max(i, 0)].Event.Name, s.Name, m.Event.Name)
@@ -243,13 +239,24 @@ func denied(s Source, r *reporter) {
 		return
 	}
 	allow := s.dead.Attributes["RedriveAllowPolicy"]
-	byQueue := strings.Contains(allow, "byQueue")
-	if byQueue && !r.known(policy.Get("sourceQueueArns"), s.Resource.Get("QueueName")) {
+	if !strings.Contains(allow, "denyAll") && (!strings.Contains(allow, "byQueue") || s.named(allow)) {
 		return
 	}
-	if strings.Contains(allow, "denyAll") || byQueue && !strings.Contains(allow, `"`+s.ARN+`"`) {
-		r.report(policy.Pos, "dead-letter queue %s does not take messages of %s: %s", s.dead.Name, s.ARN, allow)
+	if sources, name := policy.Get("sourceQueueArns"), s.Resource.Get("QueueName"); strings.Contains(allow, "byQueue") {
+		if !r.known(sources, name) {
+			return
+		}
+		if name.Absent() {
+			r.unsure(policy.Pos, "whether dead-letter queue %s takes messages of %s is not known: the queue gets its name when the stack is deployed", s.dead.Name, s.LogicalID)
+			return
+		}
 	}
+	r.report(policy.Pos, "dead-letter queue %s does not take messages of %s: %s", s.dead.Name, s.ARN, allow)
+}
+
+// named reports whether a RedriveAllowPolicy names the queue, in any region and account.
+func (s Source) named(allow string) bool {
+	return strings.Contains(allow, ":"+s.Name+`"`)
 }
 
 // throughput is the check of SB209.

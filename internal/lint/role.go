@@ -130,7 +130,7 @@ var Roles = []Rule[Role]{
 	{
 		Info: Info{ID: "SB305", Severity: Warning,
 			Title: "The role allows more than is called",
-			Why:   "Anyone who takes over the function may do that, too.",
+			Why:   "Anyone who takes over the function may do that, too. It is a note if no * is in it, since the function itself may need it.",
 			Page:  "Security best practices in IAM"},
 		check: excess,
 	},
@@ -157,7 +157,10 @@ func excess(r Role, out *reporter) {
 		if judged && !slices.ContainsFunc(r.Needs, func(p Permission) bool {
 			return p.Action == g.Action && r.ARNs[p.On] == g.Resource
 		}) {
-			out.report(g.Pos, "%s allows %s on %s, which is not called", r.title(), g.Action, on)
+			f := out.report(g.Pos, "%s allows %s on %s, which is not called by the toolkit", r.title(), g.Action, on)
+			if !strings.Contains(g.Action+g.Resource, "*") {
+				f.Severity = Note // the function itself may call it
+			}
 		}
 	}
 }

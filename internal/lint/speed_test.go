@@ -1,6 +1,7 @@
 package lint_test
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -24,22 +25,40 @@ func large(t testing.TB) []byte {
 	return []byte(text.String())
 }
 
-// BenchmarkCheck reads and checks a template of 5,000 lines.
+// synthesized is a template of 500 resources as CDK writes them.
+func synthesized() []byte {
+	const part = `"QueueN": {"Type": "AWS::SQS::Queue", "Properties": {"VisibilityTimeout": 18}},
+  "RoleN": {"Type": "AWS::IAM::Role", "Properties": {}},
+  "PolicyN": {"Type": "AWS::IAM::Policy", "Properties": {"Roles": [{"Ref": "RoleN"}], "PolicyDocument": {"Statement": [{"Effect": "Allow", "Action": "sqs:*", "Resource": {"Fn::GetAtt": ["QueueN", "Arn"]}}]}}},
+  "FunctionN": {"Type": "AWS::Lambda::Function", "Properties": {"Role": {"Fn::GetAtt": ["RoleN", "Arn"]}}},
+  "MappingN": {"Type": "AWS::Lambda::EventSourceMapping", "Properties": {"EventSourceArn": {"Fn::GetAtt": ["QueueN", "Arn"]}, "FunctionName": {"Ref": "FunctionN"}}}`
+	var parts []string
+	for i := range 100 {
+		parts = append(parts, strings.ReplaceAll(part, `N"`, fmt.Sprint(i, `"`)))
+	}
+	return []byte("{\"Resources\": {" + strings.Join(parts, ",\n") + "}}")
+}
+
+// BenchmarkCheck reads and checks a template of 5,000 lines, and one of 500 resources, which is
+// CloudFormation's limit.
 func BenchmarkCheck(b *testing.B) {
-	text := large(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		tmpl, err := template.Parse(text)
-		if err != nil {
-			b.Fatal(err)
-		}
-		st, err := tmpl.Stack(template.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if result, err := lint.Check(st); err != nil || len(result.Findings) < 100 {
-			b.Fatal(len(result.Findings), err)
-		}
+	for name, text := range map[string][]byte{"5000lines": large(b), "500resources": synthesized()} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				tmpl, err := template.Parse(text)
+				if err != nil {
+					b.Fatal(err)
+				}
+				st, err := tmpl.Stack(template.Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if result, err := lint.Check(st); err != nil || len(result.Findings) < 100 {
+					b.Fatal(len(result.Findings), err)
+				}
+			}
+		})
 	}
 }
 
@@ -48,13 +67,9 @@ func TestCheck_AliasBomb(t *testing.T) {
 	text := []byte(bomb(40))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, ok := checked(t, text); !ok {
-		t.Fatal("the template is not read")
-	}
+	checked(t, text)
 	runtime.ReadMemStats(&after)
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<30 {
 		t.Errorf("%d MB were allocated", grown>>20)
-	} else {
-		t.Logf("%d MB were allocated", grown>>20)
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/sqsbatch/sqsbatch/internal/lint"
+	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
 // summary is what the rules say, in one line each.
@@ -86,8 +89,25 @@ func TestCheck_Cases(t *testing.T) {
 		"a mapping to a function elsewhere": {more: "  M: {Type: AWS::Lambda::EventSourceMapping, Properties: {EventSourceArn: !GetAtt Q.Arn, FunctionName: far, MetricsConfig: {Metrics: [EventCount]}}}",
 			want: "? M line 25: mapping M has no ReportBatchItemFailures, and its function, which may have SQSBATCH_DELETE_SUCCEEDED=true, is not in the template\n" +
 				"? M line 25: the function of mapping M is not in the template, and its settings are not checked"},
-		"backoff of seconds":      {function: "      Environment: {Variables: {SQSBATCH_BACKOFF: constant}}", want: "SB207 note Q"},
-		"public with a condition": {more: "  P: {Type: AWS::SQS::QueuePolicy, Properties: {PolicyDocument: {Statement: {Effect: Deny, Principal: '*', Condition: {Bool: {'aws:SecureTransport': false}}}}}}"},
+		"a wait of more than 12 hours": {queue: "      VisibilityTimeout: 32700\n  R: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: 32700, RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 2}}}",
+			function: "      Timeout: 5400\n      CapacityProviderConfig: {A: b}\n      Environment: {Variables: {SQSBATCH_OUTAGE: 7h}}",
+			event:    "        G: {Type: SQS, Properties: {Queue: !GetAtt R.Arn, MaximumBatchingWindowInSeconds: 300, FunctionResponseTypes: [ReportBatchItemFailures], MetricsConfig: {Metrics: [EventCount]}}}",
+			want:     "SB202 warning R\nSB207 warning R\nSB302 warning F"},
+		"a connector": {more: "  G: {Type: AWS::Serverless::Function, Connectors: {C: {Properties: {Destination: {Id: Q}, Permissions: [Read]}}}, Properties: {Events: {E: {Type: SQS, Properties: {Queue: !GetAtt Q.Arn, FunctionResponseTypes: [ReportBatchItemFailures], MetricsConfig: {Metrics: [EventCount]}}}}}}",
+			want: "? F line 12: the permissions of function F are not checked: the connectors of G add permissions\n" +
+				"? G line 25: the permissions of function G are not checked: the connectors of G add permissions"},
+		"a queue policy that names the role": {more: "  G: {Type: AWS::Serverless::Function, Properties: {Role: !GetAtt R.Arn, Events: {E: {Type: SQS, Properties: {Queue: !GetAtt Q.Arn, FunctionResponseTypes: [ReportBatchItemFailures], MetricsConfig: {Metrics: [EventCount]}}}}}}\n" +
+			"  R: {Type: AWS::IAM::Role}\n  P: {Type: AWS::SQS::QueuePolicy, Properties: {PolicyDocument: {Statement: [{Effect: Allow, Principal: {AWS: !GetAtt R.Arn}, Action: 'sqs:*'}, {Effect: Deny, Principal: '*', Condition: {Bool: {'aws:SecureTransport': false}}}]}}}",
+			want: "? G line 25: the permissions of function G are not checked: the policy of a queue names the role"},
+		"a queue by a parameter": {event: "        G: {Type: SQS, Properties: {Queue: !Ref Free, BatchSize: 11, FunctionResponseTypes: [ReportBatchItemFailures], MetricsConfig: {Metrics: [EventCount]}}}",
+			want: "SB102 error F\n? F line 24: whether event G polls a FIFO queue is not known\n" +
+				"? F line 24: the queue of event G is not known, and its settings are not checked: parameter Free has no default; give it a value: --parameter-overrides Free=VALUE"},
+		"a paused function": {function: "      ReservedConcurrentExecutions: 0", event: "            ScalingConfig: {MaximumConcurrency: 5}"},
+		"a dead-letter queue that names a queue elsewhere": {more: "  X: {Type: AWS::SQS::Queue, Properties: {ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: !GetAtt Y.Arn, maxReceiveCount: 5}}}\n  Y: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600, RedriveAllowPolicy: {redrivePermission: byQueue, sourceQueueArns: ['arn:aws:sqs:eu-west-1:123456789012:x']}}}",
+			want: "? Y line 26: whether dead-letter queue Y takes messages of X is not known: the queue gets its name when the stack is deployed"},
+		"a dead-letter queue that names the queue": {more: "  X: {Type: AWS::SQS::Queue, Properties: {QueueName: x, ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: !GetAtt Y.Arn, maxReceiveCount: 5}}}\n  Y: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600, RedriveAllowPolicy: {redrivePermission: byQueue, sourceQueueArns: ['arn:aws:sqs:eu-west-1:123456789012:x']}}}"},
+		"backoff of seconds":                       {function: "      Environment: {Variables: {SQSBATCH_BACKOFF: constant}}", want: "SB207 note Q"},
+		"public with a condition":                  {more: "  P: {Type: AWS::SQS::QueuePolicy, Properties: {PolicyDocument: {Statement: {Effect: Deny, Principal: '*', Condition: {Bool: {'aws:SecureTransport': false}}}}}}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := deployedWith(c.queue, c.function, c.event, c.more)
@@ -112,5 +132,28 @@ func TestCheck_CDK(t *testing.T) {
 	const want = "SB202 warning Queue\nSB303 warning Role\nSB101 error Mapping\nSB113 note Mapping"
 	if got := summary(t, text); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// The region and the account of a dead-letter queue are compared only if those of the stack are
+// given.
+func TestDeadLetterQueue_Elsewhere(t *testing.T) {
+	text := deployedWith("", "", "", "  X: {Type: AWS::SQS::Queue, Properties: {ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: 'arn:aws:sqs:eu-west-1:123456789012:dead', maxReceiveCount: 5}}}")
+	tmpl, err := template.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		region, account string
+		want            bool
+	}{{"", "", false}, {"eu-west-1", "", false}, {"eu-west-1", "123456789012", false}, {"us-east-1", "", true}, {"", "000000000001", true}} {
+		st, err := tmpl.Stack(template.Options{Region: c.region, AccountID: c.account})
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := lint.Check(st)
+		if err != nil || (len(result.Findings) > 0) != c.want || c.want && result.Findings[0].ID != "SB203" {
+			t.Errorf("%+v: %v, %v", c, result.Findings, err)
+		}
 	}
 }

@@ -22,9 +22,6 @@ func (s source) filters() ([]Filter, error) {
 	}
 	var out []Filter
 	for i, item := range items {
-		if item.Absent() {
-			continue // AWS::NoValue of a condition
-		}
 		f, err := item.filter(fmt.Sprintf("filter %d of event %s of %s", i+1, s.name, s.function.ID))
 		if err != nil {
 			return nil, err

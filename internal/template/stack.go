@@ -70,6 +70,10 @@ func (t *Template) Stack(o Options) (*Stack, error) {
 	return st, nil
 }
 
+// Exhausted reports whether the bound on steps of evaluation was reached: values are not known
+// since then.
+func (st *Stack) Exhausted() bool { return st.steps > maxSteps }
+
 // Where returns the region and the account that the options give, "" for one that they do not
 // give.
 func (st *Stack) Where() (region, account string) { return st.region, st.account }

@@ -48,10 +48,15 @@ func (st *Stack) Survey() *Survey {
 			s.attach(source{f, name, event.Pos, event.Get("Properties")}, known)
 		}
 	}
+	byName := map[string]Resource{}
+	for _, f := range slices.Backward(functions) {
+		name, _ := f.functionName()
+		byName[name] = f
+	}
 	mappings, _ := own.Resources(EventSourceMapping)
 	for _, m := range mappings {
 		if own.fromQueue(m) {
-			s.attach(source{own.target(m, functions), m.ID, m.Pos, m.Get()}, known)
+			s.attach(source{own.target(m, byName), m.ID, m.Pos, m.Get()}, known)
 		}
 	}
 	return s
@@ -101,7 +106,7 @@ func (st *Stack) fromQueue(m Resource) bool {
 
 // target finds the function of a mapping, by its name, its ARN, or those of a version or an
 // alias. The zero Resource is one that is not in the template.
-func (st *Stack) target(m Resource, functions []Resource) Resource {
+func (st *Stack) target(m Resource, functions map[string]Resource) Resource {
 	for range 3 { // an alias of a version of a function
 		name, err := m.Get("FunctionName").Str()
 		if e, ok := errors.AsType[*Error](err); ok && e.Attribute != "" {
@@ -109,12 +114,8 @@ func (st *Stack) target(m Resource, functions []Resource) Resource {
 		}
 		name = strings.TrimPrefix(name, st.functionARN(""))
 		name, _, _ = strings.Cut(name, ":")
-		i := slices.IndexFunc(functions, func(f Resource) bool {
-			own, _ := f.functionName()
-			return own == name
-		})
-		if i >= 0 {
-			return functions[i]
+		if f, ok := functions[name]; ok {
+			return f
 		}
 		r, ok := st.Resource(name)
 		if !ok || r.Type != "AWS::Lambda::Alias" && r.Type != "AWS::Lambda::Version" {
@@ -133,3 +134,6 @@ func (st *Stack) macros() {
 		}
 	}
 }
+
+// Connected reports whether connectors of SAM's are written in the resource.
+func (r Resource) Connected() bool { return !r.value.Get("Connectors").Absent() }

@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -44,16 +45,11 @@ type Template struct {
 
 	root   *yaml.Node
 	source []byte
-	text   *yamltext.Text // of source, made when it is asked for
+	text   func() *yamltext.Text // of source, made when it is asked for
 }
 
 // Text is the file with the places of its nodes, for edits of it.
-func (t *Template) Text() *yamltext.Text {
-	if t.text == nil {
-		t.text = yamltext.New(t.root, t.source)
-	}
-	return t.text
-}
+func (t *Template) Text() *yamltext.Text { return t.text() }
 
 // Source is the file's text, which the caller must not change.
 func (t *Template) Source() []byte { return t.source }
@@ -106,7 +102,8 @@ func Parse(data []byte) (*Template, error) {
 	if resources := child(root, "Resources"); resources == nil || resources.Kind != yaml.MappingNode {
 		return nil, errors.New("not a SAM or CloudFormation template: it has no mapping named Resources")
 	}
-	return &Template{root: root, source: data}, nil
+	text := sync.OnceValue(func() *yamltext.Text { return yamltext.New(root, data) })
+	return &Template{root: root, source: data, text: text}, nil
 }
 
 // child returns the value of key in a mapping ("<<" included), or nil.

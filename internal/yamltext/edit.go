@@ -75,6 +75,10 @@ func (t *Text) lineFor(n *yaml.Node) (at int, eol string, ok bool) {
 	for i := len(n.Content) - 2; i >= 0; i -= 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		end, certain := t.end(value)
+		start, in := t.offset(key.Line, key.Column)
+		if !in || len(bytes.Trim(t.src[t.starts[key.Line-1]:start], " -")) > 0 {
+			continue // a ? or a tag is before the key
+		}
 		if value.Line == key.Line && certain && end <= t.lineEnd(key.Line) && value.Kind != 0 && value.Tag != "!!null" {
 			at = len(t.src)
 			if key.Line < len(t.starts) {
@@ -110,7 +114,7 @@ func (t *Text) addFlow(n *yaml.Node, under, name string, value any) (Edit, bool)
 	index := min(2, len(n.Content)-2)
 	next := n.Content[index]
 	at, ok := t.offset(next.Line, next.Column)
-	if !ok {
+	if !ok || !t.follows(at, "{,") {
 		return Edit{}, false
 	}
 	quoted := next.Style&yaml.DoubleQuotedStyle != 0
@@ -123,6 +127,13 @@ func (t *Text) addFlow(n *yaml.Node, under, name string, value any) (Edit, bool)
 		return Edit{at, at, text + t.eol(next.Line) + string(indent)}, true
 	}
 	return Edit{at, at, text + " "}, true
+}
+
+// follows reports whether one of some characters is before an offset, with spaces and line ends
+// between them. It is not if the key has a ? or a tag.
+func (t *Text) follows(at int, characters string) bool {
+	before := bytes.TrimRight(t.src[:at], " \t\r\n")
+	return len(before) > 0 && strings.IndexByte(characters, before[len(before)-1]) >= 0
 }
 
 // Remove removes the entry with the key at a place: one line of a block mapping, or an
@@ -155,7 +166,7 @@ func (t *Text) removeFlow(e *entry, start, end int) (Edit, bool) {
 	if e.index+2 < len(e.parent.Content) {
 		next := e.parent.Content[e.index+2]
 		at, ok := t.offset(next.Line, next.Column)
-		return Edit{start, at, ""}, ok && at > start
+		return Edit{start, at, ""}, ok && at > start && t.follows(start, "{,") && t.follows(at, ",")
 	}
 	before := bytes.TrimRight(t.src[:start], " \t\r\n")
 	if !bytes.HasSuffix(before, []byte(",")) {
