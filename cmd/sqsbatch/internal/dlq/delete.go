@@ -3,7 +3,6 @@ package dlq
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -110,18 +109,13 @@ type remover struct {
 	result *result
 	dryRun bool
 	saved  *file // nil without --save
-	mu     sync.Mutex
-	done   ids
 }
 
 func (r *remover) each(ctx context.Context, letters []letter.Letter) error {
 	var chosen, again []*letter.Letter
 	for i := range letters {
 		l := &letters[i]
-		r.mu.Lock()
-		deleted := r.done.has(l.ID)
-		r.mu.Unlock()
-		if deleted { // SQS delivered it once more
+		if r.scan.hold.wasDeleted(l.ID) { // SQS delivered it once more
 			again = append(again, l)
 			continue
 		}
@@ -148,26 +142,8 @@ func (r *remover) each(ctx context.Context, letters []letter.Letter) error {
 	return r.delete(ctx, append(chosen, again...))
 }
 
-func (r *remover) delete(ctx context.Context, letters []*letter.Letter) (err error) {
-	handles := make([]string, len(letters))
-	for i, l := range letters {
-		handles[i] = r.scan.hold.handle(l)
-	}
-	deleted := 0
-	for i, e := range r.scan.queue.Delete(ctx, handles) {
-		if e != nil {
-			r.result.failed(letters[i], e)
-			err = first(err, fatal(e))
-			continue
-		}
-		r.mu.Lock()
-		if !r.done.has(letters[i].ID) {
-			deleted++
-		}
-		r.done.add(letters[i].ID)
-		r.mu.Unlock()
-		r.scan.hold.drop(letters[i].ID)
-	}
-	r.result.deleted(deleted)
+func (r *remover) delete(ctx context.Context, letters []*letter.Letter) error {
+	deleted, err := r.scan.delete(ctx, letters, r.result.failed)
+	r.result.deleted(len(deleted))
 	return err
 }

@@ -27,14 +27,16 @@ const (
 
 // A hold keeps messages hidden from everyone until they are deleted or released.
 type hold struct {
-	queue *queue.Queue
-	mu    sync.Mutex
-	byID  map[string]*held
-	order []*held // by due; those that left may still be in it
+	queue   *queue.Queue
+	mu      sync.Mutex
+	byID    map[string]*held
+	order   []*held // by due; those that left may still be in it
+	deleted ids
 }
 
 type held struct {
 	id, handle string
+	receives   int       // ApproximateReceiveCount that came with handle
 	due        time.Time // when its time is to be extended
 	left       bool      // deleted, or taken by another reader
 }
@@ -42,17 +44,20 @@ type held struct {
 func newHold(q *queue.Queue) *hold { return &hold{queue: q, byID: map[string]*held{}} }
 
 // add holds messages that were received at a time, and returns those that were not held
-// already. SQS may deliver a message twice; the later handle counts.
+// already. SQS may deliver a message twice; the later handle counts, and the receive count
+// says which one that is: answers may come in another order.
 func (h *hold) add(letters []letter.Letter, received time.Time) (fresh []letter.Letter) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	fresh = letters[:0]
 	for _, l := range letters {
 		if m := h.byID[l.ID]; m != nil {
-			m.handle = l.Handle
+			if l.Attempt >= m.receives {
+				m.handle, m.receives = l.Handle, l.Attempt
+			}
 			continue
 		}
-		m := &held{id: l.ID, handle: l.Handle, due: received.Add(extendAfter)}
+		m := &held{id: l.ID, handle: l.Handle, receives: l.Attempt, due: received.Add(extendAfter)}
 		h.byID[l.ID] = m
 		h.order = append(h.order, m)
 		fresh = append(fresh, l)
@@ -60,13 +65,30 @@ func (h *hold) add(letters []letter.Letter, received time.Time) (fresh []letter.
 	return fresh
 }
 
-// drop forgets a message that was deleted.
-func (h *hold) drop(id string) {
+// drop forgets a message that was deleted by a handle. first is false if it was deleted
+// before. ok is false if it was received once more meanwhile: SQS has then confirmed the
+// deletion without deleting it.
+func (h *hold) drop(id, handle string) (first, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if m := h.byID[id]; m != nil {
+	m := h.byID[id]
+	if m != nil && m.handle != handle {
+		return false, false
+	}
+	if m != nil {
 		h.leave(m)
 	}
+	first = !h.deleted.has(id)
+	h.deleted.add(id)
+	return first, true
+}
+
+// wasDeleted reports whether a message was deleted, by this run or by the one that it goes
+// on with. SQS may deliver it once more.
+func (h *hold) wasDeleted(id string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.deleted.has(id)
 }
 
 // leave removes a message. It stays in the order for up to a minute, without its texts.

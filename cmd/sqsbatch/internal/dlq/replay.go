@@ -149,7 +149,7 @@ func (m *moving) run(cmd *cobra.Command, tio cli.IO, name string) error {
 	var state *journal.State
 	if m.steps.resume {
 		set = settings{}
-		if t.journal, state, err = m.steps.open(cmd, s.queue, &set, t.done.add); err != nil {
+		if t.journal, state, err = m.steps.open(cmd, s.queue, &set, t.deleted.add); err != nil {
 			return err
 		}
 	}
@@ -215,7 +215,7 @@ func (m *moving) transfer(s *session, t *transfer, set *settings, state *journal
 		workers = 1
 	}
 	t.scan = newScan(s.queue, workers)
-	t.scan.each = t.each
+	t.scan.each, t.scan.hold.deleted = t.each, t.deleted
 	if state != nil {
 		s.queue.Hidden(hidden + 10*time.Second) // a call of the killed run may have been under way
 	}

@@ -210,6 +210,27 @@ func TestReplay_ResumeReceivesWhatBecomesVisibleAtTheEnd(t *testing.T) {
 	}
 }
 
+// SQS confirms a deletion with a handle that is not the latest one, and deletes nothing. A
+// message that is delivered once more while its deletion is under way is deleted again.
+func TestADeliveryDuringTheDeletion_IsDeletedToo(t *testing.T) {
+	for _, args := range [][]string{{"replay", "orders-dead", "--by", "send"}, {"delete", "orders-dead", "--where", "true"}} {
+		t.Run(args[0], func(t *testing.T) {
+			virtual(t, func(b *bench) {
+				b.buried("orders-dead", "", "one", "x", "orders")
+				if err := b.server.Inject(
+					sqs.Fault{Kind: sqs.DuplicateDelivery, Times: 1},
+					sqs.Fault{Kind: sqs.Latency, Operation: "DeleteMessageBatch", Latency: time.Second},
+				); err != nil {
+					t.Fatal(err)
+				}
+				b.must(0, append(args, "--yes", "--parallel", "4")...)
+				time.Sleep(3 * time.Minute)
+				b.expect("orders-dead")
+			})
+		})
+	}
+}
+
 // A call without an answer is repeated. On a standard queue its messages may be there twice,
 // which the exit status says; a FIFO queue drops the second ones.
 func TestReplay_NamesWhatMayHaveBeenSentTwice(t *testing.T) {

@@ -160,6 +160,35 @@ func (s *scan) work(kill context.Context) error {
 	return nil
 }
 
+// delete deletes messages, and returns the ids of those that were not deleted before. It
+// calls failed for those that it could not delete. err is one that every further message
+// would meet.
+func (s *scan) delete(ctx context.Context, letters []*letter.Letter, failed func(*letter.Letter, error)) (deleted []string, err error) {
+	for len(letters) > 0 {
+		handles := make([]string, len(letters))
+		for i, l := range letters {
+			handles[i] = s.hold.handle(l)
+		}
+		var again []*letter.Letter
+		for i, e := range s.queue.Delete(ctx, handles) {
+			l := letters[i]
+			if e != nil {
+				failed(l, e)
+				err = first(err, fatal(e))
+				continue
+			}
+			switch isNew, ok := s.hold.drop(l.ID, handles[i]); {
+			case !ok:
+				again = append(again, l)
+			case isNew:
+				deleted = append(deleted, l.ID)
+			}
+		}
+		letters = again
+	}
+	return deleted, err
+}
+
 func (s *scan) take(letters []letter.Letter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

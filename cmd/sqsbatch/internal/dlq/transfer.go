@@ -35,12 +35,12 @@ type transfer struct {
 	move    bool
 	limiter *rate.Limiter // nil for none
 	journal *journal.Journal
+	deleted ids // by the run that is resumed
 	scan    *scan
 	result  *result
 
 	mu      sync.Mutex
 	pending map[string]*journal.Pending // of the run that is resumed, and what could not be deleted
-	done    ids                         // sent and deleted by this run
 }
 
 // An editor changes a message before it is sent. keep false leaves it in the queue.
@@ -111,7 +111,7 @@ func (t *transfer) known(l *letter.Letter) (p *journal.Pending, known bool) {
 	if p := t.pending[l.ID]; p != nil {
 		return p, true
 	}
-	return nil, t.done.has(l.ID)
+	return nil, t.scan.hold.wasDeleted(l.ID)
 }
 
 // waits reports whether there are messages that a killed run has sent or may have sent,
@@ -333,38 +333,26 @@ func first(a, b error) error {
 
 // delete deletes what was sent.
 func (t *transfer) delete(ctx context.Context, letters []*letter.Letter) error {
-	if len(letters) == 0 {
-		return nil
-	}
-	handles := make([]string, len(letters))
-	for i, l := range letters {
-		handles[i] = t.scan.hold.handle(l)
-	}
-	var deleted []string
-	var err error
-	for i, e := range t.from.Delete(ctx, handles) {
-		l := letters[i]
-		t.mu.Lock()
-		if e == nil {
-			if !t.done.has(l.ID) {
-				deleted = append(deleted, l.ID)
-			}
-			delete(t.pending, l.ID)
-			t.done.add(l.ID)
-		} else {
-			if t.pending == nil {
-				t.pending = map[string]*journal.Pending{}
-			}
-			t.pending[l.ID] = &journal.Pending{Entry: journal.Entry{ID: l.ID, Handle: l.Handle}, Sent: true}
-			err = first(err, fatal(e))
-		}
-		t.mu.Unlock()
-		if e == nil {
-			t.scan.hold.drop(l.ID)
-		}
-	}
+	left := map[string]*journal.Pending{}
+	deleted, err := t.scan.delete(ctx, letters, func(l *letter.Letter, _ error) {
+		left[l.ID] = &journal.Pending{Entry: journal.Entry{ID: l.ID, Handle: l.Handle}, Sent: true}
+	})
+	t.settle(letters, left)
 	t.result.deleted(len(deleted))
 	return errors.Join(err, t.journal.Deleted(deleted))
+}
+
+// settle notes which of the messages that were to be deleted are left.
+func (t *transfer) settle(letters []*letter.Letter, left map[string]*journal.Pending) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, l := range letters {
+		delete(t.pending, l.ID)
+	}
+	if t.pending == nil {
+		t.pending = map[string]*journal.Pending{}
+	}
+	maps.Copy(t.pending, left)
 }
 
 // resume takes over the state of a run that was killed, and deletes what it had sent. SQS
