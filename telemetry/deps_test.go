@@ -13,7 +13,7 @@ import (
 func TestLinkedPackages(t *testing.T) {
 	metrics := []string{"go.opentelemetry.io/", "github.com/aws/aws-sdk-go-v2/service/cloudwatch"}
 	clients := append(slices.Clone(metrics), "github.com/aws/aws-sdk-go-v2/service/s3", "github.com/sqsbatch/sqsbatch/payload/s3payload")
-	commandLine := []string{"github.com/spf13/", "github.com/inconshreveable/mousetrap"}
+	commandLine := []string{"github.com/spf13/", "github.com/inconshreveable/mousetrap", "github.com/BurntSushi/", "github.com/itchyny/", "go.yaml.in/", "golang.org/x/term"}
 	function := slices.Concat(clients, commandLine)
 	for pkg, forbidden := range map[string][]string{
 		"../batch": function, "../handler": function, "../longpoll": function, "../partialfailure": function, "../bulk": function, "../router": function,
