@@ -297,14 +297,18 @@ func (v *importing) end(s *session, i *importer, err error) error {
 	case err != nil:
 		return asInterrupted(err)
 	}
-	if i.journal != nil && len(c.Unsure) == 0 {
+	if n := c.Failed + c.Behind; n > 0 {
+		again := ""
+		if i.journal != nil { // it stays, since another import would send the others a second time
+			again = "; send only these with --resume"
+		}
+		return partly("%s of the file were not sent, see above%s", count(n), again)
+	}
+	if i.journal != nil {
 		if err := i.journal.End(); err != nil {
 			return err
 		}
 		i.journal = nil
-	}
-	if n := c.Failed + c.Behind; n > 0 {
-		return partly("%s of the file were not sent, see above", count(n))
 	}
 	if n := len(c.SentTwice); n > 0 {
 		return partly("%s may have been sent twice, see above", count(n))

@@ -183,13 +183,13 @@ func (t *transfer) undeleted() (n int) {
 }
 
 // taskPlan says what SQS is going to do.
-func (r *report) taskPlan(last *queue.Task) {
+func (r *report) taskPlan(last *queue.Task) error {
 	q := r.queue
 	will, _ := r.words()
 	r.print("%s: about %s", q.Name(), count(q.Visible))
 	if last != nil && last.Running() {
 		r.print("a task of SQS that began at %s is moving them already; following it", last.Started.Local().Format(time.DateTime))
-		return
+		return r.taskDryRun(0)
 	}
 	to := "the queues that they came from"
 	if r.t.routes.to != nil {
@@ -206,6 +206,17 @@ func (r *report) taskPlan(last *queue.Task) {
 	if r.t.dryRun {
 		r.print("Nothing was changed. To %s them, add --yes.", will)
 	}
+	return r.taskDryRun(q.Visible)
+}
+
+// taskDryRun writes the JSON line of a dry run. n is about how many messages SQS would move.
+func (r *report) taskDryRun(n int) error {
+	if !r.t.dryRun {
+		return nil
+	}
+	return r.json(map[string]any{
+		"type": "result", "verb": r.m.verb(), "queue": r.queue.ARN, "dryRun": true, "by": byTask, "selected": n,
+	})
 }
 
 // taskEnd says what SQS did.

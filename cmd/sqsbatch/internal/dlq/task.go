@@ -57,9 +57,8 @@ func (m *moving) task(s *session, t *transfer, set *settings, state *journal.Sta
 		return asInterrupted(err)
 	}
 	if why == nil {
-		out.taskPlan(last)
-		if t.dryRun {
-			return nil
+		if err := out.taskPlan(last); err != nil || t.dryRun {
+			return err
 		}
 		var ended *queue.Task
 		var err error

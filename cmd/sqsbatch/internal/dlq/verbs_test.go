@@ -63,6 +63,49 @@ func TestImport_SendsWhatExportWrote(t *testing.T) {
 	})
 }
 
+// Lines that could not be sent are sent by --resume, and the others are not sent again.
+func TestImport_ResumeSendsOnlyWhatFailed(t *testing.T) {
+	virtual(t, func(b *bench) {
+		for _, body := range numbered(0, 25) {
+			b.buried("orders-dead", "", body, "x", "orders")
+		}
+		file := b.journal + ".ndjson"
+		b.must(0, "export", "orders-dead", "--file", file)
+		if err := b.server.Inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: "SendMessageBatch", Code: "InvalidMessageContents", Times: 3}); err != nil {
+			t.Fatal(err)
+		}
+		b.contains(b.must(3, "import", "parked", file, "--yes"), "22 messages sent", "3 messages of the file were not sent", "--resume")
+		b.contains(b.must(1, "import", "parked", file, "--yes"), "did not end", "--resume")
+		b.must(0, "import", "parked", file, "--resume")
+		b.expect("parked", numbered(0, 25)...)
+	})
+}
+
+// While SQS cannot be reached a run waits, for two minutes at most. It goes on with --resume.
+func TestReplay_SQSCannotBeReached(t *testing.T) {
+	virtual(t, func(b *bench) {
+		bodies := numbered(0, 100)
+		for _, body := range bodies {
+			b.buried("orders-dead", "", body, "x", "orders")
+		}
+		go func() {
+			time.Sleep(3 * time.Second)
+			if err := b.server.Inject(sqs.Fault{Kind: sqs.Refused}); err != nil {
+				t.Error(err)
+			}
+		}()
+		r := b.must(1, "replay", "orders-dead", "--by", "send", "--rate", "10", "--yes")
+		b.contains(r, "SQS cannot be reached", "go on with --resume")
+		if r.elapsed > 5*time.Minute {
+			t.Errorf("it took %s", r.elapsed)
+		}
+		b.server.ClearFaults()
+		b.must(0, "replay", "orders-dead", "--resume")
+		b.expect("orders", bodies...)
+		b.expect("orders-dead")
+	})
+}
+
 // A message that SQS delivers once more, after it was deleted, is saved once.
 func TestDelete_SavesEachMessageOnce(t *testing.T) {
 	virtual(t, func(b *bench) {
@@ -105,6 +148,9 @@ func TestTask_IsFollowed(t *testing.T) {
 	virtual(t, func(b *bench) {
 		bodies := numbered(0, 200)
 		b.redriven("orders", "", bodies...)
+		if line := b.result(b.must(0, "replay", "orders-dead", "--output", "json")); line["dryRun"] != true || line["by"] != "task" || line["selected"] != 200.0 {
+			t.Errorf("a dry run: %v", line)
+		}
 		for range 2 {
 			r := b.must(0, "replay", "orders-dead", "--rate", "20", "--yes")
 			b.contains(r, "by a message move task of SQS", "200 messages replayed by SQS", "completed")
