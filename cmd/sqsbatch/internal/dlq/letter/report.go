@@ -117,8 +117,9 @@ func (r Report) groups(out *strings.Builder, t view.Terminal) {
 			head += moment(g.First) + "  "
 		}
 		note := "e.g. " + g.Example
-		if len(g.Sources) > 0 && r.By != "source" {
-			note = "from " + strings.Join(g.Sources, ", ") + "; " + note
+		from := "from " + strings.Join(g.Sources, ", ")
+		if len(g.Sources) > 0 && r.By != "source" && !strings.HasSuffix(g.Name, from) {
+			note = from + "; " + note
 		}
 		out.WriteString(t.Row(head+moment(g.Last)+"  ", show.Clean(g.Name), column, show.Clean(note)) + "\n")
 	}
