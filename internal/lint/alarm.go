@@ -90,7 +90,7 @@ var watched = []Rule[Source]{
 			Page:  alarmPage},
 		check: func(s Source, r *reporter) {
 			if len(s.mappings) > 0 && s.alarms.missing(ageMetric, s.Name) {
-				r.report(s.Resource.Pos, "queue %s has no alarm on %s", s.Name, ageMetric)
+				r.report(s.Resource.Pos, "queue %s has no alarm on %s", title(s.Queue), ageMetric)
 			}
 		},
 	},
@@ -101,7 +101,7 @@ var watched = []Rule[Source]{
 			Page:  alarmPage},
 		check: func(s Source, r *reporter) {
 			if len(s.deadOf) > 0 && len(s.mappings) == 0 && s.alarms.missing(depthMetric, s.Name) {
-				r.report(s.Resource.Pos, "dead-letter queue %s has no alarm on %s", s.Name, depthMetric)
+				r.report(s.Resource.Pos, "dead-letter queue %s has no alarm on %s", title(s.Queue), depthMetric)
 			}
 		},
 	},
@@ -111,20 +111,23 @@ var watched = []Rule[Source]{
 var Alarms = []Rule[Alarm]{{
 	Info: Info{ID: "SB501", Severity: Warning, Fixable: true,
 		Title: "An alarm on age goes off at a single record that keeps failing",
-		Why:   "A record that keeps failing is retried for up to half more than the outage that it outlives (SQSBATCH_OUTAGE), and SQS reports its age once a minute.",
+		Why:   "A record that keeps failing is retried for up to half more than the outage that it outlives (SQSBATCH_OUTAGE), and SQS reports its age once a minute. It is a note if no mapping of this template polls the queue. Queues without a RedrivePolicy are not judged: there an alarm on age is the only sign of such a record, and in a dead-letter queue every record is old.",
 		Page:  alarmPage},
 	check: func(a Alarm, r *reporter) {
 		metric, _ := a.Get("MetricName").Str()
 		s := a.queue()
-		if metric != ageMetric || s == nil {
+		if metric != ageMetric || s == nil || s.MaxReceiveCount == 1 || !r.known(s.Resource.Get("RedrivePolicy")) || !s.redriven() {
 			return
 		}
 		threshold := a.Get("Threshold")
 		seconds, ok := r.number(threshold)
 		if least := s.outage()*3/2 + time.Minute; ok && time.Duration(seconds)*time.Second <= least {
 			round := (least/time.Second/300 + 1) * 300
-			r.report(threshold.Pos, "%s goes off at an age of %d seconds, while a record that keeps failing is in queue %s for up to %d", a.ID, seconds, s.Name, least/time.Second).
-				Fix = setting(a.Get(), "Threshold", int(round))
+			f := r.report(threshold.Pos, "%s goes off at an age of %d seconds, while the toolkit retries a record of queue %s that keeps failing for up to %d", a.ID, seconds, title(s.Queue), least/time.Second)
+			f.Fix = setting(a.Get(), "Threshold", int(round))
+			if len(s.mappings) == 0 {
+				f.Severity = Note // what polls the queue is not known
+			}
 		}
 	},
 }}

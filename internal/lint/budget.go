@@ -79,13 +79,13 @@ func budget(s Source, r *reporter) {
 	case total > s.Retention():
 		v := s.Resource.Get("MessageRetentionPeriod")
 		r.report(v.Pos, "queue %s keeps messages for %v, and a record that keeps failing is retried for up to %v (%d attempts): it expires before it becomes a dead letter",
-			s.Name, words(s.Retention()), words(total), s.MaxReceiveCount)
+			title(s.Queue), words(s.Retention()), words(total), s.MaxReceiveCount)
 	case longest+m.Function.Timeout+m.Event.Window > settle.MaxVisibility:
 		r.report(at, "a record of queue %s may wait %v for an attempt, and with the function's Timeout of %v that is more than SQS's 12 hours from a receive",
-			s.Name, words(longest), words(m.Function.Timeout))
+			title(s.Queue), words(longest), words(m.Function.Timeout))
 	case m.Function.Environment[settings.Backoff.Name] != "" && between < time.Minute:
 		r.report(at, "the %d attempts of a record of queue %s are over after %v of backoff: an outage that is longer makes a dead letter of every record. "+
-			"Without %s the attempts survive %s (15 minutes by default)", s.MaxReceiveCount, s.Name, words(between), settings.Backoff.Name, settings.Outage.Name).Severity = Note
+			"Without %s the attempts survive %s (15 minutes by default)", s.MaxReceiveCount, title(s.Queue), words(between), settings.Backoff.Name, settings.Outage.Name).Severity = Note
 	}
 }
 

@@ -3,6 +3,7 @@ package lint
 import (
 	"cmp"
 	"errors"
+	"regexp"
 	"slices"
 
 	"github.com/sqsbatch/sqsbatch/internal/template"
@@ -96,7 +97,7 @@ func (c *collector) checkRole(st *template.Stack, m Mapping, policies attachment
 // checkQueues checks the queues and their keys.
 func (c *collector) checkQueues(st *template.Stack, queues []template.Queue, sources map[string]*Source, watching *alarms) {
 	senders := sendersTo(st)
-	piped := pipedQueues(st)
+	piped, failures := pipedQueues(st), failuresOf(st)
 	region, account := st.Where()
 	for _, q := range queues {
 		s := *sources[q.ARN]
@@ -104,6 +105,7 @@ func (c *collector) checkQueues(st *template.Stack, queues []template.Queue, sou
 			continue
 		}
 		s.alarms, s.region, s.account, s.piped = watching, region, account, piped[q.ARN]
+		s.failures = len(s.deadOf) > 0 || failures[q.ARN] || deadName.MatchString(q.LogicalID+" "+q.Name)
 		apply(c, Queues, s)
 		apply(c, watched, s)
 		if key := keyOfQueue(st, q); key != nil {
@@ -122,6 +124,34 @@ func pipedQueues(st *template.Stack) map[string]bool {
 		}
 	}
 	return list
+}
+
+// deadName matches names of dead-letter queues. The template of a dead-letter queue may not
+// have what sends to it.
+var deadName = regexp.MustCompile(`(?i)dlq|dead.?letter`)
+
+// failuresOf are the queues, by their ARNs, that get what failed elsewhere: queues, topics,
+// rules, schedules, functions and mappings may name one.
+func failuresOf(st *template.Stack) map[string]bool {
+	list := map[string]bool{}
+	for _, r := range st.All() {
+		collectFailures(r.Get(), false, list)
+	}
+	return list
+}
+
+// collectFailures collects the texts below properties that name such queues.
+func collectFailures(v template.Value, below bool, list map[string]bool) {
+	for name, entry := range v.Entries() {
+		collectFailures(entry, below || slices.Contains([]string{"RedrivePolicy", "DeadLetterConfig", "DeadLetterQueue", "OnFailure"}, name), list)
+	}
+	items, _ := v.List()
+	for _, item := range items {
+		collectFailures(item, below, list)
+	}
+	if text, err := v.Str(); below && err == nil {
+		list[text] = true
+	}
 }
 
 // place fills in what follows from the places of findings, and sorts by them.

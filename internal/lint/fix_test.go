@@ -98,7 +98,7 @@ func TestFixes_LeaveAlone(t *testing.T) {
 // Fixes that do not touch are applied together, and their diff has a hunk for each.
 func TestApply_Several(t *testing.T) {
 	text := example(t, "SB106", "bad")
-	text = strings.Replace(text, "            MetricsConfig: {Metrics: [EventCount]}\n", "", 1)
+	text = strings.Replace(text, "            MetricsConfig: {Metrics: [EventCount]}\n", "            FilterCriteria: {Filters: [{Pattern: '{}'}]}\n", 1)
 	var fixes []*lint.Fix
 	for _, f := range checkText(t, text).Findings {
 		fixes = append(fixes, f.Fix, f.Fix)
@@ -118,10 +118,10 @@ func TestApply_Several(t *testing.T) {
        RedrivePolicy:
          deadLetterTargetArn: !GetAtt DeadLetters.Arn
          maxReceiveCount: 5
-@@ -28,3 +28,4 @@
-           Properties:
+@@ -29,3 +29,4 @@
              Queue: !GetAtt Orders.Arn
              FunctionResponseTypes: [ReportBatchItemFailures]
+             FilterCriteria: {Filters: [{Pattern: '{}'}]}
 +            MetricsConfig: {Metrics: [EventCount]}
 `
 	if got := lint.Diff("a.yaml", []byte(text), out); got != want {

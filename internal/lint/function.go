@@ -103,7 +103,7 @@ var Functions = []Rule[Function]{
 			for _, m := range f.Mappings {
 				for _, other := range f.Mappings {
 					if arn := m.Queue.ARN; arn != "" && arn == other.Queue.DeadLetterARN {
-						r.report(m.Event.Pos, "event %s of function %s polls %s, the dead-letter queue of %s, which the function polls as well", m.Event.Name, f.LogicalID, m.Queue.Name, other.Queue.Name)
+						r.report(m.Event.Pos, "event %s of function %s polls %s, the dead-letter queue of %s, which the function polls as well", m.Event.Name, f.LogicalID, title(m.Queue), title(other.Queue))
 						break
 					}
 				}
@@ -160,7 +160,7 @@ func told(f Function, r *reporter) {
 	variable := func(s settings.Setting) template.Value { return f.Resource.Get("Environment", "Variables", s.Name) }
 	v := variable(settings.MaxReceiveCount)
 	if count, ok := r.number(v); ok && q.MaxReceiveCount > 0 && count != q.MaxReceiveCount {
-		r.report(v.Pos, "function %s has %s=%d, and queue %s a maxReceiveCount of %d", f.LogicalID, settings.MaxReceiveCount.Name, count, q.Name, q.MaxReceiveCount)
+		r.report(v.Pos, "function %s has %s=%d, and queue %s a maxReceiveCount of %d", f.LogicalID, settings.MaxReceiveCount.Name, count, title(q), q.MaxReceiveCount)
 	}
 	v = variable(settings.DeadLetterQueue)
 	named, err := v.Str()
@@ -168,7 +168,7 @@ func told(f Function, r *reporter) {
 		return
 	}
 	if name := lastPart(named); name != lastPart(q.DeadLetterARN) {
-		r.report(v.Pos, "function %s has %s=%s, and queue %s has the dead-letter queue %s", f.LogicalID, settings.DeadLetterQueue.Name, named, q.Name, lastPart(q.DeadLetterARN))
+		r.report(v.Pos, "function %s has %s=%s, and queue %s has the dead-letter queue %s", f.LogicalID, settings.DeadLetterQueue.Name, name, title(q), lastPart(q.DeadLetterARN))
 	}
 }
 

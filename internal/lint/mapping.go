@@ -77,7 +77,7 @@ const (
 var Unreported = Rule[Mapping]{
 	Info: Info{ID: "SB101", Severity: Error, Fixable: true,
 		Title: "The mapping has no ReportBatchItemFailures",
-		Why:   "When the function returns, Lambda deletes the whole batch, with the records that failed. They are lost.",
+		Why:   "Lambda ignores the batchItemFailures that the function returns, and deletes the whole batch: the records that failed are lost. If the function returns an error instead, nothing is deleted, and the records that succeeded are handled again.",
 		Page:  errorsPage},
 	check: func(m Mapping, r *reporter) {
 		remedy := settings.DeleteSucceeded
@@ -90,7 +90,7 @@ var Unreported = Rule[Mapping]{
 			r.unsure(m.Event.Pos, "mapping %s has no ReportBatchItemFailures, and its function, which may have %s=true, is not in the template", m.Event.Name, remedy.Name)
 			return
 		}
-		f := r.report(m.Event.Pos, "event %s of function %s has no ReportBatchItemFailures: Lambda ignores which records failed and deletes them with the rest of the batch, so they are lost. "+
+		f := r.report(m.Event.Pos, "event %s of function %s has no ReportBatchItemFailures: if the function returns batchItemFailures, as the toolkit does, Lambda ignores them and deletes those records with the rest of the batch. "+
 			"Add FunctionResponseTypes: [ReportBatchItemFailures] to the event, or give the function %s=true", m.Event.Name, m.Function.LogicalID, remedy.Name)
 		if types.Absent() {
 			f.Fix = setting(m.get(), "FunctionResponseTypes", []string{"ReportBatchItemFailures"})
@@ -112,7 +112,7 @@ var ShortVisibility = Rule[Mapping]{
 		if v, timeout := m.Queue.Visibility(), m.Function.Timeout; v < timeout {
 			r.report(m.Queue.Resource.Get("VisibilityTimeout").Pos,
 				"queue %s has a VisibilityTimeout of %d seconds, less than the function's Timeout of %d; Lambda refuses that. Set it to %d (6 × Timeout + window)",
-				m.Queue.Name, v/time.Second, timeout/time.Second, m.wanted()/time.Second).Fix = m.longEnough()
+				title(m.Queue), v/time.Second, timeout/time.Second, m.wanted()/time.Second).Fix = m.longEnough()
 		}
 	},
 }
@@ -167,7 +167,7 @@ var Mappings = []Rule[Mapping]{
 			window := m.get("MaximumBatchingWindowInSeconds")
 			if r.known(window) && m.Event.Window > 0 && m.kind(r) && m.Queue.FIFO {
 				edit, ok := window.Remove()
-				r.report(window.Pos, "event %s has a window of %d seconds on the FIFO queue %s; Lambda takes none there", m.Event.Name, m.Event.Window/time.Second, m.Queue.Name).
+				r.report(window.Pos, "event %s has a window of %d seconds on the FIFO queue %s; Lambda takes none there", m.Event.Name, m.Event.Window/time.Second, title(m.Queue)).
 					Fix = fixed(edit, ok, "remove MaximumBatchingWindowInSeconds")
 			}
 		},
@@ -180,7 +180,7 @@ var Mappings = []Rule[Mapping]{
 		check: func(m Mapping, r *reporter) {
 			size, _ := r.number(m.get("BatchSize"))
 			if size > 10 && m.kind(r) && m.Queue.FIFO {
-				r.report(m.get("BatchSize").Pos, "event %s has a BatchSize of %d on the FIFO queue %s; Lambda takes 10 at most there", m.Event.Name, size, m.Queue.Name).
+				r.report(m.get("BatchSize").Pos, "event %s has a BatchSize of %d on the FIFO queue %s; Lambda takes 10 at most there", m.Event.Name, size, title(m.Queue)).
 					Fix = setting(m.get(), "BatchSize", 10)
 			}
 		},
@@ -197,7 +197,7 @@ var Mappings = []Rule[Mapping]{
 			}
 			if v := m.Queue.Visibility(); v < m.wanted() && v >= m.Function.Timeout {
 				r.report(m.Queue.Resource.Get("VisibilityTimeout").Pos, "queue %s has a VisibilityTimeout of %d seconds; set it to %d (6 × Timeout + window)",
-					m.Queue.Name, v/time.Second, m.wanted()/time.Second).Fix = m.longEnough()
+					title(m.Queue), v/time.Second, m.wanted()/time.Second).Fix = m.longEnough()
 			}
 		},
 	},
@@ -238,12 +238,12 @@ var Mappings = []Rule[Mapping]{
 	},
 	{
 		Info: Info{ID: "SB113", Severity: Note, Fixable: true,
-			Title: "The mapping has no EventCount metrics",
-			Why:   "Without them nothing counts the messages that the mapping polled, filtered out, or could not deliver. They cost what custom metrics cost.",
+			Title: "The mapping filters, and has no EventCount metrics",
+			Why:   "Lambda deletes messages that match no filter. Only FilteredOutEventCount of EventCount says how many, so that a wrong filter is seen. The metrics cost what custom metrics cost.",
 			Page:  metricsPage},
 		check: func(m Mapping, r *reporter) {
-			if metrics := m.get("MetricsConfig"); r.known(metrics) && metrics.Absent() {
-				r.report(m.Event.Pos, "event %s has no MetricsConfig with EventCount", m.Event.Name).
+			if metrics := m.get("MetricsConfig"); m.filters() > 0 && r.known(metrics) && metrics.Absent() {
+				r.report(m.Event.Pos, "event %s has filters and no MetricsConfig with EventCount: nothing counts the messages that Lambda deletes because of the filters", m.Event.Name).
 					Fix = setting(m.get(), "MetricsConfig", map[string]any{"Metrics": []string{"EventCount"}})
 			}
 		},
@@ -283,7 +283,7 @@ func elsewhere(m Mapping, r *reporter) {
 	}
 	for _, name := range []string{"DeadLetterQueue", "DeadLetterConfig"} {
 		if v := m.Function.Resource.Get(name); r.known(v) && !v.Absent() {
-			r.report(v.Pos, "function %s has a %s, which gets events of asynchronous invocations and no records of %s. Give that queue a RedrivePolicy", m.Function.LogicalID, name, q.Name)
+			r.report(v.Pos, "function %s has a %s, which gets events of asynchronous invocations and no records of %s. Give that queue a RedrivePolicy", m.Function.LogicalID, name, title(q))
 		}
 	}
 }

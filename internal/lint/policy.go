@@ -121,7 +121,7 @@ func (r Role) decrypts(out *reporter) {
 	if r.key.own.ID != "" && r.key.names() {
 		return
 	}
-	f := out.report(r.Pos, "%s does not allow kms:Decrypt, and queue %s is encrypted with a key of KMS: messages cannot be received", r.title(), r.key.queue.Name)
+	f := out.report(r.Pos, "%s does not allow kms:Decrypt, and queue %s is encrypted with a key of KMS: messages cannot be received", r.title(), title(r.key.queue))
 	if r.key.own.ID == "" {
 		f.Severity = Warning
 		f.Message += " unless the key's own policy allows it"
@@ -164,9 +164,9 @@ var Keys = []Rule[Key]{{
 			switch {
 			case !sends:
 			case k.aws:
-				r.report(k.value.Pos, "queue %s is encrypted with alias/aws/sqs, with which %s cannot send to it; use a key of your own, or SqsManagedSseEnabled", k.queue.Name, service)
+				r.report(k.value.Pos, "queue %s is encrypted with alias/aws/sqs, with which %s cannot send to it; use a key of your own, or SqsManagedSseEnabled", title(k.queue), service)
 			case k.own.ID == "":
-				r.unsure(k.value.Pos, "the policy of the key of queue %s is not in the template: whether %s may use it is not known", k.queue.Name, service)
+				r.unsure(k.value.Pos, "the policy of the key of queue %s is not in the template: whether %s may use it is not known", title(k.queue), service)
 			default:
 				k.admits(r, service, at)
 			}
@@ -202,7 +202,7 @@ func (k Key) admits(r *reporter, service string, at template.Pos) {
 		})
 	}
 	if len(needs) > 0 {
-		r.report(policy.Pos, "the policy of key %s does not allow %s to %s, which sends to queue %s (line %d)", k.own.ID, strings.Join(needs, " and "), service, k.queue.Name, at.Line)
+		r.report(policy.Pos, "the policy of key %s does not allow %s to %s, which sends to queue %s (line %d)", k.own.ID, strings.Join(needs, " and "), service, title(k.queue), at.Line)
 	}
 }
 

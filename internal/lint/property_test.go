@@ -83,7 +83,7 @@ func (m mapped) broken() map[string]bool {
 		"SB117": !provisioned && outside(m.concurrency, 2, 1000),
 		"SB118": !m.fifo && (outside(m.size, 1, 10000) || m.window > 300),
 		"SB202": m.count < 5,
-		"SB204": !m.fifo && m.deadRetention <= m.retention,
+		"SB204": !m.fifo && m.deadRetention <= m.retention && m.deadRetention < 1209600,
 	}
 }
 

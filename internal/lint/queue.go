@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -15,11 +16,16 @@ type Source struct {
 	dead     *template.Queue // its dead-letter queue, nil if that is not in the template
 	deadOf   []string        // names of the queues whose dead-letter queue it is
 	mappings []Mapping       // of those that poll it
+	failures bool            // it gets what failed elsewhere, as a dead-letter queue does
 	piped    bool            // something else of the template may poll it
 	region   string          // the stack's, "" if it is not known
 	account  string          // the stack's, "" if it is not known
 	alarms   *alarms
 }
+
+// title is how messages call a queue: by its logical id, since its name may depend on the name of
+// the stack, which is not in the file.
+func title(q template.Queue) string { return cmp.Or(q.LogicalID, q.Name) }
 
 // redriven reports whether the queue has a dead-letter queue, known or not.
 func (s Source) redriven() bool { return !s.Resource.Get("RedrivePolicy").Absent() }
@@ -34,7 +40,7 @@ func sourcesOf(queues []template.Queue, mappings []Mapping) map[string]*Source {
 		s := sources[q.ARN]
 		if dead := sources[s.DeadLetterARN]; dead != nil {
 			s.dead = &dead.Queue
-			dead.deadOf = append(dead.deadOf, s.Name)
+			dead.deadOf = append(dead.deadOf, title(s.Queue))
 		}
 	}
 	for _, m := range mappings {
@@ -63,8 +69,8 @@ var Queues = []Rule[Source]{
 			Why:   "A record that fails every time is retried until its retention ends. Then it is gone.",
 			Page:  deadPage},
 		check: func(s Source, r *reporter) {
-			if len(s.mappings) > 0 && len(s.deadOf) == 0 && r.known(s.Resource.Get("RedrivePolicy")) && !s.redriven() {
-				r.report(s.Resource.Pos, "queue %s has no dead-letter queue; give it a RedrivePolicy", s.Name)
+			if len(s.mappings) > 0 && !s.failures && r.known(s.Resource.Get("RedrivePolicy")) && !s.redriven() {
+				r.report(s.Resource.Pos, "queue %s has no dead-letter queue; give it a RedrivePolicy", title(s.Queue))
 			}
 		},
 	},
@@ -79,11 +85,11 @@ var Queues = []Rule[Source]{
 				return
 			}
 			if n := s.MaxReceiveCount; n > 0 && n < 5 {
-				f := r.report(v.Pos, "queue %s has a maxReceiveCount of %d; AWS advises 5 at least", s.Name, n)
+				f := r.report(v.Pos, "queue %s has a maxReceiveCount of %d; AWS advises 5 at least", title(s.Queue), n)
 				f.Fix = setting(s.Resource.Get("RedrivePolicy"), "maxReceiveCount", 5)
 				if n == 1 {
 					f.Severity = Error
-					f.Message = "queue " + s.Name + " has a maxReceiveCount of 1, so that one failure or one throttled invocation makes a dead letter; AWS advises 5 at least"
+					f.Message = "queue " + title(s.Queue) + " has a maxReceiveCount of 1, so that one failure or one throttled invocation makes a dead letter; AWS advises 5 at least"
 				}
 			}
 		},
@@ -98,19 +104,17 @@ var Queues = []Rule[Source]{
 	{
 		Info: Info{ID: "SB204", Severity: Warning, Fixable: true,
 			Title: "The dead-letter queue keeps messages no longer than the queue does",
-			Why:   "On a standard queue a dead letter's age counts from when it was first sent, so it may expire on arrival.",
+			Why:   "On a standard queue a dead letter's age counts from when it was first sent, so it may expire on arrival. A dead-letter queue with 14 days, the most that SQS takes, is no finding.",
 			Page:  deadPage},
 		check: func(s Source, r *reporter) {
 			if s.dead == nil || s.FIFO || s.dead.FIFO || !r.known(s.dead.Resource.Get("MessageRetentionPeriod"), s.Resource.Get("MessageRetentionPeriod"), s.Resource.Get("FifoQueue")) {
 				return
 			}
-			const longest = 1209600
-			if s.dead.Retention() <= s.Retention() {
-				f := r.report(s.dead.Resource.Get("MessageRetentionPeriod").Pos,
-					"queue %s keeps dead letters for %d seconds, no longer than messages stay in %s", s.dead.Name, s.dead.Retention()/time.Second, s.Name)
-				if s.Retention() < longest*time.Second {
-					f.Fix = property(s.dead.Resource, "MessageRetentionPeriod", longest)
-				}
+			const longest = 1209600 // SQS's limit: with a shorter retention the source would lose messages earlier
+			if kept := s.dead.Retention(); kept <= s.Retention() && kept < longest*time.Second {
+				r.report(s.dead.Resource.Get("MessageRetentionPeriod").Pos,
+					"queue %s keeps dead letters for %d seconds, no longer than messages stay in %s", title(*s.dead), kept/time.Second, title(s.Queue)).
+					Fix = property(s.dead.Resource, "MessageRetentionPeriod", longest)
 			}
 		},
 	},
@@ -143,7 +147,7 @@ var Queues = []Rule[Source]{
 		check: func(s Source, r *reporter) {
 			managed, key := s.Resource.Get("SqsManagedSseEnabled"), s.Resource.Get("KmsMasterKeyId")
 			if on, err := managed.Bool(true); err == nil && !on && key.Absent() {
-				r.report(managed.Pos, "queue %s has SqsManagedSseEnabled: false, and no KmsMasterKeyId", s.Name).
+				r.report(managed.Pos, "queue %s has SqsManagedSseEnabled: false, and no KmsMasterKeyId", title(s.Queue)).
 					Fix = setting(s.Resource.Get(), "SqsManagedSseEnabled", true)
 			}
 		},
@@ -156,12 +160,12 @@ var Queues = []Rule[Source]{
 		check: func(s Source, r *reporter) {
 			wait := s.Resource.Get("ReceiveMessageWaitTimeSeconds")
 			n, err := wait.Int(0)
-			if len(s.mappings) == 0 && !s.piped && len(s.deadOf) == 0 && r.known(wait) && err == nil && n == 0 {
+			if len(s.mappings) == 0 && !s.piped && !s.failures && r.known(wait) && err == nil && n == 0 {
 				at := wait.Pos
 				if wait.Absent() {
 					at = s.Resource.Pos
 				}
-				r.report(at, "queue %s has no ReceiveMessageWaitTimeSeconds, and no mapping of this template polls it", s.Name).
+				r.report(at, "queue %s has no ReceiveMessageWaitTimeSeconds, and no mapping of this template polls it", title(s.Queue)).
 					Fix = property(s.Resource, "ReceiveMessageWaitTimeSeconds", 20)
 			}
 		},
@@ -186,7 +190,7 @@ var Queues = []Rule[Source]{
 				if v := m.get("FilterCriteria"); r.known(v) && m.filters() > 0 {
 					i := slices.IndexFunc(s.mappings, func(o Mapping) bool { return o.Event.Pos != m.Event.Pos })
 					r.report(v.Pos, "events %s and %s poll queue %s: each message goes to one of them, and %s deletes those that its filters do not match. Use a queue for each",
-						m.Event.Name, s.mappings[max(i, 0)].Event.Name, s.Name, m.Event.Name)
+						m.Event.Name, s.mappings[max(i, 0)].Event.Name, title(s.Queue), m.Event.Name)
 				}
 			}
 		},
@@ -207,17 +211,17 @@ func otherKind(s Source, r *reporter) {
 		return
 	}
 	if s.DeadLetterARN != "" && s.DeadLetterARN == s.ARN {
-		r.report(policy.Pos, "queue %s is its own dead-letter queue", s.Name)
+		r.report(policy.Pos, "queue %s is its own dead-letter queue", title(s.Queue))
 	}
-	fifo := strings.HasSuffix(s.DeadLetterARN, ".fifo")
+	fifo, other := strings.HasSuffix(s.DeadLetterARN, ".fifo"), lastPart(s.DeadLetterARN)
 	if s.dead != nil {
 		if !r.known(s.dead.Resource.Get("FifoQueue")) {
 			return
 		}
-		fifo = s.dead.FIFO
+		fifo, other = s.dead.FIFO, title(*s.dead)
 	}
 	if s.DeadLetterARN != "" && fifo != s.FIFO {
-		r.report(policy.Pos, "of queue %s and its dead-letter queue %s only one is a FIFO queue", s.Name, lastPart(s.DeadLetterARN))
+		r.report(policy.Pos, "of queue %s and its dead-letter queue %s only one is a FIFO queue", title(s.Queue), other)
 	}
 	text, err := target.Str()
 	arn, bad := endpoint.ParseARN(text)
@@ -225,7 +229,7 @@ func otherKind(s Source, r *reporter) {
 		return
 	}
 	if s.region != "" && arn.Region != s.region || s.account != "" && arn.Account != s.account {
-		r.report(policy.Pos, "the dead-letter queue of %s is in %s of account %s, and the stack in %s of account %s", s.Name, arn.Region, arn.Account, s.region, s.account)
+		r.report(policy.Pos, "the dead-letter queue of %s is in %s of account %s, and the stack in %s of account %s", title(s.Queue), arn.Region, arn.Account, s.region, s.account)
 	}
 }
 
@@ -247,11 +251,15 @@ func denied(s Source, r *reporter) {
 			return
 		}
 		if name.Absent() {
-			r.unsure(policy.Pos, "whether dead-letter queue %s takes messages of %s is not known: the queue gets its name when the stack is deployed", s.dead.Name, s.LogicalID)
+			r.unsure(policy.Pos, "whether dead-letter queue %s takes messages of %s is not known: the queue gets its name when the stack is deployed", title(*s.dead), s.LogicalID)
 			return
 		}
 	}
-	r.report(policy.Pos, "dead-letter queue %s does not take messages of %s: %s", s.dead.Name, s.ARN, allow)
+	says := "denies every queue"
+	if strings.Contains(allow, "byQueue") {
+		says = "does not name it"
+	}
+	r.report(policy.Pos, "dead-letter queue %s does not take messages of %s: its RedriveAllowPolicy %s", title(*s.dead), title(s.Queue), says)
 }
 
 // named reports whether a RedriveAllowPolicy names the queue, in any region and account.
@@ -273,12 +281,12 @@ func throughput(s Source, r *reporter) {
 		if v.Absent() {
 			v = limit
 		}
-		r.report(v.Pos, "queue %s is no FIFO queue, and SQS takes no DeduplicationScope or FifoThroughputLimit there", s.Name).Severity = Error
+		r.report(v.Pos, "queue %s is no FIFO queue, and SQS takes no DeduplicationScope or FifoThroughputLimit there", title(s.Queue)).Severity = Error
 	case perGroup && !byGroup:
-		f := r.report(limit.Pos, "queue %s has a FifoThroughputLimit of perMessageGroupId without a DeduplicationScope of messageGroup; SQS refuses that", s.Name)
+		f := r.report(limit.Pos, "queue %s has a FifoThroughputLimit of perMessageGroupId without a DeduplicationScope of messageGroup; SQS refuses that", title(s.Queue))
 		f.Severity, f.Fix = Error, setting(s.Resource.Get(), "DeduplicationScope", "messageGroup")
 	case byGroup && !perGroup:
-		r.report(scope.Pos, "queue %s has a DeduplicationScope of messageGroup without a FifoThroughputLimit of perMessageGroupId, so its throughput is not high", s.Name).
+		r.report(scope.Pos, "queue %s has a DeduplicationScope of messageGroup without a FifoThroughputLimit of perMessageGroupId, so its throughput is not high", title(s.Queue)).
 			Fix = setting(s.Resource.Get(), "FifoThroughputLimit", "perMessageGroupId")
 	}
 }
@@ -292,8 +300,8 @@ func delayed(s Source, r *reporter) {
 	}
 	switch d := time.Duration(delay) * time.Second; {
 	case d >= s.Retention():
-		r.report(v.Pos, "queue %s delays messages by %d seconds and keeps them for %d: none is ever received", s.Name, delay, s.Retention()/time.Second).Severity = Error
+		r.report(v.Pos, "queue %s delays messages by %d seconds and keeps them for %d: none is ever received", title(s.Queue), delay, s.Retention()/time.Second).Severity = Error
 	case d > s.Visibility() && len(s.mappings) > 0:
-		r.report(v.Pos, "queue %s delays new messages by %d seconds, longer than its VisibilityTimeout of %d. DelaySeconds does not delay retries", s.Name, delay, s.Visibility()/time.Second)
+		r.report(v.Pos, "queue %s delays new messages by %d seconds, longer than its VisibilityTimeout of %d. DelaySeconds does not delay retries", title(s.Queue), delay, s.Visibility()/time.Second)
 	}
 }

@@ -140,6 +140,20 @@ func backoff(p Permission) bool { return p.Action == "sqs:ChangeMessageVisibilit
 
 func deadLetters(p Permission) bool { return p.On == OnDeadLetters }
 
+// harmless reports whether something calls what is granted, or whether it only reads what a
+// queue is called and how it is set: grants of CDK's contain that for each queue. A permission
+// for a single message is one for a batch.
+func (r Role) harmless(g Grant) bool {
+	action := strings.TrimSuffix(strings.ToLower(g.Action), "batch")
+	for on, arn := range r.ARNs {
+		reads := (on == OnQueue || on == OnDeadLetters) && (action == "sqs:getqueueurl" || action == "sqs:getqueueattributes")
+		if arn == g.Resource && (reads || slices.ContainsFunc(r.Needs, func(p Permission) bool { return p.On == on && strings.EqualFold(p.Action, action) })) {
+			return true
+		}
+	}
+	return false
+}
+
 // excess reports grants on what the role is for that nothing calls, and actions of
 // SQS on all queues.
 func excess(r Role, out *reporter) {
@@ -154,9 +168,7 @@ func excess(r Role, out *reporter) {
 				on, judged = "the "+what, true
 			}
 		}
-		if judged && !slices.ContainsFunc(r.Needs, func(p Permission) bool {
-			return p.Action == g.Action && r.ARNs[p.On] == g.Resource
-		}) {
+		if judged && !r.harmless(g) {
 			f := out.report(g.Pos, "%s allows %s on %s, which is not called by the toolkit", r.title(), g.Action, on)
 			if !strings.Contains(g.Action+g.Resource, "*") {
 				f.Severity = Note // the function itself may call it

@@ -129,7 +129,7 @@ func TestCheck_CDK(t *testing.T) {
   "Function": {"Type": "AWS::Lambda::Function", "Properties": {"Role": {"Fn::GetAtt": ["Role", "Arn"]}}},
   "Mapping": {"Type": "AWS::Lambda::EventSourceMapping", "Properties": {"EventSourceArn": {"Fn::GetAtt": ["Queue", "Arn"]}, "FunctionName": {"Ref": "Function"}}}
 }}`
-	const want = "SB202 warning Queue\nSB303 warning Role\nSB101 error Mapping\nSB113 note Mapping"
+	const want = "SB202 warning Queue\nSB303 warning Role\nSB101 error Mapping"
 	if got := summary(t, text); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -121,7 +121,7 @@ func TestNoGoCommand(t *testing.T) {
 // TestUnreportedFailures: an event without ReportBatchItemFailures is warned of at the start, unless the function deletes.
 func TestUnreportedFailures(t *testing.T) {
 	t.Parallel()
-	const warning = "warning: testdata/noreport.yaml:14: event Work of function Foreign has no ReportBatchItemFailures: Lambda ignores which records failed and deletes them"
+	const warning = "warning: testdata/noreport.yaml:14: event Work of function Foreign has no ReportBatchItemFailures: if the function returns batchItemFailures, as the toolkit does, Lambda ignores them"
 	for _, tt := range []struct {
 		args []string
 		want bool
