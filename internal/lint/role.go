@@ -130,7 +130,7 @@ var Roles = []Rule[Role]{
 	{
 		Info: Info{ID: "SB305", Severity: Warning,
 			Title: "The role allows more than is called",
-			Why:   "Anyone who takes over the function may do that, too. It is a note if no * is in it, since the function itself may need it.",
+			Why:   "Anyone who takes over the function may do that, too. It is a note if no * is in it, since the function itself may need it. Permissions to read the name and the settings of one queue are no finding: grants of CDK contain them.",
 			Page:  "Security best practices in IAM"},
 		check: excess,
 	},
