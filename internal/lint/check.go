@@ -97,7 +97,7 @@ func (c *collector) checkRole(st *template.Stack, m Mapping, policies attachment
 // checkQueues checks the queues and their keys.
 func (c *collector) checkQueues(st *template.Stack, queues []template.Queue, sources map[string]*Source, watching *alarms) {
 	senders := sendersTo(st)
-	piped, failures := pipedQueues(st), failuresOf(st)
+	piped, failed := pipedQueues(st), failuresOf(st)
 	region, account := st.Where()
 	for _, q := range queues {
 		s := *sources[q.ARN]
@@ -105,7 +105,7 @@ func (c *collector) checkQueues(st *template.Stack, queues []template.Queue, sou
 			continue
 		}
 		s.alarms, s.region, s.account, s.piped = watching, region, account, piped[q.ARN]
-		s.failures = len(s.deadOf) > 0 || failures[q.ARN] || deadName.MatchString(q.LogicalID+" "+q.Name)
+		s.failures = len(s.deadOf) > 0 || failed[q.ARN] || deadName.MatchString(q.LogicalID+" "+q.Name)
 		apply(c, Queues, s)
 		apply(c, watched, s)
 		if key := keyOfQueue(st, q); key != nil {
@@ -133,24 +133,41 @@ var deadName = regexp.MustCompile(`(?i)dlq|dead.?letter`)
 // failuresOf are the queues, by their ARNs, that get what failed elsewhere: queues, topics,
 // rules, schedules, functions and mappings may name one.
 func failuresOf(st *template.Stack) map[string]bool {
-	list := map[string]bool{}
+	f := failures{map[string]bool{}, map[visit]bool{}}
 	for _, r := range st.All() {
-		collectFailures(r.Get(), false, list)
+		f.collect(r.Get(), false)
 	}
-	return list
+	return f.queues
 }
 
-// collectFailures collects the texts below properties that name such queues.
-func collectFailures(v template.Value, below bool, list map[string]bool) {
+// failures collects the texts below properties that name such queues.
+type failures struct {
+	queues  map[string]bool
+	visited map[visit]bool
+}
+
+// A visit is a place that was read. Aliases that multiply lead to the same places.
+type visit struct {
+	pos   template.Pos
+	name  string
+	below bool
+}
+
+func (f *failures) collect(v template.Value, below bool) {
+	at := visit{v.Pos, v.Name(), below}
+	if f.visited[at] {
+		return
+	}
+	f.visited[at] = true
 	for name, entry := range v.Entries() {
-		collectFailures(entry, below || slices.Contains([]string{"RedrivePolicy", "DeadLetterConfig", "DeadLetterQueue", "OnFailure"}, name), list)
+		f.collect(entry, below || slices.Contains([]string{"RedrivePolicy", "DeadLetterConfig", "DeadLetterQueue", "OnFailure"}, name))
 	}
 	items, _ := v.List()
 	for _, item := range items {
-		collectFailures(item, below, list)
+		f.collect(item, below)
 	}
 	if text, err := v.Str(); below && err == nil {
-		list[text] = true
+		f.queues[text] = true
 	}
 }
 

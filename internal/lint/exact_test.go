@@ -1,6 +1,7 @@
 package lint_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -108,5 +109,18 @@ func TestUnreported_SaysWhen(t *testing.T) {
 	const want = "if the function returns batchItemFailures, as the toolkit does, Lambda ignores them and deletes those records with the rest of the batch"
 	if !strings.Contains(f.Message, want) || !strings.Contains(f.Why, "returns an error instead, nothing is deleted") {
 		t.Errorf("%s: %s", f.Message, f.Why)
+	}
+}
+
+// Aliases that multiply in a resource that is not about queues do not keep the queues from being checked.
+func TestCheck_AliasesElsewhere(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("Metadata:\n  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
+	for i := range 8 {
+		fmt.Fprintf(&text, "  a%d: &a%d [*a%[3]d, *a%[3]d, *a%[3]d, *a%[3]d, *a%[3]d, *a%[3]d, *a%[3]d, *a%[3]d, *a%[3]d, *a%[3]d]\n", i+1, i+1, i)
+	}
+	text.WriteString("Resources:\n  T: {Type: AWS::SNS::Topic, Properties: {Subscription: [], Other: *a8}}\n  Q: {Type: AWS::SQS::Queue}\n")
+	if got := summary(t, text.String()); got != "SB215 note Q" {
+		t.Errorf("got %s", got)
 	}
 }
