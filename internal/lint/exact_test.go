@@ -16,7 +16,7 @@ func TestCheck_WhatIsNoMistake(t *testing.T) {
 	for name, c := range map[string]struct{ queue, function, event, more, want string }{
 		"an alarm on the age of dead letters":           {more: on("D", "")},
 		"an alarm on a queue without dead letters":      {more: on("O", "  O: {Type: AWS::SQS::Queue, Properties: {ReceiveMessageWaitTimeSeconds: 20}}")},
-		"an alarm on a queue without retries":           {more: on("O", "  O: {Type: AWS::SQS::Queue, Properties: {ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 1}}}"), want: "SB202 error O"},
+		"an alarm on a queue without retries":           {more: on("O", "  O: {Type: AWS::SQS::Queue, Properties: {ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 1}}}"), want: "SB202 warning O"},
 		"an alarm on a queue that others poll":          {more: on("O", "  O: {Type: AWS::SQS::Queue, Properties: {ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 5}}}"), want: "SB501 note A"},
 		"an alarm on the queue":                         {more: on("Q", ""), want: "SB501 warning A"},
 		"dead letters of a subscription":                {more: other + "  S: {Type: AWS::SNS::Subscription, Properties: {RedrivePolicy: {deadLetterTargetArn: !GetAtt O.Arn}}}"},
@@ -30,6 +30,7 @@ func TestCheck_WhatIsNoMistake(t *testing.T) {
 		"dead letters that are handled":                 {more: other + "  S: {Type: AWS::SNS::Subscription, Properties: {RedrivePolicy: {deadLetterTargetArn: !GetAtt O.Arn}}}", event: "        G: {Type: SQS, Properties: {Queue: !GetAtt O.Arn, FunctionResponseTypes: [ReportBatchItemFailures]}}", want: "SB302 warning F"},
 		"both queues keep messages as long as they can": {queue: "      MessageRetentionPeriod: 1209600"},
 		"the source keeps messages as long as it can":   {more: "  O: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600, ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: !GetAtt P.Arn, maxReceiveCount: 5}}}\n  P: {Type: AWS::SQS::Queue}", want: "SB204 warning P"},
+		"another language":                              {function: "      Runtime: python3.14", event: "        G: {Type: SQS, Properties: {Queue: !GetAtt O.Arn, FunctionResponseTypes: [ReportBatchItemFailures]}}", more: "  O: {Type: AWS::SQS::Queue, Properties: {RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 5}}}"},
 		"no filter and no metrics":                      {event: "        G: {Type: SQS, Properties: {Queue: !GetAtt O.Arn, FunctionResponseTypes: [ReportBatchItemFailures]}}", more: "  O: {Type: AWS::SQS::Queue, Properties: {RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 5}}}", want: "SB302 warning F"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ func roleOf(st *template.Stack, m Mapping, policies attachments) (Role, error) {
 	if policies.others != "" {
 		return Role{}, errors.New(policies.others)
 	}
-	role := Role{Needs: OfFunction, ARNs: map[string]string{OnQueue: m.Queue.ARN}, key: keyOf(st, m)}
+	role := Role{Needs: OfFunction, foreign: isForeign(f), ARNs: map[string]string{OnQueue: m.Queue.ARN}, key: keyOf(st, m)}
 	if m.Queue.DeadLetterARN != "" {
 		role.ARNs[OnDeadLetters] = m.Queue.DeadLetterARN
 	}
@@ -38,6 +38,12 @@ func roleOf(st *template.Stack, m Mapping, policies attachments) (Role, error) {
 	}
 	role.Grants, err = policies.grants(role.Resource)
 	return role, err
+}
+
+// isForeign reports whether a function has a runtime of another language than Go.
+func isForeign(f template.Resource) bool {
+	runtime, err := f.Get("Runtime").Str()
+	return err == nil && runtime != "" && !strings.HasPrefix(runtime, "provided") && !strings.HasPrefix(runtime, "go")
 }
 
 // resourceOf is the resource whose attribute a value is.

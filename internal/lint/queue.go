@@ -2,11 +2,13 @@ package lint
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
@@ -84,12 +86,11 @@ var Queues = []Rule[Source]{
 			if _, document := s.Resource.Get("RedrivePolicy").Str(); document != nil && !r.known(v) {
 				return
 			}
-			if n := s.MaxReceiveCount; n > 0 && n < 5 {
-				f := r.report(v.Pos, "queue %s has a maxReceiveCount of %d; AWS advises 5 at least", title(s.Queue), n)
-				f.Fix = setting(s.Resource.Get("RedrivePolicy"), "maxReceiveCount", 5)
+			if n := s.MaxReceiveCount; n > 0 && n < settle.AdvisedReceives {
+				f := r.report(v.Pos, "queue %s has a maxReceiveCount of %d; AWS advises %d at least", title(s.Queue), n, settle.AdvisedReceives)
+				f.Fix = setting(s.Resource.Get("RedrivePolicy"), "maxReceiveCount", settle.AdvisedReceives)
 				if n == 1 {
-					f.Severity = Error
-					f.Message = "queue " + title(s.Queue) + " has a maxReceiveCount of 1, so that one failure or one throttled invocation makes a dead letter; AWS advises 5 at least"
+					f.Message = fmt.Sprintf("queue %s has a maxReceiveCount of 1, so that one failure or one throttled invocation makes a dead letter; AWS advises %d at least", title(s.Queue), settle.AdvisedReceives)
 				}
 			}
 		},

@@ -67,6 +67,8 @@ type Role struct {
 	Needs  []Permission
 	// ARNs are the ARNs that the permissions apply to. Others are not judged.
 	ARNs map[string]string
+	// foreign says that the function is in another language, so it does not use the toolkit.
+	foreign bool
 	// name is how messages call it, if it is not a resource of its own.
 	name string
 	key  *queueKey
@@ -92,6 +94,15 @@ func missing(consequence string, concerns func(Permission) bool) func(Role, *rep
 	}
 }
 
+// ofToolkit makes a check of functions that may use the toolkit.
+func ofToolkit(check func(Role, *reporter)) func(Role, *reporter) {
+	return func(r Role, out *reporter) {
+		if !r.foreign {
+			check(r, out)
+		}
+	}
+}
+
 // Roles are the rules of a role.
 var Roles = []Rule[Role]{
 	{
@@ -108,14 +119,14 @@ var Roles = []Rule[Role]{
 			Title: "The role does not allow sqs:ChangeMessageVisibility",
 			Why:   "There is no backoff on Lambda, and no heartbeat in a container.",
 			Page:  "Actions, resources, and condition keys for Amazon SQS"},
-		check: missing("failed records come back only after the visibility timeout", backoff),
+		check: ofToolkit(missing("failed records come back only after the visibility timeout", backoff)),
 	},
 	{
 		Info: Info{ID: "SB303", Severity: Warning,
 			Title: "The role does not allow sqs:SendMessage on the dead-letter queue",
 			Why:   "Records that failed for good are retried until maxReceiveCount is reached.",
 			Page:  "Actions, resources, and condition keys for Amazon SQS"},
-		check: missing("records that failed for good are retried", deadLetters),
+		check: ofToolkit(missing("records that failed for good are retried", deadLetters)),
 	},
 	{
 		Info: Info{ID: "SB304", Severity: Error,

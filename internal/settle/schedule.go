@@ -165,6 +165,10 @@ func jittered(d time.Duration, r *batch.Record) time.Duration {
 // longest is what jitter can make of a delay of whole seconds.
 func longest(d time.Duration) time.Duration { return d + max(d/2, leastJitter).Truncate(time.Second) }
 
+// AdvisedReceives is the least maxReceiveCount that AWS advises: "Creating and configuring an
+// Amazon SQS event source mapping". An invocation that is throttled takes a receive, too.
+const AdvisedReceives = 5
+
 // Schedule describes how long a failing record is retried, the first time that the
 // maxReceiveCount of the queue with an ARN is known. After that, and if
 // [partialfailure.Config].Backoff decides, it returns "".
@@ -180,13 +184,17 @@ func (p *Policy) Schedule(arn string) string {
 	case 0:
 		return fmt.Sprintf("the queue has no RedrivePolicy: a record that fails is retried until it expires, with at most %v between attempts", longest(p.cfg.Outage))
 	case 1:
-		return "maxReceiveCount is 1: a record that fails is not retried"
+		return fmt.Sprintf("maxReceiveCount is 1: a record that fails is not retried; AWS advises %d at least", AdvisedReceives)
 	}
 	var sum time.Duration
 	for _, d := range p.schedule.delays(most) {
 		sum += d
 	}
-	return fmt.Sprintf("a record that fails gets %d attempts over at least %v", most, sum)
+	text := fmt.Sprintf("a record that fails gets %d attempts over at least %v", most, sum)
+	if most < AdvisedReceives {
+		text += fmt.Sprintf("; AWS advises a maxReceiveCount of %d at least", AdvisedReceives)
+	}
+	return text
 }
 
 // MaxVisibility is the longest time that SQS allows from the receipt of a message until it
