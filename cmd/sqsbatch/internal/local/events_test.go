@@ -154,7 +154,7 @@ func TestManyMessages(t *testing.T) {
 	for i := range 500 {
 		fmt.Fprintf(&in, "message %d\n", i)
 	}
-	lines, err := run(t, in.String(), "testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "-")
+	lines, err := run(t, in.String(), "testdata/foreign", "--function", "Foreign", "--parameter-overrides", "Visibility=60", "--once", "--timeout", "1m", "-")
 	if err != nil {
 		t.Fatal(err)
 	}

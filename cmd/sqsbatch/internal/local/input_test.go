@@ -56,7 +56,7 @@ func TestEventForms(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var out, side bytes.Buffer
-		args := []string{"testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "--output", "json", "--event", tt.event}
+		args := []string{"testdata/foreign", "--function", "Foreign", "--parameter-overrides", "Visibility=60", "--once", "--timeout", "1m", "--output", "json", "--event", tt.event}
 		err := runLocal(t.Context(), args, cli.IO{Stdin: strings.NewReader(tt.stdin), Stdout: &out, Stderr: &side})
 		if err != nil {
 			t.Errorf("%s: %v", tt.event, err)
