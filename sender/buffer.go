@@ -1,0 +1,146 @@
+package sender
+
+import (
+	"context"
+	"time"
+)
+
+// waiter is a caller that waits for a place in the buffer.
+type waiter struct {
+	entry    *entry
+	answered chan struct{}
+	err      error // why there is no place
+}
+
+// accept puts a message into the buffer. While the buffer is full, it waits: those who came
+// first get the first places.
+func (s *Sender) accept(ctx context.Context, e *entry) error {
+	if ctx.Err() != nil {
+		return cause(ctx)
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return ErrClosed
+	}
+	if s.places.Len() == 0 && s.fits(e) {
+		s.add(e, time.Now())
+		s.pump()
+		s.mu.Unlock()
+		return nil
+	}
+	w := &waiter{entry: e, answered: make(chan struct{})}
+	at := s.places.PushBack(w)
+	s.mu.Unlock()
+	select {
+	case <-w.answered:
+		return w.err
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-w.answered: // at the same moment
+		return w.err
+	default:
+	}
+	s.places.Remove(at)
+	s.fill() // the next one may be smaller
+	s.pump()
+	return cause(ctx)
+}
+
+func (s *Sender) fits(e *entry) bool {
+	return s.buffered.Len() < s.cfg.MaxBuffered && s.bytes+int64(e.size) <= s.cfg.MaxBufferedBytes
+}
+
+// add puts a message into the buffer, and where it waits for a call.
+func (s *Sender) add(e *entry, now time.Time) {
+	s.numbers++
+	e.number, e.came = s.numbers, now
+	e.atOnce = s.inFlight == 0 && s.ready.len() == 0 && now.Sub(s.lastCame) > s.cfg.Linger
+	s.lastCame = now
+	e.place = s.buffered.PushBack(e)
+	s.bytes += int64(e.size)
+	if s.fifo {
+		s.enter(e)
+	} else {
+		s.ready.push(e)
+	}
+}
+
+// fill gives free places to callers that wait for them.
+func (s *Sender) fill() {
+	for at := s.places.Front(); at != nil; at = s.places.Front() {
+		w := at.Value.(*waiter)
+		if !s.fits(w.entry) {
+			return
+		}
+		s.places.Remove(at)
+		s.add(w.entry, time.Now())
+		close(w.answered)
+	}
+}
+
+// refuse answers all callers that wait for a place.
+func (s *Sender) refuse(err error) {
+	for at := s.places.Front(); at != nil; at = s.places.Front() {
+		w := s.places.Remove(at).(*waiter)
+		w.err = err
+		close(w.answered)
+	}
+}
+
+// release takes a message out of the buffer after its caller got the result. If the message
+// is in a call, which needs it, end does that.
+func (s *Sender) release(e *entry) {
+	e.told = true
+	if e.call {
+		return
+	}
+	s.buffered.Remove(e.place)
+	s.bytes -= int64(e.size)
+	s.advance(e)
+}
+
+// settled is called after messages were released.
+func (s *Sender) settled() {
+	s.fill()
+	s.endFlushes()
+	s.pump()
+}
+
+// finish gives a message its result. Its caller gets the result by tell, and then the
+// message can be released.
+func (s *Sender) finish(e *entry, r Result) outcome {
+	e.over = true
+	e.leave()
+	return outcome{e, r}
+}
+
+// giveUp ends a message because of its caller, who gets the result. It returns false if the
+// message is over. A message in a call keeps its place until the call ends.
+func (s *Sender) giveUp(e *entry, reason error) (r Result, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.over {
+		return r, false
+	}
+	over := s.finish(e, e.failure(reason))
+	s.release(e)
+	s.settled()
+	return over.result, true
+}
+
+// tell reports results to their callers, without the lock, and then releases the messages.
+func (s *Sender) tell(over []outcome) {
+	for _, o := range over {
+		o.entry.done(o.result)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range over {
+		s.release(o.entry)
+	}
+	s.settled()
+}

@@ -1,0 +1,141 @@
+package sender
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/internal/endpoint"
+)
+
+// Config configures a [Sender]. Queue is required. Other fields may be zero.
+type Config struct {
+	// Queue is the URL, the ARN or the name of the queue. A name needs the permission
+	// sqs:GetQueueUrl, and is looked up before the first message is sent.
+	Queue string
+
+	// Linger is how long the first message of a batch waits for others, up to 1 min. A full
+	// batch does not wait. Neither does the first message after a pause that was longer
+	// than Linger, if no call is in flight. Defaults to 5 ms.
+	Linger time.Duration
+
+	// Concurrency is the largest number of calls in flight, 1 to 1,000. While SQS throttles
+	// or does not answer, there are fewer. Defaults to 16.
+	Concurrency int
+
+	// MaxBuffered is the largest number of messages in the buffer, 1 to 10,000,000. A
+	// message is in the buffer until its result is known and the function that Enqueue got
+	// has returned. Send and Enqueue wait while the buffer is full. Defaults to 10,000.
+	MaxBuffered int
+
+	// MaxBufferedBytes is the largest total size of the messages in the buffer, bodies and
+	// attributes, 1 MiB to 1 TiB. Defaults to 64 MiB.
+	MaxBufferedBytes int64
+
+	// CallTimeout is how long a call may take, 100 ms to 1 min. A call that takes longer is
+	// made again. On a standard queue this may send its messages twice. Defaults to 10 s.
+	CallTimeout time.Duration
+
+	// ContentBasedDeduplication leaves the deduplication id of messages that have none to
+	// a FIFO queue that has the attribute of this name. SQS then derives the id from the
+	// body. Defaults to false: such messages get a random id.
+	ContentBasedDeduplication bool
+
+	// OnCall is called after each SendMessageBatch, on the goroutine of the call. It must
+	// not block, since the results of the call wait for it. Defaults to none.
+	OnCall func(Call)
+}
+
+const (
+	defaultLinger           = 5 * time.Millisecond
+	defaultConcurrency      = 16
+	defaultMaxBuffered      = 10_000
+	defaultMaxBufferedBytes = 64 << 20
+	defaultCallTimeout      = 10 * time.Second
+
+	maxLinger        = time.Minute
+	maxConcurrency   = 1000
+	maxMaxBuffered   = 10_000_000
+	maxBufferedBytes = 1 << 40
+	minCallTimeout   = 100 * time.Millisecond
+	maxCallTimeout   = time.Minute
+)
+
+func (c Config) withDefaults() Config {
+	if c.Linger == 0 {
+		c.Linger = defaultLinger
+	}
+	if c.Concurrency == 0 {
+		c.Concurrency = defaultConcurrency
+	}
+	if c.MaxBuffered == 0 {
+		c.MaxBuffered = defaultMaxBuffered
+	}
+	if c.MaxBufferedBytes == 0 {
+		c.MaxBufferedBytes = defaultMaxBufferedBytes
+	}
+	if c.CallTimeout == 0 {
+		c.CallTimeout = defaultCallTimeout
+	}
+	return c
+}
+
+func (c *Config) validate(client *sqs.Client) error {
+	var errs []error
+	check := func(good bool, format string, args ...any) {
+		if !good {
+			errs = append(errs, fmt.Errorf("sender: "+format, args...))
+		}
+	}
+	check(client != nil, "the client is nil")
+	if err := checkQueue(c.Queue); err != nil {
+		errs = append(errs, err)
+	}
+	check(c.Linger >= 0 && c.Linger <= maxLinger, "Linger is %v, must be 0 (for the default) to %v", c.Linger, maxLinger)
+	check(c.Concurrency >= 1 && c.Concurrency <= maxConcurrency, "Concurrency is %d, must be 1 to %d", c.Concurrency, maxConcurrency)
+	check(c.MaxBuffered >= 1 && c.MaxBuffered <= maxMaxBuffered, "MaxBuffered is %d, must be 1 to %d", c.MaxBuffered, maxMaxBuffered)
+	check(c.MaxBufferedBytes >= maxBytes && c.MaxBufferedBytes <= maxBufferedBytes,
+		"MaxBufferedBytes is %d, must be %d, since a message can be that large, to %d", c.MaxBufferedBytes, maxBytes, maxBufferedBytes)
+	check(c.CallTimeout >= minCallTimeout && c.CallTimeout <= maxCallTimeout, "CallTimeout is %v, must be %v to %v", c.CallTimeout, minCallTimeout, maxCallTimeout)
+	check(!c.ContentBasedDeduplication || c.fifo(), "ContentBasedDeduplication is set, but %s is not a FIFO queue", c.Queue)
+	return errors.Join(errs...)
+}
+
+// fifo reports whether the queue is a FIFO queue. The names of those end in .fifo.
+func (c *Config) fifo() bool { return strings.HasSuffix(strings.TrimSuffix(c.Queue, "/"), ".fifo") }
+
+// queueName has the rule of CreateQueue in the API reference.
+var queueName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.fifo)?$`)
+
+func checkQueue(queue string) error {
+	name := queue
+	switch {
+	case queue == "":
+		return errors.New("sender: Queue is empty, must be the URL, the ARN or the name of a queue")
+	case strings.HasPrefix(queue, "arn:"):
+		arn, err := endpoint.ParseARN(queue)
+		if err != nil {
+			return fmt.Errorf("sender: Queue: %w", err)
+		}
+		name = arn.Name
+	case strings.Contains(queue, "://"):
+		u, err := url.Parse(queue)
+		if err != nil {
+			return fmt.Errorf("sender: Queue: %w", err)
+		}
+		part := strings.Split(strings.Trim(u.Path, "/"), "/")
+		if u.Host == "" || len(part) < 2 {
+			return fmt.Errorf("sender: Queue is %q, which is not a queue's URL (https://HOST/ACCOUNT/NAME)", queue)
+		}
+		name = part[len(part)-1]
+	}
+	if len(name) > 80 || !queueName.MatchString(name) {
+		return fmt.Errorf("sender: Queue is %q, whose name must have 1 to 80 letters, digits, hyphens and underscores, and may end in .fifo", queue)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+// Package sender sends messages to a queue in batches. It packs what many goroutines send
+// into calls of ten, retries what fails, and says of every message what became of it.
+//
+//	s, err := sender.New(client, sender.Config{Queue: "orders"}) // a name, a URL or an ARN
+//	...
+//	err = s.Send(ctx, sender.JSON(order)) // returns when SQS has confirmed this message
+//	...
+//	left := s.Close(ctx) // sends what is in the buffer; left is what it could not send
+//
+// [Sender.Enqueue] does not wait for SQS: it calls a function with the result later.
+//
+// # When a call is made
+//
+// A call has up to ten messages and 1 MiB, the limits of SQS. It is made as soon as it is
+// full, or [Config].Linger after its first message came. A message that comes after a pause
+// does not linger. So a sender that is hardly used adds no latency, and a busy one makes
+// full calls.
+//
+// # Failures
+//
+// Every message has its own result. A message that breaks a rule of SQS fails at once with
+// a [MessageError], and does not reach a call. A message that SQS refuses fails alone: if
+// SQS refuses a call as a whole, its halves are sent again, down to single messages.
+//
+// Other failures are retried with backoff and jitter until the message is confirmed, or is
+// given up: by the context of Send, or by Close. SQS may be throttling, may have an
+// internal error, or may not answer. While it does not recover, the sender makes fewer
+// calls at a time, and at last one every few seconds.
+//
+// A try without an answer may have sent the message. On a standard queue, the next try can
+// then be a second copy. Consumers of a standard queue must expect copies anyway. If a
+// message fails after such a try, its result says so ([Result].MayHaveBeenSent).
+//
+// # FIFO queues
+//
+// One message of a group is in flight at a time, and its retries come before the next
+// message, so the order of a group is the order of the calls of Enqueue. A group sends one
+// message for each round trip to SQS; a call has messages of up to ten groups.
+//
+// A message without deduplication id gets a random one, once. So retries do not send it
+// twice within the five minutes of SQS's deduplication. A message that may have been sent
+// is not tried after that time, and fails with [ErrTooLate].
+//
+// If a message of a group fails, those that wait behind it fail too, with [ErrGroupFailed].
+// Messages of the group that come later are sent. To keep the order, send the failed ones
+// again before you send others. A Send whose context ends is no failure in this sense: those
+// behind it are sent.
+//
+// # Memory
+//
+// The buffer is limited by [Config].MaxBuffered and MaxBufferedBytes. While it is full, Send
+// and Enqueue wait. So an outage of SQS reaches those who send, and does not use up memory.
+//
+// # At the end of the process
+//
+// Call [Sender.Close] when nothing is sent any more. It sends what is in the buffer without
+// linger. When its context ends, it gives up the rest and returns it.
+package sender

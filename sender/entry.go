@@ -1,0 +1,128 @@
+package sender
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// entry is a message in the buffer. The sender's lock guards its fields, except message and
+// size, which do not change.
+type entry struct {
+	message Message
+	size    int
+	done    func(Result)
+	came    time.Time // when it came into the buffer
+	number  uint64    // counts the messages that came
+	atOnce  bool      // it does not linger
+	lane    *lane     // of its group; nil on a standard queue
+
+	place *list.Element // in Sender.buffered
+	queue *queue        // where it waits; nil while it is in a call or backs off
+	at    *list.Element // in that queue
+	call  bool          // it is in a call
+	over  bool          // it has its result
+	told  bool          // its caller has the result
+
+	tries  int
+	err    error     // of the latest try
+	unsure time.Time // when the first try began that may have been taken; zero for none
+}
+
+// mayHaveBeenSent reports whether SQS may have the message. It has no answer yet while it is
+// in a call.
+func (e *entry) mayHaveBeenSent() bool { return e.call || !e.unsure.IsZero() }
+
+// failure returns the result of a message that failed for a reason. The error of the latest
+// try is added to it.
+func (e *entry) failure(reason error) Result {
+	tries := e.tries
+	if e.call {
+		tries++
+	}
+	if e.err != nil && !errors.Is(e.err, reason) {
+		reason = fmt.Errorf("%w; the latest try: %w", reason, e.err)
+	}
+	err := &Error{Err: reason, MayHaveBeenSent: e.mayHaveBeenSent(), Tries: tries}
+	return Result{Message: e.message, Err: err, MayHaveBeenSent: err.MayHaveBeenSent, Tries: tries}
+}
+
+// outcome is a message with its result, which its caller does not have yet.
+type outcome struct {
+	entry  *entry
+	result Result
+}
+
+// queue is a list of entries that wait. The zero value is ready to use.
+type queue struct {
+	entries list.List
+	bytes   int
+	atOnce  int // those that do not linger
+}
+
+func (q *queue) len() int { return q.entries.Len() }
+
+func (q *queue) push(e *entry) {
+	e.queue, e.at = q, q.entries.PushBack(e)
+	q.bytes += e.size
+	if e.atOnce {
+		q.atOnce++
+	}
+}
+
+func (q *queue) first() *entry {
+	if front := q.entries.Front(); front != nil {
+		return front.Value.(*entry)
+	}
+	return nil
+}
+
+// leave takes the entry out of the queue where it waits, if it does.
+func (e *entry) leave() {
+	q := e.queue
+	if q == nil {
+		return
+	}
+	q.entries.Remove(e.at)
+	q.bytes -= e.size
+	if e.atOnce {
+		q.atOnce--
+	}
+	e.queue, e.at = nil, nil
+}
+
+// lookahead is how many messages are considered for a place in a call. Most calls are full
+// before.
+const lookahead = 64
+
+// take moves entries that fit into a call to a batch, in their order. A large message is
+// left for the next call if it does not fit.
+func (q *queue) take(batch []*entry) []*entry {
+	bytes := 0
+	for _, e := range batch {
+		bytes += e.size
+	}
+	at := q.entries.Front()
+	for seen := 0; at != nil && seen < lookahead && len(batch) < maxEntries; seen++ {
+		e := at.Value.(*entry)
+		at = at.Next()
+		if bytes+e.size <= maxBytes {
+			e.leave()
+			batch = append(batch, e)
+			bytes += e.size
+		}
+	}
+	return batch
+}
+
+// cause returns why a context has ended, so that errors.Is finds both its own error and the
+// cause that it was given.
+func cause(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}

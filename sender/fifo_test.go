@@ -1,0 +1,217 @@
+package sender_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/sender"
+)
+
+// inGroup makes the i-th message of one of some groups.
+func inGroup(groups int) func(i int) sender.Message {
+	return func(i int) sender.Message {
+		m := numbered(i)
+		m.Group = fmt.Sprint("group-", i%groups)
+		return m
+	}
+}
+
+func TestFIFO_OneMessageOfAGroupInFlight(t *testing.T) {
+	inWorld(t, true, func(w *world) {
+		w.slow(time.Second)
+		s := w.sender(sender.Config{})
+		began := time.Now()
+		for i, r := range w.results(s, 9, inGroup(3)) {
+			if r.Err != nil || r.SequenceNumber == "" {
+				t.Errorf("message %d: %+v", i, r)
+			}
+		}
+		if took := time.Since(began); took != 3*time.Second {
+			t.Errorf("three messages of each group took %v, want a call each", took)
+		}
+		for _, n := range w.calls() {
+			if n > 3 {
+				t.Errorf("a call of %d messages, and there are 3 groups", n)
+			}
+		}
+	})
+}
+
+func TestFIFO_RetriesKeepTheOrderAndSendOnce(t *testing.T) {
+	for _, fault := range []sqs.Fault{
+		{Kind: sqs.LostAnswer, Times: 1, Skip: 1}, {Kind: sqs.EntryFailure, Times: 3}, {Kind: sqs.Throttled, Times: 2}, {Kind: sqs.Hang, Times: 1, Skip: 2},
+	} {
+		t.Run(string(fault.Kind), func(t *testing.T) {
+			inWorld(t, true, func(w *world) {
+				s := w.sender(sender.Config{})
+				w.inject(fault)
+				for i, r := range w.results(s, 20, inGroup(2)) {
+					if r.Err != nil {
+						t.Errorf("message %d: %v", i, r.Err)
+					}
+				}
+				requireOrder(t, w.server.Snapshot()[0].Messages, 20)
+			})
+		})
+	}
+}
+
+// requireOrder checks that there are n messages, those of each group in order, and none
+// twice.
+func requireOrder(t *testing.T, messages []sqs.MessageSnapshot, n int) {
+	t.Helper()
+	latest := map[string]int{}
+	for _, m := range messages {
+		var i int
+		if _, err := fmt.Sscan(m.Body, &i); err != nil {
+			t.Fatal(err)
+		}
+		if before, ok := latest[m.MessageGroupID]; ok && i <= before {
+			t.Errorf("%s: %d came after %d", m.MessageGroupID, i, before)
+		}
+		latest[m.MessageGroupID] = i
+	}
+	if len(messages) != n {
+		t.Errorf("%d messages in the queue, want %d", len(messages), n)
+	}
+}
+
+func TestFIFO_MessagesBehindAFailedOneFail(t *testing.T) {
+	inWorld(t, true, func(w *world) {
+		s := w.sender(sender.Config{Concurrency: 1})
+		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Times: 1})
+		var order []string
+		failed := 0
+		for i := range 6 {
+			w.enqueue(s, inGroup(2)(i), func(r sender.Result) {
+				order = append(order, r.Message.Body)
+				if r.Err != nil {
+					failed++
+				}
+				if i > 0 && r.Message.Group == "group-0" && (!errors.Is(r.Err, sender.ErrGroupFailed) || r.MayHaveBeenSent) {
+					t.Errorf("message %d: %v", i, r.Err)
+				}
+			})
+		}
+		w.flush(s)
+		if failed != 3 {
+			t.Errorf("%d messages failed, want those of one group", failed)
+		}
+		requireOrder(t, w.server.Snapshot()[0].Messages, 3)
+		for _, group := range [][]string{{"0", "2", "4"}, {"1", "3", "5"}} {
+			got := slices.DeleteFunc(slices.Clone(order), func(b string) bool { return !slices.Contains(group, b) })
+			if !slices.Equal(got, group) {
+				t.Errorf("results in the order %q, want %q", got, group)
+			}
+		}
+		// Later messages of the group are sent.
+		if err := s.Send(w.Context(), inGroup(2)(6)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A try that may have been taken is not repeated when SQS may have forgotten it.
+func TestFIFO_NoTryAfterTheDeduplicationInterval(t *testing.T) {
+	for _, c := range []struct {
+		kind sqs.FaultKind
+		want bool // it fails
+	}{{sqs.LostAnswer, true}, {sqs.Hang, true}, {sqs.Throttled, false}, {sqs.Refused, false}} {
+		t.Run(string(c.kind), func(t *testing.T) {
+			inWorld(t, true, func(w *world) {
+				s := w.sender(sender.Config{})
+				w.inject(sqs.Fault{Kind: c.kind, Operation: "SendMessageBatch"})
+				var got sender.Result
+				w.enqueue(s, inGroup(1)(0), func(r sender.Result) { got = r })
+				began := time.Now()
+				time.Sleep(4 * time.Minute)
+				if got.Tries != 0 {
+					t.Fatalf("over after 4 min: %+v", got)
+				}
+				time.Sleep(2 * time.Minute)
+				w.server.ClearFaults()
+				w.flush(s)
+				if failed := errors.Is(got.Err, sender.ErrTooLate); failed != c.want || got.MayHaveBeenSent != c.want || !c.want && got.Err != nil {
+					t.Errorf("got %+v", got)
+				}
+				for _, call := range w.server.Calls("SendMessageBatch") {
+					if at := call.Began.Sub(began); c.want && at > 5*time.Minute {
+						t.Errorf("a call after %v", at)
+					}
+				}
+				if got := len(w.bodies()); got > 1 {
+					t.Errorf("%d copies", got)
+				}
+			})
+		})
+	}
+}
+
+func TestFIFO_ContentBasedDeduplicationLeavesTheIDToTheQueue(t *testing.T) {
+	inWorld(t, true, func(w *world) {
+		queue := w.server.QueueURL(w.name)
+		if _, err := w.client.SetQueueAttributes(w.Context(), &awssqs.SetQueueAttributesInput{
+			QueueUrl: &queue, Attributes: map[string]string{"ContentBasedDeduplication": "true"}}); err != nil {
+			t.Fatal(err)
+		}
+		for want, s := range []*sender.Sender{w.sender(sender.Config{ContentBasedDeduplication: true}), w.sender(sender.Config{})} {
+			for range 2 {
+				if err := s.Send(w.Context(), inGroup(1)(0)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := len(w.bodies()); got != 1+2*want {
+				t.Errorf("%d messages, want %d", got, 1+2*want)
+			}
+		}
+	})
+}
+
+// The id in the result makes it safe to send a message again.
+func TestFIFO_ResultsHaveTheDeduplicationID(t *testing.T) {
+	inWorld(t, true, func(w *world) {
+		w.inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "SendMessageBatch"})
+		first := w.sender(sender.Config{})
+		w.enqueue(first, inGroup(1)(0), nil)
+		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+		defer cancel()
+		left := first.Close(ctx)
+		w.server.ClearFaults()
+		if len(left) != 1 || !left[0].MayHaveBeenSent || left[0].Message.DeduplicationID == "" {
+			t.Fatalf("left: %+v", left)
+		}
+		if err := w.sender(sender.Config{}).Send(w.Context(), left[0].Message); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(w.bodies()); got != 1 {
+			t.Errorf("%d copies", got)
+		}
+	})
+}
+
+// A Send that ends while it waits or is in flight does not hold up its group.
+func TestFIFO_ASendThatEndsLetsItsGroupGoOn(t *testing.T) {
+	inWorld(t, true, func(w *world) {
+		s := w.sender(sender.Config{})
+		w.inject(sqs.Fault{Kind: sqs.Hang, Times: 1})
+		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+		defer cancel()
+		go func() { _ = s.Send(ctx, inGroup(1)(0)) }()
+		time.Sleep(time.Millisecond)
+		go func() { _ = s.Send(ctx, inGroup(1)(1)) }()
+		time.Sleep(time.Millisecond)
+		if err := s.Send(w.Context(), inGroup(1)(2)); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.bodies(); !slices.Equal(got, []string{"2"}) {
+			t.Errorf("the queue has %q", got)
+		}
+	})
+}

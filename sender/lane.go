@@ -1,0 +1,56 @@
+package sender
+
+// lane has the messages of a FIFO group. Only its first message is in a call, or waits for
+// one, or backs off. So at most one message of a group is in flight, and retries keep the
+// order.
+type lane struct {
+	first   *entry
+	waiting queue // behind the first
+}
+
+// enter puts a message into the lane of its group.
+func (s *Sender) enter(e *entry) {
+	group := e.message.Group
+	l := s.lanes[group]
+	if l == nil {
+		l = &lane{}
+		s.lanes[group] = l
+	}
+	e.lane = l
+	if l.first != nil {
+		l.waiting.push(e)
+		return
+	}
+	l.first = e
+	s.ready.push(e)
+}
+
+// advance lets the next message of a group go after the first one has left the buffer. The
+// next one has waited, so it does not linger.
+func (s *Sender) advance(left *entry) {
+	l := left.lane
+	if l == nil || l.first != left {
+		return
+	}
+	l.first = l.waiting.first()
+	if l.first == nil {
+		delete(s.lanes, left.message.Group)
+		return
+	}
+	l.first.leave()
+	l.first.atOnce = true
+	s.ready.push(l.first)
+}
+
+// failBehind fails the messages that wait behind one that failed.
+func (s *Sender) failBehind(failed *entry) (over []outcome) {
+	l := failed.lane
+	if l == nil || l.first != failed {
+		return nil
+	}
+	for e := l.waiting.first(); e != nil; e = l.waiting.first() {
+		result := e.failure(ErrGroupFailed)
+		over = append(over, s.finish(e, result))
+	}
+	return over
+}

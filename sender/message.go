@@ -1,0 +1,214 @@
+package sender
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
+
+const (
+	// maxBytes limits a message, and the messages of a call together.
+	maxBytes = 1 << 20
+	// maxEntries limits the messages of a call.
+	maxEntries    = 10
+	maxAttributes = 10
+	maxDelay      = 15 * time.Minute
+)
+
+// Message is a message to send. Make one with [JSON] or [Text] and set the other fields, or
+// fill in all of it. Attributes must not be changed until the message has its result.
+type Message struct {
+	// Body is the text of the message. It must not be empty, since SQS takes no such
+	// messages.
+	Body string
+
+	// Attributes are up to ten values that are sent together with the body. Their names,
+	// types and values count towards the 1 MiB that a message may have.
+	Attributes map[string]batch.MessageAttribute
+
+	// Group is the message group. A FIFO queue needs one: it keeps the order of the messages
+	// of a group. On a standard queue, the group is the tenant of a fair queue, and imposes
+	// no order. It has up to 128 letters, digits and punctuation characters.
+	Group string
+
+	// DeduplicationID is for FIFO queues, which take a message with the id of an earlier one
+	// for the same message for five minutes. Defaults to a random id.
+	DeduplicationID string
+
+	// Delay is how long the queue hides the message at first, up to 15 min, rounded up to
+	// seconds. Zero is the queue's own delay. A FIFO queue only has its own.
+	Delay time.Duration
+
+	// TraceHeader is the header of AWS X-Ray (AWSTraceHeader). It does not count towards
+	// the size. Defaults to none.
+	TraceHeader string
+
+	err error // why the message could not be made
+}
+
+// JSON makes a message whose body is v in JSON. If v cannot be encoded, sending the message
+// fails with a [MessageError].
+func JSON(v any) Message {
+	body, err := json.Marshal(v)
+	return Message{Body: string(body), err: err}
+}
+
+// Text makes a message of a text.
+func Text(body string) Message { return Message{Body: body} }
+
+// MessageError is the error of a message that SQS would refuse. Such a message is not sent,
+// and has no effect on other messages. Neither its body nor values are in the text.
+type MessageError struct {
+	// Field is the field of Message that is wrong: "Body", or "Attributes[tenant]".
+	Field string
+	// Reason says what is wrong with it.
+	Reason string
+	// Err is the error of [JSON]; nil for other causes.
+	Err error
+}
+
+func (e *MessageError) Error() string { return "sender: " + e.Field + " " + e.Reason }
+
+func (e *MessageError) Unwrap() error { return e.Err }
+
+func wrong(field, format string, args ...any) error {
+	return &MessageError{Field: field, Reason: fmt.Sprintf(format, args...)}
+}
+
+// size is what SQS counts: the body, and the name, type and value of each attribute.
+func (m *Message) size() int {
+	n := len(m.Body)
+	for name, a := range m.Attributes {
+		n += len(name) + len(a.DataType) + len(a.StringValue) + len(a.BinaryValue)
+	}
+	return n
+}
+
+// check applies the rules of SendMessage in the API reference.
+func (m *Message) check(fifo bool) error {
+	switch size := m.size(); {
+	case m.err != nil:
+		return &MessageError{Field: "Body", Reason: "cannot be encoded: " + m.err.Error(), Err: m.err}
+	case m.Body == "":
+		return wrong("Body", "is empty, and SQS takes no empty messages")
+	case size > maxBytes:
+		return wrong("Body", "is too large: it has %d bytes, and %d with the attributes. SQS takes %d", len(m.Body), size, maxBytes)
+	case !validText(m.Body):
+		return wrong("Body", "has characters that SQS does not take (see SendMessage in the API reference)")
+	case len(m.Attributes) > maxAttributes:
+		return wrong("Attributes", "are %d, must be at most %d", len(m.Attributes), maxAttributes)
+	case !validText(m.TraceHeader):
+		return wrong("TraceHeader", "has characters that SQS does not take")
+	}
+	for name, a := range m.Attributes {
+		if reason := attributeFault(name, a); reason != "" {
+			return wrong("Attributes["+name+"]", "%s", reason)
+		}
+	}
+	return m.checkQueueRules(fifo)
+}
+
+// checkQueueRules applies the rules that depend on the kind of the queue.
+func (m *Message) checkQueueRules(fifo bool) error {
+	switch {
+	case m.Group != "" && !validToken(m.Group):
+		return wrong("Group", "must have up to 128 letters, digits and punctuation characters")
+	case fifo && m.Group == "":
+		return wrong("Group", "is empty, and a FIFO queue needs it")
+	case m.DeduplicationID != "" && !fifo:
+		return wrong("DeduplicationID", "is set, and only FIFO queues take it")
+	case m.DeduplicationID != "" && !validToken(m.DeduplicationID):
+		return wrong("DeduplicationID", "must have up to 128 letters, digits and punctuation characters")
+	case m.Delay < 0 || m.Delay > maxDelay:
+		return wrong("Delay", "is %v, must be 0 to %v", m.Delay, maxDelay)
+	case m.Delay != 0 && fifo:
+		return wrong("Delay", "is %v, and a FIFO queue takes no delay of a message: set DelaySeconds of the queue", m.Delay)
+	}
+	return nil
+}
+
+// attributeFault applies the rules of "Amazon SQS message attributes" in the developer
+// guide. SQS checks numbers itself.
+func attributeFault(name string, a batch.MessageAttribute) string {
+	lower := strings.ToLower(name)
+	kind, _, _ := strings.Cut(a.DataType, ".")
+	switch {
+	case name == "" || len(name) > 256 || strings.ContainsFunc(name, notInName),
+		strings.HasPrefix(name, "."), strings.HasSuffix(name, "."), strings.Contains(name, ".."):
+		return "has an invalid name: up to 256 letters, digits, underscores, hyphens and periods, with no period first, last or twice in a row"
+	case strings.HasPrefix(lower, "aws.") || strings.HasPrefix(lower, "amazon."):
+		return "has a name with a reserved prefix (AWS. or Amazon.)"
+	case kind != "String" && kind != "Number" && kind != "Binary" || len(a.DataType) > 256:
+		return "has an invalid DataType: String, Number or Binary, with an optional .label, in at most 256 characters"
+	case kind == "Binary" && (len(a.BinaryValue) == 0 || a.StringValue != ""):
+		return "has a Binary type: BinaryValue must be set, and StringValue must not"
+	case kind != "Binary" && (a.StringValue == "" || len(a.BinaryValue) > 0):
+		return "has the type " + kind + ": StringValue must be set, and BinaryValue must not"
+	case !validText(a.StringValue):
+		return "has characters that SQS does not take"
+	}
+	return ""
+}
+
+func notInName(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-' && r != '.'
+}
+
+// validText reports whether every character is one that SQS takes, see SendMessage in the
+// API reference. Invalid UTF-8 is not, since the SDK would send other characters instead.
+func validText(text string) bool {
+	for i, r := range text {
+		switch {
+		case r == unicode.ReplacementChar && !strings.HasPrefix(text[i:], string(unicode.ReplacementChar)):
+			return false
+		case r == '\t', r == '\n', r == '\r', r >= 0x20 && r <= 0xD7FF, r >= 0xE000 && r <= 0xFFFD, r >= 0x10000:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// validToken is the rule for groups and deduplication ids.
+func validToken(id string) bool {
+	return len(id) <= 128 && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+}
+
+// request returns the message as the entry of a call at a position, which is its id.
+func (m *Message) request(position int) types.SendMessageBatchRequestEntry {
+	in := types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(position)), MessageBody: &m.Body}
+	if m.Group != "" {
+		in.MessageGroupId = &m.Group
+	}
+	if m.DeduplicationID != "" {
+		in.MessageDeduplicationId = &m.DeduplicationID
+	}
+	if m.Delay > 0 {
+		in.DelaySeconds = int32(math.Ceil(m.Delay.Seconds()))
+	}
+	if m.TraceHeader != "" {
+		in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
+			string(types.MessageSystemAttributeNameForSendsAWSTraceHeader): {DataType: aws.String("String"), StringValue: &m.TraceHeader},
+		}
+	}
+	if len(m.Attributes) > 0 {
+		in.MessageAttributes = make(map[string]types.MessageAttributeValue, len(m.Attributes))
+	}
+	for name, a := range m.Attributes {
+		value := types.MessageAttributeValue{DataType: aws.String(a.DataType), BinaryValue: a.BinaryValue}
+		if a.StringValue != "" {
+			value.StringValue = aws.String(a.StringValue)
+		}
+		in.MessageAttributes[name] = value
+	}
+	return in
+}

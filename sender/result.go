@@ -1,0 +1,83 @@
+package sender
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Result is what became of a message.
+type Result struct {
+	// Message is the message as it was sent. On a FIFO queue it has its deduplication id: if
+	// you send it again with that id within five minutes, the queue takes it only once.
+	Message Message
+	// MessageID is the id that SQS gave the message. Empty if Err is set.
+	MessageID string
+	// SequenceNumber is the message's number in a FIFO queue.
+	SequenceNumber string
+	// Err is nil if SQS has confirmed the message. Else it is an [*Error].
+	Err error
+	// MayHaveBeenSent is set if Err is, and a try got no answer from SQS: the queue may have
+	// the message.
+	MayHaveBeenSent bool
+	// Tries is the number of calls that had the message.
+	Tries int
+}
+
+// Error is the error of a message that SQS has not confirmed.
+type Error struct {
+	// Err is the cause: the answer of SQS, the cause of a context, or one of [ErrClosed],
+	// [ErrGroupFailed] and [ErrTooLate] together with the error of the latest try.
+	Err error
+	// MayHaveBeenSent and Tries are as in [Result].
+	MayHaveBeenSent bool
+	Tries           int
+}
+
+func (e *Error) Error() string {
+	switch {
+	case e.MayHaveBeenSent:
+		return fmt.Sprintf("sender: the message may have been sent (%d tries): %v", e.Tries, e.Err)
+	case e.Tries > 0:
+		return fmt.Sprintf("sender: the message was not sent (%d tries): %v", e.Tries, e.Err)
+	}
+	return fmt.Sprintf("sender: the message was not sent: %v", e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+var (
+	// ErrClosed is returned when the sender takes no more messages, and is in the results
+	// of messages that Close has given up.
+	ErrClosed = errors.New("the sender is closed")
+
+	// ErrGroupFailed is in the results of messages of a FIFO group that were in the buffer
+	// behind one that failed. They were not sent, so that the order is kept if the failed
+	// one is sent again before them.
+	ErrGroupFailed = errors.New("an earlier message of the FIFO group failed")
+
+	// ErrTooLate is in the result of a message of a FIFO queue that may have been sent, if
+	// another try could send it twice, because the five minutes of SQS's deduplication are
+	// almost over.
+	ErrTooLate = errors.New("too late for another try without a second copy")
+)
+
+// Call is a call of SendMessageBatch, for metrics.
+type Call struct {
+	// URL is the URL of the queue.
+	URL string
+	// Entries is the number of messages, and Bytes is their total size.
+	Entries, Bytes int
+	// Retried is the number of messages that had been in a call before.
+	Retried int
+	// Waited is how long the message that waited longest was in the buffer.
+	Waited time.Duration
+	// Started is when the call was made, and Duration is the time to the answer.
+	Started  time.Time
+	Duration time.Duration
+	// Failed is the number of messages that SQS did not confirm: all of them if Err is set.
+	// Throttled is the number of those that SQS throttled, if Err is nil.
+	Failed, Throttled int
+	// Err is set if the call got no answer from SQS or was refused as a whole.
+	Err error
+}

@@ -1,0 +1,178 @@
+package sender
+
+import (
+	"container/list"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+// Sender sends messages to one queue. Its methods are safe for concurrent use. It has no
+// goroutines except those of calls in flight.
+type Sender struct {
+	cfg    Config
+	fifo   bool
+	target *target
+	ctx    context.Context // of the calls
+	cancel context.CancelFunc
+
+	mu       sync.Mutex
+	buffered list.List // of *entry, in the order in which they came
+	bytes    int64     // of the messages in the buffer
+	places   list.List // of *waiter, callers that wait for a place in the buffer
+	numbers  uint64    // of messages that came
+	lastCame time.Time
+
+	ready    queue            // messages for the next calls
+	again    queue            // those for another try, which go first
+	lanes    map[string]*lane // the groups of a FIFO queue with messages in the buffer
+	inFlight int
+	pace     pace
+	timer    *time.Timer // calls wake
+
+	flushing int  // callers of Flush and Close: nothing lingers
+	closed   bool // by Close
+	flushes  []*flush
+}
+
+// New makes a sender. It checks the configuration and makes no call.
+func New(client *sqs.Client, cfg Config) (*Sender, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(client); err != nil {
+		return nil, err
+	}
+	t, err := newTarget(client, cfg.Queue)
+	if err != nil {
+		return nil, fmt.Errorf("sender: Queue: %w", err)
+	}
+	s := &Sender{cfg: cfg, fifo: cfg.fifo(), target: t, lanes: map[string]*lane{}, pace: newPace(cfg.Concurrency)}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Send sends a message, and returns nil when SQS has confirmed it. Its error is one of
+// these:
+//
+//   - a [*MessageError]: the message breaks a rule of SQS,
+//   - an [*Error]: SQS refused the message, ctx ended, or the sender was closed. It says
+//     whether the message may have been sent nevertheless.
+func (s *Sender) Send(ctx context.Context, m Message) error {
+	got := make(chan Result, 1)
+	e, err := s.newEntry(m, func(r Result) { got <- r })
+	if err != nil {
+		return err
+	}
+	if err := s.accept(ctx, e); err != nil {
+		return &Error{Err: err}
+	}
+	select {
+	case r := <-got:
+		return r.Err
+	case <-ctx.Done():
+	}
+	if r, ok := s.giveUp(e, cause(ctx)); ok {
+		return r.Err
+	}
+	return (<-got).Err
+}
+
+// Enqueue puts a message into the buffer. It waits only while the buffer is full, until ctx
+// ends. If it returns nil, done is called once with the result. If it returns an error, the
+// message was not taken, and done is not called. Later, the end of ctx has no effect.
+//
+// Results of a call are reported one after another on a goroutine of the call, so done is
+// called concurrently for different calls. For a FIFO group, it is called in the order of
+// the messages. The message keeps its place in the buffer until done returns. So done should
+// not block: a slow one slows the sender down. It must not call Send, Flush or Close of this
+// sender, nor Enqueue with a context that does not end. done may be nil.
+func (s *Sender) Enqueue(ctx context.Context, m Message, done func(Result)) error {
+	if done == nil {
+		done = func(Result) {}
+	}
+	e, err := s.newEntry(m, done)
+	if err != nil {
+		return err
+	}
+	if err := s.accept(ctx, e); err != nil {
+		return &Error{Err: err}
+	}
+	return nil
+}
+
+func (s *Sender) newEntry(m Message, done func(Result)) (*entry, error) {
+	if err := m.check(s.fifo); err != nil {
+		return nil, err
+	}
+	if s.fifo && m.DeduplicationID == "" && !s.cfg.ContentBasedDeduplication {
+		m.DeduplicationID = randomID()
+	}
+	return &entry{message: m, size: m.size(), done: done}, nil
+}
+
+// randomID returns a UUID of version 4.
+func randomID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// pump begins the calls that can begin now, and sets the timer for the next ones. It is
+// called, with the lock held, after every change of what it depends on.
+func (s *Sender) pump() {
+	now := time.Now()
+	for s.due(now) && s.pace.allows(s.inFlight, now) {
+		batch := s.ready.take(s.again.take(nil))
+		s.begin(batch, now)
+	}
+	s.setTimer(now)
+}
+
+// due reports whether a call should begin now: there are messages for a full one, or a
+// message that does not linger, or one that has lingered.
+func (s *Sender) due(now time.Time) bool {
+	switch n := s.again.len() + s.ready.len(); {
+	case n == 0:
+		return false
+	case n >= maxEntries, s.again.bytes+s.ready.bytes >= maxBytes:
+		return true
+	case s.flushing > 0, s.again.len() > 0, s.ready.atOnce > 0:
+		return true
+	}
+	return now.Sub(s.ready.first().came) >= s.cfg.Linger
+}
+
+// setTimer has wake called when a call becomes due that is not now. If all calls that the
+// pace allows are in flight, the end of one of them is what wakes the sender.
+func (s *Sender) setTimer(now time.Time) {
+	var at time.Time
+	switch due := s.due(now); {
+	case s.again.len()+s.ready.len() == 0, s.inFlight >= int(s.pace.limit):
+	case due:
+		at = s.pace.until
+	default:
+		if at = s.ready.first().came.Add(s.cfg.Linger); at.Before(s.pace.until) {
+			at = s.pace.until
+		}
+	}
+	switch {
+	case at.IsZero() && s.timer != nil:
+		s.timer.Stop()
+	case at.IsZero():
+	case s.timer == nil:
+		s.timer = time.AfterFunc(at.Sub(now), s.wake)
+	default:
+		s.timer.Reset(at.Sub(now))
+	}
+}
+
+func (s *Sender) wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pump()
+}

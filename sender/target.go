@@ -1,0 +1,72 @@
+package sender
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/internal/endpoint"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
+)
+
+// target is the queue that is called.
+type target struct {
+	client *sqs.Client
+	name   string        // to look up; "" if the URL is known
+	lock   chan struct{} // taken while the URL is looked up
+	url    string
+	region string
+}
+
+func newTarget(client *sqs.Client, queue string) (*target, error) {
+	t := &target{client: client, lock: make(chan struct{}, 1)}
+	queue = strings.TrimSuffix(queue, "/")
+	if arn, err := endpoint.ParseARN(queue); err == nil {
+		t.region = arn.Region
+		t.url, err = endpoint.QueueURL(context.Background(), client, arn)
+		return t, err
+	}
+	if u, err := url.Parse(queue); err == nil && u.Host != "" {
+		t.url, t.region = queue, endpoint.Region(u.Hostname())
+		return t, nil
+	}
+	t.name = queue
+	return t, nil
+}
+
+// options are those of all calls.
+func (t *target) options(o *sqs.Options) {
+	sqserror.Once(o)
+	o.Region = cmp.Or(t.region, o.Region)
+}
+
+// lookUp returns the URL of the queue. It asks SQS for the URL of a name until it has an
+// answer. Other calls wait for it meanwhile.
+func (t *target) lookUp(ctx context.Context) (string, error) {
+	if t.name == "" {
+		return t.url, nil
+	}
+	select {
+	case t.lock <- struct{}{}:
+		defer func() { <-t.lock }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	if t.url != "" {
+		return t.url, nil
+	}
+	out, err := t.client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &t.name}, t.options)
+	if err == nil && aws.ToString(out.QueueUrl) == "" {
+		err = errors.New("the answer to GetQueueUrl has no URL")
+	}
+	if err != nil {
+		return "", err
+	}
+	t.url = *out.QueueUrl
+	return t.url, nil
+}
