@@ -105,12 +105,13 @@ func TestConcurrency_LimitsCallsInFlight(t *testing.T) {
 
 func TestCalls_HaveAtMostOneMebibyteWithAttributes(t *testing.T) {
 	inWorld(t, false, func(w *world) {
+		w.slow(time.Second)
 		var calls []sender.Call
 		s := w.sender(sender.Config{OnCall: func(c sender.Call) { calls = append(calls, c) }, Concurrency: 1})
-		third := sender.Text(strings.Repeat("b", 1<<20/4))
-		third.Attributes = map[string]batch.MessageAttribute{"padding": {DataType: "String", StringValue: strings.Repeat("a", 1<<20/8)}}
+		large := sender.Text(strings.Repeat("b", 1<<20/4))
+		large.Attributes = map[string]batch.MessageAttribute{"padding": {DataType: "String", StringValue: strings.Repeat("a", 1<<20/8)}}
 		for range 6 {
-			w.enqueue(s, third, nil)
+			w.enqueue(s, large, nil)
 		}
 		w.enqueue(s, sender.Text("small"), nil) // fits into a call with two large ones
 		w.flush(s)

@@ -178,3 +178,32 @@ func TestEnqueue_ASlowFunctionFillsTheBuffer(t *testing.T) {
 		w.enqueue(s, numbered(2), nil)
 	})
 }
+
+// Flush waits for the functions of Enqueue, also if Close has given up their messages.
+func TestFlush_WaitsForFunctionsThatCloseCalls(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		w.inject(sqs.Fault{Kind: sqs.Hang})
+		s := w.sender(sender.Config{})
+		free := make(chan struct{})
+		w.enqueue(s, numbered(0), func(sender.Result) { <-free })
+		var all sync.WaitGroup
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			if left := s.Close(ctx); len(left) != 1 {
+				t.Errorf("left: %v", left)
+			}
+		})
+		time.Sleep(2 * time.Second)
+		began := time.Now()
+		all.Go(func() {
+			time.Sleep(time.Second)
+			close(free)
+		})
+		w.flush(s)
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("Flush returned after %v, and the function after 1 s", took)
+		}
+		all.Wait()
+	})
+}

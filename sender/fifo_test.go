@@ -215,3 +215,19 @@ func TestFIFO_ASendThatEndsLetsItsGroupGoOn(t *testing.T) {
 		}
 	})
 }
+
+// The second message of a group has waited for the first, so it does not linger as well.
+func TestFIFO_TheNextMessageDoesNotLinger(t *testing.T) {
+	inWorld(t, true, func(w *world) {
+		w.slow(10 * time.Millisecond)
+		s := w.sender(sender.Config{Linger: time.Second})
+		w.enqueue(s, inGroup(1)(0), nil)
+		began := time.Now()
+		if err := s.Send(w.Context(), inGroup(1)(1)); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took != 20*time.Millisecond {
+			t.Errorf("it took %v, want two calls of 10 ms", took)
+		}
+	})
+}
