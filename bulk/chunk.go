@@ -193,9 +193,11 @@ func (values) Deadline() (deadline time.Time, ok bool) { return time.Time{}, fal
 func (values) Done() <-chan struct{}                   { return nil }
 func (values) Err() error                              { return nil }
 
-// Value hides the runner: a handler that the function calls is not the record's handler.
+// Value hides the runner: a handler that the function calls is not the record's handler. It
+// hides what the first record has sent, too: the others must not be done without it.
 func (v values) Value(key any) any {
-	if _, ok := key.(ctxkey.Runner); ok {
+	switch key.(type) {
+	case ctxkey.Runner, ctxkey.Sends:
 		return nil
 	}
 	return v.Context.Value(key)

@@ -12,6 +12,16 @@ type waiter struct {
 	err      error // why there is no place
 }
 
+// put puts a message into the buffer, or returns an [*Error].
+func (s *Sender) put(ctx context.Context, e *entry) error {
+	if err := s.accept(ctx, e); err != nil {
+		r := e.failure(err)
+		e.report(r)
+		return r.Err
+	}
+	return nil
+}
+
 // accept puts a message into the buffer. While the buffer is full, it waits: those who came
 // first get the first places.
 func (s *Sender) accept(ctx context.Context, e *entry) error {
@@ -50,8 +60,10 @@ func (s *Sender) accept(ctx context.Context, e *entry) error {
 	return cause(ctx)
 }
 
+// fits reports whether there is a place for a message. An empty buffer takes a message of
+// any size, since Config.Prepare may make it smaller.
 func (s *Sender) fits(e *entry) bool {
-	return s.buffered.Len() < s.cfg.MaxBuffered && s.bytes+int64(e.size) <= s.cfg.MaxBufferedBytes
+	return s.buffered.Len() == 0 || s.buffered.Len() < s.cfg.MaxBuffered && s.bytes+int64(e.held) <= s.cfg.MaxBufferedBytes
 }
 
 // add puts a message into the buffer, and where it waits for a call.
@@ -61,12 +73,37 @@ func (s *Sender) add(e *entry, now time.Time) {
 	e.atOnce = s.inFlight == 0 && s.ready.len() == 0 && now.Sub(s.lastCame) > s.cfg.Linger
 	s.lastCame = now
 	e.place = s.buffered.PushBack(e)
-	s.bytes += int64(e.size)
+	s.bytes += int64(e.held)
+	if !e.ready {
+		s.prepareLater(e)
+	}
 	if s.fifo {
 		s.enter(e)
 	} else {
+		s.admit(e)
+	}
+}
+
+// admit lets a message go into a call, as soon as it is prepared.
+func (s *Sender) admit(e *entry) {
+	switch {
+	case !e.ready: // prepared calls admit again
+	case e.wrong != nil:
+		go s.fail(e)
+	default:
 		s.ready.push(e)
 	}
+}
+
+// fail ends a message that cannot be sent.
+func (s *Sender) fail(e *entry) {
+	s.mu.Lock()
+	var over []outcome
+	if !e.over {
+		over = append([]outcome{s.finish(e, e.failure(e.wrong))}, s.failBehind(e)...)
+	}
+	s.mu.Unlock()
+	s.tell(over)
 }
 
 // fill gives free places to callers that wait for them.
@@ -99,7 +136,7 @@ func (s *Sender) release(e *entry) {
 		return
 	}
 	s.buffered.Remove(e.place)
-	s.bytes -= int64(e.size)
+	s.bytes -= int64(e.held)
 	s.advance(e)
 }
 
@@ -115,26 +152,38 @@ func (s *Sender) settled() {
 func (s *Sender) finish(e *entry, r Result) outcome {
 	e.over = true
 	e.leave()
+	if e.cancel != nil {
+		e.cancel()
+	}
 	return outcome{e, r}
 }
 
-// giveUp ends a message because of its caller, who gets the result. It returns false if the
-// message is over. A message in a call keeps its place until the call ends.
-func (s *Sender) giveUp(e *entry, reason error) (r Result, ok bool) {
+// giveUp ends messages because of their caller, and returns the results of those that were
+// not over. A message in a call keeps its place until the call ends. With wait, such a
+// message gets its result then, and no other try.
+func (s *Sender) giveUp(reason error, wait bool, list ...*entry) (over []outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.over {
-		return r, false
+	for _, e := range list {
+		switch {
+		case e.over, e.place == nil: // or it has no place yet
+		case wait && e.call:
+			e.last = true
+		default:
+			over = append(over, s.finish(e, e.failure(reason)))
+		}
 	}
-	over := s.finish(e, e.failure(reason))
-	s.release(e)
+	for _, o := range over {
+		s.release(o.entry)
+	}
 	s.settled()
-	return over.result, true
+	return over
 }
 
 // tell reports results to their callers, without the lock, and then releases the messages.
 func (s *Sender) tell(over []outcome) {
 	for _, o := range over {
+		o.entry.report(o.result)
 		o.entry.done(o.result)
 	}
 	s.mu.Lock()

@@ -84,12 +84,24 @@ func (c *call) make() {
 	sqserror.Divide(left, c.try)
 }
 
-// try makes the call once for the messages at some positions, without those for which it is
-// too late. The positions are also their ids. It returns the positions that its error is
+// open returns those of some positions whose messages are not over.
+func (c *call) open(positions []int) (list []int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range positions {
+		if !c.jobs[k].entry.over {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// try makes the call once for the messages at some positions, without those that were given
+// up meanwhile and those for which it is too late. The positions are also their ids. It returns the positions that its error is
 // about.
 func (c *call) try(positions []int) (left []int, err error) {
 	began := time.Now()
-	for _, k := range positions {
+	for _, k := range c.open(positions) {
 		if c.tooLate(&c.jobs[k], began) {
 			c.errs[k] = ErrTooLate
 		} else {
@@ -142,7 +154,7 @@ func (c *call) send(positions []int) (out *sqs.SendMessageBatchOutput, sent bool
 	defer cancel()
 	in := &sqs.SendMessageBatchInput{QueueUrl: &c.url}
 	for _, k := range positions {
-		in.Entries = append(in.Entries, c.jobs[k].entry.message.request(k))
+		in.Entries = append(in.Entries, c.jobs[k].entry.sent.request(k))
 	}
 	note := middleware.DeserializeMiddlewareFunc("noteSent", func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (
 		middleware.DeserializeOutput, middleware.Metadata, error) {
@@ -214,6 +226,10 @@ func (s *Sender) end(c *call) (over []outcome) {
 			}))
 		case err == errNoAnswer || sqserror.Passing(err):
 			e.err = err
+			if e.last {
+				over = append(over, s.finish(e, e.failure(ErrWithdrawn)))
+				continue
+			}
 			again = append(again, e)
 			tries = max(tries, e.tries)
 		default:

@@ -1,6 +1,7 @@
 package sender
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 )
 
@@ -45,6 +47,33 @@ type Config struct {
 	// a FIFO queue that has the attribute of this name. SQS then derives the id from the
 	// body. Defaults to false: such messages get a random id.
 	ContentBasedDeduplication bool
+
+	// Prepare changes each message before it is packed: it compresses the body, or stores it
+	// elsewhere. The limits of SQS, and so the packing, are about the message that it leaves
+	// behind. It must not change Group or DeduplicationID. It may add to Attributes, which
+	// is a copy. Up to Concurrency messages are prepared at the same time. The order of a
+	// FIFO group does not depend on how long that takes. An error fails the message, without
+	// another try. ctx has the values of the context of Send or Enqueue, and ends when the
+	// message is given up.
+	//
+	// With Prepare, a message that breaks a rule of SQS fails later: its [MessageError] is in
+	// its Result, in an [*Error]. Defaults to none. payload/encoded and payload/s3payload
+	// have such functions.
+	Prepare func(ctx context.Context, m *Message) error
+
+	// CorrelationAttribute is the name of a message attribute, such as "correlation_id",
+	// that messages get which are sent with the context of a record. Its value is that of
+	// the record's attribute of this name, or else the record's message id. A message that
+	// has the attribute, or has no room for it, is sent unchanged. Defaults to none, since
+	// SQS allows only ten attributes.
+	CorrelationAttribute string
+
+	// Trace is called for each message before it is sent, with the context of Send or
+	// Enqueue and with Queue. It may set TraceHeader, and add attributes to a copy of the
+	// map: if there is no room for them, they are left out. The function that it returns,
+	// which may be nil, is called once with the message's result. It must not block, nor
+	// call the sender. telemetry/otel has such a function. Defaults to none.
+	Trace func(ctx context.Context, queue string, m *Message) func(Result)
 
 	// OnCall is called after each SendMessageBatch, on the goroutine of the call. It must
 	// not block, since the results of the call wait for it. Defaults to none.
@@ -103,6 +132,10 @@ func (c *Config) validate(client *sqs.Client) error {
 		"MaxBufferedBytes is %d, must be %d, since a message can be that large, to %d", c.MaxBufferedBytes, maxBytes, maxBufferedBytes)
 	check(c.CallTimeout >= minCallTimeout && c.CallTimeout <= maxCallTimeout, "CallTimeout is %v, must be %v to %v", c.CallTimeout, minCallTimeout, maxCallTimeout)
 	check(!c.ContentBasedDeduplication || c.fifo(), "ContentBasedDeduplication is set, but %s is not a FIFO queue", c.Queue)
+	if name := c.CorrelationAttribute; name != "" {
+		reason := attributeFault(name, batch.MessageAttribute{DataType: "String", StringValue: "-"})
+		check(reason == "", "CorrelationAttribute is %q, which %s", name, reason)
+	}
 	return errors.Join(errs...)
 }
 

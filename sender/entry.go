@@ -8,16 +8,25 @@ import (
 	"time"
 )
 
-// entry is a message in the buffer. The sender's lock guards its fields, except message and
-// size, which do not change.
+// entry is a message in the buffer. The sender's lock guards its fields, except those of the
+// first block, which do not change.
 type entry struct {
-	message Message
-	size    int
+	ctx     context.Context // of its caller, for values
+	message Message         // as its caller gave it
+	held    int             // its size in the buffer
 	done    func(Result)
-	came    time.Time // when it came into the buffer
-	number  uint64    // counts the messages that came
-	atOnce  bool      // it does not linger
-	lane    *lane     // of its group; nil on a standard queue
+
+	sent   Message // as SQS gets it; not changed when ready is set
+	size   int     // of sent
+	ready  bool    // it can go into a call
+	wrong  error   // why it cannot be sent; it fails when its turn comes
+	traced func(Result)
+	cancel context.CancelFunc // ends Config.Prepare
+
+	came   time.Time // when it came into the buffer
+	number uint64    // counts the messages that came
+	atOnce bool      // it does not linger
+	lane   *lane     // of its group; nil on a standard queue
 
 	place *list.Element // in Sender.buffered
 	queue *queue        // where it waits; nil while it is in a call or backs off
@@ -25,6 +34,7 @@ type entry struct {
 	call  bool          // it is in a call
 	over  bool          // it has its result
 	told  bool          // its caller has the result
+	last  bool          // its caller does not want another try
 
 	tries  int
 	err    error     // of the latest try
@@ -47,6 +57,13 @@ func (e *entry) failure(reason error) Result {
 	}
 	err := &Error{Err: reason, MayHaveBeenSent: e.mayHaveBeenSent(), Tries: tries}
 	return Result{Message: e.message, Err: err, MayHaveBeenSent: err.MayHaveBeenSent, Tries: tries}
+}
+
+// report gives a message's result to its trace. It is called once, without the lock.
+func (e *entry) report(r Result) {
+	if e.traced != nil {
+		e.traced(r)
+	}
 }
 
 // outcome is a message with its result, which its caller does not have yet.

@@ -22,7 +22,7 @@ func (s *Sender) enter(e *entry) {
 		return
 	}
 	l.first = e
-	s.ready.push(e)
+	s.admit(e)
 }
 
 // advance lets the next message of a group go after the first one has left the buffer. The
@@ -39,7 +39,7 @@ func (s *Sender) advance(left *entry) {
 	}
 	l.first.leave()
 	l.first.atOnce = true
-	s.ready.push(l.first)
+	s.admit(l.first)
 }
 
 // failBehind fails the messages that wait behind one that failed.

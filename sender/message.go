@@ -49,7 +49,8 @@ type Message struct {
 	Delay time.Duration
 
 	// TraceHeader is the header of AWS X-Ray (AWSTraceHeader). It does not count towards
-	// the size. Defaults to none.
+	// the size. Defaults to that of the record, or else of the Lambda invocation, that the
+	// context of Send or Enqueue belongs to.
 	TraceHeader string
 
 	err error // why the message could not be made

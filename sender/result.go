@@ -8,7 +8,7 @@ import (
 
 // Result is what became of a message.
 type Result struct {
-	// Message is the message as it was sent. On a FIFO queue it has its deduplication id: if
+	// Message is the message as it was given. On a FIFO queue it has its deduplication id: if
 	// you send it again with that id within five minutes, the queue takes it only once.
 	Message Message
 	// MessageID is the id that SQS gave the message. Empty if Err is set.
@@ -26,8 +26,9 @@ type Result struct {
 
 // Error is the error of a message that SQS has not confirmed.
 type Error struct {
-	// Err is the cause: the answer of SQS, the cause of a context, or one of [ErrClosed],
-	// [ErrGroupFailed] and [ErrTooLate] together with the error of the latest try.
+	// Err is the cause: the answer of SQS, the cause of a context, an error of
+	// Config.Prepare, or one of the errors of this package, such as [ErrClosed], together
+	// with the error of the latest try.
 	Err error
 	// MayHaveBeenSent and Tries are as in [Result].
 	MayHaveBeenSent bool

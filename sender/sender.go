@@ -12,7 +12,7 @@ import (
 )
 
 // Sender sends messages to one queue. Its methods are safe for concurrent use. It has no
-// goroutines except those of calls in flight.
+// goroutines except those of calls in flight and of Config.Prepare.
 type Sender struct {
 	cfg    Config
 	fifo   bool
@@ -34,7 +34,12 @@ type Sender struct {
 	pace     pace
 	timer    *time.Timer // calls wake
 
+	raw       list.List // of *entry, messages that wait for Config.Prepare
+	preparing int       // calls of it
+
 	flushing int  // callers of Flush and Close: nothing lingers
+	open     int  // Sends that may get more messages
+	awaited  int  // Sends that only wait for results
 	closed   bool // by Close
 	flushes  []*flush
 }
@@ -62,20 +67,21 @@ func New(client *sqs.Client, cfg Config) (*Sender, error) {
 //     whether the message may have been sent nevertheless.
 func (s *Sender) Send(ctx context.Context, m Message) error {
 	got := make(chan Result, 1)
-	e, err := s.newEntry(m, func(r Result) { got <- r })
+	e, err := s.newEntry(ctx, m, func(r Result) { got <- r })
 	if err != nil {
 		return err
 	}
-	if err := s.accept(ctx, e); err != nil {
-		return &Error{Err: err}
+	if err := s.put(ctx, e); err != nil {
+		return err
 	}
 	select {
 	case r := <-got:
 		return r.Err
 	case <-ctx.Done():
 	}
-	if r, ok := s.giveUp(e, cause(ctx)); ok {
-		return r.Err
+	for _, o := range s.giveUp(cause(ctx), false, e) {
+		e.report(o.result)
+		return o.result.Err
 	}
 	return (<-got).Err
 }
@@ -93,24 +99,32 @@ func (s *Sender) Enqueue(ctx context.Context, m Message, done func(Result)) erro
 	if done == nil {
 		done = func(Result) {}
 	}
-	e, err := s.newEntry(m, done)
+	e, err := s.newEntry(ctx, m, done)
 	if err != nil {
 		return err
 	}
-	if err := s.accept(ctx, e); err != nil {
-		return &Error{Err: err}
-	}
-	return nil
+	return s.put(ctx, e)
 }
 
-func (s *Sender) newEntry(m Message, done func(Result)) (*entry, error) {
-	if err := m.check(s.fifo); err != nil {
+// newEntry checks a message. Without [Config.Prepare] it is ready to be sent.
+func (s *Sender) newEntry(ctx context.Context, m Message, done func(Result)) (*entry, error) {
+	err := m.checkQueueRules(s.fifo)
+	if s.cfg.Prepare == nil || m.err != nil {
+		err = m.check(s.fifo)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if s.fifo && m.DeduplicationID == "" && !s.cfg.ContentBasedDeduplication {
 		m.DeduplicationID = randomID()
 	}
-	return &entry{message: m, size: m.size(), done: done}, nil
+	e := &entry{ctx: ctx, message: m, held: m.size(), done: done}
+	if s.cfg.Prepare == nil {
+		e.sent = m
+		e.traced = s.label(ctx, &e.sent)
+		e.size, e.ready = e.sent.size(), true
+	}
+	return e, nil
 }
 
 // randomID returns a UUID of version 4.
@@ -142,6 +156,8 @@ func (s *Sender) due(now time.Time) bool {
 	case n >= maxEntries, s.again.bytes+s.ready.bytes >= maxBytes:
 		return true
 	case s.flushing > 0, s.again.len() > 0, s.ready.atOnce > 0:
+		return true
+	case s.awaited > 0 && s.open == 0: // nothing else is expected
 		return true
 	}
 	return now.Sub(s.ready.first().came) >= s.cfg.Linger

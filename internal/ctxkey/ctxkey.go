@@ -9,4 +9,7 @@ type (
 	Stopping struct{}
 	// Runner is the key of the runner's view for package bulk, see runner.View.
 	Runner struct{}
+	// Sends is the key of the messages that a record has sent, see package sender. There is
+	// one for each sender.
+	Sends struct{ Sender any }
 )

@@ -1,0 +1,449 @@
+package sender_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/bulk"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/longpoll"
+	"github.com/sqsbatch/sqsbatch/sender"
+)
+
+const sourceARN = "arn:aws:sqs:eu-west-1:123456789012:source"
+
+// invoke runs an invocation of 10 s with a record for each body. It returns the bodies of
+// the records that failed.
+func (w *world) invoke(h batch.Handler, bodies ...string) (failed []string) {
+	w.Helper()
+	return w.invokeWith(handler.Config{}, h, bodies...)
+}
+
+func (w *world) invokeWith(cfg handler.Config, h batch.Handler, bodies ...string) (failed []string) {
+	w.Helper()
+	cfg.SQS, cfg.Logger = w.client, slog.New(slog.DiscardHandler)
+	l, err := handler.New(h, cfg)
+	if err != nil {
+		w.Fatal(err)
+	}
+	records := make([]batch.Record, len(bodies))
+	for i, body := range bodies {
+		records[i] = batch.Record{MessageID: "id-" + body, ReceiptHandle: "handle-" + body, Body: body, Attempt: 1, QueueARN: sourceARN, Region: "eu-west-1"}
+	}
+	ctx, cancel := context.WithTimeout(w.Context(), 10*time.Second)
+	defer cancel()
+	out, err := l.Invoke(ctx, testqueue.Event(records))
+	if err != nil {
+		w.Fatal(err)
+	}
+	if ctx.Err() != nil {
+		w.Error("the response came after the deadline")
+	}
+	var response struct {
+		Failures []struct {
+			ID string `json:"itemIdentifier"`
+		} `json:"batchItemFailures"`
+	}
+	if err := json.Unmarshal(out, &response); err != nil {
+		w.Fatal(err)
+	}
+	for _, f := range response.Failures {
+		failed = append(failed, strings.TrimPrefix(f.ID, "id-"))
+	}
+	return failed
+}
+
+// forward sends two messages for each record, and fails if the body says so.
+func forward(s *sender.Sender) batch.Handler {
+	return s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+		for _, part := range []string{"a", "b"} {
+			if err := s.SendWithRecord(ctx, sender.Text(r.Body+part)); err != nil {
+				return err
+			}
+		}
+		if strings.HasPrefix(r.Body, "bad") {
+			return errors.New("no")
+		}
+		return nil
+	}))
+}
+
+func TestWrap_RecordsAreDoneWhenTheirMessagesAreConfirmed(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		w.slow(time.Second)
+		s := w.sender(sender.Config{})
+		began := time.Now()
+		if failed := w.invoke(forward(s), "1", "2", "3", "4", "5"); len(failed) > 0 {
+			t.Errorf("%q failed", failed)
+		}
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("took %v: nothing is to be waited for but the call", took)
+		}
+		if got := len(w.bodies()); got != 10 {
+			t.Errorf("%d messages in the queue, want 10", got)
+		}
+	})
+}
+
+// Records that run share calls. The last one does not linger.
+func TestWrap_RecordsShareCalls(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		w.slow(20 * time.Millisecond)
+		s := w.sender(sender.Config{Linger: time.Second})
+		w.enqueue(s, sender.Text("first"), nil) // it does not linger
+		w.flush(s)
+		began := time.Now()
+		h := s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+			var n int
+			_, _ = fmt.Sscan(r.Body, &n)
+			time.Sleep(time.Duration(n) * time.Millisecond)
+			return s.SendWithRecord(ctx, sender.Text(r.Body))
+		}))
+		if failed := w.invoke(h, "1", "2", "3", "4", "5", "6"); len(failed) > 0 {
+			t.Errorf("%q failed", failed)
+		}
+		if got := w.calls(); !slices.Equal(got, []int{1, 6}) {
+			t.Errorf("calls of %d messages, want one for all records", got)
+		}
+		if took := time.Since(began); took != 26*time.Millisecond {
+			t.Errorf("took %v, want 6 ms of the slowest function and 20 ms of the call", took)
+		}
+	})
+}
+
+func TestWrap_LingerIsShortIfTheDeadlineIsNear(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		s := w.sender(sender.Config{Linger: time.Minute})
+		w.enqueue(s, sender.Text("first"), nil)
+		w.flush(s)
+		h := s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+			if r.Body == "slow" {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return s.SendWithRecord(ctx, sender.Text(r.Body))
+		}))
+		if failed := w.invoke(h, "1", "slow"); !slices.Equal(failed, []string{"slow"}) {
+			t.Errorf("%q failed, want only the slow record", failed)
+		}
+	})
+}
+
+func TestWrap_AFailedSendFailsItsRecordAlone(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		s := w.sender(sender.Config{})
+		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Skip: 3, Times: 1})
+		if failed := w.invoke(forward(s), "1", "2", "3", "4"); len(failed) != 1 {
+			t.Errorf("%q failed, want one record", failed)
+		}
+		if got := len(w.bodies()); got != 7 {
+			t.Errorf("%d messages in the queue, want 7", got)
+		}
+	})
+}
+
+func TestWrap_TheErrorNamesTheFailedMessages(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		s := w.sender(sender.Config{})
+		w.inject(sqs.Fault{Kind: sqs.Failure, Code: "AccessDeniedException", Operation: "SendMessageBatch"})
+		err := forward(s).Handle(w.Context(), batch.Record{Body: "secret"})
+		var failed *sender.FailedError
+		var one *sender.Error
+		if !errors.As(err, &failed) || !errors.As(err, &one) || failed.Messages != 2 || len(failed.Failed) != 2 || failed.Queue != "orders" {
+			t.Fatalf("%v", err)
+		}
+		if text := err.Error(); !strings.HasPrefix(text, "sender: 2 of 2 messages to orders are not confirmed; the message was not sent (1 tries): ") || strings.Contains(text, "secret") {
+			t.Error(text)
+		}
+	})
+}
+
+func TestWrap_AHangingSQSFailsRecordsWithinTheirTimeAndOthersAreDone(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		s := w.sender(sender.Config{})
+		w.inject(sqs.Fault{Kind: sqs.Hang, Operation: "SendMessageBatch"})
+		h := forward(s)
+		failed := w.invoke(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+			if r.Body == "no sends" {
+				return nil
+			}
+			return h.Handle(ctx, r)
+		}), "1", "no sends", "2")
+		if !slices.Equal(failed, []string{"1", "2"}) {
+			t.Errorf("%q failed, want those that send", failed)
+		}
+		w.requireNothingMore()
+	})
+}
+
+// requireNothingMore checks that no message is sent any more, although SQS works again.
+func (w *world) requireNothingMore() {
+	w.Helper()
+	w.server.ClearFaults()
+	before := len(w.bodies())
+	time.Sleep(time.Hour)
+	synctest.Wait()
+	if after := len(w.bodies()); after != before {
+		w.Errorf("%d messages were sent after the end", after-before)
+	}
+}
+
+func TestWrap_NothingIsSentAfterTheEnd(t *testing.T) {
+	for name, fault := range map[string]sqs.Fault{
+		"throttled": {Kind: sqs.Throttled, Operation: "SendMessageBatch"},
+		"refused":   {Kind: sqs.Refused, Operation: "SendMessageBatch"},
+		"entries":   {Kind: sqs.EntryFailure, Operation: "SendMessageBatch"},
+		"no URL":    {Kind: sqs.Hang, Operation: "GetQueueUrl"},
+	} {
+		for _, body := range []string{"good", "bad"} {
+			t.Run(name+", "+body, func(t *testing.T) {
+				inWorld(t, false, func(w *world) {
+					s := w.sender(sender.Config{Queue: w.name, Concurrency: 1})
+					w.inject(fault)
+					if failed := w.invoke(forward(s), body+" 1", body+" 2"); len(failed) != 2 {
+						t.Errorf("%q failed, want both", failed)
+					}
+					w.requireNothingMore()
+				})
+			})
+		}
+	}
+}
+
+// A handler that ignores the end of its context is abandoned. What it sends then is refused,
+// and what it has sent before does not stay in the buffer.
+func TestWrap_AbandonedHandlers(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		s := w.sender(sender.Config{})
+		w.inject(sqs.Fault{Kind: sqs.Throttled, Operation: "SendMessageBatch"})
+		var late error
+		h := s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+			if err := s.SendWithRecord(ctx, sender.Text("early")); err != nil {
+				return err
+			}
+			time.Sleep(time.Minute)
+			late = s.SendWithRecord(ctx, sender.Text("late"))
+			return nil
+		}))
+		if failed := w.invoke(h, "1"); len(failed) != 1 {
+			t.Errorf("%q failed", failed)
+		}
+		w.requireNothingMore()
+		if !errors.Is(late, sender.ErrEnded) {
+			t.Errorf("the late message: %v", late)
+		}
+		if n := len(w.bodies()); n != 0 {
+			t.Errorf("%d messages", n)
+		}
+	})
+}
+
+func TestWrap_AFailedFunctionWithdrawsAndWaitsForCallsInFlight(t *testing.T) {
+	for name, end := range map[string]func() error{"error": func() error { return errors.New("no") }, "panic": func() error { panic("oops") }} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, false, func(w *world) {
+				w.slow(time.Second)
+				s := w.sender(sender.Config{Linger: 50 * time.Millisecond})
+				h := s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+					for i := range 3 { // the first one goes at once
+						if err := s.SendWithRecord(ctx, numbered(i)); err != nil {
+							return err
+						}
+						time.Sleep(time.Millisecond)
+					}
+					return end()
+				}))
+				began := time.Now()
+				if failed := w.invoke(h, "1"); len(failed) != 1 {
+					t.Errorf("%q failed", failed)
+				}
+				if took := time.Since(began); took != time.Second {
+					t.Errorf("took %v, want the second of the call in flight", took)
+				}
+				w.requireNothingMore()
+				if got := w.bodies(); !slices.Equal(got, []string{"0"}) {
+					t.Errorf("sent %q, want what was in flight", got)
+				}
+			})
+		})
+	}
+}
+
+func TestWrap_InAContainer(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		source := "source"
+		if _, err := w.client.CreateQueue(w.Context(), &awssqs.CreateQueueInput{QueueName: &source}); err != nil {
+			t.Fatal(err)
+		}
+		url := w.server.QueueURL(source)
+		in := w.sender(sender.Config{Queue: url})
+		for i := range 50 {
+			w.enqueue(in, numbered(i), nil)
+		}
+		w.flush(in)
+		s := w.sender(sender.Config{})
+		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Queue: "orders", Operation: "SendMessageBatch", Probability: 0.2, Times: 10})
+		p, err := longpoll.New(forward(s), longpoll.Config{Queue: url, SQS: w.client})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(w.Context())
+		var run sync.WaitGroup
+		run.Go(func() { _ = p.Run(ctx) })
+		time.Sleep(time.Hour)
+		cancel()
+		run.Wait()
+		sent := map[string]int{}
+		for _, body := range w.bodies() {
+			sent[body]++
+		}
+		if len(sent) != 100 {
+			t.Errorf("%d messages arrived, want all 100", len(sent))
+		}
+	})
+}
+
+// The first try of the record sends one of two messages. The second try sends both.
+func TestSendWithRecord_ARepeatedMessageIsDroppedByAFIFOQueue(t *testing.T) {
+	inWorld(t, true, func(w *world) {
+		s := w.sender(sender.Config{})
+		order := []string{"x", "x", "y"} // equal messages are two
+		h := s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+			for _, body := range order {
+				if err := s.SendWithRecord(ctx, sender.Message{Body: body, Group: "g"}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Skip: 1, Times: 1})
+		if failed := w.invoke(h, "1"); len(failed) != 1 {
+			t.Errorf("%q failed", failed)
+		}
+		if got := w.bodies(); !slices.Equal(got, []string{"x"}) {
+			t.Errorf("the first try has sent %q", got)
+		}
+		order = []string{"y", "x", "x"} // the function may change its mind
+		for range 2 {
+			if failed := w.invoke(h, "1"); len(failed) > 0 {
+				t.Errorf("%q failed", failed)
+			}
+		}
+		if got := w.bodies(); !slices.Equal(got, []string{"x", "y", "x"}) {
+			t.Errorf("the queue has %q", got)
+		}
+		if failed := w.invoke(h, "2"); len(failed) > 0 || len(w.bodies()) != 6 {
+			t.Errorf("another record: %q failed, the queue has %q", failed, w.bodies())
+		}
+	})
+}
+
+func TestWrap_SeveralSenders(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		other := "mails"
+		if _, err := w.client.CreateQueue(w.Context(), &awssqs.CreateQueueInput{QueueName: &other}); err != nil {
+			t.Fatal(err)
+		}
+		orders, mails := w.sender(sender.Config{}), w.sender(sender.Config{Queue: other})
+		h := batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+			return errors.Join(orders.SendWithRecord(ctx, sender.Text("order")), mails.SendWithRecord(ctx, sender.Text("mail")))
+		})
+		if failed := w.invoke(batch.Chain(h, orders.Wrap, mails.Wrap), "1"); len(failed) > 0 {
+			t.Errorf("%q failed", failed)
+		}
+		if got := w.bodies(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"mail", "order"}) {
+			t.Errorf("sent %q", got)
+		}
+		if failed := w.invoke(batch.Chain(h, orders.Wrap), "1"); len(failed) != 1 {
+			t.Errorf("%q failed: the handler is not wrapped for mails", failed)
+		}
+	})
+}
+
+func TestBegin_EachItemOfABulkHandlerFailsByItself(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		s := w.sender(sender.Config{CorrelationAttribute: "correlation_id"})
+		fn := func(ctx context.Context, items []bulk.Item[string]) error {
+			if err := s.SendWithRecord(ctx, sender.Text("x")); !errors.Is(err, sender.ErrNoRecord) {
+				t.Errorf("in a bulk handler, which has several records: %v", err)
+			}
+			sends := make([]*sender.Sends, len(items))
+			for i := range items {
+				sends[i] = s.Begin(batch.WithRecord(ctx, items[i].Record))
+				if err := sends[i].Enqueue(sender.Text(items[i].Value)); err != nil {
+					items[i].Fail(err)
+				}
+			}
+			for i := range items {
+				if err := sends[i].Wait(); err != nil {
+					items[i].Fail(err)
+				}
+			}
+			return nil
+		}
+		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Skip: 2, Times: 1})
+		h := bulk.New(func(_ context.Context, r batch.Record) (string, error) { return r.Body, nil }, fn, bulk.Config{})
+		if failed := w.invoke(batch.Chain(h, s.Wrap), "1", "2", "3", "4"); len(failed) != 1 {
+			t.Errorf("%q failed, want one", failed)
+		}
+		for _, m := range w.server.Snapshot()[0].Messages {
+			if got := m.Attributes["correlation_id"].String; got != "id-"+m.Body {
+				t.Errorf("message %s has the correlation id %q", m.Body, got)
+			}
+		}
+	})
+}
+
+// Records wait for places in a buffer of one message, and none is stuck.
+func TestWrap_AFullBuffer(t *testing.T) {
+	for _, body := range []string{"good ", "bad "} {
+		t.Run(body, func(t *testing.T) {
+			inWorld(t, false, func(w *world) {
+				w.slow(10 * time.Millisecond)
+				s := w.sender(sender.Config{MaxBuffered: 1})
+				var bodies []string
+				for i := range 10 {
+					bodies = append(bodies, body+fmt.Sprint(i))
+				}
+				failed := w.invoke(forward(s), bodies...)
+				if want := map[string]int{"good ": 0, "bad ": 10}[body]; len(failed) != want {
+					t.Errorf("%d failed, want %d", len(failed), want)
+				}
+				w.requireNothingMore()
+			})
+		})
+	}
+}
+
+func TestFlushHook_SendsWhatIsInTheBufferAtTheEndOfAnInvocation(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		s := w.sender(sender.Config{Linger: time.Minute})
+		w.enqueue(s, sender.Text("first"), nil)
+		w.flush(s)
+		h := batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return s.Enqueue(ctx, sender.Text(r.Body), nil) })
+		began := time.Now()
+		w.invokeWith(handler.Config{Hooks: []any{s.FlushHook()}}, h, "1", "2")
+		if got := w.calls(); !slices.Equal(got, []int{1, 2}) || time.Since(began) > 0 {
+			t.Errorf("calls of %d messages after %v", got, time.Since(began))
+		}
+		w.inject(sqs.Fault{Kind: sqs.Hang, Operation: "SendMessageBatch"})
+		w.invokeWith(handler.Config{Hooks: []any{s.FlushHook()}}, h, "3")
+		if took := time.Since(began); took < 2*time.Second || took > 3*time.Second {
+			t.Errorf("the flush took %v, and it has 2 s", took)
+		}
+	})
+}
