@@ -69,7 +69,7 @@ func (s *Sender) fits(e *entry) bool {
 // add puts a message into the buffer, and where it waits for a call.
 func (s *Sender) add(e *entry, now time.Time) {
 	s.numbers++
-	e.number, e.came = s.numbers, now
+	e.number, e.came, e.since = s.numbers, now, now
 	e.atOnce = s.inFlight == 0 && s.ready.len() == 0 && now.Sub(s.lastCame) > s.cfg.Linger
 	s.lastCame = now
 	e.place = s.buffered.PushBack(e)

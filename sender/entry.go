@@ -26,6 +26,7 @@ type entry struct {
 	came   time.Time // when it came into the buffer
 	number uint64    // counts the messages that came
 	atOnce bool      // it does not linger
+	since  time.Time // when its linger began
 	lane   *lane     // of its group; nil on a standard queue
 
 	place *list.Element // in Sender.buffered

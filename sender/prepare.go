@@ -30,6 +30,7 @@ func (s *Sender) prepareAll() {
 		}
 	}
 	s.preparing--
+	s.pump()
 }
 
 // prepare prepares a message, without the lock meanwhile.
@@ -52,7 +53,7 @@ func (s *Sender) prepare(e *entry) {
 		return
 	}
 	e.sent, e.size, e.wrong, e.traced, e.ready = m, m.size(), err, traced, true
-	e.atOnce = e.atOnce || time.Since(e.came) >= s.cfg.Linger
+	e.since = time.Now()
 	if e.lane == nil || e.lane.first == e {
 		s.admit(e)
 		s.pump()

@@ -157,10 +157,10 @@ func (s *Sender) due(now time.Time) bool {
 		return true
 	case s.flushing > 0, s.again.len() > 0, s.ready.atOnce > 0:
 		return true
-	case s.awaited > 0 && s.open == 0: // nothing else is expected
+	case s.awaited > 0 && s.open == 0 && s.preparing == 0: // nothing else is expected
 		return true
 	}
-	return now.Sub(s.ready.first().came) >= s.cfg.Linger
+	return now.Sub(s.ready.first().since) >= s.cfg.Linger
 }
 
 // setTimer has wake called when a call becomes due that is not now. If all calls that the
@@ -172,7 +172,7 @@ func (s *Sender) setTimer(now time.Time) {
 	case due:
 		at = s.pace.until
 	default:
-		if at = s.ready.first().came.Add(s.cfg.Linger); at.Before(s.pace.until) {
+		if at = s.ready.first().since.Add(s.cfg.Linger); at.Before(s.pace.until) {
 			at = s.pace.until
 		}
 	}
