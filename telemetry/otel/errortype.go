@@ -75,7 +75,7 @@ func typeName(err error) string {
 
 // wrappers are types that do not say what went wrong. The errors that they wrap do.
 var wrappers = map[string]bool{
-	"*batch.permanentError": true, "*batch.retryAfterError": true, "*batch.abortError": true,
+	"*batch.permanentError": true, "*batch.retryAfterError": true, "*batch.abortError": true, "*sender.Error": true,
 	"*fmt.wrapError": true, "*fmt.wrapErrors": true, "*errors.joinError": true,
 	"*smithy.OperationError": true, "*retry.MaxAttemptsError": true, "*http.RequestSendError": true, "*url.Error": true, "*http.ResponseError": true,
 }

@@ -27,16 +27,21 @@ const maxAttributes = 10
 // Inject does not overwrite attributes. If there is a traceparent already, it adds nothing,
 // because the message was created in another span.
 func Inject(ctx context.Context, attributes map[string]types.MessageAttributeValue) (map[string]types.MessageAttributeValue, error) {
-	return inject(ctx, attributes, w3c)
+	return inject(ctx, attributes, w3c, sdkText)
 }
 
 // Inject is the function [Inject] with Options.Propagator. The headers that the propagator
 // writes last are left out first.
 func (h *Hook) Inject(ctx context.Context, attributes map[string]types.MessageAttributeValue) (map[string]types.MessageAttributeValue, error) {
-	return inject(ctx, attributes, h.opts.Propagator)
+	return inject(ctx, attributes, h.opts.Propagator, sdkText)
 }
 
-func inject(ctx context.Context, attributes map[string]types.MessageAttributeValue, p propagation.TextMapPropagator) (map[string]types.MessageAttributeValue, error) {
+func sdkText(value string) types.MessageAttributeValue {
+	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &value}
+}
+
+// inject is for the attributes of the SDK and of package batch, which text makes.
+func inject[V any](ctx context.Context, attributes map[string]V, p propagation.TextMapPropagator, text func(string) V) (map[string]V, error) {
 	var headers headers
 	p.Inject(ctx, &headers)
 	if len(headers) == 0 {
@@ -50,13 +55,13 @@ func inject(ctx context.Context, attributes map[string]types.MessageAttributeVal
 	if room < 1 {
 		return attributes, fmt.Errorf("otel: the message has %d attributes already and SQS allows %d: no room for %s", len(attributes), maxAttributes, headers[0].name)
 	}
-	injected := make(map[string]types.MessageAttributeValue, len(attributes)+len(headers))
+	injected := make(map[string]V, len(attributes)+len(headers))
 	maps.Copy(injected, attributes)
 	for _, h := range headers {
 		if _, there := injected[h.name]; there || room == 0 {
 			continue
 		}
-		injected[h.name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &h.value}
+		injected[h.name] = text(h.value)
 		room--
 	}
 	return injected, nil

@@ -17,9 +17,11 @@ type metrics struct {
 	duration  metric.Float64Histogram // of a record
 	consumed  metric.Int64Counter
 	operation metric.Float64Histogram // of a call to SQS
+	sent      metric.Int64Counter
 
 	recordSets sets[recordKeys]
 	callSets   sets[callKey]
+	sentSets   sets[sentKey]
 }
 
 // recordKeys is the key of the attribute sets of records.
@@ -39,6 +41,9 @@ func (m *metrics) init(meter metric.Meter) {
 	handle(err)
 	m.operation, err = meter.Float64Histogram("messaging.client.operation.duration",
 		metric.WithUnit("s"), metric.WithDescription("Duration of messaging operation initiated by a producer or consumer client."), buckets)
+	handle(err)
+	m.sent, err = meter.Int64Counter("messaging.client.sent.messages",
+		metric.WithUnit("{message}"), metric.WithDescription("Number of messages producer attempted to send to the broker."))
 	handle(err)
 }
 
