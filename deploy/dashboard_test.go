@@ -10,11 +10,19 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
 )
 
+const onlySenders = "only programs that use package sender have it"
+
 // leftOut are the metrics that no dashboard shows, and why.
 var leftOut = map[*metric.Metric]string{
 	metric.DeleteEntries:     "the calls tell what is paid, the failures what goes wrong",
 	metric.VisibilityEntries: "the calls tell what is paid, the failures what goes wrong",
 	metric.DeadLetterEntries: "the same, and RecordsDeadLettered counts what arrived",
+	metric.SendBatchSize:     onlySenders,
+	metric.SendBytes:         onlySenders,
+	metric.SendWait:          onlySenders,
+	metric.SendRetries:       onlySenders,
+	metric.SendFailures:      onlySenders,
+	metric.SendThrottles:     onlySenders,
 }
 
 // A widget is one of CloudWatch's: its rows are a namespace, a name, pairs of

@@ -89,6 +89,22 @@ var (
 		Help: "Calls that SQS throttled after the SDK's own retries, wholly or for some of their messages. Above 0: a FIFO queue without high throughput, or calls of other programs. Ask for a higher quota."})
 )
 
+// Calls of package sender, by its Config.OnCall.
+var (
+	SendBatchSize = metric(Metric{Name: "SendBatchSize", Send: true, Kind: Distribution, Unit: Count,
+		Help: "Messages in a call of package sender: their sum is the messages in calls, and the number of values is the calls. Near 1 on a busy queue: a longer Linger costs less."})
+	SendBytes = metric(Metric{Name: "SendBytes", Send: true, Unit: Bytes,
+		Help: "Bytes in calls of package sender, bodies and attributes. SQS bills each 64 KiB of a call as a request."})
+	SendWait = metric(Metric{Name: "SendWait", Send: true, Kind: Distribution, Unit: Milliseconds,
+		Help: "How long the oldest message of a call of package sender was in the buffer before the call. Far above Linger for long: SQS throttles or does not answer, calls take too long for Concurrency, or FIFO groups are too few."})
+	SendRetries = metric(Metric{Name: "SendRetries", Send: true, Unit: Count,
+		Help: "Messages in calls of package sender that had been in a call before. Above 0 for long: see SendFailures."})
+	SendFailures = metric(Metric{Name: "SendFailures", Send: true, Unit: Count,
+		Help: "Messages that a call of package sender did not send. Most are sent by a later call: the results of messages, or the error of a record, say which are not."})
+	SendThrottles = metric(Metric{Name: "SendThrottles", Send: true, Unit: Count,
+		Help: "Calls of package sender that SQS throttled, wholly or for some of their messages. The sender then makes fewer calls at a time. Above 0 for long: a FIFO queue without high throughput, or other senders."})
+)
+
 // The state of a long poll.
 var (
 	Slots = metric(Metric{Name: "Slots", Kind: Gauge, Unit: Count, Poll: true,

@@ -32,7 +32,7 @@ func TestTheListIsSound(t *testing.T) {
 		} else if first.Kind != m.Kind || first.Unit != m.Unit || first.Label != m.Label {
 			t.Errorf("%s and %s are of one family and differ", m.Name, first.Name)
 		}
-		if !slices.Contains([]metric.Unit{metric.Count, metric.Milliseconds, metric.Seconds, metric.Percent}, m.Unit) {
+		if !slices.Contains([]metric.Unit{metric.Count, metric.Milliseconds, metric.Seconds, metric.Percent, metric.Bytes}, m.Unit) {
 			t.Errorf("%s has the unit %q", m.Name, m.Unit)
 		}
 		if len(m.Help) < 40 || !strings.HasSuffix(m.Help, ".") {

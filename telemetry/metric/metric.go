@@ -22,6 +22,7 @@ const (
 	Milliseconds Unit = "Milliseconds"
 	Seconds      Unit = "Seconds"
 	Percent      Unit = "Percent"
+	Bytes        Unit = "Bytes"
 )
 
 // Metric is one of the metrics in [All]. Its only dimensions are the service and the queue.
@@ -40,6 +41,9 @@ type Metric struct {
 
 	// Poll is true if the metric is observed only in containers.
 	Poll bool
+	// Send is true if the metric is about calls of package sender, see
+	// [Recorder.SenderCalled].
+	Send bool
 
 	index int
 }

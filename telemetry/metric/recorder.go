@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/sender"
 )
 
 // Sink receives observations. It must be safe for concurrent use.
@@ -173,6 +174,23 @@ func (r *Recorder) Called(_ context.Context, c batch.Call) {
 	}
 	if c.Throttled > 0 || throttled(c.Err) {
 		s.Add(Throttles, 1)
+	}
+}
+
+// SenderCalled is for sender.Config.OnCall. It observes a call that sent messages.
+func (r *Recorder) SenderCalled(c sender.Call) {
+	s := r.series(batch.QueueName(c.URL))
+	s.Observe(SendBatchSize, float64(c.Entries))
+	s.Observe(SendWait, float64(c.Waited.Microseconds())/1e3)
+	s.Add(SendBytes, float64(c.Bytes))
+	if c.Retried > 0 {
+		s.Add(SendRetries, float64(c.Retried))
+	}
+	if c.Failed > 0 {
+		s.Add(SendFailures, float64(c.Failed))
+	}
+	if c.Throttled > 0 || throttled(c.Err) {
+		s.Add(SendThrottles, 1)
 	}
 }
 

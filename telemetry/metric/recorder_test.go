@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/smithy-go"
+
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/sender"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
@@ -206,4 +209,17 @@ func TestNothingIsAllocatedForARecord(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { r.BatchSettled(context.Background(), info, results) }); n > 1 {
 		t.Errorf("%v allocations for 100 records", n)
 	}
+}
+
+func TestWhatACallOfASenderIsObservedAs(t *testing.T) {
+	var a metric.Aggregate
+	r := metric.NewRecorder(&a)
+	const url = "https://sqs.eu-west-1.amazonaws.com/123456789012/orders"
+	r.SenderCalled(sender.Call{URL: url, Entries: 10, Bytes: 4000, Waited: 5 * time.Millisecond})
+	r.SenderCalled(sender.Call{URL: url, Entries: 4, Bytes: 400, Retried: 3, Waited: 1500 * time.Microsecond, Failed: 2, Throttled: 1})
+	r.SenderCalled(sender.Call{URL: url, Entries: 2, Bytes: 20, Retried: 2, Failed: 2, Err: &smithy.GenericAPIError{Code: "RequestThrottled"}})
+	want(t, taken(&a), map[string]string{
+		"orders SendBatchSize": "[{2 1} {4 1} {10 1}]", "orders SendWait": "[{0 1} {1.5 1} {5 1}]", "orders SendBytes": "4420",
+		"orders SendRetries": "5", "orders SendFailures": "4", "orders SendThrottles": "2",
+	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/sharedcall"
+	"github.com/sqsbatch/sqsbatch/sender"
 )
 
 // Reporter is a hook that adds observations up and reports them: at the end of each
@@ -59,6 +60,12 @@ func (r *Reporter) Called(ctx context.Context, c batch.Call) {
 	r.Recorder.Called(ctx, c)
 	r.arm()
 	r.panicAgain()
+}
+
+// SenderCalled is for sender.Config.OnCall. It observes a call that sent messages.
+func (r *Reporter) SenderCalled(c sender.Call) {
+	r.Recorder.SenderCalled(c)
+	r.arm()
 }
 
 // Warned implements [batch.WarningHook].

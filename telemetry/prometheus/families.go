@@ -64,6 +64,8 @@ var classic = map[*metric.Metric][]float64{
 	metric.Attempts:       {1, 2, 3, 4, 5, 6, 8, 10, 20, 50, 100},
 	metric.MessageAge:     {0.1, 0.5, 1, 5, 15, 60, 300, 900, 1800, 3600, 14400, 86400, 345600, 1209600},
 	metric.BatchSize:      {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000},
+	metric.SendBatchSize:  {1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
+	metric.SendWait:       {0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 10, 60},
 }
 
 func (o *Options) buckets(m *metric.Metric) []float64 {

@@ -11,7 +11,7 @@ import (
 // Series implements [metric.Sink]. A queue's counters and histograms begin with 0, so that
 // counts after the first scrape are an increase. For counts before it,
 // deploy/prometheus/rules.yaml also looks at the start of the process. Series that belong
-// to no queue begin with their first value.
+// to no queue, and those of package sender, begin with their first value.
 func (fs *families) Series(queue string) metric.Series {
 	queue = strings.ToValidUTF8(queue, "\uFFFD") // client_golang panics at invalid UTF-8
 	s := &series{families: fs, queue: queue, counters: make([]prometheus.Counter, len(fs.byIndex)), values: make([]prometheus.Observer, len(fs.byIndex))}
@@ -19,10 +19,11 @@ func (fs *families) Series(queue string) metric.Series {
 		return s
 	}
 	for i, m := range metric.All {
-		switch m.Kind {
-		case metric.Counter:
+		switch {
+		case m.Send: // few queues have them
+		case m.Kind == metric.Counter:
 			s.counters[i] = s.counter(m)
-		case metric.Distribution:
+		case m.Kind == metric.Distribution:
 			s.values[i] = s.value(m)
 		}
 	}
