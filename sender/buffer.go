@@ -74,6 +74,9 @@ func (s *Sender) add(e *entry, now time.Time) {
 	s.lastCame = now
 	e.place = s.buffered.PushBack(e)
 	s.bytes += int64(e.held)
+	if e.sends != nil && e.sends.broken {
+		e.wrong, e.ready = ErrRecordFailed, true
+	}
 	if !e.ready {
 		s.prepareLater(e)
 	}
@@ -152,6 +155,9 @@ func (s *Sender) settled() {
 func (s *Sender) finish(e *entry, r Result) outcome {
 	e.over = true
 	e.leave()
+	if e.sends != nil && r.Err != nil {
+		e.sends.broken = true
+	}
 	if e.cancel != nil {
 		e.cancel()
 	}

@@ -45,12 +45,12 @@ type Config struct {
 
 	// ContentBasedDeduplication leaves the deduplication id of messages that have none to
 	// a FIFO queue that has the attribute of this name. SQS then derives the id from the
-	// body. Defaults to false: such messages get a random id.
+	// body. With Prepare, the sender derives it from the body as it was given. Defaults to false: such messages get a random id.
 	ContentBasedDeduplication bool
 
 	// Prepare changes each message before it is packed: it compresses the body, or stores it
 	// elsewhere. The limits of SQS, and so the packing, are about the message that it leaves
-	// behind. It must not change Group or DeduplicationID. It may add to Attributes, which
+	// behind. Group and DeduplicationID stay as they were. It may add to Attributes, which
 	// is a copy. Up to Concurrency messages are prepared at the same time. The order of a
 	// FIFO group does not depend on how long that takes. An error fails the message, without
 	// another try. ctx has the values of the context of Send or Enqueue, and ends when the

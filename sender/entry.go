@@ -21,6 +21,7 @@ type entry struct {
 	ready  bool    // it can go into a call
 	wrong  error   // why it cannot be sent; it fails when its turn comes
 	traced func(Result)
+	sends  *Sends             // that it belongs to; nil for none
 	cancel context.CancelFunc // ends Config.Prepare
 
 	came   time.Time // when it came into the buffer

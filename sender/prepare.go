@@ -74,9 +74,7 @@ func (s *Sender) prepared(ctx context.Context, m Message) (_ Message, err error)
 	if err := s.cfg.Prepare(ctx, &m); err != nil {
 		return m, err
 	}
-	if m.Group = group; id != "" {
-		m.DeduplicationID = id
-	}
+	m.Group, m.DeduplicationID = group, id
 	return m, m.check(s.fifo)
 }
 

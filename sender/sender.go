@@ -4,6 +4,8 @@ import (
 	"container/list"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"sync"
 	"time"
@@ -115,8 +117,13 @@ func (s *Sender) newEntry(ctx context.Context, m Message, done func(Result)) (*e
 	if err != nil {
 		return nil, err
 	}
-	if s.fifo && m.DeduplicationID == "" && !s.cfg.ContentBasedDeduplication {
+	switch {
+	case !s.fifo, m.DeduplicationID != "":
+	case !s.cfg.ContentBasedDeduplication:
 		m.DeduplicationID = randomID()
+	case s.cfg.Prepare != nil: // SQS would take another body
+		digest := sha256.Sum256([]byte(m.Body))
+		m.DeduplicationID = hex.EncodeToString(digest[:])
 	}
 	e := &entry{ctx: ctx, message: m, held: m.size(), done: done}
 	if s.cfg.Prepare == nil {

@@ -27,6 +27,11 @@ var (
 	// the context.
 	ErrEnded = errors.New("its record or its Sends is over")
 
+	// ErrRecordFailed is returned, and is in the results, when a message comes after one of
+	// the same record has failed. It is not sent, so that the record can send both in order
+	// when it comes back.
+	ErrRecordFailed = errors.New("an earlier message of the record failed")
+
 	// ErrWithdrawn is in the results of messages that Withdraw has taken back.
 	ErrWithdrawn = errors.New("withdrawn, because the record failed")
 )
@@ -95,6 +100,7 @@ type Sends struct {
 	equal  map[[32]byte]int // equal messages, by their digest
 	count  int
 	failed []Result
+	broken bool        // a message has failed
 	why    error       // why no message is taken; nil if they are
 	stop   func() bool // keeps expire from being called
 }
@@ -133,6 +139,7 @@ func (u *Sends) Enqueue(m Message) error {
 	if err != nil {
 		return err
 	}
+	e.sends = u
 	if err := u.add(e); err != nil {
 		r := e.failure(err)
 		e.report(r)
@@ -149,8 +156,11 @@ func (u *Sends) Enqueue(m Message) error {
 func (u *Sends) add(e *entry) error {
 	u.s.mu.Lock()
 	defer u.s.mu.Unlock()
-	if u.why != nil {
+	switch {
+	case u.why != nil:
 		return u.why
+	case u.broken:
+		return ErrRecordFailed
 	}
 	if u.left == nil {
 		u.left = map[*entry]bool{}

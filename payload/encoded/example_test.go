@@ -3,11 +3,14 @@ package encoded_test
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/payload/encoded"
+	"github.com/sqsbatch/sqsbatch/sender"
 )
 
 type Order struct{ SKU string }
@@ -47,4 +50,24 @@ func ExampleGzip() {
 		return err
 	}
 	_ = send
+}
+
+// A batching sender whose messages are compressed. A call has up to 1 MiB of compressed
+// messages.
+func ExamplePrepare() {
+	server := sqs.New(sqs.Options{}) // in a program: SQS
+	defer server.Close()
+	client, name := server.Client(), "orders"
+	if _, err := client.CreateQueue(context.Background(), &awssqs.CreateQueueInput{QueueName: &name}); err != nil {
+		panic(err)
+	}
+	s, err := sender.New(client, sender.Config{Queue: name, Prepare: encoded.Prepare})
+	if err != nil {
+		panic(err)
+	}
+	err = s.Send(context.Background(), sender.Text(strings.Repeat("many words ", 200_000))) // 2.2 MB
+	sent := server.Snapshot()[0].Messages[0]
+	fmt.Println(err, len(sent.Body) < 20_000, sent.Attributes["Content-Encoding"].String)
+	// Output:
+	// <nil> true gzip
 }

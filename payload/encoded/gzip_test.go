@@ -15,6 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/payload/encoded"
+	"github.com/sqsbatch/sqsbatch/sender"
 )
 
 var long = strings.Repeat(order, 100)
@@ -85,4 +86,48 @@ func TestThroughAQueue(t *testing.T) {
 			t.Errorf("%d messages are left", left)
 		}
 	})
+}
+
+func TestPrepare(t *testing.T) {
+	full := map[string]batch.MessageAttribute{}
+	for i := range 10 {
+		full[fmt.Sprint("a", i)] = batch.MessageAttribute{DataType: "String", StringValue: "v"}
+	}
+	there := map[string]batch.MessageAttribute{encoded.Attribute: {DataType: "String", StringValue: "identity"}}
+	for name, c := range map[string]struct {
+		cfg        encoded.Config
+		body       string
+		attributes map[string]batch.MessageAttribute
+		coding     string // "" if it is left unchanged
+		err        bool
+	}{
+		"long":                          {body: long, coding: "gzip"},
+		"short":                         {body: "x"},
+		"short, with a default":         {cfg: encoded.Config{Default: "gzip"}, body: "x", coding: "identity"},
+		"encoded already":               {body: long, attributes: there},
+		"encoded already, with default": {cfg: encoded.Config{Default: "gzip"}, body: long, attributes: there},
+		"ten attributes":                {body: long, attributes: full},
+		"ten attributes, with default":  {cfg: encoded.Config{Default: "gzip"}, body: long, attributes: full, err: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := sender.Message{Body: c.body, Attributes: c.attributes}
+			err := c.cfg.Prepare(t.Context(), &m)
+			changed := len(m.Attributes) > len(c.attributes)
+			if (err != nil) != c.err || changed != (c.coding != "") || changed && m.Attributes[encoded.Attribute].StringValue != c.coding || (c.coding == "gzip") != (m.Body != c.body) {
+				t.Errorf("%v: %v", err, m.Attributes)
+			}
+			if !changed || err != nil {
+				return
+			}
+			h := c.cfg.Unwrap(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
+				if r.Body != c.body {
+					t.Errorf("it arrives as %.40q", r.Body)
+				}
+				return nil
+			}))
+			if err := h.Handle(t.Context(), batch.Record{Body: m.Body, MessageAttributes: m.Attributes}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
