@@ -9,6 +9,25 @@
 //
 // [Sender.Enqueue] does not wait for SQS: it calls a function with the result later.
 //
+// # In a handler
+//
+// [Sender.SendWithRecord] does not wait either, and the record is done only when SQS has
+// confirmed what it has sent. [Sender.Wrap] sees to that:
+//
+//	handler.Run(batch.Chain(batch.JSON(shipOrder), mails.Wrap))
+//
+//	func shipOrder(ctx context.Context, o Order) error {
+//		…
+//		return mails.SendWithRecord(ctx, sender.JSON(Mail{To: o.Customer}))
+//	}
+//
+// If a message is not confirmed until the record's deadline, the record fails, and comes
+// back. Nothing is sent after that, except by a call in flight. A record that comes back
+// sends its messages again, as every consumer of SQS must expect.
+//
+// Messages that are sent with the context of a record carry its AWSTraceHeader, and its
+// correlation id if [Config.CorrelationAttribute] is set.
+//
 // # When a call is made
 //
 // A call has up to ten messages and 1 MiB, the limits of SQS. It is made as soon as it is

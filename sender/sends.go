@@ -120,7 +120,11 @@ type Sends struct {
 //	}
 func (s *Sender) Begin(ctx context.Context) *Sends {
 	r, _ := batch.RecordFrom(ctx)
-	return s.newSends(ctx, r)
+	u := s.newSends(ctx, r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u.expireAtEnd()
+	return u
 }
 
 func (s *Sender) newSends(ctx context.Context, r batch.Record) *Sends {
@@ -164,12 +168,18 @@ func (u *Sends) add(e *entry) error {
 	}
 	if u.left == nil {
 		u.left = map[*entry]bool{}
-		// A function may ignore the end of its context. Its record is over nevertheless.
-		u.stop = context.AfterFunc(u.ctx, u.expire)
 	}
+	u.expireAtEnd()
 	u.left[e] = false
 	u.count++
 	return nil
+}
+
+// expireAtEnd gives up at the end of the context, which a function may ignore.
+func (u *Sends) expireAtEnd() {
+	if u.stop == nil {
+		u.stop = context.AfterFunc(u.ctx, u.expire)
+	}
 }
 
 // placed notes that a message is in the buffer, if it has no result yet. It gives the
