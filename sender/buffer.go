@@ -33,6 +33,10 @@ func (s *Sender) accept(ctx context.Context, e *entry) error {
 		s.mu.Unlock()
 		return ErrClosed
 	}
+	if err := e.refusal(); err != nil {
+		s.mu.Unlock()
+		return err
+	}
 	if s.places.Len() == 0 && s.fits(e) {
 		s.add(e, time.Now())
 		s.pump()
@@ -74,9 +78,6 @@ func (s *Sender) add(e *entry, now time.Time) {
 	s.lastCame = now
 	e.place = s.buffered.PushBack(e)
 	s.bytes += int64(e.held)
-	if e.sends != nil && e.sends.broken {
-		e.wrong, e.ready = ErrRecordFailed, true
-	}
 	if !e.ready {
 		s.prepareLater(e)
 	}
@@ -113,21 +114,27 @@ func (s *Sender) fail(e *entry) {
 func (s *Sender) fill() {
 	for at := s.places.Front(); at != nil; at = s.places.Front() {
 		w := at.Value.(*waiter)
-		if !s.fits(w.entry) {
-			return
+		if w.err = w.entry.refusal(); w.err == nil {
+			if !s.fits(w.entry) {
+				return
+			}
+			s.add(w.entry, time.Now())
 		}
 		s.places.Remove(at)
-		s.add(w.entry, time.Now())
 		close(w.answered)
 	}
 }
 
-// refuse answers all callers that wait for a place.
-func (s *Sender) refuse(err error) {
-	for at := s.places.Front(); at != nil; at = s.places.Front() {
-		w := s.places.Remove(at).(*waiter)
-		w.err = err
-		close(w.answered)
+// refuse answers the callers that wait for a place: those of sends, or all.
+func (s *Sender) refuse(err error, sends *Sends) {
+	for at := s.places.Front(); at != nil; {
+		w, this := at.Value.(*waiter), at
+		at = at.Next()
+		if sends == nil || w.entry.sends == sends {
+			s.places.Remove(this)
+			w.err = err
+			close(w.answered)
+		}
 	}
 }
 

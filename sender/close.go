@@ -67,7 +67,7 @@ func (s *Sender) Close(ctx context.Context) (left []Result) {
 		s.closed = true
 		s.flushing++ // forever
 	}
-	s.refuse(ErrClosed)
+	s.refuse(ErrClosed, nil)
 	f := s.newFlush()
 	s.pump()
 	s.mu.Unlock()

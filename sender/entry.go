@@ -61,6 +61,19 @@ func (e *entry) failure(reason error) Result {
 	return Result{Message: e.message, Err: err, MayHaveBeenSent: err.MayHaveBeenSent, Tries: tries}
 }
 
+// refusal returns why the message does not get a place in the buffer any more, or nil.
+func (e *entry) refusal() error {
+	switch {
+	case e.sends == nil:
+		return nil
+	case e.sends.gone != nil:
+		return e.sends.gone
+	case e.sends.broken:
+		return ErrRecordFailed
+	}
+	return nil
+}
+
 // report gives a message's result to its trace. It is called once, without the lock.
 func (e *entry) report(r Result) {
 	if e.traced != nil {

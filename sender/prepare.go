@@ -37,7 +37,6 @@ func (s *Sender) prepareAll() {
 func (s *Sender) prepare(e *entry) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(e.ctx))
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
 	e.cancel = cancel
 	s.mu.Unlock()
 	m, err := s.prepared(ctx, e.message)

@@ -96,11 +96,12 @@ type Sends struct {
 	done   chan struct{} // closed when no message is taken and none is left
 
 	// The sender's lock guards these.
-	left   map[*entry]bool  // messages without result; false while they have no place yet
+	left   map[*entry]bool  // messages without result
 	equal  map[[32]byte]int // equal messages, by their digest
 	count  int
 	failed []Result
 	broken bool        // a message has failed
+	gone   error       // why messages without result were given up; nil if they were not
 	why    error       // why no message is taken; nil if they are
 	stop   func() bool // keeps expire from being called
 }
@@ -153,24 +154,20 @@ func (u *Sends) Enqueue(m Message) error {
 		u.remove(e)
 		return err
 	}
-	u.placed(e)
 	return nil
 }
 
 func (u *Sends) add(e *entry) error {
 	u.s.mu.Lock()
 	defer u.s.mu.Unlock()
-	switch {
-	case u.why != nil:
+	if u.why != nil {
 		return u.why
-	case u.broken:
-		return ErrRecordFailed
 	}
 	if u.left == nil {
 		u.left = map[*entry]bool{}
 	}
 	u.expireAtEnd()
-	u.left[e] = false
+	u.left[e] = true
 	u.count++
 	return nil
 }
@@ -179,23 +176,6 @@ func (u *Sends) add(e *entry) error {
 func (u *Sends) expireAtEnd() {
 	if u.stop == nil {
 		u.stop = context.AfterFunc(u.ctx, u.expire)
-	}
-}
-
-// placed notes that a message is in the buffer, if it has no result yet. It gives the
-// message up if that was done with the others meanwhile.
-func (u *Sends) placed(e *entry) {
-	u.s.mu.Lock()
-	if _, waits := u.left[e]; waits {
-		u.left[e] = true
-	}
-	withdrawn := errors.Is(u.why, ErrWithdrawn)
-	u.s.mu.Unlock()
-	switch {
-	case u.ctx.Err() != nil:
-		u.giveUp(cause(u.ctx), false)
-	case withdrawn:
-		u.giveUp(ErrWithdrawn, true)
 	}
 }
 
@@ -302,15 +282,13 @@ func (u *Sends) expire() {
 	u.giveUp(cause(u.ctx), false)
 }
 
-// giveUp gives up messages in the order in which they came, see Sender.giveUp.
+// giveUp gives up messages in the order in which they came, see Sender.giveUp. Those that
+// wait for a place do not get one.
 func (u *Sends) giveUp(reason error, wait bool) {
 	u.s.mu.Lock()
-	var list []*entry
-	for e, placed := range u.left {
-		if placed {
-			list = append(list, e)
-		}
-	}
+	u.gone = reason
+	u.s.refuse(reason, u)
+	list := slices.Collect(maps.Keys(u.left))
 	u.s.mu.Unlock()
 	slices.SortFunc(list, func(a, b *entry) int { return int(a.number) - int(b.number) })
 	for _, o := range u.s.giveUp(reason, wait, list...) {

@@ -127,6 +127,7 @@ func TestWrap_RecordsShareCalls(t *testing.T) {
 
 func TestWrap_LingerIsShortIfTheDeadlineIsNear(t *testing.T) {
 	inWorld(t, false, func(w *world) {
+		w.slow(2 * time.Second)
 		s := w.sender(sender.Config{Linger: time.Minute})
 		w.enqueue(s, sender.Text("first"), nil)
 		w.flush(s)
@@ -207,7 +208,7 @@ func TestWrap_NothingIsSentAfterTheEnd(t *testing.T) {
 		"throttled": {Kind: sqs.Throttled, Operation: "SendMessageBatch"},
 		"refused":   {Kind: sqs.Refused, Operation: "SendMessageBatch"},
 		"entries":   {Kind: sqs.EntryFailure, Operation: "SendMessageBatch"},
-		"no URL":    {Kind: sqs.Hang, Operation: "GetQueueUrl"},
+		"no URL":    {Kind: sqs.Latency, Latency: 9900 * time.Millisecond, Operation: "GetQueueUrl"},
 	} {
 		for _, body := range []string{"good", "bad"} {
 			t.Run(name+", "+body, func(t *testing.T) {
@@ -281,6 +282,93 @@ func TestWrap_AFailedFunctionWithdrawsAndWaitsForCallsInFlight(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A call that is in flight when the function fails is the last one with its messages.
+func TestWrap_AFailedFunctionHasNoOtherTry(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		w.inject(sqs.Fault{Kind: sqs.Latency, Latency: time.Second, Operation: "SendMessageBatch"}, sqs.Fault{Kind: sqs.EntryFailure, Times: 1})
+		s := w.sender(sender.Config{})
+		began := time.Now()
+		w.invoke(s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+			return errors.Join(errors.New("no"), s.SendWithRecord(ctx, sender.Text("x")))
+		})), "1")
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("took %v, want one call of 1 s", took)
+		}
+		w.requireNothingMore()
+		if got := w.bodies(); len(got) > 0 {
+			t.Errorf("sent %q", got)
+		}
+	})
+}
+
+// A message that waits for a place in the buffer when the function fails does not get one.
+func TestWrap_AFailedFunctionDoesNotWaitForPlaces(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		w.slow(time.Second)
+		s := w.sender(sender.Config{MaxBuffered: 1})
+		for i := range 3 {
+			go func() { _ = s.Send(w.Context(), numbered(i)) }()
+			synctest.Wait()
+		}
+		refused, began := make(chan error, 1), time.Now()
+		w.invoke(s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+			go func() { refused <- s.SendWithRecord(ctx, sender.Text("x")) }()
+			time.Sleep(time.Millisecond)
+			return errors.New("no")
+		})), "1")
+		if err := <-refused; !errors.Is(err, sender.ErrWithdrawn) || time.Since(began) > time.Millisecond {
+			t.Errorf("got %v after %v", err, time.Since(began))
+		}
+		time.Sleep(time.Minute)
+		if got := w.bodies(); !slices.Equal(got, []string{"0", "1", "2"}) {
+			t.Errorf("sent %q", got)
+		}
+	})
+}
+
+// What comes after a failed message is not sent: the record comes back, and sends both in
+// order.
+func TestSendWithRecord_AfterAFailedMessage(t *testing.T) {
+	inWorld(t, true, func(w *world) {
+		s := w.sender(sender.Config{})
+		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Times: 1})
+		w.invoke(s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+			if err := s.SendWithRecord(ctx, sender.Message{Body: "first", Group: "g"}); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Second)
+			err := s.SendWithRecord(ctx, sender.Message{Body: "second", Group: "g"})
+			if !errors.Is(err, sender.ErrRecordFailed) {
+				t.Errorf("got %v", err)
+			}
+			return nil
+		})), "1")
+		if got := w.bodies(); len(got) > 0 {
+			t.Errorf("sent %q", got)
+		}
+	})
+}
+
+func TestSendWithRecord_AfterAFailedMessage_WaitingForAPlace(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		w.inject(sqs.Fault{Kind: sqs.Latency, Latency: time.Second, Operation: "SendMessageBatch"}, sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Times: 1})
+		s := w.sender(sender.Config{MaxBuffered: 1})
+		w.invoke(s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+			if err := s.SendWithRecord(ctx, sender.Text("first")); err != nil {
+				t.Error(err)
+			}
+			err := s.SendWithRecord(ctx, sender.Text("second"))
+			if !errors.Is(err, sender.ErrRecordFailed) {
+				t.Errorf("got %v", err)
+			}
+			return nil
+		})), "1")
+		if got := w.bodies(); len(got) > 0 {
+			t.Errorf("sent %q", got)
+		}
+	})
 }
 
 func TestWrap_InAContainer(t *testing.T) {
