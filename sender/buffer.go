@@ -74,7 +74,7 @@ func (s *Sender) fits(e *entry) bool {
 func (s *Sender) add(e *entry, now time.Time) {
 	s.numbers++
 	e.number, e.came, e.since = s.numbers, now, now
-	e.atOnce = s.inFlight == 0 && s.ready.len() == 0 && now.Sub(s.lastCame) > s.cfg.Linger
+	e.atOnce = e.sends == nil && s.inFlight == 0 && s.ready.len() == 0 && now.Sub(s.lastCame) > s.cfg.Linger
 	s.lastCame = now
 	e.place = s.buffered.PushBack(e)
 	s.bytes += int64(e.held)

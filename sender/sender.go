@@ -164,10 +164,20 @@ func (s *Sender) due(now time.Time) bool {
 		return true
 	case s.flushing > 0, s.again.len() > 0, s.ready.atOnce > 0:
 		return true
-	case s.awaited > 0 && s.open == 0 && s.preparing == 0: // nothing else is expected
-		return true
 	}
-	return now.Sub(s.ready.first().since) >= s.cfg.Linger
+	return now.Sub(s.ready.first().since) >= s.linger()
+}
+
+// briefly is how long messages linger whose records wait for them, if no other record may
+// send more: as long as it takes to start the next records of a batch.
+const briefly = time.Millisecond
+
+// linger returns how long the first message waits for others now.
+func (s *Sender) linger() time.Duration {
+	if s.awaited > 0 && s.open == 0 && s.preparing == 0 {
+		return min(s.cfg.Linger, briefly)
+	}
+	return s.cfg.Linger
 }
 
 // setTimer has wake called when a call becomes due that is not now. If all calls that the
@@ -179,7 +189,7 @@ func (s *Sender) setTimer(now time.Time) {
 	case due:
 		at = s.pace.until
 	default:
-		if at = s.ready.first().since.Add(s.cfg.Linger); at.Before(s.pace.until) {
+		if at = s.ready.first().since.Add(s.linger()); at.Before(s.pace.until) {
 			at = s.pace.until
 		}
 	}

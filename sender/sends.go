@@ -208,8 +208,8 @@ func (u *Sends) settle(e *entry) {
 // SQS has confirmed all of them, or else a [*FailedError]. At the end of the context it
 // gives up messages without result. A call in flight then goes on, and may still send them.
 //
-// The messages wait for others as usual, up to Config.Linger, to share a call with them.
-// They do not wait if no other record is in its function, or if the context ends soon.
+// The messages wait for others to share a call with them: up to Config.Linger, or only 1 ms
+// if no other record is in its function. They do not wait if the context ends soon.
 func (u *Sends) Wait() error {
 	u.end(ErrEnded)
 	u.await()

@@ -125,6 +125,26 @@ func TestWrap_RecordsShareCalls(t *testing.T) {
 	})
 }
 
+// Records whose functions only send share a call, although none may be in its function
+// when another one ends.
+func TestWrap_QuickRecordsShareACall(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		s := w.sender(sender.Config{Linger: time.Second})
+		h := s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+			return s.SendWithRecord(ctx, sender.Text(r.Body))
+		}))
+		for range 10 {
+			began := time.Now()
+			if failed := w.invoke(h, "1", "2", "3", "4", "5"); len(failed) > 0 || time.Since(began) != time.Millisecond {
+				t.Errorf("%q failed, after %v", failed, time.Since(began))
+			}
+		}
+		if got := w.calls(); len(got) != 10 {
+			t.Errorf("calls of %d messages, want one for each batch", got)
+		}
+	})
+}
+
 func TestWrap_LingerIsShortIfTheDeadlineIsNear(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		w.slow(2 * time.Second)
@@ -258,13 +278,13 @@ func TestWrap_AFailedFunctionWithdrawsAndWaitsForCallsInFlight(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, false, func(w *world) {
 				w.slow(time.Second)
-				s := w.sender(sender.Config{Linger: 50 * time.Millisecond})
+				s := w.sender(sender.Config{})
 				h := s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-					for i := range 3 { // the first one goes at once
+					for i := range 3 {
 						if err := s.SendWithRecord(ctx, numbered(i)); err != nil {
 							return err
 						}
-						time.Sleep(time.Millisecond)
+						time.Sleep(4 * time.Millisecond) // two of them linger for 5 ms
 					}
 					return end()
 				}))
@@ -272,11 +292,11 @@ func TestWrap_AFailedFunctionWithdrawsAndWaitsForCallsInFlight(t *testing.T) {
 				if failed := w.invoke(h, "1"); len(failed) != 1 {
 					t.Errorf("%q failed", failed)
 				}
-				if took := time.Since(began); took != time.Second {
+				if took := time.Since(began); took != 1005*time.Millisecond {
 					t.Errorf("took %v, want the second of the call in flight", took)
 				}
 				w.requireNothingMore()
-				if got := w.bodies(); !slices.Equal(got, []string{"0"}) {
+				if got := w.bodies(); !slices.Equal(got, []string{"0", "1"}) {
 					t.Errorf("sent %q, want what was in flight", got)
 				}
 			})
@@ -291,9 +311,10 @@ func TestWrap_AFailedFunctionHasNoOtherTry(t *testing.T) {
 		s := w.sender(sender.Config{})
 		began := time.Now()
 		w.invoke(s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+			defer time.Sleep(5 * time.Millisecond)
 			return errors.Join(errors.New("no"), s.SendWithRecord(ctx, sender.Text("x")))
 		})), "1")
-		if took := time.Since(began); took != time.Second {
+		if took := time.Since(began); took != 1005*time.Millisecond {
 			t.Errorf("took %v, want one call of 1 s", took)
 		}
 		w.requireNothingMore()
