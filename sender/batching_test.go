@@ -123,7 +123,7 @@ func TestCalls_HaveAtMostOneMebibyteWithAttributes(t *testing.T) {
 				t.Errorf("a call of %d bytes, %d messages failed", c.Bytes, c.Failed)
 			}
 		}
-		// One at once, then pairs. The small message need not wait behind those that do not fit.
+		// One at once, then pairs. The small message does not have to wait behind those that do not fit.
 		if got := w.calls(); !slices.Equal(got, []int{1, 3, 2, 1}) {
 			t.Errorf("calls of %d messages, want 1, 3, 2 and 1", got)
 		}
@@ -194,8 +194,13 @@ func TestOnCall_DescribesTheCall(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		w.slow(20 * time.Millisecond)
 		w.inject(sqsFaultOneEntry)
+		var mu sync.Mutex
 		var calls []sender.Call
-		s := w.sender(sender.Config{Linger: 10 * time.Millisecond, OnCall: func(c sender.Call) { calls = append(calls, c) }})
+		s := w.sender(sender.Config{Linger: 10 * time.Millisecond, OnCall: func(c sender.Call) {
+			mu.Lock()
+			defer mu.Unlock()
+			calls = append(calls, c)
+		}})
 		w.enqueue(s, sender.Text("first"), nil) // it goes at once; its entry fails
 		w.enqueue(s, sender.Text("second"), nil)
 		if left := s.Close(context.Background()); left != nil {
