@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -58,14 +59,14 @@ func ExampleSender_Enqueue() {
 	if err != nil {
 		panic(err)
 	}
-	confirmed := 0
+	var confirmed atomic.Int32 // results of different calls come concurrently
 	for i := range 20 {
 		err := s.Enqueue(ctx, sender.JSON(Order{ID: fmt.Sprint(i)}), func(r sender.Result) {
 			if r.Err != nil {
 				fmt.Println(r.Message.Body, r.Err, r.MayHaveBeenSent)
 				return
 			}
-			confirmed++ // one call in flight, so no lock
+			confirmed.Add(1)
 		})
 		if err != nil {
 			panic(err)
@@ -74,7 +75,7 @@ func ExampleSender_Enqueue() {
 	if err := s.Flush(ctx); err != nil {
 		panic(err)
 	}
-	fmt.Println(confirmed, "messages in", len(server.Calls("SendMessageBatch")), "calls")
+	fmt.Println(confirmed.Load(), "messages in", len(server.Calls("SendMessageBatch")), "calls")
 	// Output:
 	// 20 messages in 3 calls
 }
