@@ -1,6 +1,7 @@
 package sender
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -288,9 +289,8 @@ func (u *Sends) giveUp(reason error, wait bool) {
 	u.s.mu.Lock()
 	u.gone = reason
 	u.s.refuse(reason, u)
-	list := slices.Collect(maps.Keys(u.left))
+	list := slices.SortedFunc(maps.Keys(u.left), func(a, b *entry) int { return cmp.Compare(a.number, b.number) })
 	u.s.mu.Unlock()
-	slices.SortFunc(list, func(a, b *entry) int { return int(a.number) - int(b.number) })
 	for _, o := range u.s.giveUp(reason, wait, list...) {
 		o.entry.report(o.result)
 		u.got(o)
