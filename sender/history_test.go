@@ -21,13 +21,25 @@ import (
 )
 
 var (
-	histories = flag.Int("histories", cases.Of(150, 1500), "how many histories TestHistories draws")
+	histories = flag.Int("histories", cases.Of(150, 600), "how many histories TestHistories draws")
 	firstSeed = flag.Uint64("seed", 1, "the seed of the first one")
 )
 
 // Producers send while calls fail in every way, contexts end and the sender is closed. Each
-// message gets one result, and the queue has what the results say.
+// message gets one result, the queue has what the results say, and the promises of the
+// package's documentation are kept:
+//
+//   - a message that was confirmed is in the queue, under the id of its result,
+//   - it is there more than once only on a standard queue, and at most once for each try
+//     without an answer,
+//   - the messages of a FIFO group are in order, and one at a time is in flight,
+//   - no message of a FIFO queue is tried later than five minutes after a try without an
+//     answer,
+//   - messages that waited behind a failed one of their group are not sent,
+//   - Close returns the messages that it gave up, and no call begins after it,
+//   - the buffer keeps to its limits, in messages and in bytes, and so do calls in flight.
 func TestHistories(t *testing.T) {
+	seen := map[string]int{}
 	for i := range *histories {
 		seed := *firstSeed + uint64(i)
 		synctest.Test(t, func(t *testing.T) {
@@ -35,11 +47,27 @@ func TestHistories(t *testing.T) {
 			defer h.server.Close()
 			h.run()
 			h.check()
+			h.count(seen)
 			if t.Failed() {
 				t.Fatalf("seed %d: %+v, faults %+v", seed, h.cfg, h.faults)
 			}
 		})
 	}
+	t.Logf("%d histories with %v", *histories, seen)
+	if *histories < 600 {
+		return
+	}
+	for _, what := range happenings {
+		if seen[what] == 0 {
+			t.Errorf("no history has %s, so its judge has seen nothing", what)
+		}
+	}
+}
+
+// happenings are what the judges need to see.
+var happenings = []string{
+	"confirmed", "retried", "second copies", "refused by SQS", "given up by Close", "given up by a context",
+	"failed behind another", "too late", "a full buffer", "a buffer full of bytes", "more than half an hour",
 }
 
 // history is a run of a sender that follows from a seed, apart from the order in which
@@ -49,29 +77,40 @@ type history struct {
 	random *rand.Rand
 	server *sqs.Server
 	fifo   bool
+	large  bool // messages of up to 400 KiB, so that the limit of bytes matters
+	long   bool // faults last up to an hour, not up to 20 s
+	slow   bool // functions of Enqueue take time
 	cfg    sender.Config
 	faults []sqs.Fault
 	s      *sender.Sender
+	seen   *witness
 	left   []sender.Result
+	began  time.Time
+	closed time.Time // Close has returned
 
-	mu       sync.Mutex
-	sent     []*fate
-	enqueued int         // by Enqueue, without a result
-	told     map[int]int // the number of the latest result, by producer
+	mu            sync.Mutex
+	sent          []*fate
+	enqueued      int         // by Enqueue, whose function has not returned
+	enqueuedBytes int         // of these
+	mostBytes     int         // of enqueuedBytes
+	mostMessages  int         // of enqueued
+	told          map[int]int // the number of the latest result, by producer
 }
 
 // fate is what is known of a message.
 type fate struct {
-	body    string
-	results []sender.Result
-	refused error // Enqueue has not taken it
+	body, group string
+	taken       time.Time // Enqueue has returned; zero for Send
+	results     []sender.Result
+	refused     error // Enqueue has not taken it
 }
 
 func newHistory(t *testing.T, seed uint64) *history {
-	h := &history{T: t, random: rand.New(rand.NewPCG(seed, 1)), told: map[int]int{}}
+	h := &history{T: t, random: rand.New(rand.NewPCG(seed, 1)), told: map[int]int{}, began: time.Now()}
 	r := h.random
 	o := sqs.Options{Seed: seed}
-	if r.IntN(4) == 0 {
+	h.large, h.long, h.slow = r.IntN(10) == 0, r.IntN(5) == 0, r.IntN(4) == 0
+	if !h.large && r.IntN(4) == 0 {
 		o.MaxBatchBytes = 100 + r.IntN(300) // calls are refused as a whole
 	}
 	h.server = sqs.New(o)
@@ -82,7 +121,10 @@ func newHistory(t *testing.T, seed uint64) *history {
 		name += ".fifo"
 		in.Attributes = map[string]string{"FifoQueue": "true"}
 	}
-	client := h.server.Client()
+	client := h.server.Client(func(o *awssqs.Options) {
+		h.seen = newWitness(o.HTTPClient)
+		o.HTTPClient = h.seen
+	})
 	if _, err := client.CreateQueue(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +134,10 @@ func newHistory(t *testing.T, seed uint64) *history {
 		Concurrency: 1 + r.IntN(5), MaxBuffered: 1 + r.IntN(60),
 		CallTimeout: time.Duration(1+r.IntN(20)) * time.Second / 2,
 	}
-	h.faults = drawFaults(r)
+	if h.large {
+		h.cfg.MaxBufferedBytes = 1<<20 + int64(r.IntN(1<<20))
+	}
+	h.faults = drawFaults(r, h.long)
 	if err := h.server.Inject(h.faults...); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +148,7 @@ func newHistory(t *testing.T, seed uint64) *history {
 	return h
 }
 
-func drawFaults(r *rand.Rand) (list []sqs.Fault) {
+func drawFaults(r *rand.Rand, long bool) (list []sqs.Fault) {
 	kinds := []sqs.Fault{
 		{Kind: sqs.LostAnswer}, {Kind: sqs.Throttled}, {Kind: sqs.Failure}, {Kind: sqs.EntryFailure}, {Kind: sqs.Refused}, {Kind: sqs.Hang},
 		{Kind: sqs.EntryFailure, Code: "InvalidMessageContents"}, {Kind: sqs.Failure, Code: "AccessDenied"},
@@ -114,7 +159,9 @@ func drawFaults(r *rand.Rand) (list []sqs.Fault) {
 			continue
 		}
 		f.Probability = []float64{0.02, 0.1, 0.3, 0.8}[r.IntN(4)]
-		if r.IntN(3) == 0 {
+		if long && r.IntN(2) == 0 {
+			f.Probability = 1
+		} else if r.IntN(3) == 0 {
 			f.Times = 1 + r.IntN(10)
 		}
 		list = append(list, f)
@@ -129,11 +176,15 @@ func (h *history) run() {
 		producers.Go(func() { h.produce(p, random) })
 	}
 	end := time.Duration(h.random.IntN(20_000)) * time.Millisecond
+	if h.long {
+		end = time.Duration(h.random.IntN(3600)) * time.Second
+	}
 	within := time.Duration(h.random.IntN(10_000)) * time.Millisecond
 	if h.random.IntN(4) == 0 { // it is closed while they send
 		time.Sleep(end)
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		h.left = h.s.Close(ctx)
+		h.closed = time.Now()
 		cancel()
 		synctest.Wait() // Send returns, too
 		h.requireResults()
@@ -144,6 +195,10 @@ func (h *history) run() {
 	time.AfterFunc(end, h.server.ClearFaults)
 	producers.Wait()
 	h.left = h.s.Close(context.Background())
+	h.closed = time.Now()
+	if h.left != nil {
+		h.Errorf("Close without a limit left %v", h.left)
+	}
 	h.requireResults()
 	time.Sleep(time.Hour)
 }
@@ -151,12 +206,16 @@ func (h *history) run() {
 // produce sends messages of a group that no other producer has. Those of a FIFO group are in
 // order only if one goroutine sends them.
 func (h *history) produce(number int, r *rand.Rand) {
-	for i := range r.IntN(60) {
-		m := sender.Text(fmt.Sprintf("%d %d %s", number, i, strings.Repeat("b", r.IntN(30))))
+	count, size := r.IntN(60), 30
+	if h.large {
+		count, size = r.IntN(12), 400<<10
+	}
+	for i := range count {
+		m := sender.Text(fmt.Sprintf("%d %d %s", number, i, strings.Repeat("b", r.IntN(size))))
 		if h.fifo || r.IntN(2) == 0 {
 			m.Group = fmt.Sprint("group-", number)
 		}
-		f := &fate{body: m.Body}
+		f := &fate{body: m.Body, group: m.Group}
 		h.mu.Lock()
 		h.sent = append(h.sent, f)
 		h.mu.Unlock()
@@ -167,7 +226,7 @@ func (h *history) produce(number int, r *rand.Rand) {
 		if r.IntN(3) == 0 {
 			h.send(ctx, m, f)
 		} else {
-			h.enqueue(ctx, m, f, number, i+1)
+			h.enqueue(ctx, m, f, number, i+1, time.Duration(r.IntN(100))*time.Millisecond)
 		}
 		cancel()
 		if r.IntN(3) == 0 {
@@ -190,58 +249,80 @@ func (h *history) send(ctx context.Context, m sender.Message, f *fate) {
 	f.results = append(f.results, result)
 }
 
-func (h *history) enqueue(ctx context.Context, m sender.Message, f *fate, producer, i int) {
+func (h *history) enqueue(ctx context.Context, m sender.Message, f *fate, producer, i int, takes time.Duration) {
 	err := h.s.Enqueue(ctx, m, func(r sender.Result) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		f.results = append(f.results, r)
-		h.enqueued--
-		if h.fifo && i < h.told[producer] {
-			h.Errorf("group %d: result %d was told after %d", producer, i, h.told[producer])
+		h.tell(f, r, producer, i)
+		if h.slow {
+			time.Sleep(takes)
 		}
-		h.told[producer] = i
+		h.hold(-1, -len(m.Body))
 	})
+	if err == nil {
+		h.hold(1, len(m.Body))
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err != nil {
-		f.refused = err
-		return
+	f.refused, f.taken = err, time.Now()
+}
+
+func (h *history) tell(f *fate, r sender.Result, producer, i int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f.results = append(f.results, r)
+	if h.fifo && i < h.told[producer] {
+		h.Errorf("group %d: result %d was told after %d", producer, i, h.told[producer])
 	}
-	h.enqueued++
-	if h.enqueued > h.cfg.MaxBuffered {
-		h.Errorf("%d messages in the buffer, want at most %d", h.enqueued, h.cfg.MaxBuffered)
-	}
+	h.told[producer] = i
+}
+
+// hold counts what must be in the buffer: Enqueue has returned, and the function has not.
+func (h *history) hold(messages, bytes int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.enqueued += messages
+	h.enqueuedBytes += bytes
+	h.mostMessages, h.mostBytes = max(h.mostMessages, h.enqueued), max(h.mostBytes, h.enqueuedBytes)
 }
 
 // requireResults is called after Close.
 func (h *history) requireResults() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	closed := 0
+	left := map[string]sender.Result{}
+	for _, l := range h.left {
+		left[l.Message.Body] = l
+	}
 	for _, f := range h.sent {
 		if n := len(f.results); n > 1 || (n == 0) != (f.refused != nil) {
-			h.Errorf("message %q has %d results, and Enqueue returned %v", f.body, n, f.refused)
+			h.Errorf("message %.20q has %d results, and Enqueue returned %v", f.body, n, f.refused)
 		}
 		for _, r := range f.results {
-			// A Send that waited for a place has this error too, and is not in the buffer.
-			if errors.Is(r.Err, sender.ErrClosed) && slices.ContainsFunc(h.left, func(l sender.Result) bool { return l.Message.Body == f.body }) {
-				closed++
+			// A Send that waited for a place has ErrClosed too, and is not in the buffer.
+			l, ok := left[f.body]
+			if ok && (!errors.Is(r.Err, sender.ErrClosed) || !errors.Is(l.Err, sender.ErrClosed) || l.MayHaveBeenSent != r.MayHaveBeenSent) {
+				h.Errorf("message %.20q: Close returned %v, and its result is %v", f.body, l.Err, r.Err)
+			}
+			if !ok && errors.Is(r.Err, sender.ErrClosed) && !f.taken.IsZero() {
+				h.Errorf("message %.20q was given up, and Close did not return it", f.body)
+			}
+			if ok {
+				delete(left, f.body)
 			}
 		}
 	}
-	if closed != len(h.left) {
-		h.Errorf("Close returned %d results, and %d were told", len(h.left), closed)
+	if len(left) > 0 {
+		h.Errorf("Close returned %d results that were not told", len(left))
 	}
 }
 
-// check compares the results with the queue.
+// check compares the results with the queue, and the calls with the promises.
 func (h *history) check() {
 	copies := map[string]int{}
-	ids := map[string]bool{}
+	ids := map[string]string{} // to the body
 	latest := map[string]int{}
 	for _, m := range h.server.Snapshot()[0].Messages {
 		copies[m.Body]++
-		ids[m.MessageID] = true
+		ids[m.MessageID] = m.Body
 		var producer, i int
 		if _, err := fmt.Sscan(m.Body, &producer, &i); err != nil {
 			h.Fatal(err)
@@ -251,32 +332,128 @@ func (h *history) check() {
 		}
 		latest[m.MessageGroupID] = i
 	}
-	extra := 0
 	for _, f := range h.sent {
 		h.checkFate(f, copies[f.body], ids)
-		extra += max(copies[f.body]-1, 0)
+		h.checkTries(f, copies[f.body])
 	}
-	lost := 0
-	for _, c := range h.server.Calls("SendMessageBatch") {
-		if c.Fault == sqs.LostAnswer {
-			lost += c.Messages
-		}
+	h.checkBounds()
+	if h.fifo {
+		h.checkGroups()
 	}
-	if extra > lost || h.fifo && extra > 0 {
-		h.Errorf("%d second copies, and %d messages were in calls whose answer was lost", extra, lost)
+	if h.seen.latest.After(h.closed) {
+		h.Errorf("a call began %v after Close had returned", h.seen.latest.Sub(h.closed))
 	}
 }
 
-func (h *history) checkFate(f *fate, copies int, ids map[string]bool) {
+func (h *history) checkFate(f *fate, copies int, ids map[string]string) {
 	if f.refused != nil && copies > 0 {
-		h.Errorf("message %q was sent, and Enqueue returned %v", f.body, f.refused)
+		h.Errorf("message %.20q was sent, and Enqueue returned %v", f.body, f.refused)
 	}
+	tries := h.seen.of(f.body)
+	unsure := slices.ContainsFunc(tries, func(t *try) bool { return !t.answered })
 	for _, r := range f.results {
 		switch {
-		case r.Err == nil && (copies == 0 || r.MessageID != "" && !ids[r.MessageID]):
-			h.Errorf("message %q is confirmed (%s), and not in the queue", f.body, r.MessageID)
-		case r.Err != nil && !r.MayHaveBeenSent && copies > 0:
-			h.Errorf("message %q was sent, and its result is %v", f.body, r.Err)
+		case r.Err == nil && (copies == 0 || r.MessageID != "" && ids[r.MessageID] != f.body):
+			h.Errorf("message %.20q is confirmed (%s), and not in the queue", f.body, r.MessageID)
+		case r.Err == nil && !slices.ContainsFunc(tries, func(t *try) bool { return t.confirmed }):
+			h.Errorf("message %.20q is confirmed, and no answer of SQS says so", f.body)
+		case r.Err != nil && !r.MayHaveBeenSent && (copies > 0 || unsure):
+			h.Errorf("message %.20q was or may have been sent, and its result is %v", f.body, r.Err)
+		case r.MayHaveBeenSent && len(tries) == 0 && strings.Contains(h.cfg.Queue, "/"): // else its URL may have been looked up then
+			h.Errorf("message %.20q was in no call, and its result is %v", f.body, r.Err)
 		}
 	}
+}
+
+// checkTries has the promises about copies, and about the time of tries.
+func (h *history) checkTries(f *fate, copies int) {
+	unanswered, confirmed := 0, 0
+	var unsure time.Time // the first try without an answer
+	for _, t := range h.seen.of(f.body) {
+		if h.fifo && !unsure.IsZero() && t.began.Sub(unsure) > 5*time.Minute {
+			h.Errorf("message %.20q was tried %v after a try without an answer", f.body, t.began.Sub(unsure))
+		}
+		if confirmed > 0 {
+			h.Errorf("message %.20q was tried again after SQS had confirmed it", f.body)
+		}
+		if t.confirmed {
+			confirmed++
+		}
+		if !t.answered {
+			unanswered++
+			if unsure.IsZero() {
+				unsure = t.began
+			}
+		}
+	}
+	if allowed := confirmed + unanswered; copies > allowed || h.fifo && copies > 1 {
+		h.Errorf("message %.20q is there %d times: %d tries were confirmed, %d had no answer", f.body, copies, confirmed, unanswered)
+	}
+}
+
+func (h *history) checkBounds() {
+	if h.mostMessages > h.cfg.MaxBuffered {
+		h.Errorf("%d messages in the buffer, want at most %d", h.mostMessages, h.cfg.MaxBuffered)
+	}
+	if h.large && h.mostBytes > int(h.cfg.MaxBufferedBytes) {
+		h.Errorf("%d bytes in the buffer, want at most %d", h.mostBytes, h.cfg.MaxBufferedBytes)
+	}
+	if h.seen.most > h.cfg.Concurrency {
+		h.Errorf("%d calls in flight, want at most %d", h.seen.most, h.cfg.Concurrency)
+	}
+}
+
+// checkGroups looks for messages that were sent although they had waited behind one that
+// SQS refused. It leaves out messages that came in the same moment as the call.
+func (h *history) checkGroups() {
+	if h.seen.together != "" {
+		h.Errorf("two messages of %s were in flight", h.seen.together)
+	}
+	refused := map[string]*try{}
+	for _, f := range h.sent { // in the order of each group
+		tries := h.seen.of(f.body)
+		if t := refused[f.group]; t != nil && !f.taken.IsZero() && f.refused == nil && f.taken.Before(t.began) && len(tries) > 0 {
+			h.Errorf("message %.20q was sent, and it had waited behind one that SQS refused", f.body)
+		}
+		for _, t := range tries {
+			if t.refused {
+				refused[f.group] = t
+			}
+		}
+	}
+}
+
+// count says what this history has shown.
+func (h *history) count(seen map[string]int) {
+	note := func(is bool, what string) {
+		if is {
+			seen[what]++
+		}
+	}
+	for _, f := range h.sent {
+		tries := h.seen.of(f.body)
+		for _, t := range tries {
+			note(t.refused, "refused by SQS")
+		}
+		note(len(tries) > 1, "retried")
+		for _, r := range f.results {
+			note(r.Err == nil, "confirmed")
+			note(errors.Is(r.Err, sender.ErrClosed), "given up by Close")
+			note(errors.Is(r.Err, context.DeadlineExceeded), "given up by a context")
+			note(errors.Is(r.Err, sender.ErrGroupFailed), "failed behind another")
+			note(errors.Is(r.Err, sender.ErrTooLate), "too late")
+		}
+	}
+	note(len(h.server.Snapshot()[0].Messages) > h.distinct(), "second copies")
+	note(h.mostMessages == h.cfg.MaxBuffered, "a full buffer")
+	note(h.large && h.mostBytes > int(h.cfg.MaxBufferedBytes)-300<<10, "a buffer full of bytes")
+	note(h.long && h.closed.Sub(h.began) > 30*time.Minute, "more than half an hour")
+}
+
+func (h *history) distinct() int {
+	bodies := map[string]bool{}
+	for _, m := range h.server.Snapshot()[0].Messages {
+		bodies[m.Body] = true
+	}
+	return len(bodies)
 }
