@@ -416,11 +416,19 @@ func (h *history) checkGroups() {
 			h.Errorf("message %.20q was sent, and it had waited behind one that SQS refused", f.body)
 		}
 		for _, t := range tries {
-			if t.refused {
+			if t.refused && f.failed() {
 				refused[f.group] = t
 			}
 		}
 	}
+}
+
+// failed reports whether a message failed because SQS refused it, and not because its caller
+// or Close had given it up at that moment.
+func (f *fate) failed() bool {
+	return slices.ContainsFunc(f.results, func(r sender.Result) bool {
+		return r.Err != nil && !errors.Is(r.Err, context.DeadlineExceeded) && !errors.Is(r.Err, sender.ErrClosed)
+	})
 }
 
 // count says what this history has shown.

@@ -19,6 +19,7 @@ import (
 type world struct {
 	client   *awssqs.Client
 	url      string
+	fifo     bool
 	requests atomic.Int64
 }
 
@@ -33,7 +34,7 @@ func measure(p producer, l load, duration time.Duration) (result, error) {
 		return result{}, err
 	}
 	defer server.Close()
-	w := &world{}
+	w := &world{fifo: l.fifo}
 	ctx := context.Background()
 	transport := &http.Transport{MaxIdleConnsPerHost: 2 * groups}
 	defer transport.CloseIdleConnections()
@@ -41,17 +42,12 @@ func measure(p producer, l load, duration time.Duration) (result, error) {
 		o.Credentials = credentials.NewStaticCredentialsProvider("id", "secret", "")
 		o.HTTPClient = counting{transport, &w.requests}
 	})
-	name := "orders"
-	in := &awssqs.CreateQueueInput{QueueName: &name}
-	if l.fifo {
-		name += ".fifo"
-		in.Attributes = map[string]string{"FifoQueue": "true"}
-	}
-	out, err := w.client.CreateQueue(ctx, in)
-	if err != nil {
+	if err := w.createQueue(ctx); err != nil {
 		return result{}, err
 	}
-	w.url = *out.QueueUrl
+	if l.stream {
+		return measureStream(ctx, p, w, server, duration)
+	}
 	if err := server.Inject(sqs.Fault{Kind: sqs.Latency, Latency: latency}); err != nil {
 		return result{}, err
 	}
@@ -64,23 +60,53 @@ func measure(p producer, l load, duration time.Duration) (result, error) {
 	m := &meter{send: send}
 	began := time.Now()
 	if l.rate > 0 {
-		m.atRate(l.rate, duration)
+		m.atRate(l, duration)
 	} else {
 		m.full(l, duration)
 	}
 	took := time.Since(began)
 	n := len(m.waits)
-	if have := len(server.Snapshot()[0].Messages); m.err == nil && have != n {
-		m.err = fmt.Errorf("%d messages were confirmed, and the queue has %d", n, have)
-	}
-	if m.err != nil || n == 0 {
-		return result{}, errors.Join(m.err, errors.New("no result"))
+	if err := errors.Join(m.err, requireMessages(server, n)); err != nil {
+		return result{}, err
 	}
 	slices.Sort(m.waits)
 	return result{
 		rate: float64(n) / took.Seconds(), fill: float64(n) / float64(w.requests.Load()),
 		p50: m.waits[n/2], p99: m.waits[n*99/100],
 	}, nil
+}
+
+func measureStream(ctx context.Context, p producer, w *world, server *sqs.Server, duration time.Duration) (result, error) {
+	w.requests.Store(0)
+	began := time.Now()
+	n, err := p.stream(ctx, w, began.Add(duration))
+	took := time.Since(began)
+	if err := errors.Join(err, requireMessages(server, n)); err != nil {
+		return result{}, err
+	}
+	return result{rate: float64(n) / took.Seconds(), fill: float64(n) / float64(w.requests.Load())}, nil
+}
+
+func (w *world) createQueue(ctx context.Context) error {
+	name := "orders"
+	in := &awssqs.CreateQueueInput{QueueName: &name}
+	if w.fifo {
+		name += ".fifo"
+		in.Attributes = map[string]string{"FifoQueue": "true"}
+	}
+	out, err := w.client.CreateQueue(ctx, in)
+	if err == nil {
+		w.url = *out.QueueUrl
+	}
+	return err
+}
+
+// requireMessages checks that the queue has as many messages as were confirmed.
+func requireMessages(server *sqs.Server, n int) error {
+	if have := len(server.Snapshot()[0].Messages); have != n || n == 0 {
+		return fmt.Errorf("%d messages were confirmed, and the queue has %d", n, have)
+	}
+	return nil
 }
 
 type counting struct {
@@ -114,13 +140,13 @@ func (m *meter) one(due time.Time, group string) {
 }
 
 // atRate sends at regular intervals, however long a send takes.
-func (m *meter) atRate(rate int, duration time.Duration) {
+func (m *meter) atRate(l load, duration time.Duration) {
 	var all sync.WaitGroup
 	began := time.Now()
-	for i := range int(float64(rate) * duration.Seconds()) {
-		due := began.Add(time.Duration(i) * time.Second / time.Duration(rate))
+	for i := range int(float64(l.rate) * duration.Seconds()) {
+		due := began.Add(time.Duration(i) * time.Second / time.Duration(l.rate))
 		time.Sleep(time.Until(due))
-		all.Go(func() { m.one(due, "") })
+		all.Go(func() { m.one(due, l.group(i)) })
 	}
 	all.Wait()
 }
@@ -130,10 +156,7 @@ func (m *meter) full(l load, duration time.Duration) {
 	var all sync.WaitGroup
 	end := time.Now().Add(duration)
 	for i := range l.callers {
-		group := ""
-		if l.fifo {
-			group = fmt.Sprint("group-", i)
-		}
+		group := l.group(i)
 		all.Go(func() {
 			for time.Now().Before(end) {
 				m.one(time.Now(), group)
@@ -141,4 +164,11 @@ func (m *meter) full(l load, duration time.Duration) {
 		})
 	}
 	all.Wait()
+}
+
+func (l load) group(i int) string {
+	if !l.fifo {
+		return ""
+	}
+	return fmt.Sprint("group-", i%groups)
 }
