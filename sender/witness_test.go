@@ -143,3 +143,10 @@ func (w *witness) of(body string) []*try {
 	defer w.mu.Unlock()
 	return w.tries[body]
 }
+
+// calls returns how many are in flight.
+func (w *witness) calls() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.inFlight
+}
