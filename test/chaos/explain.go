@@ -77,6 +77,9 @@ func (r *run) explain(n int, holder *process, from, to time.Time) string {
 	if holder.signal == kill && !holder.signaled.Before(from) && !holder.signaled.After(to) {
 		return string(kill)
 	}
+	if r.ledger.messages[n].sent > 1 {
+		return "sent twice"
+	}
 	if r.ledger.messages[n].struck {
 		return "delivered twice by the server"
 	}

@@ -41,13 +41,15 @@ type saboteur struct {
 	log    *faultLog
 
 	free   chan int // slots that may be struck
+	sender bool     // network faults strike package sender too
 	atOnce chan struct{}
 	going  sync.WaitGroup
+	one    sync.Mutex // of the faults of package sender's network
 	failed chan error
 }
 
-func newSaboteur(f *fleet, s *server, log *faultLog) *saboteur {
-	b := &saboteur{fleet: f, server: s, log: log, free: make(chan int, slots), atOnce: make(chan struct{}, 2), failed: make(chan error, 1)}
+func newSaboteur(f *fleet, s *server, log *faultLog, sender bool) *saboteur {
+	b := &saboteur{sender: sender, fleet: f, server: s, log: log, free: make(chan int, slots), atOnce: make(chan struct{}, 2), failed: make(chan error, 1)}
 	for i := range slots {
 		b.free <- i
 	}
@@ -61,13 +63,25 @@ func (b *saboteur) strike(k kind, random *rand.Rand) {
 	random = rand.New(rand.NewPCG(random.Uint64(), 0))
 	b.going.Go(func() {
 		defer func() { b.free <- slot; <-b.atOnce }()
-		if err := b.run(k, slot, random); err != nil {
-			select {
-			case b.failed <- err:
-			default:
-			}
-		}
+		b.note(b.run(k, slot, random))
 	})
+	if b.sender && k != kill && k != term && k != restart && b.one.TryLock() {
+		random := rand.New(rand.NewPCG(random.Uint64(), 1))
+		b.going.Go(func() {
+			defer b.one.Unlock()
+			b.note(b.run(k, senderSlot, random))
+		})
+	}
+}
+
+func (b *saboteur) note(err error) {
+	if err == nil {
+		return
+	}
+	select {
+	case b.failed <- err:
+	default:
+	}
 }
 
 func (b *saboteur) run(k kind, slot int, random *rand.Rand) error {

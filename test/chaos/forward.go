@@ -67,26 +67,34 @@ func (l *ledger) infer(operation string, requestBody, answerBody []byte) {
 	for _, m := range told.Messages {
 		if n, ok := numberOf(m.Body); ok {
 			count, _ := strconv.Atoi(m.Attributes.ApproximateReceiveCount)
-			l.add(n, sqs.Event{Time: now, Kind: sqs.Received, Queue: queue, ReceiptHandle: m.ReceiptHandle, ReceiveCount: count,
+			l.add(n, sqs.Event{Time: now, Kind: sqs.Received, Queue: queue, MessageID: m.MessageID, ReceiptHandle: m.ReceiptHandle, ReceiveCount: count,
 				Visibility: time.Duration(asked.VisibilityTimeout) * time.Second})
 		}
 	}
-	succeeded := map[string]bool{}
+	succeeded := map[string]string{} // to the message id of a send
 	for _, s := range told.Successful {
-		succeeded[s.ID] = true
+		succeeded[s.ID] = s.MessageID
 	}
 	for _, e := range asked.Entries {
-		if !succeeded[e.ID] {
+		id, is := succeeded[e.ID]
+		if !is {
+			continue
+		}
+		if second, known := l.secondByHandle[e.ReceiptHandle]; known {
+			l.second[second] = l.second[second] && operation != "DeleteMessageBatch"
 			continue
 		}
 		n, ok := numberOf(e.MessageBody)
 		if i, known := l.byHandle[e.ReceiptHandle]; known {
 			n, ok = l.deliveries[i].n, true
 		}
-		if !ok {
+		if !ok || n >= len(l.messages) {
 			continue
 		}
-		event := sqs.Event{Time: now, Queue: queue, ReceiptHandle: e.ReceiptHandle}
+		if id == "" {
+			id = l.messages[n].id
+		}
+		event := sqs.Event{Time: now, Queue: queue, MessageID: id, ReceiptHandle: e.ReceiptHandle}
 		switch operation {
 		case "SendMessageBatch":
 			event.Kind = sqs.Sent

@@ -56,6 +56,9 @@ func (r *run) judge() (broken bool, err error) {
 	}
 	r.judgeGroups()
 	r.judgeRequests()
+	if r.sending != nil {
+		r.judgeSending()
+	}
 	r.report(f)
 	return len(r.violations.list) > 0, nil
 }

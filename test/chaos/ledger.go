@@ -11,15 +11,17 @@ import (
 
 // ledger is what the server knows: events of messages, and calls of workers.
 type ledger struct {
-	mu         sync.Mutex
-	messages   []state
-	deliveries []delivery
-	byHandle   map[string]int // receipt handle to index in deliveries
-	calls      []call
-	events     []event
-	done       [phases]int // messages deleted from their queue
-	closed     bool        // the run is over: what comes late is not noted
-	lastDone   time.Time
+	mu             sync.Mutex
+	messages       []state
+	deliveries     []delivery
+	byHandle       map[string]int // receipt handle to index in deliveries
+	calls          []call
+	events         []event
+	done           [phases]int       // messages deleted from their queue
+	second         map[string]bool   // second copies by id; true while not deleted
+	secondByHandle map[string]string // their ids by receipt handle
+	closed         bool              // the run is over: what comes late is not noted
+	lastDone       time.Time
 }
 
 // state is where the server has a message.
@@ -28,6 +30,8 @@ type state struct {
 	due     time.Time // hidden until then
 	last    int       // its latest delivery; -1 for none
 	copies  []time.Time
+	id      string // of the first copy; what follows is about that one
+	sent    int    // how often the queue took it
 	faulty  string // what must never happen to it, and did
 	struck  bool   // DuplicateDelivery struck one of its deliveries
 }
@@ -49,7 +53,7 @@ type event struct {
 }
 
 func newLedger(messages int) *ledger {
-	l := &ledger{messages: make([]state, messages), byHandle: make(map[string]int, messages), lastDone: time.Now()}
+	l := &ledger{messages: make([]state, messages), byHandle: make(map[string]int, messages), lastDone: time.Now(), second: map[string]bool{}, secondByHandle: map[string]string{}}
 	for i := range l.messages {
 		l.messages[i].last = -1
 	}
@@ -79,8 +83,13 @@ func (l *ledger) add(n int, e sqs.Event) {
 		}
 		return
 	}
+	if l.isSecond(m, e) {
+		return
+	}
 	l.events = append(l.events, event{e.Time, n, e.Kind, e.ReceiveCount, e.Visibility})
 	switch e.Kind {
+	case sqs.Sent:
+		m.sent = 1 // a FIFO queue answers a second try with the id of the first
 	case sqs.Received:
 		l.byHandle[e.ReceiptHandle] = len(l.deliveries)
 		l.deliveries = append(l.deliveries, delivery{n, e.ReceiveCount, e.Time, -1, m.last})
@@ -99,6 +108,38 @@ func (l *ledger) add(n int, e sqs.Event) {
 	case sqs.Redriven, sqs.Expired, sqs.Moved, sqs.Purged:
 		m.faulty = string(e.Kind)
 	}
+}
+
+// isSecond reports whether an event is of a second copy, which package sender may send to
+// the standard queue after a lost answer. Of those only the end is noted.
+func (l *ledger) isSecond(m *state, e sqs.Event) bool {
+	if m.id == "" {
+		m.id = e.MessageID
+	}
+	if e.MessageID == m.id {
+		return false
+	}
+	switch e.Kind {
+	case sqs.Sent:
+		m.sent++
+	case sqs.Received:
+		l.secondByHandle[e.ReceiptHandle] = e.MessageID
+	}
+	if left, known := l.second[e.MessageID]; !known || left {
+		l.second[e.MessageID] = e.Kind != sqs.Deleted
+	}
+	return true
+}
+
+func (l *ledger) copiesLeft() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, left := range l.second {
+		if left {
+			n++
+		}
+	}
+	return n
 }
 
 // close ends the ledger, which may then be read without its lock.

@@ -7,6 +7,7 @@
 //	go run .          100,000 messages, 50 faults
 //	go run . -short   10,000 messages, 12 faults, for CI
 //	go run . -guarded half of the work is sent twice, to a guarded function
+//	go run . -sender  package sender sends, over a network that fails as well
 //	go run . -server elasticmq -messages 2000 -faults 0
 //
 // The last one has ElasticMQ for a server, which others wrote: what happened to
@@ -16,6 +17,12 @@
 // With -guarded the workers use package idempotency, with a store that they share and that
 // is reached by the same network. Then it asks of all work, rather than of each message,
 // whether it was lost, or done again after its completion or without a reason.
+//
+// With -sender the messages are sent by package sender, in this process, through a proxy of
+// its own. It meets the faults of the network and of the server that the workers meet. Then
+// it is also asked whether the sender's results are true: each message was confirmed once and
+// taken by the queue, more than once only on the standard queue and not more often than tries
+// explain, and groups in order.
 //
 // Before all that, single situations are tried that no phase has (see checks).
 //
@@ -48,7 +55,7 @@ type options struct {
 	messages, faultsWanted, stopsWanted int
 	seed                                uint64
 	server                              string
-	guarded                             bool
+	guarded, sender                     bool
 }
 
 // The servers.
@@ -64,6 +71,7 @@ func main() {
 	flag.IntVar(&o.faultsWanted, "faults", 50, "how many faults the last phase has")
 	flag.Uint64Var(&o.seed, "seed", 1, "decides what is sent and which faults come in which order")
 	flag.BoolVar(&o.guarded, "guarded", false, "guard the function by package idempotency, and send half of the work twice")
+	flag.BoolVar(&o.sender, "sender", false, "send by package sender, over a network that fails as well")
 	flag.StringVar(&o.server, "server", emulator, "emulator or elasticmq")
 	flag.Parse()
 	if *short {
@@ -73,7 +81,7 @@ func main() {
 	if o.messages < 20_000 {
 		o.stopsWanted = 6
 	}
-	if flag.NArg() > 0 || o.messages < 1000 || o.faultsWanted < 0 || o.server != emulator && o.server != elasticMQ {
+	if flag.NArg() > 0 || o.messages < 1000 || o.faultsWanted < 0 || o.guarded && o.sender || o.server != emulator && o.server != elasticMQ {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -120,7 +128,7 @@ func chaos(o options, folder string) (broken bool, err error) {
 	}
 	defer r.server.close()
 	r.fleet = &fleet{binary: binary, folder: folder, server: r.server, violations: &r.violations, guarded: o.guarded}
-	for i := range slots {
+	for i := range r.fleet.networks {
 		if r.fleet.networks[i], err = newNetwork(i, r.server.gates[i].address); err != nil {
 			return false, err
 		}
@@ -129,7 +137,12 @@ func chaos(o options, folder string) (broken bool, err error) {
 	if err := r.server.createQueues(ctx); err != nil {
 		return false, err
 	}
-	if !o.guarded {
+	if o.sender {
+		if r.sending, err = newSending(r); err != nil {
+			return false, err
+		}
+	}
+	if !o.guarded && !o.sender {
 		if err := r.checks(ctx); err != nil {
 			return false, err
 		}

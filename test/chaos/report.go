@@ -27,6 +27,9 @@ func (r *run) report(f *findings) {
 		}
 	}
 	table("handled again because of", again)
+	if r.sending != nil {
+		r.reportSending()
+	}
 	struck := map[string]int{}
 	for _, fault := range r.faults.list {
 		struck[string(fault.kind)]++

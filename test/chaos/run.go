@@ -39,6 +39,7 @@ type run struct {
 	fleet      *fleet
 	faults     faultLog
 	violations violations
+	sending    *sending              // nil without -sender
 	began      [phases + 1]time.Time // of the phases, and the end
 	looked     looked
 
@@ -53,8 +54,13 @@ func (r *run) play(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(r.seed, 1))
 	r.began[calm] = time.Now()
 	// What phase A costs is counted, so its queue is full when it begins.
-	if err := r.server.send(ctx, r.of(calm), mainQueues); err != nil {
+	if err := r.send(ctx, r.of(calm)); err != nil {
 		return err
+	}
+	if r.sending != nil {
+		if err := r.sending.flush(ctx); err != nil {
+			return err
+		}
 	}
 	if err := r.startAll(r.long()); err != nil {
 		return err
@@ -98,7 +104,7 @@ func (r *run) startAll(visibility time.Duration) error {
 
 // phaseStops stops the workers in turn, every fourth time all of them.
 func (r *run) phaseStops(ctx context.Context) error {
-	if err := r.server.send(ctx, r.of(stops), mainQueues); err != nil {
+	if err := r.send(ctx, r.of(stops)); err != nil {
 		return err
 	}
 	count := len(r.of(stops))
@@ -130,8 +136,13 @@ func (r *run) phaseEverything(ctx context.Context, random *rand.Rand) error {
 	if err := r.server.misbehave(); err != nil {
 		return err
 	}
+	if r.sending != nil {
+		if err := r.server.misbehaveToSenders(); err != nil {
+			return err
+		}
+	}
 	list, count := makeFaults(r.faultsWanted, random), len(r.of(everything))
-	saboteur := newSaboteur(r.fleet, r.server, &r.faults)
+	saboteur := newSaboteur(r.fleet, r.server, &r.faults, r.sending != nil)
 	defer saboteur.going.Wait()
 	sent := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
@@ -153,6 +164,14 @@ func (r *run) phaseEverything(ctx context.Context, random *rand.Rand) error {
 	default:
 	}
 	r.server.behave()
+	if r.sending != nil {
+		if err := r.sending.close(ctx); err != nil {
+			return err
+		}
+		if err := r.finishCopies(ctx); err != nil {
+			return err
+		}
+	}
 	return r.finish(ctx, everything)
 }
 
@@ -171,11 +190,19 @@ func (r *run) feed(ctx context.Context, orders []order) error {
 		if err := r.reach(ctx, everything, most); err != nil {
 			return err
 		}
-		if err := r.server.send(ctx, orders[at:min(at+part, len(orders))], mainQueues); err != nil {
+		if err := r.send(ctx, orders[at:min(at+part, len(orders))]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// send sends orders by the driver's own client, which meets no faults, or by package sender.
+func (r *run) send(ctx context.Context, orders []order) error {
+	if r.sending != nil {
+		return r.sending.send(ctx, orders)
+	}
+	return r.server.send(ctx, orders, mainQueues)
 }
 
 // finish waits until all of a phase is done.

@@ -21,7 +21,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/internal/javaserver"
 )
 
-// server is an SQS server with a socket for each slot. A restart loses nothing.
+// server is an SQS server with a socket for each slot, and one for package sender. A restart loses nothing.
 type server struct {
 	state     *sqs.Server        // the emulator; nil with ElasticMQ
 	elasticmq *javaserver.Server // nil with the emulator
@@ -30,8 +30,8 @@ type server struct {
 	endpoint  string             // of the client
 	ledger    *ledger
 	store     *store
-	client    *awssqs.Client // the driver's own calls meet no faults
-	gates     [slots]gate
+	client    *awssqs.Client  // the driver's own calls meet no faults
+	gates     [slots + 1]gate // the last one is of package sender
 	serving   sync.WaitGroup
 }
 
@@ -75,7 +75,11 @@ func (s *server) open() error {
 			return fmt.Errorf("the server's socket for slot %d: %w", i, err)
 		}
 		g.address = listener.Addr().String()
-		g.http = &http.Server{Handler: s.routes(g), ReadHeaderTimeout: time.Minute}
+		handler := s.handler
+		if i != senderSlot {
+			handler = s.routes(g)
+		}
+		g.http = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 		s.serving.Go(func() { _ = g.http.Serve(listener) }) // until shut
 	}
 	return nil

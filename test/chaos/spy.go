@@ -78,9 +78,11 @@ type request struct {
 
 type answer struct {
 	Successful, Failed []struct {
-		ID string `json:"Id"`
+		ID        string `json:"Id"`
+		MessageID string `json:"MessageId"`
 	}
 	Messages []struct {
+		MessageID           string `json:"MessageId"`
 		Body, ReceiptHandle string
 		Attributes          struct{ ApproximateReceiveCount string }
 	}

@@ -40,7 +40,7 @@ type process struct {
 type fleet struct {
 	binary, folder string
 	server         *server
-	networks       [slots]*network
+	networks       [slots + 1]*network // the last one is of package sender
 	violations     *violations
 	guarded        bool
 
