@@ -94,9 +94,10 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 //
 // Results of a call are reported one after another on a goroutine of the call, so done is
 // called concurrently for different calls. For a FIFO group, it is called in the order of
-// the messages. The message keeps its place in the buffer until done returns. So done should
-// not block: a slow one slows the sender down. It must not call Send, Flush or Close of this
-// sender, nor Enqueue with a context that does not end. done may be nil.
+// the messages. Close is an exception: when it gives up messages, it does not wait for the
+// functions of earlier ones. The message keeps its place in the buffer until done returns.
+// So done should not block: a slow one slows the sender down. It must not call Send, Flush
+// or Close of this sender, nor Enqueue with a context that does not end. done may be nil.
 func (s *Sender) Enqueue(ctx context.Context, m Message, done func(Result)) error {
 	if done == nil {
 		done = func(Result) {}
