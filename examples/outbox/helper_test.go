@@ -188,27 +188,5 @@ func (c mortalConn) QueryContext(ctx context.Context, query string, args []drive
 	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 }
 
-func (c mortalConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	if err := c.life.check(); err != nil {
-		return nil, err
-	}
-	tx, err := c.Conn.(driver.ConnBeginTx).BeginTx(ctx, o)
-	return mortalTx{tx, c.life}, err
-}
-
-type mortalTx struct {
-	driver.Tx
-	life *life
-}
-
-func (t mortalTx) Commit() error {
-	if err := t.life.step(); err != nil {
-		_ = t.Tx.Rollback() // as the database does when the connection ends
-		return err
-	}
-	err := t.Tx.Commit()
-	return errors.Join(err, t.life.step())
-}
-
 // draw returns the steps until a kill.
 func draw(r *rand.Rand) int { return 1 + r.IntN(60) }

@@ -14,9 +14,10 @@
 // sends the message again. The row's id is the deduplication id, so SQS drops the copy if it
 // comes within five minutes. After that time SQS has forgotten the id, and takes the message
 // twice: if no relay works for five minutes after such a kill, or the database takes no
-// deletes for so long. The copy still comes before later messages of its aggregate. Both
-// copies have the same MessageDeduplicationId, so a consumer that must not repeat its work
-// gives idempotency.DeduplicationID to package idempotency as the key.
+// deletes for so long. The copy still comes before later messages of its aggregate, unless
+// the relay was frozen in the middle of a call rather than killed. Both copies have the same
+// MessageDeduplicationId, so a consumer that must not repeat its work gives
+// idempotency.DeduplicationID to package idempotency as the key.
 //
 // A message that breaks a rule of SQS, such as one that is too large, holds up its aggregate.
 // The log says so. Fix or delete its row.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -144,7 +146,7 @@ func (r *relay) page(ctx context.Context) (list []row, err error) {
 
 // send sends messages and returns the ids of those that SQS has confirmed. Others stay in
 // the outbox, and are sent again with the same deduplication id.
-func (r *relay) send(ctx context.Context, rows []row) (confirmed []int64, err error) {
+func (r *relay) send(ctx context.Context, rows []row) (confirmed []string, err error) {
 	errs := make([]error, len(rows))
 	var all sync.WaitGroup
 	for i, m := range rows {
@@ -155,7 +157,7 @@ func (r *relay) send(ctx context.Context, rows []row) (confirmed []int64, err er
 	all.Wait()
 	for i, m := range rows {
 		if errs[i] == nil {
-			confirmed = append(confirmed, m.id)
+			confirmed = append(confirmed, strconv.FormatInt(m.id, 10))
 		} else {
 			err = errors.Join(err, fmt.Errorf("row %d of %s: %w", m.id, m.aggregate, errs[i]))
 		}
@@ -165,18 +167,12 @@ func (r *relay) send(ctx context.Context, rows []row) (confirmed []int64, err er
 
 // remove deletes messages that SQS has confirmed. The sends may have used up the time of the
 // round, so it has its own.
-func (r *relay) remove(ids []int64) error {
+func (r *relay) remove(ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), roundTime)
 	defer cancel()
-	tx, err := r.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() // without effect after Commit
-	for _, id := range ids {
-		if _, err := tx.ExecContext(ctx, `DELETE FROM outbox WHERE id = ?`, id); err != nil {
-			return err
-		}
-	}
-	return tx.Commit()
+	_, err := r.db.ExecContext(ctx, `DELETE FROM outbox WHERE id IN (`+strings.Join(ids, ",")+`)`) // ids are numbers
+	return err
 }

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // lost. Nothing is lost, every customer's messages are in order, and none is there twice.
 func TestRelay_IsKilledAtRandomPlaces(t *testing.T) {
 	kills := 0
-	for seed := range uint64(60) {
+	for seed := range uint64(30) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			defer w.close()
