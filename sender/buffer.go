@@ -194,15 +194,33 @@ func (s *Sender) giveUp(reason error, wait bool, list ...*entry) (over []outcome
 }
 
 // tell reports results to their callers, without the lock, and then releases the messages.
+// Messages that came behind a failed one until then fail, too. They are reported before it is
+// released, so that the results of a group keep its order.
 func (s *Sender) tell(over []outcome) {
+	report(over)
+	s.mu.Lock()
+	var behind []outcome
 	for _, o := range over {
-		o.entry.report(o.result)
-		o.entry.done(o.result)
+		if o.entry.failed {
+			behind = append(behind, s.failBehind(o.entry)...)
+		}
 	}
+	s.mu.Unlock()
+	report(behind)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range over {
 		s.release(o.entry)
 	}
+	for _, o := range behind {
+		s.release(o.entry)
+	}
 	s.settled()
+}
+
+func report(over []outcome) {
+	for _, o := range over {
+		o.entry.report(o.result)
+		o.entry.done(o.result)
+	}
 }

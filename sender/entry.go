@@ -30,13 +30,14 @@ type entry struct {
 	since  time.Time // when its linger began
 	lane   *lane     // of its group; nil on a standard queue
 
-	place *list.Element // in Sender.buffered
-	queue *queue        // where it waits; nil while it is in a call or backs off
-	at    *list.Element // in that queue
-	call  bool          // it is in a call
-	over  bool          // it has its result
-	told  bool          // its caller has the result
-	last  bool          // its caller does not want another try
+	place  *list.Element // in Sender.buffered
+	queue  *queue        // where it waits; nil while it is in a call or backs off
+	at     *list.Element // in that queue
+	call   bool          // it is in a call
+	over   bool          // it has its result
+	told   bool          // its caller has the result
+	last   bool          // its caller does not want another try
+	failed bool          // the messages behind it in its lane fail
 
 	tries  int
 	err    error     // of the latest try

@@ -232,3 +232,26 @@ func TestFIFO_TheNextMessageDoesNotLinger(t *testing.T) {
 		}
 	})
 }
+
+// A message is in the buffer until its function has returned. One that comes before that is
+// behind a failed one, too. So a producer that stops at the first failure keeps the order.
+func TestFIFO_AMessageThatComesWhileAFailureIsReportedFails(t *testing.T) {
+	inWorld(t, true, func(w *world) {
+		s := w.sender(sender.Config{})
+		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Times: 1})
+		var behind error
+		w.enqueue(s, inGroup(1)(0), func(sender.Result) {
+			w.enqueue(s, inGroup(1)(1), func(r sender.Result) { behind = r.Err })
+		})
+		w.flush(s)
+		if !errors.Is(behind, sender.ErrGroupFailed) {
+			t.Errorf("the message behind: %v", behind)
+		}
+		if err := s.Send(w.Context(), inGroup(1)(2)); err != nil {
+			t.Errorf("a message that came later: %v", err)
+		}
+		if got := w.bodies(); !slices.Equal(got, []string{"2"}) {
+			t.Errorf("the queue has %q, want the later one", got)
+		}
+	})
+}

@@ -42,12 +42,14 @@ func (s *Sender) advance(left *entry) {
 	s.admit(l.first)
 }
 
-// failBehind fails the messages that wait behind one that failed.
+// failBehind fails the messages that wait behind one that failed. Others can come until the
+// failed one has left the buffer. For these, tell calls it again.
 func (s *Sender) failBehind(failed *entry) (over []outcome) {
 	l := failed.lane
 	if l == nil || l.first != failed {
 		return nil
 	}
+	failed.failed = true
 	for e := l.waiting.first(); e != nil; e = l.waiting.first() {
 		result := e.failure(ErrGroupFailed)
 		over = append(over, s.finish(e, result))
