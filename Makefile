@@ -82,6 +82,10 @@ conform: ## compare a server with what AWS documents (ENDPOINT=http://127.0.0.1:
 consume: ## the long poll compared with a loop by hand and gocloud.dev (2 min)
 	cd test/consume && go run .
 
+.PHONY: send
+send: ## the sender compared with single sends, a loop by hand and gocloud.dev (2 min)
+	cd test/consume && go run ./send
+
 .PHONY: otlp
 otlp: ## telemetry/otel over OTLP, in processes that are frozen and stopped (30 s)
 	cd test/otlp && go test ./...
@@ -89,6 +93,10 @@ otlp: ## telemetry/otel over OTLP, in processes that are frozen and stopped (30 
 .PHONY: lifecycle
 lifecycle: ## programs in other frameworks' life cycles: errgroup, gRPC, fx, cobra (20 s)
 	cd examples/lifecycle && go test ./...
+
+.PHONY: outbox
+outbox: ## examples/outbox: relays that are killed at random places, over SQLite (30 s)
+	cd examples/outbox && go test ./...
 
 .PHONY: alerts
 alerts: ## the alerts and Grafana's dashboard under Prometheus' own engine (20 s)

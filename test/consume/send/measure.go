@@ -26,6 +26,7 @@ type world struct {
 type result struct {
 	rate, fill float64
 	p50, p99   time.Duration
+	processor  time.Duration // a message, the server's included
 }
 
 func measure(p producer, l load, duration time.Duration) (result, error) {
@@ -78,13 +79,15 @@ func measure(p producer, l load, duration time.Duration) (result, error) {
 
 func measureStream(ctx context.Context, p producer, w *world, server *sqs.Server, duration time.Duration) (result, error) {
 	w.requests.Store(0)
-	began := time.Now()
+	began, before := time.Now(), processorTime()
 	n, err := p.stream(ctx, w, began.Add(duration))
-	took := time.Since(began)
+	took, used := time.Since(began), processorTime()-before
 	if err := errors.Join(err, requireMessages(server, n)); err != nil {
 		return result{}, err
 	}
-	return result{rate: float64(n) / took.Seconds(), fill: float64(n) / float64(w.requests.Load())}, nil
+	return result{
+		rate: float64(n) / took.Seconds(), fill: float64(n) / float64(w.requests.Load()), processor: used / time.Duration(n),
+	}, nil
 }
 
 func (w *world) createQueue(ctx context.Context) error {
