@@ -7,8 +7,9 @@
 //	go run ./send
 //
 // Every message is sent by a goroutine that waits for its confirmation. At a rate, the wait
-// counts from when the message was due. The last load has no such goroutines and no latency:
-// what the server takes from bare loops of full batches, and from Enqueue.
+// counts from when the message was due. The last two loads have no such goroutines: what the
+// server takes from bare loops of full batches, and from Enqueue. In the last one the server
+// answers at once, so that the processor is the limit. The server shares it.
 //
 // It ends with 1 when the sender puts fewer than 9.5 messages into a call at 5,000 messages
 // a second, or takes more than 0.105 requests a message at full load. Rates and waits depend
@@ -41,6 +42,7 @@ type load struct {
 	callers int
 	fifo    bool
 	stream  bool
+	direct  bool // the server answers at once
 }
 
 var loads = []load{
@@ -50,7 +52,8 @@ var loads = []load{
 	{name: "FIFO, 500/s", rate: 500, fifo: true},
 	{name: "FIFO, 5,000/s", rate: 5000, fifo: true},
 	{name: "FIFO, full, 1,000 callers", callers: groups, fifo: true},
-	{name: "stream, no latency", stream: true},
+	{name: "stream", stream: true},
+	{name: "stream, no latency", stream: true, direct: true},
 }
 
 // producers have the sender first, which has bounds.

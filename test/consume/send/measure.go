@@ -46,11 +46,13 @@ func measure(p producer, l load, duration time.Duration) (result, error) {
 	if err := w.createQueue(ctx); err != nil {
 		return result{}, err
 	}
+	if !l.direct {
+		if err := server.Inject(sqs.Fault{Kind: sqs.Latency, Latency: latency}); err != nil {
+			return result{}, err
+		}
+	}
 	if l.stream {
 		return measureStream(ctx, p, w, server, duration)
-	}
-	if err := server.Inject(sqs.Fault{Kind: sqs.Latency, Latency: latency}); err != nil {
-		return result{}, err
 	}
 	send, stop, err := p.start(ctx, w)
 	if err != nil {

@@ -1,0 +1,128 @@
+package sender_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/sender"
+)
+
+// What the sender costs, in virtual time: messages come at random moments, a call takes 5 ms,
+// and the linger is 5 ms. test/consume/send measures the same over sockets, with opponents.
+func TestFigures(t *testing.T) {
+	const call, linger = 5 * time.Millisecond, 5 * time.Millisecond
+	for _, c := range []struct {
+		name     string
+		fifo     bool
+		rate     int // messages a second; 0 for 1,000 callers that send one after another
+		entries  float64
+		slowest  time.Duration // of 99 % of Send
+		requests float64
+	}{
+		{name: "500/s", rate: 500, slowest: linger + 3*call/2},
+		{name: "5,000/s", rate: 5000, entries: 9.5, slowest: linger + 3*call/2},
+		{name: "full load", requests: 0.105},
+		{name: "FIFO, 500/s", fifo: true, rate: 500, slowest: linger + 3*call/2},
+		{name: "FIFO, 5,000/s", fifo: true, rate: 5000, entries: 9.5, slowest: linger + 3*call/2},
+		{name: "FIFO, full load", fifo: true, requests: 0.105},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &figures{server: sqs.New(sqs.Options{}), fifo: c.fifo}
+				defer f.server.Close()
+				f.start(t, sender.Config{Linger: linger}, call)
+				if c.rate > 0 {
+					f.atRate(c.rate)
+				} else {
+					f.full()
+				}
+				f.s.Close(t.Context())
+				calls := len(f.server.Calls("SendMessageBatch"))
+				entries := float64(len(f.waits)) / float64(calls)
+				slices.Sort(f.waits)
+				p99 := f.waits[len(f.waits)*99/100]
+				t.Logf("%d messages, %.2f a call, %.3f requests a message, p50 %v, p99 %v", len(f.waits), entries, 1/entries, f.waits[len(f.waits)/2], p99)
+				if entries < c.entries || c.requests > 0 && 1/entries > c.requests || c.slowest > 0 && p99 > c.slowest {
+					t.Errorf("want %v messages a call, %v requests a message, p99 %v", c.entries, c.requests, c.slowest)
+				}
+			})
+		})
+	}
+}
+
+type figures struct {
+	server *sqs.Server
+	s      *sender.Sender
+	fifo   bool
+
+	mu    sync.Mutex
+	waits []time.Duration
+}
+
+const figureGroups = 1000
+
+func (f *figures) start(t *testing.T, cfg sender.Config, call time.Duration) {
+	client, name := f.server.Client(), "orders"
+	in := &awssqs.CreateQueueInput{QueueName: &name}
+	if f.fifo {
+		name += ".fifo"
+		in.Attributes = map[string]string{"FifoQueue": "true"}
+	}
+	if _, err := client.CreateQueue(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.server.Inject(sqs.Fault{Kind: sqs.Latency, Latency: call}); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Queue = f.server.QueueURL(name)
+	var err error
+	if f.s, err = sender.New(client, cfg); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *figures) send(i int) {
+	m := sender.Text("an order")
+	if f.fifo {
+		m.Group = fmt.Sprint("group-", i%figureGroups)
+	}
+	began := time.Now()
+	if err := f.s.Send(context.Background(), m); err != nil {
+		panic(err) // cannot happen: nothing fails here
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.waits = append(f.waits, time.Since(began))
+}
+
+// atRate sends for two seconds, after random pauses (a Poisson process).
+func (f *figures) atRate(rate int) {
+	r := rand.New(rand.NewPCG(1, 0))
+	var all sync.WaitGroup
+	for i := range 2 * rate {
+		time.Sleep(time.Duration(r.ExpFloat64() * float64(time.Second) / float64(rate)))
+		all.Go(func() { f.send(i) })
+	}
+	all.Wait()
+}
+
+func (f *figures) full() {
+	var all sync.WaitGroup
+	for i := range figureGroups {
+		all.Go(func() {
+			for range 10 {
+				f.send(i)
+			}
+		})
+	}
+	all.Wait()
+}
