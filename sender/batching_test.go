@@ -123,7 +123,7 @@ func TestCalls_HaveAtMostOneMebibyteWithAttributes(t *testing.T) {
 				t.Errorf("a call of %d bytes, %d messages failed", c.Bytes, c.Failed)
 			}
 		}
-		// One at once, then pairs. The small message does not have to wait behind those that do not fit.
+		// One at once, then pairs. The small message does not wait behind those that do not fit.
 		if got := w.calls(); !slices.Equal(got, []int{1, 3, 2, 1}) {
 			t.Errorf("calls of %d messages, want 1, 3, 2 and 1", got)
 		}

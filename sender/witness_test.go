@@ -34,7 +34,7 @@ type try struct {
 	// answered is false if the request went out and no answer came. Then the queue may have
 	// the message.
 	answered, confirmed bool
-	refused             bool // by SQS, for a reason that lies in the message
+	refused             bool // by SQS, because of the message itself
 }
 
 func newWitness(to awssqs.HTTPClient) *witness {
