@@ -119,7 +119,6 @@ var programs = []program{
 	{"docs/lifecycles.md", "p, err := handler.NewPoller", `"context"; "M/batch"; "M/handler"`, orders + "func ship(context.Context, Order) error { return nil }\n", "func _(ctx context.Context)", "_ = err"},
 	{"docs/observability/cloudwatch.md", "handler.RunWith", `"context"; "M/batch"; "M/handler"; "M/telemetry/cloudwatch"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "func _()", ""},
 	{"docs/sending.md", "s, err := sender.New(client", `"context"; "github.com/aws/aws-sdk-go-v2/service/sqs"; "M/sender"`, orders, "func _(ctx context.Context, client *sqs.Client, order Order) error", ""},
-	{"docs/sending.md", "package main", "", "type Order struct{ Customer string }\ntype Mail struct{ To string }\n", "", ""},
 	{"docs/sending.md", "func insertOrders", `"context"; "M/batch"; "M/bulk"; "M/sender"`, orders + "var mails *sender.Sender\n", "", ""},
 	{"docs/sending.md", "hook := sqsotel.New", `"github.com/aws/aws-sdk-go-v2/service/sqs"; "M/sender"; sqsotel "M/telemetry/otel"`, "", "func _(client *sqs.Client)", "_, _ = s, err"},
 	{"docs/sending.md", "store, err := s3payload", `"context"; "github.com/aws/aws-sdk-go-v2/service/sqs"; "M/payload/encoded"; "M/payload/s3payload"; "M/sender"`, "", "func _(client *sqs.Client) error", "_ = s; return err"},
