@@ -246,7 +246,8 @@ func TestCorrelationAttribute(t *testing.T) {
 func TestTraceHeader(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		s := w.sender(sender.Config{})
-		lambda := context.WithValue(w.Context(), "x-amzn-trace-id", "Root=1-lambda") //nolint:staticcheck // aws-lambda-go has this key
+		//lint:ignore SA1029 it is the key that aws-lambda-go uses
+		lambda := context.WithValue(w.Context(), "x-amzn-trace-id", "Root=1-lambda")
 		for _, c := range []struct {
 			ctx    context.Context
 			header string
