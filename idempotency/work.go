@@ -24,6 +24,8 @@ type work struct {
 	over  bool       // the handler has returned
 	lost  bool       // the claim is another's
 	timer *time.Timer
+	// commit is how far the handler's own completion is, see Held.
+	commit commitState
 }
 
 type workKey struct{}
@@ -49,6 +51,8 @@ func (w *work) do(ctx context.Context, r batch.Record) error {
 	returned = true
 	lost := w.stop()
 	switch {
+	case w.commitState() == committed:
+		return err
 	case err == nil, duplicate, permanent:
 		if permanent {
 			w.result = failureOf(r.MessageID)
@@ -77,8 +81,11 @@ func (w *work) judge(ctx context.Context, err error) (duplicate, permanent bool)
 }
 
 // holds reports whether this is the work of a key in a store.
-func (w *work) holds(store Store, key string) bool {
-	return w.claim.Key == key && reflect.ValueOf(store).Kind() == reflect.Pointer && w.store == store
+func (w *work) holds(store Store, key string) bool { return w.claim.Key == key && w.in(store) }
+
+// in reports whether the claim is in a store.
+func (w *work) in(store Store) bool {
+	return reflect.ValueOf(store).Kind() == reflect.Pointer && w.store == store
 }
 
 // stop ends the renewals, and reports whether the claim is another's.
@@ -118,6 +125,10 @@ func (w *work) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 		if w.until = began.Add(lease); !w.lasts(ctx) {
 			w.renewIn(ctx, lease/3, cancel)
 		}
+	case w.commitState() == committed:
+		// The claim is a completion now, which cannot be renewed.
+	case w.commitState() == committing:
+		w.renewIn(ctx, w.claim.Lease/12, cancel) // only the commit knows whose the claim is
 	case errors.Is(err, ErrNotOwner) || !time.Now().Before(ends):
 		w.mu.Lock()
 		w.lost = errors.Is(err, ErrNotOwner)
@@ -139,7 +150,7 @@ func (w *work) complete(ctx context.Context, lost bool, err error) error {
 	if !lost {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 		defer stop()
-		failure := w.store.Complete(ctx, w.claim.Key, w.claim.Owner, Completion{Result: w.result, Content: w.claim.Content, Remember: w.cfg.Remember})
+		failure := w.store.Complete(ctx, w.claim.Key, w.claim.Owner, w.completion())
 		switch {
 		case failure == nil:
 			return err
@@ -149,6 +160,15 @@ func (w *work) complete(ctx context.Context, lost bool, err error) error {
 			return err
 		}
 	}
+	return w.takenOver(ctx)
+}
+
+func (w *work) completion() Completion {
+	return Completion{Result: w.result, Content: w.claim.Content, Remember: w.cfg.Remember}
+}
+
+// takenOver is the error of a record whose claim is another's.
+func (w *work) takenOver(ctx context.Context) error {
 	warn(ctx, "the handler took longer than its claim in the idempotency store, and another worker has taken the work over: raise Lease, or make the handler follow its context", nil)
 	return batch.RetryAfter(w.claim.Lease, fmt.Errorf("%w: %w", batch.ErrInProgress, ErrTakenOver))
 }

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/idempotency"
@@ -123,4 +125,80 @@ func (f lossy) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return <-answers, nil
+}
+
+// Conn has the faults between a client that does not retry and its server: requests get lost,
+// or are late, or their answers get lost. The connection is broken after each.
+func (f *Faults) Conn(server net.Conn) net.Conn { return &lossyConn{Conn: server, faults: f} }
+
+type lossyConn struct {
+	net.Conn
+	faults *Faults
+	broken atomic.Bool // what the server sends is lost
+	late   atomic.Bool // Close leaves the connection to the goroutine that is late
+}
+
+// breakOff loses the rest of what the server sends.
+func (c *lossyConn) breakOff() {
+	c.broken.Store(true)
+	_ = c.Conn.SetReadDeadline(time.Unix(1, 0))
+}
+
+func (c *lossyConn) Write(request []byte) (int, error) {
+	if c.broken.Load() {
+		return 0, errBroken
+	}
+	c.faults.slow()
+	switch n := c.faults.draw(100); {
+	case n < 2: // it does not arrive
+		c.breakOff()
+		return 0, errBroken
+	case n < 5: // its answer gets lost
+		n, err := c.Conn.Write(request)
+		c.breakOff()
+		return n, err
+	case n < 7: // it arrives after its caller stopped waiting
+		c.late.Store(true)
+		c.breakOff()
+		request = bytes.Clone(request)
+		wait := c.faults.lag + time.Duration(c.faults.draw(int64(2*c.faults.lease)))
+		c.faults.late.Go(func() {
+			time.Sleep(wait)
+			_, _ = c.Conn.Write(request)
+			time.Sleep(10 * c.faults.lag) // it is done meanwhile
+			_ = c.Conn.Close()
+		})
+		return len(request), nil
+	}
+	return c.Conn.Write(request)
+}
+
+func (c *lossyConn) Read(answer []byte) (int, error) {
+	n, err := c.Conn.Read(answer)
+	if c.broken.Load() {
+		return 0, errBroken
+	}
+	return n, err
+}
+
+func (c *lossyConn) SetReadDeadline(t time.Time) error {
+	if c.broken.Load() {
+		return nil
+	}
+	return c.Conn.SetReadDeadline(t)
+}
+
+func (c *lossyConn) SetDeadline(t time.Time) error {
+	if c.broken.Load() {
+		return nil
+	}
+	return c.Conn.SetDeadline(t)
+}
+
+func (c *lossyConn) Close() error {
+	c.broken.Store(true)
+	if c.late.Load() {
+		return nil
+	}
+	return c.Conn.Close()
 }

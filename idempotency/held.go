@@ -1,0 +1,64 @@
+package idempotency
+
+import (
+	"context"
+	"errors"
+)
+
+// Held is the claim under which a handler works. It is for a [Store] whose database also has
+// the handler's work: the store can then commit the work and the completion in one
+// transaction. Package sqlstore does.
+type Held struct{ work *work }
+
+// HeldFrom returns the claim in store under which the handler that has ctx works. It reports
+// false if ctx is not a handler's, or if the handler's claim is in another store.
+func HeldFrom(ctx context.Context, store Store) (Held, bool) {
+	w, ok := ctx.Value(workKey{}).(*work)
+	if !ok || !w.in(store) {
+		return Held{}, false
+	}
+	return Held{w}, true
+}
+
+// Commit calls commit, which must do what [Store.Complete] does and nothing if the claim is
+// not owner's any more. When commit returns nil, the key is completed: what the handler
+// returns later changes only what becomes of this delivery. When commit returns
+// [ErrNotOwner], the error of Commit has the record come back later, as [batch.ErrInProgress]
+// does. No renewal judges the claim while commit runs.
+func (h Held) Commit(ctx context.Context, commit func(key, owner string, c Completion) error) error {
+	w := h.work
+	w.setCommit(committing)
+	err := commit(w.claim.Key, w.claim.Owner, w.completion())
+	switch {
+	case err == nil:
+		w.setCommit(committed)
+		return nil
+	case errors.Is(err, ErrNotOwner):
+		w.setCommit(notCommitted)
+		return w.takenOver(ctx)
+	default:
+		w.setCommit(notCommitted)
+		return err
+	}
+}
+
+// commitState says how far a handler's own commit is.
+type commitState uint8
+
+const (
+	notCommitted commitState = iota
+	committing
+	committed
+)
+
+func (w *work) setCommit(s commitState) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.commit = s
+}
+
+func (w *work) commitState() commitState {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.commit
+}

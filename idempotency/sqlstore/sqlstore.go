@@ -1,0 +1,286 @@
+// Package sqlstore is an [idempotency.Store] in a table of PostgreSQL or SQLite. It uses
+// database/sql only: the program chooses the driver.
+//
+//	db, err := sql.Open("pgx", os.Getenv("DATABASE_URL")) // github.com/jackc/pgx/v5/stdlib
+//	if err != nil { … }
+//	store := sqlstore.New(db, sqlstore.PostgreSQL, "idempotency")
+//	if err := store.Migrate(ctx); err != nil { … }
+//
+// # Work in the same database
+//
+// When a handler's work is in the same database, [Store.InTx] commits the work and the
+// completion in one transaction. The work is then done exactly once, even if the process is
+// killed at any point. This is the reason to choose this store. With any other work it
+// guarantees what other stores do: a process that is killed between the work and the
+// completion does the work again.
+//
+// # Table
+//
+// One table serves any number of functions: the prefix of a key keeps them apart, see
+// [idempotency.Config.Prefix]. [Store.Migrate] creates it, and [Schema] is the text for
+// migrations of your own. The role of the program needs SELECT, INSERT, UPDATE and DELETE.
+//
+//	key      the key, as bytes: text of PostgreSQL cannot have NUL
+//	owner    the claim's owner
+//	done     whether the claim was completed
+//	ends     when the claim ends, or the completion is forgotten, in milliseconds since 1970
+//	expires  when the row may be deleted, in milliseconds since 1970
+//	content  the digest of the content, if there is one
+//	result   the result, if there is one
+//
+// Databases delete no rows by themselves. Call [Store.DeleteExpired] regularly. A row that has
+// expired counts as deleted, so a late call costs only space.
+//
+// # Cost
+//
+// Each call is one statement that finds its row by the primary key. A new record costs two: an
+// insert and an update, or an insert and a delete after a failure. A duplicate costs one, which
+// writes its row again unchanged: the row is locked and judged in the same statement. With
+// InTx the completion is one more statement of the handler's transaction, and nothing else.
+//
+// # Time
+//
+// Ends of claims are written and compared by the clock of PostgreSQL's server, so the clocks of
+// workers may differ by any amount. SQLite runs in the program, so its clock is that of the
+// machine.
+//
+// # Settings
+//
+// PostgreSQL: the default isolation, READ COMMITTED, is enough. With a stricter one a
+// statement may fail to serialize, and the record is retried. Commits must reach the disk: with
+// synchronous_commit=off a crash of the server may lose the last completions. After a failover
+// to an asynchronous replica the same is true.
+//
+// SQLite: give the connections a busy timeout, or a claim fails while another connection
+// writes, and begin transactions with IMMEDIATE. With modernc.org/sqlite:
+//
+//	file:work.db?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_txlock=immediate
+//
+// Claims are renewed while a transaction of InTx has a connection, so the pool needs two at least.
+//
+// Calls end with their context. Errors name the operation and the table, never a key or a result.
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sqsbatch/sqsbatch/idempotency"
+)
+
+// Store is an [idempotency.Store] in a table. Make one with [New].
+type Store struct {
+	db         *sql.DB
+	dialect    Dialect
+	table      string
+	statements statements
+	err        error // of the configuration
+}
+
+var _ idempotency.Store = (*Store)(nil)
+
+// New returns a store in a table of a database. It makes no call. The program that runs the
+// handler reports wrong parameters when it starts; until then every call returns them.
+func New(db *sql.DB, d Dialect, table string) *Store {
+	s := &Store{db: db, dialect: d, table: table, err: validate(d, table)}
+	if db == nil {
+		s.err = errors.Join(errors.New("sqlstore: the database is nil"), s.err)
+	}
+	if s.err == nil {
+		s.statements = statementsOf(d, table)
+	}
+	return s
+}
+
+// Validate returns an error that names every parameter that is wrong. [idempotency.New] calls
+// it when the handler starts.
+func (s *Store) Validate() error { return s.err }
+
+// Claim implements [idempotency.Store] with one INSERT, which becomes an UPDATE when the key
+// has a row.
+func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
+	if err := s.check(c.Key); err != nil {
+		return idempotency.Found{}, err
+	}
+	var (
+		owner     string
+		done      bool
+		left      int64
+		content   sql.NullString
+		hasResult bool
+		result    []byte
+	)
+	err := s.db.QueryRowContext(ctx, s.statements.claim, []byte(c.Key), c.Owner, milliseconds(c.Lease), milliseconds(c.Remember), text(c.Content)).
+		Scan(&owner, &done, &left, &content, &hasResult, &result)
+	switch {
+	case err != nil:
+		return idempotency.Found{}, s.wrap("claim", err)
+	case done:
+		if hasResult && result == nil {
+			result = []byte{}
+		}
+		return idempotency.Found{State: idempotency.Completed, Result: result, Content: content.String}, nil
+	case owner != c.Owner:
+		return idempotency.Found{State: idempotency.InProgress, Left: time.Duration(max(0, left)) * time.Millisecond, Content: content.String}, nil
+	}
+	return idempotency.Found{State: idempotency.Claimed}, nil
+}
+
+// Renew implements [idempotency.Store] with one UPDATE.
+func (s *Store) Renew(ctx context.Context, key, owner string, lease time.Duration) error {
+	return s.own(ctx, s.db, "renew", s.statements.renew, key, owner, milliseconds(lease))
+}
+
+// Complete implements [idempotency.Store] with one UPDATE.
+func (s *Store) Complete(ctx context.Context, key, owner string, c idempotency.Completion) error {
+	return s.complete(ctx, s.db, key, owner, c)
+}
+
+func (s *Store) complete(ctx context.Context, db execer, key, owner string, c idempotency.Completion) error {
+	var result any // a nil slice is not NULL in every driver
+	if c.Result != nil {
+		result = c.Result
+	}
+	return s.own(ctx, db, "complete", s.statements.complete, key, owner, milliseconds(c.Remember), text(c.Content), result)
+}
+
+// Release implements [idempotency.Store] with one DELETE.
+func (s *Store) Release(ctx context.Context, key, owner string) error {
+	return s.own(ctx, s.db, "release", s.statements.release, key, owner)
+}
+
+// InTx calls work with a transaction, and commits what work did in it together with the
+// completion of the record's claim. ctx is the handler's. Either both are done or none:
+//
+//	func shipOrder(ctx context.Context, o Order) error {
+//		return store.InTx(ctx, func(tx *sql.Tx) error {
+//			_, err := tx.ExecContext(ctx, "INSERT INTO shipments (order_id) VALUES ($1)", o.ID)
+//			return err
+//		})
+//	}
+//
+// When work returns an error or panics, or ctx ends, the transaction is rolled back. The same
+// happens when another worker has taken the claim over: the record then comes back later, and
+// is a duplicate if the other was done. Return the error of InTx from the handler.
+//
+// work must not commit or roll back. Effects outside of the transaction are not protected, so
+// make them after InTx if they may be lost, and before it if they may be repeated.
+// [idempotency.Keep] counts if it is called before work returns.
+//
+// The handler must be wrapped by [idempotency.New] with this store. Without a claim InTx returns
+// [ErrNoClaim] and does nothing.
+func (s *Store) InTx(ctx context.Context, work func(tx *sql.Tx) error) error {
+	if s.err != nil {
+		return s.err
+	}
+	held, ok := idempotency.HeldFrom(ctx, s)
+	if !ok {
+		return ErrNoClaim
+	}
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return s.wrap("begin a transaction", err)
+	}
+	defer func() { _ = tx.Rollback() }() // does nothing after a commit
+	if err := work(tx); err != nil {
+		return err
+	}
+	return held.Commit(ctx, func(key, owner string, c idempotency.Completion) error {
+		if err := s.complete(ctx, tx, key, owner, c); err != nil {
+			return err
+		}
+		return s.wrap("commit", tx.Commit())
+	})
+}
+
+// ErrNoClaim is returned by [Store.InTx] when its context has no claim in this store.
+var ErrNoClaim = errors.New("sqlstore: the context is not that of a handler with a claim in this store: wrap the handler with idempotency.New and this store")
+
+// DeleteExpired deletes rows that have expired, limit at most, and returns how many. The ones
+// that expired first go first. Several programs may call it at a time. A small limit, 1,000
+// say, keeps the transaction short: call it again while it returns limit.
+func (s *Store) DeleteExpired(ctx context.Context, limit int) (int64, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	deleted, err := affected(s.db.ExecContext(ctx, s.statements.deleteExpired, limit))
+	return deleted, s.wrap("delete expired rows", err)
+}
+
+// Migrate creates the table and its index unless they are there. Several programs may call it at
+// a time.
+func (s *Store) Migrate(ctx context.Context) error {
+	if s.err != nil {
+		return s.err
+	}
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return s.wrap("migrate", err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	for _, statement := range append(s.dialect.lock(), schema(s.dialect, s.table)...) {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return s.wrap("migrate", err)
+		}
+	}
+	return s.wrap("migrate", tx.Commit())
+}
+
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// own executes a statement that changes the row of a key if owner has it.
+func (s *Store) own(ctx context.Context, db execer, operation, statement, key, owner string, args ...any) error {
+	if err := s.check(key); err != nil {
+		return err
+	}
+	changed, err := affected(db.ExecContext(ctx, statement, append([]any{[]byte(key), owner}, args...)...))
+	switch {
+	case err != nil:
+		return s.wrap(operation, err)
+	case changed == 0:
+		return idempotency.ErrNotOwner
+	}
+	return nil
+}
+
+func affected(result sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// maxKey is how long keys are at most, in bytes. An index of PostgreSQL takes 2,704.
+const maxKey = 1024
+
+// check returns an error for a wrong configuration, or a key that no claim has.
+func (s *Store) check(key string) error {
+	switch {
+	case s.err != nil:
+		return s.err
+	case key == "" || len(key) > maxKey:
+		return fmt.Errorf("sqlstore: the key has %d bytes, must have 1 to %d", len(key), maxKey)
+	case !utf8.ValidString(key):
+		return errors.New("sqlstore: the key is not valid UTF-8")
+	}
+	return nil
+}
+
+// wrap returns nil for nil.
+func (s *Store) wrap(operation string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("sqlstore: %s in table %q: %w", operation, s.table, err)
+}
+
+// milliseconds are rounded up, so that no claim ends too early.
+func milliseconds(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
+
+func text(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }
