@@ -3,6 +3,7 @@ package servers_test
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,7 +23,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/sqsbatch/sqsbatch/idempotency/sqlstore"
 	"go.uber.org/goleak"
-	_ "modernc.org/sqlite"
+	sqlitedriver "modernc.org/sqlite"
 )
 
 // SQLite is always tested. The others are if their programs are named:
@@ -151,6 +152,8 @@ type database struct {
 	dialect sqlstore.Dialect
 	// open opens it once more, as another process does. wrap is around connections to a server.
 	open func(t *testing.T, wrap func(net.Conn) net.Conn) *sql.DB
+	// connector is for connections that a test opens and closes by itself.
+	connector driver.Connector
 }
 
 // databases are new and empty ones: SQLite, and PostgreSQL if it is named.
@@ -169,16 +172,22 @@ func databases(t *testing.T) []database {
 
 func sqlite(t *testing.T) database {
 	file := filepath.Join(t.TempDir(), "test.db")
+	c := sqliteConnector("file:" + file + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)&_txlock=immediate")
 	return database{"SQLite", sqlstore.SQLite, func(t *testing.T, _ func(net.Conn) net.Conn) *sql.DB {
-		t.Helper()
-		db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)&_txlock=immediate")
-		if err != nil {
-			t.Fatal(err)
-		}
+		db := sql.OpenDB(c)
 		t.Cleanup(func() { _ = db.Close() })
 		return db
-	}}
+	}, c}
 }
+
+// sqliteConnector is the name of a database.
+type sqliteConnector string
+
+func (c sqliteConnector) Connect(context.Context) (driver.Conn, error) {
+	return c.Driver().Open(string(c))
+}
+
+func (c sqliteConnector) Driver() driver.Driver { return &sqlitedriver.Driver{} }
 
 // newPostgres is a schema of its own in the server.
 func newPostgres(t *testing.T, folder string) database {
@@ -189,9 +198,10 @@ func newPostgres(t *testing.T, folder string) database {
 	if _, err := db.Exec("CREATE SCHEMA " + schema); err != nil {
 		t.Fatal(err)
 	}
+	config := postgresConfig(folder)
+	config.RuntimeParams["search_path"] = schema
 	return database{"PostgreSQL", sqlstore.PostgreSQL, func(t *testing.T, wrap func(net.Conn) net.Conn) *sql.DB {
-		c := postgresConfig(folder)
-		c.RuntimeParams["search_path"] = schema
+		c := config.Copy()
 		if wrap != nil {
 			dial := c.DialFunc
 			c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -204,7 +214,8 @@ func newPostgres(t *testing.T, folder string) database {
 		}
 		db := openPostgres(c)
 		db.SetMaxIdleConns(20)
+		db.SetConnMaxIdleTime(2 * time.Second)
 		t.Cleanup(func() { _ = db.Close() })
 		return db
-	}}
+	}, stdlib.GetConnector(*config)}
 }

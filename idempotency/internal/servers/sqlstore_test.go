@@ -39,7 +39,7 @@ func TestSQL_Store(t *testing.T) {
 func historiesOf(t *testing.T, d database) histories.Config {
 	store := migrated(t, d.open(t, nil), d)
 	return histories.Config{
-		Histories: cases.Of(100, 1000), AtOnce: 10, Lease: 300 * time.Millisecond, Lag: 10 * time.Millisecond, Slack: 2 * time.Millisecond,
+		Histories: cases.Of(40, 400), AtOnce: 20, Lease: 300 * time.Millisecond, Lag: 10 * time.Millisecond, Slack: 2 * time.Millisecond,
 		Store: func(f *histories.Faults) idempotency.Store {
 			if d.dialect == sqlstore.SQLite {
 				return f.Around(store)
@@ -194,4 +194,3 @@ func TestSQL_Errors(t *testing.T) {
 		})
 	}
 }
-
