@@ -1,0 +1,279 @@
+package servers_test
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/idempotency/internal/histories"
+	"github.com/sqsbatch/sqsbatch/idempotency/redisstore"
+	"github.com/sqsbatch/sqsbatch/idempotency/storetest"
+	"github.com/sqsbatch/sqsbatch/internal/cases"
+	"github.com/valkey-io/valkey-go"
+)
+
+// server is a server of Redis or Valkey, started once. It returns its socket.
+var server = sync.OnceValues(func() (socket string, err error) {
+	folder, err := start(func(folder string) (*exec.Cmd, error) {
+		return exec.Command(*redisServer, "--port", "0", "--unixsocket", filepath.Join(folder, "redis"), "--save", "", "--dir", folder), nil
+	})
+	if err != nil {
+		return "", err
+	}
+	socket = filepath.Join(folder, "redis")
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
+	defer client.Close()
+	return socket, eventually(func() error { return client.Ping(context.Background()).Err() })
+})
+
+// client is a client's package.
+type client struct {
+	name string
+	// store is a store of a new client, with wrap around its connections.
+	store func(t *testing.T, wrap func(net.Conn) net.Conn) *redisstore.Store
+}
+
+// clients are those for the server, if it is named.
+func clients(t *testing.T) []client {
+	t.Helper()
+	if *redisServer == "" {
+		return nil
+	}
+	socket, err := server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dial := func(wrap func(net.Conn) net.Conn) (net.Conn, error) {
+		conn, err := net.Dial("unix", socket)
+		if err == nil && wrap != nil {
+			conn = wrap(conn)
+		}
+		return conn, err
+	}
+	return []client{
+		{"go-redis", func(t *testing.T, wrap func(net.Conn) net.Conn) *redisstore.Store {
+			c := redis.NewClient(&redis.Options{
+				Dialer:                func(context.Context, string, string) (net.Conn, error) { return dial(wrap) },
+				ContextTimeoutEnabled: true, MaxRetries: -1, ConnMaxIdleTime: 2 * time.Second,
+			})
+			t.Cleanup(func() { _ = c.Close() })
+			return redisstore.New(func(ctx context.Context, script string, keys, args []string) (any, error) {
+				return redis.NewScript(script).Run(ctx, c, keys, args).Result()
+			})
+		}},
+		{"valkey-go", func(t *testing.T, wrap func(net.Conn) net.Conn) *redisstore.Store {
+			c, err := valkey.NewClient(valkey.ClientOption{
+				InitAddress:  []string{"unused:1"},
+				DialCtxFn:    func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return dial(wrap) },
+				DisableRetry: true, DisableCache: true, ForceSingleClient: true,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(c.Close)
+			return redisstore.New(func(ctx context.Context, script string, keys, args []string) (any, error) {
+				return valkey.NewLuaScript(script).Exec(ctx, c, keys, args).ToAny()
+			})
+		}},
+	}
+}
+
+func TestRedis_Store(t *testing.T) {
+	for _, c := range clients(t) {
+		t.Run(c.name, func(t *testing.T) {
+			store := c.store(t, nil)
+			storetest.Run(t, func(*testing.T) idempotency.Store { return store })
+		})
+	}
+}
+
+// The faults are before the server with go-redis. One connection of valkey-go has the requests of
+// all workers, so there they are before the store.
+func TestRedis_Histories(t *testing.T) {
+	for _, c := range clients(t) {
+		t.Run(c.name, func(t *testing.T) {
+			shared := c.store(t, nil)
+			histories.Check(t, histories.Config{
+				Histories: cases.Of(40, 400), AtOnce: 20, Lease: 300 * time.Millisecond, Lag: 10 * time.Millisecond, Slack: 2 * time.Millisecond,
+				Store: func(f *histories.Faults) idempotency.Store {
+					if c.name == "valkey-go" {
+						return f.Around(shared)
+					}
+					return c.store(t, f.Conn)
+				},
+			})
+		})
+	}
+}
+
+// rawServer is a client that looks at values.
+func rawServer(t *testing.T) *redis.Client {
+	t.Helper()
+	socket, err := server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func claimOf(t *testing.T, owner string) idempotency.Claim {
+	return idempotency.Claim{Key: t.Name(), Owner: owner, Lease: 90 * time.Second, Remember: 24 * time.Hour, Content: "c0ffee"}
+}
+
+// The values are Powertools', with its names and types. The validation hash is kept.
+func TestRedis_ValuesArePowertools(t *testing.T) {
+	for _, c := range clients(t) {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, store, raw := t.Context(), c.store(t, nil), rawServer(t)
+			now := time.Now()
+			claim := claimOf(t, "A")
+			if _, err := store.Claim(ctx, claim); err != nil {
+				t.Fatal(err)
+			}
+			wantValue(t, raw, now, map[string]any{
+				"status": "INPROGRESS", "owner": "A", "validation": "c0ffee", "remember": float64(86400),
+				"in_progress_expiration": now.Add(90 * time.Second), "expiration": now.Add(90*time.Second + 24*time.Hour),
+			})
+			if err := store.Complete(ctx, claim.Key, "A", idempotency.Completion{Result: []byte(`{"a":"é"}`), Remember: time.Hour}); err != nil {
+				t.Fatal(err)
+			}
+			wantValue(t, raw, now, map[string]any{
+				"status": "COMPLETED", "owner": "A", "validation": "c0ffee", "data": `{"a":"é"}`, "expiration": now.Add(time.Hour),
+			})
+			if left := raw.PTTL(ctx, claim.Key).Val(); left > time.Hour || left < time.Hour-10*time.Second {
+				t.Errorf("the key lasts for %v, want an hour", left)
+			}
+		})
+	}
+}
+
+// wantValue compares a value. Times are whole numbers within ten seconds.
+func wantValue(t *testing.T, raw *redis.Client, now time.Time, want map[string]any) {
+	t.Helper()
+	text, err := raw.Get(t.Context(), t.Name()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	for name, w := range want {
+		g := got[name]
+		if n, ok := g.(json.Number); ok {
+			i, err := n.Int64()
+			if err != nil {
+				t.Errorf("%s is %s, want a whole number", name, n)
+			}
+			g = float64(i)
+			if at, ok := w.(time.Time); ok {
+				unit := int64(1)
+				if name == "expiration" {
+					unit = 1000
+				}
+				if late := time.UnixMilli(i * unit).Sub(at); late <= -time.Millisecond || late > 10*time.Second { // the clock of scripts has milliseconds
+					t.Errorf("%s is off by %v", name, late)
+				}
+				continue
+			}
+		}
+		if g != w {
+			t.Errorf("%s is %v, want %v", name, g, w)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("the value is %s, want the names of %v", text, want)
+	}
+}
+
+// Values as Powertools writes them are understood.
+func TestRedis_ValuesOfPowertools(t *testing.T) {
+	for _, c := range clients(t) {
+		store := c.store(t, nil)
+		hour := time.Now().Add(time.Hour)
+		for name, test := range map[string]struct {
+			value string
+			want  idempotency.Found
+		}{
+			"Python's completion":         {fmt.Sprintf(`{"data": "{\"a\": 1.0}", "status": "COMPLETED", "expiration": %d}`, hour.Unix()), idempotency.Found{State: idempotency.Completed, Result: []byte(`{"a": 1.0}`)}},
+			"TypeScript's completion":     {fmt.Sprintf(`{"status":"COMPLETED","expiration":%d,"data":{"a":[],"n":12345678901234567890},"validation":"v"}`, hour.Unix()), idempotency.Found{State: idempotency.Completed, Result: []byte(`{"a":[],"n":12345678901234567890}`), Content: "v"}},
+			"no result":                   {fmt.Sprintf(`{"data": null, "status": "COMPLETED", "expiration": %d}`, hour.Unix()), idempotency.Found{State: idempotency.Completed}},
+			"in progress":                 {fmt.Sprintf(`{"status": "INPROGRESS", "expiration": %d, "in_progress_expiration": %d}`, hour.Unix(), hour.UnixMilli()), idempotency.Found{State: idempotency.InProgress, Left: time.Hour}},
+			"in progress without an end":  {fmt.Sprintf(`{"status": "INPROGRESS", "expiration": %d}`, hour.Unix()), idempotency.Found{State: idempotency.InProgress, Left: time.Hour}},
+			"in progress, which is over":  {fmt.Sprintf(`{"status": "INPROGRESS", "expiration": %d, "in_progress_expiration": 1700000000000}`, hour.Unix()), idempotency.Found{State: idempotency.Claimed}},
+			"in progress with a null end": {`{"status": "INPROGRESS", "expiration": 1, "in_progress_expiration": null}`, idempotency.Found{State: idempotency.InProgress, Left: time.Hour}},
+		} {
+			t.Run(c.name+"/"+name, func(t *testing.T) {
+				if err := rawServer(t).Set(t.Context(), t.Name(), test.value, time.Hour).Err(); err != nil {
+					t.Fatal(err)
+				}
+				for _, err := range []error{store.Renew(t.Context(), t.Name(), "A", time.Hour), store.Complete(t.Context(), t.Name(), "A", idempotency.Completion{}), store.Release(t.Context(), t.Name(), "A")} {
+					if !errors.Is(err, idempotency.ErrNotOwner) {
+						t.Errorf("%v, want ErrNotOwner", err)
+					}
+				}
+				found, err := store.Claim(t.Context(), claimOf(t, "A"))
+				if off := test.want.Left - found.Left; err != nil || found.State != test.want.State || string(found.Result) != string(test.want.Result) ||
+					(found.Result == nil) != (test.want.Result == nil) || found.Content != test.want.Content || off < 0 || off > 10*time.Second {
+					t.Errorf("%v %s %v %q, %v", found.State, found.Result, found.Left, found.Content, err)
+				}
+			})
+		}
+	}
+}
+
+// What is no claim is an error, which has no key, and no other call changes it.
+func TestRedis_OtherValues(t *testing.T) {
+	for _, c := range clients(t) {
+		store := c.store(t, nil)
+		for _, value := range []string{"", "no JSON", "{}", `{"status":"EXPIRED"}`, "[]", "5"} {
+			t.Run(c.name+"/"+value, func(t *testing.T) {
+				raw := rawServer(t)
+				if err := raw.Set(t.Context(), t.Name(), value, time.Hour).Err(); err != nil {
+					t.Fatal(err)
+				}
+				if found, err := store.Claim(t.Context(), claimOf(t, "A")); err == nil || strings.Contains(err.Error(), t.Name()) {
+					t.Error(found, err)
+				}
+				_ = store.Renew(t.Context(), t.Name(), "A", time.Hour)
+				_ = store.Complete(t.Context(), t.Name(), "A", idempotency.Completion{})
+				_ = store.Release(t.Context(), t.Name(), "A")
+				if got := raw.Get(t.Context(), t.Name()).Val(); got != value {
+					t.Errorf("the value is %s now", got)
+				}
+			})
+		}
+	}
+}
+
+// A server that has lost its scripts, as after a restart, gets them again.
+func TestRedis_ScriptsAreLost(t *testing.T) {
+	for _, c := range clients(t) {
+		t.Run(c.name, func(t *testing.T) {
+			store, raw := c.store(t, nil), rawServer(t)
+			for range 2 {
+				if err := raw.ScriptFlush(t.Context()).Err(); err != nil {
+					t.Fatal(err)
+				}
+				if found, err := store.Claim(t.Context(), claimOf(t, "A")); err != nil || found.State != idempotency.Claimed {
+					t.Error(found, err)
+				}
+			}
+		})
+	}
+}
