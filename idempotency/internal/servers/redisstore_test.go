@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/idempotency/internal/histories"
+	"github.com/sqsbatch/sqsbatch/idempotency/internal/servers/clients"
 	"github.com/sqsbatch/sqsbatch/idempotency/redisstore"
 	"github.com/sqsbatch/sqsbatch/idempotency/storetest"
 	"github.com/sqsbatch/sqsbatch/internal/cases"
@@ -41,11 +42,11 @@ var server = sync.OnceValues(func() (socket string, err error) {
 type client struct {
 	name string
 	// store is a store of a new client, with wrap around its connections.
-	store func(t *testing.T, wrap func(net.Conn) net.Conn) *redisstore.Store
+	store func(t testing.TB, wrap func(net.Conn) net.Conn) *redisstore.Store
 }
 
-// clients are those for the server, if it is named.
-func clients(t *testing.T) []client {
+// servedBy are the clients for the server, if it is named.
+func servedBy(t testing.TB) []client {
 	t.Helper()
 	if *redisServer == "" {
 		return nil
@@ -62,17 +63,15 @@ func clients(t *testing.T) []client {
 		return conn, err
 	}
 	return []client{
-		{"go-redis", func(t *testing.T, wrap func(net.Conn) net.Conn) *redisstore.Store {
+		{"go-redis", func(t testing.TB, wrap func(net.Conn) net.Conn) *redisstore.Store {
 			c := redis.NewClient(&redis.Options{
 				Dialer:                func(context.Context, string, string) (net.Conn, error) { return dial(wrap) },
 				ContextTimeoutEnabled: true, MaxRetries: -1, ConnMaxIdleTime: 2 * time.Second,
 			})
 			t.Cleanup(func() { _ = c.Close() })
-			return redisstore.New(func(ctx context.Context, script string, keys, args []string) (any, error) {
-				return redis.NewScript(script).Run(ctx, c, keys, args).Result()
-			})
+			return clients.GoRedis(c)
 		}},
-		{"valkey-go", func(t *testing.T, wrap func(net.Conn) net.Conn) *redisstore.Store {
+		{"valkey-go", func(t testing.TB, wrap func(net.Conn) net.Conn) *redisstore.Store {
 			c, err := valkey.NewClient(valkey.ClientOption{
 				InitAddress:  []string{"unused:1"},
 				DialCtxFn:    func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return dial(wrap) },
@@ -82,15 +81,13 @@ func clients(t *testing.T) []client {
 				t.Fatal(err)
 			}
 			t.Cleanup(c.Close)
-			return redisstore.New(func(ctx context.Context, script string, keys, args []string) (any, error) {
-				return valkey.NewLuaScript(script).Exec(ctx, c, keys, args).ToAny()
-			})
+			return clients.ValkeyGo(c)
 		}},
 	}
 }
 
 func TestRedis_Store(t *testing.T) {
-	for _, c := range clients(t) {
+	for _, c := range servedBy(t) {
 		t.Run(c.name, func(t *testing.T) {
 			store := c.store(t, nil)
 			storetest.Run(t, func(*testing.T) idempotency.Store { return store })
@@ -101,7 +98,7 @@ func TestRedis_Store(t *testing.T) {
 // The faults are before the server with go-redis. One connection of valkey-go has the requests of
 // all workers, so there they are before the store.
 func TestRedis_Histories(t *testing.T) {
-	for _, c := range clients(t) {
+	for _, c := range servedBy(t) {
 		t.Run(c.name, func(t *testing.T) {
 			shared := c.store(t, nil)
 			histories.Check(t, histories.Config{
@@ -135,7 +132,7 @@ func claimOf(t *testing.T, owner string) idempotency.Claim {
 
 // The values are Powertools', with its names and types. The validation hash is kept.
 func TestRedis_ValuesArePowertools(t *testing.T) {
-	for _, c := range clients(t) {
+	for _, c := range servedBy(t) {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, store, raw := t.Context(), c.store(t, nil), rawServer(t)
 			now := time.Now()
@@ -203,7 +200,7 @@ func wantValue(t *testing.T, raw *redis.Client, now time.Time, want map[string]a
 
 // Values as Powertools writes them are understood.
 func TestRedis_ValuesOfPowertools(t *testing.T) {
-	for _, c := range clients(t) {
+	for _, c := range servedBy(t) {
 		store := c.store(t, nil)
 		hour := time.Now().Add(time.Hour)
 		for name, test := range map[string]struct {
@@ -239,7 +236,7 @@ func TestRedis_ValuesOfPowertools(t *testing.T) {
 
 // What is no claim is an error, which has no key, and no other call changes it.
 func TestRedis_OtherValues(t *testing.T) {
-	for _, c := range clients(t) {
+	for _, c := range servedBy(t) {
 		store := c.store(t, nil)
 		for _, value := range []string{"", "no JSON", "{}", `{"status":"EXPIRED"}`, "[]", "5"} {
 			t.Run(c.name+"/"+value, func(t *testing.T) {
@@ -263,7 +260,7 @@ func TestRedis_OtherValues(t *testing.T) {
 
 // A server that has lost its scripts, as after a restart, gets them again.
 func TestRedis_ScriptsAreLost(t *testing.T) {
-	for _, c := range clients(t) {
+	for _, c := range servedBy(t) {
 		t.Run(c.name, func(t *testing.T) {
 			store, raw := c.store(t, nil), rawServer(t)
 			for range 2 {

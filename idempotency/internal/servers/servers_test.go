@@ -151,13 +151,13 @@ type database struct {
 	name    string
 	dialect sqlstore.Dialect
 	// open opens it once more, as another process does. wrap is around connections to a server.
-	open func(t *testing.T, wrap func(net.Conn) net.Conn) *sql.DB
+	open func(t testing.TB, wrap func(net.Conn) net.Conn) *sql.DB
 	// connector is for connections that a test opens and closes by itself.
 	connector driver.Connector
 }
 
 // databases are new and empty ones: SQLite, and PostgreSQL if it is named.
-func databases(t *testing.T) []database {
+func databases(t testing.TB) []database {
 	t.Helper()
 	list := []database{sqlite(t)}
 	if *postgresFolder != "" {
@@ -170,10 +170,10 @@ func databases(t *testing.T) []database {
 	return list
 }
 
-func sqlite(t *testing.T) database {
+func sqlite(t testing.TB) database {
 	file := filepath.Join(t.TempDir(), "test.db")
 	c := sqliteConnector("file:" + file + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)&_txlock=immediate")
-	return database{"SQLite", sqlstore.SQLite, func(t *testing.T, _ func(net.Conn) net.Conn) *sql.DB {
+	return database{"SQLite", sqlstore.SQLite, func(t testing.TB, _ func(net.Conn) net.Conn) *sql.DB {
 		db := sql.OpenDB(c)
 		t.Cleanup(func() { _ = db.Close() })
 		return db
@@ -190,7 +190,7 @@ func (c sqliteConnector) Connect(context.Context) (driver.Conn, error) {
 func (c sqliteConnector) Driver() driver.Driver { return &sqlitedriver.Driver{} }
 
 // newPostgres is a schema of its own in the server.
-func newPostgres(t *testing.T, folder string) database {
+func newPostgres(t testing.TB, folder string) database {
 	t.Helper()
 	schema := "test_" + strings.ToLower(strconv.FormatInt(time.Now().UnixNano(), 36))
 	db := openPostgres(postgresConfig(folder))
@@ -200,7 +200,7 @@ func newPostgres(t *testing.T, folder string) database {
 	}
 	config := postgresConfig(folder)
 	config.RuntimeParams["search_path"] = schema
-	return database{"PostgreSQL", sqlstore.PostgreSQL, func(t *testing.T, wrap func(net.Conn) net.Conn) *sql.DB {
+	return database{"PostgreSQL", sqlstore.PostgreSQL, func(t testing.TB, wrap func(net.Conn) net.Conn) *sql.DB {
 		c := config.Copy()
 		if wrap != nil {
 			dial := c.DialFunc

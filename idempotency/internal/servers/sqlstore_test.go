@@ -17,7 +17,7 @@ import (
 
 const table = "idempotency"
 
-func migrated(t *testing.T, db *sql.DB, d database) *sqlstore.Store {
+func migrated(t testing.TB, db *sql.DB, d database) *sqlstore.Store {
 	t.Helper()
 	store := sqlstore.New(db, d.dialect, table)
 	if err := store.Migrate(t.Context()); err != nil {

@@ -1,0 +1,15 @@
+package servers_test
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
+)
+
+var update = flag.Bool("update", false, "write the programs into docs/idempotency.md")
+
+// docs/idempotency.md shows the programs that are compiled and tested here.
+func TestThePageShowsThePrograms(t *testing.T) {
+	docpage.RequireFiles(t, "../../../docs/idempotency.md", *update)
+}
