@@ -90,6 +90,10 @@ send: ## the sender compared with single sends, a loop by hand and gocloud.dev (
 otlp: ## telemetry/otel over OTLP, in processes that are frozen and stopped (30 s)
 	cd test/otlp && go test ./...
 
+.PHONY: stores
+stores: ## the stores of idempotency with SQLite, PostgreSQL and Redis (2 min; their servers)
+	.ci/run stores
+
 .PHONY: lifecycle
 lifecycle: ## programs in other frameworks' life cycles: errgroup, gRPC, fx, cobra (20 s)
 	cd examples/lifecycle && go test ./...
