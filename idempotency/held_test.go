@@ -148,3 +148,35 @@ func TestHeldFrom_WithoutAClaim(t *testing.T) {
 		return nil
 	})
 }
+
+// counting counts the calls that end claims.
+type counting struct {
+	*idempotency.Memory
+	ends int
+}
+
+func (c *counting) Complete(ctx context.Context, key, owner string, completion idempotency.Completion) error {
+	c.ends++
+	return c.Memory.Complete(ctx, key, owner, completion)
+}
+
+func (c *counting) Release(ctx context.Context, key, owner string) error {
+	c.ends++
+	return c.Memory.Release(ctx, key, owner)
+}
+
+// After a handler's own commit the store is called no more.
+func TestHeld_NoCallAfterTheCommit(t *testing.T) {
+	for _, end := range []error{nil, errWork, batch.Permanent(errWork)} {
+		store := &counting{Memory: idempotency.NewMemory()}
+		err := commits(t, store, func(ctx context.Context, held idempotency.Held) error {
+			if err := completeIn(ctx, store, held, 0); err != nil {
+				return err
+			}
+			return end
+		})
+		if !errors.Is(err, end) || store.ends != 1 {
+			t.Errorf("%v: %v, the claim was ended by %d calls, want 1", end, err, store.ends)
+		}
+	}
+}
