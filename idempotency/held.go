@@ -20,13 +20,19 @@ func HeldFrom(ctx context.Context, store Store) (Held, bool) {
 	return Held{w}, true
 }
 
-// Commit calls commit, which must do what [Store.Complete] does and nothing if the claim is
-// not owner's any more. When commit returns nil, the key is completed: what the handler
+// Commit calls commit, which must do what [Store.Complete] does, and nothing if the claim is
+// not owner's any more or was completed, also by owner: an earlier commit whose answer was lost
+// must not be made again. When commit returns nil, the key is completed: what the handler
 // returns later changes only what becomes of this delivery. When commit returns
 // [ErrNotOwner], the error of Commit has the record come back later, as [batch.ErrInProgress]
-// does. No renewal judges the claim while commit runs.
+// does. No renewal judges the claim while commit runs. After a commit that returned nil, Commit
+// returns an error without calling commit: a process that is killed between two commits would
+// never make the second.
 func (h Held) Commit(ctx context.Context, commit func(key, owner string, c Completion) error) error {
 	w := h.work
+	if w.commitState() == committed {
+		return errCommittedBefore
+	}
 	w.setCommit(committing)
 	err := commit(w.claim.Key, w.claim.Owner, w.completion())
 	switch {
@@ -41,6 +47,8 @@ func (h Held) Commit(ctx context.Context, commit func(key, owner string, c Compl
 		return err
 	}
 }
+
+var errCommittedBefore = errors.New("idempotency: the work of this record was committed before: commit all of it together")
 
 // commitState says how far a handler's own commit is.
 type commitState uint8

@@ -165,6 +165,26 @@ func (c *counting) Release(ctx context.Context, key, owner string) error {
 	return c.Memory.Release(ctx, key, owner)
 }
 
+// The second of two commits would be lost if the process is killed between them.
+func TestHeld_CommitsOnce(t *testing.T) {
+	store := idempotency.NewMemory()
+	err := commits(t, store, func(ctx context.Context, held idempotency.Held) error {
+		if err := held.Commit(ctx, func(string, string, idempotency.Completion) error { return errWork }); !errors.Is(err, errWork) {
+			t.Error(err)
+		}
+		if err := completeIn(ctx, store, held, 0); err != nil {
+			t.Errorf("a commit after one that failed: %v", err)
+		}
+		return held.Commit(ctx, func(string, string, idempotency.Completion) error {
+			t.Error("there is a second commit")
+			return nil
+		})
+	})
+	if err == nil {
+		t.Error("the second commit has no error")
+	}
+}
+
 // After a handler's own commit the store is called no more.
 func TestHeld_NoCallAfterTheCommit(t *testing.T) {
 	for _, end := range []error{nil, errWork, batch.Permanent(errWork)} {

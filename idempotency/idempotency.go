@@ -30,7 +30,7 @@
 //
 // What is not guaranteed: a process that is killed between an effect of the handler and its
 // completion has done the effect, and the next delivery does it again. Make such an effect
-// idempotent itself, or let it commit together with the completion.
+// idempotent itself, or let it commit together with the completion, as package sqlstore does.
 //
 // Cost: two writes for a new record, one for a duplicate. Records of a batch claim concurrently.
 package idempotency

@@ -7,7 +7,8 @@ import (
 )
 
 // Store has the claims and completions of keys. Package dynamostore has one in DynamoDB,
-// [NewMemory] makes one for tests. Package storetest tests a store of your own.
+// sqlstore in PostgreSQL or SQLite, redisstore in Redis or Valkey. [NewMemory] makes one for tests.
+// Package storetest tests a store of your own.
 //
 // Its methods are called from several goroutines at a time. They return when their context
 // ends, with an error. A call that failed may have been done nevertheless, also later. A

@@ -65,7 +65,7 @@
 // # Failures
 //
 // A client may repeat a call whose answer was lost: the value names its owner. Errors name the
-// operation, never a key or a result. Redis 6.2, Valkey 7.2 or later are needed.
+// operation, never a key or a result. It is tested with Redis 7.0.
 package redisstore
 
 import (

@@ -18,7 +18,8 @@
 //
 // One table serves any number of functions: the prefix of a key keeps them apart, see
 // [idempotency.Config.Prefix]. [Store.Migrate] creates it, and [Schema] is the text for
-// migrations of your own. The role of the program needs SELECT, INSERT, UPDATE and DELETE.
+// migrations of your own. The role of the program needs SELECT, INSERT, UPDATE and DELETE;
+// Migrate needs CREATE, too, even if the table is there.
 //
 //	key      the key, as bytes: text of PostgreSQL cannot have NUL
 //	owner    the claim's owner
@@ -137,15 +138,15 @@ func (s *Store) Renew(ctx context.Context, key, owner string, lease time.Duratio
 
 // Complete implements [idempotency.Store] with one UPDATE.
 func (s *Store) Complete(ctx context.Context, key, owner string, c idempotency.Completion) error {
-	return s.complete(ctx, s.db, key, owner, c)
+	return s.complete(ctx, s.db, s.statements.complete, key, owner, c)
 }
 
-func (s *Store) complete(ctx context.Context, db execer, key, owner string, c idempotency.Completion) error {
+func (s *Store) complete(ctx context.Context, db execer, statement, key, owner string, c idempotency.Completion) error {
 	var result any // a nil slice is not NULL in every driver
 	if c.Result != nil {
 		result = c.Result
 	}
-	return s.own(ctx, db, "complete", s.statements.complete, key, owner, milliseconds(c.Remember), text(c.Content), result)
+	return s.own(ctx, db, "complete", statement, key, owner, milliseconds(c.Remember), text(c.Content), result)
 }
 
 // Release implements [idempotency.Store] with one DELETE.
@@ -167,12 +168,15 @@ func (s *Store) Release(ctx context.Context, key, owner string) error {
 // happens when another worker has taken the claim over: the record then comes back later, and
 // is a duplicate if the other was done. Return the error of InTx from the handler.
 //
-// work must not commit or roll back. Effects outside of the transaction are not protected, so
+// Call InTx once for a record. It may be called again after an error: when the answer to a commit
+// was lost, the second call finds the completion, does nothing, and the record comes back as
+// a duplicate. work must not commit or roll back. Effects outside of the transaction are not protected, so
 // make them after InTx if they may be lost, and before it if they may be repeated.
 // [idempotency.Keep] counts if it is called before work returns.
 //
 // The handler must be wrapped by [idempotency.New] with this store. Without a claim InTx returns
-// [ErrNoClaim] and does nothing.
+// [ErrNoClaim] and does nothing. This is also so for records that [idempotency.Config] lets
+// proceed without a key or without the store.
 func (s *Store) InTx(ctx context.Context, work func(tx *sql.Tx) error) error {
 	if s.err != nil {
 		return s.err
@@ -190,7 +194,7 @@ func (s *Store) InTx(ctx context.Context, work func(tx *sql.Tx) error) error {
 		return err
 	}
 	return held.Commit(ctx, func(key, owner string, c idempotency.Completion) error {
-		if err := s.complete(ctx, tx, key, owner, c); err != nil {
+		if err := s.complete(ctx, tx, s.statements.completeFirst, key, owner, c); err != nil {
 			return err
 		}
 		return s.wrap("commit", tx.Commit())

@@ -98,7 +98,7 @@ func schema(d Dialect, table string) []string {
 }
 
 // statements are those of a store, which take a key as $1 and an owner as $2.
-type statements struct{ claim, renew, complete, release, deleteExpired string }
+type statements struct{ claim, renew, complete, completeFirst, release, deleteExpired string }
 
 // Statements that both databases understand. A key is free when its row's end is over, of a
 // claim or of a completion. {free} and {own} are conditions on the row that a claim finds.
@@ -129,6 +129,9 @@ WHERE key = $1 AND owner = $2 AND NOT done`
 	done = TRUE, ends = {now} + $3, expires = {now} + $3, content = COALESCE($4, content), result = $5
 WHERE key = $1 AND owner = $2`
 
+	// completeFirst refuses the owner of a completion: its work is done.
+	completeFirst = complete + " AND NOT done"
+
 	release = `DELETE FROM {table} WHERE key = $1 AND owner = $2 AND NOT done`
 
 	// The rows are chosen first, so that no plan chooses more. A row that was claimed meanwhile
@@ -153,5 +156,5 @@ func statementsOf(d Dialect, table string) statements {
 		}
 		return statement
 	}
-	return statements{of(claim), of(renew), of(complete), of(release), of(deleteExpired)}
+	return statements{of(claim), of(renew), of(complete), of(completeFirst), of(release), of(deleteExpired)}
 }

@@ -37,6 +37,7 @@ const (
 	killedBefore     // before the statement is sent
 	killedAfter      // after it was done, and before its answer
 	freezes          // before it is sent, until others have gone on
+	losesAnswer      // its connection breaks after the statement was done, and the process goes on
 )
 
 var errKilled = errors.New("the process was killed")
@@ -60,17 +61,24 @@ func (p *process) isDead() bool {
 }
 
 // step does a statement, unless the process is or gets killed.
-func (p *process) step(statement func() error) error { return p.stepOf(statement, func() {}) }
+func (c *conn) step(statement func() error) error { return c.stepOf(statement, func() {}) }
 
 // stepOf is step for a statement whose answer is lost by discard.
-func (p *process) stepOf(statement func() error, discard func()) error {
+func (c *conn) stepOf(statement func() error, discard func()) error {
+	p := c.process
 	p.mu.Lock()
 	p.steps++
 	now := p.steps == p.fate.at
 	dead, how, woken, frozen := p.dead, p.fate.how, p.woken, p.frozen
 	p.mu.Unlock()
 	switch {
-	case dead:
+	case dead, c.broken:
+		return errKilled
+	case now && how == losesAnswer:
+		_ = statement()
+		discard()
+		c.broken = true
+		_ = c.Conn.Close()
 		return errKilled
 	case now && how == killedBefore:
 		p.kill()
@@ -92,7 +100,9 @@ func (p *process) kill() {
 	defer p.mu.Unlock()
 	p.dead = true
 	for c := range p.conns {
-		_ = c.Conn.Close()
+		if !c.broken {
+			_ = c.Conn.Close()
+		}
 	}
 }
 
@@ -107,7 +117,7 @@ func (p *process) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c := &conn{raw, p}
+	c := &conn{Conn: raw, process: p}
 	p.conns[c] = true
 	return c, nil
 }
@@ -118,14 +128,18 @@ func (p *process) Driver() driver.Driver { return p.open.Driver() }
 type conn struct {
 	driver.Conn
 	process *process
+	broken  bool
 }
+
+// IsValid implements driver.Validator.
+func (c *conn) IsValid() bool { return !c.broken }
 
 func (c *conn) Close() error {
 	c.process.mu.Lock()
 	defer c.process.mu.Unlock()
 	delete(c.process.conns, c)
-	if c.process.dead {
-		return nil // kill did
+	if c.process.dead || c.broken {
+		return nil // it is closed
 	}
 	return c.Conn.Close()
 }
@@ -138,7 +152,7 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 }
 
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
-	err = c.process.step(func() error {
+	err = c.step(func() error {
 		result, err = c.Conn.(driver.ExecerContext).ExecContext(ctx, c.process.change(query), args)
 		return err
 	})
@@ -146,7 +160,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 }
 
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, err error) {
-	err = c.process.stepOf(func() error {
+	err = c.stepOf(func() error {
 		rows, err = c.Conn.(driver.QueryerContext).QueryContext(ctx, c.process.change(query), args)
 		return err
 	}, func() {
@@ -159,22 +173,22 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 
 func (c *conn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
 	var raw driver.Tx
-	err := c.process.step(func() (err error) {
+	err := c.step(func() (err error) {
 		raw, err = c.Conn.(driver.ConnBeginTx).BeginTx(ctx, options)
 		return err
 	})
-	return tx{raw, c.process}, err
+	return tx{raw, c}, err
 }
 
 type tx struct {
 	driver.Tx
-	process *process
+	conn *conn
 }
 
-func (t tx) Commit() error { return t.process.step(t.Tx.Commit) }
+func (t tx) Commit() error { return t.conn.step(t.Tx.Commit) }
 
 func (t tx) Rollback() error {
-	if t.process.isDead() {
+	if t.conn.process.isDead() || t.conn.broken {
 		return errKilled
 	}
 	return t.Tx.Rollback()
