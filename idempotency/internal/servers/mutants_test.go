@@ -42,6 +42,9 @@ func TestSQL_HistoriesFindConditionsThatAreMissing(t *testing.T) {
 			}
 			store := sqlstore.New(db, d.dialect, table)
 			c := historiesOf(t, d)
+			if m.part != "" {
+				c.Histories = 1000 // at most: the first one that shows it is enough
+			}
 			c.Store = func(f *histories.Faults) idempotency.Store { return f.Around(store) }
 			_, illegal := histories.Find(t, c)
 			if found := illegal != ""; found != (m.part != "") {
