@@ -12,21 +12,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/internal/s3client"
 )
 
 // clientOf returns client, or makes one at the first call. A function whose messages are
 // all small makes none.
 func clientOf(client *s3.Client) func(context.Context) (*s3.Client, error) {
-	return whenNeeded(client, func(cfg aws.Config) *s3.Client {
-		return s3.NewFromConfig(cfg, func(o *s3.Options) {
-			// LocalStack, MinIO and similar servers usually have no DNS names for buckets
-			// below their own.
-			o.UsePathStyle = o.BaseEndpoint != nil
-			// Objects of older libraries have no checksum. The SDK would log a line for
-			// each.
-			o.DisableLogOutputChecksumValidationSkipped = true
-		})
-	})
+	return whenNeeded(client, func(cfg aws.Config) *s3.Client { return s3.NewFromConfig(cfg, s3client.Use) })
 }
 
 // queueClientOf is the same for SQS.

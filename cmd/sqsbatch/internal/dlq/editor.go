@@ -51,7 +51,9 @@ func newEditor(s *session) (editor, error) {
 			}
 			edited, err := letter.FromEdited(l, text)
 			if err == nil {
-				s.status.say(letter.Diff(l, edited))
+				if diff := letter.Diff(l, edited); diff != "" {
+					s.status.say(strings.TrimSuffix(diff, "\n"))
+				}
 				return edited, true, nil
 			}
 			s.status.say(fmt.Sprintf("%v; Enter edits it again, q leaves the message in the queue", err))

@@ -197,7 +197,7 @@ sqsbatch dlq show orders-dead --id 059f36b4-87a3-44ab-83d2-661975830a7d`,
 	}
 	v.selecting.flags(cmd, pageSize, "show at most N; 0 shows all. On a terminal, a question comes after each ten, unless --limit is given")
 	cli.Section(cmd, "What is shown", func(f *pflag.FlagSet) {
-		f.Var(cli.Texts(&v.buckets, "NAME"), "s3-bucket", "read bodies that are in this bucket, where a message only points to them; may be repeated")
+		f.Var(cli.Texts(&v.buckets, "NAME"), "s3-bucket", "read bodies that are in this bucket, in the queue's region, where a message only points to them; may be repeated")
 		v.forceFlag(f)
 		f.Var(cli.Choice(&v.output, "text", "json"), "output", "the form of the output\njson: one message a line, as export writes it")
 	})

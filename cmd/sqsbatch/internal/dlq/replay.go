@@ -226,7 +226,9 @@ func (m *moving) transfer(s *session, t *transfer, set *settings, state *journal
 	}
 	var a account
 	if err == nil {
-		out.begin(set)
+		if !set.Editor { // which has the terminal
+			out.begin(set)
+		}
 		a, err = t.scan.run(s.soft, s.kill)
 		s.status.end()
 	}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+// deadLetter serves the queues dead, with one message, and orders.
+func deadLetter(t *testing.T, body string) *sqs.Server {
+	t.Helper()
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	for _, name := range []string{"dead", "orders"} {
+		if _, err := server.Client().CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: &name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	url := server.QueueURL("dead")
+	if _, err := server.Client().SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: &url, MessageBody: &body}); err != nil {
+		t.Fatal(err)
+	}
+	// The configuration of whoever runs the test is not used.
+	for name, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
+		"AWS_PROFILE": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_ENDPOINT_URL": "", "AWS_ENDPOINT_URL_SQS": "", "AWS_ENDPOINT_URL_S3": "",
+	} {
+		t.Setenv(name, value)
+	}
+	return server
+}
+
+// bodies are those of the messages in a queue.
+func bodies(server *sqs.Server, queue string) (list []string) {
+	for _, q := range server.Snapshot() {
+		for _, m := range q.Messages {
+			if q.Name == queue {
+				list = append(list, m.Body)
+			}
+		}
+	}
+	return list
+}
+
+// A body in S3 is shown if its bucket is named. The region is that of the queue. The server
+// has no names for buckets below its own, as most that stand in for S3.
+func TestDLQShow_ReadsBodiesInS3(t *testing.T) {
+	requests := make(chan *http.Request, 10)
+	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests <- r
+		_, _ = io.WriteString(w, `{"customer":17}`)
+	}))
+	defer store.Close()
+	server := deadLetter(t, `["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"payloads","s3Key":"a/1"}]`)
+	t.Setenv("AWS_ENDPOINT_URL_S3", strings.Replace(store.URL, "127.0.0.1", "localhost", 1))
+
+	show := func(args ...string) (stdout, stderr string) {
+		t.Helper()
+		var out, errOut bytes.Buffer
+		args = append([]string{"dlq", "show", server.QueueURL("dead")}, args...)
+		if status := cli.Run(t.Context(), root(cli.IO{Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut})); status != 0 {
+			t.Errorf("status %d: %s", status, errOut.String())
+		}
+		return out.String(), errOut.String()
+	}
+	if out, errOut := show("--s3-bucket", "payloads"); !strings.Contains(out, `"customer": 17`) || errOut != "" {
+		t.Errorf("%s\n%s", out, errOut)
+	}
+	select {
+	case r := <-requests:
+		if r.URL.Path != "/payloads/a/1" || !strings.Contains(r.Header.Get("Authorization"), "/us-east-1/s3/") {
+			t.Errorf("asked for %s with %s", r.URL.Path, r.Header.Get("Authorization"))
+		}
+	default:
+		t.Error("S3 was not asked")
+	}
+	// A sender could point to any bucket, so no other is read.
+	if out, errOut := show("--s3-bucket", "others"); !strings.Contains(out, "s3://payloads/a/1") || !strings.Contains(errOut, "its body in S3 cannot be read") {
+		t.Errorf("%s\n%s", out, errOut)
+	}
+	if out, _ := show(); !strings.Contains(out, "it was not fetched") {
+		t.Error(out)
+	}
+	if len(requests) > 0 || len(bodies(server, "dead")) != 1 {
+		t.Errorf("%d more requests to S3, and the queue has %q", len(requests), bodies(server, "dead"))
+	}
+}
