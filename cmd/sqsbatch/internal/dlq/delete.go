@@ -31,7 +31,7 @@ sqsbatch dlq delete orders-dead --reason timeout --save dead.ndjson.gz --yes`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd, tio, args[0]) },
 	}
-	d.selecting.flags(cmd, 0, "at most N of them, and exactly N if there are as many (default: no limit)")
+	d.selecting.flags(cmd, 0, "select at most N, and exactly N if there are as many; those that then fail count, too (default: no limit)")
 	cli.Section(cmd, "What is done", func(f *pflag.FlagSet) {
 		f.BoolVar(&d.yes, "yes", false, "do it; without this flag the command only says what it would do")
 		f.Var(cli.Text(&d.save, "FILE"), "save", "write each message to this file before it is deleted, as export does; import sends them again")

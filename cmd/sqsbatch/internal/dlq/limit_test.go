@@ -25,6 +25,22 @@ func TestLimit_IsExactAtARate(t *testing.T) {
 	})
 }
 
+// A message that fails counts: the limit is how many messages a run takes in hand.
+func TestLimit_CountsMessagesThatFail(t *testing.T) {
+	virtual(t, func(b *bench) {
+		for _, body := range numbered(0, 40) {
+			b.buried("orders-dead", "", body, "x", "orders")
+		}
+		if err := b.server.Inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: "SendMessageBatch", Code: "InvalidMessageContents", Times: 3}); err != nil {
+			t.Fatal(err)
+		}
+		b.contains(b.must(3, "replay", "orders-dead", "--limit", "10", "--yes"), "7 messages replayed", "3 messages stay")
+		if n, left := b.depth("orders"), b.depth("orders-dead"); n != 7 || left != 33 {
+			t.Errorf("%d sent, %d left", n, left)
+		}
+	})
+}
+
 // killed runs a replay of 5 of 60 messages, and kills it in the call that sends them.
 func killed(b *bench) {
 	b.Helper()

@@ -21,7 +21,7 @@ const (
 // A picker decides which messages a verb acts on.
 type picker struct {
 	selection *letter.Selection
-	limit     int // 0 for none
+	limit     int // how many messages are taken, those on which the verb then fails included; 0 for none
 	// before is when the run began. A message that was sent later is left, because it may
 	// be one that this run sent and that failed again. Zero: every message is taken.
 	before time.Time

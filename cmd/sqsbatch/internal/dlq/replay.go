@@ -80,7 +80,7 @@ sqsbatch dlq move orders-dead --to parked --yes`,
 }
 
 func (m *moving) flags(cmd *cobra.Command) {
-	m.selecting.flags(cmd, 0, "at most N of them, and exactly N if there are as many (default: no limit)")
+	m.selecting.flags(cmd, 0, "select at most N, and exactly N if there are as many; those that then fail or stay count, too (default: no limit)")
 	cli.Section(cmd, "What is done", func(f *pflag.FlagSet) {
 		f.BoolVar(&m.yes, "yes", false, "do it; without this flag the command only says what it would do")
 		if m.move {
