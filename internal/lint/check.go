@@ -28,11 +28,11 @@ func Check(st *template.Stack) (Result, error) {
 	}
 	c.checkQueues(st, survey.Queues, sources, alarmsOf(st, list))
 	for _, a := range list {
-		apply(c, Alarms, Alarm{a, sources})
+		apply(c, Alarms, Subject{}, Alarm{a, sources})
 	}
 	policies, err := st.Resources("AWS::SQS::QueuePolicy", "AWS::SQS::QueueInlinePolicy")
 	for _, p := range policies {
-		apply(c, Policies, Policy{p})
+		apply(c, Policies, Subject{}, Policy{p})
 	}
 	for _, f := range survey.Left() {
 		c.unsure(Unknown{Pos: f.Pos, Message: f.Message})
@@ -50,7 +50,7 @@ func Check(st *template.Stack) (Result, error) {
 func (c *collector) checkMappings(st *template.Stack, mappings []Mapping) {
 	policies := attachmentsOf(st)
 	for _, m := range mappings {
-		apply(c, Mappings, m)
+		apply(c, Mappings, Subject{m.Function.LogicalID, m.Event.Name, m.Queue.LogicalID}, m)
 		switch {
 		case m.Event.QueueARN == "":
 			_, err := queueOfEvent(m).Str()
@@ -68,7 +68,7 @@ func (c *collector) checkMappings(st *template.Stack, mappings []Mapping) {
 		}
 	}
 	for _, f := range functionsOf(mappings) {
-		apply(c, Functions, *f)
+		apply(c, Functions, Subject{Function: f.LogicalID}, *f)
 	}
 }
 
@@ -91,7 +91,7 @@ func (c *collector) checkRole(st *template.Stack, m Mapping, policies attachment
 		c.unsure(Unknown{Pos: f.Resource.Pos, Rules: ids, Message: "the permissions of function " + f.LogicalID + " are not checked: " + template.Reason(f.Resource.Pos, err)})
 		return
 	}
-	apply(c, Roles, role)
+	apply(c, Roles, Subject{}, role)
 }
 
 // checkQueues checks the queues and their keys.
@@ -106,10 +106,10 @@ func (c *collector) checkQueues(st *template.Stack, queues []template.Queue, sou
 		}
 		s.alarms, s.region, s.account, s.piped = watching, region, account, piped[q.ARN]
 		s.failures = len(s.deadOf) > 0 || failed[q.ARN] || deadName.MatchString(q.LogicalID+" "+q.Name)
-		apply(c, Queues, s)
-		apply(c, watched, s)
+		apply(c, Queues, Subject{Queue: q.LogicalID}, s)
+		apply(c, watched, Subject{}, s)
 		if key := keyOfQueue(st, q); key != nil {
-			apply(c, Keys, Key{key, senders[q.ARN]})
+			apply(c, Keys, Subject{}, Key{key, senders[q.ARN]})
 		}
 	}
 }

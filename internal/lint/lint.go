@@ -69,10 +69,20 @@ type Finding struct {
 	EndCol int
 	// Resource is the logical id of the resource around Pos, "" outside of Resources.
 	Resource string
+	// About are the subjects of the rule that it is a finding of.
+	About []Subject
 	// Message says what is wrong here, with names and values.
 	Message string
 	// Fix is nil if there is no safe one.
 	Fix *Fix
+}
+
+// A Subject is what a rule judged: a mapping if it has an Event, else a function or a queue. It
+// is empty for rules about alarms, permissions, keys and suppressions.
+type Subject struct {
+	Function string // logical id
+	Event    string // as in [template.Event].Name
+	Queue    string // logical id
 }
 
 // String returns the message after its place.
@@ -156,20 +166,23 @@ func (r *reporter) number(v template.Value) (int, bool) {
 // Check returns the places where subject breaks the rule.
 func (r Rule[T]) Check(subject T) []Finding {
 	var c collector
-	c.apply(r.Info, func(out *reporter) { r.check(subject, out) })
+	c.apply(r.Info, Subject{}, func(out *reporter) { r.check(subject, out) })
 	return c.Findings
 }
 
 // A collector collects what rules say.
 type collector struct{ Result }
 
-func (c *collector) apply(info Info, check func(*reporter)) {
+func (c *collector) apply(info Info, about Subject, check func(*reporter)) {
 	r := &reporter{info: info}
 	check(r)
 	for _, f := range r.found {
-		if !slices.ContainsFunc(c.Findings, func(g Finding) bool { return g.ID == f.ID && g.Pos == f.Pos && g.Message == f.Message }) {
+		i := slices.IndexFunc(c.Findings, func(g Finding) bool { return g.ID == f.ID && g.Pos == f.Pos && g.Message == f.Message })
+		if i < 0 {
+			i = len(c.Findings)
 			c.Findings = append(c.Findings, *f)
 		}
+		c.Findings[i].About = append(c.Findings[i].About, about)
 	}
 	for _, u := range r.unknown {
 		c.unsure(u)
@@ -188,9 +201,9 @@ func (c *collector) unsure(u Unknown) {
 }
 
 // apply checks a table of rules.
-func apply[T any](c *collector, rules []Rule[T], subject T) {
+func apply[T any](c *collector, rules []Rule[T], about Subject, subject T) {
 	for _, r := range rules {
-		c.apply(r.Info, func(out *reporter) { r.check(subject, out) })
+		c.apply(r.Info, about, func(out *reporter) { r.check(subject, out) })
 	}
 }
 

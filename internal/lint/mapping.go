@@ -15,15 +15,6 @@ type Mapping struct {
 	Queue    template.Queue
 }
 
-// MappingsOf lists the mappings of a function.
-func MappingsOf(d *template.Deployment) []Mapping {
-	list := []Mapping{{d.Function, d.Event, d.Source}}
-	for _, m := range d.More {
-		list = append(list, Mapping{d.Function, m.Event, m.Queue})
-	}
-	return list
-}
-
 // get returns a property of the event.
 func (m Mapping) get(path ...string) template.Value { return m.Event.Properties.Get(path...) }
 
@@ -73,73 +64,36 @@ const (
 	metricsPage = "Types of metrics for Lambda functions"
 )
 
-// Unreported is a mapping that ignores what the function reports.
-var Unreported = Rule[Mapping]{
-	Info: Info{ID: "SB101", Severity: Error, Fixable: true,
-		Title: "The mapping has no ReportBatchItemFailures",
-		Why:   "Lambda ignores the batchItemFailures that the function returns, and deletes the whole batch: the records that failed are lost. If the function returns an error instead, nothing is deleted, and the records that succeeded are handled again.",
-		Page:  errorsPage},
-	check: func(m Mapping, r *reporter) {
-		remedy := settings.DeleteSucceeded
-		deletes, _ := remedy.Bool(m.Function.Environment[remedy.Name]) // the function refuses a wrong one
-		types := m.get("FunctionResponseTypes")
-		if m.Event.ReportBatchItemFailures || deletes || !r.known(types, m.Function.Resource.Get("Environment", "Variables", remedy.Name)) {
-			return
-		}
-		if m.Function.LogicalID == "" {
-			r.unsure(m.Event.Pos, "mapping %s has no ReportBatchItemFailures, and its function, which may have %s=true, is not in the template", m.Event.Name, remedy.Name)
-			return
-		}
-		f := r.report(m.Event.Pos, "event %s of function %s has no ReportBatchItemFailures: if the function returns batchItemFailures, as the toolkit does, Lambda ignores them and deletes those records with the rest of the batch. "+
-			"Add FunctionResponseTypes: [ReportBatchItemFailures] to the event, or give the function %s=true", m.Event.Name, m.Function.LogicalID, remedy.Name)
-		if types.Absent() {
-			f.Fix = setting(m.get(), "FunctionResponseTypes", []string{"ReportBatchItemFailures"})
-		}
-	},
-}
-
-// ShortVisibility is a queue that shows records again while a function may still
-// handle them.
-var ShortVisibility = Rule[Mapping]{
-	Info: Info{ID: "SB105", Severity: Error, Fixable: true,
-		Title: "The visibility timeout is shorter than the function's timeout",
-		Why:   "Lambda refuses the mapping. The records would be visible again while the function handles them.",
-		Page:  mappingPage},
-	check: func(m Mapping, r *reporter) {
-		if !m.comparable(r) {
-			return
-		}
-		if v, timeout := m.Queue.Visibility(), m.Function.Timeout; v < timeout {
-			r.report(m.Queue.Resource.Get("VisibilityTimeout").Pos,
-				"queue %s has a VisibilityTimeout of %d seconds, less than the function's Timeout of %d; Lambda refuses that. Set it to %d (6 × Timeout + window)",
-				title(m.Queue), v/time.Second, timeout/time.Second, m.wanted()/time.Second).Fix = m.longEnough()
-		}
-	},
-}
-
 // longEnough sets the visibility timeout that AWS asks for.
 func (m Mapping) longEnough() *Fix {
 	return property(m.Queue.Resource, "VisibilityTimeout", int(m.wanted()/time.Second))
 }
 
-// ManyFilters is a mapping with more filters than the quota.
-var ManyFilters = Rule[Mapping]{
-	Info: Info{ID: "SB116", Severity: Error,
-		Title: "The mapping has more than five filters",
-		Why:   "Lambda refuses more unless the account's quota was raised.",
-		Page:  quotaPage},
-	check: func(m Mapping, r *reporter) {
-		const quota = 5
-		if n := m.filters(); n > quota {
-			r.report(m.get("FilterCriteria").Pos,
-				"event %s has %d filters: Lambda takes %d, and more only where the account's quota was raised", m.Event.Name, n, quota)
-		}
-	},
-}
-
 // Mappings are the rules of a mapping.
 var Mappings = []Rule[Mapping]{
-	Unreported,
+	{
+		Info: Info{ID: "SB101", Severity: Error, Fixable: true,
+			Title: "The mapping has no ReportBatchItemFailures",
+			Why:   "Lambda ignores the batchItemFailures that the function returns, and deletes the whole batch: the records that failed are lost. If the function returns an error instead, nothing is deleted, and the records that succeeded are handled again.",
+			Page:  errorsPage},
+		check: func(m Mapping, r *reporter) {
+			remedy := settings.DeleteSucceeded
+			deletes, _ := remedy.Bool(m.Function.Environment[remedy.Name]) // the function refuses a wrong one
+			types := m.get("FunctionResponseTypes")
+			if m.Event.ReportBatchItemFailures || deletes || !r.known(types, m.Function.Resource.Get("Environment", "Variables", remedy.Name)) {
+				return
+			}
+			if m.Function.LogicalID == "" {
+				r.unsure(m.Event.Pos, "mapping %s has no ReportBatchItemFailures, and its function, which may have %s=true, is not in the template", m.Event.Name, remedy.Name)
+				return
+			}
+			f := r.report(m.Event.Pos, "event %s of function %s has no ReportBatchItemFailures: if the function returns batchItemFailures, as the toolkit does, Lambda ignores them and deletes those records with the rest of the batch. "+
+				"Add FunctionResponseTypes: [ReportBatchItemFailures] to the event, or give the function %s=true", m.Event.Name, m.Function.LogicalID, remedy.Name)
+			if types.Absent() {
+				f.Fix = setting(m.get(), "FunctionResponseTypes", []string{"ReportBatchItemFailures"})
+			}
+		},
+	},
 	{
 		Info: Info{ID: "SB102", Severity: Error, Fixable: true,
 			Title: "A batch size above 10 has no window",
@@ -185,7 +139,22 @@ var Mappings = []Rule[Mapping]{
 			}
 		},
 	},
-	ShortVisibility,
+	{
+		Info: Info{ID: "SB105", Severity: Error, Fixable: true,
+			Title: "The visibility timeout is shorter than the function's timeout",
+			Why:   "Lambda refuses the mapping. The records would be visible again while the function handles them.",
+			Page:  mappingPage},
+		check: func(m Mapping, r *reporter) {
+			if !m.comparable(r) {
+				return
+			}
+			if v, timeout := m.Queue.Visibility(), m.Function.Timeout; v < timeout {
+				r.report(m.Queue.Resource.Get("VisibilityTimeout").Pos,
+					"queue %s has a VisibilityTimeout of %d seconds, less than the function's Timeout of %d; Lambda refuses that. Set it to %d (6 × Timeout + window)",
+					title(m.Queue), v/time.Second, timeout/time.Second, m.wanted()/time.Second).Fix = m.longEnough()
+			}
+		},
+	},
 	{
 		Info: Info{ID: "SB106", Severity: Warning, Fixable: true,
 			Title: "The visibility timeout is shorter than 6 × timeout + window",
@@ -248,7 +217,19 @@ var Mappings = []Rule[Mapping]{
 			}
 		},
 	},
-	ManyFilters,
+	{
+		Info: Info{ID: "SB116", Severity: Error,
+			Title: "The mapping has more than five filters",
+			Why:   "Lambda refuses more unless the account's quota was raised.",
+			Page:  quotaPage},
+		check: func(m Mapping, r *reporter) {
+			const quota = 5
+			if n := m.filters(); n > quota {
+				r.report(m.get("FilterCriteria").Pos,
+					"event %s has %d filters: Lambda takes %d, and more only where the account's quota was raised", m.Event.Name, n, quota)
+			}
+		},
+	},
 	{
 		Info: Info{ID: "SB117", Severity: Error, Fixable: true,
 			Title: "The maximum concurrency is out of bounds",

@@ -84,9 +84,9 @@ func (c *collector) suppress(st *template.Stack) {
 	for _, s := range list {
 		switch i := slices.IndexFunc(known, func(r Info) bool { return r.ID == s.id }); {
 		case i < 0:
-			c.apply(unreasoned.Info, func(r *reporter) { r.report(s.at, "there is no rule %q", s.id) })
+			c.apply(unreasoned.Info, Subject{}, func(r *reporter) { r.report(s.at, "there is no rule %q", s.id) })
 		case s.reason == "":
-			c.apply(unreasoned.Info, func(r *reporter) { r.report(s.at, "the suppression of %s gives no reason, and has no effect", s.id) })
+			c.apply(unreasoned.Info, Subject{}, func(r *reporter) { r.report(s.at, "the suppression of %s gives no reason, and has no effect", s.id) })
 		default:
 			valid = append(valid, s)
 		}
@@ -105,7 +105,7 @@ func (c *collector) suppress(st *template.Stack) {
 	for _, s := range valid {
 		unsure := slices.ContainsFunc(c.Unknown, func(u Unknown) bool { return u.Rules == nil || slices.Contains(u.Rules, s.id) })
 		if !s.used && !unsure {
-			c.apply(unused.Info, func(r *reporter) { r.report(s.at, "nothing here breaks %s: remove the suppression", s.id) })
+			c.apply(unused.Info, Subject{}, func(r *reporter) { r.report(s.at, "nothing here breaks %s: remove the suppression", s.id) })
 		}
 	}
 }

@@ -15,6 +15,9 @@ type Options struct {
 	AllEvents bool
 	// Parameters override the defaults of the template's parameters.
 	Parameters map[string]string
+	// Environment has variables that functions have in addition to those of the template, or
+	// in place of them.
+	Environment map[string]string
 	// Endpoint is what queue URLs begin with. Defaults to
 	// "https://sqs.<Region>.amazonaws.com".
 	Endpoint string

@@ -2,6 +2,7 @@ package template
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"time"
@@ -108,5 +109,6 @@ func (st *Stack) environment(d *Deployment) error {
 			}
 		}
 	}
+	maps.Copy(vars, st.o.Environment)
 	return nil
 }

@@ -19,7 +19,7 @@ Resources:
       RedrivePolicy: {deadLetterTargetArn: !GetAtt DeadLetterQueue.Arn, maxReceiveCount: 5}
   DeadLetterQueue:
     Type: AWS::SQS::Queue
-    Properties: {QueueName: local-dead}
+    Properties: {QueueName: local-dead, MessageRetentionPeriod: 1209600}
   Function:
     Type: AWS::Serverless::Function
     Properties:

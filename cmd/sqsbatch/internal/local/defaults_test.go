@@ -34,6 +34,9 @@ func TestNoTemplate_RunsWithDefaults(t *testing.T) {
 			if err := runLocal(t.Context(), args, cli.IO{Stdin: stdin, Stdout: &out, Stderr: os.Stderr}); err != nil {
 				t.Fatalf("%v\n%s", err, out.String())
 			}
+			if strings.Contains(out.String(), "sqsbatch lint") {
+				t.Errorf("there are findings:\n%s", out.String())
+			}
 			for _, want := range []string{
 				": " + ordersPackage + ", timeout 10s, 256 MB, batches of 10, 10 at a time\n",
 				"settings     " + tt.settings + "\n",

@@ -77,10 +77,10 @@ func TestWrongFilterCriteria(t *testing.T) {
 	}
 	const second = `'{"body": [{"prefix": "paid "}]}'`
 	for wrong, want := range map[string][]string{
-		`'{"body": "paid"}'`:          {"wrong.yaml:17: function Foreign, event Work: filter 2 of FilterCriteria", `{"body": "paid"}: pattern.body: need a list`, "Correct it, as in"},
-		`'{"body": {"a": [{"x":1}]}'`: {"wrong.yaml:17: function Foreign, event Work: filter 2", "not JSON"},
+		`'{"body": "paid"}'`:          {"wrong.yaml:21: function Foreign, event Work: filter 2 of FilterCriteria", `{"body": "paid"}: pattern.body: need a list`, "Correct it, as in"},
+		`'{"body": {"a": [{"x":1}]}'`: {"wrong.yaml:21: function Foreign, event Work: filter 2", "not JSON"},
 		`'{"messageId": ["1"]}'`:      {"filter 2", `filtered by their "body" only`},
-		`{body: [paid]}`:              {"wrong.yaml:17: the Pattern of filter 2 of event Work of Foreign is a mapping; it must be a string of JSON"},
+		`{body: [paid]}`:              {"wrong.yaml:21: the Pattern of filter 2 of event Work of Foreign is a mapping; it must be a string of JSON"},
 		`!Ref AWS::NoValue`:           {"filter 2 of event Work of Foreign has no Pattern; give one"},
 	} {
 		path := filepath.Join(t.TempDir(), "wrong.yaml")

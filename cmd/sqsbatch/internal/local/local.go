@@ -5,9 +5,10 @@
 // It combines other packages: template reads what is deployed, lint checks it, build
 // compiles the program, message reads what is sent, track follows what happens,
 // runstats measures it, and view shows it. In this package, options.go and program.go have
-// the flags, local.go the course of a run, stack.go the queues and the function, input.go
-// and send.go the messages. container.go is for --mode poll, where the function runs in
-// processes that poll, as in a container (package container).
+// the flags, local.go the course of a run, stack.go the queues and the function, findings.go
+// what lint finds in their settings, input.go and send.go the messages. container.go is for
+// --mode poll, where the function runs in processes that poll, as in a container (package
+// container).
 //
 // A [Trial] uses the same queues and function for another command: it runs messages that
 // it is given once each, and returns what became of them. trial.go and trialcourse.go have

@@ -3,7 +3,7 @@ package local
 import (
 	"errors"
 	"fmt"
-	"maps"
+	"slices"
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
@@ -11,6 +11,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
+
+// shortVisibility is the rule on a visibility timeout below the function's timeout. Lambda
+// refuses the mapping.
+const shortVisibility = "SB105"
 
 // connect prepares the mapping and checks its settings, before the build.
 func (s *stack) connect(tracker *track.Tracker) error {
@@ -40,37 +44,10 @@ func (s *stack) connect(tracker *track.Tracker) error {
 	if err := probe.Validate(); err != nil {
 		return fmt.Errorf("%s: event %s: %w", e.Pos, e.Name, err)
 	}
-	if refused := lint.ShortVisibility.Check(s.linted()); len(refused) > 0 {
-		return errors.New(refused[0].String())
+	if i := slices.IndexFunc(s.found, func(f lint.Finding) bool { return f.ID == shortVisibility }); i >= 0 {
+		return errors.New(s.found[i].String())
 	}
 	return nil
-}
-
-// linted is the mapping for rules, with the environment that the function has here.
-func (s *stack) linted() lint.Mapping {
-	m := lint.MappingsOf(s.deployment)[0]
-	env := maps.Clone(m.Function.Environment)
-	maps.Copy(env, s.o.env)
-	m.Function.Environment = env
-	return m
-}
-
-// findings are warnings about the template that a user should see before it runs.
-func (s *stack) findings() (warnings []fmt.Stringer) {
-	var found []lint.Finding
-	for _, m := range lint.MappingsOf(s.deployment) {
-		found = append(found, lint.ManyFilters.Check(m)...)
-	}
-	if s.o.mode == modeLambda {
-		found = append(found, lint.Unreported.Check(s.linted())...)
-	}
-	for _, f := range s.deployment.Findings {
-		warnings = append(warnings, f)
-	}
-	for _, f := range found {
-		warnings = append(warnings, f)
-	}
-	return warnings
 }
 
 // filterError says which filter Lambda would refuse, and why.

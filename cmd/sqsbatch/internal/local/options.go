@@ -45,7 +45,11 @@ The package is the directory or the import path of the function's main package. 
 
 Without a flag that says what to send, the command sends the file that the package names on a line //sqsbatch:samples FILE. If there is no such line, it explains how to name messages.`
 
-const details = `## Environment
+const details = `## Findings
+
+Before the run, the command prints errors and warnings that 'sqsbatch lint' finds about the function, its queue and its event, at most four. It prints none about alarms, permissions and encryption, which have no effect here, and with --mode poll none about the event.
+
+## Environment
 
 The function has the environment of the template. The command adds AWS_ENDPOINT_URL_SQS, AWS_LAMBDA_LOG_FORMAT=JSON, AWS_LAMBDA_LOG_LEVEL of at least INFO, and SQSBATCH_LOG_SUCCEEDED=true, so that it can show each record. It also adds SQSBATCH_OUTAGE=10s, so that a record that always fails is not retried for 15 minutes. It does not add that if the template or --env sets SQSBATCH_OUTAGE or SQSBATCH_BACKOFF.
 

@@ -22,6 +22,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
@@ -36,6 +37,7 @@ const region = "us-east-1"
 // A stack has the queues, and the function that receives from them.
 type stack struct {
 	*plan
+	found   []lint.Finding
 	server  *sqs.Server
 	client  *awssqs.Client
 	fn      *lambda.Deployment
@@ -66,9 +68,7 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 	if p.deployment, err = p.resolve(s.server.URL()); err != nil {
 		return nil, err
 	}
-	for _, f := range s.findings() {
-		r.view.Event(track.Warning{Text: f.String()})
-	}
+	s.found = p.lint()
 	s.client = awssqs.New(awssqs.Options{
 		Region:       region,
 		BaseEndpoint: aws.String(s.server.URL()),
@@ -85,6 +85,7 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 	} else if err = s.connect(tracker); err != nil {
 		return nil, err
 	}
+	s.warn(r)
 	if s.dir, err = os.MkdirTemp("", "sqsbatch-local-"); err != nil {
 		return nil, err
 	}

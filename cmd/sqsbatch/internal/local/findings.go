@@ -1,0 +1,85 @@
+package local
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+	"github.com/sqsbatch/sqsbatch/internal/lint"
+	"github.com/sqsbatch/sqsbatch/internal/template"
+)
+
+// maxFindings is how many findings a run prints. `sqsbatch lint` prints all, with reasons and
+// fixes.
+const maxFindings = 4
+
+// lint returns what the rules find in the settings that the run uses, errors first. The
+// function has the environment of the run. A template that cannot be checked has no findings.
+func (p *plan) lint() (found []lint.Finding) {
+	st, err := p.template.Stack(template.Options{Parameters: p.o.parameters, Environment: p.o.env})
+	if err != nil {
+		return nil
+	}
+	result, err := lint.Check(st)
+	if err != nil {
+		return nil
+	}
+	for _, f := range result.Findings {
+		if p.uses(f) {
+			found = append(found, f)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b lint.Finding) int { return rank(a) - rank(b) })
+	return found
+}
+
+func rank(f lint.Finding) int {
+	if f.Severity == lint.Error {
+		return 0
+	}
+	return 1
+}
+
+// uses reports whether a finding is worth a line before a run. It is an error or a warning
+// about the function, a queue that it polls, or the mapping that invokes it. Alarms,
+// permissions and encryption have no effect here, and in a container (--mode poll) what
+// Lambda does with mappings has none either.
+func (p *plan) uses(f lint.Finding) bool {
+	const encryption, variables = "SB214", "SB119"
+	if f.Severity == lint.Note || f.ID == encryption || p.o.mode == modePoll && strings.HasPrefix(f.ID, "SB1") && f.ID != variables {
+		return false
+	}
+	return slices.ContainsFunc(f.About, func(s lint.Subject) bool {
+		switch d := p.deployment; {
+		case s.Event != "":
+			return s.Function == d.Function.LogicalID && s.Event == d.Event.Name
+		case s.Function != "":
+			return s.Function == d.Function.LogicalID
+		default:
+			return s.Queue != "" && (s.Queue == d.Source.LogicalID || slices.ContainsFunc(d.More, func(m template.Mapping) bool { return s.Queue == m.Queue.LogicalID }))
+		}
+	})
+}
+
+// warn shows what a user should know of the template before the run.
+func (s *stack) warn(r *run) {
+	for _, f := range s.deployment.Findings {
+		r.view.Event(track.Warning{Text: f.String()})
+	}
+	for _, f := range s.found[:min(len(s.found), maxFindings)] {
+		first, _, _ := strings.Cut(f.Message, ". ")
+		r.view.Event(track.Warning{Text: fmt.Sprintf("%s: %s (%s)", f.Pos, first, f.ID)})
+	}
+	if n := len(s.found); n > 0 {
+		all := "it"
+		if n > 1 {
+			all = fmt.Sprintf("all %d", n)
+		}
+		same := ""
+		if len(s.o.parameters) > 0 {
+			same = " with the same --parameter-overrides"
+		}
+		r.view.Say(fmt.Sprintf("`sqsbatch lint %s`%s shows %s, with reasons and fixes", s.settings, same, all))
+	}
+}

@@ -1,0 +1,103 @@
+package local_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+)
+
+// mistaken is a template with findings of all kinds.
+const mistaken = `Resources:
+  Dead: {Type: AWS::SQS::Queue}
+  Work:
+    Type: AWS::SQS::Queue
+    Properties:
+      VisibilityTimeout: 50
+      SqsManagedSseEnabled: false
+      RedrivePolicy:
+        deadLetterTargetArn: !GetAtt Dead.Arn
+        maxReceiveCount: 2
+  Other: {Type: AWS::SQS::Queue}
+  Orders:
+    Type: AWS::Serverless::Function
+    Properties:
+      Timeout: 10
+      Environment: {Variables: {SQSBATCH_BACKOFF: constant}}
+      Role: !GetAtt Role.Arn
+      ReservedConcurrentExecutions: 5
+      Events:
+        Work:
+          Type: SQS
+          Properties:
+            Queue: !GetAtt Work.Arn
+            ScalingConfig: {MaximumConcurrency: 10}
+        Other:
+          Type: SQS
+          Properties:
+            Queue: !GetAtt Other.Arn
+            FunctionResponseTypes: [ReportBatchItemFailures]
+            BatchSize: 20
+  Second:
+    Type: AWS::Serverless::Function
+    Properties:
+      Events:
+        Work: {Type: SQS, Properties: {Queue: !GetAtt Work.Arn}}
+  Role: {Type: AWS::IAM::Role}
+  Policy: {Type: AWS::SQS::QueuePolicy, Properties: {PolicyDocument: {Statement: [{Effect: Allow, Principal: "*"}]}}}
+  Alarm: {Type: AWS::CloudWatch::Alarm, Properties: {MetricName: ApproximateAgeOfOldestMessage, Threshold: 60, Dimensions: [{Name: QueueName, Value: !GetAtt Work.QueueName}]}}
+`
+
+// Before a run there is a line for each finding about what runs: its function, mapping and
+// queue. Errors come first, and only a few are shown. Those about alarms, permissions and
+// encryption, about another function or event, notes and suppressed ones are not.
+func TestFindings_OfWhatRuns(t *testing.T) {
+	t.Parallel()
+	const (
+		unreported  = "20: event Work of function Orders has no ReportBatchItemFailures: if the function returns batchItemFailures, as the toolkit does, Lambda ignores them and deletes those records with the rest of the batch (SB101)"
+		retention   = "2: queue Dead keeps dead letters for 345600 seconds, no longer than messages stay in Work (SB204)"
+		visibility  = "6: queue Work has a VisibilityTimeout of 50 seconds; set it to 60 (6 × Timeout + window) (SB106)"
+		receives    = "10: queue Work has a maxReceiveCount of 2; AWS advises 5 at least (SB202)"
+		concurrency = "24: event Work has a MaximumConcurrency of 10, above the 5 that function Orders reserves (SB109)"
+		four        = "`sqsbatch lint TEMPLATE` shows all 4, with reasons and fixes"
+	)
+	for name, c := range map[string]struct {
+		old, changed string
+		args         []string
+		want         []string
+	}{
+		"all":                  {want: []string{unreported, retention, visibility, receives, "`sqsbatch lint TEMPLATE` shows all 5, with reasons and fixes"}},
+		"one is suppressed":    {old: "VisibilityTimeout: 50", changed: "VisibilityTimeout: 50 # sqsbatch:ignore SB106 a test", want: []string{unreported, retention, receives, concurrency, four}},
+		"the function deletes": {args: []string{"--env", "SQSBATCH_DELETE_SUCCEEDED=true"}, want: []string{retention, visibility, receives, concurrency, four}},
+		"in a container":       {args: []string{"--mode", "poll"}, want: []string{retention, receives, "`sqsbatch lint TEMPLATE` shows all 2, with reasons and fixes"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "template.yaml")
+			if err := os.WriteFile(path, []byte(strings.Replace(mistaken, c.old, c.changed, 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			args := append([]string{ordersPackage, "--template", path, "--function", "Orders", "--queue", "Work", "--once", "--timeout", "1m", "-"}, c.args...)
+			if err := runLocal(t.Context(), args, cli.IO{Stdin: strings.NewReader(`{"id":"o-1","sku":"ok","quantity":1}` + "\n"), Stdout: &out, Stderr: os.Stderr}); err != nil {
+				t.Fatalf("%v\n%s", err, out.String())
+			}
+			var got []string
+			for line := range strings.Lines(out.String()) {
+				line = strings.TrimSuffix(line, "\n")
+				if _, text, warned := strings.Cut(line, "warning: "+path+":"); warned {
+					got = append(got, text)
+				} else if strings.Contains(line, "sqsbatch lint") {
+					got = append(got, strings.Replace(line, path, "TEMPLATE", 1))
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+			}
+		})
+	}
+}
