@@ -32,7 +32,7 @@ func deadLetter(t *testing.T, body string) *sqs.Server {
 	if _, err := server.Client().SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: &url, MessageBody: &body}); err != nil {
 		t.Fatal(err)
 	}
-	// The configuration of whoever runs the test is not used.
+	// The configuration of the person who runs the test is not used.
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
 		"AWS_PROFILE": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_ENDPOINT_URL": "", "AWS_ENDPOINT_URL_SQS": "", "AWS_ENDPOINT_URL_S3": "",
