@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/settings"
@@ -27,8 +28,12 @@ func (s *Source) outage() time.Duration {
 	return variable(s.mappings[0], &settings.Outage, settings.Outage.Time)
 }
 
-// waits are the longest times between the attempts of a record that keeps failing.
+// waits are the longest times from a failure of a record that keeps failing to its next
+// attempt. Without the toolkit a record comes back when the visibility timeout is over.
 func waits(m Mapping, count int) []time.Duration {
+	if isForeign(m.Function.Resource) {
+		return slices.Repeat([]time.Duration{max(0, m.Queue.Visibility()-m.Function.Timeout)}, count-1)
+	}
 	kind := m.Function.Environment[settings.Backoff.Name]
 	if kind == "" {
 		return settle.Delays(variable(m, &settings.Outage, settings.Outage.Time), count)
@@ -59,7 +64,7 @@ func budget(s Source, r *reporter) {
 		return
 	}
 	m := s.mappings[0]
-	if m.Function.LogicalID == "" || !r.known(s.Resource.Get("MessageRetentionPeriod"), m.Function.Resource.Get("Timeout")) {
+	if m.Function.LogicalID == "" || !r.known(s.Resource.Get("MessageRetentionPeriod"), s.Resource.Get("VisibilityTimeout"), m.Function.Resource.Get("Timeout"), m.Function.Resource.Get("Runtime")) {
 		return
 	}
 	for _, v := range []settings.Setting{settings.Outage, settings.Backoff, settings.BackoffBase, settings.BackoffCap} {

@@ -2,7 +2,9 @@ package lint
 
 import (
 	"strings"
+	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
@@ -78,6 +80,13 @@ var Functions = []Rule[Function]{
 		},
 	},
 	{
+		Info: Info{ID: "SB114", Severity: Error,
+			Title: "SQSBATCH_MIN_REMAINING is longer than the function's timeout leaves",
+			Why:   "The toolkit starts a record only if that much time is left. Here less is left from the beginning of each invocation: every record uses up its attempts and becomes a dead letter, and the handler never gets it.",
+			Page:  "Configure Lambda function timeout"},
+		check: neverStarted,
+	},
+	{
 		Info: Info{ID: "SB115", Severity: Error, Fixable: true,
 			Title: "A durable execution may take longer than an invocation",
 			Why:   "A mapping invokes a durable function synchronously, so that the whole execution must end within the longest invocation: 15 minutes, or 90 on Lambda Managed Instances.",
@@ -117,6 +126,22 @@ var Functions = []Rule[Function]{
 			Page:  "Using dead-letter queues in Amazon SQS"},
 		check: told,
 	},
+}
+
+// neverStarted is the check of SB114.
+func neverStarted(f Function, r *reporter) {
+	m := Mapping{Function: f.Function}
+	value := func(s settings.Setting) template.Value { return f.Resource.Get("Environment", "Variables", s.Name) }
+	v := value(settings.MinRemaining)
+	if v.Absent() || !r.known(v, value(settings.Reserve), f.Resource.Get("Timeout")) {
+		return
+	}
+	least := variable(m, &settings.MinRemaining, settings.MinRemaining.Time)
+	left := f.Timeout - runner.Reserve(variable(m, &settings.Reserve, settings.Reserve.Time), f.Timeout)
+	if least >= left {
+		r.report(v.Pos, "function %s starts a record only if %v are left (%s), and its Timeout of %d seconds leaves less than %v: it never starts one",
+			f.LogicalID, least, settings.MinRemaining.Name, f.Timeout/time.Second, left)
+	}
 }
 
 // overReserved is the check of SB109.

@@ -201,7 +201,7 @@ var Mappings = []Rule[Mapping]{
 	{
 		Info: Info{ID: "SB111", Severity: Warning,
 			Title: "Failures go to a destination that gets no SQS records",
-			Why:   "DestinationConfig of a mapping is for streams, and a function's dead-letter queue is for asynchronous invocations. Only the RedrivePolicy of the queue gets records that failed.",
+			Why:   "DestinationConfig of a mapping is for streams. A function's dead-letter queue, and its destination for failures, are for asynchronous invocations. Only the RedrivePolicy of the queue gets records that failed.",
 			Page:  "Capturing records of Lambda asynchronous invocations"},
 		check: elsewhere,
 	},
@@ -262,9 +262,9 @@ func elsewhere(m Mapping, r *reporter) {
 	if q.LogicalID == "" || !q.Resource.Get("RedrivePolicy").Absent() || !onlySQS(m.Function.Resource) {
 		return
 	}
-	for _, name := range []string{"DeadLetterQueue", "DeadLetterConfig"} {
-		if v := m.Function.Resource.Get(name); r.known(v) && !v.Absent() {
-			r.report(v.Pos, "function %s has a %s, which gets events of asynchronous invocations and no records of %s. Give that queue a RedrivePolicy", m.Function.LogicalID, name, title(q))
+	for _, path := range [][]string{{"DeadLetterQueue"}, {"DeadLetterConfig"}, {"EventInvokeConfig", "DestinationConfig", "OnFailure"}} {
+		if v := m.Function.Resource.Get(path...); r.known(v) && !v.Absent() {
+			r.report(v.Pos, "the %s of function %s gets events of asynchronous invocations and no records of %s. Give that queue a RedrivePolicy", path[len(path)-1], m.Function.LogicalID, title(q))
 		}
 	}
 }

@@ -106,8 +106,15 @@ func TestCheck_Cases(t *testing.T) {
 		"a dead-letter queue that names a queue elsewhere": {more: "  X: {Type: AWS::SQS::Queue, Properties: {ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: !GetAtt Y.Arn, maxReceiveCount: 5}}}\n  Y: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600, RedriveAllowPolicy: {redrivePermission: byQueue, sourceQueueArns: ['arn:aws:sqs:eu-west-1:123456789012:x']}}}",
 			want: "? Y line 26: whether dead-letter queue Y takes messages of X is not known: the queue gets its name when the stack is deployed"},
 		"a dead-letter queue that names the queue": {more: "  X: {Type: AWS::SQS::Queue, Properties: {QueueName: x, ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: !GetAtt Y.Arn, maxReceiveCount: 5}}}\n  Y: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600, RedriveAllowPolicy: {redrivePermission: byQueue, sourceQueueArns: ['arn:aws:sqs:eu-west-1:123456789012:x']}}}"},
-		"backoff of seconds":                       {function: "      Environment: {Variables: {SQSBATCH_BACKOFF: constant}}", want: "SB207 note Q"},
-		"public with a condition":                  {more: "  P: {Type: AWS::SQS::QueuePolicy, Properties: {PolicyDocument: {Statement: {Effect: Deny, Principal: '*', Condition: {Bool: {'aws:SecureTransport': false}}}}}}"},
+		"retries in another language":              {queue: "      VisibilityTimeout: 7200\n      MessageRetentionPeriod: 25200", function: "      Runtime: python3.14\n      Timeout: 900", want: "SB207 warning Q"},
+		"retries in another language, in time":     {queue: "      VisibilityTimeout: 7200\n      MessageRetentionPeriod: 30000", function: "      Runtime: python3.14\n      Timeout: 900"},
+		"time to start a record":                   {function: "      Timeout: 5\n      Environment: {Variables: {SQSBATCH_MIN_REMAINING: 3999ms, SQSBATCH_RESERVE: 1s}}"},
+		"no time to start a record":                {function: "      Timeout: 5\n      Environment: {Variables: {SQSBATCH_MIN_REMAINING: 4s, SQSBATCH_RESERVE: 1s}}", want: "SB114 error F"},
+		"a destination of failures in place of a dead-letter queue": {more: "  R: {Type: AWS::SQS::Queue}\n  G:\n    Type: AWS::Serverless::Function\n    Properties:\n      Runtime: python3.14\n      EventInvokeConfig: {DestinationConfig: {OnFailure: {Destination: !GetAtt D.Arn}}}\n" +
+			"      Events: {E: {Type: SQS, Properties: {Queue: !GetAtt R.Arn, FunctionResponseTypes: [ReportBatchItemFailures], MetricsConfig: {Metrics: [EventCount]}}}}",
+			want: "SB201 warning R\nSB111 warning G"},
+		"backoff of seconds":      {function: "      Environment: {Variables: {SQSBATCH_BACKOFF: constant}}", want: "SB207 note Q"},
+		"public with a condition": {more: "  P: {Type: AWS::SQS::QueuePolicy, Properties: {PolicyDocument: {Statement: {Effect: Deny, Principal: '*', Condition: {Bool: {'aws:SecureTransport': false}}}}}}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := deployedWith(c.queue, c.function, c.event, c.more)

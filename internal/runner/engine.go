@@ -52,22 +52,26 @@ const (
 	maxReserve = 2 * time.Second
 )
 
-// Times derives the time limits of an invocation that begins now from ctx's deadline.
-// Without a configured reserve, the reserve is a tenth of the remaining time, between 200
-// ms and 2 s, but at most a quarter of it. A function with a timeout of 1 s keeps 200 ms;
-// one of 20 s or more keeps 2 s. A configured reserve is at most half of the remaining
-// time. A quarter of the reserve is for the response. Times returns zero for a ctx without
-// a deadline.
+// Reserve returns how much of an invocation's remaining time is kept back. If it is not
+// configured (0), it is a tenth of the remaining time, between 200 ms and 2 s, but at most a
+// quarter of it. A function with a timeout of 1 s keeps 200 ms; one of 20 s or more keeps
+// 2 s. A configured reserve is at most half of the remaining time.
+func Reserve(configured, remaining time.Duration) time.Duration {
+	if configured == 0 {
+		return min(max(remaining/10, minReserve), maxReserve, remaining/4)
+	}
+	return min(configured, remaining/2)
+}
+
+// Times derives the time limits of an invocation that begins now from ctx's deadline. A
+// quarter of the reserve is for the response. Times returns zero for a ctx without a deadline.
 func (e *Engine) Times(ctx context.Context) batch.Times {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return batch.Times{}
 	}
 	remaining := max(0, time.Until(deadline))
-	reserve := min(e.cfg.Reserve, remaining/2)
-	if e.cfg.Reserve == 0 {
-		reserve = min(max(remaining/10, minReserve), maxReserve, remaining/4)
-	}
+	reserve := Reserve(e.cfg.Reserve, remaining)
 	return batch.Times{
 		Deadline: deadline,
 		Cutoff:   deadline.Add(-reserve),
