@@ -190,7 +190,7 @@ func (p *Poller) grouped(received []types.Message) (list [][]types.Message) {
 // receiveFailed decides when to try again.
 func (p *Poller) receiveFailed(ctx context.Context, a attempt, err error) {
 	in := &p.intake
-	if a.id != nil && sqserror.Code(err) == "" {
+	if a.id != nil && (sqserror.Code(err) == "" || sqserror.Unsure(err)) {
 		in.unanswered = append(in.unanswered, a)
 	}
 	if ctx.Err() != nil || p.phase != polling {
@@ -224,15 +224,16 @@ type intake struct {
 	endBy time.Time
 }
 
-// attempt is a receive of a FIFO queue. If it gets no answer, SQS may have taken messages
-// for it. SQS returns them to the next receive with the same id (ReceiveRequestAttemptId).
+// attempt is a receive of a FIFO queue. If it gets no answer, or an error of the service,
+// SQS may have taken messages for it. SQS returns them to the next receive with the same id
+// (ReceiveRequestAttemptId).
 type attempt struct {
 	id *string // nil for a standard queue
 	n  int     // messages that SQS may have taken for it
 }
 
-// newAttempt returns an attempt for at most n messages. It repeats an attempt that got no
-// answer, if there is one.
+// newAttempt returns an attempt for at most n messages. It repeats one of unanswered, if
+// there is one.
 func (in *intake) newAttempt(n int) attempt {
 	i := slices.IndexFunc(in.unanswered, func(a attempt) bool { return a.n <= n })
 	if i < 0 {

@@ -163,30 +163,36 @@ func TestReceives_AreSeveralUnderLoadAndOneWhenIdle(t *testing.T) {
 	})
 }
 
-func TestFIFOReceiveWithoutAnswer_IsRepeated(t *testing.T) {
-	var asked requests
-	inWorld(t, fifoQueue, ok, nil, func(w *world) {
-		w.Fault = asked.watch
-		w.Send("g:1", "g:2", "h:1")
-		w.inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "ReceiveMessage", Times: 2})
-		w.start()
-		w.after(2 * time.Second)
-		if got := w.bodies(); len(got) != 3 || w.deleted() != 3 {
-			t.Errorf("handled %v and deleted %d, want all three within two seconds: SQS took them for a receive whose answer was lost", got, w.deleted())
-		}
-		list := asked.all()
-		if id := list[0].ReceiveRequestAttemptID; id == "" || list[1].ReceiveRequestAttemptID != id || list[2].ReceiveRequestAttemptID != id {
-			t.Errorf("attempt ids %q, %q, %q: want the same until it is answered", id, list[1].ReceiveRequestAttemptID, list[2].ReceiveRequestAttemptID)
-		}
-		if list[3].ReceiveRequestAttemptID == list[2].ReceiveRequestAttemptID {
-			t.Error("an answered receive's attempt id is used again")
-		}
-		for _, e := range w.Events(sqs.Received) {
-			if e.ReceiveCount > 1 {
-				t.Errorf("%s was received %d times", e.Body, e.ReceiveCount)
-			}
-		}
-	})
+// SQS may have taken messages for a receive without an answer, or with an error of its own.
+func TestFIFOReceiveThatFails_IsRepeated(t *testing.T) {
+	for _, fault := range []sqs.Fault{{Kind: sqs.LostAnswer}, {Kind: sqs.Failure, CarriedOut: true}} {
+		t.Run(string(fault.Kind), func(t *testing.T) {
+			var asked requests
+			inWorld(t, fifoQueue, ok, nil, func(w *world) {
+				w.Fault = asked.watch
+				w.Send("g:1", "g:2", "h:1")
+				fault.Operation, fault.Times = "ReceiveMessage", 2
+				w.inject(fault)
+				w.start()
+				w.after(2 * time.Second)
+				if got := w.bodies(); len(got) != 3 || w.deleted() != 3 {
+					t.Errorf("handled %v and deleted %d, want all three within two seconds: SQS took them for a receive that failed", got, w.deleted())
+				}
+				list := asked.all()
+				if id := list[0].ReceiveRequestAttemptID; id == "" || list[1].ReceiveRequestAttemptID != id || list[2].ReceiveRequestAttemptID != id {
+					t.Errorf("attempt ids %q, %q, %q: want the same until it is answered", id, list[1].ReceiveRequestAttemptID, list[2].ReceiveRequestAttemptID)
+				}
+				if list[3].ReceiveRequestAttemptID == list[2].ReceiveRequestAttemptID {
+					t.Error("an answered receive's attempt id is used again")
+				}
+				for _, e := range w.Events(sqs.Received) {
+					if e.ReceiveCount > 1 {
+						t.Errorf("%s was received %d times", e.Body, e.ReceiveCount)
+					}
+				}
+			})
+		})
+	}
 }
 
 func TestConcurrentFIFOReceivesWithoutAnswer_AreRepeated(t *testing.T) {

@@ -112,7 +112,6 @@ func (c *call) try(positions []int) (left []int, err error) {
 		return nil, nil
 	}
 	out, sent, err := c.send(left)
-	unsure := err != nil && sent && sqserror.Unsure(err)
 	for _, k := range left {
 		c.errs[k] = err
 		if err == nil {
@@ -127,7 +126,7 @@ func (c *call) try(positions []int) (left []int, err error) {
 	failed := 0
 	for _, k := range left {
 		job := &c.jobs[k]
-		if (unsure || c.errs[k] == errNoAnswer) && job.unsure.IsZero() {
+		if sent && sqserror.Unsure(c.errs[k]) && job.unsure.IsZero() {
 			job.unsure = began
 		}
 		if c.errs[k] != nil {

@@ -46,9 +46,10 @@
 // internal error, or may not answer. While it does not recover, the sender makes fewer
 // calls at a time, and at last one every few seconds.
 //
-// A try without an answer may have sent the message. On a standard queue, the next try can
-// then be a second copy. Consumers of a standard queue must expect copies anyway. If a
-// message fails after such a try, its result says so ([Result].MayHaveBeenSent).
+// A try may have sent the message although it failed, if SQS did not answer or had an
+// internal error. On a standard queue, the next try can then be a second copy. Consumers of
+// a standard queue must expect copies anyway. If a message fails after such a try, its
+// result says so ([Result].MayHaveBeenSent).
 //
 // # FIFO queues
 //

@@ -188,6 +188,8 @@ func TestSend_EndsWithItsContextAndSaysWhetherItMayHaveSent(t *testing.T) {
 	}{
 		{"in flight", sqs.Fault{Kind: sqs.Hang}, true},
 		{"an answer was lost", sqs.Fault{Kind: sqs.LostAnswer}, true},
+		{"an error after the message was sent", sqs.Fault{Kind: sqs.Failure, CarriedOut: true}, true},
+		{"an entry's error after it was sent", sqs.Fault{Kind: sqs.EntryFailure, CarriedOut: true}, true},
 		{"throttled", sqs.Fault{Kind: sqs.Throttled}, false},
 		{"no connection", sqs.Fault{Kind: sqs.Refused}, false},
 	} {

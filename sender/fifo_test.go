@@ -121,13 +121,19 @@ func TestFIFO_MessagesBehindAFailedOneFail(t *testing.T) {
 // A try that may have been taken is not repeated when SQS may have forgotten it.
 func TestFIFO_NoTryAfterTheDeduplicationInterval(t *testing.T) {
 	for _, c := range []struct {
-		kind sqs.FaultKind
-		want bool // it fails
-	}{{sqs.LostAnswer, true}, {sqs.Hang, true}, {sqs.Throttled, false}, {sqs.Refused, false}} {
-		t.Run(string(c.kind), func(t *testing.T) {
+		fault sqs.Fault
+		want  bool // it fails
+	}{
+		{sqs.Fault{Kind: sqs.LostAnswer}, true}, {sqs.Fault{Kind: sqs.Hang}, true},
+		{sqs.Fault{Kind: sqs.Failure, CarriedOut: true}, true}, {sqs.Fault{Kind: sqs.Failure, Code: "ServiceUnavailable"}, true},
+		{sqs.Fault{Kind: sqs.EntryFailure, CarriedOut: true}, true},
+		{sqs.Fault{Kind: sqs.Throttled}, false}, {sqs.Fault{Kind: sqs.Refused}, false},
+	} {
+		t.Run(string(c.fault.Kind)+c.fault.Code, func(t *testing.T) {
 			inWorld(t, true, func(w *world) {
 				s := w.sender(sender.Config{})
-				w.inject(sqs.Fault{Kind: c.kind, Operation: "SendMessageBatch"})
+				c.fault.Operation = "SendMessageBatch"
+				w.inject(c.fault)
 				result := make(chan sender.Result, 1)
 				w.enqueue(s, inGroup(1)(0), func(r sender.Result) { result <- r })
 				began := time.Now()

@@ -31,10 +31,10 @@ var (
 //
 //   - a message that was confirmed is in the queue, under the id of its result,
 //   - it is there more than once only on a standard queue, and at most once for each try
-//     without an answer,
+//     that may have sent it: one without an answer, or with an error of the service,
 //   - the messages of a FIFO group are in order, and one at a time is in flight,
-//   - no message of a FIFO queue is tried later than five minutes after a try without an
-//     answer,
+//   - no message of a FIFO queue is tried later than five minutes after a try that may have
+//     sent it,
 //   - messages that waited behind a failed one of their group are not sent,
 //   - Close returns the messages that it gave up, and no call begins after it,
 //   - the buffer keeps to its limits, in messages and in bytes, and so do calls in flight.
@@ -67,7 +67,7 @@ func TestHistories(t *testing.T) {
 // happenings are what the judges need to see.
 var happenings = []string{
 	"confirmed", "retried", "second copies", "refused by SQS", "given up by Close", "given up by a context",
-	"failed behind another", "too late", "a full buffer", "a buffer full of bytes", "more than half an hour",
+	"failed behind another", "too late", "an error of the service", "a full buffer", "a buffer full of bytes", "more than half an hour",
 }
 
 // history is a run of a sender that follows from a seed, apart from the order in which
@@ -151,6 +151,7 @@ func newHistory(t *testing.T, seed uint64) *history {
 func drawFaults(r *rand.Rand, long bool) (list []sqs.Fault) {
 	kinds := []sqs.Fault{
 		{Kind: sqs.LostAnswer}, {Kind: sqs.Throttled}, {Kind: sqs.Failure}, {Kind: sqs.EntryFailure}, {Kind: sqs.Refused}, {Kind: sqs.Hang},
+		{Kind: sqs.Failure, CarriedOut: true}, {Kind: sqs.EntryFailure, CarriedOut: true},
 		{Kind: sqs.EntryFailure, Code: "InvalidMessageContents"}, {Kind: sqs.Failure, Code: "AccessDenied"},
 		{Kind: sqs.Latency, Latency: time.Duration(1 + r.IntN(3_000_000_000))},
 	}
@@ -360,7 +361,7 @@ func (h *history) checkFate(f *fate, copies int, ids map[string]string) {
 		h.Errorf("message %.20q was sent, and Enqueue returned %v", f.body, f.refused)
 	}
 	tries := h.seen.of(f.body)
-	unsure := slices.ContainsFunc(tries, func(t *try) bool { return !t.answered })
+	unsure := slices.ContainsFunc(tries, func(t *try) bool { return t.unsure })
 	for _, r := range f.results {
 		switch {
 		case r.Err == nil && (copies == 0 || r.MessageID != "" && ids[r.MessageID] != f.body):
@@ -377,11 +378,11 @@ func (h *history) checkFate(f *fate, copies int, ids map[string]string) {
 
 // checkTries has the promises about copies, and about the time of tries.
 func (h *history) checkTries(f *fate, copies int) {
-	unanswered, confirmed := 0, 0
-	var unsure time.Time // the first try without an answer
+	unsure, confirmed := 0, 0
+	var first time.Time // that may have sent it
 	for _, t := range h.seen.of(f.body) {
-		if h.fifo && !unsure.IsZero() && t.began.Sub(unsure) > 5*time.Minute {
-			h.Errorf("message %.20q was tried %v after a try without an answer", f.body, t.began.Sub(unsure))
+		if h.fifo && unsure > 0 && t.began.Sub(first) > 5*time.Minute {
+			h.Errorf("message %.20q was tried %v after a try that may have sent it", f.body, t.began.Sub(first))
 		}
 		if confirmed > 0 {
 			h.Errorf("message %.20q was tried again after SQS had confirmed it", f.body)
@@ -389,15 +390,15 @@ func (h *history) checkTries(f *fate, copies int) {
 		if t.confirmed {
 			confirmed++
 		}
-		if !t.answered {
-			unanswered++
-			if unsure.IsZero() {
-				unsure = t.began
+		if t.unsure {
+			unsure++
+			if unsure == 1 {
+				first = t.began
 			}
 		}
 	}
-	if allowed := confirmed + unanswered; copies > allowed || h.fifo && copies > 1 {
-		h.Errorf("message %.20q is there %d times: %d tries were confirmed, %d had no answer", f.body, copies, confirmed, unanswered)
+	if allowed := confirmed + unsure; copies > allowed || h.fifo && copies > 1 {
+		h.Errorf("message %.20q is there %d times: %d tries were confirmed, %d may have sent it", f.body, copies, confirmed, unsure)
 	}
 }
 
@@ -452,6 +453,7 @@ func (h *history) count(seen map[string]int) {
 		tries := h.seen.of(f.body)
 		for _, t := range tries {
 			note(t.refused, "refused by SQS")
+			note(t.failed, "an error of the service")
 		}
 		note(len(tries) > 1, "retried")
 		for _, r := range f.results {

@@ -17,8 +17,8 @@ type Result struct {
 	SequenceNumber string
 	// Err is nil if SQS has confirmed the message. Else it is an [*Error].
 	Err error
-	// MayHaveBeenSent is set if Err is, and a try got no answer from SQS: the queue may have
-	// the message.
+	// MayHaveBeenSent is set if Err is, and SQS did not answer a try or had an internal error
+	// (status 500 and above, or SenderFault false): the queue may have the message.
 	MayHaveBeenSent bool
 	// Tries is the number of calls that had the message.
 	Tries int

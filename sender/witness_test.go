@@ -31,10 +31,12 @@ type witness struct {
 // try is a message in a call.
 type try struct {
 	began, ended time.Time
-	// answered is false if the request went out and no answer came. Then the queue may have
-	// the message.
-	answered, confirmed bool
-	refused             bool // by SQS, because of the message itself
+	// unsure is set if the queue may have the message, although SQS has not confirmed it: no
+	// answer came, or failed is set.
+	unsure    bool
+	failed    bool // the answer was an error of the service, for the call or for the message
+	refused   bool // by SQS, because of the message itself
+	confirmed bool
 }
 
 func newWitness(to awssqs.HTTPClient) *witness {
@@ -58,6 +60,7 @@ type told struct {
 		ID          string `json:"Id"`
 		SenderFault bool
 	}
+	failed bool // as a whole, by the service
 }
 
 func (w *witness) Do(r *http.Request) (*http.Response, error) {
@@ -90,7 +93,7 @@ func (w *witness) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(body))
-	out := &told{}
+	out := &told{failed: answer.StatusCode >= 500}
 	if answer.StatusCode == http.StatusOK {
 		_ = json.Unmarshal(body, out) // if it cannot be read, it confirms nothing
 	}
@@ -106,7 +109,7 @@ func (w *witness) begin(in asked) (noted map[string]*try) {
 	w.latest = time.Now()
 	noted = map[string]*try{}
 	for _, e := range in.Entries {
-		t := &try{began: w.latest}
+		t := &try{began: w.latest, unsure: true}
 		noted[e.ID] = t
 		w.tries[e.Body] = append(w.tries[e.Body], t)
 		if w.groups[e.Group]++; w.groups[e.Group] > 1 && e.Group != "" {
@@ -124,7 +127,8 @@ func (w *witness) end(in asked, noted map[string]*try, out *told) {
 	for _, e := range in.Entries {
 		w.groups[e.Group]--
 		noted[e.ID].ended = time.Now()
-		noted[e.ID].answered = out != nil
+		noted[e.ID].failed = out != nil && out.failed
+		noted[e.ID].unsure = out == nil || out.failed
 	}
 	if out == nil {
 		return
@@ -133,7 +137,8 @@ func (w *witness) end(in asked, noted map[string]*try, out *told) {
 		noted[e.ID].confirmed = true
 	}
 	for _, e := range out.Failed {
-		noted[e.ID].refused = e.SenderFault
+		t := noted[e.ID]
+		t.refused, t.failed, t.unsure = e.SenderFault, !e.SenderFault, !e.SenderFault
 	}
 }
 

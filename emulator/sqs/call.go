@@ -22,6 +22,7 @@ type call struct {
 	messages, failed int
 	due              []drawn // faults whose turn it is to strike the call
 	struck           FaultKind
+	failure          *apiError // that a fault answers with after the call was carried out
 }
 
 // operation knows how to decode a request and how to carry it out.
@@ -72,6 +73,9 @@ func (s *Server) carryOut(c *call, op operation, body []byte) (any, error) {
 	}
 	if s.strikes(c, c.due, LostAnswer) != nil {
 		return nil, errLostAnswer
+	}
+	if c.failure != nil {
+		return nil, c.failure
 	}
 	return answer, err
 }

@@ -15,7 +15,8 @@ type FaultKind string
 const (
 	// Latency makes a call wait for Fault.Latency before it is carried out.
 	Latency FaultKind = "latency"
-	// Failure answers a call with the error Fault.Code. The call is not carried out.
+	// Failure answers a call with the error Fault.Code. The call is not carried out, unless
+	// Fault.CarriedOut is set.
 	Failure FaultKind = "failure"
 	// Throttled answers a call with RequestThrottled. The call is not carried out.
 	Throttled FaultKind = "throttled"
@@ -84,6 +85,10 @@ type Fault struct {
 	// clients retry. All others are faults of the sender; an unknown one has status 400.
 	// Defaults to "InternalError".
 	Code string
+	// CarriedOut carries out the call of Failure, or the entry of EntryFailure, before it
+	// answers with the error. AWS does not promise that a call was not carried out if the
+	// error is the service's, such as InternalError.
+	CarriedOut bool
 	// RetryAfter is the time until the next try for which the error of Failure or Throttled
 	// asks, in whole milliseconds. It is sent as the header X-Amz-Retry-After, which the
 	// AWS SDKs follow since their retry behavior 2.1. Zero sends none.
@@ -133,6 +138,8 @@ func (f Fault) validate() error {
 		return wrong("Latency", f.Latency, "0: only the kind latency waits")
 	case f.Code != "" && f.Kind != Failure && f.Kind != EntryFailure:
 		return wrong("Code", f.Code, "none: only the kinds failure and entry failure have one")
+	case f.CarriedOut && f.Kind != Failure && f.Kind != EntryFailure:
+		return wrong("CarriedOut", f.CarriedOut, "false: only the kinds failure and entry failure have it")
 	case f.RetryAfter < 0 || f.RetryAfter%time.Millisecond != 0:
 		return wrong("RetryAfter", f.RetryAfter, "whole milliseconds, 0 (no header) or more")
 	case f.RetryAfter != 0 && f.Kind != Failure && f.Kind != Throttled:

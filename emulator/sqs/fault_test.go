@@ -196,6 +196,31 @@ func TestEntryFailure(t *testing.T) {
 	})
 }
 
+// A message may be stored although SQS answers with an error of its own.
+func TestCarriedOut(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		b.inject(
+			sqs.Fault{Kind: sqs.Failure, Operation: "SendMessage", CarriedOut: true, Times: 1},
+			sqs.Fault{Kind: sqs.EntryFailure, CarriedOut: true, Skip: 1, Times: 1})
+		b.wantCode(b.try(b.ctx, queue, "a"), "InternalError")
+		b.counts(queue, "1", "0", "0")
+		if calls := b.server.Calls("SendMessage"); len(calls) != 1 || calls[0].Error != "InternalError" || calls[0].Fault != sqs.Failure {
+			b.Errorf("calls %+v", calls)
+		}
+		out, err := b.SendMessageBatch(b.ctx, &awssqs.SendMessageBatchInput{QueueUrl: queue, Entries: []types.SendMessageBatchRequestEntry{
+			{Id: aws.String("1"), MessageBody: aws.String("b")},
+			{Id: aws.String("2"), MessageBody: aws.String("c")},
+		}})
+		if err != nil || len(out.Successful) != 1 || len(out.Failed) != 1 || *out.Failed[0].Id != "2" || out.Failed[0].SenderFault {
+			b.Errorf("%+v, %v", out, err)
+		}
+		if got := bodies(b.receive(queue)); got != "a b c" {
+			b.Errorf("received %q", got)
+		}
+	})
+}
+
 func TestInvalidFaults(t *testing.T) {
 	for want, f := range map[string]sqs.Fault{
 		`Fault.Kind is ""`:                 {},
@@ -208,6 +233,7 @@ func TestInvalidFaults(t *testing.T) {
 		`Latency of kind "latency" is`:     {Kind: sqs.Latency},
 		`Latency of kind "hang"`:           {Kind: sqs.Hang, Latency: time.Second},
 		"Fault.Code":                       {Kind: sqs.Throttled, Code: "AccessDenied"},
+		"Fault.CarriedOut":                 {Kind: sqs.Throttled, CarriedOut: true},
 		"RetryAfter of kind \"throttled\"": {Kind: sqs.Throttled, RetryAfter: time.Microsecond},
 		"RetryAfter of kind \"failure\"":   {Kind: sqs.Failure, RetryAfter: -time.Second},
 		"RetryAfter of kind \"hang\"":      {Kind: sqs.Hang, RetryAfter: time.Second},

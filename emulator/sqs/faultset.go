@@ -45,6 +45,9 @@ func (s *faultSet) add(faults []Fault) {
 // nothing, and with a higher Probability it strikes those calls, and others.
 func (s *faultSet) key(f Fault) uint64 {
 	name := string(f.Kind) + "\n" + f.Operation + "\n" + f.Queue + "\n" + f.Code
+	if f.CarriedOut {
+		name += "\ncarried out"
+	}
 	hash := fnv.New64a()
 	_, _ = io.WriteString(hash, name)
 	if s.alike == nil {

@@ -61,10 +61,7 @@ func (s *Server) finishBatch(c *call, in *receiptBatch, run func(*queue, receipt
 		ids := make([]batchID, len(in.Entries))
 		for i, e := range in.Entries {
 			ids[i].id = e.ID
-			err := s.strikeEntry(c)
-			if err == nil {
-				err = run(q, e, now)
-			}
+			err := s.entry(c, func() *apiError { return run(q, e, now) })
 			answer.add(c, e.ID, &ids[i], err)
 		}
 		return answer, nil

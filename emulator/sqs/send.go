@@ -72,10 +72,10 @@ func (s *Server) sendMessageBatch(c *call, in *sendBatch) (any, error) {
 		answer := newBatchAnswer(len(drafts))
 		for _, d := range drafts {
 			var sent *sendAnswer
-			err := s.strikeEntry(c)
-			if err == nil {
+			err := s.entry(c, func() (err *apiError) {
 				sent, err = s.send(q, d, now)
-			}
+				return err
+			})
 			answer.add(c, d.answer.id, sent, err)
 		}
 		return answer, nil

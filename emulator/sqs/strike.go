@@ -43,9 +43,9 @@ func (s *Server) strikesPart(c *call, kind FaultKind) *drawn {
 	return s.strikes(c, s.faults.draw(c.operation, c.queue, kind), kind)
 }
 
-// strikeBefore applies the faults that keep a call from having its effect. All
-// that strike whole calls are drawn before the first acts, so that none changes
-// which calls the others count.
+// strikeBefore applies the faults that keep a call from having its effect, and sets the
+// failure of a call that is to have it. All that strike whole calls are drawn before the
+// first acts, so that none changes which calls the others count.
 func (s *Server) strikeBefore(c *call) error {
 	c.due = s.faults.draw(c.operation, c.queue, Latency, Refused, Hang, Throttled, Failure, LostAnswer)
 	if f := s.strikes(c, c.due, Latency); f != nil {
@@ -69,7 +69,10 @@ func (s *Server) strikeBefore(c *call) error {
 	if f := s.strikes(c, c.due, Failure); f != nil {
 		err := f.answer()
 		err.retryAfter = f.RetryAfter
-		return err
+		if !f.CarriedOut {
+			return err
+		}
+		c.failure = err
 	}
 	return nil
 }
@@ -86,10 +89,14 @@ func (s *Server) pause(c *call, over <-chan time.Time) error {
 	}
 }
 
-// strikeEntry returns the error of an entry that is to fail.
-func (s *Server) strikeEntry(c *call) *apiError {
-	if f := s.strikesPart(c, EntryFailure); f != nil {
-		return f.answer()
+// entry carries out an entry of a batch call, unless a fault affects it.
+func (s *Server) entry(c *call, run func() *apiError) *apiError {
+	f := s.strikesPart(c, EntryFailure)
+	if f == nil {
+		return run()
 	}
-	return nil
+	if f.CarriedOut {
+		_ = run() // the fault's error takes its place
+	}
+	return f.answer()
 }

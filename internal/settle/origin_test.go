@@ -265,26 +265,58 @@ func TestMalformedBody_OriginQuotesNoneOfIt(t *testing.T) {
 	}
 }
 
-// The answer to a first send is lost, and it is made again: both dead letters say
-// of which message they are.
-func TestSendAnswerLost_BothDeadLettersNameTheMessage(t *testing.T) {
-	inBubble(t, standardQueue, func(f *fixture) {
-		f.Send("x")
-		if err := f.Server().Inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "SendMessageBatch", Times: 1}); err != nil {
-			t.Fatal(err)
-		}
-		records := f.Receive(10)
-		f.invoke(records, permanent("no"))
-		dead := f.DeadLetters()
-		if len(dead) != 2 {
-			t.Fatalf("%d dead letters, want the one whose answer was lost, and the repeated one", len(dead))
-		}
-		for _, m := range dead {
-			if o := f.origin(m); o.MessageID != records[0].MessageID {
-				t.Errorf("the origin is %+v, want message %s", o, records[0].MessageID)
-			}
-		}
-	})
+// A first send fails and may have sent the dead letter, so it is made again: both dead
+// letters say of which message they are.
+func TestSendMayHaveHappened_BothDeadLettersNameTheMessage(t *testing.T) {
+	for _, fault := range mayHaveSent {
+		t.Run(string(fault.Kind), func(t *testing.T) {
+			inBubble(t, standardQueue, func(f *fixture) {
+				f.Send("x")
+				if err := f.Server().Inject(fault); err != nil {
+					t.Fatal(err)
+				}
+				records := f.Receive(10)
+				f.invoke(records, permanent("no"))
+				dead := f.DeadLetters()
+				if len(dead) != 2 {
+					t.Fatalf("%d dead letters, want the one of the send that failed, and the repeated one", len(dead))
+				}
+				for _, m := range dead {
+					if o := f.origin(m); o.MessageID != records[0].MessageID {
+						t.Errorf("the origin is %+v, want message %s", o, records[0].MessageID)
+					}
+				}
+			})
+		})
+	}
+}
+
+// mayHaveSent are the ways in which a send can fail after the message was stored.
+var mayHaveSent = []sqs.Fault{
+	{Kind: sqs.LostAnswer, Operation: "SendMessageBatch", Times: 1},
+	{Kind: sqs.Failure, CarriedOut: true, Operation: "SendMessageBatch", Times: 1},
+	{Kind: sqs.EntryFailure, CarriedOut: true, Operation: "SendMessageBatch", Times: 1},
+}
+
+// On a FIFO queue there is one dead letter, and those behind the record are handled.
+func TestFIFOSendMayHaveHappened_IsMadeAgainAndTheGroupGoesOn(t *testing.T) {
+	for _, fault := range mayHaveSent {
+		t.Run(string(fault.Kind), func(t *testing.T) {
+			inBubble(t, fifoQueue, func(f *fixture) {
+				f.Send("a:never", "a:1", "a:2")
+				if err := f.Server().Inject(fault); err != nil {
+					t.Fatal(err)
+				}
+				f.deliver(1)
+				if dead := f.DeadLetters(); len(dead) != 1 || *dead[0].Body != "a:never" {
+					t.Errorf("dead letters %v, want a:never once", dead)
+				}
+				if got := fmt.Sprint(f.handled); got != "[a:never at 1 a:1 at 1 a:2 at 1]" {
+					t.Errorf("handled %s", got)
+				}
+			})
+		})
+	}
 }
 
 func TestParseOriginRefusesWhatItDoesNotKnow(t *testing.T) {

@@ -43,8 +43,41 @@ func Passing(err error) bool {
 		}
 		return true
 	}
+	return ofService(err)
+}
+
+// ofService reports whether SQS says that an error is its own fault.
+func ofService(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && api.ErrorFault() == smithy.FaultServer || statusOf(err) >= 500
+}
+
+// Unsure reports whether a failed call, or a failed entry of a batch call, may have had its
+// effect: a message may have been sent, for example. nil is no failure. These are unsure:
+//
+//   - A call without an answer, or with one that cannot be read, unless there was no
+//     connection to make it on.
+//   - An error of the service, with status 500 or more: InternalError (InternalFailure in
+//     "Common Errors" of the API reference, "an unknown error, exception or failure"), and
+//     ServiceUnavailable. AWS does not say that SQS finds them before it stores a message.
+//     "Making retries safe with idempotent APIs" in the Amazon Builders' Library expects
+//     that a call which fails like this may have had its effect.
+//   - An entry that failed with SenderFault false. SQS reports InternalError for an entry as
+//     it does for a call, and BatchResultErrorEntry in the API reference promises no more.
+//
+// These are certain: an error of the sender (status 4xx, or SenderFault true), which SQS
+// finds when it checks a request, and throttling, which denies a request, whatever its
+// status is. ServiceUnavailable (503) is no throttling: SQS has RequestThrottled and
+// ThrottlingException for that. Only the API reference of 2008 to 2011 says that SQS
+// throttles by 503.
+func Unsure(err error) bool {
+	switch {
+	case err == nil:
+		return false
+	case Of(err) == None:
+		return !outOfReach(err)
+	}
+	return Of(err) != Throttled && ofService(err)
 }
 
 // Divide makes a batch call for a list. If the whole call is refused, because the list is
@@ -81,9 +114,6 @@ func outOfReach(err error) bool {
 	var name *net.DNSError
 	return errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &name)
 }
-
-// Unsure reports whether a failed call may have had its effect.
-func Unsure(err error) bool { return Of(err) == None && !outOfReach(err) }
 
 // statusOf returns the HTTP status of the answer that an error came with, 0 if
 // there was no answer.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"testing"
@@ -41,6 +42,38 @@ func TestPassing(t *testing.T) {
 		"too long":            {answered(400, code("BatchRequestTooLong")), false},
 	} {
 		if got := sqserror.Passing(c.err); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestUnsure(t *testing.T) {
+	code := func(c string) error { return &smithy.GenericAPIError{Code: c} }
+	entry := func(code string, senderFault bool) error {
+		return sqserror.OfEntry(types.BatchResultErrorEntry{Code: &code, SenderFault: senderFault})
+	}
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"none":                          {nil, false},
+		"no connection":                 {&smithyhttp.RequestSendError{Err: &net.OpError{Op: "dial", Err: errors.New("refused")}}, false},
+		"the connection breaks":         {&smithyhttp.RequestSendError{Err: &net.OpError{Op: "read", Err: errors.New("reset")}}, true},
+		"timeout":                       {fmt.Errorf("a call: %w", context.DeadlineExceeded), true},
+		"an answer cut off":             {answered(200, errors.New("deserialization failed")), true},
+		"a proxy's 502":                 {answered(502, errors.New("deserialization failed")), true},
+		"an internal error":             {answered(500, code("InternalError")), true},
+		"unavailable":                   {answered(503, code("ServiceUnavailable")), true},
+		"throttled with status 503":     {answered(503, code("ThrottlingException")), false},
+		"throttled":                     {answered(403, code("RequestThrottled")), false},
+		"denied":                        {answered(403, code("AccessDenied")), false},
+		"too long":                      {answered(400, code("BatchRequestTooLong")), false},
+		"an entry's internal error":     {entry("InternalError", false), true},
+		"an entry that is throttled":    {entry("RequestThrottled", false), false},
+		"an entry that breaks a rule":   {entry("InvalidMessageContents", true), false},
+		"an entry that is not answered": {errors.New("not mentioned"), true},
+	} {
+		if got := sqserror.Unsure(c.err); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

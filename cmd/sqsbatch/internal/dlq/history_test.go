@@ -25,6 +25,8 @@ func faults() []sqs.Fault {
 		{Kind: sqs.LostAnswer, Operation: "SendMessageBatch", Probability: 0.03},
 		{Kind: sqs.LostAnswer, Operation: "DeleteMessageBatch", Probability: 0.03},
 		{Kind: sqs.LostAnswer, Operation: "ReceiveMessage", Probability: 0.01},
+		{Kind: sqs.Failure, CarriedOut: true, Probability: 0.02},
+		{Kind: sqs.EntryFailure, CarriedOut: true, Probability: 0.02},
 		{Kind: sqs.DuplicateDelivery, Probability: 0.02},
 		{Kind: sqs.OutOfOrder, Probability: 0.2},
 	}

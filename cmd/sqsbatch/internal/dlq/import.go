@@ -254,13 +254,14 @@ func (i *importer) sendPart(soft, kill context.Context, part []numbered) error {
 	var sent, twice, failed []string
 	var err error
 	for k, m := range part {
+		p := i.known[m.id] // the interrupted run may have sent it
 		switch e := errs[k]; {
 		case e == nil:
 			sent = append(sent, m.id)
-			if p := i.known[m.id]; (p != nil || unsure[k]) && !(i.to.FIFO() && m.DeduplicationID != "" && (p == nil || time.Since(p.At) < deduplication)) {
+			if (p != nil || unsure[k]) && !(i.to.FIFO() && m.DeduplicationID != "" && (p == nil || time.Since(p.At) < deduplication)) {
 				twice = append(twice, m.id)
 			}
-		case unsure[k]:
+		case p != nil || unsure[k]:
 			i.block(m)
 			i.result.unsure(&letter.Letter{ID: m.id}, e)
 			err = first(err, fatal(e))

@@ -72,6 +72,24 @@ func TestLimit_HoldsForAResumedRun(t *testing.T) {
 	})
 }
 
+// What a killed run may have sent is still known after a run that SQS refuses to send it.
+func TestResume_KnowsWhatWasSentBeforeARefusal(t *testing.T) {
+	virtual(t, func(b *bench) {
+		killed(b)
+		if err := b.server.Inject(sqs.Fault{Kind: sqs.Failure, Code: "AccessDenied", Operation: "SendMessageBatch"}); err != nil {
+			t.Fatal(err)
+		}
+		b.must(1, "replay", "orders-dead", "--resume")
+		b.server.ClearFaults()
+		b.drain("orders")
+		r := b.must(3, "replay", "orders-dead", "--resume") // 3: perhaps twice
+		b.contains(r, "5 messages replayed", "may have been sent twice")
+		if n, left := b.depth("orders"), b.depth("orders-dead"); n != 5 || left != 55 {
+			t.Errorf("%d sent, %d left", n, left)
+		}
+	})
+}
+
 // What a killed run may have sent can leave the queue meanwhile. The run that goes on ends.
 func TestResume_EndsWithoutMessagesThatAreGone(t *testing.T) {
 	virtual(t, func(b *bench) {

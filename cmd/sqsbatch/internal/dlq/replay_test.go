@@ -231,21 +231,24 @@ func TestADeliveryDuringTheDeletion_IsDeletedToo(t *testing.T) {
 	}
 }
 
-// A call without an answer is repeated. On a standard queue its messages may be there twice,
-// which the exit status says; a FIFO queue drops the second ones.
+// A call that failed, and may have sent its messages, is repeated. On a standard queue they
+// may be there twice, which the exit status says; a FIFO queue drops the second ones.
 func TestReplay_NamesWhatMayHaveBeenSentTwice(t *testing.T) {
-	for suffix, status := range map[string]int{"": 3, ".fifo": 0} {
-		t.Run("orders"+suffix, func(t *testing.T) {
-			virtual(t, func(b *bench) {
-				b.buried("orders-dead"+suffix, strings.TrimPrefix(suffix, "."), "one", "x", "orders"+suffix)
-				if err := b.server.Inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "SendMessageBatch", Times: 1}); err != nil {
-					t.Fatal(err)
-				}
-				r := b.must(status, "replay", "orders-dead"+suffix, "--by", "send", "--yes")
-				if said := strings.Contains(r.stdout, "may have been sent twice"); said != (status == 3) {
-					t.Errorf("%s", r)
-				}
+	for _, f := range []sqs.Fault{{Kind: sqs.LostAnswer}, {Kind: sqs.Failure, CarriedOut: true}, {Kind: sqs.EntryFailure, CarriedOut: true}} {
+		f.Operation, f.Times = "SendMessageBatch", 1
+		for suffix, status := range map[string]int{"": 3, ".fifo": 0} {
+			t.Run(string(f.Kind)+", orders"+suffix, func(t *testing.T) {
+				virtual(t, func(b *bench) {
+					b.buried("orders-dead"+suffix, strings.TrimPrefix(suffix, "."), "one", "x", "orders"+suffix)
+					if err := b.server.Inject(f); err != nil {
+						t.Fatal(err)
+					}
+					r := b.must(status, "replay", "orders-dead"+suffix, "--by", "send", "--yes")
+					if said := strings.Contains(r.stdout, "may have been sent twice"); said != (status == 3) {
+						t.Errorf("%s", r)
+					}
+				})
 			})
-		})
+		}
 	}
 }

@@ -120,7 +120,7 @@ func (m *moving) runTask(s *session, t *transfer, last *queue.Task) (ended *queu
 	}
 	handle, err := s.queue.StartTask(s.soft, to, m.rate)
 	switch {
-	case err != nil && sqserror.Unsure(err):
+	case sqserror.Unsure(err):
 		return nil, nil, fmt.Errorf("the task may have begun; `--resume` follows it if so: %w", err)
 	case err != nil:
 		return nil, err, nil

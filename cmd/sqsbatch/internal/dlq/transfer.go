@@ -285,7 +285,7 @@ func (t *transfer) sendTo(ctx context.Context, to *queue.Queue, parcels []*parce
 				twice = append(twice, id)
 			}
 			continue
-		case unsure[i]: // it may have been sent, so the journal keeps it open
+		case p.unsure || unsure[i]: // it may have been sent, so the journal keeps it open
 			t.result.unsure(p.letter, e)
 			err = first(err, fatal(e))
 		default:

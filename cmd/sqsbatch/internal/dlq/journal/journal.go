@@ -76,7 +76,7 @@ type line struct {
 const (
 	opSending = "sending" // Entries are about to be sent to To
 	opSent    = "sent"
-	opTwice   = "twice" // sent, after a try without an answer: perhaps twice
+	opTwice   = "twice" // sent, after a try that may have sent it: perhaps twice
 	opFailed  = "failed"
 	opDeleted = "deleted"
 	opResumed = "resumed"

@@ -115,7 +115,7 @@ func (q *Queue) Receive(ctx context.Context, n int, hide time.Duration) ([]lette
 			MessageAttributeNames:       []string{"All"},
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 		})
-		if err != nil && sqserror.Unsure(err) {
+		if sqserror.Unsure(err) {
 			q.Hidden(hide)
 		}
 		return err
@@ -183,10 +183,10 @@ func (q *Queue) Delete(ctx context.Context, handles []string) (errs []error) {
 	return q.advise(errs, "DeleteMessage")
 }
 
-// Send sends messages. errs are by position. unsure says that a try had no answer: the
-// message may have been sent, and if errs has no error for it, it may have been sent twice
-// to a standard queue. A FIFO queue drops the second one, by the deduplication id, if it
-// comes within five minutes.
+// Send sends messages. errs are by position. unsure says that a try failed and may have sent
+// the message. If errs has no error for it, it may have been sent twice to a standard queue.
+// A FIFO queue drops the second one, by the deduplication id, if it comes within five
+// minutes.
 func (q *Queue) Send(ctx context.Context, messages []message.Message) (errs []error, unsure []bool) {
 	bySize := func(positions []int) [][]int { return fitting(messages, positions) }
 	errs, unsure = batchOf(ctx, len(messages), bySize, func(ctx context.Context, positions []int) (confirmed []*string, failed []types.BatchResultErrorEntry, err error) {

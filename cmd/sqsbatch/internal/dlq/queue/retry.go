@@ -68,7 +68,7 @@ type batchCall func(ctx context.Context, positions []int) (confirmed []*string, 
 
 // batchOf calls SQS for n entries, in chunks that divide makes, and repeats it for those that
 // may succeed later. errs has the last error of each entry. unsure says that a try for the
-// entry had no answer, so that it may have had its effect.
+// entry may have had its effect, although it failed.
 func batchOf(ctx context.Context, n int, divide func(positions []int) [][]int, call batchCall) (errs []error, unsure []bool) {
 	errs, unsure = make([]error, n), make([]bool, n)
 	if n == 0 {
@@ -93,11 +93,10 @@ func batchOf(ctx context.Context, n int, divide func(positions []int) [][]int, c
 					if err == nil {
 						errs[i] = errNotAnswered
 					}
-					unsure[i] = unsure[i] || err != nil && sqserror.Unsure(err)
 				}
 				sqserror.ReadAnswer(errs, confirmed, failed)
 				for _, i := range part {
-					unsure[i] = unsure[i] || errors.Is(errs[i], errNotAnswered)
+					unsure[i] = unsure[i] || sqserror.Unsure(errs[i])
 				}
 				return part, err
 			})
