@@ -126,6 +126,7 @@ func TestPrepare_KeepsTheOrderOfAGroup(t *testing.T) {
 func TestPrepare_Failures(t *testing.T) {
 	errNo := errors.New("no bucket")
 	prepare := func(ctx context.Context, m *sender.Message) error {
+		time.Sleep(time.Millisecond) // until all are enqueued: one that comes after a failure is sent
 		switch m.Body {
 		case "3":
 			return errNo
