@@ -1,8 +1,10 @@
 package sender_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -220,4 +222,43 @@ func TestOnCall_DescribesTheCall(t *testing.T) {
 			t.Errorf("%+v, %+v, and the retry %+v", a, b, c)
 		}
 	})
+}
+
+// A sender that is not closed has no goroutines while it has nothing to do, also if the
+// function of a message is still running.
+func TestIdleSender_HasNoGoroutines(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		w.slow(10 * time.Millisecond)
+		s := w.sender(sender.Config{})
+		for range 3 {
+			for i := range 1000 {
+				w.enqueue(s, numbered(i), nil)
+			}
+			w.flush(s)
+			w.requireWorkers(0)
+		}
+		time.Sleep(time.Second)
+		w.enqueue(s, sender.Text("at once"), nil)
+		time.Sleep(time.Millisecond)
+		release := make(chan bool)
+		for range 10 { // its call ends after that of the first
+			w.enqueue(s, sender.Text("x"), func(sender.Result) { <-release })
+		}
+		time.Sleep(time.Minute)
+		w.requireWorkers(1) // that reports the results
+		close(release)
+		w.flush(s)
+		w.requireWorkers(0)
+	})
+}
+
+// requireWorkers checks how many goroutines the sender has.
+func (w *world) requireWorkers(want int) {
+	w.Helper()
+	synctest.Wait()
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	if got := bytes.Count(stacks, []byte("created by github.com/sqsbatch/sqsbatch/sender.")); got != want {
+		w.Errorf("%d goroutines, want %d", got, want)
+	}
 }

@@ -67,16 +67,16 @@ func (s *Sender) accept(ctx context.Context, e *entry) error {
 // fits reports whether there is a place for a message. An empty buffer takes a message of
 // any size, since Config.Prepare may make it smaller.
 func (s *Sender) fits(e *entry) bool {
-	return s.buffered.Len() == 0 || s.buffered.Len() < s.cfg.MaxBuffered && s.bytes+int64(e.held) <= s.cfg.MaxBufferedBytes
+	return s.buffered.len == 0 || s.buffered.len < s.cfg.MaxBuffered && s.bytes+int64(e.held) <= s.cfg.MaxBufferedBytes
 }
 
 // add puts a message into the buffer, and where it waits for a call.
 func (s *Sender) add(e *entry, now time.Time) {
 	s.numbers++
 	e.number, e.came, e.since = s.numbers, now, now
-	e.atOnce = e.sends == nil && s.inFlight == 0 && s.ready.len() == 0 && now.Sub(s.lastCame) > s.cfg.Linger
+	e.atOnce = e.sends == nil && s.inFlight == 0 && s.ready.len == 0 && now.Sub(s.lastCame) > s.cfg.Linger
 	s.lastCame = now
-	e.place = s.buffered.PushBack(e)
+	s.buffered.push(&e.place, e)
 	s.bytes += int64(e.held)
 	if !e.ready {
 		s.prepareLater(e)
@@ -145,7 +145,7 @@ func (s *Sender) release(e *entry) {
 	if e.call {
 		return
 	}
-	s.buffered.Remove(e.place)
+	s.buffered.remove(&e.place)
 	s.bytes -= int64(e.held)
 	s.advance(e)
 }
@@ -179,7 +179,7 @@ func (s *Sender) giveUp(reason error, wait bool, list ...*entry) (over []outcome
 	defer s.mu.Unlock()
 	for _, e := range list {
 		switch {
-		case e.over, e.place == nil: // or it has no place yet
+		case e.over, e.number == 0: // or it has no place yet
 		case wait && e.call:
 			e.last = true
 		default:
@@ -199,16 +199,18 @@ func (s *Sender) giveUp(reason error, wait bool, list ...*entry) (over []outcome
 func (s *Sender) tell(over []outcome) {
 	report(over)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	var behind []outcome
 	for _, o := range over {
 		if o.entry.failed {
 			behind = append(behind, s.failBehind(o.entry)...)
 		}
 	}
-	s.mu.Unlock()
-	report(behind)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	if len(behind) > 0 {
+		s.mu.Unlock()
+		report(behind)
+		s.mu.Lock()
+	}
 	for _, o := range over {
 		s.release(o.entry)
 	}

@@ -3,6 +3,7 @@ package sender
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -21,8 +22,7 @@ const deduplication = 5 * time.Minute
 // errNoAnswer is the error of a message that SQS's answer does not mention.
 var errNoAnswer = errors.New("SQS's answer does not mention the message")
 
-// call sends messages. It runs on a goroutine of its own. Its jobs are copies of what the
-// lock guards.
+// call sends messages. A worker makes it. Its jobs are copies of what the lock guards.
 type call struct {
 	*Sender
 	url   string
@@ -43,7 +43,7 @@ type job struct {
 	sent   types.SendMessageBatchResultEntry
 }
 
-// begin starts a call.
+// begin has a worker make a call.
 func (s *Sender) begin(batch []*entry, now time.Time) {
 	c := &call{Sender: s, began: now, jobs: make([]job, len(batch)), errs: make([]error, len(batch))}
 	for k, e := range batch {
@@ -51,23 +51,46 @@ func (s *Sender) begin(batch []*entry, now time.Time) {
 		c.jobs[k] = job{entry: e, tries: e.tries, unsure: e.unsure}
 	}
 	s.inFlight++
-	go s.run(c)
+	if last := len(s.idle) - 1; last >= 0 {
+		s.idle[last] <- c
+		s.idle = s.idle[:last]
+	} else {
+		go s.work(c)
+	}
 }
 
-// run makes a call and reports its results.
-func (s *Sender) run(c *call) {
-	c.make()
-	s.mu.Lock()
-	over := s.end(c)
-	s.mu.Unlock()
-	s.tell(over)
+// work is a worker: it makes calls, one after another, and reports their results. A new
+// goroutine for each call would cost more, because the SDK's call makes its stack grow
+// several times.
+func (s *Sender) work(c *call) {
+	calls := make(chan *call, 1)
+	for c != nil {
+		c.make()
+		s.mu.Lock()
+		over := s.end(c)
+		s.mu.Unlock()
+		s.tell(over)
+		s.mu.Lock()
+		s.idle = append(s.idle, calls)
+		s.dismiss()
+		s.mu.Unlock()
+		c = <-calls
+	}
+}
+
+// dismiss ends workers that wait for a call, until no more of them wait than calls are in
+// flight. So none is left when the sender has nothing to do.
+func (s *Sender) dismiss() {
+	for len(s.idle) > s.inFlight {
+		last := len(s.idle) - 1
+		s.idle[last] <- nil
+		s.idle = s.idle[:last]
+	}
 }
 
 // make makes the call; if SQS refuses it as a whole, for its halves.
 func (c *call) make() {
-	ctx, cancel := context.WithTimeout(c.ctx, c.cfg.CallTimeout)
-	url, err := c.target.lookUp(ctx)
-	cancel()
+	url, err := c.target.lookUp(c.ctx, c.cfg.CallTimeout)
 	if err != nil {
 		for k := range c.errs {
 			c.errs[k] = err
@@ -86,6 +109,7 @@ func (c *call) make() {
 
 // open returns those of some positions whose messages are not over.
 func (c *call) open(positions []int) (list []int) {
+	list = make([]int, 0, len(positions))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range positions {
@@ -101,13 +125,13 @@ func (c *call) open(positions []int) (list []int) {
 // about.
 func (c *call) try(positions []int) (left []int, err error) {
 	began := time.Now()
-	for _, k := range c.open(positions) {
-		if c.tooLate(&c.jobs[k], began) {
+	left = slices.DeleteFunc(c.open(positions), func(k int) bool {
+		late := c.tooLate(&c.jobs[k], began)
+		if late {
 			c.errs[k] = ErrTooLate
-		} else {
-			left = append(left, k)
 		}
-	}
+		return late
+	})
 	if len(left) == 0 {
 		return nil, nil
 	}
@@ -151,7 +175,7 @@ func (c *call) tooLate(j *job, now time.Time) bool {
 func (c *call) send(positions []int) (out *sqs.SendMessageBatchOutput, sent bool, err error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.cfg.CallTimeout)
 	defer cancel()
-	in := &sqs.SendMessageBatchInput{QueueUrl: &c.url}
+	in := &sqs.SendMessageBatchInput{QueueUrl: &c.url, Entries: make([]types.SendMessageBatchRequestEntry, 0, len(positions))}
 	for _, k := range positions {
 		in.Entries = append(in.Entries, c.jobs[k].entry.sent.request(k))
 	}
@@ -201,6 +225,7 @@ func (c *call) report(positions []int, began time.Time, failed, throttled int, e
 // have another try later.
 func (s *Sender) end(c *call) (over []outcome) {
 	now := time.Now()
+	over = make([]outcome, 0, len(c.jobs))
 	s.inFlight--
 	switch {
 	case c.troubled, c.throttled:
@@ -240,6 +265,7 @@ func (s *Sender) end(c *call) (over []outcome) {
 		time.AfterFunc(backoff(tries), func() { s.retry(again) })
 	}
 	s.settled()
+	s.dismiss()
 	return over
 }
 

@@ -41,7 +41,7 @@ func (s *Sender) newFlush() *flush {
 func (s *Sender) endFlushes() {
 	left := s.flushes[:0]
 	for _, f := range s.flushes {
-		if front := s.buffered.Front(); front == nil || front.Value.(*entry).number > f.upTo {
+		if first := s.buffered.first(); first == nil || first.number > f.upTo {
 			close(f.done)
 		} else {
 			left = append(left, f)
@@ -79,8 +79,8 @@ func (s *Sender) Close(ctx context.Context) (left []Result) {
 	}
 	s.mu.Lock()
 	var over []outcome
-	for at := s.buffered.Front(); at != nil; at = at.Next() {
-		if e := at.Value.(*entry); !e.over {
+	for at := s.buffered.front; at != nil; at = at.next {
+		if e := at.entry; !e.over {
 			over = append(over, s.finish(e, e.failure(ErrClosed)))
 		}
 	}

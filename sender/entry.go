@@ -1,7 +1,6 @@
 package sender
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -25,19 +24,19 @@ type entry struct {
 	cancel context.CancelFunc // ends Config.Prepare
 
 	came   time.Time // when it came into the buffer
-	number uint64    // counts the messages that came
+	number uint64    // counts the messages that came; 0 until it has a place in the buffer
 	atOnce bool      // it does not linger
 	since  time.Time // when its linger began
 	lane   *lane     // of its group; nil on a standard queue
 
-	place  *list.Element // in Sender.buffered
-	queue  *queue        // where it waits; nil while it is in a call or backs off
-	at     *list.Element // in that queue
-	call   bool          // it is in a call
-	over   bool          // it has its result
-	told   bool          // its caller has the result
-	last   bool          // its caller does not want another try
-	failed bool          // the messages behind it in its lane fail
+	place  link   // in Sender.buffered
+	queue  *queue // where it waits; nil while it is in a call or backs off
+	at     link   // in that queue
+	call   bool   // it is in a call
+	over   bool   // it has its result
+	told   bool   // its caller has the result
+	last   bool   // its caller does not want another try
+	failed bool   // the messages behind it in its lane fail
 
 	tries  int
 	err    error     // of the latest try
@@ -88,28 +87,67 @@ type outcome struct {
 	result Result
 }
 
-// queue is a list of entries that wait. The zero value is ready to use.
-type queue struct {
-	entries list.List
-	bytes   int
-	atOnce  int // those that do not linger
+// chain is a list of entries, in the order in which they were pushed. The zero value is
+// empty. It is linked by fields of the entries, so it takes no memory for each of them.
+type chain struct {
+	front, back *link
+	len         int
 }
 
-func (q *queue) len() int { return q.entries.Len() }
+// link is the place of an entry in a chain.
+type link struct {
+	entry      *entry
+	prev, next *link
+}
+
+func (c *chain) push(l *link, e *entry) {
+	l.entry, l.prev = e, c.back
+	if c.back != nil {
+		c.back.next = l
+	} else {
+		c.front = l
+	}
+	c.back = l
+	c.len++
+}
+
+func (c *chain) remove(l *link) {
+	if l.prev != nil {
+		l.prev.next = l.next
+	} else {
+		c.front = l.next
+	}
+	if l.next != nil {
+		l.next.prev = l.prev
+	} else {
+		c.back = l.prev
+	}
+	*l = link{}
+	c.len--
+}
+
+// first returns the first entry, nil if there is none.
+func (c *chain) first() *entry {
+	if c.front == nil {
+		return nil
+	}
+	return c.front.entry
+}
+
+// queue has entries that wait. The zero value is ready to use.
+type queue struct {
+	chain
+	bytes  int
+	atOnce int // those that do not linger
+}
 
 func (q *queue) push(e *entry) {
-	e.queue, e.at = q, q.entries.PushBack(e)
+	e.queue = q
+	q.chain.push(&e.at, e)
 	q.bytes += e.size
 	if e.atOnce {
 		q.atOnce++
 	}
-}
-
-func (q *queue) first() *entry {
-	if front := q.entries.Front(); front != nil {
-		return front.Value.(*entry)
-	}
-	return nil
 }
 
 // leave takes the entry out of the queue where it waits, if it does.
@@ -118,12 +156,12 @@ func (e *entry) leave() {
 	if q == nil {
 		return
 	}
-	q.entries.Remove(e.at)
+	q.remove(&e.at)
 	q.bytes -= e.size
 	if e.atOnce {
 		q.atOnce--
 	}
-	e.queue, e.at = nil, nil
+	e.queue = nil
 }
 
 // lookahead is how many messages are considered for a place in a call. Most calls are full
@@ -137,10 +175,10 @@ func (q *queue) take(batch []*entry) []*entry {
 	for _, e := range batch {
 		bytes += e.size
 	}
-	at := q.entries.Front()
+	at := q.front
 	for seen := 0; at != nil && seen < lookahead && len(batch) < maxEntries; seen++ {
-		e := at.Value.(*entry)
-		at = at.Next()
+		e := at.entry
+		at = at.next
 		if bytes+e.size <= maxBytes {
 			e.leave()
 			batch = append(batch, e)

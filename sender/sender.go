@@ -14,7 +14,8 @@ import (
 )
 
 // Sender sends messages to one queue. Its methods are safe for concurrent use. It has no
-// goroutines except those of calls in flight and of Config.Prepare.
+// goroutines except those that make calls, and those of Config.Prepare. When it has nothing
+// to do, it has none.
 type Sender struct {
 	cfg    Config
 	fifo   bool
@@ -23,7 +24,7 @@ type Sender struct {
 	cancel context.CancelFunc
 
 	mu       sync.Mutex
-	buffered list.List // of *entry, in the order in which they came
+	buffered chain     // messages in the order in which they came
 	bytes    int64     // of the messages in the buffer
 	places   list.List // of *waiter, callers that wait for a place in the buffer
 	numbers  uint64    // of messages that came
@@ -33,8 +34,10 @@ type Sender struct {
 	again    queue            // those for another try, which go first
 	lanes    map[string]*lane // the groups of a FIFO queue with messages in the buffer
 	inFlight int
+	idle     []chan *call // of workers that wait for a call
 	pace     pace
 	timer    *time.Timer // calls wake
+	wakeAt   time.Time   // when it does; zero for never
 
 	raw       list.List // of *entry, messages that wait for Config.Prepare
 	preparing int       // calls of it
@@ -149,7 +152,7 @@ func randomID() string {
 func (s *Sender) pump() {
 	now := time.Now()
 	for s.due(now) && s.pace.allows(s.inFlight, now) {
-		batch := s.ready.take(s.again.take(nil))
+		batch := s.ready.take(s.again.take(make([]*entry, 0, maxEntries)))
 		s.begin(batch, now)
 	}
 	s.setTimer(now)
@@ -158,12 +161,12 @@ func (s *Sender) pump() {
 // due reports whether a call should begin now: there are messages for a full one, or a
 // message that does not linger, or one that has lingered.
 func (s *Sender) due(now time.Time) bool {
-	switch n := s.again.len() + s.ready.len(); {
+	switch n := s.again.len + s.ready.len; {
 	case n == 0:
 		return false
 	case n >= maxEntries, s.again.bytes+s.ready.bytes >= maxBytes:
 		return true
-	case s.flushing > 0, s.again.len() > 0, s.ready.atOnce > 0:
+	case s.flushing > 0, s.again.len > 0, s.ready.atOnce > 0:
 		return true
 	}
 	return now.Sub(s.ready.first().since) >= s.linger()
@@ -186,7 +189,7 @@ func (s *Sender) linger() time.Duration {
 func (s *Sender) setTimer(now time.Time) {
 	var at time.Time
 	switch due := s.due(now); {
-	case s.again.len()+s.ready.len() == 0, s.inFlight >= int(s.pace.limit):
+	case s.again.len+s.ready.len == 0, s.inFlight >= int(s.pace.limit):
 	case due:
 		at = s.pace.until
 	default:
@@ -195,18 +198,20 @@ func (s *Sender) setTimer(now time.Time) {
 		}
 	}
 	switch {
-	case at.IsZero() && s.timer != nil:
-		s.timer.Stop()
+	case at.Equal(s.wakeAt):
 	case at.IsZero():
+		s.timer.Stop()
 	case s.timer == nil:
 		s.timer = time.AfterFunc(at.Sub(now), s.wake)
 	default:
 		s.timer.Reset(at.Sub(now))
 	}
+	s.wakeAt = at
 }
 
 func (s *Sender) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.wakeAt = time.Time{}
 	s.pump()
 }

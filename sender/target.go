@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -46,11 +47,13 @@ func (t *target) options(o *sqs.Options) {
 }
 
 // lookUp returns the URL of the queue. It asks SQS for the URL of a name until it has an
-// answer. Other calls wait for it meanwhile.
-func (t *target) lookUp(ctx context.Context) (string, error) {
+// answer, for as long as the timeout. Other calls wait for it meanwhile.
+func (t *target) lookUp(ctx context.Context, timeout time.Duration) (string, error) {
 	if t.name == "" {
 		return t.url, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	select {
 	case t.lock <- struct{}{}:
 		defer func() { <-t.lock }()
