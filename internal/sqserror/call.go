@@ -67,8 +67,8 @@ func ofService(err error) bool {
 //
 // These are certain: an error of the sender (status 4xx, or SenderFault true), which SQS
 // finds when it checks a request, and throttling, which denies a request, whatever its
-// status is. ServiceUnavailable (503) is no throttling: SQS has RequestThrottled and
-// ThrottlingException for that. Only the API reference of 2008 to 2011 says that SQS
+// status is. ServiceUnavailable (503) is no throttling: SQS has RequestThrottled for
+// that. Only the API reference of 2008 to 2011 says that SQS
 // throttles by 503.
 func Unsure(err error) bool {
 	switch {
