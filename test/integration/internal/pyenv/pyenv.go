@@ -12,11 +12,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/sqsbatch/sqsbatch/test/internal/cached"
 )
@@ -27,33 +25,29 @@ type Env struct{ python string }
 // Install returns the environment of that name in the user's cache directory, which
 // it fills the first time. Each name has its own packages.
 func Install(ctx context.Context, name string, packages ...string) (*Env, error) {
-	dir := filepath.Join(cached.Root(), name)
-	env := &Env{python: filepath.Join(dir, "bin", "python")}
-	if runtime.GOOS == "windows" {
-		env.python = filepath.Join(dir, "Scripts", "python.exe")
-	}
+	dir, err := cached.Dir(name, func(dir string) error {
+		python, err := find()
+		if err != nil {
+			return err
+		}
+		if err := run(ctx, python, "-m", "venv", dir); err != nil {
+			return fmt.Errorf("make a Python environment (on Debian: apt-get install python3-venv): %w", err)
+		}
+		if err := run(ctx, pythonIn(dir), append([]string{"-m", "pip", "install", "--quiet"}, packages...)...); err != nil {
+			return fmt.Errorf("from PyPI: %w", err)
+		}
+		return nil
+	})
+	return &Env{pythonIn(dir)}, err
+}
 
-	// The mark is set last: an installation that was interrupted is done again.
-	mark := filepath.Join(dir, "installed")
-	if _, err := os.Stat(mark); err == nil {
-		return env, nil
+// pythonIn finds the Python of an environment. It and its modules are all that works: the
+// directory is renamed after the installation, and scripts have its first name in them.
+func pythonIn(dir string) string {
+	if runtime.GOOS == "windows" {
+		return filepath.Join(dir, "Scripts", "python.exe")
 	}
-	all := strings.Join(packages, " ")
-	fmt.Fprintf(os.Stderr, "installing %s into %s\n", all, dir)
-	if err := os.RemoveAll(dir); err != nil {
-		return nil, err
-	}
-	python, err := find()
-	if err != nil {
-		return nil, err
-	}
-	if err := run(ctx, python, "-m", "venv", dir); err != nil {
-		return nil, fmt.Errorf("make a Python environment (on Debian: apt-get install python3-venv): %w", err)
-	}
-	if err := run(ctx, env.python, append([]string{"-m", "pip", "install", "--quiet"}, packages...)...); err != nil {
-		return nil, fmt.Errorf("install %s from PyPI: %w", all, err)
-	}
-	return env, os.WriteFile(mark, []byte(all+"\n"), 0o644)
+	return filepath.Join(dir, "bin", "python")
 }
 
 // Command is a run of the environment's Python.
