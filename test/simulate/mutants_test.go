@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/handler"
-	"github.com/sqsbatch/sqsbatch/internal/cases"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -218,9 +217,6 @@ func note(t *testing.T, test string, caught map[string]uint64) {
 func catch(t *testing.T, list []mutantCase, invariants []Invariant, mode func(Plan) bool) {
 	first, caught := hints(t), map[string]uint64{}
 	var mu sync.Mutex
-	if cases.Of(0, 1) == 1 {
-		first = nil
-	}
 	if *search {
 		first = nil
 		test := t.Name()

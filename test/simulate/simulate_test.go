@@ -9,13 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/internal/cases"
 	"go.uber.org/goleak"
 )
 
 var (
 	seed      = flag.Uint64("seed", 1, "the seed of the first history; each has the next")
-	histories = flag.Int("histories", cases.Of(60, 200), "how many histories")
+	histories = flag.Int("histories", 60, "how many histories")
 	lines     = flag.Int("lines", 60, "how many lines to print of a history that goes wrong: the last ones")
 	shrink    = flag.Bool("shrink", true, "make a plan that goes wrong smaller")
 	mode      = flag.String("mode", "", "lambda or poll: only the histories of that mode")
