@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,16 +18,16 @@ import (
 func TestClose_SendsWhatIsLeftWithoutLinger(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		s := w.sender(sender.Config{Linger: time.Minute})
-		told := 0
+		var told atomic.Int32
 		for i := range 4 {
-			w.enqueue(s, numbered(i), func(sender.Result) { told++ })
+			w.enqueue(s, numbered(i), func(sender.Result) { told.Add(1) })
 		}
 		began := time.Now()
 		if left := s.Close(w.Context()); left != nil || time.Since(began) != 0 {
 			t.Errorf("left %v after %v", left, time.Since(began))
 		}
-		if told != 4 || len(w.bodies()) != 4 {
-			t.Errorf("%d results, %d in the queue, want 4", told, len(w.bodies()))
+		if told.Load() != 4 || len(w.bodies()) != 4 {
+			t.Errorf("%d results, %d in the queue, want 4", told.Load(), len(w.bodies()))
 		}
 		if err := s.Send(w.Context(), sender.Text("x")); !errors.Is(err, sender.ErrClosed) {
 			t.Errorf("Send after Close: %v", err)

@@ -219,20 +219,25 @@ func (r *Runner) withdrawReady(which func(*Delivery) bool) (list []*Delivery) {
 	return list
 }
 
-// withdrawBehind takes what waits for d out of its group.
+// withdrawBehind takes what waits for d out of its group, except records that were handled
+// together with d: their work is done.
 func (r *Runner) withdrawBehind(d *Delivery) (list []*Delivery) {
-	if d.next == nil {
+	last := d
+	for last.next != nil && last.next.isPrehandled() {
+		last = last.next
+	}
+	if last.next == nil {
 		return nil
 	}
-	for behind := range d.next.Group() {
+	for behind := range last.next.Group() {
 		r.enter(behind, finished)
 		list = append(list, behind)
 	}
 	for _, behind := range list {
 		behind.next = nil
 	}
-	d.next, r.groups[keyOf(d)] = nil, d
-	if d.bulk != nil {
+	last.next, r.groups[keyOf(d)] = nil, last
+	if last == d && d.bulk != nil {
 		d.bulk.claims = 0
 	}
 	return list
