@@ -12,6 +12,8 @@ const (
 	Succeeded
 	// Duplicate: the work was done before, see [ErrDuplicate]. The record is deleted.
 	Duplicate
+	// Expired: nobody waits for the result any more, see [ErrExpired]. The record is deleted.
+	Expired
 	// Retry: the handler failed. The record comes back after its backoff.
 	Retry
 	// InProgress: another worker is doing the work, see [ErrInProgress]. The record comes
@@ -34,7 +36,7 @@ const (
 	Abandoned
 )
 
-var outcomeNames = [...]string{"pending", "succeeded", "duplicate", "retry", "in-progress", "dead-letter", "dropped", "not-started", "skipped", "abandoned"}
+var outcomeNames = [...]string{"pending", "succeeded", "duplicate", "expired", "retry", "in-progress", "dead-letter", "dropped", "not-started", "skipped", "abandoned"}
 
 func (o Outcome) String() string {
 	if int(o) < len(outcomeNames) {
@@ -46,15 +48,18 @@ func (o Outcome) String() string {
 // Done reports whether the record is finished: SQS does not have to deliver it again, and
 // the partial batch response does not list it.
 func (o Outcome) Done() bool {
-	return o == Succeeded || o == Duplicate || o == DeadLettered || o == Dropped
+	return o.OK() || o == DeadLettered || o == Dropped
 }
+
+// OK reports whether the record is finished and did not fail.
+func (o Outcome) OK() bool { return o == Succeeded || o == Duplicate || o == Expired }
 
 // Result is the outcome of one record, with its details.
 type Result struct {
 	// Record is the record. It is shared with the handler: read it only.
 	Record  *Record
 	Outcome Outcome
-	// Err is why the record failed. It is nil for a record that succeeded or is a duplicate.
+	// Err is why the record failed. It is nil if [Outcome.OK] is true.
 	Err error
 	// Started is when the handler was called. Zero if it was not called.
 	Started time.Time

@@ -64,11 +64,20 @@ func (e *abortError) Unwrap() error { return e.err }
 // ErrDuplicate is returned by a handler or middleware when the work of the record was done
 // before: for an earlier delivery, or for another message with the same content. The record
 // is deleted, as after a success. Its outcome is [Duplicate].
-var ErrDuplicate error = &duplicateError{}
+var ErrDuplicate error = &doneError{Duplicate, "the work was done before"}
 
-type duplicateError struct{}
+// ErrExpired is returned by a handler or middleware when nobody waits for the result of the
+// record any more, as package reply does when the caller of a request has given up. The
+// record is deleted, as after a success. Its outcome is [Expired].
+var ErrExpired error = &doneError{Expired, "nobody waits for the result any more"}
 
-func (*duplicateError) Error() string { return "the work was done before" }
+// doneError ends a record that is neither a success nor a failure.
+type doneError struct {
+	outcome Outcome
+	text    string
+}
+
+func (e *doneError) Error() string { return e.text }
 
 // ErrInProgress is wrapped by the error of a handler or middleware when another worker is
 // doing the work of the record. Use [RetryAfter] for the time after which the other worker is

@@ -15,8 +15,9 @@ type Verdict struct {
 	Malformed bool
 	// Aborts: the records of the batch that were not started come back after After, too.
 	Aborts bool
-	// Duplicate: the error is [ErrDuplicate], and wraps no other verb.
-	Duplicate bool
+	// Done: [Duplicate] or [Expired] if the error is [ErrDuplicate] or [ErrExpired], and
+	// wraps no other verb. Else [Pending].
+	Done Outcome
 	// InProgress: the error wraps [ErrInProgress], and neither Permanent nor Abort.
 	InProgress bool
 	// Verb is true if the error wraps a verb of this package. It is false if only a method
@@ -47,16 +48,20 @@ func VerdictOf(err error) Verdict {
 	}
 	var v Verdict
 	v.addVerbs(err)
-	v.Duplicate = v.Duplicate && onlyDuplicate(err)
+	if v.Done != Pending && !onlyDone(err) {
+		v.Done = Pending
+	}
 	switch {
 	case v.Permanent:
-		v.Aborts, v.Duplicate, v.InProgress, v.Verb = false, false, false, true
+		v.Aborts, v.Done, v.InProgress, v.Verb = false, Pending, false, true
 		return v
 	case v.Aborts:
-		v.Duplicate, v.InProgress, v.Verb = false, false, true
+		v.Done, v.InProgress, v.Verb = Pending, false, true
 		return v
-	case v.HasAfter || v.InProgress || v.Duplicate:
-		v.Duplicate = v.Duplicate && !v.HasAfter && !v.InProgress
+	case v.HasAfter || v.InProgress:
+		v.Done, v.Verb = Pending, true
+		return v
+	case v.Done != Pending:
 		v.Verb = true
 		return v
 	}
@@ -68,17 +73,17 @@ func VerdictOf(err error) Verdict {
 	return v
 }
 
-// onlyDuplicate reports whether an error says nothing else than [ErrDuplicate]: an error that is
-// joined to it is a failure, and so is a panic with it.
-func onlyDuplicate(err error) bool {
+// onlyDone reports whether an error says nothing else than [ErrDuplicate] or [ErrExpired]:
+// an error that is joined to it is a failure, and so is a panic with it.
+func onlyDone(err error) bool {
 	switch err.(type) {
-	case *duplicateError:
+	case *doneError:
 		return true
 	case *PanicError:
 		return false
 	}
 	found, only := false, true
-	eachWrapped(err, func(inner error) { found, only = true, only && onlyDuplicate(inner) })
+	eachWrapped(err, func(inner error) { found, only = true, only && onlyDone(inner) })
 	return found && only
 }
 
@@ -93,8 +98,8 @@ func (v *Verdict) addVerbs(err error) {
 		v.addAbort(e.after)
 	case *retryAfterError:
 		v.addAfter(e.after)
-	case *duplicateError:
-		v.Duplicate = true
+	case *doneError:
+		v.Done = e.outcome
 	case *inProgressError:
 		v.InProgress = true
 	case interface{ As(any) bool }: // it may stand for several errors, like those of hashicorp/go-multierror

@@ -44,6 +44,7 @@ func TestVerdictOf(t *testing.T) {
 	permanentAfter := func(d time.Duration) batch.Verdict {
 		return batch.Verdict{Permanent: true, After: d, HasAfter: true, Verb: true}
 	}
+	done := func(o batch.Outcome) batch.Verdict { return batch.Verdict{Done: o, Verb: true} }
 	aborts := func(d time.Duration) batch.Verdict {
 		return batch.Verdict{Aborts: true, After: d, HasAfter: true, Verb: true}
 	}
@@ -56,6 +57,13 @@ func TestVerdictOf(t *testing.T) {
 		"Permanent":                       {batch.Permanent(boom), permanent},
 		"Permanent of nil":                {batch.Permanent(nil), permanent},
 		"wrapped":                         {fmt.Errorf("on: %w", batch.Permanent(boom)), permanent},
+		"duplicate":                       {fmt.Errorf("order 1: %w", batch.ErrDuplicate), done(batch.Duplicate)},
+		"expired":                         {fmt.Errorf("%w: 3 s late", batch.ErrExpired), done(batch.Expired)},
+		"duplicate joined to a failure":   {errors.Join(batch.ErrDuplicate, boom), batch.Verdict{}},
+		"failure that wraps a duplicate":  {fmt.Errorf("%w: %w", boom, batch.ErrDuplicate), batch.Verdict{}},
+		"panic with a duplicate":          {&batch.PanicError{Value: batch.ErrDuplicate}, batch.Verdict{}},
+		"expired and permanent":           {errors.Join(batch.ErrExpired, batch.Permanent(boom)), permanent},
+		"expired and retry after":         {errors.Join(batch.ErrExpired, batch.RetryAfter(time.Hour, boom)), after(time.Hour)},
 		"malformed":                       {&batch.MalformedError{Reason: "x"}, malformed},
 		"permanent and malformed":         {batch.Permanent(&batch.MalformedError{}), malformed},
 		"RetryAfter":                      {batch.RetryAfter(time.Minute, boom), after(time.Minute)},

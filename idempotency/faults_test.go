@@ -3,7 +3,6 @@ package idempotency_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -118,23 +117,6 @@ func TestRenewals_AreFew(t *testing.T) {
 	})
 	if renewals != 2 {
 		t.Errorf("%d renewals in 4 s with a lease of 3 s, want 2: after 1 s and after 2 s", renewals)
-	}
-}
-
-// The second step failed: that the first was done before is not the record's outcome.
-func TestDuplicateJoinedToAnError_IsAFailure(t *testing.T) {
-	failed := errors.New("the second write failed")
-	for name, err := range map[string]error{
-		"joined":   errors.Join(batch.ErrDuplicate, failed),
-		"wrapped":  fmt.Errorf("%w: %w", failed, batch.ErrDuplicate),
-		"panicked": &batch.PanicError{Value: batch.ErrDuplicate},
-	} {
-		if v := batch.VerdictOf(err); v.Duplicate {
-			t.Errorf("%s: %+v", name, v)
-		}
-	}
-	if v := batch.VerdictOf(fmt.Errorf("order 1: %w", batch.ErrDuplicate)); !v.Duplicate {
-		t.Errorf("wrapped alone: %+v", v)
 	}
 }
 

@@ -72,12 +72,12 @@ func (w *work) judge(ctx context.Context, err error) (duplicate, permanent bool)
 	}
 	verdict := batch.VerdictOf(err)
 	if !w.cfg.KeepPermanent {
-		return verdict.Duplicate, false
+		return verdict.Done == batch.Duplicate, false
 	}
 	if view, ok := runner.From(ctx); ok {
-		return verdict.Duplicate, view.Permanent(err) // also by Config.Classify
+		return verdict.Done == batch.Duplicate, view.Permanent(err) // also by Config.Classify
 	}
-	return verdict.Duplicate, verdict.Permanent
+	return verdict.Done == batch.Duplicate, verdict.Permanent
 }
 
 // holds reports whether this is the work of a key in a store.

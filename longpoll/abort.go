@@ -59,7 +59,7 @@ func (p *Poller) applyAbort(m *message) {
 // endTrial ends the trial if m was started after the abort and has ended without another
 // one.
 func (a *aborts) endTrial(m *message) {
-	if !m.Result.Started.Before(a.until) && !m.Verdict.Expired {
+	if !m.Result.Started.Before(a.until) && !m.Verdict.Lost {
 		a.trialUntil = time.Time{}
 	}
 }

@@ -146,7 +146,7 @@ func (p *Poller) collect() {
 // succeeded deletes a record that was handled, dropped or dead-lettered.
 func (p *Poller) succeeded(m *message) {
 	m.state = toDelete
-	if m.Result.Outcome == batch.Succeeded || m.Result.Outcome == batch.Duplicate {
+	if m.Result.Outcome.OK() {
 		p.counts.Succeeded++
 	} else {
 		p.counts.Failed++
@@ -175,7 +175,7 @@ func (p *Poller) failedGroup(m *message) {
 		}
 		p.release(group)
 		return
-	case m.Verdict.Expired:
+	case m.Verdict.Lost:
 		m.checkLapsed(p, time.Now())
 		m.lost = true
 	default:

@@ -164,7 +164,7 @@ func (p *Poller) notifySettled(m *message) {
 	}
 	m.notified = true
 	m.Result.Record = m.Record
-	if m.Verdict.Expired {
+	if m.Verdict.Lost {
 		m.Result.Started, m.Result.Duration, m.Result.Allowed = time.Time{}, 0, 0
 	}
 	if r.open--; r.open == 0 && !r.Info.Started.IsZero() {

@@ -27,6 +27,8 @@ func ship(ctx context.Context, o order) error {
 		return batch.RetryAfter(time.Hour, errors.New("the warehouse is busy"))
 	case o.ID == "unknown":
 		return batch.Permanent(errors.New("no such order"))
+	case o.ID == "late":
+		return batch.ErrExpired
 	case o.ID == "down":
 		return errors.New("the warehouse is down")
 	case o.ID == "hangs":
@@ -46,9 +48,9 @@ func TestEachOutcome_IsToldInTheOrderOfSending(t *testing.T) {
 		cfg.MaxReceiveCount, cfg.Handler.RecordTimeout = 3, 10*time.Second
 		sqstest.RunWith(t, batch.JSON(ship), cfg, func(t *testing.T, q *sqstest.Queue) {
 			began := time.Now()
-			q.Send(`{"id":"o-1"}`, `{"id":"busy"}`, `{"id":"unknown"}`, `{"id":"down"}`, `nonsense`, `{"id":"hangs"}`)
+			q.Send(`{"id":"o-1"}`, `{"id":"busy"}`, `{"id":"unknown"}`, `{"id":"down"}`, `nonsense`, `{"id":"hangs"}`, `{"id":"late"}`)
 			q.UntilIdle()
-			q.Want("succeeded", "retry, succeeded", "dead-letter", "retry, retry, retry, redriven", "dead-letter", "retry, retry, retry, redriven")
+			q.Want("succeeded", "retry, succeeded", "dead-letter", "retry, retry, retry, redriven", "dead-letter", "retry, retry, retry, redriven", "expired")
 
 			list := q.Messages()
 			if busy := list[1]; busy.Attempts[1].Started.Sub(began) < time.Hour || !busy.DeadLetter.IsZero() || busy.Deleted.Before(busy.Attempts[1].Started) {

@@ -13,7 +13,7 @@ import (
 // the record.
 var ErrLost = errors.New("longpoll: not started, the record's visibility timeout is over")
 
-var expired = failure{ErrLost, Verdict{Expired: true}}
+var expired = failure{ErrLost, Verdict{Lost: true}}
 
 // leave finishes a delivery that is done with, and lets the next of its group have its
 // turn.

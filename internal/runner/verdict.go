@@ -19,7 +19,7 @@ type Verdict struct {
 	batch.Verdict
 	Canceled bool // the error wraps context.Canceled
 	Stopped  bool // it wraps batch.ErrStopped
-	Expired  bool // it is ErrLost, and the handler was not called
+	Lost     bool // it is ErrLost, and the handler was not called
 }
 
 // failure is why a delivery failed; its error is nil if it did not fail.
@@ -31,8 +31,8 @@ type failure struct {
 // outcomeOf is the outcome of a record whose handler returned an error.
 func outcomeOf(v Verdict) batch.Outcome {
 	switch {
-	case v.Duplicate:
-		return batch.Duplicate
+	case v.Done != batch.Pending:
+		return v.Done
 	case v.InProgress:
 		return batch.InProgress
 	default:

@@ -113,7 +113,7 @@ func (b *Batch) LastAttempt(r *batch.Record) bool {
 // results must be what Engine.Run returned for this Batch.
 func (b *Batch) Settle(results []batch.Result) (warn func()) {
 	s := b.settler
-	failed := func(r batch.Result) bool { return r.Outcome != batch.Succeeded && r.Outcome != batch.Duplicate }
+	failed := func(r batch.Result) bool { return !r.Outcome.OK() }
 	if s.calls == 0 && len(b.warnings) == 0 && !slices.ContainsFunc(results, failed) {
 		close(b.over)
 		return b.cancel
@@ -123,7 +123,7 @@ func (b *Batch) Settle(results []batch.Result) (warn func()) {
 	}
 	s.lastTry = sooner(s.lastTry, time.Now().Add(patience))
 	defer time.AfterFunc(patience, s.stopAsks).Stop()
-	b.delete(results, batch.Succeeded, batch.Duplicate)
+	b.delete(results, batch.Succeeded, batch.Duplicate, batch.Expired)
 	s.Flush(true)
 	b.releaseNotStarted(results)
 	b.wait()

@@ -220,7 +220,7 @@ func (b *breaker) excluded(err error) bool {
 		return errors.Is(ended.end, context.Canceled) || b.options.Hang < 0 || ended.after < b.options.Hang
 	}
 	v := batch.VerdictOf(err)
-	return v.Permanent || v.Duplicate || v.InProgress
+	return v.Permanent || v.Done != batch.Pending || v.InProgress
 }
 
 // endedError is the error of a record whose context has ended.

@@ -56,7 +56,7 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	r = withoutPointer(r)
 	r.Body = body
 	err = u.next.Handle(batch.WithRecord(ctx, r), r)
-	if err == nil || batch.VerdictOf(err).Duplicate {
+	if err == nil || batch.VerdictOf(err).Done != batch.Pending {
 		u.store.succeeded(ctx, messageID, p)
 	}
 	return err

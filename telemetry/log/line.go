@@ -14,6 +14,7 @@ var countNames = [...]string{
 	batch.Pending:      "pending",
 	batch.Succeeded:    "succeeded",
 	batch.Duplicate:    "duplicate",
+	batch.Expired:      "expired",
 	batch.Retry:        "retry",
 	batch.InProgress:   "inProgress",
 	batch.DeadLettered: "deadLetter",

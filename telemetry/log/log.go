@@ -82,7 +82,7 @@ func (h *Hook) BatchSettled(ctx context.Context, b batch.BatchInfo, results []ba
 		if int(r.Outcome) < len(counts) {
 			counts[r.Outcome]++
 		}
-		if r.Outcome != batch.Succeeded && r.Outcome != batch.Duplicate || h.opts.Succeeded {
+		if !r.Outcome.OK() || h.opts.Succeeded {
 			h.record(ctx, r, &own)
 		}
 	}
@@ -156,7 +156,7 @@ func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
 func levelOf(r *batch.Result) slog.Level {
 	var panicked *batch.PanicError
 	switch {
-	case r.Outcome == batch.Succeeded, r.Outcome == batch.Duplicate:
+	case r.Outcome.OK():
 		return slog.LevelInfo
 	case r.Outcome == batch.DeadLettered, r.Outcome == batch.Dropped, r.Outcome == batch.Abandoned, lastAttempt(r),
 		errors.As(r.Err, &panicked), errors.Is(r.Err, batch.ErrGoexit):

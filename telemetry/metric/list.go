@@ -8,6 +8,8 @@ var (
 		"Records whose handler returned nil. Their rate is the throughput. Scale by the queue's backlog, not by this.")
 	RecordsDuplicate = records(batch.Duplicate, "RecordsDuplicate",
 		"Records whose work was done before, and which were deleted without calling the handler. A few are usual: SQS delivers at least once. Many mean that a sender repeats itself.")
+	RecordsExpired = records(batch.Expired, "RecordsExpired",
+		"Records whose result nobody waits for any more, such as requests whose callers have given up. Above 0 for long: handlers take longer than callers wait, or the queue has a backlog.")
 	RecordsRetried = records(batch.Retry, "RecordsRetried",
 		"Records whose handler failed and that come back after their backoff. A steady share means that a dependency fails: the log has the reason.")
 	RecordsInProgress = records(batch.InProgress, "RecordsInProgress",

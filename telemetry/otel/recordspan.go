@@ -99,7 +99,7 @@ func (h *Hook) RecordFinished(ctx context.Context, r batch.Result) {
 	case s == nil: // skipped, or abandoned before it got its context
 	case s.batch == nil:
 		s.finish(&r)
-	case (r.Outcome == batch.Succeeded || r.Outcome == batch.Duplicate) && s.batch.take(r.Record) != nil:
+	case r.Outcome.OK() && s.batch.take(r.Record) != nil:
 		s.finish(&r)
 	}
 }

@@ -21,7 +21,7 @@
 // The metrics are those of package telemetry/metric with names for Prometheus, such as
 // sqsbatch_records_total and sqsbatch_record_duration_seconds. [Name] returns the name of a
 // metric, and docs/observability/metrics.md explains each. The labels are queue, and
-// outcome or operation. This makes 114 series for each queue, and 32 more for a queue that
+// outcome or operation. This makes 115 series for each queue, and 32 more for a queue that
 // package sender sends to, numbers that do not grow with time. The scraper's labels identify the service (job, namespace, pod).
 //
 // Nothing can be scraped on Lambda, where the hook only costs memory: use telemetry/emf

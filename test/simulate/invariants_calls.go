@@ -118,7 +118,7 @@ func (c *checker) needs(i *Invocation, operation string) int {
 			notStarted++
 		case batch.Skipped:
 			failures++ // with the one before it
-		case batch.Succeeded, batch.Duplicate:
+		case batch.Succeeded, batch.Duplicate, batch.Expired:
 			done++
 		default:
 			when = append(when, o.FailedAt)

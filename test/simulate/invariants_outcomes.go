@@ -47,7 +47,7 @@ func (c *checker) outcomes() {
 // countNames are the names of counts in the log's line about a batch.
 var countNames = map[batch.Outcome]string{
 	batch.Pending: "pending", batch.Succeeded: "succeeded", batch.Retry: "retry", batch.DeadLettered: "deadLetter",
-	batch.Duplicate: "duplicate", batch.InProgress: "inProgress", batch.Dropped: "dropped", batch.NotStarted: "notStarted", batch.Skipped: "skipped", batch.Abandoned: "abandoned",
+	batch.Duplicate: "duplicate", batch.Expired: "expired", batch.InProgress: "inProgress", batch.Dropped: "dropped", batch.NotStarted: "notStarted", batch.Skipped: "skipped", batch.Abandoned: "abandoned",
 }
 
 // outcome compares what the toolkit says of a record with what its handler did.
@@ -151,7 +151,7 @@ func (c *checker) groupFailed(i *Invocation, d *delivery, orBuried bool) bool {
 		case before == d || before == nil:
 			return false
 		case !d.queue.FIFO() || before.sent.MessageGroupID != d.sent.MessageGroupID:
-		case orBuried && o.Outcome != batch.Succeeded && o.Outcome != batch.Duplicate && o.Outcome.Done():
+		case orBuried && !o.Outcome.OK() && o.Outcome.Done():
 			return true
 		case !o.Outcome.Done() && o.Outcome != batch.NotStarted:
 			return true

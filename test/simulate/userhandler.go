@@ -132,7 +132,7 @@ func endOf(err error) End {
 	switch v := batch.VerdictOf(err); {
 	case v.Permanent:
 		return ForGood
-	case v.Duplicate:
+	case v.Done != batch.Pending:
 		return Repeated
 	case v.InProgress:
 		return Waited

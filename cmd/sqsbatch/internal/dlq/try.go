@@ -164,7 +164,7 @@ func colon(text string) string {
 
 // succeeds reports whether the message would leave its queue as handled.
 func succeeds(r local.TrialResult) bool {
-	return r.Outcome == track.Succeeded || r.Outcome == track.Duplicate
+	return r.Outcome == track.Succeeded || r.Outcome == track.Duplicate || r.Outcome == track.Expired
 }
 
 func failing(results []local.TrialResult) (n int) {

@@ -41,7 +41,7 @@ type Stats struct {
 
 // Outcomes lists the outcomes that a record may have in one delivery.
 var Outcomes = []string{
-	track.Succeeded, track.Duplicate, track.Retry, track.InProgress, track.DeadLetter, track.Dropped, track.NotStarted, track.Skipped, track.Abandoned, track.Lost, track.CutOff,
+	track.Succeeded, track.Duplicate, track.Expired, track.Retry, track.InProgress, track.DeadLetter, track.Dropped, track.NotStarted, track.Skipped, track.Abandoned, track.Lost, track.CutOff,
 }
 
 // New returns empty Stats. timeout is that of an invocation.

@@ -49,7 +49,7 @@ func TestRecordsAndInvocations(t *testing.T) {
 	}
 	r := stats.Report(runstats.Run{Elapsed: 1500 * time.Millisecond})
 	check(t, "outcomes", r.Outcomes, map[string]int{
-		"succeeded": 1, "duplicate": 0, "retry": 1, "in-progress": 0, "skipped": 1, "dead-letter": 0, "dropped": 0, "not-started": 0, "abandoned": 0, "lost": 0, "cut-off": 0,
+		"succeeded": 1, "duplicate": 0, "expired": 0, "retry": 1, "in-progress": 0, "skipped": 1, "dead-letter": 0, "dropped": 0, "not-started": 0, "abandoned": 0, "lost": 0, "cut-off": 0,
 	})
 	check(t, "numbers", []int{r.Handled, r.Redriven, r.Warnings, r.SeriousWarnings, r.Requests}, []int{3, 1, 2, 1, 0})
 	check(t, "duration", r.DurationMs, &runstats.Distribution{Count: 2, Sum: 4000, Min: 1000, P50: 1000, P90: 3000, P99: 3000, Max: 3000})

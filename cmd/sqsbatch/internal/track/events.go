@@ -12,6 +12,7 @@ import (
 const (
 	Succeeded  = "succeeded"
 	Duplicate  = "duplicate"
+	Expired    = "expired"
 	Retry      = "retry"
 	InProgress = "in-progress"
 	DeadLetter = "dead-letter"
@@ -92,7 +93,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 // Done says whether the record is gone from its queue.
 func (r Record) Done() bool {
 	switch r.Outcome {
-	case Succeeded, Duplicate, DeadLetter, Dropped, Lost, Filtered:
+	case Succeeded, Duplicate, Expired, DeadLetter, Dropped, Lost, Filtered:
 		return true
 	}
 	return false
@@ -172,6 +173,7 @@ type Progress struct {
 	Sent         int `json:"sent"`
 	Succeeded    int `json:"succeeded"`
 	Duplicates   int `json:"duplicates,omitempty"`
+	Expired      int `json:"expired,omitempty"`
 	DeadLettered int `json:"deadLettered"`
 	Dropped      int `json:"dropped"`
 	Lost         int `json:"lost"`

@@ -118,6 +118,8 @@ func (t *Tracker) settle(m *message, r Record) {
 		t.progress.Succeeded++
 	case Duplicate:
 		t.progress.Duplicates++
+	case Expired:
+		t.progress.Expired++
 	case DeadLetter:
 		t.progress.DeadLettered++
 		t.dead = append(t.dead, Dead{MessageID: m.id, Body: m.body, Reason: r.Reason, Attempt: r.Attempt})

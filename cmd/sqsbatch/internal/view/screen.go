@@ -25,7 +25,7 @@ func colourOf(outcome string) string {
 		return green
 	case track.DeadLetter, track.Dropped, track.Lost:
 		return red
-	case track.Filtered, track.Duplicate:
+	case track.Filtered, track.Duplicate, track.Expired:
 		return dim
 	default:
 		return yellow

@@ -256,6 +256,7 @@ func progressLine(p track.Progress) string {
 	}{
 		{p.Succeeded, "succeeded"},
 		{p.Duplicates, "duplicates"},
+		{p.Expired, "expired"},
 		{p.DeadLettered, "dead-lettered"},
 		{p.Dropped, "dropped"},
 		{p.Lost, "lost"},
@@ -290,6 +291,7 @@ func (t *Text) Summary(s Summary) {
 		}
 	}
 	add(s.Duplicates, dim, "duplicates")
+	add(s.Expired, dim, "expired")
 	add(s.DeadLettered, red, "dead-lettered")
 	add(s.Dropped, red, "dropped")
 	add(s.Lost, red, "lost")
