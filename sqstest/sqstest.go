@@ -102,7 +102,6 @@ type Queue struct {
 	end        func() // stops what was started
 
 	mu       sync.Mutex
-	sent     []string // message ids
 	attempts map[string][]batch.Result
 }
 
@@ -174,21 +173,17 @@ func (q *Queue) SendTo(group string, bodies ...string) {
 func (q *Queue) SendInput(in *awssqs.SendMessageInput) {
 	q.t.Helper()
 	in.QueueUrl = &q.URL
-	out, err := q.Client.SendMessage(context.Background(), in)
-	if err != nil {
+	if _, err := q.Client.SendMessage(context.Background(), in); err != nil {
 		q.t.Fatal(err)
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.sent = append(q.sent, *out.MessageId)
 }
 
 // retention is how long a queue keeps a message by default.
 const retention = 4 * 24 * time.Hour
 
-// UntilIdle waits until each message that was sent has been deleted or is in the
-// dead-letter queue, and the handler has settled it. It fails the test if that takes more
-// than four days, the queue's retention period.
+// UntilIdle waits until each message of the queue has been deleted or is in the dead-letter
+// queue, and the handler has settled it. It fails the test if that takes more than four days,
+// the queue's retention period.
 func (q *Queue) UntilIdle() {
 	q.t.Helper()
 	q.Start()
@@ -200,22 +195,19 @@ func (q *Queue) UntilIdle() {
 			return
 		}
 		if time.Since(begin) > retention {
-			q.t.Fatalf("%d of %d messages are neither deleted nor in the dead-letter queue after %v:\n%s", left, len(q.sent), retention, q)
+			q.t.Fatalf("%d messages are neither deleted nor in the dead-letter queue after %v:\n%s", left, retention, q)
 		}
 	}
 }
 
 // left returns how many messages are in the queue.
 func (q *Queue) left() int {
-	gone := 0
-	for _, kind := range []sqs.Kind{sqs.Deleted, sqs.Redriven, sqs.Expired} {
-		for _, e := range q.Server.Events(kind) {
-			if e.Queue == q.name {
-				gone++
-			}
+	for _, queue := range q.Server.Snapshot() {
+		if queue.Name == q.name {
+			return len(queue.Messages)
 		}
 	}
-	return len(q.sent) - gone
+	return 0
 }
 
 // Message is a message that was sent, with what happened to it.
@@ -243,30 +235,26 @@ func (m Message) String() string {
 	return strings.Join(words, ", ")
 }
 
-// Messages returns the messages in the order in which they were sent.
+// Messages returns the messages of the queue in the order in which they were sent, by the
+// methods of Queue or by others.
 func (q *Queue) Messages() []Message {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	byID := map[string]*Message{}
-	list := make([]Message, len(q.sent))
-	for i, id := range q.sent {
-		list[i] = Message{ID: id, Attempts: q.attempts[id]}
-		byID[id] = &list[i]
-	}
-	for _, kind := range []sqs.Kind{sqs.Sent, sqs.Deleted, sqs.Redriven} {
-		for _, e := range q.Server.Events(kind) {
-			m := byID[e.MessageID]
-			switch {
-			case kind == sqs.Sent && e.Queue == q.dead:
-				deadLetter(list, e)
-			case m == nil || e.Queue != q.name:
-			case kind == sqs.Sent:
-				m.Body = e.Body
-			case kind == sqs.Deleted:
-				m.Deleted = e.Time
-			default:
-				m.DeadLetter = e.Time
-			}
+	var list []Message
+	at := map[string]int{} // by id
+	for _, e := range q.Server.Events(sqs.Sent, sqs.Deleted, sqs.Redriven) {
+		i, known := at[e.MessageID]
+		switch {
+		case e.Kind == sqs.Sent && e.Queue == q.dead:
+			deadLetter(list, e)
+		case e.Queue != q.name:
+		case e.Kind == sqs.Sent:
+			at[e.MessageID] = len(list)
+			list = append(list, Message{ID: e.MessageID, Body: e.Body, Attempts: q.attempts[e.MessageID]})
+		case known && e.Kind == sqs.Deleted:
+			list[i].Deleted = e.Time
+		case known:
+			list[i].DeadLetter = e.Time
 		}
 	}
 	return list

@@ -4,6 +4,7 @@
 //	sqsbatch sqs          serve the embedded SQS by itself
 //	sqsbatch dlq          look into a dead-letter queue, and recover its messages
 //	sqsbatch lint         check a template for settings that lose messages or time
+//	sqsbatch reply        delete the reply queues of processes that were killed
 //	sqsbatch version      print the version or the commit
 //	sqsbatch help         explain a command and its flags
 //	sqsbatch completion   print the completion script of a shell
@@ -25,6 +26,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/reply"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
 )
 
@@ -53,6 +55,7 @@ func root(tio cli.IO) *cobra.Command {
 		serve.Command(tio),
 		dlq.Command(tio, build.Go{}),
 		lint.Command(tio, version(info)),
+		reply.Command(tio),
 		&cobra.Command{Use: "version", Short: about, Args: cobra.NoArgs, RunE: printVersion},
 	)
 	root.Example = "sqsbatch local --event events/one.json .\nsqsbatch sqs --queue orders,dead-letter=dead"

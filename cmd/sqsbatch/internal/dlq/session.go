@@ -31,9 +31,7 @@ const maxWorkers = 50
 func (c *common) flags(cmd *cobra.Command) {
 	*c = common{workers: 16, output: "text"}
 	cli.Section(cmd, "Where the queue is", func(f *pflag.FlagSet) {
-		f.Var(cli.Text(&c.account.Region, "NAME"), "region", "the region (default: that of the queue's URL or ARN, or of the AWS configuration)")
-		f.Var(cli.Text(&c.account.Profile, "NAME"), "profile", "the profile of the AWS configuration")
-		f.Var(cli.Text(&c.account.Endpoint, "URL"), "endpoint-url", "the endpoint, such as http://127.0.0.1:9324 for 'sqsbatch sqs' (default: AWS_ENDPOINT_URL_SQS, or that of AWS)")
+		c.account.Flags(f)
 		f.IntVar(&c.workers, "parallel", c.workers, "how many calls are made at the same time")
 	})
 }

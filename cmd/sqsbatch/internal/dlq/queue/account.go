@@ -25,7 +25,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/spf13/pflag"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 	"github.com/sqsbatch/sqsbatch/internal/wholebody"
@@ -34,6 +36,13 @@ import (
 // Settings choose the account, as the AWS CLI's options of the same names do. What is empty
 // comes from the environment and the files of the AWS configuration.
 type Settings struct{ Region, Profile, Endpoint string }
+
+// Flags adds the flags of the settings.
+func (s *Settings) Flags(f *pflag.FlagSet) {
+	f.Var(cli.Text(&s.Region, "NAME"), "region", "the region (default: that of the queue's URL or ARN, or of the AWS configuration)")
+	f.Var(cli.Text(&s.Profile, "NAME"), "profile", "the profile of the AWS configuration")
+	f.Var(cli.Text(&s.Endpoint, "URL"), "endpoint-url", "the endpoint, such as http://127.0.0.1:9324 for 'sqsbatch sqs' (default: AWS_ENDPOINT_URL_SQS, or that of AWS)")
+}
 
 // An Account makes clients.
 type Account struct {
@@ -102,8 +111,8 @@ func asEmulator(ctx context.Context, cfg *aws.Config) {
 	}
 }
 
-// client returns the client for a queue's URL, ARN or name.
-func (a *Account) client(ctx context.Context, name string) (*sqs.Client, error) {
+// Client returns the client for a queue's URL, ARN or name.
+func (a *Account) Client(ctx context.Context, name string) (*sqs.Client, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if only := a.clients[clientKey{}]; only != nil {
@@ -136,7 +145,7 @@ func (a *Account) client(ctx context.Context, name string) (*sqs.Client, error) 
 // as long as patience, see [Opening]. It returns an error
 // that says what is wrong if there is no such queue, or if it may not be used.
 func (a *Account) Open(ctx context.Context, name string, patience time.Duration) (*Queue, error) {
-	client, err := a.client(ctx, name)
+	client, err := a.Client(ctx, name)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,201 @@
+// Package reply is the command `sqsbatch reply`: what is left of clients of package reply
+// that were killed.
+package reply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/queue"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
+	"github.com/sqsbatch/sqsbatch/reply"
+)
+
+// Command is `sqsbatch reply`.
+func Command(tio cli.IO) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "reply",
+		Short: "delete the reply queues of processes that were killed",
+		Long:  "Looks after the reply queues of package reply, which has requests answered over queues.",
+	}
+	cmd.AddCommand(sweepCommand(tio))
+	return cmd
+}
+
+const aboutSweep = `Lists reply queues, and deletes those whose process has died. It deletes nothing without --yes.
+
+A process that makes a reply queue deletes it when it ends. If it is killed, the queue is left. While the process lives, it sets the queue's tag ` + reply.AliveTag + ` every 5 minutes to the time. A queue is of a dead process if this time is longer ago than --older-than. A queue without the tag is left alone.
+
+A process that was only suspended for that long makes a new queue for its next call.`
+
+// minAge leaves a process two more tries to set its tag.
+const minAge = 15 * time.Minute
+
+type sweep struct {
+	account queue.Settings
+	prefix  string
+	age     time.Duration
+	yes     bool
+	output  string
+	client  *sqs.Client
+	out     io.Writer
+
+	dead, alive, other, deleted, failed int
+}
+
+func sweepCommand(tio cli.IO) *cobra.Command {
+	s := &sweep{prefix: "sqsbatch-reply-", age: time.Hour, output: "text", out: tio.Stdout}
+	cmd := &cobra.Command{
+		Use: "sweep", Short: "delete the reply queues of processes that were killed", Long: aboutSweep, Args: cobra.NoArgs,
+		Example: "sqsbatch reply sweep\nsqsbatch reply sweep --older-than 24h --yes",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.age < minAge {
+				return cli.Usagef("reply sweep", "--older-than is %v; it must be at least %v, since a process sets the tag every 5m", s.age, minAge)
+			}
+			ctx, cancel := context.WithCancel(cmd.Context())
+			defer cancel()
+			go func() {
+				select {
+				case <-tio.Interrupts:
+					cancel()
+				case <-ctx.Done():
+				}
+			}()
+			return s.run(ctx)
+		},
+	}
+	cli.Section(cmd, "Which queues", func(f *pflag.FlagSet) {
+		f.Var(cli.Text(&s.prefix, "TEXT"), "prefix", "those whose names begin with TEXT, which is reply.Config.Prefix")
+		f.DurationVar(&s.age, "older-than", s.age, "how long the tag must not have been set")
+	})
+	cli.Section(cmd, "What is done", func(f *pflag.FlagSet) {
+		f.BoolVar(&s.yes, "yes", false, "delete the queues of dead processes")
+		f.Var(cli.Choice(&s.output, "text", "json"), "output", "the form of the output\njson: one JSON object for each queue")
+	})
+	cli.Section(cmd, "Where the queues are", s.account.Flags)
+	return cmd
+}
+
+func (s *sweep) run(ctx context.Context) error {
+	account, err := queue.Connect(ctx, s.account)
+	if err != nil {
+		return err
+	}
+	if s.client, err = account.Client(ctx, s.prefix); err != nil {
+		return err
+	}
+	retries := func(o *sqs.Options) { o.Retryer = retry.NewStandard() }
+	pages := sqs.NewListQueuesPaginator(s.client, &sqs.ListQueuesInput{QueueNamePrefix: &s.prefix, MaxResults: aws.Int32(1000)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx, retries)
+		if err != nil {
+			return fmt.Errorf("ListQueues: %s (%w)", sqserror.Advice(err, "sqs:ListQueues", "*"), err)
+		}
+		for _, url := range page.QueueUrls {
+			if err := ctx.Err(); err != nil {
+				return errors.New("interrupted")
+			}
+			s.queue(ctx, url, retries)
+		}
+	}
+	return s.summary()
+}
+
+// line is a queue in the output.
+type line struct {
+	Queue string     `json:"queue"`
+	State string     `json:"state"`           // dead, alive, or other: without the tag
+	Alive *time.Time `json:"alive,omitempty"` // the tag
+	// Deleted says that the queue was deleted, Error why it was not.
+	Deleted bool   `json:"deleted"`
+	Error   string `json:"error,omitempty"`
+}
+
+// queue looks at a queue, and deletes it if its process is dead.
+func (s *sweep) queue(ctx context.Context, url string, retries func(*sqs.Options)) {
+	l := line{Queue: batch.QueueName(url), State: "other"}
+	fail := func(operation string, err error) {
+		l.Error = fmt.Sprintf("%s: %s (%v)", operation, sqserror.Advice(err, "sqs:"+operation, l.Queue), err)
+	}
+	tags, err := s.client.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url}, retries)
+	if sqserror.Of(err) == sqserror.NoQueue {
+		return // its process has deleted it
+	}
+	if err != nil {
+		fail("ListQueueTags", err)
+	} else if at, err := time.Parse(time.RFC3339, tags.Tags[reply.AliveTag]); err == nil {
+		l.Alive, l.State = &at, "alive"
+		if time.Since(at) > s.age {
+			l.State = "dead"
+		}
+	}
+	if l.State == "dead" && s.yes {
+		if _, err := s.client.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url}, retries); err != nil && sqserror.Of(err) != sqserror.NoQueue {
+			fail("DeleteQueue", err)
+		}
+		l.Deleted = l.Error == ""
+	}
+	s.count(l)
+	s.print(l)
+}
+
+func (s *sweep) count(l line) {
+	switch l.State {
+	case "dead":
+		s.dead++
+	case "alive":
+		s.alive++
+	default:
+		s.other++
+	}
+	if l.Deleted {
+		s.deleted++
+	}
+	if l.Error != "" {
+		s.failed++
+	}
+}
+
+func (s *sweep) print(l line) {
+	if s.output == "json" {
+		text, _ := json.Marshal(l) // strings and times
+		fmt.Fprintf(s.out, "%s\n", text)
+		return
+	}
+	about := "has no tag " + reply.AliveTag
+	if l.Alive != nil {
+		about = fmt.Sprintf("%s, last alive %v ago", l.State, time.Since(*l.Alive).Round(time.Second))
+	}
+	switch {
+	case l.Deleted:
+		about += ", deleted"
+	case l.Error != "":
+		about += ": " + l.Error
+	}
+	fmt.Fprintf(s.out, "%s  %s\n", l.Queue, about)
+}
+
+func (s *sweep) summary() error {
+	if s.output == "text" {
+		fmt.Fprintf(s.out, "%d of dead processes, %d of live ones, %d without the tag. Deleted: %d\n", s.dead, s.alive, s.other, s.deleted)
+		if s.dead > 0 && !s.yes {
+			fmt.Fprintln(s.out, "Nothing was deleted. With --yes, those of dead processes are.")
+		}
+	}
+	if s.failed > 0 {
+		return fmt.Errorf("%d queues could not be read or deleted", s.failed)
+	}
+	return nil
+}

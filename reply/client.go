@@ -1,0 +1,280 @@
+package reply
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/sender"
+)
+
+// Config configures a [Client]. The zero value is ready to use.
+type Config struct {
+	// Name is in the name of the reply queue, so that people see whose it is: up to 30
+	// letters, digits, hyphens and underscores. Defaults to the name of the program.
+	Name string
+
+	// Prefix is how the name of the reply queue begins: up to 20 of those characters. The
+	// handlers' HandlerConfig.Prefix, their role, and `sqsbatch reply sweep` must have the same.
+	// Defaults to "sqsbatch-reply-".
+	Prefix string
+
+	// Timeout is the time for a call whose context has no deadline, 1 s to 12 h. Defaults to
+	// 30 s.
+	Timeout time.Duration
+
+	// Attributes are further attributes of the reply queue, such as KmsMasterKeyId, or a
+	// Policy for handlers of another account. Tags are further tags.
+	Attributes, Tags map[string]string
+
+	// Sender configures how requests are sent: traces, metrics, a correlation id. Queue is
+	// set for each call. Linger defaults to 1 ms.
+	Sender sender.Config
+}
+
+const (
+	defaultPrefix  = "sqsbatch-reply-"
+	defaultTimeout = 30 * time.Second
+	// linger is shorter than that of package sender, since a call waits for two of them.
+	linger = time.Millisecond
+)
+
+func senderConfig(cfg sender.Config, queue string) sender.Config {
+	cfg.Queue, cfg.Linger = queue, cmp.Or(cfg.Linger, linger)
+	return cfg
+}
+
+// A Client makes calls. It is safe for concurrent use. Close it at the end of the process.
+//
+// Cost: besides the requests' and answers' own messages, a receive for each ten answers, or
+// every 20 s while calls wait; a deletion for each ten answers; and a call every 5 min to keep
+// its queue from being swept. Nothing is received while no call waits.
+type Client struct {
+	sqs *sqs.Client
+	cfg Config
+
+	ctx    context.Context // of calls to the reply queue, ends with Close
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup // goroutines
+
+	mu      sync.Mutex
+	closed  bool
+	queue   *queue // nil until a call needs it, and after it was deleted
+	senders map[string]*sender.Sender
+	calls   map[string]chan outcome // that wait, by id
+}
+
+// outcome is the end of a call: an answer, or an error.
+type outcome struct {
+	answer
+	body string
+	err  error
+}
+
+// NewClient makes a client. It checks the configuration and makes no call. It returns
+// [ErrOnLambda] on Lambda.
+func NewClient(client *sqs.Client, cfg Config) (*Client, error) {
+	if os.Getenv("AWS_LAMBDA_RUNTIME_API") != "" {
+		return nil, ErrOnLambda
+	}
+	if cfg.Name == "" {
+		cfg.Name = programName()
+	}
+	cfg.Prefix, cfg.Timeout = cmp.Or(cfg.Prefix, defaultPrefix), cmp.Or(cfg.Timeout, defaultTimeout)
+	_, err := sender.New(client, senderConfig(cfg.Sender, "any"))
+	errs := []error{checkName("Prefix", cfg.Prefix), checkName("Name", cfg.Name), err}
+	if cfg.Timeout < time.Second || cfg.Timeout > 12*time.Hour {
+		errs = append(errs, fmt.Errorf("reply: Timeout is %v, must be 1s to 12h", cfg.Timeout))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	c := &Client{sqs: client, cfg: cfg, senders: map[string]*sender.Sender{}, calls: map[string]chan outcome{}}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c, nil
+}
+
+var names = map[string]*regexp.Regexp{
+	"Prefix": regexp.MustCompile(`^[A-Za-z0-9_-]{1,20}$`), "Name": regexp.MustCompile(`^[A-Za-z0-9_-]{1,30}$`),
+}
+
+// checkName checks a part of a queue's name. A name has up to 80 characters.
+func checkName(field, value string) error {
+	if !names[field].MatchString(value) {
+		return fmt.Errorf("reply: %s is %q, must match %v, since it is in the names of queues", field, value, names[field])
+	}
+	return nil
+}
+
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+func programName() string {
+	name := notInNames.ReplaceAllString(filepath.Base(os.Args[0]), "-")
+	return name[:min(len(name), 30)]
+}
+
+// Call sends a request to a queue (a URL, an ARN or a name) and waits for the answer. The
+// request is encoded in JSON, unless it is a [sender.Message], which may have a group and
+// attributes of its own. It takes one of the ten attributes. The answer is decoded from
+// JSON.
+//
+// The deadline of ctx goes with the request. If ctx has none, it is Config.Timeout.
+//
+// The error is an [*Error] if the handler has answered with one. Otherwise it is an error of
+// package sender (the request was not sent, or may have been), an error that wraps the end
+// of ctx (there was no answer in time), [ErrQueueGone], [ErrClosed], or an error of SQS. After
+// these the request may still be handled, unless the sender's error says otherwise.
+func Call[Resp any](ctx context.Context, c *Client, queue string, req any) (resp Resp, err error) {
+	body, err := c.call(ctx, queue, req)
+	if err != nil {
+		return resp, err
+	}
+	if err := json.Unmarshal([]byte(body), &resp); err != nil {
+		return resp, fmt.Errorf("reply: the answer from %s is not a %T: %w", batch.QueueName(queue), resp, err)
+	}
+	return resp, nil
+}
+
+func (c *Client) call(ctx context.Context, to string, req any) (body string, err error) {
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.cfg.Timeout)
+		defer cancel()
+	}
+	s, err := c.sender(to)
+	if err != nil {
+		return "", err
+	}
+	q, err := c.open(ctx)
+	if err != nil {
+		return "", err
+	}
+	message, ok := req.(sender.Message)
+	if !ok {
+		message = sender.JSON(req)
+	}
+	id := rand.Text()
+	deadline, _ := ctx.Deadline()
+	message.Attributes = maps.Clone(message.Attributes)
+	if message.Attributes == nil {
+		message.Attributes = map[string]batch.MessageAttribute{}
+	}
+	message.Attributes[requestAttribute] = attribute(request{ID: id, To: q.url, Deadline: deadline.UTC()})
+	got, err := c.begin(id, q)
+	if err != nil {
+		return "", err
+	}
+	defer c.finish(id, outcome{})
+	if err := s.Send(ctx, message); err != nil {
+		return "", err
+	}
+	select {
+	case o := <-got:
+		if o.err == nil && o.Error != nil {
+			return "", o.Error
+		}
+		return o.body, o.err
+	case <-ctx.Done():
+		return "", c.noAnswer(to, q, context.Cause(ctx))
+	}
+}
+
+// sender returns the sender of a queue for requests.
+func (c *Client) sender(to string) (*sender.Sender, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch s := c.senders[to]; {
+	case c.closed:
+		return nil, ErrClosed
+	case s != nil:
+		return s, nil
+	}
+	s, err := sender.New(c.sqs, senderConfig(c.cfg.Sender, to))
+	if err == nil {
+		c.senders[to] = s
+	}
+	return s, err
+}
+
+// begin adds a call, and receives if nothing does.
+func (c *Client) begin(id string, q *queue) (got <-chan outcome, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return nil, ErrClosed
+	case c.queue != q:
+		return nil, ErrQueueGone
+	}
+	waits := make(chan outcome, 1)
+	c.calls[id] = waits
+	if q.receivers == 0 {
+		c.startReceiver(q)
+	}
+	return waits, nil
+}
+
+// noAnswer is the error of a call whose time is over.
+func (c *Client) noAnswer(to string, q *queue, cause error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := fmt.Errorf("reply: no answer from %s: %w", batch.QueueName(to), cause)
+	if q.trouble != nil {
+		err = fmt.Errorf("%w (%v)", err, q.trouble)
+	}
+	return err
+}
+
+// finish ends a call, unless it has ended.
+func (c *Client) finish(id string, o outcome) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if waits := c.calls[id]; waits != nil {
+		delete(c.calls, id)
+		waits <- o
+	}
+}
+
+// fail ends all calls. It is called with the lock.
+func (c *Client) fail(err error) {
+	for _, waits := range c.calls {
+		waits <- outcome{err: err}
+	}
+	clear(c.calls)
+}
+
+// Close ends the calls that wait with [ErrClosed], and deletes the reply queue. It returns an
+// error if the queue could not be deleted: `sqsbatch reply sweep` will. After the first call
+// it does nothing.
+func (c *Client) Close(ctx context.Context) error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil
+	}
+	c.closed = true
+	c.fail(ErrClosed)
+	senders, q := c.senders, c.queue
+	c.mu.Unlock()
+	c.cancel()
+	for _, s := range senders {
+		s.Close(ctx) // the messages that are left get their results
+	}
+	c.tasks.Wait()
+	if q == nil || q.url == "" {
+		return nil
+	}
+	return c.delete(ctx, q)
+}

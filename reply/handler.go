@@ -1,0 +1,222 @@
+package reply
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/shorten"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
+	"github.com/sqsbatch/sqsbatch/internal/valuectx"
+	"github.com/sqsbatch/sqsbatch/sender"
+)
+
+// HandlerConfig configures [HandlerWith]. The zero value is that of [Handler].
+type HandlerConfig struct {
+	// SQS sends the answers. Defaults to a client of the AWS configuration, which is made
+	// for the first answer.
+	SQS *sqs.Client
+
+	// Prefix is how the names of reply queues begin, see Config.Prefix. Answers go to no
+	// other queue. Defaults to "sqsbatch-reply-".
+	Prefix string
+
+	// Sender configures how answers are sent: traces, metrics, a correlation id. Queue is
+	// set for each reply queue. Linger defaults to 1 ms.
+	Sender sender.Config
+}
+
+// Handler makes a [batch.Handler] of a function that answers a request. The request's body
+// is decoded as [batch.JSON] does it, and the answer's body is JSON.
+//
+// inner goes around fn and the decoding, but inside of the answering: what it returns is
+// answered. Middleware that needs the outcome of the record, such as package idempotency,
+// belongs there:
+//
+//	reply.Handler(quote, idempotency.New(store, idempotency.Config{
+//		Key: idempotency.Field("id"), OnDuplicate: reply.Kept,
+//	}))
+//
+// Handler returns nil if fn is nil. Functions that run handlers refuse nil with an error.
+func Handler[Req, Resp any](fn func(ctx context.Context, r Req) (Resp, error), inner ...func(batch.Handler) batch.Handler) batch.Handler {
+	return HandlerWith(HandlerConfig{}, fn, inner...)
+}
+
+// HandlerWith is [Handler] with a configuration.
+func HandlerWith[Req, Resp any](cfg HandlerConfig, fn func(ctx context.Context, r Req) (Resp, error), inner ...func(batch.Handler) batch.Handler) batch.Handler {
+	if fn == nil {
+		return nil
+	}
+	cfg.Prefix = cmp.Or(cfg.Prefix, defaultPrefix)
+	h := batch.Chain(batch.JSON(func(ctx context.Context, r Req) error {
+		v, err := fn(ctx, r)
+		if err != nil {
+			return err
+		}
+		body, err := json.Marshal(v)
+		if err != nil {
+			return batch.Permanent(fmt.Errorf("reply: the answer cannot be encoded: %w", err))
+		}
+		_ = idempotency.Keep(ctx, json.RawMessage(body)) // it fails without idempotency, or if the body is too large to be kept
+		ctx.Value(resultKey{}).(*result).body = body
+		return nil
+	}), inner...)
+	return batch.Chain(h, func(next batch.Handler) batch.Handler {
+		return &answerer{cfg: cfg, next: next, outbound: map[string]*outbound{}}
+	})
+}
+
+type resultKey struct{}
+
+// result is what a request is answered with.
+type result struct{ body []byte }
+
+// Kept is for idempotency.Config.OnDuplicate of idempotency inside a [Handler]: a repeated
+// request gets the answer that was kept for the first one. If nothing was kept, because the
+// answer is larger than [idempotency.MaxResult], its caller gets no answer.
+func Kept(ctx context.Context, _ batch.Record, kept []byte) error {
+	if r, ok := ctx.Value(resultKey{}).(*result); ok {
+		r.body = kept
+	}
+	return nil
+}
+
+// answerer is the handler of requests.
+type answerer struct {
+	cfg  HandlerConfig
+	next batch.Handler
+
+	mu       sync.Mutex
+	outbound map[string]*outbound // by the URL of the reply queue
+}
+
+// outbound is the sender of a reply queue.
+type outbound struct {
+	*sender.Sender
+	users int       // requests that are being answered
+	last  time.Time // when there was one
+}
+
+// idle is how long the sender of a reply queue is kept without use. It has no goroutine and
+// no message then.
+const idle = time.Minute
+
+// Validate implements what [batch.Handler] says of it.
+func (a *answerer) Validate() error {
+	_, err := sender.New(cmp.Or(a.cfg.SQS, &sqs.Client{}), senderConfig(a.cfg.Sender, "any"))
+	return errors.Join(checkName("Prefix", a.cfg.Prefix), err)
+}
+
+// Handle implements [batch.Handler].
+func (a *answerer) Handle(ctx context.Context, r batch.Record) error {
+	req, err := requestOf(&r, a.cfg.Prefix)
+	if err != nil {
+		return err
+	}
+	if late := time.Since(req.Deadline); late >= 0 {
+		return fmt.Errorf("%w: the caller has given up %v ago", batch.ErrExpired, late)
+	}
+	waited, cancel := context.WithDeadline(ctx, req.Deadline)
+	defer cancel()
+	var got result
+	err = a.next.Handle(valuectx.With(waited, resultKey{}, &got), r)
+	if gaveUp := ctx.Err() == nil && waited.Err() != nil; gaveUp {
+		return fmt.Errorf("%w: the caller has given up while the request was handled", batch.ErrExpired)
+	}
+	reply := answer{ID: req.ID}
+	switch v := verdictOf(ctx, err); {
+	case err == nil:
+	case v.Done == batch.Duplicate && got.body != nil:
+	case v.Done != batch.Pending, v.Aborts, v.InProgress, errors.Is(err, batch.ErrStopped), ctx.Err() != nil:
+		return err
+	default:
+		reply.Error = &Error{Text: shorten.To(err.Error(), maxText), Permanent: v.Permanent, RetryAfter: v.After}
+		got.body = []byte("null")
+		if view, ok := runner.From(ctx); ok {
+			view.Warn(ctx, batch.Warning{Message: "the request was answered with an error", MessageID: r.MessageID, Err: err, Info: v.Permanent})
+		}
+		err = nil
+	}
+	if failed := a.send(waited, req, reply, got.body); failed != nil {
+		return failed
+	}
+	return err
+}
+
+// verdictOf is the verdict of an error, by Config.Classify of the handler as well.
+func verdictOf(ctx context.Context, err error) batch.Verdict {
+	v := batch.VerdictOf(err)
+	if view, ok := runner.From(ctx); ok && err != nil && !v.Verb {
+		v.Permanent = view.Permanent(err)
+	}
+	return v
+}
+
+// send returns nil if SQS has confirmed the answer.
+func (a *answerer) send(ctx context.Context, req request, reply answer, body []byte) error {
+	s, done, err := a.sender(ctx, req.To)
+	if err != nil {
+		return err
+	}
+	defer done()
+	message := sender.Message{Body: string(body), Attributes: map[string]batch.MessageAttribute{answerAttribute: attribute(reply)}}
+	err = s.Send(ctx, message)
+	if tooLarge, is := errors.AsType[*sender.MessageError](err); is && reply.Error == nil {
+		reply.Error = &Error{Text: "the answer cannot be sent: " + tooLarge.Error(), Permanent: true}
+		message.Body, message.Attributes[answerAttribute] = "null", attribute(reply)
+		err = s.Send(ctx, message)
+	}
+	switch name := batch.QueueName(req.To); {
+	case err == nil:
+		return nil
+	case sqserror.Of(err) == sqserror.NoQueue:
+		return fmt.Errorf("%w: the reply queue %s is gone", batch.ErrExpired, name)
+	case !time.Now().Before(req.Deadline):
+		return fmt.Errorf("%w: the answer could not be sent before the caller gave up", batch.ErrExpired)
+	default:
+		return fmt.Errorf("reply: the answer was not sent to %s: %w", name, err)
+	}
+}
+
+// sender returns the sender for a reply queue. The caller calls done when it has sent.
+func (a *answerer) sender(ctx context.Context, to string) (s *sender.Sender, done func(), err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := a.outbound[to]
+	if out == nil {
+		for url, other := range a.outbound {
+			if other.users == 0 && time.Since(other.last) > idle {
+				delete(a.outbound, url)
+			}
+		}
+		if a.cfg.SQS == nil {
+			loaded, err := config.LoadDefaultConfig(ctx)
+			if err != nil {
+				return nil, nil, fmt.Errorf("reply: no AWS configuration: %w", err)
+			}
+			a.cfg.SQS = sqs.NewFromConfig(loaded)
+		}
+		if s, err = sender.New(a.cfg.SQS, senderConfig(a.cfg.Sender, to)); err != nil {
+			return nil, nil, err
+		}
+		out = &outbound{Sender: s}
+		a.outbound[to] = out
+	}
+	out.users++
+	return out.Sender, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		out.users--
+		out.last = time.Now()
+	}, nil
+}

@@ -1,0 +1,144 @@
+package reply_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/reply"
+	"github.com/sqsbatch/sqsbatch/sqstest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Request and Quote are what the tests send.
+type Request struct {
+	ID    string        `json:"id"`
+	Takes time.Duration `json:"takes"`
+}
+
+type Quote struct {
+	For string `json:"for"`
+}
+
+// world is a queue of requests with its handler, in virtual time.
+type world struct {
+	*testing.T
+	*sqstest.Queue
+	handler batch.Handler
+	clients []*reply.Client
+}
+
+func (w *world) close() {
+	for _, c := range w.clients {
+		if err := c.Close(context.Background()); err != nil {
+			w.Error(err)
+		}
+	}
+}
+
+// inWorld runs a test in both modes.
+func inWorld(t *testing.T, test func(w *world)) {
+	for name, cfg := range map[string]sqstest.Config{"on Lambda": {}, "in a container": {Container: true}} {
+		t.Run(name, func(t *testing.T) { inWorldWith(t, cfg, test) })
+	}
+}
+
+func inWorldWith(t *testing.T, cfg sqstest.Config, test func(w *world)) {
+	t.Helper()
+	w := &world{}
+	h := batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return w.handler.Handle(ctx, r) })
+	sqstest.RunWith(t, h, cfg, func(t *testing.T, q *sqstest.Queue) {
+		w.T, w.Queue = t, q
+		defer w.close()
+		test(w)
+	})
+}
+
+// serve begins to answer requests by fn.
+func (w *world) serve(fn func(ctx context.Context, r Request) (Quote, error), inner ...func(batch.Handler) batch.Handler) {
+	w.Helper()
+	w.handler = reply.HandlerWith(reply.HandlerConfig{SQS: w.Client}, fn, inner...)
+	w.Start()
+}
+
+// quote answers with the request's id, after the time that the request takes.
+func quote(ctx context.Context, r Request) (Quote, error) {
+	select {
+	case <-time.After(r.Takes):
+		return Quote{r.ID}, nil
+	case <-ctx.Done():
+		return Quote{}, ctx.Err()
+	}
+}
+
+// client makes a client, which is closed at the end of the test.
+func (w *world) client(cfg reply.Config) *reply.Client {
+	w.Helper()
+	c, err := reply.NewClient(w.Client, cfg)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.clients = append(w.clients, c)
+	return c
+}
+
+func (w *world) call(c *reply.Client, r Request) (Quote, error) {
+	return reply.Call[Quote](w.Context(), c, w.URL, r)
+}
+
+// mustCall expects the request's own answer.
+func (w *world) mustCall(c *reply.Client, r Request) {
+	w.Helper()
+	if q, err := w.call(c, r); err != nil || q.For != r.ID {
+		w.Errorf("%+v: %+v, %v", r, q, err)
+	}
+}
+
+func (w *world) inject(faults ...sqs.Fault) {
+	w.Helper()
+	if err := w.Server.Inject(faults...); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// replyQueues are the queues whose names begin with sqsbatch-reply-.
+func (w *world) replyQueues() (list []sqs.QueueSnapshot) {
+	for _, q := range w.Server.Snapshot() {
+		if strings.HasPrefix(q.Name, "sqsbatch-reply-") {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
+// replyQueue is the one that there is.
+func (w *world) replyQueue() sqs.QueueSnapshot {
+	w.Helper()
+	list := w.replyQueues()
+	if len(list) != 1 {
+		w.Fatalf("%d reply queues, want 1", len(list))
+	}
+	return list[0]
+}
+
+// calls is how often an operation was called for the reply queue.
+func (w *world) calls(operation string) (n int) {
+	for _, c := range w.Server.Calls(operation) {
+		if strings.HasPrefix(c.Queue, "sqsbatch-reply-") {
+			n++
+		}
+	}
+	return n
+}
+
+func answered(err error) *reply.Error {
+	e, _ := errors.AsType[*reply.Error](err)
+	return e
+}

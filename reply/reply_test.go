@@ -1,0 +1,478 @@
+package reply_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/reply"
+	"github.com/sqsbatch/sqsbatch/sender"
+	"github.com/sqsbatch/sqsbatch/sqstest"
+)
+
+// A thousand calls share one reply queue. None waits for another, and no more than the
+// queues' own time is added.
+func TestCall_ThousandSideBySide_EachGetsItsOwnAnswer(t *testing.T) {
+	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
+		w.serve(quote)
+		c := w.client(reply.Config{})
+		if err := c.Open(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for i := range 1000 {
+			all.Go(func() { w.mustCall(c, Request{ID: fmt.Sprint("r-", i)}) })
+		}
+		began := time.Now()
+		all.Wait()
+		if took := time.Since(began); took > time.Second {
+			w.Errorf("1,000 calls took %v", took)
+		}
+		if n := w.calls("ReceiveMessage"); n > 150 {
+			w.Errorf("%d receives for 1,000 answers", n)
+		}
+		synctest.Wait()
+		if q := w.replyQueue(); len(q.Messages) != 0 {
+			w.Errorf("%d answers are left", len(q.Messages))
+		}
+	})
+}
+
+func TestErrorOfFunction_IsTheAnswer(t *testing.T) {
+	boom := errors.New("no such product")
+	for name, c := range map[string]struct {
+		err  error
+		want reply.Error
+	}{
+		"an ordinary error": {boom, reply.Error{Text: "no such product"}},
+		"permanent":         {batch.Permanent(boom), reply.Error{Text: "no such product", Permanent: true}},
+		"retry after":       {batch.RetryAfter(time.Hour, boom), reply.Error{Text: "no such product", RetryAfter: time.Hour}},
+		"a long text":       {errors.New(strings.Repeat("é", 1000)), reply.Error{Text: strings.Repeat("é", 500)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.serve(func(context.Context, Request) (Quote, error) { return Quote{}, c.err })
+				_, err := w.call(w.client(reply.Config{}), Request{ID: "r-1"})
+				if e := answered(err); e == nil || *e != c.want {
+					w.Errorf("%#v, want %#v", err, c.want)
+				}
+				w.UntilIdle()
+				w.Want("succeeded")
+			})
+		})
+	}
+}
+
+func TestBodyThatCannotBeDecoded_IsAPermanentError(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.serve(quote)
+		_, err := reply.Call[Quote](w.Context(), w.client(reply.Config{}), w.URL, []string{"secret"})
+		if e := answered(err); e == nil || !e.Permanent || strings.Contains(e.Text, "secret") || !strings.Contains(e.Text, "malformed body") {
+			w.Errorf("%v", err)
+		}
+		w.UntilIdle()
+		w.Want("succeeded")
+	})
+}
+
+// The queue retries what was not answered.
+func TestUnansweredRequest_ComesBack(t *testing.T) {
+	for name, first := range map[string]func(context.Context) error{
+		"abort":       func(context.Context) error { return batch.Abort(time.Second, errors.New("down")) },
+		"in progress": func(context.Context) error { return batch.RetryAfter(time.Second, batch.ErrInProgress) },
+		"panic":       func(context.Context) error { panic("bug") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				var tries atomic.Int32
+				w.serve(func(ctx context.Context, r Request) (Quote, error) {
+					if tries.Add(1) == 1 {
+						return Quote{}, first(ctx)
+					}
+					return Quote{r.ID}, nil
+				})
+				w.mustCall(w.client(reply.Config{}), Request{ID: "r-1"})
+				if tries.Load() != 2 {
+					w.Errorf("%d tries", tries.Load())
+				}
+			})
+		})
+	}
+}
+
+func TestCallerHasGivenUp_RequestIsNotHandled(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.client(reply.Config{})
+		ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
+		defer cancel()
+		_, err := reply.Call[Quote](ctx, c, w.URL, Request{ID: "r-1"}) // nothing serves
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no answer from orders") {
+			w.Error(err)
+		}
+		w.serve(func(context.Context, Request) (Quote, error) {
+			w.Error("the function was called")
+			return Quote{}, nil
+		})
+		w.UntilIdle()
+		w.Want("expired")
+	})
+}
+
+func TestCallerGivesUpMeanwhile_ContextOfTheFunctionEnds(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var took time.Duration
+		w.serve(func(ctx context.Context, r Request) (Quote, error) {
+			began := time.Now()
+			<-ctx.Done()
+			took = time.Since(began)
+			return Quote{r.ID}, nil
+		})
+		_, err := w.call(w.client(reply.Config{Timeout: 4 * time.Second}), Request{ID: "r-1"})
+		if !errors.Is(err, context.DeadlineExceeded) {
+			w.Error(err)
+		}
+		w.UntilIdle()
+		w.Want("expired")
+		if took > 4*time.Second || took == 0 {
+			w.Errorf("the context of the function lasted for %v", took)
+		}
+		if q := w.replyQueue(); len(q.Messages) != 0 {
+			w.Error("an answer was sent")
+		}
+	})
+}
+
+// Two copies of a request make two answers. The second one finds no call.
+func TestRequestComesTwice_SecondAnswerIsDropped(t *testing.T) {
+	inWorldWith(t, sqstest.Config{}, func(w *world) {
+		w.inject(sqs.Fault{Kind: sqs.DuplicateDelivery, Queue: "orders", Times: 1})
+		var handled atomic.Int32
+		w.serve(func(ctx context.Context, r Request) (Quote, error) {
+			handled.Add(1)
+			return quote(ctx, r)
+		})
+		c := w.client(reply.Config{})
+		w.mustCall(c, Request{ID: "r-1"})
+		time.Sleep(10 * time.Minute)
+		for i := range 20 {
+			w.mustCall(c, Request{ID: fmt.Sprint("later-", i)})
+		}
+		if handled.Load() != 22 {
+			w.Fatalf("%d requests were handled, want 22: the fault had no effect", handled.Load())
+		}
+	})
+}
+
+// Idempotency inside the handler answers a repeated request with the kept result.
+func TestRepeatedRequest_GetsTheKeptAnswer(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var handled atomic.Int32
+		w.serve(func(_ context.Context, r Request) (Quote, error) {
+			return Quote{fmt.Sprint(r.ID, " ", handled.Add(1))}, nil
+		}, idempotency.New(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Field("id"), OnDuplicate: reply.Kept}))
+		c := w.client(reply.Config{})
+		for range 3 {
+			if q, err := w.call(c, Request{ID: "r-1"}); err != nil || q.For != "r-1 1" {
+				w.Errorf("%+v, %v", q, err)
+			}
+		}
+		w.UntilIdle()
+		w.Want("succeeded", "duplicate", "duplicate")
+	})
+}
+
+// An answer that cannot be sent is not lost, and its work is not done again.
+func TestAnswerCannotBeSent_RequestComesBack(t *testing.T) {
+	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
+		var handled atomic.Int32
+		w.serve(func(ctx context.Context, r Request) (Quote, error) {
+			handled.Add(1)
+			return quote(ctx, r)
+		}, idempotency.New(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Field("id"), OnDuplicate: reply.Kept}))
+		c := w.client(reply.Config{})
+		if err := c.Open(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "SendMessageBatch", Queue: w.replyQueue().Name, Code: "AccessDenied", Times: 1})
+		w.mustCall(c, Request{ID: "r-1"})
+		w.UntilIdle()
+		w.Want("retry, duplicate")
+		if handled.Load() != 1 {
+			w.Errorf("handled %d times", handled.Load())
+		}
+	})
+}
+
+func TestAnswerTooLarge_IsAPermanentError(t *testing.T) {
+	inWorldWith(t, sqstest.Config{}, func(w *world) {
+		w.serve(func(context.Context, Request) (Quote, error) { return Quote{strings.Repeat("x", 1<<20)}, nil })
+		_, err := w.call(w.client(reply.Config{}), Request{ID: "r-1"})
+		if e := answered(err); e == nil || !e.Permanent || !strings.Contains(e.Text, "too large") {
+			w.Error(err)
+		}
+	})
+}
+
+// Whoever may send requests must not choose which queues the handler writes to.
+func TestRequestWithAWrongAttribute_IsDeadLettered(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.serve(quote)
+		for _, attribute := range []string{
+			"", `nonsense`, `{}`, `{"id":"x","to":"","deadline":"2100-01-01T00:00:00Z"}`,
+			fmt.Sprintf(`{"id":"x","to":%q,"deadline":"2100-01-01T00:00:00Z"}`, w.DeadLetterURL),
+			fmt.Sprintf(`{"id":"x","to":%q}`, w.Server.QueueURL("sqsbatch-reply-x")),
+		} {
+			in := &awssqs.SendMessageInput{MessageBody: aws.String(`{"id":"r-1"}`)}
+			if attribute != "" {
+				in.MessageAttributes = map[string]types.MessageAttributeValue{"sqsbatch.request": {DataType: aws.String("String"), StringValue: &attribute}}
+			}
+			w.SendInput(in)
+		}
+		w.UntilIdle()
+		for _, m := range w.Messages() {
+			if m.String() != "dead-letter" || !strings.Contains(m.Attempts[0].Err.Error(), "attribute sqsbatch.request: ") {
+				w.Errorf("%v: %v", m, m.Attempts[0].Err)
+			}
+		}
+	})
+}
+
+// A message of package sender keeps its group and its attributes.
+func TestCallWithAMessage_OnAFIFOQueue(t *testing.T) {
+	inWorldWith(t, sqstest.Config{FIFO: true}, func(w *world) {
+		w.serve(func(ctx context.Context, r Request) (Quote, error) {
+			record, _ := batch.RecordFrom(ctx)
+			return Quote{record.GroupID + record.MessageAttributes["tenant"].StringValue}, nil
+		})
+		m := sender.JSON(Request{ID: "r-1"})
+		m.Group, m.Attributes = "g", map[string]batch.MessageAttribute{"tenant": {DataType: "String", StringValue: "t"}}
+		q, err := reply.Call[Quote](w.Context(), w.client(reply.Config{}), w.URL, m)
+		if err != nil || q.For != "gt" || len(m.Attributes) != 1 {
+			w.Errorf("%+v, %v, %v", q, err, m.Attributes)
+		}
+	})
+}
+
+func TestReplyQueue_IsMadeOnceTaggedAndDeleted(t *testing.T) {
+	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
+		w.serve(quote)
+		c, err := reply.NewClient(w.Client, reply.Config{Name: "shop", Tags: map[string]string{"team": "a"}, Attributes: map[string]string{"KmsMasterKeyId": "alias/x"}})
+		if err != nil {
+			w.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for i := range 5 {
+			all.Go(func() { w.mustCall(c, Request{ID: fmt.Sprint(i)}) })
+		}
+		all.Wait()
+		q := w.replyQueue()
+		if !strings.HasPrefix(q.Name, "sqsbatch-reply-shop-") {
+			w.Error(q.Name)
+		}
+		url := w.Server.QueueURL(q.Name)
+		out, err := w.Client.GetQueueAttributes(w.Context(), &awssqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{"All"}})
+		if err != nil || out.Attributes["MessageRetentionPeriod"] != "300" || out.Attributes["KmsMasterKeyId"] != "alias/x" {
+			w.Errorf("%v, %v", out, err)
+		}
+
+		alive := func() time.Duration {
+			out, err := w.Client.ListQueueTags(w.Context(), &awssqs.ListQueueTagsInput{QueueUrl: &url})
+			if err != nil || out.Tags["team"] != "a" {
+				w.Fatal(err, out)
+			}
+			at, err := time.Parse(time.RFC3339, out.Tags[reply.AliveTag])
+			if err != nil {
+				w.Fatal(err)
+			}
+			return time.Since(at)
+		}
+		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "TagQueue", Times: 2})
+		for range 12 {
+			time.Sleep(10 * time.Minute)
+			if age := alive(); age > 5*time.Minute+time.Second {
+				w.Errorf("the tag is %v old", age)
+			}
+		}
+		if n := w.calls("ReceiveMessage"); n > 2 {
+			w.Errorf("%d receives for 5 calls and two hours without one", n)
+		}
+		if err := c.Close(w.Context()); err != nil || len(w.replyQueues()) != 0 {
+			w.Errorf("%v, %d reply queues are left", err, len(w.replyQueues()))
+		}
+		if _, err := w.call(c, Request{}); !errors.Is(err, reply.ErrClosed) {
+			w.Error(err)
+		}
+		if err := errors.Join(c.Close(w.Context()), w.Context().Err()); err != nil {
+			w.Error(err)
+		}
+	})
+}
+
+func TestClose_EndsWaitingCalls(t *testing.T) {
+	inWorldWith(t, sqstest.Config{}, func(w *world) {
+		c := w.client(reply.Config{})
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				if _, err := w.call(c, Request{}); !errors.Is(err, reply.ErrClosed) {
+					w.Error(err)
+				}
+			})
+		}
+		time.Sleep(3 * time.Second)
+		began := time.Now()
+		if err := c.Close(w.Context()); err != nil || time.Since(began) > time.Second {
+			w.Error(err, time.Since(began))
+		}
+		all.Wait()
+	})
+}
+
+// While the queue is made, calls wait for it by their own contexts.
+func TestQueueIsMadeSlowly_CallersShareIt(t *testing.T) {
+	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
+		w.serve(quote)
+		w.inject(sqs.Fault{Kind: sqs.Latency, Latency: 3 * time.Second, Operation: "CreateQueue"})
+		c := w.client(reply.Config{})
+		short, cancel := context.WithTimeout(w.Context(), time.Second)
+		defer cancel()
+		if _, err := reply.Call[Quote](short, c, w.URL, Request{}); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "is not ready") {
+			w.Error(err)
+		}
+		w.mustCall(c, Request{ID: "r-1"})
+		w.replyQueue()
+	})
+}
+
+func TestReplyQueueIsDeleted_CallsEndAndTheNextMakesANewOne(t *testing.T) {
+	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
+		w.serve(quote)
+		c := w.client(reply.Config{Timeout: 10 * time.Minute})
+		w.mustCall(c, Request{ID: "r-1"})
+		time.Sleep(2 * time.Minute)
+		old := w.replyQueue().Name
+		var all sync.WaitGroup
+		all.Go(func() {
+			if _, err := w.call(c, Request{ID: "r-2", Takes: 5 * time.Minute}); !errors.Is(err, reply.ErrQueueGone) {
+				w.Error(err)
+			}
+		})
+		time.Sleep(time.Second)
+		if _, err := w.Client.DeleteQueue(w.Context(), &awssqs.DeleteQueueInput{QueueUrl: aws.String(w.Server.QueueURL(old))}); err != nil {
+			w.Fatal(err)
+		}
+		all.Wait()
+		w.mustCall(c, Request{ID: "r-3"})
+		if name := w.replyQueue().Name; name == old {
+			w.Error(name)
+		}
+	})
+}
+
+// A new queue may not be known to all of SQS for a moment.
+func TestNewQueueIsNotFound_CallsGoOn(t *testing.T) {
+	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
+		w.serve(quote)
+		c := w.client(reply.Config{})
+		if err := c.Open(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "ReceiveMessage", Code: "QueueDoesNotExist", Queue: w.replyQueue().Name, Times: 3})
+		w.mustCall(c, Request{ID: "r-1"})
+	})
+}
+
+func TestRefusedCalls_SayWhatIsMissing(t *testing.T) {
+	for operation, want := range map[string]string{"CreateQueue": "sqs:CreateQueue and sqs:TagQueue", "ReceiveMessage": "sqs:ReceiveMessage", "SendMessageBatch": "AccessDenied"} {
+		inWorldWith(t, sqstest.Config{}, func(w *world) {
+			c := w.client(reply.Config{})
+			w.inject(sqs.Fault{Kind: sqs.Failure, Operation: operation, Code: "AccessDenied"})
+			began := time.Now()
+			_, err := w.call(c, Request{})
+			if err == nil || !strings.Contains(err.Error(), want) || time.Since(began) > 5*time.Second {
+				w.Errorf("%s: after %v: %v", operation, time.Since(began), err)
+			}
+			w.Server.ClearFaults()
+		})
+	}
+}
+
+// The error of a call that had no answer says so if answers could not be received.
+func TestReceivesFail_TheCallSaysSo(t *testing.T) {
+	inWorldWith(t, sqstest.Config{}, func(w *world) {
+		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "ReceiveMessage"})
+		_, err := w.call(w.client(reply.Config{}), Request{})
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "answers cannot be received") {
+			w.Error(err)
+		}
+		if n := w.calls("ReceiveMessage"); n < 5 || n > 30 {
+			w.Errorf("%d receives in 30 s", n)
+		}
+	})
+}
+
+func TestQueueOfACallerThatIsGone_MakesTheRequestExpire(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.client(reply.Config{})
+		var all sync.WaitGroup
+		all.Go(func() { _, _ = w.call(c, Request{ID: "r-1", Takes: 2 * time.Second}) })
+		w.serve(quote)
+		time.Sleep(2 * time.Second) // a second to make the queue, and one of the handler
+		if err := c.Close(w.Context()); err != nil {
+			w.Error(err)
+		}
+		all.Wait()
+		w.UntilIdle()
+		w.Want("expired")
+	})
+}
+
+func TestConfiguration_IsChecked(t *testing.T) {
+	inWorldWith(t, sqstest.Config{}, func(w *world) {
+		for want, cfg := range map[string]reply.Config{
+			`Name is "a b"`:       {Name: "a b"},
+			`Prefix is "`:         {Prefix: strings.Repeat("x", 21)},
+			"Timeout is 1ms":      {Timeout: time.Millisecond},
+			"Linger is -1ns":      {Sender: sender.Config{Linger: -1}},
+			"ContentBasedDedupli": {Sender: sender.Config{ContentBasedDeduplication: true}},
+		} {
+			if _, err := reply.NewClient(w.Client, cfg); err == nil || !strings.Contains(err.Error(), want) {
+				w.Errorf("%v, want %s", err, want)
+			}
+		}
+		if _, err := reply.NewClient(nil, reply.Config{}); err == nil {
+			w.Error("a nil client was accepted")
+		}
+	})
+	var none func(context.Context, Request) (Quote, error)
+	if reply.Handler(none) != nil {
+		t.Error("a handler of nil")
+	}
+	h := reply.HandlerWith(reply.HandlerConfig{Prefix: "a b"}, quote)
+	if err := h.(interface{ Validate() error }).Validate(); err == nil || !strings.Contains(err.Error(), `Prefix is "a b"`) {
+		t.Error(err)
+	}
+	if err := reply.Handler(quote).(interface{ Validate() error }).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestClientOnLambda_IsRefused(t *testing.T) {
+	t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
+	if _, err := reply.NewClient(awssqs.New(awssqs.Options{}), reply.Config{}); !errors.Is(err, reply.ErrOnLambda) {
+		t.Error(err)
+	}
+}
