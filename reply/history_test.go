@@ -65,7 +65,7 @@ func drawFaults(r *rand.Rand) (list []sqs.Fault) {
 		}
 		switch f.Kind {
 		case sqs.Latency:
-			f.Latency = time.Duration(r.IntN(3000)) * time.Millisecond
+			f.Latency = time.Duration(1+r.IntN(3000)) * time.Millisecond
 		case sqs.EntryFailure, sqs.DuplicateDelivery:
 		default:
 			f.Operation = []string{"SendMessageBatch", "ReceiveMessage", "DeleteMessageBatch", "CreateQueue"}[r.IntN(4)]

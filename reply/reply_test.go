@@ -226,7 +226,7 @@ func TestAnswerTooLarge_IsAPermanentError(t *testing.T) {
 	})
 }
 
-// Whoever may send requests must not choose which queues the handler writes to.
+// Anyone who may send requests must not choose which queues the handler writes to.
 func TestRequestWithAWrongAttribute_IsDeadLettered(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.serve(quote)

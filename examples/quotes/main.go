@@ -1,0 +1,39 @@
+// Command quotes answers requests for quotes. docs/request-response.md explains it.
+//
+//	go run ./cmd/sqsbatch local --no-samples --addr 127.0.0.1:9324 ./examples/quotes
+//	AWS_ENDPOINT_URL_SQS=http://127.0.0.1:9324 go run ./examples/quotes/ask A-17 B-4 X-9
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/reply"
+)
+
+// Request asks for the price of a product.
+type Request struct {
+	Product string `json:"product"`
+}
+
+// Quote is the answer.
+type Quote struct {
+	Product string `json:"product"`
+	Cents   int    `json:"cents"`
+}
+
+func main() {
+	handler.Run(reply.Handler(quote))
+}
+
+var prices = map[string]int{"A-17": 1999, "B-4": 450}
+
+func quote(_ context.Context, r Request) (Quote, error) {
+	cents, ok := prices[r.Product]
+	if !ok {
+		return Quote{}, batch.Permanent(errors.New("there is no such product"))
+	}
+	return Quote{r.Product, cents}, nil
+}
