@@ -33,7 +33,7 @@ func TestCompletion_KnowsCommandsFlagsAndValues(t *testing.T) {
 		values    []string
 		directive string
 	}{
-		{[]string{""}, []string{"local", "sqs", "dlq", "lint", "version", "completion", "help"}, none},
+		{[]string{""}, []string{"local", "sqs", "dlq", "lint", "reply", "version", "completion", "help"}, none},
 		{[]string{"l"}, []string{"local", "lint"}, none},
 		{[]string{"help", "s"}, []string{"sqs"}, none},
 		{[]string{"completion", ""}, []string{"bash", "zsh", "fish", "powershell"}, none},
