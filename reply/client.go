@@ -178,17 +178,26 @@ func (c *Client) call(ctx context.Context, to string, req any) (body string, err
 	}
 	defer c.finish(id, outcome{})
 	if err := s.Send(ctx, message); err != nil {
-		return "", err
+		select {
+		case o := <-got: // the message was sent all the same, or the client was closed
+			return o.end()
+		default:
+			return "", err
+		}
 	}
 	select {
 	case o := <-got:
-		if o.err == nil && o.Error != nil {
-			return "", o.Error
-		}
-		return o.body, o.err
+		return o.end()
 	case <-ctx.Done():
 		return "", c.noAnswer(to, q, context.Cause(ctx))
 	}
+}
+
+func (o *outcome) end() (body string, err error) {
+	if o.err == nil && o.Error != nil {
+		return "", o.Error
+	}
+	return o.body, o.err
 }
 
 // sender returns the sender of a queue for requests.

@@ -382,6 +382,20 @@ func TestReplyQueueIsDeleted_CallsEndAndTheNextMakesANewOne(t *testing.T) {
 	})
 }
 
+// SQS has taken the request, but its answer to the sender never came.
+func TestRequestIsSentWithoutConfirmation_TheAnswerCounts(t *testing.T) {
+	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
+		w.serve(quote)
+		c := w.client(reply.Config{})
+		if err := c.Open(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		w.inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "SendMessageBatch", Queue: "orders"})
+		w.mustCall(c, Request{ID: "r-1"})
+		w.Server.ClearFaults()
+	})
+}
+
 // A new queue may not be known to all of SQS for a moment.
 func TestNewQueueIsNotFound_CallsGoOn(t *testing.T) {
 	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
