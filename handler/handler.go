@@ -153,6 +153,7 @@ func (l *LambdaHandler) HandleEvent(ctx context.Context, event events.SQSEvent) 
 
 // process runs a batch, settles it, and returns the ids of the failed records.
 func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]string, error) {
+	ctx = q.policy.Context(ctx)
 	info := batch.BatchInfo{
 		Records:  len(records),
 		QueueARN: records[0].QueueARN,

@@ -28,7 +28,7 @@ type Config struct {
 
 	// Prefix is how the name of the reply queue begins: up to 20 of those characters. The
 	// handlers' HandlerConfig.Prefix, their role, and `sqsbatch reply sweep` must have the same.
-	// Defaults to "sqsbatch-reply-".
+	// Defaults to [DefaultPrefix].
 	Prefix string
 
 	// Timeout is the time for a call whose context has no deadline, 1 s to 12 h. Defaults to
@@ -40,12 +40,14 @@ type Config struct {
 	Attributes, Tags map[string]string
 
 	// Sender configures how requests are sent: traces, metrics, a correlation id. Queue is
-	// set for each call. Linger defaults to 1 ms.
+	// set for each call. Linger defaults to 1 ms. ContentBasedDeduplication must be false.
 	Sender sender.Config
 }
 
+// DefaultPrefix is how the names of reply queues begin by default.
+const DefaultPrefix = "sqsbatch-reply-"
+
 const (
-	defaultPrefix  = "sqsbatch-reply-"
 	defaultTimeout = 30 * time.Second
 	// linger is shorter than that of package sender, since a call waits for two of them.
 	linger = time.Millisecond
@@ -92,9 +94,8 @@ func NewClient(client *sqs.Client, cfg Config) (*Client, error) {
 	if cfg.Name == "" {
 		cfg.Name = programName()
 	}
-	cfg.Prefix, cfg.Timeout = cmp.Or(cfg.Prefix, defaultPrefix), cmp.Or(cfg.Timeout, defaultTimeout)
-	_, err := sender.New(client, senderConfig(cfg.Sender, "any"))
-	errs := []error{checkName("Prefix", cfg.Prefix), checkName("Name", cfg.Name), err}
+	cfg.Prefix, cfg.Timeout = cmp.Or(cfg.Prefix, DefaultPrefix), cmp.Or(cfg.Timeout, defaultTimeout)
+	errs := []error{checkName("Name", cfg.Name), checkConfig(client, cfg.Prefix, cfg.Sender)}
 	if cfg.Timeout < time.Second || cfg.Timeout > 12*time.Hour {
 		errs = append(errs, fmt.Errorf("reply: Timeout is %v, must be 1s to 12h", cfg.Timeout))
 	}
@@ -108,6 +109,15 @@ func NewClient(client *sqs.Client, cfg Config) (*Client, error) {
 
 var names = map[string]*regexp.Regexp{
 	"Prefix": regexp.MustCompile(`^[A-Za-z0-9_-]{1,20}$`), "Name": regexp.MustCompile(`^[A-Za-z0-9_-]{1,30}$`),
+}
+
+// checkConfig checks what clients and handlers have both.
+func checkConfig(client *sqs.Client, prefix string, cfg sender.Config) error {
+	_, err := sender.New(client, senderConfig(cfg, "any"))
+	if cfg.Prepare != nil {
+		err = errors.Join(err, errors.New("reply: Sender.Prepare is set, must be nil: the other side does not undo what it does"))
+	}
+	return errors.Join(checkName("Prefix", prefix), err)
 }
 
 // checkName checks a part of a queue's name. A name has up to 80 characters.
@@ -177,11 +187,22 @@ func (c *Client) call(ctx context.Context, to string, req any) (body string, err
 		return "", err
 	}
 	defer c.finish(id, outcome{})
-	if err := s.Send(ctx, message); err != nil {
-		select {
-		case o := <-got: // the message was sent all the same, or the client was closed
-			return o.end()
-		default:
+	sending, giveUp := context.WithCancel(ctx)
+	sent := make(chan error, 1)
+	go func() {
+		defer close(sent)
+		sent <- s.Send(sending, message)
+	}()
+	defer func() {
+		giveUp()
+		for range sent { // so that no goroutine is left
+		}
+	}()
+	select {
+	case o := <-got: // perhaps before the request is confirmed
+		return o.end()
+	case err := <-sent: // or ctx has ended
+		if err != nil {
 			return "", err
 		}
 	}
@@ -264,9 +285,10 @@ func (c *Client) fail(err error) {
 	clear(c.calls)
 }
 
-// Close ends the calls that wait with [ErrClosed], and deletes the reply queue. It returns an
-// error if the queue could not be deleted: `sqsbatch reply sweep` will. After the first call
-// it does nothing.
+// Close ends the calls that wait with [ErrClosed], and deletes the reply queue. Their requests
+// may still be handled. It returns an error if the queue could not be deleted: `sqsbatch reply
+// sweep` will, as it does with a queue that was being made. After the first call it does
+// nothing.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	if c.closed {
@@ -279,7 +301,7 @@ func (c *Client) Close(ctx context.Context) error {
 	c.mu.Unlock()
 	c.cancel()
 	for _, s := range senders {
-		s.Close(ctx) // the messages that are left get their results
+		s.Close(c.ctx) // which has ended: nobody waits for what is left
 	}
 	c.tasks.Wait()
 	if q == nil || q.url == "" {

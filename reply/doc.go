@@ -26,7 +26,8 @@
 // # A handler
 //
 // A request whose caller has given up is not handled: its outcome is [batch.Expired]. The
-// context of the function ends when the caller gives up.
+// context of the function ends when the caller gives up. Only the deadline of a call travels:
+// the handler does not learn of a caller that is cancelled or killed before.
 //
 // An error of the function is an answer, too: the caller gets it as an [*Error], and decides
 // what to do. The request is then done: it is not retried, and makes no dead letter. A line

@@ -9,13 +9,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/shorten"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 	"github.com/sqsbatch/sqsbatch/internal/valuectx"
 	"github.com/sqsbatch/sqsbatch/sender"
@@ -23,8 +24,8 @@ import (
 
 // HandlerConfig configures [HandlerWith]. The zero value is that of [Handler].
 type HandlerConfig struct {
-	// SQS sends the answers. Defaults to a client of the AWS configuration, which is made
-	// for the first answer.
+	// SQS sends the answers. Defaults to the client of the record's queue, which package
+	// handler has.
 	SQS *sqs.Client
 
 	// Prefix is how the names of reply queues begin, see Config.Prefix. Answers go to no
@@ -32,7 +33,8 @@ type HandlerConfig struct {
 	Prefix string
 
 	// Sender configures how answers are sent: traces, metrics, a correlation id. Queue is
-	// set for each reply queue. Linger defaults to 1 ms.
+	// set for each reply queue. Linger defaults to 1 ms. Prepare must be nil, since a client
+	// does not undo what it does.
 	Sender sender.Config
 }
 
@@ -57,7 +59,7 @@ func HandlerWith[Req, Resp any](cfg HandlerConfig, fn func(ctx context.Context, 
 	if fn == nil {
 		return nil
 	}
-	cfg.Prefix = cmp.Or(cfg.Prefix, defaultPrefix)
+	cfg.Prefix = cmp.Or(cfg.Prefix, DefaultPrefix)
 	h := batch.Chain(batch.JSON(func(ctx context.Context, r Req) error {
 		v, err := fn(ctx, r)
 		if err != nil {
@@ -113,8 +115,7 @@ const idle = time.Minute
 
 // Validate implements what [batch.Handler] says of it.
 func (a *answerer) Validate() error {
-	_, err := sender.New(cmp.Or(a.cfg.SQS, &sqs.Client{}), senderConfig(a.cfg.Sender, "any"))
-	return errors.Join(checkName("Prefix", a.cfg.Prefix), err)
+	return checkConfig(cmp.Or(a.cfg.SQS, &sqs.Client{}), a.cfg.Prefix, a.cfg.Sender)
 }
 
 // Handle implements [batch.Handler].
@@ -131,6 +132,9 @@ func (a *answerer) Handle(ctx context.Context, r batch.Record) error {
 	var got result
 	err = a.next.Handle(valuectx.With(waited, resultKey{}, &got), r)
 	if gaveUp := ctx.Err() == nil && waited.Err() != nil; gaveUp {
+		if err != nil && !errors.Is(err, waited.Err()) {
+			warn(ctx, "the caller has given up, and does not hear of the error of its request", err, false)
+		}
 		return fmt.Errorf("%w: the caller has given up while the request was handled", batch.ErrExpired)
 	}
 	reply := answer{ID: req.ID}
@@ -142,15 +146,20 @@ func (a *answerer) Handle(ctx context.Context, r batch.Record) error {
 	default:
 		reply.Error = &Error{Text: shorten.To(err.Error(), maxText), Permanent: v.Permanent, RetryAfter: v.After}
 		got.body = []byte("null")
-		if view, ok := runner.From(ctx); ok {
-			view.Warn(ctx, batch.Warning{Message: "the request was answered with an error", MessageID: r.MessageID, Err: err, Info: v.Permanent})
-		}
+		warn(ctx, "the request was answered with an error", err, v.Permanent)
 		err = nil
 	}
 	if failed := a.send(waited, req, reply, got.body); failed != nil {
 		return failed
 	}
 	return err
+}
+
+// warn has the hooks hear of something that an operator should know.
+func warn(ctx context.Context, message string, err error, info bool) {
+	if view, ok := runner.From(ctx); ok {
+		view.Warn(ctx, batch.Warning{Message: message, Err: err, Info: info})
+	}
 }
 
 // verdictOf is the verdict of an error, by Config.Classify of the handler as well.
@@ -162,7 +171,8 @@ func verdictOf(ctx context.Context, err error) batch.Verdict {
 	return v
 }
 
-// send returns nil if SQS has confirmed the answer.
+// send returns nil if SQS has confirmed the answer. A new reply queue may not be known to all
+// of SQS, so it tries again for a moment if there is none.
 func (a *answerer) send(ctx context.Context, req request, reply answer, body []byte) error {
 	s, done, err := a.sender(ctx, req.To)
 	if err != nil {
@@ -171,6 +181,9 @@ func (a *answerer) send(ctx context.Context, req request, reply answer, body []b
 	defer done()
 	message := sender.Message{Body: string(body), Attributes: map[string]batch.MessageAttribute{answerAttribute: attribute(reply)}}
 	err = s.Send(ctx, message)
+	for tries := 1; sqserror.Of(err) == sqserror.NoQueue && tries < 3 && sleep.For(ctx, settling); tries++ {
+		err = s.Send(ctx, message)
+	}
 	if tooLarge, is := errors.AsType[*sender.MessageError](err); is && reply.Error == nil {
 		reply.Error = &Error{Text: "the answer cannot be sent: " + tooLarge.Error(), Permanent: true}
 		message.Body, message.Attributes[answerAttribute] = "null", attribute(reply)
@@ -182,10 +195,21 @@ func (a *answerer) send(ctx context.Context, req request, reply answer, body []b
 	case sqserror.Of(err) == sqserror.NoQueue:
 		return fmt.Errorf("%w: the reply queue %s is gone", batch.ErrExpired, name)
 	case !time.Now().Before(req.Deadline):
+		warn(ctx, "the answer could not be sent before the caller gave up", err, false)
 		return fmt.Errorf("%w: the answer could not be sent before the caller gave up", batch.ErrExpired)
 	default:
 		return fmt.Errorf("reply: the answer was not sent to %s: %w", name, err)
 	}
+}
+
+func (a *answerer) client(ctx context.Context) (*sqs.Client, error) {
+	if a.cfg.SQS != nil {
+		return a.cfg.SQS, nil
+	}
+	if own, ok := ctx.Value(ctxkey.Client{}).(func(context.Context) (*sqs.Client, error)); ok {
+		return own(ctx)
+	}
+	return nil, errors.New("reply: HandlerConfig.SQS is nil, and package handler does not run the handler")
 }
 
 // sender returns the sender for a reply queue. The caller calls done when it has sent.
@@ -199,14 +223,11 @@ func (a *answerer) sender(ctx context.Context, to string) (s *sender.Sender, don
 				delete(a.outbound, url)
 			}
 		}
-		if a.cfg.SQS == nil {
-			loaded, err := config.LoadDefaultConfig(ctx)
-			if err != nil {
-				return nil, nil, fmt.Errorf("reply: no AWS configuration: %w", err)
-			}
-			a.cfg.SQS = sqs.NewFromConfig(loaded)
+		client, err := a.client(ctx)
+		if err != nil {
+			return nil, nil, err
 		}
-		if s, err = sender.New(a.cfg.SQS, senderConfig(a.cfg.Sender, to)); err != nil {
+		if s, err = sender.New(client, senderConfig(a.cfg.Sender, to)); err != nil {
 			return nil, nil, err
 		}
 		out = &outbound{Sender: s}

@@ -1,12 +1,15 @@
 package reply_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"go.uber.org/goleak"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -33,6 +36,7 @@ type world struct {
 	*sqstest.Queue
 	handler batch.Handler
 	clients []*reply.Client
+	log     *bytes.Buffer
 }
 
 func (w *world) close() {
@@ -45,14 +49,21 @@ func (w *world) close() {
 
 // inWorld runs a test in both modes.
 func inWorld(t *testing.T, test func(w *world)) {
-	for name, cfg := range map[string]sqstest.Config{"on Lambda": {}, "in a container": {Container: true}} {
+	t.Helper()
+	inBoth(t, sqstest.Config{}, test)
+}
+
+func inBoth(t *testing.T, cfg sqstest.Config, test func(w *world)) {
+	for name, container := range map[string]bool{"on Lambda": false, "in a container": true} {
+		cfg.Container = container
 		t.Run(name, func(t *testing.T) { inWorldWith(t, cfg, test) })
 	}
 }
 
 func inWorldWith(t *testing.T, cfg sqstest.Config, test func(w *world)) {
 	t.Helper()
-	w := &world{}
+	w := &world{log: &bytes.Buffer{}}
+	cfg.Handler.Logger = slog.New(slog.NewTextHandler(w.log, nil))
 	h := batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return w.handler.Handle(ctx, r) })
 	sqstest.RunWith(t, h, cfg, func(t *testing.T, q *sqstest.Queue) {
 		w.T, w.Queue = t, q
@@ -64,7 +75,7 @@ func inWorldWith(t *testing.T, cfg sqstest.Config, test func(w *world)) {
 // serve begins to answer requests by fn.
 func (w *world) serve(fn func(ctx context.Context, r Request) (Quote, error), inner ...func(batch.Handler) batch.Handler) {
 	w.Helper()
-	w.handler = reply.HandlerWith(reply.HandlerConfig{SQS: w.Client}, fn, inner...)
+	w.handler = reply.Handler(fn, inner...)
 	w.Start()
 }
 
@@ -126,6 +137,14 @@ func (w *world) replyQueue() sqs.QueueSnapshot {
 		w.Fatalf("%d reply queues, want 1", len(list))
 	}
 	return list[0]
+}
+
+func (w *world) deleteReplyQueue() {
+	w.Helper()
+	url := w.Server.QueueURL(w.replyQueue().Name)
+	if _, err := w.Client.DeleteQueue(w.Context(), &awssqs.DeleteQueueInput{QueueUrl: &url}); err != nil {
+		w.Fatal(err)
+	}
 }
 
 // calls is how often an operation was called for the reply queue.

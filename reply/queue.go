@@ -17,8 +17,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
-// queue is a reply queue. What is below ready is fixed when that is closed. The client's lock
-// guards the rest.
+// queue is a reply queue. The client's lock guards the first fields. The others do not change
+// after ready is closed.
 type queue struct {
 	receivers int
 	trouble   error // of the latest receive
@@ -45,9 +45,11 @@ const (
 	receiveWait    = 20 * time.Second // the longest that SQS takes
 	receiveTimeout = receiveWait + 10*time.Second
 	callTimeout    = 10 * time.Second
+	makeTimeout    = 30 * time.Second
 	full           = 10 // messages, the most that a receive returns
 	maxReceivers   = 8
 
+	lasting    = 3                      // failures in a row
 	firstPause = 200 * time.Millisecond // after a receive that failed
 	lastPause  = 5 * time.Second
 )
@@ -91,17 +93,20 @@ func (c *Client) keep(q *queue) {
 		return
 	}
 	close(q.ready)
-	for wait := refresh; sleep.For(c.ctx, wait); {
+	for wait := jittered(); sleep.For(c.ctx, wait); {
 		err := c.tag(q)
-		switch wait = refresh; {
+		switch wait = jittered(); {
 		case c.lost(q, err):
 			c.forget(q, ErrQueueGone)
 			return
 		case err != nil:
-			wait = refresh / 5
+			wait /= 5
 		}
 	}
 }
+
+// jittered is the time to the next tag. Processes that started together do not call together.
+func jittered() time.Duration { return refresh - rand.N(refresh/10) }
 
 func (c *Client) make(q *queue) error {
 	in := &sqs.CreateQueueInput{
@@ -111,9 +116,12 @@ func (c *Client) make(q *queue) error {
 	}
 	maps.Copy(in.Attributes, c.cfg.Attributes)
 	maps.Copy(in.Tags, c.cfg.Tags)
-	ctx, cancel := context.WithTimeout(c.ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(c.ctx, makeTimeout)
 	defer cancel()
 	out, err := c.sqs.CreateQueue(ctx, in)
+	for tries := 1; sqserror.Passing(err) && sleep.For(ctx, pause(tries)); tries++ {
+		out, err = c.sqs.CreateQueue(ctx, in) // the SDK has tried three times
+	}
 	switch {
 	case c.ctx.Err() != nil:
 		return ErrClosed // a queue that was made all the same is swept
@@ -151,18 +159,25 @@ func (c *Client) forget(q *queue, err error) {
 
 // receive is a receiver. It receives while calls wait.
 func (c *Client) receive(q *queue) {
-	for failures := 0; ; failures++ {
+	failures := 0
+	for {
 		n, err := c.receiveOnce(q)
 		if err == nil {
 			failures = 0
-		} else if c.ctx.Err() == nil {
-			c.failed(q, err)
-			sleep.For(c.ctx, min(firstPause<<min(failures, 10), lastPause)/2+rand.N(firstPause))
+		} else if failures++; c.ctx.Err() == nil {
+			c.failed(q, err, failures)
+			sleep.For(c.ctx, pause(failures))
 		}
 		if !c.goOn(q, n, err) {
 			return
 		}
 	}
+}
+
+// pause is the time to the next try.
+func pause(failures int) time.Duration {
+	d := min(firstPause<<min(failures-1, 10), lastPause)
+	return d/2 + rand.N(d/2)
 }
 
 // receiveOnce delivers what it receives.
@@ -192,21 +207,20 @@ func (c *Client) receiveOnce(q *queue) (n int, err error) {
 	return len(out.Messages), nil
 }
 
-// failed notes the error of a receive. One that lasts ends the calls, which would only wait
-// until their deadline.
-func (c *Client) failed(q *queue, err error) {
+// failed notes the error of a receive. One that lasts, and has come several times, ends the
+// calls, which would only wait until their deadline.
+func (c *Client) failed(q *queue, err error, times int) {
 	trouble := fmt.Errorf("reply: answers cannot be received from %s: %s: %w", q.name, sqserror.Advice(err, "sqs:ReceiveMessage", q.name), err)
 	switch {
 	case c.lost(q, err):
 		c.forget(q, ErrQueueGone)
-	case sqserror.Lasts(err) && sqserror.Of(err) != sqserror.NoQueue:
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.fail(trouble)
 	default:
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		q.trouble = trouble
+		if times >= lasting && c.queue == q && sqserror.Lasts(err) && sqserror.Of(err) != sqserror.NoQueue {
+			c.fail(trouble)
+		}
 	}
 }
 

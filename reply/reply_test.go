@@ -17,6 +17,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/reply"
 	"github.com/sqsbatch/sqsbatch/sender"
@@ -53,17 +54,26 @@ func TestCall_ThousandSideBySide_EachGetsItsOwnAnswer(t *testing.T) {
 
 func TestErrorOfFunction_IsTheAnswer(t *testing.T) {
 	boom := errors.New("no such product")
+	const warned, told = "level=WARN", "level=INFO"
 	for name, c := range map[string]struct {
 		err  error
 		want reply.Error
+		log  string
 	}{
-		"an ordinary error": {boom, reply.Error{Text: "no such product"}},
-		"permanent":         {batch.Permanent(boom), reply.Error{Text: "no such product", Permanent: true}},
-		"retry after":       {batch.RetryAfter(time.Hour, boom), reply.Error{Text: "no such product", RetryAfter: time.Hour}},
-		"a long text":       {errors.New(strings.Repeat("é", 1000)), reply.Error{Text: strings.Repeat("é", 500)}},
+		"an ordinary error": {boom, reply.Error{Text: "no such product"}, warned},
+		"permanent":         {batch.Permanent(boom), reply.Error{Text: "no such product", Permanent: true}, told},
+		"by Classify":       {errClassified, reply.Error{Text: "classified", Permanent: true}, told},
+		"retry after":       {batch.RetryAfter(time.Hour, boom), reply.Error{Text: "no such product", RetryAfter: time.Hour}, warned},
+		"a long text":       {errors.New(strings.Repeat("é", 1000)), reply.Error{Text: strings.Repeat("é", 500)}, warned},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
+			cfg := sqstest.Config{Handler: handler.Config{Classify: func(err error) error {
+				if err == errClassified {
+					return batch.Permanent(err)
+				}
+				return err
+			}}}
+			inBoth(t, cfg, func(w *world) {
 				w.serve(func(context.Context, Request) (Quote, error) { return Quote{}, c.err })
 				_, err := w.call(w.client(reply.Config{}), Request{ID: "r-1"})
 				if e := answered(err); e == nil || *e != c.want {
@@ -71,10 +81,15 @@ func TestErrorOfFunction_IsTheAnswer(t *testing.T) {
 				}
 				w.UntilIdle()
 				w.Want("succeeded")
+				if line := c.log + ` msg="the request was answered with an error"`; !strings.Contains(w.log.String(), line) {
+					w.Errorf("%s is not in the log:\n%s", line, w.log)
+				}
 			})
 		})
 	}
 }
+
+var errClassified = errors.New("classified")
 
 func TestBodyThatCannotBeDecoded_IsAPermanentError(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -93,10 +108,15 @@ func TestUnansweredRequest_ComesBack(t *testing.T) {
 	for name, first := range map[string]func(context.Context) error{
 		"abort":       func(context.Context) error { return batch.Abort(time.Second, errors.New("down")) },
 		"in progress": func(context.Context) error { return batch.RetryAfter(time.Second, batch.ErrInProgress) },
+		"stopped":     func(context.Context) error { return batch.ErrStopped },
 		"panic":       func(context.Context) error { panic("bug") },
+		"end of its context": func(ctx context.Context) error {
+			<-ctx.Done()
+			return errors.New("interrupted")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
+			inBoth(t, sqstest.Config{Handler: handler.Config{RecordTimeout: 2 * time.Second}}, func(w *world) {
 				var tries atomic.Int32
 				w.serve(func(ctx context.Context, r Request) (Quote, error) {
 					if tries.Add(1) == 1 {
@@ -229,12 +249,20 @@ func TestAnswerTooLarge_IsAPermanentError(t *testing.T) {
 // Anyone who may send requests must not choose which queues the handler writes to.
 func TestRequestWithAWrongAttribute_IsDeadLettered(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.serve(quote)
-		for _, attribute := range []string{
-			"", `nonsense`, `{}`, `{"id":"x","to":"","deadline":"2100-01-01T00:00:00Z"}`,
-			fmt.Sprintf(`{"id":"x","to":%q,"deadline":"2100-01-01T00:00:00Z"}`, w.DeadLetterURL),
-			fmt.Sprintf(`{"id":"x","to":%q}`, w.Server.QueueURL("sqsbatch-reply-x")),
+		w.serve(func(context.Context, Request) (Quote, error) {
+			w.Error("the function was called")
+			return Quote{}, nil
+		})
+		list := []string{"", `nonsense`, `{}`, fmt.Sprintf(`{"id":"x","to":%q}`, w.Server.QueueURL("sqsbatch-reply-x"))}
+		for _, to := range []string{
+			"", w.DeadLetterURL, w.DeadLetterURL + "#/sqsbatch-reply-x", w.DeadLetterURL + "?/sqsbatch-reply-x", w.DeadLetterURL + "/sqsbatch-reply-x",
+			"http://h/sqsbatch-reply-x", "sqsbatch-reply-x", "arn:aws:sqs:us-east-1:1:sqsbatch-reply-x", "file:///1/sqsbatch-reply-x",
+			"https://user@sqs.us-east-1.amazonaws.com/1/sqsbatch-reply-x", "https://sqs.eu-west-1.amazonaws.com/1/sqsbatch-reply-x",
+			"https://sqs.cn-north-1.amazonaws.com.cn/1/sqsbatch-reply-x",
 		} {
+			list = append(list, fmt.Sprintf(`{"id":"x","to":%q,"deadline":"2100-01-01T00:00:00Z"}`, to))
+		}
+		for _, attribute := range list {
 			in := &awssqs.SendMessageInput{MessageBody: aws.String(`{"id":"r-1"}`)}
 			if attribute != "" {
 				in.MessageAttributes = map[string]types.MessageAttributeValue{"sqsbatch.request": {DataType: aws.String("String"), StringValue: &attribute}}
@@ -299,10 +327,10 @@ func TestReplyQueue_IsMadeOnceTaggedAndDeleted(t *testing.T) {
 			}
 			return time.Since(at)
 		}
-		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "TagQueue", Times: 2})
+		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "TagQueue", Times: 6}) // two calls, with the SDK's retries
 		for range 12 {
 			time.Sleep(10 * time.Minute)
-			if age := alive(); age > 5*time.Minute+time.Second {
+			if age := alive(); age > 7*time.Minute {
 				w.Errorf("the tag is %v old", age)
 			}
 		}
@@ -341,6 +369,34 @@ func TestClose_EndsWaitingCalls(t *testing.T) {
 	})
 }
 
+// Close does not wait for SQS to take requests again, nor sends them when their callers have
+// gone.
+func TestCloseWhileRequestsCannotBeSent(t *testing.T) {
+	inWorldWith(t, sqstest.Config{}, func(w *world) {
+		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "SendMessageBatch"})
+		c := w.client(reply.Config{Timeout: time.Hour})
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				if _, err := w.call(c, Request{}); !errors.Is(err, reply.ErrClosed) {
+					w.Error(err)
+				}
+			})
+		}
+		time.Sleep(10 * time.Second)
+		began := time.Now()
+		if err := c.Close(w.Context()); err != nil || time.Since(began) > time.Second {
+			w.Error(err, time.Since(began))
+		}
+		all.Wait()
+		w.Server.ClearFaults()
+		time.Sleep(time.Minute)
+		if n := len(w.Messages()); n != 0 {
+			w.Errorf("%d requests were sent", n)
+		}
+	})
+}
+
 // While the queue is made, calls wait for it by their own contexts.
 func TestQueueIsMadeSlowly_CallersShareIt(t *testing.T) {
 	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
@@ -371,9 +427,7 @@ func TestReplyQueueIsDeleted_CallsEndAndTheNextMakesANewOne(t *testing.T) {
 			}
 		})
 		time.Sleep(time.Second)
-		if _, err := w.Client.DeleteQueue(w.Context(), &awssqs.DeleteQueueInput{QueueUrl: aws.String(w.Server.QueueURL(old))}); err != nil {
-			w.Fatal(err)
-		}
+		w.deleteReplyQueue()
 		all.Wait()
 		w.mustCall(c, Request{ID: "r-3"})
 		if name := w.replyQueue().Name; name == old {
@@ -391,7 +445,11 @@ func TestRequestIsSentWithoutConfirmation_TheAnswerCounts(t *testing.T) {
 			w.Fatal(err)
 		}
 		w.inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "SendMessageBatch", Queue: "orders"})
+		began := time.Now()
 		w.mustCall(c, Request{ID: "r-1"})
+		if took := time.Since(began); took > time.Second {
+			w.Errorf("the call took %v, and its answer was there at once", took)
+		}
 		w.Server.ClearFaults()
 	})
 }
@@ -404,8 +462,82 @@ func TestNewQueueIsNotFound_CallsGoOn(t *testing.T) {
 		if err := c.Open(w.Context()); err != nil {
 			w.Fatal(err)
 		}
-		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "ReceiveMessage", Code: "QueueDoesNotExist", Queue: w.replyQueue().Name, Times: 3})
+		for _, operation := range []string{"ReceiveMessage", "SendMessageBatch"} {
+			w.inject(sqs.Fault{Kind: sqs.Failure, Operation: operation, Code: "QueueDoesNotExist", Queue: w.replyQueue().Name, Times: 2})
+		}
 		w.mustCall(c, Request{ID: "r-1"})
+	})
+}
+
+// A queue that is deleted while no call waits costs no call: the next tag finds it out.
+func TestIdleReplyQueueIsDeleted_TheNextCallHasANewOne(t *testing.T) {
+	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
+		w.serve(quote)
+		c := w.client(reply.Config{})
+		w.mustCall(c, Request{ID: "r-1"})
+		time.Sleep(2 * time.Minute)
+		w.deleteReplyQueue()
+		time.Sleep(5 * time.Minute)
+		w.mustCall(c, Request{ID: "r-2"})
+		w.deleteReplyQueue() // and Close finds none
+	})
+}
+
+// One receiver would take 2 s for a thousand answers here.
+func TestManyAnswers_AreReceivedSideBySide(t *testing.T) {
+	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
+		w.serve(quote)
+		c := w.client(reply.Config{})
+		if err := c.Open(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		w.inject(sqs.Fault{Kind: sqs.Latency, Latency: 20 * time.Millisecond, Operation: "ReceiveMessage", Queue: w.replyQueue().Name})
+		began := time.Now()
+		var all sync.WaitGroup
+		for i := range 1000 {
+			all.Go(func() { w.mustCall(c, Request{ID: fmt.Sprint(i)}) })
+		}
+		all.Wait()
+		if took := time.Since(began); took > time.Second {
+			w.Errorf("1,000 calls took %v", took)
+		}
+	})
+}
+
+// The caller does not hear of it, so the log does.
+func TestAnswerCannotBeSentUntilTheCallerGivesUp_IsWarnedOf(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.serve(quote)
+		c := w.client(reply.Config{Timeout: 5 * time.Second})
+		if err := c.Open(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "SendMessageBatch", Queue: w.replyQueue().Name})
+		if _, err := w.call(c, Request{ID: "r-1"}); !errors.Is(err, context.DeadlineExceeded) {
+			w.Error(err)
+		}
+		w.UntilIdle()
+		w.Want("expired")
+		if !strings.Contains(w.log.String(), `level=WARN msg="the answer could not be sent before the caller gave up"`) {
+			w.Errorf("the log does not say so:\n%s", w.log)
+		}
+	})
+}
+
+func TestErrorAfterTheCallerHasGivenUp_IsWarnedOf(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.serve(func(ctx context.Context, r Request) (Quote, error) {
+			<-ctx.Done()
+			return Quote{}, errors.New("the database is down")
+		})
+		if _, err := w.call(w.client(reply.Config{Timeout: 3 * time.Second}), Request{ID: "r-1"}); err == nil {
+			w.Error("answered")
+		}
+		w.UntilIdle()
+		w.Want("expired")
+		if !strings.Contains(w.log.String(), `reason="the database is down"`) {
+			w.Errorf("the log does not say so:\n%s", w.log)
+		}
 	})
 }
 
@@ -422,6 +554,16 @@ func TestRefusedCalls_SayWhatIsMissing(t *testing.T) {
 			w.Server.ClearFaults()
 		})
 	}
+}
+
+func TestReceivesFailForAMoment_TheCallDoesNotMentionIt(t *testing.T) {
+	inWorldWith(t, sqstest.Config{}, func(w *world) {
+		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "ReceiveMessage", Code: "AccessDenied", Times: 2})
+		_, err := w.call(w.client(reply.Config{}), Request{})
+		if !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "answers cannot be received") {
+			w.Error(err)
+		}
+	})
 }
 
 // The error of a call that had no answer says so if answers could not be received.

@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 )
 
 // The attributes of requests and answers.
@@ -66,8 +69,9 @@ func attribute(v any) batch.MessageAttribute {
 	return batch.MessageAttribute{DataType: "String", StringValue: string(text)}
 }
 
-// requestOf reads the request's attribute. Answers go only to queues whose names begin with
-// prefix, since anyone who may send requests can write any queue into them.
+// requestOf reads the request's attribute. Answers go only to queues of the record's region
+// whose names begin with prefix, since anyone who may send requests can write any queue into
+// them.
 func requestOf(r *batch.Record, prefix string) (q request, err error) {
 	malformed := func(reason string, err error) error {
 		return &batch.MalformedError{Reason: "attribute " + requestAttribute + ": " + reason, Err: err}
@@ -79,11 +83,21 @@ func requestOf(r *batch.Record, prefix string) (q request, err error) {
 	if err := json.Unmarshal([]byte(a.StringValue), &q); err != nil {
 		return q, malformed("is not the JSON that reply.Call writes", err)
 	}
-	switch name := batch.QueueName(q.To); {
-	case q.ID == "" || q.To == "" || q.Deadline.IsZero():
-		return q, malformed("has no id, no reply queue or no deadline", nil)
+	if q.ID == "" || q.Deadline.IsZero() {
+		return q, malformed("has no id or no deadline", nil)
+	}
+	to, err := url.Parse(q.To)
+	if err != nil || !replyURL.MatchString(q.To) {
+		return q, malformed(fmt.Sprintf("the reply queue is %.200q, must be https://HOST/ACCOUNT/NAME", q.To), err)
+	}
+	own, _ := endpoint.ParseARN(r.QueueARN)
+	switch name, region := batch.QueueName(q.To), endpoint.Region(to.Hostname()); {
 	case !strings.HasPrefix(name, prefix):
 		return q, malformed(fmt.Sprintf("the name of the reply queue is %q, must begin with %q (HandlerConfig.Prefix)", name, prefix), nil)
+	case region != "" && region != own.Region:
+		return q, malformed(fmt.Sprintf("the reply queue is in region %q, must be in that of the requests' queue, %s", region, own.Region), nil)
 	}
 	return q, nil
 }
+
+var replyURL = regexp.MustCompile(`^https?://[A-Za-z0-9._:\[\]-]+/[A-Za-z0-9_-]+/[A-Za-z0-9_-]{1,80}$`)

@@ -1,7 +1,5 @@
-// Command quotes answers requests for quotes. docs/request-response.md explains it.
-//
-//	go run ./cmd/sqsbatch local --no-samples --addr 127.0.0.1:9324 ./examples/quotes
-//	AWS_ENDPOINT_URL_SQS=http://127.0.0.1:9324 go run ./examples/quotes/ask A-17 B-4 X-9
+// Command quotes answers requests for quotes. docs/request-response.md explains it, and says
+// how to try it.
 package main
 
 import (

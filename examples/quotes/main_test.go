@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"testing"
 
-	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/reply"
 	"github.com/sqsbatch/sqsbatch/sqstest"
@@ -22,9 +20,7 @@ func TestThePageShowsThePrograms(t *testing.T) {
 }
 
 func TestQuotes(t *testing.T) {
-	var h batch.Handler
-	sqstest.Run(t, batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return h.Handle(ctx, r) }), func(t *testing.T, q *sqstest.Queue) {
-		h = reply.HandlerWith(reply.HandlerConfig{SQS: q.Client}, quote)
+	sqstest.Run(t, reply.Handler(quote), func(t *testing.T, q *sqstest.Queue) {
 		q.Start()
 		c, err := reply.NewClient(q.Client, reply.Config{})
 		if err != nil {

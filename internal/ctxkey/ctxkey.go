@@ -9,6 +9,9 @@ type (
 	Stopping struct{}
 	// Runner is the key of the runner's view for package bulk, see runner.View.
 	Runner struct{}
+	// Client is the key of the function that returns the client of the record's queue, a
+	// func(context.Context) (*sqs.Client, error), see settle.Policy.Context.
+	Client struct{}
 	// Sends is the key of the messages that a record has sent, see package sender. There is
 	// one for each sender.
 	Sends struct{ Sender any }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
@@ -131,6 +132,11 @@ func (p *Policy) queueAt(ctx context.Context, arnOrURL string) (queue, error) {
 		o.Region = cmp.Or(region, o.Region)
 	}
 	return q, nil
+}
+
+// Context returns a context by which handlers find the client, see [ctxkey.Client].
+func (p *Policy) Context(ctx context.Context) context.Context {
+	return context.WithValue(ctx, ctxkey.Client{}, p.client)
 }
 
 // client calls Config.Client, which is the user's code.

@@ -130,7 +130,7 @@ func observe(s Series, r *batch.Result) {
 	switch {
 	case r.Started.IsZero():
 		return
-	case r.Outcome == batch.Skipped, r.Outcome == batch.NotStarted, r.Outcome == batch.Duplicate, r.Outcome == batch.Expired, r.Outcome == batch.InProgress:
+	case r.Outcome == batch.Skipped, r.Outcome == batch.NotStarted, r.Outcome == batch.Duplicate, r.Outcome == batch.InProgress:
 		return // the handler did nothing
 	}
 	s.Observe(RecordDuration, float64(r.Duration.Microseconds())/1e3)

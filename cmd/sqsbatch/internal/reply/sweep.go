@@ -19,6 +19,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/queue"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 	"github.com/sqsbatch/sqsbatch/reply"
 )
@@ -38,7 +39,7 @@ const aboutSweep = `Lists reply queues, and deletes those whose process has died
 
 A process that makes a reply queue deletes it when it ends. If it is killed, the queue is left. While the process lives, it sets the queue's tag ` + reply.AliveTag + ` every 5 minutes to the time. A queue is of a dead process if this time is longer ago than --older-than. A queue without the tag is left alone.
 
-A process that was only suspended for that long makes a new queue for its next call.`
+A process that was only suspended for that long notices it within 5 minutes, and makes a new queue. A call that it makes before that fails. At most 20 queues are looked at in a second, since AWS limits calls about tags.`
 
 // minAge leaves a process two more tries to set its tag.
 const minAge = 15 * time.Minute
@@ -56,7 +57,7 @@ type sweep struct {
 }
 
 func sweepCommand(tio cli.IO) *cobra.Command {
-	s := &sweep{prefix: "sqsbatch-reply-", age: time.Hour, output: "text", out: tio.Stdout}
+	s := &sweep{prefix: reply.DefaultPrefix, age: time.Hour, output: "text", out: tio.Stdout}
 	cmd := &cobra.Command{
 		Use: "sweep", Short: "delete the reply queues of processes that were killed", Long: aboutSweep, Args: cobra.NoArgs,
 		Example: "sqsbatch reply sweep\nsqsbatch reply sweep --older-than 24h --yes",
@@ -108,6 +109,7 @@ func (s *sweep) run(ctx context.Context) error {
 				return errors.New("interrupted")
 			}
 			s.queue(ctx, url, retries)
+			sleep.For(ctx, 50*time.Millisecond)
 		}
 	}
 	return s.summary()
