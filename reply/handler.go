@@ -29,7 +29,7 @@ type HandlerConfig struct {
 	SQS *sqs.Client
 
 	// Prefix is how the names of reply queues begin, see Config.Prefix. Answers go to no
-	// other queue. Defaults to "sqsbatch-reply-".
+	// other queue. Defaults to [DefaultPrefix].
 	Prefix string
 
 	// Sender configures how answers are sent: traces, metrics, a correlation id. Queue is
