@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,9 +34,25 @@ type HandlerConfig struct {
 	Prefix string
 
 	// Sender configures how answers are sent: traces, metrics, a correlation id. Queue is
-	// set for each reply queue. Linger defaults to 1 ms. Prepare must be nil, since a client
-	// does not undo what it does.
+	// set for each reply queue, but Trace and OnCall get only the prefix of its name, such as
+	// "sqsbatch-reply": every process of a caller has another queue. Linger defaults to 1 ms.
+	// Prepare must be nil, since a client does not undo what it does.
 	Sender sender.Config
+}
+
+// sender returns the configuration of the sender for a reply queue.
+func (c *HandlerConfig) sender(to string) sender.Config {
+	cfg, name := senderConfig(c.Sender, to), strings.TrimRight(c.Prefix, "-_")
+	if trace := c.Sender.Trace; trace != nil {
+		cfg.Trace = func(ctx context.Context, _ string, m *sender.Message) func(sender.Result) { return trace(ctx, name, m) }
+	}
+	if told := c.Sender.OnCall; told != nil {
+		cfg.OnCall = func(call sender.Call) {
+			call.URL = call.URL[:strings.LastIndexByte(call.URL, '/')+1] + name
+			told(call)
+		}
+	}
+	return cfg
 }
 
 // Handler makes a [batch.Handler] of a function that answers a request. The request's body
@@ -227,7 +244,7 @@ func (a *answerer) sender(ctx context.Context, to string) (s *sender.Sender, don
 		if err != nil {
 			return nil, nil, err
 		}
-		if s, err = sender.New(client, senderConfig(a.cfg.Sender, to)); err != nil {
+		if s, err = sender.New(client, a.cfg.sender(to)); err != nil {
 			return nil, nil, err
 		}
 		out = &outbound{Sender: s}
