@@ -35,6 +35,15 @@ func TestDiscard_ActsOnlyWithYes(t *testing.T) {
 	})
 }
 
+// A flag that would have no effect is refused.
+func TestFlagsWithoutEffect_AreRefused(t *testing.T) {
+	virtual(t, func(b *bench) {
+		b.buried("orders-dead", "", `{"n":1}`, "x", "orders")
+		b.contains(b.must(2, "replay", "orders-dead", "--editor"), "--editor needs --yes")
+		b.contains(b.must(2, "show", "orders-dead", "--s3-bucket", "b", "--output", "json"), "leave --s3-bucket out")
+	})
+}
+
 // A dry run with a program that fails counts what would be sent.
 func TestDryRun_CountsWhatWouldBeSent(t *testing.T) {
 	virtual(t, func(b *bench) {

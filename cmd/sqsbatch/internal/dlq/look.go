@@ -209,6 +209,9 @@ func (v *showing) run(cmd *cobra.Command, tio cli.IO, name string) error {
 	if err := v.common.check(cmd); err != nil {
 		return err
 	}
+	if len(v.buckets) > 0 && v.output == "json" {
+		return usagef(cmd, "--output json writes messages as they are; leave --s3-bucket out")
+	}
 	selection, err := v.selection(cmd)
 	if err != nil {
 		return err

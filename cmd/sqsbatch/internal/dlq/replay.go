@@ -88,7 +88,7 @@ func (m *moving) flags(cmd *cobra.Command) {
 		} else {
 			f.Var(cli.Text(&m.to, "QUEUE"), "to", "the queue that they go to (default: each to the queue that it came from)")
 			f.Var(cli.Text(&m.edit, "JQ"), "edit", "a jq program that changes each message, such as '.body.customer = 18'; it yields the object that it reads, and 'empty' leaves the message in the queue")
-			f.BoolVar(&m.editor, "editor", false, "open each message in $VISUAL or $EDITOR")
+			f.BoolVar(&m.editor, "editor", false, "open each message in $VISUAL or $EDITOR; needs --yes")
 		}
 		f.IntVar(&m.rate, "rate", 0, "at most N messages a second (default: as fast as SQS takes them)")
 		f.Var(cli.Choice(&m.by, byAuto, byTask, bySend), "by", "how messages are moved\ntask: SQS does it (StartMessageMoveTask), which takes all messages, up to 500 a second\nsend: this command sends and deletes\nauto: task if nothing is selected or edited and SQS can do it, else send")
@@ -112,6 +112,8 @@ func (m *moving) check(cmd *cobra.Command) error {
 		return usagef(cmd, "--rate is %d; it must not be negative", m.rate)
 	case m.edit != "" && m.editor:
 		return usagef(cmd, "both --edit and --editor change the messages; give one")
+	case m.editor && !m.yes:
+		return usagef(cmd, "--editor needs --yes: nothing would be done with what you edit")
 	case m.steps.resume && m.steps.discard:
 		return m.steps.bothGiven(cmd)
 	case m.steps.resume:
