@@ -78,7 +78,6 @@ func drawFaults(r *rand.Rand) (list []sqs.Fault) {
 type history struct {
 	*world
 	random *rand.Rand
-	closed bool // a client
 
 	mu    sync.Mutex
 	seen  map[string]int
