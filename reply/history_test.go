@@ -40,7 +40,7 @@ func TestHistories(t *testing.T) {
 		cfg, faults := sqstest.Config{Container: r.IntN(2) == 0}, drawFaults(r)
 		inWorldWith(t, cfg, func(w *world) {
 			w.inject(faults...)
-			h := &history{world: w, random: r, seen: seen, fates: map[string]string{}}
+			h := &history{world: w, random: r, seen: seen}
 			h.run()
 			if w.Failed() {
 				w.Fatalf("seed %d: %+v, faults %+v", seed, cfg, faults)
@@ -79,9 +79,8 @@ type history struct {
 	*world
 	random *rand.Rand
 
-	mu    sync.Mutex
-	seen  map[string]int
-	fates map[string]string // what the function has returned for a request, at last
+	mu   sync.Mutex
+	seen map[string]int
 }
 
 func (h *history) saw(what string) {
