@@ -225,10 +225,10 @@ func (c *checker) violated(i Invariant, at Moment, format string, args ...any) {
 
 func (m *story) String() string { return fmt.Sprintf("message %d", m.plan.Number) }
 
-// succeeded reports whether the delivery's handler returned nil, or that it is a duplicate,
-// before a moment.
+// succeeded reports whether the delivery's handler returned nil, or that nothing is left to
+// do, before a moment.
 func (d *delivery) succeeded(before Moment) bool {
-	return d.endedAs(Succeeded, before) || d.endedAs(Repeated, before)
+	return slices.ContainsFunc(d.handlings, func(g *Handling) bool { return g.End.done() && g.Ended.Before(before) })
 }
 
 func (d *delivery) endedAs(end End, before Moment) bool {

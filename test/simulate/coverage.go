@@ -26,7 +26,7 @@ func NewCoverage() Coverage {
 		expect(c, "poll outcome: %v", o)
 	}
 	expect(c, "handler: %s", Succeeded, Failed, ForGood, Panicked, Exited)
-	expect(c, "verb: %s", OK, Fail, Late, Permanent, RetryAfter, PermanentAfter, Abort, AbortAfter, Panic, PanicError, NilError, Goexit)
+	expect(c, "verb: %s", OK, Fail, Late, Permanent, RetryAfter, PermanentAfter, Abort, AbortAfter, Panic, PanicError, NilError, Goexit, Expired)
 	expect(c, "killed: %s", Crash, Freeze, BeforeCall, AfterCall, AtResponse)
 	expect(c, "poll: process ends by %s", Shutdown, Canceled, Hurried)
 	for _, prefix := range []string{"call: %s", "call that fails: %s", "poll call: %s", "poll call that fails: %s"} {

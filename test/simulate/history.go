@@ -92,13 +92,14 @@ const (
 	ForGood   End = "failed for good" // permanent or malformed
 	Panicked  End = "panicked"
 	Exited    End = "goexit"
+	Ended     End = "expired"
 	// Of guarded functions:
 	Repeated End = "a duplicate"
 	Waited   End = "in progress"
 )
 
 // done reports whether nothing is left to do with the record.
-func (e End) done() bool { return e == Succeeded || e == Repeated }
+func (e End) done() bool { return e == Succeeded || e == Repeated || e == Ended }
 
 // Invocation is one invocation of a function.
 type Invocation struct {

@@ -20,7 +20,7 @@ func (c *checker) deletions() {
 		switch {
 		case d == nil:
 			c.violated(DeletedOnlyWhenDone, e.Moment, "%v was deleted by a handle that no receive gave", m)
-		case c.Plan.Polls() && c.endedBefore(d, Succeeded, e.Moment), c.Plan.Polls() && c.endedBefore(d, Repeated, e.Moment): // perhaps as an earlier delivery
+		case c.Plan.Polls() && c.endedBefore(d, End.done, e.Moment): // perhaps as an earlier delivery
 		case d.succeeded(e.Moment), c.heldAtLast(m, e.Moment):
 		case !c.forGood(d, e.Moment) && !c.endedLast(d, e.Moment):
 			c.violated(DeletedOnlyWhenDone, e.Moment, "%v was deleted, but its handler did not succeed", m)
@@ -34,7 +34,7 @@ func (c *checker) deletions() {
 // forGood reports whether a delivery failed for good, or perhaps an earlier one of
 // its message where that is kept in mind.
 func (c *checker) forGood(d *delivery, before Moment) bool {
-	return d.endedAs(ForGood, before) || c.Plan.Polls() && c.endedBefore(d, ForGood, before)
+	return d.endedAs(ForGood, before) || c.Plan.Polls() && c.endedBefore(d, func(end End) bool { return end == ForGood }, before)
 }
 
 // endedLast reports whether a message failed the last time that SQS delivers it.

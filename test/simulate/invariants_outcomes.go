@@ -65,6 +65,8 @@ func (c *checker) outcome(i *Invocation, o Outcome) {
 		ok = end == Succeeded
 	case batch.Duplicate:
 		ok = end == Repeated
+	case batch.Expired:
+		ok = end == Ended
 	case batch.InProgress:
 		ok = end == Waited
 	case batch.Retry:

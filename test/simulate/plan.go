@@ -147,6 +147,7 @@ const (
 	PanicError     Verb = "panic-error"
 	NilError       Verb = "nil-error" // a nil pointer as an error, whose methods panic
 	Goexit         Verb = "goexit"
+	Expired        Verb = "expired" // nobody waits for the result any more
 )
 
 // Kill ends the environment of one invocation.

@@ -9,9 +9,9 @@ import (
 
 // endedBefore reports whether a handler of the delivery's message ended in a way
 // before a moment.
-func (c *checker) endedBefore(d *delivery, end End, before Moment) bool {
+func (c *checker) endedBefore(d *delivery, as func(End) bool, before Moment) bool {
 	return slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
-		return h.MessageID == d.id && h.End == end && h.Ended.Before(before)
+		return h.MessageID == d.id && as(h.End) && h.Ended.Before(before)
 	})
 }
 
@@ -143,6 +143,8 @@ func (c *checker) agrees(o Outcome, list []*Handling) bool {
 		return ended(Succeeded)
 	case batch.Duplicate:
 		return ended(Repeated)
+	case batch.Expired:
+		return ended(Ended)
 	case batch.InProgress:
 		return ended(Waited)
 	case batch.DeadLettered:

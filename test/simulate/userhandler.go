@@ -132,7 +132,9 @@ func endOf(err error) End {
 	switch v := batch.VerdictOf(err); {
 	case v.Permanent:
 		return ForGood
-	case v.Done != batch.Pending:
+	case v.Done == batch.Expired:
+		return Ended
+	case v.Done == batch.Duplicate:
 		return Repeated
 	case v.InProgress:
 		return Waited
@@ -200,6 +202,8 @@ func (a Act) end() error {
 		return none
 	case Goexit:
 		runtime.Goexit()
+	case Expired:
+		return fmt.Errorf("%w: 3 s late", batch.ErrExpired)
 	}
 	return errHandler
 }
